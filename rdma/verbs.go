@@ -1,0 +1,193 @@
+package rdma
+
+import (
+	"context"
+	"time"
+)
+
+// LineBytes is the unit in which a Read is atomic: one cache line.
+const LineBytes = 64
+
+// MaxPrivateData bounds what travels with Dial and Accept. The RDMA
+// communication manager leaves 56 bytes to an RC connect request on
+// InfiniBand and RoCE (rdma_connect(3)).
+const MaxPrivateData = 56
+
+// PeerTimeout is the time within which outstanding requests to a peer
+// that died are flushed.
+const PeerTimeout = 2 * time.Second
+
+// Access says what a Region's memory may be used for. Being the source
+// of a local Write needs no right.
+type Access uint8
+
+const (
+	LocalWrite  Access = 1 << iota // destination of this side's Reads
+	RemoteRead                     // source of the peers' Reads
+	RemoteWrite                    // destination of the peers' Writes
+)
+
+// Key names a Region to peers. Providers that choose keys themselves
+// draw them at random from 64 bits: knowing a key is the permission to
+// use it, so one client cannot reach another's ring.
+type Key uint64
+
+// Remote is a place in a peer's memory: a Region and an offset in bytes.
+type Remote struct {
+	Key    Key
+	Offset uint64
+}
+
+// Region is memory registered with a Device. It holds no Go pointers.
+type Region interface {
+	// Bytes is the whole memory, aligned to a page. It must not be used
+	// after Close.
+	Bytes() []byte
+	Key() Key
+	Access() Access
+	// Close deregisters: later remote accesses fail at the initiator
+	// with StatusRemoteKey. The owner first makes sure that none of its
+	// own requests still use the memory.
+	Close() error
+}
+
+// Device is one opened provider: the protection domain in which Regions
+// and completion queues live. Safe for concurrent use.
+type Device interface {
+	Info() Info
+	// Register allocates size zeroed bytes and registers them.
+	Register(size int, access Access) (Region, error)
+	// CreateCQ makes a completion queue. Depth is a lower bound on the
+	// completions it holds; providers grow it rather than lose one.
+	CreateCQ(depth int) (CompletionQueue, error)
+	// Listen waits for connections at a provider-specific address.
+	Listen(addr string) (Listener, error)
+	// Dial connects to a Listener. private (at most MaxPrivateData
+	// bytes) reaches the peer's ConnRequest; what the peer answered is
+	// the queue pair's PrivateData. A peer's refusal is a *RejectError.
+	Dial(ctx context.Context, addr string, cfg QPConfig, private []byte) (QueuePair, error)
+	// Close closes everything made from the device.
+	Close() error
+}
+
+// Info describes an opened device, for logs and benchmark rows.
+type Info struct {
+	Provider       string // "shm", "soft"
+	Detail         string // device, port, GID, fabric; free text
+	MaxReads       int    // outstanding Reads a queue pair can have; 0 = no limit
+	SynchronousOps bool   // requests are complete when Post returns (shm)
+}
+
+// Listener accepts connections.
+type Listener interface {
+	// Accept waits for the next request. ErrClosed after Close.
+	Accept(ctx context.Context) (ConnRequest, error)
+	Addr() string
+	Close() error
+}
+
+// ConnRequest is a peer that waits for an answer. Exactly one of Accept
+// and Reject is called.
+type ConnRequest interface {
+	PrivateData() []byte
+	Peer() string
+	Accept(cfg QPConfig, private []byte) (QueuePair, error)
+	Reject(reason string) error
+}
+
+// QPConfig configures a queue pair.
+type QPConfig struct {
+	// SendCQ gets the completions of posted requests, RecvCQ the events
+	// of arrived WriteImms. They may be the same, and shared with other
+	// queue pairs of the device. Both are required.
+	SendCQ, RecvCQ CompletionQueue
+	// SendDepth bounds outstanding posted requests (0: DefaultDepth).
+	SendDepth int
+	// RecvDepth bounds WriteImm events that arrived and were not polled
+	// yet (0: DefaultDepth). The provider keeps the receives posted.
+	RecvDepth int
+	// Context is handed back by QueuePair.Context, for the owner's use.
+	Context any
+}
+
+// DefaultDepth is the default of SendDepth and RecvDepth, a depth that
+// every card of the last decade grants.
+const DefaultDepth = 256
+
+// QueuePair is one end of a reliable, ordered connection. Post is safe
+// for concurrent use; requests of one call stay together and in order.
+type QueuePair interface {
+	// Post hands over requests in order and returns how many were
+	// taken. n < len(wrs) comes with an error: ErrQueueFull (nothing of
+	// the rest was sent: poll completions, then post the rest again),
+	// ErrQueuePair (failed or closed), or an error that names what is
+	// wrong with wrs[n] (bounds of the local buffer, unknown Op).
+	Post(wrs []WorkRequest) (n int, err error)
+	// PrivateData is what the peer sent along at Dial or Accept.
+	PrivateData() []byte
+	Peer() string
+	Context() any
+	// Err is nil while the queue pair works, then why it does not.
+	Err() error
+	// Close fails the queue pair and tells the peer. Completions that
+	// were not polled are dropped; no event comes after Close returned.
+	Close() error
+}
+
+// Op is the kind of a work request or of a completion.
+type Op uint8
+
+const (
+	OpRead     Op = 1 + iota // bytes from the peer's Region into Local
+	OpWrite                  // bytes from Local into the peer's Region
+	OpWriteImm               // OpWrite, then an event with Imm at the peer
+	OpRecv                   // completion only: a peer's WriteImm arrived
+)
+
+// Buffer is a piece of a local Region.
+type Buffer struct {
+	Region      Region
+	Offset, Len int
+}
+
+// WorkRequest is one posted operation. A WriteImm may carry no bytes
+// (Local.Len 0); then Local.Region and Remote are not looked at.
+type WorkRequest struct {
+	Op         Op
+	Unsignaled bool // no completion on success
+	Imm        uint32
+	ID         uint64 // comes back in the Completion
+	Local      Buffer
+	Remote     Remote
+}
+
+// Completion tells how one request ended, or that a WriteImm arrived.
+type Completion struct {
+	Op     Op
+	Status Status
+	Imm    uint32 // OpRecv
+	Bytes  uint32 // OpRecv: length of the peer's write; else Local.Len
+	ID     uint64 // of the request; 0 for OpRecv
+	QP     QueuePair
+	// Vendor is the provider's own error code, 0 where there is none.
+	Vendor uint32
+}
+
+// CompletionQueue collects completions of any number of queue pairs.
+// One goroutine at a time polls and waits; Wake may come from any.
+type CompletionQueue interface {
+	// Poll moves up to len(dst) completions into dst and returns their
+	// number, 0 if there are none. It never blocks.
+	Poll(dst []Completion) int
+	// Wait returns nil as soon as Poll has something to return, or
+	// after Wake (also one that came before). It spins for a bounded
+	// time, then sleeps. ErrTimeout after timeout (negative: never),
+	// ctx's error once ctx is done, ErrClosed after Close. Spurious nils
+	// are allowed.
+	Wait(ctx context.Context, timeout time.Duration) error
+	// Spun is the time that Wait has spent spinning so far: busy for
+	// the operating system, idle in truth.
+	Spun() time.Duration
+	Wake()
+	Close() error
+}
