@@ -11,12 +11,12 @@
 // the InfiniBand architecture's RC (reliable connected) service, as
 // ibv_post_send(3) and ibv_poll_cq(3) describe it:
 //
-//	   initiator                                    target
-//	   ---------                                    ------
-//	   Post(Write)    --- bytes ------------------> Region (RemoteWrite)
-//	   Post(WriteImm) --- bytes, then one event --> Region, then recv CQ
-//	   Post(Read)     <-- bytes ------------------- Region (RemoteRead)
-//	   send CQ: one Completion per signaled request, in posting order
+//	initiator                                    target
+//	---------                                    ------
+//	Post(Write)    --- bytes ------------------> Region (RemoteWrite)
+//	Post(WriteImm) --- bytes, then one event --> Region, then recv CQ
+//	Post(Read)     <-- bytes ------------------- Region (RemoteRead)
+//	send CQ: one Completion per signaled request, in posting order
 //
 // # Order
 //
