@@ -1,0 +1,81 @@
+# Targets for people and for CI; `make help` lists them. Nothing here
+# needs root, and only module downloads need a network.
+
+GO         ?= go
+BIN        := bin
+VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS    := -s -w -X main.version=$(VERSION)
+
+# What `make fuzz` gives each fuzz target, and what `make bench` runs.
+FUZZTIME   ?= 10s
+BENCH      ?= .
+BENCHCOUNT ?= 6
+BENCHOUT   ?= $(BIN)/bench.txt
+PKGS       ?= ./...
+
+# The pinned tools are built once; another tools/go.sum is another stamp.
+TOOLS      := $(BIN)/.tools-$(shell cksum < tools/go.sum | cut -d ' ' -f 1)
+
+GO_FILES   := git ls-files --cached --others --exclude-standard '*.go'
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / \
+		{ printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build bin/catfish, static, without cgo
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' \
+		-o $(BIN)/catfish ./cmd/catfish
+
+.PHONY: demo
+demo: build ## 20 s of a server and clients on real map data
+	./$(BIN)/catfish demo
+
+.PHONY: test
+test: ## vet and test everything, without cgo
+	CGO_ENABLED=0 $(GO) vet ./...
+	CGO_ENABLED=0 $(GO) test ./...
+
+.PHONY: race
+race: ## test everything under the race detector (needs gcc)
+	CGO_ENABLED=1 $(GO) test -race ./...
+
+.PHONY: fuzz
+fuzz: ## run each fuzz target for FUZZTIME (default 10s)
+	tools/fuzz.sh $(FUZZTIME)
+
+# Six runs of each benchmark are the fewest from which benchstat derives
+# a 95 % confidence interval.
+.PHONY: bench
+bench: $(TOOLS) ## benchmark PKGS, summarised by benchstat
+	@mkdir -p $(dir $(BENCHOUT))
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem \
+		-count $(BENCHCOUNT) $(PKGS) > $(BENCHOUT) || \
+		{ cat $(BENCHOUT); exit 1; }
+	$(BIN)/benchstat $(BENCHOUT)
+
+.PHONY: proto
+proto: $(TOOLS) ## regenerate the protobuf code
+	$(BIN)/buf generate
+
+.PHONY: lint
+lint: $(TOOLS) ## gofmt, golangci-lint, buf, generated code is fresh
+	@bad=$$($(GO_FILES) | xargs -r gofmt -l); \
+		test -z "$$bad" || { echo "not gofmt'ed: $$bad"; exit 1; }
+	$(BIN)/golangci-lint run $(PKGS)
+	$(BIN)/buf lint
+	$(BIN)/buf format --diff --exit-code
+	tools/proto-drift.sh
+
+.PHONY: tools
+tools: $(TOOLS) ## build the pinned tools of tools/go.mod into bin/
+
+$(TOOLS):
+	@mkdir -p $(BIN) && rm -f $(BIN)/.tools-*
+	cd tools && CGO_ENABLED=0 $(GO) build -trimpath -o ../$(BIN)/ tool
+	@touch $@
+
+.PHONY: clean
+clean: ## remove bin/
+	rm -rf $(BIN)
