@@ -1,0 +1,236 @@
+package rdmatest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// badRemote is one request that the target refuses. It is called with
+// the target's host; what it returns is put into an otherwise good
+// request.
+type badRemote struct {
+	name   string
+	ops    []rdma.Op
+	status rdma.Status
+	make   func(e *env, s *host) (rdma.Remote, int)
+}
+
+const remoteBytes = 8192 // of the target's regions
+
+var (
+	everyOp = []rdma.Op{rdma.OpRead, rdma.OpWrite, rdma.OpWriteImm}
+	writers = []rdma.Op{rdma.OpWrite, rdma.OpWriteImm}
+)
+
+var badRemotes = []badRemote{
+	{"LastBytePastEnd", everyOp, rdma.StatusRemoteBounds, func(e *env, s *host) (rdma.Remote, int) {
+		return rdma.Remote{Key: s.mem.Key(), Offset: remoteBytes - 99}, 100
+	}},
+	{"FarPastEnd", everyOp, rdma.StatusRemoteBounds, func(e *env, s *host) (rdma.Remote, int) {
+		return rdma.Remote{Key: s.mem.Key(), Offset: 1 << 40}, 8
+	}},
+	{"OffsetOverflows", everyOp, rdma.StatusRemoteBounds, func(e *env, s *host) (rdma.Remote, int) {
+		return rdma.Remote{Key: s.mem.Key(), Offset: math.MaxUint64 - 3}, 64
+	}},
+	{"UnknownKey", everyOp, rdma.StatusRemoteKey, func(e *env, s *host) (rdma.Remote, int) {
+		return rdma.Remote{Key: s.mem.Key() ^ 1<<37 ^ 5}, 64
+	}},
+	{"ClosedRegion", everyOp, rdma.StatusRemoteKey, func(e *env, s *host) (rdma.Remote, int) {
+		r := e.region(s.dev, remoteBytes, allAccess)
+		k := r.Key()
+		e.must(r.Close())
+		return rdma.Remote{Key: k}, 64
+	}},
+	{"NoRemoteRead", []rdma.Op{rdma.OpRead}, rdma.StatusRemoteAccess, func(e *env, s *host) (rdma.Remote, int) {
+		r := e.region(s.dev, remoteBytes, rdma.LocalWrite|rdma.RemoteWrite)
+		return rdma.Remote{Key: r.Key()}, 64
+	}},
+	{"NoRemoteWrite", writers, rdma.StatusRemoteAccess, func(e *env, s *host) (rdma.Remote, int) {
+		r := e.region(s.dev, remoteBytes, rdma.LocalWrite|rdma.RemoteRead)
+		e.Cleanup(func() { // runs before the device's, which unmaps r
+			if len(bytes.Trim(r.Bytes(), "\x00")) != 0 {
+				e.Error("a refused write changed the region")
+			}
+		})
+		return rdma.Remote{Key: r.Key()}, 64
+	}},
+}
+
+// remoteCases makes a case of each row, with the bad request signaled
+// and not.
+func remoteCases() []testCase {
+	all := []testCase{
+		{"StaleKeyWhileInUse", caseStaleKey},
+		{"FailureWithoutPosting", caseFailureWithoutPosting},
+	}
+	for _, b := range badRemotes {
+		for _, op := range b.ops {
+			for _, silent := range []bool{false, true} {
+				name := fmt.Sprintf("Remote/%s/%s", b.name, op)
+				if silent {
+					name += "/unsignaled"
+				}
+				all = append(all, testCase{name, func(e *env) { runBadRemote(e, b, op, silent) }})
+			}
+		}
+	}
+	return all
+}
+
+// runBadRemote posts good, bad, good and good requests at once. Wanted:
+// the first succeeds, the bad one has its status, the others are flushed
+// in order; both queue pairs fail and say so once; the target's memory
+// and a second connection between the same devices are unharmed.
+func runBadRemote(e *env, b badRemote, op rdma.Op, silent bool) {
+	p := e.pair(remoteBytes)
+	by := *p // the bystander connection
+	by.cq, by.sq = e.connect(p.lis, p.c, p.s)
+	fill(p.s.mem.Bytes(), 11)
+	fill(p.c.mem.Bytes(), 12)
+	want := bytes.Clone(p.s.mem.Bytes())
+	copy(want[:8], p.c.mem.Bytes()) // request 1
+
+	bad := rdma.WorkRequest{Op: op, ID: 2, Imm: 2, Unsignaled: silent}
+	var n int
+	bad.Remote, n = b.make(e, p.s)
+	bad.Local = rdma.Buffer{Region: p.c.mem, Offset: 4096, Len: n}
+	wrs := []rdma.WorkRequest{
+		write(1, p.c.mem, 0, p.s.mem, 0, 8),
+		bad,
+		unsignaled(read(3, p.c.mem, 64, p.s.mem, 0, 8)),
+		read(4, p.c.mem, 64, p.s.mem, 0, 8),
+	}
+	taken, err := p.cq.Post(wrs)
+	if taken < 2 || (taken < len(wrs)) != (err != nil) {
+		e.Fatalf("Post took %d: %v", taken, err)
+	}
+	if err != nil && !errors.Is(err, rdma.ErrQueuePair) {
+		e.Fatalf("Post took %d: %v, want ErrQueuePair", taken, err)
+	}
+	status := []rdma.Status{rdma.StatusOK, b.status, rdma.StatusFlushed, rdma.StatusFlushed}
+	for i, c := range e.take(p.c.send, taken) {
+		if c.ID != wrs[i].ID || c.Status != status[i] || c.Op != wrs[i].Op || c.QP != p.cq {
+			e.Errorf("completion %d: %s %d %q, want %s %d %q", i,
+				c.Op, c.ID, c.Status, wrs[i].Op, wrs[i].ID, status[i])
+		}
+	}
+	e.failed(p.cq, p.c.recv)
+	e.failed(p.sq, p.s.recv)
+
+	// The bystander works, and what it brings shows that nothing else
+	// was in the queues. Both use them, so a stray completion is seen.
+	e.fence(&by)
+	if !bytes.Equal(p.s.mem.Bytes(), want) {
+		e.Error("a refused request changed the target's memory")
+	}
+	e.silent(p.c.send, p.c.recv, p.s.send, p.s.recv)
+}
+
+// failed waits for the one OpRecv completion by which a queue pair says
+// that it failed, and checks the failed state.
+func (e *env) failed(q rdma.QueuePair, recv rdma.CompletionQueue) {
+	e.Helper()
+	c := e.take(recv, 1)[0]
+	if c.Op != rdma.OpRecv || c.Status == rdma.StatusOK || c.QP != q {
+		e.Fatalf("want the failed queue pair's one OpRecv, got %s %q", c.Op, c.Status)
+	}
+	e.refuses(q)
+}
+
+// refuses checks that q is failed.
+func (e *env) refuses(q rdma.QueuePair) {
+	e.Helper()
+	if q.Err() == nil {
+		e.Error("Err is nil on a failed queue pair")
+	}
+	n, err := q.Post([]rdma.WorkRequest{event(77, 0)})
+	if n != 0 || !errors.Is(err, rdma.ErrQueuePair) {
+		e.Errorf("Post on a failed queue pair: %d, %v, want ErrQueuePair", n, err)
+	}
+}
+
+// silent checks that the queues are empty. Call it after a fence.
+func (e *env) silent(qs ...rdma.CompletionQueue) {
+	e.Helper()
+	var buf [4]rdma.Completion
+	for i, q := range qs {
+		if n := q.Poll(buf[:]); n > 0 {
+			e.Errorf("queue %d has %d more completions, the first: %s ID %d %q",
+				i, n, buf[0].Op, buf[0].ID, buf[0].Status)
+		}
+	}
+}
+
+// caseStaleKey closes a region that the peer was using.
+func caseStaleKey(e *env) {
+	p := e.pair(4096)
+	r := e.region(p.s.dev, 4096, allAccess)
+	key := r.Key()
+	wr := read(1, p.c.mem, 0, r, 0, 64)
+	e.post(p.cq, wr)
+	e.takeOK(p.c.send, 1)
+	e.must(r.Close())
+	e.must(r.Close()) // harmless
+	if again := e.region(p.s.dev, 4096, allAccess); again.Key() == key {
+		e.Error("a closed region's key was given to another")
+	}
+	e.post(p.cq, wr)
+	if c := e.take(p.c.send, 1)[0]; c.Status != rdma.StatusRemoteKey {
+		e.Errorf("read of a closed region: %q, want %q", c.Status, rdma.StatusRemoteKey)
+	}
+	e.failed(p.cq, p.c.recv)
+	c := e.take(p.s.recv, 1)[0]
+	var ce *rdma.CompletionError
+	if !errors.As(c.Err(), &ce) || !errors.Is(c.Err(), rdma.ErrCompletion) || ce.Peer == "" {
+		e.Errorf("Err of %+v is %v, want a *CompletionError that names the peer", c, c.Err())
+	}
+	e.refuses(p.sq)
+}
+
+// caseFailureWithoutPosting: a side that posts nothing learns of it too,
+// and what it has outstanding is flushed, here behind a full peer.
+func caseFailureWithoutPosting(e *env) {
+	p := e.pair(4096, func(c *rdma.QPConfig) { c.RecvDepth = 16 })
+	// Both sides send more events than the other takes without polling,
+	// so some are outstanding on each when one request fails.
+	const n = 100
+	var taken int
+	for taken < n {
+		m, err := p.sq.Post([]rdma.WorkRequest{event(uint64(taken), uint32(taken))})
+		if isFull(err) {
+			break
+		}
+		e.must(err)
+		taken += m
+	}
+	e.post(p.cq, read(1, p.c.mem, 0, p.s.mem, 4090, 64))
+	if c := e.take(p.c.send, 1)[0]; c.Status != rdma.StatusRemoteBounds {
+		e.Errorf("status %q, want %q", c.Status, rdma.StatusRemoteBounds)
+	}
+	flushed := false
+	for i, c := range e.take(p.s.send, taken) {
+		if c.ID != uint64(i) {
+			e.Fatalf("completion %d is of request %d", i, c.ID)
+		}
+		if flushed && c.Status == rdma.StatusOK {
+			e.Errorf("request %d succeeded after a flushed one", i)
+		}
+		flushed = flushed || c.Status != rdma.StatusOK
+	}
+	e.failed(p.sq, p.s.recv)
+	// c polls what arrived before, then learns of the failure, once.
+	for i := 0; ; i++ {
+		c := e.take(p.c.recv, 1)[0]
+		if c.Status != rdma.StatusOK {
+			break
+		}
+		if c.Imm != uint32(i) {
+			e.Fatalf("event %d has imm %d", i, c.Imm)
+		}
+	}
+	e.refuses(p.cq)
+}
