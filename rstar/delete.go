@@ -1,0 +1,190 @@
+package rstar
+
+// Delete removes one object with this rectangle and id and reports
+// whether there was one. The error wraps ErrBadRect, ErrClosed or, in a
+// slab without any reserve left, ErrSlabFull; then nothing was changed.
+func (t *Tree) Delete(r Rect, id uint64) (bool, error) {
+	if err := r.Validate(); err != nil {
+		return false, err
+	}
+	if err := t.lock(); err != nil {
+		return false, err
+	}
+	defer t.mu.Unlock()
+	x := &t.tx
+	x.begin()
+	slot, ok := x.find(r, id)
+	if !ok {
+		return false, nil
+	}
+	x.spare = true
+	if err := x.remove(&x.path, slot); err != nil {
+		x.begin()
+		return false, err
+	}
+	x.collapse()
+	x.count--
+	x.commit(true)
+	return true, nil
+}
+
+// Update moves one object from rectangle old to rectangle new and reports
+// whether there was one; if not, nothing is inserted. A search sees the
+// object at one of the two places. The error wraps ErrBadRect,
+// ErrSlabFull or ErrClosed; then nothing was changed.
+func (t *Tree) Update(old, new Rect, id uint64) (bool, error) {
+	if err := old.Validate(); err != nil {
+		return false, err
+	}
+	if err := new.Validate(); err != nil {
+		return false, err
+	}
+	if err := t.lock(); err != nil {
+		return false, err
+	}
+	defer t.mu.Unlock()
+	x := &t.tx
+	x.begin()
+	slot, ok := x.find(old, id)
+	if !ok || old == new {
+		return ok, nil
+	}
+	e := entry{rect: new, ref: id, lo: id, hi: id}
+	if x.staysInLeaf(&e) {
+		x.updateInLeaf(&e, slot)
+		return true, nil
+	}
+	x.move, x.spare = true, true
+	err := x.remove(&x.path, slot)
+	x.spare = false
+	if err == nil {
+		err = x.insert(&e, 0)
+	}
+	if err != nil {
+		x.begin()
+		return false, err
+	}
+	x.collapse()
+	x.commit(true)
+	return true, nil
+}
+
+// staysInLeaf reports whether an object of the leaf at the end of x.path
+// may stay in it with its new rectangle: the leaf's box covers it, or an
+// insertion would choose that leaf.
+func (x *tx) staysInLeaf(e *entry) bool {
+	d := x.path.n - 1
+	if d == 0 {
+		return true
+	}
+	parent := x.node(x.path.step[d-1].chunk)
+	if parent.rect(x.path.step[d].slot).Contains(e.rect) {
+		return true
+	}
+	var p path
+	x.choose(&p, e, 0)
+	return p.step[p.n-1].chunk == x.path.step[d].chunk
+}
+
+// updateInLeaf changes the rectangle of an object in its leaf in two
+// commits: enlarged ancestors, then the leaf and ancestors that shrink.
+func (x *tx) updateInLeaf(e *entry, slot int) {
+	p := x.path
+	x.enlarge(&p, p.n-1, e)
+	if len(x.dirty) > 0 {
+		x.commit(false)
+	}
+	n := x.edit(p.step[p.n-1].chunk)
+	n.setRect(slot, e.rect)
+	x.tighten(&p, p.n-1)
+	x.commit(true)
+}
+
+// find sets x.path to a leaf with the object and returns its slot
+// (FindLeaf of Guttman, SIGMOD 1984, which the paper keeps). It skips
+// subtrees whose id bounds exclude the id.
+func (x *tx) find(r Rect, id uint64) (slot int, ok bool) {
+	x.path.n = 0
+	x.path.push(x.root, -1)
+	return x.findBelow(x.node(x.root), r, id)
+}
+
+func (x *tx) findBelow(n node, r Rect, id uint64) (slot int, ok bool) {
+	leaf := n.level() == 0
+	for i, c := 0, n.count(); i < c; i++ {
+		if leaf {
+			if n.ref(i) == id && n.rect(i) == r {
+				return i, true
+			}
+			continue
+		}
+		if !n.rect(i).Contains(r) {
+			continue
+		}
+		child := uint32(n.ref(i))
+		cn := x.node(child)
+		if !cn.covers(id, id) {
+			continue
+		}
+		x.path.push(child, i)
+		if slot, ok = x.findBelow(cn, r, id); ok {
+			return slot, true
+		}
+		x.path.n--
+	}
+	return 0, false
+}
+
+// remove takes the entry at slot out of the leaf at the end of p and
+// condenses the tree (CondenseTree of Guttman, section 3.3): nodes that
+// fall below the minimum fill are dissolved, their entries inserted again
+// at their level, highest first; boxes above are made tight.
+func (x *tx) remove(p *path, slot int) error {
+	leaf := x.edit(p.step[p.n-1].chunk)
+	id := leaf.ref(slot)
+	leaf.remove(slot)
+	for d := p.n - 1; d >= 0; d-- {
+		n := x.node(p.step[d].chunk)
+		if id == n.minID() || id == n.maxID() {
+			n = x.edit(p.step[d].chunk)
+			x.tightenIDs(n)
+		}
+		if d == 0 {
+			break
+		}
+		slot := p.step[d].slot
+		if n.count() < x.t.minFill {
+			for i := 0; i < n.count(); i++ {
+				x.orphans = append(x.orphans, x.entryAt(n, i))
+				x.levels = append(x.levels, n.level())
+			}
+			x.release(p.step[d].chunk)
+			x.edit(p.step[d-1].chunk).remove(slot)
+		} else if u := n.mbr(); u != x.node(p.step[d-1].chunk).rect(slot) {
+			x.edit(p.step[d-1].chunk).setRect(slot, u)
+		}
+	}
+	for len(x.orphans) > 0 {
+		last := len(x.orphans) - 1
+		e, level := x.orphans[last], x.levels[last]
+		x.orphans, x.levels = x.orphans[:last], x.levels[:last]
+		if err := x.insert(&e, level); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collapse drops roots with a single child.
+func (x *tx) collapse() {
+	for x.height > 1 {
+		n := x.node(x.root)
+		if n.count() > 1 {
+			return
+		}
+		child := uint32(n.ref(0))
+		x.release(x.root)
+		x.root = child
+		x.height--
+	}
+}

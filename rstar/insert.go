@@ -1,0 +1,157 @@
+package rstar
+
+import "slices"
+
+// reinsertPercent is p of the paper's section 4.3: forced reinsertion of
+// 30 % of the entries did best for leaves and directory alike.
+const reinsertPercent = 30
+
+// Insert adds an object. Equal objects may coexist. The error wraps
+// ErrBadRect, ErrSlabFull or ErrClosed; then nothing was changed.
+func (t *Tree) Insert(r Rect, id uint64) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	if err := t.lock(); err != nil {
+		return err
+	}
+	defer t.mu.Unlock()
+	x := &t.tx
+	x.begin()
+	e := entry{rect: r, ref: id, lo: id, hi: id}
+	if err := x.insert(&e, 0); err != nil {
+		x.begin()
+		return err
+	}
+	x.count++
+	x.commit(false)
+	return nil
+}
+
+// insert puts e into a node at level (InsertData and Insert, section 4.3).
+func (x *tx) insert(e *entry, level int) error {
+	var p path
+	x.choose(&p, e, level)
+	d := p.n - 1
+	n := x.edit(p.step[d].chunk)
+	if n.count() < x.t.fanout {
+		n.append(e)
+		x.enlarge(&p, d, e)
+		return nil
+	}
+	return x.overflows(&p, d, e)
+}
+
+// overflows treats the full node at depth d of p that shall take e, too
+// (OverflowTreatment): once per level forced reinsertion, else a split.
+func (x *tx) overflows(p *path, d int, e *entry) error {
+	x.move = true
+	n := x.edit(p.step[d].chunk)
+	level := n.level()
+	es := x.gather(n, e)
+	if d > 0 && x.reinserted>>level&1 == 0 {
+		x.reinserted |= 1 << level
+		return x.reinsert(p, d, es)
+	}
+	return x.splitNode(p, d, es)
+}
+
+// reinsert takes the entries whose centers lie farthest from the center
+// of the node out of it and inserts them again, the closest first
+// (ReInsert, "close reinsert"). Ties go by id.
+func (x *tx) reinsert(p *path, d int, es []entry) error {
+	world := emptyRect
+	for i := range es {
+		world = world.Union(es[i].rect)
+	}
+	m := metricFor(world)
+	slices.SortFunc(es, func(a, b entry) int {
+		da, db := m.centerDistance(a.rect, world), m.centerDistance(b.rect, world)
+		if da != db {
+			return sign(da < db)
+		}
+		return compareIDs(&a, &b)
+	})
+	keep := len(es) - max(1, x.t.fanout*reinsertPercent/100)
+	n := x.edit(p.step[d].chunk)
+	level, base := n.level(), len(x.orphans)
+	n.fill(es[:keep])
+	for _, e := range es[keep:] {
+		x.orphans, x.levels = append(x.orphans, e), append(x.levels, level)
+	}
+	x.tighten(p, d)
+	for i := base; i < len(x.orphans); i++ {
+		e := x.orphans[i] // a copy: the stack may grow
+		if err := x.insert(&e, level); err != nil {
+			return err
+		}
+	}
+	x.orphans, x.levels = x.orphans[:base], x.levels[:base]
+	return nil
+}
+
+// splitNode distributes es over the node at depth d of p and a new one,
+// and puts the new one into the parent, which may overflow in turn.
+func (x *tx) splitNode(p *path, d int, es []entry) error {
+	n := x.edit(p.step[d].chunk)
+	right, err := x.alloc(n.level())
+	if err != nil {
+		return err
+	}
+	k := x.distribute(es)
+	n.fill(es[:k])
+	right.fill(es[k:])
+	re := entry{right.mbr(), uint64(right.chunk()), right.minID(), right.maxID()}
+	if d == 0 {
+		root, err := x.alloc(x.height)
+		if err != nil {
+			return err
+		}
+		root.append(&entry{n.mbr(), uint64(n.chunk()), n.minID(), n.maxID()})
+		root.append(&re)
+		x.root = root.chunk()
+		x.height++
+		return nil
+	}
+	parent := x.edit(p.step[d-1].chunk)
+	parent.setRect(p.step[d].slot, n.mbr())
+	if parent.count() < x.t.fanout {
+		parent.append(&re)
+		parent.widen(n.minID(), n.maxID())
+		x.tighten(p, d-1)
+		return nil
+	}
+	return x.overflows(p, d-1, &re)
+}
+
+// enlarge makes the ancestors of the node at depth d cover e, which was
+// added to it.
+func (x *tx) enlarge(p *path, d int, e *entry) {
+	for ; d > 0; d-- {
+		parent, slot := x.node(p.step[d-1].chunk), p.step[d].slot
+		was := parent.rect(slot)
+		u := was.Union(e.rect)
+		if u == was && parent.covers(e.lo, e.hi) {
+			return // so do all above
+		}
+		parent = x.edit(p.step[d-1].chunk)
+		parent.setRect(slot, u)
+		parent.widen(e.lo, e.hi)
+	}
+}
+
+// tighten makes the ancestors' boxes exact after any change to the node
+// at depth d.
+func (x *tx) tighten(p *path, d int) {
+	for ; d > 0; d-- {
+		n := x.node(p.step[d].chunk)
+		parent, slot := x.node(p.step[d-1].chunk), p.step[d].slot
+		u := n.mbr()
+		if parent.rect(slot) == u && parent.covers(n.minID(), n.maxID()) {
+			return
+		}
+		parent = x.edit(p.step[d-1].chunk)
+		parent.setRect(slot, u)
+		parent.widen(n.minID(), n.maxID())
+	}
+}

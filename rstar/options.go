@@ -1,0 +1,62 @@
+package rstar
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"unsafe"
+)
+
+// Options describe a tree. The zero value works.
+type Options struct {
+	// NodeBytes is the size of a node: 64*(1+5k) bytes for k in 2..12,
+	// so 704, 1024, 1344, ... 3904, holding 7k entries. 0 means
+	// DefaultNodeBytes.
+	NodeBytes int
+	// SlabBytes is the size of the slab, rounded down to whole nodes: at
+	// least 256 nodes, less than 2^32. 0 means DefaultSlabBytes. It is
+	// address space, memory is used when touched. Ignored with Memory.
+	SlabBytes int64
+	// Memory, if not nil, is used as the slab instead of a mapping of
+	// the tree's own: zeroed, 64-byte aligned. The caller keeps
+	// ownership and may free it after Close has returned.
+	Memory []byte
+	// BootID tells remote readers one life of a tree from the next. 0
+	// means a random one.
+	BootID uint64
+	// PortableStores makes the writer use sync/atomic even where an
+	// assembly routine is available (publish.go). Same bytes, slower.
+	PortableStores bool
+}
+
+// withDefaults fills in what is zero and validates.
+func (o Options) withDefaults() (Options, error) {
+	if o.NodeBytes == 0 {
+		o.NodeBytes = DefaultNodeBytes
+	}
+	if nodeGroups(o.NodeBytes) == 0 {
+		return o, fmt.Errorf("%w: NodeBytes is %d, want 64*(1+5k) for k in 2..12 (704 to 3904)",
+			ErrBadOptions, o.NodeBytes)
+	}
+	what := "SlabBytes"
+	if o.Memory != nil {
+		what = "len(Memory)"
+		o.SlabBytes = int64(len(o.Memory))
+		p := uintptr(unsafe.Pointer(unsafe.SliceData(o.Memory)))
+		if p%LineBytes != 0 {
+			return o, fmt.Errorf("%w: Memory begins at %#x, want a multiple of %d",
+				ErrBadOptions, p, LineBytes)
+		}
+	} else if o.SlabBytes == 0 {
+		o.SlabBytes = DefaultSlabBytes
+	}
+	chunks := o.SlabBytes / int64(o.NodeBytes)
+	if chunks < minSlabChunks || chunks > maxSlabChunks {
+		return o, fmt.Errorf("%w: %s is %d, want %d to %d for nodes of %d bytes",
+			ErrBadOptions, what, o.SlabBytes, minSlabChunks*int64(o.NodeBytes),
+			maxSlabChunks*int64(o.NodeBytes), o.NodeBytes)
+	}
+	for o.BootID == 0 {
+		o.BootID = rand.Uint64()
+	}
+	return o, nil
+}

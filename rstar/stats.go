@@ -1,0 +1,61 @@
+package rstar
+
+// Stats describes a tree. Numbers are read one after another while
+// writers and readers go on, so they may disagree by what happened
+// meanwhile.
+type Stats struct {
+	Len    int
+	Height int
+	// Nodes and Fill are per level, leaves first. Fill is the mean share
+	// of used entries, 0 to 1.
+	Nodes []int
+	Fill  []float64
+
+	NodeBytes     int
+	Fanout        int     // most entries of a node
+	SlabBytes     int64   // capacity
+	UsedBytes     int64   // chunks in use, the header included
+	BytesPerEntry float64 // UsedBytes per object; 0 for an empty tree
+
+	// Since the tree was made:
+	Searches  uint64 // Search, SearchAppend, Count and Nearest
+	NodeReads uint64 // nodes that they read, restarts included
+	Restarts  uint64 // searches begun again because of a move
+	Retries   uint64 // nodes read again because a writer changed them
+	Moves     uint64 // the move counter
+}
+
+// Stats returns the tree's statistics. It takes no lock.
+func (t *Tree) Stats() Stats {
+	s := Stats{
+		Len:       t.Len(),
+		Height:    int(t.height.Load()),
+		NodeBytes: t.opts.NodeBytes,
+		Fanout:    t.fanout,
+		SlabBytes: int64(t.chunks) * int64(t.opts.NodeBytes),
+		Moves:     t.moves.Load(),
+	}
+	chunks, below := int64(1), int64(s.Len)
+	for l := range s.Height {
+		n := t.nodes[l].Load()
+		s.Nodes = append(s.Nodes, int(n))
+		fill := 0.0
+		if n > 0 {
+			fill = float64(below) / float64(n*int64(t.fanout))
+		}
+		s.Fill = append(s.Fill, fill)
+		chunks, below = chunks+n, n
+	}
+	s.UsedBytes = chunks * int64(t.opts.NodeBytes)
+	if s.Len > 0 {
+		s.BytesPerEntry = float64(s.UsedBytes) / float64(s.Len)
+	}
+	for i := range t.stripes {
+		st := &t.stripes[i]
+		s.Searches += st.searches.Load()
+		s.NodeReads += st.reads.Load()
+		s.Restarts += st.restarts.Load()
+		s.Retries += st.retries.Load()
+	}
+	return s
+}

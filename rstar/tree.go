@@ -1,0 +1,134 @@
+package rstar
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// Tree is an R*-tree in a slab. All methods are safe for concurrent use.
+type Tree struct {
+	opts      Options
+	mem       []byte   // the slab; nil after Close, read under mu
+	words     []uint64 // the slab's words; see enter for readers
+	nodeWords int
+	nodeLines int
+	fanout    int    // M of the paper
+	minFill   int    // m of the paper
+	chunks    uint64 // capacity
+	portable  bool   // publish by sync/atomic
+
+	mu sync.Mutex // the writer's lock; also a reader's last resort
+	tx tx         // guarded by mu
+
+	closed  atomic.Bool
+	stripes [stripeCount]stripe
+	turn    atomic.Uint32 // deals stripes to searchers
+	pool    sync.Pool     // of *searcher
+
+	// Written by the writer at commit, read by anyone.
+	size   atomic.Int64
+	moves  atomic.Uint64
+	height atomic.Int32
+	nodes  [maxHeight]atomic.Int64 // per level
+}
+
+// minFillPercent is m/M, the best value of the paper's section 4.2.
+const minFillPercent = 40
+
+// New returns an empty tree. The error wraps ErrBadOptions, ErrLayout on
+// a big-endian machine, or comes from the system when it refuses the
+// memory. The tree keeps its slab until Close.
+func New(o Options) (*Tree, error) {
+	if err := checkEndian(); err != nil {
+		return nil, err
+	}
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	t := &Tree{
+		opts:      o,
+		mem:       o.Memory,
+		nodeWords: o.NodeBytes / 8,
+		nodeLines: o.NodeBytes / LineBytes,
+		fanout:    nodeGroups(o.NodeBytes) * groupEntries,
+		chunks:    uint64(o.SlabBytes / int64(o.NodeBytes)),
+		portable:  o.PortableStores,
+	}
+	t.minFill = t.fanout * minFillPercent / 100
+	if t.mem == nil {
+		t.mem, err = mapSlab(int64(t.chunks) * int64(o.NodeBytes))
+		if err != nil {
+			return nil, fmt.Errorf("rstar: mapping a slab of %d bytes (SlabBytes): %w",
+				o.SlabBytes, err)
+		}
+	}
+	// SAFETY: the slab is 64-byte aligned (withDefaults, mmap), at least
+	// chunks*NodeBytes long, holds no pointers, and outlives every access:
+	// Close waits for readers and takes the writer's lock.
+	t.words = unsafe.Slice((*uint64)(unsafe.Pointer(&t.mem[0])),
+		int(t.chunks)*t.nodeWords)
+	t.pool.New = func() any { return t.newSearcher() }
+	t.tx.init(t)
+	return t, nil
+}
+
+// Close frees the slab, unless it is the caller's Memory. It waits for
+// searches inside the tree (not for their yields). Afterwards writes
+// return ErrClosed and searches find nothing. Closing twice is harmless.
+func (t *Tree) Close() error {
+	if t.closed.Swap(true) {
+		return nil
+	}
+	for i := range t.stripes {
+		for t.stripes[i].active.Load() != 0 {
+			runtime.Gosched()
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	mem := t.mem
+	t.mem, t.words = nil, nil
+	t.size.Store(0)
+	if t.opts.Memory != nil {
+		return nil
+	}
+	return unmapSlab(mem)
+}
+
+// lock takes the writer's lock unless the tree is closed.
+func (t *Tree) lock() error {
+	t.mu.Lock()
+	if t.closed.Load() {
+		t.mu.Unlock()
+		return ErrClosed
+	}
+	return nil
+}
+
+// Len returns the number of objects, 0 after Close.
+func (t *Tree) Len() int { return int(t.size.Load()) }
+
+// NodeBytes returns the size of a node and a chunk.
+func (t *Tree) NodeBytes() int { return t.opts.NodeBytes }
+
+// BootID returns the id of this life of the tree, never 0.
+func (t *Tree) BootID() uint64 { return t.opts.BootID }
+
+// Memory returns the slab, for registering it with a network card. It
+// must not be written, must not be read in this process but as publish.go
+// says, and not at all after Close. It is nil after Close.
+func (t *Tree) Memory() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mem
+}
+
+// at returns the slab's words of a chunk.
+func (t *Tree) at(chunk uint32) node {
+	o := int(chunk) * t.nodeWords
+	return node(t.words[o : o+t.nodeWords : o+t.nodeWords])
+}

@@ -1,0 +1,311 @@
+package rstar
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+)
+
+// tx is the one transaction of the writer, reused. Everything changes in
+// private copies of nodes (edit) until commit publishes what differs; a
+// tx that fails is simply begun anew, and nothing has changed. Guarded by
+// Tree.mu.
+type tx struct {
+	t *Tree
+
+	// The tree as this tx sees it.
+	root   uint32
+	height int
+	count  uint64
+	used   uint64 // chunks ever used, header included
+	nodes  [maxHeight]int64
+	free   int      // how many of freeChunks are still free
+	freed  []uint32 // chunks that this tx has freed
+	move   bool     // entries change nodes, or a node is freed
+	spare  bool     // deletes may use the reserve
+
+	dirty []dirtyNode
+	mark  []int32 // per chunk: 1 + its place in dirty, or 0
+	bufs  []node  // private copies, reused
+
+	reinserted uint32  // levels that had their forced reinsertion
+	overflow   []entry // the fanout+1 entries of an overfull node
+	orphans    []entry // stack of entries to insert again
+	levels     []int   // their levels
+	split      splitScratch
+	pick       pickScratch
+	path       path // of the object a write is about
+
+	// Committed state.
+	header     [lanes]uint64
+	freeChunks []uint32
+	committed  struct {
+		root   uint32
+		height int
+		count  uint64
+		used   uint64
+		nodes  [maxHeight]int64
+	}
+}
+
+// dirtyNode is a chunk with a private copy.
+type dirtyNode struct {
+	chunk uint32
+	fresh bool // the slab's content is arbitrary
+}
+
+// path leads from the root to a node: slot is the place in the parent.
+type path struct {
+	n    int
+	step [maxHeight]struct {
+		chunk uint32
+		slot  int
+	}
+}
+
+func (p *path) push(chunk uint32, slot int) {
+	p.step[p.n].chunk, p.step[p.n].slot = chunk, slot
+	p.n++
+}
+
+// init writes an empty tree into the slab.
+func (x *tx) init(t *Tree) {
+	x.t = t
+	x.committed.used = 1
+	x.begin()
+	h := t.words[:lanes]
+	x.root, x.height, x.move = x.allocAt(0), 1, true
+	x.commit(false)
+	h[0] = initialVersion
+	h[2] = uint64(LayoutVersion) | uint64(t.opts.NodeBytes)<<32
+	h[3], h[4] = t.chunks, t.opts.BootID
+	atomic.StoreUint64(&h[laneMeta], magic)
+}
+
+// begin starts over from the committed tree.
+func (x *tx) begin() {
+	for _, d := range x.dirty {
+		x.mark[d.chunk] = 0
+	}
+	c := &x.committed
+	x.root, x.height, x.count, x.used, x.nodes = c.root, c.height, c.count, c.used, c.nodes
+	x.free = len(x.freeChunks)
+	x.dirty, x.freed = x.dirty[:0], x.freed[:0]
+	x.orphans, x.levels = x.orphans[:0], x.levels[:0]
+	x.move, x.spare, x.reinserted = false, false, 0
+}
+
+// node returns a node for reading.
+func (x *tx) node(chunk uint32) node {
+	if int(chunk) < len(x.mark) {
+		if m := x.mark[chunk]; m != 0 {
+			return x.bufs[m-1]
+		}
+	}
+	return x.t.at(chunk)
+}
+
+// edit returns the private copy of a node, for changing.
+func (x *tx) edit(chunk uint32) node {
+	if m := x.mark[chunk]; m != 0 {
+		return x.bufs[m-1]
+	}
+	n := x.addDirty(chunk, false)
+	copy(n, x.t.at(chunk))
+	return n
+}
+
+func (x *tx) addDirty(chunk uint32, fresh bool) node {
+	x.dirty = append(x.dirty, dirtyNode{chunk, fresh})
+	i := len(x.dirty)
+	x.mark[chunk] = int32(i)
+	if i > len(x.bufs) {
+		x.bufs = append(x.bufs, make(node, x.t.nodeWords))
+	}
+	return x.bufs[i-1]
+}
+
+// reserve is how many chunks inserts leave free, so that a delete, which
+// may have to split while it inserts orphans again, does not fail on a
+// full slab: one level's orphans, each with a split, twice over.
+func (x *tx) reserve() uint64 { return 2 * uint64(x.t.minFill) }
+
+// alloc returns an empty node at level in a free chunk.
+func (x *tx) alloc(level int) (node, error) {
+	if n := len(x.freed); n > 0 {
+		chunk := x.freed[n-1]
+		x.freed = x.freed[:n-1]
+		x.nodes[level]++
+		b := x.edit(chunk)
+		b.reset(level, chunk)
+		return b, nil
+	}
+	left := x.t.chunks - x.used + uint64(x.free)
+	if left == 0 || left <= x.reserve() && !x.spare {
+		return nil, x.t.fullError()
+	}
+	return x.node(x.allocAt(level)), nil
+}
+
+func (t *Tree) fullError() error {
+	return fmt.Errorf("%w: SlabBytes is %d; nothing was changed; "+
+		"make it larger (Options.SlabBytes, --slab-bytes)", ErrSlabFull, t.opts.SlabBytes)
+}
+
+// allocAt takes a free chunk, of which there must be one.
+func (x *tx) allocAt(level int) uint32 {
+	var chunk uint32
+	if x.free > 0 {
+		x.free--
+		chunk = x.freeChunks[x.free]
+	} else {
+		chunk = uint32(x.used)
+		x.used++
+	}
+	for len(x.mark) <= int(chunk) {
+		x.mark = append(x.mark, 0)
+	}
+	n := x.addDirty(chunk, true)
+	n.reset(level, chunk)
+	x.nodes[level]++
+	return chunk
+}
+
+// release frees a node. Its chunk is stamped at commit, as all that a
+// move changes.
+func (x *tx) release(chunk uint32) {
+	n := x.edit(chunk)
+	x.nodes[n.level()]--
+	n.reset(freeLevel, chunk)
+	x.freed = append(x.freed, chunk)
+	x.move = true
+}
+
+// commit publishes the tx, nodes that moved nothing in the order of their
+// levels: from the root down for what enlarges boxes, upwards for what
+// shrinks them (publish.go).
+func (x *tx) commit(upwards bool) {
+	t := x.t
+	if !x.move && len(x.dirty) > 1 {
+		x.publishPath(upwards)
+	} else {
+		for i, d := range x.dirty {
+			x.publishNode(d, x.bufs[i])
+		}
+	}
+	moves := t.moves.Load()
+	if x.move {
+		moves++
+	}
+	x.publishHeader(moves)
+	x.freeChunks = append(x.freeChunks[:x.free], x.freed...)
+	c := &x.committed
+	c.root, c.height, c.count, c.used, c.nodes = x.root, x.height, x.count, x.used, x.nodes
+	t.moves.Store(moves)
+	t.size.Store(int64(x.count))
+	t.height.Store(int32(x.height))
+	if x.move {
+		for l := range c.nodes {
+			t.nodes[l].Store(c.nodes[l])
+		}
+	}
+	x.begin()
+}
+
+// publishPath publishes the dirty nodes, which lie on one path, in the
+// order of their levels.
+func (x *tx) publishPath(upwards bool) {
+	for i := 0; i < x.height; i++ {
+		level := x.height - 1 - i
+		if upwards {
+			level = i
+		}
+		for j, d := range x.dirty {
+			if x.bufs[j].level() == level {
+				x.publishNode(d, x.bufs[j])
+			}
+		}
+	}
+}
+
+// idLanes are the words of a node's first line that readers ignore.
+const idLanes = 1<<laneMinID | 1<<laneMaxID
+
+// publishNode publishes the private copy b as far as it differs.
+func (x *tx) publishNode(d dirtyNode, b node) {
+	t := x.t
+	dst := t.at(d.chunk)
+	var touched uint64
+	for l := 0; l < t.nodeLines; l++ {
+		for i := 1; i < lanes; i++ {
+			if b[l*lanes+i] != dst[l*lanes+i] && (l > 0 || idLanes>>i&1 == 0) {
+				touched |= 1 << l
+				break
+			}
+		}
+	}
+	if d.fresh {
+		touched = 1<<t.nodeLines - 1
+	}
+	if touched != 0 {
+		if x.move {
+			b[laneStamp] = t.moves.Load() + 1
+			touched |= 1
+		}
+		t.publish(dst, b, touched, t.nodeLines)
+	}
+	if touched&1 == 0 && (dst.minID() != b.minID() || dst.maxID() != b.maxID()) {
+		atomic.StoreUint64(&dst[laneMinID], b[laneMinID])
+		atomic.StoreUint64(&dst[laneMaxID], b[laneMaxID])
+	}
+}
+
+// publishHeader publishes the header's dynamic line.
+func (x *tx) publishHeader(moves uint64) {
+	x.header[1] = uint64(x.root) | uint64(x.height)<<32
+	x.header[2], x.header[3], x.header[4] = x.count, moves, x.used
+	x.t.publish(x.t.words[headerDynamic:headerDynamic+lanes], x.header[:], 1, 1)
+}
+
+// idDistance is how far ids lo.. lie from the bounds of a subtree.
+func (x *tx) idDistance(chunk uint32, id uint64) uint64 {
+	n := x.node(chunk)
+	switch {
+	case id < n.minID():
+		return n.minID() - id
+	case id > n.maxID():
+		return id - n.maxID()
+	}
+	return 0
+}
+
+// entryAt takes entry i out of n, id bounds included.
+func (x *tx) entryAt(n node, i int) entry {
+	e := entry{rect: n.rect(i), ref: n.ref(i)}
+	if n.level() == 0 {
+		e.lo, e.hi = e.ref, e.ref
+	} else {
+		c := x.node(uint32(e.ref))
+		e.lo, e.hi = c.minID(), c.maxID()
+	}
+	return e
+}
+
+// tightenIDs recomputes the id bounds of n from its entries.
+func (x *tx) tightenIDs(n node) {
+	n[laneMinID], n[laneMaxID] = ^uint64(0), 0
+	for i, c := 0, n.count(); i < c; i++ {
+		e := x.entryAt(n, i)
+		n.widen(e.lo, e.hi)
+	}
+}
+
+// gather puts all entries of n and e into the overflow buffer.
+func (x *tx) gather(n node, e *entry) []entry {
+	x.overflow = slices.Grow(x.overflow[:0], x.t.fanout+1)
+	for i, c := 0, n.count(); i < c; i++ {
+		x.overflow = append(x.overflow, x.entryAt(n, i))
+	}
+	x.overflow = append(x.overflow, *e)
+	return x.overflow
+}

@@ -1,0 +1,173 @@
+package rstar
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// Header is what chunk 0 says of the tree.
+type Header struct {
+	LayoutVersion uint32
+	NodeBytes     int
+	// Chunks is the capacity of the slab: every chunk number of the tree
+	// is in [1, Chunks). It never changes.
+	Chunks uint64
+	BootID uint64
+	Root   uint32 // chunk of the root, which is at level Height-1
+	Height int    // number of levels, at least 1
+	Len    uint64 // objects
+	Moves  uint64 // the move counter M (publish.go)
+}
+
+// ParseHeader reads a private copy of the first HeaderBytes of a slab,
+// each line of which was read atomically. Any bytes are safe. The error
+// wraps ErrTorn (read again), ErrLayout (no tree, or one of another
+// layout) or ErrCorrupt (impossible root or height).
+func ParseHeader(b []byte) (Header, error) {
+	var h Header
+	if len(b) < HeaderBytes {
+		return h, fmt.Errorf("%w: header has %d bytes, want %d",
+			ErrLayout, len(b), HeaderBytes)
+	}
+	if m := word(b, laneMeta); m != magic {
+		return h, fmt.Errorf("%w: magic is %#x, want %#x", ErrLayout, m, magic)
+	}
+	geometry := word(b, 2)
+	h.LayoutVersion, h.NodeBytes = uint32(geometry), int(geometry>>32)
+	if h.LayoutVersion != LayoutVersion {
+		return Header{}, fmt.Errorf("%w: layout version is %d, want %d",
+			ErrLayout, h.LayoutVersion, LayoutVersion)
+	}
+	if nodeGroups(h.NodeBytes) == 0 {
+		return Header{}, fmt.Errorf("%w: node size is %d, want 64*(1+5k) for k in 2..12",
+			ErrLayout, h.NodeBytes)
+	}
+	h.Chunks, h.BootID = word(b, 3), word(b, 4)
+	if h.Chunks < minSlabChunks || h.Chunks > maxSlabChunks {
+		return Header{}, fmt.Errorf("%w: %d chunks, want %d to %d",
+			ErrLayout, h.Chunks, minSlabChunks, maxSlabChunks)
+	}
+	if v := word(b, headerDynamic); v&1 != 0 {
+		return Header{}, fmt.Errorf("%w: header version %d is odd", ErrTorn, v)
+	}
+	rh := word(b, headerDynamic+1)
+	h.Root, h.Height = uint32(rh), int(rh>>32)
+	h.Len, h.Moves = word(b, headerDynamic+2), word(b, headerDynamic+3)
+	if h.Root == 0 || uint64(h.Root) >= h.Chunks {
+		return Header{}, fmt.Errorf("%w: root is chunk %d, want 1 to %d",
+			ErrCorrupt, h.Root, h.Chunks-1)
+	}
+	if h.Height < 1 || h.Height > maxHeight {
+		return Header{}, fmt.Errorf("%w: height is %d, want 1 to %d",
+			ErrCorrupt, h.Height, maxHeight)
+	}
+	return h, nil
+}
+
+// Node is a view of a private copy of one node's bytes. It is a value;
+// it is valid as long as the bytes stay unchanged.
+type Node struct {
+	b            []byte
+	level, count int
+}
+
+// ViewNode checks b, a private copy of one node each line of which was
+// read atomically, and returns a view of it. chunk and level are what the
+// parent (or the header) told; moves is the M the search began with. Any
+// bytes are safe. The error wraps ErrTorn (read the node again), ErrMoved
+// (begin the search again with a fresh header) or ErrCorrupt (impossible
+// content). Child chunks come from the peer: the caller checks that a
+// Ref of an internal node is in [1, Header.Chunks).
+func ViewNode(b []byte, chunk uint32, level int, moves uint64) (Node, error) {
+	k := nodeGroups(len(b))
+	if k == 0 {
+		return Node{}, fmt.Errorf("%w: node %d has %d bytes, want 64*(1+5k) for k in 2..12",
+			ErrCorrupt, chunk, len(b))
+	}
+	v := word(b, 0)
+	differ := v & 1
+	for l := lanes; l < len(b)/8; l += lanes {
+		differ |= word(b, l) ^ v
+	}
+	if differ != 0 {
+		return Node{}, tornError{chunk, v}
+	}
+	if s := word(b, laneStamp); s > moves {
+		return Node{}, movedError{chunk, s, moves}
+	}
+	l, count, c := unpackMeta(word(b, laneMeta))
+	if c != chunk || l != level {
+		return Node{}, fmt.Errorf("%w: chunk %d at level %d, want chunk %d at level %d",
+			ErrCorrupt, c, l, chunk, level)
+	}
+	if count > k*groupEntries {
+		return Node{}, fmt.Errorf("%w: chunk %d has %d entries, want at most %d",
+			ErrCorrupt, chunk, count, k*groupEntries)
+	}
+	return Node{b, l, count}, nil
+}
+
+// Leaf reports whether the entries are objects.
+func (n Node) Leaf() bool { return n.level == 0 }
+
+// Level is 0 for a leaf.
+func (n Node) Level() int { return n.level }
+
+// Count is the number of entries.
+func (n Node) Count() int { return n.count }
+
+// Rect returns the rectangle of entry i, 0 <= i < Count().
+func (n Node) Rect(i int) Rect {
+	s := int(slotWord[i])
+	return Rect{
+		MinX: n.float(s), MinY: n.float(s + fieldMinY),
+		MaxX: n.float(s + fieldMaxX), MaxY: n.float(s + fieldMaxY),
+	}
+}
+
+// Ref returns the object id of entry i of a leaf, or the child's chunk
+// number, 0 <= i < Count().
+func (n Node) Ref(i int) uint64 { return word(n.b, int(slotWord[i])+fieldRef) }
+
+// AppendHits appends to dst the indexes of the entries that intersect q,
+// in ascending order.
+func (n Node) AppendHits(dst []int32, q Rect) []int32 {
+	for i := 0; i < n.count; i++ {
+		s := int(slotWord[i])
+		if n.float(s) <= q.MaxX && n.float(s+fieldMaxX) >= q.MinX &&
+			n.float(s+fieldMinY) <= q.MaxY && n.float(s+fieldMaxY) >= q.MinY {
+			dst = append(dst, int32(i))
+		}
+	}
+	return dst
+}
+
+func (n Node) float(w int) float64 { return math.Float64frombits(word(n.b, w)) }
+
+// word returns the w-th word of b.
+func word(b []byte, w int) uint64 { return binary.LittleEndian.Uint64(b[w*8:]) }
+
+// tornError and movedError are values with a late text: readers meet them
+// all the time and drop them.
+type tornError struct {
+	chunk   uint32
+	version uint64
+}
+
+func (e tornError) Error() string {
+	return fmt.Sprintf("%v: chunk %d, header line's version %d",
+		ErrTorn, e.chunk, e.version)
+}
+func (e tornError) Unwrap() error { return ErrTorn }
+
+type movedError struct {
+	chunk        uint32
+	stamp, moves uint64
+}
+
+func (e movedError) Error() string {
+	return fmt.Sprintf("%v: chunk %d has stamp %d, the search began at %d",
+		ErrMoved, e.chunk, e.stamp, e.moves)
+}
+func (e movedError) Unwrap() error { return ErrMoved }
