@@ -1,0 +1,114 @@
+package fastmsg
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// Accept answers a connection request: it checks the handshake,
+// registers the rings, and hands the connection to the loop, which calls
+// Opened. It may be called from any goroutine, also while the worker is
+// paused. A request that is not accepted is rejected; the error says
+// why (ErrVersion, ErrProtocol, ErrTooLarge, ErrClosed, Hello's).
+func (w *Worker) Accept(req rdma.ConnRequest) error {
+	c, err := w.accept(req)
+	if err != nil {
+		return fmt.Errorf("fastmsg: accept %s: %w", req.Peer(), err)
+	}
+	w.mu.Lock()
+	if w.closed {
+		w.mu.Unlock()
+		c.release()
+		return fmt.Errorf("fastmsg: accept %s: %w: worker has ended", req.Peer(), ErrClosed)
+	}
+	w.inbox = append(w.inbox, c)
+	w.mu.Unlock()
+	w.cq.Wake()
+	return nil
+}
+
+func (w *Worker) accept(req rdma.ConnRequest) (*Conn, error) {
+	c, answer, err := w.prepare(req)
+	if err != nil {
+		if rerr := req.Reject(err.Error()); rerr != nil {
+			err = errors.Join(err, rerr)
+		}
+		return nil, err
+	}
+	c.qp, err = req.Accept(rdma.QPConfig{
+		SendCQ: w.cq, RecvCQ: w.cq,
+		SendDepth: sendDepth(int(c.out.size)),
+		RecvDepth: recvDepth(w.cfg.RingBytes),
+		Context:   c,
+	}, answer)
+	if err != nil {
+		c.release()
+		return nil, err
+	}
+	return c, nil
+}
+
+// prepare makes a connection without a queue pair, and the private data
+// that answers the peer's.
+func (w *Worker) prepare(req rdma.ConnRequest) (*Conn, []byte, error) {
+	w.mu.Lock()
+	closed := w.closed
+	w.mu.Unlock()
+	if closed {
+		return nil, nil, fmt.Errorf("%w: worker has ended", ErrClosed)
+	}
+	peer, err := decodeHandshake(req.PrivateData(), "client", "server")
+	if err != nil {
+		return nil, nil, err
+	}
+	var hello []byte
+	if w.cfg.Hello != nil {
+		if hello, err = w.cfg.Hello(req.Peer(), peer.hello); err != nil {
+			return nil, nil, err
+		}
+	}
+	requests, err := w.dev.Register(w.cfg.RingBytes, rdma.RemoteWrite)
+	if err != nil {
+		return nil, nil, err
+	}
+	answer, err := handshake{w.cfg.RingBytes, requests.Key(), hello}.encode()
+	if err != nil {
+		requests.Close()
+		return nil, nil, err
+	}
+	mirror, err := w.dev.Register(peer.ringBytes, 0)
+	if err != nil {
+		requests.Close()
+		return nil, nil, err
+	}
+	ring := rdma.Remote{Key: peer.key, Offset: MailboxBytes}
+	return &Conn{
+		w: w, hello: peer.hello, requests: requests,
+		peer: rdma.Remote{Key: peer.key},
+		in:   newRecvRing(requests.Bytes()[:w.cfg.RingBytes]),
+		out:  newSendRing(mirror, ring, peer.ringBytes),
+	}, answer, nil
+}
+
+// openAccepted introduces new connections to the handler. Their events
+// may have come earlier: they were only counted.
+func (w *Worker) openAccepted() {
+	w.mu.Lock()
+	w.opening, w.inbox = w.inbox, w.opening[:0]
+	w.mu.Unlock()
+	for _, c := range w.opening {
+		c.opened = true
+		c.index = len(w.conns)
+		w.conns = append(w.conns, c)
+		w.stats.connections.Store(int64(len(w.conns)))
+		if len(w.conns) == 1 {
+			w.nextTick = w.cfg.Now()
+		}
+		w.ticking = true
+		w.h.Opened(c)
+		w.touch(c)
+	}
+	clear(w.opening)
+}

@@ -1,0 +1,264 @@
+package fastmsg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// A slot is one call in flight. Its id on the wire is its index and its
+// generation, which counts its uses, so that every answer is recognised
+// as this call's, or as nobody's.
+//
+//	free --Call--> open --FlagEnd--> answered --Call returns--> free
+//	                 \--ctx done--> abandoned --FlagEnd--> free
+//
+// An abandoned slot is not used again before the late answer came: the
+// server still owes it.
+type slot struct {
+	wake chan struct{} // one token when answered
+
+	mu    sync.Mutex
+	state slotState
+	gen   uint32
+	kind  Kind // of the answer
+	buf   []byte
+	base  int   // len(dst): where the answer starts in buf
+	err   error // what is wrong with the answer
+
+	// Guarded by Caller.mu.
+	request Kind
+	payload []byte // while it waits in Caller.queue
+	end     uint64 // of the request in the ring; notInRing before that
+}
+
+type slotState uint8
+
+const (
+	slotFree slotState = iota
+	slotOpen
+	slotAnswered
+	slotAbandoned
+)
+
+const notInRing = math.MaxUint64
+
+// flushRounds bounds how long one caller posts for others before the
+// poller takes over.
+const flushRounds = 32
+
+// Call sends a request and waits for its answer, which is appended to
+// dst and returned with its kind. If the answer comes in pieces, they
+// are joined; the kind is the last one's. The payload is not kept; dst
+// belongs to the Caller until Call returns, and if it returns an error,
+// nil comes back for it. Any number of goroutines may call; beyond
+// MaxInFlight, and when the server's ring is full, they wait.
+//
+// A failed call is a *CallError; see there, and RetrySafe.
+func (c *Caller) Call(ctx context.Context, kind Kind, payload, dst []byte) ([]byte, Kind, error) {
+	if kind == kindPad {
+		return nil, 0, c.notSent(kind, fmt.Errorf("%w: kind 0 is reserved", ErrConfig))
+	}
+	if len(payload) > c.maxPayload {
+		return nil, 0, c.notSent(kind, fmt.Errorf("%w: payload of %d bytes, limit %d",
+			ErrTooLarge, len(payload), c.maxPayload))
+	}
+	i, err := c.acquire(ctx)
+	if err != nil {
+		return nil, 0, c.notSent(kind, err)
+	}
+	s := &c.slots[i]
+	s.mu.Lock()
+	s.state, s.err, s.buf, s.base = slotOpen, nil, dst, len(dst)
+	s.gen++
+	id := uint64(s.gen)<<32 | uint64(i)
+	s.mu.Unlock()
+
+	c.mu.Lock()
+	if c.err != nil {
+		err := c.err
+		c.mu.Unlock()
+		c.discard(i)
+		return nil, 0, c.notSent(kind, err)
+	}
+	s.request = kind
+	if len(c.queue) == 0 && c.out.append(kind, FlagEnd, id, payload) {
+		s.end = c.out.tail
+	} else {
+		s.end, s.payload = notInRing, payload
+		c.queue = append(c.queue, i)
+	}
+	c.flushLocked()
+	if c.stalled {
+		c.cq.Wake() // the poller will try again
+	}
+	c.mu.Unlock()
+
+	select {
+	case <-s.wake:
+		return c.take(i)
+	case <-ctx.Done():
+		return c.abandon(i, ctx.Err())
+	case <-c.done:
+		return c.abandon(i, c.Err())
+	}
+}
+
+// acquire takes a free slot.
+func (c *Caller) acquire(ctx context.Context) (uint32, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	select {
+	case i := <-c.free:
+		return i, nil
+	default:
+	}
+	select {
+	case i := <-c.free:
+		return i, nil
+	case <-ctx.Done():
+		return 0, fmt.Errorf("%w (limit %d): %w", ErrInFlight, len(c.slots), ctx.Err())
+	case <-c.done:
+		return 0, c.Err()
+	}
+}
+
+// discard frees a slot whose request was not sent.
+func (c *Caller) discard(i uint32) {
+	s := &c.slots[i]
+	s.mu.Lock()
+	s.state, s.buf = slotFree, nil
+	s.mu.Unlock()
+	c.free <- i
+}
+
+// take returns the answer and frees the slot.
+func (c *Caller) take(i uint32) ([]byte, Kind, error) {
+	s := &c.slots[i]
+	s.mu.Lock()
+	buf, kind, err := s.buf, s.kind, s.err
+	s.state, s.buf = slotFree, nil
+	s.mu.Unlock()
+	if err != nil {
+		err = &CallError{c.Peer(), s.request, ErrUnknownOutcome, err}
+		c.free <- i
+		return nil, 0, err
+	}
+	c.free <- i
+	return buf, kind, nil
+}
+
+// abandon gives a call up, unless its answer is there already.
+func (c *Caller) abandon(i uint32, cause error) ([]byte, Kind, error) {
+	s := &c.slots[i]
+	c.mu.Lock()
+	kind := s.request
+	if s.end == notInRing {
+		c.unqueue(i)
+		lost := c.err != nil
+		c.mu.Unlock()
+		c.discard(i)
+		if !lost {
+			cause = fmt.Errorf("%w: %w", ErrRingFull, cause)
+		}
+		return nil, 0, c.notSent(kind, cause)
+	}
+	// What is in the mirror will be posted, unless the connection is
+	// lost; posted includes what is being posted.
+	sent := c.err == nil || s.end <= c.out.posted
+	c.mu.Unlock()
+
+	s.mu.Lock()
+	if s.state == slotAnswered {
+		s.mu.Unlock()
+		<-s.wake
+		return c.take(i)
+	}
+	s.state, s.buf = slotAbandoned, nil
+	s.mu.Unlock()
+	if !sent {
+		return nil, 0, c.notSent(kind, cause)
+	}
+	return nil, 0, &CallError{c.Peer(), kind, ErrUnknownOutcome, cause}
+}
+
+func (c *Caller) notSent(kind Kind, cause error) error {
+	return &CallError{c.Peer(), kind, ErrNotSent, cause}
+}
+
+// unqueue removes a call that waits for room.
+func (c *Caller) unqueue(i uint32) {
+	for at, j := range c.queue {
+		if i == j {
+			c.queue = append(c.queue[:at], c.queue[at+1:]...)
+			break
+		}
+	}
+	c.slots[i].payload = nil
+}
+
+// admitLocked moves waiting calls into the ring while they fit, in the
+// order in which they came.
+func (c *Caller) admitLocked() {
+	n := 0
+	for _, i := range c.queue {
+		s := &c.slots[i]
+		// gen changes only while the slot is not in the queue.
+		id := uint64(s.gen)<<32 | uint64(i)
+		if !c.out.append(s.request, FlagEnd, id, s.payload) {
+			break
+		}
+		s.end, s.payload = c.out.tail, nil
+		n++
+	}
+	if n > 0 {
+		c.queue = c.queue[:copy(c.queue, c.queue[n:])]
+	}
+}
+
+// flushLocked posts what the ring holds. One goroutine does it at a
+// time, without mu; the others only append and leave, and their
+// requests go out with its next round (flat combining). When the last
+// batch of answers woke several callers, more requests are about to
+// come: the flusher first lets them run, so that one event carries all.
+func (c *Caller) flushLocked() {
+	if c.flushing || c.out.unposted() == 0 {
+		return
+	}
+	c.flushing = true
+	if c.crowd.Load() > 1 {
+		c.mu.Unlock()
+		runtime.Gosched()
+		c.mu.Lock()
+	}
+	for round := 0; c.err == nil; round++ {
+		if round == flushRounds {
+			c.stalled = true
+			break
+		}
+		posted := c.out.posted
+		n := c.out.prepare(&c.wrs)
+		if n == 0 {
+			break
+		}
+		c.mu.Unlock()
+		taken, err := c.qp.Post(c.wrs[:n])
+		c.mu.Lock()
+		if taken < n {
+			c.out.abort(posted)
+			if !errors.Is(err, rdma.ErrQueueFull) {
+				c.failLocked(err)
+			}
+			c.stalled = true
+			break
+		}
+	}
+	c.flushing = false
+	c.idle.Broadcast()
+}

@@ -1,0 +1,233 @@
+package fastmsg
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// Caller is the client's end of a connection: any number of goroutines
+// Call, their requests share the ring, one goroutine (poller.go) hands
+// the answers out. All methods are safe for concurrent use.
+//
+// Locks: mu guards the request ring and the queue of calls that wait for
+// room in it; a slot's mu guards the answer as it grows. Neither is held
+// while the other is taken, nor during Post.
+type Caller struct {
+	cq     rdma.CompletionQueue
+	qp     rdma.QueuePair
+	region rdma.Region // mailbox page, then response ring
+	hello  []byte
+
+	maxPayload, maxAnswer int
+
+	slots []slot
+	free  chan uint32 // indexes of free slots
+
+	mu       sync.Mutex
+	out      sendRing
+	queue    []uint32 // calls that wait for room, oldest first
+	flushing bool     // somebody is in flushLocked
+	idle     sync.Cond
+	stalled  bool // Post found the queue full, or a flusher gave up
+	wrs      [maxWRs]rdma.WorkRequest
+	err      error
+
+	crowd   atomic.Int32 // calls that the poller's last batch answered
+	done    chan struct{}
+	in      recvRing // the poller's
+	comps   []rdma.Completion
+	credit  [1]rdma.WorkRequest
+	stopped chan struct{} // the poller has returned
+	closing sync.Once
+}
+
+// CallerConfig configures a Caller. The zero value works.
+type CallerConfig struct {
+	// RingBytes is the size of the response ring (0: DefaultRingBytes).
+	RingBytes int
+	// Hello reaches the server's handler; at most MaxHello bytes.
+	Hello []byte
+	// MaxInFlight bounds unanswered calls; more wait (0: 1024).
+	MaxInFlight int
+	// MaxAnswerBytes bounds the answer to one call, against servers
+	// that never end one (0: 1 GiB).
+	MaxAnswerBytes int
+}
+
+const (
+	// defaultInFlight is as many calls as there are flights: with more,
+	// requests that nobody batches would wait for flights.
+	defaultInFlight = maxFlights
+	// defaultAnswer: 20 million items of 48 bytes.
+	defaultAnswer = 1 << 30
+)
+
+func (c *CallerConfig) setDefaults() error {
+	if c.RingBytes == 0 {
+		c.RingBytes = DefaultRingBytes
+	}
+	if c.MaxInFlight == 0 {
+		c.MaxInFlight = defaultInFlight
+	}
+	if c.MaxAnswerBytes == 0 {
+		c.MaxAnswerBytes = defaultAnswer
+	}
+	if c.MaxInFlight < 0 || c.MaxInFlight > math.MaxInt32 {
+		return fmt.Errorf("%w: MaxInFlight %d, allowed are 1 to %d",
+			ErrConfig, c.MaxInFlight, math.MaxInt32)
+	}
+	if c.MaxAnswerBytes < 0 {
+		return fmt.Errorf("%w: MaxAnswerBytes %d, must be positive",
+			ErrConfig, c.MaxAnswerBytes)
+	}
+	return checkRing(c.RingBytes)
+}
+
+// Dial connects to a Worker's listener. Errors wrap what rdma.Device.Dial
+// returns; ErrVersion and ErrProtocol tell a peer that is not one of us.
+// The device must outlive the Caller.
+func Dial(ctx context.Context, dev rdma.Device, addr string, cfg CallerConfig) (*Caller, error) {
+	c, err := dial(ctx, dev, addr, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("fastmsg: dial %s: %w", addr, err)
+	}
+	go c.poll()
+	return c, nil
+}
+
+func dial(ctx context.Context, dev rdma.Device, addr string, cfg CallerConfig) (_ *Caller, err error) {
+	if err := cfg.setDefaults(); err != nil {
+		return nil, err
+	}
+	c := &Caller{
+		maxAnswer: cfg.MaxAnswerBytes,
+		slots:     make([]slot, cfg.MaxInFlight),
+		free:      make(chan uint32, cfg.MaxInFlight),
+		queue:     make([]uint32, 0, cfg.MaxInFlight),
+		comps:     make([]rdma.Completion, batchEvents),
+		done:      make(chan struct{}),
+		stopped:   make(chan struct{}),
+	}
+	c.idle.L = &c.mu
+	for i := range c.slots {
+		c.slots[i].wake = make(chan struct{}, 1)
+		c.free <- uint32(i)
+	}
+	defer func() {
+		if err != nil {
+			c.release()
+		}
+	}()
+	if c.region, err = dev.Register(MailboxBytes+cfg.RingBytes, rdma.RemoteWrite); err != nil {
+		return nil, err
+	}
+	private, err := handshake{cfg.RingBytes, c.region.Key(), cfg.Hello}.encode()
+	if err != nil {
+		return nil, err
+	}
+	// The server's ring may have any size, and its size is known only
+	// when the queue pair is: depths for the most flights there can be.
+	if c.cq, err = dev.CreateCQ(recvDepth(cfg.RingBytes)); err != nil {
+		return nil, err
+	}
+	c.qp, err = dev.Dial(ctx, addr, rdma.QPConfig{
+		SendCQ: c.cq, RecvCQ: c.cq,
+		SendDepth: sendDepth(MaxRingBytes),
+		RecvDepth: recvDepth(cfg.RingBytes),
+	}, private)
+	if err != nil {
+		return nil, dialError(err)
+	}
+	server, err := decodeHandshake(c.qp.PrivateData(), "server", "client")
+	if err != nil {
+		return nil, err
+	}
+	mirror, err := dev.Register(server.ringBytes, 0)
+	if err != nil {
+		return nil, err
+	}
+	c.hello = server.hello
+	c.maxPayload = maxMessage(server.ringBytes) - headerBytes
+	c.in = newRecvRing(c.region.Bytes()[MailboxBytes : MailboxBytes+cfg.RingBytes])
+	c.out = newSendRing(mirror, rdma.Remote{Key: server.key}, server.ringBytes)
+	return c, nil
+}
+
+// release gives everything back, the queue pair first.
+func (c *Caller) release() {
+	if c.qp != nil {
+		c.qp.Close()
+	}
+	if c.cq != nil {
+		c.cq.Close()
+	}
+	if c.region != nil {
+		c.region.Close()
+	}
+	if c.out.mirror != nil {
+		c.out.mirror.Close()
+	}
+}
+
+// Mailbox is the page that the server writes at any time: read it with
+// lines.Copy. It must not be touched after Close.
+func (c *Caller) Mailbox() []byte {
+	return c.region.Bytes()[:MailboxBytes:MailboxBytes]
+}
+
+// Hello is what the server answered to the dial.
+func (c *Caller) Hello() []byte { return c.hello }
+
+// Peer names the server, for messages.
+func (c *Caller) Peer() string { return c.qp.Peer() }
+
+// QueuePair is the connection's, for the owner's Err and for nothing
+// that posts: its completions belong to the Caller.
+func (c *Caller) QueuePair() rdma.QueuePair { return c.qp }
+
+// MaxPayload is the longest request in bytes.
+func (c *Caller) MaxPayload() int { return c.maxPayload }
+
+// Done is closed when the connection is lost or closed.
+func (c *Caller) Done() <-chan struct{} { return c.done }
+
+// Err is nil while the connection works, then why it does not.
+func (c *Caller) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// Close ends the connection; calls in progress fail with ErrClosed.
+func (c *Caller) Close() error {
+	c.closing.Do(func() {
+		c.fail(ErrClosed)
+		c.cq.Wake()
+		<-c.stopped
+		c.mu.Lock()
+		for c.flushing {
+			c.idle.Wait()
+		}
+		c.mu.Unlock()
+		c.release()
+	})
+	return nil
+}
+
+func (c *Caller) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failLocked(err)
+}
+
+func (c *Caller) failLocked(err error) {
+	if c.err == nil {
+		c.err = err
+		close(c.done)
+	}
+}

@@ -1,0 +1,70 @@
+package fastmsg
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// Sentinels. A failed Call matches exactly one of ErrNotSent and
+// ErrUnknownOutcome, besides its cause (the context's error, ErrClosed,
+// ErrTooLarge, ErrProtocol, or one of package rdma).
+var (
+	// ErrNotSent: the peer has not seen and never will see the request.
+	// Sending it again is safe.
+	ErrNotSent = errors.New("fastmsg: request not sent")
+	// ErrUnknownOutcome: the request was sent, its whole answer did not
+	// arrive. The peer may or may not have carried it out.
+	ErrUnknownOutcome = errors.New("fastmsg: outcome of request unknown")
+
+	// ErrTooLarge: a payload, hello or ring size beyond its limit.
+	ErrTooLarge = errors.New("fastmsg: too large")
+	// ErrVersion: the two sides speak different protocol versions.
+	ErrVersion = errors.New("fastmsg: protocol version mismatch")
+	// ErrProtocol: the peer sent what no correct peer sends. The
+	// connection is lost.
+	ErrProtocol = errors.New("fastmsg: protocol violation")
+	// ErrConfig: a configuration value is not allowed.
+	ErrConfig = errors.New("fastmsg: bad configuration")
+	// ErrClosed: this side has closed the Caller, Conn or Worker.
+	ErrClosed = errors.New("fastmsg: closed")
+
+	// ErrRingFull is in the chain of an ErrNotSent when the context
+	// ended while the request waited for room in the peer's ring.
+	ErrRingFull = errors.New("fastmsg: peer's request ring is full")
+	// ErrInFlight is in the chain of an ErrNotSent when the context
+	// ended while MaxInFlight other calls were unanswered.
+	ErrInFlight = errors.New("fastmsg: too many calls in flight")
+)
+
+// CallError is a failed Call.
+type CallError struct {
+	Peer    string
+	Kind    Kind
+	Outcome error // ErrNotSent or ErrUnknownOutcome
+	Cause   error
+}
+
+func (e *CallError) Error() string {
+	return fmt.Sprintf("%v (kind %d to %s): %v", e.Outcome, e.Kind, e.Peer, e.Cause)
+}
+
+// Unwrap lets errors.Is find the outcome and the cause.
+func (e *CallError) Unwrap() []error { return []error{e.Outcome, e.Cause} }
+
+// RetrySafe reports that the peer has not carried out what err belongs
+// to: a request that was not sent, or a connection that was not made.
+// It says nothing on whether a retry will succeed.
+func RetrySafe(err error) bool {
+	return errors.Is(err, ErrNotSent) || errors.Is(err, rdma.ErrDial) ||
+		errors.Is(err, rdma.ErrRejected)
+}
+
+func protocolError(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrProtocol, fmt.Sprintf(format, args...))
+}
+
+func answerTooLarge(limit int) error {
+	return fmt.Errorf("%w: answer exceeds %d bytes", ErrTooLarge, limit)
+}

@@ -1,0 +1,99 @@
+package fastmsg
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// What travels with Dial and Accept, both ways, little-endian:
+//
+//	offset width
+//	0      4     magic "CFMG"
+//	4      2     protocol version
+//	6      2     length of the hello
+//	8      4     bytes of the ring that the peer may write
+//	12     4     reserved, 0
+//	16     8     key of the region with that ring
+//	24     ...   hello, at most 32 bytes: the owner's
+//
+// The client's ring starts behind the mailbox page, the server's at 0.
+const (
+	magic = "CFMG"
+	// ProtocolVersion counts incompatible changes of rings, messages
+	// and handshake. 1: the first.
+	ProtocolVersion = 1
+	helloOffset     = 24
+	// MaxHello is what the private data leaves to the owner.
+	MaxHello = rdma.MaxPrivateData - helloOffset
+	// MailboxBytes is the page before the client's ring.
+	MailboxBytes = 4096
+)
+
+type handshake struct {
+	ringBytes int
+	key       rdma.Key
+	hello     []byte
+}
+
+func (h handshake) encode() ([]byte, error) {
+	if len(h.hello) > MaxHello {
+		return nil, fmt.Errorf("%w: hello of %d bytes, limit %d",
+			ErrTooLarge, len(h.hello), MaxHello)
+	}
+	b := make([]byte, helloOffset, helloOffset+len(h.hello))
+	copy(b, magic)
+	binary.LittleEndian.PutUint16(b[4:], ProtocolVersion)
+	binary.LittleEndian.PutUint16(b[6:], uint16(len(h.hello)))
+	binary.LittleEndian.PutUint32(b[8:], uint32(h.ringBytes))
+	binary.LittleEndian.PutUint64(b[16:], uint64(h.key))
+	return append(b, h.hello...), nil
+}
+
+// decodeHandshake accepts trailing bytes: some fabrics pad private data.
+// peer and self are "client" and "server", for messages.
+func decodeHandshake(b []byte, peer, self string) (h handshake, err error) {
+	if len(b) < helloOffset || string(b[:4]) != magic {
+		return h, protocolError("the %s does not speak fastmsg (%d bytes of "+
+			"private data without its magic)", peer, len(b))
+	}
+	if v := binary.LittleEndian.Uint16(b[4:]); v != ProtocolVersion {
+		return h, fmt.Errorf("%w: the %s speaks "+versionMark+" %d, the %s %d",
+			ErrVersion, peer, v, self, ProtocolVersion)
+	}
+	n := int(binary.LittleEndian.Uint16(b[6:]))
+	if n > MaxHello || helloOffset+n > len(b) {
+		return h, protocolError("hello of %d bytes in %d of private data",
+			n, len(b))
+	}
+	h.ringBytes = int(binary.LittleEndian.Uint32(b[8:]))
+	if err := checkRing(h.ringBytes); err != nil {
+		return h, errors.Join(ErrProtocol, err)
+	}
+	h.key = rdma.Key(binary.LittleEndian.Uint64(b[16:]))
+	h.hello = append([]byte(nil), b[helloOffset:helloOffset+n]...)
+	return h, nil
+}
+
+// checkRing wants whole pages within the limits.
+func checkRing(bytes int) error {
+	if bytes < MinRingBytes || bytes > MaxRingBytes || bytes%MinRingBytes != 0 {
+		return fmt.Errorf("%w: ring of %d bytes, allowed are multiples of %d "+
+			"from %d to %d", ErrConfig, bytes, MinRingBytes, MinRingBytes, MaxRingBytes)
+	}
+	return nil
+}
+
+const versionMark = "fastmsg protocol version"
+
+// dialError adds ErrVersion to a refusal for that reason.
+func dialError(err error) error {
+	var reject *rdma.RejectError
+	if errors.As(err, &reject) && strings.Contains(reject.Reason, versionMark) {
+		return fmt.Errorf("%w: %w", ErrVersion, err)
+	}
+	return err
+}

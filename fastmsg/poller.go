@@ -1,0 +1,172 @@
+package fastmsg
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// poll is the Caller's goroutine: it reads the response ring, hands the
+// answers to the calls, gives the ring back, and sends what waits for
+// room. It never blocks but in Wait, so the server can always get rid
+// of its answers (sendring.go's argument needs a reader that reads).
+func (c *Caller) poll() {
+	defer close(c.stopped)
+	defer c.qp.Close() // also tells the peer; its memory stays until Close
+	for {
+		select {
+		case <-c.done:
+			return
+		default:
+		}
+		n := c.cq.Poll(c.comps)
+		if err := c.turn(c.comps[:n]); err != nil {
+			c.fail(err)
+			return
+		}
+		if n > 0 {
+			continue
+		}
+		timeout := time.Duration(-1)
+		if c.catchUp() {
+			timeout = stallRetry
+		}
+		err := c.cq.Wait(context.Background(), timeout)
+		if err != nil && !errors.Is(err, rdma.ErrTimeout) {
+			c.fail(err)
+			return
+		}
+	}
+}
+
+// turn handles one batch of events.
+func (c *Caller) turn(comps []rdma.Completion) error {
+	room := false
+	for i := range comps {
+		comp := &comps[i]
+		if comp.Status != rdma.StatusOK {
+			return comp.Err()
+		}
+		if comp.Op != rdma.OpRecv {
+			continue
+		}
+		if comp.Imm&returnBit != 0 {
+			c.mu.Lock()
+			err := c.out.returned(comp.Imm &^ returnBit)
+			c.mu.Unlock()
+			if err != nil {
+				return err
+			}
+			room = true
+		} else if err := c.in.announce(comp.Imm); err != nil {
+			return err
+		}
+	}
+	if room {
+		c.mu.Lock()
+		c.admitLocked()
+		c.flushLocked()
+		c.mu.Unlock()
+	}
+	if c.in.unread() == 0 {
+		return nil
+	}
+	answered := int32(0)
+	for {
+		m, size, ok, err := c.in.next()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			break
+		}
+		end, err := c.deliver(m)
+		if err != nil {
+			return err
+		}
+		if end {
+			answered++
+		}
+		c.in.consume(size)
+	}
+	if answered > 0 {
+		c.crowd.Store(answered)
+	}
+	return c.giveBack()
+}
+
+// deliver adds a message to its call's answer.
+func (c *Caller) deliver(m Message) (end bool, err error) {
+	i, gen := uint32(m.ID), uint32(m.ID>>32)
+	if int64(i) >= int64(len(c.slots)) {
+		return false, protocolError("answer to call %#x, which was never made", m.ID)
+	}
+	s := &c.slots[i]
+	end = m.Flags == FlagEnd
+	s.mu.Lock()
+	if s.gen != gen || s.state == slotFree || s.state == slotAnswered {
+		s.mu.Unlock()
+		return false, protocolError("answer to call %#x, which is not open", m.ID)
+	}
+	if s.state == slotAbandoned {
+		if end {
+			s.state = slotFree
+		}
+		s.mu.Unlock()
+		if end {
+			c.free <- i
+		}
+		return end, nil
+	}
+	switch {
+	case s.err != nil:
+	case len(s.buf)-s.base+len(m.Payload) > c.maxAnswer:
+		s.err = answerTooLarge(c.maxAnswer)
+	default:
+		s.buf = append(s.buf, m.Payload...)
+	}
+	if end {
+		s.kind = m.Kind
+		s.state = slotAnswered
+	}
+	s.mu.Unlock()
+	if end {
+		s.wake <- struct{}{}
+	}
+	return end, nil
+}
+
+// giveBack returns the head when it is due. A full queue is not an
+// error: catchUp tries again.
+func (c *Caller) giveBack() error {
+	imm := c.in.due()
+	if imm == 0 {
+		return nil
+	}
+	c.credit[0] = rdma.WorkRequest{Op: rdma.OpWriteImm, Unsignaled: true, Imm: imm}
+	switch _, err := c.qp.Post(c.credit[:]); {
+	case err == nil:
+		c.in.gaveBack(imm)
+	case !errors.Is(err, rdma.ErrQueueFull):
+		return err
+	}
+	return nil
+}
+
+// catchUp does what a full queue, or a tired flusher, left undone, and
+// reports whether that must be tried again soon.
+func (c *Caller) catchUp() (again bool) {
+	c.mu.Lock()
+	if c.stalled {
+		c.stalled = false
+		c.flushLocked()
+		again = c.stalled
+	}
+	c.mu.Unlock()
+	if err := c.giveBack(); err != nil {
+		c.fail(err)
+	}
+	return again || c.in.due() != 0
+}

@@ -1,0 +1,114 @@
+package fastmsg
+
+import "encoding/binary"
+
+// recvRing is the reading end of a ring, in memory that the peer may
+// change at any time (see sendring.go for the positions):
+//
+//	   returned         head             tail      returned+size
+//	------|----------------|---------------|------------|
+//	       read, not yet    announced,       the peer must not
+//	       given back       unread           write here yet ... it may
+//
+// returned <= head <= tail <= returned+size always; announce and next
+// hold the peer to it. Beyond that the bytes may be anything.
+type recvRing struct {
+	buf  []byte
+	size uint64
+
+	returned, head, tail uint64
+
+	flights []uint64 // ends of announced flights, not read yet: a queue
+	first   int
+	used    int
+	read    int // flights read since the last return
+}
+
+func newRecvRing(buf []byte) recvRing {
+	return recvRing{
+		buf: buf, size: uint64(len(buf)),
+		flights: make([]uint64, flightsOf(len(buf))),
+	}
+}
+
+// announce takes the peer's word that it has appended units.
+func (r *recvRing) announce(units uint32) error {
+	tail := r.tail + uint64(units)*unitBytes
+	if units == 0 || tail-r.returned > r.size {
+		return protocolError("%d bytes announced, the ring has %d free",
+			uint64(units)*unitBytes, r.size-(r.tail-r.returned))
+	}
+	if r.used+r.read == len(r.flights) {
+		return protocolError("more than %d announcements at once", len(r.flights))
+	}
+	r.tail = tail
+	r.flights[(r.first+r.used)%len(r.flights)] = tail
+	r.used++
+	return nil
+}
+
+func (r *recvRing) unread() uint64 { return r.tail - r.head }
+
+// next returns the message at the head, ok false if there is none. Its
+// payload is ring memory: copy it, then call consume.
+func (r *recvRing) next() (m Message, size uint64, ok bool, err error) {
+	for r.head < r.tail {
+		at := r.head % r.size
+		rest, unread := r.size-at, r.tail-r.head
+		// One load; Go's memory model forbids the compiler to repeat it.
+		h := decodeHeader(binary.LittleEndian.Uint64(r.buf[at:]))
+		size = uint64(h.size)
+		switch {
+		case size%unitBytes != 0 || size > unread || size > rest || h.rsvd != 0:
+			return m, 0, false, r.malformed(h, at)
+		case h.kind == kindPad:
+			if size != rest || h.flags != 0 || h.fill != 0 {
+				return m, 0, false, r.malformed(h, at)
+			}
+			r.consume(size)
+			continue
+		case size < headerBytes || size > uint64(maxMessage(len(r.buf))),
+			h.fill >= unitBytes || uint64(h.fill) > size-headerBytes,
+			h.flags != FlagContinue && h.flags != FlagEnd:
+			return m, 0, false, r.malformed(h, at)
+		}
+		end := at + size - uint64(h.fill)
+		return Message{
+			Kind: h.kind, Flags: h.flags,
+			ID:      binary.LittleEndian.Uint64(r.buf[at+8:]),
+			Payload: r.buf[at+headerBytes : end : end],
+		}, size, true, nil
+	}
+	return m, 0, false, nil
+}
+
+func (r *recvRing) malformed(h header, at uint64) error {
+	return protocolError("message at ring offset %d of %d, %d unread: "+
+		"size %d, kind %d, flags %#x, fill %d", at, r.size, r.tail-r.head,
+		h.size, h.kind, h.flags, h.fill)
+}
+
+// consume frees the message that next returned.
+func (r *recvRing) consume(size uint64) {
+	r.head += size
+	for r.used > 0 && r.flights[r.first] <= r.head {
+		r.first = (r.first + 1) % len(r.flights)
+		r.used--
+		r.read++
+	}
+}
+
+// due is the immediate that returns the head, 0 while that can wait.
+func (r *recvRing) due() uint32 {
+	read := r.head - r.returned
+	if read == 0 || read < r.size/4 && r.read < len(r.flights)/4 {
+		return 0
+	}
+	return returnBit | uint32(read/unitBytes)
+}
+
+// gaveBack notes that the immediate from due was posted.
+func (r *recvRing) gaveBack(imm uint32) {
+	r.returned += uint64(imm&^returnBit) * unitBytes
+	r.read = 0
+}

@@ -1,0 +1,208 @@
+package fastmsg
+
+import (
+	"encoding/binary"
+
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// The writing end of a ring. Positions are absolute counts of bytes;
+// modulo the ring's size they are places:
+//
+//	      head            posted          tail       head+size
+//	-------|----------------|---------------|------------|
+//	 read   at the peer,     in the mirror,   free
+//	 by     may be unread    not posted
+//	 peer
+//
+// head <= posted <= tail <= head+size always. The mirror's bytes from
+// head to posted belong to the provider; they are free again when the
+// peer returns the head, since it could not have read what had not been
+// written. So ring writes need no completion of their own.
+//
+// # Why lazy heads cannot deadlock
+//
+// The reader returns its head when it has read a quarter of the ring
+// since the last return, or a quarter of the flights (posted, unreturned
+// WriteImms), whichever comes first. A reader that has read everything
+// thus leaves less than size/4 bytes and less than flights/4 flights
+// unreturned. A message takes at most maxMessage = size/4 bytes, plus
+// padding that is smaller than the message (padding is only written
+// when the message does not fit before the end). So at most
+// size/2 are needed where more than 3*size/4 are free, and one flight
+// where more than 3/4 are: a blocked writer always has a reader that
+// still has something to read, and whose reading will return the head.
+//
+// # Why a queue pair never is full
+//
+// Not yet polled at the reader are at most the flights of this ring, and
+// returns for the opposite ring: its writer has at most size bytes and
+// flights outstanding beyond the last return that it polled, and each
+// return takes away a quarter of either, so at most maxReturns = 4+4.
+// recvDepth and sendDepth follow from that.
+type sendRing struct {
+	mirror rdma.Region
+	buf    []byte // the mirror's memory
+	remote rdma.Remote
+	size   uint64
+
+	tail, posted, head uint64
+	padEnd             uint64 // end of the last padding's header
+
+	flights     []uint64 // ends of posted WriteImms, a queue
+	first, used int
+
+	unsignaled int // requests prepared since the last signaled one
+}
+
+const (
+	// MinRingBytes and MaxRingBytes bound a ring: one page, and half of
+	// the longest single write that package rdma/soft takes by default.
+	MinRingBytes = 4 << 10
+	MaxRingBytes = 8 << 20
+	// DefaultRingBytes is the paper's ring (section V).
+	DefaultRingBytes = 256 << 10
+
+	// maxFlights bounds WriteImms in flight, so that queue depths stay
+	// within what any card grants (EFA, the smallest: 4096 receives).
+	maxFlights = 1024
+	maxReturns = 8 // see above
+	// signalEvery is how often a ring write asks for a completion: the
+	// card frees unsignaled requests when it reports a later signaled
+	// one. Rare enough to cost nothing, a small part of sendDepth.
+	signalEvery = 32
+	// SpareSends is how many unsignaled writes of its own the owner of
+	// a connection may have outstanding besides the rings' (heartbeats).
+	SpareSends = 64
+
+	returnBit = 1 << 31 // in an immediate: units returned, not appended
+	maxWRs    = 3       // up to the ring's end, from its start, the return
+)
+
+func flightsOf(ringBytes int) int { return min(ringBytes/headerBytes, maxFlights) }
+
+// recvDepth is the events that can wait at the reader of a ring.
+func recvDepth(ringBytes int) int { return flightsOf(ringBytes) + maxReturns }
+
+// sendDepth is the requests that the writer of a ring can have posted:
+// flights, one more write for each of the at most two laps that they
+// span, returns, what awaits a signaled successor, and the owner's.
+func sendDepth(ringBytes int) int {
+	return flightsOf(ringBytes) + 2 + maxReturns + 2*signalEvery + SpareSends
+}
+
+// maxMessage is the largest message, with header, that a ring takes.
+func maxMessage(ringBytes int) int { return ringBytes / 4 }
+
+func newSendRing(mirror rdma.Region, remote rdma.Remote, ringBytes int) sendRing {
+	return sendRing{
+		mirror:  mirror,
+		buf:     mirror.Bytes()[:ringBytes],
+		remote:  remote,
+		size:    uint64(ringBytes),
+		flights: make([]uint64, flightsOf(ringBytes)),
+	}
+}
+
+// reserve appends a message of n bytes (a multiple of 8, at most
+// maxMessage) and returns its place in the mirror, nil if it does not
+// fit now.
+func (s *sendRing) reserve(n int) []byte {
+	at := s.tail % s.size
+	free := s.size - (s.tail - s.head)
+	if rest := s.size - at; uint64(n) > rest {
+		if rest+uint64(n) > free {
+			return nil
+		}
+		h := header{size: uint32(rest), kind: kindPad}
+		binary.LittleEndian.PutUint64(s.buf[at:], h.word())
+		s.padEnd = s.tail + unitBytes
+		s.tail += rest
+		at = 0
+	} else if uint64(n) > free {
+		return nil
+	}
+	s.tail += uint64(n)
+	return s.buf[at : at+uint64(n)]
+}
+
+// append encodes a message at the tail; false if it does not fit now.
+func (s *sendRing) append(kind Kind, flags Flags, id uint64, payload []byte) bool {
+	dst := s.reserve(messageBytes(len(payload)))
+	if dst == nil {
+		return false
+	}
+	putMessage(dst, kind, flags, id, payload)
+	return true
+}
+
+func (s *sendRing) unposted() uint64 { return s.tail - s.posted }
+
+// prepare fills wrs with the requests that send everything appended,
+// marks it posted and returns their number: 0 if there is nothing to
+// send, or as many flights are out as may be (a return will come).
+// If Post does not take them all, abort undoes it.
+func (s *sendRing) prepare(wrs *[maxWRs]rdma.WorkRequest) int {
+	if s.posted == s.tail || s.used == len(s.flights) {
+		return 0
+	}
+	n := 0
+	start := s.posted
+	if lapEnd := s.posted - s.posted%s.size + s.size; s.tail > lapEnd {
+		// The padding's body is not worth sending.
+		end := lapEnd
+		if s.posted < s.padEnd && s.padEnd < lapEnd {
+			end = s.padEnd
+		}
+		wrs[n] = s.request(rdma.OpWrite, s.posted, end)
+		n++
+		start = lapEnd
+	}
+	wrs[n] = s.request(rdma.OpWriteImm, start, s.tail)
+	wrs[n].Imm = uint32((s.tail - s.posted) / unitBytes)
+	n++
+	if s.unsignaled += n; s.unsignaled >= signalEvery {
+		wrs[n-1].Unsignaled = false
+		s.unsignaled = 0
+	}
+	s.flights[(s.first+s.used)%len(s.flights)] = s.tail
+	s.used++
+	s.posted = s.tail
+	return n
+}
+
+func (s *sendRing) request(op rdma.Op, from, to uint64) rdma.WorkRequest {
+	at := from % s.size
+	return rdma.WorkRequest{
+		Op:         op,
+		Unsignaled: true,
+		Local:      rdma.Buffer{Region: s.mirror, Offset: int(at), Len: int(to - from)},
+		Remote:     rdma.Remote{Key: s.remote.Key, Offset: s.remote.Offset + at},
+	}
+}
+
+// abort takes back the last prepare: nothing since posted was sent, or
+// only bytes that no event announced. The next request is signaled, in
+// case the refused one was to be.
+func (s *sendRing) abort(posted uint64) {
+	s.posted = posted
+	s.unsignaled = signalEvery
+	if s.used > 0 {
+		s.used--
+	}
+}
+
+// returned takes the peer's word that it has read units more.
+func (s *sendRing) returned(units uint32) error {
+	head := s.head + uint64(units)*unitBytes
+	if units == 0 || head > s.posted {
+		return protocolError("%d bytes returned, %d are outstanding",
+			uint64(units)*unitBytes, s.posted-s.head)
+	}
+	s.head = head
+	for s.used > 0 && s.flights[s.first] <= head {
+		s.first = (s.first + 1) % len(s.flights)
+		s.used--
+	}
+	return nil
+}

@@ -1,0 +1,297 @@
+package fastmsg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// Worker is the server's side: one goroutine (Run) that owns a
+// completion queue and a set of connections. One turn of its loop:
+//
+//	poll a batch of events        which connections have something?
+//	for each of those             one turn: backlog, then requests
+//	    flush                     one WriteImm for all its answers
+//	    tick if due               on time even when saturated
+//	nothing found: sleep until an event, or the next tick
+type Worker struct {
+	dev rdma.Device
+	h   Handler
+	cfg WorkerConfig
+	cq  rdma.CompletionQueue
+
+	gate gate
+
+	mu     sync.Mutex
+	inbox  []*Conn // accepted, not opened yet
+	closed bool    // Run has begun to end
+	ran    bool
+
+	stats published
+
+	// The loop's own.
+	conns    []*Conn
+	ready    []*Conn // to be served in this turn
+	next     []*Conn // to be served in the next
+	stalled  []*Conn // Post found the queue full
+	opening  []*Conn
+	comps    []rdma.Completion
+	scratch  []byte // payload of the request being served
+	unread   uint64 // bytes in all request rings
+	count    counts
+	nextTick time.Time
+	ticking  bool // the last tick wants another
+	yielded  time.Time
+	cleanup  sync.Once
+}
+
+const (
+	// batchEvents is how many events a poll takes: enough that a
+	// thousand clients need few polls.
+	batchEvents = 256
+	// turnRequests is how many requests a connection may have served
+	// before it is the next one's turn: so many that the flush per turn
+	// costs little, so few that a greedy client cannot hold up others,
+	// or a tick, for long.
+	turnRequests = 32
+	// yieldEvery bounds how long a busy worker keeps a core from other
+	// goroutines (accepts, NIC emulations): well under Go's own
+	// preemption at 10 ms, well over the cost of a switch (about 1 us).
+	yieldEvery = 200 * time.Microsecond
+	// stallRetry is when a refused Post is tried again, if no event of
+	// that connection comes earlier.
+	stallRetry = time.Millisecond
+)
+
+// NewWorker makes a worker with a completion queue of the device.
+func NewWorker(dev rdma.Device, h Handler, cfg WorkerConfig) (*Worker, error) {
+	if err := cfg.setDefaults(); err != nil {
+		return nil, err
+	}
+	cq, err := dev.CreateCQ(recvDepth(cfg.RingBytes))
+	if err != nil {
+		return nil, fmt.Errorf("fastmsg: worker: %w", err)
+	}
+	return &Worker{
+		dev: dev, h: h, cfg: cfg, cq: cq,
+		comps:   make([]rdma.Completion, batchEvents),
+		scratch: make([]byte, 0, maxMessage(cfg.RingBytes)),
+		ticking: true,
+	}, nil
+}
+
+// Run serves until ctx is done, then closes all connections and returns
+// ctx's error. Call it once; a worker that never runs is freed by Close.
+func (w *Worker) Run(ctx context.Context) error {
+	w.mu.Lock()
+	bad := w.ran || w.closed
+	w.ran = true
+	w.mu.Unlock()
+	if bad {
+		return fmt.Errorf("%w: worker has run already", ErrClosed)
+	}
+	w.gate.enter()
+	err := w.loop(ctx)
+	w.shutdown(err)
+	w.gate.leave()
+	return err
+}
+
+// Close frees a worker that was not Run; a running one is ended by its
+// context, and then Close does nothing.
+func (w *Worker) Close() error {
+	w.mu.Lock()
+	ran := w.ran
+	w.ran = true
+	w.mu.Unlock()
+	if !ran {
+		w.shutdown(ErrClosed)
+	}
+	return nil
+}
+
+// Pause returns when the worker handles nothing any more; it goes on
+// after Resume. One-sided access by clients is not affected.
+func (w *Worker) Pause() { w.gate.close(w.cq.Wake) }
+
+// Resume ends a Pause.
+func (w *Worker) Resume() { w.gate.open() }
+
+func (w *Worker) loop(ctx context.Context) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := w.gate.pass(ctx); err != nil {
+			return err
+		}
+		w.openAccepted()
+		if w.turn() {
+			continue
+		}
+		if w.cfg.Polling {
+			from := w.cfg.Now()
+			runtime.Gosched()
+			w.retryStalled()
+			to := w.cfg.Now()
+			w.tick(to)
+			w.count.polled += to.Sub(from)
+			w.stats.polled.Store(int64(w.count.polled))
+			continue
+		}
+		if err := w.sleep(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// turn does everything that is ready and reports whether that was
+// anything.
+func (w *Worker) turn() bool {
+	n := w.cq.Poll(w.comps)
+	if n == 0 && len(w.next) == 0 {
+		return false
+	}
+	from := w.cfg.Now()
+	w.stats.busySince.Store(from.UnixNano())
+	w.count.batches++
+	w.ready, w.next = w.next, w.ready[:0]
+	for i := range w.comps[:n] {
+		if qp := w.comps[i].QP; qp != nil {
+			if c, ok := qp.Context().(*Conn); ok {
+				c.handle(&w.comps[i])
+			}
+		}
+		w.comps[i].QP = nil
+	}
+	if n > 0 {
+		w.ticking = true
+		w.retryStalled()
+	}
+	w.ready, w.next = append(w.ready, w.next...), w.next[:0]
+	w.publishWaiting()
+	now := from
+	for _, c := range w.ready {
+		if c.closed || !c.opened {
+			c.ready = false
+			continue
+		}
+		more := c.serve(turnRequests)
+		c.ready = false
+		if more {
+			w.touch(c)
+		}
+		if c.failed != nil {
+			w.close(c, c.failed)
+		}
+		w.publishWaiting()
+		now = w.cfg.Now()
+		w.tick(now)
+	}
+	clear(w.ready)
+	w.count.busy += now.Sub(from)
+	w.publish()
+	w.stats.busySince.Store(0)
+	if now.Sub(w.yielded) >= yieldEvery {
+		runtime.Gosched()
+		w.yielded = now
+	}
+	return true
+}
+
+// touch puts a connection on the list for the next look.
+func (w *Worker) touch(c *Conn) {
+	if !c.ready && !c.closed {
+		c.ready = true
+		w.next = append(w.next, c)
+	}
+}
+
+// stall notes a connection whose Post was refused.
+func (w *Worker) stall(c *Conn) {
+	if !c.stalled {
+		c.stalled = true
+		w.stalled = append(w.stalled, c)
+	}
+}
+
+func (w *Worker) retryStalled() {
+	for _, c := range w.stalled {
+		c.stalled = false
+		w.touch(c)
+	}
+	clear(w.stalled)
+	w.stalled = w.stalled[:0]
+}
+
+// tick calls Tick if it is due. A missed tick is not made up for.
+func (w *Worker) tick(now time.Time) {
+	if w.cfg.Tick == nil || !w.ticking || len(w.conns) == 0 || now.Before(w.nextTick) {
+		return
+	}
+	w.nextTick = w.nextTick.Add(w.cfg.TickEvery)
+	if w.nextTick.Before(now) {
+		w.nextTick = now.Add(w.cfg.TickEvery)
+	}
+	w.publish()
+	w.ticking = w.cfg.Tick(now, w.conns)
+}
+
+// sleep waits for an event or the next tick.
+func (w *Worker) sleep(ctx context.Context) error {
+	timeout := time.Duration(-1)
+	if w.cfg.Tick != nil && w.ticking && len(w.conns) > 0 {
+		timeout = max(0, w.nextTick.Sub(w.cfg.Now()))
+	}
+	if len(w.stalled) > 0 && (timeout < 0 || timeout > stallRetry) {
+		timeout = stallRetry
+	}
+	w.count.sleeps++
+	w.stats.sleeps.Store(w.count.sleeps)
+	err := w.cq.Wait(ctx, timeout)
+	if err != nil && !errors.Is(err, rdma.ErrTimeout) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("fastmsg: worker: %w", err)
+	}
+	w.retryStalled()
+	w.tick(w.cfg.Now())
+	return nil
+}
+
+// close ends one connection.
+func (w *Worker) close(c *Conn, err error) {
+	if c.closed {
+		return
+	}
+	w.unread -= c.in.unread()
+	c.release()
+	last := len(w.conns) - 1
+	w.conns[c.index] = w.conns[last]
+	w.conns[c.index].index = c.index
+	w.conns[last] = nil
+	w.conns = w.conns[:last]
+	w.stats.connections.Store(int64(last))
+	w.h.Closed(c, err)
+}
+
+// shutdown runs once, in Run's goroutine or in Close.
+func (w *Worker) shutdown(err error) {
+	w.cleanup.Do(func() {
+		w.mu.Lock()
+		w.closed = true
+		w.mu.Unlock()
+		w.openAccepted()
+		for len(w.conns) > 0 {
+			w.close(w.conns[len(w.conns)-1], fmt.Errorf("%w: worker ended: %w", ErrClosed, err))
+		}
+		w.publishWaiting()
+		w.cq.Close()
+	})
+}

@@ -1,0 +1,91 @@
+package fastmsg
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// WorkerStats is what a Worker has done since it was made.
+type WorkerStats struct {
+	Requests, Responses uint64
+	BytesIn, BytesOut   uint64        // payloads
+	Busy                time.Duration // serving, not spinning or sleeping
+	Spun                time.Duration // looking for work in vain
+	Sleeps              uint64        // waits for work
+	Batches             uint64        // polls that found some
+	Connections         int
+	// Waiting is requests that have arrived and are not served yet,
+	// estimated from unread ring bytes and the mean size of requests.
+	Waiting int
+}
+
+// counts are the loop's own counters.
+type counts struct {
+	requests, responses, bytesIn, bytesOut, sleeps, batches uint64
+
+	busy, polled time.Duration
+}
+
+// published is a copy of counts for other goroutines. Only the loop
+// writes it, once per batch.
+type published struct {
+	requests, responses, bytesIn, bytesOut, sleeps, batches atomic.Uint64
+
+	busy, polled         atomic.Int64
+	busySince            atomic.Int64 // ns on the worker's clock, 0: idle
+	connections, waiting atomic.Int64
+}
+
+func (w *Worker) publish() {
+	c, p := &w.count, &w.stats
+	p.requests.Store(c.requests)
+	p.responses.Store(c.responses)
+	p.bytesIn.Store(c.bytesIn)
+	p.bytesOut.Store(c.bytesOut)
+	p.sleeps.Store(c.sleeps)
+	p.batches.Store(c.batches)
+	p.busy.Store(int64(c.busy))
+	p.polled.Store(int64(c.polled))
+}
+
+// publishWaiting estimates the queue. A message never takes less than
+// its header, so the mean is at least that.
+func (w *Worker) publishWaiting() {
+	n := int64(0)
+	if w.unread > 0 {
+		mean := uint64(headerBytes)
+		if w.count.requests > 0 {
+			mean += w.count.bytesIn / w.count.requests
+		}
+		n = int64(max(1, w.unread/mean))
+	}
+	w.stats.waiting.Store(n)
+}
+
+// Stats may be called from any goroutine. A batch that is being served
+// counts as Busy up to now; counters lag by at most that batch.
+func (w *Worker) Stats() WorkerStats {
+	p := &w.stats
+	s := WorkerStats{
+		Requests: p.requests.Load(), Responses: p.responses.Load(),
+		BytesIn: p.bytesIn.Load(), BytesOut: p.bytesOut.Load(),
+		Sleeps: p.sleeps.Load(), Batches: p.batches.Load(),
+		Connections: int(p.connections.Load()),
+		Waiting:     int(p.waiting.Load()),
+		Spun:        w.cq.Spun() + time.Duration(p.polled.Load()),
+	}
+	// The loop stores busy before it clears busySince: an unchanged
+	// busySince around the load of busy means that the two belong
+	// together.
+	for {
+		since := p.busySince.Load()
+		s.Busy = time.Duration(p.busy.Load())
+		if p.busySince.Load() != since {
+			continue
+		}
+		if since != 0 {
+			s.Busy += max(0, time.Duration(w.cfg.Now().UnixNano()-since))
+		}
+		return s
+	}
+}
