@@ -1,0 +1,58 @@
+// Package datasets delivers what goes into an index and what is asked of
+// it: readers for map data, the generators of the Catfish paper (ICDCS
+// 2019, section V), and the queries that go with them.
+//
+// # Items
+//
+// Everything is a [Source]. [Open] takes what a user typed:
+//
+//	src, err := datasets.Open("andorra.osm.pbf", datasets.Options{})
+//	err = src.Items(func(it rstar.Item) bool { return tree.Insert(it.Rect, it.ID) == nil })
+//
+//	spec                         what
+//	uniform skewed rea02-like    generators: unit square, Options.Count, .Seed
+//	california                   road network that is part of the program
+//	FILE.csv                     id,minx,miny,maxx,maxy or id,x,y
+//	FILE.geojson .json           GeoJSON: the boxes of features
+//	FILE.geojsonl .ndjson ...    the same, as a text sequence
+//	FILE.pbf                     OpenStreetMap, see [OSMMode]
+//	FILE.cnode .cedge            road network, the pair found by either
+//	FILE                         by content: all of these, and rea02 and rec
+//	FORMAT:FILE                  as said; see [Format]
+//
+// Sources stream; memory does not grow with the input, but for the nodes
+// of an OpenStreetMap or road file (24 and about 60 bytes each) and the
+// largest feature of a GeoJSON file. [Collect] gathers all items,
+// [Sample] some, [Shuffle] changes their order, [Bounds] measures them,
+// [Write] converts. [Source.Progress] feeds a progress bar.
+//
+// Ids are those of the file where it has any, else they count from 0 in
+// its order.
+//
+// rea02-like is not rea02. The real set (Beckmann and Seeger) is read in
+// both of its encodings from a file; the generator imitates how it is
+// built, for those who do not have it, and its figures are not the real
+// set's.
+//
+// # Queries
+//
+// [Queries] makes the rectangles of the paper's searches by [Scale];
+// [UniformRects] and [SkewedRects] make those of its inserts. Each is a
+// function to call once per operation, determined by a seed and a stream
+// number, one per client. [QuerySet] has the queries of the rea02
+// benchmark.
+//
+// All random data is equal on every machine, to the last bit, and stays
+// so: random.go says how, and tests pin it by hashes.
+//
+// # Bad input
+//
+// Nothing panics on input. A [ReadError] names file, line or offset, and
+// how many items had been delivered, which stay delivered; errors.Is
+// tells [ErrTruncated], [ErrSyntax], [ErrUnsupported] and
+// rstar.ErrBadRect apart. Reading again is safe, and useless before the
+// input has changed.
+//
+// Source code is best read from source.go and open.go on; then each
+// format and generator is a file of its own.
+package datasets

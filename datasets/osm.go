@@ -1,0 +1,167 @@
+package datasets
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// OSMMode says what becomes an item of an OpenStreetMap file.
+type OSMMode string
+
+// The modes. The ids of nodes and ways are OpenStreetMap's.
+const (
+	WaySegments OSMMode = "segments" // box of each two neighbours on a way; ids count from 0
+	WayBoxes    OSMMode = "ways"     // box of each way
+	TaggedNodes OSMMode = "nodes"    // each node with a tag, as a point
+)
+
+// ParseOSMMode accepts the names of the modes. Its errors wrap
+// ErrOption.
+func ParseOSMMode(s string) (OSMMode, error) {
+	switch m := OSMMode(s); m {
+	case WaySegments, WayBoxes, TaggedNodes:
+		return m, nil
+	}
+	return "", fmt.Errorf("datasets: %w: OSM mode %s, want %s, %s or %s",
+		ErrOption, quote(s), WaySegments, WayBoxes, TaggedNodes)
+}
+
+// osmReader turns nodes and ways into items. Ways name their nodes by
+// id, so it keeps all places, 24 bytes each, and needs the nodes to come
+// first, as they do in every extract that is sorted by type.
+type osmReader struct {
+	*pass
+	mode     OSMMode
+	highways bool // only ways with a highway tag
+	nodes    []osmNode
+	unsorted bool
+	anyWay   bool
+	next     uint64 // segment id
+}
+
+type osmNode struct {
+	id int64
+	at point
+}
+
+func readOSM(p *pass, r io.Reader, mode OSMMode, highways bool) error {
+	file := &pbfReader{r: r}
+	o := &osmReader{pass: p, mode: mode, highways: highways}
+	block := &osmBlock{sink: o}
+	for {
+		start := file.next
+		kind, data, err := file.frame()
+		if err == io.EOF && start > 0 {
+			return nil
+		}
+		want := "OSMData"
+		if start == 0 {
+			want = "OSMHeader"
+		}
+		switch {
+		case err == io.EOF:
+			err = fmt.Errorf("%w: no OSMHeader", ErrTruncated)
+		case err != nil:
+		case kind != want:
+			err = fmt.Errorf("%w: blob of type %s, want %s", ErrSyntax, quote(kind), want)
+		case start == 0:
+			err = checkOSMHeader(data)
+		default:
+			err = block.read(data)
+		}
+		if err != nil {
+			return p.fail(0, start, err)
+		}
+	}
+}
+
+func (o *osmReader) node(id int64, at point, tagged bool) error {
+	if o.mode == TaggedNodes {
+		if !tagged {
+			return nil
+		}
+		return o.emitOSM(box(at, at), id)
+	}
+	if o.anyWay {
+		return fmt.Errorf("%w: node %d after a way; sort the file by type",
+			ErrUnsupported, id)
+	}
+	if n := len(o.nodes); n > 0 && o.nodes[n-1].id > id {
+		o.unsorted = true
+	}
+	o.nodes = append(o.nodes, osmNode{id, at})
+	return nil
+}
+
+func (o *osmReader) way(id int64, refs []int64, highway bool) error {
+	if o.mode == TaggedNodes {
+		return nil
+	}
+	if !o.anyWay && o.unsorted {
+		slices.SortStableFunc(o.nodes, func(a, b osmNode) int { return cmp.Compare(a.id, b.id) })
+	}
+	o.anyWay = true
+	if o.highways && !highway {
+		return nil
+	}
+	if o.mode == WayBoxes {
+		return o.wayBox(id, refs)
+	}
+	var last point
+	var hasLast bool
+	for i, ref := range refs {
+		at, ok := o.find(ref)
+		if i > 0 && ok && hasLast {
+			if err := o.emit(box(last, at), o.next); err != nil {
+				return err
+			}
+			o.next++
+		} else if i > 0 {
+			o.src.skipped.Add(1)
+		}
+		last, hasLast = at, ok
+	}
+	return nil
+}
+
+// wayBox delivers the box of the nodes that the extract has.
+func (o *osmReader) wayBox(id int64, refs []int64) error {
+	var r rstar.Rect
+	found := false
+	for _, ref := range refs {
+		at, ok := o.find(ref)
+		if ok && found {
+			r = r.Union(box(at, at))
+		} else if ok {
+			r, found = box(at, at), true
+		}
+	}
+	if !found {
+		o.src.skipped.Add(1)
+		return nil
+	}
+	return o.emitOSM(r, id)
+}
+
+func (o *osmReader) find(id int64) (point, bool) {
+	i, ok := slices.BinarySearchFunc(o.nodes, id, func(n osmNode, id int64) int {
+		return cmp.Compare(n.id, id)
+	})
+	if !ok {
+		return point{}, false
+	}
+	return o.nodes[i].at, true
+}
+
+// emitOSM is emit for ids of OpenStreetMap. Editors give negative ones
+// to what they have not uploaded yet.
+func (o *osmReader) emitOSM(r rstar.Rect, id int64) error {
+	if id < 0 {
+		return fmt.Errorf("%w: negative id %d", ErrUnsupported, id)
+	}
+	return o.emit(r, uint64(id))
+}

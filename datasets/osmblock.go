@@ -1,0 +1,298 @@
+package datasets
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// OpenStreetMap PBF, the blocks
+//
+//	HeaderBlock     4 required_features (string, repeated)
+//	PrimitiveBlock  1 stringtable   17 granularity (default 100)
+//	                2 groups        19 lat_offset  20 lon_offset
+//	StringTable     1 s (bytes, repeated)
+//	PrimitiveGroup  1 nodes  2 dense  3 ways  (4 relations: unused)
+//	Node            1 id (sint64)  2 keys  8 lat  9 lon (sint64)
+//	DenseNodes      1 id  8 lat  9 lon (sint64, packed, deltas)
+//	                10 keys_vals (packed): (key value)* 0 per node
+//	Way             1 id (int64)  2 keys (packed)  8 refs (sint64, packed,
+//	                deltas)
+//
+// A place in degrees is 1e-9 * (offset + granularity * value). Dividing
+// by 1e9 instead gives the float64 nearest to the decimal.
+
+// osmSink takes what a block holds. refs are valid during the call.
+type osmSink interface {
+	node(id int64, at point, tagged bool) error
+	way(id int64, refs []int64, highway bool) error
+}
+
+// osmFeatures are the required features that this reader knows.
+var osmFeatures = []string{"OsmSchema-V0.6", "DenseNodes"}
+
+func checkOSMHeader(data []byte) error {
+	return eachField(data, func(f protoField) error {
+		if f.number != 4 || slices.Contains(osmFeatures, string(f.bytes)) {
+			return nil
+		}
+		return fmt.Errorf("%w: the file requires %s, known are %q",
+			ErrUnsupported, quote(string(f.bytes)), osmFeatures)
+	})
+}
+
+type osmBlock struct {
+	sink        osmSink
+	granularity int64
+	lat0, lon0  int64
+	strings     int    // length of the string table
+	highway     uint64 // its index there
+	hasHighway  bool
+	refs        []int64 // reused
+}
+
+// read decodes a PrimitiveBlock: the table and the scale first, for the
+// groups need them.
+func (b *osmBlock) read(data []byte) error {
+	b.granularity, b.lat0, b.lon0 = 100, 0, 0
+	b.strings, b.hasHighway = 0, false
+	err := eachField(data, func(f protoField) error {
+		switch f.number {
+		case 1:
+			return b.table(f)
+		case 17:
+			b.granularity = int64(int32(f.varint))
+			return f.want(protowire.VarintType)
+		case 19:
+			b.lat0 = int64(f.varint)
+			return f.want(protowire.VarintType)
+		case 20:
+			b.lon0 = int64(f.varint)
+			return f.want(protowire.VarintType)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return eachField(data, func(f protoField) error {
+		if f.number != 2 {
+			return nil
+		}
+		if err := f.want(protowire.BytesType); err != nil {
+			return err
+		}
+		return b.group(f.bytes)
+	})
+}
+
+func (b *osmBlock) table(f protoField) error {
+	if err := f.want(protowire.BytesType); err != nil {
+		return err
+	}
+	return eachField(f.bytes, func(f protoField) error {
+		if f.number != 1 {
+			return nil
+		}
+		if string(f.bytes) == "highway" {
+			b.highway, b.hasHighway = uint64(b.strings), true
+		}
+		b.strings++
+		return f.want(protowire.BytesType)
+	})
+}
+
+func (b *osmBlock) group(data []byte) error {
+	return eachField(data, func(f protoField) error {
+		if f.number > 3 {
+			return nil
+		}
+		if err := f.want(protowire.BytesType); err != nil {
+			return err
+		}
+		switch f.number {
+		case 1:
+			return b.node(f.bytes)
+		case 2:
+			return b.dense(f.bytes)
+		}
+		return b.way(f.bytes)
+	})
+}
+
+func (b *osmBlock) node(data []byte) error {
+	var id, lat, lon int64
+	tagged := false
+	err := eachField(data, func(f protoField) error {
+		switch f.number {
+		case 1:
+			id = protowire.DecodeZigZag(f.varint)
+		case 2:
+			keys := packedInts(f.bytes)
+			tagged = len(keys) > 0
+			_, err := b.tags(keys)
+			return err
+		case 8:
+			lat = protowire.DecodeZigZag(f.varint)
+		case 9:
+			lon = protowire.DecodeZigZag(f.varint)
+		default:
+			return nil
+		}
+		return f.want(protowire.VarintType)
+	})
+	if err != nil {
+		return err
+	}
+	return b.place(id, lat, lon, tagged)
+}
+
+func (b *osmBlock) dense(data []byte) error {
+	var ids, lats, lons, tags packedInts
+	err := eachField(data, func(f protoField) error {
+		switch f.number {
+		case 1:
+			ids = f.bytes
+		case 8:
+			lats = f.bytes
+		case 9:
+			lons = f.bytes
+		case 10:
+			tags = f.bytes
+		default:
+			return nil
+		}
+		return f.want(protowire.BytesType)
+	})
+	if err != nil {
+		return err
+	}
+	var id, lat, lon int64
+	anyTags := len(tags) > 0
+	for len(ids) > 0 {
+		for _, column := range [...]struct {
+			from *packedInts
+			sum  *int64
+		}{{&ids, &id}, {&lats, &lat}, {&lons, &lon}} {
+			delta, err := column.from.zigzag()
+			if err != nil {
+				return fmt.Errorf("dense nodes after id %d: %w", id, err)
+			}
+			*column.sum += delta
+		}
+		tagged := false
+		for anyTags {
+			key, err := tags.next()
+			if err != nil {
+				return fmt.Errorf("tags of node %d: %w", id, err)
+			}
+			if key == 0 {
+				break
+			}
+			value, err := tags.next()
+			if err != nil {
+				return fmt.Errorf("tags of node %d: %w", id, err)
+			}
+			if err := b.known(max(key, value)); err != nil {
+				return err
+			}
+			tagged = true
+		}
+		if err := b.place(id, lat, lon, tagged); err != nil {
+			return err
+		}
+	}
+	if len(lats) > 0 || len(lons) > 0 || len(tags) > 0 {
+		return fmt.Errorf("%w: dense nodes with fewer ids than places or tags", ErrSyntax)
+	}
+	return nil
+}
+
+func (b *osmBlock) way(data []byte) error {
+	var id int64
+	highway := false
+	b.refs = b.refs[:0]
+	err := eachField(data, func(f protoField) (err error) {
+		switch f.number {
+		case 1:
+			id = int64(f.varint)
+			return f.want(protowire.VarintType)
+		case 2:
+			if highway, err = b.tags(f.bytes); err != nil {
+				return err
+			}
+			return f.want(protowire.BytesType)
+		case 8:
+			var ref int64
+			for refs := packedInts(f.bytes); len(refs) > 0; {
+				delta, err := refs.zigzag()
+				if err != nil {
+					return fmt.Errorf("nodes of way %d: %w", id, err)
+				}
+				ref += delta
+				b.refs = append(b.refs, ref)
+			}
+			return f.want(protowire.BytesType)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return b.sink.way(id, b.refs, highway)
+}
+
+// tags reports whether the keys of an object include highway.
+func (b *osmBlock) tags(keys packedInts) (highway bool, err error) {
+	for len(keys) > 0 {
+		key, err := keys.next()
+		if err != nil {
+			return false, err
+		}
+		if err := b.known(key); err != nil {
+			return false, err
+		}
+		highway = highway || b.hasHighway && key == b.highway
+	}
+	return highway, nil
+}
+
+func (b *osmBlock) known(index uint64) error {
+	if index >= uint64(b.strings) {
+		return fmt.Errorf("%w: tag with string %d, the table has %d",
+			ErrSyntax, index, b.strings)
+	}
+	return nil
+}
+
+func (b *osmBlock) place(id, lat, lon int64, tagged bool) error {
+	y, okY := b.degrees(b.lat0, lat, 90)
+	x, okX := b.degrees(b.lon0, lon, 180)
+	if !okX || !okY {
+		return fmt.Errorf("%w: node %d at longitude %d, latitude %d (in units of %d"+
+			" nanodegrees), want within 180 and 90 degrees",
+			ErrSyntax, id, lon, lat, b.granularity)
+	}
+	return b.sink.node(id, point{x, y}, tagged)
+}
+
+// degrees reports false if the place is off the globe, overflow
+// included.
+func (b *osmBlock) degrees(offset, value, limit int64) (float64, bool) {
+	const perDegree = 1_000_000_000
+	hi, lo := bits.Mul64(magnitude(b.granularity), magnitude(value))
+	if hi != 0 || lo > 1<<62 || magnitude(offset) > 1<<62 {
+		return 0, false
+	}
+	n := offset + b.granularity*value
+	return float64(n) / perDegree, -limit*perDegree <= n && n <= limit*perDegree
+}
+
+func magnitude(v int64) uint64 {
+	if v < 0 {
+		return -uint64(v)
+	}
+	return uint64(v)
+}
