@@ -1,0 +1,171 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/internal/affinity"
+)
+
+// ErrConfig is wrapped by every error about a value of Config. Nothing
+// was started.
+var ErrConfig = errors.New("bad benchmark setting")
+
+// Config says what Run measures. Zero values are replaced by the
+// defaults that the fields give.
+type Config struct {
+	Schemes   []string      // in this order; DefaultSchemes
+	Dataset   string        // a name or file that package datasets opens; uniform
+	Objects   int           // how many a generator makes; 2,000,000
+	Scale     string        // query edges: 1e-5, 1e-2 or power; 1e-5
+	Mix       Mix           // SearchOnly
+	Clients   int           // connections, over all processes; 8
+	InFlight  int           // goroutines per connection; 16
+	Procs     int           // client processes; 1
+	Warmup    time.Duration // not measured; 1 s
+	Duration  time.Duration // measured; 5 s
+	Repeat    int           // runs per scheme, of which medians; 1
+	Transport string        // shm, soft or auto; auto
+	Seed      uint64        // of data and queries; 0 is a seed too
+
+	ServerCPUs affinity.Set // empty: not pinned
+	ClientCPUs affinity.Set // empty: not pinned
+
+	NodeBytes int   // of the tree; 0: the tree's default
+	SlabBytes int64 // of the tree; 0: the tree's default
+
+	Commit string // of the program, for the rows
+}
+
+// DefaultSchemes are all that the paper compares.
+var DefaultSchemes = []string{
+	"tcp", "fast-polling", "fast", "offload-single", "offload", "paper",
+}
+
+// Limits against typing errors; all far beyond what one machine drives.
+const (
+	maxClients  = 1 << 14
+	maxInFlight = 1 << 12
+	maxRepeat   = 1000
+	maxObjects  = 1 << 32 // the tree's chunks are numbered by 32 bits
+)
+
+func (c Config) withDefaults() Config {
+	def(&c.Dataset, "uniform")
+	def(&c.Objects, 2_000_000)
+	def(&c.Scale, "1e-5")
+	def(&c.Mix, SearchOnly)
+	def(&c.Clients, 8)
+	def(&c.InFlight, 16)
+	def(&c.Procs, 1)
+	def(&c.Warmup, time.Second)
+	def(&c.Duration, 5*time.Second)
+	def(&c.Repeat, 1)
+	def(&c.Transport, "auto")
+	if len(c.Schemes) == 0 {
+		c.Schemes = DefaultSchemes
+	}
+	return c
+}
+
+func def[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Validate checks every value but the data set, which is opened only by
+// the server. Errors wrap ErrConfig and name the value and the range.
+// known lists the schemes that exist.
+func (c Config) Validate(known []string) error {
+	c = c.withDefaults()
+	for i, s := range c.Schemes {
+		if !slices.Contains(known, s) {
+			return fmt.Errorf("%w: unknown scheme %q, want some of %s",
+				ErrConfig, s, strings.Join(known, ", "))
+		}
+		if slices.Contains(c.Schemes[:i], s) {
+			return fmt.Errorf("%w: scheme %q is listed twice", ErrConfig, s)
+		}
+		if c.Transport == "tcp" && s != "tcp" {
+			return fmt.Errorf("%w: scheme %q cannot run on transport tcp",
+				ErrConfig, s)
+		}
+	}
+	if _, err := datasets.ParseScale(c.Scale); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	for _, v := range []struct {
+		name     string
+		value    int
+		min, max int
+	}{
+		{"objects", c.Objects, 1, maxObjects},
+		{"clients", c.Clients, 1, maxClients},
+		{"in-flight", c.InFlight, 1, maxInFlight},
+		{"client-procs", c.Procs, 1, c.Clients},
+		{"repeat", c.Repeat, 1, maxRepeat},
+	} {
+		if v.value < v.min || v.value > v.max {
+			return fmt.Errorf("%w: %s is %d, want %d to %d",
+				ErrConfig, v.name, v.value, v.min, v.max)
+		}
+	}
+	// A measured interval needs a few of the kernel's 4 ms ticks.
+	if c.Duration < 10*time.Millisecond {
+		return fmt.Errorf("%w: duration is %v, want at least 10ms",
+			ErrConfig, c.Duration)
+	}
+	if c.Warmup < 0 {
+		return fmt.Errorf("%w: warmup is %v, want 0 or more", ErrConfig, c.Warmup)
+	}
+	avail, err := affinity.Available()
+	if err != nil {
+		return err
+	}
+	if err := c.ServerCPUs.Within(avail); err != nil {
+		return fmt.Errorf("%w: server-cpus: %w", ErrConfig, err)
+	}
+	if err := c.ClientCPUs.Within(avail); err != nil {
+		return fmt.Errorf("%w: client-cpus: %w", ErrConfig, err)
+	}
+	return nil
+}
+
+// serverJob is what the server of one scheme is told.
+func (c Config) serverJob(scheme string) ServerJob {
+	return ServerJob{
+		Dataset: c.Dataset, Objects: c.Objects, Seed: c.Seed,
+		Transport: c.Transport, Polling: scheme == "fast-polling",
+		NodeBytes: c.NodeBytes, SlabBytes: c.SlabBytes,
+	}
+}
+
+// clientJob is what client process proc of one scheme is told. The
+// clients are dealt out to the processes as evenly as can be.
+func (c Config) clientJob(scheme string, proc int, server ServerReady) ClientJob {
+	job := ClientJob{
+		Addr: server.Addr, Transport: c.Transport, Policy: scheme,
+		Dataset: c.Dataset, Bounds: server.Bounds,
+		Scale: c.Scale, Mix: c.Mix, Seed: c.Seed, Proc: proc,
+		Clients:  c.Clients/c.Procs + btoi(proc < c.Clients%c.Procs),
+		InFlight: c.InFlight, Warmup: c.Warmup,
+		Samples: 1, Interval: c.Duration, Verify: c.Mix.ReadOnly(),
+	}
+	if scheme == "tcp" {
+		job.Transport = "tcp"
+	}
+	return job
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

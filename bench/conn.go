@@ -1,0 +1,77 @@
+package bench
+
+import (
+	"context"
+
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// Conn is one client of the system under test. All methods are safe for
+// concurrent use: in-flight goroutines share one Conn.
+type Conn interface {
+	// SearchAppend appends all objects that intersect q to dst.
+	SearchAppend(ctx context.Context, dst []rstar.Item, q rstar.Rect) ([]rstar.Item, error)
+	// Nearest returns how many objects it found, at most k.
+	Nearest(ctx context.Context, x, y float64, k int) (int, error)
+	Insert(ctx context.Context, r rstar.Rect, id uint64) error
+	// Delete and Update report whether the object was there.
+	Delete(ctx context.Context, r rstar.Rect, id uint64) (bool, error)
+	Update(ctx context.Context, from, to rstar.Rect, id uint64) (bool, error)
+	// Counters returns totals since the connection was made.
+	Counters() Counters
+	// Gauges returns the state of this moment.
+	Gauges() Gauges
+	// Info says how the client is connected.
+	Info() Info
+	Close() error
+}
+
+// Counters are totals of one Conn, or sums over several.
+type Counters struct {
+	Fast      uint64 `json:"fast"`      // searches by messages
+	Offloaded uint64 `json:"offloaded"` // searches by offloading
+	FellBack  uint64 `json:"fell_back"` // offloads finished by messaging
+
+	Reads      uint64 `json:"reads"`       // RDMA Reads posted
+	RoundTrips uint64 `json:"round_trips"` // of searches, in sequence
+	Bytes      uint64 `json:"bytes"`       // read, sent and received, all calls
+	Restarts   uint64 `json:"restarts"`    // searches begun anew
+	TornReads  uint64 `json:"torn_reads"`  // nodes read again
+}
+
+func (c Counters) add(o Counters) Counters {
+	return Counters{
+		Fast: c.Fast + o.Fast, Offloaded: c.Offloaded + o.Offloaded,
+		FellBack: c.FellBack + o.FellBack,
+		Reads:    c.Reads + o.Reads, RoundTrips: c.RoundTrips + o.RoundTrips,
+		Bytes: c.Bytes + o.Bytes, Restarts: c.Restarts + o.Restarts,
+		TornReads: c.TornReads + o.TornReads,
+	}
+}
+
+func (c Counters) sub(o Counters) Counters {
+	return Counters{
+		Fast: c.Fast - o.Fast, Offloaded: c.Offloaded - o.Offloaded,
+		FellBack: c.FellBack - o.FellBack,
+		Reads:    c.Reads - o.Reads, RoundTrips: c.RoundTrips - o.RoundTrips,
+		Bytes: c.Bytes - o.Bytes, Restarts: c.Restarts - o.Restarts,
+		TornReads: c.TornReads - o.TornReads,
+	}
+}
+
+// Gauges show a client's adaptive state (design, section 7).
+type Gauges struct {
+	Busy       int     `json:"r_busy"`      // consecutive busy findings
+	Left       int     `json:"r_off"`       // searches still to offload
+	ServerUtil float64 `json:"server_util"` // last heartbeat's, 0 to 1
+}
+
+// Info says how a client reached its server.
+type Info struct {
+	Transport string `json:"transport"`
+	Policy    string `json:"policy"`
+	NodeBytes int    `json:"node_bytes"`
+}
+
+// Dialer makes one Conn for a job.
+type Dialer func(ctx context.Context, job ClientJob) (Conn, error)

@@ -1,0 +1,255 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/catfish-index/catfish/internal/affinity"
+)
+
+// DemoConfig says what Demo shows.
+type DemoConfig struct {
+	Dataset   string        // as in Config; its generators make Objects
+	Objects   int           // 100,000
+	Duration  time.Duration // of the whole show; 20 s
+	Interval  time.Duration // between pictures; 1 s
+	Transport string        // auto
+	Policy    string        // default
+	Scale     string        // 0.03
+	Procs     int           // client processes; 2
+	Clients   int           // per process; 4
+	InFlight  int           // per client at full load; 16
+
+	ServerCPUs, ClientCPUs affinity.Set
+}
+
+func (c DemoConfig) withDefaults() DemoConfig {
+	def(&c.Dataset, "california")
+	def(&c.Objects, 100_000)
+	def(&c.Duration, 20*time.Second)
+	def(&c.Interval, time.Second)
+	def(&c.Transport, "auto")
+	def(&c.Policy, "default")
+	// Of the map's extent. A box of this size holds some dozens of road
+	// segments, so that a search is work for the server.
+	def(&c.Scale, "0.03")
+	def(&c.Procs, 2)
+	def(&c.Clients, 4)
+	def(&c.InFlight, 16)
+	return c
+}
+
+// Frame is one picture of the show: all clients, one interval.
+type Frame struct {
+	At        time.Duration // since the load began
+	Working   int           // calls in flight
+	FastPerS  float64       // searches by fast messaging
+	OffPerS   float64       // searches by offloading
+	ServerCPU float64       // of its cores, 0 to 1
+	P50, P99  time.Duration
+	Busy      int // r_busy: the largest of all clients
+	Left      int // r_off: the largest of all clients
+	Offloader int // clients that are backing off
+	Clients   int
+}
+
+// Show receives what happens during a demo, from one goroutine.
+type Show interface {
+	// Note is told what is being prepared.
+	Note(string)
+	// Begin is told once when everything runs.
+	Begin(ServerReady, Info, DemoConfig)
+	// Frame is told once per interval.
+	Frame(Frame)
+	// End is told the summary, also after Ctrl-C if there was a frame.
+	End(Summary)
+}
+
+// Summary is the whole show in numbers.
+type Summary struct {
+	Frames         int
+	Elapsed        time.Duration
+	Fast, Offload  uint64 // searches
+	P50, P99       time.Duration
+	PeakCPU        float64 // highest of a frame
+	PeakPerS       float64 // most searches per second of a frame
+	Transport      string
+	OffloadedFirst time.Duration // when the first frame offloaded; -1: never
+}
+
+// loadProfile is the share of the duration at which each step begins and
+// the share of the in-flight calls that then work: light, more, full,
+// light again. Full load is long, for the back-off to be seen growing;
+// the light end shows the clients coming back.
+var loadProfile = []struct{ at, share float64 }{
+	{0, 0}, {0.15, 0.1}, {0.3, 0.3}, {0.45, 1}, {0.8, 0},
+}
+
+// steps turns the profile into one process's steps. At least one call
+// per process is always in flight.
+func (c DemoConfig) steps() []Step {
+	full := c.Clients * c.InFlight
+	steps := make([]Step, len(loadProfile))
+	for i, p := range loadProfile {
+		steps[i] = Step{
+			After:    time.Duration(p.at * float64(c.Duration)),
+			InFlight: max(1, int(p.share*float64(full))),
+		}
+	}
+	return steps
+}
+
+// Demo runs a server and clients in processes of their own for
+// cfg.Duration and tells show what happens. It ends early, without an
+// error, when ctx is done. Other errors wrap ErrConfig or ErrChild. No
+// child outlives the call.
+func Demo(ctx context.Context, cfg DemoConfig, spawn Spawn, show Show) error {
+	cfg = cfg.withDefaults()
+	if cfg.Interval <= 0 || cfg.Duration < cfg.Interval {
+		return fmt.Errorf("%w: duration is %v, want at least %v",
+			ErrConfig, cfg.Duration, cfg.Interval)
+	}
+	err := runDemo(ctx, cfg, spawn, show)
+	if ctx.Err() != nil {
+		return nil // Ctrl-C is a way to end it.
+	}
+	return err
+}
+
+func runDemo(ctx context.Context, cfg DemoConfig, spawn Spawn, show Show) error {
+	show.Note("starting the server")
+	srv, err := startChild(spawn, ServerRole, cfg.ServerCPUs, ServerJob{
+		Dataset: cfg.Dataset, Objects: cfg.Objects, Transport: cfg.Transport,
+	}, show.Note)
+	if err != nil {
+		return err
+	}
+	defer srv.stop()
+	m, err := srv.next(ctx)
+	if err != nil {
+		return err
+	}
+	if m.Server == nil {
+		return fmt.Errorf("%w (server) did not say that it is ready", ErrChild)
+	}
+	ready := *m.Server
+	var clients []*child
+	defer func() {
+		for _, c := range clients {
+			c.stop()
+		}
+	}()
+	show.Note("starting the clients")
+	for i := range cfg.Procs {
+		c, err := startChild(spawn, ClientRole, cfg.ClientCPUs, ClientJob{
+			Addr: ready.Addr, Transport: cfg.Transport, Policy: cfg.Policy,
+			Dataset: cfg.Dataset, Bounds: ready.Bounds, Scale: cfg.Scale,
+			Mix: SearchOnly, Proc: i, Clients: cfg.Clients,
+			InFlight: cfg.InFlight, Interval: cfg.Interval,
+			Samples: int(cfg.Duration / cfg.Interval), Steps: cfg.steps(),
+		}, show.Note)
+		if err != nil {
+			return err
+		}
+		clients = append(clients, c)
+	}
+	var info Info
+	for _, c := range clients {
+		m, err := c.next(ctx)
+		if err != nil {
+			return err
+		}
+		if m.Client == nil {
+			return fmt.Errorf("%w (client) did not say that it is ready", ErrChild)
+		}
+		info = m.Client.Info
+	}
+	show.Begin(ready, info, cfg)
+	return watch(ctx, cfg, srv, clients, info, show)
+}
+
+// watch lets the clients go and turns their samples into frames.
+func watch(ctx context.Context, cfg DemoConfig, srv *child, clients []*child,
+	info Info, show Show) error {
+	from, err := srv.usage(ctx)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	for _, c := range clients {
+		if err := c.send(toChild{Go: true}); err != nil {
+			return err
+		}
+	}
+	sum := Summary{Transport: info.Transport, OffloadedFirst: -1}
+	all := NewLatency()
+	defer func() {
+		if sum.Frames > 0 {
+			sum.Elapsed = time.Since(began)
+			sum.P50, sum.P99 = all.Quantile(0.5), all.Quantile(0.99)
+			show.End(sum)
+		}
+	}()
+	for range int(cfg.Duration / cfg.Interval) {
+		samples := make([]*Sample, len(clients))
+		for i, c := range clients {
+			m, err := c.next(ctx)
+			if err != nil {
+				return err
+			}
+			if m.Sample == nil {
+				return fmt.Errorf("%w (client) sent no sample", ErrChild)
+			}
+			if samples[i], err = m.Sample.sample(); err != nil {
+				return err
+			}
+			all.Merge(samples[i].Latency[Search])
+		}
+		to, err := srv.usage(ctx)
+		if err != nil {
+			return err
+		}
+		f := newFrame(samples)
+		f.At, f.ServerCPU = time.Since(began), utilisation(from, to)
+		from = to
+		sum.add(f, samples)
+		show.Frame(f)
+	}
+	return nil
+}
+
+// newFrame adds up the samples of one interval.
+func newFrame(samples []*Sample) Frame {
+	var f Frame
+	lat := NewLatency()
+	for _, s := range samples {
+		f.Working += s.Active
+		if s.Elapsed > 0 {
+			f.FastPerS += float64(s.Counters.Fast) / s.Elapsed.Seconds()
+			f.OffPerS += float64(s.Counters.Offloaded) / s.Elapsed.Seconds()
+		}
+		lat.Merge(s.Latency[Search])
+		for _, g := range s.Gauges {
+			f.Clients++
+			f.Busy = max(f.Busy, g.Busy)
+			f.Left = max(f.Left, g.Left)
+			f.Offloader += btoi(g.Left > 0)
+		}
+	}
+	f.P50, f.P99 = lat.Quantile(0.5), lat.Quantile(0.99)
+	return f
+}
+
+func (s *Summary) add(f Frame, samples []*Sample) {
+	s.Frames++
+	for _, p := range samples {
+		s.Fast += p.Counters.Fast
+		s.Offload += p.Counters.Offloaded
+	}
+	s.PeakCPU = max(s.PeakCPU, f.ServerCPU)
+	s.PeakPerS = max(s.PeakPerS, f.FastPerS+f.OffPerS)
+	if f.OffPerS > 0 && s.OffloadedFirst < 0 {
+		s.OffloadedFirst = f.At
+	}
+}

@@ -1,0 +1,132 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+// record keeps what a demo tells.
+type record struct {
+	began   int
+	frames  []Frame
+	ends    []Summary
+	onFrame func()
+}
+
+func (r *record) Note(string)                         {}
+func (r *record) Begin(ServerReady, Info, DemoConfig) { r.began++ }
+func (r *record) End(s Summary)                       { r.ends = append(r.ends, s) }
+func (r *record) Frame(f Frame) {
+	r.frames = append(r.frames, f)
+	if r.onFrame != nil {
+		r.onFrame()
+	}
+}
+
+func quickDemo() DemoConfig {
+	return DemoConfig{
+		Duration: 500 * time.Millisecond, Interval: 50 * time.Millisecond,
+		Transport: "shm", Policy: "offload", Procs: 2, Clients: 2, InFlight: 5,
+	}
+}
+
+func TestDemo(t *testing.T) {
+	var r record
+	if err := Demo(context.Background(), quickDemo(), fakeSpawn(""), &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.began != 1 || len(r.frames) != 10 || len(r.ends) != 1 {
+		t.Fatalf("%d beginnings, %d frames, %d ends", r.began, len(r.frames), len(r.ends))
+	}
+	most, last := 0, r.frames[9]
+	for _, f := range r.frames {
+		most = max(most, f.Working)
+		if f.Clients != 4 || f.Busy != 1 || f.Left != 2 || f.Offloader != 4 || f.OffPerS <= 0 {
+			t.Errorf("frame %+v", f)
+		}
+	}
+	if r.frames[0].Working != 2 || most != 20 || last.Working != 2 {
+		t.Errorf("load began at %d, rose to %d, ended at %d; want 2, 20, 2",
+			r.frames[0].Working, most, last.Working)
+	}
+	s := r.ends[0]
+	if s.Frames != 10 || s.Offload == 0 || s.Fast != 0 || s.OffloadedFirst < 0 || s.Transport != "shm" {
+		t.Errorf("summary %+v", s)
+	}
+}
+
+func TestDemoInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	cfg := quickDemo()
+	cfg.Duration = time.Hour
+	r := record{onFrame: cancel}
+	if err := Demo(ctx, cfg, fakeSpawn(""), &r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.frames) != 1 || len(r.ends) != 1 || r.ends[0].Frames != 1 {
+		t.Errorf("%d frames, summaries %+v", len(r.frames), r.ends)
+	}
+}
+
+func TestDemoFaults(t *testing.T) {
+	for _, fault := range []string{"load", "dial", "search", "panic-server"} {
+		var r record
+		err := Demo(context.Background(), quickDemo(), fakeSpawn(fault), &r)
+		if !errors.Is(err, ErrChild) {
+			t.Errorf("%s: %v, want ErrChild", fault, err)
+		}
+	}
+	cfg := quickDemo()
+	cfg.Duration = time.Millisecond
+	if err := Demo(context.Background(), cfg, fakeSpawn(""), &record{}); !errors.Is(err, ErrConfig) {
+		t.Errorf("1 ms: %v, want ErrConfig", err)
+	}
+}
+
+func showAll(live bool) string {
+	var b bytes.Buffer
+	s := &TextShow{W: &b, Live: live}
+	s.Note("starting")
+	s.Begin(ServerReady{Addr: "127.0.0.1:7", Objects: 21693},
+		Info{Transport: "shm", Policy: "paper"}, DemoConfig{ServerCPUs: []int{0}}.withDefaults())
+	for i := range 2 {
+		s.Frame(Frame{
+			At: time.Duration(i+1) * time.Second, Working: 64 * i, FastPerS: 30000,
+			OffPerS: 10000 * float64(i), ServerCPU: 0.985, P50: 40 * time.Microsecond,
+			P99: time.Millisecond, Busy: 2, Left: 11, Offloader: 3 * i, Clients: 8,
+		})
+	}
+	s.End(Summary{
+		Frames: 2, Elapsed: 2 * time.Second, Fast: 60000, Offload: 10000,
+		P50: 40 * time.Microsecond, P99: time.Millisecond, PeakCPU: 0.985,
+		PeakPerS: 40000, Transport: "shm", OffloadedFirst: 2 * time.Second,
+	})
+	return b.String()
+}
+
+func TestTextShow(t *testing.T) {
+	golden(t, "demo.txt", []byte(showAll(false)))
+	live := showAll(true)
+	// The second picture starts where the first did, and each of its
+	// lines wipes what stood there.
+	first, second, _ := strings.Cut(live, "\x1b[7A")
+	if strings.Count(first, "\x1b[K\n") != 7 ||
+		strings.Count(second, "\x1b[K\n") != 8 || !strings.Contains(second, "summary") {
+		t.Errorf("live picture:\n%q", live)
+	}
+	for _, l := range strings.Split(live, "\n") {
+		if strings.HasSuffix(l, "\x1b[K") && len(l) > 80+len("\x1b[7A\x1b[K") {
+			t.Errorf("line of %d characters: %s", len(l), l)
+		}
+	}
+	var b bytes.Buffer
+	(&TextShow{W: &b}).End(Summary{OffloadedFirst: -1, Transport: "ofi"})
+	if !strings.Contains(b.String(), "never busy; transport: ofi") {
+		t.Errorf("summary %q", b.String())
+	}
+}

@@ -1,0 +1,32 @@
+// Package bench measures Catfish: it starts a server and clients as
+// processes of their own, each confined to the cores that it is given,
+// lets the clients work in a closed loop and reports what came out.
+//
+// # Processes
+//
+//	parent (Run, Demo)        server child            client children
+//	  | start, ServerJob ------> load, listen
+//	  | <--------------- ready
+//	  | start, ClientJob -----------------------------> dial, generate
+//	  | <---------------------------------------------- ready
+//	  | go -------------------------------------------> warm up
+//	  | cpu -------------------> rusage                  measure
+//	  | <----------------- usage
+//	  | <---------------------------------------------- sample, done
+//	  | close stdin -----------> exit                    exit
+//
+// Parent and children speak JSON lines over standard input and output.
+// A child whose input ends goes away, so none outlives its parent.
+//
+// # Figures
+//
+// The loop is closed: each of clients × in-flight goroutines makes one
+// call at a time and times it around the call, so latency includes the
+// queueing that the load itself causes, and no pause of the system can
+// hide (there is no schedule to fall behind). Queries are drawn before
+// the clock starts. Every scheme gets a fresh server with the same data
+// and the same queries; a share of them is verified: when the mix only
+// reads, all schemes must return the same objects.
+//
+// Read Config for the knobs, Row for the figures, Run for the driver.
+package bench

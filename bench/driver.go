@@ -1,0 +1,183 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Run measures the schemes of cfg one after the other, each with a fresh
+// server, Repeat times, and returns one row per scheme. After each scheme
+// it calls done with the finished row; note is told what goes on. Both
+// are called from Run's goroutine.
+//
+// Errors wrap ErrConfig (nothing was started), ErrChild or ErrResults
+// (schemes disagree on a mix that only reads), or are ctx's cause. Rows
+// that were finished before an error are returned with it. No child
+// outlives the call.
+func Run(ctx context.Context, cfg Config, spawn Spawn, known []string,
+	note func(string), done func(Row)) ([]Row, error) {
+	if err := cfg.Validate(known); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	var rows []Row
+	var first *outcome
+	for _, scheme := range cfg.Schemes {
+		var runs []*outcome
+		for i := range cfg.Repeat {
+			note(fmt.Sprintf("%s: run %d of %d", scheme, i+1, cfg.Repeat))
+			o, err := runOnce(ctx, cfg, scheme, spawn, note)
+			if err != nil {
+				return rows, fmt.Errorf("scheme %s: %w", scheme, err)
+			}
+			if first == nil {
+				first = o
+			}
+			if err := o.agrees(first); err != nil {
+				return rows, err
+			}
+			runs = append(runs, o)
+		}
+		row := newRow(cfg, scheme, runs)
+		rows = append(rows, row)
+		done(row)
+	}
+	return rows, nil
+}
+
+// outcome is one run of one scheme.
+type outcome struct {
+	scheme  string
+	server  ServerReady
+	clients []ClientReady
+	samples []*Sample // one per client process
+	util    float64
+}
+
+// runOnce starts the processes, measures and ends them.
+func runOnce(ctx context.Context, cfg Config, scheme string, spawn Spawn,
+	note func(string)) (*outcome, error) {
+	o := &outcome{scheme: scheme}
+	tell := func(s string) { note(scheme + ": " + s) }
+	srv, err := startChild(spawn, ServerRole, cfg.ServerCPUs,
+		cfg.serverJob(scheme), tell)
+	if err != nil {
+		return nil, err
+	}
+	defer srv.stop()
+	m, err := srv.next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if m.Server == nil {
+		return nil, fmt.Errorf("%w (server) did not say that it is ready", ErrChild)
+	}
+	o.server = *m.Server
+
+	clients := make([]*child, 0, cfg.Procs)
+	defer func() {
+		for _, c := range clients {
+			c.stop()
+		}
+	}()
+	for i := range cfg.Procs {
+		c, err := startChild(spawn, ClientRole, cfg.ClientCPUs,
+			cfg.clientJob(scheme, i, o.server), tell)
+		if err != nil {
+			return nil, err
+		}
+		clients = append(clients, c)
+	}
+	for _, c := range clients {
+		m, err := c.next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if m.Client == nil {
+			return nil, fmt.Errorf("%w (client) did not say that it is ready", ErrChild)
+		}
+		o.clients = append(o.clients, *m.Client)
+	}
+	return o, o.measure(ctx, cfg, srv, clients)
+}
+
+// measure lets the clients go and reads the server's processor time at
+// both ends of their measured interval. The readings lie as far apart as
+// the server says, so a late parent does not bend the utilisation.
+func (o *outcome) measure(ctx context.Context, cfg Config, srv *child, clients []*child) error {
+	start := time.Now()
+	for _, c := range clients {
+		if err := c.send(toChild{Go: true}); err != nil {
+			return err
+		}
+	}
+	if err := sleepUntil(ctx, start.Add(cfg.Warmup)); err != nil {
+		return err
+	}
+	from, err := srv.usage(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range clients {
+		m, err := c.next(ctx)
+		if err != nil {
+			return err
+		}
+		if m.Sample == nil {
+			return fmt.Errorf("%w (client) sent no sample", ErrChild)
+		}
+		s, err := m.Sample.sample()
+		if err != nil {
+			return err
+		}
+		o.samples = append(o.samples, s)
+	}
+	to, err := srv.usage(ctx)
+	if err != nil {
+		return err
+	}
+	o.util = utilisation(from, to)
+	return nil
+}
+
+// usage asks a server child for its processor time.
+func (c *child) usage(ctx context.Context) (Usage, error) {
+	if err := c.send(toChild{Usage: true}); err != nil {
+		return Usage{}, err
+	}
+	m, err := c.next(ctx)
+	if err != nil {
+		return Usage{}, err
+	}
+	if m.Usage == nil {
+		return Usage{}, fmt.Errorf("%w (server) did not tell its usage", ErrChild)
+	}
+	return *m.Usage, nil
+}
+
+func sleepUntil(ctx context.Context, t time.Time) error {
+	timer := time.NewTimer(time.Until(t))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// agrees compares the verified queries' answers with another run's.
+func (o *outcome) agrees(with *outcome) error {
+	for i, c := range o.clients {
+		w := with.clients[i]
+		if c.Checksum != w.Checksum || c.Results != w.Results {
+			return fmt.Errorf(
+				"%w: scheme %s found %d objects (checksum %016x) for the same %d"+
+					" queries for which %s found %d (%016x)",
+				ErrResults, o.scheme, c.Results, c.Checksum, c.Queries,
+				with.scheme, w.Results, w.Checksum)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,226 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/catfish-index/catfish/internal/affinity"
+)
+
+var testSchemes = []string{"tcp", "fast", "offload"}
+
+func quickConfig() Config {
+	return Config{
+		Schemes: []string{"fast", "offload"}, Objects: 100, Clients: 3,
+		InFlight: 2, Procs: 2, Warmup: 20 * time.Millisecond,
+		Duration: 50 * time.Millisecond, Transport: "shm", Commit: "abc",
+	}
+}
+
+func runQuick(t *testing.T, cfg Config, fault string) ([]Row, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	var told []Row
+	rows, err := Run(ctx, cfg, fakeSpawn(fault), testSchemes,
+		func(string) {}, func(r Row) { told = append(told, r) })
+	if len(told) != len(rows) {
+		t.Errorf("%d rows told, %d returned", len(told), len(rows))
+	}
+	return rows, err
+}
+
+func TestRun(t *testing.T) {
+	cfg := quickConfig()
+	cfg.Repeat = 2
+	rows, err := runQuick(t, cfg, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != 2 || rows[0].Scheme != "fast" || rows[1].Scheme != "offload" {
+		t.Fatalf("rows %+v", rows)
+	}
+	for _, r := range rows {
+		want := Figures{
+			Offload: 0, Trips: 1, Reads: 0, Bytes: 100, Results: 3,
+		}
+		if r.Scheme == "offload" {
+			want = Figures{Offload: 1, Trips: 2, Reads: 5, Bytes: 700, Results: 3}
+		}
+		// Calls begun before a sample and ended after it blur the ratios;
+		// on a busy core the counters of one sample lie apart in time.
+		for _, c := range []struct {
+			name      string
+			got, want float64
+		}{
+			{"offload", r.Offload, want.Offload}, {"trips", r.Trips, want.Trips},
+			{"reads", r.Reads, want.Reads}, {"bytes", r.Bytes, want.Bytes},
+			{"results", r.Results, want.Results},
+		} {
+			if c.got < 0.9*c.want || c.got > 1.1*c.want {
+				t.Errorf("%s: %s is %v, want %v", r.Scheme, c.name, c.got, c.want)
+			}
+		}
+		if r.OpsPerS <= 0 || r.P50Us > r.P99Us || r.P99Us > r.P999Us || r.MeanUs <= 0 {
+			t.Errorf("%s: figures %+v", r.Scheme, r.Figures)
+		}
+		s := r.Spread["ops_per_s"]
+		if s[0] > r.OpsPerS || s[1] < r.OpsPerS {
+			t.Errorf("median %v outside its spread %v", r.OpsPerS, s)
+		}
+		if r.Transport != "shm" || r.NodeBytes != 1984 || r.Objects != 100 ||
+			r.Simulated || r.Commit != "abc" || r.ByOp["search"].Count == 0 {
+			t.Errorf("row %+v", r)
+		}
+	}
+}
+
+func TestRunMixedOnTCP(t *testing.T) {
+	cfg := quickConfig()
+	cfg.Schemes = []string{"tcp"}
+	cfg.Mix = Mix{Search: 60, Insert: 20, Delete: 10, Update: 10}
+	rows, err := runQuick(t, cfg, "flicker") // Answers may change here.
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows[0].Transport != "tcp" || rows[0].ByOp["update"].Count == 0 {
+		t.Errorf("row %+v", rows[0])
+	}
+}
+
+func TestRunPinned(t *testing.T) {
+	avail, err := affinity.Available()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := quickConfig()
+	cfg.Schemes = []string{"fast"}
+	cfg.ServerCPUs, cfg.ClientCPUs = avail[:1], avail[len(avail)-1:]
+	rows, err := runQuick(t, cfg, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows[0].ServerCPUs != avail[:1].String() {
+		t.Errorf("server on %q, want %v", rows[0].ServerCPUs, avail[:1])
+	}
+}
+
+// Whatever goes wrong in a child becomes an error that says it, and no
+// child stays behind (goleak would find the goroutine that reads it).
+func TestRunFaults(t *testing.T) {
+	for _, c := range []struct {
+		fault string
+		is    error
+		says  string
+	}{
+		{"load", ErrChild, "no such data set"},
+		{"dial", ErrChild, "nobody there"},
+		{"search", ErrChild, "connection lost"},
+		{"flicker", ErrChild, "results differ"},
+		{"offload-misses", ErrResults, "offload found 512 objects"},
+		{"panic-server", ErrChild, "told to"},
+		{"panic-client", ErrChild, "told to"},
+	} {
+		t.Run(c.fault, func(t *testing.T) {
+			t.Parallel()
+			_, err := runQuick(t, quickConfig(), c.fault)
+			if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("got %v, want %v saying %q", err, c.is, c.says)
+			}
+		})
+	}
+}
+
+func TestRunCancelled(t *testing.T) {
+	cfg := quickConfig()
+	cfg.Duration = time.Hour
+	ctx, cancel := context.WithCancel(context.Background())
+	began := time.Now()
+	_, err := Run(ctx, cfg, fakeSpawn(""), testSchemes, func(note string) {
+		if strings.Contains(note, "loading") {
+			cancel()
+		}
+	}, func(Row) {})
+	if !errors.Is(err, context.Canceled) || time.Since(began) > childExit {
+		t.Errorf("cancelled: %v after %v", err, time.Since(began))
+	}
+}
+
+func TestValidate(t *testing.T) {
+	if err := (Config{Schemes: []string{"fast"}}).Validate(testSchemes); err != nil {
+		t.Errorf("defaults: %v", err)
+	}
+	for says, change := range map[string]func(*Config){
+		`"slow"`:                  func(c *Config) { c.Schemes = []string{"slow"} },
+		"twice":                   func(c *Config) { c.Schemes = []string{"fast", "fast"} },
+		`cannot run on transport`: func(c *Config) { c.Transport = "tcp" },
+		"2e0":                     func(c *Config) { c.Scale = "2e0" },
+		"objects is -1":           func(c *Config) { c.Objects = -1 },
+		"clients is -1":           func(c *Config) { c.Clients = -1 },
+		"in-flight is 5000":       func(c *Config) { c.InFlight = 5000 },
+		"client-procs is 4":       func(c *Config) { c.Procs = 4 },
+		"repeat is -2":            func(c *Config) { c.Repeat = -2 },
+		"1ms":                     func(c *Config) { c.Duration = time.Millisecond },
+		"-1s":                     func(c *Config) { c.Warmup = -time.Second },
+		"server-cpus":             func(c *Config) { c.ServerCPUs = affinity.Set{affinity.MaxCPU} },
+		"client-cpus":             func(c *Config) { c.ClientCPUs = affinity.Set{affinity.MaxCPU} },
+	} {
+		cfg := quickConfig()
+		change(&cfg)
+		_, err := runQuick(t, cfg, "")
+		if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), says) {
+			t.Errorf("got %v, want ErrConfig saying %q", err, says)
+		}
+	}
+}
+
+func TestClientsAreDealtEvenly(t *testing.T) {
+	cfg := Config{Clients: 8, Procs: 3}.withDefaults()
+	var got []int
+	for i := range cfg.Procs {
+		got = append(got, cfg.clientJob("fast", i, ServerReady{}).Clients)
+	}
+	if !slices.Equal(got, []int{3, 3, 2}) {
+		t.Errorf("dealt %v", got)
+	}
+}
+
+// A child whose parent goes away ends by itself, at whatever stage.
+func TestChildrenEndWithTheirInput(t *testing.T) {
+	job, err := json.Marshal(testJob(SearchOnly))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dial := func(_ context.Context, job ClientJob) (Conn, error) {
+		return newFakeConn(job, ""), nil
+	}
+	for _, in := range []string{"", string(job) + "\n"} {
+		var out bytes.Buffer
+		if err := ClientMain(context.Background(), strings.NewReader(in), &out, dial); err != nil {
+			t.Errorf("client with input %q: %v", in, err)
+		}
+	}
+	started := false
+	start := func(_ context.Context, job ServerJob, _ func(string)) (Server, error) {
+		started = true
+		return fakeServer{job}, nil
+	}
+	var out bytes.Buffer
+	err = ServerMain(context.Background(), strings.NewReader("{\"objects\":3}\n{\"usage\":true}\n"), &out, start)
+	if err != nil || !started || !strings.Contains(out.String(), `"cpu_ns"`) {
+		t.Errorf("server: %v, wrote %q", err, out.String())
+	}
+	for _, in := range []string{"{\n", "[]\n"} {
+		out.Reset()
+		err := ServerMain(context.Background(), strings.NewReader(in), &out, start)
+		if err == nil || !strings.Contains(out.String(), "line from the parent") {
+			t.Errorf("input %q: %v, wrote %q", in, err, out.String())
+		}
+	}
+}

@@ -1,0 +1,247 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// ErrResults is wrapped when searches return what they must not: another
+// answer to the same query although nothing was written.
+var ErrResults = errors.New("bench: results differ")
+
+// load is one client process's closed loop: goroutine i works on
+// connection i mod clients. Samples are taken while it runs.
+type load struct {
+	job   ClientJob
+	conns []Conn
+	works []*work
+
+	active atomic.Int32 // goroutines with a smaller number work
+	mu     sync.Mutex
+	change *sync.Cond // active rose, or the context ended
+
+	lastTime     time.Time
+	lastCounters Counters
+}
+
+// work is one goroutine's plan and what it measured. The mutex is taken
+// once per call and contended only when a sample is taken.
+type work struct {
+	conn Conn
+	plan *plan
+	mu   sync.Mutex
+	seen tally
+	buf  []rstar.Item
+}
+
+type tally struct {
+	latency [numOps]*Latency
+	results uint64
+}
+
+func newTally() tally {
+	var t tally
+	for op := range t.latency {
+		t.latency[op] = NewLatency()
+	}
+	return t
+}
+
+// newLoad draws the plans and stocks the tree where the mix asks for it.
+func newLoad(ctx context.Context, job ClientJob, conns []Conn) (*load, error) {
+	plans, err := newPlans(job)
+	if err != nil {
+		return nil, err
+	}
+	l := &load{job: job, conns: conns}
+	l.change = sync.NewCond(&l.mu)
+	l.active.Store(int32(len(plans)))
+	for i, p := range plans {
+		w := &work{conn: conns[i%len(conns)], plan: p, seen: newTally()}
+		if job.Mix.needsStock() {
+			for range stockObjects {
+				if err := w.insert(ctx); err != nil {
+					return nil, fmt.Errorf("bench: stocking: %w", err)
+				}
+			}
+		}
+		l.works = append(l.works, w)
+	}
+	return l, nil
+}
+
+// run works until ctx is done or a call fails, and returns that call's
+// error.
+func (l *load) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := context.AfterFunc(ctx, func() {
+		l.mu.Lock()
+		l.change.Broadcast()
+		l.mu.Unlock()
+	})
+	defer stop()
+	var wg sync.WaitGroup
+	for i, w := range l.works {
+		wg.Go(func() {
+			for l.admit(ctx, i) {
+				if err := w.one(ctx); err != nil {
+					if ctx.Err() == nil {
+						cancel(err)
+					}
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := context.Cause(ctx); !errors.Is(err, ctx.Err()) {
+		return err
+	}
+	return nil
+}
+
+// admit waits until goroutine i may make its next call.
+func (l *load) admit(ctx context.Context, i int) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	if int32(i) < l.active.Load() {
+		return true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for int32(i) >= l.active.Load() && ctx.Err() == nil {
+		l.change.Wait()
+	}
+	return ctx.Err() == nil
+}
+
+// setActive lets the first n goroutines work.
+func (l *load) setActive(n int) {
+	l.mu.Lock()
+	l.active.Store(int32(min(n, len(l.works))))
+	l.change.Broadcast()
+	l.mu.Unlock()
+}
+
+// take returns what happened since it was called last. One goroutine
+// calls it.
+func (l *load) take() *Sample {
+	now := time.Now()
+	s := &Sample{Active: int(l.active.Load()), Elapsed: now.Sub(l.lastTime)}
+	all := newTally()
+	for _, w := range l.works {
+		w.mu.Lock()
+		for op, lat := range w.seen.latency {
+			if lat.Count() > 0 {
+				all.latency[op].Merge(lat)
+				lat.Reset()
+			}
+		}
+		s.Results += w.seen.results
+		w.seen.results = 0
+		w.mu.Unlock()
+	}
+	s.Latency = all.latency
+	var total Counters
+	for _, c := range l.conns {
+		total = total.add(c.Counters())
+		s.Gauges = append(s.Gauges, c.Gauges())
+	}
+	s.Counters = total.sub(l.lastCounters)
+	l.lastCounters, l.lastTime = total, now
+	return s
+}
+
+// one makes one call and records it.
+func (w *work) one(ctx context.Context) error {
+	p := w.plan
+	op := p.op()
+	var (
+		err     error
+		results int
+		start   time.Time
+		took    time.Duration
+	)
+	switch op {
+	case Search:
+		q, i := p.query()
+		start = time.Now()
+		w.buf, err = w.conn.SearchAppend(ctx, w.buf[:0], q)
+		took = time.Since(start)
+		results = len(w.buf)
+		if err == nil && p.results != nil {
+			err = p.same(i, results)
+		}
+	case Nearest:
+		q, _ := p.query()
+		start = time.Now()
+		_, err = w.conn.Nearest(ctx, q.MinX, q.MinY, nearestK)
+		took = time.Since(start)
+	case Insert:
+		start = time.Now()
+		err = w.insert(ctx)
+		took = time.Since(start)
+	case Delete:
+		it := p.oldest()
+		var found bool
+		start = time.Now()
+		found, err = w.conn.Delete(ctx, it.Rect, it.ID)
+		took = time.Since(start)
+		err = mustFind(op, it, found, err)
+	case Update:
+		it := p.oldest()
+		to := rstar.Item{Rect: p.rect(), ID: it.ID}
+		var found bool
+		start = time.Now()
+		found, err = w.conn.Update(ctx, it.Rect, to.Rect, it.ID)
+		took = time.Since(start)
+		err = mustFind(op, it, found, err)
+		p.keep(to)
+	}
+	if err != nil {
+		return fmt.Errorf("bench: %s: %w", op, err)
+	}
+	w.mu.Lock()
+	w.seen.latency[op].Record(took)
+	w.seen.results += uint64(results)
+	w.mu.Unlock()
+	return nil
+}
+
+func (w *work) insert(ctx context.Context) error {
+	it := w.plan.newItem()
+	if err := w.conn.Insert(ctx, it.Rect, it.ID); err != nil {
+		return err
+	}
+	w.plan.keep(it)
+	return nil
+}
+
+// same checks the answer to a query that nothing should have changed.
+func (p *plan) same(i, results int) error {
+	if p.results[i] < 0 {
+		p.results[i] = int32(results)
+	}
+	if int(p.results[i]) != results {
+		return fmt.Errorf("%w: %v found %d objects, then %d", ErrResults,
+			p.queries[i], p.results[i], results)
+	}
+	return nil
+}
+
+// mustFind turns "not found" of an own object into an error.
+func mustFind(op Op, it rstar.Item, found bool, err error) error {
+	if err == nil && !found {
+		return fmt.Errorf("%w: %s of object %d at %v did not find it",
+			ErrResults, op, it.ID, it.Rect)
+	}
+	return err
+}

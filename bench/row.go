@@ -1,0 +1,200 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+)
+
+// Row is what bench run prints for one scheme: a JSON object per scheme.
+// With repeats every figure is the median of the runs and Spread holds
+// the smallest and the largest. "Per search" figures divide by all calls
+// when the mix also writes, since traffic is not told apart by kind.
+type Row struct {
+	Scheme    string `json:"scheme"`
+	Transport string `json:"transport"`
+	Dataset   string `json:"dataset"`
+	Objects   int    `json:"objects"`
+	Scale     string `json:"scale"`
+	Mix       string `json:"mix"`
+	Clients   int    `json:"clients"`
+	InFlight  int    `json:"in_flight"`
+	Procs     int    `json:"client_procs"`
+
+	ServerCPUs string `json:"server_cpus"` // empty: not pinned
+	ClientCPUs string `json:"client_cpus"`
+
+	Figures
+
+	NodeBytes int     `json:"node_bytes"`
+	Simulated bool    `json:"simulated"` // always false here
+	Seed      uint64  `json:"seed"`
+	WarmupS   float64 `json:"warmup_s"`
+	DurationS float64 `json:"duration_s"`
+	Repeat    int     `json:"repeat"`
+	Commit    string  `json:"commit"`
+
+	// ByOp has the latencies of each kind of operation in the mix, of
+	// all runs together.
+	ByOp map[string]OpFigures `json:"by_op"`
+	// Spread maps a figure's name to its smallest and largest value.
+	Spread map[string][2]float64 `json:"spread,omitempty"`
+}
+
+// Figures are the measured numbers of a row.
+type Figures struct {
+	OpsPerS  float64 `json:"ops_per_s"`
+	MeanUs   float64 `json:"mean_us"` // latencies: of all operations
+	P50Us    float64 `json:"p50_us"`
+	P99Us    float64 `json:"p99_us"`
+	P999Us   float64 `json:"p999_us"`
+	CPUUtil  float64 `json:"server_cpu_util"` // of the server's cores, 0 to 1
+	Offload  float64 `json:"offload_share"`   // of the searches, 0 to 1
+	Trips    float64 `json:"round_trips_per_search"`
+	Reads    float64 `json:"reads_per_search"`
+	Bytes    float64 `json:"bytes_per_search"`
+	Restarts float64 `json:"restarts_per_search"`
+	Torn     float64 `json:"torn_reads"` // total of a run
+	Results  float64 `json:"results_per_search"`
+}
+
+// OpFigures are the latencies of one kind of operation.
+type OpFigures struct {
+	Count  int64   `json:"count"`
+	MeanUs float64 `json:"mean_us"`
+	P50Us  float64 `json:"p50_us"`
+	P99Us  float64 `json:"p99_us"`
+	P999Us float64 `json:"p999_us"`
+}
+
+func (f *Figures) named() []struct {
+	name  string
+	value *float64
+} {
+	return []struct {
+		name  string
+		value *float64
+	}{
+		{"ops_per_s", &f.OpsPerS}, {"mean_us", &f.MeanUs},
+		{"p50_us", &f.P50Us}, {"p99_us", &f.P99Us}, {"p999_us", &f.P999Us},
+		{"server_cpu_util", &f.CPUUtil}, {"offload_share", &f.Offload},
+		{"round_trips_per_search", &f.Trips}, {"reads_per_search", &f.Reads},
+		{"bytes_per_search", &f.Bytes}, {"restarts_per_search", &f.Restarts},
+		{"torn_reads", &f.Torn}, {"results_per_search", &f.Results},
+	}
+}
+
+// newRow turns the runs of one scheme, at least one, into its row.
+func newRow(cfg Config, scheme string, runs []*outcome) Row {
+	info := runs[0].clients[0].Info
+	row := Row{
+		Scheme: scheme, Transport: info.Transport, Dataset: cfg.Dataset,
+		Objects: runs[0].server.Objects, Scale: cfg.Scale,
+		Mix: cfg.Mix.String(), Clients: cfg.Clients, InFlight: cfg.InFlight,
+		Procs:      cfg.Procs,
+		ServerCPUs: cfg.ServerCPUs.String(), ClientCPUs: cfg.ClientCPUs.String(),
+		NodeBytes: runs[0].server.NodeBytes, Seed: cfg.Seed,
+		WarmupS: cfg.Warmup.Seconds(), DurationS: cfg.Duration.Seconds(),
+		Repeat: cfg.Repeat, Commit: cfg.Commit,
+		ByOp: map[string]OpFigures{},
+	}
+	figures := make([]Figures, len(runs))
+	byOp := newTally()
+	for i, o := range runs {
+		figures[i] = o.figures(cfg.Mix)
+		for _, s := range o.samples {
+			for op, l := range s.Latency {
+				byOp.latency[op].Merge(l)
+			}
+		}
+	}
+	for op, l := range byOp.latency {
+		if l.Count() > 0 {
+			row.ByOp[opNames[op]] = OpFigures{
+				Count: l.Count(), MeanUs: micros(l.Mean()),
+				P50Us: micros(l.Quantile(0.5)), P99Us: micros(l.Quantile(0.99)),
+				P999Us: micros(l.Quantile(0.999)),
+			}
+		}
+	}
+	if len(runs) > 1 {
+		row.Spread = map[string][2]float64{}
+	}
+	for j, f := range row.Figures.named() {
+		values := make([]float64, len(figures))
+		for i := range figures {
+			values[i] = *figures[i].named()[j].value
+		}
+		slices.Sort(values)
+		*f.value = median(values)
+		if row.Spread != nil {
+			row.Spread[f.name] = [2]float64{values[0], values[len(values)-1]}
+		}
+	}
+	return row
+}
+
+// median of ascending values, at least one.
+func median(values []float64) float64 {
+	n := len(values)
+	return (values[(n-1)/2] + values[n/2]) / 2
+}
+
+// figures adds up the client processes of one run.
+func (o *outcome) figures(mix Mix) Figures {
+	f := Figures{CPUUtil: o.util}
+	all := NewLatency()
+	searches, reads, results := int64(0), int64(0), uint64(0)
+	var c Counters
+	for _, s := range o.samples {
+		for _, l := range s.Latency {
+			all.Merge(l)
+		}
+		if s.Elapsed > 0 {
+			f.OpsPerS += float64(s.Ops()) / s.Elapsed.Seconds()
+		}
+		searches += s.Latency[Search].Count()
+		reads += s.Latency[Search].Count() + s.Latency[Nearest].Count()
+		results += s.Results
+		c = c.add(s.Counters)
+	}
+	f.MeanUs = micros(all.Mean())
+	f.P50Us = micros(all.Quantile(0.5))
+	f.P99Us = micros(all.Quantile(0.99))
+	f.P999Us = micros(all.Quantile(0.999))
+	f.Offload = ratio(float64(c.Offloaded), float64(c.Fast+c.Offloaded))
+	// The counters' own searches: a busy core may put milliseconds
+	// between reading the latencies and the counters.
+	asked := float64(c.Fast + c.Offloaded)
+	f.Trips = ratio(float64(c.RoundTrips), asked)
+	f.Reads = ratio(float64(c.Reads), asked)
+	f.Restarts = ratio(float64(c.Restarts), asked)
+	calls := float64(all.Count())
+	if reads > 0 && asked > 0 {
+		calls *= asked / float64(reads)
+	}
+	f.Bytes = ratio(float64(c.Bytes), calls)
+	f.Torn = float64(c.TornReads)
+	f.Results = ratio(float64(results), float64(searches))
+	return f
+}
+
+func micros(d time.Duration) float64 { return float64(d) / 1e3 }
+
+// ratio is 0 without a denominator, so that rows stay valid JSON.
+func ratio(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}
+
+// WriteJSON writes the row as one line.
+func (r Row) WriteJSON(w io.Writer) error {
+	if err := json.NewEncoder(w).Encode(r); err != nil {
+		return fmt.Errorf("bench: writing a row: %w", err)
+	}
+	return nil
+}

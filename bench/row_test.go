@@ -1,0 +1,87 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"testing"
+	"time"
+)
+
+// goldenRow is a row built from fixed samples: two runs, one process.
+func goldenRow() Row {
+	run := func(ops int, util float64) *outcome {
+		s := &Sample{Elapsed: 2 * time.Second, Latency: newTally().latency}
+		for i := range ops {
+			s.Latency[Search].Record(time.Duration(i+1) * time.Microsecond)
+		}
+		n := uint64(ops)
+		s.Results = 4 * n
+		s.Counters = Counters{
+			Fast: n / 4, Offloaded: 3 * n / 4, Reads: 2 * n, RoundTrips: n,
+			Bytes: 500 * n, Restarts: n / 10, TornReads: 3,
+		}
+		return &outcome{
+			server:  ServerReady{Objects: 1000, NodeBytes: 1984},
+			clients: []ClientReady{{Info: Info{Transport: "shm", Policy: "paper"}}},
+			samples: []*Sample{s}, util: util,
+		}
+	}
+	cfg := Config{
+		Objects: 1000, Duration: 2 * time.Second, Repeat: 2, Commit: "0123abc",
+		ServerCPUs: []int{0}, ClientCPUs: []int{1},
+	}.withDefaults()
+	return newRow(cfg, "paper", []*outcome{run(1000, 0.5), run(2000, 0.75)})
+}
+
+// golden compares with a file under testdata. To rewrite it on purpose,
+// copy what the failure prints.
+func golden(t *testing.T, file string, got []byte) {
+	t.Helper()
+	want, err := os.ReadFile("testdata/" + file)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s (%v): got\n%s\nwant\n%s", file, err, got, want)
+	}
+}
+
+func TestRowJSON(t *testing.T) {
+	var line, indented bytes.Buffer
+	if err := goldenRow().WriteJSON(&line); err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Count(line.Bytes(), []byte("\n")) != 1 {
+		t.Errorf("%q is not one line", line.String())
+	}
+	if err := json.Indent(&indented, line.Bytes(), "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "row.json", indented.Bytes())
+}
+
+func TestTable(t *testing.T) {
+	var b bytes.Buffer
+	if err := WriteTable(&b, []Row{goldenRow()}); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "table.txt", b.Bytes())
+}
+
+func TestUtilisation(t *testing.T) {
+	from := Usage{CPU: time.Second, Wall: 10 * time.Second, Cores: 2}
+	for _, c := range []struct {
+		to   Usage
+		want float64
+	}{
+		{Usage{CPU: 2 * time.Second, Wall: 11 * time.Second, Cores: 2}, 0.5},
+		{Usage{CPU: 9 * time.Second, Wall: 11 * time.Second, Cores: 2}, 1},
+		{from, 0},
+	} {
+		if got := utilisation(from, c.to); got != c.want {
+			t.Errorf("%+v: %v, want %v", c.to, got, c.want)
+		}
+	}
+	u, err := usageSince(time.Now().Add(-time.Second))
+	if err != nil || u.CPU <= 0 || u.Wall < time.Second || u.Cores < 1 {
+		t.Errorf("usage %+v, %v", u, err)
+	}
+}

@@ -1,0 +1,123 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// TextShow draws a demo as text: one line per frame, or, live, a picture
+// that is redrawn in place on a terminal that knows ANSI escapes.
+type TextShow struct {
+	W    io.Writer
+	Live bool
+
+	header []string
+	drawn  int // lines of the last picture
+	past   []Frame
+}
+
+const (
+	// barWidth and historyLines make the picture fit 80 by 24.
+	barWidth     = 40
+	historyLines = 12
+)
+
+// describeTransport says in words what a transport is, so that nobody
+// takes an emulation for hardware.
+func describeTransport(name string) string {
+	switch name {
+	case "shm":
+		return "shm (shared memory, no RDMA hardware)"
+	case "soft":
+		return "soft (software RNIC over TCP, no RDMA hardware)"
+	case "tcp":
+		return "tcp (plain sockets, no RDMA)"
+	}
+	return name
+}
+
+// Note prints what is being prepared.
+func (t *TextShow) Note(s string) { fmt.Fprintln(t.W, s) }
+
+// Begin prints what runs where.
+func (t *TextShow) Begin(s ServerReady, i Info, c DemoConfig) {
+	t.header = []string{
+		"transport: " + describeTransport(i.Transport),
+		fmt.Sprintf("server:    %s, %d objects of %s, on %s",
+			s.Addr, s.Objects, c.Dataset, cores(c.ServerCPUs.String())),
+		fmt.Sprintf("clients:   %d in %d processes, on %s, policy %s",
+			c.Procs*c.Clients, c.Procs, cores(c.ClientCPUs.String()), i.Policy),
+	}
+	for _, l := range t.header {
+		fmt.Fprintln(t.W, l)
+	}
+	fmt.Fprintln(t.W)
+	if !t.Live {
+		fmt.Fprintln(t.W, frameHead)
+	}
+}
+
+const frameHead = "  time  calls    fast/s  offload/s     CPU" +
+	"    p50 us    p99 us  r_busy  r_off"
+
+func frameLine(f Frame) string {
+	return fmt.Sprintf("%5.1fs  %5d  %8.0f  %9.0f  %5.1f%%  %8.1f  %8.1f  %6d  %5d",
+		f.At.Seconds(), f.Working, f.FastPerS, f.OffPerS, 100*f.ServerCPU,
+		micros(f.P50), micros(f.P99), f.Busy, f.Left)
+}
+
+// Frame prints a line, or redraws the picture.
+func (t *TextShow) Frame(f Frame) {
+	if !t.Live {
+		fmt.Fprintln(t.W, frameLine(f))
+		return
+	}
+	t.past = append(t.past, f)
+	if len(t.past) > historyLines {
+		t.past = t.past[1:]
+	}
+	total := f.FastPerS + f.OffPerS
+	lines := []string{
+		fmt.Sprintf("server CPU  %s %5.1f%%", bar(f.ServerCPU), 100*f.ServerCPU),
+		fmt.Sprintf("fast        %s %.0f/s", bar(ratio(f.FastPerS, total)), f.FastPerS),
+		fmt.Sprintf("offloaded   %s %.0f/s", bar(ratio(f.OffPerS, total)), f.OffPerS),
+		fmt.Sprintf("back-off    %d of %d clients offload now, r_busy up to %d, r_off up to %d",
+			f.Offloader, f.Clients, f.Busy, f.Left),
+		"", frameHead,
+	}
+	for _, p := range t.past {
+		lines = append(lines, frameLine(p))
+	}
+	var b strings.Builder
+	if t.drawn > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA", t.drawn) // Up to its first line.
+	}
+	for _, l := range lines {
+		b.WriteString(l + "\x1b[K\n") // Clear what was longer before.
+	}
+	t.drawn = len(lines)
+	io.WriteString(t.W, b.String())
+}
+
+// End prints the summary.
+func (t *TextShow) End(s Summary) {
+	total := s.Fast + s.Offload
+	fmt.Fprintf(t.W, "\nsummary: %d searches in %.1f s: %d by fast messaging, %d offloaded (%.1f%%)\n",
+		total, s.Elapsed.Seconds(), s.Fast, s.Offload,
+		100*ratio(float64(s.Offload), float64(total)))
+	fmt.Fprintf(t.W, "         up to %.0f searches/s, server CPU up to %.1f%%, latency p50 %.1f us, p99 %.1f us\n",
+		s.PeakPerS, 100*s.PeakCPU, micros(s.P50), micros(s.P99))
+	first := "no search was offloaded: the server was never busy"
+	if s.OffloadedFirst >= 0 {
+		first = fmt.Sprintf("offloading began within the first %v",
+			s.OffloadedFirst.Round(100*time.Millisecond))
+	}
+	fmt.Fprintf(t.W, "         %s; transport: %s\n", first, describeTransport(s.Transport))
+}
+
+func bar(share float64) string {
+	n := int(min(max(share, 0), 1)*barWidth + 0.5)
+	return strings.Repeat("#", n) + strings.Repeat(".", barWidth-n)
+}

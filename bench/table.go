@@ -1,0 +1,49 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// WriteTable prints rows of one Run for people. With repeats the spread
+// of the throughput stands beside its median.
+func WriteTable(w io.Writer, rows []Row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	r := rows[0]
+	fmt.Fprintf(w, "%s, %d objects, scale %s, %s\n", r.Dataset, r.Objects, r.Scale, r.Mix)
+	fmt.Fprintf(w, "%d clients x %d in flight in %d process(es), server on %s, clients on %s\n",
+		r.Clients, r.InFlight, r.Procs, cores(r.ServerCPUs), cores(r.ClientCPUs))
+	fmt.Fprintf(w, "node %d B, seed %d, %g s after %g s of warm-up, median of %d, commit %s\n\n",
+		r.NodeBytes, r.Seed, r.DurationS, r.WarmupS, r.Repeat, r.Commit)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, strings.Join([]string{
+		"scheme", "transport", "ops/s", "(min-max)", "mean us", "p50", "p99",
+		"p99.9", "server CPU", "offloaded", "trips", "reads", "bytes",
+		"restarts", "torn", "results", "",
+	}, "\t"))
+	for _, r := range rows {
+		spread := "-"
+		if s, ok := r.Spread["ops_per_s"]; ok {
+			spread = fmt.Sprintf("%.0f-%.0f", s[0], s[1])
+		}
+		fmt.Fprintf(t, "%s\t%s\t%.0f\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f%%\t%.1f%%\t%.2f\t%.2f\t%.0f\t%.4f\t%.0f\t%.2f\t\n",
+			r.Scheme, r.Transport, r.OpsPerS, spread, r.MeanUs, r.P50Us,
+			r.P99Us, r.P999Us, 100*r.CPUUtil, 100*r.Offload, r.Trips,
+			r.Reads, r.Bytes, r.Restarts, r.Torn, r.Results)
+	}
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("bench: writing the table: %w", err)
+	}
+	return nil
+}
+
+func cores(list string) string {
+	if list == "" {
+		return "any core"
+	}
+	return "core " + list
+}
