@@ -104,7 +104,7 @@ func FromItems(name string, items []rstar.Item) *Source {
 	s.pass = func(p *pass) error {
 		for i, it := range items {
 			if err := p.emit(it.Rect, it.ID); err != nil {
-				return p.fail(0, int64(i), err)
+				return p.fail(0, -1, err)
 			}
 			s.done.Store(int64(i) + 1)
 		}
