@@ -1,0 +1,238 @@
+package soft
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/catfish-index/catfish/rdma"
+)
+
+const (
+	// backlog is the number of dialers that wait for Accept to be
+	// called; more of them wait in their handshake.
+	backlog = 128
+
+	// acceptBackoff is the longest pause after an Accept that failed,
+	// as net/http's server makes it (out of descriptors, mostly).
+	acceptBackoff = time.Second
+)
+
+// listener accepts streams and reads each one's hello on a goroutine of
+// its own, so that a slow or hostile dialer holds up nobody.
+type listener struct {
+	dev      *device
+	ln       net.Listener
+	requests chan *connRequest
+	done     chan struct{}
+
+	mu     sync.Mutex
+	closed bool
+	conns  map[net.Conn]struct{} // not answered yet
+}
+
+func (d *device) Listen(addr string) (rdma.Listener, error) {
+	ln, err := d.opt.Listen(addr)
+	if err != nil {
+		return nil, fmt.Errorf("soft: cannot listen on %s: %w", addr, err)
+	}
+	l := &listener{
+		dev:      d,
+		ln:       ln,
+		requests: make(chan *connRequest, backlog),
+		done:     make(chan struct{}),
+		conns:    make(map[net.Conn]struct{}),
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		_ = ln.Close()
+		return nil, rdma.ErrClosed
+	}
+	d.listeners[l] = struct{}{}
+	d.spawnLocked(l.acceptLoop)
+	return l, nil
+}
+
+func (l *listener) acceptLoop() {
+	var pause time.Duration
+	for {
+		conn, err := l.ln.Accept()
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			pause = min(max(2*pause, 5*time.Millisecond), acceptBackoff)
+			l.dev.opt.Log.Warn("soft: accept failed", "err", err, "pause", pause)
+			t := time.NewTimer(pause)
+			select {
+			case <-l.done:
+				t.Stop()
+				return
+			case <-t.C:
+			}
+			continue
+		}
+		pause = 0
+		if err := l.admit(conn); err != nil {
+			l.dev.opt.Log.Warn("soft: connection dropped",
+				"peer", conn.RemoteAddr().String(), "err", err)
+			_ = conn.Close()
+		}
+	}
+}
+
+// admit starts the handshake of a new stream.
+func (l *listener) admit(conn net.Conn) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return rdma.ErrClosed
+	}
+	if most := l.dev.opt.MaxHandshakes; len(l.conns) >= most {
+		return fmt.Errorf("%d handshakes are pending, allowed %d",
+			len(l.conns), most)
+	}
+	l.conns[conn] = struct{}{}
+	l.dev.spawn(func() { l.receive(conn) })
+	return nil
+}
+
+// receive reads the dialer's hello and queues its request.
+func (l *listener) receive(conn net.Conn) {
+	peer := conn.RemoteAddr().String()
+	_ = conn.SetDeadline(time.Now().Add(l.dev.opt.HandshakeTimeout))
+	h, err := readHello(conn, peer)
+	if err == nil && h.verdict != verdictHello {
+		err = violation("hello with verdict %d, allowed %d",
+			h.verdict, verdictHello)
+	}
+	var mismatch *VersionError
+	if errors.As(err, &mismatch) {
+		// The dialer learns our version from the answer's first bytes.
+		_, _ = conn.Write((&hello{verdict: verdictReject}).encode())
+		l.dev.opt.Log.Warn("soft: handshake failed", "peer", peer, "err", err)
+		if l.take(conn) {
+			lingerClose(conn)
+		}
+		return
+	}
+	if err != nil {
+		l.dev.opt.Log.Warn("soft: handshake failed", "peer", peer, "err", err)
+		l.drop(conn)
+		return
+	}
+	select {
+	case l.requests <- &connRequest{l: l, conn: conn, peer: peer, hello: h}:
+	case <-l.done:
+		l.drop(conn)
+	}
+}
+
+// take makes the caller the owner of a stream. False: it was closed.
+func (l *listener) take(conn net.Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, ok := l.conns[conn]
+	delete(l.conns, conn)
+	return ok
+}
+
+func (l *listener) drop(conn net.Conn) {
+	if l.take(conn) {
+		_ = conn.Close()
+	}
+}
+
+func (l *listener) Accept(ctx context.Context) (rdma.ConnRequest, error) {
+	select {
+	case <-l.done:
+		return nil, rdma.ErrClosed
+	default:
+	}
+	select {
+	case r := <-l.requests:
+		return r, nil
+	case <-l.done:
+		return nil, rdma.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (l *listener) Addr() string { return l.ln.Addr().String() }
+
+// Close also closes the streams that were not accepted or rejected yet.
+func (l *listener) Close() error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return nil
+	}
+	l.closed = true
+	close(l.done)
+	for conn := range l.conns {
+		_ = conn.Close()
+	}
+	clear(l.conns)
+	l.mu.Unlock()
+
+	l.dev.mu.Lock()
+	delete(l.dev.listeners, l)
+	l.dev.mu.Unlock()
+	return l.ln.Close()
+}
+
+// connRequest is a dialer that waits for an answer.
+type connRequest struct {
+	l     *listener
+	conn  net.Conn
+	peer  string
+	hello *hello
+}
+
+func (r *connRequest) PrivateData() []byte { return r.hello.body }
+func (r *connRequest) Peer() string        { return r.peer }
+
+// Accept answers yes. Errors: rdma.ErrTooLarge and rdma.ErrBadRequest (the
+// dialer still waits), rdma.ErrClosed, or the stream's.
+func (r *connRequest) Accept(cfg rdma.QPConfig, private []byte) (rdma.QueuePair, error) {
+	d := r.l.dev
+	if err := d.checkConfig(&cfg, private); err != nil {
+		return nil, err
+	}
+	if !r.l.take(r.conn) {
+		return nil, rdma.ErrClosed
+	}
+	err := r.answer(d.ourHello(&cfg, verdictAccept, private))
+	if err == nil {
+		var q *queuePair
+		if q, err = d.newQP(r.conn, r.peer, &cfg, r.hello); err == nil {
+			return q, nil
+		}
+	}
+	_ = r.conn.Close()
+	return nil, fmt.Errorf("soft: accepting %s: %w", r.peer, err)
+}
+
+// Reject answers no; a reason is cut to maxReason bytes.
+func (r *connRequest) Reject(reason string) error {
+	if !r.l.take(r.conn) {
+		return rdma.ErrClosed
+	}
+	defer r.conn.Close()
+	body := []byte(reason)
+	return r.answer(&hello{verdict: verdictReject,
+		body: body[:min(len(body), maxReason)]})
+}
+
+func (r *connRequest) answer(h *hello) error {
+	_ = r.conn.SetDeadline(time.Now().Add(r.l.dev.opt.HandshakeTimeout))
+	if _, err := r.conn.Write(h.encode()); err != nil {
+		return err
+	}
+	return r.conn.SetDeadline(time.Time{})
+}

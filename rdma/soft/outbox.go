@@ -1,0 +1,221 @@
+package soft
+
+import (
+	"time"
+)
+
+// outbox collects frames and sends them, many in one system call.
+//
+// Whoever sets writing has the write role, and sends until nothing is
+// left; everyone else only appends and leaves (flat combining: Hendler,
+// Incze, Shavit and Tzafrir, SPAA 2010). So the frames that pile up
+// during one system call go out with the next, and a lone Post pays no
+// hand-over to another goroutine.
+//
+//	poster / NIC goroutine                     drain goroutine
+//	append to buf (mu)
+//	writing? yes: leave
+//	no: take the role
+//	  +-> swap buf, send without blocking
+//	  |     all sent, nothing new: drop role
+//	  +--- all sent, more came
+//	        the stream is full,
+//	        or inlineRounds are over:  --role-->  send, blocking, until
+//	                                              nothing is left: drop role
+//
+// Posters and NIC goroutines never block in a send. A stream that cannot
+// send without blocking (TLS) is only written to by drain goroutines.
+//
+// ACK, CREDIT and PONG are not queued but made from the latest state
+// when buf is swapped, after all that was appended before.
+type outbox struct {
+	buf     []byte
+	spare   []byte // the other buffer
+	sending int    // bytes of the buffer being sent
+	writing bool
+	direct  *directWriter // nil: the stream cannot send without blocking
+	broken  bool          // a send failed: drop everything
+	drained chan struct{} // if not nil: closed when the role is dropped
+
+	// respBytes counts READ_RESPs in buf, respSending those being sent.
+	respBytes, respSending int
+
+	acked     uint64 // last number that an ACK or READ_RESP told
+	ackDue    bool
+	creditDue bool
+	pingDue   bool
+	pongDue   bool
+}
+
+const (
+	// inlineRounds bounds how long a poster sends for others: the first
+	// round has its own frames, the second what came meanwhile.
+	inlineRounds = 2
+
+	// writeChunk is what a blocking send hands over at once, and what
+	// the peer must take within Options.StallTimeout: 256 KiB in 10 s
+	// is a line of 210 kbit/s.
+	writeChunk = 256 << 10
+
+	// keepBuffer is the largest buffer that is kept for reuse: a batch
+	// of 256 Reads of 2 KiB and more.
+	keepBuffer = 1 << 20
+)
+
+func (o *outbox) queued() int { return len(o.buf) + o.sending }
+
+// dueLocked tells whether there is something that should go out now.
+func (q *queuePair) dueLocked() bool {
+	o := &q.box
+	return len(o.buf) > 0 || o.ackDue || o.creditDue || o.pingDue || o.pongDue
+}
+
+// takeLocked returns what is to be sent now, empty for nothing.
+func (q *queuePair) takeLocked() []byte {
+	o := &q.box
+	if o.broken {
+		o.buf = o.buf[:0]
+		o.ackDue, o.creditDue, o.pingDue, o.pongDue = false, false, false, false
+		return nil
+	}
+	if !q.dueLocked() {
+		return nil
+	}
+	// After a NAK or BYE the peer expects nothing.
+	if q.cause == nil {
+		if q.executed > o.acked {
+			o.acked = q.executed
+			o.buf = appendNumber(o.buf, kindAck, o.acked, 0)
+		}
+		if n := q.polled.Load(); n > q.credited.Load() {
+			q.credited.Store(n)
+			o.buf = appendNumber(o.buf, kindCredit, n, 0)
+		}
+		if o.pingDue {
+			o.buf = appendHead(o.buf, kindPing, false, 0)
+		}
+		if o.pongDue {
+			o.buf = appendHead(o.buf, kindPong, false, 0)
+		}
+	}
+	o.ackDue, o.creditDue, o.pingDue, o.pongDue = false, false, false, false
+	b := o.buf
+	o.buf, o.spare = o.spare[:0], nil
+	o.sending = len(b)
+	o.respSending, o.respBytes = o.respBytes, 0
+	return b
+}
+
+// sentLocked ends the sending of b.
+func (q *queuePair) sentLocked(b []byte) {
+	o := &q.box
+	o.sending, o.respSending = 0, 0
+	if o.spare == nil && cap(b) <= keepBuffer {
+		o.spare = b[:0]
+	}
+	q.unstarveLocked() // QueuedBytes
+}
+
+// flushUnlock sends what is due, or leaves it to who has the write role.
+// It is called with mu held and returns without.
+func (q *queuePair) flushUnlock() {
+	o := &q.box
+	if o.writing || !q.dueLocked() {
+		q.mu.Unlock()
+		return
+	}
+	o.writing = true
+	if o.direct == nil {
+		b := q.takeLocked()
+		q.mu.Unlock()
+		q.handOver(b, 0)
+		return
+	}
+	for round := 0; ; round++ {
+		b := q.takeLocked()
+		if len(b) == 0 {
+			q.dropRoleLocked()
+			q.mu.Unlock()
+			return
+		}
+		q.mu.Unlock()
+		if round == inlineRounds {
+			q.handOver(b, 0)
+			return
+		}
+		n, err := o.direct.try(b)
+		if err != nil {
+			q.sendFailed()
+		} else if n < len(b) {
+			q.handOver(b, n)
+			return
+		}
+		q.dev.nic.flushes.Add(1)
+		q.mu.Lock()
+		q.sentLocked(b)
+	}
+}
+
+// handOver passes the write role, with b[n:] to send, to a goroutine.
+func (q *queuePair) handOver(b []byte, n int) {
+	q.dev.spawn(func() { q.drain(b, n) })
+}
+
+// drain sends b[n:] and all that comes after, blocking.
+func (q *queuePair) drain(b []byte, n int) {
+	for {
+		for n < len(b) {
+			k := min(len(b)-n, writeChunk)
+			_ = q.conn.SetWriteDeadline(time.Now().Add(q.dev.opt.StallTimeout))
+			if _, err := q.conn.Write(b[n : n+k]); err != nil {
+				q.sendFailed()
+				break
+			}
+			q.dev.nic.flushes.Add(1)
+			n += k
+		}
+		q.mu.Lock()
+		q.sentLocked(b)
+		b, n = q.takeLocked(), 0
+		if len(b) == 0 {
+			_ = q.conn.SetWriteDeadline(time.Time{}) // direct.try obeys it
+			q.dropRoleLocked()
+			q.mu.Unlock()
+			return
+		}
+		q.mu.Unlock()
+	}
+}
+
+func (q *queuePair) dropRoleLocked() {
+	q.box.writing = false
+	if q.box.drained != nil {
+		close(q.box.drained)
+		q.box.drained = nil
+	}
+}
+
+// sendFailed notes that the stream is broken. The NIC goroutine will
+// find out too, but before the end of the stream it may find a NAK or
+// BYE that says more, so it gets some time to read that.
+func (q *queuePair) sendFailed() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.box.broken = true
+	if q.cause == nil {
+		_ = q.conn.SetReadDeadline(time.Now().Add(brokenGrace))
+	}
+}
+
+// brokenGrace is for reading what is already in this machine's buffers.
+const brokenGrace = 100 * time.Millisecond
+
+// grow makes room for n more bytes.
+func grow(b []byte, n int) []byte {
+	if cap(b)-len(b) >= n {
+		return b
+	}
+	bigger := make([]byte, len(b), max(2*cap(b), len(b)+n))
+	copy(bigger, b)
+	return bigger
+}

@@ -1,0 +1,146 @@
+package soft
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// maxRegion bounds Register: 64 TiB is half of what an amd64 process can
+// address, and keeps the rounding to pages from overflowing.
+const maxRegion = 1 << 46
+
+// region is registered memory.
+//
+// Whoever touches the memory on behalf of the peer or of a posted
+// request holds a use (acquire, release). state counts the uses; Close
+// adds closing to it. The memory is freed when state is closing alone:
+// deregistered, and the last user has left. An acquire that came too late
+// sees closing and leaves at once, which may look like the last user
+// leaving a second time, hence freeOnce.
+type region struct {
+	dev    *device
+	mem    []byte
+	free   func()
+	key    rdma.Key
+	access rdma.Access
+
+	state    atomic.Int64
+	freeOnce sync.Once
+	closed   atomic.Bool
+}
+
+const closing = 1 << 40 // more than there can be uses
+
+func (d *device) Register(size int, access rdma.Access) (rdma.Region, error) {
+	if err := checkRegister(size, access); err != nil {
+		return nil, err
+	}
+	mem, free, err := alloc(size)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %d bytes: %w", rdma.ErrRegister, size, err)
+	}
+	return d.register(mem, free, access)
+}
+
+// RegisterMemory is described at rdma.MemoryRegistrar. A remote access
+// that has begun when the Region is closed may still be at work in mem
+// for a moment; it is over once the queue pairs are closed.
+func (d *device) RegisterMemory(mem []byte, access rdma.Access) (rdma.Region, error) {
+	if err := checkRegister(len(mem), access); err != nil {
+		return nil, err
+	}
+	// Reads look at whole lines (package lines).
+	if at := uintptr(unsafe.Pointer(unsafe.SliceData(mem))); at%rdma.LineBytes != 0 {
+		return nil, fmt.Errorf("%w: memory at %#x, must be a multiple of %d",
+			rdma.ErrRegister, at, rdma.LineBytes)
+	}
+	return d.register(mem[:len(mem):len(mem)], func() {}, access)
+}
+
+func checkRegister(size int, access rdma.Access) error {
+	if size < 1 || int64(size) > maxRegion {
+		return fmt.Errorf("%w: size %d, allowed 1 to %d bytes",
+			rdma.ErrRegister, size, int64(maxRegion))
+	}
+	const all = rdma.LocalWrite | rdma.RemoteRead | rdma.RemoteWrite
+	if access&^all != 0 {
+		return fmt.Errorf("%w: unknown access right in %#x, allowed %#x",
+			rdma.ErrRegister, access, all)
+	}
+	return nil
+}
+
+func (d *device) register(mem []byte, free func(), access rdma.Access) (rdma.Region, error) {
+	r := &region{dev: d, mem: mem, free: free, access: access}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		free()
+		return nil, fmt.Errorf("%w: %w", rdma.ErrRegister, rdma.ErrClosed)
+	}
+	// 0 stays free: zeroed memory must not be a valid key by accident.
+	for r.key == 0 || d.region(r.key) != nil {
+		var b [8]byte
+		_, _ = rand.Read(b[:]) // never fails, says crypto/rand
+		r.key = rdma.Key(binary.LittleEndian.Uint64(b[:]))
+	}
+	d.regions.Store(r.key, r)
+	return r, nil
+}
+
+// region is the registered region of that key, or nil.
+func (d *device) region(k rdma.Key) *region {
+	if r, ok := d.regions.Load(k); ok {
+		return r.(*region)
+	}
+	return nil
+}
+
+func (r *region) Bytes() []byte       { return r.mem }
+func (r *region) Key() rdma.Key       { return r.key }
+func (r *region) Access() rdma.Access { return r.access }
+
+// Close deregisters. A remote access that has begun may still be at
+// work in the memory, which stays mapped for it; none begins any more.
+func (r *region) Close() error {
+	if r.closed.Swap(true) {
+		return nil
+	}
+	r.dev.regions.Delete(r.key)
+	if r.state.Add(closing) == closing {
+		r.freeOnce.Do(r.free)
+	}
+	return nil
+}
+
+// acquire keeps the memory mapped until release. False: deregistered.
+func (r *region) acquire() bool {
+	if r.state.Add(1) >= closing {
+		r.release()
+		return false
+	}
+	return true
+}
+
+func (r *region) release() {
+	if r.state.Add(-1) == closing {
+		r.freeOnce.Do(r.free)
+	}
+}
+
+// check is what a remote access to n bytes at offset deserves.
+func (r *region) check(need rdma.Access, offset uint64, n int) rdma.Status {
+	if r.access&need == 0 {
+		return rdma.StatusRemoteAccess
+	}
+	if size := uint64(len(r.mem)); offset > size || uint64(n) > size-offset {
+		return rdma.StatusRemoteBounds
+	}
+	return rdma.StatusOK
+}

@@ -1,0 +1,44 @@
+package soft
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Stats is what the software NIC has done since Open: work that a card
+// would do in hardware, apart from the workers' own.
+type Stats struct {
+	Frames     uint64 // received
+	Bytes      uint64 // received
+	Reads      uint64 // peers' Reads served
+	Writes     uint64 // peers' Writes and WriteImms served
+	Flushes    uint64 // system calls that sent something
+	Goroutines int    // running now, those that accept included
+	// Busy is the time that NIC goroutines were not blocked in socket
+	// reads, waiting for a core included.
+	Busy time.Duration
+}
+
+// counters are Stats in the making. NIC goroutines add to them once per
+// socket read.
+type counters struct {
+	frames, bytes, reads, writes, flushes atomic.Uint64
+	busy                                  atomic.Int64
+}
+
+// NIC is what the device's NIC goroutines have done so far.
+func (d *device) NIC() Stats {
+	d.mu.Lock()
+	running := d.running
+	d.mu.Unlock()
+	n := &d.nic
+	return Stats{
+		Frames:     n.frames.Load(),
+		Bytes:      n.bytes.Load(),
+		Reads:      n.reads.Load(),
+		Writes:     n.writes.Load(),
+		Flushes:    n.flushes.Load(),
+		Goroutines: running,
+		Busy:       time.Duration(n.busy.Load()),
+	}
+}

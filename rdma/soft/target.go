@@ -1,0 +1,122 @@
+package soft
+
+import (
+	"fmt"
+
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// This file is the target's side: the peer's requests against this
+// side's registered memory.
+//
+// Reads are copied line by line (package lines), so that each aligned
+// 64-byte line is one look at memory that workers change meanwhile.
+// Writes are plain stores. The mutex in completionQueue.push orders them
+// before the event that a WRITE_IMM causes, for the goroutine that polls
+// it; the next READ_REQ is executed by the same goroutine, after them.
+
+// flushAfter is how many bytes of responses pile up before they are
+// sent, although more requests are there: the peer can start to work.
+const flushAfter = 64 << 10
+
+// target returns the region of a remote access, with a use of it held,
+// or refuses the access.
+func (r *reader) target(f *frame, need rdma.Access, n int) (*region, error) {
+	reg := r.cached
+	if reg == nil || reg.key != rdma.Key(f.number) {
+		reg = r.q.dev.region(rdma.Key(f.number))
+	}
+	if reg == nil || !reg.acquire() {
+		r.cached = nil
+		return nil, r.refuse(rdma.StatusRemoteKey, f)
+	}
+	if s := reg.check(need, f.offset, n); s != rdma.StatusOK {
+		reg.release()
+		return nil, r.refuse(s, f)
+	}
+	r.cached = reg
+	return reg, nil
+}
+
+func (r *reader) serveWrite(f *frame) error {
+	q := r.q
+	if f.kind == kindWriteImm {
+		r.arrived++
+		if r.arrived-q.polled.Load() > uint64(q.recvDepth) {
+			return violation("%d WRITE_IMMs without credit, allowed %d",
+				r.arrived-q.polled.Load(), q.recvDepth)
+		}
+	}
+	if f.kind == kindWrite || f.payload > 0 {
+		reg, err := r.target(f, rdma.RemoteWrite, f.payload)
+		if err != nil {
+			return err
+		}
+		err = r.payload(reg.mem[f.offset : f.offset+uint64(f.payload)])
+		reg.release()
+		if err != nil {
+			return err
+		}
+	}
+	r.executed++
+	r.writes++
+	r.askedAck = r.askedAck || f.answer
+	if f.kind == kindWriteImm {
+		r.recvs = append(r.recvs, rdma.Completion{
+			Op: rdma.OpRecv, Imm: f.word, Bytes: uint32(f.payload), QP: q,
+		})
+		if len(r.recvs) == batch {
+			r.pushEvents()
+		}
+	}
+	return nil
+}
+
+func (r *reader) serveRead(f *frame) error {
+	q, n := r.q, int(f.word)
+	if int64(f.word) > int64(q.dev.opt.MaxRequest) {
+		return violation("READ_REQ of %d bytes, allowed %d", f.word,
+			q.dev.opt.MaxRequest)
+	}
+	reg, err := r.target(f, rdma.RemoteRead, n)
+	if err != nil {
+		return err
+	}
+	defer reg.release()
+	r.executed++
+	r.reads++
+
+	q.mu.Lock()
+	// A peer within its window has at most a window in what was sent
+	// but is not accounted for yet, and one in what is queued, each
+	// exceeded by at most one frame's head.
+	if have := q.box.respBytes + q.box.respSending + n; have >
+		2*(q.dev.opt.ReadWindow+maxFixed) {
+		q.mu.Unlock()
+		return violation("%d bytes of reads in flight, allowed %d", have,
+			q.dev.opt.ReadWindow)
+	}
+	q.respondLocked(r.executed, reg.mem[f.offset:f.offset+uint64(n)])
+	if len(q.box.buf) >= flushAfter {
+		q.flushUnlock()
+	} else {
+		q.mu.Unlock()
+	}
+	return nil
+}
+
+// refuse answers the current request with a NAK and fails.
+func (r *reader) refuse(s rdma.Status, f *frame) error {
+	return &refusal{status: s, seq: r.executed + 1, err: fmt.Errorf(
+		"%s of %s, key %#x, offset %d: %s", kindName(f.kind), r.q.peer,
+		f.number, f.offset, s)}
+}
+
+// refusal is an error of the peer's that a NAK tells it.
+type refusal struct {
+	status rdma.Status
+	seq    uint64
+	err    error
+}
+
+func (e *refusal) Error() string { return e.err.Error() }
