@@ -1049,7 +1049,31 @@ type StatsResponse struct {
 	// Objects stored.
 	Objects uint64 `protobuf:"varint,2,opt,name=objects,proto3" json:"objects,omitempty"`
 	// All collections of this server, sorted.
-	Collections   []string `protobuf:"bytes,3,rep,name=collections,proto3" json:"collections,omitempty"`
+	Collections []string `protobuf:"bytes,3,rep,name=collections,proto3" json:"collections,omitempty"`
+	// The tree's levels, leaves first. Empty for an empty tree.
+	Levels []*Level `protobuf:"bytes,4,rep,name=levels,proto3" json:"levels,omitempty"`
+	// Bytes of one node.
+	NodeBytes uint64 `protobuf:"varint,5,opt,name=node_bytes,json=nodeBytes,proto3" json:"node_bytes,omitempty"`
+	// Most entries of one node.
+	Fanout uint32 `protobuf:"varint,6,opt,name=fanout,proto3" json:"fanout,omitempty"`
+	// Capacity of the collection's memory in bytes, fixed at its start.
+	SlabBytes uint64 `protobuf:"varint,7,opt,name=slab_bytes,json=slabBytes,proto3" json:"slab_bytes,omitempty"`
+	// Of these, bytes in use.
+	UsedBytes uint64 `protobuf:"varint,8,opt,name=used_bytes,json=usedBytes,proto3" json:"used_bytes,omitempty"`
+	// Searches on the server's own processors since the collection was
+	// made: Search, Nearest and Count, of gRPC and of fast messaging.
+	// Offloaded searches are not seen by the server.
+	Searches uint64 `protobuf:"varint,9,opt,name=searches,proto3" json:"searches,omitempty"`
+	// Nodes that these read.
+	NodeReads uint64 `protobuf:"varint,10,opt,name=node_reads,json=nodeReads,proto3" json:"node_reads,omitempty"`
+	// Of these searches, how often one began again because entries moved
+	// between nodes meanwhile.
+	Restarts uint64 `protobuf:"varint,11,opt,name=restarts,proto3" json:"restarts,omitempty"`
+	// How often a node was read again because a writer was changing it.
+	Retries uint64 `protobuf:"varint,12,opt,name=retries,proto3" json:"retries,omitempty"`
+	// Splits, reinsertions, condensations and the like: writes that moved
+	// entries between nodes.
+	Moves         uint64 `protobuf:"varint,13,opt,name=moves,proto3" json:"moves,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1103,6 +1127,131 @@ func (x *StatsResponse) GetCollections() []string {
 		return x.Collections
 	}
 	return nil
+}
+
+func (x *StatsResponse) GetLevels() []*Level {
+	if x != nil {
+		return x.Levels
+	}
+	return nil
+}
+
+func (x *StatsResponse) GetNodeBytes() uint64 {
+	if x != nil {
+		return x.NodeBytes
+	}
+	return 0
+}
+
+func (x *StatsResponse) GetFanout() uint32 {
+	if x != nil {
+		return x.Fanout
+	}
+	return 0
+}
+
+func (x *StatsResponse) GetSlabBytes() uint64 {
+	if x != nil {
+		return x.SlabBytes
+	}
+	return 0
+}
+
+func (x *StatsResponse) GetUsedBytes() uint64 {
+	if x != nil {
+		return x.UsedBytes
+	}
+	return 0
+}
+
+func (x *StatsResponse) GetSearches() uint64 {
+	if x != nil {
+		return x.Searches
+	}
+	return 0
+}
+
+func (x *StatsResponse) GetNodeReads() uint64 {
+	if x != nil {
+		return x.NodeReads
+	}
+	return 0
+}
+
+func (x *StatsResponse) GetRestarts() uint64 {
+	if x != nil {
+		return x.Restarts
+	}
+	return 0
+}
+
+func (x *StatsResponse) GetRetries() uint64 {
+	if x != nil {
+		return x.Retries
+	}
+	return 0
+}
+
+func (x *StatsResponse) GetMoves() uint64 {
+	if x != nil {
+		return x.Moves
+	}
+	return 0
+}
+
+// Level describes the nodes of one level.
+type Level struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many there are.
+	Nodes uint64 `protobuf:"varint,1,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	// Mean share of used entries, 0 to 1.
+	Fill          float64 `protobuf:"fixed64,2,opt,name=fill,proto3" json:"fill,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Level) Reset() {
+	*x = Level{}
+	mi := &file_catfish_v1_catfish_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Level) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Level) ProtoMessage() {}
+
+func (x *Level) ProtoReflect() protoreflect.Message {
+	mi := &file_catfish_v1_catfish_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Level.ProtoReflect.Descriptor instead.
+func (*Level) Descriptor() ([]byte, []int) {
+	return file_catfish_v1_catfish_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Level) GetNodes() uint64 {
+	if x != nil {
+		return x.Nodes
+	}
+	return 0
+}
+
+func (x *Level) GetFill() float64 {
+	if x != nil {
+		return x.Fill
+	}
+	return 0
 }
 
 var File_catfish_v1_catfish_proto protoreflect.FileDescriptor
@@ -1182,13 +1331,31 @@ const file_catfish_v1_catfish_proto_rawDesc = "" +
 	"\fStatsRequest\x12\x1e\n" +
 	"\n" +
 	"collection\x18\x01 \x01(\tR\n" +
-	"collection\"k\n" +
+	"collection\"\x92\x03\n" +
 	"\rStatsResponse\x12\x1e\n" +
 	"\n" +
 	"collection\x18\x01 \x01(\tR\n" +
 	"collection\x12\x18\n" +
 	"\aobjects\x18\x02 \x01(\x04R\aobjects\x12 \n" +
-	"\vcollections\x18\x03 \x03(\tR\vcollections2\x95\x04\n" +
+	"\vcollections\x18\x03 \x03(\tR\vcollections\x12)\n" +
+	"\x06levels\x18\x04 \x03(\v2\x11.catfish.v1.LevelR\x06levels\x12\x1d\n" +
+	"\n" +
+	"node_bytes\x18\x05 \x01(\x04R\tnodeBytes\x12\x16\n" +
+	"\x06fanout\x18\x06 \x01(\rR\x06fanout\x12\x1d\n" +
+	"\n" +
+	"slab_bytes\x18\a \x01(\x04R\tslabBytes\x12\x1d\n" +
+	"\n" +
+	"used_bytes\x18\b \x01(\x04R\tusedBytes\x12\x1a\n" +
+	"\bsearches\x18\t \x01(\x04R\bsearches\x12\x1d\n" +
+	"\n" +
+	"node_reads\x18\n" +
+	" \x01(\x04R\tnodeReads\x12\x1a\n" +
+	"\brestarts\x18\v \x01(\x04R\brestarts\x12\x18\n" +
+	"\aretries\x18\f \x01(\x04R\aretries\x12\x14\n" +
+	"\x05moves\x18\r \x01(\x04R\x05moves\"1\n" +
+	"\x05Level\x12\x14\n" +
+	"\x05nodes\x18\x01 \x01(\x04R\x05nodes\x12\x12\n" +
+	"\x04fill\x18\x02 \x01(\x01R\x04fill2\x95\x04\n" +
 	"\x0eCatfishService\x12?\n" +
 	"\x06Insert\x12\x19.catfish.v1.InsertRequest\x1a\x1a.catfish.v1.InsertResponse\x12?\n" +
 	"\x06Update\x12\x19.catfish.v1.UpdateRequest\x1a\x1a.catfish.v1.UpdateResponse\x12?\n" +
@@ -1211,7 +1378,7 @@ func file_catfish_v1_catfish_proto_rawDescGZIP() []byte {
 	return file_catfish_v1_catfish_proto_rawDescData
 }
 
-var file_catfish_v1_catfish_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_catfish_v1_catfish_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_catfish_v1_catfish_proto_goTypes = []any{
 	(*Rect)(nil),            // 0: catfish.v1.Rect
 	(*Item)(nil),            // 1: catfish.v1.Item
@@ -1232,6 +1399,7 @@ var file_catfish_v1_catfish_proto_goTypes = []any{
 	(*LoadResponse)(nil),    // 16: catfish.v1.LoadResponse
 	(*StatsRequest)(nil),    // 17: catfish.v1.StatsRequest
 	(*StatsResponse)(nil),   // 18: catfish.v1.StatsResponse
+	(*Level)(nil),           // 19: catfish.v1.Level
 }
 var file_catfish_v1_catfish_proto_depIdxs = []int32{
 	0,  // 0: catfish.v1.Item.rect:type_name -> catfish.v1.Rect
@@ -1245,27 +1413,28 @@ var file_catfish_v1_catfish_proto_depIdxs = []int32{
 	1,  // 8: catfish.v1.Neighbor.item:type_name -> catfish.v1.Item
 	0,  // 9: catfish.v1.CountRequest.query:type_name -> catfish.v1.Rect
 	1,  // 10: catfish.v1.LoadRequest.items:type_name -> catfish.v1.Item
-	2,  // 11: catfish.v1.CatfishService.Insert:input_type -> catfish.v1.InsertRequest
-	4,  // 12: catfish.v1.CatfishService.Update:input_type -> catfish.v1.UpdateRequest
-	6,  // 13: catfish.v1.CatfishService.Delete:input_type -> catfish.v1.DeleteRequest
-	8,  // 14: catfish.v1.CatfishService.Search:input_type -> catfish.v1.SearchRequest
-	10, // 15: catfish.v1.CatfishService.Nearest:input_type -> catfish.v1.NearestRequest
-	13, // 16: catfish.v1.CatfishService.Count:input_type -> catfish.v1.CountRequest
-	15, // 17: catfish.v1.CatfishService.Load:input_type -> catfish.v1.LoadRequest
-	17, // 18: catfish.v1.CatfishService.Stats:input_type -> catfish.v1.StatsRequest
-	3,  // 19: catfish.v1.CatfishService.Insert:output_type -> catfish.v1.InsertResponse
-	5,  // 20: catfish.v1.CatfishService.Update:output_type -> catfish.v1.UpdateResponse
-	7,  // 21: catfish.v1.CatfishService.Delete:output_type -> catfish.v1.DeleteResponse
-	9,  // 22: catfish.v1.CatfishService.Search:output_type -> catfish.v1.SearchResponse
-	11, // 23: catfish.v1.CatfishService.Nearest:output_type -> catfish.v1.NearestResponse
-	14, // 24: catfish.v1.CatfishService.Count:output_type -> catfish.v1.CountResponse
-	16, // 25: catfish.v1.CatfishService.Load:output_type -> catfish.v1.LoadResponse
-	18, // 26: catfish.v1.CatfishService.Stats:output_type -> catfish.v1.StatsResponse
-	19, // [19:27] is the sub-list for method output_type
-	11, // [11:19] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	19, // 11: catfish.v1.StatsResponse.levels:type_name -> catfish.v1.Level
+	2,  // 12: catfish.v1.CatfishService.Insert:input_type -> catfish.v1.InsertRequest
+	4,  // 13: catfish.v1.CatfishService.Update:input_type -> catfish.v1.UpdateRequest
+	6,  // 14: catfish.v1.CatfishService.Delete:input_type -> catfish.v1.DeleteRequest
+	8,  // 15: catfish.v1.CatfishService.Search:input_type -> catfish.v1.SearchRequest
+	10, // 16: catfish.v1.CatfishService.Nearest:input_type -> catfish.v1.NearestRequest
+	13, // 17: catfish.v1.CatfishService.Count:input_type -> catfish.v1.CountRequest
+	15, // 18: catfish.v1.CatfishService.Load:input_type -> catfish.v1.LoadRequest
+	17, // 19: catfish.v1.CatfishService.Stats:input_type -> catfish.v1.StatsRequest
+	3,  // 20: catfish.v1.CatfishService.Insert:output_type -> catfish.v1.InsertResponse
+	5,  // 21: catfish.v1.CatfishService.Update:output_type -> catfish.v1.UpdateResponse
+	7,  // 22: catfish.v1.CatfishService.Delete:output_type -> catfish.v1.DeleteResponse
+	9,  // 23: catfish.v1.CatfishService.Search:output_type -> catfish.v1.SearchResponse
+	11, // 24: catfish.v1.CatfishService.Nearest:output_type -> catfish.v1.NearestResponse
+	14, // 25: catfish.v1.CatfishService.Count:output_type -> catfish.v1.CountResponse
+	16, // 26: catfish.v1.CatfishService.Load:output_type -> catfish.v1.LoadResponse
+	18, // 27: catfish.v1.CatfishService.Stats:output_type -> catfish.v1.StatsResponse
+	20, // [20:28] is the sub-list for method output_type
+	12, // [12:20] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_catfish_v1_catfish_proto_init() }
@@ -1280,7 +1449,7 @@ func file_catfish_v1_catfish_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_catfish_v1_catfish_proto_rawDesc), len(file_catfish_v1_catfish_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   19,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

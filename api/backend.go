@@ -1,0 +1,55 @@
+package api
+
+import (
+	"errors"
+
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// ErrNoCollection is wrapped by a Backend's error about a name that it
+// does not know. Callers get NOT_FOUND. A retry is useless until someone
+// creates the collection.
+var ErrNoCollection = errors.New("api: no such collection")
+
+// Collection is what the service needs of a tree; *rstar.Tree has it. All
+// methods are safe for concurrent use and check rectangles themselves.
+// Errors wrap rstar's sentinels where one fits.
+type Collection interface {
+	// Insert stores one object.
+	Insert(r rstar.Rect, id uint64) error
+	// Delete removes one object that has exactly this rectangle and id,
+	// and reports whether there was one.
+	Delete(r rstar.Rect, id uint64) (bool, error)
+	// Update moves an object as one step, and reports whether it was
+	// there.
+	Update(old, new rstar.Rect, id uint64) (bool, error)
+	// Load fills an empty collection, all or nothing. If it is not empty
+	// the error wraps rstar.ErrNotEmpty and nothing is changed.
+	Load(items []rstar.Item) error
+	// SearchAppend appends to dst up to limit objects that intersect q,
+	// and returns the extended slice. The service always gives a
+	// positive limit.
+	SearchAppend(dst []rstar.Item, q rstar.Rect, limit int) []rstar.Item
+	// Count returns how many objects intersect q.
+	Count(q rstar.Rect) int
+	// Nearest yields objects in ascending distance from (x, y) until
+	// yield returns false.
+	Nearest(x, y float64, yield func(r rstar.Rect, id uint64, dist float64) bool)
+	// Len returns the number of objects.
+	Len() int
+	// Stats describes the tree.
+	Stats() rstar.Stats
+}
+
+// Backend finds collections by name. Both methods are safe for concurrent
+// use.
+type Backend interface {
+	// Collection returns the collection of this name, never empty. For an
+	// unknown name the error wraps ErrNoCollection. The collection must
+	// stay open until the calls that may use it have ended: reading
+	// methods return no error, so a closed one would look empty.
+	Collection(name string) (Collection, error)
+	// Collections returns all names, in any order. The slice is the
+	// caller's.
+	Collections() []string
+}

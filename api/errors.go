@@ -1,0 +1,165 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// ErrorDomain is ErrorInfo.domain of all errors of this service.
+const ErrorDomain = "catfish.v1"
+
+// Reasons, the values of ErrorInfo.reason. docs/api.md tells the status
+// code and the details of each.
+const (
+	ReasonBadRect        = "BAD_RECTANGLE"
+	ReasonBadField       = "BAD_FIELD"
+	ReasonNoCollection   = "COLLECTION_NOT_FOUND"
+	ReasonSlabFull       = "SLAB_FULL"
+	ReasonResultTooLarge = "RESULT_TOO_LARGE"
+	ReasonLoadTooLarge   = "LOAD_TOO_LARGE"
+	ReasonLoadBusy       = "LOAD_BUSY"
+	ReasonClosed         = "COLLECTION_CLOSED"
+	ReasonInternal       = "INTERNAL"
+)
+
+// Keys of ErrorInfo.metadata.
+const (
+	MetadataCollection = "collection" // its name
+	MetadataLimit      = "limit"      // the limit exceeded, in objects
+)
+
+const (
+	// closedRetry suits a collection that is being replaced, or a server
+	// that shuts down and is started again by its supervisor.
+	closedRetry = time.Second
+	// busyRetry suits uploads, which take seconds.
+	busyRetry = 5 * time.Second
+)
+
+// fieldError is about one field of a request.
+type fieldError struct {
+	field  string // path within the request, like item.rect
+	reason string
+	err    error
+}
+
+func (e *fieldError) Error() string { return e.field + ": " + e.err.Error() }
+func (e *fieldError) Unwrap() error { return e.err }
+
+// limitError is about a limit of the server, counted in objects.
+type limitError struct {
+	reason, text string
+	limit        int64
+	retryAfter   time.Duration // 0: a retry is useless
+}
+
+func (e *limitError) Error() string { return e.text }
+
+// statusOf returns err as a gRPC status error with details; extra ones
+// are appended. An err that is a status already, as gRPC's own are, keeps
+// code and message. The collection is empty if it is not known.
+func statusOf(collection string, err error,
+	extra ...protoadapt.MessageV1,
+) error {
+	code, reason := classify(err)
+	st := status.New(code, err.Error())
+	var details []protoadapt.MessageV1
+	if own, ok := status.FromError(err); ok {
+		st = own
+	} else if code == codes.Canceled || code == codes.DeadlineExceeded {
+		st = status.FromContextError(err)
+	}
+	if reason != "" {
+		details = append(details, info(reason, collection, err))
+	}
+	details = append(details, advice(code, collection, err)...)
+	if full, e := st.WithDetails(append(details, extra...)...); e == nil {
+		st = full
+	}
+	return st.Err()
+}
+
+// classify returns the code and reason of err; no reason means that the
+// code says it all.
+func classify(err error) (codes.Code, string) {
+	var field *fieldError
+	var limit *limitError
+	switch {
+	case errors.As(err, &field):
+		return codes.InvalidArgument, field.reason
+	case errors.As(err, &limit):
+		return codes.ResourceExhausted, limit.reason
+	case errors.Is(err, rstar.ErrBadRect):
+		return codes.InvalidArgument, ReasonBadRect
+	case errors.Is(err, ErrNoCollection):
+		return codes.NotFound, ReasonNoCollection
+	case errors.Is(err, rstar.ErrSlabFull):
+		return codes.ResourceExhausted, ReasonSlabFull
+	case errors.Is(err, rstar.ErrClosed):
+		return codes.Unavailable, ReasonClosed
+	case errors.Is(err, context.DeadlineExceeded):
+		return codes.DeadlineExceeded, ""
+	case errors.Is(err, context.Canceled):
+		return codes.Canceled, ""
+	}
+	if st, ok := status.FromError(err); ok {
+		return st.Code(), ""
+	}
+	return codes.Internal, ReasonInternal
+}
+
+func info(reason, collection string, err error) *errdetails.ErrorInfo {
+	m := map[string]string{}
+	if collection != "" {
+		m[MetadataCollection] = collection
+	}
+	var limit *limitError
+	if errors.As(err, &limit) {
+		m[MetadataLimit] = strconv.FormatInt(limit.limit, 10)
+	}
+	return &errdetails.ErrorInfo{
+		Reason: reason, Domain: ErrorDomain, Metadata: m,
+	}
+}
+
+// advice returns the details that tell a client what to correct, or when
+// to retry.
+func advice(code codes.Code, collection string, err error) (
+	d []protoadapt.MessageV1,
+) {
+	var field *fieldError
+	var limit *limitError
+	switch {
+	case errors.As(err, &field):
+		d = append(d, &errdetails.BadRequest{
+			FieldViolations: []*errdetails.BadRequest_FieldViolation{{
+				Field: field.field, Description: field.err.Error(),
+				Reason: field.reason,
+			}},
+		})
+	case errors.As(err, &limit) && limit.retryAfter > 0:
+		d = append(d, retryIn(limit.retryAfter))
+	case code == codes.NotFound:
+		d = append(d, &errdetails.ResourceInfo{
+			ResourceType: "collection", ResourceName: collection,
+			Description: err.Error(),
+		})
+	case code == codes.Unavailable:
+		d = append(d, retryIn(closedRetry))
+	}
+	return d
+}
+
+func retryIn(d time.Duration) *errdetails.RetryInfo {
+	return &errdetails.RetryInfo{RetryDelay: durationpb.New(d)}
+}

@@ -1,0 +1,163 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// fake is a Collection that scans a slice: the oracle of these tests, and
+// the place to inject faults and to stop time.
+type fake struct {
+	mu    sync.Mutex
+	items []rstar.Item
+
+	// before, if set, runs first in every call, without the lock held;
+	// an error of it is the call's, where the call has one.
+	before func(op string) error
+}
+
+func (f *fake) enter(op string) error {
+	if f.before == nil {
+		return nil
+	}
+	return f.before(op)
+}
+
+func (f *fake) Insert(r rstar.Rect, id uint64) error {
+	if err := f.enter("insert"); err != nil {
+		return err
+	}
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.items = append(f.items, rstar.Item{Rect: r, ID: id})
+	return nil
+}
+
+func (f *fake) Delete(r rstar.Rect, id uint64) (bool, error) {
+	if err := f.enter("delete"); err != nil {
+		return false, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i := slices.Index(f.items, rstar.Item{Rect: r, ID: id})
+	if i < 0 {
+		return false, nil
+	}
+	f.items = slices.Delete(f.items, i, i+1)
+	return true, nil
+}
+
+func (f *fake) Update(old, new rstar.Rect, id uint64) (bool, error) {
+	if err := f.enter("update"); err != nil {
+		return false, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i := slices.Index(f.items, rstar.Item{Rect: old, ID: id})
+	if i < 0 {
+		return false, nil
+	}
+	f.items[i].Rect = new
+	return true, nil
+}
+
+func (f *fake) Load(items []rstar.Item) error {
+	if err := f.enter("load"); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n := len(f.items); n > 0 {
+		return fmt.Errorf("%w: it has %d objects", rstar.ErrNotEmpty, n)
+	}
+	f.items = slices.Clone(items)
+	return nil
+}
+
+func (f *fake) SearchAppend(dst []rstar.Item, q rstar.Rect, limit int,
+) []rstar.Item {
+	_ = f.enter("search") // A search has no error to return.
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := len(dst)
+	for _, it := range f.items {
+		if len(dst)-n == limit {
+			break
+		}
+		if it.Rect.Intersects(q) {
+			dst = append(dst, it)
+		}
+	}
+	return dst
+}
+
+func (f *fake) Count(q rstar.Rect) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 0
+	for _, it := range f.items {
+		if it.Rect.Intersects(q) {
+			n++
+		}
+	}
+	return n
+}
+
+func (f *fake) Nearest(x, y float64,
+	yield func(r rstar.Rect, id uint64, dist float64) bool,
+) {
+	f.mu.Lock()
+	near := make([]neighbor, len(f.items))
+	for i, it := range f.items {
+		near[i] = neighbor{it, it.Rect.Distance(x, y)}
+	}
+	f.mu.Unlock()
+	slices.SortFunc(near, func(a, b neighbor) int {
+		switch {
+		case a.dist < b.dist:
+			return -1
+		case a.dist > b.dist:
+			return 1
+		}
+		return 0
+	})
+	for _, n := range near {
+		_ = f.enter("nearest")
+		if !yield(n.item.Rect, n.item.ID, n.dist) {
+			return
+		}
+	}
+}
+
+func (f *fake) Len() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.items)
+}
+
+func (f *fake) Stats() rstar.Stats { return rstar.Stats{Len: f.Len()} }
+
+// backend is a Backend of fixed collections.
+type backend map[string]Collection
+
+func (b backend) Collection(name string) (Collection, error) {
+	c, ok := b[name]
+	if !ok {
+		return nil, fmt.Errorf("%w: %q", ErrNoCollection, name)
+	}
+	return c, nil
+}
+
+func (b backend) Collections() []string {
+	var names []string
+	for n := range b {
+		names = append(names, n)
+	}
+	return names
+}

@@ -1,0 +1,179 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// TestLoadBadItem checks that one bad object among many stores none, and
+// is named.
+func TestLoadBadItem(t *testing.T) {
+	items := randomItems(rand.New(rand.NewPCG(7, 8)), 1000)
+	items[777].Rect.MinY = math.NaN()
+	for _, before := range []int{0, 1} {
+		col := &fake{items: make([]rstar.Item, before)}
+		c := startBufconn(t, backend{"default": col})
+		_, err := c.load(testContext(t), "", items, 100)
+		d := detailsOf(err)
+		if d.code != codes.InvalidArgument || d.reason != ReasonBadRect ||
+			d.field != "items[77].rect" ||
+			!strings.Contains(err.Error(), "object 777 of the stream (id 777)") {
+			t.Fatalf("%v: %+v", err, d)
+		}
+		if d.load.GetReceived() != 777 || d.load.GetLoaded() != 0 ||
+			col.Len() != before {
+			t.Fatalf("says %v; the collection has %d", d.load, col.Len())
+		}
+	}
+}
+
+// TestLoadSlabFull runs out of room while it inserts one by one: what the
+// error counts is what is there.
+func TestLoadSlabFull(t *testing.T) {
+	inserts := 0
+	col := &fake{items: make([]rstar.Item, 5)}
+	col.before = func(op string) error {
+		if op == "insert" {
+			if inserts++; inserts > 300 {
+				return fmt.Errorf("%w: 64 MB", rstar.ErrSlabFull)
+			}
+		}
+		return nil
+	}
+	c := startBufconn(t, backend{"default": col})
+	items := randomItems(rand.New(rand.NewPCG(9, 10)), 400)
+	_, err := c.load(testContext(t), "", items, 64)
+	d := detailsOf(err)
+	if d.code != codes.ResourceExhausted || d.reason != ReasonSlabFull ||
+		!strings.Contains(err.Error(), "64 MB") {
+		t.Fatalf("%v: %+v", err, d)
+	}
+	if d.load.GetReceived() != 400 || d.load.GetLoaded() != 300 {
+		t.Fatalf("says %v, want 300 of 400", d.load)
+	}
+	if !slices.Equal(col.items[5:], items[:300]) {
+		t.Fatalf("the collection has %d new objects", col.Len()-5)
+	}
+}
+
+// TestLoadCancelled cancels an upload halfway: nothing is stored, and the
+// server's status says so.
+func TestLoadCancelled(t *testing.T) {
+	for name, start := range transports {
+		t.Run(name, func(t *testing.T) {
+			ended, opt := handlerErrors()
+			col := &fake{}
+			c := start(t, backend{"default": col}, opt)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			stream, err := c.Load(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			items := randomItems(rand.New(rand.NewPCG(11, 12)), 100)
+			if err := stream.Send(loadRequest(items)); err != nil {
+				t.Fatal(err)
+			}
+			cancel()
+			// Whether the message still arrived is a matter of luck.
+			d := detailsOf(await(t, "the handler's end", ended))
+			if d.code != codes.Canceled || d.load.GetLoaded() != 0 ||
+				col.Len() != 0 {
+				t.Fatalf("%+v; the collection has %d", d, col.Len())
+			}
+		})
+	}
+}
+
+// TestLoadCancelledWhileStoring cancels between inserts: the status
+// counts those that were made.
+func TestLoadCancelledWhileStoring(t *testing.T) {
+	ended, opt := handlerErrors()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	seen, watch := cancellations()
+	inserts := 0
+	col := &fake{items: make([]rstar.Item, 1)}
+	col.before = func(op string) error {
+		if op == "insert" {
+			if inserts++; inserts == 10 {
+				cancel()
+				<-seen // The cancellation has reached the server.
+			}
+		}
+		return nil
+	}
+	c := startBufconn(t, backend{"default": col}, opt, watch)
+	_, err := c.load(ctx, "",
+		randomItems(rand.New(rand.NewPCG(13, 14)), 1000), 500)
+	if d := detailsOf(err); d.code != codes.Canceled {
+		t.Fatalf("%v: %+v", err, d)
+	}
+	d := detailsOf(await(t, "the handler's end", ended))
+	if d.code != codes.Canceled || d.load.GetReceived() != 1000 ||
+		d.load.GetLoaded() != BatchItems || col.Len() != 1+BatchItems {
+		t.Fatalf("%+v: %v; the collection has %d", d, d.load, col.Len())
+	}
+}
+
+// TestLoadLimits fills the budget of uploads from two streams, and checks
+// that it is given back.
+func TestLoadLimits(t *testing.T) {
+	col := &fake{}
+	c := startBufconn(t, backend{"default": col}, WithMaxLoadItems(100))
+	ctx := testContext(t)
+	items := randomItems(rand.New(rand.NewPCG(15, 16)), 101)
+
+	_, err := c.load(ctx, "", items, 10)
+	d := detailsOf(err)
+	if d.code != codes.ResourceExhausted || d.reason != ReasonLoadTooLarge ||
+		d.retry || d.meta[MetadataLimit] != "100" || col.Len() != 0 {
+		t.Fatalf("too large: %v: %+v", err, d)
+	}
+
+	// A slow upload of 60 stays open while another wants 60.
+	slow, err := c.Load(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := slow.Send(loadRequest(items[:60])); err != nil {
+		t.Fatal(err)
+	}
+	for ctx.Err() == nil { // The server takes the message some time.
+		if _, err = c.load(ctx, "", items[:60], 60); err != nil {
+			break
+		}
+		col.mu.Lock()
+		col.items = nil
+		col.mu.Unlock()
+	}
+	if d = detailsOf(err); d.reason != ReasonLoadBusy || !d.retry ||
+		d.code != codes.ResourceExhausted || col.Len() != 0 {
+		t.Fatalf("busy: %v: %+v", err, d)
+	}
+	if res, err := slow.CloseAndRecv(); err != nil || res.GetLoaded() != 60 {
+		t.Fatalf("slow: %v, %v", res, err)
+	}
+	if res, err := c.load(ctx, "", items[:100], 30); err != nil ||
+		res.GetLoaded() != 100 || res.GetBulk() {
+		t.Fatalf("after: %v, %v", res, err)
+	}
+}
+
+// TestLoadEmpty loads nothing, which is no error.
+func TestLoadEmpty(t *testing.T) {
+	c := startBufconn(t, backend{"default": &fake{}})
+	res, err := c.load(testContext(t), "", nil, 1)
+	if err != nil || res.GetReceived() != 0 || res.GetLoaded() != 0 {
+		t.Fatalf("%v, %v", res, err)
+	}
+}

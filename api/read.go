@@ -1,0 +1,172 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"google.golang.org/grpc"
+
+	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// Search collects the answer, then streams it: see the package comment.
+func (s *service) Search(req *catfishv1.SearchRequest,
+	stream grpc.ServerStreamingServer[catfishv1.SearchResponse],
+) error {
+	ctx := stream.Context()
+	c, name, err := s.collection(ctx, req.GetCollection())
+	if err != nil {
+		return err
+	}
+	q, err := rectOf("query", req.GetQuery())
+	if err != nil {
+		return statusOf(name, err)
+	}
+
+	// One more than allowed tells a full answer from a cut one.
+	limit := s.options.maxResults + 1
+	if l := req.GetLimit(); l != 0 {
+		limit = int(min(uint64(l), uint64(limit)))
+	}
+	buf := s.getItems()
+	defer s.putItems(buf)
+	*buf = c.SearchAppend((*buf)[:0], q, limit)
+	if len(*buf) > s.options.maxResults {
+		return statusOf(name, s.tooManyResults())
+	}
+
+	for batch := range slices.Chunk(*buf, BatchItems) {
+		err := sendBatch(ctx, stream, &catfishv1.SearchResponse{
+			Items: itemsToProto(batch),
+		})
+		if err != nil {
+			return statusOf(name, err)
+		}
+	}
+	return nil
+}
+
+// Nearest collects the answer, then streams it: see the package comment.
+func (s *service) Nearest(req *catfishv1.NearestRequest,
+	stream grpc.ServerStreamingServer[catfishv1.NearestResponse],
+) error {
+	ctx := stream.Context()
+	c, name, err := s.collection(ctx, req.GetCollection())
+	if err != nil {
+		return err
+	}
+	if err := checkNearest(req); err != nil {
+		return statusOf(name, err)
+	}
+	near, err := s.collectNearest(ctx, c, req)
+	if err != nil {
+		return statusOf(name, err)
+	}
+	for batch := range slices.Chunk(near, BatchItems) {
+		err := sendBatch(ctx, stream, &catfishv1.NearestResponse{
+			Neighbors: neighborsToProto(batch),
+		})
+		if err != nil {
+			return statusOf(name, err)
+		}
+	}
+	return nil
+}
+
+func checkNearest(req *catfishv1.NearestRequest) error {
+	if err := checkFinite("x", req.GetX()); err != nil {
+		return err
+	}
+	if err := checkFinite("y", req.GetY()); err != nil {
+		return err
+	}
+	if req.MaxDistance == nil {
+		if req.GetK() == 0 {
+			return &fieldError{"k", ReasonBadField, fmt.Errorf(
+				"is 0 and max_distance is missing, want one of them")}
+		}
+		return nil
+	}
+	d := req.GetMaxDistance()
+	if err := checkFinite("max_distance", d); err != nil {
+		return err
+	}
+	if d < 0 {
+		return &fieldError{"max_distance", ReasonBadField,
+			fmt.Errorf("is %v, want 0 or more", d)}
+	}
+	return nil
+}
+
+// collectNearest runs the traversal. It looks at ctx once per batch:
+// the traversal of a large radius takes long.
+func (s *service) collectNearest(ctx context.Context, c Collection,
+	req *catfishv1.NearestRequest,
+) (near []neighbor, err error) {
+	limit := s.options.maxResults + 1
+	if k := req.GetK(); k != 0 {
+		limit = int(min(uint64(k), uint64(limit)))
+	}
+	c.Nearest(req.GetX(), req.GetY(),
+		func(r rstar.Rect, id uint64, dist float64) bool {
+			if req.MaxDistance != nil && dist > req.GetMaxDistance() {
+				return false
+			}
+			if len(near)%BatchItems == 0 {
+				if err = ctx.Err(); err != nil {
+					return false
+				}
+			}
+			near = append(near, neighbor{
+				rstar.Item{Rect: r, ID: id}, dist,
+			})
+			return len(near) < limit
+		})
+	if err == nil && len(near) > s.options.maxResults {
+		err = s.tooManyResults()
+	}
+	return near, err
+}
+
+// Count is exact.
+func (s *service) Count(ctx context.Context, req *catfishv1.CountRequest) (
+	*catfishv1.CountResponse, error,
+) {
+	c, name, err := s.collection(ctx, req.GetCollection())
+	if err != nil {
+		return nil, err
+	}
+	q, err := rectOf("query", req.GetQuery())
+	if err != nil {
+		return nil, statusOf(name, err)
+	}
+	return &catfishv1.CountResponse{Count: uint64(c.Count(q))}, nil
+}
+
+// sendBatch sends m unless the call has ended. It blocks while the
+// client's flow-control window is full, until the call ends.
+func sendBatch[T any](ctx context.Context,
+	stream grpc.ServerStreamingServer[T], m *T,
+) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := stream.Send(m); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return err
+	}
+	return nil
+}
+
+func (s *service) tooManyResults() error {
+	return &limitError{
+		reason: ReasonResultTooLarge,
+		limit:  int64(s.options.maxResults),
+		text: fmt.Sprintf("answer exceeds this server's limit of %d objects; "+
+			"ask for fewer or for a smaller area", s.options.maxResults),
+	}
+}

@@ -1,0 +1,116 @@
+package api
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+
+	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
+)
+
+const (
+	// minPing is the shortest interval at which a client may ping; who
+	// pings faster is disconnected. 10 s is the shortest that gRPC
+	// clients can be set to.
+	minPing = 10 * time.Second
+
+	// idlePing and pingTimeout make the server notice a dead client
+	// within 40 s, where TCP alone would take 15 minutes or more.
+	idlePing    = 30 * time.Second
+	pingTimeout = 10 * time.Second
+
+	// maxStreams bounds the calls in flight on one connection; RFC 9113
+	// section 6.5.2 recommends no less than 100.
+	maxStreams = 1000
+)
+
+// Server is a gRPC server with the services catfish.v1.CatfishService,
+// grpc.health.v1.Health and reflection. Its methods are safe for
+// concurrent use.
+type Server struct {
+	grpc     *grpc.Server
+	health   *health.Server
+	stopping context.Context
+	stop     context.CancelFunc
+}
+
+// NewServer returns a server in front of b. It serves nothing until
+// Serve is called, and holds no resources that need a Stop before.
+func NewServer(b Backend, opts ...Option) *Server {
+	o := newOptions(opts)
+	s := &Server{health: health.NewServer()}
+	s.stopping, s.stop = context.WithCancel(context.Background())
+	s.grpc = grpc.NewServer(append([]grpc.ServerOption{
+		grpc.MaxRecvMsgSize(o.maxMessageBytes),
+		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{
+			MinTime: minPing, PermitWithoutStream: true,
+		}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			Time: idlePing, Timeout: pingTimeout,
+		}),
+		grpc.ChainStreamInterceptor(s.endWatches),
+	}, o.grpc...)...)
+
+	catfishv1.RegisterCatfishServiceServer(s.grpc, &service{
+		backend: b, options: o,
+	})
+	healthpb.RegisterHealthServer(s.grpc, s.health)
+	reflection.Register(s.grpc)
+	// The server as a whole ("") is SERVING from the start.
+	s.health.SetServingStatus(
+		catfishv1.CatfishService_ServiceDesc.ServiceName,
+		healthpb.HealthCheckResponse_SERVING)
+	return s
+}
+
+// Serve accepts connections on l until it fails or the server stops, and
+// closes l. After GracefulStop or Stop it returns nil, or
+// grpc.ErrServerStopped if it had not begun yet. Several listeners may be
+// served at once.
+func (s *Server) Serve(l net.Listener) error { return s.grpc.Serve(l) }
+
+// GracefulStop turns health to NOT_SERVING, accepts no more connections
+// and calls, and waits for those in flight. A client that does not read
+// its answer and set no deadline keeps it waiting: a caller with little
+// time calls Stop meanwhile.
+func (s *Server) GracefulStop() {
+	s.health.Shutdown()
+	s.stop()
+	s.grpc.GracefulStop()
+}
+
+// Stop closes all connections at once; calls in flight end with
+// UNAVAILABLE at their clients, and their outcome is unknown to them.
+func (s *Server) Stop() {
+	s.health.Shutdown()
+	s.stop()
+	s.grpc.Stop()
+}
+
+// endWatches ends health watches when the server stops: they have no end
+// of their own, and GracefulStop would wait for them for ever.
+func (s *Server) endWatches(srv any, ss grpc.ServerStream,
+	info *grpc.StreamServerInfo, next grpc.StreamHandler,
+) error {
+	if info.FullMethod != healthpb.Health_Watch_FullMethodName {
+		return next(srv, ss)
+	}
+	ctx, cancel := context.WithCancel(ss.Context())
+	defer cancel()
+	defer context.AfterFunc(s.stopping, cancel)()
+	return next(srv, streamWithContext{ss, ctx})
+}
+
+type streamWithContext struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s streamWithContext) Context() context.Context { return s.ctx }

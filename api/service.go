@@ -1,0 +1,70 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// service implements catfish.v1.CatfishService; the calls are in read.go,
+// write.go, load.go and stats.go.
+type service struct {
+	catfishv1.UnimplementedCatfishServiceServer
+	backend Backend
+	options options
+
+	// loading counts the objects that Loads in progress hold.
+	loading atomic.Int64
+
+	// results keeps *[]rstar.Item for Search to collect answers in.
+	results sync.Pool
+}
+
+// collection finds the one that a request names. The name returned is
+// never empty.
+func (s *service) collection(ctx context.Context, name string) (
+	Collection, string, error,
+) {
+	if name == "" {
+		name = DefaultCollection
+	}
+	if len(name) > MaxNameBytes {
+		return nil, "", statusOf("", &fieldError{
+			field: "collection", reason: ReasonBadField,
+			err: fmt.Errorf("name has %d bytes, at most %d are allowed",
+				len(name), MaxNameBytes),
+		})
+	}
+	// The deadline may have passed in a queue before us; a write must not
+	// happen then.
+	if err := ctx.Err(); err != nil {
+		return nil, "", statusOf(name, err)
+	}
+	c, err := s.backend.Collection(name)
+	if err != nil {
+		return nil, "", statusOf(name, err)
+	}
+	return c, name, nil
+}
+
+// keepItems is the largest result buffer kept for reuse, 160 KB: room for
+// the usual answer, while a huge one is left to the garbage collector.
+const keepItems = 4096
+
+func (s *service) getItems() *[]rstar.Item {
+	if p, ok := s.results.Get().(*[]rstar.Item); ok {
+		return p
+	}
+	return new([]rstar.Item)
+}
+
+func (s *service) putItems(p *[]rstar.Item) {
+	if cap(*p) <= keepItems {
+		*p = (*p)[:0]
+		s.results.Put(p)
+	}
+}

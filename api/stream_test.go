@@ -1,0 +1,197 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// handlerErrors makes a server report how its stream handlers ended, as
+// the server sees it: a client whose deadline passed sees its own clock.
+func handlerErrors() (<-chan error, Option) {
+	ended := make(chan error, 1)
+	return ended, WithGRPC(grpc.ChainStreamInterceptor(
+		func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo,
+			next grpc.StreamHandler,
+		) error {
+			err := next(srv, ss)
+			ended <- err
+			return err
+		}))
+}
+
+// cancellations makes a server tell when the context of a stream ended.
+func cancellations() (<-chan struct{}, Option) {
+	ended := make(chan struct{}, 1)
+	return ended, WithGRPC(grpc.ChainStreamInterceptor(
+		func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo,
+			next grpc.StreamHandler,
+		) error {
+			defer context.AfterFunc(ss.Context(),
+				func() { ended <- struct{}{} })()
+			return next(srv, ss)
+		}))
+}
+
+func await[T any](t *testing.T, what string, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(20 * time.Second):
+		t.Fatalf("%s did not happen within 20 s", what)
+		panic("unreachable")
+	}
+}
+
+// manyItems are more than any flow-control window between the two holds:
+// about 5 MB on the wire.
+func manyItems() []rstar.Item {
+	return randomItems(rand.New(rand.NewPCG(5, 6)), 100_000)
+}
+
+// TestStreamEnds lets a client read one batch and stop: the server, stuck
+// in its flow-control window, ends with the client's deadline or
+// cancellation.
+func TestStreamEnds(t *testing.T) {
+	items := manyItems()
+	for name, start := range transports {
+		for _, tc := range []struct {
+			name string
+			want codes.Code
+		}{
+			{"deadline", codes.DeadlineExceeded},
+			{"cancel", codes.Canceled},
+		} {
+			t.Run(name+"/"+tc.name, func(t *testing.T) {
+				ended, opt := handlerErrors()
+				c := start(t, backend{"default": &fake{items: items}}, opt)
+				ctx, cancel := context.WithCancel(t.Context())
+				if tc.want == codes.DeadlineExceeded {
+					ctx, cancel = context.WithTimeout(t.Context(),
+						300*time.Millisecond)
+				}
+				defer cancel()
+				stream, err := c.Search(ctx, &catfishv1.SearchRequest{
+					Query: pbRect(world),
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := stream.Recv(); err != nil {
+					t.Fatal(err)
+				}
+				if tc.want == codes.Canceled {
+					cancel()
+				}
+				err = await(t, "the handler's end", ended)
+				// A client that gives up at its deadline also resets the
+				// stream, which may reach the server before its own clock.
+				if got := status.Code(err); got != tc.want &&
+					got != codes.Canceled {
+					t.Fatalf("the handler ended by %v, want %v", err, tc.want)
+				}
+				for err = nil; err == nil; _, err = stream.Recv() {
+				}
+				if status.Code(err) != tc.want {
+					t.Fatalf("the client got %v, want %v", err, tc.want)
+				}
+			})
+		}
+	}
+}
+
+// TestNearestStopsAtDeadline cancels within the traversal.
+func TestNearestStopsAtDeadline(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	yields := 0
+	col := &fake{items: manyItems(), before: func(string) error {
+		if yields++; yields == BatchItems/2 {
+			cancel()
+		}
+		return nil
+	}}
+	s := &service{options: newOptions(nil)}
+	near, err := s.collectNearest(ctx, col, &catfishv1.NearestRequest{K: 50_000})
+	if !errors.Is(err, context.Canceled) || len(near) != BatchItems {
+		t.Fatalf("%d objects, %v, want %d and a cancellation",
+			len(near), err, BatchItems)
+	}
+}
+
+// TestSlowReader checks that a client which does not read keeps no other
+// call from the collection, and gets its whole answer later, as it was.
+func TestSlowReader(t *testing.T) {
+	col := &fake{items: manyItems()}
+	want := slices.Clone(col.items)
+	for name, start := range transports {
+		t.Run(name, func(t *testing.T) {
+			c := start(t, backend{"default": col})
+			ctx := testContext(t)
+			stream, err := c.Search(ctx, &catfishv1.SearchRequest{
+				Query: pbRect(world),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			first, err := stream.Recv()
+			if err != nil {
+				t.Fatal(err)
+			}
+			extra := rstar.Item{ID: 1 << 40}
+			if _, err := c.Insert(ctx, &catfishv1.InsertRequest{
+				Item: pbItem(extra),
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if d, err := c.Delete(ctx, &catfishv1.DeleteRequest{
+				Item: pbItem(extra),
+			}); err != nil || !d.GetFound() {
+				t.Fatal(d, err)
+			}
+
+			var got []rstar.Item
+			for m := first; ; {
+				for _, it := range m.GetItems() {
+					got = append(got, goItem(it))
+				}
+				if m, err = stream.Recv(); errors.Is(err, io.EOF) {
+					break
+				} else if err != nil {
+					t.Fatal(err)
+				}
+			}
+			sortByID(got)
+			if !slices.Equal(got, want) {
+				t.Fatalf("%d objects, want the %d there were",
+					len(got), len(want))
+			}
+		})
+	}
+}
+
+// TestExpiredWrite sends writes whose deadline has passed when the server
+// looks: nothing is changed.
+func TestExpiredWrite(t *testing.T) {
+	col := &fake{}
+	s := &service{backend: backend{"default": col}, options: newOptions(nil)}
+	ctx, cancel := context.WithDeadline(t.Context(), time.Now())
+	defer cancel()
+	_, err := s.Insert(ctx, &catfishv1.InsertRequest{
+		Item: pbItem(rstar.Item{ID: 1}),
+	})
+	if status.Code(err) != codes.DeadlineExceeded || col.Len() != 0 {
+		t.Fatalf("%v, %d objects", err, col.Len())
+	}
+}
