@@ -1,0 +1,18 @@
+// Package offload walks a linked structure in a server's memory by RDMA
+// Reads: the client fetches blocks, checks and parses them itself, and
+// follows the references in them. The server's CPU takes no part.
+//
+// The package knows nothing of the structure. A Traversal names the
+// blocks to read next and looks at what arrived; a Lane carries the
+// reads. R-trees, B+-trees and hash tables differ only in the Traversal.
+//
+//	Traversal.Next ----> Lane posts a Read ---> server memory
+//	Traversal.Visit <--- completion        <--- bytes
+//	   Accept: done with it, it may know more blocks now
+//	   Retry:  the block was being written; read it again
+//	   Restart: what was read before no longer fits; begin anew
+//
+// Multi-issue (the paper, section IV-C): every block that is known is
+// read at once, up to a window, without waiting for its siblings. A
+// window of one is the paper's single-issue base line.
+package offload

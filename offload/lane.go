@@ -1,0 +1,291 @@
+package offload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// A Lane is a queue pair with a completion queue and read buffers of its
+// own. One walk at a time runs on a lane, so nothing in it is locked and
+// no completion changes goroutines: on shared memory a hand-over would
+// cost more than the read.
+//
+//	Region:  | slot 0 | slot 1 | ... | slot window-1 |   block bytes each
+//
+// A slot belongs to the provider from Post until its completion was
+// polled; Run returns only when all slots are back, whatever happened.
+type Lane struct {
+	qp     rdma.QueuePair
+	cq     rdma.CompletionQueue
+	region rdma.Region
+	block  int
+	free   []uint16
+	slots  []slot
+	wrs    []rdma.WorkRequest
+	done   [16]rdma.Completion
+	failed error
+}
+
+type slot struct {
+	ref   Ref
+	tries int
+}
+
+// maxTries bounds how often one block is read again before the walk
+// gives up. A writer holds a node odd for well under a microsecond, so
+// only a writer that was descheduled in the middle gets this far.
+const maxTries = 1000
+
+// eagerTries is how many repeats go out without yielding the processor.
+const eagerTries = 4
+
+// LaneConfig configures Dial.
+type LaneConfig struct {
+	BlockBytes int    // largest block
+	Window     int    // reads under way at once; 1 = single-issue
+	Private    []byte // goes to the server's ConnRequest
+}
+
+// Dial opens a lane to a listener.
+func Dial(ctx context.Context, dev rdma.Device, addr string, cfg LaneConfig) (*Lane, error) {
+	window := cfg.Window
+	if m := dev.Info().MaxReads; m > 0 {
+		window = min(window, m)
+	}
+	if window < 1 || window > 1<<15 {
+		return nil, fmt.Errorf("offload: window %d, want 1..%d", cfg.Window, 1<<15)
+	}
+	if cfg.BlockBytes < rdma.LineBytes || cfg.BlockBytes%rdma.LineBytes != 0 {
+		return nil, fmt.Errorf("offload: block of %d bytes, want a multiple of %d", cfg.BlockBytes, rdma.LineBytes)
+	}
+	l := &Lane{
+		block: cfg.BlockBytes,
+		free:  make([]uint16, 0, window),
+		slots: make([]slot, window),
+		wrs:   make([]rdma.WorkRequest, 0, window),
+	}
+	for i := range l.slots {
+		l.free = append(l.free, uint16(i))
+	}
+	var err error
+	if l.cq, err = dev.CreateCQ(window + 1); err != nil {
+		return nil, err
+	}
+	if l.region, err = dev.Register(window*cfg.BlockBytes, rdma.LocalWrite); err != nil {
+		l.cq.Close()
+		return nil, err
+	}
+	l.qp, err = dev.Dial(ctx, addr, rdma.QPConfig{
+		SendCQ: l.cq, RecvCQ: l.cq, SendDepth: window, RecvDepth: 1,
+	}, cfg.Private)
+	if err != nil {
+		l.region.Close()
+		l.cq.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// Window is the number of reads that may be under way at once.
+func (l *Lane) Window() int { return len(l.slots) }
+
+// Err is nil while the lane can carry walks.
+func (l *Lane) Err() error { return l.failed }
+
+// Close ends the connection. No walk may be running.
+func (l *Lane) Close() error {
+	err := errors.Join(l.qp.Close(), l.cq.Close(), l.region.Close())
+	if l.failed == nil {
+		l.failed = fmt.Errorf("%w: closed", ErrLane)
+	}
+	return err
+}
+
+// Run carries the walk t over the region key until it is over, and adds
+// its cost to st. It returns ErrRestart when a Visit asked for it, ctx's
+// error when ctx is done, the Traversal's error, or an error that wraps
+// ErrLane when the connection is lost.
+func (l *Lane) Run(ctx context.Context, key rdma.Key, t Traversal, st *Stats) error {
+	if l.failed != nil {
+		return l.failed
+	}
+	w := walk{Lane: l, ctx: ctx, key: key, t: t, st: st}
+	err := w.run()
+	if w.hops > 0 {
+		st.RoundTrips += w.hops
+	}
+	return err
+}
+
+// walk is one Run.
+type walk struct {
+	*Lane
+	ctx  context.Context
+	key  rdma.Key
+	t    Traversal
+	st   *Stats
+	out  int    // reads under way
+	hops uint64 // longest chain so far
+	err  error  // first failure: nothing new is posted, slots drain
+}
+
+func (w *walk) run() error {
+	for {
+		if w.err == nil {
+			w.issue()
+		}
+		if w.out == 0 {
+			return w.err
+		}
+		n := w.cq.Poll(w.done[:])
+		if n == 0 {
+			// Reads under way cannot be called back: after ctx is done
+			// the slots still have to come home, which the provider
+			// bounds by PeerTimeout.
+			ctx := w.ctx
+			if w.err != nil {
+				ctx = context.Background()
+			}
+			if err := w.cq.Wait(ctx, -1); err != nil {
+				if errors.Is(err, rdma.ErrClosed) {
+					w.failed = fmt.Errorf("%w: %w", ErrLane, err)
+					return w.failed
+				}
+				w.fail(err)
+			}
+			continue
+		}
+		for i := range w.done[:n] {
+			w.complete(&w.done[i])
+			w.done[i].QP = nil
+		}
+	}
+}
+
+func (w *walk) fail(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+// issue posts every block that the traversal knows, up to the window.
+func (w *walk) issue() {
+	w.wrs = w.wrs[:0]
+	for len(w.free) > 0 {
+		ref, ok := w.t.Next()
+		if !ok {
+			break
+		}
+		if int64(ref.Len) > int64(w.block) || ref.Len == 0 {
+			w.fail(fmt.Errorf("%w: %d bytes, want 1..%d", ErrRef, ref.Len, w.block))
+			break
+		}
+		s := w.free[len(w.free)-1]
+		w.free = w.free[:len(w.free)-1]
+		w.slots[s] = slot{ref: ref}
+		w.wrs = append(w.wrs, w.read(s))
+		if len(w.slots) == 1 {
+			w.hops++ // single-issue: each read waits for the one before
+		} else {
+			w.hops = max(w.hops, uint64(ref.Hop))
+		}
+	}
+	w.post()
+}
+
+func (w *walk) read(s uint16) rdma.WorkRequest {
+	ref := &w.slots[s].ref
+	return rdma.WorkRequest{
+		Op: rdma.OpRead, ID: uint64(s),
+		Local:  rdma.Buffer{Region: w.region, Offset: int(s) * w.block, Len: int(ref.Len)},
+		Remote: rdma.Remote{Key: w.key, Offset: ref.Offset},
+	}
+}
+
+// post hands w.wrs over; requests that were not taken free their slots.
+func (w *walk) post() {
+	if len(w.wrs) == 0 {
+		return
+	}
+	n, err := w.qp.Post(w.wrs)
+	for _, wr := range w.wrs[:n] {
+		w.st.Reads++
+		w.st.Bytes += uint64(wr.Local.Len)
+	}
+	w.out += n
+	for _, wr := range w.wrs[n:] {
+		w.free = append(w.free, uint16(wr.ID))
+	}
+	if err != nil {
+		// SendDepth equals the window, so a full queue is a fault too.
+		if !errors.Is(err, rdma.ErrBadRequest) {
+			w.failed = fmt.Errorf("%w: %w", ErrLane, err)
+			err = w.failed
+		}
+		w.fail(err)
+	}
+}
+
+func (w *walk) complete(c *rdma.Completion) {
+	if c.Op != rdma.OpRead {
+		if err := c.Err(); err != nil {
+			w.failed = fmt.Errorf("%w: %w", ErrLane, err)
+			w.fail(w.failed)
+		}
+		return
+	}
+	s := uint16(c.ID)
+	w.out--
+	sl := &w.slots[s]
+	if err := c.Err(); err != nil {
+		w.failed = fmt.Errorf("%w: %w", ErrLane, err)
+		w.fail(w.failed)
+	}
+	if w.err != nil {
+		w.free = append(w.free, s)
+		return
+	}
+	off := int(s) * w.block
+	v, err := w.t.Visit(sl.ref, w.region.Bytes()[off:off+int(sl.ref.Len)])
+	switch {
+	case err != nil:
+		w.fail(err)
+	case v == Restart:
+		w.st.Restarts++
+		w.fail(ErrRestart)
+	case v == Retry:
+		if w.again(s) {
+			return
+		}
+	}
+	w.free = append(w.free, s)
+}
+
+// again reads a torn block once more, after a pause with jitter when
+// that did not help before: the writer may need this very processor.
+func (w *walk) again(s uint16) bool {
+	sl := &w.slots[s]
+	sl.tries++
+	w.st.Torn++
+	if sl.tries > maxTries {
+		w.fail(fmt.Errorf("%w: offset %d after %d reads", ErrTorn, sl.ref.Offset, sl.tries))
+		return false
+	}
+	if err := w.ctx.Err(); err != nil {
+		w.fail(err)
+		return false
+	}
+	if sl.tries > eagerTries {
+		for range 1 + rand.IntN(4) {
+			runtime.Gosched()
+		}
+	}
+	w.wrs = append(w.wrs[:0], w.read(s))
+	w.post() // frees the slot itself when it cannot post
+	return true
+}

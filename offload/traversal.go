@@ -1,0 +1,64 @@
+package offload
+
+import "errors"
+
+// Ref names a block of the remote region to be read.
+type Ref struct {
+	Offset uint64 // bytes from the region's start
+	Len    uint32 // bytes; at most the lane's block size
+	// Hop counts round trips: 1 for a block known from the start, one
+	// more than its parent's for every other. For statistics only.
+	Hop uint16
+	Tag uint64 // the traversal's own
+}
+
+// Verdict is what a Traversal says of a block.
+type Verdict uint8
+
+// The verdicts. See the package comment.
+const (
+	Accept Verdict = iota
+	Retry
+	Restart
+)
+
+// Traversal is one walk through the remote structure. Its methods are
+// called by the goroutine that runs it, never at the same time.
+type Traversal interface {
+	// Next returns a block to read, false when none is known now. It is
+	// asked again after each Visit. The walk is over when none is known
+	// and none is under way.
+	Next() (Ref, bool)
+	// Visit looks at a block that arrived. block is private memory and
+	// valid only during the call; its content is whatever the peer's
+	// memory held, each 64-byte line at a time of its own: validate it.
+	Visit(ref Ref, block []byte) (Verdict, error)
+}
+
+// Stats counts what walks cost. Add sums them up.
+type Stats struct {
+	Reads      uint64 // RDMA Reads posted, repeated ones included
+	RoundTrips uint64 // longest chain of dependent reads
+	Bytes      uint64 // read
+	Torn       uint64 // blocks read again
+	Restarts   uint64 // walks begun anew
+}
+
+// Add adds o to s.
+func (s *Stats) Add(o Stats) {
+	s.Reads += o.Reads
+	s.RoundTrips += o.RoundTrips
+	s.Bytes += o.Bytes
+	s.Torn += o.Torn
+	s.Restarts += o.Restarts
+}
+
+// Errors. After ErrRestart the walk may simply be begun anew, and the
+// lane stays usable. After ErrLane the lane is dead; reads have no side
+// effects, so repeating the walk elsewhere is always safe.
+var (
+	ErrRestart = errors.New("offload: the structure moved under the walk")
+	ErrTorn    = errors.New("offload: block stays inconsistent")
+	ErrLane    = errors.New("offload: connection failed")
+	ErrRef     = errors.New("offload: bad reference")
+)
