@@ -1,11 +1,9 @@
 package rdmatest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/catfish-index/catfish/rdma"
@@ -114,92 +112,47 @@ func caseManyQueuePairs(e *env) {
 	e.silent(s.recv, s.send)
 }
 
-// caseFairness: eight queue pairs send as fast as they can; an event of
-// a ninth must not wait for more than what they may have in the queue.
+// caseFairness: eight queue pairs have long backlogs, as many events as
+// they may in the target's queue and eight times that behind. An event
+// of a ninth must not wait for more than what was in the queue.
 func caseFairness(e *env) {
-	const heavy, depth, rounds = 8, 32, 20
-	// Each heavy one may have depth events in the target's queue and as
-	// many on the way; twice that is slack for credits in flight.
-	const limit = 4 * heavy * depth
+	const heavy, depth, backlog, rounds = 8, 32, 256, 5
+	const limit = 2 * heavy * depth // twice: providers may round depths up
 	s := e.host(64)
 	l := e.listen(s.dev)
-	shallow := func(c *rdma.QPConfig) { c.SendDepth, c.RecvDepth = depth, depth }
-	var stop atomic.Bool
-	var w workers
+	mod := func(c *rdma.QPConfig) { c.SendDepth, c.RecvDepth = backlog, depth }
+	var loads []*pair
 	for range heavy {
-		c := e.host(64)
-		q, _ := e.connect(l, c, s, shallow)
-		w.run(func() error {
-			for !stop.Load() {
-				err := postAll(q, c.send, []rdma.WorkRequest{event(0, 0)}, e.cfg.Patience, nil)
-				if err != nil && !stop.Load() {
-					return err
-				}
-			}
-			return nil
-		})
+		p := &pair{lis: l, c: e.host(64), s: s}
+		p.cq, p.sq = e.connect(l, p.c, s, mod)
+		loads = append(loads, p)
 	}
 	c := e.host(64)
-	q, light := e.connect(l, c, s, shallow)
-	var sent atomic.Int64 // the light one's events that are surely queued
-	seen := make(chan struct{}, 1)
-	seen <- struct{}{}
-	w.run(func() error {
-		for range rounds {
-			select {
-			case <-seen:
-			case <-time.After(e.cfg.Patience):
-				return errors.New("the light queue pair's event does not come")
+	q, light := e.connect(l, c, s, mod)
+	for range rounds {
+		pending := 0
+		for _, p := range loads {
+			wrs := make([]rdma.WorkRequest, backlog)
+			for i := range wrs {
+				wrs[i] = event(uint64(i), 0)
 			}
-			if _, err := q.Post([]rdma.WorkRequest{event(1, 1)}); err != nil {
-				return err
-			}
-			if _, err := collect(c.send, 1, e.cfg.Patience); err != nil {
-				return err
-			}
-			sent.Add(1)
+			e.post(p.cq, wrs...)
+			pending += backlog
 		}
-		return nil
-	})
-	var buf [16]rdma.Completion
-	overtaken, got := 0, int64(0)
-	for got < rounds {
-		n := s.recv.Poll(buf[:])
-		for _, ev := range buf[:n] {
-			if err := ev.Err(); err != nil {
-				stop.Store(true)
-				e.Fatal(err)
+		e.post(q, event(1, 1))
+		e.takeOK(c.send, 1) // its event is in the queue
+		for overtaken := 0; ; overtaken++ {
+			if overtaken > limit {
+				e.Fatalf("an event waited while %d of others passed, limit %d", overtaken, limit)
 			}
-			if ev.QP == light {
-				got++
-				overtaken = 0
-				seen <- struct{}{}
-			} else if sent.Load() > got {
-				overtaken++
+			if e.takeOK(s.recv, 1)[0].QP == light {
+				break
 			}
+			pending--
 		}
-		if overtaken > limit {
-			stop.Store(true)
-			e.Fatalf("an event waited while %d of others passed, limit %d", overtaken, limit)
-		}
-		if n == 0 {
-			if err := s.recv.Wait(context.Background(), e.cfg.Patience); err != nil {
-				stop.Store(true)
-				e.Fatal(err)
-			}
-		}
-	}
-	stop.Store(true)
-	ended := make(chan struct{})
-	go func() { w.wg.Wait(); close(ended) }()
-	for { // the heavy ones finish only if their events are taken
-		select {
-		case <-ended:
-			e.join(&w)
-			return
-		default:
-			s.recv.Poll(buf[:])
-			_ = s.recv.Wait(context.Background(), time.Millisecond)
+		e.takeOK(s.recv, pending)
+		for _, p := range loads {
+			e.takeOK(p.c.send, backlog)
 		}
 	}
 }
