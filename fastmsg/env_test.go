@@ -1,0 +1,163 @@
+package fastmsg
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rdma/soft"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// provider is a transport that the tests run over.
+type provider struct {
+	name string
+	open func(t testing.TB) rdma.Device
+	addr func(t testing.TB) string
+}
+
+var providers = []provider{{
+	name: "soft",
+	open: func(t testing.TB) rdma.Device {
+		dev, err := soft.Open(soft.Options{})
+		return opened(t, dev, err)
+	},
+	addr: func(testing.TB) string { return "127.0.0.1:0" },
+}}
+
+func opened(t testing.TB, dev rdma.Device, err error) rdma.Device {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { dev.Close() })
+	return dev
+}
+
+func overProviders(t *testing.T, run func(t *testing.T, p provider)) {
+	for _, p := range providers {
+		t.Run("transport="+p.name, func(t *testing.T) { run(t, p) })
+	}
+}
+
+// handlerFuncs is a Handler of closures; nil ones do nothing.
+type handlerFuncs struct {
+	opened func(*Conn)
+	serve  func(*Conn, Message)
+	closed func(*Conn, error)
+}
+
+func (h handlerFuncs) Opened(c *Conn) {
+	if h.opened != nil {
+		h.opened(c)
+	}
+}
+
+func (h handlerFuncs) Serve(c *Conn, m Message) {
+	if h.serve != nil {
+		h.serve(c, m)
+	}
+}
+
+func (h handlerFuncs) Closed(c *Conn, err error) {
+	if h.closed != nil {
+		h.closed(c, err)
+	}
+}
+
+func echo(c *Conn, m Message) { c.Respond(m.Kind+1, m.ID, m.Payload) }
+
+// server is a running Worker with its listener.
+type server struct {
+	*Worker
+	p    provider
+	addr string
+
+	stop func() // ends Run; idempotent
+
+	mu     sync.Mutex
+	errors []error // of Accept
+}
+
+func serve(t testing.TB, p provider, h Handler, cfg WorkerConfig) *server {
+	t.Helper()
+	dev := p.open(t)
+	lis, err := dev.Listen(p.addr(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := NewWorker(dev, h, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{Worker: w, p: p, addr: lis.Addr()}
+	ctx, cancel := context.WithCancel(context.Background())
+	var group sync.WaitGroup
+	group.Go(func() {
+		if err := w.Run(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	group.Go(func() {
+		for {
+			req, err := lis.Accept(ctx)
+			if err != nil {
+				return
+			}
+			if err := w.Accept(req); err != nil {
+				s.mu.Lock()
+				s.errors = append(s.errors, err)
+				s.mu.Unlock()
+			}
+		}
+	})
+	s.stop = sync.OnceFunc(func() {
+		cancel()
+		group.Wait()
+		lis.Close()
+	})
+	t.Cleanup(s.stop)
+	return s
+}
+
+func (s *server) acceptErrors() []error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]error(nil), s.errors...)
+}
+
+// dial connects a Caller on a device of its own.
+func (s *server) dial(t testing.TB, cfg CallerConfig) *Caller {
+	t.Helper()
+	c, err := Dial(within(t), s.p.open(t), s.addr, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// patience is far more than anything here takes on a busy machine.
+const patience = 20 * time.Second
+
+func within(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// until polls a condition.
+func until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !ok(); runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", patience, what)
+		}
+	}
+}
