@@ -1,0 +1,110 @@
+package api
+
+import (
+	"errors"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"github.com/catfish-index/catfish/rstar"
+)
+
+const docsFile = "../docs/api.md"
+
+// TestDocsExamples sends the requests of the documentation in their
+// order; each must succeed, and each call must have an example.
+func TestDocsExamples(t *testing.T) {
+	text, err := os.ReadFile(docsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := startLoopback(t, backend{"default": newTree(t, rstar.Options{})})
+	shown := map[string]string{}
+	for _, m := range regexp.MustCompile(
+		`(?m)^grpcurl -plaintext -d '(.*)' localhost:50051 ([\w.]+)/(\w+)$`,
+	).FindAllStringSubmatch(string(text), -1) {
+		shown[m[3]] = callJSON(t, c, m[2], m[3], m[1])
+	}
+	for call, want := range map[string]string{
+		"Insert": "", "Load": `"loaded":"2"`, "Search": `"id":"7"`,
+		"Count": `"count":"3"`, "Nearest": `"id":"7"`,
+		"Update": `"found":true`, "Delete": `"found":true`,
+		"Stats": `"objects":"2"`, "Check": `"SERVING"`,
+	} {
+		got, ok := shown[call]
+		if !ok || !strings.Contains(got, want) {
+			t.Errorf("%s: shown %v, answers %s, want %s", call, ok, got, want)
+		}
+	}
+}
+
+// callJSON sends a sequence of JSON messages to a method, as grpcurl
+// does, and returns the answers as JSON without spaces.
+func callJSON(t *testing.T, c client, service, method, body string) string {
+	t.Helper()
+	d, err := protoregistry.GlobalFiles.FindDescriptorByName(
+		protoreflect.FullName(service))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := d.(protoreflect.ServiceDescriptor).Methods().ByName(
+		protoreflect.Name(method))
+	stream, err := c.conn.NewStream(testContext(t), &grpc.StreamDesc{
+		ServerStreams: true, ClientStreams: true,
+	}, "/"+service+"/"+method)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for one := range strings.SplitSeq(
+		strings.ReplaceAll(body, "} {", "}\n{"), "\n") {
+		in := dynamicpb.NewMessage(m.Input())
+		if err := protojson.Unmarshal([]byte(one), in); err != nil {
+			t.Fatalf("%s: %s: %v", method, one, err)
+		}
+		if err := stream.SendMsg(in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := stream.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for {
+		out := dynamicpb.NewMessage(m.Output())
+		if err := stream.RecvMsg(out); errors.Is(err, io.EOF) {
+			return strings.ReplaceAll(all.String(), " ", "")
+		} else if err != nil {
+			t.Fatalf("%s: %s: %v", method, body, err)
+		}
+		b, err := protojson.Marshal(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(b)
+	}
+}
+
+// TestDocsErrors wants every reason in the documentation's table.
+func TestDocsErrors(t *testing.T) {
+	text, err := os.ReadFile(docsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, reason := range []string{
+		ReasonBadRect, ReasonBadField, ReasonNoCollection, ReasonSlabFull,
+		ReasonResultTooLarge, ReasonLoadTooLarge, ReasonLoadBusy,
+		ReasonClosed, ReasonInternal,
+	} {
+		if !strings.Contains(string(text), "| "+reason+" |") {
+			t.Errorf("docs/api.md does not list %s", reason)
+		}
+	}
+}
