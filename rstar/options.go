@@ -41,11 +41,6 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Memory != nil {
 		what = "len(Memory)"
 		o.SlabBytes = int64(len(o.Memory))
-		p := uintptr(unsafe.Pointer(unsafe.SliceData(o.Memory)))
-		if p%LineBytes != 0 {
-			return o, fmt.Errorf("%w: Memory begins at %#x, want a multiple of %d",
-				ErrBadOptions, p, LineBytes)
-		}
 	} else if o.SlabBytes == 0 {
 		o.SlabBytes = DefaultSlabBytes
 	}
@@ -54,6 +49,11 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("%w: %s is %d, want %d to %d for nodes of %d bytes",
 			ErrBadOptions, what, o.SlabBytes, minSlabChunks*int64(o.NodeBytes),
 			maxSlabChunks*int64(o.NodeBytes), o.NodeBytes)
+	}
+	p := uintptr(unsafe.Pointer(unsafe.SliceData(o.Memory)))
+	if p%LineBytes != 0 {
+		return o, fmt.Errorf("%w: Memory begins at %#x, want a multiple of %d",
+			ErrBadOptions, p, LineBytes)
 	}
 	for o.BootID == 0 {
 		o.BootID = rand.Uint64()

@@ -1,0 +1,397 @@
+package rstar
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"unsafe"
+)
+
+// The promises of doc.go, put to the test while a writer splits,
+// reinserts, condenses and updates.
+//
+// Every object lives through a fixed series of states: after k operations
+// on it, it is at a known place or absent. The writer notes k in started
+// before an operation and in done after it. A search that saw done = lo
+// at its begin and started = hi at its end must show the object as it was
+// in some state of lo..hi: at most once, at a place of one of these
+// states, and if it is present and in the query in all of them, once.
+
+// life is one object's series of states.
+type life struct {
+	started, done atomic.Int64
+	kind          int
+	seed          uint64
+}
+
+const (
+	stays   = iota // inserted once, never touched again
+	moves          // updated again and again, near and far
+	flutter        // inserted and deleted in turn
+	kinds
+)
+
+// state returns the object's rectangle after k operations, false if it is
+// absent then.
+func (l *life) state(k int64) (Rect, bool) {
+	if k == 0 || l.kind == flutter && k%2 == 0 {
+		return Rect{}, false
+	}
+	if l.kind == stays {
+		k = 1
+	}
+	r := rand.New(rand.NewPCG(l.seed, uint64(k)))
+	x, y := r.Float64(), r.Float64()
+	if l.kind == moves && k%3 != 0 { // small steps, often within a leaf
+		home := rand.New(rand.NewPCG(l.seed, 0))
+		x, y = home.Float64()+x/50, home.Float64()+y/50
+	}
+	return box(x, y, r.Float64()/50, r.Float64()/50), true
+}
+
+// step makes the next operation on the object.
+func (l *life) step(tr *Tree, id uint64) error {
+	k := l.started.Add(1)
+	was, had := l.state(k - 1)
+	is, has := l.state(k)
+	ok, err := true, error(nil)
+	switch {
+	case had && has:
+		ok, err = tr.Update(was, is, id)
+	case has:
+		err = tr.Insert(is, id)
+	default:
+		ok, err = tr.Delete(was, id)
+	}
+	if err != nil || !ok {
+		return fmt.Errorf("object %d, operation %d: %v, %v", id, k, ok, err)
+	}
+	l.done.Store(k)
+	return nil
+}
+
+type world []life
+
+// before returns done of every object.
+func (w world) before() []int64 {
+	lo := make([]int64, len(w))
+	for i := range w {
+		lo[i] = w[i].done.Load()
+	}
+	return lo
+}
+
+// judge says what is wrong with the answer to q of a search that began
+// after lo was taken and has ended.
+func (w world) judge(lo []int64, q Rect, found map[uint64][]Rect) error {
+	for i := range w {
+		l := &w[i]
+		hi := l.started.Load()
+		always, allowed := true, false
+		got := found[uint64(i)]
+		for k := lo[i]; k <= hi; k++ {
+			r, ok := l.state(k)
+			hit := ok && r.Intersects(q)
+			always = always && hit
+			allowed = allowed || hit && len(got) == 1 && got[0] == r
+			if l.kind == stays && k > 0 {
+				break
+			}
+		}
+		switch {
+		case len(got) > 1:
+			return fmt.Errorf("object %d found %d times: %v", i, len(got), got)
+		case len(got) == 0 && always:
+			return fmt.Errorf("object %d missed in states %d..%d", i, lo[i], hi)
+		case len(got) == 1 && !allowed:
+			return fmt.Errorf("object %d found at %v, where it was in no state of %d..%d",
+				i, got[0], lo[i], hi)
+		}
+	}
+	return nil
+}
+
+// searches are the ways to search, all of which keep the promises.
+var searches = map[string]func(tr *Tree, q Rect, add func(Rect, uint64)){
+	"Search": func(tr *Tree, q Rect, add func(Rect, uint64)) {
+		tr.Search(q, func(r Rect, id uint64) bool { add(r, id); return true })
+	},
+	"SearchAppend": func(tr *Tree, q Rect, add func(Rect, uint64)) {
+		for _, it := range tr.SearchAppend(nil, q, 0) {
+			add(it.Rect, it.ID)
+		}
+	},
+	"remote": remoteSearch,
+}
+
+// remoteSearch traverses copies of nodes as a remote client does.
+func remoteSearch(tr *Tree, q Rect, add func(Rect, uint64)) {
+	for {
+		hits, err := remotePass(tr, q)
+		if err == nil {
+			for _, it := range hits {
+				add(it.Rect, it.ID)
+			}
+			return
+		}
+		if !errors.Is(err, ErrMoved) && !errors.Is(err, ErrTorn) {
+			panic(err)
+		}
+	}
+}
+
+// readLines copies bytes as an RDMA read does: every line atomically, the
+// lines in any order.
+func readLines(tr *Tree, off, size int, r *rand.Rand) []byte {
+	b := make([]byte, size)
+	words := unsafe.Slice((*uint64)(unsafe.Pointer(&b[0])), size/8)
+	for _, l := range r.Perm(size / LineBytes) {
+		src := tr.words[off/8+l*lanes:][:lanes]
+		for {
+			v := atomic.LoadUint64(&src[0])
+			for i := range src {
+				words[l*lanes+i] = atomic.LoadUint64(&src[i])
+			}
+			if words[l*lanes] == v && atomic.LoadUint64(&src[0]) == v {
+				break
+			}
+		}
+	}
+	return b
+}
+
+func remotePass(tr *Tree, q Rect) (hits []Item, err error) {
+	rnd := rand.New(rand.NewPCG(rand.Uint64(), 0))
+	h, err := ParseHeader(readLines(tr, 0, HeaderBytes, rnd))
+	if err != nil {
+		return nil, err
+	}
+	todo := []ref{{h.Root, int32(h.Height - 1)}}
+	for len(todo) > 0 {
+		// In any order, as replies of a network come.
+		i := rnd.IntN(len(todo))
+		r := todo[i]
+		todo[i] = todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		var n Node
+		for {
+			b := readLines(tr, int(r.chunk)*h.NodeBytes, h.NodeBytes, rnd)
+			n, err = ViewNode(b, r.chunk, int(r.level), h.Moves)
+			if !errors.Is(err, ErrTorn) {
+				break
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, j := range n.AppendHits(nil, q) {
+			if n.Leaf() {
+				hits = append(hits, Item{n.Rect(int(j)), n.Ref(int(j))})
+			} else {
+				todo = append(todo, ref{uint32(n.Ref(int(j))), r.level - 1})
+			}
+		}
+	}
+	return hits, nil
+}
+
+func TestPromises(t *testing.T) {
+	for _, portable := range []bool{false, true} {
+		for name, find := range searches {
+			t.Run(fmt.Sprintf("portable=%v/%s", portable, name), func(t *testing.T) {
+				promises(t, portable, find)
+			})
+		}
+	}
+}
+
+// alignedHeap returns slab memory on the Go heap, which the race detector
+// watches, unlike a mapping.
+func alignedHeap(bytes int) []byte {
+	w := make([]uint64, bytes/8+lanes)
+	for i := range w {
+		if uintptr(unsafe.Pointer(&w[i]))%LineBytes == 0 {
+			return unsafe.Slice((*byte)(unsafe.Pointer(&w[i])), bytes)
+		}
+	}
+	panic("no aligned word")
+}
+
+func promises(t *testing.T, portable bool, find func(*Tree, Rect, func(Rect, uint64))) {
+	tr := newTree(t, Options{
+		NodeBytes: 704, PortableStores: portable, Memory: alignedHeap(1 << 20),
+	})
+	w := make(world, 1500)
+	for i := range w {
+		w[i].kind, w[i].seed = i%kinds, uint64(i)
+		if i%2 == 0 {
+			if err := w[i].step(tr, uint64(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	const operations, atLeast = 12000, 100
+	var finished atomic.Bool
+	var searched atomic.Int64
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer finished.Store(true)
+		r := rand.New(rand.NewPCG(1, 1))
+		for n := 0; n < operations || searched.Load() < atLeast && !t.Failed(); n++ {
+			i := r.IntN(len(w))
+			if w[i].kind == stays && w[i].done.Load() > 0 {
+				continue
+			}
+			if err := w[i].step(tr, uint64(i)); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	for g := range 2 {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(2, uint64(g)))
+			for !finished.Load() {
+				q := plane
+				if g == 1 {
+					q = box(r.Float64(), r.Float64(), r.Float64(), r.Float64())
+				}
+				lo, found := w.before(), map[uint64][]Rect{}
+				find(tr, q, func(r Rect, id uint64) { found[id] = append(found[id], r) })
+				if err := w.judge(lo, q, found); err != nil {
+					t.Error(err)
+					return
+				}
+				searched.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	mustCheck(t, tr)
+	st := tr.Stats()
+	if st.Moves < operations/20 {
+		t.Fatalf("only %d moves: the test shows little", st.Moves)
+	}
+}
+
+// TestPromisesNearest does the same for Nearest: ascending order, nobody
+// twice (who was deleted and inserted again is somebody else), all that
+// stay, nobody at a place where it was not.
+func TestPromisesNearest(t *testing.T) {
+	tr := newTree(t, Options{NodeBytes: 704})
+	w := make(world, 600)
+	for i := range w {
+		w[i].kind, w[i].seed = i%kinds, uint64(i)
+		if err := w[i].step(tr, uint64(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := rand.New(rand.NewPCG(3, 3))
+	for round := range 60 {
+		x, y := r.Float64(), r.Float64()
+		lo := w.before()
+		seen := map[uint64]Rect{}
+		last := 0.0
+		tr.Nearest(x, y, func(rect Rect, id uint64, d float64) bool {
+			if _, twice := seen[id]; twice && w[id].kind != flutter {
+				t.Fatalf("round %d: object %d twice", round, id)
+			}
+			if d < last || d != rect.Distance(x, y) {
+				t.Fatalf("round %d: distance %v after %v", round, d, last)
+			}
+			seen[id], last = rect, d
+			for range 2 { // the yield itself writes
+				i := r.IntN(len(w))
+				if w[i].kind == stays {
+					continue
+				}
+				if err := w[i].step(tr, uint64(i)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return true
+		})
+		for i := range w {
+			got, ok := seen[uint64(i)]
+			hi := w[i].started.Load()
+			if (w[i].kind == stays || lo[i] == hi) && !ok {
+				if _, present := w[i].state(hi); present {
+					t.Fatalf("round %d: object %d missed", round, i)
+				}
+			}
+			match := !ok
+			for k := lo[i]; k <= hi && !match; k++ {
+				r, present := w[i].state(k)
+				match = present && r == got
+			}
+			if !match {
+				t.Fatalf("round %d: object %d found at %v", round, i, got)
+			}
+		}
+	}
+	mustCheck(t, tr)
+	if st := tr.Stats(); st.Restarts == 0 {
+		t.Fatal("no restart: the test shows nothing")
+	}
+}
+
+// TestLockFallback: a reader that meets moves all the time ends, by the
+// writer's lock.
+func TestLockFallback(t *testing.T) {
+	tr := newTree(t, Options{})
+	mustInsert(t, tr, Item{box(0, 0, 1, 1), 1})
+	s := tr.pool.Get().(*searcher)
+	if !tr.enter(s) {
+		t.Fatal("closed")
+	}
+	passes, locked := 0, false
+	tr.attempt(s, func() bool {
+		passes++
+		locked = !tr.mu.TryLock()
+		if !locked {
+			tr.mu.Unlock()
+		}
+		return locked
+	})
+	tr.exit(s)
+	if passes != maxRestarts+1 || !locked {
+		t.Fatalf("%d passes, locked at the last: %v", passes, locked)
+	}
+	if st := tr.Stats(); st.Restarts != maxRestarts {
+		t.Fatalf("%d restarts counted, want %d", st.Restarts, maxRestarts)
+	}
+}
+
+// TestStampRestarts: a node with a later stamp is never accepted, and one
+// that stays busy is given up for a restart.
+func TestStampRestarts(t *testing.T) {
+	tr := newTree(t, Options{})
+	mustInsert(t, tr, Item{box(0, 0, 1, 1), 1})
+	s := tr.newSearcher()
+	n := tr.at(tr.tx.root)
+	for _, c := range []struct {
+		name string
+		lane int
+		add  uint64
+	}{{"stamp", laneStamp, 1}, {"version", 0, 1}, {"level", laneMeta, 1}} {
+		n[c.lane] += c.add
+		if _, ok := tr.collect(s, nil, plane, 9); ok {
+			t.Errorf("%s: the pass accepted the node", c.name)
+		}
+		total := 0
+		if tr.count(s, plane, &total) {
+			t.Errorf("%s: the count accepted the node", c.name)
+		}
+		b := browse{t: tr, s: s}
+		if b.pass(1) {
+			t.Errorf("%s: Nearest accepted the node", c.name)
+		}
+		n[c.lane] -= c.add
+	}
+	if got := search(tr, plane); len(got) != 1 {
+		t.Fatalf("found %v", got)
+	}
+}

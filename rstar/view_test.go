@@ -1,0 +1,179 @@
+package rstar
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// copyOf returns a private copy of a node.
+func copyOf(tr *Tree, chunk uint32) []byte {
+	nb := tr.NodeBytes()
+	return slices.Clone(tr.Memory()[int(chunk)*nb:][:nb])
+}
+
+func setWord(b []byte, w int, v uint64) { binary.LittleEndian.PutUint64(b[w*8:], v) }
+
+// smallTree returns a tree of two levels and its header.
+func smallTree(t testing.TB) (*Tree, Header) {
+	tr := newTree(t, Options{NodeBytes: 704, BootID: 77})
+	items := spaces[0].draw(rand.New(rand.NewPCG(1, 2)), 60)
+	for _, it := range items {
+		mustInsert(t, tr, it)
+	}
+	h, err := ParseHeader(tr.Memory())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr, h
+}
+
+func TestParseHeader(t *testing.T) {
+	tr, h := smallTree(t)
+	want := Header{
+		LayoutVersion: LayoutVersion, NodeBytes: 704,
+		Chunks: uint64(DefaultSlabBytes) / 704, BootID: 77,
+		Root: h.Root, Height: tr.Stats().Height, Len: 60, Moves: tr.Stats().Moves,
+	}
+	if h != want || h.Height != 2 {
+		t.Fatalf("header is %+v, want %+v", h, want)
+	}
+	const d = headerDynamic
+	for _, c := range []struct {
+		name  string
+		word  int
+		value uint64
+		err   error
+	}{
+		{"magic", 1, magic + 1, ErrLayout},
+		{"zeroed", 1, 0, ErrLayout},
+		{"layout version", 2, uint64(LayoutVersion+1) | 704<<32, ErrLayout},
+		{"node bytes", 2, uint64(LayoutVersion) | 705<<32, ErrLayout},
+		{"no chunks", 3, 1, ErrLayout},
+		{"chunks", 3, 1 << 40, ErrLayout},
+		{"odd", d, 7, ErrTorn},
+		{"root 0", d + 1, 2 << 32, ErrCorrupt},
+		{"root beyond", d + 1, 0xFFFFFFFF | 2<<32, ErrCorrupt},
+		{"height 0", d + 1, 1, ErrCorrupt},
+		{"height", d + 1, 1 | 99<<32, ErrCorrupt},
+	} {
+		b := slices.Clone(tr.Memory()[:HeaderBytes])
+		setWord(b, c.word, c.value)
+		if _, err := ParseHeader(b); !errors.Is(err, c.err) {
+			t.Errorf("%s: error is %v, want %v", c.name, err, c.err)
+		}
+	}
+	if _, err := ParseHeader(tr.Memory()[:HeaderBytes-1]); !errors.Is(err, ErrLayout) {
+		t.Errorf("short: error is %v", err)
+	}
+}
+
+func TestViewNode(t *testing.T) {
+	tr, h := smallTree(t)
+	for line := range 704 / LineBytes {
+		for _, add := range []uint64{1, 2} {
+			b := copyOf(tr, h.Root)
+			setWord(b, line*lanes, word(b, line*lanes)+add)
+			if _, err := ViewNode(b, h.Root, 1, h.Moves); !errors.Is(err, ErrTorn) {
+				t.Errorf("line %d, version + %d: error is %v", line, add, err)
+			}
+		}
+	}
+	for _, c := range []struct {
+		name  string
+		word  int
+		value uint64
+		err   error
+	}{
+		{"stamp", laneStamp, h.Moves + 1, ErrMoved},
+		{"stamp before identity", laneStamp, math.MaxUint64, ErrMoved},
+		{"level", laneMeta, packMeta(2, 3, h.Root), ErrCorrupt},
+		{"chunk", laneMeta, packMeta(1, 3, h.Root+1), ErrCorrupt},
+		{"count", laneMeta, packMeta(1, 15, h.Root), ErrCorrupt},
+		{"fine", laneStamp, h.Moves, nil},
+	} {
+		b := copyOf(tr, h.Root)
+		setWord(b, c.word, c.value)
+		_, err := ViewNode(b, h.Root, 1, h.Moves)
+		if !errors.Is(err, c.err) {
+			t.Errorf("%s: error is %v, want %v", c.name, err, c.err)
+		} else if err != nil && err.Error() == "" {
+			t.Errorf("%s: no text", c.name)
+		}
+	}
+	if _, err := ViewNode(make([]byte, 703), 1, 0, 0); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("703 bytes: error is %v", err)
+	}
+}
+
+func TestNodeContent(t *testing.T) {
+	tr, h := smallTree(t)
+	root, err := ViewNode(copyOf(tr, h.Root), h.Root, 1, h.Moves)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if root.Leaf() || root.Level() != 1 || root.Count() < 60/14 {
+		t.Fatalf("root: leaf %v, level %d, %d entries", root.Leaf(), root.Level(), root.Count())
+	}
+	q := Rect{0.2, 0.2, 0.5, 0.7}
+	var found []Item
+	for i := range root.Count() {
+		chunk := uint32(root.Ref(i))
+		leaf, err := ViewNode(copyOf(tr, chunk), chunk, 0, h.Moves)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, j := range leaf.AppendHits([]int32{-1}, q)[1:] {
+			if !leaf.Leaf() || !root.Rect(i).Contains(leaf.Rect(int(j))) {
+				t.Fatalf("chunk %d, entry %d: not a leaf, or outside of it", chunk, j)
+			}
+			found = append(found, Item{leaf.Rect(int(j)), leaf.Ref(int(j))})
+		}
+	}
+	slices.SortFunc(found, compareItems)
+	if want := search(tr, q); !slices.Equal(found, want) || len(want) == 0 {
+		t.Fatalf("found %v, want %v", found, want)
+	}
+}
+
+// FuzzViewNode: any bytes are safe, and what is accepted is consistent.
+func FuzzViewNode(f *testing.F) {
+	tr, h := smallTree(f)
+	f.Add(copyOf(tr, h.Root), h.Root, 1, h.Moves)
+	f.Add(copyOf(tr, 1), uint32(1), 0, h.Moves)
+	f.Add(copyOf(tr, 0), uint32(0), 0, uint64(0))
+	f.Add(make([]byte, 1024), uint32(0), 0, uint64(0))
+	f.Add([]byte{}, uint32(9), -1, uint64(3))
+	f.Fuzz(func(t *testing.T, b []byte, chunk uint32, level int, moves uint64) {
+		if h, err := ParseHeader(b); err == nil {
+			if uint64(h.Root) >= h.Chunks || h.Height > maxHeight {
+				t.Fatalf("accepted %+v", h)
+			}
+		} else if !errors.Is(err, ErrLayout) && !errors.Is(err, ErrTorn) &&
+			!errors.Is(err, ErrCorrupt) {
+			t.Fatalf("header: %v", err)
+		}
+		n, err := ViewNode(b, chunk, level, moves)
+		if err != nil {
+			if !errors.Is(err, ErrTorn) && !errors.Is(err, ErrMoved) &&
+				!errors.Is(err, ErrCorrupt) {
+				t.Fatalf("node: %v", err)
+			}
+			return
+		}
+		hits := n.AppendHits(nil, plane)
+		for i := range n.Count() {
+			r := n.Rect(i)
+			n.Ref(i)
+			if r.Intersects(plane) != slices.Contains(hits, int32(i)) {
+				t.Fatalf("entry %d, %v: hits are %v", i, r, hits)
+			}
+		}
+		if n.Level() != level || n.Leaf() != (level == 0) {
+			t.Fatalf("level %d, leaf %v, want level %d", n.Level(), n.Leaf(), level)
+		}
+	})
+}
