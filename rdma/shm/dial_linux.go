@@ -1,0 +1,104 @@
+package shm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// past is a deadline that ends a socket call at once.
+var past = time.Unix(1, 0)
+
+// Dial connects to the socket at addr.
+func (d *device) Dial(ctx context.Context, addr string, cfg rdma.QPConfig, private []byte) (rdma.QueuePair, error) {
+	if err := checkPrivate(private); err != nil {
+		return nil, err
+	}
+	if err := checkPath(addr); err != nil {
+		return nil, fmt.Errorf("%w: %w", rdma.ErrDial, err)
+	}
+	if d.ctx.Err() != nil {
+		return nil, rdma.ErrClosed
+	}
+	p, fd, err := d.newQueuePair(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(d.ctx, func() { cancel(rdma.ErrClosed) })()
+	if err := p.dial(ctx, addr, fd, private); err != nil {
+		p.discard()
+		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+			err = fmt.Errorf("%w: %w", cause, err)
+		}
+		if !errors.Is(err, rdma.ErrRejected) {
+			err = fmt.Errorf("%w to %s: %w", rdma.ErrDial, addr, err)
+		}
+		return nil, err
+	}
+	return p, nil
+}
+
+func checkPrivate(private []byte) error {
+	if len(private) > rdma.MaxPrivateData {
+		return fmt.Errorf("%w: %d bytes of private data, limit %d", rdma.ErrTooLarge, len(private), rdma.MaxPrivateData)
+	}
+	return nil
+}
+
+// dial connects, greets and starts the pair.
+func (p *queuePair) dial(ctx context.Context, addr string, ring int, private []byte) (err error) {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "unixpacket", addr)
+	if err != nil {
+		return err
+	}
+	c := conn.(*net.UnixConn)
+	defer func() {
+		if err != nil {
+			_ = c.Close()
+		}
+	}()
+	interrupt := context.AfterFunc(ctx, func() { _ = c.SetDeadline(past) })
+	defer interrupt()
+
+	hello := greeting{kind: kindHello, version: version, depth: uint16(p.recvDepth), private: private}
+	if err := sendMessage(c, hello.encode(), ring, p.dev.table.fd); err != nil {
+		return err
+	}
+	buf := make([]byte, maxMessage+1)
+	b, fds, err := receiveMessage(c, buf)
+	if err != nil {
+		return err
+	}
+	defer closeAll(fds)
+	g, err := decodeGreeting(b)
+	if err != nil {
+		return err
+	}
+	peer := peerName(c, addr)
+	switch {
+	case g.version != version:
+		return fmt.Errorf("%w: %d here, %d at the server", ErrVersion, version, g.version)
+	case g.kind == kindReject:
+		return &rdma.RejectError{Peer: peer, Reason: g.reason}
+	case g.kind != kindAccept:
+		return fmt.Errorf("%w: kind %d instead of an answer", errMessage, g.kind)
+	}
+	if err := p.attach(c, peer, g, fds); err != nil {
+		return err
+	}
+	if !interrupt() { // ctx was done: the deadline is set, or will be
+		return context.Cause(ctx)
+	}
+	return p.start()
+}

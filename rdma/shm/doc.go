@@ -1,0 +1,40 @@
+// Package shm is the verbs provider for processes of one host: regions
+// are sealed memory files (memfd) that peers map, so that Reads and
+// Writes are loads and stores of the initiator. The target spends
+// nothing on them; they work while its workers are busy, stopped, or its
+// whole process is.
+//
+//	client process                                server process
+//	--------------                                --------------
+//	queue pair  <-- unix socket: handshake, fds, wake-ups, death --> queue pair
+//	  Post(Read)      loads from  [ slab: memfd, mapped read-only ] <- Region
+//	  Post(Write)     stores to   [ ring: memfd, mapped writable  ] <- Region
+//	  Post(WriteImm)  stores, then pushes an event
+//	                  into        [ receive ring of this pair     ] -> Poll
+//
+// A peer gets a region's file when it first names its key: the request
+// waits (the only case in which a request is not complete when Post
+// returns) and the target's control goroutine for this connection
+// answers over the socket. Later requests make no system call.
+//
+// # Who trusts whom
+//
+// The target enforces access with the kernel's help: a region without
+// RemoteWrite leaves the process as a read-only descriptor of a file
+// under F_SEAL_FUTURE_WRITE, so no peer can ever write it; one without
+// remote access never leaves it. Within a region that a peer may write,
+// the checks of bounds and of closed regions are the initiator's, as it
+// has the memory already. What peers share is per connection (receive
+// ring, socket), so a hostile one hurts its own connection. Every file
+// that arrives must be sealed against resizing, so that no peer can cut
+// it off under a mapping (SIGBUS).
+//
+// Who may connect is a matter of the socket's file mode
+// (Options.SocketMode).
+//
+// # Reading order
+//
+// memfd, region and table (memory), ring (events), inbox and cq
+// (completion queues), message, handshake, listen and dial (the
+// socket), qp, post and control (queue pairs).
+package shm

@@ -1,0 +1,139 @@
+package shm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// connRequest is a dialer that said hello.
+type connRequest struct {
+	dev      *device
+	conn     *net.UnixConn
+	peer     string
+	hello    greeting
+	fds      []int // ring, table
+	answered atomic.Bool
+}
+
+var errAnswered = errors.New("shm: the request was answered already")
+
+// greet reads a dialer's hello. Nil: it was none, or of another version,
+// and the connection is closed.
+func (l *listener) greet(c *net.UnixConn) *connRequest {
+	_ = c.SetDeadline(time.Now().Add(greetTimeout))
+	stop := context.AfterFunc(l.ctx, func() { _ = c.SetDeadline(past) })
+	defer stop()
+	b, fds, err := receiveMessage(c, make([]byte, maxMessage+1))
+	if err != nil {
+		_ = c.Close()
+		return nil
+	}
+	g, err := decodeGreeting(b)
+	if err == nil && g.version != version {
+		err = fmt.Errorf("%w: %d here, %d at the dialer", ErrVersion, version, g.version)
+	}
+	if err == nil && (g.kind != kindHello || len(fds) != maxFds) {
+		err = fmt.Errorf("%w: hello of kind %d with %d descriptors", errMessage, g.kind, len(fds))
+	}
+	r := &connRequest{dev: l.dev, conn: c, peer: peerName(c, l.addr), hello: g, fds: fds}
+	if err != nil {
+		_ = r.Reject(err.Error())
+		return nil
+	}
+	l.dev.mu.Lock()
+	defer l.dev.mu.Unlock()
+	if l.dev.closed {
+		r.drop()
+		return nil
+	}
+	l.dev.waiting[r] = struct{}{}
+	return r
+}
+
+func (r *connRequest) PrivateData() []byte { return r.hello.private }
+func (r *connRequest) Peer() string        { return r.peer }
+
+// drop closes what the dialer sent, and the connection.
+func (r *connRequest) drop() {
+	closeAll(r.fds)
+	r.fds = nil
+	_ = r.conn.Close()
+}
+
+func (r *connRequest) take() error {
+	if !r.answered.CompareAndSwap(false, true) {
+		return errAnswered
+	}
+	r.dev.mu.Lock()
+	delete(r.dev.waiting, r)
+	r.dev.mu.Unlock()
+	_ = r.conn.SetDeadline(time.Now().Add(sendTimeout))
+	return nil
+}
+
+// Accept connects. If it fails the dialer is refused, with the reason.
+func (r *connRequest) Accept(cfg rdma.QPConfig, private []byte) (rdma.QueuePair, error) {
+	if err := r.take(); err != nil {
+		return nil, err
+	}
+	p, err := r.accept(cfg, private)
+	if err != nil {
+		r.refuse("the server cannot accept: " + err.Error())
+		r.drop()
+		return nil, err
+	}
+	closeAll(r.fds)
+	return p, nil
+}
+
+func (r *connRequest) accept(cfg rdma.QPConfig, private []byte) (*queuePair, error) {
+	if err := checkPrivate(private); err != nil {
+		return nil, err
+	}
+	p, fd, err := r.dev.newQueuePair(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	if err := r.connect(p, fd, private); err != nil {
+		p.discard()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (r *connRequest) connect(p *queuePair, ring int, private []byte) error {
+	if err := p.attach(r.conn, r.peer, r.hello, r.fds); err != nil {
+		return fmt.Errorf("%w: %s: %w", rdma.ErrDial, r.peer, err)
+	}
+	accept := greeting{kind: kindAccept, version: version, depth: uint16(p.recvDepth), private: private}
+	if err := sendMessage(r.conn, accept.encode(), ring, r.dev.table.fd); err != nil {
+		return fmt.Errorf("%w: %s is gone: %w", rdma.ErrDial, r.peer, err)
+	}
+	_ = r.conn.SetDeadline(time.Time{})
+	return p.start()
+}
+
+// Reject refuses the dialer, which gets the first maxReason bytes of
+// reason.
+func (r *connRequest) Reject(reason string) error {
+	if err := r.take(); err != nil {
+		return err
+	}
+	r.refuse(reason)
+	r.drop()
+	return nil
+}
+
+func (r *connRequest) refuse(reason string) {
+	g := greeting{kind: kindReject, version: version, reason: reason[:min(len(reason), maxReason)]}
+	_ = sendMessage(r.conn, g.encode())
+}

@@ -1,0 +1,33 @@
+package shm
+
+import (
+	"path/filepath"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rdma/rdmatest"
+)
+
+func TestMain(m *testing.M) {
+	rdmatest.Child(func(string) (rdma.Device, error) { return Open(Options{}) })
+	goleak.VerifyTestMain(m)
+}
+
+func openDevice(t testing.TB) rdma.Device {
+	t.Helper()
+	d, err := Open(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func socketPath(t testing.TB) string {
+	return filepath.Join(t.TempDir(), "s")
+}
+
+func TestConformance(t *testing.T) {
+	rdmatest.Run(t, rdmatest.Config{Open: openDevice, Addr: socketPath})
+}

@@ -1,0 +1,141 @@
+package shm
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxPath is the longest socket path: sun_path has 108 bytes, one for
+// the terminator (unix(7)).
+const maxPath = 107
+
+// sendTimeout bounds a control goroutine's wait for a peer that does not
+// read its socket.
+const sendTimeout = time.Second
+
+// errFull says that the peer does not read its socket.
+var errFull = errors.New("shm: peer does not read its control messages")
+
+// checkPath refuses what is no path: abstract names ("@...") have no
+// file mode that would guard them.
+func checkPath(addr string) error {
+	switch {
+	case addr == "" || addr[0] == '@' || strings.ContainsRune(addr, 0):
+		return fmt.Errorf("shm: address %q: need the path of a unix socket", addr)
+	case len(addr) > maxPath:
+		return fmt.Errorf("shm: address of %d bytes (%.20q...): the limit of a unix socket's path is %d",
+			len(addr), addr, maxPath)
+	}
+	return nil
+}
+
+// sendMessage sends one packet, with descriptors. It waits for room.
+func sendMessage(c *net.UnixConn, b []byte, fds ...int) error {
+	var oob []byte
+	if len(fds) > 0 {
+		oob = unix.UnixRights(fds...)
+	}
+	_, _, err := c.WriteMsgUnix(b, oob, nil)
+	return err
+}
+
+// receiveMessage receives one packet into buf. The caller closes fds.
+func receiveMessage(c *net.UnixConn, buf []byte) (b []byte, fds []int, err error) {
+	var space [64]byte // more than CmsgSpace(4*maxFds); the kernel drops the rest
+	n, oobn, flags, _, err := c.ReadMsgUnix(buf, space[:])
+	if oobn > 0 {
+		fds = parseRights(space[:oobn])
+	}
+	switch {
+	case err != nil:
+	case n == 0:
+		err = io.EOF
+	case flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0:
+		err = fmt.Errorf("%w: longer than %d bytes or more than %d descriptors", errMessage, len(buf), maxFds)
+	case len(fds) > maxFds:
+		err = fmt.Errorf("%w: %d descriptors, the limit is %d", errMessage, len(fds), maxFds)
+	}
+	if err != nil {
+		closeAll(fds)
+		return nil, nil, err
+	}
+	return buf[:n], fds, nil
+}
+
+func parseRights(oob []byte) (fds []int) {
+	messages, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return nil
+	}
+	for i := range messages {
+		if got, err := unix.ParseUnixRights(&messages[i]); err == nil {
+			fds = append(fds, got...)
+		}
+	}
+	return fds
+}
+
+func closeAll(fds []int) {
+	for _, fd := range fds {
+		_ = unix.Close(fd)
+	}
+}
+
+// outlet sends small packets without ever waiting: not for the peer to
+// read, and not for another writer of this process.
+type outlet struct {
+	raw  syscall.RawConn
+	wake func(fd uintptr) // made once: no allocation per wake-up
+}
+
+func newOutlet(c *net.UnixConn) (*outlet, error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	message := []byte{kindWake}
+	return &outlet{raw, func(fd uintptr) {
+		// Full: unread wake-ups are on their way (ring.go). Broken: the
+		// control goroutine learns of it.
+		_ = unix.Send(int(fd), message, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+	}}, nil
+}
+
+func (o *outlet) sendWake() { _ = o.raw.Control(o.wake) }
+
+// send returns errFull if the peer's queue is full.
+func (o *outlet) send(m control) error {
+	var b [answerBytes]byte
+	bytes := m.encode(&b)
+	var err error
+	if e := o.raw.Control(func(fd uintptr) {
+		err = unix.Send(int(fd), bytes, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+	}); e != nil {
+		return e
+	}
+	if errors.Is(err, unix.EAGAIN) {
+		return errFull
+	}
+	return err
+}
+
+// peerName describes the process at the other end.
+func peerName(c *net.UnixConn, prefix string) string {
+	var cred *unix.Ucred
+	if raw, err := c.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) {
+			cred, _ = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		})
+	}
+	if cred == nil {
+		return prefix
+	}
+	return fmt.Sprintf("%s (pid %d, uid %d)", prefix, cred.Pid, cred.Uid)
+}
