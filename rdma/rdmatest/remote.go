@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/catfish-index/catfish/rdma"
 )
@@ -65,7 +66,8 @@ var badRemotes = []badRemote{
 func remoteCases() []testCase {
 	all := []testCase{
 		{"StaleKeyWhileInUse", caseStaleKey},
-		{"FailureWithoutPosting", caseFailureWithoutPosting},
+		{"PeerFailureFlushes", func(e *env) { runPeerFailure(e, false) }},
+		{"PeerFailureFlushes/unsignaled", func(e *env) { runPeerFailure(e, true) }},
 	}
 	for _, b := range badRemotes {
 		for _, op := range b.ops {
@@ -191,46 +193,64 @@ func caseStaleKey(e *env) {
 	e.refuses(p.sq)
 }
 
-// caseFailureWithoutPosting: a side that posts nothing learns of it too,
-// and what it has outstanding is flushed, here behind a full peer.
-func caseFailureWithoutPosting(e *env) {
-	p := e.pair(4096, func(c *rdma.QPConfig) { c.RecvDepth = 16 })
-	// Both sides send more events than the other takes without polling,
-	// so some are outstanding on each when one request fails.
-	const n = 100
-	var taken int
-	for taken < n {
-		m, err := p.sq.Post([]rdma.WorkRequest{event(uint64(taken), uint32(taken))})
-		if isFull(err) {
-			break
-		}
-		e.must(err)
-		taken += m
+// runPeerFailure: a side whose peer's request fails learns of it, and
+// gets back what it has outstanding, here behind a full receiver. Of
+// unsignaled requests those that failed complete, so with the events
+// that arrived all are accounted for.
+func runPeerFailure(e *env, silent bool) {
+	const depth = 64
+	p := e.pair(4096, func(c *rdma.QPConfig) { c.SendDepth, c.RecvDepth = depth, 16 })
+	taken := 0
+	for held := false; !held && taken < 4096; {
+		w := event(uint64(taken), uint32(taken))
+		w.Unsignaled = silent
+		// Full for this long: held up by the receiver (or slow, then
+		// the case is weaker).
+		held = !poll(20*time.Millisecond, func() bool {
+			n, err := p.sq.Post([]rdma.WorkRequest{w})
+			if taken += n; err != nil && !isFull(err) {
+				e.Fatal(err)
+			}
+			return n == 1
+		})
 	}
 	e.post(p.cq, read(1, p.c.mem, 0, p.s.mem, 4090, 64))
 	if c := e.take(p.c.send, 1)[0]; c.Status != rdma.StatusRemoteBounds {
 		e.Errorf("status %q, want %q", c.Status, rdma.StatusRemoteBounds)
 	}
-	flushed := false
-	for i, c := range e.take(p.s.send, taken) {
-		if c.ID != uint64(i) {
-			e.Fatalf("completion %d is of request %d", i, c.ID)
-		}
-		if flushed && c.Status == rdma.StatusOK {
-			e.Errorf("request %d succeeded after a flushed one", i)
-		}
-		flushed = flushed || c.Status != rdma.StatusOK
-	}
 	e.failed(p.sq, p.s.recv)
-	// c polls what arrived before, then learns of the failure, once.
-	for i := 0; ; i++ {
+	// c polls what arrived before, then learns of the failure.
+	arrived := 0
+	for ; ; arrived++ {
 		c := e.take(p.c.recv, 1)[0]
 		if c.Status != rdma.StatusOK {
 			break
 		}
-		if c.Imm != uint32(i) {
-			e.Fatalf("event %d has imm %d", i, c.Imm)
+		if c.Imm != uint32(arrived) {
+			e.Fatalf("event %d has imm %d", arrived, c.Imm)
 		}
 	}
 	e.refuses(p.cq)
+	var got []rdma.Completion
+	want := taken
+	if silent {
+		want -= arrived
+	}
+	var buf [8]rdma.Completion
+	if !poll(e.cfg.Patience, func() bool {
+		got = append(got, buf[:p.s.send.Poll(buf[:])]...)
+		return len(got) >= want
+	}) {
+		e.Fatalf("of %d requests %d arrived, %d completed", taken, arrived, len(got))
+	}
+	bad := silent // then there are only failures
+	for i, c := range got {
+		if id := taken - len(got) + i; c.ID != uint64(id) {
+			e.Fatalf("completion %d is of request %d, want %d", i, c.ID, id)
+		}
+		if bad && c.Status == rdma.StatusOK {
+			e.Errorf("request %d succeeded after a failed one, or was unsignaled", c.ID)
+		}
+		bad = bad || c.Status != rdma.StatusOK
+	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// One bug is a goroutine that is left, and one keeps a waiter.
+	// One bug is a goroutine that is left.
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/catfish-index/catfish/rdma/rdmatest/inmem.(*queuePair).closeLocked.func1"))
 }
@@ -51,7 +51,7 @@ var mutants = map[inmem.Bug]string{
 	inmem.StaleKeyWorks:     "StaleKeyWhileInUse",
 	inmem.NoLocalWriteCheck: "LocalErrors",
 	inmem.NoLocalBounds:     "LocalErrors",
-	inmem.UnsignaledLost:    "CloseFlushesPeer/unsignaled",
+	inmem.UnsignaledLost:    "PeerFailureFlushes/unsignaled",
 	inmem.NoFlush:           "CloseFlushesPeer",
 	inmem.FailureUntold:     "Remote/UnknownKey/read",
 	inmem.FailureToldTwice:  "Remote/UnknownKey/read",
