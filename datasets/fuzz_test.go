@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -90,6 +91,9 @@ func FuzzPositions(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
+		if !json.Valid(data) {
+			return
+		}
 		for kind := range decoders {
 			b, ok, err := coordinatesBound(kind, data)
 			if ok == (err != nil) {
@@ -116,7 +120,7 @@ func FuzzRoad(f *testing.F) {
 // four. Blobs are not packed, so that a fuzzer can reach what is inside.
 func smallPBF() []byte {
 	table := message(1, "", 1, "highway", 1, "track")
-	node := func(id, lat, lon int) string {
+	node := func(id, lat, lon int64) string {
 		return message(1, zigzag(id), 8, zigzag(lat), 9, zigzag(lon))
 	}
 	dense := message(1, packed(30, 10), 8, packed(425_000_000, 1000), 9, packed(15_000_000, 1000),

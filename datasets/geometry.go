@@ -68,7 +68,8 @@ var decoders = map[string]func(raw []byte) (orb.Bound, error){
 func coordinatesBound(kind string, raw []byte) (b orb.Bound, ok bool, err error) {
 	decode, known := decoders[kind]
 	if !known {
-		return b, false, fmt.Errorf("%w: geometry type %s", ErrSyntax, quote(kind))
+		return b, false, fmt.Errorf("%w: type %s is neither FeatureCollection, Feature"+
+			" nor a geometry of RFC 7946", ErrSyntax, quote(kind))
 	}
 	if err := checkPositions(raw); err != nil {
 		return b, false, err

@@ -140,18 +140,19 @@ func openFile(path string, format Format, opts Options) (*Source, error) {
 
 // sniff returns the size and the first bytes of a regular file.
 func sniff(path string) (size int64, head []byte, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, nil, err
+	}
+	// Asked before it is opened, which would wait on a named pipe.
+	if !info.Mode().IsRegular() {
+		return 0, nil, fmt.Errorf("%w: %s is not a regular file", ErrUnsupported, path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return 0, nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return 0, nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return 0, nil, fmt.Errorf("%w: %s is not a regular file", ErrUnsupported, path)
-	}
 	head, err = io.ReadAll(io.LimitReader(f, sniffBytes))
 	return info.Size(), head, err
 }

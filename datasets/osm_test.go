@@ -35,10 +35,10 @@ func message(pairs ...any) string {
 	return string(b)
 }
 
-func zigzag(v int) uint64 { return protowire.EncodeZigZag(int64(v)) }
+func zigzag(v int64) uint64 { return protowire.EncodeZigZag(v) }
 
 // packed encodes deltas as a packed sint64 field.
-func packed(deltas ...int) string {
+func packed(deltas ...int64) string {
 	var b []byte
 	for _, d := range deltas {
 		b = protowire.AppendVarint(b, zigzag(d))
@@ -90,10 +90,10 @@ func osmData(group string, extra ...any) string {
 
 func TestOSMDetails(t *testing.T) {
 	const header = "OSMHeader"
-	node := func(id, lat, lon int) string {
+	node := func(id, lat, lon int64) string {
 		return message(1, message(1, zigzag(id), 8, zigzag(lat), 9, zigzag(lon)))
 	}
-	way := func(id int, refs ...int) string { return message(3, message(1, id, 8, packed(refs...))) }
+	way := func(id int, refs ...int64) string { return message(3, message(1, id, 8, packed(refs...))) }
 	pack := func(data string, rawSize int) string {
 		var b bytes.Buffer
 		z := zlib.NewWriter(&b)
@@ -123,6 +123,11 @@ func TestOSMDetails(t *testing.T) {
 		{"granularity", osmData(node(1, 42, 1), 17, 1_000_000_000), WaySegments, 0, 0, nil, ""},
 		{"packed", pack(message(2, nodes+way(1, 5, 4)), len(message(2, nodes+way(1, 5, 4)))), WaySegments, 1, 0, nil, ""},
 
+		{"tagged node", osmData(message(1, message(1, zigzag(3), 2, "\x01", 8, zigzag(0), 9, zigzag(0)))), TaggedNodes, 1, 0, nil, ""},
+
+		{"node's tag", osmData(message(1, message(1, zigzag(3), 2, "\x05"))), TaggedNodes, 0, 0, ErrSyntax, "string 5"},
+		{"node's type", osmData(message(1, message(8, "north"))), TaggedNodes, 0, 0, ErrSyntax, "field 8 has protobuf wire type 2"},
+		{"table's type", frame("OSMData", message(1, message(1, 5))), WaySegments, 0, 0, ErrSyntax, "wire type"},
 		{"node after way", osmData(nodes + way(1, 5, 4) + node(7, 0, 0)), WaySegments, 1, 0, ErrUnsupported, "node 7 after a way"},
 		{"off the globe", osmData(node(1, 900_000_001, 0)), WaySegments, 0, 0, ErrSyntax, "node 1"},
 		{"overflow", osmData(node(1, 1<<62, 0), 17, 1<<30), WaySegments, 0, 0, ErrSyntax, "node 1"},

@@ -132,8 +132,10 @@ func (b *osmBlock) node(data []byte) error {
 		case 2:
 			keys := packedInts(f.bytes)
 			tagged = len(keys) > 0
-			_, err := b.tags(keys)
-			return err
+			if _, err := b.tags(keys); err != nil {
+				return err
+			}
+			return f.want(protowire.BytesType)
 		case 8:
 			lat = protowire.DecodeZigZag(f.varint)
 		case 9:

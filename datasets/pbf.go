@@ -40,7 +40,7 @@ const (
 type pbfReader struct {
 	r    io.Reader
 	next int64 // offset of the next frame
-	buf  []byte
+	buf  bytes.Buffer
 	raw  bytes.Buffer
 	zlib io.ReadCloser
 }
@@ -85,21 +85,19 @@ func (p *pbfReader) frame() (kind string, data []byte, err error) {
 	return kind, data, err
 }
 
-// read returns n bytes, n in [0, limit).
+// read returns n bytes, n in [0, limit), valid until the next call.
 func (p *pbfReader) read(n, limit int64, what string) ([]byte, error) {
 	if n < 0 || n >= limit {
 		return nil, fmt.Errorf("%w: %s of %d bytes, want 0 to %d",
 			ErrSyntax, what, n, limit-1)
 	}
-	if int64(cap(p.buf)) < n {
-		p.buf = make([]byte, n+n/4)
-	}
-	b := p.buf[:n]
-	got, err := io.ReadFull(p.r, b)
-	if errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF {
+	// The buffer grows with what is there, not with what is claimed.
+	p.buf.Reset()
+	got, err := io.CopyN(&p.buf, p.r, n)
+	if err == io.EOF {
 		err = fmt.Errorf("%w: %s has %d bytes of %d", ErrTruncated, what, got, n)
 	}
-	return b, err
+	return p.buf.Bytes(), err
 }
 
 // unpack returns the content of a Blob.

@@ -225,6 +225,36 @@ func TestText(t *testing.T) {
 	}
 }
 
+// Content tells the format where the name does not.
+func TestDetection(t *testing.T) {
+	pbf, err := os.ReadFile("testdata/andorra.osm.pbf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := open(t, write(t, "andorra", string(pbf)), Options{}); s.Format() != OSM {
+		t.Errorf("a PBF file is taken for %q", s.Format())
+	}
+	_, err = Open(write(t, "cal", "NodeID Longitude Latitude\n"), Options{})
+	if !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "NAME.cnode") {
+		t.Errorf("half a road network: %v", err)
+	}
+	// A prefix wins over the name; a colon in a name is no prefix.
+	path := write(t, "points.json", "id,x,y\n9,4,5\n")
+	if s := open(t, "csv:"+path, Options{}); s.Format() != CSV || s.Name() != path {
+		t.Errorf("csv:%s is %q, %s", path, s.Format(), s.Name())
+	}
+	t.Chdir(filepath.Dir(path))
+	if err := os.WriteFile("a:b.csv", []byte("id,x,y\n9,4,5\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := collect(t, open(t, "a:b.csv", Options{})); len(got) != 1 {
+		t.Errorf("a:b.csv: %v", got)
+	}
+	if _, err := ParseFormat("shape"); !errors.Is(err, ErrFormat) {
+		t.Error(err)
+	}
+}
+
 func TestNumberedFeatures(t *testing.T) {
 	path := write(t, "a.geojson", `{"type":"FeatureCollection","features":[
 		{"type":"Feature","id":"left","geometry":{"type":"Point","coordinates":[1,1]}},

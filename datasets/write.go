@@ -19,12 +19,10 @@ import (
 // record at the end.
 func Write(w io.Writer, f Format, s *Source) (int64, error) {
 	var encode func(dst []byte, it rstar.Item) []byte
-	buf := bufio.NewWriterSize(w, bufferBytes)
+	header := ""
 	switch f {
 	case CSV:
-		encode = appendCSV
-		// A bufio.Writer keeps its first error until Flush.
-		buf.WriteString(csvRects + "\n")
+		encode, header = appendCSV, csvRects+"\n"
 	case Rea02:
 		encode = littleEndian.append
 	case Rec:
@@ -33,8 +31,9 @@ func Write(w io.Writer, f Format, s *Source) (int64, error) {
 		return 0, fmt.Errorf("datasets: %w: writing format %s, want one of %s, %s, %s",
 			ErrUnsupported, quote(string(f)), CSV, Rea02, Rec)
 	}
+	buf := bufio.NewWriterSize(w, bufferBytes)
+	_, failed := buf.WriteString(header)
 	var n int64
-	var failed error
 	var record []byte
 	err := s.Items(func(it rstar.Item) bool {
 		record = encode(record[:0], it)
