@@ -1,0 +1,77 @@
+package catfish
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// Algorithm 1 of the paper (section IV-B), the binary exponential
+// back-off of a client that finds the server busy:
+//
+//	if now - t0 > Inv and a heartbeat arrived:
+//	    U = predUtil(heartbeats); clear; t0 = now      else U = 0
+//	if U > T and r_off <= r_busy*N:
+//	    r_busy++;  r_off = rand()%N + (r_busy-1)*N
+//	else:
+//	    r_busy = 0
+//	if r_off > 0:  r_off--, offload                    else fast messaging
+//
+// To the letter, U is 0 for each of the hundreds of searches between two
+// heartbeats, so the next one clears r_busy and the window never grows
+// beyond rand()%N, though the text says that it doubles as clients
+// compete. "paper" therefore runs the second if only when a heartbeat
+// was taken; "paper-literal" runs it always. No heartbeat is not "busy":
+// the network may be the bottleneck, and offloading would load it more.
+
+// Parameters of section V-A.
+const (
+	backoffUnit      = 8    // N
+	backoffThreshold = 0.95 // T
+)
+
+type backoff struct {
+	literal bool
+	rand    *rand.Rand
+	t0      time.Time
+	busy    int     // r_busy
+	left    int     // r_off
+	util    float64 // last U judged
+}
+
+func newBackoff(seed uint64, literal bool) *backoff {
+	return &backoff{literal: literal, rand: rand.New(rand.NewPCG(seed, 0x6361746669736821))}
+}
+
+func (b *backoff) Name() string {
+	if b.literal {
+		return "paper-literal"
+	}
+	return "paper"
+}
+
+// Choose is Algorithm 1. predUtil is the latest value, as in the paper.
+func (b *backoff) Choose(now time.Time, load Load, fresh bool) (Way, bool) {
+	u, taken := 0.0, false
+	if fresh && now.Sub(b.t0) > load.Interval {
+		u, taken, b.t0, b.util = load.CPU, true, now, load.CPU
+	}
+	if taken || b.literal {
+		if u > backoffThreshold && b.left <= b.busy*backoffUnit {
+			b.busy++
+			b.left = b.rand.IntN(backoffUnit) + (b.busy-1)*backoffUnit
+		} else {
+			b.busy = 0
+		}
+	}
+	if b.left > 0 {
+		b.left--
+		return Offload, taken
+	}
+	return FastMessaging, taken
+}
+
+func (b *backoff) Observe(time.Time, Outcome) {}
+
+func (b *backoff) State() PolicyState {
+	return PolicyState{Busy: b.busy, Left: b.left, Utilisation: b.util}
+}

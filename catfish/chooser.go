@@ -1,0 +1,92 @@
+package catfish
+
+import (
+	"sync"
+	"time"
+
+	"github.com/catfish-index/catfish/heartbeat"
+)
+
+// chooser asks the policy before each search. Policies that never look
+// at the server are recognised, and cost neither lock nor clock.
+type chooser struct {
+	always Policy // fixed way, or nil
+	way    Way
+
+	mu     sync.Mutex
+	policy Policy
+	now    func() time.Time
+	load   Load
+	fresh  bool
+}
+
+func (c *chooser) init(sch scheme, opts Options) {
+	c.now = time.Now
+	c.policy = opts.Custom
+	if c.policy == nil {
+		c.policy = sch.policy(opts.Seed)
+	}
+	if f, ok := c.policy.(fixed); ok {
+		c.always, c.way = f, f.way
+	}
+}
+
+func (c *chooser) policyName() string { return c.policy.Name() }
+
+// choose decides the way of one search, and returns when it began.
+func (c *chooser) choose(s *session, n *counters) (Way, time.Time) {
+	if c.always != nil {
+		return c.way, time.Time{}
+	}
+	now := c.now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.takeBeat(s, n)
+	way, consumed := c.policy.Choose(now, c.load, c.fresh)
+	if consumed {
+		c.fresh = false
+	}
+	return way, now
+}
+
+// observe tells the policy what a search cost.
+func (c *chooser) observe(began time.Time, o Outcome) {
+	if c.always != nil {
+		return
+	}
+	now := c.now()
+	o.Took = now.Sub(began)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.policy.Observe(now, o)
+}
+
+// takeBeat looks into the mailbox.
+func (c *chooser) takeBeat(s *session, n *counters) {
+	if s.mailbox == nil {
+		return
+	}
+	b, fresh := s.mailbox.Take()
+	if !fresh {
+		return
+	}
+	n.heartbeats.Add(1)
+	c.load, c.fresh = loadOf(b), true
+}
+
+// lastLoad is the latest heartbeat, for people.
+func (c *chooser) lastLoad(s *session, n *counters) (Load, PolicyState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s != nil {
+		c.takeBeat(s, n)
+	}
+	return c.load, c.policy.State()
+}
+
+func loadOf(b heartbeat.Beat) Load {
+	return Load{
+		Seq: b.Sequence, CPU: b.CPU, Busy: b.Busy, Waiting: uint64(b.Waiting),
+		BytesOut: float64(b.BytesPerSecond), Interval: b.Interval,
+	}
+}

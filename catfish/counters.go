@@ -1,0 +1,68 @@
+package catfish
+
+import (
+	"sync/atomic"
+
+	"github.com/catfish-index/catfish/offload"
+)
+
+// counters of a client, shared by the Clients of all its collections.
+type counters struct {
+	fast, offloaded, fellBack       atomic.Uint64
+	reads, trips, bytesRead         atomic.Uint64
+	bytesSent, bytesReceived        atomic.Uint64
+	restarts, torn                  atomic.Uint64
+	heartbeats, retried, reconnects atomic.Uint64
+}
+
+// Counters is what a client has done since Dial, all collections and
+// connections together.
+type Counters struct {
+	FastSearches      uint64 `json:"fast_searches"`
+	OffloadedSearches uint64 `json:"offloaded_searches"`
+	FellBack          uint64 `json:"fell_back"`      // begun offloading, ended by fast messaging
+	Reads             uint64 `json:"reads"`          // RDMA Reads posted
+	RoundTrips        uint64 `json:"round_trips"`    // of searches, both ways
+	BytesRead         uint64 `json:"bytes_read"`     // by RDMA Reads
+	BytesSent         uint64 `json:"bytes_sent"`     // requests, with headers
+	BytesReceived     uint64 `json:"bytes_received"` // answers, with headers
+	Restarts          uint64 `json:"restarts"`       // of offloaded searches
+	TornReads         uint64 `json:"torn_reads"`     // nodes read again
+	Heartbeats        uint64 `json:"heartbeats"`     // taken from the mailbox
+	Retried           uint64 `json:"retried"`        // operations repeated on a new connection
+	Reconnects        uint64 `json:"reconnects"`
+
+	Policy    PolicyState `json:"policy_state"`
+	ServerCPU float64     `json:"server_cpu"` // last heartbeat's, 0..1
+}
+
+// Counters returns what the client has done so far.
+func (c *Client) Counters() Counters {
+	n := &c.counters
+	load, state := c.lastLoad(c.live.Load(), n)
+	return Counters{
+		FastSearches: n.fast.Load(), OffloadedSearches: n.offloaded.Load(), FellBack: n.fellBack.Load(),
+		Reads: n.reads.Load(), RoundTrips: n.trips.Load() + n.fast.Load(), BytesRead: n.bytesRead.Load(),
+		BytesSent: n.bytesSent.Load(), BytesReceived: n.bytesReceived.Load(),
+		Restarts: n.restarts.Load(), TornReads: n.torn.Load(),
+		Heartbeats: n.heartbeats.Load(), Retried: n.retried.Load(), Reconnects: n.reconnects.Load(),
+		Policy: state, ServerCPU: load.CPU,
+	}
+}
+
+func (n *counters) addOffload(st *offload.Stats) {
+	n.reads.Add(st.Reads)
+	n.trips.Add(st.RoundTrips)
+	n.bytesRead.Add(st.Bytes)
+	if st.Restarts > 0 {
+		n.restarts.Add(st.Restarts)
+	}
+	if st.Torn > 0 {
+		n.torn.Add(st.Torn)
+	}
+}
+
+func (n *counters) addMessage(sent, received int) {
+	n.bytesSent.Add(uint64(sent + frameBytes))
+	n.bytesReceived.Add(uint64(received + frameBytes))
+}

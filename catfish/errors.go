@@ -1,0 +1,111 @@
+package catfish
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// Errors that callers tell apart with errors.Is. RetrySafe says of any
+// error of this package whether the operation may simply be repeated.
+var (
+	// ErrNoServer: nobody answered at the address within the dial time
+	// limit. Nothing was sent.
+	ErrNoServer = errors.New("catfish: no server")
+	// ErrNotSent: the request never left. Repeating it is safe.
+	ErrNotSent = fastmsg.ErrNotSent
+	// ErrUnknownOutcome: a write was sent and its answer lost; it may or
+	// may not have happened. Look before repeating it.
+	ErrUnknownOutcome = fastmsg.ErrUnknownOutcome
+	// ErrVersionMismatch: client and server speak different versions.
+	ErrVersionMismatch = errors.New("catfish: version mismatch")
+	// ErrTransport: the asked-for transport cannot be had; the text says
+	// what is missing.
+	ErrTransport = errors.New("catfish: transport not available")
+	// ErrUnknownCollection: the server has no collection of this name.
+	ErrUnknownCollection = errors.New("catfish: unknown collection")
+	// ErrOption: an option's value is outside its range.
+	ErrOption = errors.New("catfish: bad option")
+	// ErrProtocol: the peer sent what no correct peer sends.
+	ErrProtocol = errors.New("catfish: protocol error")
+	// ErrServer: the server failed to carry out a well-formed request.
+	ErrServer = errors.New("catfish: server error")
+	// ErrClosed: the Client or Server was closed. Nothing was sent.
+	ErrClosed = errors.New("catfish: closed")
+	// ErrInUse: the listen address is taken.
+	ErrInUse = errors.New("catfish: address in use")
+)
+
+// RetrySafe reports whether the operation that failed with err had no
+// effect, so that repeating it cannot do it twice. A search has no
+// effects and may always be repeated.
+func RetrySafe(err error) bool {
+	switch {
+	case err == nil, errors.Is(err, ErrUnknownOutcome):
+		return false
+	case errors.Is(err, ErrNotSent), errors.Is(err, ErrNoServer):
+		return true
+	}
+	return fastmsg.RetrySafe(err)
+}
+
+// failures maps codes on the wire to what errors.Is finds on either side.
+var failures = []struct {
+	code uint16
+	err  error
+}{
+	{codeBadRequest, ErrProtocol},
+	{codeBadRect, rstar.ErrBadRect},
+	{codeSlabFull, rstar.ErrSlabFull},
+	{codeUnknownCollection, ErrUnknownCollection},
+	{codeCheck, rstar.ErrCheck},
+	{codeClosed, rstar.ErrClosed},
+}
+
+// failureHead is code u16 and the number of items done before it u64.
+const failureHead = 10
+
+func appendFailure(b []byte, err error, done uint64) []byte {
+	code := codeInternal
+	for _, f := range failures {
+		if errors.Is(err, f.err) {
+			code = f.code
+			break
+		}
+	}
+	b = binary.LittleEndian.AppendUint16(b, code)
+	b = binary.LittleEndian.AppendUint64(b, done)
+	return append(b, err.Error()...)
+}
+
+// remoteError is a server's failure at the client: the server's text, and
+// the sentinel that its code stands for.
+type remoteError struct {
+	sentinel error
+	text     string
+	done     uint64
+}
+
+func (e *remoteError) Error() string { return "server: " + e.text }
+func (e *remoteError) Unwrap() error { return e.sentinel }
+
+func getFailure(b []byte) error {
+	if len(b) < failureHead {
+		return fmt.Errorf("%w: failure of %d bytes, want at least %d", ErrProtocol, len(b), failureHead)
+	}
+	e := &remoteError{
+		sentinel: ErrServer,
+		done:     binary.LittleEndian.Uint64(b[2:]),
+		text:     string(b[failureHead:]),
+	}
+	code := binary.LittleEndian.Uint16(b)
+	for _, f := range failures {
+		if f.code == code {
+			e.sentinel = f.err
+		}
+	}
+	return e
+}

@@ -1,0 +1,238 @@
+package catfish
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/heartbeat"
+	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rdma/shm"
+	"github.com/catfish-index/catfish/rdma/soft"
+)
+
+// A fabric is one transport of a server: a device, its listener, its
+// workers, and the lanes on which clients read.
+type fabric struct {
+	s       *Server
+	name    string
+	dev     rdma.Device
+	ln      rdma.Listener
+	workers []*fastmsg.Worker
+	beats   []*heartbeat.Sender // one per worker
+	next    int                 // worker of the next connection, round robin
+
+	// Lanes are queue pairs that clients only read over. No worker knows
+	// them; their completion queue hears of nothing but their end.
+	laneCQ rdma.CompletionQueue
+	mu     sync.Mutex
+	lanes  map[rdma.QueuePair]bool
+}
+
+// A lane's private data tells it from a ring connection, and for which
+// server it is meant.
+//
+//	0 magic u32 | 4 version u16 | 6 zero u16 | 8 boot id u64
+const (
+	laneMagic        = 0x4e4c4643 // "CFLN"
+	lanePrivateBytes = 16
+	// maxServerLanes bounds what one server keeps open for reading.
+	maxServerLanes = 1 << 16
+)
+
+func lanePrivate(boot uint64) []byte {
+	b := binary.LittleEndian.AppendUint32(nil, laneMagic)
+	b = binary.LittleEndian.AppendUint16(b, protocolVersion)
+	b = binary.LittleEndian.AppendUint16(b, 0)
+	return binary.LittleEndian.AppendUint64(b, boot)
+}
+
+// openDevice opens a provider. listen and mode are a server's.
+func openDevice(transport string, listen func(string) (net.Listener, error), mode fs.FileMode) (rdma.Device, error) {
+	if transport == TransportSHM {
+		return shm.Open(shm.Options{SocketMode: mode})
+	}
+	return soft.Open(soft.Options{
+		Listen: listen,
+		Dial: func(ctx context.Context, addr string) (net.Conn, error) {
+			return dialStream(ctx, addr, streamSoft)
+		},
+	})
+}
+
+// openFabrics opens shm first: its memory can be registered with the
+// others, not the other way round.
+func (s *Server) openFabrics() error {
+	for _, name := range []string{TransportSHM, TransportSoft} {
+		if !s.opts.has(name) {
+			continue
+		}
+		if err := s.openFabric(name); err != nil {
+			return fmt.Errorf("catfish: transport %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (s *Server) openFabric(name string) (err error) {
+	f := &fabric{s: s, name: name, lanes: make(map[rdma.QueuePair]bool)}
+	addr := s.opts.SocketPath
+	var listen func(string) (net.Listener, error)
+	if name == TransportSoft {
+		addr = s.ln.Addr().String()
+		s.mux.soft = newChanListener(s.ln.Addr())
+		listen = func(string) (net.Listener, error) { return s.mux.soft, nil }
+	} else if addr == "" {
+		if addr, err = defaultSocket(s.ln.Addr()); err != nil {
+			return err
+		}
+	}
+	if f.dev, err = openDevice(name, listen, s.opts.SocketMode); err != nil {
+		return err
+	}
+	s.fabrics = append(s.fabrics, f)
+	if f.laneCQ, err = f.dev.CreateCQ(1); err != nil {
+		return err
+	}
+	for range s.opts.Workers {
+		w, err := s.newWorker(f)
+		if err != nil {
+			return err
+		}
+		f.workers = append(f.workers, w)
+	}
+	f.ln, err = f.dev.Listen(addr)
+	return err
+}
+
+// defaultSocket is a path of this user's, named after the TCP port.
+func defaultSocket(addr net.Addr) (string, error) {
+	port := strconv.Itoa(addr.(*net.TCPAddr).Port)
+	dir := os.Getenv("XDG_RUNTIME_DIR")
+	if dir == "" {
+		dir = os.TempDir()
+	}
+	dir = filepath.Join(dir, fmt.Sprintf("catfish-%d", os.Getuid()))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, port+".sock"), nil
+}
+
+// accept takes connections until the listener closes.
+func (f *fabric) accept(ctx context.Context) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for {
+		req, err := f.ln.Accept(ctx)
+		switch {
+		case ctx.Err() != nil, errors.Is(err, rdma.ErrClosed):
+			return nil
+		case err != nil:
+			f.s.log.Warn("accept failed", "transport", f.name, "err", err)
+			continue
+		}
+		w := f.workers[f.next]
+		lane := isLane(req.PrivateData())
+		if !lane {
+			f.next = (f.next + 1) % len(f.workers)
+		}
+		// The answer waits for the peer; others shall not wait with it.
+		wg.Go(func() {
+			accept := w.Accept
+			if lane {
+				accept = f.acceptLane
+			}
+			if err := accept(req); err != nil && ctx.Err() == nil {
+				f.s.log.Warn("connection refused", "transport", f.name, "peer", req.Peer(), "err", err)
+			}
+		})
+	}
+}
+
+func isLane(p []byte) bool {
+	return len(p) >= 4 && binary.LittleEndian.Uint32(p) == laneMagic
+}
+
+func (f *fabric) acceptLane(req rdma.ConnRequest) error {
+	p := req.PrivateData()
+	var why error
+	switch {
+	case len(p) != lanePrivateBytes:
+		why = fmt.Errorf("%w: lane hello of %d bytes, want %d", ErrProtocol, len(p), lanePrivateBytes)
+	case binary.LittleEndian.Uint16(p[4:]) != protocolVersion:
+		why = fmt.Errorf("%w: client speaks protocol %d, server %d", ErrVersionMismatch, binary.LittleEndian.Uint16(p[4:]), protocolVersion)
+	case binary.LittleEndian.Uint64(p[8:]) != f.s.bootID:
+		why = fmt.Errorf("%w: lane is for boot id %#x, this server is %#x", ErrNoServer, binary.LittleEndian.Uint64(p[8:]), f.s.bootID)
+	}
+	f.mu.Lock()
+	if n := len(f.lanes); why == nil && n >= maxServerLanes {
+		why = fmt.Errorf("%w: %d lanes open, want at most %d", ErrOption, n, maxServerLanes)
+	}
+	f.mu.Unlock()
+	if why != nil {
+		return errors.Join(why, req.Reject(why.Error()))
+	}
+	qp, err := req.Accept(rdma.QPConfig{SendCQ: f.laneCQ, RecvCQ: f.laneCQ, SendDepth: 1, RecvDepth: 1}, nil)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	f.lanes[qp] = true
+	f.mu.Unlock()
+	if qp.Err() != nil { // its end may have come before it was known
+		f.endLane(qp)
+	}
+	return nil
+}
+
+func (f *fabric) endLane(qp rdma.QueuePair) {
+	f.mu.Lock()
+	known := f.lanes[qp]
+	delete(f.lanes, qp)
+	f.mu.Unlock()
+	if known {
+		qp.Close()
+	}
+}
+
+// reapLanes closes lanes whose clients left.
+func (f *fabric) reapLanes(ctx context.Context) error {
+	var done [64]rdma.Completion
+	for {
+		if err := f.laneCQ.Wait(ctx, -1); err != nil {
+			if ctx.Err() != nil || errors.Is(err, rdma.ErrClosed) {
+				return nil
+			}
+			return err
+		}
+		for n := f.laneCQ.Poll(done[:]); n > 0; n = f.laneCQ.Poll(done[:]) {
+			for _, c := range done[:n] {
+				// A write-with-imm on a lane is nothing that a client
+				// of ours sends.
+				f.endLane(c.QP)
+			}
+		}
+	}
+}
+
+func (f *fabric) close() {
+	if f.ln != nil {
+		f.ln.Close()
+	}
+	for _, w := range f.workers {
+		w.Close()
+	}
+	for _, b := range f.beats {
+		b.Close()
+	}
+	f.dev.Close()
+}

@@ -1,0 +1,170 @@
+package catfish
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"time"
+)
+
+// One TCP port carries everything that starts with a socket. The first
+// eight bytes say what a connection is for:
+//
+//	0      4         6      8
+//	+------+---------+------+
+//	| CTFS | version | kind |   u32 magic, u16, u16, little-endian
+//	+------+---------+------+
+//	kind 1: hello. The server answers one JSON object (Hello) and closes.
+//	kind 2: a queue pair of the soft provider follows.
+//	kind 3: messages over plain sockets follow (tcp.go).
+//
+// The hello is RDMA context detection: it tells what the server has, so
+// that the client can choose, and say why.
+const (
+	helloMagic    = 0x53465443 // "CTFS"
+	preambleBytes = 8
+
+	streamHello = 1
+	streamSoft  = 2
+	streamTCP   = 3
+
+	// preambleTimeout ends connections that say nothing.
+	preambleTimeout = 5 * time.Second
+	// maxHello bounds the JSON that a client takes.
+	maxHello = 64 << 10
+)
+
+// hello is what a server tells before anything else.
+type hello struct {
+	Version    string   `json:"version"`
+	Protocol   int      `json:"protocol"`
+	BootID     uint64   `json:"boot_id,string"`
+	Host       string   `json:"host"` // same string: same running kernel
+	Transports []string `json:"transports"`
+	Socket     string   `json:"socket,omitempty"` // shm's
+	Polling    bool     `json:"polling"`
+}
+
+func preamble(version, kind uint16) [preambleBytes]byte {
+	var b [preambleBytes]byte
+	binary.LittleEndian.PutUint32(b[:], helloMagic)
+	binary.LittleEndian.PutUint16(b[4:], version)
+	binary.LittleEndian.PutUint16(b[6:], kind)
+	return b
+}
+
+// readPreamble returns the kind of stream that a peer opens.
+func readPreamble(c net.Conn) (kind uint16, err error) {
+	var b [preambleBytes]byte
+	if err := c.SetReadDeadline(time.Now().Add(preambleTimeout)); err != nil {
+		return 0, err
+	}
+	if _, err := io.ReadFull(c, b[:]); err != nil {
+		return 0, err
+	}
+	if m := binary.LittleEndian.Uint32(b[:]); m != helloMagic {
+		return 0, fmt.Errorf("%w: stream begins with %#08x, want %#08x", ErrProtocol, m, helloMagic)
+	}
+	kind = binary.LittleEndian.Uint16(b[6:])
+	// A hello is answered whatever the version: it carries ours.
+	if v := binary.LittleEndian.Uint16(b[4:]); v != protocolVersion && kind != streamHello {
+		return 0, fmt.Errorf("%w: peer speaks protocol %d, this server %d", ErrVersionMismatch, v, protocolVersion)
+	}
+	return kind, c.SetReadDeadline(time.Time{})
+}
+
+// dialStream connects and says what for.
+func dialStream(ctx context.Context, addr string, kind uint16) (net.Conn, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	p := preamble(protocolVersion, kind)
+	if _, err := c.Write(p[:]); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// askHello asks the server at addr what it is and has.
+func askHello(ctx context.Context, addr string) (hello, error) {
+	c, err := dialStream(ctx, addr, streamHello)
+	if err != nil {
+		return hello{}, fmt.Errorf("%w at %s: %w", ErrNoServer, addr, err)
+	}
+	defer c.Close()
+	stop := context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	var h hello
+	if err := json.NewDecoder(io.LimitReader(c, maxHello)).Decode(&h); err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return hello{}, fmt.Errorf("%w at %s: no Catfish hello: %w", ErrNoServer, addr, err)
+	}
+	if h.Protocol != protocolVersion {
+		return hello{}, fmt.Errorf("%w: server %s at %s speaks protocol %d, this client %s speaks %d",
+			ErrVersionMismatch, h.Version, addr, h.Protocol, Version, protocolVersion)
+	}
+	return h, nil
+}
+
+// hostID identifies the running kernel, where the system tells it.
+func hostID() string {
+	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// chooseTransport picks one of what the server has, and says why.
+func chooseTransport(want string, h hello) (transport, reason string, err error) {
+	has := make(map[string]bool)
+	for _, t := range h.Transports {
+		has[t] = true
+	}
+	noSHM := whyNotSHM(h, has[TransportSHM])
+	switch want {
+	case TransportAuto:
+		switch {
+		case noSHM == nil:
+			return TransportSHM, "same host", nil
+		case has[TransportSoft]:
+			return TransportSoft, "not shm: " + noSHM.Error(), nil
+		}
+		return "", "", fmt.Errorf("%w: server offers %s; not shm: %w; name tcp to use plain sockets",
+			ErrTransport, strings.Join(h.Transports, ", "), noSHM)
+	case TransportSHM:
+		if noSHM != nil {
+			return "", "", fmt.Errorf("%w: shm: %w", ErrTransport, noSHM)
+		}
+	default:
+		if !has[want] {
+			return "", "", fmt.Errorf("%w: %s: the server offers only %s",
+				ErrTransport, want, strings.Join(h.Transports, ", "))
+		}
+	}
+	return want, "pinned", nil
+}
+
+func whyNotSHM(h hello, offered bool) error {
+	switch mine := hostID(); {
+	case !offered:
+		return errors.New("the server does not offer it")
+	case mine == "" || mine != h.Host:
+		return errors.New("the server runs on another host")
+	}
+	if _, err := os.Stat(h.Socket); err != nil {
+		return fmt.Errorf("its socket cannot be reached from here: %w", err)
+	}
+	return nil
+}

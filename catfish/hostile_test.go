@@ -1,0 +1,302 @@
+package catfish
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// TestHostile: peers that send garbage lose their connection, or get an
+// error; a well-behaved client beside them notices nothing.
+func TestHostile(t *testing.T) {
+	s := startServer(t, ServerOptions{})
+	good := make([]*Client, 0, 3)
+	for _, tr := range []string{TransportSHM, TransportSoft} {
+		good = append(good, dial(t, s, Options{Transport: tr, Policy: "offload"}), dial(t, s, Options{Transport: tr, Policy: "fast"}))
+	}
+	if err := good[0].Insert(t.Context(), square(0, 0), 1); err != nil {
+		t.Fatal(err)
+	}
+	for name, attack := range map[string]func(*testing.T, *Server){
+		"streams":  attackStreams,
+		"requests": attackRequests,
+		"keys":     attackKeys,
+		"lanes":    attackLanes,
+	} {
+		t.Run(name, func(t *testing.T) {
+			attack(t, s)
+			for _, c := range good {
+				if n, err := c.Count(t.Context(), square(0, 0)); n != 1 || err != nil {
+					t.Fatalf("client on %s, policy %s, beside the attack: %d, %v", c.Info().Transport, c.Info().Policy, n, err)
+				}
+				if c.Counters().Reconnects != 0 {
+					t.Fatal("a well-behaved client lost its connection")
+				}
+			}
+			if err := tree(t, s).Check(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// attackStreams writes rubbish to the TCP port, as each kind of stream.
+func attackStreams(t *testing.T, s *Server) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for i := range 60 {
+		c, err := net.Dial("tcp", s.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i%4 > 0 {
+			p := preamble(protocolVersion, uint16(i%4))
+			c.Write(p[:])
+		}
+		junk := make([]byte, 1+r.IntN(300))
+		for j := range junk {
+			junk[j] = byte(r.Uint32())
+		}
+		c.Write(junk)
+		c.Close()
+	}
+	// A frame that claims 4 GiB.
+	c, err := net.Dial("tcp", s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	p := preamble(protocolVersion, streamTCP)
+	c.Write(append(p[:], bytes.Repeat([]byte{0xff}, frameBytes)...))
+	if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
+		t.Errorf("huge frame: %d bytes, %v, want the connection's end", n, err)
+	}
+}
+
+// attackRequests sends malformed requests in well-formed messages: each
+// gets a failure that errors.Is can tell, and changes nothing.
+func attackRequests(t *testing.T, s *Server) {
+	nan, inf := math.NaN(), math.Inf(1)
+	item := func(r rstar.Rect) []byte { return appendItem(appendHead(nil, 0, 0), rstar.Item{Rect: r, ID: 9}) }
+	for _, p := range []path{{transport: TransportTCP, policy: "tcp"}, {transport: TransportSHM}, {transport: TransportSoft}} {
+		c := dial(t, s, p.options())
+		for _, a := range []struct {
+			kind    fastmsg.Kind
+			payload []byte
+			want    error
+		}{
+			{kindSearch, nil, ErrProtocol},
+			{kindSearch, make([]byte, 7), ErrProtocol},
+			{kindSearch, make([]byte, 41), ErrProtocol},
+			{kindSearch, appendRect(appendHead(nil, 77, 0), square(0, 0)), ErrUnknownCollection},
+			{kindInsertMany, appendHead(nil, 0, 5), ErrProtocol},
+			{kindInsertMany, appendHead(nil, 0, math.MaxUint32), ErrProtocol},
+			{99, appendHead(nil, 0, 0), ErrProtocol},
+			{kindInsert, item(rstar.Rect{MinX: nan}), rstar.ErrBadRect},
+			{kindInsert, item(rstar.Rect{MaxX: inf}), rstar.ErrBadRect},
+			{kindInsert, item(rstar.Rect{MinY: 2, MaxY: 1}), rstar.ErrBadRect},
+			{kindDelete, item(rstar.Rect{MinX: nan}), rstar.ErrBadRect},
+			{kindSearch, appendRect(appendHead(nil, 0, 0), rstar.Rect{MinX: nan}), rstar.ErrBadRect},
+			{kindOpen, []byte("no such"), ErrUnknownCollection},
+			{kindOpen, nil, ErrUnknownCollection},
+		} {
+			before := tree(t, s).Len()
+			_, err := c.live.Load().call(t.Context(), a.kind, a.payload, nil)
+			if !errors.Is(err, a.want) {
+				t.Errorf("%s: kind %d, payload %x: %v, want %v", p.transport, a.kind, a.payload, err, a.want)
+			}
+			if tree(t, s).Len() != before {
+				t.Fatalf("%s: kind %d changed the tree", p.transport, a.kind)
+			}
+		}
+		// The client's own checks come first, and name the value.
+		if err := c.Insert(t.Context(), rstar.Rect{MinX: nan}, 1); !errors.Is(err, rstar.ErrBadRect) || !strings.Contains(err.Error(), "NaN") {
+			t.Errorf("insert of NaN: %v", err)
+		}
+	}
+}
+
+// attackKeys reads and writes with wrong keys, beyond bounds and without
+// the right: the attacker's connection ends.
+func attackKeys(t *testing.T, s *Server) {
+	for _, tr := range []string{TransportSHM, TransportSoft} {
+		for _, a := range []struct {
+			name   string
+			op     rdma.Op
+			key    func(o *openSlab) rdma.Key
+			offset uint64
+			want   rdma.Status
+		}{
+			{"wrong key", rdma.OpRead, func(o *openSlab) rdma.Key { return o.key ^ 1 }, 0, rdma.StatusRemoteKey},
+			{"out of bounds", rdma.OpRead, func(o *openSlab) rdma.Key { return o.key }, 1 << 40, rdma.StatusRemoteBounds},
+			{"write to the slab", rdma.OpWrite, func(o *openSlab) rdma.Key { return o.key }, 0, rdma.StatusRemoteAccess},
+		} {
+			c := dial(t, s, Options{Transport: tr, Policy: "offload"})
+			if _, err := c.Search(t.Context(), square(0, 0)); err != nil {
+				t.Fatal(err)
+			}
+			ses := c.live.Load()
+			o, err := ses.open(t.Context(), DefaultCollection)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if st := rawOp(t, ses, a.op, rdma.Remote{Key: a.key(o), Offset: a.offset}); st != a.want {
+				t.Errorf("%s, %s: %v, want %v", tr, a.name, st, a.want)
+			}
+		}
+	}
+}
+
+// rawOp posts one operation on a lane of its own.
+func rawOp(t *testing.T, s *session, op rdma.Op, at rdma.Remote) rdma.Status {
+	t.Helper()
+	cq, err := s.dev.CreateCQ(8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cq.Close()
+	mem, err := s.dev.Register(4096, rdma.LocalWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mem.Close()
+	qp, err := s.dev.Dial(t.Context(), s.addr, rdma.QPConfig{SendCQ: cq, RecvCQ: cq}, lanePrivate(s.hello.BootID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer qp.Close()
+	_, err = qp.Post([]rdma.WorkRequest{{Op: op, ID: 1, Local: rdma.Buffer{Region: mem, Len: 64}, Remote: at}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var done [4]rdma.Completion
+	for {
+		if err := cq.Wait(t.Context(), -1); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range done[:cq.Poll(done[:])] {
+			if c.Op == op {
+				return c.Status
+			}
+		}
+	}
+}
+
+// attackLanes opens lanes with wrong hellos.
+func attackLanes(t *testing.T, s *Server) {
+	for _, tr := range []string{TransportSHM, TransportSoft} {
+		c := dial(t, s, Options{Transport: tr})
+		ses := c.live.Load()
+		for _, private := range [][]byte{
+			nil, {1, 2, 3}, lanePrivate(s.BootID())[:9], lanePrivate(s.BootID() + 1),
+			append(lanePrivate(s.BootID()), 0), make([]byte, rdma.MaxPrivateData),
+		} {
+			cq, err := ses.dev.CreateCQ(1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			qp, err := ses.dev.Dial(t.Context(), ses.addr, rdma.QPConfig{SendCQ: cq, RecvCQ: cq}, private)
+			if !errors.Is(err, rdma.ErrRejected) {
+				t.Errorf("%s: hello %x: %v, want a refusal", tr, private, err)
+			}
+			if err == nil {
+				qp.Close()
+			}
+			cq.Close()
+		}
+	}
+}
+
+// FuzzService: whatever a message holds, there is an answer and no panic.
+func FuzzService(f *testing.F) {
+	s, err := NewServer(ServerOptions{SlabBytes: 1 << 20, Transports: []string{TransportSoft}, Logger: quiet()})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { s.Close() })
+	for kind := kindOpen; kind <= kindCheck; kind++ {
+		f.Add(byte(kind), appendRect(appendHead(nil, 0, 1), square(0, 0)))
+		f.Add(byte(kind), appendItem(appendHead(nil, 0, 1), rstar.Item{Rect: square(0, 0), ID: 1}))
+	}
+	f.Fuzz(func(t *testing.T, kind byte, payload []byte) {
+		v := service{s: s, transport: TransportSoft}
+		k, ans := v.process(fastmsg.Kind(kind), payload)
+		switch k {
+		case kindReply:
+		case kindFailure:
+			if err := getFailure(ans); err == nil || errors.Is(err, ErrServer) {
+				t.Fatalf("kind %d, payload %x: %v", kind, payload, err)
+			}
+		default:
+			t.Fatalf("answer of kind %d", k)
+		}
+	})
+}
+
+// FuzzFrame: the plain-socket decoder takes any bytes.
+func FuzzFrame(f *testing.F) {
+	f.Add(appendFrame(nil, kindSearch, 1, []byte("abc")))
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r := bufio.NewReader(bytes.NewReader(b))
+		kind, id, p, err := readFrame(r, nil, maxRequest)
+		if err == nil && !bytes.Equal(appendFrame(nil, kind, id, p)[8:], b[8:frameBytes+len(p)]) {
+			t.Fatalf("%x decoded to %d %d %x", b, kind, id, p)
+		}
+	})
+}
+
+// FuzzAnswers: a client takes any answer from a server without panic.
+func FuzzAnswers(f *testing.F) {
+	f.Add(openReply{coll: 1, nodeBytes: 704, key: 3, slabBytes: 4}.append(nil))
+	f.Add(appendFailure(nil, rstar.ErrSlabFull, 3))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if o, err := getOpenReply(b); err == nil && !bytes.Equal(o.append(nil), b) {
+			t.Fatalf("%x decoded to %+v", b, o)
+		}
+		if getFailure(b) == nil {
+			t.Fatal("a failure became success")
+		}
+		if items, err := appendItems(nil, b); err == nil && len(items) != len(b)/itemBytes {
+			t.Fatal(len(items))
+		}
+		var w walk
+		w.begin(&slab{key: 1, bytes: 1 << 20, node: 704, bootID: binary.LittleEndian.Uint64(append(bytes.Clone(b), make([]byte, 8)...))}, false)
+		if len(b) >= rstar.HeaderBytes {
+			_, _ = w.visitHeader(b[:rstar.HeaderBytes])
+		}
+	})
+}
+
+// TestHelloGarbage: a server that answers rubbish is no server.
+func TestHelloGarbage(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.Write([]byte("SSH-2.0-OpenSSH_9.2\r\n"))
+			c.Close()
+		}
+	}()
+	_, err = Dial(context.Background(), l.Addr().String(), Options{Logger: quiet()})
+	if !errors.Is(err, ErrNoServer) {
+		t.Errorf("%v", err)
+	}
+}

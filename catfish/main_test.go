@@ -1,0 +1,92 @@
+package catfish
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+
+// startServer serves until the test ends. Slabs are small: tests run many.
+func startServer(t testing.TB, opts ServerOptions) *Server {
+	t.Helper()
+	if opts.SlabBytes == 0 {
+		opts.SlabBytes = 64 << 20
+	}
+	if opts.SocketPath == "" {
+		opts.SocketPath = filepath.Join(t.TempDir(), "s")
+	}
+	opts.Logger = quiet()
+	s, err := NewServer(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+		if err := s.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return s
+}
+
+func dial(t testing.TB, s *Server, opts Options) *Client {
+	t.Helper()
+	opts.Logger = quiet()
+	c, err := Dial(t.Context(), s.Addr(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func tree(t testing.TB, s *Server) *rstar.Tree {
+	t.Helper()
+	tr, err := s.Collection(DefaultCollection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+// path is a way that a search can take: transport, scheme, and a wrapper
+// around the client's device for fault injection.
+type path struct {
+	name      string
+	transport string
+	policy    string
+	wrap      func(rdma.Device) rdma.Device
+}
+
+// paths are all schemes of an event-driven server over all transports.
+func paths() []path {
+	ps := []path{{name: "tcp", transport: TransportTCP, policy: "tcp"}}
+	for _, tr := range []string{TransportSHM, TransportSoft} {
+		for _, p := range []string{"fast", "offload-single", "offload", "paper-literal", "paper"} {
+			ps = append(ps, path{name: tr + "/" + p, transport: tr, policy: p})
+		}
+	}
+	return ps
+}
+
+func (p path) options() Options {
+	return Options{Transport: p.transport, Policy: p.policy, wrap: p.wrap, DialTimeout: 10 * time.Second}
+}

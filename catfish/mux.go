@@ -1,0 +1,107 @@
+package catfish
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"sync"
+)
+
+// mux shares the server's TCP port: it reads each connection's preamble
+// in a goroutine of its own and hands the connection to whom it is for.
+type mux struct {
+	ln     net.Listener
+	hello  func() hello
+	tcp    func(net.Conn)
+	reject func(net.Conn, error)
+	soft   *chanListener // nil when soft is not served
+	tokens chan struct{} // bounds connections that have not said what for
+	wg     sync.WaitGroup
+}
+
+// maxPreambles bounds connections in their first eight bytes, so that
+// silent ones cannot use up descriptors.
+const maxPreambles = 256
+
+func newMux(ln net.Listener) *mux {
+	return &mux{ln: ln, tokens: make(chan struct{}, maxPreambles)}
+}
+
+// run accepts until the listener is closed, then waits for its goroutines.
+func (m *mux) run(ctx context.Context) error {
+	defer m.wg.Wait()
+	for {
+		m.tokens <- struct{}{}
+		c, err := m.ln.Accept()
+		if err != nil {
+			<-m.tokens
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		m.wg.Go(func() {
+			stop := context.AfterFunc(ctx, func() { c.Close() })
+			kind, err := readPreamble(c)
+			<-m.tokens
+			stop()
+			m.route(ctx, c, kind, err)
+		})
+	}
+}
+
+func (m *mux) route(ctx context.Context, c net.Conn, kind uint16, err error) {
+	switch {
+	case err == nil && kind == streamHello:
+		json.NewEncoder(c).Encode(m.hello()) // the asker may be gone: its loss
+		c.Close()
+	case err == nil && kind == streamSoft && m.soft != nil:
+		m.soft.hand(ctx, c)
+	case err == nil && kind == streamTCP:
+		m.wg.Go(func() { m.tcp(c) })
+	default:
+		if err == nil {
+			err = ErrTransport
+		}
+		m.reject(c, err)
+		c.Close()
+	}
+}
+
+// chanListener is a net.Listener that is fed connections.
+type chanListener struct {
+	addr  net.Addr
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func newChanListener(addr net.Addr) *chanListener {
+	return &chanListener{addr: addr, conns: make(chan net.Conn), done: make(chan struct{})}
+}
+
+func (l *chanListener) hand(ctx context.Context, c net.Conn) {
+	select {
+	case l.conns <- c:
+	case <-l.done:
+		c.Close()
+	case <-ctx.Done():
+		c.Close()
+	}
+}
+
+func (l *chanListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *chanListener) Close() error {
+	l.once.Do(func() { close(l.done) })
+	return nil
+}
+
+func (l *chanListener) Addr() net.Addr { return l.addr }

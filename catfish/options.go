@@ -1,0 +1,226 @@
+package catfish
+
+import (
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// Version is the release; the build stamps it.
+var Version = "dev"
+
+// Transport names.
+const (
+	TransportAuto = "auto" // Options only: the best that both sides have
+	TransportSHM  = "shm"  // shared memory, same host
+	TransportSoft = "soft" // software RNIC over TCP
+	TransportTCP  = "tcp"  // plain sockets: no one-sided reads, the base line
+)
+
+// DefaultCollection always exists.
+const DefaultCollection = "default"
+
+// Defaults of both sides.
+const (
+	// DefaultHeartbeatInterval is the paper's (section V-A).
+	DefaultHeartbeatInterval = 10 * time.Millisecond
+	// DefaultDialTimeout bounds Dial and each reconnection attempt.
+	DefaultDialTimeout = 5 * time.Second
+	// DefaultWindow is how many reads of one search are under way at
+	// once: the outstanding reads that common cards grant a queue pair.
+	DefaultWindow = 16
+	// maxLanes bounds concurrent offloaded searches of one client; more
+	// queue pairs than that would only crowd the card's cache.
+	maxLanes = 64
+	// maxCollections bounds names a server hosts.
+	maxCollections = 1024
+	// maxName bounds a collection's name in bytes.
+	maxName = 128
+)
+
+// ServerOptions configures NewServer. The zero value serves an empty
+// default collection on a free port, over every transport of this host.
+type ServerOptions struct {
+	// Listen is the TCP host:port; empty means 127.0.0.1:0, any port.
+	Listen string
+	// Transports lists shm and soft, or either; nil means all that this
+	// host has. tcp, the base line, is always served.
+	Transports []string
+	// Workers is the number of workers per transport, 0: GOMAXPROCS.
+	Workers int
+	// Polling keeps workers from ever sleeping: the paper's base line
+	// "fast messaging with polling". Costs a core per worker.
+	Polling bool
+	// HeartbeatInterval, 0: DefaultHeartbeatInterval; 1 ms to 10 s.
+	HeartbeatInterval time.Duration
+	// RingBytes of each request ring, 0: fastmsg's default, 256 KiB.
+	RingBytes int
+	// SlabBytes and NodeBytes of each collection, 0: rstar's defaults.
+	SlabBytes int64
+	NodeBytes int
+	// SocketPath is shm's unix socket; empty: derived from the port, in
+	// a directory of this user. SocketMode (0: 0600) is who may connect.
+	SocketPath string
+	SocketMode fs.FileMode
+	// Collections are hosted besides DefaultCollection.
+	Collections []string
+	// Logger, nil: slog.Default().
+	Logger *slog.Logger
+}
+
+func (o *ServerOptions) setDefaults() {
+	if o.Listen == "" {
+		o.Listen = "127.0.0.1:0"
+	}
+	if o.Transports == nil {
+		o.Transports = []string{TransportSoft}
+		if runtime.GOOS == "linux" {
+			o.Transports = []string{TransportSHM, TransportSoft}
+		}
+	}
+	if o.Workers == 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.HeartbeatInterval == 0 {
+		o.HeartbeatInterval = DefaultHeartbeatInterval
+	}
+	if o.SlabBytes == 0 {
+		o.SlabBytes = rstar.DefaultSlabBytes
+	}
+	if o.SocketMode == 0 {
+		o.SocketMode = 0o600
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+}
+
+func (o *ServerOptions) validate() error {
+	for _, t := range o.Transports {
+		if t != TransportSHM && t != TransportSoft && t != TransportTCP {
+			return fmt.Errorf("%w: transport %q, want shm, soft or tcp", ErrOption, t)
+		}
+	}
+	if o.Workers < 1 || o.Workers > 1024 {
+		return fmt.Errorf("%w: %d workers, want 1..1024", ErrOption, o.Workers)
+	}
+	if err := checkInterval(o.HeartbeatInterval); err != nil {
+		return err
+	}
+	if len(o.Collections) >= maxCollections {
+		return fmt.Errorf("%w: %d collections, want at most %d", ErrOption, len(o.Collections)+1, maxCollections)
+	}
+	for _, n := range o.Collections {
+		if err := checkName(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *ServerOptions) has(transport string) bool {
+	return slices.Contains(o.Transports, transport)
+}
+
+func checkInterval(d time.Duration) error {
+	if d < time.Millisecond || d > 10*time.Second {
+		return fmt.Errorf("%w: heartbeat interval %v, want 1ms..10s", ErrOption, d)
+	}
+	return nil
+}
+
+func checkName(n string) error {
+	if n == "" || len(n) > maxName || strings.ContainsFunc(n, func(r rune) bool {
+		return r <= ' ' || r == 0x7f || r == '/'
+	}) {
+		return fmt.Errorf("%w: collection name %q, want 1..%d bytes without spaces, slashes and control characters",
+			ErrOption, n, maxName)
+	}
+	return nil
+}
+
+// Options configures Dial. The zero value picks the best transport, the
+// default policy and the default collection.
+type Options struct {
+	// Transport is auto (or empty), shm, soft or tcp. Anything but auto
+	// pins it: when it cannot be had, Dial fails with ErrTransport.
+	Transport string
+	// Policy is one of Schemes(). Custom, if set, decides instead.
+	Policy string
+	Custom Policy
+	// Collection, empty: DefaultCollection.
+	Collection string
+	// DialTimeout, 0: DefaultDialTimeout.
+	DialTimeout time.Duration
+	// HeartbeatInterval asked of the server, 0: the server's own.
+	HeartbeatInterval time.Duration
+	// RingBytes of the response ring, 0: fastmsg's default.
+	RingBytes int
+	// Window is the number of reads of one search under way at once, 0:
+	// DefaultWindow. Lanes is the number of searches that can offload at
+	// the same time, 0: twice GOMAXPROCS; at most 64.
+	Window, Lanes int
+	// Seed of the policy's random choices, 0: drawn at random.
+	Seed uint64
+	// Logger, nil: slog.Default().
+	Logger *slog.Logger
+
+	// wrap puts a provider between, for fault injection in tests.
+	wrap func(rdma.Device) rdma.Device
+}
+
+func (o *Options) setDefaults() {
+	if o.Transport == "" {
+		o.Transport = TransportAuto
+	}
+	if o.Collection == "" {
+		o.Collection = DefaultCollection
+	}
+	if o.DialTimeout == 0 {
+		o.DialTimeout = DefaultDialTimeout
+	}
+	if o.Window == 0 {
+		o.Window = DefaultWindow
+	}
+	if o.Lanes == 0 {
+		o.Lanes = min(maxLanes, 2*runtime.GOMAXPROCS(0))
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+}
+
+func (o *Options) validate() error {
+	switch o.Transport {
+	case TransportAuto, TransportSHM, TransportSoft, TransportTCP:
+	case "ofi":
+		return fmt.Errorf("%w: ofi (libfabric) is not part of this build", ErrTransport)
+	default:
+		return fmt.Errorf("%w: transport %q, want auto, shm, soft or tcp", ErrOption, o.Transport)
+	}
+	if err := checkName(o.Collection); err != nil {
+		return err
+	}
+	if o.DialTimeout < 0 {
+		return fmt.Errorf("%w: dial timeout %v, want a positive duration", ErrOption, o.DialTimeout)
+	}
+	if o.HeartbeatInterval != 0 {
+		if err := checkInterval(o.HeartbeatInterval); err != nil {
+			return err
+		}
+	}
+	if o.Window < 1 || o.Window > 1024 {
+		return fmt.Errorf("%w: window %d, want 1..1024", ErrOption, o.Window)
+	}
+	if o.Lanes < 1 || o.Lanes > maxLanes {
+		return fmt.Errorf("%w: %d lanes, want 1..%d", ErrOption, o.Lanes, maxLanes)
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package catfish
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Way is how one search is carried out.
+type Way uint8
+
+// The two ways.
+const (
+	FastMessaging Way = iota
+	Offload
+)
+
+func (w Way) String() string {
+	if w == Offload {
+		return "offload"
+	}
+	return "fast"
+}
+
+// Load is the server's state as the last heartbeat told it.
+type Load struct {
+	Seq      uint64        // grows by one with each heartbeat; 0 = none came yet
+	CPU      float64       // utilisation of the server's cores, 0..1, spinning not counted
+	Busy     float64       // share of time its workers served requests, 0..1
+	Waiting  uint64        // requests that had arrived and were not begun
+	BytesOut float64       // bytes per second
+	Interval time.Duration // between heartbeats
+}
+
+// Outcome is what a finished search cost, for policies that learn.
+type Outcome struct {
+	Way     Way
+	Took    time.Duration
+	Results int
+	Reads   int // RDMA Reads, 0 for fast messaging
+}
+
+// A Policy decides the way of each search of one client. Its methods are
+// called under a lock, one at a time, once per search, so they must be
+// quick; now comes from the client's clock. A Policy holds state of one
+// client and must not be shared between clients.
+type Policy interface {
+	// Name is what --policy takes and benchmark rows show.
+	Name() string
+	// Choose decides the next search. load is the latest heartbeat;
+	// fresh says that it arrived since Choose last returned with
+	// consumed = true. consumed clears it (the paper's "clear").
+	Choose(now time.Time, load Load, fresh bool) (way Way, consumed bool)
+	// Observe is told of every finished search.
+	Observe(now time.Time, o Outcome)
+	// State is shown to people: the back-off, if there is one.
+	State() PolicyState
+}
+
+// PolicyState is the visible state of the back-off (Algorithm 1).
+type PolicyState struct {
+	Busy        int     `json:"r_busy"`      // consecutive busy findings
+	Left        int     `json:"r_off"`       // searches still to offload
+	Utilisation float64 `json:"utilisation"` // last one judged, 0..1
+}
+
+// fixed always goes one way.
+type fixed struct {
+	name string
+	way  Way
+}
+
+func (f fixed) Name() string                             { return f.name }
+func (f fixed) Choose(time.Time, Load, bool) (Way, bool) { return f.way, true }
+func (f fixed) Observe(time.Time, Outcome)               {}
+func (f fixed) State() PolicyState                       { return PolicyState{} }
+
+// scheme is a named set-up of a client: the rows of the paper's figures.
+type scheme struct {
+	name   string
+	doc    string
+	single bool // offloading with a window of one read
+	tcp    bool // plain sockets instead of rings
+	poll   bool // needs a server whose workers poll
+	policy func(seed uint64) Policy
+}
+
+var schemes = []scheme{
+	{name: "tcp", doc: "plain sockets, the paper's base line", tcp: true,
+		policy: func(uint64) Policy { return fixed{"tcp", FastMessaging} }},
+	{name: "fast-polling", doc: "fast messaging, server workers poll and never sleep", poll: true,
+		policy: func(uint64) Policy { return fixed{"fast-polling", FastMessaging} }},
+	{name: "fast", doc: "fast messaging, event-driven server",
+		policy: func(uint64) Policy { return fixed{"fast", FastMessaging} }},
+	{name: "offload-single", doc: "offloading, one read at a time", single: true,
+		policy: func(uint64) Policy { return fixed{"offload-single", Offload} }},
+	{name: "offload", doc: "offloading, multi-issue",
+		policy: func(uint64) Policy { return fixed{"offload", Offload} }},
+	{name: "paper-literal", doc: "Algorithm 1 to the letter",
+		policy: func(seed uint64) Policy { return newBackoff(seed, true) }},
+	{name: "paper", doc: "Algorithm 1 as the paper's text means it",
+		policy: func(seed uint64) Policy { return newBackoff(seed, false) }},
+}
+
+// DefaultPolicy is what "default" stands for.
+const DefaultPolicy = "paper"
+
+// Schemes lists the names that Options.Policy takes, "default" first.
+func Schemes() []string {
+	names := []string{"default"}
+	for _, s := range schemes {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// DescribeScheme is one line about a scheme, "" for an unknown name.
+func DescribeScheme(name string) string {
+	s, err := schemeByName(name)
+	if err != nil {
+		return ""
+	}
+	return s.doc
+}
+
+func schemeByName(name string) (scheme, error) {
+	if name == "" || name == "default" {
+		name = DefaultPolicy
+	}
+	i := slices.IndexFunc(schemes, func(s scheme) bool { return s.name == name })
+	if i < 0 {
+		return scheme{}, fmt.Errorf("%w: policy %q, want one of %s", ErrOption, name, strings.Join(Schemes(), ", "))
+	}
+	return schemes[i], nil
+}

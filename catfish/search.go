@@ -1,0 +1,265 @@
+package catfish
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/offload"
+	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// maxRestarts is how often an offloaded search begins again before it
+// goes by fast messaging, where a worker can take the tree's lock. With
+// a move every 100 us and 20 us a search each restart has a chance of
+// one in five to be followed by another.
+const maxRestarts = 4
+
+// query is a search, count or nearest, whichever way it goes. Pooled.
+type query struct {
+	kind  fastmsg.Kind
+	rect  rstar.Rect // search, count
+	x, y  float64    // nearest
+	limit int        // search: 0 = all; nearest: k
+
+	items     []rstar.Item // search: the caller's slice
+	neighbors []Neighbor
+	count     int
+
+	req, ans []byte
+}
+
+var queries = sync.Pool{New: func() any { return new(query) }}
+
+func (q *query) release() {
+	q.items, q.neighbors = nil, nil
+	if cap(q.ans) > keepBytes {
+		q.ans = nil
+	}
+	queries.Put(q)
+}
+
+// Search returns every object that intersects r, borders included, in no
+// particular order.
+func (c *Client) Search(ctx context.Context, r rstar.Rect) ([]rstar.Item, error) {
+	return c.SearchAppend(ctx, nil, r, 0)
+}
+
+// SearchAppend appends up to limit objects that intersect r to dst; a
+// limit of 0 or less means all. After an error dst is returned as it was.
+func (c *Client) SearchAppend(ctx context.Context, dst []rstar.Item, r rstar.Rect, limit int) ([]rstar.Item, error) {
+	if err := r.Validate(); err != nil {
+		return dst, err
+	}
+	q := queries.Get().(*query)
+	defer q.release()
+	q.kind, q.rect, q.limit, q.items = kindSearch, r, max(limit, 0), dst
+	if err := c.run(ctx, q); err != nil {
+		return dst, err
+	}
+	return q.items, nil
+}
+
+// Count returns how many objects intersect r.
+func (c *Client) Count(ctx context.Context, r rstar.Rect) (int, error) {
+	if err := r.Validate(); err != nil {
+		return 0, err
+	}
+	q := queries.Get().(*query)
+	defer q.release()
+	q.kind, q.rect, q.limit = kindCount, r, 0
+	err := c.run(ctx, q)
+	return q.count, err
+}
+
+// Nearest returns the k objects nearest to (x, y) by Euclidean distance
+// to their rectangles, nearest first, ties by id. There are fewer when
+// the collection holds fewer.
+func (c *Client) Nearest(ctx context.Context, x, y float64, k int) ([]Neighbor, error) {
+	if err := (rstar.Rect{MinX: x, MinY: y, MaxX: x, MaxY: y}).Validate(); err != nil {
+		return nil, err
+	}
+	if k < 1 || int64(k) > math.MaxUint32 {
+		return nil, fmt.Errorf("%w: k is %d, want 1..%d", ErrOption, k, uint32(math.MaxUint32))
+	}
+	q := queries.Get().(*query)
+	defer q.release()
+	q.kind, q.x, q.y, q.limit = kindNearest, x, y, k
+	if err := c.run(ctx, q); err != nil {
+		return nil, err
+	}
+	return q.neighbors, nil
+}
+
+// run carries a query out the way that the policy chooses, and again on
+// a new connection when one breaks: it has no effects.
+func (c *Client) run(ctx context.Context, q *query) error {
+	base := len(q.items)
+	for {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("catfish: %w", err)
+		}
+		s, err := c.session(ctx)
+		if err != nil {
+			return err
+		}
+		err = c.once(ctx, s, q)
+		if err == nil || ctx.Err() != nil || !s.lost(err) {
+			return err
+		}
+		q.items, q.neighbors, q.count = q.items[:base], nil, 0
+		c.retried.Add(1)
+		// The ring's poller notices a dead peer as the lanes do; until
+		// then there is no use in asking it again.
+		select {
+		case <-s.caller.Done():
+		case <-ctx.Done():
+		case <-time.After(rdma.PeerTimeout):
+			s.caller.Close()
+		}
+	}
+}
+
+// lost reports whether err means that the session broke, not the request.
+func (s *session) lost(err error) bool {
+	return errors.Is(err, offload.ErrLane) || errors.Is(err, errServerChanged) ||
+		errors.Is(err, ErrNotSent) || errors.Is(err, ErrUnknownOutcome)
+}
+
+func (c *Client) once(ctx context.Context, s *session, q *query) error {
+	o, err := s.open(ctx, c.name)
+	if err != nil {
+		return err
+	}
+	way, began := c.choose(s, &c.counters)
+	if way == Offload && s.canOffload() {
+		base := len(q.items)
+		reads, err := c.offload(ctx, s, o, q)
+		if err == nil {
+			c.offloaded.Add(1)
+			c.observe(began, Outcome{Way: Offload, Results: q.results(base), Reads: reads})
+			return nil
+		}
+		if !errors.Is(err, offload.ErrRestart) && !errors.Is(err, offload.ErrTorn) {
+			return err
+		}
+		q.items = q.items[:base]
+		c.fellBack.Add(1)
+	}
+	base := len(q.items)
+	if err := c.message(ctx, s, o, q); err != nil {
+		return err
+	}
+	c.fast.Add(1)
+	c.observe(began, Outcome{Way: FastMessaging, Results: q.results(base)})
+	return nil
+}
+
+func (q *query) results(base int) int {
+	switch q.kind {
+	case kindCount:
+		return 1
+	case kindNearest:
+		return len(q.neighbors)
+	}
+	return len(q.items) - base
+}
+
+// message carries a query out by fast messaging.
+func (c *Client) message(ctx context.Context, s *session, o *openSlab, q *query) (err error) {
+	q.req = appendHead(q.req[:0], o.coll, uint32(min(q.limit, math.MaxUint32)))
+	if q.kind == kindNearest {
+		q.req = binary.LittleEndian.AppendUint64(q.req, math.Float64bits(q.x))
+		q.req = binary.LittleEndian.AppendUint64(q.req, math.Float64bits(q.y))
+	} else {
+		q.req = appendRect(q.req, q.rect)
+	}
+	q.ans, err = s.call(ctx, q.kind, q.req, q.ans[:0])
+	c.addMessage(len(q.req), len(q.ans))
+	if err != nil {
+		return err
+	}
+	switch q.kind {
+	case kindCount:
+		if len(q.ans) != 8 {
+			return fmt.Errorf("%w: count answered %d bytes, want 8", ErrProtocol, len(q.ans))
+		}
+		q.count = int(binary.LittleEndian.Uint64(q.ans))
+	case kindNearest:
+		if len(q.ans)%itemBytes != 0 {
+			return fmt.Errorf("%w: %d bytes of items, want a multiple of %d", ErrProtocol, len(q.ans), itemBytes)
+		}
+		for b := q.ans; len(b) > 0; b = b[itemBytes:] {
+			it := getItem(b)
+			q.neighbors = append(q.neighbors, Neighbor{it, it.Rect.Distance(q.x, q.y)})
+		}
+		sortNeighbors(q.neighbors)
+	default:
+		q.items = slices.Grow(q.items, len(q.ans)/itemBytes)
+		q.items, err = appendItems(q.items, q.ans)
+	}
+	return err
+}
+
+// offload carries a query out by reading the tree.
+func (c *Client) offload(ctx context.Context, s *session, o *openSlab, q *query) (reads int, err error) {
+	l, err := s.lane(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer s.lanes.put(l)
+	var st offload.Stats
+	defer func() { c.addOffload(&st) }()
+	for try := 0; ; try++ {
+		if q.kind == kindNearest {
+			err = l.runNearest(ctx, o, q, try > 0, &st)
+		} else {
+			err = l.runSearch(ctx, o, q, try > 0, &st)
+		}
+		if !errors.Is(err, offload.ErrRestart) || try == maxRestarts {
+			return int(st.Reads), err
+		}
+	}
+}
+
+func (l *lane) runSearch(ctx context.Context, o *openSlab, q *query, again bool, st *offload.Stats) error {
+	w := &l.search
+	if !again {
+		w.items, w.base = q.items, len(q.items)
+	}
+	w.q, w.limit, w.count = q.rect, q.limit, q.kind == kindCount
+	w.restart(&o.slab, again)
+	err := l.Run(ctx, o.key, w, st)
+	if err == nil {
+		err = w.err
+	}
+	if err == nil {
+		q.items, q.count = w.items, w.found
+	}
+	if err == nil || !errors.Is(err, offload.ErrRestart) {
+		w.items = nil
+	}
+	return err
+}
+
+func (l *lane) runNearest(ctx context.Context, o *openSlab, q *query, again bool, st *offload.Stats) error {
+	w := &l.nearest
+	w.x, w.y, w.k = q.x, q.y, q.limit
+	w.restart(&o.slab, again)
+	err := l.Run(ctx, o.key, w, st)
+	if err == nil {
+		err = w.err
+	}
+	if err == nil {
+		q.neighbors = append(q.neighbors, w.best...)
+		sortNeighbors(q.neighbors)
+	}
+	return err
+}

@@ -1,0 +1,284 @@
+package catfish
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/catfish-index/catfish/heartbeat"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// Server hosts named collections and answers clients over every
+// transport it was given. All methods are safe for concurrent use.
+type Server struct {
+	opts    ServerOptions
+	log     *slog.Logger
+	bootID  uint64 // random and new with each start: clients notice a restart
+	started time.Time
+
+	ln      net.Listener
+	mux     *mux
+	fabrics []*fabric
+	colls   collections
+	monitor *heartbeat.Monitor
+
+	tcpRequests atomic.Uint64
+	mu          sync.Mutex
+	tcpConns    map[net.Conn]bool
+	closed      bool
+
+	stop    context.CancelFunc
+	ctx     context.Context
+	closer  sync.Once
+	serving sync.WaitGroup // Serve; memory is released after it
+}
+
+// NewServer binds the address and opens the transports. It serves
+// nothing before Serve, but collections can be filled. Close it in any
+// case.
+func NewServer(opts ServerOptions) (*Server, error) {
+	opts.setDefaults()
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{
+		opts: opts, log: opts.Logger, started: time.Now(),
+		tcpConns: make(map[net.Conn]bool),
+	}
+	for s.bootID == 0 {
+		s.bootID = rand.Uint64()
+	}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	if err := s.open(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) open() (err error) {
+	s.ln, err = net.Listen("tcp", s.opts.Listen)
+	if err != nil {
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return fmt.Errorf("%w: %s: %w", ErrInUse, s.opts.Listen, err)
+		}
+		return fmt.Errorf("catfish: cannot listen on %q: %w", s.opts.Listen, err)
+	}
+	s.mux = newMux(s.ln)
+	s.mux.hello = s.hello
+	s.mux.tcp = s.serveTCP
+	s.mux.reject = func(c net.Conn, err error) {
+		s.log.Warn("connection refused", "peer", c.RemoteAddr(), "err", err)
+	}
+	if s.monitor, err = newMonitor(s); err != nil {
+		return err
+	}
+	if err := s.openFabrics(); err != nil {
+		return err
+	}
+	for _, name := range append([]string{DefaultCollection}, s.opts.Collections...) {
+		if _, err := s.colls.create(name, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Serve answers clients until ctx is done or the Server is closed. It
+// returns nil then. It is called once.
+func (s *Server) Serve(ctx context.Context) error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.serving.Add(1)
+	s.mu.Unlock()
+	defer s.serving.Done()
+	stop := context.AfterFunc(ctx, s.stop)
+	defer stop()
+	context.AfterFunc(s.ctx, func() { s.ln.Close() })
+	var wg sync.WaitGroup
+	errs := make(chan error, 1)
+	run := func(f func(context.Context) error) {
+		wg.Go(func() {
+			if err := f(s.ctx); err != nil && s.ctx.Err() == nil {
+				select {
+				case errs <- err:
+				default:
+				}
+				s.stop()
+			}
+		})
+	}
+	for _, f := range s.fabrics {
+		for _, w := range f.workers {
+			run(w.Run)
+		}
+		run(f.accept)
+		run(f.reapLanes)
+	}
+	run(s.mux.run)
+	<-s.ctx.Done()
+	s.closeTCP()
+	wg.Wait()
+	select {
+	case err := <-errs:
+		return err
+	default:
+		return nil
+	}
+}
+
+// Close ends Serve and releases everything; trees of collections must
+// not be used afterwards.
+func (s *Server) Close() error {
+	s.closer.Do(func() {
+		s.stop()
+		if s.ln != nil {
+			s.ln.Close()
+		}
+		s.closeTCP()
+		s.serving.Wait()
+		for _, f := range s.fabrics {
+			f.close()
+		}
+		for _, c := range s.colls.all() {
+			c.close()
+		}
+		if s.monitor != nil {
+			s.monitor.Close()
+		}
+	})
+	return nil
+}
+
+// Addr is the TCP address that clients dial.
+func (s *Server) Addr() string { return s.ln.Addr().String() }
+
+// BootID is drawn anew at each start.
+func (s *Server) BootID() uint64 { return s.bootID }
+
+// Transports lists what clients can use, best first.
+func (s *Server) Transports() []string {
+	var t []string
+	for _, f := range s.fabrics {
+		t = append(t, f.name)
+	}
+	return append(t, TransportTCP)
+}
+
+// SocketPath is the unix socket of shm, empty when it is not served.
+func (s *Server) SocketPath() string {
+	for _, f := range s.fabrics {
+		if f.name == TransportSHM {
+			return f.ln.Addr()
+		}
+	}
+	return ""
+}
+
+// Collection is the tree of that name, for use in this process, beside
+// and together with remote clients. The Server owns it: do not Close it.
+func (s *Server) Collection(name string) (*rstar.Tree, error) {
+	c, err := s.colls.byName(name)
+	if err != nil {
+		return nil, err
+	}
+	return c.tree, nil
+}
+
+// CreateCollection adds a collection; one of that name may exist.
+func (s *Server) CreateCollection(name string) (*rstar.Tree, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	c, err := s.colls.create(name, s)
+	if err != nil {
+		return nil, err
+	}
+	return c.tree, nil
+}
+
+// Collections lists the names, sorted.
+func (s *Server) Collections() []string {
+	var names []string
+	for _, c := range s.colls.all() {
+		names = append(names, c.name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (s *Server) hello() hello {
+	return hello{
+		Version: Version, Protocol: protocolVersion, BootID: s.bootID, Host: hostID(),
+		Transports: s.Transports(), Socket: s.SocketPath(), Polling: s.opts.Polling,
+	}
+}
+
+// PauseWorkers keeps every worker from handling requests until
+// ResumeWorkers. Offloading clients do not notice: that is the point of
+// one-sided reads, and what the tests use it for.
+func (s *Server) PauseWorkers() {
+	for _, f := range s.fabrics {
+		for _, w := range f.workers {
+			w.Pause()
+		}
+	}
+}
+
+// ResumeWorkers ends PauseWorkers.
+func (s *Server) ResumeWorkers() {
+	for _, f := range s.fabrics {
+		for _, w := range f.workers {
+			w.Resume()
+		}
+	}
+}
+
+func (s *Server) track(c net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.tcpConns[c] = true
+	return true
+}
+
+func (s *Server) untrack(c net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.tcpConns, c)
+}
+
+func (s *Server) closeTCP() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for c := range s.tcpConns {
+		c.Close()
+	}
+}
+
+// clientHello is what a client's ring connection and lanes carry in the
+// private data: whom they mean to talk to, and how often they want beats.
+//
+//	0 boot id u64 | 8 heartbeat interval ns u64
+const clientHelloBytes = 16
+
+func appendClientHello(b []byte, boot uint64, interval time.Duration) []byte {
+	b = binary.LittleEndian.AppendUint64(b, boot)
+	return binary.LittleEndian.AppendUint64(b, uint64(interval))
+}

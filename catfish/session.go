@@ -1,0 +1,269 @@
+package catfish
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/heartbeat"
+	"github.com/catfish-index/catfish/offload"
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// caller carries requests and answers: rings, or a plain socket.
+type caller interface {
+	Call(ctx context.Context, kind fastmsg.Kind, payload, dst []byte) ([]byte, fastmsg.Kind, error)
+	Done() <-chan struct{}
+	Close() error
+}
+
+// session is one connection to one incarnation of a server. When it
+// breaks, the client makes a new one; nothing in it is repaired.
+type session struct {
+	hello     hello
+	transport string
+	reason    string // why this transport
+	dev       rdma.Device
+	addr      string // where lanes dial
+	caller    caller
+	mailbox   *heartbeat.Mailbox // nil over plain sockets
+	window    int
+
+	mu    sync.Mutex
+	slabs map[string]*openSlab
+	lanes lanePool
+}
+
+// openSlab is a collection as this session knows it.
+type openSlab struct {
+	slab
+	coll uint32
+}
+
+// maxNode is the largest node that clients have read buffers for: rstar
+// allows 3904 bytes.
+const maxNode = 4096
+
+// connect makes a session. ctx bounds it.
+func (c *core) connect(ctx context.Context) (*session, error) {
+	h, err := askHello(ctx, c.addr)
+	if err != nil {
+		return nil, err
+	}
+	want := c.opts.Transport
+	if c.scheme.tcp {
+		want = TransportTCP
+	}
+	s := &session{hello: h, slabs: make(map[string]*openSlab), window: c.opts.Window}
+	if c.scheme.single {
+		s.window = 1
+	}
+	if s.transport, s.reason, err = chooseTransport(want, h); err != nil {
+		return nil, err
+	}
+	if c.scheme.poll && !h.Polling {
+		return nil, fmt.Errorf("%w: policy fast-polling needs a server started with polling; this one is event-driven", ErrOption)
+	}
+	if err := s.dial(ctx, c); err != nil {
+		return nil, err
+	}
+	// The collection is opened now, so that offloading needs no worker
+	// later, and a wrong name is told at once.
+	if _, err := s.open(ctx, c.opts.Collection); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *session) dial(ctx context.Context, c *core) error {
+	if s.transport == TransportTCP {
+		t, err := dialTCP(ctx, c.addr)
+		if err != nil {
+			return err
+		}
+		s.caller = t
+		return nil
+	}
+	var err error
+	if s.dev, s.addr, err = c.device(s.transport, s.hello); err != nil {
+		return err
+	}
+	s.lanes.init(c.opts.Lanes)
+	fc, err := fastmsg.Dial(ctx, s.dev, s.addr, fastmsg.CallerConfig{
+		RingBytes: c.opts.RingBytes,
+		Hello:     appendClientHello(nil, s.hello.BootID, c.opts.HeartbeatInterval),
+	})
+	if err != nil {
+		if errors.Is(err, rdma.ErrDial) {
+			err = fmt.Errorf("%w at %s: %w", ErrNoServer, c.addr, err)
+		}
+		return fmt.Errorf("catfish: transport %s: %w", s.transport, err)
+	}
+	if b := fc.Hello(); len(b) < 8 || binary.LittleEndian.Uint64(b) != s.hello.BootID {
+		fc.Close()
+		return fmt.Errorf("%w at %s: another server answers on %s", ErrNoServer, c.addr, s.addr)
+	}
+	s.caller = fc
+	s.mailbox, err = heartbeat.NewMailbox(fc.Mailbox())
+	return err
+}
+
+// call sends a request and turns a failure answer into an error.
+func (s *session) call(ctx context.Context, kind fastmsg.Kind, payload, dst []byte) ([]byte, error) {
+	base := len(dst)
+	dst, k, err := s.caller.Call(ctx, kind, payload, dst)
+	switch {
+	case err != nil:
+		return dst, err
+	case k == kindReply:
+		return dst, nil
+	case k == kindFailure:
+		return dst[:base], getFailure(dst[base:])
+	}
+	return dst[:base], fmt.Errorf("%w: answer of kind %d", ErrProtocol, k)
+}
+
+// open resolves a collection's name, once per session.
+func (s *session) open(ctx context.Context, name string) (*openSlab, error) {
+	s.mu.Lock()
+	o := s.slabs[name]
+	s.mu.Unlock()
+	if o != nil {
+		return o, nil
+	}
+	b, err := s.call(ctx, kindOpen, []byte(name), nil)
+	if err != nil {
+		return nil, err
+	}
+	r, err := getOpenReply(b)
+	if err != nil {
+		return nil, err
+	}
+	if r.nodeBytes > maxNode {
+		return nil, fmt.Errorf("%w: node of %d bytes, want at most %d", ErrProtocol, r.nodeBytes, maxNode)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.slabs[name] == nil {
+		s.slabs[name] = &openSlab{coll: r.coll, slab: slab{
+			key: rdma.Key(r.key), bytes: r.slabBytes, node: r.nodeBytes, bootID: s.hello.BootID,
+		}}
+	}
+	return s.slabs[name], nil
+}
+
+// canOffload is false over plain sockets, where nothing is one-sided.
+func (s *session) canOffload() bool { return s.dev != nil }
+
+func (s *session) close() {
+	if s.caller != nil {
+		s.caller.Close()
+	}
+	s.lanes.close()
+}
+
+// lane is a connection for one offloaded search at a time, with the
+// buffers that searches reuse.
+type lane struct {
+	*offload.Lane
+	search  searchWalk
+	nearest nearestWalk
+}
+
+// lanePool opens lanes as they are needed, up to a limit.
+type lanePool struct {
+	mu     sync.Mutex
+	free   []*lane
+	left   int // lanes that may still be opened
+	closed bool
+	wait   chan struct{} // a token for each return while somebody waits
+}
+
+func (p *lanePool) init(limit int) {
+	p.left, p.wait = limit, make(chan struct{}, limit)
+}
+
+// get returns a free lane, or nil and leave to open one.
+func (p *lanePool) get(ctx context.Context) (*lane, error) {
+	for {
+		p.mu.Lock()
+		switch {
+		case p.closed:
+			p.mu.Unlock()
+			return nil, offload.ErrLane
+		case len(p.free) > 0:
+			l := p.free[len(p.free)-1]
+			p.free = p.free[:len(p.free)-1]
+			p.mu.Unlock()
+			return l, nil
+		case p.left > 0:
+			p.left--
+			p.mu.Unlock()
+			return nil, nil
+		}
+		p.mu.Unlock()
+		select {
+		case <-p.wait:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// put takes a lane back; nil gives back the leave to open one.
+func (p *lanePool) put(l *lane) {
+	p.mu.Lock()
+	if l != nil && (p.closed || l.Err() != nil) {
+		p.mu.Unlock()
+		l.Close()
+		p.mu.Lock()
+		l = nil
+	}
+	if l == nil {
+		p.left++
+	} else {
+		p.free = append(p.free, l)
+	}
+	p.mu.Unlock()
+	select {
+	case p.wait <- struct{}{}:
+	default:
+	}
+}
+
+// close closes free lanes; those in use are closed when they come back.
+func (p *lanePool) close() {
+	p.mu.Lock()
+	free := p.free
+	p.free, p.closed = nil, true
+	p.mu.Unlock()
+	for _, l := range free {
+		l.Close()
+	}
+	if p.wait != nil {
+		select {
+		case p.wait <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// lane returns a lane of this session, opening one if need be.
+func (s *session) lane(ctx context.Context) (*lane, error) {
+	l, err := s.lanes.get(ctx)
+	if l != nil || err != nil {
+		return l, err
+	}
+	ol, err := offload.Dial(ctx, s.dev, s.addr, offload.LaneConfig{
+		BlockBytes: maxNode, Window: s.window, Private: lanePrivate(s.hello.BootID),
+	})
+	if err != nil {
+		s.lanes.put(nil)
+		return nil, err
+	}
+	return &lane{Lane: ol}, nil
+}

@@ -1,0 +1,79 @@
+package catfish
+
+import (
+	"time"
+
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// ServerStats is a server's state. Counts are since its start.
+type ServerStats struct {
+	Addr        string                 `json:"addr"`
+	Version     string                 `json:"version"`
+	BootID      uint64                 `json:"boot_id,string"`
+	Uptime      float64                `json:"uptime_seconds"`
+	Transports  []TransportStats       `json:"transports"`
+	Polling     bool                   `json:"polling"`
+	CPUSeconds  float64                `json:"cpu_seconds"` // of the process, user and system
+	Cores       float64                `json:"cores"`       // it may use
+	Heartbeat   float64                `json:"heartbeat_seconds"`
+	TCPRequests uint64                 `json:"tcp_requests"`
+	Collections map[string]rstar.Stats `json:"collections"`
+}
+
+// TransportStats is one transport's part.
+type TransportStats struct {
+	Transport   string        `json:"transport"`
+	Detail      string        `json:"detail"`
+	Connections int           `json:"connections"`
+	Lanes       int           `json:"lanes"` // open for offloading
+	Workers     []WorkerStats `json:"workers"`
+}
+
+// WorkerStats is one worker's part.
+type WorkerStats struct {
+	Requests  uint64  `json:"requests"`
+	BytesIn   uint64  `json:"bytes_in"`
+	BytesOut  uint64  `json:"bytes_out"`
+	Busy      float64 `json:"busy_seconds"`
+	Spun      float64 `json:"spun_seconds"`
+	Sleeps    uint64  `json:"sleeps"`
+	Batches   uint64  `json:"batches"`
+	Waiting   int     `json:"waiting"`
+	Connected int     `json:"connections"`
+}
+
+// Stats returns the server's state. It takes no lock that requests need.
+func (s *Server) Stats() ServerStats {
+	st := ServerStats{
+		Addr: s.Addr(), Version: Version, BootID: s.bootID,
+		Uptime: time.Since(s.started).Seconds(), Polling: s.opts.Polling,
+		CPUSeconds: processCPU().Seconds(), Cores: s.cores(), Heartbeat: s.opts.HeartbeatInterval.Seconds(),
+		TCPRequests: s.tcpRequests.Load(), Collections: make(map[string]rstar.Stats),
+	}
+	for _, f := range s.fabrics {
+		t := TransportStats{Transport: f.name, Detail: f.dev.Info().Detail}
+		f.mu.Lock()
+		t.Lanes = len(f.lanes)
+		f.mu.Unlock()
+		for _, w := range f.workers {
+			ws := workerStats(w.Stats())
+			t.Connections += ws.Connected
+			t.Workers = append(t.Workers, ws)
+		}
+		st.Transports = append(st.Transports, t)
+	}
+	for _, c := range s.colls.all() {
+		st.Collections[c.name] = c.tree.Stats()
+	}
+	return st
+}
+
+func workerStats(w fastmsg.WorkerStats) WorkerStats {
+	return WorkerStats{
+		Requests: w.Requests, BytesIn: w.BytesIn, BytesOut: w.BytesOut,
+		Busy: w.Busy.Seconds(), Spun: w.Spun.Seconds(), Sleeps: w.Sleeps,
+		Batches: w.Batches, Waiting: w.Waiting, Connected: w.Connections,
+	}
+}

@@ -1,0 +1,205 @@
+package catfish
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+
+	"github.com/catfish-index/catfish/fastmsg"
+)
+
+// The paper's base line: the same requests over a plain socket, one
+// goroutine per connection at the server.
+//
+//	0        4      5     8         16
+//	+--------+------+-----+---------+---------+
+//	| size   | kind | 0   | id      | payload |   little-endian
+//	+--------+------+-----+---------+---------+
+//	size u32 counts header and payload.
+const (
+	frameBytes = 16
+	// maxRequest bounds what a server reads for one request.
+	maxRequest = frameBytes + headBytes + maxBatch*itemBytes
+	// maxReply bounds what a client takes for one answer: 25 million items.
+	maxReply = 1 << 30
+)
+
+func appendFrame(b []byte, kind fastmsg.Kind, id uint64, payload []byte) []byte {
+	b = binary.LittleEndian.AppendUint32(b, uint32(frameBytes+len(payload)))
+	b = append(b, byte(kind), 0, 0, 0)
+	b = binary.LittleEndian.AppendUint64(b, id)
+	return append(b, payload...)
+}
+
+// readFrame reads one message into buf, growing it as needed.
+func readFrame(r *bufio.Reader, buf []byte, limit int) (kind fastmsg.Kind, id uint64, payload []byte, err error) {
+	head, err := r.Peek(frameBytes)
+	if err != nil {
+		return 0, 0, buf, err
+	}
+	size := int64(binary.LittleEndian.Uint32(head))
+	kind, id = fastmsg.Kind(head[4]), binary.LittleEndian.Uint64(head[8:])
+	if size < frameBytes || size > int64(limit) {
+		return 0, 0, buf, fmt.Errorf("%w: frame of %d bytes, want %d..%d", ErrProtocol, size, frameBytes, limit)
+	}
+	r.Discard(frameBytes)
+	// Grow as bytes arrive: a size alone shall not cost memory.
+	buf = buf[:0]
+	for n := int(size) - frameBytes; n > 0; {
+		step := min(n, 64<<10)
+		off := len(buf)
+		buf = append(buf, make([]byte, step)...)
+		if _, err := io.ReadFull(r, buf[off:]); err != nil {
+			return 0, 0, buf, err
+		}
+		n -= step
+	}
+	return kind, id, buf, nil
+}
+
+// serveTCP answers one plain-socket connection until it ends.
+func (s *Server) serveTCP(c net.Conn) {
+	defer c.Close()
+	if !s.track(c) {
+		return
+	}
+	defer s.untrack(c)
+	v := service{s: s, transport: TransportTCP}
+	r, w := bufio.NewReaderSize(c, 64<<10), bufio.NewWriterSize(c, 64<<10)
+	var in, frame []byte
+	for {
+		kind, id, p, err := readFrame(r, in, maxRequest)
+		if err != nil {
+			if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
+				s.log.Warn("connection ended", "transport", TransportTCP, "peer", c.RemoteAddr(), "err", err)
+			}
+			return
+		}
+		in = p
+		kind, answer := v.process(kind, p)
+		s.tcpRequests.Add(1)
+		frame = appendFrame(frame[:0], kind, id, answer)
+		if _, err := w.Write(frame); err != nil {
+			return
+		}
+		if cap(frame) > keepBytes {
+			frame = nil
+		}
+		// Pipelined requests share one system call for their answers.
+		if r.Buffered() < frameBytes {
+			if err := w.Flush(); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// tcpCaller is the client's end: any number of goroutines share it.
+type tcpCaller struct {
+	c    net.Conn
+	mu   sync.Mutex // guards the fields below, and the order of writes
+	next uint64
+	wait map[uint64]*tcpCall
+	err  error
+	out  []byte
+	done chan struct{}
+}
+
+type tcpCall struct {
+	dst  []byte
+	kind fastmsg.Kind
+	err  error
+	ch   chan struct{}
+}
+
+func dialTCP(ctx context.Context, addr string) (*tcpCaller, error) {
+	c, err := dialStream(ctx, addr, streamTCP)
+	if err != nil {
+		return nil, fmt.Errorf("%w at %s: %w", ErrNoServer, addr, err)
+	}
+	t := &tcpCaller{c: c, wait: make(map[uint64]*tcpCall), done: make(chan struct{})}
+	go t.read()
+	return t, nil
+}
+
+func (t *tcpCaller) read() {
+	defer close(t.done)
+	r := bufio.NewReaderSize(t.c, 64<<10)
+	var buf []byte
+	for {
+		kind, id, p, err := readFrame(r, buf, maxReply)
+		if err != nil {
+			t.fail(err)
+			return
+		}
+		buf = p
+		t.mu.Lock()
+		call := t.wait[id]
+		delete(t.wait, id)
+		t.mu.Unlock()
+		if call != nil { // nil: its caller gave up
+			call.dst, call.kind = append(call.dst, p...), kind
+			close(call.ch)
+		}
+	}
+}
+
+func (t *tcpCaller) fail(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err == nil {
+		t.err = fmt.Errorf("tcp to %s: %w", t.c.RemoteAddr(), err)
+	}
+	for id, call := range t.wait {
+		call.err = fmt.Errorf("%w: %w", ErrUnknownOutcome, t.err)
+		delete(t.wait, id)
+		close(call.ch)
+	}
+	t.c.Close()
+}
+
+// Call sends a request and waits for its answer.
+func (t *tcpCaller) Call(ctx context.Context, kind fastmsg.Kind, payload, dst []byte) ([]byte, fastmsg.Kind, error) {
+	call := &tcpCall{dst: dst, ch: make(chan struct{})}
+	t.mu.Lock()
+	if t.err != nil {
+		t.mu.Unlock()
+		return dst, 0, fmt.Errorf("%w: %w", ErrNotSent, t.err)
+	}
+	t.next++
+	id := t.next
+	t.wait[id] = call
+	t.out = appendFrame(t.out[:0], kind, id, payload)
+	_, err := t.c.Write(t.out)
+	t.mu.Unlock()
+	if err != nil {
+		t.fail(err) // ends this call too
+	}
+	select {
+	case <-call.ch:
+		return call.dst, call.kind, call.err
+	case <-ctx.Done():
+	}
+	t.mu.Lock()
+	_, waiting := t.wait[id]
+	delete(t.wait, id)
+	t.mu.Unlock()
+	if !waiting {
+		<-call.ch // the reader owns dst until then
+		return call.dst, call.kind, call.err
+	}
+	return dst, 0, fmt.Errorf("%w: %w", ErrUnknownOutcome, ctx.Err())
+}
+
+func (t *tcpCaller) Done() <-chan struct{} { return t.done }
+
+func (t *tcpCaller) Close() error {
+	t.fail(ErrClosed)
+	<-t.done
+	return nil
+}

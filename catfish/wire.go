@@ -1,0 +1,139 @@
+package catfish
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// What travels in messages, little-endian. Every request but open, stats
+// and ping begins with the collection's number, which open returned.
+//
+//	request     payload                                      answer
+//	open        name                                         openReply
+//	search      coll u32, limit u32, rect 4 x f64            items
+//	count       coll u32, 0 u32, rect                        n u64
+//	nearest     coll u32, k u32, x f64, y f64                items, nearest first
+//	insert      coll u32, 0 u32, rect, id u64                empty
+//	delete      coll u32, 0 u32, rect, id u64                found u8
+//	update      coll u32, 0 u32, old rect, new rect, id u64  found u8
+//	insertMany  coll u32, n u32, n items                     n u64
+//	stats       empty                                        JSON
+//	check       coll u32, 0 u32                              empty
+//	(any)                                                    failure: code u16, n u64, text
+//
+// An item is rect 4 x f64 (min x, min y, max x, max y), id u64: 40 bytes.
+const (
+	kindOpen fastmsg.Kind = 1 + iota
+	kindSearch
+	kindCount
+	kindNearest
+	kindInsert
+	kindDelete
+	kindUpdate
+	kindInsertMany
+	kindStats
+	kindCheck
+
+	kindReply   fastmsg.Kind = 64
+	kindFailure fastmsg.Kind = 65
+)
+
+// protocolVersion changes with wire.go, hello.go or the slab's layout.
+const protocolVersion = 1
+
+const (
+	rectBytes = 32
+	itemBytes = rectBytes + 8
+	headBytes = 8 // coll u32, argument u32
+
+	// maxBatch bounds insertMany, so that one message holds a worker for
+	// about a tenth of a millisecond and fits a quarter of a 64 KiB ring.
+	maxBatch = 256
+)
+
+// Failure codes on the wire; errors.go maps them to sentinels.
+const (
+	codeInternal uint16 = 1 + iota
+	codeBadRequest
+	codeBadRect
+	codeSlabFull
+	codeUnknownCollection
+	codeCheck
+	codeClosed
+)
+
+func appendHead(b []byte, coll, arg uint32) []byte {
+	b = binary.LittleEndian.AppendUint32(b, coll)
+	return binary.LittleEndian.AppendUint32(b, arg)
+}
+
+func appendRect(b []byte, r rstar.Rect) []byte {
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(r.MinX))
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(r.MinY))
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(r.MaxX))
+	return binary.LittleEndian.AppendUint64(b, math.Float64bits(r.MaxY))
+}
+
+func appendItem(b []byte, it rstar.Item) []byte {
+	return binary.LittleEndian.AppendUint64(appendRect(b, it.Rect), it.ID)
+}
+
+func f64(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) }
+
+func getRect(b []byte) rstar.Rect {
+	_ = b[31]
+	return rstar.Rect{MinX: f64(b), MinY: f64(b[8:]), MaxX: f64(b[16:]), MaxY: f64(b[24:])}
+}
+
+func getItem(b []byte) rstar.Item {
+	return rstar.Item{Rect: getRect(b), ID: binary.LittleEndian.Uint64(b[rectBytes:])}
+}
+
+// appendItems decodes a whole answer of items.
+func appendItems(dst []rstar.Item, b []byte) ([]rstar.Item, error) {
+	if len(b)%itemBytes != 0 {
+		return dst, fmt.Errorf("%w: %d bytes of items, want a multiple of %d", ErrProtocol, len(b), itemBytes)
+	}
+	for ; len(b) > 0; b = b[itemBytes:] {
+		dst = append(dst, getItem(b))
+	}
+	return dst, nil
+}
+
+// openReply tells a client where a collection's slab is.
+//
+//	0 coll u32 | 4 node bytes u32 | 8 slab key u64 | 16 slab bytes u64
+type openReply struct {
+	coll      uint32
+	nodeBytes uint32
+	key       uint64
+	slabBytes uint64
+}
+
+const openReplyBytes = 24
+
+func (o openReply) append(b []byte) []byte {
+	b = appendHead(b, o.coll, o.nodeBytes)
+	b = binary.LittleEndian.AppendUint64(b, o.key)
+	return binary.LittleEndian.AppendUint64(b, o.slabBytes)
+}
+
+func getOpenReply(b []byte) (openReply, error) {
+	if len(b) != openReplyBytes {
+		return openReply{}, fmt.Errorf("%w: open answered %d bytes, want %d", ErrProtocol, len(b), openReplyBytes)
+	}
+	o := openReply{
+		coll:      binary.LittleEndian.Uint32(b),
+		nodeBytes: binary.LittleEndian.Uint32(b[4:]),
+		key:       binary.LittleEndian.Uint64(b[8:]),
+		slabBytes: binary.LittleEndian.Uint64(b[16:]),
+	}
+	if o.nodeBytes < 64 || o.nodeBytes%64 != 0 || o.nodeBytes > 1<<16 {
+		return o, fmt.Errorf("%w: node of %d bytes", ErrProtocol, o.nodeBytes)
+	}
+	return o, nil
+}

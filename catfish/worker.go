@@ -1,0 +1,102 @@
+package catfish
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/heartbeat"
+)
+
+// handler joins a worker to the service. Each worker has one.
+type handler struct {
+	service
+	beats *heartbeat.Sender
+}
+
+// Opened subscribes the connection to heartbeats at the interval that its
+// hello asked for; answerHello has checked it.
+func (h *handler) Opened(c *fastmsg.Conn) {
+	c.Context = h.beats.Add(c, time.Duration(binary.LittleEndian.Uint64(c.Hello()[8:])))
+}
+
+func (h *handler) Serve(c *fastmsg.Conn, m fastmsg.Message) {
+	kind, answer := h.process(m.Kind, m.Payload)
+	c.Respond(kind, m.ID, answer)
+}
+
+func (h *handler) Closed(c *fastmsg.Conn, err error) {
+	if sub, ok := c.Context.(*heartbeat.Subscription); ok {
+		h.beats.Remove(sub)
+	}
+	h.s.log.Debug("connection ended", "transport", h.transport, "peer", c.Peer(), "err", err)
+}
+
+func (s *Server) newWorker(f *fabric) (*fastmsg.Worker, error) {
+	h := &handler{service: service{s: s, transport: f.name}}
+	var err error
+	h.beats, err = heartbeat.NewSender(f.dev, heartbeat.SenderConfig{
+		Load: s.monitor.Load, TickEvery: s.opts.HeartbeatInterval,
+	})
+	if err != nil {
+		return nil, err
+	}
+	f.beats = append(f.beats, h.beats)
+	return fastmsg.NewWorker(f.dev, h, fastmsg.WorkerConfig{
+		RingBytes: s.opts.RingBytes,
+		Polling:   s.opts.Polling,
+		TickEvery: s.opts.HeartbeatInterval,
+		Hello:     s.answerHello,
+		Tick: func(now time.Time, _ []*fastmsg.Conn) bool {
+			return h.beats.Tick(now)
+		},
+	})
+}
+
+// answerHello refuses clients of another server and tells them the boot
+// id of this one.
+func (s *Server) answerHello(peer string, b []byte) ([]byte, error) {
+	if len(b) != clientHelloBytes {
+		return nil, fmt.Errorf("%w: hello of %d bytes, want %d", ErrProtocol, len(b), clientHelloBytes)
+	}
+	if boot := binary.LittleEndian.Uint64(b); boot != s.bootID {
+		return nil, fmt.Errorf("%w: meant for boot id %#x, this server is %#x", ErrNoServer, boot, s.bootID)
+	}
+	if d := time.Duration(binary.LittleEndian.Uint64(b[8:])); d != 0 {
+		if err := checkInterval(d); err != nil {
+			return nil, err
+		}
+	}
+	return binary.LittleEndian.AppendUint64(nil, s.bootID), nil
+}
+
+// newMonitor measures this process and the cores that it may use.
+func newMonitor(s *Server) (*heartbeat.Monitor, error) {
+	return heartbeat.NewMonitor(heartbeat.MonitorConfig{Work: s.work, Workers: s.opts.Workers})
+}
+
+// work sums what all workers have done; none is added after NewServer.
+func (s *Server) work() heartbeat.Work {
+	var w heartbeat.Work
+	for _, f := range s.fabrics {
+		for _, worker := range f.workers {
+			st := worker.Stats()
+			w.Busy += st.Busy
+			w.Spun += st.Spun
+			w.Requests += st.Requests
+			w.BytesOut += st.BytesOut
+			w.Waiting += st.Waiting
+		}
+	}
+	return w
+}
+
+// cores is what the server's utilisation is measured against.
+func (s *Server) cores() float64 {
+	cores, quota := s.monitor.Capacity()
+	if quota > 0 {
+		return min(float64(cores), quota)
+	}
+	return float64(cores)
+}

@@ -1,0 +1,156 @@
+package catfish
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// Insert adds an object. It is found by every search that begins after
+// Insert returned nil.
+func (c *Client) Insert(ctx context.Context, r rstar.Rect, id uint64) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	_, err := c.write(ctx, kindInsert, 0, func(b []byte) []byte {
+		return appendItem(b, rstar.Item{Rect: r, ID: id})
+	})
+	return err
+}
+
+// Delete removes one object of this rectangle and id and reports whether
+// there was one.
+func (c *Client) Delete(ctx context.Context, r rstar.Rect, id uint64) (bool, error) {
+	if err := r.Validate(); err != nil {
+		return false, err
+	}
+	return boolAnswer(c.write(ctx, kindDelete, 0, func(b []byte) []byte {
+		return appendItem(b, rstar.Item{Rect: r, ID: id})
+	}))
+}
+
+// Update moves an object from one rectangle to another and reports
+// whether it was there. A search sees it at one of the two.
+func (c *Client) Update(ctx context.Context, old, new rstar.Rect, id uint64) (bool, error) {
+	for _, r := range []rstar.Rect{old, new} {
+		if err := r.Validate(); err != nil {
+			return false, err
+		}
+	}
+	return boolAnswer(c.write(ctx, kindUpdate, 0, func(b []byte) []byte {
+		return binary.LittleEndian.AppendUint64(appendRect(appendRect(b, old), new), id)
+	}))
+}
+
+// InsertMany adds objects in order, in messages of up to 256, and returns
+// how many are certainly in: after an error it is the first n of items,
+// and up to 256 more when the error is ErrUnknownOutcome.
+func (c *Client) InsertMany(ctx context.Context, items []rstar.Item) (n int, err error) {
+	for i, it := range items {
+		if err := it.Rect.Validate(); err != nil {
+			return 0, fmt.Errorf("item %d (id %d): %w", i, it.ID, err)
+		}
+	}
+	for n < len(items) {
+		batch := items[n:min(n+maxBatch, len(items))]
+		b, err := c.write(ctx, kindInsertMany, uint32(len(batch)), func(b []byte) []byte {
+			for _, it := range batch {
+				b = appendItem(b, it)
+			}
+			return b
+		})
+		if err != nil {
+			var r *remoteError
+			if errors.As(err, &r) {
+				n += int(min(r.done, uint64(len(batch))))
+			}
+			return n, err
+		}
+		if len(b) != 8 || binary.LittleEndian.Uint64(b) != uint64(len(batch)) {
+			return n, fmt.Errorf("%w: insertMany of %d answered %x", ErrProtocol, len(batch), b)
+		}
+		n += len(batch)
+	}
+	return n, nil
+}
+
+// Stats asks the server how it is.
+func (c *Client) Stats(ctx context.Context) (ServerStats, error) {
+	var st ServerStats
+	b, err := c.request(ctx, kindStats, func(*session) ([]byte, error) { return nil, nil })
+	if err != nil {
+		return st, err
+	}
+	if err := json.Unmarshal(b, &st); err != nil {
+		return st, fmt.Errorf("%w: stats: %w", ErrProtocol, err)
+	}
+	return st, nil
+}
+
+// Check has the server run the tree's checker, which holds up writers
+// meanwhile. The error wraps rstar.ErrCheck when the tree is damaged.
+func (c *Client) Check(ctx context.Context) error {
+	_, err := c.write(ctx, kindCheck, 0, func(b []byte) []byte { return b })
+	return err
+}
+
+func boolAnswer(b []byte, err error) (bool, error) {
+	if err != nil {
+		return false, err
+	}
+	if len(b) != 1 || b[0] > 1 {
+		return false, fmt.Errorf("%w: answer %x, want one byte 0 or 1", ErrProtocol, b)
+	}
+	return b[0] == 1, nil
+}
+
+// write sends a request about this collection.
+func (c *Client) write(ctx context.Context, kind fastmsg.Kind, arg uint32, body func([]byte) []byte) ([]byte, error) {
+	return c.request(ctx, kind, func(s *session) ([]byte, error) {
+		o, err := s.open(ctx, c.name)
+		if err != nil {
+			return nil, err
+		}
+		return body(appendHead(nil, o.coll, arg)), nil
+	})
+}
+
+// request sends what build makes for the present session, and again on
+// the next session as long as it certainly was not sent.
+func (c *Client) request(ctx context.Context, kind fastmsg.Kind, build func(*session) ([]byte, error)) ([]byte, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
+		}
+		s, err := c.session(ctx)
+		if err != nil {
+			return nil, err
+		}
+		b, err := build(s)
+		if err == nil {
+			var ans []byte
+			ans, err = s.call(ctx, kind, b, nil)
+			if err == nil {
+				c.addMessage(len(b), len(ans))
+				return ans, nil
+			}
+		} else if errors.Is(err, ErrUnknownOutcome) {
+			// It was opening the collection that failed.
+			err = fmt.Errorf("%w: %s", ErrNotSent, err)
+		}
+		if !errors.Is(err, ErrNotSent) || ctx.Err() != nil || errors.Is(err, fastmsg.ErrTooLarge) {
+			return nil, err
+		}
+		select {
+		case <-s.caller.Done():
+			c.retried.Add(1)
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}
