@@ -7,7 +7,10 @@
 // Everything is a [Source]. [Open] takes what a user typed:
 //
 //	src, err := datasets.Open("andorra.osm.pbf", datasets.Options{})
-//	err = src.Items(func(it rstar.Item) bool { return tree.Insert(it.Rect, it.ID) == nil })
+//	err = src.Items(func(it rstar.Item) bool {
+//		insertErr = tree.Insert(it.Rect, it.ID)
+//		return insertErr == nil
+//	})
 //
 //	spec                         what
 //	uniform skewed rea02-like    generators: unit square, Options.Count, .Seed

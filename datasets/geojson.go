@@ -71,6 +71,15 @@ func readGeoJSON(p *pass, r io.Reader, label func(uint64, string)) error {
 	}
 }
 
+// place puts the start of a feature onto its error; the decoder has read
+// past it. Errors of the decoder itself have the place where it stands.
+func (g *geoJSONReader) place(start int64, err error) error {
+	if err == nil {
+		return nil
+	}
+	return g.fail(0, start, syntax(err))
+}
+
 // syntax gives errors of the JSON packages a type of ours.
 func syntax(err error) error {
 	var bad *json.SyntaxError
@@ -87,6 +96,7 @@ func syntax(err error) error {
 // text reads one top-level object. io.EOF means that there is none; an
 // input that ends within one gives io.ErrUnexpectedEOF.
 func (g *geoJSONReader) text() error {
+	start := g.dec.InputOffset()
 	open, err := g.dec.Token()
 	if err != nil {
 		return err
@@ -95,7 +105,7 @@ func (g *geoJSONReader) text() error {
 		return fmt.Errorf("%w: a GeoJSON text starts with %s, want an object",
 			ErrSyntax, quote(fmt.Sprint(open)))
 	}
-	if err := g.members(); err == io.EOF {
+	if err := g.members(start); err == io.EOF {
 		return io.ErrUnexpectedEOF
 	} else if err != nil {
 		return err
@@ -103,9 +113,9 @@ func (g *geoJSONReader) text() error {
 	return nil
 }
 
-// members reads the rest of a top-level object. "features" is streamed;
+// members reads the rest of an object from start. "features" is streamed;
 // the few members that a Feature or a geometry needs are kept.
-func (g *geoJSONReader) members() error {
+func (g *geoJSONReader) members(start int64) error {
 	kept := make(map[string]json.RawMessage, 4)
 	collection := false
 	for g.dec.More() {
@@ -142,14 +152,14 @@ func (g *geoJSONReader) members() error {
 	case collection:
 		return nil
 	case kind == "Feature":
-		return g.feature(feature{kept["id"], kept["geometry"], kept["properties"]})
+		return g.place(start, g.feature(feature{kept["id"], kept["geometry"], kept["properties"]}))
 	}
 	// Whatever else it is called must be a geometry.
 	geometry, err := json.Marshal(kept)
 	if err != nil {
 		return err
 	}
-	return g.feature(feature{geometry: geometry})
+	return g.place(start, g.feature(feature{geometry: geometry}))
 }
 
 func typeOf(raw json.RawMessage) (string, error) {
@@ -177,14 +187,15 @@ func (g *geoJSONReader) features() error {
 			Geometry   json.RawMessage
 			Properties json.RawMessage
 		}
+		start := g.dec.InputOffset()
 		if err := g.dec.Decode(&f); err != nil {
 			return err
 		}
 		if f.Type != "Feature" {
-			return fmt.Errorf("%w: type %s in features, want Feature",
-				ErrSyntax, quote(f.Type))
+			return g.place(start, fmt.Errorf("%w: type %s in features, want Feature",
+				ErrSyntax, quote(f.Type)))
 		}
-		if err := g.feature(feature{f.ID, f.Geometry, f.Properties}); err != nil {
+		if err := g.place(start, g.feature(feature{f.ID, f.Geometry, f.Properties})); err != nil {
 			return err
 		}
 	}

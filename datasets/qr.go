@@ -35,14 +35,17 @@ func ParseQuerySet(s string) (QuerySet, error) {
 func (q QuerySet) String() string { return fmt.Sprintf("QR%d", int(q)) }
 
 // results returns k, the results that a query of the set aims at.
-func (q QuerySet) results() int { return [...]int{0, 1, 100, 1000}[q] }
+func (q QuerySet) results() int {
+	return [...]int{QR0: 0, QR1: 1, QR2: 100, QR3: 1000}[q]
+}
 
 // Queries yields the set's queries on the given items, in their order,
 // by the benchmark's recipe: for every int(10*sqrt(k)+0.5)-th rectangle
 // the square around its centre that just reaches the k rectangles
 // nearest by the L-infinity distance. A query whose results would miss
 // k by more than 50 % (rectangles at equal distance: several on the
-// centre, for QR1) is left out, and so is one beyond float64's range. QR0 takes every 10th rectangle.
+// centre, for QR1) is left out, and so is one beyond float64's range.
+// QR0 takes every 10th rectangle.
 //
 // The items are put into a tree first, some seconds and 150 bytes each
 // for the full set; a query then costs O(k log n). Items must be valid.

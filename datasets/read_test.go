@@ -325,7 +325,9 @@ func TestBadInput(t *testing.T) {
 		{"features2.geojson", `{"type":"Feature","features":[]}`, ErrSyntax, 0, []string{"features"}},
 		{"features3.geojson", `{"type":"FeatureCollection","features":[{"type":"Point"}]}`, ErrSyntax, 0, []string{`"Point"`}},
 		{"features4.geojson", `{"features":7}`, ErrSyntax, 0, []string{"want an array"}},
-		{"one.geojson", point + line(`[[1]]`), ErrSyntax, 1, []string{"1 coordinates", "2 or more", "1 items"}},
+		{"one.geojson", point + line(`[[1]]`), ErrSyntax, 1, []string{"1 coordinates", "2 or more", "1 items", fmt.Sprint("offset ", len(point))}},
+		{"third.geojson", `{"type":"FeatureCollection","features":[` + point + "," + line(`[[1]]`) + "]}", ErrSyntax, 1,
+			[]string{fmt.Sprint("offset ", 40+len(point))}},
 		{"none.geojson", point + line(`[[]]`), ErrSyntax, 1, []string{"0 coordinates"}},
 		{"void.geojson", point + line(`[]`), ErrSyntax, 1, nil},
 		{"null.geojson", point + line(`[[null,1]]`), ErrSyntax, 1, []string{"null"}},
@@ -353,7 +355,7 @@ func TestBadInput(t *testing.T) {
 		{"empty.pbf", "", ErrTruncated, 0, []string{"OSMHeader"}},
 		{"huge.pbf", "\xff\xff\xff\xff", ErrSyntax, 0, []string{"4294967295", "65535"}},
 		{"noise.pbf", strings.Repeat("\x00\x00\x00\x02\xff\xff", 9), ErrSyntax, 0, []string{"offset 0"}},
-		{"twice.pbf", string(pbf[:len(pbf)]) + string(pbf), ErrSyntax, 378_877, []string{"OSMHeader", "want OSMData"}},
+		{"twice.pbf", string(pbf) + string(pbf), ErrSyntax, 378_877, []string{"OSMHeader", "want OSMData"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := open(t, write(t, c.name, c.content), Options{})
