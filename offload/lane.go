@@ -29,6 +29,7 @@ type Lane struct {
 	wrs    []rdma.WorkRequest
 	done   [16]rdma.Completion
 	failed error
+	vague  bool // failed tells of a flush, not of the cause
 }
 
 type slot struct {
@@ -173,6 +174,20 @@ func (w *walk) fail(err error) {
 	}
 }
 
+// lose notes the lane's failure. One cause flushes everything else, the
+// receives too, and may be polled after them: keep what tells more.
+func (w *walk) lose(status rdma.Status, err error) {
+	if w.failed != nil && !w.vague {
+		return
+	}
+	vague := w.err != nil && errors.Is(w.err, ErrLane)
+	w.failed, w.vague = fmt.Errorf("%w: %w", ErrLane, err), status == rdma.StatusFlushed
+	if vague {
+		w.err = w.failed
+	}
+	w.fail(w.failed)
+}
+
 // issue posts every block that the traversal knows, up to the window.
 func (w *walk) issue() {
 	w.wrs = w.wrs[:0]
@@ -232,20 +247,15 @@ func (w *walk) post() {
 }
 
 func (w *walk) complete(c *rdma.Completion) {
+	if err := c.Err(); err != nil {
+		w.lose(c.Status, err)
+	}
 	if c.Op != rdma.OpRead {
-		if err := c.Err(); err != nil {
-			w.failed = fmt.Errorf("%w: %w", ErrLane, err)
-			w.fail(w.failed)
-		}
 		return
 	}
 	s := uint16(c.ID)
 	w.out--
 	sl := &w.slots[s]
-	if err := c.Err(); err != nil {
-		w.failed = fmt.Errorf("%w: %w", ErrLane, err)
-		w.fail(w.failed)
-	}
 	if w.err != nil {
 		w.free = append(w.free, s)
 		return

@@ -1,0 +1,351 @@
+package offload_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"net"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/catfish-index/catfish/offload"
+	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rdma/shm"
+	"github.com/catfish-index/catfish/rdma/soft"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// The structure under test is no R-tree: blocks of one line that name up
+// to three others, and hold a value.
+//
+//	| version u64 | value u64 | child 1 u64 | child 2 | child 3 | 0 ... |
+const blockBytes = 64
+
+// site is a server with such blocks, and a client's lane to it.
+type site struct {
+	dev    rdma.Device
+	region rdma.Region
+	server chan rdma.QueuePair
+	lane   *offload.Lane
+}
+
+func newSite(t *testing.T, provider string, blocks, window int) *site {
+	t.Helper()
+	open := func() rdma.Device {
+		var d rdma.Device
+		var err error
+		if provider == "shm" {
+			d, err = shm.Open(shm.Options{})
+		} else {
+			d, err = soft.Open(soft.Options{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { d.Close() })
+		return d
+	}
+	s := &site{dev: open(), server: make(chan rdma.QueuePair, 1)}
+	var err error
+	if s.region, err = s.dev.Register(blocks*blockBytes, rdma.RemoteRead); err != nil {
+		t.Fatal(err)
+	}
+	addr := "127.0.0.1:0"
+	if provider == "shm" {
+		addr = filepath.Join(t.TempDir(), "s")
+	}
+	ln, err := s.dev.Listen(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cq, err := s.dev.CreateCQ(8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		req, err := ln.Accept(context.Background())
+		if err != nil {
+			return
+		}
+		qp, err := req.Accept(rdma.QPConfig{SendCQ: cq, RecvCQ: cq}, nil)
+		if err == nil {
+			s.server <- qp
+		}
+	}()
+	s.lane, err = offload.Dial(t.Context(), open(), ln.Addr(), offload.LaneConfig{BlockBytes: blockBytes, Window: window})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.lane.Close() })
+	return s
+}
+
+// link fills the region with a ternary heap: block i names 3i+1 to 3i+3.
+func (s *site) link(n int) {
+	b := s.region.Bytes()
+	for i := range n {
+		line := b[i*blockBytes:]
+		binary.LittleEndian.PutUint64(line[8:], uint64(i)*10)
+		for c := range 3 {
+			if child := 3*i + 1 + c; child < n {
+				binary.LittleEndian.PutUint64(line[16+8*c:], uint64(child))
+			}
+		}
+	}
+}
+
+// visitor walks all blocks; judge may hold it up.
+type visitor struct {
+	todo  []offload.Ref
+	seen  []uint64 // values
+	known int      // most blocks known at once
+	judge func(ref offload.Ref, visits int) (offload.Verdict, error)
+	count int
+}
+
+func block(i uint64, hop uint16) offload.Ref {
+	return offload.Ref{Offset: i * blockBytes, Len: blockBytes, Hop: hop, Tag: i}
+}
+
+func newVisitor() *visitor { return &visitor{todo: []offload.Ref{block(0, 1)}} }
+
+func (v *visitor) Next() (offload.Ref, bool) {
+	if len(v.todo) == 0 {
+		return offload.Ref{}, false
+	}
+	v.known = max(v.known, len(v.todo))
+	r := v.todo[0]
+	v.todo = v.todo[1:]
+	return r, true
+}
+
+func (v *visitor) Visit(ref offload.Ref, b []byte) (offload.Verdict, error) {
+	v.count++
+	if v.judge != nil {
+		if verdict, err := v.judge(ref, v.count); verdict != offload.Accept || err != nil {
+			return verdict, err
+		}
+	}
+	v.seen = append(v.seen, binary.LittleEndian.Uint64(b[8:]))
+	for c := range 3 {
+		if child := binary.LittleEndian.Uint64(b[16+8*c:]); child != 0 {
+			v.todo = append(v.todo, block(child, ref.Hop+1))
+		}
+	}
+	return offload.Accept, nil
+}
+
+func (v *visitor) check(t *testing.T, n int) {
+	t.Helper()
+	slices.Sort(v.seen)
+	if len(v.seen) != n {
+		t.Fatalf("visited %d blocks, want %d", len(v.seen), n)
+	}
+	for i, s := range v.seen {
+		if s != uint64(i)*10 {
+			t.Fatalf("value %d is %d", i, s)
+		}
+	}
+}
+
+func each(t *testing.T, f func(t *testing.T, provider string)) {
+	for _, p := range []string{"shm", "soft"} {
+		t.Run(p, func(t *testing.T) { f(t, p) })
+	}
+}
+
+const nodes = 1 + 3 + 9 + 27 + 81 // five levels
+
+func TestMultiIssue(t *testing.T) {
+	each(t, func(t *testing.T, p string) {
+		for _, window := range []int{1, 2, 16} {
+			s := newSite(t, p, nodes, window)
+			s.link(nodes)
+			v, st := newVisitor(), offload.Stats{}
+			if err := s.lane.Run(t.Context(), s.region.Key(), v, &st); err != nil {
+				t.Fatal(err)
+			}
+			v.check(t, nodes)
+			trips := uint64(5)
+			if window == 1 {
+				trips = nodes
+			}
+			want := offload.Stats{Reads: nodes, Bytes: nodes * blockBytes, RoundTrips: trips}
+			if st != want {
+				t.Errorf("window %d: %+v, want %+v", window, st, want)
+			}
+		}
+	})
+}
+
+// TestRetry: a torn block is read again and the walk goes on.
+func TestRetry(t *testing.T) {
+	each(t, func(t *testing.T, p string) {
+		s := newSite(t, p, nodes, 4)
+		s.link(nodes)
+		v, st := newVisitor(), offload.Stats{}
+		torn := make(map[uint64]int)
+		v.judge = func(ref offload.Ref, _ int) (offload.Verdict, error) {
+			if torn[ref.Tag]++; torn[ref.Tag] <= int(ref.Tag%7) {
+				return offload.Retry, nil
+			}
+			return offload.Accept, nil
+		}
+		if err := s.lane.Run(t.Context(), s.region.Key(), v, &st); err != nil {
+			t.Fatal(err)
+		}
+		v.check(t, nodes)
+		want := uint64(0)
+		for i := range nodes {
+			want += uint64(i % 7)
+		}
+		if st.Torn != want || st.Reads != nodes+want {
+			t.Errorf("%+v, want %d torn", st, want)
+		}
+	})
+}
+
+// TestTornForEver: a block that never settles ends the walk, not the lane.
+func TestTornForEver(t *testing.T) {
+	each(t, func(t *testing.T, p string) {
+		s := newSite(t, p, nodes, 4)
+		s.link(nodes)
+		v, st := newVisitor(), offload.Stats{}
+		v.judge = func(offload.Ref, int) (offload.Verdict, error) { return offload.Retry, nil }
+		if err := s.lane.Run(t.Context(), s.region.Key(), v, &st); !errors.Is(err, offload.ErrTorn) {
+			t.Fatal(err)
+		}
+		s.again(t)
+	})
+}
+
+// again shows that the lane still works and has all its slots.
+func (s *site) again(t *testing.T) {
+	t.Helper()
+	v, st := newVisitor(), offload.Stats{}
+	if err := s.lane.Run(t.Context(), s.region.Key(), v, &st); err != nil {
+		t.Fatal(err)
+	}
+	v.check(t, nodes)
+	if st.RoundTrips != 5 {
+		t.Errorf("slots were lost: %+v", st)
+	}
+}
+
+// TestEnds: restart, the traversal's own error, a done context and a bad
+// reference end a walk in the middle; the lane stays usable.
+func TestEnds(t *testing.T) {
+	own := errors.New("own")
+	ctx, cancel := context.WithCancel(context.Background())
+	for _, c := range []struct {
+		name  string
+		judge func(v *visitor) (offload.Verdict, error)
+		want  error
+	}{
+		{"restart", func(*visitor) (offload.Verdict, error) { return offload.Restart, nil }, offload.ErrRestart},
+		{"own error", func(*visitor) (offload.Verdict, error) { return offload.Accept, own }, own},
+		{"long block", func(v *visitor) (offload.Verdict, error) {
+			v.todo = append([]offload.Ref{{Len: blockBytes + 1}}, v.todo...)
+			return offload.Accept, nil
+		}, offload.ErrRef},
+		{"no block", func(v *visitor) (offload.Verdict, error) {
+			v.todo = append([]offload.Ref{{}}, v.todo...)
+			return offload.Accept, nil
+		}, offload.ErrRef},
+		{"context", func(*visitor) (offload.Verdict, error) { cancel(); return offload.Retry, nil }, context.Canceled},
+	} {
+		each(t, func(t *testing.T, p string) {
+			s := newSite(t, p, nodes, 8)
+			s.link(nodes)
+			v, st := newVisitor(), offload.Stats{}
+			v.judge = func(_ offload.Ref, visits int) (offload.Verdict, error) {
+				if visits == 20 {
+					return c.judge(v)
+				}
+				return offload.Accept, nil
+			}
+			if err := s.lane.Run(ctx, s.region.Key(), v, &st); !errors.Is(err, c.want) {
+				t.Fatalf("%s: %v, want %v", c.name, err, c.want)
+			}
+			s.again(t)
+			ctx, cancel = context.WithCancel(context.Background())
+		})
+	}
+	cancel()
+}
+
+// TestLost: a lane whose peer left, or whose reads are refused, is dead
+// and says so at once afterwards.
+func TestLost(t *testing.T) {
+	each(t, func(t *testing.T, p string) {
+		s := newSite(t, p, nodes, 8)
+		s.link(nodes)
+		v, st := newVisitor(), offload.Stats{}
+		v.judge = func(_ offload.Ref, visits int) (offload.Verdict, error) {
+			if visits == 5 {
+				qp := <-s.server
+				qp.Close()
+			}
+			if visits > 5 { // until the loss is noticed
+				return offload.Retry, nil
+			}
+			return offload.Accept, nil
+		}
+		err := s.lane.Run(t.Context(), s.region.Key(), v, &st)
+		if !errors.Is(err, offload.ErrLane) && !errors.Is(err, offload.ErrTorn) {
+			t.Fatal(err)
+		}
+		for errors.Is(err, offload.ErrTorn) { // noticed within PeerTimeout
+			v = newVisitor()
+			v.judge = func(offload.Ref, int) (offload.Verdict, error) { return offload.Retry, nil }
+			err = s.lane.Run(t.Context(), s.region.Key(), v, &st)
+		}
+		if !errors.Is(err, offload.ErrLane) || s.lane.Err() == nil {
+			t.Fatalf("%v, lane's error %v", err, s.lane.Err())
+		}
+		if err := s.lane.Run(t.Context(), s.region.Key(), newVisitor(), &st); !errors.Is(err, offload.ErrLane) {
+			t.Errorf("a dead lane ran: %v", err)
+		}
+	})
+	each(t, func(t *testing.T, p string) {
+		s := newSite(t, p, nodes, 8)
+		var st offload.Stats
+		err := s.lane.Run(t.Context(), s.region.Key()+1, newVisitor(), &st)
+		var ce *rdma.CompletionError
+		if !errors.Is(err, offload.ErrLane) || !errors.As(err, &ce) || ce.Status != rdma.StatusRemoteKey {
+			t.Errorf("wrong key: %v", err)
+		}
+	})
+}
+
+func TestBadConfig(t *testing.T) {
+	d, err := soft.Open(soft.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for _, c := range []offload.LaneConfig{{BlockBytes: 64}, {BlockBytes: 64, Window: 1 << 20}, {Window: 1}, {BlockBytes: 100, Window: 1}} {
+		if _, err := offload.Dial(t.Context(), d, "127.0.0.1:1", c); err == nil || errors.As(err, new(*net.OpError)) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+func TestRunAllocatesNothing(t *testing.T) {
+	s := newSite(t, "shm", nodes, 16)
+	s.link(nodes)
+	v, st := newVisitor(), offload.Stats{}
+	todo := make([]offload.Ref, 0, 1000)
+	if n := testing.AllocsPerRun(100, func() {
+		v.seen, v.todo, v.count = v.seen[:0], append(todo, block(0, 1)), 0
+		if err := s.lane.Run(context.Background(), s.region.Key(), v, &st); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 0 {
+		t.Errorf("%v allocations a walk", n)
+	}
+}
