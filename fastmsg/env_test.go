@@ -161,3 +161,13 @@ func until(t testing.TB, what string, ok func() bool) {
 		}
 	}
 }
+
+// sent is the bytes whose Post has returned.
+func sent(c *Caller) uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.flushing {
+		return 0
+	}
+	return c.out.posted
+}
