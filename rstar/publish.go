@@ -84,9 +84,12 @@ func (t *Tree) publish(dst, src []uint64, touched uint64, lines int) {
 	odd := dst[0] | 1
 	if orderedStores && !t.portable {
 		storeOrdered(&dst[0], &src[0], touched, lines, odd)
-		return
+	} else {
+		storeAtomic(dst, src, touched, lines, odd)
 	}
-	storeAtomic(dst, src, touched, lines, odd)
+	if t.onPublish != nil {
+		t.onPublish()
+	}
 }
 
 // storeAtomic is the portable path of publish.

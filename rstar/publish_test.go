@@ -2,9 +2,14 @@ package rstar
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // TestPublishPathsAgree: the assembly routine and sync/atomic leave the
@@ -93,5 +98,135 @@ func TestPublishTouchesLittle(t *testing.T) {
 		if root.maxID() < id {
 			t.Fatalf("id bounds end at %d, want %d", root.maxID(), id)
 		}
+	}
+}
+
+// TestPublishRaces reads a node line by line while it is published again
+// and again: what has one even version in all lines must be what was
+// published as that version. Publication n makes all words of the lines
+// that it touches n: all lines if n is even, every other one if it is odd.
+func TestPublishRaces(t *testing.T) {
+	const nodeBytes, accepted = 3904, 2000
+	const lines = nodeBytes / LineBytes
+	for _, portable := range []bool{false, true} {
+		tr := &Tree{portable: portable, words: make([]uint64, nodeBytes/8)}
+		var stop atomic.Bool
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			src := make([]uint64, nodeBytes/8)
+			for n := uint64(1); !stop.Load(); n++ {
+				for i := range src {
+					src[i] = n
+				}
+				touched := uint64(1<<lines - 1)
+				if n%2 == 1 {
+					touched &= 0x5555555555555555
+				}
+				tr.publish(tr.words, src, touched, lines)
+			}
+		})
+		r := rand.New(rand.NewPCG(1, 2))
+		last := uint64(0)
+		for got := 0; got < accepted; {
+			b := readLines(tr, 0, nodeBytes, r)
+			if _, err := ViewNode(b, 0, 0, math.MaxUint64); errors.Is(err, ErrTorn) {
+				continue
+			}
+			got++
+			n := word(b, 0) / 2
+			if n < last {
+				t.Fatalf("version %d after %d", n, last)
+			}
+			last = n
+			for i := range nodeBytes / 8 {
+				want := n
+				if line := i / lanes; n%2 == 1 && line%2 == 1 {
+					want = n - 1
+				}
+				if i%lanes != 0 && word(b, i) != want {
+					t.Fatalf("portable=%v: word %d of version %d is %d, want %d",
+						portable, i, n, word(b, i), want)
+				}
+			}
+		}
+		stop.Store(true)
+		wg.Wait()
+	}
+}
+
+// TestTornInPlace: an object that moves within its leaf all the time is
+// never seen half here, half there.
+func TestTornInPlace(t *testing.T) {
+	here, there := box(0, 0, 1, 1), box(10, 10, 1, 1)
+	for _, portable := range []bool{false, true} {
+		tr := newTree(t, Options{PortableStores: portable, Memory: alignedHeap(1 << 20)})
+		mustInsert(t, tr, Item{here, 1})
+		var stop atomic.Bool
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for !stop.Load() {
+				for _, step := range [][2]Rect{{here, there}, {there, here}} {
+					if ok, err := tr.Update(step[0], step[1], 1); !ok || err != nil {
+						t.Error(ok, err)
+						return
+					}
+				}
+			}
+		})
+		// Until readers and writer have met often, or long enough.
+		deadline := time.Now().Add(2 * time.Second)
+		for n := 0; n < 1000 || tr.Stats().Retries < 500 && time.Now().Before(deadline); n++ {
+			got := tr.SearchAppend(nil, plane, 0)
+			if len(got) != 1 || got[0].Rect != here && got[0].Rect != there {
+				t.Fatalf("portable=%v: found %v", portable, got)
+			}
+			tr.Nearest(5, 5, func(r Rect, _ uint64, _ float64) bool {
+				if r != here && r != there {
+					t.Fatalf("portable=%v: nearest is %v", portable, r)
+				}
+				return true
+			})
+		}
+		stop.Store(true)
+		wg.Wait()
+	}
+}
+
+// TestPublishMarksLines: a line shows that it is being changed by itself.
+// A reader whose header line came early must not take a later line's new
+// data for old.
+func TestPublishMarksLines(t *testing.T) {
+	const nodeBytes, samples = 3904, 100000
+	const lines = nodeBytes / LineBytes
+	for _, portable := range []bool{false, true} {
+		tr := &Tree{portable: portable, words: make([]uint64, nodeBytes/8)}
+		var stop atomic.Bool
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			src := make([]uint64, nodeBytes/8)
+			for n := uint64(1); !stop.Load(); n++ {
+				for i := range src {
+					src[i] = n
+				}
+				tr.publish(tr.words, src, 1<<lines-1, lines)
+			}
+		})
+		r := rand.New(rand.NewPCG(1, 2))
+		for range samples {
+			l := (1 + r.IntN(lines-1)) * lanes
+			v := atomic.LoadUint64(&tr.words[0])
+			for range r.IntN(400) { // let the writer get on
+				atomic.LoadUint64(&tr.words[0])
+			}
+			before := atomic.LoadUint64(&tr.words[l])
+			data := atomic.LoadUint64(&tr.words[l+1+r.IntN(lanes-1)])
+			after := atomic.LoadUint64(&tr.words[l])
+			if v%2 == 0 && before == v && after == v && data != v/2 {
+				t.Fatalf("portable=%v: line %d of version %d holds %d, want %d",
+					portable, l/lanes, v, data, v/2)
+			}
+		}
+		stop.Store(true)
+		wg.Wait()
 	}
 }

@@ -19,6 +19,7 @@ type Tree struct {
 	minFill   int    // m of the paper
 	chunks    uint64 // capacity
 	portable  bool   // publish by sync/atomic
+	onPublish func() // tests look at the slab between two nodes; else nil
 
 	mu sync.Mutex // the writer's lock; also a reader's last resort
 	tx tx         // guarded by mu

@@ -1,0 +1,156 @@
+package rstar
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestPublishOrder looks at the tree between any two published nodes.
+// Whatever a search of everything finds then, a search of any part must
+// find, too: else two searches, one after the other, could see a write
+// and then not see it.
+func TestPublishOrder(t *testing.T) {
+	tr := newTree(t, Options{NodeBytes: 704, SlabBytes: 1 << 20})
+	w := make(world, 400)
+	for i := range w {
+		w[i].kind, w[i].seed = moves+i%2, uint64(i)
+		if err := w[i].step(tr, uint64(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := tr.newSearcher()
+	r := rand.New(rand.NewPCG(1, 2))
+	var corners []Rect // of the object that is written, before and after
+	looks, midway := 0, 0
+	tr.onPublish = func() {
+		all, ok := tr.collect(s, nil, plane, len(w)+1)
+		if !ok {
+			midway++ // within a move
+			return
+		}
+		looks++
+		for _, q := range corners {
+			want := scan(all, q)
+			got, ok := tr.collect(s, nil, q, len(w)+1)
+			slices.SortFunc(got, compareItems)
+			if !ok || !slices.Equal(got, want) {
+				t.Fatalf("at %v: %v, %v, but everything shows %v", q, got, ok, want)
+			}
+		}
+	}
+	for range 6000 {
+		i := r.IntN(len(w))
+		corners = corners[:0]
+		for k := range int64(2) {
+			if b, ok := w[i].state(w[i].done.Load() + k); ok {
+				corners = append(corners, box(b.MinX, b.MinY, 0, 0), box(b.MaxX, b.MaxY, 0, 0))
+			}
+		}
+		if err := w[i].step(tr, uint64(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if looks < 6000 || midway < 1000 {
+		t.Fatalf("%d looks, %d within moves: the test shows little", looks, midway)
+	}
+}
+
+// walk is a search by copies of nodes that is taken up and left again
+// between any two published nodes.
+type walk struct {
+	q       Rect
+	lo      []int64
+	h       Header
+	todo    []ref
+	found   map[uint64][]Rect
+	running bool
+}
+
+// step reads the header or one node, and says whether the search ended.
+func (k *walk) step(t *testing.T, tr *Tree, w world, r *rand.Rand) (ended bool) {
+	if !k.running {
+		k.lo, k.running = w.before(), true
+		k.q = box(r.Float64(), r.Float64(), r.Float64(), r.Float64())
+		k.found, k.todo = map[uint64][]Rect{}, k.todo[:0]
+		if k.h.Root == 0 || r.IntN(2) == 0 { // else an old header
+			k.header(t, tr, r)
+		}
+		k.todo = append(k.todo, ref{k.h.Root, int32(k.h.Height - 1)})
+		return false
+	}
+	i := r.IntN(len(k.todo))
+	at := k.todo[i]
+	k.todo = slices.Delete(k.todo, i, i+1)
+	b := readLines(tr, int(at.chunk)*k.h.NodeBytes, k.h.NodeBytes, r)
+	n, err := ViewNode(b, at.chunk, int(at.level), k.h.Moves)
+	if errors.Is(err, ErrMoved) {
+		k.header(t, tr, r)
+		clear(k.found)
+		k.todo = append(k.todo[:0], ref{k.h.Root, int32(k.h.Height - 1)})
+		return false
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range n.AppendHits(nil, k.q) {
+		if n.Leaf() {
+			id := n.Ref(int(j))
+			k.found[id] = append(k.found[id], n.Rect(int(j)))
+		} else {
+			k.todo = append(k.todo, ref{uint32(n.Ref(int(j))), at.level - 1})
+		}
+	}
+	return len(k.todo) == 0
+}
+
+func (k *walk) header(t *testing.T, tr *Tree, r *rand.Rand) {
+	h, err := ParseHeader(readLines(tr, 0, HeaderBytes, r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.h = h
+}
+
+// TestInterleavings lets searches advance by single nodes between the
+// nodes that a writer publishes: seeded, so a failure can be replayed.
+func TestInterleavings(t *testing.T) {
+	for seed := range uint64(4) {
+		tr := newTree(t, Options{NodeBytes: 704, SlabBytes: 1 << 20})
+		w := make(world, 250)
+		for i := range w {
+			w[i].kind, w[i].seed = i%kinds, uint64(i)
+		}
+		r := rand.New(rand.NewPCG(seed, 7))
+		walks := make([]walk, 8)
+		ended := 0
+		tr.onPublish = func() {
+			for range r.IntN(4) {
+				k := &walks[r.IntN(len(walks))]
+				if !k.step(t, tr, w, r) {
+					continue
+				}
+				k.running = false
+				ended++
+				if err := w.judge(k.lo, k.q, k.found); err != nil {
+					t.Fatalf("seed %d: %v", seed, err)
+				}
+			}
+		}
+		for range 4000 {
+			i := r.IntN(len(w))
+			if w[i].kind == stays && w[i].done.Load() > 0 {
+				continue
+			}
+			if err := w[i].step(tr, uint64(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tr.onPublish = nil
+		mustCheck(t, tr)
+		if ended < 200 {
+			t.Fatalf("seed %d: only %d searches ended", seed, ended)
+		}
+	}
+}
