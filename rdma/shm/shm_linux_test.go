@@ -1,6 +1,8 @@
 package shm
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -12,6 +14,13 @@ import (
 
 func TestMain(m *testing.M) {
 	rdmatest.Child(func(string) (rdma.Device, error) { return Open(Options{}) })
+	if path := os.Getenv(childEnv); path != "" {
+		if err := childMain(path); err != nil {
+			fmt.Fprintln(os.Stderr, "child:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	goleak.VerifyTestMain(m)
 }
 

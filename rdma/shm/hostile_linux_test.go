@@ -1,0 +1,297 @@
+package shm
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// rawPeer speaks the protocol by hand, as correctly as a test wants.
+type rawPeer struct {
+	t    *testing.T
+	conn *net.UnixConn
+	fds  []int  // ring and table that the peer sent
+	ring []byte // the peer's receive ring
+	mine []byte // own receive ring
+	buf  []byte
+}
+
+func rawConn(t *testing.T, addr string) *rawPeer {
+	c, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: addr, Net: "unixpacket"})
+	check(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	check(t, c.SetDeadline(time.Now().Add(patience)))
+	return &rawPeer{t: t, conn: c, buf: make([]byte, 4096)}
+}
+
+const rawDepth = 16
+
+// rawDial connects to s, which accepts at l.
+func rawDial(t *testing.T, l rdma.Listener, s *side) *rawPeer {
+	t.Helper()
+	r := rawConn(t, l.Addr())
+	fd, mem, err := createMemory("raw", pages(ringBytes(rawDepth)), false)
+	check(t, err)
+	r.mine = mem
+	newReceiver(mem, rawDepth)
+	tab, err := newTable()
+	check(t, err)
+	t.Cleanup(func() { _ = unix.Munmap(mem); tab.close() })
+	hello := greeting{kind: kindHello, version: version, depth: rawDepth}
+	check(t, sendMessage(r.conn, hello.encode(), fd, tab.fd))
+	check(t, unix.Close(fd))
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	req, err := l.Accept(ctx)
+	check(t, err)
+	q, err := req.Accept(s.config(), nil)
+	check(t, err)
+	s.qp = q.(*queuePair)
+	b, fds, err := receiveMessage(r.conn, r.buf)
+	check(t, err)
+	g, err := decodeGreeting(b)
+	check(t, err)
+	r.ring, err = mapReceived(fds[0], pages(ringBytes(int(g.depth))), true)
+	check(t, err)
+	t.Cleanup(func() { _ = unix.Munmap(r.ring) })
+	closeAll(fds)
+	return r
+}
+
+// fetch asks for a region and returns its descriptor.
+func (r *rawPeer) fetch(key rdma.Key) int {
+	r.t.Helper()
+	m, fds := r.ask(key)
+	if m.status != rdma.StatusOK || len(fds) != 1 {
+		r.t.Fatalf("answer %+v with %d descriptors", m, len(fds))
+	}
+	return fds[0]
+}
+
+func (r *rawPeer) ask(key rdma.Key) (control, []int) {
+	r.t.Helper()
+	var b [answerBytes]byte
+	check(r.t, sendMessage(r.conn, (&control{kind: kindAsk, key: key}).encode(&b)))
+	for {
+		b, fds, err := receiveMessage(r.conn, r.buf)
+		check(r.t, err)
+		m, err := decodeControl(b)
+		check(r.t, err)
+		if m.kind == kindAnswer {
+			return m, fds
+		}
+	}
+}
+
+// ends checks that the server ends this connection.
+func (r *rawPeer) ends() {
+	r.t.Helper()
+	for {
+		_, fds, err := receiveMessage(r.conn, r.buf)
+		closeAll(fds)
+		if err == nil {
+			continue
+		}
+		if errors.Is(err, errMessage) || isTimeout(err) {
+			r.t.Errorf("the connection did not end: %v", err)
+		}
+		return
+	}
+}
+
+func isTimeout(err error) bool {
+	var ne net.Error
+	return errors.As(err, &ne) && ne.Timeout()
+}
+
+// Each misdeed fails the hostile pair with its status, once, and nothing
+// else: another connection of the same queue goes on.
+func TestHostilePeers(t *testing.T) {
+	var b [answerBytes]byte
+	encode := func(c control) []byte { return append([]byte(nil), c.encode(&b)...) }
+	for _, tc := range []struct {
+		name   string
+		status rdma.Status
+		do     func(t *testing.T, r *rawPeer, s *side)
+	}{
+		{"garbage message", rdma.StatusProtocol, func(t *testing.T, r *rawPeer, _ *side) {
+			check(t, sendMessage(r.conn, []byte("GET / HTTP/1.1")))
+		}},
+		{"long message", rdma.StatusProtocol, func(t *testing.T, r *rawPeer, _ *side) {
+			check(t, sendMessage(r.conn, make([]byte, 3000)))
+		}},
+		{"second hello", rdma.StatusProtocol, func(t *testing.T, r *rawPeer, _ *side) {
+			check(t, sendMessage(r.conn, (&greeting{kind: kindHello, version: version, depth: 8}).encode()))
+		}},
+		{"descriptors with a wake-up", rdma.StatusProtocol, func(t *testing.T, r *rawPeer, s *side) {
+			check(t, sendMessage(r.conn, []byte{kindWake}, s.dev.table.fd, s.dev.table.fd))
+		}},
+		{"many descriptors", rdma.StatusProtocol, func(t *testing.T, r *rawPeer, s *side) {
+			fds := make([]int, 100)
+			for i := range fds {
+				fds[i] = s.dev.table.fd
+			}
+			check(t, sendMessage(r.conn, []byte{kindWake}, fds...))
+		}},
+		{"answer that nobody asked for", rdma.StatusProtocol, func(t *testing.T, r *rawPeer, _ *side) {
+			check(t, sendMessage(r.conn, encode(control{kind: kindAnswer, key: 1, status: rdma.StatusRemoteKey})))
+		}},
+		{"region that can shrink", rdma.StatusProtocol, func(t *testing.T, r *rawPeer, s *side) {
+			fd, err := unix.MemfdCreate("shrinks", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+			check(t, err)
+			defer unix.Close(fd)
+			check(t, unix.Ftruncate(fd, 1<<16))
+			post(t, s.qp, transfer(rdma.OpRead, s.mem, 99, 8))
+			check(t, sendMessage(r.conn, encode(control{
+				kind: kindAnswer, key: 99, access: rdma.RemoteRead, size: 1 << 16}), fd))
+			if c := next(t, s.cq); c.Op == rdma.OpRead && c.Status == rdma.StatusOK {
+				t.Error("read from it")
+			}
+		}},
+		{"garbage in the ring", rdma.StatusProtocol, func(_ *testing.T, r *rawPeer, _ *side) {
+			for off := slotsOffset; off+8 <= len(r.ring); off += 8 {
+				word64(r.ring, off).Store(0xdeadbeefdeadbeef)
+			}
+		}},
+		{"impossible head", rdma.StatusProtocol, func(t *testing.T, r *rawPeer, s *side) {
+			word64(r.mine, headOffset).Store(1 << 60)
+			var err error
+			for range 10 * rawDepth {
+				if _, err = s.qp.Post([]rdma.WorkRequest{{Op: rdma.OpWriteImm, Unsignaled: true}}); err != nil {
+					break
+				}
+			}
+			if !errors.Is(err, rdma.ErrQueuePair) {
+				t.Errorf("Post: %v", err)
+			}
+		}},
+		{"goes away", rdma.StatusPeerLost, func(_ *testing.T, r *rawPeer, _ *side) {
+			_ = r.conn.Close()
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s, good := newSide(t, 4096), newSide(t, 4096)
+			l := listen(t, s)
+			connect(t, l, good, s)
+			goodEnd := s.qp
+			r := rawDial(t, l, s)
+			bad := s.qp
+			tc.do(t, r, s)
+			for {
+				c := next(t, s.cq)
+				if c.Op != rdma.OpRecv {
+					continue // the test's own request
+				}
+				if c.QP != bad || c.Status != tc.status {
+					t.Fatalf("got %v %q of %v", c.Op, c.Status, c.QP.Peer())
+				}
+				break
+			}
+			if tc.status == rdma.StatusProtocol {
+				r.ends()
+			}
+			post(t, good.qp, rdma.WorkRequest{Op: rdma.OpWriteImm, Imm: 5, Unsignaled: true})
+			if c := next(t, s.cq); c.Imm != 5 || c.QP != goodEnd || c.Status != rdma.StatusOK {
+				t.Errorf("the good peer's event: %+v", c)
+			}
+		})
+	}
+}
+
+// A peer cannot make Post wait: it stops reading and never answers.
+func TestSilentPeerDoesNotBlockPost(t *testing.T) {
+	s := newSide(t, 4096)
+	rawDial(t, listen(t, s), s)
+	start := time.Now()
+	n := 0
+	for range 1000 {
+		k, err := s.qp.Post([]rdma.WorkRequest{transfer(rdma.OpRead, s.mem, 77, 8)})
+		n += k
+		if err != nil && !errors.Is(err, rdma.ErrQueueFull) && !errors.Is(err, rdma.ErrQueuePair) {
+			t.Fatal(err)
+		}
+	}
+	if took := time.Since(start); took > rdma.PeerTimeout/2 {
+		t.Errorf("Post took %v", took)
+	}
+	if c := next(t, s.cq); c.Status != rdma.StatusPeerLost {
+		t.Errorf("the first request ended with %q", c.Status)
+	}
+	if took := time.Since(start); took > rdma.PeerTimeout+time.Second {
+		t.Errorf("flushed after %v", took)
+	}
+	for flushed := 1; flushed < n; {
+		if c := next(t, s.cq); c.Op == rdma.OpRead {
+			if c.Status != rdma.StatusFlushed {
+				t.Fatalf("request %d: %q", flushed, c.Status)
+			}
+			flushed++
+		}
+	}
+}
+
+// Connections that say nothing, or nonsense, do not keep others out.
+func TestStrangersAtTheListener(t *testing.T) {
+	s := newSide(t, 4096)
+	l := listen(t, s)
+	for i := range 20 {
+		r := rawConn(t, l.Addr())
+		if i%2 == 0 {
+			check(t, sendMessage(r.conn, []byte("hello?")))
+			m, _, err := receiveMessage(r.conn, r.buf)
+			if g, derr := decodeGreeting(m); err != nil || derr != nil || g.kind != kindReject || !strings.Contains(g.reason, "greeting") {
+				t.Errorf("answer to nonsense: %+v, %v, %v", g, err, derr)
+			}
+		}
+	}
+	c := newSide(t, 4096)
+	connect(t, l, c, s)
+	post(t, c.qp, rdma.WorkRequest{Op: rdma.OpWriteImm, Imm: 9, Unsignaled: true})
+	if got := next(t, s.cq); got.Imm != 9 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestVersionsAreNamed(t *testing.T) {
+	s := newSide(t, 4096)
+	l := listen(t, s)
+	r := rawConn(t, l.Addr())
+	check(t, sendMessage(r.conn, (&greeting{kind: kindHello, version: 7, depth: 8}).encode()))
+	b, _, err := receiveMessage(r.conn, r.buf)
+	check(t, err)
+	g, err := decodeGreeting(b)
+	check(t, err)
+	if g.kind != kindReject || !strings.Contains(g.reason, "1 here, 7 at the dialer") {
+		t.Errorf("the server says %+v", g)
+	}
+
+	// And a newer server.
+	path := socketPath(t)
+	ln, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})
+	check(t, err)
+	defer ln.Close()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c, err := ln.AcceptUnix()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		_, fds, _ := receiveMessage(c, make([]byte, 4096))
+		closeAll(fds)
+		_ = sendMessage(c, (&greeting{kind: kindReject, version: 8}).encode()[:12])
+	}()
+	_, err = s.dev.Dial(context.Background(), path, s.config(), nil)
+	if !errors.Is(err, ErrVersion) || !errors.Is(err, rdma.ErrDial) || !strings.Contains(err.Error(), "1 here, 8 at the server") {
+		t.Errorf("Dial: %v", err)
+	}
+	<-done
+}
