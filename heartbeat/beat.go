@@ -68,9 +68,6 @@ var (
 	ErrInvalid = errors.New("heartbeat: invalid beat")
 )
 
-// ErrUnsupported: the load of this system cannot be measured.
-var ErrUnsupported = errors.New("heartbeat: not supported on this system")
-
 // Encode writes b into dst's first 64 bytes. Values out of range are
 // brought into it.
 func (b *Beat) Encode(dst []byte) {

@@ -1,7 +1,60 @@
 package heartbeat
 
-// Host is the System of this process: on Linux the cores that its
-// affinity mask allows, and the quota of its cgroup, both as they are
-// when asked. On other Unix systems all cores, of which it sees only
-// its own use; elsewhere it fails with ErrUnsupported.
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/shirou/gopsutil/v3/cpu"
+)
+
+// Host is the System of this process: the cores that its affinity mask
+// allows, and the quota of its cgroup, both as they are when asked.
 type Host struct{}
+
+// Capacity implements System.
+func (Host) Capacity() (cores int, quota float64, err error) {
+	allowed, err := allowedCores()
+	if err != nil {
+		return 0, 0, err
+	}
+	if runtime.GOOS == "linux" {
+		quota = cgroupQuota(os.DirFS("/"))
+	}
+	return len(allowed), quota, nil
+}
+
+// Cores implements System.
+func (Host) Cores(ctx context.Context) (time.Duration, error) {
+	times, err := cpu.TimesWithContext(ctx, true)
+	if err != nil {
+		return 0, err
+	}
+	allowed, err := allowedCores()
+	if err != nil {
+		return 0, err
+	}
+	return busyTime(times, allowed)
+}
+
+// busyTime sums what the allowed cores did besides waiting. Guest time
+// is part of user time already; steal time is not ours to use either.
+func busyTime(times []cpu.TimesStat, allowed map[int]bool) (time.Duration, error) {
+	busy, found := 0.0, 0
+	for _, t := range times {
+		n, err := strconv.Atoi(strings.TrimPrefix(t.CPU, "cpu"))
+		if err != nil || !allowed[n] {
+			continue
+		}
+		found++
+		busy += t.User + t.System + t.Nice + t.Irq + t.Softirq + t.Steal
+	}
+	if found == 0 {
+		return 0, fmt.Errorf("none of %d cores listed is allowed to this process", len(times))
+	}
+	return time.Duration(busy * float64(time.Second)), nil
+}

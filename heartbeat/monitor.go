@@ -62,7 +62,7 @@ const (
 // Monitor measures the load of a server. Two clocks of different price:
 //
 //	every beat          this process's CPU time (getrusage, under 1 us)
-//	every SampleEvery   the cores' (/proc/stat on Linux, tens of us),
+//	every SampleEvery   the cores' (gopsutil: /proc/stat, tens of us),
 //	                    in a goroutine of its own
 //
 // From the second comes what others use of our cores, from the first

@@ -4,39 +4,29 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/shirou/gopsutil/v3/cpu"
 )
 
-const stat = `cpu  100 100 100 100 100 100 100 100 0 0
-cpu0 1 2 4 1000 1000 8 16 32 1 0
-cpu1 100 0 0 7 7 0 0 0 0 0
-cpu10 1000 0 0 7 7 0 0
-intr 1 2 3
-`
-
 func TestBusyTime(t *testing.T) {
-	only := func(cores ...int) func(int) bool {
-		return func(n int) bool {
-			for _, c := range cores {
-				if c == n {
-					return true
-				}
-			}
-			return false
-		}
+	times := []cpu.TimesStat{
+		{CPU: "cpu0", User: 1, System: 2, Nice: 4, Idle: 1000, Iowait: 1000,
+			Irq: 8, Softirq: 16, Steal: 32, Guest: 1},
+		{CPU: "cpu1", User: 100, Idle: 7},
+		{CPU: "cpu10", User: 1000},
+		{CPU: "cpu-total", User: 5000},
 	}
-	for want, allowed := range map[time.Duration]func(int) bool{
-		630 * time.Millisecond:   only(0),
-		1630 * time.Millisecond:  only(0, 1),
-		10000 * time.Millisecond: only(10),
+	for want, allowed := range map[time.Duration]map[int]bool{
+		63 * time.Second:   {0: true},
+		163 * time.Second:  {0: true, 1: true},
+		1000 * time.Second: {10: true},
 	} {
-		if got, err := busyTime(stat, allowed); err != nil || got != want {
-			t.Errorf("got %v, %v; want %v", got, err, want)
+		if got, err := busyTime(times, allowed); err != nil || got != want {
+			t.Errorf("%v: got %v, %v; want %v", allowed, got, err, want)
 		}
 	}
-	for _, bad := range []string{"", "cpu0 1 2", "cpu0 x 0 0 0 0 0 0 0", stat[:40]} {
-		if got, err := busyTime(bad, only(0)); err == nil {
-			t.Errorf("%q: got %v", bad, got)
-		}
+	if got, err := busyTime(times, map[int]bool{5: true}); err == nil {
+		t.Errorf("core 5, not listed: got %v", got)
 	}
 }
 
