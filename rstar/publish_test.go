@@ -196,7 +196,7 @@ func TestTornInPlace(t *testing.T) {
 // A reader whose header line came early must not take a later line's new
 // data for old.
 func TestPublishMarksLines(t *testing.T) {
-	const nodeBytes, samples = 3904, 100000
+	const nodeBytes, meetings = 3904, 20000
 	const lines = nodeBytes / LineBytes
 	for _, portable := range []bool{false, true} {
 		tr := &Tree{portable: portable, words: make([]uint64, nodeBytes/8)}
@@ -212,7 +212,9 @@ func TestPublishMarksLines(t *testing.T) {
 			}
 		})
 		r := rand.New(rand.NewPCG(1, 2))
-		for range samples {
+		// Until reader and writer have met often, or long enough.
+		deadline := time.Now().Add(2 * time.Second)
+		for met := 0; met < meetings && time.Now().Before(deadline); {
 			l := (1 + r.IntN(lines-1)) * lanes
 			v := atomic.LoadUint64(&tr.words[0])
 			for range r.IntN(400) { // let the writer get on
@@ -221,6 +223,9 @@ func TestPublishMarksLines(t *testing.T) {
 			before := atomic.LoadUint64(&tr.words[l])
 			data := atomic.LoadUint64(&tr.words[l+1+r.IntN(lanes-1)])
 			after := atomic.LoadUint64(&tr.words[l])
+			if v%2 == 0 && atomic.LoadUint64(&tr.words[0]) == v+1 {
+				met++
+			}
 			if v%2 == 0 && before == v && after == v && data != v/2 {
 				t.Fatalf("portable=%v: line %d of version %d holds %d, want %d",
 					portable, l/lanes, v, data, v/2)
