@@ -3,6 +3,7 @@ package fastmsg
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"runtime"
 	"sync"
 	"testing"
@@ -171,3 +172,5 @@ func sent(c *Caller) uint64 {
 	}
 	return c.out.posted
 }
+
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
