@@ -16,7 +16,7 @@ type DemoConfig struct {
 	Interval  time.Duration // between pictures; 1 s
 	Transport string        // auto
 	Policy    string        // default
-	Scale     string        // 0.03
+	Scale     string        // 0.2
 	Procs     int           // client processes; 2
 	Clients   int           // per process; 4
 	InFlight  int           // per client at full load; 16
@@ -31,9 +31,9 @@ func (c DemoConfig) withDefaults() DemoConfig {
 	def(&c.Interval, time.Second)
 	def(&c.Transport, "auto")
 	def(&c.Policy, "default")
-	// Of the map's extent. A box of this size holds some dozens of road
-	// segments, so that a search is work for the server.
-	def(&c.Scale, "0.03")
+	// Of the map's extent. Such a view holds 250 road segments on average,
+	// so that it is the server and not the clients that saturates.
+	def(&c.Scale, "0.2")
 	def(&c.Procs, 2)
 	def(&c.Clients, 4)
 	def(&c.InFlight, 16)
@@ -46,7 +46,8 @@ type Frame struct {
 	Working   int           // calls in flight
 	FastPerS  float64       // searches by fast messaging
 	OffPerS   float64       // searches by offloading
-	ServerCPU float64       // of its cores, 0 to 1
+	ServerCPU float64       // the server's own share of its cores, 0 to 1
+	CoresCPU  float64       // all use of these, as the clients were told
 	P50, P99  time.Duration
 	Busy      int // r_busy: the largest of all clients
 	Left      int // r_off: the largest of all clients
@@ -232,6 +233,7 @@ func newFrame(samples []*Sample) Frame {
 		lat.Merge(s.Latency[Search])
 		for _, g := range s.Gauges {
 			f.Clients++
+			f.CoresCPU = max(f.CoresCPU, g.ServerUtil)
 			f.Busy = max(f.Busy, g.Busy)
 			f.Left = max(f.Left, g.Left)
 			f.Offloader += btoi(g.Left > 0)

@@ -97,7 +97,7 @@ func showAll(live bool) string {
 	for i := range 2 {
 		s.Frame(Frame{
 			At: time.Duration(i+1) * time.Second, Working: 64 * i, FastPerS: 30000,
-			OffPerS: 10000 * float64(i), ServerCPU: 0.985, P50: 40 * time.Microsecond,
+			OffPerS: 10000 * float64(i), ServerCPU: 0.985, CoresCPU: 1, P50: 40 * time.Microsecond,
 			P99: time.Millisecond, Busy: 2, Left: 11, Offloader: 3 * i, Clients: 8,
 		})
 	}

@@ -23,7 +23,9 @@
 // The loop is closed: each of clients × in-flight goroutines makes one
 // call at a time and times it around the call, so latency includes the
 // queueing that the load itself causes, and no pause of the system can
-// hide (there is no schedule to fall behind). Queries are drawn before
+// hide (there is no schedule to fall behind). It leaves out the time that
+// a goroutine waits for a core between two calls, which clients on busy
+// cores have. Queries are drawn before
 // the clock starts. Every scheme gets a fresh server with the same data
 // and the same queries; a share of them is verified: when the mix only
 // reads, all schemes must return the same objects.

@@ -59,13 +59,16 @@ func (t *TextShow) Begin(s ServerReady, i Info, c DemoConfig) {
 	}
 }
 
-const frameHead = "  time  calls    fast/s  offload/s     CPU" +
-	"    p50 us    p99 us  r_busy  r_off"
+// The first processor column is the server's own share of its cores, the
+// second all use of them as the last heartbeat told it: what the clients
+// judge by.
+const frameHead = "  time  calls    fast/s  offload/s  server   cores" +
+	"  p50 us   p99 us  r_busy  r_off"
 
 func frameLine(f Frame) string {
-	return fmt.Sprintf("%5.1fs  %5d  %8.0f  %9.0f  %5.1f%%  %8.1f  %8.1f  %6d  %5d",
+	return fmt.Sprintf("%5.1fs  %5d  %8.0f  %9.0f  %5.1f%%  %5.1f%%  %6.1f  %7.1f  %6d  %5d",
 		f.At.Seconds(), f.Working, f.FastPerS, f.OffPerS, 100*f.ServerCPU,
-		micros(f.P50), micros(f.P99), f.Busy, f.Left)
+		100*f.CoresCPU, micros(f.P50), micros(f.P99), f.Busy, f.Left)
 }
 
 // Frame prints a line, or redraws the picture.

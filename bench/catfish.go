@@ -1,0 +1,133 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// StartCatfish is the StartServer of Catfish itself: it generates or
+// reads the data set in the server's process, loads it into the default
+// collection and serves on a free port of the loopback interface.
+func StartCatfish(ctx context.Context, job ServerJob, note func(string)) (Server, error) {
+	src, err := OpenDataset(job.Dataset, job.Objects, job.Seed)
+	if err != nil {
+		return nil, err
+	}
+	opts := catfish.ServerOptions{
+		Listen: "127.0.0.1:0", Polling: job.Polling,
+		NodeBytes: job.NodeBytes, SlabBytes: job.SlabBytes,
+		Logger: slog.New(slog.DiscardHandler),
+	}
+	if job.Transport == catfish.TransportSHM || job.Transport == catfish.TransportSoft {
+		opts.Transports = []string{job.Transport}
+	}
+	note("loading " + job.Dataset)
+	items, err := datasets.Collect(src)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{ended: make(chan error, 1)}
+	for i, it := range items {
+		if i == 0 {
+			s.bounds = it.Rect
+		}
+		s.bounds = s.bounds.Union(it.Rect)
+	}
+	if bounds, known := src.Bounds(); known {
+		s.bounds = bounds
+	}
+	if s.Server, err = catfish.NewServer(opts); err != nil {
+		return nil, err
+	}
+	if s.tree, err = s.Collection(catfish.DefaultCollection); err == nil {
+		err = s.tree.Load(items)
+	}
+	if err != nil {
+		s.Server.Close()
+		return nil, err
+	}
+	go func() { s.ended <- s.Serve(ctx) }()
+	return s, nil
+}
+
+// OpenDataset opens what Config.Dataset names. Only generators take the
+// number of objects and the seed.
+func OpenDataset(name string, objects int, seed uint64) (*datasets.Source, error) {
+	opts := datasets.Options{Seed: seed}
+	switch name {
+	case "uniform", "skewed", "rea02-like":
+		opts.Count = int64(objects)
+	}
+	return datasets.Open(name, opts)
+}
+
+type server struct {
+	*catfish.Server
+	tree   *rstar.Tree
+	bounds rstar.Rect
+	ended  chan error
+}
+
+func (s *server) NodeBytes() int     { return s.tree.NodeBytes() }
+func (s *server) Len() int           { return s.tree.Len() }
+func (s *server) Bounds() rstar.Rect { return s.bounds }
+
+func (s *server) Close() error {
+	err := s.Server.Close()
+	if served := <-s.ended; served != nil {
+		return served
+	}
+	return err
+}
+
+// DialCatfish is the Dialer of Catfish itself.
+func DialCatfish(ctx context.Context, job ClientJob) (Conn, error) {
+	c, err := catfish.Dial(ctx, job.Addr, catfish.Options{
+		Transport: job.Transport, Policy: job.Policy,
+		Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("dialling %s: %w", job.Addr, err)
+	}
+	return conn{c}, nil
+}
+
+type conn struct{ *catfish.Client }
+
+func (c conn) SearchAppend(ctx context.Context, dst []rstar.Item, q rstar.Rect) ([]rstar.Item, error) {
+	return c.Client.SearchAppend(ctx, dst, q, 0)
+}
+
+func (c conn) Nearest(ctx context.Context, x, y float64, k int) (int, error) {
+	found, err := c.Client.Nearest(ctx, x, y, k)
+	return len(found), err
+}
+
+func (c conn) Counters() Counters {
+	n := c.Client.Counters()
+	return Counters{
+		Fast: n.FastSearches, Offloaded: n.OffloadedSearches,
+		FellBack: n.FellBack, Reads: n.Reads, RoundTrips: n.RoundTrips,
+		Bytes:    n.BytesRead + n.BytesSent + n.BytesReceived,
+		Restarts: n.Restarts, TornReads: n.TornReads,
+	}
+}
+
+func (c conn) Gauges() Gauges {
+	n := c.Client.Counters()
+	return Gauges{
+		Busy: n.Policy.Busy, Left: n.Policy.Left, ServerUtil: n.ServerCPU,
+	}
+}
+
+func (c conn) Info() Info {
+	i := c.Client.Info()
+	return Info{
+		Transport: i.Transport, Policy: i.Policy, NodeBytes: i.NodeBytes,
+	}
+}
