@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/affinity"
+)
+
+func newBench(a *app) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure",
+		Example: `  catfish bench run --scheme fast,offload --objects 100000
+  catfish bench run --help`,
+	}
+	group(c)
+	c.AddCommand(newBenchRun(a), newBenchChild(a))
+	return c
+}
+
+type benchFlags struct {
+	cfg                 bench.Config
+	mix, server, client string
+	json                string
+}
+
+func newBenchRun(a *app) *cobra.Command {
+	var f benchFlags
+	c := &cobra.Command{
+		Use:   "run",
+		Short: "Compare schemes on one workload",
+		Long: `Compare schemes on one workload. Server and clients are processes of their
+own, pinned to the given cores; each scheme gets a fresh server, the same
+data and the same queries. When the mix only reads, schemes that return
+different objects are an error.
+
+The table goes to standard output, or to standard error with --json -.`,
+		Example: `  catfish bench run --scheme tcp,fast,offload,paper --objects 2000000 \
+      --scale 1e-5 --clients 8 --server-cpus 0 --client-cpus 1 --transport shm
+  catfish bench run --scheme fast,paper --dataset california --scale 1e-2 \
+      --mix search=90,insert=10 --repeat 5 --json rows.jsonl`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := f.config()
+			if err != nil {
+				return err
+			}
+			return a.bench(cmd.Context(), cfg, f.json)
+		},
+	}
+	fs := c.Flags()
+	fs.StringSliceVar(&f.cfg.Schemes, "scheme", bench.DefaultSchemes, "schemes to run, in this order")
+	fs.StringVar(&f.cfg.Dataset, "dataset", "uniform",
+		"uniform, skewed, rea02-like, california or a file")
+	fs.IntVar(&f.cfg.Objects, "objects", 2_000_000, "how many objects a generator makes")
+	fs.StringVar(&f.cfg.Scale, "scale", "1e-5",
+		"longest query edge as a share of the data's extent (1e-5, 1e-2), or power")
+	fs.StringVar(&f.mix, "mix", "search=100",
+		"operations in percent: search, nearest, insert, delete, update")
+	fs.IntVar(&f.cfg.Clients, "clients", 8, "connections")
+	fs.IntVar(&f.cfg.InFlight, "in-flight", 16, "calls under way per connection")
+	fs.IntVar(&f.cfg.Procs, "client-procs", 1, "processes that the connections are dealt to")
+	fs.DurationVar(&f.cfg.Duration, "duration", 5*time.Second, "measured time per run")
+	fs.DurationVar(&f.cfg.Warmup, "warmup", time.Second, "time before it that is not measured")
+	fs.IntVar(&f.cfg.Repeat, "repeat", 1, "runs per scheme; the rows hold medians and spreads")
+	fs.StringVar(&f.cfg.Transport, "transport", "auto", "auto, shm or soft; scheme tcp always uses tcp")
+	fs.StringVar(&f.server, "server-cpus", "", "cores of the server; empty: the first if there are two")
+	fs.StringVar(&f.client, "client-cpus", "", "cores of the clients; empty: all but the first")
+	fs.Uint64Var(&f.cfg.Seed, "seed", 1, "of data and queries")
+	fs.IntVar(&f.cfg.NodeBytes, "node-bytes", 0, "size of a tree node, 0: default")
+	fs.Int64Var(&f.cfg.SlabBytes, "slab-bytes", 0, "capacity of the tree, 0: default")
+	fs.StringVar(&f.json, "json", "", "write one JSON object per scheme to this file, - for standard output")
+	completeList(c, "scheme", policies()[1:]...)
+	complete(c, "dataset", "uniform", "skewed", "rea02-like", "california")
+	complete(c, "scale", "1e-5", "1e-2", "power")
+	complete(c, "transport", "auto", "shm", "soft")
+	return c
+}
+
+// config checks what only the command line knows; bench checks the rest.
+func (f *benchFlags) config() (bench.Config, error) {
+	cfg := f.cfg
+	cfg.Commit = commit()
+	var err error
+	if cfg.Mix, err = bench.ParseMix(f.mix); err != nil {
+		return cfg, fmt.Errorf("--mix: %w", err)
+	}
+	// bench takes zeros for its defaults; here they are typed on purpose.
+	for _, v := range []struct {
+		flag string
+		zero bool
+	}{
+		{"objects", cfg.Objects == 0}, {"clients", cfg.Clients == 0},
+		{"in-flight", cfg.InFlight == 0}, {"client-procs", cfg.Procs == 0},
+		{"duration", cfg.Duration == 0}, {"repeat", cfg.Repeat == 0},
+		{"scheme", len(cfg.Schemes) == 0},
+	} {
+		if v.zero {
+			return cfg, badUsage("--%s is empty or 0, want more", v.flag)
+		}
+	}
+	switch cfg.Transport {
+	case "auto", "shm", "soft", "tcp":
+	default:
+		return cfg, badUsage("--transport %q, want auto, shm or soft", cfg.Transport)
+	}
+	cfg.ServerCPUs, cfg.ClientCPUs, err = splitCores(f.server, f.client)
+	return cfg, err
+}
+
+// splitCores reads two lists of cores. What is empty gets a default: the
+// first core for the server, the others for the clients, all for both
+// where there is but one.
+func splitCores(server, client string) (s, c affinity.Set, err error) {
+	if s, err = affinity.Parse(server); err != nil {
+		return nil, nil, fmt.Errorf("--server-cpus: %w", err)
+	}
+	if c, err = affinity.Parse(client); err != nil {
+		return nil, nil, fmt.Errorf("--client-cpus: %w", err)
+	}
+	avail, err := affinity.Available()
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(avail) > 1 {
+		if len(s) == 0 {
+			s = avail[:1]
+		}
+		if len(c) == 0 {
+			c = avail[1:]
+		}
+	}
+	return s, c, nil
+}
+
+// bench runs and prints. The JSON file is opened first, so that a typing
+// error in its name does not cost the measurement, and written row by
+// row, so that an interrupted one keeps what was finished.
+func (a *app) bench(ctx context.Context, cfg bench.Config, file string) error {
+	if err := cfg.Validate(catfish.Schemes()[1:]); err != nil {
+		return err
+	}
+	if _, err := bench.OpenDataset(cfg.Dataset, cfg.Objects, cfg.Seed); err != nil {
+		return err
+	}
+	spawn, err := spawner()
+	if err != nil {
+		return err
+	}
+	table, rowsTo := a.out, io.Writer(nil)
+	switch file {
+	case "":
+	case "-":
+		table, rowsTo = a.err, a.out
+	default:
+		f, err := os.Create(file)
+		if err != nil {
+			return fmt.Errorf("--json: %w", err)
+		}
+		defer f.Close()
+		rowsTo = f
+	}
+	var failed error
+	rows, err := bench.Run(ctx, cfg, spawn, catfish.Schemes()[1:],
+		func(note string) { fmt.Fprintln(a.err, note) },
+		func(r bench.Row) {
+			if rowsTo != nil && failed == nil {
+				failed = r.WriteJSON(rowsTo)
+			}
+		})
+	if tableErr := bench.WriteTable(table, rows); err == nil {
+		err = tableErr
+	}
+	if err == nil {
+		err = failed
+	}
+	return err
+}
+
+// spawner starts this program again as a child of bench.
+func spawner() (bench.Spawn, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding this program: %w", err)
+	}
+	return func(role bench.Role, cpus affinity.Set) *exec.Cmd {
+		return exec.Command(exe, "bench", "child", string(role), "--cpus", cpus.String())
+	}, nil
+}
+
+// newBenchChild is what spawner starts: it pins itself, then works for
+// the parent at the other end of its standard input.
+func newBenchChild(a *app) *cobra.Command {
+	var cpus string
+	c := &cobra.Command{
+		Use:       "child ROLE",
+		Short:     "Work for bench run or demo",
+		Hidden:    true,
+		Args:      args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
+		ValidArgs: []string{string(bench.ServerRole), string(bench.ClientRole)},
+		RunE: func(cmd *cobra.Command, role []string) error {
+			set, err := affinity.Parse(cpus)
+			if err == nil {
+				err = affinity.Reexec(set)
+			}
+			if err != nil {
+				return err
+			}
+			if bench.Role(role[0]) == bench.ServerRole {
+				return bench.ServerMain(cmd.Context(), a.in, a.out, bench.StartCatfish)
+			}
+			return bench.ClientMain(cmd.Context(), a.in, a.out, bench.DialCatfish)
+		},
+	}
+	c.Flags().StringVar(&cpus, "cpus", "", "cores to run on")
+	return c
+}

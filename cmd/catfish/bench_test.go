@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/catfish-index/catfish/bench"
+)
+
+// One call, several schemes: a JSON object each, with figures that hang
+// together, and what each scheme must show.
+func TestBenchRun(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rows.jsonl")
+	schemes := []string{"tcp", "fast-polling", "fast", "offload-single", "offload", "paper"}
+	table := succeed(t, "bench", "run", "--scheme", strings.Join(schemes, ","),
+		"--dataset", "uniform", "--objects", "5000", "--scale", "1e-2", "--clients", "3",
+		"--in-flight", "4", "--client-procs", "2", "--duration", "300ms",
+		"--warmup", "100ms", "--seed", "5", "--transport", "shm", "--json", path)
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows := map[string]bench.Row{}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		r := decode[bench.Row](t, lines.Text())
+		for _, key := range strings.Fields("scheme transport dataset objects scale mix " +
+			"clients in_flight server_cpus client_cpus ops_per_s mean_us p50_us p99_us " +
+			"p999_us server_cpu_util offload_share round_trips_per_search reads_per_search " +
+			"bytes_per_search restarts_per_search torn_reads results_per_search node_bytes " +
+			"simulated commit") {
+			if !strings.Contains(lines.Text(), `"`+key+`":`) {
+				t.Errorf("%s: no %s", r.Scheme, key)
+			}
+		}
+		if len(rows) >= len(schemes) || schemes[len(rows)] != r.Scheme {
+			t.Fatalf("row %d is of %s", len(rows), r.Scheme)
+		}
+		rows[r.Scheme] = r
+		if !strings.Contains(table, r.Scheme) {
+			t.Errorf("%s is not in the table:\n%s", r.Scheme, table)
+		}
+	}
+	if len(rows) != len(schemes) {
+		t.Fatalf("%d rows, want %d", len(rows), len(schemes))
+	}
+	for name, r := range rows {
+		transport := "shm"
+		if name == "tcp" {
+			transport = "tcp"
+		}
+		if r.Transport != transport || r.Objects != 5000 || r.Mix != "search=100" ||
+			r.Scale != "1e-2" || r.Clients != 3 || r.InFlight != 4 || r.NodeBytes == 0 || r.Simulated {
+			t.Errorf("%s: %+v", name, r)
+		}
+		if r.OpsPerS <= 0 || r.MeanUs <= 0 || r.P50Us > r.P99Us || r.P99Us > r.P999Us ||
+			r.CPUUtil < 0 || r.CPUUtil > 1 || r.Bytes <= 0 {
+			t.Errorf("%s: figures %+v", name, r.Figures)
+		}
+		// 5000 squares of side up to 0.0001, windows of side 0.005.
+		if r.Results < 0.01 || r.Results > 1 {
+			t.Errorf("%s: %v results a search, want about 0.1", name, r.Results)
+		}
+		offloads := strings.HasPrefix(name, "offload")
+		if name != "paper" && (r.Offload == 1) != offloads ||
+			offloads && (r.Reads < 1 || r.Trips < 1) || r.Offload == 0 && r.Trips != 1 {
+			t.Errorf("%s: offload share %v, %v reads, %v trips", name, r.Offload, r.Reads, r.Trips)
+		}
+	}
+	if s, m := rows["offload-single"].Trips, rows["offload"].Trips; s < m {
+		t.Errorf("one read at a time needs %v round trips, several %v", s, m)
+	}
+}
+
+func TestBenchRunMixed(t *testing.T) {
+	out := succeed(t, "bench", "run", "--scheme", "fast,offload", "--dataset", "california",
+		"--scale", "power", "--mix", "search=60,nearest=10,insert=10,delete=10,update=10",
+		"--clients", "2", "--in-flight", "2", "--duration", "200ms", "--warmup", "50ms",
+		"--repeat", "2", "--json", "-")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if len(lines) != 2 {
+		t.Fatalf("%d lines, want 2: %s", len(lines), out)
+	}
+	for _, l := range lines {
+		r := decode[bench.Row](t, l)
+		for _, op := range []string{"search", "nearest", "insert", "delete", "update"} {
+			if r.ByOp[op].Count == 0 {
+				t.Errorf("%s: no %s", r.Scheme, op)
+			}
+		}
+		if s := r.Spread["p50_us"]; s[0] > r.P50Us || s[1] < r.P50Us || r.Objects != 21693 {
+			t.Errorf("%s: %+v", r.Scheme, r)
+		}
+	}
+}
+
+func TestBenchRunFailures(t *testing.T) {
+	fail(t, exitFailure, []string{"bench", "run", "--dataset", "missing.csv"}, "missing.csv")
+	fail(t, exitFailure, []string{"bench", "run", "--json", "/no/such/dir/x"}, "--json", "/no/such/dir/x")
+	bad := file(t, "bad.csv", "id,minx,miny,maxx,maxy\n1,9,0,1,1\n")
+	code, _, errOut := program(t, "bench", "run", "--dataset", bad, "--scheme", "fast")
+	if code != exitFailure || !strings.Contains(errOut, "line 2") {
+		t.Errorf("exit %d, says %s", code, errOut)
+	}
+}
+
+func TestDemo(t *testing.T) {
+	began := time.Now()
+	out := succeed(t, "demo", "--duration", "2s")
+	if took := time.Since(began); took < 2*time.Second {
+		t.Errorf("a demo of 2 s took %v", took)
+	}
+	for _, s := range []string{"transport: shm (shared memory, no RDMA hardware)",
+		"21693 objects of california", "fast/s", "summary: ", "searches/s"} {
+		if !strings.Contains(out, s) {
+			t.Errorf("does not show %q:\n%s", s, out)
+		}
+	}
+	if n := strings.Count(out, "s  "); strings.Contains(out, "\x1b") || n < 4 {
+		t.Errorf("want at least 4 plain lines:\n%s", out)
+	}
+}
+
+// Ctrl-C ends a demo with its summary, in order.
+func TestDemoInterrupted(t *testing.T) {
+	p := start(t, "demo", "--duration", "10m", "--transport", "soft")
+	for !strings.HasPrefix(p.line(t), "  1.") {
+	}
+	rest, code := p.interrupt(t)
+	if code != exitOK || !strings.Contains(rest, "summary: ") || p.errOut.Len() > 0 {
+		t.Errorf("exit %d, printed %q, said %q", code, rest, p.errOut.String())
+	}
+}
+
+// Not for people, but it must not crash on them either.
+func TestBenchChild(t *testing.T) {
+	fail(t, exitUsage, []string{"bench", "child", "spy"}, "spy")
+	for _, role := range []string{"server", "client"} {
+		succeed(t, "bench", "child", role) // Its input ends at once.
+	}
+}

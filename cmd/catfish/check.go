@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/catfish-index/catfish/rstar"
+)
+
+func newCheck(a *app) *cobra.Command {
+	var f clientFlags
+	var sf sourceFlags
+	c := &cobra.Command{
+		Use:   "check [FILE...]",
+		Short: "Check a tree: containment, boxes, fill, levels, versions",
+		Long: `Check the tree of a server's collection; its writers wait meanwhile. With
+files, load them into a tree of this process and check that one: a test
+of the files and of the tree.`,
+		Example: `  catfish check --server 127.0.0.1:7119
+  catfish check roads.csv
+  catfish check uniform --objects 100000`,
+		Args: args(cobra.ArbitraryArgs),
+		RunE: func(cmd *cobra.Command, files []string) error {
+			if len(files) == 0 {
+				return a.checkServer(cmd.Context(), f)
+			}
+			sources, err := sf.openAll(files)
+			if err != nil {
+				return err
+			}
+			tree, err := rstar.New(rstar.Options{})
+			if err != nil {
+				return err
+			}
+			defer tree.Close()
+			if err := a.fill(cmd.Context(), tree, sources); err != nil {
+				return err
+			}
+			if err := tree.Check(); err != nil {
+				return err
+			}
+			return a.checked(f, "local", tree.Stats())
+		},
+	}
+	f.register(c)
+	f.registerJSON(c)
+	sf.register(c)
+	return c
+}
+
+func (a *app) checkServer(ctx context.Context, f clientFlags) error {
+	cl, err := f.dial(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	if err := cl.Check(ctx); err != nil {
+		return err
+	}
+	st, err := cl.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	return a.checked(f, f.server, st.Collections[f.collection])
+}
+
+func (a *app) checked(f clientFlags, where string, st rstar.Stats) error {
+	if f.json {
+		return a.json(struct {
+			OK      bool `json:"ok"`
+			Objects int  `json:"objects"`
+			Height  int  `json:"height"`
+		}{true, st.Len, st.Height})
+	}
+	return a.printf("ok: %s, %d objects, height %d, nodes per level %v (leaves first)\n",
+		where, st.Len, st.Height, st.Nodes)
+}

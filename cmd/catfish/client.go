@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/catfish-index/catfish/catfish"
+)
+
+// defaultAddr is where servers listen and clients look: this machine
+// only, on a port below those that Linux gives out (32768 and up).
+const defaultAddr = "127.0.0.1:7119"
+
+// clientFlags are the flags of everything that talks to a server.
+type clientFlags struct {
+	server, collection, transport, policy string
+	dialTimeout                           time.Duration
+	json                                  bool
+}
+
+func (f *clientFlags) register(c *cobra.Command) {
+	fs := c.Flags()
+	fs.StringVarP(&f.server, "server", "s", defaultAddr, "server's host:port")
+	fs.StringVarP(&f.collection, "collection", "c", catfish.DefaultCollection,
+		"collection on the server")
+	fs.StringVar(&f.transport, "transport", catfish.TransportAuto,
+		"auto, shm, soft or tcp; anything but auto must be had")
+	fs.StringVar(&f.policy, "policy", "",
+		"how searches go: default, tcp, fast, offload, paper, ... (see completion)")
+	fs.DurationVar(&f.dialTimeout, "dial-timeout", catfish.DefaultDialTimeout,
+		"how long to try to reach the server")
+	complete(c, "transport", "auto", "shm", "soft", "tcp")
+	complete(c, "policy", policies()...)
+}
+
+func (f *clientFlags) registerJSON(c *cobra.Command) {
+	c.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
+}
+
+// dial connects; the caller closes.
+func (f *clientFlags) dial(ctx context.Context, a *app) (*catfish.Client, error) {
+	if f.dialTimeout <= 0 {
+		return nil, badUsage("--dial-timeout is %v, want more than 0", f.dialTimeout)
+	}
+	policy := f.policy
+	if policy == "" && f.transport == catfish.TransportTCP {
+		policy = "tcp" // The only one that plain sockets carry.
+	}
+	return catfish.Dial(ctx, f.server, catfish.Options{
+		Transport: f.transport, Policy: policy, Collection: f.collection,
+		DialTimeout: f.dialTimeout, Logger: a.logger(),
+	})
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/catfish"
+)
+
+func newDemo(a *app) *cobra.Command {
+	var cfg bench.DemoConfig
+	var server, client string
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "Show on this machine how clients choose",
+		Long: `Start a server on California's road network and clients in processes of
+their own, and show each second how they search. The load rises and falls:
+once the server is saturated, clients begin to offload, and they come back
+when it has time again. Ends by itself, or with Ctrl-C, with a summary.`,
+		Example: `  catfish demo
+  catfish demo --duration 60s --policy paper-literal --transport soft`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if cfg.ServerCPUs, cfg.ClientCPUs, err = splitCores(server, client); err != nil {
+				return err
+			}
+			return a.demo(cmd.Context(), cfg)
+		},
+	}
+	fs := c.Flags()
+	fs.DurationVar(&cfg.Duration, "duration", 20*time.Second, "how long to show it")
+	fs.StringVar(&cfg.Dataset, "dataset", "california", "file or generator to load")
+	fs.StringVar(&cfg.Transport, "transport", "auto", "auto, shm or soft")
+	fs.StringVar(&cfg.Policy, "policy", "default", "how clients choose")
+	fs.StringVar(&server, "server-cpus", "", "cores of the server; empty: the first if there are two")
+	fs.StringVar(&client, "client-cpus", "", "cores of the clients; empty: all but the first")
+	complete(c, "transport", "auto", "shm", "soft")
+	complete(c, "policy", policies()...)
+	return c
+}
+
+func (a *app) demo(ctx context.Context, cfg bench.DemoConfig) error {
+	// A short show still has a few pictures.
+	cfg.Interval = min(time.Second, cfg.Duration/4)
+	if cfg.Duration < minDemo {
+		return badUsage("--duration is %v, want at least %v", cfg.Duration, minDemo)
+	}
+	if cfg.Policy == "tcp" || cfg.Transport == catfish.TransportTCP {
+		return badUsage("the demo shows rings and one-sided reads, which tcp has not")
+	}
+	spawn, err := spawner()
+	if err != nil {
+		return err
+	}
+	return bench.Demo(ctx, cfg, spawn, &bench.TextShow{W: a.out, Live: isTerminal(a.out)})
+}
+
+// minDemo leaves a sample of the processor clock in each picture.
+const minDemo = 400 * time.Millisecond

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/internal/affinity"
+)
+
+// The exit statuses that scripts rely on.
+const (
+	exitOK      = 0
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+// usageError is about what was typed. Nothing was done.
+type usageError struct{ err error }
+
+func (e usageError) Error() string { return e.err.Error() }
+func (e usageError) Unwrap() error { return e.err }
+
+func badUsage(format string, args ...any) error {
+	return usageError{fmt.Errorf(format, args...)}
+}
+
+// isUsage tells errors about flags and arguments, wherever they were
+// found, from failures.
+func isUsage(err error) bool {
+	var u usageError
+	if errors.As(err, &u) {
+		return true
+	}
+	for _, sentinel := range []error{
+		bench.ErrConfig, catfish.ErrOption, datasets.ErrOption,
+		affinity.ErrBadList, affinity.ErrUnavailable,
+	} {
+		if errors.Is(err, sentinel) {
+			return true
+		}
+	}
+	return false
+}
+
+// exitCode prints the reason and chooses the status.
+func exitCode(ctx context.Context, cmd *cobra.Command, err error, w io.Writer) int {
+	if err == nil {
+		return exitOK
+	}
+	reason := strings.TrimPrefix(err.Error(), "catfish: ") // The library's.
+	switch {
+	case isUsage(err):
+		fmt.Fprintf(w, "catfish: %s\nRun '%s --help' for usage.\n",
+			reason, cmd.CommandPath())
+		return exitUsage
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		fmt.Fprintf(w, "catfish: interrupted (%s)\n", reason)
+		return exitFailure
+	}
+	fmt.Fprintf(w, "catfish: %s%s\n", reason, hint(err))
+	return exitFailure
+}
+
+// hint says what to do about an error, where its text does not.
+func hint(err error) string {
+	switch {
+	case errors.Is(err, catfish.ErrNoServer):
+		return "\nIs a server running there? Start one with 'catfish serve --listen ADDR'," +
+			" or name another with --server."
+	case errors.Is(err, catfish.ErrUnknownCollection):
+		return "\nSee 'catfish status' for the collections of a server;" +
+			" 'catfish serve --collection NAME' adds one."
+	case errors.Is(err, catfish.ErrInUse):
+		return "\nChoose another address with --listen; port 0 takes any free one."
+	case errors.Is(err, catfish.ErrUnknownOutcome):
+		return "\nThe write may or may not have happened: look before repeating it."
+	case catfish.RetrySafe(err):
+		return "\nNothing was changed: it is safe to try again."
+	}
+	return ""
+}

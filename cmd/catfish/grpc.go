@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+	"time"
+
+	"github.com/catfish-index/catfish/api"
+	"github.com/catfish-index/catfish/catfish"
+)
+
+// backend shows a server's collections to the gRPC service.
+type backend struct{ *catfish.Server }
+
+func (b backend) Collection(name string) (api.Collection, error) {
+	tree, err := b.Server.Collection(name)
+	switch {
+	case errors.Is(err, catfish.ErrUnknownCollection):
+		return nil, fmt.Errorf("%w: %w", api.ErrNoCollection, err)
+	case err != nil:
+		return nil, err
+	}
+	return tree, nil
+}
+
+// serveGRPC starts the gRPC service on addr, if there is one, and returns
+// its address and a function that ends it. A failure goes to fail.
+func serveGRPC(addr string, srv *catfish.Server, fail func(error)) (string, func(), error) {
+	if addr == "" {
+		return "", func() {}, nil
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return "", nil, fmt.Errorf("gRPC on %s: %w: %w", addr, catfish.ErrInUse, err)
+		}
+		return "", nil, fmt.Errorf("gRPC: cannot listen on %q: %w", addr, err)
+	}
+	g := api.NewServer(backend{srv})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := g.Serve(l); err != nil {
+			fail(fmt.Errorf("gRPC: %w", err))
+		}
+	}()
+	return l.Addr().String(), func() {
+		// Calls in flight may finish, for a while.
+		kill, cancel := context.WithTimeout(context.Background(), grpcGrace)
+		defer cancel()
+		stop := context.AfterFunc(kill, g.Stop)
+		g.GracefulStop()
+		stop()
+		<-done
+	}, nil
+}
+
+// grpcGrace is how long calls in flight may take after Ctrl-C.
+const grpcGrace = 2 * time.Second

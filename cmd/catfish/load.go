@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+const (
+	// loadBatch is what the library sends in one message.
+	loadBatch = 256
+	// loadInFlight batches hide the round trip; the server's one writer
+	// per tree makes more useless.
+	loadInFlight = 4
+)
+
+func newLoad(a *app) *cobra.Command {
+	var f clientFlags
+	var sf sourceFlags
+	var files []string
+	c := &cobra.Command{
+		Use:   "load --file FILE...",
+		Short: "Send the objects of files to a running server",
+		Long: `Send the objects of files, or of generators, to a running server. What
+was sent before an error stays there, and the error says how much.
+For a first bulk load 'catfish serve --load' is faster and packs tighter.`,
+		Example: `  catfish load --file roads.csv
+  catfish load --file andorra.osm.pbf --highways --collection roads
+  catfish load --file uniform --objects 100000 --seed 1`,
+		Args: args(cobra.ArbitraryArgs),
+		RunE: func(cmd *cobra.Command, more []string) error {
+			sources, err := sf.openFiles("file", append(files, more...))
+			if err != nil {
+				return err
+			}
+			return a.load(cmd.Context(), f, sources)
+		},
+	}
+	f.register(c)
+	f.registerJSON(c)
+	sf.register(c)
+	c.Flags().StringArrayVarP(&files, "file", "f", nil,
+		"file to load; repeat it, or list more files after it")
+	return c
+}
+
+// openFiles is openAll for a flag that must be given.
+func (f *sourceFlags) openFiles(flag string, files []string) ([]*datasets.Source, error) {
+	if len(files) == 0 {
+		return nil, badUsage("--%s is missing, want a file or a generator", flag)
+	}
+	return f.openAll(files)
+}
+
+func (a *app) load(ctx context.Context, f clientFlags, sources []*datasets.Source) error {
+	cl, err := f.dial(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	var sent atomic.Int64
+	for _, src := range sources {
+		if err := a.send(ctx, cl, src, &sent); err != nil {
+			return fmt.Errorf("%w\n%d objects were loaded and stay on the server",
+				err, sent.Load())
+		}
+	}
+	if f.json {
+		return a.json(struct {
+			Loaded    int64  `json:"loaded"`
+			Transport string `json:"transport"`
+		}{sent.Load(), cl.Info().Transport})
+	}
+	return a.printf("loaded %d objects\n", sent.Load())
+}
+
+// send sends one source in batches, several at a time, and counts what
+// certainly arrived. Items read before a broken one are sent.
+func (a *app) send(ctx context.Context, cl *catfish.Client, src *datasets.Source,
+	sent *atomic.Int64) error {
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(loadInFlight)
+	var batch []rstar.Item
+	flush := func() {
+		if len(batch) == 0 {
+			return
+		}
+		out := batch
+		batch = nil
+		g.Go(func() error {
+			n, err := cl.InsertMany(gctx, out)
+			sent.Add(int64(n))
+			return err
+		})
+	}
+	failed := a.read(gctx, src, func(it rstar.Item) error {
+		batch = append(batch, it)
+		if len(batch) == loadBatch {
+			flush()
+		}
+		return gctx.Err()
+	})
+	if gctx.Err() == nil {
+		flush()
+	}
+	if err := g.Wait(); err != nil {
+		return err // The cause: reading only stopped because of it.
+	}
+	return failed
+}

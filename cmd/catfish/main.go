@@ -1,0 +1,34 @@
+// Command catfish serves, loads, searches and measures spatial indexes.
+// Run catfish --help.
+//
+// It exits with 0 for success, 1 for a failure and 2 for bad usage; the
+// reason stands on standard error.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// version is stamped by the build.
+var version = ""
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run is main with its surroundings as parameters.
+func run(args []string, in io.Reader, out, errOut io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(),
+		os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// The first signal asks to end in order, a second one just ends.
+	context.AfterFunc(ctx, stop)
+	root := newRoot(&app{in: in, out: out, err: errOut})
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	return exitCode(ctx, cmd, err, errOut)
+}

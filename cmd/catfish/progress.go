@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+
+	"github.com/catfish-index/catfish/datasets"
+)
+
+// progress shows how far a source has been read: a bar on a terminal,
+// else a line every few seconds. It is used by one goroutine.
+type progress struct {
+	w     io.Writer
+	label string
+	src   *datasets.Source
+	bar   *progressbar.ProgressBar
+	items int64
+	began time.Time
+	next  time.Time
+}
+
+const (
+	// progressEvery is how often lines are written to what is no
+	// terminal: seldom enough for logs, often enough to see life.
+	progressEvery = 5 * time.Second
+	// progressItems is how many items pass between looks at the clock,
+	// some milliseconds at the usual speed of reading.
+	progressItems = 4096
+)
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+func newProgress(w io.Writer, label string, src *datasets.Source) *progress {
+	now := time.Now()
+	p := &progress{w: w, label: label, src: src, began: now, next: now.Add(progressEvery)}
+	if isTerminal(w) {
+		_, total, unit := src.Progress()
+		p.bar = progressbar.NewOptions64(total,
+			progressbar.OptionSetWriter(w),
+			progressbar.OptionSetDescription(label),
+			progressbar.OptionShowBytes(unit == datasets.Bytes),
+			progressbar.OptionShowCount(),
+			progressbar.OptionThrottle(100*time.Millisecond),
+			progressbar.OptionClearOnFinish())
+	}
+	return p
+}
+
+// item counts one item and shows the progress now and then.
+func (p *progress) item() {
+	p.items++
+	if p.items%progressItems != 0 {
+		return
+	}
+	done, total, unit := p.src.Progress()
+	if p.bar != nil {
+		_ = p.bar.Set64(done) // It cannot be drawn: not worth failing.
+		return
+	}
+	if now := time.Now(); now.After(p.next) {
+		p.next = now.Add(progressEvery)
+		of := ""
+		if total > 0 {
+			of = fmt.Sprintf(", %d%% of %d %s", 100*done/total, total, unit)
+		}
+		fmt.Fprintf(p.w, "%s: %d objects%s\n", p.label, p.items, of)
+	}
+}
+
+// end removes the bar and says what was done.
+func (p *progress) end() {
+	if p.bar != nil {
+		_ = p.bar.Finish() // As above.
+	}
+	skipped := ""
+	if n := p.src.Skipped(); n > 0 {
+		skipped = fmt.Sprintf(" (%d without a place skipped)", n)
+	}
+	fmt.Fprintf(p.w, "%s: %d objects in %v%s\n", p.label, p.items,
+		time.Since(p.began).Round(time.Millisecond), skipped)
+}

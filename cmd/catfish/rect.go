@@ -1,0 +1,63 @@
+package main
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// parseNumbers reads want finite numbers separated by commas.
+func parseNumbers(flag, text string, want int, form string) ([]float64, error) {
+	parts := strings.Split(text, ",")
+	if text == "" {
+		return nil, badUsage("--%s is missing, want %s", flag, form)
+	}
+	if len(parts) != want {
+		return nil, badUsage("--%s %q has %d coordinates, want %d: %s",
+			flag, text, len(parts), want, form)
+	}
+	values := make([]float64, want)
+	for i, p := range parts {
+		v, err := strconv.ParseFloat(strings.TrimSpace(p), 64)
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, badUsage("--%s %q: %q is no finite number, want %s",
+				flag, text, p, form)
+		}
+		values[i] = v
+	}
+	return values, nil
+}
+
+// parseRect reads minx,miny,maxx,maxy. Errors are bad usage.
+func parseRect(flag, text string) (rstar.Rect, error) {
+	v, err := parseNumbers(flag, text, 4, "minx,miny,maxx,maxy")
+	if err != nil {
+		return rstar.Rect{}, err
+	}
+	r := rstar.Rect{MinX: v[0], MinY: v[1], MaxX: v[2], MaxY: v[3]}
+	if err := r.Validate(); err != nil {
+		return rstar.Rect{}, badUsage("--%s %q: %w", flag, text, err)
+	}
+	return r, nil
+}
+
+// itemJSON is one object in an answer.
+type itemJSON struct {
+	ID   uint64     `json:"id"`
+	Rect [4]float64 `json:"rect"`
+	Dist *float64   `json:"dist,omitempty"` // of nearest only
+}
+
+func rectJSON(r rstar.Rect) [4]float64 {
+	return [4]float64{r.MinX, r.MinY, r.MaxX, r.MaxY}
+}
+
+// answerJSON is what search and nearest print.
+type answerJSON struct {
+	Count     int        `json:"count"`
+	Items     []itemJSON `json:"items"`
+	Policy    string     `json:"policy"`
+	Transport string     `json:"transport"`
+}

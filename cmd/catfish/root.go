@@ -1,0 +1,146 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/catfish-index/catfish/catfish"
+)
+
+// app is what the commands share.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+	verbose  bool
+}
+
+// logger writes warnings, or everything with --verbose, to standard error.
+func (a *app) logger() *slog.Logger {
+	level := slog.LevelWarn
+	if a.verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level}))
+}
+
+// json writes one object on one line.
+func (a *app) json(v any) error {
+	if err := json.NewEncoder(a.out).Encode(v); err != nil {
+		return fmt.Errorf("writing the answer: %w", err)
+	}
+	return nil
+}
+
+func (a *app) printf(format string, args ...any) error {
+	if _, err := fmt.Fprintf(a.out, format, args...); err != nil {
+		return fmt.Errorf("writing the answer: %w", err)
+	}
+	return nil
+}
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "catfish",
+		Short: "An adaptive spatial index over RDMA",
+		Long: `Catfish serves rectangles in an R*-tree. Clients search it by messages to
+the server, or by reading the tree's nodes themselves with one-sided RDMA
+reads, and choose per search. Without RDMA hardware it runs over shared
+memory (shm) or a software RNIC on TCP (soft), and says so.`,
+		Example: `  catfish demo
+  catfish serve --listen 127.0.0.1:7119 --load roads.csv
+  catfish search --bbox -122.5,37.2,-121.7,37.9 --json`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	group(root)
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false,
+		"log what happens to standard error")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return usageError{err}
+	})
+	root.SetGlobalNormalizationFunc(aliases)
+	root.AddCommand(
+		newServe(a), newLoad(a), newSearch(a), newNearest(a), newCount(a),
+		newInsert(a), newDelete(a), newUpdate(a), newStatus(a), newCheck(a),
+		newGen(a), newDemo(a), newBench(a), newVersion(a),
+	)
+	return root
+}
+
+// aliases lets flags go by a second name: --rect is --bbox.
+func aliases(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	if name == "rect" {
+		name = "bbox"
+	}
+	return pflag.NormalizedName(name)
+}
+
+// group makes c a command that only holds others: without one of them it
+// shows its help, with an unknown one it is bad usage.
+func group(c *cobra.Command) {
+	c.Args = cobra.ArbitraryArgs
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return c.Help()
+		}
+		did := ""
+		if c.SuggestionsMinimumDistance == 0 {
+			c.SuggestionsMinimumDistance = 2 // cobra's own default
+		}
+		if s := c.SuggestionsFor(args[0]); len(s) > 0 {
+			did = ", did you mean " + strings.Join(s, " or ") + "?"
+		}
+		return badUsage("unknown command %q for %q%s", args[0], c.CommandPath(), did)
+	}
+}
+
+// args turns cobra's complaints about arguments into bad usage.
+func args(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(c *cobra.Command, given []string) error {
+		if err := check(c, given); err != nil {
+			return usageError{err}
+		}
+		return nil
+	}
+}
+
+// complete offers fixed values for a flag.
+func complete(c *cobra.Command, flag string, values ...string) {
+	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(
+		values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // The flag does not exist: every test would hit it.
+	}
+}
+
+// completeList offers fixed values for a flag that takes a comma list.
+func completeList(c *cobra.Command, flag string, values ...string) {
+	if err := c.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command,
+		_ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		before := typed[:strings.LastIndexByte(typed, ',')+1]
+		offers := make([]string, len(values))
+		for i, v := range values {
+			offers[i] = before + v
+		}
+		return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}); err != nil {
+		panic(err) // As above.
+	}
+}
+
+// policies are all policies with a description each, for completion.
+func policies() []string {
+	var values []string
+	for _, p := range catfish.Schemes() {
+		values = append(values, cobra.CompletionWithDesc(p, catfish.DescribeScheme(p)))
+	}
+	return values
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/catfish-index/catfish/rstar"
+)
+
+func newSearch(a *app) *cobra.Command {
+	var f clientFlags
+	var bbox string
+	var limit int
+	c := &cobra.Command{
+		Use:   "search --bbox minx,miny,maxx,maxy",
+		Short: "Find the objects that intersect a rectangle",
+		Example: `  catfish search --bbox -122.5,37.2,-121.7,37.9
+  catfish search --server 10.0.0.5:7119 --bbox 0,0,1,1 --policy offload --json`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			q, err := parseRect("bbox", bbox)
+			if err != nil {
+				return err
+			}
+			if limit < 0 {
+				return badUsage("--limit is %d, want 0 (all) or more", limit)
+			}
+			return a.search(cmd.Context(), f, q, limit)
+		},
+	}
+	f.register(c)
+	f.registerJSON(c)
+	c.Flags().StringVar(&bbox, "bbox", "", "rectangle to search, borders included")
+	c.Flags().IntVar(&limit, "limit", 0, "most objects to return, 0 for all")
+	return c
+}
+
+func (a *app) search(ctx context.Context, f clientFlags, q rstar.Rect, limit int) error {
+	cl, err := f.dial(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	items, err := cl.SearchAppend(ctx, nil, q, limit)
+	if err != nil {
+		return err
+	}
+	info := cl.Info()
+	if f.json {
+		ans := answerJSON{
+			Count: len(items), Items: make([]itemJSON, len(items)),
+			Policy: info.Policy, Transport: info.Transport,
+		}
+		for i, it := range items {
+			ans.Items[i] = itemJSON{ID: it.ID, Rect: rectJSON(it.Rect)}
+		}
+		return a.json(ans)
+	}
+	for _, it := range items {
+		if err := a.printf("%d\t%v\t%v\t%v\t%v\n", it.ID, it.Rect.MinX,
+			it.Rect.MinY, it.Rect.MaxX, it.Rect.MaxY); err != nil {
+			return err
+		}
+	}
+	return a.printf("%d objects, policy %s, transport %s\n",
+		len(items), info.Policy, info.Transport)
+}
+
+func newNearest(a *app) *cobra.Command {
+	var f clientFlags
+	var point string
+	var k int
+	c := &cobra.Command{
+		Use:   "nearest --point x,y",
+		Short: "Find the objects nearest to a point",
+		Example: `  catfish nearest --point -122.1,37.4 -k 3
+  catfish nearest --point 0.5,0.5 --policy offload --json`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, err := parseNumbers("point", point, 2, "x,y")
+			if err != nil {
+				return err
+			}
+			if k < 1 {
+				return badUsage("-k is %d, want 1 or more", k)
+			}
+			return a.nearest(cmd.Context(), f, p[0], p[1], k)
+		},
+	}
+	f.register(c)
+	f.registerJSON(c)
+	c.Flags().StringVar(&point, "point", "", "where to look from")
+	c.Flags().IntVarP(&k, "k", "k", 10, "how many objects")
+	return c
+}
+
+func (a *app) nearest(ctx context.Context, f clientFlags, x, y float64, k int) error {
+	cl, err := f.dial(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	found, err := cl.Nearest(ctx, x, y, k)
+	if err != nil {
+		return err
+	}
+	info := cl.Info()
+	if f.json {
+		ans := answerJSON{
+			Count: len(found), Items: make([]itemJSON, len(found)),
+			Policy: info.Policy, Transport: info.Transport,
+		}
+		for i, n := range found {
+			ans.Items[i] = itemJSON{ID: n.ID, Rect: rectJSON(n.Rect), Dist: &n.Dist}
+		}
+		return a.json(ans)
+	}
+	for _, n := range found {
+		if err := a.printf("%d\t%v\t%v\t%v\t%v\tdistance %v\n", n.ID, n.Rect.MinX,
+			n.Rect.MinY, n.Rect.MaxX, n.Rect.MaxY, n.Dist); err != nil {
+			return err
+		}
+	}
+	return a.printf("%d objects, policy %s, transport %s\n",
+		len(found), info.Policy, info.Transport)
+}
+
+func newCount(a *app) *cobra.Command {
+	var f clientFlags
+	var bbox string
+	c := &cobra.Command{
+		Use:     "count --bbox minx,miny,maxx,maxy",
+		Short:   "Count the objects that intersect a rectangle",
+		Example: `  catfish count --bbox -122.5,37.2,-121.7,37.9 --json`,
+		Args:    args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			q, err := parseRect("bbox", bbox)
+			if err != nil {
+				return err
+			}
+			cl, err := f.dial(cmd.Context(), a)
+			if err != nil {
+				return err
+			}
+			defer cl.Close()
+			n, err := cl.Count(cmd.Context(), q)
+			if err != nil {
+				return err
+			}
+			if !f.json {
+				return a.printf("%d\n", n)
+			}
+			info := cl.Info()
+			return a.json(struct {
+				Count     int    `json:"count"`
+				Policy    string `json:"policy"`
+				Transport string `json:"transport"`
+			}{n, info.Policy, info.Transport})
+		},
+	}
+	f.register(c)
+	f.registerJSON(c)
+	c.Flags().StringVar(&bbox, "bbox", "", "rectangle to count in, borders included")
+	return c
+}

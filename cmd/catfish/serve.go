@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+type serveFlags struct {
+	sourceFlags
+	load                          []string
+	listen, grpc, transport, cpus string
+	collections                   []string
+	socketMode                    string
+	opts                          catfish.ServerOptions
+}
+
+func newServe(a *app) *cobra.Command {
+	var f serveFlags
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve an index",
+		Long: `Serve an index until Ctrl-C. Once it serves, it prints one line:
+
+  ready addr=HOST:PORT transports=LIST objects=N collections=LIST`,
+		Example: `  catfish serve --load california
+  catfish serve --listen 0.0.0.0:7119 --load roads.csv --load rivers.geojson
+  catfish serve --listen 127.0.0.1:0 --transport soft --cpus 0-1 --grpc :9090`,
+		Args: args(cobra.ArbitraryArgs),
+		RunE: func(cmd *cobra.Command, more []string) error {
+			if len(more) > 0 && len(f.load) == 0 {
+				return badUsage("unexpected argument %q, files follow --load", more[0])
+			}
+			f.load = append(f.load, more...)
+			return a.serve(cmd.Context(), f)
+		},
+	}
+	f.register(c)
+	fs := c.Flags()
+	fs.StringVarP(&f.listen, "listen", "l", defaultAddr, "host:port to listen on, port 0 for any")
+	fs.StringArrayVar(&f.load, "load", nil,
+		"file or generator to load first; repeat it, or list more files after it")
+	fs.StringSliceVarP(&f.collections, "collection", "c", []string{catfish.DefaultCollection},
+		"collections to serve; the first one gets what is loaded")
+	fs.StringVar(&f.transport, "transport", "auto",
+		"auto (all that this machine has), or a list of shm, soft, tcp")
+	fs.IntVar(&f.opts.Workers, "workers", 0, "worker threads per transport, 0: one per core")
+	fs.StringVar(&f.cpus, "cpus", "", "cores to run on, such as 0 or 0-2,5; empty: any")
+	fs.BoolVar(&f.opts.Polling, "polling", false,
+		"workers poll and never sleep (scheme fast-polling); costs a core each")
+	fs.Int64Var(&f.opts.SlabBytes, "slab-bytes", 0, "capacity of each collection in bytes, 0: default")
+	fs.IntVar(&f.opts.NodeBytes, "node-bytes", 0, "size of a tree node in bytes, 0: default")
+	fs.StringVar(&f.opts.SocketPath, "socket", "", "unix socket of transport shm, empty: by port, per user")
+	fs.StringVar(&f.socketMode, "socket-mode", "0600", "file mode of that socket: who may connect")
+	fs.StringVar(&f.grpc, "grpc", "", "host:port of the gRPC service, empty: none")
+	fs.DurationVar(&f.opts.HeartbeatInterval, "heartbeat", 0,
+		"interval of heartbeats, 0: "+catfish.DefaultHeartbeatInterval.String())
+	completeList(c, "transport", "auto", "shm", "soft", "tcp")
+	return c
+}
+
+// options checks the flags.
+func (f *serveFlags) options(a *app) (catfish.ServerOptions, error) {
+	o := f.opts
+	o.Logger = a.logger()
+	if err := checkAddr("listen", f.listen); err != nil {
+		return o, err
+	}
+	o.Listen = f.listen
+	if f.grpc != "" {
+		if err := checkAddr("grpc", f.grpc); err != nil {
+			return o, err
+		}
+	}
+	if f.transport != "auto" && f.transport != "" {
+		o.Transports = strings.Split(f.transport, ",")
+		for _, t := range o.Transports {
+			switch t {
+			case catfish.TransportSHM, catfish.TransportSoft, catfish.TransportTCP:
+			default:
+				return o, badUsage("--transport %q: %q is unknown, want auto or a list of shm, soft, tcp",
+					f.transport, t)
+			}
+		}
+	}
+	mode, err := strconv.ParseUint(f.socketMode, 8, 32)
+	if err != nil || mode > 0o777 || mode == 0 {
+		return o, badUsage("--socket-mode %q, want an octal file mode from 0001 to 0777", f.socketMode)
+	}
+	o.SocketMode = fs.FileMode(mode)
+	if f.opts.Workers < 0 || f.opts.SlabBytes < 0 || f.opts.NodeBytes < 0 {
+		return o, badUsage("--workers %d, --slab-bytes %d and --node-bytes %d want 0 (default) or more",
+			f.opts.Workers, f.opts.SlabBytes, f.opts.NodeBytes)
+	}
+	if len(f.collections) == 0 {
+		f.collections = []string{catfish.DefaultCollection}
+	}
+	for _, name := range f.collections {
+		if name != catfish.DefaultCollection {
+			o.Collections = append(o.Collections, name)
+		}
+	}
+	return o, nil
+}
+
+// checkAddr checks the form of host:port.
+func checkAddr(flag, addr string) error {
+	_, port, err := net.SplitHostPort(addr)
+	if err == nil {
+		var n uint64
+		if n, err = strconv.ParseUint(port, 10, 16); err == nil && n <= 65535 {
+			return nil
+		}
+	}
+	return badUsage("--%s %q, want host:port with a port from 0 to 65535", flag, addr)
+}
+
+func (a *app) serve(ctx context.Context, f serveFlags) error {
+	opts, err := f.options(a)
+	if err != nil {
+		return err
+	}
+	cpus, err := affinity.Parse(f.cpus)
+	if err != nil {
+		return fmt.Errorf("--cpus: %w", err)
+	}
+	sources, err := f.openAll(f.load)
+	if err != nil {
+		return err
+	}
+	// Nothing was opened yet that a new image would lose.
+	if err := affinity.Reexec(cpus); err != nil {
+		return fmt.Errorf("--cpus: %w", err)
+	}
+	srv, err := catfish.NewServer(opts)
+	if errors.Is(err, rstar.ErrBadOptions) {
+		return badUsage("--slab-bytes %d, --node-bytes %d: %w",
+			opts.SlabBytes, opts.NodeBytes, err)
+	}
+	if err != nil {
+		return err
+	}
+	defer srv.Close()
+	tree, err := srv.Collection(f.collections[0])
+	if err != nil {
+		return err
+	}
+	if len(sources) > 0 {
+		if err := a.fill(ctx, tree, sources); err != nil {
+			return err
+		}
+	}
+	interrupted := ctx
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	grpcAddr, stopGRPC, err := serveGRPC(f.grpc, srv, cancel)
+	if err != nil {
+		return err
+	}
+	defer stopGRPC()
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(ctx) }()
+	line := fmt.Sprintf("ready addr=%s transports=%s objects=%d collections=%s",
+		srv.Addr(), strings.Join(srv.Transports(), ","), tree.Len(),
+		strings.Join(srv.Collections(), ","))
+	if grpcAddr != "" {
+		line += " grpc=" + grpcAddr
+	}
+	if err := a.printf("%s\n", line); err != nil {
+		cancel(err)
+		<-served
+		return err
+	}
+	err = <-served
+	if err == nil && interrupted.Err() == nil {
+		err = context.Cause(ctx) // The gRPC service failed.
+	}
+	return err
+}

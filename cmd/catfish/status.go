@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/catfish-index/catfish/catfish"
+)
+
+func newStatus(a *app) *cobra.Command {
+	var f clientFlags
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Show how a server is doing",
+		Example: `  catfish status
+  catfish status --server 10.0.0.5:7119 --json`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cl, err := f.dial(cmd.Context(), a)
+			if err != nil {
+				return err
+			}
+			defer cl.Close()
+			st, err := cl.Stats(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if f.json {
+				return a.json(st)
+			}
+			return a.printf("%s", statusText(st, cl.Info()))
+		},
+	}
+	f.register(c)
+	f.registerJSON(c)
+	return c
+}
+
+// statusText says the same as the JSON, for people.
+func statusText(st catfish.ServerStats, info catfish.ConnInfo) string {
+	var b strings.Builder
+	printTo := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
+	printTo("server      %s, version %s, boot id %016x, up %s\n", st.Addr, st.Version,
+		st.BootID, (time.Duration(st.Uptime) * time.Second).String())
+	printTo("connected   by %s (%s)\n", info.Transport, info.Reason)
+	printTo("processor   %.1f s used, of %g cores; heartbeat every %v\n",
+		st.CPUSeconds, st.Cores, time.Duration(st.Heartbeat*float64(time.Second)))
+	for _, t := range st.Transports {
+		var requests, sleeps uint64
+		var busy float64
+		for _, w := range t.Workers {
+			requests += w.Requests
+			sleeps += w.Sleeps
+			busy += w.Busy
+		}
+		printTo("transport   %s (%s): %d connections, %d workers, %d requests, %.1f s busy, %d sleeps\n",
+			t.Transport, t.Detail, t.Connections, len(t.Workers), requests, busy, sleeps)
+	}
+	printTo("transport   tcp (base line): %d requests\n", st.TCPRequests)
+	for _, name := range slices.Sorted(maps.Keys(st.Collections)) {
+		c := st.Collections[name]
+		printTo("collection  %s: %d objects, height %d, nodes per level %v, node %d B, %.1f of %.1f MiB used, %d searches\n",
+			name, c.Len, c.Height, c.Nodes, c.NodeBytes,
+			float64(c.UsedBytes)/(1<<20), float64(c.SlabBytes)/(1<<20), c.Searches)
+	}
+	return b.String()
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// Every command explains itself with an example.
+func TestHelp(t *testing.T) {
+	var walk func(c *cobra.Command, path []string)
+	walk = func(c *cobra.Command, path []string) {
+		for _, sub := range c.Commands() {
+			if sub.Name() == "help" || sub.Name() == "completion" || sub.Hidden {
+				continue
+			}
+			walk(sub, append(path[:len(path):len(path)], sub.Name()))
+		}
+		if !strings.Contains(c.Example, "catfish ") {
+			t.Errorf("%v has no example", path)
+		}
+		out := succeed(t, append(path, "--help")...)
+		if !strings.Contains(out, c.Example) {
+			t.Errorf("%v --help lacks its example:\n%s", path, out)
+		}
+	}
+	walk(newRoot(&app{}), nil)
+}
+
+func TestBadUsage(t *testing.T) {
+	const q = "0,0,1,1"
+	broken := file(t, "broken", "")
+	for _, c := range []struct {
+		says string
+		args string
+	}{
+		{`unknown command "serch"`, "serch"},
+		{"did you mean serve or search", "serch"},
+		{`unknown command "walk" for "catfish bench"`, "bench walk"},
+		{"unknown flag: --speed", "search --speed 3"},
+		{`unknown command "x"`, "search x"},
+		{"--bbox is missing", "search"},
+		{`"0,0,1" has 3 coordinates, want 4: minx,miny,maxx,maxy`, "search --bbox 0,0,1"},
+		{"has 5 coordinates", "search --bbox 0,0,1,1,1"},
+		{`"NaN" is no finite number`, "search --bbox NaN,0,1,1"},
+		{`"+Inf" is no finite number`, "count --bbox 0,0,+Inf,1"},
+		{`"1e999" is no finite number`, "insert --id 1 --bbox 0,0,1e999,1"},
+		{`"one" is no finite number`, "search --bbox one,0,1,1"},
+		{"minx 2 exceeds maxx 1", "search --bbox 2,0,1,1"},
+		{"miny 3 exceeds maxy 1", "delete --id 1 --rect 0,3,1,1"},
+		{"--from is missing", "update --id 1"},
+		{"--to", "update --id 1 --from " + q + " --to 0,0,NaN,1"},
+		{"--id is missing", "insert --bbox " + q},
+		{"invalid argument", "insert --id -1 --bbox " + q},
+		{"--limit is -1", "search --limit -1 --bbox " + q},
+		{"want 2: x,y", "nearest --point 1"},
+		{"-k is 0", "nearest --point 1,1 -k 0"},
+		{"--dial-timeout is 0s", "status --dial-timeout 0s"},
+		{`policy "quick"`, "search --policy quick --bbox " + q},
+		{`transport "pigeon"`, "search --transport pigeon --bbox " + q},
+		{`"pigeon" is unknown`, "serve --transport shm,pigeon"},
+		{"want host:port", "serve --listen nowhere"},
+		{"want host:port", "serve --listen 127.0.0.1:70000"},
+		{"want host:port", "serve --grpc 5"},
+		{"--socket-mode", "serve --socket-mode 9"},
+		{"bad list of cores", "serve --cpus 1-0"},
+		{"core not available", "serve --cpus 1023"},
+		{"--workers -1", "serve --workers -1"},
+		{"files follow --load", "serve roads.csv"},
+		{"collection name", "serve --listen 127.0.0.1:0 --collection a/b"},
+		{"heartbeat", "serve --listen 127.0.0.1:0 --heartbeat 1ns"},
+		{"--file is missing", "load"},
+		{"want one of csv", "load --format xml --file " + broken},
+		{"OSM mode", "load --osm rivers --file " + broken},
+		{"accepts 1 arg", "gen"},
+		{"want one of csv", "gen uniform --as xml"},
+		{"writing format", "gen uniform --objects 1 --as osm"},
+		{"count -1", "gen uniform --objects -1"},
+		{"at least 400ms", "demo --duration 1ms"},
+		{"tcp has not", "demo --policy tcp"},
+		{`unknown scheme "quick"`, "bench run --scheme quick"},
+		{"listed twice", "bench run --scheme fast,fast"},
+		{"mix", "bench run --mix search=50"},
+		{"scale", "bench run --scale big"},
+		{"--clients is empty or 0", "bench run --clients 0"},
+		{"clients is -1", "bench run --clients -1"},
+		{"--duration is empty or 0", "bench run --duration 0s"},
+		{`--transport "pigeon"`, "bench run --transport pigeon"},
+		{"--server-cpus: bad list", "bench run --server-cpus x"},
+		{"client-cpus: core not available", "bench run --client-cpus 1023"},
+		{"client-procs is 9", "bench run --client-procs 9"},
+	} {
+		args := strings.Fields(c.args)
+		fail(t, exitUsage, args, c.says, "--help' for usage.")
+	}
+}
+
+// Scripts see the status of the process, not of a function.
+func TestExitStatusOfProcess(t *testing.T) {
+	for args, want := range map[string]int{
+		"version":  exitOK,
+		"nonsense": exitUsage,
+		"status --server 127.0.0.1:1 --dial-timeout 200ms": exitFailure,
+	} {
+		p := start(t, strings.Fields(args)...)
+		if _, code := p.wait(t); code != want {
+			t.Errorf("catfish %s: exit %d, want %d", args, code, want)
+		}
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	for args, wants := range map[string][]string{
+		"search --policy ":        {"offload-single\t", "paper-literal\t", "tcp\t"},
+		"search --transport s":    {"shm", "soft"},
+		"bench run --scheme tcp,": {"tcp,paper", "tcp,fast-polling"},
+		"bench run --dataset ":    {"rea02-like"},
+		"serve --transport shm,":  {"shm,soft"},
+		"serve --format ":         {"geojson", "rea02"},
+		"gen ":                    {"skewed"},
+		"completion ":             {"bash", "zsh", "fish"},
+	} {
+		words := strings.Split("__complete "+args, " ")
+		out := succeed(t, words...)
+		for _, w := range wants {
+			if !strings.Contains(out, "\n"+w) && !strings.HasPrefix(out, w) {
+				t.Errorf("%q does not offer %q:\n%s", args, w, out)
+			}
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	v := decode[map[string]string](t, succeed(t, "version", "--json"))
+	for _, key := range []string{"version", "commit", "go", "platform"} {
+		if v[key] == "" {
+			t.Errorf("no %s in %v", key, v)
+		}
+	}
+	if text := succeed(t, "version"); !strings.Contains(text, v["version"]) {
+		t.Errorf("%q lacks %q", text, v["version"])
+	}
+}
+
+func TestGen(t *testing.T) {
+	dir := t.TempDir()
+	csv := filepath.Join(dir, "u.csv")
+	succeed(t, "gen", "uniform", "--objects", "100", "--seed", "7", "--out", csv)
+	text, err := os.ReadFile(csv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(string(text), "id,minx,miny,maxx,maxy\n0,") ||
+		strings.Count(string(text), "\n") != 101 {
+		t.Errorf("CSV begins %.60q", text)
+	}
+	if again := succeed(t, "gen", "uniform", "--objects", "100", "--seed", "7"); again != string(text) {
+		t.Error("standard output got something else than the file")
+	}
+	// Through both encodings of rea02 and back nothing changes.
+	for _, format := range []string{"rea02", "rec"} {
+		bin := filepath.Join(dir, "u."+format)
+		succeed(t, "gen", csv, "--as", format, "--out", bin)
+		if info, err := os.Stat(bin); err != nil || info.Size() != 3200 {
+			t.Errorf("%s: %v, %v", format, info, err)
+		}
+		if back := succeed(t, "gen", bin, "--format", format); back != string(text) {
+			t.Errorf("%s is not read back as it was written", format)
+		}
+	}
+	// A failure leaves the old file and no litter.
+	bad := file(t, "bad.csv", "id,minx,miny,maxx,maxy\n1,0,0,1,1\n2,0,0,zero,1\n")
+	fail(t, exitFailure, []string{"gen", bad, "--out", csv}, "line 3", "zero")
+	if now, err := os.ReadFile(csv); err != nil || string(now) != string(text) {
+		t.Errorf("the old file was changed (%v)", err)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 3 {
+		t.Errorf("%d files in the directory, want 3", len(entries))
+	}
+	fail(t, exitFailure, []string{"gen", "uniform", "--out", dir + "/no/where.csv"}, "no/where.csv")
+}

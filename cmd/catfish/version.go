@@ -1,0 +1,67 @@
+package main
+
+import (
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/catfish-index/catfish/catfish"
+)
+
+func newVersion(a *app) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:     "version",
+		Short:   "Say which build this is",
+		Example: `  catfish version --json`,
+		Args:    args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			if asJSON {
+				return a.json(struct {
+					Version  string `json:"version"`
+					Commit   string `json:"commit"`
+					Go       string `json:"go"`
+					Platform string `json:"platform"`
+				}{release(), commit(), runtime.Version(), platform()})
+			}
+			return a.printf("catfish %s, commit %s, %s, %s\n",
+				release(), commit(), runtime.Version(), platform())
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return c
+}
+
+func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
+
+// release is the stamped version, else the library's own.
+func release() string {
+	if version != "" {
+		return version
+	}
+	return catfish.Version
+}
+
+// commit is the revision that the Go tool wrote into the program, with
+// "-dirty" for uncommitted changes; else the release.
+func commit() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return release()
+	}
+	var revision, dirty string
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "-dirty"
+		}
+	}
+	if revision == "" {
+		return release()
+	}
+	return strings.TrimSpace(revision + dirty)
+}
