@@ -25,7 +25,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/catfish, static, without cgo
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' \
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' \
 		-o $(BIN)/catfish ./cmd/catfish
 
 .PHONY: demo

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
 	"github.com/catfish-index/catfish/rstar"
@@ -129,7 +130,14 @@ func TestLoadCancelledWhileStoring(t *testing.T) {
 // that it is given back.
 func TestLoadLimits(t *testing.T) {
 	col := &fake{}
-	c := startBufconn(t, backend{"default": col}, WithMaxLoadItems(100))
+	receives := make(chan struct{}, 100)
+	c := startBufconn(t, backend{"default": col}, WithMaxLoadItems(100),
+		WithGRPC(grpc.ChainStreamInterceptor(
+			func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo,
+				next grpc.StreamHandler,
+			) error {
+				return next(srv, receiveSpy{ss, receives})
+			})))
 	ctx := testContext(t)
 	items := randomItems(rand.New(rand.NewPCG(15, 16)), 101)
 
@@ -140,7 +148,11 @@ func TestLoadLimits(t *testing.T) {
 		t.Fatalf("too large: %v: %+v", err, d)
 	}
 
-	// A slow upload of 60 stays open while another wants 60.
+	// A slow upload of 60 stays open while another wants 60. It holds its
+	// first message by the time that it asks for the second.
+	for len(receives) > 0 {
+		<-receives
+	}
 	slow, err := c.Load(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -148,14 +160,9 @@ func TestLoadLimits(t *testing.T) {
 	if err := slow.Send(loadRequest(items[:60])); err != nil {
 		t.Fatal(err)
 	}
-	for ctx.Err() == nil { // The server takes the message some time.
-		if _, err = c.load(ctx, "", items[:60], 60); err != nil {
-			break
-		}
-		col.mu.Lock()
-		col.items = nil
-		col.mu.Unlock()
-	}
+	await(t, "the first receive", receives)
+	await(t, "the second receive", receives)
+	_, err = c.load(ctx, "", items[:60], 60)
 	if d = detailsOf(err); d.reason != ReasonLoadBusy || !d.retry ||
 		d.code != codes.ResourceExhausted || col.Len() != 0 {
 		t.Fatalf("busy: %v: %+v", err, d)
@@ -167,6 +174,17 @@ func TestLoadLimits(t *testing.T) {
 		res.GetLoaded() != 100 || res.GetBulk() {
 		t.Fatalf("after: %v, %v", res, err)
 	}
+}
+
+// receiveSpy tells when the handler begins to receive a message.
+type receiveSpy struct {
+	grpc.ServerStream
+	receives chan<- struct{}
+}
+
+func (s receiveSpy) RecvMsg(m any) error {
+	s.receives <- struct{}{}
+	return s.ServerStream.RecvMsg(m)
 }
 
 // TestLoadEmpty loads nothing, which is no error.
