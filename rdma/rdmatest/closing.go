@@ -192,8 +192,7 @@ func caseCloseUnderLoad(e *env) {
 		stop.Store(true)
 		e.must(p.c.dev.Close())
 		e.must(p.s.dev.Close())
-		e.Logf("round %d closed %s", round, order)
-		e.join(&w)
+		e.joinAs(&w, "posters and pollers after closing "+order)
 	}
 }
 

@@ -249,15 +249,21 @@ func (w *workers) run(f func() error) {
 // join fails the case with the workers' errors, or if they do not end.
 func (e *env) join(w *workers) {
 	e.Helper()
+	e.joinAs(w, "goroutines beside the case")
+}
+
+// joinAs is join that says what was going on.
+func (e *env) joinAs(w *workers, what string) {
+	e.Helper()
 	done := make(chan struct{})
 	go func() { w.wg.Wait(); close(done) }()
 	select {
 	case <-done:
 	case <-time.After(2 * e.cfg.Patience):
-		e.Fatalf("deadlock: goroutines did not end\n%s", stacks())
+		e.Fatalf("deadlock: %s do not end\n%s", what, stacks())
 	}
 	for _, err := range w.errs {
-		e.Error(err)
+		e.Errorf("%s: %v", what, err)
 	}
 	if len(w.errs) > 0 {
 		e.FailNow()
