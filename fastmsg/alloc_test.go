@@ -1,0 +1,24 @@
+//go:build !race
+
+package fastmsg
+
+import "testing"
+
+// TestCallDoesNotAllocate, on either side. AllocsPerRun counts those of
+// all goroutines, so the worker and the poller are in it, and the
+// provider's.
+func TestCallDoesNotAllocate(t *testing.T) {
+	overProviders(t, func(t *testing.T, p provider) {
+		s := serve(t, p, handlerFuncs{serve: echo}, WorkerConfig{})
+		c := s.dial(t, CallerConfig{})
+		ctx := within(t)
+		payload, dst := make([]byte, 40), make([]byte, 0, 100)
+		if n := testing.AllocsPerRun(1000, func() {
+			if _, _, err := c.Call(ctx, 1, payload, dst); err != nil {
+				t.Fatal(err)
+			}
+		}); n != 0 {
+			t.Errorf("%v allocations per call", n)
+		}
+	})
+}
