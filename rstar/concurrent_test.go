@@ -239,7 +239,7 @@ func promises(t *testing.T, portable bool, find func(*Tree, Rect, func(Rect, uin
 			}
 		}
 	}
-	const operations, atLeast = 12000, 100
+	const operations, atLeast = 12000, 100 / raceFactor
 	var finished atomic.Bool
 	var searched atomic.Int64
 	var wg sync.WaitGroup

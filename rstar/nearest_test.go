@@ -127,7 +127,9 @@ func TestNearestAcrossMoves(t *testing.T) {
 		for _, n := range b.done {
 			got = append(got, result{n.item.ID, n.dist})
 		}
-		slices.SortStableFunc(got, func(a, b result) int { return cmp2(a.d, b.d, float64(a.id), float64(b.id)) })
+		slices.SortStableFunc(got, func(a, b result) int {
+			return cmp2(a.d, b.d, float64(a.id), float64(b.id))
+		})
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}

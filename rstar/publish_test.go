@@ -106,7 +106,7 @@ func TestPublishTouchesLittle(t *testing.T) {
 // published as that version. Publication n makes all words of the lines
 // that it touches n: all lines if n is even, every other one if it is odd.
 func TestPublishRaces(t *testing.T) {
-	const nodeBytes, accepted = 3904, 2000
+	const nodeBytes, accepted = 3904, 2000 / raceFactor
 	const lines = nodeBytes / LineBytes
 	for _, portable := range []bool{false, true} {
 		tr := &Tree{portable: portable, words: make([]uint64, nodeBytes/8)}
@@ -196,7 +196,7 @@ func TestTornInPlace(t *testing.T) {
 // A reader whose header line came early must not take a later line's new
 // data for old.
 func TestPublishMarksLines(t *testing.T) {
-	const nodeBytes, meetings = 3904, 20000
+	const nodeBytes, meetings = 3904, 20000 / raceFactor
 	const lines = nodeBytes / LineBytes
 	for _, portable := range []bool{false, true} {
 		tr := &Tree{portable: portable, words: make([]uint64, nodeBytes/8)}

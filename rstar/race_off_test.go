@@ -1,0 +1,6 @@
+//go:build !race
+
+package rstar
+
+// raceFactor: full size.
+const raceFactor = 1

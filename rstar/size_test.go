@@ -1,0 +1,95 @@
+//go:build !race
+
+package rstar
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// Tests of one goroutine and many objects: the race detector would only
+// slow them down.
+
+// TestInsertedShape asserts what answers alone do not show: a slip in the
+// choice of children degenerates a tree without one wrong answer.
+func TestInsertedShape(t *testing.T) {
+	for _, sp := range spaces[:7] {
+		if sp.name == "grid" || sp.name == "mixed-sizes" {
+			continue // boxes that must overlap have no shape to promise
+		}
+		t.Run(sp.name, func(t *testing.T) {
+			tr := newTree(t, Options{})
+			items := sp.draw(rand.New(rand.NewPCG(1, 2)), 20000)
+			for _, it := range items {
+				mustInsert(t, tr, it)
+			}
+			mustCheck(t, tr)
+			st := tr.Stats()
+			// Beckmann et al. report 70 to 76 % storage utilization;
+			// ascending ids on one point leave halves behind.
+			height := 3
+			if sp.name == "one-point" {
+				height = 4
+			}
+			if st.Height != height {
+				t.Errorf("height is %d, want %d", st.Height, height)
+			}
+			if least := 0.65; st.Fill[0] < least && sp.name != "one-point" {
+				t.Errorf("leaves are %.2f full, want %.2f", st.Fill[0], least)
+			}
+			if st.BytesPerEntry > 100 {
+				t.Errorf("%.0f bytes per entry", st.BytesPerEntry)
+			}
+			before := tr.Stats().NodeReads
+			for _, it := range items[:1000] {
+				if tr.Count(it.Rect) == 0 {
+					t.Fatalf("%v not found", it)
+				}
+			}
+			// Height, and a share for overlap and for large answers.
+			reads := float64(tr.Stats().NodeReads-before) / 1000
+			if sp.name != "one-point" && reads > 8 {
+				t.Errorf("%.1f node reads per search, want at most 8", reads)
+			}
+		})
+	}
+}
+
+// TestDuplicatesStayFast: 100,000 objects on one point, inserted, then
+// deleted in random order. A scan of all leaves per delete would take
+// minutes; the deadline is generous for a busy machine.
+func TestDuplicatesStayFast(t *testing.T) {
+	const objects = 100000
+	for _, load := range []bool{false, true} {
+		begun := time.Now()
+		tr := newTree(t, Options{})
+		items := spaces[3].draw(nil, objects)
+		if load {
+			if err := tr.Load(items); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			for _, it := range items {
+				mustInsert(t, tr, it)
+			}
+		}
+		if got := tr.Count(items[0].Rect); got != objects {
+			t.Fatalf("%d objects on the point, want %d", got, objects)
+		}
+		r := rand.New(rand.NewPCG(1, 2))
+		r.Shuffle(objects, func(i, j int) { items[i], items[j] = items[j], items[i] })
+		for i, it := range items {
+			if i == objects/2 {
+				mustCheck(t, tr)
+			}
+			mustDelete(t, tr, it)
+		}
+		if tr.Len() != 0 {
+			t.Fatalf("%d objects are left", tr.Len())
+		}
+		if took := time.Since(begun); took > 20*time.Second {
+			t.Errorf("load=%v: took %v", load, took)
+		}
+	}
+}
