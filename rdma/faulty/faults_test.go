@@ -277,16 +277,25 @@ func TestReorder(t *testing.T) {
 		}()
 		q := must(d.Dial(context.Background(), l.Addr(), rdma.QPConfig{SendCQ: cq, RecvCQ: cq}, nil))
 		<-done
-		for i := range uint64(50) {
-			must(q.Post([]rdma.WorkRequest{{Op: rdma.OpWriteImm, ID: i}}))
-		}
 		next[q] = 0
 	}
-	for _, c := range take(t, cq, 100) {
-		if c.ID != next[c.QP] {
-			t.Fatalf("completion %d of a queue pair is of request %d", next[c.QP], c.ID)
+	// Both must have something in the queue when it is polled.
+	for deadline := time.Now().Add(patience); d.Count(faulty.Reorder) == 0 && time.Now().Before(deadline); {
+		for q, first := range next {
+			for i := range uint64(50) {
+				must(q.Post([]rdma.WorkRequest{{Op: rdma.OpWriteImm, ID: first + i}}))
+			}
 		}
-		next[c.QP]++
+		for _, c := range take(t, cq, 100) {
+			if c.ID != next[c.QP] {
+				t.Fatalf("completion %d of a queue pair is of request %d", next[c.QP], c.ID)
+			}
+			next[c.QP]++
+		}
+		var events [100]rdma.Completion
+		for got := 0; got < len(events); {
+			got += far.Poll(events[got:])
+		}
 	}
 	if d.Count(faulty.Reorder) == 0 {
 		t.Error("nothing was reordered")

@@ -55,6 +55,12 @@ func (q *completionQueue) Poll(dst []rdma.Completion) int {
 			return a.QP.(*queuePair).number - b.QP.(*queuePair).number
 		})
 	}
+	for p := range q.dev.qps { // EventBeforeBytes
+		for _, move := range p.late[:p.lateDue] {
+			move()
+		}
+		p.late, p.lateDue = p.late[p.lateDue:], 0
+	}
 	n := copy(dst, q.entries)
 	q.entries = append(q.entries[:0], q.entries[n:]...)
 	for _, c := range dst[:n] {
@@ -63,6 +69,7 @@ func (q *completionQueue) Poll(dst []rdma.Completion) int {
 			p.outstanding--
 		} else if c.Status == rdma.StatusOK {
 			p.arrived--
+			p.lateDue = min(p.lateDue+1, len(p.late))
 			p.peer.progressLocked()
 		}
 	}

@@ -1,6 +1,7 @@
 package inmem
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"runtime"
@@ -25,7 +26,8 @@ type queuePair struct {
 	outstanding int                // len(sq) and unpolled completions
 	arrived     int                // events not polled
 	err         error
-	late        func() // EventBeforeBytes
+	late        []func() // EventBeforeBytes: copies, in order of events
+	lateDue     int      // of these, the events that were polled
 }
 
 // newQueuePairLocked checks cfg.
@@ -140,10 +142,6 @@ func (p *queuePair) progressLocked() {
 	f := p.dev.f
 	for len(p.sq) > 0 && p.err == nil {
 		w := p.sq[0]
-		if p.late != nil {
-			p.late()
-			p.late = nil
-		}
 		full := p.peer.arrived >= p.peer.cfg.RecvDepth
 		if w.Op == rdma.OpWriteImm && full && f.bug != NoBackPressure && f.bug != EventLost {
 			return
@@ -208,7 +206,8 @@ func (p *queuePair) executeLocked(w *rdma.WorkRequest) rdma.Status {
 	case w.Op == rdma.OpRead:
 		r.readInto(local, off)
 	case f.bug == EventBeforeBytes && w.Op == rdma.OpWriteImm:
-		p.late = func() { copy(r.b[off:], local) }
+		late := bytes.Clone(local)
+		p.peer.late = append(p.peer.late, func() { copy(r.b[off:], late) })
 	case f.bug == WriteRoundsUp:
 		copy(r.b[off:], local)
 		for end := off + n; end%8 != 0; end++ {
