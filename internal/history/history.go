@@ -6,6 +6,8 @@
 //	search  one read of every tracked object: seen at a place, or not
 //	        seen, that is, absent or at a place that the search misses
 //
+// An id that is deleted and inserted again is another object: do not.
+//
 // Complete, sound and current all follow: an object that stayed was seen
 // (else its read has no point in time at which it was absent), exactly
 // once (Search fails on a double at once), and a write acknowledged before

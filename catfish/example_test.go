@@ -1,0 +1,50 @@
+package catfish_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"log/slog"
+
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// A server and a client in one process; usually they are apart.
+func Example() {
+	slog.SetLogLoggerLevel(slog.LevelError)
+	ctx, stop := context.WithCancel(context.Background())
+	srv, err := catfish.NewServer(catfish.ServerOptions{Transports: []string{"soft"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	done := make(chan error)
+	go func() { done <- srv.Serve(ctx) }()
+	defer func() { stop(); <-done; srv.Close() }()
+
+	c, err := catfish.Dial(ctx, srv.Addr(), catfish.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+	for i := range 5 {
+		x := float64(i)
+		err := c.Insert(ctx, rstar.Rect{MinX: x, MinY: 0, MaxX: x + 0.5, MaxY: 1}, uint64(i))
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+	n, err := c.Count(ctx, rstar.Rect{MinX: 1.2, MinY: 0, MaxX: 3.1, MaxY: 0.5})
+	if err != nil {
+		log.Fatal(err)
+	}
+	near, err := c.Nearest(ctx, 4, 2, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(n, "in the area; nearest is", near[0].ID, "at", near[0].Dist)
+	fmt.Println("transport:", c.Info().Transport)
+	// Output:
+	// 3 in the area; nearest is 4 at 1
+	// transport: soft
+}

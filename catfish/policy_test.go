@@ -1,0 +1,132 @@
+package catfish
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// probe is a user's own policy: it alternates and notes what it is told.
+type probe struct {
+	mu       sync.Mutex
+	n        int
+	beats    []uint64
+	outcomes [2]int
+	bad      string
+}
+
+func (p *probe) Name() string { return "probe" }
+
+func (p *probe) Choose(_ time.Time, load Load, fresh bool) (Way, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if fresh {
+		if n := len(p.beats); n > 0 && p.beats[n-1] >= load.Seq {
+			p.bad = "a heartbeat came twice"
+		}
+		if load.CPU < 0 || load.CPU > 1 || load.Interval != 2*time.Millisecond {
+			p.bad = "impossible load"
+		}
+		p.beats = append(p.beats, load.Seq)
+	}
+	p.n++
+	return Way(p.n % 2), fresh
+}
+
+func (p *probe) Observe(_ time.Time, o Outcome) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.outcomes[o.Way]++
+	if o.Took <= 0 || o.Results != 1 || (o.Reads > 0) != (o.Way == Offload) {
+		p.bad = "impossible outcome"
+	}
+}
+
+func (p *probe) State() PolicyState { return PolicyState{Left: p.n} }
+
+// TestCustomPolicy: a policy of the user's is asked for each search, gets
+// the server's heartbeats, each once, and hears what searches cost.
+func TestCustomPolicy(t *testing.T) {
+	for _, tr := range []string{TransportSHM, TransportSoft} {
+		t.Run(tr, func(t *testing.T) {
+			s := startServer(t, ServerOptions{HeartbeatInterval: 2 * time.Millisecond})
+			p := &probe{}
+			c := dial(t, s, Options{Transport: tr, Custom: p})
+			if err := c.Insert(t.Context(), square(0, 0), 1); err != nil {
+				t.Fatal(err)
+			}
+			deadline := time.Now().Add(20 * time.Second)
+			searches := 0
+			for beats := 0; beats < 5; searches++ {
+				if _, err := c.Search(t.Context(), square(0, 0)); err != nil {
+					t.Fatal(err)
+				}
+				p.mu.Lock()
+				beats = len(p.beats)
+				p.mu.Unlock()
+				if time.Now().After(deadline) {
+					t.Fatalf("%d heartbeats in 20 s", beats)
+				}
+			}
+			if p.bad != "" {
+				t.Error(p.bad)
+			}
+			if p.n != searches || p.outcomes[0]+p.outcomes[1] != searches || p.outcomes[0] == 0 || p.outcomes[1] == 0 {
+				t.Errorf("%d searches, asked %d times, outcomes %v", searches, p.n, p.outcomes)
+			}
+			n := c.Counters()
+			if n.Heartbeats != uint64(len(p.beats)) || n.Policy.Left != p.n || c.Info().Policy != "probe" {
+				t.Errorf("%+v", n)
+			}
+		})
+	}
+}
+
+// TestBusyServerIsOffloaded: heartbeats of a saturated server make
+// clients with the paper's policy offload; without beats they do not.
+func TestBusyServerIsOffloaded(t *testing.T) {
+	s := startServer(t, ServerOptions{HeartbeatInterval: time.Millisecond})
+	c := dial(t, s, Options{Transport: TransportSHM, Policy: "paper"})
+	for range 50 {
+		if _, err := c.Search(t.Context(), square(0, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The server's heartbeats are replaced by busy ones, as they would
+	// arrive: what follows is the client's own doing.
+	busy := &chooser{now: time.Now, policy: newBackoff(1, false)}
+	at := time.Now()
+	offloaded := 0
+	var n counters
+	ses := &session{}
+	for i := range 1000 {
+		at = at.Add(20 * time.Microsecond)
+		busy.now = func() time.Time { return at }
+		if i%51 == 0 { // one a millisecond
+			busy.load, busy.fresh = Load{CPU: 1, Interval: time.Millisecond}, true
+		}
+		if way, _ := busy.choose(ses, &n); way == Offload {
+			offloaded++
+		}
+	}
+	if offloaded < 500 {
+		t.Errorf("%d of 1000 searches offloaded from a busy server", offloaded)
+	}
+}
+
+func TestRetrySafe(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{nil, false}, {ErrNoServer, true}, {ErrNotSent, true}, {ErrUnknownOutcome, false},
+		{errors.Join(ErrNotSent, ErrClosed), true}, {rstar.ErrSlabFull, false}, {ErrProtocol, false},
+	} {
+		if got := RetrySafe(c.err); got != c.want {
+			t.Errorf("RetrySafe(%v) = %v", c.err, got)
+		}
+	}
+}
