@@ -70,7 +70,7 @@ func (d *Device) queuePairs() []*queuePair {
 	return all
 }
 
-// random returns the randomness of the next queue pair or queue.
+// randomLocked returns the randomness of the next queue pair or queue.
 func (d *Device) randomLocked() *rand.Rand {
 	d.made++
 	return rand.New(rand.NewPCG(d.opt.Seed, d.made))

@@ -30,7 +30,7 @@ type queuePair struct {
 	lateDue     int      // of these, the events that were polled
 }
 
-// newQueuePairLocked checks cfg.
+// checkConfig checks cfg and fills its defaults.
 func (d *Device) checkConfig(cfg *rdma.QPConfig) (send, recv *completionQueue, err error) {
 	send, _ = cfg.SendCQ.(*completionQueue)
 	recv, _ = cfg.RecvCQ.(*completionQueue)
