@@ -230,7 +230,7 @@ func promises(t *testing.T, portable bool, find func(*Tree, Rect, func(Rect, uin
 	tr := newTree(t, Options{
 		NodeBytes: 704, PortableStores: portable, Memory: alignedHeap(1 << 20),
 	})
-	w := make(world, 1500)
+	w := make(world, 1200/raceFactor+300)
 	for i := range w {
 		w[i].kind, w[i].seed = i%kinds, uint64(i)
 		if i%2 == 0 {
@@ -239,7 +239,7 @@ func promises(t *testing.T, portable bool, find func(*Tree, Rect, func(Rect, uin
 			}
 		}
 	}
-	const operations, atLeast = 12000, 100 / raceFactor
+	const operations, atLeast = 8000/raceFactor + 4000, 96 / raceFactor
 	var finished atomic.Bool
 	var searched atomic.Int64
 	var wg sync.WaitGroup

@@ -9,10 +9,10 @@ import (
 // TestLoadWhileSearching: searches see nothing of a bulk load, then all
 // of it, also when it fills chunks that searches have just left.
 func TestLoadWhileSearching(t *testing.T) {
-	const objects = 20000
+	const objects = 10000/raceFactor + 10000
 	tr := newTree(t, Options{NodeBytes: 704, Memory: alignedHeap(8 << 20)})
 	items := spaces[0].draw(rand.New(rand.NewPCG(1, 2)), objects)
-	for round := range 3 {
+	for round := range 2 {
 		loaded, counting := make(chan struct{}), make(chan struct{})
 		var wg sync.WaitGroup
 		wg.Go(func() {
