@@ -51,7 +51,7 @@ type Frame struct {
 	P50, P99  time.Duration
 	Busy      int // r_busy: the largest of all clients
 	Left      int // r_off: the largest of all clients
-	Offloader int // clients that are backing off
+	Offloads  int // clients that offloaded a search
 	Clients   int
 }
 
@@ -226,6 +226,7 @@ func newFrame(samples []*Sample) Frame {
 	lat := NewLatency()
 	for _, s := range samples {
 		f.Working += s.Active
+		f.Offloads += s.Offloads
 		if s.Elapsed > 0 {
 			f.FastPerS += float64(s.Counters.Fast) / s.Elapsed.Seconds()
 			f.OffPerS += float64(s.Counters.Offloaded) / s.Elapsed.Seconds()
@@ -236,7 +237,6 @@ func newFrame(samples []*Sample) Frame {
 			f.CoresCPU = max(f.CoresCPU, g.ServerUtil)
 			f.Busy = max(f.Busy, g.Busy)
 			f.Left = max(f.Left, g.Left)
-			f.Offloader += btoi(g.Left > 0)
 		}
 	}
 	f.P50, f.P99 = lat.Quantile(0.5), lat.Quantile(0.99)

@@ -29,7 +29,7 @@ func (r *record) Frame(f Frame) {
 
 func quickDemo() DemoConfig {
 	return DemoConfig{
-		Duration: 500 * time.Millisecond, Interval: 50 * time.Millisecond,
+		Duration: time.Second, Interval: 100 * time.Millisecond,
 		Transport: "shm", Policy: "offload", Procs: 2, Clients: 2, InFlight: 5,
 	}
 }
@@ -42,16 +42,19 @@ func TestDemo(t *testing.T) {
 	if r.began != 1 || len(r.frames) != 10 || len(r.ends) != 1 {
 		t.Fatalf("%d beginnings, %d frames, %d ends", r.began, len(r.frames), len(r.ends))
 	}
-	most, last := 0, r.frames[9]
+	most, offloads, last := 0, 0, r.frames[9]
 	for _, f := range r.frames {
-		most = max(most, f.Working)
-		if f.Clients != 4 || f.Busy != 1 || f.Left != 2 || f.Offloader != 4 || f.OffPerS <= 0 {
+		most, offloads = max(most, f.Working), max(offloads, f.Offloads)
+		if f.Clients != 4 || f.Busy != 1 || f.Left != 2 || f.OffPerS <= 0 {
 			t.Errorf("frame %+v", f)
 		}
 	}
 	if r.frames[0].Working != 2 || most != 20 || last.Working != 2 {
 		t.Errorf("load began at %d, rose to %d, ended at %d; want 2, 20, 2",
 			r.frames[0].Working, most, last.Working)
+	}
+	if offloads < 3 || offloads > 4 {
+		t.Errorf("%d clients offloaded at full load, want about 4", offloads)
 	}
 	s := r.ends[0]
 	if s.Frames != 10 || s.Offload == 0 || s.Fast != 0 || s.OffloadedFirst < 0 || s.Transport != "shm" {
@@ -98,7 +101,7 @@ func showAll(live bool) string {
 		s.Frame(Frame{
 			At: time.Duration(i+1) * time.Second, Working: 64 * i, FastPerS: 30000,
 			OffPerS: 10000 * float64(i), ServerCPU: 0.985, CoresCPU: 1, P50: 40 * time.Microsecond,
-			P99: time.Millisecond, Busy: 2, Left: 11, Offloader: 3 * i, Clients: 8,
+			P99: time.Millisecond, Busy: 2, Left: 11, Offloads: 3 * i, Clients: 8,
 		})
 	}
 	s.End(Summary{

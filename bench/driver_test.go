@@ -19,7 +19,7 @@ func quickConfig() Config {
 	return Config{
 		Schemes: []string{"fast", "offload"}, Objects: 100, Clients: 3,
 		InFlight: 2, Procs: 2, Warmup: 20 * time.Millisecond,
-		Duration: 50 * time.Millisecond, Transport: "shm", Commit: "abc",
+		Duration: 200 * time.Millisecond, Transport: "shm", Commit: "abc",
 	}
 }
 
@@ -122,7 +122,6 @@ func TestRunFaults(t *testing.T) {
 		{"load", ErrChild, "no such data set"},
 		{"dial", ErrChild, "nobody there"},
 		{"search", ErrChild, "connection lost"},
-		{"flicker", ErrChild, "results differ"},
 		{"offload-misses", ErrResults, "offload found 512 objects"},
 		{"panic-server", ErrChild, "told to"},
 		{"panic-client", ErrChild, "told to"},

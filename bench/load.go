@@ -26,8 +26,9 @@ type load struct {
 	mu     sync.Mutex
 	change *sync.Cond // active rose, or the context ended
 
+	// As of the last sample, the counters by connection.
 	lastTime     time.Time
-	lastCounters Counters
+	lastCounters []Counters
 }
 
 // work is one goroutine's plan and what it measured. The mutex is taken
@@ -59,7 +60,7 @@ func newLoad(ctx context.Context, job ClientJob, conns []Conn) (*load, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &load{job: job, conns: conns}
+	l := &load{job: job, conns: conns, lastCounters: make([]Counters, len(conns))}
 	l.change = sync.NewCond(&l.mu)
 	l.active.Store(int32(len(plans)))
 	for i, p := range plans {
@@ -150,13 +151,15 @@ func (l *load) take() *Sample {
 		w.mu.Unlock()
 	}
 	s.Latency = all.latency
-	var total Counters
-	for _, c := range l.conns {
-		total = total.add(c.Counters())
+	for i, c := range l.conns {
+		total := c.Counters()
+		did := total.sub(l.lastCounters[i])
+		l.lastCounters[i] = total
+		s.Counters = s.Counters.add(did)
+		s.Offloads += btoi(did.Offloaded > 0)
 		s.Gauges = append(s.Gauges, c.Gauges())
 	}
-	s.Counters = total.sub(l.lastCounters)
-	l.lastCounters, l.lastTime = total, now
+	l.lastTime = now
 	return s
 }
 

@@ -99,13 +99,13 @@ func (c *fakeConn) SearchAppend(ctx context.Context, dst []rstar.Item, q rstar.R
 	if !c.job.Bounds.Contains(q) {
 		return dst, fmt.Errorf("%v lies outside %v", q, c.job.Bounds)
 	}
-	if c.fault == "search" && n > 1000 {
+	if c.fault == "search" && n > 200 {
 		return dst, errors.New("connection lost")
 	}
 	for i := range uint64(3) {
 		dst = append(dst, rstar.Item{Rect: q, ID: i})
 	}
-	if c.fault == "flicker" && n > 1000 ||
+	if c.fault == "flicker" && n > 200 ||
 		c.fault == "offload-misses" && c.job.Policy == "offload" {
 		dst = dst[:len(dst)-1]
 	}

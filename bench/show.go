@@ -86,8 +86,8 @@ func (t *TextShow) Frame(f Frame) {
 		fmt.Sprintf("server CPU  %s %5.1f%%", bar(f.ServerCPU), 100*f.ServerCPU),
 		fmt.Sprintf("fast        %s %.0f/s", bar(ratio(f.FastPerS, total)), f.FastPerS),
 		fmt.Sprintf("offloaded   %s %.0f/s", bar(ratio(f.OffPerS, total)), f.OffPerS),
-		fmt.Sprintf("back-off    %d of %d clients offload now, r_busy up to %d, r_off up to %d",
-			f.Offloader, f.Clients, f.Busy, f.Left),
+		fmt.Sprintf("back-off    %d of %d clients offloaded, now r_busy up to %d, r_off up to %d",
+			f.Offloads, f.Clients, f.Busy, f.Left),
 		"", frameHead,
 	}
 	for _, p := range t.past {
@@ -101,7 +101,7 @@ func (t *TextShow) Frame(f Frame) {
 		b.WriteString(l + "\x1b[K\n") // Clear what was longer before.
 	}
 	t.drawn = len(lines)
-	io.WriteString(t.W, b.String())
+	fmt.Fprint(t.W, b.String())
 }
 
 // End prints the summary.

@@ -79,6 +79,7 @@ type Sample struct {
 	Counters Counters
 	Gauges   []Gauges // one per client
 	Active   int      // goroutines at work
+	Offloads int      // clients that offloaded a search
 }
 
 // Ops returns the number of calls of all kinds.
@@ -97,12 +98,13 @@ type sampleJSON struct {
 	Counters Counters            `json:"counters"`
 	Gauges   []Gauges            `json:"gauges"`
 	Active   int                 `json:"active"`
+	Offloads int                 `json:"offloads"`
 }
 
 func (s *Sample) wire() (*sampleJSON, error) {
 	w := &sampleJSON{
 		Elapsed: s.Elapsed, Results: s.Results, Counters: s.Counters,
-		Gauges: s.Gauges, Active: s.Active,
+		Gauges: s.Gauges, Active: s.Active, Offloads: s.Offloads,
 	}
 	for op, l := range s.Latency {
 		var err error
@@ -116,7 +118,7 @@ func (s *Sample) wire() (*sampleJSON, error) {
 func (w *sampleJSON) sample() (*Sample, error) {
 	s := &Sample{
 		Elapsed: w.Elapsed, Results: w.Results, Counters: w.Counters,
-		Gauges: w.Gauges, Active: w.Active,
+		Gauges: w.Gauges, Active: w.Active, Offloads: w.Offloads,
 	}
 	for op, l := range w.Latency {
 		var err error

@@ -2,7 +2,9 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/catfish-index/catfish/rstar"
@@ -132,6 +134,25 @@ func TestEveryOperationIsMadeAndTimed(t *testing.T) {
 	}
 	if again := l.take(); again.Ops() != 0 || again.Counters != (Counters{}) {
 		t.Errorf("taken twice: %+v", again)
+	}
+}
+
+func TestAnswersMustStayTheSame(t *testing.T) {
+	job := testJob(SearchOnly)
+	l, err := newLoad(context.Background(), job, []Conn{newFakeConn(job, "flicker")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := l.works[0]
+	w.plan.queries = w.plan.queries[:10]
+	for i := range 201 {
+		err = w.one(context.Background())
+		if (err != nil) != (i == 200) {
+			t.Fatalf("call %d: %v", i, err)
+		}
+	}
+	if !errors.Is(err, ErrResults) || !strings.Contains(err.Error(), "found 3 objects, then 2") {
+		t.Errorf("got %v, want ErrResults", err)
 	}
 }
 

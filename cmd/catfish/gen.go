@@ -58,7 +58,8 @@ func (a *app) gen(ctx context.Context, src *datasets.Source, to datasets.Format,
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", out, err)
 	}
-	defer os.Remove(f.Name())
+	// Gone after the rename, which is fine.
+	defer func() { _ = os.Remove(f.Name()) }()
 	defer f.Close()
 	n, err := datasets.Write(untilDone{ctx, f}, to, src)
 	if err != nil {

@@ -38,10 +38,11 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-func newProgress(w io.Writer, label string, src *datasets.Source) *progress {
+// newProgress begins to show progress, as a bar if w is a terminal.
+func newProgress(w io.Writer, terminal bool, label string, src *datasets.Source) *progress {
 	now := time.Now()
 	p := &progress{w: w, label: label, src: src, began: now, next: now.Add(progressEvery)}
-	if isTerminal(w) {
+	if terminal {
 		_, total, unit := src.Progress()
 		p.bar = progressbar.NewOptions64(total,
 			progressbar.OptionSetWriter(w),

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -57,13 +59,12 @@ func (a *app) search(ctx context.Context, f clientFlags, q rstar.Rect, limit int
 		}
 		return a.json(ans)
 	}
+	var b strings.Builder
 	for _, it := range items {
-		if err := a.printf("%d\t%v\t%v\t%v\t%v\n", it.ID, it.Rect.MinX,
-			it.Rect.MinY, it.Rect.MaxX, it.Rect.MaxY); err != nil {
-			return err
-		}
+		fmt.Fprintf(&b, "%d\t%v\t%v\t%v\t%v\n", it.ID, it.Rect.MinX,
+			it.Rect.MinY, it.Rect.MaxX, it.Rect.MaxY)
 	}
-	return a.printf("%d objects, policy %s, transport %s\n",
+	return a.printf("%s%d objects, policy %s, transport %s\n", b.String(),
 		len(items), info.Policy, info.Transport)
 }
 
@@ -116,13 +117,12 @@ func (a *app) nearest(ctx context.Context, f clientFlags, x, y float64, k int) e
 		}
 		return a.json(ans)
 	}
+	var b strings.Builder
 	for _, n := range found {
-		if err := a.printf("%d\t%v\t%v\t%v\t%v\tdistance %v\n", n.ID, n.Rect.MinX,
-			n.Rect.MinY, n.Rect.MaxX, n.Rect.MaxY, n.Dist); err != nil {
-			return err
-		}
+		fmt.Fprintf(&b, "%d\t%v\t%v\t%v\t%v\tdistance %v\n", n.ID, n.Rect.MinX,
+			n.Rect.MinY, n.Rect.MaxX, n.Rect.MaxY, n.Dist)
 	}
-	return a.printf("%d objects, policy %s, transport %s\n",
+	return a.printf("%s%d objects, policy %s, transport %s\n", b.String(),
 		len(found), info.Policy, info.Transport)
 }
 

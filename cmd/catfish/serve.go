@@ -178,8 +178,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	}
 	if err := a.printf("%s\n", line); err != nil {
 		cancel(err)
-		<-served
-		return err
+		return errors.Join(err, <-served)
 	}
 	err = <-served
 	if err == nil && interrupted.Err() == nil {
