@@ -64,7 +64,7 @@ func (d *device) CreateCQ(depth int) (rdma.CompletionQueue, error) {
 // Poll takes local completions and events by turns first, so that
 // neither starves when dst is short.
 func (q *completionQueue) Poll(dst []rdma.Completion) int {
-	if len(dst) == 0 {
+	if len(dst) == 0 || q.closed.Load() {
 		return 0
 	}
 	q.mu.Lock()

@@ -23,9 +23,10 @@ func (d *device) Dial(ctx context.Context, addr string, cfg rdma.QPConfig, priva
 	if err := checkPath(addr); err != nil {
 		return nil, fmt.Errorf("%w: %w", rdma.ErrDial, err)
 	}
-	if d.ctx.Err() != nil {
+	if !d.table.uses.acquire() {
 		return nil, rdma.ErrClosed
 	}
+	defer d.table.uses.release()
 	p, fd, err := d.newQueuePair(cfg)
 	if err != nil {
 		return nil, err

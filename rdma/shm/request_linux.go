@@ -98,6 +98,10 @@ func (r *connRequest) accept(cfg rdma.QPConfig, private []byte) (*queuePair, err
 	if err := checkPrivate(private); err != nil {
 		return nil, err
 	}
+	if !r.dev.table.uses.acquire() {
+		return nil, rdma.ErrClosed
+	}
+	defer r.dev.table.uses.release()
 	p, fd, err := r.dev.newQueuePair(cfg)
 	if err != nil {
 		return nil, err

@@ -25,8 +25,9 @@ import (
 const tableBytes = tableSlots * 8
 
 type table struct {
-	fd  int // read-only, for peers
-	mem []byte
+	fd   int // read-only, for peers
+	mem  []byte
+	uses uses // fd and mem outlive whoever acquired them
 
 	mu   sync.Mutex
 	free []uint32 // slots used before
@@ -44,7 +45,9 @@ func newTable() (*table, error) {
 		_ = unix.Close(fd)
 		return nil, err
 	}
-	return &table{fd: ro, mem: mem}, nil
+	t := &table{fd: ro, mem: mem}
+	t.uses.down = t.unmap
+	return t, nil
 }
 
 // tableWord is a slot's generation in a mapped table.
@@ -74,13 +77,19 @@ func (t *table) open() (slot uint32, generation uint64, err error) {
 // revoke ends a region's generation: from now on peers see that it is
 // closed.
 func (t *table) revoke(slot uint32) {
+	if !t.uses.acquire() {
+		return // the device is closed, and its peers know
+	}
+	defer t.uses.release()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	tableWord(t.mem, slot).Add(1)
 	t.free = append(t.free, slot)
 }
 
-func (t *table) close() {
+func (t *table) close() { t.uses.end() }
+
+func (t *table) unmap() {
 	_ = unix.Munmap(t.mem)
 	_ = unix.Close(t.fd)
 }
