@@ -78,7 +78,7 @@ func TestFrameMalformed(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	f.Add(appendNumber(nil, kindAck, 1, 0))
 	f.Add(appendNak(nil, 6, rdma.StatusRemoteKey))
-	f.Add(appendRequest(nil, &rdma.WorkRequest{Op: rdma.OpRead}, 1<<31))
+	f.Add(appendRequest(nil, &rdma.WorkRequest{Op: rdma.OpRead}, 1<<31-1))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		const most = 1000
 		fr, ok, err := decode(b, most)

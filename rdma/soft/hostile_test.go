@@ -42,7 +42,7 @@ func hostileBytes(key, readOnly rdma.Key, size int) []hostile {
 		{"read past the end", req(rdma.OpRead, key, 1, size), "bounds", bounds},
 		{"read around zero", req(rdma.OpRead, key, 1<<64-4, 8), "bounds", bounds},
 		{"write without right", req(rdma.OpWrite, readOnly, 0, 8), "access", access},
-		{"huge read", req(rdma.OpRead, key, 0, 1<<31), "READ_REQ", protocol},
+		{"huge read", req(rdma.OpRead, key, 0, 1<<31-1), "READ_REQ", protocol},
 		{"event without credit", slices.Repeat(imm, rdma.DefaultDepth+1), "without credit", protocol},
 		{"unsolicited ack", appendNumber(nil, kindAck, 1, 0), "ACK of request 1", protocol},
 		{"ack of the future", appendNumber(nil, kindAck, 1<<64-1, 0), "ACK", protocol},
