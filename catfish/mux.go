@@ -53,7 +53,7 @@ func (m *mux) run(ctx context.Context) error {
 func (m *mux) route(ctx context.Context, c net.Conn, kind uint16, err error) {
 	switch {
 	case err == nil && kind == streamHello:
-		json.NewEncoder(c).Encode(m.hello()) // the asker may be gone: its loss
+		_ = json.NewEncoder(c).Encode(m.hello()) // the asker may be gone: its loss
 		c.Close()
 	case err == nil && kind == streamSoft && m.soft != nil:
 		m.soft.hand(ctx, c)

@@ -141,7 +141,7 @@ func (c *Client) request(ctx context.Context, kind fastmsg.Kind, build func(*ses
 			}
 		} else if errors.Is(err, ErrUnknownOutcome) {
 			// It was opening the collection that failed.
-			err = fmt.Errorf("%w: %s", ErrNotSent, err)
+			err = fmt.Errorf("%w: opening collection %q: %s", ErrNotSent, c.name, err.Error())
 		}
 		if !errors.Is(err, ErrNotSent) || ctx.Err() != nil || errors.Is(err, fastmsg.ErrTooLarge) {
 			return nil, err

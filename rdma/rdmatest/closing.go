@@ -122,7 +122,7 @@ func caseClosedDevice(e *env) {
 	_, lisErr := p.s.dev.Listen(e.cfg.Addr(e))
 	_, dialErr := p.s.dev.Dial(ctx, p.lis.Addr(), rdma.QPConfig{SendCQ: p.s.send, RecvCQ: p.s.recv}, nil)
 	_, accErr := p.lis.Accept(ctx)
-	waitErr, _ := wait(p.s.recv, ctx, e.cfg.Patience)
+	_, waitErr := wait(ctx, p.s.recv, e.cfg.Patience)
 	for what, err := range map[string]error{"Register": regErr, "CreateCQ": cqErr,
 		"Listen": lisErr, "Dial": dialErr, "Accept": accErr, "Wait": waitErr} {
 		if !errors.Is(err, rdma.ErrClosed) {

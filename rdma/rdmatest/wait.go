@@ -22,20 +22,20 @@ var waitCases = []testCase{
 
 // wait calls Wait until it returns an error (nil without a reason is
 // allowed), and tells how long that last call took.
-func wait(q rdma.CompletionQueue, ctx context.Context, timeout time.Duration) (error, time.Duration) {
+func wait(ctx context.Context, q rdma.CompletionQueue, timeout time.Duration) (took time.Duration, err error) {
 	for range 10_000 {
 		start := time.Now()
 		if err := q.Wait(ctx, timeout); err != nil {
-			return err, time.Since(start)
+			return time.Since(start), err
 		}
 	}
-	return errors.New("Wait returned nil 10,000 times without a completion"), 0
+	return 0, errors.New("Wait returned nil 10,000 times without a completion")
 }
 
 func caseWaitTimeout(e *env) {
 	q := e.queue(e.open())
 	for _, d := range []time.Duration{0, 50 * time.Microsecond, time.Millisecond, 30 * time.Millisecond} {
-		err, took := wait(q, context.Background(), d)
+		took, err := wait(context.Background(), q, d)
 		if !errors.Is(err, rdma.ErrTimeout) {
 			e.Errorf("Wait(%v): %v, want ErrTimeout", d, err)
 		}
@@ -52,15 +52,15 @@ func caseWaitContext(e *env) {
 	q := e.queue(e.open())
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(5*time.Millisecond, cancel)
-	if err, _ := wait(q, ctx, -1); !errors.Is(err, context.Canceled) {
+	if _, err := wait(ctx, q, -1); !errors.Is(err, context.Canceled) {
 		e.Errorf("cancelled Wait: %v", err)
 	}
-	if err, _ := wait(q, ctx, -1); !errors.Is(err, context.Canceled) {
+	if _, err := wait(ctx, q, -1); !errors.Is(err, context.Canceled) {
 		e.Errorf("Wait with a cancelled context: %v", err)
 	}
 	ctx, cancel = context.WithTimeout(context.Background(), 5*time.Millisecond)
 	defer cancel()
-	if err, _ := wait(q, ctx, e.cfg.Patience); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := wait(ctx, q, e.cfg.Patience); !errors.Is(err, context.DeadlineExceeded) {
 		e.Errorf("Wait past its context's deadline: %v", err)
 	}
 	// The queue goes on.
@@ -131,10 +131,10 @@ func caseCloseDuringWait(e *env) {
 	for i := range 30 {
 		q := e.queue(d)
 		time.AfterFunc(time.Duration(i%10)*300*time.Microsecond, func() { _ = q.Close() })
-		if err, _ := wait(q, context.Background(), e.cfg.Patience); !errors.Is(err, rdma.ErrClosed) {
+		if _, err := wait(context.Background(), q, e.cfg.Patience); !errors.Is(err, rdma.ErrClosed) {
 			e.Fatalf("Wait %d: %v, want ErrClosed", i, err)
 		}
-		if err, _ := wait(q, context.Background(), e.cfg.Patience); !errors.Is(err, rdma.ErrClosed) {
+		if _, err := wait(context.Background(), q, e.cfg.Patience); !errors.Is(err, rdma.ErrClosed) {
 			e.Fatalf("Wait on a closed queue: %v, want ErrClosed", err)
 		}
 		var buf [1]rdma.Completion
