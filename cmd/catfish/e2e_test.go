@@ -12,6 +12,7 @@ import (
 
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/internal/affinity"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -299,6 +300,9 @@ func TestCheckFile(t *testing.T) {
 	if out := succeed(t, "check", csv); !strings.HasPrefix(out, "ok: local, 3000 objects") {
 		t.Errorf("check: %s", out)
 	}
+	if out := succeed(t, "check", csv, csv); !strings.Contains(out, " 6000 objects") {
+		t.Errorf("check of two files: %s", out)
+	}
 	got := decode[map[string]any](t, succeed(t, "check", "california", "--json"))
 	if got["ok"] != true || got["objects"] != 21693.0 {
 		t.Errorf("check: %v", got)
@@ -325,13 +329,18 @@ func TestInterruptedLoad(t *testing.T) {
 }
 
 func TestServePinned(t *testing.T) {
-	p, addr, _ := serve(t, "--cpus", "0", "--socket", filepath.Join(t.TempDir(), "s"), "--socket-mode", "0660")
+	avail, err := affinity.Available()
+	if err != nil {
+		t.Fatal(err)
+	}
+	core := avail[len(avail)-1:].String()
+	p, addr, _ := serve(t, "--cpus", core, "--socket", filepath.Join(t.TempDir(), "s"), "--socket-mode", "0660")
 	st := decode[catfish.ServerStats](t, succeed(t, "status", "--server", addr, "--json"))
 	if st.Cores > 1 {
 		t.Errorf("pinned to one core, may use %v", st.Cores)
 	}
 	mask, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	if err == nil && !strings.Contains(string(mask), "Cpus_allowed_list:\t0\n") {
-		t.Error("the process is not pinned to core 0")
+	if err == nil && !strings.Contains(string(mask), "Cpus_allowed_list:\t"+core+"\n") {
+		t.Errorf("the process is not pinned to core %s", core)
 	}
 }

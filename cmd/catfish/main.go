@@ -11,12 +11,17 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/catfish-index/catfish/catfish"
 )
 
 // version is stamped by the build.
 var version = ""
 
 func main() {
+	if version != "" {
+		catfish.Version = version // What handshakes and Stats tell.
+	}
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
