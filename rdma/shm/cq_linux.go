@@ -167,6 +167,9 @@ func (q *completionQueue) Wait(ctx context.Context, timeout time.Duration) error
 		return rdma.ErrTimeout
 	}
 	start := time.Now()
+	q.mu.Lock()
+	q.rings.heatFew()
+	q.mu.Unlock()
 	if q.spin.Spin(q.ready) {
 		q.inbox.clearWake()
 		return q.over()

@@ -34,7 +34,7 @@
 //
 // # Reading order
 //
-// memfd, region and table (memory), ring (events), inbox and cq
-// (completion queues), message, handshake, listen and dial (the
-// socket), qp, post and control (queue pairs).
+// memfd, table, uses and region (memory), ring (events), lists, inbox
+// and cq (completion queues), message, socket, listen, request and dial
+// (connecting), qp, post and control (queue pairs).
 package shm

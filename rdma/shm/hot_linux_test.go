@@ -82,6 +82,29 @@ func TestColdPairsWake(t *testing.T) {
 	}
 }
 
+// While a queue of few pairs spins, their senders need not wake it.
+func TestSpinningQueueIsNotArmed(t *testing.T) {
+	d, err := Open(Options{SpinMax: patience})
+	check(t, err)
+	t.Cleanup(func() { check(t, d.Close()) })
+	q, err := d.CreateCQ(0)
+	check(t, err)
+	c, s := &side{dev: d.(*device), cq: q.(*completionQueue)}, newSide(t, 4096)
+	connect(t, listen(t, s), c, s)
+	armed := c.qp.ring.armed
+	if armed.Load() != 1 {
+		t.Fatal("not armed before anyone waited")
+	}
+	waited := make(chan error, 1)
+	go func() { waited <- q.Wait(context.Background(), patience) }()
+	eventually(t, "the spinning queue disarms", func() bool { return armed.Load() == 0 })
+	post(t, s.qp, rdma.WorkRequest{Op: rdma.OpWriteImm, Imm: 3, Unsignaled: true})
+	check(t, <-waited)
+	if got := next(t, q); got.Imm != 3 {
+		t.Errorf("got %+v", got)
+	}
+}
+
 // A busy queue arms rings that were idle for long.
 func TestIdleRingsCoolDown(t *testing.T) {
 	const pairs = 2 * keepHot
