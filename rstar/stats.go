@@ -4,25 +4,25 @@ package rstar
 // writers and readers go on, so they may disagree by what happened
 // meanwhile.
 type Stats struct {
-	Len    int
-	Height int
+	Len    int `json:"len"`
+	Height int `json:"height"`
 	// Nodes and Fill are per level, leaves first. Fill is the mean share
 	// of used entries, 0 to 1.
-	Nodes []int
-	Fill  []float64
+	Nodes []int     `json:"nodes"`
+	Fill  []float64 `json:"fill"`
 
-	NodeBytes     int
-	Fanout        int     // most entries of a node
-	SlabBytes     int64   // capacity
-	UsedBytes     int64   // chunks in use, the header included
-	BytesPerEntry float64 // UsedBytes per object; 0 for an empty tree
+	NodeBytes     int     `json:"node_bytes"`
+	Fanout        int     `json:"fanout"`          // most entries of a node
+	SlabBytes     int64   `json:"slab_bytes"`      // capacity
+	UsedBytes     int64   `json:"used_bytes"`      // chunks in use, the header included
+	BytesPerEntry float64 `json:"bytes_per_entry"` // UsedBytes per object; 0 for an empty tree
 
 	// Since the tree was made:
-	Searches  uint64 // Search, SearchAppend, Count and Nearest
-	NodeReads uint64 // nodes that they read, restarts included
-	Restarts  uint64 // searches begun again because of a move
-	Retries   uint64 // nodes read again because a writer changed them
-	Moves     uint64 // the move counter
+	Searches  uint64 `json:"searches"`   // Search, SearchAppend, Count and Nearest
+	NodeReads uint64 `json:"node_reads"` // nodes that they read, restarts included
+	Restarts  uint64 `json:"restarts"`   // searches begun again because of a move
+	Retries   uint64 `json:"retries"`    // nodes read again because a writer changed them
+	Moves     uint64 `json:"moves"`      // the move counter
 }
 
 // Stats returns the tree's statistics. It takes no lock.
