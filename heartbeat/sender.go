@@ -14,7 +14,7 @@ type Target interface {
 	Mailbox() rdma.Remote
 }
 
-// SenderConfig configures a Sender. Monitor, or Load, is required.
+// SenderConfig configures a Sender. Load is required.
 type SenderConfig struct {
 	// Load is where the numbers come from: Monitor.Load.
 	Load func() Load
