@@ -235,6 +235,13 @@ func (q *completionQueue) Close() error {
 	return nil
 }
 
+// settle waits for a Poll in progress: one that saw a pair open returns
+// before the pair's Close does.
+func (q *completionQueue) settle() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+}
+
 // forget removes a pair that is closed. The caller holds mu.
 func (q *completionQueue) forget(p *queuePair) {
 	for i, d := range q.dying {

@@ -16,7 +16,9 @@ import (
 var past = time.Unix(1, 0)
 
 // Dial connects to the socket at addr.
-func (d *device) Dial(ctx context.Context, addr string, cfg rdma.QPConfig, private []byte) (rdma.QueuePair, error) {
+func (d *device) Dial(
+	ctx context.Context, addr string, cfg rdma.QPConfig, private []byte,
+) (rdma.QueuePair, error) {
 	if err := checkPrivate(private); err != nil {
 		return nil, err
 	}
@@ -51,7 +53,8 @@ func (d *device) Dial(ctx context.Context, addr string, cfg rdma.QPConfig, priva
 
 func checkPrivate(private []byte) error {
 	if len(private) > rdma.MaxPrivateData {
-		return fmt.Errorf("%w: %d bytes of private data, limit %d", rdma.ErrTooLarge, len(private), rdma.MaxPrivateData)
+		return fmt.Errorf("%w: %d bytes of private data, limit %d",
+			rdma.ErrTooLarge, len(private), rdma.MaxPrivateData)
 	}
 	return nil
 }

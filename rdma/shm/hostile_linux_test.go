@@ -17,7 +17,6 @@ import (
 type rawPeer struct {
 	t    *testing.T
 	conn *net.UnixConn
-	fds  []int  // ring and table that the peer sent
 	ring []byte // the peer's receive ring
 	mine []byte // own receive ring
 	buf  []byte
@@ -249,7 +248,8 @@ func TestStrangersAtTheListener(t *testing.T) {
 		if i%2 == 0 {
 			check(t, sendMessage(r.conn, []byte("hello?")))
 			m, _, err := receiveMessage(r.conn, r.buf)
-			if g, derr := decodeGreeting(m); err != nil || derr != nil || g.kind != kindReject || !strings.Contains(g.reason, "greeting") {
+			g, derr := decodeGreeting(m)
+			if err != nil || derr != nil || g.kind != kindReject || !strings.Contains(g.reason, "greeting") {
 				t.Errorf("answer to nonsense: %+v, %v, %v", g, err, derr)
 			}
 		}
@@ -293,7 +293,8 @@ func TestVersionsAreNamed(t *testing.T) {
 		_ = sendMessage(c, (&greeting{kind: kindReject, version: 8}).encode()[:12])
 	}()
 	_, err = s.dev.Dial(context.Background(), path, s.config(), nil)
-	if !errors.Is(err, ErrVersion) || !errors.Is(err, rdma.ErrDial) || !strings.Contains(err.Error(), "1 here, 8 at the server") {
+	if !errors.Is(err, ErrVersion) || !errors.Is(err, rdma.ErrDial) ||
+		!strings.Contains(err.Error(), "1 here, 8 at the server") {
 		t.Errorf("Dial: %v", err)
 	}
 	<-done

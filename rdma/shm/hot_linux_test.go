@@ -38,7 +38,8 @@ func TestHotPathDoesNotAllocate(t *testing.T) {
 	for err == nil {
 		_, err = c.qp.Post(wrs)
 	}
-	if n := testing.AllocsPerRun(100, func() { _, err = c.qp.Post(wrs) }); n != 0 || !errors.Is(err, rdma.ErrQueueFull) {
+	n := testing.AllocsPerRun(100, func() { _, err = c.qp.Post(wrs) })
+	if n != 0 || !errors.Is(err, rdma.ErrQueueFull) {
 		t.Errorf("full: %v allocations, %v", n, err)
 	}
 }

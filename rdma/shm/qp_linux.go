@@ -115,9 +115,7 @@ func (p *queuePair) Close() error {
 		q.forget(p)
 		_ = unix.Munmap(p.ring.mem)
 		q.mu.Unlock()
-		p.sendCQ.mu.Lock() // a Poll that saw the pair open has returned
-		//lint:ignore SA2001 the wait is the purpose
-		p.sendCQ.mu.Unlock()
+		p.sendCQ.settle()
 		p.dev.mu.Lock()
 		delete(p.dev.qps, p)
 		p.dev.mu.Unlock()

@@ -82,13 +82,12 @@ func word32(mem []byte, off int) *atomic.Uint32 {
 
 // receiver is the end that owns the ring. Its user serialises calls.
 type receiver struct {
-	mem    []byte
-	armed  *atomic.Uint32
-	full   *atomic.Uint32
-	head   *atomic.Uint64
-	pos    uint64 // next event to take
-	slots  uint32
-	closed bool
+	mem   []byte
+	armed *atomic.Uint32
+	full  *atomic.Uint32
+	head  *atomic.Uint64
+	pos   uint64 // next event to take
+	slots uint32
 }
 
 // newReceiver initialises a ring of zeroed memory. The first event's
