@@ -153,10 +153,10 @@ func (l *load) report(ctx context.Context, p *pipe) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error, 1)
-	if len(l.job.Steps) > 0 {
-		l.setActive(l.job.Steps[0].InFlight)
-	}
 	start := time.Now()
+	if s := l.job.Steps; len(s) > 0 && s[0].After <= 0 {
+		l.pause.Store(int64(s[0].Pause)) // Before the first call.
+	}
 	go func() { ended <- l.run(ctx) }()
 	for i := -1; i < l.job.Samples; i++ {
 		due := start.Add(l.job.Warmup + time.Duration(i+1)*l.job.Interval)
@@ -183,11 +183,10 @@ func (l *load) report(ctx context.Context, p *pipe) error {
 // returns false when the load ended first.
 func (l *load) wait(due, start time.Time, ended <-chan error) (bool, error) {
 	for {
-		next := due
-		step := -1
+		next, step := due, false
 		if len(l.job.Steps) > 0 {
 			if at := start.Add(l.job.Steps[0].After); at.Before(due) {
-				next, step = at, l.job.Steps[0].InFlight
+				next, step = at, true
 			}
 		}
 		timer := time.NewTimer(time.Until(next))
@@ -197,10 +196,10 @@ func (l *load) wait(due, start time.Time, ended <-chan error) (bool, error) {
 			return false, err
 		case <-timer.C:
 		}
-		if step < 0 {
+		if !step {
 			return true, nil
 		}
-		l.setActive(step)
+		l.pause.Store(int64(l.job.Steps[0].Pause))
 		l.job.Steps = l.job.Steps[1:]
 	}
 }

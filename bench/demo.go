@@ -19,7 +19,7 @@ type DemoConfig struct {
 	Scale     string        // 0.2
 	Procs     int           // client processes; 2
 	Clients   int           // per process; 4
-	InFlight  int           // per client at full load; 16
+	InFlight  int           // goroutines per client; 16
 
 	ServerCPUs, ClientCPUs affinity.Set
 }
@@ -43,7 +43,7 @@ func (c DemoConfig) withDefaults() DemoConfig {
 // Frame is one picture of the show: all clients, one interval.
 type Frame struct {
 	At        time.Duration // since the load began
-	Working   int           // calls in flight
+	Pause     time.Duration // each goroutine rests between two calls
 	FastPerS  float64       // searches by fast messaging
 	OffPerS   float64       // searches by offloading
 	ServerCPU float64       // the server's own share of its cores, 0 to 1
@@ -79,23 +79,28 @@ type Summary struct {
 	OffloadedFirst time.Duration // when the first frame offloaded; -1: never
 }
 
-// loadProfile is the share of the duration at which each step begins and
-// the share of the in-flight calls that then work: light, more, full,
-// light again. Full load is long, for the back-off to be seen growing;
-// the light end shows the clients coming back.
-var loadProfile = []struct{ at, share float64 }{
-	{0, 0}, {0.15, 0.1}, {0.3, 0.3}, {0.45, 1}, {0.8, 0},
+// loadProfile gives the share of the duration at which each step begins,
+// and how long a goroutine then rests between two calls. The 128 of them
+// ask for 6,400, 25,600 and 64,000 searches a second, then for all that
+// they can get, which saturates the server, and for little again. Full
+// load is long, for the back-off to be seen growing; the end shows the
+// clients coming back.
+var loadProfile = []struct {
+	at    float64
+	pause time.Duration
+}{
+	{0, 20 * time.Millisecond},
+	{0.15, 5 * time.Millisecond},
+	{0.3, 2 * time.Millisecond},
+	{0.45, 0},
+	{0.8, 20 * time.Millisecond},
 }
 
-// steps turns the profile into one process's steps. At least one call
-// per process is always in flight.
 func (c DemoConfig) steps() []Step {
-	full := c.Clients * c.InFlight
 	steps := make([]Step, len(loadProfile))
 	for i, p := range loadProfile {
 		steps[i] = Step{
-			After:    time.Duration(p.at * float64(c.Duration)),
-			InFlight: max(1, int(p.share*float64(full))),
+			After: time.Duration(p.at * float64(c.Duration)), Pause: p.pause,
 		}
 	}
 	return steps
@@ -225,7 +230,7 @@ func newFrame(samples []*Sample) Frame {
 	var f Frame
 	lat := NewLatency()
 	for _, s := range samples {
-		f.Working += s.Active
+		f.Pause = max(f.Pause, s.Pause)
 		f.Offloads += s.Offloads
 		if s.Elapsed > 0 {
 			f.FastPerS += float64(s.Counters.Fast) / s.Elapsed.Seconds()

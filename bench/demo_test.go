@@ -42,16 +42,17 @@ func TestDemo(t *testing.T) {
 	if r.began != 1 || len(r.frames) != 10 || len(r.ends) != 1 {
 		t.Fatalf("%d beginnings, %d frames, %d ends", r.began, len(r.frames), len(r.ends))
 	}
-	most, offloads, last := 0, 0, r.frames[9]
+	least, offloads := time.Hour, 0
 	for _, f := range r.frames {
-		most, offloads = max(most, f.Working), max(offloads, f.Offloads)
+		least, offloads = min(least, f.Pause), max(offloads, f.Offloads)
 		if f.Clients != 4 || f.Busy != 1 || f.Left != 2 {
 			t.Errorf("frame %+v", f)
 		}
 	}
-	if r.frames[0].Working != 2 || most != 20 || last.Working != 2 {
-		t.Errorf("load began at %d, rose to %d, ended at %d; want 2, 20, 2",
-			r.frames[0].Working, most, last.Working)
+	first, last := r.frames[0].Pause, r.frames[9].Pause
+	if first != loadProfile[0].pause || least != 0 || last != first {
+		t.Errorf("rests began at %v, fell to %v, ended at %v; want 20ms, 0s, 20ms",
+			first, least, last)
 	}
 	if offloads < 3 || offloads > 4 {
 		t.Errorf("%d clients offloaded at full load, want about 4", offloads)
@@ -99,7 +100,7 @@ func showAll(live bool) string {
 		Info{Transport: "shm", Policy: "paper"}, DemoConfig{ServerCPUs: []int{0}}.withDefaults())
 	for i := range 2 {
 		s.Frame(Frame{
-			At: time.Duration(i+1) * time.Second, Working: 64 * i, FastPerS: 30000,
+			At: time.Duration(i+1) * time.Second, Pause: time.Duration(5*i) * time.Millisecond, FastPerS: 30000,
 			OffPerS: 10000 * float64(i), ServerCPU: 0.985, CoresCPU: 1, P50: 40 * time.Microsecond,
 			P99: time.Millisecond, Busy: 2, Left: 11, Offloads: 3 * i, Clients: 8,
 		})

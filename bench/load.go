@@ -22,9 +22,7 @@ type load struct {
 	conns []Conn
 	works []*work
 
-	active atomic.Int32 // goroutines with a smaller number work
-	mu     sync.Mutex
-	change *sync.Cond // active rose, or the context ended
+	pause atomic.Int64 // ns between two calls of a goroutine
 
 	// As of the last sample, the counters by connection.
 	lastTime     time.Time
@@ -61,8 +59,6 @@ func newLoad(ctx context.Context, job ClientJob, conns []Conn) (*load, error) {
 		return nil, err
 	}
 	l := &load{job: job, conns: conns, lastCounters: make([]Counters, len(conns))}
-	l.change = sync.NewCond(&l.mu)
-	l.active.Store(int32(len(plans)))
 	for i, p := range plans {
 		w := &work{conn: conns[i%len(conns)], plan: p, seen: newTally()}
 		if job.Mix.needsStock() {
@@ -82,21 +78,18 @@ func newLoad(ctx context.Context, job ClientJob, conns []Conn) (*load, error) {
 func (l *load) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stop := context.AfterFunc(ctx, func() {
-		l.mu.Lock()
-		l.change.Broadcast()
-		l.mu.Unlock()
-	})
-	defer stop()
 	var wg sync.WaitGroup
-	for i, w := range l.works {
+	for _, w := range l.works {
 		wg.Go(func() {
-			for l.admit(ctx, i) {
+			for ctx.Err() == nil {
 				if err := w.one(ctx); err != nil {
 					if ctx.Err() == nil {
 						cancel(err)
 					}
 					return
+				}
+				if d := time.Duration(l.pause.Load()); d > 0 {
+					_ = sleepUntil(ctx, time.Now().Add(d))
 				}
 			}
 		})
@@ -108,35 +101,13 @@ func (l *load) run(ctx context.Context) error {
 	return nil
 }
 
-// admit waits until goroutine i may make its next call.
-func (l *load) admit(ctx context.Context, i int) bool {
-	if ctx.Err() != nil {
-		return false
-	}
-	if int32(i) < l.active.Load() {
-		return true
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for int32(i) >= l.active.Load() && ctx.Err() == nil {
-		l.change.Wait()
-	}
-	return ctx.Err() == nil
-}
-
-// setActive lets the first n goroutines work.
-func (l *load) setActive(n int) {
-	l.mu.Lock()
-	l.active.Store(int32(min(n, len(l.works))))
-	l.change.Broadcast()
-	l.mu.Unlock()
-}
-
 // take returns what happened since it was called last. One goroutine
 // calls it.
 func (l *load) take() *Sample {
 	now := time.Now()
-	s := &Sample{Active: int(l.active.Load()), Elapsed: now.Sub(l.lastTime)}
+	s := &Sample{
+		Pause: time.Duration(l.pause.Load()), Elapsed: now.Sub(l.lastTime),
+	}
 	all := newTally()
 	for _, w := range l.works {
 		w.mu.Lock()

@@ -59,15 +59,16 @@ func (t *TextShow) Begin(s ServerReady, i Info, c DemoConfig) {
 	}
 }
 
-// The first processor column is the server's own share of its cores, the
+// Rest is how long each goroutine pauses between two searches, the load:
+// at 0 ms it is full. The first processor column is the server's own share of its cores, the
 // second all use of them as the last heartbeat told it: what the clients
 // judge by.
-const frameHead = "  time  calls    fast/s  offload/s  server   cores" +
+const frameHead = "  time   rest    fast/s  offload/s  server   cores" +
 	"  p50 us   p99 us  r_busy  r_off"
 
 func frameLine(f Frame) string {
-	return fmt.Sprintf("%5.1fs  %5d  %8.0f  %9.0f  %5.1f%%  %5.1f%%  %6.1f  %7.1f  %6d  %5d",
-		f.At.Seconds(), f.Working, f.FastPerS, f.OffPerS, 100*f.ServerCPU,
+	return fmt.Sprintf("%5.1fs  %3dms  %8.0f  %9.0f  %5.1f%%  %5.1f%%  %6.1f  %7.1f  %6d  %5d",
+		f.At.Seconds(), f.Pause.Milliseconds(), f.FastPerS, f.OffPerS, 100*f.ServerCPU,
 		100*f.CoresCPU, micros(f.P50), micros(f.P99), f.Busy, f.Left)
 }
 

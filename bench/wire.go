@@ -33,11 +33,11 @@ type Usage struct {
 	Cores int           `json:"cores"`   // that it may use
 }
 
-// Step changes the load: from After on, InFlight goroutines of the
-// process work.
+// Step changes the load: from After on, each goroutine of the process
+// rests for Pause between two calls.
 type Step struct {
-	After    time.Duration `json:"after_ns"`
-	InFlight int           `json:"in_flight"`
+	After time.Duration `json:"after_ns"`
+	Pause time.Duration `json:"pause_ns"`
 }
 
 // ClientJob is the first line that a client child reads.
@@ -57,7 +57,7 @@ type ClientJob struct {
 	Warmup   time.Duration `json:"warmup_ns"`
 	Interval time.Duration `json:"interval_ns"` // of one sample
 	Samples  int           `json:"samples"`
-	Steps    []Step        `json:"steps,omitempty"` // none: all work
+	Steps    []Step        `json:"steps,omitempty"` // none: no rest
 	Verify   bool          `json:"verify"`
 }
 
@@ -77,9 +77,9 @@ type Sample struct {
 	Latency  [numOps]*Latency
 	Results  uint64 // of the searches
 	Counters Counters
-	Gauges   []Gauges // one per client
-	Active   int      // goroutines at work
-	Offloads int      // clients that offloaded a search
+	Gauges   []Gauges      // one per client
+	Pause    time.Duration // between two calls, at the end
+	Offloads int           // clients that offloaded a search
 }
 
 // Ops returns the number of calls of all kinds.
@@ -97,14 +97,14 @@ type sampleJSON struct {
 	Results  uint64              `json:"results"`
 	Counters Counters            `json:"counters"`
 	Gauges   []Gauges            `json:"gauges"`
-	Active   int                 `json:"active"`
+	Pause    time.Duration       `json:"pause_ns"`
 	Offloads int                 `json:"offloads"`
 }
 
 func (s *Sample) wire() (*sampleJSON, error) {
 	w := &sampleJSON{
 		Elapsed: s.Elapsed, Results: s.Results, Counters: s.Counters,
-		Gauges: s.Gauges, Active: s.Active, Offloads: s.Offloads,
+		Gauges: s.Gauges, Pause: s.Pause, Offloads: s.Offloads,
 	}
 	for op, l := range s.Latency {
 		var err error
@@ -118,7 +118,7 @@ func (s *Sample) wire() (*sampleJSON, error) {
 func (w *sampleJSON) sample() (*Sample, error) {
 	s := &Sample{
 		Elapsed: w.Elapsed, Results: w.Results, Counters: w.Counters,
-		Gauges: w.Gauges, Active: w.Active, Offloads: w.Offloads,
+		Gauges: w.Gauges, Pause: w.Pause, Offloads: w.Offloads,
 	}
 	for op, l := range w.Latency {
 		var err error
