@@ -230,9 +230,9 @@ func (t *Tree) collect(s *searcher, dst []Item, q Rect, limit int) ([]Item, bool
 		}
 		mark := len(dst)
 		if r.level == 0 {
-			dst = n.leafHits(dst, count, q)
+			dst = n.leafHits(dst, count, &q)
 		} else {
-			s.stack = n.childHits(s.stack, r.level-1, count, q)
+			s.stack = n.childHits(s.stack, r.level-1, count, &q)
 		}
 		if !unchanged(n, v) {
 			dst, s.stack = dst[:mark], s.stack[:top+1]
@@ -276,9 +276,9 @@ func (t *Tree) count(s *searcher, q Rect, total *int) bool {
 		}
 		hits := 0
 		if r.level == 0 {
-			hits = n.countHits(count, q)
+			hits = n.countHits(count, &q)
 		} else {
-			s.stack = n.childHits(s.stack, r.level-1, count, q)
+			s.stack = n.childHits(s.stack, r.level-1, count, &q)
 		}
 		if !unchanged(n, v) {
 			s.stack = s.stack[:top+1]
