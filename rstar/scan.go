@@ -7,25 +7,72 @@ import (
 	"unsafe"
 )
 
-// Scans of a node in place. A writer may change it meanwhile: every word
-// is loaded atomically, and the caller checks the version afterwards
-// (publish.go) and throws away what was found if it changed.
+// Scans of a node in place. A writer may change it meanwhile: the caller
+// checks the version afterwards (publish.go) and throws away what was
+// found if it changed. So it is enough that the loads happen between the
+// two looks at the version, which x86 and sync/atomic guarantee, and that
+// none faults.
 //
 // Whether an entry intersects a query is nearly a coin toss for the
 // processor, and a mispredicted branch costs as much as four entries. So
-// the seven entries of a group are compared without branches into a mask,
-// lane by lane, and only hits are branched on. Unused entries are empty
-// boxes and miss by themselves, so that no count is needed; lane 0, the
-// version, is never looked at.
+// all entries of a node are compared without branches into masks, and
+// only hits are branched on:
+//
+//	lane        7 6 5 4 3 2 1 0
+//	masks[g]    h h h h h h h 0     bit w: entry 7*g + w-1 intersects
+//
+// Lane 0 is the line's version and never counts. Two paths: maskAVX2
+// (scan_amd64.s) and maskPlain; the same tests run over both.
 
 // group is the words of five lines, seven entries.
 type group [groupWords]uint64
 
-// group returns the g-th group of n.
-func (n node) group(g int) *group {
-	o := lanes + g*groupWords
-	// SAFETY: the slice expression checks that the group lies inside n.
-	return (*group)(unsafe.Pointer(unsafe.SliceData(n[o : o+groupWords])))
+// masks has a byte for each group of a node.
+type masks [maxGroups]uint8
+
+// scan compares the first count entries of the node at n, at most its
+// fan-out, with q, and returns how many groups it filled in.
+func (m *masks) scan(n *uint64, count int, q *Rect) (groups int) {
+	if count <= 0 {
+		return 0
+	}
+	groups = (count + groupEntries - 1) / groupEntries
+	if useAVX2 {
+		maskAVX2(n, groups, q, m)
+	} else {
+		maskPlain(n, groups, q, m)
+	}
+	// Unused entries are empty boxes and miss by themselves, unless a
+	// hostile server wrote them.
+	m[groups-1] &= 1<<(count-(groups-1)*groupEntries+1) - 1
+	return groups
+}
+
+// maskPlain is the reference path.
+func maskPlain(n *uint64, groups int, q *Rect, m *masks) {
+	for i := range groups {
+		g := groupAt(n, i)
+		bits := uint8(0)
+		for w := 1; w < lanes; w++ {
+			bits |= (le(g.load(w), q.MaxX) & le(q.MinX, g.load(w+fieldMaxX)) &
+				le(g.load(w+fieldMinY), q.MaxY) & le(q.MinY, g.load(w+fieldMaxY))) << w
+		}
+		m[i] = bits
+	}
+}
+
+// le is 1 if a <= b, else 0; it compiles to a comparison and a set.
+func le(a, b float64) uint8 {
+	if a <= b {
+		return 1
+	}
+	return 0
+}
+
+// groupAt returns the g-th group of the node at n.
+func groupAt(n *uint64, g int) *group {
+	// SAFETY: callers pass groups that the node has.
+	return (*group)(unsafe.Add(unsafe.Pointer(n), (lanes+g*groupWords)*8))
 }
 
 // load returns a word of the group.
@@ -33,36 +80,13 @@ func (g *group) load(w int) float64 {
 	return math.Float64frombits(atomic.LoadUint64(&g[w]))
 }
 
-// le is 1 if a <= b, else 0; it compiles to a comparison and a set.
-func le(a, b float64) uint32 {
-	if a <= b {
-		return 1
-	}
-	return 0
-}
-
-// hit is 1 if the entry in lane w intersects q, else 0.
-func (g *group) hit(w int, q *Rect) uint32 {
-	return le(g.load(w), q.MaxX) & le(q.MinX, g.load(w+fieldMaxX)) &
-		le(g.load(w+fieldMinY), q.MaxY) & le(q.MinY, g.load(w+fieldMaxY))
-}
-
-// mask has bit w set for each lane w, 1 to 7, whose entry intersects q.
-func (g *group) mask(q *Rect) uint32 {
-	return g.hit(1, q)<<1 | g.hit(2, q)<<2 | g.hit(3, q)<<3 | g.hit(4, q)<<4 |
-		g.hit(5, q)<<5 | g.hit(6, q)<<6 | g.hit(7, q)<<7
-}
-
-// groupsOf is how many groups count entries take.
-func groupsOf(count int) int { return (count + groupEntries - 1) / groupEntries }
-
 // leafHits appends the objects among the first count entries that
 // intersect q.
 func (n node) leafHits(dst []Item, count int, q *Rect) []Item {
-	for i := range groupsOf(count) {
-		g := n.group(i)
-		for m := g.mask(q); m != 0; m &= m - 1 {
-			w := bits.TrailingZeros32(m) & (lanes - 1)
+	var m masks
+	for i := range m.scan(&n[0], count, q) {
+		for b := m[i]; b != 0; b &= b - 1 {
+			g, w := groupAt(&n[0], i), bits.TrailingZeros8(b)&(lanes-1)
 			dst = append(dst, Item{
 				Rect{
 					g.load(w), g.load(w + fieldMinY),
@@ -77,10 +101,10 @@ func (n node) leafHits(dst []Item, count int, q *Rect) []Item {
 
 // childHits appends the children that intersect q.
 func (n node) childHits(dst []ref, level int32, count int, q *Rect) []ref {
-	for i := range groupsOf(count) {
-		g := n.group(i)
-		for m := g.mask(q); m != 0; m &= m - 1 {
-			w := bits.TrailingZeros32(m) & (lanes - 1)
+	var m masks
+	for i := range m.scan(&n[0], count, q) {
+		for b := m[i]; b != 0; b &= b - 1 {
+			g, w := groupAt(&n[0], i), bits.TrailingZeros8(b)&(lanes-1)
 			dst = append(dst, ref{uint32(atomic.LoadUint64(&g[w+fieldRef])), level})
 		}
 	}
@@ -89,8 +113,9 @@ func (n node) childHits(dst []ref, level int32, count int, q *Rect) []ref {
 
 // countHits counts the entries that intersect q.
 func (n node) countHits(count int, q *Rect) (hits int) {
-	for i := range groupsOf(count) {
-		hits += bits.OnesCount32(n.group(i).mask(q))
+	var m masks
+	for i := range m.scan(&n[0], count, q) {
+		hits += bits.OnesCount8(m[i])
 	}
 	return hits
 }

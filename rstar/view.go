@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"math/bits"
+	"unsafe"
 )
 
 // Header is what chunk 0 says of the tree.
@@ -133,11 +135,12 @@ func (n Node) Ref(i int) uint64 { return word(n.b, int(slotWord[i])+fieldRef) }
 // AppendHits appends to dst the indexes of the entries that intersect q,
 // in ascending order.
 func (n Node) AppendHits(dst []int32, q Rect) []int32 {
-	for i := 0; i < n.count; i++ {
-		s := int(slotWord[i])
-		if n.float(s) <= q.MaxX && n.float(s+fieldMaxX) >= q.MinX &&
-			n.float(s+fieldMinY) <= q.MaxY && n.float(s+fieldMaxY) >= q.MinY {
-			dst = append(dst, int32(i))
+	var m masks
+	// SAFETY: ViewNode has checked that b is a whole node and that it
+	// has room for count entries.
+	for i := range m.scan((*uint64)(unsafe.Pointer(unsafe.SliceData(n.b))), n.count, &q) {
+		for b := m[i]; b != 0; b &= b - 1 {
+			dst = append(dst, int32(i*groupEntries+bits.TrailingZeros8(b)-1))
 		}
 	}
 	return dst
