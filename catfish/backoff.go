@@ -50,10 +50,12 @@ func (b *backoff) Name() string {
 }
 
 // Choose is Algorithm 1. predUtil is the latest value, as in the paper.
-func (b *backoff) Choose(now time.Time, load Load, fresh bool) (Way, bool) {
+func (b *backoff) Choose(clock func() time.Time, load *Load, fresh bool) (Way, bool) {
 	u, taken := 0.0, false
-	if fresh && now.Sub(b.t0) > load.Interval {
-		u, taken, b.t0, b.util = load.CPU, true, now, load.CPU
+	if fresh {
+		if now := clock(); now.Sub(b.t0) > load.Interval {
+			u, taken, b.t0, b.util = load.CPU, true, now, load.CPU
+		}
 	}
 	if taken || b.literal {
 		if u > backoffThreshold && b.left <= b.busy*backoffUnit {
@@ -69,8 +71,6 @@ func (b *backoff) Choose(now time.Time, load Load, fresh bool) (Way, bool) {
 	}
 	return FastMessaging, taken
 }
-
-func (b *backoff) Observe(time.Time, Outcome) {}
 
 func (b *backoff) State() PolicyState {
 	return PolicyState{Busy: b.busy, Left: b.left, Utilisation: b.util}

@@ -27,7 +27,7 @@ func (s *stepper) beat(cpu float64) {
 }
 
 func (s *stepper) choose() Way {
-	way, consumed := s.p.Choose(s.now, s.load, s.fresh)
+	way, consumed := s.p.Choose(func() time.Time { return s.now }, &s.load, s.fresh)
 	if consumed {
 		s.fresh = false
 	}

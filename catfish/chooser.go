@@ -13,11 +13,12 @@ type chooser struct {
 	always Policy // fixed way, or nil
 	way    Way
 
-	mu     sync.Mutex
-	policy Policy
-	now    func() time.Time
-	load   Load
-	fresh  bool
+	mu      sync.Mutex
+	policy  Policy
+	learner Learner // policy, or nil
+	now     func() time.Time
+	load    Load
+	fresh   bool
 }
 
 func (c *chooser) init(sch scheme, opts Options) {
@@ -29,36 +30,40 @@ func (c *chooser) init(sch scheme, opts Options) {
 	if f, ok := c.policy.(fixed); ok {
 		c.always, c.way = f, f.way
 	}
+	c.learner, _ = c.policy.(Learner)
 }
 
 func (c *chooser) policyName() string { return c.policy.Name() }
 
-// choose decides the way of one search, and returns when it began.
-func (c *chooser) choose(s *session, n *counters) (Way, time.Time) {
+// choose decides the way of one search, and returns when it began
+// if anybody wants to know how long it takes.
+func (c *chooser) choose(s *session, n *counters) (way Way, began time.Time) {
 	if c.always != nil {
-		return c.way, time.Time{}
+		return c.way, began
 	}
-	now := c.now()
+	if c.learner != nil {
+		began = c.now()
+	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.takeBeat(s, n)
-	way, consumed := c.policy.Choose(now, c.load, c.fresh)
+	way, consumed := c.policy.Choose(c.now, &c.load, c.fresh)
 	if consumed {
 		c.fresh = false
 	}
-	return way, now
+	c.mu.Unlock()
+	return way, began
 }
 
 // observe tells the policy what a search cost.
 func (c *chooser) observe(began time.Time, o Outcome) {
-	if c.always != nil {
+	if c.learner == nil {
 		return
 	}
 	now := c.now()
 	o.Took = now.Sub(began)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.policy.Observe(now, o)
+	c.learner.Observe(now, o)
 }
 
 // takeBeat looks into the mailbox.

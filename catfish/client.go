@@ -80,12 +80,10 @@ func Dial(ctx context.Context, addr string, opts Options) (*Client, error) {
 	return &Client{core: c, name: opts.Collection}, nil
 }
 
-// compatible refuses to mix plain sockets with ways that need rings.
+// compatible refuses ways that need rings over plain sockets. Policy tcp
+// is plain sockets by its name, whatever the transport of the others.
 func compatible(sch scheme, opts Options) error {
-	switch {
-	case sch.tcp && opts.Transport != TransportAuto && opts.Transport != TransportTCP:
-		return fmt.Errorf("%w: policy tcp uses plain sockets, not transport %s", ErrOption, opts.Transport)
-	case opts.Transport == TransportTCP && (!sch.tcp || opts.Custom != nil):
+	if opts.Transport == TransportTCP && (!sch.tcp || opts.Custom != nil) {
 		return fmt.Errorf("%w: transport tcp has no one-sided reads and no heartbeats; it goes with policy tcp only, not %s",
 			ErrOption, sch.name)
 	}

@@ -152,7 +152,9 @@ type Options struct {
 	// Transport is auto (or empty), shm, soft or tcp. Anything but auto
 	// pins it: when it cannot be had, Dial fails with ErrTransport.
 	Transport string
-	// Policy is one of Schemes(). Custom, if set, decides instead.
+	// Policy is one of Schemes(). tcp uses plain sockets whatever the
+	// transport; fast-polling has the server's worker poll for as long as
+	// the client is connected. Custom, if set, decides instead.
 	Policy string
 	Custom Policy
 	// Collection, empty: DefaultCollection.

@@ -43,19 +43,26 @@ type Outcome struct {
 
 // A Policy decides the way of each search of one client. Its methods are
 // called under a lock, one at a time, once per search, so they must be
-// quick; now comes from the client's clock. A Policy holds state of one
+// quick. A Policy holds state of one
 // client and must not be shared between clients.
 type Policy interface {
 	// Name is what --policy takes and benchmark rows show.
 	Name() string
 	// Choose decides the next search. load is the latest heartbeat;
 	// fresh says that it arrived since Choose last returned with
-	// consumed = true. consumed clears it (the paper's "clear").
-	Choose(now time.Time, load Load, fresh bool) (way Way, consumed bool)
-	// Observe is told of every finished search.
-	Observe(now time.Time, o Outcome)
+	// consumed = true. consumed clears it (the paper's "clear"). now is
+	// the client's clock, to be asked when needed only: that costs as
+	// much as the rest of a decision.
+	Choose(now func() time.Time, load *Load, fresh bool) (way Way, consumed bool)
 	// State is shown to people: the back-off, if there is one.
 	State() PolicyState
+}
+
+// A Learner is a Policy that wants to know what searches cost.
+type Learner interface {
+	Policy
+	// Observe is told of every finished search, under the same lock.
+	Observe(now time.Time, o Outcome)
 }
 
 // PolicyState is the visible state of the back-off (Algorithm 1).
@@ -71,10 +78,11 @@ type fixed struct {
 	way  Way
 }
 
-func (f fixed) Name() string                             { return f.name }
-func (f fixed) Choose(time.Time, Load, bool) (Way, bool) { return f.way, true }
-func (f fixed) Observe(time.Time, Outcome)               {}
-func (f fixed) State() PolicyState                       { return PolicyState{} }
+func (f fixed) Name() string { return f.name }
+
+func (f fixed) Choose(func() time.Time, *Load, bool) (Way, bool) { return f.way, true }
+
+func (f fixed) State() PolicyState { return PolicyState{} }
 
 // scheme is a named set-up of a client: the rows of the paper's figures.
 type scheme struct {
@@ -82,7 +90,7 @@ type scheme struct {
 	doc    string
 	single bool // offloading with a window of one read
 	tcp    bool // plain sockets instead of rings
-	poll   bool // needs a server whose workers poll
+	poll   bool // asks the worker to poll
 	policy func(seed uint64) Policy
 }
 

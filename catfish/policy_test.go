@@ -2,6 +2,7 @@ package catfish
 
 import (
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -20,7 +21,7 @@ type probe struct {
 
 func (p *probe) Name() string { return "probe" }
 
-func (p *probe) Choose(_ time.Time, load Load, fresh bool) (Way, bool) {
+func (p *probe) Choose(_ func() time.Time, load *Load, fresh bool) (Way, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if fresh {
@@ -127,6 +128,51 @@ func TestRetrySafe(t *testing.T) {
 	} {
 		if got := RetrySafe(c.err); got != c.want {
 			t.Errorf("RetrySafe(%v) = %v", c.err, got)
+		}
+	}
+}
+
+// TestPollingOnRequest: a client with fast-polling keeps its worker from
+// sleeping; when it leaves, the worker sleeps again.
+func TestPollingOnRequest(t *testing.T) {
+	for _, tr := range []string{TransportSHM, TransportSoft} {
+		s := startServer(t, ServerOptions{Workers: 1, Transports: []string{tr}, HeartbeatInterval: time.Second})
+		sleeps := func() uint64 { return s.Stats().Transports[0].Workers[0].Sleeps }
+		c := dial(t, s, Options{Transport: tr, Policy: "fast-polling"})
+		if _, err := c.Search(t.Context(), square(0, 0)); err != nil {
+			t.Fatal(err)
+		}
+		before := sleeps()
+		for range 50 {
+			if _, err := c.Search(t.Context(), square(0, 0)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := sleeps(); n != before {
+			t.Errorf("%s: the polling worker slept %d times", tr, n-before)
+		}
+		if i := c.Info(); i.Policy != "fast-polling" || i.Transport != tr {
+			t.Errorf("%+v", i)
+		}
+		c.Close()
+		deadline := time.Now().Add(10 * time.Second)
+		for sleeps() == before {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: the worker polls on after its client left", tr)
+			}
+			runtime.Gosched()
+		}
+	}
+}
+
+// TestPolicyTCP: policy tcp means plain sockets under any transport, and
+// says so.
+func TestPolicyTCP(t *testing.T) {
+	s := startServer(t, ServerOptions{})
+	for _, tr := range []string{"", TransportSHM, TransportSoft, TransportTCP} {
+		c := dial(t, s, Options{Transport: tr, Policy: "tcp"})
+		if i := c.Info(); i.Transport != TransportTCP || i.Reason != "policy tcp is plain sockets" {
+			t.Errorf("%q: %+v", tr, i)
 		}
 	}
 }

@@ -147,7 +147,7 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 			c.observe(began, Outcome{Way: Offload, Results: q.results(base), Reads: reads})
 			return nil
 		}
-		if !errors.Is(err, offload.ErrRestart) && !errors.Is(err, offload.ErrTorn) {
+		if !errors.Is(err, offload.ErrRestart) && !errors.Is(err, offload.ErrTorn) && !errors.Is(err, errNoLane) {
 			return err
 		}
 		q.items = q.items[:base]

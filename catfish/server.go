@@ -275,10 +275,21 @@ func (s *Server) closeTCP() {
 // clientHello is what a client's ring connection and lanes carry in the
 // private data: whom they mean to talk to, and how often they want beats.
 //
-//	0 boot id u64 | 8 heartbeat interval ns u64
-const clientHelloBytes = 16
+//	0 boot id u64 | 8 heartbeat interval ns u64 | 16 flags u64
+//
+// Flag 1 asks the worker to poll while the connection is open, the
+// paper's fast messaging with polling.
+const (
+	clientHelloBytes = 24
+	helloPolling     = 1
+)
 
-func appendClientHello(b []byte, boot uint64, interval time.Duration) []byte {
+func appendClientHello(b []byte, boot uint64, interval time.Duration, polling bool) []byte {
 	b = binary.LittleEndian.AppendUint64(b, boot)
-	return binary.LittleEndian.AppendUint64(b, uint64(interval))
+	b = binary.LittleEndian.AppendUint64(b, uint64(interval))
+	flags := uint64(0)
+	if polling {
+		flags |= helloPolling
+	}
+	return binary.LittleEndian.AppendUint64(b, flags)
 }

@@ -261,9 +261,7 @@ func TestBadOptions(t *testing.T) {
 	}{
 		{Options{Policy: "fastest"}, "fastest"},
 		{Options{Transport: "ib"}, "ib"},
-		{Options{Transport: "shm", Policy: "tcp"}, "shm"},
 		{Options{Transport: "tcp", Policy: "offload"}, "offload"},
-		{Options{Policy: "fast-polling"}, "event-driven"},
 		{Options{Window: -1}, "-1"},
 		{Options{Lanes: 1000}, "1000"},
 		{Options{Collection: "a b"}, "a b"},

@@ -45,7 +45,7 @@ func (v *service) do(kind fastmsg.Kind, p, out []byte) (_ []byte, done uint64, e
 		if err != nil {
 			return out, 0, err
 		}
-		r := openReply{coll: c.num, nodeBytes: uint32(c.tree.NodeBytes()), slabBytes: uint64(len(c.tree.Memory()))}
+		r := openReply{coll: c.num, nodeBytes: uint32(c.tree.NodeBytes()), slabBytes: uint64(len(c.tree.Memory())), bootID: v.s.bootID}
 		if g := c.regions[v.transport]; g != nil {
 			r.key = uint64(g.Key())
 		}

@@ -64,8 +64,8 @@ func (c *core) connect(ctx context.Context) (*session, error) {
 	if s.transport, s.reason, err = chooseTransport(want, h); err != nil {
 		return nil, err
 	}
-	if c.scheme.poll && !h.Polling {
-		return nil, fmt.Errorf("%w: policy fast-polling needs a server started with polling; this one is event-driven", ErrOption)
+	if c.scheme.tcp {
+		s.reason = "policy tcp is plain sockets"
 	}
 	if err := s.dial(ctx, c); err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (s *session) dial(ctx context.Context, c *core) error {
 	s.lanes.init(c.opts.Lanes)
 	fc, err := fastmsg.Dial(ctx, s.dev, s.addr, fastmsg.CallerConfig{
 		RingBytes: c.opts.RingBytes,
-		Hello:     appendClientHello(nil, s.hello.BootID, c.opts.HeartbeatInterval),
+		Hello:     appendClientHello(nil, s.hello.BootID, c.opts.HeartbeatInterval, c.scheme.poll),
 	})
 	if err != nil {
 		if errors.Is(err, rdma.ErrDial) {
@@ -142,6 +142,10 @@ func (s *session) open(ctx context.Context, name string) (*openSlab, error) {
 	r, err := getOpenReply(b)
 	if err != nil {
 		return nil, err
+	}
+	// A server may have restarted between its hello and this connection.
+	if r.bootID != s.hello.BootID {
+		return nil, fmt.Errorf("%w: boot id %#x, said hello with %#x", errServerChanged, r.bootID, s.hello.BootID)
 	}
 	if r.nodeBytes > maxNode {
 		return nil, fmt.Errorf("%w: node of %d bytes, want at most %d", ErrProtocol, r.nodeBytes, maxNode)
@@ -252,6 +256,10 @@ func (p *lanePool) close() {
 	}
 }
 
+// errNoLane: the server opens no lane for us, because it is going or has
+// too many. The search goes by fast messaging, which tells which.
+var errNoLane = errors.New("catfish: cannot open a lane")
+
 // lane returns a lane of this session, opening one if need be.
 func (s *session) lane(ctx context.Context) (*lane, error) {
 	l, err := s.lanes.get(ctx)
@@ -263,6 +271,9 @@ func (s *session) lane(ctx context.Context) (*lane, error) {
 	})
 	if err != nil {
 		s.lanes.put(nil)
+		if ctx.Err() == nil {
+			err = fmt.Errorf("%w: %w", errNoLane, err)
+		}
 		return nil, err
 	}
 	return &lane{Lane: ol}, nil

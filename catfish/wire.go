@@ -106,20 +106,22 @@ func appendItems(dst []rstar.Item, b []byte) ([]rstar.Item, error) {
 
 // openReply tells a client where a collection's slab is.
 //
-//	0 coll u32 | 4 node bytes u32 | 8 slab key u64 | 16 slab bytes u64
+//	0 coll u32 | 4 node bytes u32 | 8 slab key u64 | 16 slab bytes u64 | 24 boot id u64
 type openReply struct {
 	coll      uint32
 	nodeBytes uint32
 	key       uint64
 	slabBytes uint64
+	bootID    uint64
 }
 
-const openReplyBytes = 24
+const openReplyBytes = 32
 
 func (o openReply) append(b []byte) []byte {
 	b = appendHead(b, o.coll, o.nodeBytes)
 	b = binary.LittleEndian.AppendUint64(b, o.key)
-	return binary.LittleEndian.AppendUint64(b, o.slabBytes)
+	b = binary.LittleEndian.AppendUint64(b, o.slabBytes)
+	return binary.LittleEndian.AppendUint64(b, o.bootID)
 }
 
 func getOpenReply(b []byte) (openReply, error) {
@@ -131,6 +133,7 @@ func getOpenReply(b []byte) (openReply, error) {
 		nodeBytes: binary.LittleEndian.Uint32(b[4:]),
 		key:       binary.LittleEndian.Uint64(b[8:]),
 		slabBytes: binary.LittleEndian.Uint64(b[16:]),
+		bootID:    binary.LittleEndian.Uint64(b[24:]),
 	}
 	if o.nodeBytes < 64 || o.nodeBytes%64 != 0 || o.nodeBytes > 1<<16 {
 		return o, fmt.Errorf("%w: node of %d bytes", ErrProtocol, o.nodeBytes)

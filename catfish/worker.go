@@ -18,7 +18,11 @@ type handler struct {
 // Opened subscribes the connection to heartbeats at the interval that its
 // hello asked for; answerHello has checked it.
 func (h *handler) Opened(c *fastmsg.Conn) {
-	c.Context = h.beats.Add(c, time.Duration(binary.LittleEndian.Uint64(c.Hello()[8:])))
+	hello := c.Hello()
+	c.Context = h.beats.Add(c, time.Duration(binary.LittleEndian.Uint64(hello[8:])))
+	if binary.LittleEndian.Uint64(hello[16:])&helloPolling != 0 {
+		c.KeepPolling()
+	}
 }
 
 func (h *handler) Serve(c *fastmsg.Conn, m fastmsg.Message) {
@@ -62,6 +66,9 @@ func (s *Server) answerHello(peer string, b []byte) ([]byte, error) {
 	}
 	if boot := binary.LittleEndian.Uint64(b); boot != s.bootID {
 		return nil, fmt.Errorf("%w: meant for boot id %#x, this server is %#x", ErrNoServer, boot, s.bootID)
+	}
+	if f := binary.LittleEndian.Uint64(b[16:]); f&^helloPolling != 0 {
+		return nil, fmt.Errorf("%w: hello with flags %#x, want 0 or %d", ErrProtocol, f, helloPolling)
 	}
 	if d := time.Duration(binary.LittleEndian.Uint64(b[8:])); d != 0 {
 		if err := checkInterval(d); err != nil {

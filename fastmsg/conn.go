@@ -26,6 +26,7 @@ type Conn struct {
 
 	index   int   // in Worker.conns
 	opened  bool  // the handler knows it
+	polling bool  // counted in Worker.pollers
 	ready   bool  // in Worker.ready or next, or being served
 	stalled bool  // in Worker.stalled
 	failed  error // why it is to be closed
@@ -45,6 +46,15 @@ func (c *Conn) Hello() []byte { return c.hello }
 
 // Mailbox is the start of the client's mailbox, MailboxBytes long.
 func (c *Conn) Mailbox() rdma.Remote { return c.peer }
+
+// KeepPolling puts the worker into polling mode while this connection is
+// open, as WorkerConfig.Polling does for ever.
+func (c *Conn) KeepPolling() {
+	if !c.polling && !c.closed {
+		c.polling = true
+		c.w.pollers++
+	}
+}
 
 // Fail closes the connection when the current call returns. Answers not
 // flushed yet are lost.

@@ -47,6 +47,7 @@ type Worker struct {
 	nextTick time.Time
 	ticking  bool // the last tick wants another
 	yielded  time.Time
+	pollers  int // connections that asked for polling
 	cleanup  sync.Once
 }
 
@@ -134,7 +135,7 @@ func (w *Worker) loop(ctx context.Context) error {
 		if w.turn() {
 			continue
 		}
-		if w.cfg.Polling {
+		if w.cfg.Polling || w.pollers > 0 {
 			from := w.cfg.Now()
 			runtime.Gosched()
 			w.retryStalled()
@@ -272,6 +273,9 @@ func (w *Worker) close(c *Conn, err error) {
 	}
 	w.unread -= c.in.unread()
 	c.release()
+	if c.polling {
+		w.pollers--
+	}
 	last := len(w.conns) - 1
 	w.conns[c.index] = w.conns[last]
 	w.conns[c.index].index = c.index

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/catfish-index/catfish/internal/lines"
 )
@@ -11,6 +12,9 @@ import (
 // Mailbox reads the slot that a Sender writes. Safe for concurrent use.
 type Mailbox struct {
 	slot []byte
+	// sequence is the slot's first word, in registered memory, which the
+	// peer's NIC writes.
+	sequence *uint64
 	// last is the newest sequence that Take returned. All takers write
 	// it, by compare and swap: each beat is taken once.
 	last atomic.Uint64
@@ -29,7 +33,11 @@ func NewMailbox(page []byte) (*Mailbox, error) {
 		return nil, fmt.Errorf("%w: mailbox of %d bytes, want at least %d",
 			ErrInvalid, len(page), Bytes)
 	}
-	return &Mailbox{slot: page[:Bytes:Bytes]}, nil
+	if at := uintptr(unsafe.Pointer(unsafe.SliceData(page))); at%Bytes != 0 {
+		return nil, fmt.Errorf("%w: mailbox at %#x, want a multiple of %d", ErrInvalid, at, Bytes)
+	}
+	// SAFETY: the page is at least Bytes long, as checked, and aligned.
+	return &Mailbox{slot: page[:Bytes:Bytes], sequence: (*uint64)(unsafe.Pointer(unsafe.SliceData(page)))}, nil
 }
 
 // Latest returns the newest beat, taken before or not. ErrNone: there
@@ -46,7 +54,13 @@ func (m *Mailbox) Latest() (Beat, error) {
 }
 
 // Take returns the newest beat if nobody has taken it yet.
+//
+// It costs one load when there is nothing new: clients ask before every
+// search. Sequences rise from 1, so the word alone tells.
 func (m *Mailbox) Take() (b Beat, fresh bool) {
+	if atomic.LoadUint64(m.sequence) == m.last.Load() {
+		return Beat{}, false
+	}
 	b, err := m.Latest()
 	if err != nil {
 		return Beat{}, false

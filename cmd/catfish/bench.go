@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime/pprof"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,7 +32,7 @@ func newBench(a *app) *cobra.Command {
 type benchFlags struct {
 	cfg                 bench.Config
 	mix, server, client string
-	json                string
+	json, profile       string
 }
 
 func newBenchRun(a *app) *cobra.Command {
@@ -54,7 +56,7 @@ The table goes to standard output, or to standard error with --json -.`,
 			if err != nil {
 				return err
 			}
-			return a.bench(cmd.Context(), cfg, f.json)
+			return a.bench(cmd.Context(), cfg, f.json, f.profile)
 		},
 	}
 	fs := c.Flags()
@@ -79,6 +81,7 @@ The table goes to standard output, or to standard error with --json -.`,
 	fs.IntVar(&f.cfg.NodeBytes, "node-bytes", 0, "size of a tree node, 0: default")
 	fs.Int64Var(&f.cfg.SlabBytes, "slab-bytes", 0, "capacity of the tree, 0: default")
 	fs.StringVar(&f.json, "json", "", "write one JSON object per scheme to this file, - for standard output")
+	fs.StringVar(&f.profile, "profile", "", "directory for a CPU profile of each process, for go tool pprof")
 	completeList(c, "scheme", policies()[1:]...)
 	complete(c, "dataset", "uniform", "skewed", "rea02-like", "california")
 	complete(c, "scale", "1e-5", "1e-2", "power")
@@ -145,14 +148,14 @@ func splitCores(server, client string) (s, c affinity.Set, err error) {
 // bench runs and prints. The JSON file is opened first, so that a typing
 // error in its name does not cost the measurement, and written row by
 // row, so that an interrupted one keeps what was finished.
-func (a *app) bench(ctx context.Context, cfg bench.Config, file string) error {
+func (a *app) bench(ctx context.Context, cfg bench.Config, file, profile string) error {
 	if err := cfg.Validate(catfish.Schemes()[1:]); err != nil {
 		return err
 	}
 	if _, err := bench.OpenDataset(cfg.Dataset, cfg.Objects, cfg.Seed); err != nil {
 		return err
 	}
-	spawn, err := spawner()
+	spawn, err := spawner(profile)
 	if err != nil {
 		return err
 	}
@@ -186,21 +189,35 @@ func (a *app) bench(ctx context.Context, cfg bench.Config, file string) error {
 	return err
 }
 
-// spawner starts this program again as a child of bench.
-func spawner() (bench.Spawn, error) {
+// spawner starts this program again as a child of bench. In the directory
+// profile, if there is one, the children leave CPU profiles, numbered in
+// the order of their start: a server, its clients, the next server...
+func spawner(profile string) (bench.Spawn, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("finding this program: %w", err)
 	}
+	if profile != "" {
+		if err := os.MkdirAll(profile, 0o777); err != nil {
+			return nil, fmt.Errorf("--profile: %w", err)
+		}
+	}
+	started := 0
 	return func(role bench.Role, cpus affinity.Set) *exec.Cmd {
-		return exec.Command(exe, "bench", "child", string(role), "--cpus", cpus.String())
+		cmd := exec.Command(exe, "bench", "child", string(role), "--cpus", cpus.String())
+		if profile != "" {
+			name := fmt.Sprintf("%02d-%s.pprof", started, role)
+			cmd.Args = append(cmd.Args, "--profile", filepath.Join(profile, name))
+			started++
+		}
+		return cmd
 	}, nil
 }
 
 // newBenchChild is what spawner starts: it pins itself, then works for
 // the parent at the other end of its standard input.
 func newBenchChild(a *app) *cobra.Command {
-	var cpus string
+	var cpus, profile string
 	c := &cobra.Command{
 		Use:       "child ROLE",
 		Short:     "Work for bench run or demo",
@@ -215,6 +232,17 @@ func newBenchChild(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if profile != "" {
+				f, err := os.Create(profile)
+				if err != nil {
+					return err
+				}
+				defer f.Close()
+				if err := pprof.StartCPUProfile(f); err != nil {
+					return err
+				}
+				defer pprof.StopCPUProfile()
+			}
 			if bench.Role(role[0]) == bench.ServerRole {
 				return bench.ServerMain(cmd.Context(), a.in, a.out, bench.StartCatfish)
 			}
@@ -222,5 +250,6 @@ func newBenchChild(a *app) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&cpus, "cpus", "", "cores to run on")
+	c.Flags().StringVar(&profile, "profile", "", "file for a CPU profile")
 	return c
 }

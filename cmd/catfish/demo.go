@@ -52,7 +52,7 @@ func (a *app) demo(ctx context.Context, cfg bench.DemoConfig) error {
 	if cfg.Policy == "tcp" || cfg.Transport == catfish.TransportTCP {
 		return badUsage("the demo shows rings and one-sided reads, which tcp has not")
 	}
-	spawn, err := spawner()
+	spawn, err := spawner("")
 	if err != nil {
 		return err
 	}
