@@ -55,7 +55,9 @@ type Region interface {
 // and completion queues live. Safe for concurrent use.
 type Device interface {
 	Info() Info
-	// Register allocates size zeroed bytes and registers them.
+	// Register allocates size zeroed bytes and registers them. Errors
+	// wrap ErrRegister: size below 1 or beyond what the device has,
+	// unknown access bits, no memory.
 	Register(size int, access Access) (Region, error)
 	// CreateCQ makes a completion queue. Depth is a lower bound on the
 	// completions it holds; providers grow it rather than lose one.
@@ -100,11 +102,12 @@ type QPConfig struct {
 	// SendCQ gets the completions of posted requests, RecvCQ the events
 	// of arrived WriteImms. They may be the same, and shared with other
 	// queue pairs of the device. Both are required.
-	SendCQ, RecvCQ CompletionQueue
+	SendCQ, RecvCQ CompletionQueue // missing: ErrBadRequest
 	// SendDepth bounds outstanding posted requests (0: DefaultDepth).
 	SendDepth int
 	// RecvDepth bounds WriteImm events that arrived and were not polled
 	// yet (0: DefaultDepth). The provider keeps the receives posted.
+	// Negative depths are an ErrBadRequest.
 	RecvDepth int
 	// Context is handed back by QueuePair.Context, for the owner's use.
 	Context any
@@ -118,8 +121,10 @@ const DefaultDepth = 256
 // for concurrent use; requests of one call stay together and in order.
 type QueuePair interface {
 	// Post hands over requests in order and returns how many were
-	// taken. n < len(wrs) comes with an error: ErrQueueFull (nothing of
-	// the rest was sent: poll completions, then post the rest again),
+	// taken. n < len(wrs) comes with an error: ErrQueueFull (SendDepth
+	// requests are outstanding here, or RecvDepth events unpolled at the
+	// peer; nothing of the rest was sent: poll completions, Wait on
+	// SendCQ, which returns when there may be room, post the rest again),
 	// ErrQueuePair (failed or closed), or an error that names what is
 	// wrong with wrs[n] (bounds of the local buffer, unknown Op).
 	Post(wrs []WorkRequest) (n int, err error)
