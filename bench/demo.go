@@ -16,7 +16,7 @@ type DemoConfig struct {
 	Interval  time.Duration // between pictures; 1 s
 	Transport string        // auto
 	Policy    string        // default
-	Scale     string        // 0.2
+	Scale     string        // 0.5
 	Procs     int           // client processes; 2
 	Clients   int           // per process; 4
 	InFlight  int           // goroutines per client; 16
@@ -31,9 +31,10 @@ func (c DemoConfig) withDefaults() DemoConfig {
 	def(&c.Interval, time.Second)
 	def(&c.Transport, "auto")
 	def(&c.Policy, "default")
-	// Of the map's extent. Such a view holds 250 road segments on average,
-	// so that it is the server and not the clients that saturates.
-	def(&c.Scale, "0.2")
+	// Of the map's extent. Such a view holds 1,700 road segments on average:
+	// it costs the server half as much again as the client, so that one core
+	// of clients saturates one of the server. At 0.2 it is the other way.
+	def(&c.Scale, "0.5")
 	def(&c.Procs, 2)
 	def(&c.Clients, 4)
 	def(&c.InFlight, 16)
@@ -81,7 +82,7 @@ type Summary struct {
 
 // loadProfile gives the share of the duration at which each step begins,
 // and how long a goroutine then rests between two calls. The 128 of them
-// ask for 6,400, 25,600 and 64,000 searches a second, then for all that
+// ask for 1,280, 3,200 and 6,400 searches a second, then for all that
 // they can get, which saturates the server, and for little again. Full
 // load is long, for the back-off to be seen growing; the end shows the
 // clients coming back.
@@ -89,11 +90,11 @@ var loadProfile = []struct {
 	at    float64
 	pause time.Duration
 }{
-	{0, 20 * time.Millisecond},
-	{0.15, 5 * time.Millisecond},
-	{0.3, 2 * time.Millisecond},
+	{0, 100 * time.Millisecond},
+	{0.15, 40 * time.Millisecond},
+	{0.3, 20 * time.Millisecond},
 	{0.45, 0},
-	{0.8, 20 * time.Millisecond},
+	{0.8, 100 * time.Millisecond},
 }
 
 func (c DemoConfig) steps() []Step {

@@ -21,7 +21,7 @@ type TextShow struct {
 const (
 	// barWidth and historyLines make the picture fit 80 by 24.
 	barWidth     = 40
-	historyLines = 12
+	historyLines = 8
 )
 
 // describeTransport says in words what a transport is, so that nobody
@@ -53,21 +53,21 @@ func (t *TextShow) Begin(s ServerReady, i Info, c DemoConfig) {
 	for _, l := range t.header {
 		fmt.Fprintln(t.W, l)
 	}
-	fmt.Fprintln(t.W)
+	fmt.Fprintf(t.W, "\n%s\n", legend)
 	if !t.Live {
 		fmt.Fprintln(t.W, frameHead)
 	}
 }
 
-// Rest is how long each goroutine pauses between two searches, the load:
-// at 0 ms it is full. The first processor column is the server's own share of its cores, the
-// second all use of them as the last heartbeat told it: what the clients
-// judge by.
-const frameHead = "  time   rest    fast/s  offload/s  server   cores" +
-	"  p50 us   p99 us  r_busy  r_off"
+// legend explains the columns that do not explain themselves.
+const legend = "rest: pause of a client's goroutines between searches, the load; 0 is full\n" +
+	"server: its own share of its cores; cores: all use of them, paper offloads if\n" +
+	"over 95%; r_busy: busy findings in a row; r_off: searches still to offload\n"
+
+const frameHead = "  time  rest    fast/s offload/s  server  cores   p50 us    p99 us r_busy r_off"
 
 func frameLine(f Frame) string {
-	return fmt.Sprintf("%5.1fs  %3dms  %8.0f  %9.0f  %5.1f%%  %5.1f%%  %6.1f  %7.1f  %6d  %5d",
+	return fmt.Sprintf("%5.1fs %3dms  %8.0f %9.0f  %5.1f%% %5.1f%% %8.1f %9.1f %6d %5d",
 		f.At.Seconds(), f.Pause.Milliseconds(), f.FastPerS, f.OffPerS, 100*f.ServerCPU,
 		100*f.CoresCPU, micros(f.P50), micros(f.P99), f.Busy, f.Left)
 }
@@ -87,7 +87,7 @@ func (t *TextShow) Frame(f Frame) {
 		fmt.Sprintf("server CPU  %s %5.1f%%", bar(f.ServerCPU), 100*f.ServerCPU),
 		fmt.Sprintf("fast        %s %.0f/s", bar(ratio(f.FastPerS, total)), f.FastPerS),
 		fmt.Sprintf("offloaded   %s %.0f/s", bar(ratio(f.OffPerS, total)), f.OffPerS),
-		fmt.Sprintf("back-off    %d of %d clients offloaded, now r_busy up to %d, r_off up to %d",
+		fmt.Sprintf("back-off    %d of %d clients offload, r_busy up to %d, r_off up to %d",
 			f.Offloads, f.Clients, f.Busy, f.Left),
 		"", frameHead,
 	}
