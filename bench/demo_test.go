@@ -138,7 +138,7 @@ func TestTextShow(t *testing.T) {
 	}
 	b.Reset()
 	(&TextShow{W: &b}).End(Summary{OffloadedFirst: -1, Transport: "ofi"})
-	if !strings.Contains(b.String(), "never busy; transport: ofi") {
+	if !strings.Contains(b.String(), "never busy\n         transport: ofi") {
 		t.Errorf("summary %q", b.String())
 	}
 }

@@ -111,14 +111,15 @@ func (t *TextShow) End(s Summary) {
 	fmt.Fprintf(t.W, "\nsummary: %d searches in %.1f s: %d by fast messaging, %d offloaded (%.1f%%)\n",
 		total, s.Elapsed.Seconds(), s.Fast, s.Offload,
 		100*ratio(float64(s.Offload), float64(total)))
-	fmt.Fprintf(t.W, "         up to %.0f searches/s, server CPU up to %.1f%%, latency p50 %.1f us, p99 %.1f us\n",
+	fmt.Fprintf(t.W, "         up to %.0f searches/s, server CPU up to %.1f%%\n"+
+		"         latency p50 %.1f us, p99 %.1f us\n",
 		s.PeakPerS, 100*s.PeakCPU, micros(s.P50), micros(s.P99))
 	first := "no search was offloaded: the server was never busy"
 	if s.OffloadedFirst >= 0 {
 		first = fmt.Sprintf("offloading began within the first %v",
 			s.OffloadedFirst.Round(100*time.Millisecond))
 	}
-	fmt.Fprintf(t.W, "         %s; transport: %s\n", first, describeTransport(s.Transport))
+	fmt.Fprintf(t.W, "         %s\n         transport: %s\n", first, describeTransport(s.Transport))
 }
 
 func bar(share float64) string {

@@ -128,7 +128,7 @@ func TestDemo(t *testing.T) {
 // Ctrl-C ends a demo with its summary, in order.
 func TestDemoInterrupted(t *testing.T) {
 	p := start(t, "demo", "--duration", "10m", "--transport", "soft")
-	for !strings.Contains(p.line(t), "%") { // The first frame.
+	for !strings.Contains(p.line(t), "0ms ") { // The first frame.
 	}
 	rest, code := p.interrupt(t)
 	if code != exitOK || !strings.Contains(rest, "summary: ") || p.errOut.Len() > 0 {
