@@ -80,12 +80,7 @@ func (p *queuePair) handle(m control, fds []int) error {
 	}
 	switch m.kind {
 	case kindWake:
-		// Events came, or room for ours: two words in shared memory
-		// know which, so both queues may be woken for nothing.
-		p.recvCQ.inbox.signal(p)
-		if p.starved.CompareAndSwap(true, false) {
-			p.sendCQ.inbox.rouse()
-		}
+		p.woken()
 		return nil
 	case kindAsk:
 		return p.answer(m.key)
@@ -93,13 +88,28 @@ func (p *queuePair) handle(m control, fds []int) error {
 		return p.answered(m, fds)
 	default:
 		p.unmap(m.key)
+		// A socket full of these has no room for wake-ups (ring.go).
+		p.woken()
 		return nil
 	}
 }
 
-// answer hands out a region.
+// woken does what a wake-up asks for: events came, or room for ours. Two
+// words in shared memory know which, so both queues may be woken for
+// nothing.
+func (p *queuePair) woken() {
+	p.recvCQ.inbox.signal(p)
+	if p.starved.CompareAndSwap(true, false) {
+		p.sendCQ.inbox.rouse()
+	}
+}
+
+// answer hands out a region, once: a correct peer keeps what it has, and
+// one that asks again and reads nothing could pile up descriptors in
+// flight, of which the kernel grants this user a limited number.
 func (p *queuePair) answer(key rdma.Key) error {
 	m := control{kind: kindAnswer, key: key, status: rdma.StatusRemoteKey}
+	again := false
 	d := p.dev
 	d.mu.Lock()
 	r := d.regions[key]
@@ -109,6 +119,7 @@ func (p *queuePair) answer(key rdma.Key) error {
 	if r != nil && r.fd >= 0 {
 		// Under d.mu, so that a Close of the region finds it.
 		p.handedMu.Lock()
+		_, again = p.handed[key]
 		p.handed[key] = struct{}{}
 		p.handedMu.Unlock()
 	}
@@ -117,6 +128,9 @@ func (p *queuePair) answer(key rdma.Key) error {
 	var fds []int
 	if r != nil {
 		defer r.uses.release()
+		if again {
+			return fmt.Errorf("%w: a region that the peer has is asked for again", errMessage)
+		}
 		if m.status = rdma.StatusRemoteAccess; r.fd >= 0 {
 			m.status, m.access, m.size = rdma.StatusOK, r.access&remoteAccess, uint64(r.size)
 			m.slot, m.generation = r.slot, r.gen

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -168,6 +169,10 @@ func TestHostilePeers(t *testing.T) {
 				t.Errorf("Post: %v", err)
 			}
 		}},
+		{"asks again for what it has", rdma.StatusProtocol, func(t *testing.T, r *rawPeer, s *side) {
+			check(t, unix.Close(r.fetch(s.mem.Key())))
+			check(t, sendMessage(r.conn, encode(control{kind: kindAsk, key: s.mem.Key()})))
+		}},
 		{"goes away", rdma.StatusPeerLost, func(_ *testing.T, r *rawPeer, _ *side) {
 			_ = r.conn.Close()
 		}},
@@ -205,6 +210,32 @@ func nextRecv(t *testing.T, q rdma.CompletionQueue) rdma.Completion {
 		if c.Status == rdma.StatusOK {
 			t.Errorf("own %v succeeded", c.Op)
 		}
+	}
+}
+
+// A wake-up is not sent when the socket is full. Then what fills it does
+// the same: here a revocation.
+func TestRevocationWakes(t *testing.T) {
+	s := newSide(t, 4096)
+	r := rawDial(t, listen(t, s), s)
+	q := s.cq
+	woken := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	go func() { woken <- q.Wait(ctx, -1) }()
+	for asleep := false; !asleep && ctx.Err() == nil; runtime.Gosched() {
+		q.inbox.mu.Lock()
+		asleep = q.inbox.asleep
+		q.inbox.mu.Unlock()
+	}
+	if !newSender(r.ring, s.qp.recvDepth).push(7, 0) {
+		t.Fatal("the sleeping queue has not armed the ring")
+	}
+	var b [answerBytes]byte
+	check(t, sendMessage(r.conn, (&control{kind: kindRevoke, key: 1}).encode(&b)))
+	check(t, <-woken)
+	if c := nextRecv(t, s.cq); c.Imm != 7 || c.Status != rdma.StatusOK {
+		t.Errorf("got %+v", c)
 	}
 }
 

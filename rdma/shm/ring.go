@@ -46,7 +46,8 @@ import (
 // and sends. So no event is slept over; both may happen, which costs a
 // spurious wake-up. The wake-up is a packet on the connection's socket,
 // whose reader hands the pair to the completion queue. If the socket is
-// full, unread wake-ups are in it, and one of them does the same.
+// full, unread wake-ups or revocations are in it, and each of them does
+// the same (there is at most one unread ask and one answer).
 //
 // armed is written only around sleeps, so while messages flow the
 // sender's look at it hits its cache.
