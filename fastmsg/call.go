@@ -16,7 +16,12 @@ import (
 // as this call's, or as nobody's.
 //
 //	free --Call--> open --FlagEnd--> answered --Call returns--> free
-//	                 \--ctx done--> abandoned --FlagEnd--> free
+//	               |  ^ \--ctx done--> abandoned --FlagEnd--> free
+//	     ring full v  | room
+//	              waiting --ctx done--> free
+//
+// Nobody can answer a request that is waiting: its payload is still the
+// caller's, and Call must not return while the queue refers to it.
 //
 // An abandoned slot is not used again before the late answer came: the
 // server still owes it.
@@ -42,6 +47,7 @@ type slotState uint8
 const (
 	slotFree slotState = iota
 	slotOpen
+	slotWaiting // in Caller.queue
 	slotAnswered
 	slotAbandoned
 )
@@ -90,8 +96,11 @@ func (c *Caller) Call(ctx context.Context, kind Kind, payload, dst []byte) ([]by
 	if len(c.queue) == 0 && c.out.append(kind, FlagEnd, id, payload) {
 		s.end = c.out.tail
 	} else {
-		s.end, s.payload = notInRing, payload
-		c.queue = append(c.queue, i)
+		s.end = notInRing
+		if s.become(slotOpen, slotWaiting) { // else a hostile server was quick
+			s.payload = payload
+			c.queue = append(c.queue, i)
+		}
 	}
 	c.flushLocked()
 	if c.stalled {
@@ -129,12 +138,28 @@ func (c *Caller) acquire(ctx context.Context) (uint32, error) {
 	}
 }
 
-// discard frees a slot whose request was not sent.
+// become changes the state if it is from.
+func (s *slot) become(from, to slotState) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state != from {
+		return false
+	}
+	s.state = to
+	return true
+}
+
+// discard frees a slot whose request was not sent. A hostile server may
+// have answered it all the same: the next call must not get that token.
 func (c *Caller) discard(i uint32) {
 	s := &c.slots[i]
 	s.mu.Lock()
+	answered := s.state == slotAnswered
 	s.state, s.buf = slotFree, nil
 	s.mu.Unlock()
+	if answered {
+		<-s.wake
+	}
 	c.free <- i
 }
 
@@ -215,6 +240,7 @@ func (c *Caller) admitLocked() {
 			break
 		}
 		s.end, s.payload = c.out.tail, nil
+		s.become(slotWaiting, slotOpen) // before the flush: no answer is earlier
 		n++
 	}
 	if n > 0 {

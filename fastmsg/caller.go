@@ -15,8 +15,8 @@ import (
 // the answers out. All methods are safe for concurrent use.
 //
 // Locks: mu guards the request ring and the queue of calls that wait for
-// room in it; a slot's mu guards the answer as it grows. Neither is held
-// while the other is taken, nor during Post.
+// room in it; a slot's mu guards the answer as it grows, and is the inner
+// one. Neither is held during Post.
 type Caller struct {
 	cq     rdma.CompletionQueue
 	qp     rdma.QueuePair

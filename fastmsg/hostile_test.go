@@ -1,6 +1,7 @@
 package fastmsg
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"testing"
@@ -232,6 +233,101 @@ func TestHostileServer(t *testing.T) {
 					t.Errorf("call ends with %v", err)
 				}
 			})
+		}
+	})
+}
+
+// TestAnswerBeforeRequest: a request that waits for room was not sent, so
+// an answer to it is a violation. Taken for one, Call would return while
+// the queue still refers to its payload.
+func TestAnswerBeforeRequest(t *testing.T) {
+	overProviders(t, func(t *testing.T, p provider) {
+		s := serve(t, p, handlerFuncs{serve: echo}, WorkerConfig{RingBytes: MinRingBytes})
+		c := s.dial(t, CallerConfig{})
+		s.Pause()
+		payload := make([]byte, c.MaxPayload())
+		ctx, cancel := context.WithCancel(context.Background())
+		const calls = 8
+		results := make(chan error, calls)
+		for range calls {
+			go func() {
+				_, _, err := c.Call(ctx, 1, payload, nil)
+				results <- err
+			}()
+		}
+		queued := func() []uint32 {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return append([]uint32(nil), c.queue...)
+		}
+		until(t, "calls wait for room", func() bool { return len(queued()) == calls-4 })
+		for _, i := range queued() {
+			if _, err := c.deliver(Message{Kind: 1, Flags: FlagEnd, ID: 1<<32 | uint64(i)}); !errors.Is(err, ErrProtocol) {
+				t.Errorf("answer to the waiting call %d: %v", i, err)
+			}
+		}
+		cancel()
+		for range calls {
+			if err := <-results; err == nil {
+				t.Error("a call succeeds that nobody served")
+			}
+		}
+		s.Resume()
+		for range 2 * calls {
+			if got, _, err := c.Call(within(t), 1, []byte("x"), nil); err != nil || string(got) != "x" {
+				t.Fatalf("after resume: %q, %v", got, err)
+			}
+		}
+	})
+}
+
+// TestDiscardTakesToken: whoever uses the slot next gets no answer that
+// came for the one before.
+func TestDiscardTakesToken(t *testing.T) {
+	c := &Caller{slots: make([]slot, 1), free: make(chan uint32, 1), maxAnswer: 100}
+	s := &c.slots[0]
+	s.wake = make(chan struct{}, 1)
+	s.gen, s.state = 1, slotOpen
+	if _, err := c.deliver(Message{Kind: 1, Flags: FlagEnd, ID: 1 << 32}); err != nil {
+		t.Fatal(err)
+	}
+	c.discard(0)
+	if len(s.wake) != 0 || len(c.free) != 1 || s.state != slotFree {
+		t.Errorf("%d tokens, %d free, state %d", len(s.wake), len(c.free), s.state)
+	}
+}
+
+// TestLastAnswers: an answer that arrives in one batch with the end of
+// the connection is an answer.
+func TestLastAnswers(t *testing.T) {
+	overProviders(t, func(t *testing.T, p provider) {
+		s := serve(t, p, handlerFuncs{serve: echo}, WorkerConfig{})
+		c, err := dial(within(t), p.open(t), s.addr, CallerConfig{}) // without its poller
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		defer close(c.stopped)
+		result := make(chan error, 1)
+		go func() {
+			_, _, err := c.Call(within(t), 1, []byte("x"), nil)
+			result <- err
+		}()
+		n := 0
+		until(t, "the answer arrives", func() bool {
+			n = c.cq.Poll(c.comps)
+			return n > 0 && c.comps[n-1].Op == rdma.OpRecv && c.comps[n-1].Imm&returnBit == 0
+		})
+		batch := append(c.comps[:n:n], rdma.Completion{
+			Op: rdma.OpRecv, Status: rdma.StatusPeerLost, QP: c.qp,
+		})
+		if err := c.turn(batch); err == nil {
+			t.Fatal("the end of the connection is not noticed")
+		} else {
+			c.fail(err)
+		}
+		if err := <-result; err != nil {
+			t.Errorf("the answered call: %v", err)
 		}
 	})
 }

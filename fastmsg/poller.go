@@ -41,13 +41,16 @@ func (c *Caller) poll() {
 	}
 }
 
-// turn handles one batch of events.
+// turn handles one batch of events. What was announced before the
+// connection was lost is delivered still: those calls have their answers.
 func (c *Caller) turn(comps []rdma.Completion) error {
+	var lost error
 	room := false
 	for i := range comps {
 		comp := &comps[i]
 		if comp.Status != rdma.StatusOK {
-			return comp.Err()
+			lost = comp.Err()
+			break
 		}
 		if comp.Op != rdma.OpRecv {
 			continue
@@ -64,14 +67,14 @@ func (c *Caller) turn(comps []rdma.Completion) error {
 			return err
 		}
 	}
-	if room {
+	if room && lost == nil {
 		c.mu.Lock()
 		c.admitLocked()
 		c.flushLocked()
 		c.mu.Unlock()
 	}
 	if c.in.unread() == 0 {
-		return nil
+		return lost
 	}
 	answered := int32(0)
 	for {
@@ -94,6 +97,9 @@ func (c *Caller) turn(comps []rdma.Completion) error {
 	if answered > 0 {
 		c.crowd.Store(answered)
 	}
+	if lost != nil {
+		return lost
+	}
 	return c.giveBack()
 }
 
@@ -106,7 +112,7 @@ func (c *Caller) deliver(m Message) (end bool, err error) {
 	s := &c.slots[i]
 	end = m.Flags == FlagEnd
 	s.mu.Lock()
-	if s.gen != gen || s.state == slotFree || s.state == slotAnswered {
+	if s.gen != gen || s.state != slotOpen && s.state != slotAbandoned {
 		s.mu.Unlock()
 		return false, protocolError("answer to call %#x, which is not open", m.ID)
 	}
