@@ -124,14 +124,19 @@ func (c Config) Validate(known []string) error {
 	if c.Warmup < 0 {
 		return fmt.Errorf("%w: warmup is %v, want 0 or more", ErrConfig, c.Warmup)
 	}
+	return checkCores(c.ServerCPUs, c.ClientCPUs)
+}
+
+// checkCores checks that this process may use the cores.
+func checkCores(server, client affinity.Set) error {
 	avail, err := affinity.Available()
 	if err != nil {
 		return err
 	}
-	if err := c.ServerCPUs.Within(avail); err != nil {
+	if err := server.Within(avail); err != nil {
 		return fmt.Errorf("%w: server-cpus: %w", ErrConfig, err)
 	}
-	if err := c.ClientCPUs.Within(avail); err != nil {
+	if err := client.Within(avail); err != nil {
 		return fmt.Errorf("%w: client-cpus: %w", ErrConfig, err)
 	}
 	return nil

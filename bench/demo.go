@@ -3,6 +3,8 @@ package bench
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/catfish-index/catfish/internal/affinity"
@@ -95,6 +97,22 @@ var loadProfile = []struct {
 	{0.3, 20 * time.Millisecond},
 	{0.45, 0},
 	{0.8, 100 * time.Millisecond},
+}
+
+// Validate checks the policy, the transport and the cores. Errors wrap
+// ErrConfig and name the value and what is allowed; known lists the
+// policies that exist.
+func (c DemoConfig) Validate(known []string) error {
+	c = c.withDefaults()
+	if !slices.Contains(known, c.Policy) {
+		return fmt.Errorf("%w: unknown policy %q, want one of %s",
+			ErrConfig, c.Policy, strings.Join(known, ", "))
+	}
+	if transports := []string{"auto", "shm", "soft"}; !slices.Contains(transports, c.Transport) {
+		return fmt.Errorf("%w: transport %q, want one of %s",
+			ErrConfig, c.Transport, strings.Join(transports, ", "))
+	}
+	return checkCores(c.ServerCPUs, c.ClientCPUs)
 }
 
 func (c DemoConfig) steps() []Step {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,7 +29,7 @@ func (f *clientFlags) register(c *cobra.Command) {
 	fs.StringVar(&f.transport, "transport", catfish.TransportAuto,
 		"auto, shm, soft or tcp; anything but auto must be had")
 	fs.StringVar(&f.policy, "policy", "",
-		"how searches go: default, tcp, fast, offload, paper, ... (see completion)")
+		"how searches go: "+strings.Join(catfish.Schemes(), ", "))
 	fs.DurationVar(&f.dialTimeout, "dial-timeout", catfish.DefaultDialTimeout,
 		"how long to try to reach the server")
 	complete(c, "transport", "auto", "shm", "soft", "tcp")
@@ -43,6 +44,9 @@ func (f *clientFlags) registerJSON(c *cobra.Command) {
 func (f *clientFlags) dial(ctx context.Context, a *app) (*catfish.Client, error) {
 	if f.dialTimeout <= 0 {
 		return nil, badUsage("--dial-timeout is %v, want more than 0", f.dialTimeout)
+	}
+	if err := checkAddr("server", f.server, 1); err != nil {
+		return nil, err
 	}
 	policy := f.policy
 	if policy == "" && f.transport == catfish.TransportTCP {

@@ -52,6 +52,13 @@ func (a *app) demo(ctx context.Context, cfg bench.DemoConfig) error {
 	if cfg.Policy == "tcp" || cfg.Transport == catfish.TransportTCP {
 		return badUsage("the demo shows rings and one-sided reads, which tcp has not")
 	}
+	// Found here, these are bad usage; a child process could only fail.
+	if err := cfg.Validate(catfish.Schemes()); err != nil {
+		return err
+	}
+	if _, err := bench.OpenDataset(cfg.Dataset, cfg.Objects, 0); err != nil {
+		return err
+	}
 	spawn, err := spawner("")
 	if err != nil {
 		return err

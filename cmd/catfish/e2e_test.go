@@ -229,7 +229,9 @@ func TestAddressInUse(t *testing.T) {
 	defer l.Close()
 	used := l.Addr().String()
 	fail(t, exitFailure, []string{"serve", "--listen", used}, "address in use", used, "--listen")
-	fail(t, exitFailure, []string{"serve", "--listen", "127.0.0.1:0", "--grpc", used}, "gRPC", used)
+	fail(t, exitFailure, []string{"serve", "--listen", "127.0.0.1:0", "--grpc", used},
+		"gRPC: address in use", used, "--grpc")
+	fail(t, exitFailure, []string{"serve", "--transport", "ofi"}, "not part of this build")
 }
 
 func TestBadFiles(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -72,6 +73,11 @@ func exitCode(ctx context.Context, cmd *cobra.Command, err error, w io.Writer) i
 // hint says what to do about an error, where its text does not.
 func hint(err error) string {
 	switch {
+	case errors.Is(err, errGRPC):
+		return "\nChoose another address with --grpc; port 0 takes any free one."
+	case errors.Is(err, fs.ErrPermission) && errors.Is(err, catfish.ErrNoServer):
+		return "\nThe server is there, but its unix socket is not open to you: --socket-mode" +
+			" of 'catfish serve' decides who may use shm. --transport soft needs no socket."
 	case errors.Is(err, catfish.ErrNoServer):
 		return "\nIs a server running there? Start one with 'catfish serve --listen ADDR'," +
 			" or name another with --server."

@@ -26,6 +26,9 @@ func (b backend) Collection(name string) (api.Collection, error) {
 	return tree, nil
 }
 
+// errGRPC is wrapped when the address of --grpc is taken.
+var errGRPC = errors.New("gRPC: address in use")
+
 // serveGRPC starts the gRPC service on addr, if there is one, and returns
 // its address and a function that ends it. A failure goes to fail.
 func serveGRPC(addr string, srv *catfish.Server, fail func(error)) (string, func(), error) {
@@ -35,7 +38,7 @@ func serveGRPC(addr string, srv *catfish.Server, fail func(error)) (string, func
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		if errors.Is(err, syscall.EADDRINUSE) {
-			return "", nil, fmt.Errorf("gRPC on %s: %w: %w", addr, catfish.ErrInUse, err)
+			return "", nil, fmt.Errorf("%w: %w", errGRPC, err)
 		}
 		return "", nil, fmt.Errorf("gRPC: cannot listen on %q: %w", addr, err)
 	}

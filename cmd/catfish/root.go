@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -55,6 +56,7 @@ memory (shm) or a software RNIC on TCP (soft), and says so.`,
 		Example: `  catfish demo
   catfish serve --listen 127.0.0.1:7119 --load roads.csv
   catfish search --bbox -122.5,37.2,-121.7,37.9 --json`,
+		Version:       release(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -65,7 +67,7 @@ memory (shm) or a software RNIC on TCP (soft), and says so.`,
 	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false,
 		"log what happens to standard error")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return usageError{err}
+		return usageError{explainFlag(err)}
 	})
 	root.SetGlobalNormalizationFunc(aliases)
 	root.AddCommand(
@@ -74,6 +76,27 @@ memory (shm) or a software RNIC on TCP (soft), and says so.`,
 		newGen(a), newDemo(a), newBench(a), newVersion(a),
 	)
 	return root
+}
+
+// explainFlag says what a flag takes whose value could not be read: the
+// parser's own error names the function of the library that gave up.
+func explainFlag(err error) error {
+	var bad *pflag.InvalidValueError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	want := bad.GetFlag().Value.Type()
+	switch want {
+	case "uint64":
+		want = "a whole number from 0 to 18446744073709551615"
+	case "int", "int64":
+		want = "a whole number"
+	case "duration":
+		want = "a duration such as 500ms or 5s"
+	case "bool":
+		want = "true or false"
+	}
+	return fmt.Errorf("--%s is %q, want %s", bad.GetFlag().Name, bad.GetValue(), want)
 }
 
 // aliases lets flags go by a second name: --rect is --bbox.

@@ -73,12 +73,12 @@ func newServe(a *app) *cobra.Command {
 func (f *serveFlags) options(a *app) (catfish.ServerOptions, error) {
 	o := f.opts
 	o.Logger = a.logger()
-	if err := checkAddr("listen", f.listen); err != nil {
+	if err := checkAddr("listen", f.listen, 0); err != nil {
 		return o, err
 	}
 	o.Listen = f.listen
 	if f.grpc != "" {
-		if err := checkAddr("grpc", f.grpc); err != nil {
+		if err := checkAddr("grpc", f.grpc, 0); err != nil {
 			return o, err
 		}
 	}
@@ -87,6 +87,9 @@ func (f *serveFlags) options(a *app) (catfish.ServerOptions, error) {
 		for _, t := range o.Transports {
 			switch t {
 			case catfish.TransportSHM, catfish.TransportSoft, catfish.TransportTCP:
+			case "ofi":
+				return o, fmt.Errorf("--transport %q: %w: ofi (libfabric) is not part of this build",
+					f.transport, catfish.ErrTransport)
 			default:
 				return o, badUsage("--transport %q: %q is unknown, want auto or a list of shm, soft, tcp",
 					f.transport, t)
@@ -113,16 +116,16 @@ func (f *serveFlags) options(a *app) (catfish.ServerOptions, error) {
 	return o, nil
 }
 
-// checkAddr checks the form of host:port.
-func checkAddr(flag, addr string) error {
+// checkAddr checks the form of host:port. Who listens may take port 0.
+func checkAddr(flag, addr string, least uint64) error {
 	_, port, err := net.SplitHostPort(addr)
 	if err == nil {
 		var n uint64
-		if n, err = strconv.ParseUint(port, 10, 16); err == nil && n <= 65535 {
+		if n, err = strconv.ParseUint(port, 10, 16); err == nil && n >= least {
 			return nil
 		}
 	}
-	return badUsage("--%s %q, want host:port with a port from 0 to 65535", flag, addr)
+	return badUsage("--%s %q, want host:port with a port from %d to 65535", flag, addr, least)
 }
 
 func (a *app) serve(ctx context.Context, f serveFlags) error {

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/catfish-index/catfish/catfish"
 )
 
 // Every command explains itself with an example.
@@ -54,7 +58,16 @@ func TestBadUsage(t *testing.T) {
 		{"--from is missing", "update --id 1"},
 		{"--to", "update --id 1 --from " + q + " --to 0,0,NaN,1"},
 		{"--id is missing", "insert --bbox " + q},
-		{"invalid argument", "insert --id -1 --bbox " + q},
+		{`--id is "-1", want a whole number from 0 to 18446744073709551615`,
+			"insert --id -1 --bbox " + q},
+		{`--limit is "x", want a whole number`, "search --limit x"},
+		{`--duration is "5", want a duration such as 500ms or 5s`, "demo --duration 5"},
+		{`--json is "2", want true or false`, "search --json=2"},
+		{`--server "127.0.0.1", want host:port`, "count --bbox " + q + " --server 127.0.0.1"},
+		{"with a port from 1 to 65535", "count --bbox " + q + " -s 127.0.0.1:0"},
+		{`unknown policy "fst", want one of default, tcp`, "demo --policy fst"},
+		{`transport "rdma", want one of auto, shm, soft`, "demo --transport rdma"},
+		{"server-cpus: core not available: 1023", "demo --server-cpus 1023"},
 		{"--limit is -1", "search --limit -1 --bbox " + q},
 		{"want 2: x,y", "nearest --point 1"},
 		{"-k is 0", "nearest --point 1,1 -k 0"},
@@ -140,8 +153,18 @@ func TestVersion(t *testing.T) {
 			t.Errorf("no %s in %v", key, v)
 		}
 	}
-	if text := succeed(t, "version"); !strings.Contains(text, v["version"]) {
-		t.Errorf("%q lacks %q", text, v["version"])
+	for _, how := range []string{"version", "--version"} {
+		if text := succeed(t, how); !strings.Contains(text, v["version"]) {
+			t.Errorf("%s: %q lacks %q", how, text, v["version"])
+		}
+	}
+}
+
+// Who may not open the socket is not told to start a server.
+func TestHintPermission(t *testing.T) {
+	h := hint(fmt.Errorf("%w: %w", catfish.ErrNoServer, syscall.EACCES))
+	if !strings.Contains(h, "--socket-mode") || strings.Contains(h, "Start one") {
+		t.Errorf("hint %q", h)
 	}
 }
 
