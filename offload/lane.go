@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"sync/atomic"
 
 	"github.com/catfish-index/catfish/rdma"
 )
@@ -28,6 +29,7 @@ type Lane struct {
 	slots  []slot
 	wrs    []rdma.WorkRequest
 	done   [16]rdma.Completion
+	stop   *atomic.Bool // LaneConfig.Stop
 	failed error
 	vague  bool // failed tells of a flush, not of the cause
 }
@@ -50,6 +52,9 @@ type LaneConfig struct {
 	BlockBytes int    // largest block
 	Window     int    // reads under way at once; 1 = single-issue
 	Private    []byte // goes to the server's ConnRequest
+	// Stop, if set and true, ends the walk that runs and refuses others,
+	// with ErrLane: for an owner that is about to close the device.
+	Stop *atomic.Bool
 }
 
 // Dial opens a lane to a listener.
@@ -66,6 +71,7 @@ func Dial(ctx context.Context, dev rdma.Device, addr string, cfg LaneConfig) (*L
 	}
 	l := &Lane{
 		block: cfg.BlockBytes,
+		stop:  cfg.Stop,
 		free:  make([]uint16, 0, window),
 		slots: make([]slot, window),
 		wrs:   make([]rdma.WorkRequest, 0, window),
@@ -135,8 +141,21 @@ type walk struct {
 	err  error  // first failure: nothing new is posted, slots drain
 }
 
+// lookEvery is how many batches of completions go by between looks at
+// the context: a walk whose reads are always complete never waits.
+const lookEvery = 64
+
 func (w *walk) run() error {
-	for {
+	for turn := 1; ; turn++ {
+		if w.err == nil && turn%lookEvery == 0 {
+			if err := w.ctx.Err(); err != nil {
+				w.fail(err)
+			}
+		}
+		if w.err == nil && w.stop != nil && w.stop.Load() {
+			w.failed = fmt.Errorf("%w: closed", ErrLane)
+			w.fail(w.failed)
+		}
 		if w.err == nil {
 			w.issue()
 		}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -31,6 +32,7 @@ type site struct {
 	region rdma.Region
 	server chan rdma.QueuePair
 	lane   *offload.Lane
+	stop   atomic.Bool
 }
 
 func newSite(t *testing.T, provider string, blocks, window int) *site {
@@ -76,7 +78,7 @@ func newSite(t *testing.T, provider string, blocks, window int) *site {
 			s.server <- qp
 		}
 	}()
-	s.lane, err = offload.Dial(t.Context(), open(), ln.Addr(), offload.LaneConfig{BlockBytes: blockBytes, Window: window})
+	s.lane, err = offload.Dial(t.Context(), open(), ln.Addr(), offload.LaneConfig{BlockBytes: blockBytes, Window: window, Stop: &s.stop})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,6 +278,50 @@ func TestEnds(t *testing.T) {
 		})
 	}
 	cancel()
+}
+
+// endless names block 0 for ever, as a hostile peer's memory may.
+type endless struct {
+	visits int
+	at     func(visits int)
+}
+
+func (e *endless) Next() (offload.Ref, bool) { return block(0, 1), true }
+
+func (e *endless) Visit(offload.Ref, []byte) (offload.Verdict, error) {
+	e.visits++
+	e.at(e.visits)
+	return offload.Accept, nil
+}
+
+// TestEndless: a walk that always has something to read, and never waits
+// for it, heeds its context and its owner.
+func TestEndless(t *testing.T) {
+	each(t, func(t *testing.T, p string) {
+		s := newSite(t, p, nodes, 4)
+		s.link(nodes)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		at := func(act func()) *endless {
+			return &endless{at: func(visits int) {
+				if visits == 100 {
+					act()
+				}
+				if visits == 100_000 {
+					panic("the walk goes on")
+				}
+			}}
+		}
+		var st offload.Stats
+		if err := s.lane.Run(ctx, s.region.Key(), at(cancel), &st); !errors.Is(err, context.Canceled) {
+			t.Fatalf("cancelled: %v", err)
+		}
+		s.again(t)
+		err := s.lane.Run(t.Context(), s.region.Key(), at(func() { s.stop.Store(true) }), &st)
+		if !errors.Is(err, offload.ErrLane) || s.lane.Err() == nil {
+			t.Fatalf("stopped: %v", err)
+		}
+	})
 }
 
 // TestLost: a lane whose peer left, or whose reads are refused, is dead
