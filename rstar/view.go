@@ -135,16 +135,29 @@ func (n Node) Ref(i int) uint64 { return word(n.b, int(slotWord[i])+fieldRef) }
 // AppendHits appends to dst the indexes of the entries that intersect q,
 // in ascending order.
 func (n Node) AppendHits(dst []int32, q Rect) []int32 {
+	first := unsafe.Pointer(unsafe.SliceData(n.b))
+	if uintptr(first)%unsafe.Alignof(uint64(0)) != 0 || bigEndian {
+		for i := range n.count {
+			if n.Rect(i).Intersects(q) {
+				dst = append(dst, int32(i))
+			}
+		}
+		return dst
+	}
 	var m masks
 	// SAFETY: ViewNode has checked that b is a whole node and that it
-	// has room for count entries.
-	for i := range m.scan((*uint64)(unsafe.Pointer(unsafe.SliceData(n.b))), n.count, &q) {
+	// has room for count entries. Aligned, since atomic loads of other
+	// words fault on some processors (arm64).
+	for i := range m.scan((*uint64)(first), n.count, &q) {
 		for b := m[i]; b != 0; b &= b - 1 {
 			dst = append(dst, int32(i*groupEntries+bits.TrailingZeros8(b)-1))
 		}
 	}
 	return dst
 }
+
+// bigEndian: a reader of another machine's slab may be.
+var bigEndian = checkEndian() != nil
 
 func (n Node) float(w int) float64 { return math.Float64frombits(word(n.b, w)) }
 

@@ -139,6 +139,29 @@ func TestNodeContent(t *testing.T) {
 	}
 }
 
+// TestHitsOfUnalignedNode: a copy may begin anywhere in memory. (Where
+// the processor takes unaligned atomic loads, only the paths differ.)
+func TestHitsOfUnalignedNode(t *testing.T) {
+	tr, h := smallTree(t)
+	b := copyOf(tr, h.Root)
+	aligned, err := ViewNode(b, h.Root, 1, h.Moves)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for off := 1; off < 8; off++ {
+		moved := append(make([]byte, off, off+len(b)), b...)[off:]
+		n, err := ViewNode(moved, h.Root, 1, h.Moves)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range []Rect{plane, {0.2, 0.2, 0.5, 0.7}, {2, 2, 3, 3}, {MinX: math.NaN()}} {
+			if got, want := n.AppendHits(nil, q), aligned.AppendHits(nil, q); !slices.Equal(got, want) {
+				t.Errorf("offset %d, query %v: hits are %v, want %v", off, q, got, want)
+			}
+		}
+	}
+}
+
 // FuzzViewNode: any bytes are safe, and what is accepted is consistent.
 func FuzzViewNode(f *testing.F) {
 	tr, h := smallTree(f)
