@@ -66,9 +66,17 @@ func (c *chooser) observe(began time.Time, o Outcome) {
 	c.learner.Observe(now, o)
 }
 
-// takeBeat looks into the mailbox.
+// retire keeps everybody from a session's mailbox: its memory is about
+// to go.
+func (c *chooser) retire(s *session) {
+	c.mu.Lock()
+	s.retired = true
+	c.mu.Unlock()
+}
+
+// takeBeat looks into the mailbox. The lock is held.
 func (c *chooser) takeBeat(s *session, n *counters) {
-	if s.mailbox == nil {
+	if s.mailbox == nil || s.retired {
 		return
 	}
 	b, fresh := s.mailbox.Take()

@@ -134,7 +134,9 @@ func (c *core) Close() error {
 	c.cur, c.devs = nil, nil
 	c.mu.Unlock()
 	if s != nil {
+		c.retire(s)
 		s.close()
+		<-s.lanes.drained
 	}
 	var err error
 	for _, d := range devs {
@@ -150,6 +152,7 @@ func (c *core) set(s *session) {
 	c.cur = s
 	if s != nil {
 		c.live.Store(s)
+		c.lastErr = nil
 	}
 	close(c.changed)
 	c.changed = make(chan struct{})
@@ -172,7 +175,10 @@ func (c *core) maintain() {
 			return
 		}
 		c.set(nil)
+		c.retire(s)
 		s.close()
+		// Reads under way use memory of the device: Close waits for them.
+		c.wg.Go(func() { <-s.lanes.drained })
 		c.log.Warn("connection lost, reconnecting", "addr", c.addr, "transport", s.transport)
 		if !c.reconnect(s) {
 			return
@@ -217,7 +223,7 @@ func (c *core) session(ctx context.Context) (*session, error) {
 	var timeout <-chan time.Time
 	for {
 		c.mu.Lock()
-		s, changed, last := c.cur, c.changed, c.lastErr
+		s, changed := c.cur, c.changed
 		c.mu.Unlock()
 		if c.ctx.Err() != nil {
 			return nil, fmt.Errorf("%w: %w", ErrNotSent, ErrClosed)
@@ -240,6 +246,12 @@ func (c *core) session(ctx context.Context) (*session, error) {
 			return nil, fmt.Errorf("%w: %w while reconnecting to %s", ErrNotSent, ctx.Err(), c.addr)
 		case <-c.ctx.Done():
 		case <-timeout:
+			c.mu.Lock()
+			last := c.lastErr
+			c.mu.Unlock()
+			if last == nil {
+				last = errors.New("the first attempt to reconnect is still under way")
+			}
 			return nil, fmt.Errorf("%w at %s for %v: %w", ErrNoServer, c.addr, c.opts.DialTimeout, last)
 		}
 	}

@@ -3,8 +3,10 @@ package catfish
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net"
 	"sync"
+	"time"
 )
 
 // mux shares the server's TCP port: it reads each connection's preamble
@@ -14,6 +16,7 @@ type mux struct {
 	hello  func() hello
 	tcp    func(net.Conn)
 	reject func(net.Conn, error)
+	failed func(error)   // told when Accept fails
 	soft   *chanListener // nil when soft is not served
 	tokens chan struct{} // bounds connections that have not said what for
 	wg     sync.WaitGroup
@@ -22,6 +25,9 @@ type mux struct {
 // maxPreambles bounds connections in their first eight bytes, so that
 // silent ones cannot use up descriptors.
 const maxPreambles = 256
+
+// acceptPause is the pause after a failed accept.
+const acceptPause = 50 * time.Millisecond
 
 func newMux(ln net.Listener) *mux {
 	return &mux{ln: ln, tokens: make(chan struct{}, maxPreambles)}
@@ -38,7 +44,16 @@ func (m *mux) run(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return nil
 			}
-			return err
+			if errors.Is(err, net.ErrClosed) {
+				return err
+			}
+			// Out of descriptors, mostly: others may give some back.
+			m.failed(err)
+			select {
+			case <-time.After(acceptPause):
+			case <-ctx.Done():
+			}
+			continue
 		}
 		m.wg.Go(func() {
 			stop := context.AfterFunc(ctx, func() { c.Close() })

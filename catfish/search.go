@@ -22,6 +22,11 @@ import (
 // one in five to be followed by another.
 const maxRestarts = 4
 
+// maxLost is how many connections one query may lose. A server that
+// restarts costs one or two; after this many it is the query that ends
+// them, or a server that is none of ours.
+const maxLost = 8
+
 // query is a search, count or nearest, whichever way it goes. Pooled.
 type query struct {
 	kind  fastmsg.Kind
@@ -102,7 +107,7 @@ func (c *Client) Nearest(ctx context.Context, x, y float64, k int) ([]Neighbor, 
 // a new connection when one breaks: it has no effects.
 func (c *Client) run(ctx context.Context, q *query) error {
 	base := len(q.items)
-	for {
+	for broken := 1; ; broken++ {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("catfish: %w", err)
 		}
@@ -111,8 +116,17 @@ func (c *Client) run(ctx context.Context, q *query) error {
 			return err
 		}
 		err = c.once(ctx, s, q)
-		if err == nil || ctx.Err() != nil || !s.lost(err) {
+		if err == nil || !lost(err) {
 			return err
+		}
+		if cause := ctx.Err(); cause != nil {
+			if !errors.Is(err, cause) {
+				err = fmt.Errorf("catfish: %w: %w", cause, err)
+			}
+			return err
+		}
+		if broken == maxLost {
+			return fmt.Errorf("catfish: gave up after losing %d connections: %w", broken, err)
 		}
 		q.items, q.neighbors, q.count = q.items[:base], nil, 0
 		c.retried.Add(1)
@@ -122,13 +136,17 @@ func (c *Client) run(ctx context.Context, q *query) error {
 		case <-s.caller.Done():
 		case <-ctx.Done():
 		case <-time.After(rdma.PeerTimeout):
+			c.retire(s)
 			s.caller.Close()
 		}
 	}
 }
 
 // lost reports whether err means that the session broke, not the request.
-func (s *session) lost(err error) bool {
+func lost(err error) bool {
+	if errors.Is(err, fastmsg.ErrTooLarge) {
+		return false // so would be the next answer
+	}
 	return errors.Is(err, offload.ErrLane) || errors.Is(err, errServerChanged) ||
 		errors.Is(err, ErrNotSent) || errors.Is(err, ErrUnknownOutcome)
 }
@@ -186,12 +204,19 @@ func (c *Client) message(ctx context.Context, s *session, o *openSlab, q *query)
 	if err != nil {
 		return err
 	}
+	if n := len(q.ans) / itemBytes; q.kind != kindCount && q.limit > 0 && n > q.limit {
+		return fmt.Errorf("%w: %d items answered, want at most %d", ErrProtocol, n, q.limit)
+	}
 	switch q.kind {
 	case kindCount:
 		if len(q.ans) != 8 {
 			return fmt.Errorf("%w: count answered %d bytes, want 8", ErrProtocol, len(q.ans))
 		}
-		q.count = int(binary.LittleEndian.Uint64(q.ans))
+		n := binary.LittleEndian.Uint64(q.ans)
+		if n > math.MaxInt {
+			return fmt.Errorf("%w: count answered %d", ErrProtocol, n)
+		}
+		q.count = int(n)
 	case kindNearest:
 		if len(q.ans)%itemBytes != 0 {
 			return fmt.Errorf("%w: %d bytes of items, want a multiple of %d", ErrProtocol, len(q.ans), itemBytes)
@@ -210,7 +235,7 @@ func (c *Client) message(ctx context.Context, s *session, o *openSlab, q *query)
 
 // offload carries a query out by reading the tree.
 func (c *Client) offload(ctx context.Context, s *session, o *openSlab, q *query) (reads int, err error) {
-	l, err := s.lane(ctx)
+	l, err := c.lane(ctx, s)
 	if err != nil {
 		return 0, err
 	}

@@ -80,6 +80,7 @@ func (s *Server) open() (err error) {
 	s.mux.reject = func(c net.Conn, err error) {
 		s.log.Warn("connection refused", "peer", c.RemoteAddr(), "err", err)
 	}
+	s.mux.failed = func(err error) { s.log.Warn("accept failed", "err", err) }
 	if s.monitor, err = newMonitor(s); err != nil {
 		return err
 	}
@@ -140,8 +141,8 @@ func (s *Server) Serve(ctx context.Context) error {
 	}
 }
 
-// Close ends Serve and releases everything; trees of collections must
-// not be used afterwards.
+// Close ends Serve and releases everything. Trees of collections are
+// closed with it.
 func (s *Server) Close() error {
 	s.closer.Do(func() {
 		s.stop()
@@ -150,7 +151,13 @@ func (s *Server) Close() error {
 		}
 		s.closeTCP()
 		s.serving.Wait()
-		for _, f := range s.fabrics {
+		// First the trees, which wait for searches of this process, then
+		// the devices: the first one owns the memory that the others, as
+		// long as they run, read from.
+		for _, c := range s.colls.all() {
+			c.tree.Close()
+		}
+		for _, f := range slices.Backward(s.fabrics) {
 			f.close()
 		}
 		for _, c := range s.colls.all() {

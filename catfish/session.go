@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/heartbeat"
@@ -30,6 +31,7 @@ type session struct {
 	addr      string // where lanes dial
 	caller    caller
 	mailbox   *heartbeat.Mailbox // nil over plain sockets
+	retired   bool               // mailbox is gone; guarded by chooser.mu
 	window    int
 
 	mu    sync.Mutex
@@ -61,6 +63,7 @@ func (c *core) connect(ctx context.Context) (*session, error) {
 	if c.scheme.single {
 		s.window = 1
 	}
+	s.lanes.init(c.opts.Lanes)
 	if s.transport, s.reason, err = chooseTransport(want, h); err != nil {
 		return nil, err
 	}
@@ -68,6 +71,7 @@ func (c *core) connect(ctx context.Context) (*session, error) {
 		s.reason = "policy tcp is plain sockets"
 	}
 	if err := s.dial(ctx, c); err != nil {
+		s.close()
 		return nil, err
 	}
 	// The collection is opened now, so that offloading needs no worker
@@ -92,7 +96,6 @@ func (s *session) dial(ctx context.Context, c *core) error {
 	if s.dev, s.addr, err = c.device(s.transport, s.hello); err != nil {
 		return err
 	}
-	s.lanes.init(c.opts.Lanes)
 	fc, err := fastmsg.Dial(ctx, s.dev, s.addr, fastmsg.CallerConfig{
 		RingBytes: c.opts.RingBytes,
 		Hello:     appendClientHello(nil, s.hello.BootID, c.opts.HeartbeatInterval, c.scheme.poll),
@@ -183,15 +186,22 @@ type lanePool struct {
 	mu     sync.Mutex
 	free   []*lane
 	left   int // lanes that may still be opened
+	out    int // lanes, or leaves to open one, that get has given away
 	closed bool
-	wait   chan struct{} // a token for each return while somebody waits
+	wait   chan struct{} // a token for each return; never fewer than lanes free
+
+	stop    atomic.Bool   // tells the walks that run
+	ended   chan struct{} // closed by close
+	drained chan struct{} // closed when close was called and nothing is out
 }
 
 func (p *lanePool) init(limit int) {
 	p.left, p.wait = limit, make(chan struct{}, limit)
+	p.ended, p.drained = make(chan struct{}), make(chan struct{})
 }
 
-// get returns a free lane, or nil and leave to open one.
+// get returns a free lane, or nil and leave to open one. Either is to be
+// put back.
 func (p *lanePool) get(ctx context.Context) (*lane, error) {
 	for {
 		p.mu.Lock()
@@ -202,16 +212,19 @@ func (p *lanePool) get(ctx context.Context) (*lane, error) {
 		case len(p.free) > 0:
 			l := p.free[len(p.free)-1]
 			p.free = p.free[:len(p.free)-1]
+			p.out++
 			p.mu.Unlock()
 			return l, nil
 		case p.left > 0:
 			p.left--
+			p.out++
 			p.mu.Unlock()
 			return nil, nil
 		}
 		p.mu.Unlock()
 		select {
 		case <-p.wait:
+		case <-p.ended:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -232,6 +245,9 @@ func (p *lanePool) put(l *lane) {
 	} else {
 		p.free = append(p.free, l)
 	}
+	if p.out--; p.out == 0 && p.closed {
+		close(p.drained)
+	}
 	p.mu.Unlock()
 	select {
 	case p.wait <- struct{}{}:
@@ -239,20 +255,24 @@ func (p *lanePool) put(l *lane) {
 	}
 }
 
-// close closes free lanes; those in use are closed when they come back.
+// close closes free lanes, ends the walks on those in use, which are
+// closed when they come back, and turns away all who wait for one. A
+// second time does nothing.
 func (p *lanePool) close() {
 	p.mu.Lock()
-	free := p.free
-	p.free, p.closed = nil, true
-	p.mu.Unlock()
-	for _, l := range free {
+	defer p.mu.Unlock()
+	if p.closed {
+		return
+	}
+	p.closed = true
+	p.stop.Store(true)
+	close(p.ended)
+	for _, l := range p.free {
 		l.Close()
 	}
-	if p.wait != nil {
-		select {
-		case p.wait <- struct{}{}:
-		default:
-		}
+	p.free = nil
+	if p.out == 0 {
+		close(p.drained)
 	}
 }
 
@@ -260,14 +280,18 @@ func (p *lanePool) close() {
 // too many. The search goes by fast messaging, which tells which.
 var errNoLane = errors.New("catfish: cannot open a lane")
 
-// lane returns a lane of this session, opening one if need be.
-func (s *session) lane(ctx context.Context) (*lane, error) {
+// lane returns a lane of this session, opening one if need be. The end
+// of the client ends that too.
+func (c *core) lane(ctx context.Context, s *session) (*lane, error) {
 	l, err := s.lanes.get(ctx)
 	if l != nil || err != nil {
 		return l, err
 	}
-	ol, err := offload.Dial(ctx, s.dev, s.addr, offload.LaneConfig{
-		BlockBytes: maxNode, Window: s.window, Private: lanePrivate(s.hello.BootID),
+	dctx, cancel := context.WithTimeout(ctx, c.opts.DialTimeout)
+	defer cancel()
+	defer context.AfterFunc(c.ctx, cancel)()
+	ol, err := offload.Dial(dctx, s.dev, s.addr, offload.LaneConfig{
+		BlockBytes: maxNode, Window: s.window, Private: lanePrivate(s.hello.BootID), Stop: &s.lanes.stop,
 	})
 	if err != nil {
 		s.lanes.put(nil)

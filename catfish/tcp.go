@@ -62,6 +62,16 @@ func readFrame(r *bufio.Reader, buf []byte, limit int) (kind fastmsg.Kind, id ui
 	return kind, id, buf, nil
 }
 
+// fitReply turns an answer that no client takes into a failure, which
+// leaves the connection to the requests that share it.
+func fitReply(kind fastmsg.Kind, answer []byte) (fastmsg.Kind, []byte) {
+	if len(answer) <= maxReply-frameBytes {
+		return kind, answer
+	}
+	err := fmt.Errorf("answer of %d bytes, limit %d", len(answer), maxReply-frameBytes)
+	return kindFailure, appendFailure(nil, err, 0)
+}
+
 // serveTCP answers one plain-socket connection until it ends.
 func (s *Server) serveTCP(c net.Conn) {
 	defer c.Close()
@@ -81,7 +91,7 @@ func (s *Server) serveTCP(c net.Conn) {
 			return
 		}
 		in = p
-		kind, answer := v.process(kind, p)
+		kind, answer := fitReply(v.process(kind, p))
 		s.tcpRequests.Add(1)
 		frame = appendFrame(frame[:0], kind, id, answer)
 		if _, err := w.Write(frame); err != nil {
@@ -101,17 +111,30 @@ func (s *Server) serveTCP(c net.Conn) {
 
 // tcpCaller is the client's end: any number of goroutines share it.
 type tcpCaller struct {
-	c    net.Conn
-	mu   sync.Mutex // guards the fields below, and the order of writes
+	c net.Conn
+	// writing holds a token while a frame is on its way into the socket:
+	// whoever put it there owns out. A channel, for a peer that does not
+	// read makes the others wait, and they have contexts.
+	writing chan struct{}
+	out     []byte
+	done    chan struct{}
+
+	mu   sync.Mutex // guards the fields below; not held while writing
 	next uint64
 	wait map[uint64]*tcpCall
 	err  error
-	out  []byte
-	done chan struct{}
+	// sent counts the bytes of all requests, taken those that the server
+	// has read for certain: it answers in order.
+	sent, taken uint64
 }
+
+// inlineBytes that the server may not have read yet fit into the smallest
+// socket buffers: a write of that much does not block.
+const inlineBytes = 16 << 10
 
 type tcpCall struct {
 	dst  []byte
+	end  uint64 // sent after this request
 	kind fastmsg.Kind
 	err  error
 	ch   chan struct{}
@@ -122,7 +145,7 @@ func dialTCP(ctx context.Context, addr string) (*tcpCaller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w at %s: %w", ErrNoServer, addr, err)
 	}
-	t := &tcpCaller{c: c, wait: make(map[uint64]*tcpCall), done: make(chan struct{})}
+	t := &tcpCaller{c: c, wait: make(map[uint64]*tcpCall), done: make(chan struct{}), writing: make(chan struct{}, 1)}
 	go t.read()
 	return t, nil
 }
@@ -137,10 +160,15 @@ func (t *tcpCaller) read() {
 			t.fail(err)
 			return
 		}
-		buf = p
+		if buf = p; cap(buf) > keepBytes {
+			buf = nil
+		}
 		t.mu.Lock()
 		call := t.wait[id]
 		delete(t.wait, id)
+		if call != nil {
+			t.taken = max(t.taken, call.end)
+		}
 		t.mu.Unlock()
 		if call != nil { // nil: its caller gave up
 			call.dst, call.kind = append(call.dst, p...), kind
@@ -163,22 +191,57 @@ func (t *tcpCaller) fail(err error) {
 	t.c.Close()
 }
 
+// acquire waits for its turn to write.
+func (t *tcpCaller) acquire(ctx context.Context) error {
+	select {
+	case t.writing <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case t.writing <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.done:
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		return t.err
+	}
+}
+
+// write sends out, and ends the turn.
+func (t *tcpCaller) write() {
+	if _, err := t.c.Write(t.out); err != nil {
+		t.fail(err) // ends this call too
+	}
+	<-t.writing
+}
+
 // Call sends a request and waits for its answer.
 func (t *tcpCaller) Call(ctx context.Context, kind fastmsg.Kind, payload, dst []byte) ([]byte, fastmsg.Kind, error) {
 	call := &tcpCall{dst: dst, ch: make(chan struct{})}
+	if err := t.acquire(ctx); err != nil {
+		return dst, 0, fmt.Errorf("%w: %w", ErrNotSent, err)
+	}
 	t.mu.Lock()
-	if t.err != nil {
+	if err := t.err; err != nil {
 		t.mu.Unlock()
-		return dst, 0, fmt.Errorf("%w: %w", ErrNotSent, t.err)
+		<-t.writing
+		return dst, 0, fmt.Errorf("%w: %w", ErrNotSent, err)
 	}
 	t.next++
 	id := t.next
+	t.sent += frameBytes + uint64(len(payload))
+	call.end = t.sent
 	t.wait[id] = call
-	t.out = appendFrame(t.out[:0], kind, id, payload)
-	_, err := t.c.Write(t.out)
+	short := t.sent-t.taken <= inlineBytes
 	t.mu.Unlock()
-	if err != nil {
-		t.fail(err) // ends this call too
+	t.out = appendFrame(t.out[:0], kind, id, payload)
+	if short {
+		t.write()
+	} else {
+		go t.write() // may take until the server reads, or Close
 	}
 	select {
 	case <-call.ch:
@@ -201,5 +264,7 @@ func (t *tcpCaller) Done() <-chan struct{} { return t.done }
 func (t *tcpCaller) Close() error {
 	t.fail(ErrClosed)
 	<-t.done
+	t.writing <- struct{}{} // the last write has ended
+	<-t.writing
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/offload"
 	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rstar"
@@ -66,6 +67,7 @@ type walk struct {
 	ready  bool         // h is set, the root may be read
 	asked  bool         // the header's read was handed out
 	rooted bool         // the root's was
+	refs   uint64       // nodes named so far
 }
 
 // begin starts a walk, or starts it again after a restart.
@@ -90,11 +92,19 @@ func (w *walk) next() (offload.Ref, bool, error) {
 	return offload.Ref{}, false, nil
 }
 
-// ref is the read of a node, after a look at whether it can exist.
+// ref is the read of a node, after a look at whether it can exist. Every
+// node has one parent, and one that got another since carries a stamp
+// that view refuses: a walk names no more nodes than there are, or the
+// memory holds no tree. Without this bound a few nodes that name each
+// other would keep a client busy for ever.
 func (w *walk) ref(chunk uint64, level int) (offload.Ref, error) {
 	if chunk == 0 || chunk >= w.h.Chunks || level < 0 || level >= w.h.Height {
 		return offload.Ref{}, fmt.Errorf("%w: reference to chunk %d at level %d; the slab has %d chunks, the tree %d levels",
 			ErrProtocol, chunk, level, w.h.Chunks, w.h.Height)
+	}
+	if w.refs++; w.refs >= w.h.Chunks {
+		return offload.Ref{}, fmt.Errorf("%w: more than %d references to nodes in a slab of %d chunks",
+			ErrProtocol, w.refs-1, w.h.Chunks)
 	}
 	return offload.Ref{
 		Offset: chunk * uint64(w.slab.node), Len: w.slab.node,
@@ -140,6 +150,9 @@ func (w *walk) view(ref offload.Ref, b []byte) (rstar.Node, offload.Verdict, err
 	}
 	return n, 0, err
 }
+
+// maxItems bounds an answer on this way as the others' bytes do.
+const maxItems = maxReply / itemBytes
 
 // searchWalk finds what intersects a rectangle. Reused by its lane.
 type searchWalk struct {
@@ -194,6 +207,9 @@ func (s *searchWalk) Visit(ref offload.Ref, b []byte) (offload.Verdict, error) {
 			}
 			s.found++
 			if !s.count {
+				if len(s.items)-s.base >= maxItems {
+					return 0, fmt.Errorf("%w: answer exceeds %d objects", fastmsg.ErrTooLarge, maxItems)
+				}
 				s.items = append(s.items, rstar.Item{Rect: n.Rect(int(i)), ID: n.Ref(int(i))})
 			}
 		}

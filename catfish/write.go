@@ -139,6 +139,8 @@ func (c *Client) request(ctx context.Context, kind fastmsg.Kind, build func(*ses
 				c.addMessage(len(b), len(ans))
 				return ans, nil
 			}
+		} else if errors.Is(err, fastmsg.ErrTooLarge) {
+			return nil, err // no use in waiting for another connection
 		} else if errors.Is(err, ErrUnknownOutcome) {
 			// It was opening the collection that failed.
 			err = fmt.Errorf("%w: opening collection %q: %s", ErrNotSent, c.name, err.Error())

@@ -1,0 +1,292 @@
+package catfish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/offload"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// TestCloseUnderSearches: a client that is closed, or loses its server,
+// while it is used gives errors. Its memory, the mailbox and what lanes
+// read into, must not go before the last user.
+func TestCloseUnderSearches(t *testing.T) {
+	world := rstar.Rect{MaxX: 1e4, MaxY: 1e4}
+	for _, p := range paths() {
+		t.Run(p.name, func(t *testing.T) {
+			for round := range 2 {
+				s := startServer(t, ServerOptions{})
+				items := make([]rstar.Item, 1000)
+				for i := range items {
+					items[i] = rstar.Item{Rect: square(float64(i), 0), ID: uint64(i)}
+				}
+				if err := tree(t, s).Load(items); err != nil {
+					t.Fatal(err)
+				}
+				c := dial(t, s, p.options())
+				ctx, cancel := context.WithCancel(t.Context())
+				var wg sync.WaitGroup
+				begun := make(chan struct{}, 100)
+				for range 4 {
+					wg.Go(func() {
+						for {
+							_, err := c.Search(ctx, world)
+							if err != nil && !errors.Is(err, ErrClosed) && !errors.Is(err, context.Canceled) {
+								t.Errorf("search: %v", err)
+							}
+							if err != nil {
+								return
+							}
+							c.Counters()
+							select {
+							case begun <- struct{}{}:
+							default:
+							}
+						}
+					})
+				}
+				for range 20 {
+					<-begun
+				}
+				if round == 0 {
+					c.Close()
+				} else {
+					s.Close()
+					cancel()
+				}
+				wg.Wait()
+				cancel()
+				c.Close()
+				c.Counters()
+				if _, err := c.Search(t.Context(), world); !errors.Is(err, ErrClosed) || !RetrySafe(err) {
+					t.Errorf("search after Close: %v", err)
+				}
+			}
+		})
+	}
+}
+
+// TestLanePoolClose: nobody who waits for a lane sleeps for ever.
+func TestLanePoolClose(t *testing.T) {
+	var p lanePool
+	p.init(2)
+	for range 2 {
+		if l, err := p.get(t.Context()); l != nil || err != nil {
+			t.Fatal(l, err)
+		}
+	}
+	const waiters = 20
+	errs := make(chan error, waiters)
+	for range waiters {
+		go func() {
+			_, err := p.get(context.Background())
+			errs <- err
+		}()
+	}
+	p.close()
+	p.close()
+	for range waiters {
+		if err := <-errs; !errors.Is(err, offload.ErrLane) {
+			t.Error(err)
+		}
+	}
+	for range 2 {
+		select {
+		case <-p.drained:
+			t.Fatal("drained while lanes are out")
+		default:
+		}
+		p.put(nil)
+	}
+	<-p.drained
+}
+
+// TestServerCloseUnderUse: the owner of a server may still search the
+// trees, or ask for the state, while another goroutine closes it.
+func TestServerCloseUnderUse(t *testing.T) {
+	for range 5 {
+		s := startServer(t, ServerOptions{})
+		tr := tree(t, s)
+		for i := range 2000 {
+			if err := tr.Insert(square(float64(i), 0), uint64(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var wg sync.WaitGroup
+		begun := make(chan struct{}, 4)
+		for range cap(begun) {
+			wg.Go(func() {
+				for first := true; tr.Count(rstar.Rect{MaxX: 1e4, MaxY: 1e4}) > 0; first = false {
+					if first {
+						begun <- struct{}{}
+					}
+				}
+			})
+		}
+		for range cap(begun) {
+			<-begun
+		}
+		s.Close()
+		wg.Wait()
+		if st := s.Stats(); st.Collections[DefaultCollection].Len != 0 {
+			t.Errorf("a closed tree has %d objects", st.Collections[DefaultCollection].Len)
+		}
+		if err := tr.Insert(square(0, 0), 1); !errors.Is(err, rstar.ErrClosed) {
+			t.Errorf("insert into a closed tree: %v", err)
+		}
+		if _, err := s.CreateCollection("late"); err == nil {
+			t.Error("a closed server made a collection")
+		}
+	}
+}
+
+// TestNoServerSaysWhy: waiting for a server that stays away ends with the
+// reason.
+func TestNoServerSaysWhy(t *testing.T) {
+	s := startServer(t, ServerOptions{})
+	c := dial(t, s, Options{DialTimeout: 200 * time.Millisecond})
+	s.Close()
+	_, err := c.Count(t.Context(), square(0, 0))
+	if !errors.Is(err, ErrNoServer) || strings.Contains(err.Error(), "%!") || strings.Contains(err.Error(), "nil") {
+		t.Errorf("%v", err)
+	}
+}
+
+// deaf accepts connections and never reads from them.
+func deaf(t *testing.T) (addr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var conns []net.Conn
+	wg.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			conns = append(conns, c)
+			mu.Unlock()
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		wg.Wait()
+		for _, c := range conns {
+			c.Close()
+		}
+	})
+	return l.Addr().String()
+}
+
+// TestDeafServer: a peer that takes nothing holds up neither calls whose
+// context ends nor Close.
+func TestDeafServer(t *testing.T) {
+	c, err := dialTCP(t.Context(), deaf(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	payload := make([]byte, 8<<20) // beyond what sockets buffer
+	for range 3 {
+		wg.Go(func() {
+			_, _, err := c.Call(ctx, kindInsert, payload, nil)
+			if !errors.Is(err, context.Canceled) || errors.Is(err, ErrNotSent) == errors.Is(err, ErrUnknownOutcome) {
+				t.Errorf("call: %v", err)
+			}
+		})
+	}
+	for sent := uint64(0); sent == 0; {
+		c.mu.Lock()
+		sent = c.sent
+		c.mu.Unlock()
+	}
+	cancel()
+	wg.Wait()
+	c.Close()
+	if _, _, err := c.Call(t.Context(), kindInsert, nil, nil); !errors.Is(err, ErrNotSent) {
+		t.Errorf("call after Close: %v", err)
+	}
+}
+
+// shortOf is a listener that runs out of descriptors at times.
+type shortOf struct {
+	net.Listener
+	fails int
+}
+
+func (l *shortOf) Accept() (net.Conn, error) {
+	if l.fails > 0 {
+		l.fails--
+		return nil, errors.New("too many open files")
+	}
+	return l.Listener.Accept()
+}
+
+// TestAcceptFails: a failed accept is not the server's end.
+func TestAcceptFails(t *testing.T) {
+	s, err := NewServer(ServerOptions{SlabBytes: 1 << 20, SocketPath: filepath.Join(t.TempDir(), "s"), Logger: quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mux.ln = &shortOf{s.ln, 3}
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(context.Background()) }()
+	c := dial(t, s, Options{})
+	if _, err := c.Count(t.Context(), square(0, 0)); err != nil {
+		t.Error(err)
+	}
+	c.Close()
+	s.Close()
+	if err := <-done; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+}
+
+// TestNoTree: memory whose nodes name each other ends a walk; it is not
+// followed for ever.
+func TestNoTree(t *testing.T) {
+	const chunks = 50
+	w := walk{slab: &slab{node: 704}, h: rstar.Header{Chunks: chunks, Height: 16, Root: 1}}
+	for i := range chunks {
+		_, err := w.ref(1, 5)
+		if want := i == chunks-1; errors.Is(err, ErrProtocol) != want {
+			t.Fatalf("reference %d: %v", i, err)
+		}
+	}
+}
+
+// TestLost: what the next connection would answer again is no reason for
+// another try.
+func TestLost(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{ErrUnknownOutcome, true},
+		{ErrNotSent, true},
+		{errServerChanged, true},
+		{offload.ErrLane, true},
+		{ErrProtocol, false},
+		{ErrUnknownCollection, false},
+		{&fastmsg.CallError{Outcome: ErrUnknownOutcome, Cause: fastmsg.ErrTooLarge}, false},
+	} {
+		if got := lost(fmt.Errorf("op: %w", c.err)); got != c.want {
+			t.Errorf("lost(%v) is %v", c.err, got)
+		}
+	}
+}
