@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"unsafe"
 
@@ -155,7 +156,9 @@ func runOrder(e *env, msg func(i int, c, s rdma.Region) []rdma.WorkRequest) {
 // caseLinesAreAtomic reads lines while the target's CPU stores to them:
 // a version in lane 0, odd while lanes 1 to 7 change, even and equal to
 // them afterwards. With the stores in program order, an even version
-// beside other lanes can only come from a line read in parts.
+// beside other lanes can only come from a line read in parts. Both
+// sides yield now and then: on one processor neither would see the other
+// before it is preempted.
 func caseLinesAreAtomic(e *env) {
 	const lines, size = 8, 8 * rdma.LineBytes
 	p := e.pair(4096)
@@ -173,6 +176,9 @@ func caseLinesAreAtomic(e *env) {
 					atomic.StoreUint64(lane(i), v)
 				}
 				atomic.StoreUint64(lane(0), v)
+			}
+			if v%64 == 0 {
+				runtime.Gosched()
 			}
 		}
 		return nil
@@ -203,6 +209,9 @@ func caseLinesAreAtomic(e *env) {
 			if round > 1_000_000 {
 				return fmt.Errorf("%d reads saw only %d versions: the writer's stores do not arrive",
 					round, len(versions))
+			}
+			if round%16 == 0 {
+				runtime.Gosched()
 			}
 			lo := 1024 + round%9 // the local side may be misaligned
 			if n, err := p.cq.Post([]rdma.WorkRequest{read(1, p.c.mem, lo, p.s.mem, 0, size)}); n != 1 {
