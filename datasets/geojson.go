@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strconv"
 
 	"github.com/catfish-index/catfish/rstar"
@@ -84,9 +85,14 @@ func (g *geoJSONReader) place(start int64, err error) error {
 func syntax(err error) error {
 	var bad *json.SyntaxError
 	var wrong *json.UnmarshalTypeError
+	var placed *ReadError
 	switch {
+	case errors.As(err, &placed):
+		return err // It has been here before.
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return fmt.Errorf("%w: the JSON text ends too early", ErrTruncated)
+	case errors.As(err, &wrong) && wrong.Type.Kind() == reflect.Float64:
+		return fmt.Errorf("%w: %s, want a finite number", ErrSyntax, wrong.Value)
 	case errors.As(err, &bad), errors.As(err, &wrong):
 		return fmt.Errorf("%w: %w", ErrSyntax, err)
 	}

@@ -334,7 +334,7 @@ func TestBadInput(t *testing.T) {
 		{"nullall.geojson", point + line(`null`), ErrSyntax, 1, []string{"null"}},
 		{"text.geojson", point + line(`[["1",2]]`), ErrSyntax, 1, []string{"want numbers"}},
 		{"nan.geojson", point + line(`[[NaN,2]]`), ErrSyntax, 1, []string{"invalid character 'N'"}},
-		{"range.geojson", point + line(`[[1e999,2]]`), ErrSyntax, 1, []string{"1e999"}},
+		{"range.geojson", point + line(`[[1e999,2]]`), ErrSyntax, 1, []string{"malformed: number 1e999, want a finite number"}},
 		{"flat.geojson", point + line(`[1,2]`), ErrSyntax, 1, nil},
 		{"deep.geojson", point + line(`[[[1,2]]]`), ErrSyntax, 1, nil},
 		{"deeper.geojson", point + line(strings.Repeat("[", 5)+strings.Repeat("]", 5)), ErrSyntax, 1, []string{"deeper than 4"}},
@@ -366,6 +366,9 @@ func TestBadInput(t *testing.T) {
 			}
 			if at.Delivered != int64(len(items)) || c.delivered >= 0 && len(items) != c.delivered {
 				t.Errorf("%d items, error says %d, want %d", len(items), at.Delivered, c.delivered)
+			}
+			if !strings.HasPrefix(err.Error(), "datasets: ") {
+				t.Errorf("%v\ndoes not begin with the place", err)
 			}
 			for _, text := range append(c.says, c.name) {
 				if !strings.Contains(err.Error(), text) {
