@@ -83,7 +83,7 @@ The table goes to standard output, or to standard error with --json -.`,
 	fs.StringVar(&f.json, "json", "", "write one JSON object per scheme to this file, - for standard output")
 	fs.StringVar(&f.profile, "profile", "", "directory for a CPU profile of each process, for go tool pprof")
 	completeList(c, "scheme", policies()[1:]...)
-	complete(c, "dataset", "uniform", "skewed", "rea02-like", "california")
+	completeData(c, "dataset")
 	complete(c, "scale", "1e-5", "1e-2", "power")
 	complete(c, "transport", "auto", "shm", "soft")
 	return c

@@ -20,7 +20,8 @@ of the files and of the tree.`,
 		Example: `  catfish check --server 127.0.0.1:7119
   catfish check roads.csv
   catfish check uniform --objects 100000`,
-		Args: args(cobra.ArbitraryArgs),
+		Args:              args(cobra.ArbitraryArgs),
+		ValidArgsFunction: dataSets,
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if len(files) == 0 {
 				return a.checkServer(cmd.Context(), f)

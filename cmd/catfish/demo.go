@@ -38,6 +38,7 @@ when it has time again. Ends by itself, or with Ctrl-C, with a summary.`,
 	fs.StringVar(&cfg.Policy, "policy", "default", "how clients choose")
 	fs.StringVar(&server, "server-cpus", "", "cores of the server; empty: the first if there are two")
 	fs.StringVar(&client, "client-cpus", "", "cores of the clients; empty: all but the first")
+	completeData(c, "dataset")
 	complete(c, "transport", "auto", "shm", "soft")
 	complete(c, "policy", policies()...)
 	return c

@@ -26,8 +26,8 @@ The same seed gives the same file on every machine.`,
 		Example: `  catfish gen uniform --objects 1000 --seed 1 --out uniform.csv
   catfish gen rea02-like --as rea02 --out imitation.rea02
   catfish gen andorra.osm.pbf --highways > roads.csv`,
-		Args:      args(cobra.ExactArgs(1)),
-		ValidArgs: []string{"uniform", "skewed", "rea02-like", "california"},
+		Args:              args(cobra.ExactArgs(1)),
+		ValidArgsFunction: dataSets,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			to, err := datasets.ParseFormat(format)
 			if err != nil {

@@ -48,6 +48,7 @@ For a first bulk load 'catfish serve --load' is faster and packs tighter.`,
 	sf.register(c)
 	c.Flags().StringArrayVarP(&files, "file", "f", nil,
 		"file to load; repeat it, or list more files after it")
+	completeData(c, "file")
 	return c
 }
 

@@ -159,6 +159,19 @@ func completeList(c *cobra.Command, flag string, values ...string) {
 	}
 }
 
+// dataSets offers the generators, and files where none of them fits.
+func dataSets(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return []string{"uniform", "skewed", "rea02-like", "california"},
+		cobra.ShellCompDirectiveDefault
+}
+
+// completeData offers data sets for a flag.
+func completeData(c *cobra.Command, flag string) {
+	if err := c.RegisterFlagCompletionFunc(flag, dataSets); err != nil {
+		panic(err) // As above.
+	}
+}
+
 // policies are all policies with a description each, for completion.
 func policies() []string {
 	var values []string

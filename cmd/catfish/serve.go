@@ -65,6 +65,7 @@ func newServe(a *app) *cobra.Command {
 	fs.StringVar(&f.grpc, "grpc", "", "host:port of the gRPC service, empty: none")
 	fs.DurationVar(&f.opts.HeartbeatInterval, "heartbeat", 0,
 		"interval of heartbeats, 0: "+catfish.DefaultHeartbeatInterval.String())
+	completeData(c, "load")
 	completeList(c, "transport", "auto", "shm", "soft", "tcp")
 	return c
 }

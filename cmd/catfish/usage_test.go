@@ -130,10 +130,14 @@ func TestCompletion(t *testing.T) {
 		"search --policy ":        {"offload-single\t", "paper-literal\t", "tcp\t"},
 		"search --transport s":    {"shm", "soft"},
 		"bench run --scheme tcp,": {"tcp,paper", "tcp,fast-polling"},
-		"bench run --dataset ":    {"rea02-like"},
+		"bench run --dataset ":    {"rea02-like", ":0"},
 		"serve --transport shm,":  {"shm,soft"},
 		"serve --format ":         {"geojson", "rea02"},
-		"gen ":                    {"skewed"},
+		"gen ":                    {"skewed", ":0"}, // and files
+		"check ":                  {"uniform", ":0"},
+		"serve --load ":           {"california", ":0"},
+		"load --file ":            {"uniform", ":0"},
+		"demo --dataset ":         {"uniform", ":0"},
 		"completion ":             {"bash", "zsh", "fish"},
 	} {
 		words := strings.Split("__complete "+args, " ")
