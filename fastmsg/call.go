@@ -277,7 +277,7 @@ func (c *Caller) flushLocked() {
 		taken, err := c.qp.Post(c.wrs[:n])
 		c.mu.Lock()
 		if taken < n {
-			c.out.abort(posted)
+			c.out.abort(posted, taken)
 			if !errors.Is(err, rdma.ErrQueueFull) {
 				c.failLocked(err)
 			}

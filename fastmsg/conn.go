@@ -132,7 +132,7 @@ func (c *Conn) flush() {
 	}
 	taken, err := c.qp.Post(c.wrs[:n])
 	if taken < data {
-		c.out.abort(posted)
+		c.out.abort(posted, taken)
 	}
 	if credit != 0 && taken == n {
 		c.in.gaveBack(credit)

@@ -55,6 +55,21 @@ func (p *pair) flush() bool {
 	return n > 0
 }
 
+// refuse is a flush of which at most taken requests are, and not all. It
+// returns the number that there were.
+func (p *pair) refuse(taken int) int {
+	posted := p.out.posted
+	n := p.out.prepare(&p.wrs)
+	if n > 0 {
+		taken = min(taken, n-1)
+		for i := range p.wrs[:taken] {
+			carryOut(p.mem, p.wrs[i])
+		}
+		p.out.abort(posted, taken)
+	}
+	return n
+}
+
 // arrive delivers the oldest announcement.
 func (p *pair) arrive(t interface{ Fatal(...any) }) {
 	if len(p.announced) == 0 {
@@ -105,6 +120,7 @@ func TestRingIsAQueue(t *testing.T) {
 				}
 			},
 			"flush":  func(*rapid.T) { p.flush() },
+			"refuse": func(t *rapid.T) { p.refuse(rapid.IntRange(0, maxWRs-1).Draw(t, "taken")) },
 			"arrive": func(t *rapid.T) { p.arrive(t) },
 			"read": func(t *rapid.T) {
 				m, ok := p.read(t)
@@ -245,7 +261,7 @@ func TestAbortedPostIsSentAgain(t *testing.T) {
 	if p.out.prepare(&p.wrs) != 1 {
 		t.Fatal("nothing to post")
 	}
-	p.out.abort(posted)
+	p.out.abort(posted, 0)
 	p.out.append(1, FlagEnd, 2, []byte("two"))
 	if !p.flush() || len(p.announced) != 1 || p.wrs[0].Unsignaled {
 		t.Fatalf("announced %v, unsignaled %v; want one, signaled", p.announced, p.wrs[0].Unsignaled)
@@ -258,6 +274,46 @@ func TestAbortedPostIsSentAgain(t *testing.T) {
 	}
 	if p.out.used != 1 {
 		t.Fatalf("%d flights, want 1", p.out.used)
+	}
+}
+
+// TestAbortedLapIsWrittenOnce: the rest of a lap that Post took, without
+// the announcement behind it, is not copied again with each try.
+func TestAbortedLapIsWrittenOnce(t *testing.T) {
+	p := newPair(MinRingBytes)
+	payload := make([]byte, MinRingBytes/4-headerBytes)
+	sent := uint64(0)
+	send := func(n int) {
+		for range n {
+			if sent++; !p.out.append(1, FlagEnd, sent, payload) {
+				t.Fatal("no room")
+			}
+		}
+	}
+	got := uint64(0)
+	receive := func(n int) {
+		p.flush()
+		for range n {
+			p.arrive(t)
+			if m, ok := p.read(t); !ok || m.ID != got+1 {
+				t.Fatalf("got %+v, %v; want message %d", m, ok, got+1)
+			}
+			got++
+			p.giveBack(t)
+		}
+	}
+	send(3)
+	receive(3)
+	for range 3 { // laps
+		send(3) // one before the ring's end, two behind
+		for try, want := range []int{2, 1, 1} {
+			if n := p.refuse(1); n != want {
+				t.Fatalf("try %d: %d requests, want %d", try, n, want)
+			}
+		}
+		receive(3)
+		send(1)
+		receive(1)
 	}
 }
 

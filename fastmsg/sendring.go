@@ -48,6 +48,7 @@ type sendRing struct {
 
 	tail, posted, head uint64
 	padEnd             uint64 // end of the last padding's header
+	written            uint64 // end of a lap whose rest is at the peer, not announced
 
 	flights     []uint64 // ends of posted WriteImms, a queue
 	first, used int
@@ -154,8 +155,10 @@ func (s *sendRing) prepare(wrs *[maxWRs]rdma.WorkRequest) int {
 		if s.posted < s.padEnd && s.padEnd < lapEnd {
 			end = s.padEnd
 		}
-		wrs[n] = s.request(rdma.OpWrite, s.posted, end)
-		n++
+		if s.written != lapEnd {
+			wrs[n] = s.request(rdma.OpWrite, s.posted, end)
+			n++
+		}
 		start = lapEnd
 	}
 	wrs[n] = s.request(rdma.OpWriteImm, start, s.tail)
@@ -181,10 +184,15 @@ func (s *sendRing) request(op rdma.Op, from, to uint64) rdma.WorkRequest {
 	}
 }
 
-// abort takes back the last prepare: nothing since posted was sent, or
-// only bytes that no event announced. The next request is signaled, in
-// case the refused one was to be.
-func (s *sendRing) abort(posted uint64) {
+// abort takes back the last prepare, of which Post took only the first
+// taken requests: none, or the write of bytes that no event announced.
+// That one is not repeated, or a client whose queue is always full could
+// keep a worker copying megabytes. The next request is signaled, in case
+// the refused one was to be.
+func (s *sendRing) abort(posted uint64, taken int) {
+	if taken > 0 {
+		s.written = posted - posted%s.size + s.size
+	}
 	s.posted = posted
 	s.unsignaled = signalEvery
 	if s.used > 0 {
