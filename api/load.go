@@ -139,7 +139,8 @@ func store(ctx context.Context, c Collection, items []rstar.Item,
 			}
 		}
 		if err := c.Insert(it.Rect, it.ID); err != nil {
-			return err
+			return fmt.Errorf("%d of %d objects were stored, then: %w",
+				done.Loaded, len(items), err)
 		}
 		done.Loaded++
 	}

@@ -270,7 +270,7 @@ func TestBadFiles(t *testing.T) {
 		if c.before > 0 {
 			loaded += c.before
 			fail(t, exitFailure, []string{"load", "--server", addr, "--file", spec},
-				fmt.Sprintf("%d objects were loaded and stay", c.before))
+				fmt.Sprintf("%d objects were loaded before that and stay", c.before))
 			loaded += c.before
 		}
 		got := strings.TrimSpace(succeed(t, "count", "--server", addr, "--bbox", "-9,-9,9,9"))
@@ -291,7 +291,7 @@ func TestSlabFull(t *testing.T) {
 		[]string{"--load"}, data), "512000", "--slab-bytes")
 	_, addr, _ := serve(t, small...)
 	fail(t, exitFailure, slices.Concat([]string{"load", "--server", addr, "--file"}, data),
-		"512000", "--slab-bytes", "objects were loaded and stay")
+		"512000", "--slab-bytes", "objects were loaded before that and stay")
 	succeed(t, "check", "--server", addr)
 	fail(t, exitUsage, []string{"serve", "--listen", "127.0.0.1:0", "--slab-bytes", "1000"},
 		"--slab-bytes 1000")
@@ -316,13 +316,7 @@ func TestCheckFile(t *testing.T) {
 // Ctrl-C ends a load with the reason, and what was sent stays.
 func TestInterruptedLoad(t *testing.T) {
 	_, addr, _ := serve(t)
-	p := start(t, "load", "--server", addr, "--file", "uniform", "--objects", "50000000")
-	deadline := time.Now().Add(patience)
-	for strings.TrimSpace(succeed(t, "count", "--server", addr, "--bbox", "0,0,1,1")) == "0" {
-		if time.Now().After(deadline) {
-			t.Fatal("nothing is loaded")
-		}
-	}
+	p := startLoad(t, addr)
 	if _, code := p.interrupt(t); code != exitFailure {
 		t.Errorf("exit %d, want %d", code, exitFailure)
 	}
@@ -330,6 +324,33 @@ func TestInterruptedLoad(t *testing.T) {
 		t.Errorf("says %q", e)
 	}
 	succeed(t, "check", "--server", addr)
+}
+
+// A server that dies takes with it what was loaded.
+func TestLoadServerKilled(t *testing.T) {
+	srv, addr, _ := serve(t)
+	p := startLoad(t, addr)
+	if err := srv.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_, code := p.wait(t)
+	if e := p.errOut.String(); code != exitFailure || !strings.Contains(e, "unless it has ended") {
+		t.Errorf("exit %d, says %q", code, e)
+	}
+}
+
+// startLoad starts a load that takes long, and returns when objects
+// arrive.
+func startLoad(t *testing.T, addr string) *process {
+	t.Helper()
+	p := start(t, "load", "--server", addr, "--file", "uniform", "--objects", "50000000")
+	deadline := time.Now().Add(patience)
+	for strings.TrimSpace(succeed(t, "count", "--server", addr, "--bbox", "0,0,1,1")) == "0" {
+		if time.Now().After(deadline) {
+			t.Fatal("nothing is loaded")
+		}
+	}
+	return p
 }
 
 func TestServePinned(t *testing.T) {

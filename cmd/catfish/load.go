@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -69,8 +70,12 @@ func (a *app) load(ctx context.Context, f clientFlags, sources []*datasets.Sourc
 	var sent atomic.Int64
 	for _, src := range sources {
 		if err := a.send(ctx, cl, src, &sent); err != nil {
-			return fmt.Errorf("%w\n%d objects were loaded and stay on the server",
-				err, sent.Load())
+			unless := ""
+			if errors.Is(err, catfish.ErrUnknownOutcome) {
+				unless = ", unless it has ended"
+			}
+			return fmt.Errorf("%w\n%d objects were loaded before that and stay on the server%s",
+				err, sent.Load(), unless)
 		}
 	}
 	if f.json {
