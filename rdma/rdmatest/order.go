@@ -156,17 +156,19 @@ func runOrder(e *env, msg func(i int, c, s rdma.Region) []rdma.WorkRequest) {
 // caseLinesAreAtomic reads lines while the target's CPU stores to them:
 // a version in lane 0, odd while lanes 1 to 7 change, even and equal to
 // them afterwards. With the stores in program order, an even version
-// beside other lanes can only come from a line read in parts. Both
-// sides yield now and then: on one processor neither would see the other
-// before it is preempted.
+// beside other lanes can only come from a line read in parts. Each read
+// asks for a burst of stores, about as long as a read over a socket: a
+// writer that never rested would, on one processor, keep the network
+// poller from running.
 func caseLinesAreAtomic(e *env) {
 	const lines, size = 8, 8 * rdma.LineBytes
 	p := e.pair(4096)
-	var stop atomic.Bool
+	const burst = 200
+	more := make(chan struct{}, 1)
 	var w workers
 	w.run(func() error {
 		b := p.s.mem.Bytes()
-		for v := uint64(2); !stop.Load(); v += 2 {
+		store := func(v uint64) {
 			for l := range lines {
 				lane := func(i int) *uint64 {
 					return (*uint64)(unsafe.Pointer(&b[l*rdma.LineBytes+i*8]))
@@ -177,14 +179,18 @@ func caseLinesAreAtomic(e *env) {
 				}
 				atomic.StoreUint64(lane(0), v)
 			}
-			if v%64 == 0 {
-				runtime.Gosched()
+		}
+		v := uint64(0)
+		for range more {
+			for range burst {
+				v += 2
+				store(v)
 			}
 		}
 		return nil
 	})
 	w.run(func() error {
-		defer stop.Store(true)
+		defer close(more)
 		versions := map[uint64]bool{}
 		check := func(b []byte, round int) error {
 			for l := range lines {
@@ -210,7 +216,11 @@ func caseLinesAreAtomic(e *env) {
 				return fmt.Errorf("%d reads saw only %d versions: the writer's stores do not arrive",
 					round, len(versions))
 			}
-			if round%16 == 0 {
+			select {
+			case more <- struct{}{}:
+			default:
+			}
+			if round%16 == 0 { // reads may be complete without a wait
 				runtime.Gosched()
 			}
 			lo := 1024 + round%9 // the local side may be misaligned
