@@ -185,7 +185,7 @@ func TestLazyHeadNeverDeadlocks(t *testing.T) {
 		sizes := rapid.SliceOfN(rapid.IntRange(0, len(largest)), 1, 200).Draw(t, "sizes")
 		each := rapid.Bool().Draw(t, "flush each")
 		for _, n := range sizes {
-			for !p.out.append(1, FlagEnd, 0, largest[:n]) || each && !p.flush() {
+			if !p.out.append(1, FlagEnd, 0, largest[:n]) || each && !p.flush() {
 				p.flush()
 				for len(p.announced) > 0 {
 					p.arrive(t)
@@ -201,7 +201,6 @@ func TestLazyHeadNeverDeadlocks(t *testing.T) {
 				if !p.flush() {
 					t.Fatalf("%d flights out of %d", p.out.used, len(p.out.flights))
 				}
-				break
 			}
 		}
 	})

@@ -67,6 +67,9 @@ const (
 	// stallRetry is when a refused Post is tried again, if no event of
 	// that connection comes earlier.
 	stallRetry = time.Millisecond
+	// pollPause is the shortest that a timer takes: the pause is the
+	// point, not its length.
+	pollPause = time.Microsecond
 )
 
 // NewWorker makes a worker with a completion queue of the device.
@@ -136,19 +139,37 @@ func (w *Worker) loop(ctx context.Context) error {
 			continue
 		}
 		if w.cfg.Polling || w.pollers > 0 {
-			from := w.cfg.Now()
-			runtime.Gosched()
-			w.retryStalled()
-			to := w.cfg.Now()
-			w.tick(to)
-			w.count.polled += to.Sub(from)
-			w.stats.polled.Store(int64(w.count.polled))
+			if err := w.pollAgain(ctx); err != nil {
+				return err
+			}
 			continue
 		}
 		if err := w.sleep(ctx); err != nil {
 			return err
 		}
 	}
+}
+
+// pollAgain is what polling mode does between two polls that find nothing.
+// Where events come through goroutines (soft's NIC), a loop that only
+// yields would starve them: Go looks at sockets when nothing is runnable,
+// else every 10 ms. So it lets go of the core for a moment.
+func (w *Worker) pollAgain(ctx context.Context) error {
+	from := w.cfg.Now()
+	synchronous := w.dev.Info().SynchronousOps
+	if synchronous {
+		runtime.Gosched()
+	} else if err := w.cq.Wait(ctx, pollPause); err != nil && !errors.Is(err, rdma.ErrTimeout) {
+		return err
+	}
+	w.retryStalled()
+	to := w.cfg.Now()
+	w.tick(to)
+	if synchronous {
+		w.count.polled += to.Sub(from)
+		w.stats.polled.Store(int64(w.count.polled))
+	}
+	return nil
 }
 
 // turn does everything that is ready and reports whether that was
