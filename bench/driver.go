@@ -7,9 +7,11 @@ import (
 )
 
 // Run measures the schemes of cfg one after the other, each with a fresh
-// server, Repeat times, and returns one row per scheme. After each scheme
-// it calls done with the finished row; note is told what goes on. Both
-// are called from Run's goroutine.
+// server, in Repeat rounds, and returns one row per scheme. In rounds, and
+// each beginning with another scheme, because machines drift: what is
+// compared must be measured side by side. After a scheme's last run it
+// calls done with the finished row; note is told what goes on. Both are
+// called from Run's goroutine.
 //
 // Errors wrap ErrConfig (nothing was started), ErrChild or ErrResults
 // (schemes disagree on a mix that only reads), or are ctx's cause. Rows
@@ -23,9 +25,13 @@ func Run(ctx context.Context, cfg Config, spawn Spawn, known []string,
 	cfg = cfg.withDefaults()
 	var rows []Row
 	var first *outcome
-	for _, scheme := range cfg.Schemes {
-		var runs []*outcome
-		for i := range cfg.Repeat {
+	n := len(cfg.Schemes)
+	runs := make([][]*outcome, n)
+	for i := range cfg.Repeat {
+		for j := range n {
+			// The last round is in order, for the rows are.
+			at := (j + cfg.Repeat - 1 - i) % n
+			scheme := cfg.Schemes[at]
 			note(fmt.Sprintf("%s: run %d of %d", scheme, i+1, cfg.Repeat))
 			o, err := runOnce(ctx, cfg, scheme, spawn, note)
 			if err != nil {
@@ -37,11 +43,13 @@ func Run(ctx context.Context, cfg Config, spawn Spawn, known []string,
 			if err := o.agrees(first); err != nil {
 				return rows, err
 			}
-			runs = append(runs, o)
+			runs[at] = append(runs[at], o)
+			if i == cfg.Repeat-1 {
+				row := newRow(cfg, scheme, runs[at])
+				rows = append(rows, row)
+				done(row)
+			}
 		}
-		row := newRow(cfg, scheme, runs)
-		rows = append(rows, row)
-		done(row)
 	}
 	return rows, nil
 }

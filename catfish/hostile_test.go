@@ -9,8 +9,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"net"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/rdma"
@@ -298,5 +300,35 @@ func TestHelloGarbage(t *testing.T) {
 	_, err = Dial(context.Background(), l.Addr().String(), Options{Logger: quiet()})
 	if !errors.Is(err, ErrNoServer) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestSilentFlood: connections that never say what for do not keep others
+// waiting, and there are never more than maxSilent of them.
+func TestSilentFlood(t *testing.T) {
+	s := startServer(t, ServerOptions{})
+	var conns []net.Conn
+	defer func() {
+		for _, c := range conns {
+			c.Close()
+		}
+	}()
+	for range maxSilent + 20 {
+		c, err := net.Dial("tcp", s.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		conns = append(conns, c)
+	}
+	c := dial(t, s, Options{DialTimeout: preambleTimeout / 2}) // before they time out
+	if _, err := c.Count(t.Context(), square(0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	// The oldest was ended to make room.
+	if err := conns[0].SetReadDeadline(time.Now().Add(preambleTimeout / 2)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conns[0].Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the oldest of too many silent connections: %v, want its end", err)
 	}
 }

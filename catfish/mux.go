@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"time"
 )
@@ -18,29 +19,48 @@ type mux struct {
 	reject func(net.Conn, error)
 	failed func(error)   // told when Accept fails
 	soft   *chanListener // nil when soft is not served
-	tokens chan struct{} // bounds connections that have not said what for
 	wg     sync.WaitGroup
+
+	mu     sync.Mutex
+	silent []net.Conn // have not said what for yet, oldest first
 }
 
-// maxPreambles bounds connections in their first eight bytes, so that
-// silent ones cannot use up descriptors.
-const maxPreambles = 256
+// maxSilent bounds connections in their first eight bytes, so that silent
+// ones cannot use up descriptors. One too many ends the oldest: a client
+// of ours says at once what it wants, so floods of silence hit themselves.
+const maxSilent = 256
 
 // acceptPause is the pause after a failed accept.
 const acceptPause = 50 * time.Millisecond
 
-func newMux(ln net.Listener) *mux {
-	return &mux{ln: ln, tokens: make(chan struct{}, maxPreambles)}
+func newMux(ln net.Listener) *mux { return &mux{ln: ln} }
+
+// arrived notes a connection that has said nothing yet.
+func (m *mux) arrived(c net.Conn) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.silent) == maxSilent {
+		m.silent[0].Close()
+		m.silent = slices.Delete(m.silent, 0, 1)
+	}
+	m.silent = append(m.silent, c)
+}
+
+// spoke ends what arrived began.
+func (m *mux) spoke(c net.Conn) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if i := slices.Index(m.silent, c); i >= 0 {
+		m.silent = slices.Delete(m.silent, i, i+1)
+	}
 }
 
 // run accepts until the listener is closed, then waits for its goroutines.
 func (m *mux) run(ctx context.Context) error {
 	defer m.wg.Wait()
 	for {
-		m.tokens <- struct{}{}
 		c, err := m.ln.Accept()
 		if err != nil {
-			<-m.tokens
 			if ctx.Err() != nil {
 				return nil
 			}
@@ -55,10 +75,11 @@ func (m *mux) run(ctx context.Context) error {
 			}
 			continue
 		}
+		m.arrived(c)
 		m.wg.Go(func() {
 			stop := context.AfterFunc(ctx, func() { c.Close() })
 			kind, err := readPreamble(c)
-			<-m.tokens
+			m.spoke(c)
 			stop()
 			m.route(ctx, c, kind, err)
 		})

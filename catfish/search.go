@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -158,6 +159,13 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 	}
 	way, began := c.choose(s, &c.counters)
 	if way == Offload && s.canOffload() {
+		if c.always == nil {
+			// Offloading over shared memory keeps the core without a
+			// pause. Who has a request to send, or an answer to fetch,
+			// goes first, or the server idles when all clients of a core
+			// offload at once: they hear the same heartbeat.
+			runtime.Gosched()
+		}
 		base := len(q.items)
 		reads, err := c.offload(ctx, s, o, q)
 		if err == nil {
