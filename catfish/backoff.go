@@ -72,6 +72,12 @@ func (b *backoff) Choose(clock func() time.Time, load *Load, fresh bool) (Way, b
 	return FastMessaging, taken
 }
 
+// Settled: with nothing left to offload, only a heartbeat changes that; to
+// the letter, once r_busy was cleared.
+func (b *backoff) Settled() (Way, bool) {
+	return FastMessaging, b.left == 0 && (b.busy == 0 || !b.literal)
+}
+
 func (b *backoff) State() PolicyState {
 	return PolicyState{Busy: b.busy, Left: b.left, Utilisation: b.util}
 }

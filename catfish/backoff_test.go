@@ -186,3 +186,43 @@ func TestSchemes(t *testing.T) {
 		t.Error("unknown policy taken")
 	}
 }
+
+// TestSettledChangesNothing: a chooser that does not ask a settled policy
+// decides as one that always asks, whatever the heartbeats.
+func TestSettledChangesNothing(t *testing.T) {
+	for _, literal := range []bool{false, true} {
+		r := rand.New(rand.NewPCG(5, 6))
+		now := time.Unix(1000, 0)
+		clock := func() time.Time { return now }
+		quick := &chooser{now: clock, policy: newBackoff(9, literal)}
+		quick.settler = quick.policy.(Settler)
+		slow := &chooser{now: clock, policy: newBackoff(9, literal)}
+		var n counters
+		settled, offloads := 0, 0
+		for i := range 200_000 {
+			now = now.Add(time.Duration(r.IntN(200)) * time.Microsecond)
+			if r.IntN(60) == 0 { // a heartbeat, sometimes within Inv of the last
+				load := Load{CPU: 0.9 + 0.1*r.Float64(), Interval: 10 * time.Millisecond}
+				for _, c := range []*chooser{quick, slow} {
+					c.load, c.fresh = load, true
+					c.settled.Store(0)
+				}
+			}
+			if quick.settled.Load() != 0 {
+				settled++
+			}
+			a, _ := quick.choose(&session{}, &n)
+			b, _ := slow.choose(&session{}, &n)
+			if a != b || quick.policy.State() != slow.policy.State() {
+				t.Fatalf("literal %v, search %d: %v in %+v, asked always %v in %+v",
+					literal, i, a, quick.policy.State(), b, slow.policy.State())
+			}
+			if a == Offload {
+				offloads++
+			}
+		}
+		if settled < 1000 || offloads < 1000 {
+			t.Errorf("literal %v: %d settled and %d offloaded of 200,000: nothing was tried", literal, settled, offloads)
+		}
+	}
+}

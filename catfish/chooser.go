@@ -2,6 +2,7 @@ package catfish
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/catfish-index/catfish/heartbeat"
@@ -13,9 +14,15 @@ type chooser struct {
 	always Policy // fixed way, or nil
 	way    Way
 
+	// settled is 1 + the way of all searches until a heartbeat arrives,
+	// or 0: ask. Written under mu; who reads a value that is just being
+	// replaced searches as one who came a moment earlier.
+	settled atomic.Uint32
+
 	mu      sync.Mutex
 	policy  Policy
 	learner Learner // policy, or nil
+	settler Settler // policy, or nil
 	now     func() time.Time
 	load    Load
 	fresh   bool
@@ -31,6 +38,7 @@ func (c *chooser) init(sch scheme, opts Options) {
 		c.always, c.way = f, f.way
 	}
 	c.learner, _ = c.policy.(Learner)
+	c.settler, _ = c.policy.(Settler)
 }
 
 func (c *chooser) policyName() string { return c.policy.Name() }
@@ -41,6 +49,9 @@ func (c *chooser) choose(s *session, n *counters) (way Way, began time.Time) {
 	if c.always != nil {
 		return c.way, began
 	}
+	if w := c.settled.Load(); w != 0 && (s.mailbox == nil || !s.mailbox.Pending()) {
+		return Way(w - 1), began
+	}
 	if c.learner != nil {
 		began = c.now()
 	}
@@ -50,8 +61,22 @@ func (c *chooser) choose(s *session, n *counters) (way Way, began time.Time) {
 	if consumed {
 		c.fresh = false
 	}
+	c.settle()
 	c.mu.Unlock()
 	return way, began
+}
+
+// settle notes whether the policy need not be asked. A heartbeat that was
+// taken and not consumed is one to ask about again; a learner is told of
+// every search, so it is asked for every one.
+func (c *chooser) settle() {
+	settled := uint32(0)
+	if c.settler != nil && c.learner == nil && !c.fresh {
+		if way, ok := c.settler.Settled(); ok {
+			settled = 1 + uint32(way)
+		}
+	}
+	c.settled.Store(settled)
 }
 
 // observe tells the policy what a search cost.
@@ -85,6 +110,7 @@ func (c *chooser) takeBeat(s *session, n *counters) {
 	}
 	n.heartbeats.Add(1)
 	c.load, c.fresh = loadOf(b), true
+	c.settled.Store(0) // also when taken for people, by lastLoad
 }
 
 // lastLoad is the latest heartbeat, for people.

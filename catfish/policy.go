@@ -65,6 +65,17 @@ type Learner interface {
 	Observe(now time.Time, o Outcome)
 }
 
+// A Settler is a Policy that knows when its next decisions depend on
+// nothing but a heartbeat. It is then not asked again before one arrives,
+// which saves a lock for each search.
+type Settler interface {
+	Policy
+	// Settled is asked after Choose, under the same lock: whether every
+	// further search goes the way returned, without a change of state,
+	// until a heartbeat arrives.
+	Settled() (way Way, ok bool)
+}
+
 // PolicyState is the visible state of the back-off (Algorithm 1).
 type PolicyState struct {
 	Busy        int     `json:"r_busy"`      // consecutive busy findings

@@ -53,12 +53,18 @@ func (m *Mailbox) Latest() (Beat, error) {
 	}
 }
 
+// Pending reports whether Take may have something: one load, for who asks
+// before every search.
+func (m *Mailbox) Pending() bool {
+	return atomic.LoadUint64(m.sequence) != m.last.Load()
+}
+
 // Take returns the newest beat if nobody has taken it yet.
 //
 // It costs one load when there is nothing new: clients ask before every
 // search. Sequences rise from 1, so the word alone tells.
 func (m *Mailbox) Take() (b Beat, fresh bool) {
-	if atomic.LoadUint64(m.sequence) == m.last.Load() {
+	if !m.Pending() {
 		return Beat{}, false
 	}
 	b, err := m.Latest()
