@@ -22,6 +22,11 @@ import (
 // compete. "paper" therefore runs the second if only when a heartbeat
 // was taken; "paper-literal" runs it always. No heartbeat is not "busy":
 // the network may be the bottleneck, and offloading would load it more.
+//
+// "paper" also takes a heartbeat when half of Inv has passed since the
+// last. They come every Inv by themselves, and t0 = now can only shift
+// later against them: whatever delays one judgement delays all that
+// follow, in the end by nearly a whole interval.
 
 // Parameters of section V-A.
 const (
@@ -53,7 +58,11 @@ func (b *backoff) Name() string {
 func (b *backoff) Choose(clock func() time.Time, load *Load, fresh bool) (Way, bool) {
 	u, taken := 0.0, false
 	if fresh {
-		if now := clock(); now.Sub(b.t0) > load.Interval {
+		due := load.Interval
+		if !b.literal {
+			due /= 2
+		}
+		if now := clock(); now.Sub(b.t0) > due {
 			u, taken, b.t0, b.util = load.CPU, true, now, load.CPU
 		}
 	}
