@@ -71,7 +71,7 @@ func (a *app) load(ctx context.Context, f clientFlags, sources []*datasets.Sourc
 	for _, src := range sources {
 		if err := a.send(ctx, cl, src, &sent); err != nil {
 			unless := ""
-			if errors.Is(err, catfish.ErrUnknownOutcome) {
+			if errors.Is(err, catfish.ErrUnknownOutcome) || errors.Is(err, catfish.ErrNoServer) {
 				unless = ", unless it has ended"
 			}
 			return fmt.Errorf("%w\n%d objects were loaded before that and stay on the server%s",
