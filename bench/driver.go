@@ -29,8 +29,14 @@ func Run(ctx context.Context, cfg Config, spawn Spawn, known []string,
 	runs := make([][]*outcome, n)
 	for i := range cfg.Repeat {
 		for j := range n {
-			// The last round is in order, for the rows are.
-			at := (j + cfg.Repeat - 1 - i) % n
+			// The last round is in order, for the rows are. Every other
+			// one runs backwards: what went before leaves the machine
+			// in a state, so nobody may always follow the same.
+			left := cfg.Repeat - 1 - i
+			at := (j + left) % n
+			if left%2 == 1 {
+				at = n - 1 - at
+			}
 			scheme := cfg.Schemes[at]
 			note(fmt.Sprintf("%s: run %d of %d", scheme, i+1, cfg.Repeat))
 			o, err := runOnce(ctx, cfg, scheme, spawn, note)
