@@ -36,6 +36,10 @@ type Row struct {
 	Repeat    int     `json:"repeat"`
 	Commit    string  `json:"commit"`
 
+	// Runs are the throughputs of the single runs in the order of the
+	// rounds: what is compared within a round saw the same machine.
+	Runs []float64 `json:"runs_ops_per_s"`
+
 	// ByOp has the latencies of each kind of operation in the mix, of
 	// all runs together.
 	ByOp map[string]OpFigures `json:"by_op"`
@@ -104,6 +108,7 @@ func newRow(cfg Config, scheme string, runs []*outcome) Row {
 	byOp := newTally()
 	for i, o := range runs {
 		figures[i] = o.figures(cfg.Mix)
+		row.Runs = append(row.Runs, figures[i].OpsPerS)
 		for _, s := range o.samples {
 			for op, l := range s.Latency {
 				byOp.latency[op].Merge(l)
