@@ -28,7 +28,7 @@ func (r *reader) completeLocked(s rdma.Status) {
 			Op: p.op, Status: s, Bytes: p.n, ID: p.id, QP: q,
 		})
 		if len(r.sends) == batch {
-			q.sendCQ.push(r.sends)
+			q.sendCQ.Push(r.sends)
 			r.sends = r.sends[:0]
 		}
 	}

@@ -271,9 +271,9 @@ func (q *queuePair) Close() error {
 		q.interrupt()
 	}
 	<-q.stopped
-	q.sendCQ.purge(q)
+	q.sendCQ.Purge(q)
 	if q.recvCQ != q.sendCQ {
-		q.recvCQ.purge(q)
+		q.recvCQ.Purge(q)
 	}
 	return nil
 }

@@ -250,11 +250,11 @@ func (r *reader) publish() {
 
 func (r *reader) pushEvents() {
 	if len(r.recvs) > 0 {
-		r.q.recvCQ.push(r.recvs)
+		r.q.recvCQ.Push(r.recvs)
 		r.recvs = r.recvs[:0]
 	}
 	if len(r.sends) > 0 {
-		r.q.sendCQ.push(r.sends)
+		r.q.sendCQ.Push(r.sends)
 		r.sends = r.sends[:0]
 	}
 }

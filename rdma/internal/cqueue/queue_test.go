@@ -1,4 +1,4 @@
-package soft
+package cqueue
 
 import (
 	"context"
@@ -11,14 +11,38 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
+// pair stands for a queue pair; only its identity counts.
+type pair struct {
+	rdma.QueuePair
+	id int
+}
+
+// take collects exactly n completions.
+func take(t *testing.T, q *Queue, n int) []rdma.Completion {
+	t.Helper()
+	out := make([]rdma.Completion, n)
+	for got := 0; got < n; {
+		k := q.Poll(out[got:])
+		if got += k; k == 0 {
+			must(t, q.Wait(context.Background(), time.Minute))
+		}
+	}
+	return out
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestQueueGrowsInOrder(t *testing.T) {
-	s := open(t, Options{}, 1)
-	c := s.send.(*completionQueue)
-	q := &queuePair{}
+	c, q := New(1, 0), &pair{}
 	var next, taken uint64
 	for round := range 50 {
 		for range round {
-			c.push([]rdma.Completion{{Op: rdma.OpRead, ID: next, QP: q},
+			c.Push([]rdma.Completion{{Op: rdma.OpRead, ID: next, QP: q},
 				{Op: rdma.OpRead, ID: next + 1, QP: q}})
 			next += 2
 		}
@@ -35,17 +59,16 @@ func TestQueueGrowsInOrder(t *testing.T) {
 }
 
 func TestQueuePurge(t *testing.T) {
-	s := open(t, Options{}, 1)
-	c := s.send.(*completionQueue)
-	keep, gone := &queuePair{}, &queuePair{}
+	c := New(1, 0)
+	keep, gone := &pair{id: 1}, &pair{id: 2}
 	for i := range uint64(30) {
 		q := keep
 		if i%3 == 0 {
 			q = gone
 		}
-		c.push([]rdma.Completion{{Op: rdma.OpRead, ID: i, QP: q}})
+		c.Push([]rdma.Completion{{Op: rdma.OpRead, ID: i, QP: q}})
 	}
-	c.purge(gone)
+	c.Purge(gone)
 	for i, e := range take(t, c, 20) {
 		if want := uint64(i + i/2 + 1); e.ID != want || e.QP != rdma.QueuePair(keep) {
 			t.Fatalf("entry %d is %d, want %d", i, e.ID, want)
@@ -58,8 +81,7 @@ func TestQueuePurge(t *testing.T) {
 
 func TestQueueWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, newPipes().options(Options{}), 1)
-		c := s.send
+		c := New(1, -1) // the bubble's clock stands still for who spins
 		bg := context.Background()
 		start := time.Now()
 		for _, d := range []time.Duration{0, time.Second, time.Minute} {
@@ -85,14 +107,14 @@ func TestQueueWait(t *testing.T) {
 		for _, wake := range []func(){
 			c.Wake,
 			func() {
-				c.(*completionQueue).push([]rdma.Completion{{QP: &queuePair{}}})
+				c.Push([]rdma.Completion{{QP: &pair{}}})
 			},
 		} {
 			time.AfterFunc(time.Second, wake)
 			must(t, c.Wait(bg, -1))
 			c.Poll(make([]rdma.Completion, 1))
 		}
-		time.AfterFunc(time.Second, func() { _ = c.Close() })
+		time.AfterFunc(time.Second, c.Close)
 		if err := c.Wait(bg, -1); !errors.Is(err, rdma.ErrClosed) {
 			t.Errorf("Wait on a queue that is closed: %v", err)
 		}
@@ -101,16 +123,15 @@ func TestQueueWait(t *testing.T) {
 
 // TestQueueNoLostWakeup lets pushes race with a waiter that goes to sleep.
 func TestQueueNoLostWakeup(t *testing.T) {
-	s := open(t, Options{Spin: -1}, 1)
-	c := s.send.(*completionQueue)
+	c := New(1, -1)
 	const rounds = 20000
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	turn := make(chan struct{}, 1)
 	wg.Go(func() {
-		one := []rdma.Completion{{Op: rdma.OpRead, QP: &queuePair{}}}
+		one := []rdma.Completion{{Op: rdma.OpRead, QP: &pair{}}}
 		for range turn {
-			c.push(one)
+			c.Push(one)
 		}
 	})
 	defer close(turn)
