@@ -135,13 +135,13 @@ func attackKeys(t *testing.T, s *Server) {
 		for _, a := range []struct {
 			name   string
 			op     rdma.Op
-			key    func(o *openSlab) rdma.Key
+			key    rdma.Key // flips bits
 			offset uint64
 			want   rdma.Status
 		}{
-			{"wrong key", rdma.OpRead, func(o *openSlab) rdma.Key { return o.key ^ 1 }, 0, rdma.StatusRemoteKey},
-			{"out of bounds", rdma.OpRead, func(o *openSlab) rdma.Key { return o.key }, 1 << 40, rdma.StatusRemoteBounds},
-			{"write to the slab", rdma.OpWrite, func(o *openSlab) rdma.Key { return o.key }, 0, rdma.StatusRemoteAccess},
+			{"wrong key", rdma.OpRead, 1, 0, rdma.StatusRemoteKey},
+			{"out of bounds", rdma.OpRead, 0, 1 << 40, rdma.StatusRemoteBounds},
+			{"write to the slab", rdma.OpWrite, 0, 0, rdma.StatusRemoteAccess},
 		} {
 			c := dial(t, s, Options{Transport: tr, Policy: "offload"})
 			if _, err := c.Search(t.Context(), square(0, 0)); err != nil {
@@ -152,7 +152,9 @@ func attackKeys(t *testing.T, s *Server) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if st := rawOp(t, ses, a.op, rdma.Remote{Key: a.key(o), Offset: a.offset}); st != a.want {
+			at := o.base.At(a.offset)
+			at.Key ^= a.key
+			if st := rawOp(t, ses, a.op, at); st != a.want {
 				t.Errorf("%s, %s: %v, want %v", tr, a.name, st, a.want)
 			}
 		}
@@ -260,7 +262,7 @@ func FuzzFrame(f *testing.F) {
 
 // FuzzAnswers: a client takes any answer from a server without panic.
 func FuzzAnswers(f *testing.F) {
-	f.Add(openReply{coll: 1, nodeBytes: 704, key: 3, slabBytes: 4}.append(nil))
+	f.Add(openReply{coll: 1, nodeBytes: 704, base: rdma.Remote{Key: 3, Addr: 5}, slabBytes: 4}.append(nil))
 	f.Add(appendFailure(nil, rstar.ErrSlabFull, 3))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if o, err := getOpenReply(b); err == nil && !bytes.Equal(o.append(nil), b) {
@@ -273,7 +275,7 @@ func FuzzAnswers(f *testing.F) {
 			t.Fatal(len(items))
 		}
 		var w walk
-		w.begin(&slab{key: 1, bytes: 1 << 20, node: 704, bootID: binary.LittleEndian.Uint64(append(bytes.Clone(b), make([]byte, 8)...))}, false)
+		w.begin(&slab{base: rdma.Remote{Key: 1}, bytes: 1 << 20, node: 704, bootID: binary.LittleEndian.Uint64(append(bytes.Clone(b), make([]byte, 8)...))}, false)
 		if len(b) >= rstar.HeaderBytes {
 			_, _ = w.visitHeader(b[:rstar.HeaderBytes])
 		}

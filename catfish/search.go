@@ -269,7 +269,7 @@ func (l *lane) runSearch(ctx context.Context, o *openSlab, q *query, again bool,
 	}
 	w.q, w.limit, w.count = q.rect, q.limit, q.kind == kindCount
 	w.restart(&o.slab, again)
-	err := l.Run(ctx, o.key, w, st)
+	err := l.Run(ctx, o.base, w, st)
 	if err == nil {
 		err = w.err
 	}
@@ -286,7 +286,7 @@ func (l *lane) runNearest(ctx context.Context, o *openSlab, q *query, again bool
 	w := &l.nearest
 	w.x, w.y, w.k = q.x, q.y, q.limit
 	w.restart(&o.slab, again)
-	err := l.Run(ctx, o.key, w, st)
+	err := l.Run(ctx, o.base, w, st)
 	if err == nil {
 		err = w.err
 	}

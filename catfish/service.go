@@ -47,7 +47,7 @@ func (v *service) do(kind fastmsg.Kind, p, out []byte) (_ []byte, done uint64, e
 		}
 		r := openReply{coll: c.num, nodeBytes: uint32(c.tree.NodeBytes()), slabBytes: uint64(len(c.tree.Memory())), bootID: v.s.bootID}
 		if g := c.regions[v.transport]; g != nil {
-			r.key = uint64(g.Key())
+			r.base = g.Remote()
 		}
 		return r.append(out), 0, nil
 	case kindStats:

@@ -157,7 +157,7 @@ func (s *session) open(ctx context.Context, name string) (*openSlab, error) {
 	defer s.mu.Unlock()
 	if s.slabs[name] == nil {
 		s.slabs[name] = &openSlab{coll: r.coll, slab: slab{
-			key: rdma.Key(r.key), bytes: r.slabBytes, node: r.nodeBytes, bootID: s.hello.BootID,
+			base: r.base, bytes: r.slabBytes, node: r.nodeBytes, bootID: s.hello.BootID,
 		}}
 	}
 	return s.slabs[name], nil

@@ -33,7 +33,7 @@ import (
 
 // slab is one collection's memory at the server, as a client knows it.
 type slab struct {
-	key    rdma.Key
+	base   rdma.Remote
 	bytes  uint64
 	node   uint32
 	bootID uint64

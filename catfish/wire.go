@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -43,7 +44,7 @@ const (
 )
 
 // protocolVersion changes with wire.go, hello.go or the slab's layout.
-const protocolVersion = 1
+const protocolVersion = 2
 
 const (
 	rectBytes = 32
@@ -106,20 +107,21 @@ func appendItems(dst []rstar.Item, b []byte) ([]rstar.Item, error) {
 
 // openReply tells a client where a collection's slab is.
 //
-//	0 coll u32 | 4 node bytes u32 | 8 slab key u64 | 16 slab bytes u64 | 24 boot id u64
+//	0 coll u32 | 4 node bytes u32 | 8 slab key u64 | 16 slab address u64 | 24 slab bytes u64 | 32 boot id u64
 type openReply struct {
 	coll      uint32
 	nodeBytes uint32
-	key       uint64
+	base      rdma.Remote
 	slabBytes uint64
 	bootID    uint64
 }
 
-const openReplyBytes = 32
+const openReplyBytes = 40
 
 func (o openReply) append(b []byte) []byte {
 	b = appendHead(b, o.coll, o.nodeBytes)
-	b = binary.LittleEndian.AppendUint64(b, o.key)
+	b = binary.LittleEndian.AppendUint64(b, uint64(o.base.Key))
+	b = binary.LittleEndian.AppendUint64(b, o.base.Addr)
 	b = binary.LittleEndian.AppendUint64(b, o.slabBytes)
 	return binary.LittleEndian.AppendUint64(b, o.bootID)
 }
@@ -131,9 +133,9 @@ func getOpenReply(b []byte) (openReply, error) {
 	o := openReply{
 		coll:      binary.LittleEndian.Uint32(b),
 		nodeBytes: binary.LittleEndian.Uint32(b[4:]),
-		key:       binary.LittleEndian.Uint64(b[8:]),
-		slabBytes: binary.LittleEndian.Uint64(b[16:]),
-		bootID:    binary.LittleEndian.Uint64(b[24:]),
+		base:      rdma.Remote{Key: rdma.Key(binary.LittleEndian.Uint64(b[8:])), Addr: binary.LittleEndian.Uint64(b[16:])},
+		slabBytes: binary.LittleEndian.Uint64(b[24:]),
+		bootID:    binary.LittleEndian.Uint64(b[32:]),
 	}
 	if o.nodeBytes < 64 || o.nodeBytes%64 != 0 || o.nodeBytes > 1<<16 {
 		return o, fmt.Errorf("%w: node of %d bytes", ErrProtocol, o.nodeBytes)

@@ -73,7 +73,7 @@ func (w *Worker) prepare(req rdma.ConnRequest) (*Conn, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	answer, err := handshake{w.cfg.RingBytes, requests.Key(), hello}.encode()
+	answer, err := handshake{w.cfg.RingBytes, requests.Remote(), hello}.encode()
 	if err != nil {
 		requests.Close()
 		return nil, nil, err
@@ -83,12 +83,11 @@ func (w *Worker) prepare(req rdma.ConnRequest) (*Conn, []byte, error) {
 		requests.Close()
 		return nil, nil, err
 	}
-	ring := rdma.Remote{Key: peer.key, Offset: MailboxBytes}
 	return &Conn{
 		w: w, hello: peer.hello, requests: requests,
-		peer: rdma.Remote{Key: peer.key},
+		peer: peer.region,
 		in:   newRecvRing(requests.Bytes()[:w.cfg.RingBytes]),
-		out:  newSendRing(mirror, ring, peer.ringBytes),
+		out:  newSendRing(mirror, peer.region.At(MailboxBytes), peer.ringBytes),
 	}, answer, nil
 }
 

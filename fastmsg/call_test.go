@@ -303,14 +303,14 @@ func TestVersionMismatch(t *testing.T) {
 			}
 			return dialError(err)
 		}
-		private, err := handshake{DefaultRingBytes, 1, nil}.encode()
+		private, err := handshake{DefaultRingBytes, rdma.Remote{Key: 1}, nil}.encode()
 		if err != nil {
 			t.Fatal(err)
 		}
 		private[4] = 77
 		err = dial(private)
 		if !errors.Is(err, ErrVersion) || !errors.Is(err, rdma.ErrRejected) || !RetrySafe(err) ||
-			!bytes.Contains([]byte(err.Error()), []byte("client speaks fastmsg protocol version 77, the server 1")) {
+			!bytes.Contains([]byte(err.Error()), []byte("client speaks fastmsg protocol version 77, the server 2")) {
 			t.Fatalf("version 77: %v", err)
 		}
 		if err = dial([]byte("who are you?")); !errors.Is(err, rdma.ErrRejected) {

@@ -126,7 +126,7 @@ func dial(ctx context.Context, dev rdma.Device, addr string, cfg CallerConfig) (
 	if c.region, err = dev.Register(MailboxBytes+cfg.RingBytes, rdma.RemoteWrite); err != nil {
 		return nil, err
 	}
-	private, err := handshake{cfg.RingBytes, c.region.Key(), cfg.Hello}.encode()
+	private, err := handshake{cfg.RingBytes, c.region.Remote(), cfg.Hello}.encode()
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func dial(ctx context.Context, dev rdma.Device, addr string, cfg CallerConfig) (
 	c.hello = server.hello
 	c.maxPayload = maxMessage(server.ringBytes) - headerBytes
 	c.in = newRecvRing(c.region.Bytes()[MailboxBytes : MailboxBytes+cfg.RingBytes])
-	c.out = newSendRing(mirror, rdma.Remote{Key: server.key}, server.ringBytes)
+	c.out = newSendRing(mirror, server.region, server.ringBytes)
 	return c, nil
 }
 

@@ -18,15 +18,16 @@ import (
 //	8      4     bytes of the ring that the peer may write
 //	12     4     reserved, 0
 //	16     8     key of the region with that ring
-//	24     ...   hello, at most 32 bytes: the owner's
+//	24     8     address of the region's first byte
+//	32     ...   hello, at most 24 bytes: the owner's
 //
 // The client's ring starts behind the mailbox page, the server's at 0.
 const (
 	magic = "CFMG"
 	// ProtocolVersion counts incompatible changes of rings, messages
-	// and handshake. 1: the first.
-	ProtocolVersion = 1
-	helloOffset     = 24
+	// and handshake. 1: the first. 2: regions have an address.
+	ProtocolVersion = 2
+	helloOffset     = 32
 	// MaxHello is what the private data leaves to the owner.
 	MaxHello = rdma.MaxPrivateData - helloOffset
 	// MailboxBytes is the page before the client's ring.
@@ -35,7 +36,7 @@ const (
 
 type handshake struct {
 	ringBytes int
-	key       rdma.Key
+	region    rdma.Remote
 	hello     []byte
 }
 
@@ -49,7 +50,8 @@ func (h handshake) encode() ([]byte, error) {
 	binary.LittleEndian.PutUint16(b[4:], ProtocolVersion)
 	binary.LittleEndian.PutUint16(b[6:], uint16(len(h.hello)))
 	binary.LittleEndian.PutUint32(b[8:], uint32(h.ringBytes))
-	binary.LittleEndian.PutUint64(b[16:], uint64(h.key))
+	binary.LittleEndian.PutUint64(b[16:], uint64(h.region.Key))
+	binary.LittleEndian.PutUint64(b[24:], h.region.Addr)
 	return append(b, h.hello...), nil
 }
 
@@ -73,7 +75,10 @@ func decodeHandshake(b []byte, peer, self string) (h handshake, err error) {
 	if err := checkRing(h.ringBytes); err != nil {
 		return h, errors.Join(ErrProtocol, err)
 	}
-	h.key = rdma.Key(binary.LittleEndian.Uint64(b[16:]))
+	h.region = rdma.Remote{
+		Key:  rdma.Key(binary.LittleEndian.Uint64(b[16:])),
+		Addr: binary.LittleEndian.Uint64(b[24:]),
+	}
 	h.hello = append([]byte(nil), b[helloOffset:helloOffset+n]...)
 	return h, nil
 }

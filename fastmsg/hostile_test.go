@@ -42,7 +42,7 @@ func (x *stranger) config() rdma.QPConfig {
 
 func (x *stranger) dial(t testing.TB, s *server) {
 	t.Helper()
-	private, err := handshake{MinRingBytes, x.region.Key(), nil}.encode()
+	private, err := handshake{MinRingBytes, x.region.Remote(), nil}.encode()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func (x *stranger) dial(t testing.TB, s *server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.ring.Key = h.key
+	x.ring = h.region
 }
 
 // send writes bytes at an offset of the ring and raises an event.
@@ -64,7 +64,7 @@ func (x *stranger) send(t testing.TB, offset uint64, bytes []byte, imm uint32) {
 	wr := rdma.WorkRequest{
 		Op: rdma.OpWriteImm, Imm: imm,
 		Local:  rdma.Buffer{Region: x.source, Len: len(bytes)},
-		Remote: rdma.Remote{Key: x.ring.Key, Offset: x.ring.Offset + offset},
+		Remote: x.ring.At(offset),
 	}
 	if _, err := x.qp.Post([]rdma.WorkRequest{wr}); err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func TestGarbageFromClients(t *testing.T) {
 				wr := rdma.WorkRequest{
 					Op: rdma.OpWriteImm, Imm: uint32(rng.IntN(12)),
 					Local:  rdma.Buffer{Region: x.source, Len: 64},
-					Remote: rdma.Remote{Key: x.ring.Key, Offset: uint64(rng.IntN(500)) * 8},
+					Remote: x.ring.At(uint64(rng.IntN(500)) * 8),
 				}
 				if rng.IntN(4) == 0 {
 					wr.Imm |= returnBit
@@ -341,8 +341,8 @@ func (x *stranger) accept(t testing.TB, lis rdma.Listener) error {
 	if err != nil {
 		return err
 	}
-	x.ring = rdma.Remote{Key: h.key, Offset: MailboxBytes}
-	private, err := handshake{MinRingBytes, x.region.Key(), nil}.encode()
+	x.ring = h.region.At(MailboxBytes)
+	private, err := handshake{MinRingBytes, x.region.Remote(), nil}.encode()
 	if err != nil {
 		return err
 	}

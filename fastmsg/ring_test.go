@@ -19,11 +19,12 @@ type heapRegion struct {
 func newHeapRegion(n int) *heapRegion     { return &heapRegion{mem: make([]byte, n), key: 7} }
 func (r *heapRegion) Bytes() []byte       { return r.mem }
 func (r *heapRegion) Key() rdma.Key       { return r.key }
+func (r *heapRegion) Remote() rdma.Remote { return rdma.Remote{Key: r.key} }
 func (r *heapRegion) Access() rdma.Access { return rdma.RemoteWrite }
 func (r *heapRegion) Close() error        { return nil }
 func carryOut(dst []byte, wr rdma.WorkRequest) {
 	l := wr.Local
-	copy(dst[wr.Remote.Offset:], l.Region.Bytes()[l.Offset:l.Offset+l.Len])
+	copy(dst[wr.Remote.Addr:], l.Region.Bytes()[l.Offset:l.Offset+l.Len])
 }
 
 // pair is a ring with both ends; requests are carried out at once.
@@ -429,7 +430,7 @@ func FuzzRecvRing(f *testing.F) {
 
 // FuzzHandshake: any private data is decoded or refused.
 func FuzzHandshake(f *testing.F) {
-	good, err := handshake{DefaultRingBytes, 99, []byte("hello")}.encode()
+	good, err := handshake{DefaultRingBytes, rdma.Remote{Key: 99, Addr: 7}, []byte("hello")}.encode()
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -445,7 +446,7 @@ func FuzzHandshake(f *testing.F) {
 			t.Fatal(err)
 		}
 		h2, err := decodeHandshake(again, "client", "server")
-		if err != nil || h2.key != h.key || h2.ringBytes != h.ringBytes ||
+		if err != nil || h2.region != h.region || h2.ringBytes != h.ringBytes ||
 			!bytes.Equal(h2.hello, h.hello) {
 			t.Fatalf("%+v became %+v, %v", h, h2, err)
 		}

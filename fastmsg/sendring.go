@@ -180,7 +180,7 @@ func (s *sendRing) request(op rdma.Op, from, to uint64) rdma.WorkRequest {
 		Op:         op,
 		Unsignaled: true,
 		Local:      rdma.Buffer{Region: s.mirror, Offset: int(at), Len: int(to - from)},
-		Remote:     rdma.Remote{Key: s.remote.Key, Offset: s.remote.Offset + at},
+		Remote:     s.remote.At(at),
 	}
 }
 

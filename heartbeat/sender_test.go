@@ -44,7 +44,7 @@ func (n *nic) Post(wrs []rdma.WorkRequest) (int, error) {
 func (n *nic) carryOut() {
 	for _, wr := range n.posted {
 		mem := wr.Local.Region.Bytes()
-		copy(n.page[wr.Remote.Offset:], mem[wr.Local.Offset:wr.Local.Offset+wr.Local.Len])
+		copy(n.page[wr.Remote.Addr:], mem[wr.Local.Offset:wr.Local.Offset+wr.Local.Len])
 	}
 	n.posted = n.posted[:0]
 }

@@ -113,15 +113,15 @@ func (l *Lane) Close() error {
 	return err
 }
 
-// Run carries the walk t over the region key until it is over, and adds
+// Run carries the walk t over the region that begins at base until it is over, and adds
 // its cost to st. It returns ErrRestart when a Visit asked for it, ctx's
 // error when ctx is done, the Traversal's error, or an error that wraps
 // ErrLane when the connection is lost.
-func (l *Lane) Run(ctx context.Context, key rdma.Key, t Traversal, st *Stats) error {
+func (l *Lane) Run(ctx context.Context, base rdma.Remote, t Traversal, st *Stats) error {
 	if l.failed != nil {
 		return l.failed
 	}
-	w := walk{Lane: l, ctx: ctx, key: key, t: t, st: st}
+	w := walk{Lane: l, ctx: ctx, base: base, t: t, st: st}
 	err := w.run()
 	if w.hops > 0 {
 		st.RoundTrips += w.hops
@@ -133,7 +133,7 @@ func (l *Lane) Run(ctx context.Context, key rdma.Key, t Traversal, st *Stats) er
 type walk struct {
 	*Lane
 	ctx  context.Context
-	key  rdma.Key
+	base rdma.Remote
 	t    Traversal
 	st   *Stats
 	out  int    // reads under way
@@ -237,7 +237,7 @@ func (w *walk) read(s uint16) rdma.WorkRequest {
 	return rdma.WorkRequest{
 		Op: rdma.OpRead, ID: uint64(s),
 		Local:  rdma.Buffer{Region: w.region, Offset: int(s) * w.block, Len: int(ref.Len)},
-		Remote: rdma.Remote{Key: w.key, Offset: ref.Offset},
+		Remote: w.base.At(ref.Offset),
 	}
 }
 

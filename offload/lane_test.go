@@ -168,7 +168,7 @@ func TestMultiIssue(t *testing.T) {
 			s := newSite(t, p, nodes, window)
 			s.link(nodes)
 			v, st := newVisitor(), offload.Stats{}
-			if err := s.lane.Run(t.Context(), s.region.Key(), v, &st); err != nil {
+			if err := s.lane.Run(t.Context(), s.region.Remote(), v, &st); err != nil {
 				t.Fatal(err)
 			}
 			v.check(t, nodes)
@@ -197,7 +197,7 @@ func TestRetry(t *testing.T) {
 			}
 			return offload.Accept, nil
 		}
-		if err := s.lane.Run(t.Context(), s.region.Key(), v, &st); err != nil {
+		if err := s.lane.Run(t.Context(), s.region.Remote(), v, &st); err != nil {
 			t.Fatal(err)
 		}
 		v.check(t, nodes)
@@ -218,7 +218,7 @@ func TestTornForEver(t *testing.T) {
 		s.link(nodes)
 		v, st := newVisitor(), offload.Stats{}
 		v.judge = func(offload.Ref, int) (offload.Verdict, error) { return offload.Retry, nil }
-		if err := s.lane.Run(t.Context(), s.region.Key(), v, &st); !errors.Is(err, offload.ErrTorn) {
+		if err := s.lane.Run(t.Context(), s.region.Remote(), v, &st); !errors.Is(err, offload.ErrTorn) {
 			t.Fatal(err)
 		}
 		s.again(t)
@@ -229,7 +229,7 @@ func TestTornForEver(t *testing.T) {
 func (s *site) again(t *testing.T) {
 	t.Helper()
 	v, st := newVisitor(), offload.Stats{}
-	if err := s.lane.Run(t.Context(), s.region.Key(), v, &st); err != nil {
+	if err := s.lane.Run(t.Context(), s.region.Remote(), v, &st); err != nil {
 		t.Fatal(err)
 	}
 	v.check(t, nodes)
@@ -270,7 +270,7 @@ func TestEnds(t *testing.T) {
 				}
 				return offload.Accept, nil
 			}
-			if err := s.lane.Run(ctx, s.region.Key(), v, &st); !errors.Is(err, c.want) {
+			if err := s.lane.Run(ctx, s.region.Remote(), v, &st); !errors.Is(err, c.want) {
 				t.Fatalf("%s: %v, want %v", c.name, err, c.want)
 			}
 			s.again(t)
@@ -313,11 +313,11 @@ func TestEndless(t *testing.T) {
 			}}
 		}
 		var st offload.Stats
-		if err := s.lane.Run(ctx, s.region.Key(), at(cancel), &st); !errors.Is(err, context.Canceled) {
+		if err := s.lane.Run(ctx, s.region.Remote(), at(cancel), &st); !errors.Is(err, context.Canceled) {
 			t.Fatalf("cancelled: %v", err)
 		}
 		s.again(t)
-		err := s.lane.Run(t.Context(), s.region.Key(), at(func() { s.stop.Store(true) }), &st)
+		err := s.lane.Run(t.Context(), s.region.Remote(), at(func() { s.stop.Store(true) }), &st)
 		if !errors.Is(err, offload.ErrLane) || s.lane.Err() == nil {
 			t.Fatalf("stopped: %v", err)
 		}
@@ -341,26 +341,26 @@ func TestLost(t *testing.T) {
 			}
 			return offload.Accept, nil
 		}
-		err := s.lane.Run(t.Context(), s.region.Key(), v, &st)
+		err := s.lane.Run(t.Context(), s.region.Remote(), v, &st)
 		if !errors.Is(err, offload.ErrLane) && !errors.Is(err, offload.ErrTorn) {
 			t.Fatal(err)
 		}
 		for errors.Is(err, offload.ErrTorn) { // noticed within PeerTimeout
 			v = newVisitor()
 			v.judge = func(offload.Ref, int) (offload.Verdict, error) { return offload.Retry, nil }
-			err = s.lane.Run(t.Context(), s.region.Key(), v, &st)
+			err = s.lane.Run(t.Context(), s.region.Remote(), v, &st)
 		}
 		if !errors.Is(err, offload.ErrLane) || s.lane.Err() == nil {
 			t.Fatalf("%v, lane's error %v", err, s.lane.Err())
 		}
-		if err := s.lane.Run(t.Context(), s.region.Key(), newVisitor(), &st); !errors.Is(err, offload.ErrLane) {
+		if err := s.lane.Run(t.Context(), s.region.Remote(), newVisitor(), &st); !errors.Is(err, offload.ErrLane) {
 			t.Errorf("a dead lane ran: %v", err)
 		}
 	})
 	each(t, func(t *testing.T, p string) {
 		s := newSite(t, p, nodes, 8)
 		var st offload.Stats
-		err := s.lane.Run(t.Context(), s.region.Key()+1, newVisitor(), &st)
+		err := s.lane.Run(t.Context(), rdma.Remote{Key: s.region.Key() + 1}, newVisitor(), &st)
 		var ce *rdma.CompletionError
 		if !errors.Is(err, offload.ErrLane) || !errors.As(err, &ce) || ce.Status != rdma.StatusRemoteKey {
 			t.Errorf("wrong key: %v", err)
@@ -388,7 +388,7 @@ func TestRunAllocatesNothing(t *testing.T) {
 	todo := make([]offload.Ref, 0, 1000)
 	if n := testing.AllocsPerRun(100, func() {
 		v.seen, v.todo, v.count = v.seen[:0], append(todo, block(0, 1)), 0
-		if err := s.lane.Run(context.Background(), s.region.Key(), v, &st); err != nil {
+		if err := s.lane.Run(context.Background(), s.region.Remote(), v, &st); err != nil {
 			t.Fatal(err)
 		}
 	}); n > 0 {

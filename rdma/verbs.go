@@ -29,13 +29,22 @@ const (
 
 // Key names a Region to peers. Providers that choose keys themselves
 // draw them at random from 64 bits: knowing a key is the permission to
-// use it, so one client cannot reach another's ring.
+// use it, so one client cannot reach another's ring. Cards choose 32
+// bits that can be guessed (ibv_reg_mr(3)).
 type Key uint64
 
-// Remote is a place in a peer's memory: a Region and an offset in bytes.
+// Remote is a place in a peer's memory. Addr counts from what the Region
+// says is its first byte (Region.Remote): 0 for most providers, the
+// owner's virtual address for cards (FI_MR_VIRT_ADDR), so it travels
+// with the key and is never made up.
 type Remote struct {
-	Key    Key
-	Offset uint64
+	Key  Key
+	Addr uint64
+}
+
+// At is the place offset bytes further on.
+func (r Remote) At(offset uint64) Remote {
+	return Remote{r.Key, r.Addr + offset}
 }
 
 // Region is memory registered with a Device. It holds no Go pointers.
@@ -44,6 +53,8 @@ type Region interface {
 	// after Close.
 	Bytes() []byte
 	Key() Key
+	// Remote is the Region's first byte, as peers reach it.
+	Remote() Remote
 	Access() Access
 	// Close deregisters: later remote accesses fail at the initiator
 	// with StatusRemoteKey. The owner first makes sure that none of its

@@ -133,7 +133,7 @@ func lines(w rdma.WorkRequest) int {
 		return 0
 	}
 	const line = rdma.LineBytes
-	return (int(w.Remote.Offset%line) + w.Local.Len + line - 1) / line
+	return (int(w.Remote.Addr%line) + w.Local.Len + line - 1) / line
 }
 
 // tear cuts a read at remote line boundaries into 2 to most pieces (as
@@ -142,7 +142,7 @@ func tear(w rdma.WorkRequest, most int, g *rand.Rand) []rdma.WorkRequest {
 	n := lines(w)
 	most = max(2, min(most, n))
 	var cuts []int // in bytes from the start
-	first := rdma.LineBytes - int(w.Remote.Offset%rdma.LineBytes)
+	first := rdma.LineBytes - int(w.Remote.Addr%rdma.LineBytes)
 	for range 1 + g.IntN(most-1) {
 		cuts = append(cuts, first+g.IntN(n-1)*rdma.LineBytes)
 	}
@@ -155,7 +155,7 @@ func tear(w rdma.WorkRequest, most int, g *rand.Rand) []rdma.WorkRequest {
 		p := w
 		p.Local.Offset += from
 		p.Local.Len = to - from
-		p.Remote.Offset += uint64(from) // may overflow as the range did
+		p.Remote.Addr += uint64(from) // may overflow as the range did
 		pieces = append(pieces, p)
 		from = to
 	}

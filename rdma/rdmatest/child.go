@@ -72,7 +72,7 @@ func runChild(role, addr string, open func() (rdma.Device, error)) error {
 	if err != nil {
 		return err
 	}
-	key := binary.LittleEndian.AppendUint64(nil, uint64(mem.Key()))
+	key := placeBytes(mem.Remote())
 	cfg := rdma.QPConfig{SendCQ: cq, RecvCQ: cq}
 	if role == roleServe {
 		return childServe(d, addr, cfg, key)
@@ -87,8 +87,17 @@ func runChild(role, addr string, open func() (rdma.Device, error)) error {
 	if role == roleIdle {
 		select {}
 	}
-	remote := rdma.Remote{Key: rdma.Key(binary.LittleEndian.Uint64(q.PrivateData()))}
-	return childFlood(q, cq, mem, remote)
+	return childFlood(q, cq, mem, placeOf(q.PrivateData()))
+}
+
+// placeBytes is what tells a peer a region: key and address.
+func placeBytes(r rdma.Remote) []byte {
+	b := binary.LittleEndian.AppendUint64(nil, uint64(r.Key))
+	return binary.LittleEndian.AppendUint64(b, r.Addr)
+}
+
+func placeOf(b []byte) rdma.Remote {
+	return rdma.Remote{Key: rdma.Key(binary.LittleEndian.Uint64(b)), Addr: binary.LittleEndian.Uint64(b[8:])}
 }
 
 // childServe accepts all and answers events.

@@ -19,6 +19,7 @@ type foreignRegion struct{ rdma.Region }
 
 func (foreignRegion) Bytes() []byte       { return make([]byte, 4096) }
 func (foreignRegion) Key() rdma.Key       { return 1 }
+func (foreignRegion) Remote() rdma.Remote { return rdma.Remote{Key: 1} }
 func (foreignRegion) Access() rdma.Access { return allAccess }
 
 // caseLocalErrors: a request that is wrong on this side is refused by

@@ -2,7 +2,6 @@ package rdmatest
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"syscall"
 	"time"
@@ -38,7 +37,7 @@ func (e *env) dialChild(c *child, h *host) (rdma.QueuePair, rdma.Remote) {
 	defer cancel()
 	q, err := h.dev.Dial(ctx, c.addr, rdma.QPConfig{SendCQ: h.send, RecvCQ: h.recv}, nil)
 	e.must(err)
-	return q, rdma.Remote{Key: rdma.Key(binary.LittleEndian.Uint64(q.PrivateData()))}
+	return q, placeOf(q.PrivateData())
 }
 
 func (e *env) echo(h *host, q rdma.QueuePair, imm uint32) {
@@ -176,8 +175,7 @@ func (e *env) withChild(l rdma.Listener, h *host, c **child) rdma.QueuePair {
 		defer cancel()
 		req, err := l.Accept(ctx)
 		if err == nil {
-			key := binary.LittleEndian.AppendUint64(nil, uint64(h.mem.Key()))
-			q, err = req.Accept(rdma.QPConfig{SendCQ: h.send, RecvCQ: h.recv}, key)
+			q, err = req.Accept(rdma.QPConfig{SendCQ: h.send, RecvCQ: h.recv}, placeBytes(h.mem.Remote()))
 		}
 		accepted <- err
 	}()
@@ -196,7 +194,7 @@ func caseKilledInHandshake(e *env) {
 	req, err := l.Accept(ctx)
 	e.must(err)
 	c.kill()
-	q, err := req.Accept(rdma.QPConfig{SendCQ: h.send, RecvCQ: h.recv}, make([]byte, 8))
+	q, err := req.Accept(rdma.QPConfig{SendCQ: h.send, RecvCQ: h.recv}, make([]byte, 16))
 	if err == nil {
 		e.diedWithin(q, h)
 	}

@@ -29,26 +29,28 @@ var (
 
 var badRemotes = []badRemote{
 	{"LastBytePastEnd", everyOp, rdma.StatusRemoteBounds, func(e *env, s *host) (rdma.Remote, int) {
-		return rdma.Remote{Key: s.mem.Key(), Offset: remoteBytes - 99}, 100
+		return s.mem.Remote().At(remoteBytes - 99), 100
 	}},
 	{"FarPastEnd", everyOp, rdma.StatusRemoteBounds, func(e *env, s *host) (rdma.Remote, int) {
-		return rdma.Remote{Key: s.mem.Key(), Offset: 1 << 40}, 8
+		return s.mem.Remote().At(1 << 40), 8
 	}},
 	{"OffsetOverflows", everyOp, rdma.StatusRemoteBounds, func(e *env, s *host) (rdma.Remote, int) {
-		return rdma.Remote{Key: s.mem.Key(), Offset: math.MaxUint64 - 3}, 64
+		return rdma.Remote{Key: s.mem.Key(), Addr: math.MaxUint64 - 3}, 64
 	}},
 	{"UnknownKey", everyOp, rdma.StatusRemoteKey, func(e *env, s *host) (rdma.Remote, int) {
-		return rdma.Remote{Key: s.mem.Key() ^ 1<<37 ^ 5}, 64
+		r := s.mem.Remote()
+		r.Key ^= 1<<37 ^ 1<<21 ^ 5 // also in keys of 32 bits
+		return r, 64
 	}},
 	{"ClosedRegion", everyOp, rdma.StatusRemoteKey, func(e *env, s *host) (rdma.Remote, int) {
 		r := e.region(s.dev, remoteBytes, allAccess)
-		k := r.Key()
+		at := r.Remote()
 		e.must(r.Close())
-		return rdma.Remote{Key: k}, 64
+		return at, 64
 	}},
 	{"NoRemoteRead", []rdma.Op{rdma.OpRead}, rdma.StatusRemoteAccess, func(e *env, s *host) (rdma.Remote, int) {
 		r := e.region(s.dev, remoteBytes, rdma.LocalWrite|rdma.RemoteWrite)
-		return rdma.Remote{Key: r.Key()}, 64
+		return r.Remote(), 64
 	}},
 	{"NoRemoteWrite", writers, rdma.StatusRemoteAccess, func(e *env, s *host) (rdma.Remote, int) {
 		r := e.region(s.dev, remoteBytes, rdma.LocalWrite|rdma.RemoteRead)
@@ -57,7 +59,7 @@ var badRemotes = []badRemote{
 				e.Error("a refused write changed the region")
 			}
 		})
-		return rdma.Remote{Key: r.Key()}, 64
+		return r.Remote(), 64
 	}},
 }
 

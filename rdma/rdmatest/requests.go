@@ -29,7 +29,7 @@ func request(op rdma.Op, id uint64, l rdma.Region, lo int, r rdma.Region, ro, n 
 	return rdma.WorkRequest{
 		Op: op, ID: id,
 		Local:  rdma.Buffer{Region: l, Offset: lo, Len: n},
-		Remote: rdma.Remote{Key: r.Key(), Offset: uint64(ro)},
+		Remote: r.Remote().At(uint64(ro)),
 	}
 }
 

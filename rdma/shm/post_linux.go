@@ -137,7 +137,7 @@ func (p *queuePair) execute(w *rdma.WorkRequest, r *region) (status rdma.Status,
 			p.last = m
 		}
 		local := r.mem[w.Local.Offset : w.Local.Offset+w.Local.Len]
-		if status := m.transfer(w.Op, w.Remote.Offset, local); status != rdma.StatusOK {
+		if status := m.transfer(w.Op, w.Remote.Addr, local); status != rdma.StatusOK {
 			return status, true
 		}
 	}

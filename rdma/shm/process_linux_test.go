@@ -107,7 +107,7 @@ func TestStoppedTargetIsReadAndWritten(t *testing.T) {
 	read := func(off, n int) {
 		t.Helper()
 		w := transfer(rdma.OpRead, s.mem, key, n)
-		w.Remote.Offset = uint64(off)
+		w.Remote.Addr = uint64(off)
 		post(t, s.qp, w)
 		check(t, errOf(next(t, s.cq)))
 	}
@@ -123,7 +123,7 @@ func TestStoppedTargetIsReadAndWritten(t *testing.T) {
 		}
 	}
 	w := transfer(rdma.OpWrite, s.mem, key, 512)
-	w.Remote.Offset = childBytes - 512
+	w.Remote.Addr = childBytes - 512
 	copy(s.mem.Bytes(), "written while it was stopped")
 	post(t, s.qp, w)
 	check(t, errOf(next(t, s.cq)))

@@ -85,6 +85,7 @@ func (r *region) allocate() (err error) {
 
 func (r *region) Bytes() []byte       { return r.mem[:r.size:r.size] }
 func (r *region) Key() rdma.Key       { return r.key }
+func (r *region) Remote() rdma.Remote { return rdma.Remote{Key: r.key} }
 func (r *region) Access() rdma.Access { return r.access }
 
 // Close tells the peers first, then lets go of the memory. Peers that

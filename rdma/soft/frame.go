@@ -163,7 +163,7 @@ func appendRequest(b []byte, wr *rdma.WorkRequest, n int) []byte {
 		b = appendHead(b, kindReadReq, answer, 0)
 	}
 	b = binary.LittleEndian.AppendUint64(b, uint64(remote.Key))
-	b = binary.LittleEndian.AppendUint64(b, remote.Offset)
+	b = binary.LittleEndian.AppendUint64(b, remote.Addr)
 	switch wr.Op {
 	case rdma.OpWriteImm:
 		b = binary.LittleEndian.AppendUint64(b, uint64(wr.Imm))

@@ -9,11 +9,11 @@ import (
 )
 
 func TestFrameRoundTrip(t *testing.T) {
-	remote := rdma.Remote{Key: 0x1122334455667788, Offset: 0x99aabbccdd}
+	remote := rdma.Remote{Key: 0x1122334455667788, Addr: 0x99aabbccdd}
 	write := rdma.WorkRequest{Op: rdma.OpWrite, Remote: remote}
 	imm := rdma.WorkRequest{Op: rdma.OpWriteImm, Remote: remote, Imm: 0xdeadbeef}
 	read := rdma.WorkRequest{Op: rdma.OpRead, Remote: remote, Unsignaled: true}
-	key, off := uint64(remote.Key), remote.Offset
+	key, off := uint64(remote.Key), remote.Addr
 	for _, tc := range []struct {
 		b    []byte
 		want frame

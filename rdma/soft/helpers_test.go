@@ -188,7 +188,7 @@ func until(t testing.TB, what string, cond func() bool) {
 func request(op rdma.Op, id uint64, local rdma.Region, off, n int, remote rdma.Region, at int) rdma.WorkRequest {
 	return rdma.WorkRequest{Op: op, ID: id,
 		Local:  rdma.Buffer{Region: local, Offset: off, Len: n},
-		Remote: rdma.Remote{Key: remote.Key(), Offset: uint64(at)}}
+		Remote: remote.Remote().At(uint64(at))}
 }
 
 func event(imm uint32) rdma.WorkRequest {

@@ -17,7 +17,7 @@ import (
 func hostileBytes(key, readOnly rdma.Key, size int) []hostile {
 	req := func(op rdma.Op, k rdma.Key, off uint64, n int) []byte {
 		b := appendRequest(nil, &rdma.WorkRequest{Op: op,
-			Remote: rdma.Remote{Key: k, Offset: off}}, n)
+			Remote: rdma.Remote{Key: k, Addr: off}}, n)
 		if op != rdma.OpRead {
 			b = append(b, make([]byte, n)...)
 		}
@@ -233,7 +233,7 @@ func FuzzTarget(f *testing.F) {
 		f.Add(h.bytes)
 	}
 	ok := appendRequest(nil, &rdma.WorkRequest{Op: rdma.OpWriteImm,
-		Remote: rdma.Remote{Key: fuzzKey, Offset: 8}}, 8)
+		Remote: rdma.Remote{Key: fuzzKey, Addr: 8}}, 8)
 	f.Add(append(append(ok, make([]byte, 8)...), ok...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		pn := newPipes()

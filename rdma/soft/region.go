@@ -104,6 +104,7 @@ func (d *device) region(k rdma.Key) *region {
 
 func (r *region) Bytes() []byte       { return r.mem }
 func (r *region) Key() rdma.Key       { return r.key }
+func (r *region) Remote() rdma.Remote { return rdma.Remote{Key: r.key} }
 func (r *region) Access() rdma.Access { return r.access }
 
 // Close deregisters. A remote access that has begun may still be at

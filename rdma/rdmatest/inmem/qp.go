@@ -189,7 +189,7 @@ func (p *queuePair) executeLocked(w *rdma.WorkRequest) rdma.Status {
 		need = rdma.RemoteRead
 	}
 	r, status := f.checkLocked(p.peer.dev, w.Remote, w.Local.Len, need)
-	n, off := w.Local.Len, int(w.Remote.Offset)
+	n, off := w.Local.Len, int(w.Remote.Addr)
 	if status == rdma.StatusRemoteBounds && (f.bug == NoBoundsCheck || f.bug == PartialWrite) {
 		n = max(0, min(n, r.size-off))
 		if off < 0 || n == 0 {

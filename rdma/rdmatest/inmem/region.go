@@ -61,6 +61,7 @@ func (d *Device) Register(size int, access rdma.Access) (rdma.Region, error) {
 
 func (r *region) Bytes() []byte       { return r.b[:r.size:r.size] }
 func (r *region) Key() rdma.Key       { return r.key }
+func (r *region) Remote() rdma.Remote { return rdma.Remote{Key: r.key} }
 func (r *region) Access() rdma.Access { return r.access }
 
 func (r *region) Close() error {
@@ -88,7 +89,7 @@ func (f *Fabric) checkLocked(target *Device, at rdma.Remote, n int, need rdma.Ac
 	if r.access&need == 0 && f.bug != NoAccessCheck {
 		return r, rdma.StatusRemoteAccess
 	}
-	if at.Offset > math.MaxInt || int(at.Offset) > r.size || n > r.size-int(at.Offset) {
+	if at.Addr > math.MaxInt || int(at.Addr) > r.size || n > r.size-int(at.Addr) {
 		return r, rdma.StatusRemoteBounds
 	}
 	return r, rdma.StatusOK
