@@ -85,11 +85,26 @@ type Device interface {
 
 // Info describes an opened device, for logs and benchmark rows.
 type Info struct {
-	Provider       string // "shm", "soft"
+	Provider       string // "shm", "soft", "ofi"
 	Detail         string // device, port, GID, fabric; free text
-	MaxReads       int    // outstanding Reads a queue pair can have; 0 = no limit
+	MaxReads       int    // outstanding Reads that run at once on a queue pair; more only wait; 0 = no limit
 	SynchronousOps bool   // requests are complete when Post returns (shm)
+	Faults         Faults // what a refused request says of the reason
 }
+
+// Faults says how well a device tells why the target refused a request.
+type Faults uint8
+
+const (
+	// FaultsExact: StatusRemoteKey, StatusRemoteAccess, StatusRemoteBounds.
+	FaultsExact Faults = iota
+	// FaultsCoarse: StatusRemoteAccess for all three, as InfiniBand's
+	// one remote access error does.
+	FaultsCoarse
+	// FaultsNone: the connection ends with StatusPeerLost or
+	// StatusFlushed, also for requests that were done before.
+	FaultsNone
+)
 
 // Listener accepts connections.
 type Listener interface {

@@ -1,0 +1,130 @@
+package ofi
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// The control connection carries one message each way, then nothing:
+//
+//	0        8        12
+//	+--------+--------+----------------+
+//	| CATFOFI1 | length | JSON, greeting |   length: u32, little-endian
+//	+--------+--------+----------------+
+//
+// The version is the last byte of the magic. JSON, since it is read once
+// per connection and people debug it.
+var controlMagic = [8]byte{'C', 'A', 'T', 'F', 'O', 'F', 'I', '1'}
+
+// maxGreeting bounds the JSON: 1 KiB of reason, 64 bytes of private data
+// and an address.
+const maxGreeting = 4096
+
+// maxReason bounds a refusal's text, as in package soft.
+const maxReason = 1024
+
+// greeting is what one side tells the other.
+type greeting struct {
+	Provider string `json:"provider"` // libfabric's
+	Fabric   string `json:"fabric,omitempty"`
+	Token    uint64 `json:"token,string,omitempty"` // dialer: comes with its fi_connect
+	Private  []byte `json:"private,omitempty"`
+	Accepted bool   `json:"accepted,omitempty"` // listener
+	Reason   string `json:"reason,omitempty"`   // listener: why not
+	Addr     []byte `json:"addr,omitempty"`     // listener: sockaddr to connect to
+}
+
+// control is the connection that begins a queue pair and ends with it.
+type control struct {
+	conn net.Conn
+	peer string
+	once sync.Once
+	gone chan struct{} // closed when the peer's end is gone, or ours
+}
+
+func newControl(c net.Conn) *control {
+	return &control{conn: c, peer: c.RemoteAddr().String(), gone: make(chan struct{})}
+}
+
+// errProtocol is a greeting that no correct peer sends.
+var errProtocol = errors.New("ofi: protocol violation")
+
+func (c *control) send(g greeting) error {
+	body, err := json.Marshal(g)
+	if err != nil {
+		return err
+	}
+	b := append(controlMagic[:len(controlMagic):len(controlMagic)], 0, 0, 0, 0)
+	binary.LittleEndian.PutUint32(b[8:], uint32(len(body)))
+	_, err = c.conn.Write(append(b, body...))
+	return err
+}
+
+func (c *control) receive() (g greeting, err error) {
+	var b [12]byte
+	if _, err := io.ReadFull(c.conn, b[:]); err != nil {
+		return g, err
+	}
+	if [8]byte(b[:8]) != controlMagic {
+		return g, fmt.Errorf("%w: %s began with %q, want %q", errProtocol, c.peer, b[:8], controlMagic[:])
+	}
+	n := binary.LittleEndian.Uint32(b[8:])
+	if n > maxGreeting {
+		return g, fmt.Errorf("%w: greeting of %d bytes, allowed %d", errProtocol, n, maxGreeting)
+	}
+	body := make([]byte, n)
+	if _, err := io.ReadFull(c.conn, body); err != nil {
+		return g, err
+	}
+	if err := json.Unmarshal(body, &g); err != nil {
+		return g, fmt.Errorf("%w: %w", errProtocol, err)
+	}
+	if len(g.Private) > rdma.MaxPrivateData || len(g.Addr) > 128 {
+		return g, fmt.Errorf("%w: %d bytes of private data, allowed %d; address of %d bytes, allowed 128",
+			errProtocol, len(g.Private), rdma.MaxPrivateData, len(g.Addr))
+	}
+	return g, nil
+}
+
+// until bounds what is read and written by ctx. The function ends that;
+// it returns ctx's error if that is why reading or writing failed.
+func (c *control) until(ctx context.Context) (end func() error) {
+	stop := context.AfterFunc(ctx, func() { _ = c.conn.SetDeadline(time.Unix(1, 0)) })
+	return func() error {
+		if !stop() {
+			return context.Cause(ctx)
+		}
+		return nil
+	}
+}
+
+// Keep-alives that tell of a dead host within about rdma.PeerTimeout; the
+// kernel counts in whole seconds.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 2}
+
+// watch reads until the connection ends; ended is called then.
+func (c *control) watch(ended func()) {
+	if t, ok := c.conn.(*net.TCPConn); ok {
+		_ = t.SetKeepAliveConfig(keepAlive) // without it, only hosts that vanish go unnoticed
+	}
+	var b [1]byte
+	_, _ = c.conn.Read(b[:]) // a byte is as wrong as the end
+	c.close()
+	ended()
+}
+
+func (c *control) close() {
+	c.once.Do(func() {
+		close(c.gone)
+		_ = c.conn.Close()
+	})
+}

@@ -1,0 +1,304 @@
+//go:build ofi
+
+package ofi
+
+/*
+#include "shim.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rdma/internal/cqueue"
+)
+
+const (
+	// pollBatch completions cross from C in one call: a call costs as
+	// much as looking at ten of them.
+	pollBatch = 64
+	// leastCQ is the size of a fid_cq. libfabric cannot enlarge one, so
+	// a queue with more queue pairs than fit opens another. A card takes
+	// millions, Soft-RoCE 32,767 (rxe_param.h).
+	leastCQ = 4096
+)
+
+// completionQueue is a ring in Go memory, fed from one or more of
+// libfabric's queues.
+//
+// Who feeds it: Poll and Wait look themselves (Progress). Before Wait
+// sleeps it arms the driver, a goroutine that blocks on the queues'
+// descriptors, moves what came, and goes back to rest. With a provider
+// that needs somebody to drive it (tcp), the driver never rests.
+type completionQueue struct {
+	*cqueue.Queue
+	dev *device
+	num uint64 // order of creation, and of locking
+	w   *watcher
+	arm chan struct{} // capacity 1
+
+	reading sync.Mutex // one progress at a time; guards batch, out
+	batch   [pollBatch]C.struct_cf_comp
+	out     []rdma.Completion
+	outTo   *queuePair
+
+	mu   sync.Mutex
+	fids []*fidCQ
+	gone bool // release was called
+}
+
+// fidCQ is one of libfabric's queues.
+type fidCQ struct {
+	cq   *C.struct_fid_cq
+	left int // entries that no queue pair has claimed
+}
+
+func (d *device) CreateCQ(depth int) (rdma.CompletionQueue, error) {
+	if depth < 0 || depth > maxDepth {
+		return nil, fmt.Errorf("%w: completion queue depth %d, allowed 0 to %d", ErrOptions, depth, maxDepth)
+	}
+	w, err := newWatcher()
+	if err != nil {
+		return nil, err
+	}
+	c := &completionQueue{
+		Queue: cqueue.New(depth, d.opt.Spin), dev: d, w: w,
+		arm: make(chan struct{}, 1), out: make([]rdma.Completion, 0, pollBatch),
+	}
+	c.Progress = c.progress
+	c.Arm = c.armDriver
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		w.stop()
+		return nil, rdma.ErrClosed
+	}
+	d.nextCQ++
+	c.num = d.nextCQ
+	d.cqs[c] = struct{}{}
+	d.mu.Unlock()
+	if !d.spawn(c.drive) {
+		w.stop()
+		return nil, rdma.ErrClosed
+	}
+	return c, nil
+}
+
+// claim finds room for the completions of a queue pair.
+func (c *completionQueue) claim(n int) (*fidCQ, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.gone || c.Closed() {
+		return nil, rdma.ErrClosed
+	}
+	for _, f := range c.fids {
+		if f.left >= n {
+			f.left -= n
+			return f, nil
+		}
+	}
+	size := max(n, leastCQ)
+	f := &fidCQ{left: size - n}
+	var fd C.int
+	if ret := C.cf_cq_open(c.dev.domain, C.size_t(size), &f.cq, &fd); ret != 0 {
+		return nil, failure(fmt.Sprintf("completion queue of %d entries", size), ret)
+	}
+	if err := c.w.add(int(fd)); err != nil {
+		C.cf_close(&f.cq.fid)
+		return nil, err
+	}
+	c.fids = append(c.fids, f)
+	return f, nil
+}
+
+func (c *completionQueue) giveBack(f *fidCQ, n int) {
+	c.mu.Lock()
+	f.left += n
+	c.mu.Unlock()
+}
+
+// all returns libfabric's queues. The slice only ever grows by copies.
+func (c *completionQueue) all() []*fidCQ {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fids[:len(c.fids):len(c.fids)]
+}
+
+// progress moves completions into the ring, unless somebody does.
+func (c *completionQueue) progress() {
+	if c.reading.TryLock() {
+		c.drainUnlock()
+	}
+}
+
+// drain is progress that waits for who is at it.
+func (c *completionQueue) drain() {
+	c.reading.Lock()
+	c.drainUnlock()
+}
+
+func (c *completionQueue) drainUnlock() {
+	bad := c.drainLocked()
+	c.reading.Unlock()
+	failAll(bad)
+}
+
+// failAll deals with failures. No lock is held.
+func failAll(bad []broken) {
+	for _, b := range bad {
+		b.q.failVendor(b.status, b.number, b.vendor, b.err)
+	}
+}
+
+// drainLocked leaves nothing behind that is not in the ring: who holds
+// reading knows that no event is on its way.
+func (c *completionQueue) drainLocked() (bad []broken) {
+	for _, f := range c.all() {
+		for {
+			n := int(C.cf_poll(f.cq, &c.batch[0], pollBatch))
+			for i := range max(n, 0) {
+				if b, ok := c.arrived(&c.batch[i]); ok {
+					bad = append(bad, b)
+				}
+			}
+			c.flush()
+			if n < pollBatch {
+				break
+			}
+		}
+	}
+	return bad
+}
+
+// lockReading takes both queues' locks, in one order for all.
+func lockReading(a, b *completionQueue) {
+	if a.num > b.num {
+		a, b = b, a
+	}
+	a.reading.Lock()
+	if b != a {
+		b.reading.Lock()
+	}
+}
+
+func unlockReading(a, b *completionQueue) {
+	a.reading.Unlock()
+	if b != a {
+		b.reading.Unlock()
+	}
+}
+
+// flush pushes what was gathered of one queue pair.
+func (c *completionQueue) flush() {
+	if len(c.out) > 0 {
+		c.Push(c.out)
+		clear(c.out)
+		c.out = c.out[:0]
+	}
+	c.outTo = nil
+}
+
+// Poll is described at rdma.CompletionQueue. Taking a receive posts it
+// again.
+func (c *completionQueue) Poll(dst []rdma.Completion) int {
+	k := c.Queue.Poll(dst)
+	for i := 0; i < k; {
+		q := dst[i].QP.(*queuePair)
+		recvs, sends := 0, 0
+		for ; i < k && dst[i].QP == rdma.QueuePair(q); i++ {
+			if dst[i].Op == rdma.OpRecv {
+				recvs++
+			} else {
+				sends++
+			}
+		}
+		q.polled(sends, recvs)
+	}
+	return k
+}
+
+func (c *completionQueue) armDriver() {
+	select {
+	case c.arm <- struct{}{}:
+	default:
+	}
+}
+
+// drive is the driver's goroutine.
+func (c *completionQueue) drive() {
+	rests := !c.dev.manual()
+	done := func() bool {
+		for {
+			c.drain()
+			if c.Closed() || rests && c.Ready() {
+				return true
+			}
+			if c.quiet() {
+				return false
+			}
+		}
+	}
+	for !c.Closed() {
+		if rests {
+			select {
+			case <-c.arm:
+			case <-c.dev.ctx.Done():
+				return
+			}
+		}
+		if !c.w.block(done) {
+			return
+		}
+	}
+}
+
+// quiet asks libfabric whether its descriptors will tell of what comes
+// next. False: something has come already.
+func (c *completionQueue) quiet() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.gone {
+		return true
+	}
+	for _, f := range c.fids {
+		fid := &f.cq.fid
+		if C.cf_trywait(c.dev.fabric, &fid, 1) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Close ends Wait. libfabric's queues are closed with their last queue
+// pair, or the device.
+func (c *completionQueue) Close() error {
+	c.Queue.Close()
+	c.armDriver()
+	c.w.stop()
+	c.release()
+	return nil
+}
+
+// release closes libfabric's queues that nobody uses.
+func (c *completionQueue) release() {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	c.dev.mu.Lock()
+	for _, q := range c.dev.qps {
+		if q.sendCQ == c || q.recvCQ == c {
+			c.dev.mu.Unlock()
+			return
+		}
+	}
+	delete(c.dev.cqs, c)
+	c.dev.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.gone = true
+	for _, f := range c.fids {
+		C.cf_close(&f.cq.fid)
+	}
+	c.fids = nil
+}

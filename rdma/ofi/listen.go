@@ -1,0 +1,313 @@
+//go:build ofi
+
+package ofi
+
+/*
+#include "shim.h"
+*/
+import "C"
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+	"unsafe"
+
+	"github.com/catfish-index/catfish/rdma"
+)
+
+const (
+	// backlog is the number of dialers that wait for Accept to be called.
+	backlog = 128
+	// maxGreeters bounds connections that have not greeted yet: a
+	// goroutine and a descriptor each, as in package soft.
+	maxGreeters = 1024
+	// acceptPause follows an accept that failed, mostly for want of
+	// descriptors.
+	acceptPause = 50 * time.Millisecond
+)
+
+// listener accepts control connections and reads each one's greeting on
+// a goroutine of its own.
+type listener struct {
+	dev      *device
+	ln       net.Listener
+	requests chan *connRequest
+	done     chan struct{}
+
+	mu     sync.Mutex
+	closed bool
+	open   map[*control]struct{} // not answered yet
+}
+
+// Listen listens for control connections, and on the fabric.
+func (d *device) Listen(addr string) (rdma.Listener, error) {
+	if err := d.openPEP(); err != nil {
+		return nil, err
+	}
+	ln, err := d.opt.Listen(addr)
+	if err != nil {
+		return nil, fmt.Errorf("ofi: cannot listen on %s: %w", addr, err)
+	}
+	l := &listener{
+		dev: d, ln: ln,
+		requests: make(chan *connRequest, backlog),
+		done:     make(chan struct{}),
+		open:     make(map[*control]struct{}),
+	}
+	d.mu.Lock()
+	closed := d.closed
+	if !closed {
+		d.listeners[l] = struct{}{}
+	}
+	d.mu.Unlock()
+	if closed || !d.spawn(l.acceptLoop) {
+		_ = ln.Close()
+		return nil, rdma.ErrClosed
+	}
+	return l, nil
+}
+
+// openPEP makes the fabric's own listener, once.
+func (d *device) openPEP() error {
+	d.eqMu.Lock()
+	defer d.eqMu.Unlock()
+	if d.ctx.Err() != nil {
+		return rdma.ErrClosed
+	}
+	if d.pep != nil {
+		return nil
+	}
+	var addr [128]byte // of a sockaddr_storage
+	n := C.size_t(len(addr))
+	ret := C.cf_pep(d.fabric, d.info, d.eq, &d.pep, unsafe.Pointer(&addr[0]), &n)
+	if ret != 0 {
+		d.pep = nil
+		return failure("listening on "+d.at.String(), ret)
+	}
+	d.pepAt = addr[:min(int(n), len(addr))]
+	return nil
+}
+
+func (l *listener) acceptLoop() {
+	for {
+		conn, err := l.ln.Accept()
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			l.dev.opt.Log.Warn("ofi: accept failed", "err", err)
+			select {
+			case <-l.done:
+				return
+			case <-time.After(acceptPause):
+			}
+			continue
+		}
+		ctl := newControl(conn)
+		if !l.admit(ctl) || !l.dev.spawn(func() { l.receive(ctl) }) {
+			ctl.close()
+		}
+	}
+}
+
+func (l *listener) admit(ctl *control) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || len(l.open) >= maxGreeters {
+		return false
+	}
+	l.open[ctl] = struct{}{}
+	return true
+}
+
+// take makes the caller the owner of a connection. False: it was closed.
+func (l *listener) take(ctl *control) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, ok := l.open[ctl]
+	delete(l.open, ctl)
+	return ok
+}
+
+// receive reads the greeting and queues the request.
+func (l *listener) receive(ctl *control) {
+	_ = ctl.conn.SetDeadline(time.Now().Add(l.dev.opt.HandshakeTimeout))
+	g, err := ctl.receive()
+	if err == nil {
+		_ = ctl.conn.SetDeadline(time.Time{})
+		if p := l.dev.at.Provider; g.Provider != p {
+			// The dialer is told; there is nothing to decide here.
+			_ = ctl.send(greeting{Reason: fmt.Sprintf("fabric providers differ: %s here, %q there", p, g.Provider)})
+			err = fmt.Errorf("%w: dialer on fabric provider %q, this is %s", errProtocol, g.Provider, p)
+		}
+	}
+	if err != nil {
+		l.dev.opt.Log.Warn("ofi: handshake failed", "peer", ctl.peer, "err", err)
+		if l.take(ctl) {
+			ctl.close()
+		}
+		return
+	}
+	select {
+	case l.requests <- &connRequest{l: l, ctl: ctl, hello: g}:
+	case <-l.done:
+		if l.take(ctl) {
+			ctl.close()
+		}
+	}
+}
+
+func (l *listener) Accept(ctx context.Context) (rdma.ConnRequest, error) {
+	select {
+	case <-l.done:
+		return nil, rdma.ErrClosed
+	default:
+	}
+	select {
+	case r := <-l.requests:
+		return r, nil
+	case <-l.done:
+		return nil, rdma.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (l *listener) Addr() string { return l.ln.Addr().String() }
+
+// Close also ends the connections that were not accepted or rejected.
+func (l *listener) Close() error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return nil
+	}
+	l.closed = true
+	close(l.done)
+	for ctl := range l.open {
+		ctl.close()
+	}
+	clear(l.open)
+	l.mu.Unlock()
+	l.dev.mu.Lock()
+	delete(l.dev.listeners, l)
+	l.dev.mu.Unlock()
+	return l.ln.Close()
+}
+
+// connRequest is a dialer that waits for an answer.
+type connRequest struct {
+	l     *listener
+	ctl   *control
+	hello greeting
+}
+
+func (r *connRequest) PrivateData() []byte { return r.hello.Private }
+func (r *connRequest) Peer() string        { return r.ctl.peer }
+
+// Accept answers yes and waits for the fabric's connection. Errors:
+// rdma.ErrTooLarge and rdma.ErrBadRequest (the dialer still waits),
+// rdma.ErrClosed, or what went wrong.
+func (r *connRequest) Accept(cfg rdma.QPConfig, private []byte) (rdma.QueuePair, error) {
+	d := r.l.dev
+	if err := d.checkConfig(&cfg, private); err != nil {
+		return nil, err
+	}
+	if !r.l.take(r.ctl) {
+		return nil, rdma.ErrClosed
+	}
+	q, err := r.accept(&cfg, private)
+	if err != nil {
+		r.ctl.close()
+		return nil, fmt.Errorf("ofi: accepting %s: %w", r.ctl.peer, err)
+	}
+	return q, nil
+}
+
+func (r *connRequest) accept(cfg *rdma.QPConfig, private []byte) (*queuePair, error) {
+	d := r.l.dev
+	ch := d.expect(r.hello.Token)
+	defer d.forget(r.hello.Token, ch)
+	// From here on a byte or the end of the connection is the peer's end.
+	var q *queuePair
+	made := make(chan struct{})
+	if !d.spawn(func() {
+		r.ctl.watch(func() {
+			<-made
+			if q != nil {
+				q.peerGone()
+			}
+		})
+	}) {
+		close(made)
+		return nil, rdma.ErrClosed
+	}
+	q, err := r.answer(cfg, private, ch)
+	close(made)
+	if err != nil {
+		return nil, err
+	}
+	timeout := time.NewTimer(d.opt.HandshakeTimeout)
+	defer timeout.Stop()
+	if err := q.await(timeout.C, d.ctx.Done()); err != nil {
+		return nil, err
+	}
+	return q, nil
+}
+
+// answer tells the dialer where to connect, and makes the endpoint when
+// it does.
+func (r *connRequest) answer(cfg *rdma.QPConfig, private []byte, ch chan *C.struct_fi_info) (*queuePair, error) {
+	d := r.l.dev
+	_ = r.ctl.conn.SetWriteDeadline(time.Now().Add(d.opt.HandshakeTimeout))
+	err := r.ctl.send(greeting{
+		Provider: d.at.Provider, Fabric: d.at.Name, Accepted: true, Private: private, Addr: d.pepAt,
+	})
+	if err != nil {
+		return nil, err
+	}
+	timeout := time.NewTimer(d.opt.HandshakeTimeout)
+	defer timeout.Stop()
+	var info *C.struct_fi_info
+	select {
+	case info = <-ch:
+	case <-r.ctl.gone:
+		return nil, errGone
+	case <-d.ctx.Done():
+		return nil, rdma.ErrClosed
+	case <-timeout.C:
+		return nil, fmt.Errorf("%w: no connection over the fabric within %v", rdma.ErrTimeout, d.opt.HandshakeTimeout)
+	}
+	defer C.fi_freeinfo(info)
+	q, err := d.newQP(r.ctl, cfg, r.hello.Private, info, nil)
+	if err != nil {
+		C.cf_reject(d.pep, info)
+		return nil, err
+	}
+	q.mu.Lock()
+	var ret C.int
+	if q.ep != nil {
+		ret = C.cf_accept(q.ep)
+	}
+	q.mu.Unlock()
+	if ret != 0 {
+		_ = q.Close()
+		return nil, failure("accepting", ret)
+	}
+	return q, nil
+}
+
+// Reject answers no; a reason is cut to maxReason bytes.
+func (r *connRequest) Reject(reason string) error {
+	if !r.l.take(r.ctl) {
+		return rdma.ErrClosed
+	}
+	_ = r.ctl.conn.SetWriteDeadline(time.Now().Add(r.l.dev.opt.HandshakeTimeout))
+	err := r.ctl.send(greeting{Reason: reason[:min(len(reason), maxReason)]})
+	r.ctl.close()
+	return err
+}

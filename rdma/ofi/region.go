@@ -1,0 +1,204 @@
+//go:build ofi
+
+package ofi
+
+/*
+#include "shim.h"
+*/
+import "C"
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// maxRegion bounds Register as in package soft.
+const maxRegion = 1 << 46
+
+// region is memory registered with the domain.
+type region struct {
+	dev    *device
+	mem    []byte
+	mapped bool // mem is ours to unmap
+	mr     *C.struct_fid_mr
+	desc   unsafe.Pointer
+	key    rdma.Key
+	access rdma.Access
+	closed atomic.Bool
+}
+
+// grave is memory that may go once all queue pairs up to number last have
+// gone: libfabric's tcp may be receiving into it.
+type grave struct {
+	mem  []byte
+	last uint32
+}
+
+func (d *device) Register(size int, access rdma.Access) (rdma.Region, error) {
+	if size < 1 || int64(size) > maxRegion {
+		return nil, fmt.Errorf("%w: size %d, allowed 1 to %d bytes", rdma.ErrRegister, size, int64(maxRegion))
+	}
+	mem, err := syscall.Mmap(-1, 0, size, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_PRIVATE|syscall.MAP_ANONYMOUS)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %d bytes: %w", rdma.ErrRegister, size, err)
+	}
+	r, err := d.register(mem, true, access)
+	if err != nil {
+		_ = syscall.Munmap(mem)
+		return nil, err
+	}
+	return r, nil
+}
+
+// RegisterMemory is described at rdma.MemoryRegistrar.
+func (d *device) RegisterMemory(mem []byte, access rdma.Access) (rdma.Region, error) {
+	if len(mem) < 1 {
+		return nil, fmt.Errorf("%w: no memory", rdma.ErrRegister)
+	}
+	if at := uintptr(unsafe.Pointer(unsafe.SliceData(mem))); at%rdma.LineBytes != 0 {
+		return nil, fmt.Errorf("%w: memory at %#x, must be a multiple of %d", rdma.ErrRegister, at, rdma.LineBytes)
+	}
+	r, err := d.register(mem[:len(mem):len(mem)], false, access)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (d *device) register(mem []byte, mapped bool, access rdma.Access) (*region, error) {
+	const all = rdma.LocalWrite | rdma.RemoteRead | rdma.RemoteWrite
+	if access&^all != 0 {
+		return nil, fmt.Errorf("%w: unknown access right in %#x, allowed %#x", rdma.ErrRegister, access, all)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil, fmt.Errorf("%w: %w", rdma.ErrRegister, rdma.ErrClosed)
+	}
+	flags := C.uint64_t(C.FI_SEND | C.FI_WRITE) // source of sends and writes
+	if access&rdma.LocalWrite != 0 {
+		flags |= C.FI_READ | C.FI_RECV
+	}
+	if access&rdma.RemoteRead != 0 {
+		flags |= C.FI_REMOTE_READ
+	}
+	if access&rdma.RemoteWrite != 0 {
+		flags |= C.FI_REMOTE_WRITE
+	}
+	r := &region{dev: d, mem: mem, mapped: mapped, access: access}
+	at := unsafe.Pointer(unsafe.SliceData(mem))
+	for try := 0; ; try++ {
+		var want C.uint64_t
+		if !d.provKeys {
+			want = C.uint64_t(random64())
+		}
+		ret := C.cf_reg(d.domain, at, C.size_t(len(mem)), flags, want, &r.mr)
+		if ret == 0 {
+			break
+		}
+		if ret == -C.FI_ENOKEY && try < 8 && !d.provKeys {
+			continue // drawn twice
+		}
+		return nil, d.registerError(len(mem), ret)
+	}
+	r.key = rdma.Key(C.fi_mr_key(r.mr))
+	r.desc = C.fi_mr_desc(r.mr)
+	d.regions[r] = struct{}{}
+	return r, nil
+}
+
+// registerError names the limit on locked memory when that may be why.
+func (d *device) registerError(size int, ret C.int) error {
+	err := failure(fmt.Sprintf("registering %d bytes", size), ret)
+	if ret == -C.FI_ENOMEM || ret == -C.FI_EAGAIN || ret == -C.FI_EPERM {
+		held := uint64(0)
+		for r := range d.regions {
+			held += uint64(len(r.mem))
+		}
+		limit := "unlimited"
+		var l syscall.Rlimit
+		if syscall.Getrlimit(rlimitMemlock, &l) == nil && l.Cur != ^uint64(0) {
+			limit = fmt.Sprintf("%d bytes", l.Cur)
+		}
+		err = fmt.Errorf("%w; the limit on locked memory (RLIMIT_MEMLOCK, ulimit -l) is %s, needed are %d bytes: "+
+			"raise it, or choose a smaller slab (--slab-bytes)", err, limit, held+uint64(size))
+	}
+	return fmt.Errorf("%w: %w", rdma.ErrRegister, err)
+}
+
+// rlimitMemlock is RLIMIT_MEMLOCK, which package syscall does not name.
+const rlimitMemlock = 8
+
+// random64 is a key or token that nobody guesses; never 0, so that
+// zeroed memory is not a valid one by accident.
+func random64() uint64 {
+	for {
+		var b [8]byte
+		_, _ = rand.Read(b[:]) // never fails, says crypto/rand
+		if v := binary.LittleEndian.Uint64(b[:]); v != 0 {
+			return v
+		}
+	}
+}
+
+func (r *region) Bytes() []byte       { return r.mem }
+func (r *region) Key() rdma.Key       { return r.key }
+func (r *region) Access() rdma.Access { return r.access }
+
+func (r *region) Remote() rdma.Remote {
+	at := rdma.Remote{Key: r.key}
+	if r.dev.virtual {
+		at.Addr = uint64(r.base())
+	}
+	return at
+}
+
+func (r *region) base() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(r.mem))) }
+
+// Close deregisters. Our own memory is unmapped once no queue pair that
+// existed until now can be at work in it.
+func (r *region) Close() error {
+	if r.closed.Swap(true) {
+		return nil
+	}
+	d := r.dev
+	d.mu.Lock()
+	delete(d.regions, r)
+	ret := C.cf_close(&r.mr.fid)
+	if r.mapped {
+		d.graves = append(d.graves, grave{r.mem, d.nextQP})
+	}
+	d.mu.Unlock()
+	d.sweep()
+	if ret != 0 {
+		return failure("deregistering memory", ret)
+	}
+	return nil
+}
+
+// sweep unmaps what nobody can be using.
+func (d *device) sweep() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	oldest := d.nextQP + 1
+	for n := range d.qps {
+		oldest = min(oldest, n)
+	}
+	kept := d.graves[:0]
+	for _, g := range d.graves {
+		if g.last < oldest {
+			_ = syscall.Munmap(g.mem)
+		} else {
+			kept = append(kept, g)
+		}
+	}
+	clear(d.graves[len(kept):])
+	d.graves = kept
+}

@@ -1,0 +1,64 @@
+//go:build ofi
+
+package ofi
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+)
+
+// watcher waits for a libfabric descriptor by Go's network poller, so
+// that waiting holds no thread. libfabric's descriptors are epoll sets or
+// completion channels; the watcher puts them into an epoll set of its
+// own, to which more can be added.
+//
+//	poller (edge) --> own epoll (level) --> libfabric's descriptors
+//
+// The edge is no danger: block drains, asks libfabric (fi_trywait) that
+// nothing came meanwhile, and only then lets the poller wait; an event
+// after that is a new edge.
+type watcher struct {
+	file *os.File
+	raw  syscall.RawConn
+	fd   int
+}
+
+func newWatcher() (*watcher, error) {
+	fd, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("%w: epoll: %w", ErrFabric, err)
+	}
+	if err := syscall.SetNonblock(fd, true); err != nil {
+		_ = syscall.Close(fd)
+		return nil, fmt.Errorf("%w: epoll: %w", ErrFabric, err)
+	}
+	w := &watcher{file: os.NewFile(uintptr(fd), "fabric events"), fd: fd}
+	if w.raw, err = w.file.SyscallConn(); err == nil {
+		err = w.file.SetReadDeadline(time.Time{}) // fails if not pollable
+	}
+	if err != nil {
+		_ = w.file.Close()
+		return nil, fmt.Errorf("%w: epoll: %w", ErrFabric, err)
+	}
+	return w, nil
+}
+
+// add watches one more descriptor, which stays its owner's.
+func (w *watcher) add(fd int) error {
+	ev := syscall.EpollEvent{Events: syscall.EPOLLIN, Fd: int32(fd)}
+	if err := syscall.EpollCtl(w.fd, syscall.EPOLL_CTL_ADD, fd, &ev); err != nil {
+		return fmt.Errorf("%w: epoll: %w", ErrFabric, err)
+	}
+	return nil
+}
+
+// block calls done, and again after each event, until it returns true.
+// False: the watcher was stopped.
+func (w *watcher) block(done func() bool) bool {
+	return w.raw.Read(func(uintptr) bool { return done() }) == nil
+}
+
+// stop ends block, now and for ever.
+func (w *watcher) stop() { _ = w.file.Close() }
