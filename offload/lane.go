@@ -1,6 +1,7 @@
 package offload
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,16 @@ import (
 //
 //	Region:  | slot 0 | slot 1 | ... | slot window-1 |   block bytes each
 //
+// Where lines may be torn (rdma.Info.TornLines) every block is read twice,
+// in order, into its slot and into a second region half of the same
+// layout, and counts only if both are equal. That suffices for versioned
+// lines, whatever order the bytes of a line were copied in: let word a be
+// new and word b old in both copies. While the second was made, b was
+// still old; a was new before the first ended; so a writer was in the
+// middle of the line all the while between the two, the version was odd,
+// and the second copy took it in that state or, if it took it later, an
+// even one that the first copy cannot have.
+//
 // A slot belongs to the provider from Post until its completion was
 // polled; Run returns only when all slots are back, whatever happened.
 type Lane struct {
@@ -30,6 +41,7 @@ type Lane struct {
 	wrs    []rdma.WorkRequest
 	done   [16]rdma.Completion
 	stop   *atomic.Bool // LaneConfig.Stop
+	twice  bool         // lines may be torn: see above
 	failed error
 	vague  bool // failed tells of a flush, not of the cause
 }
@@ -59,9 +71,13 @@ type LaneConfig struct {
 
 // Dial opens a lane to a listener.
 func Dial(ctx context.Context, dev rdma.Device, addr string, cfg LaneConfig) (*Lane, error) {
-	window := cfg.Window
-	if m := dev.Info().MaxReads; m > 0 {
-		window = min(window, m)
+	window, info := cfg.Window, dev.Info()
+	copies := 1
+	if info.TornLines {
+		copies = 2
+	}
+	if m := info.MaxReads; m > 0 {
+		window = min(window, max(m/copies, 1))
 	}
 	if window < 1 || window > 1<<15 {
 		return nil, fmt.Errorf("offload: window %d, want 1..%d", cfg.Window, 1<<15)
@@ -74,21 +90,22 @@ func Dial(ctx context.Context, dev rdma.Device, addr string, cfg LaneConfig) (*L
 		stop:  cfg.Stop,
 		free:  make([]uint16, 0, window),
 		slots: make([]slot, window),
-		wrs:   make([]rdma.WorkRequest, 0, window),
+		wrs:   make([]rdma.WorkRequest, 0, copies*window),
+		twice: info.TornLines,
 	}
 	for i := range l.slots {
 		l.free = append(l.free, uint16(i))
 	}
 	var err error
-	if l.cq, err = dev.CreateCQ(window + 1); err != nil {
+	if l.cq, err = dev.CreateCQ(copies*window + 1); err != nil {
 		return nil, err
 	}
-	if l.region, err = dev.Register(window*cfg.BlockBytes, rdma.LocalWrite); err != nil {
+	if l.region, err = dev.Register(copies*window*cfg.BlockBytes, rdma.LocalWrite); err != nil {
 		l.cq.Close()
 		return nil, err
 	}
 	l.qp, err = dev.Dial(ctx, addr, rdma.QPConfig{
-		SendCQ: l.cq, RecvCQ: l.cq, SendDepth: window, RecvDepth: 1,
+		SendCQ: l.cq, RecvCQ: l.cq, SendDepth: copies * window, RecvDepth: 1,
 	}, cfg.Private)
 	if err != nil {
 		l.region.Close()
@@ -222,7 +239,7 @@ func (w *walk) issue() {
 		s := w.free[len(w.free)-1]
 		w.free = w.free[:len(w.free)-1]
 		w.slots[s] = slot{ref: ref}
-		w.wrs = append(w.wrs, w.read(s))
+		w.wrs = w.read(w.wrs, s)
 		if len(w.slots) == 1 {
 			w.hops++ // single-issue: each read waits for the one before
 		} else {
@@ -232,13 +249,39 @@ func (w *walk) issue() {
 	w.post()
 }
 
-func (w *walk) read(s uint16) rdma.WorkRequest {
+// firstCopy marks the ID of the first read of two. It is unsignaled: the
+// second speaks for both.
+const firstCopy = 1 << 16
+
+// read appends the requests that fill slot s.
+func (w *walk) read(wrs []rdma.WorkRequest, s uint16) []rdma.WorkRequest {
 	ref := &w.slots[s].ref
-	return rdma.WorkRequest{
+	wr := rdma.WorkRequest{
 		Op: rdma.OpRead, ID: uint64(s),
 		Local:  rdma.Buffer{Region: w.region, Offset: int(s) * w.block, Len: int(ref.Len)},
 		Remote: w.base.At(ref.Offset),
 	}
+	if w.twice {
+		first := wr
+		first.ID |= firstCopy
+		first.Unsignaled = true
+		first.Local.Offset += len(w.slots) * w.block
+		wrs = append(wrs, first)
+	}
+	return append(wrs, wr)
+}
+
+// bytes is what was read into slot s; ok is false if its lines may be
+// torn.
+func (w *walk) bytes(s uint16) (b []byte, ok bool) {
+	off, n := int(s)*w.block, int(w.slots[s].ref.Len)
+	mem := w.region.Bytes()
+	b = mem[off : off+n]
+	if !w.twice {
+		return b, true
+	}
+	off += len(w.slots) * w.block
+	return b, bytes.Equal(b, mem[off:off+n])
 }
 
 // post hands w.wrs over; requests that were not taken free their slots.
@@ -250,10 +293,14 @@ func (w *walk) post() {
 	for _, wr := range w.wrs[:n] {
 		w.st.Reads++
 		w.st.Bytes += uint64(wr.Local.Len)
+		if wr.ID < firstCopy {
+			w.out++
+		}
 	}
-	w.out += n
 	for _, wr := range w.wrs[n:] {
-		w.free = append(w.free, uint16(wr.ID))
+		if wr.ID < firstCopy {
+			w.free = append(w.free, uint16(wr.ID))
+		}
 	}
 	if err != nil {
 		// SendDepth equals the window, so a full queue is a fault too.
@@ -269,8 +316,8 @@ func (w *walk) complete(c *rdma.Completion) {
 	if err := c.Err(); err != nil {
 		w.lose(c.Status, err)
 	}
-	if c.Op != rdma.OpRead {
-		return
+	if c.Op != rdma.OpRead || c.ID >= firstCopy {
+		return // a failed first copy: the second follows
 	}
 	s := uint16(c.ID)
 	w.out--
@@ -279,8 +326,10 @@ func (w *walk) complete(c *rdma.Completion) {
 		w.free = append(w.free, s)
 		return
 	}
-	off := int(s) * w.block
-	v, err := w.t.Visit(sl.ref, w.region.Bytes()[off:off+int(sl.ref.Len)])
+	v, err := Retry, error(nil)
+	if b, ok := w.bytes(s); ok {
+		v, err = w.t.Visit(sl.ref, b)
+	}
 	switch {
 	case err != nil:
 		w.fail(err)
@@ -314,7 +363,7 @@ func (w *walk) again(s uint16) bool {
 			runtime.Gosched()
 		}
 	}
-	w.wrs = append(w.wrs[:0], w.read(s))
+	w.wrs = w.read(w.wrs[:0], s)
 	w.post() // frees the slot itself when it cannot post
 	return true
 }

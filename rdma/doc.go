@@ -27,7 +27,9 @@
 // look: each aligned 64-byte line of it is (the unit in which PCIe and
 // CPU caches move data), but lines may be sampled in any order and at
 // different times. Whoever reads memory that changes validates it
-// (package rstar: a version in every line).
+// (package rstar: a version in every line). Devices in software may not
+// even promise lines (Info.TornLines); there, what two Reads one after
+// the other agree on was there, see package offload.
 //
 // # Ownership of buffers
 //

@@ -90,6 +90,10 @@ type Info struct {
 	MaxReads       int    // outstanding Reads that run at once on a queue pair; more only wait; 0 = no limit
 	SynchronousOps bool   // requests are complete when Post returns (shm)
 	Faults         Faults // what a refused request says of the reason
+	// TornLines: a Read may see a line half changed, for a CPU copies the
+	// bytes by no rule (Soft-RoCE, libfabric's tcp). Two equal Reads, one
+	// posted after the other on a queue pair, contain no such line.
+	TornLines bool
 }
 
 // Faults says how well a device tells why the target refused a request.

@@ -47,7 +47,7 @@ func (c *completionQueue) arrived(e *C.struct_cf_comp) (b broken, ok bool) {
 		return b, false
 	}
 	if e.err != 0 {
-		b = broken{q: q, number: noSlot, status: statusOf(e.err, e.prov_errno), vendor: uint32(e.prov_errno)}
+		b = broken{q: q, number: noSlot, status: c.dev.statusOf(e.err, e.prov_errno), vendor: uint32(e.prov_errno)}
 		what := "receive"
 		if !recv {
 			b.number = q.number(uint32(ctx))

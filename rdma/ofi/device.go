@@ -119,6 +119,8 @@ func (d *device) Info() rdma.Info {
 		Detail:   d.at.String(),
 		MaxReads: d.at.MaxReads,
 		Faults:   rdma.FaultsCoarse,
+		// A CPU serves the reads; cards move whole lines.
+		TornLines: d.at.Emulated,
 	}
 	if d.at.Provider == TCP {
 		i.Faults = rdma.FaultsNone

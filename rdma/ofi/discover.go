@@ -57,6 +57,7 @@ func describe(i *C.struct_fi_info) Fabric {
 	if i.src_addr != nil {
 		f.Addr = ipOf(C.GoBytes(i.src_addr, C.int(i.src_addrlen)))
 	}
+	f.Emulated = true
 	if f.Provider == Verbs {
 		f.addSysfs("/sys/class/infiniband")
 		f.MaxReads = maxReads(f.Device)

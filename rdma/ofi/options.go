@@ -93,6 +93,7 @@ type Fabric struct {
 	Rate     string `json:"rate,omitempty"`      // 100 Gb/sec (4X EDR)
 	MaxReads int    `json:"max_reads,omitempty"` // outstanding per queue pair
 	Inline   int    `json:"inline_bytes"`        // writes up to here are copied at once
+	Emulated bool   `json:"emulated"`            // a CPU does the work: Soft-RoCE, siw, tcp
 }
 
 // RDMA tells hardware (or its emulation in the kernel) from tcp.

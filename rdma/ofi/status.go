@@ -20,8 +20,12 @@ const (
 	wcRNR           = 13 // RNR_RETRY_EXC_ERR
 )
 
-// statusOf translates an error completion.
-func statusOf(err, vendor C.int32_t) rdma.Status {
+// statusOf translates an error completion. tcp's codes tell only that the
+// connection ended.
+func (d *device) statusOf(err, vendor C.int32_t) rdma.Status {
+	if d.at.Provider != Verbs {
+		return rdma.StatusPeerLost
+	}
 	switch vendor {
 	case wcRemoteInvalid, wcRemoteAccess:
 		return rdma.StatusRemoteAccess

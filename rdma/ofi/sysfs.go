@@ -27,8 +27,11 @@ func (f Fabric) String() string {
 	if f.Rate != "" {
 		s += " " + f.Rate
 	}
-	if !f.RDMA() {
+	switch {
+	case !f.RDMA():
 		s += " (no RDMA: the target's CPU serves reads)"
+	case f.Emulated:
+		s += " (emulated by the kernel)"
 	}
 	return s
 }
@@ -42,6 +45,9 @@ func (f Fabric) ip() net.IP { return net.ParseIP(f.Addr) }
 //	root/mlx5_0/ports/1/gids/3             0000:0000:0000:0000:0000:ffff:0a00:0001
 //	root/mlx5_0/ports/1/gid_attrs/types/3  RoCE v2
 func (f *Fabric) addSysfs(root string) {
+	// Cards hang on a bus; rxe and siw have no device behind them.
+	_, err := os.Stat(filepath.Join(root, f.Device, "device"))
+	f.Emulated = err != nil
 	ports, _ := filepath.Glob(filepath.Join(root, f.Device, "ports", "*"))
 	for _, port := range ports {
 		n, err := strconv.Atoi(filepath.Base(port))
