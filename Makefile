@@ -41,6 +41,10 @@ test: ## vet and test everything, without cgo
 race: ## test everything under the race detector (needs gcc)
 	CGO_ENABLED=1 $(GO) test -race ./...
 
+.PHONY: test-rdma
+test-rdma: ## test over libfabric's verbs in a small virtual machine
+	GO='$(GO)' tools/rdmavm/test.sh
+
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME (default 10s)
 	tools/fuzz.sh $(FUZZTIME)
