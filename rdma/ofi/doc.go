@@ -31,8 +31,8 @@
 //
 //	fid_cq --poll, 64 a call--> slot done --in order--> ring --Poll--> owner
 //
-// verbs completes in order, so only signaled requests, and every 16th,
-// ask for a completion. On tcp all do.
+// Every request asks libfabric for a completion, also an unsignaled one:
+// else its errors would be lost (shim.c).
 //
 // Reading order: options.go, shim.h (the flat C view), device.go,
 // region.go, control.go (greeting), dial.go, listen.go, events.go

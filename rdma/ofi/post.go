@@ -92,16 +92,14 @@ func (q *queuePair) request(wr *rdma.WorkRequest) (r C.struct_cf_req, err error)
 	}
 	r.ctx = C.uint64_t(uint64(q.num)<<32 | q.tail&0xffff_ffff)
 	r.imm = C.uint32_t(wr.Imm)
+	// An event without bytes has a source all the same: libfabric's verbs
+	// looks at the description of any.
+	r.local, r.desc = C.uint64_t(q.recvMem.base()), C.uint64_t(uintptr(q.recvMem.desc))
 	if local != nil {
 		r.local = C.uint64_t(uint64(local.base()) + uint64(wr.Local.Offset))
 		r.len = C.uint64_t(wr.Local.Len)
 		r.desc = C.uint64_t(uintptr(local.desc))
 		r.remote, r.key = C.uint64_t(wr.Remote.Addr), C.uint64_t(wr.Remote.Key)
-	}
-	// Where completions come in order, one speaks for all before it.
-	q.silent++
-	if !wr.Unsignaled || !q.dev.inOrder() || q.silent >= min(signalEvery, q.sendDepth) {
-		r.signal, q.silent = 1, 0
 	}
 	return r, nil
 }

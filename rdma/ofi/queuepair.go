@@ -24,10 +24,6 @@ const (
 	// slotBytes holds the message that announces a write where writes
 	// with data consume no receive: its length, and room to align.
 	slotBytes = 8
-	// signalEvery is how often an unsignaled request asks for a
-	// completion, so that its slot is known to be free: as ring writers
-	// usually do, and far below any depth.
-	signalEvery = 16
 )
 
 // queuePair is one end of a connection.
@@ -65,7 +61,6 @@ type queuePair struct {
 	head     uint64
 	tail     uint64
 	unpolled int  // completions made, not polled
-	silent   int  // unsignaled requests since the last that asked
 	starved  bool // a Post was refused; wake the owner when that ends
 	reqs     []C.struct_cf_req
 	recvMem  *region  // recvDepth slots of slotBytes

@@ -29,6 +29,15 @@ static struct fi_info *hints(const char *prov, const char *domain)
 	return h;
 }
 
+// libfabric's cache of registrations is off: it keeps memory registered
+// after it was closed, and registers all of it for remote writes, so that
+// clients could change what they may only read (verbs_mr.c). Registrations
+// are few and long here. Read once, by the first fi_getinfo.
+__attribute__((constructor)) static void no_cache(void)
+{
+	setenv("FI_MR_CACHE_MONITOR", "disabled", 1);
+}
+
 static struct fi_info *getinfo(const char *prov, const char *domain, const char *node, int *err)
 {
 	struct fi_info *h = hints(prov, domain), *info = NULL;
@@ -243,11 +252,12 @@ static ssize_t post_event(struct fid_ep *ep, const struct cf_req *r, uint64_t fl
 
 static ssize_t post_one(struct fid_ep *ep, const struct cf_req *r, int features, size_t inject)
 {
-	uint64_t flags = 0;
+	// All ask for a completion: of one that does not, libfabric's verbs
+	// drops the error too (vrb_poll_cq), and it makes the card signal
+	// every one in any case.
+	uint64_t flags = FI_COMPLETION;
 	ssize_t ret;
 
-	if (r->signal)
-		flags |= FI_COMPLETION;
 	if (features & CF_ACKED)
 		flags |= FI_DELIVERY_COMPLETE;
 	if (r->more)

@@ -20,7 +20,7 @@
 // What a libfabric provider promises decides how the shim posts.
 enum {
 	CF_DATA_RECV = 1, // a write with data consumes a posted receive (verbs)
-	CF_IN_ORDER  = 2, // sends complete in posting order: signal selectively
+	CF_IN_ORDER  = 2, // sends complete in posting order
 	CF_ACKED     = 4, // completions must be asked to mean "arrived"
 };
 
@@ -36,9 +36,8 @@ struct cf_req {
 	uint64_t key;
 	uint32_t imm;
 	uint8_t  op;
-	uint8_t  signal;
 	uint8_t  more;   // another one follows at once
-	uint8_t  pad;
+	uint16_t pad;
 };
 
 // cf_comp is one completion, or an error with err > 0.
