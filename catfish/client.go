@@ -104,6 +104,7 @@ type ConnInfo struct {
 	Addr      string `json:"addr"`
 	Transport string `json:"transport"`
 	Reason    string `json:"transport_reason"`
+	Device    string `json:"device,omitempty"` // what carries the transport
 	Policy    string `json:"policy"`
 	BootID    uint64 `json:"boot_id,string"`
 	Version   string `json:"version"`
@@ -116,6 +117,9 @@ func (c *Client) Info() ConnInfo {
 	i := ConnInfo{
 		Addr: c.addr, Transport: s.transport, Reason: s.reason, Policy: c.policyName(),
 		BootID: s.hello.BootID, Version: s.hello.Version,
+	}
+	if s.dev != nil {
+		i.Device = s.dev.Info().Detail
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -271,7 +275,11 @@ func (c *core) device(transport string, h hello) (rdma.Device, string, error) {
 	if d := c.devs[transport]; d != nil {
 		return d, addr, nil
 	}
-	d, err := openDevice(transport, nil, 0)
+	f := c.opts.Fabric
+	if transport == TransportOFI && f.Provider == "" && h.Fabric != nil {
+		f.Provider = h.Fabric.Provider // theirs; pinned, or found here too
+	}
+	d, err := openDevice(transport, nil, 0, f)
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: %s: %w", ErrTransport, transport, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/heartbeat"
 	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rdma/ofi"
 	"github.com/catfish-index/catfish/rdma/shm"
 	"github.com/catfish-index/catfish/rdma/soft"
 )
@@ -56,22 +57,43 @@ func lanePrivate(boot uint64) []byte {
 }
 
 // openDevice opens a provider. listen and mode are a server's.
-func openDevice(transport string, listen func(string) (net.Listener, error), mode fs.FileMode) (rdma.Device, error) {
-	if transport == TransportSHM {
+func openDevice(transport string, listen func(string) (net.Listener, error), mode fs.FileMode, f Fabric) (rdma.Device, error) {
+	dial := func(kind uint16) func(context.Context, string) (net.Conn, error) {
+		return func(ctx context.Context, addr string) (net.Conn, error) {
+			return dialStream(ctx, addr, kind)
+		}
+	}
+	switch transport {
+	case TransportSHM:
 		return shm.Open(shm.Options{SocketMode: mode})
+	case TransportOFI:
+		return ofi.Open(ofi.Options{
+			Provider: f.Provider, Device: f.Device, Addr: f.Addr,
+			Listen: listen, Dial: dial(streamOFI),
+		})
 	}
 	return soft.Open(soft.Options{
-		Listen: listen,
-		Dial: func(ctx context.Context, addr string) (net.Conn, error) {
-			return dialStream(ctx, addr, streamSoft)
-		},
+		Listen: listen, Dial: dial(streamSoft), Detail: "the server's TCP port",
 	})
+}
+
+// streamOf tells the kind of stream that begins a transport's queue pair.
+var streamOf = map[string]uint16{TransportSoft: streamSoft, TransportOFI: streamOFI}
+
+// hello describes ofi's device to clients, nil for the other transports.
+func (f *fabric) hello() *fabricHello {
+	d, ok := f.dev.(interface{ Fabric() ofi.Fabric })
+	if !ok {
+		return nil
+	}
+	at := d.Fabric()
+	return &fabricHello{Provider: at.Provider, Device: at.Device, Name: at.Name, Addr: at.Addr}
 }
 
 // openFabrics opens shm first: its memory can be registered with the
 // others, not the other way round.
 func (s *Server) openFabrics() error {
-	for _, name := range []string{TransportSHM, TransportSoft} {
+	for _, name := range []string{TransportSHM, TransportOFI, TransportSoft} {
 		if !s.opts.has(name) {
 			continue
 		}
@@ -86,19 +108,22 @@ func (s *Server) openFabric(name string) (err error) {
 	f := &fabric{s: s, name: name, lanes: make(map[rdma.QueuePair]bool)}
 	addr := s.opts.SocketPath
 	var listen func(string) (net.Listener, error)
-	if name == TransportSoft {
+	switch {
+	case name != TransportSHM:
 		addr = s.ln.Addr().String()
-		s.mux.soft = newChanListener(s.ln.Addr())
-		listen = func(string) (net.Listener, error) { return s.mux.soft, nil }
-	} else if addr == "" {
+		ln := newChanListener(s.ln.Addr())
+		s.mux.streams[streamOf[name]] = ln
+		listen = func(string) (net.Listener, error) { return ln, nil }
+	case addr == "":
 		if addr, err = defaultSocket(s.ln.Addr()); err != nil {
 			return err
 		}
 	}
-	if f.dev, err = openDevice(name, listen, s.opts.SocketMode); err != nil {
+	if f.dev, err = openDevice(name, listen, s.opts.SocketMode, s.opts.Fabric); err != nil {
 		return err
 	}
 	s.fabrics = append(s.fabrics, f)
+	s.log.Info("transport opened", "transport", name, "device", f.dev.Info().Detail)
 	if f.laneCQ, err = f.dev.CreateCQ(1); err != nil {
 		return err
 	}

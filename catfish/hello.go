@@ -4,12 +4,9 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"strings"
 	"time"
 )
 
@@ -23,9 +20,10 @@ import (
 //	kind 1: hello. The server answers one JSON object (Hello) and closes.
 //	kind 2: a queue pair of the soft provider follows.
 //	kind 3: messages over plain sockets follow (tcp.go).
+//	kind 4: the control connection of one of ofi's queue pairs follows.
 //
-// The hello is RDMA context detection: it tells what the server has, so
-// that the client can choose, and say why.
+// The hello is the server's half of RDMA context detection: it tells what
+// the server has, so that the client can choose, and say why (detect.go).
 const (
 	helloMagic    = 0x53465443 // "CTFS"
 	preambleBytes = 8
@@ -33,6 +31,7 @@ const (
 	streamHello = 1
 	streamSoft  = 2
 	streamTCP   = 3
+	streamOFI   = 4
 
 	// preambleTimeout ends connections that say nothing.
 	preambleTimeout = 5 * time.Second
@@ -42,13 +41,22 @@ const (
 
 // hello is what a server tells before anything else.
 type hello struct {
-	Version    string   `json:"version"`
-	Protocol   int      `json:"protocol"`
-	BootID     uint64   `json:"boot_id,string"`
-	Host       string   `json:"host"` // same string: same running kernel
-	Transports []string `json:"transports"`
-	Socket     string   `json:"socket,omitempty"` // shm's
-	Polling    bool     `json:"polling"`
+	Version    string       `json:"version"`
+	Protocol   int          `json:"protocol"`
+	BootID     uint64       `json:"boot_id,string"`
+	Host       string       `json:"host"` // same string: same running kernel
+	Transports []string     `json:"transports"`
+	Socket     string       `json:"socket,omitempty"` // shm's
+	Fabric     *fabricHello `json:"fabric,omitempty"` // ofi's
+	Polling    bool         `json:"polling"`
+}
+
+// fabricHello is the server's fabric device.
+type fabricHello struct {
+	Provider string `json:"provider"`
+	Device   string `json:"device"`
+	Name     string `json:"name"` // of the network: equal names reach each other
+	Addr     string `json:"addr"`
 }
 
 func preamble(version, kind uint16) [preambleBytes]byte {
@@ -115,56 +123,4 @@ func askHello(ctx context.Context, addr string) (hello, error) {
 			ErrVersionMismatch, h.Version, addr, h.Protocol, Version, protocolVersion)
 	}
 	return h, nil
-}
-
-// hostID identifies the running kernel, where the system tells it.
-func hostID() string {
-	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(b))
-}
-
-// chooseTransport picks one of what the server has, and says why.
-func chooseTransport(want string, h hello) (transport, reason string, err error) {
-	has := make(map[string]bool)
-	for _, t := range h.Transports {
-		has[t] = true
-	}
-	noSHM := whyNotSHM(h, has[TransportSHM])
-	switch want {
-	case TransportAuto:
-		switch {
-		case noSHM == nil:
-			return TransportSHM, "same host", nil
-		case has[TransportSoft]:
-			return TransportSoft, "not shm: " + noSHM.Error(), nil
-		}
-		return "", "", fmt.Errorf("%w: server offers %s; not shm: %w; name tcp to use plain sockets",
-			ErrTransport, strings.Join(h.Transports, ", "), noSHM)
-	case TransportSHM:
-		if noSHM != nil {
-			return "", "", fmt.Errorf("%w: shm: %w", ErrTransport, noSHM)
-		}
-	default:
-		if !has[want] {
-			return "", "", fmt.Errorf("%w: %s: the server offers only %s",
-				ErrTransport, want, strings.Join(h.Transports, ", "))
-		}
-	}
-	return want, "pinned", nil
-}
-
-func whyNotSHM(h hello, offered bool) error {
-	switch mine := hostID(); {
-	case !offered:
-		return errors.New("the server does not offer it")
-	case mine == "" || mine != h.Host:
-		return errors.New("the server runs on another host")
-	}
-	if _, err := os.Stat(h.Socket); err != nil {
-		return fmt.Errorf("its socket cannot be reached from here: %w", err)
-	}
-	return nil
 }

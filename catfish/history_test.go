@@ -24,7 +24,7 @@ import (
 // of real and generated maps.
 func TestHistories(t *testing.T) {
 	ps := paths()
-	for _, tr := range []string{TransportSHM, TransportSoft} {
+	for _, tr := range oneSided {
 		for _, p := range []string{"offload", "offload-single", "paper"} {
 			ps = append(ps, path{name: tr + "/torn/" + p, transport: tr, policy: p, wrap: tearing})
 		}
@@ -222,7 +222,7 @@ func testHistory(t *testing.T, ps []path, seed uint64, a arena) {
 	pace.step(true)
 	searches.Wait()
 	for i, p := range ps {
-		if counts[i].Load() < 5 {
+		if counts[i].Load() < 3 { // two come after the writers
 			t.Errorf("%s: only %d searches", p.name, counts[i].Load())
 		}
 	}

@@ -16,6 +16,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// oneSided are the transports with RDMA Reads that this build tests, of
+// those that servers offer, and testFabric is ofi's device. With the tag
+// ofi that is what is tested (ofi_test.go).
+var (
+	oneSided   = []string{TransportSHM, TransportSoft}
+	offered    = oneSided
+	testFabric Fabric
+)
+
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
 // startServer serves until the test ends. Slabs are small: tests run many.
@@ -27,6 +36,10 @@ func startServer(t testing.TB, opts ServerOptions) *Server {
 	if opts.SocketPath == "" {
 		opts.SocketPath = filepath.Join(t.TempDir(), "s")
 	}
+	if opts.Transports == nil {
+		opts.Transports = offered
+	}
+	opts.Fabric = testFabric
 	opts.Logger = quiet()
 	s, err := NewServer(opts)
 	if err != nil {
@@ -79,7 +92,7 @@ type path struct {
 // paths are all schemes of an event-driven server over all transports.
 func paths() []path {
 	ps := []path{{name: "tcp", transport: TransportTCP, policy: "tcp"}}
-	for _, tr := range []string{TransportSHM, TransportSoft} {
+	for _, tr := range oneSided {
 		for _, p := range []string{"fast", "offload-single", "offload", "paper-literal", "paper"} {
 			ps = append(ps, path{name: tr + "/" + p, transport: tr, policy: p})
 		}

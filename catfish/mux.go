@@ -17,9 +17,11 @@ type mux struct {
 	hello  func() hello
 	tcp    func(net.Conn)
 	reject func(net.Conn, error)
-	failed func(error)   // told when Accept fails
-	soft   *chanListener // nil when soft is not served
+	failed func(error) // told when Accept fails
 	wg     sync.WaitGroup
+	// streams take the connections of transports that are served, by
+	// kind. Constant once run is called.
+	streams map[uint16]*chanListener
 
 	mu     sync.Mutex
 	silent []net.Conn // have not said what for yet, oldest first
@@ -33,7 +35,7 @@ const maxSilent = 256
 // acceptPause is the pause after a failed accept.
 const acceptPause = 50 * time.Millisecond
 
-func newMux(ln net.Listener) *mux { return &mux{ln: ln} }
+func newMux(ln net.Listener) *mux { return &mux{ln: ln, streams: make(map[uint16]*chanListener)} }
 
 // arrived notes a connection that has said nothing yet.
 func (m *mux) arrived(c net.Conn) {
@@ -91,8 +93,8 @@ func (m *mux) route(ctx context.Context, c net.Conn, kind uint16, err error) {
 	case err == nil && kind == streamHello:
 		_ = json.NewEncoder(c).Encode(m.hello()) // the asker may be gone: its loss
 		c.Close()
-	case err == nil && kind == streamSoft && m.soft != nil:
-		m.soft.hand(ctx, c)
+	case err == nil && m.streams[kind] != nil:
+		m.streams[kind].hand(ctx, c)
 	case err == nil && kind == streamTCP:
 		m.wg.Go(func() { m.tcp(c) })
 	default:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rdma/ofi"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -21,6 +22,7 @@ const (
 	TransportAuto = "auto" // Options only: the best that both sides have
 	TransportSHM  = "shm"  // shared memory, same host
 	TransportSoft = "soft" // software RNIC over TCP
+	TransportOFI  = "ofi"  // RDMA by libfabric; builds with the tag ofi
 	TransportTCP  = "tcp"  // plain sockets: no one-sided reads, the base line
 )
 
@@ -50,9 +52,11 @@ const (
 type ServerOptions struct {
 	// Listen is the TCP host:port; empty means 127.0.0.1:0, any port.
 	Listen string
-	// Transports lists shm and soft, or either; nil means all that this
+	// Transports lists some of shm, soft and ofi; nil means all that this
 	// host has. tcp, the base line, is always served.
 	Transports []string
+	// Fabric picks ofi's device among several.
+	Fabric Fabric
 	// Workers is the number of workers per transport, 0: GOMAXPROCS.
 	Workers int
 	// Polling keeps workers from ever sleeping: the paper's base line
@@ -84,6 +88,9 @@ func (o *ServerOptions) setDefaults() {
 		if runtime.GOOS == "linux" {
 			o.Transports = []string{TransportSHM, TransportSoft}
 		}
+		if len(rdmaDevices(o.Fabric)) > 0 {
+			o.Transports = append(o.Transports, TransportOFI)
+		}
 	}
 	if o.Workers == 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
@@ -104,8 +111,14 @@ func (o *ServerOptions) setDefaults() {
 
 func (o *ServerOptions) validate() error {
 	for _, t := range o.Transports {
-		if t != TransportSHM && t != TransportSoft && t != TransportTCP {
-			return fmt.Errorf("%w: transport %q, want shm, soft or tcp", ErrOption, t)
+		switch t {
+		case TransportSHM, TransportSoft, TransportTCP:
+		case TransportOFI:
+			if !ofi.Built {
+				return fmt.Errorf("%w: %w", ErrTransport, ofi.ErrNotBuilt)
+			}
+		default:
+			return fmt.Errorf("%w: transport %q, want shm, soft, ofi or tcp", ErrOption, t)
 		}
 	}
 	if o.Workers < 1 || o.Workers > 1024 {
@@ -146,12 +159,22 @@ func checkName(n string) error {
 	return nil
 }
 
+// Fabric picks a device of libfabric. The zero value is the first RDMA
+// device; see ofi.Options.
+type Fabric struct {
+	Provider string // verbs, tcp; empty: verbs, or what the server has if ofi is pinned
+	Device   string // mlx5_0, rxe0
+	Addr     string // IP address on the fabric
+}
+
 // Options configures Dial. The zero value picks the best transport, the
 // default policy and the default collection.
 type Options struct {
-	// Transport is auto (or empty), shm, soft or tcp. Anything but auto
-	// pins it: when it cannot be had, Dial fails with ErrTransport.
+	// Transport is auto (or empty), shm, soft, ofi or tcp. Anything but
+	// auto pins it: when it cannot be had, Dial fails with ErrTransport.
 	Transport string
+	// Fabric picks ofi's device among several.
+	Fabric Fabric
 	// Policy is one of Schemes(). tcp uses plain sockets whatever the
 	// transport; fast-polling has the server's worker poll for as long as
 	// the client is connected. Custom, if set, decides instead.
@@ -202,10 +225,12 @@ func (o *Options) setDefaults() {
 func (o *Options) validate() error {
 	switch o.Transport {
 	case TransportAuto, TransportSHM, TransportSoft, TransportTCP:
-	case "ofi":
-		return fmt.Errorf("%w: ofi (libfabric) is not part of this build", ErrTransport)
+	case TransportOFI:
+		if !ofi.Built {
+			return fmt.Errorf("%w: %w", ErrTransport, ofi.ErrNotBuilt)
+		}
 	default:
-		return fmt.Errorf("%w: transport %q, want auto, shm, soft or tcp", ErrOption, o.Transport)
+		return fmt.Errorf("%w: transport %q, want auto, shm, soft, ofi or tcp", ErrOption, o.Transport)
 	}
 	if err := checkName(o.Collection); err != nil {
 		return err

@@ -51,7 +51,7 @@ func (p *probe) State() PolicyState { return PolicyState{Left: p.n} }
 // TestCustomPolicy: a policy of the user's is asked for each search, gets
 // the server's heartbeats, each once, and hears what searches cost.
 func TestCustomPolicy(t *testing.T) {
-	for _, tr := range []string{TransportSHM, TransportSoft} {
+	for _, tr := range oneSided {
 		t.Run(tr, func(t *testing.T) {
 			s := startServer(t, ServerOptions{HeartbeatInterval: 2 * time.Millisecond})
 			p := &probe{}
@@ -135,7 +135,7 @@ func TestRetrySafe(t *testing.T) {
 // TestPollingOnRequest: a client with fast-polling keeps its worker from
 // sleeping; when it leaves, the worker sleeps again.
 func TestPollingOnRequest(t *testing.T) {
-	for _, tr := range []string{TransportSHM, TransportSoft} {
+	for _, tr := range oneSided {
 		s := startServer(t, ServerOptions{Workers: 1, Transports: []string{tr}, HeartbeatInterval: time.Second})
 		sleeps := func() uint64 { return s.Stats().Transports[0].Workers[0].Sleeps }
 		c := dial(t, s, Options{Transport: tr, Policy: "fast-polling"})

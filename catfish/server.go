@@ -228,10 +228,16 @@ func (s *Server) Collections() []string {
 }
 
 func (s *Server) hello() hello {
-	return hello{
+	h := hello{
 		Version: Version, Protocol: protocolVersion, BootID: s.bootID, Host: hostID(),
 		Transports: s.Transports(), Socket: s.SocketPath(), Polling: s.opts.Polling,
 	}
+	for _, f := range s.fabrics {
+		if at := f.hello(); at != nil {
+			h.Fabric = at
+		}
+	}
+	return h
 }
 
 // PauseWorkers keeps every worker from handling requests until

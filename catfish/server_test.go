@@ -23,7 +23,7 @@ func square(x, y float64) rstar.Rect {
 
 // TestOffloadNeedsNoWorker: with all workers stopped, offloading answers.
 func TestOffloadNeedsNoWorker(t *testing.T) {
-	for _, tr := range []string{TransportSHM, TransportSoft} {
+	for _, tr := range oneSided {
 		t.Run(tr, func(t *testing.T) {
 			s := startServer(t, ServerOptions{})
 			for i := range 500 {
@@ -159,7 +159,7 @@ func (q watchedQP) Post(wrs []rdma.WorkRequest) (int, error) {
 // TestWriteUnknownOutcome: a write whose answer never came is not
 // repeated behind the caller's back.
 func TestWriteUnknownOutcome(t *testing.T) {
-	for _, tr := range []string{TransportSHM, TransportSoft} {
+	for _, tr := range oneSided {
 		s := startServer(t, ServerOptions{Workers: 1})
 		posted := make(chan struct{}, 100)
 		c := dial(t, s, Options{Transport: tr, wrap: func(d rdma.Device) rdma.Device { return watched{d, posted} }})

@@ -59,20 +59,26 @@ func (c *core) connect(ctx context.Context) (*session, error) {
 	if c.scheme.tcp {
 		want = TransportTCP
 	}
-	s := &session{hello: h, slabs: make(map[string]*openSlab), window: c.opts.Window}
-	if c.scheme.single {
-		s.window = 1
-	}
-	s.lanes.init(c.opts.Lanes)
-	if s.transport, s.reason, err = chooseTransport(want, h); err != nil {
+	choices, err := chooseTransports(want, h, c.opts.Fabric)
+	if err != nil {
 		return nil, err
 	}
-	if c.scheme.tcp {
-		s.reason = "policy tcp is plain sockets"
-	}
-	if err := s.dial(ctx, c); err != nil {
-		s.close()
-		return nil, err
+	var s *session
+	for i := range choices {
+		ch := choices[i]
+		if c.scheme.tcp {
+			ch.reason = "policy tcp is plain sockets"
+		}
+		s, err = c.connectBy(ctx, h, ch)
+		if err == nil {
+			break
+		}
+		if i+1 == len(choices) || !errors.Is(err, rdma.ErrDial) && !errors.Is(err, ErrTransport) {
+			return nil, err
+		}
+		choices[i+1].reason = fmt.Sprintf("%s; %s failed: %v", ch.reason, ch.transport, err)
+		c.log.Warn("transport failed, trying the next", "transport", ch.transport,
+			"next", choices[i+1].transport, "err", err)
 	}
 	// The collection is opened now, so that offloading needs no worker
 	// later, and a wrong name is told at once.
@@ -80,6 +86,24 @@ func (c *core) connect(ctx context.Context) (*session, error) {
 		s.close()
 		return nil, err
 	}
+	return s, nil
+}
+
+// connectBy makes the session's connection over one transport.
+func (c *core) connectBy(ctx context.Context, h hello, ch choice) (*session, error) {
+	s := &session{
+		hello: h, transport: ch.transport, reason: ch.reason,
+		slabs: make(map[string]*openSlab), window: c.opts.Window,
+	}
+	if c.scheme.single {
+		s.window = 1
+	}
+	s.lanes.init(c.opts.Lanes)
+	if err := s.dial(ctx, c); err != nil {
+		s.close()
+		return nil, err
+	}
+	c.log.Debug("connected", "transport", s.transport, "reason", s.reason)
 	return s, nil
 }
 

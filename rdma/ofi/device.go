@@ -64,7 +64,8 @@ type device struct {
 	graves    []grave
 }
 
-// Open opens a fabric device. Errors: ErrOptions, ErrNoDevice, ErrFabric.
+// Open opens a fabric device. It has, beyond rdma.Device, the methods
+// RegisterMemory (rdma.MemoryRegistrar) and Fabric() Fabric. Errors: ErrOptions, ErrNoDevice, ErrFabric.
 func Open(o Options) (rdma.Device, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -110,6 +111,9 @@ func Open(o Options) (rdma.Device, error) {
 
 // manual tells a provider that only moves data while somebody asks it to.
 func (d *device) manual() bool { return d.at.Provider == TCP }
+
+// Fabric is the device that was opened.
+func (d *device) Fabric() Fabric { return d.at }
 
 func (d *device) inOrder() bool { return d.features&C.CF_IN_ORDER != 0 }
 

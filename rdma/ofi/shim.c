@@ -143,6 +143,10 @@ int cf_ep(struct fid_domain *d, struct fi_info *info, uint64_t ctx, struct fid_e
 	if (!mine)
 		return -FI_ENOMEM;
 	mine->handle = info->handle;
+	// tcp refuses to promise more than 1024, and takes any number
+	// (tcpx_attr.c, tcpx_alloc_tx).
+	if (features & CF_ACKED && tx_size > 1024)
+		tx_size = 1024;
 	mine->tx_attr->size = tx_size;
 	mine->rx_attr->size = rx_size;
 	mine->tx_attr->op_flags = 0;
@@ -150,6 +154,11 @@ int cf_ep(struct fid_domain *d, struct fi_info *info, uint64_t ctx, struct fid_e
 	mine->tx_attr->iov_limit = 1;
 	mine->rx_attr->iov_limit = 1;
 	if (dest) {
+		if (features & CF_ACKED) { // tcp: let the route decide
+			free(mine->src_addr);
+			mine->src_addr = NULL;
+			mine->src_addrlen = 0;
+		}
 		free(mine->dest_addr);
 		mine->dest_addr = malloc(destlen);
 		if (!mine->dest_addr) {

@@ -1,0 +1,112 @@
+package catfish
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/catfish-index/catfish/rdma/ofi"
+)
+
+// choice is a transport and why it was chosen.
+type choice struct{ transport, reason string }
+
+// chooseTransports compares what both sides have (RDMA context detection)
+// and lists what to try, best first: shm on the same host; ofi where both
+// have RDMA devices on one network; soft. A pinned transport stands alone.
+// More than one is only listed when ofi comes first: whether the devices
+// reach each other is known when they have.
+func chooseTransports(want string, h hello, f Fabric) ([]choice, error) {
+	has := func(t string) bool { return slices.Contains(h.Transports, t) }
+	noSHM := whyNotSHM(h, has(TransportSHM))
+	switch want {
+	case TransportAuto:
+	case TransportSHM:
+		if noSHM != nil {
+			return nil, fmt.Errorf("%w: shm: %w", ErrTransport, noSHM)
+		}
+		return []choice{{want, "pinned"}}, nil
+	default:
+		if !has(want) {
+			return nil, fmt.Errorf("%w: %s: the server offers only %s",
+				ErrTransport, want, strings.Join(h.Transports, ", "))
+		}
+		return []choice{{want, "pinned"}}, nil
+	}
+	if noSHM == nil {
+		return []choice{{TransportSHM, "same host"}}, nil
+	}
+	var all []choice
+	noOFI := whyNotOFI(h, has(TransportOFI), f)
+	why := "not shm: " + noSHM.Error()
+	if noOFI == nil {
+		all = append(all, choice{TransportOFI, why})
+	} else {
+		why += "; not ofi: " + noOFI.Error()
+	}
+	if has(TransportSoft) {
+		all = append(all, choice{TransportSoft, why})
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%w: server offers %s; %s; name tcp to use plain sockets",
+			ErrTransport, strings.Join(h.Transports, ", "), why)
+	}
+	return all, nil
+}
+
+func whyNotSHM(h hello, offered bool) error {
+	switch mine := hostID(); {
+	case !offered:
+		return errors.New("the server does not offer it")
+	case mine == "" || mine != h.Host:
+		return errors.New("the server runs on another host")
+	}
+	if _, err := os.Stat(h.Socket); err != nil {
+		return fmt.Errorf("its socket cannot be reached from here: %w", err)
+	}
+	return nil
+}
+
+func whyNotOFI(h hello, offered bool, f Fabric) error {
+	if !offered || h.Fabric == nil {
+		return errors.New("the server does not offer it")
+	}
+	if !ofi.Built {
+		return errors.New("this build has no libfabric (go build -tags ofi)")
+	}
+	mine := rdmaDevices(f)
+	if len(mine) == 0 {
+		return errors.New("no RDMA device here")
+	}
+	for _, m := range mine {
+		if m.Provider == h.Fabric.Provider && m.Name == h.Fabric.Name {
+			return nil
+		}
+	}
+	return fmt.Errorf("the server's device is on %s %s, those here are on %s %s",
+		h.Fabric.Provider, h.Fabric.Name, mine[0].Provider, mine[0].Name)
+}
+
+// rdmaDevices lists this host's RDMA devices that fit f. One that must be
+// named, as libfabric's tcp, counts when it is.
+func rdmaDevices(f Fabric) []ofi.Fabric {
+	all, err := ofi.Discover()
+	if err != nil {
+		return nil // not built, or libfabric has nothing
+	}
+	return slices.DeleteFunc(all, func(d ofi.Fabric) bool {
+		return f.Provider == "" && !d.RDMA() || f.Provider != "" && d.Provider != f.Provider ||
+			f.Device != "" && d.Device != f.Device || f.Addr != "" && d.Addr != f.Addr
+	})
+}
+
+// hostID identifies the running kernel, where the system tells it.
+func hostID() string {
+	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}

@@ -1,0 +1,18 @@
+//go:build ofi
+
+package catfish
+
+import "os"
+
+// The tests run over libfabric's tcp, which is everywhere, or over what
+// the environment names where there is a card or Soft-RoCE.
+func init() {
+	oneSided = []string{TransportOFI}
+	offered = append(offered, TransportOFI)
+	testFabric.Provider = "tcp"
+	if p := os.Getenv("CATFISH_OFI_PROVIDER"); p != "" {
+		testFabric.Provider = p
+	} else {
+		testFabric.Addr = "127.0.0.1"
+	}
+}
