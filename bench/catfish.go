@@ -20,10 +20,11 @@ func StartCatfish(ctx context.Context, job ServerJob, note func(string)) (Server
 	}
 	opts := catfish.ServerOptions{
 		Listen: "127.0.0.1:0", Polling: job.Polling,
-		NodeBytes: job.NodeBytes, SlabBytes: job.SlabBytes,
+		NodeBytes: job.NodeBytes, SlabBytes: job.SlabBytes, Fabric: catfish.Fabric(job.Fabric),
 		Logger: slog.New(slog.DiscardHandler),
 	}
-	if job.Transport == catfish.TransportSHM || job.Transport == catfish.TransportSoft {
+	switch job.Transport {
+	case catfish.TransportSHM, catfish.TransportSoft, catfish.TransportOFI:
 		opts.Transports = []string{job.Transport}
 	}
 	note("loading " + job.Dataset)
@@ -88,7 +89,7 @@ func (s *server) Close() error {
 // DialCatfish is the Dialer of Catfish itself.
 func DialCatfish(ctx context.Context, job ClientJob) (Conn, error) {
 	c, err := catfish.Dial(ctx, job.Addr, catfish.Options{
-		Transport: job.Transport, Policy: job.Policy,
+		Transport: job.Transport, Policy: job.Policy, Fabric: catfish.Fabric(job.Fabric),
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -128,6 +129,6 @@ func (c conn) Gauges() Gauges {
 func (c conn) Info() Info {
 	i := c.Client.Info()
 	return Info{
-		Transport: i.Transport, Policy: i.Policy, NodeBytes: i.NodeBytes,
+		Transport: i.Transport, Device: i.Device, Policy: i.Policy, NodeBytes: i.NodeBytes,
 	}
 }

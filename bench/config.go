@@ -29,7 +29,8 @@ type Config struct {
 	Warmup    time.Duration // not measured; 1 s
 	Duration  time.Duration // measured; 5 s
 	Repeat    int           // runs per scheme, of which medians; 1
-	Transport string        // shm, soft or auto; auto
+	Transport string        // shm, soft, ofi or auto; auto
+	Fabric    Fabric        // of ofi
 	Seed      uint64        // of data and queries; 0 is a seed too
 
 	ServerCPUs affinity.Set // empty: not pinned
@@ -77,6 +78,11 @@ func def[T comparable](field *T, value T) {
 	if *field == zero {
 		*field = value
 	}
+}
+
+// Fabric picks the device of transport ofi, see catfish.Fabric.
+type Fabric struct {
+	Provider, Device, Addr string
 }
 
 // Validate checks every value but the data set, which is opened only by
@@ -146,7 +152,7 @@ func checkCores(server, client affinity.Set) error {
 func (c Config) serverJob(scheme string) ServerJob {
 	return ServerJob{
 		Dataset: c.Dataset, Objects: c.Objects, Seed: c.Seed,
-		Transport: c.Transport, Polling: scheme == "fast-polling",
+		Transport: c.Transport, Fabric: c.Fabric, Polling: scheme == "fast-polling",
 		NodeBytes: c.NodeBytes, SlabBytes: c.SlabBytes,
 	}
 }
@@ -155,7 +161,7 @@ func (c Config) serverJob(scheme string) ServerJob {
 // clients are dealt out to the processes as evenly as can be.
 func (c Config) clientJob(scheme string, proc int, server ServerReady) ClientJob {
 	job := ClientJob{
-		Addr: server.Addr, Transport: c.Transport, Policy: scheme,
+		Addr: server.Addr, Transport: c.Transport, Fabric: c.Fabric, Policy: scheme,
 		Dataset: c.Dataset, Bounds: server.Bounds,
 		Scale: c.Scale, Mix: c.Mix, Seed: c.Seed, Proc: proc,
 		Clients:  c.Clients/c.Procs + btoi(proc < c.Clients%c.Procs),

@@ -69,6 +69,7 @@ type Gauges struct {
 // Info says how a client reached its server.
 type Info struct {
 	Transport string `json:"transport"`
+	Device    string `json:"device"` // what carries it: provider, card, port, GID
 	Policy    string `json:"policy"`
 	NodeBytes int    `json:"node_bytes"`
 }

@@ -15,6 +15,7 @@ import (
 type Row struct {
 	Scheme    string `json:"scheme"`
 	Transport string `json:"transport"`
+	Device    string `json:"device"` // what carries it: provider, card, port, GID
 	Dataset   string `json:"dataset"`
 	Objects   int    `json:"objects"`
 	Scale     string `json:"scale"`
@@ -94,7 +95,7 @@ func (f *Figures) named() []struct {
 func newRow(cfg Config, scheme string, runs []*outcome) Row {
 	info := runs[0].clients[0].Info
 	row := Row{
-		Scheme: scheme, Transport: info.Transport, Dataset: cfg.Dataset,
+		Scheme: scheme, Transport: info.Transport, Device: info.Device, Dataset: cfg.Dataset,
 		Objects: runs[0].server.Objects, Scale: cfg.Scale,
 		Mix: cfg.Mix.String(), Clients: cfg.Clients, InFlight: cfg.InFlight,
 		Procs:      cfg.Procs,

@@ -32,6 +32,8 @@ func describeTransport(name string) string {
 		return "shm (shared memory, no RDMA hardware)"
 	case "soft":
 		return "soft (software RNIC over TCP, no RDMA hardware)"
+	case "ofi":
+		return "ofi (libfabric)"
 	case "tcp":
 		return "tcp (plain sockets, no RDMA)"
 	}

@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -19,6 +20,9 @@ func WriteTable(w io.Writer, rows []Row) error {
 		r.Clients, r.InFlight, r.Procs, cores(r.ServerCPUs), cores(r.ClientCPUs))
 	fmt.Fprintf(w, "node %d B, seed %d, %g s after %g s of warm-up, median of %d, commit %s\n\n",
 		r.NodeBytes, r.Seed, r.DurationS, r.WarmupS, r.Repeat, r.Commit)
+	for _, d := range devices(rows) {
+		fmt.Fprintln(w, d)
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, strings.Join([]string{
 		"scheme", "transport", "ops/s", "(min-max)", "mean us", "p50", "p99",
@@ -39,6 +43,18 @@ func WriteTable(w io.Writer, rows []Row) error {
 		return fmt.Errorf("bench: writing the table: %w", err)
 	}
 	return nil
+}
+
+// devices says once what carries each transport.
+func devices(rows []Row) []string {
+	var lines []string
+	for _, r := range rows {
+		l := r.Transport + ": " + r.Device
+		if r.Device != "" && !slices.Contains(lines, l) {
+			lines = append(lines, l)
+		}
+	}
+	return lines
 }
 
 func cores(list string) string {

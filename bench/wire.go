@@ -12,6 +12,7 @@ type ServerJob struct {
 	Objects   int    `json:"objects"`
 	Seed      uint64 `json:"seed"`
 	Transport string `json:"transport"`
+	Fabric    Fabric `json:"fabric"` // of ofi
 	Polling   bool   `json:"polling"`
 	NodeBytes int    `json:"node_bytes"`
 	SlabBytes int64  `json:"slab_bytes"`
@@ -44,6 +45,7 @@ type Step struct {
 type ClientJob struct {
 	Addr      string     `json:"addr"`
 	Transport string     `json:"transport"`
+	Fabric    Fabric     `json:"fabric"` // of ofi
 	Policy    string     `json:"policy"`
 	Dataset   string     `json:"dataset"` // for the kind of inserts
 	Bounds    rstar.Rect `json:"bounds"`  // where queries and inserts go

@@ -14,7 +14,10 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	serveChild()
+	goleak.VerifyTestMain(m)
+}
 
 // oneSided are the transports with RDMA Reads that this build tests, of
 // those that servers offer, and testFabric is ofi's device. With the tag

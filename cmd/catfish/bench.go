@@ -74,7 +74,8 @@ The table goes to standard output, or to standard error with --json -.`,
 	fs.DurationVar(&f.cfg.Duration, "duration", 5*time.Second, "measured time per run")
 	fs.DurationVar(&f.cfg.Warmup, "warmup", time.Second, "time before it that is not measured")
 	fs.IntVar(&f.cfg.Repeat, "repeat", 1, "runs per scheme; the rows hold medians and spreads")
-	fs.StringVar(&f.cfg.Transport, "transport", "auto", "auto, shm or soft; scheme tcp always uses tcp")
+	fs.StringVar(&f.cfg.Transport, "transport", "auto", "auto, shm, soft or ofi; scheme tcp always uses tcp")
+	fabricFlags(c, (*catfish.Fabric)(&f.cfg.Fabric))
 	fs.StringVar(&f.server, "server-cpus", "", "cores of the server; empty: the first if there are two")
 	fs.StringVar(&f.client, "client-cpus", "", "cores of the clients; empty: all but the first")
 	fs.Uint64Var(&f.cfg.Seed, "seed", 1, "of data and queries")
@@ -85,7 +86,7 @@ The table goes to standard output, or to standard error with --json -.`,
 	completeList(c, "scheme", policies()[1:]...)
 	completeData(c, "dataset")
 	complete(c, "scale", "1e-5", "1e-2", "power")
-	complete(c, "transport", "auto", "shm", "soft")
+	complete(c, "transport", "auto", "shm", "soft", "ofi")
 	return c
 }
 
@@ -112,9 +113,9 @@ func (f *benchFlags) config() (bench.Config, error) {
 		}
 	}
 	switch cfg.Transport {
-	case "auto", "shm", "soft", "tcp":
+	case "auto", "shm", "soft", "ofi", "tcp":
 	default:
-		return cfg, badUsage("--transport %q, want auto, shm or soft", cfg.Transport)
+		return cfg, badUsage("--transport %q, want auto, shm, soft or ofi", cfg.Transport)
 	}
 	cfg.ServerCPUs, cfg.ClientCPUs, err = splitCores(f.server, f.client)
 	return cfg, err

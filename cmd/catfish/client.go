@@ -17,6 +17,7 @@ const defaultAddr = "127.0.0.1:7119"
 // clientFlags are the flags of everything that talks to a server.
 type clientFlags struct {
 	server, collection, transport, policy string
+	fabric                                catfish.Fabric
 	dialTimeout                           time.Duration
 	json                                  bool
 }
@@ -32,7 +33,8 @@ func (f *clientFlags) register(c *cobra.Command) {
 		"how searches go: "+strings.Join(catfish.Schemes(), ", "))
 	fs.DurationVar(&f.dialTimeout, "dial-timeout", catfish.DefaultDialTimeout,
 		"how long to try to reach the server")
-	complete(c, "transport", "auto", "shm", "soft", "tcp")
+	fabricFlags(c, &f.fabric)
+	complete(c, "transport", "auto", "shm", "soft", "ofi", "tcp")
 	complete(c, "policy", policies()...)
 }
 
@@ -53,7 +55,7 @@ func (f *clientFlags) dial(ctx context.Context, a *app) (*catfish.Client, error)
 		policy = "tcp" // The only one that plain sockets carry.
 	}
 	return catfish.Dial(ctx, f.server, catfish.Options{
-		Transport: f.transport, Policy: policy, Collection: f.collection,
+		Transport: f.transport, Fabric: f.fabric, Policy: policy, Collection: f.collection,
 		DialTimeout: f.dialTimeout, Logger: a.logger(),
 	})
 }

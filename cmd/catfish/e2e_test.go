@@ -231,7 +231,7 @@ func TestAddressInUse(t *testing.T) {
 	fail(t, exitFailure, []string{"serve", "--listen", used}, "address in use", used, "--listen")
 	fail(t, exitFailure, []string{"serve", "--listen", "127.0.0.1:0", "--grpc", used},
 		"gRPC: address in use", used, "--grpc")
-	fail(t, exitFailure, []string{"serve", "--transport", "ofi"}, "not part of this build")
+	fail(t, exitFailure, []string{"serve", "--transport", "ofi"}, "this build has no libfabric")
 }
 
 func TestBadFiles(t *testing.T) {

@@ -53,7 +53,7 @@ func newServe(a *app) *cobra.Command {
 	fs.StringSliceVarP(&f.collections, "collection", "c", []string{catfish.DefaultCollection},
 		"collections to serve; the first one gets what is loaded")
 	fs.StringVar(&f.transport, "transport", "auto",
-		"auto (all that this machine has), or a list of shm, soft, tcp")
+		"auto (all that this machine has), or a list of shm, soft, ofi, tcp")
 	fs.IntVar(&f.opts.Workers, "workers", 0, "worker threads per transport, 0: one per core")
 	fs.StringVar(&f.cpus, "cpus", "", "cores to run on, such as 0 or 0-2,5; empty: any")
 	fs.BoolVar(&f.opts.Polling, "polling", false,
@@ -66,7 +66,8 @@ func newServe(a *app) *cobra.Command {
 	fs.DurationVar(&f.opts.HeartbeatInterval, "heartbeat", 0,
 		"interval of heartbeats, 0: "+catfish.DefaultHeartbeatInterval.String())
 	completeData(c, "load")
-	completeList(c, "transport", "auto", "shm", "soft", "tcp")
+	fabricFlags(c, &f.opts.Fabric)
+	completeList(c, "transport", "auto", "shm", "soft", "ofi", "tcp")
 	return c
 }
 
@@ -87,12 +88,9 @@ func (f *serveFlags) options(a *app) (catfish.ServerOptions, error) {
 		o.Transports = strings.Split(f.transport, ",")
 		for _, t := range o.Transports {
 			switch t {
-			case catfish.TransportSHM, catfish.TransportSoft, catfish.TransportTCP:
-			case "ofi":
-				return o, fmt.Errorf("--transport %q: %w: ofi (libfabric) is not part of this build",
-					f.transport, catfish.ErrTransport)
+			case catfish.TransportSHM, catfish.TransportSoft, catfish.TransportOFI, catfish.TransportTCP:
 			default:
-				return o, badUsage("--transport %q: %q is unknown, want auto or a list of shm, soft, tcp",
+				return o, badUsage("--transport %q: %q is unknown, want auto or a list of shm, soft, ofi, tcp",
 					f.transport, t)
 			}
 		}
@@ -179,6 +177,11 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 		strings.Join(srv.Collections(), ","))
 	if grpcAddr != "" {
 		line += " grpc=" + grpcAddr
+	}
+	for _, t := range srv.Stats().Transports {
+		if t.Transport == catfish.TransportOFI {
+			line += fmt.Sprintf(" fabric=%q", t.Detail)
+		}
 	}
 	if err := a.printf("%s\n", line); err != nil {
 		cancel(err)

@@ -48,6 +48,9 @@ func statusText(st catfish.ServerStats, info catfish.ConnInfo) string {
 	printTo("server      %s, version %s, boot id %016x, up %s\n", st.Addr, st.Version,
 		st.BootID, (time.Duration(st.Uptime) * time.Second).String())
 	printTo("connected   by %s (%s)\n", info.Transport, info.Reason)
+	if info.Device != "" {
+		printTo("device      %s\n", info.Device)
+	}
 	printTo("processor   %.1f s used, of %g cores; heartbeat every %v\n",
 		st.CPUSeconds, st.Cores, time.Duration(st.Heartbeat*float64(time.Second)))
 	for _, t := range st.Transports {
