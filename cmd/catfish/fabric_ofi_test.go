@@ -1,0 +1,31 @@
+//go:build ofi
+
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/catfish-index/catfish/rdma/ofi"
+)
+
+// libfabric's tcp is tested when it is named, and says what it is.
+func TestFabricSelfTestTCP(t *testing.T) {
+	cmd := []string{"fabric", "--test", "--duration", "2ms", "--fabric-provider", "tcp", "--fabric-addr", "127.0.0.1"}
+	rows := decodeRows(t, succeed(t, append(cmd, "--json")...))
+	checkRows(t, rows, "ofi")
+	text := succeed(t, cmd...)
+	for _, s := range []string{rows[0].Note, "no RDMA"} {
+		if !strings.Contains(text, s) {
+			t.Errorf("does not say %q:\n%s", s, text)
+		}
+	}
+}
+
+func TestFabricNoDevice(t *testing.T) {
+	fail(t, exitFailure, []string{"fabric", "--test", "--transport", "ofi", "--fabric-device", "none0"},
+		ofi.ErrNoDevice.Error(), `"none0"`, "Soft-RoCE")
+	// An address of nobody here (RFC 5737).
+	fail(t, exitFailure, []string{"fabric", "--test", "--fabric-provider", "tcp", "--fabric-addr", "203.0.113.1"},
+		"203.0.113.1", "docs/rdma.md")
+}

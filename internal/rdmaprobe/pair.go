@@ -1,0 +1,170 @@
+package rdmaprobe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// side is a device with its queues and one region of Outstanding slots.
+type side struct {
+	dev        rdma.Device
+	send, recv rdma.CompletionQueue
+	mem        rdma.Region
+}
+
+// pair is two sides; near dialed far, and does all the posting.
+type pair struct {
+	near, far side
+	lis       rdma.Listener
+	qp        rdma.QueuePair // near's
+	slot      int            // bytes from one slot to the next
+	out       int            // requests under way
+	wrs       []rdma.WorkRequest
+	got       [2 * Outstanding]rdma.Completion
+}
+
+// open makes a pair with slots for requests of size bytes.
+func open(ctx context.Context, cfg Config, size int) (*pair, error) {
+	// Whole lines, and one more between any two, to see what is written
+	// beside its place.
+	p := &pair{slot: (size+rdma.LineBytes-1)&^(rdma.LineBytes-1) + rdma.LineBytes}
+	err := p.far.open(cfg, rdma.RemoteRead|rdma.RemoteWrite, Outstanding*p.slot)
+	if err == nil {
+		err = p.near.open(cfg, rdma.LocalWrite, Outstanding*p.slot)
+	}
+	if err == nil {
+		p.lis, err = p.far.dev.Listen(cfg.Addr)
+	}
+	if err == nil {
+		err = p.connect(ctx)
+	}
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (s *side) open(cfg Config, access rdma.Access, size int) (err error) {
+	if s.dev, err = cfg.Open(); err != nil {
+		return err
+	}
+	if s.send, err = s.dev.CreateCQ(rdma.DefaultDepth); err != nil {
+		return err
+	}
+	if s.recv, err = s.dev.CreateCQ(rdma.DefaultDepth); err != nil {
+		return err
+	}
+	s.mem, err = s.dev.Register(size, access)
+	return err
+}
+
+func (p *pair) connect(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	accepted := make(chan error, 1)
+	go func() {
+		req, err := p.lis.Accept(ctx)
+		if err == nil {
+			_, err = req.Accept(p.far.config(), nil)
+		}
+		accepted <- err
+	}()
+	var err error
+	if p.qp, err = p.near.dev.Dial(ctx, p.lis.Addr(), p.near.config(), nil); err != nil {
+		cancel() // Nobody will come any more.
+		if other := <-accepted; other != nil && ctx.Err() == nil {
+			err = fmt.Errorf("%w (the other side: %w)", err, other)
+		}
+		return err
+	}
+	return <-accepted
+}
+
+func (s *side) config() rdma.QPConfig {
+	return rdma.QPConfig{SendCQ: s.send, RecvCQ: s.recv, SendDepth: 2 * Outstanding}
+}
+
+// close ends near first: it may have requests under way to far.
+func (p *pair) close() {
+	for _, s := range []*side{&p.near, &p.far} {
+		if s.dev != nil {
+			_ = s.dev.Close()
+		}
+	}
+}
+
+// request is one on slot i.
+func (p *pair) request(op rdma.Op, i, size int) rdma.WorkRequest {
+	at := i * p.slot
+	return rdma.WorkRequest{
+		Op: op, ID: uint64(i), Imm: uint32(i),
+		Local:  rdma.Buffer{Region: p.near.mem, Offset: at, Len: size},
+		Remote: p.far.mem.Remote().At(uint64(at)),
+	}
+}
+
+// post posts p.wrs, or as many as there is room for; the others stay.
+// After it there is something to wait for.
+func (p *pair) post(ctx context.Context) error {
+	for {
+		n, err := p.qp.Post(p.wrs)
+		p.out += n
+		p.wrs = p.wrs[:copy(p.wrs, p.wrs[n:])]
+		switch {
+		case err != nil && !errors.Is(err, rdma.ErrQueueFull):
+			return err
+		case err == nil || p.out > 0:
+			return nil
+		}
+		// The target has not said yet that its events were taken.
+		if err := wait(ctx, p.near.send, patience); err != nil {
+			return err
+		}
+	}
+}
+
+// take polls cq once; what failed is an error.
+func (p *pair) take(cq rdma.CompletionQueue) ([]rdma.Completion, error) {
+	got := p.got[:cq.Poll(p.got[:])]
+	for i := range got {
+		if err := got[i].Err(); err != nil {
+			if why := p.qp.Err(); why != nil {
+				err = fmt.Errorf("%w (%w)", err, why)
+			}
+			return nil, err
+		}
+	}
+	return got, nil
+}
+
+// next waits until cq has completions, and takes them.
+func (p *pair) next(ctx context.Context, cq rdma.CompletionQueue) ([]rdma.Completion, error) {
+	deadline := time.Time{}
+	for {
+		got, err := p.take(cq)
+		if err != nil || len(got) > 0 {
+			return got, err
+		}
+		if deadline.IsZero() {
+			deadline = time.Now().Add(patience)
+		}
+		// May return without anything to take.
+		if err := wait(ctx, cq, time.Until(deadline)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// wait is CompletionQueue.Wait with an error that says what is missing.
+func wait(ctx context.Context, cq rdma.CompletionQueue, d time.Duration) error {
+	err := cq.Wait(ctx, max(0, d))
+	if errors.Is(err, rdma.ErrTimeout) {
+		return fmt.Errorf("%w: no completion within %v", err, patience)
+	}
+	return err
+}

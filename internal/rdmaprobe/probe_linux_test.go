@@ -1,0 +1,15 @@
+package rdmaprobe
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rdma/shm"
+)
+
+func TestSHM(t *testing.T) {
+	cfg := config(func() (rdma.Device, error) { return shm.Open(shm.Options{}) })
+	cfg.Addr = filepath.Join(t.TempDir(), "s")
+	testAll(t, cfg, "shm")
+}
