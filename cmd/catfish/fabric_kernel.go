@@ -53,10 +53,15 @@ func kernelDevices(root string) []kernelDevice {
 // datagrams are the drivers of cards that have no connected endpoints.
 var datagrams = map[string]string{"efa": "AWS EFA", "cxi": "HPE Slingshot"}
 
+// connects tells an RDMA device that connections can be made over:
+// libfabric also offers those without an address.
+func connects(f ofi.Fabric) bool { return f.RDMA() && f.Addr != "" }
+
 // explain says whether the device can be used, and why not. err is
 // Discover's.
 func (d *kernelDevice) explain(fabrics []ofi.Fabric, err error) {
-	at := slices.IndexFunc(fabrics, func(f ofi.Fabric) bool { return f.RDMA() && f.Device == d.Name })
+	mine := func(f ofi.Fabric) bool { return f.RDMA() && f.Device == d.Name }
+	at := slices.IndexFunc(fabrics, func(f ofi.Fabric) bool { return mine(f) && connects(f) })
 	switch {
 	case datagrams[d.Driver] != "":
 		d.Note = datagrams[d.Driver] + " is not supported yet: it offers reliable datagrams (FI_EP_RDM)" +
@@ -65,9 +70,10 @@ func (d *kernelDevice) explain(fabrics []ofi.Fabric, err error) {
 		d.Note = "not usable by this build, which has no libfabric"
 	case err != nil:
 		d.Note = "not usable: " + err.Error()
+	case at < 0 && slices.ContainsFunc(fabrics, mine):
+		d.Note = "not usable: its network device has no IP address (on InfiniBand: IPoIB), which connections need"
 	case at < 0:
-		d.Note = "libfabric does not offer it: its network device needs an IP address (on InfiniBand: IPoIB)," +
-			" the system the module rdma_ucm, this user /dev/infiniband"
+		d.Note = "libfabric does not offer it: the system needs the module rdma_ucm, this user /dev/infiniband"
 	case fabrics[at].State != "" && fabrics[at].State != "ACTIVE":
 		d.Usable = true
 		d.Note = "offered by libfabric, but its port is " + fabrics[at].State

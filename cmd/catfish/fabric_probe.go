@@ -63,7 +63,7 @@ func (f *fabricOptions) available() []string {
 		all = []string{catfish.TransportSHM, catfish.TransportSoft}
 	}
 	fabrics, err := ofi.Discover()
-	if err == nil && slices.ContainsFunc(fabrics, ofi.Fabric.RDMA) {
+	if err == nil && slices.ContainsFunc(fabrics, connects) {
 		all = append(all, catfish.TransportOFI)
 	}
 	return all

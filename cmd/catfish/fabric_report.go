@@ -64,9 +64,9 @@ func newFabricReport(fabrics []ofi.Fabric, err error, kernel []kernelDevice, loc
 		shm.Note = "needs Linux"
 		r.SameHost = catfish.TransportSoft
 	}
-	rdma := fabricTransport{catfish.TransportOFI, false, "no RDMA device that libfabric offers (provider verbs)"}
+	rdma := fabricTransport{catfish.TransportOFI, false, "no RDMA device with an IP address (libfabric's provider verbs)"}
 	for i := range r.Fabrics {
-		if f := &r.Fabrics[i]; f.RDMA() {
+		if f := &r.Fabrics[i]; connects(*f) {
 			rdma.Available, r.OtherHosts = true, catfish.TransportOFI
 			rdma.Note = "RDMA by libfabric, first " + f.Device
 			r.Why = "RDMA device " + f.Device + "; the server needs one on the same network, else soft"
@@ -85,7 +85,7 @@ func newFabricReport(fabrics []ofi.Fabric, err error, kernel []kernelDevice, loc
 		rdma.Note = err.Error()
 		r.Why = "libfabric could not be asked"
 	case !rdma.Available:
-		r.Why = "no RDMA device"
+		r.Why = "no RDMA device that can be used"
 	}
 	r.Transports = []fabricTransport{shm,
 		{catfish.TransportSoft, true, "software RNIC over TCP, any network"}, rdma}

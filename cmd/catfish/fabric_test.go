@@ -97,7 +97,8 @@ var (
 	card = ofi.Fabric{Provider: ofi.Verbs, Device: "mlx5_0", Name: "10.0.0.0/24", Addr: "10.0.0.1", Port: 1,
 		GID: "::ffff:10.0.0.1", GIDIndex: 3, Link: "Ethernet", State: "ACTIVE", Rate: "100 Gb/sec (4X EDR)",
 		MaxReads: 16, Inline: 64}
-	rxe      = ofi.Fabric{Provider: ofi.Verbs, Device: "rxe0", State: "DOWN", Emulated: true}
+	rxe      = ofi.Fabric{Provider: ofi.Verbs, Device: "rxe0", Addr: "10.0.0.2", State: "DOWN", Emulated: true}
+	noIP     = ofi.Fabric{Provider: ofi.Verbs, Device: "mlx5_1", State: "ACTIVE"}
 	loopback = ofi.Fabric{Provider: ofi.TCP, Device: "lo", Addr: "127.0.0.1", Emulated: true}
 )
 
@@ -113,11 +114,12 @@ func TestFabricChoice(t *testing.T) {
 	}{
 		"card": {[]ofi.Fabric{card, loopback}, nil, "ofi", []string{
 			"RDMA device mlx5_0", "[3] ::ffff:10.0.0.1", "100 Gb/sec (4X EDR)", "ACTIVE", "no RDMA, for tests"}},
-		"emulated":  {[]ofi.Fabric{rxe}, nil, "ofi", []string{"rxe0 counts", "emulated by the kernel", "DOWN"}},
-		"tcp":       {[]ofi.Fabric{loopback}, nil, "soft", []string{"(no RDMA device)"}},
-		"nothing":   {nil, nil, "soft", []string{"(no RDMA device)"}},
-		"not built": {nil, ofi.ErrNotBuilt, "soft", []string{"(this build has no libfabric)", "-tags ofi"}},
-		"broken":    {nil, errors.New("fi_getinfo: boom"), "soft", []string{"could not be asked", "boom"}},
+		"emulated":   {[]ofi.Fabric{rxe}, nil, "ofi", []string{"rxe0 counts", "emulated by the kernel", "DOWN"}},
+		"tcp":        {[]ofi.Fabric{loopback}, nil, "soft", []string{"(no RDMA device that"}},
+		"no address": {[]ofi.Fabric{noIP}, nil, "soft", []string{"(no RDMA device that", "mlx5_1"}},
+		"nothing":    {nil, nil, "soft", []string{"(no RDMA device that"}},
+		"not built":  {nil, ofi.ErrNotBuilt, "soft", []string{"(this build has no libfabric)", "-tags ofi"}},
+		"broken":     {nil, errors.New("fi_getinfo: boom"), "soft", []string{"could not be asked", "boom"}},
 	} {
 		r := newFabricReport(c.fabrics, c.err, nil, lockedMemory{Known: true, Unlimited: true})
 		text := r.text()
@@ -159,7 +161,8 @@ func TestFabricLockedMemory(t *testing.T) {
 func TestFabricKernelDevices(t *testing.T) {
 	root := t.TempDir()
 	for _, d := range []struct{ at, driver string }{
-		{"infiniband/mlx5_0", "mlx5_core"}, {"infiniband/mlx5_1", "mlx5_core"}, {"infiniband/rdmap0s6", "efa"},
+		{"infiniband/mlx5_0", "mlx5_core"}, {"infiniband/mlx5_1", "mlx5_core"},
+		{"infiniband/mlx5_2", "mlx5_core"}, {"infiniband/rdmap0s6", "efa"},
 		{"infiniband/rxe0", ""}, {"cxi/cxi0", "cxi_ss1"},
 	} {
 		at := filepath.Join(root, d.at)
@@ -175,14 +178,15 @@ func TestFabricKernelDevices(t *testing.T) {
 			}
 		}
 	}
-	r := newFabricReport([]ofi.Fabric{card, rxe}, nil, kernelDevices(root), lockedMemory{})
+	r := newFabricReport([]ofi.Fabric{noIP, card, rxe}, nil, kernelDevices(root), lockedMemory{})
 	want := []struct {
 		name, driver string
 		usable       bool
 		says         string
 	}{
 		{"mlx5_0", "mlx5_core", true, "offered"},
-		{"mlx5_1", "mlx5_core", false, "needs an IP address"},
+		{"mlx5_1", "mlx5_core", false, "has no IP address"},
+		{"mlx5_2", "mlx5_core", false, "rdma_ucm"},
 		{"rdmap0s6", "efa", false, "AWS EFA is not supported yet"},
 		{"rxe0", emulated, true, "DOWN"},
 		{"cxi0", "cxi", false, "HPE Slingshot is not supported yet"},
