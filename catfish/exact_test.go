@@ -87,7 +87,11 @@ const seeds = 10
 // TestExact: for every data set, seed and scheme, search, count, limit
 // and nearest answer what a linear scan and tidwall/rtree answer.
 func TestExact(t *testing.T) {
-	for _, d := range exactSets() {
+	sets := exactSets()
+	if testing.Short() {
+		sets = sets[:1] // an emulated machine is slow, and small
+	}
+	for _, d := range sets {
 		t.Run(d.name, func(t *testing.T) {
 			for _, polling := range []bool{false, true} {
 				testExact(t, d, polling)

@@ -28,7 +28,7 @@ func (f *clientFlags) register(c *cobra.Command) {
 	fs.StringVarP(&f.collection, "collection", "c", catfish.DefaultCollection,
 		"collection on the server")
 	fs.StringVar(&f.transport, "transport", catfish.TransportAuto,
-		"auto, shm, soft or tcp; anything but auto must be had")
+		"auto, shm, soft, ofi or tcp; anything but auto must be had")
 	fs.StringVar(&f.policy, "policy", "",
 		"how searches go: "+strings.Join(catfish.Schemes(), ", "))
 	fs.DurationVar(&f.dialTimeout, "dial-timeout", catfish.DefaultDialTimeout,
