@@ -98,7 +98,8 @@ func rdmaDevices(f Fabric) []ofi.Fabric {
 	}
 	return slices.DeleteFunc(all, func(d ofi.Fabric) bool {
 		return f.Provider == "" && !d.RDMA() || f.Provider != "" && d.Provider != f.Provider ||
-			f.Device != "" && d.Device != f.Device || f.Addr != "" && d.Addr != f.Addr
+			f.Device != "" && d.Device != f.Device || f.Addr != "" && d.Addr != f.Addr ||
+			d.Addr == "" // rdma_cm connects by address
 	})
 }
 

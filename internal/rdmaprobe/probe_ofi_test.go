@@ -15,6 +15,5 @@ func TestOFI(t *testing.T) {
 	cfg := config(func() (rdma.Device, error) {
 		return ofi.Open(ofi.Options{Provider: ofi.TCP, Addr: "127.0.0.1"})
 	})
-	cfg.Sizes = []int{1, 64, 2048}
 	testAll(t, cfg, "ofi")
 }

@@ -10,6 +10,8 @@ import "C"
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rdma/internal/cqueue"
@@ -44,6 +46,8 @@ type completionQueue struct {
 	out     []rdma.Completion
 	outTo   *queuePair
 
+	arrivals atomic.Uint64 // completions taken from libfabric
+
 	mu   sync.Mutex
 	fids []*fidCQ
 	gone bool // release was called
@@ -67,7 +71,9 @@ func (d *device) CreateCQ(depth int) (rdma.CompletionQueue, error) {
 		Queue: cqueue.New(depth, d.opt.Spin), dev: d, w: w,
 		arm: make(chan struct{}, 1), out: make([]rdma.Completion, 0, pollBatch),
 	}
-	c.Progress = c.progress
+	// Waits for the driver, if it is at it: what a peer was told has
+	// arrived, Poll must find.
+	c.Progress = c.drain
 	c.Arm = c.armDriver
 	d.mu.Lock()
 	if d.closed {
@@ -126,20 +132,9 @@ func (c *completionQueue) all() []*fidCQ {
 	return c.fids[:len(c.fids):len(c.fids)]
 }
 
-// progress moves completions into the ring, unless somebody does.
-func (c *completionQueue) progress() {
-	if c.reading.TryLock() {
-		c.drainUnlock()
-	}
-}
-
-// drain is progress that waits for who is at it.
+// drain moves completions into the ring.
 func (c *completionQueue) drain() {
 	c.reading.Lock()
-	c.drainUnlock()
-}
-
-func (c *completionQueue) drainUnlock() {
 	bad := c.drainLocked()
 	c.reading.Unlock()
 	failAll(bad)
@@ -159,6 +154,7 @@ func (c *completionQueue) drainLocked() (bad []broken) {
 		for {
 			n := int(C.cf_poll(f.cq, &c.batch[0], pollBatch))
 			for i := range max(n, 0) {
+				c.arrivals.Add(1)
 				if b, ok := c.arrived(&c.batch[i]); ok {
 					bad = append(bad, b)
 				}
@@ -226,16 +222,31 @@ func (c *completionQueue) armDriver() {
 	}
 }
 
+// What libfabric's tcp cannot take for want of receives keeps its
+// descriptor ready: after so many looks in vain the driver pauses.
+const (
+	vainLooks  = 100
+	vainPauses = time.Millisecond
+)
+
 // drive is the driver's goroutine.
 func (c *completionQueue) drive() {
 	rests := !c.dev.manual()
 	done := func() bool {
-		for {
+		seen := c.arrivals.Load()
+		for vain := 0; ; vain++ {
 			c.drain()
 			if c.Closed() || rests && c.Ready() {
 				return true
 			}
-			if c.quiet() {
+			if c.quiet() && !c.w.ready() {
+				return false
+			}
+			if n := c.arrivals.Load(); n != seen {
+				seen, vain = n, 0
+			}
+			if vain == vainLooks {
+				c.w.blockFor(vainPauses)
 				return false
 			}
 		}
@@ -249,7 +260,7 @@ func (c *completionQueue) drive() {
 			}
 		}
 		if !c.w.block(done) {
-			return
+			c.w.blockFor(0) // a pause is over, or the queue closed
 		}
 	}
 }

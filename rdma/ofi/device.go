@@ -244,11 +244,19 @@ func find(o Options) (*C.struct_fi_info, Fabric, error) {
 			o.Provider, o.Device, o.Addr, C.GoString(C.fi_strerror(-ret)), int(ret), available())
 	}
 	defer C.fi_freeinfo(list)
-	best := list
-	for i := list; i != nil && o.Addr == ""; i = i.next {
-		if usable(i) && !(usable(best) && best == list) {
+	var best *C.struct_fi_info
+	for i := list; i != nil; i = i.next {
+		at := describe(i)
+		if o.Device != "" && at.Device != o.Device || at.Addr == "" {
+			continue // tcp ignores the name; nobody connects without an address
+		}
+		if best == nil || o.Addr == "" && usable(i) && !usable(best) {
 			best = i
 		}
+	}
+	if best == nil {
+		return nil, Fabric{}, fmt.Errorf("%w: provider %q, device %q, address %q%s", ErrNoDevice,
+			o.Provider, o.Device, o.Addr, available())
 	}
 	return C.fi_dupinfo(best), describe(best), nil
 }

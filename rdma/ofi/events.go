@@ -35,7 +35,7 @@ func (d *device) watchEvents() error {
 				fid := &d.eq.fid
 				quiet := C.cf_trywait(d.fabric, &fid, 1) == 0
 				d.eqMu.Unlock()
-				if quiet {
+				if quiet && !w.ready() {
 					return false
 				}
 			}

@@ -209,6 +209,11 @@ func (q *queuePair) polled(sends, recvs int) {
 	}
 	q.unstarve()
 	q.mu.Unlock()
+	if recvs > 0 && q.dev.manual() {
+		// tcp may hold a message that waited for a receive, of which its
+		// descriptor tells nothing more.
+		q.recvCQ.drain()
+	}
 }
 
 // unstarve wakes an owner whose Post was refused. mu is held.

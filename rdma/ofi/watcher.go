@@ -16,9 +16,11 @@ import (
 //
 //	poller (edge) --> own epoll (level) --> libfabric's descriptors
 //
-// The edge is no danger: block drains, asks libfabric (fi_trywait) that
-// nothing came meanwhile, and only then lets the poller wait; an event
-// after that is a new edge.
+// The edge is no danger: who blocks drains, asks libfabric (fi_trywait)
+// that nothing came meanwhile, looks at the level (ready), and only then
+// lets the poller wait; an event after that is a new edge. fi_trywait
+// alone is not enough: it takes the descriptor to be level-triggered, and
+// libfabric's tcp leaves bytes in its sockets.
 type watcher struct {
 	file *os.File
 	raw  syscall.RawConn
@@ -58,6 +60,23 @@ func (w *watcher) add(fd int) error {
 // False: the watcher was stopped.
 func (w *watcher) block(done func() bool) bool {
 	return w.raw.Read(func(uintptr) bool { return done() }) == nil
+}
+
+// ready looks at the level, without waiting.
+func (w *watcher) ready() bool {
+	var ev [1]syscall.EpollEvent
+	n := 0
+	err := w.raw.Control(func(fd uintptr) { n, _ = syscall.EpollWait(int(fd), ev[:], 0) })
+	return err == nil && n > 0
+}
+
+// blockFor bounds the next waits of block; 0: no bound.
+func (w *watcher) blockFor(d time.Duration) {
+	var t time.Time
+	if d > 0 {
+		t = time.Now().Add(d)
+	}
+	_ = w.file.SetReadDeadline(t)
 }
 
 // stop ends block, now and for ever.

@@ -29,8 +29,9 @@ install="as root: apt-get install --no-install-recommends$install"
 command -v qemu-system-x86_64 >/dev/null || skip "no QEMU; $install"
 # Links, since a library without its headers or the reverse is no use.
 echo '#include <rdma/fabric.h>
+#include <infiniband/verbs.h>
 int main(void) { return fi_version() == 0; }' >"$tmp/try.c"
-${CC:-gcc} -o "$tmp/try" "$tmp/try.c" -lfabric 2>/dev/null ||
+${CC:-gcc} -o "$tmp/try" "$tmp/try.c" -lfabric -libverbs 2>/dev/null ||
 	skip "no gcc or no libfabric; $install"
 
 rc=0
