@@ -83,7 +83,7 @@ func (d *device) openPEP() error {
 	}
 	var addr [128]byte // of a sockaddr_storage
 	n := C.size_t(len(addr))
-	ret := C.cf_pep(d.fabric, d.info, d.eq, &d.pep, unsafe.Pointer(&addr[0]), &n)
+	ret := C.cf_pep(d.fabric, d.info, d.eq, &d.pep, unsafe.Pointer(unsafe.SliceData(addr[:])), &n)
 	if ret != 0 {
 		d.pep = nil
 		return failure("listening on "+d.at.String(), ret)
