@@ -30,9 +30,9 @@ type broken struct {
 // caller holds reading.
 func (c *completionQueue) arrived(e *C.struct_cf_comp) (b broken, ok bool) {
 	ctx := uint64(e.ctx)
-	c.dev.mu.Lock()
+	c.dev.mu.RLock()
 	q := c.dev.qps[uint32(ctx>>32)&^(1<<31)]
-	c.dev.mu.Unlock()
+	c.dev.mu.RUnlock()
 	if q == nil {
 		return b, false // closed meanwhile
 	}

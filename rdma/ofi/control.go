@@ -1,3 +1,5 @@
+//go:build ofi
+
 package ofi
 
 import (
@@ -9,6 +11,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/catfish-index/catfish/rdma"
@@ -88,11 +91,28 @@ func (c *control) receive() (g greeting, err error) {
 	if err := json.Unmarshal(body, &g); err != nil {
 		return g, fmt.Errorf("%w: %w", errProtocol, err)
 	}
-	if len(g.Private) > rdma.MaxPrivateData || len(g.Addr) > 128 {
-		return g, fmt.Errorf("%w: %d bytes of private data, allowed %d; address of %d bytes, allowed 128",
-			errProtocol, len(g.Private), rdma.MaxPrivateData, len(g.Addr))
+	if len(g.Private) > rdma.MaxPrivateData {
+		return g, fmt.Errorf("%w: %d bytes of private data, allowed %d", errProtocol, len(g.Private), rdma.MaxPrivateData)
+	}
+	if g.Addr != nil && ipOf(g.Addr) == "" {
+		return g, fmt.Errorf("%w: address %x is no sockaddr_in or sockaddr_in6", errProtocol, g.Addr)
 	}
 	return g, nil
+}
+
+// ipOf reads the address of a whole sockaddr_in or sockaddr_in6, "" for
+// anything else: libfabric takes the length from the family.
+func ipOf(sa []byte) string {
+	if len(sa) < 2 {
+		return ""
+	}
+	switch family := binary.NativeEndian.Uint16(sa); {
+	case family == syscall.AF_INET && len(sa) == syscall.SizeofSockaddrInet4:
+		return net.IP(sa[4:8]).String()
+	case family == syscall.AF_INET6 && len(sa) == syscall.SizeofSockaddrInet6:
+		return net.IP(sa[8:24]).String()
+	}
+	return ""
 }
 
 // until bounds what is read and written by ctx. The function ends that;

@@ -21,10 +21,13 @@ const (
 	// pollBatch completions cross from C in one call: a call costs as
 	// much as looking at ten of them.
 	pollBatch = 64
-	// leastCQ is the size of a fid_cq. libfabric cannot enlarge one, so
-	// a queue with more queue pairs than fit opens another. A card takes
-	// millions, Soft-RoCE 32,767 (rxe_param.h).
-	leastCQ = 4096
+	// leastCQ is the size of the first fid_cq, if neither depth nor need
+	// are larger. libfabric cannot enlarge one, so a queue with more queue
+	// pairs than fit opens another, as large as those before together.
+	leastCQ = 64
+	// mostCQ bounds that doubling: Soft-RoCE takes 32,767 (rxe_param.h),
+	// cards take millions.
+	mostCQ = 1 << 14
 )
 
 // completionQueue is a ring in Go memory, fed from one or more of
@@ -36,10 +39,11 @@ const (
 // that needs somebody to drive it (tcp), the driver never rests.
 type completionQueue struct {
 	*cqueue.Queue
-	dev *device
-	num uint64 // order of creation, and of locking
-	w   *watcher
-	arm chan struct{} // capacity 1
+	dev   *device
+	depth int    // as asked for
+	num   uint64 // order of creation, and of locking
+	w     *watcher
+	arm   chan struct{} // capacity 1
 
 	reading sync.Mutex // one progress at a time; guards batch, out
 	batch   [pollBatch]C.struct_cf_comp
@@ -56,6 +60,7 @@ type completionQueue struct {
 // fidCQ is one of libfabric's queues.
 type fidCQ struct {
 	cq   *C.struct_fid_cq
+	size int
 	left int // entries that no queue pair has claimed
 }
 
@@ -68,7 +73,7 @@ func (d *device) CreateCQ(depth int) (rdma.CompletionQueue, error) {
 		return nil, err
 	}
 	c := &completionQueue{
-		Queue: cqueue.New(depth, d.opt.Spin), dev: d, w: w,
+		Queue: cqueue.New(depth, d.opt.Spin), dev: d, depth: depth, w: w,
 		arm: make(chan struct{}, 1), out: make([]rdma.Completion, 0, pollBatch),
 	}
 	// Waits for the driver, if it is at it: what a peer was told has
@@ -99,14 +104,16 @@ func (c *completionQueue) claim(n int) (*fidCQ, error) {
 	if c.gone || c.Closed() {
 		return nil, rdma.ErrClosed
 	}
+	total := 0
 	for _, f := range c.fids {
 		if f.left >= n {
 			f.left -= n
 			return f, nil
 		}
+		total += f.size
 	}
-	size := max(n, leastCQ)
-	f := &fidCQ{left: size - n}
+	size := max(n, min(max(c.depth, total, leastCQ), mostCQ))
+	f := &fidCQ{size: size, left: size - n}
 	var fd C.int
 	if ret := C.cf_cq_open(c.dev.domain, C.size_t(size), &f.cq, &fd); ret != 0 {
 		return nil, failure(fmt.Sprintf("completion queue of %d entries", size), ret)

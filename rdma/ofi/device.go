@@ -13,6 +13,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -31,6 +33,7 @@ type device struct {
 	at       Fabric
 	features C.int
 	inject   C.size_t
+	maxBytes int  // of one request
 	virtual  bool // remote addresses are virtual addresses
 	provKeys bool // keys are the provider's choice
 
@@ -50,9 +53,9 @@ type device struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	mu        sync.Mutex
-	idle      sync.Cond // on mu: no goroutine runs any more
-	running   int
+	mu        sync.RWMutex // read for each completion
+	idle      sync.Cond    // on mu: no goroutine runs any more
+	running   int          // goroutines and registrations
 	closed    bool
 	nextQP    uint32
 	nextCQ    uint64
@@ -92,6 +95,7 @@ func Open(o Options) (rdma.Device, error) {
 	d.virtual = mode&C.FI_MR_VIRT_ADDR != 0
 	d.provKeys = mode&C.FI_MR_PROV_KEY != 0
 	d.inject = info.tx_attr.inject_size
+	d.maxBytes = int(min(info.ep_attr.max_msg_size, maxRegion))
 	if (info.mode|info.rx_attr.mode)&C.FI_RX_CQ_DATA != 0 {
 		d.features |= C.CF_DATA_RECV
 	}
@@ -132,21 +136,34 @@ func (d *device) Info() rdma.Info {
 	return i
 }
 
-// spawn runs f on a goroutine that Close waits for. False: closed.
-func (d *device) spawn(f func()) bool {
+// begin announces work that Close waits for. False: closed.
+func (d *device) begin() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
 		return false
 	}
 	d.running++
+	return true
+}
+
+// end ends what begin announced.
+func (d *device) end() {
+	d.mu.Lock()
+	if d.running--; d.running == 0 {
+		d.idle.Broadcast()
+	}
+	d.mu.Unlock()
+}
+
+// spawn runs f on a goroutine that Close waits for. False: closed.
+func (d *device) spawn(f func()) bool {
+	if !d.begin() {
+		return false
+	}
 	go func() {
+		defer d.end()
 		f()
-		d.mu.Lock()
-		if d.running--; d.running == 0 {
-			d.idle.Broadcast()
-		}
-		d.mu.Unlock()
 	}()
 	return true
 }
@@ -250,6 +267,9 @@ func find(o Options) (*C.struct_fi_info, Fabric, error) {
 		if o.Device != "" && at.Device != o.Device || at.Addr == "" {
 			continue // tcp ignores the name; nobody connects without an address
 		}
+		if o.Addr != "" && !isLocal(at.ip()) {
+			continue // tcp takes any
+		}
 		if best == nil || o.Addr == "" && usable(i) && !usable(best) {
 			best = i
 		}
@@ -259,6 +279,18 @@ func find(o Options) (*C.struct_fi_info, Fabric, error) {
 			o.Provider, o.Device, o.Addr, available())
 	}
 	return C.fi_dupinfo(best), describe(best), nil
+}
+
+// isLocal tells an address of this host.
+func isLocal(ip net.IP) bool {
+	if ip == nil || ip.IsLoopback() {
+		return ip != nil
+	}
+	addrs, err := net.InterfaceAddrs()
+	return err != nil || slices.ContainsFunc(addrs, func(a net.Addr) bool {
+		n, ok := a.(*net.IPNet)
+		return ok && n.IP.Equal(ip)
+	})
 }
 
 // usable tells an address that other hosts may reach: not loopback, not

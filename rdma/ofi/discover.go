@@ -3,18 +3,11 @@
 package ofi
 
 /*
-#include <stdlib.h>
-#include <sys/socket.h>
 #include "shim.h"
 */
 import "C"
 
-import (
-	"encoding/binary"
-	"net"
-	"slices"
-	"unsafe"
-)
+import "slices"
 
 // Discover lists what libfabric offers that this package can use, RDMA
 // first.
@@ -64,21 +57,3 @@ func describe(i *C.struct_fi_info) Fabric {
 	}
 	return f
 }
-
-// ipOf reads the address of a sockaddr_in or sockaddr_in6.
-func ipOf(sa []byte) string {
-	if len(sa) < 8 {
-		return ""
-	}
-	switch binary.NativeEndian.Uint16(sa) {
-	case C.AF_INET:
-		return net.IP(sa[4:8]).String()
-	case C.AF_INET6:
-		if len(sa) >= 24 {
-			return net.IP(sa[8:24]).String()
-		}
-	}
-	return ""
-}
-
-var _ = unsafe.Pointer(nil)

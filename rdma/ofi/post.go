@@ -131,5 +131,9 @@ func (q *queuePair) local(wr *rdma.WorkRequest) (*region, error) {
 		return nil, fmt.Errorf("%w: local offset %d and length %d exceed the region of %d bytes",
 			rdma.ErrBadRequest, b.Offset, b.Len, len(r.mem))
 	}
+	if b.Len > q.dev.maxBytes {
+		return nil, fmt.Errorf("%w: %s of %d bytes, the device allows %d",
+			rdma.ErrBadRequest, wr.Op, b.Len, q.dev.maxBytes)
+	}
 	return r, nil
 }

@@ -77,11 +77,12 @@ func (d *device) register(mem []byte, mapped bool, access rdma.Access) (*region,
 	if access&^all != 0 {
 		return nil, fmt.Errorf("%w: unknown access right in %#x, allowed %#x", rdma.ErrRegister, access, all)
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
+	// Pinning a slab takes long, and nobody shall wait for it: it is not
+	// done under the lock, and undone if the device closed meanwhile.
+	if !d.begin() {
 		return nil, fmt.Errorf("%w: %w", rdma.ErrRegister, rdma.ErrClosed)
 	}
+	defer d.end()
 	flags := C.uint64_t(C.FI_SEND | C.FI_WRITE) // source of sends and writes
 	if access&rdma.LocalWrite != 0 {
 		flags |= C.FI_READ | C.FI_RECV
@@ -110,7 +111,9 @@ func (d *device) register(mem []byte, mapped bool, access rdma.Access) (*region,
 	}
 	r.key = rdma.Key(C.fi_mr_key(r.mr))
 	r.desc = C.fi_mr_desc(r.mr)
+	d.mu.Lock()
 	d.regions[r] = struct{}{}
+	d.mu.Unlock()
 	return r, nil
 }
 
@@ -119,9 +122,11 @@ func (d *device) registerError(size int, ret C.int) error {
 	err := failure(fmt.Sprintf("registering %d bytes", size), ret)
 	if ret == -C.FI_ENOMEM || ret == -C.FI_EAGAIN || ret == -C.FI_EPERM {
 		held := uint64(0)
+		d.mu.RLock()
 		for r := range d.regions {
 			held += uint64(len(r.mem))
 		}
+		d.mu.RUnlock()
 		limit := "unlimited"
 		var l syscall.Rlimit
 		if syscall.Getrlimit(rlimitMemlock, &l) == nil && l.Cur != ^uint64(0) {
