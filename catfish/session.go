@@ -103,7 +103,7 @@ func (c *core) connectBy(ctx context.Context, h hello, ch choice) (*session, err
 		s.close()
 		return nil, err
 	}
-	c.log.Debug("connected", "transport", s.transport, "reason", s.reason)
+	c.log.Info("connected", "server", c.addr, "transport", s.transport, "reason", s.reason)
 	return s, nil
 }
 

@@ -78,12 +78,65 @@ func newSite(t *testing.T, provider string, blocks, window int) *site {
 			s.server <- qp
 		}
 	}()
-	s.lane, err = offload.Dial(t.Context(), open(), ln.Addr(), offload.LaneConfig{BlockBytes: blockBytes, Window: window, Stop: &s.stop})
+	client := open()
+	if provider == "tearing" {
+		client = tearing{client}
+	}
+	s.lane, err = offload.Dial(t.Context(), client, ln.Addr(), offload.LaneConfig{BlockBytes: blockBytes, Window: window, Stop: &s.stop})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.lane.Close() })
 	return s
+}
+
+// tearing is a device whose Reads may tear lines. Of the two reads of a
+// block the first shows other bytes every third time.
+type tearing struct{ rdma.Device }
+
+func (d tearing) Info() rdma.Info {
+	i := d.Device.Info()
+	i.TornLines = true
+	return i
+}
+
+func (d tearing) Dial(ctx context.Context, addr string, cfg rdma.QPConfig, private []byte) (rdma.QueuePair, error) {
+	q, err := d.Device.Dial(ctx, addr, cfg, private)
+	return &tearingQP{QueuePair: q}, err
+}
+
+type tearingQP struct {
+	rdma.QueuePair
+	pairs int
+}
+
+func (q *tearingQP) Post(wrs []rdma.WorkRequest) (int, error) {
+	for i := range wrs {
+		if wrs[i].Unsignaled {
+			if q.pairs++; q.pairs%3 == 0 {
+				wrs[i].Remote.Addr ^= blockBytes
+			}
+		}
+	}
+	return q.QueuePair.Post(wrs)
+}
+
+// TestTornLines: where lines may be torn, what two reads do not agree on
+// is not shown to the traversal.
+func TestTornLines(t *testing.T) {
+	for _, window := range []int{1, 2, 16} {
+		s := newSite(t, "tearing", nodes+1, window)
+		s.link(nodes + 1)
+		v, st := newVisitor(), offload.Stats{}
+		if err := s.lane.Run(t.Context(), s.region.Remote(), v, &st); err != nil {
+			t.Fatal(err)
+		}
+		v.check(t, nodes+1)
+		blocks := nodes + 1 + st.Torn
+		if st.Torn < nodes/3 || st.Reads != 2*blocks || st.Bytes != 2*blocks*blockBytes {
+			t.Errorf("window %d: %+v, want two reads a block, a third of them torn", window, st)
+		}
+	}
 }
 
 // link fills the region with a ternary heap: block i names 3i+1 to 3i+3.

@@ -29,6 +29,7 @@ func openForTest(provider string) (rdma.Device, error) {
 }
 
 func TestMain(m *testing.M) {
+	memlockChild()
 	rdmatest.Child(openForTest)
 	goleak.VerifyTestMain(m)
 }
