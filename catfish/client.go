@@ -262,10 +262,10 @@ func (c *core) session(ctx context.Context) (*session, error) {
 }
 
 // device opens a transport's device once per client.
-func (c *core) device(transport string, h hello) (rdma.Device, string, error) {
-	addr := c.addr
+func (c *core) device(s *session) (rdma.Device, string, error) {
+	addr, transport := c.addr, s.transport
 	if transport == TransportSHM {
-		addr = h.Socket
+		addr = s.hello.Socket
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -275,11 +275,7 @@ func (c *core) device(transport string, h hello) (rdma.Device, string, error) {
 	if d := c.devs[transport]; d != nil {
 		return d, addr, nil
 	}
-	f := c.opts.Fabric
-	if transport == TransportOFI && f.Provider == "" && h.Fabric != nil {
-		f.Provider = h.Fabric.Provider // theirs; pinned, or found here too
-	}
-	d, err := openDevice(transport, nil, 0, f)
+	d, err := openDevice(transport, nil, 0, s.fabric)
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: %s: %w", ErrTransport, transport, err)
 	}

@@ -10,8 +10,11 @@ import (
 	"github.com/catfish-index/catfish/rdma/ofi"
 )
 
-// choice is a transport and why it was chosen.
-type choice struct{ transport, reason string }
+// choice is a transport, ofi's device here, and why they were chosen.
+type choice struct {
+	transport, reason string
+	fabric            Fabric
+}
 
 // chooseTransports compares what both sides have (RDMA context detection)
 // and lists what to try, best first: shm on the same host; ofi where both
@@ -27,27 +30,31 @@ func chooseTransports(want string, h hello, f Fabric) ([]choice, error) {
 		if noSHM != nil {
 			return nil, fmt.Errorf("%w: shm: %w", ErrTransport, noSHM)
 		}
-		return []choice{{want, "pinned"}}, nil
+		return []choice{{transport: want, reason: "pinned"}}, nil
 	default:
 		if !has(want) {
 			return nil, fmt.Errorf("%w: %s: the server offers only %s",
 				ErrTransport, want, strings.Join(h.Transports, ", "))
 		}
-		return []choice{{want, "pinned"}}, nil
+		pinned := choice{transport: want, reason: "pinned", fabric: f}
+		if h.Fabric != nil && f.Provider == "" {
+			pinned.fabric.Provider = h.Fabric.Provider
+		}
+		return []choice{pinned}, nil
 	}
 	if noSHM == nil {
-		return []choice{{TransportSHM, "same host"}}, nil
+		return []choice{{transport: TransportSHM, reason: "same host"}}, nil
 	}
 	var all []choice
-	noOFI := whyNotOFI(h, has(TransportOFI), f)
+	device, noOFI := whyNotOFI(h, has(TransportOFI), f)
 	why := "not shm: " + noSHM.Error()
 	if noOFI == nil {
-		all = append(all, choice{TransportOFI, why})
+		all = append(all, choice{TransportOFI, why, device})
 	} else {
 		why += "; not ofi: " + noOFI.Error()
 	}
 	if has(TransportSoft) {
-		all = append(all, choice{TransportSoft, why})
+		all = append(all, choice{transport: TransportSoft, reason: why})
 	}
 	if len(all) == 0 {
 		return nil, fmt.Errorf("%w: server offers %s; %s; name tcp to use plain sockets",
@@ -69,23 +76,24 @@ func whyNotSHM(h hello, offered bool) error {
 	return nil
 }
 
-func whyNotOFI(h hello, offered bool, f Fabric) error {
+// whyNotOFI returns the device here that may reach the server's.
+func whyNotOFI(h hello, offered bool, f Fabric) (Fabric, error) {
 	if !offered || h.Fabric == nil {
-		return errors.New("the server does not offer it")
+		return Fabric{}, errors.New("the server does not offer it")
 	}
 	if !ofi.Built {
-		return errors.New("this build has no libfabric (go build -tags ofi)")
+		return Fabric{}, errors.New("this build has no libfabric (go build -tags ofi)")
 	}
 	mine := rdmaDevices(f)
 	if len(mine) == 0 {
-		return errors.New("no RDMA device here")
+		return Fabric{}, errors.New("no RDMA device here")
 	}
 	for _, m := range mine {
 		if m.Provider == h.Fabric.Provider && m.Name == h.Fabric.Name {
-			return nil
+			return Fabric{Provider: m.Provider, Device: m.Device, Addr: m.Addr}, nil
 		}
 	}
-	return fmt.Errorf("the server's device is on %s %s, those here are on %s %s",
+	return Fabric{}, fmt.Errorf("the server's device is on %s %s, those here are on %s %s",
 		h.Fabric.Provider, h.Fabric.Name, mine[0].Provider, mine[0].Name)
 }
 

@@ -55,7 +55,7 @@ type hello struct {
 type fabricHello struct {
 	Provider string `json:"provider"`
 	Device   string `json:"device"`
-	Name     string `json:"name"` // of the network: equal names reach each other
+	Name     string `json:"name"` // of the network; equal names may reach each other
 	Addr     string `json:"addr"`
 }
 

@@ -77,6 +77,8 @@ type ServerOptions struct {
 	Collections []string
 	// Logger, nil: slog.Default().
 	Logger *slog.Logger
+
+	maybeOFI bool // nobody asked for ofi: without it if it fails
 }
 
 func (o *ServerOptions) setDefaults() {
@@ -90,6 +92,7 @@ func (o *ServerOptions) setDefaults() {
 		}
 		if len(rdmaDevices(o.Fabric)) > 0 {
 			o.Transports = append(o.Transports, TransportOFI)
+			o.maybeOFI = true
 		}
 	}
 	if o.Workers == 0 {

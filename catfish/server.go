@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/heartbeat"
+	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rdma/ofi"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -51,6 +53,18 @@ func NewServer(opts ServerOptions) (*Server, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
+	s, err := newServer(opts)
+	if opts.maybeOFI && (errors.Is(err, rdma.ErrRegister) || errors.Is(err, ofi.ErrFabric)) {
+		// A card that cannot be used, or a limit on locked memory, is no
+		// reason not to serve the rest; it is said, here and to clients.
+		opts.Logger.Warn("serving without ofi", "err", err)
+		opts.Transports = slices.DeleteFunc(opts.Transports, func(t string) bool { return t == TransportOFI })
+		s, err = newServer(opts)
+	}
+	return s, err
+}
+
+func newServer(opts ServerOptions) (*Server, error) {
 	s := &Server{
 		opts: opts, log: opts.Logger, started: time.Now(),
 		tcpConns: make(map[net.Conn]bool),

@@ -77,7 +77,10 @@ func TestRestart(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			sock := filepath.Join(t.TempDir(), "s")
 			run := func(listen string) (*Server, func()) {
-				s, err := NewServer(ServerOptions{Listen: listen, SocketPath: sock, SlabBytes: 16 << 20, Logger: quiet()})
+				s, err := NewServer(ServerOptions{
+					Listen: listen, SocketPath: sock, SlabBytes: 16 << 20, Logger: quiet(),
+					Transports: offered, Fabric: testFabric,
+				})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -273,7 +276,8 @@ func TestBadOptions(t *testing.T) {
 			t.Errorf("%+v: %v", c.opts, err)
 		}
 	}
-	_, err := Dial(t.Context(), s.Addr(), Options{Transport: "ofi", Logger: quiet()})
+	plain := startServer(t, ServerOptions{Transports: []string{TransportSoft}})
+	_, err := Dial(t.Context(), plain.Addr(), Options{Transport: TransportOFI, Logger: quiet()})
 	if !errors.Is(err, ErrTransport) {
 		t.Errorf("ofi: %v", err)
 	}

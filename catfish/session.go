@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/heartbeat"
@@ -27,6 +28,7 @@ type session struct {
 	hello     hello
 	transport string
 	reason    string // why this transport
+	fabric    Fabric // ofi's device
 	dev       rdma.Device
 	addr      string // where lanes dial
 	caller    caller
@@ -69,11 +71,12 @@ func (c *core) connect(ctx context.Context) (*session, error) {
 		if c.scheme.tcp {
 			ch.reason = "policy tcp is plain sockets"
 		}
-		s, err = c.connectBy(ctx, h, ch)
+		last := i+1 == len(choices)
+		s, err = c.connectBy(ctx, h, ch, !last)
 		if err == nil {
 			break
 		}
-		if i+1 == len(choices) || !errors.Is(err, rdma.ErrDial) && !errors.Is(err, ErrTransport) {
+		if last || !errors.Is(err, rdma.ErrDial) && !errors.Is(err, rdma.ErrRegister) && !errors.Is(err, ErrTransport) {
 			return nil, err
 		}
 		choices[i+1].reason = fmt.Sprintf("%s; %s failed: %v", ch.reason, ch.transport, err)
@@ -89,10 +92,17 @@ func (c *core) connect(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// connectBy makes the session's connection over one transport.
-func (c *core) connectBy(ctx context.Context, h hello, ch choice) (*session, error) {
+// connectBy makes the session's connection over one transport. It leaves
+// half of the time for a next one: a network that drops packets says
+// nothing.
+func (c *core) connectBy(ctx context.Context, h hello, ch choice, next bool) (*session, error) {
+	if end, ok := ctx.Deadline(); ok && next {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(end)/2)
+		defer cancel()
+	}
 	s := &session{
-		hello: h, transport: ch.transport, reason: ch.reason,
+		hello: h, transport: ch.transport, reason: ch.reason, fabric: ch.fabric,
 		slabs: make(map[string]*openSlab), window: c.opts.Window,
 	}
 	if c.scheme.single {
@@ -117,7 +127,7 @@ func (s *session) dial(ctx context.Context, c *core) error {
 		return nil
 	}
 	var err error
-	if s.dev, s.addr, err = c.device(s.transport, s.hello); err != nil {
+	if s.dev, s.addr, err = c.device(s); err != nil {
 		return err
 	}
 	fc, err := fastmsg.Dial(ctx, s.dev, s.addr, fastmsg.CallerConfig{

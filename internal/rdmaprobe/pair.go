@@ -76,8 +76,9 @@ func (p *pair) connect(ctx context.Context) error {
 	}()
 	var err error
 	if p.qp, err = p.near.dev.Dial(ctx, p.lis.Addr(), p.near.config(), nil); err != nil {
+		ended := ctx.Err()
 		cancel() // Nobody will come any more.
-		if other := <-accepted; other != nil && ctx.Err() == nil {
+		if other := <-accepted; other != nil && ended == nil && !errors.Is(other, context.Canceled) {
 			err = fmt.Errorf("%w (the other side: %w)", err, other)
 		}
 		return err

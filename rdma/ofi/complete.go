@@ -55,6 +55,12 @@ func (c *completionQueue) arrived(e *C.struct_cf_comp) (b broken, ok bool) {
 		}
 		b.err = fmt.Errorf("%w: %s from %s: %s (%s)", ErrFabric, what, q.peer,
 			C.GoString(C.fi_strerror(C.int(e.err))), c.strerror(e.prov_errno))
+		// Whoever comes to fail the queue pair first, it fails by the
+		// first request that failed; flushes follow from that, and
+		// receives are flushed too.
+		if q.first == nil || q.first.number == noSlot && b.number != noSlot {
+			q.first = &b
+		}
 		return b, true
 	}
 	if recv {
@@ -145,6 +151,9 @@ func (q *queuePair) failLocked(status rdma.Status, number uint64, vendor uint32,
 	defer q.mu.Unlock()
 	if q.cause != nil {
 		return
+	}
+	if f := q.first; f != nil && !q.byOwner {
+		status, number, vendor, cause = f.status, f.number, f.vendor, f.err
 	}
 	q.cause = fmt.Errorf("%w: %w", rdma.ErrQueuePair, cause)
 	q.closeEP()

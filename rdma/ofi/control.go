@@ -28,9 +28,9 @@ import (
 // per connection and people debug it.
 var controlMagic = [8]byte{'C', 'A', 'T', 'F', 'O', 'F', 'I', '1'}
 
-// maxGreeting bounds the JSON: 1 KiB of reason, 64 bytes of private data
-// and an address.
-const maxGreeting = 4096
+// maxGreeting bounds the JSON: 1 KiB of reason, of which each byte may
+// become six, private data and an address.
+const maxGreeting = 8192
 
 // maxReason bounds a refusal's text, as in package soft.
 const maxReason = 1024

@@ -160,6 +160,9 @@ func (c *completionQueue) drainLocked() (bad []broken) {
 	for _, f := range c.all() {
 		for {
 			n := int(C.cf_poll(f.cq, &c.batch[0], pollBatch))
+			if n < 0 {
+				bad = append(bad, c.allBroken(failure("reading a completion queue", C.int(n)))...)
+			}
 			for i := range max(n, 0) {
 				c.arrivals.Add(1)
 				if b, ok := c.arrived(&c.batch[i]); ok {
@@ -170,6 +173,18 @@ func (c *completionQueue) drainLocked() (bad []broken) {
 			if n < pollBatch {
 				break
 			}
+		}
+	}
+	return bad
+}
+
+// allBroken: the queue itself fails, and everything on it.
+func (c *completionQueue) allBroken(err error) (bad []broken) {
+	c.dev.mu.RLock()
+	defer c.dev.mu.RUnlock()
+	for _, q := range c.dev.qps {
+		if q.sendCQ == c || q.recvCQ == c {
+			bad = append(bad, broken{q: q, number: noSlot, status: rdma.StatusPeerLost, err: err})
 		}
 	}
 	return bad
@@ -258,15 +273,15 @@ func (c *completionQueue) drive() {
 			}
 		}
 	}
-	for !c.Closed() {
-		if rests {
+	for paused := false; !c.Closed(); {
+		if rests && !paused {
 			select {
 			case <-c.arm:
 			case <-c.dev.ctx.Done():
 				return
 			}
 		}
-		if !c.w.block(done) {
+		if paused = !c.w.block(done); paused {
 			c.w.blockFor(0) // a pause is over, or the queue closed
 		}
 	}

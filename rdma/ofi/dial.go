@@ -25,12 +25,13 @@ func (d *device) Dial(ctx context.Context, addr string, cfg rdma.QPConfig, priva
 	if err := d.checkConfig(&cfg, private); err != nil {
 		return nil, err
 	}
+	if !d.begin() {
+		return nil, fmt.Errorf("%w: %w", rdma.ErrDial, rdma.ErrClosed)
+	}
+	defer d.end()
 	ctx, cancel := context.WithTimeout(ctx, d.opt.HandshakeTimeout)
 	defer cancel()
 	defer context.AfterFunc(d.ctx, cancel)()
-	if d.ctx.Err() != nil {
-		return nil, fmt.Errorf("%w: %w", rdma.ErrDial, rdma.ErrClosed)
-	}
 	q, err := d.dial(ctx, addr, &cfg, private)
 	var refused *rdma.RejectError
 	switch {

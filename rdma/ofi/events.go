@@ -80,9 +80,11 @@ func (d *device) connRequested(ev *C.struct_cf_event) {
 	d.mu.Lock()
 	ch := d.expected[uint64(ev.token)]
 	delete(d.expected, uint64(ev.token))
+	if ch != nil {
+		ch <- ev.info // capacity 1; under mu, so that forget finds it
+	}
 	d.mu.Unlock()
 	if ch != nil {
-		ch <- ev.info // capacity 1, one sender
 		return
 	}
 	C.cf_reject(d.pep, ev.info)

@@ -23,7 +23,8 @@ static int max_reads(const char *name)
 			continue;
 		c = ibv_open_device(list[i]);
 		if (c && !ibv_query_device(c, &a))
-			n = a.max_qp_rd_atom;
+			n = a.max_qp_rd_atom < a.max_qp_init_rd_atom ?
+				a.max_qp_rd_atom : a.max_qp_init_rd_atom;
 		if (c)
 			ibv_close_device(c);
 	}

@@ -45,6 +45,10 @@ type listener struct {
 
 // Listen listens for control connections, and on the fabric.
 func (d *device) Listen(addr string) (rdma.Listener, error) {
+	if !d.begin() {
+		return nil, rdma.ErrClosed
+	}
+	defer d.end()
 	if err := d.openPEP(); err != nil {
 		return nil, err
 	}
@@ -217,6 +221,10 @@ func (r *connRequest) Accept(cfg rdma.QPConfig, private []byte) (rdma.QueuePair,
 	if err := d.checkConfig(&cfg, private); err != nil {
 		return nil, err
 	}
+	if !d.begin() {
+		return nil, rdma.ErrClosed
+	}
+	defer d.end()
 	if !r.l.take(r.ctl) {
 		return nil, rdma.ErrClosed
 	}
@@ -289,14 +297,17 @@ func (r *connRequest) answer(cfg *rdma.QPConfig, private []byte, ch chan *C.stru
 		return nil, err
 	}
 	q.mu.Lock()
-	var ret C.int
-	if q.ep != nil {
-		ret = C.cf_accept(q.ep)
+	err = q.cause
+	if err == nil {
+		if ret := C.cf_accept(q.ep); ret != 0 {
+			err = failure("accepting", ret)
+		}
 	}
 	q.mu.Unlock()
-	if ret != 0 {
+	if err != nil {
 		_ = q.Close()
-		return nil, failure("accepting", ret)
+		C.cf_reject(d.pep, info)
+		return nil, err
 	}
 	return q, nil
 }

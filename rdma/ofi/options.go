@@ -11,7 +11,7 @@ import (
 // Errors of Open and Discover.
 var (
 	// ErrNotBuilt is what a binary without libfabric answers.
-	ErrNotBuilt = errors.New("ofi: this build has no libfabric; install libfabric-dev and gcc, then: CGO_ENABLED=1 go build -tags ofi ./cmd/catfish")
+	ErrNotBuilt = errors.New("ofi: this build has no libfabric; install gcc, libfabric-dev and libibverbs-dev, then: CGO_ENABLED=1 go build -tags ofi ./cmd/catfish")
 	// ErrNoDevice: libfabric knows no device that fits the Options.
 	ErrNoDevice = errors.New("ofi: no such fabric device")
 	// ErrFabric is a failure of libfabric itself.

@@ -54,6 +54,7 @@ type queuePair struct {
 	mu       sync.Mutex
 	ep       *C.struct_fid_ep // nil once closed
 	cause    error
+	first    *broken // the failure that the others follow from
 	isReady  bool
 	byOwner  bool
 	slots    []slot
@@ -149,10 +150,13 @@ func (q *queuePair) txSize() int {
 }
 
 func (q *queuePair) open(info *C.struct_fi_info, dest []byte) (err error) {
-	if q.tx, err = q.sendCQ.claim(q.txSize()); err != nil {
+	tx, err := q.sendCQ.claim(q.txSize())
+	if err != nil {
 		return err
 	}
-	if q.rx, err = q.recvCQ.claim(q.recvDepth); err != nil {
+	rx, err := q.recvCQ.claim(q.recvDepth)
+	if err != nil {
+		q.sendCQ.giveBack(tx, q.txSize())
 		return err
 	}
 	var at unsafe.Pointer
@@ -163,6 +167,10 @@ func (q *queuePair) open(info *C.struct_fi_info, dest []byte) (err error) {
 	ctx := uint64(q.num)
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.tx, q.rx = tx, rx
+	if q.cause != nil { // the device closed meanwhile
+		return q.cause
+	}
 	ret := C.cf_ep(q.dev.domain, info, C.uint64_t(ctx), q.dev.eq, q.tx.cq, q.rx.cq, q.dev.features,
 		C.size_t(q.txSize()), C.size_t(q.recvDepth), at, C.size_t(len(dest)), &q.ep)
 	if ret != 0 {
@@ -287,6 +295,8 @@ func (q *queuePair) Close() error {
 func (q *queuePair) abandon() {
 	q.mu.Lock()
 	q.closeEP()
+	tx, rx := q.tx, q.rx
+	q.tx, q.rx = nil, nil
 	q.mu.Unlock()
 	d := q.dev
 	d.mu.Lock()
@@ -294,16 +304,15 @@ func (q *queuePair) abandon() {
 	delete(d.qps, q.num)
 	d.mu.Unlock()
 	q.ctl.close()
+	if tx != nil {
+		q.sendCQ.giveBack(tx, q.txSize())
+		q.recvCQ.giveBack(rx, q.recvDepth)
+	}
 	if !known {
 		return
 	}
+	q.recvMem.alone = true // only our endpoint used it
 	_ = q.recvMem.Close()
-	if q.tx != nil {
-		q.sendCQ.giveBack(q.tx, q.txSize())
-	}
-	if q.rx != nil {
-		q.recvCQ.giveBack(q.rx, q.recvDepth)
-	}
 	for _, c := range []*completionQueue{q.sendCQ, q.recvCQ} {
 		if c.Closed() {
 			c.release()

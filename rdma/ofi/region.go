@@ -31,6 +31,7 @@ type region struct {
 	key    rdma.Key
 	access rdma.Access
 	closed atomic.Bool
+	alone  bool // nobody but a closed endpoint used it
 }
 
 // grave is memory that may go once all queue pairs up to number last have
@@ -167,8 +168,9 @@ func (r *region) Remote() rdma.Remote {
 
 func (r *region) base() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(r.mem))) }
 
-// Close deregisters. Our own memory is unmapped once no queue pair that
-// existed until now can be at work in it.
+// Close deregisters. A card has let go of the memory then; libfabric's
+// tcp may still be receiving into it, so there our own memory is unmapped
+// only when no queue pair is left that existed until now.
 func (r *region) Close() error {
 	if r.closed.Swap(true) {
 		return nil
@@ -176,12 +178,18 @@ func (r *region) Close() error {
 	d := r.dev
 	d.mu.Lock()
 	delete(d.regions, r)
-	ret := C.cf_close(&r.mr.fid)
-	if r.mapped {
-		d.graves = append(d.graves, grave{r.mem, d.nextQP})
-	}
 	d.mu.Unlock()
-	d.sweep()
+	ret := C.cf_close(&r.mr.fid) // unpinning takes long: not under the lock
+	if r.mapped {
+		if ret == 0 && (r.alone || !d.manual()) {
+			_ = syscall.Munmap(r.mem) // the card has let go of it
+		} else {
+			d.mu.Lock()
+			d.graves = append(d.graves, grave{r.mem, d.nextQP})
+			d.mu.Unlock()
+			d.sweep()
+		}
+	}
 	if ret != 0 {
 		return failure("deregistering memory", ret)
 	}

@@ -24,7 +24,6 @@ import (
 type watcher struct {
 	file *os.File
 	raw  syscall.RawConn
-	fd   int
 }
 
 func newWatcher() (*watcher, error) {
@@ -36,7 +35,7 @@ func newWatcher() (*watcher, error) {
 		_ = syscall.Close(fd)
 		return nil, fmt.Errorf("%w: epoll: %w", ErrFabric, err)
 	}
-	w := &watcher{file: os.NewFile(uintptr(fd), "fabric events"), fd: fd}
+	w := &watcher{file: os.NewFile(uintptr(fd), "fabric events")}
 	if w.raw, err = w.file.SyscallConn(); err == nil {
 		err = w.file.SetReadDeadline(time.Time{}) // fails if not pollable
 	}
@@ -50,7 +49,13 @@ func newWatcher() (*watcher, error) {
 // add watches one more descriptor, which stays its owner's.
 func (w *watcher) add(fd int) error {
 	ev := syscall.EpollEvent{Events: syscall.EPOLLIN, Fd: int32(fd)}
-	if err := syscall.EpollCtl(w.fd, syscall.EPOLL_CTL_ADD, fd, &ev); err != nil {
+	var err error
+	if e := w.raw.Control(func(own uintptr) {
+		err = syscall.EpollCtl(int(own), syscall.EPOLL_CTL_ADD, fd, &ev)
+	}); e != nil {
+		return e // stopped
+	}
+	if err != nil {
 		return fmt.Errorf("%w: epoll: %w", ErrFabric, err)
 	}
 	return nil

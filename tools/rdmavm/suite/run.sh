@@ -22,7 +22,7 @@ conformance() {
 library() {
 	cd /share/catfish-src/catfish
 	./catfish.test -test.short -test.v -test.timeout 200s -test.run \
-		'TestStoppedServer|TestKilledServer|TestOffloadNeeds|TestHistories|TestHostile|TestExact'
+		'TestRestart|TestStoppedServer|TestKilledServer|TestOffloadNeeds|TestHistories|TestHostile|TestExact'
 }
 
 regions() { rdma resource show mr | wc -l; }
@@ -48,7 +48,8 @@ processes() {
 	tail -n 1 /tmp/found.offload
 	sed '$d' /tmp/found.fast | sort >/tmp/a
 	sed '$d' /tmp/found.offload | sort >/tmp/b
-	[ -s /tmp/a ] && cmp /tmp/a /tmp/b
+	[ -s /tmp/a ]
+	cmp /tmp/a /tmp/b
 	$catfish status --transport ofi
 	# Clients that die in the middle leave no region behind at the server.
 	base=$(regions)
