@@ -90,7 +90,7 @@ func TestSearchJSON(t *testing.T) {
 		"search --bbox 0,0,1,1": `{"count":1,"items":[{"id":18446744073709551615,` +
 			`"rect":[-1.5,0,1000,0.1]}],"policy":"fast","transport":"shm"}`,
 		"search --bbox 0,5,1,6": `{"count":0,"items":[],"policy":"fast","transport":"shm"}`,
-		"nearest --point 0,2.1 -k 3": `{"count":1,"items":[{"id":18446744073709551615,` +
+		"nearest --point 0,2.1 -k 1": `{"count":1,"items":[{"id":18446744073709551615,` +
 			`"rect":[-1.5,0,1000,0.1],"dist":2}],"policy":"fast","transport":"shm"}`,
 		"count --bbox 0,0,1,1":             `{"count":1,"policy":"fast","transport":"shm"}`,
 		"insert --id 2 --rect -9,-9,-8,-8": `{"id":2,"done":"inserted","transport":"shm"}`,
