@@ -70,7 +70,7 @@ processes() {
 	wait $server || :
 	! $catfish search --transport ofi --bbox -119,34,-117,35 2>/tmp/lost
 	grep -q 'no server' /tmp/lost
-	$catfish bench run --transport ofi --scheme fast,offload-single,offload,paper \
+	$catfish bench run --transport ofi --scheme tcp,fast-polling,fast,offload-single,offload,paper \
 		--dataset california --scale 1e-2 --clients 2 --in-flight 2 --duration 3s \
 		--slab-bytes 67108864 --json /tmp/rows.jsonl
 	cat /tmp/rows.jsonl
