@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -124,7 +125,7 @@ func TestStoppedServer(t *testing.T) {
 	}
 	signal(syscall.SIGSTOP)
 	for !stopped(cmd.Process.Pid) {
-		time.Sleep(time.Millisecond) // the kernel's, not ours to await
+		runtime.Gosched()
 	}
 	const searches = 200
 	var done atomic.Int64
@@ -152,7 +153,7 @@ func TestStoppedServer(t *testing.T) {
 	select {
 	case err := <-ended:
 		t.Errorf("%d searches done over a stopped server's sockets: %v", done.Load(), err)
-	case <-time.After(100 * time.Millisecond):
+	case <-time.After(100 * time.Millisecond): // for what is wrong to show itself
 	}
 	signal(syscall.SIGCONT)
 	if err := <-ended; err != nil {
@@ -187,7 +188,7 @@ func TestKilledServer(t *testing.T) {
 			}()
 		}
 		for calls.Load() < 50 {
-			time.Sleep(time.Millisecond)
+			runtime.Gosched()
 		}
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)

@@ -59,7 +59,8 @@ func (c *completionQueue) arrived(e *C.struct_cf_comp) (b broken, ok bool) {
 		// first request that failed; flushes follow from that, and
 		// receives are flushed too.
 		if q.first == nil || q.first.number == noSlot && b.number != noSlot {
-			q.first = &b
+			f := b // b itself must not move to the heap: this runs for all
+			q.first = &f
 		}
 		return b, true
 	}
@@ -142,7 +143,7 @@ func (q *queuePair) failVendor(status rdma.Status, number uint64, vendor uint32,
 	}
 	q.failLocked(status, number, vendor, cause)
 	unlockReading(q.sendCQ, q.recvCQ)
-	failAll(bad) // of others
+	failAll(bad) // those of q have no effect any more
 }
 
 // failLocked: reading of both queues is held.

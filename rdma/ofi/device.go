@@ -316,7 +316,4 @@ func available() string {
 	return s
 }
 
-// errClosed is for everything asked of a closed device.
-func errClosed(what string) error { return fmt.Errorf("%s: %w", what, rdma.ErrClosed) }
-
 var errGone = errors.New("the peer closed the connection or ended")
