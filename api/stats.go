@@ -24,6 +24,7 @@ func (s *service) Stats(ctx context.Context, req *catfishv1.StatsRequest) (
 		Collections: names,
 		NodeBytes:   uint64(st.NodeBytes),
 		Fanout:      uint32(st.Fanout),
+		InnerFanout: uint32(st.InnerFanout),
 		SlabBytes:   uint64(st.SlabBytes),
 		UsedBytes:   uint64(st.UsedBytes),
 		Searches:    st.Searches,

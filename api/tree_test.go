@@ -62,7 +62,11 @@ func TestTreeStats(t *testing.T) {
 	}
 	nodes, entries := uint64(0), s.GetObjects()
 	for i, l := range s.GetLevels() {
-		used := l.GetFill() * float64(l.GetNodes()) * float64(s.GetFanout())
+		fanout := s.GetFanout()
+		if i > 0 {
+			fanout = s.GetInnerFanout()
+		}
+		used := l.GetFill() * float64(l.GetNodes()) * float64(fanout)
 		if d := used - float64(entries); d < -1e-6 || d > 1e-6 {
 			t.Errorf("level %d has %v entries, want %d", i, used, entries)
 		}

@@ -13,7 +13,8 @@ import (
 //	identity   every node knows its chunk and its level
 //	fill       minFill..fanout entries; a root that is no leaf at least 2
 //	unused     entries from the count on are empty boxes, references 0
-//	tight      a parent's box is the MBR of the child's entries, exactly
+//	tight      a parent's box is the MBR of the child's entries, exactly,
+//	           rounded outwards once (frame.go)
 //	valid      an object's rectangle passes Rect.Validate
 //	ids        id bounds contain those of the children, or the objects
 //	reach      no chunk is reached twice; reached, free and header chunks
@@ -137,17 +138,20 @@ func (c *checker) node(chunk uint32, level int, root bool) (Rect, error) {
 		return Rect{}, bad(chunk, "says level %d, chunk %d, want level %d",
 			n.level(), n.chunk(), level)
 	}
-	least := c.t.minFill
+	least := c.t.least(level)
 	if root {
 		least = min(level, 1) * 2
 	}
-	if k := n.count(); k < least || k > c.t.fanout {
-		return Rect{}, bad(chunk, "fill: %d entries, want %d to %d", k, least, c.t.fanout)
+	if k := n.count(); k < least || k > n.fanout() {
+		return Rect{}, bad(chunk, "fill: %d entries, want %d to %d", k, least, n.fanout())
 	}
-	for i := n.count(); i < c.t.fanout; i++ {
-		if n.rect(i) != emptyRect || n.ref(i) != 0 {
+	for i := n.count(); i < n.fanout(); i++ {
+		if n.inner() && n.box(i) != emptyBox32 || !n.inner() && n.rect(i) != emptyRect || n.ref(i) != 0 {
 			return Rect{}, bad(chunk, "unused entry %d is not empty", i)
 		}
+	}
+	if f := n.frame(); !f.valid() || !(f.s > 0) {
+		return Rect{}, bad(chunk, "frame is %v", f)
 	}
 	c.nodes[level]++
 	return c.entries(n, chunk, level)
@@ -160,24 +164,22 @@ func (c *checker) entries(n node, chunk uint32, level int) (Rect, error) {
 	}
 	lo, hi := uint64(math.MaxUint64), uint64(0)
 	for i := 0; i < n.count(); i++ {
-		r, id := n.rect(i), n.ref(i)
+		id := n.ref(i)
 		if level == 0 {
+			r := n.rect(i)
 			if err := r.Validate(); err != nil {
 				return Rect{}, bad(chunk, "entry %d: %v", i, err)
 			}
 			lo, hi = min(lo, id), max(hi, id)
 			continue
 		}
-		if id > math.MaxUint32 {
-			return Rect{}, bad(chunk, "entry %d refers to chunk %d", i, id)
-		}
 		child, err := c.node(uint32(id), level-1, false)
 		if err != nil {
 			return Rect{}, err
 		}
-		if r != child {
+		if b, ok := n.frame().encode(child); !ok || b != n.box(i) {
 			return Rect{}, bad(chunk, "box %v of entry %d is not tight: chunk %d has MBR %v",
-				r, i, id, child)
+				n.rect(i), i, id, child)
 		}
 		cn := c.t.at(uint32(id))
 		lo, hi = min(lo, cn.minID()), max(hi, cn.maxID())

@@ -8,51 +8,42 @@ import (
 
 // Benchmarks behind pages of docs/decisions.
 
-// BenchmarkScan: one leaf in the cache, a query that hits about one entry
+// BenchmarkScan: a node in the cache, a query that hits about one entry
 // in four, in no order that a processor could predict.
 func BenchmarkScan(b *testing.B) {
-	have := useAVX2
-	defer func() { useAVX2 = have }()
+	defer func(have isaLevel) { isa = have }(isa)
 	for _, k := range []int{4, 6, 12} {
-		r := rand.New(rand.NewPCG(1, uint64(k)))
-		nodes := make([]node, 64)
-		for i := range nodes {
-			nodes[i] = make(node, lanes*(1+k*linesPerGroup))
-			nodes[i].reset(0, 1)
-			for range k * groupEntries {
-				x, y := r.Float64(), r.Float64()
-				nodes[i].append(&entry{rect: Rect{x, y, x, y}})
+		for level, kind := range []string{"leaf", "inner"} {
+			r := rand.New(rand.NewPCG(1, uint64(k)))
+			nodes := make([]node, 64)
+			for i := range nodes {
+				nodes[i] = make(node, lanes*(1+k*linesPerGroup))
+				nodes[i].reset(level, 1, Rect{0, 0, 1, 1})
+				for range nodes[i].fanout() {
+					x, y := r.Float64(), r.Float64()
+					nodes[i].append(&entry{rect: Rect{x, y, x, y}})
+				}
 			}
-		}
-		q := Rect{0.25, 0.25, 0.75, 0.75}
-		for _, path := range []struct {
-			name string
-			avx2 bool
-			scan func(n node) int
-		}{
-			{"branches", false, func(n node) (hits int) {
-				for i := range n.count() {
-					if e := n.rect(i); e.Intersects(q) {
-						hits++
+			q := Rect{0.25, 0.25, 0.75, 0.75}
+			for _, isa = range isas {
+				b.Run(fmt.Sprintf("node=%s/entries=%d/scan=%v", kind, nodes[0].count(), isa), func(b *testing.B) {
+					hits, i := uint64(0), 0
+					for b.Loop() {
+						n := nodes[i%len(nodes)]
+						var m masks
+						if level == 0 {
+							m.scanLeaf(&n[0], n.count(), &q)
+						} else {
+							m.scanInner(&n[0], n.count(), &q)
+						}
+						hits += m[0]
+						i++
 					}
-				}
-				return hits
-			}},
-			{"plain", false, func(n node) int { return n.countHits(n.count(), &q) }},
-			{"avx2", true, func(n node) int { return n.countHits(n.count(), &q) }},
-		} {
-			if path.avx2 && !have {
-				continue
+					if hits == 0 {
+						b.Fatal("no hits")
+					}
+				})
 			}
-			b.Run(fmt.Sprintf("entries=%d/scan=%s", k*groupEntries, path.name), func(b *testing.B) {
-				useAVX2 = path.avx2
-				hits, i := 0, 0
-				for b.Loop() {
-					hits += path.scan(nodes[i%len(nodes)])
-					i++
-				}
-				b.ReportMetric(float64(hits)/float64(i), "hits/op")
-			})
 		}
 	}
 }

@@ -153,15 +153,15 @@ func (x *tx) remove(p *path, slot int) error {
 			break
 		}
 		slot := p.step[d].slot
-		if n.count() < x.t.minFill {
+		if n.count() < x.t.least(n.level()) {
 			for i := 0; i < n.count(); i++ {
 				x.orphans = append(x.orphans, x.entryAt(n, i))
 				x.levels = append(x.levels, n.level())
 			}
 			x.release(p.step[d].chunk)
 			x.edit(p.step[d-1].chunk).remove(slot)
-		} else if u := n.mbr(); u != x.node(p.step[d-1].chunk).rect(slot) {
-			x.edit(p.step[d-1].chunk).setRect(slot, u)
+		} else {
+			x.fit(p, d)
 		}
 	}
 	for len(x.orphans) > 0 {

@@ -34,9 +34,13 @@ func (x *tx) insert(e *entry, level int) error {
 	x.choose(&p, e, level)
 	d := p.n - 1
 	n := x.edit(p.step[d].chunk)
-	if n.count() < x.t.fanout {
-		n.append(e)
-		x.enlarge(&p, d, e)
+	if n.count() < n.fanout() {
+		if level > 0 {
+			x.adopt(n, e)
+		} else {
+			n.append(e)
+		}
+		x.tighten(&p, d)
 		return nil
 	}
 	return x.overflows(&p, d, e)
@@ -72,8 +76,8 @@ func (x *tx) reinsert(p *path, d int, es []entry) error {
 		}
 		return compareIDs(&a, &b)
 	})
-	keep := len(es) - max(1, x.t.fanout*reinsertPercent/100)
 	n := x.edit(p.step[d].chunk)
+	keep := len(es) - max(1, n.fanout()*reinsertPercent/100)
 	level, base := n.level(), len(x.orphans)
 	n.fill(es[:keep])
 	for _, e := range es[keep:] {
@@ -98,7 +102,7 @@ func (x *tx) splitNode(p *path, d int, es []entry) error {
 	if err != nil {
 		return err
 	}
-	k := x.distribute(es)
+	k := x.distribute(es, x.t.least(n.level()))
 	n.fill(es[:k])
 	right.fill(es[k:])
 	re := entry{right.mbr(), uint64(right.chunk()), right.minID(), right.maxID()}
@@ -107,16 +111,15 @@ func (x *tx) splitNode(p *path, d int, es []entry) error {
 		if err != nil {
 			return err
 		}
-		root.append(&entry{n.mbr(), uint64(n.chunk()), n.minID(), n.maxID()})
-		root.append(&re)
+		root.fill([]entry{{n.mbr(), uint64(n.chunk()), n.minID(), n.maxID()}, re})
 		x.root = root.chunk()
 		x.height++
 		return nil
 	}
+	x.fit(p, d)
 	parent := x.edit(p.step[d-1].chunk)
-	parent.setRect(p.step[d].slot, n.mbr())
-	if parent.count() < x.t.fanout {
-		parent.append(&re)
+	if parent.count() < parent.fanout() {
+		x.adopt(parent, &re)
 		parent.widen(n.minID(), n.maxID())
 		x.tighten(p, d-1)
 		return nil
@@ -124,34 +127,80 @@ func (x *tx) splitNode(p *path, d int, es []entry) error {
 	return x.overflows(p, d-1, &re)
 }
 
-// enlarge makes the ancestors of the node at depth d cover e, which was
-// added to it.
-func (x *tx) enlarge(p *path, d int, e *entry) {
-	for ; d > 0; d-- {
-		parent, slot := x.node(p.step[d-1].chunk), p.step[d].slot
-		was := parent.rect(slot)
-		u := was.Union(e.rect)
-		if u == was && parent.covers(e.lo, e.hi) {
-			return // so do all above
-		}
-		parent = x.edit(p.step[d-1].chunk)
-		parent.setRect(slot, u)
-		parent.widen(e.lo, e.hi)
-	}
-}
-
 // tighten makes the ancestors' boxes exact after any change to the node
 // at depth d.
 func (x *tx) tighten(p *path, d int) {
 	for ; d > 0; d-- {
 		n := x.node(p.step[d].chunk)
-		parent, slot := x.node(p.step[d-1].chunk), p.step[d].slot
-		u := n.mbr()
-		if parent.rect(slot) == u && parent.covers(n.minID(), n.maxID()) {
+		parent := x.node(p.step[d-1].chunk)
+		ids := !parent.covers(n.minID(), n.maxID())
+		if ids {
+			x.edit(p.step[d-1].chunk).widen(n.minID(), n.maxID())
+		}
+		if !x.fit(p, d) && !ids {
 			return
 		}
-		parent = x.edit(p.step[d-1].chunk)
-		parent.setRect(slot, u)
-		parent.widen(n.minID(), n.maxID())
+	}
+}
+
+// enlarge makes the ancestors of the node at depth d cover e, which is or
+// will be added to it.
+func (x *tx) enlarge(p *path, d int, e *entry) {
+	for r := e.rect; d > 0; d-- {
+		chunk, slot := p.step[d-1].chunk, p.step[d].slot
+		parent := x.node(chunk)
+		b, ok := parent.frame().encode(r)
+		if ok && parent.box(slot).covers(b) && parent.covers(e.lo, e.hi) {
+			return // so do all above
+		}
+		parent = x.edit(chunk)
+		if !ok {
+			x.reframe(parent, r)
+			b, _ = parent.frame().encode(r)
+		}
+		parent.widen(e.lo, e.hi)
+		b = b.union(parent.box(slot))
+		parent.setBox(slot, b)
+		r = parent.frame().decode(b)
+		if !ok {
+			r = parent.mbr() // other boxes changed, too
+		}
+	}
+}
+
+// fit makes the parent's box of the node at depth d exact and reports
+// whether the parent changed.
+func (x *tx) fit(p *path, d int) bool {
+	r := x.node(p.step[d].chunk).mbr()
+	slot := p.step[d].slot
+	parent := x.node(p.step[d-1].chunk)
+	b, ok := parent.frame().encode(r)
+	if ok && b == parent.box(slot) {
+		return false
+	}
+	parent = x.edit(p.step[d-1].chunk)
+	if !ok {
+		x.reframe(parent, r)
+		b, _ = parent.frame().encode(r)
+	}
+	parent.setBox(slot, b)
+	return true
+}
+
+// adopt adds a child to n, which has room.
+func (x *tx) adopt(n node, e *entry) {
+	if _, ok := n.frame().encode(e.rect); !ok {
+		x.reframe(n, e.rect)
+	}
+	n.append(e)
+}
+
+// reframe gives an internal node a frame that reaches r, too.
+func (x *tx) reframe(n node, r Rect) {
+	f := frameFor(n.mbr().Union(r))
+	n.setFrame(f)
+	for i := range n.count() {
+		b, _ := f.encode(x.node(uint32(n.ref(i))).mbr())
+		n.setBox(i, b)
 	}
 }

@@ -55,15 +55,15 @@ func (t *Tree) Load(items []Item) error {
 	return t.tx.load(items)
 }
 
-// nodesFor returns how many nodes hold n entries.
-func (t *Tree) nodesFor(n int) int { return (n + t.fanout - 1) / t.fanout }
+// nodesFor returns how many nodes of a level hold n entries.
+func (t *Tree) nodesFor(n, level int) int { return (n + t.fan(level) - 1) / t.fan(level) }
 
 func (x *tx) load(items []Item) error {
 	t := x.t
 	x.begin()
 	need := uint64(0)
-	for n := len(items); n > 1 || need == 0; {
-		n = t.nodesFor(n)
+	for n, level := len(items), 0; n > 1 || need == 0; level++ {
+		n = t.nodesFor(n, level)
 		need += uint64(n)
 	}
 	if left := t.chunks - x.used + uint64(x.free); need+x.reserve() > left ||
@@ -108,7 +108,7 @@ func (x *tx) loadLevel(level, n int, at func(int) entry) []entry {
 	sortParallel(keys, func(a, b strKey) int {
 		return cmp.Or(cmp.Compare(a.x, b.x), cmp.Compare(a.id, b.id))
 	})
-	nodes := t.nodesFor(n)
+	nodes := t.nodesFor(n, level)
 	strips := int(math.Ceil(math.Sqrt(float64(nodes))))
 	first := func(node int) int { return n * node / nodes }
 	es := make([]entry, nodes)
@@ -119,18 +119,19 @@ func (x *tx) loadLevel(level, n int, at func(int) entry) []entry {
 	stamp := t.moves.Load() + 1
 	parallel(strips, func(lo, hi int) {
 		b := make(node, t.nodeWords)
+		part := make([]entry, 0, t.fan(level))
 		for s := lo; s < hi; s++ {
 			from, to := nodes*s/strips, nodes*(s+1)/strips
 			slices.SortFunc(keys[first(from):first(to)], func(a, b strKey) int {
 				return cmp.Or(cmp.Compare(a.y, b.y), cmp.Compare(a.id, b.id))
 			})
 			for i := from; i < to; i++ {
-				b.reset(level, uint32(es[i].ref))
-				b[laneStamp] = stamp
+				part = part[:0]
 				for _, k := range keys[first(i):first(i+1)] {
-					e := at(int(k.i))
-					b.append(&e)
+					part = append(part, at(int(k.i)))
 				}
+				b[laneMeta], b[laneStamp] = packMeta(level, 0, uint32(es[i].ref)), stamp
+				b.fill(part)
 				t.publish(t.at(b.chunk()), b, 1<<t.nodeLines-1, t.nodeLines)
 				es[i].rect, es[i].lo, es[i].hi = b.mbr(), b.minID(), b.maxID()
 			}

@@ -1,10 +1,13 @@
 package rstar
 
-import "math"
+import (
+	"math"
+	"unsafe"
+)
 
 // node is the words of one node (layout.go): the slab's own for reading,
-// or the writer's private copy for changing. Only the writer uses it, or
-// a reader on a private copy; so plain loads and stores do.
+// or the writer's private copy for changing. Only the writer uses these
+// methods, or a reader on a private copy; so plain loads and stores do.
 type node []uint64
 
 // entry is one entry of a node taken out of it. lo and hi bound the ids
@@ -15,7 +18,7 @@ type entry struct {
 	lo, hi uint64
 }
 
-// emptyRect is the MBR of nothing, and what unused entries hold.
+// emptyRect is the MBR of nothing, and what unused entries of a leaf hold.
 var emptyRect = Rect{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
 
 func (n node) level() int    { l, _, _ := unpackMeta(n[laneMeta]); return l }
@@ -24,8 +27,47 @@ func (n node) chunk() uint32 { return uint32(n[laneMeta] >> 32) }
 func (n node) minID() uint64 { return n[laneMinID] }
 func (n node) maxID() uint64 { return n[laneMaxID] }
 
+// inner reports whether the entries are children. A freed chunk has a
+// leaf's form.
+func (n node) inner() bool { return isInner(n.level()) }
+
+func isInner(level int) bool { return level != 0 && level != freeLevel }
+
+func (n node) fanout() int { return fanoutOf(len(n), n.inner()) }
+
+// fanoutOf returns the most entries of a node of so many words.
+func fanoutOf(words int, inner bool) int {
+	k := (words - lanes) / groupWords
+	if inner {
+		return k * innerGroup
+	}
+	return k * leafGroup
+}
+
+func (n node) frame() frame {
+	return frame{
+		math.Float64frombits(n[laneFrameX]), math.Float64frombits(n[laneFrameY]),
+		math.Float64frombits(n[laneFrameScale]),
+	}
+}
+
+func (n node) setFrame(f frame) {
+	n[laneFrameX], n[laneFrameY] = math.Float64bits(f.hx), math.Float64bits(f.hy)
+	n[laneFrameScale] = math.Float64bits(f.s)
+}
+
+// half returns the node as half words: offsets and references of children.
+func (n node) half() []uint32 {
+	// SAFETY: a word is two half words, the low one first (checkEndian).
+	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(n))), 2*len(n))
+}
+
+// rect returns entry i's rectangle; a child's is its box, decoded.
 func (n node) rect(i int) Rect {
-	s := n[slotWord[i]:]
+	if n.inner() {
+		return n.frame().decode(n.box(i))
+	}
+	s := n[leafSlot[i]:]
 	s = s[:fieldRef+1]
 	return Rect{
 		math.Float64frombits(s[0]), math.Float64frombits(s[fieldMinY]),
@@ -33,16 +75,56 @@ func (n node) rect(i int) Rect {
 	}
 }
 
-func (n node) ref(i int) uint64 { return n[slotWord[i]+fieldRef] }
+func (n node) ref(i int) uint64 {
+	if n.inner() {
+		return uint64(n.half()[int(innerSlot[i])+2*fieldRef])
+	}
+	return n[int(leafSlot[i])+fieldRef]
+}
 
-func (n node) setRect(i int, r Rect) {
-	s := n[slotWord[i]:]
+// box returns child i's box in units of the frame.
+func (n node) box(i int) box32 {
+	s := n.half()[innerSlot[i]:]
+	s = s[:2*fieldRef+1]
+	return box32{
+		math.Float32frombits(s[0]), math.Float32frombits(s[2*fieldMinY]),
+		math.Float32frombits(s[2*fieldMaxX]), math.Float32frombits(s[2*fieldMaxY]),
+	}
+}
+
+func (n node) setBox(i int, b box32) {
+	s := n.half()[innerSlot[i]:]
+	s = s[:2*fieldRef+1]
+	s[0], s[2*fieldMinY] = math.Float32bits(b.minX), math.Float32bits(b.minY)
+	s[2*fieldMaxX], s[2*fieldMaxY] = math.Float32bits(b.maxX), math.Float32bits(b.maxY)
+}
+
+// setLeafRect sets object i's rectangle.
+func (n node) setLeafRect(i int, r Rect) {
+	s := n[leafSlot[i]:]
 	s = s[:fieldRef+1]
 	s[0], s[fieldMinY] = math.Float64bits(r.MinX), math.Float64bits(r.MinY)
 	s[fieldMaxX], s[fieldMaxY] = math.Float64bits(r.MaxX), math.Float64bits(r.MaxY)
 }
 
-func (n node) setRef(i int, ref uint64) { n[slotWord[i]+fieldRef] = ref }
+// setRect sets entry i's rectangle; a child's box is rounded outwards, and
+// must be within the frame's reach.
+func (n node) setRect(i int, r Rect) {
+	if !n.inner() {
+		n.setLeafRect(i, r)
+		return
+	}
+	b, _ := n.frame().encode(r)
+	n.setBox(i, b)
+}
+
+func (n node) setRef(i int, ref uint64) {
+	if n.inner() {
+		n.half()[int(innerSlot[i])+2*fieldRef] = uint32(ref)
+		return
+	}
+	n[int(leafSlot[i])+fieldRef] = ref
+}
 
 func (n node) setCount(c int) { n[laneMeta] = packMeta(n.level(), c, n.chunk()) }
 
@@ -56,18 +138,34 @@ func (n node) covers(lo, hi uint64) bool {
 	return n[laneMinID] <= lo && hi <= n[laneMaxID]
 }
 
-// reset makes n an empty node.
-func (n node) reset(level int, chunk uint32) {
+// reset makes n an empty node with the frame for a node of MBR r.
+func (n node) reset(level int, chunk uint32, r Rect) {
 	stamp := n[laneStamp]
 	clear(n)
 	n[laneMeta], n[laneStamp] = packMeta(level, 0, chunk), stamp
 	n[laneMinID], n[laneMaxID] = math.MaxUint64, 0
+	f := frameFor(r)
+	if !isInner(level) {
+		f = frame{centerX(r), centerY(r), 1}
+		if !f.valid() {
+			f = frame{0, 0, 1}
+		}
+	}
+	n.setFrame(f)
 	for i := 0; i < n.fanout(); i++ {
-		n.setRect(i, emptyRect)
+		n.empty(i)
 	}
 }
 
-func (n node) fanout() int { return (len(n) - lanes) / groupWords * groupEntries }
+// empty makes entry i an unused one.
+func (n node) empty(i int) {
+	if n.inner() {
+		n.setBox(i, emptyBox32)
+	} else {
+		n.setLeafRect(i, emptyRect)
+	}
+	n.setRef(i, 0)
+}
 
 // append adds e; there must be room.
 func (n node) append(e *entry) {
@@ -82,16 +180,23 @@ func (n node) append(e *entry) {
 // stay.
 func (n node) remove(i int) {
 	last := n.count() - 1
-	n.setRect(i, n.rect(last))
+	if n.inner() {
+		n.setBox(i, n.box(last))
+	} else {
+		n.setLeafRect(i, n.rect(last))
+	}
 	n.setRef(i, n.ref(last))
-	n.setRect(last, emptyRect)
-	n.setRef(last, 0)
+	n.empty(last)
 	n.setCount(last)
 }
 
-// fill replaces all entries by es.
+// fill replaces all entries by es, in a frame that suits them.
 func (n node) fill(es []entry) {
-	n.reset(n.level(), n.chunk())
+	world := emptyRect
+	for i := range es {
+		world = world.Union(es[i].rect)
+	}
+	n.reset(n.level(), n.chunk(), world)
 	for i := range es {
 		n.append(&es[i])
 	}
@@ -99,6 +204,13 @@ func (n node) fill(es []entry) {
 
 // mbr returns the MBR of the entries.
 func (n node) mbr() Rect {
+	if n.inner() {
+		b := emptyBox32
+		for i, c := 0, n.count(); i < c; i++ {
+			b = b.union(n.box(i))
+		}
+		return n.frame().decode(b)
+	}
 	r := emptyRect
 	for i, c := 0, n.count(); i < c; i++ {
 		r = r.Union(n.rect(i))

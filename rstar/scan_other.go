@@ -2,9 +2,14 @@
 
 package rstar
 
-// useAVX2: the plain path alone, here.
-var useAVX2 = false
+// isas are the instruction sets for scans; isa is the one in use.
+var (
+	isas = []isaLevel{plain}
+	isa  = plain
+)
 
-func maskAVX2(n *uint64, groups int, q *Rect, m *masks) {
-	panic("rstar: no AVX2 on this platform")
-}
+func leafMask(n *uint64, groups int, q *Rect, m *masks)  { leafMaskPlain(n, groups, q, m) }
+func innerMask(n *uint64, groups int, q *Rect, m *masks) { innerMaskPlain(n, groups, q, m) }
+
+// prefetch: Go has none for other processors.
+func (t *Tree) prefetch(uint32) {}

@@ -3,18 +3,15 @@ package rstar
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
-// eachScan runs f over the scan paths of this machine.
+// eachScan runs f over the instruction sets of this machine.
 func eachScan(t *testing.T, f func(t *testing.T)) {
-	have := useAVX2
-	defer func() { useAVX2 = have }()
-	useAVX2 = false
-	t.Run("scan=plain", f)
-	if have {
-		useAVX2 = true
-		t.Run("scan=avx2", f)
+	defer func(have isaLevel) { isa = have }(isa)
+	for _, isa = range isas {
+		t.Run("scan="+isa.String(), f)
 	}
 }
 
@@ -43,7 +40,7 @@ func TestScan(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 2))
 		for k := minGroups; k <= maxGroups; k++ {
 			n := make(node, lanes*(1+k*linesPerGroup))
-			for count := 0; count <= k*groupEntries; count++ {
+			for count := 0; count <= k*leafGroup; count++ {
 				for i := range n {
 					n[i] = r.Uint64() // versions, unused entries: anything
 				}
@@ -52,14 +49,14 @@ func TestScan(t *testing.T) {
 					n.setRect(i, someRect(r))
 					n.setRef(i, uint64(i))
 				}
-				checkScan(t, n, count, someRect(r))
-				checkScan(t, n, count, Rect{0.2, 0.2, 0.8, 0.8})
+				checkLeafScan(t, n, count, someRect(r))
+				checkLeafScan(t, n, count, Rect{0.2, 0.2, 0.8, 0.8})
 			}
 		}
 	})
 }
 
-func checkScan(t *testing.T, n node, count int, q Rect) {
+func checkLeafScan(t *testing.T, n node, count int, q Rect) {
 	t.Helper()
 	var want []uint64
 	for i := range count {
@@ -68,15 +65,14 @@ func checkScan(t *testing.T, n node, count int, q Rect) {
 		}
 	}
 	leaves := n.leafHits(nil, count, &q)
-	refs := n.childHits(nil, 3, count, &q)
 	hits := n.countHits(count, &q)
-	if len(leaves) != len(want) || len(refs) != len(want) || hits != len(want) {
-		t.Fatalf("%d entries, query %v: %d objects, %d children, count %d, want %d",
-			count, q, len(leaves), len(refs), hits, len(want))
+	if len(leaves) != len(want) || hits != len(want) {
+		t.Fatalf("%d entries, query %v: %d objects, count %d, want %d",
+			count, q, len(leaves), hits, len(want))
 	}
 	for i, id := range want {
-		if leaves[i].ID != id || uint64(refs[i].chunk) != id || refs[i].level != 3 {
-			t.Fatalf("%d entries, query %v: hit %d is %v and %v, want entry %d", count, q, i, leaves[i], refs[i], id)
+		if leaves[i].ID != id {
+			t.Fatalf("%d entries, query %v: hit %d is %v, want entry %d", count, q, i, leaves[i], id)
 		}
 		if got := n.rect(int(id)); math.Float64bits(leaves[i].Rect.MinX) != math.Float64bits(got.MinX) ||
 			math.Float64bits(leaves[i].Rect.MaxY) != math.Float64bits(got.MaxY) {
@@ -85,25 +81,75 @@ func checkScan(t *testing.T, n node, count int, q Rect) {
 	}
 }
 
-// FuzzScan: the fast path agrees with the plain one on any bytes.
+// TestScanInner: the same for internal nodes, whose hits are those of the
+// offsets.
+func TestScanInner(t *testing.T) {
+	eachScan(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(1, 2))
+		for k := minGroups; k <= maxGroups; k++ {
+			n := make(node, lanes*(1+k*linesPerGroup))
+			for count := 0; count <= k*innerGroup; count++ {
+				for i := range n {
+					n[i] = r.Uint64()
+				}
+				n[laneMeta] = packMeta(2, count, 7)
+				n.setFrame(frameFor(between(r.Float64(), r.Float64(), r.Float64(), r.Float64())))
+				for i := range count {
+					n.setBox(i, box32{
+						float32(someCoordinate(r)), float32(someCoordinate(r)),
+						float32(someCoordinate(r)), float32(someCoordinate(r)),
+					})
+					n.setRef(i, uint64(i))
+				}
+				checkInnerScan(t, n, count, someRect(r))
+				checkInnerScan(t, n, count, Rect{0.2, 0.2, 0.8, 0.8})
+			}
+		}
+	})
+}
+
+func checkInnerScan(t *testing.T, n node, count int, q Rect) {
+	t.Helper()
+	f := n.frame()
+	minX, minY := f.offset(q.MinX, f.hx), f.offset(q.MinY, f.hy)
+	maxX, maxY := f.offset(q.MaxX, f.hx), f.offset(q.MaxY, f.hy)
+	var want []ref
+	for i := range count {
+		b := n.box(i)
+		if b.minX <= maxX && b.minY <= maxY && minX <= b.maxX && minY <= b.maxY {
+			want = append(want, ref{uint32(i), 3})
+		}
+	}
+	if got := n.childHits(nil, 3, count, &q); !slices.Equal(got, want) {
+		t.Fatalf("%d entries, query %v: %v, want %v", count, q, got, want)
+	}
+}
+
+// FuzzScan: the fast paths agree with the plain one on any bytes.
 func FuzzScan(f *testing.F) {
 	f.Add(uint64(1), 0.2, 0.2, 0.8, 0.8)
 	f.Add(uint64(2), math.NaN(), 0.0, math.Inf(1), -1.0)
 	f.Fuzz(func(t *testing.T, seed uint64, minX, minY, maxX, maxY float64) {
-		if !useAVX2 {
-			return // nothing to compare with
-		}
+		defer func(have isaLevel) { isa = have }(isa)
 		r := rand.New(rand.NewPCG(seed, 3))
 		n := make(node, lanes*(1+maxGroups*linesPerGroup))
 		for i := range n {
 			n[i] = math.Float64bits(someCoordinate(r))
+			if r.IntN(2) == 0 {
+				n[i] = r.Uint64()
+			}
 		}
 		q := Rect{minX, minY, maxX, maxY}
-		var fast, plain masks
-		maskAVX2(&n[0], maxGroups, &q, &fast)
-		maskPlain(&n[0], maxGroups, &q, &plain)
-		if fast != plain {
-			t.Fatalf("query %v: %v, plain %v", q, fast, plain)
+		var leaf, inner masks
+		leafMaskPlain(&n[0], maxGroups, &q, &leaf)
+		innerMaskPlain(&n[0], maxGroups, &q, &inner)
+		for _, isa = range isas {
+			var l, i masks
+			leafMask(&n[0], maxGroups, &q, &l)
+			innerMask(&n[0], maxGroups, &q, &i)
+			if l != leaf || i != inner {
+				t.Fatalf("%v, query %v: leaf %x, plain %x; inner %x, plain %x", isa, q, l, leaf, i, inner)
+			}
 		}
 	})
 }

@@ -197,7 +197,7 @@ func (t *Tree) open(n node, r ref, moves uint64) (version uint64, count int, v v
 		}
 		return version, 0, nodeMoved
 	}
-	return version, min(count, t.fanout), nodeOK
+	return version, min(count, t.fan(level)), nodeOK
 }
 
 // unchanged reports whether the node still has version v: what was read

@@ -28,12 +28,8 @@ func TestInsertedShape(t *testing.T) {
 			st := tr.Stats()
 			// Beckmann et al. report 70 to 76 % storage utilization;
 			// ascending ids on one point leave halves behind.
-			height := 3
-			if sp.name == "one-point" {
-				height = 4
-			}
-			if st.Height != height {
-				t.Errorf("height is %d, want %d", st.Height, height)
+			if st.Height != 3 {
+				t.Errorf("height is %d, want 3", st.Height)
 			}
 			if least := 0.65; st.Fill[0] < least && sp.name != "one-point" {
 				t.Errorf("leaves are %.2f full, want %.2f", st.Fill[0], least)

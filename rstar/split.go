@@ -42,17 +42,18 @@ func (q *quality) better(r *quality) bool {
 }
 
 // distribute sorts es, one more than fit, and returns k: the first k
-// entries are one group, the others the second (Split, section 4.2). The
+// entries are one group, the others the second, neither of fewer than
+// least (Split, section 4.2). The
 // axis is the one whose distributions have the least sum of margins; on
 // it the distribution of least overlap, then area is taken.
-func (x *tx) distribute(es []entry) int {
+func (x *tx) distribute(es []entry, least int) int {
 	world := emptyRect
 	for i := range es {
 		world = world.Union(es[i].rect)
 	}
 	m := metricFor(world)
-	bestX, sumX := x.bestOf(m, es, byMinX, byMaxX)
-	best, sumY := x.bestOf(m, es, byMinY, byMaxY)
+	bestX, sumX := x.bestOf(m, es, least, byMinX, byMaxX)
+	best, sumY := x.bestOf(m, es, least, byMinY, byMaxY)
 	sorted := byMaxY
 	if sumX <= sumY {
 		best = bestX
@@ -65,7 +66,7 @@ func (x *tx) distribute(es []entry) int {
 
 // bestOf returns the best distribution of one axis, and the sum of the
 // margins of all.
-func (x *tx) bestOf(m metric, es []entry, orders ...order) (best quality, sum float64) {
+func (x *tx) bestOf(m metric, es []entry, least int, orders ...order) (best quality, sum float64) {
 	head, tail := &x.split.head, &x.split.tail
 	last := len(es) - 1
 	for i, o := range orders {
@@ -75,7 +76,7 @@ func (x *tx) bestOf(m metric, es []entry, orders ...order) (best quality, sum fl
 			head[j] = head[j-1].Union(es[j].rect)
 			tail[last-j] = tail[last-j+1].Union(es[last-j].rect)
 		}
-		for k := x.t.minFill; k <= len(es)-x.t.minFill; k++ {
+		for k := least; k <= len(es)-least; k++ {
 			a, b := head[k-1], tail[k]
 			q := quality{
 				overlap: m.overlap(a, b),
@@ -85,7 +86,7 @@ func (x *tx) bestOf(m metric, es []entry, orders ...order) (best quality, sum fl
 				order:   o, k: k,
 			}
 			sum += q.margin
-			if i == 0 && k == x.t.minFill || q.better(&best) {
+			if i == 0 && k == least || q.better(&best) {
 				best = q
 			}
 		}

@@ -12,7 +12,8 @@ type Stats struct {
 	Fill  []float64 `json:"fill"`
 
 	NodeBytes     int     `json:"node_bytes"`
-	Fanout        int     `json:"fanout"`          // most entries of a node
+	Fanout        int     `json:"fanout"`          // most objects of a leaf
+	InnerFanout   int     `json:"inner_fanout"`    // most children of an internal node
 	SlabBytes     int64   `json:"slab_bytes"`      // capacity
 	UsedBytes     int64   `json:"used_bytes"`      // chunks in use, the header included
 	BytesPerEntry float64 `json:"bytes_per_entry"` // UsedBytes per object; 0 for an empty tree
@@ -31,7 +32,10 @@ func (t *Tree) Stats() Stats {
 		Len:       t.Len(),
 		Height:    int(t.height.Load()),
 		NodeBytes: t.opts.NodeBytes,
-		Fanout:    t.fanout,
+		Fanout:    t.fan(0),
+
+		InnerFanout: t.fan(1),
+
 		SlabBytes: int64(t.chunks) * int64(t.opts.NodeBytes),
 		Moves:     t.moves.Load(),
 	}
@@ -41,7 +45,7 @@ func (t *Tree) Stats() Stats {
 		s.Nodes = append(s.Nodes, int(n))
 		fill := 0.0
 		if n > 0 {
-			fill = float64(below) / float64(n*int64(t.fanout))
+			fill = float64(below) / float64(n*int64(t.fan(l)))
 		}
 		s.Fill = append(s.Fill, fill)
 		chunks, below = chunks+n, n

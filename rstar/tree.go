@@ -15,8 +15,8 @@ type Tree struct {
 	words     []uint64 // the slab's words; see enter for readers
 	nodeWords int
 	nodeLines int
-	fanout    int    // M of the paper
-	minFill   int    // m of the paper
+	fanout    [2]int // M of the paper: of a leaf, of an internal node
+	minFill   [2]int // m of the paper
 	chunks    uint64 // capacity
 	portable  bool   // publish by sync/atomic
 	onPublish func() // tests look at the slab between two nodes; else nil
@@ -55,11 +55,13 @@ func New(o Options) (*Tree, error) {
 		mem:       o.Memory,
 		nodeWords: o.NodeBytes / 8,
 		nodeLines: o.NodeBytes / LineBytes,
-		fanout:    nodeGroups(o.NodeBytes) * groupEntries,
 		chunks:    uint64(o.SlabBytes / int64(o.NodeBytes)),
 		portable:  o.PortableStores,
 	}
-	t.minFill = t.fanout * minFillPercent / 100
+	for i := range t.fanout {
+		t.fanout[i] = fanoutOf(t.nodeWords, i > 0)
+		t.minFill[i] = t.fanout[i] * minFillPercent / 100
+	}
 	if t.mem == nil {
 		t.mem, err = mapSlab(int64(t.chunks) * int64(o.NodeBytes))
 		if err != nil {
@@ -127,6 +129,10 @@ func (t *Tree) Memory() []byte {
 	defer t.mu.Unlock()
 	return t.mem
 }
+
+// fan returns the fan-out of nodes at a level, least their minimum fill.
+func (t *Tree) fan(level int) int   { return t.fanout[min(level, 1)] }
+func (t *Tree) least(level int) int { return t.minFill[min(level, 1)] }
 
 // at returns the slab's words of a chunk.
 func (t *Tree) at(chunk uint32) node {

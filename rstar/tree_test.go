@@ -264,10 +264,10 @@ func TestStats(t *testing.T) {
 	tr.Count(plane)
 	tr.Search(Rect{-2, -2, -1, -1}, func(Rect, uint64) bool { return true })
 	st := tr.Stats()
-	nodes := 29 + 3 + 1 // 400/14, 29/14, 3/14, rounded up
+	nodes := 29 + 2 + 1 // 400/14, 29/28, 2/28, rounded up
 	if st.Len != 400 || st.Height != 3 || len(st.Nodes) != 3 || st.Nodes[0] != 29 ||
-		st.Nodes[1] != 3 || st.Nodes[2] != 1 || st.Fill[0] != 400.0/(29*14) ||
-		st.Fill[2] != 3.0/14 || st.NodeBytes != 704 || st.Fanout != 14 ||
+		st.Nodes[1] != 2 || st.Nodes[2] != 1 || st.Fill[0] != 400.0/(29*14) ||
+		st.Fill[2] != 2.0/28 || st.NodeBytes != 704 || st.Fanout != 14 || st.InnerFanout != 28 ||
 		st.SlabBytes != 1<<20/704*704 || st.UsedBytes != int64(nodes+1)*704 ||
 		st.BytesPerEntry != float64(st.UsedBytes)/400 ||
 		st.Searches != 2 || st.NodeReads != uint64(nodes)+1 || st.Moves != 2 {

@@ -128,7 +128,7 @@ func (x *tx) addDirty(chunk uint32, fresh bool) node {
 // reserve is how many chunks inserts leave free, so that a delete, which
 // may have to split while it inserts orphans again, does not fail on a
 // full slab: one level's orphans, each with a split, twice over.
-func (x *tx) reserve() uint64 { return 2 * uint64(x.t.minFill) }
+func (x *tx) reserve() uint64 { return 2 * uint64(x.t.least(1)) }
 
 // alloc returns an empty node at level in a free chunk.
 func (x *tx) alloc(level int) (node, error) {
@@ -137,7 +137,7 @@ func (x *tx) alloc(level int) (node, error) {
 		x.freed = x.freed[:n-1]
 		x.nodes[level]++
 		b := x.edit(chunk)
-		b.reset(level, chunk)
+		b.reset(level, chunk, emptyRect)
 		return b, nil
 	}
 	left := x.t.chunks - x.used + uint64(x.free)
@@ -166,7 +166,7 @@ func (x *tx) allocAt(level int) uint32 {
 		x.mark = append(x.mark, 0)
 	}
 	n := x.addDirty(chunk, true)
-	n.reset(level, chunk)
+	n.reset(level, chunk, emptyRect)
 	x.nodes[level]++
 	return chunk
 }
@@ -176,7 +176,7 @@ func (x *tx) allocAt(level int) uint32 {
 func (x *tx) release(chunk uint32) {
 	n := x.edit(chunk)
 	x.nodes[n.level()]--
-	n.reset(freeLevel, chunk)
+	n.reset(freeLevel, chunk, emptyRect)
 	x.freed = append(x.freed, chunk)
 	x.move = true
 }
@@ -281,14 +281,13 @@ func (x *tx) idDistance(chunk uint32, id uint64) uint64 {
 
 // entryAt takes entry i out of n, id bounds included.
 func (x *tx) entryAt(n node, i int) entry {
-	e := entry{rect: n.rect(i), ref: n.ref(i)}
+	ref := n.ref(i)
 	if n.level() == 0 {
-		e.lo, e.hi = e.ref, e.ref
-	} else {
-		c := x.node(uint32(e.ref))
-		e.lo, e.hi = c.minID(), c.maxID()
+		return entry{n.rect(i), ref, ref, ref}
 	}
-	return e
+	// The child's own MBR: what n holds of it was rounded.
+	c := x.node(uint32(ref))
+	return entry{c.mbr(), ref, c.minID(), c.maxID()}
 }
 
 // tightenIDs recomputes the id bounds of n from its entries.
@@ -302,7 +301,7 @@ func (x *tx) tightenIDs(n node) {
 
 // gather puts all entries of n and e into the overflow buffer.
 func (x *tx) gather(n node, e *entry) []entry {
-	x.overflow = slices.Grow(x.overflow[:0], x.t.fanout+1)
+	x.overflow = slices.Grow(x.overflow[:0], n.fanout()+1)
 	for i, c := 0, n.count(); i < c; i++ {
 		x.overflow = append(x.overflow, x.entryAt(n, i))
 	}

@@ -103,9 +103,9 @@ func ViewNode(b []byte, chunk uint32, level int, moves uint64) (Node, error) {
 		return Node{}, fmt.Errorf("%w: chunk %d at level %d, want chunk %d at level %d",
 			ErrCorrupt, c, l, chunk, level)
 	}
-	if count > k*groupEntries {
+	if most := fanoutOf(len(b)/8, isInner(level)); count > most {
 		return Node{}, fmt.Errorf("%w: chunk %d has %d entries, want at most %d",
-			ErrCorrupt, chunk, count, k*groupEntries)
+			ErrCorrupt, chunk, count, most)
 	}
 	return Node{b, l, count}, nil
 }
@@ -119,9 +119,18 @@ func (n Node) Level() int { return n.level }
 // Count is the number of entries.
 func (n Node) Count() int { return n.count }
 
-// Rect returns the rectangle of entry i, 0 <= i < Count().
+// Rect returns the rectangle of entry i, 0 <= i < Count(). A child's was
+// rounded outwards; if the server's memory is corrupt, it may be anything.
 func (n Node) Rect(i int) Rect {
-	s := int(slotWord[i])
+	if isInner(n.level) {
+		s := int(innerSlot[i])
+		f := frame{n.float(laneFrameX), n.float(laneFrameY), n.float(laneFrameScale)}
+		return f.decode(box32{
+			n.float32(s), n.float32(s + 2*fieldMinY),
+			n.float32(s + 2*fieldMaxX), n.float32(s + 2*fieldMaxY),
+		})
+	}
+	s := int(leafSlot[i])
 	return Rect{
 		MinX: n.float(s), MinY: n.float(s + fieldMinY),
 		MaxX: n.float(s + fieldMaxX), MaxY: n.float(s + fieldMaxY),
@@ -130,27 +139,49 @@ func (n Node) Rect(i int) Rect {
 
 // Ref returns the object id of entry i of a leaf, or the child's chunk
 // number, 0 <= i < Count().
-func (n Node) Ref(i int) uint64 { return word(n.b, int(slotWord[i])+fieldRef) }
+func (n Node) Ref(i int) uint64 {
+	if isInner(n.level) {
+		return uint64(binary.LittleEndian.Uint32(n.b[4*(int(innerSlot[i])+2*fieldRef):]))
+	}
+	return word(n.b, int(leafSlot[i])+fieldRef)
+}
 
 // AppendHits appends to dst the indexes of the entries that intersect q,
 // in ascending order.
 func (n Node) AppendHits(dst []int32, q Rect) []int32 {
 	first := unsafe.Pointer(unsafe.SliceData(n.b))
 	if uintptr(first)%unsafe.Alignof(uint64(0)) != 0 || bigEndian {
-		for i := range n.count {
-			if n.Rect(i).Intersects(q) {
-				dst = append(dst, int32(i))
+		return n.appendSlowly(dst, q)
+	}
+	// SAFETY: ViewNode has checked that b is a whole node and that it
+	// has room for count entries. Aligned, since atomic loads of other
+	// words fault on some processors (arm64).
+	var m masks
+	if isInner(n.level) {
+		m.scanInner((*uint64)(first), n.count, &q)
+		for i, b := range m {
+			for ; b != 0; b &= b - 1 {
+				at := i*64 + bits.TrailingZeros64(b)
+				dst = append(dst, int32(at/16*innerGroup+at%16-2))
 			}
 		}
 		return dst
 	}
-	var m masks
-	// SAFETY: ViewNode has checked that b is a whole node and that it
-	// has room for count entries. Aligned, since atomic loads of other
-	// words fault on some processors (arm64).
-	for i := range m.scan((*uint64)(first), n.count, &q) {
-		for b := m[i]; b != 0; b &= b - 1 {
-			dst = append(dst, int32(i*groupEntries+bits.TrailingZeros8(b)-1))
+	m.scanLeaf((*uint64)(first), n.count, &q)
+	for i, b := range m[:2] {
+		for ; b != 0; b &= b - 1 {
+			at := i*64 + bits.TrailingZeros64(b)
+			dst = append(dst, int32(at/8*leafGroup+at%8-1))
+		}
+	}
+	return dst
+}
+
+// appendSlowly is AppendHits for bytes that words cannot be loaded from.
+func (n Node) appendSlowly(dst []int32, q Rect) []int32 {
+	for i := range n.count {
+		if n.Rect(i).Intersects(q) {
+			dst = append(dst, int32(i))
 		}
 	}
 	return dst
@@ -160,6 +191,10 @@ func (n Node) AppendHits(dst []int32, q Rect) []int32 {
 var bigEndian = checkEndian() != nil
 
 func (n Node) float(w int) float64 { return math.Float64frombits(word(n.b, w)) }
+
+func (n Node) float32(i int) float32 {
+	return math.Float32frombits(binary.LittleEndian.Uint32(n.b[4*i:]))
+}
 
 // word returns the w-th word of b.
 func word(b []byte, w int) uint64 { return binary.LittleEndian.Uint64(b[w*8:]) }

@@ -92,7 +92,7 @@ func TestViewNode(t *testing.T) {
 		{"stamp before identity", laneStamp, math.MaxUint64, ErrMoved},
 		{"level", laneMeta, packMeta(2, 3, h.Root), ErrCorrupt},
 		{"chunk", laneMeta, packMeta(1, 3, h.Root+1), ErrCorrupt},
-		{"count", laneMeta, packMeta(1, 15, h.Root), ErrCorrupt},
+		{"count", laneMeta, packMeta(1, 29, h.Root), ErrCorrupt},
 		{"fine", laneStamp, h.Moves, nil},
 	} {
 		b := copyOf(tr, h.Root)

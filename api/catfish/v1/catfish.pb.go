@@ -1054,7 +1054,7 @@ type StatsResponse struct {
 	Levels []*Level `protobuf:"bytes,4,rep,name=levels,proto3" json:"levels,omitempty"`
 	// Bytes of one node.
 	NodeBytes uint64 `protobuf:"varint,5,opt,name=node_bytes,json=nodeBytes,proto3" json:"node_bytes,omitempty"`
-	// Most entries of one node.
+	// Most objects of a leaf.
 	Fanout uint32 `protobuf:"varint,6,opt,name=fanout,proto3" json:"fanout,omitempty"`
 	// Capacity of the collection's memory in bytes, fixed at its start.
 	SlabBytes uint64 `protobuf:"varint,7,opt,name=slab_bytes,json=slabBytes,proto3" json:"slab_bytes,omitempty"`
@@ -1073,7 +1073,9 @@ type StatsResponse struct {
 	Retries uint64 `protobuf:"varint,12,opt,name=retries,proto3" json:"retries,omitempty"`
 	// Splits, reinsertions, condensations and the like: writes that moved
 	// entries between nodes.
-	Moves         uint64 `protobuf:"varint,13,opt,name=moves,proto3" json:"moves,omitempty"`
+	Moves uint64 `protobuf:"varint,13,opt,name=moves,proto3" json:"moves,omitempty"`
+	// Most children of an internal node.
+	InnerFanout   uint32 `protobuf:"varint,14,opt,name=inner_fanout,json=innerFanout,proto3" json:"inner_fanout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1195,6 +1197,13 @@ func (x *StatsResponse) GetRetries() uint64 {
 func (x *StatsResponse) GetMoves() uint64 {
 	if x != nil {
 		return x.Moves
+	}
+	return 0
+}
+
+func (x *StatsResponse) GetInnerFanout() uint32 {
+	if x != nil {
+		return x.InnerFanout
 	}
 	return 0
 }
@@ -1331,7 +1340,7 @@ const file_catfish_v1_catfish_proto_rawDesc = "" +
 	"\fStatsRequest\x12\x1e\n" +
 	"\n" +
 	"collection\x18\x01 \x01(\tR\n" +
-	"collection\"\x92\x03\n" +
+	"collection\"\xb5\x03\n" +
 	"\rStatsResponse\x12\x1e\n" +
 	"\n" +
 	"collection\x18\x01 \x01(\tR\n" +
@@ -1352,7 +1361,8 @@ const file_catfish_v1_catfish_proto_rawDesc = "" +
 	" \x01(\x04R\tnodeReads\x12\x1a\n" +
 	"\brestarts\x18\v \x01(\x04R\brestarts\x12\x18\n" +
 	"\aretries\x18\f \x01(\x04R\aretries\x12\x14\n" +
-	"\x05moves\x18\r \x01(\x04R\x05moves\"1\n" +
+	"\x05moves\x18\r \x01(\x04R\x05moves\x12!\n" +
+	"\finner_fanout\x18\x0e \x01(\rR\vinnerFanout\"1\n" +
 	"\x05Level\x12\x14\n" +
 	"\x05nodes\x18\x01 \x01(\x04R\x05nodes\x12\x12\n" +
 	"\x04fill\x18\x02 \x01(\x01R\x04fill2\x95\x04\n" +

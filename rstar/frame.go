@@ -1,0 +1,132 @@
+package rstar
+
+import "math"
+
+// The boxes of an internal node are float32, in units of the node's frame:
+// a point h and a scale s, a power of two,
+//
+//	offset(x) = x*s - h        in float64, then rounded to float32
+//	value(v)  = (v + h) / s    in float64
+//
+// With h near the node's center and s such that its half extent is about
+// 1, an offset has 24 bits relative to the node, wherever on the map the
+// node lies and however small it is. Absolute float32 would not do:
+// centimetres in a national grid (5e6 m) would all get one box.
+//
+// A minimum v is stored rounded down, a maximum rounded up, so that
+// value(v) is outside of what the box must cover. Both are found by one
+// step from offset(x): that errs by half a unit of float32 and by some
+// 2^-53, so the neighbour is surely beyond x.
+//
+// # Why no hit is lost
+//
+// offset is monotone: each of its operations is. A search compares
+// offset(q) of its query with the stored v. Let x be the minimum of an
+// object below an entry, so v <= down(x) <= offset(x). If x <= q then v <=
+// offset(x) <= offset(q): the entry is a hit. Maxima likewise. Infinite
+// queries give infinite offsets, NaN gives NaN and misses.
+//
+// # Why boxes do not creep
+//
+// down is monotone, too, so down(min(a, b)) = min(down(a), down(b)): an
+// entry that grows with each insertion holds the very bits that it would
+// get from the child's MBR at once. Check demands them.
+type frame struct{ hx, hy, s float64 }
+
+// Limits of s: its inverse is finite, too, coordinates times it are exact
+// but for what underflows, and extents up to the largest float64 give
+// offsets of at most 2^25.
+const (
+	minFrameExp = -1000
+	maxFrameExp = 1000
+)
+
+// frameFor returns the frame for a node whose MBR is r.
+func frameFor(r Rect) frame {
+	e := max(r.MaxX/2-r.MinX/2, r.MaxY/2-r.MinY/2)
+	s := 1.0
+	if e > 0 && !math.IsInf(e, 1) {
+		_, exp := math.Frexp(e)
+		s = math.Ldexp(1, min(max(-exp, minFrameExp), maxFrameExp))
+	}
+	f := frame{centerX(r) * s, centerY(r) * s, s}
+	if !f.valid() {
+		// The scale suits extents, which are far smaller than the
+		// coordinates here: take one that suits these.
+		_, exp := math.Frexp(max(math.Abs(centerX(r)), math.Abs(centerY(r))))
+		f.s = math.Ldexp(1, min(max(-exp, minFrameExp), maxFrameExp))
+		f.hx, f.hy = centerX(r)*f.s, centerY(r)*f.s
+	}
+	if !f.valid() { // an empty box has no center
+		return frame{0, 0, 1}
+	}
+	return f
+}
+
+func (f frame) valid() bool {
+	// The difference of infinities or NaN is NaN.
+	return f.hx-f.hx == 0 && f.hy-f.hy == 0
+}
+
+// center returns the point of the frame.
+func (f frame) center() (x, y float64) { return f.hx / f.s, f.hy / f.s }
+
+// box32 is a box in units of a frame.
+type box32 struct{ minX, minY, maxX, maxY float32 }
+
+var emptyBox32 = box32{
+	float32(math.Inf(1)), float32(math.Inf(1)),
+	float32(math.Inf(-1)), float32(math.Inf(-1)),
+}
+
+// value is outside of [-MaxFloat64, MaxFloat64] only by rounding outwards.
+func (f frame) value(v float32, h float64) float64 {
+	return min(max((float64(v)+h)/f.s, -math.MaxFloat64), math.MaxFloat64)
+}
+
+// offset is what a query's coordinate becomes. The product is exact unless
+// it overflows or underflows, so that a fused multiply-add, which some
+// processors have, would give the same; the conversion forbids it.
+func (f frame) offset(x, h float64) float32 { return float32(float64(x*f.s) - h) }
+
+func (f frame) down(x, h float64) float32 {
+	v := f.offset(x, h)
+	if f.value(v, h) > x {
+		v = math.Nextafter32(v, float32(math.Inf(-1)))
+	}
+	return v
+}
+
+func (f frame) up(x, h float64) float32 {
+	v := f.offset(x, h)
+	if f.value(v, h) < x {
+		v = math.Nextafter32(v, float32(math.Inf(1)))
+	}
+	return v
+}
+
+// encode rounds r outwards. ok is false if an offset exceeds float32; then
+// the node needs another frame.
+func (f frame) encode(r Rect) (b box32, ok bool) {
+	b = box32{f.down(r.MinX, f.hx), f.down(r.MinY, f.hy), f.up(r.MaxX, f.hx), f.up(r.MaxY, f.hy)}
+	// Finite, all of them: an infinite or NaN one makes the sum of
+	// differences NaN.
+	return b, (b.minX-b.minX)+(b.minY-b.minY)+(b.maxX-b.maxX)+(b.maxY-b.maxY) == 0
+}
+
+// decode returns the box that b stands for.
+func (f frame) decode(b box32) Rect {
+	return Rect{
+		f.value(b.minX, f.hx), f.value(b.minY, f.hy),
+		f.value(b.maxX, f.hx), f.value(b.maxY, f.hy),
+	}
+}
+
+func (b box32) union(c box32) box32 {
+	return box32{min(b.minX, c.minX), min(b.minY, c.minY), max(b.maxX, c.maxX), max(b.maxY, c.maxY)}
+}
+
+// covers reports whether c lies inside b, borders included.
+func (b box32) covers(c box32) bool {
+	return b.minX <= c.minX && c.maxX <= b.maxX && b.minY <= c.minY && c.maxY <= b.maxY
+}
