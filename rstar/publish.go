@@ -85,7 +85,7 @@ func (t *Tree) publish(dst, src []uint64, touched uint64, lines int) {
 	if orderedStores && !t.portable {
 		storeOrdered(&dst[0], &src[0], touched, lines, odd)
 	} else {
-		storeAtomic(dst, src, touched, lines, odd)
+		t.storeAtomic(dst, src, touched, lines, odd)
 	}
 	if t.onPublish != nil {
 		t.onPublish()
@@ -93,18 +93,26 @@ func (t *Tree) publish(dst, src []uint64, touched uint64, lines int) {
 }
 
 // storeAtomic is the portable path of publish.
-func storeAtomic(dst, src []uint64, touched uint64, lines int, odd uint64) {
-	atomic.StoreUint64(&dst[0], odd)
+func (t *Tree) storeAtomic(dst, src []uint64, touched uint64, lines int, odd uint64) {
+	t.store(&dst[0], odd)
 	for m := touched; m != 0; m &= m - 1 {
-		atomic.StoreUint64(&dst[bits.TrailingZeros64(m)*lanes], odd)
+		t.store(&dst[bits.TrailingZeros64(m)*lanes], odd)
 	}
 	for m := touched; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros64(m) * lanes
 		for i := l + 1; i < l+lanes; i++ {
-			atomic.StoreUint64(&dst[i], src[i])
+			t.store(&dst[i], src[i])
 		}
 	}
 	for l := lines - 1; l >= 0; l-- {
-		atomic.StoreUint64(&dst[l*lanes], odd+1)
+		t.store(&dst[l*lanes], odd+1)
+	}
+}
+
+// store is one store of the portable path.
+func (t *Tree) store(w *uint64, v uint64) {
+	atomic.StoreUint64(w, v)
+	if t.onStore != nil {
+		t.onStore(w, v)
 	}
 }

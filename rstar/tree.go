@@ -21,6 +21,9 @@ type Tree struct {
 	portable  bool   // publish by sync/atomic
 	onPublish func() // tests look at the slab between two nodes; else nil
 
+	// Tests record the stores of the portable path; else nil.
+	onStore func(word *uint64, v uint64)
+
 	mu sync.Mutex // the writer's lock; also a reader's last resort
 	tx tx         // guarded by mu
 

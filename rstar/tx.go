@@ -255,8 +255,8 @@ func (x *tx) publishNode(d dirtyNode, b node) {
 		t.publish(dst, b, touched, t.nodeLines)
 	}
 	if touched&1 == 0 && (dst.minID() != b.minID() || dst.maxID() != b.maxID()) {
-		atomic.StoreUint64(&dst[laneMinID], b[laneMinID])
-		atomic.StoreUint64(&dst[laneMaxID], b[laneMaxID])
+		t.store(&dst[laneMinID], b[laneMinID])
+		t.store(&dst[laneMaxID], b[laneMaxID])
 	}
 }
 
