@@ -362,7 +362,7 @@ func TestLockFallback(t *testing.T) {
 		}
 		return locked
 	})
-	tr.exit(s)
+	tr.exit(s, 0)
 	if passes != maxRestarts+1 || !locked {
 		t.Fatalf("%d passes, locked at the last: %v", passes, locked)
 	}
@@ -384,11 +384,10 @@ func TestStampRestarts(t *testing.T) {
 		add  uint64
 	}{{"stamp", laneStamp, 1}, {"version", 0, 1}, {"level", laneMeta, 1}} {
 		n[c.lane] += c.add
-		if _, ok := tr.collect(s, nil, plane, 9); ok {
+		if _, ok := tr.collect(s, nil, &plane, 9); ok {
 			t.Errorf("%s: the pass accepted the node", c.name)
 		}
-		total := 0
-		if tr.count(s, plane, &total) {
+		if _, ok := tr.count(s, &plane); ok {
 			t.Errorf("%s: the count accepted the node", c.name)
 		}
 		b := browse{t: tr, s: s}

@@ -25,7 +25,7 @@ func TestPublishOrder(t *testing.T) {
 	var corners []Rect // of the object that is written, before and after
 	looks, midway := 0, 0
 	tr.onPublish = func() {
-		all, ok := tr.collect(s, nil, plane, len(w)+1)
+		all, ok := tr.collect(s, nil, &plane, len(w)+1)
 		if !ok {
 			midway++ // within a move
 			return
@@ -33,7 +33,7 @@ func TestPublishOrder(t *testing.T) {
 		looks++
 		for _, q := range corners {
 			want := scan(all, q)
-			got, ok := tr.collect(s, nil, q, len(w)+1)
+			got, ok := tr.collect(s, nil, &q, len(w)+1)
 			slices.SortFunc(got, compareItems)
 			if !ok || !slices.Equal(got, want) {
 				t.Fatalf("at %v: %v, %v, but everything shows %v", q, got, ok, want)

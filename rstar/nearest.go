@@ -50,10 +50,12 @@ type browse struct {
 	s     *searcher
 	x, y  float64
 	moves uint64
-	live  bool   // a pass is under way: the heap is valid
-	done  []near // handed out, or about to be
-	ties  []near // found by a replay at the last distance
-	skip  map[uint64]int
+	live  bool // a pass is under way: the heap is valid
+
+	uncounted uint64 // 1 until the statistics know of this search
+	done      []near // handed out, or about to be
+	ties      []near // found by a replay at the last distance
+	skip      map[uint64]int
 }
 
 // Nearest calls yield for the objects in order of their distance from
@@ -73,9 +75,8 @@ func (t *Tree) Nearest(x, y float64, yield func(r Rect, id uint64, dist float64)
 	if math.IsNaN(x) || math.IsNaN(y) {
 		return
 	}
-	b := browse{t: t, s: t.pool.Get().(*searcher), x: x, y: y}
+	b := browse{t: t, s: t.pool.Get().(*searcher), x: x, y: y, uncounted: 1}
 	defer t.pool.Put(b.s)
-	b.s.stripe.searches.Add(1)
 	for want := 1; ; want = min(2*want, maxBatch) {
 		first := len(b.done)
 		if !b.advance(want) {
@@ -104,7 +105,8 @@ func (b *browse) advance(want int) bool {
 		b.live = b.pass(goal)
 		return b.live
 	})
-	b.t.exit(b.s)
+	b.t.exit(b.s, b.uncounted)
+	b.uncounted = 0
 	return true
 }
 
@@ -123,7 +125,7 @@ func (b *browse) pass(goal int) bool {
 	if !b.live {
 		root, moves := b.t.readHeader()
 		b.moves = moves
-		s.heap = s.heap[:0]
+		s.near.heap = s.near.heap[:0]
 		s.push(cand{id: uint64(root.chunk), level: root.level})
 		if !b.replay() {
 			return false
@@ -133,7 +135,7 @@ func (b *browse) pass(goal int) bool {
 		b.done = append(b.done, b.ties[0])
 		b.ties = b.ties[1:]
 	}
-	for len(b.done) < goal && len(s.heap) > 0 {
+	for len(b.done) < goal && len(s.near.heap) > 0 {
 		c := s.pop()
 		if c.level != objectLevel {
 			if !b.expand(c) {
@@ -164,7 +166,7 @@ func (b *browse) replay() bool {
 	}
 	s, last := b.s, b.last()
 	var fresh []near
-	for len(s.heap) > 0 && s.heap[0].key <= last {
+	for len(s.near.heap) > 0 && s.near.heap[0].key <= last {
 		c := s.pop()
 		it := Item{c.rect, c.id}
 		switch {
@@ -202,14 +204,14 @@ func (b *browse) expand(c cand) bool {
 	if uint64(r.chunk) >= t.chunks {
 		return false
 	}
-	n := t.at(r.chunk)
+	n := t.nodeAt(r.chunk)
 	for range maxRetries {
 		v, count, verdict := t.open(n, r, b.moves)
 		if verdict == nodeMoved {
 			return false
 		}
 		if verdict == nodeOK {
-			n.copyTo(s.node)
+			t.at(r.chunk).copyTo(s.near.node)
 			if unchanged(n, v) {
 				s.reads++
 				b.pushEntries(c.level, count)
@@ -223,7 +225,7 @@ func (b *browse) expand(c cand) bool {
 
 // pushEntries pushes the entries of the private copy.
 func (b *browse) pushEntries(level int32, count int) {
-	n := b.s.node
+	n := b.s.near.node
 	for i := 0; i < count; i++ {
 		r := n.rect(i)
 		c := cand{key: r.Distance(b.x, b.y), id: n.ref(i), level: level - 1}
@@ -247,10 +249,10 @@ func lowerBound(d float64) float64 {
 	return max(0, d*(1-0x1p-50)-4*math.SmallestNonzeroFloat64)
 }
 
-// push and pop keep s.heap a binary heap by key.
+// push and pop keep s.near.heap a binary heap by key.
 func (s *searcher) push(c cand) {
-	s.heap = append(s.heap, c)
-	h, i := s.heap, len(s.heap)-1
+	s.near.heap = append(s.near.heap, c)
+	h, i := s.near.heap, len(s.near.heap)-1
 	for i > 0 {
 		up := (i - 1) / 2
 		if h[up].key <= c.key {
@@ -263,11 +265,11 @@ func (s *searcher) push(c cand) {
 }
 
 func (s *searcher) pop() cand {
-	h := s.heap
+	h := s.near.heap
 	top, last := h[0], len(h)-1
 	c := h[last]
 	h = h[:last]
-	s.heap = h
+	s.near.heap = h
 	i := 0
 	for {
 		down := 2*i + 1
@@ -287,4 +289,9 @@ func (s *searcher) pop() cand {
 		h[i] = c
 	}
 	return top
+}
+
+type nearScratch struct {
+	heap []cand
+	node node
 }

@@ -3,6 +3,7 @@ package rstar
 import (
 	"math"
 	"math/bits"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 )
@@ -45,14 +46,14 @@ const (
 func (l isaLevel) String() string { return [...]string{"plain", "avx2", "avx512"}[l] }
 
 // scanLeaf compares the first count objects of the leaf at n, at most its
-// fan-out, with q.
-func (m *masks) scanLeaf(n *uint64, count int, q *Rect) {
+// fan-out, with q. few says that a hit is unlikely; the answer is the same.
+func (m *masks) scanLeaf(n *uint64, count int, q *Rect, few bool) {
 	m[0], m[1] = 0, 0
 	if count <= 0 {
 		return
 	}
 	groups := (count + leafGroup - 1) / leafGroup
-	leafMask(n, groups, q, m)
+	leafMask(n, groups, q, m, few)
 	// Unused entries are empty boxes and miss by themselves, unless a
 	// hostile server wrote them.
 	last := groups - 1
@@ -145,46 +146,41 @@ func le[F float32 | float64](a, b F) uint64 {
 	return 0
 }
 
-// leafHits appends the objects among the first count entries that
-// intersect q.
-func (n node) leafHits(dst []Item, count int, q *Rect) []Item {
-	var m masks
-	m.scanLeaf(&n[0], count, q)
+// appendItems appends the objects of the leaf at n that m names.
+func (m *masks) appendItems(dst []Item, n *uint64) []Item {
+	at := len(dst)
+	hits := m.count()
+	if hits > cap(dst)-at {
+		dst = slices.Grow(dst, hits)
+	}
+	dst = dst[:at+hits]
 	for i, b := range m[:2] {
 		for ; b != 0; b &= b - 1 {
-			at := i*64 + bits.TrailingZeros64(b)
-			g, w := groupAt(&n[0], at/8), at%8
-			dst = append(dst, Item{
-				Rect{
-					g.load(w), g.load(w + fieldMinY),
-					g.load(w + fieldMaxX), g.load(w + fieldMaxY),
-				},
-				atomic.LoadUint64(&g[w+fieldRef]),
-			})
+			bit := i*64 + bits.TrailingZeros64(b)
+			g, w := groupAt(n, bit/8), bit%8
+			it := &dst[at]
+			it.Rect.MinX, it.Rect.MinY = g.load(w), g.load(w+fieldMinY)
+			it.Rect.MaxX, it.Rect.MaxY = g.load(w+fieldMaxX), g.load(w+fieldMaxY)
+			it.ID = atomic.LoadUint64(&g[w+fieldRef])
+			at++
 		}
 	}
 	return dst
 }
 
-// childHits appends the children that intersect q.
-func (n node) childHits(dst []ref, level int32, count int, q *Rect) []ref {
-	var m masks
-	m.scanInner(&n[0], count, q)
+// appendRefs appends the children of the internal node at n that m names.
+func (m *masks) appendRefs(dst []ref, n *uint64, level int32) []ref {
 	for i, b := range m {
 		for ; b != 0; b &= b - 1 {
-			at := i*64 + bits.TrailingZeros64(b)
-			dst = append(dst, ref{groupAt(&n[0], at/16).half(at%16 + 2*fieldRef), level})
+			bit := i*64 + bits.TrailingZeros64(b)
+			dst = append(dst, ref{groupAt(n, bit/16).half(bit%16 + 2*fieldRef), level})
 		}
 	}
 	return dst
 }
 
-// countHits counts the objects of a leaf that intersect q.
-func (n node) countHits(count int, q *Rect) int {
-	var m masks
-	m.scanLeaf(&n[0], count, q)
-	return bits.OnesCount64(m[0]) + bits.OnesCount64(m[1])
-}
+// count returns the number of objects of a leaf that m names.
+func (m *masks) count() int { return bits.OnesCount64(m[0]) + bits.OnesCount64(m[1]) }
 
 // copyTo copies all words of n.
 func (n node) copyTo(dst node) {

@@ -19,10 +19,14 @@ var isas = func() []isaLevel {
 
 var isa = isas[0]
 
-func leafMask(n *uint64, groups int, q *Rect, m *masks) {
+func leafMask(n *uint64, groups int, q *Rect, m *masks, few bool) {
 	switch isa {
 	case avx512:
-		leafMaskAVX512(n, groups, &q.MinX, &m[0])
+		if few {
+			leafFewAVX512(n, groups, &q.MinX, &m[0])
+		} else {
+			leafMaskAVX512(n, groups, &q.MinX, &m[0])
+		}
 	case avx2:
 		leafMaskAVX2(n, groups, &q.MinX, &m[0])
 	default:

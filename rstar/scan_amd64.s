@@ -22,12 +22,12 @@ TEXT ·leafMaskAVX2(SB), NOSPLIT, $0-32
 next:
 	VCMPPD    $0x0d, (AX), Y2, Y4
 	VCMPPD    $0x0d, 32(AX), Y2, Y5
-	VCMPPD    $0x0d, 64(AX), Y3, Y6
-	VCMPPD    $0x0d, 96(AX), Y3, Y7
-	VANDPD    Y6, Y4, Y4
-	VANDPD    Y7, Y5, Y5
 	VCMPPD    $0x02, 128(AX), Y0, Y6
 	VCMPPD    $0x02, 160(AX), Y0, Y7
+	VANDPD    Y6, Y4, Y4
+	VANDPD    Y7, Y5, Y5
+	VCMPPD    $0x0d, 64(AX), Y3, Y6
+	VCMPPD    $0x0d, 96(AX), Y3, Y7
 	VANDPD    Y6, Y4, Y4
 	VANDPD    Y7, Y5, Y5
 	VCMPPD    $0x02, 192(AX), Y1, Y6
@@ -66,14 +66,48 @@ TEXT ·leafMaskAVX512(SB), NOSPLIT, $0-32
 
 next:
 	VCMPPD $0x0d, (AX), Z2, K1, K2
-	VCMPPD $0x0d, 64(AX), Z3, K2, K2
 	VCMPPD $0x02, 128(AX), Z0, K2, K2
+	VCMPPD $0x0d, 64(AX), Z3, K2, K2
 	VCMPPD $0x02, 192(AX), Z1, K2, K2
 	KMOVB  K2, (DX)
 	ADDQ   $0x00000140, AX
 	ADDQ   $0x01, DX
 	DECQ   CX
 	JNZ    next
+	VZEROUPPER
+	RET
+
+// func leafFewAVX512(n *uint64, groups int, q *float64, m *uint64)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·leafFewAVX512(SB), NOSPLIT, $0-32
+	MOVQ         n+0(FP), AX
+	MOVQ         q+16(FP), CX
+	MOVQ         m+24(FP), DX
+	VBROADCASTSD (CX), Z0
+	VBROADCASTSD 8(CX), Z1
+	VBROADCASTSD 16(CX), Z2
+	VBROADCASTSD 24(CX), Z3
+	MOVL         $0x000000fe, CX
+	KMOVW        CX, K1
+	MOVQ         groups+8(FP), CX
+
+	// Past the header line.
+	ADDQ $0x40, AX
+
+next:
+	VCMPPD $0x0d, (AX), Z2, K1, K2
+	VCMPPD $0x02, 128(AX), Z0, K2, K2
+	KTESTB K2, K2
+	JZ     store
+	VCMPPD $0x0d, 64(AX), Z3, K2, K2
+	VCMPPD $0x02, 192(AX), Z1, K2, K2
+
+store:
+	KMOVB K2, (DX)
+	ADDQ  $0x00000140, AX
+	ADDQ  $0x01, DX
+	DECQ  CX
+	JNZ   next
 	VZEROUPPER
 	RET
 
@@ -104,12 +138,12 @@ TEXT ·innerMaskAVX2(SB), NOSPLIT, $0-32
 next:
 	VCMPPS    $0x0d, (AX), Y3, Y4
 	VCMPPS    $0x0d, 32(AX), Y3, Y5
-	VCMPPS    $0x0d, 64(AX), Y0, Y6
-	VCMPPS    $0x0d, 96(AX), Y0, Y7
-	VANDPS    Y6, Y4, Y4
-	VANDPS    Y7, Y5, Y5
 	VCMPPS    $0x02, 128(AX), Y1, Y6
 	VCMPPS    $0x02, 160(AX), Y1, Y7
+	VANDPS    Y6, Y4, Y4
+	VANDPS    Y7, Y5, Y5
+	VCMPPS    $0x0d, 64(AX), Y0, Y6
+	VCMPPS    $0x0d, 96(AX), Y0, Y7
 	VANDPS    Y6, Y4, Y4
 	VANDPS    Y7, Y5, Y5
 	VCMPPS    $0x02, 192(AX), Y2, Y6
@@ -157,8 +191,8 @@ TEXT ·innerMaskAVX512(SB), NOSPLIT, $0-32
 
 next:
 	VCMPPS $0x0d, (AX), Z3, K1, K2
-	VCMPPS $0x0d, 64(AX), Z0, K2, K2
 	VCMPPS $0x02, 128(AX), Z1, K2, K2
+	VCMPPS $0x0d, 64(AX), Z0, K2, K2
 	VCMPPS $0x02, 192(AX), Z2, K2, K2
 	KMOVW  K2, (DX)
 	ADDQ   $0x00000140, AX
@@ -175,7 +209,7 @@ TEXT ·prefetchLines(SB), NOSPLIT, $0-16
 	MOVQ lines+8(FP), CX
 
 next:
-	PREFETCHT0 (AX)
+	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
 	DECQ       CX
 	JNZ        next

@@ -8,8 +8,8 @@ var (
 	isa  = plain
 )
 
-func leafMask(n *uint64, groups int, q *Rect, m *masks)  { leafMaskPlain(n, groups, q, m) }
-func innerMask(n *uint64, groups int, q *Rect, m *masks) { innerMaskPlain(n, groups, q, m) }
+func leafMask(n *uint64, groups int, q *Rect, m *masks, _ bool) { leafMaskPlain(n, groups, q, m) }
+func innerMask(n *uint64, groups int, q *Rect, m *masks)        { innerMaskPlain(n, groups, q, m) }
 
 // prefetch: Go has none for other processors.
 func (t *Tree) prefetch(uint32) {}

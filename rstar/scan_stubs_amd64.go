@@ -14,6 +14,12 @@ func leafMaskAVX2(n *uint64, groups int, q *float64, m *uint64)
 //go:noescape
 func leafMaskAVX512(n *uint64, groups int, q *float64, m *uint64)
 
+// leafFewAVX512 is leafMaskAVX512 for a query that will hit few: it does
+// not touch the y of groups without a hit by x.
+//
+//go:noescape
+func leafFewAVX512(n *uint64, groups int, q *float64, m *uint64)
+
 // innerMaskAVX2 is innerMaskPlain, eight children at a time.
 //
 //go:noescape
@@ -24,7 +30,8 @@ func innerMaskAVX2(n *uint64, groups int, q *float64, m *uint64)
 //go:noescape
 func innerMaskAVX512(n *uint64, groups int, q *float64, m *uint64)
 
-// prefetchLines asks for the lines from n on to be brought into the caches.
+// prefetchLines asks for the lines from n on to be brought into the second
+// level cache: more reads may be on their way there than to the first.
 //
 //go:noescape
 func prefetchLines(n *uint64, lines int)

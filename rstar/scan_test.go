@@ -64,8 +64,9 @@ func checkLeafScan(t *testing.T, n node, count int, q Rect) {
 			want = append(want, uint64(i))
 		}
 	}
-	leaves := n.leafHits(nil, count, &q)
-	hits := n.countHits(count, &q)
+	var m masks
+	m.scanLeaf(&n[0], count, &q, count%2 == 0)
+	leaves, hits := m.appendItems(nil, &n[0]), m.count()
 	if len(leaves) != len(want) || hits != len(want) {
 		t.Fatalf("%d entries, query %v: %d objects, count %d, want %d",
 			count, q, len(leaves), hits, len(want))
@@ -120,7 +121,9 @@ func checkInnerScan(t *testing.T, n node, count int, q Rect) {
 			want = append(want, ref{uint32(i), 3})
 		}
 	}
-	if got := n.childHits(nil, 3, count, &q); !slices.Equal(got, want) {
+	var m masks
+	m.scanInner(&n[0], count, &q)
+	if got := m.appendRefs(nil, &n[0], 3); !slices.Equal(got, want) {
 		t.Fatalf("%d entries, query %v: %v, want %v", count, q, got, want)
 	}
 }
@@ -143,9 +146,10 @@ func FuzzScan(f *testing.F) {
 		var leaf, inner masks
 		leafMaskPlain(&n[0], maxGroups, &q, &leaf)
 		innerMaskPlain(&n[0], maxGroups, &q, &inner)
-		for _, isa = range isas {
+		for j := range 2 * len(isas) {
+			isa = isas[j/2]
 			var l, i masks
-			leafMask(&n[0], maxGroups, &q, &l)
+			leafMask(&n[0], maxGroups, &q, &l, j%2 == 0)
 			innerMask(&n[0], maxGroups, &q, &i)
 			if l != leaf || i != inner {
 				t.Fatalf("%v, query %v: leaf %x, plain %x; inner %x, plain %x", isa, q, l, leaf, i, inner)

@@ -56,7 +56,7 @@ func (t *Tree) Stats() Stats {
 	}
 	for i := range t.stripes {
 		st := &t.stripes[i]
-		s.Searches += st.searches.Load()
+		s.Searches += st.gate.Load() / gateSearch
 		s.NodeReads += st.reads.Load()
 		s.Restarts += st.restarts.Load()
 		s.Retries += st.retries.Load()

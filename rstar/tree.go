@@ -11,8 +11,9 @@ import (
 // Tree is an R*-tree in a slab. All methods are safe for concurrent use.
 type Tree struct {
 	opts      Options
-	mem       []byte   // the slab; nil after Close, read under mu
-	words     []uint64 // the slab's words; see enter for readers
+	mem       []byte         // the slab; nil after Close, read under mu
+	words     []uint64       // the slab's words, for the writer
+	base      unsafe.Pointer // the slab for readers, between enter and exit
 	nodeWords int
 	nodeLines int
 	fanout    [2]int // M of the paper: of a leaf, of an internal node
@@ -77,6 +78,7 @@ func New(o Options) (*Tree, error) {
 	// Close waits for readers and takes the writer's lock.
 	t.words = unsafe.Slice((*uint64)(unsafe.Pointer(&t.mem[0])),
 		int(t.chunks)*t.nodeWords)
+	t.base = unsafe.Pointer(&t.mem[0])
 	t.pool.New = func() any { return t.newSearcher() }
 	t.tx.init(t)
 	return t, nil
@@ -90,7 +92,7 @@ func (t *Tree) Close() error {
 		return nil
 	}
 	for i := range t.stripes {
-		for t.stripes[i].active.Load() != 0 {
+		for t.stripes[i].gate.Load()&gateActive != 0 {
 			runtime.Gosched()
 		}
 	}

@@ -167,7 +167,7 @@ func (n Node) AppendHits(dst []int32, q Rect) []int32 {
 		}
 		return dst
 	}
-	m.scanLeaf((*uint64)(first), n.count, &q)
+	m.scanLeaf((*uint64)(first), n.count, &q, false)
 	for i, b := range m[:2] {
 		for ; b != 0; b &= b - 1 {
 			at := i*64 + bits.TrailingZeros64(b)

@@ -25,7 +25,10 @@ const (
 func main() {
 	ConstraintExpr("amd64,!race")
 	leafAVX2()
-	leafAVX512()
+	leafAVX512("leafMaskAVX512", false, "leafMaskAVX512 is leafMaskPlain, a line at a time.")
+	leafAVX512("leafFewAVX512", true,
+		"leafFewAVX512 is leafMaskAVX512 for a query that will hit few: it does",
+		"not touch the y of groups without a hit by x.")
 	innerAVX2()
 	innerAVX512()
 	prefetch()
@@ -40,7 +43,7 @@ const signature = "func(n *uint64, groups int, q *float64, m *uint64)"
 var fields = [4]struct {
 	line, query int
 	is          U8
-}{{0, 2, ge}, {1, 3, ge}, {2, 0, le}, {3, 1, le}}
+}{{0, 2, ge}, {2, 0, le}, {1, 3, ge}, {3, 1, le}}
 
 // loop emits body for each group; n and m point to the group and to its
 // mask of maskBytes.
@@ -105,9 +108,11 @@ func lanes512(bits uint32) reg.Register {
 	return k
 }
 
-func leafAVX512() {
-	TEXT("leafMaskAVX512", NOSPLIT, signature)
-	Doc("leafMaskAVX512 is leafMaskPlain, a line at a time.")
+// leafAVX512 is leafMaskPlain, a line at a time. With few it does not look
+// at the y of groups that have no hit by x.
+func leafAVX512(name string, few bool, doc ...string) {
+	TEXT(name, NOSPLIT, signature)
+	Doc(doc...)
 	Pragma("noescape")
 	n, q, m := params()
 	var query [4]reg.VecVirtual
@@ -117,11 +122,17 @@ func leafAVX512() {
 	}
 	lanes := lanes512(0xfe)
 	loop(1, n, m, func() {
-		hits := lanes
-		for _, f := range fields {
-			k := K()
-			VCMPPD(f.is, Mem{Base: n, Disp: f.line * line}, query[f.query], hits, k)
-			hits = k
+		hits, from := K(), lanes
+		for i, f := range fields {
+			if few && i == 2 {
+				KTESTB(hits, hits)
+				JZ(LabelRef("store"))
+			}
+			VCMPPD(f.is, Mem{Base: n, Disp: f.line * line}, query[f.query], from, hits)
+			from = hits
+		}
+		if few {
+			Label("store")
 		}
 		KMOVB(hits, Mem{Base: m})
 	})
@@ -199,12 +210,13 @@ func innerAVX512() {
 
 func prefetch() {
 	TEXT("prefetchLines", NOSPLIT, "func(n *uint64, lines int)")
-	Doc("prefetchLines asks for the lines from n on to be brought into the caches.")
+	Doc("prefetchLines asks for the lines from n on to be brought into the second",
+		"level cache: more reads may be on their way there than to the first.")
 	Pragma("noescape")
 	n := Load(Param("n"), GP64())
 	lines := Load(Param("lines"), GP64())
 	Label("next")
-	PREFETCHT0(Mem{Base: n})
+	PREFETCHT1(Mem{Base: n})
 	ADDQ(U8(line), n)
 	DECQ(lines)
 	JNZ(LabelRef("next"))

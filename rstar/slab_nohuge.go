@@ -1,0 +1,6 @@
+//go:build unix && !linux
+
+package rstar
+
+// adviseHuge: nothing to ask for here.
+func adviseHuge([]byte) {}
