@@ -36,6 +36,7 @@ demo: build ## 20 s of a server and clients on real map data
 test: ## vet and test everything, without cgo
 	CGO_ENABLED=0 $(GO) vet ./...
 	CGO_ENABLED=0 $(GO) test ./...
+	cd bench/peers && CGO_ENABLED=0 $(GO) test ./...
 
 .PHONY: race
 race: ## test everything under the race detector (needs gcc)
@@ -76,6 +77,14 @@ bench: $(TOOLS) ## benchmark PKGS, summarised by benchstat
 		-count $(BENCHCOUNT) $(PKGS) > $(BENCHOUT) || \
 		{ cat $(BENCHOUT); exit 1; }
 	$(BIN)/benchstat $(BENCHOUT)
+
+# Variables: bench/peers/run.sh. In seconds, while at work on rstar:
+#   make bench-tree OBJECTS=100000 COUNT=1 PEERS=tidwall BENCH='op=search'
+.PHONY: bench-tree
+bench-tree: export CATFISH_ANDORRA ?= $(CURDIR)/datasets/testdata/andorra.osm.pbf
+bench-tree: export BENCH := $(BENCH)
+bench-tree: $(TOOLS) ## compare rstar with other R-trees (COUNT, PEERS, OBJECTS)
+	bench/peers/run.sh
 
 .PHONY: proto
 proto: $(TOOLS) ## regenerate the protobuf code

@@ -1,0 +1,5 @@
+//go:build !boost || !cgo
+
+package peers
+
+func boostPeers() []Peer { return nil }

@@ -1,0 +1,111 @@
+// Command ratio prints what `make bench-tree` measured as a table: a row
+// for each operation, the median of each library, and catfish divided by
+// tidwall, round by round.
+//
+//	ratio FILE
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+const (
+	subject  = "catfish"
+	baseline = "tidwall"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: ratio FILE")
+		os.Exit(2)
+	}
+	if err := run(os.Args[1], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "ratio:", err)
+		os.Exit(1)
+	}
+}
+
+func run(path string, w io.Writer) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	// Only read: nothing is lost by an error of Close.
+	defer func() { _ = f.Close() }()
+	t, err := parse(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	t.print(w)
+	return nil
+}
+
+func (t *table) print(w io.Writer) {
+	for _, line := range t.comments {
+		fmt.Fprintln(w, line)
+	}
+	fmt.Fprintf(w, "Medians. The ratio is %s/%s, below 1 where %s needs less; [least, most]\n"+
+		"over rounds. The last column is %s by the best library of the row.\n\n",
+		subject, baseline, subject, subject)
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(tw, "row\tunit\t%s\tratio\tby the best\n", strings.Join(t.impls, "\t"))
+	for _, r := range t.rows {
+		fmt.Fprintf(tw, "%s\t%s", r.name, r.unit)
+		for _, impl := range t.impls {
+			fmt.Fprintf(tw, "\t%s", number(r.values[impl]))
+		}
+		fmt.Fprintf(tw, "\t%s\t%s\n", ratio(r.values[subject], r.values[baseline]), r.byBest())
+	}
+	// Writing to a terminal or a pipe: nobody is left to tell.
+	_ = tw.Flush()
+}
+
+// number is a median to four digits, or - where there is none.
+func number(vs []float64) string {
+	if len(vs) == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.4g", median(vs))
+}
+
+// ratio pairs the rounds: what slowed one down slowed both.
+func ratio(a, b []float64) string {
+	n := min(len(a), len(b))
+	if n == 0 {
+		return "-"
+	}
+	rs := make([]float64, n)
+	for i := range rs {
+		rs[i] = a[i] / b[i]
+	}
+	return fmt.Sprintf("%.3f [%.3f, %.3f]", median(rs), slices.Min(rs), slices.Max(rs))
+}
+
+// byBest compares with the best library that is not ours.
+func (r *row) byBest() string {
+	best := ""
+	for impl, vs := range r.values {
+		if strings.HasPrefix(impl, subject) || len(vs) == 0 {
+			continue
+		}
+		if best == "" || median(vs) < median(r.values[best]) ||
+			median(vs) == median(r.values[best]) && impl < best {
+			best = impl
+		}
+	}
+	if best == "" || len(r.values[subject]) == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.3f %s", median(r.values[subject])/median(r.values[best]), best)
+}
+
+func median(vs []float64) float64 {
+	s := slices.Sorted(slices.Values(vs))
+	n := len(s)
+	return (s[(n-1)/2] + s[n/2]) / 2
+}

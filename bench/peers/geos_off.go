@@ -1,0 +1,5 @@
+//go:build !geos || !cgo
+
+package peers
+
+func geosPeers() []Peer { return nil }
