@@ -39,9 +39,9 @@ func TestTable(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	for in, want := range map[string]string{
-		"PASS\n":                             "no results",
-		"BenchmarkTree/op=x 1 5 ns/op\n":     "no impl=",
-		"BenchmarkTree/op=a/impl=x 1 5 widgets\n": "no value in",
+		"PASS\n":                         "no results",
+		"BenchmarkTree/op=x 1 5 ns/op\n": "no impl=",
+		"BenchmarkTree/op=a/impl=x 1 5 widgets\n":                                      "no value in",
 		"BenchmarkTree/op=a/impl=x 1 5 ns/op\nBenchmarkTree/op=a/impl=x 1 5 B/entry\n": "before in",
 	} {
 		if _, err := parse(strings.NewReader(in)); err == nil || !strings.Contains(err.Error(), want) {

@@ -1,0 +1,15 @@
+//go:build cgo && (boost || geos)
+
+package peers
+
+/*
+#include <malloc.h>
+*/
+import "C"
+
+// mallocBytes is what malloc has handed out and not got back, its own
+// overhead included.
+func mallocBytes() int64 {
+	m := C.mallinfo2()
+	return int64(m.uordblks) + int64(m.hblkhd)
+}
