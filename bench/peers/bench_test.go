@@ -18,7 +18,9 @@ import (
 // machine for a while hits them alike. ns/op is a search; ns/object a
 // share of an operation on the whole tree: growing from empty to n by
 // inserts, shrinking to empty by deletes, one bulk load; B/entry is the
-// memory of a tree divided by its objects.
+// memory of a tree divided by its objects; core-% the processor time of a
+// row by its wall time: well below 100, something else ran on the core,
+// and the row means nothing (above, several cores were at work).
 //
 // Variables: CATFISH_BENCH_OBJECTS (default 2000000), CATFISH_BENCH_PEERS
 // (default all), CATFISH_BENCH_ROWS (see parseFilter), CATFISH_ANDORRA (a
@@ -105,16 +107,18 @@ func (s *stand) each(b *testing.B, op string, row func(b *testing.B, p Peer)) {
 }
 
 func (s *stand) buildRow(b *testing.B, p Peer) {
+	c := clock{b: b}
 	b.StopTimer()
 	for range b.N {
-		if err := s.fill(p, b.StartTimer, b.StopTimer); err != nil {
+		if err := s.fill(p, c.start, c.stop); err != nil {
 			b.Fatal(err)
 		}
 	}
-	s.reportPerObject(b)
+	s.reportPerObject(&c)
 }
 
 func (s *stand) deleteRow(b *testing.B, p Peer) {
+	c := clock{b: b}
 	b.StopTimer()
 	order := s.w.deleteOrder()
 	for range b.N {
@@ -123,9 +127,9 @@ func (s *stand) deleteRow(b *testing.B, p Peer) {
 			b.Fatal(err)
 		}
 		runtime.GC()
-		b.StartTimer()
+		c.start()
 		err = x.Delete(order)
-		b.StopTimer()
+		c.stop()
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -133,10 +137,12 @@ func (s *stand) deleteRow(b *testing.B, p Peer) {
 			b.Fatal(err)
 		}
 	}
-	s.reportPerObject(b)
+	s.reportPerObject(&c)
 }
 
-func (s *stand) reportPerObject(b *testing.B) {
+func (s *stand) reportPerObject(c *clock) {
+	b := c.b
+	c.report()
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(s.w.items)), "ns/object")
 	b.ReportMetric(0, "ns/op")
 }
@@ -178,15 +184,19 @@ func (s *stand) ready(b *testing.B, p Peer, scale string) ([]rstar.Rect, Index) 
 // timeSearches runs b.N queries, in batches, over and over again.
 func timeSearches(b *testing.B, n int, run func(lo, hi int) Answer) {
 	var total Answer
+	c := clock{b: b}
+	b.StopTimer()
 	runtime.GC()
 	b.ResetTimer()
+	c.start()
 	for done := 0; done < b.N; {
 		lo := done % n
 		hi := min(lo+Batch, n, lo+b.N-done)
 		total.Add(run(lo, hi))
 		done += hi - lo
 	}
-	b.StopTimer()
+	c.stop()
+	c.report()
 	b.ReportMetric(float64(total.Count)/float64(b.N), "results/op")
 }
 

@@ -7,7 +7,8 @@
 #   PEERS            such as tidwall,geos (default: all there are headers
 #                    for); catfish always runs
 #   BENCH            rows, such as 'op=search,nearest data=uniform'
-#   BENCHTIME        time of a row (default 1s)
+#   BENCHTIME        time of a row (default 1s; 50ms below 1000000 objects,
+#                    which is for a quick look)
 #   CORE             core that single-threaded rows run on (default 1)
 #   CATFISH_ANDORRA  OpenStreetMap file of data=andorra
 #
@@ -55,6 +56,11 @@ CGO_ENABLED=$cgo go test -c -tags "$tags" -o "$bin/bench-tree.test" .
 export CATFISH_BENCH_OBJECTS=${OBJECTS:-2000000}
 export CATFISH_BENCH_PEERS=${PEERS:-}
 
+benchtime=${BENCHTIME:-1s}
+if [ -z "${BENCHTIME:-}" ] && [ "$CATFISH_BENCH_OBJECTS" -lt 1000000 ]; then
+	benchtime=50ms
+fi
+
 # rows TERMS COMMAND... runs the rows that BENCH and TERMS both want. Where
 # there are none, go test reports the empty benchmark itself.
 rows() {
@@ -62,7 +68,7 @@ rows() {
 	shift
 	CATFISH_BENCH_ROWS="${BENCH:-.} $terms" "$@" "$bin/bench-tree.test" \
 		-test.run '^$' -test.bench '^BenchmarkTree$' -test.timeout 0 \
-		-test.benchtime "${BENCHTIME:-1s}" | grep -vE --line-buffered '^(BenchmarkTree(-[0-9]+)? |PASS)' |
+		-test.benchtime "$benchtime" | grep -vE --line-buffered '^(BenchmarkTree(-[0-9]+)? |PASS)' |
 		tee -a "$out"
 }
 

@@ -52,10 +52,18 @@ func (t *table) print(w io.Writer) {
 	fmt.Fprintf(w, "Medians. The ratio is %s/%s, below 1 where %s needs less; [least, most]\n"+
 		"over rounds. The last column is %s by the best library of the row.\n\n",
 		subject, baseline, subject, subject)
+	if slices.ContainsFunc(t.rows, func(r *row) bool { return r.disturbed }) {
+		fmt.Fprintf(w, "! Something else ran on the core: it had less than %d %% of it. Measure again.\n\n",
+			minCorePercent)
+	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(tw, "row\tunit\t%s\tratio\tby the best\n", strings.Join(t.impls, "\t"))
 	for _, r := range t.rows {
-		fmt.Fprintf(tw, "%s\t%s", r.name, r.unit)
+		mark := ""
+		if r.disturbed {
+			mark = " !"
+		}
+		fmt.Fprintf(tw, "%s%s\t%s", r.name, mark, r.unit)
 		for _, impl := range t.impls {
 			fmt.Fprintf(tw, "\t%s", number(r.values[impl]))
 		}

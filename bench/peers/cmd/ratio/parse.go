@@ -26,7 +26,12 @@ type table struct {
 type row struct {
 	name, unit string
 	values     map[string][]float64 // by library, a value for each round
+	disturbed  bool                 // something else ran on the core
 }
+
+// A row whose process had less of its core than this was disturbed; an
+// idle machine shows 99 and more.
+const minCorePercent = 95
 
 var errNoRows = errors.New("no results in it")
 
@@ -60,6 +65,9 @@ func parse(r io.Reader) (*table, error) {
 		if unit != to.unit {
 			return nil, fmt.Errorf("line %d: %s in %s, before in %s", n, f[0], unit, to.unit)
 		}
+		if share, ok := metric(f[2:], "core-%"); ok && share < minCorePercent && share > 0 {
+			to.disturbed = true
+		}
 		to.values[impl] = append(to.values[impl], value)
 		if !slices.Contains(t.impls, impl) {
 			t.impls = append(t.impls, impl)
@@ -89,11 +97,20 @@ func splitName(full string) (name, impl string, ok bool) {
 
 // primary finds the value to compare among pairs of value and unit.
 func primary(f []string) (value float64, unit string, err error) {
-	for i := 0; i+1 < len(f); i += 2 {
-		if slices.Contains(units, f[i+1]) {
-			value, err = strconv.ParseFloat(f[i], 64)
-			return value, f[i+1], err
+	for _, unit := range units {
+		if v, ok := metric(f, unit); ok {
+			return v, unit, nil
 		}
 	}
 	return 0, "", fmt.Errorf("no value in %s", strings.Join(units, ", "))
+}
+
+func metric(f []string, unit string) (value float64, ok bool) {
+	for i := 0; i+1 < len(f); i += 2 {
+		if f[i+1] == unit {
+			v, err := strconv.ParseFloat(f[i], 64)
+			return v, err == nil
+		}
+	}
+	return 0, false
 }
