@@ -18,9 +18,9 @@ import (
 // machine for a while hits them alike. ns/op is a search; ns/object a
 // share of an operation on the whole tree: growing from empty to n by
 // inserts, shrinking to empty by deletes, one bulk load; B/entry is the
-// memory of a tree divided by its objects; core-% the processor time of a
-// row by its wall time: well below 100, something else ran on the core,
-// and the row means nothing (above, several cores were at work).
+// memory of a tree divided by its objects; core-%, with one core, the
+// processor time of a row by its wall time: well below 100, something else
+// ran on the core, and the wall time means little.
 //
 // Variables: CATFISH_BENCH_OBJECTS (default 2000000), CATFISH_BENCH_PEERS
 // (default all), CATFISH_BENCH_ROWS (see parseFilter), CATFISH_ANDORRA (a

@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"runtime"
 	"testing"
 	"time"
 )
@@ -24,6 +25,11 @@ func (c *clock) stop() {
 	c.wall += time.Since(c.wall0)
 }
 
+// report says core-% where it means something: two cores at work hide
+// that one of them is not their own.
 func (c *clock) report() {
+	if runtime.GOMAXPROCS(0) > 1 {
+		return
+	}
 	c.b.ReportMetric(100*c.cpu.Seconds()/max(c.wall, 1).Seconds(), "core-%")
 }

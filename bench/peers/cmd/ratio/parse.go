@@ -30,7 +30,9 @@ type row struct {
 }
 
 // A row whose process had less of its core than this was disturbed; an
-// idle machine shows 99 and more.
+// idle machine shows 99 and more. Its processor time is then far nearer to
+// what it takes alone than its wall time: at a share of 63 % a search of
+// 140 ns took 219 ns of wall time and 139 ns of processor time.
 const minCorePercent = 95
 
 var errNoRows = errors.New("no results in it")
@@ -67,6 +69,7 @@ func parse(r io.Reader) (*table, error) {
 		}
 		if share, ok := metric(f[2:], "core-%"); ok && share < minCorePercent && share > 0 {
 			to.disturbed = true
+			value *= share / 100
 		}
 		to.values[impl] = append(to.values[impl], value)
 		if !slices.Contains(t.impls, impl) {

@@ -27,7 +27,7 @@ func TestTable(t *testing.T) {
 	for _, want := range []string{
 		"data=uniform/op=search  ns/op      60       100      40             0.600 [0.500, 0.700]  1.500 boost-rstar16",
 		"! Something else ran on the core",
-		"data=uniform/op=load !  ns/object  7        -        -              -                     -",
+		"data=uniform/op=load !  ns/object  3.605    -        -              -                     -",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no line %q in\n%s", want, out.String())
