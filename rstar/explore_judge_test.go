@@ -24,6 +24,8 @@ type run struct {
 	h     header
 	begin int
 	out   *outcome
+
+	broken *visitKey // a node that the reader gave up at
 }
 
 // seen is a state that a search has read for certain.
@@ -99,7 +101,7 @@ func (j *judge) judge(r *run) (wrong *violation, again bool) {
 			if n := j.need[id]; n != nil && n.k > lo {
 				lo, first = n.k, n
 			}
-			hi := j.c.begun(w.end)
+			hi := max(acked, j.c.begun(w.end))
 			k := lo
 			for k <= hi && j.must(id, k, r.x.q) != w.finds {
 				k++
@@ -184,7 +186,9 @@ func runsAt(xs []*explorer, hs []header, t int) (runs []*run) {
 	for _, x := range xs {
 		for _, h := range hs {
 			if x.reader.stale && h.from <= t && !h.repeats || h.from <= t && t <= h.until {
-				runs = append(runs, &run{x, h, t, x.visit(h.root, h.moves, t)})
+				x.broken = nil
+				out := x.visit(h.root, h.moves, t)
+				runs = append(runs, &run{x, h, t, out, x.broken})
 			}
 		}
 	}
@@ -195,7 +199,7 @@ func (j *judge) judgeAll(runs []*run) *violation {
 	for again := true; again; {
 		again = false
 		for _, r := range runs {
-			if r.x.broken != nil {
+			if r.broken != nil {
 				return &violation{by: r, broken: true}
 			}
 			if r.out.end == never && j.quiet(r) {

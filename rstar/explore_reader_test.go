@@ -46,7 +46,7 @@ var (
 // maxSights bounds the contents of one version of one node. Under the
 // protocol there are two at most, the second by id bounds; a broken
 // protocol has many, of which some will do.
-const maxSights = 1 << 10
+const maxSights = 1 << 8
 
 // remoteSights: every line as it was at some instant, all with one even
 // version. (ViewNode refuses all others as torn, TestViewNode.)

@@ -110,7 +110,7 @@ type explorer struct {
 	reader reader
 	q      Rect
 	memo   map[visitKey]*outcome
-	broken *visitKey // a node that the reader gave up at
+	broken *visitKey // a node that the reader gave up at, if it did
 }
 
 // atlas is what the explorers of one trace share.

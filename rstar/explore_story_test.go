@@ -20,10 +20,8 @@ func (v *violation) String() string {
 	c := v.by.x.c
 	var es []event
 	if v.broken {
-		k := v.by.x.broken
-		es = append(v.by.story("search", v.id, v.w),
-			event{k.begin, fmt.Sprintf("search reads chunk %d for level %d and gives up with an error",
-				k.at.chunk, k.at.level)})
+		es = append(es, v.by.begins("search"))
+		es = append(es, v.by.x.giveUp("search", v.by.broken, v.by.h.root, v.by.begin)...)
 		return tell(c, es) + "wrong: an error, where a restart would do\n"
 	}
 	var wrong strings.Builder
@@ -42,12 +40,16 @@ func (v *violation) String() string {
 	es = append(es, v.by.story(name, v.id, v.w)...)
 	fmt.Fprintf(&wrong, "wrong: object %d was %s; after %d to %d writes it is", v.id,
 		v.by.x.atlas.show(v.w.finds), v.lo, v.hi)
+	last := ""
 	for k := v.lo; k <= v.hi; k++ {
+		now := " absent"
 		if r, ok := c.states[k][v.id]; ok {
-			fmt.Fprintf(&wrong, " at %s", short(r))
-		} else {
-			wrong.WriteString(" absent")
+			now = " at " + short(r)
 		}
+		if now != last {
+			wrong.WriteString(now)
+		}
+		last = now
 	}
 	return tell(c, es) + wrong.String() + "\n"
 }
@@ -64,11 +66,16 @@ func (a *atlas) show(f finds) string {
 	return text
 }
 
+// begins is the first event of r's search.
+func (r *run) begins(name string) event {
+	return event{r.begin, fmt.Sprintf("%s (%s) of %s begins, knows root %d at level %d and M = %d (read at %d)",
+		name, r.x.reader.name, short(r.x.q), r.h.root.chunk, r.h.root.level, r.h.moves,
+		min(r.begin, r.h.until))}
+}
+
 // story is what the search of r does to end with w for an object.
 func (r *run) story(name string, id uint64, w way) []event {
-	es := []event{{r.begin, fmt.Sprintf("%s (%s) of %s begins, knows root %d at level %d and M = %d (read at %d)",
-		name, r.x.reader.name, short(r.x.q), r.h.root.chunk, r.h.root.level, r.h.moves,
-		min(r.begin, r.h.until))}}
+	es := []event{r.begins(name)}
 	if r.out.end == never {
 		return es
 	}
@@ -98,6 +105,28 @@ func (x *explorer) retrace(name string, at ref, moves uint64, begin int, id uint
 			es = append(es, x.retrace(name, r, moves, end, id, picks[i])...)
 		}
 		return es
+	}
+	return nil
+}
+
+// giveUp finds again how visit came to the node that k names.
+func (x *explorer) giveUp(name string, k *visitKey, at ref, begin int) []event {
+	for _, s := range x.sightsOf(&x.reader, at.chunk) {
+		if !x.readable(s, at, begin) {
+			continue
+		}
+		_, refs, v := x.reader.look(x.c, s, at, k.moves, x.q)
+		end := max(begin, s.from)
+		if here := (visitKey{at, k.moves, begin}); v == nodeBroken && here == *k {
+			l, n, chunk := unpackMeta(s.words[laneMeta])
+			return []event{{end, fmt.Sprintf("%s reads chunk %d for level %d, finds chunk %d, level %#x, %d entries, and gives up",
+				name, at.chunk, at.level, chunk, l, n)}}
+		}
+		for _, r := range refs {
+			if es := x.giveUp(name, k, r, end); v == nodeOK && es != nil {
+				return append(x.reading(name, s, at, begin), es...)
+			}
+		}
 	}
 	return nil
 }
@@ -134,7 +163,7 @@ func (x *explorer) reading(name string, s *sight, at ref, begin int) (es []event
 	}
 	byTime := map[int][]string{}
 	for l, p := range s.lines {
-		t := max(begin, p.from)
+		t := min(end, p.until) // the latest, so that most are read at once
 		byTime[t] = append(byTime[t], fmt.Sprint(l))
 	}
 	for t, ls := range byTime {

@@ -91,15 +91,16 @@ type piece struct {
 	words       [lanes]uint64
 }
 
-// record lets a tree make the writes of setup, and then those of ws while
-// every store is noted.
-func record(tr *Tree, setup, ws []write) (*trace, error) {
+// record lets an empty tree make the writes of setup, then calls begin, and
+// then notes every store while the tree makes those of ws.
+func record(tr *Tree, setup []write, begin func(), ws []write) (*trace, error) {
 	state := map[uint64]Rect{}
 	for _, w := range setup {
 		if err := w.do(tr, state); err != nil {
 			return nil, err
 		}
 	}
+	begin()
 	c := &trace{tree: tr, before: slices.Clone(tr.words)}
 	c.states = append(c.states, maps.Clone(state))
 	first := uintptr(unsafe.Pointer(&tr.words[0]))

@@ -94,15 +94,27 @@ func (t *Tree) publish(dst, src []uint64, touched uint64, lines int) {
 
 // storeAtomic is the portable path of publish.
 func (t *Tree) storeAtomic(dst, src []uint64, touched uint64, lines int, odd uint64) {
-	t.store(&dst[0], odd)
-	for m := touched; m != 0; m &= m - 1 {
+	marks := touched | 1 // the header line's first
+	switch mutant {
+	case noHeaderMark:
+		marks &^= 1
+	case noLineMarks:
+		marks = 1
+	}
+	for m := marks; m != 0; m &= m - 1 {
 		t.store(&dst[bits.TrailingZeros64(m)*lanes], odd)
+	}
+	if mutant == headerEarly {
+		t.store(&dst[0], odd+1)
 	}
 	for m := touched; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros64(m) * lanes
 		for i := l + 1; i < l+lanes; i++ {
 			t.store(&dst[i], src[i])
 		}
+	}
+	if mutant == headerFirst {
+		t.store(&dst[0], odd+1)
 	}
 	for l := lines - 1; l >= 0; l-- {
 		t.store(&dst[l*lanes], odd+1)

@@ -49,7 +49,7 @@ func peek(n *uint64, r ref, moves uint64) (version uint64, count int, ok bool) {
 	h := headerLine(n)
 	version = atomic.LoadUint64(&h[0])
 	meta, stamp := atomic.LoadUint64(&h[laneMeta]), atomic.LoadUint64(&h[laneStamp])
-	ok = version&1 == 0 && stamp <= moves &&
+	ok = version&1 == 0 && (stamp <= moves || mutant == laterStamps) &&
 		meta&^(0xFFFF<<16) == uint64(r.chunk)<<32|uint64(uint16(r.level))
 	return version, int(meta >> 16 & 0xFFFF), ok
 }
@@ -61,7 +61,7 @@ func (t *Tree) open(n *uint64, r ref, moves uint64) (version uint64, count int, 
 	switch {
 	case ok:
 		return version, min(count, t.fan(int(r.level))), nodeOK
-	case atomic.LoadUint64(&headerLine(n)[laneStamp]) > moves:
+	case atomic.LoadUint64(&headerLine(n)[laneStamp]) > moves && mutant != laterStamps:
 		return version, 0, nodeMoved
 	case version&1 != 0 || !unchanged(n, version):
 		return version, 0, nodeBusy

@@ -186,6 +186,12 @@ func (x *tx) release(chunk uint32) {
 // shrinks them (publish.go).
 func (x *tx) commit(upwards bool) {
 	t := x.t
+	switch {
+	case mutant == counterEarly && x.move:
+		x.publishHeader(t.moves.Load() + 1)
+	case mutant == enlargeLate && !upwards, mutant == shrinkEarly && upwards:
+		upwards = !upwards
+	}
 	if !x.move && len(x.dirty) > 1 {
 		x.publishPath(upwards)
 	} else {
@@ -194,7 +200,7 @@ func (x *tx) commit(upwards bool) {
 		}
 	}
 	moves := t.moves.Load()
-	if x.move {
+	if x.move && mutant != counterStays {
 		moves++
 	}
 	x.publishHeader(moves)
@@ -248,7 +254,7 @@ func (x *tx) publishNode(d dirtyNode, b node) {
 		touched = 1<<t.nodeLines - 1
 	}
 	if touched != 0 {
-		if x.move {
+		if x.move && !leavesStamp(dst, b, d.fresh) {
 			b[laneStamp] = t.moves.Load() + 1
 			touched |= 1
 		}

@@ -95,7 +95,7 @@ func ViewNode(b []byte, chunk uint32, level int, moves uint64) (Node, error) {
 	if differ != 0 {
 		return Node{}, tornError{chunk, v}
 	}
-	if s := word(b, laneStamp); s > moves {
+	if s := word(b, laneStamp); s > moves && mutant != laterStamps {
 		return Node{}, movedError{chunk, s, moves}
 	}
 	l, count, c := unpackMeta(word(b, laneMeta))

@@ -1,0 +1,29 @@
+package rstar
+
+// mutation is a rule of publish.go that is broken on purpose, to show that
+// the tests would notice (docs/decisions/explorer.md). Only in builds with
+// the tag mutants can there be any but the first.
+type mutation int
+
+const (
+	faithful mutation = iota
+
+	// One node.
+	noHeaderMark // (1) leaves the header line's version even
+	noLineMarks  // (1) leaves the other lines' versions even
+	headerEarly  // (3) comes before (2) for the header line
+	headerFirst  // (3) begins with the header line
+
+	// Several nodes. A node that a move changes is left unstamped.
+	unstampedSource // a leaf that loses entries
+	unstampedTarget // a leaf that gets entries
+	unstampedParent // an internal node
+	unstampedFreed  // a node that is freed
+	counterEarly    // M+1 is stored before the nodes of its move
+	counterStays    // M is never advanced
+	laterStamps     // readers accept stamps greater than M
+
+	// What moves nothing.
+	enlargeLate // boxes grow after the entry has appeared
+	shrinkEarly // boxes shrink before the entry is gone
+)

@@ -1,0 +1,8 @@
+//go:build !mutants
+
+package rstar
+
+// mutant is a constant, so that the compiler removes what mutants do.
+const mutant = faithful
+
+func leavesStamp(node, node, bool) bool { return false }
