@@ -16,8 +16,8 @@ var besideScales = []string{"1e-4", "100-results"}
 
 // besideRows search on one core while a writer deletes and inserts on
 // another as fast as it can; writers=0 is the same without the writer.
-// Only catfish allows that: for the others it would take a lock around
-// everything, and measure the lock.
+// Only catfish is measured: no other peer says that it may be searched
+// while it is changed.
 func (s *stand) besideRows(b *testing.B, f filter) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		b.Fatalf("op=search-beside-writer: GOMAXPROCS is %d, want at least 2", runtime.GOMAXPROCS(0))

@@ -18,8 +18,8 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// boostPeers are the R*-tree of Boost.Geometry with 16 entries a node, as
-// its documentation's examples have it, with 32, and packed.
+// boostPeers are the R*-tree of Boost.Geometry with 16 and with 32
+// entries a node, and packed.
 func boostPeers() []Peer {
 	inserts := func(name string, entries int) Peer {
 		return Peer{

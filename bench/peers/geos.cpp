@@ -7,7 +7,7 @@
 #include <geos_c.h>
 
 #if GEOS_VERSION_MAJOR < 3 || (GEOS_VERSION_MAJOR == 3 && GEOS_VERSION_MINOR < 11)
-#error "GEOS before 3.11 has no GEOSGeom_createRectangle; its trees also keep pointers into geometries that this file frees"
+#error "GEOS 3.11 or later is needed: GEOSGeom_createRectangle"
 #endif
 
 struct peers_geos {
@@ -39,7 +39,7 @@ peers_geos *peers_geos_new(void) {
 }
 
 int peers_geos_load(peers_geos *t, const peers_geos_item *items, size_t n) {
-  // 10 entries a node is the library's default and advice.
+  // 10 entries a node is what geos_c.h says to use if unsure.
   t->t = GEOSSTRtree_create_r(t->ctx, 10);
   if (!t->t) return 0;
   for (size_t i = 0; i < n; i++) {
@@ -47,6 +47,7 @@ int peers_geos_load(peers_geos *t, const peers_geos_item *items, size_t n) {
     if (!g) return 0;
     GEOSSTRtree_insert_r(t->ctx, t->t, g,
                          reinterpret_cast<void *>(uintptr_t(items[i].id)));
+    // The tree has its own copy of the envelope since GEOS 3.9 (geos_c.h).
     GEOSGeom_destroy_r(t->ctx, g);
   }
   // The first query builds the tree.

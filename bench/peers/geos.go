@@ -16,9 +16,9 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// geosPeers is the STR-tree of GEOS by its C interface, as PostGIS,
-// Shapely and QGIS use it. It takes no inserts once it was searched, and
-// its nearest finds one object only. The library itself is as the
+// geosPeers is the STR-tree of GEOS by its C interface. Only bulk load is
+// measured, as the tree is built by the first search, and no nearest, as
+// the C interface finds one object only. The library itself is as the
 // distribution compiled it.
 func geosPeers() []Peer {
 	return []Peer{{

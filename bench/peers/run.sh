@@ -56,6 +56,15 @@ CGO_ENABLED=$cgo go test -c -tags "$tags" -o "$bin/bench-tree.test" .
 export CATFISH_BENCH_OBJECTS=${OBJECTS:-2000000}
 export CATFISH_BENCH_PEERS=${PEERS:-}
 
+# macro HEADER NAME prints what a header defines.
+macro() { printf '#include <%s>\n%s\n' "$1" "$2" | "${CXX:-g++}" -E -P -x c++ - | tail -n 1; }
+versions() {
+	go list -m -f '{{.Path}} {{.Version}}' github.com/tidwall/rtree \
+		github.com/peterstace/simplefeatures | tr '\n' ' '
+	[[ $tags != *boost* ]] || echo -n "boost $(macro boost/version.hpp BOOST_LIB_VERSION) "
+	[[ $tags != *geos* ]] || echo -n "geos $(macro geos_c.h GEOS_VERSION) "
+}
+
 benchtime=${BENCHTIME:-1s}
 if [ -z "${BENCHTIME:-}" ] && [ "$CATFISH_BENCH_OBJECTS" -lt 1000000 ]; then
 	benchtime=50ms
@@ -87,6 +96,7 @@ cores=$(nproc)
 	echo "# commit: $(git describe --always --dirty 2>/dev/null || echo unknown)"
 	echo "# objects: $CATFISH_BENCH_OBJECTS"
 	echo "# runs: $runs"
+	echo "# versions: $(versions)"
 } | tee "$out"
 for ((round = 1; round <= ${COUNT:-6}; round++)); do
 	for data in uniform skewed rea02-like andorra; do

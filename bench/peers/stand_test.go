@@ -133,8 +133,8 @@ func (s *stand) queries(scale string) ([]rstar.Rect, error) {
 	return qs, nil
 }
 
-// sampleQueries are compared one by one before timing. A tree that loses
-// one object in 100 shows among them at every scale that finds any.
+// sampleQueries are compared one by one before timing: at scale
+// 100-results they hand out some 51,000 objects.
 const sampleQueries = 512
 
 func answers(run func(lo, hi int) Answer) []Answer {

@@ -16,9 +16,8 @@ import (
 const (
 	// seed of everything that is drawn: any number does, but one.
 	seed = 1
-	// queryCount queries take 2 MiB: more than L2 holds, so they are
-	// not what a search finds in the cache, and more than a branch
-	// predictor learns.
+	// queryCount queries take 2 MiB, twice the L2 of the machine that
+	// docs/decisions speaks of.
 	queryCount = 1 << 16
 	// nearestK is a page of answers to "near me".
 	nearestK = 10
@@ -27,7 +26,7 @@ const (
 	targetResults = 100
 	// minObjects leaves room for scale 100-results.
 	minObjects = 1000
-	// maxObjects is what the ids of the smallest peer can number.
+	// maxObjects is the most that rstar loads at once.
 	maxObjects = math.MaxUint32
 )
 
@@ -192,8 +191,8 @@ func (w *workload) squares(count func(rstar.Rect) int) []rstar.Rect {
 }
 
 // bisect finds the edge at which queries find 100 objects on average, to
-// within 1 %. 4096 queries give the average of all to some 2 %, at a
-// sixteenth of the time.
+// within 1 % of the first 4096 queries, a sixteenth of the time that all
+// take. TestHundredResults holds all of them against it.
 func (w *workload) bisect(centers []rstar.Rect, count func(rstar.Rect) int) float64 {
 	centers = centers[:4096]
 	lo, hi := 0.0, 1.0

@@ -54,7 +54,8 @@ func (t *table) print(w io.Writer) {
 		subject, baseline, subject, subject)
 	if slices.ContainsFunc(t.rows, func(r *row) bool { return r.disturbed }) {
 		fmt.Fprintf(w, "! Something else ran on the core, which had less than %d %% left for the row:\n"+
-			"processor time instead of wall time. Better measure again.\n\n", minCorePercent)
+			"processor time instead of wall time. Better measure again. Rows with two cores\n"+
+			"cannot tell.\n\n", minCorePercent)
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(tw, "row\tunit\t%s\tratio\tby the best\n", strings.Join(t.impls, "\t"))

@@ -30,9 +30,10 @@ type row struct {
 }
 
 // A row whose process had less of its core than this was disturbed; an
-// idle machine shows 99 and more. Its processor time is then far nearer to
-// what it takes alone than its wall time: at a share of 63 % a search of
-// 140 ns took 219 ns of wall time and 139 ns of processor time.
+// idle machine shows 99 and more. Its processor time is then nearer to
+// what it takes alone than its wall time is: at a share of 63 % a search
+// of 140 ns took 219 ns of wall time and 139 ns of processor time. It is
+// not the same, since the other program empties the caches.
 const minCorePercent = 95
 
 var errNoRows = errors.New("no results in it")
