@@ -150,7 +150,7 @@ func (c *checker) node(chunk uint32, level int, root bool) (Rect, error) {
 			return Rect{}, bad(chunk, "unused entry %d is not empty", i)
 		}
 	}
-	if f := n.frame(); !f.valid() || !(f.s > 0) {
+	if f := n.frame(); !f.valid() || !(f.s > 0 || f.s == 0 && !n.inner()) {
 		return Rect{}, bad(chunk, "frame is %v", f)
 	}
 	c.nodes[level]++

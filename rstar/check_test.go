@@ -99,7 +99,7 @@ func TestCheckFinds(t *testing.T) {
 
 // damageable returns a sound tree of two levels with a free chunk.
 func damageable(t *testing.T) *Tree {
-	tr := newTree(t, Options{NodeBytes: 704, SlabBytes: 1 << 20})
+	tr := newTree(t, Options{NodeBytes: 704, SlabBytes: 1 << 20, Strategy: Original})
 	items := spaces[0].draw(rand.New(rand.NewPCG(1, 2)), 80)
 	for _, it := range items {
 		mustInsert(t, tr, it)

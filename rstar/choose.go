@@ -1,21 +1,28 @@
 package rstar
 
-// ChooseSubtree, section 4.1 of the paper, extended where that leaves
-// ties: by margins (boxes without area, such as points on a line, would
-// all tie) and last by ids. Equal rectangles are told apart by id like
-// keys of a B-tree: of equally good children the one whose id bounds
-// contain, or come nearest to, the new id is chosen, and splits sort ties
-// by id. So among any number of objects on one point a delete finds its
-// leaf by the id bounds.
+import "math/bits"
 
-// overlapCandidates is p of the paper's section 4.1: looking at the 32
-// children of least area enlargement loses nearly nothing.
-const overlapCandidates = 32
+// Where an entry goes. Both strategies take, of the children that cover it
+// already, the one of least area; they differ when none does (original.go,
+// revised.go). Where the papers leave ties, margins break them (boxes
+// without area, such as points on a line, would all tie) and last ids:
+// equal rectangles are told apart by id like keys of a B-tree. Of equally
+// good children the one whose id bounds contain, or come nearest to, the
+// new id is chosen, and splits sort ties by id. So among any number of
+// objects on one point a delete finds its leaf by the id bounds.
+//
+// All is reckoned in units of the node's frame, the boxes as they are
+// stored, so that no scale of the coordinates makes products overflow or
+// vanish: they are float32, and float64 has room for their squares.
 
-// pickScratch is memory for pick.
+// unit is the metric for boxes in units of a frame.
+var unit = metric{1}
+
+// pickScratch is memory for a choice.
 type pickScratch struct {
-	rects [maxFanout]Rect
+	boxes [maxFanout]Rect // the children's, in units of the frame
 	cands [maxFanout]candidate
+	tried [maxFanout]bool // revised.go
 }
 
 // candidate is a child and what it would cost to choose it, most
@@ -53,103 +60,73 @@ func sign(less bool) int {
 	return 1
 }
 
-// choose appends to p the way from the root to the node at level that
-// shall take e.
+// choose puts into p the way from the root to the node at level that shall
+// take e (ChooseSubtree).
 func (x *tx) choose(p *path, e *entry, level int) {
 	p.n = 0
 	p.push(x.root, -1)
 	chunk := x.root
 	for l := x.height - 1; l > level; l-- {
 		n := x.node(chunk)
-		slot := x.pickChild(n, e, l == 1)
+		slot := x.pickChild(n, e, l)
 		chunk = uint32(n.ref(slot))
 		p.push(chunk, slot)
 	}
 }
 
-// pickChild returns the entry of n that e shall go to. leaves says that
-// the children are leaves, where overlap counts.
-func (x *tx) pickChild(n node, e *entry, leaves bool) int {
-	count := n.count()
-	rects := x.pick.rects[:count]
-	world, contained := e.rect, false
-	for i := range rects {
-		rects[i] = n.rect(i)
-		world = world.Union(rects[i])
-		contained = contained || rects[i].Contains(e.rect)
-	}
-	m := metricFor(world)
-	cands := x.pick.cands[:0]
-	for i, r := range rects {
-		c := candidate{size: m.area(r), girth: m.margin(r), slot: i}
-		if !r.Contains(e.rect) {
-			if contained {
-				continue // others need no enlargement at all
+// covering fills m with the entries of an internal node that cover r, and
+// perhaps some that fall short by a rounding.
+func (m *masks) covering(n node, r Rect) {
+	// An entry covers r if its minima are at most those of r and its
+	// maxima at least those: the comparisons of a scan, with the borders
+	// exchanged.
+	m.scanInner(&n[0], n.count(), &Rect{r.MaxX, r.MaxY, r.MinX, r.MinY})
+}
+
+// pickChild returns the entry of n, a node at a level above 0, that e
+// shall go to.
+func (x *tx) pickChild(n node, e *entry, level int) int {
+	var m masks
+	m.covering(n, e.rect)
+	best := candidate{slot: -1}
+	for i, b := range m {
+		for ; b != 0; b &= b - 1 {
+			bit := i*64 + bits.TrailingZeros64(b)
+			c := candidate{slot: bit/16*innerGroup + bit%16 - 2}
+			r := n.box(c.slot).rect()
+			c.size, c.girth = unit.area(r), unit.margin(r)
+			if best.slot < 0 || x.better(n, e, &c, &best) {
+				best = c
 			}
-			u := r.Union(e.rect)
-			c.area, c.margin = m.area(u)-c.size, m.margin(u)-c.girth
 		}
-		cands = append(cands, c)
 	}
-	if leaves && !contained {
-		return x.leastOverlap(m, n, e, cands)
+	if best.slot >= 0 {
+		return best.slot
 	}
-	best := &cands[0]
-	for i := 1; i < len(cands); i++ {
-		best = x.better(n, e, best, &cands[i])
+	boxes := x.pick.boxes[:n.count()]
+	for i := range boxes {
+		boxes[i] = n.box(i).rect()
 	}
-	return best.slot
+	b, _ := n.frame().encode(e.rect) // infinite where it is out of reach
+	if x.t.opts.Strategy == Original {
+		return x.pickOriginal(n, e, boxes, b.rect(), level == 1)
+	}
+	return x.pickRevised(n, e, boxes, b.rect())
 }
 
-// better returns the cheaper of two candidates, by ids if they tie.
-func (x *tx) better(n node, e *entry, a, b *candidate) *candidate {
-	c := b.compare(a)
-	if c == 0 {
-		da := x.idDistance(uint32(n.ref(a.slot)), e.lo)
-		db := x.idDistance(uint32(n.ref(b.slot)), e.lo)
-		c = sign(db < da)
+// better reports whether a is cheaper than b, by ids if they tie.
+func (x *tx) better(n node, e *entry, a, b *candidate) bool {
+	if c := a.compare(b); c != 0 {
+		return c < 0
 	}
-	if c < 0 {
-		return b
-	}
-	return a
+	return x.idDistance(uint32(n.ref(a.slot)), e.lo) < x.idDistance(uint32(n.ref(b.slot)), e.lo)
 }
 
-// leastOverlap picks by overlap enlargement among the candidates of least
-// area enlargement. None contains e. A sum is left off when it exceeds
-// the best one; none is negative, so after a zero only ties matter.
-func (x *tx) leastOverlap(m metric, n node, e *entry, cands []candidate) int {
-	for i := 1; i < len(cands); i++ { // overlap is 0 so far: by area
-		for j := i; j > 0 && cands[j].compare(&cands[j-1]) < 0; j-- {
-			cands[j], cands[j-1] = cands[j-1], cands[j]
-		}
-	}
-	cands = cands[:min(len(cands), overlapCandidates)]
-	rects := x.pick.rects[:n.count()]
-	best := &cands[0]
-	m.addOverlap(best, rects, e.rect, -1)
-	for i := 1; i < len(cands); i++ {
-		c := &cands[i]
-		if best.overlap == 0 && c.compare(best) > 0 {
-			break // in order of area: no later one is better
-		}
-		m.addOverlap(c, rects, e.rect, best.overlap)
-		best = x.better(n, e, best, c)
-	}
-	return best.slot
-}
-
-// addOverlap computes c.overlap, giving up beyond limit (-1: none).
-func (m metric) addOverlap(c *candidate, rects []Rect, r Rect, limit float64) {
-	was := rects[c.slot]
-	grown := was.Union(r)
-	for j, s := range rects {
-		if j == c.slot || !grown.Intersects(s) {
-			continue
-		}
-		c.overlap += max(0, m.overlap(grown, s)-m.overlap(was, s))
-		if limit >= 0 && c.overlap > limit {
-			return
-		}
-	}
+// rect widens b to float64, in units of its frame. Infinite borders, which
+// only an entry beyond the frame has, become finite: differences of them
+// would be NaN.
+func (b box32) rect() Rect {
+	const most = 0x1p200 // its square is finite, and above any float32
+	wide := func(v float32) float64 { return min(max(float64(v), -most), most) }
+	return Rect{wide(b.minX), wide(b.minY), wide(b.maxX), wide(b.maxY)}
 }

@@ -17,6 +17,9 @@ func (t *Tree) Delete(r Rect, id uint64) (bool, error) {
 	if !ok {
 		return false, nil
 	}
+	if x.deleteQuick(&x.path, slot) {
+		return true, nil
+	}
 	x.spare = true
 	if err := x.remove(&x.path, slot); err != nil {
 		x.begin()

@@ -17,7 +17,7 @@ func TestMutants(t *testing.T) {
 	defer func() { mutant = faithful }()
 	var before, then [][]write
 	for i := range scripts {
-		setup, ws := scripts[i].find(t, 1)
+		setup, ws := scripts[i].find(t, Original, 1)
 		before, then = append(before, setup), append(then, ws)
 	}
 	for m := faithful; m < mutations; m++ {
@@ -60,7 +60,7 @@ func interest(told string) int {
 func exploreMutant(t *testing.T, m mutation, setup, ws []write, rd reader) *violation {
 	t.Helper()
 	mutant = faithful
-	c, err := record(explorerTree(t), setup, func() { mutant = m }, ws)
+	c, err := record(explorerTree(t, Original), setup, func() { mutant = m }, ws)
 	if err != nil {
 		t.Fatal(err)
 	}

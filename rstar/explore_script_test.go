@@ -22,9 +22,9 @@ type effect struct {
 
 // drawWrites draws writes on up to most objects and tells the effect of
 // each, until stop says so.
-func drawWrites(t testing.TB, r *rand.Rand, most int, stop func(effect) bool) []write {
+func drawWrites(t testing.TB, r *rand.Rand, by Strategy, most int, stop func(effect) bool) []write {
 	t.Helper()
-	tr := explorerTree(t)
+	tr := explorerTree(t, by)
 	var ws []write
 	var items []Item
 	state := map[uint64]Rect{}
@@ -59,7 +59,7 @@ func drawWrites(t testing.TB, r *rand.Rand, most int, stop func(effect) bool) []
 		}
 		if len(items) >= most {
 			growing = false
-		} else if len(items) < most/3 {
+		} else if len(items) < most/12 {
 			growing = true
 		}
 		root, c := tr.at(tr.tx.root)[0], tr.tx.committed
@@ -85,9 +85,10 @@ func drawWrites(t testing.TB, r *rand.Rand, most int, stop func(effect) bool) []
 
 // explorerTree returns an empty tree of the smallest nodes in the smallest
 // slab.
-func explorerTree(t testing.TB) *Tree {
+func explorerTree(t testing.TB, by Strategy) *Tree {
 	return newTree(t, Options{
 		NodeBytes: 704, SlabBytes: 704 * minSlabChunks, BootID: 1, PortableStores: true,
+		Strategy: by,
 	})
 }
 
@@ -107,8 +108,13 @@ const (
 	threeLevels = 420
 )
 
-// splitsALeaf is the place in scripts of one that others use, too.
-const splitsALeaf = 2
+// The places in scripts of some that tests name.
+const (
+	splitsALeaf = 2
+	reinserts   = 5 // only the original strategy does
+)
+
+var strategies = []Strategy{Revised, Original}
 
 var scripts = []script{
 	{"insert into a leaf", twoLevels, []func(effect) bool{
@@ -179,7 +185,7 @@ func loading() (setup, ws []write) {
 }
 
 // find returns the writes that a script asks for, and those before.
-func (s *script) find(t testing.TB, seed uint64) (setup, ws []write) {
+func (s *script) find(t testing.TB, by Strategy, seed uint64) (setup, ws []write) {
 	t.Helper()
 	if s.is == nil {
 		return loading()
@@ -189,7 +195,7 @@ func (s *script) find(t testing.TB, seed uint64) (setup, ws []write) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var es []effect
 		found := false
-		all := drawWrites(t, r, s.most, func(e effect) bool {
+		all := drawWrites(t, r, by, s.most, func(e effect) bool {
 			es = append(es, e)
 			found = len(es) >= len(s.is)
 			for i, is := range s.is {

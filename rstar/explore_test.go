@@ -101,14 +101,19 @@ func mustExplore(t *testing.T, c *trace, err error) report {
 
 // TestExplore explores each kind of change.
 func TestExplore(t *testing.T) {
-	for i := range scripts {
-		t.Run(scripts[i].name, func(t *testing.T) {
-			setup, ws := scripts[i].find(t, 1)
-			c, err := record(explorerTree(t), setup, func() {}, ws)
-			rep := mustExplore(t, c, err)
-			t.Logf("%d objects, %d writes, %d stores: %d searches, %d nodes read",
-				len(c.states[0]), len(ws), c.end, rep.searches, rep.looks)
-		})
+	for _, by := range strategies {
+		for i := range scripts {
+			if i == reinserts && by != Original {
+				continue
+			}
+			t.Run(by.String()+"/"+scripts[i].name, func(t *testing.T) {
+				setup, ws := scripts[i].find(t, by, 1)
+				c, err := record(explorerTree(t, by), setup, func() {}, ws)
+				rep := mustExplore(t, c, err)
+				t.Logf("%d objects, %d writes, %d stores: %d searches, %d nodes read",
+					len(c.states[0]), len(ws), c.end, rep.searches, rep.looks)
+			})
+		}
 	}
 }
 
@@ -135,11 +140,12 @@ func randomTrace(t *testing.T, seed uint64) *trace {
 		most = threeLevels
 	}
 	all := most + r.IntN(4*most)
-	ws := drawWrites(t, r, most, func(effect) bool {
+	by := strategies[seed/8%2]
+	ws := drawWrites(t, r, by, most, func(effect) bool {
 		all--
 		return all == 0
 	})
-	c, err := record(explorerTree(t), ws[:len(ws)-n], func() {}, ws[len(ws)-n:])
+	c, err := record(explorerTree(t, by), ws[:len(ws)-n], func() {}, ws[len(ws)-n:])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,8 +156,8 @@ func randomTrace(t *testing.T, seed uint64) *trace {
 // whether they have changed loses objects, however fresh its M. Stamps say
 // what changed after M; they cannot say what changed before.
 func TestExploreTrustingACache(t *testing.T) {
-	setup, ws := scripts[splitsALeaf].find(t, 1)
-	c, err := record(explorerTree(t), setup, func() {}, ws)
+	setup, ws := scripts[splitsALeaf].find(t, Revised, 1)
+	c, err := record(explorerTree(t, Revised), setup, func() {}, ws)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,6 +63,16 @@ func frameFor(r Rect) frame {
 	return f
 }
 
+// leafFrame returns what a leaf with MBR r has for a frame: its center, at
+// scale 1; an empty leaf has no center and scale 0.
+func leafFrame(r Rect) frame {
+	f := frame{centerX(r), centerY(r), 1}
+	if !f.valid() {
+		return frame{}
+	}
+	return f
+}
+
 func (f frame) valid() bool {
 	// The difference of infinities or NaN is NaN.
 	return f.hx-f.hx == 0 && f.hy-f.hy == 0

@@ -49,13 +49,19 @@ func (m metric) margin(r Rect) float64 {
 
 // overlap is the area of the intersection of a and b.
 func (m metric) overlap(a, b Rect) float64 {
-	if !a.Intersects(b) {
-		return 0
+	if r, ok := intersection(a, b); ok {
+		return m.area(r)
 	}
-	return m.area(Rect{
+	return 0
+}
+
+// intersection returns the common part of a and b, if they touch at all.
+func intersection(a, b Rect) (r Rect, ok bool) {
+	r = Rect{
 		max(a.MinX, b.MinX), max(a.MinY, b.MinY),
 		min(a.MaxX, b.MaxX), min(a.MaxY, b.MaxY),
-	})
+	}
+	return r, r.MinX <= r.MaxX && r.MinY <= r.MaxY
 }
 
 // centerDistance is a quarter of the squared distance of the centers.

@@ -19,6 +19,10 @@ func (t *Tree) Insert(r Rect, id uint64) error {
 	x := &t.tx
 	x.begin()
 	e := entry{rect: r, ref: id, lo: id, hi: id}
+	x.choose(&x.path, &e, 0)
+	if x.insertQuick(&x.path, &e) {
+		return nil
+	}
 	if err := x.insert(&e, 0); err != nil {
 		x.begin()
 		return err
@@ -53,7 +57,7 @@ func (x *tx) overflows(p *path, d int, e *entry) error {
 	n := x.edit(p.step[d].chunk)
 	level := n.level()
 	es := x.gather(n, e)
-	if d > 0 && x.reinserted>>level&1 == 0 {
+	if d > 0 && x.t.opts.Strategy == Original && x.reinserted>>level&1 == 0 {
 		x.reinserted |= 1 << level
 		return x.reinsert(p, d, es)
 	}
@@ -102,7 +106,7 @@ func (x *tx) splitNode(p *path, d int, es []entry) error {
 	if err != nil {
 		return err
 	}
-	k := x.distribute(es, x.t.least(n.level()))
+	k := x.distribute(n, es, x.t.least(n.level()))
 	n.fill(es[:k])
 	right.fill(es[k:])
 	re := entry{right.mbr(), uint64(right.chunk()), right.minID(), right.maxID()}

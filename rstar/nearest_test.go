@@ -1,6 +1,7 @@
 package rstar
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -128,7 +129,7 @@ func TestNearestAcrossMoves(t *testing.T) {
 			got = append(got, result{n.item.ID, n.dist})
 		}
 		slices.SortStableFunc(got, func(a, b result) int {
-			return cmp2(a.d, b.d, float64(a.id), float64(b.id))
+			return cmp.Or(cmp.Compare(a.d, b.d), cmp.Compare(a.id, b.id))
 		})
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)

@@ -146,10 +146,7 @@ func (n node) reset(level int, chunk uint32, r Rect) {
 	n[laneMinID], n[laneMaxID] = math.MaxUint64, 0
 	f := frameFor(r)
 	if !isInner(level) {
-		f = frame{centerX(r), centerY(r), 1}
-		if !f.valid() {
-			f = frame{0, 0, 1}
-		}
+		f = leafFrame(r)
 	}
 	n.setFrame(f)
 	for i := 0; i < n.fanout(); i++ {

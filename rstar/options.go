@@ -23,9 +23,42 @@ type Options struct {
 	// BootID tells remote readers one life of a tree from the next. 0
 	// means a random one.
 	BootID uint64
+	// Strategy is how objects are inserted.
+	Strategy Strategy
 	// PortableStores makes the writer use sync/atomic even where an
 	// assembly routine is available (publish.go). Same bytes, slower.
 	PortableStores bool
+}
+
+// Strategy is where insertions put objects and how they split nodes.
+type Strategy int
+
+const (
+	// Revised is the revised R*-tree (Beckmann and Seeger, SIGMOD 2009).
+	// It never reinserts, so readers meet fewer moves.
+	Revised Strategy = iota
+	// Original is the R*-tree (Beckmann et al., SIGMOD 1990), with forced
+	// reinsertion.
+	Original
+)
+
+func (s Strategy) String() string {
+	switch s {
+	case Revised:
+		return "revised"
+	case Original:
+		return "original"
+	}
+	return fmt.Sprintf("Strategy(%d)", int(s))
+}
+
+// minFillPercent is m/M, the best value of each paper: section 4.2 of
+// 1990, section 5.1 of 2009.
+func (s Strategy) minFillPercent() int {
+	if s == Original {
+		return 40
+	}
+	return 20
 }
 
 // withDefaults fills in what is zero and validates.
@@ -54,6 +87,10 @@ func (o Options) withDefaults() (Options, error) {
 	if p%LineBytes != 0 {
 		return o, fmt.Errorf("%w: Memory begins at %#x, want a multiple of %d",
 			ErrBadOptions, p, LineBytes)
+	}
+	if o.Strategy < Revised || o.Strategy > Original {
+		return o, fmt.Errorf("%w: Strategy is %d, want Revised (0) or Original (1)",
+			ErrBadOptions, int(o.Strategy))
 	}
 	for o.BootID == 0 {
 		o.BootID = rand.Uint64()

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-var rewrite = flag.Bool("rewrite", false, "rewrite testdata/shape.txt")
+var rewrite = flag.Bool("rewrite", false, "rewrite testdata/shape-*.txt")
 
-// TestGoldenShape replays testdata/shape.txt: commands, and below each
+// TestGoldenShape replays testdata/shape-*.txt: commands, and below each
 // "shape" the tree as it must be then.
 //
 //	insert X Y ID   a point
@@ -20,14 +20,21 @@ var rewrite = flag.Bool("rewrite", false, "rewrite testdata/shape.txt")
 //	load N          N points of a 100-wide grid, row by row
 //	shape           levels, MBRs and ids
 //
-// Run with -rewrite to accept a new shape, and say why in the commit.
+// Run with -rewrite to accept a new shape, and say why in the commit. Each
+// strategy has a file of its own.
 func TestGoldenShape(t *testing.T) {
-	const file = "testdata/shape.txt"
+	for _, by := range strategies {
+		t.Run(by.String(), func(t *testing.T) { goldenShape(t, by) })
+	}
+}
+
+func goldenShape(t *testing.T, by Strategy) {
+	file := "testdata/shape-" + by.String() + ".txt"
 	script, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := newTree(t, Options{NodeBytes: 704})
+	tr := newTree(t, Options{NodeBytes: 704, Strategy: by})
 	var out strings.Builder
 	for line := range strings.Lines(string(script)) {
 		if strings.HasPrefix(line, "\t") {

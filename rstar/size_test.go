@@ -26,12 +26,12 @@ func TestInsertedShape(t *testing.T) {
 			}
 			mustCheck(t, tr)
 			st := tr.Stats()
-			// Beckmann et al. report 70 to 76 % storage utilization;
+			// Splits in halves fill ln 2, a little less where nodes are few;
 			// ascending ids on one point leave halves behind.
 			if st.Height != 3 {
 				t.Errorf("height is %d, want 3", st.Height)
 			}
-			if least := 0.65; st.Fill[0] < least && sp.name != "one-point" {
+			if least := 0.62; st.Fill[0] < least && sp.name != "one-point" {
 				t.Errorf("leaves are %.2f full, want %.2f", st.Fill[0], least)
 			}
 			if st.BytesPerEntry > 100 {

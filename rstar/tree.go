@@ -40,9 +40,6 @@ type Tree struct {
 	nodes  [maxHeight]atomic.Int64 // per level
 }
 
-// minFillPercent is m/M, the best value of the paper's section 4.2.
-const minFillPercent = 40
-
 // New returns an empty tree. The error wraps ErrBadOptions, ErrLayout on
 // a big-endian machine, or comes from the system when it refuses the
 // memory. The tree keeps its slab until Close.
@@ -64,7 +61,7 @@ func New(o Options) (*Tree, error) {
 	}
 	for i := range t.fanout {
 		t.fanout[i] = fanoutOf(t.nodeWords, i > 0)
-		t.minFill[i] = t.fanout[i] * minFillPercent / 100
+		t.minFill[i] = t.fanout[i] * o.Strategy.minFillPercent() / 100
 	}
 	if t.mem == nil {
 		t.mem, err = mapSlab(int64(t.chunks) * int64(o.NodeBytes))

@@ -35,6 +35,7 @@ type tx struct {
 	split      splitScratch
 	pick       pickScratch
 	path       path // of the object a write is about
+	quick      quick
 
 	// Committed state.
 	header     [lanes]uint64
@@ -71,6 +72,7 @@ func (p *path) push(chunk uint32, slot int) {
 // init writes an empty tree into the slab.
 func (x *tx) init(t *Tree) {
 	x.t = t
+	x.quick.scratch = make(node, t.nodeWords)
 	x.committed.used = 1
 	x.begin()
 	h := t.words[:lanes]
