@@ -7,10 +7,8 @@ import "math"
 // objects by distance; what comes out next is the nearest.
 //
 // Objects are ordered by exactly the distance that is handed out. A
-// node's key must not exceed the distance of anything below it. Its
-// computed distance might, by a rounding of math.Hypot (whose result is
-// within about 1 ulp but not strictly monotone), so the key is a little
-// less: lowerBound.
+// node's key must not exceed the distance of anything below it; it is a
+// little less than its distance (frameDistance).
 //
 // # While writers run
 //
@@ -22,17 +20,6 @@ import "math"
 // later, are taken for the moved ones and left out. Objects nearer than
 // the last distance that were not handed out have come there meanwhile;
 // the order forbids to hand them out.
-
-// cand is an element of the heap: a node (level >= 0, chunk in id) or an
-// object (level objectLevel).
-type cand struct {
-	key   float64
-	rect  Rect
-	id    uint64
-	level int32
-}
-
-const objectLevel = -1
 
 // near is an object that was handed out.
 type near struct {
@@ -50,12 +37,21 @@ type browse struct {
 	s     *searcher
 	x, y  float64
 	moves uint64
-	live  bool // a pass is under way: the heap is valid
+	live  bool   // a pass is under way: the heap is valid
+	done  []near // handed out, or about to be
+	ties  []near // found by a replay at the last distance
+	skip  map[uint64]int
 
 	uncounted uint64 // 1 until the statistics know of this search
-	done      []near // handed out, or about to be
-	ties      []near // found by a replay at the last distance
-	skip      map[uint64]int
+}
+
+// nearScratch is what a searcher keeps for Nearest.
+type nearScratch struct {
+	browse  browse
+	queue   nearQueue
+	objects []Item // that the queue refers to
+	pages   []*page
+	free    []uint64 // places in pages
 }
 
 // Nearest calls yield for the objects in order of their distance from
@@ -75,8 +71,10 @@ func (t *Tree) Nearest(x, y float64, yield func(r Rect, id uint64, dist float64)
 	if math.IsNaN(x) || math.IsNaN(y) {
 		return
 	}
-	b := browse{t: t, s: t.pool.Get().(*searcher), x: x, y: y, uncounted: 1}
-	defer t.pool.Put(b.s)
+	s := t.pool.Get().(*searcher)
+	b := &s.near.browse
+	*b = browse{t: t, s: s, x: x, y: y, uncounted: 1, done: b.done[:0], ties: b.ties[:0]}
+	defer t.pool.Put(s)
 	for want := 1; ; want = min(2*want, maxBatch) {
 		first := len(b.done)
 		if !b.advance(want) {
@@ -97,15 +95,19 @@ func (t *Tree) Nearest(x, y float64, yield func(r Rect, id uint64, dist float64)
 // advance appends up to want objects to done. It returns false after
 // Close.
 func (b *browse) advance(want int) bool {
-	if !b.t.enter(b.s) {
+	t := b.t
+	if !t.enter(b.s) {
 		return false
 	}
 	goal := len(b.done) + want
-	b.t.attempt(b.s, func() bool {
-		b.live = b.pass(goal)
-		return b.live
-	})
-	b.t.exit(b.s, b.uncounted)
+	if b.live = b.pass(goal); !b.live {
+		b.s.restarts++
+		t.attempt(b.s, func() bool {
+			b.live = b.pass(goal)
+			return b.live
+		})
+	}
+	t.exit(b.s, b.uncounted)
 	b.uncounted = 0
 	return true
 }
@@ -121,12 +123,16 @@ func (b *browse) last() float64 {
 // pass continues the pass, or begins one, until done has goal objects or
 // all were found. It returns false when it met a move; done stays valid.
 func (b *browse) pass(goal int) bool {
-	s := b.s
+	s := &b.s.near
 	if !b.live {
 		root, moves := b.t.readHeader()
 		b.moves = moves
-		s.near.heap = s.near.heap[:0]
-		s.push(cand{id: uint64(root.chunk), level: root.level})
+		s.queue.reset()
+		s.objects, s.free = s.objects[:0], s.free[:0]
+		for i := range s.pages {
+			s.free = append(s.free, uint64(i))
+		}
+		s.queue.push(nodeCand(0, root))
 		if !b.replay() {
 			return false
 		}
@@ -135,20 +141,21 @@ func (b *browse) pass(goal int) bool {
 		b.done = append(b.done, b.ties[0])
 		b.ties = b.ties[1:]
 	}
-	for len(b.done) < goal && len(s.near.heap) > 0 {
-		c := s.pop()
-		if c.level != objectLevel {
-			if !b.expand(c) {
+	for len(b.done) < goal && s.queue.ready() {
+		c := s.queue.pop()
+		if kind := c.ref & kindMask; kind != isObject {
+			if !b.follow(c, kind) {
 				return false
 			}
 			continue
 		}
-		if b.skip[c.id] > 0 {
-			b.skip[c.id]--
+		it := &s.objects[c.ref]
+		if b.skip[it.ID] > 0 {
+			b.skip[it.ID]--
 			continue
 		}
 		if c.key >= b.last() {
-			b.done = append(b.done, near{Item{c.rect, c.id}, c.key})
+			b.done = append(b.done, near{*it, c.key})
 		}
 	}
 	return true
@@ -164,16 +171,18 @@ func (b *browse) replay() bool {
 	for i := range b.done {
 		gone[b.done[i].item]++
 	}
-	s, last := b.s, b.last()
+	s, last := &b.s.near, b.last()
 	var fresh []near
-	for len(s.near.heap) > 0 && s.near.heap[0].key <= last {
-		c := s.pop()
-		it := Item{c.rect, c.id}
-		switch {
-		case c.level != objectLevel:
-			if !b.expand(c) {
+	for s.queue.ready() && s.queue.least() <= last {
+		c := s.queue.pop()
+		if kind := c.ref & kindMask; kind != isObject {
+			if !b.follow(c, kind) {
 				return false
 			}
+			continue
+		}
+		it := s.objects[c.ref]
+		switch {
 		case gone[it] > 1:
 			gone[it]--
 		case gone[it] == 1:
@@ -197,13 +206,24 @@ func (b *browse) replay() bool {
 	return true
 }
 
-// expand pushes the entries of a node. It returns false on a move.
-func (b *browse) expand(c cand) bool {
+// follow goes on with what is no object. It returns false on a move.
+func (b *browse) follow(c cand, kind uint64) bool {
+	if kind == isPage {
+		b.takeFrom(c.ref &^ kindMask)
+		return true
+	}
+	return b.expand(c.node())
+}
+
+// expand takes a node's copy and pushes what is within the horizon. It
+// returns false on a move.
+func (b *browse) expand(r ref) bool {
 	s, t := b.s, b.t
-	r := ref{uint32(c.id), c.level}
 	if uint64(r.chunk) >= t.chunks {
 		return false
 	}
+	i := s.near.newPage(t)
+	p := s.near.pages[i]
 	n := t.nodeAt(r.chunk)
 	for range maxRetries {
 		v, count, verdict := t.open(n, r, b.moves)
@@ -211,10 +231,17 @@ func (b *browse) expand(c cand) bool {
 			return false
 		}
 		if verdict == nodeOK {
-			t.at(r.chunk).copyTo(s.near.node)
+			p.copyFrom(n, r.level, count)
 			if unchanged(n, v) {
 				s.reads++
-				b.pushEntries(c.level, count)
+				if count == 0 {
+					return true // an empty tree's root
+				}
+				p.measure(b.x, b.y)
+				if r.level <= 1 && s.near.queue.near == 0 {
+					s.near.queue.widen(p.horizon())
+				}
+				b.takeFrom(i)
 				return true
 			}
 		}
@@ -223,75 +250,14 @@ func (b *browse) expand(c cand) bool {
 	return false
 }
 
-// pushEntries pushes the entries of the private copy.
-func (b *browse) pushEntries(level int32, count int) {
-	n := b.s.near.node
-	for i := 0; i < count; i++ {
-		r := n.rect(i)
-		c := cand{key: r.Distance(b.x, b.y), id: n.ref(i), level: level - 1}
-		if level == 0 {
-			c.rect = r // level is objectLevel now
-		} else {
-			c.key = lowerBound(c.key)
-		}
-		b.s.push(c)
+// takeFrom pushes a page's entries within the horizon, and if any are left
+// the page itself with the key of the nearest.
+func (b *browse) takeFrom(i uint64) {
+	s := &b.s.near
+	p := s.pages[i]
+	if rest, any := p.take(s); any {
+		s.queue.push(cand{rest, isPage | i})
+	} else {
+		s.free = append(s.free, i)
 	}
-}
-
-// lowerBound returns a key not above the distance of anything inside a
-// box of distance d. 2^-50 is four times the rounding of math.Hypot; the
-// subtraction does the same among subnormals; an overflow to +Inf may be
-// rounding as well.
-func lowerBound(d float64) float64 {
-	if math.IsInf(d, 1) {
-		return math.MaxFloat64
-	}
-	return max(0, d*(1-0x1p-50)-4*math.SmallestNonzeroFloat64)
-}
-
-// push and pop keep s.near.heap a binary heap by key.
-func (s *searcher) push(c cand) {
-	s.near.heap = append(s.near.heap, c)
-	h, i := s.near.heap, len(s.near.heap)-1
-	for i > 0 {
-		up := (i - 1) / 2
-		if h[up].key <= c.key {
-			break
-		}
-		h[i] = h[up]
-		i = up
-	}
-	h[i] = c
-}
-
-func (s *searcher) pop() cand {
-	h := s.near.heap
-	top, last := h[0], len(h)-1
-	c := h[last]
-	h = h[:last]
-	s.near.heap = h
-	i := 0
-	for {
-		down := 2*i + 1
-		if down >= last {
-			break
-		}
-		if down+1 < last && h[down+1].key < h[down].key {
-			down++
-		}
-		if c.key <= h[down].key {
-			break
-		}
-		h[i] = h[down]
-		i = down
-	}
-	if last > 0 {
-		h[i] = c
-	}
-	return top
-}
-
-type nearScratch struct {
-	heap []cand
-	node node
 }

@@ -48,27 +48,64 @@ func TestNearestFirst(t *testing.T) {
 	}
 }
 
-// TestLowerBound: a box's key never exceeds the distance of what lies in
-// it, whatever math.Hypot rounds.
-func TestLowerBound(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	for range 200000 {
-		s := math.Ldexp(1, r.IntN(2090)-1070)
-		dx, dy := r.Float64()*s, r.Float64()*s
-		outer := lowerBound(math.Hypot(dx, dy))
-		for range 3 {
-			if inner := math.Hypot(dx, dy); outer > inner {
-				t.Fatalf("(%v, %v): key %v above %v", dx, dy, outer, inner)
+// TestFrameDistance: a child's key never exceeds the distance of what lies
+// in its box, whatever is rounded on the way, and is close to it where the
+// frame suits.
+func TestFrameDistance(t *testing.T) {
+	eachScan(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(3, 4))
+		n := make(node, lanes*(1+2*linesPerGroup))
+		var d distances
+		for range 20000 {
+			sp := spaces[r.IntN(len(spaces))]
+			a, b := sp.rect(r), sp.rect(r)
+			n.reset(1, 1, a.Union(b))
+			if _, ok := n.frame().encode(a); !ok {
+				continue
 			}
-			dx, dy = math.Nextafter(dx, math.Inf(1)), math.Nextafter(dy, math.Inf(1))
+			n.append(&entry{rect: a})
+			at := sp.rect(r)
+			if r.IntN(4) == 0 {
+				at.MinX = someCoordinate(r)
+			}
+			f := newFrameDistance(n.frame(), at.MinX, at.MaxY)
+			innerDist(&n[0], 1, &f.p, &d)
+			key, want := f.key(d.inner[2]), a.Distance(at.MinX, at.MaxY)
+			if key > want {
+				t.Fatalf("%s: key %v of %v from (%v, %v), distance %v", sp.name, key, a, at.MinX, at.MaxY, want)
+			}
+			if sp.name == "uniform" && at.MinX >= 0 && at.MinX <= 1 && key < want*0.999-1e-4 {
+				t.Fatalf("key %v of %v from (%v, %v), distance %v", key, a, at.MinX, at.MaxY, want)
+			}
 		}
-	}
-	if k := lowerBound(math.Inf(1)); k != math.MaxFloat64 {
-		t.Fatalf("key of an overflow is %v", k)
-	}
-	if k := lowerBound(0); k != 0 {
-		t.Fatalf("key inside is %v", k)
-	}
+	})
+}
+
+// TestLeafDistance: every instruction set gives Distance to the bit.
+func TestLeafDistance(t *testing.T) {
+	eachScan(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(5, 6))
+		n := make(node, lanes*(1+maxGroups*linesPerGroup))
+		p := page{n: make(node, len(n))}
+		for _, sp := range spaces {
+			for range 50 {
+				n.reset(0, 1, emptyRect)
+				for range maxLeafFanout {
+					n.append(&entry{rect: sp.rect(r)})
+				}
+				at := sp.rect(r)
+				p.copyFrom(&n[0], 0, maxLeafFanout)
+				p.measure(at.MinX, at.MaxY)
+				for i := range maxLeafFanout {
+					q := n.rect(i)
+					got := p.d.leaf[i/leafGroup*lanes+i%leafGroup+1]
+					if want := q.Distance(at.MinX, at.MaxY); got != want {
+						t.Fatalf("%s: %v from (%v, %v): %v, want %v", sp.name, q, at.MinX, at.MaxY, got, want)
+					}
+				}
+			}
+		}
+	})
 }
 
 // TestNearestAcrossMoves provokes each case of a replay, one by one.
@@ -167,5 +204,55 @@ func TestNearestReplaysTies(t *testing.T) {
 	slices.SortFunc(got, compareItems)
 	if want := scan(items, plane); !slices.Equal(got, want) {
 		t.Fatalf("%d results, want %d", len(got), len(want))
+	}
+}
+
+// TestPaths: bounds and the choice of what is near agree with the plain
+// paths.
+func TestPaths(t *testing.T) {
+	eachScan(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(7, 8))
+		for k := minGroups; k <= maxGroups; k++ {
+			for level := range 2 {
+				n := make(node, lanes*(1+k*linesPerGroup))
+				p := page{n: make(node, len(n)), level: int32(level)}
+				for i := range n {
+					n[i] = r.Uint64() >> 2 // lane 0, too
+				}
+				n.reset(level, 1, Rect{0, 0, 1, 1})
+				for c := 1; c <= n.fanout(); c++ {
+					n.append(&entry{rect: spaces[0].rect(r)})
+					want := emptyRect
+					for i := range c {
+						want = want.Union(n.rect(i))
+					}
+					if got := n.mbr(); got != want {
+						t.Fatalf("%d groups, level %d, %d entries: MBR %v, want %v", k, level, c, got, want)
+					}
+					p.copyFrom(&n[0], int32(level), c)
+					p.measure(r.Float64(), r.Float64())
+					for i := range p.left {
+						p.left[i] &= r.Uint64()
+					}
+					checkNear(t, &p, r.Float64())
+				}
+			}
+		}
+	})
+}
+
+func checkNear(t *testing.T, p *page, near float64) {
+	t.Helper()
+	var got, want masks
+	var rest, wantRest float64
+	if p.level == 0 {
+		rest = leafNear(&p.d, p.groups(), &p.left, &got, near)
+		wantRest = leafNearPlain(&p.d.leaf, &p.left, &want, near)
+	} else {
+		rest = float64(innerNear(&p.d, p.groups(), &p.left, &got, float32(near)))
+		wantRest = float64(innerNearPlain(&p.d.inner, &p.left, &want, float32(near)))
+	}
+	if got != want || rest != wantRest && got != p.left {
+		t.Fatalf("within %v of %x: %x, rest %v, want %x, %v", near, p.left, got, rest, want, wantRest)
 	}
 }

@@ -198,19 +198,3 @@ func (n node) fill(es []entry) {
 		n.append(&es[i])
 	}
 }
-
-// mbr returns the MBR of the entries.
-func (n node) mbr() Rect {
-	if n.inner() {
-		b := emptyBox32
-		for i, c := 0, n.count(); i < c; i++ {
-			b = b.union(n.box(i))
-		}
-		return n.frame().decode(b)
-	}
-	r := emptyRect
-	for i, c := 0, n.count(); i < c; i++ {
-		r = r.Union(n.rect(i))
-	}
-	return r
-}

@@ -72,3 +72,13 @@ func (t *Tree) open(n *uint64, r ref, moves uint64) (version uint64, count int, 
 // unchanged reports whether the node still has version v: what was read
 // since open belongs together.
 func unchanged(n *uint64, v uint64) bool { return atomic.LoadUint64(n) == v }
+
+// copyLinesPlain copies lines that a writer may be changing; the caller
+// looks at the version afterwards.
+func copyLinesPlain(dst, src *uint64, lines int) {
+	// SAFETY: callers pass memory of so many lines.
+	d, s := unsafe.Slice(dst, lines*lanes), unsafe.Slice(src, lines*lanes)
+	for i := range d {
+		d[i] = atomic.LoadUint64(&s[i])
+	}
+}

@@ -60,11 +60,3 @@ func (r Rect) Union(s Rect) Rect {
 		MaxX: max(r.MaxX, s.MaxX), MaxY: max(r.MaxY, s.MaxY),
 	}
 }
-
-// Distance returns the Euclidean distance from (x, y) to the nearest
-// point of r, 0 inside. It overflows to +Inf only beyond float64's range.
-func (r Rect) Distance(x, y float64) float64 {
-	dx := max(r.MinX-x, 0, x-r.MaxX)
-	dy := max(r.MinY-y, 0, y-r.MaxY)
-	return math.Hypot(dx, dy)
-}

@@ -181,10 +181,3 @@ func (m *masks) appendRefs(dst []ref, n *uint64, level int32) []ref {
 
 // count returns the number of objects of a leaf that m names.
 func (m *masks) count() int { return bits.OnesCount64(m[0]) + bits.OnesCount64(m[1]) }
-
-// copyTo copies all words of n.
-func (n node) copyTo(dst node) {
-	for i := range dst {
-		dst[i] = atomic.LoadUint64(&n[i])
-	}
-}

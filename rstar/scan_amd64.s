@@ -202,6 +202,398 @@ next:
 	VZEROUPPER
 	RET
 
+// func leafDistAVX2(n *uint64, groups int, p *float64, d *float64)
+// Requires: AVX
+TEXT ·leafDistAVX2(SB), NOSPLIT, $0-32
+	MOVQ         n+0(FP), AX
+	MOVQ         p+16(FP), CX
+	MOVQ         d+24(FP), DX
+	MOVQ         groups+8(FP), BX
+	VBROADCASTSD (CX), Y0
+	VBROADCASTSD 8(CX), Y1
+	VXORPD       Y2, Y2, Y2
+	ADDQ         $0x40, AX
+
+next:
+	VMOVUPD (AX), Y3
+	VSUBPD  Y0, Y3, Y3
+	VSUBPD  128(AX), Y0, Y4
+	VMAXPD  Y3, Y4, Y3
+	VMAXPD  Y2, Y3, Y3
+	VMULPD  Y3, Y3, Y3
+	VMOVUPD 64(AX), Y4
+	VSUBPD  Y1, Y4, Y4
+	VSUBPD  192(AX), Y1, Y5
+	VMAXPD  Y4, Y5, Y4
+	VMAXPD  Y2, Y4, Y4
+	VMULPD  Y4, Y4, Y4
+	VADDPD  Y3, Y4, Y3
+	VSQRTPD Y3, Y3
+	VMOVUPD Y3, (DX)
+	VMOVUPD 32(AX), Y3
+	VSUBPD  Y0, Y3, Y3
+	VSUBPD  160(AX), Y0, Y4
+	VMAXPD  Y3, Y4, Y3
+	VMAXPD  Y2, Y3, Y3
+	VMULPD  Y3, Y3, Y3
+	VMOVUPD 96(AX), Y4
+	VSUBPD  Y1, Y4, Y4
+	VSUBPD  224(AX), Y1, Y5
+	VMAXPD  Y4, Y5, Y4
+	VMAXPD  Y2, Y4, Y4
+	VMULPD  Y4, Y4, Y4
+	VADDPD  Y3, Y4, Y3
+	VSQRTPD Y3, Y3
+	VMOVUPD Y3, 32(DX)
+	ADDQ    $0x00000140, AX
+	ADDQ    $0x40, DX
+	DECQ    BX
+	JNZ     next
+	VZEROUPPER
+	RET
+
+// func leafDistAVX512(n *uint64, groups int, p *float64, d *float64)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·leafDistAVX512(SB), NOSPLIT, $0-32
+	MOVQ         n+0(FP), AX
+	MOVQ         p+16(FP), CX
+	MOVQ         d+24(FP), DX
+	MOVQ         groups+8(FP), BX
+	VBROADCASTSD (CX), Z0
+	VBROADCASTSD 8(CX), Z1
+	VXORPD       Z2, Z2, Z2
+	ADDQ         $0x40, AX
+
+next:
+	VMOVUPD (AX), Z3
+	VSUBPD  Z0, Z3, Z3
+	VSUBPD  128(AX), Z0, Z4
+	VMAXPD  Z3, Z4, Z3
+	VMAXPD  Z2, Z3, Z3
+	VMULPD  Z3, Z3, Z3
+	VMOVUPD 64(AX), Z4
+	VSUBPD  Z1, Z4, Z4
+	VSUBPD  192(AX), Z1, Z5
+	VMAXPD  Z4, Z5, Z4
+	VMAXPD  Z2, Z4, Z4
+	VMULPD  Z4, Z4, Z4
+	VADDPD  Z3, Z4, Z3
+	VSQRTPD Z3, Z3
+	VMOVUPD Z3, (DX)
+	ADDQ    $0x00000140, AX
+	ADDQ    $0x40, DX
+	DECQ    BX
+	JNZ     next
+	VZEROUPPER
+	RET
+
+// func innerDistAVX2(n *uint64, groups int, p *float32, d *float32)
+// Requires: AVX
+TEXT ·innerDistAVX2(SB), NOSPLIT, $0-32
+	MOVQ         n+0(FP), AX
+	MOVQ         p+16(FP), CX
+	MOVQ         d+24(FP), DX
+	MOVQ         groups+8(FP), BX
+	VBROADCASTSS (CX), Y0
+	VBROADCASTSS 4(CX), Y1
+	VXORPS       Y2, Y2, Y2
+	ADDQ         $0x40, AX
+
+next:
+	VMOVUPS (AX), Y3
+	VSUBPS  Y0, Y3, Y3
+	VSUBPS  128(AX), Y0, Y4
+	VMAXPS  Y3, Y4, Y3
+	VMAXPS  Y2, Y3, Y3
+	VMULPS  Y3, Y3, Y3
+	VMOVUPS 64(AX), Y4
+	VSUBPS  Y1, Y4, Y4
+	VSUBPS  192(AX), Y1, Y5
+	VMAXPS  Y4, Y5, Y4
+	VMAXPS  Y2, Y4, Y4
+	VMULPS  Y4, Y4, Y4
+	VADDPS  Y3, Y4, Y3
+	VSQRTPS Y3, Y3
+	VMOVUPS Y3, (DX)
+	VMOVUPS 32(AX), Y3
+	VSUBPS  Y0, Y3, Y3
+	VSUBPS  160(AX), Y0, Y4
+	VMAXPS  Y3, Y4, Y3
+	VMAXPS  Y2, Y3, Y3
+	VMULPS  Y3, Y3, Y3
+	VMOVUPS 96(AX), Y4
+	VSUBPS  Y1, Y4, Y4
+	VSUBPS  224(AX), Y1, Y5
+	VMAXPS  Y4, Y5, Y4
+	VMAXPS  Y2, Y4, Y4
+	VMULPS  Y4, Y4, Y4
+	VADDPS  Y3, Y4, Y3
+	VSQRTPS Y3, Y3
+	VMOVUPS Y3, 32(DX)
+	ADDQ    $0x00000140, AX
+	ADDQ    $0x40, DX
+	DECQ    BX
+	JNZ     next
+	VZEROUPPER
+	RET
+
+// func innerDistAVX512(n *uint64, groups int, p *float32, d *float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·innerDistAVX512(SB), NOSPLIT, $0-32
+	MOVQ         n+0(FP), AX
+	MOVQ         p+16(FP), CX
+	MOVQ         d+24(FP), DX
+	MOVQ         groups+8(FP), BX
+	VBROADCASTSS (CX), Z0
+	VBROADCASTSS 4(CX), Z1
+	VXORPS       Z2, Z2, Z2
+	ADDQ         $0x40, AX
+
+next:
+	VMOVUPS (AX), Z3
+	VSUBPS  Z0, Z3, Z3
+	VSUBPS  128(AX), Z0, Z4
+	VMAXPS  Z3, Z4, Z3
+	VMAXPS  Z2, Z3, Z3
+	VMULPS  Z3, Z3, Z3
+	VMOVUPS 64(AX), Z4
+	VSUBPS  Z1, Z4, Z4
+	VSUBPS  192(AX), Z1, Z5
+	VMAXPS  Z4, Z5, Z4
+	VMAXPS  Z2, Z4, Z4
+	VMULPS  Z4, Z4, Z4
+	VADDPS  Z3, Z4, Z3
+	VSQRTPS Z3, Z3
+	VMOVUPS Z3, (DX)
+	ADDQ    $0x00000140, AX
+	ADDQ    $0x40, DX
+	DECQ    BX
+	JNZ     next
+	VZEROUPPER
+	RET
+
+// func leafNearAVX512(d *float64, groups int, left *uint64, hits *uint64, near float64, rest *float64)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·leafNearAVX512(SB), NOSPLIT, $0-48
+	MOVQ         d+0(FP), AX
+	MOVQ         groups+8(FP), CX
+	MOVQ         left+16(FP), DX
+	MOVQ         hits+24(FP), BX
+	MOVQ         rest+40(FP), SI
+	VBROADCASTSD near+32(FP), Z0
+	VMOVUPD      (SI), Z1
+
+next:
+	KMOVB   (DX), K1
+	VMOVUPD (AX), Z2
+	VCMPPD  $0x02, Z0, Z2, K1, K2
+	KANDNB  K1, K2, K1
+	KMOVB   K2, (BX)
+	VMINPD  Z2, Z1, K1, Z1
+	ADDQ    $0x40, AX
+	ADDQ    $0x01, DX
+	ADDQ    $0x01, BX
+	DECQ    CX
+	JNZ     next
+	VMOVUPD Z1, (SI)
+	VZEROUPPER
+	RET
+
+// func innerNearAVX512(d *float32, groups int, left *uint64, hits *uint64, near float32, rest *float32)
+// Requires: AVX, AVX512F
+TEXT ·innerNearAVX512(SB), NOSPLIT, $0-48
+	MOVQ         d+0(FP), AX
+	MOVQ         groups+8(FP), CX
+	MOVQ         left+16(FP), DX
+	MOVQ         hits+24(FP), BX
+	MOVQ         rest+40(FP), SI
+	VBROADCASTSS near+32(FP), Z0
+	VMOVUPD      (SI), Z1
+
+next:
+	KMOVW   (DX), K1
+	VMOVUPD (AX), Z2
+	VCMPPS  $0x02, Z0, Z2, K1, K2
+	KANDNW  K1, K2, K1
+	KMOVW   K2, (BX)
+	VMINPS  Z2, Z1, K1, Z1
+	ADDQ    $0x40, AX
+	ADDQ    $0x02, DX
+	ADDQ    $0x02, BX
+	DECQ    CX
+	JNZ     next
+	VMOVUPD Z1, (SI)
+	VZEROUPPER
+	RET
+
+// func leafBoundsAVX2(n *uint64, groups int, out *uint64)
+// Requires: AVX
+TEXT ·leafBoundsAVX2(SB), NOSPLIT, $0-24
+	MOVQ    n+0(FP), AX
+	MOVQ    groups+8(FP), CX
+	MOVQ    out+16(FP), DX
+	ADDQ    $0x40, AX
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD 224(AX), Y7
+
+next:
+	VMINPD  (AX), Y0, Y0
+	VMINPD  32(AX), Y1, Y1
+	VMINPD  64(AX), Y2, Y2
+	VMINPD  96(AX), Y3, Y3
+	VMAXPD  128(AX), Y4, Y4
+	VMAXPD  160(AX), Y5, Y5
+	VMAXPD  192(AX), Y6, Y6
+	VMAXPD  224(AX), Y7, Y7
+	ADDQ    $0x00000140, AX
+	DECQ    CX
+	JNZ     next
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VZEROUPPER
+	RET
+
+// func leafBoundsAVX512(n *uint64, groups int, out *uint64)
+// Requires: AVX, AVX512F
+TEXT ·leafBoundsAVX512(SB), NOSPLIT, $0-24
+	MOVQ    n+0(FP), AX
+	MOVQ    groups+8(FP), CX
+	MOVQ    out+16(FP), DX
+	ADDQ    $0x40, AX
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VMOVUPD 128(AX), Z2
+	VMOVUPD 192(AX), Z3
+
+next:
+	VMINPD  (AX), Z0, Z0
+	VMINPD  64(AX), Z1, Z1
+	VMAXPD  128(AX), Z2, Z2
+	VMAXPD  192(AX), Z3, Z3
+	ADDQ    $0x00000140, AX
+	DECQ    CX
+	JNZ     next
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VMOVUPD Z2, 128(DX)
+	VMOVUPD Z3, 192(DX)
+	VZEROUPPER
+	RET
+
+// func innerBoundsAVX2(n *uint64, groups int, out *uint64)
+// Requires: AVX
+TEXT ·innerBoundsAVX2(SB), NOSPLIT, $0-24
+	MOVQ    n+0(FP), AX
+	MOVQ    groups+8(FP), CX
+	MOVQ    out+16(FP), DX
+	ADDQ    $0x40, AX
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD 224(AX), Y7
+
+next:
+	VMINPS  (AX), Y0, Y0
+	VMINPS  32(AX), Y1, Y1
+	VMINPS  64(AX), Y2, Y2
+	VMINPS  96(AX), Y3, Y3
+	VMAXPS  128(AX), Y4, Y4
+	VMAXPS  160(AX), Y5, Y5
+	VMAXPS  192(AX), Y6, Y6
+	VMAXPS  224(AX), Y7, Y7
+	ADDQ    $0x00000140, AX
+	DECQ    CX
+	JNZ     next
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VZEROUPPER
+	RET
+
+// func innerBoundsAVX512(n *uint64, groups int, out *uint64)
+// Requires: AVX, AVX512F
+TEXT ·innerBoundsAVX512(SB), NOSPLIT, $0-24
+	MOVQ    n+0(FP), AX
+	MOVQ    groups+8(FP), CX
+	MOVQ    out+16(FP), DX
+	ADDQ    $0x40, AX
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VMOVUPD 128(AX), Z2
+	VMOVUPD 192(AX), Z3
+
+next:
+	VMINPS  (AX), Z0, Z0
+	VMINPS  64(AX), Z1, Z1
+	VMAXPS  128(AX), Z2, Z2
+	VMAXPS  192(AX), Z3, Z3
+	ADDQ    $0x00000140, AX
+	DECQ    CX
+	JNZ     next
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VMOVUPD Z2, 128(DX)
+	VMOVUPD Z3, 192(DX)
+	VZEROUPPER
+	RET
+
+// func copyLinesAVX2(dst *uint64, src *uint64, lines int)
+// Requires: AVX
+TEXT ·copyLinesAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ lines+16(FP), DX
+
+next:
+	VMOVUPD (CX), Y0
+	VMOVUPD Y0, (AX)
+	VMOVUPD 32(CX), Y0
+	VMOVUPD Y0, 32(AX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, AX
+	DECQ    DX
+	JNZ     next
+	VZEROUPPER
+	RET
+
+// func copyLinesAVX512(dst *uint64, src *uint64, lines int)
+// Requires: AVX, AVX512F
+TEXT ·copyLinesAVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ lines+16(FP), DX
+
+next:
+	VMOVUPD (CX), Z0
+	VMOVUPD Z0, (AX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, AX
+	DECQ    DX
+	JNZ     next
+	VZEROUPPER
+	RET
+
 // func prefetchLines(n *uint64, lines int)
 // Requires: MMX+
 TEXT ·prefetchLines(SB), NOSPLIT, $0-16

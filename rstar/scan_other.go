@@ -11,5 +11,17 @@ var (
 func leafMask(n *uint64, groups int, q *Rect, m *masks, _ bool) { leafMaskPlain(n, groups, q, m) }
 func innerMask(n *uint64, groups int, q *Rect, m *masks)        { innerMaskPlain(n, groups, q, m) }
 
+func leafDist(n *uint64, groups int, p *[2]float64, d *distances)  { leafDistPlain(n, groups, p, d) }
+func innerDist(n *uint64, groups int, p *[2]float32, d *distances) { innerDistPlain(n, groups, p, d) }
+func leafBounds(n *uint64, groups int, b *bounds)                  { leafBoundsPlain(n, groups, b) }
+func innerBounds(n *uint64, groups int, b *bounds)                 { innerBoundsPlain(n, groups, b) }
+func leafNear(d *distances, _ int, left, hits *masks, near float64) float64 {
+	return leafNearPlain(&d.leaf, left, hits, near)
+}
+func innerNear(d *distances, _ int, left, hits *masks, near float32) float32 {
+	return innerNearPlain(&d.inner, left, hits, near)
+}
+func copyLines(dst, src *uint64, lines int) { copyLinesPlain(dst, src, lines) }
+
 // prefetch: Go has none for other processors.
 func (t *Tree) prefetch(uint32) {}

@@ -30,6 +30,66 @@ func innerMaskAVX2(n *uint64, groups int, q *float64, m *uint64)
 //go:noescape
 func innerMaskAVX512(n *uint64, groups int, q *float64, m *uint64)
 
+// leafDistAVX2 is leafDistPlain, four objects at a time.
+//
+//go:noescape
+func leafDistAVX2(n *uint64, groups int, p *float64, d *float64)
+
+// leafDistAVX512 is leafDistPlain, a line at a time.
+//
+//go:noescape
+func leafDistAVX512(n *uint64, groups int, p *float64, d *float64)
+
+// innerDistAVX2 is innerDistPlain, eight children at a time.
+//
+//go:noescape
+func innerDistAVX2(n *uint64, groups int, p *float32, d *float32)
+
+// innerDistAVX512 is innerDistPlain, a line at a time.
+//
+//go:noescape
+func innerDistAVX512(n *uint64, groups int, p *float32, d *float32)
+
+// leafNearAVX512 is leafNearPlain, a line at a time; rest gets a minimum for each lane.
+//
+//go:noescape
+func leafNearAVX512(d *float64, groups int, left *uint64, hits *uint64, near float64, rest *float64)
+
+// innerNearAVX512 is innerNearPlain, a line at a time; rest gets a minimum for each lane.
+//
+//go:noescape
+func innerNearAVX512(d *float32, groups int, left *uint64, hits *uint64, near float32, rest *float32)
+
+// leafBoundsAVX2 is leafBoundsPlain, four objects at a time.
+//
+//go:noescape
+func leafBoundsAVX2(n *uint64, groups int, out *uint64)
+
+// leafBoundsAVX512 is leafBoundsPlain, a line at a time.
+//
+//go:noescape
+func leafBoundsAVX512(n *uint64, groups int, out *uint64)
+
+// innerBoundsAVX2 is innerBoundsPlain, eight children at a time.
+//
+//go:noescape
+func innerBoundsAVX2(n *uint64, groups int, out *uint64)
+
+// innerBoundsAVX512 is innerBoundsPlain, a line at a time.
+//
+//go:noescape
+func innerBoundsAVX512(n *uint64, groups int, out *uint64)
+
+// copyLinesAVX2 is copyLinesPlain by loads of 32 bytes.
+//
+//go:noescape
+func copyLinesAVX2(dst *uint64, src *uint64, lines int)
+
+// copyLinesAVX512 is copyLinesPlain by loads of 64 bytes.
+//
+//go:noescape
+func copyLinesAVX512(dst *uint64, src *uint64, lines int)
+
 // prefetchLines asks for the lines from n on to be brought into the second
 // level cache: more reads may be on their way there than to the first.
 //

@@ -56,9 +56,7 @@ type ref struct {
 }
 
 func (t *Tree) newSearcher() *searcher {
-	s := &searcher{stripe: &t.stripes[t.turn.Add(1)%stripeCount]}
-	s.near.node = make(node, t.nodeWords)
-	return s
+	return &searcher{stripe: &t.stripes[t.turn.Add(1)%stripeCount]}
 }
 
 // enter lets s read the slab until exit, false after Close.

@@ -31,6 +31,20 @@ func main() {
 		"not touch the y of groups without a hit by x.")
 	innerAVX2()
 	innerAVX512()
+	leafDistances("leafDistAVX2", YMM, 32, "leafDistAVX2 is leafDistPlain, four objects at a time.")
+	leafDistances("leafDistAVX512", ZMM, 64, "leafDistAVX512 is leafDistPlain, a line at a time.")
+	innerDistances("innerDistAVX2", YMM, 32, "innerDistAVX2 is innerDistPlain, eight children at a time.")
+	innerDistances("innerDistAVX512", ZMM, 64, "innerDistAVX512 is innerDistPlain, a line at a time.")
+	nearest("leafNearAVX512", 8, VCMPPD, VMINPD, VBROADCASTSD,
+		"leafNearAVX512 is leafNearPlain, a line at a time; rest gets a minimum for each lane.")
+	nearest("innerNearAVX512", 4, VCMPPS, VMINPS, VBROADCASTSS,
+		"innerNearAVX512 is innerNearPlain, a line at a time; rest gets a minimum for each lane.")
+	bounds("leafBoundsAVX2", YMM, 32, VMINPD, VMAXPD, "leafBoundsAVX2 is leafBoundsPlain, four objects at a time.")
+	bounds("leafBoundsAVX512", ZMM, 64, VMINPD, VMAXPD, "leafBoundsAVX512 is leafBoundsPlain, a line at a time.")
+	bounds("innerBoundsAVX2", YMM, 32, VMINPS, VMAXPS, "innerBoundsAVX2 is innerBoundsPlain, eight children at a time.")
+	bounds("innerBoundsAVX512", ZMM, 64, VMINPS, VMAXPS, "innerBoundsAVX512 is innerBoundsPlain, a line at a time.")
+	copyLines("copyLinesAVX2", YMM, 32, "copyLinesAVX2 is copyLinesPlain by loads of 32 bytes.")
+	copyLines("copyLinesAVX512", ZMM, 64, "copyLinesAVX512 is copyLinesPlain by loads of 64 bytes.")
 	prefetch()
 	Generate()
 }
@@ -220,5 +234,189 @@ func prefetch() {
 	ADDQ(U8(line), n)
 	DECQ(lines)
 	JNZ(LabelRef("next"))
+	RET()
+}
+
+// leafDistances emits the distances of a leaf's objects from a point, by
+// registers of width bytes.
+func leafDistances(name string, vec func() reg.VecVirtual, width int, doc string) {
+	TEXT(name, NOSPLIT, "func(n *uint64, groups int, p, d *float64)")
+	Doc(doc)
+	Pragma("noescape")
+	n, p := Load(Param("n"), GP64()), Load(Param("p"), GP64())
+	d, groups := Load(Param("d"), GP64()), Load(Param("groups"), GP64())
+	x, y, zero := vec(), vec(), vec()
+	VBROADCASTSD(Mem{Base: p}, x)
+	VBROADCASTSD(Mem{Base: p, Disp: 8}, y)
+	VXORPD(zero, zero, zero)
+	ADDQ(U8(line), n)
+	Label("next")
+	for at := 0; at < line; at += width {
+		// max(min x - x, x - max x, 0), and so y.
+		side := func(c reg.VecVirtual, field int) reg.VecVirtual {
+			lo, hi := vec(), vec()
+			VMOVUPD(Mem{Base: n, Disp: field*line + at}, lo)
+			VSUBPD(c, lo, lo)
+			VSUBPD(Mem{Base: n, Disp: (field+2)*line + at}, c, hi)
+			VMAXPD(lo, hi, lo)
+			VMAXPD(zero, lo, lo)
+			VMULPD(lo, lo, lo)
+			return lo
+		}
+		dx, dy := side(x, 0), side(y, 1)
+		VADDPD(dx, dy, dx)
+		VSQRTPD(dx, dx)
+		VMOVUPD(dx, Mem{Base: d, Disp: at})
+	}
+	ADDQ(U32(group), n)
+	ADDQ(U8(line), d)
+	DECQ(groups)
+	JNZ(LabelRef("next"))
+	VZEROUPPER()
+	RET()
+}
+
+// innerDistances emits the distances of a node's boxes from a point, all in
+// units of its frame.
+func innerDistances(name string, vec func() reg.VecVirtual, width int, doc string) {
+	TEXT(name, NOSPLIT, "func(n *uint64, groups int, p, d *float32)")
+	Doc(doc)
+	Pragma("noescape")
+	n, p := Load(Param("n"), GP64()), Load(Param("p"), GP64())
+	d, groups := Load(Param("d"), GP64()), Load(Param("groups"), GP64())
+	x, y, zero := vec(), vec(), vec()
+	VBROADCASTSS(Mem{Base: p}, x)
+	VBROADCASTSS(Mem{Base: p, Disp: 4}, y)
+	VXORPS(zero, zero, zero)
+	ADDQ(U8(line), n)
+	Label("next")
+	for at := 0; at < line; at += width {
+		side := func(c reg.VecVirtual, field int) reg.VecVirtual {
+			lo, hi := vec(), vec()
+			VMOVUPS(Mem{Base: n, Disp: field*line + at}, lo)
+			VSUBPS(c, lo, lo)
+			VSUBPS(Mem{Base: n, Disp: (field+2)*line + at}, c, hi)
+			VMAXPS(lo, hi, lo)
+			VMAXPS(zero, lo, lo)
+			VMULPS(lo, lo, lo)
+			return lo
+		}
+		dx, dy := side(x, 0), side(y, 1)
+		VADDPS(dx, dy, dx)
+		VSQRTPS(dx, dx)
+		VMOVUPS(dx, Mem{Base: d, Disp: at})
+	}
+	ADDQ(U32(group), n)
+	ADDQ(U8(line), d)
+	DECQ(groups)
+	JNZ(LabelRef("next"))
+	VZEROUPPER()
+	RET()
+}
+
+// copyLines emits a copy of whole lines. Plain vector loads, which x86
+// keeps in program order, where memmove might use string instructions.
+func copyLines(name string, vec func() reg.VecVirtual, width int, doc string) {
+	TEXT(name, NOSPLIT, "func(dst, src *uint64, lines int)")
+	Doc(doc)
+	Pragma("noescape")
+	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
+	lines := Load(Param("lines"), GP64())
+	Label("next")
+	for at := 0; at < line; at += width {
+		v := vec()
+		VMOVUPD(Mem{Base: src, Disp: at}, v)
+		VMOVUPD(v, Mem{Base: dst, Disp: at})
+	}
+	ADDQ(U8(line), src)
+	ADDQ(U8(line), dst)
+	DECQ(lines)
+	JNZ(LabelRef("next"))
+	VZEROUPPER()
+	RET()
+}
+
+// nearest emits which elements of d, of elem bytes, that left names are at
+// most near, and the least of the others for each lane.
+func nearest(name string, elem int, cmp, least func(...Op), broadcast func(...Op), doc string) {
+	kind := map[int]string{8: "float64", 4: "float32"}[elem]
+	TEXT(name, NOSPLIT, "func(d *"+kind+", groups int, left, hits *uint64, near "+kind+", rest *"+kind+")")
+	Doc(doc)
+	Pragma("noescape")
+	d, groups := Load(Param("d"), GP64()), Load(Param("groups"), GP64())
+	left, hits := Load(Param("left"), GP64()), Load(Param("hits"), GP64())
+	rest := Load(Param("rest"), GP64())
+	near, min := ZMM(), ZMM()
+	// The parameter's place on the stack.
+	addr, err := Param("near").Resolve()
+	if err != nil {
+		panic(err)
+	}
+	broadcast(addr.Addr, near)
+	VMOVUPD(Mem{Base: rest}, min)
+	Label("next")
+	all, in, out := K(), K(), K()
+	if elem == 8 {
+		KMOVB(Mem{Base: left}, all)
+	} else {
+		KMOVW(Mem{Base: left}, all)
+	}
+	v := ZMM()
+	VMOVUPD(Mem{Base: d}, v)
+	cmp(le, near, v, all, in) // v <= near
+	if elem == 8 {
+		KANDNB(all, in, out) // all &^ in
+		KMOVB(in, Mem{Base: hits})
+	} else {
+		KANDNW(all, in, out)
+		KMOVW(in, Mem{Base: hits})
+	}
+	least(v, min, out, min)
+	ADDQ(U8(line), d)
+	ADDQ(Imm(uint64(8/elem)), left)
+	ADDQ(Imm(uint64(8/elem)), hits)
+	DECQ(groups)
+	JNZ(LabelRef("next"))
+	VMOVUPD(min, Mem{Base: rest})
+	VZEROUPPER()
+	RET()
+}
+
+// bounds emits the least minima and the greatest maxima of a node's groups
+// for each lane, four lines at out.
+func bounds(name string, vec func() reg.VecVirtual, width int, least, most func(...Op), doc string) {
+	TEXT(name, NOSPLIT, "func(n *uint64, groups int, out *uint64)")
+	Doc(doc)
+	Pragma("noescape")
+	n, groups := Load(Param("n"), GP64()), Load(Param("groups"), GP64())
+	out := Load(Param("out"), GP64())
+	ADDQ(U8(line), n)
+	acc := map[[2]int]reg.VecVirtual{}
+	for field := range 4 {
+		for at := 0; at < line; at += width {
+			acc[[2]int{field, at}] = vec()
+			VMOVUPD(Mem{Base: n, Disp: field*line + at}, acc[[2]int{field, at}])
+		}
+	}
+	Label("next")
+	for field := range 4 {
+		op := least
+		if field >= 2 {
+			op = most
+		}
+		for at := 0; at < line; at += width {
+			a := acc[[2]int{field, at}]
+			op(Mem{Base: n, Disp: field*line + at}, a, a)
+		}
+	}
+	ADDQ(U32(group), n)
+	DECQ(groups)
+	JNZ(LabelRef("next"))
+	for field := range 4 {
+		for at := 0; at < line; at += width {
+			VMOVUPD(acc[[2]int{field, at}], Mem{Base: out, Disp: field*line + at})
+		}
+	}
+	VZEROUPPER()
 	RET()
 }
