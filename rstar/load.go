@@ -1,39 +1,40 @@
 package rstar
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"runtime"
-	"slices"
 	"sync"
 )
 
-// Bulk load by Sort-Tile-Recursive (STR; Leutenegger, Lopez, Edgington,
-// ICDE 1997): sort by the x of centers, cut into vertical slices, sort
-// each by y, cut into nodes; the same with the nodes' boxes, level by
-// level. With P nodes there are about sqrt(P) slices. Entries are dealt
-// evenly: node i of P takes entries n*i/P to n*(i+1)/P. As P = ceil(n/M),
-// each takes more than M*(P-1)/P - 1 of them: half when P is 2, full
-// nearly when P is large, so the minimum fill is always kept.
+// Bulk load: Sort-Tile-Recursive (STR; Leutenegger, Lopez, Edgington, ICDE
+// 1997), for the parents of leaves from above, as in OMT (Lee and Lee,
+// CAiSE 2003), so that the tiles of leaves do not straddle those of their
+// parents:
+//
+//	all objects by x   |s0   |s1   |s2   |   vertical strips
+//	a strip by y       a strip is cut into parents
+//	a parent by x      a parent's objects are cut into columns
+//	a column by y      a column is cut into leaves
+//
+// Higher levels, of which there are few nodes, are tiled from below: the
+// boxes of the level under them by x into strips, these by y into nodes.
+// docs/decisions/bulk-load.md compares the alternatives.
+//
+// Objects are dealt evenly: part i of P takes objects n*i/P to n*(i+1)/P.
+// As P is ceil(n/M), each takes more than M*(P-1)/P - 1 of them: half when
+// P is 2, full nearly when P is large, so the minimum fill is always kept.
 //
 // Ties go by id, so that equal rectangles come to lie as after inserts
 // (choose.go).
 //
-// Sorting and writing are spread over GOMAXPROCS goroutines. Nodes are
-// published one by one as always: their chunks may be freed ones that a
-// slow search still looks at.
-
-// strKey is what one entry is sorted by, and its place.
-type strKey struct {
-	x, y uint64 // order-preserving bits of the center
-	id   uint64
-	i    uint32
-}
+// Strips are spread over GOMAXPROCS goroutines. Nodes are published one by
+// one as always: their chunks may be freed ones that a slow search still
+// looks at.
 
 // Load fills an empty tree with items, which it neither changes nor
-// keeps. Memory: 64 bytes per item meanwhile. Searches go on; they see
-// nothing, then everything. The error wraps ErrBadRect (names the first
+// keeps. Memory: about 20 bytes per item meanwhile. Searches go on; they
+// see nothing, then everything. The error wraps ErrBadRect (names the first
 // bad item), ErrNotEmpty, ErrSlabFull or ErrClosed; then nothing was
 // changed.
 func (t *Tree) Load(items []Item) error {
@@ -55,15 +56,47 @@ func (t *Tree) Load(items []Item) error {
 	return t.tx.load(items)
 }
 
-// nodesFor returns how many nodes of a level hold n entries.
-func (t *Tree) nodesFor(n, level int) int { return (n + t.fan(level) - 1) / t.fan(level) }
+// parts returns how many parts of at most size hold n.
+func parts(n, size int) int { return (n + size - 1) / size }
+
+// part returns where part i of p begins.
+func part(n, p, i int) int { return int(int64(n) * int64(i) / int64(p)) }
+
+// tiling is how n objects are cut into parents and leaves.
+type tiling struct {
+	n, parents, strips, leafSize int
+}
+
+func newTiling(t *Tree, n int) tiling {
+	l := tiling{n: n, leafSize: t.fan(0)}
+	l.parents = parts(n, t.fan(0)*t.fan(1))
+	l.strips = strips(l.parents)
+	return l
+}
+
+// strips returns into how many strips so many tiles are arranged.
+func strips(tiles int) int { return int(math.Ceil(math.Sqrt(float64(tiles)))) }
+
+// parent returns where parent i's objects begin.
+func (l *tiling) parent(i int) int { return part(l.n, l.parents, i) }
+
+// leaves returns how many leaves parent i has.
+func (l *tiling) leaves(i int) int { return parts(l.parent(i+1)-l.parent(i), l.leafSize) }
 
 func (x *tx) load(items []Item) error {
 	t := x.t
 	x.begin()
+	l := newTiling(t, len(items))
 	need := uint64(0)
-	for n, level := len(items), 0; n > 1 || need == 0; level++ {
-		n = t.nodesFor(n, level)
+	for i := range l.parents {
+		need += uint64(l.leaves(i))
+	}
+	leaves := int(need)
+	for n, level := leaves, 1; n > 1; level++ {
+		n = parts(n, t.fan(level))
+		if level == 1 {
+			n = l.parents
+		}
 		need += uint64(n)
 	}
 	if left := t.chunks - x.used + uint64(x.free); need+x.reserve() > left ||
@@ -75,14 +108,9 @@ func (x *tx) load(items []Item) error {
 			t.opts.SlabBytes)
 	}
 	x.release(x.root)
-	es := x.loadLevel(0, len(items), func(i int) entry {
-		it := &items[i]
-		return entry{it.Rect, it.ID, it.ID, it.ID}
-	})
-	x.height = 1
+	es := x.loadObjects(items, &l, leaves)
 	for len(es) > 1 {
-		below := es
-		es = x.loadLevel(x.height, len(below), func(i int) entry { return below[i] })
+		es = x.loadLevel(x.height, es)
 		x.height++
 	}
 	x.root, x.count = uint32(es[0].ref), uint64(len(items))
@@ -90,66 +118,170 @@ func (x *tx) load(items []Item) error {
 	return nil
 }
 
-// loadLevel packs n entries into nodes of a level, publishes these and
-// returns their entries for the level above. at may be called from many
-// goroutines.
-func (x *tx) loadLevel(level, n int, at func(int) entry) []entry {
-	t := x.t
-	keys := make([]strKey, n)
-	parallel(n, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			e := at(i)
-			keys[i] = strKey{
-				orderedBits(centerX(e.rect)), orderedBits(centerY(e.rect)),
-				e.lo, uint32(i),
-			}
-		}
-	})
-	sortParallel(keys, func(a, b strKey) int {
-		return cmp.Or(cmp.Compare(a.x, b.x), cmp.Compare(a.id, b.id))
-	})
-	nodes := t.nodesFor(n, level)
-	strips := int(math.Ceil(math.Sqrt(float64(nodes))))
-	first := func(node int) int { return n * node / nodes }
-	es := make([]entry, nodes)
+// takeChunks returns entries for n new nodes of a level, with their chunks.
+func (x *tx) takeChunks(level, n int) []entry {
+	es := make([]entry, n)
 	for i := range es {
-		es[i].ref = uint64(x.takeChunk())
-	}
-	x.nodes[level] += int64(nodes)
-	stamp := t.moves.Load() + 1
-	parallel(strips, func(lo, hi int) {
-		b := make(node, t.nodeWords)
-		part := make([]entry, 0, t.fan(level))
-		for s := lo; s < hi; s++ {
-			from, to := nodes*s/strips, nodes*(s+1)/strips
-			slices.SortFunc(keys[first(from):first(to)], func(a, b strKey) int {
-				return cmp.Or(cmp.Compare(a.y, b.y), cmp.Compare(a.id, b.id))
-			})
-			for i := from; i < to; i++ {
-				part = part[:0]
-				for _, k := range keys[first(i):first(i+1)] {
-					part = append(part, at(int(k.i)))
-				}
-				b[laneMeta], b[laneStamp] = packMeta(level, 0, uint32(es[i].ref)), stamp
-				b.fill(part)
-				t.publish(t.at(b.chunk()), b, 1<<t.nodeLines-1, t.nodeLines)
-				es[i].rect, es[i].lo, es[i].hi = b.mbr(), b.minID(), b.maxID()
-			}
+		if x.free > 0 {
+			x.free--
+			es[i].ref = uint64(x.freeChunks[x.free])
+		} else {
+			es[i].ref = x.used
+			x.used++
 		}
-	})
+	}
+	if more := int(x.used) - len(x.mark); more > 0 {
+		x.mark = append(x.mark, make([]int32, more)...)
+	}
+	x.nodes[level] += int64(n)
 	return es
 }
 
-// takeChunk takes a free chunk without a private copy.
-func (x *tx) takeChunk() uint32 {
-	if x.free > 0 {
-		x.free--
-		return x.freeChunks[x.free]
+// loadObjects packs items into leaves and, if there is more than one leaf,
+// these into parents, whose entries it returns.
+func (x *tx) loadObjects(items []Item, l *tiling, leaves int) []entry {
+	t := x.t
+	var byX sorter
+	order := byX.sort(items, centerOfX)
+	leafEntries := x.takeChunks(0, leaves)
+	x.height = 1
+	firstLeaf := make([]int, l.parents+1)
+	for i := range l.parents {
+		firstLeaf[i+1] = firstLeaf[i] + l.leaves(i)
 	}
-	x.used++
-	x.mark = append(x.mark, make([]int32, int(x.used)-len(x.mark))...)
-	return uint32(x.used - 1)
+	var parents []entry
+	if leaves > 1 {
+		parents = x.takeChunks(1, l.parents)
+		x.height = 2
+	}
+	parallel(l.strips, func(lo, hi int) {
+		w := newLoader(t)
+		for s := lo; s < hi; s++ {
+			from, to := part(l.parents, l.strips, s), part(l.parents, l.strips, s+1)
+			base := l.parent(from)
+			strip := w.gather(&w.strip, items, order[base:l.parent(to)])
+			byY := w.bySort[0].sort(strip, centerOfY)
+			for i := from; i < to; i++ {
+				es := leafEntries[firstLeaf[i]:firstLeaf[i+1]]
+				w.tile(w.gather(&w.parent, strip, byY[l.parent(i)-base:l.parent(i+1)-base]), es)
+				if leaves > 1 {
+					w.publish(1, &parents[i], es)
+				}
+			}
+		}
+	})
+	if leaves == 1 {
+		return leafEntries
+	}
+	return parents
 }
+
+// loader is what one goroutine of a load needs.
+type loader struct {
+	t             *Tree
+	stamp         uint64
+	bySort        [3]sorter
+	strip, parent []Item
+	column        []Item
+	es            []entry
+	n             node
+}
+
+func newLoader(t *Tree) *loader {
+	return &loader{t: t, stamp: t.moves.Load() + 1, n: make(node, t.nodeWords)}
+}
+
+// gather copies items in an order.
+func (w *loader) gather(dst *[]Item, items []Item, order []uint64) []Item {
+	d := (*dst)[:0]
+	for _, p := range order {
+		d = append(d, items[uint32(p)])
+	}
+	*dst = d
+	return d
+}
+
+// tile packs the objects of one parent into leaves.
+func (w *loader) tile(items []Item, leaves []entry) {
+	n, columns := len(leaves), strips(len(leaves))
+	order := w.bySort[1].sort(items, centerOfX)
+	first := func(leaf int) int { return part(len(items), n, leaf) }
+	for c := range columns {
+		from, to := part(n, columns, c), part(n, columns, c+1)
+		base := first(from)
+		column := w.gather(&w.column, items, order[base:first(to)])
+		byY := w.bySort[2].sort(column, centerOfY)
+		for i := from; i < to; i++ {
+			w.publishLeaf(&leaves[i], column, byY[first(i)-base:first(i+1)-base])
+		}
+	}
+}
+
+// publishLeaf writes the leaf of e, and its MBR and ids into e.
+func (w *loader) publishLeaf(e *entry, items []Item, order []uint64) {
+	n := w.n
+	clear(n)
+	n[laneMeta], n[laneStamp] = packMeta(0, len(order), uint32(e.ref)), w.stamp
+	e.lo, e.hi = math.MaxUint64, 0
+	for i, p := range order {
+		it := &items[uint32(p)]
+		n.setLeafRect(i, it.Rect)
+		n[int(leafSlot[i])+fieldRef] = it.ID
+		e.lo, e.hi = min(e.lo, it.ID), max(e.hi, it.ID)
+	}
+	for i := len(order); i < w.t.fan(0); i++ {
+		n.setLeafRect(i, emptyRect)
+	}
+	e.rect = n.mbr()
+	n[laneMinID], n[laneMaxID] = e.lo, e.hi
+	n.setFrame(leafFrame(e.rect))
+	w.t.publish(w.t.at(uint32(e.ref)), n, 1<<w.t.nodeLines-1, w.t.nodeLines)
+}
+
+// publish writes an internal node with the entries es, and its MBR and
+// ids into e.
+func (w *loader) publish(level int, e *entry, es []entry) {
+	n := w.n
+	n[laneMeta], n[laneStamp] = packMeta(level, 0, uint32(e.ref)), w.stamp
+	n.fill(es)
+	e.rect, e.lo, e.hi = n.mbr(), n.minID(), n.maxID()
+	w.t.publish(w.t.at(uint32(e.ref)), n, 1<<w.t.nodeLines-1, w.t.nodeLines)
+}
+
+// loadLevel packs the entries below into nodes of a level and returns
+// their entries.
+func (x *tx) loadLevel(level int, below []entry) []entry {
+	n := len(below)
+	nodes := parts(n, x.t.fan(level))
+	es := x.takeChunks(level, nodes)
+	// As items whose id is the least of the subtree.
+	items := make([]Item, n)
+	for i := range below {
+		items[i] = Item{below[i].rect, below[i].lo}
+	}
+	var byX, byY sorter
+	w := newLoader(x.t)
+	order := byX.sort(items, centerOfX)
+	rows := strips(nodes)
+	for s := range rows {
+		from, to := part(nodes, rows, s), part(nodes, rows, s+1)
+		base := part(n, nodes, from)
+		column := order[base:part(n, nodes, to)]
+		for i, p := range byY.sort(w.gather(&w.strip, items, column), centerOfY) {
+			if i == 0 {
+				w.es = w.es[:0]
+			}
+			w.es = append(w.es, below[uint32(column[uint32(p)])])
+		}
+		for i := from; i < to; i++ {
+			w.publish(level, &es[i], w.es[part(n, nodes, i)-base:part(n, nodes, i+1)-base])
+		}
+	}
+	return es
+}
+
+func centerOfX(r *Rect) float64 { return centerX(*r) }
+func centerOfY(r *Rect) float64 { return centerY(*r) }
 
 // orderedBits maps finite floats to integers of the same order.
 func orderedBits(f float64) uint64 {
@@ -163,38 +295,9 @@ func orderedBits(f float64) uint64 {
 // parallel calls f on parts of [0, n) from GOMAXPROCS goroutines.
 func parallel(n int, f func(lo, hi int)) {
 	var wg sync.WaitGroup
-	parts := min(n, runtime.GOMAXPROCS(0))
-	for p := range parts {
-		wg.Go(func() { f(n*p/parts, n*(p+1)/parts) })
+	procs := min(n, runtime.GOMAXPROCS(0))
+	for p := range procs {
+		wg.Go(func() { f(part(n, procs, p), part(n, procs, p+1)) })
 	}
 	wg.Wait()
-}
-
-// minParallelSort is where a goroutine costs less than it saves.
-const minParallelSort = 1 << 13
-
-// sortParallel sorts keys: halves in parallel, merged.
-func sortParallel(keys []strKey, compare func(a, b strKey) int) {
-	mergeSort(keys, make([]strKey, len(keys)), compare, runtime.GOMAXPROCS(0))
-}
-
-func mergeSort(keys, tmp []strKey, compare func(a, b strKey) int, procs int) {
-	if procs < 2 || len(keys) < minParallelSort {
-		slices.SortFunc(keys, compare)
-		return
-	}
-	mid := len(keys) / 2
-	var wg sync.WaitGroup
-	wg.Go(func() { mergeSort(keys[:mid], tmp[:mid], compare, procs/2) })
-	mergeSort(keys[mid:], tmp[mid:], compare, procs-procs/2)
-	wg.Wait()
-	a, b := keys[:mid], keys[mid:]
-	for i := range tmp {
-		if len(b) == 0 || len(a) > 0 && compare(a[0], b[0]) <= 0 {
-			tmp[i], a = a[0], a[1:]
-		} else {
-			tmp[i], b = b[0], b[1:]
-		}
-	}
-	copy(keys, tmp)
 }

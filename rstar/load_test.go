@@ -1,7 +1,9 @@
 package rstar
 
 import (
+	"cmp"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -47,21 +49,29 @@ func TestLoadWhileSearching(t *testing.T) {
 	}
 }
 
-func TestSortParallel(t *testing.T) {
+// TestSorter: the radix sort gives the order by coordinate and id, also
+// where integers of the range cannot tell coordinates apart.
+func TestSorter(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, procs := range []int{1, 2, 3, 8} {
-		keys := make([]strKey, 5*minParallelSort+1)
-		for i := range keys {
-			keys[i] = strKey{x: r.Uint64N(1000), i: uint32(i)}
-		}
-		byX := func(a, b strKey) int { return int(a.x) - int(b.x) }
-		mergeSort(keys, make([]strKey, len(keys)), byX, procs)
-		seen := make([]bool, len(keys))
-		for i, k := range keys {
-			if i > 0 && keys[i-1].x > k.x || seen[k.i] {
-				t.Fatalf("procs %d: key %d out of order or twice", procs, i)
+	var s sorter
+	for _, sp := range spaces {
+		for _, n := range []int{1, 2, 100, smallSort, smallSort + 1, 20000} {
+			items := sp.draw(r, n)
+			if n > 100 { // an outlier makes one integer of all others
+				items[7].Rect = box(1e200, -1e200, 0, 0)
 			}
-			seen[k.i] = true
+			r.Shuffle(n, func(i, j int) { items[i], items[j] = items[j], items[i] })
+			for _, c := range []coordinate{centerOfX, centerOfY} {
+				want := slices.Clone(items)
+				slices.SortFunc(want, func(a, b Item) int {
+					return cmp.Or(cmp.Compare(c(&a.Rect), c(&b.Rect)), cmp.Compare(a.ID, b.ID))
+				})
+				for i, p := range s.sort(items, c) {
+					if got := items[uint32(p)]; got != want[i] {
+						t.Fatalf("%s, %d items: place %d has %v, want %v", sp.name, n, i, got, want[i])
+					}
+				}
+			}
 		}
 	}
 }

@@ -264,9 +264,9 @@ func TestStats(t *testing.T) {
 	tr.Count(plane)
 	tr.Search(Rect{-2, -2, -1, -1}, func(Rect, uint64) bool { return true })
 	st := tr.Stats()
-	nodes := 29 + 2 + 1 // 400/14, 29/28, 2/28, rounded up
-	if st.Len != 400 || st.Height != 3 || len(st.Nodes) != 3 || st.Nodes[0] != 29 ||
-		st.Nodes[1] != 2 || st.Nodes[2] != 1 || st.Fill[0] != 400.0/(29*14) ||
+	nodes := 2*15 + 2 + 1 // 400/(14*28) parents, 200/14 leaves each, rounded up
+	if st.Len != 400 || st.Height != 3 || len(st.Nodes) != 3 || st.Nodes[0] != 30 ||
+		st.Nodes[1] != 2 || st.Nodes[2] != 1 || st.Fill[0] != 400.0/(30*14) ||
 		st.Fill[2] != 2.0/28 || st.NodeBytes != 704 || st.Fanout != 14 || st.InnerFanout != 28 ||
 		st.SlabBytes != 1<<20/704*704 || st.UsedBytes != int64(nodes+1)*704 ||
 		st.BytesPerEntry != float64(st.UsedBytes)/400 ||
