@@ -70,6 +70,9 @@ func (x *tx) choose(p *path, e *entry, level int) {
 		n := x.node(chunk)
 		slot := x.pickChild(n, e, l)
 		chunk = uint32(n.ref(slot))
+		if l == 1 {
+			x.t.prefetch(chunk) // all its lines will get a new version
+		}
 		p.push(chunk, slot)
 	}
 }
@@ -108,10 +111,11 @@ func (x *tx) pickChild(n node, e *entry, level int) int {
 		boxes[i] = n.box(i).rect()
 	}
 	b, _ := n.frame().encode(e.rect) // infinite where it is out of reach
+	r := b.rect().finite()
 	if x.t.opts.Strategy == Original {
-		return x.pickOriginal(n, e, boxes, b.rect(), level == 1)
+		return x.pickOriginal(n, e, boxes, r, level == 1)
 	}
-	return x.pickRevised(n, e, boxes, b.rect())
+	return x.pickRevised(n, e, boxes, r)
 }
 
 // better reports whether a is cheaper than b, by ids if they tie.
@@ -122,11 +126,15 @@ func (x *tx) better(n node, e *entry, a, b *candidate) bool {
 	return x.idDistance(uint32(n.ref(a.slot)), e.lo) < x.idDistance(uint32(n.ref(b.slot)), e.lo)
 }
 
-// rect widens b to float64, in units of its frame. Infinite borders, which
-// only an entry beyond the frame has, become finite: differences of them
-// would be NaN.
+// rect widens b to float64, in units of its frame.
 func (b box32) rect() Rect {
+	return Rect{float64(b.minX), float64(b.minY), float64(b.maxX), float64(b.maxY)}
+}
+
+// finite makes borders finite that an entry beyond the frame has:
+// differences of infinite ones would be NaN.
+func (r Rect) finite() Rect {
 	const most = 0x1p200 // its square is finite, and above any float32
-	wide := func(v float32) float64 { return min(max(float64(v), -most), most) }
-	return Rect{wide(b.minX), wide(b.minY), wide(b.maxX), wide(b.maxY)}
+	clamp := func(v float64) float64 { return min(max(v, -most), most) }
+	return Rect{clamp(r.MinX), clamp(r.MinY), clamp(r.MaxX), clamp(r.MaxY)}
 }

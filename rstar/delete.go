@@ -1,5 +1,7 @@
 package rstar
 
+import "math/bits"
+
 // Delete removes one object with this rectangle and id and reports
 // whether there was one. The error wraps ErrBadRect, ErrClosed or, in a
 // slab without any reserve left, ErrSlabFull; then nothing was changed.
@@ -113,35 +115,49 @@ func (x *tx) find(r Rect, id uint64) (slot int, ok bool) {
 }
 
 func (x *tx) findBelow(n node, r Rect, id uint64) (slot int, ok bool) {
-	leaf := n.level() == 0
-	for i, c := 0, n.count(); i < c; i++ {
-		if leaf {
-			if n.ref(i) == id && n.rect(i) == r {
-				return i, true
+	var m masks
+	if !n.inner() {
+		// Covering r: an equal rectangle does, and hardly any other.
+		m.scanLeaf(&n[0], n.count(), &Rect{r.MaxX, r.MaxY, r.MinX, r.MinY}, true)
+		for i, b := range m[:2] {
+			for ; b != 0; b &= b - 1 {
+				bit := i*64 + bits.TrailingZeros64(b)
+				slot = bit/lanes*leafGroup + bit%lanes - 1
+				if n.ref(slot) == id && n.rect(slot) == r {
+					return slot, true
+				}
 			}
-			continue
 		}
-		if !n.rect(i).Contains(r) {
-			continue
+		return 0, false
+	}
+	m.covering(n, r)
+	for i, b := range m {
+		for ; b != 0; b &= b - 1 {
+			bit := i*64 + bits.TrailingZeros64(b)
+			slot := bit/(2*lanes)*innerGroup + bit%(2*lanes) - 2
+			child := uint32(n.ref(slot))
+			if n.level() == 1 {
+				x.t.prefetch(child)
+			}
+			cn := x.node(child)
+			if !cn.covers(id, id) {
+				continue
+			}
+			x.path.push(child, slot)
+			if at, ok := x.findBelow(cn, r, id); ok {
+				return at, true
+			}
+			x.path.n--
 		}
-		child := uint32(n.ref(i))
-		cn := x.node(child)
-		if !cn.covers(id, id) {
-			continue
-		}
-		x.path.push(child, i)
-		if slot, ok = x.findBelow(cn, r, id); ok {
-			return slot, true
-		}
-		x.path.n--
 	}
 	return 0, false
 }
 
 // remove takes the entry at slot out of the leaf at the end of p and
-// condenses the tree (CondenseTree of Guttman, section 3.3): nodes that
-// fall below the minimum fill are dissolved, their entries inserted again
-// at their level, highest first; boxes above are made tight.
+// condenses the tree. Nodes that fall below the minimum fill are merged
+// with a sibling, or dissolved and their entries inserted again at their
+// level, highest first (CondenseTree of Guttman, section 3.3; always so by
+// the original strategy). Boxes above are made tight.
 func (x *tx) remove(p *path, slot int) error {
 	leaf := x.edit(p.step[p.n-1].chunk)
 	id := leaf.ref(slot)
@@ -157,6 +173,9 @@ func (x *tx) remove(p *path, slot int) error {
 		}
 		slot := p.step[d].slot
 		if n.count() < x.t.least(n.level()) {
+			if x.t.opts.Strategy == Revised && x.merge(p, d) {
+				continue
+			}
 			for i := 0; i < n.count(); i++ {
 				x.orphans = append(x.orphans, x.entryAt(n, i))
 				x.levels = append(x.levels, n.level())
@@ -176,6 +195,75 @@ func (x *tx) remove(p *path, slot int) error {
 		}
 	}
 	return nil
+}
+
+// mergeTries bounds the siblings that merge looks at: if the nearest ones
+// are full, reinsertion finds better places than a far one.
+const mergeTries = 3
+
+// merge moves all entries of the node at depth d of p, which has too few,
+// to the sibling whose margin grows least by them and which has room. It
+// costs a tenth of inserting them again one by one, and moves as few nodes as
+// can be. If no near sibling has room, it changes nothing.
+func (x *tx) merge(p *path, d int) bool {
+	n, parent := x.node(p.step[d].chunk), x.node(p.step[d-1].chunk)
+	slot := p.step[d].slot
+	r := parent.box(slot).rect()
+	e := entry{lo: n.minID()}
+	cands := x.pick.cands[:0]
+	for i := range parent.count() {
+		if i == slot {
+			continue
+		}
+		b := parent.box(i).rect()
+		c := candidate{girth: unit.margin(b), slot: i}
+		c.margin = unit.margin(b.Union(r)) - c.girth
+		cands = append(cands, c)
+	}
+	for range min(mergeTries, len(cands)) {
+		best := 0
+		for i := 1; i < len(cands); i++ {
+			if x.better(parent, &e, &cands[i], &cands[best]) {
+				best = i
+			}
+		}
+		to := cands[best].slot
+		sibling := x.node(uint32(parent.ref(to)))
+		if sibling.count()+n.count() <= sibling.fanout() {
+			x.mergeInto(p, d, to)
+			return true
+		}
+		cands[best] = cands[len(cands)-1]
+		cands = cands[:len(cands)-1]
+	}
+	return false
+}
+
+// mergeInto does what merge decided: to is the sibling's slot.
+func (x *tx) mergeInto(p *path, d, to int) {
+	chunk, slot := p.step[d].chunk, p.step[d].slot
+	parent := x.edit(p.step[d-1].chunk)
+	sibling := x.edit(uint32(parent.ref(to)))
+	n := x.node(chunk)
+	for i := range n.count() {
+		e := x.entryAt(n, i)
+		if n.inner() {
+			x.adopt(sibling, &e)
+		} else {
+			sibling.append(&e)
+		}
+	}
+	x.release(chunk)
+	if parent.remove(slot); to == parent.count() {
+		to = slot // the last entry took the place
+	}
+	r := sibling.mbr()
+	b, ok := parent.frame().encode(r)
+	if !ok {
+		x.reframe(parent, r)
+		b, _ = parent.frame().encode(r)
+	}
+	parent.setBox(to, b)
 }
 
 // collapse drops roots with a single child.

@@ -90,8 +90,22 @@ var emptyBox32 = box32{
 }
 
 // value is outside of [-MaxFloat64, MaxFloat64] only by rounding outwards.
-func (f frame) value(v float32, h float64) float64 {
-	return min(max((float64(v)+h)/f.s, -math.MaxFloat64), math.MaxFloat64)
+// inv is the inverse of f.s, for a product is exact where the quotient is.
+func (f frame) value(v float32, h, inv float64) float64 {
+	x := (float64(v) + h) * inv
+	if x > math.MaxFloat64 {
+		return math.MaxFloat64
+	}
+	if x < -math.MaxFloat64 {
+		return -math.MaxFloat64
+	}
+	return x
+}
+
+// inverse returns 1/f.s, for which the exponent is negated.
+func (f frame) inverse() float64 {
+	const two = 0x7FE << 52 // the exponents of x and 1/x have this sum
+	return math.Float64frombits(two - math.Float64bits(f.s))
 }
 
 // offset is what a query's coordinate becomes. The product is exact unless
@@ -99,26 +113,42 @@ func (f frame) value(v float32, h float64) float64 {
 // processors have, would give the same; the conversion forbids it.
 func (f frame) offset(x, h float64) float32 { return float32(float64(x*f.s) - h) }
 
-func (f frame) down(x, h float64) float32 {
+func (f frame) down(x, h, inv float64) float32 {
 	v := f.offset(x, h)
-	if f.value(v, h) > x {
-		v = math.Nextafter32(v, float32(math.Inf(-1)))
+	if f.value(v, h, inv) > x {
+		return before(v)
 	}
 	return v
 }
 
-func (f frame) up(x, h float64) float32 {
+func (f frame) up(x, h, inv float64) float32 {
 	v := f.offset(x, h)
-	if f.value(v, h) < x {
-		v = math.Nextafter32(v, float32(math.Inf(1)))
+	if f.value(v, h, inv) < x {
+		return -before(-v)
 	}
 	return v
+}
+
+// before returns the float32 below v, which is not -Inf or NaN.
+func before(v float32) float32 {
+	b := math.Float32bits(v)
+	switch {
+	case v > 0:
+		return math.Float32frombits(b - 1)
+	case v < 0:
+		return math.Float32frombits(b + 1)
+	}
+	return -math.SmallestNonzeroFloat32
 }
 
 // encode rounds r outwards. ok is false if an offset exceeds float32; then
 // the node needs another frame.
 func (f frame) encode(r Rect) (b box32, ok bool) {
-	b = box32{f.down(r.MinX, f.hx), f.down(r.MinY, f.hy), f.up(r.MaxX, f.hx), f.up(r.MaxY, f.hy)}
+	inv := f.inverse()
+	b = box32{
+		f.down(r.MinX, f.hx, inv), f.down(r.MinY, f.hy, inv),
+		f.up(r.MaxX, f.hx, inv), f.up(r.MaxY, f.hy, inv),
+	}
 	// Finite, all of them: an infinite or NaN one makes the sum of
 	// differences NaN.
 	return b, (b.minX-b.minX)+(b.minY-b.minY)+(b.maxX-b.maxX)+(b.maxY-b.maxY) == 0
@@ -126,9 +156,10 @@ func (f frame) encode(r Rect) (b box32, ok bool) {
 
 // decode returns the box that b stands for.
 func (f frame) decode(b box32) Rect {
+	inv := f.inverse()
 	return Rect{
-		f.value(b.minX, f.hx), f.value(b.minY, f.hy),
-		f.value(b.maxX, f.hx), f.value(b.maxY, f.hy),
+		f.value(b.minX, f.hx, inv), f.value(b.minY, f.hy, inv),
+		f.value(b.maxX, f.hx, inv), f.value(b.maxY, f.hy, inv),
 	}
 }
 

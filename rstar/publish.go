@@ -121,6 +121,16 @@ func (t *Tree) storeAtomic(dst, src []uint64, touched uint64, lines int, odd uin
 	}
 }
 
+// storeIgnored stores a word that no reader uses (id bounds), so that the
+// order does not matter, nor when it is seen.
+func (t *Tree) storeIgnored(w *uint64, v uint64) {
+	if orderedStores && !t.portable {
+		*w = v
+	} else {
+		t.store(w, v)
+	}
+}
+
 // store is one store of the portable path.
 func (t *Tree) store(w *uint64, v uint64) {
 	atomic.StoreUint64(w, v)

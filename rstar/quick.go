@@ -91,9 +91,11 @@ func (x *tx) publishBox(n node, slot int, b box32) {
 
 // storeIDs sets the id bounds of a node in place.
 func (x *tx) storeIDs(n node, lo, hi uint64) {
-	if n.minID() != lo || n.maxID() != hi {
-		x.t.store(&n[laneMinID], lo)
-		x.t.store(&n[laneMaxID], hi)
+	if n.minID() != lo {
+		x.t.storeIgnored(&n[laneMinID], lo)
+	}
+	if n.maxID() != hi {
+		x.t.storeIgnored(&n[laneMaxID], hi)
 	}
 }
 
