@@ -130,6 +130,13 @@ var searches = map[string]func(tr *Tree, q Rect, add func(Rect, uint64)){
 			add(it.Rect, it.ID)
 		}
 	},
+	"SearchMany": func(tr *Tree, q Rect, add func(Rect, uint64)) {
+		nothing := Rect{1, 1, 0, 0}
+		tr.SearchMany([]Rect{nothing, q, nothing}, func(i int, r Rect, id uint64) bool {
+			add(r, id)
+			return true
+		})
+	},
 	"remote": remoteSearch,
 }
 

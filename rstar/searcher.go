@@ -45,6 +45,7 @@ type searcher struct {
 	stack  []ref
 	items  []Item
 	near   nearScratch
+	batch  batch
 
 	reads, retries, restarts uint64 // since enter
 }

@@ -1,0 +1,159 @@
+package rstar
+
+import "math/bits"
+
+// Many searches at once. A single search waits for memory at each level,
+// for what it reads next depends on what it reads now. Searches of a batch
+// do not depend on each other: all go down one level together, and while
+// one node is scanned the next ones are on their way from memory.
+//
+//	level 2   q0:[c5]      q1:[c5 c6]         q2:[c6] ...
+//	level 1   q0:[c17]     q1:[c18 c40 c41]   q2:[c41 c44] ...
+//	leaves    ...
+//
+// Each search keeps the promises of a single one. One that meets a move is
+// left out and made alone afterwards.
+
+const (
+	// batchQueries bounds what a batch keeps in the caches.
+	batchQueries = 256
+	// batchAhead is how many nodes are on their way while one is scanned:
+	// with six, memory's latency is covered by the scans of the others.
+	batchAhead = 6
+)
+
+// task is a node that a search of the batch visits.
+type task struct {
+	chunk uint32
+	query uint32
+}
+
+// batch is a searcher's memory for SearchMany.
+type batch struct {
+	tasks, next []task
+	items       []Item
+	of          []uint32 // whose items these are
+	failed      []bool   // searches that met a move
+}
+
+// SearchMany calls yield for each object that intersects one of the
+// queries, with the query's index, in the order of the queries and in no
+// particular order within one, until yield returns false. It is for many
+// small searches, which it makes faster than one by one. Each is complete,
+// sound and current as Search is; together they are no snapshot. yield runs
+// without any lock and may change the tree. Memory: 44 bytes per result, of
+// 256 queries at a time.
+func (t *Tree) SearchMany(qs []Rect, yield func(query int, r Rect, id uint64) bool) {
+	s := t.pool.Get().(*searcher)
+	defer t.pool.Put(s)
+	for first := 0; first < len(qs); first += batchQueries {
+		part := qs[first:min(first+batchQueries, len(qs))]
+		if !t.enter(s) {
+			return
+		}
+		t.together(s, part)
+		t.exit(s, uint64(len(part)))
+		if !s.batch.hand(t, part, first, yield) {
+			return
+		}
+	}
+}
+
+// together makes one pass for all queries.
+func (t *Tree) together(s *searcher, qs []Rect) {
+	b := &s.batch
+	root, moves := t.readHeader()
+	b.tasks, b.items, b.of, b.failed = b.tasks[:0], b.items[:0], b.of[:0], b.failed[:0]
+	for i := range qs {
+		b.tasks = append(b.tasks, task{root.chunk, uint32(i)})
+		b.failed = append(b.failed, false)
+	}
+	for level := root.level; level >= 0 && len(b.tasks) > 0; level-- {
+		b.next = b.next[:0]
+		for i, k := range b.tasks {
+			if i+batchAhead < len(b.tasks) {
+				t.prefetch(b.tasks[i+batchAhead].chunk)
+			}
+			if !b.failed[k.query] && !t.visit(s, k, level, moves, &qs[k.query]) {
+				b.failed[k.query] = true
+			}
+		}
+		b.tasks, b.next = b.next, b.tasks
+	}
+}
+
+// visit scans one node for one query. It returns false on a move.
+func (t *Tree) visit(s *searcher, k task, level int32, moves uint64, q *Rect) bool {
+	if uint64(k.chunk) >= t.chunks {
+		return false
+	}
+	b := &s.batch
+	n, r := t.nodeAt(k.chunk), ref{k.chunk, level}
+	var m masks
+	for range maxRetries {
+		v, count, verdict := t.open(n, r, moves)
+		if verdict == nodeMoved {
+			return false
+		}
+		if verdict == nodeOK {
+			items, next := len(b.items), len(b.next)
+			if level == 0 {
+				m.scanLeaf(n, count, q, false)
+				b.items = m.appendItems(b.items, n)
+			} else {
+				m.scanInner(n, count, q)
+				b.next = m.appendTasks(b.next, n, k.query)
+			}
+			if unchanged(n, v) {
+				for range len(b.items) - items {
+					b.of = append(b.of, k.query)
+				}
+				s.reads++
+				return true
+			}
+			b.items, b.next = b.items[:items], b.next[:next]
+		}
+		s.retries++
+	}
+	return false
+}
+
+// appendTasks appends the children of the internal node at n that m names.
+func (m *masks) appendTasks(dst []task, n *uint64, query uint32) []task {
+	for i, b := range m {
+		for ; b != 0; b &= b - 1 {
+			bit := i*64 + bits.TrailingZeros64(b)
+			dst = append(dst, task{groupAt(n, bit/16).half(bit%16 + 2*fieldRef), query})
+		}
+	}
+	return dst
+}
+
+// hand gives the results to yield, making those searches alone that failed.
+// It returns false if yield did.
+func (b *batch) hand(t *Tree, qs []Rect, first int, yield func(query int, r Rect, id uint64) bool) bool {
+	at := 0
+	for i := range qs {
+		from := at
+		for at < len(b.of) && b.of[at] == uint32(i) {
+			at++
+		}
+		if b.failed[i] {
+			more := true
+			t.Search(qs[i], func(r Rect, id uint64) bool {
+				more = yield(first+i, r, id)
+				return more
+			})
+			if !more {
+				return false
+			}
+			continue
+		}
+		for j := from; j < at; j++ {
+			if !yield(first+i, b.items[j].Rect, b.items[j].ID) {
+				return false
+			}
+		}
+	}
+	return true
+}

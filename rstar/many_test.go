@@ -1,0 +1,113 @@
+package rstar
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// manyAnswers runs SearchMany and returns each query's answer, sorted.
+func manyAnswers(t *testing.T, tr *Tree, qs []Rect) [][]Item {
+	t.Helper()
+	got := make([][]Item, len(qs))
+	last := 0
+	tr.SearchMany(qs, func(i int, r Rect, id uint64) bool {
+		if i < last {
+			t.Fatalf("a result of query %d after one of query %d", i, last)
+		}
+		last = i
+		got[i] = append(got[i], Item{r, id})
+		return true
+	})
+	for _, items := range got {
+		slices.SortFunc(items, compareItems)
+	}
+	return got
+}
+
+func TestSearchMany(t *testing.T) {
+	for _, sp := range spaces {
+		r := rand.New(rand.NewPCG(3, 4))
+		items := sp.draw(r, 3000)
+		tr := newTree(t, Options{NodeBytes: 704})
+		for _, it := range items {
+			mustInsert(t, tr, it)
+		}
+		qs := []Rect{plane, {1, 1, 0, 0}} // the second finds nothing
+		for len(qs) < batchQueries+40 {
+			qs = append(qs, sp.rect(r))
+		}
+		for i, got := range manyAnswers(t, tr, qs) {
+			if want := scan(items, qs[i]); !slices.Equal(got, want) {
+				t.Fatalf("%s: query %d, %v: %d results, want %d", sp.name, i, qs[i], len(got), len(want))
+			}
+		}
+		if st := tr.Stats(); st.Searches != uint64(len(qs)) {
+			t.Fatalf("%s: %d searches counted, want %d", sp.name, st.Searches, len(qs))
+		}
+	}
+}
+
+func TestSearchManyStops(t *testing.T) {
+	tr := newTree(t, Options{})
+	mustInsert(t, tr, Item{box(0, 0, 1, 1), 1})
+	n := 0
+	tr.SearchMany([]Rect{plane, plane, plane}, func(int, Rect, uint64) bool {
+		n++
+		return n < 2
+	})
+	if n != 2 {
+		t.Fatalf("%d results after yield returned false at the second", n)
+	}
+	tr.SearchMany(nil, func(int, Rect, uint64) bool { panic("a result of nothing") })
+}
+
+// TestSearchManyMeetsMoves: the searches that come by a node of a later
+// move are made again, alone; the others are not.
+func TestSearchManyMeetsMoves(t *testing.T) {
+	tr := newTree(t, Options{NodeBytes: 704})
+	items := spaces[0].draw(rand.New(rand.NewPCG(1, 2)), 1000)
+	for _, it := range items {
+		mustInsert(t, tr, it)
+	}
+	// As SearchMany sees it, the node moves under way; the search alone
+	// then waits for the writer, who sets it right.
+	s := tr.newSearcher()
+	qs := make([]Rect, len(items))
+	for i := range qs {
+		qs[i] = items[i].Rect
+	}
+	qs = qs[:batchQueries]
+	leaf := tr.at(tr.tx.root)
+	for leaf.inner() {
+		leaf = tr.at(uint32(leaf.ref(0)))
+	}
+	leaf[laneStamp] += 1 << 40
+	tr.together(s, qs)
+	leaf[laneStamp] -= 1 << 40
+	failed := 0
+	for i := range qs {
+		if s.batch.failed[i] {
+			failed++
+		}
+	}
+	if failed == 0 || failed == len(qs) {
+		t.Fatalf("%d of %d searches met the stamp", failed, len(qs))
+	}
+	last := -1
+	got := make([][]Item, len(qs))
+	s.batch.hand(tr, qs, 0, func(i int, r Rect, id uint64) bool {
+		if i < last {
+			t.Fatalf("query %d after %d", i, last)
+		}
+		last = i
+		got[i] = append(got[i], Item{r, id})
+		return true
+	})
+	for i := range qs {
+		slices.SortFunc(got[i], compareItems)
+		if want := scan(items, qs[i]); !slices.Equal(got[i], want) {
+			t.Fatalf("query %d: %v, want %v", i, got[i], want)
+		}
+	}
+}
