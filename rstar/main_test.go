@@ -108,6 +108,21 @@ var spaces = []space{
 		}
 		return between(f(), f(), f(), f())
 	}},
+	{"national-grid", func(r *rand.Rand) Rect { // metres, with centimetres
+		x, y := 350000000+r.IntN(100000), 550000000+r.IntN(100000)
+		w, h := r.IntN(500), r.IntN(500)
+		return Rect{
+			float64(x) / 100, float64(y) / 100, float64(x+w) / 100, float64(y+h) / 100,
+		}
+	}},
+	{"1e300-and-1e-300", func(r *rand.Rand) Rect {
+		s := [...]float64{1e-300, 1, 1e300}[r.IntN(3)]
+		return box(r.NormFloat64()*s, r.NormFloat64()*s, s*r.Float64(), s*r.Float64())
+	}},
+	{"all-exponents", func(r *rand.Rand) Rect {
+		f := func() float64 { return math.Ldexp(r.Float64()-0.5, r.IntN(2090)-1066) }
+		return between(f(), f(), f(), f())
+	}},
 }
 
 // draw returns n objects with ids 0..n-1.
@@ -195,5 +210,24 @@ func sameNearest(t testing.TB, tr *Tree, items []Item, x, y float64) {
 	slices.SortFunc(got, compareItems)
 	if want := scan(items, plane); !slices.Equal(got, want) {
 		t.Fatalf("Nearest(%v, %v) found %d objects, want %d", x, y, len(got), len(want))
+	}
+}
+
+// sameFirst compares the n nearest objects with the oracle, by distance.
+func sameFirst(t testing.TB, tr *Tree, items []Item, x, y float64, n int) {
+	t.Helper()
+	want := make([]float64, 0, len(items))
+	for _, it := range items {
+		want = append(want, it.Rect.Distance(x, y))
+	}
+	slices.Sort(want)
+	want = want[:min(n, len(want))]
+	var got []float64
+	tr.Nearest(x, y, func(_ Rect, _ uint64, d float64) bool {
+		got = append(got, d)
+		return len(got) < n
+	})
+	if !slices.Equal(got, want) {
+		t.Fatalf("nearest of (%v, %v) are at %v, want %v", x, y, got, want)
 	}
 }

@@ -1,6 +1,7 @@
 package rstar
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -42,66 +43,96 @@ func (m *model) updateAt(i int, r Rect) {
 func (m *model) agree(q Rect) {
 	m.t.Helper()
 	mustCheck(m.t, m.tr)
+	m.answers(q)
+	m.answers(plane)
+}
+
+// answers compares the answers to q.
+func (m *model) answers(q Rect) {
+	m.t.Helper()
 	if m.tr.Len() != len(m.items) {
 		m.t.Fatalf("Len() = %d, want %d", m.tr.Len(), len(m.items))
 	}
 	sameAnswers(m.t, m.tr, m.items, q)
-	sameAnswers(m.t, m.tr, m.items, plane)
 }
 
+var seeds = flag.Int("seeds", 1, "histories of TestHistories per setting and space")
+
+// TestHistories: all settings with all spaces. More seeds for an hour's run:
+//
+//	go test -run TestHistories ./rstar -args -seeds 100
 func TestHistories(t *testing.T) {
-	for _, nodeBytes := range nodeSizes[:(len(nodeSizes)-1)/raceFactor+1] {
-		for _, sp := range spaces {
-			t.Run(fmt.Sprintf("node=%d/space=%s", nodeBytes, sp.name), func(t *testing.T) {
-				history(t, nodeBytes, sp)
-			})
+	for i, w := range settings() {
+		for j, sp := range spaces {
+			if (i+j)%raceFactor != 0 {
+				continue
+			}
+			for seed := range *seeds {
+				t.Run(fmt.Sprintf("%v/%s/seed=%d", w, sp.name, seed), func(t *testing.T) {
+					w.use(t)
+					history(t, w.o, sp, uint64(i)<<32|uint64(j)<<16|uint64(seed))
+				})
+			}
 		}
 	}
 }
 
-// history grows a tree, churns it, and shrinks it to nothing, twice, the
-// second time from a bulk load.
-func history(t *testing.T, nodeBytes int, sp space) {
-	r := rand.New(rand.NewPCG(uint64(nodeBytes), uint64(len(sp.name))))
-	m := &model{t: t, tr: newTree(t, Options{NodeBytes: nodeBytes})}
-	const steps = 600/raceFactor + 100
-	for round := range 2 {
-		if round == 1 {
-			m.items = sp.draw(r, 700)
+// phases of a history, by shares of inserts, deletes and updates of ten.
+// The last one ends when nothing is left.
+var phases = [][3]int{{9, 0, 1}, {3, 3, 4}, {1, 8, 1}, {5, 4, 1}, {0, 9, 1}}
+
+// history grows a tree, churns it, and shrinks it to nothing, twice: once
+// from nothing, once from a bulk load.
+func history(t *testing.T, o Options, sp space, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	o.SlabBytes = 16 << 20
+	m := &model{t: t, tr: newTree(t, o)}
+	// Two levels at least, three where nodes are small.
+	grown := m.tr.fan(0) * 3
+	for _, from := range r.Perm(2) {
+		if from == 1 {
+			m.items = sp.draw(r, r.IntN(6*grown))
 			if err := m.tr.Load(m.items); err != nil {
 				t.Fatal(err)
 			}
 			m.next = uint64(len(m.items))
 		}
-		for phase, weights := range [][3]int{{8, 1, 1}, {3, 3, 4}, {0, 9, 1}} {
-			for step := 0; step < steps || phase == 2 && len(m.items) > 0; step++ {
-				switch w := r.IntN(10); {
-				case w < weights[0] || len(m.items) == 0:
-					id := m.next
-					if r.IntN(20) == 0 && id > 0 { // the same id elsewhere
-						id = r.Uint64N(id)
-					}
-					m.insert(sp.rect(r), id)
-					m.next++
-				case w < weights[0]+weights[1]:
-					m.deleteAt(r.IntN(len(m.items)))
-				default:
-					m.updateAt(r.IntN(len(m.items)), sp.rect(r))
-				}
-				if phase == 2 && len(m.items) == 0 {
+		for p, weights := range phases {
+			for step := 0; step < grown || p == len(phases)-1; step++ {
+				if p == len(phases)-1 && len(m.items) == 0 {
 					break
 				}
-				if step%50 == 0 {
-					m.agree(sp.rect(r))
+				m.step(r, sp, weights)
+				if step%128 == 0 {
+					m.answers(sp.rect(r))
 				}
 			}
+			m.agree(sp.rect(r))
 			q := sp.rect(r)
 			sameNearest(t, m.tr, m.items, q.MinX, q.MaxY)
+			sameFirst(t, m.tr, m.items, q.MaxX, q.MinY, 10)
 		}
-		m.agree(plane)
 		if st := m.tr.Stats(); st.Height != 1 || st.Len != 0 {
 			t.Fatalf("after deleting everything: %+v", st)
 		}
+	}
+}
+
+// step makes one write.
+func (m *model) step(r *rand.Rand, sp space, weights [3]int) {
+	m.t.Helper()
+	switch w := r.IntN(10); {
+	case w < weights[0] || len(m.items) == 0:
+		id := m.next
+		if r.IntN(20) == 0 && id > 0 { // the same id elsewhere
+			id = r.Uint64N(id)
+		}
+		m.insert(sp.rect(r), id)
+		m.next++
+	case w < weights[0]+weights[1]:
+		m.deleteAt(r.IntN(len(m.items)))
+	default:
+		m.updateAt(r.IntN(len(m.items)), sp.rect(r))
 	}
 }
 
