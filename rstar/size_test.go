@@ -5,7 +5,6 @@ package rstar
 import (
 	"math/rand/v2"
 	"testing"
-	"time"
 )
 
 // Tests of one goroutine and many objects: the race detector would only
@@ -49,43 +48,5 @@ func TestInsertedShape(t *testing.T) {
 				t.Errorf("%.1f node reads per search, want at most 8", reads)
 			}
 		})
-	}
-}
-
-// TestDuplicatesStayFast: 100,000 objects on one point, inserted, then
-// deleted in random order. A scan of all leaves per delete would take
-// minutes; the deadline is generous for a busy machine.
-func TestDuplicatesStayFast(t *testing.T) {
-	const objects = 100000
-	for _, load := range []bool{false, true} {
-		begun := time.Now()
-		tr := newTree(t, Options{})
-		items := spaces[3].draw(nil, objects)
-		if load {
-			if err := tr.Load(items); err != nil {
-				t.Fatal(err)
-			}
-		} else {
-			for _, it := range items {
-				mustInsert(t, tr, it)
-			}
-		}
-		if got := tr.Count(items[0].Rect); got != objects {
-			t.Fatalf("%d objects on the point, want %d", got, objects)
-		}
-		r := rand.New(rand.NewPCG(1, 2))
-		r.Shuffle(objects, func(i, j int) { items[i], items[j] = items[j], items[i] })
-		for i, it := range items {
-			if i == objects/2 {
-				mustCheck(t, tr)
-			}
-			mustDelete(t, tr, it)
-		}
-		if tr.Len() != 0 {
-			t.Fatalf("%d objects are left", tr.Len())
-		}
-		if took := time.Since(begun); took > 20*time.Second {
-			t.Errorf("load=%v: took %v", load, took)
-		}
 	}
 }
