@@ -39,11 +39,7 @@ func (x *tx) insert(e *entry, level int) error {
 	d := p.n - 1
 	n := x.edit(p.step[d].chunk)
 	if n.count() < n.fanout() {
-		if level > 0 {
-			x.adopt(n, e)
-		} else {
-			n.append(e)
-		}
+		x.adopt(n, e)
 		x.tighten(&p, d)
 		return nil
 	}
@@ -60,6 +56,9 @@ func (x *tx) overflows(p *path, d int, e *entry) error {
 	if d > 0 && x.t.opts.Strategy == Original && x.reinserted>>level&1 == 0 {
 		x.reinserted |= 1 << level
 		return x.reinsert(p, d, es)
+	}
+	if d > 0 && level == 0 && x.t.opts.Strategy == Revised && x.shift(p, d, es) {
+		return nil
 	}
 	return x.splitNode(p, d, es)
 }
@@ -174,15 +173,17 @@ func (x *tx) enlarge(p *path, d int, e *entry) {
 
 // fit makes the parent's box of the node at depth d exact and reports
 // whether the parent changed.
-func (x *tx) fit(p *path, d int) bool {
-	r := x.node(p.step[d].chunk).mbr()
-	slot := p.step[d].slot
-	parent := x.node(p.step[d-1].chunk)
+func (x *tx) fit(p *path, d int) bool { return x.fitSlot(p, d-1, p.step[d].slot) }
+
+// fitSlot is fit for any child of the node at depth d.
+func (x *tx) fitSlot(p *path, d, slot int) bool {
+	parent := x.node(p.step[d].chunk)
+	r := x.node(uint32(parent.ref(slot))).mbr()
 	b, ok := parent.frame().encode(r)
 	if ok && b == parent.box(slot) {
 		return false
 	}
-	parent = x.edit(p.step[d-1].chunk)
+	parent = x.edit(p.step[d].chunk)
 	if !ok {
 		x.reframe(parent, r)
 		b, _ = parent.frame().encode(r)
@@ -191,10 +192,12 @@ func (x *tx) fit(p *path, d int) bool {
 	return true
 }
 
-// adopt adds a child to n, which has room.
+// adopt adds an entry to n, which has room.
 func (x *tx) adopt(n node, e *entry) {
-	if _, ok := n.frame().encode(e.rect); !ok {
-		x.reframe(n, e.rect)
+	if n.inner() {
+		if _, ok := n.frame().encode(e.rect); !ok {
+			x.reframe(n, e.rect)
+		}
 	}
 	n.append(e)
 }

@@ -102,15 +102,16 @@ func (t *Tree) collect(s *searcher, dst []Item, q *Rect, limit int) ([]Item, boo
 			break
 		}
 		n := t.nodeAt(r.chunk)
-		v, count, verdict := t.open(n, r, moves)
-		if verdict != nodeOK {
-			if verdict == nodeMoved {
+		v, count, fine := peek(n, r, moves)
+		if !fine {
+			if _, _, verdict := t.open(n, r, moves); verdict == nodeMoved {
 				ok = false
 				break
 			}
 			s.retries++
 			continue
 		}
+		count = min(count, t.fan(int(r.level)))
 		mark := len(dst)
 		if r.level == 0 {
 			if top >= lookahead {
@@ -154,14 +155,15 @@ func (t *Tree) count(s *searcher, q *Rect) (total int, ok bool) {
 			return 0, false
 		}
 		n := t.nodeAt(r.chunk)
-		v, count, verdict := t.open(n, r, moves)
-		if verdict != nodeOK {
-			if verdict == nodeMoved {
+		v, count, fine := peek(n, r, moves)
+		if !fine {
+			if _, _, verdict := t.open(n, r, moves); verdict == nodeMoved {
 				return 0, false
 			}
 			s.retries++
 			continue
 		}
+		count = min(count, t.fan(int(r.level)))
 		hits := 0
 		if r.level == 0 {
 			if top >= lookahead {

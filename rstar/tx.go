@@ -30,6 +30,7 @@ type tx struct {
 
 	reinserted uint32  // levels that had their forced reinsertion
 	overflow   []entry // the fanout+1 entries of an overfull node
+	shared     []entry // those of a leaf and its neighbour
 	orphans    []entry // stack of entries to insert again
 	levels     []int   // their levels
 	split      splitScratch
