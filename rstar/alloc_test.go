@@ -7,38 +7,81 @@ import (
 	"testing"
 )
 
-// TestNoAllocations: the race detector makes sync.Pool forget, hence the
-// build tag.
-func TestNoAllocations(t *testing.T) {
-	tr := newTree(t, Options{})
-	r := rand.New(rand.NewPCG(1, 2))
-	items := spaces[0].draw(r, 5000)
-	for _, it := range items {
-		mustInsert(t, tr, it)
-	}
-	q := box(0.2, 0.2, 0.3, 0.3)
-	buf := tr.SearchAppend(nil, q, 0)
-	i := 0
-	for name, f := range map[string]func(){
-		"SearchAppend": func() { buf = tr.SearchAppend(buf[:0], q, 0) },
-		"Count":        func() { tr.Count(q) },
-		"Search":       func() { tr.Search(q, func(Rect, uint64) bool { return true }) },
-		"Insert, Update and Delete": func() {
-			it := items[i%len(items)]
-			i++
-			mustInsert(t, tr, Item{it.Rect, 1 << 40})
-			mustUpdate(t, tr, it.Rect, items[i%len(items)].Rect, 1<<40)
-			mustDelete(t, tr, Item{items[i%len(items)].Rect, 1 << 40})
-		},
-	} {
+// noAllocations asserts that f allocates nothing once buffers have grown.
+func noAllocations(t *testing.T, name string, f func()) {
+	t.Helper()
+	// Not AllocsPerRun(500, f), which rounds fewer than 500 down to none.
+	n := testing.AllocsPerRun(1, func() {
 		for range 500 {
 			f()
 		}
-		if n := testing.AllocsPerRun(500, f); n != 0 {
-			t.Errorf("%s: %v allocations", name, n)
+	})
+	if n != 0 {
+		t.Errorf("%s: %v allocations in 500 runs", name, n)
+	}
+}
+
+// TestNoAllocations: the race detector makes sync.Pool forget, hence the
+// build tag.
+func TestNoAllocations(t *testing.T) {
+	for _, s := range settings() {
+		if s.o.NodeBytes != DefaultNodeBytes {
+			continue
 		}
+		t.Run(s.String(), func(t *testing.T) {
+			s.use(t)
+			tr := newTree(t, s.o)
+			items := spaces[0].draw(rand.New(rand.NewPCG(1, 2)), 5000)
+			for _, it := range items {
+				mustInsert(t, tr, it)
+			}
+			noAllocationsSearching(t, tr)
+			noAllocationsWriting(t, tr, items)
+			// A stamp of the future makes every pass end in a restart, the
+			// last one under the writer's lock.
+			root := tr.at(tr.tx.root)
+			before := tr.Stats().Restarts
+			root[laneStamp] += 1 << 40
+			noAllocationsSearching(t, tr)
+			root[laneStamp] -= 1 << 40
+			if tr.Stats().Restarts == before {
+				t.Error("no restart")
+			}
+		})
 	}
-	if len(buf) == 0 {
-		t.Error("nothing found")
-	}
+}
+
+func noAllocationsSearching(t *testing.T, tr *Tree) {
+	t.Helper()
+	q := box(0.2, 0.2, 0.3, 0.3)
+	buf := tr.SearchAppend(make([]Item, 0, 5000), q, 0)
+	noAllocations(t, "SearchAppend", func() { buf = tr.SearchAppend(buf[:0], q, 0) })
+	noAllocations(t, "SearchAppend with a limit", func() { buf = tr.SearchAppend(buf[:0], q, 5) })
+	noAllocations(t, "Count", func() { tr.Count(q) })
+	noAllocations(t, "Search", func() {
+		tr.Search(q, func(Rect, uint64) bool { return true })
+	})
+	qs := []Rect{q, box(0.5, 0.5, 0.01, 0.01), q}
+	noAllocations(t, "SearchMany", func() {
+		tr.SearchMany(qs, func(int, Rect, uint64) bool { return true })
+	})
+	noAllocations(t, "Nearest", func() {
+		left := 10
+		tr.Nearest(0.4, 0.6, func(Rect, uint64, float64) bool {
+			left--
+			return left > 0
+		})
+	})
+}
+
+func noAllocationsWriting(t *testing.T, tr *Tree, items []Item) {
+	t.Helper()
+	i := 0
+	noAllocations(t, "Insert, Update and Delete", func() {
+		it := items[i%len(items)]
+		i++
+		mustInsert(t, tr, Item{it.Rect, 1 << 40})
+		mustUpdate(t, tr, it.Rect, items[i%len(items)].Rect, 1<<40)
+		mustDelete(t, tr, Item{items[i%len(items)].Rect, 1 << 40})
+	})
 }

@@ -120,6 +120,114 @@ func (w world) judge(lo []int64, q Rect, found map[uint64][]Rect) error {
 	return nil
 }
 
+// judgeCount says what is wrong with the number of objects that a count of
+// q gave: as many as certainly were there, at most as many as may have been.
+func (w world) judgeCount(lo []int64, q Rect, n int) error {
+	least, most := 0, 0
+	for i := range w {
+		l := &w[i]
+		hi := l.started.Load()
+		if l.kind == stays {
+			hi = min(hi, 1)
+		}
+		always, lives := true, 0
+		for k := lo[i]; k <= hi; k++ {
+			r, ok := l.state(k)
+			hit := ok && r.Intersects(q)
+			always = always && hit
+			if hit && (lives == 0 || l.kind == flutter) {
+				lives++
+			}
+			if l.kind == stays && k > 0 {
+				break
+			}
+		}
+		if always {
+			least++
+		}
+		most += lives
+	}
+	if n < least || n > most {
+		return fmt.Errorf("count is %d, want %d to %d", n, least, most)
+	}
+	return nil
+}
+
+// judgeNearest says what is wrong with the objects that a nearest search
+// of everything handed out: nobody twice (who was deleted and inserted
+// again is somebody else), nobody at a place where it was not, everybody
+// who was not written meanwhile.
+func (w world) judgeNearest(lo []int64, found map[uint64][]Rect) error {
+	for i := range w {
+		l, left := &w[i], slices.Clone(found[uint64(i)])
+		if len(left) > 1 && l.kind != flutter {
+			return fmt.Errorf("object %d handed out %d times: %v", i, len(left), left)
+		}
+		hi := l.started.Load()
+		if r, present := l.state(hi); present && len(left) == 0 &&
+			(lo[i] == hi || l.kind == stays && lo[i] > 0) {
+			return fmt.Errorf("object %d at %v missed", i, r)
+		}
+		for k := lo[i]; k <= hi; k++ {
+			if r, ok := l.state(k); ok {
+				if j := slices.Index(left, r); j >= 0 {
+					left = slices.Delete(left, j, j+1)
+				}
+			}
+			if l.kind == stays && k > 0 {
+				break
+			}
+		}
+		if len(left) > 0 {
+			return fmt.Errorf("object %d found at %v, where it was in no state of %d..%d, or twice",
+				i, left, lo[i], hi)
+		}
+	}
+	return nil
+}
+
+// asker is a way to ask a tree for q while a writer runs, and to judge the
+// answer.
+type asker func(tr *Tree, w world, q Rect) error
+
+// askers are all of them.
+func askers() map[string]asker {
+	all := map[string]asker{"Count": askCount, "Nearest": askNearest}
+	for name, find := range searches {
+		all[name] = func(tr *Tree, w world, q Rect) error {
+			lo, found := w.before(), map[uint64][]Rect{}
+			find(tr, q, func(r Rect, id uint64) { found[id] = append(found[id], r) })
+			return w.judge(lo, q, found)
+		}
+	}
+	return all
+}
+
+func askCount(tr *Tree, w world, q Rect) error {
+	lo := w.before()
+	return w.judgeCount(lo, q, tr.Count(q))
+}
+
+func askNearest(tr *Tree, w world, q Rect) (err error) {
+	x, y := 0.5, 0.5 // the plane has no corner
+	if q != plane {
+		x, y = q.MinX, q.MinY
+	}
+	lo, found, last := w.before(), map[uint64][]Rect{}, 0.0
+	tr.Nearest(x, y, func(r Rect, id uint64, d float64) bool {
+		if d < last || d != r.Distance(x, y) {
+			err = fmt.Errorf("%v at distance %v after %v", r, d, last)
+			return false
+		}
+		last, found[id] = d, append(found[id], r)
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	return w.judgeNearest(lo, found)
+}
+
 // searches are the ways to search, all of which keep the promises.
 var searches = map[string]func(tr *Tree, q Rect, add func(Rect, uint64)){
 	"Search": func(tr *Tree, q Rect, add func(Rect, uint64)) {
@@ -212,10 +320,17 @@ func remotePass(tr *Tree, q Rect) (hits []Item, err error) {
 }
 
 func TestPromises(t *testing.T) {
-	for _, portable := range []bool{false, true} {
-		for name, find := range searches {
-			t.Run(fmt.Sprintf("portable=%v/%s", portable, name), func(t *testing.T) {
-				promises(t, portable, find)
+	for _, s := range settings() {
+		if s.o.NodeBytes != nodeSizes[0] { // the most moves
+			continue
+		}
+		if s.o.PortableStores && s.isa != isas[0] {
+			continue // readers cannot tell by what they were stored
+		}
+		for name, ask := range askers() {
+			t.Run(fmt.Sprintf("%v/%s", s, name), func(t *testing.T) {
+				s.use(t)
+				promises(t, s.o, ask)
 			})
 		}
 	}
@@ -233,10 +348,9 @@ func alignedHeap(bytes int) []byte {
 	panic("no aligned word")
 }
 
-func promises(t *testing.T, portable bool, find func(*Tree, Rect, func(Rect, uint64))) {
-	tr := newTree(t, Options{
-		NodeBytes: 704, PortableStores: portable, Memory: alignedHeap(1 << 20),
-	})
+func promises(t *testing.T, o Options, ask asker) {
+	o.Memory = alignedHeap(1 << 20)
+	tr := newTree(t, o)
 	w := make(world, 1200/raceFactor+300)
 	for i := range w {
 		w[i].kind, w[i].seed = i%kinds, uint64(i)
@@ -272,9 +386,7 @@ func promises(t *testing.T, portable bool, find func(*Tree, Rect, func(Rect, uin
 				if g == 1 {
 					q = box(r.Float64(), r.Float64(), r.Float64(), r.Float64())
 				}
-				lo, found := w.before(), map[uint64][]Rect{}
-				find(tr, q, func(r Rect, id uint64) { found[id] = append(found[id], r) })
-				if err := w.judge(lo, q, found); err != nil {
+				if err := ask(tr, w, q); err != nil {
 					t.Error(err)
 					return
 				}
@@ -288,13 +400,23 @@ func promises(t *testing.T, portable bool, find func(*Tree, Rect, func(Rect, uin
 	if st.Moves < operations/20 {
 		t.Fatalf("only %d moves: the test shows little", st.Moves)
 	}
+	// Moves that took a chunk for a new node, but hardly ever a fresh one.
+	if used := tr.tx.committed.used; st.Moves < 2*used {
+		t.Fatalf("%d moves, %d chunks ever used: chunks were hardly reused", st.Moves, used)
+	}
 }
 
 // TestPromisesNearest does the same for Nearest: ascending order, nobody
 // twice (who was deleted and inserted again is somebody else), all that
 // stay, nobody at a place where it was not.
 func TestPromisesNearest(t *testing.T) {
-	tr := newTree(t, Options{NodeBytes: 704})
+	for _, by := range strategies {
+		t.Run(by.String(), func(t *testing.T) { promisesNearest(t, by) })
+	}
+}
+
+func promisesNearest(t *testing.T, by Strategy) {
+	tr := newTree(t, Options{NodeBytes: 704, Strategy: by})
 	w := make(world, 600)
 	for i := range w {
 		w[i].kind, w[i].seed = i%kinds, uint64(i)
@@ -306,16 +428,13 @@ func TestPromisesNearest(t *testing.T) {
 	for round := range 60 {
 		x, y := r.Float64(), r.Float64()
 		lo := w.before()
-		seen := map[uint64]Rect{}
+		seen := map[uint64][]Rect{}
 		last := 0.0
 		tr.Nearest(x, y, func(rect Rect, id uint64, d float64) bool {
-			if _, twice := seen[id]; twice && w[id].kind != flutter {
-				t.Fatalf("round %d: object %d twice", round, id)
-			}
 			if d < last || d != rect.Distance(x, y) {
 				t.Fatalf("round %d: distance %v after %v", round, d, last)
 			}
-			seen[id], last = rect, d
+			seen[id], last = append(seen[id], rect), d
 			for range 2 { // the yield itself writes
 				i := r.IntN(len(w))
 				if w[i].kind == stays {
@@ -327,22 +446,8 @@ func TestPromisesNearest(t *testing.T) {
 			}
 			return true
 		})
-		for i := range w {
-			got, ok := seen[uint64(i)]
-			hi := w[i].started.Load()
-			if (w[i].kind == stays || lo[i] == hi) && !ok {
-				if _, present := w[i].state(hi); present {
-					t.Fatalf("round %d: object %d missed", round, i)
-				}
-			}
-			match := !ok
-			for k := lo[i]; k <= hi && !match; k++ {
-				r, present := w[i].state(k)
-				match = present && r == got
-			}
-			if !match {
-				t.Fatalf("round %d: object %d found at %v", round, i, got)
-			}
+		if err := w.judgeNearest(lo, seen); err != nil {
+			t.Fatalf("round %d: %v", round, err)
 		}
 	}
 	mustCheck(t, tr)

@@ -2,6 +2,7 @@ package rstar
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -12,7 +13,13 @@ import (
 // find, too: else two searches, one after the other, could see a write
 // and then not see it.
 func TestPublishOrder(t *testing.T) {
-	tr := newTree(t, Options{NodeBytes: 704, SlabBytes: 1 << 20})
+	for _, by := range strategies {
+		t.Run(by.String(), func(t *testing.T) { publishOrder(t, by) })
+	}
+}
+
+func publishOrder(t *testing.T, by Strategy) {
+	tr := newTree(t, Options{NodeBytes: 704, SlabBytes: 1 << 20, Strategy: by})
 	w := make(world, 400)
 	for i := range w {
 		w[i].kind, w[i].seed = moves+i%2, uint64(i)
@@ -35,6 +42,9 @@ func TestPublishOrder(t *testing.T) {
 			want := scan(all, q)
 			got, ok := tr.collect(s, nil, &q, len(w)+1)
 			slices.SortFunc(got, compareItems)
+			if n, counted := tr.count(s, &q); !counted || n != len(want) {
+				t.Fatalf("at %v: count is %d, %v, but everything shows %v", q, n, counted, want)
+			}
 			if !ok || !slices.Equal(got, want) {
 				t.Fatalf("at %v: %v, %v, but everything shows %v", q, got, ok, want)
 			}
@@ -113,44 +123,98 @@ func (k *walk) header(t *testing.T, tr *Tree, r *rand.Rand) {
 	k.h = h
 }
 
-// TestInterleavings lets searches advance by single nodes between the
-// nodes that a writer publishes: seeded, so a failure can be replayed.
+// nearWalk is a nearest search that is taken up and left again likewise. Its
+// passes go on for an object or a few.
+type nearWalk struct {
+	b       browse
+	lo      []int64
+	running bool
+}
+
+// step goes on for up to n objects, and says whether the search ended.
+func (k *nearWalk) step(tr *Tree, w world, r *rand.Rand, n int) (ended bool) {
+	if !k.running {
+		k.lo, k.running = w.before(), true
+		k.b = browse{t: tr, s: tr.newSearcher(), x: r.Float64(), y: r.Float64()}
+	}
+	goal := len(k.b.done) + n
+	k.b.live = k.b.pass(goal)
+	return k.b.live && len(k.b.done) < goal
+}
+
+// judge is of what the search handed out.
+func (k *nearWalk) judge(w world) error {
+	found, last := map[uint64][]Rect{}, 0.0
+	for _, n := range k.b.done {
+		if n.dist < last {
+			return fmt.Errorf("%v at distance %v after %v", n.item, n.dist, last)
+		}
+		last = n.dist
+		found[n.item.ID] = append(found[n.item.ID], n.item.Rect)
+	}
+	return w.judgeNearest(k.lo, found)
+}
+
+// TestInterleavings lets searches advance by single nodes, and nearest
+// searches by objects, between the nodes that a writer publishes: seeded,
+// so a failure can be replayed.
 func TestInterleavings(t *testing.T) {
-	for seed := range uint64(4) {
-		tr := newTree(t, Options{NodeBytes: 704, SlabBytes: 1 << 20})
-		w := make(world, 250)
-		for i := range w {
-			w[i].kind, w[i].seed = i%kinds, uint64(i)
+	for _, s := range settings() {
+		if s.o.NodeBytes != nodeSizes[0] || s.o.PortableStores {
+			continue
 		}
-		r := rand.New(rand.NewPCG(seed, 7))
-		walks := make([]walk, 8)
-		ended := 0
-		tr.onPublish = func() {
-			for range r.IntN(4) {
-				k := &walks[r.IntN(len(walks))]
-				if !k.step(t, tr, w, r) {
-					continue
-				}
-				k.running = false
-				ended++
-				if err := w.judge(k.lo, k.q, k.found); err != nil {
-					t.Fatalf("seed %d: %v", seed, err)
-				}
+		t.Run(s.String(), func(t *testing.T) {
+			s.use(t)
+			for seed := range uint64(2) {
+				interleavings(t, s.o, seed)
 			}
-		}
-		for range 4000 {
-			i := r.IntN(len(w))
-			if w[i].kind == stays && w[i].done.Load() > 0 {
+		})
+	}
+}
+
+func interleavings(t *testing.T, o Options, seed uint64) {
+	o.SlabBytes = 1 << 20
+	tr := newTree(t, o)
+	w := make(world, 250)
+	for i := range w {
+		w[i].kind, w[i].seed = i%kinds, uint64(i)
+	}
+	r := rand.New(rand.NewPCG(seed, 7))
+	walks, nearWalks := make([]walk, 8), make([]nearWalk, 4)
+	ended, nearest := 0, 0
+	tr.onPublish = func() {
+		for range r.IntN(4) {
+			k := &walks[r.IntN(len(walks))]
+			if !k.step(t, tr, w, r) {
 				continue
 			}
-			if err := w[i].step(tr, uint64(i)); err != nil {
-				t.Fatal(err)
+			k.running = false
+			ended++
+			if err := w.judge(k.lo, k.q, k.found); err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
 			}
 		}
-		tr.onPublish = nil
-		mustCheck(t, tr)
-		if ended < 200 {
-			t.Fatalf("seed %d: only %d searches ended", seed, ended)
+		k := &nearWalks[r.IntN(len(nearWalks))]
+		if k.step(tr, w, r, 1+r.IntN(30)) {
+			k.running = false
+			nearest++
+			if err := k.judge(w); err != nil {
+				t.Fatalf("seed %d: nearest of (%v, %v): %v", seed, k.b.x, k.b.y, err)
+			}
 		}
+	}
+	for range 3000 {
+		i := r.IntN(len(w))
+		if w[i].kind == stays && w[i].done.Load() > 0 {
+			continue
+		}
+		if err := w[i].step(tr, uint64(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tr.onPublish = nil
+	mustCheck(t, tr)
+	if ended < 200 || nearest < 100 {
+		t.Fatalf("seed %d: only %d searches and %d nearest ended", seed, ended, nearest)
 	}
 }

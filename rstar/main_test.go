@@ -180,6 +180,15 @@ func sameAnswers(t testing.TB, tr *Tree, items []Item, q Rect) {
 	if got[0] != head || !slices.Equal(got[1:], want) {
 		t.Fatalf("SearchAppend(%v) differs from the oracle", q)
 	}
+	got = got[:0]
+	tr.SearchMany([]Rect{q, emptyRect}, func(i int, r Rect, id uint64) bool {
+		got = append(got, Item{r, id})
+		return i == 0
+	})
+	slices.SortFunc(got, compareItems)
+	if !slices.Equal(got, want) {
+		t.Fatalf("SearchMany of %v differs from the oracle", q)
+	}
 	limit := len(want)/2 + 1
 	got = tr.SearchAppend(nil, q, limit)
 	if len(got) != min(limit, len(want)) {
