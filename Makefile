@@ -68,6 +68,12 @@ test-rdma: ## test over libfabric's verbs in a small virtual machine
 fuzz: ## run each fuzz target for FUZZTIME (default 10s)
 	tools/fuzz.sh $(FUZZTIME)
 
+# Each breaks one rule of rstar/publish.go; the explorer must notice.
+.PHONY: mutants
+mutants: ## show that a broken protocol would be noticed
+	CGO_ENABLED=0 $(GO) vet -tags mutants ./rstar
+	CGO_ENABLED=0 $(GO) test -tags mutants -run Mutant ./rstar
+
 # Six runs of each benchmark are the fewest from which benchstat derives
 # a 95 % confidence interval.
 .PHONY: bench
