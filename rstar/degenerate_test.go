@@ -237,7 +237,7 @@ func duplicates(t *testing.T, by Strategy, load bool, objects int) {
 	}
 	each := time.Duration(objects)
 	t.Logf("%d objects: %v per insert, %v per delete", objects, inserted/each, deleted/each)
-	if took := inserted + deleted; took > 100*time.Microsecond*each {
+	if took := inserted + deleted; took > 100*time.Microsecond*each*raceFactor {
 		t.Errorf("%d objects took %v", objects, took)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // however small they are. (Frame-less float32 would read the whole tree in
 // a national grid.)
 func TestSelective(t *testing.T) {
-	const objects, queries = 8000/raceFactor + 4000, 1000
+	const objects, queries = 12000 / raceFactor, 1000
 	// One query in some 2^24/boxes passes through what a rounding adds.
 	const most = 1.01
 	for _, by := range strategies {
@@ -72,7 +72,7 @@ func exactReads(tr *Tree, chunk uint32, q Rect, boxes map[uint32]Rect) int {
 // trees that are equally good. Coordinates are multiples of 1/128, so that
 // the shift rounds nothing away.
 func TestShifted(t *testing.T) {
-	const objects, queries = 8000/raceFactor + 4000, 1000
+	const objects, queries = 12000 / raceFactor, 1000
 	const most = 1.02 // the trees differ by roundings in a few choices
 	for _, by := range strategies {
 		read := func(x, y float64) uint64 {
