@@ -21,7 +21,7 @@ GO_FILES   := git ls-files --cached --others --exclude-standard '*.go'
 .PHONY: help
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / \
-		{ printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+		{ printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build bin/catfish, static, without cgo
@@ -96,6 +96,11 @@ bench-tree: $(TOOLS) ## compare rstar with other R-trees (COUNT, PEERS, OBJECTS)
 proto: $(TOOLS) ## regenerate the protobuf code
 	$(BIN)/buf generate
 
+.PHONY: generate
+generate: ## regenerate the assembly of rstar's scans
+	cd tools && $(GO) run ./scanasm -out ../rstar/scan_amd64.s \
+		-stubs ../rstar/scan_stubs_amd64.go -pkg rstar
+
 .PHONY: lint
 lint: $(TOOLS) ## gofmt, golangci-lint, buf, generated code is fresh
 	@bad=$$($(GO_FILES) | xargs -r gofmt -l); \
@@ -104,6 +109,7 @@ lint: $(TOOLS) ## gofmt, golangci-lint, buf, generated code is fresh
 	$(BIN)/buf lint
 	$(BIN)/buf format --diff --exit-code
 	tools/proto-drift.sh
+	GO='$(GO)' tools/asm-drift.sh
 
 .PHONY: tools
 tools: $(TOOLS) ## build the pinned tools of tools/go.mod into bin/
