@@ -90,7 +90,8 @@ const lookahead = 4
 // returns false when it met a move; dst then holds rubbish.
 func (t *Tree) collect(s *searcher, dst []Item, q *Rect, limit int) ([]Item, bool) {
 	root, moves := t.readHeader()
-	stack := append(s.stack[:0], root)
+	stack := s.stack[:0]
+	stack = append(stack, root)
 	limit += min(len(dst), math.MaxInt-limit)
 	var m masks
 	ok := true
@@ -146,7 +147,8 @@ func (t *Tree) collect(s *searcher, dst []Item, q *Rect, limit int) ([]Item, boo
 // count is collect for numbers only.
 func (t *Tree) count(s *searcher, q *Rect) (total int, ok bool) {
 	root, moves := t.readHeader()
-	stack := append(s.stack[:0], root)
+	stack := s.stack[:0]
+	stack = append(stack, root)
 	var m masks
 	for tries := 0; len(stack) > 0; tries++ {
 		top := len(stack) - 1

@@ -37,7 +37,8 @@ func (x *tx) shift(p *path, d int, es []entry) bool {
 		unit.area(a.Union(b)) > shiftArea*(unit.area(a)+unit.area(b)) {
 		return false
 	}
-	all := append(x.shared[:0], es...)
+	all := x.shared[:0]
+	all = append(all, es...)
 	for i := range sibling.count() {
 		all = append(all, x.entryAt(sibling, i))
 	}

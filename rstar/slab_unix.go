@@ -7,12 +7,8 @@ import "golang.org/x/sys/unix"
 // mapSlab returns zeroed, page-aligned memory outside the Go heap, which
 // the garbage collector need not know. Pages are taken when touched.
 func mapSlab(bytes int64) ([]byte, error) {
-	b, err := unix.Mmap(-1, 0, int(bytes), unix.PROT_READ|unix.PROT_WRITE,
+	return unix.Mmap(-1, 0, int(bytes), unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_NORESERVE)
-	if err == nil {
-		adviseHuge(b)
-	}
-	return b, err
 }
 
 func unmapSlab(b []byte) error { return unix.Munmap(b) }
