@@ -8,6 +8,7 @@
 #include <boost/iterator/function_output_iterator.hpp>
 #include <boost/geometry.hpp>
 #include <boost/geometry/index/rtree.hpp>
+#include <boost/geometry/index/detail/rtree/utilities/view.hpp>
 
 namespace bg = boost::geometry;
 namespace bgi = boost::geometry::index;
@@ -30,9 +31,39 @@ struct peers_boost {
   virtual peers_answer search(const peers_rect *qs, size_t n) const = 0;
   virtual void nearest(const peers_rect *at, size_t n, unsigned k,
                        uint64_t *ids) const = 0;
+  virtual peers_reads reads(const peers_rect *qs, size_t n) const = 0;
 };
 
 namespace {
+
+namespace detail = bgi::detail::rtree;
+
+// counter visits the nodes that a search visits, as the library's own
+// visitors do (detail/rtree/utilities/statistics.hpp), and counts them.
+template <typename Value, typename Options, typename Box, typename Allocators>
+struct counter
+    : detail::visitor<Value, typename Options::parameters_type, Box, Allocators,
+                      typename Options::node_tag, true>::type {
+  using inner = typename detail::internal_node<
+      Value, typename Options::parameters_type, Box, Allocators,
+      typename Options::node_tag>::type;
+  using leaf = typename detail::leaf<Value, typename Options::parameters_type,
+                                     Box, Allocators,
+                                     typename Options::node_tag>::type;
+  box q;
+  peers_reads n{0, 0};
+
+  void operator()(const inner &node) {
+    n.nodes++;
+    for (const auto &child : detail::elements(node))
+      if (bg::intersects(child.first, q))
+        detail::apply_visitor(*this, *child.second);
+  }
+  void operator()(const leaf &) {
+    n.nodes++;
+    n.leaves++;
+  }
+};
 
 template <size_t Entries>
 struct tree final : peers_boost {
@@ -81,6 +112,18 @@ struct tree final : peers_boost {
       t.query(bgi::nearest(p, k), take);
     }
   }
+
+  peers_reads reads(const peers_rect *qs, size_t n) const override {
+    using view = detail::utilities::view<decltype(t)>;
+    counter<typename view::value_type, typename view::options_type,
+            typename view::box_type, typename view::allocators_type>
+        c;
+    for (size_t i = 0; i < n; i++) {
+      c.q = to_box(qs[i]);
+      view(t).apply_visitor(c);
+    }
+    return c.n;
+  }
 };
 
 }  // namespace
@@ -91,6 +134,7 @@ peers_boost *peers_boost_new(int entries) {
   switch (entries) {
     case 16: return new tree<16>;
     case 32: return new tree<32>;
+    case 42: return new tree<42>;
     default: return nullptr;
   }
 }
@@ -110,6 +154,10 @@ peers_answer peers_boost_search(const peers_boost *t, const peers_rect *qs,
 void peers_boost_nearest(const peers_boost *t, const peers_rect *at, size_t n,
                          unsigned k, uint64_t *ids) {
   t->nearest(at, n, k, ids);
+}
+peers_reads peers_boost_reads(const peers_boost *t, const peers_rect *qs,
+                              size_t n) {
+  return t->reads(qs, n);
 }
 void peers_boost_free(peers_boost *t) { delete t; }
 

@@ -39,7 +39,7 @@ type boostIndex struct{ t *C.peers_boost }
 func newBoost(entries int) (Index, error) {
 	t := C.peers_boost_new(C.int(entries))
 	if t == nil {
-		return nil, fmt.Errorf("boost: %d entries a node, want 16 or 32", entries)
+		return nil, fmt.Errorf("boost: %d entries a node, want 16, 32 or 42", entries)
 	}
 	return &boostIndex{t}, nil
 }
@@ -97,4 +97,12 @@ func (b *boostIndex) Close() error {
 	C.peers_boost_free(b.t)
 	b.t = nil
 	return nil
+}
+
+// boostReads returns the nodes that searches visit, and the leaves among
+// them. (Tests cannot use cgo themselves.)
+func boostReads(b *boostIndex, qs []rstar.Rect) [2]float64 {
+	p, n := cRects(qs)
+	r := C.peers_boost_reads(b.t, p, n)
+	return [2]float64{float64(r.nodes), float64(r.leaves)}
 }
