@@ -1,6 +1,9 @@
 package rstar
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 // Where an entry goes. Both strategies take, of the children that cover it
 // already, the one of least area; they differ when none does (original.go,
@@ -92,14 +95,24 @@ func (x *tx) pickChild(n node, e *entry, level int) int {
 	var m masks
 	m.covering(n, e.rect)
 	best := candidate{slot: -1}
+	const unknown = math.MaxUint64
+	away := uint64(unknown) // of e's id from best's, once it mattered
 	for i, b := range m {
 		for ; b != 0; b &= b - 1 {
 			bit := i*64 + bits.TrailingZeros64(b)
 			c := candidate{slot: bit/16*innerGroup + bit%16 - 2}
 			r := n.box(c.slot).rect()
 			c.size, c.girth = unit.area(r), unit.margin(r)
-			if best.slot < 0 || x.better(n, e, &c, &best) {
-				best = c
+			switch order := c.compare(&best); {
+			case best.slot < 0 || order < 0:
+				best, away = c, unknown
+			case order == 0:
+				if away == unknown {
+					away = x.idDistance(uint32(n.ref(best.slot)), e.lo)
+				}
+				if d := x.idDistance(uint32(n.ref(c.slot)), e.lo); d < away {
+					best, away = c, d
+				}
 			}
 		}
 	}
