@@ -65,8 +65,8 @@ test-rdma: ## test over libfabric's verbs in a small virtual machine
 	GO='$(GO)' tools/rdmavm/test.sh
 
 .PHONY: fuzz
-fuzz: ## run each fuzz target for FUZZTIME (default 10s)
-	tools/fuzz.sh $(FUZZTIME)
+fuzz: ## run each fuzz target of PKGS for FUZZTIME (default 10s)
+	tools/fuzz.sh $(FUZZTIME) '$(PKGS)'
 
 # Each breaks one rule of rstar/publish.go; the explorer must notice.
 .PHONY: mutants

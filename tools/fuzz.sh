@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Runs every fuzz target of the module for the given time each, since
+# Runs every fuzz target of some packages for the given time each, since
 # `go test -fuzz` takes only one at once. Stops at the first failure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-time=${1:?usage: fuzz.sh TIME-PER-TARGET}
+time=${1:?usage: fuzz.sh TIME-PER-TARGET [PACKAGES]}
+packages=${2:-./...}
 # By default go spends up to a minute on making each input shorter that
 # reaches new code, which is all the time that a short run has.
 minimize=1s
@@ -19,7 +20,7 @@ only_time_up() {
 		! grep -qE 'Failing input|panic|--- FAIL:.*/' "$log"
 }
 
-for pkg in $(go list ./...); do
+for pkg in $(go list $packages); do
 	for target in $(go test -list '^Fuzz' "$pkg" | grep '^Fuzz' || true); do
 		echo "$pkg $target"
 		go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" \
