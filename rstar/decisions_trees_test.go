@@ -15,11 +15,12 @@ import (
 // Benchmarks that compare trees by what they are, not by time: one run
 // with -benchtime 1x says all.
 
-// decisionObjects is enough for three levels, and for all figures of a page
+// decisionObjects is enough for three or four levels, and for all figures
 // within a minute; CATFISH_BENCH_OBJECTS overrides it.
 const decisionObjects = 200_000
 
-// decisionQueries of each kind: node reads are then known to 1 %.
+// decisionQueries of each kind: a tree's node reads are then known to 1 %.
+// Trees of other objects of the same kind differ by more.
 const decisionQueries = 20_000
 
 // decisionItems returns a data set in its own order, at most n objects. A
