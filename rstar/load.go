@@ -5,6 +5,7 @@ import (
 	"math"
 	"runtime"
 	"sync"
+	"sync/atomic"
 )
 
 // Bulk load: Sort-Tile-Recursive (STR; Leutenegger, Lopez, Edgington, ICDE
@@ -38,10 +39,8 @@ import (
 // bad item), ErrNotEmpty, ErrSlabFull or ErrClosed; then nothing was
 // changed.
 func (t *Tree) Load(items []Item) error {
-	for i := range items {
-		if err := items[i].Rect.Validate(); err != nil {
-			return fmt.Errorf("item %d, id %d: %w", i, items[i].ID, err)
-		}
+	if i := firstBad(items); i < len(items) {
+		return fmt.Errorf("item %d, id %d: %w", i, items[i].ID, items[i].Rect.Validate())
 	}
 	if err := t.lock(); err != nil {
 		return err
@@ -54,6 +53,25 @@ func (t *Tree) Load(items []Item) error {
 		return nil
 	}
 	return t.tx.load(items)
+}
+
+// firstBad returns the place of the first item that no tree takes, or how
+// many items there are.
+func firstBad(items []Item) int {
+	var first atomic.Int64
+	first.Store(int64(len(items)))
+	parallel(len(items), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			if items[i].Rect.valid() {
+				continue
+			}
+			for old := first.Load(); int64(i) < old && !first.CompareAndSwap(old, int64(i)); {
+				old = first.Load()
+			}
+			return
+		}
+	})
+	return int(first.Load())
 }
 
 // parts returns how many parts of at most size hold n.

@@ -28,7 +28,7 @@ func manyAnswers(t *testing.T, tr *Tree, qs []Rect) [][]Item {
 func TestSearchMany(t *testing.T) {
 	for _, sp := range spaces {
 		r := rand.New(rand.NewPCG(3, 4))
-		items := sp.draw(r, 3000)
+		items := sp.draw(r, 3000/raceFactor)
 		tr := newTree(t, Options{NodeBytes: 704})
 		for _, it := range items {
 			mustInsert(t, tr, it)
