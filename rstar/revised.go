@@ -30,22 +30,34 @@ func (x *tx) pickRevised(n node, e *entry, boxes []Rect, r Rect) int {
 			first = i
 		}
 	}
-	if !growsOverlap(boxes, cands[first].slot, r) {
-		return cands[first].slot
+	// Only what comes up to the last that first's overlap grows with need
+	// be in order.
+	last := first
+	u := boxes[first].Union(r)
+	for j := range boxes {
+		if j != first && u.Intersects(boxes[j]) && x.better(n, e, &cands[last], &cands[j]) &&
+			overlapGrowth(unit.margin, boxes, first, j, r) > 0 {
+			last = j
+		}
 	}
+	if last == first {
+		return first
+	}
+	end, p := cands[last], 0
+	for i := range cands {
+		if c := cands[i]; !x.better(n, e, &end, &c) {
+			cands[p] = c
+			p++
+		}
+	}
+	cands = cands[:p]
 	slices.SortFunc(cands, func(a, b candidate) int {
 		if c := a.compare(&b); c != 0 {
 			return c
 		}
 		return sign(x.better(n, e, &a, &b))
 	})
-	p := 1
-	for j := 1; j < len(cands); j++ {
-		if overlapGrowth(unit.margin, boxes, cands[0].slot, cands[j].slot, r) > 0 {
-			p = j + 1
-		}
-	}
-	s := compSearch{boxes: boxes, r: r, cands: cands[:p], tried: x.pick.tried[:p], size: unit.area}
+	s := compSearch{boxes: boxes, r: r, cands: cands, tried: x.pick.tried[:p], size: unit.area}
 	if flat {
 		s.size = unit.margin
 	}
@@ -93,18 +105,6 @@ func (s *compSearch) check(t int) int {
 		return t
 	}
 	return -1
-}
-
-// growsOverlap reports whether child i overlaps some sibling more, by
-// margin, when it takes r.
-func growsOverlap(boxes []Rect, i int, r Rect) bool {
-	u := boxes[i].Union(r)
-	for j := range boxes {
-		if j != i && u.Intersects(boxes[j]) && overlapGrowth(unit.margin, boxes, i, j, r) > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // overlapGrowth is how much the intersection of children i and j grows
