@@ -120,3 +120,32 @@ func BenchmarkViewNode(b *testing.B) {
 		hits = v.AppendHits(hits[:0], Rect{0.2, 0.2, 0.4, 0.4})
 	}
 }
+
+// BenchmarkSearchMany: small searches of a tree that no cache holds, alone
+// and together; an operation is one search.
+func BenchmarkSearchMany(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 2))
+	items := make([]Item, 20*benchObjects)
+	for i := range items {
+		items[i] = Item{box(r.Float64(), r.Float64(), r.Float64()/1e4, r.Float64()/1e4), uint64(i)}
+	}
+	tr := benchTree(b, Options{}, items)
+	qs := make([]Rect, 1<<16)
+	for i := range qs {
+		qs[i] = box(r.Float64(), r.Float64(), r.Float64()/1e5, r.Float64()/1e5)
+	}
+	for _, n := range []int{0, 16, 64, 256} {
+		b.Run(fmt.Sprintf("together=%d", n), func(b *testing.B) {
+			found := 0
+			for i := 0; i < b.N; i += max(n, 1) {
+				at := i % len(qs)
+				if n == 0 {
+					tr.Search(qs[at], func(Rect, uint64) bool { found++; return true })
+				} else {
+					tr.SearchMany(qs[at:at+n], func(int, Rect, uint64) bool { found++; return true })
+				}
+			}
+			b.ReportMetric(float64(found)/float64(b.N), "results/op")
+		})
+	}
+}
