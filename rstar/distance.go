@@ -68,26 +68,11 @@ func innerDistPlain(n *uint64, groups int, p *[2]float32, d *distances) {
 	}
 }
 
-// leafNearPlain puts into hits which elements that left names are at most
-// near, and returns the least of the others.
-func leafNearPlain(d *[maxGroups * lanes]float64, left, hits *masks, near float64) float64 {
-	rest := math.Inf(1)
-	for i, b := range left[:maxGroups*lanes/64+1] {
-		hits[i] = 0
-		for ; b != 0; b &= b - 1 {
-			if v := d[i*64+bits.TrailingZeros64(b)]; v <= near {
-				hits[i] |= b & -b
-			} else {
-				rest = min(rest, v)
-			}
-		}
-	}
-	return rest
-}
-
-// innerNearPlain is leafNearPlain for internal nodes.
-func innerNearPlain(d *[maxGroups * 2 * lanes]float32, left, hits *masks, near float32) float32 {
-	rest := float32(math.Inf(1))
+// nearPlain puts into hits which elements of d that left names are at most
+// near, and returns the least of the others. It is the reference for leaves
+// and internal nodes.
+func nearPlain[F float32 | float64](d []F, left, hits *masks, near F) F {
+	rest := F(math.Inf(1))
 	for i, b := range left {
 		hits[i] = 0
 		for ; b != 0; b &= b - 1 {

@@ -247,10 +247,10 @@ func checkNear(t *testing.T, p *page, near float64) {
 	var rest, wantRest float64
 	if p.level == 0 {
 		rest = leafNear(&p.d, p.groups(), &p.left, &got, near)
-		wantRest = leafNearPlain(&p.d.leaf, &p.left, &want, near)
+		wantRest = nearPlain(p.d.leaf[:], &p.left, &want, near)
 	} else {
 		rest = float64(innerNear(&p.d, p.groups(), &p.left, &got, float32(near)))
-		wantRest = float64(innerNearPlain(&p.d.inner, &p.left, &want, float32(near)))
+		wantRest = float64(nearPlain(p.d.inner[:], &p.left, &want, float32(near)))
 	}
 	if got != want || rest != wantRest && got != p.left {
 		t.Fatalf("within %v of %x: %x, rest %v, want %x, %v", near, p.left, got, rest, want, wantRest)

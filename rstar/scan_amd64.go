@@ -75,7 +75,7 @@ func innerDist(n *uint64, groups int, p *[2]float32, d *distances) {
 
 func leafNear(d *distances, groups int, left, hits *masks, near float64) float64 {
 	if isa != avx512 {
-		return leafNearPlain(&d.leaf, left, hits, near)
+		return nearPlain(d.leaf[:], left, hits, near)
 	}
 	rest := [lanes]float64{inf, inf, inf, inf, inf, inf, inf, inf}
 	leafNearAVX512(&d.leaf[0], groups, &left[0], &hits[0], near, &rest[0])
@@ -84,7 +84,7 @@ func leafNear(d *distances, groups int, left, hits *masks, near float64) float64
 
 func innerNear(d *distances, groups int, left, hits *masks, near float32) float32 {
 	if isa != avx512 {
-		return innerNearPlain(&d.inner, left, hits, near)
+		return nearPlain(d.inner[:], left, hits, near)
 	}
 	const inf = float32(math.MaxFloat32)
 	rest := [2 * lanes]float32{inf, inf, inf, inf, inf, inf, inf, inf, inf, inf, inf, inf, inf, inf, inf, inf}

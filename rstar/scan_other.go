@@ -16,10 +16,10 @@ func innerDist(n *uint64, groups int, p *[2]float32, d *distances) { innerDistPl
 func leafBounds(n *uint64, groups int, b *bounds)                  { leafBoundsPlain(n, groups, b) }
 func innerBounds(n *uint64, groups int, b *bounds)                 { innerBoundsPlain(n, groups, b) }
 func leafNear(d *distances, _ int, left, hits *masks, near float64) float64 {
-	return leafNearPlain(&d.leaf, left, hits, near)
+	return nearPlain(d.leaf[:], left, hits, near)
 }
 func innerNear(d *distances, _ int, left, hits *masks, near float32) float32 {
-	return innerNearPlain(&d.inner, left, hits, near)
+	return nearPlain(d.inner[:], left, hits, near)
 }
 func copyLines(dst, src *uint64, lines int) { copyLinesPlain(dst, src, lines) }
 

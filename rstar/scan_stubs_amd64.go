@@ -50,12 +50,12 @@ func innerDistAVX2(n *uint64, groups int, p *float32, d *float32)
 //go:noescape
 func innerDistAVX512(n *uint64, groups int, p *float32, d *float32)
 
-// leafNearAVX512 is leafNearPlain, a line at a time; rest gets a minimum for each lane.
+// leafNearAVX512 is nearPlain, a line at a time; rest gets a minimum for each lane.
 //
 //go:noescape
 func leafNearAVX512(d *float64, groups int, left *uint64, hits *uint64, near float64, rest *float64)
 
-// innerNearAVX512 is innerNearPlain, a line at a time; rest gets a minimum for each lane.
+// innerNearAVX512 is nearPlain, a line at a time; rest gets a minimum for each lane.
 //
 //go:noescape
 func innerNearAVX512(d *float32, groups int, left *uint64, hits *uint64, near float32, rest *float32)

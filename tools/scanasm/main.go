@@ -36,9 +36,9 @@ func main() {
 	innerDistances("innerDistAVX2", YMM, 32, "innerDistAVX2 is innerDistPlain, eight children at a time.")
 	innerDistances("innerDistAVX512", ZMM, 64, "innerDistAVX512 is innerDistPlain, a line at a time.")
 	nearest("leafNearAVX512", 8, VCMPPD, VMINPD, VBROADCASTSD,
-		"leafNearAVX512 is leafNearPlain, a line at a time; rest gets a minimum for each lane.")
+		"leafNearAVX512 is nearPlain, a line at a time; rest gets a minimum for each lane.")
 	nearest("innerNearAVX512", 4, VCMPPS, VMINPS, VBROADCASTSS,
-		"innerNearAVX512 is innerNearPlain, a line at a time; rest gets a minimum for each lane.")
+		"innerNearAVX512 is nearPlain, a line at a time; rest gets a minimum for each lane.")
 	bounds("leafBoundsAVX2", YMM, 32, VMINPD, VMAXPD, "leafBoundsAVX2 is leafBoundsPlain, four objects at a time.")
 	bounds("leafBoundsAVX512", ZMM, 64, VMINPD, VMAXPD, "leafBoundsAVX512 is leafBoundsPlain, a line at a time.")
 	bounds("innerBoundsAVX2", YMM, 32, VMINPS, VMAXPS, "innerBoundsAVX2 is innerBoundsPlain, eight children at a time.")
