@@ -31,10 +31,10 @@ func main() {
 		"not touch the y of groups without a hit by x.")
 	innerAVX2()
 	innerAVX512()
-	leafDistances("leafDistAVX2", YMM, 32, "leafDistAVX2 is leafDistPlain, four objects at a time.")
-	leafDistances("leafDistAVX512", ZMM, 64, "leafDistAVX512 is leafDistPlain, a line at a time.")
-	innerDistances("innerDistAVX2", YMM, 32, "innerDistAVX2 is innerDistPlain, eight children at a time.")
-	innerDistances("innerDistAVX512", ZMM, 64, "innerDistAVX512 is innerDistPlain, a line at a time.")
+	distances("leafDistAVX2", float64s, YMM, 32, "leafDistAVX2 is leafDistPlain, four objects at a time.")
+	distances("leafDistAVX512", float64s, ZMM, 64, "leafDistAVX512 is leafDistPlain, a line at a time.")
+	distances("innerDistAVX2", float32s, YMM, 32, "innerDistAVX2 is innerDistPlain, eight children at a time.")
+	distances("innerDistAVX512", float32s, ZMM, 64, "innerDistAVX512 is innerDistPlain, a line at a time.")
 	nearest("leafNearAVX512", 8, VCMPPD, VMINPD, VBROADCASTSD,
 		"leafNearAVX512 is nearPlain, a line at a time; rest gets a minimum for each lane.")
 	nearest("innerNearAVX512", 4, VCMPPS, VMINPS, VBROADCASTSS,
@@ -237,74 +237,49 @@ func prefetch() {
 	RET()
 }
 
-// leafDistances emits the distances of a leaf's objects from a point, by
-// registers of width bytes.
-func leafDistances(name string, vec func() reg.VecVirtual, width int, doc string) {
-	TEXT(name, NOSPLIT, "func(n *uint64, groups int, p, d *float64)")
+// arithmetic is instructions on float64 or on float32.
+type arithmetic struct {
+	kind                                           string
+	bytes                                          int
+	broadcast, xor, move, sub, max, mul, add, root func(...Op)
+}
+
+var (
+	float64s = arithmetic{"float64", 8, VBROADCASTSD, VXORPD, VMOVUPD, VSUBPD, VMAXPD, VMULPD, VADDPD, VSQRTPD}
+	float32s = arithmetic{"float32", 4, VBROADCASTSS, VXORPS, VMOVUPS, VSUBPS, VMAXPS, VMULPS, VADDPS, VSQRTPS}
+)
+
+// distances emits the distances of a node's entries from a point, by
+// registers of width bytes; those of an internal node are in units of its
+// frame.
+func distances(name string, a arithmetic, vec func() reg.VecVirtual, width int, doc string) {
+	TEXT(name, NOSPLIT, "func(n *uint64, groups int, p, d *"+a.kind+")")
 	Doc(doc)
 	Pragma("noescape")
 	n, p := Load(Param("n"), GP64()), Load(Param("p"), GP64())
 	d, groups := Load(Param("d"), GP64()), Load(Param("groups"), GP64())
 	x, y, zero := vec(), vec(), vec()
-	VBROADCASTSD(Mem{Base: p}, x)
-	VBROADCASTSD(Mem{Base: p, Disp: 8}, y)
-	VXORPD(zero, zero, zero)
+	a.broadcast(Mem{Base: p}, x)
+	a.broadcast(Mem{Base: p, Disp: a.bytes}, y)
+	a.xor(zero, zero, zero)
 	ADDQ(U8(line), n)
 	Label("next")
 	for at := 0; at < line; at += width {
 		// max(min x - x, x - max x, 0), and so y.
 		side := func(c reg.VecVirtual, field int) reg.VecVirtual {
 			lo, hi := vec(), vec()
-			VMOVUPD(Mem{Base: n, Disp: field*line + at}, lo)
-			VSUBPD(c, lo, lo)
-			VSUBPD(Mem{Base: n, Disp: (field+2)*line + at}, c, hi)
-			VMAXPD(lo, hi, lo)
-			VMAXPD(zero, lo, lo)
-			VMULPD(lo, lo, lo)
+			a.move(Mem{Base: n, Disp: field*line + at}, lo)
+			a.sub(c, lo, lo)
+			a.sub(Mem{Base: n, Disp: (field+2)*line + at}, c, hi)
+			a.max(lo, hi, lo)
+			a.max(zero, lo, lo)
+			a.mul(lo, lo, lo)
 			return lo
 		}
 		dx, dy := side(x, 0), side(y, 1)
-		VADDPD(dx, dy, dx)
-		VSQRTPD(dx, dx)
-		VMOVUPD(dx, Mem{Base: d, Disp: at})
-	}
-	ADDQ(U32(group), n)
-	ADDQ(U8(line), d)
-	DECQ(groups)
-	JNZ(LabelRef("next"))
-	VZEROUPPER()
-	RET()
-}
-
-// innerDistances emits the distances of a node's boxes from a point, all in
-// units of its frame.
-func innerDistances(name string, vec func() reg.VecVirtual, width int, doc string) {
-	TEXT(name, NOSPLIT, "func(n *uint64, groups int, p, d *float32)")
-	Doc(doc)
-	Pragma("noescape")
-	n, p := Load(Param("n"), GP64()), Load(Param("p"), GP64())
-	d, groups := Load(Param("d"), GP64()), Load(Param("groups"), GP64())
-	x, y, zero := vec(), vec(), vec()
-	VBROADCASTSS(Mem{Base: p}, x)
-	VBROADCASTSS(Mem{Base: p, Disp: 4}, y)
-	VXORPS(zero, zero, zero)
-	ADDQ(U8(line), n)
-	Label("next")
-	for at := 0; at < line; at += width {
-		side := func(c reg.VecVirtual, field int) reg.VecVirtual {
-			lo, hi := vec(), vec()
-			VMOVUPS(Mem{Base: n, Disp: field*line + at}, lo)
-			VSUBPS(c, lo, lo)
-			VSUBPS(Mem{Base: n, Disp: (field+2)*line + at}, c, hi)
-			VMAXPS(lo, hi, lo)
-			VMAXPS(zero, lo, lo)
-			VMULPS(lo, lo, lo)
-			return lo
-		}
-		dx, dy := side(x, 0), side(y, 1)
-		VADDPS(dx, dy, dx)
-		VSQRTPS(dx, dx)
-		VMOVUPS(dx, Mem{Base: d, Disp: at})
+		a.add(dx, dy, dx)
+		a.root(dx, dx)
+		a.move(dx, Mem{Base: d, Disp: at})
 	}
 	ADDQ(U32(group), n)
 	ADDQ(U8(line), d)
