@@ -85,3 +85,24 @@ func noAllocationsWriting(t *testing.T, tr *Tree, items []Item) {
 		mustDelete(t, tr, Item{items[i%len(items)].Rect, 1 << 40})
 	})
 }
+
+// TestAppendFits: results that fit exactly do not make dst grow, though the
+// heads leave more objects than intersect.
+func TestAppendFits(t *testing.T) {
+	tr := newTree(t, Options{})
+	for id := range uint64(20) {
+		x := 0.5 + float64(id)/1024 // one head, in the first root's frame
+		mustInsert(t, tr, Item{Rect{x, x, x, x}, id})
+	}
+	dst, q := make([]Item, 0, 3), Rect{0.5, 0.5, 0.5 + 2.5/1024, 1}
+	n := testing.AllocsPerRun(1, func() {
+		for range 500 {
+			if got := tr.SearchAppend(dst, q, 0); len(got) != 3 || &got[0] != &dst[:1][0] {
+				t.Fatalf("%d results, want 3 in dst's own memory", len(got))
+			}
+		}
+	})
+	if n != 0 {
+		t.Errorf("%v allocations in 500 runs", n)
+	}
+}

@@ -12,7 +12,8 @@ import (
 //	stamps     none greater than the move counter
 //	identity   every node knows its chunk and its level
 //	fill       minFill..fanout entries; a root that is no leaf at least 2
-//	unused     entries from the count on are empty boxes, references 0
+//	unused     children from the count on are empty boxes, references 0;
+//	           objects are zeros
 //	tight      a parent's box is the MBR of the child's entries, exactly,
 //	           rounded outwards once (frame.go)
 //	valid      an object's rectangle passes Rect.Validate
@@ -146,11 +147,14 @@ func (c *checker) node(chunk uint32, level int, root bool) (Rect, error) {
 		return Rect{}, bad(chunk, "fill: %d entries, want %d to %d", k, least, n.fanout())
 	}
 	for i := n.count(); i < n.fanout(); i++ {
-		if n.inner() && n.box(i) != emptyBox32 || !n.inner() && n.rect(i) != emptyRect || n.ref(i) != 0 {
+		if n.inner() && n.box(i) != emptyBox32 || !n.inner() && n.halves(i) != (halves{}) || n.ref(i) != 0 {
 			return Rect{}, bad(chunk, "unused entry %d is not empty", i)
 		}
 	}
-	if f := n.frame(); !f.valid() || !(f.s > 0 || f.s == 0 && !n.inner()) {
+	if s := n[laneFrameScale]; !n.inner() && !validShifts(s) {
+		return Rect{}, bad(chunk, "frame has shifts %#x, none above %d", s, maxShift)
+	}
+	if f := n.frame(); n.inner() && !f.valid() {
 		return Rect{}, bad(chunk, "frame is %v", f)
 	}
 	c.nodes[level]++

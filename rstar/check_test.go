@@ -23,7 +23,7 @@ func TestCheckFinds(t *testing.T) {
 		{"boot id", "header is", func(tr *Tree) { tr.words[4]++ }},
 		{"header version", "odd", func(tr *Tree) { tr.words[headerDynamic]++ }},
 		{"height", "header is", func(tr *Tree) { tr.words[headerDynamic+1] += 1 << 32 }},
-		{"header count", "header is", func(tr *Tree) { tr.words[headerDynamic+2]++ }},
+		{"header count", "header is", func(tr *Tree) { tr.words[headerCount]++ }},
 		{"moves", "header is", func(tr *Tree) { tr.words[headerDynamic+3]++ }},
 		{"chunks used", "header counts", func(tr *Tree) { tr.words[headerDynamic+4]++ }},
 		{"odd version", "is odd", func(tr *Tree) { child(tr, 0)[0]++ }},
@@ -56,13 +56,17 @@ func TestCheckFinds(t *testing.T) {
 		{"containment", "not tight", func(tr *Tree) {
 			r := child(tr, 0).rect(0)
 			r.MinX -= 5
+			child(tr, 0).reframeLeaf(r)
 			child(tr, 0).setRect(0, r)
 		}},
 		{"bad rectangle", "bad rectangle", func(tr *Tree) {
 			r := child(tr, 0).rect(0)
 			r.MinX = math.NaN()
+			child(tr, 0).setLeafFrame(leafFrame{anywhere, anywhere})
 			child(tr, 0).setRect(0, r)
 		}},
+		{"leaf frame", "frame", func(tr *Tree) { child(tr, 0)[laneFrameScale] = 49 * 0x1010101 }},
+		{"leaf frame, half of it", "frame", func(tr *Tree) { child(tr, 0)[laneFrameScale] ^= 1 << 16 }},
 		{"id bounds", "id bounds", func(tr *Tree) { child(tr, 0).setRef(0, 1<<50) }},
 		{"reached twice", "reached twice", func(tr *Tree) {
 			root(tr).setRef(1, root(tr).ref(0))
@@ -82,7 +86,7 @@ func TestCheckFinds(t *testing.T) {
 		}},
 		{"free odd", "is odd", func(tr *Tree) { freed(tr)[0]++ }},
 		{"object count", "objects", func(tr *Tree) {
-			tr.words[headerDynamic+2]++
+			tr.words[headerCount]++
 			tr.tx.committed.count++
 		}},
 		{"node count", "nodes per level", func(tr *Tree) { tr.tx.committed.nodes[0]++ }},

@@ -1,9 +1,6 @@
 package rstar
 
-import (
-	"math"
-	"math/bits"
-)
+import "math"
 
 // Where an entry goes. Both strategies take, of the children that cover it
 // already, the one of least area; they differ when none does (original.go,
@@ -23,9 +20,14 @@ var unit = metric{1}
 
 // pickScratch is memory for a choice.
 type pickScratch struct {
-	boxes [maxFanout]Rect // the children's, in units of the frame
-	cands [maxFanout]candidate
-	tried [maxFanout]bool // revised.go
+	boxes   [maxFanout]Rect // the children's or candidates', in units of the frame
+	cands   [maxFanout]candidate
+	growths growths         // revised.go
+	tried   [maxFanout]bool // revised.go
+
+	// What the leaf's parent encoded the object to, if it had to.
+	box   box32
+	known bool
 }
 
 // candidate is a child and what it would cost to choose it, most
@@ -66,69 +68,77 @@ func sign(less bool) int {
 // choose puts into p the way from the root to the node at level that shall
 // take e (ChooseSubtree).
 func (x *tx) choose(p *path, e *entry, level int) {
+	x.pick.known = false
 	p.n = 0
 	p.push(x.root, -1)
+	in := inside(e.rect)
 	chunk := x.root
 	for l := x.height - 1; l > level; l-- {
 		n := x.node(chunk)
-		slot := x.pickChild(n, e, l)
+		slot := x.pickChild(n, e, &in, l)
 		chunk = uint32(n.ref(slot))
 		if l == 1 {
-			x.t.prefetch(chunk) // all its lines will get a new version
+			x.t.prefetch(chunk, x.t.nodeLines) // all its lines will get a new version
 		}
 		p.push(chunk, slot)
 	}
 }
 
-// covering fills m with the entries of an internal node that cover r, and
-// perhaps some that fall short by a rounding.
-func (m *masks) covering(n node, r Rect) {
-	// An entry covers r if its minima are at most those of r and its
-	// maxima at least those: the comparisons of a scan, with the borders
-	// exchanged.
-	m.scanInner(&n[0], n.count(), &Rect{r.MaxX, r.MaxY, r.MinX, r.MinY})
+// inside returns the query that finds the entries of an internal node that
+// cover r, and perhaps some that fall short by a rounding. An entry covers r
+// if its minima are at most those of r and its maxima at least those: the
+// comparisons of a scan, with the borders exchanged.
+func inside(r Rect) Rect { return Rect{r.MaxX, r.MaxY, r.MinX, r.MinY} }
+
+// pickChild returns the entry of n, a node at a level above 0, that e shall
+// go to; in is inside of its rectangle.
+func (x *tx) pickChild(n node, e *entry, in *Rect, level int) int {
+	var m masks
+	m.scanInner(&n[0], n.count(), in)
+	if bit := m.next(); bit >= 0 {
+		if m == (masks{}) {
+			return slotOf(bit)
+		}
+		return x.leastCovering(n, e, bit, &m)
+	}
+	b, ok := n.frame().encode(e.rect) // infinite where it is out of reach
+	if level == 1 {
+		x.pick.box, x.pick.known = b, ok
+	}
+	b = b.finite()
+	if x.t.opts.Strategy == Original {
+		boxes := x.pick.boxes[:n.count()]
+		for i := range boxes {
+			boxes[i] = n.box(i).rect()
+		}
+		return x.pickOriginal(n, e, boxes, b.rect(), level == 1)
+	}
+	return x.pickRevised(n, e, b)
 }
 
-// pickChild returns the entry of n, a node at a level above 0, that e
-// shall go to.
-func (x *tx) pickChild(n node, e *entry, level int) int {
-	var m masks
-	m.covering(n, e.rect)
-	best := candidate{slot: -1}
+// leastCovering returns the smallest of the children that cover e: the one
+// at bit and those that m names.
+func (x *tx) leastCovering(n node, e *entry, bit int, m *masks) int {
+	var best candidate
 	const unknown = math.MaxUint64
 	away := uint64(unknown) // of e's id from best's, once it mattered
-	for i, b := range m {
-		for ; b != 0; b &= b - 1 {
-			bit := i*64 + bits.TrailingZeros64(b)
-			c := candidate{slot: bit/16*innerGroup + bit%16 - 2}
-			r := n.box(c.slot).rect()
-			c.size, c.girth = unit.area(r), unit.margin(r)
-			switch order := c.compare(&best); {
-			case best.slot < 0 || order < 0:
-				best, away = c, unknown
-			case order == 0:
-				if away == unknown {
-					away = x.idDistance(uint32(n.ref(best.slot)), e.lo)
-				}
-				if d := x.idDistance(uint32(n.ref(c.slot)), e.lo); d < away {
-					best, away = c, d
-				}
+	for first := true; bit >= 0; bit, first = m.next(), false {
+		c := candidate{slot: slotOf(bit)}
+		r := n.box(c.slot).rect()
+		c.size, c.girth = unit.area(r), unit.margin(r)
+		switch order := c.compare(&best); {
+		case first || order < 0:
+			best, away = c, unknown
+		case order == 0:
+			if away == unknown {
+				away = x.idDistance(uint32(n.ref(best.slot)), e.lo)
+			}
+			if d := x.idDistance(uint32(n.ref(c.slot)), e.lo); d < away {
+				best, away = c, d
 			}
 		}
 	}
-	if best.slot >= 0 {
-		return best.slot
-	}
-	boxes := x.pick.boxes[:n.count()]
-	for i := range boxes {
-		boxes[i] = n.box(i).rect()
-	}
-	b, _ := n.frame().encode(e.rect) // infinite where it is out of reach
-	r := b.rect().finite()
-	if x.t.opts.Strategy == Original {
-		return x.pickOriginal(n, e, boxes, r, level == 1)
-	}
-	return x.pickRevised(n, e, boxes, r)
+	return best.slot
 }
 
 // better reports whether a is cheaper than b, by ids if they tie.
@@ -146,8 +156,7 @@ func (b box32) rect() Rect {
 
 // finite makes borders finite that an entry beyond the frame has:
 // differences of infinite ones would be NaN.
-func (r Rect) finite() Rect {
-	const most = 0x1p200 // its square is finite, and above any float32
-	clamp := func(v float64) float64 { return min(max(v, -most), most) }
-	return Rect{clamp(r.MinX), clamp(r.MinY), clamp(r.MaxX), clamp(r.MaxY)}
+func (b box32) finite() box32 {
+	clamp := func(v float32) float32 { return min(max(v, -math.MaxFloat32), math.MaxFloat32) }
+	return box32{clamp(b.minX), clamp(b.minY), clamp(b.maxX), clamp(b.maxY)}
 }

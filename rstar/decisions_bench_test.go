@@ -32,7 +32,7 @@ func BenchmarkScan(b *testing.B) {
 						n := nodes[i%len(nodes)]
 						var m masks
 						if level == 0 {
-							m.scanLeaf(&n[0], n.count(), &q, false)
+							m.scanLeaf(&n[0], n.count(), &q)
 						} else {
 							m.scanInner(&n[0], n.count(), &q)
 						}

@@ -100,6 +100,9 @@ func (x *tx) updateInLeaf(e *entry, slot int) {
 		x.commit(false)
 	}
 	n := x.edit(p.step[p.n-1].chunk)
+	if !n.reaches(e.rect) {
+		n.reframeLeaf(e.rect)
+	}
 	n.setRect(slot, e.rect)
 	x.tighten(&p, p.n-1)
 	x.commit(true)
@@ -118,7 +121,7 @@ func (x *tx) findBelow(n node, r Rect, id uint64) (slot int, ok bool) {
 	var m masks
 	if !n.inner() {
 		// Covering r: an equal rectangle does, and hardly any other.
-		m.scanLeaf(&n[0], n.count(), &Rect{r.MaxX, r.MaxY, r.MinX, r.MinY}, true)
+		m.scanLeaf(&n[0], n.count(), &Rect{r.MaxX, r.MaxY, r.MinX, r.MinY})
 		for i, b := range m[:2] {
 			for ; b != 0; b &= b - 1 {
 				bit := i*64 + bits.TrailingZeros64(b)
@@ -130,14 +133,15 @@ func (x *tx) findBelow(n node, r Rect, id uint64) (slot int, ok bool) {
 		}
 		return 0, false
 	}
-	m.covering(n, r)
+	in := inside(r)
+	m.scanInner(&n[0], n.count(), &in)
 	for i, b := range m {
 		for ; b != 0; b &= b - 1 {
 			bit := i*64 + bits.TrailingZeros64(b)
 			slot := bit/(2*lanes)*innerGroup + bit%(2*lanes) - 2
 			child := uint32(n.ref(slot))
 			if n.level() == 1 {
-				x.t.prefetch(child)
+				x.t.prefetch(child, x.t.nodeLines)
 			}
 			cn := x.node(child)
 			if !cn.covers(id, id) {

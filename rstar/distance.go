@@ -7,12 +7,12 @@ import (
 
 // Distances of a node's entries from a point, for the nearest search. Like
 // scans (scan.go) they look at nodes in place and at all entries without a
-// branch; leafDistPlain and innerDistPlain are the reference.
+// branch; leafDistPlain (take.go) and innerDistPlain are the reference.
 //
 //	leaf    d[8*g+w]   of object 7*g + w-1, in float64: what Distance
 //	                   returns, if no square overflows or vanishes
 //	inner   d[16*g+w]  of child 14*g + w-2, in float32 and units of the
-//	                   frame: about, see innerKeys
+//	                   frame: about, see frameDistance
 //
 // Elements of lane 0 hold rubbish.
 
@@ -42,18 +42,6 @@ func (r Rect) Distance(x, y float64) float64 {
 	return math.Hypot(dx, dy)
 }
 
-// leafDistPlain is the reference path for leaves; p is x, y.
-func leafDistPlain(n *uint64, groups int, p *[2]float64, d *distances) {
-	for i := range groups {
-		g := groupAt(n, i)
-		for w := 1; w < lanes; w++ {
-			dx := max(g.load(w)-p[0], p[0]-g.load(w+fieldMaxX), 0)
-			dy := max(g.load(w+fieldMinY)-p[1], p[1]-g.load(w+fieldMaxY), 0)
-			d.leaf[i*lanes+w] = math.Sqrt(float64(dx*dx) + float64(dy*dy))
-		}
-	}
-}
-
 // innerDistPlain is the reference path for internal nodes; p is the point
 // in units of the frame.
 func innerDistPlain(n *uint64, groups int, p *[2]float32, d *distances) {
@@ -61,8 +49,8 @@ func innerDistPlain(n *uint64, groups int, p *[2]float32, d *distances) {
 	for i := range groups {
 		g := groupAt(n, i)
 		for w := 2; w < 2*lanes; w++ {
-			dx := max(at(g.half(w))-p[0], p[0]-at(g.half(w+2*fieldMaxX)), 0)
-			dy := max(at(g.half(w+2*fieldMinY))-p[1], p[1]-at(g.half(w+2*fieldMaxY)), 0)
+			dx := max(at(g.half(w))-p[0], p[0]-at(g.half(w+fieldMaxX)), 0)
+			dy := max(at(g.half(w+fieldMinY))-p[1], p[1]-at(g.half(w+fieldMaxY)), 0)
 			d.inner[i*2*lanes+w] = float32(math.Sqrt(float64(float32(dx*dx) + float32(dy*dy))))
 		}
 	}

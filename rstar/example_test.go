@@ -2,6 +2,7 @@ package rstar_test
 
 import (
 	"fmt"
+	"iter"
 	"log"
 
 	"github.com/catfish-index/catfish/rstar"
@@ -59,6 +60,36 @@ func ExampleTree_Nearest() {
 	// 4 at distance 0.1
 	// 3 at distance 0.9
 	// 2 at distance 1.9
+}
+
+// An iterator goes on where it stopped: what was found ahead, and the heap,
+// are kept. stop must be called.
+func ExampleTree_Nearest_iterator() {
+	tree, err := rstar.New(rstar.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer tree.Close()
+	for id := range uint64(5) {
+		x := float64(id)
+		if err := tree.Insert(rstar.Rect{MinX: x, MinY: 0, MaxX: x, MaxY: 0}, id); err != nil {
+			log.Fatal(err)
+		}
+	}
+	next, stop := iter.Pull2(func(yield func(rstar.Item, float64) bool) {
+		tree.Nearest(3.9, 0, func(r rstar.Rect, id uint64, dist float64) bool {
+			return yield(rstar.Item{Rect: r, ID: id}, dist)
+		})
+	})
+	defer stop()
+	first, dist, _ := next()
+	fmt.Printf("%d at distance %.1f\n", first.ID, dist)
+	// ... whatever takes its time ...
+	second, dist, _ := next()
+	fmt.Printf("%d at distance %.1f\n", second.ID, dist)
+	// Output:
+	// 4 at distance 0.1
+	// 3 at distance 0.9
 }
 
 // A remote reader holds copies of bytes, here taken from the slab of a

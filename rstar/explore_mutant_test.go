@@ -15,9 +15,15 @@ import (
 // anyway, and a local one reads nothing but data.
 func TestMutants(t *testing.T) {
 	defer func() { mutant = faithful }()
+	for _, by := range strategies {
+		t.Run(by.String(), func(t *testing.T) { testMutants(t, by) })
+	}
+}
+
+func testMutants(t *testing.T, by Strategy) {
 	var before, then [][]write
 	for i := range scripts {
-		setup, ws := scripts[i].find(t, Original, 1)
+		setup, ws := scripts[i].find(t, by, 1)
 		before, then = append(before, setup), append(then, ws)
 	}
 	for m := faithful; m < mutations; m++ {
@@ -25,7 +31,7 @@ func TestMutants(t *testing.T) {
 			best, seen := "", map[string]int{}
 			for i := range scripts {
 				for _, rd := range bothReaders {
-					wrong := exploreMutant(t, m, before[i], then[i], rd)
+					wrong := exploreMutant(t, by, m, before[i], then[i], rd)
 					if wrong == nil {
 						continue
 					}
@@ -57,10 +63,10 @@ func interest(told string) int {
 
 // exploreMutant explores the searches of one kind of reader while a mutant
 // makes the writes ws.
-func exploreMutant(t *testing.T, m mutation, setup, ws []write, rd reader) *violation {
+func exploreMutant(t *testing.T, by Strategy, m mutation, setup, ws []write, rd reader) *violation {
 	t.Helper()
 	mutant = faithful
-	c, err := record(explorerTree(t, Original), setup, func() { mutant = m }, ws)
+	c, err := record(explorerTree(t, by), setup, func() { mutant = m }, ws)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -207,8 +207,8 @@ func localLook(c *trace, s *sight, at ref, moves uint64, q Rect) (items []Item, 
 	var m masks
 	n := &s.words[0]
 	if at.level == 0 {
-		m.scanLeaf(n, count, &q, false)
-		items = m.appendItems(nil, n)
+		m.scanLeaf(n, count, &q)
+		items = m.appendItems(nil, n, c.tree.groups, &q)
 	} else {
 		m.scanInner(n, count, &q)
 		refs = m.appendRefs(nil, n, at.level-1)

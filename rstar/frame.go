@@ -49,33 +49,33 @@ func frameFor(r Rect) frame {
 		_, exp := math.Frexp(e)
 		s = math.Ldexp(1, min(max(-exp, minFrameExp), maxFrameExp))
 	}
-	f := frame{centerX(r) * s, centerY(r) * s, s}
-	if !f.valid() {
+	// Whichever zero the center is, the frame is the same.
+	f := frame{centerX(r)*s + 0, centerY(r)*s + 0, s}
+	if !f.finite() {
 		// The scale suits extents, which are far smaller than the
 		// coordinates here: take one that suits these.
 		_, exp := math.Frexp(max(math.Abs(centerX(r)), math.Abs(centerY(r))))
 		f.s = math.Ldexp(1, min(max(-exp, minFrameExp), maxFrameExp))
-		f.hx, f.hy = centerX(r)*f.s, centerY(r)*f.s
+		f.hx, f.hy = centerX(r)*f.s+0, centerY(r)*f.s+0
 	}
-	if !f.valid() { // an empty box has no center
+	if !f.finite() { // an empty box has no center
 		return frame{0, 0, 1}
 	}
 	return f
 }
 
-// leafFrame returns what a leaf with MBR r has for a frame: its center, at
-// scale 1; an empty leaf has no center and scale 0.
-func leafFrame(r Rect) frame {
-	f := frame{centerX(r), centerY(r), 1}
-	if !f.valid() {
-		return frame{}
-	}
-	return f
-}
-
-func (f frame) valid() bool {
+func (f frame) finite() bool {
 	// The difference of infinities or NaN is NaN.
 	return f.hx-f.hx == 0 && f.hy-f.hy == 0
+}
+
+// valid reports whether frameFor could have made f: the argument above, that
+// no hit is lost, and inverse need it. A remote side's bytes may hold any.
+func (f frame) valid() bool {
+	const exponent = 0x7FF << 52
+	b := math.Float64bits(f.s)
+	e := int(b>>52) - 1023 // of a negative s beyond all limits
+	return f.finite() && b&^exponent == 0 && minFrameExp <= e && e <= maxFrameExp
 }
 
 // center returns the point of the frame.
@@ -144,14 +144,19 @@ func before(v float32) float32 {
 // encode rounds r outwards. ok is false if an offset exceeds float32; then
 // the node needs another frame.
 func (f frame) encode(r Rect) (b box32, ok bool) {
-	inv := f.inverse()
-	b = box32{
-		f.down(r.MinX, f.hx, inv), f.down(r.MinY, f.hy, inv),
-		f.up(r.MaxX, f.hx, inv), f.up(r.MaxY, f.hy, inv),
-	}
+	b = encodeBox(&f, &r)
 	// Finite, all of them: an infinite or NaN one makes the sum of
 	// differences NaN.
 	return b, (b.minX-b.minX)+(b.minY-b.minY)+(b.maxX-b.maxX)+(b.maxY-b.maxY) == 0
+}
+
+// encodePlain is the reference path of encode. None of its zeros is negative.
+func (f frame) encodePlain(r Rect) box32 {
+	inv := f.inverse()
+	return box32{
+		f.down(r.MinX, f.hx, inv) + 0, f.down(r.MinY, f.hy, inv) + 0,
+		f.up(r.MaxX, f.hx, inv) + 0, f.up(r.MaxY, f.hy, inv) + 0,
+	}
 }
 
 // decode returns the box that b stands for.

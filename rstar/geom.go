@@ -71,5 +71,9 @@ func (m metric) centerDistance(a, b Rect) float64 {
 	return dx*dx + dy*dy
 }
 
-func centerX(r Rect) float64 { return r.MinX/2 + r.MaxX/2 }
-func centerY(r Rect) float64 { return r.MinY/2 + r.MaxY/2 }
+// The conversions forbid a fused multiply-add, with which one place may
+// find another center of a subnormal rectangle than the next does: a leaf's
+// frame must give back the center that it was made with.
+
+func centerX(r Rect) float64 { return float64(r.MinX/2) + float64(r.MaxX/2) }
+func centerY(r Rect) float64 { return float64(r.MinY/2) + float64(r.MaxY/2) }

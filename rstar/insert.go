@@ -1,6 +1,9 @@
 package rstar
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // reinsertPercent is p of the paper's section 4.3: forced reinsertion of
 // 30 % of the entries did best for leaves and directory alike.
@@ -23,7 +26,7 @@ func (t *Tree) Insert(r Rect, id uint64) error {
 	if x.insertQuick(&x.path, &e) {
 		return nil
 	}
-	if err := x.insert(&e, 0); err != nil {
+	if err := x.place(&x.path, &e); err != nil {
 		x.begin()
 		return err
 	}
@@ -36,14 +39,19 @@ func (t *Tree) Insert(r Rect, id uint64) error {
 func (x *tx) insert(e *entry, level int) error {
 	var p path
 	x.choose(&p, e, level)
+	return x.place(&p, e)
+}
+
+// place puts e into the node at the end of p, which was chosen for it.
+func (x *tx) place(p *path, e *entry) error {
 	d := p.n - 1
 	n := x.edit(p.step[d].chunk)
 	if n.count() < n.fanout() {
 		x.adopt(n, e)
-		x.tighten(&p, d)
+		x.tighten(p, d)
 		return nil
 	}
-	return x.overflows(&p, d, e)
+	return x.overflows(p, d, e)
 }
 
 // overflows treats the full node at depth d of p that shall take e, too
@@ -67,10 +75,7 @@ func (x *tx) overflows(p *path, d int, e *entry) error {
 // of the node out of it and inserts them again, the closest first
 // (ReInsert, "close reinsert"). Ties go by id.
 func (x *tx) reinsert(p *path, d int, es []entry) error {
-	world := emptyRect
-	for i := range es {
-		world = world.Union(es[i].rect)
-	}
+	world := mbrOf(es)
 	m := metricFor(world)
 	slices.SortFunc(es, func(a, b entry) int {
 		da, db := m.centerDistance(a.rect, world), m.centerDistance(b.rect, world)
@@ -105,7 +110,7 @@ func (x *tx) splitNode(p *path, d int, es []entry) error {
 	if err != nil {
 		return err
 	}
-	k := x.distribute(n, es, x.t.least(n.level()))
+	k := x.distribute(n, es, x.t.least(n.level()), math.Inf(1)).k
 	n.fill(es[:k])
 	right.fill(es[k:])
 	re := entry{right.mbr(), uint64(right.chunk()), right.minID(), right.maxID()}
@@ -194,16 +199,18 @@ func (x *tx) fitSlot(p *path, d, slot int) bool {
 
 // adopt adds an entry to n, which has room.
 func (x *tx) adopt(n node, e *entry) {
-	if n.inner() {
-		if _, ok := n.frame().encode(e.rect); !ok {
-			x.reframe(n, e.rect)
-		}
+	if !n.reaches(e.rect) {
+		x.reframe(n, e.rect)
 	}
 	n.append(e)
 }
 
-// reframe gives an internal node a frame that reaches r, too.
+// reframe gives a node a frame that reaches r, too.
 func (x *tx) reframe(n node, r Rect) {
+	if !n.inner() {
+		n.reframeLeaf(r)
+		return
+	}
 	f := frameFor(n.mbr().Union(r))
 	n.setFrame(f)
 	for i := range n.count() {

@@ -211,6 +211,7 @@ func interleavings(t *testing.T, o Options, seed uint64) {
 		if err := w[i].step(tr, uint64(i)); err != nil {
 			t.Fatal(err)
 		}
+		tr.onPublish() // between writes, too
 	}
 	tr.onPublish = nil
 	mustCheck(t, tr)

@@ -13,39 +13,48 @@ import (
 //	slab     | chunk 0: header | chunk 1: node | chunk 2: node | ...
 //	           a chunk is NodeBytes = 64*(1+5k) bytes, k in 2..12
 //
-//	header   lane 0    1           2             3         4       5-7
-//	line 0  | 2       | magic     | layout u32  | chunk   | boot  | 0 |
-//	        |         |           | bytes  u32  | capacity| id    |   |
-//	line 1  | version | root u32  | object      | move    | chunks| 0 |
-//	        |         | height u32| count       | counter | used  |   |
-//	the rest of chunk 0 is unused; line 0 never changes
+//	header   lane 0    1           2             3         4       5        6-7
+//	line 0  | 2       | magic     | layout u32  | chunk   | boot  | object | 0 |
+//	        |         |           | bytes  u32  | capacity| id    | count  |   |
+//	line 1  | version | root u32  | 0           | move    | chunks| 0      | 0 |
+//	        |         | height u32|             | counter | used  |        |   |
+//	the rest of chunk 0 is unused. Of line 0 nothing changes but the object
+//	count, in place, after each write. It is not in line 1, which every
+//	search looks at: that changes with moves only, and so stays in the
+//	caches of those who search.
 //
 //	node     lane 0    1           2       3       4       5-7
 //	line 0  | version | level u16 | stamp | min id| max id| frame |
 //	        |         | count u16 |       |       |       | x y s |
 //	        |         | chunk u32 |       |       |       |       |
-//	then k groups of five lines. A leaf's group has seven entries:
-//	line +0 | version | min x of e0 ... e6 |  float64
-//	line +1 | version | min y of e0 ... e6 |  float64
-//	line +2 | version | max x of e0 ... e6 |  float64
-//	line +3 | version | max y of e0 ... e6 |  float64
-//	line +4 | version | ref   of e0 ... e6 |  object id, u64
-//	An internal node's group has fourteen, two to a lane:
+//	An internal node goes on with k groups of five lines. A group has
+//	fourteen children, two to a lane:
 //	line +0 | version | min x of e0 e1 | ... | e12 e13 |  float32
 //	line +1 | version | min y of e0 e1 | ... | e12 e13 |  float32
 //	line +2 | version | max x of e0 e1 | ... | e12 e13 |  float32
 //	line +3 | version | max y of e0 e1 | ... | e12 e13 |  float32
 //	line +4 | version | ref   of e0 e1 | ... | e12 e13 |  child chunk, u32
 //
+//	A leaf goes on with k lines of heads, each for a group of seven objects,
+//	then four lines of tails for each group:
+//	heads   | version | e0 | e1 | ... | e6 |  of one: 4 x u16,
+//	                                          min x, min y, ~max x, ~max y
+//	line +0 | version | tails of e0 | tails of e1 | id of e0 |
+//	line +1 | version | tails of e2 | tails of e3 | id of e2 |
+//	line +2 | version | tails of e4 | tails of e5 | id of e4 |
+//	line +3 | version | tails of e6 | id of e1, e3, e5, e6   |
+//	        tails: 4 x 48 bits, min x, min y, max x, max y; ids: u64
+//
 // The first field of a packed lane takes the low bits. Entries are dense:
-// those from count on hold the empty box (minima +Inf, maxima -Inf) and
-// reference 0, and lane 0 is masked away in a scan.
+// those from count on are unused. In an internal node they hold the empty
+// box (minima +Inf, maxima -Inf) and reference 0; in a leaf, zeros. Lane 0
+// is masked away in a scan.
 //
 // The boxes of an internal node are in units of its frame (frame.go):
 // float32 offsets from a point near the node's center, rounded outwards.
 // So they cover their child a little generously; answers are exact by the
-// leaves. A leaf has a frame, too, whose point is the center that its
-// box had when it was made; the split looks at that (split.go).
+// leaves. There head and tail together are a float64, bit by bit
+// (leaf.go): most searches end at the heads, and touch a quarter of a leaf.
 //
 // Min id and max id bound the object ids of the subtree, not always
 // tightly. They belong to the writer, which tells equal rectangles apart
@@ -57,8 +66,9 @@ const (
 	// that RDMA reads and CPU stores exchange atomically.
 	LineBytes = 64
 	// LayoutVersion is the layout drawn above. Version 1 had float64
-	// boxes in internal nodes, too, and no frame.
-	LayoutVersion uint32 = 2
+	// boxes in internal nodes, too, and no frame; version 2 had whole
+	// float64 in leaves.
+	LayoutVersion uint32 = 3
 	// HeaderBytes is the part of chunk 0 that ParseHeader wants.
 	HeaderBytes = 2 * LineBytes
 	// DefaultNodeBytes is k = 6: 42 objects or 84 children
@@ -80,10 +90,11 @@ const (
 	maxLeafFanout  = maxGroups * leafGroup
 	maxFanout      = maxGroups * innerGroup
 	groupWords     = linesPerGroup * lanes
-	fieldMinY      = 1 * lanes // offsets from an entry's min x: in a leaf
-	fieldMaxX      = 2 * lanes // words, in an internal node twice as many
-	fieldMaxY      = 3 * lanes // half words
-	fieldRef       = 4 * lanes
+	tailLines      = 4             // of a leaf's group
+	fieldMinY      = 2 * 1 * lanes // offsets from a child's min x, in half
+	fieldMaxX      = 2 * 2 * lanes // words
+	fieldMaxY      = 2 * 3 * lanes
+	fieldRef       = 2 * 4 * lanes
 	laneMeta       = 1
 	laneStamp      = 2
 	laneMinID      = 3
@@ -92,8 +103,9 @@ const (
 	laneFrameY     = 6
 	laneFrameScale = 7
 	freeLevel      = 0xFFFF // level of a freed chunk: no search expects it
-	headerDynamic  = lanes  // first word of header line 1
-	minSlabChunks  = 256    // room for the reserve of tx.go at every fanout
+	headerCount    = 5
+	headerDynamic  = lanes // first word of header line 1
+	minSlabChunks  = 256   // room for the reserve of tx.go at every fanout
 	maxSlabChunks  = 1<<32 - 1
 	initialVersion = 2
 )
@@ -113,25 +125,35 @@ func nodeGroups(bytes int) int {
 	return 0
 }
 
-// leafSlot[i] is the index of entry i's min x in a leaf, in words;
-// innerSlot[i] that in an internal node, in half words.
-var leafSlot, innerSlot = func() (leaf [maxLeafFanout]uint16, inner [maxFanout]uint16) {
-	for i := range leaf {
-		leaf[i] = uint16(lanes + i/leafGroup*groupWords + 1 + i%leafGroup)
-	}
+// innerSlot[i] is the index of child i's min x, in half words. Object i's
+// head is the word headSlot[i]; its tails are three words from tailSlot[i],
+// its id is at idSlot[i], both counted from where a leaf's heads end.
+var innerSlot, headSlot, tailSlot, idSlot = func() (inner [maxFanout]uint16, head, tail, id [maxLeafFanout]uint16) {
 	for i := range inner {
 		inner[i] = uint16(2*(lanes+i/innerGroup*groupWords) + 2 + i%innerGroup)
 	}
-	return leaf, inner
+	for i := range head {
+		g, e := i/leafGroup, i%leafGroup
+		group := lanes + g*tailLines*lanes // after the header's line
+		head[i] = uint16(lanes + g*lanes + 1 + e)
+		tail[i] = uint16(group + e/2*lanes + 1 + e%2*3)
+		if e%2 == 0 {
+			id[i] = uint16(group + e/2*lanes + 7)
+		} else {
+			id[i] = uint16(group + 3*lanes + 4 + e/2)
+		}
+	}
+	return inner, head, tail, id
 }()
 
-// slotLine returns the line of entry i's min x; the other fields are on
-// the four after it.
-func slotLine(level, i int) int {
-	if level == 0 {
-		return int(leafSlot[i]) / lanes
-	}
-	return int(innerSlot[i]) / (2 * lanes)
+// childLines is the set of lines of child i's box, without its reference.
+func childLines(i int) uint64 {
+	return (1<<(linesPerGroup-1) - 1) << (int(innerSlot[i]) / (2 * lanes))
+}
+
+// objectLines is the set of lines that hold object i of a leaf of k groups.
+func objectLines(i, k int) uint64 {
+	return 1<<(headSlot[i]/lanes) | (1<<(tailSlot[i]/lanes)|1<<(idSlot[i]/lanes))<<k
 }
 
 func packMeta(level, count int, chunk uint32) uint64 {

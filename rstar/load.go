@@ -237,22 +237,16 @@ func (w *loader) tile(items []Item, leaves []entry) {
 
 // publishLeaf writes the leaf of e, and its MBR and ids into e.
 func (w *loader) publishLeaf(e *entry, items []Item, order []uint64) {
-	n := w.n
-	clear(n)
-	n[laneMeta], n[laneStamp] = packMeta(0, len(order), uint32(e.ref)), w.stamp
-	e.lo, e.hi = math.MaxUint64, 0
-	for i, p := range order {
+	es := w.es[:0]
+	for _, p := range order {
 		it := &items[uint32(p)]
-		n.setLeafRect(i, it.Rect)
-		n[int(leafSlot[i])+fieldRef] = it.ID
-		e.lo, e.hi = min(e.lo, it.ID), max(e.hi, it.ID)
+		es = append(es, entry{it.Rect, it.ID, it.ID, it.ID})
 	}
-	for i := len(order); i < w.t.fan(0); i++ {
-		n.setLeafRect(i, emptyRect)
-	}
-	e.rect = n.mbr()
-	n[laneMinID], n[laneMaxID] = e.lo, e.hi
-	n.setFrame(leafFrame(e.rect))
+	w.es = es
+	n := w.n
+	n[laneMeta], n[laneStamp] = packMeta(0, 0, uint32(e.ref)), w.stamp
+	n.fill(es)
+	e.rect, e.lo, e.hi = mbrOf(es), n.minID(), n.maxID()
 	w.t.publish(w.t.at(uint32(e.ref)), n, 1<<w.t.nodeLines-1, w.t.nodeLines)
 }
 

@@ -72,7 +72,7 @@ func (t *Tree) together(s *searcher, qs []Rect) {
 		b.next = b.next[:0]
 		for i, k := range b.tasks {
 			if i+batchAhead < len(b.tasks) {
-				t.prefetch(b.tasks[i+batchAhead].chunk)
+				t.prefetch(b.tasks[i+batchAhead].chunk, t.firstLines(level))
 			}
 			if !b.failed[k.query] && !t.visit(s, k, level, moves, &qs[k.query]) {
 				b.failed[k.query] = true
@@ -98,8 +98,8 @@ func (t *Tree) visit(s *searcher, k task, level int32, moves uint64, q *Rect) bo
 		if verdict == nodeOK {
 			items, next := len(b.items), len(b.next)
 			if level == 0 {
-				m.scanLeaf(n, count, q, false)
-				b.items = m.appendItems(b.items, n)
+				m.scanLeaf(n, count, q)
+				b.items = m.appendItems(b.items, n, t.groups, q)
 			} else {
 				m.scanInner(n, count, q)
 				b.next = m.appendTasks(b.next, n, k.query)
@@ -123,7 +123,7 @@ func (m *masks) appendTasks(dst []task, n *uint64, query uint32) []task {
 	for i, b := range m {
 		for ; b != 0; b &= b - 1 {
 			bit := i*64 + bits.TrailingZeros64(b)
-			dst = append(dst, task{groupAt(n, bit/16).half(bit%16 + 2*fieldRef), query})
+			dst = append(dst, task{groupAt(n, bit/16).half(bit%16 + fieldRef), query})
 		}
 	}
 	return dst

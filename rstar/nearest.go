@@ -255,7 +255,7 @@ func (b *browse) expand(r ref) bool {
 func (b *browse) takeFrom(i uint64) {
 	s := &b.s.near
 	p := s.pages[i]
-	if rest, any := p.take(s); any {
+	if rest, any := p.take(b.t, s); any {
 		s.queue.push(cand{rest, isPage | i})
 	} else {
 		s.free = append(s.free, i)

@@ -108,6 +108,32 @@ func TestLeafDistance(t *testing.T) {
 	})
 }
 
+// TestInnerDistance: every instruction set agrees with the plain path to
+// the bit, for each child of every size of node.
+func TestInnerDistance(t *testing.T) {
+	eachScan(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(5, 6))
+		for k := minGroups; k <= maxGroups; k++ {
+			n := make(node, lanes*(1+k*linesPerGroup))
+			n.reset(1, 1, Rect{0, 0, 1, 1})
+			for range n.fanout() {
+				n.append(&entry{rect: spaces[0].rect(r)})
+			}
+			var got, want distances
+			p := [2]float32{2*r.Float32() - 1, 2*r.Float32() - 1}
+			innerDist(&n[0], k, &p, &got)
+			innerDistPlain(&n[0], k, &p, &want)
+			for i := range n.fanout() {
+				at := i/innerGroup*2*lanes + i%innerGroup + 2
+				if got.inner[at] != want.inner[at] {
+					t.Fatalf("%d groups, child %d at %v from %v: %v, want %v",
+						k, i, n.box(i), p, got.inner[at], want.inner[at])
+				}
+			}
+		}
+	})
+}
+
 // TestNearestAcrossMoves provokes each case of a replay, one by one.
 func TestNearestAcrossMoves(t *testing.T) {
 	at := func(x float64) Rect { return box(x, 0, 0, 0) }

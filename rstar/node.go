@@ -18,7 +18,7 @@ type entry struct {
 	lo, hi uint64
 }
 
-// emptyRect is the MBR of nothing, and what unused entries of a leaf hold.
+// emptyRect is the MBR of nothing.
 var emptyRect = Rect{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
 
 func (n node) level() int    { l, _, _ := unpackMeta(n[laneMeta]); return l }
@@ -32,6 +32,9 @@ func (n node) maxID() uint64 { return n[laneMaxID] }
 func (n node) inner() bool { return isInner(n.level()) }
 
 func isInner(level int) bool { return level != 0 && level != freeLevel }
+
+// groups is k of the node's size.
+func (n node) groups() int { return (len(n) - lanes) / groupWords }
 
 func (n node) fanout() int { return fanoutOf(len(n), n.inner()) }
 
@@ -67,63 +70,62 @@ func (n node) rect(i int) Rect {
 	if n.inner() {
 		return n.frame().decode(n.box(i))
 	}
-	s := n[leafSlot[i]:]
-	s = s[:fieldRef+1]
-	return Rect{
-		math.Float64frombits(s[0]), math.Float64frombits(s[fieldMinY]),
-		math.Float64frombits(s[fieldMaxX]), math.Float64frombits(s[fieldMaxY]),
-	}
+	f := n.leafFrame()
+	return f.decode(n.halves(i))
 }
 
 func (n node) ref(i int) uint64 {
 	if n.inner() {
-		return uint64(n.half()[int(innerSlot[i])+2*fieldRef])
+		return uint64(n.half()[int(innerSlot[i])+fieldRef])
 	}
-	return n[int(leafSlot[i])+fieldRef]
+	return n[int(idSlot[i])+n.groups()*lanes]
 }
 
 // box returns child i's box in units of the frame.
 func (n node) box(i int) box32 {
 	s := n.half()[innerSlot[i]:]
-	s = s[:2*fieldRef+1]
+	s = s[:fieldRef+1]
 	return box32{
-		math.Float32frombits(s[0]), math.Float32frombits(s[2*fieldMinY]),
-		math.Float32frombits(s[2*fieldMaxX]), math.Float32frombits(s[2*fieldMaxY]),
+		math.Float32frombits(s[0]), math.Float32frombits(s[fieldMinY]),
+		math.Float32frombits(s[fieldMaxX]), math.Float32frombits(s[fieldMaxY]),
 	}
 }
 
 func (n node) setBox(i int, b box32) {
 	s := n.half()[innerSlot[i]:]
-	s = s[:2*fieldRef+1]
-	s[0], s[2*fieldMinY] = math.Float32bits(b.minX), math.Float32bits(b.minY)
-	s[2*fieldMaxX], s[2*fieldMaxY] = math.Float32bits(b.maxX), math.Float32bits(b.maxY)
-}
-
-// setLeafRect sets object i's rectangle.
-func (n node) setLeafRect(i int, r Rect) {
-	s := n[leafSlot[i]:]
 	s = s[:fieldRef+1]
-	s[0], s[fieldMinY] = math.Float64bits(r.MinX), math.Float64bits(r.MinY)
-	s[fieldMaxX], s[fieldMaxY] = math.Float64bits(r.MaxX), math.Float64bits(r.MaxY)
+	s[0], s[fieldMinY] = math.Float32bits(b.minX), math.Float32bits(b.minY)
+	s[fieldMaxX], s[fieldMaxY] = math.Float32bits(b.maxX), math.Float32bits(b.maxY)
 }
 
-// setRect sets entry i's rectangle; a child's box is rounded outwards, and
-// must be within the frame's reach.
+// setRect sets entry i's rectangle, which must be within the frame's reach;
+// a child's box is rounded outwards.
 func (n node) setRect(i int, r Rect) {
-	if !n.inner() {
-		n.setLeafRect(i, r)
+	if n.inner() {
+		b, _ := n.frame().encode(r)
+		n.setBox(i, b)
 		return
 	}
-	b, _ := n.frame().encode(r)
-	n.setBox(i, b)
+	f := n.leafFrame()
+	n.setHalves(i, f.encode(r))
 }
 
 func (n node) setRef(i int, ref uint64) {
 	if n.inner() {
-		n.half()[int(innerSlot[i])+2*fieldRef] = uint32(ref)
+		n.half()[int(innerSlot[i])+fieldRef] = uint32(ref)
 		return
 	}
-	n[int(leafSlot[i])+fieldRef] = ref
+	n[int(idSlot[i])+n.groups()*lanes] = ref
+}
+
+// reaches reports whether the frame has room for r.
+func (n node) reaches(r Rect) bool {
+	if n.inner() {
+		_, ok := n.frame().encode(r)
+		return ok
+	}
+	f := n.leafFrame()
+	return f.reaches(r)
 }
 
 func (n node) setCount(c int) { n[laneMeta] = packMeta(n.level(), c, n.chunk()) }
@@ -138,18 +140,27 @@ func (n node) covers(lo, hi uint64) bool {
 	return n[laneMinID] <= lo && hi <= n[laneMaxID]
 }
 
+// made returns the center that the node had when it was made, NaN where
+// that is not known.
+func (n node) made() (x, y float64) {
+	if n.inner() {
+		return n.frame().center()
+	}
+	return n.leafFrame().made()
+}
+
 // reset makes n an empty node with the frame for a node of MBR r.
 func (n node) reset(level int, chunk uint32, r Rect) {
 	stamp := n[laneStamp]
 	clear(n)
 	n[laneMeta], n[laneStamp] = packMeta(level, 0, chunk), stamp
 	n[laneMinID], n[laneMaxID] = math.MaxUint64, 0
-	f := frameFor(r)
 	if !isInner(level) {
-		f = leafFrame(r)
+		n.setLeafFrame(leafFrameFor(r))
+		return
 	}
-	n.setFrame(f)
-	for i := 0; i < n.fanout(); i++ {
+	n.setFrame(frameFor(r))
+	for i := range n.fanout() {
 		n.empty(i)
 	}
 }
@@ -159,9 +170,20 @@ func (n node) empty(i int) {
 	if n.inner() {
 		n.setBox(i, emptyBox32)
 	} else {
-		n.setLeafRect(i, emptyRect)
+		n.setHalves(i, halves{})
 	}
 	n.setRef(i, 0)
+}
+
+// copyEntry makes entry i what entry j of from is, a node of the same level
+// and frame.
+func (n node) copyEntry(i int, from node, j int) {
+	if n.inner() {
+		n.setBox(i, from.box(j))
+	} else {
+		n.setHalves(i, from.halves(j))
+	}
+	n.setRef(i, from.ref(j))
 }
 
 // append adds e; there must be room.
@@ -177,24 +199,41 @@ func (n node) append(e *entry) {
 // stay.
 func (n node) remove(i int) {
 	last := n.count() - 1
-	if n.inner() {
-		n.setBox(i, n.box(last))
-	} else {
-		n.setLeafRect(i, n.rect(last))
-	}
-	n.setRef(i, n.ref(last))
+	n.copyEntry(i, n, last)
 	n.empty(last)
 	n.setCount(last)
 }
 
 // fill replaces all entries by es, in a frame that suits them.
 func (n node) fill(es []entry) {
-	world := emptyRect
-	for i := range es {
-		world = world.Union(es[i].rect)
+	n.reset(n.level(), n.chunk(), mbrOf(es))
+	if n.inner() {
+		for i := range es {
+			n.append(&es[i])
+		}
+		return
 	}
-	n.reset(n.level(), n.chunk(), world)
+	leafPut(n, es)
 	for i := range es {
-		n.append(&es[i])
+		n.widen(es[i].ref, es[i].ref)
 	}
+	n.setCount(len(es))
+}
+
+// leafPutPlain puts es into a leaf, from object 0 on.
+func leafPutPlain(n node, es []entry) {
+	f := n.leafFrame()
+	for i := range es {
+		n.setHalves(i, f.encode(es[i].rect))
+		n.setRef(i, es[i].ref)
+	}
+}
+
+// mbrPlain returns the MBR of entries.
+func mbrPlain(es []entry) Rect {
+	r := emptyRect
+	for i := range es {
+		r = r.Union(es[i].rect)
+	}
+	return r
 }

@@ -32,7 +32,16 @@ func (s *nearScratch) newPage(t *Tree) uint64 {
 
 func (p *page) copyFrom(n *uint64, level int32, count int) {
 	p.level, p.count = level, count
-	copyLines(&p.n[0], n, 1+p.groups()*linesPerGroup)
+	if level > 0 {
+		copyLines(&p.n[0], n, 1+p.groups()*linesPerGroup)
+		return
+	}
+	k := p.n.groups()
+	copyLines(&p.n[0], n, 1+p.groups())
+	if count == 0 {
+		return
+	}
+	copyLines(tailLine(&p.n[0], k), tailLine(n, k), p.groups()*tailLines)
 }
 
 // groups is how many groups the entries fill.
@@ -54,10 +63,8 @@ func (p *page) measure(x, y float64) {
 		}
 		return
 	}
-	leafDist(&p.n[0], p.groups(), &[2]float64{x, y}, &p.d)
-	for i, c := 0, p.count; c > 0; i, c = i+1, c-leafGroup {
-		p.left[i>>3] |= (1<<min(c, leafGroup) - 1) << 1 << (i & 7 * 8)
-	}
+	p.left = firstObjects(p.count)
+	leafDist(&p.n[0], p.n.groups(), p.count, &[2]float64{x, y}, &p.d)
 	for i := range p.count {
 		d := &p.d.leaf[i/leafGroup*lanes+i%leafGroup+1]
 		if !(*d > minPlainDistance && *d < maxPlainDistance) {
@@ -68,9 +75,9 @@ func (p *page) measure(x, y float64) {
 
 // take pushes the entries within the horizon, and returns a key not above
 // the distances of those that are left, if any are.
-func (p *page) take(s *nearScratch) (rest float64, any bool) {
+func (p *page) take(t *Tree, s *nearScratch) (rest float64, any bool) {
 	if p.level > 0 {
-		return p.takeChildren(s)
+		return p.takeChildren(t, s)
 	}
 	var hits masks
 	rest = leafNear(&p.d, p.groups(), &p.left, &hits, s.queue.near)
@@ -85,24 +92,24 @@ func (p *page) take(s *nearScratch) (rest float64, any bool) {
 			at++
 		}
 	}
-	s.objects = hits.appendItems(s.objects, &p.n[0])
+	s.objects = hits.appendItems(s.objects, &p.n[0], p.n.groups(), &everywhere)
 	return rest, any
 }
 
-func (p *page) takeChildren(s *nearScratch) (rest float64, any bool) {
+func (p *page) takeChildren(t *Tree, s *nearScratch) (rest float64, any bool) {
 	// In units, and a little more: what is beyond has a key beyond near.
 	limit := (s.queue.near/p.frame.unit + p.frame.slack) * (1 + 0x1p-19)
-	least, any := p.takeUpTo(s, float32(limit))
+	least, any := p.takeUpTo(t, s, float32(limit))
 	rest = p.frame.key(least)
 	if any && !(rest > s.queue.near) { // where keys vanish
-		_, any = p.takeUpTo(s, float32(math.Inf(1)))
+		_, any = p.takeUpTo(t, s, float32(math.Inf(1)))
 	}
 	return rest, any
 }
 
 // takeUpTo pushes the children up to a distance in units and returns that
 // of the nearest left, if any are.
-func (p *page) takeUpTo(s *nearScratch, limit float32) (least float32, any bool) {
+func (p *page) takeUpTo(t *Tree, s *nearScratch, limit float32) (least float32, any bool) {
 	var hits masks
 	least = innerNear(&p.d, p.groups(), &p.left, &hits, limit)
 	for i, b := range hits {
@@ -111,19 +118,20 @@ func (p *page) takeUpTo(s *nearScratch, limit float32) (least float32, any bool)
 		for ; b != 0; b &= b - 1 {
 			bit := i*64 + bits.TrailingZeros64(b)
 			g, w := groupAt(&p.n[0], bit/(2*lanes)), bit%(2*lanes)
-			r := ref{g.half(w + 2*fieldRef), p.level - 1}
+			r := ref{g.half(w + fieldRef), p.level - 1}
+			t.prefetch(r.chunk, t.nodeLines)
 			s.queue.push(nodeCand(p.frame.key(p.d.inner[bit]), r))
 		}
 	}
 	return least, any
 }
 
-// firstObjects is how many objects the first horizon is to hold: most
+// firstWanted is how many objects the first horizon is to hold: most
 // callers want about ten, and a second look at what is farther costs more
 // than some objects too many.
-const firstObjects = 16
+const firstWanted = 16
 
-// horizon is the distance within which about firstObjects lie, if they lie
+// horizon is the distance within which about firstWanted lie, if they lie
 // everywhere as below this node, which is a leaf or a parent of leaves; 0 if
 // that cannot be told.
 func (p *page) horizon() float64 {
@@ -133,7 +141,7 @@ func (p *page) horizon() float64 {
 	}
 	w, h := r.MaxX-r.MinX, r.MaxY-r.MinY
 	// Roots first: the area may be beyond float64.
-	d := math.Sqrt(w) * math.Sqrt(h) * math.Sqrt(firstObjects/(math.Pi*objects))
+	d := math.Sqrt(w) * math.Sqrt(h) * math.Sqrt(firstWanted/(math.Pi*objects))
 	if !(d < math.MaxFloat64) {
 		return 0
 	}

@@ -33,8 +33,9 @@ import (
 // none is met twice.
 //
 // A local reader loads the header's version (even), then what it needs,
-// then the version again. Loads stay in order (sync/atomic), stores stay
-// in order (below), so if both are v no store of (2) happened in between.
+// then the version again. Loads stay in order (x86, sync/atomic, barriers
+// of scan_arm64.s), stores stay in order (below), so if both are v no store
+// of (2) happened in between.
 //
 // This needs: RDMA reads and CPU stores atomic per cache line (a line
 // that is read between two stores shows a prefix of them, and its version
@@ -121,8 +122,8 @@ func (t *Tree) storeAtomic(dst, src []uint64, touched uint64, lines int, odd uin
 	}
 }
 
-// storeIgnored stores a word that no reader uses (id bounds), so that the
-// order does not matter, nor when it is seen.
+// storeIgnored stores a word that no search uses (id bounds, the number of
+// objects), so that the order does not matter, nor when it is seen.
 func (t *Tree) storeIgnored(w *uint64, v uint64) {
 	if orderedStores && !t.portable {
 		*w = v

@@ -34,20 +34,24 @@ func (q *quick) load(n node, set uint64) {
 	}
 }
 
-// insertQuick adds e to the leaf at the end of p, if that has room and the
-// boxes above stay within their frames; else it changes nothing.
+// insertQuick adds e to the leaf at the end of p, which was chosen for it
+// just now, if that has room and the boxes above stay within their frames;
+// else it changes nothing.
 func (x *tx) insertQuick(p *path, e *entry) bool {
 	t, q := x.t, &x.quick
 	leaf := t.at(p.step[p.n-1].chunk)
 	c := leaf.count()
-	if c == leaf.fanout() || mutant == enlargeLate { // a transaction breaks it
+	if c == leaf.fanout() || !leaf.reaches(e.rect) {
 		return false
 	}
 	n := 0
 	for d, r := p.n-1, e.rect; d > 0; d-- {
 		parent := t.at(p.step[d-1].chunk)
 		f, was := parent.frame(), parent.box(p.step[d].slot)
-		b, ok := f.encode(r)
+		b, ok := x.pick.box, x.pick.known && d == p.n-1
+		if !ok {
+			b, ok = f.encode(r)
+		}
 		if !ok {
 			return false
 		}
@@ -60,30 +64,40 @@ func (x *tx) insertQuick(p *path, e *entry) bool {
 		n++
 		r = f.decode(b)
 	}
+	if mutant != enlargeLate {
+		x.enlargeQuick(p, e, n)
+	}
+	set := objectLines(c, t.groups) | 1
+	q.load(leaf, set)
+	q.scratch.setRect(c, e.rect)
+	q.scratch.setRef(c, e.ref)
+	q.scratch.setCount(c + 1)
+	t.publish(leaf, q.scratch, set, t.nodeLines)
+	x.storeIDs(leaf, min(leaf.minID(), e.lo), max(leaf.maxID(), e.hi))
+	if mutant == enlargeLate {
+		x.enlargeQuick(p, e, n)
+	}
+	x.commitQuick(x.committed.count + 1)
+	return true
+}
+
+// enlargeQuick publishes the first n of the boxes that must grow for e, from
+// the root down.
+func (x *tx) enlargeQuick(p *path, e *entry, n int) {
 	for i := n - 1; i >= 0; i-- {
-		u := &q.up[i]
-		parent := t.at(p.step[u.depth-1].chunk)
+		u := &x.quick.up[i]
+		parent := x.t.at(p.step[u.depth-1].chunk)
 		if u.change {
 			x.publishBox(parent, p.step[u.depth].slot, u.box)
 		}
 		x.storeIDs(parent, min(parent.minID(), e.lo), max(parent.maxID(), e.hi))
 	}
-	line := slotLine(0, c)
-	set := uint64(1<<linesPerGroup-1)<<line | 1
-	q.load(leaf, set)
-	q.scratch.setLeafRect(c, e.rect)
-	q.scratch[int(leafSlot[c])+fieldRef] = e.ref
-	q.scratch.setCount(c + 1)
-	t.publish(leaf, q.scratch, set, t.nodeLines)
-	x.storeIDs(leaf, min(leaf.minID(), e.lo), max(leaf.maxID(), e.hi))
-	x.commitQuick(x.committed.count + 1)
-	return true
 }
 
 // publishBox gives child slot of n another box.
 func (x *tx) publishBox(n node, slot int, b box32) {
 	q := &x.quick
-	set := uint64(1<<(linesPerGroup-1)-1) << slotLine(1, slot)
+	set := childLines(slot)
 	q.load(n, set)
 	q.scratch.setBox(slot, b)
 	x.t.publish(n, q.scratch, set, x.t.nodeLines)
@@ -102,7 +116,7 @@ func (x *tx) storeIDs(n node, lo, hi uint64) {
 // commitQuick publishes the number of objects.
 func (x *tx) commitQuick(count uint64) {
 	x.committed.count, x.count = count, count
-	x.publishHeader(x.t.moves.Load())
+	x.publishCount()
 	x.t.size.Store(int64(count))
 }
 
@@ -117,13 +131,10 @@ func (x *tx) deleteQuick(p *path, slot int) bool {
 	}
 	gone, id := leaf.rect(slot), leaf.ref(slot)
 	last := c - 1
-	group := uint64(1<<linesPerGroup - 1)
-	set := group<<slotLine(0, slot) | group<<slotLine(0, last) | 1
+	set := objectLines(slot, t.groups) | objectLines(last, t.groups) | 1
 	q.load(leaf, set)
-	q.scratch.setLeafRect(slot, leaf.rect(last))
-	q.scratch[int(leafSlot[slot])+fieldRef] = leaf.ref(last)
-	q.scratch.setLeafRect(last, emptyRect)
-	q.scratch[int(leafSlot[last])+fieldRef] = 0
+	q.scratch.copyEntry(slot, leaf, last)
+	q.scratch.empty(last)
 	q.scratch.setCount(last)
 	t.publish(leaf, q.scratch, set, t.nodeLines)
 	x.commitQuick(x.committed.count - 1)

@@ -15,6 +15,15 @@ func (t *Tree) nodeAt(chunk uint32) *uint64 {
 	return (*uint64)(unsafe.Add(t.base, uintptr(chunk)*uintptr(t.opts.NodeBytes)))
 }
 
+// firstLines is how many lines of a node a search needs at once: of a leaf
+// the heads.
+func (t *Tree) firstLines(level int32) int {
+	if level == 0 {
+		return 1 + t.groups
+	}
+	return t.nodeLines
+}
+
 // headerLine is the header line of a node.
 func headerLine(n *uint64) *[lanes]uint64 { return (*[lanes]uint64)(unsafe.Pointer(n)) }
 

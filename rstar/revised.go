@@ -1,7 +1,5 @@
 package rstar
 
-import "slices"
-
 // The revised R*-tree: Beckmann and Seeger, "A revised R*-tree in
 // comparison with related index structures", SIGMOD 2009. Nothing is
 // reinserted, so an insertion moves entries only when it splits. Its
@@ -16,50 +14,80 @@ import "slices"
 // the last, in the order of growth, with which E1's overlap grows; of them
 // the first is taken whose overlap with none of them grows, or the one of
 // least growth, searched depth first from E1 (CheckComp of the paper).
-func (x *tx) pickRevised(n node, e *entry, boxes []Rect, r Rect) int {
-	cands := x.pick.cands[:len(boxes)]
-	first, flat := 0, false
-	for i := range boxes {
-		b := &boxes[i]
-		c := &cands[i]
-		u := b.Union(r)
-		*c = candidate{girth: unit.margin(*b), slot: i}
-		c.margin = unit.margin(u) - c.girth
-		flat = flat || unit.area(u) == 0
-		if i > 0 && x.better(n, e, c, &cands[first]) {
-			first = i
-		}
-	}
+func (x *tx) pickRevised(n node, e *entry, r box32) int {
+	g, groups := &x.pick.growths, innerGroups(n)
+	var m masks
+	m.atMost(g, groups, g.fill(n, r))
+	first := x.bestOf(n, e, &m)
 	// Only what comes up to the last that first's overlap grows with need
 	// be in order.
 	last := first
-	u := boxes[first].Union(r)
-	for j := range boxes {
-		if j != first && u.Intersects(boxes[j]) && x.better(n, e, &cands[last], &cands[j]) &&
-			overlapGrowth(unit.margin, boxes, first, j, r) > 0 {
-			last = j
+	box := n.box(first.slot)
+	m.meet(n, box.union(r))
+	was, will := box.rect(), box.union(r).rect()
+	for bit := m.next(); bit >= 0; bit = m.next() {
+		if slotOf(bit) == first.slot || g[bit] < last.margin {
+			continue
+		}
+		c := candidateAt(n, g, bit)
+		sibling := n.box(c.slot).rect()
+		if x.better(n, e, &last, &c) && overlapGrowth(true, &was, &will, &sibling) > 0 {
+			last = c
 		}
 	}
-	if last == first {
-		return first
+	if last.slot == first.slot {
+		return first.slot
 	}
-	end, p := cands[last], 0
+	cands := x.pick.cands[:0]
+	m.atMost(g, groups, last.margin)
+	for bit := m.next(); bit >= 0; bit = m.next() {
+		c := candidateAt(n, g, bit)
+		if c.margin == last.margin && x.better(n, e, &last, &c) {
+			continue
+		}
+		// There are few, so they are sorted by insertion.
+		i := len(cands)
+		cands = append(cands, c)
+		for ; i > 0 && x.better(n, e, &c, &cands[i-1]); i-- {
+			cands[i] = cands[i-1]
+		}
+		cands[i] = c
+	}
+	return x.checkComp(n, cands, r)
+}
+
+// bestOf returns the cheapest of the children that m names by their growths;
+// there is one.
+func (x *tx) bestOf(n node, e *entry, m *masks) candidate {
+	g := &x.pick.growths
+	best := candidateAt(n, g, m.next())
+	for bit := m.next(); bit >= 0; bit = m.next() {
+		if c := candidateAt(n, g, bit); x.better(n, e, &c, &best) {
+			best = c
+		}
+	}
+	return best
+}
+
+// candidateAt returns the child at a place in g.
+func candidateAt(n node, g *growths, bit int) candidate {
+	slot := slotOf(bit)
+	return candidate{margin: g[bit], girth: unit.margin(n.box(slot).rect()), slot: slot}
+}
+
+// checkComp chooses among candidates, in the order of their cost, of which
+// the first has an overlap that grows.
+func (x *tx) checkComp(n node, cands []candidate, r box32) int {
+	s := compSearch{
+		boxes: x.pick.boxes[:len(cands)], r: r.rect(), cands: cands,
+		tried: x.pick.tried[:len(cands)],
+	}
 	for i := range cands {
-		if c := cands[i]; !x.better(n, e, &end, &c) {
-			cands[p] = c
-			p++
+		b := n.box(cands[i].slot).rect()
+		s.boxes[i] = b
+		if unit.area(b.Union(s.r)) == 0 {
+			s.flat = true
 		}
-	}
-	cands = cands[:p]
-	slices.SortFunc(cands, func(a, b candidate) int {
-		if c := a.compare(&b); c != 0 {
-			return c
-		}
-		return sign(x.better(n, e, &a, &b))
-	})
-	s := compSearch{boxes: boxes, r: r, cands: cands, tried: x.pick.tried[:p], size: unit.area}
-	if flat {
-		s.size = unit.margin
 	}
 	clear(s.tried)
 	if i := s.check(0); i >= 0 {
@@ -76,11 +104,11 @@ func (x *tx) pickRevised(n node, e *entry, boxes []Rect, r Rect) int {
 
 // compSearch is the state of CheckComp.
 type compSearch struct {
-	boxes []Rect
-	r     Rect
 	cands []candidate
+	boxes []Rect // theirs
+	r     Rect
 	tried []bool
-	size  func(Rect) float64 // area, or margin if some box has no area
+	flat  bool // some box has no area: margins count
 }
 
 // check returns a candidate whose overlap does not grow, reached from t by
@@ -89,11 +117,13 @@ func (s *compSearch) check(t int) int {
 	s.tried[t] = true
 	c := &s.cands[t]
 	c.overlap = 0
+	was := s.boxes[t]
+	will := was.Union(s.r)
 	for j := range s.cands {
-		if j == t {
+		if j == t || !will.Intersects(s.boxes[j]) {
 			continue
 		}
-		g := overlapGrowth(s.size, s.boxes, c.slot, s.cands[j].slot, s.r)
+		g := overlapGrowth(s.flat, &was, &will, &s.boxes[j])
 		c.overlap += g
 		if g > 0 && !s.tried[j] {
 			if i := s.check(j); i >= 0 {
@@ -107,16 +137,19 @@ func (s *compSearch) check(t int) int {
 	return -1
 }
 
-// overlapGrowth is how much the intersection of children i and j grows
-// when i takes r.
-func overlapGrowth(size func(Rect) float64, boxes []Rect, i, j int, r Rect) float64 {
-	grown, ok := intersection(boxes[i].Union(r), boxes[j])
-	if !ok {
-		return 0
+// overlapGrowth is how much the intersection with a sibling, which it meets
+// then, grows when a child's box does: its area, or margin.
+func overlapGrowth(margin bool, was, will, sibling *Rect) float64 {
+	size := func(r Rect) float64 {
+		if margin {
+			return unit.margin(r)
+		}
+		return unit.area(r)
 	}
+	grown, _ := intersection(*will, *sibling)
 	g := size(grown)
-	if was, ok := intersection(boxes[i], boxes[j]); ok {
-		g -= size(was)
+	if r, ok := intersection(*was, *sibling); ok {
+		g -= size(r)
 	}
 	return g
 }

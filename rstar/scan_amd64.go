@@ -4,19 +4,22 @@ package rstar
 
 import (
 	"math"
+	"unsafe"
 
 	"golang.org/x/sys/cpu"
 )
 
 var inf = math.Inf(1)
 
+const itemBytes = int(unsafe.Sizeof(Item{}))
+
 // isa is the instruction set that scans use; tests go through those in
 // isas, the fastest first.
 var isas = func() []isaLevel {
 	l := []isaLevel{plain}
-	if cpu.X86.HasAVX2 {
+	if cpu.X86.HasAVX2 && cpu.X86.HasBMI1 && cpu.X86.HasBMI2 {
 		l = append([]isaLevel{avx2}, l...)
-		if cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ {
+		if cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512BW {
 			l = append([]isaLevel{avx512}, l...)
 		}
 	}
@@ -25,19 +28,43 @@ var isas = func() []isaLevel {
 
 var isa = isas[0]
 
-func leafMask(n *uint64, groups int, q *Rect, m *masks, few bool) {
+func leafMask(n *uint64, groups int, q *Rect, m *masks) {
 	switch isa {
 	case avx512:
-		if few {
-			leafFewAVX512(n, groups, &q.MinX, &m[0])
-		} else {
-			leafMaskAVX512(n, groups, &q.MinX, &m[0])
-		}
+		leafMaskAVX512(n, groups, &q.MinX, &m[0])
 	case avx2:
 		leafMaskAVX2(n, groups, &q.MinX, &m[0])
 	default:
 		leafMaskPlain(n, groups, q, m)
 	}
+}
+
+// The next three have no path for AVX-512: they go object by object, and
+// four float64 fill a register of AVX2.
+
+func leafTake(n *uint64, k int, m *masks, q *Rect, dst []Item) int {
+	if isa == plain {
+		return leafTakePlain(n, k, m, q, dst)
+	}
+	return leafTakeAVX2(n, tailLine(n, k), &m[0], &q.MinX, &dst[0].Rect.MinX) / itemBytes
+}
+
+func leafDist(n *uint64, k, count int, p *[2]float64, d *distances) {
+	m := firstObjects(count)
+	if isa == plain {
+		leafDistPlain(n, k, &m, p, d)
+		return
+	}
+	leafDistAVX2(n, tailLine(n, k), &m[0], (count+leafGroup-1)/leafGroup, &p[0], &d.leaf[0])
+}
+
+func leafBounds(n *uint64, k, count int) (r Rect) {
+	m := firstObjects(count)
+	if isa == plain {
+		return leafBoundsPlain(n, k, &m)
+	}
+	leafBoundsAVX2(n, tailLine(n, k), &m[0], &r.MinX)
+	return r
 }
 
 func innerMask(n *uint64, groups int, q *Rect, m *masks) {
@@ -48,17 +75,6 @@ func innerMask(n *uint64, groups int, q *Rect, m *masks) {
 		innerMaskAVX2(n, groups, &q.MinX, &m[0])
 	default:
 		innerMaskPlain(n, groups, q, m)
-	}
-}
-
-func leafDist(n *uint64, groups int, p *[2]float64, d *distances) {
-	switch isa {
-	case avx512:
-		leafDistAVX512(n, groups, &p[0], &d.leaf[0])
-	case avx2:
-		leafDistAVX2(n, groups, &p[0], &d.leaf[0])
-	default:
-		leafDistPlain(n, groups, p, d)
 	}
 }
 
@@ -96,17 +112,6 @@ func innerNear(d *distances, groups int, left, hits *masks, near float32) float3
 	return least
 }
 
-func leafBounds(n *uint64, groups int, b *bounds) {
-	switch isa {
-	case avx512:
-		leafBoundsAVX512(n, groups, &b[0])
-	case avx2:
-		leafBoundsAVX2(n, groups, &b[0])
-	default:
-		leafBoundsPlain(n, groups, b)
-	}
-}
-
 func innerBounds(n *uint64, groups int, b *bounds) {
 	switch isa {
 	case avx512:
@@ -129,9 +134,9 @@ func copyLines(dst, src *uint64, lines int) {
 	}
 }
 
-// prefetch asks for a node to be brought into the caches.
-func (t *Tree) prefetch(chunk uint32) {
+// prefetch asks for the first lines of a node to be brought into the caches.
+func (t *Tree) prefetch(chunk uint32, lines int) {
 	if uint64(chunk) < t.chunks {
-		prefetchLines(&t.words[int(chunk)*t.nodeWords], t.nodeLines)
+		prefetchLines(&t.words[int(chunk)*t.nodeWords], lines)
 	}
 }

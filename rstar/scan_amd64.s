@@ -5,118 +5,524 @@
 #include "textflag.h"
 
 // func leafMaskAVX2(n *uint64, groups int, q *float64, m *uint64)
-// Requires: AVX
+// Requires: AVX, AVX2, BMI2
 TEXT ·leafMaskAVX2(SB), NOSPLIT, $0-32
-	MOVQ         n+0(FP), AX
-	MOVQ         q+16(FP), CX
-	MOVQ         m+24(FP), DX
-	VBROADCASTSD (CX), Y0
-	VBROADCASTSD 8(CX), Y1
-	VBROADCASTSD 16(CX), Y2
-	VBROADCASTSD 24(CX), Y3
-	MOVQ         groups+8(FP), CX
+	MOVQ     n+0(FP), AX
+	MOVQ     q+16(FP), CX
+	VPXOR    Y0, Y0, Y0
+	VPCMPEQQ Y0, Y0, Y1
 
-	// Past the header line.
-	ADDQ $0x40, AX
+	// A zero becomes -0 in a minimum and 0 in a maximum.
+	VMOVUPD        (CX), Y2
+	VXORPD         minimaSign<>+0(SB), Y2, Y2
+	VADDPD         Y0, Y2, Y2
+	VXORPD         minimaSign<>+0(SB), Y2, Y2
+	VPCMPGTQ       Y2, Y0, Y3
+	VPSRLQ         $0x01, Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VBROADCASTI128 40(AX), Y3
+	VPMOVZXBQ      56(AX), Y4
+
+	// Below the base: 0. Beyond reach: all ones.
+	VPCMPGTQ Y2, Y3, Y5
+	VPSUBQ   Y3, Y2, Y2
+	VPANDN   Y2, Y5, Y2
+	VPSRLVQ  Y4, Y2, Y2
+	VPSRLQ   $0x10, Y2, Y3
+	VPCMPEQQ Y0, Y3, Y3
+	VPXOR    Y1, Y3, Y3
+	VPOR     Y3, Y2, Y2
+
+	// Minima inverted, and after the maxima.
+	VPXOR        minimaHead<>+0(SB), Y2, Y2
+	VPSHUFB      twoHeads<>+0(SB), Y2, Y2
+	VEXTRACTI128 $0x01, Y2, X0
+	VMOVQ        X2, DX
+	VMOVQ        X0, CX
+	SHLQ         $0x20, DX
+	ORQ          DX, CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Y0
+	ADDQ         $0x40, AX
+	MOVQ         groups+8(FP), CX
+	MOVQ         m+24(FP), DX
+	XORQ         BX, BX
+	XORQ         SI, SI
 
 next:
-	VCMPPD    $0x0d, (AX), Y2, Y4
-	VCMPPD    $0x0d, 32(AX), Y2, Y5
-	VCMPPD    $0x02, 128(AX), Y0, Y6
-	VCMPPD    $0x02, 160(AX), Y0, Y7
-	VANDPD    Y6, Y4, Y4
-	VANDPD    Y7, Y5, Y5
-	VCMPPD    $0x0d, 64(AX), Y3, Y6
-	VCMPPD    $0x0d, 96(AX), Y3, Y7
-	VANDPD    Y6, Y4, Y4
-	VANDPD    Y7, Y5, Y5
-	VCMPPD    $0x02, 192(AX), Y1, Y6
-	VCMPPD    $0x02, 224(AX), Y1, Y7
-	VANDPD    Y6, Y4, Y4
-	VANDPD    Y7, Y5, Y5
-	VMOVMSKPD Y4, BX
-	VMOVMSKPD Y5, SI
-	SHLL      $0x04, SI
-	ORL       SI, BX
-	ANDL      $0x000000fe, BX
-	MOVB      BL, (DX)
-	ADDQ      $0x00000140, AX
-	ADDQ      $0x01, DX
-	DECQ      CX
-	JNZ       next
-	VZEROUPPER
-	RET
+	VPXOR     Y1, Y1, Y1
+	VMOVDQU   (AX), Y2
+	VPSUBUSW  Y0, Y2, Y2
+	VPCMPEQQ  Y1, Y2, Y2
+	VMOVMSKPD Y2, DI
+	VMOVDQU   32(AX), Y2
+	VPSUBUSW  Y0, Y2, Y2
+	VPCMPEQQ  Y1, Y2, Y2
+	VMOVMSKPD Y2, R8
+	SHLL      $0x04, R8
+	ORL       R8, DI
+	ANDL      $0x000000fe, DI
+	SHLXQ     SI, DI, DI
+	ORQ       DI, BX
+	ADDQ      $0x00000040, AX
+	ADDQ      $0x08, SI
+	TESTQ     $0x0000003f, SI
+	JNZ       more
+	MOVQ      BX, (DX)
+	ADDQ      $0x08, DX
+	XORQ      BX, BX
 
-// func leafMaskAVX512(n *uint64, groups int, q *float64, m *uint64)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·leafMaskAVX512(SB), NOSPLIT, $0-32
-	MOVQ         n+0(FP), AX
-	MOVQ         q+16(FP), CX
-	MOVQ         m+24(FP), DX
-	VBROADCASTSD (CX), Z0
-	VBROADCASTSD 8(CX), Z1
-	VBROADCASTSD 16(CX), Z2
-	VBROADCASTSD 24(CX), Z3
-	MOVL         $0x000000fe, CX
-	KMOVW        CX, K1
-	MOVQ         groups+8(FP), CX
-
-	// Past the header line.
-	ADDQ $0x40, AX
-
-next:
-	VCMPPD $0x0d, (AX), Z2, K1, K2
-	VCMPPD $0x02, 128(AX), Z0, K2, K2
-	VCMPPD $0x0d, 64(AX), Z3, K2, K2
-	VCMPPD $0x02, 192(AX), Z1, K2, K2
-	KMOVB  K2, (DX)
-	ADDQ   $0x00000140, AX
-	ADDQ   $0x01, DX
-	DECQ   CX
-	JNZ    next
-	VZEROUPPER
-	RET
-
-// func leafFewAVX512(n *uint64, groups int, q *float64, m *uint64)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·leafFewAVX512(SB), NOSPLIT, $0-32
-	MOVQ         n+0(FP), AX
-	MOVQ         q+16(FP), CX
-	MOVQ         m+24(FP), DX
-	VBROADCASTSD (CX), Z0
-	VBROADCASTSD 8(CX), Z1
-	VBROADCASTSD 16(CX), Z2
-	VBROADCASTSD 24(CX), Z3
-	MOVL         $0x000000fe, CX
-	KMOVW        CX, K1
-	MOVQ         groups+8(FP), CX
-
-	// Past the header line.
-	ADDQ $0x40, AX
-
-next:
-	VCMPPD $0x0d, (AX), Z2, K1, K2
-	VCMPPD $0x02, 128(AX), Z0, K2, K2
-	KTESTB K2, K2
-	JZ     store
-	VCMPPD $0x0d, 64(AX), Z3, K2, K2
-	VCMPPD $0x02, 192(AX), Z1, K2, K2
-
-store:
-	KMOVB K2, (DX)
-	ADDQ  $0x00000140, AX
-	ADDQ  $0x01, DX
+more:
 	DECQ  CX
 	JNZ   next
+	TESTQ $0x0000003f, SI
+	JZ    stored
+	MOVQ  BX, (DX)
+
+stored:
+	VZEROUPPER
+	RET
+
+DATA minimaSign<>+0(SB)/8, $0x8000000000000000
+DATA minimaSign<>+8(SB)/8, $0x8000000000000000
+DATA minimaSign<>+16(SB)/8, $0x0000000000000000
+DATA minimaSign<>+24(SB)/8, $0x0000000000000000
+GLOBL minimaSign<>(SB), RODATA|NOPTR, $32
+
+DATA minimaHead<>+0(SB)/8, $0x000000000000ffff
+DATA minimaHead<>+8(SB)/8, $0x000000000000ffff
+DATA minimaHead<>+16(SB)/8, $0x0000000000000000
+DATA minimaHead<>+24(SB)/8, $0x0000000000000000
+GLOBL minimaHead<>(SB), RODATA|NOPTR, $32
+
+DATA twoHeads<>+0(SB)/8, $0xffffffff09080100
+DATA twoHeads<>+8(SB)/8, $0xffffffffffffffff
+DATA twoHeads<>+16(SB)/8, $0xffffffff09080100
+DATA twoHeads<>+24(SB)/8, $0xffffffffffffffff
+GLOBL twoHeads<>(SB), RODATA|NOPTR, $32
+
+// func leafMaskAVX512(n *uint64, groups int, q *float64, m *uint64)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, BMI2
+TEXT ·leafMaskAVX512(SB), NOSPLIT, $0-32
+	MOVQ     n+0(FP), AX
+	MOVQ     q+16(FP), CX
+	VPXOR    Y0, Y0, Y0
+	VPCMPEQQ Y0, Y0, Y1
+
+	// A zero becomes -0 in a minimum and 0 in a maximum.
+	VMOVUPD        (CX), Y2
+	VXORPD         minimaSign<>+0(SB), Y2, Y2
+	VADDPD         Y0, Y2, Y2
+	VXORPD         minimaSign<>+0(SB), Y2, Y2
+	VPCMPGTQ       Y2, Y0, Y3
+	VPSRLQ         $0x01, Y3, Y3
+	VPXOR          Y3, Y2, Y2
+	VBROADCASTI128 40(AX), Y3
+	VPMOVZXBQ      56(AX), Y4
+
+	// Below the base: 0. Beyond reach: all ones.
+	VPCMPGTQ Y2, Y3, Y5
+	VPSUBQ   Y3, Y2, Y2
+	VPANDN   Y2, Y5, Y2
+	VPSRLVQ  Y4, Y2, Y2
+	VPSRLQ   $0x10, Y2, Y3
+	VPCMPEQQ Y0, Y3, Y3
+	VPXOR    Y1, Y3, Y3
+	VPOR     Y3, Y2, Y2
+
+	// Minima inverted, and after the maxima.
+	VPXOR        minimaHead<>+0(SB), Y2, Y2
+	VPSHUFB      twoHeads<>+0(SB), Y2, Y2
+	VEXTRACTI128 $0x01, Y2, X0
+	VMOVQ        X2, DX
+	VMOVQ        X0, CX
+	SHLQ         $0x20, DX
+	ORQ          DX, CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Z0
+	ADDQ         $0x40, AX
+	MOVQ         groups+8(FP), CX
+	MOVQ         m+24(FP), DX
+	XORQ         BX, BX
+	XORQ         SI, SI
+
+next:
+	VMOVDQU64 (AX), Z1
+	VPSUBUSW  Z0, Z1, Z1
+	VPTESTNMQ Z1, Z1, K1
+	KMOVB     K1, DI
+	ANDL      $0x000000fe, DI
+	SHLXQ     SI, DI, DI
+	ORQ       DI, BX
+	ADDQ      $0x00000040, AX
+	ADDQ      $0x08, SI
+	TESTQ     $0x0000003f, SI
+	JNZ       more
+	MOVQ      BX, (DX)
+	ADDQ      $0x08, DX
+	XORQ      BX, BX
+
+more:
+	DECQ  CX
+	JNZ   next
+	TESTQ $0x0000003f, SI
+	JZ    stored
+	MOVQ  BX, (DX)
+
+stored:
+	VZEROUPPER
+	RET
+
+// func leafTakeAVX2(n *uint64, tails *uint64, m *uint64, q *float64, dst *float64) (bytes int)
+// Requires: AVX, AVX2, BMI, CMOV
+TEXT ·leafTakeAVX2(SB), NOSPLIT, $0-48
+	MOVQ           n+0(FP), DX
+	MOVQ           tails+8(FP), BX
+	MOVQ           m+16(FP), SI
+	VBROADCASTI128 40(DX), Y1
+	VPMOVZXBQ      56(DX), Y2
+	VMOVDQU        maximaHead<>+0(SB), Y3
+	VMOVDQU        spreadTails<>+0(SB), Y4
+	LEAQ           objectPlaces<>+0(SB), DI
+	VPXOR          Y5, Y5, Y5
+	MOVQ           dst+32(FP), CX
+	MOVQ           q+24(FP), AX
+	VPERMPD        $0x4e, (AX), Y0
+	XORQ           AX, AX
+	ADDQ           $0x40, DX
+	MOVQ           $0x00000002, R8
+
+word:
+	MOVQ  (SI), R9
+	TESTQ R9, R9
+	JZ    empty
+
+object:
+	TZCNTQ    R9, R10
+	MOVL      (DI)(R10*4), R11
+	MOVWLZX   R11, R12
+	SHRL      $0x10, R11
+	VPMOVZXWQ (DX)(R10*8), Y7
+	VPERMQ    $0x94, (BX)(R12*1), Y6
+	VPSHUFB   Y4, Y6, Y6
+	VPXOR     Y3, Y7, Y7
+	VPSLLVQ   Y2, Y7, Y7
+	VPADDQ    Y1, Y6, Y6
+	VPADDQ    Y7, Y6, Y6
+	VPCMPGTQ  Y6, Y5, Y7
+	VPSRLQ    $0x01, Y7, Y7
+	VPXOR     Y7, Y6, Y6
+	MOVQ      (BX)(R11*1), R10
+	VMOVUPD   Y6, (CX)(AX*1)
+	MOVQ      R10, 32(CX)(AX*1)
+	VCMPPD    $0x0d, Y6, Y0, Y7
+	VCMPPD    $0x02, Y6, Y0, Y6
+	VBLENDPD  $0x0c, Y6, Y7, Y7
+	VMOVMSKPD Y7, R10
+	LEAQ      40(AX), R11
+	CMPL      R10, $0x0f
+	CMOVQEQ   R11, AX
+	BLSRQ     R9, R9
+	JNZ       object
+
+empty:
+	ADDQ $0x00000200, DX
+	ADDQ $0x00000800, BX
+	ADDQ $0x08, SI
+	DECQ R8
+	JNZ  word
+	MOVQ AX, bytes+40(FP)
+	VZEROUPPER
+	RET
+
+DATA maximaHead<>+0(SB)/8, $0x0000000000000000
+DATA maximaHead<>+8(SB)/8, $0x0000000000000000
+DATA maximaHead<>+16(SB)/8, $0x000000000000ffff
+DATA maximaHead<>+24(SB)/8, $0x000000000000ffff
+GLOBL maximaHead<>(SB), RODATA|NOPTR, $32
+
+DATA spreadTails<>+0(SB)/8, $0xffff050403020100
+DATA spreadTails<>+8(SB)/8, $0xffff0b0a09080706
+DATA spreadTails<>+16(SB)/8, $0xffff090807060504
+DATA spreadTails<>+24(SB)/8, $0xffff0f0e0d0c0b0a
+GLOBL spreadTails<>(SB), RODATA|NOPTR, $32
+
+DATA objectPlaces<>+0(SB)/8, $0x0038000800000000
+DATA objectPlaces<>+8(SB)/8, $0x0078004800e00020
+DATA objectPlaces<>+16(SB)/8, $0x00b8008800e80060
+DATA objectPlaces<>+24(SB)/8, $0x00f800c800f000a0
+DATA objectPlaces<>+32(SB)/8, $0x0138010800000000
+DATA objectPlaces<>+40(SB)/8, $0x0178014801e00120
+DATA objectPlaces<>+48(SB)/8, $0x01b8018801e80160
+DATA objectPlaces<>+56(SB)/8, $0x01f801c801f001a0
+DATA objectPlaces<>+64(SB)/8, $0x0238020800000000
+DATA objectPlaces<>+72(SB)/8, $0x0278024802e00220
+DATA objectPlaces<>+80(SB)/8, $0x02b8028802e80260
+DATA objectPlaces<>+88(SB)/8, $0x02f802c802f002a0
+DATA objectPlaces<>+96(SB)/8, $0x0338030800000000
+DATA objectPlaces<>+104(SB)/8, $0x0378034803e00320
+DATA objectPlaces<>+112(SB)/8, $0x03b8038803e80360
+DATA objectPlaces<>+120(SB)/8, $0x03f803c803f003a0
+DATA objectPlaces<>+128(SB)/8, $0x0438040800000000
+DATA objectPlaces<>+136(SB)/8, $0x0478044804e00420
+DATA objectPlaces<>+144(SB)/8, $0x04b8048804e80460
+DATA objectPlaces<>+152(SB)/8, $0x04f804c804f004a0
+DATA objectPlaces<>+160(SB)/8, $0x0538050800000000
+DATA objectPlaces<>+168(SB)/8, $0x0578054805e00520
+DATA objectPlaces<>+176(SB)/8, $0x05b8058805e80560
+DATA objectPlaces<>+184(SB)/8, $0x05f805c805f005a0
+DATA objectPlaces<>+192(SB)/8, $0x0638060800000000
+DATA objectPlaces<>+200(SB)/8, $0x0678064806e00620
+DATA objectPlaces<>+208(SB)/8, $0x06b8068806e80660
+DATA objectPlaces<>+216(SB)/8, $0x06f806c806f006a0
+DATA objectPlaces<>+224(SB)/8, $0x0738070800000000
+DATA objectPlaces<>+232(SB)/8, $0x0778074807e00720
+DATA objectPlaces<>+240(SB)/8, $0x07b8078807e80760
+DATA objectPlaces<>+248(SB)/8, $0x07f807c807f007a0
+GLOBL objectPlaces<>(SB), RODATA|NOPTR, $256
+
+// func leafDistAVX2(n *uint64, tails *uint64, m *uint64, groups int, p *float64, d *float64)
+// Requires: AVX, AVX2, BMI
+TEXT ·leafDistAVX2(SB), NOSPLIT, $0-48
+	MOVQ           n+0(FP), CX
+	MOVQ           tails+8(FP), DX
+	MOVQ           m+16(FP), BX
+	VBROADCASTI128 40(CX), Y3
+	VPMOVZXBQ      56(CX), Y4
+	VMOVDQU        maximaHead<>+0(SB), Y5
+	VMOVDQU        spreadTails<>+0(SB), Y6
+	LEAQ           objectPlaces<>+0(SB), SI
+	VPXOR          Y7, Y7, Y7
+	MOVQ           p+32(FP), AX
+	VBROADCASTF128 (AX), Y0
+	MOVQ           d+40(FP), AX
+	VMOVUPD        maximaSign<>+0(SB), Y1
+	VXORPD         X2, X2, X2
+	ADDQ           $0x40, CX
+	MOVQ           $0x00000002, DI
+
+word:
+	MOVQ  (BX), R8
+	TESTQ R8, R8
+	JZ    empty
+
+object:
+	TZCNTQ       R8, R9
+	MOVL         (SI)(R9*4), R10
+	MOVWLZX      R10, R11
+	SHRL         $0x10, R10
+	VPMOVZXWQ    (CX)(R9*8), Y9
+	VPERMQ       $0x94, (DX)(R11*1), Y8
+	VPSHUFB      Y6, Y8, Y8
+	VPXOR        Y5, Y9, Y9
+	VPSLLVQ      Y4, Y9, Y9
+	VPADDQ       Y3, Y8, Y8
+	VPADDQ       Y9, Y8, Y8
+	VPCMPGTQ     Y8, Y7, Y9
+	VPSRLQ       $0x01, Y9, Y9
+	VPXOR        Y9, Y8, Y8
+	VSUBPD       Y0, Y8, Y8
+	VXORPD       Y1, Y8, Y8
+	VEXTRACTF128 $0x01, Y8, X9
+	VMAXPD       X8, X9, X9
+	VMAXPD       X2, X9, X9
+	VMULPD       X9, X9, X9
+	VPERMILPD    $0x01, X9, X8
+	VADDSD       X8, X9, X9
+	VMOVSD       X9, (AX)(R9*8)
+	BLSRQ        R8, R8
+	JNZ          object
+
+empty:
+	ADDQ $0x00000200, CX
+	ADDQ $0x00000800, DX
+	ADDQ $0x08, BX
+	ADDQ $0x00000200, AX
+	DECQ DI
+	JNZ  word
+	MOVQ groups+24(FP), CX
+	MOVQ d+40(FP), AX
+
+root:
+	VSQRTPD (AX), Y0
+	VMOVUPD Y0, (AX)
+	VSQRTPD 32(AX), Y0
+	VMOVUPD Y0, 32(AX)
+	ADDQ    $0x40, AX
+	DECQ    CX
+	JNZ     root
+	VZEROUPPER
+	RET
+
+DATA maximaSign<>+0(SB)/8, $0x0000000000000000
+DATA maximaSign<>+8(SB)/8, $0x0000000000000000
+DATA maximaSign<>+16(SB)/8, $0x8000000000000000
+DATA maximaSign<>+24(SB)/8, $0x8000000000000000
+GLOBL maximaSign<>(SB), RODATA|NOPTR, $32
+
+// func leafBoundsAVX2(n *uint64, tails *uint64, m *uint64, out *float64)
+// Requires: AVX, AVX2, BMI
+TEXT ·leafBoundsAVX2(SB), NOSPLIT, $0-32
+	MOVQ           n+0(FP), AX
+	MOVQ           tails+8(FP), CX
+	MOVQ           m+16(FP), DX
+	VBROADCASTI128 40(AX), Y2
+	VPMOVZXBQ      56(AX), Y3
+	VMOVDQU        maximaHead<>+0(SB), Y4
+	VMOVDQU        spreadTails<>+0(SB), Y5
+	LEAQ           objectPlaces<>+0(SB), BX
+	VPXOR          Y6, Y6, Y6
+	VMOVUPD        leastOfNone<>+0(SB), Y0
+	VMOVUPD        mostOfNone<>+0(SB), Y1
+	ADDQ           $0x40, AX
+	MOVQ           $0x00000002, SI
+
+word:
+	MOVQ  (DX), DI
+	TESTQ DI, DI
+	JZ    empty
+
+object:
+	TZCNTQ    DI, R8
+	MOVL      (BX)(R8*4), R9
+	MOVWLZX   R9, R10
+	SHRL      $0x10, R9
+	VPMOVZXWQ (AX)(R8*8), Y8
+	VPERMQ    $0x94, (CX)(R10*1), Y7
+	VPSHUFB   Y5, Y7, Y7
+	VPXOR     Y4, Y8, Y8
+	VPSLLVQ   Y3, Y8, Y8
+	VPADDQ    Y2, Y7, Y7
+	VPADDQ    Y8, Y7, Y7
+	VPCMPGTQ  Y7, Y6, Y8
+	VPSRLQ    $0x01, Y8, Y8
+	VPXOR     Y8, Y7, Y7
+	VMINPD    Y7, Y0, Y0
+	VMAXPD    Y7, Y1, Y1
+	BLSRQ     DI, DI
+	JNZ       object
+
+empty:
+	ADDQ     $0x00000200, AX
+	ADDQ     $0x00000800, CX
+	ADDQ     $0x08, DX
+	DECQ     SI
+	JNZ      word
+	VBLENDPD $0x0c, Y1, Y0, Y0
+	MOVQ     out+24(FP), AX
+	VMOVUPD  Y0, (AX)
+	VZEROUPPER
+	RET
+
+DATA leastOfNone<>+0(SB)/8, $0x7ff0000000000000
+DATA leastOfNone<>+8(SB)/8, $0x7ff0000000000000
+DATA leastOfNone<>+16(SB)/8, $0x7ff0000000000000
+DATA leastOfNone<>+24(SB)/8, $0x7ff0000000000000
+GLOBL leastOfNone<>(SB), RODATA|NOPTR, $32
+
+DATA mostOfNone<>+0(SB)/8, $0xfff0000000000000
+DATA mostOfNone<>+8(SB)/8, $0xfff0000000000000
+DATA mostOfNone<>+16(SB)/8, $0xfff0000000000000
+DATA mostOfNone<>+24(SB)/8, $0xfff0000000000000
+GLOBL mostOfNone<>(SB), RODATA|NOPTR, $32
+
+// func leafPutAVX2(n *uint64, tails *uint64, m *uint64, es *float64)
+// Requires: AVX, AVX2, BMI
+TEXT ·leafPutAVX2(SB), NOSPLIT, $0-32
+	MOVQ           n+0(FP), AX
+	MOVQ           tails+8(FP), CX
+	MOVQ           m+16(FP), DX
+	MOVQ           es+24(FP), BX
+	VBROADCASTI128 40(AX), Y0
+	VPMOVZXBQ      56(AX), Y1
+	VPXOR          Y2, Y2, Y2
+	VMOVDQU        maximaHead<>+0(SB), Y3
+	VMOVDQU        fourHeads<>+0(SB), Y4
+	VMOVDQU        packTails<>+0(SB), Y5
+	LEAQ           objectPlaces<>+0(SB), SI
+	ADDQ           $0x40, AX
+	MOVQ           $0x00000002, DI
+
+word:
+	MOVQ  (DX), R8
+	TESTQ R8, R8
+	JZ    empty
+
+object:
+	TZCNTQ       R8, R9
+	MOVL         (SI)(R9*4), R10
+	MOVWLZX      R10, R11
+	SHRL         $0x10, R10
+	VMOVDQU      (BX), Y6
+	VPCMPGTQ     Y6, Y2, Y7
+	VPSRLQ       $0x01, Y7, Y7
+	VPXOR        Y7, Y6, Y6
+	VPSUBQ       Y0, Y6, Y6
+	VPSRLVQ      Y1, Y6, Y7
+	VPSLLVQ      Y1, Y7, Y8
+	VPSUBQ       Y8, Y6, Y6
+	VPXOR        Y3, Y7, Y7
+	VPSHUFB      Y4, Y7, Y7
+	VPSHUFB      Y5, Y6, Y6
+	VEXTRACTI128 $0x01, Y7, X8
+	VPOR         X8, X7, X8
+	VMOVQ        X8, (AX)(R9*8)
+	VEXTRACTI128 $0x01, Y6, X7
+	VMOVDQU      X6, (CX)(R11*1)
+	VMOVQ        X7, 12(CX)(R11*1)
+	VPEXTRD      $0x02, X7, 20(CX)(R11*1)
+	MOVQ         32(BX), R9
+	MOVQ         R9, (CX)(R10*1)
+	ADDQ         $0x38, BX
+	BLSRQ        R8, R8
+	JNZ          object
+
+empty:
+	ADDQ $0x00000200, AX
+	ADDQ $0x00000800, CX
+	ADDQ $0x08, DX
+	DECQ DI
+	JNZ  word
+	VZEROUPPER
+	RET
+
+DATA fourHeads<>+0(SB)/8, $0xffffffff09080100
+DATA fourHeads<>+8(SB)/8, $0xffffffffffffffff
+DATA fourHeads<>+16(SB)/8, $0x09080100ffffffff
+DATA fourHeads<>+24(SB)/8, $0xffffffffffffffff
+GLOBL fourHeads<>(SB), RODATA|NOPTR, $32
+
+DATA packTails<>+0(SB)/8, $0x0908050403020100
+DATA packTails<>+8(SB)/8, $0xffffffff0d0c0b0a
+DATA packTails<>+16(SB)/8, $0x0908050403020100
+DATA packTails<>+24(SB)/8, $0xffffffff0d0c0b0a
+GLOBL packTails<>(SB), RODATA|NOPTR, $32
+
+// func mbrAVX2(es *float64, n int, out *float64)
+// Requires: AVX
+TEXT ·mbrAVX2(SB), NOSPLIT, $0-24
+	MOVQ    es+0(FP), AX
+	MOVQ    n+8(FP), CX
+	VMOVUPD (AX), Y0
+	VMOVUPD Y0, Y1
+
+next:
+	VMINPD   (AX), Y0, Y0
+	VMAXPD   (AX), Y1, Y1
+	ADDQ     $0x38, AX
+	DECQ     CX
+	JNZ      next
+	VBLENDPD $0x0c, Y1, Y0, Y0
+	MOVQ     out+16(FP), AX
+	VMOVUPD  Y0, (AX)
 	VZEROUPPER
 	RET
 
 // func innerMaskAVX2(n *uint64, groups int, q *float64, m *uint64)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, BMI2
 TEXT ·innerMaskAVX2(SB), NOSPLIT, $0-32
 	MOVQ           n+0(FP), AX
 	MOVQ           q+16(FP), CX
-	MOVQ           m+24(FP), DX
 	VMOVUPD        (CX), Y0
 	VBROADCASTSD   56(AX), Y2
 	VBROADCASTF128 40(AX), Y1
@@ -130,10 +536,11 @@ TEXT ·innerMaskAVX2(SB), NOSPLIT, $0-32
 	VBROADCASTSS   X3, Y3
 	VPERMILPS      $0x03, X0, X0
 	VBROADCASTSS   X0, Y0
+	ADDQ           $0x40, AX
 	MOVQ           groups+8(FP), CX
-
-	// Past the header line.
-	ADDQ $0x40, AX
+	MOVQ           m+24(FP), DX
+	XORQ           BX, BX
+	XORQ           SI, SI
 
 next:
 	VCMPPS    $0x0d, (AX), Y3, Y4
@@ -150,25 +557,37 @@ next:
 	VCMPPS    $0x02, 224(AX), Y2, Y7
 	VANDPS    Y6, Y4, Y4
 	VANDPS    Y7, Y5, Y5
-	VMOVMSKPS Y4, BX
-	VMOVMSKPS Y5, SI
-	SHLL      $0x08, SI
-	ORL       SI, BX
-	ANDL      $0x0000fffc, BX
-	MOVW      BX, (DX)
+	VMOVMSKPS Y4, DI
+	VMOVMSKPS Y5, R8
+	SHLL      $0x08, R8
+	ORL       R8, DI
+	ANDL      $0x0000fffc, DI
+	SHLXQ     SI, DI, DI
+	ORQ       DI, BX
 	ADDQ      $0x00000140, AX
-	ADDQ      $0x02, DX
-	DECQ      CX
-	JNZ       next
+	ADDQ      $0x10, SI
+	TESTQ     $0x0000003f, SI
+	JNZ       more
+	MOVQ      BX, (DX)
+	ADDQ      $0x08, DX
+	XORQ      BX, BX
+
+more:
+	DECQ  CX
+	JNZ   next
+	TESTQ $0x0000003f, SI
+	JZ    stored
+	MOVQ  BX, (DX)
+
+stored:
 	VZEROUPPER
 	RET
 
 // func innerMaskAVX512(n *uint64, groups int, q *float64, m *uint64)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, BMI2
 TEXT ·innerMaskAVX512(SB), NOSPLIT, $0-32
 	MOVQ           n+0(FP), AX
 	MOVQ           q+16(FP), CX
-	MOVQ           m+24(FP), DX
 	VMOVUPD        (CX), Y0
 	VBROADCASTSD   56(AX), Y2
 	VBROADCASTF128 40(AX), Y1
@@ -184,106 +603,36 @@ TEXT ·innerMaskAVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS   X0, Z0
 	MOVL           $0x0000fffc, CX
 	KMOVW          CX, K1
+	ADDQ           $0x40, AX
 	MOVQ           groups+8(FP), CX
-
-	// Past the header line.
-	ADDQ $0x40, AX
+	MOVQ           m+24(FP), DX
+	XORQ           BX, BX
+	XORQ           SI, SI
 
 next:
 	VCMPPS $0x0d, (AX), Z3, K1, K2
 	VCMPPS $0x02, 128(AX), Z1, K2, K2
 	VCMPPS $0x0d, 64(AX), Z0, K2, K2
 	VCMPPS $0x02, 192(AX), Z2, K2, K2
-	KMOVW  K2, (DX)
+	KMOVW  K2, DI
+	SHLXQ  SI, DI, DI
+	ORQ    DI, BX
 	ADDQ   $0x00000140, AX
-	ADDQ   $0x02, DX
-	DECQ   CX
-	JNZ    next
-	VZEROUPPER
-	RET
+	ADDQ   $0x10, SI
+	TESTQ  $0x0000003f, SI
+	JNZ    more
+	MOVQ   BX, (DX)
+	ADDQ   $0x08, DX
+	XORQ   BX, BX
 
-// func leafDistAVX2(n *uint64, groups int, p *float64, d *float64)
-// Requires: AVX
-TEXT ·leafDistAVX2(SB), NOSPLIT, $0-32
-	MOVQ         n+0(FP), AX
-	MOVQ         p+16(FP), CX
-	MOVQ         d+24(FP), DX
-	MOVQ         groups+8(FP), BX
-	VBROADCASTSD (CX), Y0
-	VBROADCASTSD 8(CX), Y1
-	VXORPD       Y2, Y2, Y2
-	ADDQ         $0x40, AX
+more:
+	DECQ  CX
+	JNZ   next
+	TESTQ $0x0000003f, SI
+	JZ    stored
+	MOVQ  BX, (DX)
 
-next:
-	VMOVUPD (AX), Y3
-	VSUBPD  Y0, Y3, Y3
-	VSUBPD  128(AX), Y0, Y4
-	VMAXPD  Y3, Y4, Y3
-	VMAXPD  Y2, Y3, Y3
-	VMULPD  Y3, Y3, Y3
-	VMOVUPD 64(AX), Y4
-	VSUBPD  Y1, Y4, Y4
-	VSUBPD  192(AX), Y1, Y5
-	VMAXPD  Y4, Y5, Y4
-	VMAXPD  Y2, Y4, Y4
-	VMULPD  Y4, Y4, Y4
-	VADDPD  Y3, Y4, Y3
-	VSQRTPD Y3, Y3
-	VMOVUPD Y3, (DX)
-	VMOVUPD 32(AX), Y3
-	VSUBPD  Y0, Y3, Y3
-	VSUBPD  160(AX), Y0, Y4
-	VMAXPD  Y3, Y4, Y3
-	VMAXPD  Y2, Y3, Y3
-	VMULPD  Y3, Y3, Y3
-	VMOVUPD 96(AX), Y4
-	VSUBPD  Y1, Y4, Y4
-	VSUBPD  224(AX), Y1, Y5
-	VMAXPD  Y4, Y5, Y4
-	VMAXPD  Y2, Y4, Y4
-	VMULPD  Y4, Y4, Y4
-	VADDPD  Y3, Y4, Y3
-	VSQRTPD Y3, Y3
-	VMOVUPD Y3, 32(DX)
-	ADDQ    $0x00000140, AX
-	ADDQ    $0x40, DX
-	DECQ    BX
-	JNZ     next
-	VZEROUPPER
-	RET
-
-// func leafDistAVX512(n *uint64, groups int, p *float64, d *float64)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·leafDistAVX512(SB), NOSPLIT, $0-32
-	MOVQ         n+0(FP), AX
-	MOVQ         p+16(FP), CX
-	MOVQ         d+24(FP), DX
-	MOVQ         groups+8(FP), BX
-	VBROADCASTSD (CX), Z0
-	VBROADCASTSD 8(CX), Z1
-	VXORPD       Z2, Z2, Z2
-	ADDQ         $0x40, AX
-
-next:
-	VMOVUPD (AX), Z3
-	VSUBPD  Z0, Z3, Z3
-	VSUBPD  128(AX), Z0, Z4
-	VMAXPD  Z3, Z4, Z3
-	VMAXPD  Z2, Z3, Z3
-	VMULPD  Z3, Z3, Z3
-	VMOVUPD 64(AX), Z4
-	VSUBPD  Z1, Z4, Z4
-	VSUBPD  192(AX), Z1, Z5
-	VMAXPD  Z4, Z5, Z4
-	VMAXPD  Z2, Z4, Z4
-	VMULPD  Z4, Z4, Z4
-	VADDPD  Z3, Z4, Z3
-	VSQRTPD Z3, Z3
-	VMOVUPD Z3, (DX)
-	ADDQ    $0x00000140, AX
-	ADDQ    $0x40, DX
-	DECQ    BX
-	JNZ     next
+stored:
 	VZEROUPPER
 	RET
 
@@ -426,72 +775,6 @@ next:
 	VZEROUPPER
 	RET
 
-// func leafBoundsAVX2(n *uint64, groups int, out *uint64)
-// Requires: AVX
-TEXT ·leafBoundsAVX2(SB), NOSPLIT, $0-24
-	MOVQ    n+0(FP), AX
-	MOVQ    groups+8(FP), CX
-	MOVQ    out+16(FP), DX
-	ADDQ    $0x40, AX
-	VMOVUPD (AX), Y0
-	VMOVUPD 32(AX), Y1
-	VMOVUPD 64(AX), Y2
-	VMOVUPD 96(AX), Y3
-	VMOVUPD 128(AX), Y4
-	VMOVUPD 160(AX), Y5
-	VMOVUPD 192(AX), Y6
-	VMOVUPD 224(AX), Y7
-
-next:
-	VMINPD  (AX), Y0, Y0
-	VMINPD  32(AX), Y1, Y1
-	VMINPD  64(AX), Y2, Y2
-	VMINPD  96(AX), Y3, Y3
-	VMAXPD  128(AX), Y4, Y4
-	VMAXPD  160(AX), Y5, Y5
-	VMAXPD  192(AX), Y6, Y6
-	VMAXPD  224(AX), Y7, Y7
-	ADDQ    $0x00000140, AX
-	DECQ    CX
-	JNZ     next
-	VMOVUPD Y0, (DX)
-	VMOVUPD Y1, 32(DX)
-	VMOVUPD Y2, 64(DX)
-	VMOVUPD Y3, 96(DX)
-	VMOVUPD Y4, 128(DX)
-	VMOVUPD Y5, 160(DX)
-	VMOVUPD Y6, 192(DX)
-	VMOVUPD Y7, 224(DX)
-	VZEROUPPER
-	RET
-
-// func leafBoundsAVX512(n *uint64, groups int, out *uint64)
-// Requires: AVX, AVX512F
-TEXT ·leafBoundsAVX512(SB), NOSPLIT, $0-24
-	MOVQ    n+0(FP), AX
-	MOVQ    groups+8(FP), CX
-	MOVQ    out+16(FP), DX
-	ADDQ    $0x40, AX
-	VMOVUPD (AX), Z0
-	VMOVUPD 64(AX), Z1
-	VMOVUPD 128(AX), Z2
-	VMOVUPD 192(AX), Z3
-
-next:
-	VMINPD  (AX), Z0, Z0
-	VMINPD  64(AX), Z1, Z1
-	VMAXPD  128(AX), Z2, Z2
-	VMAXPD  192(AX), Z3, Z3
-	ADDQ    $0x00000140, AX
-	DECQ    CX
-	JNZ     next
-	VMOVUPD Z0, (DX)
-	VMOVUPD Z1, 64(DX)
-	VMOVUPD Z2, 128(DX)
-	VMOVUPD Z3, 192(DX)
-	VZEROUPPER
-	RET
-
 // func innerBoundsAVX2(n *uint64, groups int, out *uint64)
 // Requires: AVX
 TEXT ·innerBoundsAVX2(SB), NOSPLIT, $0-24
@@ -605,4 +888,556 @@ next:
 	ADDQ       $0x40, AX
 	DECQ       CX
 	JNZ        next
+	RET
+
+// func ranksAVX2(keys *int32, n int, ranks *int32)
+// Requires: AVX, AVX2
+TEXT ·ranksAVX2(SB), NOSPLIT, $0-24
+	MOVQ keys+0(FP), AX
+	MOVQ n+8(FP), CX
+	MOVQ ranks+16(FP), DX
+	MOVQ CX, BX
+	MOVQ AX, SI
+
+chunk:
+	VMOVUPD (SI), Y2
+	VPXOR   Y3, Y3, Y3
+	VMOVUPD 32(SI), Y4
+	VPXOR   Y5, Y5, Y5
+	VMOVUPD 64(SI), Y6
+	VPXOR   Y7, Y7, Y7
+	VMOVUPD 96(SI), Y8
+	VPXOR   Y9, Y9, Y9
+	VMOVUPD 128(SI), Y10
+	VPXOR   Y11, Y11, Y11
+	VMOVUPD 160(SI), Y12
+	VPXOR   Y13, Y13, Y13
+	MOVQ    AX, DI
+	MOVQ    CX, R8
+
+next:
+	VPBROADCASTD (DI), Y0
+	VPCMPGTD     Y0, Y2, Y1
+	VPSUBD       Y1, Y3, Y3
+	VPCMPGTD     Y0, Y4, Y1
+	VPSUBD       Y1, Y5, Y5
+	VPCMPGTD     Y0, Y6, Y1
+	VPSUBD       Y1, Y7, Y7
+	VPCMPGTD     Y0, Y8, Y1
+	VPSUBD       Y1, Y9, Y9
+	VPCMPGTD     Y0, Y10, Y1
+	VPSUBD       Y1, Y11, Y11
+	VPCMPGTD     Y0, Y12, Y1
+	VPSUBD       Y1, Y13, Y13
+	ADDQ         $0x04, DI
+	DECQ         R8
+	JNZ          next
+	VMOVUPD      Y3, (DX)
+	VMOVUPD      Y5, 32(DX)
+	VMOVUPD      Y7, 64(DX)
+	VMOVUPD      Y9, 96(DX)
+	VMOVUPD      Y11, 128(DX)
+	VMOVUPD      Y13, 160(DX)
+	ADDQ         $0x000000c0, SI
+	ADDQ         $0x000000c0, DX
+	SUBQ         $0x30, BX
+	JG           chunk
+	VZEROUPPER
+	RET
+
+// func ranksAVX512(keys *int32, n int, ranks *int32)
+// Requires: AVX, AVX512F
+TEXT ·ranksAVX512(SB), NOSPLIT, $0-24
+	VPTERNLOGD $0xff, Z0, Z0, Z0
+	MOVQ       keys+0(FP), AX
+	MOVQ       n+8(FP), CX
+	MOVQ       ranks+16(FP), DX
+	MOVQ       CX, BX
+	MOVQ       AX, SI
+
+chunk:
+	VMOVUPD (SI), Z1
+	VPXORD  Z2, Z2, Z2
+	VMOVUPD 64(SI), Z3
+	VPXORD  Z4, Z4, Z4
+	VMOVUPD 128(SI), Z5
+	VPXORD  Z6, Z6, Z6
+	MOVQ    AX, DI
+	MOVQ    CX, R8
+
+next:
+	VPCMPGTD.BCST (DI), Z1, K1
+	VPSUBD        Z0, Z2, K1, Z2
+	VPCMPGTD.BCST (DI), Z3, K1
+	VPSUBD        Z0, Z4, K1, Z4
+	VPCMPGTD.BCST (DI), Z5, K1
+	VPSUBD        Z0, Z6, K1, Z6
+	ADDQ          $0x04, DI
+	DECQ          R8
+	JNZ           next
+	VMOVUPD       Z2, (DX)
+	VMOVUPD       Z4, 64(DX)
+	VMOVUPD       Z6, 128(DX)
+	ADDQ          $0x000000c0, SI
+	ADDQ          $0x000000c0, DX
+	SUBQ          $0x30, BX
+	JG            chunk
+	VZEROUPPER
+	RET
+
+// func sweepAVX2(cs *float64, perm *uint8, n int, head *float64, tail *float64)
+// Requires: AVX
+TEXT ·sweepAVX2(SB), NOSPLIT, $0-40
+	MOVQ    cs+0(FP), AX
+	MOVQ    perm+8(FP), CX
+	MOVQ    n+16(FP), DX
+	MOVQ    head+24(FP), BX
+	MOVQ    tail+32(FP), SI
+	LEAQ    -1(CX)(DX*1), DI
+	MOVQ    DX, R8
+	SHLQ    $0x05, R8
+	LEAQ    -32(SI)(R8*1), SI
+	MOVBQZX (CX), R8
+	SHLQ    $0x05, R8
+	VMOVUPD (AX)(R8*1), Y0
+	MOVBQZX (DI), R8
+	SHLQ    $0x05, R8
+	VMOVUPD (AX)(R8*1), Y1
+
+next:
+	MOVBQZX (CX), R8
+	SHLQ    $0x05, R8
+	VMINPD  (AX)(R8*1), Y0, Y0
+	MOVBQZX (DI), R8
+	SHLQ    $0x05, R8
+	VMINPD  (AX)(R8*1), Y1, Y1
+	VMOVUPD Y0, (BX)
+	VMOVUPD Y1, (SI)
+	INCQ    CX
+	DECQ    DI
+	ADDQ    $0x20, BX
+	SUBQ    $0x20, SI
+	DECQ    DX
+	JNZ     next
+	VZEROUPPER
+	RET
+
+// func growthAVX2(n *uint64, groups int, r *float32, floor *float64, out *float64, rest *float64)
+// Requires: AVX
+TEXT ·growthAVX2(SB), NOSPLIT, $0-48
+	MOVQ         n+0(FP), AX
+	MOVQ         groups+8(FP), CX
+	MOVQ         r+16(FP), DX
+	MOVQ         floor+24(FP), BX
+	MOVQ         out+32(FP), SI
+	MOVQ         rest+40(FP), DI
+	VBROADCASTSS (DX), X0
+	VCVTPS2PD    X0, Y0
+	VBROADCASTSS 4(DX), X1
+	VCVTPS2PD    X1, Y1
+	VBROADCASTSS 8(DX), X2
+	VCVTPS2PD    X2, Y2
+	VBROADCASTSS 12(DX), X3
+	VCVTPS2PD    X3, Y3
+	VBROADCASTSD (BX), Y4
+	ADDQ         $0x40, AX
+
+next:
+	VCVTPS2PD (AX), Y5
+	VCVTPS2PD 128(AX), Y6
+	VSUBPD    Y5, Y6, Y7
+	VMINPD    Y0, Y5, Y5
+	VMAXPD    Y2, Y6, Y6
+	VSUBPD    Y5, Y6, Y5
+	VCVTPS2PD 64(AX), Y6
+	VCVTPS2PD 192(AX), Y8
+	VSUBPD    Y6, Y8, Y9
+	VMINPD    Y1, Y6, Y6
+	VMAXPD    Y3, Y8, Y8
+	VSUBPD    Y6, Y8, Y6
+	VADDPD    Y9, Y7, Y7
+	VADDPD    Y6, Y5, Y5
+	VSUBPD    Y7, Y5, Y7
+	VMAXPD    (BX), Y7, Y7
+	VMINPD    Y7, Y4, Y4
+	VMOVUPD   Y7, (SI)
+	VCVTPS2PD 16(AX), Y5
+	VCVTPS2PD 144(AX), Y6
+	VSUBPD    Y5, Y6, Y7
+	VMINPD    Y0, Y5, Y5
+	VMAXPD    Y2, Y6, Y6
+	VSUBPD    Y5, Y6, Y5
+	VCVTPS2PD 80(AX), Y6
+	VCVTPS2PD 208(AX), Y8
+	VSUBPD    Y6, Y8, Y9
+	VMINPD    Y1, Y6, Y6
+	VMAXPD    Y3, Y8, Y8
+	VSUBPD    Y6, Y8, Y6
+	VADDPD    Y9, Y7, Y7
+	VADDPD    Y6, Y5, Y5
+	VSUBPD    Y7, Y5, Y7
+	VMINPD    Y7, Y4, Y4
+	VMOVUPD   Y7, 32(SI)
+	VCVTPS2PD 32(AX), Y5
+	VCVTPS2PD 160(AX), Y6
+	VSUBPD    Y5, Y6, Y7
+	VMINPD    Y0, Y5, Y5
+	VMAXPD    Y2, Y6, Y6
+	VSUBPD    Y5, Y6, Y5
+	VCVTPS2PD 96(AX), Y6
+	VCVTPS2PD 224(AX), Y8
+	VSUBPD    Y6, Y8, Y9
+	VMINPD    Y1, Y6, Y6
+	VMAXPD    Y3, Y8, Y8
+	VSUBPD    Y6, Y8, Y6
+	VADDPD    Y9, Y7, Y7
+	VADDPD    Y6, Y5, Y5
+	VSUBPD    Y7, Y5, Y7
+	VMINPD    Y7, Y4, Y4
+	VMOVUPD   Y7, 64(SI)
+	VCVTPS2PD 48(AX), Y5
+	VCVTPS2PD 176(AX), Y6
+	VSUBPD    Y5, Y6, Y7
+	VMINPD    Y0, Y5, Y5
+	VMAXPD    Y2, Y6, Y6
+	VSUBPD    Y5, Y6, Y5
+	VCVTPS2PD 112(AX), Y6
+	VCVTPS2PD 240(AX), Y8
+	VSUBPD    Y6, Y8, Y9
+	VMINPD    Y1, Y6, Y6
+	VMAXPD    Y3, Y8, Y8
+	VSUBPD    Y6, Y8, Y6
+	VADDPD    Y9, Y7, Y7
+	VADDPD    Y6, Y5, Y5
+	VSUBPD    Y7, Y5, Y7
+	VMINPD    Y7, Y4, Y4
+	VMOVUPD   Y7, 96(SI)
+	ADDQ      $0x00000140, AX
+	ADDQ      $0x00000080, SI
+	DECQ      CX
+	JNZ       next
+	VMOVUPD   Y4, (DI)
+	VZEROUPPER
+	RET
+
+// func growthAVX512(n *uint64, groups int, r *float32, floor *float64, out *float64, rest *float64)
+// Requires: AVX, AVX512F
+TEXT ·growthAVX512(SB), NOSPLIT, $0-48
+	MOVQ         n+0(FP), AX
+	MOVQ         groups+8(FP), CX
+	MOVQ         r+16(FP), DX
+	MOVQ         floor+24(FP), BX
+	MOVQ         out+32(FP), SI
+	MOVQ         rest+40(FP), DI
+	VBROADCASTSS (DX), Y0
+	VCVTPS2PD    Y0, Z0
+	VBROADCASTSS 4(DX), Y1
+	VCVTPS2PD    Y1, Z1
+	VBROADCASTSS 8(DX), Y2
+	VCVTPS2PD    Y2, Z2
+	VBROADCASTSS 12(DX), Y3
+	VCVTPS2PD    Y3, Z3
+	VBROADCASTSD (BX), Z4
+	ADDQ         $0x40, AX
+
+next:
+	VCVTPS2PD (AX), Z5
+	VCVTPS2PD 128(AX), Z6
+	VSUBPD    Z5, Z6, Z7
+	VMINPD    Z0, Z5, Z5
+	VMAXPD    Z2, Z6, Z6
+	VSUBPD    Z5, Z6, Z5
+	VCVTPS2PD 64(AX), Z6
+	VCVTPS2PD 192(AX), Z8
+	VSUBPD    Z6, Z8, Z9
+	VMINPD    Z1, Z6, Z6
+	VMAXPD    Z3, Z8, Z8
+	VSUBPD    Z6, Z8, Z6
+	VADDPD    Z9, Z7, Z7
+	VADDPD    Z6, Z5, Z5
+	VSUBPD    Z7, Z5, Z7
+	VMAXPD    (BX), Z7, Z7
+	VMINPD    Z7, Z4, Z4
+	VMOVUPD   Z7, (SI)
+	VCVTPS2PD 32(AX), Z5
+	VCVTPS2PD 160(AX), Z6
+	VSUBPD    Z5, Z6, Z7
+	VMINPD    Z0, Z5, Z5
+	VMAXPD    Z2, Z6, Z6
+	VSUBPD    Z5, Z6, Z5
+	VCVTPS2PD 96(AX), Z6
+	VCVTPS2PD 224(AX), Z8
+	VSUBPD    Z6, Z8, Z9
+	VMINPD    Z1, Z6, Z6
+	VMAXPD    Z3, Z8, Z8
+	VSUBPD    Z6, Z8, Z6
+	VADDPD    Z9, Z7, Z7
+	VADDPD    Z6, Z5, Z5
+	VSUBPD    Z7, Z5, Z7
+	VMINPD    Z7, Z4, Z4
+	VMOVUPD   Z7, 64(SI)
+	ADDQ      $0x00000140, AX
+	ADDQ      $0x00000080, SI
+	DECQ      CX
+	JNZ       next
+	VMOVUPD   Z4, (DI)
+	VZEROUPPER
+	RET
+
+// func atMostAVX2(from *float64, groups int, bound float64, m *uint64)
+// Requires: AVX, BMI2
+TEXT ·atMostAVX2(SB), NOSPLIT, $0-32
+	MOVQ         from+0(FP), AX
+	VBROADCASTSD bound+16(FP), Y0
+	MOVQ         groups+8(FP), CX
+	MOVQ         m+24(FP), DX
+	XORQ         BX, BX
+	XORQ         SI, SI
+
+next:
+	VCMPPD    $0x0d, (AX), Y0, Y1
+	VMOVMSKPD Y1, DI
+	VCMPPD    $0x0d, 32(AX), Y0, Y1
+	VMOVMSKPD Y1, R8
+	SHLL      $0x04, R8
+	ORL       R8, DI
+	VCMPPD    $0x0d, 64(AX), Y0, Y1
+	VMOVMSKPD Y1, R8
+	SHLL      $0x08, R8
+	ORL       R8, DI
+	VCMPPD    $0x0d, 96(AX), Y0, Y1
+	VMOVMSKPD Y1, R8
+	SHLL      $0x0c, R8
+	ORL       R8, DI
+	SHLXQ     SI, DI, DI
+	ORQ       DI, BX
+	ADDQ      $0x00000080, AX
+	ADDQ      $0x10, SI
+	TESTQ     $0x0000003f, SI
+	JNZ       more
+	MOVQ      BX, (DX)
+	ADDQ      $0x08, DX
+	XORQ      BX, BX
+
+more:
+	DECQ  CX
+	JNZ   next
+	TESTQ $0x0000003f, SI
+	JZ    stored
+	MOVQ  BX, (DX)
+
+stored:
+	VZEROUPPER
+	RET
+
+// func atMostAVX512(from *float64, groups int, bound float64, m *uint64)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·atMostAVX512(SB), NOSPLIT, $0-32
+	MOVQ         from+0(FP), AX
+	VBROADCASTSD bound+16(FP), Z0
+	MOVQ         groups+8(FP), CX
+	MOVQ         m+24(FP), DX
+	XORQ         BX, BX
+	XORQ         SI, SI
+
+next:
+	VCMPPD $0x0d, (AX), Z0, K1
+	KMOVB  K1, DI
+	VCMPPD $0x0d, 64(AX), Z0, K1
+	KMOVB  K1, R8
+	SHLL   $0x08, R8
+	ORL    R8, DI
+	SHLXQ  SI, DI, DI
+	ORQ    DI, BX
+	ADDQ   $0x00000080, AX
+	ADDQ   $0x10, SI
+	TESTQ  $0x0000003f, SI
+	JNZ    more
+	MOVQ   BX, (DX)
+	ADDQ   $0x08, DX
+	XORQ   BX, BX
+
+more:
+	DECQ  CX
+	JNZ   next
+	TESTQ $0x0000003f, SI
+	JZ    stored
+	MOVQ  BX, (DX)
+
+stored:
+	VZEROUPPER
+	RET
+
+// func meetAVX2(n *uint64, groups int, q *float32, m *uint64)
+// Requires: AVX, BMI2
+TEXT ·meetAVX2(SB), NOSPLIT, $0-32
+	MOVQ         n+0(FP), AX
+	MOVQ         q+16(FP), CX
+	VBROADCASTSS (CX), Y0
+	VBROADCASTSS 4(CX), Y1
+	VBROADCASTSS 8(CX), Y2
+	VBROADCASTSS 12(CX), Y3
+	ADDQ         $0x40, AX
+	MOVQ         groups+8(FP), CX
+	MOVQ         m+24(FP), DX
+	XORQ         BX, BX
+	XORQ         SI, SI
+
+next:
+	VCMPPS    $0x0d, (AX), Y2, Y4
+	VCMPPS    $0x0d, 32(AX), Y2, Y5
+	VCMPPS    $0x02, 128(AX), Y0, Y6
+	VCMPPS    $0x02, 160(AX), Y0, Y7
+	VANDPS    Y6, Y4, Y4
+	VANDPS    Y7, Y5, Y5
+	VCMPPS    $0x0d, 64(AX), Y3, Y6
+	VCMPPS    $0x0d, 96(AX), Y3, Y7
+	VANDPS    Y6, Y4, Y4
+	VANDPS    Y7, Y5, Y5
+	VCMPPS    $0x02, 192(AX), Y1, Y6
+	VCMPPS    $0x02, 224(AX), Y1, Y7
+	VANDPS    Y6, Y4, Y4
+	VANDPS    Y7, Y5, Y5
+	VMOVMSKPS Y4, DI
+	VMOVMSKPS Y5, R8
+	SHLL      $0x08, R8
+	ORL       R8, DI
+	ANDL      $0x0000fffc, DI
+	SHLXQ     SI, DI, DI
+	ORQ       DI, BX
+	ADDQ      $0x00000140, AX
+	ADDQ      $0x10, SI
+	TESTQ     $0x0000003f, SI
+	JNZ       more
+	MOVQ      BX, (DX)
+	ADDQ      $0x08, DX
+	XORQ      BX, BX
+
+more:
+	DECQ  CX
+	JNZ   next
+	TESTQ $0x0000003f, SI
+	JZ    stored
+	MOVQ  BX, (DX)
+
+stored:
+	VZEROUPPER
+	RET
+
+// func meetAVX512(n *uint64, groups int, q *float32, m *uint64)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·meetAVX512(SB), NOSPLIT, $0-32
+	MOVQ         n+0(FP), AX
+	MOVQ         q+16(FP), CX
+	VBROADCASTSS (CX), Z0
+	VBROADCASTSS 4(CX), Z1
+	VBROADCASTSS 8(CX), Z2
+	VBROADCASTSS 12(CX), Z3
+	MOVL         $0x0000fffc, CX
+	KMOVW        CX, K1
+	ADDQ         $0x40, AX
+	MOVQ         groups+8(FP), CX
+	MOVQ         m+24(FP), DX
+	XORQ         BX, BX
+	XORQ         SI, SI
+
+next:
+	VCMPPS $0x0d, (AX), Z2, K1, K2
+	VCMPPS $0x02, 128(AX), Z0, K2, K2
+	VCMPPS $0x0d, 64(AX), Z3, K2, K2
+	VCMPPS $0x02, 192(AX), Z1, K2, K2
+	KMOVW  K2, DI
+	SHLXQ  SI, DI, DI
+	ORQ    DI, BX
+	ADDQ   $0x00000140, AX
+	ADDQ   $0x10, SI
+	TESTQ  $0x0000003f, SI
+	JNZ    more
+	MOVQ   BX, (DX)
+	ADDQ   $0x08, DX
+	XORQ   BX, BX
+
+more:
+	DECQ  CX
+	JNZ   next
+	TESTQ $0x0000003f, SI
+	JZ    stored
+	MOVQ  BX, (DX)
+
+stored:
+	VZEROUPPER
+	RET
+
+DATA maxima<>+0(SB)/8, $0x0000000000000000
+DATA maxima<>+8(SB)/8, $0x0000000000000000
+DATA maxima<>+16(SB)/8, $0x8000000000000000
+DATA maxima<>+24(SB)/8, $0x8000000000000000
+GLOBL maxima<>(SB), RODATA|NOPTR, $32
+
+DATA maxima32<>+0(SB)/8, $0x0000000000000000
+DATA maxima32<>+8(SB)/8, $0x8000000080000000
+GLOBL maxima32<>(SB), RODATA|NOPTR, $16
+
+DATA most<>+0(SB)/8, $0x7fefffffffffffff
+GLOBL most<>(SB), RODATA|NOPTR, $8
+
+DATA least<>+0(SB)/8, $0xffefffffffffffff
+GLOBL least<>(SB), RODATA|NOPTR, $8
+
+DATA one<>+0(SB)/4, $0x00000001
+GLOBL one<>(SB), RODATA|NOPTR, $4
+
+// func encodeAVX2(f *float64, inv float64, r *float64, b *float32)
+// Requires: AVX, AVX2
+TEXT ·encodeAVX2(SB), NOSPLIT, $0-32
+	MOVQ f+0(FP), AX
+	MOVQ r+16(FP), CX
+	MOVQ b+24(FP), DX
+
+	// Both were often stored just now, in parts: only loads of 8 bytes need
+	// not wait until these are in the cache.
+	VMOVUPD      maxima<>+0(SB), Y2
+	VMOVSD       (CX), X0
+	VMOVHPD      8(CX), X0, X0
+	VMOVSD       16(CX), X1
+	VMOVHPD      24(CX), X1, X1
+	VINSERTF128  $0x01, X1, Y0, Y0
+	VXORPD       Y0, Y2, Y0
+	VMOVSD       (AX), X1
+	VMOVHPD      8(AX), X1, X1
+	VINSERTF128  $0x01, X1, Y1, Y1
+	VXORPD       Y1, Y2, Y1
+	VBROADCASTSD 16(AX), Y2
+	VBROADCASTSD inv+8(FP), Y3
+	VMULPD       Y2, Y0, Y2
+	VSUBPD       Y1, Y2, Y2
+	VCVTPD2PSY   Y2, X2
+
+	// What it stands for, and whether that exceeds the border.
+	VCVTPS2PD    X2, Y4
+	VADDPD       Y1, Y4, Y4
+	VMULPD       Y3, Y4, Y4
+	VBROADCASTSD most<>+0(SB), Y1
+	VMINPD       Y1, Y4, Y4
+	VBROADCASTSD least<>+0(SB), Y1
+	VMAXPD       Y1, Y4, Y4
+	VCMPPD       $0x0e, Y0, Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X0
+	VSHUFPS      $0x88, X0, X4, X0
+
+	// The float32 below: a smaller magnitude, or a larger negative one.
+	VPXOR        X1, X1, X1
+	VPCMPEQD     X1, X2, X1
+	VPSLLD       $0x1f, X1, X1
+	VPOR         X1, X2, X1
+	VPSRAD       $0x1f, X1, X3
+	VPBROADCASTD one<>+0(SB), X4
+	VPOR         X4, X3, X3
+	VPSUBD       X3, X1, X1
+	VBLENDVPS    X0, X1, X2, X2
+	VXORPS       maxima32<>+0(SB), X2, X2
+	VXORPS       X1, X1, X1
+	VADDPS       X1, X2, X2
+	VMOVUPS      X2, (DX)
+	VZEROUPPER
 	RET

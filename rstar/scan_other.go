@@ -1,4 +1,4 @@
-//go:build !amd64 || race
+//go:build (!amd64 && !arm64) || race
 
 package rstar
 
@@ -8,13 +8,26 @@ var (
 	isa  = plain
 )
 
-func leafMask(n *uint64, groups int, q *Rect, m *masks, _ bool) { leafMaskPlain(n, groups, q, m) }
-func innerMask(n *uint64, groups int, q *Rect, m *masks)        { innerMaskPlain(n, groups, q, m) }
+func leafMask(n *uint64, groups int, q *Rect, m *masks)  { leafMaskPlain(n, groups, q, m) }
+func innerMask(n *uint64, groups int, q *Rect, m *masks) { innerMaskPlain(n, groups, q, m) }
 
-func leafDist(n *uint64, groups int, p *[2]float64, d *distances)  { leafDistPlain(n, groups, p, d) }
+func leafTake(n *uint64, k int, m *masks, q *Rect, dst []Item) int {
+	return leafTakePlain(n, k, m, q, dst)
+}
+
+func leafDist(n *uint64, k, count int, p *[2]float64, d *distances) {
+	m := firstObjects(count)
+	leafDistPlain(n, k, &m, p, d)
+}
+
+func leafBounds(n *uint64, k, count int) Rect {
+	m := firstObjects(count)
+	return leafBoundsPlain(n, k, &m)
+}
+
 func innerDist(n *uint64, groups int, p *[2]float32, d *distances) { innerDistPlain(n, groups, p, d) }
-func leafBounds(n *uint64, groups int, b *bounds)                  { leafBoundsPlain(n, groups, b) }
 func innerBounds(n *uint64, groups int, b *bounds)                 { innerBoundsPlain(n, groups, b) }
+
 func leafNear(d *distances, _ int, left, hits *masks, near float64) float64 {
 	return nearPlain(d.leaf[:], left, hits, near)
 }
@@ -24,4 +37,4 @@ func innerNear(d *distances, _ int, left, hits *masks, near float32) float32 {
 func copyLines(dst, src *uint64, lines int) { copyLinesPlain(dst, src, lines) }
 
 // prefetch: Go has none for other processors.
-func (t *Tree) prefetch(uint32) {}
+func (t *Tree) prefetch(uint32, int) {}

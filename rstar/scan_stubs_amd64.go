@@ -4,7 +4,7 @@
 
 package rstar
 
-// leafMaskAVX2 is leafMaskPlain, four objects at a time.
+// leafMaskAVX2 is leafMaskPlain, half a line at a time.
 //
 //go:noescape
 func leafMaskAVX2(n *uint64, groups int, q *float64, m *uint64)
@@ -14,11 +14,31 @@ func leafMaskAVX2(n *uint64, groups int, q *float64, m *uint64)
 //go:noescape
 func leafMaskAVX512(n *uint64, groups int, q *float64, m *uint64)
 
-// leafFewAVX512 is leafMaskAVX512 for a query that will hit few: it does
-// not touch the y of groups without a hit by x.
+// leafTakeAVX2 is leafTakePlain, but returns how many bytes it wrote.
 //
 //go:noescape
-func leafFewAVX512(n *uint64, groups int, q *float64, m *uint64)
+func leafTakeAVX2(n *uint64, tails *uint64, m *uint64, q *float64, dst *float64) (bytes int)
+
+// leafDistAVX2 is leafDistPlain.
+//
+//go:noescape
+func leafDistAVX2(n *uint64, tails *uint64, m *uint64, groups int, p *float64, d *float64)
+
+// leafBoundsAVX2 is leafBoundsPlain.
+//
+//go:noescape
+func leafBoundsAVX2(n *uint64, tails *uint64, m *uint64, out *float64)
+
+// leafPutAVX2 is leafPutPlain; es are the entries that m names, one after
+// the other. It must be nobody else's node: it stores across words.
+//
+//go:noescape
+func leafPutAVX2(n *uint64, tails *uint64, m *uint64, es *float64)
+
+// mbrAVX2 is mbrPlain.
+//
+//go:noescape
+func mbrAVX2(es *float64, n int, out *float64)
 
 // innerMaskAVX2 is innerMaskPlain, eight children at a time.
 //
@@ -29,16 +49,6 @@ func innerMaskAVX2(n *uint64, groups int, q *float64, m *uint64)
 //
 //go:noescape
 func innerMaskAVX512(n *uint64, groups int, q *float64, m *uint64)
-
-// leafDistAVX2 is leafDistPlain, four objects at a time.
-//
-//go:noescape
-func leafDistAVX2(n *uint64, groups int, p *float64, d *float64)
-
-// leafDistAVX512 is leafDistPlain, a line at a time.
-//
-//go:noescape
-func leafDistAVX512(n *uint64, groups int, p *float64, d *float64)
 
 // innerDistAVX2 is innerDistPlain, eight children at a time.
 //
@@ -59,16 +69,6 @@ func leafNearAVX512(d *float64, groups int, left *uint64, hits *uint64, near flo
 //
 //go:noescape
 func innerNearAVX512(d *float32, groups int, left *uint64, hits *uint64, near float32, rest *float32)
-
-// leafBoundsAVX2 is leafBoundsPlain, four objects at a time.
-//
-//go:noescape
-func leafBoundsAVX2(n *uint64, groups int, out *uint64)
-
-// leafBoundsAVX512 is leafBoundsPlain, a line at a time.
-//
-//go:noescape
-func leafBoundsAVX512(n *uint64, groups int, out *uint64)
 
 // innerBoundsAVX2 is innerBoundsPlain, eight children at a time.
 //
@@ -95,3 +95,53 @@ func copyLinesAVX512(dst *uint64, src *uint64, lines int)
 //
 //go:noescape
 func prefetchLines(n *uint64, lines int)
+
+// ranksAVX2 is ranksPlain, eight keys at a time.
+//
+//go:noescape
+func ranksAVX2(keys *int32, n int, ranks *int32)
+
+// ranksAVX512 is ranksPlain, sixteen keys at a time.
+//
+//go:noescape
+func ranksAVX512(keys *int32, n int, ranks *int32)
+
+// sweepAVX2 is sweepPlain, all four borders at a time.
+//
+//go:noescape
+func sweepAVX2(cs *float64, perm *uint8, n int, head *float64, tail *float64)
+
+// growthAVX2 is growthPlain, four children at a time.
+//
+//go:noescape
+func growthAVX2(n *uint64, groups int, r *float32, floor *float64, out *float64, rest *float64)
+
+// growthAVX512 is growthPlain, eight children at a time.
+//
+//go:noescape
+func growthAVX512(n *uint64, groups int, r *float32, floor *float64, out *float64, rest *float64)
+
+// atMostAVX2 is atMostPlain, four children at a time.
+//
+//go:noescape
+func atMostAVX2(from *float64, groups int, bound float64, m *uint64)
+
+// atMostAVX512 is atMostPlain, eight children at a time.
+//
+//go:noescape
+func atMostAVX512(from *float64, groups int, bound float64, m *uint64)
+
+// meetAVX2 is meetPlain, eight children at a time.
+//
+//go:noescape
+func meetAVX2(n *uint64, groups int, q *float32, m *uint64)
+
+// meetAVX512 is meetPlain, a line at a time.
+//
+//go:noescape
+func meetAVX512(n *uint64, groups int, q *float32, m *uint64)
+
+// encodeAVX2 is encodePlain, all four borders at a time.
+//
+//go:noescape
+func encodeAVX2(f *float64, inv float64, r *float64, b *float32)

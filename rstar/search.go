@@ -24,7 +24,8 @@ func (t *Tree) Search(q Rect, yield func(r Rect, id uint64) bool) {
 
 // SearchAppend appends to dst the objects that intersect q, at most limit
 // of them if limit is positive, and returns the result. It allocates only
-// when dst must grow.
+// when dst must grow. What dst holds beyond the result's length, within its
+// capacity, may be overwritten.
 func (t *Tree) SearchAppend(dst []Item, q Rect, limit int) []Item {
 	if limit <= 0 {
 		limit = math.MaxInt
@@ -116,16 +117,16 @@ func (t *Tree) collect(s *searcher, dst []Item, q *Rect, limit int) ([]Item, boo
 		mark := len(dst)
 		if r.level == 0 {
 			if top >= lookahead {
-				t.prefetch(stack[top-lookahead].chunk)
+				t.prefetch(stack[top-lookahead].chunk, t.nodeLines)
 			}
-			m.scanLeaf(n, count, q, top == 0)
-			dst = m.appendItems(dst, n)
+			m.scanLeaf(n, count, q)
+			dst = m.appendItems(dst, n, t.groups, q)
 			stack = stack[:top]
 		} else {
 			m.scanInner(n, count, q)
 			stack = m.appendRefs(stack[:top], n, r.level-1)
 			for i := max(top, len(stack)-1-lookahead); i < len(stack)-1; i++ {
-				t.prefetch(stack[i].chunk)
+				t.prefetch(stack[i].chunk, t.nodeLines)
 			}
 		}
 		if !unchanged(n, v) {
@@ -169,16 +170,17 @@ func (t *Tree) count(s *searcher, q *Rect) (total int, ok bool) {
 		hits := 0
 		if r.level == 0 {
 			if top >= lookahead {
-				t.prefetch(stack[top-lookahead].chunk)
+				t.prefetch(stack[top-lookahead].chunk, t.nodeLines)
 			}
-			m.scanLeaf(n, count, q, top == 0)
-			hits = m.count()
+			m.scanLeaf(n, count, q)
+			s.items = m.appendItems(s.items[:0], n, t.groups, q)
+			hits = len(s.items)
 			stack = stack[:top]
 		} else {
 			m.scanInner(n, count, q)
 			stack = m.appendRefs(stack[:top], n, r.level-1)
 			for i := max(top, len(stack)-1-lookahead); i < len(stack)-1; i++ {
-				t.prefetch(stack[i].chunk)
+				t.prefetch(stack[i].chunk, t.nodeLines)
 			}
 		}
 		if !unchanged(n, v) {

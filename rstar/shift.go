@@ -1,5 +1,10 @@
 package rstar
 
+import (
+	"math"
+	"slices"
+)
+
 // What the revised strategy does between siblings: an overfull leaf shares
 // with a neighbour before it splits, and a node with too few entries goes
 // up in one (delete.go). Neither is in the papers.
@@ -26,8 +31,8 @@ const (
 // overlap grow. Else it changes nothing.
 func (x *tx) shift(p *path, d int, es []entry) bool {
 	n, parent := x.node(p.step[d].chunk), x.node(p.step[d-1].chunk)
-	near := x.siblings(parent, p.step[d].slot)
-	to := x.nearest(parent, &near, n.minID())
+	x.siblings(parent, p.step[d].slot)
+	to := x.nearest(parent, n.minID())
 	if to < 0 {
 		return false
 	}
@@ -37,20 +42,18 @@ func (x *tx) shift(p *path, d int, es []entry) bool {
 		unit.area(a.Union(b)) > shiftArea*(unit.area(a)+unit.area(b)) {
 		return false
 	}
-	all := x.shared[:0]
-	all = append(all, es...)
-	for i := range sibling.count() {
-		all = append(all, x.entryAt(sibling, i))
-	}
-	x.shared = all
+	both := len(es) + sibling.count()
+	x.shared = slices.Grow(x.shared[:0], both)[:both]
+	all := x.shared
+	x.take(all[copy(all, es):], sibling)
 	a, b = mbrOf(es), sibling.mbr()
 	m := metricFor(a.Union(b))
 	margin, overlap := m.margin(a)+m.margin(b), m.overlap(a, b)
-	k := x.distribute(n, all, max(x.t.least(0), len(all)-n.fanout()))
-	a, b = mbrOf(all[:k]), mbrOf(all[k:])
-	if m.margin(a)+m.margin(b) > margin || m.overlap(a, b) > overlap {
+	c := x.distribute(n, all, max(x.t.least(0), len(all)-n.fanout()), margin)
+	if c == nil || c.margin > margin || m.overlap(x.split.sweeps[c.order].sides(c.k)) > overlap {
 		return false
 	}
+	k := c.k
 	n, sibling = x.edit(n.chunk()), x.edit(sibling.chunk())
 	n.fill(all[:k])
 	sibling.fill(all[k:])
@@ -63,49 +66,32 @@ func (x *tx) shift(p *path, d int, es []entry) bool {
 	return true
 }
 
-func mbrOf(es []entry) Rect {
-	r := emptyRect
-	for i := range es {
-		r = r.Union(es[i].rect)
-	}
-	return r
+// siblings finds how much the margins of the other children of a node grow
+// if they take all of the child at slot, for nearest.
+func (x *tx) siblings(parent node, slot int) {
+	x.pick.growths.fill(parent, parent.box(slot))
+	x.pick.growths[placeOf(slot)] = math.Inf(1)
 }
 
-// siblings returns the other children of a node, with how much their
-// margins grow if they take all of the child at slot. The result is valid
-// until the next choice.
-func (x *tx) siblings(parent node, slot int) []candidate {
-	r := parent.box(slot).rect()
-	cands := x.pick.cands[:0]
-	for i := range parent.count() {
-		if i == slot {
-			continue
+// nearest returns the slot of the sibling that grows least and has not been
+// returned yet, or -1; id breaks ties.
+func (x *tx) nearest(parent node, id uint64) int {
+	g, groups := &x.pick.growths, innerGroups(parent)
+	least := math.Inf(1)
+	for _, v := range g[:groups*2*lanes] {
+		if v < least {
+			least = v
 		}
-		b := parent.box(i).rect()
-		c := candidate{girth: unit.margin(b), slot: i}
-		c.margin = unit.margin(b.Union(r)) - c.girth
-		cands = append(cands, c)
 	}
-	return cands
-}
-
-// nearest takes the best of cands out and returns its slot, or -1; id
-// breaks ties.
-func (x *tx) nearest(parent node, cands *[]candidate, id uint64) int {
-	c := *cands
-	if len(c) == 0 {
+	if math.IsInf(least, 1) {
 		return -1
 	}
-	e, best := entry{lo: id}, 0
-	for i := 1; i < len(c); i++ {
-		if x.better(parent, &e, &c[i], &c[best]) {
-			best = i
-		}
-	}
-	slot := c[best].slot
-	c[best] = c[len(c)-1]
-	*cands = c[:len(c)-1]
-	return slot
+	var m masks
+	m.atMost(g, groups, least)
+	e := entry{lo: id}
+	best := x.bestOf(parent, &e, &m)
+	g[placeOf(best.slot)] = math.Inf(1)
+	return best.slot
 }
 
 // mergeTries bounds the siblings that merge looks at: if the nearest ones
@@ -118,9 +104,9 @@ const mergeTries = 3
 // it changes nothing.
 func (x *tx) merge(p *path, d int) bool {
 	n, parent := x.node(p.step[d].chunk), x.node(p.step[d-1].chunk)
-	near := x.siblings(parent, p.step[d].slot)
+	x.siblings(parent, p.step[d].slot)
 	for range mergeTries {
-		to := x.nearest(parent, &near, n.minID())
+		to := x.nearest(parent, n.minID())
 		if to < 0 {
 			return false
 		}

@@ -1,7 +1,6 @@
 package rstar
 
 import (
-	"cmp"
 	"math"
 	"slices"
 )
@@ -23,11 +22,17 @@ import (
 
 // splitScratch is memory for a split.
 type splitScratch struct {
-	head, tail [maxFanout + 1]Rect // MBRs of the first, of the last entries
-	keys       [maxFanout + 1]uint64
-	perm       [4][maxFanout + 1]uint8 // entries in each order
-	cuts       [4][maxFanout + 1]cut
-	sorted     []entry
+	sweeps [4]sweep // by order
+	sort   sortScratch
+	gauss  gauss
+	sorted []entry
+}
+
+// sweep is an order of the entries and what cuts of it are like.
+type sweep struct {
+	perm       [maxFanout + 1]uint8 // the entries in the order
+	head, tail [maxFanout + 1]corners
+	cuts       [maxFanout + 1]cut
 }
 
 // order is one of the four sort orders of both papers.
@@ -49,76 +54,104 @@ type cut struct {
 	k                     int
 }
 
-// distribute orders es, one more than fit into n, and returns k: the first
-// k entries are one group, the others the second, neither of fewer than
-// least. n is the node that overflows.
-func (x *tx) distribute(n node, es []entry, least int) int {
-	world := emptyRect
-	for i := range es {
-		world = world.Union(es[i].rect)
-	}
+// distribute orders es, one more than fit into n, and returns the cut: its
+// first k entries are one group, the others the second, neither of fewer
+// than least. n is the node that overflows. If all cuts have margins above
+// most, it may give up, and returns nil.
+func (x *tx) distribute(n node, es []entry, least int, most float64) *cut {
+	s := &x.split
+	world := s.sort.begin(es, &s.sweeps[0])
 	m := metricFor(world)
-	var margins [2]float64
+	var margins [2]float64 // by axis
+	var mins [4]float64
 	for o := range order(4) {
-		x.sortBy(es, o)
-		margins[o/2] += x.measure(m, es, o, least)
+		w := &s.sweeps[o]
+		s.sort.by(es, o, &w.perm)
+		w.run(&s.sort.corners, len(es))
+		var sum float64
+		sum, mins[o] = w.measure(m, len(es), least)
+		margins[o/2] += sum
 	}
 	axis := order(0)
 	if margins[1] < margins[0] {
 		axis = 1
 	}
+	from, to := 2*axis, 2*axis+2
+	if n.inner() && x.t.opts.Strategy == Revised {
+		from, to = byMinX, byMaxY+1
+	}
+	if slices.Min(mins[from:to]) > most {
+		return nil
+	}
+	apart := false // some cut has no overlap
+	for o := from; o < to; o++ {
+		apart = s.sweeps[o].judge(m, o, len(es), least) || apart
+	}
 	var best *cut
 	if x.t.opts.Strategy == Original {
-		best = x.bestOriginal(axis, len(es), least)
+		best = x.bestOriginal(from, to, len(es), least)
 	} else {
-		best = x.bestRevised(m, n, world, axis, len(es), least)
+		best = x.bestRevised(m, n, world, from, to, apart, len(es), least)
 	}
-	s := &x.split
 	s.sorted = s.sorted[:0]
-	for _, i := range s.perm[best.order][:len(es)] {
+	for _, i := range s.sweeps[best.order].perm[:len(es)] {
 		s.sorted = append(s.sorted, es[i])
 	}
 	copy(es, s.sorted)
-	return best.k
+	return best
 }
 
-// measure fills in the cuts of an order and returns their sum of margins.
-func (x *tx) measure(m metric, es []entry, o order, least int) (sum float64) {
-	s := &x.split
-	perm := s.perm[o][:len(es)]
-	last := len(es) - 1
-	s.head[0], s.tail[last] = es[perm[0]].rect, es[perm[last]].rect
-	for j := 1; j <= last; j++ {
-		s.head[j] = s.head[j-1].Union(es[perm[j]].rect)
-		s.tail[last-j] = s.tail[last-j+1].Union(es[perm[last-j]].rect)
-	}
-	for k := least; k <= len(es)-least; k++ {
-		a, b := s.head[k-1], s.tail[k]
-		c := &s.cuts[o][k]
-		*c = cut{
-			overlap: m.overlap(a, b),
-			area:    m.area(a) + m.area(b),
-			margin:  m.margin(a) + m.margin(b),
-			skew:    max(k, len(es)-k) - len(es)/2,
-			order:   o, k: k,
+// run fills in the MBRs of the first and of the last entries.
+func (w *sweep) run(cs *[maxFanout + 1]corners, n int) {
+	sweepCorners(cs, &w.perm, n, &w.head, &w.tail)
+}
+
+// sides returns the MBRs of the two groups of a cut.
+func (w *sweep) sides(k int) (a, b Rect) { return w.head[k-1].rect(), w.tail[k].rect() }
+
+// measure fills in the margins of the cuts and returns their sum and the
+// least.
+func (w *sweep) measure(m metric, entries, least int) (sum, lowest float64) {
+	lowest = math.Inf(1)
+	for k := least; k <= entries-least; k++ {
+		margin := m.marginOf(&w.head[k-1]) + m.marginOf(&w.tail[k])
+		w.cuts[k].margin = margin
+		sum += margin
+		if margin < lowest {
+			lowest = margin
 		}
-		if c.overlap == 0 && c.area == 0 {
+	}
+	return sum, lowest
+}
+
+// judge fills in what else there is to know of the cuts and reports whether
+// one is without overlap.
+func (w *sweep) judge(m metric, o order, entries, least int) (apart bool) {
+	for k := least; k <= entries-least; k++ {
+		a, b := w.sides(k)
+		c := &w.cuts[k]
+		c.order, c.k, c.skew = o, k, max(k, entries-k)-entries/2
+		c.overlap, c.area = 0, m.area(a)+m.area(b)
+		r, ok := intersection(a, b)
+		if !ok {
+			apart = true
+			continue
+		}
+		if c.overlap = m.area(r); c.overlap == 0 && c.area == 0 {
 			// Without area, overlap is told by margin.
-			if r, ok := intersection(a, b); ok {
-				c.overlap = m.margin(r)
-			}
+			c.overlap = m.margin(r)
 		}
-		sum += c.margin
+		apart = apart || c.overlap == 0
 	}
-	return sum
+	return apart
 }
 
 // bestOriginal returns the best cut of an axis by the paper of 1990.
-func (x *tx) bestOriginal(axis order, entries, least int) *cut {
+func (x *tx) bestOriginal(from, to order, entries, least int) *cut {
 	var best *cut
-	for o := 2 * axis; o < 2*axis+2; o++ {
+	for o := from; o < to; o++ {
 		for k := least; k <= entries-least; k++ {
-			if c := &x.split.cuts[o][k]; best == nil || c.better(best) {
+			if c := &x.split.sweeps[o].cuts[k]; best == nil || c.better(best) {
 				best = c
 			}
 		}
@@ -140,33 +173,33 @@ func (c *cut) better(d *cut) bool {
 
 // bestRevised returns the best cut by the paper of 2009: of the axis for a
 // leaf, of both for an internal node.
-func (x *tx) bestRevised(m metric, n node, world Rect, axis order, entries, least int) *cut {
-	from, to := 2*axis, 2*axis+2
-	if n.inner() {
-		from, to = byMinX, byMaxY+1
-	}
-	apart := false // some cut has no overlap
-	for o := from; o < to; o++ {
-		for k := least; k <= entries-least; k++ {
-			apart = apart || x.split.cuts[o][k].overlap == 0
-		}
-	}
+func (x *tx) bestRevised(m metric, n node, world Rect, from, to order, apart bool, entries, least int) *cut {
 	w, h := m.halfWidths(world)
 	most := 2*(w+h) - min(w, h) // margins of a cut are hardly ever more
-	g := newGauss(n.frame(), world, entries, least)
+	g := &x.split.gauss
+	g.set(n, world, entries, least)
 	var best *cut
 	least2 := math.Inf(1)
 	for o := from; o < to; o++ {
 		for k := least; k <= entries-least; k++ {
-			c := &x.split.cuts[o][k]
-			weight := g.at(o/2, k)
-			cost := c.overlap / weight
+			c := &x.split.sweeps[o].cuts[k]
+			// Weights are at most 1, so a cost is at least what it is
+			// without one.
+			cost := c.overlap
 			if apart {
 				if c.overlap > 0 {
 					continue
 				}
 				// Not above 0, so that more weight is better, too.
-				cost = min(c.margin-most, 0) * weight
+				cost = min(c.margin-most, 0)
+			}
+			if cost > least2 {
+				continue
+			}
+			if weight := g.at(o/2, k); apart {
+				cost *= weight
+			} else {
+				cost /= weight
 			}
 			if best == nil || cost < least2 || cost == least2 && c.skew < best.skew {
 				best, least2 = c, cost
@@ -181,6 +214,7 @@ func (x *tx) bestRevised(m metric, n node, world Rect, axis order, entries, leas
 type gauss struct {
 	mean, sigma [2]float64 // by axis
 	entries     float64
+	weights     [2][maxFanout + 1]float64 // those known, else 0
 }
 
 const (
@@ -192,9 +226,12 @@ const (
 	weightLeast = 1e-3
 )
 
-func newGauss(f frame, world Rect, entries, least int) gauss {
-	g := gauss{entries: float64(entries)}
-	madeX, madeY := f.center()
+// set prepares for the cuts of entries of MBR world that n is to hold.
+func (g *gauss) set(n node, world Rect, entries, least int) {
+	g.entries = float64(entries)
+	clear(g.weights[0][:entries])
+	clear(g.weights[1][:entries])
+	madeX, madeY := n.made()
 	reach := 1 - 2*float64(least)/float64(entries)
 	for axis, c := range [2][3]float64{
 		{centerX(world), madeX, world.MaxX/2 - world.MinX/2},
@@ -202,65 +239,22 @@ func newGauss(f frame, world Rect, entries, least int) gauss {
 	} {
 		// How far the center moved since, in half extents.
 		asymmetry := 0.0
-		if c[2] > 0 && f.s > 0 {
+		if c[2] > 0 && !math.IsNaN(c[1]) {
 			asymmetry = min(max((c[0]/2-c[1]/2)/c[2]*2, -1), 1)
 		}
 		g.mean[axis] = reach * asymmetry
 		g.sigma[axis] = gaussS * (1 + math.Abs(g.mean[axis]))
 	}
-	return g
 }
 
 // at returns the weight of a cut after k entries.
 func (g *gauss) at(axis order, k int) float64 {
+	if w := g.weights[axis][k]; w != 0 {
+		return w
+	}
 	x := 2*float64(k)/g.entries - 1
 	d := (x - g.mean[axis]) / g.sigma[axis]
-	return max((math.Exp(-d*d)-gaussLeast)/(1-gaussLeast), weightLeast)
-}
-
-// sortBy puts the order of es by one border, then the opposite one, then
-// ids into the scratch's perm.
-func (x *tx) sortBy(es []entry, o order) {
-	s := &x.split
-	keys, perm := s.keys[:len(es)], s.perm[o][:len(es)]
-	// The key without its last 8 bits, which hold the place, sorts fast;
-	// if that leaves two out of order or tied, all is done again.
-	for i := range es {
-		keys[i] = orderedBits(borderOf(&es[i].rect, o))&^0xFF | uint64(i)
-	}
-	slices.Sort(keys)
-	exact := true
-	for i, k := range keys {
-		perm[i] = uint8(k)
-		exact = exact && (i == 0 || borderOf(&es[perm[i-1]].rect, o) < borderOf(&es[perm[i]].rect, o))
-	}
-	if exact {
-		return
-	}
-	slices.SortFunc(perm, func(a, b uint8) int {
-		p, q := &es[a], &es[b]
-		return cmp.Or(
-			cmp.Compare(borderOf(&p.rect, o), borderOf(&q.rect, o)),
-			cmp.Compare(borderOf(&p.rect, o^1), borderOf(&q.rect, o^1)),
-			compareIDs(p, q))
-	})
-}
-
-// borderOf returns the border that an order sorts by; o^1 is the opposite
-// one's.
-func borderOf(r *Rect, o order) float64 {
-	switch o {
-	case byMinX:
-		return r.MinX
-	case byMaxX:
-		return r.MaxX
-	case byMinY:
-		return r.MinY
-	}
-	return r.MaxY
-}
-
-// compareIDs orders entries by their least id.
-func compareIDs(a, b *entry) int {
-	return cmp.Or(cmp.Compare(a.lo, b.lo), cmp.Compare(a.ref, b.ref))
+	w := max((math.Exp(-d*d)-gaussLeast)/(1-gaussLeast), weightLeast)
+	g.weights[axis][k] = w
+	return w
 }

@@ -16,6 +16,7 @@ type Tree struct {
 	base      unsafe.Pointer // the slab for readers, between enter and exit
 	nodeWords int
 	nodeLines int
+	groups    int    // of a node: layout.go's k
 	fanout    [2]int // M of the paper: of a leaf, of an internal node
 	minFill   [2]int // m of the paper
 	chunks    uint64 // capacity
@@ -56,6 +57,7 @@ func New(o Options) (*Tree, error) {
 		mem:       o.Memory,
 		nodeWords: o.NodeBytes / 8,
 		nodeLines: o.NodeBytes / LineBytes,
+		groups:    nodeGroups(o.NodeBytes),
 		chunks:    uint64(o.SlabBytes / int64(o.NodeBytes)),
 		portable:  o.PortableStores,
 	}

@@ -31,6 +31,7 @@ type tx struct {
 	reinserted uint32  // levels that had their forced reinsertion
 	overflow   []entry // the fanout+1 entries of an overfull node
 	shared     []entry // those of a leaf and its neighbour
+	items      [maxLeafFanout]Item
 	orphans    []entry // stack of entries to insert again
 	levels     []int   // their levels
 	split      splitScratch
@@ -206,7 +207,10 @@ func (x *tx) commit(upwards bool) {
 	if x.move && mutant != counterStays {
 		moves++
 	}
-	x.publishHeader(moves)
+	if x.move {
+		x.publishHeader(moves)
+	}
+	x.publishCount()
 	x.freeChunks = append(x.freeChunks[:x.free], x.freed...)
 	c := &x.committed
 	c.root, c.height, c.count, c.used, c.nodes = x.root, x.height, x.count, x.used, x.nodes
@@ -237,22 +241,11 @@ func (x *tx) publishPath(upwards bool) {
 	}
 }
 
-// idLanes are the words of a node's first line that readers ignore.
-const idLanes = 1<<laneMinID | 1<<laneMaxID
-
 // publishNode publishes the private copy b as far as it differs.
 func (x *tx) publishNode(d dirtyNode, b node) {
 	t := x.t
 	dst := t.at(d.chunk)
-	var touched uint64
-	for l := 0; l < t.nodeLines; l++ {
-		for i := 1; i < lanes; i++ {
-			if b[l*lanes+i] != dst[l*lanes+i] && (l > 0 || idLanes>>i&1 == 0) {
-				touched |= 1 << l
-				break
-			}
-		}
-	}
+	touched := differing(b, dst)
 	if d.fresh {
 		touched = 1<<t.nodeLines - 1
 	}
@@ -269,10 +262,29 @@ func (x *tx) publishNode(d dirtyNode, b node) {
 	}
 }
 
+// differing returns the lines of two nodes of one size that differ in what
+// readers use.
+func differing(a, b node) (set uint64) {
+	for l := 0; l+lanes <= len(a); l += lanes {
+		p, q := (*[lanes]uint64)(a[l:]), (*[lanes]uint64)(b[l:])
+		d := (p[1] ^ q[1]) | (p[2] ^ q[2]) | (p[5] ^ q[5]) | (p[6] ^ q[6]) | (p[7] ^ q[7])
+		if l > 0 {
+			d |= (p[laneMinID] ^ q[laneMinID]) | (p[laneMaxID] ^ q[laneMaxID])
+		}
+		if d != 0 {
+			set |= 1 << (l / lanes)
+		}
+	}
+	return set
+}
+
+// publishCount stores the number of objects in the header, in place.
+func (x *tx) publishCount() { x.t.storeIgnored(&x.t.words[headerCount], x.count) }
+
 // publishHeader publishes the header's dynamic line.
 func (x *tx) publishHeader(moves uint64) {
 	x.header[1] = uint64(x.root) | uint64(x.height)<<32
-	x.header[2], x.header[3], x.header[4] = x.count, moves, x.used
+	x.header[3], x.header[4] = moves, x.used
 	x.t.publish(x.t.words[headerDynamic:headerDynamic+lanes], x.header[:], 1, 1)
 }
 
@@ -310,10 +322,25 @@ func (x *tx) tightenIDs(n node) {
 
 // gather puts all entries of n and e into the overflow buffer.
 func (x *tx) gather(n node, e *entry) []entry {
-	x.overflow = slices.Grow(x.overflow[:0], n.fanout()+1)
-	for i, c := 0, n.count(); i < c; i++ {
-		x.overflow = append(x.overflow, x.entryAt(n, i))
-	}
-	x.overflow = append(x.overflow, *e)
+	c := n.count()
+	x.overflow = slices.Grow(x.overflow[:0], c+1)[:c+1]
+	x.take(x.overflow[:c], n)
+	x.overflow[c] = *e
 	return x.overflow
+}
+
+// take fills es with the entries of n.
+func (x *tx) take(es []entry, n node) {
+	if n.inner() {
+		for i := range es {
+			es[i] = x.entryAt(n, i)
+		}
+		return
+	}
+	m := firstObjects(len(es))
+	leafTake(&n[0], x.t.groups, &m, &everywhere, x.items[:len(es)])
+	for i := range es {
+		e, o := &es[i], &x.items[i]
+		e.rect, e.ref, e.lo, e.hi = o.Rect, o.ID, o.ID, o.ID
+	}
 }

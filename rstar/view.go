@@ -18,7 +18,7 @@ type Header struct {
 	BootID uint64
 	Root   uint32 // chunk of the root, which is at level Height-1
 	Height int    // number of levels, at least 1
-	Len    uint64 // objects
+	Len    uint64 // objects; counted apart from root and Moves
 	Moves  uint64 // the move counter M (publish.go)
 }
 
@@ -55,7 +55,7 @@ func ParseHeader(b []byte) (Header, error) {
 	}
 	rh := word(b, headerDynamic+1)
 	h.Root, h.Height = uint32(rh), int(rh>>32)
-	h.Len, h.Moves = word(b, headerDynamic+2), word(b, headerDynamic+3)
+	h.Len, h.Moves = word(b, headerCount), word(b, headerDynamic+3)
 	if h.Root == 0 || uint64(h.Root) >= h.Chunks {
 		return Header{}, fmt.Errorf("%w: root is chunk %d, want 1 to %d",
 			ErrCorrupt, h.Root, h.Chunks-1)
@@ -103,11 +103,24 @@ func ViewNode(b []byte, chunk uint32, level int, moves uint64) (Node, error) {
 		return Node{}, fmt.Errorf("%w: chunk %d at level %d, want chunk %d at level %d",
 			ErrCorrupt, c, l, chunk, level)
 	}
+	if level < 0 || level >= maxHeight {
+		return Node{}, fmt.Errorf("%w: chunk %d at level %d, want 0 to %d",
+			ErrCorrupt, chunk, level, maxHeight-1)
+	}
 	if most := fanoutOf(len(b)/8, isInner(level)); count > most {
 		return Node{}, fmt.Errorf("%w: chunk %d has %d entries, want at most %d",
 			ErrCorrupt, chunk, count, most)
 	}
-	return Node{b, l, count}, nil
+	n := Node{b, l, count}
+	if s := word(b, laneFrameScale); l == 0 && !validShifts(s) {
+		return Node{}, fmt.Errorf("%w: chunk %d has shifts %#x, want none above %d",
+			ErrCorrupt, chunk, s, maxShift)
+	}
+	if f := n.frame(); l > 0 && !f.valid() {
+		return Node{}, fmt.Errorf("%w: chunk %d has the frame %+v, want a finite point and a scale 2^e, |e| at most %d",
+			ErrCorrupt, chunk, f, maxFrameExp)
+	}
+	return n, nil
 }
 
 // Leaf reports whether the entries are objects.
@@ -124,26 +137,24 @@ func (n Node) Count() int { return n.count }
 func (n Node) Rect(i int) Rect {
 	if isInner(n.level) {
 		s := int(innerSlot[i])
-		f := frame{n.float(laneFrameX), n.float(laneFrameY), n.float(laneFrameScale)}
-		return f.decode(box32{
-			n.float32(s), n.float32(s + 2*fieldMinY),
-			n.float32(s + 2*fieldMaxX), n.float32(s + 2*fieldMaxY),
+		return n.frame().decode(box32{
+			n.float32(s), n.float32(s + fieldMinY),
+			n.float32(s + fieldMaxX), n.float32(s + fieldMaxY),
 		})
 	}
-	s := int(leafSlot[i])
-	return Rect{
-		MinX: n.float(s), MinY: n.float(s + fieldMinY),
-		MaxX: n.float(s + fieldMaxX), MaxY: n.float(s + fieldMaxY),
-	}
+	f := n.leafFrame()
+	t := int(tailSlot[i]) + n.groups()*lanes
+	return f.decode(halves{word(n.b, int(headSlot[i])),
+		[3]uint64{word(n.b, t), word(n.b, t+1), word(n.b, t+2)}})
 }
 
 // Ref returns the object id of entry i of a leaf, or the child's chunk
 // number, 0 <= i < Count().
 func (n Node) Ref(i int) uint64 {
 	if isInner(n.level) {
-		return uint64(binary.LittleEndian.Uint32(n.b[4*(int(innerSlot[i])+2*fieldRef):]))
+		return uint64(binary.LittleEndian.Uint32(n.b[4*(int(innerSlot[i])+fieldRef):]))
 	}
-	return word(n.b, int(leafSlot[i])+fieldRef)
+	return word(n.b, int(idSlot[i])+n.groups()*lanes)
 }
 
 // AppendHits appends to dst the indexes of the entries that intersect q,
@@ -167,14 +178,45 @@ func (n Node) AppendHits(dst []int32, q Rect) []int32 {
 		}
 		return dst
 	}
-	m.scanLeaf((*uint64)(first), n.count, &q, false)
-	for i, b := range m[:2] {
-		for ; b != 0; b &= b - 1 {
-			at := i*64 + bits.TrailingZeros64(b)
-			dst = append(dst, int32(at/8*leafGroup+at%8-1))
+	m.scanLeaf((*uint64)(first), n.count, &q)
+	m.each(func(i, _ int) {
+		if n.Rect(i).Intersects(q) {
+			dst = append(dst, int32(i))
 		}
-	}
+	})
 	return dst
+}
+
+// AppendItems appends to dst the objects of a leaf that intersect q; of an
+// internal node none. What dst holds beyond the result's length, within its
+// capacity, may be overwritten.
+func (n Node) AppendItems(dst []Item, q Rect) []Item {
+	if isInner(n.level) {
+		return dst
+	}
+	first := unsafe.Pointer(unsafe.SliceData(n.b))
+	if uintptr(first)%unsafe.Alignof(uint64(0)) != 0 || bigEndian {
+		for i := range n.count {
+			if r := n.Rect(i); r.Intersects(q) {
+				dst = append(dst, Item{r, n.Ref(i)})
+			}
+		}
+		return dst
+	}
+	// SAFETY: as in AppendHits.
+	var m masks
+	m.scanLeaf((*uint64)(first), n.count, &q)
+	return m.appendItems(dst, (*uint64)(first), n.groups(), &q)
+}
+
+func (n Node) groups() int { return (len(n.b)/8 - lanes) / groupWords }
+
+func (n Node) frame() frame {
+	return frame{n.float(laneFrameX), n.float(laneFrameY), n.float(laneFrameScale)}
+}
+
+func (n Node) leafFrame() leafFrame {
+	return leafFrameOf(word(n.b, laneFrameX), word(n.b, laneFrameY), word(n.b, laneFrameScale))
 }
 
 // appendSlowly is AppendHits for bytes that words cannot be loaded from.

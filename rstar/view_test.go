@@ -93,6 +93,15 @@ func TestViewNode(t *testing.T) {
 		{"level", laneMeta, packMeta(2, 3, h.Root), ErrCorrupt},
 		{"chunk", laneMeta, packMeta(1, 3, h.Root+1), ErrCorrupt},
 		{"count", laneMeta, packMeta(1, 29, h.Root), ErrCorrupt},
+		{"scale 0", laneFrameScale, 0, ErrCorrupt},
+		{"scale -1", laneFrameScale, math.Float64bits(-1), ErrCorrupt},
+		{"scale 3", laneFrameScale, math.Float64bits(3), ErrCorrupt},
+		{"scale 2^1001", laneFrameScale, math.Float64bits(0x1p1001), ErrCorrupt},
+		{"scale 2^-1001", laneFrameScale, math.Float64bits(0x1p-1001), ErrCorrupt},
+		{"infinite scale", laneFrameScale, math.Float64bits(math.Inf(1)), ErrCorrupt},
+		{"NaN scale", laneFrameScale, math.Float64bits(math.NaN()), ErrCorrupt},
+		{"infinite point", laneFrameX, math.Float64bits(math.Inf(1)), ErrCorrupt},
+		{"NaN point", laneFrameY, math.Float64bits(math.NaN()), ErrCorrupt},
 		{"fine", laneStamp, h.Moves, nil},
 	} {
 		b := copyOf(tr, h.Root)
@@ -119,7 +128,7 @@ func TestNodeContent(t *testing.T) {
 		t.Fatalf("root: leaf %v, level %d, %d entries", root.Leaf(), root.Level(), root.Count())
 	}
 	q := Rect{0.2, 0.2, 0.5, 0.7}
-	var found []Item
+	var found, items []Item
 	for i := range root.Count() {
 		chunk := uint32(root.Ref(i))
 		leaf, err := ViewNode(copyOf(tr, chunk), chunk, 0, h.Moves)
@@ -132,6 +141,13 @@ func TestNodeContent(t *testing.T) {
 			}
 			found = append(found, Item{leaf.Rect(int(j)), leaf.Ref(int(j))})
 		}
+		items = leaf.AppendItems(items, q)
+	}
+	if len(root.AppendItems(nil, q)) != 0 {
+		t.Error("an internal node has objects")
+	}
+	if !slices.Equal(found, items) {
+		t.Fatalf("AppendItems found %v, AppendHits %v", items, found)
 	}
 	slices.SortFunc(found, compareItems)
 	if want := search(tr, q); !slices.Equal(found, want) || len(want) == 0 {
@@ -143,20 +159,25 @@ func TestNodeContent(t *testing.T) {
 // the processor takes unaligned atomic loads, only the paths differ.)
 func TestHitsOfUnalignedNode(t *testing.T) {
 	tr, h := smallTree(t)
-	b := copyOf(tr, h.Root)
-	aligned, err := ViewNode(b, h.Root, 1, h.Moves)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for off := 1; off < 8; off++ {
-		moved := append(make([]byte, off, off+len(b)), b...)[off:]
-		n, err := ViewNode(moved, h.Root, 1, h.Moves)
+	for level, chunk := range []uint32{uint32(tr.at(h.Root).ref(0)), h.Root} {
+		b := copyOf(tr, chunk)
+		aligned, err := ViewNode(b, chunk, level, h.Moves)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, q := range []Rect{plane, {0.2, 0.2, 0.5, 0.7}, {2, 2, 3, 3}, {MinX: math.NaN()}} {
-			if got, want := n.AppendHits(nil, q), aligned.AppendHits(nil, q); !slices.Equal(got, want) {
-				t.Errorf("offset %d, query %v: hits are %v, want %v", off, q, got, want)
+		for off := 1; off < 8; off++ {
+			moved := append(make([]byte, off, off+len(b)), b...)[off:]
+			n, err := ViewNode(moved, chunk, level, h.Moves)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, q := range []Rect{plane, {0.2, 0.2, 0.5, 0.7}, {2, 2, 3, 3}, {MinX: math.NaN()}} {
+				if got, want := n.AppendHits(nil, q), aligned.AppendHits(nil, q); !slices.Equal(got, want) {
+					t.Errorf("offset %d, query %v: hits are %v, want %v", off, q, got, want)
+				}
+				if got, want := n.AppendItems(nil, q), aligned.AppendItems(nil, q); !slices.Equal(got, want) {
+					t.Errorf("offset %d, query %v: items are %v, want %v", off, q, got, want)
+				}
 			}
 		}
 	}
@@ -166,6 +187,9 @@ func TestHitsOfUnalignedNode(t *testing.T) {
 func FuzzViewNode(f *testing.F) {
 	tr, h := smallTree(f)
 	f.Add(copyOf(tr, h.Root), h.Root, 1, h.Moves)
+	negative := copyOf(tr, h.Root) // its scan would find nothing
+	setWord(negative, laneFrameScale, math.Float64bits(-1))
+	f.Add(negative, h.Root, 1, h.Moves)
 	f.Add(copyOf(tr, 1), uint32(1), 0, h.Moves)
 	f.Add(copyOf(tr, 0), uint32(0), 0, uint64(0))
 	f.Add(make([]byte, 1024), uint32(0), 0, uint64(0))
@@ -187,13 +211,18 @@ func FuzzViewNode(f *testing.F) {
 			}
 			return
 		}
-		hits := n.AppendHits(nil, plane)
+		hits, items := n.AppendHits(nil, plane), n.AppendItems(nil, plane)
 		for i := range n.Count() {
 			r := n.Rect(i)
 			n.Ref(i)
-			if r.Intersects(plane) != slices.Contains(hits, int32(i)) {
+			// Heads and tails that contradict each other may hide an object.
+			if hit := slices.Contains(hits, int32(i)); hit && !r.Intersects(plane) ||
+				!hit && r.Intersects(plane) && !n.Leaf() {
 				t.Fatalf("entry %d, %v: hits are %v", i, r, hits)
 			}
+		}
+		if n.Leaf() && len(items) != len(hits) {
+			t.Fatalf("%d items, %d hits", len(items), len(hits))
 		}
 		if n.Level() != level || n.Leaf() != (level == 0) {
 			t.Fatalf("level %d, leaf %v, want level %d", n.Level(), n.Leaf(), level)

@@ -1,9 +1,10 @@
 // Command scanasm generates rstar's scans of a node for amd64
 // (scan_amd64.s and its stubs). Run it by `make generate`.
 //
-// One group is five lines of 64 bytes: min x, min y, max x, max y,
-// reference; lane 0 of each, its first 8 bytes, is the version and never a
-// hit (rstar/layout.go). Comparisons are ordered, so that a NaN misses.
+// An internal node's group is five lines of 64 bytes: min x, min y, max x,
+// max y, reference. A leaf has a line of heads for each group, then four lines
+// of tails (rstar/layout.go). Lane 0 of each line, its first 8 bytes, is the
+// version and never a hit. Comparisons are ordered, so that a NaN misses.
 package main
 
 import (
@@ -24,28 +25,29 @@ const (
 
 func main() {
 	ConstraintExpr("amd64,!race")
-	leafAVX2()
-	leafAVX512("leafMaskAVX512", false, "leafMaskAVX512 is leafMaskPlain, a line at a time.")
-	leafAVX512("leafFewAVX512", true,
-		"leafFewAVX512 is leafMaskAVX512 for a query that will hit few: it does",
-		"not touch the y of groups without a hit by x.")
+	leafMask("leafMaskAVX2", leafLineAVX2, YMM, "leafMaskAVX2 is leafMaskPlain, half a line at a time.")
+	leafMask("leafMaskAVX512", leafLineAVX512, ZMM, "leafMaskAVX512 is leafMaskPlain, a line at a time.")
+	leafTake()
+	leafDistances()
+	leafBounds()
+	leafPut()
+	entriesBounds()
 	innerAVX2()
 	innerAVX512()
-	distances("leafDistAVX2", float64s, YMM, 32, "leafDistAVX2 is leafDistPlain, four objects at a time.")
-	distances("leafDistAVX512", float64s, ZMM, 64, "leafDistAVX512 is leafDistPlain, a line at a time.")
-	distances("innerDistAVX2", float32s, YMM, 32, "innerDistAVX2 is innerDistPlain, eight children at a time.")
-	distances("innerDistAVX512", float32s, ZMM, 64, "innerDistAVX512 is innerDistPlain, a line at a time.")
+	distances("innerDistAVX2", YMM, 32, "innerDistAVX2 is innerDistPlain, eight children at a time.")
+	distances("innerDistAVX512", ZMM, 64, "innerDistAVX512 is innerDistPlain, a line at a time.")
 	nearest("leafNearAVX512", 8, VCMPPD, VMINPD, VBROADCASTSD,
 		"leafNearAVX512 is nearPlain, a line at a time; rest gets a minimum for each lane.")
 	nearest("innerNearAVX512", 4, VCMPPS, VMINPS, VBROADCASTSS,
 		"innerNearAVX512 is nearPlain, a line at a time; rest gets a minimum for each lane.")
-	bounds("leafBoundsAVX2", YMM, 32, VMINPD, VMAXPD, "leafBoundsAVX2 is leafBoundsPlain, four objects at a time.")
-	bounds("leafBoundsAVX512", ZMM, 64, VMINPD, VMAXPD, "leafBoundsAVX512 is leafBoundsPlain, a line at a time.")
-	bounds("innerBoundsAVX2", YMM, 32, VMINPS, VMAXPS, "innerBoundsAVX2 is innerBoundsPlain, eight children at a time.")
-	bounds("innerBoundsAVX512", ZMM, 64, VMINPS, VMAXPS, "innerBoundsAVX512 is innerBoundsPlain, a line at a time.")
+	bounds("innerBoundsAVX2", YMM, 32, "innerBoundsAVX2 is innerBoundsPlain, eight children at a time.")
+	bounds("innerBoundsAVX512", ZMM, 64, "innerBoundsAVX512 is innerBoundsPlain, a line at a time.")
 	copyLines("copyLinesAVX2", YMM, 32, "copyLinesAVX2 is copyLinesPlain by loads of 32 bytes.")
 	copyLines("copyLinesAVX512", ZMM, 64, "copyLinesAVX512 is copyLinesPlain by loads of 64 bytes.")
 	prefetch()
+	splits()
+	chooses()
+	encode()
 	Generate()
 }
 
@@ -59,59 +61,35 @@ var fields = [4]struct {
 	is          U8
 }{{0, 2, ge}, {2, 0, le}, {1, 3, ge}, {3, 1, le}}
 
-// loop emits body for each group; n and m point to the group and to its
-// mask of maskBytes.
-func loop(maskBytes uint64, n, m reg.GPVirtual, body func()) {
-	groups := Load(Param("groups"), GP64())
-	Comment("Past the header line.")
-	ADDQ(U8(line), n)
+// loop emits body, which gives the mask of one group, for each group, step
+// bytes apart from n on. The masks, of maskBits each, are shifted together
+// into the words at m, the lowest first: whole words, since a load of one that
+// was stored in pieces has to wait. Words after the last are not stored.
+func loop(n reg.GPVirtual, step int, maskBits uint64, body func() reg.GPVirtual) {
+	groups, m := Load(Param("groups"), GP64()), Load(Param("m"), GP64())
+	word, at := GP64(), GP64()
+	XORQ(word, word)
+	XORQ(at, at)
 	Label("next")
-	body()
-	ADDQ(U32(group), n)
-	ADDQ(Imm(maskBytes), m)
+	mask := body()
+	SHLXQ(at, mask, mask)
+	ORQ(mask, word)
+	ADDQ(U32(step), n)
+	ADDQ(Imm(maskBits), at)
+	TESTQ(U32(63), at)
+	JNZ(LabelRef("more"))
+	MOVQ(word, Mem{Base: m})
+	ADDQ(U8(8), m)
+	XORQ(word, word)
+	Label("more")
 	DECQ(groups)
 	JNZ(LabelRef("next"))
+	TESTQ(U32(63), at)
+	JZ(LabelRef("stored"))
+	MOVQ(word, Mem{Base: m})
+	Label("stored")
 	VZEROUPPER()
 	RET()
-}
-
-func params() (n, q, m reg.GPVirtual) {
-	return Load(Param("n"), GP64()).(reg.GPVirtual), Load(Param("q"), GP64()).(reg.GPVirtual),
-		Load(Param("m"), GP64()).(reg.GPVirtual)
-}
-
-func leafAVX2() {
-	TEXT("leafMaskAVX2", NOSPLIT, signature)
-	Doc("leafMaskAVX2 is leafMaskPlain, four objects at a time.")
-	Pragma("noescape")
-	n, q, m := params()
-	var query [4]reg.VecVirtual
-	for i := range query {
-		query[i] = YMM()
-		VBROADCASTSD(Mem{Base: q, Disp: 8 * i}, query[i])
-	}
-	loop(1, n, m, func() {
-		low, high := YMM(), YMM()
-		for i, f := range fields {
-			a, b := low, high
-			if i > 0 {
-				a, b = YMM(), YMM()
-			}
-			VCMPPD(f.is, Mem{Base: n, Disp: f.line * line}, query[f.query], a)
-			VCMPPD(f.is, Mem{Base: n, Disp: f.line*line + 32}, query[f.query], b)
-			if i > 0 {
-				VANDPD(a, low, low)
-				VANDPD(b, high, high)
-			}
-		}
-		bits, more := GP32(), GP32()
-		VMOVMSKPD(low, bits)
-		VMOVMSKPD(high, more)
-		SHLL(U8(4), more)
-		ORL(more, bits)
-		ANDL(U32(0xfe), bits)
-		MOVB(bits.As8(), Mem{Base: m})
-	})
 }
 
 // lanes512 returns a mask register that leaves lane 0 out.
@@ -120,36 +98,6 @@ func lanes512(bits uint32) reg.Register {
 	MOVL(U32(bits), g)
 	KMOVW(g, k)
 	return k
-}
-
-// leafAVX512 is leafMaskPlain, a line at a time. With few it does not look
-// at the y of groups that have no hit by x.
-func leafAVX512(name string, few bool, doc ...string) {
-	TEXT(name, NOSPLIT, signature)
-	Doc(doc...)
-	Pragma("noescape")
-	n, q, m := params()
-	var query [4]reg.VecVirtual
-	for i := range query {
-		query[i] = ZMM()
-		VBROADCASTSD(Mem{Base: q, Disp: 8 * i}, query[i])
-	}
-	lanes := lanes512(0xfe)
-	loop(1, n, m, func() {
-		hits, from := K(), lanes
-		for i, f := range fields {
-			if few && i == 2 {
-				KTESTB(hits, hits)
-				JZ(LabelRef("store"))
-			}
-			VCMPPD(f.is, Mem{Base: n, Disp: f.line * line}, query[f.query], from, hits)
-			from = hits
-		}
-		if few {
-			Label("store")
-		}
-		KMOVB(hits, Mem{Base: m})
-	})
 }
 
 // offsets returns the query in units of the node's frame, each of its four
@@ -178,9 +126,14 @@ func innerAVX2() {
 	TEXT("innerMaskAVX2", NOSPLIT, signature)
 	Doc("innerMaskAVX2 is innerMaskPlain, eight children at a time.")
 	Pragma("noescape")
-	n, q, m := params()
-	query := offsets(n, q, YMM)
-	loop(2, n, m, func() {
+	n, q := Load(Param("n"), GP64()).(reg.GPVirtual), Load(Param("q"), GP64()).(reg.GPVirtual)
+	innerLoopAVX2(n, offsets(n, q, YMM))
+}
+
+// innerLoopAVX2 compares the children with a query in units of the frame.
+func innerLoopAVX2(n reg.GPVirtual, query [4]reg.VecVirtual) {
+	ADDQ(U8(line), n)
+	loop(n, group, 16, func() reg.GPVirtual {
 		low, high := YMM(), YMM()
 		for i, f := range fields {
 			a, b := low, high
@@ -194,13 +147,13 @@ func innerAVX2() {
 				VANDPS(b, high, high)
 			}
 		}
-		bits, more := GP32(), GP32()
-		VMOVMSKPS(low, bits)
-		VMOVMSKPS(high, more)
-		SHLL(U8(8), more)
-		ORL(more, bits)
-		ANDL(U32(0xfffc), bits)
-		MOVW(bits.As16(), Mem{Base: m})
+		bits, more := GP64(), GP64()
+		VMOVMSKPS(low, bits.As32())
+		VMOVMSKPS(high, more.As32())
+		SHLL(U8(8), more.As32())
+		ORL(more.As32(), bits.As32())
+		ANDL(U32(0xfffc), bits.As32())
+		return bits
 	})
 }
 
@@ -208,17 +161,24 @@ func innerAVX512() {
 	TEXT("innerMaskAVX512", NOSPLIT, signature)
 	Doc("innerMaskAVX512 is innerMaskPlain, a line at a time.")
 	Pragma("noescape")
-	n, q, m := params()
-	query := offsets(n, q, ZMM)
+	n, q := Load(Param("n"), GP64()).(reg.GPVirtual), Load(Param("q"), GP64()).(reg.GPVirtual)
+	innerLoopAVX512(n, offsets(n, q, ZMM))
+}
+
+// innerLoopAVX512 is innerLoopAVX2, a line at a time.
+func innerLoopAVX512(n reg.GPVirtual, query [4]reg.VecVirtual) {
 	lanes := lanes512(0xfffc)
-	loop(2, n, m, func() {
+	ADDQ(U8(line), n)
+	loop(n, group, 16, func() reg.GPVirtual {
 		hits := lanes
 		for _, f := range fields {
 			k := K()
 			VCMPPS(f.is, Mem{Base: n, Disp: f.line * line}, query[f.query], hits, k)
 			hits = k
 		}
-		KMOVW(hits, Mem{Base: m})
+		bits := GP64()
+		KMOVW(hits, bits.As32())
+		return bits
 	})
 }
 
@@ -237,49 +197,36 @@ func prefetch() {
 	RET()
 }
 
-// arithmetic is instructions on float64 or on float32.
-type arithmetic struct {
-	kind                                           string
-	bytes                                          int
-	broadcast, xor, move, sub, max, mul, add, root func(...Op)
-}
-
-var (
-	float64s = arithmetic{"float64", 8, VBROADCASTSD, VXORPD, VMOVUPD, VSUBPD, VMAXPD, VMULPD, VADDPD, VSQRTPD}
-	float32s = arithmetic{"float32", 4, VBROADCASTSS, VXORPS, VMOVUPS, VSUBPS, VMAXPS, VMULPS, VADDPS, VSQRTPS}
-)
-
-// distances emits the distances of a node's entries from a point, by
-// registers of width bytes; those of an internal node are in units of its
-// frame.
-func distances(name string, a arithmetic, vec func() reg.VecVirtual, width int, doc string) {
-	TEXT(name, NOSPLIT, "func(n *uint64, groups int, p, d *"+a.kind+")")
+// distances emits the distances of an internal node's children from a point,
+// in units of its frame, by registers of width bytes.
+func distances(name string, vec func() reg.VecVirtual, width int, doc string) {
+	TEXT(name, NOSPLIT, "func(n *uint64, groups int, p, d *float32)")
 	Doc(doc)
 	Pragma("noescape")
 	n, p := Load(Param("n"), GP64()), Load(Param("p"), GP64())
 	d, groups := Load(Param("d"), GP64()), Load(Param("groups"), GP64())
 	x, y, zero := vec(), vec(), vec()
-	a.broadcast(Mem{Base: p}, x)
-	a.broadcast(Mem{Base: p, Disp: a.bytes}, y)
-	a.xor(zero, zero, zero)
+	VBROADCASTSS(Mem{Base: p}, x)
+	VBROADCASTSS(Mem{Base: p, Disp: 4}, y)
+	VXORPS(zero, zero, zero)
 	ADDQ(U8(line), n)
 	Label("next")
 	for at := 0; at < line; at += width {
 		// max(min x - x, x - max x, 0), and so y.
 		side := func(c reg.VecVirtual, field int) reg.VecVirtual {
 			lo, hi := vec(), vec()
-			a.move(Mem{Base: n, Disp: field*line + at}, lo)
-			a.sub(c, lo, lo)
-			a.sub(Mem{Base: n, Disp: (field+2)*line + at}, c, hi)
-			a.max(lo, hi, lo)
-			a.max(zero, lo, lo)
-			a.mul(lo, lo, lo)
+			VMOVUPS(Mem{Base: n, Disp: field*line + at}, lo)
+			VSUBPS(c, lo, lo)
+			VSUBPS(Mem{Base: n, Disp: (field+2)*line + at}, c, hi)
+			VMAXPS(lo, hi, lo)
+			VMAXPS(zero, lo, lo)
+			VMULPS(lo, lo, lo)
 			return lo
 		}
 		dx, dy := side(x, 0), side(y, 1)
-		a.add(dx, dy, dx)
-		a.root(dx, dx)
-		a.move(dx, Mem{Base: d, Disp: at})
+		VADDPS(dx, dy, dx)
+		VSQRTPS(dx, dx)
+		VMOVUPS(dx, Mem{Base: d, Disp: at})
 	}
 	ADDQ(U32(group), n)
 	ADDQ(U8(line), d)
@@ -357,9 +304,9 @@ func nearest(name string, elem int, cmp, least func(...Op), broadcast func(...Op
 	RET()
 }
 
-// bounds emits the least minima and the greatest maxima of a node's groups
-// for each lane, four lines at out.
-func bounds(name string, vec func() reg.VecVirtual, width int, least, most func(...Op), doc string) {
+// bounds emits the least minima and the greatest maxima of an internal
+// node's groups for each lane, four lines at out.
+func bounds(name string, vec func() reg.VecVirtual, width int, doc string) {
 	TEXT(name, NOSPLIT, "func(n *uint64, groups int, out *uint64)")
 	Doc(doc)
 	Pragma("noescape")
@@ -375,9 +322,9 @@ func bounds(name string, vec func() reg.VecVirtual, width int, least, most func(
 	}
 	Label("next")
 	for field := range 4 {
-		op := least
+		op := VMINPS
 		if field >= 2 {
-			op = most
+			op = VMAXPS
 		}
 		for at := 0; at < line; at += width {
 			a := acc[[2]int{field, at}]

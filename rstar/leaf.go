@@ -1,0 +1,273 @@
+package rstar
+
+import (
+	"math"
+	"math/bits"
+	"sync/atomic"
+	"unsafe"
+)
+
+// The rectangles of a leaf are float64, each cut in two: a head of 16 bits
+// and a tail of 48. The heads of all objects lie together in the first
+// lines, so that a search that finds nothing reads a quarter of a leaf and
+// one that finds little reads that and the lines of what it finds. Reading
+// a line at random costs as much as 16 that follow it
+// (docs/decisions/leaf-heads.md).
+//
+// # Heads
+//
+// A coordinate's key is its bits as an integer, those of a negative one
+// turned round, so that keys are in the order of their coordinates. The
+// leaf's frame has for each axis a base and a shift s of 0 to 48:
+//
+//	d = key - base          unsigned, below 2^(16+s)
+//	|  head, 16 bits  |  tail, s bits  |
+//
+// Nothing is rounded: head, tail and frame give the key back, whatever
+// the bits. With base the least integer and s = 48 every key is within
+// reach, so every leaf has a frame.
+//
+// # Why no hit is lost
+//
+// key, d and its first bits are monotone. If a <= b then head(a) <= head(b),
+// where a query's key below the base counts as head 0 and one beyond reach
+// as the greatest head. Zeros have two keys: a query's maximum takes the
+// upper one, its minimum the lower. So objects that the heads rule out miss,
+// and what they leave is compared as float64.
+//
+// A maximum's head is stored inverted, so that an object is left if each of
+// its four heads is at most the query's: one subtraction that saturates at 0
+// for all of a line.
+
+const (
+	headBits    = 16
+	headMask    = 1<<headBits - 1
+	tailBits    = 48
+	tailMask    = 1<<tailBits - 1
+	maxShift    = tailBits
+	invertedMax = headMask<<(2*headBits) | headMask<<(3*headBits)
+)
+
+// key maps float64 to integers of the same order; -0 comes before 0. It is
+// its own inverse.
+func key(bits uint64) int64 {
+	b := int64(bits)
+	return b ^ int64(uint64(b>>63)>>1)
+}
+
+func keyOf(f float64) int64         { return key(math.Float64bits(f)) }
+func ofKey(k int64) float64         { return math.Float64frombits(uint64(key(uint64(k)))) }
+func keyDistance(a, b int64) uint64 { return uint64(max(a, b)) - uint64(min(a, b)) }
+
+// lowKey is the key of a minimum, highKey that of a maximum: which zero it is
+// does not matter.
+func lowKey(f float64) int64 {
+	if f == 0 {
+		return keyOf(math.Copysign(0, -1))
+	}
+	return keyOf(f)
+}
+
+func highKey(f float64) int64 { return keyOf(f + 0) }
+
+// axisFrame says where the heads of an axis begin and what they count.
+type axisFrame struct {
+	base  int64
+	shift uint
+}
+
+// leafFrame is a leaf's lanes 5 to 7.
+type leafFrame struct{ x, y axisFrame }
+
+// anywhere reaches every key. The first root has it, until it splits.
+var anywhere = axisFrame{math.MinInt64, maxShift}
+
+// growth is how much a leaf may grow to either side, in half extents as of
+// when it was made, before it needs another frame: leaves seldom do, and
+// heads have enough bits.
+const growth = 8
+
+// leafFrameFor returns the frame of a leaf that is made with MBR r.
+func leafFrameFor(r Rect) leafFrame {
+	return leafFrame{axisFor(r.MinX, r.MaxX, centerX(r)), axisFor(r.MinY, r.MaxY, centerY(r))}
+}
+
+func axisFor(lo, hi, center float64) axisFrame {
+	if !(lo <= hi) { // empty
+		return anywhere
+	}
+	return axisAround(keyOf(center+0), lowKey(lo), highKey(hi))
+}
+
+// axisAround has the key c in the middle of what it reaches, and room.
+func axisAround(c, lo, hi int64) axisFrame {
+	most := max(keyDistance(lo, c), keyDistance(hi, c))
+	// 2^(15+s) >= growth * most.
+	s := max(bits.Len64(most)+bits.Len(growth-1)-(headBits-1), 0)
+	if s >= maxShift {
+		return anywhere
+	}
+	a := axisFrame{c - 1<<(headBits-1+s), uint(s)}
+	if a.base > c { // less than any integer
+		a.base = math.MinInt64
+	}
+	return a
+}
+
+// middle returns the key that axisAround began with; ok is false if it is
+// not known any more.
+func (a axisFrame) middle() (c int64, ok bool) {
+	return a.base + 1<<(headBits-1+a.shift), a.shift < maxShift && a.base > math.MinInt64
+}
+
+// grown returns the frame for a leaf made with frame f whose MBR is r now.
+func (f leafFrame) grown(r Rect) leafFrame {
+	g := leafFrameFor(r)
+	if c, ok := f.x.middle(); ok {
+		g.x = axisAround(c, lowKey(r.MinX), highKey(r.MaxX))
+	}
+	if c, ok := f.y.middle(); ok {
+		g.y = axisAround(c, lowKey(r.MinY), highKey(r.MaxY))
+	}
+	return g
+}
+
+// made returns the center that the leaf had when it was made, NaN where
+// that is not known.
+func (f leafFrame) made() (x, y float64) {
+	x, y = math.NaN(), math.NaN()
+	if c, ok := f.x.middle(); ok {
+		x = ofKey(c)
+	}
+	if c, ok := f.y.middle(); ok {
+		y = ofKey(c)
+	}
+	return x, y
+}
+
+// reach is false for keys that have no head.
+func (a axisFrame) reach(k int64) bool {
+	return uint64(k-a.base)>>a.shift <= headMask && k >= a.base
+}
+
+func (f leafFrame) reaches(r Rect) bool {
+	return f.x.reach(keyOf(r.MinX)) && f.x.reach(keyOf(r.MaxX)) &&
+		f.y.reach(keyOf(r.MinY)) && f.y.reach(keyOf(r.MaxY))
+}
+
+// cut returns head and tail of a coordinate within reach.
+func (a axisFrame) cut(v float64) (head, tail uint64) {
+	d := uint64(keyOf(v) - a.base)
+	return d >> a.shift & headMask, d & (1<<a.shift - 1)
+}
+
+func (a axisFrame) join(head, tail uint64) float64 {
+	return ofKey(a.base + int64(head<<a.shift+tail))
+}
+
+// halves is a rectangle as a leaf holds it.
+type halves struct {
+	head  uint64
+	tails [3]uint64
+}
+
+func (f leafFrame) encode(r Rect) halves {
+	h0, t0 := f.x.cut(r.MinX)
+	h1, t1 := f.y.cut(r.MinY)
+	h2, t2 := f.x.cut(r.MaxX)
+	h3, t3 := f.y.cut(r.MaxY)
+	return halves{
+		(h0 | h1<<16 | h2<<32 | h3<<48) ^ invertedMax,
+		[3]uint64{t0 | t1<<48, t1>>16 | t2<<32, t2>>32 | t3<<16},
+	}
+}
+
+func (f leafFrame) decode(h halves) Rect {
+	head, t := h.head^invertedMax, &h.tails
+	return Rect{
+		f.x.join(head&headMask, t[0]&tailMask),
+		f.y.join(head>>16&headMask, t[0]>>48|t[1]<<16&tailMask),
+		f.x.join(head>>32&headMask, t[1]>>32|t[2]<<32&tailMask),
+		f.y.join(head>>48, t[2]>>16),
+	}
+}
+
+// head returns the head of a query's maximum (up) or minimum, which may be
+// out of reach.
+func (a axisFrame) head(v float64, up bool) uint64 {
+	k := lowKey(v)
+	if up {
+		k = highKey(v)
+	}
+	if k < a.base {
+		return 0
+	}
+	return min(uint64(k-a.base)>>a.shift, headMask)
+}
+
+// query returns what the heads of an object that intersects q are at most,
+// field by field.
+func (f leafFrame) query(q *Rect) uint64 {
+	return f.x.head(q.MaxX, true) | f.y.head(q.MaxY, true)<<16 |
+		(headMask-f.x.head(q.MinX, false))<<32 | (headMask-f.y.head(q.MinY, false))<<48
+}
+
+// shifts packs the shifts of both axes: x, y, x, y, a byte each, as vectors
+// want them.
+func (f leafFrame) shifts() uint64 {
+	return uint64(f.x.shift|f.y.shift<<8) * 0x10001
+}
+
+// validShifts reports whether s is shifts for which four tails have room.
+func validShifts(s uint64) bool {
+	f := leafFrameOf(0, 0, s)
+	return f.shifts() == s && f.x.shift <= maxShift && f.y.shift <= maxShift
+}
+
+func leafFrameOf(x, y, shifts uint64) leafFrame {
+	return leafFrame{
+		axisFrame{int64(x), uint(shifts & 0xFF)},
+		axisFrame{int64(y), uint(shifts >> 8 & 0xFF)},
+	}
+}
+
+func (n node) leafFrame() leafFrame {
+	return leafFrameOf(n[laneFrameX], n[laneFrameY], n[laneFrameScale])
+}
+
+func (n node) setLeafFrame(f leafFrame) {
+	n[laneFrameX], n[laneFrameY] = uint64(f.x.base), uint64(f.y.base)
+	n[laneFrameScale] = f.shifts()
+}
+
+// halves returns object i's rectangle as it is stored.
+func (n node) halves(i int) halves {
+	t := n[int(tailSlot[i])+n.groups()*lanes:]
+	return halves{n[headSlot[i]], [3]uint64(t[:3])}
+}
+
+func (n node) setHalves(i int, h halves) {
+	n[headSlot[i]] = h.head
+	copy(n[int(tailSlot[i])+n.groups()*lanes:], h.tails[:])
+}
+
+// reframe gives the leaf a frame that reaches r, too.
+func (n node) reframeLeaf(r Rect) {
+	var rects [maxLeafFanout]Rect
+	c := n.count()
+	for i := range c {
+		rects[i] = n.rect(i)
+	}
+	n.setLeafFrame(n.leafFrame().grown(n.mbr().Union(r)))
+	for i := range c {
+		n.setRect(i, rects[i])
+	}
+}
+
+// loadLeafFrame reads the frame of a leaf in place.
+func loadLeafFrame(n *uint64) leafFrame {
+	// SAFETY: a node has a header line.
+	h := (*[lanes]uint64)(unsafe.Pointer(n))
+	return leafFrameOf(atomic.LoadUint64(&h[laneFrameX]), atomic.LoadUint64(&h[laneFrameY]),
+		atomic.LoadUint64(&h[laneFrameScale]))
+}

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# `make test-arm64`: vets the module for arm64, and runs those tests of
+# rstar under emulation that go through its scans by NEON. What emulation
+# cannot show is looked for in the source: that a WORD is the instruction
+# its comment says, and that the barriers are there.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+go=${GO:-go}
+
+need() {
+	command -v "$1" && return
+	echo "test-arm64: no $1; as root: apt-get install" \
+		"--no-install-recommends $2" >&2
+	exit 1
+}
+qemu=$(need qemu-aarch64-static qemu-user-static)
+as=$(need aarch64-linux-gnu-as binutils-aarch64-linux-gnu)
+objdump=$(need aarch64-linux-gnu-objdump binutils-aarch64-linux-gnu)
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+asm=rstar/scan_arm64.s
+
+# Each WORD is what the GNU assembler makes of its comment:
+#	WORD $0x6e20e600 // fcmge v0.4s, v16.4s, v0.4s
+sed -n 's|^\tWORD \$0x[0-9a-f]\{8\} // ||p' $asm >"$tmp/words.s"
+[[ $(wc -l <"$tmp/words.s") = $(grep -cw WORD $asm) ]] || {
+	echo "test-arm64: $asm has a WORD without a mnemonic" >&2
+	exit 1
+}
+"$as" -o "$tmp/words.o" "$tmp/words.s"
+"$objdump" -d "$tmp/words.o" |
+	sed -n 's/^ *[0-9a-f]*:\t\([0-9a-f]\{8\}\) .*/\1/p' |
+	paste -d ' ' - "$tmp/words.s" |
+	sed 's|^\([^ ]*\) |\tWORD $0x\1 // |' >"$tmp/want"
+if ! diff <(grep -w WORD $asm) "$tmp/want"; then
+	echo "test-arm64: $asm: not what GNU as makes of the comment (>)" >&2
+	exit 1
+fi
+
+# Kernels that read what a writer may be changing end with a barrier.
+for kernel in leafMaskNEON innerMaskNEON copyLinesNEON; do
+	awk -v start="TEXT ·$kernel(SB)" '
+		index($0, start) { inside = 1 }
+		inside && $1 == "RET" { ok = last == "DMB $9"; exit }
+		inside { last = $1 " " $2 }
+		END { exit !ok }' $asm || {
+		echo "test-arm64: $asm: $kernel does not end with DMB \$9 (ISHLD)" >&2
+		exit 1
+	}
+done
+
+export GOARCH=arm64 CGO_ENABLED=0
+$go vet ./...
+# The tests over instruction sets, and whole trees by NEON: histories of one
+# goroutine and, the promises, of several. That is 40 s of one core; all of
+# rstar's tests would take minutes.
+neon='.*/.*/neon/portable=false'
+$go test -exec "$qemu" -timeout 5m -run "Scan|Paths|Leaf|Heads|Keys\
+|Distance|Frame|NearestFirst|View|Content|Unaligned|Golden|Fuzz|SearchMany\
+|Example|Histories/$neon|Promises/$neon" ./rstar
