@@ -278,8 +278,9 @@ func (q *queuePair) drop() {
 func (q *queuePair) breakLocked(first rdma.Status, why error) {
 	q.broken = true
 	q.failLocked(why)
+	inner := q.inner
 	q.mu.Unlock()
-	_ = q.inner.Close()
+	_ = inner.Close()
 	q.mu.Lock()
 	if q.final {
 		return // closed meanwhile
