@@ -12,14 +12,15 @@ import (
 
 // StartCatfish is the StartServer of Catfish itself: it generates or
 // reads the data set in the server's process, loads it into the default
-// collection and serves on a free port of the loopback interface.
+// collection and serves where the job says, by default on a free port of
+// the loopback interface.
 func StartCatfish(ctx context.Context, job ServerJob, note func(string)) (Server, error) {
-	src, err := OpenDataset(job.Dataset, job.Objects, job.Seed)
+	src, err := job.open()
 	if err != nil {
 		return nil, err
 	}
 	opts := catfish.ServerOptions{
-		Listen: "127.0.0.1:0", Polling: job.Polling,
+		Listen: job.Listen, Polling: job.Polling,
 		NodeBytes: job.NodeBytes, SlabBytes: job.SlabBytes, Fabric: catfish.Fabric(job.Fabric),
 		Logger: slog.New(slog.DiscardHandler),
 	}
@@ -27,7 +28,9 @@ func StartCatfish(ctx context.Context, job ServerJob, note func(string)) (Server
 	case catfish.TransportSHM, catfish.TransportSoft, catfish.TransportOFI:
 		opts.Transports = []string{job.Transport}
 	}
-	note("loading " + job.Dataset)
+	if !job.Empty {
+		note("loading " + job.Dataset)
+	}
 	items, err := datasets.Collect(src)
 	if err != nil {
 		return nil, err
@@ -54,6 +57,13 @@ func StartCatfish(ctx context.Context, job ServerJob, note func(string)) (Server
 	}
 	go func() { s.ended <- s.Serve(ctx) }()
 	return s, nil
+}
+
+func (j ServerJob) open() (*datasets.Source, error) {
+	if j.Empty {
+		return datasets.FromItems("nothing", nil), nil
+	}
+	return OpenDataset(j.Dataset, j.Objects, j.Seed)
 }
 
 // OpenDataset opens what Config.Dataset names. Only generators take the
@@ -123,6 +133,7 @@ func (c conn) Gauges() Gauges {
 	n := c.Client.Counters()
 	return Gauges{
 		Busy: n.Policy.Busy, Left: n.Policy.Left, ServerUtil: n.ServerCPU,
+		PeakUtil: n.Policy.Peak,
 	}
 }
 

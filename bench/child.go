@@ -140,11 +140,19 @@ func ClientMain(ctx context.Context, in io.Reader, out io.Writer, dial Dialer) e
 	if err := p.read(&cmd); err != nil || !cmd.Go {
 		return p.fail(err)
 	}
-	go func() { // The parent says nothing more; its end is ours.
+	again := make(chan struct{}, 1)
+	go func() { // Its end is ours.
 		for p.read(&cmd) == nil {
+			select {
+			case again <- struct{}{}:
+			default: // More than it should say.
+			}
 		}
 		cancel()
 	}()
+	if job.Requests > 0 {
+		return p.fail(l.reportCounted(ctx, p, again))
+	}
 	return p.fail(l.report(ctx, p))
 }
 
@@ -157,7 +165,7 @@ func (l *load) report(ctx context.Context, p *pipe) error {
 	if s := l.job.Steps; len(s) > 0 && s[0].After <= 0 {
 		l.pause.Store(int64(s[0].Pause)) // Before the first call.
 	}
-	go func() { ended <- l.run(ctx) }()
+	go func() { ended <- l.run(ctx, 0) }()
 	for i := -1; i < l.job.Samples; i++ {
 		due := start.Add(l.job.Warmup + time.Duration(i+1)*l.job.Interval)
 		if ok, err := l.wait(due, start, ended); !ok {

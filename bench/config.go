@@ -18,20 +18,31 @@ var ErrConfig = errors.New("bad benchmark setting")
 // Config says what Run measures. Zero values are replaced by the
 // defaults that the fields give.
 type Config struct {
-	Schemes   []string      // in this order; DefaultSchemes
-	Dataset   string        // a name or file that package datasets opens; uniform
-	Objects   int           // how many a generator makes; 2,000,000
-	Scale     string        // query edges: 1e-5, 1e-2 or power; 1e-5
-	Mix       Mix           // SearchOnly
-	Clients   int           // connections, over all processes; 8
-	InFlight  int           // goroutines per connection; 16
-	Procs     int           // client processes; 1
-	Warmup    time.Duration // not measured; 1 s
-	Duration  time.Duration // measured; 5 s
-	Repeat    int           // runs per scheme, of which medians; 1
-	Transport string        // shm, soft, ofi or auto; auto
-	Fabric    Fabric        // of ofi
-	Seed      uint64        // of data and queries; 0 is a seed too
+	Schemes []string // in this order; DefaultSchemes
+	Dataset string   // a name or file that package datasets opens; uniform
+	Objects int      // how many a generator makes; 2,000,000
+	Scale   string   // query edges: 1e-5, 1e-2 or power; 1e-5
+	// Queries is a file of rectangles, of any format that package datasets
+	// reads, to search for instead of those that Scale draws.
+	Queries  string
+	Mix      Mix           // SearchOnly
+	Clients  int           // connections, over all processes; 8
+	InFlight int           // goroutines per connection; 16
+	Procs    int           // client processes; 1
+	Warmup   time.Duration // not measured; 1 s
+	Duration time.Duration // measured; 5 s
+	// Requests, if not 0, ends the measured interval by count instead:
+	// each client makes this many calls, over all its goroutines, after a
+	// tenth as many for warming up. Warmup and Duration mean nothing then.
+	Requests int
+	// Detail adds to each row the distribution of latencies, and with
+	// Requests what happened over time.
+	Detail    bool
+	Repeat    int    // runs per scheme, of which medians; 1
+	Transport string // shm, soft, ofi or auto; auto
+	Listen    string // host:port of the server; 127.0.0.1:0
+	Fabric    Fabric // of ofi
+	Seed      uint64 // of data and queries; 0 is a seed too
 
 	ServerCPUs affinity.Set // empty: not pinned
 	ClientCPUs affinity.Set // empty: not pinned
@@ -52,6 +63,7 @@ const (
 	maxClients  = 1 << 14
 	maxInFlight = 1 << 12
 	maxRepeat   = 1000
+	maxRequests = 1 << 31
 	maxObjects  = 1 << 32 // the tree's chunks are numbered by 32 bits
 )
 
@@ -63,8 +75,10 @@ func (c Config) withDefaults() Config {
 	def(&c.Clients, 8)
 	def(&c.InFlight, 16)
 	def(&c.Procs, 1)
-	def(&c.Warmup, time.Second)
-	def(&c.Duration, 5*time.Second)
+	if c.Requests == 0 {
+		def(&c.Warmup, time.Second)
+		def(&c.Duration, 5*time.Second)
+	}
 	def(&c.Repeat, 1)
 	def(&c.Transport, "auto")
 	if len(c.Schemes) == 0 {
@@ -116,6 +130,7 @@ func (c Config) Validate(known []string) error {
 		{"in-flight", c.InFlight, 1, maxInFlight},
 		{"client-procs", c.Procs, 1, c.Clients},
 		{"repeat", c.Repeat, 1, maxRepeat},
+		{"requests", c.Requests, 0, maxRequests},
 	} {
 		if v.value < v.min || v.value > v.max {
 			return fmt.Errorf("%w: %s is %d, want %d to %d",
@@ -123,7 +138,7 @@ func (c Config) Validate(known []string) error {
 		}
 	}
 	// A measured interval needs a few of the kernel's 4 ms ticks.
-	if c.Duration < 10*time.Millisecond {
+	if c.Requests == 0 && c.Duration < 10*time.Millisecond {
 		return fmt.Errorf("%w: duration is %v, want at least 10ms",
 			ErrConfig, c.Duration)
 	}
@@ -152,7 +167,7 @@ func checkCores(server, client affinity.Set) error {
 func (c Config) serverJob(scheme string) ServerJob {
 	return ServerJob{
 		Dataset: c.Dataset, Objects: c.Objects, Seed: c.Seed,
-		Transport: c.Transport, Fabric: c.Fabric, Polling: scheme == "fast-polling",
+		Listen: c.Listen, Transport: c.Transport, Fabric: c.Fabric, Polling: scheme == "fast-polling",
 		NodeBytes: c.NodeBytes, SlabBytes: c.SlabBytes,
 	}
 }
@@ -163,9 +178,9 @@ func (c Config) clientJob(scheme string, proc int, server ServerReady) ClientJob
 	job := ClientJob{
 		Addr: server.Addr, Transport: c.Transport, Fabric: c.Fabric, Policy: scheme,
 		Dataset: c.Dataset, Bounds: server.Bounds,
-		Scale: c.Scale, Mix: c.Mix, Seed: c.Seed, Proc: proc,
+		Scale: c.Scale, Queries: c.Queries, Mix: c.Mix, Seed: c.Seed, Proc: proc,
 		Clients:  c.Clients/c.Procs + btoi(proc < c.Clients%c.Procs),
-		InFlight: c.InFlight, Warmup: c.Warmup,
+		InFlight: c.InFlight, Warmup: c.Warmup, Requests: c.Requests,
 		Samples: 1, Interval: c.Duration, Verify: c.Mix.ReadOnly(),
 	}
 	if scheme == "tcp" {

@@ -64,6 +64,7 @@ type Gauges struct {
 	Busy       int     `json:"r_busy"`      // consecutive busy findings
 	Left       int     `json:"r_off"`       // searches still to offload
 	ServerUtil float64 `json:"server_util"` // last heartbeat's, 0 to 1
+	PeakUtil   float64 `json:"peak_util"`   // highest that the policy judged
 }
 
 // Info says how a client reached its server.

@@ -15,6 +15,11 @@
 //	  | <---------------------------------------------- sample, done
 //	  | close stdin -----------> exit                    exit
 //
+// A run by count (Config.Requests) has two phases instead of times: each
+// client process says that it is warm and waits for another "go", and says
+// when its last call is done; between both the parent reads the server's
+// usage.
+//
 // Parent and children speak JSON lines over standard input and output.
 // A child whose input ends goes away, so none outlives its parent.
 //
@@ -30,5 +35,12 @@
 // and the same queries; a share of them is verified: when the mix only
 // reads, all schemes must return the same objects.
 //
+// # Replays
+//
+// Replay works off a list of queries instead, from a file or a server's
+// recording, each exactly once; replay.go says how.
+//
 // Read Config for the knobs, Row for the figures, Run for the driver.
+// Package paper runs the paper's experiments with it, package report draws
+// them, package netns is the network between.
 package bench

@@ -66,7 +66,7 @@ type outcome struct {
 	server  ServerReady
 	clients []ClientReady
 	samples []*Sample // one per client process
-	util    float64
+	span              // of the server
 }
 
 // runOnce starts the processes, measures and ends them.
@@ -113,6 +113,9 @@ func runOnce(ctx context.Context, cfg Config, scheme string, spawn Spawn,
 		}
 		o.clients = append(o.clients, *m.Client)
 	}
+	if cfg.Requests > 0 {
+		return o, o.measureCounted(ctx, srv, clients)
+	}
 	return o, o.measure(ctx, cfg, srv, clients)
 }
 
@@ -134,14 +137,7 @@ func (o *outcome) measure(ctx context.Context, cfg Config, srv *child, clients [
 		return err
 	}
 	for _, c := range clients {
-		m, err := c.next(ctx)
-		if err != nil {
-			return err
-		}
-		if m.Sample == nil {
-			return fmt.Errorf("%w (client) sent no sample", ErrChild)
-		}
-		s, err := m.Sample.sample()
+		s, err := c.sample(ctx)
 		if err != nil {
 			return err
 		}
@@ -151,8 +147,20 @@ func (o *outcome) measure(ctx context.Context, cfg Config, srv *child, clients [
 	if err != nil {
 		return err
 	}
-	o.util = utilisation(from, to)
+	o.span = spanOf(from, to)
 	return nil
+}
+
+// sample waits for the sample of a client child.
+func (c *child) sample(ctx context.Context) (*Sample, error) {
+	m, err := c.next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if m.Sample == nil {
+		return nil, fmt.Errorf("%w (client) sent no sample", ErrChild)
+	}
+	return m.Sample.sample()
 }
 
 // usage asks a server child for its processor time.

@@ -26,6 +26,7 @@ type load struct {
 
 	// As of the last sample, the counters by connection.
 	lastTime     time.Time
+	lastCPU      time.Duration
 	lastCounters []Counters
 }
 
@@ -73,15 +74,16 @@ func newLoad(ctx context.Context, job ClientJob, conns []Conn) (*load, error) {
 	return l, nil
 }
 
-// run works until ctx is done or a call fails, and returns that call's
-// error.
-func (l *load) run(ctx context.Context) error {
+// run works until each connection has made so many calls (0: for ever),
+// ctx is done or a call fails, and returns that call's error.
+func (l *load) run(ctx context.Context, calls int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
-	for _, w := range l.works {
+	for i, w := range l.works {
+		share := l.share(i, calls)
 		wg.Go(func() {
-			for ctx.Err() == nil {
+			for n := 0; ctx.Err() == nil && (calls == 0 || n < share); n++ {
 				if err := w.one(ctx); err != nil {
 					if ctx.Err() == nil {
 						cancel(err)
@@ -99,6 +101,11 @@ func (l *load) run(ctx context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// share is how many of a connection's calls goroutine i makes.
+func (l *load) share(i, calls int) int {
+	return calls/l.job.InFlight + btoi(i/len(l.conns) < calls%l.job.InFlight)
 }
 
 // take returns what happened since it was called last. One goroutine
@@ -131,6 +138,8 @@ func (l *load) take() *Sample {
 		s.Gauges = append(s.Gauges, c.Gauges())
 	}
 	l.lastTime = now
+	cpu := cpuTime()
+	s.CPU, l.lastCPU = cpu-l.lastCPU, cpu
 	return s
 }
 

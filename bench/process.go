@@ -23,6 +23,7 @@ type Role string
 const (
 	ServerRole Role = "server"
 	ClientRole Role = "client"
+	ReplayRole Role = "replay" // a client that works off a list of queries
 )
 
 // Spawn returns the command of a child that confines itself to cpus and

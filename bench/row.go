@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"time"
 )
@@ -19,6 +20,7 @@ type Row struct {
 	Dataset   string `json:"dataset"`
 	Objects   int    `json:"objects"`
 	Scale     string `json:"scale"`
+	Queries   string `json:"queries,omitempty"` // file, instead of scale
 	Mix       string `json:"mix"`
 	Clients   int    `json:"clients"`
 	InFlight  int    `json:"in_flight"`
@@ -34,6 +36,7 @@ type Row struct {
 	Seed      uint64  `json:"seed"`
 	WarmupS   float64 `json:"warmup_s"`
 	DurationS float64 `json:"duration_s"`
+	Requests  int     `json:"requests,omitempty"` // per client; 0: by time
 	Repeat    int     `json:"repeat"`
 	Commit    string  `json:"commit"`
 
@@ -46,6 +49,8 @@ type Row struct {
 	ByOp map[string]OpFigures `json:"by_op"`
 	// Spread maps a figure's name to its smallest and largest value.
 	Spread map[string][2]float64 `json:"spread,omitempty"`
+
+	Detail *Detail `json:"detail,omitempty"` // where Config asks for it
 }
 
 // Figures are the measured numbers of a row.
@@ -63,6 +68,11 @@ type Figures struct {
 	Restarts float64 `json:"restarts_per_search"`
 	Torn     float64 `json:"torn_reads"` // total of a run
 	Results  float64 `json:"results_per_search"`
+	// Of the clients' cores; and through the interfaces of the server's
+	// network namespace, without loopback.
+	ClientUtil float64 `json:"client_cpu_util"`
+	NetIn      float64 `json:"net_in_bytes_per_s"`
+	NetOut     float64 `json:"net_out_bytes_per_s"`
 }
 
 // OpFigures are the latencies of one kind of operation.
@@ -88,6 +98,8 @@ func (f *Figures) named() []struct {
 		{"round_trips_per_search", &f.Trips}, {"reads_per_search", &f.Reads},
 		{"bytes_per_search", &f.Bytes}, {"restarts_per_search", &f.Restarts},
 		{"torn_reads", &f.Torn}, {"results_per_search", &f.Results},
+		{"client_cpu_util", &f.ClientUtil},
+		{"net_in_bytes_per_s", &f.NetIn}, {"net_out_bytes_per_s", &f.NetOut},
 	}
 }
 
@@ -96,19 +108,19 @@ func newRow(cfg Config, scheme string, runs []*outcome) Row {
 	info := runs[0].clients[0].Info
 	row := Row{
 		Scheme: scheme, Transport: info.Transport, Device: info.Device, Dataset: cfg.Dataset,
-		Objects: runs[0].server.Objects, Scale: cfg.Scale,
+		Objects: runs[0].server.Objects, Scale: cfg.Scale, Queries: cfg.Queries,
 		Mix: cfg.Mix.String(), Clients: cfg.Clients, InFlight: cfg.InFlight,
 		Procs:      cfg.Procs,
 		ServerCPUs: cfg.ServerCPUs.String(), ClientCPUs: cfg.ClientCPUs.String(),
 		NodeBytes: runs[0].server.NodeBytes, Seed: cfg.Seed,
 		WarmupS: cfg.Warmup.Seconds(), DurationS: cfg.Duration.Seconds(),
-		Repeat: cfg.Repeat, Commit: cfg.Commit,
+		Requests: cfg.Requests, Repeat: cfg.Repeat, Commit: cfg.Commit,
 		ByOp: map[string]OpFigures{},
 	}
 	figures := make([]Figures, len(runs))
 	byOp := newTally()
 	for i, o := range runs {
-		figures[i] = o.figures(cfg.Mix)
+		figures[i] = o.figures(cfg)
 		row.Runs = append(row.Runs, figures[i].OpsPerS)
 		for _, s := range o.samples {
 			for op, l := range s.Latency {
@@ -124,6 +136,9 @@ func newRow(cfg Config, scheme string, runs []*outcome) Row {
 				P999Us: micros(l.Quantile(0.999)),
 			}
 		}
+	}
+	if cfg.Detail {
+		row.Detail = newDetail(byOp, runs)
 	}
 	if len(runs) > 1 {
 		row.Spread = map[string][2]float64{}
@@ -149,17 +164,19 @@ func median(values []float64) float64 {
 }
 
 // figures adds up the client processes of one run.
-func (o *outcome) figures(mix Mix) Figures {
-	f := Figures{CPUUtil: o.util}
+func (o *outcome) figures(cfg Config) Figures {
+	f := Figures{CPUUtil: o.util, NetIn: o.netIn, NetOut: o.netOut}
 	all := NewLatency()
 	searches, reads, results := int64(0), int64(0), uint64(0)
 	var c Counters
+	var busy float64 // cores
 	for _, s := range o.samples {
 		for _, l := range s.Latency {
 			all.Merge(l)
 		}
 		if s.Elapsed > 0 {
 			f.OpsPerS += float64(s.Ops()) / s.Elapsed.Seconds()
+			busy += s.CPU.Seconds() / s.Elapsed.Seconds()
 		}
 		searches += s.Latency[Search].Count()
 		reads += s.Latency[Search].Count() + s.Latency[Nearest].Count()
@@ -184,6 +201,11 @@ func (o *outcome) figures(mix Mix) Figures {
 	f.Bytes = ratio(float64(c.Bytes), calls)
 	f.Torn = float64(c.TornReads)
 	f.Results = ratio(float64(results), float64(searches))
+	cores := len(cfg.ClientCPUs)
+	if cores == 0 {
+		cores = runtime.NumCPU()
+	}
+	f.ClientUtil = min(1, busy/float64(cores)) // Clock ticks, as above.
 	return f
 }
 

@@ -24,7 +24,7 @@ func goldenRow() Row {
 		return &outcome{
 			server:  ServerReady{Objects: 1000, NodeBytes: 1984},
 			clients: []ClientReady{{Info: Info{Transport: "shm", Policy: "paper"}}},
-			samples: []*Sample{s}, util: util,
+			samples: []*Sample{s}, span: span{util: util},
 		}
 	}
 	cfg := Config{

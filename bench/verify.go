@@ -23,6 +23,15 @@ func verify(ctx context.Context, job ClientJob, conns []Conn) (ClientReady, erro
 	if err != nil {
 		return ready, err
 	}
+	file, err := fileQueries(job)
+	if err != nil {
+		return ready, err
+	}
+	if file != nil {
+		step := 1 + len(file)/verifyQueries // all over the file
+		at := -step
+		next = func() rstar.Rect { at += step; return file[at%len(file)] }
+	}
 	var items []rstar.Item
 	for i := range verifyQueries {
 		items, err = conns[i%len(conns)].SearchAppend(ctx, items[:0], next())

@@ -11,11 +11,13 @@ type ServerJob struct {
 	Dataset   string `json:"dataset"`
 	Objects   int    `json:"objects"`
 	Seed      uint64 `json:"seed"`
+	Listen    string `json:"listen"` // empty: any port of 127.0.0.1
 	Transport string `json:"transport"`
 	Fabric    Fabric `json:"fabric"` // of ofi
 	Polling   bool   `json:"polling"`
 	NodeBytes int    `json:"node_bytes"`
 	SlabBytes int64  `json:"slab_bytes"`
+	Empty     bool   `json:"empty,omitempty"` // loads nothing
 }
 
 // ServerReady is what a server child answers once it serves.
@@ -32,6 +34,11 @@ type Usage struct {
 	CPU   time.Duration `json:"cpu_ns"`  // of the whole process
 	Wall  time.Duration `json:"wall_ns"` // since the child started
 	Cores int           `json:"cores"`   // that it may use
+
+	// What went through the network interfaces of the process's network
+	// namespace, without loopback.
+	NetIn  uint64 `json:"net_in_bytes"`
+	NetOut uint64 `json:"net_out_bytes"`
 }
 
 // Step changes the load: from After on, each goroutine of the process
@@ -50,6 +57,7 @@ type ClientJob struct {
 	Dataset   string     `json:"dataset"` // for the kind of inserts
 	Bounds    rstar.Rect `json:"bounds"`  // where queries and inserts go
 	Scale     string     `json:"scale"`
+	Queries   string     `json:"queries,omitempty"` // file, instead of Scale
 	Mix       Mix        `json:"mix"`
 	Seed      uint64     `json:"seed"`
 	Proc      int        `json:"proc"` // number of this process
@@ -61,6 +69,11 @@ type ClientJob struct {
 	Samples  int           `json:"samples"`
 	Steps    []Step        `json:"steps,omitempty"` // none: no rest
 	Verify   bool          `json:"verify"`
+
+	// Requests, if not 0, is how many calls each client makes in the one
+	// sample, after a tenth as many that are not measured; Warmup,
+	// Interval, Samples and Steps mean nothing then.
+	Requests int `json:"requests,omitempty"`
 }
 
 // ClientReady is what a client child answers once it could start.
@@ -82,6 +95,8 @@ type Sample struct {
 	Gauges   []Gauges      // one per client
 	Pause    time.Duration // between two calls, at the end
 	Offloads int           // clients that offloaded a search
+	CPU      time.Duration // processor time of the client process
+	Moments  []Moment      // over time, of a run by count
 }
 
 // Ops returns the number of calls of all kinds.
@@ -101,12 +116,15 @@ type sampleJSON struct {
 	Gauges   []Gauges            `json:"gauges"`
 	Pause    time.Duration       `json:"pause_ns"`
 	Offloads int                 `json:"offloads"`
+	CPU      time.Duration       `json:"cpu_ns"`
+	Moments  []Moment            `json:"moments,omitempty"`
 }
 
 func (s *Sample) wire() (*sampleJSON, error) {
 	w := &sampleJSON{
 		Elapsed: s.Elapsed, Results: s.Results, Counters: s.Counters,
 		Gauges: s.Gauges, Pause: s.Pause, Offloads: s.Offloads,
+		CPU: s.CPU, Moments: s.Moments,
 	}
 	for op, l := range s.Latency {
 		var err error
@@ -121,6 +139,7 @@ func (w *sampleJSON) sample() (*Sample, error) {
 	s := &Sample{
 		Elapsed: w.Elapsed, Results: w.Results, Counters: w.Counters,
 		Gauges: w.Gauges, Pause: w.Pause, Offloads: w.Offloads,
+		CPU: w.CPU, Moments: w.Moments,
 	}
 	for op, l := range w.Latency {
 		var err error
@@ -133,9 +152,18 @@ func (w *sampleJSON) sample() (*Sample, error) {
 
 // toChild is a line to a child after its job: exactly one field is set.
 type toChild struct {
-	Go    bool `json:"go,omitempty"`    // client: start
+	Go    bool `json:"go,omitempty"`    // client: start; by count: go on after the warm-up
 	Usage bool `json:"usage,omitempty"` // server: tell the usage
 }
+
+// Phase is how far a client of a run by count has come.
+type Phase string
+
+// Phases, told as soon as all goroutines of the process are through.
+const (
+	Warm Phase = "warm" // and waits for Go
+	Done Phase = "done" // the sample follows
+)
 
 // fromChild is a line from a child: exactly one field is set. Error
 // ends the child.
@@ -144,6 +172,8 @@ type fromChild struct {
 	Client *ClientReady `json:"client,omitempty"`
 	Usage  *Usage       `json:"usage,omitempty"`
 	Sample *sampleJSON  `json:"sample,omitempty"`
+	Replay *replayed    `json:"replay,omitempty"` // replayer: after each part
+	Phase  Phase        `json:"phase,omitempty"`
 	Note   string       `json:"note,omitempty"` // progress, for people
 	Error  string       `json:"error,omitempty"`
 }

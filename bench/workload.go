@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"fmt"
 	"math/rand/v2"
 
 	"github.com/catfish-index/catfish/datasets"
@@ -57,6 +58,10 @@ func newPlans(job ClientJob) ([]*plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	file, err := fileQueries(job)
+	if err != nil {
+		return nil, err
+	}
 	plans := make([]*plan, n)
 	for i := range plans {
 		stream := uint64(job.Proc)<<20 | uint64(i)
@@ -65,13 +70,20 @@ func newPlans(job ClientJob) ([]*plan, error) {
 			return nil, err
 		}
 		p := &plan{
-			ops:     job.Mix.sequence(rand.New(rand.NewPCG(job.Seed, stream))),
-			queries: make([]rstar.Rect, max(minQueries, totalQueries/n)),
+			ops: job.Mix.sequence(rand.New(rand.NewPCG(job.Seed, stream))),
 			// The top bit keeps clear of the data set's ids.
 			nextID: 1<<63 | stream<<32,
 		}
-		for j := range p.queries {
-			p.queries[j] = query()
+		if file != nil {
+			// Each begins elsewhere, spread over the file by processes
+			// and goroutines alike.
+			p.queries = file
+			p.nQuery = int(mix64(stream) % uint64(len(file)))
+		} else {
+			p.queries = make([]rstar.Rect, max(minQueries, totalQueries/n))
+			for j := range p.queries {
+				p.queries[j] = query()
+			}
 		}
 		if job.Mix.ReadOnly() {
 			p.results = make([]int32, len(p.queries))
@@ -87,6 +99,30 @@ func newPlans(job ClientJob) ([]*plan, error) {
 	return plans, nil
 }
 
+// fileQueries reads the job's file of queries, nil if it has none. All
+// goroutines share what is returned.
+func fileQueries(job ClientJob) ([]rstar.Rect, error) {
+	if job.Queries == "" {
+		return nil, nil
+	}
+	src, err := datasets.Open(job.Queries, datasets.Options{})
+	if err != nil {
+		return nil, err
+	}
+	items, err := datasets.Collect(src)
+	if err != nil {
+		return nil, err
+	}
+	if len(items) == 0 {
+		return nil, fmt.Errorf("%w: queries: %s holds none", ErrConfig, job.Queries)
+	}
+	rects := make([]rstar.Rect, len(items))
+	for i, it := range items {
+		rects[i] = it.Rect
+	}
+	return rects, nil
+}
+
 // insertsOf draws rectangles like the data set's: of the same generator
 // for uniform and skewed, uniform within the bounds for everything else.
 func insertsOf(job ClientJob, stream uint64) []rstar.Rect {
@@ -99,15 +135,15 @@ func insertsOf(job ClientJob, stream uint64) []rstar.Rect {
 	for i := range rects {
 		rects[i] = next()
 		if job.Dataset != "skewed" {
-			rects[i] = stretch(rects[i], job.Bounds)
+			rects[i] = Stretch(rects[i], job.Bounds)
 		}
 	}
 	return rects
 }
 
-// stretch maps the unit square to bounds. The result is valid and lies
+// Stretch maps the unit square to bounds. The result is valid and lies
 // within bounds even where rounding would leave it.
-func stretch(r, bounds rstar.Rect) rstar.Rect {
+func Stretch(r, bounds rstar.Rect) rstar.Rect {
 	x := func(v float64) float64 {
 		return min(bounds.MinX+v*(bounds.MaxX-bounds.MinX), bounds.MaxX)
 	}

@@ -41,6 +41,7 @@ type backoff struct {
 	busy    int     // r_busy
 	left    int     // r_off
 	util    float64 // last U judged
+	peak    float64 // highest U judged
 }
 
 func newBackoff(seed uint64, literal bool) *backoff {
@@ -64,6 +65,7 @@ func (b *backoff) Choose(clock func() time.Time, load *Load, fresh bool) (Way, b
 		}
 		if now := clock(); now.Sub(b.t0) > due {
 			u, taken, b.t0, b.util = load.CPU, true, now, load.CPU
+			b.peak = max(b.peak, u)
 		}
 	}
 	if taken || b.literal {
@@ -88,5 +90,5 @@ func (b *backoff) Settled() (Way, bool) {
 }
 
 func (b *backoff) State() PolicyState {
-	return PolicyState{Busy: b.busy, Left: b.left, Utilisation: b.util}
+	return PolicyState{Busy: b.busy, Left: b.left, Utilisation: b.util, Peak: b.peak}
 }

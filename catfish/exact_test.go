@@ -45,13 +45,19 @@ func (o *oracle) search(t *testing.T, q rstar.Rect) []rstar.Item {
 	return scan
 }
 
+// nearest returns the k least distances, in order.
 func (o *oracle) nearest(x, y float64, k int) []float64 {
-	d := make([]float64, len(o.items))
-	for i, it := range o.items {
-		d[i] = it.Rect.Distance(x, y)
+	least := make([]float64, 0, k+1)
+	for _, it := range o.items {
+		d := it.Rect.Distance(x, y)
+		if len(least) == k && d >= least[k-1] {
+			continue
+		}
+		i, _ := slices.BinarySearch(least, d)
+		least = slices.Insert(least, i, d)
+		least = least[:min(k, len(least))]
 	}
-	slices.Sort(d)
-	return d[:min(k, len(d))]
+	return least
 }
 
 func sorted(items []rstar.Item) []rstar.Item {
@@ -70,7 +76,7 @@ func queriesAround(items []rstar.Item, seed uint64, n int) []rstar.Rect {
 		world = world.Union(it.Rect)
 	}
 	qs := []rstar.Rect{{MinX: world.MaxX + 1, MinY: world.MaxY + 1, MaxX: world.MaxX + 2, MaxY: world.MaxY + 2}}
-	if seed == 0 {
+	if seed == 0 && len(items) < 1_000_000/raceFactor {
 		qs = append(qs, world)
 	}
 	for len(qs) < n {
@@ -106,7 +112,7 @@ func testExact(t *testing.T, d exactSet, polling bool) {
 		ps = []path{{name: "shm/fast-polling", transport: TransportSHM, policy: "fast-polling"},
 			{name: "soft/fast-polling", transport: TransportSoft, policy: "fast-polling"}}
 	}
-	for _, group := range d.groups {
+	for _, group := range some(d.groups) {
 		s := startServer(t, ServerOptions{Polling: polling, Workers: 1, SlabBytes: 128 << 20})
 		if err := tree(t, s).Load(group.items); err != nil {
 			t.Fatal(err)
@@ -116,7 +122,7 @@ func testExact(t *testing.T, d exactSet, polling bool) {
 			clients[i] = dial(t, s, p.options())
 		}
 		o := newOracle(group.items)
-		for _, seed := range group.seeds {
+		for _, seed := range some(group.seeds) {
 			for _, q := range queriesAround(group.items, seed, d.queries) {
 				want := o.search(t, q)
 				x, y := q.MinX, q.MaxY
@@ -136,6 +142,9 @@ func testExact(t *testing.T, d exactSet, polling bool) {
 		}
 	}
 }
+
+// some leaves out what would take too long under the race detector.
+func some[T any](all []T) []T { return all[:(len(all)-1)/raceFactor+1] }
 
 func sameAnswers(t *testing.T, c *Client, q rstar.Rect, want []rstar.Item, x, y float64, dist []float64) error {
 	got, err := c.Search(t.Context(), q)

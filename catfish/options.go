@@ -75,6 +75,8 @@ type ServerOptions struct {
 	SocketMode fs.FileMode
 	// Collections are hosted besides DefaultCollection.
 	Collections []string
+	// Record has what the server is asked written to a file.
+	Record RecordOptions
 	// Logger, nil: slog.Default().
 	Logger *slog.Logger
 

@@ -81,6 +81,7 @@ type PolicyState struct {
 	Busy        int     `json:"r_busy"`      // consecutive busy findings
 	Left        int     `json:"r_off"`       // searches still to offload
 	Utilisation float64 `json:"utilisation"` // last one judged, 0..1
+	Peak        float64 `json:"peak"`        // highest one judged, 0..1
 }
 
 // fixed always goes one way.
@@ -141,6 +142,36 @@ func DescribeScheme(name string) string {
 		return ""
 	}
 	return s.doc
+}
+
+// NewPolicy makes the policy of a scheme, "" or "default" for the default,
+// as a Client with Options.Policy does: for programs that run policies
+// without connections, such as simulators. seed is Options.Seed. The error
+// wraps ErrOption.
+func NewPolicy(name string, seed uint64) (Policy, error) {
+	s, err := schemeByName(name)
+	if err != nil {
+		return nil, err
+	}
+	return s.policy(seed), nil
+}
+
+// Scheme tells what a scheme asks for besides its policy.
+type Scheme struct {
+	Name   string // never "default"
+	Single bool   // offloads with one read at a time
+	TCP    bool   // plain sockets instead of rings
+	Poll   bool   // server workers poll and never sleep
+}
+
+// SchemeByName looks a scheme up, "" or "default" for the default. The
+// error wraps ErrOption.
+func SchemeByName(name string) (Scheme, error) {
+	s, err := schemeByName(name)
+	if err != nil {
+		return Scheme{}, err
+	}
+	return Scheme{Name: s.name, Single: s.single, TCP: s.tcp, Poll: s.poll}, nil
 }
 
 func schemeByName(name string) (scheme, error) {

@@ -79,7 +79,8 @@ func TestCustomPolicy(t *testing.T) {
 				t.Errorf("%d searches, asked %d times, outcomes %v", searches, p.n, p.outcomes)
 			}
 			n := c.Counters()
-			if n.Heartbeats != uint64(len(p.beats)) || n.Policy.Left != p.n || c.Info().Policy != "probe" {
+			// One more may have come since.
+			if n.Heartbeats < uint64(len(p.beats)) || n.Policy.Left != p.n || c.Info().Policy != "probe" {
 				t.Errorf("%+v", n)
 			}
 		})
@@ -174,5 +175,58 @@ func TestPolicyTCP(t *testing.T) {
 		if i := c.Info(); i.Transport != TransportTCP || i.Reason != "policy tcp is plain sockets" {
 			t.Errorf("%q: %+v", tr, i)
 		}
+	}
+}
+
+// TestNewPolicy: every scheme's policy can be had without a client, the
+// same seed decides the same, and a saturated server drives it away.
+func TestNewPolicy(t *testing.T) {
+	for _, name := range Schemes() {
+		sch, err := SchemeByName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := NewPolicy(name, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := NewPolicy(name, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Name() != sch.Name {
+			t.Errorf("%s: the policy is called %q, the scheme %q", name, a.Name(), sch.Name)
+		}
+		at, offloaded := time.Unix(0, 0), 0
+		clock := func() time.Time { return at }
+		for i := range 1000 {
+			at = at.Add(100 * time.Microsecond)
+			load := Load{Seq: uint64(i / 101), CPU: 1, Interval: 10 * time.Millisecond}
+			w, _ := a.Choose(clock, &load, i%101 == 100)
+			if v, _ := b.Choose(clock, &load, i%101 == 100); v != w {
+				t.Fatalf("%s: search %d went %v and %v with one seed", name, i, w, v)
+			}
+			offloaded += int(w)
+		}
+		switch sch.Name {
+		case "tcp", "fast", "fast-polling":
+			if offloaded != 0 {
+				t.Errorf("%s offloaded %d searches", name, offloaded)
+			}
+		case "offload", "offload-single":
+			if offloaded != 1000 {
+				t.Errorf("%s offloaded %d of 1000 searches", name, offloaded)
+			}
+		default:
+			if offloaded == 0 {
+				t.Errorf("%s offloads nothing from a saturated server", name)
+			}
+		}
+	}
+	if _, err := NewPolicy("quick", 1); !errors.Is(err, ErrOption) {
+		t.Errorf("unknown policy: %v", err)
+	}
+	if _, err := SchemeByName("quick"); !errors.Is(err, ErrOption) {
+		t.Errorf("unknown scheme: %v", err)
 	}
 }

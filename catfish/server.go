@@ -34,15 +34,20 @@ type Server struct {
 	colls   collections
 	monitor *heartbeat.Monitor
 
+	rec *recorder // nil: nothing is recorded
+
 	tcpRequests atomic.Uint64
 	mu          sync.Mutex
 	tcpConns    map[net.Conn]bool
 	closed      bool
+	served      bool // Serve was called; Close waits for it
 
-	stop    context.CancelFunc
-	ctx     context.Context
-	closer  sync.Once
-	serving sync.WaitGroup // Serve; memory is released after it
+	stop   context.CancelFunc
+	ctx    context.Context
+	closer sync.Once
+	// closeErr is what Close returns.
+	closeErr error
+	serving  sync.WaitGroup // Serve; memory is released after it
 }
 
 // NewServer binds the address and opens the transports. It serves
@@ -53,6 +58,13 @@ func NewServer(opts ServerOptions) (*Server, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
+	var rec *recorder
+	if opts.Record.File != "" {
+		var err error
+		if rec, err = newRecorder(opts.Record, opts.Logger); err != nil {
+			return nil, err
+		}
+	}
 	s, err := newServer(opts)
 	if opts.maybeOFI && (errors.Is(err, rdma.ErrRegister) || errors.Is(err, ofi.ErrFabric)) {
 		// A card that cannot be used, or a limit on locked memory, is no
@@ -60,6 +72,13 @@ func NewServer(opts ServerOptions) (*Server, error) {
 		opts.Logger.Warn("serving without ofi", "err", err)
 		opts.Transports = slices.DeleteFunc(opts.Transports, func(t string) bool { return t == TransportOFI })
 		s, err = newServer(opts)
+	}
+	if rec != nil {
+		if err != nil {
+			// Nothing was asked: the next start finds no file in its way.
+			return nil, errors.Join(err, rec.discard())
+		}
+		s.record(rec)
 	}
 	return s, err
 }
@@ -117,6 +136,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		s.mu.Unlock()
 		return nil
 	}
+	s.served = true
 	s.serving.Add(1)
 	s.mu.Unlock()
 	defer s.serving.Done()
@@ -156,7 +176,8 @@ func (s *Server) Serve(ctx context.Context) error {
 }
 
 // Close ends Serve and releases everything. Trees of collections are
-// closed with it.
+// closed with it. The error, which wraps ErrRecord, is that of the
+// recording, if there is one.
 func (s *Server) Close() error {
 	s.closer.Do(func() {
 		s.stop()
@@ -180,8 +201,9 @@ func (s *Server) Close() error {
 		if s.monitor != nil {
 			s.monitor.Close()
 		}
+		s.closeErr = s.endRecord()
 	})
-	return nil
+	return s.closeErr
 }
 
 // Addr is the TCP address that clients dial.

@@ -15,6 +15,7 @@ import (
 type service struct {
 	s         *Server
 	transport string // whose slab keys open answers with
+	client    uint32 // whose request it is; of the recording only
 	items     []rstar.Item
 	out       []byte
 }
@@ -62,7 +63,12 @@ func (v *service) do(kind fastmsg.Kind, p, out []byte) (_ []byte, done uint64, e
 		return out, 0, err
 	}
 	arg := binary.LittleEndian.Uint32(p[4:])
-	return v.onTree(c.tree, kind, arg, p[headBytes:], out)
+	before := len(out)
+	out, done, err = v.onTree(c.tree, kind, arg, p[headBytes:], out)
+	if v.s.rec != nil {
+		v.record(c.num, kind, arg, p[headBytes:], out[before:], done, err)
+	}
+	return out, done, err
 }
 
 // bodyBytes is the exact size of each request's body; insertMany is

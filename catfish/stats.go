@@ -20,6 +20,8 @@ type ServerStats struct {
 	Heartbeat   float64                `json:"heartbeat_seconds"`
 	TCPRequests uint64                 `json:"tcp_requests"`
 	Collections map[string]rstar.Stats `json:"collections"`
+	// Recording is nil when nothing is recorded.
+	Recording *RecordStats `json:"recording,omitempty"`
 }
 
 // TransportStats is one transport's part.
@@ -64,6 +66,7 @@ func (s *Server) Stats() ServerStats {
 		}
 		st.Transports = append(st.Transports, t)
 	}
+	st.Recording = s.Recording()
 	for _, c := range s.colls.all() {
 		st.Collections[c.name] = c.tree.Stats()
 	}

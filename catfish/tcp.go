@@ -80,6 +80,9 @@ func (s *Server) serveTCP(c net.Conn) {
 	}
 	defer s.untrack(c)
 	v := service{s: s, transport: TransportTCP}
+	if s.rec != nil {
+		v.client = s.rec.client()
+	}
 	r, w := bufio.NewReaderSize(c, 64<<10), bufio.NewWriterSize(c, 64<<10)
 	var in, frame []byte
 	for {

@@ -122,7 +122,7 @@ func (w *walk) visitHeader(b []byte) (offload.Verdict, error) {
 		return 0, err
 	case h.BootID != w.slab.bootID:
 		return 0, fmt.Errorf("%w: boot id %#x, was %#x", errServerChanged, h.BootID, w.slab.bootID)
-	case h.NodeBytes != int(w.slab.node) || h.Chunks > w.slab.bytes/uint64(w.slab.node) || h.Height < 1 || h.Height > maxHeight:
+	case h.NodeBytes != int(w.slab.node) || h.Chunks > w.slab.bytes/uint64(w.slab.node):
 		return 0, fmt.Errorf("%w: slab header: %d bytes a node, %d chunks, height %d in %d bytes",
 			ErrProtocol, h.NodeBytes, h.Chunks, h.Height, w.slab.bytes)
 	}
@@ -132,10 +132,6 @@ func (w *walk) visitHeader(b []byte) (offload.Verdict, error) {
 	}
 	return offload.Accept, nil
 }
-
-// maxHeight bounds trees that clients believe in: fan-out 12 at 40 %
-// fill gives 5^28 > 2^64 objects.
-const maxHeight = 28
 
 // view validates a node's bytes.
 func (w *walk) view(ref offload.Ref, b []byte) (rstar.Node, offload.Verdict, error) {
@@ -199,28 +195,35 @@ func (s *searchWalk) Visit(ref offload.Ref, b []byte) (offload.Verdict, error) {
 	if err != nil || v != offload.Accept {
 		return v, err
 	}
-	s.hits = n.AppendHits(s.hits[:0], s.q)
 	if n.Leaf() {
-		for _, i := range s.hits {
-			if s.full() {
-				break
-			}
-			s.found++
-			if !s.count {
-				if len(s.items)-s.base >= maxItems {
-					return 0, fmt.Errorf("%w: answer exceeds %d objects", fastmsg.ErrTooLarge, maxItems)
-				}
-				s.items = append(s.items, rstar.Item{Rect: n.Rect(int(i)), ID: n.Ref(int(i))})
-			}
-		}
-		return offload.Accept, nil
+		return s.visitLeaf(n)
 	}
+	s.hits = n.AppendHits(s.hits[:0], s.q)
 	for _, i := range s.hits {
 		r, err := s.ref(n.Ref(int(i)), n.Level()-1)
 		if err != nil {
 			return 0, err
 		}
 		s.todo = append(s.todo, r)
+	}
+	return offload.Accept, nil
+}
+
+// visitLeaf takes the hits of a leaf.
+func (s *searchWalk) visitLeaf(n rstar.Node) (offload.Verdict, error) {
+	before := len(s.items)
+	s.items = n.AppendItems(s.items, s.q)
+	hits := len(s.items) - before
+	if s.limit > 0 {
+		hits = min(hits, s.limit-s.found)
+	}
+	s.found += hits
+	if s.count {
+		hits = 0
+	}
+	s.items = s.items[:before+hits]
+	if len(s.items)-s.base > maxItems {
+		return 0, fmt.Errorf("%w: answer exceeds %d objects", fastmsg.ErrTooLarge, maxItems)
 	}
 	return offload.Accept, nil
 }

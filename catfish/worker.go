@@ -19,20 +19,33 @@ type handler struct {
 // hello asked for; answerHello has checked it.
 func (h *handler) Opened(c *fastmsg.Conn) {
 	hello := c.Hello()
-	c.Context = h.beats.Add(c, time.Duration(binary.LittleEndian.Uint64(hello[8:])))
+	peer := &peer{sub: h.beats.Add(c, time.Duration(binary.LittleEndian.Uint64(hello[8:])))}
+	if h.s.rec != nil {
+		peer.client = h.s.rec.client()
+	}
+	c.Context = peer
 	if binary.LittleEndian.Uint64(hello[16:])&helloPolling != 0 {
 		c.KeepPolling()
 	}
 }
 
+// peer is what a handler knows of a connection.
+type peer struct {
+	sub    *heartbeat.Subscription
+	client uint32 // its number in the recording
+}
+
 func (h *handler) Serve(c *fastmsg.Conn, m fastmsg.Message) {
+	if h.s.rec != nil {
+		h.client = c.Context.(*peer).client // Opened has set it.
+	}
 	kind, answer := h.process(m.Kind, m.Payload)
 	c.Respond(kind, m.ID, answer)
 }
 
 func (h *handler) Closed(c *fastmsg.Conn, err error) {
-	if sub, ok := c.Context.(*heartbeat.Subscription); ok {
-		h.beats.Remove(sub)
+	if p, ok := c.Context.(*peer); ok {
+		h.beats.Remove(p.sub)
 	}
 	h.s.log.Debug("connection ended", "transport", h.transport, "peer", c.Peer(), "err", err)
 }

@@ -25,7 +25,7 @@ func newBench(a *app) *cobra.Command {
   catfish bench run --help`,
 	}
 	group(c)
-	c.AddCommand(newBenchRun(a), newBenchChild(a))
+	c.AddCommand(newBenchRun(a), newBenchPaper(a), newBenchSim(a), newBenchChild(a))
 	return c
 }
 
@@ -160,19 +160,11 @@ func (a *app) bench(ctx context.Context, cfg bench.Config, file, profile string)
 	if err != nil {
 		return err
 	}
-	table, rowsTo := a.out, io.Writer(nil)
-	switch file {
-	case "":
-	case "-":
-		table, rowsTo = a.err, a.out
-	default:
-		f, err := os.Create(file)
-		if err != nil {
-			return fmt.Errorf("--json: %w", err)
-		}
-		defer f.Close()
-		rowsTo = f
+	table, rowsTo, closeRows, err := a.rowsTo(file)
+	if err != nil {
+		return err
 	}
+	defer closeRows()
 	var failed error
 	rows, err := bench.Run(ctx, cfg, spawn, catfish.Schemes()[1:],
 		func(note string) { fmt.Fprintln(a.err, note) },
@@ -221,10 +213,10 @@ func newBenchChild(a *app) *cobra.Command {
 	var cpus, profile string
 	c := &cobra.Command{
 		Use:       "child ROLE",
-		Short:     "Work for bench run or demo",
+		Short:     "Work for bench run, replay or demo",
 		Hidden:    true,
 		Args:      args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
-		ValidArgs: []string{string(bench.ServerRole), string(bench.ClientRole)},
+		ValidArgs: []string{string(bench.ServerRole), string(bench.ClientRole), string(bench.ReplayRole)},
 		RunE: func(cmd *cobra.Command, role []string) error {
 			set, err := affinity.Parse(cpus)
 			if err == nil {
@@ -244,8 +236,11 @@ func newBenchChild(a *app) *cobra.Command {
 				}
 				defer pprof.StopCPUProfile()
 			}
-			if bench.Role(role[0]) == bench.ServerRole {
+			switch bench.Role(role[0]) {
+			case bench.ServerRole:
 				return bench.ServerMain(cmd.Context(), a.in, a.out, bench.StartCatfish)
+			case bench.ReplayRole:
+				return bench.ReplayMain(cmd.Context(), a.in, a.out, bench.DialReplay)
 			}
 			return bench.ClientMain(cmd.Context(), a.in, a.out, bench.DialCatfish)
 		},
@@ -253,4 +248,21 @@ func newBenchChild(a *app) *cobra.Command {
 	c.Flags().StringVar(&cpus, "cpus", "", "cores to run on")
 	c.Flags().StringVar(&profile, "profile", "", "file for a CPU profile")
 	return c
+}
+
+// rowsTo opens what --json names: - is standard output, and the table goes to
+// standard error then. Without a name rows is nil.
+func (a *app) rowsTo(name string) (table, rows io.Writer, closeRows func(), err error) {
+	nothing := func() {}
+	switch name {
+	case "":
+		return a.out, nil, nothing, nil
+	case "-":
+		return a.err, a.out, nothing, nil
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("--json: %w", err)
+	}
+	return a.out, f, func() { f.Close() }, nil
 }

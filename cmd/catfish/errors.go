@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/paper"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/internal/affinity"
@@ -43,6 +44,7 @@ func isUsage(err error) bool {
 	for _, sentinel := range []error{
 		bench.ErrConfig, catfish.ErrOption, datasets.ErrOption,
 		affinity.ErrBadList, affinity.ErrUnavailable,
+		paper.ErrFigure, paper.ErrNetwork,
 	} {
 		if errors.Is(err, sentinel) {
 			return true
@@ -73,6 +75,8 @@ func exitCode(ctx context.Context, cmd *cobra.Command, err error, w io.Writer) i
 // hint says what to do about an error, where its text does not.
 func hint(err error) string {
 	switch {
+	case errors.Is(err, paper.ErrSettings):
+		return "\nTake the same settings, another directory with --out, or --fresh to discard those points."
 	case errors.Is(err, errGRPC):
 		return "\nChoose another address with --grpc; port 0 takes any free one."
 	case errors.Is(err, fs.ErrPermission) && errors.Is(err, catfish.ErrNoServer):
@@ -84,6 +88,8 @@ func hint(err error) string {
 	case errors.Is(err, catfish.ErrUnknownCollection):
 		return "\nSee 'catfish status' for the collections of a server;" +
 			" 'catfish serve --collection NAME' adds one."
+	case errors.Is(err, catfish.ErrRecord) && errors.Is(err, fs.ErrExist):
+		return "\nName another file with --record, or let it be overwritten with --record-force."
 	case errors.Is(err, catfish.ErrInUse):
 		return "\nChoose another address with --listen; port 0 takes any free one."
 	case errors.Is(err, catfish.ErrUnknownOutcome):

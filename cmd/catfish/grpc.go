@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish"
 )
@@ -42,7 +44,11 @@ func serveGRPC(addr string, srv *catfish.Server, fail func(error)) (string, func
 		}
 		return "", nil, fmt.Errorf("gRPC: cannot listen on %q: %w", addr, err)
 	}
-	g := api.NewServer(backend{srv})
+	var opts []api.Option
+	if srv.Recording() != nil {
+		opts = append(opts, api.WithGRPC(grpc.StatsHandler(recordGRPC{srv})))
+	}
+	g := api.NewServer(backend{srv}, opts...)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

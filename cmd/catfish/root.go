@@ -73,7 +73,7 @@ memory (shm) or a software RNIC on TCP (soft), and says so.`,
 	root.AddCommand(
 		newServe(a), newLoad(a), newSearch(a), newNearest(a), newCount(a),
 		newInsert(a), newDelete(a), newUpdate(a), newStatus(a), newCheck(a),
-		newGen(a), newDemo(a), newBench(a), newFabric(a), newVersion(a),
+		newGen(a), newDemo(a), newBench(a), newReplay(a), newFabric(a), newVersion(a),
 	)
 	return root
 }
@@ -99,10 +99,14 @@ func explainFlag(err error) error {
 	return fmt.Errorf("--%s is %q, want %s", bad.GetFlag().Name, bad.GetValue(), want)
 }
 
-// aliases lets flags go by a second name: --rect is --bbox.
+// aliases lets flags go by a second name: --rect is --bbox, and --addr is
+// --server.
 func aliases(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-	if name == "rect" {
+	switch name {
+	case "rect":
 		name = "bbox"
+	case "addr":
+		name = "server"
 	}
 	return pflag.NormalizedName(name)
 }

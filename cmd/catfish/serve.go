@@ -65,6 +65,7 @@ func newServe(a *app) *cobra.Command {
 	fs.StringVar(&f.grpc, "grpc", "", "host:port of the gRPC service, empty: none")
 	fs.DurationVar(&f.opts.HeartbeatInterval, "heartbeat", 0,
 		"interval of heartbeats, 0: "+catfish.DefaultHeartbeatInterval.String())
+	recordFlags(c, &f.opts.Record)
 	completeData(c, "load")
 	fabricFlags(c, &f.opts.Fabric)
 	completeList(c, "transport", "auto", "shm", "soft", "ofi", "tcp")
@@ -106,6 +107,9 @@ func (f *serveFlags) options(a *app) (catfish.ServerOptions, error) {
 	}
 	if len(f.collections) == 0 {
 		f.collections = []string{catfish.DefaultCollection}
+	}
+	if err := checkRecord(o.Record); err != nil {
+		return o, err
 	}
 	for _, name := range f.collections {
 		if name != catfish.DefaultCollection {
@@ -191,5 +195,9 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if err == nil && interrupted.Err() == nil {
 		err = context.Cause(ctx) // The gRPC service failed.
 	}
-	return err
+	if f.opts.Record.File == "" {
+		return err
+	}
+	stopGRPC() // Its last calls are recorded, too.
+	return errors.Join(err, a.endRecord(srv))
 }

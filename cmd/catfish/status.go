@@ -65,6 +65,9 @@ func statusText(st catfish.ServerStats, info catfish.ConnInfo) string {
 			t.Transport, t.Detail, t.Connections, len(t.Workers), requests, busy, sleeps)
 	}
 	printTo("transport   tcp (base line): %d requests\n", st.TCPRequests)
+	if st.Recording != nil {
+		printTo("recording   %s\n", recordText(*st.Recording))
+	}
 	for _, name := range slices.Sorted(maps.Keys(st.Collections)) {
 		c := st.Collections[name]
 		printTo("collection  %s: %d objects, height %d, nodes per level %v, node %d B, %.1f of %.1f MiB used, %d searches\n",

@@ -1,0 +1,102 @@
+package bench
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A run by count makes exactly its calls, whatever the number of
+// processes and goroutines that share them.
+func TestRunCounted(t *testing.T) {
+	cfg := quickConfig()
+	cfg.Requests, cfg.Detail, cfg.Repeat = 101, true, 2
+	cfg.Mix = Mix{Search: 90, Insert: 10}
+	rows, err := runQuick(t, cfg, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		want := int64(cfg.Requests * cfg.Clients)
+		if r.Requests != cfg.Requests || len(r.Detail.Calls) != 2 ||
+			r.Detail.Calls[0] != want || r.Detail.Calls[1] != want {
+			t.Errorf("%s: calls %v, want %d twice", r.Scheme, r.Detail.Calls, want)
+		}
+		if n := r.ByOp["search"].Count + r.ByOp["insert"].Count; n != 2*want {
+			t.Errorf("%s: %d calls by kind, want %d", r.Scheme, n, 2*want)
+		}
+		if n := len(r.Detail.Moments); n == 0 || n > maxMoments {
+			t.Errorf("%s: %d moments", r.Scheme, n)
+		}
+		cdf := r.Detail.CDF
+		if cdf[0][1] != 0 || cdf[len(cdf)-1][1] != 1 {
+			t.Errorf("%s: CDF from %v to %v", r.Scheme, cdf[0], cdf[len(cdf)-1])
+		}
+		for i := 1; i < len(cdf); i++ {
+			if cdf[i][0] < cdf[i-1][0] || cdf[i][1] <= cdf[i-1][1] {
+				t.Errorf("%s: CDF falls at %v", r.Scheme, cdf[i])
+			}
+		}
+		if r.OpsPerS <= 0 || r.ClientUtil < 0 || r.ClientUtil > 1 {
+			t.Errorf("%s: figures %+v", r.Scheme, r.Figures)
+		}
+	}
+}
+
+// Faults end a run by count like any other.
+func TestRunCountedFaults(t *testing.T) {
+	cfg := quickConfig()
+	cfg.Requests = 1000
+	_, err := runQuick(t, cfg, "search")
+	if !errors.Is(err, ErrChild) || !strings.Contains(err.Error(), "connection lost") {
+		t.Errorf("got %v", err)
+	}
+	cfg.Requests = -1
+	if _, err := runQuick(t, cfg, ""); !errors.Is(err, ErrConfig) {
+		t.Errorf("requests -1: %v", err)
+	}
+}
+
+// However long a run is, its moments stay few and lose nothing.
+func TestTimeline(t *testing.T) {
+	for _, n := range []int{1, maxMoments, maxMoments + 1, 10*maxMoments + 7} {
+		var l timeline
+		for i := range n {
+			l.add(Moment{
+				At: time.Duration(i + 1), Fast: 2, Offloaded: 1, Util: float64(i) / float64(n),
+			})
+		}
+		if len(l.moments) > maxMoments {
+			t.Errorf("%d moments of %d", len(l.moments), n)
+		}
+		var sum Moment
+		for _, m := range l.moments {
+			if m.At <= sum.At {
+				t.Fatalf("moment at %v after %v", m.At, sum.At)
+			}
+			sum = sum.with(m)
+		}
+		if sum.At != time.Duration(n) || sum.Fast != uint64(2*n) ||
+			sum.Offloaded != uint64(n) || sum.Util != float64(n-1)/float64(n) {
+			t.Errorf("%d: sum is %+v", n, sum)
+		}
+	}
+}
+
+func TestParseNetDev(t *testing.T) {
+	const head = "Inter-|   Receive  |  Transmit\n face |bytes packets |bytes packets\n"
+	in, out, err := parseNetDev([]byte(head +
+		"    lo: 500 5 0 0 0 0 0 0 500 5 0 0 0 0 0 0\n" +
+		"  eth0: 100 1 0 0 0 0 0 0 200 2 0 0 0 0 0 0\n" +
+		"cfs:7 1 0 0 0 0 0 0 8 2 0 0 0 0 0 0\n"))
+	if err != nil || in != 107 || out != 208 {
+		t.Errorf("%d in, %d out, %v", in, out, err)
+	}
+	for _, bad := range []string{"eth0: 1 2\n", "eth0 1\n",
+		"eth0: x 1 0 0 0 0 0 0 200 2 0 0 0 0 0 0\n"} {
+		if _, _, err := parseNetDev([]byte(head + bad)); err == nil {
+			t.Errorf("%q is read", bad)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package paper
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/netns"
+)
+
+const maxRate = netns.MaxRate
+
+// Cell is one call of bench.Run: series of an experiment side by side, so
+// that what is compared saw the same machine.
+type Cell struct {
+	Experiment *Experiment
+	Panel      Panel
+	Network    Network
+	Transport  string // of all series but tcp
+	Clients    int
+	Series     []Series
+}
+
+// Key identifies the point of one series among all that can be run with
+// the same settings.
+func (c Cell) Key(series string) string {
+	return strings.Join([]string{
+		c.Experiment.Name, c.Panel.Name, c.Network.Name, c.transport(series),
+		strconv.Itoa(c.Clients), series,
+	}, "/")
+}
+
+// transport of a series: tcp is always tcp.
+func (c Cell) transport(series string) string {
+	if series == tcp.Name {
+		return tcp.Name
+	}
+	return c.Transport
+}
+
+// Cells lists what the experiments need, network by network. The host has
+// shared memory; in a network it is each of transports.
+func Cells(experiments []Experiment, networks []Network, transports []string, clients []int) []Cell {
+	var cells []Cell
+	for _, n := range networks {
+		ways := transports
+		if n.Rate == 0 {
+			ways = []string{"shm"}
+		}
+		for i := range experiments {
+			e := &experiments[i]
+			for _, p := range e.Panels {
+				for _, x := range clients {
+					for j, way := range ways {
+						series := e.Series
+						if j > 0 { // tcp ran beside the first transport.
+							series = slices.DeleteFunc(slices.Clone(series),
+								func(s Series) bool { return s.Name == tcp.Name })
+						}
+						if len(series) > 0 {
+							cells = append(cells, Cell{e, p, n, way, x, series})
+						}
+					}
+				}
+			}
+		}
+	}
+	return cells
+}
+
+// config fills in what the cell decides. Cells with a network need their
+// processes started within it.
+func (c Cell) config(s Settings) (bench.Config, error) {
+	cfg, err := s.config()
+	if err != nil {
+		return cfg, err
+	}
+	for _, line := range c.Series {
+		cfg.Schemes = append(cfg.Schemes, line.Name)
+	}
+	cfg.Dataset, cfg.Scale, cfg.Mix = c.Panel.Dataset, c.Panel.Scale, c.Panel.Mix
+	if c.Panel.Dataset == rea02 {
+		cfg.Dataset = s.Data
+	}
+	cfg.Clients, cfg.Transport = c.Clients, c.Transport
+	// One process for each of the clients' cores, as the paper has one
+	// for each machine.
+	cfg.Procs = min(max(1, len(cfg.ClientCPUs)), c.Clients)
+	if c.Network.Rate > 0 {
+		cfg.Listen = netns.ServerIP + ":0"
+		if c.Transport == "ofi" {
+			cfg.Fabric = bench.Fabric{Provider: s.FabricProvider, Device: netns.Device}
+		}
+	}
+	return cfg, nil
+}
+
+func (c Cell) String() string {
+	return fmt.Sprintf("figure %s, %s, %s over %s, %s",
+		strings.Join(c.Experiment.Figures, " and "), c.Panel.Name, c.Network, c.Transport, clients(c.Clients))
+}

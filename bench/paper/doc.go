@@ -1,0 +1,21 @@
+// Package paper holds the experiments of "Catfish: Adaptive RDMA-enabled
+// R-Tree for Low Latency and High Throughput" (ICDCS 2019) as data, runs
+// them on one machine and sets the paper's figures beside what came out.
+//
+//	Experiment          what is run: panels x series x numbers of clients
+//	  Panel             data, scale of the queries, mix
+//	  Series            a scheme of package catfish: a line in a figure
+//	Cell                one call of bench.Run: an experiment's series at one
+//	                    panel, network, transport and number of clients
+//	Point               what came out for one series: a bench.Row and what
+//	                    identifies it; a line of points.jsonl
+//	Number              a figure that the paper prints, to compare with
+//
+// Two figures of the paper that show one run, as throughput and as
+// latency, are one Experiment. Runner runs the cells that are wanted and
+// not yet in the Store, Report makes a report.Document of all points, and
+// Check tests the orderings that must hold on any machine.
+//
+// What the paper does not say, and is assumed here, stands with each
+// Experiment, and in docs/paper.md.
+package paper

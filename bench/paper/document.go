@@ -1,0 +1,262 @@
+package paper
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/catfish-index/catfish/bench/report"
+)
+
+// Report says what a document is made of.
+type Report struct {
+	Settings    Settings
+	Command     string
+	Experiments []Experiment // that were asked for
+	Points      map[string]Point
+	Skipped     []string    // what could not be run, and why
+	Simulated   []Simulated // from elsewhere, may be empty
+}
+
+// group is what stands in one plot: points of an experiment's panel in
+// one network over one transport, tcp beside each.
+type group struct {
+	experiment *Experiment
+	panel      Panel
+	network    Network
+	transport  string
+	points     []Point
+}
+
+func (g group) name(kind string) string {
+	return strings.Join([]string{
+		"figure", strings.Join(g.experiment.Figures, "-"), g.panel.Name, g.network.Name, g.transport, kind,
+	}, "-")
+}
+
+func (g group) title(what string) string {
+	return fmt.Sprintf("%s, %s, %s", what, g.panel.Title, g.where())
+}
+
+func (g group) where() string {
+	if g.network.Rate == 0 {
+		return "one host, " + g.transport
+	}
+	return g.network.String() + ", " + g.transport
+}
+
+// Document makes the report of all points there are.
+func (r Report) Document() *report.Document {
+	s, m := r.Settings, r.Settings.Machine
+	d := &report.Document{
+		Title: "Catfish: the paper's experiments on this machine",
+		Facts: []report.Fact{
+			{Name: "command", Value: r.Command},
+			{Name: "commit", Value: s.Commit},
+			{Name: "machine", Value: m.String()},
+			{Name: "cores", Value: "server on " + cores(s.ServerCPUs) + ", clients on " + cores(s.ClientCPUs)},
+			{Name: "workload", Value: fmt.Sprintf("%d objects, %d requests a client after a tenth as many"+
+				" for warming up, %d under way per client, median of %d, seed %d",
+				s.Objects, s.Requests, s.InFlight, s.Repeat, s.Seed)},
+			{Name: "Catfish", Value: fmt.Sprintf("N = %d, T = %g %%, heartbeat every 10 ms, rings of %d KiB",
+				BackoffN, 100*ThresholdT, RingBytes>>10)},
+			{Name: "measured", Value: r.period()},
+		},
+		Warnings: r.Skipped,
+	}
+	if SharedCores(s) {
+		d.Warnings = append(slices.Clip(d.Warnings),
+			"SHARED CORES: server and clients ran on the same cores, so no figure here tells"+
+				" what either could do; only counts and coarse orderings mean something.")
+	}
+	d.Sections = append(d.Sections, r.numbers())
+	for i := range Experiments {
+		if e := &Experiments[i]; r.shows(e) {
+			d.Sections = append(d.Sections, r.section(e))
+		}
+	}
+	return d
+}
+
+// shows tells whether an experiment was asked for now, or measured before.
+func (r Report) shows(e *Experiment) bool {
+	for _, asked := range r.Experiments {
+		if asked.Name == e.Name {
+			return true
+		}
+	}
+	for _, p := range r.Points {
+		if p.Experiment == e.Name {
+			return true
+		}
+	}
+	return false
+}
+
+func cores(list string) string {
+	if list == "" {
+		return "any core"
+	}
+	return "core " + list
+}
+
+func (r Report) period() string {
+	if len(r.Points) == 0 {
+		return "nothing yet"
+	}
+	all := slices.SortedFunc(maps.Values(r.Points), func(a, b Point) int {
+		return a.Measured.Compare(b.Measured)
+	})
+	const day = "2006-01-02 15:04 MST"
+	return fmt.Sprintf("%s to %s, %d points", all[0].Measured.Format(day),
+		all[len(all)-1].Measured.Format(day), len(all))
+}
+
+// groups of an experiment, in the order of its panels and of the networks'
+// rates, the host first.
+func (r Report) groups(e *Experiment) []group {
+	var groups []group
+	for _, p := range e.Panels {
+		type key struct{ network, transport string }
+		found := map[key]*group{}
+		tcps := map[string][]Point{}
+		for _, pt := range r.Points {
+			if pt.Experiment != e.Name || pt.Panel != p.Name {
+				continue
+			}
+			if pt.Series == tcp.Name {
+				tcps[pt.Network.Name] = append(tcps[pt.Network.Name], pt)
+				continue
+			}
+			k := key{pt.Network.Name, pt.Row.Transport}
+			if found[k] == nil {
+				found[k] = &group{e, p, pt.Network, pt.Row.Transport, nil}
+			}
+			found[k].points = append(found[k].points, pt)
+		}
+		for name, pts := range tcps {
+			alone := true
+			for k, g := range found {
+				if k.network == name {
+					g.points = append(g.points, pts...)
+					alone = false
+				}
+			}
+			if alone {
+				found[key{name, tcp.Name}] = &group{e, p, pts[0].Network, tcp.Name, pts}
+			}
+		}
+		var here []group
+		for _, g := range found {
+			here = append(here, *g)
+		}
+		slices.SortFunc(here, func(a, b group) int {
+			return cmp.Or(cmp.Compare(a.network.Rate, b.network.Rate), strings.Compare(a.transport, b.transport))
+		})
+		groups = append(groups, here...)
+	}
+	for _, g := range groups {
+		slices.SortFunc(g.points, func(a, b Point) int {
+			return cmp.Or(cmp.Compare(a.Row.Clients, b.Row.Clients), cmp.Compare(style(a.Series), style(b.Series)))
+		})
+	}
+	return groups
+}
+
+// section is an experiment's plots, and its rows as a table.
+func (r Report) section(e *Experiment) report.Section {
+	s := report.Section{
+		Heading: fmt.Sprintf("Figure %s: %s", strings.Join(e.Figures, " and "), e.Title),
+		Text:    []string{"Assumed: " + e.Assumed},
+	}
+	groups := r.groups(e)
+	if len(groups) == 0 {
+		s.Text = append(s.Text, "No point of this figure was measured.")
+	}
+	for _, g := range groups {
+		s.Plots = append(s.Plots, g.plots()...)
+		s.Tables = append(s.Tables, g.table())
+		if t := g.ratios(); len(t.Rows) > 0 {
+			s.Tables = append(s.Tables, t)
+		}
+	}
+	return s
+}
+
+// numbers is the table of what the paper prints beside what we found.
+func (r Report) numbers() report.Section {
+	points := slices.Collect(maps.Values(r.Points))
+	type column struct {
+		network   Network
+		transport string
+	}
+	var columns []column
+	for _, p := range points {
+		c := column{p.Network, p.Row.Transport}
+		if p.Series != tcp.Name && !slices.Contains(columns, c) {
+			columns = append(columns, c)
+		}
+	}
+	slices.SortFunc(columns, func(a, b column) int {
+		return cmp.Or(cmp.Compare(a.network.Rate, b.network.Rate), strings.Compare(a.transport, b.transport))
+	})
+	t := report.Table{Head: []string{"figure", "what", "key", "paper", "simulated"}}
+	for _, c := range columns {
+		t.Head = append(t.Head, fmt.Sprintf("real, %s over %s", c.network.Name, c.transport))
+	}
+	if len(columns) == 0 {
+		t.Head = append(t.Head, "real")
+	}
+	t.Head = append(t.Head, "the text leaves open")
+	for _, n := range Numbers {
+		sim := ""
+		if v, ok := n.simulated(r.Simulated); ok {
+			sim = fmt.Sprintf("%.4g", v)
+		}
+		row := []string{n.Figure, n.What(), fmt.Sprintf("%s %s x=%d", n.Name(), n.Metric, n.X),
+			fmt.Sprintf("%.6g", n.Value), sim}
+		for _, c := range columns {
+			ours := "not measured"
+			if o, ok := n.Find(points, c.network.Name, c.transport); ok {
+				ours = o.String()
+			}
+			row = append(row, ours)
+		}
+		if len(columns) == 0 {
+			row = append(row, "not measured")
+		}
+		t.Rows = append(t.Rows, append(row, n.Guess))
+	}
+	return report.Section{
+		Heading: "The paper's numbers beside ours",
+		Text: []string{
+			"The paper: 9 machines of 2 x 14 cores, ConnectX-5 cards of 100 Gbit/s, up to 256 clients on" +
+				" 8 of them. Real: this machine, as above; in brackets the number of clients, the largest that" +
+				" was run where the paper's is larger. Simulated values come from another program, if at all.",
+		},
+		Tables: []report.Table{t},
+	}
+}
+
+// style gives each series its look, and its place in legends.
+func style(series string) int {
+	for i, s := range []Series{catfish, fast, offload, tcp, polling, single} {
+		if s.Name == series {
+			return i
+		}
+	}
+	return 6
+}
+
+func titleOf(series string) string {
+	for _, e := range Experiments {
+		for _, s := range e.Series {
+			if s.Name == series {
+				return s.Title
+			}
+		}
+	}
+	return series
+}

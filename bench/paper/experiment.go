@@ -1,0 +1,151 @@
+package paper
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/catfish-index/catfish/bench"
+)
+
+// ErrFigure is wrapped for a figure that there is not.
+var ErrFigure = errors.New("no such figure")
+
+// Experiment is what one or two figures of the paper show.
+type Experiment struct {
+	Name    string   // part of each point's key
+	Figures []string // numbers in the paper
+	Title   string
+	Assumed string // what the paper leaves open, or we know of too little
+	Panels  []Panel
+	Series  []Series
+}
+
+// Panel is one workload: a sub-figure.
+type Panel struct {
+	Name    string // part of each point's key
+	Title   string
+	Dataset string // of package datasets; rea02: what Settings say
+	Scale   string // of queries; empty: the file that Settings say
+	Mix     bench.Mix
+}
+
+// Series is one line.
+type Series struct {
+	Name  string // of the scheme; bench.Row says it, too
+	Title string
+}
+
+// rea02 stands for the street segments, real or alike.
+const rea02 = "rea02"
+
+var (
+	searches = bench.SearchOnly
+	// inserts is the paper's hybrid workload.
+	inserts = bench.Mix{bench.Search: 90, bench.Insert: 10}
+
+	tcp     = Series{Name: "tcp", Title: "TCP/IP"}
+	polling = Series{Name: "fast-polling", Title: "fast messaging, polling"}
+	fast    = Series{Name: "fast", Title: "fast messaging"}
+	single  = Series{Name: "offload-single", Title: "offloading, single-issue"}
+	offload = Series{Name: "offload", Title: "offloading"}
+	catfish = Series{Name: "paper", Title: "Catfish (Algorithm 1)"}
+
+	// all are the schemes that the paper compares in figures 10 to 14,
+	// the base line first.
+	all = []Series{tcp, fast, offload, catfish}
+)
+
+// panels of the paper's three scales (section V-A). Data sets are uniform.
+func panels(mix bench.Mix, scales ...string) []Panel {
+	titles := map[string]string{
+		"1e-5": "scale 0.00001", "1e-2": "scale 0.01", "power": "scales of a power law",
+	}
+	p := make([]Panel, len(scales))
+	for i, s := range scales {
+		p[i] = Panel{Name: s, Title: titles[s], Dataset: "uniform", Scale: s, Mix: mix}
+	}
+	return p
+}
+
+// Experiments in the order of the paper.
+var Experiments = []Experiment{
+	{
+		Name: "motivation", Figures: []string{"2"},
+		Title: "CPU and bandwidth of a server over TCP/IP",
+		Assumed: "The paper measures Ethernet cards; here it is a token bucket between" +
+			" namespaces, and loopback without one. Which numbers of clients it used is not known.",
+		Panels: panels(searches, "1e-5", "1e-2"), Series: []Series{tcp},
+	},
+	{
+		Name: "events", Figures: []string{"7"},
+		Title: "Polling against event-driven fast messaging",
+		Assumed: "The paper's polling server has a thread for each connection, which is why it" +
+			" collapses at more clients than cores; ours has a worker for each core, polling" +
+			" or sleeping.",
+		Panels: panels(searches, "1e-5"), Series: []Series{polling, fast},
+	},
+	{
+		Name: "multi-issue", Figures: []string{"8"},
+		Title:   "Single-issue against multi-issue offloading",
+		Assumed: "Which numbers of clients the paper used is not known.",
+		Panels:  panels(searches, "1e-5", "1e-2"), Series: []Series{single, offload},
+	},
+	{
+		Name: "search", Figures: []string{"10", "11"},
+		Title:   "Throughput and latency of searches",
+		Assumed: "One call under way per client, as a closed loop of one thread has.",
+		Panels:  panels(searches, "1e-5", "1e-2", "power"), Series: all,
+	},
+	{
+		Name: "hybrid", Figures: []string{"12", "13"},
+		Title: "Throughput and latency with 10 % inserts",
+		Assumed: "Inserted rectangles are drawn like the data's. Which scales belong to the" +
+			" paper's factors of 3.3, 13.67 and 14.22 is not known: the largest of all is taken.",
+		Panels: panels(inserts, "1e-5", "1e-2", "power"), Series: all,
+	},
+	{
+		Name: "rea02", Figures: []string{"14"},
+		Title: "Street segments",
+		Assumed: "Queries are those of the benchmark's set QR2, 100 results each, unless a" +
+			" file is given. rea02-like imitates how rea02 is built; it is not rea02.",
+		Panels: []Panel{{
+			Name: rea02, Title: "rea02, about 100 results", Dataset: rea02, Mix: searches,
+		}},
+		Series: all,
+	},
+}
+
+// Figures lists all figure numbers.
+func Figures() []string {
+	var f []string
+	for _, e := range Experiments {
+		f = append(f, e.Figures...)
+	}
+	return f
+}
+
+// Select returns the experiments of the named figures, in the paper's
+// order; "all" names all. Errors wrap ErrFigure.
+func Select(figures []string) ([]Experiment, error) {
+	for _, f := range figures {
+		if f != "all" && !slices.Contains(Figures(), f) {
+			return nil, fmt.Errorf("%w: %q, want all or some of %s",
+				ErrFigure, f, strings.Join(Figures(), ", "))
+		}
+	}
+	var sel []Experiment
+	for _, e := range Experiments {
+		if slices.Contains(figures, "all") || slices.ContainsFunc(e.Figures, func(f string) bool {
+			return slices.Contains(figures, f)
+		}) {
+			sel = append(sel, e)
+		}
+	}
+	if len(sel) == 0 {
+		return nil, fmt.Errorf("%w: none is named, want all or some of %s",
+			ErrFigure, strings.Join(Figures(), ", "))
+	}
+	return sel, nil
+}

@@ -1,0 +1,77 @@
+package paper
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/catfish-index/catfish/internal/affinity"
+)
+
+// saturated is the share of a resource from which on it is taken for what
+// limited a point. Below 1, since a core's last percents go to interrupts
+// that count for nobody, and since a network interface counts the headers
+// of large segments once, of which the bucket saw some forty (4 %).
+const saturated = 0.9
+
+// Limit says what kept a point from being faster.
+type Limit struct {
+	Server, Client, Network float64 // used shares, 0 to 1; Network -1: none
+	Name                    string
+}
+
+// LimitOf judges by what the server's processes, the clients' and the
+// network were used. A closed loop that uses nothing up waits for its own
+// round trips.
+func LimitOf(p Point) Limit {
+	l := Limit{Server: p.Row.CPUUtil, Client: p.Row.ClientUtil, Network: -1}
+	if p.Network.Rate > 0 {
+		l.Network = 8 * max(p.Row.NetIn, p.Row.NetOut) / float64(p.Network.Rate)
+	}
+	shared := SharedCores(p.Settings)
+	switch {
+	case l.Network >= saturated:
+		l.Name = "network"
+	case l.Server >= saturated:
+		l.Name = "server CPU"
+	case l.Client >= saturated:
+		l.Name = "client CPU"
+	case shared && l.Server+l.Client >= saturated:
+		l.Name = "cores that both sides share"
+	case shared:
+		// A core that others use, too, may be full all the same.
+		l.Name = "round trips or shared cores"
+	default:
+		l.Name = "round trips"
+	}
+	return l
+}
+
+// SharedCores tells whether server and clients may run on the same core:
+// then neither can be saturated while the other works, and hardly any
+// figure of the paper can be seen.
+func SharedCores(s Settings) bool {
+	server, err1 := affinity.Parse(s.ServerCPUs)
+	client, err2 := affinity.Parse(s.ClientCPUs)
+	if err1 != nil || err2 != nil || len(server) == 0 || len(client) == 0 {
+		return true // Not pinned.
+	}
+	return slices.ContainsFunc(server, func(c int) bool { return slices.Contains(client, c) })
+}
+
+func (l Limit) String() string {
+	s := fmt.Sprintf("%s (server CPU %.0f %%, client CPU %.0f %%", l.Name, 100*l.Server, 100*l.Client)
+	if l.Network >= 0 {
+		s += fmt.Sprintf(", network %.0f %%", 100*l.Network)
+	}
+	return s + ")"
+}
+
+// BytesPerS is what went between server and clients: in the busier
+// direction of the network if there is one, since each direction has the
+// rate for itself; else both ways, as the clients counted it.
+func BytesPerS(p Point) float64 {
+	if p.Network.Rate > 0 {
+		return max(p.Row.NetIn, p.Row.NetOut)
+	}
+	return p.Row.Bytes * p.Row.OpsPerS
+}

@@ -1,0 +1,77 @@
+package paper
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// QuerySet is what Settings.Queries says when no file is given: queries of
+// 100 results, which is assumed to be what the paper ran.
+const QuerySet = "QR2"
+
+// WriteQueries makes the query set of figure 14 for the data that the
+// settings name, as a CSV file, unless it is there. The file's name holds
+// what it depends on, but a data file's content. It returns its path.
+func WriteQueries(dir string, s Settings) (string, error) {
+	set, err := datasets.ParseQuerySet(QuerySet)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, fmt.Sprintf("queries-%s-%s-%d-%d.csv",
+		filepath.Base(s.Data), set, s.Objects, s.Seed))
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	src, err := bench.OpenDataset(s.Data, s.Objects, s.Seed)
+	if err != nil {
+		return "", err
+	}
+	items, err := datasets.Collect(src)
+	if err != nil {
+		return "", err
+	}
+	// Whole or not at all: a later run takes what is there.
+	tmp := path + ".new"
+	f, err := os.Create(tmp)
+	if err != nil {
+		return "", fmt.Errorf("paper: queries: %w", err)
+	}
+	defer func() { _ = os.Remove(tmp) }() // Gone already when all went well.
+	w := bufio.NewWriter(f)
+	n := 0
+	fmt.Fprintln(w, "id,minx,miny,maxx,maxy")
+	for q := range set.Queries(items) {
+		fmt.Fprint(w, csvLine(n, q)) // Flush tells of any error.
+		n++
+	}
+	err = w.Flush()
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil && n == 0 {
+		err = fmt.Errorf("%d objects of %s give none of the set %s", len(items), s.Data, set)
+	}
+	if err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err != nil {
+		return "", fmt.Errorf("paper: queries: %w", err)
+	}
+	return path, nil
+}
+
+func csvLine(id int, r rstar.Rect) string {
+	b := strconv.AppendInt(nil, int64(id), 10)
+	for _, v := range [...]float64{r.MinX, r.MinY, r.MaxX, r.MaxY} {
+		b = append(b, ',')
+		b = strconv.AppendFloat(b, v, 'g', -1, 64)
+	}
+	return string(append(b, '\n'))
+}

@@ -1,0 +1,183 @@
+package paper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"time"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/netns"
+	"github.com/catfish-index/catfish/internal/affinity"
+)
+
+// Runner measures the cells whose points its Store lacks.
+type Runner struct {
+	Settings Settings
+	Store    *Store
+	Spawn    bench.Spawn
+	Known    []string // schemes
+	// Queries is the file of rectangles for figure 14.
+	Queries string
+	// Note is told what goes on, Progress after each point. Both are
+	// called from Run's goroutine.
+	Note     func(string)
+	Progress func(Progress)
+
+	now func() time.Time // time.Now, but in tests
+}
+
+// Progress is how far a run is.
+type Progress struct {
+	Done, Total int // points of this call, without those that were there
+	Left        time.Duration
+	Point       Point
+}
+
+// Missing counts the points of cells that are not in the store yet.
+func (r *Runner) Missing(cells []Cell) int {
+	n := 0
+	for _, c := range cells {
+		n += len(r.left(c))
+	}
+	return n
+}
+
+// left are the series of a cell that are not measured yet.
+func (r *Runner) left(c Cell) []Series {
+	return slices.DeleteFunc(slices.Clone(c.Series), func(s Series) bool {
+		return r.Store.Has(c.Key(s.Name))
+	})
+}
+
+// Run measures what is missing and keeps each point as soon as it is
+// there, so that a later Run goes on after an error or an interrupt.
+// Networks are removed before it returns.
+func (r *Runner) Run(ctx context.Context, cells []Cell) (err error) {
+	if r.now == nil {
+		r.now = time.Now
+	}
+	p := Progress{Total: r.Missing(cells)}
+	var pace pace
+	for _, c := range cells {
+		pace.total += r.weight(c) * float64(len(r.left(c)))
+	}
+	var link *netns.Link
+	defer func() {
+		if link != nil {
+			err = errors.Join(err, link.Close())
+		}
+	}()
+	for _, c := range cells {
+		c.Series = r.left(c)
+		if len(c.Series) == 0 {
+			continue
+		}
+		if link, err = r.network(ctx, link, c.Network); err != nil {
+			return err
+		}
+		r.Note(c.String())
+		began := r.now()
+		if err := r.cell(ctx, c, link, func(pt Point) error {
+			if err := r.Store.Add(pt); err != nil {
+				return err
+			}
+			now := r.now()
+			pace.add(r.weight(c), now.Sub(began))
+			began = now
+			p.Done++
+			p.Left, p.Point = pace.left(), pt
+			r.Progress(p)
+			return nil
+		}); err != nil {
+			return fmt.Errorf("%s: %w", c, err)
+		}
+	}
+	return nil
+}
+
+// weight is what a point of the cell costs beside others: loading the data,
+// which costs about as much as a thousand requests of ten clients, and its
+// requests.
+func (r *Runner) weight(c Cell) float64 {
+	return float64(r.Settings.Objects)/200 + float64(c.Clients*r.Settings.Requests*r.Settings.Repeat)
+}
+
+// pace foretells how long the rest will take.
+type pace struct {
+	total, done float64 // weights
+	spent       time.Duration
+}
+
+func (p *pace) add(weight float64, took time.Duration) {
+	p.done += weight
+	p.spent += took
+}
+
+func (p *pace) left() time.Duration {
+	if p.done == 0 {
+		return 0
+	}
+	return time.Duration(float64(p.spent) * max(0, p.total-p.done) / p.done)
+}
+
+// network returns the link that a cell needs: the one there is, or another
+// in its place; nil for the host itself.
+func (r *Runner) network(ctx context.Context, have *netns.Link, want Network) (*netns.Link, error) {
+	if have != nil && have.Rate == want.Rate {
+		return have, nil
+	}
+	if have != nil {
+		if err := have.Close(); err != nil {
+			return have, err
+		}
+	}
+	if want.Rate == 0 {
+		return nil, nil
+	}
+	return netns.New(ctx, want.Rate)
+}
+
+// cell measures one cell and hands over a point for each of its series.
+func (r *Runner) cell(ctx context.Context, c Cell, link *netns.Link, keep func(Point) error) error {
+	cfg, err := c.config(r.Settings)
+	if err != nil {
+		return err
+	}
+	if c.Panel.Dataset == rea02 {
+		cfg.Queries = r.Queries
+	}
+	spawn, entered := r.Spawn, error(nil)
+	if link != nil {
+		spawn = func(role bench.Role, cpus affinity.Set) *exec.Cmd {
+			cmd := r.Spawn(role, cpus)
+			side := netns.Client
+			if role == bench.ServerRole {
+				side = netns.Server
+			}
+			if err := link.Enter(side, cmd); err != nil {
+				entered = err
+				cmd.Err = err // Start returns it.
+			}
+			return cmd
+		}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	_, err = bench.Run(ctx, cfg, spawn, r.Known, r.Note, func(row bench.Row) {
+		if err := keep(Point{
+			Key: c.Key(row.Scheme), Experiment: c.Experiment.Name, Panel: c.Panel.Name,
+			Network: c.Network, Series: row.Scheme, Measured: r.now().UTC().Round(time.Second),
+			Settings: r.Settings, Row: row,
+		}); err != nil {
+			cancel(err) // What cannot be kept need not be measured.
+		}
+	})
+	// When the last point cannot be kept, Run has nothing left to cancel.
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return errors.Join(entered, err)
+}

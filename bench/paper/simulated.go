@@ -1,0 +1,70 @@
+package paper
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Simulated is a row of a file of simulated values.
+type Simulated struct {
+	Figure string  `json:"figure"`
+	Series string  `json:"series"` // Number.Name, or PANEL/SERIES
+	X      float64 `json:"x"`      // clients; 0: all
+	Metric Metric  `json:"metric"`
+	Value  float64 `json:"value"`
+}
+
+// ErrSimulated is wrapped for a file of simulated values that is none.
+var ErrSimulated = errors.New("bad file of simulated values")
+
+// ReadSimulated reads an array of rows, or one row after the other.
+// Errors wrap ErrSimulated.
+func ReadSimulated(r io.Reader) ([]Simulated, error) {
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSimulated, err)
+	}
+	var rows []Simulated
+	if text := strings.TrimSpace(string(b)); strings.HasPrefix(text, "[") {
+		err = json.Unmarshal(b, &rows)
+	} else {
+		d := json.NewDecoder(strings.NewReader(text))
+		for d.More() && err == nil {
+			var row Simulated
+			if err = d.Decode(&row); err == nil {
+				rows = append(rows, row)
+			}
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSimulated, err)
+	}
+	for i, row := range rows {
+		if !slices.Contains(Figures(), row.Figure) {
+			// Not ErrFigure: that is about what was asked for.
+			return nil, fmt.Errorf("%w: row %d: figure %q, want one of %s", ErrSimulated, i+1,
+				row.Figure, strings.Join(Figures(), ", "))
+		}
+		switch row.Metric {
+		case MeanUs, KopsS, Times, Saves:
+		default:
+			return nil, fmt.Errorf("%w: row %d: metric %q, want %s, %s, %s or %s", ErrSimulated,
+				i+1, row.Metric, MeanUs, KopsS, Times, Saves)
+		}
+	}
+	return rows, nil
+}
+
+// simulated is the value that a number has in rows.
+func (n Number) simulated(rows []Simulated) (float64, bool) {
+	for _, r := range rows {
+		if r.Figure == n.Figure && r.Series == n.Name() && int(r.X) == n.X && r.Metric == n.Metric {
+			return r.Value, true
+		}
+	}
+	return 0, false
+}

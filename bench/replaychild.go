@@ -1,0 +1,233 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/catfish-index/catfish/internal/querylog"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// replayNote is how often a child says how far it is.
+const replayNote = 5 * time.Second
+
+// ReplayMain is the life of a replay child. It returns when everything
+// was asked, when in ends, when ctx is done or a call fails.
+func ReplayMain(ctx context.Context, in io.Reader, out io.Writer, dial ReplayDialer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p := newPipe(in, out)
+	var job ReplayJob
+	if err := p.read(&job); err != nil {
+		return p.fail(err)
+	}
+	a := &asking{job: job}
+	defer func() {
+		for _, c := range a.conns {
+			c.Close()
+		}
+	}()
+	for range job.Clients {
+		c, err := dial(ctx, job)
+		if err != nil {
+			return p.fail(err)
+		}
+		a.conns = append(a.conns, c)
+	}
+	if len(a.conns) == 0 || job.InFlight < 1 || job.Procs < 1 {
+		return p.fail(fmt.Errorf("%w: a process without clients", ErrConfig))
+	}
+	begin := make(chan struct{}, 1)
+	go func() { // After the job the parent says go, then nothing.
+		var cmd toChild
+		for p.read(&cmd) == nil {
+			if cmd.Go {
+				begin <- struct{}{}
+			}
+		}
+		cancel()
+	}()
+	err := a.work(ctx, p, begin)
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil // The parent has gone.
+	}
+	return p.fail(err)
+}
+
+func (a *asking) work(ctx context.Context, p *pipe, begin <-chan struct{}) error {
+	note := func(s string) { _ = p.out.Encode(fromChild{Note: s}) }
+	var ready replayed
+	var err error
+	if a.job.Insert {
+		if ready.Inserted, ready.Took, err = insertAll(ctx, a.job, a.conns[0], note); err != nil {
+			return err
+		}
+	}
+	if a.list, err = readShare(a.job); err != nil {
+		return err
+	}
+	a.answers = make([]answer, len(a.list))
+	ready.Info, ready.Queries = a.conns[0].Info(), len(a.list)
+	if err := p.out.Encode(fromChild{Replay: &ready}); err != nil {
+		return err
+	}
+	select {
+	case <-begin:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	done, err := a.measure(ctx, note)
+	if err != nil {
+		return err
+	}
+	if err := writeAnswers(a.job, a.answers); err != nil {
+		return err
+	}
+	return p.out.Encode(fromChild{Replay: done})
+}
+
+// measure asks everything and says what it took.
+func (a *asking) measure(ctx context.Context, note func(string)) (*replayed, error) {
+	before := a.counters()
+	from, err := a.conns[0].Server(ctx)
+	if err != nil {
+		return nil, err
+	}
+	stop := a.tell(note)
+	askers, took, err := a.run(ctx)
+	stop()
+	if err != nil {
+		return nil, err
+	}
+	to, err := a.conns[0].Server(ctx)
+	if err != nil {
+		return nil, err
+	}
+	done := &replayed{
+		Done: true, Elapsed: took, Latency: map[string]latencyJSON{},
+		Counters: a.counters().sub(before), Util: from.util(to), Objects: to.Objects,
+		Info: a.conns[0].Info(),
+	}
+	for kind := querylog.Search; kind <= querylog.Update; kind++ {
+		all := NewLatency()
+		for _, w := range askers {
+			if l := w.latency[kind]; l != nil {
+				all.Merge(l)
+			}
+		}
+		if all.Count() == 0 {
+			continue
+		}
+		if done.Latency[kind.String()], err = all.wire(); err != nil {
+			return nil, err
+		}
+	}
+	return done, nil
+}
+
+func (a *asking) counters() Counters {
+	var sum Counters
+	for _, c := range a.conns {
+		sum = sum.add(c.Counters())
+	}
+	return sum
+}
+
+// tell says now and then how far the first process is; the others are
+// about as far.
+func (a *asking) tell(note func(string)) (stop func()) {
+	if a.job.Proc != 0 {
+		return func() {}
+	}
+	quit, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		t := time.NewTicker(replayNote)
+		defer t.Stop()
+		for {
+			select {
+			case <-quit:
+				return
+			case <-t.C:
+				n := a.done.Load()
+				note(fmt.Sprintf("asked %d of %d, %d%%", n*int64(a.job.Procs),
+					len(a.list)*a.job.Procs, 100*n/int64(max(len(a.list), 1))))
+			}
+		}
+	}()
+	return func() { close(quit); <-ended }
+}
+
+// insertAll inserts the data in its order. One batch follows the answer
+// to the one before: with several under way their order at the server
+// would not be certain, and one writer works on a tree at a time anyway.
+func insertAll(ctx context.Context, job ReplayJob, c ReplayConn, note func(string)) (int64, time.Duration, error) {
+	src, err := OpenDataset(job.Dataset, job.Objects, job.Seed)
+	if err != nil {
+		return 0, 0, err
+	}
+	// As many as the library puts into one message.
+	const batchItems = 256
+	batch := make([]rstar.Item, 0, batchItems)
+	var n int64
+	var failed error
+	start := time.Now()
+	told := start
+	send := func() {
+		var in int
+		in, failed = c.InsertMany(ctx, batch)
+		n += int64(in)
+		batch = batch[:0]
+		if now := time.Now(); now.Sub(told) > replayNote {
+			told = now
+			done, total, unit := src.Progress()
+			of := ""
+			if total > 0 {
+				of = fmt.Sprintf(", %d%% of %d %s", 100*done/total, total, unit)
+			}
+			note(fmt.Sprintf("inserted %d objects%s", n, of))
+		}
+	}
+	err = src.Items(func(it rstar.Item) bool {
+		if batch = append(batch, it); len(batch) == batchItems {
+			send()
+		}
+		return failed == nil
+	})
+	if err == nil && failed == nil && len(batch) > 0 {
+		send()
+	}
+	if err = errors.Join(err, failed); err != nil {
+		err = fmt.Errorf("%w\n%d objects were inserted before that", err, n)
+	}
+	return n, time.Since(start), err
+}
+
+// readShare reads this process's part of the list.
+func readShare(job ReplayJob) ([]querylog.Record, error) {
+	f, err := os.Open(job.Queries)
+	if err != nil {
+		return nil, fmt.Errorf("bench: queries: %w", err)
+	}
+	defer f.Close() // only read: nothing to lose
+	r, err := querylog.NewReader(f)
+	if err != nil {
+		return nil, fmt.Errorf("bench: queries: %w", err)
+	}
+	var list []querylog.Record
+	for i := 0; ; i++ {
+		rec, err := r.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return list, nil
+		case err != nil:
+			return nil, fmt.Errorf("bench: queries: %w", err)
+		case i%job.Procs == job.Proc:
+			list = append(list, rec)
+		}
+	}
+}

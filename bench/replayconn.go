@@ -1,0 +1,89 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// ReplayConn is a Conn that can ask whatever a recording holds.
+type ReplayConn interface {
+	Conn
+	// SearchLimit is SearchAppend of at most limit objects, 0 for all.
+	SearchLimit(ctx context.Context, dst []rstar.Item, q rstar.Rect, limit int) ([]rstar.Item, error)
+	Count(ctx context.Context, q rstar.Rect) (int, error)
+	// NearestAppend appends the k objects nearest to a point.
+	NearestAppend(ctx context.Context, dst []rstar.Item, x, y float64, k int) ([]rstar.Item, error)
+	// InsertMany inserts in order and returns how many are in.
+	InsertMany(ctx context.Context, items []rstar.Item) (int, error)
+	// Server tells what its server has used of its processor so far, and
+	// how many objects the collection has.
+	Server(ctx context.Context) (ServerUse, error)
+}
+
+// ServerUse is what a server says of itself.
+type ServerUse struct {
+	CPUSeconds, UpSeconds, Cores float64
+	Objects                      int
+}
+
+// util is the share of its cores that the server used between two
+// readings, 0 to 1.
+func (u ServerUse) util(later ServerUse) float64 {
+	return min(1, ratio(later.CPUSeconds-u.CPUSeconds, (later.UpSeconds-u.UpSeconds)*later.Cores))
+}
+
+// ReplayDialer makes one ReplayConn for a job.
+type ReplayDialer func(ctx context.Context, job ReplayJob) (ReplayConn, error)
+
+// DialReplay is the ReplayDialer of Catfish itself.
+func DialReplay(ctx context.Context, job ReplayJob) (ReplayConn, error) {
+	c, err := catfish.Dial(ctx, job.Addr, catfish.Options{
+		Transport: job.Transport, Policy: job.Policy, Fabric: catfish.Fabric(job.Fabric),
+		Collection: job.Collection, DialTimeout: job.DialTimeout,
+		Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("dialling %s: %w", job.Addr, err)
+	}
+	return replayConn{conn{c}, job.Collection}, nil
+}
+
+type replayConn struct {
+	conn
+	collection string
+}
+
+func (c replayConn) SearchLimit(ctx context.Context, dst []rstar.Item, q rstar.Rect, limit int) ([]rstar.Item, error) {
+	return c.Client.SearchAppend(ctx, dst, q, limit)
+}
+
+func (c replayConn) NearestAppend(ctx context.Context, dst []rstar.Item, x, y float64, k int) ([]rstar.Item, error) {
+	found, err := c.Client.Nearest(ctx, x, y, k)
+	for _, n := range found {
+		dst = append(dst, n.Item)
+	}
+	return dst, err
+}
+
+func (c replayConn) Server(ctx context.Context) (ServerUse, error) {
+	st, err := c.Stats(ctx)
+	return ServerUse{
+		CPUSeconds: st.CPUSeconds, UpSeconds: st.Uptime, Cores: st.Cores,
+		Objects: st.Collections[c.collection].Len,
+	}, err
+}
+
+// around is the square of all points within a distance, rounded outwards
+// so that it has all objects that are that near.
+func around(x, y, within float64) rstar.Rect {
+	down := func(v float64) float64 { return max(math.Nextafter(v, math.Inf(-1)), -math.MaxFloat64) }
+	up := func(v float64) float64 { return min(math.Nextafter(v, math.Inf(1)), math.MaxFloat64) }
+	return rstar.Rect{
+		MinX: down(x - within), MinY: down(y - within), MaxX: up(x + within), MaxY: up(y + within),
+	}
+}

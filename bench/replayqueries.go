@@ -1,0 +1,199 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/internal/querylog"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// QueryList is what a replay asks, in a query log of its own, whatever
+// it came from: children read one format.
+type QueryList struct {
+	Count  int // requests
+	Writes int // of them inserts, deletes and updates
+	// Recorded: they are of a server's recording.
+	Recorded bool
+	// Lost is what a recording says it misses, and Torn why it ends
+	// before its end, "" if it does not. Neither is an error: what is
+	// there is replayed, and said to be a part.
+	Lost uint64
+	Torn string
+}
+
+// needsData reports whether the queries are made from the data.
+func (c ReplayConfig) needsData() bool {
+	if _, err := datasets.ParseQuerySet(c.Queries); err == nil {
+		return true
+	}
+	_, err := datasets.ParseScale(c.Queries)
+	return err == nil
+}
+
+// writeQueries writes the list to w.
+func (c ReplayConfig) writeQueries(w io.Writer, note func(string)) (QueryList, error) {
+	var l QueryList
+	b := querylog.AppendHeader(nil, time.Now())
+	put := func(rec *querylog.Record) error {
+		n := len(b)
+		b = rec.Append(b)
+		querylog.Seal(b[n:])
+		l.Count++
+		l.Writes += btoi(rec.Kind.Writes())
+		if len(b) < 256<<10 { // Few system calls.
+			return nil
+		}
+		_, err := w.Write(b)
+		b = b[:0]
+		return err
+	}
+	search := func(r rstar.Rect) error {
+		return put(&querylog.Record{Kind: querylog.Search, Found: querylog.NotKnown, Rect: r})
+	}
+	if err := c.eachQuery(note, &l, put, search); err != nil {
+		return l, err
+	}
+	if l.Count == 0 {
+		return l, fmt.Errorf("%w in %s", ErrNothing, c.Queries)
+	}
+	if _, err := w.Write(b); err != nil {
+		return l, fmt.Errorf("bench: writing the list of queries: %w", err)
+	}
+	return l, nil
+}
+
+// eachQuery calls search, or put for whatever is no plain search.
+func (c ReplayConfig) eachQuery(note func(string), l *QueryList,
+	put func(*querylog.Record) error, search func(rstar.Rect) error) error {
+	if set, err := datasets.ParseQuerySet(c.Queries); err == nil {
+		note("making " + c.Queries)
+		src, err := OpenDataset(c.Data, c.Objects, c.Seed)
+		if err != nil {
+			return err
+		}
+		items, err := datasets.Collect(src)
+		if err != nil {
+			return err
+		}
+		for q := range set.Queries(items) {
+			if err := search(q); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if scale, err := datasets.ParseScale(c.Queries); err == nil {
+		return c.drawQueries(scale, search)
+	}
+	if log, err := openLog(c.Queries); log != nil || err != nil {
+		if err != nil {
+			return err
+		}
+		defer log.Close() // only read: nothing to lose
+		l.Recorded = true
+		return c.readLog(log, l, put)
+	}
+	src, err := datasets.Open(c.Queries, datasets.Options{})
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = src.Items(func(it rstar.Item) bool {
+		failed = search(it.Rect)
+		return failed == nil
+	})
+	return errors.Join(err, failed)
+}
+
+// drawQueries makes the paper's queries within the bounds of the data.
+func (c ReplayConfig) drawQueries(scale datasets.Scale, search func(rstar.Rect) error) error {
+	src, err := OpenDataset(c.Data, c.Objects, c.Seed)
+	if err != nil {
+		return err
+	}
+	bounds, known := src.Bounds()
+	if !known {
+		if bounds, _, err = datasets.Bounds(src); err != nil {
+			return err
+		}
+	}
+	next, err := datasets.Queries(scale, bounds, c.Seed, 0)
+	if err != nil {
+		return err
+	}
+	for range c.QueryCount {
+		if err := search(next()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openLog returns nil if there is no such file, or it is no query log:
+// package datasets says what is wrong with it then.
+func openLog(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil
+	}
+	var head [64]byte
+	n, err := io.ReadFull(f, head[:])
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) || !querylog.IsLog(head[:n]) {
+		f.Close()
+		return nil, nil
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("bench: queries: %w", err)
+	}
+	return f, nil
+}
+
+// readLog takes the requests of one collection from a recording.
+func (c ReplayConfig) readLog(f *os.File, l *QueryList, put func(*querylog.Record) error) error {
+	r, err := querylog.NewReader(f)
+	if err != nil {
+		return fmt.Errorf("bench: %s: %w", f.Name(), err)
+	}
+	names := map[uint32]string{}
+	var have []string
+	for {
+		rec, err := r.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return c.checkNames(f.Name(), have)
+		case errors.Is(err, querylog.ErrTorn):
+			l.Torn = err.Error()
+			return c.checkNames(f.Name(), have)
+		case err != nil:
+			return fmt.Errorf("bench: %s: %w", f.Name(), err)
+		case rec.Kind == querylog.Collection:
+			names[rec.Collection] = rec.Name
+			have = append(have, rec.Name)
+		case rec.Kind == querylog.Dropped:
+			l.Lost += rec.Lost
+		case c.Recorded == "" || c.Recorded == names[rec.Collection]:
+			if err := put(&rec); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (c ReplayConfig) checkNames(file string, have []string) error {
+	if c.Recorded == "" && len(have) > 1 {
+		return fmt.Errorf("%w: %s has requests to %d collections (%s): choose one of them",
+			ErrConfig, file, len(have), strings.Join(have, ", "))
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/catfish-index/catfish/internal/querylog"
+)
+
+// ReplayRow is what a replay by one scheme gives: a JSON object each. Of
+// Figures, "per search" is per search, count and nearest.
+type ReplayRow struct {
+	Scheme     string `json:"scheme"`
+	Transport  string `json:"transport"`
+	Device     string `json:"device"`
+	Addr       string `json:"addr"` // of the running server; empty: one of its own
+	Collection string `json:"collection"`
+	Data       string `json:"data"`
+	Objects    int    `json:"objects"` // in the collection at the end
+	Queries    string `json:"queries"`
+	Count      int    `json:"count"`      // requests, each carried out once
+	Writes     int    `json:"writes"`     // of them
+	Lost       uint64 `json:"lost"`       // which the recording misses
+	Incomplete bool   `json:"incomplete"` // the recording ends within a record
+	Clients    int    `json:"clients"`
+	InFlight   int    `json:"in_flight"`
+	Procs      int    `json:"client_procs"`
+	ServerCPUs string `json:"server_cpus"` // empty: not pinned
+	ClientCPUs string `json:"client_cpus"`
+
+	// Of a bulk load, LoadS begins with the server's process.
+	LoadedBy   string  `json:"loaded_by"` // insert, bulk or none
+	Loaded     int64   `json:"loaded"`
+	LoadS      float64 `json:"load_s"`
+	LoadedPerS float64 `json:"loaded_per_s"`
+
+	ElapsedS float64 `json:"elapsed_s"` // from the first question to the last answer
+	Figures
+	ByOp  map[string]OpFigures `json:"by_op"`
+	Found uint64               `json:"found"` // objects, by all questions together
+
+	// Verified is how many answers the oracle confirmed.
+	Verified int `json:"verified"`
+	// Recorded compares with what the recorded server found.
+	Recorded *RecordedFigures `json:"recorded,omitempty"`
+
+	NodeBytes int    `json:"node_bytes"`
+	Simulated bool   `json:"simulated"` // always false here
+	Seed      uint64 `json:"seed"`
+	Commit    string `json:"commit"`
+}
+
+// RecordedFigures counts requests by whether they found as much as when
+// they were recorded.
+type RecordedFigures struct {
+	Same    int `json:"same"`
+	Differ  int `json:"differ"`
+	Unknown int `json:"unknown"` // the recording does not say
+}
+
+func (r *replay) newRow(scheme string) ReplayRow {
+	c := r.cfg
+	var recorded *RecordedFigures
+	if r.list.Recorded {
+		recorded = new(RecordedFigures)
+	}
+	return ReplayRow{
+		Scheme: scheme, Addr: c.Addr, Collection: c.Collection,
+		Data: c.Data, Queries: c.Queries, Count: r.list.Count, Writes: r.list.Writes,
+		Lost: r.list.Lost, Incomplete: r.list.Torn != "",
+		Clients: c.Clients, InFlight: c.InFlight, Procs: c.Procs,
+		ServerCPUs: c.ServerCPUs.String(), ClientCPUs: c.ClientCPUs.String(),
+		LoadedBy: c.loadedBy(), Seed: c.Seed, Commit: c.Commit,
+		ByOp: map[string]OpFigures{}, Recorded: recorded,
+	}
+}
+
+func (r *ReplayRow) loaded(n int64, took time.Duration) {
+	r.Loaded, r.LoadS = n, took.Seconds()
+	r.LoadedPerS = ratio(float64(n), took.Seconds())
+}
+
+// fill adds up what the processes measured.
+func (r *ReplayRow) fill(parts []*replayed) error {
+	all, byOp := NewLatency(), map[string]*Latency{}
+	var c Counters
+	for _, p := range parts {
+		r.ElapsedS = max(r.ElapsedS, p.Elapsed.Seconds())
+		c = c.add(p.Counters)
+		for op, w := range p.Latency {
+			l, err := w.latency()
+			if err != nil {
+				return err
+			}
+			if byOp[op] == nil {
+				byOp[op] = NewLatency()
+			}
+			byOp[op].Merge(l)
+			all.Merge(l)
+		}
+	}
+	if n := all.Count(); n != int64(r.Count) {
+		return fmt.Errorf("%w (replay): %d requests carried out, want %d", ErrChild, n, r.Count)
+	}
+	for op, l := range byOp {
+		r.ByOp[op] = OpFigures{
+			Count: l.Count(), MeanUs: micros(l.Mean()), P50Us: micros(l.Quantile(0.5)),
+			P99Us: micros(l.Quantile(0.99)), P999Us: micros(l.Quantile(0.999)),
+		}
+	}
+	asked := float64(c.Fast + c.Offloaded)
+	r.Objects = parts[0].Objects
+	r.Figures = Figures{
+		OpsPerS: ratio(float64(r.Count), r.ElapsedS), MeanUs: micros(all.Mean()),
+		P50Us: micros(all.Quantile(0.5)), P99Us: micros(all.Quantile(0.99)),
+		P999Us: micros(all.Quantile(0.999)), CPUUtil: parts[0].Util,
+		Offload: ratio(float64(c.Offloaded), asked), Trips: ratio(float64(c.RoundTrips), asked),
+		Reads: ratio(float64(c.Reads), asked), Restarts: ratio(float64(c.Restarts), asked),
+		Bytes: ratio(float64(c.Bytes), float64(r.Count)), Torn: float64(c.TornReads),
+	}
+	return nil
+}
+
+// compare looks at what the recording says about the same request.
+func (r *ReplayRow) compare(rec *querylog.Record, got *answer) {
+	switch {
+	case r.Recorded == nil:
+	case rec.Found == querylog.NotKnown:
+		r.Recorded.Unknown++
+	case uint64(rec.Found) == got.count:
+		r.Recorded.Same++
+	default:
+		r.Recorded.Differ++
+	}
+}
+
+// WriteJSON writes the row as one line.
+func (r ReplayRow) WriteJSON(w io.Writer) error {
+	if err := json.NewEncoder(w).Encode(r); err != nil {
+		return fmt.Errorf("bench: writing a row: %w", err)
+	}
+	return nil
+}
+
+// WriteReplayTable prints the rows of one Replay for people.
+func WriteReplayTable(w io.Writer, rows []ReplayRow) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	r := rows[0]
+	fmt.Fprintf(w, "%s: %d requests of %s, each once, to %d objects\n",
+		strings.TrimSpace(r.Data+" "+r.Addr), r.Count, r.Queries, r.Objects)
+	fmt.Fprintf(w, "%d clients x %d in flight in %d process(es), server on %s, clients on %s\n",
+		r.Clients, r.InFlight, r.Procs, cores(r.ServerCPUs), cores(r.ClientCPUs))
+	fmt.Fprintf(w, "node %d B, seed %d, commit %s\n", r.NodeBytes, r.Seed, r.Commit)
+	for _, row := range rows {
+		if row.Device != "" {
+			fmt.Fprintf(w, "%s: %s: %s\n", row.Scheme, row.Transport, row.Device)
+		}
+	}
+	fmt.Fprintln(w)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, strings.Join([]string{
+		"scheme", "transport", "loaded by", "objects/s", "queries/s", "mean us", "p50", "p99",
+		"p99.9", "server CPU", "offloaded", "trips", "reads", "bytes", "found", "verified", "",
+	}, "\t"))
+	for _, r := range rows {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%.0f\t%.0f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f%%\t%.1f%%\t%.2f\t%.2f\t%.0f\t%d\t%d\t\n",
+			r.Scheme, r.Transport, r.LoadedBy, r.LoadedPerS, r.OpsPerS, r.MeanUs, r.P50Us,
+			r.P99Us, r.P999Us, 100*r.CPUUtil, 100*r.Offload, r.Trips,
+			r.Reads, r.Bytes, r.Found, r.Verified)
+	}
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("bench: writing the table: %w", err)
+	}
+	for _, r := range rows {
+		if c := r.Recorded; c != nil {
+			fmt.Fprintf(w, "%s: %d requests found as many objects as when they were recorded, %d did not, of %d it is not known\n",
+				r.Scheme, c.Same, c.Differ, c.Unknown)
+		}
+	}
+	return nil
+}

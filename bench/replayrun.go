@@ -1,0 +1,286 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/catfish-index/catfish/internal/querylog"
+)
+
+// Replay asks every query of cfg.Queries once by each scheme, and calls
+// done with each scheme's row. results gets a line per query, in the
+// order of the list, if it is not nil: number, how many were found, and
+// with cfg.IDs their ids, separated by tabs and spaces. All schemes must
+// find the same number, unless the list also writes; results has the
+// first one's.
+//
+// Errors wrap ErrConfig or ErrNothing (nothing was started), ErrChild,
+// ErrResults (ErrVerify if it was the oracle), or are ctx's cause or a
+// file's. No child outlives the call.
+func Replay(ctx context.Context, cfg ReplayConfig, spawn Spawn, known []string,
+	results io.Writer, note func(string), done func(ReplayRow)) (err error) {
+	if err := cfg.Validate(known); err != nil {
+		return err
+	}
+	r := replay{cfg: cfg.withDefaults(), spawn: spawn, note: note, results: results}
+	if r.dir, err = os.MkdirTemp("", "catfish-replay-"); err != nil {
+		return fmt.Errorf("bench: a directory for lists and answers: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(r.dir) }() // Nobody needs it.
+	if err := r.makeList(); err != nil {
+		return err
+	}
+	for _, scheme := range r.cfg.Schemes {
+		row, err := r.scheme(ctx, scheme)
+		if err != nil {
+			return fmt.Errorf("scheme %s: %w", scheme, err)
+		}
+		done(row)
+	}
+	return nil
+}
+
+// replay is one call of Replay.
+type replay struct {
+	cfg     ReplayConfig
+	spawn   Spawn
+	note    func(string)
+	results io.Writer
+	dir     string
+	list    QueryList
+	first   []uint64 // found by the first scheme, by query
+}
+
+func (r *replay) logPath() string { return filepath.Join(r.dir, "queries") }
+
+func (r *replay) answersPath(proc int) string {
+	return filepath.Join(r.dir, "answers-"+strconv.Itoa(proc))
+}
+
+func (r *replay) makeList() error {
+	f, err := os.Create(r.logPath())
+	if err != nil {
+		return fmt.Errorf("bench: writing the list of queries: %w", err)
+	}
+	r.list, err = r.cfg.writeQueries(f, r.note)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if r.list.Torn != "" {
+		r.note(fmt.Sprintf("WARNING: %s: %s; what is before that is replayed", r.cfg.Queries, r.list.Torn))
+	}
+	if r.list.Lost > 0 {
+		r.note(fmt.Sprintf("WARNING: %s misses %d requests that its server did not record in time",
+			r.cfg.Queries, r.list.Lost))
+	}
+	if r.list.Writes > 0 {
+		switch {
+		case r.cfg.Verify && !r.cfg.sequential():
+			return fmt.Errorf("%w: %s has %d writes: what is found between them can be verified with"+
+				" one client and one call in flight only", ErrConfig, r.cfg.Queries, r.list.Writes)
+		case len(r.cfg.Schemes) > 1 && r.cfg.Addr != "":
+			return fmt.Errorf("%w: %s has %d writes, which several schemes would do to the same server",
+				ErrConfig, r.cfg.Queries, r.list.Writes)
+		}
+	}
+	return nil
+}
+
+// scheme replays by one scheme.
+func (r *replay) scheme(ctx context.Context, scheme string) (ReplayRow, error) {
+	tell := func(s string) { r.note(scheme + ": " + s) }
+	row := r.newRow(scheme)
+	addr := r.cfg.Addr
+	if addr == "" {
+		srv, err := startChild(r.spawn, ServerRole, r.cfg.ServerCPUs, r.cfg.serverJob(scheme), tell)
+		if err != nil {
+			return row, err
+		}
+		defer srv.stop()
+		began := time.Now()
+		m, err := srv.next(ctx)
+		if err != nil {
+			return row, err
+		}
+		if m.Server == nil {
+			return row, fmt.Errorf("%w (server) did not say that it is ready", ErrChild)
+		}
+		addr = m.Server.Addr
+		if r.cfg.Bulk {
+			row.loaded(int64(m.Server.Objects), time.Since(began))
+		}
+	}
+	if err := r.ask(ctx, scheme, addr, tell, &row); err != nil {
+		return row, err
+	}
+	return row, r.judge(&row, tell)
+}
+
+// ask runs the children and puts what they measured into row.
+func (r *replay) ask(ctx context.Context, scheme, addr string, tell func(string), row *ReplayRow) error {
+	var children []*child
+	defer func() {
+		for _, c := range children {
+			c.stop()
+		}
+	}()
+	for i := range r.cfg.Procs {
+		c, err := startChild(r.spawn, ReplayRole, r.cfg.ClientCPUs,
+			r.cfg.replayJob(scheme, i, addr, r.logPath(), r.answersPath(i)), tell)
+		if err != nil {
+			return err
+		}
+		children = append(children, c)
+	}
+	for i, c := range children {
+		ready, err := c.replayed(ctx)
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			row.Transport, row.Device, row.NodeBytes = ready.Info.Transport, ready.Info.Device, ready.Info.NodeBytes
+			if ready.Took > 0 {
+				row.loaded(ready.Inserted, ready.Took)
+				tell(fmt.Sprintf("inserted %d objects in %v", ready.Inserted, ready.Took.Round(time.Millisecond)))
+			}
+		}
+	}
+	tell(fmt.Sprintf("asking %d queries", r.list.Count))
+	for _, c := range children {
+		if err := c.send(toChild{Go: true}); err != nil {
+			return err
+		}
+	}
+	var parts []*replayed
+	for _, c := range children {
+		part, err := c.replayed(ctx)
+		if err != nil {
+			return err
+		}
+		if !part.Done {
+			return fmt.Errorf("%w (replay) did not say that it is done", ErrChild)
+		}
+		parts = append(parts, part)
+	}
+	return row.fill(parts)
+}
+
+func (c *child) replayed(ctx context.Context) (*replayed, error) {
+	m, err := c.next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if m.Replay == nil {
+		return nil, fmt.Errorf("%w (replay) said something else than how it goes", ErrChild)
+	}
+	return m.Replay, nil
+}
+
+// judge walks over all answers in the order of the list: it counts what
+// was found, compares, verifies, and writes the results.
+func (r *replay) judge(row *ReplayRow, tell func(string)) error {
+	f, err := os.Open(r.logPath())
+	if err != nil {
+		return fmt.Errorf("bench: queries: %w", err)
+	}
+	defer f.Close() // only read: nothing to lose
+	list, err := querylog.NewReader(f)
+	if err != nil {
+		return fmt.Errorf("bench: queries: %w", err)
+	}
+	var answers []*answersReader
+	for i := range r.cfg.Procs {
+		a, err := openAnswers(r.answersPath(i))
+		if err != nil {
+			return err
+		}
+		defer a.close()
+		answers = append(answers, a)
+	}
+	var o *oracle
+	if r.cfg.Verify {
+		tell("verifying")
+		src, err := OpenDataset(r.cfg.Data, r.cfg.Objects, r.cfg.Seed)
+		if err != nil {
+			return err
+		}
+		if o, err = newOracle(src); err != nil {
+			return err
+		}
+	}
+	// Only the first scheme's are written: the others' are the same.
+	var w *bufio.Writer
+	isFirst := r.first == nil
+	if isFirst {
+		r.first = make([]uint64, 0, r.list.Count)
+		if r.results != nil {
+			w = bufio.NewWriter(r.results)
+		}
+	}
+	var ans answer
+	told := time.Now()
+	for i := range r.list.Count {
+		if o != nil && time.Since(told) > replayNote {
+			told = time.Now()
+			tell(fmt.Sprintf("verified %d of %d", i, r.list.Count))
+		}
+		rec, err := list.Next()
+		if err != nil {
+			return fmt.Errorf("bench: queries: %w", err)
+		}
+		if err := answers[i%len(answers)].next(&ans); err != nil {
+			return err
+		}
+		if !rec.Kind.Writes() {
+			row.Found += ans.count
+		}
+		row.compare(&rec, &ans)
+		if isFirst {
+			r.first = append(r.first, ans.count)
+		} else if r.first[i] != ans.count && r.list.Writes == 0 {
+			return fmt.Errorf("%w: request %d, %v %v, found %d objects by %s and %d by %s", ErrResults,
+				i, rec.Kind, rec.Rect, r.first[i], r.cfg.Schemes[0], ans.count, row.Scheme)
+		}
+		if o != nil {
+			if err := o.check(i, &rec, &ans); err != nil {
+				return err
+			}
+			row.Verified++
+		}
+		if w != nil {
+			writeResult(w, i, &ans, r.cfg.IDs)
+		}
+	}
+	row.Results = ratio(float64(row.Found), float64(r.list.Count-r.list.Writes))
+	if w != nil {
+		if err := w.Flush(); err != nil {
+			return fmt.Errorf("bench: writing the results: %w", err)
+		}
+	}
+	return nil
+}
+
+// writeResult writes one line; w keeps its first error.
+func writeResult(w *bufio.Writer, i int, a *answer, ids bool) {
+	var b []byte
+	b = strconv.AppendInt(b, int64(i), 10)
+	b = append(b, '\t')
+	b = strconv.AppendUint(b, a.count, 10)
+	if ids {
+		b = append(b, '\t')
+		for j, id := range a.ids {
+			if j > 0 {
+				b = append(b, ' ')
+			}
+			b = strconv.AppendUint(b, id, 10)
+		}
+	}
+	_, _ = w.Write(append(b, '\n')) // Flush says it.
+}

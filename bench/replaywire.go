@@ -1,0 +1,38 @@
+package bench
+
+import (
+	"time"
+)
+
+// ReplayJob is the first line that a replay child reads. Of its
+// ClientJob it has the connection and the numbers.
+type ReplayJob struct {
+	ClientJob
+	Objects     int           `json:"objects"` // of a generator that is inserted
+	Collection  string        `json:"collection"`
+	DialTimeout time.Duration `json:"dial_timeout_ns"`
+	Procs       int           `json:"procs"`
+	Queries     string        `json:"queries"` // log, of which every Procs-th is this process's
+	Answers     string        `json:"answers"` // file to write
+	Insert      bool          `json:"insert"`  // insert Dataset first
+	Sums        bool          `json:"sums"`    // sum up what was found, for the oracle
+	IDs         bool          `json:"ids"`     // keep the ids of what was found
+}
+
+// replayed is what a replay child says, first when it is ready to ask,
+// then when it has asked.
+type replayed struct {
+	// Ready.
+	Info     Info          `json:"info"`
+	Inserted int64         `json:"inserted"`
+	Took     time.Duration `json:"took_ns"` // the inserts
+	Queries  int           `json:"queries"` // of this process
+
+	// Done.
+	Done     bool                   `json:"done"`
+	Elapsed  time.Duration          `json:"elapsed_ns"`
+	Latency  map[string]latencyJSON `json:"latency"` // by kind
+	Counters Counters               `json:"counters"`
+	Util     float64                `json:"util"`    // of the server's cores
+	Objects  int                    `json:"objects"` // in the collection
+}

@@ -1,0 +1,208 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"image/png"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot/plotter"
+)
+
+func sample() Plot {
+	return Plot{
+		Name: "latency", Title: "Latency <of> A & B", X: "clients", Y: "us", LogX: true, LogY: true,
+		Ticks: []float64{1, 2, 64},
+		Lines: []Line{
+			{Name: "fast", Style: 0, Points: [][2]float64{{1, 10}, {2, 20}, {64, 900}}},
+			{Name: "offload <&>", Style: 1, Points: [][2]float64{{1, 5}, {2, 0}, {64, math.NaN()}}},
+			{Name: "nothing", Style: 2},
+		},
+	}
+}
+
+// wellFormed fails unless the text is one XML document.
+func wellFormed(t *testing.T, b []byte) {
+	t.Helper()
+	for d := xml.NewDecoder(bytes.NewReader(b)); ; {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatalf("%v in\n%s", err, b)
+		}
+	}
+}
+
+func TestPlot(t *testing.T) {
+	p := sample()
+	svg, err := p.SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wellFormed(t, svg)
+	for _, s := range []string{"clients", "us", ">64<", "fast", "offload &lt;&amp;&gt;",
+		"stroke-dasharray", "Liberation Sans,Arial"} {
+		if !bytes.Contains(svg, []byte(s)) {
+			t.Errorf("the SVG lacks %q", s)
+		}
+	}
+	if bytes.Contains(svg, []byte("nothing")) {
+		t.Error("a line without points is in the legend")
+	}
+	b, err := p.PNG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := png.Decode(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := img.Bounds().Dx(); w < 1000 {
+		t.Errorf("the PNG is %d pixels wide: coarse in print", w)
+	}
+}
+
+// Nothing that a run can yield makes a plot panic: gonum does so for
+// logarithms of what is not above 0.
+func TestPlotsOfFewPoints(t *testing.T) {
+	for _, points := range [][][2]float64{
+		{{1, 1}}, {{1, 0}}, {{0, 0}}, {{0, 5}}, {{-1, -1}}, {{1, 0}, {2, 0}}, {{3, 7}, {4, 7}},
+		{{math.Inf(1), 1}}, {{1, math.NaN()}}, {},
+	} {
+		for _, log := range []bool{false, true} {
+			p := Plot{Name: "p", LogX: log, LogY: log, FromZero: !log, Lines: []Line{{Name: "l", Points: points}}}
+			_, err := p.SVG()
+			want := len(p.drawable(p.Lines[0])) > 0
+			if (err == nil) != want || err != nil && !errors.Is(err, ErrNoPoints) {
+				t.Errorf("points %v, log %v: %v", points, log, err)
+			}
+		}
+	}
+}
+
+// In print there is no colour: no two styles share dashes and mark.
+func TestStylesDifferWithoutColour(t *testing.T) {
+	for i, a := range styles {
+		for j, b := range styles[:i] {
+			if slices.Equal(a.dashes, b.dashes) || a.mark == b.mark {
+				t.Errorf("styles %d and %d look alike", j, i)
+			}
+		}
+	}
+}
+
+func TestMarks(t *testing.T) {
+	xy := make(plotter.XYs, 500)
+	for s := range 2 * len(styles) {
+		if n := len(marked(xy, s)); n == 0 || n > maxMarks {
+			t.Errorf("style %d has %d marks", s, n)
+		}
+	}
+	if n := len(marked(xy[:3], 5)); n != 3 {
+		t.Errorf("%d of 3 points are marked", n)
+	}
+}
+
+func TestNumber(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 0.5: "0.5", 64: "64", 999: "999", 1000: "1k", 15000: "15k", 1.25e6: "1.25M", -2e9: "-2G",
+	} {
+		if got := number(v); got != want {
+			t.Errorf("number(%v) = %q, want %q", v, got, want)
+		}
+	}
+}
+
+func document() *Document {
+	empty, simulated := sample(), sample()
+	empty.Name, empty.Title, empty.Lines = "empty", "Nothing", nil
+	simulated.Name, simulated.Simulated = "future", true
+	return &Document{
+		Title: "A <report>", Warnings: []string{"NOT MEASURED: x < y"},
+		Facts: []Fact{{"machine", "two | cores"}},
+		Sections: []Section{{
+			Heading: "Figure 10", Text: []string{"Assumed: a < b."},
+			Plots: []Plot{sample(), empty, simulated},
+			Tables: []Table{{
+				Caption: "Rows", Head: []string{"series", "calls/s"},
+				Rows: [][]string{{"fast|tcp", "1"}, {"<b>", "2"}},
+			}},
+		}},
+	}
+}
+
+func TestWrite(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	for range 2 { // The second one replaces the first.
+		if err := Write(dir, document()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var names []string
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if want := []string{"future-simulated.png", "future-simulated.svg", "latency.png", "latency.svg",
+		HTMLFile, MarkdownFile}; !slices.Equal(names, want) {
+		t.Errorf("files %q, want %q", names, want)
+	}
+	md := read(t, dir, MarkdownFile)
+	for _, s := range []string{"# A <report>", "> **NOT MEASURED: x < y**", `two \| cores`,
+		"![Latency <of> A & B](latency.png)", `| fast\|tcp | 1 |`, `No plot "Nothing"`,
+		"Latency <of> A & B (simulated)", "(future-simulated.svg)"} {
+		if !strings.Contains(md, s) {
+			t.Errorf("%s lacks %q:\n%s", MarkdownFile, s, md)
+		}
+	}
+	page := read(t, dir, HTMLFile)
+	for _, s := range []string{"A &lt;report&gt;", "NOT MEASURED: x &lt; y", "&lt;b&gt;", "</svg>",
+		"(simulated)", "fast|tcp"} {
+		if !strings.Contains(page, s) {
+			t.Errorf("%s lacks %q", HTMLFile, s)
+		}
+	}
+	// Self-contained: nothing is fetched, and no prolog stands inside.
+	for _, s := range []string{"src=", "<link", "@import", "<?xml", "<script"} {
+		if strings.Contains(page, s) {
+			t.Errorf("%s has %q", HTMLFile, s)
+		}
+	}
+	if n := strings.Count(page, "<svg "); n != 2 {
+		t.Errorf("%s has %d plots, want 2", HTMLFile, n)
+	}
+}
+
+func TestWriteFails(t *testing.T) {
+	d := document()
+	d.Sections = append(d.Sections, Section{Plots: []Plot{sample()}})
+	if err := Write(t.TempDir(), d); err == nil || !strings.Contains(err.Error(), "latency") {
+		t.Errorf("two plots of one name: %v", err)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(filepath.Join(file, "sub"), document()); err == nil {
+		t.Error("written into a file")
+	}
+}
+
+func read(t *testing.T, dir, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

@@ -1,0 +1,80 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/catfish-index/catfish/catfish"
+)
+
+// beatSlots is how many heartbeats may be on their way to one client. One
+// that took longer than so many intervals would be overwritten; at a
+// hundredth of a second each that is beyond any latency allowed.
+const beatSlots = 1 << 8
+
+// beats is what the server measures for its heartbeats.
+type beats struct {
+	slots  [beatSlots]catfish.Load
+	seq    uint64
+	busyNs float64 // of cores, since the last beat; spinning not counted
+	bytes  float64 // of answers, since then
+	served uint64  // requests, since then
+	idle   float64 // intervals without any
+	owed   float64 // ns of work that no core has done yet
+	inLine bool
+}
+
+// beat measures the server and tells every client. The card sends it at
+// once, whoever has the cores: the real one comes from the workers' loop
+// between two requests. The work goes to the end of the line.
+func (s *sim) beat() {
+	k, b := &s.cl.Heartbeat, &s.beats
+	b.seq++
+	slot := uint16(b.seq % beatSlots)
+	all := k.IntervalNs * float64(s.cl.Server.Cores)
+	workers := float64(min(len(s.server.workers), s.cl.Server.Cores))
+	b.slots[slot] = catfish.Load{
+		Seq: b.seq, CPU: min(b.busyNs/all, 1), Busy: min(b.busyNs/(k.IntervalNs*workers), 1),
+		Waiting: uint64(s.server.waiting), BytesOut: b.bytes * 1e9 / k.IntervalNs,
+		Interval: time.Duration(k.IntervalNs),
+	}
+	// A server without requests for a second falls silent.
+	if b.idle += k.IntervalNs; b.served > 0 {
+		b.idle = 0
+	}
+	b.busyNs, b.bytes, b.served = 0, 0, 0
+	if b.idle < 1e9 {
+		apart := k.Spread * k.IntervalNs / float64(len(s.clients))
+		for i := range s.clients {
+			// One whose turn is later meets the card later; among
+			// thousands of operations it makes no difference to them.
+			out := ns(s.card.start(s.now, k.Bytes)) + int64(apart*float64(i))
+			s.schedule(out+int64(s.latency), evHeartbeat, uint32(i), slot)
+		}
+		b.owed += k.CPUNs * float64(len(s.clients))
+		// Polling threads that take turns have no line to stand in.
+		if !b.inLine && s.server.turns == nil && b.owed > 0 {
+			b.inLine = true
+			if s.server.cores.acquire(ticker) {
+				s.tick()
+			}
+		}
+	}
+	s.schedule(s.now+ns(k.IntervalNs), evBeat, 0, 0)
+}
+
+// tick is the work of heartbeats on a core.
+func (s *sim) tick() {
+	takes := s.beats.owed
+	s.beats.owed = 0
+	s.beats.busyNs += takes
+	s.n.busyNs += takes
+	s.schedule(s.now+ns(takes), evTicked, ticker, 0)
+}
+
+// ticked is when it is done.
+func (s *sim) ticked() {
+	s.beats.inLine = false
+	if next, ok := s.server.cores.release(); ok {
+		s.granted(next)
+	}
+}

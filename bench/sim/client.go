@@ -1,0 +1,231 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/catfish-index/catfish/catfish"
+)
+
+// machine is a host of clients.
+type machine struct {
+	cores cores
+	card  card
+}
+
+// phase is what a call does next when it has a core.
+type phase uint8
+
+const (
+	starting  phase = iota // choose a way and send
+	messaging              // take the answer
+	reading                // look at blocks
+)
+
+// place is where a call is on its machine's cores.
+type place uint8
+
+const (
+	away    place = iota // waits for something
+	queued               // wants a core
+	running              // evRan will come
+	holding              // waits, but keeps its core
+)
+
+// call is one caller: it makes one request after another.
+type call struct {
+	client, machine, worker uint32
+	next                    uint32 // search to make next, in circles
+	search                  search
+	insert                  int32 // number of the insert under way, or -1
+	began                   int64 // of the request, for its latency
+	phase                   phase
+	place                   place
+	way                     catfish.Way
+	walk                    walk
+}
+
+// begin makes a call want a core for its next request.
+func (s *sim) begin(id uint32) {
+	s.calls[id].phase = starting
+	s.wake(id)
+}
+
+// wake gets a call that has work a core, unless it has one.
+func (s *sim) wake(id uint32) {
+	c := &s.calls[id]
+	switch c.place {
+	case holding:
+		s.step(id)
+	case away:
+		if s.machines[c.machine].cores.acquire(id) {
+			s.step(id)
+		} else {
+			c.place = queued
+		}
+	}
+}
+
+// leave gives the call's core to the next in line.
+func (s *sim) leave(c *call) {
+	c.place = away
+	if next, ok := s.machines[c.machine].cores.release(); ok {
+		s.step(next)
+	}
+}
+
+// step does what the call has to do; evRan tells when it is done.
+func (s *sim) step(id uint32) {
+	c := &s.calls[id]
+	takes := 0.0
+	switch c.phase {
+	case starting:
+		takes = s.start(c)
+	case messaging:
+		takes = s.cl.Client.AnswerNs
+		if c.insert < 0 {
+			takes += s.cl.Client.ResultNs * float64(c.search.results)
+		}
+		if s.sch.TCP {
+			takes += s.cl.TCP.ByteNs * s.answerBytes(c)
+		}
+	case reading:
+		takes = s.look(c)
+	}
+	c.place = running
+	s.n.clientNs += takes
+	s.schedule(s.now+ns(takes), evRan, id, 0)
+}
+
+// start draws the next request and chooses its way, at its first moment on
+// a core.
+func (s *sim) start(c *call) float64 {
+	c.began = s.now
+	if share := s.cfg.Mix[1]; share > 0 && s.rng.IntN(100) < share {
+		c.insert = int32(s.inserts % len(s.w.inserts))
+		s.inserts++
+		return s.send(c)
+	}
+	c.insert = -1
+	c.search = s.w.searches[c.next]
+	if c.next++; int(c.next) == len(s.w.searches) {
+		c.next = 0
+	}
+	cl := &s.clients[c.client]
+	way, consumed := cl.policy.Choose(s.clock, &cl.load, cl.fresh)
+	if consumed {
+		cl.fresh = false
+	}
+	if c.way = way; way == catfish.Offload {
+		return s.cl.Client.SearchNs + s.walkFrom(c, false)
+	}
+	return s.send(c)
+}
+
+// send is the work of sending a request.
+func (s *sim) send(c *call) float64 {
+	c.way, c.phase = catfish.FastMessaging, messaging
+	if s.sch.TCP {
+		return s.cl.Client.MessageNs + s.cl.TCP.ClientNs + s.cl.TCP.ByteNs*s.requestBytes(c)
+	}
+	return s.cl.Client.MessageNs
+}
+
+// ran is when the work of step is done and takes effect.
+func (s *sim) ran(id uint32) {
+	c := &s.calls[id]
+	switch {
+	case c.phase == reading:
+		s.post(id)
+		switch {
+		case c.walk.restart && c.walk.out == 0:
+			s.again(id)
+		case c.walk.over():
+			s.finish(id)
+		case c.walk.ready():
+			s.step(id) // More came meanwhile.
+		case s.cl.Client.Spins:
+			c.place = holding
+		default:
+			s.leave(c)
+		}
+	case c.walk.answered:
+		c.walk.answered = false
+		s.finish(id)
+	default:
+		m := &s.machines[c.machine]
+		bytes := s.requestBytes(c)
+		s.n.bytes += bytes
+		out := m.card.start(s.now, bytes)
+		s.schedule(ns(out)+int64(s.latency), evAtServer, id, 0)
+		s.leave(c)
+	}
+}
+
+// answer is at the client's card.
+func (s *sim) answer(id uint32) {
+	c := &s.calls[id]
+	at := ns(s.machines[c.machine].card.serve(s.now, s.answerBytes(c)))
+	if at > s.now {
+		s.schedule(at, evTaken, id, 0)
+		return
+	}
+	s.taken(id)
+}
+
+// taken is when the answer is in memory; the caller hears of it later.
+func (s *sim) taken(id uint32) {
+	c := &s.calls[id]
+	c.walk.answered = true
+	if late := ns(s.cl.Client.WakeLatencyNs); late > 0 {
+		s.schedule(s.now+late, evHeard, id, 0)
+		return
+	}
+	s.wake(id)
+}
+
+// finish ends a request and begins the next: at once on the same core, or
+// after a pause.
+func (s *sim) finish(id uint32) {
+	c := &s.calls[id]
+	took := time.Duration(s.now - c.began)
+	s.all.Record(took)
+	think := s.cl.Client.ThinkNs
+	if c.insert >= 0 {
+		s.n.inserts++
+		s.byOp[1].Record(took)
+	} else {
+		think += s.cl.Client.ThinkResultNs * float64(c.search.results)
+		s.n.ways[c.way]++
+		s.n.results += uint64(c.search.results)
+		if c.way == catfish.FastMessaging {
+			s.n.trips++
+		} else {
+			s.n.trips += s.tripsOf(c)
+		}
+		s.byOp[0].Record(took)
+		if cl := &s.clients[c.client]; cl.learner != nil {
+			o := catfish.Outcome{Way: c.way, Took: took, Results: int(c.search.results)}
+			if c.way == catfish.Offload {
+				o.Reads = c.walk.reads
+			}
+			cl.learner.Observe(s.clock(), o)
+		}
+	}
+	c.phase = starting
+	if think > 0 {
+		s.schedule(s.now+ns(think), evThought, id, 0)
+		s.leave(c)
+		return
+	}
+	s.step(id)
+}
+
+// heard is a heartbeat in a client's mailbox: a newer one replaces it.
+func (s *sim) heard(id uint32, slot uint16) {
+	c, b := &s.clients[id], &s.beats.slots[slot]
+	if b.Seq <= c.sent {
+		return
+	}
+	c.sent, c.load, c.fresh = b.Seq, *b, true
+	s.n.beats++
+}

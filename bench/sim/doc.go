@@ -1,0 +1,62 @@
+// Package sim simulates Catfish on clusters that are not here. Every
+// figure it gives is simulated, and says so.
+//
+// What is real: the policies (package catfish), the tree, the searches and
+// the inserts (package rstar on package datasets): which nodes each reads
+// or changes, how many objects it finds, how many bytes travel. What is
+// simulated is time: an engine of discrete events in virtual ns, in which
+// cores, cards and links take the time that a cluster's file says.
+//
+// # Model
+//
+//	client machine (some)                       server
+//	+-----------------------------+   latency   +--------------------------+
+//	| callers --> cores --> card  |  --------   | card --> inbox --> cores |
+//	|   policy    FIFO    out|tx =|=>        |=>|rx|in     |       FIFO   |
+//	|   mailbox            in|rx <|=         =|=|tx|out    worker --> tree |
+//	+-----------------------------+             |    |             writer  |
+//	                                            |    +--> nodes (reads)    |
+//	                                            +--------------------------+
+//
+// A caller has one request under way: it gets a core, asks the policy,
+// sends, waits, gets a core again, takes the answer, pauses, and begins
+// anew (a closed loop). Connections are dealt to the machines in turn.
+//
+// A card starts operations at one rate (out-bound), serves those of others
+// at another (in-bound), and its link carries bytes each way, with headers
+// for each packet. Messages are RDMA Writes: an out-bound operation here,
+// an in-bound one there. A read is an in-bound one at the server, whose
+// bytes leave by its link and take neither an out-bound operation nor a
+// core; at the client its completion costs time of a core.
+//
+// Workers of the server are event-driven or poll:
+//
+//	event-driven  asleep --request, latency--> in line --core--> serving
+//	              serves all that is there, then sleeps
+//	polling       never sleeps; threads that outnumber the cores take
+//	              turns of a time slice (polling.go)
+//
+// An insert holds the tree's one writer; a worker that waits for it keeps
+// its core. While a node is being published reads of it are torn and made
+// again; reads of what moved since the search began restart it, as in
+// package offload.
+//
+// Scheme tcp has a card, CPU costs and a latency of its own, and no
+// heartbeats. In all others a heartbeat goes to each client every interval,
+// with the utilisation of the simulated cores; spinning is not counted.
+//
+// # Left out
+//
+// Congestion in switches, losses, limits of a card's caches, memory
+// bandwidth, frequencies of processors, other programs, ring buffers that
+// fill up, searches by the server that meet a writer. Costs of requests do
+// not vary but for what they read and find.
+//
+// # Reading order
+//
+// engine.go is the clock, the queue of events, cores and meters; sim.go
+// has the events; client.go, offload.go, server.go, polling.go and beat.go
+// what they do; workload.go is the real tree; cluster.go the parameters;
+// run.go, row.go the way in and out; paper.go the paper's figures and
+// fit.go how free parameters are found.
+package sim

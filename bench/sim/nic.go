@@ -1,0 +1,59 @@
+package sim
+
+import "math"
+
+// card is one host's network card: units that start operations (out-bound)
+// and serve those of others (in-bound), and a link each way.
+type card struct {
+	in, out, rx, tx  meter
+	inNs, outNs      float64 // for one operation
+	byteNs           float64 // for one byte on the link
+	packet, overhead float64 // largest payload, and what is added to each
+	sent             float64 // bytes on the link, headers included
+}
+
+func newCard(n NIC) card {
+	return card{
+		inNs: perOp(n.InMops), outNs: perOp(n.OutMops), byteNs: 8 / n.Gbits,
+		packet: n.PacketBytes, overhead: n.HeaderBytes,
+	}
+}
+
+// perOp turns millions of operations a second into ns.
+func perOp(mops float64) float64 { return 1e3 / mops }
+
+// onWire is how long a message of so many bytes takes on the link.
+func (c *card) onWire(bytes float64) float64 {
+	return c.wireBytes(bytes) * c.byteNs
+}
+
+func (c *card) wireBytes(bytes float64) float64 {
+	return bytes + max(1, math.Ceil(bytes/c.packet))*c.overhead
+}
+
+// start is an operation of this host with a message; it returns when the
+// last byte is out.
+func (c *card) start(now int64, bytes float64) float64 {
+	c.sent += c.wireBytes(bytes)
+	return c.tx.pass(c.out.pass(float64(now), c.outNs), c.onWire(bytes))
+}
+
+// reply is the answer to a read: it takes the link, not the units that
+// start operations, and follows the units that serve them.
+func (c *card) reply(at, bytes float64) float64 {
+	c.sent += c.wireBytes(bytes)
+	return c.tx.pass(at, c.onWire(bytes))
+}
+
+// serve is an operation of another host; it returns when it is done.
+func (c *card) serve(now int64, bytes float64) float64 {
+	return c.in.pass(c.rx.drain(float64(now), c.onWire(bytes)), c.inNs)
+}
+
+// receive is an answer that comes in.
+func (c *card) receive(now int64, bytes float64) float64 {
+	return c.rx.drain(float64(now), c.onWire(bytes))
+}
+
+// ns rounds a time up, so that nothing happens too early.
+func ns(t float64) int64 { return int64(math.Ceil(t)) }

@@ -1,0 +1,266 @@
+package sim
+
+// header is the number of the slab's header among the nodes of a walk; it
+// is read beside the root.
+const header = maxNodes
+
+// maxRestarts as in package catfish: after so many an offloaded search
+// goes by fast messaging.
+const maxRestarts = 4
+
+// headerBytes as in package rstar.
+const headerBytes = 128
+
+// walk is one offloaded search: the nodes are those of the real one, and
+// every read is posted as soon as its parent was looked at and the window
+// has room.
+type walk struct {
+	known    []uint16 // nodes to be read, the last one first
+	here     []uint16 // blocks that came and were not looked at
+	posts    []uint16 // reads to be posted when the work under way is done
+	left     int      // nodes not looked at yet, the header included
+	out      int      // reads under way
+	reads    int
+	since    int64 // the move counter that it relies on is of this time
+	headerAt int64 // the one that it reads is of this time
+	restart  bool  // a node moved: begin again when all reads are back
+	restarts int
+	answered bool // fast messaging: the answer is there
+}
+
+func (w *walk) over() bool  { return w.left == 0 && w.out == 0 && len(w.here) == 0 }
+func (w *walk) ready() bool { return len(w.here) > 0 }
+
+// window is how many reads may be under way.
+func (s *sim) window() int {
+	if s.sch.Single {
+		return 1
+	}
+	return s.cl.Tree.Window
+}
+
+// walkFrom starts a walk at the root. After a restart the header is read
+// first, alone. It returns the work of posting.
+func (s *sim) walkFrom(c *call, again bool) float64 {
+	w := &c.walk
+	c.phase = reading
+	w.known, w.here, w.posts = w.known[:0], w.here[:0], w.posts[:0]
+	w.left, w.restart = int(c.search.nodes)+1, false
+	if !again {
+		// As in package catfish: what the walk before has read.
+		w.restarts, w.reads, w.since = 0, 0, s.clients[c.client].knows
+		w.known = append(w.known, 0)
+	}
+	w.known = append(w.known, header)
+	return s.issue(w)
+}
+
+// issue picks reads to post, up to the window, and returns their work.
+func (s *sim) issue(w *walk) float64 {
+	for window := s.window(); len(w.known) > 0 && w.out < window; w.out++ {
+		last := len(w.known) - 1
+		w.posts = append(w.posts, w.known[last])
+		w.known = w.known[:last]
+	}
+	return float64(len(w.posts)) * s.cl.Client.PostNs
+}
+
+// look takes all blocks that came, and returns the work: theirs and that
+// of posting what follows.
+func (s *sim) look(c *call) float64 {
+	w, k := &c.walk, &s.cl.Client
+	work := 0.0
+	for _, at := range w.here {
+		w.left--
+		work += k.CompletionNs
+		if at == header {
+			cl := &s.clients[c.client]
+			cl.knows = max(cl.knows, w.headerAt)
+			if w.restarts > 0 {
+				w.since = cl.knows
+				w.known = append(w.known, 0)
+			}
+			continue
+		}
+		n := &s.w.nodes[c.search.first+uint32(at)]
+		work += k.NodeNs + k.LeafResultNs*float64(n.results)
+		for i := range n.children {
+			w.known = append(w.known, n.first+n.children-1-i)
+		}
+	}
+	w.here = w.here[:0]
+	if w.restart {
+		return work
+	}
+	return work + s.issue(w)
+}
+
+// post sends the reads that look and walkFrom picked.
+func (s *sim) post(id uint32) {
+	c := &s.calls[id]
+	for _, at := range c.walk.posts {
+		s.postRead(id, c, at)
+	}
+	c.walk.posts = c.walk.posts[:0]
+}
+
+func (s *sim) postRead(id uint32, c *call, at uint16) {
+	c.walk.reads++
+	s.n.reads++
+	s.n.bytes += s.blockBytes(at)
+	out := s.machines[c.machine].card.start(s.now, readRequestBytes)
+	s.schedule(ns(out)+int64(s.latency), evRead, id, at)
+}
+
+// readRequestBytes is the extended transport header of a read request:
+// address, key and length (InfiniBand specification 1.4, section 9.3.3).
+const readRequestBytes = 16
+
+func (s *sim) blockBytes(at uint16) float64 {
+	if at == header {
+		return headerBytes
+	}
+	return float64(s.cl.Tree.BlockBytes)
+}
+
+// read is at the server's card, which answers without any core.
+func (s *sim) read(id uint32, at uint16) {
+	c := &s.calls[id]
+	k := evBlock
+	if at == header {
+		s.writer.settle(s)
+		c.walk.headerAt = s.now
+	} else {
+		k = s.writer.state(s, s.w.nodes[c.search.first+uint32(at)].chunk, c.walk.since)
+	}
+	done := s.card.serve(s.now, readRequestBytes)
+	s.schedule(ns(s.card.reply(done, s.blockBytes(at)))+int64(s.latency), k, id, at)
+}
+
+// block is at the client's card.
+func (s *sim) block(id uint32, at uint16, k kind) {
+	k += evHere - evBlock
+	t := ns(s.machines[s.calls[id].machine].card.receive(s.now, s.blockBytes(at)))
+	if t > s.now {
+		s.schedule(t, k, id, at)
+		return
+	}
+	s.here(id, at, k)
+}
+
+// here is when a block is in the client's memory.
+func (s *sim) here(id uint32, at uint16, k kind) {
+	c := &s.calls[id]
+	w := &c.walk
+	switch {
+	case k == evHereTorn && !w.restart:
+		// Seen and posted again at once by who polls; its work is that
+		// of a read more, which adds nothing to be seen here.
+		s.n.torn++
+		s.postRead(id, c, at)
+		return
+	case k == evHereMoved:
+		w.restart = true
+	}
+	w.out--
+	if w.restart {
+		// Nothing new is posted; what is under way drains.
+		if w.out == 0 && c.place != running {
+			s.wake(id)
+		}
+		return
+	}
+	w.here = append(w.here, at)
+	s.wake(id)
+}
+
+// again begins a search anew after a move, or gives up offloading it.
+func (s *sim) again(id uint32) {
+	c := &s.calls[id]
+	s.n.restarts++
+	c.walk.restarts++
+	takes := 0.0
+	if c.walk.restarts > maxRestarts {
+		s.n.fellBack++
+		takes = s.send(c)
+	} else {
+		takes = s.walkFrom(c, true)
+	}
+	c.place = running
+	s.n.clientNs += takes
+	s.schedule(s.now+ns(takes), evRan, id, 0)
+}
+
+// writer is the one writer of the tree, at the server.
+type writer struct {
+	free    float64 // when its last insert under way will be done
+	jobs    []job   // those under way, the oldest at first
+	first   int
+	movedAt []int64 // by chunk: when it was last part of a move
+}
+
+// job is one insert: its nodes are inconsistent from one time to another.
+type job struct {
+	from, to int64
+	insert   int32
+}
+
+// hold is an insert that asks for the writer now; it returns how long it
+// takes, waiting included.
+func (w *writer) hold(s *sim, in int32) float64 {
+	now, takes := float64(s.now), s.cl.Server.InsertNs
+	begin := max(w.free, now)
+	w.free = begin + takes
+	s.n.writerNs += takes
+	if w.first == len(w.jobs) {
+		w.jobs, w.first = w.jobs[:0], 0
+	} else if w.first > 64 && 2*w.first > len(w.jobs) {
+		w.jobs = w.jobs[:copy(w.jobs, w.jobs[w.first:])]
+		w.first = 0
+	}
+	w.jobs = append(w.jobs, job{ns(w.free - s.cl.Server.PublishNs), ns(w.free), in})
+	return w.free - now
+}
+
+// settle notes what inserts that are done have moved.
+func (w *writer) settle(s *sim) {
+	for w.first < len(w.jobs) && w.jobs[w.first].to <= s.now {
+		j := &w.jobs[w.first]
+		w.first++
+		in := &s.w.inserts[j.insert]
+		for _, c := range s.w.changes[in.first : in.first+in.moved] {
+			w.movedAt[c] = j.to
+		}
+	}
+}
+
+// state is what a read of a node finds that was written meanwhile.
+func (w *writer) state(s *sim, chunk uint32, since int64) kind {
+	if len(w.jobs) == 0 {
+		return evBlock
+	}
+	w.settle(s)
+	if w.first < len(w.jobs) {
+		if j := &w.jobs[w.first]; j.from <= s.now {
+			in := &s.w.inserts[j.insert]
+			for _, c := range s.w.changes[in.first : in.first+in.nodes] {
+				if c == chunk {
+					return evTorn
+				}
+			}
+		}
+	}
+	if w.movedAt[chunk] > since {
+		return evMoved
+	}
+	return evBlock
+}
+
+// tripsOf a finished offloaded search: its levels, or all of its reads one
+// by one.
+func (s *sim) tripsOf(c *call) uint64 {
+	if s.sch.Single {
+		return uint64(c.walk.reads)
+	}
+	return uint64(s.w.Height * (1 + c.walk.restarts))
+}

@@ -1,0 +1,94 @@
+package sim
+
+// Polling threads that outnumber the cores: each core's threads take turns
+// of a slice, and spin through it whether or not there is a request. So a
+// request waits until its thread's turn comes. That is the collapse of the
+// paper's figure 7: the server is all busy, mostly with finding nothing.
+//
+//	core   | thread 0 | thread 28 | thread 56 | thread 0 | ...
+//	         a slice    a slice     a slice
+//
+// Threads stay on their cores: number i on core i modulo the cores, as
+// evenly as a scheduler would deal them out.
+
+// turn is the state of one core.
+type turn struct {
+	has uint32 // the thread whose turn it is
+}
+
+// share makes the threads take turns.
+func (v *server) share(s *sim, threads int) {
+	k := &s.cl.Server
+	v.turns = make([]turn, k.Cores)
+	crowd := float64(threads)/float64(k.Cores) - 1
+	v.dear = 1 + k.Crowding*crowd*crowd
+	for c := range v.turns {
+		v.turns[c].has = uint32(c)
+		// Turns of different cores are not in step.
+		s.schedule(s.rng.Int64N(ns(k.SliceNs)), evSlice, uint32(c), 0)
+	}
+}
+
+// found is a request that arrived at a thread, which sees it if it has
+// the core and nothing else to do.
+func (s *sim) found(at uint32) {
+	v := &s.server.workers[at]
+	if !v.doing && s.server.turns[int(at)%s.cl.Server.Cores].has == at {
+		s.take(at, 0)
+	}
+}
+
+// take begins a request, or nothing if there is none, after a delay.
+func (s *sim) take(at uint32, delay int64) {
+	v := &s.server.workers[at]
+	if v.inbox.len() == 0 {
+		return
+	}
+	v.serves = v.inbox.pop()
+	s.server.waiting--
+	v.doing = true
+	v.left = ns(s.work(&s.calls[v.serves]))
+	s.n.busyNs += float64(v.left)
+	s.beats.busyNs += float64(v.left)
+	s.resume(at, delay)
+}
+
+// resume goes on with the request that a thread has begun.
+func (s *sim) resume(at uint32, delay int64) {
+	v := &s.server.workers[at]
+	v.ends = s.now + delay + v.left
+	v.gen++
+	s.schedule(v.ends, evPolled, at, v.gen)
+}
+
+// polled is a request that is done, unless its thread lost the core before.
+func (s *sim) polled(at uint32, gen uint16) {
+	v := &s.server.workers[at]
+	if !v.doing || v.gen != gen {
+		return
+	}
+	v.doing = false
+	s.respond(v.serves)
+	s.take(at, 0)
+}
+
+// slice gives the core to the next of its threads.
+func (s *sim) slice(core uint32) {
+	k := &s.cl.Server
+	t := &s.server.turns[core]
+	v := &s.server.workers[t.has]
+	if v.doing {
+		v.left = max(v.ends-s.now, 0)
+		v.gen++ // Its evPolled is out of date.
+	}
+	if t.has += uint32(k.Cores); int(t.has) >= len(s.server.workers) {
+		t.has = core
+	}
+	delay := ns(k.SwitchNs)
+	if v = &s.server.workers[t.has]; v.doing {
+		s.resume(t.has, delay)
+	} else {
+		s.take(t.has, delay)
+	}
+	s.schedule(s.now+delay+ns(k.SliceNs), evSlice, core, 0)
+}

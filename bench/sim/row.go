@@ -1,0 +1,76 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/catfish-index/catfish/bench"
+)
+
+// Row is what bench sim prints for one simulation: the keys of a row of
+// bench run, with "simulated": true, and what only a simulator can tell.
+type Row struct {
+	bench.Row
+	Cluster    string  `json:"cluster"`
+	ServerLink float64 `json:"server_link_share"` // of the link out, 0 to 1
+	ClientCPU  float64 `json:"client_cpu_util"`   // of all clients' cores
+	Writer     float64 `json:"writer_share"`      // of time that the writer was held
+	FellBack   uint64  `json:"fell_back"`         // searches that gave up offloading
+	Events     uint64  `json:"events"`
+	TookS      float64 `json:"took_s"` // of real time
+}
+
+// NewRow joins a result with what it is of.
+func NewRow(cfg Config, w *Workload, r *Result, commit string) Row {
+	cfg = cfg.withDefaults()
+	cl := cfg.Cluster
+	mix := bench.Mix{bench.Search: cfg.Mix[0], bench.Insert: cfg.Mix[1]}
+	transport := "rdma (simulated)"
+	if cfg.Scheme == "tcp" {
+		transport = "tcp (simulated)"
+	}
+	return Row{
+		Row: bench.Row{
+			Scheme: cfg.Scheme, Transport: transport,
+			Device: "simulated: " + cl.Device, Dataset: w.Spec.Dataset,
+			Objects: w.Objects, Scale: w.Spec.Scale, Mix: mix.String(),
+			Clients: cfg.Clients, InFlight: cfg.InFlight,
+			Procs:      min(cl.Client.Machines, cfg.Clients),
+			ServerCPUs: fmt.Sprintf("%d (simulated)", cl.Server.Cores),
+			ClientCPUs: fmt.Sprintf("%d x %d (simulated)", cl.Client.Machines, cl.Client.Cores),
+			Figures:    r.Figures, NodeBytes: cl.Tree.NodeBytes, Simulated: true,
+			Seed: cfg.Seed, WarmupS: cfg.Warmup.Seconds(), DurationS: cfg.Duration.Seconds(),
+			Repeat: 1, Commit: commit, Runs: []float64{r.OpsPerS}, ByOp: r.ByOp,
+		},
+		Cluster: cl.Name, ServerLink: r.LinkOut, ClientCPU: r.Clients, Writer: r.Writer,
+		FellBack: r.FellBack, Events: r.Events, TookS: r.Took.Seconds(),
+	}
+}
+
+// WriteJSON writes the row as one line.
+func (r Row) WriteJSON(w io.Writer) error {
+	if err := json.NewEncoder(w).Encode(r); err != nil {
+		return fmt.Errorf("sim: writing a row: %w", err)
+	}
+	return nil
+}
+
+// WriteRows writes rows of one workload as a table for people.
+func WriteRows(w io.Writer, cl *Cluster, load *Workload, rows []Row) error {
+	fmt.Fprintf(w, "simulated: cluster %s, %s\n", cl.Name, cl.About)
+	fmt.Fprintf(w, "simulated: %d objects of %s, searches of scale %s read %.2f nodes and find %.2f objects\n",
+		load.Objects, load.Spec.Dataset, load.Spec.Scale, load.Reads, load.Results)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "clients\tscheme\tops/s (simulated)\tmean us\tp50\tp99\tserver CPU\tlink out\toffloaded\treads\trestarts\t")
+	for _, r := range rows {
+		fmt.Fprintf(t, "%d\t%s\t%.0f\t%.1f\t%.1f\t%.1f\t%.1f %%\t%.1f %%\t%.1f %%\t%.2f\t%.4f\t\n",
+			r.Clients, r.Scheme, r.OpsPerS, r.MeanUs, r.P50Us, r.P99Us,
+			100*r.CPUUtil, 100*r.ServerLink, 100*r.Offload, r.Reads, r.Restarts)
+	}
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("sim: writing the table: %w", err)
+	}
+	return nil
+}

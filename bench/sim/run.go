@@ -1,0 +1,191 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/catfish"
+)
+
+// Config says what Run simulates.
+type Config struct {
+	Cluster  *Cluster
+	Scheme   string // of catfish.Schemes
+	Clients  int    // connections
+	InFlight int    // callers of each; 0: the cluster's
+	// Mix has the shares of searches and inserts in percent, [100, 0] if
+	// it is zero.
+	Mix      [2]int
+	Duration time.Duration // measured
+	Warmup   time.Duration // before it
+	Seed     uint64
+	// Progress, if set, is told now and then which share is done.
+	Progress func(share float64)
+}
+
+// Limits against typing errors. A caller takes about 500 bytes.
+const (
+	maxClients  = 1 << 20
+	maxCalls    = 1 << 22
+	maxDuration = time.Hour
+)
+
+func (c Config) withDefaults() Config {
+	if c.InFlight == 0 && c.Cluster != nil {
+		c.InFlight = c.Cluster.Client.InFlight
+	}
+	if c.Mix == [2]int{} {
+		c.Mix = [2]int{100, 0}
+	}
+	return c
+}
+
+// Validate checks every value. Errors wrap bench.ErrConfig or
+// catfish.ErrOption and name the value and the limit.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	if c.Cluster == nil {
+		return fmt.Errorf("%w: no cluster", bench.ErrConfig)
+	}
+	if err := c.Cluster.Validate(); err != nil {
+		return err
+	}
+	if _, err := catfish.SchemeByName(c.Scheme); err != nil {
+		return err
+	}
+	for _, v := range []struct {
+		name     string
+		value    int
+		min, max int
+	}{
+		{"clients", c.Clients, 1, maxClients},
+		{"in-flight", c.InFlight, 1, maxCalls / max(c.Clients, 1)},
+		{"share of searches", c.Mix[0], 0, 100},
+		{"share of inserts", c.Mix[1], 100 - c.Mix[0], 100 - c.Mix[0]},
+	} {
+		if v.value < v.min || v.value > v.max {
+			return fmt.Errorf("%w: %s is %d, want %d to %d", bench.ErrConfig, v.name, v.value, v.min, v.max)
+		}
+	}
+	if c.Duration < time.Millisecond || c.Duration > maxDuration {
+		return fmt.Errorf("%w: duration is %v, want 1ms to %v", bench.ErrConfig, c.Duration, maxDuration)
+	}
+	if c.Warmup < 0 || c.Warmup > maxDuration {
+		return fmt.Errorf("%w: warmup is %v, want 0 to %v", bench.ErrConfig, c.Warmup, maxDuration)
+	}
+	return nil
+}
+
+// MixOf takes a mix that has only searches and inserts. The error wraps
+// bench.ErrConfig.
+func MixOf(m bench.Mix) ([2]int, error) {
+	if s := m[bench.Search] + m[bench.Insert]; s != 100 {
+		return [2]int{}, fmt.Errorf("%w: mix %v has %d %% of other things than searches and inserts, "+
+			"which are not simulated, want 0", bench.ErrConfig, m, 100-s)
+	}
+	return [2]int{m[bench.Search], m[bench.Insert]}, nil
+}
+
+// steps is into how many parts a run is cut, between which the context is
+// looked at.
+const steps = 200
+
+// Run simulates. Equal arguments give equal results, on every machine. The
+// error is one of Validate's or ctx's cause.
+func Run(ctx context.Context, cfg Config, w *Workload) (*Result, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	s, err := newSim(cfg, w)
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	if err := s.advance(ctx, 0, int64(cfg.Warmup), int64(cfg.Warmup+cfg.Duration)); err != nil {
+		return nil, err
+	}
+	s.reset()
+	if err := s.advance(ctx, int64(cfg.Warmup), int64(cfg.Warmup+cfg.Duration),
+		int64(cfg.Warmup+cfg.Duration)); err != nil {
+		return nil, err
+	}
+	return s.result(time.Since(began)), nil
+}
+
+// advance runs from one time to another, out of all.
+func (s *sim) advance(ctx context.Context, from, to, all int64) error {
+	for i := int64(1); i <= steps; i++ {
+		until := from + (to-from)*i/steps
+		s.run(until)
+		if ctx.Err() != nil {
+			return fmt.Errorf("sim: simulated %v of %v: %w",
+				time.Duration(s.now), time.Duration(all), context.Cause(ctx))
+		}
+		if s.cfg.Progress != nil {
+			s.cfg.Progress(float64(until) / float64(all))
+		}
+	}
+	return nil
+}
+
+// Result is what a simulation says.
+type Result struct {
+	bench.Figures
+	ByOp      map[string]bench.OpFigures
+	Clients   float64 // mean share of time that the clients' cores were busy
+	LinkOut   float64 // share of the server's link out
+	Writer    float64 // share of time that the tree's writer was held
+	FellBack  uint64  // searches that gave up offloading
+	Beats     uint64  // heartbeats that clients got
+	Events    uint64
+	Simulated time.Duration // warm-up included
+	Took      time.Duration // of real time
+}
+
+func (s *sim) result(took time.Duration) *Result {
+	n, d := &s.n, s.cfg.Duration.Seconds()
+	searches := float64(n.ways[0] + n.ways[1])
+	machines := float64(len(s.machines) * s.cl.Client.Cores)
+	r := &Result{
+		Figures: bench.Figures{
+			OpsPerS: float64(s.all.Count()) / d,
+			MeanUs:  micros(s.all.Mean()), P50Us: micros(s.all.Quantile(0.5)),
+			P99Us: micros(s.all.Quantile(0.99)), P999Us: micros(s.all.Quantile(0.999)),
+			CPUUtil:  min(n.busyNs/(d*1e9*float64(s.cl.Server.Cores)), 1),
+			Offload:  ratio(float64(n.ways[1]), searches),
+			Trips:    ratio(float64(n.trips), searches),
+			Reads:    ratio(float64(n.reads), searches),
+			Bytes:    ratio(n.bytes, float64(s.all.Count())),
+			Restarts: ratio(float64(n.restarts), searches),
+			Torn:     float64(n.torn),
+			Results:  ratio(float64(n.results), searches),
+		},
+		ByOp:    map[string]bench.OpFigures{},
+		Clients: n.clientNs / (d * 1e9 * machines),
+		LinkOut: (s.card.sent - n.sentAtStart) * s.card.byteNs / (d * 1e9),
+		Writer:  n.writerNs / (d * 1e9), FellBack: n.fellBack, Beats: n.beats,
+		Events: s.done, Simulated: s.cfg.Warmup + s.cfg.Duration, Took: took,
+	}
+	for i, op := range []bench.Op{bench.Search, bench.Insert} {
+		if l := s.byOp[i]; l.Count() > 0 {
+			r.ByOp[op.String()] = bench.OpFigures{
+				Count: l.Count(), MeanUs: micros(l.Mean()), P50Us: micros(l.Quantile(0.5)),
+				P99Us: micros(l.Quantile(0.99)), P999Us: micros(l.Quantile(0.999)),
+			}
+		}
+	}
+	return r
+}
+
+func micros(d time.Duration) float64 { return float64(d) / 1e3 }
+
+// ratio is 0 without a denominator, so that rows stay valid JSON.
+func ratio(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}

@@ -1,0 +1,195 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/catfish"
+)
+
+// The kinds of events, by the path of a request.
+const (
+	evThought   kind = iota // call: its pause is over
+	evRan                   // call: its work on a client core is done
+	evAtServer              // call: the request is at the server's card
+	evArrived               // call: it is in the server's memory
+	evWoken                 // worker: it may queue for a core
+	evServed                // worker: a request is answered
+	evPolled                // thread, sub generation: the same, of a polling thread
+	evSlice                 // core: a polling thread's turn ends
+	evAnswer                // call: the answer is at the client's card
+	evTaken                 // call: it is in the client's memory
+	evHeard                 // call: its caller knows
+	evRead                  // call, sub node: a read is at the server's card
+	evBlock                 // call, sub node: its bytes are at the client's card
+	evTorn                  // the same, but a writer was changing them
+	evMoved                 // the same, but the node moved since the search began
+	evHere                  // call, sub node: the bytes are in the client's memory
+	evHereTorn              // the same
+	evHereMoved             // the same
+	evBeat                  // a heartbeat is due
+	evTicked                // the server's work for it is done
+	evHeartbeat             // client, sub slot: it is in the client's mailbox
+)
+
+// sim is one simulation. It is made anew for each run and used by one
+// goroutine.
+type sim struct {
+	queue
+	cfg Config
+	cl  *Cluster
+	w   *Workload
+	sch catfish.Scheme
+	rng *rand.Rand
+
+	calls    []call
+	clients  []client
+	machines []machine
+	card     card // the server's
+	server   server
+	writer   writer
+	beats    beats
+
+	clock   func() time.Time // what policies are given
+	latency time.Duration    // one way, see Fabric
+	inserts int              // next of the workload's
+	n       counts
+	all     *bench.Latency
+	byOp    [2]*bench.Latency // searches, inserts
+}
+
+// counts are since the warm-up.
+type counts struct {
+	ways                  [2]uint64 // searches finished, by way
+	inserts               uint64
+	reads, torn, restarts uint64
+	trips                 uint64
+	results               uint64
+	bytes                 float64 // messages and blocks, without headers
+	fellBack              uint64
+	beats                 uint64
+	busyNs, clientNs      float64 // of cores
+	writerNs              float64
+	outBytes              float64 // payload of answers
+	sentAtStart           float64
+}
+
+// client is one connection. Its policy decides for all of its calls.
+type client struct {
+	policy  catfish.Policy
+	learner catfish.Learner
+	load    catfish.Load
+	fresh   bool
+	knows   int64  // time of the newest header that a walk of it has read
+	sent    uint64 // sequence number of the latest heartbeat
+}
+
+func newSim(cfg Config, w *Workload) (*sim, error) {
+	cl := cfg.Cluster
+	sch, err := catfish.SchemeByName(cfg.Scheme)
+	if err != nil {
+		return nil, err
+	}
+	s := &sim{
+		cfg: cfg, cl: cl, w: w, sch: sch,
+		rng:     rand.New(rand.NewPCG(cfg.Seed, 0x73696d)),
+		clients: make([]client, cfg.Clients),
+		calls:   make([]call, cfg.Clients*cfg.InFlight),
+		latency: time.Duration(cl.Fabric.LatencyNs),
+		all:     bench.NewLatency(),
+		byOp:    [2]*bench.Latency{bench.NewLatency(), bench.NewLatency()},
+	}
+	s.clock = func() time.Time { return time.Unix(0, s.now) }
+	serverNIC, clientNIC := cl.Server.NIC, cl.Client.NIC
+	if sch.TCP {
+		serverNIC, clientNIC = cl.TCP.NIC, cl.TCP.NIC
+		s.latency = time.Duration(cl.TCP.LatencyNs)
+	}
+	s.card = newCard(serverNIC)
+	for range min(cl.Client.Machines, cfg.Clients) {
+		s.machines = append(s.machines, machine{
+			cores: cores{free: cl.Client.Cores}, card: newCard(clientNIC),
+		})
+	}
+	for i := range s.clients {
+		c := &s.clients[i]
+		if c.policy, err = catfish.NewPolicy(cfg.Scheme, cfg.Seed+uint64(i)); err != nil {
+			return nil, err
+		}
+		c.learner, _ = c.policy.(catfish.Learner)
+	}
+	s.writer.movedAt = make([]int64, w.Chunks)
+	s.server.init(s)
+	for i := range s.calls {
+		c := &s.calls[i]
+		c.client = uint32(i / cfg.InFlight)
+		c.machine = c.client % uint32(len(s.machines))
+		c.worker = c.client % uint32(len(s.server.workers))
+		c.next = s.rng.Uint32N(uint32(len(w.searches)))
+		// Callers begin within a tenth of a millisecond, not at once.
+		s.schedule(s.rng.Int64N(1e5), evThought, uint32(i), 0)
+	}
+	if !sch.TCP {
+		s.schedule(int64(cl.Heartbeat.IntervalNs), evBeat, 0, 0)
+	}
+	return s, nil
+}
+
+// run handles events until a time.
+func (s *sim) run(until int64) {
+	for {
+		e, ok := s.queue.next(until)
+		if !ok {
+			return
+		}
+		s.handle(&e)
+	}
+}
+
+func (s *sim) handle(e *event) {
+	switch e.kind {
+	case evThought:
+		s.begin(e.who)
+	case evRan:
+		s.ran(e.who)
+	case evAtServer:
+		s.atServer(e.who)
+	case evArrived:
+		s.arrived(e.who)
+	case evWoken:
+		s.line(e.who)
+	case evServed:
+		s.served(e.who)
+	case evPolled:
+		s.polled(e.who, e.sub)
+	case evSlice:
+		s.slice(e.who)
+	case evAnswer:
+		s.answer(e.who)
+	case evTaken:
+		s.taken(e.who)
+	case evHeard:
+		s.wake(e.who)
+	case evRead:
+		s.read(e.who, e.sub)
+	case evBlock, evTorn, evMoved:
+		s.block(e.who, e.sub, e.kind)
+	case evHere, evHereTorn, evHereMoved:
+		s.here(e.who, e.sub, e.kind)
+	case evBeat:
+		s.beat()
+	case evTicked:
+		s.ticked()
+	case evHeartbeat:
+		s.heard(e.who, e.sub)
+	}
+}
+
+// reset forgets what was measured so far.
+func (s *sim) reset() {
+	s.n = counts{sentAtStart: s.card.sent}
+	s.all.Reset()
+	s.byOp[0].Reset()
+	s.byOp[1].Reset()
+}

@@ -1,0 +1,338 @@
+package sim
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// ErrWorkload is wrapped by errors about trees and queries. It wraps
+// bench.ErrConfig.
+var ErrWorkload = fmt.Errorf("%w: workload", bench.ErrConfig)
+
+// Spec says which tree is searched, and by what.
+type Spec struct {
+	Dataset   string // a name or file that package datasets opens
+	Objects   int    // of a generator
+	Scale     string // 1e-5, 1e-2, power, or QR0 to QR3 of the rea02 benchmark
+	NodeBytes int
+	// Inserted is the share of the objects, the last ones, that are
+	// inserted one by one after the others were loaded at once.
+	Inserted float64
+	Seed     uint64
+}
+
+// sampledSearches is how many queries are carried out on the real tree.
+// The mean of the nodes read by small ones has a standard error of 1 %
+// after a thousand of them.
+const sampledSearches = 4096
+
+// sampledInserts is how many objects are inserted into it, to see which
+// nodes they change: one in 25 splits a leaf, so 80 of them do.
+const sampledInserts = 2048
+
+// node is one that a search reads. Its children follow one another in the
+// search's list.
+type node struct {
+	chunk    uint32
+	first    uint16 // of its children that the search reads, from the search's first node
+	children uint16
+	results  uint16 // objects found, in a leaf
+}
+
+// search is one real search.
+type search struct {
+	first   uint32 // its nodes, the root first
+	nodes   uint16
+	results uint32
+}
+
+// insert is one real insertion: what it changed.
+type insert struct {
+	first, nodes uint32 // of changes
+	moved        uint32 // so many of them, the first ones, have the stamp of a move
+}
+
+// Workload is what real searches and inserts of one tree cost. It does
+// not change; many simulations may use it at once.
+type Workload struct {
+	Spec     Spec
+	Objects  int
+	Height   int
+	Reads    float64 // mean nodes of a search
+	Results  float64 // mean objects found by one
+	Chunks   int     // one more than the highest chunk number
+	nodes    []node
+	searches []search
+	inserts  []insert
+	changes  []uint32 // chunks
+}
+
+// Cache keeps workloads, since the tree takes a second and more to make.
+// The zero value is empty.
+type Cache struct {
+	mu   sync.Mutex
+	made map[Spec]*Workload
+}
+
+// Get returns the workload of s, made now if it was not before; note is
+// told if it is. Errors wrap ErrWorkload.
+func (c *Cache) Get(s Spec, note func(string)) (*Workload, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if w := c.made[s]; w != nil {
+		return w, nil
+	}
+	note(fmt.Sprintf("building the tree of %s and searching it at %s", s.Dataset, s.Scale))
+	w, err := NewWorkload(s)
+	if err != nil {
+		return nil, err
+	}
+	if c.made == nil {
+		c.made = map[Spec]*Workload{}
+	}
+	c.made[s] = w
+	return w, nil
+}
+
+// NewWorkload builds the tree and searches it. Errors wrap ErrWorkload.
+func NewWorkload(s Spec) (*Workload, error) {
+	w, err := newWorkload(s)
+	if err != nil && !errors.Is(err, bench.ErrConfig) {
+		err = fmt.Errorf("%w: %w", ErrWorkload, err)
+	}
+	return w, err
+}
+
+func newWorkload(s Spec) (*Workload, error) {
+	src, err := bench.OpenDataset(s.Dataset, s.Objects, s.Seed)
+	if err != nil {
+		return nil, err
+	}
+	items, err := datasets.Collect(src)
+	if err != nil {
+		return nil, err
+	}
+	if len(items) == 0 {
+		return nil, fmt.Errorf("%w: %s has no objects", ErrWorkload, s.Dataset)
+	}
+	tree, err := rstar.New(rstar.Options{NodeBytes: s.NodeBytes, BootID: 1})
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	loaded := len(items) - int(s.Inserted*float64(len(items)))
+	if err := tree.Load(items[:loaded]); err != nil {
+		return nil, err
+	}
+	for _, it := range items[loaded:] {
+		if err := tree.Insert(it.Rect, it.ID); err != nil {
+			return nil, err
+		}
+	}
+	queries, bounds, err := sampleQueries(s, items)
+	if err != nil {
+		return nil, err
+	}
+	w := &Workload{Spec: s, Objects: len(items)}
+	r, err := newReader(tree, s.NodeBytes)
+	if err != nil {
+		return nil, err
+	}
+	for _, q := range queries {
+		if err := w.addSearch(r, q); err != nil {
+			return nil, err
+		}
+	}
+	w.Height = r.h.Height
+	w.Reads = float64(len(w.nodes)) / float64(len(queries))
+	for i := range w.searches {
+		w.Results += float64(w.searches[i].results) / float64(len(queries))
+	}
+	return w, w.sampleInserts(tree, r, bounds)
+}
+
+// sampleQueries draws the queries as bench run does, or takes them evenly
+// from a set of the rea02 benchmark.
+func sampleQueries(s Spec, items []rstar.Item) (qs []rstar.Rect, bounds rstar.Rect, err error) {
+	bounds = items[0].Rect
+	for i := range items {
+		bounds = bounds.Union(items[i].Rect)
+	}
+	if set, err := datasets.ParseQuerySet(s.Scale); err == nil {
+		for q := range set.Queries(items) {
+			qs = append(qs, q)
+		}
+		if len(qs) == 0 {
+			return nil, bounds, fmt.Errorf("%w: %s has no queries in set %s", ErrWorkload, s.Dataset, s.Scale)
+		}
+		step := max(1, len(qs)/sampledSearches)
+		n := 0
+		for i := 0; i < len(qs); i += step {
+			qs[n] = qs[i]
+			n++
+		}
+		return qs[:n], bounds, nil
+	}
+	scale, err := datasets.ParseScale(s.Scale)
+	if err != nil {
+		return nil, bounds, fmt.Errorf("%w, or a set of queries QR0 to QR3", err)
+	}
+	next, err := datasets.Queries(scale, bounds, s.Seed, 0)
+	if err != nil {
+		return nil, bounds, err
+	}
+	for range sampledSearches {
+		qs = append(qs, next())
+	}
+	return qs, bounds, nil
+}
+
+// reader reads a tree's slab as a remote client does. Nobody writes
+// meanwhile, so no read is torn.
+type reader struct {
+	mem   []byte
+	bytes int
+	h     rstar.Header
+	hits  []int32
+	level []int16 // of the nodes of one search
+	found []rstar.Item
+}
+
+func newReader(t *rstar.Tree, nodeBytes int) (*reader, error) {
+	r := &reader{mem: t.Memory(), bytes: nodeBytes}
+	return r, r.header()
+}
+
+func (r *reader) header() (err error) {
+	r.h, err = rstar.ParseHeader(r.mem)
+	return err
+}
+
+func (r *reader) view(chunk uint32, level int) (rstar.Node, error) {
+	b := r.mem[int(chunk)*r.bytes:][:r.bytes]
+	return rstar.ViewNode(b, chunk, level, r.h.Moves)
+}
+
+// version is the version of a node's header line, and stamp the number of
+// the move that changed it last (rstar/layout.go).
+func (r *reader) version(chunk uint32) uint64 { return r.lane(chunk, 0) }
+func (r *reader) stamp(chunk uint32) uint64   { return r.lane(chunk, 2) }
+
+func (r *reader) lane(chunk uint32, lane int) uint64 {
+	return binary.LittleEndian.Uint64(r.mem[int(chunk)*r.bytes+8*lane:])
+}
+
+// maxNodes of one search, so that 16 bits number them, one of which means
+// the slab's header.
+const maxNodes = 1<<16 - 1
+
+// addSearch carries q out, level by level.
+func (w *Workload) addSearch(r *reader, q rstar.Rect) error {
+	first := len(w.nodes)
+	w.nodes = append(w.nodes, node{chunk: r.h.Root})
+	r.level = append(r.level[:0], int16(r.h.Height-1))
+	results := 0
+	for i := 0; i < len(w.nodes)-first; i++ {
+		at := &w.nodes[first+i]
+		n, err := r.view(at.chunk, int(r.level[i]))
+		if err != nil {
+			return err
+		}
+		if n.Leaf() {
+			r.found = n.AppendItems(r.found[:0], q)
+			at.results = uint16(len(r.found))
+			results += len(r.found)
+			continue
+		}
+		r.hits = n.AppendHits(r.hits[:0], q)
+		if len(w.nodes)-first+len(r.hits) > maxNodes {
+			return fmt.Errorf("%w: a search of %v reads more than %d nodes", ErrWorkload, q, maxNodes)
+		}
+		at.first, at.children = uint16(len(w.nodes)-first), uint16(len(r.hits))
+		level := r.level[i] - 1
+		for _, e := range r.hits {
+			w.nodes = append(w.nodes, node{chunk: uint32(n.Ref(int(e)))})
+			r.level = append(r.level, level)
+		}
+	}
+	w.searches = append(w.searches, search{
+		first: uint32(first), nodes: uint16(len(w.nodes) - first), results: uint32(results),
+	})
+	return nil
+}
+
+// sampleInserts inserts objects like those of the paper's inserts and
+// notes which nodes each changes: on the way to it, beside it (a split, or
+// sharing with a neighbour) and new ones.
+func (w *Workload) sampleInserts(t *rstar.Tree, r *reader, bounds rstar.Rect) error {
+	next := datasets.UniformRects(w.Spec.Seed, 1)
+	if w.Spec.Dataset == "skewed" {
+		next = datasets.SkewedRects(w.Spec.Seed, 1)
+	}
+	seen := make([]uint64, len(r.mem)/r.bytes)
+	used := int(t.Stats().UsedBytes) / r.bytes
+	for c := 1; c < used; c++ {
+		seen[c] = r.version(uint32(c))
+	}
+	for i := range sampledInserts {
+		rect := next()
+		if w.Spec.Dataset != "skewed" {
+			rect = bench.Stretch(rect, bounds)
+		}
+		moves := r.h.Moves
+		// Ids that no data set has.
+		if err := t.Insert(rect, 1<<63|uint64(i)); err != nil {
+			return err
+		}
+		if err := r.header(); err != nil {
+			return err
+		}
+		in := insert{first: uint32(len(w.changes))}
+		if err := w.changedBy(r, rect, r.h.Root, r.h.Height-1, seen); err != nil {
+			return err
+		}
+		changed := w.changes[in.first:]
+		for j, c := range changed {
+			if r.stamp(c) > moves {
+				changed[in.moved], changed[j] = c, changed[in.moved]
+				in.moved++
+			}
+		}
+		in.nodes = uint32(len(changed))
+		w.inserts = append(w.inserts, in)
+	}
+	w.Chunks = int(t.Stats().UsedBytes) / r.bytes
+	return nil
+}
+
+// changedBy notes the changed ones among a node that a new object may be
+// under, and its children.
+func (w *Workload) changedBy(r *reader, rect rstar.Rect, chunk uint32, level int, seen []uint64) error {
+	note := func(c uint32) {
+		if v := r.version(c); v != seen[c] {
+			seen[c] = v
+			w.changes = append(w.changes, c)
+		}
+	}
+	note(chunk)
+	n, err := r.view(chunk, level)
+	if err != nil || n.Leaf() {
+		return err
+	}
+	for i := range n.Count() {
+		c := uint32(n.Ref(i))
+		note(c)
+		if level > 1 && n.Rect(i).Intersects(rect) {
+			if err := w.changedBy(r, rect, c, level-1, seen); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

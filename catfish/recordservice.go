@@ -1,0 +1,135 @@
+package catfish
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"os"
+
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/querylog"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// record begins to record what s is asked. Serve was not called yet.
+func (s *Server) record(r *recorder) {
+	r.names = func(n uint32) string {
+		c, err := s.colls.byNumber(n)
+		if err != nil {
+			return "unknown" // Cannot be: its number came from there.
+		}
+		return c.name
+	}
+	s.rec = r
+	go r.run()
+}
+
+// discard ends a recording that never began, and removes its file.
+func (r *recorder) discard() error {
+	return errors.Join(r.out.Close(), os.Remove(r.opts.File))
+}
+
+// endRecord is for Close. A server that never served, because its data
+// could not be loaded, say, leaves no file in the way of the next one.
+func (s *Server) endRecord() error {
+	if s.rec == nil {
+		return nil
+	}
+	err := s.rec.close()
+	if !s.served {
+		err = errors.Join(err, os.Remove(s.rec.opts.File))
+	}
+	return err
+}
+
+// Recording is how the recording goes, nil when nothing is recorded.
+// After Close it is how it went.
+func (s *Server) Recording() *RecordStats {
+	if s.rec == nil {
+		return nil
+	}
+	return s.rec.stats()
+}
+
+// RecordClient numbers a connection for RecordFrom. It is 0 when nothing
+// is recorded.
+func (s *Server) RecordClient() uint32 {
+	if s.rec == nil {
+		return 0
+	}
+	return s.rec.client()
+}
+
+// RecordFrom records a request that reached the server by a service of
+// the caller's own, as gRPC is; what comes by the server's transports is
+// recorded without it. The record's offset and collection are set here.
+// It does nothing when nothing is recorded or there is no such collection.
+func (s *Server) RecordFrom(collection string, rec querylog.Record) {
+	if s.rec == nil {
+		return
+	}
+	c, err := s.colls.byName(collection)
+	if err != nil {
+		return
+	}
+	rec.Collection = c.num
+	s.rec.add(&rec)
+}
+
+// vias are the transports' numbers in a recording.
+var vias = map[string]querylog.Via{
+	TransportSHM: querylog.ViaSHM, TransportSoft: querylog.ViaSoft,
+	TransportOFI: querylog.ViaOFI, TransportTCP: querylog.ViaTCP,
+}
+
+// record records a request whose body was p and which put out into the
+// answer. One that failed is not: what a replay asks must be valid. Of
+// an insertMany that failed, the first done are in the tree.
+func (v *service) record(coll uint32, kind fastmsg.Kind, arg uint32, p, out []byte, done uint64, err error) {
+	if err != nil && kind != kindInsertMany {
+		return
+	}
+	rec := querylog.Record{Via: vias[v.transport], Client: v.client, Collection: coll}
+	switch kind {
+	case kindSearch:
+		rec.Kind, rec.Rect, rec.Limit = querylog.Search, getRect(p), arg
+		rec.Found = found(len(out) / itemBytes)
+	case kindCount:
+		rec.Kind, rec.Rect = querylog.Count, getRect(p)
+		rec.Found = uint32(min(binary.LittleEndian.Uint64(out), querylog.NotKnown))
+	case kindNearest:
+		if arg == 0 {
+			return // Asks for nothing, and a log's 0 is no limit.
+		}
+		rec.Kind, rec.X, rec.Y = querylog.Nearest, f64(p), f64(p[8:])
+		rec.Limit, rec.Within = arg, math.Inf(1)
+		rec.Found = found(len(out) / itemBytes)
+	case kindInsert:
+		v.recordInsert(rec, getItem(p))
+		return
+	case kindInsertMany:
+		for i := range done {
+			v.recordInsert(rec, getItem(p[i*itemBytes:]))
+		}
+		return
+	case kindDelete:
+		it := getItem(p)
+		rec.Kind, rec.Rect, rec.ID = querylog.Delete, it.Rect, it.ID
+		rec.Found = uint32(out[0])
+	case kindUpdate:
+		rec.Kind, rec.Rect, rec.To = querylog.Update, getRect(p), getRect(p[rectBytes:])
+		rec.ID = binary.LittleEndian.Uint64(p[2*rectBytes:])
+		rec.Found = uint32(out[0])
+	default:
+		return
+	}
+	v.s.rec.add(&rec)
+}
+
+func (v *service) recordInsert(rec querylog.Record, it rstar.Item) {
+	rec.Kind, rec.Rect, rec.ID, rec.Found = querylog.Insert, it.Rect, it.ID, 1
+	v.s.rec.add(&rec)
+}
+
+// found is a number of objects as a record holds it.
+func found(n int) uint32 { return uint32(min(uint64(n), querylog.NotKnown)) }

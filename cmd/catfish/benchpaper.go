@@ -1,0 +1,193 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/catfish-index/catfish/bench/paper"
+	"github.com/catfish-index/catfish/bench/report"
+	"github.com/catfish-index/catfish/catfish"
+)
+
+// paperFlags are what people type, as they typed it.
+type paperFlags struct {
+	figures, networks  []string
+	clients            []int
+	set                paper.Settings
+	out, sim           string
+	quick, fresh, json bool
+	check              bool
+
+	chosen  func(flag string) bool // typed, not a default
+	command string                 // what was typed
+}
+
+// What --quick runs: seconds instead of hours, the same code.
+const (
+	quickObjects  = 100_000
+	quickRequests = 1_000
+)
+
+var (
+	paperClients = []int{1, 2, 4, 8, 16, 32, 64}
+	quickClients = []int{1, 4, 16}
+	allNetworks  = []string{paper.Host.Name, "1g", "10g"}
+	// quickNetworks leaves out what differs from 1g only when it is full.
+	quickNetworks = []string{paper.Host.Name, "1g"}
+)
+
+func newBenchPaper(a *app) *cobra.Command {
+	var f paperFlags
+	c := &cobra.Command{
+		Use:   "paper",
+		Short: "Repeat the paper's experiments",
+		Long: `Repeat the experiments of the Catfish paper (ICDCS 2019) at the size of one
+machine, and report them: ` + report.HTMLFile + `, ` + report.MarkdownFile + ` and plots in --out.
+
+Server and clients are processes of their own, pinned to different cores.
+On the host they use shared memory, and loopback for tcp; in the networks 1g
+and 10g they sit in namespaces of their own, joined by a virtual Ethernet
+with a token bucket of so many bits per second. That needs root and
+iproute2. Where it cannot be had, networks are skipped and the output and the
+report say why; networks named by --network must be there.
+
+A run measures by count: --requests calls of each client, as the paper
+does. Each finished point is kept in --out/` + paper.PointsFile + `, and the same
+command goes on where it was interrupted. Points under other settings
+(another commit, machine, number of objects, ...) are refused unless --fresh
+discards them.`,
+		Example: `  catfish bench paper --out results
+  catfish bench paper --figure 10,11 --clients 1,8,64 --network host --out results
+  catfish bench paper --quick --figure 2 --network 1g
+  catfish bench paper --figure 14 --data rea02.rec --queries rea02.QR2`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.chosen, f.command = cmd.Flags().Changed, typed(cmd)
+			return a.benchPaper(cmd.Context(), f)
+		},
+	}
+	fs := c.Flags()
+	fs.StringSliceVar(&f.figures, "figure", []string{"all"},
+		"figures of the paper: all, or some of "+strings.Join(paper.Figures(), ", "))
+	fs.StringVar(&f.out, "out", "paper-report", "directory of points and report")
+	fs.BoolVar(&f.quick, "quick", false,
+		fmt.Sprintf("a small run: defaults of %d objects, %d requests, fewer clients and networks", quickObjects, quickRequests))
+	fs.BoolVar(&f.fresh, "fresh", false, "discard the points in --out")
+	fs.IntSliceVar(&f.clients, "clients", paperClients, "numbers of clients")
+	fs.StringSliceVar(&f.networks, "network", allNetworks, "host, or rates such as 1g and 10g")
+	fs.IntVar(&f.set.Objects, "objects", paper.Objects, "how many objects a generator makes")
+	fs.IntVar(&f.set.Requests, "requests", paper.Requests, "calls of each client")
+	fs.IntVar(&f.set.InFlight, "in-flight", 1, "calls under way per client")
+	fs.IntVar(&f.set.Repeat, "repeat", 1, "runs of each point; it holds medians")
+	fs.Uint64Var(&f.set.Seed, "seed", 1, "of data and queries")
+	fs.StringVar(&f.set.Data, "data", "rea02-like", "data of figure 14: rea02-like or a file")
+	fs.StringVar(&f.set.Queries, "queries", "", "queries of figure 14: a file of rectangles; empty: the set "+
+		paper.QuerySet+" of --data")
+	fs.StringVar(&f.set.ServerCPUs, "server-cpus", "", "cores of the server; empty: the first if there are two")
+	fs.StringVar(&f.set.ClientCPUs, "client-cpus", "", "cores of the clients; empty: all but the first")
+	fs.IntVar(&f.set.NodeBytes, "node-bytes", 0, "size of a tree node, 0: default")
+	fs.StringVar(&f.sim, "simulated", "", "file of simulated values to print beside: JSON rows of"+
+		" figure, series, x, metric and value")
+	fs.BoolVar(&f.check, "check", false, "fail if an ordering or a count is not as it must be on any machine")
+	fs.BoolVar(&f.json, "json", false, "print each new point as a JSON object, too")
+	completeList(c, "figure", append([]string{"all"}, paper.Figures()...)...)
+	completeList(c, "network", allNetworks...)
+	completeData(c, "data")
+	return c
+}
+
+// typed is the command in a form that can be repeated.
+func typed(cmd *cobra.Command) string {
+	var b strings.Builder
+	b.WriteString(cmd.CommandPath())
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		value := f.Value.String()
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			value = strings.Join(list.GetSlice(), ",")
+		}
+		fmt.Fprintf(&b, " --%s=%s", f.Name, value)
+	})
+	return b.String()
+}
+
+// paperPlan is what a run is to do, checked as far as it can be beforehand.
+type paperPlan struct {
+	set         paper.Settings
+	experiments []paper.Experiment
+	networks    []paper.Network
+	clients     []int
+	simulated   []paper.Simulated
+}
+
+func (f paperFlags) plan() (paperPlan, error) {
+	p := paperPlan{set: f.set, clients: f.clients}
+	var err error
+	if p.experiments, err = paper.Select(f.figures); err != nil {
+		return p, err
+	}
+	names := f.networks
+	if f.quick && !f.chosen("network") {
+		names = quickNetworks
+	}
+	for _, n := range names {
+		network, err := paper.ParseNetwork(n)
+		if err != nil {
+			return p, fmt.Errorf("--network: %w", err)
+		}
+		if slices.Contains(p.networks, network) {
+			return p, badUsage("--network lists %s twice", n)
+		}
+		p.networks = append(p.networks, network)
+	}
+	if f.quick {
+		for flag, set := range map[string]func(){
+			"objects":  func() { p.set.Objects = quickObjects },
+			"requests": func() { p.set.Requests = quickRequests },
+			"clients":  func() { p.clients = quickClients },
+		} {
+			if !f.chosen(flag) {
+				set()
+			}
+		}
+	}
+	for _, v := range []struct {
+		flag  string
+		empty bool
+	}{
+		{"objects", p.set.Objects == 0}, {"requests", p.set.Requests == 0},
+		{"in-flight", p.set.InFlight == 0}, {"repeat", p.set.Repeat == 0},
+		{"clients", len(p.clients) == 0 || slices.Contains(p.clients, 0)},
+		{"network", len(p.networks) == 0}, {"data", p.set.Data == ""}, {"out", f.out == ""},
+	} {
+		if v.empty {
+			return p, badUsage("--%s is empty or 0, want more", v.flag)
+		}
+	}
+	server, client, err := splitCores(f.set.ServerCPUs, f.set.ClientCPUs)
+	if err != nil {
+		return p, err
+	}
+	p.set.ServerCPUs, p.set.ClientCPUs = server.String(), client.String()
+	p.set.Commit, p.set.Machine = commit(), paper.ThisMachine()
+	if p.set.Queries == "" {
+		p.set.Queries = paper.QuerySet
+	} else if _, err := os.Stat(p.set.Queries); err != nil {
+		return p, fmt.Errorf("--queries: %w", err)
+	}
+	if f.sim != "" {
+		file, err := os.Open(f.sim)
+		if err != nil {
+			return p, fmt.Errorf("--simulated: %w", err)
+		}
+		defer file.Close()
+		if p.simulated, err = paper.ReadSimulated(file); err != nil {
+			return p, fmt.Errorf("--simulated: %s: %w", f.sim, err)
+		}
+	}
+	return p, paper.Validate(p.set, p.experiments, p.networks, p.clients, catfish.Schemes()[1:])
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/catfish-index/catfish/bench/netns"
+	"github.com/catfish-index/catfish/bench/paper"
+	"github.com/catfish-index/catfish/bench/report"
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/rdma/ofi"
+)
+
+// reachable drops the networks that this process cannot make, and says
+// so; if they were asked for by name that is an error.
+func (f paperFlags) reachable(ctx context.Context, want []paper.Network) (have []paper.Network, skipped []string, err error) {
+	var why error
+	if slices.ContainsFunc(want, func(n paper.Network) bool { return n.Rate > 0 }) {
+		why = netns.Available(ctx)
+	}
+	switch {
+	case why == nil:
+		return want, nil, nil
+	case ctx.Err() != nil:
+		return nil, nil, context.Cause(ctx)
+	case f.chosen("network"):
+		return nil, nil, fmt.Errorf("--network: %w", why)
+	}
+	for _, n := range want {
+		if n.Rate == 0 {
+			have = append(have, n)
+		} else {
+			skipped = append(skipped, fmt.Sprintf("NOT MEASURED: network of %s: %v", n, why))
+		}
+	}
+	return have, skipped, nil
+}
+
+// networkTransports are the ways through a network.
+func networkTransports() []string {
+	if ofi.Built {
+		return []string{catfish.TransportSoft, catfish.TransportOFI}
+	}
+	return []string{catfish.TransportSoft}
+}
+
+func (a *app) benchPaper(ctx context.Context, f paperFlags) (err error) {
+	plan, err := f.plan()
+	if err != nil {
+		return err
+	}
+	networks, skipped, err := f.reachable(ctx, plan.networks)
+	if err != nil {
+		return err
+	}
+	for _, s := range skipped {
+		fmt.Fprintln(a.err, s)
+	}
+	if paper.SharedCores(plan.set) {
+		fmt.Fprintln(a.err, "server and clients share cores: see the report's warning")
+	}
+	if err := a.cleanNetworks(ctx, networks); err != nil {
+		return err
+	}
+	transports := networkTransports()
+	if slices.Contains(transports, catfish.TransportOFI) {
+		plan.set.FabricProvider = "tcp" // There is no card between namespaces.
+	}
+	store, torn, err := paper.Open(f.out, plan.set, f.fresh)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	if torn {
+		fmt.Fprintf(a.err, "%s ended within a point, which is measured again\n", paper.PointsFile)
+	}
+	cells := paper.Cells(plan.experiments, networks, transports, plan.clients)
+	runner := &paper.Runner{Settings: plan.set, Store: store, Known: catfish.Schemes()[1:]}
+	if runner.Spawn, err = spawner(""); err != nil {
+		return err
+	}
+	missing := runner.Missing(cells)
+	fmt.Fprintf(a.err, "%d points to measure, %d are there\n", missing, len(store.Points()))
+	if runner.Queries, err = a.paperQueries(f.out, plan, missing); err != nil {
+		return err
+	}
+	show := newPaperProgress(a.err, isTerminal(a.err), missing)
+	points := io.Discard
+	if f.json {
+		points = a.out
+	}
+	runner.Note = show.note
+	runner.Progress = func(p paper.Progress) {
+		show.point(p)
+		_ = p.Point.Row.WriteJSON(points) // The point is kept in any case.
+	}
+	err = runner.Run(ctx, cells)
+	show.end()
+	doc := paper.Report{
+		Settings: plan.set, Command: f.command, Experiments: plan.experiments,
+		Points: store.Points(), Skipped: skipped, Simulated: plan.simulated,
+	}.Document()
+	if err != nil {
+		left := runner.Missing(cells)
+		doc.Warnings = append(doc.Warnings, fmt.Sprintf(
+			"NOT FINISHED: %d of the %d points of this run are missing", left, missing))
+	}
+	if written := report.Write(f.out, doc); written != nil {
+		return errors.Join(err, written)
+	}
+	if err != nil {
+		return fmt.Errorf("%w\nWhat was measured is kept: the same command goes on from here", err)
+	}
+	return a.paperDone(f, store.Points(), skipped)
+}
+
+// cleanNetworks removes what a killed run left, before other networks are
+// made.
+func (a *app) cleanNetworks(ctx context.Context, networks []paper.Network) error {
+	if !slices.ContainsFunc(networks, func(n paper.Network) bool { return n.Rate > 0 }) {
+		return nil
+	}
+	removed, err := netns.Clean(ctx)
+	if len(removed) > 0 {
+		fmt.Fprintf(a.err, "removed what a killed run left: %s\n", strings.Join(removed, ", "))
+	}
+	return err
+}
+
+// paperQueries makes the queries of figure 14 if it is to be measured.
+func (a *app) paperQueries(dir string, plan paperPlan, missing int) (string, error) {
+	wanted := slices.ContainsFunc(plan.experiments, func(e paper.Experiment) bool {
+		return slices.Contains(e.Figures, "14")
+	})
+	if !wanted || missing == 0 {
+		return "", nil
+	}
+	if plan.set.Queries != paper.QuerySet {
+		return plan.set.Queries, nil
+	}
+	fmt.Fprintf(a.err, "making the queries %s of %s\n", paper.QuerySet, plan.set.Data)
+	return paper.WriteQueries(dir, plan.set)
+}
+
+// paperDone says where the report is, and checks.
+func (a *app) paperDone(f paperFlags, points map[string]paper.Point, skipped []string) error {
+	for _, s := range skipped { // Again: much was printed since.
+		fmt.Fprintln(a.err, s)
+	}
+	if !f.json {
+		fmt.Fprintf(a.out, "%d points, %s\n", len(points), filepath.Join(f.out, report.HTMLFile))
+	}
+	if !f.check {
+		return nil
+	}
+	tests, failed := paper.Check(points)
+	if len(failed) > 0 {
+		return fmt.Errorf("%w: %d of %d checks fail:\n%s", errCheck, len(failed), tests, strings.Join(failed, "\n"))
+	}
+	fmt.Fprintf(a.err, "%d checks of counts and orderings hold\n", tests)
+	return nil
+}
+
+var errCheck = errors.New("the results are not as they must be")

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/netns"
+	"github.com/catfish-index/catfish/bench/report"
+)
+
+// paperArgs is a run of a few seconds.
+func paperArgs(dir string, more ...string) []string {
+	return append([]string{"bench", "paper", "--quick", "--objects", "5000", "--requests", "300",
+		"--clients", "4", "--network", "host", "--out", dir}, more...)
+}
+
+// Every figure: a report that shows each series. Orderings are for `make
+// paper-quick`, which has the machine to itself.
+func TestBenchPaper(t *testing.T) {
+	dir := t.TempDir()
+	code, out, errOut := program(t, paperArgs(dir)...)
+	if code != exitOK {
+		t.Fatalf("exit %d\n%s", code, errOut)
+	}
+	// By experiment panels x series.
+	const points = (2*1 + 1*2 + 2*2 + 3*4 + 3*4 + 1*4)
+	lines := strings.Count(slurp(t, dir, "points.jsonl"), "\n")
+	if !strings.HasPrefix(out, "36 points, ") || lines != points {
+		t.Errorf("printed %q, %d points, want %d", out, lines, points)
+	}
+	md, page := slurp(t, dir, report.MarkdownFile), slurp(t, dir, report.HTMLFile)
+	for _, s := range []string{"Figure 2:", "Figure 7:", "Figure 8:", "Figure 10 and 11:", "Figure 12 and 13:",
+		"Figure 14:", "Catfish (Algorithm 1)", "fast messaging, polling", "offloading, single-issue", "TCP/IP",
+		"limited by", "1239.35", "clients on ", "5000 objects"} {
+		if !strings.Contains(md, s) || !strings.Contains(page, s) {
+			t.Errorf("a report lacks %q", s)
+		}
+	}
+	for _, kind := range []string{"throughput", "latency", "cpu", "bandwidth", "cdf", "offload"} {
+		for _, ext := range []string{"svg", "png"} {
+			slurp(t, dir, "figure-10-11-1e-2-host-shm-"+kind+"."+ext)
+		}
+	}
+	// Again: nothing is left to do, other settings are refused.
+	_, _, errOut = program(t, paperArgs(dir)...)
+	if !strings.Contains(errOut, "0 points to measure, 36 are there") {
+		t.Errorf("a second run says %s", errOut)
+	}
+	fail(t, exitFailure, paperArgs(dir, "--seed", "2"), "seed 1, here 2", "--fresh")
+}
+
+func slurp(t *testing.T, dir, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// Ctrl-C keeps what was measured, and the same command goes on there.
+func TestBenchPaperInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	// After the first of eight points (1 and 4 clients): the others take a second at least,
+	// for each starts two processes.
+	args := paperArgs(dir, "--figure", "8", "--clients", "1", "--requests", "20000", "--json")
+	p := start(t, args...)
+	p.line(t) // The first point.
+	if _, code := p.interrupt(t); code != exitFailure || !strings.Contains(p.errOut.String(), "goes on from here") {
+		t.Errorf("exit %d, says %s", code, p.errOut.String())
+	}
+	if md := slurp(t, dir, report.MarkdownFile); !strings.Contains(md, "NOT FINISHED") {
+		t.Errorf("the report does not say that it is not finished:\n%s", md)
+	}
+	kept := strings.Count(slurp(t, dir, "points.jsonl"), "\n")
+	if kept < 1 || kept > 7 {
+		t.Fatalf("%d points were kept of 8", kept)
+	}
+	// Told by the start of another run, which need not finish.
+	again := start(t, args...)
+	again.line(t)
+	again.interrupt(t)
+	if want := fmt.Sprintf("%d points to measure, %d are there", 8-kept, kept); !strings.Contains(again.errOut.String(), want) {
+		t.Errorf("does not say %q:\n%s", want, again.errOut.String())
+	}
+}
+
+// needNetworks ends a test on a machine without them, and says why; where
+// nothing may be skipped that is a failure.
+func needNetworks(t *testing.T) {
+	t.Helper()
+	if err := netns.Available(t.Context()); err != nil {
+		if os.Getenv("CATFISH_NO_SKIP") == "1" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+}
+
+// noNetworks fails if an ended run left anything.
+func noNetworks(t *testing.T) {
+	t.Helper()
+	removed, err := netns.Clean(t.Context())
+	if err != nil || len(removed) > 0 {
+		t.Errorf("left behind: %q, %v", removed, err)
+	}
+}
+
+// Ctrl-C within a network removes it.
+func TestBenchPaperNetworkInterrupted(t *testing.T) {
+	needNetworks(t)
+	// Two points; the second takes many seconds at 1 Mbit/s.
+	p := start(t, "bench", "paper", "--figure", "2", "--network", "1m", "--objects", "5000",
+		"--requests", "500", "--clients", "4", "--out", t.TempDir(), "--json")
+	p.line(t)
+	if _, code := p.interrupt(t); code != exitFailure || !strings.Contains(p.errOut.String(), "goes on from here") {
+		t.Errorf("exit %d, says %s", code, p.errOut.String())
+	}
+	noNetworks(t)
+}
+
+// Wide searches through a narrow network: no faster than it is, and
+// nothing of it is left afterwards.
+func TestBenchPaperNetwork(t *testing.T) {
+	needNetworks(t)
+	dir := t.TempDir()
+	// At 20 Mbit/s any core is faster than the network; enough requests
+	// that what a full bucket sends at first matters little.
+	out := succeed(t, "bench", "paper", "--figure", "2", "--network", "20m", "--objects", "200000",
+		"--requests", "600", "--clients", "8", "--out", dir, "--json", "--check")
+	var rows []bench.Row
+	for lines := bufio.NewScanner(strings.NewReader(out)); lines.Scan(); {
+		rows = append(rows, decode[bench.Row](t, lines.Text()))
+	}
+	wide := slices.IndexFunc(rows, func(r bench.Row) bool { return r.Scale == "1e-2" })
+	if len(rows) != 2 || wide < 0 {
+		t.Fatalf("rows %+v", rows)
+	}
+	if r := rows[wide]; r.NetOut <= r.NetIn || r.NetOut > 1.2*20e6/8 || r.Transport != "tcp" {
+		t.Errorf("%.0f bytes/s in, %.0f out of %s through 20 Mbit/s", r.NetIn, r.NetOut, r.Transport)
+	}
+	if md := slurp(t, dir, report.MarkdownFile); !strings.Contains(md, "20 Mbit/s") {
+		t.Errorf("the report does not name the network:\n%s", md)
+	}
+	noNetworks(t)
+}
+
+// Where networks cannot be made a run goes on without them and says so,
+// unless they were asked for.
+func TestBenchPaperWithoutNetworks(t *testing.T) {
+	t.Setenv("PATH", "") // No ip, no tc. Children are started by their path.
+	dir := t.TempDir()
+	args := []string{"bench", "paper", "--figure", "7", "--objects", "5000", "--requests", "100",
+		"--clients", "1", "--out", dir}
+	code, out, errOut := program(t, args...)
+	if code != exitOK || !strings.HasPrefix(out, "2 points") {
+		t.Errorf("exit %d, printed %q, says %s", code, out, errOut)
+	}
+	for _, network := range []string{"1 Gbit/s", "10 Gbit/s"} {
+		says := "NOT MEASURED: network of " + network + ": no network namespaces: "
+		if !strings.Contains(errOut, says) || !strings.Contains(slurp(t, dir, report.MarkdownFile), says) {
+			t.Errorf("does not say %q:\n%s", says, errOut)
+		}
+	}
+	fail(t, exitFailure, append(args, "--network", "host,1g"), "--network: no network namespaces")
+}
+
+func TestBenchPaperFailures(t *testing.T) {
+	dir := t.TempDir()
+	sim := file(t, "sim.json", `{"figure":"99","metric":"times"}`)
+	fail(t, exitFailure, paperArgs(dir, "--simulated", sim), "sim.json", `"99"`)
+	fail(t, exitFailure, paperArgs(dir, "--simulated", sim+"x"), "--simulated")
+	fail(t, exitFailure, paperArgs(dir, "--queries", sim+"x"), "--queries")
+	fail(t, exitFailure, paperArgs(dir, "--data", "missing.rec"), "missing.rec")
+	fail(t, exitFailure, paperArgs(filepath.Join(sim, "sub")), "sim.json")
+	if entries, _ := os.ReadDir(dir); len(entries) > 0 {
+		t.Errorf("bad settings left %v", entries)
+	}
+}

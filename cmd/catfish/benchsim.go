@@ -1,0 +1,293 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/sim"
+)
+
+// simFlags are those of bench sim.
+type simFlags struct {
+	cluster  string
+	set      []string
+	schemes  []string
+	clients  []int
+	inFlight int
+	spec     sim.Spec
+	mix      string
+	duration time.Duration
+	warmup   time.Duration
+	seed     uint64
+	json     string
+	table    bool
+	fit      string
+	check    string
+}
+
+func newBenchSim(a *app) *cobra.Command {
+	var f simFlags
+	c := &cobra.Command{
+		Use:   "sim",
+		Short: "Simulate schemes on a cluster that is not here",
+		Long: `Simulate schemes on a cluster that is not here: the real policies and real
+searches of a real tree, on cores, cards and links that a file describes.
+Every figure is simulated. The clusters that come with the program are
+paper (the paper's nine nodes), thismachine (two cores, shared memory) and
+modern (a 400 Gbit/s card); --cluster also takes a file of the same form.
+
+With --table it prints the paper's numbers beside the simulated ones; with
+--fit it searches for the cluster's costs that explain rows of
+'catfish bench run --json', or with --fit paper the paper's marked numbers,
+and prints them as lines for the cluster's file. --check compares such rows
+with what the cluster, as it is, gives.`,
+		Example: `  catfish bench sim --cluster paper --scheme fast,offload,paper --clients 32,64,128,256
+  catfish bench sim --cluster modern --scale 1e-2 --clients 10,100,1000,10000 --json -
+  catfish bench sim --table
+  catfish bench sim --cluster thismachine --fit rows.jsonl`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.benchSim(cmd.Context(), cmd, &f)
+		},
+	}
+	fs := c.Flags()
+	fs.StringVar(&f.cluster, "cluster", "paper", "paper, thismachine, modern or a file")
+	fs.StringArrayVar(&f.set, "set", nil, "change a number of the cluster, as in server.cores=4; repeatable")
+	fs.StringSliceVar(&f.schemes, "scheme", bench.DefaultSchemes, "schemes to simulate, in this order")
+	fs.IntSliceVar(&f.clients, "clients", []int{32, 64, 128, 256}, "connections, a list")
+	fs.IntVar(&f.inFlight, "in-flight", 0, "calls under way per connection, 0: as the cluster says")
+	fs.StringVar(&f.spec.Dataset, "dataset", "uniform", "uniform, skewed, rea02-like, california or a file")
+	fs.IntVar(&f.spec.Objects, "objects", 2_000_000, "how many objects a generator makes")
+	fs.StringVar(&f.spec.Scale, "scale", "1e-5",
+		"longest query edge as a share of the data's extent (1e-5, 1e-2), power, or QR0 to QR3 of the rea02 benchmark")
+	fs.StringVar(&f.mix, "mix", "search=100", "operations in percent: search, insert")
+	fs.DurationVar(&f.duration, "duration", time.Second, "simulated time that is measured; with --table, --fit and --check 200ms unless given")
+	fs.DurationVar(&f.warmup, "warmup", 200*time.Millisecond, "simulated time before it")
+	fs.Uint64Var(&f.seed, "seed", 1, "of data, queries and chance")
+	fs.StringVar(&f.json, "json", "", "write one JSON object per row to this file, - for standard output")
+	fs.BoolVar(&f.table, "table", false, "compare with every number of the paper")
+	fs.StringVar(&f.fit, "fit", "", "file with rows of bench run --json, or paper: fit the cluster to them")
+	fs.StringVar(&f.check, "check", "", "file with rows of bench run --json: simulate them and compare")
+	completeList(c, "scheme", policies()[1:]...)
+	completeData(c, "dataset")
+	complete(c, "scale", "1e-5", "1e-2", "power", "QR2")
+	complete(c, "cluster", sim.Clusters()...)
+	return c
+}
+
+// open reads the cluster, with --set done to it.
+func (f *simFlags) open() (*sim.Cluster, error) {
+	cl, err := sim.Open(f.cluster)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range f.set {
+		key, value, ok := strings.Cut(s, "=")
+		if !ok {
+			return nil, badUsage("--set %q, want KEY=NUMBER", s)
+		}
+		var v float64
+		if _, err := fmt.Sscan(value, &v); err != nil {
+			return nil, badUsage("--set %q, want KEY=NUMBER", s)
+		}
+		if err := cl.Set(key, v); err != nil {
+			return nil, err
+		}
+	}
+	return cl, cl.Validate()
+}
+
+// special tells calls that compare from those that just simulate.
+func (f *simFlags) special() bool { return f.table || f.fit != "" || f.check != "" }
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// benchSim is one call of bench sim. Where rows go is opened first, as for
+// bench run.
+func (a *app) benchSim(ctx context.Context, cmd *cobra.Command, f *simFlags) error {
+	if btoi(f.table)+btoi(f.fit != "")+btoi(f.check != "") > 1 {
+		return badUsage("--table, --fit and --check are three things, want one of them")
+	}
+	cl, err := f.open()
+	if err != nil {
+		return err
+	}
+	f.spec = cl.Spec(f.spec.Dataset, f.spec.Objects, f.spec.Scale, f.seed)
+	if f.spec.Objects < 1 {
+		return badUsage("--objects is %d, want 1 or more", f.spec.Objects)
+	}
+	if !cmd.Flags().Changed("duration") && f.special() {
+		f.duration = 200 * time.Millisecond
+	}
+	var configs []sim.Config
+	if !f.special() {
+		if configs, err = f.configs(cl); err != nil {
+			return err
+		}
+	}
+	table, rowsTo, closeRows, err := a.rowsTo(f.json)
+	if err != nil {
+		return err
+	}
+	defer closeRows()
+	switch {
+	case f.table:
+		return a.simTable(ctx, f, cl, table, rowsTo)
+	case f.check != "":
+		return a.simCheck(ctx, f, cl, table, rowsTo)
+	case f.fit != "":
+		return a.simFit(ctx, f, cl, table, rowsTo)
+	}
+	return a.simRows(ctx, f, configs, table, rowsTo)
+}
+
+// configs are the simulations asked for, all checked before one runs.
+func (f *simFlags) configs(cl *sim.Cluster) ([]sim.Config, error) {
+	mix, err := bench.ParseMix(f.mix)
+	if err != nil {
+		return nil, fmt.Errorf("--mix: %w", err)
+	}
+	shares, err := sim.MixOf(mix)
+	if err != nil {
+		return nil, fmt.Errorf("--mix: %w", err)
+	}
+	var configs []sim.Config
+	for _, n := range f.clients {
+		for _, scheme := range f.schemes {
+			cfg := sim.Config{
+				Cluster: cl, Scheme: scheme, Clients: n, InFlight: f.inFlight, Mix: shares,
+				Duration: f.duration, Warmup: f.warmup, Seed: f.seed,
+			}
+			if err := cfg.Validate(); err != nil {
+				return nil, err
+			}
+			configs = append(configs, cfg)
+		}
+	}
+	if len(configs) == 0 {
+		return nil, badUsage("--clients or --scheme is empty, want at least one of each")
+	}
+	return configs, nil
+}
+
+// simRows simulates one configuration after the other.
+func (a *app) simRows(ctx context.Context, f *simFlags, configs []sim.Config, table, rowsTo io.Writer) error {
+	w, err := new(sim.Cache).Get(f.spec, func(s string) { fmt.Fprintln(a.err, s) })
+	if err != nil {
+		return err
+	}
+	p := newShares(a.err, isTerminal(a.err))
+	defer p.end()
+	var rows []sim.Row
+	for i, cfg := range configs {
+		p.label(fmt.Sprintf("simulating %s, %d clients (%d of %d)", cfg.Scheme, cfg.Clients, i+1, len(configs)))
+		cfg.Progress = p.share
+		r, runErr := sim.Run(ctx, cfg, w)
+		if err = runErr; err != nil {
+			break
+		}
+		row := sim.NewRow(cfg, w, r, commit())
+		rows = append(rows, row)
+		if rowsTo != nil {
+			if err = row.WriteJSON(rowsTo); err != nil {
+				break
+			}
+		}
+	}
+	p.end()
+	if len(rows) > 0 {
+		if e := sim.WriteRows(table, configs[0].Cluster, w, rows); err == nil {
+			err = e
+		}
+	}
+	return err
+}
+
+// simTable prints the paper's numbers beside simulated ones.
+func (a *app) simTable(ctx context.Context, f *simFlags, cl *sim.Cluster, table, rowsTo io.Writer) error {
+	var failed error
+	points, err := sim.Table(ctx, cl, new(sim.Cache), f.spec.Objects, f.duration, f.seed,
+		func(s string) { fmt.Fprintln(a.err, s) },
+		func(p sim.Point) {
+			if rowsTo != nil && failed == nil {
+				failed = p.WriteJSON(rowsTo)
+			}
+		})
+	if len(points) > 0 {
+		if e := sim.WritePoints(table, cl, points); err == nil {
+			err = e
+		}
+	}
+	if err == nil {
+		err = failed
+	}
+	return err
+}
+
+// simFit fits the cluster's costs and prints them.
+func (a *app) simFit(ctx context.Context, f *simFlags, cl *sim.Cluster, to, rowsTo io.Writer) error {
+	if rowsTo != nil {
+		return badUsage("--json with --fit: a fit is printed as lines of TOML")
+	}
+	note := func(s string) { fmt.Fprintln(a.err, s) }
+	cache := new(sim.Cache)
+	keys := sim.PaperKeys
+	goals := sim.PaperGoals(cache, f.spec.Objects, f.duration, f.seed)
+	if f.fit != "paper" {
+		var err error
+		if goals, keys, err = a.rowGoals(f.fit, f.duration, cl, cache); err != nil {
+			return fmt.Errorf("--fit: %w", err)
+		}
+	}
+	fitted, err := sim.Fit(ctx, cl, keys, goals, note)
+	if err != nil {
+		return err
+	}
+	return fitted.Write(to)
+}
+
+// simCheck compares measured rows with the cluster.
+func (a *app) simCheck(ctx context.Context, f *simFlags, cl *sim.Cluster, table, rowsTo io.Writer) error {
+	goals, _, err := a.rowGoals(f.check, f.duration, cl, new(sim.Cache))
+	if err != nil {
+		return fmt.Errorf("--check: %w", err)
+	}
+	all, err := sim.Check(ctx, cl, goals)
+	if err != nil {
+		return err
+	}
+	for _, c := range all {
+		if rowsTo != nil {
+			if err := c.WriteJSON(rowsTo); err != nil {
+				return err
+			}
+		}
+	}
+	return sim.WriteChecked(table, cl, all)
+}
+
+// rowGoals reads measured rows.
+func (a *app) rowGoals(name string, duration time.Duration, cl *sim.Cluster, cache *sim.Cache) ([]sim.Goal, []string, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer file.Close()
+	rows, err := sim.ReadRows(file)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return sim.RowGoals(rows, cl, cache, duration, func(s string) { fmt.Fprintln(a.err, s) })
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/catfish-index/catfish/bench/sim"
+)
+
+// Rows and table, for two schemes and two numbers of clients; both say
+// that they are simulated.
+func TestBenchSim(t *testing.T) {
+	args := strings.Fields("bench sim --objects 20000 --scale 1e-2 --scheme fast,paper --clients 4,8" +
+		" --mix search=90,insert=10 --duration 5ms --warmup 1ms --set server.cores=2 --json -")
+	out := succeed(t, args...)
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if len(lines) != 4 {
+		t.Fatalf("%d rows, want 4:\n%s", len(lines), out)
+	}
+	for i, line := range lines {
+		var r sim.Row
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(err)
+		}
+		if !r.Simulated || r.Clients != []int{4, 4, 8, 8}[i] || r.Scheme != []string{"fast", "paper"}[i%2] ||
+			r.OpsPerS <= 0 || r.ServerCPUs != "2 (simulated)" || r.ByOp["insert"].Count == 0 {
+			t.Errorf("row %d: %s", i, line)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "rows.jsonl")
+	args[len(args)-1] = file
+	table := succeed(t, args...)
+	if !strings.Contains(table, "simulated: cluster paper") || strings.Count(table, "\n") != 7 {
+		t.Errorf("table:\n%s", table)
+	}
+	if b, err := os.ReadFile(file); err != nil || strings.Count(string(b), "\n") != 4 {
+		t.Errorf("%v\n%s", err, b)
+	}
+	// Simulated rows are no reality to fit or check anything by.
+	fail(t, exitUsage, []string{"bench", "sim", "--check", file}, "row 1 is simulated")
+}
+
+func TestBenchSimTable(t *testing.T) {
+	out := succeed(t, strings.Fields("bench sim --table --objects 20000 --duration 2ms --set heartbeat.interval_ns=1e6")...)
+	for _, want := range []string{"Simulated, cluster paper", "| 203.96 |", "| 14.22 |", "| fitted |", "docs/paper-simulated.md"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the table lacks %q:\n%s", want, out)
+		}
+	}
+}
+
+// A row as bench run prints it, measured elsewhere.
+const measured = `{"scheme":"fast","dataset":"uniform","objects":20000,"scale":"1e-5","mix":"search=100",` +
+	`"clients":2,"in_flight":16,"ops_per_s":500000,"server_cpu_util":0.95,"simulated":false}` + "\n"
+
+func TestBenchSimFitAndCheck(t *testing.T) {
+	rows := file(t, "rows.jsonl", measured)
+	out := succeed(t, "bench", "sim", "--cluster", "thismachine", "--fit", rows, "--duration", "2ms")
+	if !strings.Contains(out, "server.request_ns = ") || !strings.Contains(out, "ratio 1.0") && !strings.Contains(out, "ratio 0.9") {
+		t.Errorf("fit:\n%s", out)
+	}
+	out = succeed(t, "bench", "sim", "--cluster", "thismachine", "--check", rows, "--duration", "2ms")
+	if !strings.Contains(out, "| 5e+05 |") || !strings.Contains(out, "Simulated, cluster thismachine") {
+		t.Errorf("check:\n%s", out)
+	}
+}

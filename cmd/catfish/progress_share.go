@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+)
+
+// shares shows which share of each of several tasks is done: as a bar on a
+// terminal, else as a line every few seconds.
+type shares struct {
+	w    io.Writer
+	bar  *progressbar.ProgressBar
+	what string
+	next time.Time
+}
+
+// shareSteps is how finely a bar is drawn.
+const shareSteps = 1000
+
+func newShares(w io.Writer, terminal bool) *shares {
+	p := &shares{w: w, next: time.Now().Add(progressEvery)}
+	if terminal {
+		p.bar = progressbar.NewOptions(shareSteps,
+			progressbar.OptionSetWriter(w),
+			progressbar.OptionThrottle(100*time.Millisecond),
+			progressbar.OptionClearOnFinish())
+	}
+	return p
+}
+
+// label begins the next task.
+func (p *shares) label(what string) {
+	p.what = what
+	if p.bar != nil {
+		p.bar.Reset()
+		p.bar.Describe(what)
+	}
+}
+
+// share is how much of the task is done, 0 to 1.
+func (p *shares) share(done float64) {
+	if p.bar != nil {
+		_ = p.bar.Set(int(done * shareSteps)) // It cannot be drawn: not worth failing.
+		return
+	}
+	if now := time.Now(); now.After(p.next) {
+		p.next = now.Add(progressEvery)
+		fmt.Fprintf(p.w, "%s: %.0f %%\n", p.what, 100*done)
+	}
+}
+
+// end removes the bar.
+func (p *shares) end() {
+	if p.bar != nil {
+		_ = p.bar.Finish() // As above.
+	}
+}

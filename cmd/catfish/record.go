@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc/stats"
+
+	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/querylog"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// recordFlags are the flags of 'serve' that record what it is asked.
+func recordFlags(c *cobra.Command, o *catfish.RecordOptions) {
+	fs := c.Flags()
+	fs.StringVar(&o.File, "record", "",
+		"record the searches that reach the server in this file, for 'replay'; offloaded ones do not reach it")
+	fs.BoolVar(&o.Writes, "record-writes", false, "record inserts, deletes and updates, too")
+	fs.BoolVar(&o.Force, "record-force", false, "overwrite the file of --record if it exists")
+}
+
+// checkRecord refuses flags that would do nothing.
+func checkRecord(o catfish.RecordOptions) error {
+	if o.File == "" && (o.Writes || o.Force) {
+		return badUsage("--record-writes and --record-force go with --record FILE")
+	}
+	return nil
+}
+
+// endRecord closes the server and says what was recorded, and what not.
+func (a *app) endRecord(srv *catfish.Server) error {
+	err := srv.Close()
+	fmt.Fprintf(a.err, "recorded %s\n", recordText(*srv.Recording()))
+	return err
+}
+
+func recordText(r catfish.RecordStats) string {
+	what := "searches"
+	if r.Writes {
+		what = "searches and writes"
+	}
+	text := fmt.Sprintf("%s: %d %s, %d bytes", r.File, r.Records, what, r.Bytes)
+	if r.Dropped > 0 {
+		text += fmt.Sprintf("; %d MISSING, the writer did not keep up or had ended", r.Dropped)
+	}
+	if r.Error != "" {
+		text += "; ENDED: " + r.Error
+	}
+	return text
+}
+
+// recordGRPC records the requests of gRPC as they arrive: what they will
+// find is not known then. Each connection is a client.
+type recordGRPC struct{ srv *catfish.Server }
+
+type grpcClient struct{}
+
+func (r recordGRPC) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context {
+	return context.WithValue(ctx, grpcClient{}, r.srv.RecordClient())
+}
+
+func (recordGRPC) HandleConn(context.Context, stats.ConnStats) {}
+
+func (recordGRPC) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+
+func (r recordGRPC) HandleRPC(ctx context.Context, s stats.RPCStats) {
+	in, ok := s.(*stats.InPayload)
+	if !ok {
+		return
+	}
+	rec := querylog.Record{Via: querylog.ViaGRPC, Found: querylog.NotKnown}
+	rec.Client, _ = ctx.Value(grpcClient{}).(uint32)
+	var collection string
+	var valid bool
+	switch m := in.Payload.(type) {
+	case *catfishv1.SearchRequest:
+		rec.Kind, rec.Limit, collection = querylog.Search, m.GetLimit(), m.GetCollection()
+		rec.Rect, valid = recordRect(m.GetQuery())
+	case *catfishv1.CountRequest:
+		rec.Kind, collection = querylog.Count, m.GetCollection()
+		rec.Rect, valid = recordRect(m.GetQuery())
+	case *catfishv1.NearestRequest:
+		rec.Kind, rec.Limit, collection = querylog.Nearest, m.GetK(), m.GetCollection()
+		rec.X, rec.Y, rec.Within = m.GetX(), m.GetY(), math.Inf(1)
+		if m.MaxDistance != nil {
+			rec.Within = m.GetMaxDistance()
+		}
+		point := rstar.Rect{MinX: rec.X, MinY: rec.Y, MaxX: rec.X, MaxY: rec.Y}
+		valid = point.Validate() == nil && rec.Within >= 0 && (rec.Limit > 0 || m.MaxDistance != nil)
+	case *catfishv1.InsertRequest:
+		rec.Kind, rec.ID, collection = querylog.Insert, m.GetItem().GetId(), m.GetCollection()
+		rec.Rect, valid = recordRect(m.GetItem().GetRect())
+	case *catfishv1.DeleteRequest:
+		rec.Kind, rec.ID, collection = querylog.Delete, m.GetItem().GetId(), m.GetCollection()
+		rec.Rect, valid = recordRect(m.GetItem().GetRect())
+	case *catfishv1.UpdateRequest:
+		rec.Kind, rec.ID, collection = querylog.Update, m.GetId(), m.GetCollection()
+		rec.Rect, valid = recordRect(m.GetOldRect())
+		if valid {
+			rec.To, valid = recordRect(m.GetNewRect())
+		}
+	}
+	if !valid {
+		return // Another call, or one that will be refused.
+	}
+	if collection == "" {
+		collection = catfish.DefaultCollection
+	}
+	r.srv.RecordFrom(collection, rec)
+}
+
+// recordRect is valid as the service sees it.
+func recordRect(m *catfishv1.Rect) (rstar.Rect, bool) {
+	r := rstar.Rect{MinX: m.GetMinX(), MinY: m.GetMinY(), MaxX: m.GetMaxX(), MaxY: m.GetMaxY()}
+	return r, m != nil && r.Validate() == nil
+}

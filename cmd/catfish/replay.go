@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/datasets"
+)
+
+type replayFlags struct {
+	cfg                     bench.ReplayConfig
+	dataFormat, queryFormat string
+	server, client          string
+	json, results, profile  string
+}
+
+func newReplay(a *app) *cobra.Command {
+	var f replayFlags
+	c := &cobra.Command{
+		Use:   "replay --data FILE|NAME --queries FILE|NAME",
+		Short: "Load a file, ask the queries of another, each exactly once",
+		Long: `Load the objects of a file, by insertion in its order, and ask the queries
+of another, each exactly once, at a given concurrency. Server and clients
+are processes of their own, pinned to the given cores, and each scheme gets
+a fresh server; with --server, a running one is asked.
+
+Queries are, whichever --queries names:
+  FILE          a recording of 'catfish serve --record', with all kinds of
+                requests, or any data set: each rectangle is a search
+  QR0 to QR3    the query sets of the rea02 benchmark, made from the data
+  1e-5, power   the paper's random searches within the data's bounds
+
+Schemes that find different objects are an error, and with --verify so is
+an answer that is not that of another index. The table goes to standard
+output, or to standard error with --json -.`,
+		Example: `  catfish replay --data rea02.rea02 --queries QR2 --scheme tcp,fast,offload,paper --verify
+  catfish replay --data roads.csv --queries recorded.cfq --bulk --results found.tsv --ids
+  catfish replay --server 10.0.0.5:7119 --queries recorded.cfq --clients 32 --json -`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := f.config(cmd)
+			if err != nil {
+				return err
+			}
+			return a.replay(cmd.Context(), cfg, f)
+		},
+	}
+	fs := c.Flags()
+	fs.StringVar(&f.cfg.Data, "data", "", "file or generator of objects: uniform, skewed, rea02-like, california")
+	fs.StringVar(&f.dataFormat, "dataset-format", "",
+		"format of --data: csv, geojson, osm, rea02, rec or road; empty: detect")
+	fs.IntVar(&f.cfg.Objects, "objects", 0, "how many objects a generator makes, 0: its default")
+	fs.StringVar(&f.cfg.Queries, "queries", "", "recording, data set, QR0 to QR3, or a scale")
+	fs.StringVar(&f.queryFormat, "query-format", "", "format of --queries; empty: detect")
+	fs.IntVar(&f.cfg.QueryCount, "query-count", 10_000, "how many queries of a scale")
+	fs.StringVar(&f.cfg.Recorded, "recorded", "",
+		"collection whose requests are taken from a recording of several")
+	fs.BoolVar(&f.cfg.Bulk, "bulk", false, "bulk load the data instead of inserting it")
+	fs.StringVarP(&f.cfg.Addr, "server", "s", "", "host:port of a running server (or --addr); empty: start one")
+	fs.StringVarP(&f.cfg.Collection, "collection", "c", catfish.DefaultCollection, "collection on the running server")
+	fs.DurationVar(&f.cfg.DialTimeout, "dial-timeout", catfish.DefaultDialTimeout, "how long to try to reach the server")
+	fs.BoolVar(&f.cfg.NoLoad, "no-load", false, "the running server has the data already")
+	fs.StringSliceVar(&f.cfg.Schemes, "scheme", []string{"paper"}, "schemes to replay by, in this order")
+	fs.IntVar(&f.cfg.Clients, "clients", 8, "connections")
+	fs.IntVar(&f.cfg.InFlight, "in-flight", 16, "calls under way per connection")
+	fs.IntVar(&f.cfg.Procs, "client-procs", 1, "processes that the connections and the queries are dealt to")
+	fs.StringVar(&f.cfg.Transport, "transport", "auto", "auto, shm, soft or ofi; scheme tcp always uses tcp")
+	fabricFlags(c, (*catfish.Fabric)(&f.cfg.Fabric))
+	fs.StringVar(&f.server, "server-cpus", "", "cores of the server; empty: the first if there are two")
+	fs.StringVar(&f.client, "client-cpus", "", "cores of the clients; empty: all but the first")
+	fs.Uint64Var(&f.cfg.Seed, "seed", 0, "of generators and of random searches")
+	fs.IntVar(&f.cfg.NodeBytes, "node-bytes", 0, "size of a tree node, 0: default")
+	fs.Int64Var(&f.cfg.SlabBytes, "slab-bytes", 0, "capacity of the tree, 0: default")
+	fs.StringVar(&f.results, "results", "", "write a line per query to this file: number, objects found")
+	fs.BoolVar(&f.cfg.IDs, "ids", false, "add their ids to --results, ascending; keeps them in memory until the end")
+	fs.BoolVar(&f.cfg.Verify, "verify", false, "compare each answer with that of another index; costs the clients time")
+	fs.StringVar(&f.json, "json", "", "write one JSON object per scheme to this file, - for standard output")
+	fs.StringVar(&f.profile, "profile", "", "directory for a CPU profile of each process, for go tool pprof")
+	completeList(c, "scheme", policies()[1:]...)
+	completeData(c, "data")
+	complete(c, "dataset-format", formats...)
+	complete(c, "query-format", formats...)
+	complete(c, "transport", "auto", "shm", "soft", "ofi")
+	return c
+}
+
+// config checks what only the command line knows; bench checks the rest.
+func (f *replayFlags) config(c *cobra.Command) (bench.ReplayConfig, error) {
+	cfg := f.cfg
+	cfg.Commit = commit()
+	// bench takes zeros for its defaults; here they are typed on purpose.
+	for _, v := range []struct {
+		flag string
+		zero bool
+	}{
+		{"clients", cfg.Clients == 0}, {"in-flight", cfg.InFlight == 0},
+		{"client-procs", cfg.Procs == 0}, {"query-count", cfg.QueryCount == 0},
+		{"scheme", len(cfg.Schemes) == 0},
+	} {
+		if v.zero {
+			return cfg, badUsage("--%s is empty or 0, want more", v.flag)
+		}
+	}
+	switch cfg.Transport {
+	case "auto", "shm", "soft", "ofi", "tcp":
+	default:
+		return cfg, badUsage("--transport %q, want auto, shm, soft or ofi", cfg.Transport)
+	}
+	if cfg.IDs && f.results == "" {
+		return cfg, badUsage("--ids goes with --results FILE")
+	}
+	if cfg.DialTimeout <= 0 {
+		return cfg, badUsage("--dial-timeout is %v, want more than 0", cfg.DialTimeout)
+	}
+	if cfg.Addr != "" {
+		if err := checkAddr("server", cfg.Addr, 1); err != nil {
+			return cfg, err
+		}
+		for _, flag := range []string{"server-cpus", "node-bytes", "slab-bytes"} {
+			if c.Flags().Changed(flag) {
+				return cfg, badUsage("--%s is of a server that replay starts, but --server %s runs", flag, cfg.Addr)
+			}
+		}
+	}
+	for _, v := range []struct {
+		flag, format string
+		spec         *string
+	}{
+		{"dataset-format", f.dataFormat, &cfg.Data}, {"query-format", f.queryFormat, &cfg.Queries},
+	} {
+		if v.format == "" {
+			continue
+		}
+		if _, err := datasets.ParseFormat(v.format); err != nil {
+			return cfg, badUsage("--%s: %w", v.flag, err)
+		}
+		*v.spec = v.format + ":" + *v.spec
+	}
+	var err error
+	cfg.ServerCPUs, cfg.ClientCPUs, err = splitCores(f.server, f.client)
+	if cfg.Addr != "" {
+		cfg.ServerCPUs = nil // Wherever it runs.
+	}
+	return cfg, err
+}
+
+// replay runs and prints. All files are opened first, so that a typing
+// error in a name does not cost the measurement.
+func (a *app) replay(ctx context.Context, cfg bench.ReplayConfig, f replayFlags) (err error) {
+	known := catfish.Schemes()[1:]
+	if err := cfg.Validate(known); err != nil {
+		return err
+	}
+	if cfg.Data != "" {
+		if _, err := bench.OpenDataset(cfg.Data, cfg.Objects, cfg.Seed); err != nil {
+			return err
+		}
+	}
+	spawn, err := spawner(f.profile)
+	if err != nil {
+		return err
+	}
+	table, rowsTo, closeRows, err := a.rowsTo(f.json)
+	if err != nil {
+		return err
+	}
+	defer closeRows()
+	var results io.Writer
+	if f.results != "" {
+		file, err := os.OpenFile(f.results, os.O_WRONLY|os.O_CREATE, 0o666)
+		if err != nil {
+			return fmt.Errorf("--results: %w", err)
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
+		results = &overwriter{f: file}
+	}
+	var rows []bench.ReplayRow
+	var failed error
+	err = bench.Replay(ctx, cfg, spawn, known, results,
+		func(note string) { fmt.Fprintln(a.err, note) },
+		func(r bench.ReplayRow) {
+			rows = append(rows, r)
+			if rowsTo != nil && failed == nil {
+				failed = r.WriteJSON(rowsTo)
+			}
+		})
+	return errors.Join(err, bench.WriteReplayTable(table, rows), failed)
+}
+
+// overwriter empties a file when the first new bytes come: what fails
+// before that leaves the results of the last replay.
+type overwriter struct {
+	f     *os.File
+	begun bool
+}
+
+func (o *overwriter) Write(b []byte) (int, error) {
+	if !o.begun {
+		o.begun = true
+		if err := o.f.Truncate(0); err != nil && !errors.Is(err, syscall.EINVAL) {
+			return 0, err // EINVAL: a pipe or a terminal, which hold nothing.
+		}
+	}
+	return o.f.Write(b)
+}

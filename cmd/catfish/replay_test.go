@@ -1,0 +1,405 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// rea02File writes items in rea02's format: no header, no ids.
+func rea02File(t *testing.T, name string, items []rstar.Item) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := datasets.Write(f, datasets.Rea02, datasets.FromItems(name, items)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// rea02Like is data of the generator through a file, and 300 queries that
+// find from none to hundreds.
+func rea02Like(t *testing.T) (data, queries string, items []rstar.Item, asked []rstar.Rect) {
+	t.Helper()
+	data = filepath.Join(t.TempDir(), "data.rea02")
+	succeed(t, "gen", "rea02-like", "--objects", "20000", "--seed", "2", "--as", "rea02", "--out", data)
+	src, err := datasets.Open(data, datasets.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if items, err = datasets.Collect(src); err != nil || len(items) != 20000 {
+		t.Fatalf("%d items, %v", len(items), err)
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	var boxes []rstar.Item
+	for i := range 300 {
+		x, y, edge := rng.Float64(), rng.Float64(), 0.1*rng.Float64()*float64(i%3)
+		r := rstar.Rect{MinX: x, MinY: y, MaxX: x + edge, MaxY: y + edge}
+		asked = append(asked, r)
+		boxes = append(boxes, rstar.Item{Rect: r})
+	}
+	return data, rea02File(t, "queries.rea02", boxes), items, asked
+}
+
+// resultsOf is what --results --ids must hold, by a linear scan.
+func resultsOf(items []rstar.Item, asked []rstar.Rect) string {
+	var b strings.Builder
+	for i, q := range asked {
+		var ids []uint64
+		for _, it := range scan(items, q) {
+			ids = append(ids, it.ID)
+		}
+		slices.Sort(ids)
+		fmt.Fprintf(&b, "%d\t%d\t", i, len(ids))
+		for j, id := range ids {
+			if j > 0 {
+				b.WriteByte(' ')
+			}
+			b.WriteString(strconv.FormatUint(id, 10))
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// replayRows replays with --json -.
+func replayRows(t *testing.T, args ...string) []bench.ReplayRow {
+	t.Helper()
+	var rows []bench.ReplayRow
+	out := succeed(t, append([]string{"replay", "--json", "-"}, args...)...)
+	for line := range strings.Lines(out) {
+		rows = append(rows, decode[bench.ReplayRow](t, line))
+	}
+	return rows
+}
+
+// Files of rea02's format, inserted or bulk loaded, by all schemes, over
+// the transports, at different concurrency: each query once, and what a
+// linear scan finds.
+func TestReplay(t *testing.T) {
+	data, queries, items, asked := rea02Like(t)
+	want := resultsOf(items, asked)
+	results := filepath.Join(t.TempDir(), "results")
+	for _, c := range []struct {
+		schemes string
+		args    string
+	}{
+		{"fast,offload,paper,tcp", "--transport shm"},
+		{"offload,paper", "--transport soft --bulk --clients 3 --in-flight 5 --client-procs 2"},
+		{"paper", "--clients 1 --in-flight 1 --dataset-format rea02 --query-format rea02"},
+		{"fast-polling", "--clients 9 --client-procs 4 --in-flight 100 --bulk"},
+	} {
+		args := append(strings.Fields(c.args), "--data", data, "--queries", queries,
+			"--scheme", c.schemes, "--results", results, "--ids", "--verify")
+		rows := replayRows(t, args...)
+		if got := readFile(t, results); got != want {
+			t.Fatalf("%s %s: results differ from those of a scan", c.schemes, c.args)
+		}
+		schemes := strings.Split(c.schemes, ",")
+		if len(rows) != len(schemes) {
+			t.Fatalf("%s: %d rows", c.schemes, len(rows))
+		}
+		for i, r := range rows {
+			by := "insert"
+			if strings.Contains(c.args, "--bulk") {
+				by = "bulk"
+			}
+			if r.Scheme != schemes[i] || r.Count != 300 || r.Verified != 300 || r.LoadedBy != by ||
+				r.Loaded != 20000 || r.Objects != 20000 || r.LoadedPerS <= 0 || r.Recorded != nil {
+				t.Errorf("row %+v", r)
+			}
+			if r.OpsPerS <= 0 || r.MeanUs <= 0 || r.P50Us > r.P99Us || r.P99Us > r.P999Us ||
+				r.ByOp["search"].Count != 300 || r.Bytes <= 0 {
+				t.Errorf("%s: figures %+v", r.Scheme, r.Figures)
+			}
+			if offloads := r.Scheme == "offload"; r.Scheme != "paper" && (r.Offload == 1) != offloads {
+				t.Errorf("%s: offload share %v", r.Scheme, r.Offload)
+			}
+			if on := r.Transport; r.Scheme == "tcp" && on != "tcp" || strings.Contains(c.args, "soft") && on != "soft" {
+				t.Errorf("%s: over %s", r.Scheme, on)
+			}
+		}
+	}
+}
+
+// The query sets of the rea02 benchmark, and the paper's scales.
+func TestReplayMadeQueries(t *testing.T) {
+	data, _, items, _ := rea02Like(t)
+	for _, set := range []datasets.QuerySet{datasets.QR0, datasets.QR1, datasets.QR2} {
+		n := 0
+		for range set.Queries(items) {
+			n++
+		}
+		rows := replayRows(t, "--data", data, "--queries", set.String(), "--bulk", "--verify", "--scheme", "fast")
+		if r := rows[0]; r.Count != n || r.Verified != n {
+			t.Errorf("%v: %d queries, %d verified, want %d", set, r.Count, r.Verified, n)
+		}
+	}
+	out := succeed(t, "replay", "--data", "california", "--queries", "1e-2", "--query-count", "123", "--verify")
+	if !strings.Contains(out, "california: 123 requests of 1e-2, each once, to 21693 objects") {
+		t.Errorf("table:\n%s", out)
+	}
+}
+
+// A recorded server's log, replayed, finds what its server found, request
+// by request; the log has what came by every way but what was offloaded.
+func TestReplayRecorded(t *testing.T) {
+	data, queries, items, asked := rea02Like(t)
+	dir := t.TempDir()
+	log := filepath.Join(dir, "log")
+	p, addr, ready := serve(t, "--load", data, "--record", log, "--record-writes", "--grpc", "127.0.0.1:0")
+	_, grpcAddr, _ := strings.Cut(ready, " grpc=")
+	recorded := filepath.Join(dir, "recorded.tsv")
+	for _, scheme := range []string{"fast", "offload", "tcp"} {
+		succeed(t, "replay", "--addr", addr, "--queries", queries, "--scheme", scheme,
+			"--clients", "1", "--in-flight", "1", "--results", recorded)
+	}
+	on := []string{"--server", addr, "--policy", "fast"}
+	succeed(t, append([]string{"nearest", "--point", "0.5,0.5", "-k", "7"}, on...)...)
+	succeed(t, append([]string{"search", "--bbox", "0,0,1,1", "--limit", "11"}, on...)...)
+	succeed(t, append([]string{"insert", "--id", "99", "--bbox", "3,3,4,4"}, on...)...)
+	succeed(t, append([]string{"count", "--bbox", "0,0,9,9"}, on...)...)
+	succeed(t, append([]string{"update", "--id", "99", "--from", "3,3,4,4", "--to", "5,5,6,6"}, on...)...)
+	succeed(t, append([]string{"delete", "--id", "99", "--bbox", "5,5,6,6"}, on...)...)
+	near := askGRPC(t, grpcAddr)
+	if text := succeed(t, "status", "--server", addr); !strings.Contains(text, "recording   "+log+": ") {
+		t.Errorf("status:\n%s", text)
+	}
+	st := decode[catfish.ServerStats](t, succeed(t, "status", "--server", addr, "--json"))
+	if r := st.Recording; r == nil || r.File != log || !r.Writes || r.Dropped != 0 {
+		t.Errorf("recording %+v", r)
+	}
+	const others, overGRPC, writes = 3, 3, 3
+	if _, code := p.interrupt(t); code != exitOK {
+		t.Fatalf("exit %d: %s", code, p.errOut.String())
+	}
+	total := 2*len(asked) + others + writes + overGRPC
+	if says := fmt.Sprintf("recorded %s: %d searches and writes", log, total); !strings.Contains(p.errOut.String(), says) {
+		t.Errorf("says %q, want %q", p.errOut.String(), says)
+	}
+	again := filepath.Join(dir, "again.tsv")
+	rows := replayRows(t, "--data", data, "--queries", log, "--clients", "1", "--in-flight", "1",
+		"--scheme", "paper,tcp", "--verify", "--results", again)
+	for _, r := range rows {
+		if c := r.Recorded; r.Count != total || r.Writes != writes || r.Verified != total || c == nil ||
+			c.Differ != 0 || c.Unknown != overGRPC || c.Same != total-overGRPC || r.Lost != 0 || r.Incomplete {
+			t.Errorf("row %+v, recorded %+v", r, c)
+		}
+	}
+	lines := strings.SplitAfter(readFile(t, again), "\n")
+	// The first part is what the first replay asked; so are its results.
+	if got := strings.Join(lines[:len(asked)], ""); got != readFile(t, recorded) {
+		t.Error("the recorded queries find something else than when they were asked")
+	}
+	for i, want := range []int{7, 11, 1, len(items) + 1, 1, 1} {
+		at := 2*len(asked) + i
+		if got := fmt.Sprintf("%d\t%d\n", at, want); lines[at] != got {
+			t.Errorf("line %q, want %q", lines[at], got)
+		}
+	}
+	if got := fmt.Sprintf("%d\t%d\n", total-1, near); lines[total-1] != got {
+		t.Errorf("near by gRPC: line %q, want %q", lines[total-1], got)
+	}
+	// Concurrently it finds as much where nothing is written: the replays
+	// searched elsewhere.
+	if r := replayRows(t, "--data", data, "--queries", log, "--bulk", "--client-procs", "2")[0]; r.Recorded.Same < 2*len(asked) {
+		t.Errorf("recorded %+v, want at least %d the same", r.Recorded, 2*len(asked))
+	}
+}
+
+// askGRPC asks three times, last for what is near, and returns how much
+// that was.
+func askGRPC(t *testing.T, addr string) (near int) {
+	t.Helper()
+	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c := catfishv1.NewCatfishServiceClient(conn)
+	box := &catfishv1.Rect{MinX: 0.2, MinY: 0.2, MaxX: 0.4, MaxY: 0.4}
+	if _, err := c.Count(ctx, &catfishv1.CountRequest{Query: box}); err != nil {
+		t.Fatal(err)
+	}
+	// Refused, so not recorded.
+	if _, err := c.Count(ctx, &catfishv1.CountRequest{Query: &catfishv1.Rect{MinX: 1}}); err == nil {
+		t.Error("counted in no rectangle")
+	}
+	found, err := c.Search(ctx, &catfishv1.SearchRequest{Query: box, Limit: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = found.Recv()
+	}
+	within := 0.03
+	nearby, err := c.Nearest(ctx, &catfishv1.NearestRequest{X: 0.5, Y: 0.5, MaxDistance: &within})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		m, err := nearby.Recv()
+		if err != nil {
+			return near
+		}
+		near += len(m.GetNeighbors())
+	}
+}
+
+// A server that is killed leaves a log that is read up to where it got.
+func TestRecordKilled(t *testing.T) {
+	data, queries, _, asked := rea02Like(t)
+	log := filepath.Join(t.TempDir(), "log")
+	p, addr, _ := serve(t, "--load", data, "--record", log)
+	ask := []string{"replay", "--server", addr, "--queries", queries, "--scheme", "fast"}
+	succeed(t, ask...)
+	// Once all of it is counted as written, a kill loses none of it.
+	deadline := time.Now().Add(patience)
+	for {
+		st := decode[catfish.ServerStats](t, succeed(t, "status", "--server", addr, "--json"))
+		if st.Recording.Records == uint64(len(asked)) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("recorded %+v, want %d", st.Recording, len(asked))
+		}
+	}
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = p.cmd.Wait()
+	replay := []string{"--data", data, "--bulk", "--queries", log}
+	if r := replayRows(t, replay...)[0]; r.Count != len(asked) || r.Incomplete || r.Recorded.Same != len(asked) {
+		t.Errorf("row %+v, recorded %+v", r, r.Recorded)
+	}
+	// The same with the last record cut, as by a full disk.
+	b := readFile(t, log)
+	if err := os.WriteFile(log, []byte(b[:len(b)-5]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errOut := program(t, append([]string{"replay", "--json", "-"}, replay...)...)
+	if code != exitOK || !strings.Contains(errOut, "WARNING") || !strings.Contains(errOut, "torn") {
+		t.Errorf("exit %d, says %s", code, errOut)
+	}
+	if r := decode[bench.ReplayRow](t, out); r.Count != len(asked)-1 || !r.Incomplete {
+		t.Errorf("row %+v", r)
+	}
+}
+
+// On a running server: a collection of its own, loaded by the replay or
+// before it.
+func TestReplayRunningServer(t *testing.T) {
+	data, queries, items, asked := rea02Like(t)
+	_, addr, _ := serve(t, "--collection", "default,roads")
+	results := filepath.Join(t.TempDir(), "results")
+	on := []string{"--server", addr, "--collection", "roads", "--data", data, "--queries", queries,
+		"--verify", "--results", results, "--ids"}
+	r := replayRows(t, on...)[0]
+	if r.Addr != addr || r.Collection != "roads" || r.Loaded != 20000 || r.Objects != 20000 || r.ServerCPUs != "" {
+		t.Errorf("row %+v", r)
+	}
+	rows := replayRows(t, append(on, "--no-load", "--scheme", "offload,tcp")...)
+	if len(rows) != 2 || rows[1].Loaded != 0 || rows[1].Objects != 20000 || rows[1].LoadedBy != "none" {
+		t.Errorf("rows %+v", rows)
+	}
+	if readFile(t, results) != resultsOf(items, asked) {
+		t.Error("results differ from those of a scan")
+	}
+	// Loaded twice, it is not what the oracle has.
+	code, _, errOut := program(t, append([]string{"replay"}, on...)...)
+	if code != exitFailure || !strings.Contains(errOut, "the oracle") {
+		t.Errorf("exit %d, says %s", code, errOut)
+	}
+	if got := strings.TrimSpace(succeed(t, "count", "-s", addr, "--bbox", "0,0,1,1")); got != "0" {
+		t.Errorf("%s objects in the default collection", got)
+	}
+}
+
+func TestReplayFailures(t *testing.T) {
+	data, queries, _, _ := rea02Like(t)
+	dir := t.TempDir()
+	results := file(t, "results", "of last time\n")
+	empty := file(t, "empty.csv", "id,minx,miny,maxx,maxy\n")
+	other := file(t, "other", "catfish-querylog 2 2026-11-21T12:00:00Z\n")
+	nothing := file(t, "nothing", "catfish-querylog 1 2026-11-21T12:00:00Z\n")
+	damaged := file(t, "damaged", "catfish-querylog 1 2026-11-21T12:00:00Z\n"+strings.Repeat("A", 200))
+	for _, c := range []struct {
+		says string
+		args []string
+	}{
+		{"missing.rea02", []string{"--data", filepath.Join(dir, "missing.rea02"), "--queries", queries}},
+		{"missing.csv", []string{"--data", data, "--queries", filepath.Join(dir, "missing.csv")}},
+		{"no queries", []string{"--data", data, "--queries", empty}},
+		{"no queries", []string{"--data", data, "--queries", nothing}},
+		{"another version", []string{"--data", data, "--queries", other}},
+		{"damaged", []string{"--data", data, "--queries", damaged}},
+		{"multiple of 32", []string{"--data", file(t, "odd", strings.Repeat("\x00", 33)), "--dataset-format", "rea02", "--queries", queries}},
+		{"--results", []string{"--data", data, "--queries", queries, "--results", filepath.Join(dir, "no", "where")}},
+		{"--json", []string{"--data", data, "--queries", queries, "--json", filepath.Join(dir, "no", "where")}},
+		{"no server", []string{"--server", "127.0.0.1:1", "--dial-timeout", "200ms", "--queries", queries}},
+	} {
+		args := append([]string{"replay", "--results", results}, c.args...)
+		code, out, errOut := program(t, args...)
+		if code != exitFailure || out != "" || !strings.Contains(errOut, c.says) || strings.Contains(errOut, "goroutine ") {
+			t.Errorf("%v: exit %d, printed %q, says %s", args, code, out, errOut)
+		}
+	}
+	if got := readFile(t, results); got != "of last time\n" {
+		t.Errorf("the results of last time became %q", got)
+	}
+	// A bad record in the middle: what was inserted before it is said.
+	bad := file(t, "bad.csv", "id,minx,miny,maxx,maxy\n1,0,0,1,1\n2,9,0,1,1\n")
+	code, _, errOut := program(t, "replay", "--data", bad, "--queries", queries)
+	if code != exitFailure || !strings.Contains(errOut, "line 3") {
+		t.Errorf("exit %d, says %s", code, errOut)
+	}
+}
+
+func TestRecordFlags(t *testing.T) {
+	log := file(t, "log", "precious")
+	fail(t, exitFailure, []string{"serve", "--listen", "127.0.0.1:0", "--record", log},
+		"exists and is not overwritten", log, "--record-force")
+	if readFile(t, log) != "precious" {
+		t.Error("it was overwritten all the same")
+	}
+	p, _, _ := serve(t, "--record", log, "--record-force")
+	if _, code := p.interrupt(t); code != exitOK || !strings.HasPrefix(readFile(t, log), "catfish-querylog 1 ") ||
+		!strings.Contains(p.errOut.String(), ": 0 searches, ") {
+		t.Errorf("exit %d, says %s", code, p.errOut.String())
+	}
+	text := recordText(catfish.RecordStats{File: "f", Records: 1, Dropped: 5, Error: "disk full"})
+	if !strings.Contains(text, "5 MISSING") || !strings.Contains(text, "ENDED: disk full") {
+		t.Errorf("says %q", text)
+	}
+}
