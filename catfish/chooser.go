@@ -21,8 +21,9 @@ type chooser struct {
 
 	mu      sync.Mutex
 	policy  Policy
-	learner Learner // policy, or nil
-	settler Settler // policy, or nil
+	learner Learner   // policy, or nil
+	looks   Estimator // policy, or nil
+	settler Settler   // policy, or nil
 	now     func() time.Time
 	load    Load
 	fresh   bool
@@ -38,14 +39,15 @@ func (c *chooser) init(sch scheme, opts Options) {
 		c.always, c.way = f, f.way
 	}
 	c.learner, _ = c.policy.(Learner)
+	c.looks, _ = c.policy.(Estimator)
 	c.settler, _ = c.policy.(Settler)
 }
 
 func (c *chooser) policyName() string { return c.policy.Name() }
 
-// choose decides the way of one search, and returns when it began
+// choose decides the way of one search, of which e tells, and returns when it began
 // if anybody wants to know how long it takes.
-func (c *chooser) choose(s *session, n *counters) (way Way, began time.Time) {
+func (c *chooser) choose(s *session, n *counters, e *Estimate) (way Way, began time.Time) {
 	if c.always != nil {
 		return c.way, began
 	}
@@ -57,7 +59,12 @@ func (c *chooser) choose(s *session, n *counters) (way Way, began time.Time) {
 	}
 	c.mu.Lock()
 	c.takeBeat(s, n)
-	way, consumed := c.policy.Choose(c.now, &c.load, c.fresh)
+	var consumed bool
+	if c.looks != nil {
+		way, consumed = c.looks.ChooseFor(c.now, &c.load, c.fresh, e)
+	} else {
+		way, consumed = c.policy.Choose(c.now, &c.load, c.fresh)
+	}
 	if consumed {
 		c.fresh = false
 	}

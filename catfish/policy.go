@@ -39,6 +39,17 @@ type Outcome struct {
 	Took    time.Duration
 	Results int
 	Reads   int // RDMA Reads, 0 for fast messaging
+	Trips   int // round trips, 1 for fast messaging
+	Bytes   int // read, or sent and received
+}
+
+// Estimate is what the client's cached nodes tell of a search before it is
+// begun. Without a cache, and for Nearest, it is zero.
+type Estimate struct {
+	Leaves  int // that cached nodes name: they would be read
+	Missing int // internal nodes that would be read, with unknown ones below
+	Cached  int // nodes that tell this; each costs a line's read
+	Bytes   int // of the first round trip
 }
 
 // A Policy decides the way of each search of one client. Its methods are
@@ -76,6 +87,21 @@ type Settler interface {
 	Settled() (way Way, ok bool)
 }
 
+// An Estimator is a Policy that looks at the search before it decides. Its
+// ChooseFor is called instead of Choose; e is valid during the call.
+type Estimator interface {
+	Policy
+	ChooseFor(now func() time.Time, load *Load, fresh bool, e *Estimate) (way Way, consumed bool)
+}
+
+// An Explainer is a Policy that can say why it chose.
+type Explainer interface {
+	Policy
+	// Why is asked after a choice, under the same lock; a sentence's part,
+	// such as "server busy 0.97 of the time".
+	Why() string
+}
+
 // PolicyState is the visible state of the back-off (Algorithm 1).
 type PolicyState struct {
 	Busy        int     `json:"r_busy"`      // consecutive busy findings
@@ -103,6 +129,7 @@ type scheme struct {
 	single bool // offloading with a window of one read
 	tcp    bool // plain sockets instead of rings
 	poll   bool // asks the worker to poll
+	cached bool // keeps internal nodes: not in the paper
 	policy func(seed uint64) Policy
 }
 
@@ -117,6 +144,8 @@ var schemes = []scheme{
 		policy: func(uint64) Policy { return fixed{"offload-single", Offload} }},
 	{name: "offload", doc: "offloading, multi-issue",
 		policy: func(uint64) Policy { return fixed{"offload", Offload} }},
+	{name: "offload-cached", doc: "offloading, internal nodes kept and validated", cached: true,
+		policy: func(uint64) Policy { return fixed{"offload-cached", Offload} }},
 	{name: "paper-literal", doc: "Algorithm 1 to the letter",
 		policy: func(seed uint64) Policy { return newBackoff(seed, true) }},
 	{name: "paper", doc: "Algorithm 1 as the paper's text means it",
@@ -162,6 +191,7 @@ type Scheme struct {
 	Single bool   // offloads with one read at a time
 	TCP    bool   // plain sockets instead of rings
 	Poll   bool   // server workers poll and never sleep
+	Cached bool   // keeps internal nodes and validates them
 }
 
 // SchemeByName looks a scheme up, "" or "default" for the default. The
@@ -171,7 +201,7 @@ func SchemeByName(name string) (Scheme, error) {
 	if err != nil {
 		return Scheme{}, err
 	}
-	return Scheme{Name: s.name, Single: s.single, TCP: s.tcp, Poll: s.poll}, nil
+	return Scheme{Name: s.name, Single: s.single, TCP: s.tcp, Poll: s.poll, Cached: s.cached}, nil
 }
 
 func schemeByName(name string) (scheme, error) {

@@ -157,7 +157,7 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 	if err != nil {
 		return err
 	}
-	way, began := c.choose(s, &c.counters)
+	way, began := c.choose(s, &c.counters, &Estimate{})
 	if way == Offload && s.canOffload() {
 		if c.always == nil {
 			// Offloading over shared memory keeps the core without a
