@@ -67,6 +67,9 @@ func Dial(ctx context.Context, addr string, opts Options) (*Client, error) {
 		devs: make(map[string]rdma.Device), changed: make(chan struct{}),
 	}
 	c.chooser.init(sch, opts)
+	if opts.TrustCache && c.cacheBytes() == 0 {
+		return nil, fmt.Errorf("%w: TrustCache without a cache; set CacheBytes, or a policy that has one", ErrOption)
+	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	dctx, cancel := context.WithTimeout(ctx, opts.DialTimeout)
 	defer cancel()

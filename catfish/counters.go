@@ -11,7 +11,7 @@ type counters struct {
 	fast, offloaded, fellBack       atomic.Uint64
 	reads, trips, bytesRead         atomic.Uint64
 	bytesSent, bytesReceived        atomic.Uint64
-	restarts, torn                  atomic.Uint64
+	restarts, torn, cached, repairs atomic.Uint64
 	heartbeats, retried, reconnects atomic.Uint64
 }
 
@@ -28,6 +28,8 @@ type Counters struct {
 	BytesReceived     uint64 `json:"bytes_received"` // answers, with headers
 	Restarts          uint64 `json:"restarts"`       // of offloaded searches
 	TornReads         uint64 `json:"torn_reads"`     // nodes read again
+	CachedNodes       uint64 `json:"cached_nodes"`   // that offloaded searches went by
+	Repairs           uint64 `json:"repairs"`        // of these, had changed and were read again
 	Heartbeats        uint64 `json:"heartbeats"`     // taken from the mailbox
 	Retried           uint64 `json:"retried"`        // operations repeated on a new connection
 	Reconnects        uint64 `json:"reconnects"`
@@ -45,6 +47,7 @@ func (c *Client) Counters() Counters {
 		Reads: n.reads.Load(), RoundTrips: n.trips.Load() + n.fast.Load(), BytesRead: n.bytesRead.Load(),
 		BytesSent: n.bytesSent.Load(), BytesReceived: n.bytesReceived.Load(),
 		Restarts: n.restarts.Load(), TornReads: n.torn.Load(),
+		CachedNodes: n.cached.Load(), Repairs: n.repairs.Load(),
 		Heartbeats: n.heartbeats.Load(), Retried: n.retried.Load(), Reconnects: n.reconnects.Load(),
 		Policy: state, ServerCPU: load.CPU,
 	}
@@ -56,6 +59,12 @@ func (n *counters) addOffload(st *offload.Stats) {
 	n.bytesRead.Add(st.Bytes)
 	if st.Restarts > 0 {
 		n.restarts.Add(st.Restarts)
+	}
+	if st.Cached > 0 {
+		n.cached.Add(st.Cached)
+	}
+	if st.Repairs > 0 {
+		n.repairs.Add(st.Repairs)
 	}
 	if st.Torn > 0 {
 		n.torn.Add(st.Torn)

@@ -275,7 +275,7 @@ func FuzzAnswers(f *testing.F) {
 			t.Fatal(len(items))
 		}
 		var w walk
-		w.begin(&slab{base: rdma.Remote{Key: 1}, bytes: 1 << 20, node: 704, bootID: binary.LittleEndian.Uint64(append(bytes.Clone(b), make([]byte, 8)...))}, false)
+		w.begin(&slab{base: rdma.Remote{Key: 1}, bytes: 1 << 20, node: 704, bootID: binary.LittleEndian.Uint64(append(bytes.Clone(b), make([]byte, 8)...))}, 0)
 		if len(b) >= rstar.HeaderBytes {
 			_, _ = w.visitHeader(b[:rstar.HeaderBytes])
 		}

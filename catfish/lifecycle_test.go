@@ -264,7 +264,7 @@ func TestNoTree(t *testing.T) {
 	const chunks = 50
 	w := walk{slab: &slab{node: 704}, h: rstar.Header{Chunks: chunks, Height: 16, Root: 1}}
 	for i := range chunks {
-		_, err := w.ref(1, 5)
+		_, err := w.ref(1, 5, 1)
 		if want := i == chunks-1; errors.Is(err, ErrProtocol) != want {
 			t.Fatalf("reference %d: %v", i, err)
 		}

@@ -197,6 +197,18 @@ type Options struct {
 	// DefaultWindow. Lanes is the number of searches that can offload at
 	// the same time, 0: twice GOMAXPROCS; at most 64.
 	Window, Lanes int
+	// CacheBytes bounds the internal nodes that are kept to save round
+	// trips when offloading; all clients of a process that name a server
+	// and a collection alike share them. 0: DefaultCacheBytes with
+	// policies that are made for it (offload-cached, cost, and a Custom
+	// that is an Estimator), none with the paper's. Negative: none.
+	CacheBytes int64
+	// TrustCache goes by kept nodes without a look whether they have
+	// changed for up to one heartbeat interval. It saves reads, and gives
+	// up a promise: a search may miss an object that was inserted, or
+	// moved to where it is, less than that long before the search began.
+	// What was there for longer is found, once.
+	TrustCache bool
 	// Seed of the policy's random choices, 0: drawn at random.
 	Seed uint64
 	// Logger, nil: slog.Default().
@@ -253,6 +265,9 @@ func (o *Options) validate() error {
 	}
 	if o.Lanes < 1 || o.Lanes > maxLanes {
 		return fmt.Errorf("%w: %d lanes, want 1..%d", ErrOption, o.Lanes, maxLanes)
+	}
+	if b := o.CacheBytes; b > 0 && b < minCacheBytes || b > maxCacheBytes {
+		return fmt.Errorf("%w: cache of %d bytes, want %d..%d, 0 or less than 0", ErrOption, b, minCacheBytes, maxCacheBytes)
 	}
 	return nil
 }

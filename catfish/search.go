@@ -40,6 +40,8 @@ type query struct {
 	count     int
 
 	req, ans []byte
+	todo     []uint64 // estimate: nodes, as tags
+	hits     []int32
 }
 
 var queries = sync.Pool{New: func() any { return new(query) }}
@@ -157,7 +159,11 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 	if err != nil {
 		return err
 	}
-	way, began := c.choose(s, &c.counters, &Estimate{})
+	var e Estimate
+	if c.looks != nil && q.kind != kindNearest {
+		q.estimate(&o.slab, &e)
+	}
+	way, began := c.choose(s, &c.counters, &e)
 	if way == Offload && s.canOffload() {
 		if c.always == nil {
 			// Offloading over shared memory keeps the core without a
@@ -167,10 +173,11 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 			runtime.Gosched()
 		}
 		base := len(q.items)
-		reads, err := c.offload(ctx, s, o, q)
+		st, err := c.offload(ctx, s, o, q)
 		if err == nil {
 			c.offloaded.Add(1)
-			c.observe(began, Outcome{Way: Offload, Results: q.results(base), Reads: reads})
+			c.observe(began, Outcome{Way: Offload, Results: q.results(base),
+				Reads: int(st.Reads), Trips: int(st.RoundTrips), Bytes: int(st.Bytes)})
 			return nil
 		}
 		if !errors.Is(err, offload.ErrRestart) && !errors.Is(err, offload.ErrTorn) && !errors.Is(err, errNoLane) {
@@ -184,8 +191,47 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 		return err
 	}
 	c.fast.Add(1)
-	c.observe(began, Outcome{Way: FastMessaging, Results: q.results(base)})
+	c.observe(began, Outcome{Way: FastMessaging, Results: q.results(base), Trips: 1,
+		Bytes: len(q.req) + len(q.ans) + 2*frameBytes})
 	return nil
+}
+
+// mostEstimated bounds the nodes that an estimate looks at, 20 ns each. A
+// search of more is large, whatever else is said of it.
+const mostEstimated = 1 << 10
+
+// estimate looks at what the search would read by offloading, as far as
+// kept nodes tell. They may be old: it is an estimate.
+func (q *query) estimate(s *slab, e *Estimate) {
+	h := s.known.Load()
+	if s.cache == nil || h == nil {
+		return
+	}
+	q.todo = append(q.todo[:0], uint64(h.Height-1)<<32|uint64(h.Root))
+	for len(q.todo) > 0 && e.Cached < mostEstimated {
+		at := q.todo[len(q.todo)-1]
+		q.todo = q.todo[:len(q.todo)-1]
+		level := int(at >> 32)
+		if level == 0 {
+			e.Leaves++
+			continue
+		}
+		k := s.cache.Get(uint64(uint32(at)))
+		if k == nil || k.node.Level() != level {
+			e.Missing++
+			continue
+		}
+		e.Cached++
+		q.hits = k.node.AppendHits(q.hits[:0], q.rect)
+		if level == 1 {
+			e.Leaves += len(q.hits)
+			continue
+		}
+		for _, i := range q.hits {
+			q.todo = append(q.todo, uint64(level-1)<<32|k.node.Ref(int(i)))
+		}
+	}
+	e.Bytes = (e.Leaves+e.Missing)*int(s.node) + e.Cached*rstar.LineBytes
 }
 
 func (q *query) results(base int) int {
@@ -242,34 +288,34 @@ func (c *Client) message(ctx context.Context, s *session, o *openSlab, q *query)
 }
 
 // offload carries a query out by reading the tree.
-func (c *Client) offload(ctx context.Context, s *session, o *openSlab, q *query) (reads int, err error) {
+func (c *Client) offload(ctx context.Context, s *session, o *openSlab, q *query) (st offload.Stats, err error) {
 	l, err := c.lane(ctx, s)
 	if err != nil {
-		return 0, err
+		return st, err
 	}
 	defer s.lanes.put(l)
-	var st offload.Stats
 	defer func() { c.addOffload(&st) }()
 	for try := 0; ; try++ {
 		if q.kind == kindNearest {
-			err = l.runNearest(ctx, o, q, try > 0, &st)
+			err = l.runNearest(ctx, o, q, try, &st)
 		} else {
-			err = l.runSearch(ctx, o, q, try > 0, &st)
+			err = l.runSearch(ctx, o, q, try, &st)
 		}
 		if !errors.Is(err, offload.ErrRestart) || try == maxRestarts {
-			return int(st.Reads), err
+			return st, err
 		}
 	}
 }
 
-func (l *lane) runSearch(ctx context.Context, o *openSlab, q *query, again bool, st *offload.Stats) error {
+func (l *lane) runSearch(ctx context.Context, o *openSlab, q *query, try int, st *offload.Stats) error {
 	w := &l.search
-	if !again {
+	if try == 0 {
 		w.items, w.base = q.items, len(q.items)
 	}
 	w.q, w.limit, w.count = q.rect, q.limit, q.kind == kindCount
-	w.restart(&o.slab, again)
+	w.restart(&o.slab, try)
 	err := l.Run(ctx, o.base, w, st)
+	w.tell(st)
 	if err == nil {
 		err = w.err
 	}
@@ -282,11 +328,12 @@ func (l *lane) runSearch(ctx context.Context, o *openSlab, q *query, again bool,
 	return err
 }
 
-func (l *lane) runNearest(ctx context.Context, o *openSlab, q *query, again bool, st *offload.Stats) error {
+func (l *lane) runNearest(ctx context.Context, o *openSlab, q *query, try int, st *offload.Stats) error {
 	w := &l.nearest
 	w.x, w.y, w.k = q.x, q.y, q.limit
-	w.restart(&o.slab, again)
+	w.restart(&o.slab, try)
 	err := l.Run(ctx, o.base, w, st)
+	w.tell(st)
 	if err == nil {
 		err = w.err
 	}

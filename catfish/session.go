@@ -35,16 +35,20 @@ type session struct {
 	mailbox   *heartbeat.Mailbox // nil over plain sockets
 	retired   bool               // mailbox is gone; guarded by chooser.mu
 	window    int
+	keeping   cacheKey      // of this session's caches, but for the collection
+	trust     time.Duration // slab.trust
 
 	mu    sync.Mutex
 	slabs map[string]*openSlab
 	lanes lanePool
+	ended bool // close was called
 }
 
 // openSlab is a collection as this session knows it.
 type openSlab struct {
 	slab
-	coll uint32
+	coll    uint32
+	release func() // gives the cache back
 }
 
 // maxNode is the largest node that clients have read buffers for: rstar
@@ -104,6 +108,13 @@ func (c *core) connectBy(ctx context.Context, h hello, ch choice, next bool) (*s
 	s := &session{
 		hello: h, transport: ch.transport, reason: ch.reason, fabric: ch.fabric,
 		slabs: make(map[string]*openSlab), window: c.opts.Window,
+		keeping: cacheKey{addr: c.addr, bootID: h.BootID, bytes: c.cacheBytes()},
+	}
+	if c.opts.TrustCache {
+		s.trust = c.opts.HeartbeatInterval
+		if s.trust == 0 {
+			s.trust = DefaultHeartbeatInterval
+		}
 	}
 	if c.scheme.single {
 		s.window = 1
@@ -190,9 +201,16 @@ func (s *session) open(ctx context.Context, name string) (*openSlab, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.slabs[name] == nil {
-		s.slabs[name] = &openSlab{coll: r.coll, slab: slab{
+		o := &openSlab{coll: r.coll, release: func() {}, slab: slab{
 			base: r.base, bytes: r.slabBytes, node: r.nodeBytes, bootID: s.hello.BootID,
+			trust: uint64(s.trust),
 		}}
+		if s.canOffload() && !s.ended {
+			k := s.keeping
+			k.coll, k.node = r.coll, r.nodeBytes
+			o.cache, o.release = shareCache(k)
+		}
+		s.slabs[name] = o
 	}
 	return s.slabs[name], nil
 }
@@ -205,6 +223,12 @@ func (s *session) close() {
 		s.caller.Close()
 	}
 	s.lanes.close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	for _, o := range s.slabs {
+		o.release()
+	}
 }
 
 // lane is a connection for one offloaded search at a time, with the

@@ -30,6 +30,28 @@ import (
 //
 // After a restart the walk reads the header first, alone, and goes on
 // with what it finds: the M known from before is what just failed.
+//
+// # With a cache
+//
+// Internal nodes that the client keeps are not read. The walk goes by the
+// copies down to the leaves at once, and reads, with these, the first line
+// of each node whose copy it used:
+//
+//	known H and copies of root, A, B
+//	   |
+//	   +-- read leaves below A and B, and nodes that are not kept
+//	   +-- read first line of root, A, B --> rstar.Node.Validate
+//	         unchanged: nothing more to do, one round trip
+//	         changed:   read the node, go on to children not seen yet
+//	         moved:     begin again, without this copy
+//
+// rstar/validate.go argues why that keeps section 4's promises. Which copy
+// is used, and for how long it was kept, is all the same to it. The header
+// is read by every eighth walk only: an M that is older makes a walk
+// restart if it meets what moved since, and moves are rare.
+//
+// A third try goes without copies, so that whatever the cache holds, a walk
+// makes the progress that it would make without one.
 
 // slab is one collection's memory at the server, as a client knows it.
 type slab struct {
@@ -38,6 +60,8 @@ type slab struct {
 	node   uint32
 	bootID uint64
 	known  atomic.Pointer[rstar.Header] // latest header read; nil at first
+	cache  *nodeCache                   // nil: nothing is kept
+	trust  uint64                       // ns for which a copy is not validated again, 0: always
 }
 
 // learn keeps h if it is newer than what is known.
@@ -53,29 +77,74 @@ func (s *slab) learn(h rstar.Header) {
 	}
 }
 
-// headerTag marks the header's read; a node's tag is level<<32 | chunk.
-const headerTag = ^uint64(0)
+// Tags: a node's is level<<32 | chunk. Those of the other reads have a bit
+// that no level has.
+const (
+	headerTag = ^uint64(0)
+	lineTag   = 1 << 62 // | index in relied: the first line of a kept node
+	repairTag = 1 << 61 // | index in relied: all of it
+	tagBits   = lineTag | repairTag
+)
+
+// headerEvery is how many walks of a lane with a cache go by for one that
+// reads the header.
+const headerEvery = 8
 
 // errServerChanged: the slab is another server's; the session is over.
 var errServerChanged = errors.New("catfish: server restarted")
 
-// walk is what every traversal shares: the header protocol and the bounds
-// checks on what a server's memory says.
-type walk struct {
-	slab   *slab
-	h      rstar.Header // the header that this walk relies on
-	ready  bool         // h is set, the root may be read
-	asked  bool         // the header's read was handed out
-	rooted bool         // the root's was
-	refs   uint64       // nodes named so far
+// relied is a kept node that a walk went by.
+type relied struct {
+	*kept
+	chunk uint32
+	hop   uint16
 }
 
-// begin starts a walk, or starts it again after a restart.
-func (w *walk) begin(s *slab, again bool) {
-	*w = walk{slab: s}
-	if h := s.known.Load(); h != nil && !again {
+// walk is what every traversal shares: the header protocol, the cache, and
+// the bounds checks on what a server's memory says.
+type walk struct {
+	slab     *slab
+	cache    *nodeCache   // to look into; nil: none
+	h        rstar.Header // the header that this walk relies on
+	first    uint16       // hop of the root
+	ready    bool         // h is set, the root may be read
+	asked    bool         // the header's read was handed out
+	rooted   bool         // the root's was
+	distrust bool         // something impossible was found by a copy's word
+	refs     uint64       // nodes named so far
+	now      uint64       // if copies are trusted: when the walk began
+	relied   []relied
+	lined    int // of relied, whose lines' reads were handed out
+	used     int // kept nodes gone by
+	repairs  int // of these, had changed
+	turn     uint
+}
+
+// begin starts a walk, try 0, or starts it again after a restart.
+func (w *walk) begin(s *slab, try int) {
+	clear(w.relied)
+	last := *w
+	*w = walk{slab: s, relied: last.relied[:0], turn: last.turn + 1, first: 1}
+	if h := s.known.Load(); h != nil && try == 0 {
 		w.h, w.ready = *h, true
+	} else {
+		w.first = 2
 	}
+	w.distrust = try > 0 && last.distrust
+	if s.cache == nil || try > 1 || w.distrust {
+		return
+	}
+	w.cache = s.cache
+	w.asked = w.ready && w.turn%headerEvery != 0
+	if s.trust > 0 {
+		w.now = sinceStart()
+	}
+}
+
+// tell adds what the cache did.
+func (w *walk) tell(st *offload.Stats) {
+	st.Cached += uint64(w.used)
+	st.Repairs += uint64(w.repairs)
 }
 
 // next hands out the header's read and then the root's.
@@ -86,18 +155,32 @@ func (w *walk) next() (offload.Ref, bool, error) {
 	}
 	if w.ready && !w.rooted {
 		w.rooted = true
-		r, err := w.ref(uint64(w.h.Root), w.h.Height-1)
+		r, err := w.ref(uint64(w.h.Root), w.h.Height-1, w.first)
 		return r, err == nil, err
 	}
 	return offload.Ref{}, false, nil
+}
+
+// nextLine hands out the read of the first line of a kept node.
+func (w *walk) nextLine() (offload.Ref, bool) {
+	if w.lined == len(w.relied) {
+		return offload.Ref{}, false
+	}
+	k := &w.relied[w.lined]
+	w.lined++
+	return offload.Ref{
+		Offset: uint64(k.chunk) * uint64(w.slab.node), Len: rstar.LineBytes,
+		Hop: k.hop, Tag: lineTag | uint64(w.lined-1),
+	}, true
 }
 
 // ref is the read of a node, after a look at whether it can exist. Every
 // node has one parent, and one that got another since carries a stamp
 // that view refuses: a walk names no more nodes than there are, or the
 // memory holds no tree. Without this bound a few nodes that name each
-// other would keep a client busy for ever.
-func (w *walk) ref(chunk uint64, level int) (offload.Ref, error) {
+// other would keep a client busy for ever. (Copies may name a node more
+// than once, each from another time; they are few beside all chunks.)
+func (w *walk) ref(chunk uint64, level int, hop uint16) (offload.Ref, error) {
 	if chunk == 0 || chunk >= w.h.Chunks || level < 0 || level >= w.h.Height {
 		return offload.Ref{}, fmt.Errorf("%w: reference to chunk %d at level %d; the slab has %d chunks, the tree %d levels",
 			ErrProtocol, chunk, level, w.h.Chunks, w.h.Height)
@@ -108,8 +191,25 @@ func (w *walk) ref(chunk uint64, level int) (offload.Ref, error) {
 	}
 	return offload.Ref{
 		Offset: chunk * uint64(w.slab.node), Len: w.slab.node,
-		Hop: uint16(w.h.Height - level), Tag: uint64(level)<<32 | chunk,
+		Hop: hop, Tag: uint64(level)<<32 | chunk,
 	}, nil
+}
+
+// copyOf returns the kept node that saves a read, nil if there is none.
+func (w *walk) copyOf(ref offload.Ref) *kept {
+	level := int(ref.Tag >> 32)
+	if w.cache == nil || level == 0 {
+		return nil
+	}
+	k := w.cache.Get(uint64(uint32(ref.Tag)))
+	if k == nil || k.node.Level() != level {
+		return nil
+	}
+	w.used++
+	if w.now == 0 || !k.trusted(w.now-min(w.now-1, w.slab.trust), w.h.Moves) {
+		w.relied = append(w.relied, relied{k, uint32(ref.Tag), ref.Hop})
+	}
+	return k
 }
 
 // visitHeader takes the header's bytes.
@@ -133,18 +233,53 @@ func (w *walk) visitHeader(b []byte) (offload.Verdict, error) {
 	return offload.Accept, nil
 }
 
-// view validates a node's bytes.
-func (w *walk) view(ref offload.Ref, b []byte) (rstar.Node, offload.Verdict, error) {
-	n, err := rstar.ViewNode(b, uint32(ref.Tag), int(ref.Tag>>32), w.h.Moves)
+// view validates a node's bytes, and keeps an internal one.
+func (w *walk) view(chunk uint32, level int, b []byte) (rstar.Node, offload.Verdict, error) {
+	n, err := rstar.ViewNode(b, chunk, level, w.h.Moves)
 	switch {
 	case err == nil:
+		if level > 0 && w.slab.cache != nil {
+			w.slab.cache.Put(uint64(chunk), func(k *kept) {
+				k.node = n.Clone()
+				if w.now > 0 {
+					k.confirm(w.now, w.h.Moves)
+				}
+			})
+		}
 		return n, offload.Accept, nil
 	case errors.Is(err, rstar.ErrTorn):
 		return n, offload.Retry, nil
 	case errors.Is(err, rstar.ErrMoved):
 		return n, offload.Restart, nil
+	case errors.Is(err, rstar.ErrCorrupt) && w.used > 0 && !w.distrust:
+		w.distrust = true
+		return n, offload.Restart, nil
 	}
 	return n, 0, err
+}
+
+// visitLine takes the first line of a kept node. changed asks to have all
+// of it read: only boxes are other than in the copy.
+func (w *walk) visitLine(k *relied, b []byte) (v offload.Verdict, changed bool, err error) {
+	err = k.node.Validate(b, w.h.Moves)
+	switch {
+	case err == nil:
+		if w.now > 0 {
+			k.confirm(w.now, w.h.Moves)
+		}
+		return offload.Accept, false, nil
+	case errors.Is(err, rstar.ErrTorn):
+		return offload.Retry, false, nil
+	case errors.Is(err, rstar.ErrChanged):
+		w.repairs++
+		return offload.Accept, true, nil
+	case errors.Is(err, rstar.ErrMoved) && k.node.Stamp() > w.h.Moves:
+		return offload.Restart, false, nil // the copy is newer than this walk
+	case errors.Is(err, rstar.ErrMoved), errors.Is(err, rstar.ErrStale):
+		w.cache.Drop(uint64(k.chunk), k.kept)
+		return offload.Restart, false, nil
+	}
+	return 0, false, err
 }
 
 // maxItems bounds an answer on this way as the others' bytes do.
@@ -161,29 +296,54 @@ type searchWalk struct {
 	base  int // items before this walk's, the caller's own
 	todo  []offload.Ref
 	hits  []int32
+	known []int32 // hits of a copy
 	err   error
 }
 
-func (s *searchWalk) restart(sl *slab, again bool) {
-	s.begin(sl, again)
+func (s *searchWalk) restart(sl *slab, try int) {
+	s.begin(sl, try)
 	s.items, s.todo, s.found, s.err = s.items[:s.base], s.todo[:0], 0, nil
 }
 
 func (s *searchWalk) full() bool { return s.limit > 0 && s.found >= s.limit }
 
-// Next reads the header and the root, then what Visit found.
+// Next reads the header and the root, then what Visit found; what is kept
+// it looks at here. Last come the lines, also if the limit is reached: what
+// was found counts only if the copies were right.
 func (s *searchWalk) Next() (offload.Ref, bool) {
 	r, ok, err := s.next()
-	if err != nil {
-		s.err = err
-		return r, false
+	for {
+		switch {
+		case err != nil:
+			s.err = err
+			return r, false
+		case !ok && (len(s.todo) == 0 || s.full()):
+			return s.nextLine()
+		case !ok:
+			r = s.todo[len(s.todo)-1]
+			s.todo = s.todo[:len(s.todo)-1]
+		}
+		k := s.copyOf(r)
+		if k == nil {
+			return r, true
+		}
+		err = s.name(k.node, r.Hop)
+		ok = false
 	}
-	if ok || len(s.todo) == 0 || s.full() {
-		return r, ok
+}
+
+// name adds the children of an internal node that are to be read in round
+// trip hop.
+func (s *searchWalk) name(n rstar.Node, hop uint16) error {
+	s.hits = n.AppendHits(s.hits[:0], s.q)
+	for _, i := range s.hits {
+		r, err := s.ref(n.Ref(int(i)), n.Level()-1, hop)
+		if err != nil {
+			return err
+		}
+		s.todo = append(s.todo, r)
 	}
-	r = s.todo[len(s.todo)-1]
-	s.todo = s.todo[:len(s.todo)-1]
-	return r, true
+	return nil
 }
 
 // Visit takes one block.
@@ -191,16 +351,46 @@ func (s *searchWalk) Visit(ref offload.Ref, b []byte) (offload.Verdict, error) {
 	if ref.Tag == headerTag {
 		return s.visitHeader(b)
 	}
-	n, v, err := s.view(ref, b)
+	if ref.Tag&tagBits != 0 {
+		return s.visitKept(ref, b)
+	}
+	n, v, err := s.view(uint32(ref.Tag), int(ref.Tag>>32), b)
 	if err != nil || v != offload.Accept {
 		return v, err
 	}
 	if n.Leaf() {
 		return s.visitLeaf(n)
 	}
+	return offload.Accept, s.name(n, ref.Hop+1)
+}
+
+// visitKept takes a line of a kept node, or all of one that has changed.
+func (s *searchWalk) visitKept(ref offload.Ref, b []byte) (offload.Verdict, error) {
+	i := uint32(ref.Tag)
+	k := &s.relied[i]
+	if ref.Tag&lineTag != 0 {
+		v, changed, err := s.visitLine(k, b)
+		if changed {
+			ref, err = s.ref(uint64(k.chunk), k.node.Level(), ref.Hop+1)
+			ref.Tag = repairTag | uint64(i)
+			s.todo = append(s.todo, ref)
+		}
+		return v, err
+	}
+	n, v, err := s.view(k.chunk, k.node.Level(), b)
+	if err != nil || v != offload.Accept {
+		return v, err
+	}
+	if n.Stamp() != k.node.Stamp() {
+		return offload.Restart, nil // moved since its line was read
+	}
+	s.known = k.node.AppendHits(s.known[:0], s.q)
 	s.hits = n.AppendHits(s.hits[:0], s.q)
-	for _, i := range s.hits {
-		r, err := s.ref(n.Ref(int(i)), n.Level()-1)
+	for _, j := range s.hits {
+		if _, seen := slices.BinarySearch(s.known, j); seen {
+			continue
+		}
+		r, err := s.ref(n.Ref(int(j)), n.Level()-1, ref.Hop+1)
 		if err != nil {
 			return 0, err
 		}
@@ -257,62 +447,87 @@ type nodeDist struct {
 // about every other time, later ones rarely.
 const speculate = 3
 
-func (s *nearestWalk) restart(sl *slab, again bool) {
-	s.begin(sl, again)
+func (s *nearestWalk) restart(sl *slab, try int) {
+	s.begin(sl, try)
 	s.best, s.todo, s.out, s.err = s.best[:0], s.todo[:0], 0, nil
 }
 
-// Next reads the header and the root, then the nearest nodes.
+// Next reads the header and the root, then the nearest nodes; lines when
+// there is nothing else to do.
 func (s *nearestWalk) Next() (offload.Ref, bool) {
 	r, ok, err := s.next()
-	if err != nil {
-		s.err = err
-		return r, false
+	for {
+		switch {
+		case err != nil:
+			s.err = err
+			return r, false
+		case !ok && (len(s.todo) == 0 || s.out >= speculate ||
+			len(s.best) == s.k && s.todo[0].dist > s.best[0].Dist):
+			return s.nextLine()
+		case !ok:
+			r = heapPop(&s.todo, byNodeDist).ref
+		}
+		k := s.copyOf(r)
+		if k == nil {
+			s.out++
+			return r, true
+		}
+		err = s.name(k.node, r.Hop)
+		ok = false
 	}
-	if ok {
-		s.out++
-		return r, true
+}
+
+// name adds the children of an internal node that are to be read in round
+// trip hop.
+func (s *nearestWalk) name(n rstar.Node, hop uint16) error {
+	for i := range n.Count() {
+		d := n.Rect(i).Distance(s.x, s.y)
+		if len(s.best) == s.k && d > s.best[0].Dist {
+			continue
+		}
+		r, err := s.ref(n.Ref(i), n.Level()-1, hop)
+		if err != nil {
+			return err
+		}
+		heapPush(&s.todo, nodeDist{r, d}, byNodeDist)
 	}
-	if len(s.todo) == 0 || s.out >= speculate {
-		return r, false
-	}
-	if len(s.best) == s.k && s.todo[0].dist > s.best[0].Dist {
-		return r, false
-	}
-	n := heapPop(&s.todo, byNodeDist)
-	s.out++
-	return n.ref, true
+	return nil
 }
 
 // Visit takes one block.
 func (s *nearestWalk) Visit(ref offload.Ref, b []byte) (offload.Verdict, error) {
-	if ref.Tag == headerTag {
+	switch {
+	case ref.Tag == headerTag:
 		v, err := s.visitHeader(b)
 		if v == offload.Accept {
 			s.out--
 		}
 		return v, err
+	case ref.Tag&lineTag != 0:
+		k := &s.relied[uint32(ref.Tag)]
+		v, changed, err := s.visitLine(k, b)
+		if changed {
+			// Nodes were put in order, and left out, by the old boxes.
+			s.cache.Drop(uint64(k.chunk), k.kept)
+			v = offload.Restart
+		}
+		return v, err
 	}
-	n, v, err := s.view(ref, b)
+	n, v, err := s.view(uint32(ref.Tag), int(ref.Tag>>32), b)
 	if err != nil || v != offload.Accept {
 		return v, err
 	}
 	s.out--
+	if !n.Leaf() {
+		return offload.Accept, s.name(n, ref.Hop+1)
+	}
 	for i := range n.Count() {
 		r := n.Rect(i)
 		d := r.Distance(s.x, s.y)
-		if len(s.best) == s.k && d > s.best[0].Dist {
-			continue
-		}
-		if !n.Leaf() {
-			ref, err := s.ref(n.Ref(i), n.Level()-1)
-			if err != nil {
-				return 0, err
-			}
-			heapPush(&s.todo, nodeDist{ref, d}, byNodeDist)
-			continue
-		}
 		if len(s.best) == s.k {
+			if d > s.best[0].Dist {
+				continue
+			}
 			heapPop(&s.best, byFarther)
 		}
 		heapPush(&s.best, Neighbor{rstar.Item{Rect: r, ID: n.Ref(i)}, d}, byFarther)

@@ -42,6 +42,8 @@ type Stats struct {
 	Bytes      uint64 // read
 	Torn       uint64 // blocks read again
 	Restarts   uint64 // walks begun anew
+	Cached     uint64 // blocks that a Cache had
+	Repairs    uint64 // of these, how many had changed and were read again
 }
 
 // Add adds o to s.
@@ -51,6 +53,8 @@ func (s *Stats) Add(o Stats) {
 	s.Bytes += o.Bytes
 	s.Torn += o.Torn
 	s.Restarts += o.Restarts
+	s.Cached += o.Cached
+	s.Repairs += o.Repairs
 }
 
 // Errors. After ErrRestart the walk may simply be begun anew, and the

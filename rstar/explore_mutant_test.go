@@ -30,7 +30,7 @@ func testMutants(t *testing.T, by Strategy) {
 		t.Run(m.String(), func(t *testing.T) {
 			best, seen := "", map[string]int{}
 			for i := range scripts {
-				for _, rd := range bothReaders {
+				for _, rd := range []reader{remoteReader, localReader, validatingReader} {
 					wrong := exploreMutant(t, by, m, before[i], then[i], rd)
 					if wrong == nil {
 						continue

@@ -33,14 +33,19 @@ type reader struct {
 	stale bool
 	// cached: internal nodes may be ones read before the search began.
 	cached bool
+	// validates: so they may, but the node's line is looked at, too, and
+	// children may be read at once (explore_kept_test.go).
+	validates bool
 }
 
 var (
-	remoteReader = reader{"remote", remoteSights, remoteLook, true, false}
-	localReader  = reader{"local", localSights, localLook, false, false}
+	remoteReader = reader{name: "remote", sights: remoteSights, look: remoteLook, stale: true}
+	localReader  = reader{name: "local", sights: localSights, look: localLook}
 	// cachingReader breaks the protocol: it keeps internal nodes and
 	// does not validate them when it uses them again.
-	cachingReader = reader{"caching", remoteSights, remoteLook, true, true}
+	cachingReader = reader{name: "caching", sights: remoteSights, look: remoteLook, stale: true, cached: true}
+	// validatingReader keeps them as validate.go says.
+	validatingReader = reader{name: "validating", sights: remoteSights, look: remoteLook, stale: true, validates: true}
 )
 
 // maxSights bounds the contents of one version of one node. Under the

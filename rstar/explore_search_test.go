@@ -189,10 +189,14 @@ func (x *explorer) visit(at ref, moves uint64, begin int) *outcome {
 			}
 			o.or(p)
 		case nodeBroken:
-			if !x.reader.cached && x.broken == nil {
+			// By an old copy's word anything may be found.
+			if !x.reader.cached && !x.reader.validates && x.broken == nil {
 				x.broken = &k
 			}
 		}
+	}
+	if x.reader.validates && at.level > 0 {
+		x.visitKept(o, at, moves, begin)
 	}
 	x.memo[k] = o
 	return o

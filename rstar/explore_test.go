@@ -86,7 +86,12 @@ func mustExplore(t *testing.T, c *trace, err error) report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rep, err := explore(c, bothReaders, c.rects())
+	return mustExploreBy(t, c, bothReaders)
+}
+
+func mustExploreBy(t *testing.T, c *trace, readers []reader) report {
+	t.Helper()
+	rep, err := explore(c, readers, c.rects())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,4 +26,10 @@ const (
 	// What moves nothing.
 	enlargeLate // boxes grow after the entry has appeared
 	shrinkEarly // boxes shrink before the entry is gone
+
+	// Readers that keep copies (validate.go).
+	trustsCopies // the line's version is not compared
+	repairsMoved // a copy that a move has changed is repaired, too
+	movedCopies  // stamps above M are accepted in lines and copies
+	oldLines     // a line that was read before the search will do
 )

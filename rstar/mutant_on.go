@@ -9,12 +9,13 @@ import (
 )
 
 // mutations is how many there are.
-const mutations = shrinkEarly + 1
+const mutations = oldLines + 1
 
 var mutationNames = [mutations]string{
 	"faithful", "noHeaderMark", "noLineMarks", "headerEarly", "headerFirst",
 	"unstampedSource", "unstampedTarget", "unstampedParent", "unstampedFreed",
 	"counterEarly", "counterStays", "laterStamps", "enlargeLate", "shrinkEarly",
+	"trustsCopies", "repairsMoved", "movedCopies", "oldLines",
 }
 
 func (m mutation) String() string { return mutationNames[m] }

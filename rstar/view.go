@@ -123,6 +123,12 @@ func ViewNode(b []byte, chunk uint32, level int, moves uint64) (Node, error) {
 	return n, nil
 }
 
+// Clone returns n with a copy of its bytes, to be kept.
+func (n Node) Clone() Node {
+	n.b = append(make([]byte, 0, len(n.b)), n.b...)
+	return n
+}
+
 // Leaf reports whether the entries are objects.
 func (n Node) Leaf() bool { return n.level == 0 }
 

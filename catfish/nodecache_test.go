@@ -1,0 +1,351 @@
+package catfish
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// threeLevels is enough objects for three levels of the smallest nodes.
+const threeLevels = 3000
+
+func scattered(seed uint64, n int) []rstar.Item {
+	r := rand.New(rand.NewPCG(seed, 9))
+	items := make([]rstar.Item, n)
+	for i := range items {
+		x, y := r.Float64(), r.Float64()
+		items[i] = rstar.Item{Rect: rstar.Rect{MinX: x, MinY: y, MaxX: x + 1e-3, MaxY: y + 1e-3}, ID: uint64(i)}
+	}
+	return items
+}
+
+// cachedServer has a tree of three levels or more, built by insertions.
+func cachedServer(t testing.TB) (*Server, *rstar.Tree) {
+	s := startServer(t, ServerOptions{NodeBytes: 704, Workers: 1})
+	tr := tree(t, s)
+	for _, it := range scattered(1, threeLevels) {
+		if err := tr.Insert(it.Rect, it.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if h := tr.Stats().Height; h < 3 {
+		t.Fatalf("%d levels, want three", h)
+	}
+	return s, tr
+}
+
+func mustFind(t testing.TB, c *Client, tr *rstar.Tree, q rstar.Rect) {
+	t.Helper()
+	got, err := c.Search(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []rstar.Item
+	tr.Search(q, func(r rstar.Rect, id uint64) bool {
+		want = append(want, rstar.Item{Rect: r, ID: id})
+		return true
+	})
+	if !slices.Equal(sorted(got), sorted(want)) {
+		t.Fatalf("%v: found %d objects, want %d", q, len(got), len(want))
+	}
+}
+
+func someQuery(r *rand.Rand) rstar.Rect {
+	x, y, e := r.Float64(), r.Float64(), 0.1*r.Float64()
+	return rstar.Rect{MinX: x, MinY: y, MaxX: x + e*e, MaxY: y + e*e}
+}
+
+// warm lets c see all internal nodes.
+func warm(t testing.TB, c *Client, tr *rstar.Tree) {
+	t.Helper()
+	mustFind(t, c, tr, rstar.Rect{MaxX: 2, MaxY: 2})
+}
+
+// TestCachedOneRoundTrip: once the internal nodes are kept, a search is one
+// round trip, of its leaves, a line for each copy that it went by, and the
+// header now and then; without a cache it is one for each level.
+func TestCachedOneRoundTrip(t *testing.T) {
+	s, tr := cachedServer(t)
+	cached := dial(t, s, Options{Transport: TransportSHM, Policy: "offload-cached"})
+	plain := dial(t, s, Options{Transport: TransportSHM, Policy: "offload"})
+	warm(t, cached, tr)
+	warm(t, plain, tr)
+	const n = 20 * headerEvery
+	a, b := cached.Counters(), plain.Counters()
+	r := rand.New(rand.NewPCG(1, 2))
+	for range n {
+		q := someQuery(r)
+		mustFind(t, cached, tr, q)
+		mustFind(t, plain, tr, q)
+	}
+	c, p := cached.Counters(), plain.Counters()
+	if trips := c.RoundTrips - a.RoundTrips; trips != n {
+		t.Errorf("%d round trips for %d searches", trips, n)
+	}
+	height := uint64(tr.Stats().Height)
+	if trips := p.RoundTrips - b.RoundTrips; trips <= n*2 || trips > n*height {
+		t.Errorf("without a cache %d round trips for %d searches of %d levels", trips, n, height)
+	}
+	// Without a cache each search reads the header besides; with one, each
+	// node that was not read has its line read.
+	want := p.Reads - b.Reads - n + n/headerEvery
+	if reads := c.Reads - a.Reads; reads != want {
+		t.Errorf("%d reads for %d searches, want %d", reads, n, want)
+	}
+	used := c.CachedNodes - a.CachedNodes
+	bytes := p.BytesRead - b.BytesRead - used*(704-rstar.LineBytes) - (n-n/headerEvery)*rstar.HeaderBytes
+	if got := c.BytesRead - a.BytesRead; got != bytes {
+		t.Errorf("%d bytes for %d searches, want %d", got, n, bytes)
+	}
+	if c.Repairs != 0 || c.Restarts != 0 {
+		t.Errorf("%d repairs and %d restarts of a tree that nobody changes", c.Repairs, c.Restarts)
+	}
+}
+
+// TestCachedRepair: an insertion that only enlarges boxes has the nodes
+// concerned read again, once for all clients of the process.
+func TestCachedRepair(t *testing.T) {
+	s, tr := cachedServer(t)
+	c := dial(t, s, Options{Transport: TransportSHM, Policy: "offload-cached"})
+	other := dial(t, s, Options{Transport: TransportSHM, Policy: "offload-cached"})
+	warm(t, c, tr)
+	r := rand.New(rand.NewPCG(3, 2))
+	for i := 0; c.Counters().Repairs < 10; i++ {
+		if i == 2000 {
+			t.Fatalf("after %d insertions %+v", i, c.Counters())
+		}
+		at := someQuery(r)
+		at.MaxX, at.MaxY = at.MinX+0.03, at.MinY+0.03
+		before := tr.Stats().Moves
+		if err := tr.Insert(at, uint64(threeLevels+i)); err != nil {
+			t.Fatal(err)
+		}
+		moved := tr.Stats().Moves != before
+		restarts, mended := c.Counters().Restarts, other.Counters()
+		mustFind(t, c, tr, at)
+		if !moved && c.Counters().Restarts != restarts {
+			t.Fatalf("insertion %d moved nothing, and the search began again", i)
+		}
+		mustFind(t, other, tr, at)
+		if o := other.Counters(); !moved && (o.Repairs != mended.Repairs || o.Restarts != mended.Restarts) {
+			t.Fatalf("insertion %d: %d repairs of what another client has repaired", i, o.Repairs-mended.Repairs)
+		}
+	}
+}
+
+// TestCachedAfterMoves: whatever the copies are of, answers are right:
+// between searches the tree is rebuilt more or less, so that children named
+// by copies are freed, or serve elsewhere.
+func TestCachedAfterMoves(t *testing.T) {
+	s, tr := cachedServer(t)
+	r := rand.New(rand.NewPCG(4, 2))
+	all := scattered(1, threeLevels)
+	old := dial(t, s, Options{Transport: TransportSHM, Policy: "offload-cached"})
+	var restarts uint64
+	for round := range 40 {
+		warm(t, old, tr)
+		for range 1 + r.IntN(threeLevels/4) {
+			i := r.IntN(len(all))
+			to := someQuery(r)
+			if ok, err := tr.Update(all[i].Rect, to, all[i].ID); !ok || err != nil {
+				t.Fatal(ok, err)
+			}
+			all[i].Rect = to
+		}
+		// A client that just came has the present M, and all old copies.
+		c := dial(t, s, Options{Transport: TransportSHM, Policy: "offload-cached"})
+		for range 20 {
+			q := someQuery(r)
+			mustFind(t, c, tr, q)
+			mustFind(t, old, tr, q)
+			n, err := c.Nearest(t.Context(), q.MinX, q.MinY, 3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := nearestOf(all, q.MinX, q.MinY, 3)
+			for i := range n {
+				if n[i].Dist != want[i] {
+					t.Fatalf("round %d: the %d-th nearest is at %v, want %v", round, i, n[i].Dist, want[i])
+				}
+			}
+		}
+		n := c.Counters()
+		if n.FellBack > 0 {
+			t.Fatalf("round %d: %d searches fell back; nobody writes", round, n.FellBack)
+		}
+		restarts += n.Restarts
+		c.Close()
+	}
+	if restarts == 0 {
+		t.Error("no search began again: the test shows little")
+	}
+}
+
+func nearestOf(items []rstar.Item, x, y float64, k int) []float64 {
+	d := make([]float64, len(items))
+	for i, it := range items {
+		d[i] = it.Rect.Distance(x, y)
+	}
+	slices.Sort(d)
+	return d[:k]
+}
+
+// TestCachedSmall: a cache that is far too small costs reads, nothing else.
+func TestCachedSmall(t *testing.T) {
+	s, tr := cachedServer(t)
+	for _, it := range scattered(2, 30_000) {
+		if err := tr.Insert(it.Rect, it.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := dial(t, s, Options{Transport: TransportSHM, Policy: "offload", CacheBytes: minCacheBytes})
+	r := rand.New(rand.NewPCG(5, 2))
+	for range 300 {
+		mustFind(t, c, tr, someQuery(r))
+	}
+	n := c.Counters()
+	if n.CachedNodes == 0 || n.RoundTrips <= 300 {
+		t.Errorf("%d nodes kept were used, %d round trips: the cache is not small", n.CachedNodes, n.RoundTrips)
+	}
+}
+
+// TestTrustedCache: copies are trusted until they are an interval old;
+// meanwhile a new object may be missed, and nothing else.
+func TestTrustedCache(t *testing.T) {
+	s, tr := cachedServer(t)
+	c := dial(t, s, Options{Transport: TransportSHM, Policy: "offload-cached",
+		TrustCache: true, HeartbeatInterval: 10 * time.Second})
+	warm(t, c, tr) // reads
+	warm(t, c, tr) // looks at the lines
+	before := c.Counters()
+	const n = 10 * headerEvery
+	r := rand.New(rand.NewPCG(6, 2))
+	leaves := uint64(0)
+	for range n {
+		q := someQuery(r)
+		mustFind(t, c, tr, q)
+		leaves += leavesOf(t, c, q)
+	}
+	if got, want := c.Counters().Reads-before.Reads, leaves+n/headerEvery; got != want {
+		t.Errorf("%d reads for %d searches of %d leaves, want %d", got, n, leaves, want)
+	}
+
+	// Far from everything: a box must grow for it.
+	far := rstar.Rect{MinX: 5, MinY: 5, MaxX: 5, MaxY: 5}
+	if err := tr.Insert(far, 1<<40); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := c.Count(t.Context(), far); n != 0 || err != nil {
+		t.Errorf("a trusted copy shows what came after it: %d, %v", n, err)
+	}
+	o := c.live.Load().slabs[DefaultCollection]
+	h, _ := rstar.ParseHeader(tr.Memory())
+	for chunk := range h.Chunks {
+		if k := o.cache.Get(chunk); k != nil {
+			k.at.Store(1) // long ago
+		}
+		if chunk > 4*threeLevels {
+			break
+		}
+	}
+	o.trust = 1
+	mustFind(t, c, tr, far)
+}
+
+// leavesOf asks the client's own estimate.
+func leavesOf(t *testing.T, c *Client, q rstar.Rect) uint64 {
+	t.Helper()
+	var e Estimate
+	(&query{rect: q}).estimate(&c.live.Load().slabs[DefaultCollection].slab, &e)
+	if e.Missing != 0 || e.Bytes != e.Leaves*704+e.Cached*rstar.LineBytes {
+		t.Fatalf("estimate is %+v", e)
+	}
+	return uint64(e.Leaves)
+}
+
+// TestTrustedCacheKeepsTheOld: while a writer moves everything about,
+// objects that stay are found by those who trust their copies, once.
+func TestTrustedCacheKeepsTheOld(t *testing.T) {
+	s, tr := cachedServer(t)
+	stay := scattered(1, threeLevels)
+	c := dial(t, s, Options{Transport: TransportSHM, Policy: "offload-cached",
+		TrustCache: true, HeartbeatInterval: 10 * time.Second})
+	var done atomic.Bool
+	wrote := make(chan error, 1)
+	go func() {
+		defer done.Store(true)
+		r := rand.New(rand.NewPCG(7, 2))
+		come := scattered(8, 4000)
+		for i := range come {
+			come[i].ID += 1 << 30
+			if err := tr.Insert(come[i].Rect, come[i].ID); err != nil {
+				wrote <- err
+				return
+			}
+			if j := r.IntN(i + 1); come[j].ID != 0 && i%2 == 0 {
+				if ok, err := tr.Delete(come[j].Rect, come[j].ID); !ok || err != nil {
+					wrote <- err
+					return
+				}
+				come[j].ID = 0
+			}
+		}
+		wrote <- nil
+	}()
+	r := rand.New(rand.NewPCG(9, 2))
+	for !done.Load() {
+		q := someQuery(r)
+		items, err := c.Search(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[uint64]int{}
+		for _, it := range items {
+			seen[it.ID]++
+		}
+		for _, it := range stay {
+			if n := seen[it.ID]; it.Rect.Intersects(q) && n != 1 || n > 1 {
+				t.Fatalf("object %d, there all the time, was found %d times", it.ID, n)
+			}
+		}
+	}
+	if err := <-wrote; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCacheIsShared(t *testing.T) {
+	s, tr := cachedServer(t)
+	a := dial(t, s, Options{Transport: TransportSHM, Policy: "offload-cached"})
+	warm(t, a, tr)
+	b := dial(t, s, Options{Transport: TransportSoft, Policy: "offload-cached"})
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 10 {
+		mustFind(t, b, tr, someQuery(r))
+	}
+	if n := b.Counters(); n.RoundTrips != 11 || n.CachedNodes == 0 {
+		t.Errorf("%d round trips for 10 searches, want 11: the first header, and one each", n.RoundTrips)
+	}
+	k := a.live.Load().keeping
+	k.coll, k.node = 0, 704
+	users := func() int {
+		nodeCaches.Lock()
+		defer nodeCaches.Unlock()
+		if c := nodeCaches.of[k]; c != nil {
+			return c.users
+		}
+		return 0
+	}
+	if users() != 2 {
+		t.Errorf("the cache has %d users, want 2", users())
+	}
+	a.Close()
+	b.Close()
+	if users() != 0 {
+		t.Errorf("the cache has %d users after all have left", users())
+	}
+}

@@ -1,0 +1,132 @@
+package offload
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// A Cache keeps what walks made of blocks, so that later walks need not
+// read them. It knows neither blocks nor whether they have changed: who
+// takes something out validates it, see the Traversal.
+//
+// It is a hash table of sets; a key may be in any place of its set:
+//
+//	set 0   | p | p | p | p | p | p | p | p |   p: atomic pointer to an
+//	set 1   | p | p | p | p | p | p | p | p |   entry that never changes
+//	...                                         but for its used bit
+//
+// Get takes no lock and writes only the used bit, and that only if it is
+// clear: many cores read the same entries. Put replaces what CLOCK finds in
+// the set: the first entry, from where the set's hand stopped, that was not
+// used since the hand passed it (Corbató, "A Paging Experiment with the
+// Multics System", 1968).
+//
+// All methods are safe for any number of goroutines.
+type Cache[V any] struct {
+	slots []atomic.Pointer[entry[V]] // ways of set 0, of set 1, ...
+
+	mu    sync.Mutex // of those who change it
+	hands []uint8    // by set
+}
+
+// cacheWays is how many entries a set has. Filled to a half, of sets of
+// eight 2 % overflow; of sets of four 14 % (Poisson).
+const cacheWays = 8
+
+type entry[V any] struct {
+	key  uint64
+	used atomic.Bool
+	v    V
+}
+
+// NewCache makes a cache of at most limit bytes for entries that take cost
+// bytes each; it has room for at least eight of them.
+func NewCache[V any](limit int64, cost int) *Cache[V] {
+	sets := max(limit/int64(cost)/cacheWays, 1)
+	return &Cache[V]{
+		slots: make([]atomic.Pointer[entry[V]], sets*cacheWays),
+		hands: make([]uint8, sets),
+	}
+}
+
+// Cap is how many entries there is room for.
+func (c *Cache[V]) Cap() int { return len(c.slots) }
+
+// set returns the number of the key's set.
+func (c *Cache[V]) set(key uint64) int {
+	// Knuth's multiplicative hash; its high half is spread over the sets.
+	h := key * 0x9E3779B97F4A7C15 >> 32
+	return int(h * uint64(len(c.hands)) >> 32)
+}
+
+func (c *Cache[V]) ways(set int) []atomic.Pointer[entry[V]] {
+	return c.slots[set*cacheWays:][:cacheWays]
+}
+
+// Get returns what is kept under the key, nil if nothing is. Whoever
+// changes it must do so as its type allows to many at once.
+func (c *Cache[V]) Get(key uint64) *V {
+	ways := c.ways(c.set(key))
+	for i := range ways {
+		if e := ways[i].Load(); e != nil && e.key == key {
+			if !e.used.Load() {
+				e.used.Store(true)
+			}
+			return &e.v
+		}
+	}
+	return nil
+}
+
+// Put keeps what fill makes of a zero V under the key, in place of what was.
+func (c *Cache[V]) Put(key uint64, fill func(*V)) {
+	e := &entry[V]{key: key}
+	fill(&e.v)
+	set := c.set(key)
+	ways := c.ways(set)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	free := -1
+	for i := range ways {
+		old := ways[i].Load()
+		if old == nil {
+			free = i
+		} else if old.key == key {
+			ways[i].Store(e)
+			return
+		}
+	}
+	for free < 0 {
+		i := int(c.hands[set])
+		c.hands[set] = uint8((i + 1) % cacheWays)
+		// Get may set the bit again at once; after a round it gave way
+		// as often as all the others.
+		if !ways[i].Load().used.Swap(false) {
+			free = i
+		}
+	}
+	ways[free].Store(e)
+}
+
+// Drop forgets what is kept under the key if it still is v.
+func (c *Cache[V]) Drop(key uint64, v *V) {
+	ways := c.ways(c.set(key))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range ways {
+		if e := ways[i].Load(); e != nil && &e.v == v {
+			ways[i].Store(nil)
+		}
+	}
+}
+
+// Len is how many entries there are; it counts them.
+func (c *Cache[V]) Len() int {
+	n := 0
+	for i := range c.slots {
+		if c.slots[i].Load() != nil {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,107 @@
+package rstar
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"unsafe"
+)
+
+// Searches of the explorer (explore_test.go) that keep copies of internal
+// nodes and validate them (validate.go).
+
+// visitKept adds to o how a search can go on that uses a copy of the node,
+// any that was to be read until begin. Children that the copy names are read
+// from begin on; the line at any time from then on.
+//
+// (What was read and kept by somebody else after begin shows what a read of
+// the search itself would have shown.)
+func (x *explorer) visitKept(o *outcome, at ref, moves uint64, begin int) {
+	for _, s := range x.sightsOf(&x.reader, at.chunk) {
+		if s.from > begin {
+			continue
+		}
+		_, refs, v := x.reader.look(x.c, s, at, math.MaxUint64, x.q) // of whatever M
+		if v != nodeOK {
+			continue
+		}
+		named := &outcome{begin, map[uint64][]way{}}
+		for _, r := range refs {
+			named.and(x.visit(r, moves, begin))
+		}
+		if named.end == never {
+			continue
+		}
+		copied := Node{nodeBytes(s.words), int(at.level), s.words.count()}
+		for _, p := range x.c.nodeLines(at.chunk)[0] {
+			if p.until < begin && mutant != oldLines {
+				continue
+			}
+			x.looks++
+			seen := max(begin, p.from)
+			switch copied.Validate(nodeBytes(p.words[:]), moves) {
+			case nil:
+				p := *named
+				p.and(x.leaf(nil, seen))
+				o.or(&p)
+			case ErrChanged:
+				x.repair(o, named, copied, refs, at, moves, seen)
+			}
+		}
+	}
+}
+
+// repair adds how the search can go on that found at time seen that the
+// copy has other boxes than the node.
+func (x *explorer) repair(o, named *outcome, copied Node, refs []ref, at ref, moves uint64, seen int) {
+	for _, s := range x.sightsOf(&x.reader, at.chunk) {
+		if s.until < seen {
+			continue
+		}
+		_, now, v := x.reader.look(x.c, s, at, moves, x.q)
+		if v != nodeOK || s.words[laneStamp] != copied.Stamp() && mutant != repairsMoved {
+			continue
+		}
+		p := *named
+		p.and(x.leaf(nil, max(seen, s.from)))
+		for _, r := range now {
+			if !slices.Contains(refs, r) {
+				p.and(x.visit(r, moves, max(seen, s.from)))
+			}
+		}
+		o.or(&p)
+	}
+}
+
+// nodeBytes is what a reader of another process sees of words.
+func nodeBytes(words []uint64) []byte {
+	// SAFETY: bytes of words, which nobody writes any more.
+	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), len(words)*8)
+}
+
+// TestExploreValidating: all that was said of copies in validate.go.
+func TestExploreValidating(t *testing.T) {
+	both := []reader{remoteReader, validatingReader}
+	for _, by := range strategies {
+		for i := range scripts {
+			if i == reinserts && by != Original {
+				continue
+			}
+			t.Run(by.String()+"/"+scripts[i].name, func(t *testing.T) {
+				setup, ws := scripts[i].find(t, by, 1)
+				c, err := record(explorerTree(t, by), setup, func() {}, ws)
+				if err != nil {
+					t.Fatal(err)
+				}
+				mustExploreBy(t, c, both)
+			})
+		}
+	}
+	var sum report
+	for seed := range uint64(40 / raceFactor) {
+		rep := mustExploreBy(t, randomTrace(t, seed), both)
+		sum.searches += rep.searches
+		sum.looks += rep.looks
+	}
+	t.Logf("random histories: %d searches, %d nodes and lines read", sum.searches, sum.looks)
+}
