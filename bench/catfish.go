@@ -126,6 +126,7 @@ func (c conn) Counters() Counters {
 		FellBack: n.FellBack, Reads: n.Reads, RoundTrips: n.RoundTrips,
 		Bytes:    n.BytesRead + n.BytesSent + n.BytesReceived,
 		Restarts: n.Restarts, TornReads: n.TornReads,
+		Cached: n.CachedNodes, Repairs: n.Repairs,
 	}
 }
 

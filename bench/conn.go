@@ -37,6 +37,8 @@ type Counters struct {
 	Bytes      uint64 `json:"bytes"`       // read, sent and received, all calls
 	Restarts   uint64 `json:"restarts"`    // searches begun anew
 	TornReads  uint64 `json:"torn_reads"`  // nodes read again
+	Cached     uint64 `json:"cached"`      // kept nodes gone by instead of read
+	Repairs    uint64 `json:"repairs"`     // of these, had changed and were read again
 }
 
 func (c Counters) add(o Counters) Counters {
@@ -46,6 +48,7 @@ func (c Counters) add(o Counters) Counters {
 		Reads:    c.Reads + o.Reads, RoundTrips: c.RoundTrips + o.RoundTrips,
 		Bytes: c.Bytes + o.Bytes, Restarts: c.Restarts + o.Restarts,
 		TornReads: c.TornReads + o.TornReads,
+		Cached:    c.Cached + o.Cached, Repairs: c.Repairs + o.Repairs,
 	}
 }
 
@@ -56,6 +59,7 @@ func (c Counters) sub(o Counters) Counters {
 		Reads:    c.Reads - o.Reads, RoundTrips: c.RoundTrips - o.RoundTrips,
 		Bytes: c.Bytes - o.Bytes, Restarts: c.Restarts - o.Restarts,
 		TornReads: c.TornReads - o.TornReads,
+		Cached:    c.Cached - o.Cached, Repairs: c.Repairs - o.Repairs,
 	}
 }
 

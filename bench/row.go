@@ -66,7 +66,9 @@ type Figures struct {
 	Reads    float64 `json:"reads_per_search"`
 	Bytes    float64 `json:"bytes_per_search"`
 	Restarts float64 `json:"restarts_per_search"`
-	Torn     float64 `json:"torn_reads"` // total of a run
+	Torn     float64 `json:"torn_reads"`              // total of a run
+	Cached   float64 `json:"cached_nodes_per_search"` // gone by instead of read
+	Repairs  float64 `json:"repairs_per_search"`      // of these, had changed
 	Results  float64 `json:"results_per_search"`
 	// Of the clients' cores; and through the interfaces of the server's
 	// network namespace, without loopback.
@@ -98,6 +100,7 @@ func (f *Figures) named() []struct {
 		{"round_trips_per_search", &f.Trips}, {"reads_per_search", &f.Reads},
 		{"bytes_per_search", &f.Bytes}, {"restarts_per_search", &f.Restarts},
 		{"torn_reads", &f.Torn}, {"results_per_search", &f.Results},
+		{"cached_nodes_per_search", &f.Cached}, {"repairs_per_search", &f.Repairs},
 		{"client_cpu_util", &f.ClientUtil},
 		{"net_in_bytes_per_s", &f.NetIn}, {"net_out_bytes_per_s", &f.NetOut},
 	}
@@ -194,6 +197,8 @@ func (o *outcome) figures(cfg Config) Figures {
 	f.Trips = ratio(float64(c.RoundTrips), asked)
 	f.Reads = ratio(float64(c.Reads), asked)
 	f.Restarts = ratio(float64(c.Restarts), asked)
+	f.Cached = ratio(float64(c.Cached), asked)
+	f.Repairs = ratio(float64(c.Repairs), asked)
 	calls := float64(all.Count())
 	if reads > 0 && asked > 0 {
 		calls *= asked / float64(reads)

@@ -19,7 +19,7 @@ func goldenRow() Row {
 		s.Results = 4 * n
 		s.Counters = Counters{
 			Fast: n / 4, Offloaded: 3 * n / 4, Reads: 2 * n, RoundTrips: n,
-			Bytes: 500 * n, Restarts: n / 10, TornReads: 3,
+			Bytes: 500 * n, Restarts: n / 10, TornReads: 3, Cached: 3 * n, Repairs: n / 5,
 		}
 		return &outcome{
 			server:  ServerReady{Objects: 1000, NodeBytes: 1984},

@@ -1,6 +1,7 @@
 package catfish
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"time"
 )
@@ -87,6 +88,12 @@ func (b *backoff) Choose(clock func() time.Time, load *Load, fresh bool) (Way, b
 // the letter, once r_busy was cleared.
 func (b *backoff) Settled() (Way, bool) {
 	return FastMessaging, b.left == 0 && (b.busy == 0 || !b.literal)
+}
+
+// Why tells the back-off's state.
+func (b *backoff) Why() string {
+	return fmt.Sprintf("the server's CPU was %.0f %% busy when last judged, the threshold is %.0f %%; back-off %d, %d more searches to offload",
+		100*b.util, 100*backoffThreshold, b.busy, b.left)
 }
 
 func (b *backoff) State() PolicyState {

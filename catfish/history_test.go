@@ -25,7 +25,7 @@ import (
 func TestHistories(t *testing.T) {
 	ps := paths()
 	for _, tr := range oneSided {
-		for _, p := range []string{"offload", "offload-single", "paper"} {
+		for _, p := range []string{"offload", "offload-single", "offload-cached", "paper"} {
 			ps = append(ps, path{name: tr + "/torn/" + p, transport: tr, policy: p, wrap: tearing})
 		}
 	}

@@ -1,12 +1,16 @@
 package catfish
 
 import (
+	"encoding/binary"
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/catfish-index/catfish/offload"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -44,11 +48,7 @@ func mustFind(t testing.TB, c *Client, tr *rstar.Tree, q rstar.Rect) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var want []rstar.Item
-	tr.Search(q, func(r rstar.Rect, id uint64) bool {
-		want = append(want, rstar.Item{Rect: r, ID: id})
-		return true
-	})
+	want := localSearch(tr, q)
 	if !slices.Equal(sorted(got), sorted(want)) {
 		t.Fatalf("%v: found %d objects, want %d", q, len(got), len(want))
 	}
@@ -347,5 +347,83 @@ func TestCacheIsShared(t *testing.T) {
 	b.Close()
 	if users() != 0 {
 		t.Errorf("the cache has %d users after all have left", users())
+	}
+}
+
+// TestCachedHostileMemory: whatever a server's memory turns into while
+// copies of it are kept, a walk ends, and no later one of another collection
+// is the worse for it.
+func TestCachedHostileMemory(t *testing.T) {
+	tr, err := rstar.New(rstar.Options{NodeBytes: 704, SlabBytes: 4 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	for _, it := range scattered(1, threeLevels) {
+		if err := tr.Insert(it.Rect, it.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h, err := rstar.ParseHeader(tr.Memory())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(10, 2))
+	ends := map[string]int{}
+	for round := range 200 {
+		mem := slices.Clone(tr.Memory())
+		s := &slab{bytes: uint64(len(mem)), node: 704, bootID: h.BootID,
+			cache: offload.NewCache[kept](DefaultCacheBytes, 704)}
+		var w searchWalk
+		for range 30 {
+			w.q, w.items = someQuery(r), nil
+			err := offload.ErrRestart
+			for try := 0; try <= maxRestarts && errors.Is(err, offload.ErrRestart); try++ {
+				w.restart(s, try)
+				err = walkBy(t, &w, mem)
+			}
+			switch {
+			case err == nil:
+				ends["fine"]++
+			case errors.Is(err, offload.ErrRestart), errors.Is(err, offload.ErrTorn),
+				errors.Is(err, rstar.ErrCorrupt), errors.Is(err, rstar.ErrLayout),
+				errors.Is(err, ErrProtocol), errors.Is(err, errServerChanged):
+				ends[errors.Unwrap(err).Error()]++
+			default:
+				t.Fatalf("round %d: %v", round, err)
+			}
+			for range 1 + r.IntN(100) { // words of the nodes in use
+				at := 8 * r.IntN(threeLevels/4*704/8)
+				binary.LittleEndian.PutUint64(mem[at:], r.Uint64()>>r.IntN(64))
+			}
+		}
+	}
+	if ends["fine"] < 200 || len(ends) < 4 {
+		t.Errorf("walks ended so: %v; the test shows little", ends)
+	}
+}
+
+// walkBy carries a walk over bytes that do not change meanwhile.
+func walkBy(t *testing.T, w *searchWalk, mem []byte) error {
+	t.Helper()
+	for n := 0; ; n++ {
+		if n > len(mem)/64 {
+			t.Fatalf("%d reads in %d bytes", n, len(mem))
+		}
+		ref, ok := w.Next()
+		if !ok {
+			return w.err
+		}
+		if ref.Offset+uint64(ref.Len) > uint64(len(mem)) {
+			t.Fatalf("read of %d bytes at %d, the slab has %d", ref.Len, ref.Offset, len(mem))
+		}
+		switch v, err := w.Visit(ref, slices.Clone(mem[ref.Offset:][:ref.Len])); {
+		case err != nil:
+			return err
+		case v == offload.Retry:
+			return fmt.Errorf("walk: %w", offload.ErrTorn)
+		case v == offload.Restart:
+			return fmt.Errorf("walk: %w", offload.ErrRestart)
+		}
 	}
 }

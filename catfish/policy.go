@@ -46,10 +46,10 @@ type Outcome struct {
 // Estimate is what the client's cached nodes tell of a search before it is
 // begun. Without a cache, and for Nearest, it is zero.
 type Estimate struct {
-	Leaves  int // that cached nodes name: they would be read
-	Missing int // internal nodes that would be read, with unknown ones below
-	Cached  int // nodes that tell this; each costs a line's read
-	Bytes   int // of the first round trip
+	Leaves  int `json:"leaves"`  // that cached nodes name: they would be read
+	Missing int `json:"missing"` // internal nodes that would be read, with unknown ones below
+	Cached  int `json:"cached"`  // nodes that tell this; each costs a line's read
+	Bytes   int `json:"bytes"`   // of the first round trip
 }
 
 // A Policy decides the way of each search of one client. Its methods are
@@ -119,6 +119,8 @@ type fixed struct {
 func (f fixed) Name() string { return f.name }
 
 func (f fixed) Choose(func() time.Time, *Load, bool) (Way, bool) { return f.way, true }
+
+func (f fixed) Why() string { return "policy " + f.name + " always does" }
 
 func (f fixed) State() PolicyState { return PolicyState{} }
 

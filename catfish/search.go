@@ -42,12 +42,13 @@ type query struct {
 	req, ans []byte
 	todo     []uint64 // estimate: nodes, as tags
 	hits     []int32
+	explain  *Explanation // nil: nobody asked
 }
 
 var queries = sync.Pool{New: func() any { return new(query) }}
 
 func (q *query) release() {
-	q.items, q.neighbors = nil, nil
+	q.items, q.neighbors, q.explain = nil, nil, nil
 	if cap(q.ans) > keepBytes {
 		q.ans = nil
 	}
@@ -133,6 +134,9 @@ func (c *Client) run(ctx context.Context, q *query) error {
 		}
 		q.items, q.neighbors, q.count = q.items[:base], nil, 0
 		c.retried.Add(1)
+		if q.explain != nil {
+			q.explain.Retried++
+		}
 		// The ring's poller notices a dead peer as the lanes do; until
 		// then there is no use in asking it again.
 		select {
@@ -159,11 +163,15 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 	if err != nil {
 		return err
 	}
+	q.explain.step("get the connection")
 	var e Estimate
-	if c.looks != nil && q.kind != kindNearest {
+	look := o.cache != nil && q.kind != kindNearest && (c.looks != nil || q.explain != nil)
+	if look {
 		q.estimate(&o.slab, &e)
+		q.explain.step("estimate by cached nodes")
 	}
 	way, began := c.choose(s, &c.counters, &e)
+	q.explain.chose(c.core, s, way, e, look)
 	if way == Offload && s.canOffload() {
 		if c.always == nil {
 			// Offloading over shared memory keeps the core without a
@@ -185,6 +193,9 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 		}
 		q.items = q.items[:base]
 		c.fellBack.Add(1)
+		if q.explain != nil {
+			q.explain.FellBack = true
+		}
 	}
 	base := len(q.items)
 	if err := c.message(ctx, s, o, q); err != nil {
@@ -204,7 +215,8 @@ const mostEstimated = 1 << 10
 // kept nodes tell. They may be old: it is an estimate.
 func (q *query) estimate(s *slab, e *Estimate) {
 	h := s.known.Load()
-	if s.cache == nil || h == nil {
+	if h == nil {
+		e.Missing = 1 // the root, wherever it is
 		return
 	}
 	q.todo = append(q.todo[:0], uint64(h.Height-1)<<32|uint64(h.Root))
@@ -255,6 +267,7 @@ func (c *Client) message(ctx context.Context, s *session, o *openSlab, q *query)
 	}
 	q.ans, err = s.call(ctx, q.kind, q.req, q.ans[:0])
 	c.addMessage(len(q.req), len(q.ans))
+	q.explain.asked(len(q.req), len(q.ans))
 	if err != nil {
 		return err
 	}
@@ -294,7 +307,8 @@ func (c *Client) offload(ctx context.Context, s *session, o *openSlab, q *query)
 		return st, err
 	}
 	defer s.lanes.put(l)
-	defer func() { c.addOffload(&st) }()
+	defer func() { c.addOffload(&st); q.explain.read(&st) }()
+	q.explain.step("get a lane")
 	for try := 0; ; try++ {
 		if q.kind == kindNearest {
 			err = l.runNearest(ctx, o, q, try, &st)
@@ -314,7 +328,14 @@ func (l *lane) runSearch(ctx context.Context, o *openSlab, q *query, try int, st
 	}
 	w.q, w.limit, w.count = q.rect, q.limit, q.kind == kindCount
 	w.restart(&o.slab, try)
-	err := l.Run(ctx, o.base, w, st)
+	var err error
+	if q.explain == nil {
+		err = l.Run(ctx, o.base, w, st)
+	} else {
+		t := timed{Traversal: w}
+		err = l.Run(ctx, o.base, &t, st)
+		q.explain.walked(&t)
+	}
 	w.tell(st)
 	if err == nil {
 		err = w.err

@@ -269,6 +269,10 @@ func TestBadOptions(t *testing.T) {
 		{Options{Lanes: 1000}, "1000"},
 		{Options{Collection: "a b"}, "a b"},
 		{Options{HeartbeatInterval: time.Hour}, "1h"},
+		{Options{CacheBytes: 100}, "100"},
+		{Options{CacheBytes: 1 << 50}, "1125899906842624"},
+		{Options{Policy: "offload", TrustCache: true}, "TrustCache"},
+		{Options{Policy: "offload-cached", CacheBytes: -1, TrustCache: true}, "TrustCache"},
 	} {
 		c.opts.Logger = quiet()
 		_, err := Dial(t.Context(), s.Addr(), c.opts)

@@ -19,6 +19,8 @@ type clientFlags struct {
 	server, collection, transport, policy string
 	fabric                                catfish.Fabric
 	dialTimeout                           time.Duration
+	cacheBytes                            int64
+	trustCache                            bool
 	json                                  bool
 }
 
@@ -33,6 +35,10 @@ func (f *clientFlags) register(c *cobra.Command) {
 		"how searches go: "+strings.Join(catfish.Schemes(), ", "))
 	fs.DurationVar(&f.dialTimeout, "dial-timeout", catfish.DefaultDialTimeout,
 		"how long to try to reach the server")
+	fs.Int64Var(&f.cacheBytes, "cache-bytes", 0,
+		"most bytes of the tree's inner nodes to keep when offloading; 0: what the policy does, -1: none")
+	fs.BoolVar(&f.trustCache, "trust-cache", false,
+		"do not validate kept nodes for a heartbeat interval: objects newer than that may be missed")
 	fabricFlags(c, &f.fabric)
 	complete(c, "transport", "auto", "shm", "soft", "ofi", "tcp")
 	complete(c, "policy", policies()...)
@@ -57,5 +63,6 @@ func (f *clientFlags) dial(ctx context.Context, a *app) (*catfish.Client, error)
 	return catfish.Dial(ctx, f.server, catfish.Options{
 		Transport: f.transport, Fabric: f.fabric, Policy: policy, Collection: f.collection,
 		DialTimeout: f.dialTimeout, Logger: a.logger(),
+		CacheBytes: f.cacheBytes, TrustCache: f.trustCache,
 	})
 }

@@ -13,12 +13,14 @@ import (
 func newSearch(a *app) *cobra.Command {
 	var f clientFlags
 	var bbox string
-	var limit int
+	var limit, repeat int
+	var explain bool
 	c := &cobra.Command{
 		Use:   "search --bbox minx,miny,maxx,maxy",
 		Short: "Find the objects that intersect a rectangle",
 		Example: `  catfish search --bbox -122.5,37.2,-121.7,37.9
-  catfish search --server 10.0.0.5:7119 --bbox 0,0,1,1 --policy offload --json`,
+  catfish search --server 10.0.0.5:7119 --bbox 0,0,1,1 --policy offload --json
+  catfish search --bbox 0.5,0.5,0.501,0.501 --explain --repeat 2`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			q, err := parseRect("bbox", bbox)
@@ -28,11 +30,24 @@ func newSearch(a *app) *cobra.Command {
 			if limit < 0 {
 				return badUsage("--limit is %d, want 0 (all) or more", limit)
 			}
+			if repeat < 1 {
+				return badUsage("--repeat is %d, want 1 or more", repeat)
+			}
+			if repeat > 1 && !explain {
+				return badUsage("--repeat is %d without --explain", repeat)
+			}
+			if explain {
+				return a.explain(cmd.Context(), f, q, limit, repeat)
+			}
 			return a.search(cmd.Context(), f, q, limit)
 		},
 	}
 	f.register(c)
 	f.registerJSON(c)
+	c.Flags().BoolVar(&explain, "explain", false,
+		"tell how the search went instead of what it found")
+	c.Flags().IntVar(&repeat, "repeat", 1,
+		"with --explain: search so many times over one connection, and tell of each")
 	c.Flags().StringVar(&bbox, "bbox", "", "rectangle to search, borders included")
 	c.Flags().IntVar(&limit, "limit", 0, "most objects to return, 0 for all")
 	return c

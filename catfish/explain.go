@@ -1,0 +1,145 @@
+package catfish
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/catfish-index/catfish/offload"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// Explanation says how one search was carried out, and why so. A search
+// that was repeated on a new connection, or fell back to fast messaging,
+// shows all that it cost.
+type Explanation struct {
+	Transport string `json:"transport"`
+	Policy    string `json:"policy"`
+	Way       string `json:"way"` // chosen
+	Why       string `json:"why"`
+	FellBack  bool   `json:"fell_back"` // offloading did not get there; ended by fast messaging
+	Retried   int    `json:"retried"`   // times that it began again on a new connection
+
+	// What cached nodes told before the choice; nil without a cache.
+	Estimate *Estimate `json:"estimate,omitempty"`
+
+	Results     int    `json:"results"`
+	RoundTrips  uint64 `json:"round_trips"`
+	Reads       uint64 `json:"reads"`        // RDMA Reads, lines of cached nodes included
+	CachedNodes uint64 `json:"cached_nodes"` // gone by instead of read
+	Repairs     uint64 `json:"repairs"`      // of these, had changed and were read again
+	TornReads   uint64 `json:"torn_reads"`
+	Restarts    uint64 `json:"restarts"`
+	Bytes       uint64 `json:"bytes"` // read, sent and received
+
+	Took  time.Duration `json:"took_ns"`
+	Steps []Step        `json:"steps"`
+
+	last time.Time
+}
+
+// Step is a part of a search, and the time that passed in it.
+type Step struct {
+	Name string        `json:"name"`
+	Took time.Duration `json:"took_ns"`
+}
+
+// Explain does what SearchAppend does, and says how.
+func (c *Client) Explain(ctx context.Context, r rstar.Rect, limit int) ([]rstar.Item, *Explanation, error) {
+	if err := r.Validate(); err != nil {
+		return nil, nil, err
+	}
+	began := time.Now()
+	x := &Explanation{Policy: c.policyName(), last: began}
+	q := queries.Get().(*query)
+	defer q.release()
+	q.kind, q.rect, q.limit, q.explain = kindSearch, r, max(limit, 0), x
+	if err := c.run(ctx, q); err != nil {
+		return nil, x, err
+	}
+	x.Results, x.Took = len(q.items), time.Since(began)
+	return q.items, x, nil
+}
+
+// step notes that a part of the search has ended. Nobody asked if x is nil.
+func (x *Explanation) step(name string) {
+	if x == nil {
+		return
+	}
+	now := time.Now()
+	x.Steps = append(x.Steps, Step{name, now.Sub(x.last)})
+	x.last = now
+}
+
+// chose notes the choice.
+func (x *Explanation) chose(c *core, s *session, way Way, e Estimate, estimated bool) {
+	if x == nil {
+		return
+	}
+	x.step("choose")
+	x.Transport, x.Way = s.transport, way.String()
+	if estimated {
+		x.Estimate = &e
+	}
+	c.chooser.mu.Lock()
+	defer c.chooser.mu.Unlock()
+	switch p := c.policy.(type) {
+	case Explainer:
+		x.Why = p.Why()
+	default:
+		x.Why = fmt.Sprintf("policy %s says so", p.Name())
+	}
+	if way == Offload && !s.canOffload() {
+		x.Why += "; but plain sockets carry no reads"
+	}
+}
+
+// read notes what reading the tree has cost.
+func (x *Explanation) read(st *offload.Stats) {
+	if x == nil {
+		return
+	}
+	x.RoundTrips += st.RoundTrips
+	x.Reads += st.Reads
+	x.CachedNodes += st.Cached
+	x.Repairs += st.Repairs
+	x.TornReads += st.Torn
+	x.Restarts += st.Restarts
+	x.Bytes += st.Bytes
+}
+
+// asked notes a request and its answer.
+func (x *Explanation) asked(sent, received int) {
+	if x == nil {
+		return
+	}
+	x.step("send the request and wait for the answer")
+	x.RoundTrips++
+	x.Bytes += uint64(sent + received + 2*frameBytes)
+}
+
+// timed splits the time of a walk into the client's own work and the rest.
+type timed struct {
+	offload.Traversal
+	own time.Duration
+}
+
+func (t *timed) Next() (offload.Ref, bool) {
+	began := time.Now()
+	defer func() { t.own += time.Since(began) }()
+	return t.Traversal.Next()
+}
+
+func (t *timed) Visit(ref offload.Ref, b []byte) (offload.Verdict, error) {
+	began := time.Now()
+	defer func() { t.own += time.Since(began) }()
+	return t.Traversal.Visit(ref, b)
+}
+
+// walked notes a walk's two steps.
+func (x *Explanation) walked(t *timed) {
+	x.step("post reads and wait for them")
+	last := &x.Steps[len(x.Steps)-1]
+	last.Took -= t.own
+	x.Steps = append(x.Steps, Step{"look at nodes", t.own})
+}

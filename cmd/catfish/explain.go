@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// explain searches and tells how each search went. The first one over a
+// connection opens a lane and fills the cache; --repeat shows those after.
+func (a *app) explain(ctx context.Context, f clientFlags, q rstar.Rect, limit, repeat int) error {
+	cl, err := f.dial(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	all := make([]*catfish.Explanation, repeat)
+	for i := range all {
+		if _, all[i], err = cl.Explain(ctx, q, limit); err != nil {
+			return err
+		}
+	}
+	if f.json {
+		return a.json(struct {
+			Searches []*catfish.Explanation `json:"searches"`
+		}{all})
+	}
+	for i, x := range all {
+		if repeat > 1 {
+			if err := a.printf("search %d of %d\n", i+1, repeat); err != nil {
+				return err
+			}
+		}
+		if err := a.printf("%s", explained(x)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// explained is an explanation for people.
+func explained(x *catfish.Explanation) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "  %s\t%s\n", name, fmt.Sprintf(format, args...))
+	}
+	line("way", "%s, transport %s, policy %s", x.Way, x.Transport, x.Policy)
+	line("because", "%s", x.Why)
+	if e := x.Estimate; e != nil {
+		line("expected to read", "%d leaves, %d inner nodes that are not cached, %d bytes",
+			e.Leaves, e.Missing, e.Bytes)
+	}
+	if x.FellBack {
+		line("but", "the tree changed too often under the walk; ended by fast messaging")
+	}
+	if x.Retried > 0 {
+		line("but", "%d connections broke; began again on another", x.Retried)
+	}
+	line("results", "%d", x.Results)
+	line("round trips", "%d", x.RoundTrips)
+	line("reads", "%d, of which torn %d", x.Reads, x.TornReads)
+	line("cached nodes", "%d used, %d repaired", x.CachedNodes, x.Repairs)
+	line("restarts", "%d", x.Restarts)
+	line("bytes", "%d", x.Bytes)
+	line("took", "%v", x.Took)
+	for _, s := range x.Steps {
+		line("", "%v\t%s", s.Took, s.Name)
+	}
+	w.Flush()
+	return b.String()
+}
