@@ -43,12 +43,12 @@ import (
 //	   +-- read first line of root, A, B --> rstar.Node.Validate
 //	         unchanged: nothing more to do, one round trip
 //	         changed:   read the node, go on to children not seen yet
-//	         moved:     begin again, without this copy
+//	         moved since M: begin again
 //
 // rstar/validate.go argues why that keeps section 4's promises. Which copy
 // is used, and for how long it was kept, is all the same to it. The header
 // is read by every eighth walk only: an M that is older makes a walk
-// restart if it meets what moved since, and moves are rare.
+// restart if it meets what moved since, which is rare.
 //
 // A third try goes without copies, so that whatever the cache holds, a walk
 // makes the progress that it would make without one.
@@ -259,7 +259,7 @@ func (w *walk) view(chunk uint32, level int, b []byte) (rstar.Node, offload.Verd
 }
 
 // visitLine takes the first line of a kept node. changed asks to have all
-// of it read: only boxes are other than in the copy.
+// of it read.
 func (w *walk) visitLine(k *relied, b []byte) (v offload.Verdict, changed bool, err error) {
 	err = k.node.Validate(b, w.h.Moves)
 	switch {
@@ -275,7 +275,7 @@ func (w *walk) visitLine(k *relied, b []byte) (v offload.Verdict, changed bool, 
 		return offload.Accept, true, nil
 	case errors.Is(err, rstar.ErrMoved) && k.node.Stamp() > w.h.Moves:
 		return offload.Restart, false, nil // the copy is newer than this walk
-	case errors.Is(err, rstar.ErrMoved), errors.Is(err, rstar.ErrStale):
+	case errors.Is(err, rstar.ErrMoved):
 		w.cache.Drop(uint64(k.chunk), k.kept)
 		return offload.Restart, false, nil
 	}
@@ -296,7 +296,7 @@ type searchWalk struct {
 	base  int // items before this walk's, the caller's own
 	todo  []offload.Ref
 	hits  []int32
-	known []int32 // hits of a copy
+	named []uint64 // what a copy named, when it is repaired
 	err   error
 }
 
@@ -381,13 +381,19 @@ func (s *searchWalk) visitKept(ref offload.Ref, b []byte) (offload.Verdict, erro
 	if err != nil || v != offload.Accept {
 		return v, err
 	}
-	if n.Stamp() != k.node.Stamp() {
-		return offload.Restart, nil // moved since its line was read
+	// By reference: a move may have changed the order.
+	s.named = s.named[:0]
+	s.hits = k.node.AppendHits(s.hits[:0], s.q)
+	for _, j := range s.hits {
+		r := k.node.Ref(int(j))
+		if n.Stamp() != k.node.Stamp() && !n.Names(r) {
+			return offload.Restart, nil
+		}
+		s.named = append(s.named, r)
 	}
-	s.known = k.node.AppendHits(s.known[:0], s.q)
 	s.hits = n.AppendHits(s.hits[:0], s.q)
 	for _, j := range s.hits {
-		if _, seen := slices.BinarySearch(s.known, j); seen {
+		if slices.Contains(s.named, n.Ref(int(j))) {
 			continue
 		}
 		r, err := s.ref(n.Ref(int(j)), n.Level()-1, ref.Hop+1)

@@ -45,21 +45,27 @@ func (x *explorer) visitKept(o *outcome, at ref, moves uint64, begin int) {
 				p.and(x.leaf(nil, seen))
 				o.or(&p)
 			case ErrChanged:
-				x.repair(o, named, copied, refs, at, moves, seen)
+				x.repair(o, named, refs, at, moves, seen)
 			}
 		}
 	}
 }
 
 // repair adds how the search can go on that found at time seen that the
-// copy has other boxes than the node.
-func (x *explorer) repair(o, named *outcome, copied Node, refs []ref, at ref, moves uint64, seen int) {
+// node has changed since it was copied.
+func (x *explorer) repair(o, named *outcome, refs []ref, at ref, moves uint64, seen int) {
 	for _, s := range x.sightsOf(&x.reader, at.chunk) {
 		if s.until < seen {
 			continue
 		}
 		_, now, v := x.reader.look(x.c, s, at, moves, x.q)
-		if v != nodeOK || s.words[laneStamp] != copied.Stamp() && mutant != repairsMoved {
+		if v != nodeOK {
+			continue
+		}
+		read := Node{nodeBytes(s.words), int(at.level), s.words.count()}
+		if mutant != keepsStrays && slices.ContainsFunc(refs, func(r ref) bool {
+			return !read.Names(uint64(r.chunk))
+		}) {
 			continue
 		}
 		p := *named

@@ -29,7 +29,7 @@ const (
 
 	// Readers that keep copies (validate.go).
 	trustsCopies // the line's version is not compared
-	repairsMoved // a copy that a move has changed is repaired, too
+	keepsStrays  // what was visited is not looked for in the node that was read again
 	movedCopies  // stamps above M are accepted in lines and copies
 	oldLines     // a line that was read before the search will do
 )

@@ -15,7 +15,7 @@ var mutationNames = [mutations]string{
 	"faithful", "noHeaderMark", "noLineMarks", "headerEarly", "headerFirst",
 	"unstampedSource", "unstampedTarget", "unstampedParent", "unstampedFreed",
 	"counterEarly", "counterStays", "laterStamps", "enlargeLate", "shrinkEarly",
-	"trustsCopies", "repairsMoved", "movedCopies", "oldLines",
+	"trustsCopies", "keepsStrays", "movedCopies", "oldLines",
 }
 
 func (m mutation) String() string { return mutationNames[m] }

@@ -32,37 +32,43 @@ import (
 // was not there, and the search saw it absent.
 //
 // Second, a copy may turn out to be old when children were read by its word
-// already. What they showed is of use only if the copy names the same
-// children as the node does. It does if the stamps are the same: only a move
-// changes the children of a node, and each stamps it (ErrChanged). The
-// search reads the node and goes on to those children that it did not visit
-// by the copy; the others it has seen, at moments as good as any. If the
-// stamp is another, a child may have become part of something else, and
-// would be met twice: the search forgets everything and begins again
-// (ErrStale, ErrMoved). By then such a child may not be a node of this level
-// any more; so ErrCorrupt, of a node that only a copy not yet validated
-// named, means to begin again without copies.
+// already (ErrChanged). The search reads the node, accepts it by its stamp as
+// it would any other, and compares: those children that it names and that
+// were not visited are visited now. What was read by the old copy's word
+// counts if the node still names it, wherever in the node: it is a child
+// that the search had to visit, and was read at a moment as good as any. If a
+// visited child is none of the node's any more, it may have become part of
+// something else, and would be met twice: the search forgets everything and
+// begins again. (Two copies that name the same child do no harm: the child
+// has one parent, so one of them is old, and its node does not name it.) By
+// then such a child may not even be a node of this level; so ErrCorrupt, of a
+// node that a copy named, means to begin again without copies.
 //
 // TestExploreValidating tries all of this.
 
-// Validate's answers besides nil, ErrTorn and ErrMoved.
-var (
-	// ErrChanged: boxes in the node changed, its children did not. Read it
-	// and go on.
-	ErrChanged = errors.New("rstar: node changed since it was kept")
-	// ErrStale: a move changed the node before this search. Forget the
-	// copy and begin the search again.
-	ErrStale = errors.New("rstar: node moved since it was kept")
-)
+// ErrChanged: a node is not as it was when it was kept. It is to be read
+// again; see Validate.
+var ErrChanged = errors.New("rstar: node changed since it was kept")
 
 // Stamp is the number of the last move that changed the node.
 func (n Node) Stamp() uint64 { return word(n.b, laneStamp) }
 
+// Names reports whether ref is one of the node's references.
+func (n Node) Names(ref uint64) bool {
+	for i := range n.count {
+		if n.Ref(i) == ref {
+			return true
+		}
+	}
+	return false
+}
+
 // Validate compares n, kept from an earlier search, with line, a private
 // copy of the first LineBytes of the same node, read atomically during this
 // search, which began with moves. It returns nil if n is the node as it was
-// when line was read, ErrTorn if line is to be read again, and ErrMoved,
-// ErrStale or ErrChanged if n is not to be used any more. Any bytes are safe.
+// when line was read, ErrTorn if line is to be read again, ErrMoved if the
+// search is to begin again with a newer header, and ErrChanged if all of the
+// node is to be read. Any bytes are safe.
 func (n Node) Validate(line []byte, moves uint64) error {
 	if len(line) < LineBytes {
 		return fmt.Errorf("%w: %d bytes of a node, want %d", ErrCorrupt, len(line), LineBytes)
@@ -75,8 +81,6 @@ func (n Node) Validate(line []byte, moves uint64) error {
 		return ErrMoved
 	case v == word(n.b, 0) || mutant == trustsCopies:
 		return nil
-	case s != n.Stamp() && mutant != repairsMoved:
-		return ErrStale
 	}
 	return ErrChanged
 }
