@@ -78,7 +78,7 @@ func TestCachedOneRoundTrip(t *testing.T) {
 	a, b := cached.Counters(), plain.Counters()
 	r := rand.New(rand.NewPCG(1, 2))
 	for range n {
-		q := someQuery(r)
+		q := wholeLeaves(t, cached, r)
 		mustFind(t, cached, tr, q)
 		mustFind(t, plain, tr, q)
 	}
@@ -103,6 +103,36 @@ func TestCachedOneRoundTrip(t *testing.T) {
 	}
 	if c.Repairs != 0 || c.Restarts != 0 {
 		t.Errorf("%d repairs and %d restarts of a tree that nobody changes", c.Repairs, c.Restarts)
+	}
+}
+
+// TestCachedHeads: leaves that hardly have an object in a rectangle are read
+// by their heads; a few of these searches need a second round trip.
+func TestCachedHeads(t *testing.T) {
+	s, tr := cachedServer(t)
+	c := dial(t, s, Options{Transport: TransportSHM, Policy: "offload-cached"})
+	warm(t, c, tr)
+	const n = 1000
+	r := rand.New(rand.NewPCG(1, 2))
+	a, sum, small := c.Counters(), 0, 0
+	for range n {
+		q := someQuery(r)
+		q.MaxX, q.MaxY = q.MinX+1e-3, q.MinY+1e-3
+		e := estimateOf(t, c, q)
+		sum += e.Bytes
+		small += e.Heads
+		mustFind(t, c, tr, q)
+	}
+	b := c.Counters()
+	if small < n/2 {
+		t.Errorf("%d of the leaves of %d small searches were to be read by their heads", small, n)
+	}
+	if trips := b.RoundTrips - a.RoundTrips; trips <= n || trips > n*11/10 {
+		t.Errorf("%d round trips for %d searches", trips, n)
+	}
+	extra := int(b.BytesRead-a.BytesRead) - sum - n/headerEvery*rstar.HeaderBytes
+	if extra <= 0 || extra > n/10*704*2 || extra%704 != 0 {
+		t.Errorf("%d bytes more than estimated, want a leaf of 704 for a tenth at most", extra)
 	}
 }
 
@@ -226,9 +256,9 @@ func TestTrustedCache(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 2))
 	leaves := uint64(0)
 	for range n {
-		q := someQuery(r)
+		q := wholeLeaves(t, c, r)
 		mustFind(t, c, tr, q)
-		leaves += leavesOf(t, c, q)
+		leaves += uint64(estimateOf(t, c, q).Leaves)
 	}
 	if got, want := c.Counters().Reads-before.Reads, leaves+n/headerEvery; got != want {
 		t.Errorf("%d reads for %d searches of %d leaves, want %d", got, n, leaves, want)
@@ -256,15 +286,26 @@ func TestTrustedCache(t *testing.T) {
 	mustFind(t, c, tr, far)
 }
 
-// leavesOf asks the client's own estimate.
-func leavesOf(t *testing.T, c *Client, q rstar.Rect) uint64 {
+// estimateOf asks the client, which has all internal nodes.
+func estimateOf(t *testing.T, c *Client, q rstar.Rect) (e Estimate) {
 	t.Helper()
-	var e Estimate
 	(&query{rect: q}).estimate(&c.live.Load().slabs[DefaultCollection].slab, &e)
-	if e.Missing != 0 || e.Bytes != e.Leaves*704+e.Cached*rstar.LineBytes {
+	if e.Missing != 0 || e.Bytes != e.Leaves*704-e.Heads*(704-rstar.HeadBytes(704))+e.Cached*rstar.LineBytes {
 		t.Fatalf("estimate is %+v", e)
 	}
-	return uint64(e.Leaves)
+	return e
+}
+
+// wholeLeaves draws a query for which no leaf is read by its heads.
+func wholeLeaves(t *testing.T, c *Client, r *rand.Rand) rstar.Rect {
+	t.Helper()
+	for {
+		q := someQuery(r)
+		q.MaxX, q.MaxY = q.MinX+0.05, q.MinY+0.05
+		if e := estimateOf(t, c, q); e.Heads == 0 && e.Leaves > 0 {
+			return q
+		}
+	}
 }
 
 // TestTrustedCacheKeepsTheOld: while a writer moves everything about,

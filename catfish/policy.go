@@ -47,6 +47,7 @@ type Outcome struct {
 // begun. Without a cache, and for Nearest, it is zero.
 type Estimate struct {
 	Leaves  int `json:"leaves"`  // that cached nodes name: they would be read
+	Heads   int `json:"heads"`   // of these, how many by their first lines only
 	Missing int `json:"missing"` // internal nodes that would be read, with unknown ones below
 	Cached  int `json:"cached"`  // nodes that tell this; each costs a line's read
 	Bytes   int `json:"bytes"`   // of the first round trip

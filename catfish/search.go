@@ -235,15 +235,19 @@ func (q *query) estimate(s *slab, e *Estimate) {
 		}
 		e.Cached++
 		q.hits = k.node.AppendHits(q.hits[:0], q.rect)
-		if level == 1 {
-			e.Leaves += len(q.hits)
-			continue
-		}
 		for _, i := range q.hits {
+			if level == 1 {
+				e.Leaves++
+				if headsFirst(k.node, int(i), &q.rect, s.node) {
+					e.Heads++
+				}
+				continue
+			}
 			q.todo = append(q.todo, uint64(level-1)<<32|k.node.Ref(int(i)))
 		}
 	}
-	e.Bytes = (e.Leaves+e.Missing)*int(s.node) + e.Cached*rstar.LineBytes
+	e.Bytes = (e.Leaves-e.Heads+e.Missing)*int(s.node) + e.Heads*rstar.HeadBytes(int(s.node)) +
+		e.Cached*rstar.LineBytes
 }
 
 func (q *query) results(base int) int {

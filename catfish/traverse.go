@@ -83,7 +83,8 @@ const (
 	headerTag = ^uint64(0)
 	lineTag   = 1 << 62 // | index in relied: the first line of a kept node
 	repairTag = 1 << 61 // | index in relied: all of it
-	tagBits   = lineTag | repairTag
+	headsTag  = 1 << 60 // | chunk: the first lines of a leaf
+	tagBits   = lineTag | repairTag | headsTag
 )
 
 // headerEvery is how many walks of a lane with a cache go by for one that
@@ -198,7 +199,7 @@ func (w *walk) ref(chunk uint64, level int, hop uint16) (offload.Ref, error) {
 // copyOf returns the kept node that saves a read, nil if there is none.
 func (w *walk) copyOf(ref offload.Ref) *kept {
 	level := int(ref.Tag >> 32)
-	if w.cache == nil || level == 0 {
+	if w.cache == nil || level == 0 || ref.Tag&tagBits != 0 {
 		return nil
 	}
 	k := w.cache.Get(uint64(uint32(ref.Tag)))
@@ -210,6 +211,50 @@ func (w *walk) copyOf(ref offload.Ref) *kept {
 		w.relied = append(w.relied, relied{k, uint32(ref.Tag), ref.Hop})
 	}
 	return k
+}
+
+// headsBelow is how many objects a leaf is expected to show for which only
+// its heads are read first. They are 448 of 1984 bytes, and it takes another
+// round trip if they do not rule everything out, one search in nine at most.
+const headsBelow = 1.0 / 8
+
+// headsFirst reports whether only the heads of a leaf, child i of n, are to
+// be read: hardly an object in q is expected there.
+func headsFirst(n rstar.Node, i int, q *rstar.Rect, nodeBytes uint32) bool {
+	r := n.Rect(i)
+	const full = 7.0 / 5 / rstar.LineBytes // objects per byte
+	return share(r.MinX, r.MaxX, q.MinX, q.MaxX)*share(r.MinY, r.MaxY, q.MinY, q.MaxY)*
+		full*float64(nodeBytes) < headsBelow
+}
+
+// childRef is the read of child i of n. Heads come only with a cache: they
+// are not in the paper.
+func (w *walk) childRef(n rstar.Node, i int, q *rstar.Rect, hop uint16) (offload.Ref, error) {
+	ref, err := w.ref(n.Ref(i), n.Level()-1, hop)
+	if err == nil && w.cache != nil && n.Level() == 1 && headsFirst(n, i, q, w.slab.node) {
+		ref.Len, ref.Tag = uint32(rstar.HeadBytes(int(w.slab.node))), ref.Tag|headsTag
+	}
+	return ref, err
+}
+
+// share is how much of [a, b] lies in [c, d].
+func share(a, b, c, d float64) float64 {
+	if a == b {
+		return 1
+	}
+	return (min(b, d) - max(a, c)) / (b - a)
+}
+
+// visitHeads takes the first lines of a leaf. It returns the read of all of
+// it if they do not rule out that there are objects in q.
+func (w *walk) visitHeads(ref offload.Ref, b []byte, q *rstar.Rect) (more offload.Ref, v offload.Verdict, err error) {
+	chunk := uint32(ref.Tag)
+	none, err := rstar.Misses(b, int(w.slab.node), chunk, w.h.Moves, *q)
+	if v, err := w.judge(err); err != nil || v != offload.Accept || none {
+		return more, v, err
+	}
+	more, err = w.ref(uint64(chunk), 0, ref.Hop+1)
+	return more, offload.Accept, err
 }
 
 // visitHeader takes the header's bytes.
@@ -236,26 +281,32 @@ func (w *walk) visitHeader(b []byte) (offload.Verdict, error) {
 // view validates a node's bytes, and keeps an internal one.
 func (w *walk) view(chunk uint32, level int, b []byte) (rstar.Node, offload.Verdict, error) {
 	n, err := rstar.ViewNode(b, chunk, level, w.h.Moves)
+	v, err := w.judge(err)
+	if v == offload.Accept && err == nil && level > 0 && w.slab.cache != nil {
+		w.slab.cache.Put(uint64(chunk), func(k *kept) {
+			k.node = n.Clone()
+			if w.now > 0 {
+				k.confirm(w.now, w.h.Moves)
+			}
+		})
+	}
+	return n, v, err
+}
+
+// judge turns what rstar says of a node into a verdict.
+func (w *walk) judge(err error) (offload.Verdict, error) {
 	switch {
 	case err == nil:
-		if level > 0 && w.slab.cache != nil {
-			w.slab.cache.Put(uint64(chunk), func(k *kept) {
-				k.node = n.Clone()
-				if w.now > 0 {
-					k.confirm(w.now, w.h.Moves)
-				}
-			})
-		}
-		return n, offload.Accept, nil
+		return offload.Accept, nil
 	case errors.Is(err, rstar.ErrTorn):
-		return n, offload.Retry, nil
+		return offload.Retry, nil
 	case errors.Is(err, rstar.ErrMoved):
-		return n, offload.Restart, nil
+		return offload.Restart, nil
 	case errors.Is(err, rstar.ErrCorrupt) && w.used > 0 && !w.distrust:
 		w.distrust = true
-		return n, offload.Restart, nil
+		return offload.Restart, nil
 	}
-	return n, 0, err
+	return 0, err
 }
 
 // visitLine takes the first line of a kept node. changed asks to have all
@@ -337,7 +388,7 @@ func (s *searchWalk) Next() (offload.Ref, bool) {
 func (s *searchWalk) name(n rstar.Node, hop uint16) error {
 	s.hits = n.AppendHits(s.hits[:0], s.q)
 	for _, i := range s.hits {
-		r, err := s.ref(n.Ref(int(i)), n.Level()-1, hop)
+		r, err := s.childRef(n, int(i), &s.q, hop)
 		if err != nil {
 			return err
 		}
@@ -350,6 +401,13 @@ func (s *searchWalk) name(n rstar.Node, hop uint16) error {
 func (s *searchWalk) Visit(ref offload.Ref, b []byte) (offload.Verdict, error) {
 	if ref.Tag == headerTag {
 		return s.visitHeader(b)
+	}
+	if ref.Tag&headsTag != 0 {
+		r, v, err := s.visitHeads(ref, b, &s.q)
+		if r.Len > 0 && err == nil {
+			s.todo = append(s.todo, r)
+		}
+		return v, err
 	}
 	if ref.Tag&tagBits != 0 {
 		return s.visitKept(ref, b)
@@ -396,7 +454,7 @@ func (s *searchWalk) visitKept(ref offload.Ref, b []byte) (offload.Verdict, erro
 		if slices.Contains(s.named, n.Ref(int(j))) {
 			continue
 		}
-		r, err := s.ref(n.Ref(int(j)), n.Level()-1, ref.Hop+1)
+		r, err := s.childRef(n, int(j), &s.q, ref.Hop+1)
 		if err != nil {
 			return 0, err
 		}

@@ -237,9 +237,11 @@ func (a *atlas) times(readers []reader, hs []header) []int {
 			for _, s := range a.sightsOf(&readers[i], chunk) {
 				ts = append(ts, s.from, s.until)
 			}
-			if readers[i].validates {
-				for _, p := range a.c.nodeLines(chunk)[0] {
-					ts = append(ts, p.from, p.until)
+			if readers[i].validates { // lines by themselves, heads
+				for _, line := range a.c.nodeLines(chunk)[:HeadBytes(a.c.tree.NodeBytes())/LineBytes] {
+					for _, p := range line {
+						ts = append(ts, p.from, p.until)
+					}
 				}
 			}
 		}

@@ -79,6 +79,29 @@ func (x *explorer) repair(o, named *outcome, refs []ref, at ref, moves uint64, s
 	}
 }
 
+// visitHeads adds how the search can go on that reads the heads of a leaf
+// only and finds that they rule everything out.
+func (x *explorer) visitHeads(o *outcome, at ref, moves uint64, begin int) {
+	whole := x.c.tree.NodeBytes()
+	k := sightKey{"heads", at.chunk}
+	ss, ok := x.sights[k]
+	if !ok {
+		var all bool
+		ss, all = lineSights(x.c.nodeLines(at.chunk)[:HeadBytes(whole)/LineBytes])
+		x.cut = x.cut || !all
+		x.sights[k] = ss
+	}
+	for _, s := range ss {
+		if s.until < begin {
+			continue
+		}
+		x.looks++
+		if none, err := Misses(nodeBytes(s.words), whole, at.chunk, moves, x.q); none && err == nil {
+			o.or(x.leaf(nil, max(begin, s.from)))
+		}
+	}
+}
+
 // nodeBytes is what a reader of another process sees of words.
 func nodeBytes(words []uint64) []byte {
 	// SAFETY: bytes of words, which nobody writes any more.

@@ -56,7 +56,10 @@ const maxSights = 1 << 8
 // remoteSights: every line as it was at some instant, all with one even
 // version. (ViewNode refuses all others as torn, TestViewNode.)
 func remoteSights(c *trace, chunk uint32) (all []*sight, whole bool) {
-	ls := c.nodeLines(chunk)
+	return lineSights(c.nodeLines(chunk))
+}
+
+func lineSights(ls [][]piece) (all []*sight, whole bool) {
 	whole = true
 	var seen []uint64
 	for i := range ls[0] {

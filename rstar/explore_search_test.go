@@ -195,8 +195,11 @@ func (x *explorer) visit(at ref, moves uint64, begin int) *outcome {
 			}
 		}
 	}
-	if x.reader.validates && at.level > 0 {
+	switch {
+	case x.reader.validates && at.level > 0:
 		x.visitKept(o, at, moves, begin)
+	case x.reader.validates:
+		x.visitHeads(o, at, moves, begin)
 	}
 	x.memo[k] = o
 	return o

@@ -87,40 +87,77 @@ func ViewNode(b []byte, chunk uint32, level int, moves uint64) (Node, error) {
 		return Node{}, fmt.Errorf("%w: node %d has %d bytes, want 64*(1+5k) for k in 2..12",
 			ErrCorrupt, chunk, len(b))
 	}
+	l, count, err := checkNode(b, fanoutOf(len(b)/8, isInner(level)), chunk, level, moves)
+	if err != nil {
+		return Node{}, err
+	}
+	n := Node{b, l, count}
+	if f := n.frame(); l > 0 && !f.valid() {
+		return Node{}, fmt.Errorf("%w: chunk %d has the frame %+v, want a finite point and a scale 2^e, |e| at most %d",
+			ErrCorrupt, chunk, f, maxFrameExp)
+	}
+	return n, nil
+}
+
+// HeadBytes is the part of a leaf that Misses wants, for nodes of nodeBytes.
+func HeadBytes(nodeBytes int) int { return LineBytes * (1 + nodeGroups(nodeBytes)) }
+
+// Misses reports whether no object of a leaf intersects q. b is a private
+// copy of the first HeadBytes of the leaf, each line read atomically; moves
+// and errors are as with ViewNode. If it is false, all of the leaf has to be
+// read to see. (Lines of one even version are of one state, whether they are
+// all of the node's or not.)
+func Misses(b []byte, nodeBytes int, chunk uint32, moves uint64, q Rect) (bool, error) {
+	k := nodeGroups(nodeBytes)
+	if k == 0 || len(b) != HeadBytes(nodeBytes) {
+		return false, fmt.Errorf("%w: chunk %d: %d bytes of a node of %d", ErrCorrupt, chunk, len(b), nodeBytes)
+	}
+	_, count, err := checkNode(b, fanoutOf(nodeBytes/8, false), chunk, 0, moves)
+	if err != nil {
+		return false, err
+	}
+	first := unsafe.Pointer(unsafe.SliceData(b))
+	if uintptr(first)%unsafe.Alignof(uint64(0)) != 0 || bigEndian {
+		return false, nil
+	}
+	// SAFETY: as in AppendHits; a scan loads nothing behind the heads.
+	var m masks
+	m.scanLeaf((*uint64)(first), count, &q)
+	return m == masks{}, nil
+}
+
+// checkNode checks what was read of a node, the header's line and some that
+// follow it, or all. most is how many entries such a node has room for.
+func checkNode(b []byte, most int, chunk uint32, level int, moves uint64) (l, count int, err error) {
 	v := word(b, 0)
 	differ := v & 1
 	for l := lanes; l < len(b)/8; l += lanes {
 		differ |= word(b, l) ^ v
 	}
 	if differ != 0 {
-		return Node{}, tornError{chunk, v}
+		return 0, 0, tornError{chunk, v}
 	}
 	if s := word(b, laneStamp); s > moves && mutant != laterStamps {
-		return Node{}, movedError{chunk, s, moves}
+		return 0, 0, movedError{chunk, s, moves}
 	}
 	l, count, c := unpackMeta(word(b, laneMeta))
 	if c != chunk || l != level {
-		return Node{}, fmt.Errorf("%w: chunk %d at level %d, want chunk %d at level %d",
+		return 0, 0, fmt.Errorf("%w: chunk %d at level %d, want chunk %d at level %d",
 			ErrCorrupt, c, l, chunk, level)
 	}
 	if level < 0 || level >= maxHeight {
-		return Node{}, fmt.Errorf("%w: chunk %d at level %d, want 0 to %d",
+		return 0, 0, fmt.Errorf("%w: chunk %d at level %d, want 0 to %d",
 			ErrCorrupt, chunk, level, maxHeight-1)
 	}
-	if most := fanoutOf(len(b)/8, isInner(level)); count > most {
-		return Node{}, fmt.Errorf("%w: chunk %d has %d entries, want at most %d",
+	if count > most {
+		return 0, 0, fmt.Errorf("%w: chunk %d has %d entries, want at most %d",
 			ErrCorrupt, chunk, count, most)
 	}
-	n := Node{b, l, count}
 	if s := word(b, laneFrameScale); l == 0 && !validShifts(s) {
-		return Node{}, fmt.Errorf("%w: chunk %d has shifts %#x, want none above %d",
+		return 0, 0, fmt.Errorf("%w: chunk %d has shifts %#x, want none above %d",
 			ErrCorrupt, chunk, s, maxShift)
 	}
-	if f := n.frame(); l > 0 && !f.valid() {
-		return Node{}, fmt.Errorf("%w: chunk %d has the frame %+v, want a finite point and a scale 2^e, |e| at most %d",
-			ErrCorrupt, chunk, f, maxFrameExp)
-	}
-	return n, nil
+	return l, count, nil
 }
 
 // Clone returns n with a copy of its bytes, to be kept.

@@ -155,6 +155,54 @@ func TestNodeContent(t *testing.T) {
 	}
 }
 
+// TestMisses: the heads of a leaf rule out what is far from its objects, and
+// nothing that a search of the leaf would find.
+func TestMisses(t *testing.T) {
+	tr, h := smallTree(t)
+	r := rand.New(rand.NewPCG(1, 3))
+	ruled := 0
+	root := tr.at(h.Root)
+	for i := range root.count() {
+		chunk := root.ref(i)
+		b := copyOf(tr, uint32(chunk))
+		leaf, err := ViewNode(b, uint32(chunk), 0, h.Moves)
+		if err != nil {
+			t.Fatal(err)
+		}
+		heads := b[:HeadBytes(len(b))]
+		for range 1000 {
+			q := box(r.Float64(), r.Float64(), 0.1*r.Float64(), 0.1*r.Float64())
+			none, err := Misses(heads, len(b), uint32(chunk), h.Moves, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := leaf.AppendItems(nil, q); none && len(found) > 0 {
+				t.Fatalf("%v is ruled out, and there is %v", q, found)
+			}
+			if none {
+				ruled++
+			}
+		}
+		if _, err := Misses(heads[1:], len(b), uint32(chunk), h.Moves, plane); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("a byte is missing: %v", err)
+		}
+		if _, err := Misses(heads, len(b), uint32(chunk)+1, h.Moves, plane); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("another leaf: %v", err)
+		}
+		off := append(make([]byte, 1, 1+len(heads)), heads...)[1:]
+		if none, err := Misses(off, len(b), uint32(chunk), h.Moves, Rect{9, 9, 9, 9}); err != nil {
+			t.Errorf("unaligned: %v, %v", none, err)
+		}
+		setWord(heads, lanes, word(heads, lanes)+2)
+		if _, err := Misses(heads, len(b), uint32(chunk), h.Moves, plane); !errors.Is(err, ErrTorn) {
+			t.Errorf("lines of two versions: %v", err)
+		}
+	}
+	if ruled < 1000 {
+		t.Errorf("%d queries were ruled out", ruled)
+	}
+}
+
 // TestHitsOfUnalignedNode: a copy may begin anywhere in memory. (Where
 // the processor takes unaligned atomic loads, only the paths differ.)
 func TestHitsOfUnalignedNode(t *testing.T) {
@@ -202,6 +250,10 @@ func FuzzViewNode(f *testing.F) {
 		} else if !errors.Is(err, ErrLayout) && !errors.Is(err, ErrTorn) &&
 			!errors.Is(err, ErrCorrupt) {
 			t.Fatalf("header: %v", err)
+		}
+		if _, err := Misses(b, 704, chunk, moves, plane); err != nil && !errors.Is(err, ErrTorn) &&
+			!errors.Is(err, ErrMoved) && !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("heads: %v", err)
 		}
 		n, err := ViewNode(b, chunk, level, moves)
 		if err != nil {

@@ -52,8 +52,8 @@ func explained(x *catfish.Explanation) string {
 	line("way", "%s, transport %s, policy %s", x.Way, x.Transport, x.Policy)
 	line("because", "%s", x.Why)
 	if e := x.Estimate; e != nil {
-		line("expected to read", "%d leaves, %d inner nodes that are not cached, %d bytes",
-			e.Leaves, e.Missing, e.Bytes)
+		line("expected to read", "%d leaves, %d of these by their first lines, %d inner nodes that are not cached, %d bytes",
+			e.Leaves, e.Heads, e.Missing, e.Bytes)
 	}
 	if x.FellBack {
 		line("but", "the tree changed too often under the walk; ended by fast messaging")
