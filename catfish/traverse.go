@@ -78,13 +78,13 @@ func (s *slab) learn(h rstar.Header) {
 }
 
 // Tags: a node's is level<<32 | chunk. Those of the other reads have a bit
-// that no level has.
+// that no level has; the bits of manyMask are free.
 const (
-	headerTag = ^uint64(0)
 	lineTag   = 1 << 62 // | index in relied: the first line of a kept node
 	repairTag = 1 << 61 // | index in relied: all of it
 	headsTag  = 1 << 60 // | chunk: the first lines of a leaf
-	tagBits   = lineTag | repairTag | headsTag
+	headerTag = 1 << 59
+	tagBits   = lineTag | repairTag | headsTag | headerTag
 )
 
 // headerEvery is how many walks of a lane with a cache go by for one that
