@@ -9,6 +9,7 @@ import (
 
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/rstar"
 )
 
 // ErrConfig is wrapped by every error about a value of Config. Nothing
@@ -145,7 +146,18 @@ func (c Config) Validate(known []string) error {
 	if c.Warmup < 0 {
 		return fmt.Errorf("%w: warmup is %v, want 0 or more", ErrConfig, c.Warmup)
 	}
+	if err := checkTree(c.NodeBytes, c.SlabBytes); err != nil {
+		return err
+	}
 	return checkCores(c.ServerCPUs, c.ClientCPUs)
+}
+
+// checkTree checks what a server makes its tree of.
+func checkTree(nodeBytes int, slabBytes int64) error {
+	if err := (rstar.Options{NodeBytes: nodeBytes, SlabBytes: slabBytes}).Validate(); err != nil {
+		return fmt.Errorf("%w: node-bytes %d, slab-bytes %d: %w", ErrConfig, nodeBytes, slabBytes, err)
+	}
+	return nil
 }
 
 // checkCores checks that this process may use the cores.
