@@ -213,7 +213,7 @@ func (r Report) numbers() report.Section {
 	for _, n := range Numbers {
 		sim := ""
 		if v, ok := n.simulated(r.Simulated); ok {
-			sim = fmt.Sprintf("%.4g", v)
+			sim = v.String()
 		}
 		row := []string{n.Figure, n.What(), fmt.Sprintf("%s %s x=%d", n.Name(), n.Metric, n.X),
 			fmt.Sprintf("%.6g", n.Value), sim}
@@ -234,7 +234,8 @@ func (r Report) numbers() report.Section {
 		Text: []string{
 			"The paper: 9 machines of 2 x 14 cores, ConnectX-5 cards of 100 Gbit/s, up to 256 clients on" +
 				" 8 of them. Real: this machine, as above; in brackets the number of clients, the largest that" +
-				" was run where the paper's is larger. Simulated values come from another program, if at all.",
+				" was run where the paper's is larger. Simulated values, if there are any, are of the file of --simulated; (fitted): the simulator's" +
+				" parameters were chosen so that it comes out; (seen): it helped to choose an assumption.",
 		},
 		Tables: []report.Table{t},
 	}

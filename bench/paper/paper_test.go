@@ -232,7 +232,7 @@ func TestReadSimulated(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v, ok := n.simulated(rows); !ok || v != 1200 {
+		if v, ok := n.simulated(rows); !ok || v.Value != 1200 {
 			t.Errorf("%s: %v, %v", text, v, ok)
 		}
 	}
@@ -336,7 +336,9 @@ func TestDocument(t *testing.T) {
 	d := Report{
 		Settings: settings(), Command: "catfish bench paper --x", Experiments: Experiments,
 		Points: points(list...), Skipped: []string{"NOT MEASURED: network of 1 Gbit/s"},
-		Simulated: []Simulated{{"10", "1e-5/paper", 256, KopsS, 1234}},
+		Simulated: []Simulated{
+			{Figure: "10", Series: "1e-5/paper", X: 256, Metric: KopsS, Value: 1234, Fitted: true},
+		},
 	}.Document()
 	// settings pin nothing: a second warning says so.
 	if len(d.Warnings) != 2 || !strings.Contains(d.Warnings[1], "SHARED CORES") || len(d.Sections) != 1+len(Experiments) {

@@ -91,8 +91,8 @@ discards them.`,
 	fs.StringVar(&f.set.ServerCPUs, "server-cpus", "", "cores of the server; empty: the first if there are two")
 	fs.StringVar(&f.set.ClientCPUs, "client-cpus", "", "cores of the clients; empty: all but the first")
 	fs.IntVar(&f.set.NodeBytes, "node-bytes", 0, "size of a tree node, 0: default")
-	fs.StringVar(&f.sim, "simulated", "", "file of simulated values to print beside: JSON rows of"+
-		" figure, series, x, metric and value")
+	fs.StringVar(&f.sim, "simulated", "", "file of simulated values to print beside, of"+
+		" 'bench sim --table --json FILE'")
 	fs.BoolVar(&f.check, "check", false, "fail if an ordering or a count is not as it must be on any machine")
 	fs.BoolVar(&f.json, "json", false, "print each new point as a JSON object, too")
 	completeList(c, "figure", append([]string{"all"}, paper.Figures()...)...)
