@@ -34,7 +34,9 @@ type Config struct {
 	Duration time.Duration // measured; 5 s
 	// Requests, if not 0, ends the measured interval by count instead:
 	// each client makes this many calls, over all its goroutines, after a
-	// tenth as many for warming up. Warmup and Duration mean nothing then.
+	// tenth as many for warming up. Warmup means nothing then; Duration, if
+	// not 0, is when the interval ends at the latest, and the warm-up after
+	// a tenth of it: what was not made until then is cut, see Row.Cut.
 	Requests int
 	// Detail adds to each row the distribution of latencies, and with
 	// Requests what happened over time.
@@ -139,7 +141,7 @@ func (c Config) Validate(known []string) error {
 		}
 	}
 	// A measured interval needs a few of the kernel's 4 ms ticks.
-	if c.Requests == 0 && c.Duration < 10*time.Millisecond {
+	if (c.Requests == 0 || c.Duration != 0) && c.Duration < 10*time.Millisecond {
 		return fmt.Errorf("%w: duration is %v, want at least 10ms",
 			ErrConfig, c.Duration)
 	}

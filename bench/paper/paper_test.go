@@ -278,17 +278,27 @@ func TestLimitOf(t *testing.T) {
 }
 
 func TestPace(t *testing.T) {
-	p := pace{total: 100}
-	if p.left() != 0 {
-		t.Errorf("before anything was done: %v", p.left())
+	var p pace
+	if d := p.point(1, 100, 0); d != 0 {
+		t.Errorf("before anything was done: %v", d)
 	}
-	p.add(20, 2*time.Second)
-	if p.left() != 8*time.Second {
-		t.Errorf("%v left, want 8s", p.left())
+	// Two runs of 1000 calls at 100 a second, and 3 s beside them.
+	p.add(Point{Row: bench.Row{Runs: []float64{100, 100}, Detail: &bench.Detail{Calls: []int64{1000, 1000}}}}, 23*time.Second)
+	for _, c := range []struct {
+		runs, calls int
+		most, want  time.Duration
+	}{
+		{1, 1000, 0, 13 * time.Second}, {2, 500, 0, 13 * time.Second},
+		{1, 1000, 4 * time.Second, 7 * time.Second}, {1, 100, 4 * time.Second, 4 * time.Second},
+	} {
+		if got := p.point(c.runs, c.calls, c.most); got != c.want {
+			t.Errorf("%+v: foretold %v", c, got)
+		}
 	}
-	p.add(80, 20*time.Second)
-	if p.left() != 0 {
-		t.Errorf("%v left at the end", p.left())
+	p.add(Point{Row: bench.Row{Runs: []float64{50}, Detail: &bench.Detail{Calls: []int64{2000}}}}, 45*time.Second)
+	// 15 ms a call, and 4 s beside.
+	if got := p.point(1, 100, 0); got != 5500*time.Millisecond {
+		t.Errorf("foretold %v", got)
 	}
 }
 
@@ -444,8 +454,22 @@ func TestCheck(t *testing.T) {
 			t.Errorf("failed %q, want %q", failed, says)
 		}
 	}
-	// A client that heard of a busy server may offload.
+	// What was cut may be missing, to the call.
 	m := good()
+	short := m[at+"fast"]
+	short.Settings.Duration = time.Second
+	short.Row.Detail.Calls, short.Row.Cut = []int64{60}, 20
+	m[at+"fast"] = short
+	if _, failed := Check(m); len(failed) > 0 {
+		t.Errorf("cut: failed %q", failed)
+	}
+	short.Row.Cut = 19
+	m[at+"fast"] = short
+	if _, failed := Check(m); len(failed) != 1 || !strings.Contains(failed[0], "60 calls and 19 cut, want 80") {
+		t.Errorf("cut: failed %q", failed)
+	}
+	// A client that heard of a busy server may offload.
+	m = good()
 	p := m[at+"paper"]
 	p.Row.Offload, p.Row.Detail.PeakUtil = 0.1, 0.96
 	m[at+"paper"] = p

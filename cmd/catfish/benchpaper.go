@@ -57,13 +57,14 @@ iproute2. Where it cannot be had, networks are skipped and the output and the
 report say why; networks named by --network must be there.
 
 A run measures by count: --requests calls of each client, as the paper
-does. Each finished point is kept in --out/` + paper.PointsFile + `, and the same
+does; --duration bounds what a slow point may take. Each finished point is kept in --out/` + paper.PointsFile + `, and the same
 command goes on where it was interrupted. Points under other settings
 (another commit, machine, number of objects, ...) are refused unless --fresh
 discards them.`,
 		Example: `  catfish bench paper --out results
   catfish bench paper --figure 10,11 --clients 1,8,64 --network host --out results
   catfish bench paper --quick --figure 2 --network 1g
+  catfish bench paper --network 1g,10g --duration 5s --out networks
   catfish bench paper --figure 14 --data rea02.rec --queries rea02.QR2`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -82,6 +83,8 @@ discards them.`,
 	fs.StringSliceVar(&f.networks, "network", allNetworks, "host, or rates such as 1g and 10g")
 	fs.IntVar(&f.set.Objects, "objects", paper.Objects, "how many objects a generator makes")
 	fs.IntVar(&f.set.Requests, "requests", paper.Requests, "calls of each client")
+	fs.DurationVar(&f.set.Duration, "duration", 0,
+		"end each run after this long, however many calls it has made; 0: never; rows say what was cut")
 	fs.IntVar(&f.set.InFlight, "in-flight", 1, "calls under way per client")
 	fs.IntVar(&f.set.Repeat, "repeat", 1, "runs of each point; it holds medians")
 	fs.Uint64Var(&f.set.Seed, "seed", 1, "of data and queries")

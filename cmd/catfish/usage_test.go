@@ -131,6 +131,7 @@ func TestBadUsage(t *testing.T) {
 		{"clients is 20000, want 1 to 16384", "bench paper --clients 20000"},
 		{"--requests is empty or 0", "bench paper --requests 0"},
 		{"requests is -5", "bench paper --requests -5"},
+		{"duration is -1s, want at least 10ms", "bench paper --duration -1s"},
 		{"core not available", "bench paper --server-cpus 1023"},
 		{`cluster "moon" is unknown, want one of modern, paper, thismachine`, "bench sim --cluster moon"},
 		{"no such file", "bench sim --cluster ./moon.toml"},
