@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -283,6 +284,21 @@ func TestRecordInTime(t *testing.T) {
 		}
 		r.add(search(4)) // Too late, but harmless.
 	})
+}
+
+// What a worker recorded gets into the file though nothing follows, and its
+// client stays.
+func TestRecordIdle(t *testing.T) {
+	s, _ := recordingServer(t, RecordOptions{File: filepath.Join(t.TempDir(), "log")})
+	c := dial(t, s, Options{Transport: TransportSoft, Policy: "fast"})
+	if _, err := c.Search(t.Context(), rstar.Rect{MaxX: 1, MaxY: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for began := time.Now(); s.Recording().Records == 0; runtime.Gosched() {
+		if time.Since(began) > 20*time.Second {
+			t.Fatal("nothing is recorded")
+		}
+	}
 }
 
 // A record in a worker's buffer holds back what others recorded later, and
