@@ -165,7 +165,7 @@ func (l *load) report(ctx context.Context, p *pipe) error {
 	if s := l.job.Steps; len(s) > 0 && s[0].After <= 0 {
 		l.pause.Store(int64(s[0].Pause)) // Before the first call.
 	}
-	go func() { ended <- l.run(ctx, 0) }()
+	go func() { ended <- l.run(ctx, 0, 0) }()
 	for i := -1; i < l.job.Samples; i++ {
 		due := start.Add(l.job.Warmup + time.Duration(i+1)*l.job.Interval)
 		if ok, err := l.wait(due, start, ended); !ok {

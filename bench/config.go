@@ -9,6 +9,7 @@ import (
 
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/rstar"
 )
 
 // ErrConfig is wrapped by every error about a value of Config. Nothing
@@ -33,7 +34,9 @@ type Config struct {
 	Duration time.Duration // measured; 5 s
 	// Requests, if not 0, ends the measured interval by count instead:
 	// each client makes this many calls, over all its goroutines, after a
-	// tenth as many for warming up. Warmup and Duration mean nothing then.
+	// tenth as many for warming up. Warmup means nothing then; Duration, if
+	// not 0, is when the interval ends at the latest, and the warm-up after
+	// a tenth of it: what was not made until then is cut, see Row.Cut.
 	Requests int
 	// Detail adds to each row the distribution of latencies, and with
 	// Requests what happened over time.
@@ -138,14 +141,25 @@ func (c Config) Validate(known []string) error {
 		}
 	}
 	// A measured interval needs a few of the kernel's 4 ms ticks.
-	if c.Requests == 0 && c.Duration < 10*time.Millisecond {
+	if (c.Requests == 0 || c.Duration != 0) && c.Duration < 10*time.Millisecond {
 		return fmt.Errorf("%w: duration is %v, want at least 10ms",
 			ErrConfig, c.Duration)
 	}
 	if c.Warmup < 0 {
 		return fmt.Errorf("%w: warmup is %v, want 0 or more", ErrConfig, c.Warmup)
 	}
+	if err := checkTree(c.NodeBytes, c.SlabBytes); err != nil {
+		return err
+	}
 	return checkCores(c.ServerCPUs, c.ClientCPUs)
+}
+
+// checkTree checks what a server makes its tree of.
+func checkTree(nodeBytes int, slabBytes int64) error {
+	if err := (rstar.Options{NodeBytes: nodeBytes, SlabBytes: slabBytes}).Validate(); err != nil {
+		return fmt.Errorf("%w: node-bytes %d, slab-bytes %d: %w", ErrConfig, nodeBytes, slabBytes, err)
+	}
+	return nil
 }
 
 // checkCores checks that this process may use the cores.

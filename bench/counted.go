@@ -11,11 +11,12 @@ import (
 // buffers; the paper does not say how it warmed up.
 const warmupShare = 10
 
-// reportCounted makes the job's number of calls and sends one sample of
-// them. Between warm-up and measure it waits for the parent, so that all
+// reportCounted makes the job's number of calls, or as many as there is
+// time for, and sends one sample of them. Between warm-up and measure it waits for the parent, so that all
 // processes begin together and the server's usage is read in between.
 func (l *load) reportCounted(ctx context.Context, p *pipe, again <-chan struct{}) error {
-	if err := l.run(ctx, (l.job.Requests+warmupShare-1)/warmupShare); err != nil {
+	calls, most := l.job.Requests, l.job.Interval
+	if err := l.run(ctx, (calls+warmupShare-1)/warmupShare, most/warmupShare); err != nil {
 		return err
 	}
 	if err := p.out.Encode(fromChild{Phase: Warm}); err != nil {
@@ -28,7 +29,7 @@ func (l *load) reportCounted(ctx context.Context, p *pipe, again <-chan struct{}
 	}
 	l.take() // The warm-up's.
 	moments := l.watch()
-	err := l.run(ctx, l.job.Requests)
+	err := l.run(ctx, calls, most)
 	s := l.take()
 	s.Moments = moments()
 	if err != nil || ctx.Err() != nil {

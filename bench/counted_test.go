@@ -58,6 +58,35 @@ func TestRunCountedFaults(t *testing.T) {
 	}
 }
 
+// A run by count that takes too long is cut, and its row says by how much.
+func TestRunCut(t *testing.T) {
+	cfg := quickConfig()
+	cfg.Requests, cfg.Duration, cfg.Detail, cfg.Repeat = maxRequests/cfg.Clients, 20*time.Millisecond, true, 2
+	rows, err := runQuick(t, cfg, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		made := r.Detail.Calls[0] + r.Detail.Calls[1]
+		if asked := int64(2 * cfg.Requests * cfg.Clients); r.Cut <= 0 || made <= 0 || made+r.Cut != asked {
+			t.Errorf("%s: made %v and cut %d of %d", r.Scheme, r.Detail.Calls, r.Cut, asked)
+		}
+		if r.DurationS != 0.02 || r.OpsPerS <= 0 {
+			t.Errorf("%s: cut at %v s, %v calls/s", r.Scheme, r.DurationS, r.OpsPerS)
+		}
+	}
+	// One with time to spare is not.
+	cfg.Requests, cfg.Duration = 50, time.Hour
+	if rows, err = runQuick(t, cfg, ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		if r.Cut != 0 || r.Detail.Calls[1] != int64(50*cfg.Clients) {
+			t.Errorf("%s: made %v, cut %d", r.Scheme, r.Detail.Calls, r.Cut)
+		}
+	}
+}
+
 // However long a run is, its moments stay few and lose nothing.
 func TestTimeline(t *testing.T) {
 	for _, n := range []int{1, maxMoments, maxMoments + 1, 10*maxMoments + 7} {

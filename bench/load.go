@@ -75,15 +75,20 @@ func newLoad(ctx context.Context, job ClientJob, conns []Conn) (*load, error) {
 }
 
 // run works until each connection has made so many calls (0: for ever),
-// ctx is done or a call fails, and returns that call's error.
-func (l *load) run(ctx context.Context, calls int) error {
+// the time is over (0: never), ctx is done or a call fails, and returns
+// that call's error. When the time is over calls under way are completed.
+func (l *load) run(ctx context.Context, calls int, most time.Duration) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	var over atomic.Bool
+	if most > 0 {
+		defer time.AfterFunc(most, func() { over.Store(true) }).Stop()
+	}
 	var wg sync.WaitGroup
 	for i, w := range l.works {
 		share := l.share(i, calls)
 		wg.Go(func() {
-			for n := 0; ctx.Err() == nil && (calls == 0 || n < share); n++ {
+			for n := 0; ctx.Err() == nil && !over.Load() && (calls == 0 || n < share); n++ {
 				if err := w.one(ctx); err != nil {
 					if ctx.Err() == nil {
 						cancel(err)

@@ -141,6 +141,9 @@ func (c ReplayConfig) Validate(known []string) error {
 			return fmt.Errorf("%w: %s", ErrConfig, v.why)
 		}
 	}
+	if err := checkTree(c.NodeBytes, c.SlabBytes); err != nil {
+		return err
+	}
 	return checkCores(c.ServerCPUs, c.ClientCPUs)
 }
 

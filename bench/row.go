@@ -37,8 +37,11 @@ type Row struct {
 	WarmupS   float64 `json:"warmup_s"`
 	DurationS float64 `json:"duration_s"`
 	Requests  int     `json:"requests,omitempty"` // per client; 0: by time
-	Repeat    int     `json:"repeat"`
-	Commit    string  `json:"commit"`
+	// Cut counts the requests, of all clients and runs, that were not made
+	// since DurationS was over.
+	Cut    int64  `json:"cut_requests,omitempty"`
+	Repeat int    `json:"repeat"`
+	Commit string `json:"commit"`
 
 	// Runs are the throughputs of the single runs in the order of the
 	// rounds: what is compared within a round saw the same machine.
@@ -125,7 +128,9 @@ func newRow(cfg Config, scheme string, runs []*outcome) Row {
 	for i, o := range runs {
 		figures[i] = o.figures(cfg)
 		row.Runs = append(row.Runs, figures[i].OpsPerS)
+		row.Cut += int64(cfg.Requests) * int64(cfg.Clients)
 		for _, s := range o.samples {
+			row.Cut -= s.Ops()
 			for op, l := range s.Latency {
 				byOp.latency[op].Merge(l)
 			}
@@ -139,6 +144,9 @@ func newRow(cfg Config, scheme string, runs []*outcome) Row {
 				P999Us: micros(l.Quantile(0.999)),
 			}
 		}
+	}
+	if cfg.Requests == 0 {
+		row.Cut = 0 // There is no count to fall short of.
 	}
 	if cfg.Detail {
 		row.Detail = newDetail(byOp, runs)

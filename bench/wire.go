@@ -71,8 +71,9 @@ type ClientJob struct {
 	Verify   bool          `json:"verify"`
 
 	// Requests, if not 0, is how many calls each client makes in the one
-	// sample, after a tenth as many that are not measured; Warmup,
-	// Interval, Samples and Steps mean nothing then.
+	// sample, after a tenth as many that are not measured; Warmup, Samples
+	// and Steps mean nothing then, and Interval, if not 0, is when it stops
+	// at the latest.
 	Requests int `json:"requests,omitempty"`
 }
 

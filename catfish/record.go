@@ -15,17 +15,22 @@ import (
 
 // Recording what a server is asked
 //
-// A worker that has carried out a request appends a record to the shard
-// of its client: some bytes, under a lock that nobody else holds but for
-// moments. A goroutine of its own empties all shards now and then,
-// merges them by time, adds the checksums and writes the file.
+// Each worker has a tap: it encodes what it has carried out into a buffer
+// that nobody else touches, and hands over the whole buffer when it is
+// full, or some milliseconds old. What comes by plain sockets and gRPC
+// shares one tap behind a lock. A goroutine of its own merges what was
+// handed over by time, adds the checksums and writes the file.
 //
-//	worker ---> shard \
-//	worker ---> shard  > swap all, merge, seal ---> file
-//	gRPC   ---> shard /
+//	worker ---> tap: buffer --full, or old---> queue \
+//	worker ---> tap: buffer --full, or old---> queue  > merge, seal ---> file
+//	sockets --> lock, tap:  buffer ----------> queue /
 //
-// Nothing waits for the file: a shard that is full loses what is added,
-// and the loss is counted, logged, shown by Stats and put into the file.
+// recordtap.go has the tap and what keeps the file in order of time,
+// recordwriter.go the goroutine.
+//
+// Nothing waits for the file: when too many buffers wait for it, the next
+// is emptied instead, and the loss is counted, logged, shown by Stats and
+// put into the file.
 //
 // What clients offload never reaches the server, so it is not recorded.
 
@@ -55,28 +60,26 @@ type RecordStats struct {
 }
 
 const (
-	// recordShards is more than the cores of most servers: clients are
-	// dealt out to them in turn, so that workers seldom meet at one.
-	recordShards = 16
-	// recordShardBytes bounds a shard: 65,536 searches, which one worker
-	// takes 50 ms for at a million a second. A shard grows to this only
-	// if the writer does not keep up.
-	recordShardBytes = 4 << 20
-	// recordEvery is how long a record waits at most for the writer, and
-	// so what is lost when the process is killed.
-	recordEvery = 50 * time.Millisecond
+	// recordBufferBytes is a tap's buffer: 1024 searches, so that a lock
+	// for each costs them nothing, and a sixteenth of a core's second cache,
+	// of which a worker's searches want the rest.
+	recordBufferBytes = 64 << 10
+	// recordMaxQueued bounds the buffers that wait for the writer, to 64
+	// MiB: a second of a million searches.
+	recordMaxQueued = 1024
+	// recordKeepFree is how many empty buffers are kept: 4 MiB, three times
+	// what comes in between two visits of the writer at a million a second.
+	recordKeepFree = 64
+	// recordHold is how old a record gets in a buffer that does not fill, if
+	// its worker ticks (tickEvery), and recordEvery how long a buffer waits
+	// for the writer. With a tick of 10 ms they add up to what is lost when
+	// the process is killed: 50 ms.
+	recordHold  = 20 * time.Millisecond
+	recordEvery = 20 * time.Millisecond
+	// recordBatchBytes is what is written by one system call, whose cost it
+	// makes small; beyond it the batch would only leave the cache.
+	recordBatchBytes = 256 << 10
 )
-
-// recordShard is where some of the clients' requests wait.
-type recordShard struct {
-	mu   sync.Mutex
-	buf  []byte
-	n    int    // records in buf
-	lost uint64 // since the writer was here last
-	shut bool
-
-	_ [64]byte // Neighbours are on cache lines of other workers.
-}
 
 // recorder writes one file.
 type recorder struct {
@@ -84,10 +87,20 @@ type recorder struct {
 	log     *slog.Logger
 	start   time.Time
 	names   func(uint32) string // of collections
-	shards  [recordShards]recordShard
 	clients atomic.Uint32
 
-	wake  chan struct{} // a shard is half full
+	// shared is the tap of all who have none. Its lock is taken before mu.
+	sharedMu sync.Mutex
+	shared   *recordTap
+
+	mu     sync.Mutex
+	taps   []*recordTap // never fewer
+	free   [][]byte     // buffers, empty
+	queued int          // buffers handed over and not free yet
+	lost   uint64       // records, since the writer was here last
+	shut   bool         // the writer has ended
+
+	wake  chan struct{} // half of recordMaxQueued wait
 	stop  chan struct{}
 	ended chan struct{}
 	once  sync.Once
@@ -98,8 +111,10 @@ type recorder struct {
 
 	// The writer's own.
 	out   recordFile
-	spare [recordShards][]byte
+	live  []*recordTap // that have something to merge
+	done  [][]byte     // buffers that are merged
 	batch []byte
+	inIt  int             // records in batch
 	known map[uint32]bool // collections that have a record
 }
 
@@ -145,38 +160,19 @@ func startRecorder(opts RecordOptions, log *slog.Logger, out recordFile) (*recor
 		return nil, fmt.Errorf("%w: %w", ErrRecord, err)
 	}
 	r.bytes.Store(uint64(len(head)))
+	r.shared = r.tap()
 	return r, nil
 }
 
 // client numbers a connection.
 func (r *recorder) client() uint32 { return r.clients.Add(1) }
 
-// add records a request that was carried out just now. It never waits
-// for the file.
+// add records a request that was carried out just now, for whoever has no
+// tap.
 func (r *recorder) add(rec *querylog.Record) {
-	if rec.Kind.Writes() && !r.opts.Writes {
-		return
-	}
-	s := &r.shards[rec.Client%recordShards]
-	s.mu.Lock()
-	if s.shut || len(s.buf)+querylog.MaxRecord > recordShardBytes {
-		s.lost++
-		s.mu.Unlock()
-		return
-	}
-	// Under the lock, so that a shard is in order, and complete up to
-	// the moment at which the writer takes it.
-	rec.Offset = time.Since(r.start)
-	s.buf = rec.Append(s.buf)
-	s.n++
-	half := len(s.buf) > recordShardBytes/2
-	s.mu.Unlock()
-	if half {
-		select {
-		case r.wake <- struct{}{}:
-		default:
-		}
-	}
+	r.sharedMu.Lock()
+	r.shared.add(rec)
+	r.sharedMu.Unlock()
 }
 
 // stats is called by Server.Stats.

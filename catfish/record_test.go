@@ -10,6 +10,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -284,22 +286,88 @@ func TestRecordInTime(t *testing.T) {
 	})
 }
 
-// While the writer does not come, shards fill up to their bound. What is
+// What a worker recorded gets into the file though nothing follows, and its
+// client stays.
+func TestRecordIdle(t *testing.T) {
+	s, _ := recordingServer(t, RecordOptions{File: filepath.Join(t.TempDir(), "log")})
+	c := dial(t, s, Options{Transport: TransportSoft, Policy: "fast"})
+	if _, err := c.Search(t.Context(), rstar.Rect{MaxX: 1, MaxY: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for began := time.Now(); s.Recording().Records == 0; runtime.Gosched() {
+		if time.Since(began) > 20*time.Second {
+			t.Fatal("nothing is recorded")
+		}
+	}
+}
+
+// A record in a worker's buffer holds back what others recorded later, and
+// the file is in order of time.
+func TestRecordOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &memFile{limit: math.MaxInt}
+		r := testRecorder(t, f, quiet())
+		a, b := r.tap(), r.tap()
+		at := func(add func(*querylog.Record), client uint32) {
+			time.Sleep(time.Millisecond) // On the bubble's clock.
+			add(search(client))
+		}
+		recorded := func() (clients []uint32) {
+			r.flush(false)
+			asked, _, _ := readLog(t, f.Bytes())
+			for _, rec := range asked {
+				clients = append(clients, rec.Client)
+			}
+			return clients
+		}
+		at(r.add, 1)
+		at(a.add, 2)
+		at(b.add, 3)
+		at(r.add, 4)
+		b.handOver()
+		if got := recorded(); !slices.Equal(got, []uint32{1}) {
+			t.Errorf("recorded %v, want what came before all that is held", got)
+		}
+		a.handOverOld() // Not old yet.
+		if got := recorded(); len(got) != 1 {
+			t.Errorf("recorded %v", got)
+		}
+		time.Sleep(recordHold)
+		at(b.add, 5)
+		a.handOverOld()
+		if got := recorded(); !slices.Equal(got, []uint32{1, 2, 3, 4}) {
+			t.Errorf("recorded %v", got)
+		}
+		b.handOver()
+		go r.run()
+		if err := r.close(); err != nil {
+			t.Error(err)
+		}
+		if asked, _, lost := readLog(t, f.Bytes()); len(asked) != 5 || lost != 0 {
+			t.Errorf("%d recorded, %d lost", len(asked), lost)
+		}
+		a.add(search(6)) // Too late, but harmless.
+		a.handOver()
+	})
+}
+
+// While the writer does not come, buffers queue up to their bound. What is
 // lost is said everywhere.
 func TestRecordOverload(t *testing.T) {
 	var said strings.Builder
 	f := &memFile{limit: math.MaxInt}
 	r := testRecorder(t, f, slog.New(slog.NewTextHandler(&said, nil)))
-	const clients, each = 3, recordShardBytes/64 + 1000
+	const clients, each = 3, recordMaxQueued*(recordBufferBytes/64)/3 + 2000
+	tap := r.tap()
 	for range each {
-		for c := range uint32(clients) {
-			r.add(search(c))
+		tap.add(search(0))
+		for c := range uint32(clients - 1) {
+			r.add(search(c + 1))
 		}
 	}
-	for i := range r.shards {
-		if n := len(r.shards[i].buf); n > recordShardBytes {
-			t.Errorf("shard %d holds %d bytes, limit %d", i, n, recordShardBytes)
-		}
+	tap.handOver()
+	if r.queued > recordMaxQueued || len(r.wake) == 0 {
+		t.Errorf("%d buffers wait, limit %d; the writer was woken: %v", r.queued, recordMaxQueued, len(r.wake) > 0)
 	}
 	go r.run()
 	if err := r.close(); err != nil {
@@ -312,6 +380,9 @@ func TestRecordOverload(t *testing.T) {
 	}
 	if !strings.Contains(said.String(), "does not keep up") {
 		t.Errorf("said %q", said.String())
+	}
+	if r.queued != 0 || len(r.free) > recordKeepFree {
+		t.Errorf("%d buffers wait, %d are kept, limit %d", r.queued, len(r.free), recordKeepFree)
 	}
 }
 
@@ -352,19 +423,24 @@ func TestRecordDiskFull(t *testing.T) {
 	}
 }
 
-// Many at once: every request once, each client's in its order, all in
-// the order of time.
+// Many at once, half of them with a tap: every request once, each client's
+// in its order, all in the order of time.
 func TestRecordConcurrent(t *testing.T) {
 	f := &memFile{limit: math.MaxInt}
 	r := testRecorder(t, f, quiet())
 	go r.run()
-	const clients, each = 2*recordShards + 1, 2000
+	const clients, each = 16, 3000
 	var wg sync.WaitGroup
-	for range clients {
+	for i := range clients {
 		wg.Go(func() {
-			c := r.client()
+			c, add := r.client(), r.add
+			if i%2 == 0 {
+				tap := r.tap()
+				add = tap.add
+				defer tap.handOver()
+			}
 			for i := range uint64(each) {
-				r.add(&querylog.Record{Kind: querylog.Insert, Client: c, ID: i})
+				add(&querylog.Record{Kind: querylog.Insert, Client: c, ID: i})
 			}
 		})
 	}
@@ -385,30 +461,84 @@ func TestRecordConcurrent(t *testing.T) {
 	}
 }
 
-// BenchmarkRecord is what a search costs that is recorded, the writer's
-// part included, on one core.
-func BenchmarkRecord(b *testing.B) {
-	r, err := newRecorder(RecordOptions{File: filepath.Join(b.TempDir(), "log")}, quiet())
-	if err != nil {
-		b.Fatal(err)
-	}
-	r.names = func(uint32) string { return "default" }
-	rec := search(1)
-	n := 0
-	for b.Loop() {
-		r.add(rec)
-		// What comes in between two visits of the writer, at 800,000 a
-		// second.
-		if n++; n%40_000 == 0 {
-			r.flush(false)
+// Heartbeats come as before when workers tick more often, to record.
+func TestRecordTicks(t *testing.T) {
+	for beat, want := range map[time.Duration]time.Duration{
+		time.Millisecond: time.Millisecond, 10 * time.Millisecond: 10 * time.Millisecond,
+		recordHold: recordHold, 50 * time.Millisecond: 16666667, time.Second: 20 * time.Millisecond,
+	} {
+		o := ServerOptions{HeartbeatInterval: beat}
+		if got := o.tickEvery(); got != beat {
+			t.Errorf("beats every %v: ticks every %v", beat, got)
+		}
+		o.Record.File = "log"
+		got := o.tickEvery()
+		// As heartbeat.Sender counts them.
+		if ticks := (beat + got - 1) / got; got != want || ticks*got < beat || ticks*got > beat+ticks {
+			t.Errorf("beats every %v: ticks every %v, want %v", beat, got, want)
 		}
 	}
-	b.StopTimer()
-	if d := r.stats().Dropped; d > 0 {
-		b.Errorf("%d dropped", d)
+}
+
+// What is recorded costs a worker no allocation.
+func TestRecordAllocs(t *testing.T) {
+	v, r := recordingService(t)
+	p := appendRect(nil, rstar.Rect{MaxX: 1, MaxY: 1})
+	if n := testing.AllocsPerRun(2000, func() { v.record(0, kindSearch, 0, p, nil, 0, nil) }); n > 0.5 {
+		t.Errorf("%v allocations a record", n)
 	}
+	v.tap.handOver()
 	go r.run()
 	if err := r.close(); err != nil {
-		b.Fatal(err)
+		t.Error(err)
+	}
+}
+
+// recordingService is a worker's service, whose recorder does not run yet.
+func recordingService(t testing.TB) (*service, *recorder) {
+	t.Helper()
+	r, err := newRecorder(RecordOptions{File: filepath.Join(t.TempDir(), "log")}, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.names = func(uint32) string { return "default" }
+	return &service{s: &Server{rec: r}, via: querylog.ViaSHM, client: 1, tap: r.tap()}, r
+}
+
+// BenchmarkRecord is what a search costs that is recorded: by=worker what it
+// costs the goroutine that serves it, by=all the writer's part on the same
+// core included.
+func BenchmarkRecord(b *testing.B) {
+	for _, by := range []string{"worker", "all"} {
+		b.Run("by="+by, func(b *testing.B) {
+			v, r := recordingService(b)
+			p := appendRect(nil, rstar.Rect{MaxX: 1, MaxY: 1})
+			flush := func() {
+				if by == "worker" {
+					b.StopTimer()
+					defer b.StartTimer()
+				}
+				r.flush(false)
+			}
+			n := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				v.record(0, kindSearch, 0, p, nil, 0, nil)
+				// What comes in between two visits of the writer, at 800,000
+				// a second.
+				if n++; n%16_000 == 0 {
+					flush()
+				}
+			}
+			b.StopTimer()
+			v.tap.handOver()
+			go r.run()
+			if err := r.close(); err != nil {
+				b.Fatal(err)
+			}
+			if st := r.stats(); st.Dropped > 0 || st.Records != uint64(n) {
+				b.Errorf("%d records of %d, %d dropped", st.Records, n, st.Dropped)
+			}
+		})
 	}
 }

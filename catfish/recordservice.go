@@ -89,7 +89,7 @@ func (v *service) record(coll uint32, kind fastmsg.Kind, arg uint32, p, out []by
 	if err != nil && kind != kindInsertMany {
 		return
 	}
-	rec := querylog.Record{Via: vias[v.transport], Client: v.client, Collection: coll}
+	rec := querylog.Record{Via: v.via, Client: v.client, Collection: coll}
 	switch kind {
 	case kindSearch:
 		rec.Kind, rec.Rect, rec.Limit = querylog.Search, getRect(p), arg
@@ -123,12 +123,21 @@ func (v *service) record(coll uint32, kind fastmsg.Kind, arg uint32, p, out []by
 	default:
 		return
 	}
-	v.s.rec.add(&rec)
+	v.add(&rec)
 }
 
 func (v *service) recordInsert(rec querylog.Record, it rstar.Item) {
 	rec.Kind, rec.Rect, rec.ID, rec.Found = querylog.Insert, it.Rect, it.ID, 1
-	v.s.rec.add(&rec)
+	v.add(&rec)
+}
+
+// add records by the service's own tap, if it has one.
+func (v *service) add(rec *querylog.Record) {
+	if v.tap != nil {
+		v.tap.add(rec)
+		return
+	}
+	v.s.rec.add(rec)
 }
 
 // found is a number of objects as a record holds it.

@@ -27,86 +27,114 @@ func (r *recorder) run() {
 	}
 }
 
-// flush writes what the shards hold. The last time, they take no more.
+// flush writes what was handed over, up to where nothing earlier can come.
+// The last time, when all owners of taps have ended, that is everything.
 func (r *recorder) flush(last bool) {
-	var full [recordShards][]byte
-	var lost uint64
-	records := 0
-	// All at once: what is added later is later than all that is taken
-	// now, so that the file is in order.
-	for i := range r.shards {
-		r.shards[i].mu.Lock()
+	r.sharedMu.Lock()
+	r.shared.handOver()
+	r.sharedMu.Unlock()
+
+	// In this order: see recordTap.
+	cut := time.Since(r.start)
+	r.mu.Lock()
+	taps := r.taps
+	r.mu.Unlock()
+	for _, t := range taps {
+		if held := t.held.Load(); held != noneHeld && !last {
+			cut = min(cut, time.Duration(held))
+		}
 	}
-	now := time.Since(r.start)
-	for i := range r.shards {
-		s := &r.shards[i]
-		full[i], s.buf = s.buf, r.spare[i][:0]
-		records += s.n
-		lost += s.lost
-		s.n, s.lost, s.shut = 0, 0, last
+	r.mu.Lock()
+	r.shut = last
+	for _, t := range taps {
+		t.taken = append(t.taken, t.queue...)
+		clear(t.queue)
+		t.queue = t.queue[:0]
 	}
-	for i := range r.shards {
-		r.shards[i].mu.Unlock()
+	lost := r.lost
+	r.lost = 0
+	r.mu.Unlock()
+	if last {
+		cut = time.Since(r.start)
 	}
-	r.spare = full
-	if records == 0 && lost == 0 {
-		return
-	}
-	if r.failure.Load() != nil {
-		r.dropped.Add(uint64(records) + lost)
-		return
-	}
-	r.batch = r.merge(r.batch[:0], full)
+	r.merge(taps, cut)
 	if lost > 0 {
 		if r.dropped.Add(lost) == lost {
 			r.log.Warn("the recording does not keep up: requests are missing in it",
 				"file", r.opts.File, "dropped", lost)
 		}
-		r.batch = appendSealed(r.batch, &querylog.Record{Kind: querylog.Dropped, Offset: now, Lost: lost})
+		r.batch = appendSealed(r.batch, &querylog.Record{Kind: querylog.Dropped, Offset: cut, Lost: lost})
 	}
-	if n, err := r.out.Write(r.batch); err != nil {
-		r.bytes.Add(uint64(n))
-		r.fail(err)
-		// Some of it may be there, of which nobody knows here.
-		r.dropped.Add(uint64(records))
-		return
-	}
-	r.records.Add(uint64(records))
-	r.bytes.Add(uint64(len(r.batch)))
-	if cap(r.batch) > recordShardBytes {
-		r.batch = nil
-	}
+	r.write()
 }
 
-// merge appends the shards' records in the order of their offsets.
-func (r *recorder) merge(out []byte, full [recordShards][]byte) []byte {
-	var left [][]byte
-	for _, b := range full {
-		if len(b) > 0 {
-			left = append(left, b)
+// merge writes the taps' records up to cut in the order of their offsets.
+func (r *recorder) merge(taps []*recordTap, cut time.Duration) {
+	r.live = r.live[:0]
+	for _, t := range taps {
+		if t.ready(cut) {
+			r.live = append(r.live, t)
 		}
 	}
-	for len(left) > 0 {
+	for len(r.live) > 0 {
 		first := 0
-		for i := range left {
-			if querylog.OffsetOf(left[i]) < querylog.OffsetOf(left[first]) {
+		for i := range r.live {
+			if querylog.OffsetOf(r.live[i].rest()) < querylog.OffsetOf(r.live[first].rest()) {
 				first = i
 			}
 		}
-		b := querylog.Seal(left[first])
+		t := r.live[first]
+		b := querylog.Seal(t.rest())
 		if coll := querylog.CollectionOf(b); !r.known[coll] {
 			r.known[coll] = true
-			out = appendSealed(out, &querylog.Record{
+			r.batch = appendSealed(r.batch, &querylog.Record{
 				Kind: querylog.Collection, Offset: querylog.OffsetOf(b),
 				Collection: coll, Name: r.names(coll),
 			})
 		}
-		out = append(out, b...)
-		if left[first] = left[first][len(b):]; len(left[first]) == 0 {
-			left = append(left[:first], left[first+1:]...)
+		r.batch = append(r.batch, b...)
+		r.inIt++
+		if through := t.merged(len(b)); through != nil {
+			r.done = append(r.done, through[:0])
+		}
+		if !t.ready(cut) {
+			r.live = append(r.live[:first], r.live[first+1:]...)
+		}
+		if len(r.batch) >= recordBatchBytes {
+			r.write()
 		}
 	}
-	return out
+}
+
+// write writes the batch, and gives the buffers that are merged back.
+func (r *recorder) write() {
+	records := uint64(r.inIt)
+	switch {
+	case len(r.batch) == 0:
+	case r.failure.Load() != nil:
+		r.dropped.Add(records)
+	default:
+		n, err := r.out.Write(r.batch)
+		r.bytes.Add(uint64(n))
+		if err != nil {
+			r.fail(err)
+			// Some of it may be there, of which nobody knows here.
+			r.dropped.Add(records)
+		} else {
+			r.records.Add(records)
+		}
+	}
+	r.batch, r.inIt = r.batch[:0], 0
+	if len(r.done) == 0 {
+		return
+	}
+	r.mu.Lock()
+	keep := min(len(r.done), recordKeepFree-len(r.free))
+	r.free = append(r.free, r.done[:keep]...)
+	r.queued -= len(r.done)
+	r.mu.Unlock()
+	clear(r.done)
+	r.done = r.done[:0]
 }
 
 func appendSealed(b []byte, rec *querylog.Record) []byte {

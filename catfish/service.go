@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/querylog"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -15,9 +16,13 @@ import (
 type service struct {
 	s         *Server
 	transport string // whose slab keys open answers with
-	client    uint32 // whose request it is; of the recording only
 	items     []rstar.Item
 	out       []byte
+
+	// Of the recording only.
+	via    querylog.Via
+	client uint32     // whose request it is
+	tap    *recordTap // a worker's; else nil
 }
 
 // keepBytes is the answer buffer that a service keeps between requests;

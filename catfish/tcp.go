@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/querylog"
 )
 
 // The paper's base line: the same requests over a plain socket, one
@@ -79,7 +80,7 @@ func (s *Server) serveTCP(c net.Conn) {
 		return
 	}
 	defer s.untrack(c)
-	v := service{s: s, transport: TransportTCP}
+	v := service{s: s, transport: TransportTCP, via: querylog.ViaTCP}
 	if s.rec != nil {
 		v.client = s.rec.client()
 	}

@@ -19,9 +19,16 @@ type handler struct {
 // hello asked for; answerHello has checked it.
 func (h *handler) Opened(c *fastmsg.Conn) {
 	hello := c.Hello()
-	peer := &peer{sub: h.beats.Add(c, time.Duration(binary.LittleEndian.Uint64(hello[8:])))}
+	interval := time.Duration(binary.LittleEndian.Uint64(hello[8:]))
+	if interval == 0 {
+		interval = h.s.opts.HeartbeatInterval
+	}
+	peer := &peer{sub: h.beats.Add(c, interval)}
 	if h.s.rec != nil {
 		peer.client = h.s.rec.client()
+		if h.tap == nil {
+			h.tap = h.s.rec.tap()
+		}
 	}
 	c.Context = peer
 	if binary.LittleEndian.Uint64(hello[16:])&helloPolling != 0 {
@@ -47,14 +54,18 @@ func (h *handler) Closed(c *fastmsg.Conn, err error) {
 	if p, ok := c.Context.(*peer); ok {
 		h.beats.Remove(p.sub)
 	}
+	if h.tap != nil {
+		h.tap.handOver() // This may have been the last: no more ticks.
+	}
 	h.s.log.Debug("connection ended", "transport", h.transport, "peer", c.Peer(), "err", err)
 }
 
 func (s *Server) newWorker(f *fabric) (*fastmsg.Worker, error) {
-	h := &handler{service: service{s: s, transport: f.name}}
+	h := &handler{service: service{s: s, transport: f.name, via: vias[f.name]}}
+	every := s.opts.tickEvery()
 	var err error
 	h.beats, err = heartbeat.NewSender(f.dev, heartbeat.SenderConfig{
-		Load: s.monitor.Load, TickEvery: s.opts.HeartbeatInterval,
+		Load: s.monitor.Load, TickEvery: every,
 	})
 	if err != nil {
 		return nil, err
@@ -63,10 +74,16 @@ func (s *Server) newWorker(f *fabric) (*fastmsg.Worker, error) {
 	return fastmsg.NewWorker(f.dev, h, fastmsg.WorkerConfig{
 		RingBytes: s.opts.RingBytes,
 		Polling:   s.opts.Polling,
-		TickEvery: s.opts.HeartbeatInterval,
+		TickEvery: every,
 		Hello:     s.answerHello,
 		Tick: func(now time.Time, _ []*fastmsg.Conn) bool {
-			return h.beats.Tick(now)
+			more := h.beats.Tick(now)
+			if h.tap != nil && more {
+				h.tap.handOverOld()
+			} else if h.tap != nil {
+				h.tap.handOver()
+			}
+			return more
 		},
 	})
 }

@@ -118,6 +118,7 @@ func (x *tx) find(r Rect, id uint64) (slot int, ok bool) {
 }
 
 func (x *tx) findBelow(n node, r Rect, id uint64) (slot int, ok bool) {
+	x.looks++
 	var m masks
 	if !n.inner() {
 		// Covering r: an equal rectangle does, and hardly any other.

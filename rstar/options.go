@@ -61,6 +61,13 @@ func (s Strategy) minFillPercent() int {
 	return 20
 }
 
+// Validate checks the options as New does, without making a tree. Errors
+// wrap ErrBadOptions.
+func (o Options) Validate() error {
+	_, err := o.withDefaults()
+	return err
+}
+
 // withDefaults fills in what is zero and validates.
 func (o Options) withDefaults() (Options, error) {
 	if o.NodeBytes == 0 {

@@ -37,6 +37,7 @@ type tx struct {
 	split      splitScratch
 	pick       pickScratch
 	path       path // of the object a write is about
+	looks      int  // nodes that find looked into, ever: tests bound it
 	quick      quick
 
 	// Committed state.

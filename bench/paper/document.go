@@ -57,9 +57,9 @@ func (r Report) Document() *report.Document {
 			{Name: "commit", Value: s.Commit},
 			{Name: "machine", Value: m.String()},
 			{Name: "cores", Value: "server on " + cores(s.ServerCPUs) + ", clients on " + cores(s.ClientCPUs)},
-			{Name: "workload", Value: fmt.Sprintf("%d objects, %d requests a client after a tenth as many"+
+			{Name: "workload", Value: fmt.Sprintf("%d objects, %d requests a client%s after a tenth as many"+
 				" for warming up, %d under way per client, median of %d, seed %d",
-				s.Objects, s.Requests, s.InFlight, s.Repeat, s.Seed)},
+				s.Objects, s.Requests, r.atMost(), s.InFlight, s.Repeat, s.Seed)},
 			{Name: "Catfish", Value: fmt.Sprintf("N = %d, T = %g %%, heartbeat every 10 ms, rings of %d KiB",
 				BackoffN, 100*ThresholdT, RingBytes>>10)},
 			{Name: "measured", Value: r.period()},
@@ -71,6 +71,17 @@ func (r Report) Document() *report.Document {
 			"SHARED CORES: server and clients ran on the same cores, so no figure here tells"+
 				" what either could do; only counts and coarse orderings mean something.")
 	}
+	cut := 0
+	for _, p := range r.Points {
+		if p.Row.Cut > 0 {
+			cut++
+		}
+	}
+	if cut > 0 {
+		d.Warnings = append(slices.Clip(d.Warnings), fmt.Sprintf(
+			"CUT: %d of %d points made fewer requests than asked for, since each run ended after %v at the"+
+				" latest; the rows say how many. Percentiles of few calls are rough.", cut, len(r.Points), s.Duration))
+	}
 	d.Sections = append(d.Sections, r.numbers())
 	for i := range Experiments {
 		if e := &Experiments[i]; r.shows(e) {
@@ -78,6 +89,14 @@ func (r Report) Document() *report.Document {
 		}
 	}
 	return d
+}
+
+// atMost says when runs are cut, if they are.
+func (r Report) atMost() string {
+	if r.Settings.Duration == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" or %v, whichever ends first,", r.Settings.Duration)
 }
 
 // shows tells whether an experiment was asked for now, or measured before.
@@ -213,7 +232,7 @@ func (r Report) numbers() report.Section {
 	for _, n := range Numbers {
 		sim := ""
 		if v, ok := n.simulated(r.Simulated); ok {
-			sim = fmt.Sprintf("%.4g", v)
+			sim = v.String()
 		}
 		row := []string{n.Figure, n.What(), fmt.Sprintf("%s %s x=%d", n.Name(), n.Metric, n.X),
 			fmt.Sprintf("%.6g", n.Value), sim}
@@ -234,7 +253,8 @@ func (r Report) numbers() report.Section {
 		Text: []string{
 			"The paper: 9 machines of 2 x 14 cores, ConnectX-5 cards of 100 Gbit/s, up to 256 clients on" +
 				" 8 of them. Real: this machine, as above; in brackets the number of clients, the largest that" +
-				" was run where the paper's is larger. Simulated values come from another program, if at all.",
+				" was run where the paper's is larger. Simulated values, if there are any, are of the file of --simulated; (fitted): the simulator's" +
+				" parameters were chosen so that it comes out; (seen): it helped to choose an assumption.",
 		},
 		Tables: []report.Table{t},
 	}

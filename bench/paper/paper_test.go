@@ -232,7 +232,7 @@ func TestReadSimulated(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v, ok := n.simulated(rows); !ok || v != 1200 {
+		if v, ok := n.simulated(rows); !ok || v.Value != 1200 {
 			t.Errorf("%s: %v, %v", text, v, ok)
 		}
 	}
@@ -278,17 +278,27 @@ func TestLimitOf(t *testing.T) {
 }
 
 func TestPace(t *testing.T) {
-	p := pace{total: 100}
-	if p.left() != 0 {
-		t.Errorf("before anything was done: %v", p.left())
+	var p pace
+	if d := p.point(1, 100, 0); d != 0 {
+		t.Errorf("before anything was done: %v", d)
 	}
-	p.add(20, 2*time.Second)
-	if p.left() != 8*time.Second {
-		t.Errorf("%v left, want 8s", p.left())
+	// Two runs of 1000 calls at 100 a second, and 3 s beside them.
+	p.add(Point{Row: bench.Row{Runs: []float64{100, 100}, Detail: &bench.Detail{Calls: []int64{1000, 1000}}}}, 23*time.Second)
+	for _, c := range []struct {
+		runs, calls int
+		most, want  time.Duration
+	}{
+		{1, 1000, 0, 13 * time.Second}, {2, 500, 0, 13 * time.Second},
+		{1, 1000, 4 * time.Second, 7 * time.Second}, {1, 100, 4 * time.Second, 4 * time.Second},
+	} {
+		if got := p.point(c.runs, c.calls, c.most); got != c.want {
+			t.Errorf("%+v: foretold %v", c, got)
+		}
 	}
-	p.add(80, 20*time.Second)
-	if p.left() != 0 {
-		t.Errorf("%v left at the end", p.left())
+	p.add(Point{Row: bench.Row{Runs: []float64{50}, Detail: &bench.Detail{Calls: []int64{2000}}}}, 45*time.Second)
+	// 15 ms a call, and 4 s beside.
+	if got := p.point(1, 100, 0); got != 5500*time.Millisecond {
+		t.Errorf("foretold %v", got)
 	}
 }
 
@@ -336,7 +346,9 @@ func TestDocument(t *testing.T) {
 	d := Report{
 		Settings: settings(), Command: "catfish bench paper --x", Experiments: Experiments,
 		Points: points(list...), Skipped: []string{"NOT MEASURED: network of 1 Gbit/s"},
-		Simulated: []Simulated{{"10", "1e-5/paper", 256, KopsS, 1234}},
+		Simulated: []Simulated{
+			{Figure: "10", Series: "1e-5/paper", X: 256, Metric: KopsS, Value: 1234, Fitted: true},
+		},
 	}.Document()
 	// settings pin nothing: a second warning says so.
 	if len(d.Warnings) != 2 || !strings.Contains(d.Warnings[1], "SHARED CORES") || len(d.Sections) != 1+len(Experiments) {
@@ -422,7 +434,7 @@ func TestCheck(t *testing.T) {
 		"79 calls, want 80":        {at + "fast", func(p *Point) { p.Row.Detail.Calls[0]-- }},
 		"2 runs, want 1":           {at + "fast", func(p *Point) { p.Row.Detail.Calls = []int64{80, 80} }},
 		"no detail":                {at + "fast", func(p *Point) { p.Row.Detail = nil }},
-		"fast messaging makes 900": {at + "fast", func(p *Point) { p.Row.OpsPerS = 900 }},
+		"555.56 us of its cores a": {at + "fast", func(p *Point) { p.Row.OpsPerS = 900 }},
 		"offloads 10.0 %, though":  {at + "paper", func(p *Point) { p.Row.Offload = 0.1 }},
 		"offload: offloads 90.0 %": {at + "offload", func(p *Point) { p.Row.Offload = 0.9 }},
 		"costs the server":         {at + "offload", func(p *Point) { p.Row.CPUUtil = 0.4 }},
@@ -442,8 +454,22 @@ func TestCheck(t *testing.T) {
 			t.Errorf("failed %q, want %q", failed, says)
 		}
 	}
-	// A client that heard of a busy server may offload.
+	// What was cut may be missing, to the call.
 	m := good()
+	short := m[at+"fast"]
+	short.Settings.Duration = time.Second
+	short.Row.Detail.Calls, short.Row.Cut = []int64{60}, 20
+	m[at+"fast"] = short
+	if _, failed := Check(m); len(failed) > 0 {
+		t.Errorf("cut: failed %q", failed)
+	}
+	short.Row.Cut = 19
+	m[at+"fast"] = short
+	if _, failed := Check(m); len(failed) != 1 || !strings.Contains(failed[0], "60 calls and 19 cut, want 80") {
+		t.Errorf("cut: failed %q", failed)
+	}
+	// A client that heard of a busy server may offload.
+	m = good()
 	p := m[at+"paper"]
 	p.Row.Offload, p.Row.Detail.PeakUtil = 0.1, 0.96
 	m[at+"paper"] = p

@@ -134,17 +134,27 @@ func (g group) shares() report.Plot {
 func (g group) table() report.Table {
 	t := report.Table{
 		Caption: g.title("Rows"),
-		Head: []string{"clients", "series", "transport", "calls/s", "mean us", "p50", "p99",
+		Head: []string{"clients", "series", "transport", "calls", "calls/s", "mean us", "p50", "p99",
 			"bytes a call", "Mbit/s", "offloaded", "results", "limited by"},
 	}
 	for _, p := range g.points {
 		r := p.Row
 		t.Rows = append(t.Rows, []string{
-			fmt.Sprint(r.Clients), p.Series, r.Transport, fmt.Sprintf("%.0f", r.OpsPerS),
+			fmt.Sprint(r.Clients), p.Series, r.Transport, Calls(p), fmt.Sprintf("%.0f", r.OpsPerS),
 			fmt.Sprintf("%.1f", r.MeanUs), fmt.Sprintf("%.1f", r.P50Us), fmt.Sprintf("%.1f", r.P99Us),
 			fmt.Sprintf("%.0f", r.Bytes), fmt.Sprintf("%.1f", 8*BytesPerS(p)/1e6),
 			fmt.Sprintf("%.1f %%", 100*r.Offload), fmt.Sprintf("%.1f", r.Results), LimitOf(p).String(),
 		})
 	}
 	return t
+}
+
+// Calls says how many calls a point is of, all runs together, and how many
+// were asked for if that is more.
+func Calls(p Point) string {
+	asked := int64(p.Row.Requests) * int64(p.Row.Clients) * int64(p.Row.Repeat)
+	if p.Row.Cut == 0 {
+		return fmt.Sprint(asked)
+	}
+	return fmt.Sprintf("%d of %d", asked-p.Row.Cut, asked)
 }

@@ -61,9 +61,6 @@ func (r *Runner) Run(ctx context.Context, cells []Cell) (err error) {
 	}
 	p := Progress{Total: r.Missing(cells)}
 	var pace pace
-	for _, c := range cells {
-		pace.total += r.weight(c) * float64(len(r.left(c)))
-	}
 	var link *netns.Link
 	defer func() {
 		if link != nil {
@@ -85,10 +82,10 @@ func (r *Runner) Run(ctx context.Context, cells []Cell) (err error) {
 				return err
 			}
 			now := r.now()
-			pace.add(r.weight(c), now.Sub(began))
+			pace.add(pt, now.Sub(began))
 			began = now
 			p.Done++
-			p.Left, p.Point = pace.left(), pt
+			p.Left, p.Point = r.timeLeft(cells, &pace), pt
 			r.Progress(p)
 			return nil
 		}); err != nil {
@@ -98,29 +95,49 @@ func (r *Runner) Run(ctx context.Context, cells []Cell) (err error) {
 	return nil
 }
 
-// weight is what a point of the cell costs beside others: loading the data,
-// which costs about as much as a thousand requests of ten clients, and its
-// requests.
-func (r *Runner) weight(c Cell) float64 {
-	return float64(r.Settings.Objects)/200 + float64(c.Clients*r.Settings.Requests*r.Settings.Repeat)
-}
-
-// pace foretells how long the rest will take.
+// pace is what points took so far.
 type pace struct {
-	total, done float64 // weights
-	spent       time.Duration
+	points        int
+	calls         float64
+	calling, rest time.Duration // with and without calls under way
 }
 
-func (p *pace) add(weight float64, took time.Duration) {
-	p.done += weight
-	p.spent += took
+// add counts a point that took so long, all of its runs together.
+func (p *pace) add(pt Point, took time.Duration) {
+	var calling time.Duration
+	for i, opsPerS := range pt.Row.Runs {
+		if d := pt.Row.Detail; d != nil && i < len(d.Calls) && opsPerS > 0 {
+			p.calls += float64(d.Calls[i])
+			calling += time.Duration(float64(d.Calls[i]) / opsPerS * float64(time.Second))
+		}
+	}
+	p.points++
+	p.calling += calling
+	p.rest += max(0, took-calling)
 }
 
-func (p *pace) left() time.Duration {
-	if p.done == 0 {
+// point foretells what a point takes: what others took beside their calls,
+// which is loading the data and warming up; and its calls at the mean speed
+// of all so far, or until they are cut.
+func (p *pace) point(runs, calls int, most time.Duration) time.Duration {
+	if p.points == 0 || p.calls == 0 {
 		return 0
 	}
-	return time.Duration(float64(p.spent) * max(0, p.total-p.done) / p.done)
+	run := time.Duration(float64(p.calling) / p.calls * float64(calls))
+	if most > 0 {
+		run = min(run, most)
+	}
+	return p.rest/time.Duration(p.points) + time.Duration(runs)*run
+}
+
+// timeLeft adds up the points that are missing.
+func (r *Runner) timeLeft(cells []Cell, p *pace) time.Duration {
+	var left time.Duration
+	s := r.Settings
+	for _, c := range cells {
+		left += time.Duration(len(r.left(c))) * p.point(s.Repeat, c.Clients*s.Requests, s.Duration)
+	}
+	return left
 }
 
 // network returns the link that a cell needs: the one there is, or another

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/internal/affinity"
@@ -16,13 +17,15 @@ import (
 // Settings are what all points of a report have in common: those measured
 // under different ones must not stand in one figure.
 type Settings struct {
-	Objects  int    `json:"objects"`   // of generated data
-	Requests int    `json:"requests"`  // per client
-	InFlight int    `json:"in_flight"` // per client
-	Repeat   int    `json:"repeat"`
-	Seed     uint64 `json:"seed"`
-	Data     string `json:"data"`    // of figure 14
-	Queries  string `json:"queries"` // of figure 14: a file, or QR2
+	Objects  int `json:"objects"`  // of generated data
+	Requests int `json:"requests"` // per client
+	// Duration cuts the measured interval of each run, 0: never.
+	Duration time.Duration `json:"duration_ns,omitempty"`
+	InFlight int           `json:"in_flight"` // per client
+	Repeat   int           `json:"repeat"`
+	Seed     uint64        `json:"seed"`
+	Data     string        `json:"data"`    // of figure 14
+	Queries  string        `json:"queries"` // of figure 14: a file, or QR2
 
 	ServerCPUs string `json:"server_cpus"`
 	ClientCPUs string `json:"client_cpus"`
@@ -70,7 +73,7 @@ func show(v reflect.Value) string {
 // config is what the cells of one machine share.
 func (s Settings) config() (bench.Config, error) {
 	c := bench.Config{
-		Objects: s.Objects, Requests: s.Requests, InFlight: s.InFlight,
+		Objects: s.Objects, Requests: s.Requests, Duration: s.Duration, InFlight: s.InFlight,
 		Repeat: s.Repeat, Seed: s.Seed, NodeBytes: s.NodeBytes,
 		Commit: s.Commit, Detail: true,
 	}

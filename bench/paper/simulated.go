@@ -9,13 +9,29 @@ import (
 	"strings"
 )
 
-// Simulated is a row of a file of simulated values.
+// Simulated is a row of a file of simulated values, as 'catfish bench sim
+// --table --json FILE' writes it.
 type Simulated struct {
 	Figure string  `json:"figure"`
 	Series string  `json:"series"` // Number.Name, or PANEL/SERIES
 	X      float64 `json:"x"`      // clients; 0: all
 	Metric Metric  `json:"metric"`
 	Value  float64 `json:"value"`
+	// Fitted: the simulator's parameters were fitted to the paper's value.
+	// Seen: the value helped to choose an assumption.
+	Fitted bool `json:"fitted,omitempty"`
+	Seen   bool `json:"seen,omitempty"`
+}
+
+func (s Simulated) String() string {
+	text := fmt.Sprintf("%.4g", s.Value)
+	switch {
+	case s.Fitted:
+		text += " (fitted)"
+	case s.Seen:
+		text += " (seen)"
+	}
+	return text
 }
 
 // ErrSimulated is wrapped for a file of simulated values that is none.
@@ -59,12 +75,12 @@ func ReadSimulated(r io.Reader) ([]Simulated, error) {
 	return rows, nil
 }
 
-// simulated is the value that a number has in rows.
-func (n Number) simulated(rows []Simulated) (float64, bool) {
+// simulated is a number's row.
+func (n Number) simulated(rows []Simulated) (Simulated, bool) {
 	for _, r := range rows {
 		if r.Figure == n.Figure && r.Series == n.Name() && int(r.X) == n.X && r.Metric == n.Metric {
-			return r.Value, true
+			return r, true
 		}
 	}
-	return 0, false
+	return Simulated{}, false
 }

@@ -163,7 +163,7 @@ func PaperGoals(cache *Cache, objects int, duration time.Duration, seed uint64) 
 			continue
 		}
 		goals = append(goals, Goal{
-			Of: fmt.Sprintf("figure %s, %s, %s, %s", p.Figure, p.Series, p.X, p.Metric), Want: p.Paper,
+			Of: fmt.Sprintf("figure %s, %s", p.Figure, p.What()), Want: p.Value,
 			measure: func(ctx context.Context, cl *Cluster) (float64, error) {
 				// The workload's note, not one for each run.
 				l := &lab{ctx: ctx, cluster: cl, cache: cache, objects: objects, duration: duration,

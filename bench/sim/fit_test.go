@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/paper"
 )
 
 // A fit finds the costs that made the numbers it is given.
@@ -141,14 +142,14 @@ func TestTable(t *testing.T) {
 	}
 	fitted := 0
 	for _, p := range ps {
-		if !p.Simulated || !(p.Value > 0 || p.Metric == "latency saved") || p.Paper <= 0 {
+		if !(p.Simulated > 0 || p.Metric == paper.Saves) || p.Value <= 0 {
 			t.Errorf("%+v", p)
 		}
 		if p.Fitted {
 			fitted++
 		}
 	}
-	if len(ps) != 23 || len(each) != len(ps) || fitted != len(PaperKeys) {
+	if len(ps) != len(paper.Numbers) || len(each) != len(ps) || fitted != len(PaperKeys) {
 		t.Errorf("%d numbers, %d of them fitted by %d parameters", len(ps), fitted, len(PaperKeys))
 	}
 	var out bytes.Buffer
@@ -156,13 +157,33 @@ func TestTable(t *testing.T) {
 		!strings.HasPrefix(out.String(), "Simulated") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
+	// Its lines are what the report of the real runs reads.
+	out.Reset()
+	for _, p := range ps {
+		if err := p.WriteJSON(&out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows, err := paper.ReadSimulated(&out)
+	if err != nil || len(rows) != len(ps) {
+		t.Fatalf("read back %d rows of %d: %v", len(rows), len(ps), err)
+	}
+	for i, p := range ps {
+		want := paper.Simulated{
+			Figure: p.Figure, Series: p.Name(), X: float64(p.X), Metric: p.Metric, Value: p.Simulated,
+			Fitted: p.Fitted, Seen: p.Seen,
+		}
+		if rows[i] != want {
+			t.Errorf("read back %+v, want %+v", rows[i], want)
+		}
+	}
 	for i := range ps {
 		p := &ps[i]
-		p.Value = p.Paper * 1.26
+		p.Simulated = p.Value * 1.26
 		if p.Missed() == p.Fitted {
 			t.Errorf("%+v is missed: %v", p, p.Missed())
 		}
-		p.Value = p.Paper * 0.76
+		p.Simulated = p.Value * 0.76
 		if p.Missed() {
 			t.Errorf("%+v is missed", p)
 		}

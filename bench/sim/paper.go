@@ -6,34 +6,29 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
 	"time"
+
+	"github.com/catfish-index/catfish/bench/paper"
 )
 
-// Point is one number of the paper (figures as catfish bench paper counts
-// them) and its simulation.
+// Point is one number of the paper and its simulation. As a line of JSON it
+// is a row that 'catfish bench paper --simulated' reads, with more fields.
 type Point struct {
-	Figure string  `json:"figure"`
-	Series string  `json:"series"`
-	X      string  `json:"x"` // clients, scale, or what it is of
-	Metric string  `json:"metric"`
-	Unit   string  `json:"unit"`
-	Paper  float64 `json:"paper"`
+	paper.Number         // Value is the paper's
+	Simulated    float64 // by Table
 	// Fitted: a parameter was chosen so that this comes out; it proves
 	// nothing. All others are predicted.
-	Fitted bool `json:"fitted"`
+	Fitted bool
 	// Seen: no parameter was fitted to it, but it was looked at when an
 	// assumption was chosen among several (docs/paper-simulated.md), so
 	// that it comes out proves less than it seems to.
-	Seen      bool    `json:"seen"`
-	Value     float64 `json:"value"`
-	Simulated bool    `json:"simulated"` // always true
+	Seen bool
 
 	find func(*lab) (float64, error)
 }
 
 // Ratio is simulated by paper.
-func (p *Point) Ratio() float64 { return p.Value / p.Paper }
+func (p *Point) Ratio() float64 { return p.Simulated / p.Value }
 
 // Off is beyond which a prediction counts as missed and has to be
 // discussed in docs/paper-simulated.md.
@@ -154,56 +149,40 @@ func savedByMultiIssue(l *lab) (float64, error) {
 // rea02Queries are those with 100 results each of the rea02 benchmark.
 var rea02Queries = []string{"QR2"}
 
-// paperPoints are all numbers of the paper that this project knows.
+// fitted are the names of the numbers that PaperKeys are fitted to.
+var fitted = map[string]bool{
+	"7 1e-5/fast-polling": true, // at both ends
+	"10 1e-5/paper":       true,
+	"11 1e-5/paper":       true,
+	"11 1e-5/fast":        true,
+}
+
+// paperPoints are all numbers of the paper that this project knows, not
+// simulated yet.
 func paperPoints() []Point {
 	var ps []Point
-	lat := func(figure, series string, t trial, paper float64, fitted bool) {
-		x := strconv.Itoa(t.clients) + " clients, " + t.scale
-		ps = append(ps, Point{Figure: figure, Series: series, X: x, Metric: "mean latency",
-			Unit: "us", Paper: paper, Fitted: fitted, find: latencyOf(t)})
-	}
-	kops := func(series string, t trial, paper float64, fitted bool) {
-		x := strconv.Itoa(t.clients) + " clients, " + t.scale
-		ps = append(ps, Point{Figure: "10", Series: series, X: x, Metric: "throughput",
-			Unit: "Kops", Paper: paper, Fitted: fitted, find: kopsOf(t)})
-	}
-	times := func(figure, other, x string, paper float64, find func(*lab) (float64, error)) {
-		ps = append(ps, Point{Figure: figure, Series: "paper by " + other, X: x,
-			Metric: "throughput, up to", Unit: "times", Paper: paper, find: find})
-	}
-	uniform := func(scheme, scale string, n int) trial { return trial{scheme, scale, "uniform", n, 0} }
-
-	lat("7", "fast-polling", uniform("fast-polling", "1e-5", 80), 203.96, true)
-	lat("7", "fast-polling", uniform("fast-polling", "1e-5", 320), 3712.35, true)
-	lat("7", "fast", uniform("fast", "1e-5", 80), 152.50, false)
-	lat("7", "fast", uniform("fast", "1e-5", 320), 680.47, false)
-	ps = append(ps, Point{Figure: "8", Series: "offload by offload-single",
-		X: "mean of 32 to 256 clients, 1e-2", Metric: "latency saved", Unit: "%",
-		Paper: 15.13, find: savedByMultiIssue})
-	kops("paper", uniform("paper", "1e-5", 256), 1239.35, true)
-	kops("paper", uniform("paper", "1e-2", 256), 779.89, false)
-	kops("paper", uniform("paper", "power", 256), 1124.84, false)
-	lat("11", "paper", uniform("paper", "1e-5", 256), 140.73, true)
-	lat("11", "paper", uniform("paper", "1e-2", 256), 180.66, false)
-	lat("11", "paper", uniform("paper", "power", 256), 161.58, false)
-	lat("11", "fast", uniform("fast", "1e-5", 256), 299.10, true)
-	lat("11", "fast", uniform("fast", "1e-2", 256), 321.52, false)
-	lat("11", "fast", uniform("fast", "power", 256), 302.91, false)
-	for _, o := range []struct {
-		other                  string
-		search, rea02, inserts float64
-	}{
-		{"fast", 3.28, 2.23, 3.3}, {"offload", 3.09, 4.28, 13.67}, {"tcp", 16.46, 27.25, 14.22},
-	} {
-		times("10", o.other, "searches", o.search, upTo(o.other, "uniform", paperScales, 0))
-		times("14", o.other, "rea02-like", o.rea02, upTo(o.other, "rea02-like", rea02Queries, 0))
-		times("12", o.other, "10 % inserts", o.inserts, upTo(o.other, "uniform", paperScales, 10))
-	}
-	// Node size and spread of heartbeats were chosen with an eye on
-	// Catfish at all scales, the slower Ethernet on the ratio to tcp.
-	for i := range ps {
-		p := &ps[i]
-		p.Seen = !p.Fitted && (p.Series == "paper" || p.Series == "paper by tcp" && p.X == "searches")
+	for _, n := range paper.Numbers {
+		p := Point{Number: n, Fitted: fitted[n.Figure+" "+n.Name()]}
+		// Node size and spread of heartbeats were chosen with an eye on
+		// Catfish at all scales, the slower Ethernet on the ratio to tcp.
+		p.Seen = !p.Fitted && (n.Series == "paper" && n.Against == "" ||
+			n.Figure == "10" && n.Against == "tcp")
+		at := trial{n.Series, n.Panel, "uniform", n.X, 0}
+		switch {
+		case n.Metric == paper.MeanUs:
+			p.find = latencyOf(at)
+		case n.Metric == paper.KopsS:
+			p.find = kopsOf(at)
+		case n.Metric == paper.Saves:
+			p.find = savedByMultiIssue
+		case n.Experiment == "hybrid":
+			p.find = upTo(n.Against, "uniform", paperScales, 10)
+		case n.Experiment == "rea02":
+			p.find = upTo(n.Against, "rea02-like", rea02Queries, 0)
+		default:
+			p.find = upTo(n.Against, "uniform", paperScales, 0)
+		}
+		ps = append(ps, p)
 	}
 	return ps
 }
@@ -222,7 +201,7 @@ func Table(ctx context.Context, cl *Cluster, cache *Cache, objects int, duration
 		if err != nil {
 			return ps[:i], err
 		}
-		ps[i].Value, ps[i].Simulated = v, true
+		ps[i].Simulated = v
 		each(ps[i])
 	}
 	return ps, nil
@@ -230,7 +209,17 @@ func Table(ctx context.Context, cl *Cluster, cache *Cache, objects int, duration
 
 // WriteJSON writes the point as one line.
 func (p Point) WriteJSON(w io.Writer) error {
-	if err := json.NewEncoder(w).Encode(p); err != nil {
+	line := struct {
+		paper.Simulated
+		Paper       float64 `json:"paper"`
+		IsSimulated bool    `json:"simulated"` // as every row of bench says
+	}{
+		paper.Simulated{
+			Figure: p.Figure, Series: p.Name(), X: float64(p.X), Metric: p.Metric, Value: p.Simulated,
+			Fitted: p.Fitted, Seen: p.Seen,
+		}, p.Value, true,
+	}
+	if err := json.NewEncoder(w).Encode(line); err != nil {
 		return fmt.Errorf("sim: writing a point: %w", err)
 	}
 	return nil
@@ -239,8 +228,8 @@ func (p Point) WriteJSON(w io.Writer) error {
 // WritePoints writes the comparison as a table in Markdown.
 func WritePoints(w io.Writer, cl *Cluster, ps []Point) error {
 	fmt.Fprintf(w, "Simulated, cluster %s: %s\n\n", cl.Name, cl.About)
-	fmt.Fprintln(w, "| figure | series | of | metric | paper | simulated | ratio | |")
-	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|")
+	fmt.Fprintln(w, "| figure | what | paper | simulated | ratio | |")
+	fmt.Fprintln(w, "|---|---|---|---|---|---|")
 	missed, predicted := 0, 0
 	for i := range ps {
 		p := &ps[i]
@@ -260,8 +249,8 @@ func WritePoints(w io.Writer, cl *Cluster, ps []Point) error {
 		if !p.Fitted {
 			predicted++
 		}
-		fmt.Fprintf(w, "| %s | %s | %s | %s, %s | %.2f | %.2f | %.2f | %s |\n", p.Figure, p.Series,
-			p.X, p.Metric, p.Unit, p.Paper, p.Value, p.Ratio(), mark)
+		fmt.Fprintf(w, "| %s | %s | %.2f | %.2f | %.2f | %s |\n", p.Figure, p.What(),
+			p.Value, p.Simulated, p.Ratio(), mark)
 	}
 	_, err := fmt.Fprintf(w, "\n%d of %d numbers that are not fitted are off by more than %.0f %%; "+
 		"docs/paper-simulated.md discusses each.\n", missed, predicted, 100*Off)

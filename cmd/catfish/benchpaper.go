@@ -57,13 +57,14 @@ iproute2. Where it cannot be had, networks are skipped and the output and the
 report say why; networks named by --network must be there.
 
 A run measures by count: --requests calls of each client, as the paper
-does. Each finished point is kept in --out/` + paper.PointsFile + `, and the same
+does; --duration bounds what a slow point may take. Each finished point is kept in --out/` + paper.PointsFile + `, and the same
 command goes on where it was interrupted. Points under other settings
 (another commit, machine, number of objects, ...) are refused unless --fresh
 discards them.`,
 		Example: `  catfish bench paper --out results
   catfish bench paper --figure 10,11 --clients 1,8,64 --network host --out results
   catfish bench paper --quick --figure 2 --network 1g
+  catfish bench paper --network 1g,10g --duration 5s --out networks
   catfish bench paper --figure 14 --data rea02.rec --queries rea02.QR2`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -82,6 +83,8 @@ discards them.`,
 	fs.StringSliceVar(&f.networks, "network", allNetworks, "host, or rates such as 1g and 10g")
 	fs.IntVar(&f.set.Objects, "objects", paper.Objects, "how many objects a generator makes")
 	fs.IntVar(&f.set.Requests, "requests", paper.Requests, "calls of each client")
+	fs.DurationVar(&f.set.Duration, "duration", 0,
+		"end each run after this long, however many calls it has made; 0: never; rows say what was cut")
 	fs.IntVar(&f.set.InFlight, "in-flight", 1, "calls under way per client")
 	fs.IntVar(&f.set.Repeat, "repeat", 1, "runs of each point; it holds medians")
 	fs.Uint64Var(&f.set.Seed, "seed", 1, "of data and queries")
@@ -91,8 +94,8 @@ discards them.`,
 	fs.StringVar(&f.set.ServerCPUs, "server-cpus", "", "cores of the server; empty: the first if there are two")
 	fs.StringVar(&f.set.ClientCPUs, "client-cpus", "", "cores of the clients; empty: all but the first")
 	fs.IntVar(&f.set.NodeBytes, "node-bytes", 0, "size of a tree node, 0: default")
-	fs.StringVar(&f.sim, "simulated", "", "file of simulated values to print beside: JSON rows of"+
-		" figure, series, x, metric and value")
+	fs.StringVar(&f.sim, "simulated", "", "file of simulated values to print beside, of"+
+		" 'bench sim --table --json FILE'")
 	fs.BoolVar(&f.check, "check", false, "fail if an ordering or a count is not as it must be on any machine")
 	fs.BoolVar(&f.json, "json", false, "print each new point as a JSON object, too")
 	completeList(c, "figure", append([]string{"all"}, paper.Figures()...)...)

@@ -41,8 +41,12 @@ func (p *paperProgress) point(at paper.Progress) {
 	if at.Done < at.Total {
 		left = ", about " + roughly(at.Left) + " left"
 	}
-	line := fmt.Sprintf("%d/%d %s: %.0f calls/s, mean %.1f us, limited by %s%s", at.Done, at.Total,
-		at.Point.Key, at.Point.Row.OpsPerS, at.Point.Row.MeanUs, paper.LimitOf(at.Point), left)
+	cut := ""
+	if at.Point.Row.Cut > 0 {
+		cut = ", cut: " + paper.Calls(at.Point) + " calls"
+	}
+	line := fmt.Sprintf("%d/%d %s: %.0f calls/s, mean %.1f us, limited by %s%s%s", at.Done, at.Total,
+		at.Point.Key, at.Point.Row.OpsPerS, at.Point.Row.MeanUs, paper.LimitOf(at.Point), cut, left)
 	if p.bar == nil {
 		fmt.Fprintln(p.w, line)
 		return

@@ -91,6 +91,30 @@ func TestBenchPaperInterrupted(t *testing.T) {
 	}
 }
 
+// What takes too long is cut; progress, rows and report say so.
+func TestBenchPaperDuration(t *testing.T) {
+	dir := t.TempDir()
+	code, out, errOut := program(t, paperArgs(dir, "--figure", "7", "--requests", "100000000",
+		"--duration", "50ms", "--json", "--check")...)
+	if code != exitOK {
+		t.Fatalf("exit %d\n%s", code, errOut)
+	}
+	for lines := bufio.NewScanner(strings.NewReader(out)); lines.Scan(); {
+		r := decode[bench.Row](t, lines.Text())
+		if made := r.Detail.Calls[0]; r.Cut == 0 || made == 0 || made+r.Cut != 4*100000000 || r.DurationS != 0.05 {
+			t.Errorf("made %d, cut %d in %v s", made, r.Cut, r.DurationS)
+		}
+		if said := fmt.Sprintf("%d of 400000000", r.Detail.Calls[0]); !strings.Contains(errOut, "cut: "+said) ||
+			!strings.Contains(slurp(t, dir, report.MarkdownFile), said) {
+			t.Errorf("does not say %q:\n%s", said, errOut)
+		}
+	}
+	if md := slurp(t, dir, report.MarkdownFile); !strings.Contains(md, "CUT: 2 of 2 points") || strings.Count(errOut, " left\n") != 1 {
+		t.Errorf("says\n%s", errOut)
+	}
+	fail(t, exitFailure, paperArgs(dir, "--duration", "60ms"), "duration_ns 50000000, here 60000000")
+}
+
 // needNetworks ends a test on a machine without them, and says why; where
 // nothing may be skipped that is a failure.
 func needNetworks(t *testing.T) {

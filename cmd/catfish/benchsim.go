@@ -43,14 +43,15 @@ Every figure is simulated. The clusters that come with the program are
 paper (the paper's nine nodes), thismachine (two cores, shared memory) and
 modern (a 400 Gbit/s card); --cluster also takes a file of the same form.
 
-With --table it prints the paper's numbers beside the simulated ones; with
---fit it searches for the cluster's costs that explain rows of
-'catfish bench run --json', or with --fit paper the paper's marked numbers,
-and prints them as lines for the cluster's file. --check compares such rows
-with what the cluster, as it is, gives.`,
+With --table it prints the paper's numbers beside the simulated ones, and
+with --json FILE writes the rows that 'catfish bench paper --simulated FILE'
+puts into its report. With --fit it searches for the cluster's costs that
+explain rows of 'catfish bench run --json', or with --fit paper the paper's
+marked numbers, and prints them as lines for the cluster's file. --check
+compares such rows with what the cluster, as it is, gives.`,
 		Example: `  catfish bench sim --cluster paper --scheme fast,offload,paper --clients 32,64,128,256
   catfish bench sim --cluster modern --scale 1e-2 --clients 10,100,1000,10000 --json -
-  catfish bench sim --table
+  catfish bench sim --table --json simulated.jsonl
   catfish bench sim --cluster thismachine --fit rows.jsonl`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -71,7 +72,7 @@ with what the cluster, as it is, gives.`,
 	fs.DurationVar(&f.duration, "duration", time.Second, "simulated time that is measured; with --table, --fit and --check 200ms unless given")
 	fs.DurationVar(&f.warmup, "warmup", 200*time.Millisecond, "simulated time before it")
 	fs.Uint64Var(&f.seed, "seed", 1, "of data, queries and chance")
-	fs.StringVar(&f.json, "json", "", "write one JSON object per row to this file, - for standard output")
+	fs.StringVar(&f.json, "json", "", "write one JSON object per row to this file, - for standard output; with --table what bench paper --simulated reads")
 	fs.BoolVar(&f.table, "table", false, "compare with every number of the paper")
 	fs.StringVar(&f.fit, "fit", "", "file with rows of bench run --json, or paper: fit the cluster to them")
 	fs.StringVar(&f.check, "check", "", "file with rows of bench run --json: simulate them and compare")

@@ -2,11 +2,15 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/catfish-index/catfish/bench/paper"
+	"github.com/catfish-index/catfish/bench/report"
 	"github.com/catfish-index/catfish/bench/sim"
 )
 
@@ -43,11 +47,34 @@ func TestBenchSim(t *testing.T) {
 	fail(t, exitUsage, []string{"bench", "sim", "--check", file}, "row 1 is simulated")
 }
 
+// The paper's numbers, simulated, and how they come into the report of real
+// runs, in one command each.
 func TestBenchSimTable(t *testing.T) {
-	out := succeed(t, strings.Fields("bench sim --table --objects 20000 --duration 2ms --set heartbeat.interval_ns=1e6")...)
+	dir := t.TempDir()
+	rows := filepath.Join(dir, "simulated.jsonl")
+	out := succeed(t, append(strings.Fields("bench sim --table --objects 20000 --duration 2ms"+
+		" --set heartbeat.interval_ns=1e6 --json"), rows)...)
 	for _, want := range []string{"Simulated, cluster paper", "| 203.96 |", "| 14.22 |", "| fitted |", "docs/paper-simulated.md"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the table lacks %q:\n%s", want, out)
+		}
+	}
+	succeed(t, paperArgs(dir, "--figure", "8", "--clients", "1", "--requests", "50", "--simulated", rows)...)
+	md := slurp(t, dir, report.MarkdownFile)
+	simulated, err := paper.ReadSimulated(strings.NewReader(slurp(t, dir, "simulated.jsonl")))
+	if err != nil || len(simulated) != len(paper.Numbers) {
+		t.Fatalf("%d rows, want %d: %v", len(simulated), len(paper.Numbers), err)
+	}
+	for _, r := range simulated {
+		n := slices.IndexFunc(paper.Numbers, func(n paper.Number) bool {
+			return n.Figure == r.Figure && n.Name() == r.Series && n.X == int(r.X) && n.Metric == r.Metric
+		})
+		if n < 0 {
+			t.Fatalf("no number of the paper is %+v", r)
+		}
+		want := fmt.Sprintf("| %.6g | %v |", paper.Numbers[n].Value, r)
+		if !strings.Contains(md, want) {
+			t.Errorf("the report lacks %q:\n%s", want, md)
 		}
 	}
 }
