@@ -8,10 +8,12 @@ import (
 
 // counters of a client, shared by the Clients of all its collections.
 type counters struct {
-	fast, offloaded, fellBack       atomic.Uint64
-	reads, trips, bytesRead         atomic.Uint64
-	bytesSent, bytesReceived        atomic.Uint64
-	restarts, torn                  atomic.Uint64
+	fast, offloaded, fellBack atomic.Uint64
+	reads, trips, bytesRead   atomic.Uint64
+	bytesSent, bytesReceived  atomic.Uint64
+	restarts, torn            atomic.Uint64
+	// together are fast searches that shared another one's round trip.
+	together                        atomic.Uint64
 	heartbeats, retried, reconnects atomic.Uint64
 }
 
@@ -40,9 +42,10 @@ type Counters struct {
 func (c *Client) Counters() Counters {
 	n := &c.counters
 	load, state := c.lastLoad(c.live.Load(), n)
+	together := n.together.Load() // before fast, which is added to first
 	return Counters{
 		FastSearches: n.fast.Load(), OffloadedSearches: n.offloaded.Load(), FellBack: n.fellBack.Load(),
-		Reads: n.reads.Load(), RoundTrips: n.trips.Load() + n.fast.Load(), BytesRead: n.bytesRead.Load(),
+		Reads: n.reads.Load(), RoundTrips: n.trips.Load() + n.fast.Load() - together, BytesRead: n.bytesRead.Load(),
 		BytesSent: n.bytesSent.Load(), BytesReceived: n.bytesReceived.Load(),
 		Restarts: n.restarts.Load(), TornReads: n.torn.Load(),
 		Heartbeats: n.heartbeats.Load(), Retried: n.retried.Load(), Reconnects: n.reconnects.Load(),

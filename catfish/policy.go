@@ -33,14 +33,16 @@ type Load struct {
 	Interval time.Duration // between heartbeats
 }
 
-// Outcome is what a finished search cost, for policies that learn.
+// Outcome is what a finished search cost, for policies that learn. Those
+// that SearchMany makes together are decided on, and told of, once.
 type Outcome struct {
-	Way     Way
-	Took    time.Duration
-	Results int
-	Reads   int // RDMA Reads, 0 for fast messaging
-	Trips   int // round trips, 1 for fast messaging
-	Bytes   int // read, or sent and received
+	Way      Way
+	Searches int // 1, or how many were made together: all else is their sum
+	Took     time.Duration
+	Results  int
+	Reads    int // RDMA Reads, 0 for fast messaging
+	Trips    int // round trips, 1 for fast messaging
+	Bytes    int // read, or sent and received
 }
 
 // Estimate is what the client's cached nodes tell of a search before it is

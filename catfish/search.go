@@ -31,11 +31,13 @@ const maxLost = 8
 // query is a search, count or nearest, whichever way it goes. Pooled.
 type query struct {
 	kind  fastmsg.Kind
-	rect  rstar.Rect // search, count
-	x, y  float64    // nearest
-	limit int        // search: 0 = all; nearest: k
+	rect  rstar.Rect   // search, count
+	x, y  float64      // nearest
+	limit int          // search: 0 = all; nearest: k
+	rects []rstar.Rect // searchMany
 
 	items     []rstar.Item // search: the caller's slice
+	counts    []uint32     // searchMany: of items, for those that are answered
 	neighbors []Neighbor
 	count     int
 
@@ -45,7 +47,7 @@ type query struct {
 var queries = sync.Pool{New: func() any { return new(query) }}
 
 func (q *query) release() {
-	q.items, q.neighbors = nil, nil
+	q.items, q.neighbors, q.rects = nil, nil, nil
 	if cap(q.ans) > keepBytes {
 		q.ans = nil
 	}
@@ -169,8 +171,8 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 		base := len(q.items)
 		reads, err := c.offload(ctx, s, o, q)
 		if err == nil {
-			c.offloaded.Add(1)
-			c.observe(began, Outcome{Way: Offload, Results: q.results(base), Reads: reads})
+			c.offloaded.Add(q.searches())
+			c.observe(began, Outcome{Way: Offload, Searches: int(q.searches()), Results: q.results(base), Reads: reads})
 			return nil
 		}
 		if !errors.Is(err, offload.ErrRestart) && !errors.Is(err, offload.ErrTorn) && !errors.Is(err, errNoLane) {
@@ -183,9 +185,20 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 	if err := c.message(ctx, s, o, q); err != nil {
 		return err
 	}
-	c.fast.Add(1)
-	c.observe(began, Outcome{Way: FastMessaging, Results: q.results(base)})
+	c.fast.Add(q.searches())
+	if n := q.searches(); n > 1 {
+		c.together.Add(n - 1)
+	}
+	c.observe(began, Outcome{Way: FastMessaging, Searches: int(q.searches()), Results: q.results(base)})
 	return nil
+}
+
+// searches is how many searches a query that was carried out made.
+func (q *query) searches() uint64 {
+	if q.kind == kindSearchMany {
+		return uint64(len(q.counts))
+	}
+	return 1
 }
 
 func (q *query) results(base int) int {
@@ -200,6 +213,9 @@ func (q *query) results(base int) int {
 
 // message carries a query out by fast messaging.
 func (c *Client) message(ctx context.Context, s *session, o *openSlab, q *query) (err error) {
+	if q.kind == kindSearchMany {
+		return c.messageMany(ctx, s, o, q)
+	}
 	q.req = appendHead(q.req[:0], o.coll, uint32(min(q.limit, math.MaxUint32)))
 	if q.kind == kindNearest {
 		q.req = binary.LittleEndian.AppendUint64(q.req, math.Float64bits(q.x))
@@ -243,6 +259,9 @@ func (c *Client) message(ctx context.Context, s *session, o *openSlab, q *query)
 
 // offload carries a query out by reading the tree.
 func (c *Client) offload(ctx context.Context, s *session, o *openSlab, q *query) (reads int, err error) {
+	if q.kind == kindSearchMany {
+		return c.offloadMany(ctx, s, o, q)
+	}
 	l, err := c.lane(ctx, s)
 	if err != nil {
 		return 0, err

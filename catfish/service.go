@@ -18,6 +18,7 @@ type service struct {
 	client    uint32 // whose request it is; of the recording only
 	items     []rstar.Item
 	out       []byte
+	many      together
 }
 
 // keepBytes is the answer buffer that a service keeps between requests;
@@ -28,7 +29,7 @@ const keepBytes = 1 << 20
 // next call. Whatever the payload holds, it does not panic.
 func (v *service) process(kind fastmsg.Kind, p []byte) (fastmsg.Kind, []byte) {
 	if cap(v.out) > keepBytes {
-		v.out, v.items = nil, nil
+		v.out, v.items, v.many.out = nil, nil, nil
 	}
 	out, done, err := v.do(kind, p, v.out[:0])
 	v.out = out
@@ -71,8 +72,8 @@ func (v *service) do(kind fastmsg.Kind, p, out []byte) (_ []byte, done uint64, e
 	return out, done, err
 }
 
-// bodyBytes is the exact size of each request's body; insertMany is
-// checked against its count.
+// bodyBytes is the exact size of each request's body; insertMany and
+// searchMany are checked against their counts.
 func bodyBytes(kind fastmsg.Kind, arg uint32) int {
 	switch kind {
 	case kindSearch, kindCount:
@@ -90,6 +91,10 @@ func bodyBytes(kind fastmsg.Kind, arg uint32) int {
 		return -1
 	case kindCheck:
 		return 0
+	case kindSearchMany:
+		if arg > 0 && arg <= maxMany {
+			return int(arg) * rectBytes
+		}
 	}
 	return -1
 }
@@ -147,6 +152,9 @@ func (v *service) onTree(t *rstar.Tree, kind fastmsg.Kind, arg uint32, p, out []
 		return binary.LittleEndian.AppendUint64(out, done), done, nil
 	case kindCheck:
 		return out, 0, t.Check()
+	case kindSearchMany:
+		out, err := v.many.answer(t, p, out)
+		return out, 0, err
 	}
 	return out, 0, nil
 }
