@@ -16,7 +16,7 @@ type batchFuncs struct {
 	many func([]Request) int
 }
 
-func (h batchFuncs) Batches(m Message) bool           { return m.Kind == 1 }
+func (h batchFuncs) Batches(m Message) bool            { return m.Kind == 1 }
 func (h batchFuncs) ServeBatch(reqs []Request) (n int) { return h.many(reqs) }
 
 func echoAll(reqs []Request) int {
