@@ -41,6 +41,7 @@ type query struct {
 	neighbors []Neighbor
 	count     int
 
+	estimate Estimate // here, for what a policy looks at would be garbage
 	req, ans []byte
 }
 
@@ -159,7 +160,7 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 	if err != nil {
 		return err
 	}
-	way, began := c.choose(s, &c.counters, &Estimate{})
+	way, began := c.choose(s, &c.counters, &q.estimate)
 	if way == Offload && s.canOffload() {
 		if c.always == nil {
 			// Offloading over shared memory keeps the core without a
