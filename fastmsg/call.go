@@ -74,7 +74,7 @@ func (c *Caller) Call(ctx context.Context, kind Kind, payload, dst []byte) ([]by
 		return nil, 0, c.notSent(kind, fmt.Errorf("%w: payload of %d bytes, limit %d",
 			ErrTooLarge, len(payload), c.maxPayload))
 	}
-	i, err := c.acquire(ctx)
+	i, err := c.free.take(ctx, c)
 	if err != nil {
 		return nil, 0, c.notSent(kind, err)
 	}
@@ -118,26 +118,6 @@ func (c *Caller) Call(ctx context.Context, kind Kind, payload, dst []byte) ([]by
 	}
 }
 
-// acquire takes a free slot.
-func (c *Caller) acquire(ctx context.Context) (uint32, error) {
-	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
-	select {
-	case i := <-c.free:
-		return i, nil
-	default:
-	}
-	select {
-	case i := <-c.free:
-		return i, nil
-	case <-ctx.Done():
-		return 0, fmt.Errorf("%w (limit %d): %w", ErrInFlight, len(c.slots), ctx.Err())
-	case <-c.done:
-		return 0, c.Err()
-	}
-}
-
 // become changes the state if it is from.
 func (s *slot) become(from, to slotState) bool {
 	s.mu.Lock()
@@ -160,7 +140,7 @@ func (c *Caller) discard(i uint32) {
 	if answered {
 		<-s.wake
 	}
-	c.free <- i
+	c.free.put(i)
 }
 
 // take returns the answer and frees the slot.
@@ -172,10 +152,10 @@ func (c *Caller) take(i uint32) ([]byte, Kind, error) {
 	s.mu.Unlock()
 	if err != nil {
 		err = &CallError{c.Peer(), s.request, ErrUnknownOutcome, err}
-		c.free <- i
+		c.free.put(i)
 		return nil, 0, err
 	}
-	c.free <- i
+	c.free.put(i)
 	return buf, kind, nil
 }
 

@@ -26,7 +26,7 @@ type Caller struct {
 	maxPayload, maxAnswer int
 
 	slots []slot
-	free  chan uint32 // indexes of free slots
+	free  *freeSlots
 
 	mu       sync.Mutex
 	out      sendRing
@@ -107,7 +107,7 @@ func dial(ctx context.Context, dev rdma.Device, addr string, cfg CallerConfig) (
 	c := &Caller{
 		maxAnswer: cfg.MaxAnswerBytes,
 		slots:     make([]slot, cfg.MaxInFlight),
-		free:      make(chan uint32, cfg.MaxInFlight),
+		free:      newFreeSlots(cfg.MaxInFlight),
 		queue:     make([]uint32, 0, cfg.MaxInFlight),
 		comps:     make([]rdma.Completion, batchEvents),
 		done:      make(chan struct{}),
@@ -116,7 +116,6 @@ func dial(ctx context.Context, dev rdma.Device, addr string, cfg CallerConfig) (
 	c.idle.L = &c.mu
 	for i := range c.slots {
 		c.slots[i].wake = make(chan struct{}, 1)
-		c.free <- uint32(i)
 	}
 	defer func() {
 		if err != nil {

@@ -122,7 +122,7 @@ func (c *Caller) deliver(m Message) (end bool, err error) {
 		}
 		s.mu.Unlock()
 		if end {
-			c.free <- i
+			c.free.put(i)
 		}
 		return end, nil
 	}
