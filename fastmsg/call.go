@@ -82,6 +82,7 @@ func (c *Caller) Call(ctx context.Context, kind Kind, payload, dst []byte) ([]by
 	s.mu.Lock()
 	s.state, s.err, s.buf, s.base = slotOpen, nil, dst, len(dst)
 	s.gen++
+	c.lead.open.Add(1)
 	id := uint64(s.gen)<<32 | uint64(i)
 	s.mu.Unlock()
 
@@ -103,11 +104,20 @@ func (c *Caller) Call(ctx context.Context, kind Kind, payload, dst []byte) ([]by
 		}
 	}
 	c.flushLocked()
-	if c.stalled {
+	stalled := c.stalled
+	if stalled {
 		c.cq.Wake() // the poller will try again
 	}
 	c.mu.Unlock()
 
+	if !stalled {
+		c.tryLead(s)
+	}
+	select {
+	case <-s.wake:
+		return c.take(i)
+	default:
+	}
 	select {
 	case <-s.wake:
 		return c.take(i)
@@ -139,6 +149,8 @@ func (c *Caller) discard(i uint32) {
 	s.mu.Unlock()
 	if answered {
 		<-s.wake
+	} else {
+		c.lead.open.Add(-1)
 	}
 	c.free.put(i)
 }
@@ -186,6 +198,7 @@ func (c *Caller) abandon(i uint32, cause error) ([]byte, Kind, error) {
 		return c.take(i)
 	}
 	s.state, s.buf = slotAbandoned, nil
+	c.lead.open.Add(-1)
 	s.mu.Unlock()
 	if !sent {
 		return nil, 0, c.notSent(kind, cause)

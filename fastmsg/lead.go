@@ -35,7 +35,7 @@ type lead struct {
 	led    atomic.Uint64 // times that a caller had the lead
 	resume chan struct{} // a token: the goroutine has the lead again
 
-	able bool
+	able  bool
 	timer *time.Timer // the goroutine's own
 
 	// Of who has the lead.
@@ -43,7 +43,7 @@ type lead struct {
 	look  func() bool // lookOnce, made once: no allocation per call
 	slot  *slot       // whose answer the leading caller waits for
 	bad   error       // what ended the connection
-	later bool        // something is to be tried again: the goroutine's task
+	later bool        // something is to be tried again, by the goroutine
 }
 
 const (
@@ -85,18 +85,18 @@ func (c *Caller) rest() {
 		case <-l.resume:
 			return
 		case <-c.done:
-		case <-l.timer.C:
-			if now := l.led.Load(); now != led {
-				led = now
-				l.timer.Reset(restFor)
-				continue
+			if !l.state.CompareAndSwap(leadResting, leadOwn) {
+				<-l.resume // a caller leads, and will see that it is over
 			}
-		}
-		if l.state.CompareAndSwap(leadResting, leadOwn) {
 			return
+		case <-l.timer.C:
+			now := l.led.Load()
+			if now == led && l.state.CompareAndSwap(leadResting, leadOwn) {
+				return
+			}
+			led = now
+			l.timer.Reset(restFor)
 		}
-		<-l.resume // a caller leads, or has just given the lead back
-		return
 	}
 }
 
@@ -114,10 +114,10 @@ func (c *Caller) tryLead(s *slot) {
 	if l.bad != nil {
 		c.fail(l.bad)
 	}
-	if l.bad == nil && !l.later && l.open.Load() == 0 {
+	if !l.later && !c.needed() {
 		l.state.Store(leadResting)
 		// Who came after the look at open saw a leader, and waits.
-		if l.open.Load() == 0 || !l.state.CompareAndSwap(leadResting, leadCaller) {
+		if !c.needed() || !l.state.CompareAndSwap(leadResting, leadCaller) {
 			return
 		}
 	}
@@ -125,14 +125,17 @@ func (c *Caller) tryLead(s *slot) {
 	l.resume <- struct{}{}
 }
 
+// needed reports whether somebody waits, or the connection is to be ended.
+func (c *Caller) needed() bool { return c.lead.open.Load() != 0 || c.lost.Load() }
+
 // lookOnce is one turn of the poller's loop, and whether it was the last.
 func (c *Caller) lookOnce() bool {
 	l := &c.lead
 	n := c.cq.Poll(c.comps)
-	if l.bad = c.turn(c.comps[:n]); l.bad != nil {
-		return true
+	if n == 0 {
+		return c.lost.Load()
 	}
-	if n == 0 && c.lost.Load() {
+	if l.bad = c.turn(c.comps[:n]); l.bad != nil {
 		return true
 	}
 	l.later = c.catchUp()
