@@ -30,6 +30,9 @@ type Collection interface {
 	// and returns the extended slice. The service always gives a
 	// positive limit.
 	SearchAppend(dst []rstar.Item, q rstar.Rect, limit int) []rstar.Item
+	// SearchMany yields the objects that intersect each of qs, in the order
+	// of qs, until yield returns false.
+	SearchMany(qs []rstar.Rect, yield func(query int, r rstar.Rect, id uint64) bool)
 	// Count returns how many objects intersect q.
 	Count(q rstar.Rect) int
 	// Nearest yields objects in ascending distance from (x, y) until

@@ -35,7 +35,8 @@ func TestDocsExamples(t *testing.T) {
 	}
 	for call, want := range map[string]string{
 		"Insert": "", "Load": `"loaded":"2"`, "Search": `"id":"7"`,
-		"Count": `"count":"3"`, "Nearest": `"id":"7"`,
+		"SearchMany": `"queries":[0`,
+		"Count":      `"count":"3"`, "Nearest": `"id":"7"`,
 		"Update": `"found":true`, "Delete": `"found":true`,
 		"Stats": `"objects":"2"`, "Check": `"SERVING"`,
 	} {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,6 +97,10 @@ func TestBadRequests(t *testing.T) {
 		_, err = stream.CloseAndRecv()
 		return err
 	}
+	many := func(qs ...*catfishv1.Rect) error {
+		_, err := c.searchMany(ctx, &catfishv1.SearchManyRequest{Queries: qs})
+		return err
+	}
 	negative, notANumber := -0.5, math.NaN()
 
 	for _, tc := range []struct {
@@ -113,6 +118,9 @@ func TestBadRequests(t *testing.T) {
 		{"min > max", "query", ReasonBadRect, "minx 2 exceeds maxx 1",
 			search(swapped)},
 		{"no query", "query", ReasonBadField, "missing", search(nil)},
+		{"bad one of many", "queries[1]", ReasonBadRect, "NaN", many(ok, nan)},
+		{"too many", "queries", ReasonBadField, "1025 elements, want at most 1024",
+			many(slices.Repeat([]*catfishv1.Rect{ok}, MaxQueries+1)...)},
 		{"bad count", "query", ReasonBadRect, "NaN", count(nan)},
 		{"old", "old_rect", ReasonBadRect, "NaN", update(nan, ok)},
 		{"new", "new_rect", ReasonBadField, "missing", update(ok, nil)},
@@ -149,6 +157,8 @@ func everyCall(ctx context.Context, c client, collection string) map[string]erro
 		&catfishv1.DeleteRequest{Collection: collection, Item: it})
 	_, errs["Search"] = c.search(ctx,
 		&catfishv1.SearchRequest{Collection: collection, Query: r})
+	_, errs["SearchMany"] = c.searchMany(ctx, &catfishv1.SearchManyRequest{
+		Collection: collection, Queries: []*catfishv1.Rect{r}})
 	_, errs["Nearest"] = c.nearest(ctx,
 		&catfishv1.NearestRequest{Collection: collection, K: 1})
 	_, errs["Count"] = c.Count(ctx,

@@ -97,6 +97,18 @@ func (f *fake) SearchAppend(dst []rstar.Item, q rstar.Rect, limit int,
 	return dst
 }
 
+func (f *fake) SearchMany(qs []rstar.Rect,
+	yield func(query int, r rstar.Rect, id uint64) bool,
+) {
+	for i, q := range qs {
+		for _, it := range f.SearchAppend(nil, q, f.Len()+1) {
+			if !yield(i, it.Rect, it.ID) {
+				return
+			}
+		}
+	}
+}
+
 func (f *fake) Count(q rstar.Rect) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -167,6 +168,42 @@ func (c client) nearest(ctx context.Context, req *catfishv1.NearestRequest) (
 		}
 		for _, n := range m.GetNeighbors() {
 			near = append(near, neighbor{goItem(n.GetItem()), n.GetDistance()})
+		}
+	}
+}
+
+// searchMany returns the answers by query, each sorted by id.
+func (c client) searchMany(ctx context.Context, req *catfishv1.SearchManyRequest) (
+	[][]rstar.Item, error,
+) {
+	stream, err := c.SearchMany(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	answers := make([][]rstar.Item, len(req.GetQueries()))
+	last := uint32(0)
+	for {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			for _, items := range answers {
+				sortByID(items)
+			}
+			return answers, nil
+		}
+		if err != nil {
+			return answers, err
+		}
+		n := len(m.GetItems())
+		if n == 0 || n > BatchItems || len(m.GetQueries()) != n {
+			return nil, errors.New("batch of a wrong size")
+		}
+		for i, it := range m.GetItems() {
+			q := m.GetQueries()[i]
+			if q < last || int(q) >= len(answers) {
+				return nil, fmt.Errorf("query %d after %d of %d", q, last, len(answers))
+			}
+			last = q
+			answers[q] = append(answers[q], goItem(it))
 		}
 	}
 }

@@ -16,6 +16,9 @@ const (
 	// over many objects, while several messages fit HTTP/2's initial
 	// flow-control window of 64 KiB.
 	BatchItems = 256
+	// MaxQueries is the most queries of one SearchMany: small ones take a
+	// core less than a millisecond.
+	MaxQueries = 1024
 
 	// DefaultMaxResults bounds one answer: 2^22 objects keep 168 MB in
 	// the server until the client has read them.
@@ -40,7 +43,8 @@ type options struct {
 	grpc            []grpc.ServerOption
 }
 
-// WithMaxResults bounds the objects of one answer of Search or Nearest,
+// WithMaxResults bounds the objects of one answer of Search, SearchMany or
+// Nearest,
 // DefaultMaxResults unless n is positive. Larger answers are refused by
 // RESOURCE_EXHAUSTED.
 func WithMaxResults(n int) Option {

@@ -48,6 +48,69 @@ func (s *service) Search(req *catfishv1.SearchRequest,
 	return nil
 }
 
+// SearchMany collects the answers, then streams them, as Search does.
+func (s *service) SearchMany(req *catfishv1.SearchManyRequest,
+	stream grpc.ServerStreamingServer[catfishv1.SearchManyResponse],
+) error {
+	ctx := stream.Context()
+	c, name, err := s.collection(ctx, req.GetCollection())
+	if err != nil {
+		return err
+	}
+	qs, err := rectsOf(req.GetQueries())
+	if err != nil {
+		return statusOf(name, err)
+	}
+
+	buf := s.getItems()
+	defer s.putItems(buf)
+	items, of := (*buf)[:0], make([]uint32, 0, len(qs))
+	c.SearchMany(qs, func(query int, r rstar.Rect, id uint64) bool {
+		if len(items)%BatchItems == 0 {
+			if err = ctx.Err(); err != nil {
+				return false
+			}
+		}
+		items = append(items, rstar.Item{Rect: r, ID: id})
+		of = append(of, uint32(query))
+		return len(items) <= s.options.maxResults
+	})
+	*buf = items
+	if err == nil && len(items) > s.options.maxResults {
+		err = s.tooManyResults()
+	}
+	if err != nil {
+		return statusOf(name, err)
+	}
+
+	for batch := range slices.Chunk(items, BatchItems) {
+		err := sendBatch(ctx, stream, &catfishv1.SearchManyResponse{
+			Items: itemsToProto(batch), Queries: of[:len(batch):len(batch)],
+		})
+		if err != nil {
+			return statusOf(name, err)
+		}
+		of = of[len(batch):]
+	}
+	return nil
+}
+
+// rectsOf converts and checks the queries of a SearchMany.
+func rectsOf(ps []*catfishv1.Rect) ([]rstar.Rect, error) {
+	if len(ps) > MaxQueries {
+		return nil, &fieldError{"queries", ReasonBadField,
+			fmt.Errorf("has %d elements, want at most %d", len(ps), MaxQueries)}
+	}
+	qs := make([]rstar.Rect, len(ps))
+	for i, p := range ps {
+		var err error
+		if qs[i], err = rectOf(fmt.Sprintf("queries[%d]", i), p); err != nil {
+			return nil, err
+		}
+	}
+	return qs, nil
+}
+
 // Nearest collects the answer, then streams it: see the package comment.
 func (s *service) Nearest(req *catfishv1.NearestRequest,
 	stream grpc.ServerStreamingServer[catfishv1.NearestResponse],

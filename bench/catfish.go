@@ -114,6 +114,9 @@ func (c conn) SearchAppend(ctx context.Context, dst []rstar.Item, q rstar.Rect) 
 	return c.Client.SearchAppend(ctx, dst, q, 0)
 }
 
+// SearchMany is the client's.
+var _ Batcher = conn{}
+
 func (c conn) Nearest(ctx context.Context, x, y float64, k int) (int, error) {
 	found, err := c.Client.Nearest(ctx, x, y, k)
 	return len(found), err

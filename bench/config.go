@@ -29,6 +29,7 @@ type Config struct {
 	Mix      Mix           // SearchOnly
 	Clients  int           // connections, over all processes; 8
 	InFlight int           // goroutines per connection; 16
+	Batch    int           // searches per call, by SearchMany if not 1; 1
 	Procs    int           // client processes; 1
 	Warmup   time.Duration // not measured; 1 s
 	Duration time.Duration // measured; 5 s
@@ -65,6 +66,7 @@ var DefaultSchemes = []string{
 const (
 	maxClients  = 1 << 14
 	maxInFlight = 1 << 12
+	maxBatch    = 1 << 10 // what minQueries is enough for
 	maxRepeat   = 1000
 	maxRequests = 1 << 31
 	maxObjects  = 1 << 32 // the tree's chunks are numbered by 32 bits
@@ -77,6 +79,7 @@ func (c Config) withDefaults() Config {
 	def(&c.Mix, SearchOnly)
 	def(&c.Clients, 8)
 	def(&c.InFlight, 16)
+	def(&c.Batch, 1)
 	def(&c.Procs, 1)
 	if c.Requests == 0 {
 		def(&c.Warmup, time.Second)
@@ -131,6 +134,7 @@ func (c Config) Validate(known []string) error {
 		{"objects", c.Objects, 1, maxObjects},
 		{"clients", c.Clients, 1, maxClients},
 		{"in-flight", c.InFlight, 1, maxInFlight},
+		{"batch", c.Batch, 1, maxBatch},
 		{"client-procs", c.Procs, 1, c.Clients},
 		{"repeat", c.Repeat, 1, maxRepeat},
 		{"requests", c.Requests, 0, maxRequests},
@@ -194,7 +198,7 @@ func (c Config) clientJob(scheme string, proc int, server ServerReady) ClientJob
 		Dataset: c.Dataset, Bounds: server.Bounds,
 		Scale: c.Scale, Queries: c.Queries, Mix: c.Mix, Seed: c.Seed, Proc: proc,
 		Clients:  c.Clients/c.Procs + btoi(proc < c.Clients%c.Procs),
-		InFlight: c.InFlight, Warmup: c.Warmup, Requests: c.Requests,
+		InFlight: c.InFlight, Batch: c.Batch, Warmup: c.Warmup, Requests: c.Requests,
 		Samples: 1, Interval: c.Duration, Verify: c.Mix.ReadOnly(),
 	}
 	if scheme == "tcp" {

@@ -162,6 +162,7 @@ func TestValidate(t *testing.T) {
 		"2e0":                     func(c *Config) { c.Scale = "2e0" },
 		"objects is -1":           func(c *Config) { c.Objects = -1 },
 		"clients is -1":           func(c *Config) { c.Clients = -1 },
+		"batch is 1025":           func(c *Config) { c.Batch = 1025 },
 		"in-flight is 5000":       func(c *Config) { c.InFlight = 5000 },
 		"client-procs is 4":       func(c *Config) { c.Procs = 4 },
 		"repeat is -2":            func(c *Config) { c.Repeat = -2 },

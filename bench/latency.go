@@ -33,10 +33,13 @@ func NewLatency() *Latency {
 }
 
 // Record adds one duration.
-func (l *Latency) Record(d time.Duration) {
-	// Clamped, so that RecordValue cannot fail.
-	_ = l.hist.RecordValue(min(max(d, 1), maxLatency).Nanoseconds())
-	l.sum += d
+func (l *Latency) Record(d time.Duration) { l.RecordMany(d, 1) }
+
+// RecordMany adds the same duration n times.
+func (l *Latency) RecordMany(d time.Duration, n int) {
+	// Clamped, so that RecordValues cannot fail.
+	_ = l.hist.RecordValues(min(max(d, 1), maxLatency).Nanoseconds(), int64(n))
+	l.sum += d * time.Duration(n)
 }
 
 // Merge adds what o holds.

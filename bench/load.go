@@ -38,6 +38,9 @@ type work struct {
 	mu   sync.Mutex
 	seen tally
 	buf  []rstar.Item
+
+	many  Batcher      // conn, where searches are made together
+	rects []rstar.Rect // of one call
 }
 
 type tally struct {
@@ -62,6 +65,13 @@ func newLoad(ctx context.Context, job ClientJob, conns []Conn) (*load, error) {
 	l := &load{job: job, conns: conns, lastCounters: make([]Counters, len(conns))}
 	for i, p := range plans {
 		w := &work{conn: conns[i%len(conns)], plan: p, seen: newTally()}
+		if job.Batch > 1 {
+			var ok bool
+			if w.many, ok = w.conn.(Batcher); !ok {
+				return nil, fmt.Errorf("%w: batch is %d, but %s makes searches one by one only", ErrConfig, job.Batch, job.Policy)
+			}
+			w.rects = make([]rstar.Rect, job.Batch)
+		}
 		if job.Mix.needsStock() {
 			for range stockObjects {
 				if err := w.insert(ctx); err != nil {
@@ -157,9 +167,15 @@ func (w *work) one(ctx context.Context) error {
 		results int
 		start   time.Time
 		took    time.Duration
+		made    = 1
 	)
 	switch op {
 	case Search:
+		if w.many != nil {
+			made = len(w.rects)
+			results, took, err = w.searchMany(ctx)
+			break
+		}
 		q, i := p.query()
 		start = time.Now()
 		w.buf, err = w.conn.SearchAppend(ctx, w.buf[:0], q)
@@ -198,7 +214,7 @@ func (w *work) one(ctx context.Context) error {
 		return fmt.Errorf("bench: %s: %w", op, err)
 	}
 	w.mu.Lock()
-	w.seen.latency[op].Record(took)
+	w.seen.latency[op].RecordMany(took, made)
 	w.seen.results += uint64(results)
 	w.mu.Unlock()
 	return nil

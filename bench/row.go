@@ -24,6 +24,7 @@ type Row struct {
 	Mix       string `json:"mix"`
 	Clients   int    `json:"clients"`
 	InFlight  int    `json:"in_flight"`
+	Batch     int    `json:"batch"` // searches per call
 	Procs     int    `json:"client_procs"`
 
 	ServerCPUs string `json:"server_cpus"` // empty: not pinned
@@ -115,7 +116,7 @@ func newRow(cfg Config, scheme string, runs []*outcome) Row {
 	row := Row{
 		Scheme: scheme, Transport: info.Transport, Device: info.Device, Dataset: cfg.Dataset,
 		Objects: runs[0].server.Objects, Scale: cfg.Scale, Queries: cfg.Queries,
-		Mix: cfg.Mix.String(), Clients: cfg.Clients, InFlight: cfg.InFlight,
+		Mix: cfg.Mix.String(), Clients: cfg.Clients, InFlight: cfg.InFlight, Batch: cfg.Batch,
 		Procs:      cfg.Procs,
 		ServerCPUs: cfg.ServerCPUs.String(), ClientCPUs: cfg.ClientCPUs.String(),
 		NodeBytes: runs[0].server.NodeBytes, Seed: cfg.Seed,

@@ -16,8 +16,12 @@ func WriteTable(w io.Writer, rows []Row) error {
 	}
 	r := rows[0]
 	fmt.Fprintf(w, "%s, %d objects, scale %s, %s\n", r.Dataset, r.Objects, r.Scale, r.Mix)
-	fmt.Fprintf(w, "%d clients x %d in flight in %d process(es), server on %s, clients on %s\n",
-		r.Clients, r.InFlight, r.Procs, cores(r.ServerCPUs), cores(r.ClientCPUs))
+	many := ""
+	if r.Batch > 1 {
+		many = fmt.Sprintf(" of %d searches", r.Batch)
+	}
+	fmt.Fprintf(w, "%d clients x %d in flight%s in %d process(es), server on %s, clients on %s\n",
+		r.Clients, r.InFlight, many, r.Procs, cores(r.ServerCPUs), cores(r.ClientCPUs))
 	fmt.Fprintf(w, "node %d B, seed %d, %g s after %g s of warm-up, median of %d, commit %s\n\n",
 		r.NodeBytes, r.Seed, r.DurationS, r.WarmupS, r.Repeat, r.Commit)
 	for _, d := range devices(rows) {

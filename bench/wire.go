@@ -63,6 +63,7 @@ type ClientJob struct {
 	Proc      int        `json:"proc"` // number of this process
 	Clients   int        `json:"clients"`
 	InFlight  int        `json:"in_flight"` // per client
+	Batch     int        `json:"batch"`     // searches per call; 0: 1
 
 	Warmup   time.Duration `json:"warmup_ns"`
 	Interval time.Duration `json:"interval_ns"` // of one sample

@@ -1,8 +1,10 @@
 package catfish
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -40,6 +42,55 @@ func BenchmarkSearch(b *testing.B) {
 					}
 				}
 			})
+		})
+	}
+}
+
+// BenchmarkLoop: 64 clients with one search under way each. server-ns/op is
+// how long the worker serves a request, from its own statistics.
+func BenchmarkLoop(b *testing.B) {
+	s := startServer(b, ServerOptions{SlabBytes: 512 << 20, Transports: []string{TransportSHM}, Workers: 1})
+	items, err := datasets.Collect(datasets.Uniform(2_000_000, 1))
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := tree(b, s).Load(items); err != nil {
+		b.Fatal(err)
+	}
+	for _, edge := range []float64{1e-5, 1e-2} {
+		b.Run(fmt.Sprintf("edge=%g", edge), func(b *testing.B) {
+			const clients = 64
+			var group sync.WaitGroup
+			conns := make([]*Client, clients)
+			for k := range conns {
+				conns[k] = dial(b, s, Options{Transport: TransportSHM, Policy: "fast"})
+			}
+			before := s.Stats().Transports[0].Workers[0]
+			b.ReportAllocs()
+			b.ResetTimer()
+			for k, c := range conns {
+				group.Go(func() {
+					r := rand.New(rand.NewPCG(1, uint64(k)))
+					var dst []rstar.Item
+					for n := k; n < b.N; n += clients {
+						x, y := r.Float64(), r.Float64()
+						var err error
+						dst, err = c.SearchAppend(b.Context(), dst[:0], rstar.Rect{MinX: x, MinY: y, MaxX: x + edge, MaxY: y + edge}, 0)
+						if err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			group.Wait()
+			b.StopTimer()
+			after := s.Stats().Transports[0].Workers[0]
+			b.ReportMetric((after.Busy-before.Busy)*1e9/float64(b.N), "server-ns/op")
+			b.ReportMetric(float64(b.N)/float64(after.Batches-before.Batches), "requests/look")
+			for _, c := range conns {
+				c.Close()
+			}
 		})
 	}
 }

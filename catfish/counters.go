@@ -12,6 +12,8 @@ type counters struct {
 	reads, trips, bytesRead         atomic.Uint64
 	bytesSent, bytesReceived        atomic.Uint64
 	restarts, torn, cached, repairs atomic.Uint64
+	// together are fast searches that shared another one's round trip.
+	together                        atomic.Uint64
 	heartbeats, retried, reconnects atomic.Uint64
 }
 
@@ -42,9 +44,10 @@ type Counters struct {
 func (c *Client) Counters() Counters {
 	n := &c.counters
 	load, state := c.lastLoad(c.live.Load(), n)
+	together := n.together.Load() // before fast, which is added to first
 	return Counters{
 		FastSearches: n.fast.Load(), OffloadedSearches: n.offloaded.Load(), FellBack: n.fellBack.Load(),
-		Reads: n.reads.Load(), RoundTrips: n.trips.Load() + n.fast.Load(), BytesRead: n.bytesRead.Load(),
+		Reads: n.reads.Load(), RoundTrips: n.trips.Load() + n.fast.Load() - together, BytesRead: n.bytesRead.Load(),
 		BytesSent: n.bytesSent.Load(), BytesReceived: n.bytesReceived.Load(),
 		Restarts: n.restarts.Load(), TornReads: n.torn.Load(),
 		CachedNodes: n.cached.Load(), Repairs: n.repairs.Load(),

@@ -11,7 +11,8 @@
 //
 // Where to start reading: options.go (what can be set), server.go and
 // client.go (the two sides), policy.go (who decides), traverse.go (how a
-// client walks the tree), wire.go (what travels in messages).
+// client walks the tree), many.go and together.go (many searches at once, at
+// the client and at the server), wire.go (what travels in messages).
 //
 // # Promises
 //

@@ -48,3 +48,41 @@ func Example() {
 	// 3 in the area; nearest is 4 at 1
 	// transport: soft
 }
+
+// Many searches that are known at once travel in few messages, and the
+// server makes them together.
+func ExampleClient_SearchMany() {
+	slog.SetLogLoggerLevel(slog.LevelError)
+	ctx, stop := context.WithCancel(context.Background())
+	srv, err := catfish.NewServer(catfish.ServerOptions{Transports: []string{"soft"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	done := make(chan error)
+	go func() { done <- srv.Serve(ctx) }()
+	defer func() { stop(); <-done; srv.Close() }()
+
+	c, err := catfish.Dial(ctx, srv.Addr(), catfish.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+	for i := range 5 {
+		x := float64(i)
+		if err := c.Insert(ctx, rstar.Rect{MinX: x, MaxX: x + 0.5, MaxY: 1}, uint64(i)); err != nil {
+			log.Fatal(err)
+		}
+	}
+	tiles := []rstar.Rect{{MaxX: 1.2, MaxY: 1}, {MinX: 9, MaxX: 10, MaxY: 1}, {MinX: 3.7, MaxX: 5, MaxY: 1}}
+	err = c.SearchMany(ctx, tiles, func(i int, items []rstar.Item) error {
+		fmt.Println("tile", i, "has", len(items), "objects")
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// tile 0 has 2 objects
+	// tile 1 has 0 objects
+	// tile 2 has 1 objects
+}

@@ -104,6 +104,12 @@ func attackRequests(t *testing.T, s *Server) {
 			{kindInsertMany, appendHead(nil, 0, 5), ErrProtocol},
 			{kindInsertMany, appendHead(nil, 0, math.MaxUint32), ErrProtocol},
 			{99, appendHead(nil, 0, 0), ErrProtocol},
+			{kindSearchMany, appendHead(nil, 0, 0), ErrProtocol},
+			{kindSearchMany, appendRect(appendHead(nil, 0, 2), square(0, 0)), ErrProtocol},
+			{kindSearchMany, appendHead(nil, 0, math.MaxUint32), ErrProtocol},
+			{kindSearchMany, append(appendHead(nil, 0, maxMany+1), make([]byte, (maxMany+1)*rectBytes)...), ErrProtocol},
+			{kindSearchMany, appendRect(appendHead(nil, 77, 1), square(0, 0)), ErrUnknownCollection},
+			{kindSearchMany, appendRect(appendRect(appendHead(nil, 0, 2), square(0, 0)), rstar.Rect{MinX: nan}), rstar.ErrBadRect},
 			{kindInsert, item(rstar.Rect{MinX: nan}), rstar.ErrBadRect},
 			{kindInsert, item(rstar.Rect{MaxX: inf}), rstar.ErrBadRect},
 			{kindInsert, item(rstar.Rect{MinY: 2, MaxY: 1}), rstar.ErrBadRect},
@@ -228,7 +234,7 @@ func FuzzService(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { s.Close() })
-	for kind := kindOpen; kind <= kindCheck; kind++ {
+	for kind := kindOpen; kind <= kindSearchMany; kind++ {
 		f.Add(byte(kind), appendRect(appendHead(nil, 0, 1), square(0, 0)))
 		f.Add(byte(kind), appendItem(appendHead(nil, 0, 1), rstar.Item{Rect: square(0, 0), ID: 1}))
 	}

@@ -287,9 +287,11 @@ func TestTrustedCache(t *testing.T) {
 }
 
 // estimateOf asks the client, which has all internal nodes.
-func estimateOf(t *testing.T, c *Client, q rstar.Rect) (e Estimate) {
+func estimateOf(t *testing.T, c *Client, r rstar.Rect) Estimate {
 	t.Helper()
-	(&query{rect: q}).estimate(&c.live.Load().slabs[DefaultCollection].slab, &e)
+	q := query{rect: r}
+	q.look(&c.live.Load().slabs[DefaultCollection].slab)
+	e := q.estimate
 	if e.Missing != 0 || e.Bytes != e.Leaves*704-e.Heads*(704-rstar.HeadBytes(704))+e.Cached*rstar.LineBytes {
 		t.Fatalf("estimate is %+v", e)
 	}

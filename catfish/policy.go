@@ -33,24 +33,27 @@ type Load struct {
 	Interval time.Duration // between heartbeats
 }
 
-// Outcome is what a finished search cost, for policies that learn.
+// Outcome is what a finished search cost, for policies that learn. Those
+// that SearchMany makes together are decided on, and told of, once.
 type Outcome struct {
-	Way     Way
-	Took    time.Duration
-	Results int
-	Reads   int // RDMA Reads, 0 for fast messaging
-	Trips   int // round trips, 1 for fast messaging
-	Bytes   int // read, or sent and received
+	Way      Way
+	Searches int // 1, or how many were made together: all else is their sum
+	Took     time.Duration
+	Results  int
+	Reads    int // RDMA Reads, 0 for fast messaging
+	Trips    int // round trips, 1 for fast messaging
+	Bytes    int // read, or sent and received
 }
 
 // Estimate is what the client's cached nodes tell of a search before it is
 // begun. Without a cache, and for Nearest, it is zero.
 type Estimate struct {
-	Leaves  int `json:"leaves"`  // that cached nodes name: they would be read
-	Heads   int `json:"heads"`   // of these, how many by their first lines only
-	Missing int `json:"missing"` // internal nodes that would be read, with unknown ones below
-	Cached  int `json:"cached"`  // nodes that tell this; each costs a line's read
-	Bytes   int `json:"bytes"`   // of the first round trip
+	Searches int `json:"searches"` // that are asked about at once: 1, or a part of SearchMany; 0: nothing is known
+	Leaves   int `json:"leaves"`   // that cached nodes name: they would be read
+	Heads    int `json:"heads"`    // of these, how many by their first lines only
+	Missing  int `json:"missing"`  // internal nodes that would be read, with unknown ones below
+	Cached   int `json:"cached"`   // nodes that tell this; each costs a line's read
+	Bytes    int `json:"bytes"`    // of the first round trip
 }
 
 // A Policy decides the way of each search of one client. Its methods are

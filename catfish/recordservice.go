@@ -104,6 +104,17 @@ func (v *service) record(coll uint32, kind fastmsg.Kind, arg uint32, p, out []by
 		rec.Kind, rec.X, rec.Y = querylog.Nearest, f64(p), f64(p[8:])
 		rec.Limit, rec.Within = arg, math.Inf(1)
 		rec.Found = found(len(out) / itemBytes)
+	case kindSearchMany:
+		rec.Kind = querylog.Search
+		for ; len(p) > 0; p, out = p[rectBytes:], out[4:] {
+			// What is not answered is asked, and recorded, again.
+			if rec.Found = binary.LittleEndian.Uint32(out); rec.Found == unanswered {
+				break
+			}
+			rec.Rect = getRect(p)
+			v.s.rec.add(&rec)
+		}
+		return
 	case kindInsert:
 		v.recordInsert(rec, getItem(p))
 		return

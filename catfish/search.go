@@ -31,14 +31,17 @@ const maxLost = 8
 // query is a search, count or nearest, whichever way it goes. Pooled.
 type query struct {
 	kind  fastmsg.Kind
-	rect  rstar.Rect // search, count
-	x, y  float64    // nearest
-	limit int        // search: 0 = all; nearest: k
+	rect  rstar.Rect   // search, count
+	x, y  float64      // nearest
+	limit int          // search: 0 = all; nearest: k
+	rects []rstar.Rect // searchMany
 
 	items     []rstar.Item // search: the caller's slice
+	counts    []uint32     // searchMany: of items, for those that are answered
 	neighbors []Neighbor
 	count     int
 
+	estimate Estimate // here, for what a policy looks at would be garbage
 	req, ans []byte
 	todo     []uint64 // estimate: nodes, as tags
 	hits     []int32
@@ -48,7 +51,7 @@ type query struct {
 var queries = sync.Pool{New: func() any { return new(query) }}
 
 func (q *query) release() {
-	q.items, q.neighbors, q.explain = nil, nil, nil
+	q.items, q.neighbors, q.rects, q.explain = nil, nil, nil, nil
 	if cap(q.ans) > keepBytes {
 		q.ans = nil
 	}
@@ -164,14 +167,14 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 		return err
 	}
 	q.explain.step("get the connection")
-	var e Estimate
 	look := o.cache != nil && q.kind != kindNearest && (c.looks != nil || q.explain != nil)
+	q.estimate = Estimate{}
 	if look {
-		q.estimate(&o.slab, &e)
+		q.look(&o.slab)
 		q.explain.step("estimate by cached nodes")
 	}
-	way, began := c.choose(s, &c.counters, &e)
-	q.explain.chose(c.core, s, way, e, look)
+	way, began := c.choose(s, &c.counters, &q.estimate)
+	q.explain.chose(c.core, s, way, q.estimate, look)
 	if way == Offload && s.canOffload() {
 		if c.always == nil {
 			// Offloading over shared memory keeps the core without a
@@ -183,8 +186,8 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 		base := len(q.items)
 		st, err := c.offload(ctx, s, o, q)
 		if err == nil {
-			c.offloaded.Add(1)
-			c.observe(began, Outcome{Way: Offload, Results: q.results(base),
+			c.offloaded.Add(q.searches())
+			c.observe(began, Outcome{Way: Offload, Searches: int(q.searches()), Results: q.results(base),
 				Reads: int(st.Reads), Trips: int(st.RoundTrips), Bytes: int(st.Bytes)})
 			return nil
 		}
@@ -201,53 +204,21 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 	if err := c.message(ctx, s, o, q); err != nil {
 		return err
 	}
-	c.fast.Add(1)
-	c.observe(began, Outcome{Way: FastMessaging, Results: q.results(base), Trips: 1,
-		Bytes: len(q.req) + len(q.ans) + 2*frameBytes})
+	c.fast.Add(q.searches())
+	if n := q.searches(); n > 1 {
+		c.together.Add(n - 1)
+	}
+	c.observe(began, Outcome{Way: FastMessaging, Searches: int(q.searches()), Results: q.results(base),
+		Trips: 1, Bytes: len(q.req) + len(q.ans) + 2*frameBytes})
 	return nil
 }
 
-// mostEstimated bounds the nodes that an estimate looks at, 20 ns each. A
-// search of more is large, whatever else is said of it.
-const mostEstimated = 1 << 10
-
-// estimate looks at what the search would read by offloading, as far as
-// kept nodes tell. They may be old: it is an estimate.
-func (q *query) estimate(s *slab, e *Estimate) {
-	h := s.known.Load()
-	if h == nil {
-		e.Missing = 1 // the root, wherever it is
-		return
+// searches is how many searches a query that was carried out made.
+func (q *query) searches() uint64 {
+	if q.kind == kindSearchMany {
+		return uint64(len(q.counts))
 	}
-	q.todo = append(q.todo[:0], uint64(h.Height-1)<<32|uint64(h.Root))
-	for len(q.todo) > 0 && e.Cached < mostEstimated {
-		at := q.todo[len(q.todo)-1]
-		q.todo = q.todo[:len(q.todo)-1]
-		level := int(at >> 32)
-		if level == 0 {
-			e.Leaves++
-			continue
-		}
-		k := s.cache.Get(uint64(uint32(at)))
-		if k == nil || k.node.Level() != level {
-			e.Missing++
-			continue
-		}
-		e.Cached++
-		q.hits = k.node.AppendHits(q.hits[:0], q.rect)
-		for _, i := range q.hits {
-			if level == 1 {
-				e.Leaves++
-				if headsFirst(k.node, int(i), &q.rect, s.node) {
-					e.Heads++
-				}
-				continue
-			}
-			q.todo = append(q.todo, uint64(level-1)<<32|k.node.Ref(int(i)))
-		}
-	}
-	e.Bytes = (e.Leaves-e.Heads+e.Missing)*int(s.node) + e.Heads*rstar.HeadBytes(int(s.node)) +
-		e.Cached*rstar.LineBytes
+	return 1
 }
 
 func (q *query) results(base int) int {
@@ -262,6 +233,9 @@ func (q *query) results(base int) int {
 
 // message carries a query out by fast messaging.
 func (c *Client) message(ctx context.Context, s *session, o *openSlab, q *query) (err error) {
+	if q.kind == kindSearchMany {
+		return c.messageMany(ctx, s, o, q)
+	}
 	q.req = appendHead(q.req[:0], o.coll, uint32(min(q.limit, math.MaxUint32)))
 	if q.kind == kindNearest {
 		q.req = binary.LittleEndian.AppendUint64(q.req, math.Float64bits(q.x))
@@ -306,6 +280,9 @@ func (c *Client) message(ctx context.Context, s *session, o *openSlab, q *query)
 
 // offload carries a query out by reading the tree.
 func (c *Client) offload(ctx context.Context, s *session, o *openSlab, q *query) (st offload.Stats, err error) {
+	if q.kind == kindSearchMany {
+		return c.offloadMany(ctx, s, o, q)
+	}
 	l, err := c.lane(ctx, s)
 	if err != nil {
 		return st, err

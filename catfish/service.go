@@ -18,6 +18,7 @@ type service struct {
 	transport string // whose slab keys open answers with
 	items     []rstar.Item
 	out       []byte
+	many      together
 
 	// Of the recording only.
 	via    querylog.Via
@@ -33,7 +34,7 @@ const keepBytes = 1 << 20
 // next call. Whatever the payload holds, it does not panic.
 func (v *service) process(kind fastmsg.Kind, p []byte) (fastmsg.Kind, []byte) {
 	if cap(v.out) > keepBytes {
-		v.out, v.items = nil, nil
+		v.out, v.items, v.many.out = nil, nil, nil
 	}
 	out, done, err := v.do(kind, p, v.out[:0])
 	v.out = out
@@ -76,8 +77,8 @@ func (v *service) do(kind fastmsg.Kind, p, out []byte) (_ []byte, done uint64, e
 	return out, done, err
 }
 
-// bodyBytes is the exact size of each request's body; insertMany is
-// checked against its count.
+// bodyBytes is the exact size of each request's body; insertMany and
+// searchMany are checked against their counts.
 func bodyBytes(kind fastmsg.Kind, arg uint32) int {
 	switch kind {
 	case kindSearch, kindCount:
@@ -95,6 +96,10 @@ func bodyBytes(kind fastmsg.Kind, arg uint32) int {
 		return -1
 	case kindCheck:
 		return 0
+	case kindSearchMany:
+		if arg > 0 && arg <= maxMany {
+			return int(arg) * rectBytes
+		}
 	}
 	return -1
 }
@@ -152,6 +157,9 @@ func (v *service) onTree(t *rstar.Tree, kind fastmsg.Kind, arg uint32, p, out []
 		return binary.LittleEndian.AppendUint64(out, done), done, nil
 	case kindCheck:
 		return out, 0, t.Check()
+	case kindSearchMany:
+		out, err := v.many.answer(t, p, out)
+		return out, 0, err
 	}
 	return out, 0, nil
 }

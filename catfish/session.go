@@ -236,6 +236,7 @@ func (s *session) close() {
 type lane struct {
 	*offload.Lane
 	search  searchWalk
+	many    manyWalk
 	nearest nearestWalk
 }
 

@@ -24,9 +24,16 @@ import (
 //	insertMany  coll u32, n u32, n items                     n u64
 //	stats       empty                                        JSON
 //	check       coll u32, 0 u32                              empty
+//	searchMany  coll u32, n u32, n rects                     n counts u32, items
 //	(any)                                                    failure: code u16, n u64, text
 //
 // An item is rect 4 x f64 (min x, min y, max x, max y), id u64: 40 bytes.
+//
+// searchMany's items are those of the first search, then of the second...
+// An answer stops behind the search that makes it larger than manyBytes, or
+// before it, unless that is the first: what is not answered has the count
+// unanswered, and is to be asked again. So no answer is too large for a
+// client that could take each of them alone.
 const (
 	kindOpen fastmsg.Kind = 1 + iota
 	kindSearch
@@ -38,13 +45,14 @@ const (
 	kindInsertMany
 	kindStats
 	kindCheck
+	kindSearchMany
 
 	kindReply   fastmsg.Kind = 64
 	kindFailure fastmsg.Kind = 65
 )
 
 // protocolVersion changes with wire.go, hello.go or the slab's layout.
-const protocolVersion = 2
+const protocolVersion = 3
 
 const (
 	rectBytes = 32
@@ -54,6 +62,15 @@ const (
 	// maxBatch bounds insertMany, so that one message holds a worker for
 	// about a tenth of a millisecond and fits a quarter of a 64 KiB ring.
 	maxBatch = 256
+
+	// maxMany bounds searchMany: as many as a tree interleaves, small ones
+	// of which hold a worker for 50 us.
+	maxMany = 256
+	// manyBytes is when a searchMany's answer is long enough: 26,000
+	// items. What is made of it before it is sent, and while a client
+	// drains it, is worth little more; memory is, with a thousand clients.
+	manyBytes  = 1 << 20
+	unanswered = math.MaxUint32
 )
 
 // Failure codes on the wire; errors.go maps them to sentinels.

@@ -2,7 +2,10 @@
 
 package fastmsg
 
-import "testing"
+import (
+	"sync"
+	"testing"
+)
 
 // TestCallDoesNotAllocate, on either side. AllocsPerRun counts those of
 // all goroutines, so the worker and the poller are in it, and the
@@ -21,6 +24,53 @@ func TestCallDoesNotAllocate(t *testing.T) {
 			}
 		}); n != 0 {
 			t.Errorf("%v allocations per call", n)
+		}
+	})
+}
+
+// TestBatchDoesNotAllocate: nor do requests that are alone at a handler
+// of batches, or together with others.
+func TestBatchDoesNotAllocate(t *testing.T) {
+	overProviders(t, func(t *testing.T, p provider) {
+		together := 0
+		s := serve(t, p, batchFuncs{handlerFuncs{serve: echo}, func(reqs []Request) int {
+			together += len(reqs)
+			return echoAll(reqs)
+		}}, WorkerConfig{})
+		c := s.dial(t, CallerConfig{MaxInFlight: 4})
+		ctx := within(t)
+		payload, dst := make([]byte, 40), make([]byte, 0, 100)
+		call := func(dst []byte) {
+			if _, _, err := c.Call(ctx, 1, payload, dst); err != nil {
+				t.Error(err)
+			}
+		}
+		if n := testing.AllocsPerRun(1000, func() { call(dst) }); n != 0 {
+			t.Errorf("%v allocations per lone call", n)
+		}
+		// The others call as long as the measured one does.
+		const callers = 4
+		var group sync.WaitGroup
+		more := make(chan struct{}, callers)
+		for range callers - 1 {
+			group.Go(func() {
+				dst := make([]byte, 0, 100)
+				for range more {
+					call(dst)
+				}
+			})
+		}
+		n := testing.AllocsPerRun(2000, func() {
+			for range callers - 1 {
+				more <- struct{}{}
+			}
+			call(dst)
+		})
+		close(more)
+		group.Wait()
+		s.stop()
+		if n != 0 || together == 0 {
+			t.Errorf("%v allocations per round, %d requests in batches", n, together)
 		}
 	})
 }

@@ -74,7 +74,7 @@ func (c *Caller) Call(ctx context.Context, kind Kind, payload, dst []byte) ([]by
 		return nil, 0, c.notSent(kind, fmt.Errorf("%w: payload of %d bytes, limit %d",
 			ErrTooLarge, len(payload), c.maxPayload))
 	}
-	i, err := c.acquire(ctx)
+	i, err := c.free.take(ctx, c)
 	if err != nil {
 		return nil, 0, c.notSent(kind, err)
 	}
@@ -82,6 +82,7 @@ func (c *Caller) Call(ctx context.Context, kind Kind, payload, dst []byte) ([]by
 	s.mu.Lock()
 	s.state, s.err, s.buf, s.base = slotOpen, nil, dst, len(dst)
 	s.gen++
+	c.lead.open.Add(1)
 	id := uint64(s.gen)<<32 | uint64(i)
 	s.mu.Unlock()
 
@@ -103,11 +104,20 @@ func (c *Caller) Call(ctx context.Context, kind Kind, payload, dst []byte) ([]by
 		}
 	}
 	c.flushLocked()
-	if c.stalled {
+	stalled := c.stalled
+	if stalled {
 		c.cq.Wake() // the poller will try again
 	}
 	c.mu.Unlock()
 
+	if !stalled {
+		c.tryLead(s)
+	}
+	select {
+	case <-s.wake:
+		return c.take(i)
+	default:
+	}
 	select {
 	case <-s.wake:
 		return c.take(i)
@@ -115,26 +125,6 @@ func (c *Caller) Call(ctx context.Context, kind Kind, payload, dst []byte) ([]by
 		return c.abandon(i, ctx.Err())
 	case <-c.done:
 		return c.abandon(i, c.Err())
-	}
-}
-
-// acquire takes a free slot.
-func (c *Caller) acquire(ctx context.Context) (uint32, error) {
-	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
-	select {
-	case i := <-c.free:
-		return i, nil
-	default:
-	}
-	select {
-	case i := <-c.free:
-		return i, nil
-	case <-ctx.Done():
-		return 0, fmt.Errorf("%w (limit %d): %w", ErrInFlight, len(c.slots), ctx.Err())
-	case <-c.done:
-		return 0, c.Err()
 	}
 }
 
@@ -159,8 +149,10 @@ func (c *Caller) discard(i uint32) {
 	s.mu.Unlock()
 	if answered {
 		<-s.wake
+	} else {
+		c.lead.open.Add(-1)
 	}
-	c.free <- i
+	c.free.put(i)
 }
 
 // take returns the answer and frees the slot.
@@ -172,10 +164,10 @@ func (c *Caller) take(i uint32) ([]byte, Kind, error) {
 	s.mu.Unlock()
 	if err != nil {
 		err = &CallError{c.Peer(), s.request, ErrUnknownOutcome, err}
-		c.free <- i
+		c.free.put(i)
 		return nil, 0, err
 	}
-	c.free <- i
+	c.free.put(i)
 	return buf, kind, nil
 }
 
@@ -206,6 +198,7 @@ func (c *Caller) abandon(i uint32, cause error) ([]byte, Kind, error) {
 		return c.take(i)
 	}
 	s.state, s.buf = slotAbandoned, nil
+	c.lead.open.Add(-1)
 	s.mu.Unlock()
 	if !sent {
 		return nil, 0, c.notSent(kind, cause)

@@ -188,8 +188,8 @@ func TestPausedWorkerHoldsBack(t *testing.T) {
 				t.Fatalf("after resume: %q, %v", got, err)
 			}
 		}
-		if free := len(c.free); free != cap(c.free) {
-			t.Fatalf("%d of %d slots are free", free, cap(c.free))
+		if free := c.free.available(); free != len(c.slots) {
+			t.Fatalf("%d of %d slots are free", free, len(c.slots))
 		}
 	})
 }
@@ -204,7 +204,7 @@ func TestMaxInFlight(t *testing.T) {
 			_, _, err := c.Call(context.Background(), 1, nil, nil)
 			first <- err
 		}()
-		until(t, "the slot is taken", func() bool { return len(c.free) == 0 })
+		until(t, "the slot is taken", func() bool { return c.free.available() == 0 })
 		ctx, cancel := context.WithCancel(context.Background())
 		second := make(chan error, 1)
 		go func() {

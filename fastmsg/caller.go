@@ -11,8 +11,9 @@ import (
 )
 
 // Caller is the client's end of a connection: any number of goroutines
-// Call, their requests share the ring, one goroutine (poller.go) hands
-// the answers out. All methods are safe for concurrent use.
+// Call, their requests share the ring, one goroutine (poller.go) or one of
+// them (lead.go) hands the answers out. All methods are safe for concurrent
+// use.
 //
 // Locks: mu guards the request ring and the queue of calls that wait for
 // room in it; a slot's mu guards the answer as it grows, and is the inner
@@ -26,7 +27,7 @@ type Caller struct {
 	maxPayload, maxAnswer int
 
 	slots []slot
-	free  chan uint32 // indexes of free slots
+	free  *freeSlots
 
 	mu       sync.Mutex
 	out      sendRing
@@ -37,9 +38,11 @@ type Caller struct {
 	wrs      [maxWRs]rdma.WorkRequest
 	err      error
 
+	lost    atomic.Bool // err is set
+	lead    lead
 	crowd   atomic.Int32 // calls that the poller's last batch answered
 	done    chan struct{}
-	in      recvRing // the poller's
+	in      recvRing // the lead's, as comps and credit
 	comps   []rdma.Completion
 	credit  [1]rdma.WorkRequest
 	stopped chan struct{} // the poller has returned
@@ -107,16 +110,16 @@ func dial(ctx context.Context, dev rdma.Device, addr string, cfg CallerConfig) (
 	c := &Caller{
 		maxAnswer: cfg.MaxAnswerBytes,
 		slots:     make([]slot, cfg.MaxInFlight),
-		free:      make(chan uint32, cfg.MaxInFlight),
+		free:      newFreeSlots(cfg.MaxInFlight),
 		queue:     make([]uint32, 0, cfg.MaxInFlight),
 		comps:     make([]rdma.Completion, batchEvents),
 		done:      make(chan struct{}),
 		stopped:   make(chan struct{}),
 	}
 	c.idle.L = &c.mu
+	c.initLead(dev.Info().SynchronousOps)
 	for i := range c.slots {
 		c.slots[i].wake = make(chan struct{}, 1)
-		c.free <- uint32(i)
 	}
 	defer func() {
 		if err != nil {
@@ -228,6 +231,7 @@ func (c *Caller) fail(err error) {
 func (c *Caller) failLocked(err error) {
 	if c.err == nil {
 		c.err = err
+		c.lost.Store(true)
 		close(c.done)
 	}
 }

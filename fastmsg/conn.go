@@ -24,12 +24,15 @@ type Conn struct {
 	backlog  backlog
 	wrs      [maxWRs]rdma.WorkRequest
 
-	index   int   // in Worker.conns
-	opened  bool  // the handler knows it
-	polling bool  // counted in Worker.pollers
-	ready   bool  // in Worker.ready or next, or being served
-	stalled bool  // in Worker.stalled
-	failed  error // why it is to be closed
+	unread  uint64 // of in, as Worker.unread counts it
+	index   int    // in Worker.conns
+	waiting int    // requests in the worker's batch
+	more    bool   // another turn at once, after this one
+	opened  bool   // the handler knows it
+	polling bool   // counted in Worker.pollers
+	ready   bool   // in Worker.ready or next, or being served
+	stalled bool   // in Worker.stalled
+	failed  error  // why it is to be closed
 	closed  bool
 }
 
@@ -69,7 +72,7 @@ func (c *Conn) Fail(err error) {
 // copies the payload and never blocks: what does not fit into the
 // client's ring waits in the backlog, and until that is empty no further
 // request of this connection is served. So the backlog holds at most
-// the answer to one request.
+// the answer to one request, or those of one ServeBatch.
 func (c *Conn) Respond(kind Kind, id uint64, payload []byte) {
 	c.respond(kind, id, payload, FlagEnd)
 }
@@ -161,8 +164,9 @@ func (c *Conn) handle(comp *rdma.Completion) {
 	var err error
 	if comp.Imm&returnBit != 0 {
 		err = c.out.returned(comp.Imm &^ returnBit)
-	} else if err = c.in.announce(comp.Imm); err == nil {
-		c.w.unread += uint64(comp.Imm) * unitBytes
+	} else {
+		err = c.in.announce(comp.Imm)
+		c.account()
 	}
 	if err != nil {
 		c.Fail(err)
@@ -172,15 +176,17 @@ func (c *Conn) handle(comp *rdma.Completion) {
 }
 
 // serve works for the connection for one turn: backlog first, then at
-// most limit requests. It reports whether more could be done at once.
-func (c *Conn) serve(limit int) (more bool) {
+// most limit requests, some of which may be left in the worker's batch.
+// It notes whether more could be done at once.
+func (c *Conn) serve(limit int) {
 	c.backlog.drain(&c.out)
-	before := c.in.unread()
+	c.more = false
 	for served := 0; c.failed == nil && c.backlog.empty(); served++ {
 		if served == limit {
-			more = c.in.unread() > 0
+			c.more = c.in.more()
 			break
 		}
+		before := c.in.held
 		m, size, ok, err := c.in.next()
 		if err == nil && ok && m.Flags != FlagEnd {
 			err = protocolError("request with flags %#x, want %#x", m.Flags, FlagEnd)
@@ -192,15 +198,43 @@ func (c *Conn) serve(limit int) (more bool) {
 		if !ok {
 			break
 		}
+		if c.w.together != nil && len(m.Payload) <= BatchPayload && c.w.collect(c, m, size, before) {
+			continue
+		}
+		if c.waiting > 0 {
+			c.w.serveBatch(c) // what came before m
+			continue
+		}
 		m.Payload = append(c.w.scratch[:0], m.Payload...)
-		c.in.consume(size)
-		c.w.count.requests++
-		c.w.count.bytesIn += uint64(len(m.Payload))
+		c.consume(size, len(m.Payload))
 		c.w.h.Serve(c, m)
 	}
-	c.w.unread -= before - c.in.unread()
+}
+
+// consume frees a request in its ring, and counts it.
+func (c *Conn) consume(size uint64, payload int) {
+	c.in.consume(size)
+	c.w.count.requests++
+	c.w.count.bytesIn += uint64(payload)
+}
+
+// account tells the worker how much is unread.
+func (c *Conn) account() {
+	c.w.unread += c.in.unread() - c.unread
+	c.unread = c.in.unread()
+}
+
+// finish ends a turn: what was answered is posted.
+func (c *Conn) finish() {
+	c.account()
 	c.flush()
-	return more && c.failed == nil
+	c.ready = false
+	if c.more && c.failed == nil {
+		c.w.touch(c)
+	}
+	if c.failed != nil {
+		c.w.close(c, c.failed)
+	}
 }
 
 // release gives everything back; the queue pair first, since the

@@ -170,7 +170,7 @@ func TestAbandonedCalls(t *testing.T) {
 			})
 		}
 		group.Wait()
-		until(t, "all slots are free", func() bool { return len(c.free) == cap(c.free) })
+		until(t, "all slots are free", func() bool { return c.free.available() == len(c.slots) })
 		if _, _, err := c.Call(within(t), 1, nil, nil); err != nil {
 			t.Fatal(err)
 		}

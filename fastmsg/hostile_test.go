@@ -284,7 +284,7 @@ func TestAnswerBeforeRequest(t *testing.T) {
 // TestDiscardTakesToken: whoever uses the slot next gets no answer that
 // came for the one before.
 func TestDiscardTakesToken(t *testing.T) {
-	c := &Caller{slots: make([]slot, 1), free: make(chan uint32, 1), maxAnswer: 100}
+	c := &Caller{slots: make([]slot, 1), free: newFreeSlots(0), maxAnswer: 100}
 	s := &c.slots[0]
 	s.wake = make(chan struct{}, 1)
 	s.gen, s.state = 1, slotOpen
@@ -292,8 +292,8 @@ func TestDiscardTakesToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.discard(0)
-	if len(s.wake) != 0 || len(c.free) != 1 || s.state != slotFree {
-		t.Errorf("%d tokens, %d free, state %d", len(s.wake), len(c.free), s.state)
+	if len(s.wake) != 0 || c.free.available() != 1 || s.state != slotFree {
+		t.Errorf("%d tokens, %d free, state %d", len(s.wake), c.free.available(), s.state)
 	}
 }
 

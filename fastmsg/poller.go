@@ -12,9 +12,13 @@ import (
 // answers to the calls, gives the ring back, and sends what waits for
 // room. It never blocks but in Wait, so the server can always get rid
 // of its answers (sendring.go's argument needs a reader that reads).
+//
+// When it has handed everything out it leaves that to the callers for a
+// while (lead.go).
 func (c *Caller) poll() {
 	defer close(c.stopped)
 	defer c.qp.Close() // also tells the peer; its memory stays until Close
+	worked := false
 	for {
 		select {
 		case <-c.done:
@@ -27,11 +31,16 @@ func (c *Caller) poll() {
 			return
 		}
 		if n > 0 {
+			worked = true
 			continue
 		}
 		timeout := time.Duration(-1)
 		if c.catchUp() {
 			timeout = stallRetry
+		} else if worked {
+			worked = false
+			c.rest()
+			continue
 		}
 		err := c.cq.Wait(context.Background(), timeout)
 		if err != nil && !errors.Is(err, rdma.ErrTimeout) {
@@ -122,7 +131,7 @@ func (c *Caller) deliver(m Message) (end bool, err error) {
 		}
 		s.mu.Unlock()
 		if end {
-			c.free <- i
+			c.free.put(i)
 		}
 		return end, nil
 	}
@@ -136,6 +145,7 @@ func (c *Caller) deliver(m Message) (end bool, err error) {
 	if end {
 		s.kind = m.Kind
 		s.state = slotAnswered
+		c.lead.open.Add(-1)
 	}
 	s.mu.Unlock()
 	if end {

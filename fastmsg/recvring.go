@@ -5,18 +5,20 @@ import "encoding/binary"
 // recvRing is the reading end of a ring, in memory that the peer may
 // change at any time (see sendring.go for the positions):
 //
-//	   returned         head             tail      returned+size
-//	------|----------------|---------------|------------|
-//	       read, not yet    announced,       the peer must not
-//	       given back       unread           write here yet ... it may
+//	   returned         head      head+held      tail      returned+size
+//	------|----------------|----------|------------|------------|
+//	       read, not yet    looked at,  announced,   the peer must not
+//	       given back       not served  unread       write here yet ... it may
 //
-// returned <= head <= tail <= returned+size always; announce and next
-// hold the peer to it. Beyond that the bytes may be anything.
+// returned <= head <= head+held <= tail <= returned+size always; announce
+// and next hold the peer to it. Beyond that the bytes may be anything.
 type recvRing struct {
 	buf  []byte
 	size uint64
 
 	returned, head, tail uint64
+
+	held uint64 // bytes that next is beyond head, see hold
 
 	flights []uint64 // ends of announced flights, not read yet: a queue
 	first   int
@@ -47,14 +49,18 @@ func (r *recvRing) announce(units uint32) error {
 	return nil
 }
 
+// unread counts what is held, too.
 func (r *recvRing) unread() uint64 { return r.tail - r.head }
 
-// next returns the message at the head, ok false if there is none. Its
-// payload is ring memory: copy it, then call consume.
+// more reports whether there is something behind what is held.
+func (r *recvRing) more() bool { return r.head+r.held < r.tail }
+
+// next returns the first message that is not held, ok false if there is
+// none. Its payload is ring memory: copy it, then call consume or hold.
 func (r *recvRing) next() (m Message, size uint64, ok bool, err error) {
-	for r.head < r.tail {
-		at := r.head % r.size
-		rest, unread := r.size-at, r.tail-r.head
+	for r.more() {
+		at := (r.head + r.held) % r.size
+		rest, unread := r.size-at, r.tail-r.head-r.held
 		// One load; Go's memory model forbids the compiler to repeat it.
 		h := decodeHeader(binary.LittleEndian.Uint64(r.buf[at:]))
 		size = uint64(h.size)
@@ -65,7 +71,11 @@ func (r *recvRing) next() (m Message, size uint64, ok bool, err error) {
 			if size != rest || h.flags != 0 || h.fill != 0 {
 				return m, 0, false, r.malformed(h, at)
 			}
-			r.consume(size)
+			if r.held > 0 {
+				r.held += size
+			} else {
+				r.consume(size)
+			}
 			continue
 		case size < headerBytes || size > uint64(maxMessage(len(r.buf))),
 			h.fill >= unitBytes || uint64(h.fill) > size-headerBytes,
@@ -88,9 +98,18 @@ func (r *recvRing) malformed(h header, at uint64) error {
 		h.size, h.kind, h.flags, h.fill)
 }
 
-// consume frees the message that next returned.
+// hold has next go on behind the message that it returned, which stays
+// where it is: it is freed by consume, with what lies before it, or
+// returned again after unhold.
+func (r *recvRing) hold(size uint64) { r.held += size }
+
+// unhold has next begin at the head again.
+func (r *recvRing) unhold() { r.held = 0 }
+
+// consume frees the message that next returned, or the first bytes held.
 func (r *recvRing) consume(size uint64) {
 	r.head += size
+	r.held -= min(size, r.held)
 	for r.used > 0 && r.flights[r.first] <= r.head {
 		r.first = (r.first + 1) % len(r.flights)
 		r.used--

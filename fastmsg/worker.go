@@ -15,15 +15,18 @@ import (
 // completion queue and a set of connections. One turn of its loop:
 //
 //	poll a batch of events        which connections have something?
-//	for each of those             one turn: backlog, then requests
-//	    flush                     one WriteImm for all its answers
-//	    tick if due               on time even when saturated
+//	for each of those             one turn: backlog, then requests,
+//	    flush                     served or put into the batch (batch.go)
+//	    tick if due               one WriteImm for all its answers
+//	serve the batch, flush        on time even when saturated
 //	nothing found: sleep until an event, or the next tick
 type Worker struct {
 	dev rdma.Device
 	h   Handler
-	cfg WorkerConfig
-	cq  rdma.CompletionQueue
+	// together is h, if it is a BatchHandler.
+	together BatchHandler
+	cfg      WorkerConfig
+	cq       rdma.CompletionQueue
 
 	gate gate
 
@@ -42,6 +45,7 @@ type Worker struct {
 	opening  []*Conn
 	comps    []rdma.Completion
 	scratch  []byte // payload of the request being served
+	batch    batch
 	unread   uint64 // bytes in all request rings
 	count    counts
 	nextTick time.Time
@@ -81,8 +85,9 @@ func NewWorker(dev rdma.Device, h Handler, cfg WorkerConfig) (*Worker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fastmsg: worker: %w", err)
 	}
+	together, _ := h.(BatchHandler)
 	return &Worker{
-		dev: dev, h: h, cfg: cfg, cq: cq,
+		dev: dev, h: h, together: together, cfg: cfg, cq: cq,
 		comps:   make([]rdma.Completion, batchEvents),
 		scratch: make([]byte, 0, maxMessage(cfg.RingBytes)),
 		ticking: true,
@@ -203,14 +208,17 @@ func (w *Worker) turn() bool {
 			c.ready = false
 			continue
 		}
-		more := c.serve(turnRequests)
-		c.ready = false
-		if more {
-			w.touch(c)
+		c.serve(turnRequests)
+		if c.waiting > 0 {
+			continue // serveBatch finishes it
 		}
-		if c.failed != nil {
-			w.close(c, c.failed)
-		}
+		c.finish()
+		w.publishWaiting()
+		now = w.cfg.Now()
+		w.tick(now)
+	}
+	if w.batch.n > 0 {
+		w.serveBatch(nil)
 		w.publishWaiting()
 		now = w.cfg.Now()
 		w.tick(now)
@@ -292,7 +300,7 @@ func (w *Worker) close(c *Conn, err error) {
 	if c.closed {
 		return
 	}
-	w.unread -= c.in.unread()
+	w.unread -= c.unread
 	c.release()
 	if c.polling {
 		w.pollers--

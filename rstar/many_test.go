@@ -111,3 +111,37 @@ func TestSearchManyMeetsMoves(t *testing.T) {
 		}
 	}
 }
+
+// TestSearchManyIsBounded: searches whose results are more than a batch
+// holds are made alone, complete, counted once; the memory stays small.
+func TestSearchManyIsBounded(t *testing.T) {
+	tr := newTree(t, Options{NodeBytes: 704})
+	r := rand.New(rand.NewPCG(5, 6))
+	items := spaces[0].draw(r, batchItems/4)
+	if err := tr.Load(items); err != nil {
+		t.Fatal(err)
+	}
+	qs := []Rect{items[0].Rect}
+	for range 12 {
+		qs = append(qs, plane, items[len(qs)].Rect)
+	}
+	found := make([]int, len(qs))
+	tr.SearchMany(qs, func(i int, _ Rect, _ uint64) bool {
+		found[i]++
+		return true
+	})
+	for i, q := range qs {
+		if want := len(scan(items, q)); found[i] != want {
+			t.Errorf("query %d: %d results, want %d", i, found[i], want)
+		}
+	}
+	if st := tr.Stats(); st.Searches != uint64(len(qs)) {
+		t.Errorf("%d searches counted, want %d", st.Searches, len(qs))
+	}
+	s := tr.newSearcher()
+	tr.together(s, qs)
+	b := &s.batch
+	if most := batchItems + 64; len(b.items) > most || b.alone == 0 || b.failed[0] {
+		t.Errorf("a batch holds %d results, limit %d; %d of %d searches are left out", len(b.items), most, b.alone, len(qs))
+	}
+}

@@ -204,7 +204,7 @@ func (s *sim) finish(id uint32) {
 		}
 		s.byOp[0].Record(took)
 		if cl := &s.clients[c.client]; cl.learner != nil {
-			o := catfish.Outcome{Way: c.way, Took: took, Results: int(c.search.results)}
+			o := catfish.Outcome{Way: c.way, Searches: 1, Took: took, Results: int(c.search.results)}
 			if c.way == catfish.Offload {
 				o.Reads = c.walk.reads
 			}

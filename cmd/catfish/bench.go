@@ -70,6 +70,7 @@ The table goes to standard output, or to standard error with --json -.`,
 		"operations in percent: search, nearest, insert, delete, update")
 	fs.IntVar(&f.cfg.Clients, "clients", 8, "connections")
 	fs.IntVar(&f.cfg.InFlight, "in-flight", 16, "calls under way per connection")
+	fs.IntVar(&f.cfg.Batch, "batch", 1, "searches per call: together in a message if more than one")
 	fs.IntVar(&f.cfg.Procs, "client-procs", 1, "processes that the connections are dealt to")
 	fs.DurationVar(&f.cfg.Duration, "duration", 5*time.Second, "measured time per run")
 	fs.DurationVar(&f.cfg.Warmup, "warmup", time.Second, "time before it that is not measured")
@@ -104,7 +105,7 @@ func (f *benchFlags) config() (bench.Config, error) {
 		zero bool
 	}{
 		{"objects", cfg.Objects == 0}, {"clients", cfg.Clients == 0},
-		{"in-flight", cfg.InFlight == 0}, {"client-procs", cfg.Procs == 0},
+		{"in-flight", cfg.InFlight == 0}, {"client-procs", cfg.Procs == 0}, {"batch", cfg.Batch == 0},
 		{"duration", cfg.Duration == 0}, {"repeat", cfg.Repeat == 0},
 		{"scheme", len(cfg.Schemes) == 0},
 	} {

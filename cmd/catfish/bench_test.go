@@ -98,6 +98,22 @@ func TestBenchRunMixed(t *testing.T) {
 	}
 }
 
+func TestBenchRunBatch(t *testing.T) {
+	out := succeed(t, "bench", "run", "--scheme", "tcp,fast,offload", "--objects", "5000", "--scale", "0.1",
+		"--clients", "2", "--in-flight", "2", "--duration", "200ms", "--warmup", "50ms", "--transport", "shm",
+		"--batch", "16", "--json", "-")
+	for l := range strings.SplitSeq(strings.TrimSpace(out), "\n") {
+		r := decode[bench.Row](t, l)
+		if r.Batch != 16 || r.Results < 6 || r.Results > 25 || r.OpsPerS <= 0 {
+			t.Errorf("%s: %+v", r.Scheme, r)
+		}
+		if one := 1. / 16; r.Offload == 0 && (r.Trips < 0.9*one || r.Trips > 1.1*one) {
+			t.Errorf("%s: %v round trips a search, want %v", r.Scheme, r.Trips, one)
+		}
+	}
+	fail(t, exitUsage, []string{"bench", "run", "--batch", "0"}, "--batch")
+}
+
 func TestBenchRunFailures(t *testing.T) {
 	fail(t, exitFailure, []string{"bench", "run", "--dataset", "missing.csv"}, "missing.csv")
 	fail(t, exitFailure, []string{"bench", "run", "--json", "/no/such/dir/x"}, "--json", "/no/such/dir/x")

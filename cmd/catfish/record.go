@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc/stats"
 
+	"github.com/catfish-index/catfish/api"
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/querylog"
@@ -76,6 +77,10 @@ func (r recordGRPC) HandleRPC(ctx context.Context, s stats.RPCStats) {
 	rec.Client, _ = ctx.Value(grpcClient{}).(uint32)
 	var collection string
 	var valid bool
+	if m, ok := in.Payload.(*catfishv1.SearchManyRequest); ok {
+		r.searches(m, rec)
+		return
+	}
 	switch m := in.Payload.(type) {
 	case *catfishv1.SearchRequest:
 		rec.Kind, rec.Limit, collection = querylog.Search, m.GetLimit(), m.GetCollection()
@@ -107,10 +112,31 @@ func (r recordGRPC) HandleRPC(ctx context.Context, s stats.RPCStats) {
 	if !valid {
 		return // Another call, or one that will be refused.
 	}
+	r.record(collection, rec)
+}
+
+func (r recordGRPC) record(collection string, rec querylog.Record) {
 	if collection == "" {
 		collection = catfish.DefaultCollection
 	}
 	r.srv.RecordFrom(collection, rec)
+}
+
+// searches records each of a SearchMany, unless it will be refused.
+func (r recordGRPC) searches(m *catfishv1.SearchManyRequest, rec querylog.Record) {
+	rec.Kind = querylog.Search
+	if len(m.GetQueries()) > api.MaxQueries {
+		return
+	}
+	for _, q := range m.GetQueries() {
+		if _, valid := recordRect(q); !valid {
+			return
+		}
+	}
+	for _, q := range m.GetQueries() {
+		rec.Rect, _ = recordRect(q)
+		r.record(m.GetCollection(), rec)
+	}
 }
 
 // recordRect is valid as the service sees it.

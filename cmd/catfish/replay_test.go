@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/bench"
@@ -198,7 +200,7 @@ func TestReplayRecorded(t *testing.T) {
 	if r := st.Recording; r == nil || r.File != log || !r.Writes || r.Dropped != 0 {
 		t.Errorf("recording %+v", r)
 	}
-	const others, overGRPC, writes = 3, 3, 3
+	const others, overGRPC, writes = 3, 5, 3
 	if _, code := p.interrupt(t); code != exitOK {
 		t.Fatalf("exit %d: %s", code, p.errOut.String())
 	}
@@ -236,7 +238,7 @@ func TestReplayRecorded(t *testing.T) {
 	}
 }
 
-// askGRPC asks three times, last for what is near, and returns how much
+// askGRPC asks five times, last for what is near, and returns how much
 // that was.
 func askGRPC(t *testing.T, addr string) (near int) {
 	t.Helper()
@@ -262,6 +264,18 @@ func askGRPC(t *testing.T, addr string) (near int) {
 	}
 	for err == nil {
 		_, err = found.Recv()
+	}
+	many, err := c.SearchMany(ctx, &catfishv1.SearchManyRequest{Queries: []*catfishv1.Rect{box, box}})
+	for err == nil {
+		_, err = many.Recv()
+	}
+	// Refused, both of them.
+	many, err = c.SearchMany(ctx, &catfishv1.SearchManyRequest{Queries: []*catfishv1.Rect{box, {MinX: 1}}})
+	if err == nil {
+		_, err = many.Recv()
+	}
+	if status.Code(err) != codes.InvalidArgument {
+		t.Errorf("searched in no rectangle: %v", err)
 	}
 	within := 0.03
 	nearby, err := c.Nearest(ctx, &catfishv1.NearestRequest{X: 0.5, Y: 0.5, MaxDistance: &within})

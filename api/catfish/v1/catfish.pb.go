@@ -584,6 +584,120 @@ func (x *SearchResponse) GetItems() []*Item {
 	return nil
 }
 
+// SearchManyRequest asks for the objects that intersect each of several
+// windows.
+type SearchManyRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty means "default".
+	Collection string `protobuf:"bytes,1,opt,name=collection,proto3" json:"collection,omitempty"`
+	// The windows, at most 1,024. All their objects together are subject to
+	// the server's result limit, as those of one Search are.
+	Queries       []*Rect `protobuf:"bytes,2,rep,name=queries,proto3" json:"queries,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SearchManyRequest) Reset() {
+	*x = SearchManyRequest{}
+	mi := &file_catfish_v1_catfish_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SearchManyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SearchManyRequest) ProtoMessage() {}
+
+func (x *SearchManyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_catfish_v1_catfish_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SearchManyRequest.ProtoReflect.Descriptor instead.
+func (*SearchManyRequest) Descriptor() ([]byte, []int) {
+	return file_catfish_v1_catfish_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *SearchManyRequest) GetCollection() string {
+	if x != nil {
+		return x.Collection
+	}
+	return ""
+}
+
+func (x *SearchManyRequest) GetQueries() []*Rect {
+	if x != nil {
+		return x.Queries
+	}
+	return nil
+}
+
+// SearchManyResponse is one batch of the answers. Queries without objects
+// are in no batch.
+type SearchManyResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 to 256 objects.
+	Items []*Item `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
+	// For each of them the index of the query that it answers. Indexes never
+	// descend, within a batch and from one to the next.
+	Queries       []uint32 `protobuf:"varint,2,rep,packed,name=queries,proto3" json:"queries,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SearchManyResponse) Reset() {
+	*x = SearchManyResponse{}
+	mi := &file_catfish_v1_catfish_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SearchManyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SearchManyResponse) ProtoMessage() {}
+
+func (x *SearchManyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_catfish_v1_catfish_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SearchManyResponse.ProtoReflect.Descriptor instead.
+func (*SearchManyResponse) Descriptor() ([]byte, []int) {
+	return file_catfish_v1_catfish_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *SearchManyResponse) GetItems() []*Item {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *SearchManyResponse) GetQueries() []uint32 {
+	if x != nil {
+		return x.Queries
+	}
+	return nil
+}
+
 // NearestRequest asks for the objects around a point. At least one of k
 // and max_distance is required.
 type NearestRequest struct {
@@ -606,7 +720,7 @@ type NearestRequest struct {
 
 func (x *NearestRequest) Reset() {
 	*x = NearestRequest{}
-	mi := &file_catfish_v1_catfish_proto_msgTypes[10]
+	mi := &file_catfish_v1_catfish_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -618,7 +732,7 @@ func (x *NearestRequest) String() string {
 func (*NearestRequest) ProtoMessage() {}
 
 func (x *NearestRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_catfish_v1_catfish_proto_msgTypes[10]
+	mi := &file_catfish_v1_catfish_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -631,7 +745,7 @@ func (x *NearestRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NearestRequest.ProtoReflect.Descriptor instead.
 func (*NearestRequest) Descriptor() ([]byte, []int) {
-	return file_catfish_v1_catfish_proto_rawDescGZIP(), []int{10}
+	return file_catfish_v1_catfish_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *NearestRequest) GetCollection() string {
@@ -681,7 +795,7 @@ type NearestResponse struct {
 
 func (x *NearestResponse) Reset() {
 	*x = NearestResponse{}
-	mi := &file_catfish_v1_catfish_proto_msgTypes[11]
+	mi := &file_catfish_v1_catfish_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -693,7 +807,7 @@ func (x *NearestResponse) String() string {
 func (*NearestResponse) ProtoMessage() {}
 
 func (x *NearestResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_catfish_v1_catfish_proto_msgTypes[11]
+	mi := &file_catfish_v1_catfish_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -706,7 +820,7 @@ func (x *NearestResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NearestResponse.ProtoReflect.Descriptor instead.
 func (*NearestResponse) Descriptor() ([]byte, []int) {
-	return file_catfish_v1_catfish_proto_rawDescGZIP(), []int{11}
+	return file_catfish_v1_catfish_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *NearestResponse) GetNeighbors() []*Neighbor {
@@ -730,7 +844,7 @@ type Neighbor struct {
 
 func (x *Neighbor) Reset() {
 	*x = Neighbor{}
-	mi := &file_catfish_v1_catfish_proto_msgTypes[12]
+	mi := &file_catfish_v1_catfish_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -742,7 +856,7 @@ func (x *Neighbor) String() string {
 func (*Neighbor) ProtoMessage() {}
 
 func (x *Neighbor) ProtoReflect() protoreflect.Message {
-	mi := &file_catfish_v1_catfish_proto_msgTypes[12]
+	mi := &file_catfish_v1_catfish_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -755,7 +869,7 @@ func (x *Neighbor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Neighbor.ProtoReflect.Descriptor instead.
 func (*Neighbor) Descriptor() ([]byte, []int) {
-	return file_catfish_v1_catfish_proto_rawDescGZIP(), []int{12}
+	return file_catfish_v1_catfish_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Neighbor) GetItem() *Item {
@@ -785,7 +899,7 @@ type CountRequest struct {
 
 func (x *CountRequest) Reset() {
 	*x = CountRequest{}
-	mi := &file_catfish_v1_catfish_proto_msgTypes[13]
+	mi := &file_catfish_v1_catfish_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -797,7 +911,7 @@ func (x *CountRequest) String() string {
 func (*CountRequest) ProtoMessage() {}
 
 func (x *CountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_catfish_v1_catfish_proto_msgTypes[13]
+	mi := &file_catfish_v1_catfish_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -810,7 +924,7 @@ func (x *CountRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountRequest.ProtoReflect.Descriptor instead.
 func (*CountRequest) Descriptor() ([]byte, []int) {
-	return file_catfish_v1_catfish_proto_rawDescGZIP(), []int{13}
+	return file_catfish_v1_catfish_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CountRequest) GetCollection() string {
@@ -838,7 +952,7 @@ type CountResponse struct {
 
 func (x *CountResponse) Reset() {
 	*x = CountResponse{}
-	mi := &file_catfish_v1_catfish_proto_msgTypes[14]
+	mi := &file_catfish_v1_catfish_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -850,7 +964,7 @@ func (x *CountResponse) String() string {
 func (*CountResponse) ProtoMessage() {}
 
 func (x *CountResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_catfish_v1_catfish_proto_msgTypes[14]
+	mi := &file_catfish_v1_catfish_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -863,7 +977,7 @@ func (x *CountResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountResponse.ProtoReflect.Descriptor instead.
 func (*CountResponse) Descriptor() ([]byte, []int) {
-	return file_catfish_v1_catfish_proto_rawDescGZIP(), []int{14}
+	return file_catfish_v1_catfish_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CountResponse) GetCount() uint64 {
@@ -888,7 +1002,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_catfish_v1_catfish_proto_msgTypes[15]
+	mi := &file_catfish_v1_catfish_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -900,7 +1014,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_catfish_v1_catfish_proto_msgTypes[15]
+	mi := &file_catfish_v1_catfish_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -913,7 +1027,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_catfish_v1_catfish_proto_rawDescGZIP(), []int{15}
+	return file_catfish_v1_catfish_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *LoadRequest) GetCollection() string {
@@ -946,7 +1060,7 @@ type LoadResponse struct {
 
 func (x *LoadResponse) Reset() {
 	*x = LoadResponse{}
-	mi := &file_catfish_v1_catfish_proto_msgTypes[16]
+	mi := &file_catfish_v1_catfish_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -958,7 +1072,7 @@ func (x *LoadResponse) String() string {
 func (*LoadResponse) ProtoMessage() {}
 
 func (x *LoadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_catfish_v1_catfish_proto_msgTypes[16]
+	mi := &file_catfish_v1_catfish_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -971,7 +1085,7 @@ func (x *LoadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadResponse.ProtoReflect.Descriptor instead.
 func (*LoadResponse) Descriptor() ([]byte, []int) {
-	return file_catfish_v1_catfish_proto_rawDescGZIP(), []int{16}
+	return file_catfish_v1_catfish_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *LoadResponse) GetReceived() uint64 {
@@ -1006,7 +1120,7 @@ type StatsRequest struct {
 
 func (x *StatsRequest) Reset() {
 	*x = StatsRequest{}
-	mi := &file_catfish_v1_catfish_proto_msgTypes[17]
+	mi := &file_catfish_v1_catfish_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1018,7 +1132,7 @@ func (x *StatsRequest) String() string {
 func (*StatsRequest) ProtoMessage() {}
 
 func (x *StatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_catfish_v1_catfish_proto_msgTypes[17]
+	mi := &file_catfish_v1_catfish_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1031,7 +1145,7 @@ func (x *StatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsRequest.ProtoReflect.Descriptor instead.
 func (*StatsRequest) Descriptor() ([]byte, []int) {
-	return file_catfish_v1_catfish_proto_rawDescGZIP(), []int{17}
+	return file_catfish_v1_catfish_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *StatsRequest) GetCollection() string {
@@ -1082,7 +1196,7 @@ type StatsResponse struct {
 
 func (x *StatsResponse) Reset() {
 	*x = StatsResponse{}
-	mi := &file_catfish_v1_catfish_proto_msgTypes[18]
+	mi := &file_catfish_v1_catfish_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1094,7 +1208,7 @@ func (x *StatsResponse) String() string {
 func (*StatsResponse) ProtoMessage() {}
 
 func (x *StatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_catfish_v1_catfish_proto_msgTypes[18]
+	mi := &file_catfish_v1_catfish_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1107,7 +1221,7 @@ func (x *StatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsResponse.ProtoReflect.Descriptor instead.
 func (*StatsResponse) Descriptor() ([]byte, []int) {
-	return file_catfish_v1_catfish_proto_rawDescGZIP(), []int{18}
+	return file_catfish_v1_catfish_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *StatsResponse) GetCollection() string {
@@ -1221,7 +1335,7 @@ type Level struct {
 
 func (x *Level) Reset() {
 	*x = Level{}
-	mi := &file_catfish_v1_catfish_proto_msgTypes[19]
+	mi := &file_catfish_v1_catfish_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1233,7 +1347,7 @@ func (x *Level) String() string {
 func (*Level) ProtoMessage() {}
 
 func (x *Level) ProtoReflect() protoreflect.Message {
-	mi := &file_catfish_v1_catfish_proto_msgTypes[19]
+	mi := &file_catfish_v1_catfish_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1246,7 +1360,7 @@ func (x *Level) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Level.ProtoReflect.Descriptor instead.
 func (*Level) Descriptor() ([]byte, []int) {
-	return file_catfish_v1_catfish_proto_rawDescGZIP(), []int{19}
+	return file_catfish_v1_catfish_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Level) GetNodes() uint64 {
@@ -1306,7 +1420,15 @@ const file_catfish_v1_catfish_proto_rawDesc = "" +
 	"\x05query\x18\x02 \x01(\v2\x10.catfish.v1.RectR\x05query\x12\x14\n" +
 	"\x05limit\x18\x03 \x01(\rR\x05limit\"8\n" +
 	"\x0eSearchResponse\x12&\n" +
-	"\x05items\x18\x01 \x03(\v2\x10.catfish.v1.ItemR\x05items\"\x93\x01\n" +
+	"\x05items\x18\x01 \x03(\v2\x10.catfish.v1.ItemR\x05items\"_\n" +
+	"\x11SearchManyRequest\x12\x1e\n" +
+	"\n" +
+	"collection\x18\x01 \x01(\tR\n" +
+	"collection\x12*\n" +
+	"\aqueries\x18\x02 \x03(\v2\x10.catfish.v1.RectR\aqueries\"V\n" +
+	"\x12SearchManyResponse\x12&\n" +
+	"\x05items\x18\x01 \x03(\v2\x10.catfish.v1.ItemR\x05items\x12\x18\n" +
+	"\aqueries\x18\x02 \x03(\rR\aqueries\"\x93\x01\n" +
 	"\x0eNearestRequest\x12\x1e\n" +
 	"\n" +
 	"collection\x18\x01 \x01(\tR\n" +
@@ -1365,12 +1487,14 @@ const file_catfish_v1_catfish_proto_rawDesc = "" +
 	"\finner_fanout\x18\x0e \x01(\rR\vinnerFanout\"1\n" +
 	"\x05Level\x12\x14\n" +
 	"\x05nodes\x18\x01 \x01(\x04R\x05nodes\x12\x12\n" +
-	"\x04fill\x18\x02 \x01(\x01R\x04fill2\x95\x04\n" +
+	"\x04fill\x18\x02 \x01(\x01R\x04fill2\xe4\x04\n" +
 	"\x0eCatfishService\x12?\n" +
 	"\x06Insert\x12\x19.catfish.v1.InsertRequest\x1a\x1a.catfish.v1.InsertResponse\x12?\n" +
 	"\x06Update\x12\x19.catfish.v1.UpdateRequest\x1a\x1a.catfish.v1.UpdateResponse\x12?\n" +
 	"\x06Delete\x12\x19.catfish.v1.DeleteRequest\x1a\x1a.catfish.v1.DeleteResponse\x12A\n" +
-	"\x06Search\x12\x19.catfish.v1.SearchRequest\x1a\x1a.catfish.v1.SearchResponse0\x01\x12D\n" +
+	"\x06Search\x12\x19.catfish.v1.SearchRequest\x1a\x1a.catfish.v1.SearchResponse0\x01\x12M\n" +
+	"\n" +
+	"SearchMany\x12\x1d.catfish.v1.SearchManyRequest\x1a\x1e.catfish.v1.SearchManyResponse0\x01\x12D\n" +
 	"\aNearest\x12\x1a.catfish.v1.NearestRequest\x1a\x1b.catfish.v1.NearestResponse0\x01\x12<\n" +
 	"\x05Count\x12\x18.catfish.v1.CountRequest\x1a\x19.catfish.v1.CountResponse\x12;\n" +
 	"\x04Load\x12\x17.catfish.v1.LoadRequest\x1a\x18.catfish.v1.LoadResponse(\x01\x12<\n" +
@@ -1388,28 +1512,30 @@ func file_catfish_v1_catfish_proto_rawDescGZIP() []byte {
 	return file_catfish_v1_catfish_proto_rawDescData
 }
 
-var file_catfish_v1_catfish_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_catfish_v1_catfish_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_catfish_v1_catfish_proto_goTypes = []any{
-	(*Rect)(nil),            // 0: catfish.v1.Rect
-	(*Item)(nil),            // 1: catfish.v1.Item
-	(*InsertRequest)(nil),   // 2: catfish.v1.InsertRequest
-	(*InsertResponse)(nil),  // 3: catfish.v1.InsertResponse
-	(*UpdateRequest)(nil),   // 4: catfish.v1.UpdateRequest
-	(*UpdateResponse)(nil),  // 5: catfish.v1.UpdateResponse
-	(*DeleteRequest)(nil),   // 6: catfish.v1.DeleteRequest
-	(*DeleteResponse)(nil),  // 7: catfish.v1.DeleteResponse
-	(*SearchRequest)(nil),   // 8: catfish.v1.SearchRequest
-	(*SearchResponse)(nil),  // 9: catfish.v1.SearchResponse
-	(*NearestRequest)(nil),  // 10: catfish.v1.NearestRequest
-	(*NearestResponse)(nil), // 11: catfish.v1.NearestResponse
-	(*Neighbor)(nil),        // 12: catfish.v1.Neighbor
-	(*CountRequest)(nil),    // 13: catfish.v1.CountRequest
-	(*CountResponse)(nil),   // 14: catfish.v1.CountResponse
-	(*LoadRequest)(nil),     // 15: catfish.v1.LoadRequest
-	(*LoadResponse)(nil),    // 16: catfish.v1.LoadResponse
-	(*StatsRequest)(nil),    // 17: catfish.v1.StatsRequest
-	(*StatsResponse)(nil),   // 18: catfish.v1.StatsResponse
-	(*Level)(nil),           // 19: catfish.v1.Level
+	(*Rect)(nil),               // 0: catfish.v1.Rect
+	(*Item)(nil),               // 1: catfish.v1.Item
+	(*InsertRequest)(nil),      // 2: catfish.v1.InsertRequest
+	(*InsertResponse)(nil),     // 3: catfish.v1.InsertResponse
+	(*UpdateRequest)(nil),      // 4: catfish.v1.UpdateRequest
+	(*UpdateResponse)(nil),     // 5: catfish.v1.UpdateResponse
+	(*DeleteRequest)(nil),      // 6: catfish.v1.DeleteRequest
+	(*DeleteResponse)(nil),     // 7: catfish.v1.DeleteResponse
+	(*SearchRequest)(nil),      // 8: catfish.v1.SearchRequest
+	(*SearchResponse)(nil),     // 9: catfish.v1.SearchResponse
+	(*SearchManyRequest)(nil),  // 10: catfish.v1.SearchManyRequest
+	(*SearchManyResponse)(nil), // 11: catfish.v1.SearchManyResponse
+	(*NearestRequest)(nil),     // 12: catfish.v1.NearestRequest
+	(*NearestResponse)(nil),    // 13: catfish.v1.NearestResponse
+	(*Neighbor)(nil),           // 14: catfish.v1.Neighbor
+	(*CountRequest)(nil),       // 15: catfish.v1.CountRequest
+	(*CountResponse)(nil),      // 16: catfish.v1.CountResponse
+	(*LoadRequest)(nil),        // 17: catfish.v1.LoadRequest
+	(*LoadResponse)(nil),       // 18: catfish.v1.LoadResponse
+	(*StatsRequest)(nil),       // 19: catfish.v1.StatsRequest
+	(*StatsResponse)(nil),      // 20: catfish.v1.StatsResponse
+	(*Level)(nil),              // 21: catfish.v1.Level
 }
 var file_catfish_v1_catfish_proto_depIdxs = []int32{
 	0,  // 0: catfish.v1.Item.rect:type_name -> catfish.v1.Rect
@@ -1419,32 +1545,36 @@ var file_catfish_v1_catfish_proto_depIdxs = []int32{
 	1,  // 4: catfish.v1.DeleteRequest.item:type_name -> catfish.v1.Item
 	0,  // 5: catfish.v1.SearchRequest.query:type_name -> catfish.v1.Rect
 	1,  // 6: catfish.v1.SearchResponse.items:type_name -> catfish.v1.Item
-	12, // 7: catfish.v1.NearestResponse.neighbors:type_name -> catfish.v1.Neighbor
-	1,  // 8: catfish.v1.Neighbor.item:type_name -> catfish.v1.Item
-	0,  // 9: catfish.v1.CountRequest.query:type_name -> catfish.v1.Rect
-	1,  // 10: catfish.v1.LoadRequest.items:type_name -> catfish.v1.Item
-	19, // 11: catfish.v1.StatsResponse.levels:type_name -> catfish.v1.Level
-	2,  // 12: catfish.v1.CatfishService.Insert:input_type -> catfish.v1.InsertRequest
-	4,  // 13: catfish.v1.CatfishService.Update:input_type -> catfish.v1.UpdateRequest
-	6,  // 14: catfish.v1.CatfishService.Delete:input_type -> catfish.v1.DeleteRequest
-	8,  // 15: catfish.v1.CatfishService.Search:input_type -> catfish.v1.SearchRequest
-	10, // 16: catfish.v1.CatfishService.Nearest:input_type -> catfish.v1.NearestRequest
-	13, // 17: catfish.v1.CatfishService.Count:input_type -> catfish.v1.CountRequest
-	15, // 18: catfish.v1.CatfishService.Load:input_type -> catfish.v1.LoadRequest
-	17, // 19: catfish.v1.CatfishService.Stats:input_type -> catfish.v1.StatsRequest
-	3,  // 20: catfish.v1.CatfishService.Insert:output_type -> catfish.v1.InsertResponse
-	5,  // 21: catfish.v1.CatfishService.Update:output_type -> catfish.v1.UpdateResponse
-	7,  // 22: catfish.v1.CatfishService.Delete:output_type -> catfish.v1.DeleteResponse
-	9,  // 23: catfish.v1.CatfishService.Search:output_type -> catfish.v1.SearchResponse
-	11, // 24: catfish.v1.CatfishService.Nearest:output_type -> catfish.v1.NearestResponse
-	14, // 25: catfish.v1.CatfishService.Count:output_type -> catfish.v1.CountResponse
-	16, // 26: catfish.v1.CatfishService.Load:output_type -> catfish.v1.LoadResponse
-	18, // 27: catfish.v1.CatfishService.Stats:output_type -> catfish.v1.StatsResponse
-	20, // [20:28] is the sub-list for method output_type
-	12, // [12:20] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	0,  // 7: catfish.v1.SearchManyRequest.queries:type_name -> catfish.v1.Rect
+	1,  // 8: catfish.v1.SearchManyResponse.items:type_name -> catfish.v1.Item
+	14, // 9: catfish.v1.NearestResponse.neighbors:type_name -> catfish.v1.Neighbor
+	1,  // 10: catfish.v1.Neighbor.item:type_name -> catfish.v1.Item
+	0,  // 11: catfish.v1.CountRequest.query:type_name -> catfish.v1.Rect
+	1,  // 12: catfish.v1.LoadRequest.items:type_name -> catfish.v1.Item
+	21, // 13: catfish.v1.StatsResponse.levels:type_name -> catfish.v1.Level
+	2,  // 14: catfish.v1.CatfishService.Insert:input_type -> catfish.v1.InsertRequest
+	4,  // 15: catfish.v1.CatfishService.Update:input_type -> catfish.v1.UpdateRequest
+	6,  // 16: catfish.v1.CatfishService.Delete:input_type -> catfish.v1.DeleteRequest
+	8,  // 17: catfish.v1.CatfishService.Search:input_type -> catfish.v1.SearchRequest
+	10, // 18: catfish.v1.CatfishService.SearchMany:input_type -> catfish.v1.SearchManyRequest
+	12, // 19: catfish.v1.CatfishService.Nearest:input_type -> catfish.v1.NearestRequest
+	15, // 20: catfish.v1.CatfishService.Count:input_type -> catfish.v1.CountRequest
+	17, // 21: catfish.v1.CatfishService.Load:input_type -> catfish.v1.LoadRequest
+	19, // 22: catfish.v1.CatfishService.Stats:input_type -> catfish.v1.StatsRequest
+	3,  // 23: catfish.v1.CatfishService.Insert:output_type -> catfish.v1.InsertResponse
+	5,  // 24: catfish.v1.CatfishService.Update:output_type -> catfish.v1.UpdateResponse
+	7,  // 25: catfish.v1.CatfishService.Delete:output_type -> catfish.v1.DeleteResponse
+	9,  // 26: catfish.v1.CatfishService.Search:output_type -> catfish.v1.SearchResponse
+	11, // 27: catfish.v1.CatfishService.SearchMany:output_type -> catfish.v1.SearchManyResponse
+	13, // 28: catfish.v1.CatfishService.Nearest:output_type -> catfish.v1.NearestResponse
+	16, // 29: catfish.v1.CatfishService.Count:output_type -> catfish.v1.CountResponse
+	18, // 30: catfish.v1.CatfishService.Load:output_type -> catfish.v1.LoadResponse
+	20, // 31: catfish.v1.CatfishService.Stats:output_type -> catfish.v1.StatsResponse
+	23, // [23:32] is the sub-list for method output_type
+	14, // [14:23] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_catfish_v1_catfish_proto_init() }
@@ -1452,14 +1582,14 @@ func file_catfish_v1_catfish_proto_init() {
 	if File_catfish_v1_catfish_proto != nil {
 		return
 	}
-	file_catfish_v1_catfish_proto_msgTypes[10].OneofWrappers = []any{}
+	file_catfish_v1_catfish_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_catfish_v1_catfish_proto_rawDesc), len(file_catfish_v1_catfish_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
