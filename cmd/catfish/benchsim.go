@@ -27,6 +27,9 @@ type simFlags struct {
 	warmup   time.Duration
 	seed     uint64
 	json     string
+	sample   time.Duration
+	joinAt   time.Duration
+	first    int
 	table    bool
 	fit      string
 	check    string
@@ -72,6 +75,9 @@ with what the cluster, as it is, gives.`,
 	fs.DurationVar(&f.warmup, "warmup", 200*time.Millisecond, "simulated time before it")
 	fs.Uint64Var(&f.seed, "seed", 1, "of data, queries and chance")
 	fs.StringVar(&f.json, "json", "", "write one JSON object per row to this file, - for standard output")
+	fs.DurationVar(&f.sample, "sample", 0, "with --json: add throughput, latency, offload share and server CPU of each such interval")
+	fs.DurationVar(&f.joinAt, "join-at", 0, "all but --first clients begin so long after the warm-up")
+	fs.IntVar(&f.first, "first", 1, "clients that are there from the beginning, with --join-at")
 	fs.BoolVar(&f.table, "table", false, "compare with every number of the paper")
 	fs.StringVar(&f.fit, "fit", "", "file with rows of bench run --json, or paper: fit the cluster to them")
 	fs.StringVar(&f.check, "check", "", "file with rows of bench run --json: simulate them and compare")
@@ -169,6 +175,7 @@ func (f *simFlags) configs(cl *sim.Cluster) ([]sim.Config, error) {
 			cfg := sim.Config{
 				Cluster: cl, Scheme: scheme, Clients: n, InFlight: f.inFlight, Mix: shares,
 				Duration: f.duration, Warmup: f.warmup, Seed: f.seed,
+				JoinAt: f.joinAt, First: f.first, Sample: f.sample,
 			}
 			if err := cfg.Validate(); err != nil {
 				return nil, err
