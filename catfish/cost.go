@@ -60,6 +60,8 @@ const (
 	// costMemory is of what earlier pairs told: ten of them count. One that
 	// differs by costSurprise deviations ends it.
 	costMemory, costSurprise = 0.9, 3
+	// costFar is how far q moves until but 1/e of it counts.
+	costFar = 0.05
 
 	// costFew: in a pair with less there is nothing to be counted.
 	costFew = 16
@@ -364,7 +366,7 @@ func (c *cost) nextPair(pair int64) {
 		c.length, c.epoch, c.whole, c.first = length, c.now/length, false, -1
 		pair = c.epoch >> 1
 	}
-	c.delta = min(max(c.step, costNarrow), costWide)
+	c.delta = min(max(c.step/2, costNarrow), costWide)
 	end := c.q <= c.lo()+1e-9 || c.q >= c.hi()-1e-9
 	if end && c.step <= costNarrow {
 		c.delta = costLeast
@@ -399,7 +401,7 @@ func (c *cost) pair(first, second int) {
 	// What comes as a surprise is of another load than what is remembered.
 	if c.slopes > 0 && c.spread.n >= 8 {
 		if s, m := c.slope/c.slopes, math.Sqrt(c.noise)/c.slopes; math.Abs(d/by-s) > costSurprise*(m+chance/by) {
-			c.forget()
+			c.slope, c.slopes, c.noise = 0, 0, 0
 		}
 	}
 	// Least squares: pairs that were farther apart count for more.
@@ -441,6 +443,9 @@ func (c *cost) move(slope, doubt float64) {
 	}
 	c.toward = by
 	q := c.q + by*c.step*c.width()
+	// What was found at another share says the less of this one.
+	far := math.Exp(-math.Abs(by) * c.step / costFar)
+	c.slope, c.slopes, c.noise = c.slope*far, c.slopes*far, c.noise*far*far
 	c.q = min(max(q, c.lo()), c.hi())
 	if c.q != q { // An end: nothing is gained by going on.
 		c.step = max(c.step*costLess*costLess, costShort)

@@ -53,8 +53,9 @@ func (h *handler) Closed(c *fastmsg.Conn, err error) {
 func (s *Server) newWorker(f *fabric) (*fastmsg.Worker, error) {
 	h := &handler{service: service{s: s, transport: f.name}}
 	var err error
+	tick, phases := beatPhases(s.opts.HeartbeatInterval)
 	h.beats, err = heartbeat.NewSender(f.dev, heartbeat.SenderConfig{
-		Load: s.monitor.Load, TickEvery: s.opts.HeartbeatInterval,
+		Load: s.monitor.Load, TickEvery: tick, Phases: phases,
 	})
 	if err != nil {
 		return nil, err
@@ -63,12 +64,26 @@ func (s *Server) newWorker(f *fabric) (*fastmsg.Worker, error) {
 	return fastmsg.NewWorker(f.dev, h, fastmsg.WorkerConfig{
 		RingBytes: s.opts.RingBytes,
 		Polling:   s.opts.Polling,
-		TickEvery: s.opts.HeartbeatInterval,
+		TickEvery: tick,
 		Hello:     s.answerHello,
 		Tick: func(now time.Time, _ []*fastmsg.Conn) bool {
 			return h.beats.Tick(now)
 		},
 	})
+}
+
+// A worker's clients hear its heartbeats in so many groups, one after the
+// other, but no oftener than every beatTick: a worker that sleeps between
+// requests wakes for each group.
+const (
+	beatGroups = 8
+	beatTick   = time.Millisecond
+)
+
+// beatPhases cuts the interval between heartbeats into ticks.
+func beatPhases(interval time.Duration) (tick time.Duration, phases int) {
+	n := min(max(interval/beatTick, 1), beatGroups)
+	return interval / n, int(n)
 }
 
 // answerHello refuses clients of another server and tells them the boot
