@@ -49,7 +49,7 @@ const (
 	// a server's utilisation within 6 points; 0.005 is what stays when q
 	// has come to an end, where trying is a loss: there one pair in
 	// costDeep is as wide as ever, to see when the end is none any more.
-	costWide, costNarrow, costLeast = 0.03, 0.01, 0.005
+	costWide, costNarrow, costLeast = 0.03, 0.02, 0.005
 	costDeep                        = 8
 
 	// Steps of q for each pair of epochs; one in the direction of the last
@@ -60,6 +60,7 @@ const (
 	// costMemory is of what earlier pairs told: ten of them count. One that
 	// differs by costSurprise deviations ends it.
 	costMemory, costSurprise = 0.9, 3
+	costPairs                = 4 // until their own spread is believed
 	// costFar is how far q moves until but 1/e of it counts.
 	costFar = 0.05
 
@@ -197,6 +198,15 @@ func costMix(z uint64) uint64 {
 	return z ^ z>>31
 }
 
+// costLn is the logarithm of v, 1 or more, within 0.06 and rising: its
+// binary one is taken as straight between powers of two. Latencies that
+// differ by less are alike anyhow, and a true one takes as long as all the
+// rest of a decision.
+func costLn(v float64) float64 {
+	b := math.Float64bits(v)
+	return float64(int64(b)-1023<<52) * (math.Ln2 / (1 << 52))
+}
+
 // costInput makes a number of somebody else's finite, within 0 and most.
 func costInput(v, most float64) float64 {
 	if !(v > 0) { // Also if it is none.
@@ -253,7 +263,7 @@ func (c *cost) ChooseFor(_ func() time.Time, load *Load, fresh bool, e *Estimate
 	p := c.q + c.sign*c.delta*c.width()
 	// Below a missing node there are unknown ones: it counts twice.
 	if reads := costInput(float64(e.Leaves)+2*float64(e.Missing), 1<<20); reads > 0 {
-		ln := math.Log((costFixed + reads) / (costFixed + 1))
+		ln := max(0, costLn((costFixed+reads)*(1/(costFixed+1.0))))
 		c.size.add(ln, 256)
 		p += min(costSize*(c.size.mean-ln), c.small())
 	}
@@ -301,9 +311,9 @@ func (c *cost) Observe(now time.Time, o Outcome) {
 		return
 	}
 	c.now = now.UnixNano()
-	ln := math.Log(1 + costInput(float64(o.Took), 1e15))
+	ln := costLn(1 + costInput(float64(o.Took), 1e15))
 	c.any.add(ln, 64)
-	results := math.Log(1 + costInput(float64(o.Results), 1e9))
+	results := costLn(1 + costInput(float64(o.Results), 1e9))
 	c.results.add(results, 256)
 	// Latencies of both ways are of searches alike: both ways have their
 	// own sizes.
@@ -391,15 +401,18 @@ func (c *cost) pair(first, second int) {
 	}
 	d := math.Log(more / less)
 	// How pairs differ by chance, as far as one can tell: from each other.
-	// Before there are some, it is as if searches came at random.
+	// Before there are some: half of what it were if searches came at
+	// random, since callers that wait for answers come more evenly.
 	chance := math.Sqrt(1/more + 1/less)
 	c.spread.add(d/chance, 32)
-	if c.spread.n >= 8 {
-		chance *= min(max(1.25*c.spread.dev, 0.05), 2)
+	if c.spread.n >= costPairs {
+		chance *= min(max(1.25*c.spread.dev, 0.05), 2) // 1.25 mean deviations are a standard one.
+	} else {
+		chance /= 2
 	}
 	by := 2 * c.delta
 	// What comes as a surprise is of another load than what is remembered.
-	if c.slopes > 0 && c.spread.n >= 8 {
+	if c.slopes > 0 && c.spread.n >= costPairs {
 		if s, m := c.slope/c.slopes, math.Sqrt(c.noise)/c.slopes; math.Abs(d/by-s) > costSurprise*(m+chance/by) {
 			c.slope, c.slopes, c.noise = 0, 0, 0
 		}
@@ -428,11 +441,12 @@ func (c *cost) lean() float64 {
 	return c.leaning
 }
 
-// move takes a step: the whole of it if the slope is beyond doubt.
+// move takes a step: the whole of it if the slope is beyond doubt, next to
+// none if it is within: there is time to learn more.
 func (c *cost) move(slope, doubt float64) {
 	c.unpaired, c.doubt = 0, doubt
 	z := slope / (doubt + costTaste)
-	by := z / (1 + math.Abs(z))
+	by := z * z * z / (1 + math.Abs(z*z*z))
 	if by == 0 {
 		return
 	}
