@@ -48,8 +48,10 @@ const (
 	// Half the difference of the shares tried, of the width of q. 0.03 keeps
 	// a server's utilisation within 6 points; 0.005 is what stays when q
 	// has come to an end, where trying is a loss: there one pair in
-	// costDeep is as wide as ever, to see when the end is none any more.
+	// costDeep is as wide as ever, to see when the end is none any more;
+	// one in up to four times as many if the loss is great.
 	costWide, costNarrow, costLeast = 0.03, 0.02, 0.005
+	costMost, costGone              = 0.06, 0.8 // while q moves, by its last five steps
 	costDeep                        = 8
 
 	// Steps of q for each pair of epochs; one in the direction of the last
@@ -140,6 +142,8 @@ type cost struct {
 	beat       Load
 	beatAt     int64
 	toward     float64 // the last move
+	gone       float64 // latest moves, summed
+	walked     float64 // the same without their signs
 	leaning    float64 // the last pair's: latencies
 	told       float64 // the last pair's: counts
 	doubt      float64
@@ -179,7 +183,7 @@ type costWay struct {
 func newCost(seed uint64) *cost {
 	c := &cost{
 		dice: seed*0x9e3779b97f4a7c15 + 0x636f7374, step: costFirst, sign: 1, delta: costWide,
-		length: int64(costEpoch), first: -1, epoch: math.MinInt64,
+		length: int64(costEpoch), first: -1, gone: 1, walked: 1, epoch: math.MinInt64,
 	}
 	return c
 }
@@ -376,11 +380,16 @@ func (c *cost) nextPair(pair int64) {
 		c.length, c.epoch, c.whole, c.first = length, c.now/length, false, -1
 		pair = c.epoch >> 1
 	}
-	c.delta = min(max(c.step/2, costNarrow), costWide)
+	// Wide while q goes somewhere, narrow where it goes back and forth.
+	c.delta = costNarrow + (costMost-costNarrow)*min(c.step/costFirst, 1)*math.Abs(c.gone)/(c.walked+1e-9)
 	end := c.q <= c.lo()+1e-9 || c.q >= c.hi()-1e-9
 	if end && c.step <= costNarrow {
 		c.delta = costLeast
-		if pair%costDeep == 0 {
+		deep := int64(costDeep)
+		for s := math.Abs(c.told); s > 1 && deep < 4*costDeep; s /= 2 {
+			deep *= 2 // The worse it is there, the seldomer.
+		}
+		if pair%deep == 0 {
 			c.delta = costWide
 		}
 	}
@@ -456,6 +465,7 @@ func (c *cost) move(slope, doubt float64) {
 		c.step = max(c.step*costLess, costShort)
 	}
 	c.toward = by
+	c.gone, c.walked = costGone*c.gone+by, costGone*c.walked+math.Abs(by)
 	q := c.q + by*c.step*c.width()
 	// What was found at another share says the less of this one.
 	far := math.Exp(-math.Abs(by) * c.step / costFar)

@@ -144,8 +144,8 @@ func TestCostConverges(t *testing.T) {
 		lo, hi float64 // share
 	}{
 		"both ways are limited": {func(w *world) { w.serve, w.link = 10*us, 15*us }, 166_667, 0.3, 0.5},
-		"offloading is not":     {func(w *world) { w.serve = 20 * us }, 12_800_000, 0.9, 1},
-		"the server is not":     {func(w *world) { w.link = 20 * us }, 12_800_000, 0, 0.03},
+		"offloading is not":     {func(w *world) { w.serve = 20 * us }, 960_000, 0.9, 1},
+		"the server is not":     {func(w *world) { w.link = 20 * us }, 960_000, 0, 0.03},
 		// Offloading is quicker for who does it, and takes time of the core
 		// that all clients share: finished searches tell.
 		"a shared core":  {func(w *world) { w.core, w.serve = [2]time.Duration{27 * us, 44 * us}, 29*us }, 35_000, 0, 0.13},
@@ -153,9 +153,10 @@ func TestCostConverges(t *testing.T) {
 	} {
 		w := newWorld(8, 16)
 		c.set(w)
-		if c.best > 1e6 {
+		if c.best > 200_000 {
+			// 1,280,000 are possible without trying the other way, at which
+			// callers wait.
 			w.idle = [2]time.Duration{100 * us, 100 * us}
-			c.best = 1_280_000
 		}
 		w.run(time.Second)
 		got, share := w.run(500 * time.Millisecond)
