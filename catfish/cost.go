@@ -314,7 +314,11 @@ func (c *cost) Observe(now time.Time, o Outcome) {
 	if o.Way > Offload {
 		return
 	}
-	c.now = now.UnixNano()
+	// Callers look at the clock before they get the lock: one that comes
+	// late does not bring back the epoch before.
+	if at := now.UnixNano(); at > c.now || at < c.now-c.length {
+		c.now = at
+	}
 	ln := costLn(1 + costInput(float64(o.Took), 1e15))
 	c.any.add(ln, 64)
 	results := costLn(1 + costInput(float64(o.Results), 1e9))

@@ -386,6 +386,28 @@ func TestCostHostile(t *testing.T) {
 	}
 }
 
+// TestCostLateOutcomes: outcomes that are told in another order than they
+// came do not spoil epochs.
+func TestCostLateOutcomes(t *testing.T) {
+	p := newCost(1)
+	at := time.Unix(1000, 0)
+	pairs := 0
+	for range 20_000 {
+		at = at.Add(10 * us)
+		for _, late := range []time.Duration{0, 50 * us} {
+			way, _ := p.Choose(nil, &Load{}, false)
+			n := p.spread.n
+			p.Observe(at.Add(-late), Outcome{Way: way, Took: 100 * us, Results: 1})
+			if p.spread.n > n {
+				pairs++
+			}
+		}
+	}
+	if pairs < 8 { // 200 ms have ten pairs, of which the first is not whole.
+		t.Errorf("%d pairs of epochs in 200 ms, want 9", pairs)
+	}
+}
+
 // TestCostDeterministic: equal seeds and inputs, equal decisions.
 func TestCostDeterministic(t *testing.T) {
 	run := func() (float64, float64) {
