@@ -49,7 +49,7 @@ const (
 	// a server's utilisation within 6 points; 0.005 is what stays when q
 	// has come to an end, where trying is a loss: there one pair in
 	// costDeep is as wide as ever, to see when the end is none any more;
-	// one in up to four times as many if the loss is great.
+	// a quarter of both, at the least, if the loss is great.
 	costWide, costNarrow, costLeast = 0.03, 0.02, 0.005
 	costMost, costGone              = 0.06, 0.8 // while q moves, by its last five steps
 	costDeep                        = 8
@@ -70,8 +70,8 @@ const (
 	costFew = 16
 
 	// What latencies count, as a share of throughput by full share: a little
-	// always, and a quarter of what the counts leave uncertain.
-	costTaste, costDoubt = 0.02, 0.25
+	// always, and a fifth of what the counts leave uncertain.
+	costTaste, costDoubt = 0.02, 0.2
 	// costSame: latencies nearer than 10 %, or than their own
 	// uncertainty, are equal.
 	costSame = 0.1
@@ -388,11 +388,11 @@ func (c *cost) nextPair(pair int64) {
 	c.delta = costNarrow + (costMost-costNarrow)*min(c.step/costFirst, 1)*math.Abs(c.gone)/(c.walked+1e-9)
 	end := c.q <= c.lo()+1e-9 || c.q >= c.hi()-1e-9
 	if end && c.step <= costNarrow {
-		c.delta = costLeast
 		deep := int64(costDeep)
 		for s := math.Abs(c.told); s > 1 && deep < 4*costDeep; s /= 2 {
 			deep *= 2 // The worse it is there, the seldomer.
 		}
+		c.delta = costLeast * costDeep / float64(deep)
 		if pair%deep == 0 {
 			c.delta = costWide
 		}
