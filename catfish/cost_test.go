@@ -29,7 +29,6 @@ type world struct {
 	at       time.Duration
 	free     [3]time.Duration // core, server, link
 	busy     time.Duration
-	waiting  uint64
 	done     [2]int
 }
 
