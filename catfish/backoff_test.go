@@ -211,8 +211,8 @@ func TestSettledChangesNothing(t *testing.T) {
 			if quick.settled.Load() != 0 {
 				settled++
 			}
-			a, _ := quick.choose(&session{}, &n, &Estimate{})
-			b, _ := slow.choose(&session{}, &n, &Estimate{})
+			a, _ := quick.choose(&session{}, &n, &query{}, &slab{})
+			b, _ := slow.choose(&session{}, &n, &query{}, &slab{})
 			if a != b || quick.policy.State() != slow.policy.State() {
 				t.Fatalf("literal %v, search %d: %v in %+v, asked always %v in %+v",
 					literal, i, a, quick.policy.State(), b, slow.policy.State())

@@ -23,6 +23,7 @@ type chooser struct {
 	policy  Policy
 	learner Learner   // policy, or nil
 	looks   Estimator // policy, or nil
+	glances Glancer   // policy, or nil
 	settler Settler   // policy, or nil
 	now     func() time.Time
 	load    Load
@@ -40,14 +41,15 @@ func (c *chooser) init(sch scheme, opts Options) {
 	}
 	c.learner, _ = c.policy.(Learner)
 	c.looks, _ = c.policy.(Estimator)
+	c.glances, _ = c.policy.(Glancer)
 	c.settler, _ = c.policy.(Settler)
 }
 
 func (c *chooser) policyName() string { return c.policy.Name() }
 
-// choose decides the way of one search, of which e tells, and returns when it began
+// choose decides the way of query q in slab o, and returns when it began
 // if anybody wants to know how long it takes.
-func (c *chooser) choose(s *session, n *counters, e *Estimate) (way Way, began time.Time) {
+func (c *chooser) choose(s *session, n *counters, q *query, o *slab) (way Way, began time.Time) {
 	if c.always != nil {
 		return c.way, began
 	}
@@ -61,7 +63,11 @@ func (c *chooser) choose(s *session, n *counters, e *Estimate) (way Way, began t
 	c.takeBeat(s, n)
 	var consumed bool
 	if c.looks != nil {
-		way, consumed = c.looks.ChooseFor(c.now, &c.load, c.fresh, e)
+		q.estimate = Estimate{}
+		if q.canLook(o) && (c.glances == nil || c.glances.Glance()) {
+			q.look(o)
+		}
+		way, consumed = c.looks.ChooseFor(c.now, &c.load, c.fresh, &q.estimate)
 	} else {
 		way, consumed = c.policy.Choose(c.now, &c.load, c.fresh)
 	}

@@ -6,6 +6,9 @@ import "github.com/catfish-index/catfish/rstar"
 // takes more is large, whatever else is said of it.
 const mostEstimated = 1 << 10
 
+// canLook reports whether there are kept nodes that tell something of q.
+func (q *query) canLook(s *slab) bool { return s.cache != nil && q.kind != kindNearest }
+
 // look fills the estimate: what the query would read by offloading, as far
 // as kept nodes tell. They may be old.
 func (q *query) look(s *slab) {

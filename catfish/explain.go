@@ -71,15 +71,19 @@ func (x *Explanation) step(name string) {
 	x.last = now
 }
 
-// chose notes the choice.
-func (x *Explanation) chose(c *core, s *session, way Way, e Estimate, estimated bool) {
+// chose notes the choice, and what was to be expected of offloading, whether
+// the policy looked at that or not.
+func (x *Explanation) chose(c *core, s *session, q *query, o *slab, way Way) {
 	if x == nil {
 		return
 	}
 	x.step("choose")
 	x.Transport, x.Way = s.transport, way.String()
-	if estimated {
+	if q.canLook(o) {
+		q.look(o)
+		e := q.estimate
 		x.Estimate = &e
+		x.step("estimate by cached nodes, for you")
 	}
 	c.chooser.mu.Lock()
 	defer c.chooser.mu.Unlock()

@@ -147,16 +147,6 @@ func (o *ServerOptions) has(transport string) bool {
 	return slices.Contains(o.Transports, transport)
 }
 
-// tickEvery is how often workers tick: at every heartbeat, and while they
-// record often enough that no record waits for long.
-func (o *ServerOptions) tickEvery() time.Duration {
-	if o.Record.File == "" {
-		return o.HeartbeatInterval
-	}
-	n := (o.HeartbeatInterval + recordHold - 1) / recordHold
-	return (o.HeartbeatInterval + n - 1) / n // n ticks are no less than an interval.
-}
-
 func checkInterval(d time.Duration) error {
 	if d < time.Millisecond || d > 10*time.Second {
 		return fmt.Errorf("%w: heartbeat interval %v, want 1ms..10s", ErrOption, d)

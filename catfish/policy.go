@@ -98,6 +98,17 @@ type Estimator interface {
 	ChooseFor(now func() time.Time, load *Load, fresh bool, e *Estimate) (way Way, consumed bool)
 }
 
+// A Glancer is an Estimator that need not look at every search: going down
+// cached nodes takes time of the client, which is lost if the search then
+// goes by fast messaging.
+type Glancer interface {
+	Estimator
+	// Glance is asked before ChooseFor, under the same lock. After false
+	// the search will not be offloaded, and ChooseFor gets a zero
+	// Estimate.
+	Glance() bool
+}
+
 // An Explainer is a Policy that can say why it chose.
 type Explainer interface {
 	Policy
@@ -112,6 +123,8 @@ type PolicyState struct {
 	Left        int     `json:"r_off"`       // searches still to offload
 	Utilisation float64 `json:"utilisation"` // last one judged, 0..1
 	Peak        float64 `json:"peak"`        // highest one judged, 0..1
+	// Share of searches offloaded, 0..1, of policy cost.
+	Share float64 `json:"offload_share,omitempty"`
 }
 
 // fixed always goes one way.
@@ -156,6 +169,8 @@ var schemes = []scheme{
 		policy: func(seed uint64) Policy { return newBackoff(seed, true) }},
 	{name: "paper", doc: "Algorithm 1 as the paper's text means it",
 		policy: func(seed uint64) Policy { return newBackoff(seed, false) }},
+	{name: "cost", doc: "the share of offloading with which most searches finish; nodes kept", cached: true,
+		policy: func(seed uint64) Policy { return newCost(seed) }},
 }
 
 // DefaultPolicy is what "default" stands for.

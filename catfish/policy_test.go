@@ -110,7 +110,7 @@ func TestBusyServerIsOffloaded(t *testing.T) {
 		if i%51 == 0 { // one a millisecond
 			busy.load, busy.fresh = Load{CPU: 1, Interval: time.Millisecond}, true
 		}
-		if way, _ := busy.choose(ses, &n, &Estimate{}); way == Offload {
+		if way, _ := busy.choose(ses, &n, &query{}, &slab{}); way == Offload {
 			offloaded++
 		}
 	}

@@ -71,7 +71,7 @@ const (
 	// what comes in between two visits of the writer at a million a second.
 	recordKeepFree = 64
 	// recordHold is how old a record gets in a buffer that does not fill, if
-	// its worker ticks (tickEvery), and recordEvery how long a buffer waits
+	// its worker ticks (beatPhases), and recordEvery how long a buffer waits
 	// for the writer. With a tick of 10 ms they add up to what is lost when
 	// the process is killed: 50 ms.
 	recordHold  = 20 * time.Millisecond

@@ -461,21 +461,30 @@ func TestRecordConcurrent(t *testing.T) {
 	}
 }
 
-// Heartbeats come as before when workers tick more often, to record.
-func TestRecordTicks(t *testing.T) {
-	for beat, want := range map[time.Duration]time.Duration{
-		time.Millisecond: time.Millisecond, 10 * time.Millisecond: 10 * time.Millisecond,
-		recordHold: recordHold, 50 * time.Millisecond: 16666667, time.Second: 20 * time.Millisecond,
+// A worker ticks often enough for its heartbeats to be spread and, while it
+// records, for its records to be written; heartbeats come no later for it.
+func TestTicks(t *testing.T) {
+	for _, c := range []struct {
+		beat, tick time.Duration
+		phases     int
+		recording  int // phases then
+	}{
+		{time.Millisecond, time.Millisecond, 1, 1},
+		{2500 * time.Microsecond, 1250 * time.Microsecond, 2, 2},
+		{10 * time.Millisecond, 1250 * time.Microsecond, 8, 8},
+		{time.Second, 125 * time.Millisecond, 8, 50},
+		{10 * time.Second, 1250 * time.Millisecond, 8, 500},
 	} {
-		o := ServerOptions{HeartbeatInterval: beat}
-		if got := o.tickEvery(); got != beat {
-			t.Errorf("beats every %v: ticks every %v", beat, got)
+		o := ServerOptions{HeartbeatInterval: c.beat}
+		tick, phases := o.beatPhases()
+		if tick != c.tick || phases != c.phases {
+			t.Errorf("beats every %v: %d ticks of %v, want %d of %v", c.beat, phases, tick, c.phases, c.tick)
 		}
 		o.Record.File = "log"
-		got := o.tickEvery()
-		// As heartbeat.Sender counts them.
-		if ticks := (beat + got - 1) / got; got != want || ticks*got < beat || ticks*got > beat+ticks {
-			t.Errorf("beats every %v: ticks every %v, want %v", beat, got, want)
+		tick, phases = o.beatPhases()
+		if phases != c.recording || tick > recordHold || tick*time.Duration(phases) > c.beat ||
+			tick*time.Duration(phases+1) <= c.beat {
+			t.Errorf("recording, beats every %v: %d ticks of %v", c.beat, phases, tick)
 		}
 	}
 }

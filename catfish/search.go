@@ -167,14 +167,8 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 		return err
 	}
 	q.explain.step("get the connection")
-	look := o.cache != nil && q.kind != kindNearest && (c.looks != nil || q.explain != nil)
-	q.estimate = Estimate{}
-	if look {
-		q.look(&o.slab)
-		q.explain.step("estimate by cached nodes")
-	}
-	way, began := c.choose(s, &c.counters, &q.estimate)
-	q.explain.chose(c.core, s, way, q.estimate, look)
+	way, began := c.choose(s, &c.counters, q, &o.slab)
+	q.explain.chose(c.core, s, q, &o.slab, way)
 	if way == Offload && s.canOffload() {
 		if c.always == nil {
 			// Offloading over shared memory keeps the core without a

@@ -62,10 +62,10 @@ func (h *handler) Closed(c *fastmsg.Conn, err error) {
 
 func (s *Server) newWorker(f *fabric) (*fastmsg.Worker, error) {
 	h := &handler{service: service{s: s, transport: f.name, via: vias[f.name]}}
-	every := s.opts.tickEvery()
 	var err error
+	tick, phases := s.opts.beatPhases()
 	h.beats, err = heartbeat.NewSender(f.dev, heartbeat.SenderConfig{
-		Load: s.monitor.Load, TickEvery: every,
+		Load: s.monitor.Load, TickEvery: tick, Phases: phases,
 	})
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (s *Server) newWorker(f *fabric) (*fastmsg.Worker, error) {
 	return fastmsg.NewWorker(f.dev, h, fastmsg.WorkerConfig{
 		RingBytes: s.opts.RingBytes,
 		Polling:   s.opts.Polling,
-		TickEvery: every,
+		TickEvery: tick,
 		Hello:     s.answerHello,
 		Tick: func(now time.Time, _ []*fastmsg.Conn) bool {
 			more := h.beats.Tick(now)
@@ -86,6 +86,24 @@ func (s *Server) newWorker(f *fabric) (*fastmsg.Worker, error) {
 			return more
 		},
 	})
+}
+
+// A worker's clients hear its heartbeats in so many groups, one after the
+// other, but no oftener than every beatTick: a worker that sleeps between
+// requests wakes for each group.
+const (
+	beatGroups = 8
+	beatTick   = time.Millisecond
+)
+
+// beatPhases cuts the interval between heartbeats into ticks, while a worker
+// records into so many that no record waits for long.
+func (o *ServerOptions) beatPhases() (tick time.Duration, phases int) {
+	n := min(max(o.HeartbeatInterval/beatTick, 1), beatGroups)
+	if o.Record.File != "" {
+		n = max(n, (o.HeartbeatInterval+recordHold-1)/recordHold)
+	}
+	return o.HeartbeatInterval / n, int(n)
 }
 
 // answerHello refuses clients of another server and tells them the boot

@@ -3,6 +3,7 @@ package heartbeat
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/catfish-index/catfish/rdma"
@@ -21,6 +22,11 @@ type SenderConfig struct {
 	// TickEvery is the time between calls of Tick (0: 10 ms, the
 	// paper's heartbeat interval).
 	TickEvery time.Duration
+	// Phases is how many ticks the shortest interval has (0: 1), over
+	// which the connections are spread: so not all clients of a worker
+	// hear that it is busy, and leave it, at one time. The load is asked
+	// for once in so many ticks.
+	Phases int
 	// IdleAfter is the time without any request after which beats stop
 	// (0: 1 s).
 	IdleAfter time.Duration
@@ -36,11 +42,20 @@ const (
 	signalEvery = 16
 	// maxSlots bounds the buffers: 1 MiB.
 	maxSlots = 16 << 10
+	// maxPhases bounds the lists of connections with one interval, 24
+	// bytes each: peers choose intervals.
+	maxPhases = 64
 )
 
 // Sender posts beats to the connections of one worker. It belongs to
-// that worker's goroutine. The cost of a tick is one encoding and one
-// posted write of 64 bytes for each connection; nothing waits.
+// that worker's goroutine. A beat costs one posted write of 64 bytes, and one
+// encoding for all connections of one interval; nothing waits. A tick
+// touches the connections whose turn it is and no others:
+//
+//	interval    |<---- every = 8 ticks ---->|
+//	tick         0   1   2   3   4   5   6   7   0   ...
+//	beats to     a   b   c           d           a
+//	Load, encode *                               *
 //
 // A posted buffer belongs to the provider until the write is complete,
 // which for unsignaled writes nobody tells. So each beat goes into the
@@ -51,12 +66,15 @@ const (
 type Sender struct {
 	cfg    SenderConfig
 	region rdma.Region
-	used   []time.Time // by slot: when it was filled last
+	used   []time.Time // by slot: when it was posted last
 	slot   int
 
 	sequence uint64
-	subs     []*Subscription
-	encoded  []encoded // of the tick under way, by interval
+	tick     int
+	load     Load // of this round of Phases ticks
+	count    int  // of subscriptions
+	groups   []*group
+	encoded  []encoded // of this round, by interval
 	requests uint64
 	active   time.Time // when requests last grew
 	wr       [1]rdma.WorkRequest
@@ -64,13 +82,30 @@ type Sender struct {
 
 type encoded struct{ every, slot int }
 
+// group is the connections with one interval, by their phases.
+type group struct {
+	every  int // ticks
+	count  int
+	phases [][]*Subscription
+}
+
+// due returns whose turn it is.
+func (g *group) due(tick int) []*Subscription {
+	at, n := tick%g.every, len(g.phases)
+	p := at * n / g.every
+	if (p*g.every+n-1)/n != at { // The phase's first tick.
+		return nil
+	}
+	return g.phases[p]
+}
+
 // Subscription is one connection's place in a Sender.
 type Subscription struct {
 	t      Target
-	every  int // ticks between beats
-	left   int // ticks until the next
+	group  *group
+	phase  int
 	posted int // since the last signaled one
-	index  int // in subs, -1: removed
+	index  int // in its phase, -1: removed
 }
 
 // NewSender registers the buffers with dev, the connections' device.
@@ -84,12 +119,16 @@ func NewSender(dev rdma.Device, cfg SenderConfig) (*Sender, error) {
 	if cfg.IdleAfter == 0 {
 		cfg.IdleAfter = defaultIdle
 	}
-	if cfg.TickEvery < 0 || cfg.IdleAfter < 0 {
-		return nil, fmt.Errorf("heartbeat: TickEvery %v, IdleAfter %v: must be positive",
-			cfg.TickEvery, cfg.IdleAfter)
+	if cfg.Phases == 0 {
+		cfg.Phases = 1
+	}
+	if cfg.TickEvery < 0 || cfg.IdleAfter < 0 || cfg.Phases < 0 {
+		return nil, fmt.Errorf("heartbeat: TickEvery %v, IdleAfter %v, Phases %d: must be positive",
+			cfg.TickEvery, cfg.IdleAfter, cfg.Phases)
 	}
 	// Twice as many as one interval needs, for a second interval.
-	slots := int(min(2*(2*rdma.PeerTimeout/cfg.TickEvery+1), maxSlots))
+	round := cfg.TickEvery * time.Duration(cfg.Phases)
+	slots := int(min(2*(2*rdma.PeerTimeout/round+1), maxSlots))
 	region, err := dev.Register(slots*Bytes, 0)
 	if err != nil {
 		return nil, fmt.Errorf("heartbeat: sender: %w", err)
@@ -101,17 +140,39 @@ func NewSender(dev rdma.Device, cfg SenderConfig) (*Sender, error) {
 func (s *Sender) Close() error { return s.region.Close() }
 
 // Add subscribes a connection to beats every interval, rounded up to
-// ticks (0: every tick). The first comes with the next tick.
+// rounds of Phases ticks (0: every round). The first comes within one
+// interval, in the phase with the fewest connections.
 func (s *Sender) Add(t Target, interval time.Duration) *Subscription {
-	every := max(1, (interval+s.cfg.TickEvery-1)/s.cfg.TickEvery)
-	sub := &Subscription{t: t, every: int(every), index: len(s.subs)}
-	s.subs = append(s.subs, sub)
+	round := s.cfg.TickEvery * time.Duration(s.cfg.Phases)
+	every := s.cfg.Phases * int(max(1, (interval+round-1)/round))
+	g := s.groupOf(every)
+	sub := &Subscription{t: t, group: g}
+	for p := range g.phases {
+		if len(g.phases[p]) < len(g.phases[sub.phase]) {
+			sub.phase = p
+		}
+	}
+	sub.index = len(g.phases[sub.phase])
+	g.phases[sub.phase] = append(g.phases[sub.phase], sub)
+	g.count++
+	s.count++
 	return sub
+}
+
+func (s *Sender) groupOf(every int) *group {
+	for _, g := range s.groups {
+		if g.every == every {
+			return g
+		}
+	}
+	g := &group{every: every, phases: make([][]*Subscription, min(every, maxPhases))}
+	s.groups = append(s.groups, g)
+	return g
 }
 
 // Interval is the time between this subscription's beats.
 func (s *Sender) Interval(sub *Subscription) time.Duration {
-	return time.Duration(sub.every) * s.cfg.TickEvery
+	return time.Duration(sub.group.every) * s.cfg.TickEvery
 }
 
 // Remove ends a subscription; a second time is once.
@@ -119,12 +180,17 @@ func (s *Sender) Remove(sub *Subscription) {
 	if sub.index < 0 {
 		return
 	}
-	last := len(s.subs) - 1
-	s.subs[sub.index] = s.subs[last]
-	s.subs[sub.index].index = sub.index
-	s.subs[last] = nil
-	s.subs = s.subs[:last]
+	subs := sub.group.phases[sub.phase]
+	last := len(subs) - 1
+	subs[sub.index] = subs[last]
+	subs[sub.index].index = sub.index
+	subs[last] = nil
+	sub.group.phases[sub.phase] = subs[:last]
 	sub.index = -1
+	s.count--
+	if sub.group.count--; sub.group.count == 0 {
+		s.groups = slices.DeleteFunc(s.groups, func(g *group) bool { return g == sub.group })
+	}
 }
 
 // Tick posts the beats that are due. It returns false when ticks can
@@ -133,34 +199,40 @@ func (s *Sender) Remove(sub *Subscription) {
 // are silent resumes with their next request only; until then they get
 // no beat, which means "not busy" to them.
 func (s *Sender) Tick(now time.Time) (more bool) {
-	if len(s.subs) == 0 {
+	if s.count == 0 {
 		return false
 	}
-	load := s.cfg.Load()
-	if load.Requests != s.requests || s.active.IsZero() {
-		s.requests, s.active = load.Requests, now
+	if s.tick%s.cfg.Phases == 0 {
+		s.load = s.cfg.Load()
+		s.encoded = s.encoded[:0]
+		if s.load.Requests != s.requests || s.active.IsZero() {
+			s.requests, s.active = s.load.Requests, now
+		}
+		if now.Sub(s.active) >= s.cfg.IdleAfter {
+			return false
+		}
 	}
-	if now.Sub(s.active) >= s.cfg.IdleAfter {
-		return false
-	}
-	s.encoded = s.encoded[:0]
-	for _, sub := range s.subs {
-		if sub.left--; sub.left > 0 {
+	for _, g := range s.groups {
+		due := g.due(s.tick)
+		if len(due) == 0 {
 			continue
 		}
-		sub.left = sub.every
-		if slot, ok := s.encode(now, load, sub.every); ok {
-			s.post(sub, slot)
+		if slot, ok := s.encode(now, g.every); ok {
+			for _, sub := range due {
+				s.post(sub, slot)
+			}
 		}
 	}
+	s.tick++
 	return true
 }
 
-// encode returns the slot with this tick's beat for that interval, and
+// encode returns the slot with this round's beat for that interval, and
 // false if all slots may still be under way.
-func (s *Sender) encode(now time.Time, load Load, every int) (slot int, ok bool) {
+func (s *Sender) encode(now time.Time, every int) (slot int, ok bool) {
 	for _, e := range s.encoded {
 		if e.every == every {
+			s.used[e.slot] = now
 			return e.slot, true
 		}
 	}
@@ -174,8 +246,8 @@ func (s *Sender) encode(now time.Time, load Load, every int) (slot int, ok bool)
 	b := Beat{
 		Sequence: s.sequence, Time: now,
 		Interval: time.Duration(every) * s.cfg.TickEvery,
-		CPU:      load.CPU, Busy: load.Busy,
-		Waiting: load.Waiting, BytesPerSecond: load.BytesPerSecond,
+		CPU:      s.load.CPU, Busy: s.load.Busy,
+		Waiting: s.load.Waiting, BytesPerSecond: s.load.BytesPerSecond,
 	}
 	b.Encode(s.region.Bytes()[next*Bytes:])
 	s.encoded = append(s.encoded, encoded{every, next})

@@ -223,6 +223,7 @@ func TestSenderConfigErrors(t *testing.T) {
 		{},
 		{Load: (&loadSource{}).Load, TickEvery: -1},
 		{Load: (&loadSource{}).Load, IdleAfter: -1},
+		{Load: (&loadSource{}).Load, Phases: -1},
 	} {
 		if _, err := NewSender(newNIC(), cfg); err == nil {
 			t.Errorf("%+v: no error", cfg)

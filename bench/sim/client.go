@@ -10,6 +10,7 @@ import (
 type machine struct {
 	cores cores
 	card  card
+	kept  []int64 // by chunk: see cache.go
 }
 
 // phase is what a call does next when it has a core.
@@ -19,6 +20,8 @@ const (
 	starting  phase = iota // choose a way and send
 	messaging              // take the answer
 	reading                // look at blocks
+	yielding               // let others run, then offload
+	yielded
 )
 
 // place is where a call is on its machine's cores.
@@ -90,6 +93,8 @@ func (s *sim) step(id uint32) {
 		}
 	case reading:
 		takes = s.look(c)
+	case yielded:
+		takes = s.startWalk(c)
 	}
 	c.place = running
 	s.n.clientNs += takes
@@ -111,14 +116,37 @@ func (s *sim) start(c *call) float64 {
 		c.next = 0
 	}
 	cl := &s.clients[c.client]
-	way, consumed := cl.policy.Choose(s.clock, &cl.load, cl.fresh)
+	var way catfish.Way
+	var consumed bool
+	looked := 0.0
+	s.told = catfish.Estimate{}
+	if s.sch.Cached && (cl.glance == nil || cl.glance.Glance()) {
+		s.told, looked = s.estimate(c)
+	}
+	if cl.looks != nil {
+		way, consumed = cl.looks.ChooseFor(s.clock, &cl.load, cl.fresh, &s.told)
+	} else {
+		way, consumed = cl.policy.Choose(s.clock, &cl.load, cl.fresh)
+	}
 	if consumed {
 		cl.fresh = false
 	}
 	if c.way = way; way == catfish.Offload {
-		return s.cl.Client.SearchNs + s.walkFrom(c, false)
+		if s.yields {
+			c.phase = yielding
+			return looked
+		}
+		return looked + s.startWalk(c)
 	}
-	return s.send(c)
+	return looked + s.send(c)
+}
+
+// startWalk is the work of beginning to offload.
+func (s *sim) startWalk(c *call) float64 {
+	if s.sch.Cached {
+		return s.cl.Client.SearchNs + s.keptWalk(c)
+	}
+	return s.cl.Client.SearchNs + s.walkFrom(c, false)
 }
 
 // send is the work of sending a request.
@@ -134,6 +162,10 @@ func (s *sim) send(c *call) float64 {
 func (s *sim) ran(id uint32) {
 	c := &s.calls[id]
 	switch {
+	case c.phase == yielding:
+		c.phase = yielded
+		s.leave(c)
+		s.wake(id)
 	case c.phase == reading:
 		s.post(id)
 		switch {
@@ -203,10 +235,14 @@ func (s *sim) finish(id uint32) {
 			s.n.trips += s.tripsOf(c)
 		}
 		s.byOp[0].Record(took)
+		s.series.note(c.way, took)
 		if cl := &s.clients[c.client]; cl.learner != nil {
-			o := catfish.Outcome{Way: c.way, Searches: 1, Took: took, Results: int(c.search.results)}
+			o := catfish.Outcome{
+				Way: c.way, Searches: 1, Took: took, Results: int(c.search.results), Trips: 1,
+				Bytes: int(s.requestBytes(c) + s.answerBytes(c)),
+			}
 			if c.way == catfish.Offload {
-				o.Reads = c.walk.reads
+				o.Reads, o.Trips, o.Bytes = c.walk.reads, int(s.tripsOf(c)), int(c.walk.bytes)
 			}
 			cl.learner.Observe(s.clock(), o)
 		}

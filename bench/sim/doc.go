@@ -41,6 +41,20 @@
 // again; reads of what moved since the search began restart it, as in
 // package offload.
 //
+// Schemes that keep internal nodes have a cache for each machine, with room
+// for all. A search goes down it, then reads leaves, nodes that are not kept
+// and one line of each node that it relied on, all at once up to the window
+// (cache.go). A line that an insert changed since costs a read of its node
+// and a trip more; which nodes an insert changes comes from the real tree.
+// One walk in eight of a client reads the slab's header. Not modelled: what
+// a repaired node newly names, reads of parts of leaves, and limits of the
+// cache's size. Line and descent costs of all clusters are assumptions.
+//
+// Policies that look before they choose are told what the cache tells, at
+// the cost of a descent; learners are told of every search. Where offloading
+// keeps its core (client.spins), an adaptive scheme lets others run before it
+// offloads, as package catfish does.
+//
 // Scheme tcp has a card, CPU costs and a latency of its own, and no
 // heartbeats. In all others a heartbeat goes to each client every interval,
 // with the utilisation of the simulated cores; spinning is not counted.
@@ -55,8 +69,8 @@
 // # Reading order
 //
 // engine.go is the clock, the queue of events, cores and meters; sim.go
-// has the events; client.go, offload.go, server.go, polling.go and beat.go
-// what they do; workload.go is the real tree; cluster.go the parameters;
+// has the events; client.go, offload.go, cache.go, server.go, polling.go and
+// beat.go what they do; series.go watches a run over time; workload.go is the real tree; cluster.go the parameters;
 // run.go, row.go the way in and out; paper.go the paper's figures and
 // fit.go how free parameters are found.
 package sim

@@ -1,5 +1,7 @@
 package sim
 
+import "github.com/catfish-index/catfish/catfish"
+
 // header is the number of the slab's header among the nodes of a walk; it
 // is read beside the root.
 const header = maxNodes
@@ -21,9 +23,13 @@ type walk struct {
 	left     int      // nodes not looked at yet, the header included
 	out      int      // reads under way
 	reads    int
-	since    int64 // the move counter that it relies on is of this time
-	headerAt int64 // the one that it reads is of this time
-	restart  bool  // a node moved: begin again when all reads are back
+	bytes    float64
+	repair   []uint16 // kept nodes that changed
+	from     int64    // when it began, or began again
+	missed   bool     // it began with nodes that were not kept
+	since    int64    // the move counter that it relies on is of this time
+	headerAt int64    // the one that it reads is of this time
+	restart  bool     // a node moved: begin again when all reads are back
 	restarts int
 	answered bool // fast messaging: the answer is there
 }
@@ -45,10 +51,11 @@ func (s *sim) walkFrom(c *call, again bool) float64 {
 	w := &c.walk
 	c.phase = reading
 	w.known, w.here, w.posts = w.known[:0], w.here[:0], w.posts[:0]
-	w.left, w.restart = int(c.search.nodes)+1, false
+	w.left, w.restart, w.from = int(c.search.nodes)+1, false, s.now
+	w.repair = w.repair[:0]
 	if !again {
 		// As in package catfish: what the walk before has read.
-		w.restarts, w.reads, w.since = 0, 0, s.clients[c.client].knows
+		w.restarts, w.reads, w.bytes, w.since = 0, 0, 0, s.clients[c.client].knows
 		w.known = append(w.known, 0)
 	}
 	w.known = append(w.known, header)
@@ -62,7 +69,13 @@ func (s *sim) issue(w *walk) float64 {
 		w.posts = append(w.posts, w.known[last])
 		w.known = w.known[:last]
 	}
-	return float64(len(w.posts)) * s.cl.Client.PostNs
+	work := 0.0
+	for _, at := range w.posts {
+		if at&lineOf == 0 { // LineNs is paid when it comes.
+			work += s.cl.Client.PostNs
+		}
+	}
+	return work
 }
 
 // look takes all blocks that came, and returns the work: theirs and that
@@ -72,18 +85,26 @@ func (s *sim) look(c *call) float64 {
 	work := 0.0
 	for _, at := range w.here {
 		w.left--
+		if at&lineOf != 0 {
+			work += s.checked(w, at)
+			continue
+		}
 		work += k.CompletionNs
 		if at == header {
 			cl := &s.clients[c.client]
 			cl.knows = max(cl.knows, w.headerAt)
 			if w.restarts > 0 {
 				w.since = cl.knows
-				w.known = append(w.known, 0)
+				work += s.root(c)
 			}
 			continue
 		}
 		n := &s.w.nodes[c.search.first+uint32(at)]
 		work += k.NodeNs + k.LeafResultNs*float64(n.results)
+		if s.sch.Cached && !n.leaf {
+			work += s.store(c, at)
+			continue
+		}
 		for i := range n.children {
 			w.known = append(w.known, n.first+n.children-1-i)
 		}
@@ -93,6 +114,17 @@ func (s *sim) look(c *call) float64 {
 		return work
 	}
 	return work + s.issue(w)
+}
+
+// root is how a walk goes on after a restart.
+func (s *sim) root(c *call) float64 {
+	if !s.sch.Cached {
+		c.walk.known = append(c.walk.known, 0)
+		return 0
+	}
+	var e catfish.Estimate
+	s.descend(c, 0, &e)
+	return s.cl.Client.CachedNs * float64(e.Cached)
 }
 
 // post sends the reads that look and walkFrom picked.
@@ -105,8 +137,13 @@ func (s *sim) post(id uint32) {
 }
 
 func (s *sim) postRead(id uint32, c *call, at uint16) {
+	if at&lineOf != 0 {
+		s.n.lines++
+	} else {
+		s.n.reads++
+	}
 	c.walk.reads++
-	s.n.reads++
+	c.walk.bytes += s.blockBytes(at)
 	s.n.bytes += s.blockBytes(at)
 	out := s.machines[c.machine].card.start(s.now, readRequestBytes)
 	s.schedule(ns(out)+int64(s.latency), evRead, id, at)
@@ -120,6 +157,9 @@ func (s *sim) blockBytes(at uint16) float64 {
 	if at == header {
 		return headerBytes
 	}
+	if at&lineOf != 0 {
+		return lineBytes
+	}
 	return float64(s.cl.Tree.BlockBytes)
 }
 
@@ -127,10 +167,13 @@ func (s *sim) blockBytes(at uint16) float64 {
 func (s *sim) read(id uint32, at uint16) {
 	c := &s.calls[id]
 	k := evBlock
-	if at == header {
+	switch {
+	case at == header:
 		s.writer.settle(s)
 		c.walk.headerAt = s.now
-	} else {
+	case at&lineOf != 0:
+		k = s.stateOfLine(c, at)
+	default:
 		k = s.writer.state(s, s.w.nodes[c.search.first+uint32(at)].chunk, c.walk.since)
 	}
 	done := s.card.serve(s.now, readRequestBytes)
@@ -161,6 +204,8 @@ func (s *sim) here(id uint32, at uint16, k kind) {
 		return
 	case k == evHereMoved:
 		w.restart = true
+	case k == evHereStale:
+		w.repair = append(w.repair, at&^lineOf)
 	}
 	w.out--
 	if w.restart {
@@ -193,10 +238,11 @@ func (s *sim) again(id uint32) {
 
 // writer is the one writer of the tree, at the server.
 type writer struct {
-	free    float64 // when its last insert under way will be done
-	jobs    []job   // those under way, the oldest at first
-	first   int
-	movedAt []int64 // by chunk: when it was last part of a move
+	free      float64 // when its last insert under way will be done
+	jobs      []job   // those under way, the oldest at first
+	first     int
+	movedAt   []int64 // by chunk: when it was last part of a move
+	changedAt []int64 // by chunk: when it was last written; nil if nobody asks
 }
 
 // job is one insert: its nodes are inconsistent from one time to another.
@@ -231,6 +277,11 @@ func (w *writer) settle(s *sim) {
 		for _, c := range s.w.changes[in.first : in.first+in.moved] {
 			w.movedAt[c] = j.to
 		}
+		if w.changedAt != nil {
+			for _, c := range s.w.changes[in.first : in.first+in.nodes] {
+				w.changedAt[c] = j.to
+			}
+		}
 	}
 }
 
@@ -256,11 +307,21 @@ func (w *writer) state(s *sim, chunk uint32, since int64) kind {
 	return evBlock
 }
 
-// tripsOf a finished offloaded search: its levels, or all of its reads one
-// by one.
+// tripsOf a finished offloaded search: its levels, all of its reads one by
+// one, or what keeping nodes leaves of them.
 func (s *sim) tripsOf(c *call) uint64 {
 	if s.sch.Single {
 		return uint64(c.walk.reads)
+	}
+	if s.sch.Cached {
+		n := 1 + 2*c.walk.restarts // Each reads the header alone.
+		if len(c.walk.repair) > 0 {
+			n++
+		}
+		if c.walk.missed {
+			n++ // One level, as a rule.
+		}
+		return uint64(n)
 	}
 	return uint64(s.w.Height * (1 + c.walk.restarts))
 }

@@ -13,13 +13,18 @@ import (
 // bench run, with "simulated": true, and what only a simulator can tell.
 type Row struct {
 	bench.Row
-	Cluster    string  `json:"cluster"`
-	ServerLink float64 `json:"server_link_share"` // of the link out, 0 to 1
-	ClientCPU  float64 `json:"client_cpu_util"`   // of all clients' cores
-	Writer     float64 `json:"writer_share"`      // of time that the writer was held
-	FellBack   uint64  `json:"fell_back"`         // searches that gave up offloading
-	Events     uint64  `json:"events"`
-	TookS      float64 `json:"took_s"` // of real time
+	Cluster    string   `json:"cluster"`
+	ServerLink float64  `json:"server_link_share"` // of the link out, 0 to 1
+	ClientCPU  float64  `json:"client_cpu_util"`   // of all clients' cores
+	Writer     float64  `json:"writer_share"`      // of time that the writer was held
+	FellBack   uint64   `json:"fell_back"`         // searches that gave up offloading
+	Lines      float64  `json:"lines"`             // of kept nodes, read by a search
+	Repairs    float64  `json:"repairs"`           // of kept nodes, by search
+	Events     uint64   `json:"events"`
+	TookS      float64  `json:"took_s"` // of real time
+	JoinAtS    float64  `json:"join_at_s,omitempty"`
+	First      int      `json:"first_clients,omitempty"`
+	Series     []Sample `json:"series,omitempty"`
 }
 
 // NewRow joins a result with what it is of.
@@ -45,7 +50,8 @@ func NewRow(cfg Config, w *Workload, r *Result, commit string) Row {
 			Repeat: 1, Commit: commit, Runs: []float64{r.OpsPerS}, ByOp: r.ByOp,
 		},
 		Cluster: cl.Name, ServerLink: r.LinkOut, ClientCPU: r.Clients, Writer: r.Writer,
-		FellBack: r.FellBack, Events: r.Events, TookS: r.Took.Seconds(),
+		FellBack: r.FellBack, Lines: r.Lines, Repairs: r.Repairs,
+		JoinAtS: cfg.JoinAt.Seconds(), First: cfg.First, Series: r.Series, Events: r.Events, TookS: r.Took.Seconds(),
 	}
 }
 

@@ -21,6 +21,12 @@ type Config struct {
 	Duration time.Duration // measured
 	Warmup   time.Duration // before it
 	Seed     uint64
+	// With JoinAt above 0 only the First clients search from the
+	// beginning; the others join so long after the warm-up.
+	JoinAt time.Duration
+	First  int
+	// Sample, if above 0, is how long the intervals of Result.Series are.
+	Sample time.Duration
 	// Progress, if set, is told now and then which share is done.
 	Progress func(share float64)
 }
@@ -30,6 +36,7 @@ const (
 	maxClients  = 1 << 20
 	maxCalls    = 1 << 22
 	maxDuration = time.Hour
+	maxSamples  = 100_000
 )
 
 func (c Config) withDefaults() Config {
@@ -71,6 +78,15 @@ func (c Config) Validate() error {
 	}
 	if c.Duration < time.Millisecond || c.Duration > maxDuration {
 		return fmt.Errorf("%w: duration is %v, want 1ms to %v", bench.ErrConfig, c.Duration, maxDuration)
+	}
+	if c.JoinAt < 0 || c.JoinAt > c.Duration {
+		return fmt.Errorf("%w: clients join after %v, want 0 to the duration, %v", bench.ErrConfig, c.JoinAt, c.Duration)
+	}
+	if c.JoinAt > 0 && (c.First < 1 || c.First > c.Clients) {
+		return fmt.Errorf("%w: %d clients are there at first, want 1 to %d", bench.ErrConfig, c.First, c.Clients)
+	}
+	if c.Sample < 0 || c.Sample > 0 && c.Duration/c.Sample > maxSamples {
+		return fmt.Errorf("%w: samples of %v, want 0 or at least %v", bench.ErrConfig, c.Sample, c.Duration/maxSamples)
 	}
 	if c.Warmup < 0 || c.Warmup > maxDuration {
 		return fmt.Errorf("%w: warmup is %v, want 0 to %v", bench.ErrConfig, c.Warmup, maxDuration)
@@ -139,7 +155,10 @@ type Result struct {
 	LinkOut   float64 // share of the server's link out
 	Writer    float64 // share of time that the tree's writer was held
 	FellBack  uint64  // searches that gave up offloading
-	Beats     uint64  // heartbeats that clients got
+	Lines     float64 // of kept nodes, read by a search
+	Repairs   float64 // of kept nodes, by search
+	Series    []Sample
+	Beats     uint64 // heartbeats that clients got
 	Events    uint64
 	Simulated time.Duration // warm-up included
 	Took      time.Duration // of real time
@@ -167,6 +186,8 @@ func (s *sim) result(took time.Duration) *Result {
 		Clients: n.clientNs / (d * 1e9 * machines),
 		LinkOut: (s.card.sent - n.sentAtStart) * s.card.byteNs / (d * 1e9),
 		Writer:  n.writerNs / (d * 1e9), FellBack: n.fellBack, Beats: n.beats,
+		Lines: ratio(float64(n.lines), searches), Repairs: ratio(float64(n.repairs), searches),
+		Series: s.series.all,
 		Events: s.done, Simulated: s.cfg.Warmup + s.cfg.Duration, Took: took,
 	}
 	for i, op := range []bench.Op{bench.Search, bench.Insert} {

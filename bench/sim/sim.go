@@ -25,12 +25,15 @@ const (
 	evBlock                 // call, sub node: its bytes are at the client's card
 	evTorn                  // the same, but a writer was changing them
 	evMoved                 // the same, but the node moved since the search began
+	evStale                 // the same, of a line of a node that changed since it was kept
 	evHere                  // call, sub node: the bytes are in the client's memory
 	evHereTorn              // the same
 	evHereMoved             // the same
+	evHereStale             // the same
 	evBeat                  // a heartbeat is due
 	evTicked                // the server's work for it is done
 	evHeartbeat             // client, sub slot: it is in the client's mailbox
+	evSample                // an interval of a watched run is over
 )
 
 // sim is one simulation. It is made anew for each run and used by one
@@ -50,6 +53,9 @@ type sim struct {
 	server   server
 	writer   writer
 	beats    beats
+	series   series
+	told     catfish.Estimate // what a policy is shown
+	yields   bool             // offloaded searches let others run first
 
 	clock   func() time.Time // what policies are given
 	latency time.Duration    // one way, see Fabric
@@ -64,6 +70,7 @@ type counts struct {
 	ways                  [2]uint64 // searches finished, by way
 	inserts               uint64
 	reads, torn, restarts uint64
+	lines, repairs        uint64 // of cached nodes
 	trips                 uint64
 	results               uint64
 	bytes                 float64 // messages and blocks, without headers
@@ -79,10 +86,13 @@ type counts struct {
 type client struct {
 	policy  catfish.Policy
 	learner catfish.Learner
+	looks   catfish.Estimator
+	glance  catfish.Glancer
 	load    catfish.Load
 	fresh   bool
 	knows   int64  // time of the newest header that a walk of it has read
 	sent    uint64 // sequence number of the latest heartbeat
+	walks   uint64 // that began, of schemes that keep nodes
 }
 
 func newSim(cfg Config, w *Workload) (*sim, error) {
@@ -118,8 +128,15 @@ func newSim(cfg Config, w *Workload) (*sim, error) {
 			return nil, err
 		}
 		c.learner, _ = c.policy.(catfish.Learner)
+		c.looks, _ = c.policy.(catfish.Estimator)
+		c.glance, _ = c.policy.(catfish.Glancer)
 	}
+	// Schemes that never offload, or never anything else, do not: see
+	// Client.once in package catfish.
+	_, paper := s.clients[0].policy.(catfish.Settler)
+	s.yields = cl.Client.Spins && (paper || s.clients[0].learner != nil)
 	s.writer.movedAt = make([]int64, w.Chunks)
+	s.keep()
 	s.server.init(s)
 	for i := range s.calls {
 		c := &s.calls[i]
@@ -128,7 +145,11 @@ func newSim(cfg Config, w *Workload) (*sim, error) {
 		c.worker = c.client % uint32(len(s.server.workers))
 		c.next = s.rng.Uint32N(uint32(len(w.searches)))
 		// Callers begin within a tenth of a millisecond, not at once.
-		s.schedule(s.rng.Int64N(1e5), evThought, uint32(i), 0)
+		at := s.rng.Int64N(1e5)
+		if cfg.JoinAt > 0 && int(c.client) >= cfg.First {
+			at += int64(cfg.Warmup + cfg.JoinAt)
+		}
+		s.schedule(at, evThought, uint32(i), 0)
 	}
 	if !sch.TCP {
 		s.schedule(int64(cl.Heartbeat.IntervalNs), evBeat, 0, 0)
@@ -173,9 +194,9 @@ func (s *sim) handle(e *event) {
 		s.wake(e.who)
 	case evRead:
 		s.read(e.who, e.sub)
-	case evBlock, evTorn, evMoved:
+	case evBlock, evTorn, evMoved, evStale:
 		s.block(e.who, e.sub, e.kind)
-	case evHere, evHereTorn, evHereMoved:
+	case evHere, evHereTorn, evHereMoved, evHereStale:
 		s.here(e.who, e.sub, e.kind)
 	case evBeat:
 		s.beat()
@@ -183,6 +204,8 @@ func (s *sim) handle(e *event) {
 		s.ticked()
 	case evHeartbeat:
 		s.heard(e.who, e.sub)
+	case evSample:
+		s.sample()
 	}
 }
 
@@ -192,4 +215,5 @@ func (s *sim) reset() {
 	s.all.Reset()
 	s.byOp[0].Reset()
 	s.byOp[1].Reset()
+	s.watch()
 }

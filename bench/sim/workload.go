@@ -43,6 +43,7 @@ type node struct {
 	first    uint16 // of its children that the search reads, from the search's first node
 	children uint16
 	results  uint16 // objects found, in a leaf
+	leaf     bool
 }
 
 // search is one real search.
@@ -228,9 +229,9 @@ func (r *reader) lane(chunk uint32, lane int) uint64 {
 	return binary.LittleEndian.Uint64(r.mem[int(chunk)*r.bytes+8*lane:])
 }
 
-// maxNodes of one search, so that 16 bits number them, one of which means
-// the slab's header.
-const maxNodes = 1<<16 - 1
+// maxNodes of one search, so that 15 bits number them, one of which means
+// the slab's header; a 16th one says that only a node's line is read.
+const maxNodes = 1<<15 - 1
 
 // addSearch carries q out, level by level.
 func (w *Workload) addSearch(r *reader, q rstar.Rect) error {
@@ -246,7 +247,7 @@ func (w *Workload) addSearch(r *reader, q rstar.Rect) error {
 		}
 		if n.Leaf() {
 			r.found = n.AppendItems(r.found[:0], q)
-			at.results = uint16(len(r.found))
+			at.results, at.leaf = uint16(len(r.found)), true
 			results += len(r.found)
 			continue
 		}

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/report"
 	"github.com/catfish-index/catfish/bench/sim"
 )
 
@@ -27,6 +29,10 @@ type simFlags struct {
 	warmup   time.Duration
 	seed     uint64
 	json     string
+	sample   time.Duration
+	plots    string
+	joinAt   time.Duration
+	first    int
 	table    bool
 	fit      string
 	check    string
@@ -51,6 +57,7 @@ marked numbers, and prints them as lines for the cluster's file. --check
 compares such rows with what the cluster, as it is, gives.`,
 		Example: `  catfish bench sim --cluster paper --scheme fast,offload,paper --clients 32,64,128,256
   catfish bench sim --cluster modern --scale 1e-2 --clients 10,100,1000,10000 --json -
+  catfish bench sim --clients 256 --first 16 --join-at 200ms --sample 10ms --plots out
   catfish bench sim --table --json simulated.jsonl
   catfish bench sim --cluster thismachine --fit rows.jsonl`,
 		Args: args(cobra.NoArgs),
@@ -73,6 +80,10 @@ compares such rows with what the cluster, as it is, gives.`,
 	fs.DurationVar(&f.warmup, "warmup", 200*time.Millisecond, "simulated time before it")
 	fs.Uint64Var(&f.seed, "seed", 1, "of data, queries and chance")
 	fs.StringVar(&f.json, "json", "", "write one JSON object per row to this file, - for standard output; with --table what bench paper --simulated reads")
+	fs.DurationVar(&f.sample, "sample", 0, "with --json: add throughput, latency, offload share and server CPU of each such interval")
+	fs.StringVar(&f.plots, "plots", "", "directory for plots over time, as SVG; needs --sample and one number of clients")
+	fs.DurationVar(&f.joinAt, "join-at", 0, "all but --first clients begin so long after the warm-up")
+	fs.IntVar(&f.first, "first", 1, "clients that are there from the beginning, with --join-at")
 	fs.BoolVar(&f.table, "table", false, "compare with every number of the paper")
 	fs.StringVar(&f.fit, "fit", "", "file with rows of bench run --json, or paper: fit the cluster to them")
 	fs.StringVar(&f.check, "check", "", "file with rows of bench run --json: simulate them and compare")
@@ -132,6 +143,9 @@ func (a *app) benchSim(ctx context.Context, cmd *cobra.Command, f *simFlags) err
 	if !cmd.Flags().Changed("duration") && f.special() {
 		f.duration = 200 * time.Millisecond
 	}
+	if f.plots != "" && (f.sample <= 0 || len(f.clients) != 1 || f.special()) {
+		return badUsage("--plots needs --sample and one number of --clients, and none of --table, --fit and --check")
+	}
 	var configs []sim.Config
 	if !f.special() {
 		if configs, err = f.configs(cl); err != nil {
@@ -170,6 +184,7 @@ func (f *simFlags) configs(cl *sim.Cluster) ([]sim.Config, error) {
 			cfg := sim.Config{
 				Cluster: cl, Scheme: scheme, Clients: n, InFlight: f.inFlight, Mix: shares,
 				Duration: f.duration, Warmup: f.warmup, Seed: f.seed,
+				JoinAt: f.joinAt, First: f.first, Sample: f.sample,
 			}
 			if err := cfg.Validate(); err != nil {
 				return nil, err
@@ -213,7 +228,27 @@ func (a *app) simRows(ctx context.Context, f *simFlags, configs []sim.Config, ta
 			err = e
 		}
 	}
+	if err == nil && f.plots != "" {
+		err = writePlots(f.plots, sim.SeriesPlots(configs[0].Cluster.Name, rows))
+	}
 	return err
+}
+
+// writePlots writes files whose names say that they are simulated.
+func writePlots(dir string, plots []report.Plot) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("--plots: %w", err)
+	}
+	for i := range plots {
+		svg, err := plots[i].SVG()
+		if err != nil {
+			return fmt.Errorf("--plots: %s: %w", plots[i].Name, err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, plots[i].Name+"-simulated.svg"), svg, 0o644); err != nil {
+			return fmt.Errorf("--plots: %w", err)
+		}
+	}
+	return nil
 }
 
 // simTable prints the paper's numbers beside simulated ones.

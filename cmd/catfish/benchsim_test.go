@@ -47,6 +47,20 @@ func TestBenchSim(t *testing.T) {
 	fail(t, exitUsage, []string{"bench", "sim", "--check", file}, "row 1 is simulated")
 }
 
+func TestBenchSimPlots(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "plots")
+	args := strings.Fields("bench sim --objects 20000 --duration 40ms --warmup 1ms --scheme paper,cost --sample 5ms --join-at 10ms --plots " + dir)
+	fail(t, exitUsage, append(args, "--clients", "2,4"), "one number of --clients")
+	fail(t, exitUsage, append(args, "--clients", "4", "--first", "5"), "want 1 to 4")
+	succeed(t, append(args, "--clients", "4")...)
+	for _, name := range []string{"throughput", "offload-share", "latency", "server-cpu"} {
+		b, err := os.ReadFile(filepath.Join(dir, "paper-"+name+"-simulated.svg"))
+		if err != nil || !strings.Contains(string(b), "simulated") {
+			t.Errorf("%s: %v, %d bytes", name, err, len(b))
+		}
+	}
+}
+
 // The paper's numbers, simulated, and how they come into the report of real
 // runs, in one command each.
 func TestBenchSimTable(t *testing.T) {

@@ -1,0 +1,137 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/catfish-index/catfish/catfish"
+)
+
+// Kept internal nodes (Scheme.Cached). All clients of a machine share one
+// cache, which has room for all. A search goes down what is kept without
+// reading, then asks in one batch for the leaves and for one line of each
+// node that it relied on:
+//
+//	kept ----> leaves   reads of whole blocks  \
+//	     ----> missing  reads of whole blocks   > one batch, up to the window
+//	     ----> lines    64 bytes of each kept  /
+//
+// A line that an insert changed since the node was kept means a repair: the
+// node is read again, one trip more, and the search goes on. Which nodes an
+// insert changes is the real tree's doing (workload.go). What a repaired
+// node newly names is not modelled: the searches are those of one state of
+// the tree.
+
+// lineOf marks a read of a node's first line only.
+const lineOf uint16 = 1 << 15
+
+// lineBytes as in package rstar.
+const lineBytes = 64
+
+// headerEvery is how many walks of a client rely on one header that it
+// read: the client's own choice, see Scheme.Cached.
+const headerEvery = 8
+
+// missing says that a node is not kept.
+const missing = -1
+
+// keep makes the caches, empty.
+func (s *sim) keep() {
+	if !s.sch.Cached {
+		return
+	}
+	s.writer.changedAt = make([]int64, s.w.Chunks)
+	for i := range s.machines {
+		s.machines[i].kept = make([]int64, s.w.Chunks)
+		for c := range s.machines[i].kept {
+			s.machines[i].kept[c] = missing
+		}
+	}
+}
+
+// descend goes down kept nodes from one node, which is to be read if it is
+// a leaf or not kept, and adds what it saw to e.
+func (s *sim) descend(c *call, at uint16, e *catfish.Estimate) {
+	n := &s.w.nodes[c.search.first+uint32(at)]
+	w := &c.walk
+	switch {
+	case n.leaf:
+		e.Leaves++
+		w.known = append(w.known, at)
+	case s.machines[c.machine].kept[n.chunk] == missing:
+		e.Missing++
+		w.known = append(w.known, at)
+	default:
+		e.Cached++
+		w.known = append(w.known, at|lineOf) // Instead of itself.
+		for i := range n.children {
+			s.descend(c, n.first+n.children-1-i, e)
+		}
+	}
+}
+
+// estimate looks down the tree from the root: what a search would read. The
+// walk is ready to be posted after it.
+func (s *sim) estimate(c *call) (e catfish.Estimate, work float64) {
+	w := &c.walk
+	w.known, w.repair = w.known[:0], w.repair[:0]
+	w.left = int(c.search.nodes)
+	s.descend(c, 0, &e)
+	e.Bytes = (e.Leaves+e.Missing)*s.cl.Tree.BlockBytes + e.Cached*lineBytes
+	return e, s.cl.Client.CachedNs * float64(e.Cached)
+}
+
+// keptWalk begins a walk at what estimate found; every so often the slab's
+// header is read too.
+func (s *sim) keptWalk(c *call) float64 {
+	w, cl := &c.walk, &s.clients[c.client]
+	c.phase = reading
+	w.here, w.posts, w.restart, w.from = w.here[:0], w.posts[:0], false, s.now
+	w.restarts, w.reads, w.bytes, w.since = 0, 0, 0, cl.knows
+	if cl.walks%headerEvery == 0 {
+		w.known = append(w.known, header)
+		w.left++
+	}
+	cl.walks++
+	w.missed = slices.ContainsFunc(w.known, func(at uint16) bool {
+		return at != header && at&lineOf == 0 && !s.w.nodes[c.search.first+uint32(at)].leaf
+	})
+	return s.issue(w)
+}
+
+// checked is a line that came: the node is read again if it changed.
+func (s *sim) checked(w *walk, at uint16) float64 {
+	if slices.Contains(w.repair, at&^lineOf) {
+		s.n.repairs++
+		w.left++
+		w.known = append(w.known, at&^lineOf)
+	}
+	return s.cl.Client.LineNs
+}
+
+// store keeps an internal node that a walk has read, as it was when the
+// walk began at the latest, and goes on below it unless it is a repair.
+func (s *sim) store(c *call, at uint16) float64 {
+	w, n := &c.walk, &s.w.nodes[c.search.first+uint32(at)]
+	kept := &s.machines[c.machine].kept[n.chunk]
+	*kept = max(*kept, w.from)
+	if slices.Contains(w.repair, at) {
+		return 0
+	}
+	var e catfish.Estimate
+	for i := range n.children {
+		s.descend(c, n.first+n.children-1-i, &e)
+	}
+	return s.cl.Client.CachedNs * float64(e.Cached)
+}
+
+// stateOfLine is what a read of a kept node's line finds.
+func (s *sim) stateOfLine(c *call, at uint16) kind {
+	chunk := s.w.nodes[c.search.first+uint32(at&^lineOf)].chunk
+	if k := s.writer.state(s, chunk, 1<<62); k != evBlock {
+		return k // It is being written.
+	}
+	if s.writer.changedAt[chunk] > s.machines[c.machine].kept[chunk] {
+		return evStale
+	}
+	return evBlock
+}

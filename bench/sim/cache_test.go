@@ -1,0 +1,155 @@
+package sim
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/catfish-index/catfish/catfish"
+)
+
+// With all internal nodes kept, a search is one round trip of leaves and
+// lines; with inserts few are repaired.
+func TestKeptNodes(t *testing.T) {
+	w := small(t, "1e-5")
+	leaves, inner := 0, 0
+	for i := range w.nodes {
+		if w.nodes[i].leaf {
+			leaves++
+		} else {
+			inner++
+		}
+	}
+	n := float64(len(w.searches))
+	cfg := Config{Cluster: openCluster(t, "paper"), Scheme: "offload-cached", Clients: 32,
+		Warmup: 100 * time.Millisecond, Duration: 100 * time.Millisecond}
+	r := simulate(t, cfg, w)
+	// One walk in eight reads the slab's header.
+	if want := float64(leaves)/n + 1.0/headerEvery; math.Abs(r.Reads-want) > 0.02 {
+		t.Errorf("%.3f reads a search, want %.3f", r.Reads, want)
+	}
+	if want := float64(inner) / n; math.Abs(r.Lines-want) > 0.02 {
+		t.Errorf("%.3f lines a search, want %.3f", r.Lines, want)
+	}
+	if r.Trips != 1 || r.Repairs != 0 || r.Restarts != 0 {
+		t.Errorf("%.3f round trips, %.3f repairs, %.3f restarts; want 1, 0, 0", r.Trips, r.Repairs, r.Restarts)
+	}
+	cfg.Mix = [2]int{90, 10}
+	// Of a tree that grew by insertion: in a loaded one all leaves are full.
+	// A larger one has fewer repairs: 0.11 with 2,000,000 objects.
+	r = simulate(t, cfg, workload(t, cfg.Cluster.Spec("uniform", 300_000, "1e-5", 1)))
+	if r.Repairs == 0 || r.Repairs > 0.3 || r.Restarts > 0.05 || r.Trips <= 1 || r.Trips > 1.35 {
+		t.Errorf("with inserts: %.3f repairs, %.4f restarts, %.3f round trips", r.Repairs, r.Restarts, r.Trips)
+	}
+	plain := simulate(t, Config{Cluster: cfg.Cluster, Scheme: "offload", Clients: 256, Duration: 50 * time.Millisecond}, w)
+	cfg.Clients, cfg.Mix = 256, [2]int{}
+	if kept := simulate(t, cfg, w); kept.OpsPerS < 2*plain.OpsPerS {
+		t.Errorf("%.0f searches/s with kept nodes, %.0f without", kept.OpsPerS, plain.OpsPerS)
+	}
+}
+
+// seer notes what an Estimator is told.
+type seer struct {
+	probe
+	told []catfish.Estimate
+	read []int
+	size int
+}
+
+func (p *seer) ChooseFor(now func() time.Time, load *catfish.Load, fresh bool, e *catfish.Estimate) (catfish.Way, bool) {
+	p.told = append(p.told, *e)
+	return catfish.Offload, fresh
+}
+
+func (p *seer) Observe(_ time.Time, o catfish.Outcome) {
+	p.read = append(p.read, o.Reads)
+	p.size += o.Bytes
+}
+
+// What a policy is told before a search is what the search then reads.
+func TestEstimate(t *testing.T) {
+	cl := openCluster(t, "paper")
+	s, err := newSim(Config{Cluster: cl, Scheme: "offload-cached", Clients: 1, InFlight: 1, Mix: [2]int{100, 0},
+		Duration: time.Second, Seed: 1}, small(t, "1e-2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &seer{probe: probe{t: t, s: s}}
+	c := &s.clients[0]
+	c.policy, c.learner, c.looks = p, p, p
+	s.run(1e8)
+	if e := p.told[0]; e != (catfish.Estimate{Missing: 1, Bytes: cl.Tree.BlockBytes}) {
+		t.Errorf("of the first search it is told %+v, want that the root is missing", e)
+	}
+	size, complete := 0, 0
+	for i, n := range p.read {
+		e := p.told[i]
+		want := e.Leaves + e.Cached
+		if i%headerEvery == 0 {
+			want++
+			size += headerBytes
+		}
+		size += e.Bytes
+		if e.Missing == 0 {
+			complete++
+			if n != want {
+				t.Fatalf("search %d: %d reads, told of %+v", i, n, e)
+			}
+		} else if n <= want {
+			t.Fatalf("search %d: %d reads, told of %+v", i, n, e)
+		}
+	}
+	if complete < len(p.read)/2 || p.size < size {
+		t.Errorf("%d of %d searches had all nodes kept; %d bytes, told of %d", complete, len(p.read), p.size, size)
+	}
+}
+
+// Clients that join later do, and a watched run says what each interval
+// had.
+func TestSeries(t *testing.T) {
+	r := simulate(t, Config{Cluster: openCluster(t, "paper"), Scheme: "paper", Clients: 64, First: 4,
+		JoinAt: 50 * time.Millisecond, Warmup: 10 * time.Millisecond, Duration: 100 * time.Millisecond,
+		Sample: 10 * time.Millisecond}, small(t, "1e-5"))
+	if len(r.Series) != 10 {
+		t.Fatalf("%d samples, want 10", len(r.Series))
+	}
+	sum := uint64(0)
+	for i, s := range r.Series {
+		sum += s.Searches
+		if math.Abs(s.AtS-0.01*float64(i+1)) > 1e-9 || s.MeanUs <= 0 || s.MostUs < s.MeanUs || s.CPU <= 0 || s.CPU > 1 {
+			t.Errorf("sample %d: %+v", i, s)
+		}
+	}
+	if float64(sum) != r.OpsPerS/10 {
+		t.Errorf("samples have %d searches, the run %.0f", sum, r.OpsPerS/10)
+	}
+	if a, b := r.Series[4].OpsPerS, r.Series[6].OpsPerS; b < 10*a {
+		t.Errorf("%.0f searches/s before 60 clients joined 4, %.0f after", a, b)
+	}
+}
+
+// Policy cost is at least the paper's where that loses most, keeps to fast
+// messaging where that is the better, and mixes where both ways are full.
+func TestCostAgainstPaper(t *testing.T) {
+	run := func(cluster, scheme, scale string, clients, inserts int) *Result {
+		cl := openCluster(t, cluster)
+		return simulate(t, Config{Cluster: cl, Scheme: scheme, Clients: clients, Mix: [2]int{100 - inserts, inserts},
+			Warmup: 300 * time.Millisecond, Duration: 30 * time.Millisecond}, small(t, scale))
+	}
+	for _, c := range []struct {
+		cluster, scale   string
+		clients, inserts int
+		times            float64 // of the paper's throughput, at least
+	}{
+		{"paper", "1e-5", 32, 0, 1}, {"paper", "1e-5", 112, 10, 1.3}, {"paper", "1e-2", 256, 0, 1.3},
+		{"thismachine", "1e-2", 8, 0, 0.97}, {"thismachine", "1e-5", 8, 0, 0.97},
+	} {
+		a, b := run(c.cluster, "cost", c.scale, c.clients, c.inserts), run(c.cluster, "paper", c.scale, c.clients, c.inserts)
+		if a.OpsPerS < c.times*b.OpsPerS {
+			t.Errorf("%+v: cost %.0f ops/s, paper %.0f", c, a.OpsPerS, b.OpsPerS)
+		}
+		if c.inserts == 0 && c.cluster == "paper" && a.P99Us > b.P99Us {
+			t.Errorf("%+v: the 99th percentile is %.0f us, paper %.0f", c, a.P99Us, b.P99Us)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/catfish-index/catfish/catfish"
+)
+
+// Sample is one interval of a run that is watched over time
+// (Config.Sample). Searches count when they finish.
+type Sample struct {
+	AtS      float64 `json:"at_s"` // its end, from the start of what is measured
+	Searches uint64  `json:"searches"`
+	OpsPerS  float64 `json:"ops_per_s"`
+	Offload  float64 `json:"offload_share"`
+	MeanUs   float64 `json:"mean_us"`
+	MostUs   float64 `json:"most_us"`
+	CPU      float64 `json:"server_cpu_util"`
+}
+
+// series collects samples.
+type series struct {
+	every   int64
+	all     []Sample
+	ways    [2]uint64
+	took    time.Duration
+	most    time.Duration
+	busyNs  float64 // of the server's cores, at the interval's start
+	started int64
+}
+
+// watch begins anew at now.
+func (s *sim) watch() {
+	s.series = series{every: int64(s.cfg.Sample), started: s.now, busyNs: s.n.busyNs}
+	if s.series.every > 0 {
+		s.schedule(s.now+s.series.every, evSample, 0, 0)
+	}
+}
+
+// note adds a finished search.
+func (r *series) note(way catfish.Way, took time.Duration) {
+	r.ways[way]++
+	r.took += took
+	r.most = max(r.most, took)
+}
+
+// sample ends an interval.
+func (s *sim) sample() {
+	r := &s.series
+	n, ns := r.ways[0]+r.ways[1], float64(r.every)
+	r.all = append(r.all, Sample{
+		AtS: float64(s.now-r.started) / 1e9, Searches: n, OpsPerS: float64(n) / ns * 1e9,
+		Offload: ratio(float64(r.ways[1]), float64(n)),
+		MeanUs:  ratio(micros(r.took), float64(n)), MostUs: micros(r.most),
+		// Work is counted when it begins: a request that crosses the end
+		// may make it a little more than 1.
+		CPU: min((s.n.busyNs-r.busyNs)/ns/float64(s.cl.Server.Cores), 1),
+	})
+	r.ways, r.took, r.most, r.busyNs = [2]uint64{}, 0, 0, s.n.busyNs
+	s.schedule(s.now+r.every, evSample, 0, 0)
+}

@@ -1,0 +1,507 @@
+package catfish
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// Policy "cost": offload the share of searches with which most searches
+// finish. docs/policy.md derives it and names its sources.
+//
+//	share, the control q         finished searches per time
+//	  1 |                            |        .-^-.
+//	    |      _.-+-.+-              |     .-'     '.
+//	    |   .-'                      |  .-'          '
+//	  0 +-----------------> time     +-----------------> q
+//
+// Nobody tells a client what a search costs the server, the network and the
+// cores that clients share; how many searches finish tells all of it. So
+// all clients offload a little more than q in one epoch and a little less in
+// another, in the same ones, since epochs are cut from the clock; each counts
+// what it finished in both, and moves its q towards the better. Were each to
+// try at its own times it would see only what is good for itself, which is
+// to push its work on to whoever waits. As far as counts say nothing (too
+// few, or as many either way), the lower latency decides.
+//
+// A search is offloaded with a probability, by its client's own dice: the
+// higher q is, and the fewer nodes it would read compared with others. Reads
+// move more bytes than answers, and a message costs a server the same
+// however little it asks: so it is the small ones that gain by offloading,
+// and large ones that are answered when the network is full.
+//
+// Invariants: lo() <= q <= hi(); all state is finite, whatever heartbeats,
+// estimates and outcomes say (costInput clamps them).
+
+// Parameters; docs/policy.md says what others gave.
+const (
+	// costEpoch is long against a search (below 1 ms unless a server is
+	// overrun: then epochs double until one has costSearches of them), and
+	// short enough for twenty moves in the first half second.
+	costEpoch     = 10 * time.Millisecond
+	costSearches  = 4
+	costDoublings = 6 // to 0.64 s
+
+	// The first quarter of an epoch belongs to searches of the one before.
+	costSettle = 4
+
+	// Half the difference of the shares tried, of the width of q. 0.03 keeps
+	// a server's utilisation within 6 points; 0.005 is what stays when q
+	// has come to an end, where trying is a loss: there one pair in
+	// costDeep is as wide as ever, to see when the end is none any more;
+	// a quarter of both, at the least, if the loss is great.
+	costWide, costNarrow, costLeast = 0.03, 0.02, 0.005
+	costMost, costGone              = 0.06, 0.8 // while q moves, by its last five steps
+	costDeep                        = 8
+
+	// Steps of q for each pair of epochs; one in the direction of the last
+	// is longer, one back is shorter, so that chance alone shortens them.
+	costFirst, costShort, costLong = 0.08, 0.004, 0.2
+	costMore, costLess             = 1.4, 0.6
+
+	// costMemory is of what earlier pairs told: ten of them count. One that
+	// differs by costSurprise deviations ends it.
+	costMemory, costSurprise = 0.9, 3
+	costPairs                = 4 // until their own spread is believed
+	// costFar is how far q moves until but 1/e of it counts.
+	costFar = 0.05
+
+	// costFew: in a pair with less there is nothing to be counted.
+	costFew = 16
+
+	// What latencies count, as a share of throughput by full share: a little
+	// always, and a fifth of what the counts leave uncertain.
+	costTaste, costDoubt = 0.02, 0.2
+	// costSame: latencies nearer than 10 %, or than their own
+	// uncertainty, are equal.
+	costSame = 0.1
+
+	// costSize is how much of q one search differs from one of e times
+	// its work, which is that of its reads and of costFixed more: what
+	// starting a search costs either way.
+	costSize  = 0.5
+	costFixed = 4
+
+	// A way that was not taken for costRetry searches and costForgotten is
+	// taken by one search in costOdds.
+	costRetry     = 64
+	costForgotten = 500 * time.Millisecond
+	costOdds      = 8
+	costNoRetry   = Way(255)
+
+	// One search in costLook shows its size whatever comes of it.
+	costLook = 64
+
+	// A heartbeat that differs so much from the ones before (utilisation,
+	// or requests waiting by worker's batch) says that all was learnt of
+	// another load.
+	costJump = 0.25
+	costMany = 16
+	// costStale intervals without a heartbeat: what it said is no news.
+	costStale = 3
+)
+
+type cost struct {
+	dice uint64 // of splitmix
+
+	// The control, in shares of a mean search.
+	q     float64
+	step  float64
+	sign  float64 // of the epoch: +1, -1
+	delta float64 // half the difference of this pair
+
+	// Sizes of searches: ln of their work by that of the smallest.
+	size costMean
+
+	// Epochs.
+	length   int64 // ns
+	epoch    int64 // number of the one under way, by length
+	whole    bool  // seen from its beginning
+	first    int   // finished in the pair's first epoch, -1: unknown
+	finished int   // in this one
+	unpaired int   // since the last step
+
+	// What pairs told: sums with a memory.
+	slope, slopes, noise float64
+	spread               costMean // of a pair's difference, in deviations
+
+	ways    [2]costWay
+	results costMean
+	any     costMean // latency, of both ways
+	now     int64    // of the latest outcome
+	other   [2]int   // searches since a way was taken last
+
+	// The next search's dice, if they were thrown.
+	thrown bool
+	dices  float64 // from [0, 1)
+	look   bool    // its size is wanted
+	retry  Way     // or costNoRetry
+
+	util, wait costMean
+	peak       float64
+	beat       Load
+	beatAt     int64
+	toward     float64 // the last move
+	gone       float64 // latest moves, summed
+	walked     float64 // the same without their signs
+	leaning    float64 // the last pair's: latencies
+	told       float64 // the last pair's: counts
+	doubt      float64
+}
+
+// costMean is a mean with its mean deviation, of the latest values.
+type costMean struct {
+	mean, dev float64
+	n         int
+}
+
+func (m *costMean) add(v float64, memory int) {
+	if m.n < memory {
+		m.n++
+	}
+	d := v - m.mean
+	m.mean += d / float64(m.n)
+	if m.n > 1 {
+		m.dev += (math.Abs(d) - m.dev) / float64(m.n)
+	}
+}
+
+// uncertain is about the standard error of the mean.
+func (m *costMean) uncertain() float64 {
+	if m.n < 2 {
+		return math.Inf(1)
+	}
+	return m.dev / math.Sqrt(float64(m.n-1))
+}
+
+// costWay is what a client knows of one way.
+type costWay struct {
+	took costMean // ns, ln
+	last int64    // when it was told last
+}
+
+func newCost(seed uint64) *cost {
+	c := &cost{
+		dice: seed*0x9e3779b97f4a7c15 + 0x636f7374, step: costFirst, sign: 1, delta: costWide,
+		length: int64(costEpoch), first: -1, gone: 1, walked: 1, epoch: math.MinInt64,
+	}
+	return c
+}
+
+func (c *cost) Name() string { return "cost" }
+
+// random is the next of splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
+func (c *cost) random() uint64 {
+	c.dice += 0x9e3779b97f4a7c15
+	return costMix(c.dice)
+}
+
+func costMix(z uint64) uint64 {
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// costLn is the logarithm of v, 1 or more, within 0.06 and rising: its
+// binary one is taken as straight between powers of two. Latencies that
+// differ by less are alike anyhow, and a true one takes as long as all the
+// rest of a decision.
+func costLn(v float64) float64 {
+	b := math.Float64bits(v)
+	return float64(int64(b)-1023<<52) * (math.Ln2 / (1 << 52))
+}
+
+// costInput makes a number of somebody else's finite, within 0 and most.
+func costInput(v, most float64) float64 {
+	if !(v > 0) { // Also if it is none.
+		return 0
+	}
+	return min(v, most)
+}
+
+// Sizes carry small searches above the share of mean ones, by up to small,
+// and large ones below, by about large. None is below 0.
+func (c *cost) small() float64 { return costSize * min(c.size.mean, 2*c.size.dev) }
+func (c *cost) large() float64 { return costSize * 3 * c.size.dev }
+func (c *cost) width() float64 { return 1 + (c.small()+c.large())/2 }
+func (c *cost) lo() float64    { return -c.small() + c.delta*c.width() }
+func (c *cost) hi() float64    { return 1 + c.large() - c.delta*c.width() }
+
+// Choose is for a search of which nothing is known.
+func (c *cost) Choose(now func() time.Time, load *Load, fresh bool) (Way, bool) {
+	return c.ChooseFor(now, load, fresh, &Estimate{})
+}
+
+// Glance throws the dice. If even the smallest of searches would not be
+// offloaded, there is no need to know its size, but now and then, so that
+// what sizes there are is known.
+func (c *cost) Glance() bool {
+	if !c.thrown {
+		c.throw()
+	}
+	return c.retry == Offload || c.look || c.size.n < costFew ||
+		c.dices < c.q+c.sign*c.delta*c.width()+c.small()
+}
+
+// throw is for one search.
+func (c *cost) throw() {
+	r := c.random()
+	c.dices, c.look, c.retry = float64(r>>11)/(1<<53), r%costLook == 0, costNoRetry
+	for w := range c.other {
+		if c.other[w] >= costRetry && c.now-c.ways[w].last > int64(costForgotten) && c.random()%costOdds == 0 {
+			c.retry = Way(w)
+		}
+	}
+	c.thrown = true
+}
+
+// ChooseFor throws the dice, unless Glance has. It asks for no clock: that
+// of the latest outcome is good enough for a heartbeat.
+func (c *cost) ChooseFor(_ func() time.Time, load *Load, fresh bool, e *Estimate) (Way, bool) {
+	if fresh {
+		c.hear(load)
+	}
+	if !c.thrown {
+		c.throw()
+	}
+	p := c.q + c.sign*c.delta*c.width()
+	// Below a missing node there are unknown ones: it counts twice. Searches
+	// that are made together count each by itself.
+	reads := costInput(float64(e.Leaves)+2*float64(e.Missing), 1<<20) / float64(max(e.Searches, 1))
+	if reads > 0 {
+		ln := max(0, costLn((costFixed+reads)*(1/(costFixed+1.0))))
+		c.size.add(ln, 256)
+		p += min(costSize*(c.size.mean-ln), c.small())
+	}
+	way := FastMessaging
+	if c.dices < p {
+		way = Offload
+	}
+	if c.retry != costNoRetry {
+		way = c.retry
+	}
+	c.thrown = false
+	c.other[way] = 0
+	c.other[1-way]++
+	return way, true
+}
+
+// hear takes a heartbeat. One that differs much from those before says
+// that what was learnt is of another time.
+func (c *cost) hear(load *Load) {
+	util := costInput(max(costInput(load.CPU, 1), costInput(load.Busy, 1)), 1)
+	wait := float64(min(load.Waiting, 1<<20))
+	if c.util.n > 0 && (math.Abs(util-c.util.mean) > costJump ||
+		wait > costMany+4*c.wait.mean || c.wait.mean > costMany+4*wait) {
+		c.forget()
+		c.util, c.wait = costMean{}, costMean{}
+	}
+	c.util.add(util, 8)
+	c.wait.add(wait, 8)
+	c.peak = max(c.peak, util)
+	c.beat, c.beatAt = *load, c.now
+}
+
+// forget lets the next pairs decide alone, by longer steps.
+func (c *cost) forget() {
+	c.slope, c.slopes, c.noise = 0, 0, 0
+	c.step = max(c.step, costFirst)
+	for i := range c.ways {
+		c.ways[i].took.n = min(c.ways[i].took.n, 4)
+	}
+}
+
+// Observe counts a finished search.
+func (c *cost) Observe(now time.Time, o Outcome) {
+	if o.Way > Offload {
+		return
+	}
+	// Callers look at the clock before they get the lock: one that comes
+	// late does not bring back the epoch before.
+	if at := now.UnixNano(); at > c.now || at < c.now-c.length {
+		c.now = at
+	}
+	n := max(o.Searches, 1)
+	ln := costLn(1 + costInput(float64(o.Took), 1e15)/float64(n))
+	c.any.add(ln, 64)
+	results := costLn(1 + costInput(float64(o.Results), 1e9)/float64(n))
+	c.results.add(results, 256)
+	// Latencies of both ways are of searches alike: both ways have their
+	// own sizes.
+	if math.Abs(results-c.results.mean) <= math.Ln2 || c.ways[o.Way].took.n == 0 {
+		c.ways[o.Way].took.add(ln, 32)
+	}
+	c.ways[o.Way].last = c.now
+
+	epoch := c.now / c.length
+	if epoch != c.epoch {
+		c.turn(epoch)
+	}
+	c.unpaired += n
+	if c.now-epoch*c.length >= c.length/costSettle {
+		c.finished += n
+	}
+}
+
+// turn begins an epoch.
+func (c *cost) turn(epoch int64) {
+	next := epoch == c.epoch+1
+	switch {
+	case !next || !c.whole:
+		c.first = -1
+	case epoch&1 == 1:
+		c.first = c.finished
+	case c.first >= 0:
+		c.pair(c.first, c.finished)
+		c.first = -1
+	}
+	// Whose searches are rarer than epochs goes by latencies.
+	if c.unpaired >= costFew && !next {
+		c.move(c.lean(), 1)
+	}
+	c.epoch, c.whole, c.finished = epoch, next, 0
+	if epoch&1 == 0 {
+		c.nextPair(epoch >> 1)
+	}
+	// Which epoch of a pair has more is drawn, the same for all clients, so
+	// that nothing periodic is taken for its effect.
+	c.sign = 1
+	if costMix(uint64(c.epoch>>1))&1 == uint64(c.epoch&1) {
+		c.sign = -1
+	}
+}
+
+// nextPair chooses how far apart the next pair's shares are, and how long
+// it takes.
+func (c *cost) nextPair(pair int64) {
+	length := int64(costEpoch)
+	want := costSearches * math.Exp(c.any.mean)
+	for range costDoublings {
+		if float64(length) >= want {
+			break
+		}
+		length *= 2
+	}
+	if length != c.length {
+		// The number of the epoch under way is another one now.
+		c.length, c.epoch, c.whole, c.first = length, c.now/length, false, -1
+		pair = c.epoch >> 1
+	}
+	// Wide while q goes somewhere, narrow where it goes back and forth.
+	c.delta = costNarrow + (costMost-costNarrow)*min(c.step/costFirst, 1)*math.Abs(c.gone)/(c.walked+1e-9)
+	end := c.q <= c.lo()+1e-9 || c.q >= c.hi()-1e-9
+	if end && c.step <= costNarrow {
+		deep := int64(costDeep)
+		for s := math.Abs(c.told); s > 1 && deep < 4*costDeep; s /= 2 {
+			deep *= 2 // The worse it is there, the seldomer.
+		}
+		c.delta = costLeast * costDeep / float64(deep)
+		if pair%deep == 0 {
+			c.delta = costWide
+		}
+	}
+	c.q = min(max(c.q, c.lo()), c.hi())
+}
+
+// pair compares two epochs, the first and the second one.
+func (c *cost) pair(first, second int) {
+	if first+second < costFew {
+		if c.unpaired >= costFew {
+			c.move(c.lean(), 1)
+		}
+		return
+	}
+	more, less := float64(second)+0.5, float64(first)+0.5
+	if c.sign < 0 { // The second epoch offloaded less.
+		more, less = less, more
+	}
+	d := math.Log(more / less)
+	// How pairs differ by chance, as far as one can tell: from each other.
+	// Before there are some: half of what it were if searches came at
+	// random, since callers that wait for answers come more evenly.
+	chance := math.Sqrt(1/more + 1/less)
+	c.spread.add(d/chance, 32)
+	if c.spread.n >= costPairs {
+		chance *= min(max(1.25*c.spread.dev, 0.05), 2) // 1.25 mean deviations are a standard one.
+	} else {
+		chance /= 2
+	}
+	by := 2 * c.delta
+	// What comes as a surprise is of another load than what is remembered.
+	if c.slopes > 0 && c.spread.n >= costPairs {
+		if s, m := c.slope/c.slopes, math.Sqrt(c.noise)/c.slopes; math.Abs(d/by-s) > costSurprise*(m+chance/by) {
+			c.slope, c.slopes, c.noise = 0, 0, 0
+		}
+	}
+	// Least squares: pairs that were farther apart count for more.
+	c.slope = costMemory*c.slope + d*by
+	c.slopes = costMemory*c.slopes + by*by
+	c.noise = costMemory*costMemory*c.noise + chance*chance*by*by
+	slope := c.slope / c.slopes
+	doubt := math.Sqrt(c.noise) / c.slopes
+	c.told = slope
+	c.move(slope+(costTaste+costDoubt*doubt)*c.lean(), doubt)
+}
+
+// lean is which way latencies speak for: 1 offloading, -1 fast messaging,
+// 0 if they are alike.
+func (c *cost) lean() float64 {
+	f, o := &c.ways[FastMessaging].took, &c.ways[Offload].took
+	c.leaning = 0
+	if f.n >= 2 && o.n >= 2 {
+		d := f.mean - o.mean
+		if math.Abs(d) > max(costSame, f.uncertain()+o.uncertain()) {
+			c.leaning = min(max(d, -1), 1)
+		}
+	}
+	return c.leaning
+}
+
+// move takes a step: the whole of it if the slope is beyond doubt, next to
+// none if it is within: there is time to learn more.
+func (c *cost) move(slope, doubt float64) {
+	c.unpaired, c.doubt = 0, doubt
+	z := slope / (doubt + costTaste)
+	by := z * z * z / (1 + math.Abs(z*z*z))
+	if by == 0 {
+		return
+	}
+	if (by > 0) == (c.toward > 0) {
+		c.step = min(c.step*costMore, costLong)
+	} else {
+		c.step = max(c.step*costLess, costShort)
+	}
+	c.toward = by
+	c.gone, c.walked = costGone*c.gone+by, costGone*c.walked+math.Abs(by)
+	q := c.q + by*c.step*c.width()
+	// What was found at another share says the less of this one.
+	far := math.Exp(-math.Abs(by) * c.step / costFar)
+	c.slope, c.slopes, c.noise = c.slope*far, c.slopes*far, c.noise*far*far
+	c.q = min(max(q, c.lo()), c.hi())
+	if c.q != q { // An end: nothing is gained by going on.
+		c.step = max(c.step*costLess*costLess, costShort)
+	}
+}
+
+// Share of searches of mean size that are offloaded.
+func (c *cost) share() float64 { return min(max(c.q, 0), 1) }
+
+// State shows the share.
+func (c *cost) State() PolicyState {
+	return PolicyState{Utilisation: c.util.mean, Peak: c.peak, Share: c.share()}
+}
+
+// Why is the last pair's finding.
+func (c *cost) Why() string {
+	if c.ways[0].took.n == 0 || c.ways[1].took.n == 0 {
+		return "one way was not tried yet"
+	}
+	news := ""
+	if c.beat.Seq > 0 && c.now-c.beatAt > costStale*int64(max(c.beat.Interval, 0)) {
+		news = ", heartbeats are late"
+	}
+	return fmt.Sprintf("%.0f %% offloaded; each 1 %% more finishes %+.2f (+-%.2f) %% searches; "+
+		"fast %.0f us, offload %.0f us; server busy %.2f%s",
+		100*c.share(), c.told, c.doubt,
+		math.Exp(c.ways[0].took.mean)/1e3, math.Exp(c.ways[1].took.mean)/1e3, c.util.mean, news)
+}
