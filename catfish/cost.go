@@ -45,8 +45,8 @@ const (
 	// The first quarter of an epoch belongs to searches of the one before.
 	costSettle = 4
 
-	// Half the difference of the shares tried, of the width of q. 0.03 keeps
-	// a server's utilisation within 6 points; 0.005 is what stays when q
+	// Half the difference of the shares tried, of the width of q. The
+	// narrower, the less a server's utilisation moves; 0.005 is what stays when q
 	// has come to an end, where trying is a loss: there one pair in
 	// costDeep is as wide as ever, to see when the end is none any more;
 	// a quarter of both, at the least, if the loss is great.
