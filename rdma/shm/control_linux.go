@@ -12,11 +12,12 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// mapping is a peer's region, mapped for one queue pair: no other peer
-// can slip its memory under this key. Guarded by queuePair.mu.
+// mapping is a peer's region, as one queue pair knows it by its key: no
+// other peer can slip its memory under this key. Guarded by queuePair.mu.
 type mapping struct {
 	key        rdma.Key
-	mem        []byte
+	view       *view
+	mem        []byte // the view's
 	size       uint64
 	access     rdma.Access
 	state      *atomic.Uint64 // in the peer's table
@@ -45,7 +46,7 @@ func (p *queuePair) control() {
 	p.flush(p.fault.Load().first)
 	// Post sees fault first and touches none of these any more.
 	for _, m := range p.maps {
-		_ = unix.Munmap(m.mem)
+		m.view.release()
 	}
 	p.maps, p.last = nil, nil
 	_ = unix.Munmap(p.tx.mem)
@@ -159,12 +160,12 @@ func (p *queuePair) answered(m control, fds []int) error {
 		p.drop(m.status)
 		return nil // the pair has failed: flushed when control ends
 	}
-	mem, err := mapReceived(fds[0], int(m.size), m.access&rdma.RemoteWrite != 0)
+	v, err := viewReceived(fds[0], int(m.size), m.access&rdma.RemoteWrite != 0)
 	if err != nil {
 		return err
 	}
 	p.maps[m.key] = &mapping{
-		key: m.key, mem: mem, size: m.size, access: m.access,
+		key: m.key, view: v, mem: v.mem, size: m.size, access: m.access,
 		state: tableWord(p.table, m.slot), generation: m.generation,
 	}
 	p.resume()
@@ -177,7 +178,7 @@ func (p *queuePair) unmap(key rdma.Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if m := p.maps[key]; m != nil {
-		_ = unix.Munmap(m.mem)
+		m.view.release()
 		delete(p.maps, key)
 		p.last = nil
 	}

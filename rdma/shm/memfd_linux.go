@@ -72,24 +72,36 @@ func readOnlyFd(fd int) (int, error) {
 // mapReceived maps the first size bytes of a file that a peer sent,
 // after making sure that it cannot shrink. It does not close fd.
 func mapReceived(fd, size int, writable bool) ([]byte, error) {
+	if _, err := checkReceived(fd, size); err != nil {
+		return nil, err
+	}
+	return mapChecked(fd, size, writable)
+}
+
+// checkReceived refuses a file that is not memory of that size at least, or
+// could shrink.
+func checkReceived(fd, size int) (st unix.Stat_t, err error) {
 	seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
 	if err != nil {
-		return nil, fmt.Errorf("%w: not a memory file: %w", errSeals, err)
+		return st, fmt.Errorf("%w: not a memory file: %w", errSeals, err)
 	}
 	if seals&sizeSeals != sizeSeals {
-		return nil, fmt.Errorf("%w: seals %#x, need %#x", errSeals, seals, sizeSeals)
+		return st, fmt.Errorf("%w: seals %#x, need %#x", errSeals, seals, sizeSeals)
 	}
 	var fs unix.Statfs_t
 	if err := unix.Fstatfs(fd, &fs); err != nil || int64(fs.Type) != tmpfsMagic {
-		return nil, fmt.Errorf("%w: file system %#x, need %#x", errSeals, fs.Type, tmpfsMagic)
+		return st, fmt.Errorf("%w: file system %#x, need %#x", errSeals, fs.Type, tmpfsMagic)
 	}
-	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, fmt.Errorf("%w: %w", errSize, err)
+		return st, fmt.Errorf("%w: %w", errSize, err)
 	}
 	if size <= 0 || int64(size) > st.Size {
-		return nil, fmt.Errorf("%w: %d bytes, need %d", errSize, st.Size, size)
+		return st, fmt.Errorf("%w: %d bytes, need %d", errSize, st.Size, size)
 	}
+	return st, nil
+}
+
+func mapChecked(fd, size int, writable bool) ([]byte, error) {
 	prot := unix.PROT_READ
 	if writable {
 		prot |= unix.PROT_WRITE
