@@ -21,10 +21,12 @@ type chooser struct {
 
 	mu      sync.Mutex
 	policy  Policy
-	learner Learner   // policy, or nil
-	looks   Estimator // policy, or nil
-	glances Glancer   // policy, or nil
-	settler Settler   // policy, or nil
+	learner Learner     // policy, or nil
+	looks   Estimator   // policy, or nil
+	glances Glancer     // policy, or nil
+	settler Settler     // policy, or nil
+	rester  Rester      // policy, or nil
+	rested  *time.Timer // ends a Rester's rest
 	now     func() time.Time
 	load    Load
 	fresh   bool
@@ -43,6 +45,7 @@ func (c *chooser) init(sch scheme, opts Options) {
 	c.looks, _ = c.policy.(Estimator)
 	c.glances, _ = c.policy.(Glancer)
 	c.settler, _ = c.policy.(Settler)
+	c.rester, _ = c.policy.(Rester)
 }
 
 func (c *chooser) policyName() string { return c.policy.Name() }
@@ -81,20 +84,45 @@ func (c *chooser) choose(s *session, n *counters, q *query, o *slab) (way Way, b
 
 // settle notes whether the policy need not be asked. A heartbeat that was
 // taken and not consumed is one to ask about again; a learner is told of
-// every search, so it is asked for every one.
+// every search, so it is asked for every one, but while it rests.
 func (c *chooser) settle() {
-	settled := uint32(0)
-	if c.settler != nil && c.learner == nil && !c.fresh {
+	settled, rest := uint32(0), time.Duration(1)
+	if c.settler != nil && (c.learner == nil || c.rester != nil) && !c.fresh {
 		if way, ok := c.settler.Settled(); ok {
 			settled = 1 + uint32(way)
+			if c.rester != nil {
+				rest = c.rester.Rest(c.now())
+			}
 		}
 	}
+	if rest <= 0 {
+		settled = 0
+	}
 	c.settled.Store(settled)
+	if settled == 0 || c.rester == nil {
+		return
+	}
+	// Without heartbeats, which a server that is left alone does not send,
+	// nobody else would.
+	if c.rested == nil {
+		c.rested = time.AfterFunc(rest, func() { c.settled.Store(0) })
+	} else {
+		c.rested.Reset(rest)
+	}
+}
+
+// end stops what the chooser has running.
+func (c *chooser) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.rested != nil {
+		c.rested.Stop()
+	}
 }
 
 // observe tells the policy what a search cost.
 func (c *chooser) observe(began time.Time, o Outcome) {
-	if c.learner == nil {
+	if c.learner == nil || began.IsZero() {
 		return
 	}
 	now := c.now()

@@ -136,6 +136,7 @@ func (c *Client) Info() ConnInfo {
 func (c *core) Close() error {
 	c.stop()
 	c.wg.Wait()
+	c.end()
 	c.mu.Lock()
 	s, devs := c.cur, c.devs
 	c.cur, c.devs = nil, nil

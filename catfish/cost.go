@@ -45,19 +45,23 @@ const (
 	// The first quarter of an epoch belongs to searches of the one before.
 	costSettle = 4
 
-	// Half the difference of the shares tried, of the width of q. The
-	// narrower, the less a server's utilisation moves; 0.005 is what stays when q
-	// has come to an end, where trying is a loss: there one pair in
-	// costDeep is as wide as ever, to see when the end is none any more;
-	// a quarter of both, at the least, if the loss is great.
-	costWide, costNarrow, costLeast = 0.03, 0.02, 0.005
-	costMost, costGone              = 0.06, 0.8 // while q moves, by its last five steps
-	costDeep                        = 8
+	// Half the difference of the shares tried, of the width of q. 0.03 keeps
+	// a server's utilisation within 6 points. When q has come to an end,
+	// trying is a loss, and so is counting: one pair in costDeep is as wide
+	// as ever, to see when the end is none any more, and seldomer if the
+	// loss is great; in between the policy rests.
+	costWide, costNarrow, costLeast = 0.03, 0.02, 0.005 // the last just before
+	costMost, costGone              = 0.06, 0.8         // while q moves, by its last five steps
+	costDeep                        = 16
 
 	// Steps of q for each pair of epochs; one in the direction of the last
 	// is longer, one back is shorter, so that chance alone shortens them.
-	costFirst, costShort, costLong = 0.08, 0.004, 0.2
+	costFirst, costShort, costLong = 0.05, 0.004, 0.2
 	costMore, costLess             = 1.4, 0.6
+
+	// costLeave: q leaves an end for a slope of so many deviations. Leaving
+	// for nothing costs more than leaving late: it takes many pairs back.
+	costLeave = 0.95
 
 	// costMemory is of what earlier pairs told: ten of them count. One that
 	// differs by costSurprise deviations ends it.
@@ -142,6 +146,8 @@ type cost struct {
 	beat       Load
 	beatAt     int64
 	toward     float64 // the last move
+	rest       bool    // all searches go one way until then
+	until      int64
 	gone       float64 // latest moves, summed
 	walked     float64 // the same without their signs
 	leaning    float64 // the last pair's: latencies
@@ -236,11 +242,30 @@ func (c *cost) Choose(now func() time.Time, load *Load, fresh bool) (Way, bool) 
 // offloaded, there is no need to know its size, but now and then, so that
 // what sizes there are is known.
 func (c *cost) Glance() bool {
+	if c.rest {
+		return false
+	}
 	if !c.thrown {
 		c.throw()
 	}
 	return c.retry == Offload || c.look || c.size.n < costFew ||
 		c.dices < c.q+c.sign*c.delta*c.width()+c.small()
+}
+
+// restsAt is the way of all searches while q rests at an end.
+func (c *cost) restsAt() Way {
+	if c.q > 0.5 {
+		return Offload
+	}
+	return FastMessaging
+}
+
+// Settled: while it rests.
+func (c *cost) Settled() (Way, bool) { return c.restsAt(), c.rest }
+
+// Rest is what is left of it.
+func (c *cost) Rest(now time.Time) time.Duration {
+	return time.Duration(max(c.until-now.UnixNano(), 0))
 }
 
 // throw is for one search.
@@ -260,6 +285,9 @@ func (c *cost) throw() {
 func (c *cost) ChooseFor(_ func() time.Time, load *Load, fresh bool, e *Estimate) (Way, bool) {
 	if fresh {
 		c.hear(load)
+	}
+	if c.rest {
+		return c.restsAt(), true
 	}
 	if !c.thrown {
 		c.throw()
@@ -304,6 +332,7 @@ func (c *cost) hear(load *Load) {
 
 // forget lets the next pairs decide alone, by longer steps.
 func (c *cost) forget() {
+	c.rest = false
 	c.slope, c.slopes, c.noise = 0, 0, 0
 	c.step = max(c.step, costFirst)
 	for i := range c.ways {
@@ -320,6 +349,12 @@ func (c *cost) Observe(now time.Time, o Outcome) {
 	// late does not bring back the epoch before.
 	if at := now.UnixNano(); at > c.now || at < c.now-c.length {
 		c.now = at
+	}
+	if c.rest {
+		if c.now < c.until {
+			return
+		}
+		c.rest = false
 	}
 	n := max(o.Searches, 1)
 	ln := costLn(1 + costInput(float64(o.Took), 1e15)/float64(n))
@@ -389,15 +424,18 @@ func (c *cost) nextPair(pair int64) {
 	}
 	// Wide while q goes somewhere, narrow where it goes back and forth.
 	c.delta = costNarrow + (costMost-costNarrow)*min(c.step/costFirst, 1)*math.Abs(c.gone)/(c.walked+1e-9)
-	end := c.q <= c.lo()+1e-9 || c.q >= c.hi()-1e-9
-	if end && c.step <= costNarrow {
+	if c.atEnd() && c.step <= costNarrow {
 		deep := int64(costDeep)
 		for s := math.Abs(c.told); s > 1 && deep < 4*costDeep; s /= 2 {
 			deep *= 2 // The worse it is there, the seldomer.
 		}
-		c.delta = costLeast * costDeep / float64(deep)
-		if pair%deep == 0 {
+		c.delta = costLeast
+		switch pair % deep {
+		case 0:
 			c.delta = costWide
+		case deep - 1: // so that the next is seen from its beginning
+		default:
+			c.rest, c.until = true, (pair-pair%deep+deep-1)*2*c.length
 		}
 	}
 	c.q = min(max(c.q, c.lo()), c.hi())
@@ -457,6 +495,9 @@ func (c *cost) lean() float64 {
 	return c.leaning
 }
 
+// atEnd reports whether q can go one way only.
+func (c *cost) atEnd() bool { return c.q <= c.lo()+1e-9 || c.q >= c.hi()-1e-9 }
+
 // move takes a step: the whole of it if the slope is beyond doubt, next to
 // none if it is within: there is time to learn more.
 func (c *cost) move(slope, doubt float64) {
@@ -465,6 +506,13 @@ func (c *cost) move(slope, doubt float64) {
 	by := z * z * z / (1 + math.Abs(z*z*z))
 	if by == 0 {
 		return
+	}
+	if c.atEnd() && (by > 0) == (c.q < 0.5) {
+		if math.Abs(z) < costLeave {
+			c.step = max(c.step*costLess, costShort)
+			return
+		}
+		c.step = max(c.step, costFirst)
 	}
 	if (by > 0) == (c.toward > 0) {
 		c.step = min(c.step*costMore, costLong)

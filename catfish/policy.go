@@ -91,6 +91,14 @@ type Settler interface {
 	Settled() (way Way, ok bool)
 }
 
+// A Rester is a Settler whose settled time ends by itself, too. It may be a
+// Learner: what is done meanwhile it is not told of.
+type Rester interface {
+	Settler
+	// Rest is asked after Settled, under the same lock.
+	Rest(now time.Time) time.Duration
+}
+
 // An Estimator is a Policy that looks at the search before it decides. Its
 // ChooseFor is called instead of Choose; e is valid during the call.
 type Estimator interface {
@@ -104,8 +112,7 @@ type Estimator interface {
 type Glancer interface {
 	Estimator
 	// Glance is asked before ChooseFor, under the same lock. After false
-	// the search will not be offloaded, and ChooseFor gets a zero
-	// Estimate.
+	// ChooseFor gets a zero Estimate.
 	Glance() bool
 }
 

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/catfish-index/catfish/rstar"
@@ -229,4 +230,60 @@ func TestNewPolicy(t *testing.T) {
 	if _, err := SchemeByName("quick"); !errors.Is(err, ErrOption) {
 		t.Errorf("unknown scheme: %v", err)
 	}
+}
+
+// resting offloads while it rests, which it does at once, and learns
+// otherwise.
+type resting struct {
+	until   time.Time
+	chosen  int
+	learned int
+}
+
+func (r *resting) Name() string { return "resting" }
+func (r *resting) Choose(func() time.Time, *Load, bool) (Way, bool) {
+	r.chosen++
+	return FastMessaging, true
+}
+func (r *resting) State() PolicyState               { return PolicyState{} }
+func (r *resting) Observe(time.Time, Outcome)       { r.learned++ }
+func (r *resting) Settled() (Way, bool)             { return Offload, true }
+func (r *resting) Rest(now time.Time) time.Duration { return r.until.Sub(now) }
+
+// TestRest: a policy that rests is not asked, and told nothing, until its
+// rest ends, with or without heartbeats.
+func TestRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &resting{until: time.Now().Add(50 * time.Millisecond)}
+		var c chooser
+		var n counters
+		c.init(scheme{}, Options{Custom: p})
+		defer c.end()
+		ask := func() Way {
+			way, began := c.choose(&session{}, &n, &query{}, &slab{})
+			c.observe(began, Outcome{Way: way})
+			return way
+		}
+		if ask(); p.chosen != 1 || p.learned != 1 {
+			t.Fatalf("asked %d times, told %d, want once", p.chosen, p.learned)
+		}
+		for range 100 {
+			if w := ask(); w != Offload {
+				t.Fatalf("went %v in a rest", w)
+			}
+		}
+		time.Sleep(49 * time.Millisecond)
+		if ask(); p.chosen != 1 || p.learned != 1 {
+			t.Errorf("asked %d times, told %d, in its rest", p.chosen, p.learned)
+		}
+		time.Sleep(2 * time.Millisecond)
+		synctest.Wait()
+		// Its rest is over, and it has not said that there is another.
+		for range 3 {
+			ask()
+		}
+		if p.chosen != 4 || p.learned != 4 {
+			t.Errorf("asked %d times, told %d after its rest, want 4", p.chosen, p.learned)
+		}
+	})
 }

@@ -71,6 +71,6 @@ func explained(x *catfish.Explanation) string {
 	for _, s := range x.Steps {
 		line("", "%v\t%s", s.Took, s.Name)
 	}
-	w.Flush()
+	_ = w.Flush() // into memory
 	return b.String()
 }
