@@ -63,7 +63,7 @@ func checkPoint(p Point, test func(bool, string, ...any)) {
 	case tcp.Name, fast.Name, polling.Name:
 		test(r.Offload == 0, "%s: offloads %.1f %%", p.Key, 100*r.Offload)
 		test(r.Reads == 0, "%s: %.2f reads a search", p.Key, r.Reads)
-	case offload.Name, single.Name:
+	case offload.Name, single.Name, cached.Name:
 		// With inserts a search may give up and go by messages.
 		low := 1.0
 		if r.ByOp["insert"].Count > 0 {
@@ -118,6 +118,16 @@ func checkOrder(p Point, at func(series string) (Point, bool), test func(bool, s
 		test(cost(o) <= offloadCost*cost(f),
 			"%s: costs the server %.2f us of its cores a search, fast messaging %.2f",
 			o.Key, 1e6*cost(o), 1e6*cost(f))
+	}
+	if c, ok := at(cached.Name); ok && haveOffload {
+		// The searches that read lines fill the cache; heads that leave a
+		// candidate, repairs and restarts cost a round trip.
+		test(c.Row.Trips <= 1.5 && c.Row.Trips < o.Row.Trips, "%s: kept nodes need %.2f round trips, %.2f without",
+			c.Key, c.Row.Trips, o.Row.Trips)
+		test(c.Row.Bytes < o.Row.Bytes, "%s: kept nodes move %.0f bytes a search, %.0f without", c.Key, c.Row.Bytes, o.Row.Bytes)
+		test(c.Row.Cached > 0, "%s: no kept node was used", c.Key)
+		test(c.Row.Restarts < 0.05 && c.Row.Repairs < 0.2, "%s: %.3f restarts and %.3f repairs a search, want less than 0.05 and 0.2",
+			c.Key, c.Row.Restarts, c.Row.Repairs)
 	}
 	if haveSingle && haveOffload {
 		test(o.Row.Trips <= s.Row.Trips, "%s: multi-issue needs %.2f round trips, single-issue %.2f",

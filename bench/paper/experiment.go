@@ -51,10 +51,12 @@ var (
 	single  = Series{Name: "offload-single", Title: "offloading, single-issue"}
 	offload = Series{Name: "offload", Title: "offloading"}
 	catfish = Series{Name: "paper", Title: "Catfish (Algorithm 1)"}
+	cached  = Series{Name: "offload-cached", Title: "offloading, kept nodes (not in the paper)"}
+	cost    = Series{Name: "cost", Title: "policy cost (not in the paper)"}
 
-	// all are the schemes that the paper compares in figures 10 to 14,
-	// the base line first.
-	all = []Series{tcp, fast, offload, catfish}
+	// all are the schemes that the paper compares in figures 10 to 14, the
+	// base line first, and what came after it.
+	all = []Series{tcp, fast, offload, catfish, cached, cost}
 )
 
 // panels of the paper's three scales (section V-A). Data sets are uniform.

@@ -128,9 +128,9 @@ func TestCells(t *testing.T) {
 			}
 		}
 	}
-	// 3 panels, 2 numbers of clients: 4 series on the host, and in the
-	// network tcp once and 3 series over each of 2 transports.
-	if want := 3 * 2 * (4 + 1 + 3*2); len(keys) != want {
+	// 3 panels, 2 numbers of clients: 6 series on the host, and in the
+	// network tcp once and 5 series over each of 2 transports.
+	if want := 3 * 2 * (6 + 1 + 5*2); len(keys) != want {
 		t.Errorf("%d points, want %d", len(keys), want)
 	}
 	for _, k := range []string{"search/1e-5/host/shm/8/paper", "search/power/1g/tcp/1/tcp", "search/1e-2/1g/ofi/8/fast"} {
@@ -171,8 +171,11 @@ func point(experiment, panel, series string, clients int, ops float64) Point {
 	}
 	if strings.HasPrefix(series, "offload") {
 		p.Row.Offload, p.Row.CPUUtil, p.Row.Reads, p.Row.Trips = 1, 0.01, 4, 3
-		if series == "offload-single" {
+		switch series {
+		case "offload-single":
 			p.Row.Trips = 4
+		case "offload-cached":
+			p.Row.Trips, p.Row.Bytes, p.Row.Cached = 1, 50, 3
 		}
 	}
 	if experiment == "hybrid" {
@@ -420,7 +423,7 @@ func TestCheck(t *testing.T) {
 			point("search", "1e-5", "tcp", 8, 1000), point("search", "1e-5", "fast", 8, 5000),
 			point("search", "1e-5", "offload", 8, 4000), point("search", "1e-5", "paper", 8, 5000),
 			point("multi-issue", "1e-2", "offload", 8, 4000), point("multi-issue", "1e-2", "offload-single", 8, 4000),
-			point("hybrid", "1e-5", "fast", 8, 4000),
+			point("hybrid", "1e-5", "fast", 8, 4000), point("search", "1e-5", "offload-cached", 8, 4000),
 		)
 	}
 	if n, failed := Check(good()); n < 20 || len(failed) > 0 {
@@ -438,6 +441,12 @@ func TestCheck(t *testing.T) {
 		"offloads 10.0 %, though":  {at + "paper", func(p *Point) { p.Row.Offload = 0.1 }},
 		"offload: offloads 90.0 %": {at + "offload", func(p *Point) { p.Row.Offload = 0.9 }},
 		"costs the server":         {at + "offload", func(p *Point) { p.Row.CPUUtil = 0.4 }},
+		"need 1.60 round trips":    {at + "offload-cached", func(p *Point) { p.Row.Trips = 1.6 }},
+		"move 90000 bytes":         {at + "offload-cached", func(p *Point) { p.Row.Bytes = 90000 }},
+		"no kept node":             {at + "offload-cached", func(p *Point) { p.Row.Cached = 0 }},
+		"0.050 restarts":           {at + "offload-cached", func(p *Point) { p.Row.Restarts = 0.05 }},
+		"0.200 repairs":            {at + "offload-cached", func(p *Point) { p.Row.Repairs = 0.2 }},
+		"offload-cached: offloads": {at + "offload-cached", func(p *Point) { p.Row.Offload = 0.8 }},
 		"fast: offloads 1.0 %":     {at + "fast", func(p *Point) { p.Row.Offload = 0.01 }},
 		"multi-issue needs 5.00":   {"multi-issue/1e-2/host/shm/8/offload", func(p *Point) { p.Row.Trips = 5 }},
 		"multi-issue reads 9.00":   {"multi-issue/1e-2/host/shm/8/offload", func(p *Point) { p.Row.Reads = 9 }},
