@@ -47,6 +47,10 @@ type call struct {
 	walk                    walk
 }
 
+// yieldEvery as in package catfish: of a client's offloaded searches, one
+// in so many lets others run first.
+const yieldEvery = 8
+
 // begin makes a call want a core for its next request.
 func (s *sim) begin(id uint32) {
 	s.calls[id].phase = starting
@@ -119,11 +123,11 @@ func (s *sim) start(c *call) float64 {
 	var way catfish.Way
 	var consumed bool
 	looked := 0.0
-	s.told = catfish.Estimate{}
-	if s.sch.Cached && (cl.glance == nil || cl.glance.Glance()) {
-		s.told, looked = s.estimate(c)
-	}
 	if cl.looks != nil {
+		s.told = catfish.Estimate{}
+		if s.sch.Cached && (cl.glance == nil || cl.glance.Glance()) {
+			s.told, looked = s.estimate(c)
+		}
 		way, consumed = cl.looks.ChooseFor(s.clock, &cl.load, cl.fresh, &s.told)
 	} else {
 		way, consumed = cl.policy.Choose(s.clock, &cl.load, cl.fresh)
@@ -132,7 +136,7 @@ func (s *sim) start(c *call) float64 {
 		cl.fresh = false
 	}
 	if c.way = way; way == catfish.Offload {
-		if s.yields {
+		if s.yields && cl.offloaded%yieldEvery == 0 {
 			c.phase = yielding
 			return looked
 		}
@@ -144,7 +148,8 @@ func (s *sim) start(c *call) float64 {
 // startWalk is the work of beginning to offload.
 func (s *sim) startWalk(c *call) float64 {
 	if s.sch.Cached {
-		return s.cl.Client.SearchNs + s.keptWalk(c)
+		_, descent := s.estimate(c) // Again, if the policy had it done.
+		return s.cl.Client.SearchNs + descent + s.keptWalk(c)
 	}
 	return s.cl.Client.SearchNs + s.walkFrom(c, false)
 }
@@ -233,6 +238,7 @@ func (s *sim) finish(id uint32) {
 			s.n.trips++
 		} else {
 			s.n.trips += s.tripsOf(c)
+			s.clients[c.client].offloaded++
 		}
 		s.byOp[0].Record(took)
 		s.series.note(c.way, took)

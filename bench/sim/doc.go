@@ -47,13 +47,18 @@
 // (cache.go). A line that an insert changed since costs a read of its node
 // and a trip more; which nodes an insert changes comes from the real tree.
 // One walk in eight of a client reads the slab's header. Not modelled: what
-// a repaired node newly names, reads of parts of leaves, and limits of the
-// cache's size. Line and descent costs of all clusters are assumptions.
+// a repaired node newly names, and limits of the cache's size. Nor is it that
+// package catfish reads only the heads (448 of 1984 bytes) of leaves in which
+// hardly a hit is expected: here every leaf is read whole, so small offloaded
+// searches of schemes that keep nodes move more bytes than they would. Line
+// and descent costs of all clusters are assumptions.
 //
 // Policies that look before they choose are told what the cache tells, at
-// the cost of a descent; learners are told of every search. Where offloading
-// keeps its core (client.spins), an adaptive scheme lets others run before it
-// offloads, as package catfish does.
+// the cost of a descent beside that of the walk; learners are told of every
+// search. To ask or tell a policy takes no time here, so that a policy that
+// rests gains less than it does in fact. Where offloading keeps its core
+// (client.spins), an adaptive scheme lets others run before one offloaded
+// search in eight of a client, as package catfish does.
 //
 // Scheme tcp has a card, CPU costs and a latency of its own, and no
 // heartbeats. In all others a heartbeat goes to each client every interval,

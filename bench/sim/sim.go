@@ -93,6 +93,8 @@ type client struct {
 	knows   int64  // time of the newest header that a walk of it has read
 	sent    uint64 // sequence number of the latest heartbeat
 	walks   uint64 // that began, of schemes that keep nodes
+
+	offloaded uint64 // searches that it finished so
 }
 
 func newSim(cfg Config, w *Workload) (*sim, error) {
