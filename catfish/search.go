@@ -23,11 +23,6 @@ import (
 // one in five to be followed by another.
 const maxRestarts = 4
 
-// yieldEvery is how many offloaded searches of a client go by for one that
-// lets others run first: 10 us over shared memory. Each time costs what it
-// takes another client's memory to come back into the caches.
-const yieldEvery = 8
-
 // maxLost is how many connections one query may lose. A server that
 // restarts costs one or two; after this many it is the query that ends
 // them, or a server that is none of ours.
@@ -175,7 +170,7 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 	way, began := c.choose(s, &c.counters, q, &o.slab)
 	q.explain.chose(c.core, s, q, &o.slab, way)
 	if way == Offload && s.canOffload() {
-		if c.offloaded.Load()%yieldEvery == 0 && c.always == nil {
+		if c.always == nil {
 			// Offloading over shared memory keeps the core without a
 			// pause. Who has a request to send, or an answer to fetch,
 			// goes first, or the server idles when all clients of a core

@@ -111,7 +111,7 @@ func (*blind) Glance() bool { return false }
 
 // A search that nobody looked at before is walked like any other.
 func TestBlindOffload(t *testing.T) {
-	run := func(p catfish.Learner) *client {
+	run := func(p catfish.Learner) {
 		s, err := newSim(Config{Cluster: openCluster(t, "thismachine"), Scheme: "offload-cached", Clients: 1, InFlight: 1,
 			Mix: [2]int{100, 0}, Duration: time.Second, Seed: 1}, small(t, "1e-2"))
 		if err != nil {
@@ -122,11 +122,10 @@ func TestBlindOffload(t *testing.T) {
 		c.looks, _ = p.(catfish.Estimator)
 		c.glance, _ = p.(catfish.Glancer)
 		s.run(1e8)
-		return c
 	}
 	looks, sees := &seer{}, &blind{}
 	run(looks)
-	c := run(sees)
+	run(sees)
 	for i, n := range sees.read {
 		if sees.told[i] != (catfish.Estimate{}) {
 			t.Fatalf("search %d: told %+v without a look", i, sees.told[i])
@@ -136,8 +135,8 @@ func TestBlindOffload(t *testing.T) {
 		}
 	}
 	// A look is a descent, which takes time.
-	if len(sees.read) <= len(looks.read) || c.offloaded != uint64(len(sees.read)) {
-		t.Errorf("%d searches (%d counted) without a look, %d with one", len(sees.read), c.offloaded, len(looks.read))
+	if len(sees.read) <= len(looks.read) {
+		t.Errorf("%d searches without a look, %d with one", len(sees.read), len(looks.read))
 	}
 }
 
@@ -166,9 +165,7 @@ func TestSeries(t *testing.T) {
 }
 
 // Policy cost is at least the paper's where that loses most, and mixes where
-// both ways are full. With wide searches on two cores it should keep to fast
-// messaging and does not (docs/policy.md, "What falls short"): all offloaded
-// are 0.78 of the paper's, and it is not to lose more.
+// both ways are full; where fast messaging is the better it loses little.
 func TestCostAgainstPaper(t *testing.T) {
 	run := func(cluster, scheme, scale string, clients, inserts int) *Result {
 		cl := openCluster(t, cluster)
@@ -181,7 +178,7 @@ func TestCostAgainstPaper(t *testing.T) {
 		times            float64 // of the paper's throughput, at least
 	}{
 		{"paper", "1e-5", 32, 0, 1}, {"paper", "1e-5", 112, 10, 1.3}, {"paper", "1e-2", 256, 0, 1.3},
-		{"thismachine", "1e-2", 8, 0, 0.75}, {"thismachine", "1e-5", 8, 0, 0.97},
+		{"thismachine", "1e-2", 8, 0, 0.97}, {"thismachine", "1e-5", 8, 0, 0.97},
 	} {
 		a, b := run(c.cluster, "cost", c.scale, c.clients, c.inserts), run(c.cluster, "paper", c.scale, c.clients, c.inserts)
 		if a.OpsPerS < c.times*b.OpsPerS {

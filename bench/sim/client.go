@@ -47,10 +47,6 @@ type call struct {
 	walk                    walk
 }
 
-// yieldEvery as in package catfish: of a client's offloaded searches, one
-// in so many lets others run first.
-const yieldEvery = 8
-
 // begin makes a call want a core for its next request.
 func (s *sim) begin(id uint32) {
 	s.calls[id].phase = starting
@@ -136,7 +132,7 @@ func (s *sim) start(c *call) float64 {
 		cl.fresh = false
 	}
 	if c.way = way; way == catfish.Offload {
-		if s.yields && cl.offloaded%yieldEvery == 0 {
+		if s.yields {
 			c.phase = yielding
 			return looked
 		}
@@ -238,7 +234,6 @@ func (s *sim) finish(id uint32) {
 			s.n.trips++
 		} else {
 			s.n.trips += s.tripsOf(c)
-			s.clients[c.client].offloaded++
 		}
 		s.byOp[0].Record(took)
 		s.series.note(c.way, took)

@@ -57,8 +57,8 @@
 // the cost of a descent beside that of the walk; learners are told of every
 // search. To ask or tell a policy takes no time here, so that a policy that
 // rests gains less than it does in fact. Where offloading keeps its core
-// (client.spins), an adaptive scheme lets others run before one offloaded
-// search in eight of a client, as package catfish does.
+// (client.spins), an adaptive scheme lets others run before each offloaded
+// search, as package catfish does.
 //
 // Scheme tcp has a card, CPU costs and a latency of its own, and no
 // heartbeats. In all others a heartbeat goes to each client every interval,

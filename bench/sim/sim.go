@@ -94,7 +94,6 @@ type client struct {
 	sent    uint64 // sequence number of the latest heartbeat
 	walks   uint64 // that began, of schemes that keep nodes
 
-	offloaded uint64 // searches that it finished so
 }
 
 func newSim(cfg Config, w *Workload) (*sim, error) {
