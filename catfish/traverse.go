@@ -359,8 +359,9 @@ func (s *searchWalk) restart(sl *slab, try int) {
 func (s *searchWalk) full() bool { return s.limit > 0 && s.found >= s.limit }
 
 // Next reads the header and the root, then what Visit found; what is kept
-// it looks at here. Last come the lines, also if the limit is reached: what
-// was found counts only if the copies were right.
+// it looks at here. Last come the lines. They, and the nodes that they show
+// to have changed, are read also if the limit is reached: two copies may have
+// named one leaf, and only their nodes tell.
 func (s *searchWalk) Next() (offload.Ref, bool) {
 	r, ok, err := s.next()
 	for {
@@ -368,11 +369,14 @@ func (s *searchWalk) Next() (offload.Ref, bool) {
 		case err != nil:
 			s.err = err
 			return r, false
-		case !ok && (len(s.todo) == 0 || s.full()):
+		case !ok && len(s.todo) == 0:
 			return s.nextLine()
 		case !ok:
 			r = s.todo[len(s.todo)-1]
 			s.todo = s.todo[:len(s.todo)-1]
+			if s.full() && r.Tag&repairTag == 0 {
+				continue
+			}
 		}
 		k := s.copyOf(r)
 		if k == nil {
