@@ -1,6 +1,7 @@
 package catfish
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,7 +57,7 @@ func (c *chooser) choose(s *session, n *counters, q *query, o *slab) (way Way, b
 	if c.always != nil {
 		return c.way, began
 	}
-	if w := c.settled.Load(); w != 0 && (s.mailbox == nil || !s.mailbox.Pending()) {
+	if w := c.settled.Load(); w != 0 && !s.pending() {
 		return Way(w - 1), began
 	}
 	if c.learner != nil {
@@ -132,17 +133,33 @@ func (c *chooser) observe(began time.Time, o Outcome) {
 	c.learner.Observe(now, o)
 }
 
+// pending reports whether there is a heartbeat to take, without the lock.
+// Who looks is counted before retired is read, and retire waits for all who
+// were: nobody looks at memory that is gone.
+func (s *session) pending() bool {
+	if s.mailbox == nil {
+		return false
+	}
+	s.looking.Add(1)
+	p := !s.retired.Load() && s.mailbox.Pending()
+	s.looking.Add(-1)
+	return p
+}
+
 // retire keeps everybody from a session's mailbox: its memory is about
 // to go.
 func (c *chooser) retire(s *session) {
 	c.mu.Lock()
-	s.retired = true
+	s.retired.Store(true)
 	c.mu.Unlock()
+	for s.looking.Load() != 0 {
+		runtime.Gosched() // it is for one load
+	}
 }
 
 // takeBeat looks into the mailbox. The lock is held.
 func (c *chooser) takeBeat(s *session, n *counters) {
-	if s.mailbox == nil || s.retired {
+	if s.mailbox == nil || s.retired.Load() {
 		return
 	}
 	b, fresh := s.mailbox.Take()

@@ -264,8 +264,16 @@ func (c *cost) restsAt() Way {
 func (c *cost) Settled() (Way, bool) { return c.restsAt(), c.rest }
 
 // Rest is what is left of it.
-func (c *cost) Rest(now time.Time) time.Duration {
-	return time.Duration(max(c.until-now.UnixNano(), 0))
+func (c *cost) Rest(now time.Time) time.Duration { return time.Duration(c.left(now.UnixNano())) }
+
+// left is how long it rests yet, none if that is longer than any rest: the
+// clock was set back.
+func (c *cost) left(now int64) int64 {
+	left := c.until - now
+	if left > 4*costDeep*2*c.length {
+		return 0
+	}
+	return max(left, 0)
 }
 
 // throw is for one search.
@@ -351,7 +359,7 @@ func (c *cost) Observe(now time.Time, o Outcome) {
 		c.now = at
 	}
 	if c.rest {
-		if c.now < c.until {
+		if c.left(c.now) > 0 {
 			return
 		}
 		c.rest = false

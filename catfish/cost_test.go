@@ -468,3 +468,33 @@ func BenchmarkCostSearch(b *testing.B) {
 		costSearch(p, &now, &load, &e)
 	}
 }
+
+// TestCostClockSetBack: a rest does not last for as long as the clock was set
+// back.
+func TestCostClockSetBack(t *testing.T) {
+	p, now := newCost(1), time.Unix(1_000_000, 0)
+	load, e := Load{}, Estimate{}
+	search := func() {
+		way, _ := p.ChooseFor(nil, &load, false, &e)
+		took := 10 * us
+		if way == Offload {
+			took = 100 * us
+		}
+		now = now.Add(took)
+		p.Observe(now, Outcome{Way: way, Took: took, Results: 1})
+	}
+	for i := 0; !p.rest; i++ {
+		if i == 10_000_000 {
+			t.Fatal("it never rests")
+		}
+		search()
+	}
+	now = now.Add(-time.Hour)
+	if left := p.Rest(now); left > time.Minute {
+		t.Errorf("it rests for %v", left)
+	}
+	search()
+	if left := time.Duration(p.until - now.UnixNano()); p.rest && left > time.Minute {
+		t.Errorf("after a search it rests for %v", left)
+	}
+}

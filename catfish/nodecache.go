@@ -49,9 +49,10 @@ const keptBytes = 128
 type nodeCache = offload.Cache[kept]
 
 // trusted reports whether the node was found to be right by a search with
-// the same M or a later one, at from or later.
+// the same M or a later one, at from or later, and is not of a later move:
+// another client, or search, may have renewed it, and not others.
 func (k *kept) trusted(from, moves uint64) bool {
-	return k.at.Load() >= from && k.moves.Load() >= moves
+	return k.at.Load() >= from && k.moves.Load() >= moves && k.node.Stamp() <= moves
 }
 
 func (k *kept) confirm(at, moves uint64) {

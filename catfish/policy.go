@@ -36,7 +36,7 @@ type Load struct {
 // Outcome is what a finished search cost, for policies that learn. Those
 // that SearchMany makes together are decided on, and told of, once.
 type Outcome struct {
-	Way      Way
+	Way      Way // that was tried first: Offload also if it ended by fast messaging
 	Searches int // 1, or how many were made together: all else is their sum
 	Took     time.Duration
 	Results  int

@@ -169,6 +169,7 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 	q.explain.step("get the connection")
 	way, began := c.choose(s, &c.counters, q, &o.slab)
 	q.explain.chose(c.core, s, q, &o.slab, way)
+	told := FastMessaging
 	if way == Offload && s.canOffload() {
 		if c.always == nil {
 			// Offloading over shared memory keeps the core without a
@@ -189,6 +190,7 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 			return err
 		}
 		q.items = q.items[:base]
+		told = Offload // the time that was lost is that way's
 		c.fellBack.Add(1)
 		if q.explain != nil {
 			q.explain.FellBack = true
@@ -202,7 +204,7 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 	if n := q.searches(); n > 1 {
 		c.together.Add(n - 1)
 	}
-	c.observe(began, Outcome{Way: FastMessaging, Searches: int(q.searches()), Results: q.results(base),
+	c.observe(began, Outcome{Way: told, Searches: int(q.searches()), Results: q.results(base),
 		Trips: 1, Bytes: len(q.req) + len(q.ans) + 2*frameBytes})
 	return nil
 }

@@ -33,7 +33,8 @@ type session struct {
 	addr      string // where lanes dial
 	caller    caller
 	mailbox   *heartbeat.Mailbox // nil over plain sockets
-	retired   bool               // mailbox is gone; guarded by chooser.mu
+	retired   atomic.Bool        // mailbox is gone; set under chooser.mu
+	looking   atomic.Int32       // who is in pending
 	window    int
 	keeping   cacheKey      // of this session's caches, but for the collection
 	trust     time.Duration // slab.trust

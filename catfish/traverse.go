@@ -190,10 +190,16 @@ func (w *walk) ref(chunk uint64, level int, hop uint16) (offload.Ref, error) {
 		return offload.Ref{}, fmt.Errorf("%w: more than %d references to nodes in a slab of %d chunks",
 			ErrProtocol, w.refs-1, w.h.Chunks)
 	}
+	return w.whole(chunk, level, hop), nil
+}
+
+// whole is the read of all of a node. By itself it is for one that ref has
+// counted, of which only the first lines were read.
+func (w *walk) whole(chunk uint64, level int, hop uint16) offload.Ref {
 	return offload.Ref{
 		Offset: chunk * uint64(w.slab.node), Len: w.slab.node,
 		Hop: hop, Tag: uint64(level)<<32 | chunk,
-	}, nil
+	}
 }
 
 // copyOf returns the kept node that saves a read, nil if there is none.
@@ -253,8 +259,7 @@ func (w *walk) visitHeads(ref offload.Ref, b []byte, q *rstar.Rect) (more offloa
 	if v, err := w.judge(err); err != nil || v != offload.Accept || none {
 		return more, v, err
 	}
-	more, err = w.ref(uint64(chunk), 0, ref.Hop+1)
-	return more, offload.Accept, err
+	return w.whole(uint64(chunk), 0, ref.Hop+1), offload.Accept, nil
 }
 
 // visitHeader takes the header's bytes.
@@ -359,8 +364,9 @@ func (s *searchWalk) restart(sl *slab, try int) {
 func (s *searchWalk) full() bool { return s.limit > 0 && s.found >= s.limit }
 
 // Next reads the header and the root, then what Visit found; what is kept
-// it looks at here. Last come the lines, also if the limit is reached: what
-// was found counts only if the copies were right.
+// it looks at here. Last come the lines. They, and the nodes that they show
+// to have changed, are read also if the limit is reached: two copies may have
+// named one leaf, and only their nodes tell.
 func (s *searchWalk) Next() (offload.Ref, bool) {
 	r, ok, err := s.next()
 	for {
@@ -368,11 +374,14 @@ func (s *searchWalk) Next() (offload.Ref, bool) {
 		case err != nil:
 			s.err = err
 			return r, false
-		case !ok && (len(s.todo) == 0 || s.full()):
+		case !ok && len(s.todo) == 0:
 			return s.nextLine()
 		case !ok:
 			r = s.todo[len(s.todo)-1]
 			s.todo = s.todo[:len(s.todo)-1]
+			if s.full() && r.Tag&repairTag == 0 {
+				continue
+			}
 		}
 		k := s.copyOf(r)
 		if k == nil {
@@ -429,7 +438,7 @@ func (s *searchWalk) visitKept(ref offload.Ref, b []byte) (offload.Verdict, erro
 	if ref.Tag&lineTag != 0 {
 		v, changed, err := s.visitLine(k, b)
 		if changed {
-			ref, err = s.ref(uint64(k.chunk), k.node.Level(), ref.Hop+1)
+			ref = s.whole(uint64(k.chunk), k.node.Level(), ref.Hop+1)
 			ref.Tag = repairTag | uint64(i)
 			s.todo = append(s.todo, ref)
 		}

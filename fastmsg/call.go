@@ -110,7 +110,9 @@ func (c *Caller) Call(ctx context.Context, kind Kind, payload, dst []byte) ([]by
 	}
 	c.mu.Unlock()
 
-	if !stalled {
+	if stalled {
+		c.resumeOwn()
+	} else {
 		c.tryLead(s)
 	}
 	select {

@@ -125,6 +125,15 @@ func (c *Caller) tryLead(s *slot) {
 	l.resume <- struct{}{}
 }
 
+// resumeOwn ends the goroutine's rest: a Wake of the queue does not reach it
+// there, and what a full queue refused is its to try again.
+func (c *Caller) resumeOwn() {
+	l := &c.lead
+	if l.able && l.state.CompareAndSwap(leadResting, leadOwn) {
+		l.resume <- struct{}{}
+	}
+}
+
 // needed reports whether somebody waits, or the connection is to be ended.
 func (c *Caller) needed() bool { return c.lead.open.Load() != 0 || c.lost.Load() }
 

@@ -60,13 +60,13 @@ func (f *freeSlots) take(ctx context.Context, c *Caller) (uint32, error) {
 		err = c.Err()
 	}
 	f.mu.Lock()
-	waits := f.wanted > 0
-	if waits {
+	defer f.mu.Unlock()
+	if f.wanted > 0 {
 		f.wanted--
-	}
-	f.mu.Unlock()
-	if !waits { // somebody's slot is on its way, and nobody else's turn
-		f.put(<-f.handed)
+	} else {
+		// Each who waits has a slot on its way. Under the lock nobody
+		// comes who could take this one, and have us wait for another.
+		f.free = append(f.free, <-f.handed)
 	}
 	return 0, err
 }

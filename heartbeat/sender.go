@@ -145,6 +145,10 @@ func (s *Sender) Close() error { return s.region.Close() }
 func (s *Sender) Add(t Target, interval time.Duration) *Subscription {
 	round := s.cfg.TickEvery * time.Duration(s.cfg.Phases)
 	every := s.cfg.Phases * int(max(1, (interval+round-1)/round))
+	if s.count == 0 {
+		// What this round tells may be long ago: nobody was there to tick for.
+		s.tick += (s.cfg.Phases - s.tick%s.cfg.Phases) % s.cfg.Phases
+	}
 	g := s.groupOf(every)
 	sub := &Subscription{t: t, group: g}
 	for p := range g.phases {

@@ -311,3 +311,32 @@ func BenchmarkTakeBeat(b *testing.B) {
 		m.Take()
 	}
 }
+
+// TestSenderBeginsARound: who comes after all have left, in the middle of a
+// round, hears of the load as it is.
+func TestSenderBeginsARound(t *testing.T) {
+	src := &loadSource{Load{Busy: 1, Requests: 1}}
+	s := newSender(t, SenderConfig{Load: src.Load, Phases: 4, TickEvery: time.Millisecond})
+	first := s.Add(target{newNIC()}, 0)
+	s.Tick(start)
+	s.Remove(first)
+	if s.Tick(start.Add(time.Millisecond)) {
+		t.Fatal("ticks go on without connections")
+	}
+	src.l = Load{Requests: 2}
+	s.Add(target{newNIC()}, 0) // takes the first phase
+	n := newNIC()
+	s.Add(target{n}, 0)
+	later := start.Add(time.Hour)
+	for i := range 4 {
+		s.Tick(later.Add(time.Duration(i) * time.Millisecond))
+	}
+	if len(n.posted) == 0 {
+		t.Fatal("no beat")
+	}
+	wr := n.posted[0]
+	b, err := Decode(wr.Local.Region.Bytes()[wr.Local.Offset:][:wr.Local.Len])
+	if err != nil || b.Busy != 0 || b.Time.Before(later) {
+		t.Fatalf("beat of an hour ago: %+v, %v", b, err)
+	}
+}

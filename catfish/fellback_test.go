@@ -1,0 +1,48 @@
+package catfish
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// noLanes dials once: the rings, and no lane.
+type noLanes struct {
+	rdma.Device
+	dialed atomic.Bool
+}
+
+func (d *noLanes) Dial(ctx context.Context, addr string, cfg rdma.QPConfig, private []byte) (rdma.QueuePair, error) {
+	if d.dialed.Swap(true) {
+		return nil, errors.New("no more")
+	}
+	return d.Device.Dial(ctx, addr, cfg, private)
+}
+
+// offloader offloads, and notes what it is told.
+type offloader struct{ told []Way }
+
+func (o *offloader) Name() string                                     { return "offloader" }
+func (o *offloader) Choose(func() time.Time, *Load, bool) (Way, bool) { return Offload, true }
+func (o *offloader) State() PolicyState                               { return PolicyState{} }
+func (o *offloader) Observe(_ time.Time, out Outcome)                 { o.told = append(o.told, out.Way) }
+
+// TestFellBackIsOffload: a policy is not told that fast messaging took the
+// time that was lost by offloading.
+func TestFellBackIsOffload(t *testing.T) {
+	s := startServer(t, ServerOptions{Workers: 1})
+	p := &offloader{}
+	c := dial(t, s, Options{Transport: TransportSHM, Custom: p,
+		wrap: func(d rdma.Device) rdma.Device { return &noLanes{Device: d} }})
+	if _, err := c.Search(t.Context(), rstar.Rect{MaxX: 1, MaxY: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if c.Counters().FellBack != 1 || len(p.told) != 1 || p.told[0] != Offload {
+		t.Errorf("fell back %d times, told of %v", c.Counters().FellBack, p.told)
+	}
+}

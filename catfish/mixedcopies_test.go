@@ -1,0 +1,173 @@
+package catfish
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/catfish-index/catfish/offload"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// copiesOf is what a client keeps that has just seen all of the tree.
+func copiesOf(t *testing.T, tr *rstar.Tree) (rstar.Header, map[uint64]rstar.Node) {
+	t.Helper()
+	h, err := rstar.ParseHeader(tr.Memory())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &slab{bytes: uint64(len(tr.Memory())), node: 704, bootID: h.BootID,
+		cache: offload.NewCache[kept](DefaultCacheBytes, 704)}
+	var w searchWalk
+	w.q = rstar.Rect{MinX: -9, MinY: -9, MaxX: 9, MaxY: 9}
+	w.restart(s, 0)
+	if err := walkBy(t, &w, tr.Memory()); err != nil {
+		t.Fatal(err)
+	}
+	nodes := map[uint64]rstar.Node{}
+	for chunk := range h.Chunks {
+		if k := s.cache.Get(chunk); k != nil {
+			nodes[chunk] = k.node
+		}
+	}
+	return h, nodes
+}
+
+// mixed calls f with trees that parents of leaves have just been split in,
+// and with caches that hold what a client saw before, of some nodes, and
+// what one saw after, of the others.
+func mixed(t *testing.T, f func(tr *rstar.Tree, old []rstar.Item, before, after rstar.Header, cache *nodeCache, r *rand.Rand)) {
+	tr, err := rstar.New(rstar.Options{NodeBytes: 704, SlabBytes: 2 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	r := rand.New(rand.NewPCG(11, 2))
+	items := scattered(1, 6*threeLevels)
+	next := 0
+	insert := func() {
+		if err := tr.Insert(items[next].Rect, items[next].ID); err != nil {
+			t.Fatal(err)
+		}
+		next++
+	}
+	for next < threeLevels {
+		insert()
+	}
+	for range 40 {
+		before, old := copiesOf(t, tr)
+		there := next
+		for parents := len(old); parents == len(old) && next < len(items); {
+			insert()
+			if next%8 == 0 {
+				_, now := copiesOf(t, tr)
+				parents = len(now)
+			}
+		}
+		after, now := copiesOf(t, tr)
+		for range 10 {
+			cache := offload.NewCache[kept](DefaultCacheBytes, 704)
+			for chunk, n := range now {
+				moves := after.Moves
+				if o, ok := old[chunk]; ok && r.IntN(2) == 0 {
+					n, moves = o, before.Moves
+				}
+				cache.Put(chunk, func(k *kept) {
+					k.node = n
+					k.confirm(sinceStart(), moves)
+				})
+			}
+			f(tr, items[:there], before, after, cache, r)
+		}
+	}
+}
+
+func walkAll(t *testing.T, w *searchWalk, s *slab, mem []byte) {
+	t.Helper()
+	err := offload.ErrRestart
+	for try := 0; try <= maxRestarts && errors.Is(err, offload.ErrRestart); try++ {
+		w.restart(s, try)
+		err = walkBy(t, w, mem)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMixedCopiesLimit: a search that has found enough by old copies shows no
+// object twice.
+func TestMixedCopiesLimit(t *testing.T) {
+	mixed(t, func(tr *rstar.Tree, _ []rstar.Item, _, after rstar.Header, cache *nodeCache, r *rand.Rand) {
+		var w searchWalk
+		for range 20 {
+			s := &slab{bytes: uint64(len(tr.Memory())), node: 704, bootID: after.BootID, cache: cache}
+			s.learn(after)
+			w.q, w.items, w.limit = someQuery(r), nil, 0
+			w.q.MaxX, w.q.MaxY = w.q.MinX+0.2, w.q.MinY+0.2
+			w.limit = 1 + r.IntN(tr.Count(w.q)+1)
+			want := min(w.limit, tr.Count(w.q))
+			walkAll(t, &w, s, tr.Memory())
+			seen := map[uint64]bool{}
+			for _, it := range w.items {
+				if seen[it.ID] {
+					t.Fatalf("limit %d: object %d is found twice", w.limit, it.ID)
+				}
+				seen[it.ID] = true
+			}
+			if len(seen) != want {
+				t.Fatalf("limit %d: %d objects, want %d", w.limit, len(seen), want)
+			}
+		}
+	})
+}
+
+// TestMixedCopiesTrusted: a client that trusts copies, some of which another
+// client has renewed after a move that the first one has not heard of, finds
+// what was there all the time, once.
+func TestMixedCopiesTrusted(t *testing.T) {
+	mixed(t, func(tr *rstar.Tree, old []rstar.Item, before, _ rstar.Header, cache *nodeCache, r *rand.Rand) {
+		var w searchWalk
+		for range 5 {
+			s := &slab{bytes: uint64(len(tr.Memory())), node: 704, bootID: before.BootID, cache: cache, trust: 1e12}
+			s.learn(before)
+			w.q, w.items = someQuery(r), nil
+			w.q.MaxX, w.q.MaxY = w.q.MinX+0.05, w.q.MinY+0.05
+			walkAll(t, &w, s, tr.Memory())
+			seen := map[uint64]int{}
+			for _, it := range w.items {
+				seen[it.ID]++
+			}
+			for _, it := range old {
+				if n := seen[it.ID]; it.Rect.Intersects(w.q) && n != 1 {
+					t.Fatalf("object %d, there all the time, is found %d times", it.ID, n)
+				}
+			}
+		}
+	})
+}
+
+// TestEqualObjectsInFullSlab: leaves whose heads and then all of which is
+// read are named once.
+func TestEqualObjectsInFullSlab(t *testing.T) {
+	tr, err := rstar.New(rstar.Options{NodeBytes: 704, SlabBytes: 256 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	n := uint64(0)
+	for ; err == nil; n++ {
+		err = tr.Insert(rstar.Rect{MaxX: 1, MaxY: 1}, n)
+	}
+	if !errors.Is(err, rstar.ErrSlabFull) {
+		t.Fatal(err)
+	}
+	h, _ := copiesOf(t, tr)
+	s := &slab{bytes: uint64(len(tr.Memory())), node: 704, bootID: h.BootID,
+		cache: offload.NewCache[kept](DefaultCacheBytes, 704)}
+	var w searchWalk
+	w.q = rstar.Rect{MinX: 0.5, MinY: 0.5, MaxX: 0.5, MaxY: 0.5}
+	walkAll(t, &w, s, tr.Memory())
+	if want := tr.Count(w.q); w.found != want {
+		t.Fatalf("%d objects, want %d", w.found, want)
+	}
+}

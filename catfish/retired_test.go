@@ -1,0 +1,28 @@
+package catfish
+
+import (
+	"runtime/debug"
+	"testing"
+)
+
+// TestChooseAfterSessionEnds: who chose a session before it ended, and asks
+// the policy after, does not look into a mailbox that is unmapped.
+func TestChooseAfterSessionEnds(t *testing.T) {
+	s := startServer(t, ServerOptions{Workers: 1})
+	c := dial(t, s, Options{Transport: TransportSHM, Policy: "paper"})
+	old := c.live.Load()
+	o, err := old.open(t.Context(), DefaultCollection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.retire(old)
+	old.close()
+	c.settled.Store(1 + uint32(FastMessaging))
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			t.Fatalf("choose: %v at %#x", r, r.(interface{ Addr() uintptr }).Addr())
+		}
+	}()
+	c.choose(old, &c.counters, &query{kind: kindSearch}, &o.slab)
+}
