@@ -28,6 +28,7 @@ type chooser struct {
 	settler Settler     // policy, or nil
 	rester  Rester      // policy, or nil
 	rested  *time.Timer // ends a Rester's rest
+	ended   bool        // end was called
 	now     func() time.Time
 	load    Load
 	fresh   bool
@@ -100,7 +101,7 @@ func (c *chooser) settle() {
 		settled = 0
 	}
 	c.settled.Store(settled)
-	if settled == 0 || c.rester == nil {
+	if settled == 0 || c.rester == nil || c.ended {
 		return
 	}
 	// Without heartbeats, which a server that is left alone does not send,
@@ -116,7 +117,7 @@ func (c *chooser) settle() {
 func (c *chooser) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.rested != nil {
+	if c.ended = true; c.rested != nil {
 		c.rested.Stop()
 	}
 }

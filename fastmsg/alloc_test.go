@@ -7,6 +7,16 @@ import (
 	"testing"
 )
 
+// allocsPerCall is the least of three counts: they are of the whole process,
+// where the runtime now and then starts a thread or a goroutine ends late.
+func allocsPerCall(call func()) float64 {
+	n := testing.AllocsPerRun(1000, call)
+	for i := 0; i < 2 && n > 0; i++ {
+		n = min(n, testing.AllocsPerRun(1000, call))
+	}
+	return n
+}
+
 // TestCallDoesNotAllocate, on either side. AllocsPerRun counts those of
 // all goroutines, so the worker and the poller are in it, and the
 // provider's.
@@ -18,7 +28,7 @@ func TestCallDoesNotAllocate(t *testing.T) {
 		c := s.dial(t, CallerConfig{MaxInFlight: 4})
 		ctx := within(t)
 		payload, dst := make([]byte, 40), make([]byte, 0, 100)
-		if n := testing.AllocsPerRun(1000, func() {
+		if n := allocsPerCall(func() {
 			if _, _, err := c.Call(ctx, 1, payload, dst); err != nil {
 				t.Fatal(err)
 			}
@@ -45,7 +55,7 @@ func TestBatchDoesNotAllocate(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if n := testing.AllocsPerRun(1000, func() { call(dst) }); n != 0 {
+		if n := allocsPerCall(func() { call(dst) }); n != 0 {
 			t.Errorf("%v allocations per lone call", n)
 		}
 		// The others call as long as the measured one does.

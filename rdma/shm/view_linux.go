@@ -13,17 +13,19 @@ import (
 // page tables of 230 KB.
 //
 // A region is known by its file: while a view is there the kernel gives the
-// inode's number to no other.
+// inode's number to no other (Linux 5.9; before, after 2^32 files). Only what
+// is mapped for reading is shared: whether a descriptor may be mapped for
+// writing is for the kernel to say, each time.
 type view struct {
 	mem  []byte
 	key  viewKey
-	uses int // guarded by views
+	uses int  // guarded by views
+	own  bool // of one queue pair alone
 }
 
 type viewKey struct {
 	dev, ino uint64
 	size     int
-	writable bool
 }
 
 var views = struct {
@@ -38,12 +40,16 @@ func viewReceived(fd, size int, writable bool) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := viewKey{st.Dev, st.Ino, size, writable}
+	k := viewKey{st.Dev, st.Ino, size}
+	if writable {
+		mem, err := mapChecked(fd, size, true)
+		return &view{mem: mem, own: true}, err
+	}
 	views.Lock()
 	defer views.Unlock()
 	v := views.of[k]
 	if v == nil {
-		mem, err := mapChecked(fd, size, writable)
+		mem, err := mapChecked(fd, size, false)
 		if err != nil {
 			return nil, err
 		}
@@ -56,6 +62,10 @@ func viewReceived(fd, size int, writable bool) (*view, error) {
 
 // release gives a view back; the last one unmaps it.
 func (v *view) release() {
+	if v.own {
+		_ = unix.Munmap(v.mem)
+		return
+	}
 	views.Lock()
 	defer views.Unlock()
 	if v.uses--; v.uses == 0 {

@@ -2,13 +2,14 @@ package shm
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"golang.org/x/sys/unix"
 )
 
-// TestViews: what is one file is one view, as long as somebody uses it; and
-// a view for reading is not one for writing.
+// TestViews: what is one file is one view, as long as somebody uses it; a
+// view for writing is nobody else's.
 func TestViews(t *testing.T) {
 	const size = 1 << 16
 	fd, mem, err := createMemory("test", size, false)
@@ -30,10 +31,11 @@ func TestViews(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(again)
-	a, b, w := see(fd, false), see(again, false), see(fd, true)
-	if a != b || a == w {
-		t.Errorf("views %p, %p of one file, %p for writing", a, b, w)
+	a, b, w, w2 := see(fd, false), see(again, false), see(fd, true), see(again, true)
+	if a != b || a == w || w == w2 {
+		t.Errorf("views %p, %p of one file, %p, %p for writing", a, b, w, w2)
 	}
+	w2.release()
 	w.mem[7] = 42
 	if a.mem[7] != 42 || mem[7] != 42 {
 		t.Error("the views are not of the file")
@@ -49,6 +51,16 @@ func TestViews(t *testing.T) {
 	views.Unlock()
 	if left != 0 {
 		t.Errorf("%d views are left", left)
+	}
+	ro, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(ro)
+	see(ro, false).release()
+	if v, err := viewReceived(ro, size, true); err == nil {
+		v.release()
+		t.Error("what may only be read is mapped for writing")
 	}
 	if _, err := viewReceived(fd, size+1, false); !errors.Is(err, errSize) {
 		t.Errorf("a view beyond the file: %v", err)
