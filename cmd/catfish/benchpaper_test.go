@@ -29,9 +29,9 @@ func TestBenchPaper(t *testing.T) {
 		t.Fatalf("exit %d\n%s", code, errOut)
 	}
 	// By experiment panels x series.
-	const points = (2*1 + 1*2 + 2*2 + 3*4 + 3*4 + 1*4)
+	const points = (2*1 + 1*2 + 2*2 + 3*6 + 3*6 + 1*6)
 	lines := strings.Count(slurp(t, dir, "points.jsonl"), "\n")
-	if !strings.HasPrefix(out, "36 points, ") || lines != points {
+	if !strings.HasPrefix(out, "50 points, ") || lines != points {
 		t.Errorf("printed %q, %d points, want %d", out, lines, points)
 	}
 	md, page := slurp(t, dir, report.MarkdownFile), slurp(t, dir, report.HTMLFile)
@@ -49,7 +49,7 @@ func TestBenchPaper(t *testing.T) {
 	}
 	// Again: nothing is left to do, other settings are refused.
 	_, _, errOut = program(t, paperArgs(dir)...)
-	if !strings.Contains(errOut, "0 points to measure, 36 are there") {
+	if !strings.Contains(errOut, "0 points to measure, 50 are there") {
 		t.Errorf("a second run says %s", errOut)
 	}
 	fail(t, exitFailure, paperArgs(dir, "--seed", "2"), "seed 1, here 2", "--fresh")
