@@ -38,11 +38,11 @@ test: ## vet and test everything, without cgo
 	CGO_ENABLED=0 $(GO) test ./...
 	cd bench/peers && CGO_ENABLED=0 $(GO) test ./...
 
-# A simulation has one goroutine; and what the slow commands do is tested under
+# Simulations and the explorer have one goroutine; and what the slow commands do is tested under
 # the detector in their own packages.
 .PHONY: race
 race: ## test everything under the race detector (needs gcc)
-	CGO_ENABLED=1 $(GO) test -race -skip '^Test(BenchPaper|BenchSim|Replay)' \
+	CGO_ENABLED=1 $(GO) test -race -skip '^Test(BenchPaper|BenchSim|Replay|Explore|Cost)' \
 		$$($(GO) list ./... | grep -v /bench/sim$$)
 
 .PHONY: build-ofi

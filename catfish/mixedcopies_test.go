@@ -54,7 +54,7 @@ func mixed(t *testing.T, f func(tr *rstar.Tree, old []rstar.Item, before, after 
 	for next < threeLevels {
 		insert()
 	}
-	for range 40 {
+	for range 40 / raceFactor {
 		before, old := copiesOf(t, tr)
 		there := next
 		for parents := len(old); parents == len(old) && next < len(items); {
