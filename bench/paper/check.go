@@ -126,8 +126,14 @@ func checkOrder(p Point, at func(series string) (Point, bool), test func(bool, s
 			c.Key, c.Row.Trips, o.Row.Trips)
 		test(c.Row.Bytes < o.Row.Bytes, "%s: kept nodes move %.0f bytes a search, %.0f without", c.Key, c.Row.Bytes, o.Row.Bytes)
 		test(c.Row.Cached > 0, "%s: no kept node was used", c.Key)
-		test(c.Row.Restarts < 0.05 && c.Row.Repairs < 0.2, "%s: %.3f restarts and %.3f repairs a search, want less than 0.05 and 0.2",
-			c.Key, c.Row.Restarts, c.Row.Repairs)
+		// Of a million objects: in a small tree each insert is near to more
+		// of the searches.
+		restarts, repairs := 0.05, 0.2
+		if c.Settings.Objects < 1e6 {
+			restarts, repairs = 0.5, 0.5
+		}
+		test(c.Row.Restarts < restarts && c.Row.Repairs < repairs, "%s: %.3f restarts and %.3f repairs a search, want less than %v and %v",
+			c.Key, c.Row.Restarts, c.Row.Repairs, restarts, repairs)
 	}
 	if haveSingle && haveOffload {
 		test(o.Row.Trips <= s.Row.Trips, "%s: multi-issue needs %.2f round trips, single-issue %.2f",
