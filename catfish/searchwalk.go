@@ -1,0 +1,163 @@
+package catfish
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/offload"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// maxItems bounds an answer on this way as the others' bytes do.
+const maxItems = maxReply / itemBytes
+
+// searchWalk finds what intersects a rectangle. Reused by its lane.
+type searchWalk struct {
+	walk
+	q     rstar.Rect
+	limit int // 0: all
+	count bool
+	found int
+	items []rstar.Item
+	base  int // items before this walk's, the caller's own
+	todo  []offload.Ref
+	hits  []int32
+	named []uint64 // what a copy named, when it is repaired
+	err   error
+}
+
+func (s *searchWalk) restart(sl *slab, try int) {
+	s.begin(sl, try)
+	s.items, s.todo, s.found, s.err = s.items[:s.base], s.todo[:0], 0, nil
+}
+
+func (s *searchWalk) full() bool { return s.limit > 0 && s.found >= s.limit }
+
+// Next reads the header and the root, then what Visit found; what is kept
+// it looks at here. Last come the lines. They, and the nodes that they show
+// to have changed, are read also if the limit is reached: two copies may have
+// named one leaf, and only their nodes tell.
+func (s *searchWalk) Next() (offload.Ref, bool) {
+	r, ok, err := s.next()
+	for {
+		switch {
+		case err != nil:
+			s.err = err
+			return r, false
+		case !ok && len(s.todo) == 0:
+			return s.nextLine()
+		case !ok:
+			r = s.todo[len(s.todo)-1]
+			s.todo = s.todo[:len(s.todo)-1]
+			if s.full() && r.Tag&repairTag == 0 {
+				continue
+			}
+		}
+		k := s.copyOf(r)
+		if k == nil {
+			return r, true
+		}
+		err = s.name(k.node, r.Hop)
+		ok = false
+	}
+}
+
+// name adds the children of an internal node that are to be read in round
+// trip hop.
+func (s *searchWalk) name(n rstar.Node, hop uint16) error {
+	s.hits = n.AppendHits(s.hits[:0], s.q)
+	for _, i := range s.hits {
+		r, err := s.childRef(n, int(i), &s.q, hop)
+		if err != nil {
+			return err
+		}
+		s.todo = append(s.todo, r)
+	}
+	return nil
+}
+
+// Visit takes one block.
+func (s *searchWalk) Visit(ref offload.Ref, b []byte) (offload.Verdict, error) {
+	if ref.Tag == headerTag {
+		return s.visitHeader(b)
+	}
+	if ref.Tag&headsTag != 0 {
+		r, v, err := s.visitHeads(ref, b, &s.q)
+		if r.Len > 0 && err == nil {
+			s.todo = append(s.todo, r)
+		}
+		return v, err
+	}
+	if ref.Tag&tagBits != 0 {
+		return s.visitKept(ref, b)
+	}
+	n, v, err := s.view(uint32(ref.Tag), int(ref.Tag>>32), b)
+	if err != nil || v != offload.Accept {
+		return v, err
+	}
+	if n.Leaf() {
+		return s.visitLeaf(n)
+	}
+	return offload.Accept, s.name(n, ref.Hop+1)
+}
+
+// visitKept takes a line of a kept node, or all of one that has changed.
+func (s *searchWalk) visitKept(ref offload.Ref, b []byte) (offload.Verdict, error) {
+	i := uint32(ref.Tag)
+	k := &s.relied[i]
+	if ref.Tag&lineTag != 0 {
+		v, changed, err := s.visitLine(k, b)
+		if changed {
+			ref = s.whole(uint64(k.chunk), k.node.Level(), ref.Hop+1)
+			ref.Tag = repairTag | uint64(i)
+			s.todo = append(s.todo, ref)
+		}
+		return v, err
+	}
+	n, v, err := s.view(k.chunk, k.node.Level(), b)
+	if err != nil || v != offload.Accept {
+		return v, err
+	}
+	// By reference: a move may have changed the order.
+	s.named = s.named[:0]
+	s.hits = k.node.AppendHits(s.hits[:0], s.q)
+	for _, j := range s.hits {
+		r := k.node.Ref(int(j))
+		if n.Stamp() != k.node.Stamp() && !n.Names(r) {
+			return offload.Restart, nil
+		}
+		s.named = append(s.named, r)
+	}
+	s.hits = n.AppendHits(s.hits[:0], s.q)
+	for _, j := range s.hits {
+		if slices.Contains(s.named, n.Ref(int(j))) {
+			continue
+		}
+		r, err := s.childRef(n, int(j), &s.q, ref.Hop+1)
+		if err != nil {
+			return 0, err
+		}
+		s.todo = append(s.todo, r)
+	}
+	return offload.Accept, nil
+}
+
+// visitLeaf takes the hits of a leaf.
+func (s *searchWalk) visitLeaf(n rstar.Node) (offload.Verdict, error) {
+	before := len(s.items)
+	s.items = n.AppendItems(s.items, s.q)
+	hits := len(s.items) - before
+	if s.limit > 0 {
+		hits = min(hits, s.limit-s.found)
+	}
+	s.found += hits
+	if s.count {
+		hits = 0
+	}
+	s.items = s.items[:before+hits]
+	if len(s.items)-s.base > maxItems {
+		return 0, fmt.Errorf("%w: answer exceeds %d objects", fastmsg.ErrTooLarge, maxItems)
+	}
+	return offload.Accept, nil
+}
