@@ -94,21 +94,20 @@ var errServerChanged = errors.New("catfish: server restarted")
 // walk is what every traversal shares: the header protocol, the cache, and
 // the bounds checks on what a server's memory says.
 type walk struct {
-	slab     *slab
-	cache    *nodeCache   // to look into; nil: none
-	h        rstar.Header // the header that this walk relies on
-	first    uint16       // hop of the root
-	ready    bool         // h is set, the root may be read
-	asked    bool         // the header's read was handed out
-	rooted   bool         // the root's was
-	distrust bool         // something impossible was found by a copy's word
-	refs     uint64       // nodes named so far
-	now      uint64       // if copies are trusted: when the walk began
-	relied   []relied
-	lined    int // of relied, whose lines' reads were handed out
-	used     int // kept nodes gone by
-	repairs  int // of these, had changed
-	turn     uint
+	slab    *slab
+	cache   *nodeCache   // to look into; nil: none
+	h       rstar.Header // the header that this walk relies on
+	first   uint16       // hop of the root
+	ready   bool         // h is set, the root may be read
+	asked   bool         // the header's read was handed out
+	rooted  bool         // the root's was
+	refs    uint64       // nodes named so far
+	now     uint64       // if copies are trusted: when the walk began
+	relied  []relied
+	lined   int // of relied, whose lines' reads were handed out
+	used    int // kept nodes gone by
+	repairs int // of these, had changed
+	turn    uint
 }
 
 // begin starts a walk, try 0, or starts it again after a restart.
@@ -121,8 +120,7 @@ func (w *walk) begin(s *slab, try int) {
 	} else {
 		w.first = 2
 	}
-	w.distrust = try > 0 && last.distrust
-	if s.cache == nil || try > 1 || w.distrust {
+	if s.cache == nil || try > 1 {
 		return
 	}
 	w.cache = s.cache
@@ -218,9 +216,8 @@ func (w *walk) judge(err error) (offload.Verdict, error) {
 		return offload.Retry, nil
 	case errors.Is(err, rstar.ErrMoved):
 		return offload.Restart, nil
-	case errors.Is(err, rstar.ErrCorrupt) && w.used > 0 && !w.distrust:
-		w.distrust = true
-		return offload.Restart, nil
+	case errors.Is(err, rstar.ErrCorrupt) && w.used > 0:
+		return offload.Restart, nil // by an old copy's word; the third try has none
 	}
 	return 0, err
 }
