@@ -50,7 +50,7 @@ func (p *queuePair) control() {
 	}
 	p.maps, p.last = nil, nil
 	_ = unix.Munmap(p.tx.mem)
-	_ = unix.Munmap(p.table)
+	p.table.release()
 }
 
 func (p *queuePair) serve() error {
@@ -166,7 +166,7 @@ func (p *queuePair) answered(m control, fds []int) error {
 	}
 	p.maps[m.key] = &mapping{
 		key: m.key, view: v, mem: v.mem, size: m.size, access: m.access,
-		state: tableWord(p.table, m.slot), generation: m.generation,
+		state: tableWord(p.table.mem, m.slot), generation: m.generation,
 	}
 	p.resume()
 	return nil

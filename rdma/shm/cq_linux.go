@@ -35,7 +35,7 @@ type completionQueue struct {
 	mu    sync.Mutex
 	rings ringLists
 	dying []*queuePair // failed: deliver what arrived, then the error
-	flip  bool
+	turn  uint         // polls
 
 	inbox inbox
 
@@ -61,8 +61,13 @@ func (d *device) CreateCQ(depth int) (rdma.CompletionQueue, error) {
 	return q, nil
 }
 
-// Poll takes local completions and events by turns first, so that
-// neither starves when dst is short.
+// ringsFirst is how many polls look at the inbox first for one that begins
+// with the rings. A queue that has local completions mostly waits for these:
+// a look at an idle ring is a line and a page that have left the caches.
+const ringsFirst = 8
+
+// Poll takes local completions, or events if there are none; in between
+// events first, so that neither starves.
 func (q *completionQueue) Poll(dst []rdma.Completion) int {
 	if len(dst) == 0 || q.closed.Load() {
 		return 0
@@ -70,13 +75,11 @@ func (q *completionQueue) Poll(dst []rdma.Completion) int {
 	q.mu.Lock()
 	q.takeSignals()
 	n := 0
-	q.flip = !q.flip
-	if q.flip {
-		n = q.inbox.take(dst)
-		n += q.pollRings(dst[n:])
-	} else {
+	if q.turn++; q.turn%ringsFirst == 0 {
 		n = q.pollRings(dst)
 		n += q.inbox.take(dst[n:])
+	} else if n = q.inbox.take(dst); n == 0 {
+		n = q.pollRings(dst)
 	}
 	q.mu.Unlock()
 	return n

@@ -135,7 +135,7 @@ func TestInboxGrows(t *testing.T) {
 	var dst [3]rdma.Completion
 	for range 100 {
 		for range 5 {
-			b.put(rdma.Completion{ID: put, QP: p})
+			b.put([]rdma.Completion{{ID: put, QP: p}})
 			put++
 		}
 		for _, c := range dst[:b.take(dst[:])] {

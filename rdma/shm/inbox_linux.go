@@ -46,22 +46,24 @@ func (b *inbox) notifyLocked() {
 	}
 }
 
-// put adds the completion of a local request.
-func (b *inbox) put(c rdma.Completion) {
+// put adds completions of local requests.
+func (b *inbox) put(cs []rdma.Completion) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.shutOff {
 		return
 	}
-	if b.n == len(b.fifo) {
+	for b.n+len(cs) > len(b.fifo) {
 		bigger := make([]rdma.Completion, 2*len(b.fifo))
 		k := copy(bigger, b.fifo[b.head:])
 		copy(bigger[k:], b.fifo[:b.head])
 		b.fifo, b.head = bigger, 0
 	}
-	b.fifo[(b.head+b.n)&(len(b.fifo)-1)] = c
-	b.n++
-	b.items.Add(1)
+	for i := range cs {
+		b.fifo[(b.head+b.n)&(len(b.fifo)-1)] = cs[i]
+		b.n++
+	}
+	b.items.Add(int64(len(cs)))
 	b.notifyLocked()
 }
 
@@ -107,7 +109,8 @@ func (b *inbox) take(dst []rdma.Completion) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := 0
-	taken := int64(0)
+	var of *queuePair // of the latest, of which run are not counted yet
+	run, taken := int64(0), int64(0)
 	for ; b.n > 0 && n < len(dst); b.n-- {
 		c := &b.fifo[b.head]
 		p := c.QP.(*queuePair)
@@ -115,10 +118,18 @@ func (b *inbox) take(dst []rdma.Completion) int {
 			dst[n] = *c
 			n++
 		}
-		p.unpolled.Add(-1)
-		*c = rdma.Completion{}
+		if p != of && of != nil {
+			of.unpolled.Add(-run)
+			run = 0
+		}
+		of = p
+		run++
+		c.QP = nil
 		b.head = (b.head + 1) & (len(b.fifo) - 1)
 		taken++
+	}
+	if of != nil {
+		of.unpolled.Add(-run)
 	}
 	b.items.Add(-taken)
 	return n

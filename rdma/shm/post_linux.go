@@ -27,6 +27,8 @@ func (p *queuePair) Post(wrs []rdma.WorkRequest) (int, error) {
 			break
 		}
 	}
+	p.report()
+	p.hold(nil)
 	p.wakePeer()
 	p.mu.Unlock()
 	return n, err
@@ -50,17 +52,11 @@ func (p *queuePair) post(w *rdma.WorkRequest) error {
 		return err
 	}
 	if err := p.full(w); err != nil {
-		if r != nil {
-			r.uses.release()
-		}
 		return err
 	}
 	if len(p.pending) == 0 {
 		status, done := p.execute(w, r)
 		if done {
-			if r != nil {
-				r.uses.release()
-			}
 			p.finish(w, status)
 			return nil
 		}
@@ -70,12 +66,24 @@ func (p *queuePair) post(w *rdma.WorkRequest) error {
 		p.imms++
 	}
 	p.pending = append(p.pending, pending{*w, r})
+	if r != nil {
+		p.held = nil // it is pending's now
+	}
 	return nil
+}
+
+// hold releases the region that the request before acquired, and keeps r
+// for the next ones: requests of one Post mostly name one region.
+func (p *queuePair) hold(r *region) {
+	if p.held != nil {
+		p.held.uses.release()
+	}
+	p.held = r
 }
 
 // full is the error if there is no room for w, here or at the peer.
 func (p *queuePair) full(w *rdma.WorkRequest) error {
-	if int(p.unpolled.Load())+len(p.pending) >= p.sendDepth {
+	if int(p.unpolled.Load())+len(p.ended)+len(p.pending) >= p.sendDepth {
 		return p.errSendFull
 	}
 	if w.Op != rdma.OpWriteImm || p.tx.room(p.imms+1) {
@@ -95,8 +103,8 @@ func (p *queuePair) full(w *rdma.WorkRequest) error {
 	return p.errRecvFull
 }
 
-// acquire checks the local side of a request and acquires its region,
-// nil if the request has no bytes.
+// acquire checks the local side of a request and has its region held, nil
+// if the request has no bytes.
 func (p *queuePair) acquire(w *rdma.WorkRequest) (*region, error) {
 	switch w.Op {
 	case rdma.OpRead, rdma.OpWrite:
@@ -119,9 +127,13 @@ func (p *queuePair) acquire(w *rdma.WorkRequest) (*region, error) {
 	if w.Op == rdma.OpRead && r.access&rdma.LocalWrite == 0 {
 		return nil, fmt.Errorf("%w: read into a region without LocalWrite", rdma.ErrBadRequest)
 	}
+	if r == p.held {
+		return r, nil
+	}
 	if !r.uses.acquire() {
 		return nil, fmt.Errorf("%w: Local.Region is closed", rdma.ErrBadRequest)
 	}
+	p.hold(r)
 	return r, nil
 }
 
@@ -172,18 +184,30 @@ func (m *mapping) transfer(op rdma.Op, off uint64, local []byte) rdma.Status {
 	return rdma.StatusOK
 }
 
-// finish reports a request's end. A failed one takes the pair with it.
+// finish notes a request's end for report. A failed one takes the pair with
+// it, and is told of first.
 func (p *queuePair) finish(w *rdma.WorkRequest, status rdma.Status) {
 	if status == rdma.StatusOK && w.Unsignaled {
 		return
 	}
-	p.unpolled.Add(1)
-	p.sendCQ.inbox.put(rdma.Completion{
+	p.ended = append(p.ended, rdma.Completion{
 		Op: w.Op, Status: status, Bytes: uint32(w.Local.Len), ID: w.ID, QP: p,
 	})
 	if status != rdma.StatusOK && p.fault.Load() == nil {
+		p.report()
 		p.fail(rdma.StatusFlushed, fmt.Errorf("%w: %s: %s", errLocal, w.Op, status))
 	}
+}
+
+// report hands completions to the queue, those of one Post at once: the
+// queue's lock, its counter and the pair's take longer than a small read.
+func (p *queuePair) report() {
+	if len(p.ended) == 0 {
+		return
+	}
+	p.unpolled.Add(int64(len(p.ended)))
+	p.sendCQ.inbox.put(p.ended)
+	p.ended = p.ended[:0]
 }
 
 // ask requests the mapping of a key. The answer comes to the control
@@ -226,6 +250,7 @@ func (p *queuePair) drop(status rdma.Status) {
 		first.local.uses.release()
 	}
 	p.finish(&first.wr, status)
+	p.report()
 }
 
 // flush ends all of them, when the pair has failed.

@@ -56,11 +56,13 @@ type queuePair struct {
 	// mu guards Post's side.
 	mu      sync.Mutex
 	tx      *sender
-	table   []byte // the peer's, read-only
+	table   *view // the peer's
 	maps    map[rdma.Key]*mapping
 	last    *mapping // most requests name the key of the one before
 	pending []pending
-	imms    int // WriteImms among them: their slots are reserved
+	imms    int               // WriteImms among them: their slots are reserved
+	held    *region           // of the Post under way, nil between them
+	ended   []rdma.Completion // of it, not yet reported
 	timer   *time.Timer
 	wakeDue bool
 
@@ -170,7 +172,7 @@ func (p *queuePair) attach(c *net.UnixConn, peer string, g greeting, fds []int) 
 	if err != nil {
 		return err
 	}
-	if p.table, err = mapReceived(fds[1], tableBytes, false); err != nil {
+	if p.table, err = viewReceived(fds[1], tableBytes, false); err != nil {
 		_ = unix.Munmap(mem)
 		return err
 	}
@@ -203,6 +205,6 @@ func (p *queuePair) discard() {
 	_ = unix.Munmap(p.ring.mem)
 	if p.tx != nil {
 		_ = unix.Munmap(p.tx.mem)
-		_ = unix.Munmap(p.table)
+		p.table.release()
 	}
 }

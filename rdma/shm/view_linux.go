@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// view is a peer's region in this process. All queue pairs that read one
-// region look through one view: each page is faulted in once, and the
+// view is a peer's region, or its table, in this process. All queue pairs that
+// read one region look through one view: each page is faulted in once, and the
 // processor has one translation of it to remember. Of a tree of 115 MB each
 // view of its own would take 1,800 page faults of several microseconds, and
 // page tables of 230 KB.
