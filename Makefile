@@ -38,11 +38,12 @@ test: ## vet and test everything, without cgo
 	CGO_ENABLED=0 $(GO) test ./...
 	cd bench/peers && CGO_ENABLED=0 $(GO) test ./...
 
-# Simulations and the explorer have one goroutine; and what the slow commands do is tested under
-# the detector in their own packages.
+# Simulations, the explorer and some other tests have one goroutine; what the
+# slow commands do is tested under the detector in their own packages.
+ONE_GOROUTINE := Explore|Cost|Degenerate|SlidingWindow|DuplicatesStayFast|Reframed|Selective
 .PHONY: race
 race: ## test everything under the race detector (needs gcc)
-	CGO_ENABLED=1 $(GO) test -race -skip '^Test(BenchPaper|BenchSim|Replay|Explore|Cost)' \
+	CGO_ENABLED=1 $(GO) test -race -skip '^Test(BenchPaper|BenchSim|Replay|$(ONE_GOROUTINE))|^TestExact/andorra' \
 		$$($(GO) list ./... | grep -v /bench/sim$$)
 
 .PHONY: build-ofi

@@ -143,8 +143,15 @@ func testExact(t *testing.T, d exactSet, polling bool) {
 	}
 }
 
-// some leaves out what would take too long under the race detector.
-func some[T any](all []T) []T { return all[:(len(all)-1)/raceFactor+1] }
+// some leaves out what would take too long under the race detector, or on an
+// emulated machine.
+func some[T any](all []T) []T {
+	n := raceFactor
+	if testing.Short() {
+		n *= 2
+	}
+	return all[:(len(all)-1)/n+1]
+}
 
 func sameAnswers(t *testing.T, c *Client, q rstar.Rect, want []rstar.Item, x, y float64, dist []float64) error {
 	got, err := c.Search(t.Context(), q)

@@ -71,7 +71,7 @@ processes() {
 	! $catfish search --transport ofi --bbox -119,34,-117,35 2>/tmp/lost
 	grep -q 'no server' /tmp/lost
 	$catfish bench run --transport ofi --scheme tcp,fast-polling,fast,offload-single,offload,paper \
-		--dataset california --scale 1e-2 --clients 2 --in-flight 2 --duration 3s \
+		--dataset california --scale 1e-2 --clients 2 --in-flight 2 --duration 1s \
 		--slab-bytes 67108864 --json /tmp/rows.jsonl
 	cat /tmp/rows.jsonl
 	# Every process has ended: the kernel must know of no region.
