@@ -92,12 +92,12 @@ func TestDemoFaults(t *testing.T) {
 	}
 }
 
-func showAll(live bool) string {
+func showAll(live bool, policy string) string {
 	var b bytes.Buffer
 	s := &TextShow{W: &b, Live: live}
 	s.Note("starting")
 	s.Begin(ServerReady{Addr: "127.0.0.1:7", Objects: 21693},
-		Info{Transport: "shm", Policy: "paper"}, DemoConfig{ServerCPUs: []int{0}}.withDefaults())
+		Info{Transport: "shm", Policy: policy}, DemoConfig{ServerCPUs: []int{0}}.withDefaults())
 	for i := range 2 {
 		s.Frame(Frame{
 			At: time.Duration(i+1) * time.Second, Pause: time.Duration(5*i) * time.Millisecond, FastPerS: 30000,
@@ -114,8 +114,9 @@ func showAll(live bool) string {
 }
 
 func TestTextShow(t *testing.T) {
-	golden(t, "demo.txt", []byte(showAll(false)))
-	live := showAll(true)
+	golden(t, "demo.txt", []byte(showAll(false, "paper")))
+	golden(t, "demo-cost.txt", []byte(showAll(false, "cost")))
+	live := showAll(true, "cost")
 	// The second picture starts where the first did, and each of its
 	// lines wipes what stood there.
 	first, second, _ := strings.Cut(live, "\x1b[7A")
@@ -124,7 +125,7 @@ func TestTextShow(t *testing.T) {
 		t.Errorf("live picture:\n%q", live)
 	}
 	var b bytes.Buffer
-	widest := TextShow{W: &b, Live: true}
+	widest := TextShow{W: &b, Live: true, backOff: true}
 	widest.Frame(Frame{
 		At: 999 * time.Second, Pause: 100 * time.Millisecond, FastPerS: 9e7, OffPerS: 9e8,
 		ServerCPU: 1, CoresCPU: 1, P50: 999 * time.Millisecond, P99: 9 * time.Second,
@@ -138,7 +139,7 @@ func TestTextShow(t *testing.T) {
 	}
 	b.Reset()
 	(&TextShow{W: &b}).End(Summary{OffloadedFirst: -1, Transport: "ofi"})
-	if !strings.Contains(b.String(), "never busy\n         transport: ofi") {
+	if !strings.Contains(b.String(), "to be gained\n         transport: ofi") {
 		t.Errorf("summary %q", b.String())
 	}
 }

@@ -13,9 +13,10 @@ type TextShow struct {
 	W    io.Writer
 	Live bool
 
-	header []string
-	drawn  int // lines of the last picture
-	past   []Frame
+	header  []string
+	drawn   int  // lines of the last picture
+	backOff bool // the policy has one to show
+	past    []Frame
 }
 
 const (
@@ -55,29 +56,50 @@ func (t *TextShow) Begin(s ServerReady, i Info, c DemoConfig) {
 	for _, l := range t.header {
 		fmt.Fprintln(t.W, l)
 	}
-	fmt.Fprintf(t.W, "\n%s\n", legend)
+	t.backOff = strings.HasPrefix(i.Policy, "paper")
+	fmt.Fprintf(t.W, "\n%s\n", t.legend())
 	if !t.Live {
-		fmt.Fprintln(t.W, frameHead)
+		fmt.Fprintln(t.W, t.frameHead())
 	}
 }
 
 // legend explains the columns that do not explain themselves.
 const legend = "rest: pause of a client's goroutines between searches, the load; 0 is full\n" +
-	"server: its own share of its cores; cores: all use of them, paper offloads if\n" +
-	"over 95%; r_busy: busy findings in a row; r_off: searches still to offload\n"
+	"server: its own share of its cores; cores: all use of them"
 
-const frameHead = "  time  rest    fast/s offload/s  server  cores   p50 us    p99 us r_busy r_off"
+const frameHead = "  time  rest    fast/s offload/s  server  cores   p50 us    p99 us"
 
-func frameLine(f Frame) string {
-	return fmt.Sprintf("%5.1fs %3dms  %8.0f %9.0f  %5.1f%% %5.1f%% %8.1f %9.1f %6d %5d",
+// legend is legend, and what the policy's columns are: the state of the
+// back-off, if it is one, or the share that is offloaded.
+func (t *TextShow) legend() string {
+	if t.backOff {
+		return legend + ", paper offloads if\n" +
+			"over 95%; r_busy: busy findings in a row; r_off: searches still to offload\n"
+	}
+	return legend + "; offl: offloaded\n"
+}
+
+func (t *TextShow) frameHead() string {
+	if t.backOff {
+		return frameHead + " r_busy r_off"
+	}
+	return frameHead + "   offl"
+}
+
+func (t *TextShow) frameLine(f Frame) string {
+	line := fmt.Sprintf("%5.1fs %3dms  %8.0f %9.0f  %5.1f%% %5.1f%% %8.1f %9.1f",
 		f.At.Seconds(), f.Pause.Milliseconds(), f.FastPerS, f.OffPerS, 100*f.ServerCPU,
-		100*f.CoresCPU, micros(f.P50), micros(f.P99), f.Busy, f.Left)
+		100*f.CoresCPU, micros(f.P50), micros(f.P99))
+	if t.backOff {
+		return line + fmt.Sprintf(" %6d %5d", f.Busy, f.Left)
+	}
+	return line + fmt.Sprintf(" %5.1f%%", 100*ratio(f.OffPerS, f.FastPerS+f.OffPerS))
 }
 
 // Frame prints a line, or redraws the picture.
 func (t *TextShow) Frame(f Frame) {
 	if !t.Live {
-		fmt.Fprintln(t.W, frameLine(f))
+		fmt.Fprintln(t.W, t.frameLine(f))
 		return
 	}
 	t.past = append(t.past, f)
@@ -89,12 +111,11 @@ func (t *TextShow) Frame(f Frame) {
 		fmt.Sprintf("server CPU  %s %5.1f%%", bar(f.ServerCPU), 100*f.ServerCPU),
 		fmt.Sprintf("fast        %s %.0f/s", bar(ratio(f.FastPerS, total)), f.FastPerS),
 		fmt.Sprintf("offloaded   %s %.0f/s", bar(ratio(f.OffPerS, total)), f.OffPerS),
-		fmt.Sprintf("back-off    %d of %d clients offload, r_busy up to %d, r_off up to %d",
-			f.Offloads, f.Clients, f.Busy, f.Left),
-		"", frameHead,
+		t.choice(f),
+		"", t.frameHead(),
 	}
 	for _, p := range t.past {
-		lines = append(lines, frameLine(p))
+		lines = append(lines, t.frameLine(p))
 	}
 	var b strings.Builder
 	if t.drawn > 0 {
@@ -107,6 +128,15 @@ func (t *TextShow) Frame(f Frame) {
 	fmt.Fprint(t.W, b.String())
 }
 
+// choice says who offloads.
+func (t *TextShow) choice(f Frame) string {
+	s := fmt.Sprintf("%d of %d clients offload", f.Offloads, f.Clients)
+	if t.backOff {
+		return fmt.Sprintf("back-off    %s, r_busy up to %d, r_off up to %d", s, f.Busy, f.Left)
+	}
+	return "choice      " + s
+}
+
 // End prints the summary.
 func (t *TextShow) End(s Summary) {
 	total := s.Fast + s.Offload
@@ -116,7 +146,7 @@ func (t *TextShow) End(s Summary) {
 	fmt.Fprintf(t.W, "         up to %.0f searches/s, server CPU up to %.1f%%\n"+
 		"         latency p50 %.1f us, p99 %.1f us\n",
 		s.PeakPerS, 100*s.PeakCPU, micros(s.P50), micros(s.P99))
-	first := "no search was offloaded: the server was never busy"
+	first := "no search was offloaded: nothing was to be gained"
 	if s.OffloadedFirst >= 0 {
 		first = fmt.Sprintf("offloading began within the first %v",
 			s.OffloadedFirst.Round(100*time.Millisecond))

@@ -20,12 +20,17 @@ type chooser struct {
 	// replaced searches as one who came a moment earlier.
 	settled atomic.Uint32
 
+	// Of a Skipper: how many searches it need not be asked about, and how
+	// many such have finished since it was told of one.
+	skip, others atomic.Int64
+
 	mu      sync.Mutex
 	policy  Policy
 	learner Learner     // policy, or nil
 	looks   Estimator   // policy, or nil
 	glances Glancer     // policy, or nil
 	settler Settler     // policy, or nil
+	skipper Skipper     // policy, or nil
 	rester  Rester      // policy, or nil
 	rested  *time.Timer // ends a Rester's rest
 	ended   bool        // end was called
@@ -48,6 +53,7 @@ func (c *chooser) init(sch scheme, opts Options) {
 	c.glances, _ = c.policy.(Glancer)
 	c.settler, _ = c.policy.(Settler)
 	c.rester, _ = c.policy.(Rester)
+	c.skipper, _ = c.policy.(Skipper)
 }
 
 func (c *chooser) policyName() string { return c.policy.Name() }
@@ -60,6 +66,9 @@ func (c *chooser) choose(s *session, n *counters, q *query, o *slab) (way Way, b
 	}
 	if w := c.settled.Load(); w != 0 && !s.pending() {
 		return Way(w - 1), began
+	}
+	if c.skip.Load() > 0 && !s.pending() && c.skip.Add(-1) >= 0 {
+		return FastMessaging, began
 	}
 	if c.learner != nil {
 		began = c.now()
@@ -78,6 +87,9 @@ func (c *chooser) choose(s *session, n *counters, q *query, o *slab) (way Way, b
 	}
 	if consumed {
 		c.fresh = false
+	}
+	if c.skipper != nil {
+		c.skip.Store(int64(c.skipper.Skip()))
 	}
 	c.settle()
 	c.mu.Unlock()
@@ -124,10 +136,17 @@ func (c *chooser) end() {
 
 // observe tells the policy what a search cost.
 func (c *chooser) observe(began time.Time, o Outcome) {
-	if c.learner == nil || began.IsZero() {
+	switch {
+	case c.learner == nil:
+		return
+	case began.IsZero(): // It was not asked.
+		if c.skipper != nil && c.settled.Load() == 0 {
+			c.others.Add(int64(o.Searches))
+		}
 		return
 	}
 	now := c.now()
+	o.Others = int(c.others.Swap(0))
 	o.Took = now.Sub(began)
 	c.mu.Lock()
 	defer c.mu.Unlock()

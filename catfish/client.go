@@ -28,6 +28,7 @@ type core struct {
 	log    *slog.Logger
 	chooser
 	counters
+	leave func() // the crowd that is counted
 
 	mu      sync.Mutex
 	cur     *session
@@ -67,7 +68,14 @@ func Dial(ctx context.Context, addr string, opts Options) (*Client, error) {
 		devs: make(map[string]rdma.Device), changed: make(chan struct{}),
 	}
 	c.chooser.init(sch, opts)
+	c.leave = func() {}
+	if p, ok := c.policy.(Counter); ok {
+		var census *Census
+		census, c.leave = joinCrowd(addr, &c.counters)
+		p.Count(census)
+	}
 	if opts.TrustCache && c.cacheBytes() == 0 {
+		c.leave()
 		return nil, fmt.Errorf("%w: TrustCache without a cache; set CacheBytes, or a policy that has one", ErrOption)
 	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
@@ -137,6 +145,7 @@ func (c *core) Close() error {
 	c.stop()
 	c.wg.Wait()
 	c.end()
+	c.leave()
 	c.mu.Lock()
 	s, devs := c.cur, c.devs
 	c.cur, c.devs = nil, nil

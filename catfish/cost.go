@@ -30,6 +30,9 @@ import (
 // however little it asks: so it is the small ones that gain by offloading,
 // and large ones that are answered when the network is full.
 //
+// Such a climb ends on the nearest hill. Seldom, at an end, a pair goes the
+// whole way: one epoch all by fast messaging, one all offloaded (a leap).
+//
 // Invariants: lo() <= q <= hi(); all state is finite, whatever heartbeats,
 // estimates and outcomes say (costInput clamps them).
 
@@ -63,6 +66,13 @@ const (
 	// for nothing costs more than leaving late: it takes many pairs back.
 	costLeave = 0.95
 
+	// A leap is made in one pair in costLeap: 10 ms of 5 s. The first, and one
+	// after a heartbeat that tells of another load, in one of costSoon. It
+	// moves q by a gain of costGain at least, and beyond twice the chance.
+	costLeap, costSoon = 256, 16
+	costGain           = 0.05
+	costTold           = 8 // searches offloaded before the first
+
 	// costMemory is of what earlier pairs told: ten of them count. One that
 	// differs by costSurprise deviations ends it.
 	costMemory, costSurprise = 0.9, 3
@@ -93,6 +103,10 @@ const (
 	costOdds      = 8
 	costNoRetry   = Way(255)
 
+	// No more than an eighth of an epoch's searches are not asked about: of
+	// these nobody knows when they finished.
+	costSkip = 8
+
 	// One search in costLook shows its size whatever comes of it.
 	costLook = 64
 
@@ -113,17 +127,25 @@ type cost struct {
 	step  float64
 	sign  float64 // of the epoch: +1, -1
 	delta float64 // half the difference of this pair
+	leap  bool    // from one end to the other
+	leapt bool    // since the load has changed
+	quiet int64   // heartbeats until then tell of a leap
 
 	// Sizes of searches: ln of their work by that of the smallest.
 	size costMean
 
 	// Epochs.
-	length   int64 // ns
-	epoch    int64 // number of the one under way, by length
-	whole    bool  // seen from its beginning
-	first    int   // finished in the pair's first epoch, -1: unknown
-	finished int   // in this one
-	unpaired int   // since the last step
+	length   int64   // ns
+	epoch    int64   // number of the one under way, by length
+	whole    bool    // seen from its beginning
+	first    float64 // finished in the pair's first epoch, -1: unknown
+	finished int     // in this one, by this client
+	census   *Census // or nil: there is this client alone
+	marked   bool    // counting has begun in this epoch
+	from     uint64  // the census then
+	fromAt   time.Time
+	perEpoch int // in the last whole one
+	unpaired int // since the last step
 
 	// What pairs told: sums with a memory.
 	slope, slopes, noise float64
@@ -248,8 +270,27 @@ func (c *cost) Glance() bool {
 	if !c.thrown {
 		c.throw()
 	}
-	return c.retry == Offload || c.look || c.size.n < costFew ||
-		c.dices < c.q+c.sign*c.delta*c.width()+c.small()
+	if c.leap {
+		return false
+	}
+	return c.retry == Offload || c.look || c.size.n < costFew || c.dices < c.tried()+c.small()
+}
+
+// tried is the share of this epoch.
+func (c *cost) tried() float64 { return c.q + c.sign*c.delta*c.width() }
+
+// Skip throws dice until one might offload its search, or shows the size.
+func (c *cost) Skip() int {
+	n := 0
+	leaps := c.leap && c.sign > 0
+	for most := c.perEpoch / costSkip; !c.rest && !leaps && n < most && !c.Glance(); n++ {
+		c.thrown = false
+	}
+	if n > 0 {
+		c.other[FastMessaging] = 0
+		c.other[Offload] += n
+	}
+	return n
 }
 
 // restsAt is the way of all searches while q rests at an end.
@@ -297,10 +338,17 @@ func (c *cost) ChooseFor(_ func() time.Time, load *Load, fresh bool, e *Estimate
 	if c.rest {
 		return c.restsAt(), true
 	}
+	if c.leap {
+		c.thrown = false
+		if c.sign > 0 {
+			return Offload, true
+		}
+		return FastMessaging, true
+	}
 	if !c.thrown {
 		c.throw()
 	}
-	p := c.q + c.sign*c.delta*c.width()
+	p := c.tried()
 	// Below a missing node there are unknown ones: it counts twice. Searches
 	// that are made together count each by itself.
 	reads := costInput(float64(e.Leaves)+2*float64(e.Missing), 1<<20) / float64(max(e.Searches, 1))
@@ -327,6 +375,9 @@ func (c *cost) ChooseFor(_ func() time.Time, load *Load, fresh bool, e *Estimate
 func (c *cost) hear(load *Load) {
 	util := costInput(max(costInput(load.CPU, 1), costInput(load.Busy, 1)), 1)
 	wait := float64(min(load.Waiting, 1<<20))
+	if c.now < c.quiet {
+		return
+	}
 	if c.util.n > 0 && (math.Abs(util-c.util.mean) > costJump ||
 		wait > costMany+4*c.wait.mean || c.wait.mean > costMany+4*wait) {
 		c.forget()
@@ -340,7 +391,7 @@ func (c *cost) hear(load *Load) {
 
 // forget lets the next pairs decide alone, by longer steps.
 func (c *cost) forget() {
-	c.rest = false
+	c.rest, c.leapt = false, false
 	c.slope, c.slopes, c.noise = 0, 0, 0
 	c.step = max(c.step, costFirst)
 	for i := range c.ways {
@@ -376,33 +427,70 @@ func (c *cost) Observe(now time.Time, o Outcome) {
 	}
 	c.ways[o.Way].last = c.now
 
-	epoch := c.now / c.length
+	// The others finished before, most of them in the epoch before if this
+	// is the first of a new one.
+	epoch, others := c.now/c.length, min(max(o.Others, 0), 1<<32)
 	if epoch != c.epoch {
+		c.finished += others
+		c.unpaired += others
+		others = 0
 		c.turn(epoch)
+		epoch = c.epoch
 	}
-	c.unpaired += n
+	c.unpaired += n + others
 	if c.now-epoch*c.length >= c.length/costSettle {
-		c.finished += n
+		c.finished += n + others
+		c.mark()
 	}
 }
+
+// mark begins to count, after the first quarter.
+func (c *cost) mark() {
+	if c.census != nil && !c.marked {
+		c.marked = true
+		c.from, c.fromAt = c.census.At(time.Unix(0, c.epoch*c.length+c.length/costSettle), time.Unix(0, c.now))
+	}
+}
+
+// counted is how many searches finished in the epoch that is over, all
+// clients of the process together as far as that is known.
+func (c *cost) counted() float64 {
+	if c.census == nil || !c.marked {
+		return float64(c.finished)
+	}
+	n, at := c.census.At(time.Unix(0, (c.epoch+1)*c.length), time.Unix(0, c.now))
+	took := at.Sub(c.fromAt)
+	if took <= 0 {
+		return 0
+	}
+	whole := float64(c.length - c.length/costSettle)
+	return float64(n-c.from) * whole / float64(took)
+}
+
+// Count has the finished searches of all clients of this process compared.
+func (c *cost) Count(census *Census) { c.census = census }
 
 // turn begins an epoch.
 func (c *cost) turn(epoch int64) {
 	next := epoch == c.epoch+1
+	c.perEpoch = 0
+	if next && c.whole {
+		c.perEpoch = c.finished
+	}
 	switch {
 	case !next || !c.whole:
 		c.first = -1
 	case epoch&1 == 1:
-		c.first = c.finished
+		c.first = c.counted()
 	case c.first >= 0:
-		c.pair(c.first, c.finished)
+		c.pair(c.first, c.counted())
 		c.first = -1
 	}
 	// Whose searches are rarer than epochs goes by latencies.
 	if c.unpaired >= costFew && !next {
 		c.move(c.lean(), 1)
 	}
-	c.epoch, c.whole, c.finished = epoch, next, 0
+	c.epoch, c.whole, c.finished, c.marked = epoch, next, 0, false
 	if epoch&1 == 0 {
 		c.nextPair(epoch >> 1)
 	}
@@ -432,7 +520,15 @@ func (c *cost) nextPair(pair int64) {
 	}
 	// Wide while q goes somewhere, narrow where it goes back and forth.
 	c.delta = costNarrow + (costMost-costNarrow)*min(c.step/costFirst, 1)*math.Abs(c.gone)/(c.walked+1e-9)
-	if c.atEnd() && c.step <= costNarrow {
+	settled := c.atEnd() && c.step <= costNarrow
+	c.leap = settled && c.whole && c.ways[Offload].took.n >= costTold &&
+		(pair%costLeap == 0 || !c.leapt && pair%costSoon == 0)
+	if c.leap {
+		c.leapt = true
+		c.quiet = c.now + 2*c.length + costStale*int64(max(c.beat.Interval, DefaultHeartbeatInterval))
+		return
+	}
+	if settled {
 		deep := int64(costDeep)
 		for s := math.Abs(c.told); s > 1 && deep < 4*costDeep; s /= 2 {
 			deep *= 2 // The worse it is there, the seldomer.
@@ -450,14 +546,14 @@ func (c *cost) nextPair(pair int64) {
 }
 
 // pair compares two epochs, the first and the second one.
-func (c *cost) pair(first, second int) {
+func (c *cost) pair(first, second float64) {
 	if first+second < costFew {
 		if c.unpaired >= costFew {
 			c.move(c.lean(), 1)
 		}
 		return
 	}
-	more, less := float64(second)+0.5, float64(first)+0.5
+	more, less := second+0.5, first+0.5
 	if c.sign < 0 { // The second epoch offloaded less.
 		more, less = less, more
 	}
@@ -471,6 +567,10 @@ func (c *cost) pair(first, second int) {
 		chance *= min(max(1.25*c.spread.dev, 0.05), 2) // 1.25 mean deviations are a standard one.
 	} else {
 		chance /= 2
+	}
+	if c.leap {
+		c.land(d, chance)
+		return
 	}
 	by := 2 * c.delta
 	// What comes as a surprise is of another load than what is remembered.
@@ -487,6 +587,23 @@ func (c *cost) pair(first, second int) {
 	doubt := math.Sqrt(c.noise) / c.slopes
 	c.told = slope
 	c.move(slope+(costTaste+costDoubt*doubt)*c.lean(), doubt)
+}
+
+// land goes to the other end if a leap there was a gain: d is the logarithm
+// of all offloaded by none.
+func (c *cost) land(d, chance float64) {
+	low := c.q < 0.5
+	if !low {
+		d = -d
+	}
+	if d < costGain+2*chance {
+		return
+	}
+	c.slope, c.slopes, c.noise = 0, 0, 0
+	c.gone, c.walked, c.step = 1, 1, costFirst
+	if c.q = c.hi(); !low {
+		c.q = c.lo()
+	}
 }
 
 // lean is which way latencies speak for: 1 offloading, -1 fast messaging,

@@ -43,6 +43,9 @@ type Outcome struct {
 	Reads    int // RDMA Reads, 0 for fast messaging
 	Trips    int // round trips, 1 for fast messaging
 	Bytes    int // read, or sent and received
+	// Others are searches that finished since the last outcome and that a
+	// Skipper was not asked about; nothing else here counts them.
+	Others int
 }
 
 // Estimate is what the client's cached nodes tell of a search before it is
@@ -116,6 +119,25 @@ type Glancer interface {
 	Glance() bool
 }
 
+// A Skipper is a Learner that throws the dice for several searches at once:
+// to be asked about each, and to be told of it by the clock, takes longer
+// than half of what a search by fast messaging takes over shared memory.
+type Skipper interface {
+	Learner
+	// Skip is asked after each choice, under the same lock: how many of the
+	// next searches go by fast messaging without being asked about. A
+	// heartbeat ends it.
+	Skip() int
+}
+
+// A Counter is a Policy that compares how many searches finish: not its own
+// client's only, but those of all clients of the process at this server.
+type Counter interface {
+	Policy
+	// Count is called once, before all else.
+	Count(c *Census)
+}
+
 // An Explainer is a Policy that can say why it chose.
 type Explainer interface {
 	Policy
@@ -181,7 +203,7 @@ var schemes = []scheme{
 }
 
 // DefaultPolicy is what "default" stands for.
-const DefaultPolicy = "paper"
+const DefaultPolicy = "cost"
 
 // Schemes lists the names that Options.Policy takes, "default" first.
 func Schemes() []string {

@@ -287,3 +287,30 @@ func TestRest(t *testing.T) {
 		}
 	})
 }
+
+// skipping is asked about one search in four.
+type skipping struct {
+	resting
+	others int
+}
+
+func (s *skipping) Settled() (Way, bool)           { return FastMessaging, false }
+func (s *skipping) Observe(_ time.Time, o Outcome) { s.learned++; s.others += o.Others }
+func (s *skipping) Skip() int                      { return 3 }
+
+// TestSkip: a policy is not asked about what it skips, and told how many
+// those were.
+func TestSkip(t *testing.T) {
+	p := &skipping{}
+	var c chooser
+	var n counters
+	c.init(scheme{}, Options{Custom: p})
+	defer c.end()
+	for range 41 {
+		way, began := c.choose(&session{}, &n, &query{}, &slab{})
+		c.observe(began, Outcome{Way: way, Searches: 1})
+	}
+	if p.chosen != 11 || p.learned != 11 || p.others != 30 {
+		t.Errorf("asked about %d, told of %d and %d others, want 11, 11 and 30", p.chosen, p.learned, p.others)
+	}
+}

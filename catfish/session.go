@@ -39,6 +39,7 @@ type session struct {
 	keeping   cacheKey      // of this session's caches, but for the collection
 	trust     time.Duration // slab.trust
 
+	last  atomic.Pointer[openSlab] // that open returned
 	mu    sync.Mutex
 	slabs map[string]*openSlab
 	lanes lanePool
@@ -48,6 +49,7 @@ type session struct {
 // openSlab is a collection as this session knows it.
 type openSlab struct {
 	slab
+	name    string
 	coll    uint32
 	release func() // gives the cache back
 }
@@ -178,10 +180,14 @@ func (s *session) call(ctx context.Context, kind fastmsg.Kind, payload, dst []by
 
 // open resolves a collection's name, once per session.
 func (s *session) open(ctx context.Context, name string) (*openSlab, error) {
+	if o := s.last.Load(); o != nil && o.name == name {
+		return o, nil
+	}
 	s.mu.Lock()
 	o := s.slabs[name]
 	s.mu.Unlock()
 	if o != nil {
+		s.last.Store(o)
 		return o, nil
 	}
 	b, err := s.call(ctx, kindOpen, []byte(name), nil)
@@ -202,7 +208,7 @@ func (s *session) open(ctx context.Context, name string) (*openSlab, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.slabs[name] == nil {
-		o := &openSlab{coll: r.coll, release: func() {}, slab: slab{
+		o := &openSlab{name: name, coll: r.coll, release: func() {}, slab: slab{
 			base: r.base, bytes: r.slabBytes, node: r.nodeBytes, bootID: s.hello.BootID,
 			trust: uint64(s.trust),
 		}}
