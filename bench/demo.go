@@ -22,6 +22,8 @@ type DemoConfig struct {
 	Procs     int           // client processes; 2
 	Clients   int           // per process; 4
 	InFlight  int           // goroutines per client; 16
+	Seed      uint64        // of generated data and of queries
+	Steps     []Step        // the load; nil: the show's
 
 	ServerCPUs, ClientCPUs affinity.Set
 }
@@ -52,9 +54,10 @@ type Frame struct {
 	ServerCPU float64       // the server's own share of its cores, 0 to 1
 	CoresCPU  float64       // all use of these, as the clients were told
 	P50, P99  time.Duration
-	Busy      int // r_busy: the largest of all clients
-	Left      int // r_off: the largest of all clients
-	Offloads  int // clients that offloaded a search
+	Mean      time.Duration // latency
+	Busy      int           // r_busy: the largest of all clients
+	Left      int           // r_off: the largest of all clients
+	Offloads  int           // clients that offloaded a search
 	Clients   int
 }
 
@@ -116,6 +119,9 @@ func (c DemoConfig) Validate(known []string) error {
 }
 
 func (c DemoConfig) steps() []Step {
+	if c.Steps != nil {
+		return c.Steps
+	}
 	steps := make([]Step, len(loadProfile))
 	for i, p := range loadProfile {
 		steps[i] = Step{
@@ -145,7 +151,7 @@ func Demo(ctx context.Context, cfg DemoConfig, spawn Spawn, show Show) error {
 func runDemo(ctx context.Context, cfg DemoConfig, spawn Spawn, show Show) error {
 	show.Note("starting the server")
 	srv, err := startChild(spawn, ServerRole, cfg.ServerCPUs, ServerJob{
-		Dataset: cfg.Dataset, Objects: cfg.Objects, Transport: cfg.Transport,
+		Dataset: cfg.Dataset, Objects: cfg.Objects, Seed: cfg.Seed, Transport: cfg.Transport,
 	}, show.Note)
 	if err != nil {
 		return err
@@ -170,7 +176,7 @@ func runDemo(ctx context.Context, cfg DemoConfig, spawn Spawn, show Show) error 
 		c, err := startChild(spawn, ClientRole, cfg.ClientCPUs, ClientJob{
 			Addr: ready.Addr, Transport: cfg.Transport, Policy: cfg.Policy,
 			Dataset: cfg.Dataset, Bounds: ready.Bounds, Scale: cfg.Scale,
-			Mix: SearchOnly, Proc: i, Clients: cfg.Clients,
+			Mix: SearchOnly, Seed: cfg.Seed, Proc: i, Clients: cfg.Clients,
 			InFlight: cfg.InFlight, Interval: cfg.Interval,
 			Samples: int(cfg.Duration / cfg.Interval), Steps: cfg.steps(),
 		}, show.Note)
@@ -263,7 +269,7 @@ func newFrame(samples []*Sample) Frame {
 			f.Left = max(f.Left, g.Left)
 		}
 	}
-	f.P50, f.P99 = lat.Quantile(0.5), lat.Quantile(0.99)
+	f.P50, f.P99, f.Mean = lat.Quantile(0.5), lat.Quantile(0.99), lat.Mean()
 	return f
 }
 

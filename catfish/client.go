@@ -28,7 +28,8 @@ type core struct {
 	log    *slog.Logger
 	chooser
 	counters
-	leave func() // the crowd that is counted
+	leave   func()        // the crowd that is counted
+	yielded atomic.Uint64 // counters.reads by yieldReads, when others were let run
 
 	mu      sync.Mutex
 	cur     *session

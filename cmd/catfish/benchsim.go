@@ -234,7 +234,7 @@ func (a *app) simRows(ctx context.Context, f *simFlags, configs []sim.Config, ta
 	return err
 }
 
-// writePlots writes files whose names say that they are simulated.
+// writePlots writes files whose names say if they are simulated.
 func writePlots(dir string, plots []report.Plot) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("--plots: %w", err)
@@ -244,7 +244,11 @@ func writePlots(dir string, plots []report.Plot) error {
 		if err != nil {
 			return fmt.Errorf("--plots: %s: %w", plots[i].Name, err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, plots[i].Name+"-simulated.svg"), svg, 0o644); err != nil {
+		name := plots[i].Name + ".svg"
+		if plots[i].Simulated {
+			name = plots[i].Name + "-simulated.svg"
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), svg, 0o644); err != nil {
 			return fmt.Errorf("--plots: %w", err)
 		}
 	}

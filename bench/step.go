@@ -1,0 +1,163 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/catfish-index/catfish/bench/report"
+)
+
+// StepConfig says how Steps loads a server: each goroutine of the clients
+// rests between two searches, and from one moment on it does not.
+type StepConfig struct {
+	DemoConfig // but for Policy and Steps
+	Schemes    []string
+	Rest       time.Duration // between two searches, before
+	At         time.Duration // the moment, since the clients began
+}
+
+// StepRow is what one scheme did, as JSON.
+type StepRow struct {
+	Scheme    string       `json:"scheme"`
+	Transport string       `json:"transport"`
+	Dataset   string       `json:"dataset"`
+	Objects   int          `json:"objects"`
+	Scale     string       `json:"scale"`
+	Clients   int          `json:"clients"`
+	InFlight  int          `json:"in_flight"`
+	RestUs    float64      `json:"rest_us"`
+	AtS       float64      `json:"step_at_s"`
+	Simulated bool         `json:"simulated"` // false
+	Series    []StepSample `json:"series"`
+}
+
+// StepSample is what happened between the sample before and AtS.
+type StepSample struct {
+	AtS     float64 `json:"at_s"`
+	OpsPerS float64 `json:"ops_per_s"`
+	MeanUs  float64 `json:"mean_us"`
+	P99Us   float64 `json:"p99_us"`
+	Offload float64 `json:"offload_share"`
+	CPU     float64 `json:"server_cpu_util"` // of the server's cores, 0 to 1
+}
+
+// Validate checks the step; known are the schemes that exist. Errors wrap
+// ErrConfig.
+func (c StepConfig) Validate(known []string) error {
+	if len(c.Schemes) == 0 {
+		return fmt.Errorf("%w: no schemes", ErrConfig)
+	}
+	for _, s := range c.Schemes {
+		if s == "tcp" {
+			return fmt.Errorf("%w: scheme tcp has no one-sided reads to choose", ErrConfig)
+		}
+		d := c.DemoConfig
+		d.Policy = s
+		if err := d.Validate(known); err != nil {
+			return err
+		}
+	}
+	if c.Interval <= 0 || c.At < c.Interval || c.Duration < c.At+c.Interval {
+		return fmt.Errorf("%w: a step at %v, samples of %v and a duration of %v: want a sample or more before the step and after it",
+			ErrConfig, c.At, c.Interval, c.Duration)
+	}
+	if c.Rest <= 0 {
+		return fmt.Errorf("%w: a rest of %v, want more than 0", ErrConfig, c.Rest)
+	}
+	return nil
+}
+
+// Steps runs the schemes one after the other, each with a fresh server, and
+// hands each row to done.
+func Steps(ctx context.Context, cfg StepConfig, spawn Spawn, note func(string), done func(StepRow)) error {
+	for _, scheme := range cfg.Schemes {
+		d := cfg.DemoConfig
+		d.Policy, d.Steps = scheme, []Step{{0, cfg.Rest}, {cfg.At, 0}}
+		rec := stepRecord{note: func(s string) { note(scheme + ": " + s) }}
+		rec.row = StepRow{
+			Scheme: scheme, Dataset: d.Dataset, Scale: d.Scale, Clients: d.Procs * d.Clients, InFlight: d.InFlight,
+			RestUs: micros(cfg.Rest), AtS: cfg.At.Seconds(),
+		}
+		if err := Demo(ctx, d, spawn, &rec); err != nil {
+			return fmt.Errorf("scheme %s: %w", scheme, err)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		done(rec.row)
+	}
+	return nil
+}
+
+// stepRecord is a Show that keeps what it is shown.
+type stepRecord struct {
+	row  StepRow
+	note func(string)
+}
+
+func (r *stepRecord) Note(s string) { r.note(s) }
+
+func (r *stepRecord) Begin(s ServerReady, i Info, _ DemoConfig) {
+	r.row.Transport, r.row.Objects = i.Transport, s.Objects
+	r.note("transport " + describeTransport(i.Transport))
+}
+
+func (r *stepRecord) Frame(f Frame) {
+	ops := f.FastPerS + f.OffPerS
+	r.row.Series = append(r.row.Series, StepSample{
+		AtS: f.At.Seconds(), OpsPerS: ops, MeanUs: micros(f.Mean), P99Us: micros(f.P99),
+		Offload: ratio(f.OffPerS, ops), CPU: f.ServerCPU,
+	})
+}
+
+func (r *stepRecord) End(Summary) {}
+
+// After is the mean throughput and the share offloaded from one time to
+// another, both since the step.
+func (r *StepRow) After(from, to time.Duration) (opsPerS, offload float64) {
+	last, took := 0.0, 0.0
+	for _, s := range r.Series {
+		d := s.AtS - last
+		last = s.AtS
+		// A sample counts where most of it is.
+		if mid := s.AtS - d/2 - r.AtS; mid > from.Seconds() && mid <= to.Seconds() {
+			took += d
+			opsPerS += s.OpsPerS * d
+			offload += s.Offload * s.OpsPerS * d
+		}
+	}
+	return ratio(opsPerS, took), ratio(offload, opsPerS)
+}
+
+// StepPlots draws rows over time, a line for each scheme.
+func StepPlots(rows []StepRow) []report.Plot {
+	var plots []report.Plot
+	for _, p := range []struct {
+		name, title, unit string
+		log               bool
+		value             func(*StepSample) float64
+	}{
+		{"throughput", "Searches", "searches/s", false, func(s *StepSample) float64 { return s.OpsPerS }},
+		{"offload-share", "Share of searches offloaded", "share", false, func(s *StepSample) float64 { return s.Offload }},
+		{"latency", "Mean latency", "us", true, func(s *StepSample) float64 { return s.MeanUs }},
+	} {
+		plot := report.Plot{
+			Name: "step-" + p.name, X: "time, s", Y: p.title + ", " + p.unit, LogY: p.log, FromZero: !p.log,
+		}
+		for i, r := range rows {
+			if i == 0 {
+				plot.Title = fmt.Sprintf("%s, measured: %d x %d callers over %s, full load from %g s, scale %s",
+					p.title, r.Clients, r.InFlight, r.Transport, r.AtS, r.Scale)
+			}
+			line := report.Line{Name: r.Scheme, Style: i}
+			for j := range r.Series {
+				line.Points = append(line.Points, [2]float64{r.Series[j].AtS, p.value(&r.Series[j])})
+			}
+			plot.Lines = append(plot.Lines, line)
+		}
+		plots = append(plots, plot)
+	}
+	return slices.DeleteFunc(plots, func(p report.Plot) bool { return len(p.Lines) == 0 })
+}
