@@ -29,7 +29,7 @@ type core struct {
 	chooser
 	counters
 	leave   func()        // the crowd that is counted
-	yielded atomic.Uint64 // counters.reads by yieldReads, when others were let run
+	yielded atomic.Uint64 // counters.reads by YieldReads, when others were let run
 
 	mu      sync.Mutex
 	cur     *session

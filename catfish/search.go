@@ -203,18 +203,18 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 	return nil
 }
 
-// yieldReads is after how many reads a client lets others run: some 20 us
+// YieldReads is after how many reads a client lets others run: some 20 us
 // over shared memory, half of what waking another thread takes. Of small
 // searches it is one in sixteen; a core that goes from client to client for
 // each finds nothing in its caches.
-const yieldReads = 64
+const YieldReads = 64
 
 // letOthersRun is called before offloading. Over shared memory that keeps
 // the core without a pause. Who has a request to send, or an answer to fetch,
 // goes first, or the server idles when all clients of a core offload at once:
 // they hear the same heartbeat.
 func (c *core) letOthersRun() {
-	if n := c.reads.Load() / yieldReads; n != c.yielded.Load() {
+	if n := c.reads.Load() / YieldReads; n != c.yielded.Load() {
 		c.yielded.Store(n)
 		runtime.Gosched()
 	}

@@ -11,6 +11,17 @@ type machine struct {
 	cores cores
 	card  card
 	kept  []int64 // by chunk: see cache.go
+
+	finished uint64          // searches
+	census   *catfish.Census // of them: its clients are one process
+}
+
+// counts is what the policies of its clients compare.
+func (m *machine) counts() *catfish.Census {
+	if m.census == nil {
+		m.census = catfish.NewCensus(func() uint64 { return m.finished })
+	}
+	return m.census
 }
 
 // phase is what a call does next when it has a core.
@@ -132,7 +143,9 @@ func (s *sim) start(c *call) float64 {
 		cl.fresh = false
 	}
 	if c.way = way; way == catfish.Offload {
-		if s.yields {
+		// As Client.letOthersRun in package catfish does.
+		if s.cl.Client.Spins && cl.reads >= catfish.YieldReads {
+			cl.reads = 0
 			c.phase = yielding
 			return looked
 		}
@@ -237,7 +250,12 @@ func (s *sim) finish(id uint32) {
 		}
 		s.byOp[0].Record(took)
 		s.series.note(c.way, took)
-		if cl := &s.clients[c.client]; cl.learner != nil {
+		s.machines[c.machine].finished++
+		cl := &s.clients[c.client]
+		if c.way == catfish.Offload {
+			cl.reads += c.walk.reads
+		}
+		if cl.learner != nil {
 			o := catfish.Outcome{
 				Way: c.way, Searches: 1, Took: took, Results: int(c.search.results), Trips: 1,
 				Bytes: int(s.requestBytes(c) + s.answerBytes(c)),

@@ -56,9 +56,10 @@
 // Policies that look before they choose are told what the cache tells, at
 // the cost of a descent beside that of the walk; learners are told of every
 // search. To ask or tell a policy takes no time here, so that a policy that
-// rests gains less than it does in fact. Where offloading keeps its core
-// (client.spins), an adaptive scheme lets others run before each offloaded
-// search, as package catfish does.
+// rests gains less than it does in fact. Clients of a machine are one process:
+// policies that count what finishes count it together (catfish.Census). Where
+// offloading keeps its core (client.spins), a client lets others run after
+// catfish.YieldReads reads, as package catfish does.
 //
 // Scheme tcp has a card, CPU costs and a latency of its own, and no
 // heartbeats. In all others a heartbeat goes to each client every interval,

@@ -55,7 +55,6 @@ type sim struct {
 	beats    beats
 	series   series
 	told     catfish.Estimate // what a policy is shown
-	yields   bool             // offloaded searches let others run first
 
 	clock   func() time.Time // what policies are given
 	latency time.Duration    // one way, see Fabric
@@ -93,6 +92,7 @@ type client struct {
 	knows   int64  // time of the newest header that a walk of it has read
 	sent    uint64 // sequence number of the latest heartbeat
 	walks   uint64 // that began, of schemes that keep nodes
+	reads   int    // since others were let run
 
 }
 
@@ -131,11 +131,10 @@ func newSim(cfg Config, w *Workload) (*sim, error) {
 		c.learner, _ = c.policy.(catfish.Learner)
 		c.looks, _ = c.policy.(catfish.Estimator)
 		c.glance, _ = c.policy.(catfish.Glancer)
+		if p, ok := c.policy.(catfish.Counter); ok {
+			p.Count(s.machines[i%len(s.machines)].counts())
+		}
 	}
-	// Schemes that never offload, or never anything else, do not: see
-	// Client.once in package catfish.
-	_, paper := s.clients[0].policy.(catfish.Settler)
-	s.yields = cl.Client.Spins && (paper || s.clients[0].learner != nil)
 	s.writer.movedAt = make([]int64, w.Chunks)
 	s.keep()
 	s.server.init(s)
