@@ -46,6 +46,9 @@ func WriteTable(w io.Writer, rows []Row) error {
 	if err := t.Flush(); err != nil {
 		return fmt.Errorf("bench: writing the table: %w", err)
 	}
+	if _, err := io.WriteString(w, rounds(rows)); err != nil {
+		return fmt.Errorf("bench: writing the table: %w", err)
+	}
 	return nil
 }
 
