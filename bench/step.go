@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench/report"
+	"github.com/catfish-index/catfish/datasets"
 )
 
 // StepConfig says how Steps loads a server: each goroutine of the clients
@@ -16,6 +17,7 @@ type StepConfig struct {
 	Schemes    []string
 	Rest       time.Duration // between two searches, before
 	At         time.Duration // the moment, since the clients began
+	Commit     string        // of this program, for the rows
 }
 
 // StepRow is what one scheme did, as JSON.
@@ -29,6 +31,11 @@ type StepRow struct {
 	InFlight  int          `json:"in_flight"`
 	RestUs    float64      `json:"rest_us"`
 	AtS       float64      `json:"step_at_s"`
+	DurationS float64      `json:"duration_s"`
+	Seed      uint64       `json:"seed"`
+	Server    string       `json:"server_cpus"` // empty: any
+	Client    string       `json:"client_cpus"`
+	Commit    string       `json:"commit"`
 	Simulated bool         `json:"simulated"` // false
 	Series    []StepSample `json:"series"`
 }
@@ -48,6 +55,17 @@ type StepSample struct {
 func (c StepConfig) Validate(known []string) error {
 	if len(c.Schemes) == 0 {
 		return fmt.Errorf("%w: no schemes", ErrConfig)
+	}
+	for _, v := range []struct {
+		name string
+		n    int
+	}{{"objects", c.Objects}, {"client processes", c.Procs}, {"clients", c.Clients}, {"callers per client", c.InFlight}} {
+		if v.n < 1 {
+			return fmt.Errorf("%w: %d %s, want 1 or more", ErrConfig, v.n, v.name)
+		}
+	}
+	if _, err := datasets.ParseScale(c.Scale); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	for _, s := range c.Schemes {
 		if s == "tcp" {
@@ -78,7 +96,8 @@ func Steps(ctx context.Context, cfg StepConfig, spawn Spawn, note func(string), 
 		rec := stepRecord{note: func(s string) { note(scheme + ": " + s) }}
 		rec.row = StepRow{
 			Scheme: scheme, Dataset: d.Dataset, Scale: d.Scale, Clients: d.Procs * d.Clients, InFlight: d.InFlight,
-			RestUs: micros(cfg.Rest), AtS: cfg.At.Seconds(),
+			RestUs: micros(cfg.Rest), AtS: cfg.At.Seconds(), DurationS: cfg.Duration.Seconds(), Seed: d.Seed,
+			Server: d.ServerCPUs.String(), Client: d.ClientCPUs.String(), Commit: cfg.Commit,
 		}
 		if err := Demo(ctx, d, spawn, &rec); err != nil {
 			return fmt.Errorf("scheme %s: %w", scheme, err)
@@ -100,7 +119,7 @@ type stepRecord struct {
 func (r *stepRecord) Note(s string) { r.note(s) }
 
 func (r *stepRecord) Begin(s ServerReady, i Info, _ DemoConfig) {
-	r.row.Transport, r.row.Objects = i.Transport, s.Objects
+	r.row.Scheme, r.row.Transport, r.row.Objects = i.Policy, i.Transport, s.Objects
 	r.note("transport " + describeTransport(i.Transport))
 }
 
@@ -115,8 +134,8 @@ func (r *stepRecord) Frame(f Frame) {
 func (r *stepRecord) End(Summary) {}
 
 // After is the mean throughput and the share offloaded from one time to
-// another, both since the step.
-func (r *StepRow) After(from, to time.Duration) (opsPerS, offload float64) {
+// another, both since the step; ok is false if there is no sample.
+func (r *StepRow) After(from, to time.Duration) (opsPerS, offload float64, ok bool) {
 	last, took := 0.0, 0.0
 	for _, s := range r.Series {
 		d := s.AtS - last
@@ -128,7 +147,7 @@ func (r *StepRow) After(from, to time.Duration) (opsPerS, offload float64) {
 			offload += s.Offload * s.OpsPerS * d
 		}
 	}
-	return ratio(opsPerS, took), ratio(offload, opsPerS)
+	return ratio(opsPerS, took), ratio(offload, opsPerS), took > 0
 }
 
 // StepPlots draws rows over time, a line for each scheme.

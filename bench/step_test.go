@@ -30,8 +30,8 @@ func TestSteps(t *testing.T) {
 		if len(r.Series) != 10 || r.Clients != 4 || r.InFlight != 5 || r.AtS != 0.4 || r.Simulated {
 			t.Errorf("%+v", r)
 		}
-		before, _ := r.After(-400*time.Millisecond, 0)
-		after, _ := r.After(0, 600*time.Millisecond)
+		before, _, _ := r.After(-400*time.Millisecond, 0)
+		after, _, _ := r.After(0, 600*time.Millisecond)
 		if before <= 0 || after < 2*before {
 			t.Errorf("%s: %.0f searches/s before the step, %.0f after it", r.Scheme, before, after)
 		}
@@ -60,6 +60,9 @@ func TestStepsRefuse(t *testing.T) {
 		"a step at 0s":         func(c *StepConfig) { c.At = 0 },
 		"a duration of 1s":     func(c *StepConfig) { c.At = time.Second },
 		"a rest of 0s":         func(c *StepConfig) { c.Rest = 0 },
+		"-1 clients":           func(c *StepConfig) { c.Clients = -1 },
+		"0 callers":            func(c *StepConfig) { c.InFlight = 0 },
+		"scale":                func(c *StepConfig) { c.Scale = "" },
 	} {
 		c := quickStep()
 		change(&c)
@@ -82,8 +85,11 @@ func TestStepAfter(t *testing.T) {
 	r := StepRow{AtS: 1, Series: []StepSample{
 		{AtS: 1, OpsPerS: 5}, {AtS: 1.5, OpsPerS: 100, Offload: 1}, {AtS: 3, OpsPerS: 20}, {AtS: 4, OpsPerS: 7},
 	}}
-	ops, share := r.After(0, 2*time.Second)
+	ops, share, _ := r.After(0, 2*time.Second)
 	if !slices.Equal([]float64{ops, share}, []float64{40, 0.625}) {
 		t.Errorf("%v searches/s, %v offloaded, want 40 and 0.625", ops, share)
+	}
+	if _, _, ok := r.After(4*time.Second, 5*time.Second); ok {
+		t.Error("knows what was not measured")
 	}
 }

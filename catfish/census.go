@@ -21,10 +21,16 @@ import (
 type Census struct {
 	total func() uint64
 
-	mu    sync.Mutex
-	marks [censusMarks]censusMark
-	next  int
+	mu     sync.Mutex
+	marks  [censusMarks]censusMark
+	next   int
+	latest time.Time
 }
+
+// censusLate is how much older than another's a caller's clock may be: it looked
+// at it before it got here. If it is older by more the clock was set back, and
+// these borders come again.
+const censusLate = time.Millisecond
 
 // censusMarks is how many borders are remembered: of the one epoch length that
 // most clients have and of two others, begin and end.
@@ -44,6 +50,12 @@ func NewCensus(total func() uint64) *Census { return &Census{total: total} }
 func (c *Census) At(border, now time.Time) (searches uint64, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.latest.Sub(now) > censusLate {
+		c.marks = [censusMarks]censusMark{}
+		c.latest = now
+	} else if now.After(c.latest) {
+		c.latest = now
+	}
 	for i := range c.marks {
 		if m := &c.marks[i]; m.border.Equal(border) && !m.at.IsZero() {
 			return m.searches, m.at

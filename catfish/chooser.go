@@ -188,7 +188,9 @@ func (c *chooser) takeBeat(s *session, n *counters) {
 	}
 	n.heartbeats.Add(1)
 	c.load, c.fresh = loadOf(b), true
-	c.settled.Store(0) // also when taken for people, by lastLoad
+	// Also when taken for people, by lastLoad.
+	c.settled.Store(0)
+	c.skip.Store(0)
 }
 
 // lastLoad is the latest heartbeat, for people.

@@ -104,8 +104,9 @@ const (
 	costNoRetry   = Way(255)
 
 	// No more than an eighth of an epoch's searches are not asked about: of
-	// these nobody knows when they finished.
-	costSkip = 8
+	// these nobody knows when they finished; nor more than costSkips, for a
+	// client that is left with them when it becomes slow.
+	costSkip, costSkips = 8, 64
 
 	// One search in costLook shows its size whatever comes of it.
 	costLook = 64
@@ -283,7 +284,7 @@ func (c *cost) tried() float64 { return c.q + c.sign*c.delta*c.width() }
 func (c *cost) Skip() int {
 	n := 0
 	leaps := c.leap && c.sign > 0
-	for most := c.perEpoch / costSkip; !c.rest && !leaps && n < most && !c.Glance(); n++ {
+	for most := min(c.perEpoch/costSkip, costSkips); !c.rest && !leaps && n < most && !c.Glance(); n++ {
 		c.thrown = false
 	}
 	if n > 0 {
@@ -404,11 +405,7 @@ func (c *cost) Observe(now time.Time, o Outcome) {
 	if o.Way > Offload {
 		return
 	}
-	// Callers look at the clock before they get the lock: one that comes
-	// late does not bring back the epoch before.
-	if at := now.UnixNano(); at > c.now || at < c.now-c.length {
-		c.now = at
-	}
+	c.tick(now.UnixNano())
 	if c.rest {
 		if c.left(c.now) > 0 {
 			return
@@ -444,6 +441,21 @@ func (c *cost) Observe(now time.Time, o Outcome) {
 	}
 }
 
+// tick takes the time. Callers look at the clock before they get the lock:
+// one that comes late does not bring back the epoch before. What is to come
+// by a clock that was set back has been.
+func (c *cost) tick(at int64) {
+	if at < c.now-c.length {
+		c.quiet = 0
+		for w := range c.ways {
+			c.ways[w].last = min(c.ways[w].last, at)
+		}
+	} else if at < c.now {
+		return
+	}
+	c.now = at
+}
+
 // mark begins to count, after the first quarter.
 func (c *cost) mark() {
 	if c.census != nil && !c.marked {
@@ -452,19 +464,22 @@ func (c *cost) mark() {
 	}
 }
 
-// counted is how many searches finished in the epoch that is over, all
-// clients of the process together as far as that is known.
-func (c *cost) counted() float64 {
-	if c.census == nil || !c.marked {
-		return float64(c.finished)
+// counted is how many searches finished in the epoch that is over, of all
+// clients of the process if there is a census. It is not known if nobody asked
+// when counting was to begin, or nearly: then some would stand for many.
+func (c *cost) counted() (searches float64, ok bool) {
+	if c.census == nil {
+		return float64(c.finished), true
+	}
+	if !c.marked {
+		return 0, false
 	}
 	n, at := c.census.At(time.Unix(0, (c.epoch+1)*c.length), time.Unix(0, c.now))
-	took := at.Sub(c.fromAt)
-	if took <= 0 {
-		return 0
+	took, whole := float64(at.Sub(c.fromAt)), float64(c.length-c.length/costSettle)
+	if n < c.from || took < whole/2 || took > whole*2 {
+		return 0, false
 	}
-	whole := float64(c.length - c.length/costSettle)
-	return float64(n-c.from) * whole / float64(took)
+	return float64(n-c.from) * whole / took, true
 }
 
 // Count has the finished searches of all clients of this process compared.
@@ -477,19 +492,24 @@ func (c *cost) turn(epoch int64) {
 	if next && c.whole {
 		c.perEpoch = c.finished
 	}
+	n, known := 0.0, false
+	if next && c.whole {
+		n, known = c.counted()
+	}
 	switch {
-	case !next || !c.whole:
+	case !known:
 		c.first = -1
 	case epoch&1 == 1:
-		c.first = c.counted()
+		c.first = n
 	case c.first >= 0:
-		c.pair(c.first, c.counted())
+		c.pair(c.first, n)
 		c.first = -1
 	}
-	// Whose searches are rarer than epochs goes by latencies.
-	if c.unpaired >= costFew && !next {
+	// Whose searches are rarer than epochs, or nearly, goes by latencies.
+	if c.unpaired >= costFew && (!next || !known && c.finished < costFew) {
 		c.move(c.lean(), 1)
 	}
+	c.leap = c.leap && next
 	c.epoch, c.whole, c.finished, c.marked = epoch, next, 0, false
 	if epoch&1 == 0 {
 		c.nextPair(epoch >> 1)
@@ -524,7 +544,7 @@ func (c *cost) nextPair(pair int64) {
 	c.leap = settled && c.whole && c.ways[Offload].took.n >= costTold &&
 		(pair%costLeap == 0 || !c.leapt && pair%costSoon == 0)
 	if c.leap {
-		c.leapt = true
+		c.q = min(max(c.q, c.lo()), c.hi())
 		c.quiet = c.now + 2*c.length + costStale*int64(max(c.beat.Interval, DefaultHeartbeatInterval))
 		return
 	}
@@ -558,20 +578,16 @@ func (c *cost) pair(first, second float64) {
 		more, less = less, more
 	}
 	d := math.Log(more / less)
+	if c.leap {
+		c.land(d, c.chance(math.Sqrt(1/more+1/less)))
+		return
+	}
 	// How pairs differ by chance, as far as one can tell: from each other.
 	// Before there are some: half of what it were if searches came at
 	// random, since callers that wait for answers come more evenly.
 	chance := math.Sqrt(1/more + 1/less)
 	c.spread.add(d/chance, 32)
-	if c.spread.n >= costPairs {
-		chance *= min(max(1.25*c.spread.dev, 0.05), 2) // 1.25 mean deviations are a standard one.
-	} else {
-		chance /= 2
-	}
-	if c.leap {
-		c.land(d, chance)
-		return
-	}
+	chance = c.chance(chance)
 	by := 2 * c.delta
 	// What comes as a surprise is of another load than what is remembered.
 	if c.slopes > 0 && c.spread.n >= costPairs {
@@ -589,9 +605,19 @@ func (c *cost) pair(first, second float64) {
 	c.move(slope+(costTaste+costDoubt*doubt)*c.lean(), doubt)
 }
 
+// chance is how much two epochs differ by chance, from what it is if searches
+// come at random.
+func (c *cost) chance(random float64) float64 {
+	if c.spread.n < costPairs {
+		return random / 2
+	}
+	return random * min(max(1.25*c.spread.dev, 0.05), 2) // 1.25 mean deviations are a standard one.
+}
+
 // land goes to the other end if a leap there was a gain: d is the logarithm
 // of all offloaded by none.
 func (c *cost) land(d, chance float64) {
+	c.leapt = true
 	low := c.q < 0.5
 	if !low {
 		d = -d

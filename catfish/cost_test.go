@@ -232,7 +232,7 @@ func TestCostSkips(t *testing.T) {
 	asked, skipped := 0, 0
 	for range 10_000 {
 		p := w.policies[0]
-		if n := p.Skip(); n < 0 || n > p.perEpoch/costSkip {
+		if n := p.Skip(); n < 0 || n > min(p.perEpoch/costSkip, costSkips) {
 			t.Fatalf("skips %d of %d in an epoch", n, p.perEpoch)
 		} else {
 			skipped += n

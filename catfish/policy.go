@@ -44,7 +44,8 @@ type Outcome struct {
 	Trips    int // round trips, 1 for fast messaging
 	Bytes    int // read, or sent and received
 	// Others are searches that finished since the last outcome and that a
-	// Skipper was not asked about; nothing else here counts them.
+	// Skipper was not asked about; nothing else here counts them. Those that
+	// end while it rests are not among them.
 	Others int
 }
 
@@ -60,8 +61,8 @@ type Estimate struct {
 }
 
 // A Policy decides the way of each search of one client. Its methods are
-// called under a lock, one at a time, once per search, so they must be
-// quick. A Policy holds state of one
+// called under a lock, one at a time, once per search unless it is a Settler
+// or a Skipper, so they must be quick. A Policy holds state of one
 // client and must not be shared between clients.
 type Policy interface {
 	// Name is what --policy takes and benchmark rows show.
@@ -79,7 +80,8 @@ type Policy interface {
 // A Learner is a Policy that wants to know what searches cost.
 type Learner interface {
 	Policy
-	// Observe is told of every finished search, under the same lock.
+	// Observe is told, under the same lock, of every finished search that the
+	// policy was asked about.
 	Observe(now time.Time, o Outcome)
 }
 
@@ -98,7 +100,8 @@ type Settler interface {
 // Learner: what is done meanwhile it is not told of.
 type Rester interface {
 	Settler
-	// Rest is asked after Settled, under the same lock.
+	// Rest is asked after Settled, under the same lock: for how long from now
+	// it is settled, 0 or less if it is not.
 	Rest(now time.Time) time.Duration
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/affinity"
 )
 
 type stepFlags struct {
@@ -34,6 +35,7 @@ over time. 'catfish bench sim --join-at' does the same in simulated clusters.`,
 			if f.cfg.ServerCPUs, f.cfg.ClientCPUs, err = splitCores(f.server, f.client); err != nil {
 				return err
 			}
+			f.cfg.Procs, f.cfg.Commit = 1, commit()
 			if err := f.cfg.Validate(catfish.Schemes()); err != nil {
 				return err
 			}
@@ -67,7 +69,6 @@ over time. 'catfish bench sim --join-at' does the same in simulated clusters.`,
 }
 
 func (a *app) benchStep(ctx context.Context, f stepFlags) error {
-	f.cfg.Procs = 1
 	spawn, err := spawner("")
 	if err != nil {
 		return err
@@ -77,17 +78,29 @@ func (a *app) benchStep(ctx context.Context, f stepFlags) error {
 		return err
 	}
 	defer closeRows()
-	second := func(r *bench.StepRow, from, to time.Duration) string {
-		ops, share := r.After(from, to)
+	cell := func(r *bench.StepRow, from, to time.Duration) string {
+		ops, share, ok := r.After(from, to)
+		if !ok {
+			return fmt.Sprintf("%16s", "-")
+		}
 		return fmt.Sprintf("%9.0f %5.1f%%", ops, 100*share)
+	}
+	cores := func(s affinity.Set) string {
+		if len(s) == 0 {
+			return "any core"
+		}
+		return "core " + s.String()
 	}
 	var rows []bench.StepRow
 	var broken error
-	fmt.Fprintf(out, "%-16s %16s %16s %16s %16s\n", "searches/s, off", "before", "first 0.1 s", "first second", "after it")
+	fmt.Fprintf(out, "%s, scale %s, %d clients x %d callers that rest for %v until %v, server on %s, clients on %s\n"+
+		"searches/s and share offloaded, by the time since the step\n\n", f.cfg.Dataset, f.cfg.Scale, f.cfg.Clients,
+		f.cfg.InFlight, f.cfg.Rest, f.cfg.At, cores(f.cfg.ServerCPUs), cores(f.cfg.ClientCPUs))
+	fmt.Fprintf(out, "%-16s %16s %16s %16s %16s\n", "scheme", "before", "0 to 0.1 s", "0 to 1 s", "after 1 s")
 	err = bench.Steps(ctx, f.cfg, spawn, func(s string) { fmt.Fprintln(a.err, s) }, func(r bench.StepRow) {
 		rows = append(rows, r)
-		fmt.Fprintf(out, "%-16s %s %s %s %s\n", r.Scheme, second(&r, -f.cfg.At, 0), second(&r, 0, 100*time.Millisecond),
-			second(&r, 0, time.Second), second(&r, time.Second, f.cfg.Duration))
+		fmt.Fprintf(out, "%-16s %s %s %s %s\n", r.Scheme, cell(&r, -f.cfg.At, 0), cell(&r, 0, 100*time.Millisecond),
+			cell(&r, 0, time.Second), cell(&r, time.Second, f.cfg.Duration))
 		if rowsTo != nil && broken == nil {
 			broken = json.NewEncoder(rowsTo).Encode(r)
 		}

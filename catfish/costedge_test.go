@@ -1,0 +1,199 @@
+package catfish
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// A client of one search per ~10 ms among 64 compares what the census knows of
+// two epochs, or nothing.
+func TestCostSlowInACrowd(t *testing.T) {
+	at := time.Unix(1000, 0)
+	start := at
+	c := newCost(1)
+	c.Count(NewCensus(func() uint64 { return uint64(at.Sub(start).Seconds() * 6400) }))
+	worst := 0.0
+	lo, hi := 1.0, 0.0
+	for i := range 1000 {
+		at = at.Add(10300*time.Microsecond + time.Duration(i%7)*100*time.Microsecond)
+		w, _ := c.ChooseFor(nil, &Load{}, false, &Estimate{Searches: 1, Leaves: 1})
+		c.Observe(at, Outcome{Way: w, Searches: 1, Took: 20 * time.Microsecond, Results: 1})
+		worst = max(worst, math.Abs(c.told))
+		lo, hi = min(lo, c.q), max(hi, c.q)
+	}
+	t.Logf("told up to %.0f, q from %.2f to %.2f, now %.2f", worst, lo, hi, c.q)
+	if worst > 5 {
+		t.Errorf("no way matters, but a slope of %.0f was found", worst)
+	}
+}
+
+// Heartbeats are heard after the clock was set back.
+func TestCostHearsAfterSetback(t *testing.T) {
+	c := newCost(1)
+	at := time.Unix(100000, 0)
+	c.Observe(at, Outcome{Searches: 1, Took: time.Microsecond})
+	c.quiet = c.now + int64(50*time.Millisecond) // as nextPair sets it for a leap
+	at = at.Add(-time.Hour)
+	for range 1000 {
+		at = at.Add(time.Millisecond)
+		c.Observe(at, Outcome{Searches: 1, Took: time.Microsecond})
+		c.hear(&Load{Seq: 1, CPU: 0.9})
+	}
+	if c.util.n == 0 {
+		t.Error("a second after the clock was set back by an hour no heartbeat was heard")
+	}
+}
+
+// A way that was forgotten is retried after the clock was set back.
+func TestCostRetriesAfterSetback(t *testing.T) {
+	run := func(back time.Duration) (n int) {
+		c := newCost(1)
+		at := time.Unix(100000, 0)
+		c.Observe(at, Outcome{Way: Offload, Searches: 1, Took: time.Microsecond})
+		at = at.Add(-back)
+		for range 1000 {
+			at = at.Add(time.Millisecond)
+			c.Observe(at, Outcome{Way: FastMessaging, Searches: 1, Took: time.Microsecond})
+			c.other[Offload] = 1000
+			if c.throw(); c.retry == Offload {
+				n++
+			}
+		}
+		return n
+	}
+	if ok, not := run(0), run(time.Hour); not == 0 {
+		t.Errorf("retried %d times in a second; clock set back: %d", ok, not)
+	}
+}
+
+// A leap ends, also if searches are seen in odd epochs only.
+func TestCostLeapEnds(t *testing.T) {
+	c := newCost(1)
+	at := time.Unix(100000, 0)
+	see := func(d time.Duration) {
+		at = at.Add(d)
+		w, _ := c.ChooseFor(nil, &Load{}, false, &Estimate{Searches: 1, Leaves: 1})
+		c.Observe(at, Outcome{Way: w, Searches: 1, Took: 20 * time.Microsecond, Results: 1})
+	}
+	see(50 * time.Microsecond)
+	c.leap, c.sign = true, 1 // as in the midst of any leap
+	// Idle for a while, then one search in 20 ms, in an odd epoch.
+	at = time.Unix(200000, int64(15*time.Millisecond))
+	fast, off := 0, 0
+	for range 1000 {
+		at = at.Add(20 * time.Millisecond)
+		w, _ := c.ChooseFor(nil, &Load{}, false, &Estimate{Searches: 1, Leaves: 1})
+		if w == Offload {
+			off++
+		} else {
+			fast++
+		}
+		c.Observe(at, Outcome{Way: w, Searches: 1, Took: 20 * time.Microsecond, Results: 1})
+	}
+	t.Logf("leap %v after 20 s: %d fast, %d offloaded, q %.3f", c.leap, fast, off, c.q)
+	if c.leap {
+		t.Error("the leap never ends")
+	}
+}
+
+// Another client asked about the end before this one did about the beginning:
+// nothing is known.
+func TestCostCountsBackwards(t *testing.T) {
+	total := uint64(1000)
+	s := NewCensus(func() uint64 { return total })
+	c := newCost(1)
+	c.Count(s)
+	l := int64(10 * time.Millisecond)
+	e := int64(100000)
+	c.epoch, c.length, c.whole = e, l, true
+	// Another client is told of the end; then this one, which took the time
+	// before it got the lock, begins to count late.
+	s.At(time.Unix(0, (e+1)*l), time.Unix(0, (e+1)*l+1000))
+	total += 5
+	c.now = (e+1)*l - 1000
+	c.mark()
+	c.now = (e+1)*l + 2000
+	if n, ok := c.counted(); ok {
+		t.Errorf("counted %g", n)
+	}
+}
+
+// The clock is set back, and two clients share the census: what is counted
+// twice is not taken for a slope.
+func TestCostCensusAfterSetback(t *testing.T) {
+	for back := 11; back < 45; back++ {
+		at := time.Unix(1000, 0)
+		n := 0.0
+		s := NewCensus(func() uint64 { return uint64(n) })
+		a, b := newCost(1), newCost(2)
+		a.Count(s)
+		b.Count(s)
+		worst := 0.0
+		for i := range 30000 {
+			at = at.Add(100 * time.Microsecond)
+			n++
+			if i == 10055 {
+				at = at.Add(-time.Duration(back) * time.Millisecond)
+			}
+			p := a
+			if i%2 == 1 {
+				p = b
+			}
+			w, _ := p.ChooseFor(nil, &Load{}, false, &Estimate{Searches: 1, Leaves: 1})
+			told := p.told
+			p.Observe(at, Outcome{Way: w, Searches: 1, Took: 20 * time.Microsecond, Results: 1})
+			if i > 10055 && p.told != told {
+				worst = max(worst, math.Abs(p.told))
+			}
+		}
+		if worst > 3 {
+			t.Errorf("set back by %d ms: a slope of %.1f where no way matters", back, worst)
+		}
+	}
+}
+
+// Where the first search after a quarter comes at the end of an epoch, some
+// microseconds do not stand for all of it.
+func TestCostStalls(t *testing.T) {
+	run := func(stall bool) (worst, q float64) {
+		r := rand.New(rand.NewPCG(1, 2))
+		at := time.Unix(1000, 0)
+		n := 0.0
+		c := newCost(1)
+		c.Count(NewCensus(func() uint64 { return uint64(n) }))
+		for i := range 400000 {
+			at = at.Add(time.Duration(r.ExpFloat64() * 10000))
+			if ns := at.UnixNano() % 1e7; stall && i%50 == 0 && r.IntN(400) == 0 && ns < 2e6 {
+				at = at.Add(time.Duration(1e7 - ns - 5000)) // the process had no core
+			}
+			n++
+			w, _ := c.ChooseFor(nil, &Load{}, false, &Estimate{Searches: 1, Leaves: 1})
+			c.Observe(at, Outcome{Way: w, Searches: 1, Took: 20 * time.Microsecond, Results: 1})
+			worst, q = max(worst, math.Abs(c.told)), max(q, c.q)
+		}
+		return worst, q
+	}
+	w0, q0 := run(false)
+	w1, q1 := run(true)
+	t.Logf("slope, highest q: without stalls %.2f, %.2f; with %.2f, %.2f", w0, q0, w1, q1)
+	if w1 > 4*w0 {
+		t.Errorf("slopes up to %.1f, without stalls %.1f", w1, w0)
+	}
+}
+
+// A leap is no measure of chance.
+func TestCostLeapIsNoNoise(t *testing.T) {
+	c := newCost(1)
+	for range 20 {
+		c.spread.add(0.5, 32)
+		c.spread.add(-0.5, 32)
+	}
+	before := c.spread.dev
+	c.sign, c.leap = 1, true
+	c.pair(1000, 3000)
+	if c.spread.dev != before {
+		t.Errorf("mean deviation %.2f, after a leap %.2f", before, c.spread.dev)
+	}
+}
