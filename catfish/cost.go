@@ -68,9 +68,11 @@ const (
 
 	// A leap is made in one pair in costLeap: 10 ms of 5 s. The first, and one
 	// after a heartbeat that tells of another load, in one of costSoon. It
-	// moves q by a gain of costGain at least, and beyond twice the chance.
+	// moves q by a gain of costGain at least, beyond twice its own standard
+	// error, which costProofs leaps in a row have to show.
 	costLeap, costSoon = 256, 16
 	costGain           = 0.05
+	costProofs         = 4
 	costTold           = 8 // searches offloaded before the first
 
 	// costMemory is of what earlier pairs told: ten of them count. One that
@@ -124,13 +126,14 @@ type cost struct {
 	dice uint64 // of splitmix
 
 	// The control, in shares of a mean search.
-	q     float64
-	step  float64
-	sign  float64 // of the epoch: +1, -1
-	delta float64 // half the difference of this pair
-	leap  bool    // from one end to the other
-	leapt bool    // since the load has changed
-	quiet int64   // heartbeats until then tell of a leap
+	q      float64
+	step   float64
+	sign   float64  // of the epoch: +1, -1
+	delta  float64  // half the difference of this pair
+	leap   bool     // from one end to the other
+	leapt  bool     // since the load has changed
+	proofs costMean // gains of the latest leaps, if the first was one
+	quiet  int64    // heartbeats until then tell of a leap
 
 	// Sizes of searches: ln of their work by that of the smallest.
 	size costMean
@@ -392,7 +395,7 @@ func (c *cost) hear(load *Load) {
 
 // forget lets the next pairs decide alone, by longer steps.
 func (c *cost) forget() {
-	c.rest, c.leapt = false, false
+	c.rest, c.leapt, c.proofs = false, false, costMean{}
 	c.slope, c.slopes, c.noise = 0, 0, 0
 	c.step = max(c.step, costFirst)
 	for i := range c.ways {
@@ -509,7 +512,9 @@ func (c *cost) turn(epoch int64) {
 	if c.unpaired >= costFew && (!next || !known && c.finished < costFew) {
 		c.move(c.lean(), 1)
 	}
-	c.leap = c.leap && next
+	if !next {
+		c.leap, c.proofs = false, costMean{}
+	}
 	c.epoch, c.whole, c.finished, c.marked = epoch, next, 0, false
 	if epoch&1 == 0 {
 		c.nextPair(epoch >> 1)
@@ -542,8 +547,10 @@ func (c *cost) nextPair(pair int64) {
 	c.delta = costNarrow + (costMost-costNarrow)*min(c.step/costFirst, 1)*math.Abs(c.gone)/(c.walked+1e-9)
 	settled := c.atEnd() && c.step <= costNarrow
 	c.leap = settled && c.whole && c.ways[Offload].took.n >= costTold &&
-		(pair%costLeap == 0 || !c.leapt && pair%costSoon == 0)
-	if c.leap {
+		(c.proofs.n > 0 || pair%costLeap == 0 || !c.leapt && pair%costSoon == 0)
+	if !c.leap {
+		c.proofs = costMean{} // of an attempt that was broken off
+	} else {
 		c.q = min(max(c.q, c.lo()), c.hi())
 		c.quiet = c.now + 2*c.length + costStale*int64(max(c.beat.Interval, DefaultHeartbeatInterval))
 		return
@@ -614,17 +621,27 @@ func (c *cost) chance(random float64) float64 {
 	return random * min(max(1.25*c.spread.dev, 0.05), 2) // 1.25 mean deviations are a standard one.
 }
 
-// land goes to the other end if a leap there was a gain: d is the logarithm
-// of all offloaded by none.
+// land takes what a leap's pair found: d is the logarithm of all offloaded by
+// none. A gain is proved by further leaps, since other programs may have had
+// the cores in one epoch and not in the other; then q goes to the other end,
+// from where there will be a leap soon again.
 func (c *cost) land(d, chance float64) {
-	c.leapt = true
 	low := c.q < 0.5
 	if !low {
 		d = -d
 	}
-	if d < costGain+2*chance {
+	c.proofs.add(d, costProofs)
+	switch mean := c.proofs.mean; {
+	case mean < costGain:
+		c.leapt, c.proofs = true, costMean{}
+		return
+	case c.proofs.n < costProofs:
+		return
+	case mean < costGain+max(2*1.25*c.proofs.uncertain(), chance):
+		c.leapt, c.proofs = true, costMean{}
 		return
 	}
+	c.leapt, c.proofs = false, costMean{}
 	c.slope, c.slopes, c.noise = 0, 0, 0
 	c.gone, c.walked, c.step = 1, 1, costFirst
 	if c.q = c.hi(); !low {
