@@ -50,3 +50,21 @@ func TestThisMachine(t *testing.T) {
 		t.Errorf("predicted, and off: %+v", far)
 	}
 }
+
+// TestMedians: rows of one set-up count once.
+func TestMedians(t *testing.T) {
+	rows, err := ReadRows(strings.NewReader(`
+{"scheme":"fast","scale":"1e-5","clients":8,"in_flight":16,"objects":9,"ops_per_s":10,"server_cpu_util":0.9,"seed":1}
+{"scheme":"tcp","scale":"1e-5","clients":8,"in_flight":16,"objects":9,"ops_per_s":5,"seed":1}
+{"scheme":"fast","scale":"1e-5","clients":8,"in_flight":16,"objects":9,"ops_per_s":90,"server_cpu_util":0.1,"seed":2}
+{"scheme":"fast","scale":"1e-5","clients":8,"in_flight":16,"objects":9,"ops_per_s":20,"server_cpu_util":0.8,"seed":3}
+{"scheme":"fast","scale":"1e-2","clients":8,"in_flight":16,"objects":9,"ops_per_s":4,"seed":1}
+{"scheme":"fast","scale":"1e-2","clients":8,"in_flight":16,"objects":9,"ops_per_s":6,"seed":2}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != 3 || rows[0].OpsPerS != 20 || rows[0].CPUUtil != 0.8 || rows[0].Seed != 1 ||
+		rows[1].Scheme != "tcp" || rows[2].OpsPerS != 5 {
+		t.Errorf("%+v", rows)
+	}
+}

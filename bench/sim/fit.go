@@ -2,8 +2,6 @@ package sim
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -203,38 +201,6 @@ func rowKeys(rows []bench.Row) []string {
 	add(has(func(r *bench.Row) bool { return r.Scheme == "tcp" }), "tcp.server_ns", "tcp.client_ns")
 	add(has(func(r *bench.Row) bool { return r.Mix != "search=100" }), "server.insert_ns")
 	return keys
-}
-
-// ReadRows reads rows of bench run --json. Errors wrap ErrFit.
-func ReadRows(r io.Reader) ([]bench.Row, error) {
-	d := json.NewDecoder(r)
-	var rows []bench.Row
-	for {
-		var row bench.Row
-		err := d.Decode(&row)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%w: row %d: %w", ErrFit, len(rows)+1, err)
-		}
-		switch {
-		case row.Simulated:
-			err = errors.New("is simulated, want measured ones")
-		case row.Scheme == "" || row.Clients < 1 || row.InFlight < 1 || row.Objects < 1:
-			err = errors.New("has no scheme, clients, in_flight or objects: is it of bench run --json?")
-		case !(row.OpsPerS > 0):
-			err = fmt.Errorf("has ops_per_s %v, want more than 0", row.OpsPerS)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%w: row %d %w", ErrFit, len(rows)+1, err)
-		}
-		rows = append(rows, row)
-	}
-	if len(rows) == 0 {
-		return nil, fmt.Errorf("%w: no rows", ErrFit)
-	}
-	return rows, nil
 }
 
 // RowGoals are what rows tell: throughputs, and of schemes that use them

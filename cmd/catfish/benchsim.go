@@ -54,7 +54,8 @@ with --json FILE writes the rows that 'catfish bench paper --simulated FILE'
 puts into its report. With --fit it searches for the cluster's costs that
 explain rows of 'catfish bench run --json', or with --fit paper the paper's
 marked numbers, and prints them as lines for the cluster's file. --check
-compares such rows with what the cluster, as it is, gives.`,
+compares such rows with what the cluster, as it is, gives. Rows of one set-up
+count as their median.`,
 		Example: `  catfish bench sim --cluster paper --scheme fast,offload,paper --clients 32,64,128,256
   catfish bench sim --cluster modern --scale 1e-2 --clients 10,100,1000,10000 --json -
   catfish bench sim --clients 256 --first 16 --join-at 200ms --sample 10ms --plots out

@@ -1,0 +1,78 @@
+package sim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/catfish-index/catfish/bench"
+)
+
+// ReadRows reads rows of bench run --json. Errors wrap ErrFit.
+func ReadRows(r io.Reader) ([]bench.Row, error) {
+	d := json.NewDecoder(r)
+	var rows []bench.Row
+	for {
+		var row bench.Row
+		err := d.Decode(&row)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: row %d: %w", ErrFit, len(rows)+1, err)
+		}
+		switch {
+		case row.Simulated:
+			err = errors.New("is simulated, want measured ones")
+		case row.Scheme == "" || row.Clients < 1 || row.InFlight < 1 || row.Objects < 1:
+			err = errors.New("has no scheme, clients, in_flight or objects: is it of bench run --json?")
+		case !(row.OpsPerS > 0):
+			err = fmt.Errorf("has ops_per_s %v, want more than 0", row.OpsPerS)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: row %d %w", ErrFit, len(rows)+1, err)
+		}
+		rows = append(rows, row)
+	}
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("%w: no rows", ErrFit)
+	}
+	return medians(rows), nil
+}
+
+// medians makes one row of all with the same set-up: of rounds through many
+// set-ups, which a machine that changes its speed needs.
+func medians(rows []bench.Row) []bench.Row {
+	type setUp struct {
+		scheme, transport, dataset, scale, mix string
+		objects, clients, inFlight, batch      int
+	}
+	of := map[setUp][]bench.Row{}
+	var order []setUp
+	for _, r := range rows {
+		k := setUp{r.Scheme, r.Transport, r.Dataset, r.Scale, r.Mix, r.Objects, r.Clients, r.InFlight, r.Batch}
+		if of[k] == nil {
+			order = append(order, k)
+		}
+		of[k] = append(of[k], r)
+	}
+	merged := make([]bench.Row, len(order))
+	for i, k := range order {
+		same := of[k]
+		merged[i] = same[0]
+		merged[i].OpsPerS = median(same, func(r *bench.Row) float64 { return r.OpsPerS })
+		merged[i].CPUUtil = median(same, func(r *bench.Row) float64 { return r.CPUUtil })
+	}
+	return merged
+}
+
+func median(rows []bench.Row, of func(*bench.Row) float64) float64 {
+	v := make([]float64, len(rows))
+	for i := range rows {
+		v[i] = of(&rows[i])
+	}
+	slices.Sort(v)
+	return (v[len(v)/2] + v[(len(v)-1)/2]) / 2
+}

@@ -1,0 +1,138 @@
+package catfish
+
+import (
+	"math"
+)
+
+// How policy cost moves its q, by what pairs of epochs tell.
+
+// pair compares two epochs, the first and the second one.
+func (c *cost) pair(first, second float64) {
+	if first+second < costFew {
+		if c.unpaired >= costFew {
+			c.move(c.lean(), 1)
+		}
+		return
+	}
+	more, less := second+0.5, first+0.5
+	if c.sign < 0 { // The second epoch offloaded less.
+		more, less = less, more
+	}
+	d := math.Log(more / less)
+	if c.leap {
+		c.land(d, c.chance(math.Sqrt(1/more+1/less)))
+		return
+	}
+	// How pairs differ by chance, as far as one can tell: from each other.
+	// Before there are some: half of what it were if searches came at
+	// random, since callers that wait for answers come more evenly.
+	chance := math.Sqrt(1/more + 1/less)
+	c.spread.add(d/chance, 32)
+	chance = c.chance(chance)
+	by := 2 * c.delta
+	// What comes as a surprise is of another load than what is remembered.
+	if c.slopes > 0 && c.spread.n >= costPairs {
+		if s, m := c.slope/c.slopes, math.Sqrt(c.noise)/c.slopes; math.Abs(d/by-s) > costSurprise*(m+chance/by) {
+			c.slope, c.slopes, c.noise = 0, 0, 0
+		}
+	}
+	// Least squares: pairs that were farther apart count for more.
+	c.slope = costMemory*c.slope + d*by
+	c.slopes = costMemory*c.slopes + by*by
+	c.noise = costMemory*costMemory*c.noise + chance*chance*by*by
+	slope := c.slope / c.slopes
+	doubt := math.Sqrt(c.noise) / c.slopes
+	c.told = slope
+	c.move(slope+(costTaste+costDoubt*doubt)*c.lean(), doubt)
+}
+
+// chance is how much two epochs differ by chance, from what it is if searches
+// come at random.
+func (c *cost) chance(random float64) float64 {
+	if c.spread.n < costPairs {
+		return random / 2
+	}
+	return random * min(max(1.25*c.spread.dev, 0.05), 2) // 1.25 mean deviations are a standard one.
+}
+
+// land takes what a leap's pair found: d is the logarithm of all offloaded by
+// none. A gain is proved by further leaps, since other programs may have had
+// the cores in one epoch and not in the other; then q goes to the other end,
+// from where there will be a leap soon again.
+func (c *cost) land(d, chance float64) {
+	low := c.q < 0.5
+	if !low {
+		d = -d
+	}
+	young := c.young
+	c.young = false
+	c.proofs.add(d, costProofs)
+	if mean := c.proofs.mean; mean >= costGain {
+		if c.proofs.n < costProofs {
+			return
+		}
+		if mean >= costGain+max(2*1.25*c.proofs.uncertain(), chance) {
+			c.leapt, c.proofs = false, costMean{}
+			c.slope, c.slopes, c.noise = 0, 0, 0
+			c.gone, c.walked, c.step = 1, 1, costFirst
+			if c.q = c.hi(); !low {
+				c.q = c.lo()
+			}
+			return
+		}
+	}
+	c.leapt, c.proofs = true, costMean{}
+	if young { // It may as well begin where it is.
+		c.gone, c.step = 0, costNarrow
+	}
+}
+
+// lean is which way latencies speak for: 1 offloading, -1 fast messaging,
+// 0 if they are alike.
+func (c *cost) lean() float64 {
+	f, o := &c.ways[FastMessaging].took, &c.ways[Offload].took
+	c.leaning = 0
+	if f.n >= 2 && o.n >= 2 {
+		d := f.mean - o.mean
+		if math.Abs(d) > max(costSame, f.uncertain()+o.uncertain()) {
+			c.leaning = min(max(d, -1), 1)
+		}
+	}
+	return c.leaning
+}
+
+// atEnd reports whether q can go one way only.
+func (c *cost) atEnd() bool { return c.q <= c.lo()+1e-9 || c.q >= c.hi()-1e-9 }
+
+// move takes a step: the whole of it if the slope is beyond doubt, next to
+// none if it is within: there is time to learn more.
+func (c *cost) move(slope, doubt float64) {
+	c.unpaired, c.doubt = 0, doubt
+	z := slope / (doubt + costTaste)
+	by := z * z * z / (1 + math.Abs(z*z*z))
+	if by == 0 {
+		return
+	}
+	if c.atEnd() && (by > 0) == (c.q < 0.5) {
+		if math.Abs(z) < costLeave {
+			c.step = max(c.step*costLess, costShort)
+			return
+		}
+		c.step = max(c.step, costFirst)
+	}
+	if (by > 0) == (c.toward > 0) {
+		c.step = min(c.step*costMore, costLong)
+	} else {
+		c.step = max(c.step*costLess, costShort)
+	}
+	c.toward = by
+	c.gone, c.walked = costGone*c.gone+by, costGone*c.walked+math.Abs(by)
+	q := c.q + by*c.step*c.width()
+	// What was found at another share says the less of this one.
+	far := math.Exp(-math.Abs(by) * c.step / costFar)
+	c.slope, c.slopes, c.noise = c.slope*far, c.slopes*far, c.noise*far*far
+	c.q = min(max(q, c.lo()), c.hi())
+	if c.q != q { // An end: nothing is gained by going on.
+		c.step = max(c.step*costLess*costLess, costShort)
+	}
+}

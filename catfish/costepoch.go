@@ -1,0 +1,177 @@
+package catfish
+
+import (
+	"math"
+	"time"
+)
+
+// Epochs of policy cost: what finished in them.
+
+// Observe counts a finished search.
+func (c *cost) Observe(now time.Time, o Outcome) {
+	if o.Way > Offload {
+		return
+	}
+	c.tick(now.UnixNano())
+	if c.rest {
+		if c.left(c.now) > 0 {
+			return
+		}
+		c.rest = false
+	}
+	n := max(o.Searches, 1)
+	ln := costLn(1 + costInput(float64(o.Took), 1e15)/float64(n))
+	c.any.add(ln, 64)
+	results := costLn(1 + costInput(float64(o.Results), 1e9)/float64(n))
+	c.results.add(results, 256)
+	// Latencies of both ways are of searches alike: both ways have their
+	// own sizes.
+	if math.Abs(results-c.results.mean) <= math.Ln2 || c.ways[o.Way].took.n == 0 {
+		c.ways[o.Way].took.add(ln, 32)
+	}
+	c.ways[o.Way].last = c.now
+
+	// The others finished before, most of them in the epoch before if this
+	// is the first of a new one.
+	epoch, others := c.now/c.length, min(max(o.Others, 0), 1<<32)
+	if epoch != c.epoch {
+		c.finished += others
+		c.unpaired += others
+		others = 0
+		c.turn(epoch)
+		epoch = c.epoch
+	}
+	c.unpaired += n + others
+	if c.now-epoch*c.length >= c.length/costSettle {
+		c.finished += n + others
+		c.mark()
+	}
+}
+
+// tick takes the time. Callers look at the clock before they get the lock:
+// one that comes late does not bring back the epoch before. What is to come
+// by a clock that was set back has been.
+func (c *cost) tick(at int64) {
+	if at < c.now-c.length {
+		c.quiet = 0
+		for w := range c.ways {
+			c.ways[w].last = min(c.ways[w].last, at)
+		}
+	} else if at < c.now {
+		return
+	}
+	c.now = at
+}
+
+// turn begins an epoch.
+func (c *cost) turn(epoch int64) {
+	next := epoch == c.epoch+1
+	c.perEpoch = 0
+	if next && c.whole {
+		c.perEpoch = c.finished
+	}
+	n, known := 0.0, false
+	if next && c.whole {
+		n, known = c.counted()
+	}
+	switch {
+	case !known:
+		c.first = -1
+	case epoch&1 == 1:
+		c.first = n
+	case c.first >= 0:
+		c.pair(c.first, n)
+		c.first = -1
+	}
+	// Whose searches are rarer than epochs, or nearly, goes by latencies.
+	if c.unpaired >= costFew && (!next || !known && c.finished < costFew) {
+		c.move(c.lean(), 1)
+	}
+	if !next {
+		c.leap, c.proofs = false, costMean{}
+	}
+	c.epoch, c.whole, c.finished, c.marked = epoch, next, 0, false
+	if epoch&1 == 0 {
+		c.nextPair(epoch >> 1)
+	}
+	// Which epoch of a pair has more is drawn, the same for all clients, so
+	// that nothing periodic is taken for its effect.
+	c.sign = 1
+	if costMix(uint64(c.epoch>>1))&1 == uint64(c.epoch&1) {
+		c.sign = -1
+	}
+}
+
+// nextPair chooses how far apart the next pair's shares are, and how long
+// it takes.
+func (c *cost) nextPair(pair int64) {
+	length := int64(costEpoch)
+	want := costSearches * math.Exp(c.any.mean)
+	for range costDoublings {
+		if float64(length) >= want {
+			break
+		}
+		length *= 2
+	}
+	if length != c.length {
+		// The number of the epoch under way is another one now.
+		c.length, c.epoch, c.whole, c.first = length, c.now/length, false, -1
+		pair = c.epoch >> 1
+	}
+	// Wide while q goes somewhere, narrow where it goes back and forth.
+	c.delta = costNarrow + (costMost-costNarrow)*min(c.step/costFirst, 1)*math.Abs(c.gone)/(c.walked+1e-9)
+	settled := c.atEnd() && c.step <= costNarrow
+	c.leap = c.whole && c.ways[Offload].took.n >= costTold && (settled || c.young && c.atEnd()) &&
+		(c.proofs.n > 0 || pair%costLeap == 0 || !c.leapt && pair%costSoon == 0 || c.young && pair%costYoung == 0)
+	if !c.leap {
+		c.proofs = costMean{} // of an attempt that was broken off
+	} else {
+		c.q = min(max(c.q, c.lo()), c.hi())
+		c.quiet = c.now + 2*c.length + costStale*int64(max(c.beat.Interval, DefaultHeartbeatInterval))
+		return
+	}
+	if settled && !c.young {
+		deep := int64(costDeep)
+		for s := math.Abs(c.told); s > 1 && deep < 4*costDeep; s /= 2 {
+			deep *= 2 // The worse it is there, the seldomer.
+		}
+		c.delta = costLeast
+		switch pair % deep {
+		case 0:
+			c.delta = costWide
+		case deep - 1: // so that the next is seen from its beginning
+		default:
+			c.rest, c.until = true, (pair-pair%deep+deep-1)*2*c.length
+		}
+	}
+	c.q = min(max(c.q, c.lo()), c.hi())
+}
+
+// mark begins to count, after the first quarter.
+func (c *cost) mark() {
+	if c.census != nil && !c.marked {
+		c.marked = true
+		c.from, c.fromAt = c.census.At(time.Unix(0, c.epoch*c.length+c.length/costSettle), time.Unix(0, c.now))
+	}
+}
+
+// counted is how many searches finished in the epoch that is over, of all
+// clients of the process if there is a census. It is not known if nobody asked
+// when counting was to begin, or nearly: then some would stand for many.
+func (c *cost) counted() (searches float64, ok bool) {
+	if c.census == nil {
+		return float64(c.finished), true
+	}
+	if !c.marked {
+		return 0, false
+	}
+	n, at := c.census.At(time.Unix(0, (c.epoch+1)*c.length), time.Unix(0, c.now))
+	took, whole := float64(at.Sub(c.fromAt)), float64(c.length-c.length/costSettle)
+	if n < c.from || took < whole/2 || took > whole*2 {
+		return 0, false
+	}
+	return float64(n-c.from) * whole / took, true
+}
+
+// Count has the finished searches of all clients of this process compared.
+func (c *cost) Count(census *Census) { c.census = census }
