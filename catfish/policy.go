@@ -97,7 +97,8 @@ type Settler interface {
 }
 
 // A Rester is a Settler whose settled time ends by itself, too. It may be a
-// Learner: what is done meanwhile it is not told of.
+// Learner: what is done meanwhile it is not told of. A heartbeat that comes
+// meanwhile it hears of within eight searches.
 type Rester interface {
 	Settler
 	// Rest is asked after Settled, under the same lock: for how long from now
@@ -129,7 +130,7 @@ type Skipper interface {
 	Learner
 	// Skip is asked after each choice, under the same lock: how many of the
 	// next searches go by fast messaging without being asked about. A
-	// heartbeat ends it.
+	// heartbeat ends it, within eight searches if it is a Rester too.
 	Skip() int
 }
 
