@@ -32,19 +32,24 @@ build: ## build bin/catfish, static, without cgo
 demo: build ## 20 s of a server and clients on real map data
 	./$(BIN)/catfish demo
 
+# Packages are tested two at a time, in this order: those that take long do
+# not wait until one processor has nothing else to do.
+LONG := ./rstar ./catfish ./cmd/catfish ./bench
+
 .PHONY: test
 test: ## vet and test everything, without cgo
 	CGO_ENABLED=0 $(GO) vet ./...
-	CGO_ENABLED=0 $(GO) test ./...
+	CGO_ENABLED=0 $(GO) test $(LONG) ./...
 	cd bench/peers && CGO_ENABLED=0 $(GO) test ./...
 
-# Simulations, the explorer and some other tests have one goroutine; what the
-# slow commands do is tested under the detector in their own packages.
+# Simulations, the explorer, readers of files and some other tests have one
+# goroutine; what the commands do is tested under the detector in the packages
+# that do it.
 ONE_GOROUTINE := Explore|Cost|Degenerate|SlidingWindow|DuplicatesStayFast|Reframed|Selective
 .PHONY: race
-race: ## test everything under the race detector (needs gcc)
+race: ## test what is concurrent under the race detector (needs gcc)
 	CGO_ENABLED=1 $(GO) test -race -skip '^Test(BenchPaper|BenchSim|Replay|$(ONE_GOROUTINE))|^TestExact/andorra' \
-		$$($(GO) list ./... | grep -v /bench/sim$$)
+		./rstar ./catfish $$($(GO) list ./... | grep -Ev '/(bench/(sim|report|paper)|datasets|cmd/catfish)$$')
 
 .PHONY: build-ofi
 build-ofi: ## build bin/catfish with RDMA (needs libfabric-dev, libibverbs-dev, gcc)

@@ -35,7 +35,7 @@ func TestHistories(t *testing.T) {
 		}
 		testHistory(t, ps, seed, crowded(seed))
 	}
-	for i, d := range exactSets() {
+	for i, d := range some(exactSets()) {
 		seed := uint64(seeds - 4 + i)
 		testHistory(t, ps, seed, piece(d, seed))
 	}
