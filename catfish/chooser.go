@@ -24,6 +24,8 @@ type chooser struct {
 	// many such have finished since it was told of one.
 	skip, others atomic.Int64
 
+	looked atomic.Uint64 // searches by beatLooks, at the latest look into the mailbox
+
 	mu      sync.Mutex
 	policy  Policy
 	learner Learner     // policy, or nil
@@ -104,8 +106,12 @@ const beatLooks = 8
 // mayHear reports whether there is a heartbeat that the policy should hear
 // before the search.
 func (c *chooser) mayHear(s *session, n *counters) bool {
-	if c.rester != nil && n.searches()%beatLooks != 0 {
-		return false
+	if c.rester != nil {
+		k := n.searches() / beatLooks // Searches made together count more than one.
+		if k == c.looked.Load() {
+			return false
+		}
+		c.looked.Store(k)
 	}
 	return s.pending()
 }

@@ -197,3 +197,40 @@ func TestCostLeapIsNoNoise(t *testing.T) {
 		t.Errorf("mean deviation %.2f, after a leap %.2f", before, c.spread.dev)
 	}
 }
+
+// One heartbeat, or two, may be odd on a shared machine; three tell of another
+// load.
+func TestCostOddHeartbeats(t *testing.T) {
+	c := newCost(1)
+	hear := func(util float64, n int) {
+		for range n {
+			c.hear(&Load{Seq: 1, CPU: util})
+		}
+	}
+	hear(0.9, 10)
+	c.leapt, c.slopes = true, 1
+	hear(0.2, costOdd-1)
+	hear(0.9, 1)
+	hear(0.2, costOdd-1)
+	if !c.leapt || c.slopes == 0 {
+		t.Error("forgot all for a few heartbeats")
+	}
+	hear(0.2, 1)
+	if c.leapt || c.slopes != 0 || c.util.mean != 0.2 {
+		t.Error("three heartbeats in a row told nothing")
+	}
+}
+
+// One leap may have had the luck of the draw; four that agree have not.
+func TestCostLeapIsProved(t *testing.T) {
+	for _, gains := range [][]float64{{1}, {1, 1, 1}, {1, -1}, {1, 0.5, 1, -1.5}, {0.5, 0.4, 0.5, 0.4}} {
+		c := newCost(1)
+		c.q = c.lo()
+		for _, d := range gains {
+			c.land(d, 0.02)
+		}
+		if moved := c.q > 0.5; moved != (len(gains) == costProofs && gains[3] > 0) {
+			t.Errorf("gains of %v: moved %v", gains, moved)
+		}
+	}
+}

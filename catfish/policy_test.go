@@ -314,3 +314,26 @@ func TestSkip(t *testing.T) {
 		t.Errorf("asked about %d, told of %d and %d others, want 11, 11 and 30", p.chosen, p.learned, p.others)
 	}
 }
+
+// TestMayHear: a policy that rests looks into the mailbox once in eight
+// searches, also if they come in batches and never make a multiple of eight.
+func TestMayHear(t *testing.T) {
+	p := &resting{until: time.Now().Add(time.Hour)}
+	var c chooser
+	var n counters
+	c.init(scheme{}, Options{Custom: p})
+	defer c.end()
+	looks := 0
+	n.fast.Add(1)
+	for range 80 {
+		before := c.looked.Load()
+		c.mayHear(&session{}, &n)
+		if c.looked.Load() != before {
+			looks++
+		}
+		n.fast.Add(2)
+	}
+	if looks != 159/beatLooks {
+		t.Errorf("looked %d times in 159 searches, want %d", looks, 159/beatLooks)
+	}
+}
