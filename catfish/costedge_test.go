@@ -114,6 +114,7 @@ func TestCostCountsBackwards(t *testing.T) {
 	total += 5
 	c.now = (e+1)*l - 1000
 	c.mark()
+	c.fromAt = time.Unix(0, e*l+l/costSettle) // not too late, for that is another matter
 	c.now = (e+1)*l + 2000
 	if n, ok := c.counted(); ok {
 		t.Errorf("counted %g", n)

@@ -134,9 +134,13 @@ func TestInboxGrows(t *testing.T) {
 	put, got := uint64(0), uint64(0)
 	var dst [3]rdma.Completion
 	for range 100 {
-		for range 5 {
-			b.put([]rdma.Completion{{ID: put, QP: p}})
-			put++
+		for _, n := range []uint64{1, 9, 0, 2} { // at once: nine are more than twice the room
+			var cs []rdma.Completion
+			for range n {
+				cs = append(cs, rdma.Completion{ID: put, QP: p})
+				put++
+			}
+			b.put(cs)
 		}
 		for _, c := range dst[:b.take(dst[:])] {
 			if c.ID != got {
