@@ -4,8 +4,12 @@ package catfish
 
 func heapPush[T any](h *[]T, v T, less func(a, b T) bool) {
 	*h = append(*h, v)
-	s := *h
-	for i := len(s) - 1; i > 0; {
+	heapUp(*h, len(*h)-1, less)
+}
+
+// heapUp moves s[i], which has become less, to where it belongs.
+func heapUp[T any](s []T, i int, less func(a, b T) bool) {
+	for i > 0 {
 		up := (i - 1) / 2
 		if !less(s[i], s[up]) {
 			break

@@ -53,26 +53,29 @@ func (w *walk) nextLine() (offload.Ref, bool) {
 	}, true
 }
 
-// visitLine takes the first line of a kept node. changed asks to have all
-// of it read.
-func (w *walk) visitLine(k *relied, b []byte) (v offload.Verdict, changed bool, err error) {
+// visitLine takes the first line of a kept node, relied[i]. If that has
+// changed, repair is the read of all of it.
+func (w *walk) visitLine(i uint32, b []byte) (repair offload.Ref, v offload.Verdict, err error) {
+	k := &w.relied[i]
 	err = k.node.Validate(b, w.h.Moves)
 	switch {
 	case err == nil:
 		if w.now > 0 {
 			k.confirm(w.now, w.h.Moves)
 		}
-		return offload.Accept, false, nil
+		return repair, offload.Accept, nil
 	case errors.Is(err, rstar.ErrTorn):
-		return offload.Retry, false, nil
+		return repair, offload.Retry, nil
 	case errors.Is(err, rstar.ErrChanged):
 		w.repairs++
-		return offload.Accept, true, nil
+		repair = w.whole(uint64(k.chunk), k.node.Level(), k.hop+1)
+		repair.Tag = repairTag | uint64(i)
+		return repair, offload.Accept, nil
 	case errors.Is(err, rstar.ErrMoved) && k.node.Stamp() > w.h.Moves:
-		return offload.Restart, false, nil // the copy is newer than this walk
+		return repair, offload.Restart, nil // the copy is newer than this walk
 	case errors.Is(err, rstar.ErrMoved):
 		w.cache.Drop(uint64(k.chunk), k.kept)
-		return offload.Restart, false, nil
+		return repair, offload.Restart, nil
 	}
-	return 0, false, err
+	return repair, 0, err
 }

@@ -25,7 +25,8 @@ type nearestWalk struct {
 	best []Neighbor // max-heap by distance, at most k
 	todo []nodeDist // min-heap by distance
 	out  int
-	err  error
+	read []uint64      // children gone on to
+	mend []offload.Ref // kept nodes to be read: they have changed
 }
 
 type nodeDist struct {
@@ -39,11 +40,12 @@ const speculate = 3
 
 func (s *nearestWalk) restart(sl *slab, try int) {
 	s.begin(sl, try)
-	s.best, s.todo, s.out, s.err = s.best[:0], s.todo[:0], 0, nil
+	s.best, s.todo, s.read, s.mend = s.best[:0], s.todo[:0], s.read[:0], s.mend[:0]
+	s.out = 0
 }
 
-// Next reads the header and the root, then the nearest nodes; lines when
-// there is nothing else to do.
+// Next reads the header and the root, then the nearest nodes; lines, and
+// the nodes that they show to have changed, when there is nothing else to do.
 func (s *nearestWalk) Next() (offload.Ref, bool) {
 	r, ok, err := s.next()
 	for {
@@ -53,9 +55,14 @@ func (s *nearestWalk) Next() (offload.Ref, bool) {
 			return r, false
 		case !ok && (len(s.todo) == 0 || s.out >= speculate ||
 			len(s.best) == s.k && s.todo[0].dist > s.best[0].Dist):
+			if last := len(s.mend) - 1; last >= 0 {
+				r, s.mend = s.mend[last], s.mend[:last]
+				return r, true
+			}
 			return s.nextLine()
 		case !ok:
 			r = heapPop(&s.todo, byNodeDist).ref
+			s.read = append(s.read, uint64(uint32(r.Tag)))
 		}
 		k := s.copyOf(r)
 		if k == nil {
@@ -94,14 +101,13 @@ func (s *nearestWalk) Visit(ref offload.Ref, b []byte) (offload.Verdict, error) 
 		}
 		return v, err
 	case ref.Tag&lineTag != 0:
-		k := &s.relied[uint32(ref.Tag)]
-		v, changed, err := s.visitLine(k, b)
-		if changed {
-			// Nodes were put in order, and left out, by the old boxes.
-			s.cache.Drop(uint64(k.chunk), k.kept)
-			v = offload.Restart
+		r, v, err := s.visitLine(uint32(ref.Tag), b)
+		if r.Len > 0 {
+			s.mend = append(s.mend, r)
 		}
 		return v, err
+	case ref.Tag&repairTag != 0:
+		return s.visitRepair(ref, b)
 	}
 	n, v, err := s.view(uint32(ref.Tag), int(ref.Tag>>32), b)
 	if err != nil || v != offload.Accept {
@@ -123,6 +129,46 @@ func (s *nearestWalk) Visit(ref offload.Ref, b []byte) (offload.Verdict, error) 
 		heapPush(&s.best, Neighbor{rstar.Item{Rect: r, ID: n.Ref(i)}, d}, byFarther)
 	}
 	return offload.Accept, nil
+}
+
+// visitRepair takes all of a kept node that has changed. Its children were
+// put in order, and left out, by boxes that may have grown since.
+func (s *nearestWalk) visitRepair(ref offload.Ref, b []byte) (offload.Verdict, error) {
+	k := &s.relied[uint32(ref.Tag)]
+	n, v, err := s.view(k.chunk, k.node.Level(), b)
+	if err != nil || v != offload.Accept {
+		return v, err
+	}
+	for i := range k.node.Count() {
+		r := k.node.Ref(i)
+		if n.Stamp() != k.node.Stamp() && !n.Names(r) && (slices.Contains(s.read, r) || s.queued(r) >= 0) {
+			return offload.Restart, nil
+		}
+	}
+	for i := range n.Count() {
+		r, d := n.Ref(i), n.Rect(i).Distance(s.x, s.y)
+		if len(s.best) == s.k && d > s.best[0].Dist || slices.Contains(s.read, r) {
+			continue
+		}
+		if j := s.queued(r); j >= 0 {
+			if d < s.todo[j].dist {
+				s.todo[j].dist = d
+				heapUp(s.todo, j, byNodeDist)
+			}
+			continue
+		}
+		child, err := s.ref(r, n.Level()-1, ref.Hop+1)
+		if err != nil {
+			return 0, err
+		}
+		heapPush(&s.todo, nodeDist{child, d}, byNodeDist)
+	}
+	return offload.Accept, nil
+}
+
+// queued returns where in todo a node is, or -1.
+func (s *nearestWalk) queued(chunk uint64) int {
+	return slices.IndexFunc(s.todo, func(n nodeDist) bool { return uint64(uint32(n.ref.Tag)) == chunk })
 }
 
 // sortNeighbors orders nearest first, ties by id.

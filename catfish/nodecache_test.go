@@ -167,6 +167,42 @@ func TestCachedRepair(t *testing.T) {
 	}
 }
 
+// TestCachedRepairNearest: the same of the nearest objects.
+func TestCachedRepairNearest(t *testing.T) {
+	s, tr := cachedServer(t)
+	c := dial(t, s, Options{Transport: TransportSHM, Policy: "offload-cached"})
+	warm(t, c, tr)
+	all := scattered(1, threeLevels)
+	r := rand.New(rand.NewPCG(13, 2))
+	for i := 0; c.Counters().Repairs < 20; i++ {
+		if i == 2000 {
+			t.Fatalf("after %d insertions %+v", i, c.Counters())
+		}
+		at := someQuery(r)
+		at.MaxX, at.MaxY = at.MinX+0.03, at.MinY+0.03
+		before := tr.Stats().Moves
+		if err := tr.Insert(at, uint64(threeLevels+i)); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, rstar.Item{Rect: at, ID: uint64(threeLevels + i)})
+		x, y := at.MaxX+0.01, at.MaxY+0.01 // the grown box is nearest
+		restarts := c.Counters().Restarts
+		n, err := c.Nearest(t.Context(), x, y, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tr.Stats().Moves == before && c.Counters().Restarts != restarts {
+			t.Fatalf("insertion %d moved nothing, and the search began again", i)
+		}
+		want := nearestOf(all, x, y, 5)
+		for j := range n {
+			if n[j].Dist != want[j] {
+				t.Fatalf("insertion %d: the %d-th nearest is at %v, want %v", i, j, n[j].Dist, want[j])
+			}
+		}
+	}
+}
+
 // TestCachedAfterMoves: whatever the copies are of, answers are right:
 // between searches the tree is rebuilt more or less, so that children named
 // by copies are freed, or serve elsewhere.
@@ -423,7 +459,7 @@ func TestCachedHostileMemory(t *testing.T) {
 			err := offload.ErrRestart
 			for try := 0; try <= maxRestarts && errors.Is(err, offload.ErrRestart); try++ {
 				w.restart(s, try)
-				err = walkBy(t, &w, mem)
+				err = walkBy(t, &w, &w.err, mem, nil)
 			}
 			switch {
 			case err == nil:
@@ -446,20 +482,34 @@ func TestCachedHostileMemory(t *testing.T) {
 	}
 }
 
-// walkBy carries a walk over bytes that do not change meanwhile.
-func walkBy(t *testing.T, w *searchWalk, mem []byte) error {
+// walkBy carries a walk over bytes that do not change meanwhile. With r, up
+// to eight reads are under way and arrive in any order.
+func walkBy(t *testing.T, w offload.Traversal, failed *error, mem []byte, r *rand.Rand) error {
 	t.Helper()
+	var under []offload.Ref
 	for n := 0; ; n++ {
 		if n > len(mem)/64 {
 			t.Fatalf("%d reads in %d bytes", n, len(mem))
 		}
-		ref, ok := w.Next()
-		if !ok {
-			return w.err
+		for len(under) == 0 || r != nil && len(under) < 8 {
+			ref, ok := w.Next()
+			if !ok {
+				break
+			}
+			if ref.Offset+uint64(ref.Len) > uint64(len(mem)) {
+				t.Fatalf("read of %d bytes at %d, the slab has %d", ref.Len, ref.Offset, len(mem))
+			}
+			under = append(under, ref)
 		}
-		if ref.Offset+uint64(ref.Len) > uint64(len(mem)) {
-			t.Fatalf("read of %d bytes at %d, the slab has %d", ref.Len, ref.Offset, len(mem))
+		if len(under) == 0 || *failed != nil {
+			return *failed
 		}
+		i := 0
+		if r != nil {
+			i = r.IntN(len(under))
+		}
+		ref := under[i]
+		under = slices.Delete(under, i, i+1)
 		switch v, err := w.Visit(ref, slices.Clone(mem[ref.Offset:][:ref.Len])); {
 		case err != nil:
 			return err

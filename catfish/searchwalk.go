@@ -24,12 +24,11 @@ type searchWalk struct {
 	todo  []offload.Ref
 	hits  []int32
 	named []uint64 // what a copy named, when it is repaired
-	err   error
 }
 
 func (s *searchWalk) restart(sl *slab, try int) {
 	s.begin(sl, try)
-	s.items, s.todo, s.found, s.err = s.items[:s.base], s.todo[:0], 0, nil
+	s.items, s.todo, s.found = s.items[:s.base], s.todo[:0], 0
 }
 
 func (s *searchWalk) full() bool { return s.limit > 0 && s.found >= s.limit }
@@ -104,17 +103,14 @@ func (s *searchWalk) Visit(ref offload.Ref, b []byte) (offload.Verdict, error) {
 
 // visitKept takes a line of a kept node, or all of one that has changed.
 func (s *searchWalk) visitKept(ref offload.Ref, b []byte) (offload.Verdict, error) {
-	i := uint32(ref.Tag)
-	k := &s.relied[i]
 	if ref.Tag&lineTag != 0 {
-		v, changed, err := s.visitLine(k, b)
-		if changed {
-			ref = s.whole(uint64(k.chunk), k.node.Level(), ref.Hop+1)
-			ref.Tag = repairTag | uint64(i)
-			s.todo = append(s.todo, ref)
+		r, v, err := s.visitLine(uint32(ref.Tag), b)
+		if r.Len > 0 {
+			s.todo = append(s.todo, r)
 		}
 		return v, err
 	}
+	k := &s.relied[uint32(ref.Tag)]
 	n, v, err := s.view(k.chunk, k.node.Level(), b)
 	if err != nil || v != offload.Accept {
 		return v, err
