@@ -20,8 +20,9 @@ type chooser struct {
 	// replaced searches as one who came a moment earlier.
 	settled atomic.Uint32
 
-	// Of a Skipper: how many searches it need not be asked about, and how
-	// many such have finished since it was told of one.
+	// Of a Skipper: twice the number of searches that it need not be asked
+	// about, plus their way; and how many such have finished since it was
+	// told of one.
 	skip, others atomic.Int64
 
 	looked atomic.Uint64 // searches by beatLooks, at the latest look into the mailbox
@@ -69,8 +70,10 @@ func (c *chooser) choose(s *session, n *counters, q *query, o *slab) (way Way, b
 	if w := c.settled.Load(); w != 0 && !c.mayHear(s, n) {
 		return Way(w - 1), began
 	}
-	if c.skip.Load() > 0 && !c.mayHear(s, n) && c.skip.Add(-1) >= 0 {
-		return FastMessaging, began
+	if c.skip.Load() > 1 && !c.mayHear(s, n) {
+		if left := c.skip.Add(-2); left >= 0 {
+			return Way(left & 1), began
+		}
 	}
 	if c.learner != nil {
 		began = c.now()
@@ -91,7 +94,8 @@ func (c *chooser) choose(s *session, n *counters, q *query, o *slab) (way Way, b
 		c.fresh = false
 	}
 	if c.skipper != nil {
-		c.skip.Store(int64(c.skipper.Skip()))
+		n, w := c.skipper.Skip()
+		c.skip.Store(2*int64(n) + int64(w&1))
 	}
 	c.settle()
 	c.mu.Unlock()

@@ -49,7 +49,8 @@ type cost struct {
 	delta  float64  // half the difference of this pair
 	leap   bool     // from one end to the other
 	leapt  bool     // since the load has changed
-	young  bool     // it never did
+	warm   bool     // one was made, for what is in caches after it
+	early  int      // how many it may begin before one is judged
 	proofs costMean // gains of the latest leaps, if the first was one
 	quiet  int64    // heartbeats until then tell of a leap
 
@@ -57,17 +58,18 @@ type cost struct {
 	size costMean
 
 	// Epochs.
-	length   int64   // ns
-	epoch    int64   // number of the one under way, by length
-	whole    bool    // seen from its beginning
-	first    float64 // finished in the pair's first epoch, -1: unknown
-	finished int     // in this one, by this client
-	census   *Census // or nil: there is this client alone
-	marked   bool    // counting has begun in this epoch
-	from     uint64  // the census then
-	fromAt   time.Time
-	perEpoch int // in the last whole one
-	unpaired int // since the last step
+	length       int64   // ns
+	epoch        int64   // number of the one under way, by length
+	whole        bool    // seen from its beginning
+	first        float64 // finished in the pair's first epoch, -1: unknown
+	finished     int     // in this one, by this client
+	census       *Census // or nil: there is this client alone
+	marked       bool    // counting has begun in this epoch
+	from         uint64  // the census then
+	fromAt       time.Time
+	perEpoch     int // in the last whole one
+	unpaired     int // since the last step
+	unpairedFrom int64
 
 	// What pairs told: sums with a memory.
 	slope, slopes, noise float64
@@ -103,7 +105,7 @@ type cost struct {
 func newCost(seed uint64) *cost {
 	c := &cost{
 		dice: seed*0x9e3779b97f4a7c15 + 0x636f7374, step: costFirst, sign: 1, delta: costWide,
-		length: int64(costEpoch), first: -1, gone: 1, walked: 1, epoch: math.MinInt64, young: true,
+		length: int64(costEpoch), first: -1, gone: 1, walked: 1, epoch: math.MinInt64, early: costEarly,
 	}
 	return c
 }
@@ -137,27 +139,48 @@ func (c *cost) Glance() bool {
 	if !c.thrown {
 		c.throw()
 	}
-	if c.leap {
-		return false
+	_, sure := c.sure()
+	return !sure
+}
+
+// sure is the way of the next search, if that does not depend on its size.
+func (c *cost) sure() (way Way, ok bool) {
+	switch {
+	case c.leap && c.sign > 0:
+		return Offload, true
+	case c.leap:
+		return FastMessaging, true
+	case c.retry == Offload || c.look || c.size.n < costFew:
+		return 0, false
 	}
-	return c.retry == Offload || c.look || c.size.n < costFew || c.dices < c.tried()+c.small()
+	return FastMessaging, c.dices >= c.tried()+c.small()
 }
 
 // tried is the share of this epoch.
 func (c *cost) tried() float64 { return c.q + c.sign*c.delta*c.width() }
 
-// Skip throws dice until one might offload its search, or shows the size.
-func (c *cost) Skip() int {
-	n := 0
-	leaps := c.leap && c.sign > 0
-	for most := min(c.perEpoch/costSkip, costSkips); !c.rest && !leaps && n < most && !c.Glance(); n++ {
-		c.thrown = false
+// Skip throws dice until one might offload its search, or shows the size. In
+// a leap all go one way. That a leap's two ways are asked about alike is what
+// makes them comparable.
+func (c *cost) Skip() (n int, way Way) {
+	if c.rest {
+		return 0, 0
+	}
+	for most := min(c.perEpoch/costSkip, costSkips); n < most; n++ {
+		if !c.thrown {
+			c.throw()
+		}
+		w, ok := c.sure()
+		if !ok {
+			break
+		}
+		way, c.thrown = w, false
 	}
 	if n > 0 {
-		c.other[FastMessaging] = 0
-		c.other[Offload] += n
+		c.other[way] = 0
+		c.other[1-way] += n
 	}
-	return n
+	return n, way
 }
 
 // restsAt is the way of all searches while q rests at an end.

@@ -9,6 +9,9 @@ import (
 // pair compares two epochs, the first and the second one.
 func (c *cost) pair(first, second float64) {
 	if first+second < costFew {
+		if c.leap {
+			c.early, c.leapt, c.proofs = 0, true, costMean{}
+		}
 		if c.unpaired >= costFew {
 			c.move(c.lean(), 1)
 		}
@@ -19,9 +22,15 @@ func (c *cost) pair(first, second float64) {
 		more, less = less, more
 	}
 	d := math.Log(more / less)
-	if c.leap {
+	switch {
+	case c.leap && c.early > 0 && !c.warm:
+		c.warm = true
+		return // to what the caches did not have
+	case c.leap:
 		c.land(d, c.chance(math.Sqrt(1/more+1/less)))
 		return
+	case c.early > 0:
+		return // until the leap
 	}
 	// How pairs differ by chance, as far as one can tell: from each other.
 	// Before there are some: half of what it were if searches came at
@@ -64,14 +73,14 @@ func (c *cost) land(d, chance float64) {
 	if !low {
 		d = -d
 	}
-	young := c.young
-	c.young = false
+	c.early = 0
 	c.proofs.add(d, costProofs)
 	if mean := c.proofs.mean; mean >= costGain {
-		if c.proofs.n < costProofs {
+		plain := c.proofs.n >= 2 && mean-2*c.proofs.dev >= costPlain
+		if c.proofs.n < costProofs && !plain {
 			return
 		}
-		if mean >= costGain+max(2*1.25*c.proofs.uncertain(), chance) {
+		if plain || mean >= costGain+max(2*1.25*c.proofs.uncertain(), chance) {
 			c.leapt, c.proofs = false, costMean{}
 			c.slope, c.slopes, c.noise = 0, 0, 0
 			c.gone, c.walked, c.step = 1, 1, costFirst
@@ -82,9 +91,7 @@ func (c *cost) land(d, chance float64) {
 		}
 	}
 	c.leapt, c.proofs = true, costMean{}
-	if young { // It may as well begin where it is.
-		c.gone, c.step = 0, costNarrow
-	}
+	c.gone = 0 // There is no reason to go anywhere.
 }
 
 // lean is which way latencies speak for: 1 offloading, -1 fast messaging,

@@ -222,16 +222,108 @@ func TestCostOddHeartbeats(t *testing.T) {
 	}
 }
 
-// One leap may have had the luck of the draw; four that agree have not.
+// One leap may have had the luck of the draw; four that agree have not, or
+// two that are far from doubt.
 func TestCostLeapIsProved(t *testing.T) {
-	for _, gains := range [][]float64{{1}, {1, 1, 1}, {1, -1}, {1, 0.5, 1, -1.5}, {0.5, 0.4, 0.5, 0.4}} {
+	for _, l := range []struct {
+		gains []float64
+		moves bool
+	}{
+		{[]float64{1}, false},
+		{[]float64{1, -1}, false},
+		{[]float64{0.15, 0.15, 0.15}, false},
+		{[]float64{1, 0.2, 1, -1.5}, false},
+		{[]float64{0.15, 0.1, 0.15, 0.1}, true},
+		{[]float64{0.5, 0.4}, true},
+	} {
 		c := newCost(1)
 		c.q = c.lo()
-		for _, d := range gains {
+		for _, d := range l.gains {
 			c.land(d, 0.02)
 		}
-		if moved := c.q > 0.5; moved != (len(gains) == costProofs && gains[3] > 0) {
-			t.Errorf("gains of %v: moved %v", gains, moved)
+		if moved := c.q > 0.5; moved != l.moves {
+			t.Errorf("gains of %v: moved %v", l.gains, moved)
 		}
+	}
+}
+
+// TestCostPauses: who paused, or rested, had enough searches to be counted: its
+// latencies, which speak for what is its own gain, move nothing.
+func TestCostPauses(t *testing.T) {
+	c := newCost(1)
+	c.early, c.leapt = 0, true
+	c.q = c.lo()
+	at := time.Unix(1000, 0)
+	most := 0.0
+	for range 40 {
+		for end := at.Add(35 * time.Millisecond); at.Before(end); {
+			way, _ := c.Choose(nil, &Load{}, false)
+			o := Outcome{Way: way, Took: 100 * us, Results: 1}
+			at = at.Add(20 * us)
+			if way == Offload { // It takes the core for longer.
+				o.Took = 10 * us
+				at = at.Add(40 * us)
+			}
+			c.Observe(at, o)
+		}
+		at = at.Add(95 * time.Millisecond)
+		most = max(most, c.q-c.lo())
+	}
+	if most > 0.1 {
+		t.Errorf("q went to %.2f above its end", most)
+	}
+	if c.ways[Offload].took.n < 2 || c.lean() != 1 {
+		t.Fatalf("latencies speak for %v: the test shows little", c.leaning)
+	}
+}
+
+// TestCostRare: who has fewer searches than epochs goes by latencies.
+func TestCostRare(t *testing.T) {
+	c := newCost(1)
+	c.now, c.unpaired = 128*c.length, costFew
+	if !c.rare() {
+		t.Error("a search in eight epochs is not rare")
+	}
+	c.unpairedFrom, c.unpaired = c.now-10*c.length, 1000
+	if c.rare() {
+		t.Error("a hundred searches an epoch are rare, after a pause")
+	}
+	c.unpaired = costFew - 1
+	if c.rare() {
+		t.Error("fifteen searches tell something")
+	}
+}
+
+// TestCostEarly: the first leap is for the caches, the second counts.
+func TestCostEarly(t *testing.T) {
+	c := newCost(1)
+	c.leap, c.early, c.q = true, 2, c.lo()
+	c.sign = 1
+	c.pair(1000, 100) // The second epoch offloaded.
+	if !c.warm || c.early == 0 || c.leapt {
+		t.Errorf("warm %v, %d left, judged %v after the first leap", c.warm, c.early, c.leapt)
+	}
+	c.pair(1000, 2000)
+	c.pair(1000, 2000)
+	if c.q < 0.5 || c.early != 0 {
+		t.Errorf("q is %.2f after two leaps that gained all", c.q)
+	}
+	// One with next to no searches is not tried for ever.
+	c = newCost(1)
+	c.leap, c.early = true, 2
+	c.pair(2, 3)
+	if c.early != 0 || !c.leapt {
+		t.Errorf("%d early leaps left of a client with no searches to count", c.early)
+	}
+}
+
+// TestCostFirstSecondOffload: where offloading is the better, it is found in
+// the first tenth of a second.
+func TestCostFirstSecondOffload(t *testing.T) {
+	w := newWorld(1, 1)
+	w.skips = true
+	w.core, w.idle = [2]time.Duration{20 * us, 12 * us}, [2]time.Duration{}
+	if got, share := w.run(time.Second); got < 0.95*1e6/12 {
+		t.Errorf("%.0f searches/s, %.3f offloaded in the first second, want %.0f", got, share, 1e6/12.0)
 	}
 }

@@ -33,6 +33,9 @@ func (c *cost) Observe(now time.Time, o Outcome) {
 
 	// The others finished before, most of them in the epoch before if this
 	// is the first of a new one.
+	if c.unpaired == 0 {
+		c.unpairedFrom = c.now
+	}
 	epoch, others := c.now/c.length, min(max(o.Others, 0), 1<<32)
 	if epoch != c.epoch {
 		c.finished += others
@@ -83,8 +86,8 @@ func (c *cost) turn(epoch int64) {
 		c.pair(c.first, n)
 		c.first = -1
 	}
-	// Whose searches are rarer than epochs, or nearly, goes by latencies.
-	if c.unpaired >= costFew && (!next || !known && c.finished < costFew) {
+	if (!next || !known) && c.rare() {
+		c.early = 0
 		c.move(c.lean(), 1)
 	}
 	if !next {
@@ -100,6 +103,12 @@ func (c *cost) turn(epoch int64) {
 	if costMix(uint64(c.epoch>>1))&1 == uint64(c.epoch&1) {
 		c.sign = -1
 	}
+}
+
+// rare reports whether searches are rarer than epochs, or nearly: such a
+// client goes by latencies. One that only paused, or had no core, does not.
+func (c *cost) rare() bool {
+	return c.unpaired >= costFew && float64(c.unpaired)*costRare <= costFew*float64(c.now-c.unpairedFrom)/float64(c.length)
 }
 
 // nextPair chooses how far apart the next pair's shares are, and how long
@@ -120,17 +129,24 @@ func (c *cost) nextPair(pair int64) {
 	}
 	// Wide while q goes somewhere, narrow where it goes back and forth.
 	c.delta = costNarrow + (costMost-costNarrow)*min(c.step/costFirst, 1)*math.Abs(c.gone)/(c.walked+1e-9)
+	if c.early > 0 {
+		c.delta = costLeast // There will be a leap.
+		c.q = c.lo()
+	}
 	settled := c.atEnd() && c.step <= costNarrow
-	c.leap = c.whole && c.ways[Offload].took.n >= costTold && (settled || c.young && c.atEnd()) &&
-		(c.proofs.n > 0 || pair%costLeap == 0 || !c.leapt && pair%costSoon == 0 || c.young && pair%costYoung == 0)
+	c.leap = c.whole && (settled || c.early > 0 || c.proofs.n > 0) &&
+		(c.proofs.n > 0 || pair%costLeap == 0 || !c.leapt && pair%costSoon == 0 || c.early > 0 && (c.warm || pair%costYoung == 0))
 	if !c.leap {
 		c.proofs = costMean{} // of an attempt that was broken off
 	} else {
+		if c.proofs.n == 0 {
+			c.early = max(c.early-1, 0)
+		}
 		c.q = min(max(c.q, c.lo()), c.hi())
 		c.quiet = c.now + 2*c.length + costStale*int64(max(c.beat.Interval, DefaultHeartbeatInterval))
 		return
 	}
-	if settled && !c.young {
+	if settled && c.early == 0 {
 		deep := int64(costDeep)
 		for s := math.Abs(c.told); s > 1 && deep < 4*costDeep; s /= 2 {
 			deep *= 2 // The worse it is there, the seldomer.

@@ -34,16 +34,17 @@ const (
 	// for nothing costs more than leaving late: it takes many pairs back.
 	costLeave = 0.95
 
-	// A leap is made in one pair in costLeap: 10 ms of 5 s. The first, and one
-	// after a heartbeat that tells of another load, in one of costSoon. It
-	// moves q by a gain of costGain at least, beyond twice its own standard
-	// error, which costProofs leaps in a row have to show.
-	// A client begins with one as soon as it has offloaded costTold searches:
-	// that tells more in 20 ms than small steps in a second, for less.
-	costLeap, costSoon, costYoung = 256, 16, 4
-	costGain                      = 0.05
-	costProofs                    = 4
-	costTold                      = 8 // searches offloaded before the first
+	// A leap is made in one pair in costLeap: 10 ms of 5 s; after a heartbeat
+	// that tells of another load in one of costSoon. It moves q by a gain of
+	// costGain at least, beyond twice its own standard error, which costProofs
+	// leaps in a row have to show, or two a gain of costPlain.
+	// A client begins with two, at one of costYoung pairs: that tells more in
+	// 20 ms than small steps in a second, for less. The first is for
+	// the caches and page tables, and not judged. costEarly bounds how often a
+	// client begins so whose epochs can't be counted.
+	costLeap, costSoon, costYoung = 256, 16, 2
+	costGain, costPlain           = 0.05, 0.2
+	costProofs, costEarly         = 4, 3
 
 	// costMemory is of what earlier pairs told: ten of them count. One that
 	// differs by costSurprise deviations ends it.
@@ -52,8 +53,9 @@ const (
 	// costFar is how far q moves until but 1/e of it counts.
 	costFar = 0.05
 
-	// costFew: in a pair with less there is nothing to be counted.
-	costFew = 16
+	// costFew: in a pair with less there is nothing to be counted. Nor for who
+	// has no more in costRare epochs.
+	costFew, costRare = 16, 8
 
 	// What latencies count, as a share of throughput by full share: a little
 	// always, and a fifth of what the counts leave uncertain.

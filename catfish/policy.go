@@ -129,9 +129,9 @@ type Glancer interface {
 type Skipper interface {
 	Learner
 	// Skip is asked after each choice, under the same lock: how many of the
-	// next searches go by fast messaging without being asked about. A
+	// next searches go which way without being asked about. A
 	// heartbeat ends it, within eight searches if it is a Rester too.
-	Skip() int
+	Skip() (searches int, way Way)
 }
 
 // A Counter is a Policy that compares how many searches finish: not its own

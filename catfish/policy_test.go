@@ -292,26 +292,32 @@ func TestRest(t *testing.T) {
 type skipping struct {
 	resting
 	others int
+	way    Way
 }
 
 func (s *skipping) Settled() (Way, bool)           { return FastMessaging, false }
 func (s *skipping) Observe(_ time.Time, o Outcome) { s.learned++; s.others += o.Others }
-func (s *skipping) Skip() int                      { return 3 }
+func (s *skipping) Skip() (int, Way)               { return 3, s.way }
 
 // TestSkip: a policy is not asked about what it skips, and told how many
 // those were.
 func TestSkip(t *testing.T) {
-	p := &skipping{}
-	var c chooser
-	var n counters
-	c.init(scheme{}, Options{Custom: p})
-	defer c.end()
-	for range 41 {
-		way, began := c.choose(&session{}, &n, &query{}, &slab{})
-		c.observe(began, Outcome{Way: way, Searches: 1})
-	}
-	if p.chosen != 11 || p.learned != 11 || p.others != 30 {
-		t.Errorf("asked about %d, told of %d and %d others, want 11, 11 and 30", p.chosen, p.learned, p.others)
+	for _, skipped := range []Way{FastMessaging, Offload} {
+		p := &skipping{way: skipped}
+		var c chooser
+		var n counters
+		c.init(scheme{}, Options{Custom: p})
+		went := [2]int{}
+		for range 41 {
+			way, began := c.choose(&session{}, &n, &query{}, &slab{})
+			went[way]++
+			c.observe(began, Outcome{Way: way, Searches: 1})
+		}
+		c.end()
+		if p.chosen != 11 || p.learned != 11 || p.others != 30 || went[skipped] < 30 {
+			t.Errorf("%v: asked about %d, told of %d and %d others, %d went that way; want 11, 11, 30 and 30",
+				skipped, p.chosen, p.learned, p.others, went[skipped])
+		}
 	}
 }
 

@@ -96,7 +96,23 @@ func (c *core) connect(ctx context.Context) (*session, error) {
 		s.close()
 		return nil, err
 	}
+	c.openFirst(ctx, s)
 	return s, nil
+}
+
+// openFirst opens a lane now if searches may be offloaded: later a search
+// would wait for it that could have gone the other way, and a policy take
+// its price for that of offloading. Who can't have one asks again then.
+func (c *core) openFirst(ctx context.Context, s *session) {
+	if !s.canOffload() || c.always != nil && c.way == FastMessaging {
+		return
+	}
+	l, err := c.lane(ctx, s)
+	if err != nil {
+		c.log.Warn("no lane to offload by yet", "server", c.addr, "err", err)
+		return
+	}
+	s.lanes.put(l)
 }
 
 // connectBy makes the session's connection over one transport. It leaves
