@@ -48,7 +48,7 @@ func (q *query) lookAt(s *slab, r *rstar.Rect) {
 		for _, i := range q.hits {
 			if level == 1 {
 				e.Leaves++
-				if headsFirst(k.node, int(i), r, s.node) {
+				if rstar.HeadsFirst(k.node.Rect(int(i)), *r, int(s.node)) {
 					e.Heads++
 				}
 				continue

@@ -99,33 +99,6 @@ func ViewNode(b []byte, chunk uint32, level int, moves uint64) (Node, error) {
 	return n, nil
 }
 
-// HeadBytes is the part of a leaf that Misses wants, for nodes of nodeBytes.
-func HeadBytes(nodeBytes int) int { return LineBytes * (1 + nodeGroups(nodeBytes)) }
-
-// Misses reports whether no object of a leaf intersects q. b is a private
-// copy of the first HeadBytes of the leaf, each line read atomically; moves
-// and errors are as with ViewNode. If it is false, all of the leaf has to be
-// read to see. (Lines of one even version are of one state, whether they are
-// all of the node's or not.)
-func Misses(b []byte, nodeBytes int, chunk uint32, moves uint64, q Rect) (bool, error) {
-	k := nodeGroups(nodeBytes)
-	if k == 0 || len(b) != HeadBytes(nodeBytes) {
-		return false, fmt.Errorf("%w: chunk %d: %d bytes of a node of %d", ErrCorrupt, chunk, len(b), nodeBytes)
-	}
-	_, count, err := checkNode(b, fanoutOf(nodeBytes/8, false), chunk, 0, moves)
-	if err != nil {
-		return false, err
-	}
-	first := unsafe.Pointer(unsafe.SliceData(b))
-	if uintptr(first)%unsafe.Alignof(uint64(0)) != 0 || bigEndian {
-		return false, nil
-	}
-	// SAFETY: as in AppendHits; a scan loads nothing behind the heads.
-	var m masks
-	m.scanLeaf((*uint64)(first), count, &q)
-	return m == masks{}, nil
-}
-
 // checkNode checks what was read of a node, the header's line and some that
 // follow it, or all. most is how many entries such a node has room for.
 func checkNode(b []byte, most int, chunk uint32, level int, moves uint64) (l, count int, err error) {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/rstar"
 )
 
 // Kept internal nodes (Scheme.Cached). All clients of a machine share one
@@ -11,9 +12,13 @@ import (
 // reading, then asks in one batch for the leaves and for one line of each
 // node that it relied on:
 //
-//	kept ----> leaves   reads of whole blocks  \
-//	     ----> missing  reads of whole blocks   > one batch, up to the window
-//	     ----> lines    64 bytes of each kept  /
+//	kept ----> leaves   reads of blocks or heads \
+//	     ----> missing  reads of whole blocks     > one batch, up to the window
+//	     ----> lines    64 bytes of each kept    /
+//
+// Leaves with hardly a hit are read by their heads. Which these are, and
+// whether that suffices, is the real tree's doing (workload.go); if it does
+// not, all of the leaf is read, in a trip more.
 //
 // A line that an insert changed since the node was kept means a repair: the
 // node is read again, one trip more, and the search goes on. Which nodes an
@@ -21,7 +26,7 @@ import (
 // node newly names is not modelled: the searches are those of one state of
 // the tree.
 
-// lineOf marks a read of a node's first line only.
+// lineOf marks a read of a kept node's first line only, or of a leaf's heads.
 const lineOf uint16 = 1 << 15
 
 // lineBytes as in package rstar.
@@ -54,6 +59,10 @@ func (s *sim) descend(c *call, at uint16, e *catfish.Estimate) {
 	n := &s.w.nodes[c.search.first+uint32(at)]
 	w := &c.walk
 	switch {
+	case n.leaf && n.heads:
+		e.Leaves++
+		e.Heads++
+		w.known = append(w.known, at|lineOf)
 	case n.leaf:
 		e.Leaves++
 		w.known = append(w.known, at)
@@ -76,7 +85,7 @@ func (s *sim) estimate(c *call) (e catfish.Estimate, work float64) {
 	w.known, w.repair = w.known[:0], w.repair[:0]
 	w.left = int(c.search.nodes)
 	s.descend(c, 0, &e)
-	e.Bytes = (e.Leaves+e.Missing)*s.cl.Tree.BlockBytes + e.Cached*lineBytes
+	e.Bytes = (e.Leaves-e.Heads+e.Missing)*s.cl.Tree.BlockBytes + e.Heads*s.headBytes() + e.Cached*lineBytes
 	return e, s.cl.Client.CachedNs * float64(e.Cached)
 }
 
@@ -86,7 +95,7 @@ func (s *sim) keptWalk(c *call) float64 {
 	w, cl := &c.walk, &s.clients[c.client]
 	c.phase = reading
 	w.here, w.posts, w.restart, w.from = w.here[:0], w.posts[:0], false, s.now
-	w.restarts, w.reads, w.bytes, w.since = 0, 0, 0, cl.knows
+	w.restarts, w.reads, w.bytes, w.more, w.since = 0, 0, 0, false, cl.knows
 	if cl.walks%headerEvery == 0 {
 		w.known = append(w.known, header)
 		w.left++
@@ -95,7 +104,26 @@ func (s *sim) keptWalk(c *call) float64 {
 	w.missed = slices.ContainsFunc(w.known, func(at uint16) bool {
 		return at != header && at&lineOf == 0 && !s.w.nodes[c.search.first+uint32(at)].leaf
 	})
-	return s.issue(w)
+	return s.issue(c)
+}
+
+// headBytes is what is read of a leaf by its heads.
+func (s *sim) headBytes() int { return rstar.HeadBytes(s.w.Spec.NodeBytes) }
+
+// heads tells a read of a leaf's heads from one of a kept node's line.
+func (s *sim) heads(c *call, at uint16) bool {
+	return at != header && at&lineOf != 0 && s.w.nodes[c.search.first+uint32(at&^lineOf)].leaf
+}
+
+// headsCame takes the heads of a leaf, and has all of it read if they do not
+// rule it out.
+func (s *sim) headsCame(c *call, at uint16) float64 {
+	if n := &s.w.nodes[c.search.first+uint32(at&^lineOf)]; n.more {
+		c.walk.more = true
+		c.walk.left++
+		c.walk.known = append(c.walk.known, at&^lineOf)
+	}
+	return s.cl.Client.CompletionNs + s.cl.Client.NodeNs
 }
 
 // checked is a line that came: the node is read again if it changed.

@@ -27,6 +27,7 @@ type walk struct {
 	repair   []uint16 // kept nodes that changed
 	from     int64    // when it began, or began again
 	missed   bool     // it began with nodes that were not kept
+	more     bool     // heads of a leaf did not suffice
 	since    int64    // the move counter that it relies on is of this time
 	headerAt int64    // the one that it reads is of this time
 	restart  bool     // a node moved: begin again when all reads are back
@@ -59,11 +60,12 @@ func (s *sim) walkFrom(c *call, again bool) float64 {
 		w.known = append(w.known, 0)
 	}
 	w.known = append(w.known, header)
-	return s.issue(w)
+	return s.issue(c)
 }
 
 // issue picks reads to post, up to the window, and returns their work.
-func (s *sim) issue(w *walk) float64 {
+func (s *sim) issue(c *call) float64 {
+	w := &c.walk
 	for window := s.window(); len(w.known) > 0 && w.out < window; w.out++ {
 		last := len(w.known) - 1
 		w.posts = append(w.posts, w.known[last])
@@ -71,7 +73,7 @@ func (s *sim) issue(w *walk) float64 {
 	}
 	work := 0.0
 	for _, at := range w.posts {
-		if at&lineOf == 0 { // LineNs is paid when it comes.
+		if at&lineOf == 0 || s.heads(c, at) { // LineNs is paid when it comes.
 			work += s.cl.Client.PostNs
 		}
 	}
@@ -85,7 +87,11 @@ func (s *sim) look(c *call) float64 {
 	work := 0.0
 	for _, at := range w.here {
 		w.left--
-		if at&lineOf != 0 {
+		switch {
+		case s.heads(c, at):
+			work += s.headsCame(c, at)
+			continue
+		case at&lineOf != 0:
 			work += s.checked(w, at)
 			continue
 		}
@@ -113,7 +119,7 @@ func (s *sim) look(c *call) float64 {
 	if w.restart {
 		return work
 	}
-	return work + s.issue(w)
+	return work + s.issue(c)
 }
 
 // root is how a walk goes on after a restart.
@@ -137,14 +143,14 @@ func (s *sim) post(id uint32) {
 }
 
 func (s *sim) postRead(id uint32, c *call, at uint16) {
-	if at&lineOf != 0 {
+	if at&lineOf != 0 && !s.heads(c, at) {
 		s.n.lines++
 	} else {
 		s.n.reads++
 	}
 	c.walk.reads++
-	c.walk.bytes += s.blockBytes(at)
-	s.n.bytes += s.blockBytes(at)
+	c.walk.bytes += s.blockBytes(c, at)
+	s.n.bytes += s.blockBytes(c, at)
 	out := s.machines[c.machine].card.start(s.now, readRequestBytes)
 	s.schedule(ns(out)+int64(s.latency), evRead, id, at)
 }
@@ -153,11 +159,13 @@ func (s *sim) postRead(id uint32, c *call, at uint16) {
 // address, key and length (InfiniBand specification 1.4, section 9.3.3).
 const readRequestBytes = 16
 
-func (s *sim) blockBytes(at uint16) float64 {
-	if at == header {
+func (s *sim) blockBytes(c *call, at uint16) float64 {
+	switch {
+	case at == header:
 		return headerBytes
-	}
-	if at&lineOf != 0 {
+	case s.heads(c, at):
+		return float64(s.headBytes())
+	case at&lineOf != 0:
 		return lineBytes
 	}
 	return float64(s.cl.Tree.BlockBytes)
@@ -171,19 +179,19 @@ func (s *sim) read(id uint32, at uint16) {
 	case at == header:
 		s.writer.settle(s)
 		c.walk.headerAt = s.now
-	case at&lineOf != 0:
+	case at&lineOf != 0 && !s.heads(c, at):
 		k = s.stateOfLine(c, at)
 	default:
-		k = s.writer.state(s, s.w.nodes[c.search.first+uint32(at)].chunk, c.walk.since)
+		k = s.writer.state(s, s.w.nodes[c.search.first+uint32(at&^lineOf)].chunk, c.walk.since)
 	}
 	done := s.card.serve(s.now, readRequestBytes)
-	s.schedule(ns(s.card.reply(done, s.blockBytes(at)))+int64(s.latency), k, id, at)
+	s.schedule(ns(s.card.reply(done, s.blockBytes(c, at)))+int64(s.latency), k, id, at)
 }
 
 // block is at the client's card.
 func (s *sim) block(id uint32, at uint16, k kind) {
 	k += evHere - evBlock
-	t := ns(s.machines[s.calls[id].machine].card.receive(s.now, s.blockBytes(at)))
+	t := ns(s.machines[s.calls[id].machine].card.receive(s.now, s.blockBytes(&s.calls[id], at)))
 	if t > s.now {
 		s.schedule(t, k, id, at)
 		return
@@ -320,6 +328,9 @@ func (s *sim) tripsOf(c *call) uint64 {
 		}
 		if c.walk.missed {
 			n++ // One level, as a rule.
+		}
+		if c.walk.more {
+			n++
 		}
 		return uint64(n)
 	}

@@ -44,6 +44,8 @@ type node struct {
 	children uint16
 	results  uint16 // objects found, in a leaf
 	leaf     bool
+	heads    bool // a leaf whose first lines are read first, where nodes are kept
+	more     bool // they do not rule out that it has an object
 }
 
 // search is one real search.
@@ -220,6 +222,12 @@ func (r *reader) view(chunk uint32, level int) (rstar.Node, error) {
 	return rstar.ViewNode(b, chunk, level, r.h.Moves)
 }
 
+// misses reports whether the heads of a leaf rule out all of its objects.
+func (r *reader) misses(chunk uint32, q rstar.Rect) (bool, error) {
+	b := r.mem[int(chunk)*r.bytes:][:rstar.HeadBytes(r.bytes)]
+	return rstar.Misses(b, r.bytes, chunk, r.h.Moves, q)
+}
+
 // version is the version of a node's header line, and stamp the number of
 // the move that changed it last (rstar/layout.go).
 func (r *reader) version(chunk uint32) uint64 { return r.lane(chunk, 0) }
@@ -230,7 +238,8 @@ func (r *reader) lane(chunk uint32, lane int) uint64 {
 }
 
 // maxNodes of one search, so that 15 bits number them, one of which means
-// the slab's header; a 16th one says that only a node's line is read.
+// the slab's header; a 16th one says that only a node's line is read, or a
+// leaf's heads.
 const maxNodes = 1<<15 - 1
 
 // addSearch carries q out, level by level.
@@ -258,7 +267,15 @@ func (w *Workload) addSearch(r *reader, q rstar.Rect) error {
 		at.first, at.children = uint16(len(w.nodes)-first), uint16(len(r.hits))
 		level := r.level[i] - 1
 		for _, e := range r.hits {
-			w.nodes = append(w.nodes, node{chunk: uint32(n.Ref(int(e)))})
+			child := node{chunk: uint32(n.Ref(int(e)))}
+			if level == 0 && rstar.HeadsFirst(n.Rect(int(e)), q, r.bytes) {
+				misses, err := r.misses(child.chunk, q)
+				if err != nil {
+					return err
+				}
+				child.heads, child.more = true, !misses
+			}
+			w.nodes = append(w.nodes, child)
 			r.level = append(r.level, level)
 		}
 	}
