@@ -43,16 +43,18 @@ type cost struct {
 	dice uint64 // of splitmix
 
 	// The control, in shares of a mean search.
-	q      float64
-	step   float64
-	sign   float64  // of the epoch: +1, -1
-	delta  float64  // half the difference of this pair
-	leap   bool     // from one end to the other
-	leapt  bool     // since the load has changed
-	warm   bool     // one was made, for what is in caches after it
-	early  int      // how many it may begin before one is judged
-	proofs costMean // gains of the latest leaps, if the first was one
-	quiet  int64    // heartbeats until then tell of a leap
+	q       float64
+	step    float64
+	sign    float64  // of the epoch: +1, -1
+	delta   float64  // half the difference of this pair
+	leap    bool     // from one end to the other
+	leapt   bool     // since the load has changed
+	leaptAt int64    // when the latest began
+	warm    bool     // one was made, for what is in caches after it
+	level   float64  // the latest pair's other than a leap: finished in an epoch
+	early   int      // how many it may begin before one is judged
+	proofs  costMean // gains of the latest leaps, if the first was one
+	quiet   int64    // heartbeats until then tell of a leap
 
 	// Sizes of searches: ln of their work by that of the smallest.
 	size costMean
@@ -285,7 +287,10 @@ func (c *cost) hear(load *Load) {
 
 // forget lets the next pairs decide alone, by longer steps.
 func (c *cost) forget() {
-	c.rest, c.leapt, c.proofs = false, false, costMean{}
+	c.rest, c.leapt, c.proofs, c.level = false, false, costMean{}, 0
+	if c.now-c.leaptAt > costLeap/4*2*c.length {
+		c.early = costEarly
+	}
 	c.slope, c.slopes, c.noise = 0, 0, 0
 	c.step = max(c.step, costFirst)
 	for i := range c.ways {

@@ -27,9 +27,11 @@ func (c *cost) pair(first, second float64) {
 		c.warm = true
 		return // to what the caches did not have
 	case c.leap:
-		c.land(d, c.chance(math.Sqrt(1/more+1/less)))
+		c.land(more, less, c.chance(math.Sqrt(1/more+1/less)))
 		return
-	case c.early > 0:
+	}
+	c.level = (more + less) / 2
+	if c.early > 0 {
 		return // until the leap
 	}
 	// How pairs differ by chance, as far as one can tell: from each other.
@@ -64,17 +66,24 @@ func (c *cost) chance(random float64) float64 {
 	return random * min(max(1.25*c.spread.dev, 0.05), 2) // 1.25 mean deviations are a standard one.
 }
 
-// land takes what a leap's pair found: d is the logarithm of all offloaded by
-// none. A gain is proved by further leaps, since other programs may have had
-// the cores in one epoch and not in the other; then q goes to the other end,
-// from where there will be a leap soon again.
-func (c *cost) land(d, chance float64) {
-	low := c.q < 0.5
-	if !low {
-		d = -d
+// land takes what a leap's pair found: what finished with all offloaded and
+// with none. From an end the other one has to be better, from between them one
+// of both better than where q is. A gain is proved by further leaps, since
+// other programs may have had the cores in one epoch and not in the other; then
+// q goes there, and there will be a leap soon again.
+func (c *cost) land(all, none, chance float64) {
+	to, gain := c.hi(), math.Log(all/none)
+	switch {
+	case !c.atEnd() && c.level > 0:
+		if none > all {
+			to = c.lo()
+		}
+		gain = math.Log(max(all, none) / c.level)
+	case c.q > 0.5:
+		to, gain = c.lo(), -gain
 	}
 	c.early = 0
-	c.proofs.add(d, costProofs)
+	c.proofs.add(gain, costProofs)
 	if mean := c.proofs.mean; mean >= costGain {
 		plain := c.proofs.n >= 2 && mean-2*c.proofs.dev >= costPlain
 		if c.proofs.n < costProofs && !plain {
@@ -84,9 +93,7 @@ func (c *cost) land(d, chance float64) {
 			c.leapt, c.proofs = false, costMean{}
 			c.slope, c.slopes, c.noise = 0, 0, 0
 			c.gone, c.walked, c.step = 1, 1, costFirst
-			if c.q = c.hi(); !low {
-				c.q = c.lo()
-			}
+			c.q = to
 			return
 		}
 	}

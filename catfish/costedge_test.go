@@ -239,7 +239,7 @@ func TestCostLeapIsProved(t *testing.T) {
 		c := newCost(1)
 		c.q = c.lo()
 		for _, d := range l.gains {
-			c.land(d, 0.02)
+			c.land(1000*math.Exp(d), 1000, 0.02)
 		}
 		if moved := c.q > 0.5; moved != l.moves {
 			t.Errorf("gains of %v: moved %v", l.gains, moved)
@@ -325,5 +325,69 @@ func TestCostFirstSecondOffload(t *testing.T) {
 	w.core, w.idle = [2]time.Duration{20 * us, 12 * us}, [2]time.Duration{}
 	if got, share := w.run(time.Second); got < 0.95*1e6/12 {
 		t.Errorf("%.0f searches/s, %.3f offloaded in the first second, want %.0f", got, share, 1e6/12.0)
+	}
+}
+
+// TestCostLeapsAfterChange: heartbeats that tell of another load have a leap
+// made at once, though the way there leads downhill.
+func TestCostLeapsAfterChange(t *testing.T) {
+	w := newWorld(1, 1)
+	w.skips = true
+	w.idle = [2]time.Duration{}
+	w.core, w.serve = [2]time.Duration{8 * us, 20 * us}, 2*us
+	w.run(2 * time.Second)
+	w.core, w.cold, w.serve = [2]time.Duration{4 * us, 8 * us}, 20*us, 16*us
+	w.run(200 * time.Millisecond)
+	if got, share := w.run(200 * time.Millisecond); got < 0.93*125_000 {
+		t.Errorf("%.0f searches/s, %.2f offloaded 0.2 s after the change, want 125000 and all", got, share)
+	}
+	// Heartbeats that keep changing do not have it leap without end.
+	c := newCost(1)
+	c.warm, c.early = true, 0
+	leaps := 0
+	for i := range 1000 {
+		c.now += c.length
+		c.hear(&Load{Seq: 1, CPU: float64(i / 4 % 2)})
+		if c.early > 0 {
+			c.early, c.leaptAt = 0, c.now
+			leaps++
+		}
+	}
+	if leaps < 1 || leaps > 1+1000/128 {
+		t.Errorf("%d leaps in 1000 epochs of load that goes to and fro", leaps)
+	}
+}
+
+// TestCostLeavesValley: between two ends that are better, heartbeats that tell
+// of another load have it leap to the better one.
+func TestCostLeavesValley(t *testing.T) {
+	for _, c := range []struct {
+		core [2]time.Duration
+		best float64
+	}{{[2]time.Duration{8 * us, 12 * us}, 125_000}, {[2]time.Duration{12 * us, 8 * us}, 125_000}} {
+		w := newWorld(4, 4)
+		w.skips = true
+		w.idle = [2]time.Duration{}
+		w.core, w.cold = c.core, 30*us
+		for _, p := range w.policies {
+			p.q, p.early, p.warm, p.leaptAt = 0.4, 0, true, -1<<60
+			p.forget()
+		}
+		w.run(200 * time.Millisecond)
+		if got, share := w.run(200 * time.Millisecond); got < 0.9*c.best {
+			t.Errorf("%v: %.0f searches/s, %.2f offloaded, want %.0f", c.core, got, share, c.best)
+		}
+	}
+	// A hill in the middle is not left.
+	w := newWorld(8, 16)
+	w.skips = true
+	w.serve, w.link = 5*us, 10*us
+	w.run(time.Second)
+	for _, p := range w.policies {
+		p.leaptAt = -1 << 60
+		p.forget()
+	}
+	if got, share := w.run(300 * time.Millisecond); got < 0.9*300_000 {
+		t.Errorf("%.0f searches/s, %.2f offloaded, want 300000", got, share)
 	}
 }

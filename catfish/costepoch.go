@@ -125,23 +125,26 @@ func (c *cost) nextPair(pair int64) {
 	if length != c.length {
 		// The number of the epoch under way is another one now.
 		c.length, c.epoch, c.whole, c.first = length, c.now/length, false, -1
-		pair = c.epoch >> 1
+		pair, c.level = c.epoch>>1, 0
 	}
 	// Wide while q goes somewhere, narrow where it goes back and forth.
 	c.delta = costNarrow + (costMost-costNarrow)*min(c.step/costFirst, 1)*math.Abs(c.gone)/(c.walked+1e-9)
 	if c.early > 0 {
 		c.delta = costLeast // There will be a leap.
-		c.q = c.lo()
+		if !c.warm {
+			c.q = c.lo()
+		}
 	}
 	settled := c.atEnd() && c.step <= costNarrow
 	c.leap = c.whole && (settled || c.early > 0 || c.proofs.n > 0) &&
-		(c.proofs.n > 0 || pair%costLeap == 0 || !c.leapt && pair%costSoon == 0 || c.early > 0 && (c.warm || pair%costYoung == 0))
+		(c.proofs.n > 0 || pair%costLeap == 0 || !c.leapt && pair%costSoon == 0 || c.early > 0 && pair%costYoung == 0 && (c.atEnd() || c.level > 0))
 	if !c.leap {
 		c.proofs = costMean{} // of an attempt that was broken off
 	} else {
 		if c.proofs.n == 0 {
 			c.early = max(c.early-1, 0)
 		}
+		c.leaptAt = c.now
 		c.q = min(max(c.q, c.lo()), c.hi())
 		c.quiet = c.now + 2*c.length + costStale*int64(max(c.beat.Interval, DefaultHeartbeatInterval))
 		return
