@@ -25,6 +25,7 @@ type Census struct {
 	marks  [censusMarks]censusMark
 	next   int
 	latest time.Time
+	climb  *climb // of policy cost, which its clients share
 }
 
 // censusLate is how much older than another's a caller's clock may be: it looked
@@ -67,6 +68,17 @@ func (c *Census) At(border, now time.Time) (searches uint64, at time.Time) {
 	return m.searches, m.at
 }
 
+// climber returns what the policies that ask share.
+func (c *Census) climber() *climb {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.climb == nil {
+		c.climb = newClimb()
+		c.climb.census = c
+	}
+	return c.climb
+}
+
 // crowd is who is counted: the clients of one server.
 type crowd struct {
 	census *Census
@@ -79,18 +91,26 @@ type crowd struct {
 
 var crowds = struct {
 	sync.Mutex
-	of map[string]*crowd
-}{of: map[string]*crowd{}}
+	of map[crowdKey]*crowd
+}{of: map[crowdKey]*crowd{}}
 
-// joinCrowd has n counted among the clients of addr until leave is called.
-func joinCrowd(addr string, n *counters) (census *Census, leave func()) {
+// crowdKey is who has something to tell each other: what is worth offloading
+// depends on the transport, and on whether nodes are kept.
+type crowdKey struct {
+	addr, transport string
+	fabric          Fabric
+	cached          bool
+}
+
+// joinCrowd has n counted among the clients of k until leave is called.
+func joinCrowd(k crowdKey, n *counters) (census *Census, leave func()) {
 	crowds.Lock()
 	defer crowds.Unlock()
-	c := crowds.of[addr]
+	c := crowds.of[k]
 	if c == nil {
 		c = &crowd{members: map[*counters]struct{}{}}
 		c.census = NewCensus(c.total)
-		crowds.of[addr] = c
+		crowds.of[k] = c
 	}
 	c.users++
 	c.mu.Lock()
@@ -104,7 +124,7 @@ func joinCrowd(addr string, n *counters) (census *Census, leave func()) {
 		delete(c.members, n)
 		c.mu.Unlock()
 		if c.users--; c.users == 0 {
-			delete(crowds.of, addr)
+			delete(crowds.of, k)
 		}
 	})
 }

@@ -9,9 +9,9 @@ import (
 // counted still.
 func TestCensus(t *testing.T) {
 	var a, b counters
-	census, leaveA := joinCrowd("127.0.0.1:1", &a)
-	same, leaveB := joinCrowd("127.0.0.1:1", &b)
-	if other, leave := joinCrowd("127.0.0.1:2", &counters{}); other == census || same != census {
+	census, leaveA := joinCrowd(crowdKey{addr: "127.0.0.1:1"}, &a)
+	same, leaveB := joinCrowd(crowdKey{addr: "127.0.0.1:1"}, &b)
+	if other, leave := joinCrowd(crowdKey{addr: "127.0.0.1:2"}, &counters{}); other == census || same != census {
 		t.Error("clients of one server are not counted together, or those of two are")
 	} else {
 		leave()
@@ -44,7 +44,7 @@ func TestCensus(t *testing.T) {
 	leaveB()
 	crowds.Lock()
 	defer crowds.Unlock()
-	if crowds.of["127.0.0.1:1"] != nil {
+	if crowds.of[crowdKey{addr: "127.0.0.1:1"}] != nil {
 		t.Error("kept though all have left")
 	}
 }

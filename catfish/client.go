@@ -72,7 +72,7 @@ func Dial(ctx context.Context, addr string, opts Options) (*Client, error) {
 	c.leave = func() {}
 	if p, ok := c.policy.(Counter); ok {
 		var census *Census
-		census, c.leave = joinCrowd(addr, &c.counters)
+		census, c.leave = joinCrowd(crowdKey{addr, opts.Transport, opts.Fabric, c.cacheBytes() > 0}, &c.counters)
 		p.Count(census)
 	}
 	if opts.TrustCache && c.cacheBytes() == 0 {

@@ -3,6 +3,7 @@ package catfish
 import (
 	"fmt"
 	"math"
+	"sync"
 	"time"
 )
 
@@ -39,8 +40,27 @@ import (
 // Files: cost.go chooses; costepoch.go counts; costclimb.go moves q; costparams.go
 // and costmean.go are what they share.
 
+// cost is one client's part.
 type cost struct {
+	*climb
 	dice uint64 // of splitmix
+
+	// The next search's dice, if they were thrown.
+	thrown bool
+	dices  float64 // from [0, 1)
+	look   bool    // its size is wanted
+	retry  Way     // or costNoRetry
+
+	// Its own searches, for Skip.
+	in       int64 // the epoch
+	mine     int   // finished in it
+	perEpoch int   // in the one before, if that was whole
+}
+
+// climb is what all clients of a process share, if there is a census; its
+// lock is taken by the methods of Policy and the like, after the chooser's.
+type climb struct {
+	mu sync.Mutex
 
 	// The control, in shares of a mean search.
 	q       float64
@@ -52,6 +72,8 @@ type cost struct {
 	leaptAt int64    // when the latest began
 	warm    bool     // one was made, for what is in caches after it
 	level   float64  // the latest pair's other than a leap: finished in an epoch
+	levels  costMean // the latest pairs', ln
+	shifted int      // pairs in a row that differ from those
 	early   int      // how many it may begin before one is judged
 	proofs  costMean // gains of the latest leaps, if the first was one
 	quiet   int64    // heartbeats until then tell of a leap
@@ -64,12 +86,11 @@ type cost struct {
 	epoch        int64   // number of the one under way, by length
 	whole        bool    // seen from its beginning
 	first        float64 // finished in the pair's first epoch, -1: unknown
-	finished     int     // in this one, by this client
+	finished     int     // in this one, as far as the policy was told
 	census       *Census // or nil: there is this client alone
 	marked       bool    // counting has begun in this epoch
 	from         uint64  // the census then
 	fromAt       time.Time
-	perEpoch     int // in the last whole one
 	unpaired     int // since the last step
 	unpairedFrom int64
 
@@ -80,14 +101,8 @@ type cost struct {
 	ways    [2]costWay
 	results costMean
 	any     costMean // latency, of both ways
-	now     int64    // of the latest outcome
+	now     int64    // of the latest outcome or heartbeat
 	other   [2]int   // searches since a way was taken last
-
-	// The next search's dice, if they were thrown.
-	thrown bool
-	dices  float64 // from [0, 1)
-	look   bool    // its size is wanted
-	retry  Way     // or costNoRetry
 
 	util, wait costMean
 	odd        int // heartbeats in a row that differ from those
@@ -105,26 +120,29 @@ type cost struct {
 }
 
 func newCost(seed uint64) *cost {
-	c := &cost{
-		dice: seed*0x9e3779b97f4a7c15 + 0x636f7374, step: costFirst, sign: 1, delta: costWide,
-		length: int64(costEpoch), first: -1, gone: 1, walked: 1, epoch: math.MinInt64, early: costEarly,
+	return &cost{climb: newClimb(), dice: seed*0x9e3779b97f4a7c15 + 0x636f7374}
+}
+
+func newClimb() *climb {
+	return &climb{
+		step: costFirst, sign: 1, delta: costWide, first: -1, gone: 1, walked: 1,
+		length: int64(costEpoch), epoch: math.MinInt64, early: costEarly, leaptAt: math.MinInt64 / 2,
 	}
-	return c
 }
 
 func (c *cost) Name() string { return "cost" }
 
 // Sizes carry small searches above the share of mean ones, by up to small,
 // and large ones below, by about large. None is below 0.
-func (c *cost) small() float64 { return costSize * min(c.size.mean, 2*c.size.dev) }
+func (c *climb) small() float64 { return costSize * min(c.size.mean, 2*c.size.dev) }
 
-func (c *cost) large() float64 { return costSize * 3 * c.size.dev }
+func (c *climb) large() float64 { return costSize * 3 * c.size.dev }
 
-func (c *cost) width() float64 { return 1 + (c.small()+c.large())/2 }
+func (c *climb) width() float64 { return 1 + (c.small()+c.large())/2 }
 
-func (c *cost) lo() float64 { return -c.small() + c.delta*c.width() }
+func (c *climb) lo() float64 { return -c.small() + c.delta*c.width() }
 
-func (c *cost) hi() float64 { return 1 + c.large() - c.delta*c.width() }
+func (c *climb) hi() float64 { return 1 + c.large() - c.delta*c.width() }
 
 // Choose is for a search of which nothing is known.
 func (c *cost) Choose(now func() time.Time, load *Load, fresh bool) (Way, bool) {
@@ -135,6 +153,8 @@ func (c *cost) Choose(now func() time.Time, load *Load, fresh bool) (Way, bool) 
 // offloaded, there is no need to know its size, but now and then, so that
 // what sizes there are is known.
 func (c *cost) Glance() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.rest {
 		return false
 	}
@@ -159,12 +179,14 @@ func (c *cost) sure() (way Way, ok bool) {
 }
 
 // tried is the share of this epoch.
-func (c *cost) tried() float64 { return c.q + c.sign*c.delta*c.width() }
+func (c *climb) tried() float64 { return c.q + c.sign*c.delta*c.width() }
 
 // Skip throws dice until one might offload its search, or shows the size. In
 // a leap all go one way. That a leap's two ways are asked about alike is what
 // makes them comparable.
 func (c *cost) Skip() (n int, way Way) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.rest {
 		return 0, 0
 	}
@@ -186,7 +208,7 @@ func (c *cost) Skip() (n int, way Way) {
 }
 
 // restsAt is the way of all searches while q rests at an end.
-func (c *cost) restsAt() Way {
+func (c *climb) restsAt() Way {
 	if c.q > 0.5 {
 		return Offload
 	}
@@ -194,14 +216,22 @@ func (c *cost) restsAt() Way {
 }
 
 // Settled: while it rests.
-func (c *cost) Settled() (Way, bool) { return c.restsAt(), c.rest }
+func (c *cost) Settled() (Way, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.restsAt(), c.rest
+}
 
 // Rest is what is left of it.
-func (c *cost) Rest(now time.Time) time.Duration { return time.Duration(c.left(now.UnixNano())) }
+func (c *cost) Rest(now time.Time) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Duration(c.left(now.UnixNano()))
+}
 
 // left is how long it rests yet, none if that is longer than any rest: the
 // clock was set back.
-func (c *cost) left(now int64) int64 {
+func (c *climb) left(now int64) int64 {
 	left := c.until - now
 	if left > 4*costDeep*2*c.length {
 		return 0
@@ -221,10 +251,13 @@ func (c *cost) throw() {
 	c.thrown = true
 }
 
-// ChooseFor throws the dice, unless Glance has. It asks for no clock: that
-// of the latest outcome is good enough for a heartbeat.
-func (c *cost) ChooseFor(_ func() time.Time, load *Load, fresh bool, e *Estimate) (Way, bool) {
+// ChooseFor throws the dice, unless Glance has. It asks for the time of
+// heartbeats only.
+func (c *cost) ChooseFor(now func() time.Time, load *Load, fresh bool, e *Estimate) (Way, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if fresh {
+		c.tick(now().UnixNano())
 		c.hear(load)
 	}
 	if c.rest {
@@ -262,9 +295,13 @@ func (c *cost) ChooseFor(_ func() time.Time, load *Load, fresh bool, e *Estimate
 	return way, true
 }
 
-// hear takes a heartbeat. One that differs much from those before says
-// that what was learnt is of another time.
-func (c *cost) hear(load *Load) {
+// hear takes a heartbeat, one in an interval, whichever client it came to. One
+// that differs much from those before says that what was learnt is of another
+// time.
+func (c *climb) hear(load *Load) {
+	if c.beat.Seq > 0 && c.now >= c.beatAt && c.now-c.beatAt < int64(load.Interval)/2 {
+		return
+	}
 	util := costInput(max(costInput(load.CPU, 1), costInput(load.Busy, 1)), 1)
 	wait := float64(min(load.Waiting, 1<<20))
 	c.beat, c.beatAt = *load, c.now
@@ -286,9 +323,9 @@ func (c *cost) hear(load *Load) {
 }
 
 // forget lets the next pairs decide alone, by longer steps.
-func (c *cost) forget() {
+func (c *climb) forget() {
 	c.rest, c.leapt, c.proofs, c.level = false, false, costMean{}, 0
-	if c.now-c.leaptAt > costLeap/4*2*c.length {
+	if c.now-c.leaptAt > 2*costAgain*c.length {
 		c.early = costEarly
 	}
 	c.slope, c.slopes, c.noise = 0, 0, 0
@@ -299,15 +336,19 @@ func (c *cost) forget() {
 }
 
 // Share of searches of mean size that are offloaded.
-func (c *cost) share() float64 { return min(max(c.q, 0), 1) }
+func (c *climb) share() float64 { return min(max(c.q, 0), 1) }
 
 // State shows the share.
 func (c *cost) State() PolicyState {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return PolicyState{Utilisation: c.util.mean, Peak: c.peak, Share: c.share()}
 }
 
 // Why is the last pair's finding.
 func (c *cost) Why() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.ways[0].took.n == 0 || c.ways[1].took.n == 0 {
 		return "one way was not tried yet"
 	}

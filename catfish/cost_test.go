@@ -527,7 +527,7 @@ func TestCostLn(t *testing.T) {
 
 func costSearch(p *cost, now *time.Time, load *Load, e *Estimate) {
 	p.Glance()
-	way, _ := p.ChooseFor(nil, load, load.Seq%1000 == 0, e)
+	way, _ := p.ChooseFor(func() time.Time { return *now }, load, load.Seq%1000 == 0, e)
 	load.Seq++
 	*now = now.Add(10 * us)
 	p.Observe(*now, Outcome{Way: way, Took: 10 * us, Results: 1})

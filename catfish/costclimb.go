@@ -7,7 +7,7 @@ import (
 // How policy cost moves its q, by what pairs of epochs tell.
 
 // pair compares two epochs, the first and the second one.
-func (c *cost) pair(first, second float64) {
+func (c *climb) pair(first, second float64) {
 	if first+second < costFew {
 		if c.leap {
 			c.early, c.leapt, c.proofs = 0, true, costMean{}
@@ -30,7 +30,7 @@ func (c *cost) pair(first, second float64) {
 		c.land(more, less, c.chance(math.Sqrt(1/more+1/less)))
 		return
 	}
-	c.level = (more + less) / 2
+	c.weigh((more + less) / 2)
 	if c.early > 0 {
 		return // until the leap
 	}
@@ -57,9 +57,26 @@ func (c *cost) pair(first, second float64) {
 	c.move(slope+(costTaste+costDoubt*doubt)*c.lean(), doubt)
 }
 
+// weigh takes how much finished in an epoch of a pair. Much more or less than
+// before, twice in a row, is another load, whatever heartbeats say: a server
+// that is hardly asked looks the same beside any.
+func (c *climb) weigh(level float64) {
+	ln := math.Log(level)
+	if c.levels.n > 0 && math.Abs(ln-c.levels.mean) > costShift {
+		if c.shifted++; c.shifted > 1 {
+			c.forget()
+			c.levels, c.shifted = costMean{}, 0
+		}
+	} else {
+		c.levels.add(ln, 8)
+		c.shifted = 0
+	}
+	c.level = level
+}
+
 // chance is how much two epochs differ by chance, from what it is if searches
 // come at random.
-func (c *cost) chance(random float64) float64 {
+func (c *climb) chance(random float64) float64 {
 	if c.spread.n < costPairs {
 		return random / 2
 	}
@@ -71,7 +88,7 @@ func (c *cost) chance(random float64) float64 {
 // of both better than where q is. A gain is proved by further leaps, since
 // other programs may have had the cores in one epoch and not in the other; then
 // q goes there, and there will be a leap soon again.
-func (c *cost) land(all, none, chance float64) {
+func (c *climb) land(all, none, chance float64) {
 	to, gain := c.hi(), math.Log(all/none)
 	switch {
 	case !c.atEnd() && c.level > 0:
@@ -103,7 +120,7 @@ func (c *cost) land(all, none, chance float64) {
 
 // lean is which way latencies speak for: 1 offloading, -1 fast messaging,
 // 0 if they are alike.
-func (c *cost) lean() float64 {
+func (c *climb) lean() float64 {
 	f, o := &c.ways[FastMessaging].took, &c.ways[Offload].took
 	c.leaning = 0
 	if f.n >= 2 && o.n >= 2 {
@@ -116,11 +133,11 @@ func (c *cost) lean() float64 {
 }
 
 // atEnd reports whether q can go one way only.
-func (c *cost) atEnd() bool { return c.q <= c.lo()+1e-9 || c.q >= c.hi()-1e-9 }
+func (c *climb) atEnd() bool { return c.q <= c.lo()+1e-9 || c.q >= c.hi()-1e-9 }
 
 // move takes a step: the whole of it if the slope is beyond doubt, next to
 // none if it is within: there is time to learn more.
-func (c *cost) move(slope, doubt float64) {
+func (c *climb) move(slope, doubt float64) {
 	c.unpaired, c.doubt = 0, doubt
 	z := slope / (doubt + costTaste)
 	by := z * z * z / (1 + math.Abs(z*z*z))

@@ -3,6 +3,7 @@ package catfish
 import (
 	"math"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 )
@@ -353,7 +354,7 @@ func TestCostLeapsAfterChange(t *testing.T) {
 			leaps++
 		}
 	}
-	if leaps < 1 || leaps > 1+1000/128 {
+	if leaps < 1 || leaps > 1+1000/(2*costAgain) {
 		t.Errorf("%d leaps in 1000 epochs of load that goes to and fro", leaps)
 	}
 }
@@ -389,5 +390,59 @@ func TestCostLeavesValley(t *testing.T) {
 	}
 	if got, share := w.run(300 * time.Millisecond); got < 0.9*300_000 {
 		t.Errorf("%.0f searches/s, %.2f offloaded, want 300000", got, share)
+	}
+}
+
+// TestCostClimbsTogether: clients of a process know what the others know, from
+// their first search on; those of another process do not.
+func TestCostClimbsTogether(t *testing.T) {
+	census := NewCensus(func() uint64 { return 0 })
+	a, b, c := newCost(1), newCost(2), newCost(3)
+	a.Count(census)
+	b.Count(census)
+	c.Count(NewCensus(func() uint64 { return 0 }))
+	a.q, a.early = 0.7, 0
+	if b.share() != 0.7 || c.share() == 0.7 {
+		t.Errorf("shares of %v and %v beside one of 0.7", b.share(), c.share())
+	}
+	// All hear one heartbeat; it is one.
+	for _, p := range []*cost{a, b} {
+		p.ChooseFor(func() time.Time { return time.Unix(1000, 0) }, &Load{Seq: 1, CPU: 0.5, Interval: 10 * time.Millisecond}, true, &Estimate{})
+	}
+	if a.util.n != 1 {
+		t.Errorf("%d heartbeats heard", a.util.n)
+	}
+	var wg sync.WaitGroup // For the race detector.
+	for _, p := range []*cost{a, b} {
+		wg.Go(func() {
+			at := time.Unix(1000, 0)
+			for range 20_000 {
+				at = at.Add(5 * us)
+				p.Glance()
+				w, _ := p.ChooseFor(func() time.Time { return at }, &Load{Seq: 1}, false, &Estimate{Leaves: 1})
+				p.Observe(at, Outcome{Way: w, Took: 5 * us})
+				p.Skip()
+				p.State()
+				p.Why()
+				p.Settled()
+				p.Rest(at)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestCostShift: four times as many searches, twice in a row, are another load.
+func TestCostShift(t *testing.T) {
+	c := newCost(1)
+	c.early, c.leapt = 0, true
+	for _, n := range []float64{50, 55, 45, 500, 50, 10, 60} { // Alone each means nothing.
+		if c.weigh(n); !c.leapt {
+			t.Fatalf("forgot all for a pair of %v", n)
+		}
+	}
+	c.weigh(600)
+	if c.weigh(700); c.leapt || c.early == 0 || c.level != 700 {
+		t.Errorf("after two pairs of much more: leapt %v, %d early, level %v", c.leapt, c.early, c.level)
 	}
 }

@@ -12,6 +12,8 @@ func (c *cost) Observe(now time.Time, o Outcome) {
 	if o.Way > Offload {
 		return
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.tick(now.UnixNano())
 	if c.rest {
 		if c.left(c.now) > 0 {
@@ -44,9 +46,16 @@ func (c *cost) Observe(now time.Time, o Outcome) {
 		c.turn(epoch)
 		epoch = c.epoch
 	}
+	if c.in != epoch {
+		if c.perEpoch = 0; c.in+1 == epoch {
+			c.perEpoch = c.mine
+		}
+		c.in, c.mine = epoch, 0
+	}
 	c.unpaired += n + others
 	if c.now-epoch*c.length >= c.length/costSettle {
 		c.finished += n + others
+		c.mine += n + others
 		c.mark()
 	}
 }
@@ -54,7 +63,7 @@ func (c *cost) Observe(now time.Time, o Outcome) {
 // tick takes the time. Callers look at the clock before they get the lock:
 // one that comes late does not bring back the epoch before. What is to come
 // by a clock that was set back has been.
-func (c *cost) tick(at int64) {
+func (c *climb) tick(at int64) {
 	if at < c.now-c.length {
 		c.quiet = 0
 		for w := range c.ways {
@@ -67,12 +76,8 @@ func (c *cost) tick(at int64) {
 }
 
 // turn begins an epoch.
-func (c *cost) turn(epoch int64) {
+func (c *climb) turn(epoch int64) {
 	next := epoch == c.epoch+1
-	c.perEpoch = 0
-	if next && c.whole {
-		c.perEpoch = c.finished
-	}
 	n, known := 0.0, false
 	if next && c.whole {
 		n, known = c.counted()
@@ -107,13 +112,13 @@ func (c *cost) turn(epoch int64) {
 
 // rare reports whether searches are rarer than epochs, or nearly: such a
 // client goes by latencies. One that only paused, or had no core, does not.
-func (c *cost) rare() bool {
+func (c *climb) rare() bool {
 	return c.unpaired >= costFew && float64(c.unpaired)*costRare <= costFew*float64(c.now-c.unpairedFrom)/float64(c.length)
 }
 
 // nextPair chooses how far apart the next pair's shares are, and how long
 // it takes.
-func (c *cost) nextPair(pair int64) {
+func (c *climb) nextPair(pair int64) {
 	length := int64(costEpoch)
 	want := costSearches * math.Exp(c.any.mean)
 	for range costDoublings {
@@ -125,7 +130,7 @@ func (c *cost) nextPair(pair int64) {
 	if length != c.length {
 		// The number of the epoch under way is another one now.
 		c.length, c.epoch, c.whole, c.first = length, c.now/length, false, -1
-		pair, c.level = c.epoch>>1, 0
+		pair, c.level, c.levels = c.epoch>>1, 0, costMean{}
 	}
 	// Wide while q goes somewhere, narrow where it goes back and forth.
 	c.delta = costNarrow + (costMost-costNarrow)*min(c.step/costFirst, 1)*math.Abs(c.gone)/(c.walked+1e-9)
@@ -167,7 +172,7 @@ func (c *cost) nextPair(pair int64) {
 }
 
 // mark begins to count, after the first quarter.
-func (c *cost) mark() {
+func (c *climb) mark() {
 	if c.census != nil && !c.marked {
 		c.marked = true
 		c.from, c.fromAt = c.census.At(time.Unix(0, c.epoch*c.length+c.length/costSettle), time.Unix(0, c.now))
@@ -177,7 +182,7 @@ func (c *cost) mark() {
 // counted is how many searches finished in the epoch that is over, of all
 // clients of the process if there is a census. It is not known if nobody asked
 // when counting was to begin, or nearly: then some would stand for many.
-func (c *cost) counted() (searches float64, ok bool) {
+func (c *climb) counted() (searches float64, ok bool) {
 	if c.census == nil {
 		return float64(c.finished), true
 	}
@@ -192,5 +197,6 @@ func (c *cost) counted() (searches float64, ok bool) {
 	return float64(n-c.from) * whole / took, true
 }
 
-// Count has the finished searches of all clients of this process compared.
-func (c *cost) Count(census *Census) { c.census = census }
+// Count has the finished searches of all clients of this process compared, and
+// all of these climb as one.
+func (c *cost) Count(census *Census) { c.climb = census.climber() }

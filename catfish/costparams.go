@@ -1,6 +1,7 @@
 package catfish
 
 import (
+	"math"
 	"time"
 )
 
@@ -34,8 +35,8 @@ const (
 	// for nothing costs more than leaving late: it takes many pairs back.
 	costLeave = 0.95
 
-	// A leap is made in one pair in costLeap: 10 ms of 5 s; after a heartbeat
-	// that tells of another load in one of costSoon. It moves q by a gain of
+	// A leap is made in one pair in costLeap: 10 ms of 5 s; after another load in
+	// one of costSoon, or at once if there was none in costAgain. It moves q by a gain of
 	// costGain at least, beyond twice its own standard error, which costProofs
 	// leaps in a row have to show, or two a gain of costPlain.
 	// A client begins with two, at one of costYoung pairs: that tells more in
@@ -45,6 +46,7 @@ const (
 	costLeap, costSoon, costYoung = 256, 16, 2
 	costGain, costPlain           = 0.05, 0.2
 	costProofs, costEarly         = 4, 3
+	costAgain                     = 32
 
 	// costMemory is of what earlier pairs told: ten of them count. One that
 	// differs by costSurprise deviations ends it.
@@ -91,6 +93,9 @@ const (
 	costJump = 0.25
 	costMany = 16
 	costOdd  = 3
+	// Two pairs in which four times as much finished as before, or a fourth
+	// (ln), say so too. Machines like this one change their speed by two.
+	costShift = 2 * math.Ln2
 	// costStale intervals without a heartbeat: what it said is no news.
 	costStale = 3
 )
