@@ -110,6 +110,7 @@ type climb struct {
 	beat       Load
 	beatAt     int64
 	toward     float64 // the last move
+	run        int     // moves that went there, in a row
 	rest       bool    // all searches go one way until then
 	until      int64
 	gone       float64 // latest moves, summed
@@ -313,7 +314,10 @@ func (c *climb) hear(load *Load) {
 		if c.odd++; c.odd < costOdd {
 			return
 		}
-		c.forget()
+		leaps := c.early
+		if c.forget(); c.q > c.lo()+costMiddle && c.q < c.hi()-costMiddle {
+			c.early = leaps // What the server has to do changes with q itself.
+		}
 		c.util, c.wait = costMean{}, costMean{}
 	}
 	c.odd = 0
@@ -322,7 +326,8 @@ func (c *climb) hear(load *Load) {
 	c.peak = max(c.peak, util)
 }
 
-// forget lets the next pairs decide alone, by longer steps.
+// forget lets the next pairs decide alone, by longer steps, and has a leap
+// made.
 func (c *climb) forget() {
 	c.rest, c.leapt, c.proofs, c.level = false, false, costMean{}, 0
 	if c.now-c.leaptAt > 2*costAgain*c.length {

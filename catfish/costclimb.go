@@ -151,10 +151,10 @@ func (c *climb) move(slope, doubt float64) {
 		}
 		c.step = max(c.step, costFirst)
 	}
-	if (by > 0) == (c.toward > 0) {
+	if (by > 0) != (c.toward > 0) {
+		c.step, c.run = max(c.step*costLess, costShort), 0
+	} else if c.run++; c.run >= costRun {
 		c.step = min(c.step*costMore, costLong)
-	} else {
-		c.step = max(c.step*costLess, costShort)
 	}
 	c.toward = by
 	c.gone, c.walked = costGone*c.gone+by, costGone*c.walked+math.Abs(by)

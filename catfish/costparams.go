@@ -23,13 +23,15 @@ const (
 	// as ever, to see when the end is none any more, and seldomer if the
 	// loss is great; in between the policy rests.
 	costWide, costNarrow, costLeast = 0.03, 0.02, 0.005 // the last just before
-	costMost, costGone              = 0.06, 0.8         // while q moves, by its last five steps
+	costMost, costGone              = 0.04, 0.8         // while q moves, by its last five steps
 	costDeep                        = 16
 
 	// Steps of q for each pair of epochs; one in the direction of the last
-	// is longer, one back is shorter, so that chance alone shortens them.
+	// costRun is longer, one back is shorter, so that chance alone shortens
+	// them, and a ridge is not overrun.
 	costFirst, costShort, costLong = 0.05, 0.004, 0.2
-	costMore, costLess             = 1.4, 0.6
+	costMore, costLess             = 1.4, 0.5
+	costRun                        = 2
 
 	// costLeave: q leaves an end for a slope of so many deviations. Leaving
 	// for nothing costs more than leaving late: it takes many pairs back.
@@ -47,6 +49,7 @@ const (
 	costGain, costPlain           = 0.05, 0.2
 	costProofs, costEarly         = 4, 3
 	costAgain                     = 32
+	costMiddle                    = 0.1 // from an end
 
 	// costMemory is of what earlier pairs told: ten of them count. One that
 	// differs by costSurprise deviations ends it.
