@@ -88,6 +88,7 @@ func Dial(ctx context.Context, addr string, opts Options) (*Client, error) {
 		return nil, err
 	}
 	c.set(s)
+	c.openFirst(dctx, s)
 	c.wg.Go(c.maintain)
 	return &Client{core: c, name: opts.Collection}, nil
 }
@@ -214,6 +215,7 @@ func (c *core) reconnect(old *session) bool {
 				"restarted", s.hello.BootID != old.hello.BootID)
 			c.reconnects.Add(1)
 			c.set(s)
+			c.openFirst(c.ctx, s)
 			return true
 		}
 		c.mu.Lock()

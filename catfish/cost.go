@@ -51,10 +51,10 @@ type cost struct {
 	look   bool    // its size is wanted
 	retry  Way     // or costNoRetry
 
-	// Its own searches, for Skip.
+	// Its own calls, of one search or many, for Skip.
 	in       int64 // the epoch
 	mine     int   // finished in it
-	perEpoch int   // in the one before, if that was whole
+	perEpoch int   // in the one before, if there were some
 }
 
 // climb is what all clients of a process share, if there is a census; its
@@ -71,11 +71,11 @@ type climb struct {
 	leapt   bool     // since the load has changed
 	leaptAt int64    // when the latest began
 	warm    bool     // one was made, for what is in caches after it
-	level   float64  // the latest pair's other than a leap: finished in an epoch
-	levels  costMean // the latest pairs', ln
+	levels  costMean // ln of what finished in an epoch, of the latest pairs but leaps
 	shifted int      // pairs in a row that differ from those
 	early   int      // how many it may begin before one is judged
 	proofs  costMean // gains of the latest leaps, if the first was one
+	up      bool     // which way they speak for: all offloaded
 	quiet   int64    // heartbeats until then tell of a leap
 
 	// Sizes of searches: ln of their work by that of the smallest.
@@ -91,7 +91,7 @@ type climb struct {
 	marked       bool    // counting has begun in this epoch
 	from         uint64  // the census then
 	fromAt       time.Time
-	unpaired     int // since the last step
+	unpaired     int // since the last step, or rest
 	unpairedFrom int64
 
 	// What pairs told: sums with a memory.
@@ -102,6 +102,7 @@ type climb struct {
 	results costMean
 	any     costMean // latency, of both ways
 	now     int64    // of the latest outcome or heartbeat
+	late    int      // outcomes in a row that are of long before
 	other   [2]int   // searches since a way was taken last
 
 	util, wait costMean
@@ -191,7 +192,11 @@ func (c *cost) Skip() (n int, way Way) {
 	if c.rest {
 		return 0, 0
 	}
-	for most := min(c.perEpoch/costSkip, costSkips); n < most; n++ {
+	most := min(c.perEpoch/costSkip, costSkips)
+	if c.leap { // They may take longer by the other way than they did.
+		most = min(most, costSkipLeap)
+	}
+	for ; n < most; n++ {
 		if !c.thrown {
 			c.throw()
 		}
@@ -329,7 +334,7 @@ func (c *climb) hear(load *Load) {
 // forget lets the next pairs decide alone, by longer steps, and has a leap
 // made.
 func (c *climb) forget() {
-	c.rest, c.leapt, c.proofs, c.level = false, false, costMean{}, 0
+	c.rest, c.leapt, c.proofs, c.levels = false, false, costMean{}, costMean{}
 	if c.now-c.leaptAt > 2*costAgain*c.length {
 		c.early = costEarly
 	}

@@ -63,15 +63,13 @@ func (c *climb) pair(first, second float64) {
 func (c *climb) weigh(level float64) {
 	ln := math.Log(level)
 	if c.levels.n > 0 && math.Abs(ln-c.levels.mean) > costShift {
-		if c.shifted++; c.shifted > 1 {
-			c.forget()
-			c.levels, c.shifted = costMean{}, 0
+		if c.shifted++; c.shifted < 2 {
+			return
 		}
-	} else {
-		c.levels.add(ln, 8)
-		c.shifted = 0
+		c.forget()
 	}
-	c.level = level
+	c.levels.add(ln, 8)
+	c.shifted = 0
 }
 
 // chance is how much two epochs differ by chance, from what it is if searches
@@ -91,15 +89,18 @@ func (c *climb) chance(random float64) float64 {
 func (c *climb) land(all, none, chance float64) {
 	to, gain := c.hi(), math.Log(all/none)
 	switch {
-	case !c.atEnd() && c.level > 0:
+	case !c.atEnd() && c.levels.n > 0:
 		if none > all {
 			to = c.lo()
 		}
-		gain = math.Log(max(all, none) / c.level)
+		gain = math.Log(max(all, none)) - c.levels.mean
 	case c.q > 0.5:
 		to, gain = c.lo(), -gain
 	}
-	c.early = 0
+	if c.proofs.n > 0 && (to > 0.5) != c.up {
+		gain = 0 // The other end is no proof of the first.
+	}
+	c.early, c.up = 0, to > 0.5
 	c.proofs.add(gain, costProofs)
 	if mean := c.proofs.mean; mean >= costGain {
 		plain := c.proofs.n >= 2 && mean-2*c.proofs.dev >= costPlain
@@ -138,7 +139,7 @@ func (c *climb) atEnd() bool { return c.q <= c.lo()+1e-9 || c.q >= c.hi()-1e-9 }
 // move takes a step: the whole of it if the slope is beyond doubt, next to
 // none if it is within: there is time to learn more.
 func (c *climb) move(slope, doubt float64) {
-	c.unpaired, c.doubt = 0, doubt
+	c.unpaired, c.unpairedFrom, c.doubt = 0, c.now, doubt
 	z := slope / (doubt + costTaste)
 	by := z * z * z / (1 + math.Abs(z*z*z))
 	if by == 0 {

@@ -256,7 +256,7 @@ func TestCostPauses(t *testing.T) {
 	c.q = c.lo()
 	at := time.Unix(1000, 0)
 	most := 0.0
-	for range 40 {
+	for range 400 {
 		for end := at.Add(35 * time.Millisecond); at.Before(end); {
 			way, _ := c.Choose(nil, &Load{}, false)
 			o := Outcome{Way: way, Took: 100 * us, Results: 1}
@@ -442,7 +442,67 @@ func TestCostShift(t *testing.T) {
 		}
 	}
 	c.weigh(600)
-	if c.weigh(700); c.leapt || c.early == 0 || c.level != 700 {
-		t.Errorf("after two pairs of much more: leapt %v, %d early, level %v", c.leapt, c.early, c.level)
+	if c.weigh(700); c.leapt || c.early == 0 || c.levels.n != 1 {
+		t.Errorf("after two pairs of much more: leapt %v, %d early, levels %v", c.leapt, c.early, c.levels)
+	}
+}
+
+// TestCostLate: outcomes that come long after their time are no clock that was
+// set back.
+func TestCostLate(t *testing.T) {
+	c := newCost(1)
+	c.early = 0
+	at := time.Unix(1000, 0)
+	for i := range 10_000 {
+		at = at.Add(10 * us)
+		c.Observe(at, Outcome{Took: 10 * us})
+		if i%100 == 99 {
+			for range 10 {
+				c.Observe(at.Add(-30*time.Millisecond), Outcome{Took: 10 * us})
+			}
+			if c.now != at.UnixNano() {
+				t.Fatal("the clock went back")
+			}
+		}
+	}
+	if c.spread.n < 3 {
+		t.Errorf("%d pairs in 100 ms", c.spread.n)
+	}
+}
+
+// TestCostBursts: who searches in bursts that are too short for a pair goes by
+// latencies.
+func TestCostBursts(t *testing.T) {
+	for _, burst := range []time.Duration{5, 15} {
+		c := newCost(1)
+		at := time.Unix(1000, 0)
+		for range 600 {
+			for end := at.Add(burst * time.Millisecond); at.Before(end); {
+				way, _ := c.Choose(nil, &Load{}, false)
+				took := 100 * us
+				if way == Offload {
+					took = 20 * us
+				}
+				at = at.Add(took)
+				c.Observe(at, Outcome{Way: way, Took: took, Results: 1})
+			}
+			at = at.Add(43 * time.Millisecond)
+		}
+		if c.share() < 0.8 {
+			t.Errorf("bursts of %d ms: a share of %.2f after 30 s, though offloading is five times as quick", burst, c.share())
+		}
+	}
+}
+
+// TestCostSkipsOfBatches: what is skipped are calls, of however many searches.
+func TestCostSkipsOfBatches(t *testing.T) {
+	c := newCost(1)
+	at := time.Unix(1000, 0)
+	for range 100 {
+		at = at.Add(2 * time.Millisecond)
+		c.Observe(at, Outcome{Searches: 1000, Took: 2 * time.Millisecond})
+		if n, _ := c.Skip(); n > 1 {
+			t.Fatalf("skips %d of five calls in an epoch", n)
+		}
 	}
 }

@@ -19,7 +19,7 @@ func (c *cost) Observe(now time.Time, o Outcome) {
 		if c.left(c.now) > 0 {
 			return
 		}
-		c.rest = false
+		c.rest, c.unpaired = false, 0
 	}
 	n := max(o.Searches, 1)
 	ln := costLn(1 + costInput(float64(o.Took), 1e15)/float64(n))
@@ -55,22 +55,30 @@ func (c *cost) Observe(now time.Time, o Outcome) {
 	c.unpaired += n + others
 	if c.now-epoch*c.length >= c.length/costSettle {
 		c.finished += n + others
-		c.mine += n + others
+		c.mine += 1 + others/n
 		c.mark()
 	}
 }
 
-// tick takes the time. Callers look at the clock before they get the lock:
-// one that comes late does not bring back the epoch before. What is to come
-// by a clock that was set back has been.
+// tick takes the time. Callers look at the clock before they get the lock, and
+// may lose their core in between: one that comes late does not bring back the
+// epoch before. If all do, the clock was set back, and what is to come by it
+// has been.
 func (c *climb) tick(at int64) {
-	if at < c.now-c.length {
-		c.quiet = 0
-		for w := range c.ways {
-			c.ways[w].last = min(c.ways[w].last, at)
-		}
-	} else if at < c.now {
+	if at >= c.now {
+		c.now, c.late = at, 0
 		return
+	}
+	if at >= c.now-int64(censusLate) {
+		return
+	}
+	if c.late++; c.late < costFew {
+		return
+	}
+	c.late, c.quiet, c.whole, c.first = 0, 0, false, -1
+	c.leaptAt, c.unpairedFrom = min(c.leaptAt, at), min(c.unpairedFrom, at)
+	for w := range c.ways {
+		c.ways[w].last = min(c.ways[w].last, at)
 	}
 	c.now = at
 }
@@ -110,10 +118,12 @@ func (c *climb) turn(epoch int64) {
 	}
 }
 
-// rare reports whether searches are rarer than epochs, or nearly: such a
-// client goes by latencies. One that only paused, or had no core, does not.
+// rare reports whether searches are rarer than epochs, or nearly, or come in
+// bursts too short to be compared: such a client goes by latencies. One that
+// only paused, or had no core, does not.
 func (c *climb) rare() bool {
-	return c.unpaired >= costFew && float64(c.unpaired)*costRare <= costFew*float64(c.now-c.unpairedFrom)/float64(c.length)
+	epochs := float64(c.now-c.unpairedFrom) / float64(c.length)
+	return c.unpaired >= costFew && (float64(c.unpaired)*costRare <= costFew*epochs || epochs >= costNever)
 }
 
 // nextPair chooses how far apart the next pair's shares are, and how long
@@ -130,7 +140,7 @@ func (c *climb) nextPair(pair int64) {
 	if length != c.length {
 		// The number of the epoch under way is another one now.
 		c.length, c.epoch, c.whole, c.first = length, c.now/length, false, -1
-		pair, c.level, c.levels = c.epoch>>1, 0, costMean{}
+		pair, c.levels = c.epoch>>1, costMean{}
 	}
 	// Wide while q goes somewhere, narrow where it goes back and forth.
 	c.delta = costNarrow + (costMost-costNarrow)*min(c.step/costFirst, 1)*math.Abs(c.gone)/(c.walked+1e-9)
@@ -142,7 +152,7 @@ func (c *climb) nextPair(pair int64) {
 	}
 	settled := c.atEnd() && c.step <= costNarrow
 	c.leap = c.whole && (settled || c.early > 0 || c.proofs.n > 0) &&
-		(c.proofs.n > 0 || pair%costLeap == 0 || !c.leapt && pair%costSoon == 0 || c.early > 0 && pair%costYoung == 0 && (c.atEnd() || c.level > 0))
+		(c.proofs.n > 0 || pair%costLeap == 0 || !c.leapt && pair%costSoon == 0 || c.early > 0 && pair%costYoung == 0 && (c.atEnd() || c.levels.n > 1))
 	if !c.leap {
 		c.proofs = costMean{} // of an attempt that was broken off
 	} else {

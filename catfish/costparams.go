@@ -59,8 +59,8 @@ const (
 	costFar = 0.05
 
 	// costFew: in a pair with less there is nothing to be counted. Nor for who
-	// has no more in costRare epochs.
-	costFew, costRare = 16, 8
+	// has no more in costRare epochs, or who compared nothing in costNever.
+	costFew, costRare, costNever = 16, 8, 100
 
 	// What latencies count, as a share of throughput by full share: a little
 	// always, and a fifth of what the counts leave uncertain.
@@ -85,7 +85,8 @@ const (
 	// No more than an eighth of an epoch's searches are not asked about: of
 	// these nobody knows when they finished; nor more than costSkips, for a
 	// client that is left with them when it becomes slow.
-	costSkip, costSkips = 8, 64
+	// In a leap it is costSkipLeap: what is asked then takes a ninth.
+	costSkip, costSkips, costSkipLeap = 8, 64, 8
 
 	// One search in costLook shows its size whatever comes of it.
 	costLook = 64

@@ -96,23 +96,26 @@ func (c *core) connect(ctx context.Context) (*session, error) {
 		s.close()
 		return nil, err
 	}
-	c.openFirst(ctx, s)
 	return s, nil
 }
 
-// openFirst opens a lane now if searches may be offloaded: later a search
-// would wait for it that could have gone the other way, and a policy take
-// its price for that of offloading. Who can't have one asks again then.
+// openFirst opens a lane of a session that is in use if searches may be
+// offloaded: later a search would wait for it that could have gone the other
+// way, and a policy take its price for that of offloading. Who can't have one
+// soon asks again then.
 func (c *core) openFirst(ctx context.Context, s *session) {
 	if !s.canOffload() || c.always != nil && c.way == FastMessaging {
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, c.opts.DialTimeout/4)
+	defer cancel()
 	l, err := c.lane(ctx, s)
-	if err != nil {
+	switch {
+	case err == nil:
+		s.lanes.put(l)
+	case c.ctx.Err() == nil:
 		c.log.Warn("no lane to offload by yet", "server", c.addr, "err", err)
-		return
 	}
-	s.lanes.put(l)
 }
 
 // connectBy makes the session's connection over one transport. It leaves

@@ -46,18 +46,16 @@
 // and one line of each node that it relied on, all at once up to the window
 // (cache.go). A line that an insert changed since costs a read of its node
 // and a trip more; which nodes an insert changes comes from the real tree.
-// One walk in eight of a client reads the slab's header. Not modelled: what
-// a repaired node newly names, and limits of the cache's size. Nor is it that
-// package catfish reads only the heads (448 of 1984 bytes) of leaves in which
-// hardly a hit is expected: here every leaf is read whole, so small offloaded
-// searches of schemes that keep nodes move more bytes than they would. Line
+// One walk in eight of a client reads the slab's header, and leaves in which
+// hardly a hit is expected are read by their heads. Not modelled: what
+// a repaired node newly names, and limits of the cache's size. Line
 // and descent costs of all clusters are assumptions.
 //
 // Policies that look before they choose are told what the cache tells, at
 // the cost of a descent beside that of the walk; learners are told of every
 // search. To ask or tell a policy takes no time here, so that a policy that
 // rests gains less than it does in fact. Clients of a machine are one process:
-// policies that count what finishes count it together (catfish.Census). Where
+// policies that count what finishes do so together (catfish.Census). Where
 // offloading keeps its core (client.spins), a client lets others run after
 // catfish.YieldReads reads, as package catfish does.
 //
