@@ -75,7 +75,8 @@ type climb struct {
 	shifted int      // pairs in a row that differ from those
 	early   int      // how many it may begin before one is judged
 	proofs  costMean // gains of the latest leaps, if the first was one
-	up      bool     // which way they speak for: all offloaded
+	up      bool     // which end they are of: all offloaded
+	between bool     // they began from no end
 	quiet   int64    // heartbeats until then tell of a leap
 
 	// Sizes of searches: ln of their work by that of the smallest.

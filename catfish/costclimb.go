@@ -87,20 +87,21 @@ func (c *climb) chance(random float64) float64 {
 // other programs may have had the cores in one epoch and not in the other; then
 // q goes there, and there will be a leap soon again.
 func (c *climb) land(all, none, chance float64) {
-	to, gain := c.hi(), math.Log(all/none)
-	switch {
-	case !c.atEnd() && c.levels.n > 0:
-		if none > all {
-			to = c.lo()
+	if between := !c.atEnd() && c.levels.n > 0; c.proofs.n == 0 {
+		c.up, c.between = c.q < 0.5, between
+		if between {
+			c.up = all > none
 		}
-		gain = math.Log(max(all, none)) - c.levels.mean
-	case c.q > 0.5:
-		to, gain = c.lo(), -gain
 	}
-	if c.proofs.n > 0 && (to > 0.5) != c.up {
-		gain = 0 // The other end is no proof of the first.
+	to, there, here := c.lo(), none, all
+	if c.up {
+		to, there, here = c.hi(), all, none
 	}
-	c.early, c.up = 0, to > 0.5
+	gain := math.Log(there / here)
+	if c.between {
+		gain = math.Log(there) - c.levels.mean
+	}
+	c.early = 0
 	c.proofs.add(gain, costProofs)
 	if mean := c.proofs.mean; mean >= costGain {
 		plain := c.proofs.n >= 2 && mean-2*c.proofs.dev >= costPlain
