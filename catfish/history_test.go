@@ -184,7 +184,10 @@ func testHistory(t *testing.T, ps []path, seed uint64, a arena) {
 		})
 	}
 	// Each writer owns some objects, so it knows where they are.
-	const perWriter = 30
+	// Each writer owns some objects, so it knows where they are. Under the
+	// race detector calls overlap for longer, and a check takes the longer
+	// for each call that overlaps another.
+	const perWriter = max(30/raceFactor, 12)
 	for w, p := range []path{{transport: TransportSHM}, {transport: TransportSoft}, {transport: TransportTCP, policy: "tcp"}} {
 		c := dial(t, s, p.options())
 		r := rand.New(rand.NewPCG(seed, uint64(200+w)))
