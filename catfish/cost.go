@@ -19,11 +19,12 @@ import (
 // Nobody tells a client what a search costs the server, the network and the
 // cores that clients share; how many searches finish tells all of it. So
 // all clients offload a little more than q in one epoch and a little less in
-// another, in the same ones, since epochs are cut from the clock; each counts
-// what its process finished in both, and moves its q towards the better. Were each to
-// try at its own times it would see only what is good for itself, which is
-// to push its work on to whoever waits. As far as counts say nothing (too
-// few, or as many either way), the lower latency decides.
+// another, in the same ones, since epochs are cut from the clock; each process
+// counts what it finished in both, and moves its q, which its clients share,
+// towards the better. Were each client to try at its own times it would see
+// only what is good for itself, which is to push its work on to whoever waits.
+// As far as counts say nothing (too few, or as many either way), the lower
+// latency decides.
 //
 // A search is offloaded with a probability, by its client's own dice: the
 // higher q is, and the fewer nodes it would read compared with others. Reads
@@ -31,8 +32,9 @@ import (
 // however little it asks: so it is the small ones that gain by offloading,
 // and large ones that are answered when the network is full.
 //
-// Such a climb ends on the nearest hill. Seldom, at an end, a pair goes the
-// whole way: one epoch all by fast messaging, one all offloaded (a leap).
+// Such a climb ends on the nearest hill. At the beginning, when the load has
+// changed, and seldom at an end, a pair goes the whole way: one epoch all by
+// fast messaging, one all offloaded (a leap).
 //
 // Invariants: lo() <= q <= hi(); all state is finite, whatever heartbeats,
 // estimates and outcomes say (costInput clamps them).
