@@ -506,3 +506,16 @@ func TestCostSkipsOfBatches(t *testing.T) {
 		}
 	}
 }
+
+// TestCostTwoGoodEnds: from between two ends that take turns to be the better
+// one, both better than where q is, one is proved.
+func TestCostTwoGoodEnds(t *testing.T) {
+	c := newCost(1)
+	c.early, c.q = 0, 0.4
+	c.weigh(1000)
+	c.land(2000, 1900, 0.02)
+	c.land(1900, 2000, 0.02)
+	if c.q != c.hi() {
+		t.Errorf("q is %.2f after two leaps to twice as many searches", c.q)
+	}
+}

@@ -291,3 +291,21 @@ func TestLost(t *testing.T) {
 		}
 	}
 }
+
+// TestFirstLane: a client whose searches may be offloaded has a lane before
+// its first search; one that only sends messages has none.
+func TestFirstLane(t *testing.T) {
+	s := startServer(t, ServerOptions{})
+	for policy, want := range map[string]int{"cost": 1, "paper": 1, "offload": 1, "fast": 0} {
+		c := dial(t, s, Options{Transport: TransportSHM, Policy: policy})
+		lanes := func() int {
+			p := &c.live.Load().lanes
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			return len(p.free)
+		}
+		if n := lanes(); n != want {
+			t.Errorf("%s: %d lanes, want %d", policy, n, want)
+		}
+	}
+}

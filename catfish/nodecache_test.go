@@ -136,6 +136,19 @@ func TestCachedHeads(t *testing.T) {
 	}
 }
 
+// insertLarge adds an object so large that boxes grow for it, and reports
+// whether anything moved.
+func insertLarge(t *testing.T, tr *rstar.Tree, r *rand.Rand, id uint64) (at rstar.Rect, moved bool) {
+	t.Helper()
+	at = someQuery(r)
+	at.MaxX, at.MaxY = at.MinX+0.03, at.MinY+0.03
+	before := tr.Stats().Moves
+	if err := tr.Insert(at, id); err != nil {
+		t.Fatal(err)
+	}
+	return at, tr.Stats().Moves != before
+}
+
 // TestCachedRepair: an insertion that only enlarges boxes has the nodes
 // concerned read again, once for all clients of the process.
 func TestCachedRepair(t *testing.T) {
@@ -148,13 +161,7 @@ func TestCachedRepair(t *testing.T) {
 		if i == 2000 {
 			t.Fatalf("after %d insertions %+v", i, c.Counters())
 		}
-		at := someQuery(r)
-		at.MaxX, at.MaxY = at.MinX+0.03, at.MinY+0.03
-		before := tr.Stats().Moves
-		if err := tr.Insert(at, uint64(threeLevels+i)); err != nil {
-			t.Fatal(err)
-		}
-		moved := tr.Stats().Moves != before
+		at, moved := insertLarge(t, tr, r, uint64(threeLevels+i))
 		restarts, mended := c.Counters().Restarts, other.Counters()
 		mustFind(t, c, tr, at)
 		if !moved && c.Counters().Restarts != restarts {
@@ -178,12 +185,7 @@ func TestCachedRepairNearest(t *testing.T) {
 		if i == 2000 {
 			t.Fatalf("after %d insertions %+v", i, c.Counters())
 		}
-		at := someQuery(r)
-		at.MaxX, at.MaxY = at.MinX+0.03, at.MinY+0.03
-		before := tr.Stats().Moves
-		if err := tr.Insert(at, uint64(threeLevels+i)); err != nil {
-			t.Fatal(err)
-		}
+		at, moved := insertLarge(t, tr, r, uint64(threeLevels+i))
 		all = append(all, rstar.Item{Rect: at, ID: uint64(threeLevels + i)})
 		x, y := at.MaxX+0.01, at.MaxY+0.01 // the grown box is nearest
 		restarts := c.Counters().Restarts
@@ -191,7 +193,7 @@ func TestCachedRepairNearest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if tr.Stats().Moves == before && c.Counters().Restarts != restarts {
+		if !moved && c.Counters().Restarts != restarts {
 			t.Fatalf("insertion %d moved nothing, and the search began again", i)
 		}
 		want := nearestOf(all, x, y, 5)
