@@ -519,3 +519,45 @@ func TestCostTwoGoodEnds(t *testing.T) {
 		t.Errorf("q is %.2f after two leaps to twice as many searches", c.q)
 	}
 }
+
+// TestCostSkipsLittleInLeaps: who leaps may take longer by the other way, and
+// has to see the epoch's end.
+func TestCostSkipsLittleInLeaps(t *testing.T) {
+	c := newCost(1)
+	c.perEpoch, c.leap = 1000, true
+	if n, way := c.Skip(); n != costSkipLeap || way != Offload {
+		t.Errorf("skips %d by %v in an epoch of 1000 that offloads all", n, way)
+	}
+}
+
+// TestCostRareSinceTheLastStep: how long the client was there before its last
+// step does not make its searches rare.
+func TestCostRareSinceTheLastStep(t *testing.T) {
+	c := newCost(1)
+	c.now = 1000 * c.length
+	c.move(0, 1)
+	c.unpaired = 100
+	if c.rare() {
+		t.Error("a hundred searches since a step just made are rare")
+	}
+}
+
+// TestCostBusierServer: from an end heartbeats of another load call for a leap;
+// in the middle q itself may have made them.
+func TestCostBusierServer(t *testing.T) {
+	for q, leaps := range map[float64]bool{-1: true, 0.5: false, 2: true} {
+		c := newCost(1)
+		c.early = 0
+		c.q = min(max(q, c.lo()), c.hi())
+		for i := range 10 + costOdd {
+			util := 0.9
+			if i >= 10 {
+				util = 0.2
+			}
+			c.hear(&Load{Seq: 1, CPU: util})
+		}
+		if c.util.n != 1 || c.early > 0 != leaps {
+			t.Errorf("at %.2f: %d early leaps, %d heartbeats remembered", c.q, c.early, c.util.n)
+		}
+	}
+}
