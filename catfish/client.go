@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/catfish-index/catfish/policy"
 	"github.com/catfish-index/catfish/rdma"
 )
 
@@ -24,11 +25,12 @@ type Client struct {
 type core struct {
 	addr   string
 	opts   Options
-	scheme scheme
+	scheme Scheme
+	looks  bool // the policy does, at searches
 	log    *slog.Logger
-	chooser
+	engine *policy.Engine
 	counters
-	leave   func()        // the crowd that is counted
+	leave   func()        // the group that is counted
 	yielded atomic.Uint64 // counters.reads by YieldReads, when others were let run
 
 	mu      sync.Mutex
@@ -51,12 +53,12 @@ func Dial(ctx context.Context, addr string, opts Options) (*Client, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	sch, err := schemeByName(opts.Policy)
+	sch, err := SchemeByName(opts.Policy)
 	if err != nil {
 		return nil, err
 	}
 	if opts.Transport == TransportTCP && opts.Policy == "" && opts.Custom == nil {
-		sch, _ = schemeByName("tcp") // nothing to choose there
+		sch, _ = SchemeByName("tcp") // nothing to choose there
 	}
 	if err := compatible(sch, opts); err != nil {
 		return nil, err
@@ -68,12 +70,8 @@ func Dial(ctx context.Context, addr string, opts Options) (*Client, error) {
 		addr: addr, opts: opts, scheme: sch, log: opts.Logger,
 		devs: make(map[string]rdma.Device), changed: make(chan struct{}),
 	}
-	c.chooser.init(sch, opts)
-	c.leave = func() {}
-	if p, ok := c.policy.(Counter); ok {
-		var census *Census
-		census, c.leave = joinCrowd(crowdKey{addr, opts.Transport, opts.Fabric, c.cacheBytes() > 0}, &c.counters)
-		p.Count(census)
+	if err := c.decideBy(opts.Custom); err != nil {
+		return nil, err
 	}
 	if opts.TrustCache && c.cacheBytes() == 0 {
 		c.leave()
@@ -95,11 +93,37 @@ func Dial(ctx context.Context, addr string, opts Options) (*Client, error) {
 
 // compatible refuses ways that need rings over plain sockets. Policy tcp
 // is plain sockets by its name, whatever the transport of the others.
-func compatible(sch scheme, opts Options) error {
-	if opts.Transport == TransportTCP && (!sch.tcp || opts.Custom != nil) {
+func compatible(sch Scheme, opts Options) error {
+	if opts.Transport == TransportTCP && (!sch.TCP || opts.Custom != nil) {
 		return fmt.Errorf("%w: transport tcp has no one-sided reads and no heartbeats; it goes with policy tcp only, not %s",
-			ErrOption, sch.name)
+			ErrOption, sch.Name)
 	}
+	return nil
+}
+
+// groups are the clients of this process by what they have to tell each
+// other.
+var groups policy.Groups
+
+// groupKey is who has: what is worth offloading depends on the transport,
+// and on whether nodes are kept.
+type groupKey struct {
+	addr, transport string
+	fabric          Fabric
+	cached          bool
+}
+
+// decideBy makes the engine, with the user's own policy if there is one.
+func (c *core) decideBy(p Policy) (err error) {
+	if p == nil {
+		if p, err = NewPolicy(c.scheme.Name, c.opts.Seed); err != nil {
+			return err
+		}
+	}
+	_, c.looks = p.(Estimator)
+	g, leave := groups.Join(groupKey{c.addr, c.opts.Transport, c.opts.Fabric, c.cacheBytes() > 0})
+	c.engine = policy.NewEngine(p, time.Now, g)
+	c.leave = func() { leave(c.engine) }
 	return nil
 }
 
@@ -128,7 +152,7 @@ type ConnInfo struct {
 func (c *Client) Info() ConnInfo {
 	s := c.live.Load()
 	i := ConnInfo{
-		Addr: c.addr, Transport: s.transport, Reason: s.reason, Policy: c.policyName(),
+		Addr: c.addr, Transport: s.transport, Reason: s.reason, Policy: c.engine.Policy(),
 		BootID: s.hello.BootID, Version: s.hello.Version,
 	}
 	if s.dev != nil {
@@ -146,14 +170,13 @@ func (c *Client) Info() ConnInfo {
 func (c *core) Close() error {
 	c.stop()
 	c.wg.Wait()
-	c.end()
 	c.leave()
 	c.mu.Lock()
 	s, devs := c.cur, c.devs
 	c.cur, c.devs = nil, nil
 	c.mu.Unlock()
 	if s != nil {
-		c.retire(s)
+		s.retire()
 		s.close()
 		<-s.lanes.drained
 	}
@@ -194,7 +217,7 @@ func (c *core) maintain() {
 			return
 		}
 		c.set(nil)
-		c.retire(s)
+		s.retire()
 		s.close()
 		// Reads under way use memory of the device: Close waits for them.
 		c.wg.Go(func() { <-s.lanes.drained })

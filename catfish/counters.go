@@ -8,13 +8,13 @@ import (
 
 // counters of a client, shared by the Clients of all its collections.
 type counters struct {
-	fast, offloaded, fellBack       atomic.Uint64
+	fellBack                        atomic.Uint64
 	reads, trips, bytesRead         atomic.Uint64
 	bytesSent, bytesReceived        atomic.Uint64
 	restarts, torn, cached, repairs atomic.Uint64
 	// together are fast searches that shared another one's round trip.
-	together                        atomic.Uint64
-	heartbeats, retried, reconnects atomic.Uint64
+	together            atomic.Uint64
+	retried, reconnects atomic.Uint64
 }
 
 // Counters is what a client has done since Dial, all collections and
@@ -43,15 +43,16 @@ type Counters struct {
 // Counters returns what the client has done so far.
 func (c *Client) Counters() Counters {
 	n := &c.counters
-	load, state := c.lastLoad(c.live.Load(), n)
-	together := n.together.Load() // before fast, which is added to first
+	load, state := c.lastLoad()
+	fast := c.engine.Finished(FastMessaging)
+	together := min(n.together.Load(), fast) // which may have grown since
 	return Counters{
-		FastSearches: n.fast.Load(), OffloadedSearches: n.offloaded.Load(), FellBack: n.fellBack.Load(),
-		Reads: n.reads.Load(), RoundTrips: n.trips.Load() + n.fast.Load() - together, BytesRead: n.bytesRead.Load(),
+		FastSearches: fast, OffloadedSearches: c.engine.Finished(Offload), FellBack: n.fellBack.Load(),
+		Reads: n.reads.Load(), RoundTrips: n.trips.Load() + fast - together, BytesRead: n.bytesRead.Load(),
 		BytesSent: n.bytesSent.Load(), BytesReceived: n.bytesReceived.Load(),
 		Restarts: n.restarts.Load(), TornReads: n.torn.Load(),
 		CachedNodes: n.cached.Load(), Repairs: n.repairs.Load(),
-		Heartbeats: n.heartbeats.Load(), Retried: n.retried.Load(), Reconnects: n.reconnects.Load(),
+		Heartbeats: c.engine.Heartbeats(), Retried: n.retried.Load(), Reconnects: n.reconnects.Load(),
 		Policy: state, ServerCPU: load.CPU,
 	}
 }
@@ -77,4 +78,12 @@ func (n *counters) addOffload(st *offload.Stats) {
 func (n *counters) addMessage(sent, received int) {
 	n.bytesSent.Add(uint64(sent + frameBytes))
 	n.bytesReceived.Add(uint64(received + frameBytes))
+}
+
+// lastLoad is the latest heartbeat, for people.
+func (c *core) lastLoad() (Load, PolicyState) {
+	if s := c.live.Load(); s != nil {
+		return c.engine.Last(s)
+	}
+	return c.engine.Last(nil)
 }

@@ -6,25 +6,28 @@ import "github.com/catfish-index/catfish/rstar"
 // takes more is large, whatever else is said of it.
 const mostEstimated = 1 << 10
 
-// canLook reports whether there are kept nodes that tell something of q.
-func (q *query) canLook(s *slab) bool { return s.cache != nil && q.kind != kindNearest }
-
-// look fills the estimate: what the query would read by offloading, as far
-// as kept nodes tell. They may be old.
-func (q *query) look(s *slab) {
-	q.estimate = Estimate{Searches: 1}
+// Look fills an estimate: what the query would read by offloading, as far
+// as kept nodes tell. They may be old. There are none without a cache, and
+// they tell nothing of a search for the nearest.
+func (q *query) Look(e *Estimate) bool {
+	s := q.at
+	if s.cache == nil || q.kind == kindNearest {
+		return false
+	}
+	*e = Estimate{Searches: 1}
 	if q.kind != kindSearchMany {
-		q.lookAt(s, &q.rect)
-		return
+		q.lookAt(s, &q.rect, e)
+		return true
 	}
-	q.estimate.Searches = len(q.rects)
+	e.Searches = len(q.rects)
 	for i := range q.rects {
-		q.lookAt(s, &q.rects[i])
+		q.lookAt(s, &q.rects[i], e)
 	}
+	return true
 }
 
-func (q *query) lookAt(s *slab, r *rstar.Rect) {
-	e, h := &q.estimate, s.known.Load()
+func (q *query) lookAt(s *slab, r *rstar.Rect, e *Estimate) {
+	h := s.known.Load()
 	if h == nil {
 		e.Missing++ // the root, wherever it is
 		return

@@ -2,7 +2,6 @@ package catfish
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/catfish-index/catfish/offload"
@@ -50,7 +49,7 @@ func (c *Client) Explain(ctx context.Context, r rstar.Rect, limit int) ([]rstar.
 		return nil, nil, err
 	}
 	began := time.Now()
-	x := &Explanation{Policy: c.policyName(), last: began}
+	x := &Explanation{Policy: c.engine.Policy(), last: began}
 	q := queries.Get().(*query)
 	defer q.release()
 	q.kind, q.rect, q.limit, q.explain = kindSearch, r, max(limit, 0), x
@@ -79,20 +78,12 @@ func (x *Explanation) chose(c *core, s *session, q *query, o *slab, way Way) {
 	}
 	x.step("choose")
 	x.Transport, x.Way = s.transport, way.String()
-	if q.canLook(o) {
-		q.look(o)
-		e := q.estimate
+	var e Estimate
+	if q.at = o; q.Look(&e) {
 		x.Estimate = &e
 		x.step("estimate by cached nodes, for you")
 	}
-	c.chooser.mu.Lock()
-	defer c.chooser.mu.Unlock()
-	switch p := c.policy.(type) {
-	case Explainer:
-		x.Why = p.Why()
-	default:
-		x.Why = fmt.Sprintf("policy %s says so", p.Name())
-	}
+	x.Why = c.engine.Why()
 	if way == Offload && !s.canOffload() {
 		x.Why += "; but plain sockets carry no reads"
 	}

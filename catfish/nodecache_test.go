@@ -327,9 +327,8 @@ func TestTrustedCache(t *testing.T) {
 // estimateOf asks the client, which has all internal nodes.
 func estimateOf(t *testing.T, c *Client, r rstar.Rect) Estimate {
 	t.Helper()
-	q := query{rect: r}
-	q.look(&c.live.Load().slabs[DefaultCollection].slab)
-	e := q.estimate
+	q, e := query{rect: r, at: &c.live.Load().slabs[DefaultCollection].slab}, Estimate{}
+	q.Look(&e)
 	if e.Missing != 0 || e.Bytes != e.Leaves*704-e.Heads*(704-rstar.HeadBytes(704))+e.Cached*rstar.LineBytes {
 		t.Fatalf("estimate is %+v", e)
 	}

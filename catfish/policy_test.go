@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/catfish-index/catfish/rstar"
@@ -88,35 +87,14 @@ func TestCustomPolicy(t *testing.T) {
 	}
 }
 
-// TestBusyServerIsOffloaded: heartbeats of a saturated server make
-// clients with the paper's policy offload; without beats they do not.
-func TestBusyServerIsOffloaded(t *testing.T) {
+// TestPaperSearches: a client with the paper's policy searches.
+func TestPaperSearches(t *testing.T) {
 	s := startServer(t, ServerOptions{HeartbeatInterval: time.Millisecond})
 	c := dial(t, s, Options{Transport: TransportSHM, Policy: "paper"})
 	for range 50 {
 		if _, err := c.Search(t.Context(), square(0, 0)); err != nil {
 			t.Fatal(err)
 		}
-	}
-	// The server's heartbeats are replaced by busy ones, as they would
-	// arrive: what follows is the client's own doing.
-	busy := &chooser{now: time.Now, policy: newBackoff(1, false)}
-	at := time.Now()
-	offloaded := 0
-	var n counters
-	ses := &session{}
-	for i := range 1000 {
-		at = at.Add(20 * time.Microsecond)
-		busy.now = func() time.Time { return at }
-		if i%51 == 0 { // one a millisecond
-			busy.load, busy.fresh = Load{CPU: 1, Interval: time.Millisecond}, true
-		}
-		if way, _ := busy.choose(ses, &n, &query{}, &slab{}); way == Offload {
-			offloaded++
-		}
-	}
-	if offloaded < 500 {
-		t.Errorf("%d of 1000 searches offloaded from a busy server", offloaded)
 	}
 }
 
@@ -179,167 +157,3 @@ func TestPolicyTCP(t *testing.T) {
 	}
 }
 
-// TestNewPolicy: every scheme's policy can be had without a client, the
-// same seed decides the same, and a saturated server drives it away.
-func TestNewPolicy(t *testing.T) {
-	for _, name := range Schemes() {
-		sch, err := SchemeByName(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := NewPolicy(name, 7)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := NewPolicy(name, 7)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if a.Name() != sch.Name {
-			t.Errorf("%s: the policy is called %q, the scheme %q", name, a.Name(), sch.Name)
-		}
-		at, offloaded := time.Unix(0, 0), 0
-		clock := func() time.Time { return at }
-		for i := range 1000 {
-			at = at.Add(100 * time.Microsecond)
-			load := Load{Seq: uint64(i / 101), CPU: 1, Interval: 10 * time.Millisecond}
-			w, _ := a.Choose(clock, &load, i%101 == 100)
-			if v, _ := b.Choose(clock, &load, i%101 == 100); v != w {
-				t.Fatalf("%s: search %d went %v and %v with one seed", name, i, w, v)
-			}
-			offloaded += int(w)
-		}
-		switch sch.Name {
-		case "tcp", "fast", "fast-polling":
-			if offloaded != 0 {
-				t.Errorf("%s offloaded %d searches", name, offloaded)
-			}
-		case "offload", "offload-single":
-			if offloaded != 1000 {
-				t.Errorf("%s offloaded %d of 1000 searches", name, offloaded)
-			}
-		default:
-			if offloaded == 0 {
-				t.Errorf("%s offloads nothing from a saturated server", name)
-			}
-		}
-	}
-	if _, err := NewPolicy("quick", 1); !errors.Is(err, ErrOption) {
-		t.Errorf("unknown policy: %v", err)
-	}
-	if _, err := SchemeByName("quick"); !errors.Is(err, ErrOption) {
-		t.Errorf("unknown scheme: %v", err)
-	}
-}
-
-// resting offloads while it rests, which it does at once, and learns
-// otherwise.
-type resting struct {
-	until   time.Time
-	chosen  int
-	learned int
-}
-
-func (r *resting) Name() string { return "resting" }
-func (r *resting) Choose(func() time.Time, *Load, bool) (Way, bool) {
-	r.chosen++
-	return FastMessaging, true
-}
-func (r *resting) State() PolicyState               { return PolicyState{} }
-func (r *resting) Observe(time.Time, Outcome)       { r.learned++ }
-func (r *resting) Settled() (Way, bool)             { return Offload, true }
-func (r *resting) Rest(now time.Time) time.Duration { return r.until.Sub(now) }
-
-// TestRest: a policy that rests is not asked, and told nothing, until its
-// rest ends, with or without heartbeats.
-func TestRest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := &resting{until: time.Now().Add(50 * time.Millisecond)}
-		var c chooser
-		var n counters
-		c.init(scheme{}, Options{Custom: p})
-		defer c.end()
-		ask := func() Way {
-			way, began := c.choose(&session{}, &n, &query{}, &slab{})
-			c.observe(began, Outcome{Way: way})
-			return way
-		}
-		if ask(); p.chosen != 1 || p.learned != 1 {
-			t.Fatalf("asked %d times, told %d, want once", p.chosen, p.learned)
-		}
-		for range 100 {
-			if w := ask(); w != Offload {
-				t.Fatalf("went %v in a rest", w)
-			}
-		}
-		time.Sleep(49 * time.Millisecond)
-		if ask(); p.chosen != 1 || p.learned != 1 {
-			t.Errorf("asked %d times, told %d, in its rest", p.chosen, p.learned)
-		}
-		time.Sleep(2 * time.Millisecond)
-		synctest.Wait()
-		// Its rest is over, and it has not said that there is another.
-		for range 3 {
-			ask()
-		}
-		if p.chosen != 4 || p.learned != 4 {
-			t.Errorf("asked %d times, told %d after its rest, want 4", p.chosen, p.learned)
-		}
-	})
-}
-
-// skipping is asked about one search in four.
-type skipping struct {
-	resting
-	others int
-	way    Way
-}
-
-func (s *skipping) Settled() (Way, bool)           { return FastMessaging, false }
-func (s *skipping) Observe(_ time.Time, o Outcome) { s.learned++; s.others += o.Others }
-func (s *skipping) Skip() (int, Way)               { return 3, s.way }
-
-// TestSkip: a policy is not asked about what it skips, and told how many
-// those were.
-func TestSkip(t *testing.T) {
-	for _, skipped := range []Way{FastMessaging, Offload} {
-		p := &skipping{way: skipped}
-		var c chooser
-		var n counters
-		c.init(scheme{}, Options{Custom: p})
-		went := [2]int{}
-		for range 41 {
-			way, began := c.choose(&session{}, &n, &query{}, &slab{})
-			went[way]++
-			c.observe(began, Outcome{Way: way, Searches: 1})
-		}
-		c.end()
-		if p.chosen != 11 || p.learned != 11 || p.others != 30 || went[skipped] < 30 {
-			t.Errorf("%v: asked about %d, told of %d and %d others, %d went that way; want 11, 11, 30 and 30",
-				skipped, p.chosen, p.learned, p.others, went[skipped])
-		}
-	}
-}
-
-// TestMayHear: a policy that rests looks into the mailbox once in eight
-// searches, also if they come in batches and never make a multiple of eight.
-func TestMayHear(t *testing.T) {
-	p := &resting{until: time.Now().Add(time.Hour)}
-	var c chooser
-	var n counters
-	c.init(scheme{}, Options{Custom: p})
-	defer c.end()
-	looks := 0
-	n.fast.Add(1)
-	for range 80 {
-		before := c.looked.Load()
-		c.mayHear(&session{}, &n)
-		if c.looked.Load() != before {
-			looks++
-		}
-		n.fast.Add(2)
-	}
-	if looks != 159/beatLooks {
-		t.Errorf("looked %d times in 159 searches, want %d", looks, 159/beatLooks)
-	}
-}

@@ -15,14 +15,14 @@ func TestChooseAfterSessionEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.retire(old)
+	old.retire()
 	old.close()
-	c.settled.Store(1 + uint32(FastMessaging))
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
 			t.Fatalf("choose: %v at %#x", r, r.(interface{ Addr() uintptr }).Addr())
 		}
 	}()
-	c.choose(old, &c.counters, &query{kind: kindSearch}, &o.slab)
+	c.engine.Choose(old, &query{kind: kindSearch, at: &o.slab})
+	old.Take()
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/offload"
+	"github.com/catfish-index/catfish/policy"
 	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -41,7 +42,7 @@ type query struct {
 	neighbors []Neighbor
 	count     int
 
-	estimate Estimate // here, for what a policy looks at would be garbage
+	at       *slab // what an estimate looks at
 	req, ans []byte
 	todo     []uint64 // estimate: nodes, as tags
 	hits     []int32
@@ -51,7 +52,7 @@ type query struct {
 var queries = sync.Pool{New: func() any { return new(query) }}
 
 func (q *query) release() {
-	q.items, q.neighbors, q.rects, q.explain = nil, nil, nil, nil
+	q.items, q.neighbors, q.rects, q.explain, q.at = nil, nil, nil, nil, nil
 	if cap(q.ans) > keepBytes {
 		q.ans = nil
 	}
@@ -146,7 +147,7 @@ func (c *Client) run(ctx context.Context, q *query) error {
 		case <-s.caller.Done():
 		case <-ctx.Done():
 		case <-time.After(rdma.PeerTimeout):
-			c.retire(s)
+			s.retire()
 			s.caller.Close()
 		}
 	}
@@ -167,7 +168,8 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 		return err
 	}
 	q.explain.step("get the connection")
-	way, began := c.choose(s, &c.counters, q, &o.slab)
+	q.at = &o.slab
+	way, began, _ := c.engine.Choose(s, q)
 	q.explain.chose(c.core, s, q, &o.slab, way)
 	told := FastMessaging
 	if way == Offload && s.canOffload() {
@@ -175,9 +177,8 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 		base := len(q.items)
 		st, err := c.offload(ctx, s, o, q)
 		if err == nil {
-			c.offloaded.Add(q.searches())
-			c.observe(began, Outcome{Way: Offload, Searches: int(q.searches()), Results: q.results(base),
-				Reads: int(st.Reads), Trips: int(st.RoundTrips), Bytes: int(st.Bytes)})
+			c.engine.Done(began, Outcome{Way: Offload, Searches: int(q.searches()), Results: q.results(base),
+				Reads: int(st.Reads), Trips: int(st.RoundTrips), Bytes: int(st.Bytes)}, Offload)
 			return nil
 		}
 		if !errors.Is(err, offload.ErrRestart) && !errors.Is(err, offload.ErrTorn) && !errors.Is(err, errNoLane) {
@@ -194,27 +195,20 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 	if err := c.message(ctx, s, o, q); err != nil {
 		return err
 	}
-	c.fast.Add(q.searches())
 	if n := q.searches(); n > 1 {
 		c.together.Add(n - 1)
 	}
-	c.observe(began, Outcome{Way: told, Searches: int(q.searches()), Results: q.results(base),
-		Trips: 1, Bytes: len(q.req) + len(q.ans) + 2*frameBytes})
+	c.engine.Done(began, Outcome{Way: told, Searches: int(q.searches()), Results: q.results(base),
+		Trips: 1, Bytes: len(q.req) + len(q.ans) + 2*frameBytes}, FastMessaging)
 	return nil
 }
-
-// YieldReads is after how many reads a client lets others run: some 20 us
-// over shared memory, half of what waking another thread takes. Of small
-// searches it is one in sixteen; a core that goes from client to client for
-// each finds nothing in its caches.
-const YieldReads = 64
 
 // letOthersRun is called before offloading. Over shared memory that keeps
 // the core without a pause. Who has a request to send, or an answer to fetch,
 // goes first, or the server idles when all clients of a core offload at once:
 // they hear the same heartbeat.
 func (c *core) letOthersRun() {
-	if n := c.reads.Load() / YieldReads; n != c.yielded.Load() {
+	if n := c.reads.Load() / policy.YieldReads; n != c.yielded.Load() {
 		c.yielded.Store(n)
 		runtime.Gosched()
 	}

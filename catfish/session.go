@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/heartbeat"
 	"github.com/catfish-index/catfish/offload"
+	"github.com/catfish-index/catfish/policy"
 	"github.com/catfish-index/catfish/rdma"
 )
 
@@ -33,8 +35,8 @@ type session struct {
 	addr      string // where lanes dial
 	caller    caller
 	mailbox   *heartbeat.Mailbox // nil over plain sockets
-	retired   atomic.Bool        // mailbox is gone; set under chooser.mu
-	looking   atomic.Int32       // who is in pending
+	retired   atomic.Bool        // mailbox is gone
+	looking   atomic.Int32       // calls of Pending and Take
 	window    int
 	keeping   cacheKey      // of this session's caches, but for the collection
 	trust     time.Duration // slab.trust
@@ -65,7 +67,7 @@ func (c *core) connect(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	want := c.opts.Transport
-	if c.scheme.tcp {
+	if c.scheme.TCP {
 		want = TransportTCP
 	}
 	choices, err := chooseTransports(want, h, c.opts.Fabric)
@@ -75,7 +77,7 @@ func (c *core) connect(ctx context.Context) (*session, error) {
 	var s *session
 	for i := range choices {
 		ch := choices[i]
-		if c.scheme.tcp {
+		if c.scheme.TCP {
 			ch.reason = "policy tcp is plain sockets"
 		}
 		last := i+1 == len(choices)
@@ -104,7 +106,7 @@ func (c *core) connect(ctx context.Context) (*session, error) {
 // way, and a policy take its price for that of offloading. Who can't have one
 // soon asks again then.
 func (c *core) openFirst(ctx context.Context, s *session) {
-	if !s.canOffload() || c.always != nil && c.way == FastMessaging {
+	if way, always := c.engine.Always(); !s.canOffload() || always && way == FastMessaging {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.opts.DialTimeout/4)
@@ -138,7 +140,7 @@ func (c *core) connectBy(ctx context.Context, h hello, ch choice, next bool) (*s
 			s.trust = DefaultHeartbeatInterval
 		}
 	}
-	if c.scheme.single {
+	if c.scheme.Single {
 		s.window = 1
 	}
 	s.lanes.init(c.opts.Lanes)
@@ -165,7 +167,7 @@ func (s *session) dial(ctx context.Context, c *core) error {
 	}
 	fc, err := fastmsg.Dial(ctx, s.dev, s.addr, fastmsg.CallerConfig{
 		RingBytes: c.opts.RingBytes,
-		Hello:     appendClientHello(nil, s.hello.BootID, c.opts.HeartbeatInterval, c.scheme.poll),
+		Hello:     appendClientHello(nil, s.hello.BootID, c.opts.HeartbeatInterval, c.scheme.Poll),
 	})
 	if err != nil {
 		if errors.Is(err, rdma.ErrDial) {
@@ -243,6 +245,44 @@ func (s *session) open(ctx context.Context, name string) (*openSlab, error) {
 
 // canOffload is false over plain sockets, where nothing is one-sided.
 func (s *session) canOffload() bool { return s.dev != nil }
+
+// Pending reports whether there is a heartbeat to take, without a lock. Calls
+// are counted before retired is read, and retire waits for all that were:
+// nobody looks at memory that is gone.
+func (s *session) Pending() bool {
+	if s.mailbox == nil {
+		return false
+	}
+	s.looking.Add(1)
+	p := !s.retired.Load() && s.mailbox.Pending()
+	s.looking.Add(-1)
+	return p
+}
+
+// Take takes it.
+func (s *session) Take() (l Load, ok bool) {
+	if s.mailbox == nil {
+		return l, false
+	}
+	s.looking.Add(1)
+	defer s.looking.Add(-1)
+	if s.retired.Load() {
+		return l, false
+	}
+	b, ok := s.mailbox.Take()
+	if ok {
+		l = policy.LoadOf(b)
+	}
+	return l, ok
+}
+
+// retire keeps everybody from the mailbox: its memory is about to go.
+func (s *session) retire() {
+	s.retired.Store(true)
+	for s.looking.Load() != 0 {
+		runtime.Gosched() // it is for some loads
+	}
+}
 
 func (s *session) close() {
 	if s.caller != nil {

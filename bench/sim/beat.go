@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/policy"
 )
 
 // beatSlots is how many heartbeats may be on their way to one client. One
@@ -13,7 +13,7 @@ const beatSlots = 1 << 8
 
 // beats is what the server measures for its heartbeats.
 type beats struct {
-	slots  [beatSlots]catfish.Load
+	slots  [beatSlots]policy.Load
 	seq    uint64
 	busyNs float64 // of cores, since the last beat; spinning not counted
 	bytes  float64 // of answers, since then
@@ -32,7 +32,7 @@ func (s *sim) beat() {
 	slot := uint16(b.seq % beatSlots)
 	all := k.IntervalNs * float64(s.cl.Server.Cores)
 	workers := float64(min(len(s.server.workers), s.cl.Server.Cores))
-	b.slots[slot] = catfish.Load{
+	b.slots[slot] = policy.Load{
 		Seq: b.seq, CPU: min(b.busyNs/all, 1), Busy: min(b.busyNs/(k.IntervalNs*workers), 1),
 		Waiting: uint64(s.server.waiting), BytesOut: b.bytes * 1e9 / k.IntervalNs,
 		Interval: time.Duration(k.IntervalNs),

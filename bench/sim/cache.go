@@ -3,7 +3,7 @@ package sim
 import (
 	"slices"
 
-	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/policy"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -55,7 +55,7 @@ func (s *sim) keep() {
 
 // descend goes down kept nodes from one node, which is to be read if it is
 // a leaf or not kept, and adds what it saw to e.
-func (s *sim) descend(c *call, at uint16, e *catfish.Estimate) {
+func (s *sim) descend(c *call, at uint16, e *policy.Estimate) {
 	n := &s.w.nodes[c.search.first+uint32(at)]
 	w := &c.walk
 	switch {
@@ -80,7 +80,7 @@ func (s *sim) descend(c *call, at uint16, e *catfish.Estimate) {
 
 // estimate looks down the tree from the root: what a search would read. The
 // walk is ready to be posted after it.
-func (s *sim) estimate(c *call) (e catfish.Estimate, work float64) {
+func (s *sim) estimate(c *call) (e policy.Estimate, work float64) {
 	w := &c.walk
 	w.known, w.repair = w.known[:0], w.repair[:0]
 	w.left = int(c.search.nodes)
@@ -145,7 +145,7 @@ func (s *sim) store(c *call, at uint16) float64 {
 	if slices.Contains(w.repair, at) {
 		return 0
 	}
-	var e catfish.Estimate
+	var e policy.Estimate
 	for i := range n.children {
 		s.descend(c, n.first+n.children-1-i, &e)
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/policy"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -69,17 +69,17 @@ func TestKeptNodes(t *testing.T) {
 // seer notes what an Estimator is told.
 type seer struct {
 	probe
-	told []catfish.Estimate
+	told []policy.Estimate
 	read []int
 	size int
 }
 
-func (p *seer) ChooseFor(now func() time.Time, load *catfish.Load, fresh bool, e *catfish.Estimate) (catfish.Way, bool) {
+func (p *seer) ChooseFor(now func() time.Time, load *policy.Load, fresh bool, e *policy.Estimate) (policy.Way, bool) {
 	p.told = append(p.told, *e)
-	return catfish.Offload, fresh
+	return policy.Offload, fresh
 }
 
-func (p *seer) Observe(_ time.Time, o catfish.Outcome) {
+func (p *seer) Observe(_ time.Time, o policy.Outcome) {
 	p.read = append(p.read, o.Reads)
 	p.size += o.Bytes
 }
@@ -94,9 +94,9 @@ func TestEstimate(t *testing.T) {
 	}
 	p := &seer{probe: probe{t: t, s: s}}
 	c := &s.clients[0]
-	c.policy, c.learner, c.looks = p, p, p
+	c.engine = policy.NewEngine(p, s.clock, nil)
 	s.run(1e8)
-	if e := p.told[0]; e != (catfish.Estimate{Missing: 1, Bytes: cl.Tree.BlockBytes}) {
+	if e := p.told[0]; e != (policy.Estimate{Missing: 1, Bytes: cl.Tree.BlockBytes}) {
 		t.Errorf("of the first search it is told %+v, want that the root is missing", e)
 	}
 	size, complete := 0, 0
@@ -129,23 +129,20 @@ func (*blind) Glance() bool { return false }
 
 // A search that nobody looked at before is walked like any other.
 func TestBlindOffload(t *testing.T) {
-	run := func(p catfish.Learner) {
+	run := func(p policy.Learner) {
 		s, err := newSim(Config{Cluster: openCluster(t, "thismachine"), Scheme: "offload-cached", Clients: 1, InFlight: 1,
 			Mix: [2]int{100, 0}, Duration: time.Second, Seed: 1}, small(t, "1e-2"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := &s.clients[0]
-		c.policy, c.learner = p, p
-		c.looks, _ = p.(catfish.Estimator)
-		c.glance, _ = p.(catfish.Glancer)
+		s.clients[0].engine = policy.NewEngine(p, s.clock, nil)
 		s.run(1e8)
 	}
 	looks, sees := &seer{}, &blind{}
 	run(looks)
 	run(sees)
 	for i, n := range sees.read {
-		if sees.told[i] != (catfish.Estimate{}) {
+		if sees.told[i] != (policy.Estimate{}) {
 			t.Fatalf("search %d: told %+v without a look", i, sees.told[i])
 		}
 		if i < len(looks.read) && n != looks.read[i] {

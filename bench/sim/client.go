@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/policy"
 )
 
 // machine is a host of clients.
@@ -12,16 +12,7 @@ type machine struct {
 	card  card
 	kept  []int64 // by chunk: see cache.go
 
-	finished uint64          // searches
-	census   *catfish.Census // of them: its clients are one process
-}
-
-// counts is what the policies of its clients compare.
-func (m *machine) counts() *catfish.Census {
-	if m.census == nil {
-		m.census = catfish.NewCensus(func() uint64 { return m.finished })
-	}
-	return m.census
+	group *policy.Group // its clients are one process
 }
 
 // phase is what a call does next when it has a core.
@@ -50,11 +41,12 @@ type call struct {
 	client, machine, worker uint32
 	next                    uint32 // search to make next, in circles
 	search                  search
-	insert                  int32 // number of the insert under way, or -1
-	began                   int64 // of the request, for its latency
+	insert                  int32     // number of the insert under way, or -1
+	began                   int64     // of the request, for its latency
+	asked                   time.Time // when its policy was, if it was
 	phase                   phase
 	place                   place
-	way                     catfish.Way
+	way                     policy.Way
 	walk                    walk
 }
 
@@ -127,24 +119,12 @@ func (s *sim) start(c *call) float64 {
 		c.next = 0
 	}
 	cl := &s.clients[c.client]
-	var way catfish.Way
-	var consumed bool
-	looked := 0.0
-	if cl.looks != nil {
-		s.told = catfish.Estimate{}
-		if s.sch.Cached && (cl.glance == nil || cl.glance.Glance()) {
-			s.told, looked = s.estimate(c)
-		}
-		way, consumed = cl.looks.ChooseFor(s.clock, &cl.load, cl.fresh, &s.told)
-	} else {
-		way, consumed = cl.policy.Choose(s.clock, &cl.load, cl.fresh)
-	}
-	if consumed {
-		cl.fresh = false
-	}
-	if c.way = way; way == catfish.Offload {
+	s.shown = shown{s: s, c: c}
+	c.way, c.asked, _ = cl.engine.Choose(cl, &s.shown)
+	looked := s.shown.work
+	if c.way == policy.Offload {
 		// As Client.letOthersRun in package catfish does.
-		if s.cl.Client.Spins && cl.reads >= catfish.YieldReads {
+		if s.cl.Client.Spins && cl.reads >= policy.YieldReads {
 			cl.reads = 0
 			c.phase = yielding
 			return looked
@@ -152,6 +132,21 @@ func (s *sim) start(c *call) float64 {
 		return looked + s.startWalk(c)
 	}
 	return looked + s.send(c)
+}
+
+// shown is a search as policies may look at it, if nodes are kept.
+type shown struct {
+	s    *sim
+	c    *call
+	work float64 // ns, of looking
+}
+
+// Look goes down the kept nodes.
+func (l *shown) Look(e *policy.Estimate) bool {
+	if l.s.sch.Cached {
+		*e, l.work = l.s.estimate(l.c)
+	}
+	return l.s.sch.Cached
 }
 
 // startWalk is the work of beginning to offload.
@@ -165,7 +160,7 @@ func (s *sim) startWalk(c *call) float64 {
 
 // send is the work of sending a request.
 func (s *sim) send(c *call) float64 {
-	c.way, c.phase = catfish.FastMessaging, messaging
+	c.way, c.phase = policy.FastMessaging, messaging
 	if s.sch.TCP {
 		return s.cl.Client.MessageNs + s.cl.TCP.ClientNs + s.cl.TCP.ByteNs*s.requestBytes(c)
 	}
@@ -243,28 +238,25 @@ func (s *sim) finish(id uint32) {
 		think += s.cl.Client.ThinkResultNs * float64(c.search.results)
 		s.n.ways[c.way]++
 		s.n.results += uint64(c.search.results)
-		if c.way == catfish.FastMessaging {
+		if c.way == policy.FastMessaging {
 			s.n.trips++
 		} else {
 			s.n.trips += s.tripsOf(c)
 		}
 		s.byOp[0].Record(took)
 		s.series.note(c.way, took)
-		s.machines[c.machine].finished++
 		cl := &s.clients[c.client]
-		if c.way == catfish.Offload {
+		if c.way == policy.Offload {
 			cl.reads += c.walk.reads
 		}
-		if cl.learner != nil {
-			o := catfish.Outcome{
-				Way: c.way, Searches: 1, Took: took, Results: int(c.search.results), Trips: 1,
-				Bytes: int(s.requestBytes(c) + s.answerBytes(c)),
-			}
-			if c.way == catfish.Offload {
-				o.Reads, o.Trips, o.Bytes = c.walk.reads, int(s.tripsOf(c)), int(c.walk.bytes)
-			}
-			cl.learner.Observe(s.clock(), o)
+		o := policy.Outcome{
+			Way: c.way, Searches: 1, Results: int(c.search.results), Trips: 1,
+			Bytes: int(s.requestBytes(c) + s.answerBytes(c)),
 		}
+		if c.way == policy.Offload {
+			o.Reads, o.Trips, o.Bytes = c.walk.reads, int(s.tripsOf(c)), int(c.walk.bytes)
+		}
+		cl.engine.Done(c.asked, o, c.way)
 	}
 	c.phase = starting
 	if think > 0 {
@@ -281,6 +273,14 @@ func (s *sim) heard(id uint32, slot uint16) {
 	if b.Seq <= c.sent {
 		return
 	}
-	c.sent, c.load, c.fresh = b.Seq, *b, true
+	c.sent, c.load, c.pending = b.Seq, *b, true
 	s.n.beats++
+}
+
+// Pending and Take are the mailbox that the engine looks into.
+func (c *client) Pending() bool { return c.pending }
+
+func (c *client) Take() (l policy.Load, ok bool) {
+	ok, c.pending = c.pending, false
+	return c.load, ok
 }

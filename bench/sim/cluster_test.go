@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/policy"
 )
 
 func TestClusters(t *testing.T) {
@@ -123,7 +123,7 @@ func TestConfigErrors(t *testing.T) {
 	}
 	bad := good
 	bad.Scheme = "quick"
-	if err := bad.Validate(); !errors.Is(err, catfish.ErrOption) {
+	if err := bad.Validate(); !errors.Is(err, policy.ErrScheme) {
 		t.Errorf("scheme quick: %v", err)
 	}
 	if _, err := MixOf(bench.Mix{bench.Search: 90, bench.Delete: 10}); !errors.Is(err, bench.ErrConfig) {

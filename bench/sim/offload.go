@@ -1,6 +1,6 @@
 package sim
 
-import "github.com/catfish-index/catfish/catfish"
+import "github.com/catfish-index/catfish/policy"
 
 // header is the number of the slab's header among the nodes of a walk; it
 // is read beside the root.
@@ -128,7 +128,7 @@ func (s *sim) root(c *call) float64 {
 		c.walk.known = append(c.walk.known, 0)
 		return 0
 	}
-	var e catfish.Estimate
+	var e policy.Estimate
 	s.descend(c, 0, &e)
 	return s.cl.Client.CachedNs * float64(e.Cached)
 }

@@ -4,23 +4,23 @@ import (
 	"testing"
 	"time"
 
-	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/policy"
 )
 
 // probe notes what a policy is told.
 type probe struct {
 	t        *testing.T
 	s        *sim
-	way      catfish.Way
+	way      policy.Way
 	asked    int
-	beats    []catfish.Load
+	beats    []policy.Load
 	at       []time.Time
 	observed [2]int
 }
 
 func (p *probe) Name() string { return "probe" }
 
-func (p *probe) Choose(now func() time.Time, load *catfish.Load, fresh bool) (catfish.Way, bool) {
+func (p *probe) Choose(now func() time.Time, load *policy.Load, fresh bool) (policy.Way, bool) {
 	if got := now(); got.UnixNano() != p.s.now {
 		p.t.Fatalf("the clock says %v at %d", got, p.s.now)
 	}
@@ -33,14 +33,14 @@ func (p *probe) Choose(now func() time.Time, load *catfish.Load, fresh bool) (ca
 	return p.way, fresh
 }
 
-func (p *probe) Observe(now time.Time, o catfish.Outcome) {
-	if now.UnixNano() != p.s.now || o.Took <= 0 || (o.Reads > 0) != (o.Way == catfish.Offload) {
+func (p *probe) Observe(now time.Time, o policy.Outcome) {
+	if now.UnixNano() != p.s.now || o.Took <= 0 || (o.Reads > 0) != (o.Way == policy.Offload) {
 		p.t.Errorf("at %v: %+v", now, o)
 	}
 	p.observed[o.Way]++
 }
 
-func (p *probe) State() catfish.PolicyState { return catfish.PolicyState{} }
+func (p *probe) State() policy.State { return policy.State{} }
 
 // Policies live in simulated time: heartbeats come once an interval, each
 // once and in order, with the server's true utilisation; every search is
@@ -57,7 +57,7 @@ func TestPoliciesSeeTime(t *testing.T) {
 	probes := make([]*probe, len(s.clients))
 	for i := range s.clients {
 		probes[i] = &probe{t: t, s: s}
-		s.clients[i].policy, s.clients[i].learner = probes[i], probes[i]
+		s.clients[i].engine = policy.NewEngine(probes[i], s.clock, nil)
 	}
 	s.run(1e9)
 	asked, finished := 0, uint64(0)

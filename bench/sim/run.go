@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/policy"
 )
 
 // Config says what Run simulates.
 type Config struct {
 	Cluster  *Cluster
-	Scheme   string // of catfish.Schemes
+	Scheme   string // of policy.Schemes
 	Clients  int    // connections
 	InFlight int    // callers of each; 0: the cluster's
 	// Mix has the shares of searches and inserts in percent, [100, 0] if
@@ -50,7 +50,7 @@ func (c Config) withDefaults() Config {
 }
 
 // Validate checks every value. Errors wrap bench.ErrConfig or
-// catfish.ErrOption and name the value and the limit.
+// policy.ErrScheme and name the value and the limit.
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	if c.Cluster == nil {
@@ -59,7 +59,7 @@ func (c Config) Validate() error {
 	if err := c.Cluster.Validate(); err != nil {
 		return err
 	}
-	if _, err := catfish.SchemeByName(c.Scheme); err != nil {
+	if _, err := policy.SchemeByName(c.Scheme); err != nil {
 		return err
 	}
 	for _, v := range []struct {

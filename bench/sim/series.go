@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/policy"
 )
 
 // Sample is one interval of a run that is watched over time
@@ -38,7 +38,7 @@ func (s *sim) watch() {
 }
 
 // note adds a finished search.
-func (r *series) note(way catfish.Way, took time.Duration) {
+func (r *series) note(way policy.Way, took time.Duration) {
 	r.ways[way]++
 	r.took += took
 	r.most = max(r.most, took)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/policy"
 )
 
 // The kinds of events, by the path of a request.
@@ -43,7 +43,7 @@ type sim struct {
 	cfg Config
 	cl  *Cluster
 	w   *Workload
-	sch catfish.Scheme
+	sch policy.Scheme
 	rng *rand.Rand
 
 	calls    []call
@@ -54,7 +54,7 @@ type sim struct {
 	writer   writer
 	beats    beats
 	series   series
-	told     catfish.Estimate // what a policy is shown
+	shown    shown // what a policy is shown
 
 	clock   func() time.Time // what policies are given
 	latency time.Duration    // one way, see Fabric
@@ -83,22 +83,19 @@ type counts struct {
 
 // client is one connection. Its policy decides for all of its calls.
 type client struct {
-	policy  catfish.Policy
-	learner catfish.Learner
-	looks   catfish.Estimator
-	glance  catfish.Glancer
-	load    catfish.Load
-	fresh   bool
-	knows   int64  // time of the newest header that a walk of it has read
-	sent    uint64 // sequence number of the latest heartbeat
-	walks   uint64 // that began, of schemes that keep nodes
-	reads   int    // since others were let run
+	engine *policy.Engine
+	load policy.Load // the newest heartbeat
+	pending bool // it was not taken
+	knows  int64        // time of the newest header that a walk of it has read
+	sent   uint64       // sequence number of the latest heartbeat
+	walks  uint64       // that began, of schemes that keep nodes
+	reads  int          // since others were let run
 
 }
 
 func newSim(cfg Config, w *Workload) (*sim, error) {
 	cl := cfg.Cluster
-	sch, err := catfish.SchemeByName(cfg.Scheme)
+	sch, err := policy.SchemeByName(cfg.Scheme)
 	if err != nil {
 		return nil, err
 	}
@@ -120,20 +117,16 @@ func newSim(cfg Config, w *Workload) (*sim, error) {
 	s.card = newCard(serverNIC)
 	for range min(cl.Client.Machines, cfg.Clients) {
 		s.machines = append(s.machines, machine{
-			cores: cores{free: cl.Client.Cores}, card: newCard(clientNIC),
+			cores: cores{free: cl.Client.Cores}, card: newCard(clientNIC), group: policy.NewGroup(),
 		})
 	}
 	for i := range s.clients {
 		c := &s.clients[i]
-		if c.policy, err = catfish.NewPolicy(cfg.Scheme, cfg.Seed+uint64(i)); err != nil {
+		p, err := policy.New(cfg.Scheme, cfg.Seed+uint64(i))
+		if err != nil {
 			return nil, err
 		}
-		c.learner, _ = c.policy.(catfish.Learner)
-		c.looks, _ = c.policy.(catfish.Estimator)
-		c.glance, _ = c.policy.(catfish.Glancer)
-		if p, ok := c.policy.(catfish.Counter); ok {
-			p.Count(s.machines[i%len(s.machines)].counts())
-		}
+		c.engine = policy.NewEngine(p, s.clock, s.machines[i%len(s.machines)].group)
 	}
 	s.writer.movedAt = make([]int64, w.Chunks)
 	s.keep()

@@ -15,6 +15,7 @@ import (
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/policy"
 )
 
 // The exit statuses that scripts rely on.
@@ -42,7 +43,7 @@ func isUsage(err error) bool {
 		return true
 	}
 	for _, sentinel := range []error{
-		bench.ErrConfig, catfish.ErrOption, datasets.ErrOption,
+		bench.ErrConfig, catfish.ErrOption, policy.ErrScheme, datasets.ErrOption,
 		affinity.ErrBadList, affinity.ErrUnavailable,
 		paper.ErrFigure, paper.ErrNetwork,
 	} {

@@ -1,4 +1,4 @@
-package catfish
+package policy
 
 import (
 	"fmt"
@@ -96,6 +96,6 @@ func (b *backoff) Why() string {
 		100*b.util, 100*backoffThreshold, b.busy, b.left)
 }
 
-func (b *backoff) State() PolicyState {
-	return PolicyState{Busy: b.busy, Left: b.left, Utilisation: b.util, Peak: b.peak}
+func (b *backoff) State() State {
+	return State{Busy: b.busy, Left: b.left, Utilisation: b.util, Peak: b.peak}
 }

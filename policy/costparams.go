@@ -1,9 +1,12 @@
-package catfish
+package policy
 
 import (
 	"math"
 	"time"
 )
+
+// beatInterval is the paper's interval between heartbeats (section V-A).
+const beatInterval = 10 * time.Millisecond
 
 // Parameters; docs/policy.md says what others gave.
 const (

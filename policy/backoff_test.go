@@ -1,4 +1,4 @@
-package catfish
+package policy
 
 import (
 	"math/rand/v2"
@@ -176,7 +176,7 @@ func TestSchemes(t *testing.T) {
 		p := sch.policy(1)
 		want := name
 		if name == "default" {
-			want = DefaultPolicy
+			want = Default
 		}
 		if p.Name() != want || DescribeScheme(name) == "" {
 			t.Errorf("%s: policy %q, described %q", name, p.Name(), DescribeScheme(name))
@@ -194,25 +194,23 @@ func TestSettledChangesNothing(t *testing.T) {
 		r := rand.New(rand.NewPCG(5, 6))
 		now := time.Unix(1000, 0)
 		clock := func() time.Time { return now }
-		quick := &chooser{now: clock, policy: newBackoff(9, literal)}
-		quick.settler = quick.policy.(Settler)
-		slow := &chooser{now: clock, policy: newBackoff(9, literal)}
-		var n counters
+		quick := NewEngine(newBackoff(9, literal), clock, nil)
+		slow := NewEngine(newBackoff(9, literal), clock, nil)
+		slow.settler = nil
+		var m [2]box
 		settled, offloads := 0, 0
 		for i := range 200_000 {
 			now = now.Add(time.Duration(r.IntN(200)) * time.Microsecond)
 			if r.IntN(60) == 0 { // a heartbeat, sometimes within Inv of the last
 				load := Load{CPU: 0.9 + 0.1*r.Float64(), Interval: 10 * time.Millisecond}
-				for _, c := range []*chooser{quick, slow} {
-					c.load, c.fresh = load, true
-					c.settled.Store(0)
-				}
+				m[0].put(load)
+				m[1].put(load)
 			}
 			if quick.settled.Load() != 0 {
 				settled++
 			}
-			a, _ := quick.choose(&session{}, &n, &query{}, &slab{})
-			b, _ := slow.choose(&session{}, &n, &query{}, &slab{})
+			a, _, _ := quick.Choose(&m[0], &m[0])
+			b, _, _ := slow.Choose(&m[1], &m[1])
 			if a != b || quick.policy.State() != slow.policy.State() {
 				t.Fatalf("literal %v, search %d: %v in %+v, asked always %v in %+v",
 					literal, i, a, quick.policy.State(), b, slow.policy.State())

@@ -1,4 +1,4 @@
-package catfish
+package policy
 
 import (
 	"math"
@@ -161,7 +161,7 @@ func (c *climb) nextPair(pair int64) {
 		}
 		c.leaptAt = c.now
 		c.q = min(max(c.q, c.lo()), c.hi())
-		c.quiet = c.now + 2*c.length + costStale*int64(max(c.beat.Interval, DefaultHeartbeatInterval))
+		c.quiet = c.now + 2*c.length + costStale*int64(max(c.beat.Interval, beatInterval))
 		return
 	}
 	if settled && c.early == 0 {

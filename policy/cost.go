@@ -1,4 +1,4 @@
-package catfish
+package policy
 
 import (
 	"fmt"
@@ -352,10 +352,10 @@ func (c *climb) forget() {
 func (c *climb) share() float64 { return min(max(c.q, 0), 1) }
 
 // State shows the share.
-func (c *cost) State() PolicyState {
+func (c *cost) State() State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return PolicyState{Utilisation: c.util.mean, Peak: c.peak, Share: c.share()}
+	return State{Utilisation: c.util.mean, Peak: c.peak, Share: c.share()}
 }
 
 // Why is the last pair's finding.

@@ -1,4 +1,4 @@
-package catfish
+package policy
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package catfish
+package policy
 
 import (
 	"sync"
@@ -79,65 +79,78 @@ func (c *Census) climber() *climb {
 	return c.climb
 }
 
-// crowd is who is counted: the clients of one server.
-type crowd struct {
+// Group is who is counted: the clients of one server.
+type Group struct {
 	census *Census
-	users  int // guarded by crowds
+	users  int // guarded by Groups
 
 	mu      sync.Mutex
-	members map[*counters]struct{}
-	gone    uint64 // finished by clients that are closed
+	members map[*Engine]struct{}
+	gone    uint64 // finished by clients that have left
 }
 
-var crowds = struct {
-	sync.Mutex
-	of map[crowdKey]*crowd
-}{of: map[crowdKey]*crowd{}}
-
-// crowdKey is who has something to tell each other: what is worth offloading
-// depends on the transport, and on whether nodes are kept.
-type crowdKey struct {
-	addr, transport string
-	fabric          Fabric
-	cached          bool
+// NewGroup is a group that is in no Groups: of a simulated process, say.
+func NewGroup() *Group {
+	g := &Group{members: map[*Engine]struct{}{}}
+	g.census = NewCensus(g.total)
+	return g
 }
 
-// joinCrowd has n counted among the clients of k until leave is called.
-func joinCrowd(k crowdKey, n *counters) (census *Census, leave func()) {
-	crowds.Lock()
-	defer crowds.Unlock()
-	c := crowds.of[k]
-	if c == nil {
-		c = &crowd{members: map[*counters]struct{}{}}
-		c.census = NewCensus(c.total)
-		crowds.of[k] = c
-	}
-	c.users++
-	c.mu.Lock()
-	c.members[n] = struct{}{}
-	c.mu.Unlock()
-	return c.census, sync.OnceFunc(func() {
-		crowds.Lock()
-		defer crowds.Unlock()
-		c.mu.Lock()
-		c.gone += n.searches()
-		delete(c.members, n)
-		c.mu.Unlock()
-		if c.users--; c.users == 0 {
-			delete(crowds.of, k)
+// Groups are those of a process, by what their members have in common: the
+// address, say, and the transport. The zero value is empty.
+type Groups struct {
+	mu sync.Mutex
+	of map[any]*Group
+}
+
+// Join returns the group of a key, which is comparable; leave is called when
+// a member that was added to it leaves.
+func (gs *Groups) Join(key any) (g *Group, leave func(*Engine)) {
+	gs.mu.Lock()
+	defer gs.mu.Unlock()
+	g = gs.of[key]
+	if g == nil {
+		if gs.of == nil {
+			gs.of = map[any]*Group{}
 		}
-	})
+		g = NewGroup()
+		gs.of[key] = g
+	}
+	g.users++
+	var once sync.Once
+	return g, func(e *Engine) {
+		once.Do(func() {
+			gs.mu.Lock()
+			defer gs.mu.Unlock()
+			g.remove(e)
+			if g.users--; g.users == 0 {
+				delete(gs.of, key)
+			}
+		})
+	}
 }
 
-func (c *crowd) total() uint64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	sum := c.gone
-	for n := range c.members {
-		sum += n.searches()
+func (g *Group) add(e *Engine) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.members[e] = struct{}{}
+}
+
+func (g *Group) remove(e *Engine) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, ok := g.members[e]; ok {
+		g.gone += e.searches()
+		delete(g.members, e)
+	}
+}
+
+func (g *Group) total() uint64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	sum := g.gone
+	for e := range g.members {
+		sum += e.searches()
 	}
 	return sum
 }
-
-// searches is how many have finished, either way.
-func (n *counters) searches() uint64 { return n.fast.Load() + n.offloaded.Load() }
