@@ -62,7 +62,8 @@ type cost struct {
 // climb is what all clients of a process share, if there is a census; its
 // lock is taken by the methods of Policy and the like, after the chooser's.
 type climb struct {
-	mu sync.Mutex
+	mu  sync.Mutex
+	off costRule // the one taken out
 
 	// The control, in shares of a mean search.
 	q       float64
@@ -135,7 +136,12 @@ func newClimb() *climb {
 	}
 }
 
-func (c *cost) Name() string { return "cost" }
+func (c *cost) Name() string {
+	if c.off != ruleNone {
+		return "cost-no-" + costRules[c.off]
+	}
+	return "cost"
+}
 
 // Sizes carry small searches above the share of mean ones, by up to small,
 // and large ones below, by about large. None is below 0.
@@ -167,7 +173,7 @@ func (c *cost) Glance() bool {
 		c.throw()
 	}
 	_, sure := c.sure()
-	return !sure
+	return !sure || c.off == ruleGlance
 }
 
 // sure is the way of the next search, if that does not depend on its size.
@@ -177,7 +183,7 @@ func (c *cost) sure() (way Way, ok bool) {
 		return Offload, true
 	case c.leap:
 		return FastMessaging, true
-	case c.retry == Offload || c.look || c.size.n < costFew:
+	case c.retry == Offload || (c.look || c.size.n < costFew) && c.off != ruleSizes:
 		return 0, false
 	}
 	return FastMessaging, c.dices >= c.tried()+c.small()
@@ -192,7 +198,7 @@ func (c *climb) tried() float64 { return c.q + c.sign*c.delta*c.width() }
 func (c *cost) Skip() (n int, way Way) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.rest {
+	if c.rest || c.off == ruleSkip {
 		return 0, 0
 	}
 	most := min(c.perEpoch/costSkip, costSkips)
@@ -253,7 +259,7 @@ func (c *cost) throw() {
 	r := c.random()
 	c.dices, c.look, c.retry = float64(r>>11)/(1<<53), r%costLook == 0, costNoRetry
 	for w := range c.other {
-		if c.other[w] >= costRetry && c.now-c.ways[w].last > int64(costForgotten) && c.random()%costOdds == 0 {
+		if c.off != ruleRetry && c.other[w] >= costRetry && c.now-c.ways[w].last > int64(costForgotten) && c.random()%costOdds == 0 {
 			c.retry = Way(w)
 		}
 	}
@@ -286,7 +292,7 @@ func (c *cost) ChooseFor(now func() time.Time, load *Load, fresh bool, e *Estima
 	// Below a missing node there are unknown ones: it counts twice. Searches
 	// that are made together count each by itself.
 	reads := costInput(float64(e.Leaves)+2*float64(e.Missing), 1<<20) / float64(max(e.Searches, 1))
-	if reads > 0 {
+	if reads > 0 && c.off != ruleSizes {
 		ln := max(0, costLn((costFixed+reads)*(1/(costFixed+1.0))))
 		c.size.add(ln, 256)
 		p += min(costSize*(c.size.mean-ln), c.small())
@@ -314,7 +320,7 @@ func (c *climb) hear(load *Load) {
 	util := costInput(max(costInput(load.CPU, 1), costInput(load.Busy, 1)), 1)
 	wait := float64(min(load.Waiting, 1<<20))
 	c.beat, c.beatAt = *load, c.now
-	if c.now < c.quiet {
+	if c.now < c.quiet || c.off == ruleBeats {
 		return
 	}
 	if c.util.n > 0 && (math.Abs(util-c.util.mean) > costJump ||
@@ -338,7 +344,7 @@ func (c *climb) hear(load *Load) {
 // made.
 func (c *climb) forget() {
 	c.rest, c.leapt, c.proofs, c.levels = false, false, costMean{}, costMean{}
-	if c.now-c.leaptAt > 2*costAgain*c.length {
+	if c.off != ruleEarly && c.off != ruleProbes && c.now-c.leaptAt > 2*costAgain*c.length {
 		c.early = costEarly
 	}
 	c.slope, c.slopes, c.noise = 0, 0, 0

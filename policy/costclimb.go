@@ -42,10 +42,13 @@ func (c *climb) pair(first, second float64) {
 	chance = c.chance(chance)
 	by := 2 * c.delta
 	// What comes as a surprise is of another load than what is remembered.
-	if c.slopes > 0 && c.spread.n >= costPairs {
+	if c.slopes > 0 && c.spread.n >= costPairs && c.off != ruleSurprise {
 		if s, m := c.slope/c.slopes, math.Sqrt(c.noise)/c.slopes; math.Abs(d/by-s) > costSurprise*(m+chance/by) {
 			c.slope, c.slopes, c.noise = 0, 0, 0
 		}
+	}
+	if c.off == ruleMemory {
+		c.slope, c.slopes, c.noise = 0, 0, 0
 	}
 	// Least squares: pairs that were farther apart count for more.
 	c.slope = costMemory*c.slope + d*by
@@ -62,7 +65,7 @@ func (c *climb) pair(first, second float64) {
 // that is hardly asked looks the same beside any.
 func (c *climb) weigh(level float64) {
 	ln := math.Log(level)
-	if c.levels.n > 0 && math.Abs(ln-c.levels.mean) > costShift {
+	if c.off != ruleShift && c.levels.n > 0 && math.Abs(ln-c.levels.mean) > costShift {
 		if c.shifted++; c.shifted < 2 {
 			return
 		}
@@ -104,7 +107,7 @@ func (c *climb) land(all, none, chance float64) {
 	c.early = 0
 	c.proofs.add(gain, costProofs)
 	if mean := c.proofs.mean; mean >= costGain {
-		plain := c.proofs.n >= 2 && mean-2*c.proofs.dev >= costPlain
+		plain := c.proofs.n >= 2 && mean-2*c.proofs.dev >= costPlain || c.off == ruleProofs
 		if c.proofs.n < costProofs && !plain {
 			return
 		}
@@ -124,7 +127,9 @@ func (c *climb) land(all, none, chance float64) {
 // 0 if they are alike.
 func (c *climb) lean() float64 {
 	f, o := &c.ways[FastMessaging].took, &c.ways[Offload].took
-	c.leaning = 0
+	if c.leaning = 0; c.off == ruleLatency {
+		return 0
+	}
 	if f.n >= 2 && o.n >= 2 {
 		d := f.mean - o.mean
 		if math.Abs(d) > max(costSame, f.uncertain()+o.uncertain()) {
@@ -147,7 +152,7 @@ func (c *climb) move(slope, doubt float64) {
 		return
 	}
 	if c.atEnd() && (by > 0) == (c.q < 0.5) {
-		if math.Abs(z) < costLeave {
+		if math.Abs(z) < costLeave && c.off != ruleLeave {
 			c.step = max(c.step*costLess, costShort)
 			return
 		}
@@ -155,7 +160,7 @@ func (c *climb) move(slope, doubt float64) {
 	}
 	if (by > 0) != (c.toward > 0) {
 		c.step, c.run = max(c.step*costLess, costShort), 0
-	} else if c.run++; c.run >= costRun {
+	} else if c.run++; c.run >= costRun || c.off == ruleRun {
 		c.step = min(c.step*costMore, costLong)
 	}
 	c.toward = by
@@ -163,7 +168,9 @@ func (c *climb) move(slope, doubt float64) {
 	q := c.q + by*c.step*c.width()
 	// What was found at another share says the less of this one.
 	far := math.Exp(-math.Abs(by) * c.step / costFar)
-	c.slope, c.slopes, c.noise = c.slope*far, c.slopes*far, c.noise*far*far
+	if c.off != ruleFar {
+		c.slope, c.slopes, c.noise = c.slope*far, c.slopes*far, c.noise*far*far
+	}
 	c.q = min(max(q, c.lo()), c.hi())
 	if c.q != q { // An end: nothing is gained by going on.
 		c.step = max(c.step*costLess*costLess, costShort)

@@ -53,7 +53,7 @@ func (c *cost) Observe(now time.Time, o Outcome) {
 		c.in, c.mine = epoch, 0
 	}
 	c.unpaired += n + others
-	if c.now-epoch*c.length >= c.length/costSettle {
+	if c.now-epoch*c.length >= c.settle() {
 		c.finished += n + others
 		c.mine += 1 + others/n
 		c.mark()
@@ -122,6 +122,9 @@ func (c *climb) turn(epoch int64) {
 // bursts too short to be compared: such a client goes by latencies. One that
 // only paused, or had no core, does not.
 func (c *climb) rare() bool {
+	if c.off == ruleRare {
+		return false
+	}
 	epochs := float64(c.now-c.unpairedFrom) / float64(c.length)
 	return c.unpaired >= costFew && (float64(c.unpaired)*costRare <= costFew*epochs || epochs >= costNever)
 }
@@ -144,6 +147,9 @@ func (c *climb) nextPair(pair int64) {
 	}
 	// Wide while q goes somewhere, narrow where it goes back and forth.
 	c.delta = costNarrow + (costMost-costNarrow)*min(c.step/costFirst, 1)*math.Abs(c.gone)/(c.walked+1e-9)
+	if c.off == ruleWidth {
+		c.delta = costNarrow
+	}
 	if c.early > 0 {
 		c.delta = costLeast // There will be a leap.
 		if !c.warm {
@@ -153,6 +159,9 @@ func (c *climb) nextPair(pair int64) {
 	settled := c.atEnd() && c.step <= costNarrow
 	c.leap = c.whole && (settled || c.early > 0 || c.proofs.n > 0) &&
 		(c.proofs.n > 0 || pair%costLeap == 0 || !c.leapt && pair%costSoon == 0 || c.early > 0 && pair%costYoung == 0 && (c.atEnd() || c.levels.n > 1))
+	if c.off == ruleProbes {
+		c.leap = false
+	}
 	if !c.leap {
 		c.proofs = costMean{} // of an attempt that was broken off
 	} else {
@@ -166,7 +175,7 @@ func (c *climb) nextPair(pair int64) {
 	}
 	if settled && c.early == 0 {
 		deep := int64(costDeep)
-		for s := math.Abs(c.told); s > 1 && deep < 4*costDeep; s /= 2 {
+		for s := math.Abs(c.told); s > 1 && c.off != ruleDeep && deep < 4*costDeep; s /= 2 {
 			deep *= 2 // The worse it is there, the seldomer.
 		}
 		c.delta = costLeast
@@ -175,7 +184,7 @@ func (c *climb) nextPair(pair int64) {
 			c.delta = costWide
 		case deep - 1: // so that the next is seen from its beginning
 		default:
-			c.rest, c.until = true, (pair-pair%deep+deep-1)*2*c.length
+			c.rest, c.until = c.off != ruleRest, (pair-pair%deep+deep-1)*2*c.length
 		}
 	}
 	c.q = min(max(c.q, c.lo()), c.hi())
@@ -185,7 +194,7 @@ func (c *climb) nextPair(pair int64) {
 func (c *climb) mark() {
 	if c.census != nil && !c.marked {
 		c.marked = true
-		c.from, c.fromAt = c.census.At(time.Unix(0, c.epoch*c.length+c.length/costSettle), time.Unix(0, c.now))
+		c.from, c.fromAt = c.census.At(time.Unix(0, c.epoch*c.length+c.settle()), time.Unix(0, c.now))
 	}
 }
 
@@ -200,13 +209,32 @@ func (c *climb) counted() (searches float64, ok bool) {
 		return 0, false
 	}
 	n, at := c.census.At(time.Unix(0, (c.epoch+1)*c.length), time.Unix(0, c.now))
-	took, whole := float64(at.Sub(c.fromAt)), float64(c.length-c.length/costSettle)
+	took, whole := float64(at.Sub(c.fromAt)), float64(c.length-c.settle())
 	if n < c.from || took < whole/2 || took > whole*2 {
 		return 0, false
 	}
 	return float64(n-c.from) * whole / took, true
 }
 
+// settle is the time in an epoch that is not counted.
+func (c *climb) settle() int64 {
+	if c.off == ruleSettle {
+		return 0
+	}
+	return c.length / costSettle
+}
+
 // Count has the finished searches of all clients of this process compared, and
 // all of these climb as one.
-func (c *cost) Count(census *Census) { c.climb = census.climber() }
+func (c *cost) Count(census *Census) {
+	if c.off == ruleGroup {
+		c.census = census
+		return
+	}
+	off := c.off
+	c.climb = census.climber()
+	c.off = off
+	if off != ruleNone && c.epoch == math.MinInt64 {
+		c.take(off)
+	}
+}

@@ -111,7 +111,7 @@ func (r *resting) Choose(func() time.Time, *Load, bool) (Way, bool) {
 	r.chosen++
 	return FastMessaging, true
 }
-func (r *resting) State() State               { return State{} }
+func (r *resting) State() State                     { return State{} }
 func (r *resting) Observe(time.Time, Outcome)       { r.learned++ }
 func (r *resting) Settled() (Way, bool)             { return Offload, true }
 func (r *resting) Rest(now time.Time) time.Duration { return r.until.Sub(now) }
