@@ -14,7 +14,7 @@ import (
 type Explanation struct {
 	Transport string `json:"transport"`
 	Policy    string `json:"policy"`
-	Way       string `json:"way"` // chosen
+	Path      string `json:"path"` // chosen
 	Why       string `json:"why"`
 	FellBack  bool   `json:"fell_back"` // offloading did not get there; ended by fast messaging
 	Retried   int    `json:"retried"`   // times that it began again on a new connection
@@ -72,12 +72,12 @@ func (x *Explanation) step(name string) {
 
 // chose notes the choice, and what was to be expected of offloading, whether
 // the policy looked at that or not.
-func (x *Explanation) chose(c *core, s *session, q *query, o *slab, way Way) {
+func (x *Explanation) chose(c *core, s *session, q *query, o *slab, way Path) {
 	if x == nil {
 		return
 	}
 	x.step("choose")
-	x.Transport, x.Way = s.transport, way.String()
+	x.Transport, x.Path = s.transport, way.String()
 	var e Estimate
 	if q.at = o; q.Look(&e) {
 		x.Estimate = &e

@@ -25,7 +25,7 @@ func TestExplain(t *testing.T) {
 				t.Errorf("%s: found %d, explained %d, want %d", p.name, len(items), x.Results, len(want))
 			}
 			offloads := strings.HasPrefix(p.policy, "offload")
-			if (x.Way == "offload") != offloads || x.Transport != p.transport || x.Policy != p.policy || x.Why == "" {
+			if (x.Path == "offload") != offloads || x.Transport != p.transport || x.Policy != p.policy || x.Why == "" {
 				t.Errorf("%s: %+v", p.name, x)
 			}
 			if x.RoundTrips != after.RoundTrips-before.RoundTrips || x.Reads != after.Reads-before.Reads ||

@@ -18,7 +18,7 @@ type (
 	Counter     = policy.Counter
 	Explainer   = policy.Explainer
 	PolicyState = policy.State
-	Way         = policy.Way
+	Path        = policy.Path
 	Load        = policy.Load
 	Outcome     = policy.Outcome
 	Estimate    = policy.Estimate

@@ -21,7 +21,7 @@ type probe struct {
 
 func (p *probe) Name() string { return "probe" }
 
-func (p *probe) Choose(_ func() time.Time, load *Load, fresh bool) (Way, bool) {
+func (p *probe) Choose(_ func() time.Time, load *Load, fresh bool) (Path, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if fresh {
@@ -34,14 +34,14 @@ func (p *probe) Choose(_ func() time.Time, load *Load, fresh bool) (Way, bool) {
 		p.beats = append(p.beats, load.Seq)
 	}
 	p.n++
-	return Way(p.n % 2), fresh
+	return Path(p.n % 2), fresh
 }
 
 func (p *probe) Observe(_ time.Time, o Outcome) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.outcomes[o.Way]++
-	if o.Took <= 0 || o.Results != 1 || (o.Reads > 0) != (o.Way == Offload) {
+	p.outcomes[o.Path]++
+	if o.Took <= 0 || o.Results != 1 || (o.Reads > 0) != (o.Path == Offload) {
 		p.bad = "impossible outcome"
 	}
 }

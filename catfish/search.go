@@ -177,7 +177,7 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 		base := len(q.items)
 		st, err := c.offload(ctx, s, o, q)
 		if err == nil {
-			c.engine.Done(began, Outcome{Way: Offload, Searches: int(q.searches()), Results: q.results(base),
+			c.engine.Done(began, Outcome{Path: Offload, Searches: int(q.searches()), Results: q.results(base),
 				Reads: int(st.Reads), Trips: int(st.RoundTrips), Bytes: int(st.Bytes)}, Offload)
 			return nil
 		}
@@ -198,7 +198,7 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 	if n := q.searches(); n > 1 {
 		c.together.Add(n - 1)
 	}
-	c.engine.Done(began, Outcome{Way: told, Searches: int(q.searches()), Results: q.results(base),
+	c.engine.Done(began, Outcome{Path: told, Searches: int(q.searches()), Results: q.results(base),
 		Trips: 1, Bytes: len(q.req) + len(q.ans) + 2*frameBytes}, FastMessaging)
 	return nil
 }

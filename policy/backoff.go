@@ -57,7 +57,7 @@ func (b *backoff) Name() string {
 }
 
 // Choose is Algorithm 1. predUtil is the latest value, as in the paper.
-func (b *backoff) Choose(clock func() time.Time, load *Load, fresh bool) (Way, bool) {
+func (b *backoff) Choose(clock func() time.Time, load *Load, fresh bool) (Path, bool) {
 	u, taken := 0.0, false
 	if fresh {
 		due := load.Interval
@@ -86,7 +86,7 @@ func (b *backoff) Choose(clock func() time.Time, load *Load, fresh bool) (Way, b
 
 // Settled: with nothing left to offload, only a heartbeat changes that; to
 // the letter, once r_busy was cleared.
-func (b *backoff) Settled() (Way, bool) {
+func (b *backoff) Settled() (Path, bool) {
 	return FastMessaging, b.left == 0 && (b.busy == 0 || !b.literal)
 }
 

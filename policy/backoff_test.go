@@ -26,7 +26,7 @@ func (s *stepper) beat(cpu float64) {
 	s.load.Seq++
 }
 
-func (s *stepper) choose() Way {
+func (s *stepper) choose() Path {
 	way, consumed := s.p.Choose(func() time.Time { return s.now }, &s.load, s.fresh)
 	if consumed {
 		s.fresh = false

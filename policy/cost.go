@@ -51,7 +51,7 @@ type cost struct {
 	thrown bool
 	dices  float64 // from [0, 1)
 	look   bool    // its size is wanted
-	retry  Way     // or costNoRetry
+	retry  Path    // or costNoRetry
 
 	// Its own calls, of one search or many, for Skip.
 	in       int64 // the epoch
@@ -156,7 +156,7 @@ func (c *climb) lo() float64 { return -c.small() + c.delta*c.width() }
 func (c *climb) hi() float64 { return 1 + c.large() - c.delta*c.width() }
 
 // Choose is for a search of which nothing is known.
-func (c *cost) Choose(now func() time.Time, load *Load, fresh bool) (Way, bool) {
+func (c *cost) Choose(now func() time.Time, load *Load, fresh bool) (Path, bool) {
 	return c.ChooseFor(now, load, fresh, &Estimate{})
 }
 
@@ -177,7 +177,7 @@ func (c *cost) Glance() bool {
 }
 
 // sure is the way of the next search, if that does not depend on its size.
-func (c *cost) sure() (way Way, ok bool) {
+func (c *cost) sure() (way Path, ok bool) {
 	switch {
 	case c.leap && c.sign > 0:
 		return Offload, true
@@ -195,7 +195,7 @@ func (c *climb) tried() float64 { return c.q + c.sign*c.delta*c.width() }
 // Skip throws dice until one might offload its search, or shows the size. In
 // a leap all go one way. That a leap's two ways are asked about alike is what
 // makes them comparable.
-func (c *cost) Skip() (n int, way Way) {
+func (c *cost) Skip() (n int, way Path) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.rest || c.off == ruleSkip {
@@ -223,7 +223,7 @@ func (c *cost) Skip() (n int, way Way) {
 }
 
 // restsAt is the way of all searches while q rests at an end.
-func (c *climb) restsAt() Way {
+func (c *climb) restsAt() Path {
 	if c.q > 0.5 {
 		return Offload
 	}
@@ -231,7 +231,7 @@ func (c *climb) restsAt() Way {
 }
 
 // Settled: while it rests.
-func (c *cost) Settled() (Way, bool) {
+func (c *cost) Settled() (Path, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.restsAt(), c.rest
@@ -260,7 +260,7 @@ func (c *cost) throw() {
 	c.dices, c.look, c.retry = float64(r>>11)/(1<<53), r%costLook == 0, costNoRetry
 	for w := range c.other {
 		if c.off != ruleRetry && c.other[w] >= costRetry && c.now-c.ways[w].last > int64(costForgotten) && c.random()%costOdds == 0 {
-			c.retry = Way(w)
+			c.retry = Path(w)
 		}
 	}
 	c.thrown = true
@@ -268,7 +268,7 @@ func (c *cost) throw() {
 
 // ChooseFor throws the dice, unless Glance has. It asks for the time of
 // heartbeats only.
-func (c *cost) ChooseFor(now func() time.Time, load *Load, fresh bool, e *Estimate) (Way, bool) {
+func (c *cost) ChooseFor(now func() time.Time, load *Load, fresh bool, e *Estimate) (Path, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if fresh {

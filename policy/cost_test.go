@@ -29,9 +29,9 @@ type world struct {
 
 	policies []*cost
 	skip     []int // by client
-	skipTo   []Way
+	skipTo   []Path
 	others   []int
-	last     Way // on the core
+	last     Path // on the core
 	finished uint64
 	calls    callHeap
 	at       time.Duration
@@ -44,7 +44,7 @@ type worldCall struct {
 	at     time.Duration // it comes back, or begins
 	began  time.Duration
 	client int
-	way    Way
+	way    Path
 	fresh  bool // begins
 	quiet  bool // the policy was not asked
 }
@@ -110,7 +110,7 @@ func (w *world) run(d time.Duration) (perSecond, share float64) {
 			if w.finished++; c.quiet {
 				w.others[c.client]++
 			} else {
-				p.Observe(w.clock(), Outcome{Way: c.way, Took: w.at - c.began, Results: 1, Others: w.others[c.client]})
+				p.Observe(w.clock(), Outcome{Path: c.way, Took: w.at - c.began, Results: 1, Others: w.others[c.client]})
 				w.others[c.client] = 0
 			}
 			w.done[c.way]++
@@ -281,7 +281,7 @@ func TestCostSuddenChange(t *testing.T) {
 
 // TestCostExplores: at either end the other way is tried, rarely.
 func TestCostExplores(t *testing.T) {
-	for _, better := range []Way{FastMessaging, Offload} {
+	for _, better := range []Path{FastMessaging, Offload} {
 		w := newWorld(8, 16)
 		w.idle = [2]time.Duration{100 * us, 100 * us}
 		w.idle[1-better] *= 5
@@ -439,9 +439,9 @@ func TestCostHostile(t *testing.T) {
 		}
 		way, _ := p.ChooseFor(func() time.Time { return now }, &load, r.IntN(4) == 0, &e)
 		if r.IntN(50) == 0 {
-			way = Way(n())
+			way = Path(n())
 		}
-		p.Observe(now, Outcome{Way: way, Took: time.Duration(n()), Results: n(), Reads: n(), Trips: n(), Bytes: n()})
+		p.Observe(now, Outcome{Path: way, Took: time.Duration(n()), Results: n(), Reads: n(), Trips: n(), Bytes: n()})
 		switch r.IntN(1000) {
 		case 0:
 			now = now.Add(-time.Hour)
@@ -481,7 +481,7 @@ func TestCostLateOutcomes(t *testing.T) {
 		for _, late := range []time.Duration{0, 50 * us} {
 			way, _ := p.Choose(nil, &Load{}, false)
 			n := p.spread.n
-			p.Observe(at.Add(-late), Outcome{Way: way, Took: 100 * us, Results: 1})
+			p.Observe(at.Add(-late), Outcome{Path: way, Took: 100 * us, Results: 1})
 			if p.spread.n > n {
 				pairs++
 			}
@@ -530,7 +530,7 @@ func costSearch(p *cost, now *time.Time, load *Load, e *Estimate) {
 	way, _ := p.ChooseFor(func() time.Time { return *now }, load, load.Seq%1000 == 0, e)
 	load.Seq++
 	*now = now.Add(10 * us)
-	p.Observe(*now, Outcome{Way: way, Took: 10 * us, Results: 1})
+	p.Observe(*now, Outcome{Path: way, Took: 10 * us, Results: 1})
 }
 
 // BenchmarkCostChoose is a decision.
@@ -566,7 +566,7 @@ func TestCostClockSetBack(t *testing.T) {
 			took = 100 * us
 		}
 		now = now.Add(took)
-		p.Observe(now, Outcome{Way: way, Took: took, Results: 1})
+		p.Observe(now, Outcome{Path: way, Took: took, Results: 1})
 	}
 	for i := 0; !p.rest; i++ {
 		if i == 10_000_000 {

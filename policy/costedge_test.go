@@ -20,7 +20,7 @@ func TestCostSlowInACrowd(t *testing.T) {
 	for i := range 1000 {
 		at = at.Add(10300*time.Microsecond + time.Duration(i%7)*100*time.Microsecond)
 		w, _ := c.ChooseFor(nil, &Load{}, false, &Estimate{Searches: 1, Leaves: 1})
-		c.Observe(at, Outcome{Way: w, Searches: 1, Took: 20 * time.Microsecond, Results: 1})
+		c.Observe(at, Outcome{Path: w, Searches: 1, Took: 20 * time.Microsecond, Results: 1})
 		worst = max(worst, math.Abs(c.told))
 		lo, hi = min(lo, c.q), max(hi, c.q)
 	}
@@ -52,11 +52,11 @@ func TestCostRetriesAfterSetback(t *testing.T) {
 	run := func(back time.Duration) (n int) {
 		c := newCost(1)
 		at := time.Unix(100000, 0)
-		c.Observe(at, Outcome{Way: Offload, Searches: 1, Took: time.Microsecond})
+		c.Observe(at, Outcome{Path: Offload, Searches: 1, Took: time.Microsecond})
 		at = at.Add(-back)
 		for range 1000 {
 			at = at.Add(time.Millisecond)
-			c.Observe(at, Outcome{Way: FastMessaging, Searches: 1, Took: time.Microsecond})
+			c.Observe(at, Outcome{Path: FastMessaging, Searches: 1, Took: time.Microsecond})
 			c.other[Offload] = 1000
 			if c.throw(); c.retry == Offload {
 				n++
@@ -76,7 +76,7 @@ func TestCostLeapEnds(t *testing.T) {
 	see := func(d time.Duration) {
 		at = at.Add(d)
 		w, _ := c.ChooseFor(nil, &Load{}, false, &Estimate{Searches: 1, Leaves: 1})
-		c.Observe(at, Outcome{Way: w, Searches: 1, Took: 20 * time.Microsecond, Results: 1})
+		c.Observe(at, Outcome{Path: w, Searches: 1, Took: 20 * time.Microsecond, Results: 1})
 	}
 	see(50 * time.Microsecond)
 	c.leap, c.sign = true, 1 // as in the midst of any leap
@@ -91,7 +91,7 @@ func TestCostLeapEnds(t *testing.T) {
 		} else {
 			fast++
 		}
-		c.Observe(at, Outcome{Way: w, Searches: 1, Took: 20 * time.Microsecond, Results: 1})
+		c.Observe(at, Outcome{Path: w, Searches: 1, Took: 20 * time.Microsecond, Results: 1})
 	}
 	t.Logf("leap %v after 20 s: %d fast, %d offloaded, q %.3f", c.leap, fast, off, c.q)
 	if c.leap {
@@ -145,7 +145,7 @@ func TestCostCensusAfterSetback(t *testing.T) {
 			}
 			w, _ := p.ChooseFor(nil, &Load{}, false, &Estimate{Searches: 1, Leaves: 1})
 			told := p.told
-			p.Observe(at, Outcome{Way: w, Searches: 1, Took: 20 * time.Microsecond, Results: 1})
+			p.Observe(at, Outcome{Path: w, Searches: 1, Took: 20 * time.Microsecond, Results: 1})
 			if i > 10055 && p.told != told {
 				worst = max(worst, math.Abs(p.told))
 			}
@@ -172,7 +172,7 @@ func TestCostStalls(t *testing.T) {
 			}
 			n++
 			w, _ := c.ChooseFor(nil, &Load{}, false, &Estimate{Searches: 1, Leaves: 1})
-			c.Observe(at, Outcome{Way: w, Searches: 1, Took: 20 * time.Microsecond, Results: 1})
+			c.Observe(at, Outcome{Path: w, Searches: 1, Took: 20 * time.Microsecond, Results: 1})
 			worst, q = max(worst, math.Abs(c.told)), max(q, c.q)
 		}
 		return worst, q
@@ -259,7 +259,7 @@ func TestCostPauses(t *testing.T) {
 	for range 400 {
 		for end := at.Add(35 * time.Millisecond); at.Before(end); {
 			way, _ := c.Choose(nil, &Load{}, false)
-			o := Outcome{Way: way, Took: 100 * us, Results: 1}
+			o := Outcome{Path: way, Took: 100 * us, Results: 1}
 			at = at.Add(20 * us)
 			if way == Offload { // It takes the core for longer.
 				o.Took = 10 * us
@@ -420,7 +420,7 @@ func TestCostClimbsTogether(t *testing.T) {
 				at = at.Add(5 * us)
 				p.Glance()
 				w, _ := p.ChooseFor(func() time.Time { return at }, &Load{Seq: 1}, false, &Estimate{Leaves: 1})
-				p.Observe(at, Outcome{Way: w, Took: 5 * us})
+				p.Observe(at, Outcome{Path: w, Took: 5 * us})
 				p.Skip()
 				p.State()
 				p.Why()
@@ -484,7 +484,7 @@ func TestCostBursts(t *testing.T) {
 					took = 20 * us
 				}
 				at = at.Add(took)
-				c.Observe(at, Outcome{Way: way, Took: took, Results: 1})
+				c.Observe(at, Outcome{Path: way, Took: took, Results: 1})
 			}
 			at = at.Add(43 * time.Millisecond)
 		}

@@ -9,7 +9,7 @@ import (
 
 // Observe counts a finished search.
 func (c *cost) Observe(now time.Time, o Outcome) {
-	if o.Way > Offload {
+	if o.Path > Offload {
 		return
 	}
 	c.mu.Lock()
@@ -28,10 +28,10 @@ func (c *cost) Observe(now time.Time, o Outcome) {
 	c.results.add(results, 256)
 	// Latencies of both ways are of searches alike: both ways have their
 	// own sizes.
-	if math.Abs(results-c.results.mean) <= math.Ln2 || c.ways[o.Way].took.n == 0 {
-		c.ways[o.Way].took.add(ln, 32)
+	if math.Abs(results-c.results.mean) <= math.Ln2 || c.ways[o.Path].took.n == 0 {
+		c.ways[o.Path].took.add(ln, 32)
 	}
-	c.ways[o.Way].last = c.now
+	c.ways[o.Path].last = c.now
 
 	// The others finished before, most of them in the epoch before if this
 	// is the first of a new one.

@@ -83,7 +83,7 @@ const (
 	costRetry     = 64
 	costForgotten = 500 * time.Millisecond
 	costOdds      = 8
-	costNoRetry   = Way(255)
+	costNoRetry   = Path(255)
 
 	// No more than an eighth of an epoch's searches are not asked about: of
 	// these nobody knows when they finished; nor more than costSkips, for a

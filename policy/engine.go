@@ -28,16 +28,16 @@ type Search interface {
 // they cost. Policies that never look at the server are recognised, and cost
 // neither lock nor clock. Safe for any number of goroutines.
 type Engine struct {
-	always Policy // fixed way, or nil
-	way    Way
+	always Policy // fixed path, or nil
+	path   Path
 
-	// settled is 1 + the way of all searches until a heartbeat arrives,
+	// settled is 1 + the path of all searches until a heartbeat arrives,
 	// or 0: ask. Written under mu; who reads a value that is just being
 	// replaced searches as one who came a moment earlier.
 	settled atomic.Uint32
 
 	// Of a Skipper: twice the number of searches that it need not be asked
-	// about, plus their way; and how many such have finished since it was
+	// about, plus their path; and how many such have finished since it was
 	// told of one.
 	skip, others atomic.Int64
 
@@ -65,7 +65,7 @@ type Engine struct {
 func NewEngine(p Policy, now func() time.Time, g *Group) *Engine {
 	c := &Engine{now: now, policy: p}
 	if f, ok := c.policy.(fixed); ok {
-		c.always, c.way = f, f.way
+		c.always, c.path = f, f.path
 	}
 	c.learner, _ = c.policy.(Learner)
 	c.looks, _ = c.policy.(Estimator)
@@ -88,29 +88,29 @@ func (c *Engine) Policy() string { return c.policy.Name() }
 // Looks reports whether the policy looks at searches before it decides.
 func (c *Engine) Looks() bool { return c.looks != nil }
 
-// Always is the way of a policy that never changes it.
-func (c *Engine) Always() (way Way, ok bool) { return c.way, c.always != nil }
+// Always is the path of a policy that never changes it.
+func (c *Engine) Always() (path Path, ok bool) { return c.path, c.always != nil }
 
-// Finished is how many searches have ended by a way.
-func (c *Engine) Finished(w Way) uint64 { return c.finished[w].Load() }
+// Finished is how many searches have ended by a path.
+func (c *Engine) Finished(w Path) uint64 { return c.finished[w].Load() }
 
 // Heartbeats is how many were taken from mailboxes.
 func (c *Engine) Heartbeats() uint64 { return c.beats.Load() }
 
 func (c *Engine) searches() uint64 { return c.finished[0].Load() + c.finished[1].Load() }
 
-// Choose decides the way of search q, and returns when it began if anybody
+// Choose decides the path of search q, and returns when it began if anybody
 // wants to know how long it takes. looked reports whether q was looked at.
-func (c *Engine) Choose(m Mailbox, q Search) (way Way, began time.Time, looked bool) {
+func (c *Engine) Choose(m Mailbox, q Search) (path Path, began time.Time, looked bool) {
 	if c.always != nil {
-		return c.way, began, false
+		return c.path, began, false
 	}
 	if w := c.settled.Load(); w != 0 && !c.mayHear(m) {
-		return Way(w - 1), began, false
+		return Path(w - 1), began, false
 	}
 	if c.skip.Load() > 1 && !c.mayHear(m) {
 		if left := c.skip.Add(-2); left >= 0 {
-			return Way(left & 1), began, false
+			return Path(left & 1), began, false
 		}
 	}
 	if c.learner != nil {
@@ -124,9 +124,9 @@ func (c *Engine) Choose(m Mailbox, q Search) (way Way, began time.Time, looked b
 		if c.glances == nil || c.glances.Glance() {
 			looked = q.Look(&c.estimate)
 		}
-		way, consumed = c.looks.ChooseFor(c.now, &c.load, c.fresh, &c.estimate)
+		path, consumed = c.looks.ChooseFor(c.now, &c.load, c.fresh, &c.estimate)
 	} else {
-		way, consumed = c.policy.Choose(c.now, &c.load, c.fresh)
+		path, consumed = c.policy.Choose(c.now, &c.load, c.fresh)
 	}
 	if consumed {
 		c.fresh = false
@@ -137,7 +137,7 @@ func (c *Engine) Choose(m Mailbox, q Search) (way Way, began time.Time, looked b
 	}
 	c.settle()
 	c.mu.Unlock()
-	return way, began, looked
+	return path, began, looked
 }
 
 // beatLooks is how many searches go by for one that looks into the mailbox
@@ -169,8 +169,8 @@ func (c *Engine) mayHear(m Mailbox) bool {
 func (c *Engine) settle() {
 	settled := uint32(0)
 	if c.settler != nil && (c.learner == nil || c.rester != nil) && !c.fresh {
-		if way, ok := c.settler.Settled(); ok {
-			settled = 1 + uint32(way)
+		if path, ok := c.settler.Settled(); ok {
+			settled = 1 + uint32(path)
 		}
 	}
 	if settled != 0 && c.rester != nil {
@@ -183,9 +183,9 @@ func (c *Engine) settle() {
 	c.settled.Store(settled)
 }
 
-// Done counts a search that has ended by a way, and tells the policy what
+// Done counts a search that has ended by a path, and tells the policy what
 // it cost. began is what Choose returned.
-func (c *Engine) Done(began time.Time, o Outcome, ended Way) {
+func (c *Engine) Done(began time.Time, o Outcome, ended Path) {
 	c.finished[ended].Add(uint64(o.Searches))
 	switch {
 	case c.learner == nil:

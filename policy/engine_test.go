@@ -107,13 +107,13 @@ type resting struct {
 }
 
 func (r *resting) Name() string { return "resting" }
-func (r *resting) Choose(func() time.Time, *Load, bool) (Way, bool) {
+func (r *resting) Choose(func() time.Time, *Load, bool) (Path, bool) {
 	r.chosen++
 	return FastMessaging, true
 }
 func (r *resting) State() State                     { return State{} }
 func (r *resting) Observe(time.Time, Outcome)       { r.learned++ }
-func (r *resting) Settled() (Way, bool)             { return Offload, true }
+func (r *resting) Settled() (Path, bool)            { return Offload, true }
 func (r *resting) Rest(now time.Time) time.Duration { return r.until.Sub(now) }
 
 // TestRest: a policy that rests is not asked, and told nothing, until its
@@ -122,9 +122,9 @@ func TestRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &resting{until: time.Now().Add(50 * time.Millisecond)}
 		c, m := NewEngine(p, time.Now, nil), &box{}
-		ask := func() Way {
+		ask := func() Path {
 			way, began, _ := c.Choose(m, m)
-			c.Done(began, Outcome{Way: way, Searches: 1}, way)
+			c.Done(began, Outcome{Path: way, Searches: 1}, way)
 			return way
 		}
 		if ask(); p.chosen != 1 || p.learned != 1 {
@@ -155,24 +155,24 @@ func TestRest(t *testing.T) {
 type skipping struct {
 	resting
 	others int
-	way    Way
+	way    Path
 }
 
-func (s *skipping) Settled() (Way, bool)           { return FastMessaging, false }
+func (s *skipping) Settled() (Path, bool)          { return FastMessaging, false }
 func (s *skipping) Observe(_ time.Time, o Outcome) { s.learned++; s.others += o.Others }
-func (s *skipping) Skip() (int, Way)               { return 3, s.way }
+func (s *skipping) Skip() (int, Path)              { return 3, s.way }
 
 // TestSkip: a policy is not asked about what it skips, and told how many
 // those were.
 func TestSkip(t *testing.T) {
-	for _, skipped := range []Way{FastMessaging, Offload} {
+	for _, skipped := range []Path{FastMessaging, Offload} {
 		p := &skipping{way: skipped}
 		c, m := NewEngine(p, time.Now, nil), &box{}
 		went := [2]int{}
 		for range 41 {
 			way, began, _ := c.Choose(m, m)
 			went[way]++
-			c.Done(began, Outcome{Way: way, Searches: 1}, way)
+			c.Done(began, Outcome{Path: way, Searches: 1}, way)
 		}
 		if p.chosen != 11 || p.learned != 11 || p.others != 30 || went[skipped] < 30 {
 			t.Errorf("%v: asked about %d, told of %d and %d others, %d went that way; want 11, 11, 30 and 30",

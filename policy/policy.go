@@ -11,16 +11,16 @@ import (
 // ErrScheme is wrapped by errors about a scheme's name.
 var ErrScheme = errors.New("unknown scheme")
 
-// Way is how one search is carried out.
-type Way uint8
+// Path is how one search is carried out.
+type Path uint8
 
-// The two ways.
+// The two paths.
 const (
-	FastMessaging Way = iota
+	FastMessaging Path = iota
 	Offload
 )
 
-func (w Way) String() string {
+func (w Path) String() string {
 	if w == Offload {
 		return "offload"
 	}
@@ -40,8 +40,8 @@ type Load struct {
 // Outcome is what a finished search cost, for policies that learn. Those
 // that SearchMany makes together are decided on, and told of, once.
 type Outcome struct {
-	Way      Way // that was tried first: Offload also if it ended by fast messaging
-	Searches int // 1, or how many were made together: all else is their sum
+	Path     Path // that was tried first: Offload also if it ended by fast messaging
+	Searches int  // 1, or how many were made together: all else is their sum
 	Took     time.Duration
 	Results  int
 	Reads    int // RDMA Reads, 0 for fast messaging
@@ -64,7 +64,7 @@ type Estimate struct {
 	Bytes    int `json:"bytes"`    // of the first round trip
 }
 
-// A Policy decides the way of each search of one client. Its methods are
+// A Policy decides the path of each search of one client. Its methods are
 // called under a lock, one at a time, once per search unless it is a Settler
 // or a Skipper, so they must be quick. A Policy holds state of one
 // client and must not be shared between clients.
@@ -76,7 +76,7 @@ type Policy interface {
 	// consumed = true. consumed clears it (the paper's "clear"). now is
 	// the client's clock, to be asked when needed only: that costs as
 	// much as the rest of a decision.
-	Choose(now func() time.Time, load *Load, fresh bool) (way Way, consumed bool)
+	Choose(now func() time.Time, load *Load, fresh bool) (path Path, consumed bool)
 	// State is shown to people: the back-off, if there is one.
 	State() State
 }
@@ -95,9 +95,9 @@ type Learner interface {
 type Settler interface {
 	Policy
 	// Settled is asked after Choose, under the same lock: whether every
-	// further search goes the way returned, without a change of state,
+	// further search goes the path returned, without a change of state,
 	// until a heartbeat arrives.
-	Settled() (way Way, ok bool)
+	Settled() (path Path, ok bool)
 }
 
 // A Rester is a Settler whose settled time ends by itself, too. It may be a
@@ -114,7 +114,7 @@ type Rester interface {
 // ChooseFor is called instead of Choose; e is valid during the call.
 type Estimator interface {
 	Policy
-	ChooseFor(now func() time.Time, load *Load, fresh bool, e *Estimate) (way Way, consumed bool)
+	ChooseFor(now func() time.Time, load *Load, fresh bool, e *Estimate) (path Path, consumed bool)
 }
 
 // A Glancer is an Estimator that need not look at every search: going down
@@ -133,9 +133,9 @@ type Glancer interface {
 type Skipper interface {
 	Learner
 	// Skip is asked after each choice, under the same lock: how many of the
-	// next searches go which way without being asked about. A
+	// next searches go which path without being asked about. A
 	// heartbeat ends it, within eight searches if it is a Rester too.
-	Skip() (searches int, way Way)
+	Skip() (searches int, path Path)
 }
 
 // A Counter is a Policy that compares how many searches finish: not its own
@@ -164,15 +164,15 @@ type State struct {
 	Share float64 `json:"offload_share,omitempty"`
 }
 
-// fixed always goes one way.
+// fixed always goes one path.
 type fixed struct {
 	name string
-	way  Way
+	path Path
 }
 
 func (f fixed) Name() string { return f.name }
 
-func (f fixed) Choose(func() time.Time, *Load, bool) (Way, bool) { return f.way, true }
+func (f fixed) Choose(func() time.Time, *Load, bool) (Path, bool) { return f.path, true }
 
 func (f fixed) Why() string { return "policy " + f.name + " always does" }
 

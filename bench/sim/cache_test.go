@@ -74,7 +74,7 @@ type seer struct {
 	size int
 }
 
-func (p *seer) ChooseFor(now func() time.Time, load *policy.Load, fresh bool, e *policy.Estimate) (policy.Way, bool) {
+func (p *seer) ChooseFor(now func() time.Time, load *policy.Load, fresh bool, e *policy.Estimate) (policy.Path, bool) {
 	p.told = append(p.told, *e)
 	return policy.Offload, fresh
 }

@@ -46,7 +46,7 @@ type call struct {
 	asked                   time.Time // when its policy was, if it was
 	phase                   phase
 	place                   place
-	way                     policy.Way
+	way                     policy.Path
 	walk                    walk
 }
 
@@ -250,7 +250,7 @@ func (s *sim) finish(id uint32) {
 			cl.reads += c.walk.reads
 		}
 		o := policy.Outcome{
-			Way: c.way, Searches: 1, Results: int(c.search.results), Trips: 1,
+			Path: c.way, Searches: 1, Results: int(c.search.results), Trips: 1,
 			Bytes: int(s.requestBytes(c) + s.answerBytes(c)),
 		}
 		if c.way == policy.Offload {

@@ -11,7 +11,7 @@ import (
 type probe struct {
 	t        *testing.T
 	s        *sim
-	way      policy.Way
+	way      policy.Path
 	asked    int
 	beats    []policy.Load
 	at       []time.Time
@@ -20,7 +20,7 @@ type probe struct {
 
 func (p *probe) Name() string { return "probe" }
 
-func (p *probe) Choose(now func() time.Time, load *policy.Load, fresh bool) (policy.Way, bool) {
+func (p *probe) Choose(now func() time.Time, load *policy.Load, fresh bool) (policy.Path, bool) {
 	if got := now(); got.UnixNano() != p.s.now {
 		p.t.Fatalf("the clock says %v at %d", got, p.s.now)
 	}
@@ -34,10 +34,10 @@ func (p *probe) Choose(now func() time.Time, load *policy.Load, fresh bool) (pol
 }
 
 func (p *probe) Observe(now time.Time, o policy.Outcome) {
-	if now.UnixNano() != p.s.now || o.Took <= 0 || (o.Reads > 0) != (o.Way == policy.Offload) {
+	if now.UnixNano() != p.s.now || o.Took <= 0 || (o.Reads > 0) != (o.Path == policy.Offload) {
 		p.t.Errorf("at %v: %+v", now, o)
 	}
-	p.observed[o.Way]++
+	p.observed[o.Path]++
 }
 
 func (p *probe) State() policy.State { return policy.State{} }

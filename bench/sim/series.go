@@ -38,7 +38,7 @@ func (s *sim) watch() {
 }
 
 // note adds a finished search.
-func (r *series) note(way policy.Way, took time.Duration) {
+func (r *series) note(way policy.Path, took time.Duration) {
 	r.ways[way]++
 	r.took += took
 	r.most = max(r.most, took)

@@ -49,7 +49,7 @@ func explained(x *catfish.Explanation) string {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "  %s\t%s\n", name, fmt.Sprintf(format, args...))
 	}
-	line("way", "%s, transport %s, policy %s", x.Way, x.Transport, x.Policy)
+	line("path", "%s, transport %s, policy %s", x.Path, x.Transport, x.Policy)
 	line("because", "%s", x.Why)
 	if e := x.Estimate; e != nil {
 		line("expected to read", "%d leaves, %d of these by their first lines, %d inner nodes that are not cached, %d bytes",
