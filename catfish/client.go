@@ -26,7 +26,6 @@ type core struct {
 	addr   string
 	opts   Options
 	scheme Scheme
-	looks  bool // the policy does, at searches
 	log    *slog.Logger
 	engine *policy.Engine
 	counters
@@ -70,9 +69,7 @@ func Dial(ctx context.Context, addr string, opts Options) (*Client, error) {
 		addr: addr, opts: opts, scheme: sch, log: opts.Logger,
 		devs: make(map[string]rdma.Device), changed: make(chan struct{}),
 	}
-	if err := c.decideBy(opts.Custom); err != nil {
-		return nil, err
-	}
+	c.decideBy(opts.Custom)
 	if opts.TrustCache && c.cacheBytes() == 0 {
 		c.leave()
 		return nil, fmt.Errorf("%w: TrustCache without a cache; set CacheBytes, or a policy that has one", ErrOption)
@@ -114,17 +111,16 @@ type groupKey struct {
 }
 
 // decideBy makes the engine, with the user's own policy if there is one.
-func (c *core) decideBy(p Policy) (err error) {
-	if p == nil {
-		if p, err = NewPolicy(c.scheme.Name, c.opts.Seed); err != nil {
-			return err
-		}
-	}
-	_, c.looks = p.(Estimator)
+func (c *core) decideBy(p Policy) {
 	g, leave := groups.Join(groupKey{c.addr, c.opts.Transport, c.opts.Fabric, c.cacheBytes() > 0})
-	c.engine = policy.NewEngine(p, time.Now, g)
-	c.leave = func() { leave(c.engine) }
-	return nil
+	if p == nil {
+		p = c.scheme.New(c.opts.Seed, g)
+	}
+	c.engine = policy.NewEngine(p, c.opts.Seed, time.Now, g)
+	c.leave = func() {
+		c.engine.Close()
+		leave()
+	}
 }
 
 // Collection is a Client for another collection over the same connection.

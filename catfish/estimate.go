@@ -6,10 +6,10 @@ import "github.com/catfish-index/catfish/rstar"
 // takes more is large, whatever else is said of it.
 const mostEstimated = 1 << 10
 
-// Look fills an estimate: what the query would read by offloading, as far
+// Estimate fills an estimate: what the query would read by offloading, as far
 // as kept nodes tell. They may be old. There are none without a cache, and
 // they tell nothing of a search for the nearest.
-func (q *query) Look(e *Estimate) bool {
+func (q *query) Estimate(e *Estimate) bool {
 	s := q.at
 	if s.cache == nil || q.kind == kindNearest {
 		return false

@@ -79,7 +79,7 @@ func (x *Explanation) chose(c *core, s *session, q *query, o *slab, way Path) {
 	x.step("choose")
 	x.Transport, x.Path = s.transport, way.String()
 	var e Estimate
-	if q.at = o; q.Look(&e) {
+	if q.at = o; q.Estimate(&e) {
 		x.Estimate = &e
 		x.step("estimate by cached nodes, for you")
 	}

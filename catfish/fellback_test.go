@@ -27,10 +27,10 @@ func (d *noLanes) Dial(ctx context.Context, addr string, cfg rdma.QPConfig, priv
 // offloader offloads, and notes what it is told.
 type offloader struct{ told []Path }
 
-func (o *offloader) Name() string                                     { return "offloader" }
-func (o *offloader) Choose(func() time.Time, *Load, bool) (Path, bool) { return Offload, true }
-func (o *offloader) State() PolicyState                               { return PolicyState{} }
-func (o *offloader) Observe(_ time.Time, out Outcome)                 { o.told = append(o.told, out.Path) }
+func (o *offloader) Name() string                     { return "offloader" }
+func (o *offloader) Plan(*Ask) Plan                   { return Plan{Share: 1, Searches: 1} }
+func (o *offloader) State() PolicyState               { return PolicyState{} }
+func (o *offloader) Observe(_ time.Time, out Outcome) { o.told = append(o.told, out.Path) }
 
 // TestFellBackIsOffload: a policy is not told that fast messaging took the
 // time that was lost by offloading.

@@ -26,7 +26,7 @@ func (c *core) cacheBytes() int64 {
 	switch b := c.opts.CacheBytes; {
 	case b != 0:
 		return max(b, 0)
-	case c.looks, c.opts.Custom == nil && c.scheme.Cached:
+	case c.opts.Custom == nil && c.scheme.Cached:
 		return DefaultCacheBytes
 	}
 	return 0

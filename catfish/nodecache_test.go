@@ -328,7 +328,7 @@ func TestTrustedCache(t *testing.T) {
 func estimateOf(t *testing.T, c *Client, r rstar.Rect) Estimate {
 	t.Helper()
 	q, e := query{rect: r, at: &c.live.Load().slabs[DefaultCollection].slab}, Estimate{}
-	q.Look(&e)
+	q.Estimate(&e)
 	if e.Missing != 0 || e.Bytes != e.Leaves*704-e.Heads*(704-rstar.HeadBytes(704))+e.Cached*rstar.LineBytes {
 		t.Fatalf("estimate is %+v", e)
 	}

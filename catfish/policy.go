@@ -10,13 +10,9 @@ import (
 type (
 	Policy      = policy.Policy
 	Learner     = policy.Learner
-	Settler     = policy.Settler
-	Rester      = policy.Rester
-	Estimator   = policy.Estimator
-	Glancer     = policy.Glancer
-	Skipper     = policy.Skipper
-	Counter     = policy.Counter
 	Explainer   = policy.Explainer
+	Plan        = policy.Plan
+	Ask         = policy.Ask
 	PolicyState = policy.State
 	Path        = policy.Path
 	Load        = policy.Load
@@ -39,16 +35,6 @@ func Schemes() []string { return policy.Schemes() }
 
 // DescribeScheme is one line about a scheme, "" for an unknown name.
 func DescribeScheme(name string) string { return policy.DescribeScheme(name) }
-
-// NewPolicy makes the policy of a scheme, as a Client with Options.Policy
-// does; seed is Options.Seed. The error wraps ErrOption.
-func NewPolicy(name string, seed uint64) (Policy, error) {
-	p, err := policy.New(name, seed)
-	if err != nil {
-		err = fmt.Errorf("%w: %w", ErrOption, err)
-	}
-	return p, err
-}
 
 // SchemeByName looks a scheme up, "" or "default" for the default. The
 // error wraps ErrOption.

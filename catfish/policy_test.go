@@ -21,20 +21,20 @@ type probe struct {
 
 func (p *probe) Name() string { return "probe" }
 
-func (p *probe) Choose(_ func() time.Time, load *Load, fresh bool) (Path, bool) {
+func (p *probe) Plan(a *Ask) Plan {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if fresh {
-		if n := len(p.beats); n > 0 && p.beats[n-1] >= load.Seq {
+	if a.Fresh {
+		if n := len(p.beats); n > 0 && p.beats[n-1] >= a.Load.Seq {
 			p.bad = "a heartbeat came twice"
 		}
-		if load.CPU < 0 || load.CPU > 1 || load.Interval != 2*time.Millisecond {
+		if a.Load.CPU < 0 || a.Load.CPU > 1 || a.Load.Interval != 2*time.Millisecond {
 			p.bad = "impossible load"
 		}
-		p.beats = append(p.beats, load.Seq)
+		p.beats = append(p.beats, a.Load.Seq)
 	}
 	p.n++
-	return Path(p.n % 2), fresh
+	return Plan{Share: float64(p.n % 2), Searches: 1}
 }
 
 func (p *probe) Observe(_ time.Time, o Outcome) {
@@ -156,4 +156,3 @@ func TestPolicyTCP(t *testing.T) {
 		}
 	}
 }
-

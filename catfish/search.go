@@ -169,7 +169,7 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 	}
 	q.explain.step("get the connection")
 	q.at = &o.slab
-	way, began, _ := c.engine.Choose(s, q)
+	way, began := c.engine.Choose(s, q)
 	q.explain.chose(c.core, s, q, &o.slab, way)
 	told := FastMessaging
 	if way == Offload && s.canOffload() {

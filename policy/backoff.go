@@ -43,6 +43,7 @@ type backoff struct {
 	left    int     // r_off
 	util    float64 // last U judged
 	peak    float64 // highest U judged
+	pending bool    // a heartbeat came that was not due
 }
 
 func newBackoff(seed uint64, literal bool) *backoff {
@@ -56,18 +57,23 @@ func (b *backoff) Name() string {
 	return "paper"
 }
 
-// Choose is Algorithm 1. predUtil is the latest value, as in the paper.
-func (b *backoff) Choose(clock func() time.Time, load *Load, fresh bool) (Path, bool) {
-	u, taken := 0.0, false
-	if fresh {
-		due := load.Interval
-		if !b.literal {
-			due /= 2
-		}
-		if now := clock(); now.Sub(b.t0) > due {
-			u, taken, b.t0, b.util = load.CPU, true, now, load.CPU
-			b.peak = max(b.peak, u)
-		}
+// Plan is Algorithm 1, for as many searches as nothing but a heartbeat can
+// change their path: the r_off searches to offload, or all until a heartbeat.
+// predUtil is the latest value, as in the paper.
+func (b *backoff) Plan(a *Ask) Plan {
+	b.left = max(b.left-a.Begun, 0)
+	if b.literal && a.Begun > 1 {
+		b.busy = 0 // The second search found U = 0.
+	}
+	due := a.Load.Interval
+	if !b.literal {
+		due /= 2
+	}
+	b.pending = b.pending || a.Fresh
+	u, taken := 0.0, b.pending && a.Now.Sub(b.t0) > due
+	if taken {
+		u, b.pending, b.t0, b.util = a.Load.CPU, false, a.Now, a.Load.CPU
+		b.peak = max(b.peak, u)
 	}
 	if taken || b.literal {
 		if u > backoffThreshold && b.left <= b.busy*backoffUnit {
@@ -77,17 +83,14 @@ func (b *backoff) Choose(clock func() time.Time, load *Load, fresh bool) (Path, 
 			b.busy = 0
 		}
 	}
+	p := Plan{Heartbeat: true}
 	if b.left > 0 {
-		b.left--
-		return Offload, taken
+		p.Share, p.Searches = 1, b.left
 	}
-	return FastMessaging, taken
-}
-
-// Settled: with nothing left to offload, only a heartbeat changes that; to
-// the letter, once r_busy was cleared.
-func (b *backoff) Settled() (Path, bool) {
-	return FastMessaging, b.left == 0 && (b.busy == 0 || !b.literal)
+	if b.pending {
+		p.Searches = 1 // It may be due at the next one.
+	}
+	return p
 }
 
 // Why tells the back-off's state.

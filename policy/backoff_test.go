@@ -6,39 +6,47 @@ import (
 	"time"
 )
 
-// stepper drives a policy on a fake clock, as the chooser does.
+// stepper drives a policy on a fake clock.
 type stepper struct {
-	t     *testing.T
-	p     *backoff
-	now   time.Time
-	load  Load
-	fresh bool
+	t    *testing.T
+	p    *backoff
+	e    *Engine
+	box  box
+	now  time.Time
+	load Load
 }
 
 func newStepper(t *testing.T, literal bool) *stepper {
-	return &stepper{t: t, p: newBackoff(7, literal), now: time.Unix(1000, 0), load: Load{Interval: 10 * time.Millisecond}}
+	s := &stepper{t: t, p: newBackoff(7, literal), now: time.Unix(1000, 0), load: Load{Interval: 10 * time.Millisecond}}
+	s.e = NewEngine(s.p, 1, func() time.Time { return s.now }, nil)
+	return s
 }
 
 // beat lets a heartbeat arrive, more than one interval after the last.
 func (s *stepper) beat(cpu float64) {
 	s.now = s.now.Add(s.load.Interval + time.Microsecond)
-	s.load.CPU, s.fresh = cpu, true
+	s.load.CPU = cpu
 	s.load.Seq++
+	s.box.put(s.load)
 }
 
 func (s *stepper) choose() Path {
-	way, consumed := s.p.Choose(func() time.Time { return s.now }, &s.load, s.fresh)
-	if consumed {
-		s.fresh = false
-	}
+	path, _ := s.e.Choose(&s.box, &s.box)
 	s.now = s.now.Add(time.Microsecond)
-	return way
+	return path
 }
 
+// want checks r_off and r_busy as they would be if the policy were asked now.
 func (s *stepper) want(left, busy int) {
 	s.t.Helper()
-	if s.p.left != left || s.p.busy != busy {
-		s.t.Fatalf("r_off = %d, r_busy = %d, want %d, %d", s.p.left, s.p.busy, left, busy)
+	p := *s.p
+	begun := s.e.begun + int(s.e.granted-s.e.left.Load())
+	p.left = max(p.left-begun, 0)
+	if p.literal && begun > 1 {
+		p.busy = 0
+	}
+	if p.left != left || p.busy != busy {
+		s.t.Fatalf("r_off = %d, r_busy = %d, want %d, %d", p.left, p.busy, left, busy)
 	}
 }
 
@@ -125,14 +133,15 @@ func TestBackoffTakesOneBeatPerInterval(t *testing.T) {
 		s.beat(0.5)
 		s.choose()
 		s.now = s.now.Add(time.Millisecond) // well within 10 ms
-		s.load.CPU, s.fresh = 1, true
-		if w := s.choose(); w != FastMessaging || !s.fresh || s.p.busy != 0 {
-			t.Fatalf("literal %v: %v, fresh %v, r_busy %d", literal, w, s.fresh, s.p.busy)
+		s.load.CPU = 1
+		s.box.put(s.load)
+		if w := s.choose(); w != FastMessaging || s.p.busy != 0 {
+			t.Fatalf("literal %v: %v, r_busy %d", literal, w, s.p.busy)
 		}
 		s.now = s.now.Add(10 * time.Millisecond)
 		s.choose()
-		if s.fresh || s.p.busy != 1 {
-			t.Fatalf("literal %v: not judged when due: fresh %v, r_busy %d", literal, s.fresh, s.p.busy)
+		if s.p.busy != 1 {
+			t.Fatalf("literal %v: not judged when due: r_busy %d", literal, s.p.busy)
 		}
 	}
 }
@@ -164,63 +173,5 @@ func TestBackoffLargeWindowLeft(t *testing.T) {
 			t.Fatal(w)
 		}
 		s.want(8, 0)
-	}
-}
-
-func TestSchemes(t *testing.T) {
-	for _, name := range Schemes() {
-		sch, err := schemeByName(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := sch.policy(1)
-		want := name
-		if name == "default" {
-			want = Default
-		}
-		if p.Name() != want || DescribeScheme(name) == "" {
-			t.Errorf("%s: policy %q, described %q", name, p.Name(), DescribeScheme(name))
-		}
-	}
-	if _, err := schemeByName("fastest"); err == nil {
-		t.Error("unknown policy taken")
-	}
-}
-
-// TestSettledChangesNothing: a chooser that does not ask a settled policy
-// decides as one that always asks, whatever the heartbeats.
-func TestSettledChangesNothing(t *testing.T) {
-	for _, literal := range []bool{false, true} {
-		r := rand.New(rand.NewPCG(5, 6))
-		now := time.Unix(1000, 0)
-		clock := func() time.Time { return now }
-		quick := NewEngine(newBackoff(9, literal), clock, nil)
-		slow := NewEngine(newBackoff(9, literal), clock, nil)
-		slow.settler = nil
-		var m [2]box
-		settled, offloads := 0, 0
-		for i := range 200_000 {
-			now = now.Add(time.Duration(r.IntN(200)) * time.Microsecond)
-			if r.IntN(60) == 0 { // a heartbeat, sometimes within Inv of the last
-				load := Load{CPU: 0.9 + 0.1*r.Float64(), Interval: 10 * time.Millisecond}
-				m[0].put(load)
-				m[1].put(load)
-			}
-			if quick.settled.Load() != 0 {
-				settled++
-			}
-			a, _, _ := quick.Choose(&m[0], &m[0])
-			b, _, _ := slow.Choose(&m[1], &m[1])
-			if a != b || quick.policy.State() != slow.policy.State() {
-				t.Fatalf("literal %v, search %d: %v in %+v, asked always %v in %+v",
-					literal, i, a, quick.policy.State(), b, slow.policy.State())
-			}
-			if a == Offload {
-				offloads++
-			}
-		}
-		if settled < 1000 || offloads < 1000 {
-			t.Errorf("literal %v: %d settled and %d offloaded of 200,000: nothing was tried", literal, settled, offloads)
-		}
 	}
 }

@@ -7,376 +7,347 @@ import (
 	"time"
 )
 
-// Policy "cost": offload the share of searches with which most searches
-// finish. docs/policy.md derives it and names its sources.
+// Policy cost: offload the share q of searches with which most searches
+// finish. docs/policy.md derives it.
 //
-//	share, the control q         finished searches per time
-//	  1 |                            |        .-^-.
-//	    |      _.-+-.+-              |     .-'     '.
-//	    |   .-'                      |  .-'          '
-//	  0 +-----------------> time     +-----------------> q
+// No client sees what a search costs the server, the network and the cores
+// that clients share; how many searches finish shows all of it. So all clients
+// offload a little more than q in one epoch and a little less in another, in
+// the same epochs, since these are cut from the clock. Each group of clients
+// counts what it finished in both, and moves its q to the better side.
 //
-// Nobody tells a client what a search costs the server, the network and the
-// cores that clients share; how many searches finish tells all of it. So
-// all clients offload a little more than q in one epoch and a little less in
-// another, in the same ones, since epochs are cut from the clock; each process
-// counts what it finished in both, and moves its q, which its clients share,
-// towards the better. Were each client to try at its own times it would see
-// only what is good for itself, which is to push its work on to whoever waits.
-// As far as counts say nothing (too few, or as many either way), the lower
-// latency decides.
+//	share   pair 1     pair 2     pair 3      a pair is two epochs; which of
+//	  q+d  +-----+          +-----+     +-    them has more is drawn by a hash
+//	  q    |     |          |     |     |     of the pair's number, so that
+//	  q-d  |     +-----+----+     +-----+     nothing periodic is taken for
+//	       |s|                                its effect
+//	        ^ the first quarter is not counted: its searches are of before
 //
-// A search is offloaded with a probability, by its client's own dice: the
-// higher q is, and the fewer nodes it would read compared with others. Reads
-// move more bytes than answers, and a message costs a server the same
-// however little it asks: so it is the small ones that gain by offloading,
-// and large ones that are answered when the network is full.
+// A gradient search ends in the nearest local optimum, and to offload now and
+// then takes longer than to offload always, since caches are cold. So at the
+// beginning, when the load has changed, and at an end now and then, a pair is
+// an end-point probe: one epoch all by fast messaging, one all offloaded.
 //
-// Such a climb ends on the nearest hill. At the beginning, when the load has
-// changed, and seldom at an end, a pair goes the whole way: one epoch all by
-// fast messaging, one all offloaded (a leap).
-//
-// Invariants: lo() <= q <= hi(); all state is finite, whatever heartbeats,
-// estimates and outcomes say (costInput clamps them).
-//
-// Files: cost.go chooses; costepoch.go counts; costclimb.go moves q; costparams.go
-// and costmean.go are what they share.
+// Invariants: 0 <= q <= 1; all state is finite, whatever outcomes and
+// heartbeats say.
 
-// cost is one client's part.
+// cost is what the clients of a group share.
 type cost struct {
-	*climb
-	dice uint64 // of splitmix
+	mu    sync.Mutex
+	state State // for people
 
-	// The next search's dice, if they were thrown.
-	thrown bool
-	dices  float64 // from [0, 1)
-	look   bool    // its size is wanted
-	retry  Path    // or costNoRetry
+	q        float64 // share of searches to offload
+	step     float64 // of q; its sign is that of the latest one
+	run      int     // steps in its direction, but for the first
+	last     float64 // the latest pair's difference (ln), of more to less offloading
+	spread   mean    // how two such in a row differ, by what they would at random
+	level    mean    // ln of searches/s in the latest pairs; none before the first
+	shifted  int     // pairs in a row that differ from it
+	lat      [2]mean // ln of a search's time in ns, by path
+	sum      float64 // of differences, with a memory
+	noise    float64 // its standard error
+	rest     int     // pairs in which nothing is tried: q is at an end
+	calm     int     // rest after the last pair that showed no gain there
+	unpaired int     // epochs since two could be compared
 
-	// Its own calls, of one search or many, for Skip.
-	in       int64 // the epoch
-	mine     int   // finished in it
-	perEpoch int   // in the one before, if there were some
+	probes int  // pairs until the next end-point probe; 0: this pair is one
+	gain   mean // of the latest probes
+	up     bool // by which end: all offloaded
+
+	epoch  int64   // number of the one under way
+	length int64   // of epochs, ns
+	next   int64   // when its counting begins, or it ends
+	from   uint64  // finished when counting began
+	fromAt int64   // 0: it has not begun
+	first  float64 // searches/s in the pair's first epoch, 0: unknown
 }
 
-// climb is what all clients of a process share, if there is a census; its
-// lock is taken by the methods of Policy and the like, after the chooser's.
-type climb struct {
-	mu  sync.Mutex
-	off costRule // the one taken out
+const (
+	// An epoch is long against a search: costEpoch, or doubled until it has
+	// costLatencies of them; to costMost at most.
+	costEpoch     = int64(10 * time.Millisecond)
+	costLatencies = 4
+	costMost      = 64 * costEpoch
 
-	// The control, in shares of a mean search.
-	q       float64
-	step    float64
-	sign    float64  // of the epoch: +1, -1
-	delta   float64  // half the difference of this pair
-	leap    bool     // from one end to the other
-	leapt   bool     // since the load has changed
-	leaptAt int64    // when the latest began
-	warm    bool     // one was made, for what is in caches after it
-	levels  costMean // ln of what finished in an epoch, of the latest pairs but leaps
-	shifted int      // pairs in a row that differ from those
-	early   int      // how many it may begin before one is judged
-	proofs  costMean // gains of the latest leaps, if the first was one
-	up      bool     // which end they are of: all offloaded
-	between bool     // they began from no end
-	quiet   int64    // heartbeats until then tell of a leap
+	costDelta = 0.02 // half of what the shares of a pair differ by
+	costFirst = 0.05 // step of q, at first
+	costLong  = 0.2  // the longest
+	costRest  = 15   // pairs that q rests at an end after one that shows no gain
 
-	// Sizes of searches: ln of their work by that of the smallest.
-	size costMean
+	// An end is probed after costProbe pairs (5 s), or costSoon if the last
+	// probe moved q. A gain is costGain at least, beyond twice its standard
+	// error in costProofs probes, or four times as much in two: one epoch may
+	// have had a core that another program had in the other.
+	costProbe  = 256
+	costSoon   = 16
+	costGain   = 0.05
+	costProofs = 4
 
-	// Epochs.
-	length       int64   // ns
-	epoch        int64   // number of the one under way, by length
-	whole        bool    // seen from its beginning
-	first        float64 // finished in the pair's first epoch, -1: unknown
-	finished     int     // in this one, as far as the policy was told
-	census       *Census // or nil: there is this client alone
-	marked       bool    // counting has begun in this epoch
-	from         uint64  // the census then
-	fromAt       time.Time
-	unpaired     int // since the last step, or rest
-	unpairedFrom int64
+	costMemory = 0.9          // ten pairs count
+	costFew    = 16           // fewer searches in an epoch tell nothing
+	costRare   = 1.0 / 32     // share that explores where latencies decide
+	costSame   = 0.1          // latencies nearer than that (ln) are equal
+	costShift  = 2 * math.Ln2 // ln of the throughput of another load: four times, or a fourth
+)
 
-	// What pairs told: sums with a memory.
-	slope, slopes, noise float64
-	spread               costMean // of a pair's difference, in deviations
+func newCost() *cost { return &cost{step: costFirst, length: costEpoch} }
 
-	ways    [2]costWay
-	results costMean
-	any     costMean // latency, of both ways
-	now     int64    // of the latest outcome or heartbeat
-	late    int      // outcomes in a row that are of long before
-	other   [2]int   // searches since a way was taken last
+func (c *cost) Name() string { return "cost" }
 
-	util, wait costMean
-	odd        int // heartbeats in a row that differ from those
-	peak       float64
-	beat       Load
-	beatAt     int64
-	toward     float64 // the last move
-	run        int     // moves that went there, in a row
-	rest       bool    // all searches go one way until then
-	until      int64
-	gone       float64 // latest moves, summed
-	walked     float64 // the same without their signs
-	leaning    float64 // the last pair's: latencies
-	told       float64 // the last pair's: counts
-	doubt      float64
-}
-
-func newCost(seed uint64) *cost {
-	return &cost{climb: newClimb(), dice: seed*0x9e3779b97f4a7c15 + 0x636f7374}
-}
-
-func newClimb() *climb {
-	return &climb{
-		step: costFirst, sign: 1, delta: costWide, first: -1, gone: 1, walked: 1,
-		length: int64(costEpoch), epoch: math.MinInt64, early: costEarly, leaptAt: math.MinInt64 / 2,
-	}
-}
-
-func (c *cost) Name() string {
-	if c.off != ruleNone {
-		return "cost-no-" + costRules[c.off]
-	}
-	return "cost"
-}
-
-// Sizes carry small searches above the share of mean ones, by up to small,
-// and large ones below, by about large. None is below 0.
-func (c *climb) small() float64 { return costSize * min(c.size.mean, 2*c.size.dev) }
-
-func (c *climb) large() float64 { return costSize * 3 * c.size.dev }
-
-func (c *climb) width() float64 { return 1 + (c.small()+c.large())/2 }
-
-func (c *climb) lo() float64 { return -c.small() + c.delta*c.width() }
-
-func (c *climb) hi() float64 { return 1 + c.large() - c.delta*c.width() }
-
-// Choose is for a search of which nothing is known.
-func (c *cost) Choose(now func() time.Time, load *Load, fresh bool) (Path, bool) {
-	return c.ChooseFor(now, load, fresh, &Estimate{})
-}
-
-// Glance throws the dice. If even the smallest of searches would not be
-// offloaded, there is no need to know its size, but now and then, so that
-// what sizes there are is known.
-func (c *cost) Glance() bool {
+// Plan ends when something is to be counted.
+func (c *cost) Plan(a *Ask) Plan {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.rest {
-		return false
+	if a.Fresh {
+		c.state.Utilisation = finite(a.Load.CPU, 1)
+		c.state.Peak = max(c.state.Peak, c.state.Utilisation)
 	}
-	if !c.thrown {
-		c.throw()
+	now := a.Now.UnixNano()
+	switch begin := c.epoch * c.length; {
+	case now >= begin+c.length || now < begin: // Or the clock was set back.
+		c.end(now, a.Group)
+		c.begin(now, a.Group)
+	case now >= c.next: // The epoch's first quarter is over.
+		c.count(now, a.Group)
 	}
-	_, sure := c.sure()
-	return !sure || c.off == ruleGlance
+	return Plan{Share: c.share(), Until: a.Now.Add(time.Duration(c.next - now))}
 }
 
-// sure is the way of the next search, if that does not depend on its size.
-func (c *cost) sure() (way Path, ok bool) {
+// begin begins an epoch, and maybe a pair.
+func (c *cost) begin(now int64, g *Group) {
+	c.epoch, c.fromAt = now/c.length, 0
+	if c.epoch&1 == 0 {
+		c.first = 0
+		c.nextPair(now)
+	}
+	if c.next = c.epoch*c.length + c.length/4; now >= c.next {
+		c.count(now, g)
+	}
+}
+
+func (c *cost) count(now int64, g *Group) {
+	c.from, c.fromAt, c.next = g.Finished(), now, (c.epoch+1)*c.length
+}
+
+// end ends an epoch. One that was not seen from its beginning, or nearly, or
+// long after its end, is not compared: some searches would stand for many.
+func (c *cost) end(now int64, g *Group) {
+	took, n := float64(now-c.fromAt), float64(g.Finished()-c.from)
 	switch {
-	case c.leap && c.sign > 0:
-		return Offload, true
-	case c.leap:
-		return FastMessaging, true
-	case c.retry == Offload || (c.look || c.size.n < costFew) && c.off != ruleSizes:
-		return 0, false
+	case c.fromAt == 0 || took < float64(c.length)/3 || took > float64(c.length)*4/3 || n < costFew:
+		c.unpaired++
+		c.first = 0
+	case c.epoch&1 == 0:
+		c.first = n / took * 1e9
+	case c.first > 0:
+		c.pair(c.first, n/took*1e9, math.Sqrt(2/n))
 	}
-	return FastMessaging, c.dices >= c.tried()+c.small()
-}
-
-// tried is the share of this epoch.
-func (c *climb) tried() float64 { return c.q + c.sign*c.delta*c.width() }
-
-// Skip throws dice until one might offload its search, or shows the size. In
-// a leap all go one way. That a leap's two ways are asked about alike is what
-// makes them comparable.
-func (c *cost) Skip() (n int, way Path) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.rest || c.off == ruleSkip {
-		return 0, 0
-	}
-	most := min(c.perEpoch/costSkip, costSkips)
-	if c.leap { // They may take longer by the other way than they did.
-		most = min(most, costSkipLeap)
-	}
-	for ; n < most; n++ {
-		if !c.thrown {
-			c.throw()
+	if c.rare() {
+		if to := c.quicker(); to != 0 {
+			c.q = max(to, 0)
 		}
-		w, ok := c.sure()
-		if !ok {
-			break
+	}
+}
+
+// nextPair chooses what the next pair is for.
+func (c *cost) nextPair(now int64) {
+	took := c.lat[FastMessaging].mean
+	if o := &c.lat[Offload]; o.n > 0 {
+		took = min(took, o.mean)
+	}
+	length, want := costEpoch, costLatencies*math.Exp(took)
+	for length < costMost && float64(length) < want {
+		length *= 2
+	}
+	if length != c.length { // Its epochs have other numbers.
+		c.length, c.epoch, c.first = length, now/length, 0
+	}
+	c.rest = max(c.rest-1, 0)
+	if c.probes > 1 || c.probes == 1 && (c.atEnd() || c.level.n > 1) {
+		c.probes--
+	}
+}
+
+func (c *cost) atEnd() bool { return c.q == 0 || c.q == 1 }
+
+// rare reports whether searches are too few to be counted, or come in bursts
+// too short to be compared: then latencies decide.
+func (c *cost) rare() bool { return c.unpaired >= costFew }
+
+// more reports whether this epoch is the one of its pair with more offloading.
+func (c *cost) more() bool { return mix(uint64(c.epoch>>1))&1 == uint64(c.epoch&1) }
+
+// share is what is tried in this epoch.
+func (c *cost) share() float64 {
+	sign := -1.0
+	if c.more() {
+		sign = 1
+	}
+	switch {
+	case c.rare():
+		return min(max(c.q, costRare), 1-costRare)
+	case c.probes == 0:
+		return max(sign, 0)
+	case c.rest > 0:
+		return c.q
+	}
+	return min(max(c.q, costDelta), 1-costDelta) + sign*costDelta
+}
+
+// pair takes how many searches a second finished in a pair's two epochs, and
+// by how much (ln) these would differ if searches came at random.
+func (c *cost) pair(first, second, random float64) {
+	more, less := second, first
+	if !c.more() { // The second epoch offloaded less.
+		more, less = first, second
+	}
+	wasRare := c.rare()
+	c.unpaired = 0
+	level, d := math.Log((more+less)/2), math.Log(more/less)
+	switch {
+	case wasRare: // Both had one share.
+	case c.probes == 0 && c.level.n == 0: // It filled the caches.
+		c.level.add(level, 8)
+	case c.probes == 0:
+		c.judge(math.Log(more), math.Log(less))
+	case c.isShift(level):
+		c.level, c.shifted = mean{}, 0
+		c.level.add(level, 8)
+		c.probes, c.gain, c.rest, c.step = 1, mean{}, 0, math.Copysign(costFirst, c.step)
+	case c.rest == 0:
+		c.level.add(level, 8)
+		c.move(d, random)
+	default:
+		c.level.add(level, 8)
+	}
+}
+
+// isShift reports whether two pairs in a row show another load than those
+// before.
+func (c *cost) isShift(level float64) bool {
+	if c.level.n == 0 || math.Abs(level-c.level.mean) < costShift {
+		c.shifted = 0
+	} else {
+		c.shifted++
+	}
+	return c.shifted == 2
+}
+
+// move takes a step: next to none if the difference d is within what chance
+// makes, the whole of it beyond. Pairs tell what chance is by how they differ
+// from each other: closed loops are more even than random.
+func (c *cost) move(d, random float64) {
+	chance := random / 2
+	if c.spread.n >= 4 {
+		chance = random * max(c.spread.deviation()/math.Sqrt2, 0.05)
+	}
+	c.spread.add((d-c.last)/random, 32)
+	c.last = d
+	// Some ten pairs are remembered.
+	c.sum, c.noise = costMemory*c.sum+d, math.Hypot(costMemory*c.noise, chance)
+	z := c.sum / c.noise
+	if c.q == 0 && z < 1 || c.q == 1 && z > -1 {
+		c.calm = min(2*c.calm+1, costRest)
+		c.rest = c.calm + 1
+		return
+	}
+	c.calm = 0
+	by := z * z * z / (1 + math.Abs(z*z*z))
+	switch {
+	case c.atEnd():
+		c.step, c.run = costFirst, 0
+	case by*c.step < 0:
+		c.step, c.run = max(math.Abs(c.step)/2, costDelta/4), 0
+	case math.Abs(by) > 0.5:
+		if c.run++; c.run > 1 {
+			c.step = min(math.Abs(c.step)*1.4, costLong)
 		}
-		way, c.thrown = w, false
 	}
-	if n > 0 {
-		c.other[way] = 0
-		c.other[1-way] += n
+	c.step = math.Copysign(c.step, by)
+	// What was found at another share says the less of this one.
+	far := 1 - math.Abs(by)
+	c.sum, c.noise = c.sum*far, c.noise*far
+	c.q = min(max(c.q+math.Abs(by)*c.step, 0), 1)
+}
+
+// judge takes the throughputs (ln) of a probe: all offloaded, and none. From
+// an end the other one has to be better; from between them, one of both better
+// than where q is.
+func (c *cost) judge(all, none float64) {
+	to, here := all, none
+	if c.gain.n == 0 {
+		c.up = c.q < 0.5
+		if !c.atEnd() {
+			c.up = all > none
+		}
 	}
-	return n, way
-}
-
-// restsAt is the way of all searches while q rests at an end.
-func (c *climb) restsAt() Path {
-	if c.q > 0.5 {
-		return Offload
+	if !c.up {
+		to, here = none, all
 	}
-	return FastMessaging
+	if !c.atEnd() {
+		here = c.level.mean
+	}
+	c.gain.add(to-here, costProofs)
+	g := &c.gain
+	sure := g.n == costProofs && g.mean >= costGain+2*g.uncertain() || g.n >= 2 && g.mean-g.dev >= 4*costGain
+	switch {
+	case math.Abs(g.mean) < costGain && g.n >= 2 && c.quicker() == c.sign(): // No fewer, and quicker.
+		sure = true
+	case math.Abs(g.mean) < costGain && g.n < 2:
+		return
+	case !sure && g.mean >= costGain && g.n < costProofs:
+		return
+	}
+	if c.probes, c.gain = costProbe, (mean{}); sure {
+		c.probes = costSoon
+		c.q = max(c.sign(), 0)
+	}
 }
 
-// Settled: while it rests.
-func (c *cost) Settled() (Path, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.restsAt(), c.rest
+// sign is that of a step to the end that is probed.
+func (c *cost) sign() float64 {
+	if c.up {
+		return 1
+	}
+	return -1
 }
 
-// Rest is what is left of it.
-func (c *cost) Rest(now time.Time) time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return time.Duration(c.left(now.UnixNano()))
-}
-
-// left is how long it rests yet, none if that is longer than any rest: the
-// clock was set back.
-func (c *climb) left(now int64) int64 {
-	left := c.until - now
-	if left > 4*costDeep*2*c.length {
+// quicker is the sign of a step to the path with the lower latency, 0 if they
+// are alike.
+func (c *cost) quicker() float64 {
+	f, o := &c.lat[FastMessaging], &c.lat[Offload]
+	d := f.mean - o.mean
+	if !(math.Abs(d) > max(costSame, f.uncertain()+o.uncertain())) {
 		return 0
 	}
-	return max(left, 0)
+	return math.Copysign(1, d)
 }
 
-// throw is for one search.
-func (c *cost) throw() {
-	r := c.random()
-	c.dices, c.look, c.retry = float64(r>>11)/(1<<53), r%costLook == 0, costNoRetry
-	for w := range c.other {
-		if c.off != ruleRetry && c.other[w] >= costRetry && c.now-c.ways[w].last > int64(costForgotten) && c.random()%costOdds == 0 {
-			c.retry = Path(w)
-		}
+// Observe notes how long a search took.
+func (c *cost) Observe(_ time.Time, o Outcome) {
+	if o.Path > Offload {
+		return
 	}
-	c.thrown = true
-}
-
-// ChooseFor throws the dice, unless Glance has. It asks for the time of
-// heartbeats only.
-func (c *cost) ChooseFor(now func() time.Time, load *Load, fresh bool, e *Estimate) (Path, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if fresh {
-		c.tick(now().UnixNano())
-		c.hear(load)
-	}
-	if c.rest {
-		return c.restsAt(), true
-	}
-	if c.leap {
-		c.thrown = false
-		if c.sign > 0 {
-			return Offload, true
-		}
-		return FastMessaging, true
-	}
-	if !c.thrown {
-		c.throw()
-	}
-	p := c.tried()
-	// Below a missing node there are unknown ones: it counts twice. Searches
-	// that are made together count each by itself.
-	reads := costInput(float64(e.Leaves)+2*float64(e.Missing), 1<<20) / float64(max(e.Searches, 1))
-	if reads > 0 && c.off != ruleSizes {
-		ln := max(0, costLn((costFixed+reads)*(1/(costFixed+1.0))))
-		c.size.add(ln, 256)
-		p += min(costSize*(c.size.mean-ln), c.small())
-	}
-	way := FastMessaging
-	if c.dices < p {
-		way = Offload
-	}
-	if c.retry != costNoRetry {
-		way = c.retry
-	}
-	c.thrown = false
-	c.other[way] = 0
-	c.other[1-way]++
-	return way, true
+	c.lat[o.Path].add(math.Log(1+finite(float64(o.Took), 1e15)/float64(max(o.Searches, 1))), 32)
 }
-
-// hear takes a heartbeat, one in an interval, whichever client it came to. One
-// that differs much from those before says that what was learnt is of another
-// time.
-func (c *climb) hear(load *Load) {
-	if c.beat.Seq > 0 && c.now >= c.beatAt && c.now-c.beatAt < int64(load.Interval)/2 {
-		return
-	}
-	util := costInput(max(costInput(load.CPU, 1), costInput(load.Busy, 1)), 1)
-	wait := float64(min(load.Waiting, 1<<20))
-	c.beat, c.beatAt = *load, c.now
-	if c.now < c.quiet || c.off == ruleBeats {
-		return
-	}
-	if c.util.n > 0 && (math.Abs(util-c.util.mean) > costJump ||
-		wait > costMany+4*c.wait.mean || c.wait.mean > costMany+4*wait) {
-		if c.odd++; c.odd < costOdd {
-			return
-		}
-		leaps := c.early
-		if c.forget(); c.q > c.lo()+costMiddle && c.q < c.hi()-costMiddle {
-			c.early = leaps // What the server has to do changes with q itself.
-		}
-		c.util, c.wait = costMean{}, costMean{}
-	}
-	c.odd = 0
-	c.util.add(util, 8)
-	c.wait.add(wait, 8)
-	c.peak = max(c.peak, util)
-}
-
-// forget lets the next pairs decide alone, by longer steps, and has a leap
-// made.
-func (c *climb) forget() {
-	c.rest, c.leapt, c.proofs, c.levels = false, false, costMean{}, costMean{}
-	if c.off != ruleEarly && c.off != ruleProbes && c.now-c.leaptAt > 2*costAgain*c.length {
-		c.early = costEarly
-	}
-	c.slope, c.slopes, c.noise = 0, 0, 0
-	c.step = max(c.step, costFirst)
-	for i := range c.ways {
-		c.ways[i].took.n = min(c.ways[i].took.n, 4)
-	}
-}
-
-// Share of searches of mean size that are offloaded.
-func (c *climb) share() float64 { return min(max(c.q, 0), 1) }
 
 // State shows the share.
 func (c *cost) State() State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return State{Utilisation: c.util.mean, Peak: c.peak, Share: c.share()}
+	c.state.Share = c.q
+	return c.state
 }
 
-// Why is the last pair's finding.
+// Why is what is known of both paths.
 func (c *cost) Why() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ways[0].took.n == 0 || c.ways[1].took.n == 0 {
-		return "one way was not tried yet"
+	if c.lat[0].n == 0 || c.lat[1].n == 0 {
+		return "one path was not tried yet"
 	}
-	news := ""
-	if c.beat.Seq > 0 && c.now-c.beatAt > costStale*int64(max(c.beat.Interval, 0)) {
-		news = ", heartbeats are late"
-	}
-	return fmt.Sprintf("%.0f %% offloaded; each 1 %% more finishes %+.2f (+-%.2f) %% searches; "+
-		"fast %.0f us, offload %.0f us; server busy %.2f%s",
-		100*c.share(), c.told, c.doubt,
-		math.Exp(c.ways[0].took.mean)/1e3, math.Exp(c.ways[1].took.mean)/1e3, c.util.mean, news)
+	return fmt.Sprintf("%.0f %% offloaded lets most searches finish, some %.0f a second; fast %.0f us, offload %.0f us; server busy %.2f",
+		100*c.q, math.Exp(c.level.mean), math.Exp(c.lat[0].mean)/1e3, math.Exp(c.lat[1].mean)/1e3, c.state.Utilisation)
 }

@@ -1,11 +1,10 @@
 package policy
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/catfish-index/catfish/heartbeat"
 )
 
 // A Mailbox holds the newest heartbeat of a connection. Safe for concurrent
@@ -17,225 +16,231 @@ type Mailbox interface {
 	Take() (Load, bool)
 }
 
-// A Search is what is chosen for, as far as policies may look at it.
-type Search interface {
-	// Look fills e by what is known before the search begins; false: there
-	// is nothing to look at.
-	Look(e *Estimate) bool
-}
-
-// Engine asks a policy before the searches of one client and observes what
-// they cost. Policies that never look at the server are recognised, and cost
-// neither lock nor clock. Safe for any number of goroutines.
+// Engine carries out the plans of a policy for the searches of one client,
+// and counts and times them. Safe for any number of goroutines.
+//
+// A plan is published as four atomics. A search that reads some of one plan
+// and some of the next goes as one that came a moment earlier or later.
+//
+//	forever    1 + path, if the plan never ends
+//	left       searches that may begin before the engine looks at the clock
+//	share      what a sample is compared with
+//	heartbeat  the mailbox is looked into before each search
 type Engine struct {
-	always Policy // fixed path, or nil
-	path   Path
+	forever   atomic.Uint32
+	left      atomic.Int64
+	share     atomic.Uint64
+	heartbeat atomic.Bool
+	seed      atomic.Uint64 // of the samples under this grant
 
-	// settled is 1 + the path of all searches until a heartbeat arrives,
-	// or 0: ask. Written under mu; who reads a value that is just being
-	// replaced searches as one who came a moment earlier.
-	settled atomic.Uint32
+	finished   [2]atomic.Uint64 // searches, by path
+	heartbeats atomic.Uint64
 
-	// Of a Skipper: twice the number of searches that it need not be asked
-	// about, plus their path; and how many such have finished since it was
-	// told of one.
-	skip, others atomic.Int64
+	policy  Policy
+	learner Learner // policy, or nil
+	group   *Group
+	now     func() time.Time
 
-	looked   atomic.Uint64 // searches by beatLooks, at the latest look into the mailbox
-	until    atomic.Int64  // when a Rester's rest ends, by now
-	finished [2]atomic.Uint64
-	beats    atomic.Uint64
-
-	mu       sync.Mutex
-	policy   Policy
-	learner  Learner   // policy, or nil
-	looks    Estimator // policy, or nil
-	glances  Glancer   // policy, or nil
-	settler  Settler   // policy, or nil
-	skipper  Skipper   // policy, or nil
-	rester   Rester    // policy, or nil
-	now      func() time.Time
-	load     Load
-	fresh    bool
-	estimate Estimate
+	mu      sync.Mutex
+	plan    Plan
+	planned bool      // there is one
+	granted int64     // left, when it was set
+	begun   int       // searches under plan, but for the granted ones
+	looked  time.Time // at the clock
+	load    Load
+	fresh   bool
+	ask     Ask // here, since it would be garbage elsewhere
 }
 
-// NewEngine asks p, which belongs to it alone, by the clock now. What g's
-// members finish is counted together; nil: there is nobody else.
-func NewEngine(p Policy, now func() time.Time, g *Group) *Engine {
-	c := &Engine{now: now, policy: p}
-	if f, ok := c.policy.(fixed); ok {
-		c.always, c.path = f, f.path
+// NewEngine carries out the plans of p by the clock now. g is the client's
+// group; nil: it is alone.
+func NewEngine(p Policy, seed uint64, now func() time.Time, g *Group) *Engine {
+	if g == nil {
+		g = NewGroup()
 	}
-	c.learner, _ = c.policy.(Learner)
-	c.looks, _ = c.policy.(Estimator)
-	c.glances, _ = c.policy.(Glancer)
-	c.settler, _ = c.policy.(Settler)
-	c.rester, _ = c.policy.(Rester)
-	c.skipper, _ = c.policy.(Skipper)
-	if g != nil {
-		g.add(c)
-		if p, ok := c.policy.(Counter); ok {
-			p.Count(g.census)
+	e := &Engine{policy: p, group: g, now: now}
+	e.learner, _ = p.(Learner)
+	e.seed.Store(mix(seed))
+	if f, ok := p.(fixed); ok {
+		e.forever.Store(1 + uint32(f.path))
+	}
+	g.add(e)
+	return e
+}
+
+// Close takes the client out of its group. What it finished stays counted.
+func (e *Engine) Close() { e.group.remove(e) }
+
+// Choose decides the path of search s, and returns when it began if it is to
+// be timed: Done takes both.
+func (e *Engine) Choose(m Mailbox, s Search) (p Path, began time.Time) {
+	if f := e.forever.Load(); f != 0 {
+		return Path(f - 1), began
+	}
+	n := int64(-1)
+	if !e.heartbeat.Load() || !m.Pending() {
+		n = e.left.Add(-1)
+	}
+	for n < 0 {
+		if at := e.renew(m, s); e.learner != nil {
+			began = at
 		}
+		n = e.left.Add(-1)
 	}
-	return c
+	return e.sample(n), began
 }
 
-// Policy's name.
-func (c *Engine) Policy() string { return c.policy.Name() }
+// sample draws the path of one search: a hash of a number that no other
+// search of the client has is compared with the share.
+func (e *Engine) sample(n int64) Path {
+	switch share := e.share.Load(); {
+	case share == 0:
+		return FastMessaging
+	case share == allOffloaded || mix(e.seed.Load()+uint64(n))>>1 < share:
+		return Offload
+	}
+	return FastMessaging
+}
 
-// Looks reports whether the policy looks at searches before it decides.
-func (c *Engine) Looks() bool { return c.looks != nil }
+const allOffloaded = 1 << 63
+
+// mix is the finaliser of splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
+func mix(z uint64) uint64 {
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// The engine looks at the clock after each eighth of a plan, as far as it can
+// tell from the searches since its last look; at least once in 64 searches,
+// for a client that becomes slow.
+const (
+	looksPerPlan = 8
+	mostUnseen   = 64
+)
+
+// renew looks at the clock and the mailbox, and asks the policy if its plan
+// has ended. It returns the time, zero if another search was quicker.
+func (e *Engine) renew(m Mailbox, s Search) (now time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.left.Load() > 0 && !(e.heartbeat.Load() && m.Pending()) {
+		return now
+	}
+	now = e.now()
+	begun := e.granted - max(e.left.Swap(0), 0)
+	e.begun += int(begun)
+	e.take(m)
+	if e.over(now) {
+		e.ask = Ask{Now: now, Load: &e.load, Fresh: e.fresh, Begun: e.begun, Search: s, Group: e.group}
+		e.plan = e.policy.Plan(&e.ask)
+		e.fresh, e.begun, e.planned, e.ask.Search = false, 0, true, nil
+		e.publish()
+	}
+	e.granted = e.grant(now, begun)
+	e.looked = now
+	e.seed.Store(mix(e.seed.Load() + uint64(now.UnixNano())))
+	e.left.Store(e.granted)
+	return now
+}
+
+// over reports whether the plan has ended.
+func (e *Engine) over(now time.Time) bool {
+	p := &e.plan
+	return !e.planned || p.Searches > 0 && e.begun >= p.Searches ||
+		!p.Until.IsZero() && !now.Before(p.Until) || p.Heartbeat && e.fresh
+}
+
+// publish lets searches see a new plan.
+func (e *Engine) publish() {
+	p := &e.plan
+	share := uint64(0)
+	if p.Share >= 1 {
+		share = allOffloaded
+	} else if p.Share > 0 {
+		share = uint64(p.Share * allOffloaded)
+	}
+	e.share.Store(share)
+	e.heartbeat.Store(p.Heartbeat)
+	if p.Searches <= 0 && p.Until.IsZero() && !p.Heartbeat && (share == 0 || share == allOffloaded) {
+		e.forever.Store(1 + uint32(share/allOffloaded))
+	}
+}
+
+// grant is how many searches may begin before the engine looks again; begun
+// did since its last look.
+func (e *Engine) grant(now time.Time, begun int64) int64 {
+	n, p := int64(math.MaxInt64), &e.plan
+	if !p.Until.IsZero() {
+		rate := float64(begun) / float64(max(now.Sub(e.looked), 1))
+		next := min(p.Until.Sub(e.ask.Now)/looksPerPlan, p.Until.Sub(now))
+		n = 1 + int64(min(rate*float64(next), mostUnseen-1))
+		n = min(n, 2*begun+1) // Two searches at once are no rate.
+	}
+	if p.Searches > 0 {
+		n = min(n, int64(p.Searches-e.begun))
+	}
+	return max(n, 1)
+}
+
+// take looks into the mailbox. The lock is held.
+func (e *Engine) take(m Mailbox) {
+	if load, ok := m.Take(); ok {
+		e.heartbeats.Add(1)
+		e.load, e.fresh = load, true
+	}
+}
+
+// Done counts a search that has ended by a path, which may not be the one
+// that was chosen, and has the policy observe what it cost if it was timed.
+func (e *Engine) Done(began time.Time, o Outcome, ended Path) {
+	e.finished[ended].Add(uint64(o.Searches))
+	if began.IsZero() {
+		return
+	}
+	now := e.now()
+	o.Took = now.Sub(began)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.learner.Observe(now, o)
+}
+
+// Policy is the policy's name.
+func (e *Engine) Policy() string { return e.policy.Name() }
 
 // Always is the path of a policy that never changes it.
-func (c *Engine) Always() (path Path, ok bool) { return c.path, c.always != nil }
+func (e *Engine) Always() (p Path, ok bool) {
+	f, ok := e.policy.(fixed)
+	return f.path, ok
+}
 
 // Finished is how many searches have ended by a path.
-func (c *Engine) Finished(w Path) uint64 { return c.finished[w].Load() }
+func (e *Engine) Finished(p Path) uint64 { return e.finished[p].Load() }
+
+func (e *Engine) searches() uint64 { return e.Finished(FastMessaging) + e.Finished(Offload) }
 
 // Heartbeats is how many were taken from mailboxes.
-func (c *Engine) Heartbeats() uint64 { return c.beats.Load() }
-
-func (c *Engine) searches() uint64 { return c.finished[0].Load() + c.finished[1].Load() }
-
-// Choose decides the path of search q, and returns when it began if anybody
-// wants to know how long it takes. looked reports whether q was looked at.
-func (c *Engine) Choose(m Mailbox, q Search) (path Path, began time.Time, looked bool) {
-	if c.always != nil {
-		return c.path, began, false
-	}
-	if w := c.settled.Load(); w != 0 && !c.mayHear(m) {
-		return Path(w - 1), began, false
-	}
-	if c.skip.Load() > 1 && !c.mayHear(m) {
-		if left := c.skip.Add(-2); left >= 0 {
-			return Path(left & 1), began, false
-		}
-	}
-	if c.learner != nil {
-		began = c.now()
-	}
-	c.mu.Lock()
-	c.takeBeat(m)
-	var consumed bool
-	if c.looks != nil {
-		c.estimate = Estimate{}
-		if c.glances == nil || c.glances.Glance() {
-			looked = q.Look(&c.estimate)
-		}
-		path, consumed = c.looks.ChooseFor(c.now, &c.load, c.fresh, &c.estimate)
-	} else {
-		path, consumed = c.policy.Choose(c.now, &c.load, c.fresh)
-	}
-	if consumed {
-		c.fresh = false
-	}
-	if c.skipper != nil {
-		n, w := c.skipper.Skip()
-		c.skip.Store(2*int64(n) + int64(w&1))
-	}
-	c.settle()
-	c.mu.Unlock()
-	return path, began, looked
-}
-
-// beatLooks is how many searches go by for one that looks into the mailbox
-// while a policy with a clock of its own rests or skips: each client has its
-// own, a page and a line that 64 clients of a core find out of the caches.
-const beatLooks = 8
-
-// mayHear reports whether there is a heartbeat that the policy should hear
-// before the search, or its rest has ended.
-func (c *Engine) mayHear(m Mailbox) bool {
-	if c.rester != nil {
-		k := c.searches() / beatLooks // Searches made together count more than one.
-		if k == c.looked.Load() {
-			return false
-		}
-		c.looked.Store(k)
-		// Without heartbeats, which a server that is left alone does not
-		// send, nobody else would end it.
-		if c.settled.Load() != 0 && c.now().UnixNano() >= c.until.Load() {
-			return true
-		}
-	}
-	return m.Pending()
-}
-
-// settle notes whether the policy need not be asked. A heartbeat that was
-// taken and not consumed is one to ask about again; a learner is told of
-// every search, so it is asked for every one, but while it rests.
-func (c *Engine) settle() {
-	settled := uint32(0)
-	if c.settler != nil && (c.learner == nil || c.rester != nil) && !c.fresh {
-		if path, ok := c.settler.Settled(); ok {
-			settled = 1 + uint32(path)
-		}
-	}
-	if settled != 0 && c.rester != nil {
-		now := c.now()
-		rest := c.rester.Rest(now)
-		if c.until.Store(now.Add(rest).UnixNano()); rest <= 0 {
-			settled = 0
-		}
-	}
-	c.settled.Store(settled)
-}
-
-// Done counts a search that has ended by a path, and tells the policy what
-// it cost. began is what Choose returned.
-func (c *Engine) Done(began time.Time, o Outcome, ended Path) {
-	c.finished[ended].Add(uint64(o.Searches))
-	switch {
-	case c.learner == nil:
-		return
-	case began.IsZero(): // It was not asked.
-		if c.skipper != nil && c.settled.Load() == 0 {
-			c.others.Add(int64(o.Searches))
-		}
-		return
-	}
-	now := c.now()
-	o.Others = int(c.others.Swap(0))
-	o.Took = now.Sub(began)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.learner.Observe(now, o)
-}
-
-// takeBeat looks into the mailbox. The lock is held.
-func (c *Engine) takeBeat(m Mailbox) {
-	load, fresh := m.Take()
-	if !fresh {
-		return
-	}
-	c.beats.Add(1)
-	c.load, c.fresh = load, true
-	// Also when taken for people, by Last.
-	c.settled.Store(0)
-	c.skip.Store(0)
-}
+func (e *Engine) Heartbeats() uint64 { return e.heartbeats.Load() }
 
 // Last is the latest heartbeat and the policy's state, for people. m may be
 // nil.
-func (c *Engine) Last(m Mailbox) (Load, State) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (e *Engine) Last(m Mailbox) (Load, State) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if m != nil {
-		c.takeBeat(m)
+		e.take(m)
 	}
-	return c.load, c.policy.State()
+	return e.load, e.policy.State()
 }
 
-// Why is the policy's own word on its latest choice.
-func (c *Engine) Why() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if p, ok := c.policy.(Explainer); ok {
+// Why is the policy's own word on its latest plan.
+func (e *Engine) Why() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if p, ok := e.policy.(Explainer); ok {
 		return p.Why()
 	}
-	return "policy " + c.policy.Name() + " says so"
+	return "policy " + e.policy.Name() + " says so"
 }
 
 // YieldReads is after how many reads a client lets others run: some 20 us
@@ -243,11 +248,3 @@ func (c *Engine) Why() string {
 // searches it is one in sixteen; a core that goes from client to client for
 // each finds nothing in its caches.
 const YieldReads = 64
-
-// LoadOf is what a heartbeat tells policies.
-func LoadOf(b heartbeat.Beat) Load {
-	return Load{
-		Seq: b.Sequence, CPU: b.CPU, Busy: b.Busy, Waiting: uint64(b.Waiting),
-		BytesOut: float64(b.BytesPerSecond), Interval: b.Interval,
-	}
-}

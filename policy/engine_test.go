@@ -2,8 +2,8 @@ package policy
 
 import (
 	"errors"
+	"math/rand/v2"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -21,66 +21,261 @@ func (b *box) Take() (Load, bool) {
 	b.pending = false
 	return b.load, ok
 }
-func (b *box) Look(*Estimate) bool { return false }
-func (b *box) put(l Load)          { b.load, b.pending = l, true }
+func (b *box) Estimate(*Estimate) bool { return false }
+func (b *box) put(l Load)              { b.load, b.pending = l, true }
 
-// TestBusyServerIsOffloaded: heartbeats of a saturated server make clients
-// with the paper's policy offload.
-func TestBusyServerIsOffloaded(t *testing.T) {
-	at := time.Unix(1000, 0)
-	e := NewEngine(newBackoff(1, false), func() time.Time { return at }, nil)
-	var m box
-	offloaded := 0
-	for i := range 1000 {
-		at = at.Add(20 * time.Microsecond)
-		if i%51 == 0 { // one a millisecond
-			m.put(Load{CPU: 1, Interval: time.Millisecond})
-		}
-		if way, _, _ := e.Choose(&m, &m); way == Offload {
-			offloaded++
-		}
+// scripted is a policy with one plan, and notes what it is asked.
+type scripted struct {
+	plan     Plan
+	last     time.Duration // of a plan, if above 0: sets Until
+	asks     []Ask
+	outcomes []Outcome
+}
+
+func (s *scripted) Name() string { return "scripted" }
+func (s *scripted) Plan(a *Ask) Plan {
+	s.asks = append(s.asks, *a)
+	p := s.plan
+	if s.last > 0 {
+		p.Until = a.Now.Add(s.last)
 	}
-	if offloaded < 500 {
-		t.Errorf("%d of 1000 searches offloaded from a busy server", offloaded)
+	return p
+}
+func (s *scripted) State() State                   { return State{} }
+func (s *scripted) Observe(_ time.Time, o Outcome) { s.outcomes = append(s.outcomes, o) }
+
+// searches makes n of them, each of which takes a time, and returns how many
+// were offloaded.
+func searches(e *Engine, m *box, at *time.Time, n int, takes time.Duration) (offloaded int) {
+	for range n {
+		p, began := e.Choose(m, m)
+		*at = at.Add(takes)
+		e.Done(began, Outcome{Path: p, Searches: 1}, p)
+		offloaded += int(p)
+	}
+	return offloaded
+}
+
+func newScripted(s *scripted) (*Engine, *box, *time.Time) {
+	at := time.Unix(1000, 0)
+	return NewEngine(s, 1, func() time.Time { return at }, nil), &box{}, &at
+}
+
+// TestPlanOfSearches: a plan for so many searches is for exactly so many.
+func TestPlanOfSearches(t *testing.T) {
+	s := &scripted{plan: Plan{Share: 1, Searches: 7}}
+	e, m, at := newScripted(s)
+	if n := searches(e, m, at, 71, us); n != 71 {
+		t.Errorf("%d of 71 offloaded", n)
+	}
+	if len(s.asks) != 11 || s.asks[0].Begun != 0 || s.asks[10].Begun != 7 {
+		t.Errorf("asked %d times, the last after %d searches", len(s.asks), s.asks[len(s.asks)-1].Begun)
+	}
+	if len(s.outcomes) != 11 {
+		t.Errorf("%d outcomes observed, want one for each plan", len(s.outcomes))
 	}
 }
 
-// TestNew: every scheme's policy can be had without a client, the
-// same seed decides the same, and a saturated server drives it away.
-func TestNew(t *testing.T) {
+// TestPlanOfOne: a policy may be asked about every search.
+func TestPlanOfOne(t *testing.T) {
+	s := &scripted{plan: Plan{Searches: 1}}
+	e, m, at := newScripted(s)
+	searches(e, m, at, 100, us)
+	if len(s.asks) != 100 || len(s.outcomes) != 100 || s.outcomes[7].Took != us {
+		t.Errorf("asked %d times, %d outcomes", len(s.asks), len(s.outcomes))
+	}
+}
+
+// TestPlanOfTime: a plan until a time ends soon after it, whatever the rate of
+// searches, and the clock is looked at seldom.
+func TestPlanOfTime(t *testing.T) {
+	for _, takes := range []time.Duration{us, 10 * us, 100 * us, time.Millisecond, 30 * time.Millisecond} {
+		s := &scripted{last: 10 * time.Millisecond}
+		e, m, at := newScripted(s)
+		n := int(time.Second / takes)
+		searches(e, m, at, n, takes)
+		want := min(100, n)
+		if len(s.asks) < want*8/10 || len(s.asks) > want+1 {
+			t.Errorf("searches of %v: asked %d times in a second, want some %d", takes, len(s.asks), want)
+		}
+		if looks := len(s.outcomes); looks > max(2*n/mostUnseen, 25*want) {
+			t.Errorf("searches of %v: the clock was looked at %d times for %d searches", takes, looks, n)
+		}
+		late := time.Duration(0)
+		for i := 1; i < len(s.asks); i++ {
+			late = max(late, s.asks[i].Now.Sub(s.asks[i-1].Now)-s.last)
+		}
+		if most := max(s.last/looksPerPlan, mostUnseen*us, takes) + takes; late > most {
+			t.Errorf("searches of %v: a plan of %v ended %v late, want %v", takes, s.last, late, most)
+		}
+	}
+}
+
+// TestPlanOfSlowedClient: one that becomes slow looks at the clock after 64
+// searches at the latest.
+func TestPlanOfSlowedClient(t *testing.T) {
+	s := &scripted{last: 10 * time.Millisecond}
+	e, m, at := newScripted(s)
+	searches(e, m, at, 100_000, us)
+	n := len(s.asks)
+	searches(e, m, at, mostUnseen+1, time.Second)
+	if len(s.asks) == n {
+		t.Error("not asked in 65 searches of a second each")
+	}
+}
+
+// TestPlanUntilHeartbeat: the first search after a heartbeat asks, none else;
+// without the wish a plan outlasts heartbeats.
+func TestPlanUntilHeartbeat(t *testing.T) {
+	s := &scripted{plan: Plan{Heartbeat: true}}
+	e, m, at := newScripted(s)
+	searches(e, m, at, 1000, us)
+	m.put(Load{Seq: 5, CPU: 0.5})
+	searches(e, m, at, 1000, us)
+	if len(s.asks) != 2 || !s.asks[1].Fresh || s.asks[1].Load.Seq != 5 || s.asks[1].Begun != 1000 {
+		t.Errorf("asked %d times: %+v", len(s.asks), s.asks)
+	}
+	if e.Heartbeats() != 1 {
+		t.Errorf("%d heartbeats", e.Heartbeats())
+	}
+	s = &scripted{plan: Plan{Searches: 500}}
+	e, m, at = newScripted(s)
+	m.put(Load{Seq: 1})
+	searches(e, m, at, 400, us)
+	m.put(Load{Seq: 2})
+	searches(e, m, at, 200, us)
+	if len(s.asks) != 2 || !s.asks[0].Fresh || s.asks[1].Load.Seq != 2 {
+		t.Errorf("asked %d times: %+v", len(s.asks), s.asks)
+	}
+	if load, _ := e.Last(m); load.Seq != 2 {
+		t.Errorf("the last heartbeat is %d", load.Seq)
+	}
+}
+
+// TestForever: a plan without a limit is asked for once, and costs nothing.
+func TestForever(t *testing.T) {
+	for _, share := range []float64{0, 1} {
+		s := &scripted{plan: Plan{Share: share}}
+		e, m, at := newScripted(s)
+		if n := searches(e, m, at, 1000, us); n != 1000*int(share) || len(s.asks) != 1 || m.looks > 1 {
+			t.Errorf("%d offloaded, asked %d times, %d looks at the mailbox", n, len(s.asks), m.looks)
+		}
+	}
+	if allocs := testing.AllocsPerRun(1000, func() {
+		s := box{}
+		_ = s
+	}); allocs != 0 {
+		t.Fatal(allocs)
+	}
+}
+
+// TestShare: each search is sampled by itself.
+func TestShare(t *testing.T) {
+	for _, share := range []float64{0.001, 0.03, 0.5, 0.97} {
+		s := &scripted{plan: Plan{Share: share}, last: 10 * time.Millisecond}
+		e, m, at := newScripted(s)
+		const n = 200_000
+		got := float64(searches(e, m, at, n, us)) / n
+		if d := got - share; d < -0.004 || d > 0.004 {
+			t.Errorf("%.4f offloaded, want %v", got, share)
+		}
+	}
+}
+
+// TestNoGarbage: neither a search nor a new plan makes any.
+func TestNoGarbage(t *testing.T) {
+	at := time.Unix(1000, 0)
 	for _, name := range Schemes() {
 		sch, err := SchemeByName(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := New(name, 7)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := New(name, 7)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if a.Name() != sch.Name {
-			t.Errorf("%s: the policy is called %q, the scheme %q", name, a.Name(), sch.Name)
-		}
-		at, offloaded := time.Unix(0, 0), 0
-		clock := func() time.Time { return at }
-		for i := range 1000 {
-			at = at.Add(100 * time.Microsecond)
-			load := Load{Seq: uint64(i / 101), CPU: 1, Interval: 10 * time.Millisecond}
-			w, _ := a.Choose(clock, &load, i%101 == 100)
-			if v, _ := b.Choose(clock, &load, i%101 == 100); v != w {
-				t.Fatalf("%s: search %d went %v and %v with one seed", name, i, w, v)
+		g := NewGroup()
+		e, m := NewEngine(sch.New(1, g), 1, func() time.Time { return at }, g), &box{}
+		i := 0
+		if n := testing.AllocsPerRun(10_000, func() {
+			if i++; i%100 == 0 {
+				m.put(Load{Seq: uint64(i), CPU: 1, Interval: 10 * time.Millisecond})
 			}
-			offloaded += int(w)
+			searches(e, m, &at, 1, 100*us)
+		}); n != 0 {
+			t.Errorf("%s: %v allocations a search", name, n)
+		}
+	}
+}
+
+// TestGroup: what clients finish is counted together, also of those that have
+// left; two Groups share nothing.
+func TestGroup(t *testing.T) {
+	var gs Groups
+	one, leaveA := gs.Join("1")
+	two, leaveB := gs.Join("1")
+	other, leaveC := gs.Join("2")
+	if one != two || other == one {
+		t.Error("clients of one server are not one group, or those of two are")
+	}
+	if far, _ := new(Groups).Join("1"); far == one {
+		t.Error("clients of two handles are one group")
+	}
+	a, b := NewEngine(fixed{}, 1, time.Now, one), NewEngine(fixed{}, 2, time.Now, two)
+	a.Done(time.Time{}, Outcome{Searches: 10}, FastMessaging)
+	b.Done(time.Time{}, Outcome{Searches: 5}, Offload)
+	a.Close()
+	a.Close() // nothing more
+	leaveA()
+	leaveA()
+	b.Done(time.Time{}, Outcome{Searches: 7}, FastMessaging)
+	if n := two.Finished(); n != 22 {
+		t.Errorf("%d finished, want 22", n)
+	}
+	b.Close()
+	leaveB()
+	leaveC()
+	if n := len(gs.of); n != 0 {
+		t.Errorf("%d groups though all have left", n)
+	}
+}
+
+// TestSchemes: every scheme's policy can be had without a client, the same
+// seed decides the same, and a saturated server drives the paper's away.
+func TestSchemes(t *testing.T) {
+	for _, name := range Schemes() {
+		sch, err := SchemeByName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := time.Unix(0, 0)
+		var runs [2][]Path
+		for i := range runs {
+			at = time.Unix(0, 0)
+			g := NewGroup()
+			e, m := NewEngine(sch.New(7, g), 7, func() time.Time { return at }, g), &box{}
+			if got := e.Policy(); got != sch.Name || sch.Doc == "" || DescribeScheme(name) != sch.Doc {
+				t.Errorf("%s: policy %q of scheme %q, %q", name, got, sch.Name, sch.Doc)
+			}
+			for n := range 1000 {
+				if n%101 == 100 {
+					m.put(Load{Seq: uint64(n / 101), CPU: 1, Interval: 10 * time.Millisecond})
+				}
+				p, began := e.Choose(m, m)
+				at = at.Add(100 * us)
+				e.Done(began, Outcome{Path: p, Searches: 1}, p)
+				runs[i] = append(runs[i], p)
+			}
+		}
+		offloaded := 0
+		for i := range runs[0] {
+			if runs[0][i] != runs[1][i] {
+				t.Fatalf("%s: search %d went by %v and %v with one seed", name, i, runs[0][i], runs[1][i])
+			}
+			offloaded += int(runs[0][i])
 		}
 		switch sch.Name {
 		case "tcp", "fast", "fast-polling":
 			if offloaded != 0 {
 				t.Errorf("%s offloaded %d searches", name, offloaded)
 			}
-		case "offload", "offload-single":
+		case "offload", "offload-single", "offload-cached":
 			if offloaded != 1000 {
 				t.Errorf("%s offloaded %d of 1000 searches", name, offloaded)
 			}
@@ -90,113 +285,67 @@ func TestNew(t *testing.T) {
 			}
 		}
 	}
-	if _, err := New("quick", 1); !errors.Is(err, ErrScheme) {
-		t.Errorf("unknown policy: %v", err)
-	}
 	if _, err := SchemeByName("quick"); !errors.Is(err, ErrScheme) {
 		t.Errorf("unknown scheme: %v", err)
 	}
 }
 
-// resting offloads while it rests, which it does at once, and learns
-// otherwise.
-type resting struct {
-	until   time.Time
-	chosen  int
-	learned int
+// letter is Algorithm 1 as printed, asked about every search.
+type letter struct {
+	backoff
+	fresh bool
 }
 
-func (r *resting) Name() string { return "resting" }
-func (r *resting) Choose(func() time.Time, *Load, bool) (Path, bool) {
-	r.chosen++
-	return FastMessaging, true
+func (b *letter) choose(now time.Time, load *Load) Path {
+	u, taken := 0.0, false
+	due := load.Interval
+	if !b.literal {
+		due /= 2
+	}
+	if b.fresh && now.Sub(b.t0) > due {
+		u, taken, b.fresh, b.t0 = load.CPU, true, false, now
+	}
+	if taken || b.literal {
+		if u > backoffThreshold && b.left <= b.busy*backoffUnit {
+			b.busy++
+			b.left = b.rand.IntN(backoffUnit) + (b.busy-1)*backoffUnit
+		} else {
+			b.busy = 0
+		}
+	}
+	if b.left > 0 {
+		b.left--
+		return Offload
+	}
+	return FastMessaging
 }
-func (r *resting) State() State                     { return State{} }
-func (r *resting) Observe(time.Time, Outcome)       { r.learned++ }
-func (r *resting) Settled() (Path, bool)            { return Offload, true }
-func (r *resting) Rest(now time.Time) time.Duration { return r.until.Sub(now) }
 
-// TestRest: a policy that rests is not asked, and told nothing, until its
-// rest ends, with or without heartbeats.
-func TestRest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := &resting{until: time.Now().Add(50 * time.Millisecond)}
-		c, m := NewEngine(p, time.Now, nil), &box{}
-		ask := func() Path {
-			way, began, _ := c.Choose(m, m)
-			c.Done(began, Outcome{Path: way, Searches: 1}, way)
-			return way
-		}
-		if ask(); p.chosen != 1 || p.learned != 1 {
-			t.Fatalf("asked %d times, told %d, want once", p.chosen, p.learned)
-		}
-		for range 100 {
-			if w := ask(); w != Offload {
-				t.Fatalf("went %v in a rest", w)
+// TestPlansAreAlgorithm1: the plans of both readings take each search by the
+// path that the algorithm, asked each time, takes it by.
+func TestPlansAreAlgorithm1(t *testing.T) {
+	for _, literal := range []bool{false, true} {
+		r := rand.New(rand.NewPCG(5, 6))
+		now := time.Unix(1000, 0)
+		e, m := NewEngine(newBackoff(9, literal), 1, func() time.Time { return now }, nil), &box{}
+		want := &letter{backoff: *newBackoff(9, literal)}
+		var load Load
+		offloads, different := 0, 0
+		for range 200_000 {
+			now = now.Add(time.Duration(r.IntN(200)) * us)
+			if r.IntN(60) == 0 { // a heartbeat, sometimes within Inv of the last
+				load = Load{CPU: 0.9 + 0.1*r.Float64(), Interval: 10 * time.Millisecond}
+				m.put(load)
+				want.fresh = true
 			}
+			got, began := e.Choose(m, m)
+			e.Done(began, Outcome{Path: got, Searches: 1}, got)
+			if got != want.choose(now, &load) {
+				different++
+			}
+			offloads += int(got)
 		}
-		time.Sleep(49 * time.Millisecond)
-		if ask(); p.chosen != 1 || p.learned != 1 {
-			t.Errorf("asked %d times, told %d, in its rest", p.chosen, p.learned)
+		if different > 0 || offloads < 1000 {
+			t.Errorf("literal %v: %d of 200,000 searches differ, %d were offloaded", literal, different, offloads)
 		}
-		time.Sleep(2 * time.Millisecond)
-		// Its rest is over, which is noticed within eight searches, and it has
-		// not said that there is another.
-		for range beatLooks + 3 {
-			ask()
-		}
-		if p.chosen < 4 || p.learned != p.chosen {
-			t.Errorf("asked %d times, told %d after its rest, want 4 or more", p.chosen, p.learned)
-		}
-	})
-}
-
-// skipping is asked about one search in four.
-type skipping struct {
-	resting
-	others int
-	way    Path
-}
-
-func (s *skipping) Settled() (Path, bool)          { return FastMessaging, false }
-func (s *skipping) Observe(_ time.Time, o Outcome) { s.learned++; s.others += o.Others }
-func (s *skipping) Skip() (int, Path)              { return 3, s.way }
-
-// TestSkip: a policy is not asked about what it skips, and told how many
-// those were.
-func TestSkip(t *testing.T) {
-	for _, skipped := range []Path{FastMessaging, Offload} {
-		p := &skipping{way: skipped}
-		c, m := NewEngine(p, time.Now, nil), &box{}
-		went := [2]int{}
-		for range 41 {
-			way, began, _ := c.Choose(m, m)
-			went[way]++
-			c.Done(began, Outcome{Path: way, Searches: 1}, way)
-		}
-		if p.chosen != 11 || p.learned != 11 || p.others != 30 || went[skipped] < 30 {
-			t.Errorf("%v: asked about %d, told of %d and %d others, %d went that way; want 11, 11, 30 and 30",
-				skipped, p.chosen, p.learned, p.others, went[skipped])
-		}
-	}
-}
-
-// TestMayHear: a policy that rests looks into the mailbox once in eight
-// searches, also if they come in batches and never make a multiple of eight.
-func TestMayHear(t *testing.T) {
-	p := &resting{until: time.Now().Add(time.Hour)}
-	c, m := NewEngine(p, time.Now, nil), &box{}
-	looks := 0
-	c.finished[0].Add(1)
-	for range 80 {
-		before := c.looked.Load()
-		c.mayHear(m)
-		if c.looked.Load() != before {
-			looks++
-		}
-		c.finished[0].Add(2)
-	}
-	if looks != 159/beatLooks {
-		t.Errorf("looked %d times in 159 searches, want %d", looks, 159/beatLooks)
 	}
 }

@@ -66,17 +66,22 @@ func TestKeptNodes(t *testing.T) {
 	}
 }
 
-// seer notes what an Estimator is told.
+// seer offloads, and notes what it sees before a search and what that reads.
 type seer struct {
 	probe
-	told []policy.Estimate
-	read []int
-	size int
+	blind bool // it does not look
+	told  []policy.Estimate
+	read  []int
+	size  int
 }
 
-func (p *seer) ChooseFor(now func() time.Time, load *policy.Load, fresh bool, e *policy.Estimate) (policy.Path, bool) {
-	p.told = append(p.told, *e)
-	return policy.Offload, fresh
+func (p *seer) Plan(a *policy.Ask) policy.Plan {
+	var e policy.Estimate
+	if !p.blind {
+		a.Search.Estimate(&e)
+	}
+	p.told = append(p.told, e)
+	return policy.Plan{Share: 1, Searches: 1}
 }
 
 func (p *seer) Observe(_ time.Time, o policy.Outcome) {
@@ -94,7 +99,7 @@ func TestEstimate(t *testing.T) {
 	}
 	p := &seer{probe: probe{t: t, s: s}}
 	c := &s.clients[0]
-	c.engine = policy.NewEngine(p, s.clock, nil)
+	c.engine = policy.NewEngine(p, 1, s.clock, nil)
 	s.run(1e8)
 	if e := p.told[0]; e != (policy.Estimate{Missing: 1, Bytes: cl.Tree.BlockBytes}) {
 		t.Errorf("of the first search it is told %+v, want that the root is missing", e)
@@ -122,23 +127,18 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// blind offloads without a look, as policy cost does at rest.
-type blind struct{ seer }
-
-func (*blind) Glance() bool { return false }
-
 // A search that nobody looked at before is walked like any other.
 func TestBlindOffload(t *testing.T) {
-	run := func(p policy.Learner) {
+	run := func(p *seer) {
 		s, err := newSim(Config{Cluster: openCluster(t, "thismachine"), Scheme: "offload-cached", Clients: 1, InFlight: 1,
 			Mix: [2]int{100, 0}, Duration: time.Second, Seed: 1}, small(t, "1e-2"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.clients[0].engine = policy.NewEngine(p, s.clock, nil)
+		s.clients[0].engine = policy.NewEngine(p, 1, s.clock, nil)
 		s.run(1e8)
 	}
-	looks, sees := &seer{}, &blind{}
+	looks, sees := &seer{}, &seer{blind: true}
 	run(looks)
 	run(sees)
 	for i, n := range sees.read {

@@ -120,7 +120,7 @@ func (s *sim) start(c *call) float64 {
 	}
 	cl := &s.clients[c.client]
 	s.shown = shown{s: s, c: c}
-	c.way, c.asked, _ = cl.engine.Choose(cl, &s.shown)
+	c.way, c.asked = cl.engine.Choose(cl, &s.shown)
 	looked := s.shown.work
 	if c.way == policy.Offload {
 		// As Client.letOthersRun in package catfish does.
@@ -141,8 +141,8 @@ type shown struct {
 	work float64 // ns, of looking
 }
 
-// Look goes down the kept nodes.
-func (l *shown) Look(e *policy.Estimate) bool {
+// Estimate goes down the kept nodes.
+func (l *shown) Estimate(e *policy.Estimate) bool {
 	if l.s.sch.Cached {
 		*e, l.work = l.s.estimate(l.c)
 	}

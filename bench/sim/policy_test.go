@@ -11,7 +11,7 @@ import (
 type probe struct {
 	t        *testing.T
 	s        *sim
-	way      policy.Path
+	path     policy.Path
 	asked    int
 	beats    []policy.Load
 	at       []time.Time
@@ -20,17 +20,17 @@ type probe struct {
 
 func (p *probe) Name() string { return "probe" }
 
-func (p *probe) Choose(now func() time.Time, load *policy.Load, fresh bool) (policy.Path, bool) {
-	if got := now(); got.UnixNano() != p.s.now {
-		p.t.Fatalf("the clock says %v at %d", got, p.s.now)
+func (p *probe) Plan(a *policy.Ask) policy.Plan {
+	if a.Now.UnixNano() != p.s.now {
+		p.t.Fatalf("the clock says %v at %d", a.Now, p.s.now)
 	}
-	if fresh {
-		p.beats = append(p.beats, *load)
-		p.at = append(p.at, now())
+	if a.Fresh {
+		p.beats = append(p.beats, *a.Load)
+		p.at = append(p.at, a.Now)
 	}
 	p.asked++
-	p.way ^= 1
-	return p.way, fresh
+	p.path ^= 1
+	return policy.Plan{Share: float64(p.path), Searches: 1}
 }
 
 func (p *probe) Observe(now time.Time, o policy.Outcome) {
@@ -57,7 +57,7 @@ func TestPoliciesSeeTime(t *testing.T) {
 	probes := make([]*probe, len(s.clients))
 	for i := range s.clients {
 		probes[i] = &probe{t: t, s: s}
-		s.clients[i].engine = policy.NewEngine(probes[i], s.clock, nil)
+		s.clients[i].engine = policy.NewEngine(probes[i], 1, s.clock, nil)
 	}
 	s.run(1e9)
 	asked, finished := 0, uint64(0)

@@ -83,13 +83,13 @@ type counts struct {
 
 // client is one connection. Its policy decides for all of its calls.
 type client struct {
-	engine *policy.Engine
-	load policy.Load // the newest heartbeat
-	pending bool // it was not taken
-	knows  int64        // time of the newest header that a walk of it has read
-	sent   uint64       // sequence number of the latest heartbeat
-	walks  uint64       // that began, of schemes that keep nodes
-	reads  int          // since others were let run
+	engine  *policy.Engine
+	load    policy.Load // the newest heartbeat
+	pending bool        // it was not taken
+	knows   int64       // time of the newest header that a walk of it has read
+	sent    uint64      // sequence number of the latest heartbeat
+	walks   uint64      // that began, of schemes that keep nodes
+	reads   int         // since others were let run
 
 }
 
@@ -122,11 +122,8 @@ func newSim(cfg Config, w *Workload) (*sim, error) {
 	}
 	for i := range s.clients {
 		c := &s.clients[i]
-		p, err := policy.New(cfg.Scheme, cfg.Seed+uint64(i))
-		if err != nil {
-			return nil, err
-		}
-		c.engine = policy.NewEngine(p, s.clock, s.machines[i%len(s.machines)].group)
+		g, seed := s.machines[i%len(s.machines)].group, cfg.Seed+uint64(i)
+		c.engine = policy.NewEngine(sch.New(seed, g), seed, s.clock, g)
 	}
 	s.writer.movedAt = make([]int64, w.Chunks)
 	s.keep()
