@@ -175,11 +175,7 @@ func (l *load) report(ctx context.Context, p *pipe) error {
 		if i < 0 { // The warm-up's.
 			continue
 		}
-		w, err := s.wire()
-		if err != nil {
-			return err
-		}
-		if err := p.out.Encode(fromChild{Sample: w}); err != nil {
+		if err := p.out.Encode(fromChild{Sample: s}); err != nil {
 			return err
 		}
 	}

@@ -40,11 +40,7 @@ func (l *load) reportCounted(ctx context.Context, p *pipe, again <-chan struct{}
 	if err := p.out.Encode(fromChild{Phase: Done}); err != nil {
 		return err
 	}
-	w, err := s.wire()
-	if err != nil {
-		return err
-	}
-	return p.out.Encode(fromChild{Sample: w})
+	return p.out.Encode(fromChild{Sample: s})
 }
 
 // measureCounted has the clients warm up and make their calls, and reads

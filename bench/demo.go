@@ -225,14 +225,7 @@ func watch(ctx context.Context, cfg DemoConfig, srv *child, clients []*child,
 	for range int(cfg.Duration / cfg.Interval) {
 		samples := make([]*Sample, len(clients))
 		for i, c := range clients {
-			m, err := c.next(ctx)
-			if err != nil {
-				return err
-			}
-			if m.Sample == nil {
-				return fmt.Errorf("%w (client) sent no sample", ErrChild)
-			}
-			if samples[i], err = m.Sample.sample(); err != nil {
+			if samples[i], err = c.sample(ctx); err != nil {
 				return err
 			}
 			all.Merge(samples[i].Latency[Search])

@@ -160,7 +160,7 @@ func (c *child) sample(ctx context.Context) (*Sample, error) {
 	if m.Sample == nil {
 		return nil, fmt.Errorf("%w (client) sent no sample", ErrChild)
 	}
-	return m.Sample.sample()
+	return m.Sample, nil
 }
 
 // usage asks a server child for its processor time.

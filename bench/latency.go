@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -74,24 +75,39 @@ func (l *Latency) Quantile(q float64) time.Duration {
 	return time.Duration(l.hist.ValueAtQuantile(q * 100))
 }
 
+// Figures sums the distribution up.
+func (l *Latency) Figures() OpFigures {
+	return OpFigures{
+		Count: l.Count(), MeanUs: micros(l.Mean()), P50Us: micros(l.Quantile(0.5)),
+		P99Us: micros(l.Quantile(0.99)), P999Us: micros(l.Quantile(0.999)),
+	}
+}
+
 // latencyJSON is how a distribution travels between processes.
 type latencyJSON struct {
 	SumNs int64  `json:"sum_ns"`
 	Hdr   []byte `json:"hdr"` // HdrHistogram V2, compressed, base64
 }
 
-func (l *Latency) wire() (latencyJSON, error) {
+// MarshalJSON keeps everything that UnmarshalJSON needs.
+func (l *Latency) MarshalJSON() ([]byte, error) {
 	b, err := l.hist.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {
-		return latencyJSON{}, fmt.Errorf("bench: encoding latencies: %w", err)
+		return nil, fmt.Errorf("bench: encoding latencies: %w", err)
 	}
-	return latencyJSON{SumNs: int64(l.sum), Hdr: b}, nil
+	return json.Marshal(latencyJSON{SumNs: int64(l.sum), Hdr: b})
 }
 
-func (w latencyJSON) latency() (*Latency, error) {
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (l *Latency) UnmarshalJSON(b []byte) error {
+	var w latencyJSON
+	if err := json.Unmarshal(b, &w); err != nil {
+		return fmt.Errorf("bench: decoding latencies: %w", err)
+	}
 	h, err := hdrhistogram.Decode(w.Hdr)
 	if err != nil {
-		return nil, fmt.Errorf("bench: decoding latencies: %w", err)
+		return fmt.Errorf("bench: decoding latencies: %w", err)
 	}
-	return &Latency{hist: h, sum: time.Duration(w.SumNs)}, nil
+	*l = Latency{hist: h, sum: time.Duration(w.SumNs)}
+	return nil
 }

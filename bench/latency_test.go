@@ -32,20 +32,12 @@ func TestLatency(t *testing.T) {
 		}
 	}
 	check(a)
-	w, err := a.wire()
+	text, err := json.Marshal(a)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var back latencyJSON
-	if err := json.Unmarshal(text, &back); err != nil {
-		t.Fatal(err)
-	}
-	l, err := back.latency()
-	if err != nil {
+	var l *Latency
+	if err := json.Unmarshal(text, &l); err != nil {
 		t.Fatal(err)
 	}
 	check(l)
@@ -58,7 +50,9 @@ func TestLatency(t *testing.T) {
 	if got := l.Quantile(1); got < maxLatency || got > maxLatency+maxLatency/50 {
 		t.Errorf("an hour counts as %v, want about %v", got, maxLatency)
 	}
-	if _, err := (latencyJSON{Hdr: []byte("junk")}).latency(); err == nil {
-		t.Error("junk decoded")
+	for _, junk := range []string{`{"hdr":"anVuaw=="}`, `{"hdr":1}`} {
+		if err := json.Unmarshal([]byte(junk), l); err == nil {
+			t.Errorf("decoded %s", junk)
+		}
 	}
 }

@@ -108,7 +108,7 @@ func (a *asking) measure(ctx context.Context, note func(string)) (*replayed, err
 		return nil, err
 	}
 	done := &replayed{
-		Done: true, Elapsed: took, Latency: map[string]latencyJSON{},
+		Done: true, Elapsed: took, Latency: map[string]*Latency{},
 		Counters: a.counters().sub(before), Util: from.util(to), Objects: to.Objects,
 		Info: a.conns[0].Info(),
 	}
@@ -119,11 +119,8 @@ func (a *asking) measure(ctx context.Context, note func(string)) (*replayed, err
 				all.Merge(l)
 			}
 		}
-		if all.Count() == 0 {
-			continue
-		}
-		if done.Latency[kind.String()], err = all.wire(); err != nil {
-			return nil, err
+		if all.Count() > 0 {
+			done.Latency[kind.String()] = all
 		}
 	}
 	return done, nil

@@ -91,11 +91,7 @@ func (r *ReplayRow) fill(parts []*replayed) error {
 	for _, p := range parts {
 		r.ElapsedS = max(r.ElapsedS, p.Elapsed.Seconds())
 		c = c.add(p.Counters)
-		for op, w := range p.Latency {
-			l, err := w.latency()
-			if err != nil {
-				return err
-			}
+		for op, l := range p.Latency {
 			if byOp[op] == nil {
 				byOp[op] = NewLatency()
 			}
@@ -107,10 +103,7 @@ func (r *ReplayRow) fill(parts []*replayed) error {
 		return fmt.Errorf("%w (replay): %d requests carried out, want %d", ErrChild, n, r.Count)
 	}
 	for op, l := range byOp {
-		r.ByOp[op] = OpFigures{
-			Count: l.Count(), MeanUs: micros(l.Mean()), P50Us: micros(l.Quantile(0.5)),
-			P99Us: micros(l.Quantile(0.99)), P999Us: micros(l.Quantile(0.999)),
-		}
+		r.ByOp[op] = l.Figures()
 	}
 	asked := float64(c.Fast + c.Offloaded)
 	r.Objects = parts[0].Objects

@@ -29,10 +29,10 @@ type replayed struct {
 	Queries  int           `json:"queries"` // of this process
 
 	// Done.
-	Done     bool                   `json:"done"`
-	Elapsed  time.Duration          `json:"elapsed_ns"`
-	Latency  map[string]latencyJSON `json:"latency"` // by kind
-	Counters Counters               `json:"counters"`
-	Util     float64                `json:"util"`    // of the server's cores
-	Objects  int                    `json:"objects"` // in the collection
+	Done     bool                `json:"done"`
+	Elapsed  time.Duration       `json:"elapsed_ns"`
+	Latency  map[string]*Latency `json:"latency"` // by kind
+	Counters Counters            `json:"counters"`
+	Util     float64             `json:"util"`    // of the server's cores
+	Objects  int                 `json:"objects"` // in the collection
 }

@@ -139,11 +139,7 @@ func newRow(cfg Config, scheme string, runs []*outcome) Row {
 	}
 	for op, l := range byOp.latency {
 		if l.Count() > 0 {
-			row.ByOp[opNames[op]] = OpFigures{
-				Count: l.Count(), MeanUs: micros(l.Mean()),
-				P50Us: micros(l.Quantile(0.5)), P99Us: micros(l.Quantile(0.99)),
-				P999Us: micros(l.Quantile(0.999)),
-			}
+			row.ByOp[opNames[op]] = l.Figures()
 		}
 	}
 	if cfg.Requests == 0 {

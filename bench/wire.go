@@ -90,15 +90,15 @@ type ClientReady struct {
 
 // Sample is what one client process saw in one interval.
 type Sample struct {
-	Elapsed  time.Duration
-	Latency  [numOps]*Latency
-	Results  uint64 // of the searches
-	Counters Counters
-	Gauges   []Gauges      // one per client
-	Pause    time.Duration // between two calls, at the end
-	Offloads int           // clients that offloaded a search
-	CPU      time.Duration // processor time of the client process
-	Moments  []Moment      // over time, of a run by count
+	Elapsed  time.Duration    `json:"elapsed_ns"`
+	Latency  [numOps]*Latency `json:"latency"`
+	Results  uint64           `json:"results"` // of the searches
+	Counters Counters         `json:"counters"`
+	Gauges   []Gauges         `json:"gauges"`            // one per client
+	Pause    time.Duration    `json:"pause_ns"`          // between two calls, at the end
+	Offloads int              `json:"offloads"`          // clients that offloaded a search
+	CPU      time.Duration    `json:"cpu_ns"`            // processor time of the client process
+	Moments  []Moment         `json:"moments,omitempty"` // over time, of a run by count
 }
 
 // Ops returns the number of calls of all kinds.
@@ -108,48 +108,6 @@ func (s *Sample) Ops() int64 {
 		n += l.Count()
 	}
 	return n
-}
-
-type sampleJSON struct {
-	Elapsed  time.Duration       `json:"elapsed_ns"`
-	Latency  [numOps]latencyJSON `json:"latency"`
-	Results  uint64              `json:"results"`
-	Counters Counters            `json:"counters"`
-	Gauges   []Gauges            `json:"gauges"`
-	Pause    time.Duration       `json:"pause_ns"`
-	Offloads int                 `json:"offloads"`
-	CPU      time.Duration       `json:"cpu_ns"`
-	Moments  []Moment            `json:"moments,omitempty"`
-}
-
-func (s *Sample) wire() (*sampleJSON, error) {
-	w := &sampleJSON{
-		Elapsed: s.Elapsed, Results: s.Results, Counters: s.Counters,
-		Gauges: s.Gauges, Pause: s.Pause, Offloads: s.Offloads,
-		CPU: s.CPU, Moments: s.Moments,
-	}
-	for op, l := range s.Latency {
-		var err error
-		if w.Latency[op], err = l.wire(); err != nil {
-			return nil, err
-		}
-	}
-	return w, nil
-}
-
-func (w *sampleJSON) sample() (*Sample, error) {
-	s := &Sample{
-		Elapsed: w.Elapsed, Results: w.Results, Counters: w.Counters,
-		Gauges: w.Gauges, Pause: w.Pause, Offloads: w.Offloads,
-		CPU: w.CPU, Moments: w.Moments,
-	}
-	for op, l := range w.Latency {
-		var err error
-		if s.Latency[op], err = l.latency(); err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
 }
 
 // toChild is a line to a child after its job: exactly one field is set.
@@ -173,7 +131,7 @@ type fromChild struct {
 	Server *ServerReady `json:"server,omitempty"`
 	Client *ClientReady `json:"client,omitempty"`
 	Usage  *Usage       `json:"usage,omitempty"`
-	Sample *sampleJSON  `json:"sample,omitempty"`
+	Sample *Sample      `json:"sample,omitempty"`
 	Replay *replayed    `json:"replay,omitempty"` // replayer: after each part
 	Phase  Phase        `json:"phase,omitempty"`
 	Note   string       `json:"note,omitempty"` // progress, for people

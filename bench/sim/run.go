@@ -192,10 +192,7 @@ func (s *sim) result(took time.Duration) *Result {
 	}
 	for i, op := range []bench.Op{bench.Search, bench.Insert} {
 		if l := s.byOp[i]; l.Count() > 0 {
-			r.ByOp[op.String()] = bench.OpFigures{
-				Count: l.Count(), MeanUs: micros(l.Mean()), P50Us: micros(l.Quantile(0.5)),
-				P99Us: micros(l.Quantile(0.99)), P999Us: micros(l.Quantile(0.999)),
-			}
+			r.ByOp[op.String()] = l.Figures()
 		}
 	}
 	return r
