@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/catfish-index/catfish/bench/child"
 )
 
 // warmupShare: a run by count warms up with a tenth as many calls again,
@@ -14,12 +16,12 @@ const warmupShare = 10
 // reportCounted makes the job's number of calls, or as many as there is
 // time for, and sends one sample of them. Between warm-up and measure it waits for the parent, so that all
 // processes begin together and the server's usage is read in between.
-func (l *load) reportCounted(ctx context.Context, p *pipe, again <-chan struct{}) error {
+func (l *load) reportCounted(ctx context.Context, p *child.Pipe, again <-chan struct{}) error {
 	calls, most := l.job.Requests, l.job.Interval
 	if err := l.run(ctx, (calls+warmupShare-1)/warmupShare, most/warmupShare); err != nil {
 		return err
 	}
-	if err := p.out.Encode(fromChild{Phase: Warm}); err != nil {
+	if err := p.Write(fromChild{Phase: Warm}); err != nil {
 		return err
 	}
 	select {
@@ -37,28 +39,26 @@ func (l *load) reportCounted(ctx context.Context, p *pipe, again <-chan struct{}
 	}
 	// At once: the parent's next reading of the server ends the interval,
 	// and packing histograms takes milliseconds.
-	if err := p.out.Encode(fromChild{Phase: Done}); err != nil {
+	if err := p.Write(fromChild{Phase: Done}); err != nil {
 		return err
 	}
-	return p.out.Encode(fromChild{Sample: s})
+	return p.Write(fromChild{Sample: s})
 }
 
 // measureCounted has the clients warm up and make their calls, and reads
 // the server's usage before the first and after the last of them.
-func (o *outcome) measureCounted(ctx context.Context, srv *child, clients []*child) error {
+func (o *outcome) measureCounted(ctx context.Context, srv *child.Process, clients []*child.Process) error {
 	release := func(until Phase) error {
-		for _, c := range clients {
-			if err := c.send(toChild{Go: true}); err != nil {
-				return err
-			}
+		if err := begin(clients); err != nil {
+			return err
 		}
 		for _, c := range clients {
-			m, err := c.next(ctx)
+			m, err := next(ctx, c)
 			if err != nil {
 				return err
 			}
 			if m.Phase != until {
-				return fmt.Errorf("%w (client) is not %s, but says %+v", ErrChild, until, m)
+				return fmt.Errorf("%w (client) is not %s, but says %+v", child.ErrFailed, until, m)
 			}
 		}
 		return nil
@@ -66,26 +66,20 @@ func (o *outcome) measureCounted(ctx context.Context, srv *child, clients []*chi
 	if err := release(Warm); err != nil {
 		return err
 	}
-	from, err := srv.usage(ctx)
+	from, err := usageOf(ctx, srv)
 	if err != nil {
 		return err
 	}
 	if err := release(Done); err != nil {
 		return err
 	}
-	to, err := srv.usage(ctx)
+	to, err := usageOf(ctx, srv)
 	if err != nil {
 		return err
 	}
 	o.span = spanOf(from, to)
-	for _, c := range clients {
-		s, err := c.sample(ctx)
-		if err != nil {
-			return err
-		}
-		o.samples = append(o.samples, s)
-	}
-	return nil
+	o.samples, err = samplesOf(ctx, clients)
+	return err
 }
 
 // watch records moments until the returned function is called, which

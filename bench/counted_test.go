@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/catfish-index/catfish/bench/child"
 )
 
 // A run by count makes exactly its calls, whatever the number of
@@ -49,7 +51,7 @@ func TestRunCountedFaults(t *testing.T) {
 	cfg := quickConfig()
 	cfg.Requests = 1000
 	_, err := runQuick(t, cfg, "search")
-	if !errors.Is(err, ErrChild) || !strings.Contains(err.Error(), "connection lost") {
+	if !errors.Is(err, child.ErrFailed) || !strings.Contains(err.Error(), "connection lost") {
 		t.Errorf("got %v", err)
 	}
 	cfg.Requests = -1

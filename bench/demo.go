@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/internal/affinity"
 )
 
@@ -133,9 +134,9 @@ func (c DemoConfig) steps() []Step {
 
 // Demo runs a server and clients in processes of their own for
 // cfg.Duration and tells show what happens. It ends early, without an
-// error, when ctx is done. Other errors wrap ErrConfig or ErrChild. No
+// error, when ctx is done. Other errors wrap ErrConfig or child.ErrFailed. No
 // child outlives the call.
-func Demo(ctx context.Context, cfg DemoConfig, spawn Spawn, show Show) error {
+func Demo(ctx context.Context, cfg DemoConfig, spawn child.Spawn, show Show) error {
 	cfg = cfg.withDefaults()
 	if cfg.Interval <= 0 || cfg.Duration < cfg.Interval {
 		return fmt.Errorf("%w: duration is %v, want at least %v",
@@ -148,70 +149,48 @@ func Demo(ctx context.Context, cfg DemoConfig, spawn Spawn, show Show) error {
 	return err
 }
 
-func runDemo(ctx context.Context, cfg DemoConfig, spawn Spawn, show Show) error {
+func runDemo(ctx context.Context, cfg DemoConfig, spawn child.Spawn, show Show) error {
 	show.Note("starting the server")
-	srv, err := startChild(spawn, ServerRole, cfg.ServerCPUs, ServerJob{
+	srv, ready, err := Serve(ctx, spawn, cfg.ServerCPUs, ServerJob{
 		Dataset: cfg.Dataset, Objects: cfg.Objects, Seed: cfg.Seed, Transport: cfg.Transport,
 	}, show.Note)
 	if err != nil {
 		return err
 	}
-	defer srv.stop()
-	m, err := srv.next(ctx)
-	if err != nil {
-		return err
-	}
-	if m.Server == nil {
-		return fmt.Errorf("%w (server) did not say that it is ready", ErrChild)
-	}
-	ready := *m.Server
-	var clients []*child
-	defer func() {
-		for _, c := range clients {
-			c.stop()
-		}
-	}()
+	defer srv.Stop()
 	show.Note("starting the clients")
-	for i := range cfg.Procs {
-		c, err := startChild(spawn, ClientRole, cfg.ClientCPUs, ClientJob{
+	clients, err := startClients(spawn, cfg.ClientCPUs, cfg.Procs, func(i int) ClientJob {
+		return ClientJob{
 			Addr: ready.Addr, Transport: cfg.Transport, Policy: cfg.Policy,
 			Dataset: cfg.Dataset, Bounds: ready.Bounds, Scale: cfg.Scale,
 			Mix: SearchOnly, Seed: cfg.Seed, Proc: i, Clients: cfg.Clients,
 			InFlight: cfg.InFlight, Interval: cfg.Interval,
 			Samples: int(cfg.Duration / cfg.Interval), Steps: cfg.steps(),
-		}, show.Note)
-		if err != nil {
-			return err
 		}
-		clients = append(clients, c)
+	}, show.Note)
+	defer stopAll(clients)
+	if err != nil {
+		return err
 	}
-	var info Info
-	for _, c := range clients {
-		m, err := c.next(ctx)
-		if err != nil {
-			return err
-		}
-		if m.Client == nil {
-			return fmt.Errorf("%w (client) did not say that it is ready", ErrChild)
-		}
-		info = m.Client.Info
+	could, err := readyClients(ctx, clients)
+	if err != nil {
+		return err
 	}
+	info := could[len(could)-1].Info
 	show.Begin(ready, info, cfg)
 	return watch(ctx, cfg, srv, clients, info, show)
 }
 
 // watch lets the clients go and turns their samples into frames.
-func watch(ctx context.Context, cfg DemoConfig, srv *child, clients []*child,
+func watch(ctx context.Context, cfg DemoConfig, srv *child.Process, clients []*child.Process,
 	info Info, show Show) error {
-	from, err := srv.usage(ctx)
+	from, err := usageOf(ctx, srv)
 	if err != nil {
 		return err
 	}
 	began := time.Now()
-	for _, c := range clients {
-		if err := c.send(toChild{Go: true}); err != nil {
-			return err
-		}
+	if err := begin(clients); err != nil {
+		return err
 	}
 	sum := Summary{Transport: info.Transport, OffloadedFirst: -1}
 	all := NewLatency()
@@ -223,14 +202,14 @@ func watch(ctx context.Context, cfg DemoConfig, srv *child, clients []*child,
 		}
 	}()
 	for range int(cfg.Duration / cfg.Interval) {
-		samples := make([]*Sample, len(clients))
-		for i, c := range clients {
-			if samples[i], err = c.sample(ctx); err != nil {
-				return err
-			}
-			all.Merge(samples[i].Latency[Search])
+		samples, err := samplesOf(ctx, clients)
+		if err != nil {
+			return err
 		}
-		to, err := srv.usage(ctx)
+		for _, p := range samples {
+			all.Merge(p.Latency[Search])
+		}
+		to, err := usageOf(ctx, srv)
 		if err != nil {
 			return err
 		}

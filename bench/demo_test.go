@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/catfish-index/catfish/bench/child"
 )
 
 // record keeps what a demo tells.
@@ -81,8 +83,8 @@ func TestDemoFaults(t *testing.T) {
 	for _, fault := range []string{"load", "dial", "search", "panic-server"} {
 		var r record
 		err := Demo(context.Background(), quickDemo(), fakeSpawn(fault), &r)
-		if !errors.Is(err, ErrChild) {
-			t.Errorf("%s: %v, want ErrChild", fault, err)
+		if !errors.Is(err, child.ErrFailed) {
+			t.Errorf("%s: %v, want child.ErrFailed", fault, err)
 		}
 	}
 	cfg := quickDemo()

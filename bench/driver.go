@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/catfish-index/catfish/bench/child"
 )
 
 // Run measures the schemes of cfg one after the other, each with a fresh
@@ -13,11 +15,11 @@ import (
 // calls done with the finished row; note is told what goes on. Both are
 // called from Run's goroutine.
 //
-// Errors wrap ErrConfig (nothing was started), ErrChild or ErrResults
+// Errors wrap ErrConfig (nothing was started), child.ErrFailed or ErrResults
 // (schemes disagree on a mix that only reads), or are ctx's cause. Rows
 // that were finished before an error are returned with it. No child
 // outlives the call.
-func Run(ctx context.Context, cfg Config, spawn Spawn, known []string,
+func Run(ctx context.Context, cfg Config, spawn child.Spawn, known []string,
 	note func(string), done func(Row)) ([]Row, error) {
 	if err := cfg.Validate(known); err != nil {
 		return nil, err
@@ -70,48 +72,25 @@ type outcome struct {
 }
 
 // runOnce starts the processes, measures and ends them.
-func runOnce(ctx context.Context, cfg Config, scheme string, spawn Spawn,
+func runOnce(ctx context.Context, cfg Config, scheme string, spawn child.Spawn,
 	note func(string)) (*outcome, error) {
 	o := &outcome{scheme: scheme}
 	tell := func(s string) { note(scheme + ": " + s) }
-	srv, err := startChild(spawn, ServerRole, cfg.ServerCPUs,
-		cfg.serverJob(scheme), tell)
+	srv, ready, err := Serve(ctx, spawn, cfg.ServerCPUs, cfg.serverJob(scheme), tell)
 	if err != nil {
 		return nil, err
 	}
-	defer srv.stop()
-	m, err := srv.next(ctx)
+	defer srv.Stop()
+	o.server = ready
+	clients, err := startClients(spawn, cfg.ClientCPUs, cfg.Procs, func(i int) ClientJob {
+		return cfg.clientJob(scheme, i, o.server)
+	}, tell)
+	defer stopAll(clients)
 	if err != nil {
 		return nil, err
 	}
-	if m.Server == nil {
-		return nil, fmt.Errorf("%w (server) did not say that it is ready", ErrChild)
-	}
-	o.server = *m.Server
-
-	clients := make([]*child, 0, cfg.Procs)
-	defer func() {
-		for _, c := range clients {
-			c.stop()
-		}
-	}()
-	for i := range cfg.Procs {
-		c, err := startChild(spawn, ClientRole, cfg.ClientCPUs,
-			cfg.clientJob(scheme, i, o.server), tell)
-		if err != nil {
-			return nil, err
-		}
-		clients = append(clients, c)
-	}
-	for _, c := range clients {
-		m, err := c.next(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if m.Client == nil {
-			return nil, fmt.Errorf("%w (client) did not say that it is ready", ErrChild)
-		}
-		o.clients = append(o.clients, *m.Client)
+	if o.clients, err = readyClients(ctx, clients); err != nil {
+		return nil, err
 	}
 	if cfg.Requests > 0 {
 		return o, o.measureCounted(ctx, srv, clients)
@@ -122,60 +101,27 @@ func runOnce(ctx context.Context, cfg Config, scheme string, spawn Spawn,
 // measure lets the clients go and reads the server's processor time at
 // both ends of their measured interval. The readings lie as far apart as
 // the server says, so a late parent does not bend the utilisation.
-func (o *outcome) measure(ctx context.Context, cfg Config, srv *child, clients []*child) error {
+func (o *outcome) measure(ctx context.Context, cfg Config, srv *child.Process, clients []*child.Process) error {
 	start := time.Now()
-	for _, c := range clients {
-		if err := c.send(toChild{Go: true}); err != nil {
-			return err
-		}
+	if err := begin(clients); err != nil {
+		return err
 	}
 	if err := sleepUntil(ctx, start.Add(cfg.Warmup)); err != nil {
 		return err
 	}
-	from, err := srv.usage(ctx)
+	from, err := usageOf(ctx, srv)
 	if err != nil {
 		return err
 	}
-	for _, c := range clients {
-		s, err := c.sample(ctx)
-		if err != nil {
-			return err
-		}
-		o.samples = append(o.samples, s)
+	if o.samples, err = samplesOf(ctx, clients); err != nil {
+		return err
 	}
-	to, err := srv.usage(ctx)
+	to, err := usageOf(ctx, srv)
 	if err != nil {
 		return err
 	}
 	o.span = spanOf(from, to)
 	return nil
-}
-
-// sample waits for the sample of a client child.
-func (c *child) sample(ctx context.Context) (*Sample, error) {
-	m, err := c.next(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if m.Sample == nil {
-		return nil, fmt.Errorf("%w (client) sent no sample", ErrChild)
-	}
-	return m.Sample, nil
-}
-
-// usage asks a server child for its processor time.
-func (c *child) usage(ctx context.Context) (Usage, error) {
-	if err := c.send(toChild{Usage: true}); err != nil {
-		return Usage{}, err
-	}
-	m, err := c.next(ctx)
-	if err != nil {
-		return Usage{}, err
-	}
-	if m.Usage == nil {
-		return Usage{}, fmt.Errorf("%w (server) did not tell its usage", ErrChild)
-	}
-	return *m.Usage, nil
 }
 
 func sleepUntil(ctx context.Context, t time.Time) error {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/internal/affinity"
 )
 
@@ -119,12 +120,12 @@ func TestRunFaults(t *testing.T) {
 		is    error
 		says  string
 	}{
-		{"load", ErrChild, "no such data set"},
-		{"dial", ErrChild, "nobody there"},
-		{"search", ErrChild, "connection lost"},
+		{"load", child.ErrFailed, "no such data set"},
+		{"dial", child.ErrFailed, "nobody there"},
+		{"search", child.ErrFailed, "connection lost"},
 		{"offload-misses", ErrResults, "offload found 512 objects"},
-		{"panic-server", ErrChild, "told to"},
-		{"panic-client", ErrChild, "told to"},
+		{"panic-server", child.ErrFailed, "told to"},
+		{"panic-client", child.ErrFailed, "told to"},
 	} {
 		t.Run(c.fault, func(t *testing.T) {
 			t.Parallel()
@@ -146,7 +147,7 @@ func TestRunCancelled(t *testing.T) {
 			cancel()
 		}
 	}, func(Row) {})
-	if !errors.Is(err, context.Canceled) || time.Since(began) > childExit {
+	if !errors.Is(err, context.Canceled) || time.Since(began) > child.ExitTime {
 		t.Errorf("cancelled: %v after %v", err, time.Since(began))
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/internal/affinity"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -22,7 +23,7 @@ const childArg = "bench-child"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 5 && os.Args[1] == childArg {
-		if err := fakeChild(Role(os.Args[2]), os.Args[3], os.Args[4]); err != nil {
+		if err := fakeChild(child.Role(os.Args[2]), os.Args[3], os.Args[4]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -32,13 +33,13 @@ func TestMain(m *testing.M) {
 }
 
 // fakeSpawn starts this test binary with a fault: "" for none.
-func fakeSpawn(fault string) Spawn {
-	return func(role Role, cpus affinity.Set) *exec.Cmd {
+func fakeSpawn(fault string) child.Spawn {
+	return func(role child.Role, cpus affinity.Set) *exec.Cmd {
 		return exec.Command(os.Args[0], childArg, string(role), fault, cpus.String())
 	}
 }
 
-func fakeChild(role Role, fault, cpus string) error {
+func fakeChild(role child.Role, fault, cpus string) error {
 	set, err := affinity.Parse(cpus)
 	if err == nil {
 		err = affinity.Reexec(set)

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/internal/querylog"
 	"github.com/catfish-index/catfish/rstar"
@@ -486,14 +487,14 @@ func TestReplayFaults(t *testing.T) {
 		is     error
 		says   string
 	}{
-		{"load", nil, ErrChild, "no such data set"},
-		{"dial", nil, ErrChild, "nobody there"},
-		{"search", nil, ErrChild, "request 0, search: connection lost"},
-		{"insert", nil, ErrChild, "10 objects were inserted before that"},
+		{"load", nil, child.ErrFailed, "no such data set"},
+		{"dial", nil, child.ErrFailed, "nobody there"},
+		{"search", nil, child.ErrFailed, "request 0, search: connection lost"},
+		{"insert", nil, child.ErrFailed, "10 objects were inserted before that"},
 		{"misses", nil, ErrVerify, "request 0, search"},
 		{"offload-misses", func(c *ReplayConfig) { c.Verify = false }, ErrResults, "found 30 objects by fast and 29 by offload"},
-		{"panic-server", nil, ErrChild, "told to"},
-		{"panic-replay", nil, ErrChild, "told to"},
+		{"panic-server", nil, child.ErrFailed, "told to"},
+		{"panic-replay", nil, child.ErrFailed, "told to"},
 		{"", func(c *ReplayConfig) { c.Queries = "no-such-file" }, os.ErrNotExist, "no-such-file"},
 	} {
 		t.Run(c.fault, func(t *testing.T) {

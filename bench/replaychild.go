@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/internal/querylog"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -20,10 +21,10 @@ const replayNote = 5 * time.Second
 func ReplayMain(ctx context.Context, in io.Reader, out io.Writer, dial ReplayDialer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	p := newPipe(in, out)
+	p := child.NewPipe(in, out)
 	var job ReplayJob
-	if err := p.read(&job); err != nil {
-		return p.fail(err)
+	if err := p.Read(&job); err != nil {
+		return p.Fail(err)
 	}
 	a := &asking{job: job}
 	defer func() {
@@ -34,17 +35,17 @@ func ReplayMain(ctx context.Context, in io.Reader, out io.Writer, dial ReplayDia
 	for range job.Clients {
 		c, err := dial(ctx, job)
 		if err != nil {
-			return p.fail(err)
+			return p.Fail(err)
 		}
 		a.conns = append(a.conns, c)
 	}
 	if len(a.conns) == 0 || job.InFlight < 1 || job.Procs < 1 {
-		return p.fail(fmt.Errorf("%w: a process without clients", ErrConfig))
+		return p.Fail(fmt.Errorf("%w: a process without clients", ErrConfig))
 	}
 	begin := make(chan struct{}, 1)
 	go func() { // After the job the parent says go, then nothing.
 		var cmd toChild
-		for p.read(&cmd) == nil {
+		for p.Read(&cmd) == nil {
 			if cmd.Go {
 				begin <- struct{}{}
 			}
@@ -55,15 +56,14 @@ func ReplayMain(ctx context.Context, in io.Reader, out io.Writer, dial ReplayDia
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil // The parent has gone.
 	}
-	return p.fail(err)
+	return p.Fail(err)
 }
 
-func (a *asking) work(ctx context.Context, p *pipe, begin <-chan struct{}) error {
-	note := func(s string) { _ = p.out.Encode(fromChild{Note: s}) }
+func (a *asking) work(ctx context.Context, p *child.Pipe, begin <-chan struct{}) error {
 	var ready replayed
 	var err error
 	if a.job.Insert {
-		if ready.Inserted, ready.Took, err = insertAll(ctx, a.job, a.conns[0], note); err != nil {
+		if ready.Inserted, ready.Took, err = insertAll(ctx, a.job, a.conns[0], p.Note); err != nil {
 			return err
 		}
 	}
@@ -72,7 +72,7 @@ func (a *asking) work(ctx context.Context, p *pipe, begin <-chan struct{}) error
 	}
 	a.answers = make([]answer, len(a.list))
 	ready.Info, ready.Queries = a.conns[0].Info(), len(a.list)
-	if err := p.out.Encode(fromChild{Replay: &ready}); err != nil {
+	if err := p.Write(fromReplay{Replay: &ready}); err != nil {
 		return err
 	}
 	select {
@@ -80,14 +80,14 @@ func (a *asking) work(ctx context.Context, p *pipe, begin <-chan struct{}) error
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	done, err := a.measure(ctx, note)
+	done, err := a.measure(ctx, p.Note)
 	if err != nil {
 		return err
 	}
 	if err := writeAnswers(a.job, a.answers); err != nil {
 		return err
 	}
-	return p.out.Encode(fromChild{Replay: done})
+	return p.Write(fromReplay{Replay: done})
 }
 
 // measure asks everything and says what it took.

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/internal/querylog"
 )
 
@@ -100,7 +101,7 @@ func (r *ReplayRow) fill(parts []*replayed) error {
 		}
 	}
 	if n := all.Count(); n != int64(r.Count) {
-		return fmt.Errorf("%w (replay): %d requests carried out, want %d", ErrChild, n, r.Count)
+		return fmt.Errorf("%w (replay): %d requests carried out, want %d", child.ErrFailed, n, r.Count)
 	}
 	for op, l := range byOp {
 		r.ByOp[op] = l.Figures()

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/internal/querylog"
 )
 
@@ -21,10 +22,10 @@ import (
 // find the same number, unless the list also writes; results has the
 // first one's.
 //
-// Errors wrap ErrConfig or ErrNothing (nothing was started), ErrChild,
+// Errors wrap ErrConfig or ErrNothing (nothing was started), child.ErrFailed,
 // ErrResults (ErrVerify if it was the oracle), or are ctx's cause or a
 // file's. No child outlives the call.
-func Replay(ctx context.Context, cfg ReplayConfig, spawn Spawn, known []string,
+func Replay(ctx context.Context, cfg ReplayConfig, spawn child.Spawn, known []string,
 	results io.Writer, note func(string), done func(ReplayRow)) (err error) {
 	if err := cfg.Validate(known); err != nil {
 		return err
@@ -50,7 +51,7 @@ func Replay(ctx context.Context, cfg ReplayConfig, spawn Spawn, known []string,
 // replay is one call of Replay.
 type replay struct {
 	cfg     ReplayConfig
-	spawn   Spawn
+	spawn   child.Spawn
 	note    func(string)
 	results io.Writer
 	dir     string
@@ -99,22 +100,15 @@ func (r *replay) scheme(ctx context.Context, scheme string) (ReplayRow, error) {
 	row := r.newRow(scheme)
 	addr := r.cfg.Addr
 	if addr == "" {
-		srv, err := startChild(r.spawn, ServerRole, r.cfg.ServerCPUs, r.cfg.serverJob(scheme), tell)
-		if err != nil {
-			return row, err
-		}
-		defer srv.stop()
 		began := time.Now()
-		m, err := srv.next(ctx)
+		srv, ready, err := Serve(ctx, r.spawn, r.cfg.ServerCPUs, r.cfg.serverJob(scheme), tell)
 		if err != nil {
 			return row, err
 		}
-		if m.Server == nil {
-			return row, fmt.Errorf("%w (server) did not say that it is ready", ErrChild)
-		}
-		addr = m.Server.Addr
+		defer srv.Stop()
+		addr = ready.Addr
 		if r.cfg.Bulk {
-			row.loaded(int64(m.Server.Objects), time.Since(began))
+			row.loaded(int64(ready.Objects), time.Since(began))
 		}
 	}
 	if err := r.ask(ctx, scheme, addr, tell, &row); err != nil {
@@ -125,14 +119,10 @@ func (r *replay) scheme(ctx context.Context, scheme string) (ReplayRow, error) {
 
 // ask runs the children and puts what they measured into row.
 func (r *replay) ask(ctx context.Context, scheme, addr string, tell func(string), row *ReplayRow) error {
-	var children []*child
-	defer func() {
-		for _, c := range children {
-			c.stop()
-		}
-	}()
+	var children []*child.Process
+	defer func() { stopAll(children) }()
 	for i := range r.cfg.Procs {
-		c, err := startChild(r.spawn, ReplayRole, r.cfg.ClientCPUs,
+		c, err := child.Start(r.spawn, ReplayRole, r.cfg.ClientCPUs,
 			r.cfg.replayJob(scheme, i, addr, r.logPath(), r.answersPath(i)), tell)
 		if err != nil {
 			return err
@@ -140,7 +130,7 @@ func (r *replay) ask(ctx context.Context, scheme, addr string, tell func(string)
 		children = append(children, c)
 	}
 	for i, c := range children {
-		ready, err := c.replayed(ctx)
+		ready, err := nextReplayed(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -153,32 +143,30 @@ func (r *replay) ask(ctx context.Context, scheme, addr string, tell func(string)
 		}
 	}
 	tell(fmt.Sprintf("asking %d queries", r.list.Count))
-	for _, c := range children {
-		if err := c.send(toChild{Go: true}); err != nil {
-			return err
-		}
+	if err := begin(children); err != nil {
+		return err
 	}
 	var parts []*replayed
 	for _, c := range children {
-		part, err := c.replayed(ctx)
+		part, err := nextReplayed(ctx, c)
 		if err != nil {
 			return err
 		}
 		if !part.Done {
-			return fmt.Errorf("%w (replay) did not say that it is done", ErrChild)
+			return fmt.Errorf("%w (replay) did not say that it is done", child.ErrFailed)
 		}
 		parts = append(parts, part)
 	}
 	return row.fill(parts)
 }
 
-func (c *child) replayed(ctx context.Context) (*replayed, error) {
-	m, err := c.next(ctx)
-	if err != nil {
+func nextReplayed(ctx context.Context, c *child.Process) (*replayed, error) {
+	var m fromReplay
+	if err := c.Next(ctx, &m); err != nil {
 		return nil, err
 	}
 	if m.Replay == nil {
-		return nil, fmt.Errorf("%w (replay) said something else than how it goes", ErrChild)
+		return nil, fmt.Errorf("%w (replay) said something else than how it goes", child.ErrFailed)
 	}
 	return m.Replay, nil
 }

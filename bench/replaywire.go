@@ -2,6 +2,8 @@ package bench
 
 import (
 	"time"
+
+	"github.com/catfish-index/catfish/bench/child"
 )
 
 // ReplayJob is the first line that a replay child reads. Of its
@@ -36,3 +38,11 @@ type replayed struct {
 	Util     float64             `json:"util"`    // of the server's cores
 	Objects  int                 `json:"objects"` // in the collection
 }
+
+// fromReplay is a line from a replay child.
+type fromReplay struct {
+	Replay *replayed `json:"replay"`
+}
+
+// ReplayRole is of a client that works off a list of queries.
+const ReplayRole child.Role = "replay"

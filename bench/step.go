@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/bench/report"
 	"github.com/catfish-index/catfish/datasets"
 )
@@ -89,7 +90,7 @@ func (c StepConfig) Validate(known []string) error {
 
 // Steps runs the schemes one after the other, each with a fresh server, and
 // hands each row to done.
-func Steps(ctx context.Context, cfg StepConfig, spawn Spawn, note func(string), done func(StepRow)) error {
+func Steps(ctx context.Context, cfg StepConfig, spawn child.Spawn, note func(string), done func(StepRow)) error {
 	for _, scheme := range cfg.Schemes {
 		d := cfg.DemoConfig
 		d.Policy, d.Steps = scheme, []Step{{0, cfg.Rest}, {cfg.At, 0}}

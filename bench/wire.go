@@ -125,15 +125,11 @@ const (
 	Done Phase = "done" // the sample follows
 )
 
-// fromChild is a line from a child: exactly one field is set. Error
-// ends the child.
+// fromChild is a line from a child: exactly one field is set.
 type fromChild struct {
 	Server *ServerReady `json:"server,omitempty"`
 	Client *ClientReady `json:"client,omitempty"`
 	Usage  *Usage       `json:"usage,omitempty"`
 	Sample *Sample      `json:"sample,omitempty"`
-	Replay *replayed    `json:"replay,omitempty"` // replayer: after each part
 	Phase  Phase        `json:"phase,omitempty"`
-	Note   string       `json:"note,omitempty"` // progress, for people
-	Error  string       `json:"error,omitempty"`
 }

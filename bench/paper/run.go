@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/bench/netns"
 	"github.com/catfish-index/catfish/internal/affinity"
 )
@@ -17,7 +18,7 @@ import (
 type Runner struct {
 	Settings Settings
 	Store    *Store
-	Spawn    bench.Spawn
+	Spawn    child.Spawn
 	Known    []string // schemes
 	// Queries is the file of rectangles for figure 14.
 	Queries string
@@ -168,7 +169,7 @@ func (r *Runner) cell(ctx context.Context, c Cell, link *netns.Link, keep func(P
 	}
 	spawn, entered := r.Spawn, error(nil)
 	if link != nil {
-		spawn = func(role bench.Role, cpus affinity.Set) *exec.Cmd {
+		spawn = func(role child.Role, cpus affinity.Set) *exec.Cmd {
 			cmd := r.Spawn(role, cpus)
 			side := netns.Client
 			if role == bench.ServerRole {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/affinity"
 )
@@ -186,7 +187,7 @@ func (a *app) bench(ctx context.Context, cfg bench.Config, file, profile string)
 // spawner starts this program again as a child of bench. In the directory
 // profile, if there is one, the children leave CPU profiles, numbered in
 // the order of their start: a server, its clients, the next server...
-func spawner(profile string) (bench.Spawn, error) {
+func spawner(profile string) (child.Spawn, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("finding this program: %w", err)
@@ -197,7 +198,7 @@ func spawner(profile string) (bench.Spawn, error) {
 		}
 	}
 	started := 0
-	return func(role bench.Role, cpus affinity.Set) *exec.Cmd {
+	return func(role child.Role, cpus affinity.Set) *exec.Cmd {
 		cmd := exec.Command(exe, "bench", "child", string(role), "--cpus", cpus.String())
 		if profile != "" {
 			name := fmt.Sprintf("%02d-%s.pprof", started, role)
@@ -237,7 +238,7 @@ func newBenchChild(a *app) *cobra.Command {
 				}
 				defer pprof.StopCPUProfile()
 			}
-			switch bench.Role(role[0]) {
+			switch child.Role(role[0]) {
 			case bench.ServerRole:
 				return bench.ServerMain(cmd.Context(), a.in, a.out, bench.StartCatfish)
 			case bench.ReplayRole:

@@ -1,0 +1,119 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/catfish-index/catfish/bench/child"
+)
+
+// ClientMain is the life of a client child. It returns after the last
+// sample, when in ends, when ctx is done or a call fails.
+func ClientMain(ctx context.Context, in io.Reader, out io.Writer, dial Dialer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p := child.NewPipe(in, out)
+	var job ClientJob
+	if err := p.Read(&job); err != nil {
+		return p.Fail(err)
+	}
+	conns := make([]Conn, 0, job.Clients)
+	defer func() {
+		for _, c := range conns {
+			c.Close()
+		}
+	}()
+	for range job.Clients {
+		c, err := dial(ctx, job)
+		if err != nil {
+			return p.Fail(err)
+		}
+		conns = append(conns, c)
+	}
+	if len(conns) == 0 {
+		return p.Fail(fmt.Errorf("%w: a process without clients", ErrConfig))
+	}
+	l, err := newLoad(ctx, job, conns)
+	if err != nil {
+		return p.Fail(err)
+	}
+	ready, err := verify(ctx, job, conns)
+	if err != nil {
+		return p.Fail(err)
+	}
+	if err := p.Write(fromChild{Client: &ready}); err != nil {
+		return err
+	}
+	var cmd toChild
+	if err := p.Read(&cmd); err != nil || !cmd.Go {
+		return p.Fail(err)
+	}
+	again := make(chan struct{}, 1)
+	go func() { // Its end is ours.
+		for p.Read(&cmd) == nil {
+			select {
+			case again <- struct{}{}:
+			default: // More than it should say.
+			}
+		}
+		cancel()
+	}()
+	if job.Requests > 0 {
+		return p.Fail(l.reportCounted(ctx, p, again))
+	}
+	return p.Fail(l.report(ctx, p))
+}
+
+// report runs the load, follows the job's steps and sends the samples.
+func (l *load) report(ctx context.Context, p *child.Pipe) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	start := time.Now()
+	if s := l.job.Steps; len(s) > 0 && s[0].After <= 0 {
+		l.pause.Store(int64(s[0].Pause)) // Before the first call.
+	}
+	go func() { ended <- l.run(ctx, 0, 0) }()
+	for i := -1; i < l.job.Samples; i++ {
+		due := start.Add(l.job.Warmup + time.Duration(i+1)*l.job.Interval)
+		if ok, err := l.wait(due, start, ended); !ok {
+			return err
+		}
+		s := l.take()
+		if i < 0 { // The warm-up's.
+			continue
+		}
+		if err := p.Write(fromChild{Sample: s}); err != nil {
+			return err
+		}
+	}
+	cancel()
+	return <-ended
+}
+
+// wait sleeps until due, carrying out the steps that fall before it. It
+// returns false when the load ended first.
+func (l *load) wait(due, start time.Time, ended <-chan error) (bool, error) {
+	for {
+		next, step := due, false
+		if len(l.job.Steps) > 0 {
+			if at := start.Add(l.job.Steps[0].After); at.Before(due) {
+				next, step = at, true
+			}
+		}
+		timer := time.NewTimer(time.Until(next))
+		select {
+		case err := <-ended:
+			timer.Stop()
+			return false, err
+		case <-timer.C:
+		}
+		if !step {
+			return true, nil
+		}
+		l.pause.Store(int64(l.job.Steps[0].Pause))
+		l.job.Steps = l.job.Steps[1:]
+	}
+}
