@@ -98,31 +98,43 @@ func (s *server) Close() error {
 
 // DialCatfish is the Dialer of Catfish itself.
 func DialCatfish(ctx context.Context, job ClientJob) (Conn, error) {
-	c, err := catfish.Dial(ctx, job.Addr, catfish.Options{
-		Transport: job.Transport, Policy: job.Policy, Fabric: catfish.Fabric(job.Fabric),
-		Logger: slog.New(slog.DiscardHandler),
-	})
+	c, err := job.Dial(ctx, catfish.Options{})
 	if err != nil {
-		return nil, fmt.Errorf("dialling %s: %w", job.Addr, err)
+		return nil, err
 	}
-	return conn{c}, nil
+	return c, nil
 }
 
-type conn struct{ *catfish.Client }
+// Dial connects as the job says; of opts it takes what a job does not say.
+func (job ClientJob) Dial(ctx context.Context, opts catfish.Options) (CatfishConn, error) {
+	opts.Transport, opts.Policy, opts.Fabric = job.Transport, job.Policy, catfish.Fabric(job.Fabric)
+	opts.Logger = slog.New(slog.DiscardHandler)
+	c, err := catfish.Dial(ctx, job.Addr, opts)
+	if err != nil {
+		return CatfishConn{}, fmt.Errorf("dialling %s: %w", job.Addr, err)
+	}
+	return CatfishConn{c}, nil
+}
 
-func (c conn) SearchAppend(ctx context.Context, dst []rstar.Item, q rstar.Rect) ([]rstar.Item, error) {
+// CatfishConn is the Conn of Catfish itself.
+type CatfishConn struct{ *catfish.Client }
+
+// SearchAppend finds all objects.
+func (c CatfishConn) SearchAppend(ctx context.Context, dst []rstar.Item, q rstar.Rect) ([]rstar.Item, error) {
 	return c.Client.SearchAppend(ctx, dst, q, 0)
 }
 
 // SearchMany is the client's.
-var _ Batcher = conn{}
+var _ Batcher = CatfishConn{}
 
-func (c conn) Nearest(ctx context.Context, x, y float64, k int) (int, error) {
+// Nearest counts them.
+func (c CatfishConn) Nearest(ctx context.Context, x, y float64, k int) (int, error) {
 	found, err := c.Client.Nearest(ctx, x, y, k)
 	return len(found), err
 }
 
-func (c conn) Counters() Counters {
+// Counters are the client's, as bench names them.
+func (c CatfishConn) Counters() Counters {
 	n := c.Client.Counters()
 	return Counters{
 		Fast: n.FastSearches, Offloaded: n.OffloadedSearches,
@@ -133,7 +145,8 @@ func (c conn) Counters() Counters {
 	}
 }
 
-func (c conn) Gauges() Gauges {
+// Gauges are the client's, as bench names them.
+func (c CatfishConn) Gauges() Gauges {
 	n := c.Client.Counters()
 	return Gauges{
 		Busy: n.Policy.Busy, Left: n.Policy.Left, ServerUtil: n.ServerCPU,
@@ -141,7 +154,8 @@ func (c conn) Gauges() Gauges {
 	}
 }
 
-func (c conn) Info() Info {
+// Info is the client's, as bench names it.
+func (c CatfishConn) Info() Info {
 	i := c.Client.Info()
 	return Info{
 		Transport: i.Transport, Device: i.Device, Policy: i.Policy, NodeBytes: i.NodeBytes,

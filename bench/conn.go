@@ -41,7 +41,8 @@ type Counters struct {
 	Repairs    uint64 `json:"repairs"`     // of these, had changed and were read again
 }
 
-func (c Counters) add(o Counters) Counters {
+// Add returns the sum.
+func (c Counters) Add(o Counters) Counters {
 	return Counters{
 		Fast: c.Fast + o.Fast, Offloaded: c.Offloaded + o.Offloaded,
 		FellBack: c.FellBack + o.FellBack,
@@ -52,7 +53,8 @@ func (c Counters) add(o Counters) Counters {
 	}
 }
 
-func (c Counters) sub(o Counters) Counters {
+// Sub returns what came since o.
+func (c Counters) Sub(o Counters) Counters {
 	return Counters{
 		Fast: c.Fast - o.Fast, Offloaded: c.Offloaded - o.Offloaded,
 		FellBack: c.FellBack - o.FellBack,

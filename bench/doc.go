@@ -20,8 +20,7 @@
 // when its last call is done; between both the parent reads the server's
 // usage.
 //
-// Parent and children speak JSON lines over standard input and output.
-// A child whose input ends goes away, so none outlives its parent.
+// What they say is in wire.go; package child starts and ends them.
 //
 // # Figures
 //
@@ -35,12 +34,9 @@
 // and the same queries; a share of them is verified: when the mix only
 // reads, all schemes must return the same objects.
 //
-// # Replays
-//
-// Replay works off a list of queries instead, from a file or a server's
-// recording, each exactly once; replay.go says how.
-//
 // Read Config for the knobs, Row for the figures, Run for the driver.
+// Package child starts the processes and carries what they say, package
+// replay works off a list of queries instead of drawing them.
 // Package paper runs the paper's experiments with it, package report draws
 // them, package netns is the network between.
 package bench

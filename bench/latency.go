@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/catfish-index/catfish/bench/stats"
 )
 
 // Latency is a distribution of call durations. Quantiles are off by at
@@ -78,8 +80,8 @@ func (l *Latency) Quantile(q float64) time.Duration {
 // Figures sums the distribution up.
 func (l *Latency) Figures() OpFigures {
 	return OpFigures{
-		Count: l.Count(), MeanUs: micros(l.Mean()), P50Us: micros(l.Quantile(0.5)),
-		P99Us: micros(l.Quantile(0.99)), P999Us: micros(l.Quantile(0.999)),
+		Count: l.Count(), MeanUs: stats.Micros(l.Mean()), P50Us: stats.Micros(l.Quantile(0.5)),
+		P99Us: stats.Micros(l.Quantile(0.99)), P999Us: stats.Micros(l.Quantile(0.999)),
 	}
 }
 

@@ -146,9 +146,9 @@ func (l *load) take() *Sample {
 	s.Latency = all.latency
 	for i, c := range l.conns {
 		total := c.Counters()
-		did := total.sub(l.lastCounters[i])
+		did := total.Sub(l.lastCounters[i])
 		l.lastCounters[i] = total
-		s.Counters = s.Counters.add(did)
+		s.Counters = s.Counters.Add(did)
 		s.Offloads += btoi(did.Offloaded > 0)
 		s.Gauges = append(s.Gauges, c.Gauges())
 	}

@@ -60,18 +60,6 @@ func fakeChild(role child.Role, fault, cpus string) error {
 				return fakeServer{job}, nil
 			})
 	}
-	if role == ReplayRole {
-		conns := newScanConns(1, nil) // of which all are one
-		return ReplayMain(context.Background(), os.Stdin, os.Stdout,
-			func(_ context.Context, job ReplayJob) (ReplayConn, error) {
-				if fault == "dial" {
-					return nil, errors.New("nobody there")
-				}
-				c := conns[0].(*scanConn)
-				c.job = job.ClientJob
-				return faultyReplay{c, fault}, nil
-			})
-	}
 	return ClientMain(context.Background(), os.Stdin, os.Stdout,
 		func(_ context.Context, job ClientJob) (Conn, error) {
 			if fault == "dial" {
@@ -79,30 +67,6 @@ func fakeChild(role child.Role, fault, cpus string) error {
 			}
 			return newFakeConn(job, fault), nil
 		})
-}
-
-// faultyReplay is a scanConn with a fault.
-type faultyReplay struct {
-	*scanConn
-	fault string
-}
-
-func (c faultyReplay) SearchLimit(ctx context.Context, dst []rstar.Item, q rstar.Rect, limit int) ([]rstar.Item, error) {
-	if c.fault == "search" {
-		return dst, errors.New("connection lost")
-	}
-	dst, err := c.scanConn.SearchLimit(ctx, dst, q, limit)
-	if c.fault == "misses" || c.fault == c.job.Policy+"-misses" {
-		dst = dst[:len(dst)-1]
-	}
-	return dst, err
-}
-
-func (c faultyReplay) InsertMany(ctx context.Context, items []rstar.Item) (int, error) {
-	if c.fault == "insert" {
-		return 10, errors.New("connection lost")
-	}
-	return c.scanConn.InsertMany(ctx, items)
 }
 
 type fakeServer struct{ job ServerJob }

@@ -1,5 +1,9 @@
 package bench
 
+import (
+	"github.com/catfish-index/catfish/bench/stats"
+)
+
 import "time"
 
 // Moment is a short stretch of a run: what was searched since the moment
@@ -77,7 +81,7 @@ func newDetail(seen tally, runs []*outcome) *Detail {
 	}
 	for _, q := range quantiles {
 		if all.Count() > 0 {
-			d.CDF = append(d.CDF, [2]float64{micros(all.Quantile(q)), q})
+			d.CDF = append(d.CDF, [2]float64{stats.Micros(all.Quantile(q)), q})
 		}
 	}
 	for _, o := range runs {

@@ -6,7 +6,8 @@ import (
 	"io"
 	"runtime"
 	"slices"
-	"time"
+
+	"github.com/catfish-index/catfish/bench/stats"
 )
 
 // Row is what bench run prints for one scheme: a JSON object per scheme.
@@ -156,19 +157,12 @@ func newRow(cfg Config, scheme string, runs []*outcome) Row {
 		for i := range figures {
 			values[i] = *figures[i].named()[j].value
 		}
-		slices.Sort(values)
-		*f.value = median(values)
+		*f.value = stats.Median(values)
 		if row.Spread != nil {
-			row.Spread[f.name] = [2]float64{values[0], values[len(values)-1]}
+			row.Spread[f.name] = [2]float64{slices.Min(values), slices.Max(values)}
 		}
 	}
 	return row
-}
-
-// median of ascending values, at least one.
-func median(values []float64) float64 {
-	n := len(values)
-	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
 // figures adds up the client processes of one run.
@@ -189,44 +183,34 @@ func (o *outcome) figures(cfg Config) Figures {
 		searches += s.Latency[Search].Count()
 		reads += s.Latency[Search].Count() + s.Latency[Nearest].Count()
 		results += s.Results
-		c = c.add(s.Counters)
+		c = c.Add(s.Counters)
 	}
-	f.MeanUs = micros(all.Mean())
-	f.P50Us = micros(all.Quantile(0.5))
-	f.P99Us = micros(all.Quantile(0.99))
-	f.P999Us = micros(all.Quantile(0.999))
-	f.Offload = ratio(float64(c.Offloaded), float64(c.Fast+c.Offloaded))
+	f.MeanUs = stats.Micros(all.Mean())
+	f.P50Us = stats.Micros(all.Quantile(0.5))
+	f.P99Us = stats.Micros(all.Quantile(0.99))
+	f.P999Us = stats.Micros(all.Quantile(0.999))
+	f.Offload = stats.Ratio(float64(c.Offloaded), float64(c.Fast+c.Offloaded))
 	// The counters' own searches: a busy core may put milliseconds
 	// between reading the latencies and the counters.
 	asked := float64(c.Fast + c.Offloaded)
-	f.Trips = ratio(float64(c.RoundTrips), asked)
-	f.Reads = ratio(float64(c.Reads), asked)
-	f.Restarts = ratio(float64(c.Restarts), asked)
-	f.Cached = ratio(float64(c.Cached), asked)
-	f.Repairs = ratio(float64(c.Repairs), asked)
+	f.Trips = stats.Ratio(float64(c.RoundTrips), asked)
+	f.Reads = stats.Ratio(float64(c.Reads), asked)
+	f.Restarts = stats.Ratio(float64(c.Restarts), asked)
+	f.Cached = stats.Ratio(float64(c.Cached), asked)
+	f.Repairs = stats.Ratio(float64(c.Repairs), asked)
 	calls := float64(all.Count())
 	if reads > 0 && asked > 0 {
 		calls *= asked / float64(reads)
 	}
-	f.Bytes = ratio(float64(c.Bytes), calls)
+	f.Bytes = stats.Ratio(float64(c.Bytes), calls)
 	f.Torn = float64(c.TornReads)
-	f.Results = ratio(float64(results), float64(searches))
+	f.Results = stats.Ratio(float64(results), float64(searches))
 	cores := len(cfg.ClientCPUs)
 	if cores == 0 {
 		cores = runtime.NumCPU()
 	}
 	f.ClientUtil = min(1, busy/float64(cores)) // Clock ticks, as above.
 	return f
-}
-
-func micros(d time.Duration) float64 { return float64(d) / 1e3 }
-
-// ratio is 0 without a denominator, so that rows stay valid JSON.
-func ratio(a, b float64) float64 {
-	if b == 0 {
-		return 0
-	}
-	return a / b
 }
 
 // WriteJSON writes the row as one line.

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/catfish-index/catfish/bench/stats"
 )
 
 // TextShow draws a demo as text: one line per frame, or, live, a picture
@@ -49,9 +51,9 @@ func (t *TextShow) Begin(s ServerReady, i Info, c DemoConfig) {
 	t.header = []string{
 		"transport: " + describeTransport(i.Transport),
 		fmt.Sprintf("server:    %s, %d objects of %s, on %s",
-			s.Addr, s.Objects, c.Dataset, cores(c.ServerCPUs.String())),
+			s.Addr, s.Objects, c.Dataset, Cores(c.ServerCPUs.String())),
 		fmt.Sprintf("clients:   %d in %d processes, on %s, policy %s",
-			c.Procs*c.Clients, c.Procs, cores(c.ClientCPUs.String()), i.Policy),
+			c.Procs*c.Clients, c.Procs, Cores(c.ClientCPUs.String()), i.Policy),
 	}
 	for _, l := range t.header {
 		fmt.Fprintln(t.W, l)
@@ -89,11 +91,11 @@ func (t *TextShow) frameHead() string {
 func (t *TextShow) frameLine(f Frame) string {
 	line := fmt.Sprintf("%5.1fs %3dms  %8.0f %9.0f  %5.1f%% %5.1f%% %8.1f %9.1f",
 		f.At.Seconds(), f.Pause.Milliseconds(), f.FastPerS, f.OffPerS, 100*f.ServerCPU,
-		100*f.CoresCPU, micros(f.P50), micros(f.P99))
+		100*f.CoresCPU, stats.Micros(f.P50), stats.Micros(f.P99))
 	if t.backOff {
 		return line + fmt.Sprintf(" %6d %5d", f.Busy, f.Left)
 	}
-	return line + fmt.Sprintf(" %5.1f%%", 100*ratio(f.OffPerS, f.FastPerS+f.OffPerS))
+	return line + fmt.Sprintf(" %5.1f%%", 100*stats.Ratio(f.OffPerS, f.FastPerS+f.OffPerS))
 }
 
 // Frame prints a line, or redraws the picture.
@@ -109,8 +111,8 @@ func (t *TextShow) Frame(f Frame) {
 	total := f.FastPerS + f.OffPerS
 	lines := []string{
 		fmt.Sprintf("server CPU  %s %5.1f%%", bar(f.ServerCPU), 100*f.ServerCPU),
-		fmt.Sprintf("fast        %s %.0f/s", bar(ratio(f.FastPerS, total)), f.FastPerS),
-		fmt.Sprintf("offloaded   %s %.0f/s", bar(ratio(f.OffPerS, total)), f.OffPerS),
+		fmt.Sprintf("fast        %s %.0f/s", bar(stats.Ratio(f.FastPerS, total)), f.FastPerS),
+		fmt.Sprintf("offloaded   %s %.0f/s", bar(stats.Ratio(f.OffPerS, total)), f.OffPerS),
 		t.choice(f),
 		"", t.frameHead(),
 	}
@@ -142,10 +144,10 @@ func (t *TextShow) End(s Summary) {
 	total := s.Fast + s.Offload
 	fmt.Fprintf(t.W, "\nsummary: %d searches in %.1f s: %d by fast messaging, %d offloaded (%.1f%%)\n",
 		total, s.Elapsed.Seconds(), s.Fast, s.Offload,
-		100*ratio(float64(s.Offload), float64(total)))
+		100*stats.Ratio(float64(s.Offload), float64(total)))
 	fmt.Fprintf(t.W, "         up to %.0f searches/s, server CPU up to %.1f%%\n"+
 		"         latency p50 %.1f us, p99 %.1f us\n",
-		s.PeakPerS, 100*s.PeakCPU, micros(s.P50), micros(s.P99))
+		s.PeakPerS, 100*s.PeakCPU, stats.Micros(s.P50), stats.Micros(s.P99))
 	first := "no search was offloaded: nothing was to be gained"
 	if s.OffloadedFirst >= 0 {
 		first = fmt.Sprintf("offloading began within the first %v",

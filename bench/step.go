@@ -8,6 +8,7 @@ import (
 
 	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/bench/report"
+	"github.com/catfish-index/catfish/bench/stats"
 	"github.com/catfish-index/catfish/datasets"
 )
 
@@ -97,7 +98,7 @@ func Steps(ctx context.Context, cfg StepConfig, spawn child.Spawn, note func(str
 		rec := stepRecord{note: func(s string) { note(scheme + ": " + s) }}
 		rec.row = StepRow{
 			Scheme: scheme, Dataset: d.Dataset, Scale: d.Scale, Clients: d.Procs * d.Clients, InFlight: d.InFlight,
-			RestUs: micros(cfg.Rest), AtS: cfg.At.Seconds(), DurationS: cfg.Duration.Seconds(), Seed: d.Seed,
+			RestUs: stats.Micros(cfg.Rest), AtS: cfg.At.Seconds(), DurationS: cfg.Duration.Seconds(), Seed: d.Seed,
 			Server: d.ServerCPUs.String(), Client: d.ClientCPUs.String(), Commit: cfg.Commit,
 		}
 		if err := Demo(ctx, d, spawn, &rec); err != nil {
@@ -127,8 +128,8 @@ func (r *stepRecord) Begin(s ServerReady, i Info, _ DemoConfig) {
 func (r *stepRecord) Frame(f Frame) {
 	ops := f.FastPerS + f.OffPerS
 	r.row.Series = append(r.row.Series, StepSample{
-		AtS: f.At.Seconds(), OpsPerS: ops, MeanUs: micros(f.Mean), P99Us: micros(f.P99),
-		Offload: ratio(f.OffPerS, ops), CPU: f.ServerCPU,
+		AtS: f.At.Seconds(), OpsPerS: ops, MeanUs: stats.Micros(f.Mean), P99Us: stats.Micros(f.P99),
+		Offload: stats.Ratio(f.OffPerS, ops), CPU: f.ServerCPU,
 	})
 }
 
@@ -148,7 +149,7 @@ func (r *StepRow) After(from, to time.Duration) (opsPerS, offload float64, ok bo
 			offload += s.Offload * s.OpsPerS * d
 		}
 	}
-	return ratio(opsPerS, took), ratio(offload, opsPerS), took > 0
+	return stats.Ratio(opsPerS, took), stats.Ratio(offload, opsPerS), took > 0
 }
 
 // StepPlots draws rows over time, a line for each scheme.

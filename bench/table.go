@@ -21,7 +21,7 @@ func WriteTable(w io.Writer, rows []Row) error {
 		many = fmt.Sprintf(" of %d searches", r.Batch)
 	}
 	fmt.Fprintf(w, "%d clients x %d in flight%s in %d process(es), server on %s, clients on %s\n",
-		r.Clients, r.InFlight, many, r.Procs, cores(r.ServerCPUs), cores(r.ClientCPUs))
+		r.Clients, r.InFlight, many, r.Procs, Cores(r.ServerCPUs), Cores(r.ClientCPUs))
 	fmt.Fprintf(w, "node %d B, seed %d, %g s after %g s of warm-up, median of %d, commit %s\n\n",
 		r.NodeBytes, r.Seed, r.DurationS, r.WarmupS, r.Repeat, r.Commit)
 	for _, d := range devices(rows) {
@@ -64,7 +64,8 @@ func devices(rows []Row) []string {
 	return lines
 }
 
-func cores(list string) string {
+// Cores says in words which cores a list of them is, empty for no pinning.
+func Cores(list string) string {
 	if list == "" {
 		return "any core"
 	}

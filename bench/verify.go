@@ -39,7 +39,7 @@ func verify(ctx context.Context, job ClientJob, conns []Conn) (ClientReady, erro
 			return ready, fmt.Errorf("bench: verifying: %w", err)
 		}
 		for _, it := range items {
-			ready.Checksum += digest(uint64(i), it)
+			ready.Checksum += Digest(uint64(i), it)
 		}
 		ready.Results += uint64(len(items))
 		ready.Queries++
@@ -47,9 +47,9 @@ func verify(ctx context.Context, job ClientJob, conns []Conn) (ClientReady, erro
 	return ready, nil
 }
 
-// digest hashes one result of query i. Sums of digests do not depend on
+// Digest hashes one result of query i. Sums of digests do not depend on
 // the order of results, and unlike their exclusive or they see doubles.
-func digest(i uint64, it rstar.Item) uint64 {
+func Digest(i uint64, it rstar.Item) uint64 {
 	h := mix64(i)
 	for _, v := range [...]uint64{
 		it.ID,

@@ -176,12 +176,12 @@ func TestCallsDoNotAllocate(t *testing.T) {
 
 func TestDigestsSeeEveryDifference(t *testing.T) {
 	it := rstar.Item{Rect: rstar.Rect{MinX: 1, MinY: 2, MaxX: 3, MaxY: 4}, ID: 5}
-	seen := map[uint64]string{digest(0, it): "itself"}
+	seen := map[uint64]string{Digest(0, it): "itself"}
 	for what, d := range map[string]uint64{
-		"query": digest(1, it),
-		"id":    digest(0, rstar.Item{Rect: it.Rect, ID: 6}),
-		"rect":  digest(0, rstar.Item{Rect: rstar.Rect{MinX: 1, MinY: 2, MaxX: 4, MaxY: 3}, ID: 5}),
-		"twice": 2 * digest(0, it),
+		"query": Digest(1, it),
+		"id":    Digest(0, rstar.Item{Rect: it.Rect, ID: 6}),
+		"rect":  Digest(0, rstar.Item{Rect: rstar.Rect{MinX: 1, MinY: 2, MaxX: 4, MaxY: 3}, ID: 5}),
+		"twice": 2 * Digest(0, it),
 		"none":  0,
 	} {
 		if other, dup := seen[d]; dup {

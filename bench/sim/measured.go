@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/stats"
 )
 
 // ReadRows reads rows of bench run --json. Errors wrap ErrFit.
@@ -73,6 +73,5 @@ func median(rows []bench.Row, of func(*bench.Row) float64) float64 {
 	for i := range rows {
 		v[i] = of(&rows[i])
 	}
-	slices.Sort(v)
-	return (v[len(v)/2] + v[(len(v)-1)/2]) / 2
+	return stats.Median(v)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/bench/replay"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/affinity"
 )
@@ -218,7 +219,7 @@ func newBenchChild(a *app) *cobra.Command {
 		Short:     "Work for bench run, replay or demo",
 		Hidden:    true,
 		Args:      args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
-		ValidArgs: []string{string(bench.ServerRole), string(bench.ClientRole), string(bench.ReplayRole)},
+		ValidArgs: []string{string(bench.ServerRole), string(bench.ClientRole), string(replay.Role)},
 		RunE: func(cmd *cobra.Command, role []string) error {
 			set, err := affinity.Parse(cpus)
 			if err == nil {
@@ -241,8 +242,8 @@ func newBenchChild(a *app) *cobra.Command {
 			switch child.Role(role[0]) {
 			case bench.ServerRole:
 				return bench.ServerMain(cmd.Context(), a.in, a.out, bench.StartCatfish)
-			case bench.ReplayRole:
-				return bench.ReplayMain(cmd.Context(), a.in, a.out, bench.DialReplay)
+			case replay.Role:
+				return replay.Main(cmd.Context(), a.in, a.out, replay.Dial)
 			}
 			return bench.ClientMain(cmd.Context(), a.in, a.out, bench.DialCatfish)
 		},

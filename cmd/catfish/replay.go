@@ -11,12 +11,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/replay"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/datasets"
 )
 
 type replayFlags struct {
-	cfg                     bench.ReplayConfig
+	cfg                     replay.Config
 	dataFormat, queryFormat string
 	server, client          string
 	json, results, profile  string
@@ -93,7 +94,7 @@ output, or to standard error with --json -.`,
 }
 
 // config checks what only the command line knows; bench checks the rest.
-func (f *replayFlags) config(c *cobra.Command) (bench.ReplayConfig, error) {
+func (f *replayFlags) config(c *cobra.Command) (replay.Config, error) {
 	cfg := f.cfg
 	cfg.Commit = commit()
 	// bench takes zeros for its defaults; here they are typed on purpose.
@@ -154,7 +155,7 @@ func (f *replayFlags) config(c *cobra.Command) (bench.ReplayConfig, error) {
 
 // replay runs and prints. All files are opened first, so that a typing
 // error in a name does not cost the measurement.
-func (a *app) replay(ctx context.Context, cfg bench.ReplayConfig, f replayFlags) (err error) {
+func (a *app) replay(ctx context.Context, cfg replay.Config, f replayFlags) (err error) {
 	known := catfish.Schemes()[1:]
 	if err := cfg.Validate(known); err != nil {
 		return err
@@ -182,17 +183,17 @@ func (a *app) replay(ctx context.Context, cfg bench.ReplayConfig, f replayFlags)
 		defer func() { err = errors.Join(err, file.Close()) }()
 		results = &overwriter{f: file}
 	}
-	var rows []bench.ReplayRow
+	var rows []replay.Row
 	var failed error
-	err = bench.Replay(ctx, cfg, spawn, known, results,
+	err = replay.Run(ctx, cfg, spawn, known, results,
 		func(note string) { fmt.Fprintln(a.err, note) },
-		func(r bench.ReplayRow) {
+		func(r replay.Row) {
 			rows = append(rows, r)
 			if rowsTo != nil && failed == nil {
 				failed = r.WriteJSON(rowsTo)
 			}
 		})
-	return errors.Join(err, bench.WriteReplayTable(table, rows), failed)
+	return errors.Join(err, replay.WriteTable(table, rows), failed)
 }
 
 // overwriter empties a file when the first new bytes come: what fails

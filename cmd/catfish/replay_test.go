@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
-	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/replay"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/rstar"
@@ -94,12 +94,12 @@ func readFile(t *testing.T, path string) string {
 }
 
 // replayRows replays with --json -.
-func replayRows(t *testing.T, args ...string) []bench.ReplayRow {
+func replayRows(t *testing.T, args ...string) []replay.Row {
 	t.Helper()
-	var rows []bench.ReplayRow
+	var rows []replay.Row
 	out := succeed(t, append([]string{"replay", "--json", "-"}, args...)...)
 	for line := range strings.Lines(out) {
-		rows = append(rows, decode[bench.ReplayRow](t, line))
+		rows = append(rows, decode[replay.Row](t, line))
 	}
 	return rows
 }
@@ -313,8 +313,8 @@ func TestRecordKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = p.cmd.Wait()
-	replay := []string{"--data", data, "--bulk", "--queries", log}
-	if r := replayRows(t, replay...)[0]; r.Count != len(asked) || r.Incomplete || r.Recorded.Same != len(asked) {
+	flags := []string{"--data", data, "--bulk", "--queries", log}
+	if r := replayRows(t, flags...)[0]; r.Count != len(asked) || r.Incomplete || r.Recorded.Same != len(asked) {
 		t.Errorf("row %+v, recorded %+v", r, r.Recorded)
 	}
 	// The same with the last record cut, as by a full disk.
@@ -322,11 +322,11 @@ func TestRecordKilled(t *testing.T) {
 	if err := os.WriteFile(log, []byte(b[:len(b)-5]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, out, errOut := program(t, append([]string{"replay", "--json", "-"}, replay...)...)
+	code, out, errOut := program(t, append([]string{"replay", "--json", "-"}, flags...)...)
 	if code != exitOK || !strings.Contains(errOut, "WARNING") || !strings.Contains(errOut, "torn") {
 		t.Errorf("exit %d, says %s", code, errOut)
 	}
-	if r := decode[bench.ReplayRow](t, out); r.Count != len(asked)-1 || !r.Incomplete {
+	if r := decode[replay.Row](t, out); r.Count != len(asked)-1 || !r.Incomplete {
 		t.Errorf("row %+v", r)
 	}
 }

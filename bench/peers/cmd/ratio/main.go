@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/catfish-index/catfish/bench/stats"
 )
 
 const (
@@ -79,7 +81,7 @@ func number(vs []float64) string {
 	if len(vs) == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%.4g", median(vs))
+	return fmt.Sprintf("%.4g", stats.Median(vs))
 }
 
 // ratio pairs the rounds: what slowed one down slowed both.
@@ -92,7 +94,7 @@ func ratio(a, b []float64) string {
 	for i := range rs {
 		rs[i] = a[i] / b[i]
 	}
-	return fmt.Sprintf("%.3f [%.3f, %.3f]", median(rs), slices.Min(rs), slices.Max(rs))
+	return fmt.Sprintf("%.3f [%.3f, %.3f]", stats.Median(rs), slices.Min(rs), slices.Max(rs))
 }
 
 // byBest compares with the best library that is not ours.
@@ -102,19 +104,13 @@ func (r *row) byBest() string {
 		if strings.HasPrefix(impl, subject) || len(vs) == 0 {
 			continue
 		}
-		if best == "" || median(vs) < median(r.values[best]) ||
-			median(vs) == median(r.values[best]) && impl < best {
+		if best == "" || stats.Median(vs) < stats.Median(r.values[best]) ||
+			stats.Median(vs) == stats.Median(r.values[best]) && impl < best {
 			best = impl
 		}
 	}
 	if best == "" || len(r.values[subject]) == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%.3f %s", median(r.values[subject])/median(r.values[best]), best)
-}
-
-func median(vs []float64) float64 {
-	s := slices.Sorted(slices.Values(vs))
-	n := len(s)
-	return (s[(n-1)/2] + s[n/2]) / 2
+	return fmt.Sprintf("%.3f %s", stats.Median(r.values[subject])/stats.Median(r.values[best]), best)
 }

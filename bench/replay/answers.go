@@ -1,4 +1,4 @@
-package bench
+package replay
 
 import (
 	"bufio"
@@ -15,10 +15,10 @@ import (
 //
 //	count uvarint | sum u64 | ids uvarint | ids u64 each, ascending
 
-func writeAnswers(job ReplayJob, answers []answer) error {
+func writeAnswers(job Job, answers []answer) error {
 	f, err := os.Create(job.Answers)
 	if err != nil {
-		return fmt.Errorf("bench: answers: %w", err)
+		return fmt.Errorf("replay: answers: %w", err)
 	}
 	w := bufio.NewWriter(f)
 	var b []byte
@@ -35,7 +35,7 @@ func writeAnswers(job ReplayJob, answers []answer) error {
 		}
 	}
 	if err = errors.Join(err, w.Flush(), f.Close()); err != nil {
-		return fmt.Errorf("bench: answers: %w", err)
+		return fmt.Errorf("replay: answers: %w", err)
 	}
 	return nil
 }
@@ -49,7 +49,7 @@ type answersReader struct {
 func openAnswers(path string) (*answersReader, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("bench: answers: %w", err)
+		return nil, fmt.Errorf("replay: answers: %w", err)
 	}
 	return &answersReader{f, bufio.NewReader(f)}, nil
 }
@@ -61,7 +61,7 @@ func (r *answersReader) next(a *answer) error {
 		err = io.ErrUnexpectedEOF // The list says how many there are.
 	}
 	if err != nil {
-		return fmt.Errorf("bench: answers in %s: %w", r.f.Name(), err)
+		return fmt.Errorf("replay: answers in %s: %w", r.f.Name(), err)
 	}
 	return nil
 }

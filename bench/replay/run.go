@@ -1,4 +1,4 @@
-package bench
+package replay
 
 import (
 	"bufio"
@@ -11,28 +11,30 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/bench/stats"
 	"github.com/catfish-index/catfish/internal/querylog"
 )
 
-// Replay asks every query of cfg.Queries once by each scheme, and calls
+// Run asks every query of cfg.Queries once by each scheme, and calls
 // done with each scheme's row. results gets a line per query, in the
 // order of the list, if it is not nil: number, how many were found, and
 // with cfg.IDs their ids, separated by tabs and spaces. All schemes must
 // find the same number, unless the list also writes; results has the
 // first one's.
 //
-// Errors wrap ErrConfig or ErrNothing (nothing was started), child.ErrFailed,
-// ErrResults (ErrVerify if it was the oracle), or are ctx's cause or a
-// file's. No child outlives the call.
-func Replay(ctx context.Context, cfg ReplayConfig, spawn child.Spawn, known []string,
-	results io.Writer, note func(string), done func(ReplayRow)) (err error) {
+// Errors wrap bench.ErrConfig or ErrNothing (nothing was started),
+// child.ErrFailed, bench.ErrResults (ErrVerify if it was the oracle), or are
+// ctx's cause or a file's. No child outlives the call.
+func Run(ctx context.Context, cfg Config, spawn child.Spawn, known []string,
+	results io.Writer, note func(string), done func(Row)) (err error) {
 	if err := cfg.Validate(known); err != nil {
 		return err
 	}
-	r := replay{cfg: cfg.withDefaults(), spawn: spawn, note: note, results: results}
+	r := run{cfg: cfg.withDefaults(), spawn: spawn, note: note, results: results}
 	if r.dir, err = os.MkdirTemp("", "catfish-replay-"); err != nil {
-		return fmt.Errorf("bench: a directory for lists and answers: %w", err)
+		return fmt.Errorf("replay: a directory for lists and answers: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(r.dir) }() // Nobody needs it.
 	if err := r.makeList(); err != nil {
@@ -48,27 +50,27 @@ func Replay(ctx context.Context, cfg ReplayConfig, spawn child.Spawn, known []st
 	return nil
 }
 
-// replay is one call of Replay.
-type replay struct {
-	cfg     ReplayConfig
+// run is one call of Run.
+type run struct {
+	cfg     Config
 	spawn   child.Spawn
 	note    func(string)
 	results io.Writer
 	dir     string
-	list    QueryList
+	list    queryList
 	first   []uint64 // found by the first scheme, by query
 }
 
-func (r *replay) logPath() string { return filepath.Join(r.dir, "queries") }
+func (r *run) logPath() string { return filepath.Join(r.dir, "queries") }
 
-func (r *replay) answersPath(proc int) string {
+func (r *run) answersPath(proc int) string {
 	return filepath.Join(r.dir, "answers-"+strconv.Itoa(proc))
 }
 
-func (r *replay) makeList() error {
+func (r *run) makeList() error {
 	f, err := os.Create(r.logPath())
 	if err != nil {
-		return fmt.Errorf("bench: writing the list of queries: %w", err)
+		return fmt.Errorf("replay: writing the list of queries: %w", err)
 	}
 	r.list, err = r.cfg.writeQueries(f, r.note)
 	if err = errors.Join(err, f.Close()); err != nil {
@@ -85,23 +87,23 @@ func (r *replay) makeList() error {
 		switch {
 		case r.cfg.Verify && !r.cfg.sequential():
 			return fmt.Errorf("%w: %s has %d writes: what is found between them can be verified with"+
-				" one client and one call in flight only", ErrConfig, r.cfg.Queries, r.list.Writes)
+				" one client and one call in flight only", bench.ErrConfig, r.cfg.Queries, r.list.Writes)
 		case len(r.cfg.Schemes) > 1 && r.cfg.Addr != "":
 			return fmt.Errorf("%w: %s has %d writes, which several schemes would do to the same server",
-				ErrConfig, r.cfg.Queries, r.list.Writes)
+				bench.ErrConfig, r.cfg.Queries, r.list.Writes)
 		}
 	}
 	return nil
 }
 
 // scheme replays by one scheme.
-func (r *replay) scheme(ctx context.Context, scheme string) (ReplayRow, error) {
+func (r *run) scheme(ctx context.Context, scheme string) (Row, error) {
 	tell := func(s string) { r.note(scheme + ": " + s) }
 	row := r.newRow(scheme)
 	addr := r.cfg.Addr
 	if addr == "" {
 		began := time.Now()
-		srv, ready, err := Serve(ctx, r.spawn, r.cfg.ServerCPUs, r.cfg.serverJob(scheme), tell)
+		srv, ready, err := bench.Serve(ctx, r.spawn, r.cfg.ServerCPUs, r.cfg.serverJob(scheme), tell)
 		if err != nil {
 			return row, err
 		}
@@ -118,19 +120,23 @@ func (r *replay) scheme(ctx context.Context, scheme string) (ReplayRow, error) {
 }
 
 // ask runs the children and puts what they measured into row.
-func (r *replay) ask(ctx context.Context, scheme, addr string, tell func(string), row *ReplayRow) error {
+func (r *run) ask(ctx context.Context, scheme, addr string, tell func(string), row *Row) error {
 	var children []*child.Process
-	defer func() { stopAll(children) }()
+	defer func() {
+		for _, c := range children {
+			c.Stop()
+		}
+	}()
 	for i := range r.cfg.Procs {
-		c, err := child.Start(r.spawn, ReplayRole, r.cfg.ClientCPUs,
-			r.cfg.replayJob(scheme, i, addr, r.logPath(), r.answersPath(i)), tell)
+		c, err := child.Start(r.spawn, Role, r.cfg.ClientCPUs,
+			r.cfg.clientJob(scheme, i, addr, r.logPath(), r.answersPath(i)), tell)
 		if err != nil {
 			return err
 		}
 		children = append(children, c)
 	}
 	for i, c := range children {
-		ready, err := nextReplayed(ctx, c)
+		ready, err := next(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -143,12 +149,14 @@ func (r *replay) ask(ctx context.Context, scheme, addr string, tell func(string)
 		}
 	}
 	tell(fmt.Sprintf("asking %d queries", r.list.Count))
-	if err := begin(children); err != nil {
-		return err
+	for _, c := range children {
+		if err := c.Send(toChild{Go: true}); err != nil {
+			return err
+		}
 	}
 	var parts []*replayed
 	for _, c := range children {
-		part, err := nextReplayed(ctx, c)
+		part, err := next(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -160,8 +168,8 @@ func (r *replay) ask(ctx context.Context, scheme, addr string, tell func(string)
 	return row.fill(parts)
 }
 
-func nextReplayed(ctx context.Context, c *child.Process) (*replayed, error) {
-	var m fromReplay
+func next(ctx context.Context, c *child.Process) (*replayed, error) {
+	var m fromChild
 	if err := c.Next(ctx, &m); err != nil {
 		return nil, err
 	}
@@ -173,15 +181,15 @@ func nextReplayed(ctx context.Context, c *child.Process) (*replayed, error) {
 
 // judge walks over all answers in the order of the list: it counts what
 // was found, compares, verifies, and writes the results.
-func (r *replay) judge(row *ReplayRow, tell func(string)) error {
+func (r *run) judge(row *Row, tell func(string)) error {
 	f, err := os.Open(r.logPath())
 	if err != nil {
-		return fmt.Errorf("bench: queries: %w", err)
+		return fmt.Errorf("replay: queries: %w", err)
 	}
 	defer f.Close() // only read: nothing to lose
 	list, err := querylog.NewReader(f)
 	if err != nil {
-		return fmt.Errorf("bench: queries: %w", err)
+		return fmt.Errorf("replay: queries: %w", err)
 	}
 	var answers []*answersReader
 	for i := range r.cfg.Procs {
@@ -195,7 +203,7 @@ func (r *replay) judge(row *ReplayRow, tell func(string)) error {
 	var o *oracle
 	if r.cfg.Verify {
 		tell("verifying")
-		src, err := OpenDataset(r.cfg.Data, r.cfg.Objects, r.cfg.Seed)
+		src, err := bench.OpenDataset(r.cfg.Data, r.cfg.Objects, r.cfg.Seed)
 		if err != nil {
 			return err
 		}
@@ -215,13 +223,13 @@ func (r *replay) judge(row *ReplayRow, tell func(string)) error {
 	var ans answer
 	told := time.Now()
 	for i := range r.list.Count {
-		if o != nil && time.Since(told) > replayNote {
+		if o != nil && time.Since(told) > noteEvery {
 			told = time.Now()
 			tell(fmt.Sprintf("verified %d of %d", i, r.list.Count))
 		}
 		rec, err := list.Next()
 		if err != nil {
-			return fmt.Errorf("bench: queries: %w", err)
+			return fmt.Errorf("replay: queries: %w", err)
 		}
 		if err := answers[i%len(answers)].next(&ans); err != nil {
 			return err
@@ -233,7 +241,7 @@ func (r *replay) judge(row *ReplayRow, tell func(string)) error {
 		if isFirst {
 			r.first = append(r.first, ans.count)
 		} else if r.first[i] != ans.count && r.list.Writes == 0 {
-			return fmt.Errorf("%w: request %d, %v %v, found %d objects by %s and %d by %s", ErrResults,
+			return fmt.Errorf("%w: request %d, %v %v, found %d objects by %s and %d by %s", bench.ErrResults,
 				i, rec.Kind, rec.Rect, r.first[i], r.cfg.Schemes[0], ans.count, row.Scheme)
 		}
 		if o != nil {
@@ -246,10 +254,10 @@ func (r *replay) judge(row *ReplayRow, tell func(string)) error {
 			writeResult(w, i, &ans, r.cfg.IDs)
 		}
 	}
-	row.Results = ratio(float64(row.Found), float64(r.list.Count-r.list.Writes))
+	row.Results = stats.Ratio(float64(row.Found), float64(r.list.Count-r.list.Writes))
 	if w != nil {
 		if err := w.Flush(); err != nil {
-			return fmt.Errorf("bench: writing the results: %w", err)
+			return fmt.Errorf("replay: writing the results: %w", err)
 		}
 	}
 	return nil

@@ -1,15 +1,16 @@
-package bench
+package replay
 
 import (
 	"time"
 
+	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/bench/child"
 )
 
-// ReplayJob is the first line that a replay child reads. Of its
-// ClientJob it has the connection and the numbers.
-type ReplayJob struct {
-	ClientJob
+// Job is the first line that a replay child reads. Of its
+// bench.ClientJob it has the connection and the numbers.
+type Job struct {
+	bench.ClientJob
 	Objects     int           `json:"objects"` // of a generator that is inserted
 	Collection  string        `json:"collection"`
 	DialTimeout time.Duration `json:"dial_timeout_ns"`
@@ -25,24 +26,29 @@ type ReplayJob struct {
 // then when it has asked.
 type replayed struct {
 	// Ready.
-	Info     Info          `json:"info"`
+	Info     bench.Info    `json:"info"`
 	Inserted int64         `json:"inserted"`
 	Took     time.Duration `json:"took_ns"` // the inserts
 	Queries  int           `json:"queries"` // of this process
 
 	// Done.
-	Done     bool                `json:"done"`
-	Elapsed  time.Duration       `json:"elapsed_ns"`
-	Latency  map[string]*Latency `json:"latency"` // by kind
-	Counters Counters            `json:"counters"`
-	Util     float64             `json:"util"`    // of the server's cores
-	Objects  int                 `json:"objects"` // in the collection
+	Done     bool                      `json:"done"`
+	Elapsed  time.Duration             `json:"elapsed_ns"`
+	Latency  map[string]*bench.Latency `json:"latency"` // by kind
+	Counters bench.Counters            `json:"counters"`
+	Util     float64                   `json:"util"`    // of the server's cores
+	Objects  int                       `json:"objects"` // in the collection
 }
 
-// fromReplay is a line from a replay child.
-type fromReplay struct {
+// toChild is a line to a replay child after its job.
+type toChild struct {
+	Go bool `json:"go"`
+}
+
+// fromChild is a line from a replay child.
+type fromChild struct {
 	Replay *replayed `json:"replay"`
 }
 
-// ReplayRole is of a client that works off a list of queries.
-const ReplayRole child.Role = "replay"
+// Role is of a client that works off a list of queries.
+const Role child.Role = "replay"

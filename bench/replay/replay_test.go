@@ -1,4 +1,4 @@
-package bench
+package replay
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/internal/querylog"
@@ -25,19 +26,20 @@ import (
 
 var testStart = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// scanConn answers by a linear scan, and counts who was asked what.
+// scanConn answers by a linear scan, and counts what was asked.
 type scanConn struct {
-	*fakeConn
-	mu    *sync.Mutex
-	items *[]rstar.Item
-	asked map[rstar.Rect]int
+	bench.Conn // for what no replay calls
+	job        bench.ClientJob
+	mu         *sync.Mutex
+	items      *[]rstar.Item
+	asked      map[rstar.Rect]int
 }
 
-func newScanConns(n int, items []rstar.Item) []ReplayConn {
+func newScanConns(n int, items []rstar.Item) []Conn {
 	mu, asked := new(sync.Mutex), map[rstar.Rect]int{}
-	var conns []ReplayConn
+	var conns []Conn
 	for range n {
-		conns = append(conns, &scanConn{newFakeConn(ClientJob{}, ""), mu, &items, asked})
+		conns = append(conns, &scanConn{mu: mu, items: &items, asked: asked})
 	}
 	return conns
 }
@@ -99,6 +101,14 @@ func (c *scanConn) InsertMany(ctx context.Context, items []rstar.Item) (int, err
 	}
 	return len(items), nil
 }
+
+func (c *scanConn) Counters() bench.Counters { return bench.Counters{} }
+
+func (c *scanConn) Info() bench.Info {
+	return bench.Info{Transport: c.job.Transport, Policy: c.job.Policy, NodeBytes: 1984}
+}
+
+func (c *scanConn) Close() error { return nil }
 
 func (c *scanConn) Server(context.Context) (ServerUse, error) {
 	c.mu.Lock()
@@ -162,7 +172,7 @@ func TestOracle(t *testing.T) {
 		}
 		list := gridRequests(rng, items, 300, true)
 		a := &asking{
-			job: ReplayJob{ClientJob: ClientJob{InFlight: 1}, Procs: 1, Sums: true}, list: list,
+			job: Job{ClientJob: bench.ClientJob{InFlight: 1}, Procs: 1, Sums: true}, list: list,
 			answers: make([]answer, len(list)), conns: newScanConns(1, slices.Clone(items)),
 		}
 		if _, _, err := a.run(t.Context()); err != nil {
@@ -221,8 +231,8 @@ func TestAsksOnce(t *testing.T) {
 		asked := map[rstar.Rect]int{}
 		var parts []string
 		for proc := range c.procs {
-			job := ReplayJob{
-				ClientJob: ClientJob{Proc: proc, InFlight: c.inFlight}, Procs: c.procs,
+			job := Job{
+				ClientJob: bench.ClientJob{Proc: proc, InFlight: c.inFlight}, Procs: c.procs,
 				Queries: log, Answers: filepath.Join(dir, fmt.Sprint(proc)), IDs: true,
 			}
 			list, err := readShare(job)
@@ -337,21 +347,21 @@ func TestQueryList(t *testing.T) {
 	}
 	for _, c := range []struct {
 		queries, recorded string
-		want              QueryList
+		want              queryList
 		torn              bool
 		err               error
 	}{
-		{queries: "QR0", want: QueryList{Count: 500}},
-		{queries: "QR2", want: QueryList{Count: qr2}},
-		{queries: "1e-2", want: QueryList{Count: 77}},
-		{queries: "power", want: QueryList{Count: 77}},
-		{queries: data, want: QueryList{Count: 5000}},
-		{queries: "rea02:" + data, want: QueryList{Count: 5000}},
-		{queries: one, want: QueryList{Count: 3, Writes: 1, Recorded: true, Lost: 9}},
-		{queries: one, recorded: "default", want: QueryList{Count: 3, Writes: 1, Recorded: true, Lost: 9}},
-		{queries: torn, want: QueryList{Count: 2, Recorded: true}, torn: true},
-		{queries: two, recorded: "roads", want: QueryList{Count: 3, Recorded: true}},
-		{queries: two, err: ErrConfig},
+		{queries: "QR0", want: queryList{Count: 500}},
+		{queries: "QR2", want: queryList{Count: qr2}},
+		{queries: "1e-2", want: queryList{Count: 77}},
+		{queries: "power", want: queryList{Count: 77}},
+		{queries: data, want: queryList{Count: 5000}},
+		{queries: "rea02:" + data, want: queryList{Count: 5000}},
+		{queries: one, want: queryList{Count: 3, Writes: 1, Recorded: true, Lost: 9}},
+		{queries: one, recorded: "default", want: queryList{Count: 3, Writes: 1, Recorded: true, Lost: 9}},
+		{queries: torn, want: queryList{Count: 2, Recorded: true}, torn: true},
+		{queries: two, recorded: "roads", want: queryList{Count: 3, Recorded: true}},
+		{queries: two, err: bench.ErrConfig},
 		{queries: two, recorded: "rivers", err: ErrNothing},
 		{queries: none, err: ErrNothing},
 		{queries: empty, err: ErrNothing},
@@ -359,7 +369,7 @@ func TestQueryList(t *testing.T) {
 		{queries: other, err: querylog.ErrVersion},
 		{queries: "missing.csv", err: os.ErrNotExist},
 	} {
-		cfg := ReplayConfig{Data: data, Queries: c.queries, QueryCount: 77, Recorded: c.recorded}
+		cfg := Config{Data: data, Queries: c.queries, QueryCount: 77, Recorded: c.recorded}
 		var log bytes.Buffer
 		got, err := cfg.writeQueries(&log, func(string) {})
 		if !errors.Is(err, c.err) {
@@ -388,40 +398,40 @@ func TestQueryList(t *testing.T) {
 	}
 }
 
-func TestReplayValidate(t *testing.T) {
-	good := ReplayConfig{Data: "d", Queries: "q"}
+func TestValidate(t *testing.T) {
+	good := Config{Data: "d", Queries: "q"}
 	if err := good.Validate([]string{"paper"}); err != nil {
 		t.Errorf("defaults: %v", err)
 	}
-	for says, change := range map[string]func(*ReplayConfig){
-		`"slow"`:                   func(c *ReplayConfig) { c.Schemes = []string{"slow"} },
-		"twice":                    func(c *ReplayConfig) { c.Schemes = []string{"fast", "fast"} },
-		"cannot run on transport":  func(c *ReplayConfig) { c.Transport = "tcp" },
-		"queries are missing":      func(c *ReplayConfig) { c.Queries = "" },
-		"data is missing":          func(c *ReplayConfig) { c.Data = "" },
-		"verifying needs":          func(c *ReplayConfig) { c.Addr, c.Data, c.Verify = "a", "", true },
-		"QR1 are made from":        func(c *ReplayConfig) { c.Addr, c.Data, c.Queries = "a", "", "QR1" },
-		"not bulk loaded":          func(c *ReplayConfig) { c.Addr, c.Bulk = "a", true },
-		"exclude each other":       func(c *ReplayConfig) { c.Bulk, c.NoLoad = true, true },
-		"for a running server":     func(c *ReplayConfig) { c.NoLoad = true },
-		"on a running server only": func(c *ReplayConfig) { c.Collection = "roads" },
-		"insert the data several":  func(c *ReplayConfig) { c.Addr, c.Schemes = "a", []string{"fast", "tcp"} },
-		"clients is -1":            func(c *ReplayConfig) { c.Clients = -1 },
-		"in-flight is 5000":        func(c *ReplayConfig) { c.InFlight = 5000 },
-		"client-procs is 9":        func(c *ReplayConfig) { c.Procs = 9 },
-		"query-count is -1":        func(c *ReplayConfig) { c.QueryCount = -1 },
-		"server-cpus":              func(c *ReplayConfig) { c.ServerCPUs = []int{1 << 10} },
+	for says, change := range map[string]func(*Config){
+		`"slow"`:                   func(c *Config) { c.Schemes = []string{"slow"} },
+		"twice":                    func(c *Config) { c.Schemes = []string{"fast", "fast"} },
+		"cannot run on transport":  func(c *Config) { c.Transport = "tcp" },
+		"queries are missing":      func(c *Config) { c.Queries = "" },
+		"data is missing":          func(c *Config) { c.Data = "" },
+		"verifying needs":          func(c *Config) { c.Addr, c.Data, c.Verify = "a", "", true },
+		"QR1 are made from":        func(c *Config) { c.Addr, c.Data, c.Queries = "a", "", "QR1" },
+		"not bulk loaded":          func(c *Config) { c.Addr, c.Bulk = "a", true },
+		"exclude each other":       func(c *Config) { c.Bulk, c.NoLoad = true, true },
+		"for a running server":     func(c *Config) { c.NoLoad = true },
+		"on a running server only": func(c *Config) { c.Collection = "roads" },
+		"insert the data several":  func(c *Config) { c.Addr, c.Schemes = "a", []string{"fast", "tcp"} },
+		"clients is -1":            func(c *Config) { c.Clients = -1 },
+		"in-flight is 5000":        func(c *Config) { c.InFlight = 5000 },
+		"client-procs is 9":        func(c *Config) { c.Procs = 9 },
+		"query-count is -1":        func(c *Config) { c.QueryCount = -1 },
+		"server-cpus":              func(c *Config) { c.ServerCPUs = []int{1 << 10} },
 	} {
 		cfg := good
 		change(&cfg)
-		if err := cfg.Validate([]string{"paper", "fast", "tcp"}); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), says) {
-			t.Errorf("got %v, want ErrConfig saying %q", err, says)
+		if err := cfg.Validate([]string{"paper", "fast", "tcp"}); !errors.Is(err, bench.ErrConfig) || !strings.Contains(err.Error(), says) {
+			t.Errorf("got %v, want bench.ErrConfig saying %q", err, says)
 		}
 	}
 }
 
 // runReplay replays by children over the fake system.
-func runReplay(t *testing.T, fault string, change func(*ReplayConfig)) ([]ReplayRow, string, error) {
+func runReplay(t *testing.T, fault string, change func(*Config)) ([]Row, string, error) {
 	t.Helper()
 	log, _ := writeLog(t,
 		querylog.Record{Kind: querylog.Collection, Name: "default"},
@@ -429,21 +439,21 @@ func runReplay(t *testing.T, fault string, change func(*ReplayConfig)) ([]Replay
 		querylog.Record{Kind: querylog.Count, Rect: rstar.Rect{MaxX: 5, MaxY: 5}, Found: 1 << 20},
 		querylog.Record{Kind: querylog.Nearest, X: 1, Y: 1, Within: math.Inf(1), Limit: 3, Found: querylog.NotKnown},
 	)
-	cfg := ReplayConfig{
+	cfg := Config{
 		Schemes: []string{"fast", "offload"}, Data: "uniform", Objects: 30, Queries: log,
 		Clients: 2, InFlight: 2, Verify: true, IDs: true, Commit: "abc",
 	}
 	if change != nil {
 		change(&cfg)
 	}
-	var rows []ReplayRow
+	var rows []Row
 	var results bytes.Buffer
-	err := Replay(t.Context(), cfg, fakeSpawn(fault), []string{"fast", "offload"}, &results,
-		func(string) {}, func(r ReplayRow) { rows = append(rows, r) })
+	err := Run(t.Context(), cfg, fakeSpawn(fault), []string{"fast", "offload"}, &results,
+		func(string) {}, func(r Row) { rows = append(rows, r) })
 	return rows, results.String(), err
 }
 
-func TestReplay(t *testing.T) {
+func TestRun(t *testing.T) {
 	rows, results, err := runReplay(t, "", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -454,7 +464,7 @@ func TestReplay(t *testing.T) {
 	for _, r := range rows {
 		if r.Count != 3 || r.Verified != 3 || r.Loaded != 30 || r.LoadedBy != "insert" || r.Objects != 30 ||
 			r.Transport != "auto" || r.Commit != "abc" || r.Simulated || r.CPUUtil != 0 ||
-			*r.Recorded != (RecordedFigures{Same: 1, Differ: 1, Unknown: 1}) {
+			*r.Recorded != (Recorded{Same: 1, Differ: 1, Unknown: 1}) {
 			t.Errorf("row %+v, recorded %+v", r, r.Recorded)
 		}
 		for _, op := range []string{"search", "count", "nearest"} {
@@ -463,7 +473,7 @@ func TestReplay(t *testing.T) {
 			}
 		}
 		var line bytes.Buffer
-		var back ReplayRow
+		var back Row
 		if err := errors.Join(r.WriteJSON(&line), json.Unmarshal(line.Bytes(), &back)); err != nil || back.Found != r.Found {
 			t.Errorf("%s: %v", line.String(), err)
 		}
@@ -473,17 +483,17 @@ func TestReplay(t *testing.T) {
 		t.Errorf("results %q", lines)
 	}
 	var table bytes.Buffer
-	if err := WriteReplayTable(&table, rows); err != nil || strings.Count(table.String(), "insert") != 2 ||
+	if err := WriteTable(&table, rows); err != nil || strings.Count(table.String(), "insert") != 2 ||
 		!strings.Contains(table.String(), "1 requests found as many objects as when they were recorded, 1 did not, of 1") {
 		t.Errorf("table %s, %v", table.String(), err)
 	}
 }
 
 // Whatever goes wrong becomes an error that says it, and no child stays.
-func TestReplayFaults(t *testing.T) {
+func TestFaults(t *testing.T) {
 	for _, c := range []struct {
 		fault  string
-		change func(*ReplayConfig)
+		change func(*Config)
 		is     error
 		says   string
 	}{
@@ -492,10 +502,10 @@ func TestReplayFaults(t *testing.T) {
 		{"search", nil, child.ErrFailed, "request 0, search: connection lost"},
 		{"insert", nil, child.ErrFailed, "10 objects were inserted before that"},
 		{"misses", nil, ErrVerify, "request 0, search"},
-		{"offload-misses", func(c *ReplayConfig) { c.Verify = false }, ErrResults, "found 30 objects by fast and 29 by offload"},
+		{"offload-misses", func(c *Config) { c.Verify = false }, bench.ErrResults, "found 30 objects by fast and 29 by offload"},
 		{"panic-server", nil, child.ErrFailed, "told to"},
 		{"panic-replay", nil, child.ErrFailed, "told to"},
-		{"", func(c *ReplayConfig) { c.Queries = "no-such-file" }, os.ErrNotExist, "no-such-file"},
+		{"", func(c *Config) { c.Queries = "no-such-file" }, os.ErrNotExist, "no-such-file"},
 	} {
 		t.Run(c.fault, func(t *testing.T) {
 			t.Parallel()
@@ -508,7 +518,7 @@ func TestReplayFaults(t *testing.T) {
 }
 
 // Writes are verified in their order only.
-func TestReplayWrites(t *testing.T) {
+func TestWrites(t *testing.T) {
 	r := rstar.Rect{MinX: 50, MinY: 50, MaxX: 51, MaxY: 51}
 	all := rstar.Rect{MaxX: 99, MaxY: 99}
 	log, _ := writeLog(t,
@@ -519,11 +529,11 @@ func TestReplayWrites(t *testing.T) {
 		querylog.Record{Kind: querylog.Delete, Rect: r, ID: 1 << 40, Found: 0},
 		querylog.Record{Kind: querylog.Count, Rect: all, Found: 30},
 	)
-	write := func(c *ReplayConfig) { c.Queries = log }
-	if _, _, err := runReplay(t, "", write); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "3 writes") {
+	write := func(c *Config) { c.Queries = log }
+	if _, _, err := runReplay(t, "", write); !errors.Is(err, bench.ErrConfig) || !strings.Contains(err.Error(), "3 writes") {
 		t.Errorf("concurrent: %v", err)
 	}
-	rows, results, err := runReplay(t, "", func(c *ReplayConfig) { write(c); c.Clients, c.InFlight = 1, 1 })
+	rows, results, err := runReplay(t, "", func(c *Config) { write(c); c.Clients, c.InFlight = 1, 1 })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -536,20 +546,20 @@ func TestReplayWrites(t *testing.T) {
 }
 
 // A child whose parent goes away ends by itself.
-func TestReplayChildEndsWithItsInput(t *testing.T) {
+func TestChildEndsWithItsInput(t *testing.T) {
 	log, _ := writeLog(t, querylog.Record{Kind: querylog.Search})
-	job, err := json.Marshal(ReplayJob{ClientJob: ClientJob{Clients: 1, InFlight: 1}, Procs: 1, Queries: log})
+	job, err := json.Marshal(Job{ClientJob: bench.ClientJob{Clients: 1, InFlight: 1}, Procs: 1, Queries: log})
 	if err != nil {
 		t.Fatal(err)
 	}
-	dial := func(context.Context, ReplayJob) (ReplayConn, error) { return newScanConns(1, nil)[0], nil }
+	dial := func(context.Context, Job) (Conn, error) { return newScanConns(1, nil)[0], nil }
 	for _, in := range []string{"", string(job) + "\n"} {
-		if err := ReplayMain(context.Background(), strings.NewReader(in), io.Discard, dial); err != nil {
+		if err := Main(context.Background(), strings.NewReader(in), io.Discard, dial); err != nil {
 			t.Errorf("input %q: %v", in, err)
 		}
 	}
 	var out bytes.Buffer
-	if err := ReplayMain(context.Background(), strings.NewReader("{}\n"), &out, dial); !errors.Is(err, ErrConfig) ||
+	if err := Main(context.Background(), strings.NewReader("{}\n"), &out, dial); !errors.Is(err, bench.ErrConfig) ||
 		!strings.Contains(out.String(), "without clients") {
 		t.Errorf("%v, said %q", err, out.String())
 	}

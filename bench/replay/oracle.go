@@ -1,4 +1,4 @@
-package bench
+package replay
 
 import (
 	"fmt"
@@ -67,7 +67,9 @@ func (o *oracle) check(i int, rec *querylog.Record, got *answer) error {
 		o.insert(rec.Rect, rec.ID)
 		want.count = 1
 	case querylog.Delete:
-		want.count = uint64(btoi(o.remove(rec.Rect, rec.ID)))
+		if o.remove(rec.Rect, rec.ID) {
+			want.count = 1
+		}
 	case querylog.Update:
 		if o.remove(rec.Rect, rec.ID) {
 			want.count = 1

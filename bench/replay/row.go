@@ -1,4 +1,4 @@
-package bench
+package replay
 
 import (
 	"encoding/json"
@@ -8,13 +8,15 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/bench/stats"
 	"github.com/catfish-index/catfish/internal/querylog"
 )
 
-// ReplayRow is what a replay by one scheme gives: a JSON object each. Of
-// Figures, "per search" is per search, count and nearest.
-type ReplayRow struct {
+// Row is what a replay by one scheme gives: a JSON object each. Of
+// bench.Figures, "per search" is per search, count and nearest.
+type Row struct {
 	Scheme     string `json:"scheme"`
 	Transport  string `json:"transport"`
 	Device     string `json:"device"`
@@ -40,14 +42,14 @@ type ReplayRow struct {
 	LoadedPerS float64 `json:"loaded_per_s"`
 
 	ElapsedS float64 `json:"elapsed_s"` // from the first question to the last answer
-	Figures
-	ByOp  map[string]OpFigures `json:"by_op"`
-	Found uint64               `json:"found"` // objects, by all questions together
+	bench.Figures
+	ByOp  map[string]bench.OpFigures `json:"by_op"`
+	Found uint64                     `json:"found"` // objects, by all questions together
 
 	// Verified is how many answers the oracle confirmed.
 	Verified int `json:"verified"`
 	// Recorded compares with what the recorded server found.
-	Recorded *RecordedFigures `json:"recorded,omitempty"`
+	Recorded *Recorded `json:"recorded,omitempty"`
 
 	NodeBytes int    `json:"node_bytes"`
 	Simulated bool   `json:"simulated"` // always false here
@@ -55,46 +57,46 @@ type ReplayRow struct {
 	Commit    string `json:"commit"`
 }
 
-// RecordedFigures counts requests by whether they found as much as when
+// Recorded counts requests by whether they found as much as when
 // they were recorded.
-type RecordedFigures struct {
+type Recorded struct {
 	Same    int `json:"same"`
 	Differ  int `json:"differ"`
 	Unknown int `json:"unknown"` // the recording does not say
 }
 
-func (r *replay) newRow(scheme string) ReplayRow {
+func (r *run) newRow(scheme string) Row {
 	c := r.cfg
-	var recorded *RecordedFigures
+	var recorded *Recorded
 	if r.list.Recorded {
-		recorded = new(RecordedFigures)
+		recorded = new(Recorded)
 	}
-	return ReplayRow{
+	return Row{
 		Scheme: scheme, Addr: c.Addr, Collection: c.Collection,
 		Data: c.Data, Queries: c.Queries, Count: r.list.Count, Writes: r.list.Writes,
 		Lost: r.list.Lost, Incomplete: r.list.Torn != "",
 		Clients: c.Clients, InFlight: c.InFlight, Procs: c.Procs,
 		ServerCPUs: c.ServerCPUs.String(), ClientCPUs: c.ClientCPUs.String(),
 		LoadedBy: c.loadedBy(), Seed: c.Seed, Commit: c.Commit,
-		ByOp: map[string]OpFigures{}, Recorded: recorded,
+		ByOp: map[string]bench.OpFigures{}, Recorded: recorded,
 	}
 }
 
-func (r *ReplayRow) loaded(n int64, took time.Duration) {
+func (r *Row) loaded(n int64, took time.Duration) {
 	r.Loaded, r.LoadS = n, took.Seconds()
-	r.LoadedPerS = ratio(float64(n), took.Seconds())
+	r.LoadedPerS = stats.Ratio(float64(n), took.Seconds())
 }
 
 // fill adds up what the processes measured.
-func (r *ReplayRow) fill(parts []*replayed) error {
-	all, byOp := NewLatency(), map[string]*Latency{}
-	var c Counters
+func (r *Row) fill(parts []*replayed) error {
+	all, byOp := bench.NewLatency(), map[string]*bench.Latency{}
+	var c bench.Counters
 	for _, p := range parts {
 		r.ElapsedS = max(r.ElapsedS, p.Elapsed.Seconds())
-		c = c.add(p.Counters)
+		c = c.Add(p.Counters)
 		for op, l := range p.Latency {
 			if byOp[op] == nil {
-				byOp[op] = NewLatency()
+				byOp[op] = bench.NewLatency()
 			}
 			byOp[op].Merge(l)
 			all.Merge(l)
@@ -108,19 +110,19 @@ func (r *ReplayRow) fill(parts []*replayed) error {
 	}
 	asked := float64(c.Fast + c.Offloaded)
 	r.Objects = parts[0].Objects
-	r.Figures = Figures{
-		OpsPerS: ratio(float64(r.Count), r.ElapsedS), MeanUs: micros(all.Mean()),
-		P50Us: micros(all.Quantile(0.5)), P99Us: micros(all.Quantile(0.99)),
-		P999Us: micros(all.Quantile(0.999)), CPUUtil: parts[0].Util,
-		Offload: ratio(float64(c.Offloaded), asked), Trips: ratio(float64(c.RoundTrips), asked),
-		Reads: ratio(float64(c.Reads), asked), Restarts: ratio(float64(c.Restarts), asked),
-		Bytes: ratio(float64(c.Bytes), float64(r.Count)), Torn: float64(c.TornReads),
+	r.Figures = bench.Figures{
+		OpsPerS: stats.Ratio(float64(r.Count), r.ElapsedS), MeanUs: stats.Micros(all.Mean()),
+		P50Us: stats.Micros(all.Quantile(0.5)), P99Us: stats.Micros(all.Quantile(0.99)),
+		P999Us: stats.Micros(all.Quantile(0.999)), CPUUtil: parts[0].Util,
+		Offload: stats.Ratio(float64(c.Offloaded), asked), Trips: stats.Ratio(float64(c.RoundTrips), asked),
+		Reads: stats.Ratio(float64(c.Reads), asked), Restarts: stats.Ratio(float64(c.Restarts), asked),
+		Bytes: stats.Ratio(float64(c.Bytes), float64(r.Count)), Torn: float64(c.TornReads),
 	}
 	return nil
 }
 
 // compare looks at what the recording says about the same request.
-func (r *ReplayRow) compare(rec *querylog.Record, got *answer) {
+func (r *Row) compare(rec *querylog.Record, got *answer) {
 	switch {
 	case r.Recorded == nil:
 	case rec.Found == querylog.NotKnown:
@@ -133,15 +135,15 @@ func (r *ReplayRow) compare(rec *querylog.Record, got *answer) {
 }
 
 // WriteJSON writes the row as one line.
-func (r ReplayRow) WriteJSON(w io.Writer) error {
+func (r Row) WriteJSON(w io.Writer) error {
 	if err := json.NewEncoder(w).Encode(r); err != nil {
-		return fmt.Errorf("bench: writing a row: %w", err)
+		return fmt.Errorf("replay: writing a row: %w", err)
 	}
 	return nil
 }
 
-// WriteReplayTable prints the rows of one Replay for people.
-func WriteReplayTable(w io.Writer, rows []ReplayRow) error {
+// WriteTable prints the rows of one Replay for people.
+func WriteTable(w io.Writer, rows []Row) error {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -149,7 +151,7 @@ func WriteReplayTable(w io.Writer, rows []ReplayRow) error {
 	fmt.Fprintf(w, "%s: %d requests of %s, each once, to %d objects\n",
 		strings.TrimSpace(r.Data+" "+r.Addr), r.Count, r.Queries, r.Objects)
 	fmt.Fprintf(w, "%d clients x %d in flight in %d process(es), server on %s, clients on %s\n",
-		r.Clients, r.InFlight, r.Procs, cores(r.ServerCPUs), cores(r.ClientCPUs))
+		r.Clients, r.InFlight, r.Procs, bench.Cores(r.ServerCPUs), bench.Cores(r.ClientCPUs))
 	fmt.Fprintf(w, "node %d B, seed %d, commit %s\n", r.NodeBytes, r.Seed, r.Commit)
 	for _, row := range rows {
 		if row.Device != "" {
@@ -169,7 +171,7 @@ func WriteReplayTable(w io.Writer, rows []ReplayRow) error {
 			r.Reads, r.Bytes, r.Found, r.Verified)
 	}
 	if err := t.Flush(); err != nil {
-		return fmt.Errorf("bench: writing the table: %w", err)
+		return fmt.Errorf("replay: writing the table: %w", err)
 	}
 	for _, r := range rows {
 		if c := r.Recorded; c != nil {

@@ -1,4 +1,4 @@
-package bench
+package replay
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/internal/querylog"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -22,8 +23,8 @@ type answer struct {
 
 // asking is one process's part of a replay.
 type asking struct {
-	job     ReplayJob
-	conns   []ReplayConn
+	job     Job
+	conns   []Conn
 	list    []querylog.Record
 	answers []answer // like list; each is written by the one who asks
 	next    atomic.Int64
@@ -33,8 +34,8 @@ type asking struct {
 // asker is one goroutine. Its latencies are by kind of request.
 type asker struct {
 	*asking
-	conn    ReplayConn
-	latency [querylog.Update + 1]*Latency
+	conn    Conn
+	latency [querylog.Update + 1]*bench.Latency
 	buf     []rstar.Item
 }
 
@@ -55,7 +56,7 @@ func (a *asking) run(ctx context.Context) ([]*asker, time.Duration, error) {
 					return
 				}
 				if err := w.ask(ctx, i); err != nil {
-					cancel(fmt.Errorf("bench: request %d, %v: %w",
+					cancel(fmt.Errorf("replay: request %d, %v: %w",
 						a.job.Proc+i*a.job.Procs, a.list[i].Kind, err))
 					return
 				}
@@ -98,12 +99,14 @@ func (w *asker) ask(ctx context.Context, i int) (err error) {
 	w.buf = items
 	lat := &w.latency[rec.Kind]
 	if *lat == nil {
-		*lat = NewLatency()
+		*lat = bench.NewLatency()
 	}
 	(*lat).Record(took)
 	switch {
 	case rec.Kind.Writes():
-		ans.count = uint64(btoi(changed))
+		if changed {
+			ans.count = 1
+		}
 	case rec.Kind != querylog.Count:
 		ans.count = uint64(len(items))
 		w.keep(ans, rec, items)
@@ -176,9 +179,10 @@ func sumOf(rec *querylog.Record, items []rstar.Item) uint64 {
 	var sum uint64
 	for _, it := range items {
 		if rec.Kind == querylog.Nearest {
-			sum += mix64(math.Float64bits(it.Rect.Distance(rec.X, rec.Y)))
+			d := it.Rect.Distance(rec.X, rec.Y)
+			sum += bench.Digest(0, rstar.Item{ID: math.Float64bits(d)})
 		} else {
-			sum += digest(0, it)
+			sum += bench.Digest(0, it)
 		}
 	}
 	return sum

@@ -1,38 +1,19 @@
-package bench
+package replay
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/affinity"
 )
 
-// Replaying a list of queries
-//
-// Run draws its queries and works until its time is up. Replay has a
-// list, from a file, and asks each of its queries exactly once, whatever
-// the concurrency: query i goes to process i mod Procs, whose goroutines
-// take theirs in the order of the list. So two replays of one list can
-// be compared query by query.
-//
-//	parent (Replay)           server child      replay children
-//	  | queries -> one log file
-//	  | ServerJob ---------------> load or empty
-//	  | ReplayJob --------------------------------> dial; the first inserts
-//	  | <------------------------------------------ ready
-//	  | go ---------------------------------------> ask, each once
-//	  | <------------------------------------------ latencies; answers: file
-//	  | verify, compare, write results
-//
-// The answers stay in the memory of the children until all queries are
-// asked: nothing but asking happens meanwhile.
-
-// ReplayConfig says what Replay does. Zero values are replaced by the
+// Config says what Run does. Zero values are replaced by the
 // defaults that the fields give.
-type ReplayConfig struct {
+type Config struct {
 	Schemes []string // each on a fresh server, unless there is Addr; paper
 	// Data is what package datasets opens; empty: nothing, which needs
 	// Addr. Objects and Seed are for generators.
@@ -58,7 +39,7 @@ type ReplayConfig struct {
 	InFlight  int    // calls under way per connection; 16
 	Procs     int    // client processes; 1
 	Transport string // auto
-	Fabric    Fabric
+	Fabric    bench.Fabric
 
 	ServerCPUs affinity.Set // empty: not pinned
 	ClientCPUs affinity.Set // empty: not pinned
@@ -78,13 +59,13 @@ const (
 	maxQueryCount = 1 << 31
 )
 
-func (c ReplayConfig) withDefaults() ReplayConfig {
-	def(&c.QueryCount, defaultQueryCount)
-	def(&c.Collection, "default")
-	def(&c.Clients, 8)
-	def(&c.InFlight, 16)
-	def(&c.Procs, 1)
-	def(&c.Transport, "auto")
+func (c Config) withDefaults() Config {
+	c.QueryCount = cmp.Or(c.QueryCount, defaultQueryCount)
+	c.Collection = cmp.Or(c.Collection, catfish.DefaultCollection)
+	c.Clients = cmp.Or(c.Clients, 8)
+	c.InFlight = cmp.Or(c.InFlight, 16)
+	c.Procs = cmp.Or(c.Procs, 1)
+	c.Transport = cmp.Or(c.Transport, "auto")
 	if len(c.Schemes) == 0 {
 		c.Schemes = []string{"paper"}
 	}
@@ -92,35 +73,19 @@ func (c ReplayConfig) withDefaults() ReplayConfig {
 }
 
 // Validate checks every value but what the files hold. Errors wrap
-// ErrConfig; known lists the schemes that exist.
-func (c ReplayConfig) Validate(known []string) error {
+// bench.ErrConfig; known lists the schemes that exist.
+func (c Config) Validate(known []string) error {
 	c = c.withDefaults()
-	for i, s := range c.Schemes {
-		if !slices.Contains(known, s) {
-			return fmt.Errorf("%w: unknown scheme %q, want some of %s",
-				ErrConfig, s, strings.Join(known, ", "))
-		}
-		if slices.Contains(c.Schemes[:i], s) {
-			return fmt.Errorf("%w: scheme %q is listed twice", ErrConfig, s)
-		}
-		if c.Transport == "tcp" && s != "tcp" {
-			return fmt.Errorf("%w: scheme %q cannot run on transport tcp", ErrConfig, s)
-		}
+	// What runs of both kinds have.
+	if err := (bench.Config{
+		Schemes: c.Schemes, Objects: c.Objects, Clients: c.Clients, InFlight: c.InFlight,
+		Procs: c.Procs, Transport: c.Transport, NodeBytes: c.NodeBytes, SlabBytes: c.SlabBytes,
+		ServerCPUs: c.ServerCPUs, ClientCPUs: c.ClientCPUs,
+	}).Validate(known); err != nil {
+		return err
 	}
-	for _, v := range []struct {
-		name            string
-		value, min, max int
-	}{
-		{"query-count", c.QueryCount, 1, maxQueryCount},
-		{"objects", c.Objects, 0, maxObjects},
-		{"clients", c.Clients, 1, maxClients},
-		{"in-flight", c.InFlight, 1, maxInFlight},
-		{"client-procs", c.Procs, 1, c.Clients},
-	} {
-		if v.value < v.min || v.value > v.max {
-			return fmt.Errorf("%w: %s is %d, want %d to %d",
-				ErrConfig, v.name, v.value, v.min, v.max)
-		}
+	if c.QueryCount < 1 || c.QueryCount > maxQueryCount {
+		return fmt.Errorf("%w: query-count is %d, want 1 to %d", bench.ErrConfig, c.QueryCount, maxQueryCount)
 	}
 	for _, v := range []struct {
 		bad bool
@@ -133,32 +98,29 @@ func (c ReplayConfig) Validate(known []string) error {
 		{c.Bulk && c.Addr != "", "a running server is not bulk loaded: insert, or start it with 'serve --load'"},
 		{c.Bulk && c.NoLoad, "bulk and no-load exclude each other"},
 		{c.NoLoad && c.Addr == "", "no-load is for a running server"},
-		{c.Collection != "default" && c.Addr == "", "a collection is chosen on a running server only"},
+		{c.Collection != catfish.DefaultCollection && c.Addr == "", "a collection is chosen on a running server only"},
 		{len(c.Schemes) > 1 && c.Addr != "" && c.Data != "" && !c.NoLoad,
 			"several schemes on a running server would insert the data several times: load it first, and set no-load"},
 	} {
 		if v.bad {
-			return fmt.Errorf("%w: %s", ErrConfig, v.why)
+			return fmt.Errorf("%w: %s", bench.ErrConfig, v.why)
 		}
 	}
-	if err := checkTree(c.NodeBytes, c.SlabBytes); err != nil {
-		return err
-	}
-	return checkCores(c.ServerCPUs, c.ClientCPUs)
+	return nil
 }
 
 // ErrVerify is wrapped when an answer is not the oracle's.
-var ErrVerify = fmt.Errorf("%w from the oracle's", ErrResults)
+var ErrVerify = fmt.Errorf("%w from the oracle's", bench.ErrResults)
 
 // ErrNothing: there is nothing to ask.
-var ErrNothing = errors.New("bench: no queries")
+var ErrNothing = errors.New("replay: no queries")
 
 // sequential reports whether the list is worked off in its order.
-func (c ReplayConfig) sequential() bool { return c.Clients*c.InFlight == 1 }
+func (c Config) sequential() bool { return c.Clients*c.InFlight == 1 }
 
-func (c ReplayConfig) loads() bool { return c.Data != "" && !c.NoLoad }
+func (c Config) loads() bool { return c.Data != "" && !c.NoLoad }
 
-func (c ReplayConfig) loadedBy() string {
+func (c Config) loadedBy() string {
 	switch {
 	case !c.loads():
 		return "none"
@@ -169,21 +131,21 @@ func (c ReplayConfig) loadedBy() string {
 }
 
 // serverJob is what the server of one scheme is told.
-func (c ReplayConfig) serverJob(scheme string) ServerJob {
-	return ServerJob{
+func (c Config) serverJob(scheme string) bench.ServerJob {
+	return bench.ServerJob{
 		Dataset: c.Data, Objects: c.Objects, Seed: c.Seed,
 		Transport: c.Transport, Fabric: c.Fabric, Polling: scheme == "fast-polling",
 		NodeBytes: c.NodeBytes, SlabBytes: c.SlabBytes, Empty: !c.Bulk,
 	}
 }
 
-// replayJob is what client process proc of one scheme is told.
-func (c ReplayConfig) replayJob(scheme string, proc int, addr, log, answers string) ReplayJob {
-	job := ReplayJob{
-		ClientJob: ClientJob{
+// clientJob is what client process proc of one scheme is told.
+func (c Config) clientJob(scheme string, proc int, addr, log, answers string) Job {
+	job := Job{
+		ClientJob: bench.ClientJob{
 			Addr: addr, Transport: c.Transport, Fabric: c.Fabric, Policy: scheme,
 			Seed: c.Seed, Proc: proc, InFlight: c.InFlight,
-			Clients: c.Clients/c.Procs + btoi(proc < c.Clients%c.Procs),
+			Clients: (c.Clients + c.Procs - 1 - proc) / c.Procs,
 			Dataset: c.Data,
 		},
 		Objects: c.Objects, Collection: c.Collection, DialTimeout: c.DialTimeout,

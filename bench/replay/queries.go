@@ -1,4 +1,4 @@
-package bench
+package replay
 
 import (
 	"errors"
@@ -8,14 +8,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/internal/querylog"
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// QueryList is what a replay asks, in a query log of its own, whatever
+// queryList is what a replay asks, in a query log of its own, whatever
 // it came from: children read one format.
-type QueryList struct {
+type queryList struct {
 	Count  int // requests
 	Writes int // of them inserts, deletes and updates
 	// Recorded: they are of a server's recording.
@@ -28,7 +29,7 @@ type QueryList struct {
 }
 
 // needsData reports whether the queries are made from the data.
-func (c ReplayConfig) needsData() bool {
+func (c Config) needsData() bool {
 	if _, err := datasets.ParseQuerySet(c.Queries); err == nil {
 		return true
 	}
@@ -37,15 +38,17 @@ func (c ReplayConfig) needsData() bool {
 }
 
 // writeQueries writes the list to w.
-func (c ReplayConfig) writeQueries(w io.Writer, note func(string)) (QueryList, error) {
-	var l QueryList
+func (c Config) writeQueries(w io.Writer, note func(string)) (queryList, error) {
+	var l queryList
 	b := querylog.AppendHeader(nil, time.Now())
 	put := func(rec *querylog.Record) error {
 		n := len(b)
 		b = rec.Append(b)
 		querylog.Seal(b[n:])
 		l.Count++
-		l.Writes += btoi(rec.Kind.Writes())
+		if rec.Kind.Writes() {
+			l.Writes++
+		}
 		if len(b) < 256<<10 { // Few system calls.
 			return nil
 		}
@@ -63,17 +66,17 @@ func (c ReplayConfig) writeQueries(w io.Writer, note func(string)) (QueryList, e
 		return l, fmt.Errorf("%w in %s", ErrNothing, c.Queries)
 	}
 	if _, err := w.Write(b); err != nil {
-		return l, fmt.Errorf("bench: writing the list of queries: %w", err)
+		return l, fmt.Errorf("replay: writing the list of queries: %w", err)
 	}
 	return l, nil
 }
 
 // eachQuery calls search, or put for whatever is no plain search.
-func (c ReplayConfig) eachQuery(note func(string), l *QueryList,
+func (c Config) eachQuery(note func(string), l *queryList,
 	put func(*querylog.Record) error, search func(rstar.Rect) error) error {
 	if set, err := datasets.ParseQuerySet(c.Queries); err == nil {
 		note("making " + c.Queries)
-		src, err := OpenDataset(c.Data, c.Objects, c.Seed)
+		src, err := bench.OpenDataset(c.Data, c.Objects, c.Seed)
 		if err != nil {
 			return err
 		}
@@ -112,8 +115,8 @@ func (c ReplayConfig) eachQuery(note func(string), l *QueryList,
 }
 
 // drawQueries makes the paper's queries within the bounds of the data.
-func (c ReplayConfig) drawQueries(scale datasets.Scale, search func(rstar.Rect) error) error {
-	src, err := OpenDataset(c.Data, c.Objects, c.Seed)
+func (c Config) drawQueries(scale datasets.Scale, search func(rstar.Rect) error) error {
+	src, err := bench.OpenDataset(c.Data, c.Objects, c.Seed)
 	if err != nil {
 		return err
 	}
@@ -154,16 +157,16 @@ func openLog(path string) (*os.File, error) {
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("bench: queries: %w", err)
+		return nil, fmt.Errorf("replay: queries: %w", err)
 	}
 	return f, nil
 }
 
 // readLog takes the requests of one collection from a recording.
-func (c ReplayConfig) readLog(f *os.File, l *QueryList, put func(*querylog.Record) error) error {
+func (c Config) readLog(f *os.File, l *queryList, put func(*querylog.Record) error) error {
 	r, err := querylog.NewReader(f)
 	if err != nil {
-		return fmt.Errorf("bench: %s: %w", f.Name(), err)
+		return fmt.Errorf("replay: %s: %w", f.Name(), err)
 	}
 	names := map[uint32]string{}
 	var have []string
@@ -176,7 +179,7 @@ func (c ReplayConfig) readLog(f *os.File, l *QueryList, put func(*querylog.Recor
 			l.Torn = err.Error()
 			return c.checkNames(f.Name(), have)
 		case err != nil:
-			return fmt.Errorf("bench: %s: %w", f.Name(), err)
+			return fmt.Errorf("replay: %s: %w", f.Name(), err)
 		case rec.Kind == querylog.Collection:
 			names[rec.Collection] = rec.Name
 			have = append(have, rec.Name)
@@ -190,10 +193,10 @@ func (c ReplayConfig) readLog(f *os.File, l *QueryList, put func(*querylog.Recor
 	}
 }
 
-func (c ReplayConfig) checkNames(file string, have []string) error {
+func (c Config) checkNames(file string, have []string) error {
 	if c.Recorded == "" && len(have) > 1 {
 		return fmt.Errorf("%w: %s has requests to %d collections (%s): choose one of them",
-			ErrConfig, file, len(have), strings.Join(have, ", "))
+			bench.ErrConfig, file, len(have), strings.Join(have, ", "))
 	}
 	return nil
 }

@@ -1,18 +1,18 @@
-package bench
+package replay
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
 	"math"
 
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/stats"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// ReplayConn is a Conn that can ask whatever a recording holds.
-type ReplayConn interface {
-	Conn
+// Conn is a bench.Conn that can ask whatever a recording holds.
+type Conn interface {
+	bench.Conn
 	// SearchLimit is SearchAppend of at most limit objects, 0 for all.
 	SearchLimit(ctx context.Context, dst []rstar.Item, q rstar.Rect, limit int) ([]rstar.Item, error)
 	Count(ctx context.Context, q rstar.Rect) (int, error)
@@ -34,35 +34,31 @@ type ServerUse struct {
 // util is the share of its cores that the server used between two
 // readings, 0 to 1.
 func (u ServerUse) util(later ServerUse) float64 {
-	return min(1, ratio(later.CPUSeconds-u.CPUSeconds, (later.UpSeconds-u.UpSeconds)*later.Cores))
+	return min(1, stats.Ratio(later.CPUSeconds-u.CPUSeconds, (later.UpSeconds-u.UpSeconds)*later.Cores))
 }
 
-// ReplayDialer makes one ReplayConn for a job.
-type ReplayDialer func(ctx context.Context, job ReplayJob) (ReplayConn, error)
+// Dialer makes one Conn for a job.
+type Dialer func(ctx context.Context, job Job) (Conn, error)
 
-// DialReplay is the ReplayDialer of Catfish itself.
-func DialReplay(ctx context.Context, job ReplayJob) (ReplayConn, error) {
-	c, err := catfish.Dial(ctx, job.Addr, catfish.Options{
-		Transport: job.Transport, Policy: job.Policy, Fabric: catfish.Fabric(job.Fabric),
-		Collection: job.Collection, DialTimeout: job.DialTimeout,
-		Logger: slog.New(slog.DiscardHandler),
-	})
+// Dial is the Dialer of Catfish itself.
+func Dial(ctx context.Context, job Job) (Conn, error) {
+	c, err := job.Dial(ctx, catfish.Options{Collection: job.Collection, DialTimeout: job.DialTimeout})
 	if err != nil {
-		return nil, fmt.Errorf("dialling %s: %w", job.Addr, err)
+		return nil, err
 	}
-	return replayConn{conn{c}, job.Collection}, nil
+	return conn{c, job.Collection}, nil
 }
 
-type replayConn struct {
-	conn
+type conn struct {
+	bench.CatfishConn
 	collection string
 }
 
-func (c replayConn) SearchLimit(ctx context.Context, dst []rstar.Item, q rstar.Rect, limit int) ([]rstar.Item, error) {
+func (c conn) SearchLimit(ctx context.Context, dst []rstar.Item, q rstar.Rect, limit int) ([]rstar.Item, error) {
 	return c.Client.SearchAppend(ctx, dst, q, limit)
 }
 
-func (c replayConn) NearestAppend(ctx context.Context, dst []rstar.Item, x, y float64, k int) ([]rstar.Item, error) {
+func (c conn) NearestAppend(ctx context.Context, dst []rstar.Item, x, y float64, k int) ([]rstar.Item, error) {
 	found, err := c.Client.Nearest(ctx, x, y, k)
 	for _, n := range found {
 		dst = append(dst, n.Item)
@@ -70,7 +66,7 @@ func (c replayConn) NearestAppend(ctx context.Context, dst []rstar.Item, x, y fl
 	return dst, err
 }
 
-func (c replayConn) Server(ctx context.Context) (ServerUse, error) {
+func (c conn) Server(ctx context.Context) (ServerUse, error) {
 	st, err := c.Stats(ctx)
 	return ServerUse{
 		CPUSeconds: st.CPUSeconds, UpSeconds: st.Uptime, Cores: st.Cores,

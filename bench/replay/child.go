@@ -1,4 +1,4 @@
-package bench
+package replay
 
 import (
 	"context"
@@ -8,21 +8,22 @@ import (
 	"os"
 	"time"
 
+	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/internal/querylog"
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// replayNote is how often a child says how far it is.
-const replayNote = 5 * time.Second
+// noteEvery is how often a child says how far it is.
+const noteEvery = 5 * time.Second
 
-// ReplayMain is the life of a replay child. It returns when everything
+// Main is the life of a replay child. It returns when everything
 // was asked, when in ends, when ctx is done or a call fails.
-func ReplayMain(ctx context.Context, in io.Reader, out io.Writer, dial ReplayDialer) error {
+func Main(ctx context.Context, in io.Reader, out io.Writer, dial Dialer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p := child.NewPipe(in, out)
-	var job ReplayJob
+	var job Job
 	if err := p.Read(&job); err != nil {
 		return p.Fail(err)
 	}
@@ -40,7 +41,7 @@ func ReplayMain(ctx context.Context, in io.Reader, out io.Writer, dial ReplayDia
 		a.conns = append(a.conns, c)
 	}
 	if len(a.conns) == 0 || job.InFlight < 1 || job.Procs < 1 {
-		return p.Fail(fmt.Errorf("%w: a process without clients", ErrConfig))
+		return p.Fail(fmt.Errorf("%w: a process without clients", bench.ErrConfig))
 	}
 	begin := make(chan struct{}, 1)
 	go func() { // After the job the parent says go, then nothing.
@@ -72,7 +73,7 @@ func (a *asking) work(ctx context.Context, p *child.Pipe, begin <-chan struct{})
 	}
 	a.answers = make([]answer, len(a.list))
 	ready.Info, ready.Queries = a.conns[0].Info(), len(a.list)
-	if err := p.Write(fromReplay{Replay: &ready}); err != nil {
+	if err := p.Write(fromChild{Replay: &ready}); err != nil {
 		return err
 	}
 	select {
@@ -87,7 +88,7 @@ func (a *asking) work(ctx context.Context, p *child.Pipe, begin <-chan struct{})
 	if err := writeAnswers(a.job, a.answers); err != nil {
 		return err
 	}
-	return p.Write(fromReplay{Replay: done})
+	return p.Write(fromChild{Replay: done})
 }
 
 // measure asks everything and says what it took.
@@ -108,12 +109,12 @@ func (a *asking) measure(ctx context.Context, note func(string)) (*replayed, err
 		return nil, err
 	}
 	done := &replayed{
-		Done: true, Elapsed: took, Latency: map[string]*Latency{},
-		Counters: a.counters().sub(before), Util: from.util(to), Objects: to.Objects,
+		Done: true, Elapsed: took, Latency: map[string]*bench.Latency{},
+		Counters: a.counters().Sub(before), Util: from.util(to), Objects: to.Objects,
 		Info: a.conns[0].Info(),
 	}
 	for kind := querylog.Search; kind <= querylog.Update; kind++ {
-		all := NewLatency()
+		all := bench.NewLatency()
 		for _, w := range askers {
 			if l := w.latency[kind]; l != nil {
 				all.Merge(l)
@@ -126,10 +127,10 @@ func (a *asking) measure(ctx context.Context, note func(string)) (*replayed, err
 	return done, nil
 }
 
-func (a *asking) counters() Counters {
-	var sum Counters
+func (a *asking) counters() bench.Counters {
+	var sum bench.Counters
 	for _, c := range a.conns {
-		sum = sum.add(c.Counters())
+		sum = sum.Add(c.Counters())
 	}
 	return sum
 }
@@ -143,7 +144,7 @@ func (a *asking) tell(note func(string)) (stop func()) {
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		t := time.NewTicker(replayNote)
+		t := time.NewTicker(noteEvery)
 		defer t.Stop()
 		for {
 			select {
@@ -162,8 +163,8 @@ func (a *asking) tell(note func(string)) (stop func()) {
 // insertAll inserts the data in its order. One batch follows the answer
 // to the one before: with several under way their order at the server
 // would not be certain, and one writer works on a tree at a time anyway.
-func insertAll(ctx context.Context, job ReplayJob, c ReplayConn, note func(string)) (int64, time.Duration, error) {
-	src, err := OpenDataset(job.Dataset, job.Objects, job.Seed)
+func insertAll(ctx context.Context, job Job, c Conn, note func(string)) (int64, time.Duration, error) {
+	src, err := bench.OpenDataset(job.Dataset, job.Objects, job.Seed)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -179,7 +180,7 @@ func insertAll(ctx context.Context, job ReplayJob, c ReplayConn, note func(strin
 		in, failed = c.InsertMany(ctx, batch)
 		n += int64(in)
 		batch = batch[:0]
-		if now := time.Now(); now.Sub(told) > replayNote {
+		if now := time.Now(); now.Sub(told) > noteEvery {
 			told = now
 			done, total, unit := src.Progress()
 			of := ""
@@ -205,15 +206,15 @@ func insertAll(ctx context.Context, job ReplayJob, c ReplayConn, note func(strin
 }
 
 // readShare reads this process's part of the list.
-func readShare(job ReplayJob) ([]querylog.Record, error) {
+func readShare(job Job) ([]querylog.Record, error) {
 	f, err := os.Open(job.Queries)
 	if err != nil {
-		return nil, fmt.Errorf("bench: queries: %w", err)
+		return nil, fmt.Errorf("replay: queries: %w", err)
 	}
 	defer f.Close() // only read: nothing to lose
 	r, err := querylog.NewReader(f)
 	if err != nil {
-		return nil, fmt.Errorf("bench: queries: %w", err)
+		return nil, fmt.Errorf("replay: queries: %w", err)
 	}
 	var list []querylog.Record
 	for i := 0; ; i++ {
@@ -222,7 +223,7 @@ func readShare(job ReplayJob) ([]querylog.Record, error) {
 		case errors.Is(err, io.EOF):
 			return list, nil
 		case err != nil:
-			return nil, fmt.Errorf("bench: queries: %w", err)
+			return nil, fmt.Errorf("replay: queries: %w", err)
 		case i%job.Procs == job.Proc:
 			list = append(list, rec)
 		}
