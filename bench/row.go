@@ -82,6 +82,23 @@ type Figures struct {
 	NetOut     float64 `json:"net_out_bytes_per_s"`
 }
 
+// NewFigures are what latencies of all calls and counters tell. The others
+// are left at 0.
+func NewFigures(all *Latency, c Counters) Figures {
+	asked := float64(c.Fast + c.Offloaded)
+	l := all.Figures()
+	return Figures{
+		MeanUs: l.MeanUs, P50Us: l.P50Us, P99Us: l.P99Us, P999Us: l.P999Us,
+		Offload:  stats.Ratio(float64(c.Offloaded), asked),
+		Trips:    stats.Ratio(float64(c.RoundTrips), asked),
+		Reads:    stats.Ratio(float64(c.Reads), asked),
+		Restarts: stats.Ratio(float64(c.Restarts), asked),
+		Cached:   stats.Ratio(float64(c.Cached), asked),
+		Repairs:  stats.Ratio(float64(c.Repairs), asked),
+		Torn:     float64(c.TornReads),
+	}
+}
+
 // OpFigures are the latencies of one kind of operation.
 type OpFigures struct {
 	Count  int64   `json:"count"`
@@ -167,7 +184,7 @@ func newRow(cfg Config, scheme string, runs []*outcome) Row {
 
 // figures adds up the client processes of one run.
 func (o *outcome) figures(cfg Config) Figures {
-	f := Figures{CPUUtil: o.util, NetIn: o.netIn, NetOut: o.netOut}
+	var opsPerS float64
 	all := NewLatency()
 	searches, reads, results := int64(0), int64(0), uint64(0)
 	var c Counters
@@ -177,7 +194,7 @@ func (o *outcome) figures(cfg Config) Figures {
 			all.Merge(l)
 		}
 		if s.Elapsed > 0 {
-			f.OpsPerS += float64(s.Ops()) / s.Elapsed.Seconds()
+			opsPerS += float64(s.Ops()) / s.Elapsed.Seconds()
 			busy += s.CPU.Seconds() / s.Elapsed.Seconds()
 		}
 		searches += s.Latency[Search].Count()
@@ -185,25 +202,16 @@ func (o *outcome) figures(cfg Config) Figures {
 		results += s.Results
 		c = c.Add(s.Counters)
 	}
-	f.MeanUs = stats.Micros(all.Mean())
-	f.P50Us = stats.Micros(all.Quantile(0.5))
-	f.P99Us = stats.Micros(all.Quantile(0.99))
-	f.P999Us = stats.Micros(all.Quantile(0.999))
-	f.Offload = stats.Ratio(float64(c.Offloaded), float64(c.Fast+c.Offloaded))
+	f := NewFigures(all, c)
+	f.OpsPerS, f.CPUUtil, f.NetIn, f.NetOut = opsPerS, o.util, o.netIn, o.netOut
 	// The counters' own searches: a busy core may put milliseconds
 	// between reading the latencies and the counters.
 	asked := float64(c.Fast + c.Offloaded)
-	f.Trips = stats.Ratio(float64(c.RoundTrips), asked)
-	f.Reads = stats.Ratio(float64(c.Reads), asked)
-	f.Restarts = stats.Ratio(float64(c.Restarts), asked)
-	f.Cached = stats.Ratio(float64(c.Cached), asked)
-	f.Repairs = stats.Ratio(float64(c.Repairs), asked)
 	calls := float64(all.Count())
 	if reads > 0 && asked > 0 {
 		calls *= asked / float64(reads)
 	}
 	f.Bytes = stats.Ratio(float64(c.Bytes), calls)
-	f.Torn = float64(c.TornReads)
 	f.Results = stats.Ratio(float64(results), float64(searches))
 	cores := len(cfg.ClientCPUs)
 	if cores == 0 {

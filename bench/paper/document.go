@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/bench/report"
 )
 
@@ -56,7 +57,7 @@ func (r Report) Document() *report.Document {
 			{Name: "command", Value: r.Command},
 			{Name: "commit", Value: s.Commit},
 			{Name: "machine", Value: m.String()},
-			{Name: "cores", Value: "server on " + cores(s.ServerCPUs) + ", clients on " + cores(s.ClientCPUs)},
+			{Name: "cores", Value: "server on " + bench.Cores(s.ServerCPUs) + ", clients on " + bench.Cores(s.ClientCPUs)},
 			{Name: "workload", Value: fmt.Sprintf("%d objects, %d requests a client%s after a tenth as many"+
 				" for warming up, %d under way per client, median of %d, seed %d",
 				s.Objects, s.Requests, r.atMost(), s.InFlight, s.Repeat, s.Seed)},
@@ -112,13 +113,6 @@ func (r Report) shows(e *Experiment) bool {
 		}
 	}
 	return false
-}
-
-func cores(list string) string {
-	if list == "" {
-		return "any core"
-	}
-	return "core " + list
 }
 
 func (r Report) period() string {

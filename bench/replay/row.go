@@ -108,16 +108,10 @@ func (r *Row) fill(parts []*replayed) error {
 	for op, l := range byOp {
 		r.ByOp[op] = l.Figures()
 	}
-	asked := float64(c.Fast + c.Offloaded)
 	r.Objects = parts[0].Objects
-	r.Figures = bench.Figures{
-		OpsPerS: stats.Ratio(float64(r.Count), r.ElapsedS), MeanUs: stats.Micros(all.Mean()),
-		P50Us: stats.Micros(all.Quantile(0.5)), P99Us: stats.Micros(all.Quantile(0.99)),
-		P999Us: stats.Micros(all.Quantile(0.999)), CPUUtil: parts[0].Util,
-		Offload: stats.Ratio(float64(c.Offloaded), asked), Trips: stats.Ratio(float64(c.RoundTrips), asked),
-		Reads: stats.Ratio(float64(c.Reads), asked), Restarts: stats.Ratio(float64(c.Restarts), asked),
-		Bytes: stats.Ratio(float64(c.Bytes), float64(r.Count)), Torn: float64(c.TornReads),
-	}
+	r.Figures = bench.NewFigures(all, c)
+	r.OpsPerS, r.CPUUtil = stats.Ratio(float64(r.Count), r.ElapsedS), parts[0].Util
+	r.Bytes = stats.Ratio(float64(c.Bytes), float64(r.Count))
 	return nil
 }
 

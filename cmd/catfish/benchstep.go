@@ -10,7 +10,6 @@ import (
 
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/internal/affinity"
 )
 
 type stepFlags struct {
@@ -85,17 +84,11 @@ func (a *app) benchStep(ctx context.Context, f stepFlags) error {
 		}
 		return fmt.Sprintf("%9.0f %5.1f%%", ops, 100*share)
 	}
-	cores := func(s affinity.Set) string {
-		if len(s) == 0 {
-			return "any core"
-		}
-		return "core " + s.String()
-	}
 	var rows []bench.StepRow
 	var broken error
 	fmt.Fprintf(out, "%s, scale %s, %d clients x %d callers that rest for %v until %v, server on %s, clients on %s\n"+
 		"searches/s and share offloaded, by the time since the step\n\n", f.cfg.Dataset, f.cfg.Scale, f.cfg.Clients,
-		f.cfg.InFlight, f.cfg.Rest, f.cfg.At, cores(f.cfg.ServerCPUs), cores(f.cfg.ClientCPUs))
+		f.cfg.InFlight, f.cfg.Rest, f.cfg.At, bench.Cores(f.cfg.ServerCPUs.String()), bench.Cores(f.cfg.ClientCPUs.String()))
 	fmt.Fprintf(out, "%-16s %16s %16s %16s %16s\n", "scheme", "before", "0 to 0.1 s", "0 to 1 s", "after 1 s")
 	err = bench.Steps(ctx, f.cfg, spawn, func(s string) { fmt.Fprintln(a.err, s) }, func(r bench.StepRow) {
 		rows = append(rows, r)
