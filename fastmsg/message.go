@@ -37,7 +37,9 @@ type Message struct {
 // The first 8 bytes describe the message completely and are read in one
 // load, so that a peer that changes them later changes nothing.
 const (
-	headerBytes = 16
+	// HeaderBytes is what each message takes beside its payload.
+	HeaderBytes = 16
+	headerBytes = HeaderBytes
 	unitBytes   = 8
 	kindPad     = Kind(0)
 )

@@ -49,7 +49,7 @@ func TestKeptNodes(t *testing.T) {
 	if want := 1 + float64(more)/n; r.Trips < 1 || r.Trips > want+0.01 || r.Repairs != 0 || r.Restarts != 0 {
 		t.Errorf("%.3f round trips, %.3f repairs, %.3f restarts; want %.3f, 0, 0", r.Trips, r.Repairs, r.Restarts, want)
 	}
-	if want := float64(bytes)/n + headerBytes/headerEvery; math.Abs(r.Bytes/want-1) > 0.02 {
+	if want := float64(bytes)/n + rstar.HeaderBytes/headerEvery; math.Abs(r.Bytes/want-1) > 0.02 {
 		t.Errorf("%.0f bytes a search, want %.0f", r.Bytes, want)
 	}
 	cfg.Mix = [2]int{90, 10}
@@ -110,7 +110,7 @@ func TestEstimate(t *testing.T) {
 		want := e.Leaves + e.Cached
 		if i%headerEvery == 0 {
 			want++
-			size += headerBytes
+			size += rstar.HeaderBytes
 		}
 		size += e.Bytes
 		if e.Missing == 0 {

@@ -1,6 +1,9 @@
 package sim
 
-import "github.com/catfish-index/catfish/policy"
+import (
+	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/rstar"
+)
 
 // header is the number of the slab's header among the nodes of a walk; it
 // is read beside the root.
@@ -9,9 +12,6 @@ const header = maxNodes
 // maxRestarts as in package catfish: after so many an offloaded search
 // goes by fast messaging.
 const maxRestarts = 4
-
-// headerBytes as in package rstar.
-const headerBytes = 128
 
 // walk is one offloaded search: the nodes are those of the real one, and
 // every read is posted as soon as its parent was looked at and the window
@@ -162,7 +162,7 @@ const readRequestBytes = 16
 func (s *sim) blockBytes(c *call, at uint16) float64 {
 	switch {
 	case at == header:
-		return headerBytes
+		return rstar.HeaderBytes
 	case s.heads(c, at):
 		return float64(s.headBytes())
 	case at&lineOf != 0:

@@ -1,5 +1,9 @@
 package sim
 
+import (
+	"github.com/catfish-index/catfish/fastmsg"
+)
+
 // server is the host with the tree: cores, and workers that want them.
 type server struct {
 	cores   cores
@@ -55,15 +59,14 @@ func (v *server) init(s *sim) {
 	}
 }
 
-// Bytes of the messages, as packages catfish and fastmsg make them: a head
-// of 16, then for requests collection and limit (8) and a rectangle (32),
+// Bytes of the messages, as package catfish makes them: a header of package
+// fastmsg, then for requests collection and limit (8) and a rectangle (32),
 // for inserts an id more (8); answers have 40 for each object.
 const (
-	messageHead  = 16
-	searchBytes  = messageHead + 8 + 32
+	searchBytes  = fastmsg.HeaderBytes + 8 + 32
 	insertBytes  = searchBytes + 8
 	objectBytes  = 40
-	nothingBytes = messageHead
+	nothingBytes = fastmsg.HeaderBytes
 )
 
 func (s *sim) requestBytes(c *call) float64 {
@@ -77,7 +80,7 @@ func (s *sim) answerBytes(c *call) float64 {
 	if c.insert >= 0 {
 		return nothingBytes
 	}
-	return messageHead + objectBytes*float64(c.search.results)
+	return fastmsg.HeaderBytes + objectBytes*float64(c.search.results)
 }
 
 // atServer is a request at the server's card.

@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/rstar"
 )
 
 var testCache Cache
@@ -167,12 +169,12 @@ func TestCardLimits(t *testing.T) {
 			func(cl *Cluster) float64 { return 0.5e6 * float64(cl.Client.Machines) / reads }},
 		{"link out, blocks", "offload", func(cl *Cluster) { cl.Server.NIC.Gbits = 10 },
 			func(cl *Cluster) float64 {
-				b := w.Reads*wire(cl, float64(cl.Tree.BlockBytes)) + wire(cl, headerBytes)
+				b := w.Reads*wire(cl, float64(cl.Tree.BlockBytes)) + wire(cl, rstar.HeaderBytes)
 				return 10e9 / 8 / b
 			}},
 		{"links in of clients, blocks", "offload-single", func(cl *Cluster) { cl.Client.NIC.Gbits = 1 },
 			func(cl *Cluster) float64 {
-				b := w.Reads*wire(cl, float64(cl.Tree.BlockBytes)) + wire(cl, headerBytes)
+				b := w.Reads*wire(cl, float64(cl.Tree.BlockBytes)) + wire(cl, rstar.HeaderBytes)
 				return 1e9 / 8 / b * float64(cl.Client.Machines)
 			}},
 		{"answers started", "fast", func(cl *Cluster) { cl.Server.NIC.OutMops = 0.3 },
@@ -185,7 +187,7 @@ func TestCardLimits(t *testing.T) {
 				sum := 0.0
 				card := newCard(cl.TCP.NIC)
 				for i := range w.searches {
-					sum += card.wireBytes(messageHead + objectBytes*float64(w.searches[i].results))
+					sum += card.wireBytes(fastmsg.HeaderBytes + objectBytes*float64(w.searches[i].results))
 				}
 				return 1e9 / 8 / (sum / float64(len(w.searches)))
 			}},
