@@ -14,7 +14,8 @@
 // Two figures of the paper that show one run, as throughput and as
 // latency, are one Experiment. Runner runs the cells that are wanted and
 // not yet in the Store, Report makes a report.Document of all points, and
-// Check tests the orderings that must hold on any machine.
+// Check tests the orderings that must hold on any machine. Predict
+// simulates each Number with package sim instead.
 //
 // What the paper does not say, and is assumed here, stands with each
 // Experiment, and in docs/paper.md.

@@ -26,7 +26,7 @@ func (c *Checked) Far() bool { return math.Abs(c.Ratio-1) > Near }
 func Check(ctx context.Context, cl *Cluster, goals []Goal) ([]Checked, error) {
 	var all []Checked
 	for _, g := range goals {
-		v, err := g.measure(ctx, cl)
+		v, err := g.Measure(ctx, cl)
 		if err != nil {
 			return all, err
 		}

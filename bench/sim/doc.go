@@ -75,6 +75,6 @@
 // engine.go is the clock, the queue of events, cores and meters; sim.go
 // has the events; client.go, offload.go, cache.go, server.go, polling.go and
 // beat.go what they do; series.go watches a run over time; workload.go is the real tree; cluster.go the parameters;
-// run.go, row.go the way in and out; paper.go the paper's figures and
-// fit.go how free parameters are found.
+// run.go, row.go what goes in and out; fit.go how free parameters are
+// found. Package paper simulates the paper's figures with it.
 package sim

@@ -19,9 +19,10 @@ import (
 
 // Goal is one number that a fit aims at.
 type Goal struct {
-	Of      string // for people
-	Want    float64
-	measure func(ctx context.Context, cl *Cluster) (float64, error)
+	Of   string // for people
+	Want float64
+	// Measure simulates it, with the costs as they are.
+	Measure func(ctx context.Context, cl *Cluster) (float64, error)
 }
 
 // The schedule of steps: from doubtful to a tenth of what single runs on
@@ -84,7 +85,7 @@ func Fit(ctx context.Context, cl *Cluster, keys []string, goals []Goal, note fun
 		f.Runs++
 		sum := 0.0
 		for i := range goals {
-			v, err := goals[i].measure(ctx, cl)
+			v, err := goals[i].Measure(ctx, cl)
 			if err != nil {
 				return 0, err
 			}
@@ -147,32 +148,6 @@ func (f *Fitted) Write(w io.Writer) error {
 	return err
 }
 
-// PaperKeys are the free parameters of the paper's cluster; the marked
-// points of the table determine them.
-var PaperKeys = []string{
-	"server.request_ns", "server.wake_ns", "server.crowding", "client.think_ns", "tree.block_bytes",
-}
-
-// PaperGoals are the marked points.
-func PaperGoals(cache *Cache, objects int, duration time.Duration, seed uint64) []Goal {
-	var goals []Goal
-	for _, p := range paperPoints() {
-		if !p.Fitted {
-			continue
-		}
-		goals = append(goals, Goal{
-			Of: fmt.Sprintf("figure %s, %s", p.Figure, p.What()), Want: p.Value,
-			measure: func(ctx context.Context, cl *Cluster) (float64, error) {
-				// The workload's note, not one for each run.
-				l := &lab{ctx: ctx, cluster: cl, cache: cache, objects: objects, duration: duration,
-					seed: seed, note: func(string) {}, done: map[trial]*Result{}}
-				return p.find(l)
-			},
-		})
-	}
-	return goals
-}
-
 // rowKeys are the costs that rows of a scheme tell about.
 func rowKeys(rows []bench.Row) []string {
 	has := func(f func(r *bench.Row) bool) bool {
@@ -231,7 +206,7 @@ func RowGoals(rows []bench.Row, cl *Cluster, cache *Cache, duration time.Duratio
 		}
 		of := fmt.Sprintf("%s, %s %s, %s", row.Scheme, row.Dataset, row.Scale, row.Mix)
 		goals = append(goals, Goal{Of: of + ", ops/s", Want: row.OpsPerS,
-			measure: func(ctx context.Context, cl *Cluster) (float64, error) {
+			Measure: func(ctx context.Context, cl *Cluster) (float64, error) {
 				var err error
 				if last, err = run(ctx, cl); err != nil {
 					return 0, err
@@ -241,7 +216,7 @@ func RowGoals(rows []bench.Row, cl *Cluster, cache *Cache, duration time.Duratio
 		// Below a tenth it is heartbeats and noise.
 		if row.CPUUtil > 0.1 && row.Scheme != "fast-polling" {
 			goals = append(goals, Goal{Of: of + ", server CPU", Want: row.CPUUtil,
-				measure: func(context.Context, *Cluster) (float64, error) { return last.CPUUtil, nil }})
+				Measure: func(context.Context, *Cluster) (float64, error) { return last.CPUUtil, nil }})
 		}
 	}
 	return goals, rowKeys(rows), nil

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/bench/paper"
 )
 
 // A fit finds the costs that made the numbers it is given.
@@ -40,7 +39,7 @@ func TestFitFindsCosts(t *testing.T) {
 			t.Fatal(err)
 		}
 		goals = append(goals, Goal{Of: w.Spec.Scale, Want: want,
-			measure: func(ctx context.Context, cl *Cluster) (float64, error) { return run(ctx, cl, w) }})
+			Measure: func(ctx context.Context, cl *Cluster) (float64, error) { return run(ctx, cl, w) }})
 	}
 	guess := openCluster(t, "thismachine")
 	guess.Server.RequestNs, guess.Server.ResultNs = 3000, 40
@@ -127,68 +126,5 @@ func TestEverythingSaysSimulated(t *testing.T) {
 	out.Reset()
 	if err := WriteRows(&out, cl, w, []Row{row}); err != nil || strings.Count(out.String(), "simulated") < 3 {
 		t.Errorf("%v\n%s", err, out.String())
-	}
-}
-
-// The table has every number of the paper, in order, and marks them.
-func TestTable(t *testing.T) {
-	cl := openCluster(t, "paper")
-	cl.Heartbeat.IntervalNs = 1e6 // Warm-ups are ten of them.
-	var each []Point
-	ps, err := Table(t.Context(), cl, new(Cache), 20_000, 2*time.Millisecond, 1, func(string) {},
-		func(p Point) { each = append(each, p) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	fitted := 0
-	for _, p := range ps {
-		if !(p.Simulated > 0 || p.Metric == paper.Saves) || p.Value <= 0 {
-			t.Errorf("%+v", p)
-		}
-		if p.Fitted {
-			fitted++
-		}
-	}
-	if len(ps) != len(paper.Numbers) || len(each) != len(ps) || fitted != len(PaperKeys) {
-		t.Errorf("%d numbers, %d of them fitted by %d parameters", len(ps), fitted, len(PaperKeys))
-	}
-	var out bytes.Buffer
-	if err := WritePoints(&out, cl, ps); err != nil || strings.Count(out.String(), "| fitted |") != fitted ||
-		!strings.HasPrefix(out.String(), "Simulated") {
-		t.Errorf("%v\n%s", err, out.String())
-	}
-	// Its lines are what the report of the real runs reads.
-	out.Reset()
-	for _, p := range ps {
-		if err := p.WriteJSON(&out); err != nil {
-			t.Fatal(err)
-		}
-	}
-	rows, err := paper.ReadSimulated(&out)
-	if err != nil || len(rows) != len(ps) {
-		t.Fatalf("read back %d rows of %d: %v", len(rows), len(ps), err)
-	}
-	for i, p := range ps {
-		want := paper.Simulated{
-			Figure: p.Figure, Series: p.Name(), X: float64(p.X), Metric: p.Metric, Value: p.Simulated,
-			Fitted: p.Fitted, Seen: p.Seen,
-		}
-		if rows[i] != want {
-			t.Errorf("read back %+v, want %+v", rows[i], want)
-		}
-	}
-	for i := range ps {
-		p := &ps[i]
-		p.Simulated = p.Value * 1.26
-		if p.Missed() == p.Fitted {
-			t.Errorf("%+v is missed: %v", p, p.Missed())
-		}
-		p.Simulated = p.Value * 0.76
-		if p.Missed() {
-			t.Errorf("%+v is missed", p)
-		}
-	}
-	if g := PaperGoals(new(Cache), 20_000, time.Millisecond, 1); len(g) != fitted {
-		t.Errorf("%d goals of %d", len(g), fitted)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/paper"
 	"github.com/catfish-index/catfish/bench/report"
 	"github.com/catfish-index/catfish/bench/sim"
 )
@@ -259,15 +260,15 @@ func writePlots(dir string, plots []report.Plot) error {
 // simTable prints the paper's numbers beside simulated ones.
 func (a *app) simTable(ctx context.Context, f *simFlags, cl *sim.Cluster, table, rowsTo io.Writer) error {
 	var failed error
-	points, err := sim.Table(ctx, cl, new(sim.Cache), f.spec.Objects, f.duration, f.seed,
+	points, err := paper.Predict(ctx, cl, new(sim.Cache), f.spec.Objects, f.duration, f.seed,
 		func(s string) { fmt.Fprintln(a.err, s) },
-		func(p sim.Point) {
+		func(p paper.Prediction) {
 			if rowsTo != nil && failed == nil {
 				failed = p.WriteJSON(rowsTo)
 			}
 		})
 	if len(points) > 0 {
-		if e := sim.WritePoints(table, cl, points); err == nil {
+		if e := paper.WritePredictions(table, cl, points); err == nil {
 			err = e
 		}
 	}
@@ -284,8 +285,8 @@ func (a *app) simFit(ctx context.Context, f *simFlags, cl *sim.Cluster, to, rows
 	}
 	note := func(s string) { fmt.Fprintln(a.err, s) }
 	cache := new(sim.Cache)
-	keys := sim.PaperKeys
-	goals := sim.PaperGoals(cache, f.spec.Objects, f.duration, f.seed)
+	keys := paper.FitKeys
+	goals := paper.FitGoals(cache, f.spec.Objects, f.duration, f.seed)
 	if f.fit != "paper" {
 		var err error
 		if goals, keys, err = a.rowGoals(f.fit, f.duration, cl, cache); err != nil {
