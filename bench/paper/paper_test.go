@@ -21,7 +21,7 @@ import (
 func settings() Settings {
 	return Settings{
 		Objects: 1000, Requests: 10, InFlight: 1, Repeat: 1, Seed: 1, Data: "rea02-like",
-		Queries: QuerySet, Commit: "abc", Machine: Machine{CPU: "a", Cores: 2},
+		Queries: QuerySet, Commit: "abc", Machine: bench.Machine{CPU: "a", Cores: 2},
 	}
 }
 

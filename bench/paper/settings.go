@@ -34,8 +34,8 @@ type Settings struct {
 	// Fabric of transport ofi in namespaces.
 	FabricProvider string `json:"fabric_provider,omitempty"`
 
-	Commit  string  `json:"commit"`
-	Machine Machine `json:"machine"`
+	Commit  string        `json:"commit"`
+	Machine bench.Machine `json:"machine"`
 }
 
 // The paper's parameters (section V-A). N, T, the heartbeat and the rings

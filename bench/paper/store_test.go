@@ -6,16 +6,18 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/catfish-index/catfish/bench/store"
 )
 
 func open(t *testing.T, dir string, s Settings, fresh bool) (*Store, bool) {
 	t.Helper()
-	store, torn, err := Open(dir, s, fresh)
+	st, torn, err := Open(dir, s, fresh)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { store.Close() })
-	return store, torn
+	t.Cleanup(func() { st.Close() })
+	return st, torn
 }
 
 // A later run finds the points of an earlier one, as long as nothing that
@@ -23,17 +25,17 @@ func open(t *testing.T, dir string, s Settings, fresh bool) (*Store, bool) {
 func TestStoreResumes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	p := point("search", "1e-5", "fast", 8, 5000)
-	store, _ := open(t, dir, settings(), false)
-	if store.Has(p.Key) {
+	stored, _ := open(t, dir, settings(), false)
+	if stored.Has(p.Key) {
 		t.Error("a new store has points")
 	}
-	if err := store.Add(p); err != nil || !store.Has(p.Key) {
+	if err := stored.Add(p); err != nil || !stored.Has(p.Key) {
 		t.Fatal(err)
 	}
-	if _, _, err := Open(dir, settings(), true); !errors.Is(err, ErrBusy) {
+	if _, _, err := Open(dir, settings(), true); !errors.Is(err, store.ErrBusy) {
 		t.Errorf("a second run beside the first: %v", err)
 	}
-	store.Close()
+	stored.Close()
 	again, torn := open(t, dir, settings(), false)
 	got := again.Points()[p.Key]
 	if torn || got.Row.OpsPerS != 5000 || !got.Measured.Equal(p.Measured) || got.Settings != settings() {
@@ -65,14 +67,14 @@ func TestStoreResumes(t *testing.T) {
 // A run that was killed while it wrote loses that point only.
 func TestStoreTorn(t *testing.T) {
 	dir := t.TempDir()
-	store, _ := open(t, dir, settings(), false)
+	stored, _ := open(t, dir, settings(), false)
 	a, b := point("search", "1e-5", "fast", 8, 5000), point("search", "1e-5", "tcp", 8, 1000)
 	for _, p := range []Point{a, b} {
-		if err := store.Add(p); err != nil {
+		if err := stored.Add(p); err != nil {
 			t.Fatal(err)
 		}
 	}
-	store.Close()
+	stored.Close()
 	path := filepath.Join(dir, PointsFile)
 	whole, err := os.ReadFile(path)
 	if err != nil {
@@ -81,14 +83,14 @@ func TestStoreTorn(t *testing.T) {
 	if err := os.WriteFile(path, whole[:len(whole)-10], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	store, torn := open(t, dir, settings(), false)
-	if !torn || !store.Has(a.Key) || store.Has(b.Key) {
-		t.Errorf("torn %v, points %v", torn, store.Points())
+	stored, torn := open(t, dir, settings(), false)
+	if !torn || !stored.Has(a.Key) || stored.Has(b.Key) {
+		t.Errorf("torn %v, points %v", torn, stored.Points())
 	}
-	if err := store.Add(b); err != nil {
+	if err := stored.Add(b); err != nil {
 		t.Fatal(err)
 	}
-	store.Close()
+	stored.Close()
 	if now, err := os.ReadFile(path); err != nil || string(now) != string(whole) {
 		t.Errorf("after the repair the file differs (%v)", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/bench/paper"
 	"github.com/catfish-index/catfish/bench/report"
 	"github.com/catfish-index/catfish/catfish"
@@ -176,7 +177,7 @@ func (f paperFlags) plan() (paperPlan, error) {
 		return p, err
 	}
 	p.set.ServerCPUs, p.set.ClientCPUs = server.String(), client.String()
-	p.set.Commit, p.set.Machine = commit(), paper.ThisMachine()
+	p.set.Commit, p.set.Machine = commit(), bench.ThisMachine()
 	if p.set.Queries == "" {
 		p.set.Queries = paper.QuerySet
 	} else if _, err := os.Stat(p.set.Queries); err != nil {

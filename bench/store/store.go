@@ -1,0 +1,125 @@
+// Package store keeps what a long run has finished, so that an interrupted
+// one goes on where it was.
+package store
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrBusy is wrapped when another run uses a file.
+var ErrBusy = errors.New("another run uses this directory")
+
+// Lines is a file of JSON values, a line each, of which no two have the
+// same key. It locks the file against other runs until it is closed.
+type Lines[T any] struct {
+	file *os.File
+	key  func(T) string
+	all  map[string]T
+}
+
+// Open reads a file, which it makes if need be, and its directory. With
+// fresh it discards what is there; else each value must pass check. A line
+// that a killed run left unfinished is cut off; torn says so.
+func Open[T any](path string, fresh bool, key func(T) string, check func(T) error) (l *Lines[T], torn bool, err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return nil, false, fmt.Errorf("store: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, false, fmt.Errorf("store: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			err = ErrBusy
+		}
+		return nil, false, fmt.Errorf("store: locking %s: %w", path, err)
+	}
+	if fresh {
+		if err := f.Truncate(0); err != nil {
+			return nil, false, fmt.Errorf("store: %w", err)
+		}
+	}
+	l = &Lines[T]{file: f, key: key, all: map[string]T{}}
+	end, err := l.read(check)
+	if err != nil {
+		return nil, false, fmt.Errorf("store: %s: %w", path, err)
+	}
+	size, err := f.Seek(0, io.SeekEnd)
+	if err == nil && size > end {
+		torn = true
+		if err = f.Truncate(end); err == nil {
+			_, err = f.Seek(end, io.SeekStart)
+		}
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("store: %w", err)
+	}
+	return l, torn, nil
+}
+
+// read takes the whole lines, and returns where the last one ends.
+func (l *Lines[T]) read(check func(T) error) (end int64, err error) {
+	lines := bufio.NewReader(l.file)
+	for n := 1; ; n++ {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return end, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		var v T
+		d := json.NewDecoder(bytes.NewReader(line))
+		d.DisallowUnknownFields() // An older or newer program's.
+		if err := d.Decode(&v); err != nil {
+			return 0, fmt.Errorf("line %d: %w (--fresh discards what is there)", n, err)
+		}
+		if err := check(v); err != nil {
+			return 0, err
+		}
+		l.all[l.key(v)] = v
+		end += int64(len(line))
+	}
+}
+
+// Add appends a value, on disk when it returns.
+func (l *Lines[T]) Add(v T) error {
+	b, err := json.Marshal(v)
+	if err == nil {
+		_, err = l.file.Write(append(b, '\n'))
+	}
+	if err == nil {
+		err = l.file.Sync()
+	}
+	if err != nil {
+		return fmt.Errorf("store: keeping %s: %w", l.key(v), err)
+	}
+	l.all[l.key(v)] = v
+	return nil
+}
+
+// Has tells whether there is a value of this key.
+func (l *Lines[T]) Has(key string) bool {
+	_, ok := l.all[key]
+	return ok
+}
+
+// All returns the values by key.
+func (l *Lines[T]) All() map[string]T { return l.all }
+
+// Close ends the use of the file.
+func (l *Lines[T]) Close() error { return l.file.Close() }
