@@ -118,6 +118,15 @@ PAPERQUICK := ./$(BIN)/catfish bench paper --quick --objects 20000 \
 paper-quick: build ## the paper's experiments, small; checks orderings
 	$(PAPERQUICK) || $(PAPERQUICK)
 
+# The page's commands, each printed above its table; less than an hour on a
+# machine that does nothing else. An interrupted run goes on.
+BENCHSTORE ?= $(BIN)/bench-docs
+
+.PHONY: bench-docs
+bench-docs: build $(TOOLS) ## measure docs/benchmarks.md anew (BENCHSTORE keeps what is done)
+	./$(BIN)/catfish bench docs --out docs/benchmarks.md --store $(BENCHSTORE) \
+		--date $$(git show -s --format=%cs HEAD)
+
 .PHONY: proto
 proto: $(TOOLS) ## regenerate the protobuf code
 	$(BIN)/buf generate

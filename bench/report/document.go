@@ -31,6 +31,7 @@ type Section struct {
 // Table has as many cells in each row as in Head.
 type Table struct {
 	Caption string
+	Code    string // the command that made it, may have several lines
 	Head    []string
 	Rows    [][]string
 }
@@ -71,7 +72,10 @@ func Write(dir string, d *Document) error {
 		}
 		s.Plots = plots
 	}
-	if err := replace(dir, MarkdownFile, markdown(&doc)); err != nil {
+	if err := replace(dir, MarkdownFile, markdown(&doc, func(p *Plot) string {
+		// PNG, which every viewer shows; the SVG files are for printing.
+		return fmt.Sprintf("![%s](%s.png)\n\n%s ([SVG](%s.svg))\n", alt(p.title()), p.file(), key(p), p.file())
+	})); err != nil {
 		return err
 	}
 	page, err := html(&doc)
@@ -79,6 +83,31 @@ func Write(dir string, d *Document) error {
 		return err
 	}
 	return replace(dir, HTMLFile, page)
+}
+
+// WritePage writes the document as one page of Markdown, its plots as SVG
+// into a directory called plots beside it. Files are replaced as by Write.
+func WritePage(file string, d *Document) error {
+	const plots = "plots"
+	dir := filepath.Dir(file)
+	for _, s := range d.Sections {
+		for i := range s.Plots {
+			p := &s.Plots[i]
+			if err := os.MkdirAll(filepath.Join(dir, plots), 0o777); err != nil {
+				return fmt.Errorf("report: %w", err)
+			}
+			svg, err := p.SVG()
+			if err == nil {
+				err = replace(filepath.Join(dir, plots), p.file()+".svg", svg)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return replace(dir, filepath.Base(file), markdown(d, func(p *Plot) string {
+		return fmt.Sprintf("![%s](%s/%s.svg)\n\n%s\n", alt(p.title()), plots, p.file(), key(p))
+	}))
 }
 
 func writePlot(dir string, p *Plot) error {

@@ -40,7 +40,8 @@ figcaption { font-size: 12px; color: #333; }
 {{end}}{{range .Sections}}<h2>{{.Heading}}</h2>
 {{range .Text}}<p>{{.}}</p>
 {{end}}{{range .Plots}}<figure>{{svg .}}<figcaption>{{key .}}</figcaption></figure>
-{{end}}{{range .Tables}}<div class="scroll"><table>
+{{end}}{{range .Tables}}{{if .Code}}<pre>{{.Code}}</pre>
+{{end}}<div class="scroll"><table>
 {{if .Caption}}<caption>{{.Caption}}</caption>
 {{end}}<tr>{{range .Head}}<th>{{.}}</th>{{end}}</tr>
 {{range .Rows}}<tr>{{range .}}<td>{{.}}</td>{{end}}</tr>

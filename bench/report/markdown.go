@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// markdown writes the document with its plots as links to PNG files,
-// which every viewer shows; the SVG files beside them are for printing.
-func markdown(d *Document) []byte {
+// markdown writes the document; figure is what stands for a plot.
+func markdown(d *Document, figure func(*Plot) string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# %s\n", d.Title)
 	for _, w := range d.Warnings {
@@ -26,13 +25,18 @@ func markdown(d *Document) []byte {
 			fmt.Fprintf(&b, "\n%s\n", t)
 		}
 		for _, p := range s.Plots {
-			fmt.Fprintf(&b, "\n![%s](%s.png)\n\n%s ([SVG](%s.svg))\n",
-				alt(p.title()), p.file(), key(&p), p.file())
+			fmt.Fprintf(&b, "\n%s", figure(&p))
 		}
 		for _, t := range s.Tables {
 			b.WriteString("\n")
 			if t.Caption != "" {
 				fmt.Fprintf(&b, "%s\n\n", t.Caption)
+			}
+			if t.Code != "" {
+				fmt.Fprintf(&b, "```sh\n%s\n```\n\n", t.Code)
+			}
+			if len(t.Head) == 0 {
+				continue
 			}
 			row(&b, t.Head)
 			b.WriteString(strings.Repeat("|---", len(t.Head)) + "|\n")

@@ -27,7 +27,7 @@ func newBench(a *app) *cobra.Command {
   catfish bench run --help`,
 	}
 	group(c)
-	c.AddCommand(newBenchRun(a), newBenchStep(a), newBenchPaper(a), newBenchSim(a), newBenchChild(a))
+	c.AddCommand(newBenchRun(a), newBenchStep(a), newBenchPaper(a), newBenchSim(a), newBenchDocs(a), newBenchChild(a))
 	return c
 }
 

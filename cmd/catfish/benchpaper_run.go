@@ -89,7 +89,8 @@ func (a *app) benchPaper(ctx context.Context, f paperFlags) (err error) {
 	if runner.Queries, err = a.paperQueries(f.out, plan, missing); err != nil {
 		return err
 	}
-	show := newPaperProgress(a.err, isTerminal(a.err), missing)
+	show := paperProgress{newSteps(a.err, isTerminal(a.err))}
+	show.set(0, missing)
 	points := io.Discard
 	if f.json {
 		points = a.out
