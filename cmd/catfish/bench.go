@@ -79,8 +79,7 @@ The table goes to standard output, or to standard error with --json -.`,
 	fs.IntVar(&f.cfg.Repeat, "repeat", 1, "runs per scheme; the rows hold medians and spreads")
 	fs.StringVar(&f.cfg.Transport, "transport", "auto", "auto, shm, soft or ofi; scheme tcp always uses tcp")
 	fabricFlags(c, (*catfish.Fabric)(&f.cfg.Fabric))
-	fs.StringVar(&f.server, "server-cpus", "", "cores of the server; empty: the first if there are two")
-	fs.StringVar(&f.client, "client-cpus", "", "cores of the clients; empty: all but the first")
+	coreFlags(c, &f.server, &f.client)
 	fs.Uint64Var(&f.cfg.Seed, "seed", 1, "of data and queries")
 	fs.IntVar(&f.cfg.NodeBytes, "node-bytes", 0, "size of a tree node, 0: default")
 	fs.Int64Var(&f.cfg.SlabBytes, "slab-bytes", 0, "capacity of the tree, 0: default")
@@ -101,24 +100,20 @@ func (f *benchFlags) config() (bench.Config, error) {
 	if cfg.Mix, err = bench.ParseMix(f.mix); err != nil {
 		return cfg, fmt.Errorf("--mix: %w", err)
 	}
-	// bench takes zeros for its defaults; here they are typed on purpose.
-	for _, v := range []struct {
-		flag string
-		zero bool
-	}{
-		{"objects", cfg.Objects == 0}, {"clients", cfg.Clients == 0},
-		{"in-flight", cfg.InFlight == 0}, {"client-procs", cfg.Procs == 0}, {"batch", cfg.Batch == 0},
-		{"duration", cfg.Duration == 0}, {"repeat", cfg.Repeat == 0},
-		{"scheme", len(cfg.Schemes) == 0},
-	} {
-		if v.zero {
-			return cfg, badUsage("--%s is empty or 0, want more", v.flag)
-		}
+	if err := wantMore(
+		typedFlag{"objects", cfg.Objects == 0},
+		typedFlag{"clients", cfg.Clients == 0},
+		typedFlag{"in-flight", cfg.InFlight == 0},
+		typedFlag{"client-procs", cfg.Procs == 0},
+		typedFlag{"batch", cfg.Batch == 0},
+		typedFlag{"duration", cfg.Duration == 0},
+		typedFlag{"repeat", cfg.Repeat == 0},
+		typedFlag{"scheme", len(cfg.Schemes) == 0},
+	); err != nil {
+		return cfg, err
 	}
-	switch cfg.Transport {
-	case "auto", "shm", "soft", "ofi", "tcp":
-	default:
-		return cfg, badUsage("--transport %q, want auto, shm, soft or ofi", cfg.Transport)
+	if err := checkTransport(cfg.Transport); err != nil {
+		return cfg, err
 	}
 	cfg.ServerCPUs, cfg.ClientCPUs, err = splitCores(f.server, f.client)
 	return cfg, err

@@ -92,8 +92,7 @@ discards them.`,
 	fs.StringVar(&f.set.Data, "data", "rea02-like", "data of figure 14: rea02-like or a file")
 	fs.StringVar(&f.set.Queries, "queries", "", "queries of figure 14: a file of rectangles; empty: the set "+
 		paper.QuerySet+" of --data")
-	fs.StringVar(&f.set.ServerCPUs, "server-cpus", "", "cores of the server; empty: the first if there are two")
-	fs.StringVar(&f.set.ClientCPUs, "client-cpus", "", "cores of the clients; empty: all but the first")
+	coreFlags(c, &f.set.ServerCPUs, &f.set.ClientCPUs)
 	fs.IntVar(&f.set.NodeBytes, "node-bytes", 0, "size of a tree node, 0: default")
 	fs.StringVar(&f.sim, "simulated", "", "file of simulated values to print beside, of"+
 		" 'bench sim --table --json FILE'")
@@ -159,18 +158,17 @@ func (f paperFlags) plan() (paperPlan, error) {
 			}
 		}
 	}
-	for _, v := range []struct {
-		flag  string
-		empty bool
-	}{
-		{"objects", p.set.Objects == 0}, {"requests", p.set.Requests == 0},
-		{"in-flight", p.set.InFlight == 0}, {"repeat", p.set.Repeat == 0},
-		{"clients", len(p.clients) == 0 || slices.Contains(p.clients, 0)},
-		{"network", len(p.networks) == 0}, {"data", p.set.Data == ""}, {"out", f.out == ""},
-	} {
-		if v.empty {
-			return p, badUsage("--%s is empty or 0, want more", v.flag)
-		}
+	if err := wantMore(
+		typedFlag{"objects", p.set.Objects == 0},
+		typedFlag{"requests", p.set.Requests == 0},
+		typedFlag{"in-flight", p.set.InFlight == 0},
+		typedFlag{"repeat", p.set.Repeat == 0},
+		typedFlag{"clients", len(p.clients) == 0 || slices.Contains(p.clients, 0)},
+		typedFlag{"network", len(p.networks) == 0},
+		typedFlag{"data", p.set.Data == ""},
+		typedFlag{"out", f.out == ""},
+	); err != nil {
+		return p, err
 	}
 	server, client, err := splitCores(f.set.ServerCPUs, f.set.ClientCPUs)
 	if err != nil {

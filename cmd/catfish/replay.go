@@ -75,8 +75,7 @@ output, or to standard error with --json -.`,
 	fs.IntVar(&f.cfg.Procs, "client-procs", 1, "processes that the connections and the queries are dealt to")
 	fs.StringVar(&f.cfg.Transport, "transport", "auto", "auto, shm, soft or ofi; scheme tcp always uses tcp")
 	fabricFlags(c, (*catfish.Fabric)(&f.cfg.Fabric))
-	fs.StringVar(&f.server, "server-cpus", "", "cores of the server; empty: the first if there are two")
-	fs.StringVar(&f.client, "client-cpus", "", "cores of the clients; empty: all but the first")
+	coreFlags(c, &f.server, &f.client)
 	fs.Uint64Var(&f.cfg.Seed, "seed", 0, "of generators and of random searches")
 	fs.IntVar(&f.cfg.NodeBytes, "node-bytes", 0, "size of a tree node, 0: default")
 	fs.Int64Var(&f.cfg.SlabBytes, "slab-bytes", 0, "capacity of the tree, 0: default")
@@ -97,23 +96,17 @@ output, or to standard error with --json -.`,
 func (f *replayFlags) config(c *cobra.Command) (replay.Config, error) {
 	cfg := f.cfg
 	cfg.Commit = commit()
-	// bench takes zeros for its defaults; here they are typed on purpose.
-	for _, v := range []struct {
-		flag string
-		zero bool
-	}{
-		{"clients", cfg.Clients == 0}, {"in-flight", cfg.InFlight == 0},
-		{"client-procs", cfg.Procs == 0}, {"query-count", cfg.QueryCount == 0},
-		{"scheme", len(cfg.Schemes) == 0},
-	} {
-		if v.zero {
-			return cfg, badUsage("--%s is empty or 0, want more", v.flag)
-		}
+	if err := wantMore(
+		typedFlag{"clients", cfg.Clients == 0},
+		typedFlag{"in-flight", cfg.InFlight == 0},
+		typedFlag{"client-procs", cfg.Procs == 0},
+		typedFlag{"query-count", cfg.QueryCount == 0},
+		typedFlag{"scheme", len(cfg.Schemes) == 0},
+	); err != nil {
+		return cfg, err
 	}
-	switch cfg.Transport {
-	case "auto", "shm", "soft", "ofi", "tcp":
-	default:
-		return cfg, badUsage("--transport %q, want auto, shm, soft or ofi", cfg.Transport)
+	if err := checkTransport(cfg.Transport); err != nil {
+		return cfg, err
 	}
 	if cfg.IDs && f.results == "" {
 		return cfg, badUsage("--ids goes with --results FILE")
