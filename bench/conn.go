@@ -37,7 +37,7 @@ type Counters struct {
 	Bytes      uint64 `json:"bytes"`       // read, sent and received, all calls
 	Restarts   uint64 `json:"restarts"`    // searches begun anew
 	TornReads  uint64 `json:"torn_reads"`  // nodes read again
-	Cached     uint64 `json:"cached"`      // kept nodes gone by instead of read
+	Cached     uint64 `json:"cached"`      // cached nodes used instead of a read
 	Repairs    uint64 `json:"repairs"`     // of these, had changed and were read again
 }
 

@@ -72,7 +72,7 @@ type Figures struct {
 	Bytes    float64 `json:"bytes_per_search"`
 	Restarts float64 `json:"restarts_per_search"`
 	Torn     float64 `json:"torn_reads"`              // total of a run
-	Cached   float64 `json:"cached_nodes_per_search"` // gone by instead of read
+	Cached   float64 `json:"cached_nodes_per_search"` // used instead of a read
 	Repairs  float64 `json:"repairs_per_search"`      // of these, had changed
 	Results  float64 `json:"results_per_search"`
 	// Of the clients' cores; and through the interfaces of the server's

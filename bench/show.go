@@ -130,7 +130,7 @@ func (t *TextShow) Frame(f Frame) {
 	fmt.Fprint(t.W, b.String())
 }
 
-// choice says who offloads.
+// choice says how many clients offload.
 func (t *TextShow) choice(f Frame) string {
 	s := fmt.Sprintf("%d of %d clients offload", f.Offloads, f.Clients)
 	if t.backOff {

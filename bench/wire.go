@@ -113,13 +113,13 @@ func (s *Sample) Ops() int64 {
 // toChild is a line to a child after its job: exactly one field is set.
 type toChild struct {
 	Go    bool `json:"go,omitempty"`    // client: start; by count: go on after the warm-up
-	Usage bool `json:"usage,omitempty"` // server: tell the usage
+	Usage bool `json:"usage,omitempty"` // server: report the usage
 }
 
 // Phase is how far a client of a run by count has come.
 type Phase string
 
-// Phases, told as soon as all goroutines of the process are through.
+// Phases, reported as soon as all goroutines of the process are through.
 const (
 	Warm Phase = "warm" // and waits for Go
 	Done Phase = "done" // the sample follows

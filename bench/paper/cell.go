@@ -45,22 +45,22 @@ func (c Cell) transport(series string) string {
 func Cells(experiments []Experiment, networks []Network, transports []string, clients []int) []Cell {
 	var cells []Cell
 	for _, n := range networks {
-		ways := transports
+		over := transports
 		if n.Rate == 0 {
-			ways = []string{"shm"}
+			over = []string{"shm"}
 		}
 		for i := range experiments {
 			e := &experiments[i]
 			for _, p := range e.Panels {
 				for _, x := range clients {
-					for j, way := range ways {
+					for j, transport := range over {
 						series := e.Series
 						if j > 0 { // tcp ran beside the first transport.
 							series = slices.DeleteFunc(slices.Clone(series),
 								func(s Series) bool { return s.Name == tcp.Name })
 						}
 						if len(series) > 0 {
-							cells = append(cells, Cell{e, p, n, way, x, series})
+							cells = append(cells, Cell{e, p, n, transport, x, series})
 						}
 					}
 				}

@@ -122,10 +122,10 @@ func checkOrder(p Point, at func(series string) (Point, bool), test func(bool, s
 	if c, ok := at(cached.Name); ok && haveOffload {
 		// The searches that read lines fill the cache; heads that leave a
 		// candidate, repairs and restarts cost a round trip.
-		test(c.Row.Trips <= 1.5 && c.Row.Trips < o.Row.Trips, "%s: kept nodes need %.2f round trips, %.2f without",
+		test(c.Row.Trips <= 1.5 && c.Row.Trips < o.Row.Trips, "%s: cached nodes need %.2f round trips, %.2f without",
 			c.Key, c.Row.Trips, o.Row.Trips)
-		test(c.Row.Bytes < o.Row.Bytes, "%s: kept nodes move %.0f bytes a search, %.0f without", c.Key, c.Row.Bytes, o.Row.Bytes)
-		test(c.Row.Cached > 0, "%s: no kept node was used", c.Key)
+		test(c.Row.Bytes < o.Row.Bytes, "%s: cached nodes move %.0f bytes a search, %.0f without", c.Key, c.Row.Bytes, o.Row.Bytes)
+		test(c.Row.Cached > 0, "%s: no cached node was used", c.Key)
 		// Of a million objects: in a small tree each insert is near to more
 		// of the searches.
 		restarts, repairs := 0.05, 0.2

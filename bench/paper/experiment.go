@@ -51,7 +51,7 @@ var (
 	single  = Series{Name: "offload-single", Title: "offloading, single-issue"}
 	offload = Series{Name: "offload", Title: "offloading"}
 	catfish = Series{Name: "paper", Title: "Catfish (Algorithm 1)"}
-	cached  = Series{Name: "offload-cached", Title: "offloading, kept nodes (not in the paper)"}
+	cached  = Series{Name: "offload-cached", Title: "offloading, cached nodes (not in the paper)"}
 	cost    = Series{Name: "cost", Title: "policy cost (not in the paper)"}
 
 	// all are the schemes that the paper compares in figures 10 to 14, the

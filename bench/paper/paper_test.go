@@ -443,7 +443,7 @@ func TestCheck(t *testing.T) {
 		"costs the server":         {at + "offload", func(p *Point) { p.Row.CPUUtil = 0.4 }},
 		"need 1.60 round trips":    {at + "offload-cached", func(p *Point) { p.Row.Trips = 1.6 }},
 		"move 90000 bytes":         {at + "offload-cached", func(p *Point) { p.Row.Bytes = 90000 }},
-		"no kept node":             {at + "offload-cached", func(p *Point) { p.Row.Cached = 0 }},
+		"no cached node":           {at + "offload-cached", func(p *Point) { p.Row.Cached = 0 }},
 		"0.050 restarts":           {at + "offload-cached", func(p *Point) { p.Row.Restarts, p.Settings.Objects = 0.05, 1e6 }},
 		"0.200 repairs":            {at + "offload-cached", func(p *Point) { p.Row.Repairs, p.Settings.Objects = 0.2, 1e6 }},
 		"0.500 repairs":            {at + "offload-cached", func(p *Point) { p.Row.Repairs, p.Settings.Objects = 0.5, 5000 }},

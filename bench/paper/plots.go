@@ -105,7 +105,7 @@ func (g group) cdf() report.Plot {
 }
 
 // shares is what adaptive clients offloaded over time, and the utilisation
-// of the server as they heard it.
+// of the server as they observed it.
 func (g group) shares() report.Plot {
 	plot := report.Plot{
 		Name: g.name("offload"), X: "time, s", Y: "%", FromZero: true,
@@ -117,7 +117,7 @@ func (g group) shares() report.Plot {
 		}
 		plot.Title = g.title(fmt.Sprintf("Offloaded searches over time, %d clients", p.Row.Clients))
 		share := report.Line{Name: "offloaded by Catfish", Style: 0}
-		util := report.Line{Name: "server CPU as heard", Style: 2}
+		util := report.Line{Name: "server CPU as observed", Style: 2}
 		for _, m := range p.Row.Detail.Moments {
 			at := m.At.Seconds()
 			if n := m.Fast + m.Offloaded; n > 0 {

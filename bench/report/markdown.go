@@ -48,7 +48,7 @@ func markdown(d *Document, figure func(*Plot) string) []byte {
 	return b.Bytes()
 }
 
-// key names the plot and its lines in text, for who cannot see it.
+// key names the plot and its lines in text, for readers who cannot see it.
 func key(p *Plot) string {
 	var names []string
 	for _, l := range p.Lines {
