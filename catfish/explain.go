@@ -119,7 +119,7 @@ type timed struct {
 	own time.Duration
 }
 
-func (t *timed) Next() (offload.Ref, bool) {
+func (t *timed) Next() (offload.Ref, bool, error) {
 	began := time.Now()
 	defer func() { t.own += time.Since(began) }()
 	return t.Traversal.Next()

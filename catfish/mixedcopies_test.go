@@ -21,7 +21,7 @@ func copiesOf(t *testing.T, tr *rstar.Tree) (rstar.Header, map[uint64]rstar.Node
 	var w searchWalk
 	w.q = rstar.Rect{MinX: -9, MinY: -9, MaxX: 9, MaxY: 9}
 	w.restart(s, 0)
-	if err := walkBy(t, &w, &w.err, tr.Memory(), nil); err != nil {
+	if err := walkBy(t, &w, tr.Memory(), nil); err != nil {
 		t.Fatal(err)
 	}
 	nodes := map[uint64]rstar.Node{}
@@ -85,12 +85,12 @@ func mixed(t *testing.T, f func(tr *rstar.Tree, old []rstar.Item, before, after 
 func walkAll(t *testing.T, w interface {
 	offload.Traversal
 	restart(*slab, int)
-}, failed *error, s *slab, mem []byte, r *rand.Rand) {
+}, s *slab, mem []byte, r *rand.Rand) {
 	t.Helper()
 	err := offload.ErrRestart
 	for try := 0; try <= maxRestarts && errors.Is(err, offload.ErrRestart); try++ {
 		w.restart(s, try)
-		err = walkBy(t, w, failed, mem, r)
+		err = walkBy(t, w, mem, r)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestMixedCopiesLimit(t *testing.T) {
 			w.q.MaxX, w.q.MaxY = w.q.MinX+0.2, w.q.MinY+0.2
 			w.limit = 1 + r.IntN(tr.Count(w.q)+1)
 			want := min(w.limit, tr.Count(w.q))
-			walkAll(t, &w, &w.err, s, tr.Memory(), r)
+			walkAll(t, &w, s, tr.Memory(), r)
 			seen := map[uint64]bool{}
 			for _, it := range w.items {
 				if seen[it.ID] {
@@ -135,7 +135,7 @@ func TestMixedCopiesTrusted(t *testing.T) {
 			s.learn(before)
 			w.q, w.items = someQuery(r), nil
 			w.q.MaxX, w.q.MaxY = w.q.MinX+0.05, w.q.MinY+0.05
-			walkAll(t, &w, &w.err, s, tr.Memory(), r)
+			walkAll(t, &w, s, tr.Memory(), r)
 			seen := map[uint64]int{}
 			for _, it := range w.items {
 				seen[it.ID]++
@@ -159,7 +159,7 @@ func TestMixedCopiesNearest(t *testing.T) {
 			s := &slab{bytes: uint64(len(tr.Memory())), node: 704, bootID: after.BootID, cache: cache}
 			s.learn(after)
 			w.x, w.y = r.Float64(), r.Float64()
-			walkAll(t, &w, &w.err, s, tr.Memory(), r)
+			walkAll(t, &w, s, tr.Memory(), r)
 			repairs += w.repairs
 			sortNeighbors(w.best)
 			var want []float64
@@ -205,7 +205,7 @@ func TestEqualObjectsInFullSlab(t *testing.T) {
 		cache: offload.NewCache[kept](DefaultCacheBytes, 704)}
 	var w searchWalk
 	w.q = rstar.Rect{MinX: 0.5, MinY: 0.5, MaxX: 0.5, MaxY: 0.5}
-	walkAll(t, &w, &w.err, s, tr.Memory(), nil)
+	walkAll(t, &w, s, tr.Memory(), nil)
 	if want := tr.Count(w.q); w.found != want {
 		t.Fatalf("%d objects, want %d", w.found, want)
 	}

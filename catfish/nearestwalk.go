@@ -46,20 +46,20 @@ func (s *nearestWalk) restart(sl *slab, try int) {
 
 // Next reads the header and the root, then the nearest nodes; lines, and
 // the nodes that they show to have changed, when there is nothing else to do.
-func (s *nearestWalk) Next() (offload.Ref, bool) {
+func (s *nearestWalk) Next() (offload.Ref, bool, error) {
 	r, ok, err := s.next()
 	for {
 		switch {
 		case err != nil:
-			s.err = err
-			return r, false
+			return r, false, err
 		case !ok && (len(s.todo) == 0 || s.out >= speculate ||
 			len(s.best) == s.k && s.todo[0].dist > s.best[0].Dist):
 			if last := len(s.mend) - 1; last >= 0 {
 				r, s.mend = s.mend[last], s.mend[:last]
-				return r, true
+				return r, true, nil
 			}
-			return s.nextLine()
+			r, ok = s.nextLine()
+			return r, ok, nil
 		case !ok:
 			r = heapPop(&s.todo, byNodeDist).ref
 			s.read = append(s.read, uint64(uint32(r.Tag)))
@@ -67,7 +67,7 @@ func (s *nearestWalk) Next() (offload.Ref, bool) {
 		k := s.copyOf(r)
 		if k == nil {
 			s.out++
-			return r, true
+			return r, true, nil
 		}
 		err = s.name(k.node, r.Hop)
 		ok = false

@@ -43,21 +43,22 @@ func (m *manyWalk) begin(s *slab, rects []rstar.Rect) {
 
 // Next asks the searches in their order. None begins once there is an answer
 // of the length at which a server would stop.
-func (m *manyWalk) Next() (offload.Ref, bool) {
+func (m *manyWalk) Next() (offload.Ref, bool, error) {
 	for len(m.ready) > 0 {
 		i := m.ready[len(m.ready)-1]
 		if int(i) == m.begun && m.found <= manyBytes/itemBytes {
 			m.begun++
 		}
-		if w := &m.walks[i]; int(i) < m.begun && !m.again[i] && w.err == nil {
-			if r, ok := w.Next(); ok {
+		if int(i) < m.begun && !m.again[i] {
+			r, ok, err := m.walks[i].Next()
+			if ok || err != nil {
 				r.Tag |= uint64(i) << manyShift
-				return r, true
+				return r, ok, err
 			}
 		}
 		m.ready = m.ready[:len(m.ready)-1]
 	}
-	return offload.Ref{}, false
+	return offload.Ref{}, false, nil
 }
 
 // Visit passes a block on. A search that has to begin again leaves the
@@ -112,9 +113,6 @@ func (l *lane) runMany(ctx context.Context, o *openSlab, q *query, rects []rstar
 	rects = rects[:m.begun]
 	for i := range rects {
 		m.walks[i].tell(st)
-		if err == nil {
-			err = m.walks[i].err
-		}
 	}
 	if err != nil {
 		return err

@@ -320,9 +320,6 @@ func (l *lane) runSearch(ctx context.Context, o *openSlab, q *query, try int, st
 	}
 	w.tell(st)
 	if err == nil {
-		err = w.err
-	}
-	if err == nil {
 		q.items, q.count = w.items, w.found
 	}
 	if err == nil || !errors.Is(err, offload.ErrRestart) {
@@ -337,9 +334,6 @@ func (l *lane) runNearest(ctx context.Context, o *openSlab, q *query, try int, s
 	w.restart(&o.slab, try)
 	err := l.Run(ctx, o.base, w, st)
 	w.tell(st)
-	if err == nil {
-		err = w.err
-	}
 	if err == nil {
 		q.neighbors = append(q.neighbors, w.best...)
 		sortNeighbors(q.neighbors)

@@ -37,15 +37,15 @@ func (s *searchWalk) full() bool { return s.limit > 0 && s.found >= s.limit }
 // it looks at here. Last come the lines. They, and the nodes that they show
 // to have changed, are read also if the limit is reached: two copies may have
 // named one leaf, and only their nodes tell.
-func (s *searchWalk) Next() (offload.Ref, bool) {
+func (s *searchWalk) Next() (offload.Ref, bool, error) {
 	r, ok, err := s.next()
 	for {
 		switch {
 		case err != nil:
-			s.err = err
-			return r, false
+			return r, false, err
 		case !ok && len(s.todo) == 0:
-			return s.nextLine()
+			r, ok = s.nextLine()
+			return r, ok, nil
 		case !ok:
 			r = s.todo[len(s.todo)-1]
 			s.todo = s.todo[:len(s.todo)-1]
@@ -55,7 +55,7 @@ func (s *searchWalk) Next() (offload.Ref, bool) {
 		}
 		k := s.copyOf(r)
 		if k == nil {
-			return r, true
+			return r, true, nil
 		}
 		err = s.name(k.node, r.Hop)
 		ok = false

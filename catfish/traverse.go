@@ -108,7 +108,6 @@ type walk struct {
 	used    int // kept nodes gone by
 	repairs int // of these, had changed
 	turn    uint
-	err     error // of Next, which can't return it
 }
 
 // begin starts a walk, try 0, or starts it again after a restart.

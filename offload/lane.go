@@ -228,8 +228,11 @@ func (w *walk) lose(status rdma.Status, err error) {
 func (w *walk) issue() {
 	w.wrs = w.wrs[:0]
 	for len(w.free) > 0 {
-		ref, ok := w.t.Next()
-		if !ok {
+		ref, ok, err := w.t.Next()
+		if err != nil {
+			w.fail(err)
+		}
+		if err != nil || !ok {
 			break
 		}
 		if int64(ref.Len) > int64(w.block) || ref.Len == 0 {

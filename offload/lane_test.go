@@ -159,6 +159,7 @@ type visitor struct {
 	seen  []uint64 // values
 	known int      // most blocks known at once
 	judge func(ref offload.Ref, visits int) (offload.Verdict, error)
+	next  error // of Next, after 20 visits
 	count int
 }
 
@@ -168,14 +169,17 @@ func block(i uint64, hop uint16) offload.Ref {
 
 func newVisitor() *visitor { return &visitor{todo: []offload.Ref{block(0, 1)}} }
 
-func (v *visitor) Next() (offload.Ref, bool) {
+func (v *visitor) Next() (offload.Ref, bool, error) {
+	if v.next != nil && v.count == 20 {
+		return offload.Ref{}, true, v.next
+	}
 	if len(v.todo) == 0 {
-		return offload.Ref{}, false
+		return offload.Ref{}, false, nil
 	}
 	v.known = max(v.known, len(v.todo))
 	r := v.todo[0]
 	v.todo = v.todo[1:]
-	return r, true
+	return r, true, nil
 }
 
 func (v *visitor) Visit(ref offload.Ref, b []byte) (offload.Verdict, error) {
@@ -291,7 +295,7 @@ func (s *site) again(t *testing.T) {
 	}
 }
 
-// TestEnds: restart, the traversal's own error, a done context and a bad
+// TestEnds: restart, the traversal's own errors, a done context and a bad
 // reference end a walk in the middle; the lane stays usable.
 func TestEnds(t *testing.T) {
 	own := errors.New("own")
@@ -303,6 +307,7 @@ func TestEnds(t *testing.T) {
 	}{
 		{"restart", func(*visitor) (offload.Verdict, error) { return offload.Restart, nil }, offload.ErrRestart},
 		{"own error", func(*visitor) (offload.Verdict, error) { return offload.Accept, own }, own},
+		{"own error of Next", func(v *visitor) (offload.Verdict, error) { v.next = own; return offload.Accept, nil }, own},
 		{"long block", func(v *visitor) (offload.Verdict, error) {
 			v.todo = append([]offload.Ref{{Len: blockBytes + 1}}, v.todo...)
 			return offload.Accept, nil
@@ -339,7 +344,7 @@ type endless struct {
 	at     func(visits int)
 }
 
-func (e *endless) Next() (offload.Ref, bool) { return block(0, 1), true }
+func (e *endless) Next() (offload.Ref, bool, error) { return block(0, 1), true, nil }
 
 func (e *endless) Visit(offload.Ref, []byte) (offload.Verdict, error) {
 	e.visits++

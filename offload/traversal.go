@@ -27,8 +27,8 @@ const (
 type Traversal interface {
 	// Next returns a block to read, false when none is known now. It is
 	// asked again after each Visit. The walk is over when none is known
-	// and none is under way.
-	Next() (Ref, bool)
+	// and none is under way. An error ends the walk.
+	Next() (Ref, bool, error)
 	// Visit looks at a block that arrived. block is private memory and
 	// valid only during the call; its content is whatever the peer's
 	// memory held, each 64-byte line at a time of its own: validate it.
