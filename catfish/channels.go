@@ -8,16 +8,15 @@ import (
 	"sync/atomic"
 
 	"github.com/catfish-index/catfish/offload"
+	"github.com/catfish-index/catfish/rstar/remote"
 )
 
 // lane is a connection for one offloaded search at a time, with the
 // buffers that searches reuse.
-type lane struct {
-	*offload.Lane
-	search  searchWalk
-	many    manyWalk
-	nearest nearestWalk
-}
+type lane = remote.Reader
+
+// limits bound an answer on this way as the others' bytes do.
+var limits = remote.Limits{Items: maxReply / itemBytes, Batch: manyBytes / itemBytes}
 
 // lanePool opens lanes as they are needed, up to a limit.
 type lanePool struct {
@@ -138,5 +137,5 @@ func (c *core) lane(ctx context.Context, s *session) (*lane, error) {
 		}
 		return nil, err
 	}
-	return &lane{Lane: ol}, nil
+	return remote.NewReader(ol, limits), nil
 }

@@ -157,7 +157,7 @@ func (c *Client) Info() ConnInfo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o := s.slabs[c.name]; o != nil {
-		i.NodeBytes = int(o.node)
+		i.NodeBytes = int(o.NodeBytes)
 	}
 	return i
 }

@@ -113,28 +113,10 @@ func (x *Explanation) asked(sent, received int) {
 	x.Bytes += uint64(sent + received + 2*frameBytes)
 }
 
-// timed splits the time of a walk into the client's own work and the rest.
-type timed struct {
-	offload.Traversal
-	own time.Duration
-}
-
-func (t *timed) Next() (offload.Ref, bool, error) {
-	began := time.Now()
-	defer func() { t.own += time.Since(began) }()
-	return t.Traversal.Next()
-}
-
-func (t *timed) Visit(ref offload.Ref, b []byte) (offload.Verdict, error) {
-	began := time.Now()
-	defer func() { t.own += time.Since(began) }()
-	return t.Traversal.Visit(ref, b)
-}
-
 // walked notes a walk's two steps.
-func (x *Explanation) walked(t *timed) {
+func (x *Explanation) walked(own time.Duration) {
 	x.step("post reads and wait for them")
 	last := &x.Steps[len(x.Steps)-1]
-	last.Took -= t.own
-	x.Steps = append(x.Steps, Step{"look at nodes", t.own})
+	last.Took -= own
+	x.Steps = append(x.Steps, Step{"look at nodes", own})
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -158,7 +157,7 @@ func attackKeys(t *testing.T, s *Server) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			at := o.base.At(a.offset)
+			at := o.Base.At(a.offset)
 			at.Key ^= a.key
 			if st := rawOp(t, ses, a.op, at); st != a.want && (st == rdma.StatusOK || ses.dev.Info().Faults == rdma.FaultsExact) {
 				t.Errorf("%s, %s: %v, want %v", tr, a.name, st, a.want)
@@ -279,11 +278,6 @@ func FuzzAnswers(f *testing.F) {
 		}
 		if items, err := appendItems(nil, b); err == nil && len(items) != len(b)/itemBytes {
 			t.Fatal(len(items))
-		}
-		var w walk
-		w.begin(&slab{base: rdma.Remote{Key: 1}, bytes: 1 << 20, node: 704, bootID: binary.LittleEndian.Uint64(append(bytes.Clone(b), make([]byte, 8)...))}, 0)
-		if len(b) >= rstar.HeaderBytes {
-			_, _ = w.visitHeader(b[:rstar.HeaderBytes])
 		}
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/offload"
 	"github.com/catfish-index/catfish/rstar"
+	"github.com/catfish-index/catfish/rstar/remote"
 )
 
 // TestCloseUnderSearches: a client that is closed, or loses its server,
@@ -258,19 +259,6 @@ func TestAcceptFails(t *testing.T) {
 	}
 }
 
-// TestNoTree: memory whose nodes name each other ends a walk; it is not
-// followed for ever.
-func TestNoTree(t *testing.T) {
-	const chunks = 50
-	w := walk{slab: &slab{node: 704}, h: rstar.Header{Chunks: chunks, Height: 16, Root: 1}}
-	for i := range chunks {
-		_, err := w.ref(1, 5, 1)
-		if want := i == chunks-1; errors.Is(err, ErrProtocol) != want {
-			t.Fatalf("reference %d: %v", i, err)
-		}
-	}
-}
-
 // TestLost: what the next connection would answer again is no reason for
 // another try.
 func TestLost(t *testing.T) {
@@ -280,7 +268,7 @@ func TestLost(t *testing.T) {
 	}{
 		{ErrUnknownOutcome, true},
 		{ErrNotSent, true},
-		{errServerChanged, true},
+		{remote.ErrServerChanged, true},
 		{offload.ErrLane, true},
 		{ErrProtocol, false},
 		{ErrUnknownCollection, false},

@@ -1,17 +1,14 @@
 package catfish
 
 import (
-	"encoding/binary"
-	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/catfish-index/catfish/offload"
 	"github.com/catfish-index/catfish/rstar"
+	"github.com/catfish-index/catfish/rstar/remote"
 )
 
 // threeLevels is enough objects for three levels of the smallest nodes.
@@ -74,7 +71,7 @@ func TestCachedOneRoundTrip(t *testing.T) {
 	plain := dial(t, s, Options{Transport: TransportSHM, Policy: "offload"})
 	warm(t, cached, tr)
 	warm(t, plain, tr)
-	const n = 20 * headerEvery
+	const n = 20 * remote.HeaderEvery
 	a, b := cached.Counters(), plain.Counters()
 	r := rand.New(rand.NewPCG(1, 2))
 	for range n {
@@ -92,12 +89,12 @@ func TestCachedOneRoundTrip(t *testing.T) {
 	}
 	// Without a cache each search reads the header besides; with one, each
 	// node that was not read has its line read.
-	want := p.Reads - b.Reads - n + n/headerEvery
+	want := p.Reads - b.Reads - n + n/remote.HeaderEvery
 	if reads := c.Reads - a.Reads; reads != want {
 		t.Errorf("%d reads for %d searches, want %d", reads, n, want)
 	}
 	used := c.CachedNodes - a.CachedNodes
-	bytes := p.BytesRead - b.BytesRead - used*(704-rstar.LineBytes) - (n-n/headerEvery)*rstar.HeaderBytes
+	bytes := p.BytesRead - b.BytesRead - used*(704-rstar.LineBytes) - (n-n/remote.HeaderEvery)*rstar.HeaderBytes
 	if got := c.BytesRead - a.BytesRead; got != bytes {
 		t.Errorf("%d bytes for %d searches, want %d", got, n, bytes)
 	}
@@ -130,7 +127,7 @@ func TestCachedHeads(t *testing.T) {
 	if trips := b.RoundTrips - a.RoundTrips; trips <= n || trips > n*11/10 {
 		t.Errorf("%d round trips for %d searches", trips, n)
 	}
-	extra := int(b.BytesRead-a.BytesRead) - sum - n/headerEvery*rstar.HeaderBytes
+	extra := int(b.BytesRead-a.BytesRead) - sum - n/remote.HeaderEvery*rstar.HeaderBytes
 	if extra <= 0 || extra > n/10*704*2 || extra%704 != 0 {
 		t.Errorf("%d bytes more than estimated, want a leaf of 704 for a tenth at most", extra)
 	}
@@ -290,7 +287,7 @@ func TestTrustedCache(t *testing.T) {
 	warm(t, c, tr) // reads
 	warm(t, c, tr) // looks at the lines
 	before := c.Counters()
-	const n = 10 * headerEvery
+	const n = 10 * remote.HeaderEvery
 	r := rand.New(rand.NewPCG(6, 2))
 	leaves := uint64(0)
 	for range n {
@@ -298,7 +295,7 @@ func TestTrustedCache(t *testing.T) {
 		mustFind(t, c, tr, q)
 		leaves += uint64(estimateOf(t, c, q).Leaves)
 	}
-	if got, want := c.Counters().Reads-before.Reads, leaves+n/headerEvery; got != want {
+	if got, want := c.Counters().Reads-before.Reads, leaves+n/remote.HeaderEvery; got != want {
 		t.Errorf("%d reads for %d searches of %d leaves, want %d", got, n, leaves, want)
 	}
 
@@ -311,16 +308,7 @@ func TestTrustedCache(t *testing.T) {
 		t.Errorf("a trusted copy shows what came after it: %d, %v", n, err)
 	}
 	o := c.live.Load().slabs[DefaultCollection]
-	h, _ := rstar.ParseHeader(tr.Memory())
-	for chunk := range h.Chunks {
-		if k := o.cache.Get(chunk); k != nil {
-			k.at.Store(1) // long ago
-		}
-		if chunk > 4*threeLevels {
-			break
-		}
-	}
-	o.trust = 1
+	o.Trust = 1 // ns: no copy is that young
 	mustFind(t, c, tr, far)
 }
 
@@ -411,116 +399,22 @@ func TestCacheIsShared(t *testing.T) {
 		t.Errorf("%d round trips for 10 searches, want 11: the first header, and one each", n.RoundTrips)
 	}
 	k := a.live.Load().keeping
-	k.coll, k.node = 0, 704
-	users := func() int {
-		nodeCaches.Lock()
-		defer nodeCaches.Unlock()
-		if c := nodeCaches.of[k]; c != nil {
-			return c.users
-		}
-		return -1 // there is none
+	k.Tree, k.NodeBytes = 0, 704
+	shared := func() *remote.Cache {
+		c, release := remote.ShareCache(k)
+		release()
+		return c
 	}
-	if users() != 2 {
-		t.Errorf("the cache has %d users, want 2", users())
+	cache := a.live.Load().slabs[DefaultCollection].Cache
+	if cache == nil || b.live.Load().slabs[DefaultCollection].Cache != cache || shared() != cache {
+		t.Error("two clients of one collection have two caches")
 	}
 	a.Close()
+	if shared() != cache {
+		t.Error("the cache is gone, but only one of its two users has left")
+	}
 	b.Close()
-	if users() != -1 {
-		t.Errorf("the cache is still there, with %d users, after all have left", users())
-	}
-}
-
-// TestCachedHostileMemory: whatever a server's memory turns into while
-// copies of it are kept, a walk ends, and no later one of another collection
-// is the worse for it.
-func TestCachedHostileMemory(t *testing.T) {
-	tr, err := rstar.New(rstar.Options{NodeBytes: 704, SlabBytes: 4 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tr.Close()
-	for _, it := range scattered(1, threeLevels) {
-		if err := tr.Insert(it.Rect, it.ID); err != nil {
-			t.Fatal(err)
-		}
-	}
-	h, err := rstar.ParseHeader(tr.Memory())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := rand.New(rand.NewPCG(10, 2))
-	ends := map[string]int{}
-	for round := range 200 {
-		mem := slices.Clone(tr.Memory())
-		s := &slab{bytes: uint64(len(mem)), node: 704, bootID: h.BootID,
-			cache: offload.NewCache[kept](DefaultCacheBytes, 704)}
-		var w searchWalk
-		for range 30 {
-			w.q, w.items = someQuery(r), nil
-			err := offload.ErrRestart
-			for try := 0; try <= maxRestarts && errors.Is(err, offload.ErrRestart); try++ {
-				w.restart(s, try)
-				err = walkBy(t, &w, mem, nil)
-			}
-			switch {
-			case err == nil:
-				ends["fine"]++
-			case errors.Is(err, offload.ErrRestart), errors.Is(err, offload.ErrTorn),
-				errors.Is(err, rstar.ErrCorrupt), errors.Is(err, rstar.ErrLayout),
-				errors.Is(err, ErrProtocol), errors.Is(err, errServerChanged):
-				ends[errors.Unwrap(err).Error()]++
-			default:
-				t.Fatalf("round %d: %v", round, err)
-			}
-			for range 1 + r.IntN(100) { // words of the nodes in use
-				at := 8 * r.IntN(threeLevels/4*704/8)
-				binary.LittleEndian.PutUint64(mem[at:], r.Uint64()>>r.IntN(64))
-			}
-		}
-	}
-	if ends["fine"] < 200 || len(ends) < 4 {
-		t.Errorf("walks ended so: %v; the test shows little", ends)
-	}
-}
-
-// walkBy carries a walk over bytes that do not change meanwhile. With r, up
-// to eight reads are under way and arrive in any order.
-func walkBy(t *testing.T, w offload.Traversal, mem []byte, r *rand.Rand) error {
-	t.Helper()
-	var under []offload.Ref
-	for n := 0; ; n++ {
-		if n > len(mem)/64 {
-			t.Fatalf("%d reads in %d bytes", n, len(mem))
-		}
-		for len(under) == 0 || r != nil && len(under) < 8 {
-			ref, ok, err := w.Next()
-			if err != nil {
-				return err
-			}
-			if !ok {
-				break
-			}
-			if ref.Offset+uint64(ref.Len) > uint64(len(mem)) {
-				t.Fatalf("read of %d bytes at %d, the slab has %d", ref.Len, ref.Offset, len(mem))
-			}
-			under = append(under, ref)
-		}
-		if len(under) == 0 {
-			return nil
-		}
-		i := 0
-		if r != nil {
-			i = r.IntN(len(under))
-		}
-		ref := under[i]
-		under = slices.Delete(under, i, i+1)
-		switch v, err := w.Visit(ref, slices.Clone(mem[ref.Offset:][:ref.Len])); {
-		case err != nil:
-			return err
-		case v == offload.Retry:
-			return fmt.Errorf("walk: %w", offload.ErrTorn)
-		case v == offload.Restart:
-			return fmt.Errorf("walk: %w", offload.ErrRestart)
-		}
+	if shared() == cache {
+		t.Error("the cache is still there after all have left")
 	}
 }

@@ -16,13 +16,8 @@ import (
 	"github.com/catfish-index/catfish/policy"
 	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rstar"
+	"github.com/catfish-index/catfish/rstar/remote"
 )
-
-// maxRestarts is how often an offloaded search begins again before it
-// goes by fast messaging, where a worker can take the tree's lock. With
-// a move every 100 us and 20 us a search each restart has a chance of
-// one in five to be followed by another.
-const maxRestarts = 4
 
 // maxLost is how many connections one query may lose. A server that
 // restarts costs one or two; after this many it is the query that ends
@@ -44,10 +39,13 @@ type query struct {
 
 	at       *slab // what an estimate looks at
 	req, ans []byte
-	todo     []uint64 // estimate: nodes, as tags
-	hits     []int32
 	explain  *Explanation // nil: nobody asked
+
+	estimator remote.Estimator
 }
+
+// Neighbor is an object found by Nearest, with its distance.
+type Neighbor = remote.Neighbor
 
 var queries = sync.Pool{New: func() any { return new(query) }}
 
@@ -158,7 +156,7 @@ func lost(err error) bool {
 	if errors.Is(err, fastmsg.ErrTooLarge) {
 		return false // so would be the next answer
 	}
-	return errors.Is(err, offload.ErrLane) || errors.Is(err, errServerChanged) ||
+	return errors.Is(err, offload.ErrLane) || errors.Is(err, remote.ErrServerChanged) ||
 		errors.Is(err, ErrNotSent) || errors.Is(err, ErrUnknownOutcome)
 }
 
@@ -269,9 +267,9 @@ func (c *Client) message(ctx context.Context, s *session, o *openSlab, q *query)
 		}
 		for b := q.ans; len(b) > 0; b = b[itemBytes:] {
 			it := getItem(b)
-			q.neighbors = append(q.neighbors, Neighbor{it, it.Rect.Distance(q.x, q.y)})
+			q.neighbors = append(q.neighbors, Neighbor{Item: it, Dist: it.Rect.Distance(q.x, q.y)})
 		}
-		sortNeighbors(q.neighbors)
+		slices.SortFunc(q.neighbors, Neighbor.Compare)
 	default:
 		q.items = slices.Grow(q.items, len(q.ans)/itemBytes)
 		q.items, err = appendItems(q.items, q.ans)
@@ -281,62 +279,40 @@ func (c *Client) message(ctx context.Context, s *session, o *openSlab, q *query)
 
 // offload carries a query out by reading the tree.
 func (c *Client) offload(ctx context.Context, s *session, o *openSlab, q *query) (st offload.Stats, err error) {
-	if q.kind == kindSearchMany {
-		return c.offloadMany(ctx, s, o, q)
-	}
 	l, err := c.lane(ctx, s)
 	if err != nil {
 		return st, err
 	}
 	defer s.lanes.put(l)
-	defer func() { c.addOffload(&st); q.explain.read(&st) }()
 	q.explain.step("get a lane")
-	for try := 0; ; try++ {
-		if q.kind == kindNearest {
-			err = l.runNearest(ctx, o, q, try, &st)
-		} else {
-			err = l.runSearch(ctx, o, q, try, &st)
-		}
-		if !errors.Is(err, offload.ErrRestart) || try == maxRestarts {
-			return st, err
-		}
+	if q.explain != nil {
+		l.OnWalk = q.explain.walked
+		defer func() { l.OnWalk = nil }()
 	}
+	switch q.kind {
+	case kindNearest:
+		q.neighbors, err = l.Nearest(ctx, &o.slab, q.x, q.y, q.limit, q.neighbors)
+	case kindCount:
+		q.count, err = l.Count(ctx, &o.slab, q.rect)
+	case kindSearchMany:
+		q.items, q.counts, err = l.SearchMany(ctx, &o.slab, q.rects, q.items, q.counts[:0])
+	default:
+		q.items, err = l.Search(ctx, &o.slab, q.rect, q.limit, q.items)
+	}
+	st = l.Stats()
+	c.addOffload(&st)
+	q.explain.read(&st)
+	return st, walkError(err)
 }
 
-func (l *lane) runSearch(ctx context.Context, o *openSlab, q *query, try int, st *offload.Stats) error {
-	w := &l.search
-	if try == 0 {
-		w.items, w.base = q.items, len(q.items)
-	}
-	w.q, w.limit, w.count = q.rect, q.limit, q.kind == kindCount
-	w.restart(&o.slab, try)
-	var err error
-	if q.explain == nil {
-		err = l.Run(ctx, o.base, w, st)
-	} else {
-		t := timed{Traversal: w}
-		err = l.Run(ctx, o.base, &t, st)
-		q.explain.walked(&t)
-	}
-	w.tell(st)
-	if err == nil {
-		q.items, q.count = w.items, w.found
-	}
-	if err == nil || !errors.Is(err, offload.ErrRestart) {
-		w.items = nil
-	}
-	return err
-}
-
-func (l *lane) runNearest(ctx context.Context, o *openSlab, q *query, try int, st *offload.Stats) error {
-	w := &l.nearest
-	w.x, w.y, w.k = q.x, q.y, q.limit
-	w.restart(&o.slab, try)
-	err := l.Run(ctx, o.base, w, st)
-	w.tell(st)
-	if err == nil {
-		q.neighbors = append(q.neighbors, w.best...)
-		sortNeighbors(q.neighbors)
+// walkError adds this package's error to one of remote's that stands for
+// the same.
+func walkError(err error) error {
+	switch {
+	case errors.Is(err, remote.ErrProtocol):
+		return fmt.Errorf("%w: %w", ErrProtocol, err)
+	case errors.Is(err, remote.ErrTooLarge):
+		return fmt.Errorf("%w: %w", fastmsg.ErrTooLarge, err)
 	}
 	return err
 }

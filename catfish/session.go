@@ -14,6 +14,7 @@ import (
 	"github.com/catfish-index/catfish/heartbeat"
 	"github.com/catfish-index/catfish/policy"
 	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rstar/remote"
 )
 
 // caller carries requests and answers: rings, or a plain socket.
@@ -37,8 +38,8 @@ type session struct {
 	retired   atomic.Bool        // mailbox is gone
 	looking   atomic.Int32       // calls of Pending and Take
 	window    int
-	keeping   cacheKey      // of this session's caches, but for the collection
-	trust     time.Duration // slab.trust
+	keeping   remote.CacheKey // of this session's caches, but for the collection
+	trust     time.Duration   // slab.Trust
 
 	last  atomic.Pointer[openSlab] // that open returned
 	mu    sync.Mutex
@@ -46,6 +47,9 @@ type session struct {
 	lanes lanePool
 	ended bool // close was called
 }
+
+// slab is a collection's memory at the server.
+type slab = remote.Tree
 
 // openSlab is a collection as this session knows it.
 type openSlab struct {
@@ -131,7 +135,7 @@ func (c *core) connectBy(ctx context.Context, h hello, ch choice, next bool) (*s
 	s := &session{
 		hello: h, transport: ch.transport, reason: ch.reason, fabric: ch.fabric,
 		slabs: make(map[string]*openSlab), window: c.opts.Window,
-		keeping: cacheKey{addr: c.addr, bootID: h.BootID, bytes: c.cacheBytes()},
+		keeping: remote.CacheKey{Addr: c.addr, BootID: h.BootID, Bytes: c.cacheBytes()},
 	}
 	if c.opts.TrustCache {
 		s.trust = c.opts.HeartbeatInterval
@@ -220,7 +224,7 @@ func (s *session) open(ctx context.Context, name string) (*openSlab, error) {
 	}
 	// A server may have restarted between its hello and this connection.
 	if r.bootID != s.hello.BootID {
-		return nil, fmt.Errorf("%w: boot id %#x, said hello with %#x", errServerChanged, r.bootID, s.hello.BootID)
+		return nil, fmt.Errorf("%w: boot id %#x, said hello with %#x", remote.ErrServerChanged, r.bootID, s.hello.BootID)
 	}
 	if r.nodeBytes > maxNode {
 		return nil, fmt.Errorf("%w: node of %d bytes, want at most %d", ErrProtocol, r.nodeBytes, maxNode)
@@ -229,13 +233,13 @@ func (s *session) open(ctx context.Context, name string) (*openSlab, error) {
 	defer s.mu.Unlock()
 	if s.slabs[name] == nil {
 		o := &openSlab{name: name, coll: r.coll, release: func() {}, slab: slab{
-			base: r.base, bytes: r.slabBytes, node: r.nodeBytes, bootID: s.hello.BootID,
-			trust: uint64(s.trust),
+			Base: r.base, Bytes: r.slabBytes, NodeBytes: r.nodeBytes, BootID: s.hello.BootID,
+			Trust: s.trust,
 		}}
 		if s.canOffload() && !s.ended {
 			k := s.keeping
-			k.coll, k.node = r.coll, r.nodeBytes
-			o.cache, o.release = shareCache(k)
+			k.Tree, k.NodeBytes = r.coll, r.nodeBytes
+			o.Cache, o.release = remote.ShareCache(k)
 		}
 		s.slabs[name] = o
 	}

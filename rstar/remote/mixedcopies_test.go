@@ -1,8 +1,9 @@
-package catfish
+package remote
 
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/catfish-index/catfish/offload"
@@ -16,8 +17,7 @@ func copiesOf(t *testing.T, tr *rstar.Tree) (rstar.Header, map[uint64]rstar.Node
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &slab{bytes: uint64(len(tr.Memory())), node: 704, bootID: h.BootID,
-		cache: offload.NewCache[kept](DefaultCacheBytes, 704)}
+	s := &Tree{Bytes: uint64(len(tr.Memory())), NodeBytes: 704, BootID: h.BootID, Cache: NewCache(cacheBytes, 704)}
 	var w searchWalk
 	w.q = rstar.Rect{MinX: -9, MinY: -9, MaxX: 9, MaxY: 9}
 	w.restart(s, 0)
@@ -26,7 +26,7 @@ func copiesOf(t *testing.T, tr *rstar.Tree) (rstar.Header, map[uint64]rstar.Node
 	}
 	nodes := map[uint64]rstar.Node{}
 	for chunk := range h.Chunks {
-		if k := s.cache.Get(chunk); k != nil {
+		if k := s.Cache.nodes.Get(chunk); k != nil {
 			nodes[chunk] = k.node
 		}
 	}
@@ -36,7 +36,7 @@ func copiesOf(t *testing.T, tr *rstar.Tree) (rstar.Header, map[uint64]rstar.Node
 // mixed calls f with trees that parents of leaves have just been split in,
 // and with caches that hold what a client saw before, of some nodes, and
 // what one saw after, of the others.
-func mixed(t *testing.T, f func(tr *rstar.Tree, old []rstar.Item, before, after rstar.Header, cache *nodeCache, r *rand.Rand)) {
+func mixed(t *testing.T, f func(tr *rstar.Tree, old []rstar.Item, before, after rstar.Header, cache *Cache, r *rand.Rand)) {
 	tr, err := rstar.New(rstar.Options{NodeBytes: 704, SlabBytes: 2 << 20})
 	if err != nil {
 		t.Fatal(err)
@@ -66,15 +66,15 @@ func mixed(t *testing.T, f func(tr *rstar.Tree, old []rstar.Item, before, after 
 		}
 		after, now := copiesOf(t, tr)
 		for range 10 {
-			cache := offload.NewCache[kept](DefaultCacheBytes, 704)
+			cache := NewCache(cacheBytes, 704)
 			for chunk, n := range now {
 				moves := after.Moves
 				if o, ok := old[chunk]; ok && r.IntN(2) == 0 {
 					n, moves = o, before.Moves
 				}
-				cache.Put(chunk, func(k *kept) {
+				cache.nodes.Put(chunk, func(k *kept) {
 					k.node = n
-					k.confirm(sinceStart(), moves)
+					k.confirm(cache.now(), moves)
 				})
 			}
 			f(tr, items[:there], before, after, cache, r)
@@ -84,11 +84,11 @@ func mixed(t *testing.T, f func(tr *rstar.Tree, old []rstar.Item, before, after 
 
 func walkAll(t *testing.T, w interface {
 	offload.Traversal
-	restart(*slab, int)
-}, s *slab, mem []byte, r *rand.Rand) {
+	restart(*Tree, int)
+}, s *Tree, mem []byte, r *rand.Rand) {
 	t.Helper()
 	err := offload.ErrRestart
-	for try := 0; try <= maxRestarts && errors.Is(err, offload.ErrRestart); try++ {
+	for try := 0; try <= MaxRestarts && errors.Is(err, offload.ErrRestart); try++ {
 		w.restart(s, try)
 		err = walkBy(t, w, mem, r)
 	}
@@ -100,10 +100,10 @@ func walkAll(t *testing.T, w interface {
 // TestMixedCopiesLimit: a search that has found enough by old copies shows no
 // object twice.
 func TestMixedCopiesLimit(t *testing.T) {
-	mixed(t, func(tr *rstar.Tree, _ []rstar.Item, _, after rstar.Header, cache *nodeCache, r *rand.Rand) {
+	mixed(t, func(tr *rstar.Tree, _ []rstar.Item, _, after rstar.Header, cache *Cache, r *rand.Rand) {
 		var w searchWalk
 		for range 20 {
-			s := &slab{bytes: uint64(len(tr.Memory())), node: 704, bootID: after.BootID, cache: cache}
+			s := &Tree{Bytes: uint64(len(tr.Memory())), NodeBytes: 704, BootID: after.BootID, Cache: cache}
 			s.learn(after)
 			w.q, w.items, w.limit = someQuery(r), nil, 0
 			w.q.MaxX, w.q.MaxY = w.q.MinX+0.2, w.q.MinY+0.2
@@ -128,10 +128,10 @@ func TestMixedCopiesLimit(t *testing.T) {
 // client has renewed after a move that the first one has not heard of, finds
 // what was there all the time, once.
 func TestMixedCopiesTrusted(t *testing.T) {
-	mixed(t, func(tr *rstar.Tree, old []rstar.Item, before, _ rstar.Header, cache *nodeCache, r *rand.Rand) {
+	mixed(t, func(tr *rstar.Tree, old []rstar.Item, before, _ rstar.Header, cache *Cache, r *rand.Rand) {
 		var w searchWalk
 		for range 5 {
-			s := &slab{bytes: uint64(len(tr.Memory())), node: 704, bootID: before.BootID, cache: cache, trust: 1e12}
+			s := &Tree{Bytes: uint64(len(tr.Memory())), NodeBytes: 704, BootID: before.BootID, Cache: cache, Trust: 1e12}
 			s.learn(before)
 			w.q, w.items = someQuery(r), nil
 			w.q.MaxX, w.q.MaxY = w.q.MinX+0.05, w.q.MinY+0.05
@@ -153,15 +153,15 @@ func TestMixedCopiesTrusted(t *testing.T) {
 // objects goes by, it finds them, each once.
 func TestMixedCopiesNearest(t *testing.T) {
 	repairs := 0
-	mixed(t, func(tr *rstar.Tree, _ []rstar.Item, _, after rstar.Header, cache *nodeCache, r *rand.Rand) {
+	mixed(t, func(tr *rstar.Tree, _ []rstar.Item, _, after rstar.Header, cache *Cache, r *rand.Rand) {
 		w := nearestWalk{k: 1 + r.IntN(200)}
 		for range 5 {
-			s := &slab{bytes: uint64(len(tr.Memory())), node: 704, bootID: after.BootID, cache: cache}
+			s := &Tree{Bytes: uint64(len(tr.Memory())), NodeBytes: 704, BootID: after.BootID, Cache: cache}
 			s.learn(after)
 			w.x, w.y = r.Float64(), r.Float64()
 			walkAll(t, &w, s, tr.Memory(), r)
 			repairs += w.repairs
-			sortNeighbors(w.best)
+			slices.SortFunc(w.best, Neighbor.Compare)
 			var want []float64
 			tr.Nearest(w.x, w.y, func(_ rstar.Rect, _ uint64, dist float64) bool {
 				want = append(want, dist)
@@ -201,8 +201,7 @@ func TestEqualObjectsInFullSlab(t *testing.T) {
 		t.Fatal(err)
 	}
 	h, _ := copiesOf(t, tr)
-	s := &slab{bytes: uint64(len(tr.Memory())), node: 704, bootID: h.BootID,
-		cache: offload.NewCache[kept](DefaultCacheBytes, 704)}
+	s := &Tree{Bytes: uint64(len(tr.Memory())), NodeBytes: 704, BootID: h.BootID, Cache: NewCache(cacheBytes, 704)}
 	var w searchWalk
 	w.q = rstar.Rect{MinX: 0.5, MinY: 0.5, MaxX: 0.5, MaxY: 0.5}
 	walkAll(t, &w, s, tr.Memory(), nil)

@@ -1,4 +1,4 @@
-package catfish
+package remote
 
 import (
 	"cmp"
@@ -12,6 +12,11 @@ import (
 type Neighbor struct {
 	rstar.Item
 	Dist float64
+}
+
+// Compare orders nearest first, ties by id.
+func (n Neighbor) Compare(o Neighbor) int {
+	return cmp.Or(cmp.Compare(n.Dist, o.Dist), cmp.Compare(n.ID, o.ID))
 }
 
 // nearestWalk finds the k objects nearest to a point: best-first (Hjaltason
@@ -38,7 +43,7 @@ type nodeDist struct {
 // about every other time, later ones rarely.
 const speculate = 3
 
-func (s *nearestWalk) restart(sl *slab, try int) {
+func (s *nearestWalk) restart(sl *Tree, try int) {
 	s.begin(sl, try)
 	s.best, s.todo, s.read, s.mend = s.best[:0], s.todo[:0], s.read[:0], s.mend[:0]
 	s.out = 0
@@ -169,13 +174,6 @@ func (s *nearestWalk) visitRepair(ref offload.Ref, b []byte) (offload.Verdict, e
 // queued returns where in todo a node is, or -1.
 func (s *nearestWalk) queued(chunk uint64) int {
 	return slices.IndexFunc(s.todo, func(n nodeDist) bool { return uint64(uint32(n.ref.Tag)) == chunk })
-}
-
-// sortNeighbors orders nearest first, ties by id.
-func sortNeighbors(n []Neighbor) {
-	slices.SortFunc(n, func(a, b Neighbor) int {
-		return cmp.Or(cmp.Compare(a.Dist, b.Dist), cmp.Compare(a.ID, b.ID))
-	})
 }
 
 func byNodeDist(a, b nodeDist) bool { return a.dist < b.dist }

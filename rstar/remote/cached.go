@@ -1,4 +1,4 @@
-package catfish
+package remote
 
 import (
 	"errors"
@@ -29,12 +29,12 @@ func (w *walk) copyOf(ref offload.Ref) *kept {
 	if w.cache == nil || level == 0 || ref.Tag&tagBits != 0 {
 		return nil
 	}
-	k := w.cache.Get(uint64(uint32(ref.Tag)))
+	k := w.cache.nodes.Get(uint64(uint32(ref.Tag)))
 	if k == nil || k.node.Level() != level {
 		return nil
 	}
 	w.used++
-	if w.now == 0 || !k.trusted(w.now-min(w.now-1, w.slab.trust), w.h.Moves) {
+	if w.now == 0 || !k.trusted(w.now-min(w.now-1, uint64(w.slab.Trust)), w.h.Moves) {
 		w.relied = append(w.relied, relied{k, uint32(ref.Tag), ref.Hop})
 	}
 	return k
@@ -48,7 +48,7 @@ func (w *walk) nextLine() (offload.Ref, bool) {
 	k := &w.relied[w.lined]
 	w.lined++
 	return offload.Ref{
-		Offset: uint64(k.chunk) * uint64(w.slab.node), Len: rstar.LineBytes,
+		Offset: uint64(k.chunk) * uint64(w.slab.NodeBytes), Len: rstar.LineBytes,
 		Hop: k.hop, Tag: lineTag | uint64(w.lined-1),
 	}, true
 }
@@ -74,7 +74,7 @@ func (w *walk) visitLine(i uint32, b []byte) (repair offload.Ref, v offload.Verd
 	case errors.Is(err, rstar.ErrMoved) && k.node.Stamp() > w.h.Moves:
 		return repair, offload.Restart, nil // the copy is newer than this walk
 	case errors.Is(err, rstar.ErrMoved):
-		w.cache.Drop(uint64(k.chunk), k.kept)
+		w.cache.nodes.Drop(uint64(k.chunk), k.kept)
 		return repair, offload.Restart, nil
 	}
 	return repair, 0, err

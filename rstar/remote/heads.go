@@ -1,4 +1,4 @@
-package catfish
+package remote
 
 import (
 	"github.com/catfish-index/catfish/offload"
@@ -12,8 +12,8 @@ import (
 // are not in the paper.
 func (w *walk) childRef(n rstar.Node, i int, q *rstar.Rect, hop uint16) (offload.Ref, error) {
 	ref, err := w.ref(n.Ref(i), n.Level()-1, hop)
-	if err == nil && w.cache != nil && n.Level() == 1 && rstar.HeadsFirst(n.Rect(i), *q, int(w.slab.node)) {
-		ref.Len, ref.Tag = uint32(rstar.HeadBytes(int(w.slab.node))), ref.Tag|headsTag
+	if err == nil && w.cache != nil && n.Level() == 1 && rstar.HeadsFirst(n.Rect(i), *q, int(w.slab.NodeBytes)) {
+		ref.Len, ref.Tag = uint32(rstar.HeadBytes(int(w.slab.NodeBytes))), ref.Tag|headsTag
 	}
 	return ref, err
 }
@@ -22,7 +22,7 @@ func (w *walk) childRef(n rstar.Node, i int, q *rstar.Rect, hop uint16) (offload
 // it if they do not rule out that there are objects in q.
 func (w *walk) visitHeads(ref offload.Ref, b []byte, q *rstar.Rect) (more offload.Ref, v offload.Verdict, err error) {
 	chunk := uint32(ref.Tag)
-	none, err := rstar.Misses(b, int(w.slab.node), chunk, w.h.Moves, *q)
+	none, err := rstar.Misses(b, int(w.slab.NodeBytes), chunk, w.h.Moves, *q)
 	if v, err := w.judge(err); err != nil || v != offload.Accept || none {
 		return more, v, err
 	}

@@ -1,16 +1,12 @@
-package catfish
+package remote
 
 import (
 	"fmt"
 	"slices"
 
-	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/offload"
 	"github.com/catfish-index/catfish/rstar"
 )
-
-// maxItems bounds an answer on this way as the others' bytes do.
-const maxItems = maxReply / itemBytes
 
 // searchWalk finds what intersects a rectangle. Reused by its lane.
 type searchWalk struct {
@@ -21,12 +17,13 @@ type searchWalk struct {
 	found int
 	items []rstar.Item
 	base  int // items before this walk's, the caller's own
+	most  int // Limits.Items
 	todo  []offload.Ref
 	hits  []int32
 	named []uint64 // what a copy named, when it is repaired
 }
 
-func (s *searchWalk) restart(sl *slab, try int) {
+func (s *searchWalk) restart(sl *Tree, try int) {
 	s.begin(sl, try)
 	s.items, s.todo, s.found = s.items[:s.base], s.todo[:0], 0
 }
@@ -152,8 +149,8 @@ func (s *searchWalk) visitLeaf(n rstar.Node) (offload.Verdict, error) {
 		hits = 0
 	}
 	s.items = s.items[:before+hits]
-	if len(s.items)-s.base > maxItems {
-		return 0, fmt.Errorf("%w: answer exceeds %d objects", fastmsg.ErrTooLarge, maxItems)
+	if s.most > 0 && len(s.items)-s.base > s.most {
+		return 0, fmt.Errorf("%w: it exceeds %d objects", ErrTooLarge, s.most)
 	}
 	return offload.Accept, nil
 }

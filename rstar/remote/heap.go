@@ -1,4 +1,4 @@
-package catfish
+package remote
 
 // A binary heap over a slice; container/heap would box every element.
 

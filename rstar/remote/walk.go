@@ -1,12 +1,10 @@
-package catfish
+package remote
 
 import (
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/catfish-index/catfish/offload"
-	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -50,30 +48,6 @@ import (
 // A third try goes without copies, so that whatever the cache holds, a walk
 // makes the progress that it would make without one.
 
-// slab is one collection's memory at the server, as a client knows it.
-type slab struct {
-	base   rdma.Remote
-	bytes  uint64
-	node   uint32
-	bootID uint64
-	known  atomic.Pointer[rstar.Header] // latest header read; nil at first
-	cache  *nodeCache                   // nil: nothing is kept
-	trust  uint64                       // ns for which a copy is not validated again, 0: always
-}
-
-// learn keeps h if it is newer than what is known.
-func (s *slab) learn(h rstar.Header) {
-	for {
-		old := s.known.Load()
-		if old != nil && old.Moves >= h.Moves {
-			return
-		}
-		if s.known.CompareAndSwap(old, &h) {
-			return
-		}
-	}
-}
-
 // Tags: a node's is level<<32 | chunk. Those of the other reads have a bit
 // that no level has; the bits of manyMask are free.
 const (
@@ -84,18 +58,15 @@ const (
 	tagBits   = lineTag | repairTag | headsTag | headerTag
 )
 
-// headerEvery is how many walks of a lane with a cache go by for one that
+// HeaderEvery is how many walks of a lane with a cache go by for one that
 // reads the header.
-const headerEvery = 8
-
-// errServerChanged: the slab is another server's; the session is over.
-var errServerChanged = errors.New("catfish: server restarted")
+const HeaderEvery = 8
 
 // walk is what every traversal shares: the header protocol, the cache, and
 // the bounds checks on what a server's memory says.
 type walk struct {
-	slab    *slab
-	cache   *nodeCache   // to look into; nil: none
+	slab    *Tree
+	cache   *Cache       // to look into; nil: none
 	h       rstar.Header // the header that this walk relies on
 	first   uint16       // hop of the root
 	ready   bool         // h is set, the root may be read
@@ -111,7 +82,7 @@ type walk struct {
 }
 
 // begin starts a walk, try 0, or starts it again after a restart.
-func (w *walk) begin(s *slab, try int) {
+func (w *walk) begin(s *Tree, try int) {
 	clear(w.relied)
 	last := *w
 	*w = walk{slab: s, relied: last.relied[:0], turn: last.turn + 1, first: 1}
@@ -120,13 +91,13 @@ func (w *walk) begin(s *slab, try int) {
 	} else {
 		w.first = 2
 	}
-	if s.cache == nil || try > 1 {
+	if s.Cache == nil || try > 1 {
 		return
 	}
-	w.cache = s.cache
-	w.asked = w.ready && w.turn%headerEvery != 0
-	if s.trust > 0 {
-		w.now = sinceStart()
+	w.cache = s.Cache
+	w.asked = w.ready && w.turn%HeaderEvery != 0
+	if s.Trust > 0 {
+		w.now = s.Cache.now()
 	}
 }
 
@@ -166,7 +137,7 @@ func (w *walk) ref(chunk uint64, level int, hop uint16) (offload.Ref, error) {
 // counted, of which only the first lines were read.
 func (w *walk) whole(chunk uint64, level int, hop uint16) offload.Ref {
 	return offload.Ref{
-		Offset: chunk * uint64(w.slab.node), Len: w.slab.node,
+		Offset: chunk * uint64(w.slab.NodeBytes), Len: w.slab.NodeBytes,
 		Hop: hop, Tag: uint64(level)<<32 | chunk,
 	}
 }
@@ -179,11 +150,11 @@ func (w *walk) visitHeader(b []byte) (offload.Verdict, error) {
 		return offload.Retry, nil
 	case err != nil:
 		return 0, err
-	case h.BootID != w.slab.bootID:
-		return 0, fmt.Errorf("%w: boot id %#x, was %#x", errServerChanged, h.BootID, w.slab.bootID)
-	case h.NodeBytes != int(w.slab.node) || h.Chunks > w.slab.bytes/uint64(w.slab.node):
+	case h.BootID != w.slab.BootID:
+		return 0, fmt.Errorf("%w: boot id %#x, was %#x", ErrServerChanged, h.BootID, w.slab.BootID)
+	case h.NodeBytes != int(w.slab.NodeBytes) || h.Chunks > w.slab.Bytes/uint64(w.slab.NodeBytes):
 		return 0, fmt.Errorf("%w: slab header: %d bytes a node, %d chunks, height %d in %d bytes",
-			ErrProtocol, h.NodeBytes, h.Chunks, h.Height, w.slab.bytes)
+			ErrProtocol, h.NodeBytes, h.Chunks, h.Height, w.slab.Bytes)
 	}
 	w.slab.learn(h)
 	if !w.ready {
@@ -196,8 +167,8 @@ func (w *walk) visitHeader(b []byte) (offload.Verdict, error) {
 func (w *walk) view(chunk uint32, level int, b []byte) (rstar.Node, offload.Verdict, error) {
 	n, err := rstar.ViewNode(b, chunk, level, w.h.Moves)
 	v, err := w.judge(err)
-	if v == offload.Accept && err == nil && level > 0 && w.slab.cache != nil {
-		w.slab.cache.Put(uint64(chunk), func(k *kept) {
+	if v == offload.Accept && err == nil && level > 0 && w.slab.Cache != nil {
+		w.slab.Cache.nodes.Put(uint64(chunk), func(k *kept) {
 			k.node = n.Clone()
 			if w.now > 0 {
 				k.confirm(w.now, w.h.Moves)

@@ -1,0 +1,24 @@
+package catfish
+
+// DefaultCacheBytes is room for the internal nodes of four million objects:
+// with 35 objects to a leaf and 60 children to a node 2 MiB of them, in a
+// cache that is best filled to a half.
+const DefaultCacheBytes = 4 << 20
+
+// Limits of Options.CacheBytes: room for one set of offload.Cache, and for
+// the internal nodes of all objects that a slab of a terabyte can hold.
+const (
+	minCacheBytes = 64 << 10
+	maxCacheBytes = 32 << 30
+)
+
+// cacheBytes is how much the client may keep of each collection.
+func (c *core) cacheBytes() int64 {
+	switch b := c.opts.CacheBytes; {
+	case b != 0:
+		return max(b, 0)
+	case c.opts.Custom == nil && c.scheme.Cached:
+		return DefaultCacheBytes
+	}
+	return 0
+}

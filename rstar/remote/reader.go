@@ -1,0 +1,141 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/catfish-index/catfish/offload"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// MaxRestarts is how often a search begins again before it gives up with
+// offload.ErrRestart. The caller then asks the server, where a worker can
+// take the tree's lock. With a move every 100 us and 20 us a search each
+// restart has a chance of one in five to be followed by another.
+const MaxRestarts = 4
+
+// Limits bound what a Reader brings home; 0 is no limit.
+type Limits struct {
+	Items int // of one search; with more it fails with ErrTooLarge
+	Batch int // of SearchMany: with more no further search is begun
+}
+
+func (l Limits) enough(items int) bool { return l.Batch > 0 && items > l.Batch }
+
+// Reader carries out searches by one lane, one at a time. It reuses its
+// buffers, and nothing that it returns.
+type Reader struct {
+	// OnWalk, if set, is called after each walk with the time that went by
+	// in looking at nodes; the rest passed with reads under way.
+	OnWalk func(own time.Duration)
+
+	lane   *offload.Lane
+	limits Limits
+	stats  offload.Stats
+	one    searchWalk
+	many   manyWalk
+	near   nearestWalk
+}
+
+// NewReader makes a Reader, which owns the lane.
+func NewReader(l *offload.Lane, limits Limits) *Reader {
+	return &Reader{lane: l, limits: limits, one: searchWalk{most: limits.Items}}
+}
+
+// Err is nil while the Reader's lane can carry searches.
+func (r *Reader) Err() error { return r.lane.Err() }
+
+// Close ends the connection. No search may be under way.
+func (r *Reader) Close() error { return r.lane.Close() }
+
+// Stats is what the last search has cost, whether it failed or not.
+func (r *Reader) Stats() offload.Stats { return r.stats }
+
+// Search appends up to limit objects that intersect q to dst, 0: all. After
+// an error dst is returned as it was.
+func (r *Reader) Search(ctx context.Context, t *Tree, q rstar.Rect, limit int, dst []rstar.Item) ([]rstar.Item, error) {
+	r.stats = offload.Stats{}
+	return r.search(ctx, t, q, limit, dst, 0)
+}
+
+func (r *Reader) search(ctx context.Context, t *Tree, q rstar.Rect, limit int, dst []rstar.Item, try int) ([]rstar.Item, error) {
+	w := &r.one
+	w.q, w.limit, w.count = q, limit, false
+	w.items, w.base = dst, len(dst)
+	if err := r.repeat(ctx, t, w, try); err != nil {
+		w.items = nil
+		return dst, err
+	}
+	dst, w.items = w.items, nil
+	return dst, nil
+}
+
+// Count returns how many objects intersect q.
+func (r *Reader) Count(ctx context.Context, t *Tree, q rstar.Rect) (int, error) {
+	r.stats = offload.Stats{}
+	w := &r.one
+	w.q, w.limit, w.count = q, 0, true
+	w.items, w.base = nil, 0
+	err := r.repeat(ctx, t, w, 0)
+	w.items = nil
+	return w.found, err
+}
+
+// Nearest appends the k objects nearest to (x, y) to dst, nearest first.
+func (r *Reader) Nearest(ctx context.Context, t *Tree, x, y float64, k int, dst []Neighbor) ([]Neighbor, error) {
+	r.stats = offload.Stats{}
+	w := &r.near
+	w.x, w.y, w.k = x, y, k
+	if err := r.repeat(ctx, t, w, 0); err != nil {
+		return dst, err
+	}
+	dst = append(dst, w.best...)
+	slices.SortFunc(dst[len(dst)-len(w.best):], Neighbor.Compare)
+	return dst, nil
+}
+
+// repeat carries a walk out, and again as long as it ends by a restart.
+func (r *Reader) repeat(ctx context.Context, t *Tree, w interface {
+	offload.Traversal
+	restart(t *Tree, try int)
+	tell(st *offload.Stats)
+}, try int) error {
+	for ; ; try++ {
+		w.restart(t, try)
+		err := r.run(ctx, t, w)
+		w.tell(&r.stats)
+		if try == MaxRestarts || !errors.Is(err, offload.ErrRestart) {
+			return err
+		}
+	}
+}
+
+func (r *Reader) run(ctx context.Context, t *Tree, w offload.Traversal) error {
+	if r.OnWalk == nil {
+		return r.lane.Run(ctx, t.Base, w, &r.stats)
+	}
+	timed := timed{Traversal: w}
+	err := r.lane.Run(ctx, t.Base, &timed, &r.stats)
+	r.OnWalk(timed.own)
+	return err
+}
+
+// timed splits the time of a walk into the client's own work and the rest.
+type timed struct {
+	offload.Traversal
+	own time.Duration
+}
+
+func (t *timed) Next() (offload.Ref, bool, error) {
+	began := time.Now()
+	defer func() { t.own += time.Since(began) }()
+	return t.Traversal.Next()
+}
+
+func (t *timed) Visit(ref offload.Ref, b []byte) (offload.Verdict, error) {
+	began := time.Now()
+	defer func() { t.own += time.Since(began) }()
+	return t.Traversal.Visit(ref, b)
+}

@@ -1,0 +1,47 @@
+package remote
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// Tree is one tree in a server's memory, as a client knows it. Its owner
+// sets the exported fields before the first search. After that any number
+// of Readers may use it.
+type Tree struct {
+	Base      rdma.Remote // of the slab
+	Bytes     uint64      // of the slab
+	NodeBytes uint32
+	BootID    uint64        // of the server that the tree was opened at
+	Cache     *Cache        // nil: nothing is kept
+	Trust     time.Duration // for which a copy is not validated again, 0: always
+
+	known atomic.Pointer[rstar.Header] // latest header read; nil at first
+}
+
+// learn keeps h if it is newer than what is known.
+func (t *Tree) learn(h rstar.Header) {
+	for {
+		old := t.known.Load()
+		if old != nil && old.Moves >= h.Moves {
+			return
+		}
+		if t.known.CompareAndSwap(old, &h) {
+			return
+		}
+	}
+}
+
+// Errors of searches, besides those of rstar and offload.
+var (
+	// ErrServerChanged: the memory is another server's by now.
+	ErrServerChanged = errors.New("remote: server restarted")
+	// ErrProtocol: the memory holds what no tree does.
+	ErrProtocol = errors.New("remote: not a tree")
+	// ErrTooLarge: there are more objects than Limits allows.
+	ErrTooLarge = errors.New("remote: answer too large")
+)
