@@ -401,7 +401,7 @@ func TestCacheIsShared(t *testing.T) {
 	k := a.live.Load().keeping
 	k.Tree, k.NodeBytes = 0, 704
 	shared := func() *remote.Cache {
-		c, release := remote.ShareCache(k)
+		c, release := a.live.Load().shared.caches.Share(k)
 		release()
 		return c
 	}

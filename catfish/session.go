@@ -38,6 +38,7 @@ type session struct {
 	retired   atomic.Bool        // mailbox is gone
 	looking   atomic.Int32       // calls of Pending and Take
 	window    int
+	shared    *Shared
 	keeping   remote.CacheKey // of this session's caches, but for the collection
 	trust     time.Duration   // slab.Trust
 
@@ -134,7 +135,7 @@ func (c *core) connectBy(ctx context.Context, h hello, ch choice, next bool) (*s
 	}
 	s := &session{
 		hello: h, transport: ch.transport, reason: ch.reason, fabric: ch.fabric,
-		slabs: make(map[string]*openSlab), window: c.opts.Window,
+		slabs: make(map[string]*openSlab), window: c.opts.Window, shared: &processShared,
 		keeping: remote.CacheKey{Addr: c.addr, BootID: h.BootID, Bytes: c.cacheBytes()},
 	}
 	if c.opts.TrustCache {
@@ -239,7 +240,7 @@ func (s *session) open(ctx context.Context, name string) (*openSlab, error) {
 		if s.canOffload() && !s.ended {
 			k := s.keeping
 			k.Tree, k.NodeBytes = r.coll, r.nodeBytes
-			o.Cache, o.release = remote.ShareCache(k)
+			o.Cache, o.release = s.shared.caches.Share(k)
 		}
 		s.slabs[name] = o
 	}

@@ -1,5 +1,16 @@
 package catfish
 
+import "github.com/catfish-index/catfish/rstar/remote"
+
+// Shared is what clients use together: the copies of nodes that one reads
+// serve the others. Clients with different Shared have nothing in common.
+type Shared struct {
+	caches remote.Caches
+}
+
+// processShared is for all clients of this process.
+var processShared Shared
+
 // DefaultCacheBytes is room for the internal nodes of four million objects:
 // with 35 objects to a leaf and 60 children to a node 2 MiB of them, in a
 // cache that is best filled to a half.

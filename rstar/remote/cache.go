@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -47,48 +46,4 @@ func (k *kept) trusted(from, moves uint64) bool {
 func (k *kept) confirm(at, moves uint64) {
 	k.moves.Store(moves)
 	k.at.Store(at)
-}
-
-// CacheKey names a tree of one incarnation of a server. The address is
-// part of it, as the client was given it: no server gets to fill the cache
-// of another.
-type CacheKey struct {
-	Addr      string
-	BootID    uint64
-	Tree      uint32
-	NodeBytes uint32
-	Bytes     int64 // of the cache
-}
-
-var nodeCaches = struct {
-	sync.Mutex
-	of map[CacheKey]*sharedCache
-}{of: map[CacheKey]*sharedCache{}}
-
-type sharedCache struct {
-	cache *Cache
-	users int
-}
-
-// ShareCache returns the cache of a tree, nil for 0 bytes, and a function
-// that gives it back.
-func ShareCache(k CacheKey) (*Cache, func()) {
-	if k.Bytes == 0 {
-		return nil, func() {}
-	}
-	nodeCaches.Lock()
-	defer nodeCaches.Unlock()
-	s := nodeCaches.of[k]
-	if s == nil {
-		s = &sharedCache{cache: NewCache(k.Bytes, int(k.NodeBytes))}
-		nodeCaches.of[k] = s
-	}
-	s.users++
-	return s.cache, sync.OnceFunc(func() {
-		nodeCaches.Lock()
-		defer nodeCaches.Unlock()
-		if s.users--; s.users == 0 {
-			delete(nodeCaches.of, k)
-		}
-	})
 }
