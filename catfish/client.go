@@ -174,7 +174,7 @@ func (c *core) Close() error {
 	if s != nil {
 		s.retire()
 		s.close()
-		<-s.lanes.drained
+		<-s.channels.drained
 	}
 	var err error
 	for _, d := range devs {
@@ -216,7 +216,7 @@ func (c *core) maintain() {
 		s.retire()
 		s.close()
 		// Reads under way use memory of the device: Close waits for them.
-		c.wg.Go(func() { <-s.lanes.drained })
+		c.wg.Go(func() { <-s.channels.drained })
 		c.log.Warn("connection lost, reconnecting", "addr", c.addr, "transport", s.transport)
 		if !c.reconnect(s) {
 			return

@@ -7,7 +7,7 @@
 //	Client --- fastmsg ring ----------------> worker --> rstar.Tree
 //	   |   <-- answers, heartbeat mailbox --     |
 //	   |                                      slab (registered memory)
-//	   +------ offload lanes: RDMA Reads --------^
+//	   +------ read channels: RDMA Reads --------^
 //
 // Where to start reading: options.go (what can be set), server.go and
 // client.go (the two sides), policy.go (who decides), traverse.go (how a

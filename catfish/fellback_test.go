@@ -11,13 +11,13 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// noLanes dials once: the rings, and no lane.
-type noLanes struct {
+// noChannels dials once: the rings, and no read channel.
+type noChannels struct {
 	rdma.Device
 	dialed atomic.Bool
 }
 
-func (d *noLanes) Dial(ctx context.Context, addr string, cfg rdma.QPConfig, private []byte) (rdma.QueuePair, error) {
+func (d *noChannels) Dial(ctx context.Context, addr string, cfg rdma.QPConfig, private []byte) (rdma.QueuePair, error) {
 	if d.dialed.Swap(true) {
 		return nil, errors.New("no more")
 	}
@@ -38,7 +38,7 @@ func TestFellBackIsOffload(t *testing.T) {
 	s := startServer(t, ServerOptions{Workers: 1})
 	p := &offloader{}
 	c := dial(t, s, Options{Transport: TransportSHM, Custom: p,
-		wrap: func(d rdma.Device) rdma.Device { return &noLanes{Device: d} }})
+		wrap: func(d rdma.Device) rdma.Device { return &noChannels{Device: d} }})
 	if _, err := c.Search(t.Context(), rstar.Rect{MaxX: 1, MaxY: 1}); err != nil {
 		t.Fatal(err)
 	}

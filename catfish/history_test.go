@@ -93,7 +93,7 @@ func (a *arena) part(r *rand.Rand, w, h float64) rstar.Rect {
 }
 
 // tearOptions tears most reads into pieces, and lets completions arrive
-// late and out of order between lanes.
+// late and out of order between read channels.
 var tearOptions = faulty.Options{Seed: 1, TornRead: 0.7, MaxPieces: 6, LateCompletion: 0.1, Reorder: 0.5}
 
 func tearing(d rdma.Device) rdma.Device {

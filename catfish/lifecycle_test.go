@@ -18,7 +18,7 @@ import (
 )
 
 // TestCloseUnderSearches: a client that is closed, or loses its server,
-// while it is used gives errors. Its memory, the mailbox and what lanes
+// while it is used gives errors. Its memory, the mailbox and what read channels
 // read into, must not go before the last user.
 func TestCloseUnderSearches(t *testing.T) {
 	world := rstar.Rect{MaxX: 1e4, MaxY: 1e4}
@@ -77,9 +77,9 @@ func TestCloseUnderSearches(t *testing.T) {
 	}
 }
 
-// TestLanePoolClose: nobody who waits for a lane sleeps for ever.
-func TestLanePoolClose(t *testing.T) {
-	var p lanePool
+// TestChannelPoolClose: nobody who waits for a read channel sleeps for ever.
+func TestChannelPoolClose(t *testing.T) {
+	var p channelPool
 	p.init(2)
 	for range 2 {
 		if l, err := p.get(t.Context()); l != nil || err != nil {
@@ -97,14 +97,14 @@ func TestLanePoolClose(t *testing.T) {
 	p.close()
 	p.close()
 	for range waiters {
-		if err := <-errs; !errors.Is(err, offload.ErrLane) {
+		if err := <-errs; !errors.Is(err, offload.ErrChannel) {
 			t.Error(err)
 		}
 	}
 	for range 2 {
 		select {
 		case <-p.drained:
-			t.Fatal("drained while lanes are out")
+			t.Fatal("drained while read channels are out")
 		default:
 		}
 		p.put(nil)
@@ -269,7 +269,7 @@ func TestLost(t *testing.T) {
 		{ErrUnknownOutcome, true},
 		{ErrNotSent, true},
 		{remote.ErrServerChanged, true},
-		{offload.ErrLane, true},
+		{offload.ErrChannel, true},
 		{ErrProtocol, false},
 		{ErrUnknownCollection, false},
 		{&fastmsg.CallError{Outcome: ErrUnknownOutcome, Cause: fastmsg.ErrTooLarge}, false},
@@ -280,20 +280,20 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestFirstLane: a client whose searches may be offloaded has a lane before
+// TestFirstReadChannel: a client whose searches may be offloaded has a read channel before
 // its first search; one that only sends messages has none.
-func TestFirstLane(t *testing.T) {
+func TestFirstReadChannel(t *testing.T) {
 	s := startServer(t, ServerOptions{})
 	for policy, want := range map[string]int{"cost": 1, "paper": 1, "offload": 1, "fast": 0} {
 		c := dial(t, s, Options{Transport: TransportSHM, Policy: policy})
-		lanes := func() int {
-			p := &c.live.Load().lanes
+		channels := func() int {
+			p := &c.live.Load().channels
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			return len(p.free)
 		}
-		if n := lanes(); n != want {
-			t.Errorf("%s: %d lanes, want %d", policy, n, want)
+		if n := channels(); n != want {
+			t.Errorf("%s: %d read channels, want %d", policy, n, want)
 		}
 	}
 }

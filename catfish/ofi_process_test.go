@@ -115,7 +115,7 @@ func TestStoppedServer(t *testing.T) {
 		}
 		return err
 	}
-	if err := search(0); err != nil { // opens the lane, which needs the server
+	if err := search(0); err != nil { // opens the read channel, which needs the server
 		t.Fatal(err)
 	}
 	signal := func(s syscall.Signal) {

@@ -38,9 +38,9 @@ const (
 	// DefaultWindow is how many reads of one search are under way at
 	// once: the outstanding reads that common cards grant a queue pair.
 	DefaultWindow = 16
-	// maxLanes bounds concurrent offloaded searches of one client; more
+	// maxReadChannels bounds concurrent offloaded searches of one client; more
 	// queue pairs than that would only crowd the card's cache.
-	maxLanes = 64
+	maxReadChannels = 64
 	// maxCollections bounds names a server hosts.
 	maxCollections = 1024
 	// maxName bounds a collection's name in bytes.
@@ -194,9 +194,9 @@ type Options struct {
 	// RingBytes of the response ring, 0: fastmsg's default.
 	RingBytes int
 	// Window is the number of reads of one search under way at once, 0:
-	// DefaultWindow. Lanes is the number of searches that can offload at
+	// DefaultWindow. ReadChannels is the number of searches that can offload at
 	// the same time, 0: twice GOMAXPROCS; at most 64.
-	Window, Lanes int
+	Window, ReadChannels int
 	// CacheBytes bounds the internal nodes that are kept to save round
 	// trips when offloading; all clients of a process that name a server
 	// and a collection alike share them. 0: DefaultCacheBytes with
@@ -231,8 +231,8 @@ func (o *Options) setDefaults() {
 	if o.Window == 0 {
 		o.Window = DefaultWindow
 	}
-	if o.Lanes == 0 {
-		o.Lanes = min(maxLanes, 2*runtime.GOMAXPROCS(0))
+	if o.ReadChannels == 0 {
+		o.ReadChannels = min(maxReadChannels, 2*runtime.GOMAXPROCS(0))
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -263,8 +263,8 @@ func (o *Options) validate() error {
 	if o.Window < 1 || o.Window > 1024 {
 		return fmt.Errorf("%w: window %d, want 1..1024", ErrOption, o.Window)
 	}
-	if o.Lanes < 1 || o.Lanes > maxLanes {
-		return fmt.Errorf("%w: %d lanes, want 1..%d", ErrOption, o.Lanes, maxLanes)
+	if o.ReadChannels < 1 || o.ReadChannels > maxReadChannels {
+		return fmt.Errorf("%w: %d read channels, want 1..%d", ErrOption, o.ReadChannels, maxReadChannels)
 	}
 	if b := o.CacheBytes; b > 0 && b < minCacheBytes || b > maxCacheBytes {
 		return fmt.Errorf("%w: cache of %d bytes, want %d..%d, 0 or less than 0", ErrOption, b, minCacheBytes, maxCacheBytes)

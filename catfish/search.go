@@ -139,7 +139,7 @@ func (c *Client) run(ctx context.Context, q *query) error {
 		if q.explain != nil {
 			q.explain.Retried++
 		}
-		// The ring's poller notices a dead peer as the lanes do; until
+		// The ring's poller notices a dead peer as the read channels do; until
 		// then there is no use in asking it again.
 		select {
 		case <-s.caller.Done():
@@ -156,7 +156,7 @@ func lost(err error) bool {
 	if errors.Is(err, fastmsg.ErrTooLarge) {
 		return false // so would be the next answer
 	}
-	return errors.Is(err, offload.ErrLane) || errors.Is(err, remote.ErrServerChanged) ||
+	return errors.Is(err, offload.ErrChannel) || errors.Is(err, remote.ErrServerChanged) ||
 		errors.Is(err, ErrNotSent) || errors.Is(err, ErrUnknownOutcome)
 }
 
@@ -179,7 +179,7 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 				Reads: int(st.Reads), Trips: int(st.RoundTrips), Bytes: int(st.Bytes)}, Offload)
 			return nil
 		}
-		if !errors.Is(err, offload.ErrRestart) && !errors.Is(err, offload.ErrTorn) && !errors.Is(err, errNoLane) {
+		if !errors.Is(err, offload.ErrRestart) && !errors.Is(err, offload.ErrTorn) && !errors.Is(err, errNoChannel) {
 			return err
 		}
 		q.items = q.items[:base]
@@ -279,12 +279,12 @@ func (c *Client) message(ctx context.Context, s *session, o *openSlab, q *query)
 
 // offload carries a query out by reading the tree.
 func (c *Client) offload(ctx context.Context, s *session, o *openSlab, q *query) (st offload.Stats, err error) {
-	l, err := c.lane(ctx, s)
+	l, err := c.readChannel(ctx, s)
 	if err != nil {
 		return st, err
 	}
-	defer s.lanes.put(l)
-	q.explain.step("get a lane")
+	defer s.channels.put(l)
+	q.explain.step("get a read channel")
 	if q.explain != nil {
 		l.OnWalk = q.explain.walked
 		defer func() { l.OnWalk = nil }()

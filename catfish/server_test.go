@@ -266,7 +266,7 @@ func TestBadOptions(t *testing.T) {
 		{Options{Transport: "ib"}, "ib"},
 		{Options{Transport: "tcp", Policy: "offload"}, "offload"},
 		{Options{Window: -1}, "-1"},
-		{Options{Lanes: 1000}, "1000"},
+		{Options{ReadChannels: 1000}, "1000"},
 		{Options{Collection: "a b"}, "a b"},
 		{Options{HeartbeatInterval: time.Hour}, "1h"},
 		{Options{CacheBytes: 100}, "100"},

@@ -32,7 +32,7 @@ type session struct {
 	reason    string // why this transport
 	fabric    Fabric // ofi's device
 	dev       rdma.Device
-	addr      string // where lanes dial
+	addr      string // where read channels dial
 	caller    caller
 	mailbox   *heartbeat.Mailbox // nil over plain sockets
 	retired   atomic.Bool        // mailbox is gone
@@ -42,11 +42,11 @@ type session struct {
 	keeping   remote.CacheKey // of this session's caches, but for the collection
 	trust     time.Duration   // slab.Trust
 
-	last  atomic.Pointer[openSlab] // that open returned
-	mu    sync.Mutex
-	slabs map[string]*openSlab
-	lanes lanePool
-	ended bool // close was called
+	last     atomic.Pointer[openSlab] // that open returned
+	mu       sync.Mutex
+	slabs    map[string]*openSlab
+	channels channelPool
+	ended    bool // close was called
 }
 
 // slab is a collection's memory at the server.
@@ -105,7 +105,7 @@ func (c *core) connect(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// openFirst opens a lane of a session that is in use if searches may be
+// openFirst opens a read channel of a session that is in use if searches may be
 // offloaded: later a search would wait for it that could have gone the other
 // way, and a policy take its price for that of offloading. Who can't have one
 // soon asks again then.
@@ -115,12 +115,12 @@ func (c *core) openFirst(ctx context.Context, s *session) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.opts.DialTimeout/4)
 	defer cancel()
-	l, err := c.lane(ctx, s)
+	l, err := c.readChannel(ctx, s)
 	switch {
 	case err == nil:
-		s.lanes.put(l)
+		s.channels.put(l)
 	case c.ctx.Err() == nil:
-		c.log.Warn("no lane to offload by yet", "server", c.addr, "err", err)
+		c.log.Warn("no read channel to offload by yet", "server", c.addr, "err", err)
 	}
 }
 
@@ -147,7 +147,7 @@ func (c *core) connectBy(ctx context.Context, h hello, ch choice, next bool) (*s
 	if c.scheme.Single {
 		s.window = 1
 	}
-	s.lanes.init(c.opts.Lanes)
+	s.channels.init(c.opts.ReadChannels)
 	if err := s.dial(ctx, c); err != nil {
 		s.close()
 		return nil, err
@@ -292,7 +292,7 @@ func (s *session) close() {
 	if s.caller != nil {
 		s.caller.Close()
 	}
-	s.lanes.close()
+	s.channels.close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true

@@ -26,11 +26,11 @@ type ServerStats struct {
 
 // TransportStats is one transport's part.
 type TransportStats struct {
-	Transport   string        `json:"transport"`
-	Detail      string        `json:"detail"`
-	Connections int           `json:"connections"`
-	Lanes       int           `json:"lanes"` // open for offloading
-	Workers     []WorkerStats `json:"workers"`
+	Transport    string        `json:"transport"`
+	Detail       string        `json:"detail"`
+	Connections  int           `json:"connections"`
+	ReadChannels int           `json:"read_channels"` // open for offloading
+	Workers      []WorkerStats `json:"workers"`
 }
 
 // WorkerStats is one worker's part.
@@ -57,7 +57,7 @@ func (s *Server) Stats() ServerStats {
 	for _, f := range s.fabrics {
 		t := TransportStats{Transport: f.name, Detail: f.dev.Info().Detail}
 		f.mu.Lock()
-		t.Lanes = len(f.lanes)
+		t.ReadChannels = len(f.lanes)
 		f.mu.Unlock()
 		for _, w := range f.workers {
 			ws := workerStats(w.Stats())

@@ -3,10 +3,10 @@
 // follows the references in them. The server's CPU takes no part.
 //
 // The package knows nothing of the structure. A Traversal names the
-// blocks to read next and looks at what arrived; a Lane carries the
+// blocks to read next and looks at what arrived; a Channel carries the
 // reads. R-trees, B+-trees and hash tables differ only in the Traversal.
 //
-//	Traversal.Next ----> Lane posts a Read ---> server memory
+//	Traversal.Next ----> Channel posts a Read ---> server memory
 //	Traversal.Visit <--- completion        <--- bytes
 //	   Accept: done with it, it may know more blocks now
 //	   Retry:  the block was being written; read it again

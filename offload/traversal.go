@@ -5,7 +5,7 @@ import "errors"
 // Ref names a block of the remote region to be read.
 type Ref struct {
 	Offset uint64 // bytes from the region's start
-	Len    uint32 // bytes; at most the lane's block size
+	Len    uint32 // bytes; at most the read channel's block size
 	// Hop counts round trips: 1 for a block known from the start, one
 	// more than its parent's for every other. For statistics only.
 	Hop uint16
@@ -58,11 +58,11 @@ func (s *Stats) Add(o Stats) {
 }
 
 // Errors. After ErrRestart the walk may simply be begun anew, and the
-// lane stays usable. After ErrLane the lane is dead; reads have no side
+// read channel stays usable. After ErrChannel the read channel is dead; reads have no side
 // effects, so repeating the walk elsewhere is always safe.
 var (
 	ErrRestart = errors.New("offload: the structure moved under the walk")
 	ErrTorn    = errors.New("offload: block stays inconsistent")
-	ErrLane    = errors.New("offload: connection failed")
+	ErrChannel = errors.New("offload: connection failed")
 	ErrRef     = errors.New("offload: bad reference")
 )

@@ -11,7 +11,7 @@ import (
 )
 
 // explain searches and tells how each search went. The first one over a
-// connection opens a lane and fills the cache; --repeat shows those after.
+// connection opens a read channel and fills the cache; --repeat shows those after.
 func (a *app) explain(ctx context.Context, f clientFlags, q rstar.Rect, limit, repeat int) error {
 	cl, err := f.dial(ctx, a)
 	if err != nil {

@@ -24,14 +24,14 @@ type Limits struct {
 
 func (l Limits) enough(items int) bool { return l.Batch > 0 && items > l.Batch }
 
-// Reader carries out searches by one lane, one at a time. It reuses its
+// Reader carries out searches by one read channel, one at a time. It reuses its
 // buffers, and nothing that it returns.
 type Reader struct {
 	// OnWalk, if set, is called after each walk with the time that went by
 	// in looking at nodes; the rest passed with reads under way.
 	OnWalk func(own time.Duration)
 
-	lane   *offload.Lane
+	channel *offload.Channel
 	limits Limits
 	stats  offload.Stats
 	one    searchWalk
@@ -39,16 +39,16 @@ type Reader struct {
 	near   nearestWalk
 }
 
-// NewReader makes a Reader, which owns the lane.
-func NewReader(l *offload.Lane, limits Limits) *Reader {
-	return &Reader{lane: l, limits: limits, one: searchWalk{most: limits.Items}}
+// NewReader makes a Reader, which owns the read channel.
+func NewReader(ch *offload.Channel, limits Limits) *Reader {
+	return &Reader{channel: ch, limits: limits, one: searchWalk{most: limits.Items}}
 }
 
-// Err is nil while the Reader's lane can carry searches.
-func (r *Reader) Err() error { return r.lane.Err() }
+// Err is nil while the Reader's read channel can carry searches.
+func (r *Reader) Err() error { return r.channel.Err() }
 
 // Close ends the connection. No search may be under way.
-func (r *Reader) Close() error { return r.lane.Close() }
+func (r *Reader) Close() error { return r.channel.Close() }
 
 // Stats is what the last search has cost, whether it failed or not.
 func (r *Reader) Stats() offload.Stats { return r.stats }
@@ -114,10 +114,10 @@ func (r *Reader) repeat(ctx context.Context, t *Tree, w interface {
 
 func (r *Reader) run(ctx context.Context, t *Tree, w offload.Traversal) error {
 	if r.OnWalk == nil {
-		return r.lane.Run(ctx, t.Base, w, &r.stats)
+		return r.channel.Run(ctx, t.Base, w, &r.stats)
 	}
 	timed := timed{Traversal: w}
-	err := r.lane.Run(ctx, t.Base, &timed, &r.stats)
+	err := r.channel.Run(ctx, t.Base, &timed, &r.stats)
 	r.OnWalk(timed.own)
 	return err
 }

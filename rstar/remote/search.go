@@ -8,7 +8,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// searchWalk finds what intersects a rectangle. Reused by its lane.
+// searchWalk finds what intersects a rectangle. Reused by its read channel.
 type searchWalk struct {
 	walk
 	q     rstar.Rect

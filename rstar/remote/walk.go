@@ -58,7 +58,7 @@ const (
 	tagBits   = lineTag | repairTag | headsTag | headerTag
 )
 
-// HeaderEvery is how many walks of a lane with a cache go by for one that
+// HeaderEvery is how many walks of a read channel with a cache go by for one that
 // reads the header.
 const HeaderEvery = 8
 

@@ -12,10 +12,10 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// A Lane is a queue pair with a completion queue and read buffers of its
-// own. One walk at a time runs on a lane, so nothing in it is locked and
-// no completion changes goroutines: on shared memory a hand-over would
-// cost more than the read.
+// A Channel, a read channel, is a queue pair with a completion queue and
+// read buffers of its own. It carries one walk at a time, so nothing in it
+// is locked and no completion changes goroutines: on shared memory a
+// hand-over would cost more than the read.
 //
 //	Region:  | slot 0 | slot 1 | ... | slot window-1 |   block bytes each
 //
@@ -31,7 +31,7 @@ import (
 //
 // A slot belongs to the provider from Post until its completion was
 // polled; Run returns only when all slots are back, whatever happened.
-type Lane struct {
+type Channel struct {
 	qp     rdma.QueuePair
 	cq     rdma.CompletionQueue
 	region rdma.Region
@@ -40,7 +40,7 @@ type Lane struct {
 	slots  []slot
 	wrs    []rdma.WorkRequest
 	done   [16]rdma.Completion
-	stop   *atomic.Bool // LaneConfig.Stop
+	stop   *atomic.Bool // ChannelConfig.Stop
 	twice  bool         // lines may be torn: see above
 	failed error
 	vague  bool // failed tells of a flush, not of the cause
@@ -59,18 +59,18 @@ const maxTries = 1000
 // eagerTries is how many repeats go out without yielding the processor.
 const eagerTries = 4
 
-// LaneConfig configures Dial.
-type LaneConfig struct {
+// ChannelConfig configures Dial.
+type ChannelConfig struct {
 	BlockBytes int    // largest block
 	Window     int    // reads under way at once; 1 = single-issue
 	Private    []byte // goes to the server's ConnRequest
 	// Stop, if set and true, ends the walk that runs and refuses others,
-	// with ErrLane: for an owner that is about to close the device.
+	// with ErrChannel: for an owner that is about to close the device.
 	Stop *atomic.Bool
 }
 
-// Dial opens a lane to a listener.
-func Dial(ctx context.Context, dev rdma.Device, addr string, cfg LaneConfig) (*Lane, error) {
+// Dial opens a read channel to a listener.
+func Dial(ctx context.Context, dev rdma.Device, addr string, cfg ChannelConfig) (*Channel, error) {
 	window, info := cfg.Window, dev.Info()
 	copies := 1
 	if info.TornLines {
@@ -85,7 +85,7 @@ func Dial(ctx context.Context, dev rdma.Device, addr string, cfg LaneConfig) (*L
 	if cfg.BlockBytes < rdma.LineBytes || cfg.BlockBytes%rdma.LineBytes != 0 {
 		return nil, fmt.Errorf("offload: block of %d bytes, want a multiple of %d", cfg.BlockBytes, rdma.LineBytes)
 	}
-	l := &Lane{
+	ch := &Channel{
 		block: cfg.BlockBytes,
 		stop:  cfg.Stop,
 		free:  make([]uint16, 0, window),
@@ -93,39 +93,39 @@ func Dial(ctx context.Context, dev rdma.Device, addr string, cfg LaneConfig) (*L
 		wrs:   make([]rdma.WorkRequest, 0, copies*window),
 		twice: info.TornLines,
 	}
-	for i := range l.slots {
-		l.free = append(l.free, uint16(i))
+	for i := range ch.slots {
+		ch.free = append(ch.free, uint16(i))
 	}
 	var err error
-	if l.cq, err = dev.CreateCQ(copies*window + 1); err != nil {
+	if ch.cq, err = dev.CreateCQ(copies*window + 1); err != nil {
 		return nil, err
 	}
-	if l.region, err = dev.Register(copies*window*cfg.BlockBytes, rdma.LocalWrite); err != nil {
-		l.cq.Close()
+	if ch.region, err = dev.Register(copies*window*cfg.BlockBytes, rdma.LocalWrite); err != nil {
+		ch.cq.Close()
 		return nil, err
 	}
-	l.qp, err = dev.Dial(ctx, addr, rdma.QPConfig{
-		SendCQ: l.cq, RecvCQ: l.cq, SendDepth: copies * window, RecvDepth: 1,
+	ch.qp, err = dev.Dial(ctx, addr, rdma.QPConfig{
+		SendCQ: ch.cq, RecvCQ: ch.cq, SendDepth: copies * window, RecvDepth: 1,
 	}, cfg.Private)
 	if err != nil {
-		l.region.Close()
-		l.cq.Close()
+		ch.region.Close()
+		ch.cq.Close()
 		return nil, err
 	}
-	return l, nil
+	return ch, nil
 }
 
 // Window is the number of reads that may be under way at once.
-func (l *Lane) Window() int { return len(l.slots) }
+func (ch *Channel) Window() int { return len(ch.slots) }
 
-// Err is nil while the lane can carry walks.
-func (l *Lane) Err() error { return l.failed }
+// Err is nil while the read channel can carry walks.
+func (ch *Channel) Err() error { return ch.failed }
 
 // Close ends the connection. No walk may be running.
-func (l *Lane) Close() error {
-	err := errors.Join(l.qp.Close(), l.cq.Close(), l.region.Close())
-	if l.failed == nil {
-		l.failed = fmt.Errorf("%w: closed", ErrLane)
+func (ch *Channel) Close() error {
+	err := errors.Join(ch.qp.Close(), ch.cq.Close(), ch.region.Close())
+	if ch.failed == nil {
+		ch.failed = fmt.Errorf("%w: closed", ErrChannel)
 	}
 	return err
 }
@@ -133,12 +133,12 @@ func (l *Lane) Close() error {
 // Run carries the walk t over the region that begins at base until it is over, and adds
 // its cost to st. It returns ErrRestart when a Visit asked for it, ctx's
 // error when ctx is done, the Traversal's error, or an error that wraps
-// ErrLane when the connection is lost.
-func (l *Lane) Run(ctx context.Context, base rdma.Remote, t Traversal, st *Stats) error {
-	if l.failed != nil {
-		return l.failed
+// ErrChannel when the connection is lost.
+func (ch *Channel) Run(ctx context.Context, base rdma.Remote, t Traversal, st *Stats) error {
+	if ch.failed != nil {
+		return ch.failed
 	}
-	w := walk{Lane: l, ctx: ctx, base: base, t: t, st: st}
+	w := walk{Channel: ch, ctx: ctx, base: base, t: t, st: st}
 	err := w.run()
 	if w.hops > 0 {
 		st.RoundTrips += w.hops
@@ -148,7 +148,7 @@ func (l *Lane) Run(ctx context.Context, base rdma.Remote, t Traversal, st *Stats
 
 // walk is one Run.
 type walk struct {
-	*Lane
+	*Channel
 	ctx  context.Context
 	base rdma.Remote
 	t    Traversal
@@ -170,7 +170,7 @@ func (w *walk) run() error {
 			}
 		}
 		if w.err == nil && w.stop != nil && w.stop.Load() {
-			w.failed = fmt.Errorf("%w: closed", ErrLane)
+			w.failed = fmt.Errorf("%w: closed", ErrChannel)
 			w.fail(w.failed)
 		}
 		if w.err == nil {
@@ -190,7 +190,7 @@ func (w *walk) run() error {
 			}
 			if err := w.cq.Wait(ctx, -1); err != nil {
 				if errors.Is(err, rdma.ErrClosed) {
-					w.failed = fmt.Errorf("%w: %w", ErrLane, err)
+					w.failed = fmt.Errorf("%w: %w", ErrChannel, err)
 					return w.failed
 				}
 				w.fail(err)
@@ -210,14 +210,14 @@ func (w *walk) fail(err error) {
 	}
 }
 
-// lose notes the lane's failure. One cause flushes everything else, the
+// lose notes the channel's failure. One cause flushes everything else, the
 // receives too, and may be polled after them: keep what tells more.
 func (w *walk) lose(status rdma.Status, err error) {
 	if w.failed != nil && !w.vague {
 		return
 	}
-	vague := w.err != nil && errors.Is(w.err, ErrLane)
-	w.failed, w.vague = fmt.Errorf("%w: %w", ErrLane, err), status == rdma.StatusFlushed
+	vague := w.err != nil && errors.Is(w.err, ErrChannel)
+	w.failed, w.vague = fmt.Errorf("%w: %w", ErrChannel, err), status == rdma.StatusFlushed
 	if vague {
 		w.err = w.failed
 	}
@@ -308,7 +308,7 @@ func (w *walk) post() {
 	if err != nil {
 		// SendDepth equals the window, so a full queue is a fault too.
 		if !errors.Is(err, rdma.ErrBadRequest) {
-			w.failed = fmt.Errorf("%w: %w", ErrLane, err)
+			w.failed = fmt.Errorf("%w: %w", ErrChannel, err)
 			err = w.failed
 		}
 		w.fail(err)

@@ -26,13 +26,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 //	| version u64 | value u64 | child 1 u64 | child 2 | child 3 | 0 ... |
 const blockBytes = 64
 
-// site is a server with such blocks, and a client's lane to it.
+// site is a server with such blocks, and a client's read channel to it.
 type site struct {
-	dev    rdma.Device
-	region rdma.Region
-	server chan rdma.QueuePair
-	lane   *offload.Lane
-	stop   atomic.Bool
+	dev     rdma.Device
+	region  rdma.Region
+	server  chan rdma.QueuePair
+	channel *offload.Channel
+	stop    atomic.Bool
 }
 
 func newSite(t *testing.T, provider string, blocks, window int) *site {
@@ -82,11 +82,11 @@ func newSite(t *testing.T, provider string, blocks, window int) *site {
 	if provider == "tearing" {
 		client = tearing{client}
 	}
-	s.lane, err = offload.Dial(t.Context(), client, ln.Addr(), offload.LaneConfig{BlockBytes: blockBytes, Window: window, Stop: &s.stop})
+	s.channel, err = offload.Dial(t.Context(), client, ln.Addr(), offload.ChannelConfig{BlockBytes: blockBytes, Window: window, Stop: &s.stop})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.lane.Close() })
+	t.Cleanup(func() { s.channel.Close() })
 	return s
 }
 
@@ -128,7 +128,7 @@ func TestTornLines(t *testing.T) {
 		s := newSite(t, "tearing", nodes+1, window)
 		s.link(nodes + 1)
 		v, st := newVisitor(), offload.Stats{}
-		if err := s.lane.Run(t.Context(), s.region.Remote(), v, &st); err != nil {
+		if err := s.channel.Run(t.Context(), s.region.Remote(), v, &st); err != nil {
 			t.Fatal(err)
 		}
 		v.check(t, nodes+1)
@@ -225,7 +225,7 @@ func TestMultiIssue(t *testing.T) {
 			s := newSite(t, p, nodes, window)
 			s.link(nodes)
 			v, st := newVisitor(), offload.Stats{}
-			if err := s.lane.Run(t.Context(), s.region.Remote(), v, &st); err != nil {
+			if err := s.channel.Run(t.Context(), s.region.Remote(), v, &st); err != nil {
 				t.Fatal(err)
 			}
 			v.check(t, nodes)
@@ -254,7 +254,7 @@ func TestRetry(t *testing.T) {
 			}
 			return offload.Accept, nil
 		}
-		if err := s.lane.Run(t.Context(), s.region.Remote(), v, &st); err != nil {
+		if err := s.channel.Run(t.Context(), s.region.Remote(), v, &st); err != nil {
 			t.Fatal(err)
 		}
 		v.check(t, nodes)
@@ -268,25 +268,25 @@ func TestRetry(t *testing.T) {
 	})
 }
 
-// TestTornForEver: a block that never settles ends the walk, not the lane.
+// TestTornForEver: a block that never settles ends the walk, not the read channel.
 func TestTornForEver(t *testing.T) {
 	each(t, func(t *testing.T, p string) {
 		s := newSite(t, p, nodes, 4)
 		s.link(nodes)
 		v, st := newVisitor(), offload.Stats{}
 		v.judge = func(offload.Ref, int) (offload.Verdict, error) { return offload.Retry, nil }
-		if err := s.lane.Run(t.Context(), s.region.Remote(), v, &st); !errors.Is(err, offload.ErrTorn) {
+		if err := s.channel.Run(t.Context(), s.region.Remote(), v, &st); !errors.Is(err, offload.ErrTorn) {
 			t.Fatal(err)
 		}
 		s.again(t)
 	})
 }
 
-// again shows that the lane still works and has all its slots.
+// again shows that the read channel still works and has all its slots.
 func (s *site) again(t *testing.T) {
 	t.Helper()
 	v, st := newVisitor(), offload.Stats{}
-	if err := s.lane.Run(t.Context(), s.region.Remote(), v, &st); err != nil {
+	if err := s.channel.Run(t.Context(), s.region.Remote(), v, &st); err != nil {
 		t.Fatal(err)
 	}
 	v.check(t, nodes)
@@ -296,7 +296,7 @@ func (s *site) again(t *testing.T) {
 }
 
 // TestEnds: restart, the traversal's own errors, a done context and a bad
-// reference end a walk in the middle; the lane stays usable.
+// reference end a walk in the middle; the read channel stays usable.
 func TestEnds(t *testing.T) {
 	own := errors.New("own")
 	ctx, cancel := context.WithCancel(context.Background())
@@ -328,7 +328,7 @@ func TestEnds(t *testing.T) {
 				}
 				return offload.Accept, nil
 			}
-			if err := s.lane.Run(ctx, s.region.Remote(), v, &st); !errors.Is(err, c.want) {
+			if err := s.channel.Run(ctx, s.region.Remote(), v, &st); !errors.Is(err, c.want) {
 				t.Fatalf("%s: %v, want %v", c.name, err, c.want)
 			}
 			s.again(t)
@@ -371,18 +371,18 @@ func TestEndless(t *testing.T) {
 			}}
 		}
 		var st offload.Stats
-		if err := s.lane.Run(ctx, s.region.Remote(), at(cancel), &st); !errors.Is(err, context.Canceled) {
+		if err := s.channel.Run(ctx, s.region.Remote(), at(cancel), &st); !errors.Is(err, context.Canceled) {
 			t.Fatalf("cancelled: %v", err)
 		}
 		s.again(t)
-		err := s.lane.Run(t.Context(), s.region.Remote(), at(func() { s.stop.Store(true) }), &st)
-		if !errors.Is(err, offload.ErrLane) || s.lane.Err() == nil {
+		err := s.channel.Run(t.Context(), s.region.Remote(), at(func() { s.stop.Store(true) }), &st)
+		if !errors.Is(err, offload.ErrChannel) || s.channel.Err() == nil {
 			t.Fatalf("stopped: %v", err)
 		}
 	})
 }
 
-// TestLost: a lane whose peer left, or whose reads are refused, is dead
+// TestLost: a read channel whose peer left, or whose reads are refused, is dead
 // and says so at once afterwards.
 func TestLost(t *testing.T) {
 	each(t, func(t *testing.T, p string) {
@@ -399,28 +399,28 @@ func TestLost(t *testing.T) {
 			}
 			return offload.Accept, nil
 		}
-		err := s.lane.Run(t.Context(), s.region.Remote(), v, &st)
-		if !errors.Is(err, offload.ErrLane) && !errors.Is(err, offload.ErrTorn) {
+		err := s.channel.Run(t.Context(), s.region.Remote(), v, &st)
+		if !errors.Is(err, offload.ErrChannel) && !errors.Is(err, offload.ErrTorn) {
 			t.Fatal(err)
 		}
 		for errors.Is(err, offload.ErrTorn) { // noticed within PeerTimeout
 			v = newVisitor()
 			v.judge = func(offload.Ref, int) (offload.Verdict, error) { return offload.Retry, nil }
-			err = s.lane.Run(t.Context(), s.region.Remote(), v, &st)
+			err = s.channel.Run(t.Context(), s.region.Remote(), v, &st)
 		}
-		if !errors.Is(err, offload.ErrLane) || s.lane.Err() == nil {
-			t.Fatalf("%v, lane's error %v", err, s.lane.Err())
+		if !errors.Is(err, offload.ErrChannel) || s.channel.Err() == nil {
+			t.Fatalf("%v, read channel's error %v", err, s.channel.Err())
 		}
-		if err := s.lane.Run(t.Context(), s.region.Remote(), newVisitor(), &st); !errors.Is(err, offload.ErrLane) {
-			t.Errorf("a dead lane ran: %v", err)
+		if err := s.channel.Run(t.Context(), s.region.Remote(), newVisitor(), &st); !errors.Is(err, offload.ErrChannel) {
+			t.Errorf("a dead read channel ran: %v", err)
 		}
 	})
 	each(t, func(t *testing.T, p string) {
 		s := newSite(t, p, nodes, 8)
 		var st offload.Stats
-		err := s.lane.Run(t.Context(), rdma.Remote{Key: s.region.Key() + 1}, newVisitor(), &st)
+		err := s.channel.Run(t.Context(), rdma.Remote{Key: s.region.Key() + 1}, newVisitor(), &st)
 		var ce *rdma.CompletionError
-		if !errors.Is(err, offload.ErrLane) || !errors.As(err, &ce) || ce.Status != rdma.StatusRemoteKey {
+		if !errors.Is(err, offload.ErrChannel) || !errors.As(err, &ce) || ce.Status != rdma.StatusRemoteKey {
 			t.Errorf("wrong key: %v", err)
 		}
 	})
@@ -432,7 +432,7 @@ func TestBadConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	for _, c := range []offload.LaneConfig{{BlockBytes: 64}, {BlockBytes: 64, Window: 1 << 20}, {Window: 1}, {BlockBytes: 100, Window: 1}} {
+	for _, c := range []offload.ChannelConfig{{BlockBytes: 64}, {BlockBytes: 64, Window: 1 << 20}, {Window: 1}, {BlockBytes: 100, Window: 1}} {
 		if _, err := offload.Dial(t.Context(), d, "127.0.0.1:1", c); err == nil || errors.As(err, new(*net.OpError)) {
 			t.Errorf("%+v: %v", c, err)
 		}
@@ -446,7 +446,7 @@ func TestRunAllocatesNothing(t *testing.T) {
 	todo := make([]offload.Ref, 0, 1000)
 	if n := testing.AllocsPerRun(100, func() {
 		v.seen, v.todo, v.count = v.seen[:0], append(todo, block(0, 1)), 0
-		if err := s.lane.Run(context.Background(), s.region.Remote(), v, &st); err != nil {
+		if err := s.channel.Run(context.Background(), s.region.Remote(), v, &st); err != nil {
 			t.Fatal(err)
 		}
 	}); n > 0 {
