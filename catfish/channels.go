@@ -11,35 +11,61 @@ import (
 	"github.com/catfish-index/catfish/rstar/remote"
 )
 
-// read channel is a connection for one offloaded search at a time, with the
-// buffers that searches reuse.
-type readChannel = remote.Reader
-
-// limits bound an answer on this way as the others' bytes do.
-var limits = remote.Limits{Items: maxReply / itemBytes, Batch: manyBytes / itemBytes}
-
-// channelPool opens read channels as they are needed, up to a limit.
+// channelPool owns the read channels of one session. It opens them as they
+// are needed, up to a limit. A search that is offloaded has one to itself,
+// from get to put:
+//
+//	      get                   put
+//	free -----> one search's --------> free
+//	 ^                 |
+//	 | open            | the channel broke, or the pool is closed
+//	not opened <-------+
 type channelPool struct {
+	open func(ctx context.Context) (*remote.Reader, error)
+
 	mu     sync.Mutex
 	free   []*remote.Reader
-	left   int // read channels that may still be opened
-	out    int // read channels, or leaves to open one, that get has given away
+	left   int // channels that may still be opened
+	out    int // channels, or permissions to open one, that take gave out
 	closed bool
-	wait   chan struct{} // a token for each return; never fewer than read channels free
+	wait   chan struct{} // a token for each return; never fewer than free channels
 
-	stop    atomic.Bool   // tells the walks that run
+	stop    atomic.Bool   // ends the walks that run
 	ended   chan struct{} // closed by close
 	drained chan struct{} // closed when close was called and nothing is out
 }
 
-func (p *channelPool) init(limit int) {
+// errNoChannel: the server opens no read channel for this client, because
+// it is about to end or has too many. The search goes by fast messaging;
+// its answer shows which of the two it is.
+var errNoChannel = errors.New("catfish: cannot open a read channel")
+
+func (p *channelPool) init(limit int, open func(ctx context.Context) (*remote.Reader, error)) {
+	p.open = open
 	p.left, p.wait = limit, make(chan struct{}, limit)
 	p.ended, p.drained = make(chan struct{}), make(chan struct{})
 }
 
-// get returns a free read channel, or nil and leave to open one. Either is to be
-// put back.
+// get returns a read channel, which is to be put back. It waits for one if
+// all are in use.
 func (p *channelPool) get(ctx context.Context) (*remote.Reader, error) {
+	r, err := p.take(ctx)
+	if r != nil || err != nil {
+		return r, err
+	}
+	if r, err = p.open(ctx); err == nil {
+		return r, nil
+	}
+	p.put(nil)
+	if ctx.Err() == nil {
+		err = fmt.Errorf("%w: %w", errNoChannel, err)
+	}
+	return nil, err
+}
+
+// take returns a free channel, or nil, which is the permission to open one.
+// Either is to be put back.
+func (p *channelPool) take(ctx context.Context) (*remote.Reader, error) {
 	for {
 		p.mu.Lock()
 		switch {
@@ -47,11 +73,11 @@ func (p *channelPool) get(ctx context.Context) (*remote.Reader, error) {
 			p.mu.Unlock()
 			return nil, offload.ErrChannel
 		case len(p.free) > 0:
-			l := p.free[len(p.free)-1]
+			r := p.free[len(p.free)-1]
 			p.free = p.free[:len(p.free)-1]
 			p.out++
 			p.mu.Unlock()
-			return l, nil
+			return r, nil
 		case p.left > 0:
 			p.left--
 			p.out++
@@ -68,19 +94,19 @@ func (p *channelPool) get(ctx context.Context) (*remote.Reader, error) {
 	}
 }
 
-// put takes a read channel back; nil gives back the leave to open one.
-func (p *channelPool) put(l *remote.Reader) {
+// put takes a channel back; nil gives back the permission to open one.
+func (p *channelPool) put(r *remote.Reader) {
 	p.mu.Lock()
-	if l != nil && (p.closed || l.Err() != nil) {
+	if r != nil && (p.closed || r.Err() != nil) {
 		p.mu.Unlock()
-		l.Close()
+		r.Close()
 		p.mu.Lock()
-		l = nil
+		r = nil
 	}
-	if l == nil {
+	if r == nil {
 		p.left++
 	} else {
-		p.free = append(p.free, l)
+		p.free = append(p.free, r)
 	}
 	if p.out--; p.out == 0 && p.closed {
 		close(p.drained)
@@ -92,9 +118,9 @@ func (p *channelPool) put(l *remote.Reader) {
 	}
 }
 
-// close closes free read channels, ends the walks on those in use, which are
-// closed when they come back, and turns away all who wait for one. A
-// second time does nothing.
+// close closes the free channels, ends the walks on those in use, which
+// are closed when they come back, and turns away all callers of get. A
+// second call does nothing.
 func (p *channelPool) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,8 +130,8 @@ func (p *channelPool) close() {
 	p.closed = true
 	p.stop.Store(true)
 	close(p.ended)
-	for _, l := range p.free {
-		l.Close()
+	for _, r := range p.free {
+		r.Close()
 	}
 	p.free = nil
 	if p.out == 0 {
@@ -113,29 +139,20 @@ func (p *channelPool) close() {
 	}
 }
 
-// errNoChannel: the server opens no read channel for us, because it is going or has
-// too many. The search goes by fast messaging, which tells which.
-var errNoChannel = errors.New("catfish: cannot open a read channel")
+// answerLimits bound what reading brings home as messages do in bytes.
+var answerLimits = remote.Limits{Items: maxReply / itemBytes, Batch: manyBytes / itemBytes}
 
-// read channel returns a read channel of this session, opening one if need be. The end
-// of the client ends that too.
-func (c *core) readChannel(ctx context.Context, s *session) (*remote.Reader, error) {
-	l, err := s.channels.get(ctx)
-	if l != nil || err != nil {
-		return l, err
-	}
-	dctx, cancel := context.WithTimeout(ctx, c.opts.DialTimeout)
+// openReadChannel dials a read channel to the session's server. The end of
+// the client ends that too.
+func (c *core) openReadChannel(ctx context.Context, s *session) (*remote.Reader, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.opts.DialTimeout)
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
-	ol, err := offload.Dial(dctx, s.dev, s.addr, offload.ChannelConfig{
+	ch, err := offload.Dial(ctx, s.dev, s.addr, offload.ChannelConfig{
 		BlockBytes: maxNode, Window: s.window, Private: lanePrivate(s.hello.BootID), Stop: &s.channels.stop,
 	})
 	if err != nil {
-		s.channels.put(nil)
-		if ctx.Err() == nil {
-			err = fmt.Errorf("%w: %w", errNoChannel, err)
-		}
 		return nil, err
 	}
-	return remote.NewReader(ol, limits), nil
+	return remote.NewReader(ch, answerLimits), nil
 }

@@ -80,10 +80,10 @@ func TestCloseUnderSearches(t *testing.T) {
 // TestChannelPoolClose: nobody who waits for a read channel sleeps for ever.
 func TestChannelPoolClose(t *testing.T) {
 	var p channelPool
-	p.init(2)
+	p.init(2, nil)
 	for range 2 {
-		if l, err := p.get(t.Context()); l != nil || err != nil {
-			t.Fatal(l, err)
+		if r, err := p.take(t.Context()); r != nil || err != nil {
+			t.Fatal(r, err)
 		}
 	}
 	const waiters = 20

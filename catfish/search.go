@@ -279,27 +279,27 @@ func (c *Client) message(ctx context.Context, s *session, o *openSlab, q *query)
 
 // offload carries a query out by reading the tree.
 func (c *Client) offload(ctx context.Context, s *session, o *openSlab, q *query) (st offload.Stats, err error) {
-	l, err := c.readChannel(ctx, s)
+	r, err := s.channels.get(ctx)
 	if err != nil {
 		return st, err
 	}
-	defer s.channels.put(l)
+	defer s.channels.put(r)
 	q.explain.step("get a read channel")
 	if q.explain != nil {
-		l.OnWalk = q.explain.walked
-		defer func() { l.OnWalk = nil }()
+		r.OnWalk = q.explain.walked
+		defer func() { r.OnWalk = nil }()
 	}
 	switch q.kind {
 	case kindNearest:
-		q.neighbors, err = l.Nearest(ctx, &o.slab, q.x, q.y, q.limit, q.neighbors)
+		q.neighbors, err = r.Nearest(ctx, &o.slab, q.x, q.y, q.limit, q.neighbors)
 	case kindCount:
-		q.count, err = l.Count(ctx, &o.slab, q.rect)
+		q.count, err = r.Count(ctx, &o.slab, q.rect)
 	case kindSearchMany:
-		q.items, q.counts, err = l.SearchMany(ctx, &o.slab, q.rects, q.items, q.counts[:0])
+		q.items, q.counts, err = r.SearchMany(ctx, &o.slab, q.rects, q.items, q.counts[:0])
 	default:
-		q.items, err = l.Search(ctx, &o.slab, q.rect, q.limit, q.items)
+		q.items, err = r.Search(ctx, &o.slab, q.rect, q.limit, q.items)
 	}
-	st = l.Stats()
+	st = r.Stats()
 	c.addOffload(&st)
 	q.explain.read(&st)
 	return st, walkError(err)

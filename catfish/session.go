@@ -115,10 +115,10 @@ func (c *core) openFirst(ctx context.Context, s *session) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.opts.DialTimeout/4)
 	defer cancel()
-	l, err := c.readChannel(ctx, s)
+	r, err := s.channels.get(ctx)
 	switch {
 	case err == nil:
-		s.channels.put(l)
+		s.channels.put(r)
 	case c.ctx.Err() == nil:
 		c.log.Warn("no read channel to offload by yet", "server", c.addr, "err", err)
 	}
@@ -147,7 +147,9 @@ func (c *core) connectBy(ctx context.Context, h hello, ch choice, next bool) (*s
 	if c.scheme.Single {
 		s.window = 1
 	}
-	s.channels.init(c.opts.ReadChannels)
+	s.channels.init(c.opts.ReadChannels, func(ctx context.Context) (*remote.Reader, error) {
+		return c.openReadChannel(ctx, s)
+	})
 	if err := s.dial(ctx, c); err != nil {
 		s.close()
 		return nil, err
