@@ -7,24 +7,24 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// The part of a walk that goes by kept nodes; traverse.go draws it,
+// The part of a walk that uses copies of nodes. doc.go draws it,
 // rstar/validate.go argues that it is right.
 
-// relied is a kept node that a walk went by.
-type relied struct {
-	*kept
+// usedCopy is a copy that a walk used in place of a read.
+type usedCopy struct {
+	*cachedNode
 	chunk uint32
 	hop   uint16
 }
 
-// tell adds what the cache did.
-func (w *walk) tell(st *offload.Stats) {
-	st.Cached += uint64(w.used)
+// addStats adds what the cache did.
+func (w *walk) addStats(st *offload.Stats) {
+	st.Cached += uint64(w.cached)
 	st.Repairs += uint64(w.repairs)
 }
 
-// copyOf returns the kept node that saves a read, nil if there is none.
-func (w *walk) copyOf(ref offload.Ref) *kept {
+// copyOf returns the copy that saves a read, nil if there is none.
+func (w *walk) copyOf(ref offload.Ref) *cachedNode {
 	level := int(ref.Tag >> 32)
 	if w.cache == nil || level == 0 || ref.Tag&tagBits != 0 {
 		return nil
@@ -33,30 +33,31 @@ func (w *walk) copyOf(ref offload.Ref) *kept {
 	if k == nil || k.node.Level() != level {
 		return nil
 	}
-	w.used++
-	if w.now == 0 || !k.trusted(w.now-min(w.now-1, uint64(w.slab.Trust)), w.h.Moves) {
-		w.relied = append(w.relied, relied{k, uint32(ref.Tag), ref.Hop})
+	w.cached++
+	if w.now == 0 || !k.trusted(w.now-min(w.now-1, uint64(w.tree.Trust)), w.h.Moves) {
+		w.copies = append(w.copies, usedCopy{k, uint32(ref.Tag), ref.Hop})
 	}
 	return k
 }
 
-// nextLine hands out the read of the first line of a kept node.
+// nextLine hands out the read of the first line of a node whose copy was
+// used.
 func (w *walk) nextLine() (offload.Ref, bool) {
-	if w.lined == len(w.relied) {
+	if w.validating == len(w.copies) {
 		return offload.Ref{}, false
 	}
-	k := &w.relied[w.lined]
-	w.lined++
+	k := &w.copies[w.validating]
+	w.validating++
 	return offload.Ref{
-		Offset: uint64(k.chunk) * uint64(w.slab.NodeBytes), Len: rstar.LineBytes,
-		Hop: k.hop, Tag: lineTag | uint64(w.lined-1),
+		Offset: uint64(k.chunk) * uint64(w.tree.NodeBytes), Len: rstar.LineBytes,
+		Hop: k.hop, Tag: lineTag | uint64(w.validating-1),
 	}, true
 }
 
-// visitLine takes the first line of a kept node, relied[i]. If that has
+// visitLine validates copies[i] by its node's first line. If the node has
 // changed, repair is the read of all of it.
 func (w *walk) visitLine(i uint32, b []byte) (repair offload.Ref, v offload.Verdict, err error) {
-	k := &w.relied[i]
+	k := &w.copies[i]
 	err = k.node.Validate(b, w.h.Moves)
 	switch {
 	case err == nil:
@@ -74,7 +75,7 @@ func (w *walk) visitLine(i uint32, b []byte) (repair offload.Ref, v offload.Verd
 	case errors.Is(err, rstar.ErrMoved) && k.node.Stamp() > w.h.Moves:
 		return repair, offload.Restart, nil // the copy is newer than this walk
 	case errors.Is(err, rstar.ErrMoved):
-		w.cache.nodes.Drop(uint64(k.chunk), k.kept)
+		w.cache.nodes.Drop(uint64(k.chunk), k.cachedNode)
 		return repair, offload.Restart, nil
 	}
 	return repair, 0, err

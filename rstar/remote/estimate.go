@@ -2,37 +2,37 @@ package remote
 
 import "github.com/catfish-index/catfish/rstar"
 
-// mostEstimated bounds the nodes that an estimate looks at, 20 ns each. What
-// takes more is large, whatever else is said of it.
+// mostEstimated bounds the copies that an estimate looks at, 20 ns each. A
+// search that needs more is large, and how large does not matter.
 const mostEstimated = 1 << 10
 
-// Estimate is what searches would read, as far as kept nodes tell. They
+// Estimate is what searches would read, as far as cached nodes show. These
 // may be old.
 type Estimate struct {
-	Leaves  int // that kept nodes name
-	Heads   int // of these, how many by their first lines only
-	Missing int // internal nodes that are not kept, with unknown ones below
-	Cached  int // nodes that tell this; each costs a line's read
+	Leaves  int // that cached nodes name
+	Heads   int // of these, how many by their heads (leafhead.go)
+	Missing int // internal nodes not in the cache; what is below is unknown
+	Cached  int // cached nodes; each costs the read of a line
 	Bytes   int // of the first round trip
 }
 
 // Estimator makes estimates; it reuses its buffers.
 type Estimator struct {
-	todo []uint64 // nodes, as tags
+	todo []uint64 // tags of nodes
 	hits []int32
 }
 
-// Add adds to e what a search of r in t would read. t has a cache.
-func (q *Estimator) Add(e *Estimate, t *Tree, r *rstar.Rect) {
+// Add adds to e what a search of q would read of t, which has a cache.
+func (est *Estimator) Add(e *Estimate, t *Tree, q *rstar.Rect) {
 	h := t.known.Load()
 	if h == nil {
 		e.Missing++ // the root, wherever it is
 		return
 	}
-	q.todo = append(q.todo[:0], uint64(h.Height-1)<<32|uint64(h.Root))
-	for len(q.todo) > 0 && e.Cached < mostEstimated {
-		at := q.todo[len(q.todo)-1]
-		q.todo = q.todo[:len(q.todo)-1]
+	est.todo = append(est.todo[:0], uint64(h.Height-1)<<32|uint64(h.Root))
+	for len(est.todo) > 0 && e.Cached < mostEstimated {
+		at := est.todo[len(est.todo)-1]
+		est.todo = est.todo[:len(est.todo)-1]
 		level := int(at >> 32)
 		if level == 0 {
 			e.Leaves++
@@ -44,16 +44,16 @@ func (q *Estimator) Add(e *Estimate, t *Tree, r *rstar.Rect) {
 			continue
 		}
 		e.Cached++
-		q.hits = k.node.AppendHits(q.hits[:0], *r)
-		for _, i := range q.hits {
+		est.hits = k.node.AppendHits(est.hits[:0], *q)
+		for _, i := range est.hits {
 			if level == 1 {
 				e.Leaves++
-				if rstar.HeadsFirst(k.node.Rect(int(i)), *r, int(t.NodeBytes)) {
+				if rstar.HeadsFirst(k.node.Rect(int(i)), *q, int(t.NodeBytes)) {
 					e.Heads++
 				}
 				continue
 			}
-			q.todo = append(q.todo, uint64(level-1)<<32|k.node.Ref(int(i)))
+			est.todo = append(est.todo, uint64(level-1)<<32|k.node.Ref(int(i)))
 		}
 	}
 	e.Bytes = (e.Leaves-e.Heads+e.Missing)*int(t.NodeBytes) + e.Heads*rstar.HeadBytes(int(t.NodeBytes)) +

@@ -37,7 +37,7 @@ func someQuery(r *rand.Rand) rstar.Rect {
 // followed for ever.
 func TestNoTree(t *testing.T) {
 	const chunks = 50
-	w := walk{slab: &Tree{NodeBytes: 704}, h: rstar.Header{Chunks: chunks, Height: 16, Root: 1}}
+	w := walk{tree: &Tree{NodeBytes: 704}, h: rstar.Header{Chunks: chunks, Height: 16, Root: 1}}
 	for i := range chunks {
 		_, err := w.ref(1, 5, 1)
 		if want := i == chunks-1; errors.Is(err, ErrProtocol) != want {
@@ -47,7 +47,7 @@ func TestNoTree(t *testing.T) {
 }
 
 // TestCachedHostileMemory: whatever a server's memory turns into while
-// copies of it are kept, a walk ends, and no later one of another collection
+// copies of it are cached, a walk ends, and no later one of another collection
 // is the worse for it.
 func TestCachedHostileMemory(t *testing.T) {
 	tr, err := rstar.New(rstar.Options{NodeBytes: 704, SlabBytes: 4 << 20})

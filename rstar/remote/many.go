@@ -14,16 +14,15 @@ const walksAtOnce = 32
 // manyWalk is several searches as one walk, so that their reads share
 // doorbells and round trips. The reads of search i carry i in their tags.
 type manyWalk struct {
-	walks  []searchWalk
-	again  []bool   // i is to be begun again, by itself
-	ready  []uint16 // those that may know more to read, the next one last
-	begun  int      // how many have, the first ones
-	found  int      // objects, of all
-	limits Limits
+	walks     []searchWalk
+	restarted []bool   // search i is to be made again, by itself
+	ready     []uint16 // searches that may know more to read, the next one last
+	begun     int      // how many searches have begun: the first ones
+	found     int      // objects, of all searches
+	limits    Limits
 }
 
-// keepItems is up to which size a search's buffer is kept for the next:
-// 1 MiB.
+// keepItems is the largest buffer of a search that is reused: 1 MiB.
 const keepItems = 1 << 20 / 40
 
 const (
@@ -31,30 +30,30 @@ const (
 	manyMask  = (1<<16 - 1) << manyShift
 )
 
-func (m *manyWalk) begin(s *Tree, rects []rstar.Rect, limits Limits) {
+func (m *manyWalk) begin(t *Tree, rects []rstar.Rect, limits Limits) {
 	m.limits = limits
 	for len(m.walks) < len(rects) {
-		m.walks, m.again = append(m.walks, searchWalk{}), append(m.again, false)
+		m.walks, m.restarted = append(m.walks, searchWalk{}), append(m.restarted, false)
 	}
 	m.ready, m.begun, m.found = m.ready[:0], 0, 0
 	for i, r := range rects {
 		w := &m.walks[i]
 		w.q, w.most, w.items = r, limits.Items, w.items[:0]
-		w.restart(s, 0)
-		m.again[i] = false
+		w.restart(t, 0)
+		m.restarted[i] = false
 		m.ready = append(m.ready, uint16(len(rects)-1-i))
 	}
 }
 
-// Next asks the searches in their order. None begins once there is an answer
-// of the length at which a server would stop.
+// Next asks the searches in their order. None begins once there are more
+// objects than Limits.Batch.
 func (m *manyWalk) Next() (offload.Ref, bool, error) {
 	for len(m.ready) > 0 {
 		i := m.ready[len(m.ready)-1]
 		if int(i) == m.begun && !m.limits.enough(m.found) {
 			m.begun++
 		}
-		if int(i) < m.begun && !m.again[i] {
+		if int(i) < m.begun && !m.restarted[i] {
 			r, ok, err := m.walks[i].Next()
 			if ok || err != nil {
 				r.Tag |= uint64(i) << manyShift
@@ -66,11 +65,11 @@ func (m *manyWalk) Next() (offload.Ref, bool, error) {
 	return offload.Ref{}, false, nil
 }
 
-// Visit passes a block on. A search that has to begin again leaves the
-// others alone.
+// Visit passes a block on to its search. One that has to begin again does
+// not disturb the others.
 func (m *manyWalk) Visit(ref offload.Ref, b []byte) (offload.Verdict, error) {
 	i := uint16(ref.Tag & manyMask >> manyShift)
-	if m.again[i] {
+	if m.restarted[i] {
 		return offload.Accept, nil
 	}
 	ref.Tag &^= manyMask
@@ -82,17 +81,18 @@ func (m *manyWalk) Visit(ref offload.Ref, b []byte) (offload.Verdict, error) {
 	case err != nil || v == offload.Retry:
 		return v, err
 	case v == offload.Restart:
-		m.again[i] = true
+		m.restarted[i] = true
 	default:
 		m.ready = append(m.ready, i)
 	}
 	return offload.Accept, nil
 }
 
-// SearchMany appends the objects that intersect each of rects to items, and
-// how many these are to counts. It stops behind the search with which there
-// are more than Limits.Batch of them; at least one is made. After an error
-// both are returned as they were.
+// SearchMany makes several searches as one walk. For each of rects in turn
+// it appends the objects that intersect it to items, and their number to
+// counts. It stops after the search with which there are more objects than
+// Limits.Batch; at least one is made. After an error both are returned as
+// they were.
 func (r *Reader) SearchMany(ctx context.Context, t *Tree, rects []rstar.Rect, items []rstar.Item, counts []uint32) (
 	[]rstar.Item, []uint32, error,
 ) {
@@ -110,8 +110,8 @@ func (r *Reader) SearchMany(ctx context.Context, t *Tree, rects []rstar.Rect, it
 	return items, counts, nil
 }
 
-// searchSome makes some searches as one walk, and those again, one by one,
-// that something moved under.
+// searchSome makes some searches as one walk, and then, one by one, those
+// again that met a move.
 func (r *Reader) searchSome(ctx context.Context, t *Tree, rects []rstar.Rect, items []rstar.Item, counts []uint32) (
 	[]rstar.Item, []uint32, error,
 ) {
@@ -120,14 +120,14 @@ func (r *Reader) searchSome(ctx context.Context, t *Tree, rects []rstar.Rect, it
 	err := r.run(ctx, t, m)
 	rects = rects[:m.begun]
 	for i := range rects {
-		m.walks[i].tell(&r.stats)
+		m.walks[i].addStats(&r.stats)
 	}
 	if err != nil {
 		return items, counts, err
 	}
 	for i, q := range rects {
 		before := len(items)
-		if !m.again[i] {
+		if !m.restarted[i] {
 			w := &m.walks[i]
 			if items = append(items, w.items...); cap(w.items) > keepItems {
 				w.items = nil

@@ -10,7 +10,8 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// copiesOf is what a client keeps that has just seen all of the tree.
+// copiesOf is what the cache of a client holds that has just read all of the
+// tree.
 func copiesOf(t *testing.T, tr *rstar.Tree) (rstar.Header, map[uint64]rstar.Node) {
 	t.Helper()
 	h, err := rstar.ParseHeader(tr.Memory())
@@ -33,9 +34,9 @@ func copiesOf(t *testing.T, tr *rstar.Tree) (rstar.Header, map[uint64]rstar.Node
 	return h, nodes
 }
 
-// mixed calls f with trees that parents of leaves have just been split in,
-// and with caches that hold what a client saw before, of some nodes, and
-// what one saw after, of the others.
+// mixed calls f with trees in which parents of leaves have just been split,
+// and with caches that hold some nodes as they were before that, and the
+// others as they are now.
 func mixed(t *testing.T, f func(tr *rstar.Tree, old []rstar.Item, before, after rstar.Header, cache *Cache, r *rand.Rand)) {
 	tr, err := rstar.New(rstar.Options{NodeBytes: 704, SlabBytes: 2 << 20})
 	if err != nil {
@@ -72,7 +73,7 @@ func mixed(t *testing.T, f func(tr *rstar.Tree, old []rstar.Item, before, after 
 				if o, ok := old[chunk]; ok && r.IntN(2) == 0 {
 					n, moves = o, before.Moves
 				}
-				cache.nodes.Put(chunk, func(k *kept) {
+				cache.nodes.Put(chunk, func(k *cachedNode) {
 					k.node = n
 					k.confirm(cache.now(), moves)
 				})
@@ -97,8 +98,8 @@ func walkAll(t *testing.T, w interface {
 	}
 }
 
-// TestMixedCopiesLimit: a search that has found enough by old copies shows no
-// object twice.
+// TestMixedCopiesLimit: a search that reaches its limit by old copies returns
+// no object twice.
 func TestMixedCopiesLimit(t *testing.T) {
 	mixed(t, func(tr *rstar.Tree, _ []rstar.Item, _, after rstar.Header, cache *Cache, r *rand.Rand) {
 		var w searchWalk
@@ -125,7 +126,7 @@ func TestMixedCopiesLimit(t *testing.T) {
 }
 
 // TestMixedCopiesTrusted: a client that trusts copies, some of which another
-// client has renewed after a move that the first one has not heard of, finds
+// client has replaced after a move that the first one does not know of, finds
 // what was there all the time, once.
 func TestMixedCopiesTrusted(t *testing.T) {
 	mixed(t, func(tr *rstar.Tree, old []rstar.Item, before, _ rstar.Header, cache *Cache, r *rand.Rand) {
@@ -150,7 +151,7 @@ func TestMixedCopiesTrusted(t *testing.T) {
 }
 
 // TestMixedCopiesNearest: whatever mixture of copies a search for the nearest
-// objects goes by, it finds them, each once.
+// objects uses, it finds them, each once.
 func TestMixedCopiesNearest(t *testing.T) {
 	repairs := 0
 	mixed(t, func(tr *rstar.Tree, _ []rstar.Item, _, after rstar.Header, cache *Cache, r *rand.Rand) {
@@ -185,8 +186,8 @@ func TestMixedCopiesNearest(t *testing.T) {
 	}
 }
 
-// TestEqualObjectsInFullSlab: leaves whose heads and then all of which is
-// read are named once.
+// TestEqualObjectsInFullSlab: a leaf that is read twice, its head first and
+// then all of it, counts as named once.
 func TestEqualObjectsInFullSlab(t *testing.T) {
 	tr, err := rstar.New(rstar.Options{NodeBytes: 704, SlabBytes: 256 << 10})
 	if err != nil {

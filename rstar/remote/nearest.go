@@ -25,13 +25,13 @@ func (n Neighbor) Compare(o Neighbor) int {
 // object found so far.
 type nearestWalk struct {
 	walk
-	x, y float64
-	k    int
-	best []Neighbor // max-heap by distance, at most k
-	todo []nodeDist // min-heap by distance
-	out  int
-	read []uint64      // children gone on to
-	mend []offload.Ref // kept nodes to be read: they have changed
+	x, y     float64
+	k        int
+	best     []Neighbor    // max-heap by distance, at most k
+	todo     []nodeDist    // min-heap by distance
+	out      int           // blocks under way, but for lines and repairs
+	read     []uint64      // chunks of children that were read, or whose copies were used
+	toRepair []offload.Ref // reads of nodes that have changed since they were cached
 }
 
 type nodeDist struct {
@@ -39,13 +39,13 @@ type nodeDist struct {
 	dist float64
 }
 
-// speculate bounds nodes read at once: the second nearest node is needed
-// about every other time, later ones rarely.
+// speculate bounds the nodes read at once. The second nearest node is
+// needed about every other time, later ones rarely.
 const speculate = 3
 
-func (s *nearestWalk) restart(sl *Tree, try int) {
-	s.begin(sl, try)
-	s.best, s.todo, s.read, s.mend = s.best[:0], s.todo[:0], s.read[:0], s.mend[:0]
+func (s *nearestWalk) restart(t *Tree, try int) {
+	s.begin(t, try)
+	s.best, s.todo, s.read, s.toRepair = s.best[:0], s.todo[:0], s.read[:0], s.toRepair[:0]
 	s.out = 0
 }
 
@@ -59,8 +59,8 @@ func (s *nearestWalk) Next() (offload.Ref, bool, error) {
 			return r, false, err
 		case !ok && (len(s.todo) == 0 || s.out >= speculate ||
 			len(s.best) == s.k && s.todo[0].dist > s.best[0].Dist):
-			if last := len(s.mend) - 1; last >= 0 {
-				r, s.mend = s.mend[last], s.mend[:last]
+			if last := len(s.toRepair) - 1; last >= 0 {
+				r, s.toRepair = s.toRepair[last], s.toRepair[:last]
 				return r, true, nil
 			}
 			r, ok = s.nextLine()
@@ -74,14 +74,14 @@ func (s *nearestWalk) Next() (offload.Ref, bool, error) {
 			s.out++
 			return r, true, nil
 		}
-		err = s.name(k.node, r.Hop)
+		err = s.addChildren(k.node, r.Hop)
 		ok = false
 	}
 }
 
-// name adds the children of an internal node that are to be read in round
+// addChildren adds the children of an internal node that are to be read in round
 // trip hop.
-func (s *nearestWalk) name(n rstar.Node, hop uint16) error {
+func (s *nearestWalk) addChildren(n rstar.Node, hop uint16) error {
 	for i := range n.Count() {
 		d := n.Rect(i).Distance(s.x, s.y)
 		if len(s.best) == s.k && d > s.best[0].Dist {
@@ -108,7 +108,7 @@ func (s *nearestWalk) Visit(ref offload.Ref, b []byte) (offload.Verdict, error) 
 	case ref.Tag&lineTag != 0:
 		r, v, err := s.visitLine(uint32(ref.Tag), b)
 		if r.Len > 0 {
-			s.mend = append(s.mend, r)
+			s.toRepair = append(s.toRepair, r)
 		}
 		return v, err
 	case ref.Tag&repairTag != 0:
@@ -120,7 +120,7 @@ func (s *nearestWalk) Visit(ref offload.Ref, b []byte) (offload.Verdict, error) 
 	}
 	s.out--
 	if !n.Leaf() {
-		return offload.Accept, s.name(n, ref.Hop+1)
+		return offload.Accept, s.addChildren(n, ref.Hop+1)
 	}
 	for i := range n.Count() {
 		r := n.Rect(i)
@@ -136,10 +136,10 @@ func (s *nearestWalk) Visit(ref offload.Ref, b []byte) (offload.Verdict, error) 
 	return offload.Accept, nil
 }
 
-// visitRepair takes all of a kept node that has changed. Its children were
-// put in order, and left out, by boxes that may have grown since.
+// visitRepair takes all of a node that has changed since it was cached. Its
+// children were put in order, or left out, by boxes that may have grown.
 func (s *nearestWalk) visitRepair(ref offload.Ref, b []byte) (offload.Verdict, error) {
-	k := &s.relied[uint32(ref.Tag)]
+	k := &s.copies[uint32(ref.Tag)]
 	n, v, err := s.view(k.chunk, k.node.Level(), b)
 	if err != nil || v != offload.Accept {
 		return v, err

@@ -10,13 +10,13 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// MaxRestarts is how often a search begins again before it gives up with
+// MaxRestarts is how often a search begins again before it fails with
 // offload.ErrRestart. The caller then asks the server, where a worker can
-// take the tree's lock. With a move every 100 us and 20 us a search each
-// restart has a chance of one in five to be followed by another.
+// take the tree's lock. With a move every 100 us and searches of 20 us,
+// one restart in five is followed by another.
 const MaxRestarts = 4
 
-// Limits bound what a Reader brings home; 0 is no limit.
+// Limits bound what a Reader returns; 0 is no limit.
 type Limits struct {
 	Items int // of one search; with more it fails with ErrTooLarge
 	Batch int // of SearchMany: with more no further search is begun
@@ -24,22 +24,22 @@ type Limits struct {
 
 func (l Limits) enough(items int) bool { return l.Batch > 0 && items > l.Batch }
 
-// Reader carries out searches by one read channel, one at a time. It reuses its
-// buffers, and nothing that it returns.
+// Reader carries out searches over one read channel, one at a time. It
+// reuses its own buffers, never those that it has returned.
 type Reader struct {
-	// OnWalk, if set, is called after each walk with the time that went by
-	// in looking at nodes; the rest passed with reads under way.
+	// OnWalk, if set, is called after each walk with the time that the
+	// client itself spent on nodes. The rest passed with reads under way.
 	OnWalk func(own time.Duration)
 
 	channel *offload.Channel
-	limits Limits
-	stats  offload.Stats
-	one    searchWalk
-	many   manyWalk
-	near   nearestWalk
+	limits  Limits
+	stats   offload.Stats
+	one     searchWalk
+	many    manyWalk
+	near    nearestWalk
 }
 
-// NewReader makes a Reader, which owns the read channel.
+// NewReader makes a Reader, which owns the channel from now on.
 func NewReader(ch *offload.Channel, limits Limits) *Reader {
 	return &Reader{channel: ch, limits: limits, one: searchWalk{most: limits.Items}}
 }
@@ -96,16 +96,17 @@ func (r *Reader) Nearest(ctx context.Context, t *Tree, x, y float64, k int, dst 
 	return dst, nil
 }
 
-// repeat carries a walk out, and again as long as it ends by a restart.
+// repeat carries a walk out, from the given try on, until it does not end
+// by a restart or has been restarted too often.
 func (r *Reader) repeat(ctx context.Context, t *Tree, w interface {
 	offload.Traversal
 	restart(t *Tree, try int)
-	tell(st *offload.Stats)
+	addStats(st *offload.Stats)
 }, try int) error {
 	for ; ; try++ {
 		w.restart(t, try)
 		err := r.run(ctx, t, w)
-		w.tell(&r.stats)
+		w.addStats(&r.stats)
 		if try == MaxRestarts || !errors.Is(err, offload.ErrRestart) {
 			return err
 		}

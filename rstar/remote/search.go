@@ -8,7 +8,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// searchWalk finds what intersects a rectangle. Reused by its read channel.
+// searchWalk finds what intersects a rectangle. Its Reader reuses it.
 type searchWalk struct {
 	walk
 	q     rstar.Rect
@@ -20,20 +20,20 @@ type searchWalk struct {
 	most  int // Limits.Items
 	todo  []offload.Ref
 	hits  []int32
-	named []uint64 // what a copy named, when it is repaired
+	named []uint64 // the children that a copy named, when it is repaired
 }
 
-func (s *searchWalk) restart(sl *Tree, try int) {
-	s.begin(sl, try)
+func (s *searchWalk) restart(t *Tree, try int) {
+	s.begin(t, try)
 	s.items, s.todo, s.found = s.items[:s.base], s.todo[:0], 0
 }
 
 func (s *searchWalk) full() bool { return s.limit > 0 && s.found >= s.limit }
 
-// Next reads the header and the root, then what Visit found; what is kept
-// it looks at here. Last come the lines. They, and the nodes that they show
-// to have changed, are read also if the limit is reached: two copies may have
-// named one leaf, and only their nodes tell.
+// Next reads the header and the root, then what Visit found. It follows
+// copies by itself. Last come the lines that validate the copies. These, and
+// the nodes that they show to have changed, are read even if the limit is
+// reached: two copies may have named one leaf, and only their nodes show that.
 func (s *searchWalk) Next() (offload.Ref, bool, error) {
 	r, ok, err := s.next()
 	for {
@@ -54,14 +54,14 @@ func (s *searchWalk) Next() (offload.Ref, bool, error) {
 		if k == nil {
 			return r, true, nil
 		}
-		err = s.name(k.node, r.Hop)
+		err = s.addChildren(k.node, r.Hop)
 		ok = false
 	}
 }
 
-// name adds the children of an internal node that are to be read in round
+// addChildren adds the children of an internal node that are to be read in round
 // trip hop.
-func (s *searchWalk) name(n rstar.Node, hop uint16) error {
+func (s *searchWalk) addChildren(n rstar.Node, hop uint16) error {
 	s.hits = n.AppendHits(s.hits[:0], s.q)
 	for _, i := range s.hits {
 		r, err := s.childRef(n, int(i), &s.q, hop)
@@ -78,15 +78,15 @@ func (s *searchWalk) Visit(ref offload.Ref, b []byte) (offload.Verdict, error) {
 	if ref.Tag == headerTag {
 		return s.visitHeader(b)
 	}
-	if ref.Tag&headsTag != 0 {
-		r, v, err := s.visitHeads(ref, b, &s.q)
+	if ref.Tag&leafHeadTag != 0 {
+		r, v, err := s.visitLeafHead(ref, b, &s.q)
 		if r.Len > 0 && err == nil {
 			s.todo = append(s.todo, r)
 		}
 		return v, err
 	}
 	if ref.Tag&tagBits != 0 {
-		return s.visitKept(ref, b)
+		return s.visitCopy(ref, b)
 	}
 	n, v, err := s.view(uint32(ref.Tag), int(ref.Tag>>32), b)
 	if err != nil || v != offload.Accept {
@@ -95,11 +95,12 @@ func (s *searchWalk) Visit(ref offload.Ref, b []byte) (offload.Verdict, error) {
 	if n.Leaf() {
 		return s.visitLeaf(n)
 	}
-	return offload.Accept, s.name(n, ref.Hop+1)
+	return offload.Accept, s.addChildren(n, ref.Hop+1)
 }
 
-// visitKept takes a line of a kept node, or all of one that has changed.
-func (s *searchWalk) visitKept(ref offload.Ref, b []byte) (offload.Verdict, error) {
+// visitCopy takes the line that validates a copy, or all of a node that has
+// changed since.
+func (s *searchWalk) visitCopy(ref offload.Ref, b []byte) (offload.Verdict, error) {
 	if ref.Tag&lineTag != 0 {
 		r, v, err := s.visitLine(uint32(ref.Tag), b)
 		if r.Len > 0 {
@@ -107,12 +108,12 @@ func (s *searchWalk) visitKept(ref offload.Ref, b []byte) (offload.Verdict, erro
 		}
 		return v, err
 	}
-	k := &s.relied[uint32(ref.Tag)]
+	k := &s.copies[uint32(ref.Tag)]
 	n, v, err := s.view(k.chunk, k.node.Level(), b)
 	if err != nil || v != offload.Accept {
 		return v, err
 	}
-	// By reference: a move may have changed the order.
+	// Children are compared by reference: a move may have changed their order.
 	s.named = s.named[:0]
 	s.hits = k.node.AppendHits(s.hits[:0], s.q)
 	for _, j := range s.hits {

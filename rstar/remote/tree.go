@@ -17,13 +17,13 @@ type Tree struct {
 	Bytes     uint64      // of the slab
 	NodeBytes uint32
 	BootID    uint64        // of the server that the tree was opened at
-	Cache     *Cache        // nil: nothing is kept
-	Trust     time.Duration // for which a copy is not validated again, 0: always
+	Cache     *Cache        // nil: none
+	Trust     time.Duration // how long a copy is used without validating it again
 
 	known atomic.Pointer[rstar.Header] // latest header read; nil at first
 }
 
-// learn keeps h if it is newer than what is known.
+// learn makes h the known header if it is newer.
 func (t *Tree) learn(h rstar.Header) {
 	for {
 		old := t.known.Load()

@@ -8,96 +8,56 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// Offloaded walks through a tree's slab (DESIGN section 4, the reader's
-// side). A walk reads the slab's header together with the root:
-//
-//	known header H (root, height, moves M) from the walk before
-//	   |
-//	   +-- read header ----> keep as the next walk's H; boot id checked
-//	   +-- read root ------> rstar.ViewNode(chunk, level, M)
-//	         +-- children that intersect, all at once, and so on
-//
-// M may be older than the tree: then a node that moved since carries a
-// stamp above M, and the walk begins again. It may never be newer than
-// what the walk's first read saw, and it is not: H was read before. No
-// order between reads under way is assumed; in particular the header read
-// in this walk is not used by it.
-//
-// After a restart the walk reads the header first, alone, and goes on
-// with what it finds: the M known from before is what just failed.
-//
-// # With a cache
-//
-// Internal nodes that the client keeps are not read. The walk goes by the
-// copies down to the leaves at once, and reads, with these, the first line
-// of each node whose copy it used:
-//
-//	known H and copies of root, A, B
-//	   |
-//	   +-- read leaves below A and B, and nodes that are not kept
-//	   +-- read first line of root, A, B --> rstar.Node.Validate
-//	         unchanged: nothing more to do, one round trip
-//	         changed:   read the node, go on to children not seen yet
-//	         moved since M: begin again
-//
-// rstar/validate.go argues why that keeps section 4's promises. Which copy
-// is used, and for how long it was kept, is all the same to it. The header
-// is read by every eighth walk only: an M that is older makes a walk
-// restart if it meets what moved since, which is rare.
-//
-// A third try goes without copies, so that whatever the cache holds, a walk
-// makes the progress that it would make without one.
-
-// Tags: a node's is level<<32 | chunk. Those of the other reads have a bit
-// that no level has; the bits of manyMask are free.
+// Tags of reads. A node's is level<<32 | chunk. The other reads have a bit
+// that no level has. The bits of manyMask are free.
 const (
-	lineTag   = 1 << 62 // | index in relied: the first line of a kept node
-	repairTag = 1 << 61 // | index in relied: all of it
-	headsTag  = 1 << 60 // | chunk: the first lines of a leaf
-	headerTag = 1 << 59
-	tagBits   = lineTag | repairTag | headsTag | headerTag
+	lineTag     = 1 << 62 // | index in copies: the first line of a node
+	repairTag   = 1 << 61 // | index in copies: all of a node that has changed
+	leafHeadTag = 1 << 60 // | chunk: the first lines of a leaf
+	headerTag   = 1 << 59
+	tagBits     = lineTag | repairTag | leafHeadTag | headerTag
 )
 
-// HeaderEvery is how many walks of a read channel with a cache go by for one that
-// reads the header.
+// HeaderEvery is how many walks of a Reader with a cache share one read of
+// the header.
 const HeaderEvery = 8
 
-// walk is what every traversal shares: the header protocol, the cache, and
-// the bounds checks on what a server's memory says.
+// walk is what all traversals share: the header protocol, the cache, and
+// the checks of what a server's memory says.
 type walk struct {
-	slab    *Tree
-	cache   *Cache       // to look into; nil: none
-	h       rstar.Header // the header that this walk relies on
-	first   uint16       // hop of the root
-	ready   bool         // h is set, the root may be read
-	asked   bool         // the header's read was handed out
-	rooted  bool         // the root's was
-	refs    uint64       // nodes named so far
-	now     uint64       // if copies are trusted: when the walk began
-	relied  []relied
-	lined   int // of relied, whose lines' reads were handed out
-	used    int // kept nodes gone by
-	repairs int // of these, had changed
-	turn    uint
+	tree       *Tree
+	cache      *Cache       // to look into; nil: none
+	h          rstar.Header // the header that this walk uses
+	first      uint16       // hop of the root
+	ready      bool         // h is set, the root may be read
+	asked      bool         // the header's read was handed out
+	rooted     bool         // the root's was
+	refs       uint64       // nodes named so far
+	now        uint64       // if copies are trusted: when the walk began
+	copies     []usedCopy   // to be validated
+	validating int          // how many of them have their read handed out
+	cached     int          // copies used, for the statistics
+	repairs    int          // of these, had changed
+	turn       uint         // counts walks, for HeaderEvery
 }
 
 // begin starts a walk, try 0, or starts it again after a restart.
-func (w *walk) begin(s *Tree, try int) {
-	clear(w.relied)
+func (w *walk) begin(t *Tree, try int) {
+	clear(w.copies)
 	last := *w
-	*w = walk{slab: s, relied: last.relied[:0], turn: last.turn + 1, first: 1}
-	if h := s.known.Load(); h != nil && try == 0 {
+	*w = walk{tree: t, copies: last.copies[:0], turn: last.turn + 1, first: 1}
+	if h := t.known.Load(); h != nil && try == 0 {
 		w.h, w.ready = *h, true
 	} else {
 		w.first = 2
 	}
-	if s.Cache == nil || try > 1 {
+	if t.Cache == nil || try > 1 {
 		return
 	}
-	w.cache = s.Cache
+	w.cache = t.Cache
 	w.asked = w.ready && w.turn%HeaderEvery != 0
-	if s.Trust > 0 {
-		w.now = s.Cache.now()
+	if t.Trust > 0 {
+		w.now = t.Cache.now()
 	}
 }
 
@@ -115,12 +75,12 @@ func (w *walk) next() (offload.Ref, bool, error) {
 	return offload.Ref{}, false, nil
 }
 
-// ref is the read of a node, after a look at whether it can exist. Every
-// node has one parent, and one that got another since carries a stamp
-// that view refuses: a walk names no more nodes than there are, or the
-// memory holds no tree. Without this bound a few nodes that name each
-// other would keep a client busy for ever. (Copies may name a node more
-// than once, each from another time; they are few beside all chunks.)
+// ref is the read of a node, after a check that it can exist. Every node
+// has one parent, and one that got another since carries a stamp that view
+// refuses. So a walk names no more nodes than there are, or the memory
+// holds no tree. Without this bound a few nodes that name each other would
+// keep a client busy for ever. (Copies of different age may name a node more
+// than once; they are few beside all chunks.)
 func (w *walk) ref(chunk uint64, level int, hop uint16) (offload.Ref, error) {
 	if chunk == 0 || chunk >= w.h.Chunks || level < 0 || level >= w.h.Height {
 		return offload.Ref{}, fmt.Errorf("%w: reference to chunk %d at level %d; the slab has %d chunks, the tree %d levels",
@@ -133,11 +93,11 @@ func (w *walk) ref(chunk uint64, level int, hop uint16) (offload.Ref, error) {
 	return w.whole(chunk, level, hop), nil
 }
 
-// whole is the read of all of a node. By itself it is for one that ref has
-// counted, of which only the first lines were read.
+// whole is the read of all of a node. ref calls it; others do for a node
+// that ref has counted, and of which only the first lines were read.
 func (w *walk) whole(chunk uint64, level int, hop uint16) offload.Ref {
 	return offload.Ref{
-		Offset: chunk * uint64(w.slab.NodeBytes), Len: w.slab.NodeBytes,
+		Offset: chunk * uint64(w.tree.NodeBytes), Len: w.tree.NodeBytes,
 		Hop: hop, Tag: uint64(level)<<32 | chunk,
 	}
 }
@@ -150,25 +110,25 @@ func (w *walk) visitHeader(b []byte) (offload.Verdict, error) {
 		return offload.Retry, nil
 	case err != nil:
 		return 0, err
-	case h.BootID != w.slab.BootID:
-		return 0, fmt.Errorf("%w: boot id %#x, was %#x", ErrServerChanged, h.BootID, w.slab.BootID)
-	case h.NodeBytes != int(w.slab.NodeBytes) || h.Chunks > w.slab.Bytes/uint64(w.slab.NodeBytes):
+	case h.BootID != w.tree.BootID:
+		return 0, fmt.Errorf("%w: boot id %#x, was %#x", ErrServerChanged, h.BootID, w.tree.BootID)
+	case h.NodeBytes != int(w.tree.NodeBytes) || h.Chunks > w.tree.Bytes/uint64(w.tree.NodeBytes):
 		return 0, fmt.Errorf("%w: slab header: %d bytes a node, %d chunks, height %d in %d bytes",
-			ErrProtocol, h.NodeBytes, h.Chunks, h.Height, w.slab.Bytes)
+			ErrProtocol, h.NodeBytes, h.Chunks, h.Height, w.tree.Bytes)
 	}
-	w.slab.learn(h)
+	w.tree.learn(h)
 	if !w.ready {
 		w.h, w.ready = h, true
 	}
 	return offload.Accept, nil
 }
 
-// view validates a node's bytes, and keeps an internal one.
+// view validates a node's bytes, and puts an internal one into the cache.
 func (w *walk) view(chunk uint32, level int, b []byte) (rstar.Node, offload.Verdict, error) {
 	n, err := rstar.ViewNode(b, chunk, level, w.h.Moves)
 	v, err := w.judge(err)
-	if v == offload.Accept && err == nil && level > 0 && w.slab.Cache != nil {
-		w.slab.Cache.nodes.Put(uint64(chunk), func(k *kept) {
+	if v == offload.Accept && err == nil && level > 0 && w.tree.Cache != nil {
+		w.tree.Cache.nodes.Put(uint64(chunk), func(k *cachedNode) {
 			k.node = n.Clone()
 			if w.now > 0 {
 				k.confirm(w.now, w.h.Moves)
@@ -178,7 +138,7 @@ func (w *walk) view(chunk uint32, level int, b []byte) (rstar.Node, offload.Verd
 	return n, v, err
 }
 
-// judge turns what rstar says of a node into a verdict.
+// judge turns rstar's error for a node into a verdict.
 func (w *walk) judge(err error) (offload.Verdict, error) {
 	switch {
 	case err == nil:
@@ -187,8 +147,8 @@ func (w *walk) judge(err error) (offload.Verdict, error) {
 		return offload.Retry, nil
 	case errors.Is(err, rstar.ErrMoved):
 		return offload.Restart, nil
-	case errors.Is(err, rstar.ErrCorrupt) && w.used > 0:
-		return offload.Restart, nil // by an old copy's word; the third try has none
+	case errors.Is(err, rstar.ErrCorrupt) && w.cached > 0:
+		return offload.Restart, nil // an old copy named it; the third try uses none
 	}
 	return 0, err
 }
