@@ -1,0 +1,261 @@
+package offload
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// maxTries bounds how often one block is read again before the walk
+// gives up. A writer holds a node odd for well under a microsecond, so
+// only a writer that was descheduled in the middle gets this far.
+const maxTries = 1000
+
+// eagerTries is how many repeats go out without yielding the processor.
+const eagerTries = 4
+
+// Run carries the walk t over the region that begins at base until it is over, and adds
+// its cost to st. It returns ErrRestart when a Visit asked for it, ctx's
+// error when ctx is done, the Traversal's error, or an error that wraps
+// ErrChannel when the connection is lost.
+func (ch *Channel) Run(ctx context.Context, base rdma.Remote, t Traversal, st *Stats) error {
+	if ch.failed != nil {
+		return ch.failed
+	}
+	w := walk{Channel: ch, ctx: ctx, base: base, t: t, st: st}
+	err := w.run()
+	if w.hops > 0 {
+		st.RoundTrips += w.hops
+	}
+	return err
+}
+
+// walk is one Run.
+type walk struct {
+	*Channel
+	ctx  context.Context
+	base rdma.Remote
+	t    Traversal
+	st   *Stats
+	out  int    // reads under way
+	hops uint64 // longest chain so far
+	err  error  // first failure: nothing new is posted, slots drain
+}
+
+// lookEvery is how many batches of completions go by between looks at
+// the context: a walk whose reads are always complete never waits.
+const lookEvery = 64
+
+func (w *walk) run() error {
+	for turn := 1; ; turn++ {
+		if w.err == nil && turn%lookEvery == 0 {
+			if err := w.ctx.Err(); err != nil {
+				w.fail(err)
+			}
+		}
+		if w.err == nil && w.stop != nil && w.stop.Load() {
+			w.failed = fmt.Errorf("%w: closed", ErrChannel)
+			w.fail(w.failed)
+		}
+		if w.err == nil {
+			w.issue()
+		}
+		if w.out == 0 {
+			return w.err
+		}
+		n := w.cq.Poll(w.done[:])
+		if n == 0 {
+			// Reads under way cannot be called back: after ctx is done
+			// the slots still have to come home, which the provider
+			// bounds by PeerTimeout.
+			ctx := w.ctx
+			if w.err != nil {
+				ctx = context.Background()
+			}
+			if err := w.cq.Wait(ctx, -1); err != nil {
+				if errors.Is(err, rdma.ErrClosed) {
+					w.failed = fmt.Errorf("%w: %w", ErrChannel, err)
+					return w.failed
+				}
+				w.fail(err)
+			}
+			continue
+		}
+		for i := range w.done[:n] {
+			w.complete(&w.done[i])
+			w.done[i].QP = nil
+		}
+	}
+}
+
+func (w *walk) fail(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+// lose notes the channel's failure. One cause flushes everything else, the
+// receives too, and may be polled after them: keep what tells more.
+func (w *walk) lose(status rdma.Status, err error) {
+	if w.failed != nil && !w.vague {
+		return
+	}
+	vague := w.err != nil && errors.Is(w.err, ErrChannel)
+	w.failed, w.vague = fmt.Errorf("%w: %w", ErrChannel, err), status == rdma.StatusFlushed
+	if vague {
+		w.err = w.failed
+	}
+	w.fail(w.failed)
+}
+
+// issue posts every block that the traversal knows, up to the window.
+func (w *walk) issue() {
+	w.wrs = w.wrs[:0]
+	for len(w.free) > 0 {
+		ref, ok, err := w.t.Next()
+		if err != nil {
+			w.fail(err)
+		}
+		if err != nil || !ok {
+			break
+		}
+		if int64(ref.Len) > int64(w.block) || ref.Len == 0 {
+			w.fail(fmt.Errorf("%w: %d bytes, want 1..%d", ErrRef, ref.Len, w.block))
+			break
+		}
+		s := w.free[len(w.free)-1]
+		w.free = w.free[:len(w.free)-1]
+		w.slots[s] = slot{ref: ref}
+		w.wrs = w.read(w.wrs, s)
+		if len(w.slots) == 1 {
+			w.hops++ // single-issue: each read waits for the one before
+		} else {
+			w.hops = max(w.hops, uint64(ref.Hop))
+		}
+	}
+	w.post()
+}
+
+// firstCopy marks the ID of the first read of two. It is unsignaled: the
+// second speaks for both.
+const firstCopy = 1 << 16
+
+// read appends the requests that fill slot s.
+func (w *walk) read(wrs []rdma.WorkRequest, s uint16) []rdma.WorkRequest {
+	ref := &w.slots[s].ref
+	wr := rdma.WorkRequest{
+		Op: rdma.OpRead, ID: uint64(s),
+		Local:  rdma.Buffer{Region: w.region, Offset: int(s) * w.block, Len: int(ref.Len)},
+		Remote: w.base.At(ref.Offset),
+	}
+	if w.twice {
+		first := wr
+		first.ID |= firstCopy
+		first.Unsignaled = true
+		first.Local.Offset += len(w.slots) * w.block
+		wrs = append(wrs, first)
+	}
+	return append(wrs, wr)
+}
+
+// bytes is what was read into slot s; ok is false if its lines may be
+// torn.
+func (w *walk) bytes(s uint16) (b []byte, ok bool) {
+	off, n := int(s)*w.block, int(w.slots[s].ref.Len)
+	mem := w.region.Bytes()
+	b = mem[off : off+n]
+	if !w.twice {
+		return b, true
+	}
+	off += len(w.slots) * w.block
+	return b, bytes.Equal(b, mem[off:off+n])
+}
+
+// post hands w.wrs over; requests that were not taken free their slots.
+func (w *walk) post() {
+	if len(w.wrs) == 0 {
+		return
+	}
+	n, err := w.qp.Post(w.wrs)
+	for _, wr := range w.wrs[:n] {
+		w.st.Reads++
+		w.st.Bytes += uint64(wr.Local.Len)
+		if wr.ID < firstCopy {
+			w.out++
+		}
+	}
+	for _, wr := range w.wrs[n:] {
+		if wr.ID < firstCopy {
+			w.free = append(w.free, uint16(wr.ID))
+		}
+	}
+	if err != nil {
+		// SendDepth equals the window, so a full queue is a fault too.
+		if !errors.Is(err, rdma.ErrBadRequest) {
+			w.failed = fmt.Errorf("%w: %w", ErrChannel, err)
+			err = w.failed
+		}
+		w.fail(err)
+	}
+}
+
+func (w *walk) complete(c *rdma.Completion) {
+	if err := c.Err(); err != nil {
+		w.lose(c.Status, err)
+	}
+	if c.Op != rdma.OpRead || c.ID >= firstCopy {
+		return // a failed first copy: the second follows
+	}
+	s := uint16(c.ID)
+	w.out--
+	sl := &w.slots[s]
+	if w.err != nil {
+		w.free = append(w.free, s)
+		return
+	}
+	v, err := Retry, error(nil)
+	if b, ok := w.bytes(s); ok {
+		v, err = w.t.Visit(sl.ref, b)
+	}
+	switch {
+	case err != nil:
+		w.fail(err)
+	case v == Restart:
+		w.st.Restarts++
+		w.fail(ErrRestart)
+	case v == Retry:
+		if w.again(s) {
+			return
+		}
+	}
+	w.free = append(w.free, s)
+}
+
+// again reads a torn block once more, after a pause with jitter when
+// that did not help before: the writer may need this very processor.
+func (w *walk) again(s uint16) bool {
+	sl := &w.slots[s]
+	sl.tries++
+	w.st.Torn++
+	if sl.tries > maxTries {
+		w.fail(fmt.Errorf("%w: offset %d after %d reads", ErrTorn, sl.ref.Offset, sl.tries))
+		return false
+	}
+	if err := w.ctx.Err(); err != nil {
+		w.fail(err)
+		return false
+	}
+	if sl.tries > eagerTries {
+		for range 1 + rand.IntN(4) {
+			runtime.Gosched()
+		}
+	}
+	w.wrs = w.read(w.wrs[:0], s)
+	w.post() // frees the slot itself when it cannot post
+	return true
+}
