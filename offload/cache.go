@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// A Cache keeps what walks made of blocks, so that later walks need not
-// read them. It knows neither blocks nor whether they have changed: who
-// takes something out validates it, see the Traversal.
+// A Cache holds what walks made of blocks, so that later walks need not
+// read them. It does not know whether a block has changed since: a walk
+// that uses an entry validates it.
 //
 // It is a hash table of sets; a key may be in any place of its set:
 //
@@ -25,7 +25,7 @@ import (
 type Cache[V any] struct {
 	slots []atomic.Pointer[entry[V]] // ways of set 0, of set 1, ...
 
-	mu    sync.Mutex // of those who change it
+	mu    sync.Mutex // held to change slots, and for hands
 	hands []uint8    // by set
 }
 
@@ -63,8 +63,8 @@ func (c *Cache[V]) ways(set int) []atomic.Pointer[entry[V]] {
 	return c.slots[set*cacheWays:][:cacheWays]
 }
 
-// Get returns what is kept under the key, nil if nothing is. Whoever
-// changes it must do so as its type allows to many at once.
+// Get returns what is cached under the key, nil if nothing is. Many callers
+// may hold the same entry: it is not to be changed, but for atomic fields.
 func (c *Cache[V]) Get(key uint64) *V {
 	ways := c.ways(c.set(key))
 	for i := range ways {
@@ -78,7 +78,8 @@ func (c *Cache[V]) Get(key uint64) *V {
 	return nil
 }
 
-// Put keeps what fill makes of a zero V under the key, in place of what was.
+// Put caches what fill makes of a zero V, in place of what was cached under
+// the key before.
 func (c *Cache[V]) Put(key uint64, fill func(*V)) {
 	e := &entry[V]{key: key}
 	fill(&e.v)
@@ -99,8 +100,8 @@ func (c *Cache[V]) Put(key uint64, fill func(*V)) {
 	for free < 0 {
 		i := int(c.hands[set])
 		c.hands[set] = uint8((i + 1) % cacheWays)
-		// Get may set the bit again at once; after a round it gave way
-		// as often as all the others.
+		// Get may set the bit again at once, which saves the entry for
+		// another round.
 		if !ways[i].Load().used.Swap(false) {
 			free = i
 		}
@@ -108,7 +109,7 @@ func (c *Cache[V]) Put(key uint64, fill func(*V)) {
 	ways[free].Store(e)
 }
 
-// Drop forgets what is kept under the key if it still is v.
+// Drop removes what is cached under the key if it still is v.
 func (c *Cache[V]) Drop(key uint64, v *V) {
 	ways := c.ways(c.set(key))
 	c.mu.Lock()

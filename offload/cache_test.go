@@ -41,7 +41,7 @@ func TestCacheSmall(t *testing.T) {
 	for i := range uint64(100) {
 		put(c, i, int(i))
 		if v := c.Get(i); v == nil || *v != int(i) {
-			t.Fatalf("%d was not kept", i)
+			t.Fatalf("%d is not cached", i)
 		}
 	}
 	if c.Len() != c.Cap() || c.Cap() != cacheWays {

@@ -19,28 +19,28 @@ import (
 // Where lines may be torn (rdma.Info.TornLines) every block is read twice,
 // in order, into its slot and into a second region half of the same
 // layout, and counts only if both are equal. That suffices for versioned
-// lines, whatever order the bytes of a line were copied in: let word a be
-// new and word b old in both copies. While the second was made, b was
-// still old; a was new before the first ended; so a writer was in the
-// middle of the line all the while between the two, the version was odd,
-// and the second copy took it in that state or, if it took it later, an
-// even one that the first copy cannot have.
+// lines, whatever order the bytes of a line were copied in. Let word a be
+// new and word b old in both copies. While the second copy was made, b was
+// still old, and a was new before the first copy ended. So a writer was in
+// the middle of the line all the time between the two, and the version was
+// odd. The second copy took the version in that state, or later, when it
+// was an even one that the first copy cannot have.
 //
 // A slot belongs to the provider from Post until its completion was
-// polled; Run returns only when all slots are back, whatever happened.
+// polled. Run returns only when all slots are back, whatever happened.
 type Channel struct {
 	qp     rdma.QueuePair
 	cq     rdma.CompletionQueue
 	region rdma.Region
-	block  int
-	free   []uint16
+	block  int      // bytes of a slot
+	free   []uint16 // slots that no read uses
 	slots  []slot
-	wrs    []rdma.WorkRequest
-	done   [16]rdma.Completion
-	stop   *atomic.Bool // ChannelConfig.Stop
-	twice  bool         // lines may be torn: see above
-	failed error
-	vague  bool // failed tells of a flush, not of the cause
+	wrs    []rdma.WorkRequest  // scratch of walks
+	done   [16]rdma.Completion // scratch of walks
+	stop   *atomic.Bool        // ChannelConfig.Stop
+	twice  bool                // lines may be torn: see above
+	failed error               // the channel is dead
+	vague  bool                // failed is a flush, not its cause
 }
 
 type slot struct {
@@ -53,8 +53,8 @@ type ChannelConfig struct {
 	BlockBytes int    // largest block
 	Window     int    // reads under way at once; 1 = single-issue
 	Private    []byte // goes to the server's ConnRequest
-	// Stop, if set and true, ends the walk that runs and refuses others,
-	// with ErrChannel: for an owner that is about to close the device.
+	// Stop, if set and true, ends the walk that runs, and refuses others,
+	// with ErrChannel. For an owner that is about to close the device.
 	Stop *atomic.Bool
 }
 
@@ -107,7 +107,7 @@ func Dial(ctx context.Context, dev rdma.Device, addr string, cfg ChannelConfig) 
 // Window is the number of reads that may be under way at once.
 func (ch *Channel) Window() int { return len(ch.slots) }
 
-// Err is nil while the read channel can carry walks.
+// Err is nil while the channel can carry walks.
 func (ch *Channel) Err() error { return ch.failed }
 
 // Close ends the connection. No walk may be running.

@@ -4,13 +4,15 @@
 //
 // The package knows nothing of the structure. A Traversal names the
 // blocks to read next and looks at what arrived; a Channel carries the
-// reads. R-trees, B+-trees and hash tables differ only in the Traversal.
+// reads. R-trees, B+-trees and hash tables differ only in the Traversal;
+// package rstar/remote has those of R*-trees. A Cache saves reads of blocks
+// that were read before.
 //
-//	Traversal.Next ----> Channel posts a Read ---> server memory
-//	Traversal.Visit <--- completion        <--- bytes
-//	   Accept: done with it, it may know more blocks now
-//	   Retry:  the block was being written; read it again
-//	   Restart: what was read before no longer fits; begin anew
+//	Traversal.Next  ---> Channel posts a Read ---> server memory
+//	Traversal.Visit <--- completion           <--- bytes
+//	   Accept:  done with this block; Next may know more blocks now
+//	   Retry:   the block was being written; read it again
+//	   Restart: what was read before no longer fits; begin again
 //
 // Multi-issue (the paper, section IV-C): every block that is known is
 // read at once, up to a window, without waiting for its siblings. A

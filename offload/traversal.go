@@ -12,7 +12,7 @@ type Ref struct {
 	Tag uint64 // the traversal's own
 }
 
-// Verdict is what a Traversal says of a block.
+// Verdict is what is to be done about a block that arrived.
 type Verdict uint8
 
 // The verdicts. See the package comment.
@@ -30,8 +30,8 @@ type Traversal interface {
 	// and none is under way. An error ends the walk.
 	Next() (Ref, bool, error)
 	// Visit looks at a block that arrived. block is private memory and
-	// valid only during the call; its content is whatever the peer's
-	// memory held, each 64-byte line at a time of its own: validate it.
+	// valid only during the call. Its content is whatever the peer's
+	// memory held, each 64-byte line at a moment of its own: validate it.
 	Visit(ref Ref, block []byte) (Verdict, error)
 }
 
@@ -41,8 +41,8 @@ type Stats struct {
 	RoundTrips uint64 // longest chain of dependent reads
 	Bytes      uint64 // read
 	Torn       uint64 // blocks read again
-	Restarts   uint64 // walks begun anew
-	Cached     uint64 // blocks that a Cache had
+	Restarts   uint64 // walks begun again
+	Cached     uint64 // blocks that were not read: a Cache had them
 	Repairs    uint64 // of these, how many had changed and were read again
 }
 
@@ -57,8 +57,8 @@ func (s *Stats) Add(o Stats) {
 	s.Repairs += o.Repairs
 }
 
-// Errors. After ErrRestart the walk may simply be begun anew, and the
-// read channel stays usable. After ErrChannel the read channel is dead; reads have no side
+// Errors. After ErrRestart the walk may simply begin again, and the channel
+// stays usable. After ErrChannel the channel is dead. Reads have no side
 // effects, so repeating the walk elsewhere is always safe.
 var (
 	ErrRestart = errors.New("offload: the structure moved under the walk")

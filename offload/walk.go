@@ -19,10 +19,10 @@ const maxTries = 1000
 // eagerTries is how many repeats go out without yielding the processor.
 const eagerTries = 4
 
-// Run carries the walk t over the region that begins at base until it is over, and adds
-// its cost to st. It returns ErrRestart when a Visit asked for it, ctx's
-// error when ctx is done, the Traversal's error, or an error that wraps
-// ErrChannel when the connection is lost.
+// Run carries the walk t over the region that begins at base, until it is
+// over, and adds its cost to st. It returns ErrRestart if Visit asked for
+// it, ctx's error if ctx is done, the Traversal's own error, or an error
+// that wraps ErrChannel if the connection is lost.
 func (ch *Channel) Run(ctx context.Context, base rdma.Remote, t Traversal, st *Stats) error {
 	if ch.failed != nil {
 		return ch.failed
@@ -70,9 +70,9 @@ func (w *walk) run() error {
 		}
 		n := w.cq.Poll(w.done[:])
 		if n == 0 {
-			// Reads under way cannot be called back: after ctx is done
-			// the slots still have to come home, which the provider
-			// bounds by PeerTimeout.
+			// Reads under way cannot be called back. After ctx is done
+			// the slots still have to return, which the provider bounds
+			// by PeerTimeout.
 			ctx := w.ctx
 			if w.err != nil {
 				ctx = context.Background()
@@ -100,7 +100,8 @@ func (w *walk) fail(err error) {
 }
 
 // lose notes the channel's failure. One cause flushes everything else, the
-// receives too, and may be polled after them: keep what tells more.
+// receives too, and may be polled after them: the cause is the error to
+// report.
 func (w *walk) lose(status rdma.Status, err error) {
 	if w.failed != nil && !w.vague {
 		return
@@ -236,8 +237,8 @@ func (w *walk) complete(c *rdma.Completion) {
 	w.free = append(w.free, s)
 }
 
-// again reads a torn block once more, after a pause with jitter when
-// that did not help before: the writer may need this very processor.
+// again reads a torn block once more, after a pause with jitter if that did
+// not help before: the writer may need this very processor.
 func (w *walk) again(s uint16) bool {
 	sl := &w.slots[s]
 	sl.tries++
