@@ -37,6 +37,7 @@ type Reader struct {
 	one     searchWalk
 	many    manyWalk
 	near    nearestWalk
+	leaf    []rstar.Item // scratch of Count: the objects of one leaf
 }
 
 // NewReader makes a Reader, which owns the channel from now on.
@@ -77,9 +78,9 @@ func (r *Reader) Count(ctx context.Context, t *Tree, q rstar.Rect) (int, error) 
 	r.stats = offload.Stats{}
 	w := &r.one
 	w.q, w.limit, w.count = q, 0, true
-	w.items, w.base = nil, 0
+	w.items, w.base = r.leaf[:0], 0
 	err := r.repeat(ctx, t, w, 0)
-	w.items = nil
+	r.leaf, w.items = w.items, nil
 	return w.found, err
 }
 

@@ -30,7 +30,8 @@ func (t *Tree) learn(h rstar.Header) {
 		if old != nil && old.Moves >= h.Moves {
 			return
 		}
-		if t.known.CompareAndSwap(old, &h) {
+		newer := h // on the heap, unlike h: most headers are known already
+		if t.known.CompareAndSwap(old, &newer) {
 			return
 		}
 	}
