@@ -62,8 +62,8 @@ func warm(t testing.TB, c *Client, tr *rstar.Tree) {
 	mustFind(t, c, tr, rstar.Rect{MaxX: 2, MaxY: 2})
 }
 
-// TestCachedOneRoundTrip: once the internal nodes are kept, a search is one
-// round trip, of its leaves, a line for each copy that it went by, and the
+// TestCachedOneRoundTrip: once the internal nodes are cached, a search is one
+// round trip, of its leaves, a line for each copy that it used, and the
 // header now and then; without a cache it is one for each level.
 func TestCachedOneRoundTrip(t *testing.T) {
 	s, tr := cachedServer(t)
@@ -103,8 +103,8 @@ func TestCachedOneRoundTrip(t *testing.T) {
 	}
 }
 
-// TestCachedHeads: leaves that hardly have an object in a rectangle are read
-// by their heads; a few of these searches need a second round trip.
+// TestCachedHeads: of leaves that hardly have an object in a rectangle, the
+// first lines are read; a few of these searches need a second round trip.
 func TestCachedHeads(t *testing.T) {
 	s, tr := cachedServer(t)
 	c := dial(t, s, Options{Transport: TransportSHM, Policy: "offload-cached"})
@@ -274,7 +274,7 @@ func TestCachedSmall(t *testing.T) {
 	}
 	n := c.Counters()
 	if n.CachedNodes == 0 || n.RoundTrips <= 300 {
-		t.Errorf("%d nodes kept were used, %d round trips: the cache is not small", n.CachedNodes, n.RoundTrips)
+		t.Errorf("%d cached nodes were used, %d round trips: the cache is not small", n.CachedNodes, n.RoundTrips)
 	}
 }
 
@@ -336,7 +336,7 @@ func wholeLeaves(t *testing.T, c *Client, r *rand.Rand) rstar.Rect {
 }
 
 // TestTrustedCacheKeepsTheOld: while a writer moves everything about,
-// objects that stay are found by those who trust their copies, once.
+// objects that stay are found by a client that trusts its copies, once.
 func TestTrustedCacheKeepsTheOld(t *testing.T) {
 	s, tr := cachedServer(t)
 	stay := scattered(1, threeLevels)
@@ -398,7 +398,7 @@ func TestCacheIsShared(t *testing.T) {
 	if n := b.Counters(); n.RoundTrips != 11 || n.CachedNodes == 0 {
 		t.Errorf("%d round trips for 10 searches, want 11: the first header, and one each", n.RoundTrips)
 	}
-	k := a.live.Load().keeping
+	k := a.live.Load().cacheKey
 	k.Tree, k.NodeBytes = 0, 704
 	shared := func() *remote.Cache {
 		c, release := a.live.Load().shared.caches.Share(k)

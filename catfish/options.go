@@ -38,8 +38,8 @@ const (
 	// DefaultWindow is how many reads of one search are under way at
 	// once: the outstanding reads that common cards grant a queue pair.
 	DefaultWindow = 16
-	// maxReadChannels bounds concurrent offloaded searches of one client; more
-	// queue pairs than that would only crowd the card's cache.
+	// maxReadChannels bounds concurrent offloaded searches of one client;
+	// more queue pairs than that would only crowd the card's cache.
 	maxReadChannels = 64
 	// maxCollections bounds names a server hosts.
 	maxCollections = 1024
@@ -194,20 +194,20 @@ type Options struct {
 	// RingBytes of the response ring, 0: fastmsg's default.
 	RingBytes int
 	// Window is the number of reads of one search under way at once, 0:
-	// DefaultWindow. ReadChannels is the number of searches that can offload at
-	// the same time, 0: twice GOMAXPROCS; at most 64.
+	// DefaultWindow. ReadChannels is the number of searches that can offload
+	// at the same time, 0: twice GOMAXPROCS; at most 64.
 	Window, ReadChannels int
-	// CacheBytes bounds the internal nodes that are kept to save round
+	// CacheBytes bounds the internal nodes that are cached to save round
 	// trips when offloading; all clients of a process that name a server
 	// and a collection alike share them. 0: DefaultCacheBytes with
 	// policies that are made for it (offload-cached, cost, and a Custom
 	// that is an Estimator), none with the paper's. Negative: none.
 	CacheBytes int64
-	// TrustCache goes by kept nodes without a look whether they have
-	// changed for up to one heartbeat interval. It saves reads, and gives
-	// up a promise: a search may miss an object that was inserted, or
-	// moved to where it is, less than that long before the search began.
-	// What was there for longer is found, once.
+	// TrustCache uses cached nodes for up to one heartbeat interval without
+	// validating them. It saves reads, and gives up a promise: a search may
+	// miss an object that was inserted, or moved to where it is, less than
+	// that long before the search began. What was there for longer is
+	// found, once.
 	TrustCache bool
 	// Seed of the policy's random choices, 0: drawn at random.
 	Seed uint64

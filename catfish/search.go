@@ -201,10 +201,10 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 	return nil
 }
 
-// letOthersRun is called before offloading. Over shared memory that keeps
-// the core without a pause. Who has a request to send, or an answer to fetch,
-// goes first, or the server idles when all clients of a core offload at once:
-// they hear the same heartbeat.
+// letOthersRun is called before offloading, which over shared memory keeps
+// the core without a pause. Goroutines that have a request to send, or an
+// answer to fetch, go first. Otherwise the server would idle when all clients
+// of a core offload at once, as they may: they see the same heartbeat.
 func (c *core) letOthersRun() {
 	if n := c.reads.Load() / policy.YieldReads; n != c.yielded.Load() {
 		c.yielded.Store(n)
@@ -305,8 +305,8 @@ func (c *Client) offload(ctx context.Context, s *session, o *openSlab, q *query)
 	return st, walkError(err)
 }
 
-// walkError adds this package's error to one of remote's that stands for
-// the same.
+// walkError adds this package's error to an error of package remote that
+// means the same.
 func walkError(err error) error {
 	switch {
 	case errors.Is(err, remote.ErrProtocol):

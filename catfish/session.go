@@ -39,7 +39,7 @@ type session struct {
 	looking   atomic.Int32       // calls of Pending and Take
 	window    int
 	shared    *Shared
-	keeping   remote.CacheKey // of this session's caches, but for the collection
+	cacheKey  remote.CacheKey // of this session's caches, but for the collection
 	trust     time.Duration   // slab.Trust
 
 	last     atomic.Pointer[openSlab] // that open returned
@@ -49,7 +49,7 @@ type session struct {
 	ended    bool // close was called
 }
 
-// slab is a collection's memory at the server.
+// slab is a collection's tree in the server's memory.
 type slab = remote.Tree
 
 // openSlab is a collection as this session knows it.
@@ -105,10 +105,11 @@ func (c *core) connect(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// openFirst opens a read channel of a session that is in use if searches may be
-// offloaded: later a search would wait for it that could have gone the other
-// way, and a policy take its price for that of offloading. Who can't have one
-// soon asks again then.
+// openFirst opens a read channel of a session that is in use, if searches
+// may be offloaded. Later, a search would wait for it that fast messaging
+// could have answered, and a policy would take the time for that of
+// offloading. If it takes too long here, the first offloaded search tries
+// again.
 func (c *core) openFirst(ctx context.Context, s *session) {
 	if way, always := c.engine.Always(); !s.canOffload() || always && way == FastMessaging {
 		return
@@ -136,7 +137,7 @@ func (c *core) connectBy(ctx context.Context, h hello, ch choice, next bool) (*s
 	s := &session{
 		hello: h, transport: ch.transport, reason: ch.reason, fabric: ch.fabric,
 		slabs: make(map[string]*openSlab), window: c.opts.Window, shared: &processShared,
-		keeping: remote.CacheKey{Addr: c.addr, BootID: h.BootID, Bytes: c.cacheBytes()},
+		cacheKey: remote.CacheKey{Addr: c.addr, BootID: h.BootID, Bytes: c.cacheBytes()},
 	}
 	if c.opts.TrustCache {
 		s.trust = c.opts.HeartbeatInterval
@@ -240,7 +241,7 @@ func (s *session) open(ctx context.Context, name string) (*openSlab, error) {
 			Trust: s.trust,
 		}}
 		if s.canOffload() && !s.ended {
-			k := s.keeping
+			k := s.cacheKey
 			k.Tree, k.NodeBytes = r.coll, r.nodeBytes
 			o.Cache, o.release = s.shared.caches.Share(k)
 		}

@@ -2,8 +2,8 @@ package catfish
 
 import "github.com/catfish-index/catfish/rstar/remote"
 
-// Shared is what clients use together: the copies of nodes that one reads
-// serve the others. Clients with different Shared have nothing in common.
+// Shared is what clients have in common: the nodes that one has read and
+// cached serve the others. Clients with different Shared share nothing.
 type Shared struct {
 	caches remote.Caches
 }
@@ -23,7 +23,7 @@ const (
 	maxCacheBytes = 32 << 30
 )
 
-// cacheBytes is how much the client may keep of each collection.
+// cacheBytes bounds the client's cache of each collection, 0: none.
 func (c *core) cacheBytes() int64 {
 	switch b := c.opts.CacheBytes; {
 	case b != 0:
