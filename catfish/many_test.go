@@ -15,6 +15,7 @@ import (
 
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/internal/querylog"
+	"github.com/catfish-index/catfish/internal/querylog/querylogtest"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -309,7 +310,7 @@ func TestBatchOfOdds(t *testing.T) {
 		if err := stop(); err != nil {
 			t.Fatal(err)
 		}
-		asked, _, lost := readLogFile(t, file)
+		asked, _, lost := querylogtest.ReadFile(t, file)
 		good := 0
 		for _, k := range cases {
 			if k.err == nil {
@@ -350,7 +351,7 @@ func TestRecordMany(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	asked, _, lost := readLogFile(t, file)
+	asked, _, lost := querylogtest.ReadFile(t, file)
 	if len(asked) != ways*len(rects) || lost != 0 {
 		t.Fatalf("%d records, %d lost, want %d", len(asked), lost, ways*len(rects))
 	}

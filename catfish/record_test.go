@@ -1,70 +1,23 @@
 package catfish
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
-	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/catfish-index/catfish/internal/querylog"
+	"github.com/catfish-index/catfish/internal/querylog/querylogtest"
+	"github.com/catfish-index/catfish/internal/recording"
 	"github.com/catfish-index/catfish/rstar"
 )
-
-// readLog reads a whole recording; names of collections replace numbers.
-func readLog(t *testing.T, b []byte) (asked []querylog.Record, names map[uint32]string, lost uint64) {
-	t.Helper()
-	r, err := querylog.NewReader(bytes.NewReader(b))
-	if err != nil {
-		t.Fatal(err)
-	}
-	names = map[uint32]string{}
-	last := time.Duration(0)
-	for {
-		rec, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return asked, names, lost
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if rec.Offset < last {
-			t.Fatalf("a record of %v after one of %v", rec.Offset, last)
-		}
-		last = rec.Offset
-		switch rec.Kind {
-		case querylog.Collection:
-			names[rec.Collection] = rec.Name
-		case querylog.Dropped:
-			lost += rec.Lost
-		default:
-			if names[rec.Collection] == "" {
-				t.Fatalf("collection %d has no name yet", rec.Collection)
-			}
-			asked = append(asked, rec)
-		}
-	}
-}
-
-func readLogFile(t *testing.T, path string) ([]querylog.Record, map[uint32]string, uint64) {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return readLog(t, b)
-}
 
 // recordingServer serves until stop, which ends the recording.
 func recordingServer(t *testing.T, opts RecordOptions) (s *Server, stop func() error) {
@@ -165,7 +118,7 @@ func TestRecord(t *testing.T) {
 		if err := stop(); err != nil {
 			t.Fatal(err)
 		}
-		got, names, lost := readLogFile(t, file)
+		got, names, lost := querylogtest.ReadFile(t, file)
 		if len(got) != len(wanted) || lost != 0 {
 			t.Fatalf("%d records, %d lost, want %d", len(got), lost, len(wanted))
 		}
@@ -213,7 +166,7 @@ func TestRecordFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if asked, _, _ := readLogFile(t, file); len(asked) > 0 {
+	if asked, _, _ := querylogtest.ReadFile(t, file); len(asked) > 0 {
 		t.Errorf("%d records", len(asked))
 	}
 	if err := s.Close(); err != nil {
@@ -232,60 +185,6 @@ func TestRecordFile(t *testing.T) {
 	}
 }
 
-// memFile is a disk of limited size.
-type memFile struct {
-	bytes.Buffer
-	limit  int
-	synced bool
-	closed bool
-}
-
-var errDiskFull = errors.New("disk full")
-
-func (f *memFile) Write(b []byte) (int, error) {
-	if left := f.limit - f.Len(); len(b) > left {
-		n, _ := f.Buffer.Write(b[:left])
-		return n, errDiskFull
-	}
-	return f.Buffer.Write(b)
-}
-func (f *memFile) Sync() error  { f.synced = true; return nil }
-func (f *memFile) Close() error { f.closed = true; return nil }
-
-func testRecorder(t *testing.T, f *memFile, log *slog.Logger) *recorder {
-	t.Helper()
-	r, err := startRecorder(RecordOptions{File: "mem", Writes: true}, log, f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.names = func(uint32) string { return "default" }
-	return r
-}
-
-func search(client uint32) *querylog.Record {
-	return &querylog.Record{Kind: querylog.Search, Client: client, Rect: rstar.Rect{MaxX: float64(client)}}
-}
-
-// A record is in the file after the writer's interval, without a close:
-// what a killed server loses is no older.
-func TestRecordInTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &memFile{limit: math.MaxInt}
-		r := testRecorder(t, f, quiet())
-		go r.run()
-		r.add(search(3))
-		time.Sleep(recordEvery + time.Millisecond) // On the bubble's clock.
-		synctest.Wait()
-		if asked, _, _ := readLog(t, f.Bytes()); len(asked) != 1 || asked[0].Client != 3 {
-			t.Errorf("recorded %+v", asked)
-		}
-		if err := r.close(); err != nil || !f.synced || !f.closed {
-			t.Errorf("%v, synced %v, closed %v", err, f.synced, f.closed)
-		}
-		r.add(search(4)) // Too late, but harmless.
-	})
-}
-
 // What a worker recorded gets into the file though nothing follows, and its
 // client stays.
 func TestRecordIdle(t *testing.T) {
@@ -298,166 +197,6 @@ func TestRecordIdle(t *testing.T) {
 		if time.Since(began) > 20*time.Second {
 			t.Fatal("nothing is recorded")
 		}
-	}
-}
-
-// A record in a worker's buffer holds back what others recorded later, and
-// the file is in order of time.
-func TestRecordOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &memFile{limit: math.MaxInt}
-		r := testRecorder(t, f, quiet())
-		a, b := r.tap(), r.tap()
-		at := func(add func(*querylog.Record), client uint32) {
-			time.Sleep(time.Millisecond) // On the bubble's clock.
-			add(search(client))
-		}
-		recorded := func() (clients []uint32) {
-			r.flush(false)
-			asked, _, _ := readLog(t, f.Bytes())
-			for _, rec := range asked {
-				clients = append(clients, rec.Client)
-			}
-			return clients
-		}
-		at(r.add, 1)
-		at(a.add, 2)
-		at(b.add, 3)
-		at(r.add, 4)
-		b.handOver()
-		if got := recorded(); !slices.Equal(got, []uint32{1}) {
-			t.Errorf("recorded %v, want what came before all that is held", got)
-		}
-		a.handOverOld() // Not old yet.
-		if got := recorded(); len(got) != 1 {
-			t.Errorf("recorded %v", got)
-		}
-		time.Sleep(recordHold)
-		at(b.add, 5)
-		a.handOverOld()
-		if got := recorded(); !slices.Equal(got, []uint32{1, 2, 3, 4}) {
-			t.Errorf("recorded %v", got)
-		}
-		b.handOver()
-		go r.run()
-		if err := r.close(); err != nil {
-			t.Error(err)
-		}
-		if asked, _, lost := readLog(t, f.Bytes()); len(asked) != 5 || lost != 0 {
-			t.Errorf("%d recorded, %d lost", len(asked), lost)
-		}
-		a.add(search(6)) // Too late, but harmless.
-		a.handOver()
-	})
-}
-
-// While the writer does not come, buffers queue up to their bound. What is
-// lost is said everywhere.
-func TestRecordOverload(t *testing.T) {
-	var said strings.Builder
-	f := &memFile{limit: math.MaxInt}
-	r := testRecorder(t, f, slog.New(slog.NewTextHandler(&said, nil)))
-	const clients, each = 3, recordMaxQueued*(recordBufferBytes/64)/3 + 2000
-	tap := r.tap()
-	for range each {
-		tap.add(search(0))
-		for c := range uint32(clients - 1) {
-			r.add(search(c + 1))
-		}
-	}
-	tap.handOver()
-	if r.queued > recordMaxQueued || len(r.wake) == 0 {
-		t.Errorf("%d buffers wait, limit %d; the writer was woken: %v", r.queued, recordMaxQueued, len(r.wake) > 0)
-	}
-	go r.run()
-	if err := r.close(); err != nil {
-		t.Fatal(err)
-	}
-	asked, _, lost := readLog(t, f.Bytes())
-	st := r.stats()
-	if lost == 0 || uint64(len(asked))+lost != clients*each || st.Dropped != lost || st.Records != uint64(len(asked)) {
-		t.Errorf("%d recorded, %d lost, want %d together; stats %+v", len(asked), lost, clients*each, st)
-	}
-	if !strings.Contains(said.String(), "does not keep up") {
-		t.Errorf("said %q", said.String())
-	}
-	if r.queued != 0 || len(r.free) > recordKeepFree {
-		t.Errorf("%d buffers wait, %d are kept, limit %d", r.queued, len(r.free), recordKeepFree)
-	}
-}
-
-// When the disk is full the recording ends, and nothing else.
-func TestRecordDiskFull(t *testing.T) {
-	var said strings.Builder
-	f := &memFile{limit: 1000}
-	r := testRecorder(t, f, slog.New(slog.NewTextHandler(&said, nil)))
-	for range 100 {
-		r.add(search(1))
-	}
-	r.flush(false)
-	r.add(search(2))
-	go r.run()
-	if err := r.close(); !errors.Is(err, errDiskFull) || !errors.Is(err, ErrRecord) {
-		t.Errorf("closed with %v", err)
-	}
-	st := r.stats()
-	if st.Dropped != 101 || st.Records != 0 || !strings.Contains(st.Error, "disk full") || !f.closed {
-		t.Errorf("stats %+v", st)
-	}
-	if !strings.Contains(said.String(), "recording has ended") {
-		t.Errorf("said %q", said.String())
-	}
-	// The file is whole up to where the disk ended.
-	log, err := querylog.NewReader(bytes.NewReader(f.Bytes()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	for err == nil {
-		if _, err = log.Next(); err == nil {
-			n++
-		}
-	}
-	if !errors.Is(err, querylog.ErrTorn) || n < 10 {
-		t.Errorf("%d records, then %v", n, err)
-	}
-}
-
-// Many at once, half of them with a tap: every request once, each client's
-// in its order, all in the order of time.
-func TestRecordConcurrent(t *testing.T) {
-	f := &memFile{limit: math.MaxInt}
-	r := testRecorder(t, f, quiet())
-	go r.run()
-	const clients, each = 16, 3000
-	var wg sync.WaitGroup
-	for i := range clients {
-		wg.Go(func() {
-			c, add := r.client(), r.add
-			if i%2 == 0 {
-				tap := r.tap()
-				add = tap.add
-				defer tap.handOver()
-			}
-			for i := range uint64(each) {
-				add(&querylog.Record{Kind: querylog.Insert, Client: c, ID: i})
-			}
-		})
-	}
-	wg.Wait()
-	if err := r.close(); err != nil {
-		t.Fatal(err)
-	}
-	asked, _, lost := readLog(t, f.Bytes()) // Checks the order of time.
-	next := map[uint32]uint64{}
-	for _, a := range asked {
-		if a.ID != next[a.Client] {
-			t.Fatalf("client %d: request %d after %d", a.Client, a.ID, next[a.Client])
-		}
-		next[a.Client]++
-	}
-	if len(asked) != clients*each || lost != 0 || len(next) != clients {
-		t.Errorf("%d requests of %d clients, %d lost", len(asked), len(next), lost)
 	}
 }
 
@@ -482,7 +221,7 @@ func TestTicks(t *testing.T) {
 		}
 		o.Record.File = "log"
 		tick, phases = o.beatPhases()
-		if phases != c.recording || tick > recordHold || tick*time.Duration(phases) > c.beat ||
+		if phases != c.recording || tick > recording.Hold || tick*time.Duration(phases) > c.beat ||
 			tick*time.Duration(phases+1) <= c.beat {
 			t.Errorf("recording, beats every %v: %d ticks of %v", c.beat, phases, tick)
 		}
@@ -496,58 +235,19 @@ func TestRecordAllocs(t *testing.T) {
 	if n := testing.AllocsPerRun(2000, func() { v.record(0, kindSearch, 0, p, nil, 0, nil) }); n > 0.5 {
 		t.Errorf("%v allocations a record", n)
 	}
-	v.tap.handOver()
-	go r.run()
-	if err := r.close(); err != nil {
+	v.tap.HandOver()
+	r.Start(func(uint32) string { return "default" })
+	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
 }
 
 // recordingService is a worker's service, whose recorder does not run yet.
-func recordingService(t testing.TB) (*service, *recorder) {
+func recordingService(t testing.TB) (*service, *recording.Recorder) {
 	t.Helper()
-	r, err := newRecorder(RecordOptions{File: filepath.Join(t.TempDir(), "log")}, quiet())
+	r, err := recording.New(recording.Options{File: filepath.Join(t.TempDir(), "log")}, quiet())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.names = func(uint32) string { return "default" }
-	return &service{s: &Server{rec: r}, via: querylog.ViaSHM, client: 1, tap: r.tap()}, r
-}
-
-// BenchmarkRecord is what a search costs that is recorded: by=worker what it
-// costs the goroutine that serves it, by=all the writer's part on the same
-// core included.
-func BenchmarkRecord(b *testing.B) {
-	for _, by := range []string{"worker", "all"} {
-		b.Run("by="+by, func(b *testing.B) {
-			v, r := recordingService(b)
-			p := appendRect(nil, rstar.Rect{MaxX: 1, MaxY: 1})
-			flush := func() {
-				if by == "worker" {
-					b.StopTimer()
-					defer b.StartTimer()
-				}
-				r.flush(false)
-			}
-			n := 0
-			b.ReportAllocs()
-			for b.Loop() {
-				v.record(0, kindSearch, 0, p, nil, 0, nil)
-				// What comes in between two visits of the writer, at 800,000
-				// a second.
-				if n++; n%16_000 == 0 {
-					flush()
-				}
-			}
-			b.StopTimer()
-			v.tap.handOver()
-			go r.run()
-			if err := r.close(); err != nil {
-				b.Fatal(err)
-			}
-			if st := r.stats(); st.Dropped > 0 || st.Records != uint64(n) {
-				b.Errorf("%d records of %d, %d dropped", st.Records, n, st.Dropped)
-			}
-		})
-	}
+	return &service{s: &Server{rec: r}, via: querylog.ViaSHM, client: 1, tap: r.NewTap()}, r
 }

@@ -4,29 +4,48 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
-	"os"
 
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/internal/querylog"
+	"github.com/catfish-index/catfish/internal/recording"
 	"github.com/catfish-index/catfish/rstar"
 )
 
+// ErrRecord is wrapped by errors about the file of RecordOptions.
+var ErrRecord = recording.ErrRecord
+
+// RecordOptions says what a server records of what it is asked, in the
+// format of package querylog. Searches that clients offload never reach
+// the server and are not recorded.
+type RecordOptions struct {
+	// File to write; empty: nothing is recorded. One that exists is an
+	// error (fs.ErrExist), unless Force is set: it is overwritten then.
+	File  string
+	Force bool
+	// Writes has inserts, deletes and updates recorded, too.
+	Writes bool
+}
+
+// RecordStats is how a recording goes.
+type RecordStats struct {
+	File    string `json:"file"`
+	Writes  bool   `json:"writes"`
+	Records uint64 `json:"records"` // requests in the file
+	Dropped uint64 `json:"dropped"` // requests that are missing there
+	Bytes   uint64 `json:"bytes"`
+	Error   string `json:"error,omitempty"` // why nothing more is written
+}
+
 // record begins to record what s is asked. Serve was not called yet.
-func (s *Server) record(r *recorder) {
-	r.names = func(n uint32) string {
+func (s *Server) record(r *recording.Recorder) {
+	s.rec = r
+	r.Start(func(n uint32) string {
 		c, err := s.colls.byNumber(n)
 		if err != nil {
 			return "unknown" // Cannot be: its number came from there.
 		}
 		return c.name
-	}
-	s.rec = r
-	go r.run()
-}
-
-// discard ends a recording that never began, and removes its file.
-func (r *recorder) discard() error {
-	return errors.Join(r.out.Close(), os.Remove(r.opts.File))
+	})
 }
 
 // endRecord is for Close. A server that never served, because its data
@@ -35,9 +54,9 @@ func (s *Server) endRecord() error {
 	if s.rec == nil {
 		return nil
 	}
-	err := s.rec.close()
+	err := s.rec.Close()
 	if !s.served {
-		err = errors.Join(err, os.Remove(s.rec.opts.File))
+		err = errors.Join(err, s.rec.Remove())
 	}
 	return err
 }
@@ -48,7 +67,8 @@ func (s *Server) Recording() *RecordStats {
 	if s.rec == nil {
 		return nil
 	}
-	return s.rec.stats()
+	st := RecordStats(s.rec.Stats())
+	return &st
 }
 
 // RecordClient numbers a connection for RecordFrom. It is 0 when nothing
@@ -57,7 +77,7 @@ func (s *Server) RecordClient() uint32 {
 	if s.rec == nil {
 		return 0
 	}
-	return s.rec.client()
+	return s.rec.Client()
 }
 
 // RecordFrom records a request that reached the server by a service of
@@ -73,7 +93,7 @@ func (s *Server) RecordFrom(collection string, rec querylog.Record) {
 		return
 	}
 	rec.Collection = c.num
-	s.rec.add(&rec)
+	s.rec.Add(&rec)
 }
 
 // vias are the transports' numbers in a recording.
@@ -112,7 +132,7 @@ func (v *service) record(coll uint32, kind fastmsg.Kind, arg uint32, p, out []by
 				break
 			}
 			rec.Rect = getRect(p)
-			v.s.rec.add(&rec)
+			v.s.rec.Add(&rec)
 		}
 		return
 	case kindInsert:
@@ -145,10 +165,10 @@ func (v *service) recordInsert(rec querylog.Record, it rstar.Item) {
 // add records by the service's own tap, if it has one.
 func (v *service) add(rec *querylog.Record) {
 	if v.tap != nil {
-		v.tap.add(rec)
+		v.tap.Add(rec)
 		return
 	}
-	v.s.rec.add(rec)
+	v.s.rec.Add(rec)
 }
 
 // found is a number of objects as a record holds it.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/heartbeat"
+	"github.com/catfish-index/catfish/internal/recording"
 	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rdma/ofi"
 	"github.com/catfish-index/catfish/rstar"
@@ -34,7 +35,7 @@ type Server struct {
 	colls   collections
 	monitor *heartbeat.Monitor
 
-	rec *recorder // nil: nothing is recorded
+	rec *recording.Recorder // nil: nothing is recorded
 
 	tcpRequests atomic.Uint64
 	mu          sync.Mutex
@@ -58,10 +59,10 @@ func NewServer(opts ServerOptions) (*Server, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	var rec *recorder
+	var rec *recording.Recorder
 	if opts.Record.File != "" {
 		var err error
-		if rec, err = newRecorder(opts.Record, opts.Logger); err != nil {
+		if rec, err = recording.New(recording.Options(opts.Record), opts.Logger); err != nil {
 			return nil, err
 		}
 	}
@@ -76,7 +77,7 @@ func NewServer(opts ServerOptions) (*Server, error) {
 	if rec != nil {
 		if err != nil {
 			// Nothing was asked: the next start finds no file in its way.
-			return nil, errors.Join(err, rec.discard())
+			return nil, errors.Join(err, rec.Discard())
 		}
 		s.record(rec)
 	}

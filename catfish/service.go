@@ -7,6 +7,7 @@ import (
 
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/internal/querylog"
+	"github.com/catfish-index/catfish/internal/recording"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -22,8 +23,8 @@ type service struct {
 
 	// Of the recording only.
 	via    querylog.Via
-	client uint32     // whose request it is
-	tap    *recordTap // a worker's; else nil
+	client uint32         // whose request it is
+	tap    *recording.Tap // a worker's; else nil
 }
 
 // keepBytes is the answer buffer that a service keeps between requests;

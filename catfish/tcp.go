@@ -82,7 +82,7 @@ func (s *Server) serveTCP(c net.Conn) {
 	defer s.untrack(c)
 	v := service{s: s, transport: TransportTCP, via: querylog.ViaTCP}
 	if s.rec != nil {
-		v.client = s.rec.client()
+		v.client = s.rec.Client()
 	}
 	r, w := bufio.NewReaderSize(c, 64<<10), bufio.NewWriterSize(c, 64<<10)
 	var in, frame []byte

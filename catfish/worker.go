@@ -7,6 +7,7 @@ import (
 
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/heartbeat"
+	"github.com/catfish-index/catfish/internal/recording"
 )
 
 // handler joins a worker to the service. Each worker has one.
@@ -25,9 +26,9 @@ func (h *handler) Opened(c *fastmsg.Conn) {
 	}
 	peer := &peer{sub: h.beats.Add(c, interval)}
 	if h.s.rec != nil {
-		peer.client = h.s.rec.client()
+		peer.client = h.s.rec.Client()
 		if h.tap == nil {
-			h.tap = h.s.rec.tap()
+			h.tap = h.s.rec.NewTap()
 		}
 	}
 	c.Context = peer
@@ -55,7 +56,7 @@ func (h *handler) Closed(c *fastmsg.Conn, err error) {
 		h.beats.Remove(p.sub)
 	}
 	if h.tap != nil {
-		h.tap.handOver() // This may have been the last: no more ticks.
+		h.tap.HandOver() // This may have been the last: no more ticks.
 	}
 	h.s.log.Debug("connection ended", "transport", h.transport, "peer", c.Peer(), "err", err)
 }
@@ -79,9 +80,9 @@ func (s *Server) newWorker(f *fabric) (*fastmsg.Worker, error) {
 		Tick: func(now time.Time, _ []*fastmsg.Conn) bool {
 			more := h.beats.Tick(now)
 			if h.tap != nil && more {
-				h.tap.handOverOld()
+				h.tap.HandOverOld()
 			} else if h.tap != nil {
-				h.tap.handOver()
+				h.tap.HandOver()
 			}
 			return more
 		},
@@ -101,7 +102,7 @@ const (
 func (o *ServerOptions) beatPhases() (tick time.Duration, phases int) {
 	n := min(max(o.HeartbeatInterval/beatTick, 1), beatGroups)
 	if o.Record.File != "" {
-		n = max(n, (o.HeartbeatInterval+recordHold-1)/recordHold)
+		n = max(n, (o.HeartbeatInterval+recording.Hold-1)/recording.Hold)
 	}
 	return o.HeartbeatInterval / n, int(n)
 }

@@ -1,4 +1,4 @@
-package catfish
+package recording
 
 import (
 	"sync/atomic"
@@ -7,7 +7,7 @@ import (
 	"github.com/catfish-index/catfish/internal/querylog"
 )
 
-// recordTap is where one goroutine, its owner, records: a worker, or
+// Tap is where one goroutine, its owner, records: a worker, or
 // whoever holds recorder.sharedMu. Adding a record takes no lock and wakes
 // nobody.
 //
@@ -27,8 +27,8 @@ import (
 //
 // An owner that keeps a record for long holds back the others' in memory;
 // workers hand over at their ticks, which a long search may delay.
-type recordTap struct {
-	r *recorder
+type Tap struct {
+	r *Recorder
 
 	// The owner's own.
 	buf  []byte
@@ -51,9 +51,9 @@ type recordTap struct {
 
 const noneHeld = -1
 
-// tap makes a tap.
-func (r *recorder) tap() *recordTap {
-	t := &recordTap{r: r, buf: make([]byte, 0, recordBufferBytes)}
+// NewTap makes a tap.
+func (r *Recorder) NewTap() *Tap {
+	t := &Tap{r: r, buf: make([]byte, 0, bufferBytes)}
 	t.held.Store(noneHeld)
 	r.mu.Lock()
 	r.taps = append(r.taps, t)
@@ -61,8 +61,9 @@ func (r *recorder) tap() *recordTap {
 	return t
 }
 
-// add records a request that was carried out just now.
-func (t *recordTap) add(rec *querylog.Record) {
+// Add records a request that was carried out just now, and sets the
+// record's offset.
+func (t *Tap) Add(rec *querylog.Record) {
 	if rec.Kind.Writes() && !t.r.opts.Writes {
 		return
 	}
@@ -77,27 +78,27 @@ func (t *recordTap) add(rec *querylog.Record) {
 	rec.Offset = t.last
 	t.buf = rec.Append(t.buf)
 	t.n++
-	if len(t.buf)+querylog.MaxRecord > recordBufferBytes {
-		t.handOver()
+	if len(t.buf)+querylog.MaxRecord > bufferBytes {
+		t.HandOver()
 	}
 }
 
-// handOverOld hands over what waits since recordHold.
-func (t *recordTap) handOverOld() {
-	if t.n > 0 && time.Since(t.r.start)-time.Duration(t.held.Load()) >= recordHold {
-		t.handOver()
+// HandOverOld hands over what waits since Hold.
+func (t *Tap) HandOverOld() {
+	if t.n > 0 && time.Since(t.r.start)-time.Duration(t.held.Load()) >= Hold {
+		t.HandOver()
 	}
 }
 
-// handOver gives the buffer to the writer and takes an empty one. When too
+// HandOver gives the buffer to the writer and takes an empty one. When too
 // many wait already, what is in it is lost.
-func (t *recordTap) handOver() {
+func (t *Tap) HandOver() {
 	if t.n == 0 {
 		return
 	}
 	r := t.r
 	r.mu.Lock()
-	if r.shut || r.queued >= recordMaxQueued {
+	if r.shut || r.queued >= maxQueued {
 		r.lost += uint64(t.n)
 		t.buf = t.buf[:0]
 	} else {
@@ -106,10 +107,10 @@ func (t *recordTap) handOver() {
 		if last := len(r.free) - 1; last >= 0 {
 			t.buf, r.free = r.free[last], r.free[:last]
 		} else {
-			t.buf = make([]byte, 0, recordBufferBytes)
+			t.buf = make([]byte, 0, bufferBytes)
 		}
 	}
-	half := r.queued >= recordMaxQueued/2
+	half := r.queued >= maxQueued/2
 	r.mu.Unlock()
 	t.n = 0
 	t.held.Store(noneHeld) // After the queue has it.
@@ -122,15 +123,15 @@ func (t *recordTap) handOver() {
 }
 
 // ready reports whether there is a record to merge up to cut.
-func (t *recordTap) ready(cut time.Duration) bool {
+func (t *Tap) ready(cut time.Duration) bool {
 	return len(t.taken) > 0 && querylog.OffsetOf(t.rest()) <= cut
 }
 
 // rest begins with the next record to merge.
-func (t *recordTap) rest() []byte { return t.taken[0][t.at:] }
+func (t *Tap) rest() []byte { return t.taken[0][t.at:] }
 
 // merged goes on after n bytes, and returns the buffer if it is through.
-func (t *recordTap) merged(n int) []byte {
+func (t *Tap) merged(n int) []byte {
 	if t.at += n; t.at < len(t.taken[0]) {
 		return nil
 	}

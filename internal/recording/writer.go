@@ -1,4 +1,4 @@
-package catfish
+package recording
 
 import (
 	"errors"
@@ -9,10 +9,10 @@ import (
 	"github.com/catfish-index/catfish/internal/querylog"
 )
 
-// run is the writer, until close.
-func (r *recorder) run() {
+// run is the writer, until Close.
+func (r *Recorder) run() {
 	defer close(r.ended)
-	t := time.NewTicker(recordEvery)
+	t := time.NewTicker(writeEvery)
 	defer t.Stop()
 	for {
 		select {
@@ -29,12 +29,12 @@ func (r *recorder) run() {
 
 // flush writes what was handed over, up to where nothing earlier can come.
 // The last time, when all owners of taps have ended, that is everything.
-func (r *recorder) flush(last bool) {
+func (r *Recorder) flush(last bool) {
 	r.sharedMu.Lock()
-	r.shared.handOver()
+	r.shared.HandOver()
 	r.sharedMu.Unlock()
 
-	// In this order: see recordTap.
+	// In this order: see Tap.
 	cut := time.Since(r.start)
 	r.mu.Lock()
 	taps := r.taps
@@ -69,7 +69,7 @@ func (r *recorder) flush(last bool) {
 }
 
 // merge writes the taps' records up to cut in the order of their offsets.
-func (r *recorder) merge(taps []*recordTap, cut time.Duration) {
+func (r *Recorder) merge(taps []*Tap, cut time.Duration) {
 	r.live = r.live[:0]
 	for _, t := range taps {
 		if t.ready(cut) {
@@ -100,14 +100,14 @@ func (r *recorder) merge(taps []*recordTap, cut time.Duration) {
 		if !t.ready(cut) {
 			r.live = append(r.live[:first], r.live[first+1:]...)
 		}
-		if len(r.batch) >= recordBatchBytes {
+		if len(r.batch) >= batchBytes {
 			r.write()
 		}
 	}
 }
 
 // write writes the batch, and gives the buffers that are merged back.
-func (r *recorder) write() {
+func (r *Recorder) write() {
 	records := uint64(r.inIt)
 	switch {
 	case len(r.batch) == 0:
@@ -129,7 +129,7 @@ func (r *recorder) write() {
 		return
 	}
 	r.mu.Lock()
-	keep := min(len(r.done), recordKeepFree-len(r.free))
+	keep := min(len(r.done), keepFree-len(r.free))
 	r.free = append(r.free, r.done[:keep]...)
 	r.queued -= len(r.done)
 	r.mu.Unlock()
@@ -144,7 +144,7 @@ func appendSealed(b []byte, rec *querylog.Record) []byte {
 	return b
 }
 
-func (r *recorder) fail(err error) {
+func (r *Recorder) fail(err error) {
 	err = fmt.Errorf("%w: %w", ErrRecord, err)
 	if r.failure.CompareAndSwap(nil, &err) {
 		r.log.Error("the recording has ended: what follows is missing in it",
@@ -153,7 +153,7 @@ func (r *recorder) fail(err error) {
 }
 
 // end makes sure that what was written stays.
-func (r *recorder) end() {
+func (r *Recorder) end() {
 	err := r.out.Sync()
 	if errors.Is(err, syscall.EINVAL) {
 		err = nil // A pipe or a terminal, which keep nothing.
