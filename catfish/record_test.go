@@ -231,8 +231,8 @@ func TestTicks(t *testing.T) {
 // What is recorded costs a worker no allocation.
 func TestRecordAllocs(t *testing.T) {
 	v, r := recordingService(t)
-	p := appendRect(nil, rstar.Rect{MaxX: 1, MaxY: 1})
-	if n := testing.AllocsPerRun(2000, func() { v.record(0, kindSearch, 0, p, nil, 0, nil) }); n > 0.5 {
+	req := &request{kind: kindSearch, coll: &collection{}, rect: rstar.Rect{MaxX: 1, MaxY: 1}}
+	if n := testing.AllocsPerRun(2000, func() { v.record(req, nil, 0, nil) }); n > 0.5 {
 		t.Errorf("%v allocations a record", n)
 	}
 	v.tap.HandOver()

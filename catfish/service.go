@@ -3,7 +3,6 @@ package catfish
 import (
 	"encoding/binary"
 	"encoding/json"
-	"fmt"
 
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/internal/querylog"
@@ -17,6 +16,7 @@ import (
 type service struct {
 	s         *Server
 	transport string // whose slab keys open answers with
+	req       request
 	items     []rstar.Item
 	out       []byte
 	many      together
@@ -37,7 +37,7 @@ func (v *service) process(kind fastmsg.Kind, p []byte) (fastmsg.Kind, []byte) {
 	if cap(v.out) > keepBytes {
 		v.out, v.items, v.many.out = nil, nil, nil
 	}
-	out, done, err := v.do(kind, p, v.out[:0])
+	out, done, err := v.answer(kind, p, v.out[:0])
 	v.out = out
 	if err != nil {
 		v.out = appendFailure(v.out[:0], err, done)
@@ -46,109 +46,68 @@ func (v *service) process(kind fastmsg.Kind, p []byte) (fastmsg.Kind, []byte) {
 	return kindReply, v.out
 }
 
-func (v *service) do(kind fastmsg.Kind, p, out []byte) (_ []byte, done uint64, err error) {
+// answer appends the answer to out, which is empty. done is how much of a
+// request that failed was carried out nevertheless.
+func (v *service) answer(kind fastmsg.Kind, p, out []byte) (_ []byte, done uint64, err error) {
 	switch kind {
 	case kindOpen:
-		c, err := v.s.colls.byName(string(p))
-		if err != nil {
-			return out, 0, err
-		}
-		r := openReply{coll: c.num, nodeBytes: uint32(c.tree.NodeBytes()), slabBytes: uint64(len(c.tree.Memory())), bootID: v.s.bootID}
-		if g := c.regions[v.transport]; g != nil {
-			r.base = g.Remote()
-		}
-		return r.append(out), 0, nil
+		out, err = v.open(string(p), out)
+		return out, 0, err
 	case kindStats:
 		b, err := json.Marshal(v.s.Stats())
 		return append(out, b...), 0, err
 	}
-	if len(p) < headBytes {
-		return out, 0, fmt.Errorf("%w: request kind %d of %d bytes", ErrProtocol, kind, len(p))
-	}
-	c, err := v.s.colls.byNumber(binary.LittleEndian.Uint32(p))
-	if err != nil {
+	req := &v.req
+	if err := v.s.decode(kind, p, req); err != nil {
 		return out, 0, err
 	}
-	arg := binary.LittleEndian.Uint32(p[4:])
-	before := len(out)
-	out, done, err = v.onTree(c.tree, kind, arg, p[headBytes:], out)
-	if v.s.rec != nil {
-		v.record(c.num, kind, arg, p[headBytes:], out[before:], done, err)
-	}
+	out, done, err = v.carryOut(req, out)
+	v.record(req, out, done, err)
 	return out, done, err
 }
 
-// bodyBytes is the exact size of each request's body; insertMany and
-// searchMany are checked against their counts.
-func bodyBytes(kind fastmsg.Kind, arg uint32) int {
-	switch kind {
-	case kindSearch, kindCount:
-		return rectBytes
-	case kindNearest:
-		return 16
-	case kindInsert, kindDelete:
-		return itemBytes
-	case kindUpdate:
-		return 2*rectBytes + 8
-	case kindInsertMany:
-		if arg <= maxBatch {
-			return int(arg) * itemBytes
-		}
-		return -1
-	case kindCheck:
-		return 0
-	case kindSearchMany:
-		if arg > 0 && arg <= maxMany {
-			return int(arg) * rectBytes
-		}
+func (v *service) open(name string, out []byte) ([]byte, error) {
+	c, err := v.s.colls.byName(name)
+	if err != nil {
+		return out, err
 	}
-	return -1
+	r := openReply{coll: c.num, nodeBytes: uint32(c.tree.NodeBytes()), slabBytes: uint64(len(c.tree.Memory())), bootID: v.s.bootID}
+	if g := c.regions[v.transport]; g != nil {
+		r.base = g.Remote()
+	}
+	return r.append(out), nil
 }
 
-func (v *service) onTree(t *rstar.Tree, kind fastmsg.Kind, arg uint32, p, out []byte) (_ []byte, done uint64, err error) {
-	if want := bodyBytes(kind, arg); len(p) != want {
-		return out, 0, fmt.Errorf("%w: request kind %d, argument %d, %d bytes of body, want %d",
-			ErrProtocol, kind, arg, len(p), want)
-	}
-	switch kind {
-	case kindSearch, kindCount:
-		q := getRect(p)
-		if err := q.Validate(); err != nil {
-			return out, 0, err
-		}
-		if kind == kindCount {
-			return binary.LittleEndian.AppendUint64(out, uint64(t.Count(q))), 0, nil
-		}
-		v.items = t.SearchAppend(v.items[:0], q, int(min(arg, 1<<31-1)))
+func (v *service) carryOut(req *request, out []byte) (_ []byte, done uint64, err error) {
+	t := req.coll.tree
+	switch req.kind {
+	case kindSearch:
+		v.items = t.SearchAppend(v.items[:0], req.rect, int(min(req.limit, 1<<31-1)))
 		for _, it := range v.items {
 			out = appendItem(out, it)
 		}
+	case kindCount:
+		out = binary.LittleEndian.AppendUint64(out, uint64(t.Count(req.rect)))
 	case kindNearest:
-		x, y := f64(p), f64(p[8:])
-		if err := (rstar.Rect{MinX: x, MinY: y, MaxX: x, MaxY: y}).Validate(); err != nil {
-			return out, 0, err
-		}
-		left := arg
+		left := req.limit
 		if left == 0 {
 			return out, 0, nil
 		}
-		t.Nearest(x, y, func(r rstar.Rect, id uint64, _ float64) bool {
+		t.Nearest(req.rect.MinX, req.rect.MinY, func(r rstar.Rect, id uint64, _ float64) bool {
 			out = appendItem(out, rstar.Item{Rect: r, ID: id})
 			left--
 			return left > 0
 		})
 	case kindInsert:
-		it := getItem(p)
-		return out, 0, t.Insert(it.Rect, it.ID)
+		return out, 0, t.Insert(req.rect, req.id)
 	case kindDelete:
-		it := getItem(p)
-		ok, err := t.Delete(it.Rect, it.ID)
+		ok, err := t.Delete(req.rect, req.id)
 		return appendBool(out, ok), 0, err
 	case kindUpdate:
-		ok, err := t.Update(getRect(p), getRect(p[rectBytes:]), binary.LittleEndian.Uint64(p[2*rectBytes:]))
+		ok, err := t.Update(req.rect, req.to, req.id)
 		return appendBool(out, ok), 0, err
 	case kindInsertMany:
-		for ; len(p) > 0; p = p[itemBytes:] {
+		for p := req.items; len(p) > 0; p = p[itemBytes:] {
 			it := getItem(p)
 			if err := t.Insert(it.Rect, it.ID); err != nil {
 				return out, done, err
@@ -159,8 +118,7 @@ func (v *service) onTree(t *rstar.Tree, kind fastmsg.Kind, arg uint32, p, out []
 	case kindCheck:
 		return out, 0, t.Check()
 	case kindSearchMany:
-		out, err := v.many.answer(t, p, out)
-		return out, 0, err
+		out = v.many.appendAnswer(out, len(req.rects), v.many.run(t, req.rects))
 	}
 	return out, 0, nil
 }

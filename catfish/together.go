@@ -2,7 +2,6 @@ package catfish
 
 import (
 	"encoding/binary"
-	"fmt"
 
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/rstar"
@@ -12,25 +11,24 @@ import (
 // memory overlap: those of a searchMany, and those that a worker finds
 // ready at the same time.
 type together struct {
-	rects []rstar.Rect
 	out   []byte // items of all that are answered
 	ends  []int  // of each one's items in out
 	yield func(query int, r rstar.Rect, id uint64) bool
 }
 
-// run makes the searches of m.rects, and returns how many are answered: as
-// many as fit into manyBytes, at least the first.
-func (m *together) run(t *rstar.Tree) int {
+// run makes searches, and returns how many are answered: as many as fit into
+// manyBytes, at least the first.
+func (m *together) run(t *rstar.Tree, rects []rstar.Rect) int {
 	if m.yield == nil {
 		m.yield = m.take // once: a closure for each run would be garbage
 	}
 	m.out, m.ends = m.out[:0], m.ends[:0]
-	t.SearchMany(m.rects, m.yield)
+	t.SearchMany(rects, m.yield)
 	if len(m.ends) > 0 && len(m.out) > manyBytes {
 		return len(m.ends) // take stopped it
 	}
-	m.endUpTo(len(m.rects))
-	return len(m.rects)
+	m.endUpTo(len(rects))
+	return len(rects)
 }
 
 // take is given the results in the order of the searches.
@@ -54,25 +52,17 @@ func (m *together) items(i int) []byte {
 	return m.out[m.ends[i-1]:m.ends[i]]
 }
 
-// answer appends the answer to a searchMany of the rectangles in p.
-func (m *together) answer(t *rstar.Tree, p, out []byte) ([]byte, error) {
-	m.rects = m.rects[:0]
-	for i := 0; len(p) > 0; i, p = i+1, p[rectBytes:] {
-		q := getRect(p)
-		if err := q.Validate(); err != nil {
-			return out, fmt.Errorf("search %d: %w", i, err)
-		}
-		m.rects = append(m.rects, q)
-	}
-	n := m.run(t)
-	for i := range m.rects {
+// appendAnswer appends the answer to a searchMany of all searches, of which
+// run has answered n.
+func (m *together) appendAnswer(out []byte, all, n int) []byte {
+	for i := range all {
 		count := uint32(unanswered)
 		if i < n {
 			count = uint32(len(m.items(i)) / itemBytes)
 		}
 		out = binary.LittleEndian.AppendUint32(out, count)
 	}
-	return append(out, m.out[:m.ends[n-1]]...), nil
+	return append(out, m.out[:m.ends[n-1]]...)
 }
 
 // Batches accepts searches for all that intersects. One with a limit would
@@ -85,31 +75,31 @@ func (h *handler) Batches(m fastmsg.Message) bool {
 // ServeBatch makes the searches together that are of one collection, up to
 // the first one that is not, or is malformed and thus answered alone.
 func (h *handler) ServeBatch(reqs []fastmsg.Request) int {
-	m := &h.many
-	m.rects = m.rects[:0]
-	coll := binary.LittleEndian.Uint32(reqs[0].Payload)
-	for _, r := range reqs {
-		q := getRect(r.Payload[headBytes:])
-		if binary.LittleEndian.Uint32(r.Payload) != coll || q.Validate() != nil {
+	var one request
+	var coll *collection
+	rects := h.req.rects[:0]
+	for i, r := range reqs {
+		if h.s.decode(r.Kind, r.Payload, &one) != nil || i > 0 && one.coll != coll {
 			break
 		}
-		m.rects = append(m.rects, q)
+		coll = one.coll
+		rects = append(rects, one.rect)
 	}
-	c, err := h.s.colls.byNumber(coll)
-	if err != nil || len(m.rects) < 2 {
+	h.req.rects = rects
+	if len(rects) < 2 {
 		h.Serve(reqs[0].Conn, reqs[0].Message)
 		return 1
 	}
-	if cap(m.out) > keepBytes {
-		m.out = nil
+	if cap(h.many.out) > keepBytes {
+		h.many.out = nil
 	}
-	n := m.run(c.tree)
+	n := h.many.run(coll.tree, rects)
+	one = request{kind: kindSearch, coll: coll}
 	for i, r := range reqs[:n] {
-		if h.s.rec != nil {
-			h.client = r.Conn.Context.(*peer).client
-			h.record(c.num, kindSearch, 0, r.Payload[headBytes:], m.items(i), 0, nil)
-		}
-		r.Conn.Respond(kindReply, r.ID, m.items(i))
+		one.rect = rects[i]
+		h.serves(r.Conn)
+		h.record(&one, h.many.items(i), 0, nil)
+		r.Conn.Respond(kindReply, r.ID, h.many.items(i))
 	}
 	return n
 }

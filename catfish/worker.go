@@ -43,10 +43,15 @@ type peer struct {
 	client uint32 // its number in the recording
 }
 
-func (h *handler) Serve(c *fastmsg.Conn, m fastmsg.Message) {
+// serves notes whose request is recorded next.
+func (h *handler) serves(c *fastmsg.Conn) {
 	if h.s.rec != nil {
 		h.client = c.Context.(*peer).client // Opened has set it.
 	}
+}
+
+func (h *handler) Serve(c *fastmsg.Conn, m fastmsg.Message) {
+	h.serves(c)
 	kind, answer := h.process(m.Kind, m.Payload)
 	c.Respond(kind, m.ID, answer)
 }

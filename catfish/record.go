@@ -5,10 +5,8 @@ import (
 	"errors"
 	"math"
 
-	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/internal/querylog"
 	"github.com/catfish-index/catfish/internal/recording"
-	"github.com/catfish-index/catfish/rstar"
 )
 
 // ErrRecord is wrapped by errors about the file of RecordOptions.
@@ -102,63 +100,57 @@ var vias = map[string]querylog.Via{
 	TransportOFI: querylog.ViaOFI, TransportTCP: querylog.ViaTCP,
 }
 
-// record records a request whose body was p and which put out into the
-// answer. One that failed is not: what a replay asks must be valid. Of
-// an insertMany that failed, the first done are in the tree.
-func (v *service) record(coll uint32, kind fastmsg.Kind, arg uint32, p, out []byte, done uint64, err error) {
-	if err != nil && kind != kindInsertMany {
+// record records a request that was carried out, with its answer: alone or
+// in a batch, it is recorded here. One that failed is not: what a replay
+// asks must be valid. Of an insertMany that failed, the first done are in
+// the tree.
+func (v *service) record(req *request, out []byte, done uint64, err error) {
+	if v.s.rec == nil || err != nil && req.kind != kindInsertMany {
 		return
 	}
-	rec := querylog.Record{Via: v.via, Client: v.client, Collection: coll}
-	switch kind {
+	rec := querylog.Record{Via: v.via, Client: v.client, Collection: req.coll.num, Rect: req.rect}
+	switch req.kind {
 	case kindSearch:
-		rec.Kind, rec.Rect, rec.Limit = querylog.Search, getRect(p), arg
+		rec.Kind, rec.Limit = querylog.Search, req.limit
 		rec.Found = found(len(out) / itemBytes)
 	case kindCount:
-		rec.Kind, rec.Rect = querylog.Count, getRect(p)
+		rec.Kind = querylog.Count
 		rec.Found = uint32(min(binary.LittleEndian.Uint64(out), querylog.NotKnown))
 	case kindNearest:
-		if arg == 0 {
+		if req.limit == 0 {
 			return // Asks for nothing, and a log's 0 is no limit.
 		}
-		rec.Kind, rec.X, rec.Y = querylog.Nearest, f64(p), f64(p[8:])
-		rec.Limit, rec.Within = arg, math.Inf(1)
+		rec.Kind, rec.X, rec.Y = querylog.Nearest, req.rect.MinX, req.rect.MinY
+		rec.Limit, rec.Within = req.limit, math.Inf(1)
 		rec.Found = found(len(out) / itemBytes)
 	case kindSearchMany:
 		rec.Kind = querylog.Search
-		for ; len(p) > 0; p, out = p[rectBytes:], out[4:] {
+		for _, q := range req.rects {
 			// What is not answered is asked, and recorded, again.
 			if rec.Found = binary.LittleEndian.Uint32(out); rec.Found == unanswered {
 				break
 			}
-			rec.Rect = getRect(p)
-			v.s.rec.Add(&rec)
+			rec.Rect, out = q, out[4:]
+			v.add(&rec)
 		}
 		return
 	case kindInsert:
-		v.recordInsert(rec, getItem(p))
-		return
+		rec.Kind, rec.ID, rec.Found = querylog.Insert, req.id, 1
 	case kindInsertMany:
+		rec.Kind, rec.Found = querylog.Insert, 1
 		for i := range done {
-			v.recordInsert(rec, getItem(p[i*itemBytes:]))
+			it := getItem(req.items[i*itemBytes:])
+			rec.Rect, rec.ID = it.Rect, it.ID
+			v.add(&rec)
 		}
 		return
 	case kindDelete:
-		it := getItem(p)
-		rec.Kind, rec.Rect, rec.ID = querylog.Delete, it.Rect, it.ID
-		rec.Found = uint32(out[0])
+		rec.Kind, rec.ID, rec.Found = querylog.Delete, req.id, uint32(out[0])
 	case kindUpdate:
-		rec.Kind, rec.Rect, rec.To = querylog.Update, getRect(p), getRect(p[rectBytes:])
-		rec.ID = binary.LittleEndian.Uint64(p[2*rectBytes:])
-		rec.Found = uint32(out[0])
+		rec.Kind, rec.To, rec.ID, rec.Found = querylog.Update, req.to, req.id, uint32(out[0])
 	default:
 		return
 	}
-	v.add(&rec)
-}
-
-func (v *service) recordInsert(rec querylog.Record, it rstar.Item) {
-	rec.Kind, rec.Rect, rec.ID, rec.Found = querylog.Insert, it.Rect, it.ID, 1
 	v.add(&rec)
 }
 
