@@ -98,8 +98,8 @@ func (w *Worker) openAccepted() {
 	w.opening, w.inbox = w.inbox, w.opening[:0]
 	w.mu.Unlock()
 	for _, c := range w.opening {
-		c.opened = true
-		c.index = len(w.conns)
+		c.place.opened = true
+		c.place.index = len(w.conns)
 		w.conns = append(w.conns, c)
 		w.stats.connections.Store(int64(len(w.conns)))
 		if len(w.conns) == 1 {
@@ -107,7 +107,7 @@ func (w *Worker) openAccepted() {
 		}
 		w.ticking = true
 		w.h.Opened(c)
-		w.touch(c)
+		w.schedule.touch(c)
 	}
 	clear(w.opening)
 }

@@ -52,61 +52,29 @@ type batch struct {
 	conns []*Conn // whose requests these are, each once
 }
 
-// collect puts the request that next returned into the batch, if the
-// handler wants it there. held is where c's ring stood before next.
-func (w *Worker) collect(c *Conn, m Message, size, held uint64) bool {
-	b := &w.batch
-	m.Payload = b.bytes[b.n][:copy(b.bytes[b.n][:], m.Payload)]
-	if !w.together.Batches(m) {
-		return false
-	}
-	c.in.hold(size)
-	b.reqs[b.n] = Request{c, m, c.in.held - held}
-	b.n++
-	if c.waiting++; c.waiting == 1 {
-		b.conns = append(b.conns, c)
-	}
-	if b.n == maxBatch {
-		w.serveBatch(c)
-	}
-	return true
+// copyPayload copies a payload to where the next request's belongs.
+func (b *batch) copyPayload(p []byte) []byte {
+	return b.bytes[b.n][:copy(b.bytes[b.n][:], p)]
 }
 
-// serveBatch serves what was collected, and ends the turns of all whose
-// requests these were but c's, which goes on.
-func (w *Worker) serveBatch(c *Conn) {
-	b := &w.batch
-	reqs := servable(b.reqs[:b.n])
-	for len(reqs) > 0 {
-		n := 1
-		if len(reqs) == 1 {
-			w.h.Serve(reqs[0].Conn, reqs[0].Message)
-		} else {
-			n = w.together.ServeBatch(reqs)
-		}
-		for _, r := range reqs[:n] {
-			r.Conn.consume(r.size, len(r.Payload))
-		}
-		reqs = servable(reqs[n:])
-	}
+// add reports whether the batch is full.
+func (b *batch) add(r Request) (full bool) {
+	b.reqs[b.n] = r
+	b.n++
+	return b.n == maxBatch
+}
+
+func (b *batch) reset() {
 	clear(b.reqs[:b.n])
-	b.n = 0
-	for i, of := range b.conns {
-		of.in.unhold()
-		of.waiting = 0
-		if of != c {
-			of.finish()
-		}
-		b.conns[i] = nil
-	}
-	b.conns = b.conns[:0]
+	clear(b.conns)
+	b.n, b.conns = 0, b.conns[:0]
 }
 
 // servable drops the requests whose connections take no answers now.
 func servable(reqs []Request) []Request {
 	kept := reqs[:0]
 	for _, r := range reqs {
-		if r.Conn.failed == nil && r.Conn.backlog.empty() {
+		if r.Conn.takesAnswers() {
 			kept = append(kept, r)
 		}
 	}

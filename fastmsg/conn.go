@@ -24,16 +24,10 @@ type Conn struct {
 	backlog  backlog
 	wrs      [maxWRs]rdma.WorkRequest
 
-	unread  uint64 // of in, as Worker.unread counts it
-	index   int    // in Worker.conns
-	waiting int    // requests in the worker's batch
-	more    bool   // another turn at once, after this one
-	opened  bool   // the handler knows it
-	polling bool   // counted in Worker.pollers
-	ready   bool   // in Worker.ready or next, or being served
-	stalled bool   // in Worker.stalled
-	failed  error  // why it is to be closed
-	closed  bool
+	failed error // why it is to be closed
+	closed bool
+
+	place place // the worker's
 }
 
 // QueuePair is the connection's, for the owner's own writes (at most
@@ -52,19 +46,14 @@ func (c *Conn) Mailbox() rdma.Remote { return c.peer }
 
 // KeepPolling puts the worker into polling mode while this connection is
 // open, as WorkerConfig.Polling does for ever.
-func (c *Conn) KeepPolling() {
-	if !c.polling && !c.closed {
-		c.polling = true
-		c.w.pollers++
-	}
-}
+func (c *Conn) KeepPolling() { c.w.keepPolling(c) }
 
 // Fail closes the connection when the current call returns. Answers not
 // flushed yet are lost.
 func (c *Conn) Fail(err error) {
 	if c.failed == nil && !c.closed {
 		c.failed = err
-		c.w.touch(c)
+		c.w.schedule.touch(c)
 	}
 }
 
@@ -92,8 +81,7 @@ func (c *Conn) respond(kind Kind, id uint64, payload []byte, last Flags) {
 		c.Fail(protocolError("answer of kind 0, which is reserved"))
 		return
 	}
-	c.w.count.responses++
-	c.w.count.bytesOut += uint64(len(payload))
+	c.w.countResponse(len(payload))
 	// Half of the largest message: the client drains one segment while
 	// the next ones arrive.
 	segment := maxMessage(int(c.out.size))/2 - headerBytes
@@ -112,7 +100,7 @@ func (c *Conn) send(kind Kind, flags Flags, id uint64, payload []byte) {
 	if c.out.unposted() >= c.out.size/4 {
 		c.flush()
 	}
-	c.w.touch(c)
+	c.w.schedule.touch(c)
 }
 
 // flush posts all that was appended, and the head if it is due.
@@ -143,99 +131,73 @@ func (c *Conn) flush() {
 	switch {
 	case err == nil:
 	case errors.Is(err, rdma.ErrQueueFull):
-		c.w.stall(c)
+		c.w.schedule.stall(c)
 	default:
 		c.Fail(err)
 	}
 }
 
-// handle takes one completion.
-func (c *Conn) handle(comp *rdma.Completion) {
+// handle takes one completion, and reports whether requests have come.
+func (c *Conn) handle(comp *rdma.Completion) (requests bool) {
 	if c.closed || c.failed != nil {
-		return
+		return false
 	}
 	if comp.Status != rdma.StatusOK {
 		c.Fail(comp.Err())
-		return
+		return false
 	}
 	if comp.Op != rdma.OpRecv {
-		return
+		return false
 	}
 	var err error
 	if comp.Imm&returnBit != 0 {
 		err = c.out.returned(comp.Imm &^ returnBit)
 	} else {
 		err = c.in.announce(comp.Imm)
-		c.account()
+		requests = err == nil
 	}
 	if err != nil {
 		c.Fail(err)
-		return
+		return false
 	}
-	c.w.touch(c)
+	c.w.schedule.touch(c)
+	return requests
 }
 
-// serve works for the connection for one turn: backlog first, then at
-// most limit requests, some of which may be left in the worker's batch.
-// It notes whether more could be done at once.
-func (c *Conn) serve(limit int) {
-	c.backlog.drain(&c.out)
-	c.more = false
-	for served := 0; c.failed == nil && c.backlog.empty(); served++ {
-		if served == limit {
-			c.more = c.in.more()
-			break
-		}
-		before := c.in.held
-		m, size, ok, err := c.in.next()
-		if err == nil && ok && m.Flags != FlagEnd {
-			err = protocolError("request with flags %#x, want %#x", m.Flags, FlagEnd)
-		}
-		if err != nil {
-			c.Fail(err)
-			break
-		}
-		if !ok {
-			break
-		}
-		if c.w.together != nil && len(m.Payload) <= BatchPayload && c.w.collect(c, m, size, before) {
-			continue
-		}
-		if c.waiting > 0 {
-			c.w.serveBatch(c) // what came before m
-			continue
-		}
-		m.Payload = append(c.w.scratch[:0], m.Payload...)
-		c.consume(size, len(m.Payload))
-		c.w.h.Serve(c, m)
+// drain moves answers that wait for room into the ring.
+func (c *Conn) drain() { c.backlog.drain(&c.out) }
+
+// takesAnswers reports whether a request may be served: what it is answered
+// waits for no earlier answer.
+func (c *Conn) takesAnswers() bool { return c.failed == nil && c.backlog.empty() }
+
+// next returns the first request that is not held. It is recvRing.next, but
+// a request that breaks the protocol fails the connection.
+func (c *Conn) next() (m Message, size uint64, ok bool) {
+	m, size, ok, err := c.in.next()
+	if err == nil && ok && m.Flags != FlagEnd {
+		err = protocolError("request with flags %#x, want %#x", m.Flags, FlagEnd)
 	}
+	if err != nil {
+		c.Fail(err)
+		return m, 0, false
+	}
+	return m, size, ok
 }
 
-// consume frees a request in its ring, and counts it.
-func (c *Conn) consume(size uint64, payload int) {
-	c.in.consume(size)
-	c.w.count.requests++
-	c.w.count.bytesIn += uint64(payload)
+// hold leaves the request that next returned in its ring, and has next go on
+// behind it. It returns what is to be consumed for it: its size and that of
+// padding before it, which next held, given how much was held before.
+func (c *Conn) hold(size, before uint64) uint64 {
+	c.in.hold(size)
+	return c.in.held - before
 }
 
-// account tells the worker how much is unread.
-func (c *Conn) account() {
-	c.w.unread += c.in.unread() - c.unread
-	c.unread = c.in.unread()
-}
+// unhold has next begin with what was held and is not consumed.
+func (c *Conn) unhold() { c.in.unhold() }
 
-// finish ends a turn: what was answered is posted.
-func (c *Conn) finish() {
-	c.account()
-	c.flush()
-	c.ready = false
-	if c.more && c.failed == nil {
-		c.w.touch(c)
-	}
-	if c.failed != nil {
-		c.w.close(c, c.failed)
-	}
-}
+// consume frees the request that next returned, or the first one held.
+func (c *Conn) consume(size uint64) { c.in.consume(size) }
 
 // release gives everything back; the queue pair first, since the
 // regions must outlive its requests.

@@ -5,8 +5,8 @@
 //
 // Read in this order: message.go (what a message is), sendring.go and
 // recvring.go (the two ends of a ring, and why they cannot deadlock),
-// handshake.go, then the server's side (worker.go, conn.go, batch.go) and the
-// client's (caller.go, call.go, poller.go, lead.go).
+// handshake.go, then the server's side (worker.go, turn.go, schedule.go,
+// batch.go, conn.go) and the client's (caller.go, call.go, poller.go, lead.go).
 //
 // # Memory
 //

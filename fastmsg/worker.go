@@ -12,14 +12,9 @@ import (
 )
 
 // Worker is the server's side: one goroutine (Run) that owns a
-// completion queue and a set of connections. One turn of its loop:
-//
-//	poll a batch of events        which connections have something?
-//	for each of those             one turn: backlog, then requests,
-//	    flush                     served or put into the batch (batch.go)
-//	    tick if due               one WriteImm for all its answers
-//	serve the batch, flush        on time even when saturated
-//	nothing found: sleep until an event, or the next tick
+// completion queue and a set of connections. It takes one turn after the
+// other (turn.go), and sleeps when there is nothing to do until there is an
+// event, or the next tick.
 type Worker struct {
 	dev rdma.Device
 	h   Handler
@@ -39,9 +34,7 @@ type Worker struct {
 
 	// The loop's own.
 	conns    []*Conn
-	ready    []*Conn // to be served in this turn
-	next     []*Conn // to be served in the next
-	stalled  []*Conn // Post found the queue full
+	schedule schedule
 	opening  []*Conn
 	comps    []rdma.Completion
 	scratch  []byte // payload of the request being served
@@ -59,11 +52,6 @@ const (
 	// batchEvents is how many events a poll takes: enough that a
 	// thousand clients need few polls.
 	batchEvents = 256
-	// turnRequests is how many requests a connection may have served
-	// before it is the next one's turn: so many that the flush per turn
-	// costs little, so few that a greedy client cannot hold up others,
-	// or a tick, for long.
-	turnRequests = 32
 	// yieldEvery bounds how long a busy worker keeps a core from other
 	// goroutines (accepts, NIC emulations): well under Go's own
 	// preemption at 10 ms, well over the cost of a switch (about 1 us).
@@ -155,6 +143,14 @@ func (w *Worker) loop(ctx context.Context) error {
 	}
 }
 
+// keepPolling counts a connection that asks for polling, until it closes.
+func (w *Worker) keepPolling(c *Conn) {
+	if !c.place.polling && !c.closed {
+		c.place.polling = true
+		w.pollers++
+	}
+}
+
 // pollAgain is what polling mode does between two polls that find nothing.
 // Where events come through goroutines (soft's NIC), a loop that only
 // yields would starve them: Go looks at sockets when nothing is runnable,
@@ -167,96 +163,13 @@ func (w *Worker) pollAgain(ctx context.Context) error {
 	} else if err := w.cq.Wait(ctx, pollPause); err != nil && !errors.Is(err, rdma.ErrTimeout) {
 		return err
 	}
-	w.retryStalled()
+	w.schedule.retryStalled()
 	to := w.cfg.Now()
 	w.tick(to)
 	if synchronous {
-		w.count.polled += to.Sub(from)
-		w.stats.polled.Store(int64(w.count.polled))
+		w.countPolled(to.Sub(from))
 	}
 	return nil
-}
-
-// turn does everything that is ready and reports whether that was
-// anything.
-func (w *Worker) turn() bool {
-	n := w.cq.Poll(w.comps)
-	if n == 0 && len(w.next) == 0 {
-		return false
-	}
-	from := w.cfg.Now()
-	w.stats.busySince.Store(from.UnixNano())
-	w.count.batches++
-	w.ready, w.next = w.next, w.ready[:0]
-	for i := range w.comps[:n] {
-		if qp := w.comps[i].QP; qp != nil {
-			if c, ok := qp.Context().(*Conn); ok {
-				c.handle(&w.comps[i])
-			}
-		}
-		w.comps[i].QP = nil
-	}
-	if n > 0 {
-		w.ticking = true
-		w.retryStalled()
-	}
-	w.ready, w.next = append(w.ready, w.next...), w.next[:0]
-	w.publishWaiting()
-	now := from
-	for _, c := range w.ready {
-		if c.closed || !c.opened {
-			c.ready = false
-			continue
-		}
-		c.serve(turnRequests)
-		if c.waiting > 0 {
-			continue // serveBatch finishes it
-		}
-		c.finish()
-		w.publishWaiting()
-		now = w.cfg.Now()
-		w.tick(now)
-	}
-	if w.batch.n > 0 {
-		w.serveBatch(nil)
-		w.publishWaiting()
-		now = w.cfg.Now()
-		w.tick(now)
-	}
-	clear(w.ready)
-	w.count.busy += now.Sub(from)
-	w.publish()
-	w.stats.busySince.Store(0)
-	if now.Sub(w.yielded) >= yieldEvery {
-		runtime.Gosched()
-		w.yielded = now
-	}
-	return true
-}
-
-// touch puts a connection on the list for the next look.
-func (w *Worker) touch(c *Conn) {
-	if !c.ready && !c.closed {
-		c.ready = true
-		w.next = append(w.next, c)
-	}
-}
-
-// stall notes a connection whose Post was refused.
-func (w *Worker) stall(c *Conn) {
-	if !c.stalled {
-		c.stalled = true
-		w.stalled = append(w.stalled, c)
-	}
-}
-
-func (w *Worker) retryStalled() {
-	for _, c := range w.stalled {
-		c.stalled = false
-		w.touch(c)
-	}
-	clear(w.stalled)
-	w.stalled = w.stalled[:0]
 }
 
 // tick calls Tick if it is due. A missed tick is not made up for.
@@ -278,11 +191,10 @@ func (w *Worker) sleep(ctx context.Context) error {
 	if w.cfg.Tick != nil && w.ticking && len(w.conns) > 0 {
 		timeout = max(0, w.nextTick.Sub(w.cfg.Now()))
 	}
-	if len(w.stalled) > 0 && (timeout < 0 || timeout > stallRetry) {
+	if len(w.schedule.stalled) > 0 && (timeout < 0 || timeout > stallRetry) {
 		timeout = stallRetry
 	}
-	w.count.sleeps++
-	w.stats.sleeps.Store(w.count.sleeps)
+	w.countSleep()
 	err := w.cq.Wait(ctx, timeout)
 	if err != nil && !errors.Is(err, rdma.ErrTimeout) {
 		if ctx.Err() != nil {
@@ -290,7 +202,7 @@ func (w *Worker) sleep(ctx context.Context) error {
 		}
 		return fmt.Errorf("fastmsg: worker: %w", err)
 	}
-	w.retryStalled()
+	w.schedule.retryStalled()
 	w.tick(w.cfg.Now())
 	return nil
 }
@@ -300,14 +212,14 @@ func (w *Worker) close(c *Conn, err error) {
 	if c.closed {
 		return
 	}
-	w.unread -= c.unread
+	w.unread -= c.place.unread
 	c.release()
-	if c.polling {
+	if c.place.polling {
 		w.pollers--
 	}
 	last := len(w.conns) - 1
-	w.conns[c.index] = w.conns[last]
-	w.conns[c.index].index = c.index
+	w.conns[c.place.index] = w.conns[last]
+	w.conns[c.place.index].place.index = c.place.index
 	w.conns[last] = nil
 	w.conns = w.conns[:last]
 	w.stats.connections.Store(int64(last))

@@ -36,6 +36,46 @@ type published struct {
 	connections, waiting atomic.Int64
 }
 
+func (w *Worker) countRequest(payload int) {
+	w.count.requests++
+	w.count.bytesIn += uint64(payload)
+}
+
+func (w *Worker) countResponse(payload int) {
+	w.count.responses++
+	w.count.bytesOut += uint64(payload)
+}
+
+// countSleep and countPolled publish at once: no turn follows soon.
+func (w *Worker) countSleep() {
+	w.count.sleeps++
+	w.stats.sleeps.Store(w.count.sleeps)
+}
+
+func (w *Worker) countPolled(d time.Duration) {
+	w.count.polled += d
+	w.stats.polled.Store(int64(w.count.polled))
+}
+
+// account brings unread up to date after a change of c's ring.
+func (w *Worker) account(c *Conn) {
+	n := c.in.unread()
+	w.unread += n - c.place.unread
+	c.place.unread = n
+}
+
+// beginBusy and endBusy enclose what a turn does.
+func (w *Worker) beginBusy(from time.Time) {
+	w.stats.busySince.Store(from.UnixNano())
+	w.count.batches++
+}
+
+func (w *Worker) endBusy(from, to time.Time) {
+	w.count.busy += to.Sub(from)
+	w.publish()
+	w.stats.busySince.Store(0)
+}
+
 func (w *Worker) publish() {
 	c, p := &w.count, &w.stats
 	p.requests.Store(c.requests)
