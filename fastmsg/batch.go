@@ -72,11 +72,11 @@ func (b *batch) reset() {
 
 // servable drops the requests whose connections take no answers now.
 func servable(reqs []Request) []Request {
-	kept := reqs[:0]
+	left := reqs[:0]
 	for _, r := range reqs {
 		if r.Conn.takesAnswers() {
-			kept = append(kept, r)
+			left = append(left, r)
 		}
 	}
-	return kept
+	return left
 }

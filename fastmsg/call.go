@@ -60,7 +60,7 @@ const flushRounds = 32
 
 // Call sends a request and waits for its answer, which is appended to
 // dst and returned with its kind. If the answer comes in pieces, they
-// are joined; the kind is the last one's. The payload is not kept; dst
+// are joined; the kind is the last one's. The payload is not retained; dst
 // belongs to the Caller until Call returns, and if it returns an error,
 // nil comes back for it. Any number of goroutines may call; beyond
 // MaxInFlight, and when the server's ring is full, they wait.
@@ -253,7 +253,7 @@ func (c *Caller) flushLocked() {
 		return
 	}
 	c.flushing = true
-	if c.crowd.Load() > 1 {
+	if c.lastAnswered.Load() > 1 {
 		c.mu.Unlock()
 		runtime.Gosched()
 		c.mu.Lock()

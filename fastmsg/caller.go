@@ -38,15 +38,15 @@ type Caller struct {
 	wrs      [maxWRs]rdma.WorkRequest
 	err      error
 
-	lost    atomic.Bool // err is set
-	lead    lead
-	crowd   atomic.Int32 // calls that the poller's last batch answered
-	done    chan struct{}
-	in      recvRing // the lead's, as comps and credit
-	comps   []rdma.Completion
-	credit  [1]rdma.WorkRequest
-	stopped chan struct{} // the poller has returned
-	closing sync.Once
+	lost         atomic.Bool // err is set
+	lead         lead
+	lastAnswered atomic.Int32 // calls that the poller's last batch answered
+	done         chan struct{}
+	in           recvRing // the lead's, as comps and credit
+	comps        []rdma.Completion
+	credit       [1]rdma.WorkRequest
+	stopped      chan struct{} // the poller has returned
+	closing      sync.Once
 }
 
 // CallerConfig configures a Caller. The zero value works.

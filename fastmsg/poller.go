@@ -104,7 +104,7 @@ func (c *Caller) turn(comps []rdma.Completion) error {
 		c.in.consume(size)
 	}
 	if answered > 0 {
-		c.crowd.Store(answered)
+		c.lastAnswered.Store(answered)
 	}
 	if lost != nil {
 		return lost

@@ -129,7 +129,7 @@ func (w *Worker) serve(c *Conn) {
 		if !ok {
 			break
 		}
-		if w.together != nil && w.collect(c, m, size, held) {
+		if w.batcher != nil && w.collect(c, m, size, held) {
 			continue
 		}
 		if c.place.waiting > 0 {
@@ -150,7 +150,7 @@ func (w *Worker) collect(c *Conn, m Message, size, held uint64) bool {
 		return false
 	}
 	m.Payload = b.copyPayload(m.Payload)
-	if !w.together.Batches(m) {
+	if !w.batcher.Batches(m) {
 		return false
 	}
 	if c.place.waiting++; c.place.waiting == 1 {
@@ -172,7 +172,7 @@ func (w *Worker) serveBatch(c *Conn) {
 		if len(reqs) == 1 {
 			w.h.Serve(reqs[0].Conn, reqs[0].Message)
 		} else {
-			n = w.together.ServeBatch(reqs)
+			n = w.batcher.ServeBatch(reqs)
 		}
 		for _, r := range reqs[:n] {
 			w.consume(r.Conn, r.size, len(r.Payload))

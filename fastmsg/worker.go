@@ -18,10 +18,10 @@ import (
 type Worker struct {
 	dev rdma.Device
 	h   Handler
-	// together is h, if it is a BatchHandler.
-	together BatchHandler
-	cfg      WorkerConfig
-	cq       rdma.CompletionQueue
+	// batcher is h, if it is a BatchHandler.
+	batcher BatchHandler
+	cfg     WorkerConfig
+	cq      rdma.CompletionQueue
 
 	gate gate
 
@@ -73,9 +73,9 @@ func NewWorker(dev rdma.Device, h Handler, cfg WorkerConfig) (*Worker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fastmsg: worker: %w", err)
 	}
-	together, _ := h.(BatchHandler)
+	batcher, _ := h.(BatchHandler)
 	return &Worker{
-		dev: dev, h: h, together: together, cfg: cfg, cq: cq,
+		dev: dev, h: h, batcher: batcher, cfg: cfg, cq: cq,
 		comps:   make([]rdma.Completion, batchEvents),
 		scratch: make([]byte, 0, maxMessage(cfg.RingBytes)),
 		ticking: true,

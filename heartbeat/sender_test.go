@@ -232,7 +232,7 @@ func TestSenderConfigErrors(t *testing.T) {
 }
 
 func TestTickDoesNotAllocate(t *testing.T) {
-	s, src, _ := crowd(t, 100)
+	s, src, _ := subscribed(t, 100)
 	now := start
 	if n := testing.AllocsPerRun(100, func() {
 		now = now.Add(10 * time.Millisecond)
@@ -243,8 +243,8 @@ func TestTickDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// crowd is a sender with many clients whose writes vanish.
-func crowd(t testing.TB, clients int) (*Sender, *loadSource, *sink) {
+// subscribed is a sender with many clients whose writes vanish.
+func subscribed(t testing.TB, clients int) (*Sender, *loadSource, *sink) {
 	src := &loadSource{}
 	s := newSender(t, SenderConfig{Load: src.Load})
 	n := &sink{}
@@ -276,7 +276,7 @@ func (n *sinkQP) Post(wrs []rdma.WorkRequest) (int, error) {
 func BenchmarkTick(b *testing.B) {
 	for _, clients := range []int{1, 1000} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
-			s, src, n := crowd(b, clients)
+			s, src, n := subscribed(b, clients)
 			now := start
 			for b.Loop() {
 				now = now.Add(10 * time.Millisecond)
