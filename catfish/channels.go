@@ -149,7 +149,7 @@ func (c *core) openReadChannel(ctx context.Context, s *session) (*remote.Reader,
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
 	ch, err := offload.Dial(ctx, s.dev, s.addr, offload.ChannelConfig{
-		BlockBytes: maxNode, Window: s.window, Private: lanePrivate(s.hello.BootID), Stop: &s.channels.stop,
+		BlockBytes: maxNode, Window: s.window, Private: readChannelPrivate(s.hello.BootID), Stop: &s.channels.stop,
 	})
 	if err != nil {
 		return nil, err

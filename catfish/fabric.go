@@ -23,19 +23,19 @@ import (
 // A fabric is one transport of a server: a device, its listener, its
 // workers, and the lanes on which clients read.
 type fabric struct {
-	s       *Server
-	name    string
-	dev     rdma.Device
-	ln      rdma.Listener
-	workers []*fastmsg.Worker
-	beats   []*heartbeat.Sender // one per worker
-	next    int                 // worker of the next connection, round robin
+	s          *Server
+	name       string
+	dev        rdma.Device
+	ln         rdma.Listener
+	workers    []*fastmsg.Worker
+	heartbeats []*heartbeat.Sender // one per worker
+	next       int                 // worker of the next connection, round robin
 
 	// Lanes are queue pairs that clients only read over. No worker knows
 	// them; their completion queue hears of nothing but their end.
-	laneCQ rdma.CompletionQueue
-	mu     sync.Mutex
-	lanes  map[rdma.QueuePair]bool
+	readCQ       rdma.CompletionQueue
+	mu           sync.Mutex
+	readChannels map[rdma.QueuePair]bool
 }
 
 // A lane's private data tells it from a ring connection, and for which
@@ -43,14 +43,14 @@ type fabric struct {
 //
 //	0 magic u32 | 4 version u16 | 6 zero u16 | 8 boot id u64
 const (
-	laneMagic        = 0x4e4c4643 // "CFLN"
-	lanePrivateBytes = 16
-	// maxServerLanes bounds what one server keeps open for reading.
-	maxServerLanes = 1 << 16
+	readChannelMagic = 0x4e4c4643 // "CFLN"
+	readChannelBytes = 16
+	// maxServedChannels bounds what one server keeps open for reading.
+	maxServedChannels = 1 << 16
 )
 
-func lanePrivate(boot uint64) []byte {
-	b := binary.LittleEndian.AppendUint32(nil, laneMagic)
+func readChannelPrivate(boot uint64) []byte {
+	b := binary.LittleEndian.AppendUint32(nil, readChannelMagic)
 	b = binary.LittleEndian.AppendUint16(b, protocolVersion)
 	b = binary.LittleEndian.AppendUint16(b, 0)
 	return binary.LittleEndian.AppendUint64(b, boot)
@@ -105,7 +105,7 @@ func (s *Server) openFabrics() error {
 }
 
 func (s *Server) openFabric(name string) (err error) {
-	f := &fabric{s: s, name: name, lanes: make(map[rdma.QueuePair]bool)}
+	f := &fabric{s: s, name: name, readChannels: make(map[rdma.QueuePair]bool)}
 	addr := s.opts.SocketPath
 	var listen func(string) (net.Listener, error)
 	switch {
@@ -124,7 +124,7 @@ func (s *Server) openFabric(name string) (err error) {
 	}
 	s.fabrics = append(s.fabrics, f)
 	s.log.Info("transport opened", "transport", name, "device", f.dev.Info().Detail)
-	if f.laneCQ, err = f.dev.CreateCQ(1); err != nil {
+	if f.readCQ, err = f.dev.CreateCQ(1); err != nil {
 		return err
 	}
 	for range s.opts.Workers {
@@ -166,15 +166,15 @@ func (f *fabric) accept(ctx context.Context) error {
 			continue
 		}
 		w := f.workers[f.next]
-		lane := isLane(req.PrivateData())
-		if !lane {
+		reads := isReadChannel(req.PrivateData())
+		if !reads {
 			f.next = (f.next + 1) % len(f.workers)
 		}
 		// The answer waits for the peer; others shall not wait with it.
 		wg.Go(func() {
 			accept := w.Accept
-			if lane {
-				accept = f.acceptLane
+			if reads {
+				accept = f.acceptReadChannel
 			}
 			if err := accept(req); err != nil && ctx.Err() == nil {
 				f.s.log.Warn("connection refused", "transport", f.name, "peer", req.Peer(), "err", err)
@@ -183,67 +183,67 @@ func (f *fabric) accept(ctx context.Context) error {
 	}
 }
 
-func isLane(p []byte) bool {
-	return len(p) >= 4 && binary.LittleEndian.Uint32(p) == laneMagic
+func isReadChannel(p []byte) bool {
+	return len(p) >= 4 && binary.LittleEndian.Uint32(p) == readChannelMagic
 }
 
-func (f *fabric) acceptLane(req rdma.ConnRequest) error {
+func (f *fabric) acceptReadChannel(req rdma.ConnRequest) error {
 	p := req.PrivateData()
 	var why error
 	switch {
-	case len(p) != lanePrivateBytes:
-		why = fmt.Errorf("%w: lane hello of %d bytes, want %d", ErrProtocol, len(p), lanePrivateBytes)
+	case len(p) != readChannelBytes:
+		why = fmt.Errorf("%w: lane hello of %d bytes, want %d", ErrProtocol, len(p), readChannelBytes)
 	case binary.LittleEndian.Uint16(p[4:]) != protocolVersion:
 		why = fmt.Errorf("%w: client speaks protocol %d, server %d", ErrVersionMismatch, binary.LittleEndian.Uint16(p[4:]), protocolVersion)
 	case binary.LittleEndian.Uint64(p[8:]) != f.s.bootID:
 		why = fmt.Errorf("%w: lane is for boot id %#x, this server is %#x", ErrNoServer, binary.LittleEndian.Uint64(p[8:]), f.s.bootID)
 	}
 	f.mu.Lock()
-	if n := len(f.lanes); why == nil && n >= maxServerLanes {
-		why = fmt.Errorf("%w: %d lanes open, want at most %d", ErrOption, n, maxServerLanes)
+	if n := len(f.readChannels); why == nil && n >= maxServedChannels {
+		why = fmt.Errorf("%w: %d lanes open, want at most %d", ErrOption, n, maxServedChannels)
 	}
 	f.mu.Unlock()
 	if why != nil {
 		return errors.Join(why, req.Reject(why.Error()))
 	}
-	qp, err := req.Accept(rdma.QPConfig{SendCQ: f.laneCQ, RecvCQ: f.laneCQ, SendDepth: 1, RecvDepth: 1}, nil)
+	qp, err := req.Accept(rdma.QPConfig{SendCQ: f.readCQ, RecvCQ: f.readCQ, SendDepth: 1, RecvDepth: 1}, nil)
 	if err != nil {
 		return err
 	}
 	f.mu.Lock()
-	f.lanes[qp] = true
+	f.readChannels[qp] = true
 	f.mu.Unlock()
 	if qp.Err() != nil { // its end may have come before it was known
-		f.endLane(qp)
+		f.endReadChannel(qp)
 	}
 	return nil
 }
 
-func (f *fabric) endLane(qp rdma.QueuePair) {
+func (f *fabric) endReadChannel(qp rdma.QueuePair) {
 	f.mu.Lock()
-	known := f.lanes[qp]
-	delete(f.lanes, qp)
+	known := f.readChannels[qp]
+	delete(f.readChannels, qp)
 	f.mu.Unlock()
 	if known {
 		qp.Close()
 	}
 }
 
-// reapLanes closes lanes whose clients left.
-func (f *fabric) reapLanes(ctx context.Context) error {
+// reapReadChannels closes lanes whose clients left.
+func (f *fabric) reapReadChannels(ctx context.Context) error {
 	var done [64]rdma.Completion
 	for {
-		if err := f.laneCQ.Wait(ctx, -1); err != nil {
+		if err := f.readCQ.Wait(ctx, -1); err != nil {
 			if ctx.Err() != nil || errors.Is(err, rdma.ErrClosed) {
 				return nil
 			}
 			return err
 		}
-		for n := f.laneCQ.Poll(done[:]); n > 0; n = f.laneCQ.Poll(done[:]) {
+		for n := f.readCQ.Poll(done[:]); n > 0; n = f.readCQ.Poll(done[:]) {
 			for _, c := range done[:n] {
 				// A write-with-imm on a lane is nothing that a client
 				// of ours sends.
-				f.endLane(c.QP)
+				f.endReadChannel(c.QP)
 			}
 		}
 	}
@@ -256,7 +256,7 @@ func (f *fabric) close() {
 	for _, w := range f.workers {
 		w.Close()
 	}
-	for _, b := range f.beats {
+	for _, b := range f.heartbeats {
 		b.Close()
 	}
 	f.dev.Close()

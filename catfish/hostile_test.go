@@ -179,7 +179,7 @@ func rawOp(t *testing.T, s *session, op rdma.Op, at rdma.Remote) rdma.Status {
 		t.Fatal(err)
 	}
 	defer mem.Close()
-	qp, err := s.dev.Dial(t.Context(), s.addr, rdma.QPConfig{SendCQ: cq, RecvCQ: cq}, lanePrivate(s.hello.BootID))
+	qp, err := s.dev.Dial(t.Context(), s.addr, rdma.QPConfig{SendCQ: cq, RecvCQ: cq}, readChannelPrivate(s.hello.BootID))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,8 +207,8 @@ func attackChannels(t *testing.T, s *Server) {
 		c := dial(t, s, Options{Transport: tr})
 		ses := c.live.Load()
 		for _, private := range [][]byte{
-			nil, {1, 2, 3}, lanePrivate(s.BootID())[:9], lanePrivate(s.BootID() + 1),
-			append(lanePrivate(s.BootID()), 0), make([]byte, rdma.MaxPrivateData),
+			nil, {1, 2, 3}, readChannelPrivate(s.BootID())[:9], readChannelPrivate(s.BootID() + 1),
+			append(readChannelPrivate(s.BootID()), 0), make([]byte, rdma.MaxPrivateData),
 		} {
 			cq, err := ses.dev.CreateCQ(1)
 			if err != nil {

@@ -215,12 +215,12 @@ func TestTicks(t *testing.T) {
 		{10 * time.Second, 1250 * time.Millisecond, 8, 500},
 	} {
 		o := ServerOptions{HeartbeatInterval: c.beat}
-		tick, phases := o.beatPhases()
+		tick, phases := o.heartbeatPhases()
 		if tick != c.tick || phases != c.phases {
 			t.Errorf("beats every %v: %d ticks of %v, want %d of %v", c.beat, phases, tick, c.phases, c.tick)
 		}
 		o.Record.File = "log"
-		tick, phases = o.beatPhases()
+		tick, phases = o.heartbeatPhases()
 		if phases != c.recording || tick > recording.Hold || tick*time.Duration(phases) > c.beat ||
 			tick*time.Duration(phases+1) <= c.beat {
 			t.Errorf("recording, beats every %v: %d ticks of %v", c.beat, phases, tick)

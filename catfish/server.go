@@ -162,7 +162,7 @@ func (s *Server) Serve(ctx context.Context) error {
 			run(w.Run)
 		}
 		run(f.accept)
-		run(f.reapLanes)
+		run(f.reapReadChannels)
 	}
 	run(s.mux.run)
 	<-s.ctx.Done()

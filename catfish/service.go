@@ -19,7 +19,7 @@ type service struct {
 	req       request
 	items     []rstar.Item
 	out       []byte
-	many      together
+	batch     searchBatch
 
 	// Of the recording only.
 	via    querylog.Via
@@ -35,7 +35,7 @@ const keepBytes = 1 << 20
 // next call. Whatever the payload holds, it does not panic.
 func (v *service) process(kind fastmsg.Kind, p []byte) (fastmsg.Kind, []byte) {
 	if cap(v.out) > keepBytes {
-		v.out, v.items, v.many.out = nil, nil, nil
+		v.out, v.items, v.batch.out = nil, nil, nil
 	}
 	out, done, err := v.answer(kind, p, v.out[:0])
 	v.out = out
@@ -118,7 +118,7 @@ func (v *service) carryOut(req *request, out []byte) (_ []byte, done uint64, err
 	case kindCheck:
 		return out, 0, t.Check()
 	case kindSearchMany:
-		out = v.many.appendAnswer(out, len(req.rects), v.many.run(t, req.rects))
+		out = v.batch.appendAnswer(out, len(req.rects), v.batch.run(t, req.rects))
 	}
 	return out, 0, nil
 }

@@ -57,7 +57,7 @@ func (s *Server) Stats() ServerStats {
 	for _, f := range s.fabrics {
 		t := TransportStats{Transport: f.name, Detail: f.dev.Info().Detail}
 		f.mu.Lock()
-		t.ReadChannels = len(f.lanes)
+		t.ReadChannels = len(f.readChannels)
 		f.mu.Unlock()
 		for _, w := range f.workers {
 			ws := workerStats(w.Stats())

@@ -13,7 +13,7 @@ import (
 // handler joins a worker to the service. Each worker has one.
 type handler struct {
 	service
-	beats *heartbeat.Sender
+	heartbeats *heartbeat.Sender
 }
 
 // Opened subscribes the connection to heartbeats at the interval that its
@@ -24,7 +24,7 @@ func (h *handler) Opened(c *fastmsg.Conn) {
 	if interval == 0 {
 		interval = h.s.opts.HeartbeatInterval
 	}
-	peer := &peer{sub: h.beats.Add(c, interval)}
+	peer := &peer{sub: h.heartbeats.Add(c, interval)}
 	if h.s.rec != nil {
 		peer.client = h.s.rec.Client()
 		if h.tap == nil {
@@ -58,7 +58,7 @@ func (h *handler) Serve(c *fastmsg.Conn, m fastmsg.Message) {
 
 func (h *handler) Closed(c *fastmsg.Conn, err error) {
 	if p, ok := c.Context.(*peer); ok {
-		h.beats.Remove(p.sub)
+		h.heartbeats.Remove(p.sub)
 	}
 	if h.tap != nil {
 		h.tap.HandOver() // This may have been the last: no more ticks.
@@ -69,21 +69,21 @@ func (h *handler) Closed(c *fastmsg.Conn, err error) {
 func (s *Server) newWorker(f *fabric) (*fastmsg.Worker, error) {
 	h := &handler{service: service{s: s, transport: f.name, via: vias[f.name]}}
 	var err error
-	tick, phases := s.opts.beatPhases()
-	h.beats, err = heartbeat.NewSender(f.dev, heartbeat.SenderConfig{
+	tick, phases := s.opts.heartbeatPhases()
+	h.heartbeats, err = heartbeat.NewSender(f.dev, heartbeat.SenderConfig{
 		Load: s.monitor.Load, TickEvery: tick, Phases: phases,
 	})
 	if err != nil {
 		return nil, err
 	}
-	f.beats = append(f.beats, h.beats)
+	f.heartbeats = append(f.heartbeats, h.heartbeats)
 	return fastmsg.NewWorker(f.dev, h, fastmsg.WorkerConfig{
 		RingBytes: s.opts.RingBytes,
 		Polling:   s.opts.Polling,
 		TickEvery: tick,
 		Hello:     s.answerHello,
 		Tick: func(now time.Time, _ []*fastmsg.Conn) bool {
-			more := h.beats.Tick(now)
+			more := h.heartbeats.Tick(now)
 			if h.tap != nil && more {
 				h.tap.HandOverOld()
 			} else if h.tap != nil {
@@ -95,17 +95,17 @@ func (s *Server) newWorker(f *fabric) (*fastmsg.Worker, error) {
 }
 
 // A worker's clients hear its heartbeats in so many groups, one after the
-// other, but no oftener than every beatTick: a worker that sleeps between
+// other, but no oftener than every heartbeatTick: a worker that sleeps between
 // requests wakes for each group.
 const (
-	beatGroups = 8
-	beatTick   = time.Millisecond
+	heartbeatGroups = 8
+	heartbeatTick   = time.Millisecond
 )
 
-// beatPhases cuts the interval between heartbeats into ticks, while a worker
+// heartbeatPhases cuts the interval between heartbeats into ticks, while a worker
 // records into so many that no record waits for long.
-func (o *ServerOptions) beatPhases() (tick time.Duration, phases int) {
-	n := min(max(o.HeartbeatInterval/beatTick, 1), beatGroups)
+func (o *ServerOptions) heartbeatPhases() (tick time.Duration, phases int) {
+	n := min(max(o.HeartbeatInterval/heartbeatTick, 1), heartbeatGroups)
 	if o.Record.File != "" {
 		n = max(n, (o.HeartbeatInterval+recording.Hold-1)/recording.Hold)
 	}

@@ -7,10 +7,10 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// together makes searches of one tree together, so that their waits for
+// searchBatch makes searches of one tree together, so that their waits for
 // memory overlap: those of a searchMany, and those that a worker finds
 // ready at the same time.
-type together struct {
+type searchBatch struct {
 	out   []byte // items of all that are answered
 	ends  []int  // of each one's items in out
 	yield func(query int, r rstar.Rect, id uint64) bool
@@ -18,51 +18,51 @@ type together struct {
 
 // run makes searches, and returns how many are answered: as many as fit into
 // manyBytes, at least the first.
-func (m *together) run(t *rstar.Tree, rects []rstar.Rect) int {
-	if m.yield == nil {
-		m.yield = m.take // once: a closure for each run would be garbage
+func (b *searchBatch) run(t *rstar.Tree, rects []rstar.Rect) int {
+	if b.yield == nil {
+		b.yield = b.take // once: a closure for each run would be garbage
 	}
-	m.out, m.ends = m.out[:0], m.ends[:0]
-	t.SearchMany(rects, m.yield)
-	if len(m.ends) > 0 && len(m.out) > manyBytes {
-		return len(m.ends) // take stopped it
+	b.out, b.ends = b.out[:0], b.ends[:0]
+	t.SearchMany(rects, b.yield)
+	if len(b.ends) > 0 && len(b.out) > manyBytes {
+		return len(b.ends) // take stopped it
 	}
-	m.endUpTo(len(rects))
+	b.endUpTo(len(rects))
 	return len(rects)
 }
 
 // take is given the results in the order of the searches.
-func (m *together) take(query int, r rstar.Rect, id uint64) bool {
-	m.endUpTo(query)
-	m.out = appendItem(m.out, rstar.Item{Rect: r, ID: id})
-	return query == 0 || len(m.out) <= manyBytes
+func (b *searchBatch) take(query int, r rstar.Rect, id uint64) bool {
+	b.endUpTo(query)
+	b.out = appendItem(b.out, rstar.Item{Rect: r, ID: id})
+	return query == 0 || len(b.out) <= manyBytes
 }
 
-func (m *together) endUpTo(n int) {
-	for len(m.ends) < n {
-		m.ends = append(m.ends, len(m.out))
+func (b *searchBatch) endUpTo(n int) {
+	for len(b.ends) < n {
+		b.ends = append(b.ends, len(b.out))
 	}
 }
 
 // items are those of answer i.
-func (m *together) items(i int) []byte {
+func (b *searchBatch) items(i int) []byte {
 	if i == 0 {
-		return m.out[:m.ends[0]]
+		return b.out[:b.ends[0]]
 	}
-	return m.out[m.ends[i-1]:m.ends[i]]
+	return b.out[b.ends[i-1]:b.ends[i]]
 }
 
 // appendAnswer appends the answer to a searchMany of all searches, of which
 // run has answered n.
-func (m *together) appendAnswer(out []byte, all, n int) []byte {
+func (b *searchBatch) appendAnswer(out []byte, all, n int) []byte {
 	for i := range all {
 		count := uint32(unanswered)
 		if i < n {
-			count = uint32(len(m.items(i)) / itemBytes)
+			count = uint32(len(b.items(i)) / itemBytes)
 		}
 		out = binary.LittleEndian.AppendUint32(out, count)
 	}
-	return append(out, m.out[:m.ends[n-1]]...)
+	return append(out, b.out[:b.ends[n-1]]...)
 }
 
 // Batches accepts searches for all that intersects. One with a limit would
@@ -90,16 +90,16 @@ func (h *handler) ServeBatch(reqs []fastmsg.Request) int {
 		h.Serve(reqs[0].Conn, reqs[0].Message)
 		return 1
 	}
-	if cap(h.many.out) > keepBytes {
-		h.many.out = nil
+	if cap(h.batch.out) > keepBytes {
+		h.batch.out = nil
 	}
-	n := h.many.run(coll.tree, rects)
+	n := h.batch.run(coll.tree, rects)
 	one = request{kind: kindSearch, coll: coll}
 	for i, r := range reqs[:n] {
 		one.rect = rects[i]
 		h.serves(r.Conn)
-		h.record(&one, h.many.items(i), 0, nil)
-		r.Conn.Respond(kindReply, r.ID, h.many.items(i))
+		h.record(&one, h.batch.items(i), 0, nil)
+		r.Conn.Respond(kindReply, r.ID, h.batch.items(i))
 	}
 	return n
 }
