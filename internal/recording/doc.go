@@ -1,20 +1,20 @@
-// Package recording writes what a server was asked into a file, in the
-// format of package querylog, without holding up those who serve.
+// Package recording writes the requests that a server carried out into a
+// file, in the format of package querylog, without delaying the server.
 //
-// Each worker has a tap: it encodes what it has carried out into a buffer
-// that nobody else touches, and hands over the whole buffer when it is
-// full, or some milliseconds old. What comes by plain sockets and gRPC
-// shares one tap behind a lock. A goroutine of its own merges what was
-// handed over by time, adds the checksums and writes the file.
+// Each worker has a tap: it encodes its requests into a buffer that no other
+// goroutine touches, and hands the whole buffer over when it is full or some
+// milliseconds old. Requests over plain sockets and gRPC share one tap behind
+// a lock. The writer, a separate goroutine, merges the buffers by time, adds
+// the checksums and writes the file.
 //
 //	worker ---> tap: buffer --full, or old---> queue \
 //	worker ---> tap: buffer --full, or old---> queue  > merge, seal ---> file
 //	sockets --> lock, tap:  buffer ----------> queue /
 //
-// tap.go has the tap and what keeps the file in order of time, writer.go
-// the goroutine.
+// tap.go has the tap, and explains why the file is in order of time;
+// writer.go has the writer.
 //
-// Nothing waits for the file: when too many buffers wait for it, the next
-// is emptied instead, and the loss is counted, logged, shown by Stats and
-// put into the file.
+// A worker never waits for the file. When too many buffers are queued, the
+// next one is discarded, and the loss is counted, logged, shown by Stats and
+// noted in the file.
 package recording

@@ -13,48 +13,49 @@ import (
 	"github.com/catfish-index/catfish/internal/querylog"
 )
 
-// ErrRecord is wrapped by errors about the file of Options.
+// ErrRecord is wrapped by all errors about the file.
 var ErrRecord = errors.New("catfish: recording queries")
 
 // Options configures a Recorder.
 type Options struct {
-	// File to write. One that exists is an error (fs.ErrExist), unless
-	// Force is set: it is overwritten then.
+	// File is the file to write. It must not exist (fs.ErrExist), unless
+	// Force is set: then it is overwritten.
 	File  string
 	Force bool
-	// Writes has inserts, deletes and updates recorded, too.
+	// Writes adds inserts, deletes and updates to the recording.
 	Writes bool
 }
 
-// Stats is how a recording goes.
+// Stats is the state of a recording.
 type Stats struct {
 	File    string
 	Writes  bool
 	Records uint64 // requests in the file
-	Dropped uint64 // requests that are missing there
+	Dropped uint64 // requests that are missing in the file
 	Bytes   uint64
-	Error   string // why nothing more is written
+	Error   string // why the recording ended early
 }
 
 const (
-	// bufferBytes is a tap's buffer: 1024 searches, so that a lock
-	// for each costs them nothing, and a sixteenth of a core's second cache,
-	// of which a worker's searches want the rest.
+	// bufferBytes is the size of a tap's buffer. It holds 1024 searches,
+	// among which the cost of one lock per buffer is lost, and takes a
+	// sixteenth of a core's second-level cache, which searches need, too.
 	bufferBytes = 64 << 10
-	// maxQueued bounds the buffers that wait for the writer, to 64
-	// MiB: a second of a million searches.
+	// maxQueued bounds the buffers that wait for the writer, to 64 MiB:
+	// one second at a million searches per second.
 	maxQueued = 1024
-	// keepFree is how many empty buffers are kept: 4 MiB, three times
-	// what comes in between two visits of the writer at a million a second.
+	// keepFree is how many empty buffers are kept for reuse: 4 MiB, three
+	// times what arrives between two rounds of the writer at a million
+	// searches per second.
 	keepFree = 64
-	// Hold is how old a record gets in a buffer that does not fill, if
-	// its owner calls HandOverOld in time, and writeEvery how long a buffer waits
-	// for the writer. With a tick of 10 ms they add up to what is lost when
-	// the process is killed: 50 ms.
+	// Hold is the longest time that a record stays in a buffer that does not
+	// fill, if its owner calls HandOverOld often enough, and writeEvery the
+	// longest that a buffer waits for the writer. With a tick of 10 ms that
+	// makes 50 ms, which are lost when the process is killed.
 	Hold       = 20 * time.Millisecond
 	writeEvery = 20 * time.Millisecond
-	// batchBytes is what is written by one system call, whose cost it
-	// makes small; beyond it the batch would only leave the cache.
+	// batchBytes is how much one system call writes: enough to make its cost
+	// small, and little enough to stay in the cache.
 	batchBytes = 256 << 10
 )
 
@@ -66,18 +67,19 @@ type Recorder struct {
 	names   func(uint32) string // of collections
 	clients atomic.Uint32
 
-	// shared is the tap of all who have none. Its lock is taken before mu.
+	// shared is the tap for requests whose goroutine has no tap of its own.
+	// Lock order: sharedMu before mu.
 	sharedMu sync.Mutex
 	shared   *Tap
 
 	mu     sync.Mutex
-	taps   []*Tap   // never fewer
-	free   [][]byte // buffers, empty
-	queued int      // buffers handed over and not free yet
-	lost   uint64   // records, since the writer was here last
+	taps   []*Tap   // only grows
+	free   [][]byte // empty buffers
+	queued int      // buffers handed over, not written yet
+	lost   uint64   // records lost since the writer's last round
 	shut   bool     // the writer has ended
 
-	wake  chan struct{} // half of maxQueued wait
+	wake  chan struct{} // a token: half of maxQueued buffers are queued
 	stop  chan struct{}
 	ended chan struct{}
 	once  sync.Once
@@ -87,23 +89,23 @@ type Recorder struct {
 	failure                 atomic.Pointer[error]
 
 	// The writer's own.
-	out   file
-	live  []*Tap   // that have something to merge
-	done  [][]byte // buffers that are merged
-	batch []byte
-	inIt  int             // records in batch
-	known map[uint32]bool // collections that have a record
+	out     file
+	live    []*Tap   // taps with records to merge
+	done    [][]byte // buffers whose records are all in batch
+	batch   []byte
+	inBatch int             // records in batch
+	known   map[uint32]bool // collections whose name is in the file
 }
 
-// file is what the writer needs of an *os.File.
+// file is the part of *os.File that the writer uses.
 type file interface {
 	Write([]byte) (int, error)
 	Sync() error
 	Close() error
 }
 
-// New creates the file, with its header, so that what is wrong
-// with it shows before anything is served.
+// New creates the file and writes its header, so that a problem with the
+// file shows before the server serves.
 func New(opts Options, log *slog.Logger) (*Recorder, error) {
 	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if opts.Force {
@@ -124,8 +126,8 @@ func New(opts Options, log *slog.Logger) (*Recorder, error) {
 	return r, nil
 }
 
-// start writes the header. The recorder's goroutine starts with Start:
-// until then nothing needs to be closed but out.
+// start writes the header. The writer's goroutine starts with Start: until
+// then only out needs to be closed.
 func start(opts Options, log *slog.Logger, out file) (*Recorder, error) {
 	r := &Recorder{
 		opts: opts, log: log, start: time.Now(), out: out,
@@ -141,8 +143,8 @@ func start(opts Options, log *slog.Logger, out file) (*Recorder, error) {
 	return r, nil
 }
 
-// Start begins to write what is recorded; names tells the name of a
-// collection. It is called once, before anything is recorded.
+// Start starts the writer. names returns the name of a collection. Start is
+// called once, before anything is recorded.
 func (r *Recorder) Start(names func(uint32) string) {
 	r.names = names
 	go r.run()
@@ -156,18 +158,18 @@ func (r *Recorder) Discard() error {
 // Remove removes the file.
 func (r *Recorder) Remove() error { return os.Remove(r.opts.File) }
 
-// Client numbers a connection.
+// Client returns the number of a new connection.
 func (r *Recorder) Client() uint32 { return r.clients.Add(1) }
 
-// Add records a request that was carried out just now, for whoever has no
-// tap. It sets the record's offset.
+// Add records a request that was carried out just now, by the shared tap. It
+// sets the record's offset. Safe for concurrent use.
 func (r *Recorder) Add(rec *querylog.Record) {
 	r.sharedMu.Lock()
 	r.shared.Add(rec)
 	r.sharedMu.Unlock()
 }
 
-// Stats is how the recording goes; after Close, how it went.
+// Stats returns the state of the recording, also after Close.
 func (r *Recorder) Stats() Stats {
 	st := Stats{
 		File: r.opts.File, Writes: r.opts.Writes, Records: r.records.Load(),
@@ -179,8 +181,8 @@ func (r *Recorder) Stats() Stats {
 	return st
 }
 
-// Close writes what is left, and returns why something is missing. The
-// owners of all taps have ended by then.
+// Close writes what is left and ends the writer. The owners of all taps must
+// have ended. The error is the reason if the recording is not complete.
 func (r *Recorder) Close() error {
 	r.once.Do(func() { close(r.stop) })
 	<-r.ended

@@ -54,8 +54,8 @@ func search(client uint32) *querylog.Record {
 	return &querylog.Record{Kind: querylog.Search, Client: client, Rect: rstar.Rect{MaxX: float64(client)}}
 }
 
-// A record is in the file after the writer's interval, without a close:
-// what a killed server loses is no older.
+// A record is in the file after the writer's interval, without a Close: what
+// is lost when the server is killed is younger.
 func TestRecordInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &memFile{limit: math.MaxInt}
@@ -74,8 +74,8 @@ func TestRecordInTime(t *testing.T) {
 	})
 }
 
-// A record in a worker's buffer holds back what others recorded later, and
-// the file is in order of time.
+// A record in a worker's buffer holds back later records of other taps: the
+// file is in order of time.
 func TestRecordOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &memFile{limit: math.MaxInt}
@@ -124,8 +124,8 @@ func TestRecordOrder(t *testing.T) {
 	})
 }
 
-// While the writer does not come, buffers queue up to their bound. What is
-// lost is said everywhere.
+// While the writer does not run, buffers are queued up to a bound. What is
+// lost beyond it is reported everywhere.
 func TestRecordOverload(t *testing.T) {
 	var said strings.Builder
 	f := &memFile{limit: math.MaxInt}
@@ -196,8 +196,8 @@ func TestRecordDiskFull(t *testing.T) {
 	}
 }
 
-// Many at once, half of them with a tap: every request once, each client's
-// in its order, all in the order of time.
+// Many clients record at once, half of them with a tap of their own: every
+// request is in the file once, in order of time, each client's in its order.
 func TestRecordConcurrent(t *testing.T) {
 	f := &memFile{limit: math.MaxInt}
 	r := testRecorder(t, f, quiet())
@@ -234,7 +234,7 @@ func TestRecordConcurrent(t *testing.T) {
 	}
 }
 
-// What is recorded costs a worker no allocation.
+// Recording does not allocate.
 func TestRecordAllocs(t *testing.T) {
 	f := &memFile{limit: math.MaxInt}
 	r := testRecorder(t, f, quiet())
@@ -249,9 +249,8 @@ func TestRecordAllocs(t *testing.T) {
 	}
 }
 
-// BenchmarkRecord is what a search costs that is recorded: by=worker what it
-// costs the goroutine that serves it, by=all the writer's part on the same
-// core included.
+// BenchmarkRecord measures what it costs to record a search: by=worker in the
+// goroutine that serves it, by=all with the writer's part on the same core.
 func BenchmarkRecord(b *testing.B) {
 	for _, by := range []string{"worker", "all"} {
 		b.Run("by="+by, func(b *testing.B) {
@@ -272,8 +271,8 @@ func BenchmarkRecord(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				tap.Add(rec)
-				// What comes in between two visits of the writer, at 800,000
-				// a second.
+				// What arrives between two rounds of the writer, at 800,000
+				// searches per second.
 				if n++; n%16_000 == 0 {
 					flush()
 				}

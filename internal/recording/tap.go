@@ -7,51 +7,53 @@ import (
 	"github.com/catfish-index/catfish/internal/querylog"
 )
 
-// Tap is where one goroutine, its owner, records: a worker, or
-// whoever holds recorder.sharedMu. Adding a record takes no lock and wakes
-// nobody.
+// Tap records the requests of one goroutine, its owner: a worker, or the
+// goroutine that holds Recorder.sharedMu. Adding a record takes no lock and
+// wakes no goroutine.
 //
 // # Order
 //
-// The file is in order of time, also between taps, and a record waits in
-// its owner's buffer. So the writer must know up to which moment it has
-// everything: its cut. It reads the clock; then each tap's held, and cuts
-// at the least of all; then it takes the queues. What it has not taken is
-// no earlier than the cut:
+// The file is in order of time, across all taps, although records wait in
+// their owners' buffers. So the writer must know a moment, its cut, up to
+// which it has every record. It reads the clock, then held of each tap, and
+// takes the least of these as its cut; then it takes the queues. No record
+// that it has not taken is earlier than the cut:
 //
-//   - held was none, since the buffer was empty: its next record reads the
-//     clock after held was set, hence after the writer read it, hence after
-//     the writer's clock. What was handed over before is in the queue.
-//   - held was set: it is no later than the first record in the buffer, and
-//     all earlier ones are in the queue.
+//   - If held was noneHeld, the buffer was empty. The next record sets held
+//     and then reads the clock: after the writer read held, hence after the
+//     writer read the clock. All earlier records are in the queue.
+//   - If held was set, it is no later than the first record in the buffer,
+//     and all earlier records are in the queue.
 //
-// An owner that keeps a record for long holds back the others' in memory;
-// workers hand over at their ticks, which a long search may delay.
+// A record that stays in its buffer for long makes the writer keep the later
+// ones of other taps in memory. Workers hand over at their ticks, which a
+// long search may delay.
 type Tap struct {
 	r *Recorder
 
 	// The owner's own.
 	buf  []byte
 	n    int           // records in buf
-	last time.Duration // offset of the last record ever
+	last time.Duration // offset of the latest record
 
-	// held is no later than the offset of buf's first record in ns, or
-	// noneHeld. The owner writes it, the writer reads it.
+	// held is noneHeld if buf is empty, else a time in ns that is no later
+	// than the offset of buf's first record. The owner stores it, the writer
+	// loads it.
 	held atomic.Int64
 
 	queue [][]byte // handed over, in order; guarded by r.mu
 
-	// The writer's own: what it took out of queue, and how much of the
-	// first buffer is merged.
+	// The writer's own: the buffers that it took out of queue, and how many
+	// bytes of the first are merged.
 	taken [][]byte
 	at    int
 
-	_ [64]byte // The next tap's owner has cache lines of its own.
+	_ [64]byte // No cache line is shared with the next tap.
 }
 
 const noneHeld = -1
 
-// NewTap makes a tap.
+// NewTap returns a tap for one goroutine.
 func (r *Recorder) NewTap() *Tap {
 	t := &Tap{r: r, buf: make([]byte, 0, bufferBytes)}
 	t.held.Store(noneHeld)
@@ -83,15 +85,15 @@ func (t *Tap) Add(rec *querylog.Record) {
 	}
 }
 
-// HandOverOld hands over what waits since Hold.
+// HandOverOld hands the buffer over if its first record is older than Hold.
 func (t *Tap) HandOverOld() {
 	if t.n > 0 && time.Since(t.r.start)-time.Duration(t.held.Load()) >= Hold {
 		t.HandOver()
 	}
 }
 
-// HandOver gives the buffer to the writer and takes an empty one. When too
-// many wait already, what is in it is lost.
+// HandOver gives the buffer to the writer and takes an empty one. If too many
+// are queued, the records in the buffer are lost instead.
 func (t *Tap) HandOver() {
 	if t.n == 0 {
 		return
@@ -113,7 +115,7 @@ func (t *Tap) HandOver() {
 	half := r.queued >= maxQueued/2
 	r.mu.Unlock()
 	t.n = 0
-	t.held.Store(noneHeld) // After the queue has it.
+	t.held.Store(noneHeld) // After the buffer was queued.
 	if half {
 		select {
 		case r.wake <- struct{}{}:
@@ -122,15 +124,16 @@ func (t *Tap) HandOver() {
 	}
 }
 
-// ready reports whether there is a record to merge up to cut.
+// ready reports whether there is a record to merge that is not after cut.
 func (t *Tap) ready(cut time.Duration) bool {
 	return len(t.taken) > 0 && querylog.OffsetOf(t.rest()) <= cut
 }
 
-// rest begins with the next record to merge.
+// rest returns the bytes that are not merged yet: the next record first.
 func (t *Tap) rest() []byte { return t.taken[0][t.at:] }
 
-// merged goes on after n bytes, and returns the buffer if it is through.
+// merged skips n bytes that are merged, and returns the buffer if these were
+// its last.
 func (t *Tap) merged(n int) []byte {
 	if t.at += n; t.at < len(t.taken[0]) {
 		return nil

@@ -27,14 +27,15 @@ func (r *Recorder) run() {
 	}
 }
 
-// flush writes what was handed over, up to where nothing earlier can come.
-// The last time, when all owners of taps have ended, that is everything.
+// flush writes what was handed over, up to the cut (see Tap): no earlier
+// record can follow. The last time, when all owners have ended, it writes
+// everything.
 func (r *Recorder) flush(last bool) {
 	r.sharedMu.Lock()
 	r.shared.HandOver()
 	r.sharedMu.Unlock()
 
-	// In this order: see Tap.
+	// The order of these steps matters: see Tap.
 	cut := time.Since(r.start)
 	r.mu.Lock()
 	taps := r.taps
@@ -68,7 +69,7 @@ func (r *Recorder) flush(last bool) {
 	r.write()
 }
 
-// merge writes the taps' records up to cut in the order of their offsets.
+// merge writes the taps' records up to cut, in order of time.
 func (r *Recorder) merge(taps []*Tap, cut time.Duration) {
 	r.live = r.live[:0]
 	for _, t := range taps {
@@ -93,7 +94,7 @@ func (r *Recorder) merge(taps []*Tap, cut time.Duration) {
 			})
 		}
 		r.batch = append(r.batch, b...)
-		r.inIt++
+		r.inBatch++
 		if through := t.merged(len(b)); through != nil {
 			r.done = append(r.done, through[:0])
 		}
@@ -106,9 +107,9 @@ func (r *Recorder) merge(taps []*Tap, cut time.Duration) {
 	}
 }
 
-// write writes the batch, and gives the buffers that are merged back.
+// write writes the batch, and frees the buffers that are merged.
 func (r *Recorder) write() {
-	records := uint64(r.inIt)
+	records := uint64(r.inBatch)
 	switch {
 	case len(r.batch) == 0:
 	case r.failure.Load() != nil:
@@ -118,13 +119,13 @@ func (r *Recorder) write() {
 		r.bytes.Add(uint64(n))
 		if err != nil {
 			r.fail(err)
-			// Some of it may be there, of which nobody knows here.
+			// Part of the batch may be in the file; which part is not known.
 			r.dropped.Add(records)
 		} else {
 			r.records.Add(records)
 		}
 	}
-	r.batch, r.inIt = r.batch[:0], 0
+	r.batch, r.inBatch = r.batch[:0], 0
 	if len(r.done) == 0 {
 		return
 	}
@@ -152,11 +153,11 @@ func (r *Recorder) fail(err error) {
 	}
 }
 
-// end makes sure that what was written stays.
+// end syncs and closes the file.
 func (r *Recorder) end() {
 	err := r.out.Sync()
 	if errors.Is(err, syscall.EINVAL) {
-		err = nil // A pipe or a terminal, which keep nothing.
+		err = nil // A pipe or a terminal, which cannot be synced.
 	}
 	if err := errors.Join(err, r.out.Close()); err != nil {
 		r.fail(err)
