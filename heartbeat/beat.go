@@ -12,26 +12,26 @@ import (
 // Bytes is the size of an encoded Beat: one cache line.
 const Bytes = 64
 
-// Beat is the load of a server at one time.
+// Beat is one heartbeat: the load of a server at one time.
 type Beat struct {
-	Sequence uint64        // from 1, rising; of the connection's Sender
-	Time     time.Time     // the server's clock
-	Interval time.Duration // until the next one, whole microseconds
-	// CPU is the utilisation of what the server may use, 0 to 1: of its
-	// cores, or of its cgroup quota, whichever is nearer to its limit.
-	// Time spent spinning for work does not count.
+	Sequence uint64        // from 1, increasing; counted by the Sender
+	Time     time.Time     // by the server's clock
+	Interval time.Duration // until the next heartbeat, in whole microseconds
+	// CPU is the utilisation, 0 to 1, of the cores that the server may use,
+	// or of its cgroup quota, whichever is nearer to its limit. Time spent
+	// spinning for work does not count.
 	CPU float64
-	// Busy is the share of time that the server's workers spend
-	// serving, 0 to 1.
+	// Busy is the share of their time that the server's workers spend
+	// serving requests, 0 to 1.
 	Busy           float64
-	Waiting        uint32 // requests that arrived and are not served yet
-	BytesPerSecond uint64 // answers going out, payload
+	Waiting        uint32 // requests that have arrived and are not served yet
+	BytesPerSecond uint64 // payload of the answers sent
 }
 
-// A beat in memory, little-endian, 64-byte aligned:
+// A heartbeat in memory, little-endian, 64-byte aligned:
 //
 //	offset width
-//	0      8     sequence; 0: no beat has come yet
+//	0      8     sequence; 0: no heartbeat has arrived yet
 //	8      8     time, ns since 1970
 //	16     4     interval, us
 //	20     4     CPU utilisation, float32
@@ -42,9 +42,9 @@ type Beat struct {
 //	56     4     magic "CFH" and layout version '1'
 //	60     4     CRC-32C of bytes 0 to 59
 //
-// A read of the line is one snapshot (package lines), but the write of
-// it need not be: an emulated NIC may store lane by lane, and stop in
-// between. The checksum tells a line that is half old, half new.
+// A read of the cache line is atomic (package lines), but the write need not
+// be: an emulated NIC may store it in parts, and be preempted in between. The
+// checksum reveals a line that is partly old and partly new.
 const (
 	offTime     = 8
 	offInterval = 16
@@ -61,15 +61,15 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Errors of Decode. After ErrNone and ErrTorn another look may succeed.
+// Errors of Decode. After ErrNone and ErrTorn another attempt may succeed.
 var (
-	ErrNone    = errors.New("heartbeat: no beat yet")
-	ErrTorn    = errors.New("heartbeat: beat is being written")
-	ErrInvalid = errors.New("heartbeat: invalid beat")
+	ErrNone    = errors.New("heartbeat: none has arrived yet")
+	ErrTorn    = errors.New("heartbeat: is being written")
+	ErrInvalid = errors.New("heartbeat: invalid")
 )
 
-// Encode writes b into dst's first 64 bytes. Values out of range are
-// brought into it.
+// Encode writes b into the first 64 bytes of dst. Values out of range are
+// clamped.
 func (b *Beat) Encode(dst []byte) {
 	_ = dst[Bytes-1]
 	le := binary.LittleEndian
@@ -86,7 +86,7 @@ func (b *Beat) Encode(dst []byte) {
 	le.PutUint32(dst[offCRC:], crc32.Checksum(dst[:offCRC], castagnoli))
 }
 
-// share clamps to 0..1; NaN, from an empty window, is 0.
+// share clamps x to 0..1. NaN, which an empty window yields, becomes 0.
 func share(x float64) float64 {
 	if !(x > 0) {
 		return 0
@@ -94,7 +94,8 @@ func share(x float64) float64 {
 	return min(x, 1)
 }
 
-// Decode reads a beat from the first 64 bytes of src, a private copy.
+// Decode reads a heartbeat from the first 64 bytes of src, which must be a
+// private copy.
 func Decode(src []byte) (b Beat, err error) {
 	if len(src) < Bytes {
 		return b, fmt.Errorf("%w: %d bytes, want %d", ErrInvalid, len(src), Bytes)

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// cgroupQuota is the CPU time that the process's control groups grant,
-// in cores; 0 without a quota. The smallest of all ancestors counts.
+// cgroupQuota returns the CPU quota of the process's control groups in cores,
+// 0 without a quota. It is the smallest quota among all ancestors.
 //
 //	v2  /proc/self/cgroup  0::/a/b      cpu.max            "200000 100000"
 //	v1  /proc/self/cgroup  3:cpu,..:/a  cpu.cfs_quota_us   200000 (-1: none)
 //	                                    cpu.cfs_period_us  100000
 //
-// In a container the path may be the host's, which is not visible; then
+// In a container the path may be that of the host, which is not visible. Then
 // the root of the mount is the container's own group.
 func cgroupQuota(root fs.FS) float64 {
 	list, err := fs.ReadFile(root, "proc/self/cgroup")
@@ -82,7 +82,7 @@ func quotaV1(root fs.FS, dir string) float64 {
 	return ratio(strings.TrimSpace(string(q)), strings.TrimSpace(string(p)))
 }
 
-// ratio is quota per period, 0 unless both are positive numbers.
+// ratio returns quota per period, 0 unless both are positive numbers.
 func ratio(quota, period string) float64 {
 	q, err := strconv.ParseInt(quota, 10, 64)
 	if err != nil || q <= 0 {

@@ -1,13 +1,13 @@
-// Package heartbeat tells clients how busy their server is: a small,
-// fixed message, written by RDMA Write into a slot of each client's
-// memory where a newer one replaces an unread one. The paper (section
-// IV-A) sends heartbeats over the response ring; a slot is never held
-// up behind a full ring.
+// Package heartbeat informs clients about the load of their server. A
+// heartbeat is a small message of fixed size. RDMA Write puts it into a slot
+// in each client's memory, where it replaces the one before, read or not.
+// The paper (section IV-A) sends heartbeats over the response ring; a slot
+// has the advantage that a full ring cannot delay them.
 //
-//	Monitor  samples the load; one per server
-//	Sender   builds one beat per tick and posts it to every client of
-//	         one worker, called by the worker's loop (fastmsg's Tick)
-//	Mailbox  reads the slot at the client
+//	Monitor  measures the load; one per server
+//	Sender   encodes heartbeats and posts them to the clients of one
+//	         worker, called by the worker's loop (fastmsg's Tick)
+//	Mailbox  reads the slot, in the client
 //
-// No beat means "not busy": a server without requests stops sending.
+// No heartbeat means "not busy": a server without requests sends none.
 package heartbeat

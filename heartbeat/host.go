@@ -12,8 +12,8 @@ import (
 	"github.com/shirou/gopsutil/v3/cpu"
 )
 
-// Host is the System of this process: the cores that its affinity mask
-// allows, and the quota of its cgroup, both as they are when asked.
+// Host is the System of this process: the cores in its affinity mask and the
+// quota of its cgroup, both as of the call.
 type Host struct{}
 
 // Capacity implements System.
@@ -41,8 +41,9 @@ func (Host) Cores(ctx context.Context) (time.Duration, error) {
 	return busyTime(times, allowed)
 }
 
-// busyTime sums what the allowed cores did besides waiting. Guest time
-// is part of user time already; steal time is not ours to use either.
+// busyTime returns the sum of the times that the allowed cores were not idle.
+// Guest time is part of user time already. Steal time counts as busy, since
+// this process could not use it.
 func busyTime(times []cpu.TimesStat, allowed map[int]bool) (time.Duration, error) {
 	busy, found := 0.0, 0
 	for _, t := range times {

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allowedCores reads the affinity mask of the main thread: the calling
-// one may have been pinned by its owner.
+// allowedCores reads the affinity mask of the main thread. That of the calling
+// thread may be narrower: its goroutine may have pinned it.
 func allowedCores() (map[int]bool, error) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(unix.Getpid(), &set); err != nil {

@@ -9,25 +9,25 @@ import (
 	"github.com/catfish-index/catfish/internal/lines"
 )
 
-// Mailbox reads the slot that a Sender writes. Safe for concurrent use.
+// Mailbox reads the slot that a Sender writes to. Safe for concurrent use.
 type Mailbox struct {
 	slot []byte
-	// sequence is the slot's first word, in registered memory, which the
-	// peer's NIC writes.
+	// sequence is the first word of the slot: registered memory, which the
+	// server's NIC writes to.
 	sequence *uint64
-	// last is the newest sequence that Take returned. All takers write
-	// it, by compare and swap: each beat is taken once.
+	// last is the newest sequence that Take returned. Every Take updates it,
+	// by compare and swap, so that each heartbeat is taken once.
 	last atomic.Uint64
 }
 
-// tornLooks bounds the looks at a slot that is being written. The write
-// of a line takes nanoseconds; a writer that was preempted within it
-// takes too long to wait for.
+// tornLooks bounds the attempts to read a slot that is being written. Writing
+// a cache line takes nanoseconds, unless the writer is preempted; that would
+// take too long to wait for.
 const tornLooks = 4
 
-// NewMailbox reads the beats at the start of page, registered memory
-// that is aligned to 64 bytes (fastmsg.Caller's Mailbox). The page must
-// outlive its use.
+// NewMailbox returns a Mailbox for heartbeats at the start of page:
+// registered memory, aligned to 64 bytes (Mailbox of fastmsg.Caller). The
+// page must outlive the Mailbox.
 func NewMailbox(page []byte) (*Mailbox, error) {
 	if len(page) < Bytes {
 		return nil, fmt.Errorf("%w: mailbox of %d bytes, want at least %d",
@@ -40,8 +40,9 @@ func NewMailbox(page []byte) (*Mailbox, error) {
 	return &Mailbox{slot: page[:Bytes:Bytes], sequence: (*uint64)(unsafe.Pointer(unsafe.SliceData(page)))}, nil
 }
 
-// Latest returns the newest beat, taken before or not. ErrNone: there
-// was none yet; ErrTorn: look again later; ErrInvalid: not a beat.
+// Latest returns the newest heartbeat, whether it was taken or not. ErrNone:
+// there was none yet; ErrTorn: try again later; ErrInvalid: the slot holds
+// something else.
 func (m *Mailbox) Latest() (Beat, error) {
 	var line [Bytes]byte
 	for look := 1; ; look++ {
@@ -53,16 +54,16 @@ func (m *Mailbox) Latest() (Beat, error) {
 	}
 }
 
-// Pending reports whether Take may have something: one load, for who asks
-// before every search.
+// Pending reports whether Take may return a heartbeat. It is one load, cheap
+// enough to ask before every search.
 func (m *Mailbox) Pending() bool {
 	return atomic.LoadUint64(m.sequence) != m.last.Load()
 }
 
-// Take returns the newest beat if nobody has taken it yet.
+// Take returns the newest heartbeat if it was not taken yet.
 //
-// It costs one load when there is nothing new: clients ask before every
-// search. Sequences rise from 1, so the word alone tells.
+// If there is nothing new, which the sequence alone shows, that costs one
+// load: clients ask before every search.
 func (m *Mailbox) Take() (b Beat, fresh bool) {
 	if !m.Pending() {
 		return Beat{}, false

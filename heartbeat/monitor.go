@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Work is what a server's workers have done since they started, summed.
+// Work is the sum of what a server's workers have done since they started.
 type Work struct {
-	Busy     time.Duration // serving
+	Busy     time.Duration // serving requests
 	Spun     time.Duration // spinning for work
 	Requests uint64
 	BytesOut uint64
@@ -25,15 +25,15 @@ type Load struct {
 	Requests       uint64 // since the start, as in Work
 }
 
-// System is where a Monitor gets its numbers from; tests put fakes here.
-// Host is the real one.
+// System is where a Monitor gets its measurements from: Host, or a fake in
+// tests.
 type System interface {
-	// Capacity is the number of cores that this process may use, and
-	// how many cores' worth of time its cgroup grants (0: no quota).
+	// Capacity returns the number of cores that this process may use, and
+	// the quota of its cgroup in cores (0: no quota).
 	Capacity() (cores int, quota float64, err error)
-	// Cores is the time that those cores have been busy, summed.
+	// Cores returns the sum of the times that those cores have been busy.
 	Cores(ctx context.Context) (busy time.Duration, err error)
-	// Process is the CPU time of this process.
+	// Process returns the CPU time of this process.
 	Process() (time.Duration, error)
 }
 
@@ -41,62 +41,63 @@ type System interface {
 type MonitorConfig struct {
 	Work    func() Work
 	Workers int // 0: 1
-	// SampleEvery is the interval between looks at the cores (0: 100 ms).
+	// SampleEvery is the interval between samples of the cores (0: 100 ms).
 	SampleEvery time.Duration
 	System      System           // nil: Host
 	Now         func() time.Time // nil: time.Now
 }
 
 const (
-	// defaultSample: /proc/stat counts in ticks of 10 ms; ten of them
-	// keep the error of a window at 10 % of one core.
+	// defaultSample is ten of the 10 ms ticks in which /proc/stat counts, so
+	// that the error of a window is at most 10 % of one core.
 	defaultSample = 100 * time.Millisecond
-	// minWindow is the shortest time to measure the process over. Two
-	// workers that tick at nearly the same time share a result.
+	// minWindow is the shortest time that the process is measured over. Two
+	// workers that tick at nearly the same time get the same result.
 	minWindow = 5 * time.Millisecond
-	// idleSamples is how many intervals nobody asks before sampling
-	// stops.
+	// idleSamples is the number of intervals without a call of Load after
+	// which sampling stops.
 	idleSamples = 10
 )
 
-// Monitor measures the load of a server. Two clocks of different price:
+// Monitor measures the load of a server. It reads two clocks, of which one
+// costs more than the other:
 //
-//	every beat          this process's CPU time (getrusage, under 1 us)
-//	every SampleEvery   the cores' (gopsutil: /proc/stat, tens of us),
-//	                    in a goroutine of its own
+//	at each Load        CPU time of this process (getrusage, under 1 us)
+//	every SampleEvery   busy time of the cores (gopsutil: /proc/stat, tens
+//	                    of us), in a separate goroutine
 //
-// From the second comes what others use of our cores, from the first
-// what we use. In cores, with "spun" taken out of ours because a
-// spinning worker is idle in truth:
+// The first yields what this process uses, the second what other processes
+// use of the same cores. Both are in cores. Time spent spinning is left out,
+// since a spinning worker has nothing to do:
 //
-//	others = cores' busy time - process's time, same window, per second
-//	own    = process's time - spun, since the last beat, per second
+//	others = busy time of cores - time of process, same window, per second
+//	own    = time of process - spun, since the last Load, per second
 //	CPU    = max((own + others) / cores, own / quota)
 //
-// While nobody asks for the load there is no sampling: an idle server
-// uses no CPU. Safe for concurrent use.
+// Sampling stops while Load is not called: an idle server uses no CPU. Safe
+// for concurrent use.
 type Monitor struct {
 	cfg   MonitorConfig
 	cores int
 	quota float64
 
-	wake   chan struct{} // one token: somebody asks again
+	wake   chan struct{} // a token: Load was called after a pause
 	cancel context.CancelFunc
 	ended  chan struct{}
 
 	mu       sync.Mutex
-	asked    time.Time // last Load
-	awake    bool      // the sampler runs
-	last     time.Time // start of the window under way
+	asked    time.Time // of the last Load
+	awake    bool      // samples are being taken
+	last     time.Time // start of the current window
 	lastWork Work
 	lastCPU  time.Duration
 	load     Load
-	others   float64 // cores
+	others   float64 // in cores
 	err      error
 }
 
-// NewMonitor starts a monitor; Close ends it. It fails if the load
-// cannot be measured on this system.
+// NewMonitor starts a Monitor, which Close ends. It fails if the load cannot
+// be measured on this system.
 func NewMonitor(cfg MonitorConfig) (*Monitor, error) {
 	if cfg.Work == nil {
 		return nil, errors.New("heartbeat: MonitorConfig.Work is nil")
@@ -137,12 +138,12 @@ func NewMonitor(cfg MonitorConfig) (*Monitor, error) {
 	return m, nil
 }
 
-// Capacity is what CPU is measured against: cores, and the cgroup's
-// quota in cores (0: none).
+// Capacity returns what utilisation refers to: the number of cores, and the
+// quota of the cgroup in cores (0: none).
 func (m *Monitor) Capacity() (cores int, quota float64) { return m.cores, m.quota }
 
-// Err is the last failure to measure, nil if the last look succeeded.
-// Until then Load goes on with what it has.
+// Err returns why the last sample failed, nil if it succeeded. After a failure
+// Load uses the last sample that succeeded.
 func (m *Monitor) Err() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -156,8 +157,8 @@ func (m *Monitor) Close() error {
 	return nil
 }
 
-// Load is the load since the last call. The first call after a pause
-// starts a window, and reports the one before.
+// Load returns the load since the last call. The first call after a pause
+// starts a new window, and returns the load of the window before.
 func (m *Monitor) Load() Load {
 	now := m.cfg.Now()
 	m.mu.Lock()
@@ -242,7 +243,7 @@ func (m *Monitor) sampleWhileAsked(ctx context.Context) {
 	}
 }
 
-// look reads both clocks at nearly the same time.
+// look reads both clocks, at nearly the same time.
 func (m *Monitor) look(ctx context.Context) (at time.Time, busy, own time.Duration, ok bool) {
 	busy, err := m.cfg.System.Cores(ctx)
 	if err == nil {

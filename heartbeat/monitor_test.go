@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// machine is a fake System: cores and a process that use time as told.
+// machine is a fake System, whose times the test sets.
 type machine struct {
 	cores int
 	quota float64
@@ -44,8 +44,9 @@ func (m *machine) Work() Work {
 	return m.work
 }
 
-// run lets time pass in steps that are short against a sample; ours and others are in cores,
-// spinning a share of ours. It returns the last load.
+// run lets time pass, in steps much shorter than a sample. ours and others
+// are in cores; spinning is the part of ours that spins. It returns the last
+// load.
 func (m *machine) run(mon *Monitor, d time.Duration, ours, spinning, others float64) Load {
 	const step = time.Millisecond
 	var l Load
@@ -113,8 +114,8 @@ func TestMonitor(t *testing.T) {
 	}
 }
 
-// TestMonitorIsQuick: a jump of our own load shows in the next beat, not
-// only in the next sample.
+// TestMonitorIsQuick: a jump of our own load shows at the next Load, not only
+// after the next sample.
 func TestMonitorIsQuick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sys := &machine{cores: 1}
@@ -138,7 +139,7 @@ func TestMonitorIsQuick(t *testing.T) {
 	})
 }
 
-// TestMonitorRests: when nobody asks, nothing is sampled.
+// TestMonitorRests: without calls of Load, nothing is sampled.
 func TestMonitorRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sys := &machine{cores: 2}
@@ -204,7 +205,7 @@ func TestMonitorErrors(t *testing.T) {
 	})
 }
 
-// TestHost: the real numbers are plausible and rise.
+// TestHost: the real times are plausible and increase.
 func TestHost(t *testing.T) {
 	var h Host
 	cores, quota, err := h.Capacity()

@@ -9,7 +9,7 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// Target is a connection that gets beats; *fastmsg.Conn is one.
+// Target is a connection that heartbeats are sent to, as *fastmsg.Conn is.
 type Target interface {
 	QueuePair() rdma.QueuePair
 	Mailbox() rdma.Remote
@@ -17,83 +17,84 @@ type Target interface {
 
 // SenderConfig configures a Sender. Load is required.
 type SenderConfig struct {
-	// Load is where the numbers come from: Monitor.Load.
+	// Load returns the load to send, as Monitor.Load does.
 	Load func() Load
 	// TickEvery is the time between calls of Tick (0: 10 ms, the
 	// paper's heartbeat interval).
 	TickEvery time.Duration
-	// Phases is how many ticks the shortest interval has (0: 1), over
-	// which the connections are spread: so not all clients of a worker
-	// hear that it is busy, and leave it, at one time. The load is asked
-	// for once in so many ticks.
+	// Phases is the number of ticks in a round, the shortest interval (0:
+	// 1). Connections are spread over its ticks, so that not all clients of
+	// a worker learn at the same time that it is busy, and leave it at once.
+	// Load is called once per round.
 	Phases int
-	// IdleAfter is the time without any request after which beats stop
+	// IdleAfter is the time without any request after which heartbeats stop
 	// (0: 1 s).
 	IdleAfter time.Duration
 }
 
 const (
 	defaultTick = 10 * time.Millisecond
-	// defaultIdle: a hundred beats say "not busy" before silence does.
+	// defaultIdle is long enough for a hundred heartbeats that say "not
+	// busy", before silence says so.
 	defaultIdle = time.Second
-	// signalEvery is how often a beat asks for a completion, which lets
-	// the card free the unsignaled ones before: well below the 64 that
-	// fastmsg leaves to its owner (SpareSends).
+	// signalEvery is how many heartbeats to a connection there are for each
+	// one with a completion, which lets the card free the unsignaled ones
+	// before it. It is well below fastmsg.SpareSends, 64.
 	signalEvery = 16
-	// maxSlots bounds the buffers: 1 MiB.
+	// maxSlots bounds the memory of the buffers to 1 MiB.
 	maxSlots = 16 << 10
-	// maxPhases bounds the lists of connections with one interval, 24
-	// bytes each: peers choose intervals.
+	// maxPhases bounds the number of lists per interval, of 24 bytes each:
+	// clients choose intervals.
 	maxPhases = 64
 )
 
-// Sender posts beats to the connections of one worker. It belongs to
-// that worker's goroutine. A beat costs one posted write of 64 bytes, and one
-// encoding for all connections of one interval; nothing waits. A tick
-// touches the connections whose turn it is and no others:
+// Sender posts heartbeats to the connections of one worker. It belongs to
+// that worker's goroutine. Per round, a heartbeat is encoded once for all
+// connections with the same interval; each costs one posted write of 64
+// bytes, and no waiting. A tick touches only the connections that are due:
 //
-//	interval    |<---- every = 8 ticks ---->|
-//	tick         0   1   2   3   4   5   6   7   0   ...
-//	beats to     a   b   c           d           a
-//	Load, encode *                               *
+//	interval       |<---- every = 8 ticks ---->|
+//	tick            0   1   2   3   4   5   6   7   0   ...
+//	heartbeat to    a   b   c           d           a
+//	Load, encode    *                               *
 //
-// A posted buffer belongs to the provider until the write is complete,
-// which for unsignaled writes nobody tells. So each beat goes into the
-// next slot of a ring of slots, and none is used again before
-// rdma.PeerTimeout has passed twice: a peer that has not taken its beat
-// by then is slow beyond use, and would get a newer beat in place of
-// the old one, or a torn one that its checksum reveals.
+// A posted buffer belongs to the provider until the write has completed, and
+// unsignaled writes do not report that. So the buffers are a ring of slots,
+// and a slot is not used again before twice rdma.PeerTimeout has passed. A
+// connection whose write is still pending then is too slow to be of use; its
+// client gets a newer heartbeat in place of the old one, or a torn one, which
+// the checksum reveals.
 type Sender struct {
 	cfg    SenderConfig
 	region rdma.Region
-	used   []time.Time // by slot: when it was posted last
-	slot   int
+	used   []time.Time // by slot: when it was last posted
+	slot   int         // the one used last
 
 	sequence uint64
 	tick     int
-	load     Load // of this round of Phases ticks
-	count    int  // of subscriptions
+	load     Load // in this round
+	count    int  // subscriptions
 	groups   []*group
-	encoded  []encoded // of this round, by interval
+	encoded  []encoded // in this round, one per interval
 	requests uint64
-	active   time.Time // when requests last grew
+	active   time.Time // when requests last increased
 	wr       [1]rdma.WorkRequest
 }
 
 type encoded struct{ every, slot int }
 
-// group is the connections with one interval, by their phases.
+// group is the connections with the same interval, by phase.
 type group struct {
 	every  int // ticks
 	count  int
 	phases [][]*Subscription
 }
 
-// due returns whose turn it is.
+// due returns the subscriptions that get a heartbeat at this tick.
 func (g *group) due(tick int) []*Subscription {
 	at, n := tick%g.every, len(g.phases)
 	p := at * n / g.every
-	if (p*g.every+n-1)/n != at { // The phase's first tick.
+	if (p*g.every+n-1)/n != at { // not the first tick of the phase
 		return nil
 	}
 	return g.phases[p]
@@ -104,11 +105,11 @@ type Subscription struct {
 	t      Target
 	group  *group
 	phase  int
-	posted int // since the last signaled one
-	index  int // in its phase, -1: removed
+	posted int // heartbeats since the last signaled one
+	index  int // in its phase; -1: removed
 }
 
-// NewSender registers the buffers with dev, the connections' device.
+// NewSender registers the buffers with dev, the device of the connections.
 func NewSender(dev rdma.Device, cfg SenderConfig) (*Sender, error) {
 	if cfg.Load == nil {
 		return nil, errors.New("heartbeat: SenderConfig.Load is nil")
@@ -126,7 +127,7 @@ func NewSender(dev rdma.Device, cfg SenderConfig) (*Sender, error) {
 		return nil, fmt.Errorf("heartbeat: TickEvery %v, IdleAfter %v, Phases %d: must be positive",
 			cfg.TickEvery, cfg.IdleAfter, cfg.Phases)
 	}
-	// Twice as many as one interval needs, for a second interval.
+	// Twice what one interval needs: clients may use two.
 	round := cfg.TickEvery * time.Duration(cfg.Phases)
 	slots := int(min(2*(2*rdma.PeerTimeout/round+1), maxSlots))
 	region, err := dev.Register(slots*Bytes, 0)
@@ -136,17 +137,18 @@ func NewSender(dev rdma.Device, cfg SenderConfig) (*Sender, error) {
 	return &Sender{cfg: cfg, region: region, used: make([]time.Time, slots)}, nil
 }
 
-// Close gives the buffers back. The connections must be closed before.
+// Close releases the buffers. The connections must have been closed.
 func (s *Sender) Close() error { return s.region.Close() }
 
-// Add subscribes a connection to beats every interval, rounded up to
-// rounds of Phases ticks (0: every round). The first comes within one
-// interval, in the phase with the fewest connections.
+// Add subscribes a connection to a heartbeat every interval, rounded up to
+// whole rounds (0: every round). It is put into the phase with the fewest
+// connections, so the first heartbeat comes within one interval.
 func (s *Sender) Add(t Target, interval time.Duration) *Subscription {
 	round := s.cfg.TickEvery * time.Duration(s.cfg.Phases)
 	every := s.cfg.Phases * int(max(1, (interval+round-1)/round))
 	if s.count == 0 {
-		// What this round tells may be long ago: nobody was there to tick for.
+		// The load of this round may be old: without subscriptions there
+		// are no ticks. So a new round begins.
 		s.tick += (s.cfg.Phases - s.tick%s.cfg.Phases) % s.cfg.Phases
 	}
 	g := s.groupOf(every)
@@ -174,12 +176,12 @@ func (s *Sender) groupOf(every int) *group {
 	return g
 }
 
-// Interval is the time between this subscription's beats.
+// Interval returns the time between the heartbeats of a subscription.
 func (s *Sender) Interval(sub *Subscription) time.Duration {
 	return time.Duration(sub.group.every) * s.cfg.TickEvery
 }
 
-// Remove ends a subscription; a second time is once.
+// Remove ends a subscription. Removing it again does nothing.
 func (s *Sender) Remove(sub *Subscription) {
 	if sub.index < 0 {
 		return
@@ -197,11 +199,11 @@ func (s *Sender) Remove(sub *Subscription) {
 	}
 }
 
-// Tick posts the beats that are due. It returns false when ticks can
-// stop until something arrives: no connection is subscribed, or no
-// worker has had a request for IdleAfter. A worker whose own clients
-// are silent resumes with their next request only; until then they get
-// no beat, which means "not busy" to them.
+// Tick posts the heartbeats that are due. It returns false if ticks can stop
+// until something arrives: no connection is subscribed, or no worker of the
+// server has had a request for IdleAfter. Then a worker resumes only with the
+// next request from its own clients. Until then they get no heartbeat, which
+// means "not busy".
 func (s *Sender) Tick(now time.Time) (more bool) {
 	if s.count == 0 {
 		return false
@@ -231,8 +233,8 @@ func (s *Sender) Tick(now time.Time) (more bool) {
 	return true
 }
 
-// encode returns the slot with this round's beat for that interval, and
-// false if all slots may still be under way.
+// encode returns the slot with this round's heartbeat for an interval. ok is
+// false if no slot may be used again yet.
 func (s *Sender) encode(now time.Time, every int) (slot int, ok bool) {
 	for _, e := range s.encoded {
 		if e.every == every {
@@ -258,8 +260,8 @@ func (s *Sender) encode(now time.Time, every int) (slot int, ok bool) {
 	return next, true
 }
 
-// post sends a slot's beat. A failed queue pair is its owner's to close,
-// and a full queue does without this beat.
+// post sends the heartbeat in a slot. A failed queue pair is left to its owner
+// to close. If the queue is full, the connection misses this heartbeat.
 func (s *Sender) post(sub *Subscription, slot int) {
 	qp := sub.t.QueuePair()
 	if qp.Err() != nil {

@@ -181,8 +181,8 @@ func TestSenderSignals(t *testing.T) {
 }
 
 // TestSenderLeavesPostedSlotsAlone: what was posted stays as it is for
-// twice PeerTimeout, even if nothing is ever carried out; with more
-// intervals than slots it rather omits beats.
+// twice PeerTimeout, even if nothing is ever carried out. With more
+// intervals than slots, heartbeats are left out.
 func TestSenderLeavesPostedSlotsAlone(t *testing.T) {
 	src := &loadSource{}
 	s := newSender(t, SenderConfig{Load: src.Load})
@@ -243,7 +243,7 @@ func TestTickDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// subscribed is a sender with many clients whose writes vanish.
+// subscribed returns a sender with many clients, whose writes are dropped.
 func subscribed(t testing.TB, clients int) (*Sender, *loadSource, *sink) {
 	src := &loadSource{}
 	s := newSender(t, SenderConfig{Load: src.Load})
@@ -271,8 +271,7 @@ func (n *sinkQP) Post(wrs []rdma.WorkRequest) (int, error) {
 	return len(wrs), nil
 }
 
-// BenchmarkTick is the sender's own cost; the provider's comes on top
-// .
+// BenchmarkTick is the sender's own cost, without the provider's.
 func BenchmarkTick(b *testing.B) {
 	for _, clients := range []int{1, 1000} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
@@ -312,8 +311,8 @@ func BenchmarkTakeBeat(b *testing.B) {
 	}
 }
 
-// TestSenderBeginsARound: who comes after all have left, in the middle of a
-// round, hears of the load as it is.
+// TestSenderBeginsARound: a client that subscribes in the middle of a round,
+// after all others have left, gets the current load.
 func TestSenderBeginsARound(t *testing.T) {
 	src := &loadSource{Load{Busy: 1, Requests: 1}}
 	s := newSender(t, SenderConfig{Load: src.Load, Phases: 4, TickEvery: time.Millisecond})

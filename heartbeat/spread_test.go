@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestSpread: with phases each connection gets one beat an interval, at
-// equal distances, an equal part of them at each tick; the load is asked
-// for once an interval.
+// TestSpread: with phases, each connection gets one heartbeat per interval,
+// at equal distances; at each tick an equal part of the connections gets
+// one. Load is called once per interval.
 func TestSpread(t *testing.T) {
 	const phases, clients, rounds = 8, 20, 5
 	asked := 0
@@ -64,8 +64,8 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// TestSpreadFillsUp: who leaves makes room in its phase, and intervals of
-// more ticks than phases are kept are kept to as well.
+// TestSpreadFillsUp: a client that leaves makes room in its phase. Intervals
+// of more ticks than maxPhases are respected, too.
 func TestSpreadFillsUp(t *testing.T) {
 	src := &loadSource{}
 	s := newSender(t, SenderConfig{TickEvery: time.Millisecond, Phases: 4, Load: func() Load {
@@ -110,8 +110,8 @@ func TestSpreadFillsUp(t *testing.T) {
 	}
 }
 
-// BenchmarkSpread is BenchmarkTick's load in phases: a beat's cost, ticks
-// without any included.
+// BenchmarkSpread is BenchmarkTick with phases: the cost of a heartbeat,
+// including ticks at which none is due.
 func BenchmarkSpread(b *testing.B) {
 	src := &loadSource{}
 	s := newSender(b, SenderConfig{TickEvery: 1250 * time.Microsecond, Phases: 8, Load: src.Load})

@@ -11,8 +11,7 @@ import (
 	"github.com/catfish-index/catfish/rdma/soft"
 )
 
-// beatingHandler subscribes every connection, with a dead weight of
-// nothing to serve but an echo.
+// beatingHandler subscribes every connection, and echoes requests.
 type beatingHandler struct{ s *Sender }
 
 func (h *beatingHandler) Opened(c *fastmsg.Conn) { c.Context = h.s.Add(c, 0) }
@@ -23,9 +22,9 @@ func (h *beatingHandler) Closed(c *fastmsg.Conn, _ error) {
 	h.s.Remove(c.Context.(*Subscription))
 }
 
-// TestBeatsArrive, from a worker's tick through a transport into a
-// client's mailbox, while the client sends nothing, and more than a
-// queue holds unsignaled.
+// TestBeatsArrive: heartbeats get from a worker's tick through a transport
+// into a client's mailbox while the client sends nothing, and more of them
+// than a queue holds unsignaled writes.
 func TestBeatsArrive(t *testing.T) {
 	const tick = 200 * time.Microsecond // many beats in a short test
 	dev, err := soft.Open(soft.Options{})
@@ -110,12 +109,12 @@ func TestBeatsArrive(t *testing.T) {
 			t.Fatal(err)
 		}
 		last := uint64(0)
-		// Long enough for a machine that does much else: a hang ends there.
+		// Ends a hang; long enough for a machine under load.
 		end := time.After(2 * time.Minute)
 		// sendDepth is over 256 for the smallest ring: without signaled
 		// ones in between, the queue would be full.
 		for last < 1000 {
-			// Not a loop that only looks: it would keep Go from the sockets.
+			// A busy loop would keep Go from polling the sockets.
 			select {
 			case <-ticked:
 			case <-end:
