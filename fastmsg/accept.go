@@ -7,11 +7,11 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// Accept answers a connection request: it checks the handshake,
-// registers the rings, and hands the connection to the loop, which calls
+// Accept answers a connection request: it checks the handshake, registers
+// the rings, and hands the connection to the worker's loop, which calls
 // Opened. It may be called from any goroutine, also while the worker is
-// paused. A request that is not accepted is rejected; the error says
-// why (ErrVersion, ErrProtocol, ErrTooLarge, ErrClosed, Hello's).
+// paused. If it fails, the request was rejected; the error says why
+// (ErrVersion, ErrProtocol, ErrTooLarge, ErrClosed, or that of Hello).
 func (w *Worker) Accept(req rdma.ConnRequest) error {
 	c, err := w.accept(req)
 	if err != nil {
@@ -50,8 +50,8 @@ func (w *Worker) accept(req rdma.ConnRequest) (*Conn, error) {
 	return c, nil
 }
 
-// prepare makes a connection without a queue pair, and the private data
-// that answers the peer's.
+// prepare returns a connection that has no queue pair yet, and the private
+// data for the answer.
 func (w *Worker) prepare(req rdma.ConnRequest) (*Conn, []byte, error) {
 	w.mu.Lock()
 	closed := w.closed
@@ -91,8 +91,8 @@ func (w *Worker) prepare(req rdma.ConnRequest) (*Conn, []byte, error) {
 	}, answer, nil
 }
 
-// openAccepted introduces new connections to the handler. Their events
-// may have come earlier: they were only counted.
+// openAccepted introduces new connections to the handler. Events of theirs
+// that came earlier were taken into account, but nothing was served.
 func (w *Worker) openAccepted() {
 	w.mu.Lock()
 	w.opening, w.inbox = w.inbox, w.opening[:0]

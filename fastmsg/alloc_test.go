@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// allocsPerCall is the least of three counts: they are of the whole process,
-// where the runtime now and then starts a thread or a goroutine ends late.
+// allocsPerCall is the least of three counts: they include those of the whole
+// process, in which the runtime may start a thread, or a goroutine end late.
 func allocsPerCall(call func()) float64 {
 	n := testing.AllocsPerRun(1000, call)
 	for i := 0; i < 2 && n > 0; i++ {
@@ -17,14 +17,14 @@ func allocsPerCall(call func()) float64 {
 	return n
 }
 
-// TestCallDoesNotAllocate, on either side. AllocsPerRun counts those of
-// all goroutines, so the worker and the poller are in it, and the
-// provider's.
+// TestCallDoesNotAllocate, on either side. AllocsPerRun counts the
+// allocations of all goroutines, so those of the worker, the poller and the
+// provider are included.
 func TestCallDoesNotAllocate(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		s := serve(t, p, handlerFuncs{serve: echo}, WorkerConfig{})
-		// Few slots: what making a thousand of them allocates must not
-		// reach one per call, should it be counted late.
+		// Few slots, so that the allocations for them, should they be
+		// counted late, are less than one per call.
 		c := s.dial(t, CallerConfig{MaxInFlight: 4})
 		ctx := within(t)
 		payload, dst := make([]byte, 40), make([]byte, 0, 100)
@@ -38,8 +38,8 @@ func TestCallDoesNotAllocate(t *testing.T) {
 	})
 }
 
-// TestBatchDoesNotAllocate: nor do requests that are alone at a handler
-// of batches, or together with others.
+// TestBatchDoesNotAllocate: nor do requests to a BatchHandler allocate, one by
+// one or in batches.
 func TestBatchDoesNotAllocate(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		together := 0
@@ -58,7 +58,7 @@ func TestBatchDoesNotAllocate(t *testing.T) {
 		if n := allocsPerCall(func() { call(dst) }); n != 0 {
 			t.Errorf("%v allocations per lone call", n)
 		}
-		// The others call as long as the measured one does.
+		// The others call for as long as the measured one does.
 		const callers = 4
 		var group sync.WaitGroup
 		more := make(chan struct{}, callers)

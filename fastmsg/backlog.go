@@ -2,15 +2,15 @@ package fastmsg
 
 import "encoding/binary"
 
-// backlog holds encoded messages that wait for room in the peer's ring.
+// backlog holds encoded messages that wait for room in the client's ring.
 type backlog struct {
 	buf []byte
 	off int
 }
 
-// keepBacklog is the memory that an empty backlog keeps: a few ordinary
-// answers. A thousand clients that each once got a huge one must not
-// pin the sum.
+// keepBacklog is how much memory an empty backlog keeps for reuse: enough
+// for a few ordinary answers. A thousand clients that each got one huge
+// answer must not hold the memory of all of them.
 const keepBacklog = 64 << 10
 
 func (b *backlog) empty() bool { return b.off == len(b.buf) }

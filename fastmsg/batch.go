@@ -1,29 +1,30 @@
 package fastmsg
 
-// Requests that a worker finds ready in one look, of one connection or of
+// Requests that a worker finds in the same turn, from one connection or from
 // several, may be served together:
 //
 //	ring A   a1 a2 w a3        batch  a1 a2 | b1 c1 a3
 //	ring B   b1                              ^ w is served alone, after
-//	ring C   c1                                what A asked before it
+//	ring C   c1                                the requests of A before it
 //
-// A request in the batch stays in its ring until it is served. If it
-// cannot be, because an answer before it filled the client's ring, it is
-// looked at again when there is room. So a connection's requests are
-// served and answered in their order, and what it makes the server keep
-// is bounded, as without batches.
+// A request in the batch stays in its ring until it is served. If it cannot
+// be served, because an earlier answer has filled the client's ring, it is
+// taken up again when there is room. So, as without batches, the requests of
+// a connection are served and answered in order, and the memory that the
+// server needs for it is bounded.
 
 // BatchHandler is a Handler that serves some requests faster together than
-// one by one: searches, say, that wait for memory at the same time.
+// one by one, such as searches whose waits for memory overlap.
 type BatchHandler interface {
 	Handler
 	// Batches reports whether a request may be served by ServeBatch. It
 	// is asked only for payloads of at most BatchPayload bytes.
 	Batches(m Message) bool
-	// ServeBatch serves the first n of reqs, two or more, as Serve would
-	// serve each; the others come again, so n must not be 0. The answers
-	// of one call may all wait for the same client: the handler bounds
-	// them, by a smaller n. Payloads are valid during the call only.
+	// ServeBatch serves the first n of reqs, of which there are at least
+	// two, as Serve would serve each, and returns n, which must not be 0.
+	// The others are passed to the next call. The answers of one call may
+	// all wait for the same client, so the handler must bound their size,
+	// by a smaller n. Payloads are valid during the call only.
 	ServeBatch(reqs []Request) (n int)
 }
 
@@ -31,16 +32,16 @@ type BatchHandler interface {
 type Request struct {
 	Conn *Conn
 	Message
-	size uint64 // in its ring, with padding before it
+	size uint64 // in its ring, including padding before it
 }
 
 const (
 	// maxBatch bounds how long the first request of a batch waits for the
-	// last: 64 small searches take 13 us, less than a wake-up. More of
-	// them gain nothing (rstar's BenchmarkSearchMany).
+	// last: 64 small searches take 13 us, less than a wake-up. Larger
+	// batches gain nothing (BenchmarkSearchMany in package rstar).
 	maxBatch = 64
 	// BatchPayload is the largest payload, in bytes, of a request in a
-	// batch: one cache line, which any small question fits into.
+	// batch: one cache line, enough for any small request.
 	BatchPayload = 64
 )
 
@@ -49,15 +50,15 @@ type batch struct {
 	n     int
 	reqs  [maxBatch]Request
 	bytes [maxBatch][BatchPayload]byte
-	conns []*Conn // whose requests these are, each once
+	conns []*Conn // the connections of these requests, each once
 }
 
-// copyPayload copies a payload to where the next request's belongs.
+// copyPayload copies a payload to the place for that of the next request.
 func (b *batch) copyPayload(p []byte) []byte {
 	return b.bytes[b.n][:copy(b.bytes[b.n][:], p)]
 }
 
-// add reports whether the batch is full.
+// add adds a request, and reports whether the batch is full then.
 func (b *batch) add(r Request) (full bool) {
 	b.reqs[b.n] = r
 	b.n++
@@ -70,7 +71,7 @@ func (b *batch) reset() {
 	b.n, b.conns = 0, b.conns[:0]
 }
 
-// servable drops the requests whose connections take no answers now.
+// servable drops the requests whose connections take no answers at present.
 func servable(reqs []Request) []Request {
 	left := reqs[:0]
 	for _, r := range reqs {

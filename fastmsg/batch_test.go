@@ -26,8 +26,8 @@ func echoAll(reqs []Request) int {
 	return len(reqs)
 }
 
-// paused sends calls while the worker rests, one after the other, so that
-// it finds them all, in order, when it goes on.
+// paused sends calls while the worker is paused, one after the other, so that
+// it finds all of them, in order, when it continues.
 type paused struct {
 	t     *testing.T
 	s     *server
@@ -128,8 +128,8 @@ func TestBatchOrder(t *testing.T) {
 	}
 }
 
-// TestBatchFullRing: answers that fill a client's ring hold up that client
-// alone, and its next requests are not served before they have gone.
+// TestBatchFullRing: answers that fill a client's ring delay only that client,
+// whose next requests are not served before these answers are sent.
 func TestBatchFullRing(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		big := bytes.Repeat([]byte("x"), 3*MinRingBytes)
@@ -172,8 +172,8 @@ func TestBatchFullRing(t *testing.T) {
 	})
 }
 
-// TestBatchSurvives: clients that leave, or break a rule, behind requests
-// in a batch disturb nobody else's.
+// TestBatchSurvives: clients that leave, or violate the protocol, after they
+// sent requests that are batched disturb no other client.
 func TestBatchSurvives(t *testing.T) {
 	good := message(header{size: 32, kind: 1, flags: FlagEnd})
 	overProviders(t, func(t *testing.T, p provider) {
@@ -233,8 +233,8 @@ func TestBatchSurvives(t *testing.T) {
 	})
 }
 
-// TestBatchGarbage: random rings, of which the batch takes what is well
-// formed, end no connection but their own.
+// TestBatchGarbage: rings of random content, whose well-formed requests are
+// batched, end no connection but their own.
 func TestBatchGarbage(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		s := serve(t, p, batchFuncs{handlerFuncs{serve: echo}, echoAll}, WorkerConfig{RingBytes: MinRingBytes})
@@ -267,8 +267,8 @@ func TestBatchGarbage(t *testing.T) {
 	})
 }
 
-// TestLoneRequest: what is alone, too long or of another kind does not go
-// through ServeBatch.
+// TestLoneRequest: a request that is alone, too long or of another kind is not
+// served by ServeBatch.
 func TestLoneRequest(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		s := serve(t, p, batchFuncs{handlerFuncs{serve: echo}, func(reqs []Request) int {

@@ -11,22 +11,21 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// A slot is one call in flight. Its id on the wire is its index and its
-// generation, which counts its uses, so that every answer is recognised
-// as this call's, or as nobody's.
+// A slot holds one call in flight. The id of the call on the wire is the index
+// of its slot and the slot's generation, which counts its uses. So each answer
+// is recognised as that of this call, or as that of no call.
 //
 //	free --Call--> open --FlagEnd--> answered --Call returns--> free
 //	               |  ^ \--ctx done--> abandoned --FlagEnd--> free
 //	     ring full v  | room
 //	              waiting --ctx done--> free
 //
-// Nobody can answer a request that is waiting: its payload is still the
-// caller's, and Call must not return while the queue refers to it.
+// A request that is waiting must not be answered: its payload still belongs
+// to the caller, and Call must not return while the queue refers to it.
 //
-// An abandoned slot is not used again before the late answer came: the
-// server still owes it.
+// An abandoned slot is not used again before its late answer has arrived.
 type slot struct {
-	wake chan struct{} // one token when answered
+	wake chan struct{} // a token: the answer is complete
 
 	mu    sync.Mutex
 	state slotState
@@ -34,12 +33,12 @@ type slot struct {
 	kind  Kind // of the answer
 	buf   []byte
 	base  int   // len(dst): where the answer starts in buf
-	err   error // what is wrong with the answer
+	err   error // why the answer is not usable
 
 	// Guarded by Caller.mu.
 	request Kind
 	payload []byte // while it waits in Caller.queue
-	end     uint64 // of the request in the ring; notInRing before that
+	end     uint64 // position of the request's end in the ring, or notInRing
 }
 
 type slotState uint8
@@ -54,16 +53,16 @@ const (
 
 const notInRing = math.MaxUint64
 
-// flushRounds bounds how long one caller posts for others before the
-// poller takes over.
+// flushRounds bounds how often one caller posts the requests of others before
+// the poller takes over.
 const flushRounds = 32
 
-// Call sends a request and waits for its answer, which is appended to
-// dst and returned with its kind. If the answer comes in pieces, they
-// are joined; the kind is the last one's. The payload is not retained; dst
-// belongs to the Caller until Call returns, and if it returns an error,
-// nil comes back for it. Any number of goroutines may call; beyond
-// MaxInFlight, and when the server's ring is full, they wait.
+// Call sends a request and waits for its answer, which it appends to dst and
+// returns with its kind. If the answer comes in pieces, they are joined; the
+// kind is that of the last one. The payload is not retained. dst belongs to
+// the Caller until Call returns; if Call fails, it returns nil in its place.
+// Any number of goroutines may call. Calls beyond MaxInFlight, and calls for
+// which the server's ring has no room, wait.
 //
 // A failed call is a *CallError; see there, and RetrySafe.
 func (c *Caller) Call(ctx context.Context, kind Kind, payload, dst []byte) ([]byte, Kind, error) {
@@ -98,7 +97,7 @@ func (c *Caller) Call(ctx context.Context, kind Kind, payload, dst []byte) ([]by
 		s.end = c.out.tail
 	} else {
 		s.end = notInRing
-		if s.become(slotOpen, slotWaiting) { // else a hostile server was quick
+		if s.become(slotOpen, slotWaiting) { // else a hostile server has answered
 			s.payload = payload
 			c.queue = append(c.queue, i)
 		}
@@ -141,8 +140,8 @@ func (s *slot) become(from, to slotState) bool {
 	return true
 }
 
-// discard frees a slot whose request was not sent. A hostile server may
-// have answered it all the same: the next call must not get that token.
+// discard frees a slot whose request was not sent. A hostile server may have
+// answered it nevertheless: the next call must not get that token.
 func (c *Caller) discard(i uint32) {
 	s := &c.slots[i]
 	s.mu.Lock()
@@ -173,7 +172,7 @@ func (c *Caller) take(i uint32) ([]byte, Kind, error) {
 	return buf, kind, nil
 }
 
-// abandon gives a call up, unless its answer is there already.
+// abandon gives up a call, unless its answer is complete.
 func (c *Caller) abandon(i uint32, cause error) ([]byte, Kind, error) {
 	s := &c.slots[i]
 	c.mu.Lock()
@@ -188,8 +187,8 @@ func (c *Caller) abandon(i uint32, cause error) ([]byte, Kind, error) {
 		}
 		return nil, 0, c.notSent(kind, cause)
 	}
-	// What is in the mirror will be posted, unless the connection is
-	// lost; posted includes what is being posted.
+	// A request in the mirror will be posted, unless the connection is lost.
+	// out.posted includes what is just being posted.
 	sent := c.err == nil || s.end <= c.out.posted
 	c.mu.Unlock()
 
@@ -243,11 +242,11 @@ func (c *Caller) admitLocked() {
 	}
 }
 
-// flushLocked posts what the ring holds. One goroutine does it at a
-// time, without mu; the others only append and leave, and their
-// requests go out with its next round (flat combining). When the last
-// batch of answers woke several callers, more requests are about to
-// come: the flusher first lets them run, so that one event carries all.
+// flushLocked posts what the ring holds. One goroutine at a time does so,
+// without mu. Others only append their requests, which it posts in its next
+// round (flat combining). If the last poll answered several calls, more
+// requests are about to come; then it first lets their callers run, so that
+// one event announces all of them.
 func (c *Caller) flushLocked() {
 	if c.flushing || c.out.unposted() == 0 {
 		return

@@ -130,9 +130,9 @@ func TestLongAnswers(t *testing.T) {
 	})
 }
 
-// TestPausedWorkerHoldsBack: a worker that reads nothing fills its ring
-// and no more; calls beyond that wait, can be given up as not sent, and
-// all others are served when it goes on.
+// TestPausedWorkerHoldsBack: while a worker reads nothing, its ring fills up.
+// Further calls wait, and can be given up as not sent; all others are served
+// when the worker continues.
 func TestPausedWorkerHoldsBack(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		s := serve(t, p, handlerFuncs{serve: echo}, WorkerConfig{RingBytes: MinRingBytes})
@@ -142,7 +142,7 @@ func TestPausedWorkerHoldsBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Pause()
-		s.Pause() // twice is once
+		s.Pause() // a second time has no effect
 		served := s.Stats().Requests
 
 		ctx, cancel := context.WithCancel(context.Background())
@@ -182,7 +182,7 @@ func TestPausedWorkerHoldsBack(t *testing.T) {
 		s.Resume()
 		s.Resume()
 		// The late answers of the abandoned calls come first, and are
-		// nobody's.
+		// dropped.
 		for range 10 {
 			if got, _, err := c.Call(within(t), 1, []byte("x"), nil); err != nil || string(got) != "x" {
 				t.Fatalf("after resume: %q, %v", got, err)

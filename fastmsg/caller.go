@@ -10,14 +10,14 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// Caller is the client's end of a connection: any number of goroutines
-// Call, their requests share the ring, one goroutine (poller.go) or one of
-// them (lead.go) hands the answers out. All methods are safe for concurrent
-// use.
+// Caller is the client's end of a connection. Any number of goroutines may
+// Call; their requests share the ring. The Caller's own goroutine (poller.go)
+// or one of the callers (lead.go) distributes the answers. All methods are
+// safe for concurrent use.
 //
-// Locks: mu guards the request ring and the queue of calls that wait for
-// room in it; a slot's mu guards the answer as it grows, and is the inner
-// one. Neither is held during Post.
+// Locks: mu guards the request ring and the queue of calls that wait for room
+// in it; a slot's mu guards its answer, and is locked after mu if both are.
+// Neither is held during Post.
 type Caller struct {
 	cq     rdma.CompletionQueue
 	qp     rdma.QueuePair
@@ -32,9 +32,9 @@ type Caller struct {
 	mu       sync.Mutex
 	out      sendRing
 	queue    []uint32 // calls that wait for room, oldest first
-	flushing bool     // somebody is in flushLocked
+	flushing bool     // a goroutine is in flushLocked
 	idle     sync.Cond
-	stalled  bool // Post found the queue full, or a flusher gave up
+	stalled  bool // Post found the queue full, or flushLocked stopped early
 	wrs      [maxWRs]rdma.WorkRequest
 	err      error
 
@@ -55,16 +55,16 @@ type CallerConfig struct {
 	RingBytes int
 	// Hello reaches the server's handler; at most MaxHello bytes.
 	Hello []byte
-	// MaxInFlight bounds unanswered calls; more wait (0: 1024).
+	// MaxInFlight bounds the unanswered calls; further ones wait (0: 1024).
 	MaxInFlight int
-	// MaxAnswerBytes bounds the answer to one call, against servers
-	// that never end one (0: 1 GiB).
+	// MaxAnswerBytes bounds the answer to one call, in case a server never
+	// ends it (0: 1 GiB).
 	MaxAnswerBytes int
 }
 
 const (
-	// defaultInFlight is as many calls as there are flights: with more,
-	// requests that nobody batches would wait for flights.
+	// defaultInFlight is the number of flights: with more calls, requests
+	// that are posted one by one would wait for flights.
 	defaultInFlight = maxFlights
 	// defaultAnswer: 20 million items of 48 bytes.
 	defaultAnswer = 1 << 30
@@ -91,9 +91,9 @@ func (c *CallerConfig) setDefaults() error {
 	return checkRing(c.RingBytes)
 }
 
-// Dial connects to a Worker's listener. Errors wrap what rdma.Device.Dial
-// returns; ErrVersion and ErrProtocol tell a peer that is not one of us.
-// The device must outlive the Caller.
+// Dial connects to a Worker's listener. Errors wrap those of
+// rdma.Device.Dial; ErrVersion and ErrProtocol mean that the peer does not
+// speak this protocol. The device must outlive the Caller.
 func Dial(ctx context.Context, dev rdma.Device, addr string, cfg CallerConfig) (*Caller, error) {
 	c, err := dial(ctx, dev, addr, cfg)
 	if err != nil {
@@ -133,8 +133,8 @@ func dial(ctx context.Context, dev rdma.Device, addr string, cfg CallerConfig) (
 	if err != nil {
 		return nil, err
 	}
-	// The server's ring may have any size, and its size is known only
-	// when the queue pair is: depths for the most flights there can be.
+	// The size of the server's ring is not known before there is a queue
+	// pair, so the send depth is that for the largest ring.
 	if c.cq, err = dev.CreateCQ(recvDepth(cfg.RingBytes)); err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func dial(ctx context.Context, dev rdma.Device, addr string, cfg CallerConfig) (
 	return c, nil
 }
 
-// release gives everything back, the queue pair first.
+// release frees everything, the queue pair first.
 func (c *Caller) release() {
 	if c.qp != nil {
 		c.qp.Close()
@@ -177,29 +177,29 @@ func (c *Caller) release() {
 	}
 }
 
-// Mailbox is the page that the server writes at any time: read it with
-// lines.Copy. It must not be touched after Close.
+// Mailbox is the page that the server may write to at any time: read it with
+// lines.Copy. It must not be used after Close.
 func (c *Caller) Mailbox() []byte {
 	return c.region.Bytes()[:MailboxBytes:MailboxBytes]
 }
 
-// Hello is what the server answered to the dial.
+// Hello is the server's answer to the hello of the dial.
 func (c *Caller) Hello() []byte { return c.hello }
 
-// Peer names the server, for messages.
+// Peer names the server, for error messages and logs.
 func (c *Caller) Peer() string { return c.qp.Peer() }
 
-// QueuePair is the connection's, for the owner's Err and for nothing
-// that posts: its completions belong to the Caller.
+// QueuePair returns the queue pair, whose Err the owner may call. Posting is
+// not allowed: the completions belong to the Caller.
 func (c *Caller) QueuePair() rdma.QueuePair { return c.qp }
 
-// MaxPayload is the longest request in bytes.
+// MaxPayload is the size of the largest request in bytes.
 func (c *Caller) MaxPayload() int { return c.maxPayload }
 
 // Done is closed when the connection is lost or closed.
 func (c *Caller) Done() <-chan struct{} { return c.done }
 
-// Err is nil while the connection works, then why it does not.
+// Err is nil while the connection works, and then the reason why it ended.
 func (c *Caller) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

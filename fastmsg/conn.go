@@ -10,13 +10,13 @@ import (
 // its methods may be called only from the Handler's methods and from
 // Tick, that is, from the worker's goroutine.
 type Conn struct {
-	// Context is the handler's own, nil at first.
+	// Context is for the handler; nil at first.
 	Context any
 
 	w     *Worker
 	qp    rdma.QueuePair
 	hello []byte
-	peer  rdma.Remote // mailbox
+	peer  rdma.Remote // the client's mailbox
 
 	requests rdma.Region
 	in       recvRing
@@ -24,32 +24,32 @@ type Conn struct {
 	backlog  backlog
 	wrs      [maxWRs]rdma.WorkRequest
 
-	failed error // why it is to be closed
+	failed error // why it will be closed
 	closed bool
 
 	place place // the worker's
 }
 
-// QueuePair is the connection's, for the owner's own writes (at most
-// SpareSends unsignaled ones outstanding; completions of successful
-// ones are dropped, a failed one closes the connection).
+// QueuePair returns the queue pair, for writes by the owner: at most
+// SpareSends unsignaled ones may be outstanding. Their completions are
+// dropped, except that a failed write closes the connection.
 func (c *Conn) QueuePair() rdma.QueuePair { return c.qp }
 
-// Peer names the client, for messages.
+// Peer names the client, for error messages and logs.
 func (c *Conn) Peer() string { return c.qp.Peer() }
 
 // Hello is what the client sent when it dialed.
 func (c *Conn) Hello() []byte { return c.hello }
 
-// Mailbox is the start of the client's mailbox, MailboxBytes long.
+// Mailbox is the client's mailbox, MailboxBytes long.
 func (c *Conn) Mailbox() rdma.Remote { return c.peer }
 
-// KeepPolling puts the worker into polling mode while this connection is
-// open, as WorkerConfig.Polling does for ever.
+// KeepPolling puts the worker into polling mode (WorkerConfig.Polling) as
+// long as this connection is open.
 func (c *Conn) KeepPolling() { c.w.keepPolling(c) }
 
-// Fail closes the connection when the current call returns. Answers not
-// flushed yet are lost.
+// Fail closes the connection when the current call of the handler returns.
+// Answers that are not sent yet are lost.
 func (c *Conn) Fail(err error) {
 	if c.failed == nil && !c.closed {
 		c.failed = err
@@ -58,15 +58,15 @@ func (c *Conn) Fail(err error) {
 }
 
 // Respond sends the last or only piece of the answer to request id. It
-// copies the payload and never blocks: what does not fit into the
-// client's ring waits in the backlog, and until that is empty no further
-// request of this connection is served. So the backlog holds at most
-// the answer to one request, or those of one ServeBatch.
+// copies the payload and never blocks: what does not fit into the client's
+// ring waits in the backlog. Until the backlog is empty, no further request
+// of this connection is served. So the backlog holds at most the answer to
+// one request, or the answers of one call of ServeBatch.
 func (c *Conn) Respond(kind Kind, id uint64, payload []byte) {
 	c.respond(kind, id, payload, FlagEnd)
 }
 
-// RespondPart sends a piece of the answer; Respond must follow.
+// RespondPart sends a piece of an answer; Respond must follow.
 func (c *Conn) RespondPart(kind Kind, id uint64, payload []byte) {
 	if len(payload) > 0 {
 		c.respond(kind, id, payload, FlagContinue)
@@ -82,8 +82,8 @@ func (c *Conn) respond(kind Kind, id uint64, payload []byte, last Flags) {
 		return
 	}
 	c.w.countResponse(len(payload))
-	// Half of the largest message: the client drains one segment while
-	// the next ones arrive.
+	// Half of the largest message, so that the client reads one segment
+	// while the next ones arrive.
 	segment := maxMessage(int(c.out.size))/2 - headerBytes
 	for len(payload) > segment {
 		c.send(kind, FlagContinue, id, payload[:segment])
@@ -96,14 +96,14 @@ func (c *Conn) send(kind Kind, flags Flags, id uint64, payload []byte) {
 	if !c.backlog.empty() || !c.out.append(kind, flags, id, payload) {
 		c.backlog.push(kind, flags, id, payload)
 	}
-	// A long answer starts to travel before it is complete.
+	// A long answer is sent in parts before it is complete.
 	if c.out.unposted() >= c.out.size/4 {
 		c.flush()
 	}
 	c.w.schedule.touch(c)
 }
 
-// flush posts all that was appended, and the head if it is due.
+// flush posts everything that was appended, and the head if it is due.
 func (c *Conn) flush() {
 	if c.closed || c.failed != nil {
 		return
@@ -137,7 +137,7 @@ func (c *Conn) flush() {
 	}
 }
 
-// handle takes one completion, and reports whether requests have come.
+// handle takes one completion, and reports whether it announced requests.
 func (c *Conn) handle(comp *rdma.Completion) (requests bool) {
 	if c.closed || c.failed != nil {
 		return false
@@ -167,12 +167,12 @@ func (c *Conn) handle(comp *rdma.Completion) (requests bool) {
 // drain moves answers that wait for room into the ring.
 func (c *Conn) drain() { c.backlog.drain(&c.out) }
 
-// takesAnswers reports whether a request may be served: what it is answered
-// waits for no earlier answer.
+// takesAnswers reports whether a request may be served: no earlier answer
+// waits in the backlog.
 func (c *Conn) takesAnswers() bool { return c.failed == nil && c.backlog.empty() }
 
-// next returns the first request that is not held. It is recvRing.next, but
-// a request that breaks the protocol fails the connection.
+// next returns the first request that is not held, as recvRing.next does. If
+// it violates the protocol, the connection fails.
 func (c *Conn) next() (m Message, size uint64, ok bool) {
 	m, size, ok, err := c.in.next()
 	if err == nil && ok && m.Flags != FlagEnd {
@@ -185,22 +185,22 @@ func (c *Conn) next() (m Message, size uint64, ok bool) {
 	return m, size, ok
 }
 
-// hold leaves the request that next returned in its ring, and has next go on
-// behind it. It returns what is to be consumed for it: its size and that of
-// padding before it, which next held, given how much was held before.
+// hold leaves the request that next returned in the ring; next continues
+// after it. before is how much was held before next. hold returns how much to
+// consume for the request: its size, and that of padding that next held.
 func (c *Conn) hold(size, before uint64) uint64 {
 	c.in.hold(size)
 	return c.in.held - before
 }
 
-// unhold has next begin with what was held and is not consumed.
+// unhold makes next return again what was held and is not consumed.
 func (c *Conn) unhold() { c.in.unhold() }
 
 // consume frees the request that next returned, or the first one held.
 func (c *Conn) consume(size uint64) { c.in.consume(size) }
 
-// release gives everything back; the queue pair first, since the
-// regions must outlive its requests.
+// release frees everything; the queue pair first, since the regions must
+// outlive its requests.
 func (c *Conn) release() {
 	c.closed = true
 	if c.qp != nil {

@@ -1,7 +1,7 @@
-// Package fastmsg carries requests and answers in ring buffers that the
-// other side writes by RDMA Write with Immediate, as section III-B of
-// the Catfish paper describes ("fast messaging"). It knows nothing of
-// what the messages mean.
+// Package fastmsg carries requests and answers in ring buffers, into which
+// the other side writes by RDMA Write with Immediate, as section III-B of
+// the Catfish paper describes ("fast messaging"). What the messages mean is
+// up to its users.
 //
 // Read in this order: message.go (what a message is), sendring.go and
 // recvring.go (the two ends of a ring, and why they cannot deadlock),
@@ -10,8 +10,8 @@
 //
 // # Memory
 //
-// Each connection has two rings, each in the memory of its reader, and
-// each mirrored at its writer, where messages are encoded:
+// Each connection has two rings. Each ring is in the memory of its reader,
+// and has a mirror in the memory of its writer, where messages are encoded:
 //
 //	client                                        server
 //	------                                        ------
@@ -20,22 +20,22 @@
 //	region: 0     mailbox page (4096 bytes)
 //	        4096  response ring  <--- WriteImm --  mirror of responses
 //
-// Both regions grant RemoteWrite and nothing else. The mailbox is a
-// page that the server's owner writes as it likes (package heartbeat).
+// Both regions grant RemoteWrite and nothing else. The mailbox is a page for
+// the owner of the server, who may write anything to it (package heartbeat).
 //
 // # Immediates
 //
-// One WriteImm announces everything appended since the last one, of any
-// number of messages. Its 32 bits:
+// One WriteImm announces everything that was appended since the last one,
+// any number of messages. Its 32 bits, as its sender says it:
 //
 //	31          30                                 0
-//	0           8-byte units appended to your ring
-//	1           8-byte units of my ring that I read: yours to fill again
+//	0           8-byte units that I appended to your ring
+//	1           8-byte units of my ring that I have read: fill them again
 //
 // # Trust
 //
-// Nothing that the other side can write is believed: sizes, flags, ids
-// and counts are checked, headers are read once, and payloads are
-// handed on as private copies. What breaks a rule ends its connection
-// with ErrProtocol and touches no other.
+// Nothing that the other side can write is trusted: sizes, flags, ids and
+// counts are checked, headers are read once, and payloads are passed on as
+// private copies. A violation of the protocol ends its connection with
+// ErrProtocol, and affects no other.
 package fastmsg

@@ -11,19 +11,18 @@ import (
 // ErrUnknownOutcome, besides its cause (the context's error, ErrClosed,
 // ErrTooLarge, ErrProtocol, or one of package rdma).
 var (
-	// ErrNotSent: the peer has not seen and never will see the request.
-	// Sending it again is safe.
+	// ErrNotSent: the peer has not seen the request, and never will. Sending
+	// it again is safe.
 	ErrNotSent = errors.New("fastmsg: request not sent")
-	// ErrUnknownOutcome: the request was sent, its whole answer did not
-	// arrive. The peer may or may not have carried it out.
+	// ErrUnknownOutcome: the request was sent, but its answer did not arrive,
+	// or not all of it. The peer may or may not have carried it out.
 	ErrUnknownOutcome = errors.New("fastmsg: outcome of request unknown")
 
-	// ErrTooLarge: a payload, hello or ring size beyond its limit.
+	// ErrTooLarge: a payload, hello or ring exceeds its size limit.
 	ErrTooLarge = errors.New("fastmsg: too large")
 	// ErrVersion: the two sides speak different protocol versions.
 	ErrVersion = errors.New("fastmsg: protocol version mismatch")
-	// ErrProtocol: the peer sent what no correct peer sends. The
-	// connection is lost.
+	// ErrProtocol: the peer violated the protocol. The connection is lost.
 	ErrProtocol = errors.New("fastmsg: protocol violation")
 	// ErrConfig: a configuration value is not allowed.
 	ErrConfig = errors.New("fastmsg: bad configuration")
@@ -53,9 +52,9 @@ func (e *CallError) Error() string {
 // Unwrap lets errors.Is find the outcome and the cause.
 func (e *CallError) Unwrap() []error { return []error{e.Outcome, e.Cause} }
 
-// RetrySafe reports that the peer has not carried out what err belongs
-// to: a request that was not sent, or a connection that was not made.
-// It says nothing on whether a retry will succeed.
+// RetrySafe reports whether err means that the peer has not carried out the
+// request: it was not sent, or there was no connection. It does not say
+// whether a retry will succeed.
 func RetrySafe(err error) bool {
 	return errors.Is(err, ErrNotSent) || errors.Is(err, rdma.ErrDial) ||
 		errors.Is(err, rdma.ErrRejected)

@@ -140,8 +140,8 @@ func TestOutcomesAreTrue(t *testing.T) {
 	})
 }
 
-// TestAbandonedCalls: contexts that end at any moment leave nothing
-// behind, and nobody gets another's answer.
+// TestAbandonedCalls: contexts that end at any moment leave nothing behind,
+// and no call gets the answer of another.
 func TestAbandonedCalls(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		s := serve(t, p, handlerFuncs{serve: echo}, WorkerConfig{RingBytes: MinRingBytes})

@@ -6,17 +6,17 @@ import (
 	"sync/atomic"
 )
 
-// gate stops a loop between two turns and lets it go on.
+// gate stops a loop between two turns, and lets it continue.
 type gate struct {
-	shut    atomic.Bool // the loop's quick look; resume != nil
+	shut    atomic.Bool // resume != nil, for a check without the lock
 	mu      sync.Mutex
 	resume  chan struct{} // closed by open
 	resting chan struct{} // closed by the loop when it stops
 	running bool
 }
 
-// close returns once the loop rests, or does not run. wake gets it out
-// of its sleep.
+// close returns when the loop has stopped, or does not run. wake wakes the
+// loop if it sleeps.
 func (g *gate) close(wake func()) {
 	g.mu.Lock()
 	if g.resume == nil {
@@ -72,7 +72,7 @@ func (g *gate) restLocked() {
 	}
 }
 
-// enter and leave bracket the loop.
+// enter and leave are called when the loop begins and ends.
 func (g *gate) enter() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

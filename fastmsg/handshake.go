@@ -9,7 +9,7 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// What travels with Dial and Accept, both ways, little-endian:
+// The private data of Dial and Accept, in both directions, little-endian:
 //
 //	offset width
 //	0      4     magic "CFMG"
@@ -19,7 +19,7 @@ import (
 //	12     4     reserved, 0
 //	16     8     key of the region with that ring
 //	24     8     address of the region's first byte
-//	32     ...   hello, at most 24 bytes: the owner's
+//	32     ...   hello, at most 24 bytes, defined by the owner
 //
 // The client's ring starts behind the mailbox page, the server's at 0.
 const (
@@ -28,7 +28,7 @@ const (
 	// and handshake. 1: the first. 2: regions have an address.
 	ProtocolVersion = 2
 	helloOffset     = 32
-	// MaxHello is what the private data leaves to the owner.
+	// MaxHello is how much of the private data is left for the owner.
 	MaxHello = rdma.MaxPrivateData - helloOffset
 	// MailboxBytes is the page before the client's ring.
 	MailboxBytes = 4096
@@ -56,7 +56,7 @@ func (h handshake) encode() ([]byte, error) {
 }
 
 // decodeHandshake accepts trailing bytes: some fabrics pad private data.
-// peer and self are "client" and "server", for messages.
+// peer and self are "client" or "server", for error messages.
 func decodeHandshake(b []byte, peer, self string) (h handshake, err error) {
 	if len(b) < helloOffset || string(b[:4]) != magic {
 		return h, protocolError("the %s does not speak fastmsg (%d bytes of "+
@@ -83,7 +83,7 @@ func decodeHandshake(b []byte, peer, self string) (h handshake, err error) {
 	return h, nil
 }
 
-// checkRing wants whole pages within the limits.
+// checkRing checks that a ring has whole pages, within the limits.
 func checkRing(bytes int) error {
 	if bytes < MinRingBytes || bytes > MaxRingBytes || bytes%MinRingBytes != 0 {
 		return fmt.Errorf("%w: ring of %d bytes, allowed are multiples of %d "+
@@ -94,7 +94,7 @@ func checkRing(bytes int) error {
 
 const versionMark = "fastmsg protocol version"
 
-// dialError adds ErrVersion to a refusal for that reason.
+// dialError adds ErrVersion to a rejection for that reason.
 func dialError(err error) error {
 	var reject *rdma.RejectError
 	if errors.As(err, &reject) && strings.Contains(reject.Reason, versionMark) {

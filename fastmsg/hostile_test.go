@@ -9,8 +9,8 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// stranger is a peer that speaks verbs and the handshake, and then does
-// as it likes.
+// stranger is a peer that does the handshake, and then whatever a test makes
+// it do.
 type stranger struct {
 	dev    rdma.Device
 	cq     rdma.CompletionQueue
@@ -77,8 +77,8 @@ func message(h header) []byte {
 	return b
 }
 
-// TestHostileClients: each breaks one rule and loses its connection;
-// another client of the same worker notices nothing.
+// TestHostileClients: each violates one rule and loses its connection; another
+// client of the same worker is not affected.
 func TestHostileClients(t *testing.T) {
 	good := header{size: 32, kind: 1, flags: FlagEnd}
 	attacks := map[string]func(t *testing.T, x *stranger){
@@ -147,7 +147,7 @@ func flood(x *stranger) {
 	}
 }
 
-// TestGarbageFromClients throws random rings and events at a worker.
+// TestGarbageFromClients sends random rings and events to a worker.
 func TestGarbageFromClients(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		s := serve(t, p, handlerFuncs{serve: echo}, WorkerConfig{RingBytes: MinRingBytes})
@@ -238,8 +238,8 @@ func TestHostileServer(t *testing.T) {
 }
 
 // TestAnswerBeforeRequest: a request that waits for room was not sent, so
-// an answer to it is a violation. Taken for one, Call would return while
-// the queue still refers to its payload.
+// an answer to it is a violation. If it were accepted, Call would return
+// while the queue still refers to its payload.
 func TestAnswerBeforeRequest(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		s := serve(t, p, handlerFuncs{serve: echo}, WorkerConfig{RingBytes: MinRingBytes})
@@ -281,8 +281,8 @@ func TestAnswerBeforeRequest(t *testing.T) {
 	})
 }
 
-// TestDiscardTakesToken: whoever uses the slot next gets no answer that
-// came for the one before.
+// TestDiscardTakesToken: the next call in a slot does not get the answer to
+// the call before.
 func TestDiscardTakesToken(t *testing.T) {
 	c := &Caller{slots: make([]slot, 1), free: newFreeSlots(0), maxAnswer: 100}
 	s := &c.slots[0]

@@ -7,53 +7,55 @@ import (
 	"github.com/catfish-index/catfish/internal/spin"
 )
 
-// Who reads the answers
+// The lead
 //
-// One goroutine at a time has the lead: it polls the queue, reads the
-// response ring and hands the answers out. It is the Caller's own (poller.go),
-// which can sleep, or, while that rests, a caller that waits for its answer
-// anyway: one call at a time then takes no other goroutine, and no switch to
-// one and back, which is a third of what it takes over shared memory.
+// One goroutine at a time has the lead: it polls the completion queue, reads
+// the response ring and distributes the answers. That is the Caller's own
+// goroutine (poller.go), which can sleep; or, while that rests, a caller that
+// waits for its answer anyway. Then a single call needs no other goroutine,
+// and no switch to one and back, which over shared memory would be a third of
+// its time.
 //
-//	            call, CAS               answered, nobody waits
+//	            call, CAS               answered, no call waits
 //	resting ---------------> led ------------------------------> resting
 //	   |                      |  answered, others wait; or it takes long
 //	   | idle, or the end     v
 //	   +------------------> own <--- (resume)
 //	   ^                      |
-//	   +----------------------+ answers handed out, nobody waits
+//	   +----------------------+ all answered, no call waits
 //
-// Nobody looks at the queue while the goroutine rests. So it rests for
-// restFor at most since the last call, and then waits in the queue as if it
-// never had: that tells of a lost connection, and takes no time.
+// While the goroutine rests and no caller leads, the completion queue is not
+// polled. So the goroutine rests for at most restFor after the last call, and
+// then waits in the queue, which reports a lost connection and uses no CPU.
 //
-// Only where Post and Poll do all the work themselves (SynchronousOps): else
-// answers come by other goroutines, and who spins holds them up.
+// Callers lead only where Post and Poll do all the work themselves
+// (SynchronousOps). Elsewhere answers come from other goroutines, which a
+// spinning caller would delay.
 type lead struct {
 	state  atomic.Uint32
 	open   atomic.Int32  // slots in slotOpen or slotWaiting
 	led    atomic.Uint64 // times that a caller had the lead
 	resume chan struct{} // a token: the goroutine has the lead again
 
-	able  bool
-	timer *time.Timer // the goroutine's own
+	able  bool        // callers may lead
+	timer *time.Timer // used by the goroutine only
 
-	// Of who has the lead.
+	// Used by the caller that has the lead.
 	spin  spin.Spinner
-	look  func() bool // lookOnce, made once: no allocation per call
-	slot  *slot       // whose answer the leading caller waits for
-	bad   error       // what ended the connection
-	later bool        // something is to be tried again, by the goroutine
+	look  func() bool // lookOnce; stored, as a method value allocates
+	slot  *slot       // of its own call
+	bad   error       // why the connection ended
+	later bool        // the goroutine must try something again
 }
 
 const (
-	leadOwn     = iota // the Caller's goroutine
-	leadResting        // nobody, until somebody calls
-	leadCaller
+	leadOwn     = iota // the Caller's goroutine leads
+	leadResting        // no goroutine leads, until there is a call
+	leadCaller         // a caller leads
 )
 
-// restFor is short enough for a lost connection to be noticed as soon as by
-// others, long enough that a busy caller's timer is nothing.
+// restFor is short enough for a lost connection to be noticed in time, and long
+// enough that the timer costs a busy caller nothing.
 const restFor = time.Millisecond
 
 func (c *Caller) initLead(able bool) {
@@ -62,8 +64,8 @@ func (c *Caller) initLead(able bool) {
 	c.lead.look = c.lookOnce
 }
 
-// rest gives the lead away until the goroutine is needed again. It returns
-// at once if somebody waits for an answer.
+// rest gives up the lead until the goroutine is needed again. It returns at
+// once if a call waits for an answer.
 func (c *Caller) rest() {
 	l := &c.lead
 	if !l.able || l.open.Load() != 0 {
@@ -78,7 +80,7 @@ func (c *Caller) rest() {
 	led := l.led.Load()
 	l.state.Store(leadResting)
 	if l.open.Load() != 0 && l.state.CompareAndSwap(leadResting, leadOwn) {
-		return // it came before it could see that nobody leads
+		return // that call may have begun before the state was resting
 	}
 	for {
 		select {
@@ -86,7 +88,7 @@ func (c *Caller) rest() {
 			return
 		case <-c.done:
 			if !l.state.CompareAndSwap(leadResting, leadOwn) {
-				<-l.resume // a caller leads, and will see that it is over
+				<-l.resume // a caller leads, and will notice the end
 			}
 			return
 		case <-l.timer.C:
@@ -100,8 +102,8 @@ func (c *Caller) rest() {
 	}
 }
 
-// tryLead has the caller of s lead until its answer is there, or something
-// is to be done that it cannot.
+// tryLead takes the lead, if no goroutine has it, until the answer to the call
+// in s is complete, or there is something that a caller cannot do.
 func (c *Caller) tryLead(s *slot) {
 	l := &c.lead
 	if !l.able || !l.state.CompareAndSwap(leadResting, leadCaller) {
@@ -116,7 +118,8 @@ func (c *Caller) tryLead(s *slot) {
 	}
 	if !l.later && !c.needed() {
 		l.state.Store(leadResting)
-		// Who came after the look at open saw a leader, and waits.
+		// A call that began after the check of open found the lead taken,
+		// and waits for its answer.
 		if !c.needed() || !l.state.CompareAndSwap(leadResting, leadCaller) {
 			return
 		}
@@ -125,8 +128,8 @@ func (c *Caller) tryLead(s *slot) {
 	l.resume <- struct{}{}
 }
 
-// resumeOwn ends the goroutine's rest: a Wake of the queue does not reach it
-// there, and what a full queue refused is its to try again.
+// resumeOwn ends the rest of the goroutine, which must try again what a full
+// queue refused. While it rests, waking the queue has no effect on it.
 func (c *Caller) resumeOwn() {
 	l := &c.lead
 	if l.able && l.state.CompareAndSwap(leadResting, leadOwn) {
@@ -134,10 +137,11 @@ func (c *Caller) resumeOwn() {
 	}
 }
 
-// needed reports whether somebody waits, or the connection is to be ended.
+// needed reports whether a call waits, or the connection is lost.
 func (c *Caller) needed() bool { return c.lead.open.Load() != 0 || c.lost.Load() }
 
-// lookOnce is one turn of the poller's loop, and whether it was the last.
+// lookOnce does one round of the poller's loop, and reports whether the caller
+// must stop leading.
 func (c *Caller) lookOnce() bool {
 	l := &c.lead
 	n := c.cq.Poll(c.comps)

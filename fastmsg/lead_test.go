@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// led makes calls until one of them had the lead, where callers can.
+// led makes calls until one of them had the lead, if callers can lead.
 func led(t *testing.T, c *Caller) {
 	t.Helper()
 	before := c.lead.led.Load()
@@ -20,8 +20,8 @@ func led(t *testing.T, c *Caller) {
 	})
 }
 
-// TestLead: one call at a time is made without the Caller's goroutine, and
-// that takes over when an answer lets wait, many call, or nobody does.
+// TestLead: a single call is made without the Caller's goroutine, which takes
+// over when an answer takes long, there are many calls, or none.
 func TestLead(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		s := serve(t, p, handlerFuncs{serve: echo}, WorkerConfig{})
@@ -40,8 +40,8 @@ func TestLead(t *testing.T) {
 	})
 }
 
-// TestLeadCancelled: a call that is given up while its caller leads, or
-// after that, is answered in the end, to nobody.
+// TestLeadCancelled: a call that is given up while its caller leads, or later,
+// frees its slot when its answer comes.
 func TestLeadCancelled(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		s := serve(t, p, handlerFuncs{serve: echo}, WorkerConfig{})
@@ -70,7 +70,8 @@ func TestLeadCancelled(t *testing.T) {
 	})
 }
 
-// TestLeadCloses: Close ends calls whoever leads, and waits for who does.
+// TestLeadCloses: Close ends all calls, whichever goroutine has the lead, and
+// waits for that one.
 func TestLeadCloses(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		s := serve(t, p, handlerFuncs{serve: echo}, WorkerConfig{})

@@ -2,11 +2,11 @@ package fastmsg
 
 import "encoding/binary"
 
-// Kind tells the receiver what a message is. 0 is reserved for padding;
-// the owner of the connection gives the others their meaning.
+// Kind is the kind of a message. 0 is reserved for padding; the meaning of
+// the others is up to the owner of the connection.
 type Kind uint8
 
-// Flags tell where a message stands in its answer. Exactly one is set.
+// Flags give the position of a message within its answer. Exactly one is set.
 type Flags uint8
 
 const (
@@ -14,8 +14,8 @@ const (
 	FlagEnd                        // the last, or only, message of this ID
 )
 
-// Message is one received message. Payload is a private copy, valid
-// until the call that got it returns.
+// Message is a message that was received. Payload is a private copy, valid
+// until the call that it was passed to returns.
 type Message struct {
 	Kind    Kind
 	Flags   Flags
@@ -34,8 +34,8 @@ type Message struct {
 //	8      8     id (absent in padding of 8 bytes)
 //	16     ...   payload, then fill
 //
-// The first 8 bytes describe the message completely and are read in one
-// load, so that a peer that changes them later changes nothing.
+// The first 8 bytes describe the message completely and are read in one load.
+// If the peer changes them later, that has no effect.
 const (
 	// HeaderBytes is what each message takes beside its payload.
 	HeaderBytes = 16
@@ -44,7 +44,7 @@ const (
 	kindPad     = Kind(0)
 )
 
-// messageBytes is the room that a payload of n bytes takes in a ring.
+// messageBytes is the size of a message in a ring if its payload has n bytes.
 func messageBytes(n int) int { return headerBytes + (n+unitBytes-1)&^(unitBytes-1) }
 
 // header is the first word of a message, decoded.

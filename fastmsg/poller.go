@@ -8,16 +8,16 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// poll is the Caller's goroutine: it reads the response ring, hands the
-// answers to the calls, gives the ring back, and sends what waits for
-// room. It never blocks but in Wait, so the server can always get rid
-// of its answers (sendring.go's argument needs a reader that reads).
+// poll is the Caller's goroutine: it reads the response ring, passes the
+// answers to the calls, returns room in the ring, and sends requests that
+// wait for room. It blocks only in Wait, so the server can always get rid of
+// its answers: the argument in sendring.go requires that the reader reads.
 //
-// When it has handed everything out it leaves that to the callers for a
-// while (lead.go).
+// When no answers are left, it leaves this to the callers for a while
+// (lead.go).
 func (c *Caller) poll() {
 	defer close(c.stopped)
-	defer c.qp.Close() // also tells the peer; its memory stays until Close
+	defer c.qp.Close() // ends the peer's side, too; memory is freed by Close
 	worked := false
 	for {
 		select {
@@ -50,8 +50,8 @@ func (c *Caller) poll() {
 	}
 }
 
-// turn handles one batch of events. What was announced before the
-// connection was lost is delivered still: those calls have their answers.
+// turn handles the events of one poll. Answers that were announced before the
+// connection was lost are still delivered.
 func (c *Caller) turn(comps []rdma.Completion) error {
 	var lost error
 	room := false
@@ -112,7 +112,8 @@ func (c *Caller) turn(comps []rdma.Completion) error {
 	return c.giveBack()
 }
 
-// deliver adds a message to its call's answer.
+// deliver adds a message to the answer of its call. end reports whether the
+// answer is complete.
 func (c *Caller) deliver(m Message) (end bool, err error) {
 	i, gen := uint32(m.ID), uint32(m.ID>>32)
 	if int64(i) >= int64(len(c.slots)) {
@@ -154,8 +155,8 @@ func (c *Caller) deliver(m Message) (end bool, err error) {
 	return end, nil
 }
 
-// giveBack returns the head when it is due. A full queue is not an
-// error: catchUp tries again.
+// giveBack returns the head if that is due. A full queue is not an error:
+// catchUp tries again.
 func (c *Caller) giveBack() error {
 	imm := c.in.due()
 	if imm == 0 {
@@ -171,8 +172,8 @@ func (c *Caller) giveBack() error {
 	return nil
 }
 
-// catchUp does what a full queue, or a tired flusher, left undone, and
-// reports whether that must be tried again soon.
+// catchUp does what a full queue prevented, or a caller in flushLocked left
+// undone, and reports whether that must be tried again soon.
 func (c *Caller) catchUp() (again bool) {
 	c.mu.Lock()
 	if c.stalled {

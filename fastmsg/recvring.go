@@ -7,20 +7,20 @@ import "encoding/binary"
 //
 //	   returned         head      head+held      tail      returned+size
 //	------|----------------|----------|------------|------------|
-//	       read, not yet    looked at,  announced,   the peer must not
-//	       given back       not served  unread       write here yet ... it may
+//	       read, not        held:       announced,   free for
+//	       returned yet     in a batch  unread       the peer
 //
 // returned <= head <= head+held <= tail <= returned+size always; announce
-// and next hold the peer to it. Beyond that the bytes may be anything.
+// and next enforce it. The bytes themselves may be anything.
 type recvRing struct {
 	buf  []byte
 	size uint64
 
 	returned, head, tail uint64
 
-	held uint64 // bytes that next is beyond head, see hold
+	held uint64 // bytes after head that next skips, see hold
 
-	flights []uint64 // ends of announced flights, not read yet: a queue
+	flights []uint64 // where each announced, unread flight ends; a queue
 	first   int
 	used    int
 	read    int // flights read since the last return
@@ -33,7 +33,7 @@ func newRecvRing(buf []byte) recvRing {
 	}
 }
 
-// announce takes the peer's word that it has appended units.
+// announce handles the peer's message that it has appended units.
 func (r *recvRing) announce(units uint32) error {
 	tail := r.tail + uint64(units)*unitBytes
 	if units == 0 || tail-r.returned > r.size {
@@ -49,13 +49,14 @@ func (r *recvRing) announce(units uint32) error {
 	return nil
 }
 
-// unread counts what is held, too.
+// unread returns the number of bytes that are announced and not consumed,
+// including those that are held.
 func (r *recvRing) unread() uint64 { return r.tail - r.head }
 
-// more reports whether there is something behind what is held.
+// more reports whether there is something after what is held.
 func (r *recvRing) more() bool { return r.head+r.held < r.tail }
 
-// next returns the first message that is not held, ok false if there is
+// next returns the first message that is not held; ok is false if there is
 // none. Its payload is ring memory: copy it, then call consume or hold.
 func (r *recvRing) next() (m Message, size uint64, ok bool, err error) {
 	for r.more() {
@@ -98,15 +99,16 @@ func (r *recvRing) malformed(h header, at uint64) error {
 		h.size, h.kind, h.flags, h.fill)
 }
 
-// hold has next go on behind the message that it returned, which stays
-// where it is: it is freed by consume, with what lies before it, or
-// returned again after unhold.
+// hold leaves the message that next returned in the ring; next continues
+// after it. Later, consume frees it, together with padding before it, or next
+// returns it again after unhold.
 func (r *recvRing) hold(size uint64) { r.held += size }
 
-// unhold has next begin at the head again.
+// unhold makes next begin at the head again.
 func (r *recvRing) unhold() { r.held = 0 }
 
-// consume frees the message that next returned, or the first bytes held.
+// consume frees the message that next returned, or the first bytes that are
+// held.
 func (r *recvRing) consume(size uint64) {
 	r.head += size
 	r.held -= min(size, r.held)
@@ -117,7 +119,7 @@ func (r *recvRing) consume(size uint64) {
 	}
 }
 
-// due is the immediate that returns the head, 0 while that can wait.
+// due returns the immediate that returns the head, 0 while that can wait.
 func (r *recvRing) due() uint32 {
 	read := r.head - r.returned
 	if read == 0 || read < r.size/4 && r.read < len(r.flights)/4 {
@@ -126,7 +128,7 @@ func (r *recvRing) due() uint32 {
 	return returnBit | uint32(read/unitBytes)
 }
 
-// gaveBack notes that the immediate from due was posted.
+// gaveBack records that the immediate from due was posted.
 func (r *recvRing) gaveBack(imm uint32) {
 	r.returned += uint64(imm&^returnBit) * unitBytes
 	r.read = 0

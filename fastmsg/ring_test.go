@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// heapRegion is memory that pretends to be registered.
+// heapRegion is a fake region, of ordinary memory.
 type heapRegion struct {
 	mem []byte
 	key rdma.Key
@@ -176,9 +176,9 @@ func TestWrapAtEveryOffset(t *testing.T) {
 	}
 }
 
-// TestLazyHeadNeverDeadlocks is the argument at sendring.go's top, tried:
-// whatever was written before, when the reader has read everything and
-// returned what is due, the largest message fits and can be posted.
+// TestLazyHeadNeverDeadlocks tests the argument in sendring.go: whatever was
+// written before, when the reader has read everything and returned what is
+// due, the largest message fits and can be posted.
 func TestLazyHeadNeverDeadlocks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := newPair(MinRingBytes)

@@ -1,28 +1,27 @@
 package fastmsg
 
-// schedule is which connections a worker is to look at. It belongs to the
+// schedule lists the connections that have something to do. It belongs to the
 // worker's goroutine.
 type schedule struct {
-	now     []*Conn // in the turn that is being taken
+	now     []*Conn // in this turn
 	next    []*Conn // in the next turn
-	stalled []*Conn // again soon: Post found their queue pairs full
+	stalled []*Conn // to be listed again: Post found their queue pairs full
 }
 
-// place is what a worker and its schedule note about a connection. Only
-// their methods change it.
+// place is the state of a connection that belongs to its worker. Only methods
+// of Worker and schedule change it.
 type place struct {
-	listed  bool   // in schedule.now or next
+	listed  bool   // in schedule.next, or not finished in schedule.now
 	stalled bool   // in schedule.stalled
-	opened  bool   // the handler knows it
-	more    bool   // to be touched when its share of the turn is over
+	opened  bool   // the handler's Opened was called
+	more    bool   // list it again after its share of the turn
 	polling bool   // counted in Worker.pollers
-	waiting int    // its requests in Worker.batch
+	waiting int    // requests in Worker.batch
 	index   int    // in Worker.conns
-	unread  uint64 // its part of Worker.unread
+	unread  uint64 // bytes, counted in Worker.unread
 }
 
-// touch has the worker look at a connection in the next turn, unless it is
-// still to be finished in this one.
+// touch lists a connection for the next turn, unless it is listed already.
 func (s *schedule) touch(c *Conn) {
 	if !c.place.listed && !c.closed {
 		c.place.listed = true
@@ -30,7 +29,7 @@ func (s *schedule) touch(c *Conn) {
 	}
 }
 
-// stall notes a connection whose Post was refused.
+// stall records a connection whose Post was refused.
 func (s *schedule) stall(c *Conn) {
 	if !c.place.stalled {
 		c.place.stalled = true
@@ -49,13 +48,13 @@ func (s *schedule) retryStalled() {
 
 func (s *schedule) empty() bool { return len(s.next) == 0 }
 
-// begin begins a turn, and returns whom to look at.
+// begin begins a turn, and returns the connections listed for it.
 func (s *schedule) begin() []*Conn {
 	s.now, s.next = s.next, s.now[:0]
 	return s.now
 }
 
-// remove takes a connection off the list of the turn under way.
+// remove ends the part of a connection in this turn: it may be listed again.
 func (s *schedule) remove(c *Conn) { c.place.listed = false }
 
 // end ends a turn.

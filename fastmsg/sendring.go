@@ -6,8 +6,8 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// The writing end of a ring. Positions are absolute counts of bytes;
-// modulo the ring's size they are places:
+// The writing end of a ring. A position counts all bytes since the start;
+// modulo the ring's size it is an offset in the ring:
 //
 //	      head            posted          tail       head+size
 //	-------|----------------|---------------|------------|
@@ -15,31 +15,32 @@ import (
 //	 by     may be unread    not posted
 //	 peer
 //
-// head <= posted <= tail <= head+size always. The mirror's bytes from
-// head to posted belong to the provider; they are free again when the
-// peer returns the head, since it could not have read what had not been
-// written. So ring writes need no completion of their own.
+// head <= posted <= tail <= head+size always. The mirror's bytes from head
+// to posted belong to the provider. When the peer returns its head, the bytes
+// before it are free again: the peer has read them, so their write is
+// complete. Therefore ring writes need no completion of their own.
 //
 // # Why lazy heads cannot deadlock
 //
-// The reader returns its head when it has read a quarter of the ring
-// since the last return, or a quarter of the flights (posted, unreturned
-// WriteImms), whichever comes first. A reader that has read everything
-// thus leaves less than size/4 bytes and less than flights/4 flights
-// unreturned. A message takes at most maxMessage = size/4 bytes, plus
-// padding that is smaller than the message (padding is only written
-// when the message does not fit before the end). So at most
-// size/2 are needed where more than 3*size/4 are free, and one flight
-// where more than 3/4 are: a blocked writer always has a reader that
-// still has something to read, and whose reading will return the head.
+// A flight is a WriteImm that was posted and not returned yet. The reader
+// returns its head when it has read a quarter of the ring since the last
+// return, or a quarter of the flights that there may be, whichever comes
+// first. So a reader that has read everything leaves less than size/4 bytes
+// and less than a quarter of the flights unreturned. A message takes at most
+// maxMessage = size/4 bytes, plus padding that is smaller than the message
+// (padding is written only when the message does not fit before the ring's
+// end). So a message needs at most size/2 bytes where more than 3*size/4 are
+// free, and one flight where more than 3/4 of them are free. It follows that
+// while a writer is blocked, its reader still has something to read, and will
+// return its head.
 //
-// # Why a queue pair never is full
+// # Why a queue pair is never full
 //
-// Not yet polled at the reader are at most the flights of this ring, and
-// returns for the opposite ring: its writer has at most size bytes and
-// flights outstanding beyond the last return that it polled, and each
-// return takes away a quarter of either, so at most maxReturns = 4+4.
-// recvDepth and sendDepth follow from that.
+// Events that a reader has not polled yet are at most the flights of this
+// ring, and returns of the opposite ring. The writer of that ring has at most
+// size bytes and all its flights outstanding since the last return that it
+// polled; each return frees a quarter of one or the other. So there are at
+// most maxReturns = 4+4 returns. recvDepth and sendDepth follow from that.
 type sendRing struct {
 	mirror rdma.Region
 	buf    []byte // the mirror's memory
@@ -48,9 +49,9 @@ type sendRing struct {
 
 	tail, posted, head uint64
 	padEnd             uint64 // end of the last padding's header
-	written            uint64 // end of a lap whose rest is at the peer, not announced
+	written            uint64 // end of a lap whose rest was written, but not announced
 
-	flights     []uint64 // ends of posted WriteImms, a queue
+	flights     []uint64 // where each flight ends; a queue
 	first, used int
 
 	unsignaled int // requests prepared since the last signaled one
@@ -68,26 +69,28 @@ const (
 	// within what any card grants (EFA, the smallest: 4096 receives).
 	maxFlights = 1024
 	maxReturns = 8 // see above
-	// signalEvery is how often a ring write asks for a completion: the
-	// card frees unsignaled requests when it reports a later signaled
-	// one. Rare enough to cost nothing, a small part of sendDepth.
+	// signalEvery is the number of ring writes for each one that asks for a
+	// completion: the card frees unsignaled requests when it reports a later
+	// signaled one. It is rare enough to cost nothing, and a small part of
+	// sendDepth.
 	signalEvery = 32
-	// SpareSends is how many unsignaled writes of its own the owner of
-	// a connection may have outstanding besides the rings' (heartbeats).
+	// SpareSends is how many unsignaled writes the owner of a connection may
+	// have outstanding besides those of the rings, for heartbeats.
 	SpareSends = 64
 
-	returnBit = 1 << 31 // in an immediate: units returned, not appended
-	maxWRs    = 3       // up to the ring's end, from its start, the return
+	returnBit = 1 << 31 // in an immediate: units are returned, not appended
+	maxWRs    = 3       // a write up to the ring's end, one from its start, a return
 )
 
 func flightsOf(ringBytes int) int { return min(ringBytes/headerBytes, maxFlights) }
 
-// recvDepth is the events that can wait at the reader of a ring.
+// recvDepth is the number of events that can wait at the reader of a ring.
 func recvDepth(ringBytes int) int { return flightsOf(ringBytes) + maxReturns }
 
-// sendDepth is the requests that the writer of a ring can have posted:
-// flights, one more write for each of the at most two laps that they
-// span, returns, what awaits a signaled successor, and the owner's.
+// sendDepth is the number of requests that the writer of a ring can have
+// outstanding: flights, one more write for each of the at most two laps that
+// they span, returns, requests that wait for a signaled one, and those of the
+// owner.
 func sendDepth(ringBytes int) int {
 	return flightsOf(ringBytes) + 2 + maxReturns + 2*signalEvery + SpareSends
 }
@@ -105,9 +108,8 @@ func newSendRing(mirror rdma.Region, remote rdma.Remote, ringBytes int) sendRing
 	}
 }
 
-// reserve appends a message of n bytes (a multiple of 8, at most
-// maxMessage) and returns its place in the mirror, nil if it does not
-// fit now.
+// reserve appends room for a message of n bytes (a multiple of 8, at most
+// maxMessage) and returns it, nil if there is not enough room now.
 func (s *sendRing) reserve(n int) []byte {
 	at := s.tail % s.size
 	free := s.size - (s.tail - s.head)
@@ -127,7 +129,8 @@ func (s *sendRing) reserve(n int) []byte {
 	return s.buf[at : at+uint64(n)]
 }
 
-// append encodes a message at the tail; false if it does not fit now.
+// append encodes a message at the tail. It returns false if there is not
+// enough room now.
 func (s *sendRing) append(kind Kind, flags Flags, id uint64, payload []byte) bool {
 	dst := s.reserve(messageBytes(len(payload)))
 	if dst == nil {
@@ -139,10 +142,10 @@ func (s *sendRing) append(kind Kind, flags Flags, id uint64, payload []byte) boo
 
 func (s *sendRing) unposted() uint64 { return s.tail - s.posted }
 
-// prepare fills wrs with the requests that send everything appended,
-// marks it posted and returns their number: 0 if there is nothing to
-// send, or as many flights are out as may be (a return will come).
-// If Post does not take them all, abort undoes it.
+// prepare fills wrs with the requests that send everything appended, marks
+// that as posted and returns the number of requests. It is 0 if there is
+// nothing to send, or no flight is free (then a return will come). If Post
+// does not take all of them, abort undoes prepare.
 func (s *sendRing) prepare(wrs *[maxWRs]rdma.WorkRequest) int {
 	if s.posted == s.tail || s.used == len(s.flights) {
 		return 0
@@ -150,7 +153,7 @@ func (s *sendRing) prepare(wrs *[maxWRs]rdma.WorkRequest) int {
 	n := 0
 	start := s.posted
 	if lapEnd := s.posted - s.posted%s.size + s.size; s.tail > lapEnd {
-		// The padding's body is not worth sending.
+		// The body of padding need not be sent.
 		end := lapEnd
 		if s.posted < s.padEnd && s.padEnd < lapEnd {
 			end = s.padEnd
@@ -184,11 +187,11 @@ func (s *sendRing) request(op rdma.Op, from, to uint64) rdma.WorkRequest {
 	}
 }
 
-// abort takes back the last prepare, of which Post took only the first
-// taken requests: none, or the write of bytes that no event announced.
-// That one is not repeated, or a client whose queue is always full could
-// keep a worker copying megabytes. The next request is signaled, in case
-// the refused one was to be.
+// abort undoes the last prepare, of which Post took only the first taken
+// requests: none, or a write of bytes that no event announced. That write is
+// not repeated, or a client whose queue is always full could keep a worker
+// copying megabytes. The next request is signaled, in case the refused one
+// should have been.
 func (s *sendRing) abort(posted uint64, taken int) {
 	if taken > 0 {
 		s.written = posted - posted%s.size + s.size
@@ -200,7 +203,7 @@ func (s *sendRing) abort(posted uint64, taken int) {
 	}
 }
 
-// returned takes the peer's word that it has read units more.
+// returned handles the peer's message that it has read units more.
 func (s *sendRing) returned(units uint32) error {
 	head := s.head + uint64(units)*unitBytes
 	if units == 0 || head > s.posted {

@@ -6,15 +6,14 @@ import (
 	"sync"
 )
 
-// freeSlots hands out slots, the one that was used last first: a few calls
-// in flight use a few slots again and again, which stay in the cache, where
-// taking turns would touch them all. With 64 connections of 1024 slots that
-// is 16 MB.
+// freeSlots hands out slots in last-in, first-out order: a few calls in flight
+// then use the same few slots, which stay in the cache. In turn, they would
+// use all slots: 16 MB with 64 connections of 1024 slots.
 type freeSlots struct {
 	mu     sync.Mutex
 	free   []uint32
-	wanted int         // who waits, less what is handed over
-	handed chan uint32 // to whoever waits; has room for all
+	wanted int         // goroutines that wait, less slots in handed
+	handed chan uint32 // slots for goroutines that wait; has room for all
 }
 
 func newFreeSlots(n int) *freeSlots {
@@ -64,14 +63,14 @@ func (f *freeSlots) take(ctx context.Context, c *Caller) (uint32, error) {
 	if f.wanted > 0 {
 		f.wanted--
 	} else {
-		// Each who waits has a slot on its way. Under the lock nobody
-		// comes who could take this one, and have us wait for another.
+		// There is a slot in handed for each goroutine that waits. As the
+		// lock keeps others from waiting, the receive does not block.
 		f.free = append(f.free, <-f.handed)
 	}
 	return 0, err
 }
 
-// available is how many slots are free.
+// available returns the number of free slots.
 func (f *freeSlots) available() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

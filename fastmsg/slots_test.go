@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestFreeSlots: no slot is given to two, none is lost, whoever gives up
-// while waiting.
+// TestFreeSlots: no slot is given out twice, and none is lost, whichever
+// goroutines stop waiting.
 func TestFreeSlots(t *testing.T) {
 	const slots, users, rounds = 3, 16, 2000
 	c := &Caller{slots: make([]slot, slots), done: make(chan struct{})}

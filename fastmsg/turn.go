@@ -9,58 +9,54 @@ import (
 
 // A turn
 //
-// All that a worker does for its connections it does in turns, which are
-// taken here and nowhere else:
+// A worker serves its connections in turns. All of a turn is in this file:
 //
 //	take the events         which connections have something to do?
-//	for each of those       its share of the turn: what waits for room,
-//	    serve               then requests, served or put into the batch
+//	for each of those       its share of the turn: answers that wait for
+//	    serve               room, then requests, served or batched
 //	    finish              one WriteImm for all its answers
 //	    tick if it is due   on time even when saturated
-//	serve the batch         and finish those whose requests it held
+//	serve the batch         and finish the connections in it
 //
-// During a turn a connection is in one of four states:
+// A connection is in one of four states:
 //
 //	          touch               its share begins
 //	   idle ---------> listed -------------------------> serving
 //	    ^                ^                               |     |
-//	    |                | more to do    none in batch   |     | some in the
-//	    +----------------+------------ finish <----------+     v batch
+//	    |                | more to do    none batched    |     | some requests
+//	    +----------------+------------ finish <----------+     v batched
 //	    |                                ^----- serveBatch -- batched
 //	    +--- closed, if it has failed
 //
-// idle, its place is not listed; in the other states it is, so touching it
-// again does nothing. That loses nothing: what a connection is touched for
-// (an event, an answer to post, a failure) is seen by serve or by finish,
-// of which at least finish is still to come. finish takes it off the list
-// before it looks at what is left to do, and touches it again for that.
+// Only an idle connection is not listed (place.listed). In the other states,
+// touching it has no effect. That loses nothing: the reasons for a touch are
+// events, answers to post, and failures; serve or finish handles them, and at
+// least finish is still to come. After its flush, finish unlists the
+// connection, and then touches it again if there is more to do.
 //
-// batched, place.waiting counts its requests in the batch. Every turn serves
-// its batch before it ends, and with the batch all who wait in it finish;
-// so between two turns a connection is idle or listed, and the batch is
-// empty.
+// place.waiting counts the requests of a connection in the batch. Each turn
+// serves its batch before it ends, and finishes all connections in it. So
+// between two turns a connection is idle or listed, and the batch is empty.
 //
-// # Who changes what
+// # Owners
 //
-//   - The worker's goroutine alone runs all of this. Other goroutines leave
-//     what they have in a queue behind Worker.mu and wake the worker, which
-//     takes it over before a turn: today that is connections (Accept,
-//     openAccepted). Answers from other goroutines would enter by the same
-//     door, each to be responded there, which touches its connection.
-//   - A Conn changes its rings, its backlog and its failure, by its own
-//     methods. Of its worker it asks three things: to be looked at (touch),
-//     to be looked at again when its queue pair may have room (stall), and
-//     to count an answer.
-//   - Worker methods change the place of a connection (see there) and the
-//     worker's counters.
+//   - Only the worker's goroutine runs this code. Other goroutines put what
+//     they have into a queue under Worker.mu and wake the worker, which takes
+//     it over before a turn; at present that is new connections (Accept,
+//     openAccepted). Answers from other goroutines can come the same way:
+//     Respond, called before a turn, touches the connection.
+//   - Only methods of Conn change its rings, its backlog and its error. It
+//     calls its worker to be listed (touch), to be listed again when its queue
+//     pair may have room (stall), to keep it polling, and to count answers.
+//   - Only methods of Worker and schedule change the place of a connection,
+//     and only methods of Worker change its counters (workerstats.go).
 
-// turnRequests is how many requests a connection may have served before it
-// is the next one's turn: so many that the flush per turn costs little, so
-// few that a greedy client cannot hold up others, or a tick, for long.
+// turnRequests is the largest number of requests in a connection's share of a
+// turn: enough that the flush afterwards costs little, and few enough that a
+// greedy client cannot delay other clients, or a tick, for long.
 const turnRequests = 32
 
-// turn does everything that is ready and reports whether that was
-// anything.
+// turn does everything that is ready, and reports whether that was anything.
 func (w *Worker) turn() bool {
 	n := w.cq.Poll(w.comps)
 	if n == 0 && w.schedule.empty() {
@@ -96,7 +92,7 @@ func (w *Worker) turn() bool {
 	return true
 }
 
-// takeEvents hands events to their connections, which touch themselves if
+// takeEvents passes events to their connections, which ask to be listed if
 // there is something to do.
 func (w *Worker) takeEvents(comps []rdma.Completion) {
 	for i := range comps {
@@ -113,9 +109,9 @@ func (w *Worker) takeEvents(comps []rdma.Completion) {
 	}
 }
 
-// serve gives a connection its share of the turn: what waits for room
-// first, then at most turnRequests requests, some of which may be left in
-// the batch. It notes whether more could be done at once.
+// serve gives a connection its share of the turn: first the answers that wait
+// for room, then at most turnRequests requests, some of which may stay in the
+// batch. place.more tells finish whether there are more requests.
 func (w *Worker) serve(c *Conn) {
 	c.drain()
 	c.place.more = false
@@ -133,7 +129,7 @@ func (w *Worker) serve(c *Conn) {
 			continue
 		}
 		if c.place.waiting > 0 {
-			w.serveBatch(c) // what came before m
+			w.serveBatch(c) // the requests before m
 			continue
 		}
 		m.Payload = append(w.scratch[:0], m.Payload...)
@@ -142,8 +138,8 @@ func (w *Worker) serve(c *Conn) {
 	}
 }
 
-// collect puts the request that next returned into the batch, if the
-// handler wants it there. held is what c held before next.
+// collect puts the request that next returned into the batch, if the handler
+// accepts it. held is how much c held before next.
 func (w *Worker) collect(c *Conn, m Message, size, held uint64) bool {
 	b := &w.batch
 	if len(m.Payload) > BatchPayload {
@@ -162,8 +158,8 @@ func (w *Worker) collect(c *Conn, m Message, size, held uint64) bool {
 	return true
 }
 
-// serveBatch serves what was collected, and finishes all whose requests
-// these were but c, whose share of the turn goes on.
+// serveBatch serves the requests in the batch, and finishes their connections
+// except c, whose share of the turn continues.
 func (w *Worker) serveBatch(c *Conn) {
 	b := &w.batch
 	reqs := servable(b.reqs[:b.n])
@@ -195,8 +191,7 @@ func (w *Worker) consume(c *Conn, size uint64, payload int) {
 	w.countRequest(payload)
 }
 
-// finish ends a connection's share of the turn: what was answered is
-// posted.
+// finish ends a connection's share of the turn: it posts the answers.
 func (w *Worker) finish(c *Conn) {
 	w.account(c)
 	c.flush()
@@ -208,7 +203,8 @@ func (w *Worker) finish(c *Conn) {
 	}
 }
 
-// afterFinish keeps the figures and the ticks up to date within a turn.
+// afterFinish updates the figures, and ticks if that is due. It returns the
+// time.
 func (w *Worker) afterFinish() time.Time {
 	w.publishWaiting()
 	now := w.cfg.Now()

@@ -27,12 +27,12 @@ type Worker struct {
 
 	mu     sync.Mutex
 	inbox  []*Conn // accepted, not opened yet
-	closed bool    // Run has begun to end
+	closed bool    // the worker is shutting down
 	ran    bool
 
 	stats published
 
-	// The loop's own.
+	// Only the loop uses these.
 	conns    []*Conn
 	schedule schedule
 	opening  []*Conn
@@ -42,29 +42,29 @@ type Worker struct {
 	unread   uint64 // bytes in all request rings
 	count    counts
 	nextTick time.Time
-	ticking  bool // the last tick wants another
+	ticking  bool // the last tick asked for another
 	yielded  time.Time
-	pollers  int // connections that asked for polling
+	pollers  int // number of connections that asked for polling
 	cleanup  sync.Once
 }
 
 const (
-	// batchEvents is how many events a poll takes: enough that a
+	// batchEvents is how many events a poll takes at most: enough that a
 	// thousand clients need few polls.
 	batchEvents = 256
-	// yieldEvery bounds how long a busy worker keeps a core from other
-	// goroutines (accepts, NIC emulations): well under Go's own
-	// preemption at 10 ms, well over the cost of a switch (about 1 us).
+	// yieldEvery bounds how long a busy worker keeps other goroutines
+	// (Accept, emulated NICs) from its core. It is well below Go's own
+	// preemption at 10 ms, and well above the cost of a switch, about 1 us.
 	yieldEvery = 200 * time.Microsecond
-	// stallRetry is when a refused Post is tried again, if no event of
-	// that connection comes earlier.
+	// stallRetry is the time after which a refused Post is tried again, if
+	// no event of that connection comes earlier.
 	stallRetry = time.Millisecond
-	// pollPause is the shortest that a timer takes: the pause is the
-	// point, not its length.
+	// pollPause is the shortest time that a timer takes. What matters is that
+	// there is a pause, not how long it is.
 	pollPause = time.Microsecond
 )
 
-// NewWorker makes a worker with a completion queue of the device.
+// NewWorker returns a worker with a completion queue of the device.
 func NewWorker(dev rdma.Device, h Handler, cfg WorkerConfig) (*Worker, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
@@ -82,8 +82,9 @@ func NewWorker(dev rdma.Device, h Handler, cfg WorkerConfig) (*Worker, error) {
 	}, nil
 }
 
-// Run serves until ctx is done, then closes all connections and returns
-// ctx's error. Call it once; a worker that never runs is freed by Close.
+// Run serves until ctx is done, then closes all connections and returns the
+// error of ctx. It may be called once. A worker that never runs is freed by
+// Close.
 func (w *Worker) Run(ctx context.Context) error {
 	w.mu.Lock()
 	bad := w.ran || w.closed
@@ -99,8 +100,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	return err
 }
 
-// Close frees a worker that was not Run; a running one is ended by its
-// context, and then Close does nothing.
+// Close frees a worker that was not Run. After Run, which its context ends,
+// Close does nothing.
 func (w *Worker) Close() error {
 	w.mu.Lock()
 	ran := w.ran
@@ -112,8 +113,8 @@ func (w *Worker) Close() error {
 	return nil
 }
 
-// Pause returns when the worker handles nothing any more; it goes on
-// after Resume. One-sided access by clients is not affected.
+// Pause makes the worker handle nothing until Resume, and returns when it has
+// stopped. One-sided access by clients is not affected.
 func (w *Worker) Pause() { w.gate.close(w.cq.Wake) }
 
 // Resume ends a Pause.
@@ -143,7 +144,7 @@ func (w *Worker) loop(ctx context.Context) error {
 	}
 }
 
-// keepPolling counts a connection that asks for polling, until it closes.
+// keepPolling counts c among those that asked for polling, until it closes.
 func (w *Worker) keepPolling(c *Conn) {
 	if !c.place.polling && !c.closed {
 		c.place.polling = true
@@ -152,9 +153,9 @@ func (w *Worker) keepPolling(c *Conn) {
 }
 
 // pollAgain is what polling mode does between two polls that find nothing.
-// Where events come through goroutines (soft's NIC), a loop that only
-// yields would starve them: Go looks at sockets when nothing is runnable,
-// else every 10 ms. So it lets go of the core for a moment.
+// Where events come from goroutines (the NIC of package soft), a loop that
+// only yields would starve them: Go polls sockets when nothing is runnable,
+// or else every 10 ms. So pollAgain waits for a moment.
 func (w *Worker) pollAgain(ctx context.Context) error {
 	from := w.cfg.Now()
 	synchronous := w.dev.Info().SynchronousOps
@@ -172,7 +173,7 @@ func (w *Worker) pollAgain(ctx context.Context) error {
 	return nil
 }
 
-// tick calls Tick if it is due. A missed tick is not made up for.
+// tick calls Tick if it is due. A tick that was missed is left out.
 func (w *Worker) tick(now time.Time) {
 	if w.cfg.Tick == nil || !w.ticking || len(w.conns) == 0 || now.Before(w.nextTick) {
 		return

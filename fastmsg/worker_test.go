@@ -89,12 +89,12 @@ func TestIdleServerSleeps(t *testing.T) {
 			if _, _, err := c.Call(within(t), 1, nil, nil); err != nil {
 				t.Fatal(err)
 			}
-			// At rest: what arrived has been ticked for, and no more.
+			// It sleeps: there was a tick for what arrived, and no more.
 			var sleeps uint64
 			until(t, "sleep", func() bool {
 				was := sleeps
 				sleeps = s.Stats().Sleeps
-				s.Pause() // a whole turn between the two looks
+				s.Pause() // a whole turn between two calls of Stats
 				s.Resume()
 				return was == sleeps || sleeps > 100
 			})

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// Handler is what a Worker serves. All calls come from the worker's
-// goroutine, one at a time.
+// Handler handles the requests that a Worker receives. All calls come from
+// the worker's goroutine, one at a time.
 type Handler interface {
 	// Opened announces a connection before its first request.
 	Opened(c *Conn)
-	// Serve handles one request. Answers go out by c.Respond (and
+	// Serve handles one request, and answers it by c.Respond (and
 	// c.RespondPart) at any time during the call. m.Payload is valid
-	// during the call only, and the handler may change it.
+	// during the call only; the handler may modify it.
 	Serve(c *Conn, m Message)
-	// Closed ends a connection: err is why. c.Respond does nothing any
-	// more, and c.QueuePair is closed.
+	// Closed announces the end of a connection; err is the reason.
+	// c.Respond has no effect any more, and c.QueuePair is closed.
 	Closed(c *Conn, err error)
 }
 
@@ -26,15 +26,14 @@ type WorkerConfig struct {
 	RingBytes int
 	// Polling is the paper's polling mode: the worker never sleeps.
 	Polling bool
-	// Hello, if set, judges a client's hello and makes the answer, at
-	// most MaxHello bytes. Its error is the reason of the refusal.
-	// Called from Accept.
+	// Hello, if set, checks a client's hello and returns the answer, at
+	// most MaxHello bytes. If it fails, the connection is rejected with
+	// that error. It is called from Accept.
 	Hello func(peer string, hello []byte) (answer []byte, err error)
-	// Tick, if set, is called every TickEvery (0: 10 ms) while there
-	// are connections, also between the requests of a saturated worker.
-	// conns is valid during the call. Returning false stops the ticks
-	// until something arrives; the first tick after that comes at once
-	// if one is overdue.
+	// Tick, if set, is called every TickEvery (0: 10 ms) while there are
+	// connections, also between the requests of a saturated worker. conns
+	// is valid during the call. If Tick returns false, ticks stop until
+	// something arrives; if a tick is overdue then, it comes at once.
 	TickEvery time.Duration
 	Tick      func(now time.Time, conns []*Conn) (more bool)
 	// Now is the clock (nil: time.Now), for tests.

@@ -10,24 +10,25 @@ type WorkerStats struct {
 	Requests, Responses uint64
 	BytesIn, BytesOut   uint64        // payloads
 	Busy                time.Duration // serving, not spinning or sleeping
-	Spun                time.Duration // looking for work in vain
-	Sleeps              uint64        // waits for work
-	Batches             uint64        // polls that found some
+	Spun                time.Duration // polling without finding work
+	Sleeps              uint64        // times that it slept
+	Batches             uint64        // turns
 	Connections         int
-	// Waiting is requests that have arrived and are not served yet,
-	// estimated from unread ring bytes and the mean size of requests.
+	// Waiting is the number of requests that have arrived and are not
+	// served yet, estimated from the unread bytes and the mean request size.
 	Waiting int
 }
 
-// counts are the loop's own counters.
+// counts are the counters of the loop. Only Worker's methods below change
+// them.
 type counts struct {
 	requests, responses, bytesIn, bytesOut, sleeps, batches uint64
 
 	busy, polled time.Duration
 }
 
-// published is a copy of counts for other goroutines. Only the loop
-// writes it, once per batch.
+// published is a copy of counts for other goroutines. Only the loop stores
+// to it, once per turn.
 type published struct {
 	requests, responses, bytesIn, bytesOut, sleeps, batches atomic.Uint64
 
@@ -46,7 +47,7 @@ func (w *Worker) countResponse(payload int) {
 	w.count.bytesOut += uint64(payload)
 }
 
-// countSleep and countPolled publish at once: no turn follows soon.
+// countSleep and countPolled publish at once, since no turn follows soon.
 func (w *Worker) countSleep() {
 	w.count.sleeps++
 	w.stats.sleeps.Store(w.count.sleeps)
@@ -57,14 +58,14 @@ func (w *Worker) countPolled(d time.Duration) {
 	w.stats.polled.Store(int64(w.count.polled))
 }
 
-// account brings unread up to date after a change of c's ring.
+// account updates unread after a change of c's ring.
 func (w *Worker) account(c *Conn) {
 	n := c.in.unread()
 	w.unread += n - c.place.unread
 	c.place.unread = n
 }
 
-// beginBusy and endBusy enclose what a turn does.
+// beginBusy and endBusy are called when a turn begins and ends.
 func (w *Worker) beginBusy(from time.Time) {
 	w.stats.busySince.Store(from.UnixNano())
 	w.count.batches++
@@ -88,8 +89,8 @@ func (w *Worker) publish() {
 	p.polled.Store(int64(c.polled))
 }
 
-// publishWaiting estimates the queue. A message never takes less than
-// its header, so the mean is at least that.
+// publishWaiting estimates the number of waiting requests. The mean size is
+// at least that of a header, so there is no division by zero.
 func (w *Worker) publishWaiting() {
 	n := int64(0)
 	if w.unread > 0 {
@@ -102,8 +103,8 @@ func (w *Worker) publishWaiting() {
 	w.stats.waiting.Store(n)
 }
 
-// Stats may be called from any goroutine. A batch that is being served
-// counts as Busy up to now; counters lag by at most that batch.
+// Stats may be called from any goroutine. Busy includes the current turn up to
+// now; the other counters lag behind by at most that turn.
 func (w *Worker) Stats() WorkerStats {
 	p := &w.stats
 	s := WorkerStats{
@@ -114,9 +115,8 @@ func (w *Worker) Stats() WorkerStats {
 		Waiting:     int(p.waiting.Load()),
 		Spun:        w.cq.Spun() + time.Duration(p.polled.Load()),
 	}
-	// The loop stores busy before it clears busySince: an unchanged
-	// busySince around the load of busy means that the two belong
-	// together.
+	// The loop stores busy before it clears busySince. So if busySince is the
+	// same before and after busy is loaded, the two belong together.
 	for {
 		since := p.busySince.Load()
 		s.Busy = time.Duration(p.busy.Load())
