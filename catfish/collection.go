@@ -18,8 +18,8 @@ type collection struct {
 	regions map[string]rdma.Region // by transport
 }
 
-// collections is a grow-only table: workers look numbers up without a
-// lock, names are resolved once per connection.
+// collections is a table that only grows. Workers look up numbers without a
+// lock; names are resolved once per connection.
 type collections struct {
 	mu    sync.Mutex // serialises create
 	list  atomic.Pointer[[]*collection]
@@ -48,7 +48,7 @@ func (cs *collections) byName(name string) (*collection, error) {
 	return nil, fmt.Errorf("%w: %q", ErrUnknownCollection, name)
 }
 
-// create makes the slab with the first device and registers the same
+// create allocates the slab with the first device and registers the same
 // memory with the others, so that all transports serve the same bytes.
 func (cs *collections) create(name string, s *Server) (*collection, error) {
 	cs.mu.Lock()
@@ -77,7 +77,7 @@ func (cs *collections) create(name string, s *Server) (*collection, error) {
 	return c, nil
 }
 
-// register provides opts.Memory when there is a device at all.
+// register sets opts.Memory, if there is a device.
 func (c *collection) register(s *Server, opts *rstar.Options) error {
 	for _, f := range s.fabrics {
 		if opts.Memory == nil {
@@ -101,7 +101,7 @@ func (c *collection) register(s *Server, opts *rstar.Options) error {
 	return nil
 }
 
-// close ends the tree before its memory goes.
+// close closes the tree before its memory is freed.
 func (c *collection) close() {
 	if c.tree != nil {
 		c.tree.Close()

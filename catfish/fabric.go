@@ -21,7 +21,7 @@ import (
 )
 
 // A fabric is one transport of a server: a device, its listener, its
-// workers, and the lanes on which clients read.
+// workers, and the read channels of its clients.
 type fabric struct {
 	s          *Server
 	name       string
@@ -31,21 +31,22 @@ type fabric struct {
 	heartbeats []*heartbeat.Sender // one per worker
 	next       int                 // worker of the next connection, round robin
 
-	// Lanes are queue pairs that clients only read over. No worker knows
-	// them; their completion queue hears of nothing but their end.
+	// Read channels are queue pairs that clients use for RDMA Reads only.
+	// They belong to no worker; their completion queue reports only their
+	// end.
 	readCQ       rdma.CompletionQueue
 	mu           sync.Mutex
 	readChannels map[rdma.QueuePair]bool
 }
 
-// A lane's private data tells it from a ring connection, and for which
-// server it is meant.
+// The private data of a read channel distinguishes it from a ring connection,
+// and says which server it is meant for.
 //
 //	0 magic u32 | 4 version u16 | 6 zero u16 | 8 boot id u64
 const (
 	readChannelMagic = 0x4e4c4643 // "CFLN"
 	readChannelBytes = 16
-	// maxServedChannels bounds what one server keeps open for reading.
+	// maxServedChannels bounds the read channels per transport.
 	maxServedChannels = 1 << 16
 )
 
@@ -56,7 +57,8 @@ func readChannelPrivate(boot uint64) []byte {
 	return binary.LittleEndian.AppendUint64(b, boot)
 }
 
-// openDevice opens a provider. listen and mode are a server's.
+// openDevice opens the provider of a transport. listen and mode are for servers
+// only.
 func openDevice(transport string, listen func(string) (net.Listener, error), mode fs.FileMode, f Fabric) (rdma.Device, error) {
 	dial := func(kind uint16) func(context.Context, string) (net.Conn, error) {
 		return func(ctx context.Context, addr string) (net.Conn, error) {
@@ -77,7 +79,7 @@ func openDevice(transport string, listen func(string) (net.Listener, error), mod
 	})
 }
 
-// streamOf tells the kind of stream that begins a transport's queue pair.
+// streamOf is the kind of stream that a transport's queue pair begins with.
 var streamOf = map[string]uint16{TransportSoft: streamSoft, TransportOFI: streamOFI}
 
 // hello describes ofi's device to clients, nil for the other transports.
@@ -90,8 +92,8 @@ func (f *fabric) hello() *fabricHello {
 	return &fabricHello{Provider: at.Provider, Device: at.Device, Name: at.Name, Addr: at.Addr}
 }
 
-// openFabrics opens shm first: its memory can be registered with the
-// others, not the other way round.
+// openFabrics opens shm first, since the others can register its memory, but
+// shm cannot register theirs.
 func (s *Server) openFabrics() error {
 	for _, name := range []string{TransportSHM, TransportOFI, TransportSoft} {
 		if !s.opts.has(name) {
@@ -138,7 +140,8 @@ func (s *Server) openFabric(name string) (err error) {
 	return err
 }
 
-// defaultSocket is a path of this user's, named after the TCP port.
+// defaultSocket is a path in a directory of this user, named after the TCP
+// port.
 func defaultSocket(addr net.Addr) (string, error) {
 	port := strconv.Itoa(addr.(*net.TCPAddr).Port)
 	dir := os.Getenv("XDG_RUNTIME_DIR")
@@ -170,7 +173,7 @@ func (f *fabric) accept(ctx context.Context) error {
 		if !reads {
 			f.next = (f.next + 1) % len(f.workers)
 		}
-		// The answer waits for the peer; others shall not wait with it.
+		// Accepting waits for the client. Other clients must not wait for it.
 		wg.Go(func() {
 			accept := w.Accept
 			if reads {
@@ -192,15 +195,15 @@ func (f *fabric) acceptReadChannel(req rdma.ConnRequest) error {
 	var why error
 	switch {
 	case len(p) != readChannelBytes:
-		why = fmt.Errorf("%w: lane hello of %d bytes, want %d", ErrProtocol, len(p), readChannelBytes)
+		why = fmt.Errorf("%w: read channel hello of %d bytes, want %d", ErrProtocol, len(p), readChannelBytes)
 	case binary.LittleEndian.Uint16(p[4:]) != protocolVersion:
 		why = fmt.Errorf("%w: client speaks protocol %d, server %d", ErrVersionMismatch, binary.LittleEndian.Uint16(p[4:]), protocolVersion)
 	case binary.LittleEndian.Uint64(p[8:]) != f.s.bootID:
-		why = fmt.Errorf("%w: lane is for boot id %#x, this server is %#x", ErrNoServer, binary.LittleEndian.Uint64(p[8:]), f.s.bootID)
+		why = fmt.Errorf("%w: read channel is for boot id %#x, this server is %#x", ErrNoServer, binary.LittleEndian.Uint64(p[8:]), f.s.bootID)
 	}
 	f.mu.Lock()
 	if n := len(f.readChannels); why == nil && n >= maxServedChannels {
-		why = fmt.Errorf("%w: %d lanes open, want at most %d", ErrOption, n, maxServedChannels)
+		why = fmt.Errorf("%w: %d read channels open, want at most %d", ErrOption, n, maxServedChannels)
 	}
 	f.mu.Unlock()
 	if why != nil {
@@ -213,7 +216,7 @@ func (f *fabric) acceptReadChannel(req rdma.ConnRequest) error {
 	f.mu.Lock()
 	f.readChannels[qp] = true
 	f.mu.Unlock()
-	if qp.Err() != nil { // its end may have come before it was known
+	if qp.Err() != nil { // it may have ended before it was in the table
 		f.endReadChannel(qp)
 	}
 	return nil
@@ -229,7 +232,7 @@ func (f *fabric) endReadChannel(qp rdma.QueuePair) {
 	}
 }
 
-// reapReadChannels closes lanes whose clients left.
+// reapReadChannels closes read channels whose clients have left.
 func (f *fabric) reapReadChannels(ctx context.Context) error {
 	var done [64]rdma.Completion
 	for {
@@ -241,8 +244,7 @@ func (f *fabric) reapReadChannels(ctx context.Context) error {
 		}
 		for n := f.readCQ.Poll(done[:]); n > 0; n = f.readCQ.Poll(done[:]) {
 			for _, c := range done[:n] {
-				// A write-with-imm on a lane is nothing that a client
-				// of ours sends.
+				// The end of the channel, or a write that breaks the protocol.
 				f.endReadChannel(c.QP)
 			}
 		}

@@ -10,26 +10,26 @@ import (
 	"time"
 )
 
-// mux shares the server's TCP port: it reads each connection's preamble
-// in a goroutine of its own and hands the connection to whom it is for.
+// mux shares the server's TCP port. For each connection, a goroutine reads the
+// preamble and passes the connection on to the service that it asks for.
 type mux struct {
 	ln     net.Listener
 	hello  func() hello
 	tcp    func(net.Conn)
 	reject func(net.Conn, error)
-	failed func(error) // told when Accept fails
+	failed func(error) // called when Accept fails
 	wg     sync.WaitGroup
-	// streams take the connections of transports that are served, by
-	// kind. Constant once run is called.
+	// streams are the listeners of the transports that are served, by kind
+	// of stream. Constant once run is called.
 	streams map[uint16]*chanListener
 
 	mu     sync.Mutex
-	silent []net.Conn // have not said what for yet, oldest first
+	silent []net.Conn // whose preamble has not arrived, oldest first
 }
 
-// maxSilent bounds connections in their first eight bytes, so that silent
-// ones cannot use up descriptors. One too many ends the oldest: a client
-// of ours says at once what it wants, so floods of silence hit themselves.
+// maxSilent bounds the connections whose preamble has not arrived, so that they
+// cannot use up descriptors. Beyond it the oldest is closed: a correct client
+// sends its preamble at once, so a flood of silent connections closes its own.
 const maxSilent = 256
 
 // acceptPause is the pause after a failed accept.
@@ -37,7 +37,7 @@ const acceptPause = 50 * time.Millisecond
 
 func newMux(ln net.Listener) *mux { return &mux{ln: ln, streams: make(map[uint16]*chanListener)} }
 
-// arrived notes a connection that has said nothing yet.
+// arrived adds a new connection to the silent ones.
 func (m *mux) arrived(c net.Conn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -48,7 +48,7 @@ func (m *mux) arrived(c net.Conn) {
 	m.silent = append(m.silent, c)
 }
 
-// spoke ends what arrived began.
+// spoke removes a connection from the silent ones.
 func (m *mux) spoke(c net.Conn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -69,7 +69,7 @@ func (m *mux) run(ctx context.Context) error {
 			if errors.Is(err, net.ErrClosed) {
 				return err
 			}
-			// Out of descriptors, mostly: others may give some back.
+			// Mostly a lack of descriptors, which may be free again soon.
 			m.failed(err)
 			select {
 			case <-time.After(acceptPause):
@@ -91,7 +91,7 @@ func (m *mux) run(ctx context.Context) error {
 func (m *mux) route(ctx context.Context, c net.Conn, kind uint16, err error) {
 	switch {
 	case err == nil && kind == streamHello:
-		_ = json.NewEncoder(c).Encode(m.hello()) // the asker may be gone: its loss
+		_ = json.NewEncoder(c).Encode(m.hello()) // if the client has left, it needs no answer
 		c.Close()
 	case err == nil && m.streams[kind] != nil:
 		m.streams[kind].hand(ctx, c)
@@ -106,7 +106,7 @@ func (m *mux) route(ctx context.Context, c net.Conn, kind uint16, err error) {
 	}
 }
 
-// chanListener is a net.Listener that is fed connections.
+// chanListener is a net.Listener for connections that hand passes to it.
 type chanListener struct {
 	addr  net.Addr
 	conns chan net.Conn

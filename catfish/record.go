@@ -9,45 +9,46 @@ import (
 	"github.com/catfish-index/catfish/internal/recording"
 )
 
-// ErrRecord is wrapped by errors about the file of RecordOptions.
+// ErrRecord is wrapped by all errors about the file of a recording.
 var ErrRecord = recording.ErrRecord
 
-// RecordOptions says what a server records of what it is asked, in the
-// format of package querylog. Searches that clients offload never reach
-// the server and are not recorded.
+// RecordOptions selects the requests that a server records, in the format of
+// package querylog. Searches that clients offload do not reach the server, so
+// they are not recorded.
 type RecordOptions struct {
-	// File to write; empty: nothing is recorded. One that exists is an
-	// error (fs.ErrExist), unless Force is set: it is overwritten then.
+	// File is the file to write; empty: nothing is recorded. It must not
+	// exist (fs.ErrExist), unless Force is set: then it is overwritten.
 	File  string
 	Force bool
-	// Writes has inserts, deletes and updates recorded, too.
+	// Writes adds inserts, deletes and updates to the recording.
 	Writes bool
 }
 
-// RecordStats is how a recording goes.
+// RecordStats is the state of a recording.
 type RecordStats struct {
 	File    string `json:"file"`
 	Writes  bool   `json:"writes"`
 	Records uint64 `json:"records"` // requests in the file
-	Dropped uint64 `json:"dropped"` // requests that are missing there
+	Dropped uint64 `json:"dropped"` // requests that are missing in the file
 	Bytes   uint64 `json:"bytes"`
-	Error   string `json:"error,omitempty"` // why nothing more is written
+	Error   string `json:"error,omitempty"` // why the recording ended early
 }
 
-// record begins to record what s is asked. Serve was not called yet.
+// record starts the recording. Serve must not have been called yet.
 func (s *Server) record(r *recording.Recorder) {
 	s.rec = r
 	r.Start(func(n uint32) string {
 		c, err := s.colls.byNumber(n)
 		if err != nil {
-			return "unknown" // Cannot be: its number came from there.
+			return "unknown" // Cannot happen: only known numbers are recorded.
 		}
 		return c.name
 	})
 }
 
-// endRecord is for Close. A server that never served, because its data
-// could not be loaded, say, leaves no file in the way of the next one.
+// endRecord ends the recording, for Close. A server that never served, because
+// its data could not be loaded, for example, removes the file, which would
+// keep the next server from starting.
 func (s *Server) endRecord() error {
 	if s.rec == nil {
 		return nil
@@ -59,8 +60,8 @@ func (s *Server) endRecord() error {
 	return err
 }
 
-// Recording is how the recording goes, nil when nothing is recorded.
-// After Close it is how it went.
+// Recording returns the state of the recording, also after Close. It is nil if
+// nothing is recorded.
 func (s *Server) Recording() *RecordStats {
 	if s.rec == nil {
 		return nil
@@ -69,8 +70,8 @@ func (s *Server) Recording() *RecordStats {
 	return &st
 }
 
-// RecordClient numbers a connection for RecordFrom. It is 0 when nothing
-// is recorded.
+// RecordClient returns the number of a new connection, for RecordFrom. It is 0
+// if nothing is recorded.
 func (s *Server) RecordClient() uint32 {
 	if s.rec == nil {
 		return 0
@@ -78,10 +79,10 @@ func (s *Server) RecordClient() uint32 {
 	return s.rec.Client()
 }
 
-// RecordFrom records a request that reached the server by a service of
-// the caller's own, as gRPC is; what comes by the server's transports is
-// recorded without it. The record's offset and collection are set here.
-// It does nothing when nothing is recorded or there is no such collection.
+// RecordFrom records a request that reached the server through another service
+// of its process, such as gRPC; requests over the server's own transports are
+// recorded without it. RecordFrom sets the record's offset and collection. It
+// does nothing if nothing is recorded or there is no such collection.
 func (s *Server) RecordFrom(collection string, rec querylog.Record) {
 	if s.rec == nil {
 		return
@@ -94,16 +95,16 @@ func (s *Server) RecordFrom(collection string, rec querylog.Record) {
 	s.rec.Add(&rec)
 }
 
-// vias are the transports' numbers in a recording.
+// vias are the transports as a recording names them.
 var vias = map[string]querylog.Via{
 	TransportSHM: querylog.ViaSHM, TransportSoft: querylog.ViaSoft,
 	TransportOFI: querylog.ViaOFI, TransportTCP: querylog.ViaTCP,
 }
 
-// record records a request that was carried out, with its answer: alone or
-// in a batch, it is recorded here. One that failed is not: what a replay
-// asks must be valid. Of an insertMany that failed, the first done are in
-// the tree.
+// record records a request that was carried out, alone or in a batch, with its
+// answer. A request that failed is not recorded, since a replay must make
+// valid requests only; but if an insertMany failed, its first done items are
+// in the tree, and in the recording.
 func (v *service) record(req *request, out []byte, done uint64, err error) {
 	if v.s.rec == nil || err != nil && req.kind != kindInsertMany {
 		return
@@ -118,7 +119,7 @@ func (v *service) record(req *request, out []byte, done uint64, err error) {
 		rec.Found = uint32(min(binary.LittleEndian.Uint64(out), querylog.NotKnown))
 	case kindNearest:
 		if req.limit == 0 {
-			return // Asks for nothing, and a log's 0 is no limit.
+			return // It asks for nothing; in a recording 0 means no limit.
 		}
 		rec.Kind, rec.X, rec.Y = querylog.Nearest, req.rect.MinX, req.rect.MinY
 		rec.Limit, rec.Within = req.limit, math.Inf(1)
@@ -126,7 +127,7 @@ func (v *service) record(req *request, out []byte, done uint64, err error) {
 	case kindSearchMany:
 		rec.Kind = querylog.Search
 		for _, q := range req.rects {
-			// What is not answered is asked, and recorded, again.
+			// The client will repeat what is not answered.
 			if rec.Found = binary.LittleEndian.Uint32(out); rec.Found == unanswered {
 				break
 			}
@@ -154,7 +155,7 @@ func (v *service) record(req *request, out []byte, done uint64, err error) {
 	v.add(&rec)
 }
 
-// add records by the service's own tap, if it has one.
+// add records by the service's own tap, or else by the shared one.
 func (v *service) add(rec *querylog.Record) {
 	if v.tap != nil {
 		v.tap.Add(rec)
@@ -163,5 +164,5 @@ func (v *service) add(rec *querylog.Record) {
 	v.s.rec.Add(rec)
 }
 
-// found is a number of objects as a record holds it.
+// found returns a number of objects as a record holds it.
 func found(n int) uint32 { return uint32(min(uint64(n), querylog.NotKnown)) }

@@ -160,7 +160,7 @@ func TestRecordFile(t *testing.T) {
 	if _, err := NewServer(opts); !errors.Is(err, ErrRecord) {
 		t.Errorf("below a file: %v", err)
 	}
-	// Forced, it is written anew; a server that never served leaves none.
+	// With Force it is overwritten; a server that never served removes it.
 	opts.Record = RecordOptions{File: file, Force: true}
 	s, err := NewServer(opts)
 	if err != nil {
@@ -185,8 +185,8 @@ func TestRecordFile(t *testing.T) {
 	}
 }
 
-// What a worker recorded gets into the file though nothing follows, and its
-// client stays.
+// What a worker recorded gets into the file although nothing follows, and its
+// client stays connected.
 func TestRecordIdle(t *testing.T) {
 	s, _ := recordingServer(t, RecordOptions{File: filepath.Join(t.TempDir(), "log")})
 	c := dial(t, s, Options{Transport: TransportSoft, Policy: "fast"})
@@ -228,7 +228,7 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// What is recorded costs a worker no allocation.
+// Recording a request does not allocate.
 func TestRecordAllocs(t *testing.T) {
 	v, r := recordingService(t)
 	req := &request{kind: kindSearch, coll: &collection{}, rect: rstar.Rect{MaxX: 1, MaxY: 1}}

@@ -17,17 +17,16 @@ type request struct {
 	rect  rstar.Rect // search, count, insert, delete; update: the old one; nearest: the point
 	to    rstar.Rect // update: the new one
 	id    uint64     // insert, delete, update
-	// rects are those of a searchMany. The memory is reused by decode.
+	// rects are those of a searchMany. decode reuses the memory.
 	rects []rstar.Rect
-	// items are those of an insertMany, as they came: they are checked one
-	// by one as they are inserted.
+	// items are those of an insertMany, still encoded: each is checked when
+	// it is inserted.
 	items []byte
 }
 
-// decode reads a request to a collection into req, and checks it: all that
-// is served was decoded here, whether alone or in a batch. What the tree
-// checks itself (the rectangles of writes) is left to it. Nothing in req
-// but req.items refers to p.
+// decode reads a request to a collection into req, and checks it. Every request
+// is decoded here, whether it is served alone or in a batch. The rectangles of
+// writes are not checked: the tree does that. Only req.items refers to p.
 func (s *Server) decode(kind fastmsg.Kind, p []byte, req *request) error {
 	if len(p) < headBytes {
 		return fmt.Errorf("%w: request kind %d of %d bytes", ErrProtocol, kind, len(p))

@@ -8,11 +8,11 @@ import (
 )
 
 // searchBatch makes searches of one tree together, so that their waits for
-// memory overlap: those of a searchMany, and those that a worker finds
-// ready at the same time.
+// memory overlap: the searches of a searchMany, or those that a worker finds
+// in the same turn.
 type searchBatch struct {
-	out   []byte // items of all that are answered
-	ends  []int  // of each one's items in out
+	out   []byte // items of all searches that are answered
+	ends  []int  // where in out the items of each search end
 	yield func(query int, r rstar.Rect, id uint64) bool
 }
 
@@ -20,18 +20,18 @@ type searchBatch struct {
 // manyBytes, at least the first.
 func (b *searchBatch) run(t *rstar.Tree, rects []rstar.Rect) int {
 	if b.yield == nil {
-		b.yield = b.take // once: a closure for each run would be garbage
+		b.yield = b.take // once, since a method value allocates
 	}
 	b.out, b.ends = b.out[:0], b.ends[:0]
 	t.SearchMany(rects, b.yield)
 	if len(b.ends) > 0 && len(b.out) > manyBytes {
-		return len(b.ends) // take stopped it
+		return len(b.ends) // take stopped the searches
 	}
 	b.endUpTo(len(rects))
 	return len(rects)
 }
 
-// take is given the results in the order of the searches.
+// take receives the results, in the order of the searches.
 func (b *searchBatch) take(query int, r rstar.Rect, id uint64) bool {
 	b.endUpTo(query)
 	b.out = appendItem(b.out, rstar.Item{Rect: r, ID: id})
@@ -44,7 +44,7 @@ func (b *searchBatch) endUpTo(n int) {
 	}
 }
 
-// items are those of answer i.
+// items returns the items that search i found.
 func (b *searchBatch) items(i int) []byte {
 	if i == 0 {
 		return b.out[:b.ends[0]]
@@ -52,8 +52,8 @@ func (b *searchBatch) items(i int) []byte {
 	return b.out[b.ends[i-1]:b.ends[i]]
 }
 
-// appendAnswer appends the answer to a searchMany of all searches, of which
-// run has answered n.
+// appendAnswer appends the answer to a searchMany. all is the number of its
+// searches, of which run has answered n.
 func (b *searchBatch) appendAnswer(out []byte, all, n int) []byte {
 	for i := range all {
 		count := uint32(unanswered)
@@ -65,15 +65,15 @@ func (b *searchBatch) appendAnswer(out []byte, all, n int) []byte {
 	return append(out, b.out[:b.ends[n-1]]...)
 }
 
-// Batches accepts searches for all that intersects. One with a limit would
-// be made in full.
+// Batches accepts searches without a limit; rstar.Tree.SearchMany has none.
 func (h *handler) Batches(m fastmsg.Message) bool {
 	return m.Kind == kindSearch && len(m.Payload) == headBytes+rectBytes &&
 		binary.LittleEndian.Uint32(m.Payload[4:]) == 0
 }
 
-// ServeBatch makes the searches together that are of one collection, up to
-// the first one that is not, or is malformed and thus answered alone.
+// ServeBatch makes the first searches together, up to one of another
+// collection or one that is malformed. That one begins the next batch, or is
+// served alone.
 func (h *handler) ServeBatch(reqs []fastmsg.Request) int {
 	var one request
 	var coll *collection

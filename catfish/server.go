@@ -21,12 +21,12 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// Server hosts named collections and answers clients over every
-// transport it was given. All methods are safe for concurrent use.
+// Server hosts named collections and answers clients over the transports of
+// its options. All methods are safe for concurrent use.
 type Server struct {
 	opts    ServerOptions
 	log     *slog.Logger
-	bootID  uint64 // random and new with each start: clients notice a restart
+	bootID  uint64 // random at each start, so that clients notice a restart
 	started time.Time
 
 	ln      net.Listener
@@ -48,12 +48,11 @@ type Server struct {
 	closer sync.Once
 	// closeErr is what Close returns.
 	closeErr error
-	serving  sync.WaitGroup // Serve; memory is released after it
+	serving  sync.WaitGroup // Serve; memory is released after it has ended
 }
 
-// NewServer binds the address and opens the transports. It serves
-// nothing before Serve, but collections can be filled. Close it in any
-// case.
+// NewServer binds the address and opens the transports. The server answers no
+// client before Serve, but its collections can be filled. Close it in any case.
 func NewServer(opts ServerOptions) (*Server, error) {
 	opts.setDefaults()
 	if err := opts.validate(); err != nil {
@@ -68,15 +67,16 @@ func NewServer(opts ServerOptions) (*Server, error) {
 	}
 	s, err := newServer(opts)
 	if opts.maybeOFI && (errors.Is(err, rdma.ErrRegister) || errors.Is(err, ofi.ErrFabric)) {
-		// A card that cannot be used, or a limit on locked memory, is no
-		// reason not to serve the rest; it is said, here and to clients.
+		// If the card cannot be used, or the limit on locked memory is too
+		// low, the server serves the other transports. The log says so, and
+		// clients are told which transports there are.
 		opts.Logger.Warn("serving without ofi", "err", err)
 		opts.Transports = slices.DeleteFunc(opts.Transports, func(t string) bool { return t == TransportOFI })
 		s, err = newServer(opts)
 	}
 	if rec != nil {
 		if err != nil {
-			// Nothing was asked: the next start finds no file in its way.
+			// Without the file, which is empty, the next start succeeds.
 			return nil, errors.Join(err, rec.Discard())
 		}
 		s.record(rec)
@@ -176,9 +176,9 @@ func (s *Server) Serve(ctx context.Context) error {
 	}
 }
 
-// Close ends Serve and releases everything. Trees of collections are
-// closed with it. The error, which wraps ErrRecord, is that of the
-// recording, if there is one.
+// Close ends Serve and releases everything, including the trees of the
+// collections. The error, which wraps ErrRecord, is that of the recording, if
+// there is one.
 func (s *Server) Close() error {
 	s.closer.Do(func() {
 		s.stop()
@@ -187,9 +187,9 @@ func (s *Server) Close() error {
 		}
 		s.closeTCP()
 		s.serving.Wait()
-		// First the trees, which wait for searches of this process, then
-		// the devices: the first one owns the memory that the others, as
-		// long as they run, read from.
+		// First the trees, which wait for searches in this process. Then the
+		// devices, in reverse: the first one owns the memory that the others
+		// read from as long as they run.
 		for _, c := range s.colls.all() {
 			c.tree.Close()
 		}
@@ -210,10 +210,10 @@ func (s *Server) Close() error {
 // Addr is the TCP address that clients dial.
 func (s *Server) Addr() string { return s.ln.Addr().String() }
 
-// BootID is drawn anew at each start.
+// BootID is random at each start.
 func (s *Server) BootID() uint64 { return s.bootID }
 
-// Transports lists what clients can use, best first.
+// Transports lists the transports that clients can use, best first.
 func (s *Server) Transports() []string {
 	var t []string
 	for _, f := range s.fabrics {
@@ -222,7 +222,7 @@ func (s *Server) Transports() []string {
 	return append(t, TransportTCP)
 }
 
-// SocketPath is the unix socket of shm, empty when it is not served.
+// SocketPath is the unix socket of shm, empty if shm is not served.
 func (s *Server) SocketPath() string {
 	for _, f := range s.fabrics {
 		if f.name == TransportSHM {
@@ -232,8 +232,8 @@ func (s *Server) SocketPath() string {
 	return ""
 }
 
-// Collection is the tree of that name, for use in this process, beside
-// and together with remote clients. The Server owns it: do not Close it.
+// Collection returns the tree of a collection, for use in this process
+// concurrently with remote clients. The Server owns it: do not Close it.
 func (s *Server) Collection(name string) (*rstar.Tree, error) {
 	c, err := s.colls.byName(name)
 	if err != nil {
@@ -242,7 +242,8 @@ func (s *Server) Collection(name string) (*rstar.Tree, error) {
 	return c.tree, nil
 }
 
-// CreateCollection adds a collection; one of that name may exist.
+// CreateCollection adds a collection, unless there is one of that name, and
+// returns its tree.
 func (s *Server) CreateCollection(name string) (*rstar.Tree, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -254,7 +255,7 @@ func (s *Server) CreateCollection(name string) (*rstar.Tree, error) {
 	return c.tree, nil
 }
 
-// Collections lists the names, sorted.
+// Collections lists the names of the collections, sorted.
 func (s *Server) Collections() []string {
 	var names []string
 	for _, c := range s.colls.all() {
@@ -277,9 +278,9 @@ func (s *Server) hello() hello {
 	return h
 }
 
-// PauseWorkers keeps every worker from handling requests until
-// ResumeWorkers. Offloading clients do not notice: that is the point of
-// one-sided reads, and what the tests use it for.
+// PauseWorkers keeps the workers from handling requests until ResumeWorkers.
+// Searches that clients offload are not affected, since they are one-sided
+// reads; tests use this to show it.
 func (s *Server) PauseWorkers() {
 	for _, f := range s.fabrics {
 		for _, w := range f.workers {
@@ -322,8 +323,8 @@ func (s *Server) closeTCP() {
 	}
 }
 
-// clientHello is what a client's ring connection and lanes carry in the
-// private data: whom they mean to talk to, and how often they want beats.
+// The hello of a client's ring connection: which server it means, and how often
+// it wants a heartbeat.
 //
 //	0 boot id u64 | 8 heartbeat interval ns u64 | 16 flags u64
 //

@@ -10,25 +10,24 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// service carries out requests. Each worker (and each plain-socket
-// connection) has one of its own: its buffers are reused by the next
-// request.
+// service carries out requests. Each worker, and each plain-socket connection,
+// has its own: the buffers are reused by the next request.
 type service struct {
 	s         *Server
-	transport string // whose slab keys open answers with
+	transport string // open answers with its keys of slabs
 	req       request
 	items     []rstar.Item
 	out       []byte
 	batch     searchBatch
 
-	// Of the recording only.
+	// For the recording.
 	via    querylog.Via
-	client uint32         // whose request it is
-	tap    *recording.Tap // a worker's; else nil
+	client uint32         // the client of the request being served
+	tap    *recording.Tap // nil: the recorder's shared one
 }
 
-// keepBytes is the answer buffer that a service keeps between requests;
-// one full scan shall not hold memory for ever.
+// keepBytes is the largest answer buffer that a service keeps between requests,
+// so that one scan of everything does not hold memory for ever.
 const keepBytes = 1 << 20
 
 // process returns the answer to a request. The bytes are valid until the

@@ -7,7 +7,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// What a service answers costs it no allocation once its buffers are there.
+// Once its buffers are large enough, a service answers without allocating.
 func TestServiceAllocs(t *testing.T) {
 	s, err := NewServer(ServerOptions{SlabBytes: 1 << 20, Transports: []string{TransportTCP}, Logger: quiet()})
 	if err != nil {

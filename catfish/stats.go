@@ -7,7 +7,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// ServerStats is a server's state. Counts are since its start.
+// ServerStats is the state of a server. Counts are since its start.
 type ServerStats struct {
 	Addr        string                 `json:"addr"`
 	Version     string                 `json:"version"`
@@ -16,15 +16,15 @@ type ServerStats struct {
 	Transports  []TransportStats       `json:"transports"`
 	Polling     bool                   `json:"polling"`
 	CPUSeconds  float64                `json:"cpu_seconds"` // of the process, user and system
-	Cores       float64                `json:"cores"`       // it may use
+	Cores       float64                `json:"cores"`       // that it may use
 	Heartbeat   float64                `json:"heartbeat_seconds"`
 	TCPRequests uint64                 `json:"tcp_requests"`
 	Collections map[string]rstar.Stats `json:"collections"`
-	// Recording is nil when nothing is recorded.
+	// Recording is nil if nothing is recorded.
 	Recording *RecordStats `json:"recording,omitempty"`
 }
 
-// TransportStats is one transport's part.
+// TransportStats is the state of one transport.
 type TransportStats struct {
 	Transport    string        `json:"transport"`
 	Detail       string        `json:"detail"`
@@ -33,7 +33,7 @@ type TransportStats struct {
 	Workers      []WorkerStats `json:"workers"`
 }
 
-// WorkerStats is one worker's part.
+// WorkerStats is the state of one worker.
 type WorkerStats struct {
 	Requests  uint64  `json:"requests"`
 	BytesIn   uint64  `json:"bytes_in"`

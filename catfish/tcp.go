@@ -14,8 +14,8 @@ import (
 	"github.com/catfish-index/catfish/internal/querylog"
 )
 
-// The paper's base line: the same requests over a plain socket, one
-// goroutine per connection at the server.
+// The baseline of the paper: the same requests over a plain socket, with one
+// goroutine per connection in the server.
 //
 //	0        4      5     8         16
 //	+--------+------+-----+---------+---------+
@@ -24,9 +24,10 @@ import (
 //	size u32 counts header and payload.
 const (
 	frameBytes = 16
-	// maxRequest bounds what a server reads for one request.
+	// maxRequest is the size of the largest request that a server takes.
 	maxRequest = frameBytes + headBytes + maxBatch*itemBytes
-	// maxReply bounds what a client takes for one answer: 25 million items.
+	// maxReply is the size of the largest answer that a client takes: 25
+	// million items.
 	maxReply = 1 << 30
 )
 
@@ -49,7 +50,7 @@ func readFrame(r *bufio.Reader, buf []byte, limit int) (kind fastmsg.Kind, id ui
 		return 0, 0, buf, fmt.Errorf("%w: frame of %d bytes, want %d..%d", ErrProtocol, size, frameBytes, limit)
 	}
 	r.Discard(frameBytes)
-	// Grow as bytes arrive: a size alone shall not cost memory.
+	// Grow as bytes arrive, so that a size alone does not cost memory.
 	buf = buf[:0]
 	for n := int(size) - frameBytes; n > 0; {
 		step := min(n, 64<<10)
@@ -63,8 +64,8 @@ func readFrame(r *bufio.Reader, buf []byte, limit int) (kind fastmsg.Kind, id ui
 	return kind, id, buf, nil
 }
 
-// fitReply turns an answer that no client takes into a failure, which
-// leaves the connection to the requests that share it.
+// fitReply turns an answer that is too large for clients into a failure, so
+// that the connection remains usable for other requests.
 func fitReply(kind fastmsg.Kind, answer []byte) (fastmsg.Kind, []byte) {
 	if len(answer) <= maxReply-frameBytes {
 		return kind, answer
@@ -104,7 +105,7 @@ func (s *Server) serveTCP(c net.Conn) {
 		if cap(frame) > keepBytes {
 			frame = nil
 		}
-		// Pipelined requests share one system call for their answers.
+		// The answers to pipelined requests share one system call.
 		if r.Buffered() < frameBytes {
 			if err := w.Flush(); err != nil {
 				return

@@ -10,8 +10,8 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// What travels in messages, little-endian. Every request but open, stats
-// and ping begins with the collection's number, which open returned.
+// The payloads of messages, little-endian. Every request but open and stats
+// begins with the number of the collection, which open returned.
 //
 //	request     payload                                      answer
 //	open        name                                         openReply
@@ -29,11 +29,11 @@ import (
 //
 // An item is rect 4 x f64 (min x, min y, max x, max y), id u64: 40 bytes.
 //
-// searchMany's items are those of the first search, then of the second...
-// An answer stops behind the search that makes it larger than manyBytes, or
-// before it, unless that is the first: what is not answered has the count
-// unanswered, and is to be asked again. So no answer is too large for a
-// client that could take each of them alone.
+// The items of a searchMany are those of the first search, then those of the
+// second, and so on. The answer ends after the search that makes it larger than
+// manyBytes; or before it, unless it is the first. Searches that are not
+// answered have the count unanswered, and the client must repeat them. So if a
+// client can take the answer to each of the searches alone, it can take this.
 const (
 	kindOpen fastmsg.Kind = 1 + iota
 	kindSearch
@@ -59,16 +59,16 @@ const (
 	itemBytes = rectBytes + 8
 	headBytes = 8 // coll u32, argument u32
 
-	// maxBatch bounds insertMany, so that one message holds a worker for
-	// about a tenth of a millisecond and fits a quarter of a 64 KiB ring.
+	// maxBatch bounds insertMany, so that one message takes a worker about a
+	// tenth of a millisecond, and fits into a quarter of a 64 KiB ring.
 	maxBatch = 256
 
-	// maxMany bounds searchMany: as many as a tree interleaves, small ones
-	// of which hold a worker for 50 us.
+	// maxMany bounds searchMany to the number of searches that a tree
+	// interleaves. Small ones take a worker 50 us together.
 	maxMany = 256
-	// manyBytes is when a searchMany's answer is long enough: 26,000
-	// items. What is made of it before it is sent, and while a client
-	// drains it, is worth little more; memory is, with a thousand clients.
+	// manyBytes is the size at which the answer to a searchMany ends: 26,000
+	// items. A longer answer would gain little, and cost memory with a
+	// thousand clients.
 	manyBytes  = 1 << 20
 	unanswered = math.MaxUint32
 )
@@ -111,7 +111,7 @@ func getItem(b []byte) rstar.Item {
 	return rstar.Item{Rect: getRect(b), ID: binary.LittleEndian.Uint64(b[rectBytes:])}
 }
 
-// appendItems decodes a whole answer of items.
+// appendItems decodes an answer that consists of items.
 func appendItems(dst []rstar.Item, b []byte) ([]rstar.Item, error) {
 	if len(b)%itemBytes != 0 {
 		return dst, fmt.Errorf("%w: %d bytes of items, want a multiple of %d", ErrProtocol, len(b), itemBytes)
@@ -122,7 +122,7 @@ func appendItems(dst []rstar.Item, b []byte) ([]rstar.Item, error) {
 	return dst, nil
 }
 
-// openReply tells a client where a collection's slab is.
+// openReply is the answer to open: where the slab of a collection is.
 //
 //	0 coll u32 | 4 node bytes u32 | 8 slab key u64 | 16 slab address u64 | 24 slab bytes u64 | 32 boot id u64
 type openReply struct {

@@ -10,14 +10,14 @@ import (
 	"github.com/catfish-index/catfish/internal/recording"
 )
 
-// handler joins a worker to the service. Each worker has one.
+// handler is the fastmsg.BatchHandler of a worker. Each worker has its own.
 type handler struct {
 	service
 	heartbeats *heartbeat.Sender
 }
 
 // Opened subscribes the connection to heartbeats at the interval that its
-// hello asked for; answerHello has checked it.
+// hello asks for, which answerHello has checked.
 func (h *handler) Opened(c *fastmsg.Conn) {
 	hello := c.Hello()
 	interval := time.Duration(binary.LittleEndian.Uint64(hello[8:]))
@@ -37,13 +37,13 @@ func (h *handler) Opened(c *fastmsg.Conn) {
 	}
 }
 
-// peer is what a handler knows of a connection.
+// peer is the state of a connection that belongs to the handler.
 type peer struct {
 	sub    *heartbeat.Subscription
 	client uint32 // its number in the recording
 }
 
-// serves notes whose request is recorded next.
+// serves sets the client whose request is served next, for the recording.
 func (h *handler) serves(c *fastmsg.Conn) {
 	if h.s.rec != nil {
 		h.client = c.Context.(*peer).client // Opened has set it.
@@ -94,16 +94,16 @@ func (s *Server) newWorker(f *fabric) (*fastmsg.Worker, error) {
 	})
 }
 
-// A worker's clients hear its heartbeats in so many groups, one after the
-// other, but no oftener than every heartbeatTick: a worker that sleeps between
-// requests wakes for each group.
+// The clients of a worker get its heartbeats in heartbeatGroups groups, one
+// after the other, at least heartbeatTick apart: a worker that sleeps between
+// requests wakes up for each group.
 const (
 	heartbeatGroups = 8
 	heartbeatTick   = time.Millisecond
 )
 
-// heartbeatPhases cuts the interval between heartbeats into ticks, while a worker
-// records into so many that no record waits for long.
+// heartbeatPhases divides the interval between heartbeats into ticks. While the
+// server records, there are enough of them that no record waits for long.
 func (o *ServerOptions) heartbeatPhases() (tick time.Duration, phases int) {
 	n := min(max(o.HeartbeatInterval/heartbeatTick, 1), heartbeatGroups)
 	if o.Record.File != "" {
@@ -112,7 +112,7 @@ func (o *ServerOptions) heartbeatPhases() (tick time.Duration, phases int) {
 	return o.HeartbeatInterval / n, int(n)
 }
 
-// answerHello refuses clients of another server and tells them the boot
+// answerHello rejects clients that mean another server. The answer is the boot
 // id of this one.
 func (s *Server) answerHello(peer string, b []byte) ([]byte, error) {
 	if len(b) != clientHelloBytes {
@@ -132,12 +132,13 @@ func (s *Server) answerHello(peer string, b []byte) ([]byte, error) {
 	return binary.LittleEndian.AppendUint64(nil, s.bootID), nil
 }
 
-// newMonitor measures this process and the cores that it may use.
+// newMonitor returns a monitor of this process and the cores that it may use.
 func newMonitor(s *Server) (*heartbeat.Monitor, error) {
 	return heartbeat.NewMonitor(heartbeat.MonitorConfig{Work: s.work, Workers: s.opts.Workers})
 }
 
-// work sums what all workers have done; none is added after NewServer.
+// work returns the sum of the work of all workers. After NewServer, no worker
+// is added.
 func (s *Server) work() heartbeat.Work {
 	var w heartbeat.Work
 	for _, f := range s.fabrics {
@@ -153,7 +154,7 @@ func (s *Server) work() heartbeat.Work {
 	return w
 }
 
-// cores is what the server's utilisation is measured against.
+// cores returns the number of cores that utilisation refers to.
 func (s *Server) cores() float64 {
 	cores, quota := s.monitor.Capacity()
 	if quota > 0 {
