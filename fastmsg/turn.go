@@ -32,7 +32,8 @@ import (
 // touching it has no effect. That loses nothing: the reasons for a touch are
 // events, answers to post, and failures; serve or finish handles them, and at
 // least finish is still to come. After its flush, finish unlists the
-// connection, and then touches it again if there is more to do.
+// connection, and then touches it again if there is more to do. A connection
+// that the handler does not know yet is only unlisted; openAccepted touches it.
 //
 // place.waiting counts the requests of a connection in the batch. Each turn
 // serves its batch before it ends, and finishes all connections in it. So
