@@ -11,7 +11,7 @@
 //
 // Where to start reading: options.go (what can be set), server.go and
 // client.go (the two sides), policy.go (who decides), package rstar/remote
-// (how a client walks the tree), many.go and together.go (many searches at once, at
+// (how a client walks the tree), many.go and searchbatch.go (many searches at once, at
 // the client and at the server), wire.go (what travels in messages).
 //
 // # Promises

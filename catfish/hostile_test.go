@@ -33,7 +33,7 @@ func TestHostile(t *testing.T) {
 		"streams":  attackStreams,
 		"requests": attackRequests,
 		"keys":     attackKeys,
-		"channels": attackChannels,
+		"channels": attackReadChannels,
 	} {
 		t.Run(name, func(t *testing.T) {
 			attack(t, s)
@@ -166,7 +166,7 @@ func attackKeys(t *testing.T, s *Server) {
 	}
 }
 
-// rawOp posts one operation on a read channel of its own.
+// rawOp posts one operation on a separate read channel.
 func rawOp(t *testing.T, s *session, op rdma.Op, at rdma.Remote) rdma.Status {
 	t.Helper()
 	cq, err := s.dev.CreateCQ(8)
@@ -201,8 +201,8 @@ func rawOp(t *testing.T, s *session, op rdma.Op, at rdma.Remote) rdma.Status {
 	}
 }
 
-// attackChannels opens read channels with wrong hellos.
-func attackChannels(t *testing.T, s *Server) {
+// attackReadChannels opens read channels with wrong hellos.
+func attackReadChannels(t *testing.T, s *Server) {
 	for _, tr := range oneSided {
 		c := dial(t, s, Options{Transport: tr})
 		ses := c.live.Load()

@@ -204,9 +204,9 @@ func TestRecordIdle(t *testing.T) {
 // records, for its records to be written; heartbeats come no later for it.
 func TestTicks(t *testing.T) {
 	for _, c := range []struct {
-		beat, tick time.Duration
-		phases     int
-		recording  int // phases then
+		interval, tick time.Duration
+		phases         int
+		recording      int // phases then
 	}{
 		{time.Millisecond, time.Millisecond, 1, 1},
 		{2500 * time.Microsecond, 1250 * time.Microsecond, 2, 2},
@@ -214,16 +214,16 @@ func TestTicks(t *testing.T) {
 		{time.Second, 125 * time.Millisecond, 8, 50},
 		{10 * time.Second, 1250 * time.Millisecond, 8, 500},
 	} {
-		o := ServerOptions{HeartbeatInterval: c.beat}
+		o := ServerOptions{HeartbeatInterval: c.interval}
 		tick, phases := o.heartbeatPhases()
 		if tick != c.tick || phases != c.phases {
-			t.Errorf("beats every %v: %d ticks of %v, want %d of %v", c.beat, phases, tick, c.phases, c.tick)
+			t.Errorf("heartbeats every %v: %d ticks of %v, want %d of %v", c.interval, phases, tick, c.phases, c.tick)
 		}
 		o.Record.File = "log"
 		tick, phases = o.heartbeatPhases()
-		if phases != c.recording || tick > recording.Hold || tick*time.Duration(phases) > c.beat ||
-			tick*time.Duration(phases+1) <= c.beat {
-			t.Errorf("recording, beats every %v: %d ticks of %v", c.beat, phases, tick)
+		if phases != c.recording || tick > recording.Hold || tick*time.Duration(phases) > c.interval ||
+			tick*time.Duration(phases+1) <= c.interval {
+			t.Errorf("recording, heartbeats every %v: %d ticks of %v", c.interval, phases, tick)
 		}
 	}
 }

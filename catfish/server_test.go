@@ -71,7 +71,7 @@ func TestOffloadNeedsNoWorker(t *testing.T) {
 }
 
 // TestRestart: a server that restarts is noticed; searches go on, writes
-// that were under way are told to be of unknown outcome or not sent.
+// that were under way fail, as not sent or of unknown outcome.
 func TestRestart(t *testing.T) {
 	for _, p := range paths() {
 		t.Run(p.name, func(t *testing.T) {
