@@ -27,7 +27,8 @@ func newBench(a *app) *cobra.Command {
   catfish bench run --help`,
 	}
 	group(c)
-	c.AddCommand(newBenchRun(a), newBenchStep(a), newBenchPaper(a), newBenchSim(a), newBenchDocs(a), newBenchChild(a))
+	c.AddCommand(newBenchRun(a), newBenchStep(a), newBenchPaper(a), newBenchSim(a), newBenchPolicies(a),
+		newBenchDocs(a), newBenchChild(a))
 	return c
 }
 

@@ -1,0 +1,19 @@
+// Package policies compares policies, and builds of this program, over many
+// workloads, and makes one table of ratios of it.
+//
+// A Candidate is a binary and a scheme. A Cell is a workload: arguments of
+// bench run, bench step or bench sim, and the metrics that are read from the
+// rows that these print as JSON. The candidate's binary does the work, so
+// that an older build, or one with a part taken out, stands beside others.
+// Only flags that old builds know are used.
+//
+// Real cells run in rounds. In each, every candidate runs every cell once,
+// and who begins changes from cell to cell and from round to round. Machines
+// drift, so ratios are taken within a round; the table shows their geometric
+// mean and its standard error. Simulated cells are deterministic: they run
+// once for each seed.
+//
+// For reading: cells.go lists the workloads, run.go the order of what is
+// measured, child.go and network.go how, ratio.go and table.go the result,
+// store.go what a later run goes on from.
+package policies

@@ -1,0 +1,139 @@
+package policies
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Record is one run of a cell by a candidate: a line of the file.
+type Record struct {
+	Cell      string             `json:"cell"`
+	Candidate Candidate          `json:"candidate"`
+	Round     int                `json:"round"` // from 1; of simulated cells the seed
+	Args      string             `json:"args"`
+	Simulated bool               `json:"simulated"`
+	Values    map[string]float64 `json:"values"` // by the metrics' labels
+	Units     map[string]string  `json:"units"`
+	TookS     float64            `json:"took_s"`
+	Measured  time.Time          `json:"measured"`
+}
+
+// ErrOther is wrapped when a file holds records of another build, scheme or
+// size under the names of this run.
+var ErrOther = errors.New("measured by another build or under other settings")
+
+// Store keeps records, in a file if it has one.
+type Store struct {
+	Records []Record
+	file    *os.File
+}
+
+// OpenStore opens a file to append to, and locks it against other runs. With
+// resume it takes the records that are there, and cuts off the line that a
+// killed run left unfinished; else they are an error. Without a name records
+// are kept in memory only.
+func OpenStore(name string, resume bool) (s *Store, err error) {
+	if name == "" {
+		if resume {
+			return nil, fmt.Errorf("%w: nothing to resume from without a file", ErrUsage)
+		}
+		return &Store{}, nil
+	}
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, fmt.Errorf("policies: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, fmt.Errorf("policies: locking %s, which another run may use: %w", name, err)
+	}
+	b, err := io.ReadAll(f)
+	if err != nil {
+		return nil, fmt.Errorf("policies: %w", err)
+	}
+	if len(b) > 0 && !resume {
+		return nil, fmt.Errorf("%w: %s is there: go on from it with --resume, or name another file", ErrUsage, name)
+	}
+	s = &Store{file: f}
+	end := bytes.LastIndexByte(b, '\n') + 1
+	for i, line := range bytes.Split(bytes.TrimSuffix(b[:end], []byte("\n")), []byte("\n")) {
+		if end == 0 {
+			break
+		}
+		var r Record
+		d := json.NewDecoder(bytes.NewReader(line))
+		d.DisallowUnknownFields() // Rows of another command.
+		if err := d.Decode(&r); err != nil {
+			return nil, fmt.Errorf("policies: %s, line %d: %w", name, i+1, err)
+		}
+		s.Records = append(s.Records, r)
+	}
+	if err := f.Truncate(int64(end)); err != nil {
+		return nil, fmt.Errorf("policies: %w", err)
+	}
+	if _, err := f.Seek(int64(end), io.SeekStart); err != nil {
+		return nil, fmt.Errorf("policies: %w", err)
+	}
+	return s, nil
+}
+
+// Add keeps a record, on disk when it returns.
+func (s *Store) Add(r Record) error {
+	if s.file != nil {
+		b, err := json.Marshal(r)
+		if err == nil {
+			_, err = s.file.Write(append(b, '\n'))
+		}
+		if err == nil {
+			err = s.file.Sync()
+		}
+		if err != nil {
+			return fmt.Errorf("policies: keeping a record: %w", err)
+		}
+	}
+	s.Records = append(s.Records, r)
+	return nil
+}
+
+// find returns the record of a task. If it was measured otherwise, that is an
+// error which wraps ErrOther.
+func (s *Store) find(cell *Cell, c *Candidate, round int, args []string) (*Record, error) {
+	i := slices.IndexFunc(s.Records, func(r Record) bool {
+		return r.Cell == cell.Name && r.Candidate.Name == c.Name && r.Round == round
+	})
+	if i < 0 {
+		return nil, nil
+	}
+	r := &s.Records[i]
+	for _, v := range []struct{ what, have, want string }{
+		{"build", r.Candidate.Digest, c.Digest}, {"scheme", r.Candidate.Scheme, c.Scheme},
+		{"arguments", r.Args, strings.Join(args, " ")},
+	} {
+		if v.have != v.want {
+			return nil, fmt.Errorf("%w: candidate %s, cell %q: the %s was %q, is %q: name another file or candidate",
+				ErrOther, c.Name, cell.Name, v.what, v.have, v.want)
+		}
+	}
+	return r, nil
+}
+
+// Close ends the use of the file.
+func (s *Store) Close() error {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Close()
+}
