@@ -22,7 +22,10 @@ type Candidate struct {
 	Name   string `json:"name"` // in the table; unique
 	Binary string `json:"binary"`
 	Scheme string `json:"scheme"`
-	Digest string `json:"digest"` // of the binary, by Check
+	// Digest of the binary, and Commit, which it says it is of, are found by
+	// Check.
+	Digest string `json:"digest"`
+	Commit string `json:"commit"`
 }
 
 // ParseCandidate reads NAME=BINARY:SCHEME, or SCHEME, which is of the binary
@@ -87,12 +90,21 @@ func (c *Candidate) Check(ctx context.Context) error {
 		return fmt.Errorf("%w: candidate %s: %w", ErrUsage, c.Name, err)
 	}
 	args := strings.Fields("bench sim --objects 1000 --clients 1 --duration 1ms --warmup 1ms --scheme " + c.Scheme + " --json -")
-	if _, err := call(ctx, checkLimit, c.Binary, args); err != nil {
-		if ctx.Err() != nil {
-			return err
-		}
+	out, err := call(ctx, checkLimit, c.Binary, args)
+	if ctx.Err() != nil {
+		return err
+	}
+	var rows []row
+	if err == nil {
+		rows, err = readRows(out)
+	}
+	if err == nil && len(rows) != 1 {
+		err = fmt.Errorf("'%s %s' printed %d rows, want 1", c.Binary, strings.Join(args, " "), len(rows))
+	}
+	if err != nil {
 		return fmt.Errorf("%w: candidate %s cannot run scheme %q: %w", ErrUsage, c.Name, c.Scheme, err)
 	}
+	c.Commit = rows[0].Commit
 	return nil
 }
 

@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/catfish-index/catfish/internal/affinity"
 )
 
 // Cells are all workloads that are compared: first those that run for real,
-// on two cores, then those of simulated clusters.
-func Cells() []Cell {
-	return append(realCells(), simulatedCells()...)
+// with the server and its clients on these cores, then those of simulated
+// clusters.
+func Cells(server, client affinity.Set) []Cell {
+	return append(realCells(server.String(), client.String()), simulatedCells()...)
 }
 
 // A closed loop's throughput tells its mean latency, too: clients by
@@ -33,14 +36,14 @@ func afterStep() []Metric {
 }
 
 const (
-	onTwoCores = " --in-flight 1 --server-cpus 0 --client-cpus 1"
-	shm        = onTwoCores + " --transport shm"
-	warm       = " --duration 1s --warmup 700ms"
-	cold       = " --duration 1s --warmup 1ms"
-	inserts    = " --mix search=90,insert=10"
+	warm    = " --duration 1s --warmup 700ms"
+	cold    = " --duration 1s --warmup 1ms"
+	inserts = " --mix search=90,insert=10"
 )
 
-func realCells() []Cell {
+func realCells(server, client string) []Cell {
+	onCores := " --in-flight 1 --server-cpus " + server + " --client-cpus " + client
+	shm := onCores + " --transport shm"
 	var cells []Cell
 	add := func(name string, gbits int, args string, metrics ...Metric) {
 		cells = append(cells, Cell{Name: "real, " + name, Gbits: gbits, Args: strings.Fields(args), Metrics: metrics})
@@ -69,7 +72,7 @@ func realCells() []Cell {
 	for _, gbits := range []int{1, 10} {
 		for _, scale := range scales {
 			add(fmt.Sprintf("soft, %d Gbit/s, 64 clients, %s", gbits, scale), gbits,
-				"bench run --scale "+scale+" --clients 64"+onTwoCores+" --transport soft"+warm, searches, p99)
+				"bench run --scale "+scale+" --clients 64"+onCores+" --transport soft"+warm, searches, p99)
 		}
 	}
 	return cells

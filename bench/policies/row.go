@@ -15,6 +15,7 @@ type row struct {
 	StepAtS float64  `json:"step_at_s"` // of bench step
 	JoinAtS float64  `json:"join_at_s"` // of bench sim
 	Series  []sample `json:"series"`
+	Commit  string   `json:"commit"`
 }
 
 // sample is of the time since the sample before.

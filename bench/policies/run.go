@@ -36,6 +36,7 @@ type task struct {
 // simulated ones, seed by seed.
 func (c *Comparison) tasks() []task {
 	var all []task
+	n := len(c.Candidates)
 	add := func(simulated bool, rounds int) {
 		for round := 1; round <= rounds; round++ {
 			for i := range c.Cells {
@@ -44,8 +45,11 @@ func (c *Comparison) tasks() []task {
 					continue
 				}
 				args := cell.sized(c.Objects, c.Quick)
-				for j := range c.Candidates {
-					cand := &c.Candidates[(i+round+j)%len(c.Candidates)]
+				for j := range n {
+					if round%2 == 0 {
+						j = n - j // Backwards: nobody may always follow the same.
+					}
+					cand := &c.Candidates[(i+round+j)%n]
 					all = append(all, task{cell, cand, round, cell.command(cand.Scheme, args, round)})
 				}
 			}
@@ -83,7 +87,7 @@ func (c *Comparison) Run(ctx context.Context) error {
 		run = measure
 	}
 	total := len(c.tasks())
-	c.Note(fmt.Sprintf("%d measurements, %d of them are there", total, total-len(left)))
+	c.Note(fmt.Sprintf("%d of %d measurements are there", total-len(left), total))
 	for i, t := range left {
 		began := time.Now()
 		values, err := run(ctx, t.candidate, t.cell, t.args, t.cell.limit())

@@ -184,7 +184,7 @@ func (t *Table) legend() string {
 func (t *Table) about() []string {
 	var lines []string
 	for i, c := range t.Candidates {
-		lines = append(lines, fmt.Sprintf("%s: scheme %s of %s, build %.12s%s", c.Name, c.Scheme, c.Binary, c.Digest,
+		lines = append(lines, fmt.Sprintf("%s: scheme %s of %s, commit %s, file %.12s%s", c.Name, c.Scheme, c.Binary, c.Commit, c.Digest,
 			when(i == t.Reference, ", the reference")))
 	}
 	return lines

@@ -13,6 +13,7 @@ import (
 
 	"github.com/catfish-index/catfish/bench/netns"
 	benchpolicies "github.com/catfish-index/catfish/bench/policies"
+	"github.com/catfish-index/catfish/internal/affinity"
 )
 
 type policiesFlags struct {
@@ -24,9 +25,6 @@ type policiesFlags struct {
 	command string // what was typed
 }
 
-// What --quick runs unless flags say otherwise.
-const quickPolicyObjects = 20_000
-
 func newBenchPolicies(a *app) *cobra.Command {
 	var f policiesFlags
 	c := &cobra.Command{
@@ -34,8 +32,8 @@ func newBenchPolicies(a *app) *cobra.Command {
 		Short: "Compare policies, and builds, over many workloads in one table",
 		Long: `Compare policies, and builds, over many workloads in one table. A candidate is
 NAME=BINARY:SCHEME, or SCHEME for this program's own: the binary may be an
-older build, or one with a part taken out. Cells are workloads, on this
-machine's cores 0 and 1 or simulated; --list prints them. Those that go
+older build, or one with a part taken out. Cells are workloads, on the first
+two cores of this machine or simulated; --list prints them. Those that go
 through a network need root and iproute2.
 
 In each round every candidate runs each real cell once, in an order that
@@ -49,7 +47,7 @@ means over cells and the worst cell.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.quick && !cmd.Flags().Changed("objects") {
-				f.objects = quickPolicyObjects
+				f.objects = benchpolicies.QuickObjects
 			}
 			f.command = typedShell(cmd)
 			err := a.benchPolicies(cmd.Context(), f)
@@ -69,7 +67,7 @@ means over cells and the worst cell.`,
 	fs.StringVar(&f.json, "json", "", "file to append each measurement to as a JSON object")
 	fs.BoolVar(&f.resume, "resume", false, "take the measurements that are in --json, and go on from them")
 	fs.StringVar(&f.markdown, "markdown", "", "file to write the table to, in Markdown")
-	fs.BoolVar(&f.quick, "quick", false, fmt.Sprintf("%d objects and short runs: shows that all works, not how fast", quickPolicyObjects))
+	fs.BoolVar(&f.quick, "quick", false, fmt.Sprintf("%d objects and short runs: shows that all works, not how fast", benchpolicies.QuickObjects))
 	fs.BoolVar(&f.list, "list", false, "print the cells, and do nothing else")
 	return c
 }
@@ -132,7 +130,13 @@ func (f policiesFlags) comparison(ctx context.Context, cells []benchpolicies.Cel
 }
 
 func (a *app) benchPolicies(ctx context.Context, f policiesFlags) (err error) {
-	cells, err := benchpolicies.Select(benchpolicies.Cells(), f.cells)
+	avail, err := affinity.Available()
+	if err != nil {
+		return err
+	}
+	// One core each, on machines with more too: tables of two machines then
+	// are of the same workloads.
+	cells, err := benchpolicies.Select(benchpolicies.Cells(avail[:1], avail[min(1, len(avail)-1):][:1]), f.cells)
 	if err != nil {
 		return err
 	}
@@ -163,10 +167,10 @@ func (a *app) benchPolicies(ctx context.Context, f policiesFlags) (err error) {
 	if err != nil && f.json != "" && len(c.Store.Records) > 0 {
 		err = fmt.Errorf("%w\nWhat was measured is kept: the same command with --resume goes on from here", err)
 	}
-	if err != nil && len(c.Store.Records) == 0 {
+	if len(c.Store.Records) == 0 {
 		return err
 	}
-	// Of what is there, if not all is.
+	// If not all is there, the table is of what is.
 	return errors.Join(err, a.writePolicies(c, f))
 }
 
