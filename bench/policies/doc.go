@@ -8,7 +8,7 @@
 // Only flags that old builds know are used.
 //
 // Real cells run in rounds. In each, every candidate runs every cell once,
-// and who begins changes from cell to cell and from round to round. Machines
+// in an order that changes from cell to cell and from round to round. Machines
 // drift, so ratios are taken within a round; the table shows their geometric
 // mean and its standard error. Simulated cells are deterministic: they run
 // once for each seed.

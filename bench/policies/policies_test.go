@@ -319,7 +319,7 @@ func TestOrder(t *testing.T) {
 		}
 	}
 	if got := strings.Join(order, " "); got != "new ablated ablated base base new" {
-		t.Errorf("who begins: %s", got)
+		t.Errorf("first in each cell: %s", got)
 	}
 }
 

@@ -54,7 +54,7 @@ func (m *Metric) read(rows []row) (float64, error) {
 	case throughputOver:
 		v = r.over(m.From.Seconds(), m.To.Seconds())
 	}
-	if !(v > 0) { // What has no logarithm has no ratio.
+	if v <= 0 { // What has no logarithm has no ratio.
 		return 0, fmt.Errorf("%s is %g %s, want more than 0", m.name(), v, m.Unit)
 	}
 	return v, nil

@@ -32,8 +32,8 @@ type task struct {
 }
 
 // tasks lists all in their order: real cells round by round, with candidates
-// side by side. Who begins rotates with the cell and with the round. Then the
-// simulated ones, seed by seed.
+// side by side. The first one changes with the cell and with the round. Then the
+// simulated cells, seed by seed.
 func (c *Comparison) tasks() []task {
 	var all []task
 	n := len(c.Candidates)
@@ -47,7 +47,7 @@ func (c *Comparison) tasks() []task {
 				args := cell.sized(c.Objects, c.Quick)
 				for j := range n {
 					if round%2 == 0 {
-						j = n - j // Backwards: nobody may always follow the same.
+						j = n - j // Backwards: so none always follows the same one.
 					}
 					cand := &c.Candidates[(i+round+j)%n]
 					all = append(all, task{cell, cand, round, cell.command(cand.Scheme, args, round)})

@@ -61,7 +61,7 @@ means over cells and the worst cell.`,
 	fs.StringArrayVar(&f.candidates, "candidate", []string{"paper", "cost"}, "NAME=BINARY:SCHEME, or SCHEME of this program; repeatable")
 	fs.StringVar(&f.reference, "reference", "", "name of the candidate that others are compared with; empty: the first")
 	fs.StringVar(&f.cells, "cells", "", "regular expression for the lines to measure, as --list prints them; empty: all")
-	fs.IntVar(&f.rounds, "rounds", 4, "of real cells")
+	fs.IntVar(&f.rounds, "rounds", 8, "of real cells; an error of fewer than four says little")
 	fs.IntVar(&f.seeds, "seeds", 1, "of simulated cells, from 1 on")
 	fs.IntVar(&f.objects, "objects", 2_000_000, "how many objects a generator makes")
 	fs.StringVar(&f.json, "json", "", "file to append each measurement to as a JSON object")
