@@ -123,7 +123,7 @@ func (s *Store) find(cell *Cell, c *Candidate, round int, args []string) (*Recor
 		{"arguments", r.Args, strings.Join(args, " ")},
 	} {
 		if v.have != v.want {
-			return nil, fmt.Errorf("%w: candidate %s, cell %q: the %s was %q, is %q: name another file or candidate",
+			return nil, fmt.Errorf("%w: candidate %s, cell %q: %s %q there, %q here; name another file or candidate",
 				ErrOther, c.Name, cell.Name, v.what, v.have, v.want)
 		}
 	}

@@ -164,10 +164,10 @@ func (a *app) benchPolicies(ctx context.Context, f policiesFlags) (err error) {
 	}
 	c.Note = func(s string) { fmt.Fprintln(a.err, s) }
 	err = c.Run(ctx)
-	if err != nil && f.json != "" && len(c.Store.Records) > 0 {
+	if err != nil && !errors.Is(err, benchpolicies.ErrOther) && f.json != "" && len(c.Store.Records) > 0 {
 		err = fmt.Errorf("%w\nWhat was measured is kept: the same command with --resume goes on from here", err)
 	}
-	if len(c.Store.Records) == 0 {
+	if len(c.Store.Records) == 0 || errors.Is(err, benchpolicies.ErrOther) {
 		return err
 	}
 	// If not all is there, the table is of what is.

@@ -67,6 +67,7 @@ func TestBenchPolicies(t *testing.T) {
 	if code != exitOK || !strings.Contains(errOut, "5 of 6 measurements are there") || strings.Count(errOut, "\n") != 2 {
 		t.Errorf("exit %d\n%s", code, errOut)
 	}
+	fail(t, exitFailure, append(args, "--resume", "--objects", "6000"), "measured by another build or under other settings", "--objects 5000")
 	if again != out { // All but a deterministic simulation was taken.
 		t.Errorf("resumed:\n%s\nfirst:\n%s", again, out)
 	}
