@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/bench/netns"
 	"github.com/catfish-index/catfish/internal/affinity"
 )
@@ -32,7 +33,7 @@ func throughNetwork(ctx context.Context, limit time.Duration, binary string, gbi
 	}
 	defer func() { err = errors.Join(err, link.Close()) }()
 	cfg.Listen = netns.ServerIP + ":0"
-	spawn := func(role bench.Role, cpus affinity.Set) *exec.Cmd {
+	spawn := func(role child.Role, cpus affinity.Set) *exec.Cmd {
 		cmd := exec.Command(binary, "bench", "child", string(role), "--cpus", cpus.String())
 		side := netns.Client
 		if role == bench.ServerRole {
