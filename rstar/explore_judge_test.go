@@ -32,7 +32,7 @@ type run struct {
 type seen struct {
 	k  int // the state
 	by *run
-	w  way
+	w  ending
 }
 
 // violation is a history that breaks a promise.
@@ -41,7 +41,7 @@ type violation struct {
 	broken bool // the reader gave up with an error
 	stuck  bool // the reader can but begin again, whatever it does
 	id     uint64
-	w      way
+	w      ending
 	lo, hi int   // the states allowed, lo to hi
 	first  *seen // the earlier search that says lo; nil if the writer does
 }
@@ -89,7 +89,7 @@ func (j *judge) judge(r *run) (wrong *violation, again bool) {
 		return nil, false
 	}
 	ids := j.ids
-	for id := range r.out.ways {
+	for id := range r.out.endings {
 		if _, ok := slices.BinarySearch(j.ids, id); !ok {
 			ids = append(slices.Clip(ids), id)
 		}

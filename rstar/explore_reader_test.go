@@ -14,7 +14,7 @@ import (
 type sight struct {
 	from, until int
 	words       node
-	head        node     // local: the header line, as open saw it
+	header      node     // local: the header line, as open saw it
 	lines       []*piece // remote: the pieces that words is made of
 }
 
@@ -34,7 +34,7 @@ type reader struct {
 	// cached: internal nodes may be ones read before the search began.
 	cached bool
 	// validates: so they may, but the node's line is looked at, too, and
-	// children may be read at once (explore_kept_test.go).
+	// children may be read at once (explore_cached_test.go).
 	validates bool
 }
 
@@ -137,21 +137,21 @@ func localSights(c *trace, chunk uint32) (all []*sight, whole bool) {
 	whole = true
 	var run []*sight // contents while the header line's version lasts
 	flush := func() {
-		var heads []sight // the same, cut where the header line changes
+		var headers []sight // the same, cut where the header line changes
 		for _, s := range run {
-			if n := len(heads); n > 0 && sameHead(heads[n-1].words, s.words) {
-				heads[n-1].until = s.until
+			if n := len(headers); n > 0 && sameHeader(headers[n-1].words, s.words) {
+				headers[n-1].until = s.until
 			} else {
-				heads = append(heads, *s)
+				headers = append(headers, *s)
 			}
 			whole = whole && sameButIDs(run[0].words, s.words)
 		}
-		for _, h := range heads {
+		for _, h := range headers {
 			for _, s := range run {
 				if s.until >= h.from {
 					all = append(all, &sight{
 						from: max(h.from, s.from), until: min(h.until, s.until),
-						words: s.words, head: h.words,
+						words: s.words, header: h.words,
 					})
 				}
 			}
@@ -194,7 +194,7 @@ func snapshots(c *trace, chunk uint32) func(yield func(*sight) bool) {
 	}
 }
 
-func sameHead(a, b node) bool {
+func sameHeader(a, b node) bool {
 	return a[laneMeta] == b[laneMeta] && a[laneStamp] == b[laneStamp]
 }
 
@@ -208,7 +208,7 @@ func sameButIDs(a, b node) bool {
 }
 
 func localLook(c *trace, s *sight, at ref, moves uint64, q Rect) (items []Item, refs []ref, v verdict) {
-	version, count, v := c.tree.open(&s.head[0], at, moves)
+	version, count, v := c.tree.open(&s.header[0], at, moves)
 	if v != nodeOK {
 		return nil, nil, v
 	}

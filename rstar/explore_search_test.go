@@ -17,7 +17,7 @@ const never = math.MaxInt
 type finds string
 
 // way is one way in which a search can end for one object.
-type way struct {
+type ending struct {
 	finds finds
 	end   int // the earliest
 }
@@ -25,15 +25,15 @@ type way struct {
 // outcome is the ways in which a search below a node can end, object by
 // object. An object that is not in ways has but one: not found, at end.
 type outcome struct {
-	end  int // never: such a search always begins again
-	ways map[uint64][]way
+	end     int // never: such a search always begins again
+	endings map[uint64][]ending
 }
 
-func (o *outcome) of(id uint64) []way {
-	if ws, ok := o.ways[id]; ok {
+func (o *outcome) of(id uint64) []ending {
+	if ws, ok := o.endings[id]; ok {
 		return ws
 	}
-	return []way{{"", o.end}}
+	return []ending{{"", o.end}}
 }
 
 // or adds what else can happen.
@@ -45,47 +45,47 @@ func (o *outcome) or(p *outcome) {
 		*o = *p
 		return
 	}
-	sum := map[uint64][]way{}
-	for _, m := range []map[uint64][]way{o.ways, p.ways} {
+	sum := map[uint64][]ending{}
+	for _, m := range []map[uint64][]ending{o.endings, p.endings} {
 		for id := range m {
 			if sum[id] == nil {
 				sum[id] = earliest(slices.Concat(o.of(id), p.of(id)))
 			}
 		}
 	}
-	o.end, o.ways = min(o.end, p.end), sum
+	o.end, o.endings = min(o.end, p.end), sum
 }
 
 // and adds what happens besides.
 func (o *outcome) and(p *outcome) {
 	if o.end == never || p.end == never {
-		o.end, o.ways = never, nil
+		o.end, o.endings = never, nil
 		return
 	}
-	sum := map[uint64][]way{}
-	for _, m := range []map[uint64][]way{o.ways, p.ways} {
+	sum := map[uint64][]ending{}
+	for _, m := range []map[uint64][]ending{o.endings, p.endings} {
 		for id := range m {
 			if sum[id] != nil {
 				continue
 			}
-			var ws []way
+			var ws []ending
 			for _, a := range o.of(id) {
 				for _, b := range p.of(id) {
-					ws = append(ws, way{a.finds.with(b.finds), max(a.end, b.end)})
+					ws = append(ws, ending{a.finds.with(b.finds), max(a.end, b.end)})
 				}
 			}
 			sum[id] = earliest(ws)
 		}
 	}
-	o.end, o.ways = max(o.end, p.end), sum
+	o.end, o.endings = max(o.end, p.end), sum
 }
 
 // earliest drops ways of the same finds that end later.
-func earliest(ws []way) []way {
-	slices.SortFunc(ws, func(a, b way) int {
+func earliest(ws []ending) []ending {
+	slices.SortFunc(ws, func(a, b ending) int {
 		return cmp.Or(cmp.Compare(a.finds, b.finds), cmp.Compare(a.end, b.end))
 	})
-	return slices.CompactFunc(ws, func(a, b way) bool { return a.finds == b.finds })
+	return slices.CompactFunc(ws, func(a, b ending) bool { return a.finds == b.finds })
 }
 
 func (f finds) with(g finds) finds {
@@ -197,9 +197,9 @@ func (x *explorer) visit(at ref, moves uint64, begin int) *outcome {
 	}
 	switch {
 	case x.reader.validates && at.level > 0:
-		x.visitKept(o, at, moves, begin)
+		x.visitCached(o, at, moves, begin)
 	case x.reader.validates:
-		x.visitHeads(o, at, moves, begin)
+		x.visitFirstLines(o, at, moves, begin)
 	}
 	x.memo[k] = o
 	return o
@@ -208,13 +208,13 @@ func (x *explorer) visit(at ref, moves uint64, begin int) *outcome {
 // leaf is the outcome of what a leaf shows; of an internal node, which
 // shows nothing, it is that it was read.
 func (x *explorer) leaf(items []Item, end int) *outcome {
-	o := &outcome{end, map[uint64][]way{}}
+	o := &outcome{end, map[uint64][]ending{}}
 	for _, it := range items {
 		f := finds("")
-		if ws := o.ways[it.ID]; ws != nil {
+		if ws := o.endings[it.ID]; ws != nil {
 			f = ws[0].finds
 		}
-		o.ways[it.ID] = []way{{f.with(x.place(it)), end}}
+		o.endings[it.ID] = []ending{{f.with(x.place(it)), end}}
 	}
 	return o
 }

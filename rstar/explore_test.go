@@ -192,7 +192,7 @@ func TestExploreLosesNothing(t *testing.T) {
 		times := a.times([]reader{remoteReader}, hs)
 		r := rand.New(rand.NewPCG(seed, 3))
 		for range 200 {
-			w := stroll{c: c, r: r, q: plane, h: hs[r.IntN(len(hs))]}
+			w := randomWalk{c: c, r: r, q: plane, h: hs[r.IntN(len(hs))]}
 			begin := w.h.from + r.IntN(min(c.end-w.h.from, 60)+1)
 			if !w.visit(w.h.root, begin) {
 				continue
@@ -202,7 +202,7 @@ func TestExploreLosesNothing(t *testing.T) {
 			for _, b := range []int{begin, times[i]} {
 				o := x.visit(w.h.root, w.h.moves, b)
 				for id, f := range w.finds(a) {
-					if !slices.ContainsFunc(o.of(id), func(v way) bool {
+					if !slices.ContainsFunc(o.of(id), func(v ending) bool {
 						return v.finds == f && v.end <= max(w.end, b)
 					}) {
 						t.Fatalf("seed %d: a search from %d to %d finds object %d %s; the explorer knows from %d %v",

@@ -90,7 +90,7 @@ const (
 	maxLeafFanout  = maxGroups * leafGroup
 	maxFanout      = maxGroups * innerGroup
 	groupWords     = linesPerGroup * lanes
-	tailLines      = 4             // of a leaf's group
+	lowLines       = 4             // of a leaf's group
 	fieldMinY      = 2 * 1 * lanes // offsets from a child's min x, in half
 	fieldMaxX      = 2 * 2 * lanes // words
 	fieldMaxY      = 2 * 3 * lanes
@@ -126,24 +126,24 @@ func nodeGroups(bytes int) int {
 }
 
 // innerSlot[i] is the index of child i's min x, in half words. Object i's
-// head is the word headSlot[i]; its tails are three words from tailSlot[i],
+// head is the word highSlot[i]; its tails are three words from lowSlot[i],
 // its id is at idSlot[i], both counted from where a leaf's heads end.
-var innerSlot, headSlot, tailSlot, idSlot = func() (inner [maxFanout]uint16, head, tail, id [maxLeafFanout]uint16) {
+var innerSlot, highSlot, lowSlot, idSlot = func() (inner [maxFanout]uint16, high, low, id [maxLeafFanout]uint16) {
 	for i := range inner {
 		inner[i] = uint16(2*(lanes+i/innerGroup*groupWords) + 2 + i%innerGroup)
 	}
-	for i := range head {
+	for i := range high {
 		g, e := i/leafGroup, i%leafGroup
-		group := lanes + g*tailLines*lanes // after the header's line
-		head[i] = uint16(lanes + g*lanes + 1 + e)
-		tail[i] = uint16(group + e/2*lanes + 1 + e%2*3)
+		group := lanes + g*lowLines*lanes // after the header's line
+		high[i] = uint16(lanes + g*lanes + 1 + e)
+		low[i] = uint16(group + e/2*lanes + 1 + e%2*3)
 		if e%2 == 0 {
 			id[i] = uint16(group + e/2*lanes + 7)
 		} else {
 			id[i] = uint16(group + 3*lanes + 4 + e/2)
 		}
 	}
-	return inner, head, tail, id
+	return inner, high, low, id
 }()
 
 // childLines is the set of lines of child i's box, without its reference.
@@ -153,7 +153,7 @@ func childLines(i int) uint64 {
 
 // objectLines is the set of lines that hold object i of a leaf of k groups.
 func objectLines(i, k int) uint64 {
-	return 1<<(headSlot[i]/lanes) | (1<<(tailSlot[i]/lanes)|1<<(idSlot[i]/lanes))<<k
+	return 1<<(highSlot[i]/lanes) | (1<<(lowSlot[i]/lanes)|1<<(idSlot[i]/lanes))<<k
 }
 
 func packMeta(level, count int, chunk uint32) uint64 {

@@ -40,12 +40,12 @@ import (
 // for all of a line.
 
 const (
-	headBits    = 16
-	headMask    = 1<<headBits - 1
-	tailBits    = 48
-	tailMask    = 1<<tailBits - 1
-	maxShift    = tailBits
-	invertedMax = headMask<<(2*headBits) | headMask<<(3*headBits)
+	highBits    = 16
+	highMask    = 1<<highBits - 1
+	lowBits     = 48
+	lowMask     = 1<<lowBits - 1
+	maxShift    = lowBits
+	invertedMax = highMask<<(2*highBits) | highMask<<(3*highBits)
 )
 
 // key maps float64 to integers of the same order; -0 comes before 0. It is
@@ -103,11 +103,11 @@ func axisFor(lo, hi, center float64) axisFrame {
 func axisAround(c, lo, hi int64) axisFrame {
 	most := max(keyDistance(lo, c), keyDistance(hi, c))
 	// 2^(15+s) >= growth * most.
-	s := max(bits.Len64(most)+bits.Len(growth-1)-(headBits-1), 0)
+	s := max(bits.Len64(most)+bits.Len(growth-1)-(highBits-1), 0)
 	if s >= maxShift {
 		return anywhere
 	}
-	a := axisFrame{c - 1<<(headBits-1+s), uint(s)}
+	a := axisFrame{c - 1<<(highBits-1+s), uint(s)}
 	if a.base > c { // less than any integer
 		a.base = math.MinInt64
 	}
@@ -117,7 +117,7 @@ func axisAround(c, lo, hi int64) axisFrame {
 // middle returns the key that axisAround began with; ok is false if it is
 // not known any more.
 func (a axisFrame) middle() (c int64, ok bool) {
-	return a.base + 1<<(headBits-1+a.shift), a.shift < maxShift && a.base > math.MinInt64
+	return a.base + 1<<(highBits-1+a.shift), a.shift < maxShift && a.base > math.MinInt64
 }
 
 // grown returns the frame for a leaf made with frame f whose MBR is r now.
@@ -147,7 +147,7 @@ func (f leafFrame) made() (x, y float64) {
 
 // reach is false for keys that have no head.
 func (a axisFrame) reach(k int64) bool {
-	return uint64(k-a.base)>>a.shift <= headMask && k >= a.base
+	return uint64(k-a.base)>>a.shift <= highMask && k >= a.base
 }
 
 func (f leafFrame) reaches(r Rect) bool {
@@ -156,19 +156,19 @@ func (f leafFrame) reaches(r Rect) bool {
 }
 
 // cut returns head and tail of a coordinate within reach.
-func (a axisFrame) cut(v float64) (head, tail uint64) {
+func (a axisFrame) cut(v float64) (high, low uint64) {
 	d := uint64(keyOf(v) - a.base)
-	return d >> a.shift & headMask, d & (1<<a.shift - 1)
+	return d >> a.shift & highMask, d & (1<<a.shift - 1)
 }
 
-func (a axisFrame) join(head, tail uint64) float64 {
-	return ofKey(a.base + int64(head<<a.shift+tail))
+func (a axisFrame) join(high, low uint64) float64 {
+	return ofKey(a.base + int64(high<<a.shift+low))
 }
 
 // halves is a rectangle as a leaf holds it.
 type halves struct {
-	head  uint64
-	tails [3]uint64
+	high uint64
+	low  [3]uint64
 }
 
 func (f leafFrame) encode(r Rect) halves {
@@ -183,18 +183,18 @@ func (f leafFrame) encode(r Rect) halves {
 }
 
 func (f leafFrame) decode(h halves) Rect {
-	head, t := h.head^invertedMax, &h.tails
+	high, t := h.high^invertedMax, &h.low
 	return Rect{
-		f.x.join(head&headMask, t[0]&tailMask),
-		f.y.join(head>>16&headMask, t[0]>>48|t[1]<<16&tailMask),
-		f.x.join(head>>32&headMask, t[1]>>32|t[2]<<32&tailMask),
-		f.y.join(head>>48, t[2]>>16),
+		f.x.join(high&highMask, t[0]&lowMask),
+		f.y.join(high>>16&highMask, t[0]>>48|t[1]<<16&lowMask),
+		f.x.join(high>>32&highMask, t[1]>>32|t[2]<<32&lowMask),
+		f.y.join(high>>48, t[2]>>16),
 	}
 }
 
 // head returns the head of a query's maximum (up) or minimum, which may be
 // out of reach.
-func (a axisFrame) head(v float64, up bool) uint64 {
+func (a axisFrame) high(v float64, up bool) uint64 {
 	k := lowKey(v)
 	if up {
 		k = highKey(v)
@@ -202,14 +202,14 @@ func (a axisFrame) head(v float64, up bool) uint64 {
 	if k < a.base {
 		return 0
 	}
-	return min(uint64(k-a.base)>>a.shift, headMask)
+	return min(uint64(k-a.base)>>a.shift, highMask)
 }
 
 // query returns what the heads of an object that intersects q are at most,
 // field by field.
 func (f leafFrame) query(q *Rect) uint64 {
-	return f.x.head(q.MaxX, true) | f.y.head(q.MaxY, true)<<16 |
-		(headMask-f.x.head(q.MinX, false))<<32 | (headMask-f.y.head(q.MinY, false))<<48
+	return f.x.high(q.MaxX, true) | f.y.high(q.MaxY, true)<<16 |
+		(highMask-f.x.high(q.MinX, false))<<32 | (highMask-f.y.high(q.MinY, false))<<48
 }
 
 // shifts packs the shifts of both axes: x, y, x, y, a byte each, as vectors
@@ -242,13 +242,13 @@ func (n node) setLeafFrame(f leafFrame) {
 
 // halves returns object i's rectangle as it is stored.
 func (n node) halves(i int) halves {
-	t := n[int(tailSlot[i])+n.groups()*lanes:]
-	return halves{n[headSlot[i]], [3]uint64(t[:3])}
+	t := n[int(lowSlot[i])+n.groups()*lanes:]
+	return halves{n[highSlot[i]], [3]uint64(t[:3])}
 }
 
 func (n node) setHalves(i int, h halves) {
-	n[headSlot[i]] = h.head
-	copy(n[int(tailSlot[i])+n.groups()*lanes:], h.tails[:])
+	n[highSlot[i]] = h.high
+	copy(n[int(lowSlot[i])+n.groups()*lanes:], h.low[:])
 }
 
 // reframe gives the leaf a frame that reaches r, too.

@@ -74,11 +74,11 @@ func checkHalves(t *testing.T, f leafFrame, r Rect) {
 	}
 	// What another field of the tails holds must not matter: all are full
 	// words.
-	for i := range h.tails {
+	for i := range h.low {
 		flipped := h
-		flipped.tails[i] = ^flipped.tails[i]
+		flipped.low[i] = ^flipped.low[i]
 		if f.decode(flipped) == r {
-			t.Fatalf("word %d of the tails of %v means nothing", i, r)
+			t.Fatalf("word %d of the low bits of %v means nothing", i, r)
 		}
 	}
 }
@@ -114,9 +114,9 @@ func TestFieldsAtMost(t *testing.T) {
 	}
 }
 
-// TestHeads: the heads leave every object that intersects a query, and few
+// TestHighBits: the heads leave every object that intersects a query, and few
 // others.
-func TestHeads(t *testing.T) {
+func TestHighBits(t *testing.T) {
 	for _, sp := range spaces {
 		r := rand.New(rand.NewPCG(7, 8))
 		left, hits := 0, 0
@@ -138,9 +138,9 @@ func TestHeads(t *testing.T) {
 				}
 				most := f.query(&q)
 				for _, o := range objects {
-					is, may := o.Intersects(q), fieldsAtMost(f.encode(o).head, most) == 1
+					is, may := o.Intersects(q), fieldsAtMost(f.encode(o).high, most) == 1
 					if is && !may {
-						t.Fatalf("%s: frame %v, query %v: the head of %v rules it out", sp.name, f, q, o)
+						t.Fatalf("%s: frame %v, query %v: the high bits of %v rule it out", sp.name, f, q, o)
 					}
 					if may {
 						left++
@@ -152,7 +152,7 @@ func TestHeads(t *testing.T) {
 			}
 		}
 		if sp.name == "uniform" && left > hits+hits/100 {
-			t.Errorf("%s: heads leave %d objects, %d intersect", sp.name, left, hits)
+			t.Errorf("%s: the high bits leave %d objects, %d intersect", sp.name, left, hits)
 		}
 	}
 }
@@ -169,8 +169,8 @@ func FuzzHalves(f *testing.F) {
 				continue
 			}
 			checkHalves(t, f, r)
-			if r == r && minX <= maxX && minY <= maxY && fieldsAtMost(f.encode(r).head, f.query(&r)) == 0 {
-				t.Fatalf("frame %v: the head of %v rules it out", f, r)
+			if r == r && minX <= maxX && minY <= maxY && fieldsAtMost(f.encode(r).high, f.query(&r)) == 0 {
+				t.Fatalf("frame %v: the high bits of %v rule it out", f, r)
 			}
 		}
 	})

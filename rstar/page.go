@@ -41,7 +41,7 @@ func (p *page) copyFrom(n *uint64, level int32, count int) {
 	if count == 0 {
 		return
 	}
-	copyLines(tailLine(&p.n[0], k), tailLine(n, k), p.groups()*tailLines)
+	copyLines(lowLine(&p.n[0], k), lowLine(n, k), p.groups()*lowLines)
 }
 
 // groups is how many groups the entries fill.

@@ -46,7 +46,7 @@ func leafTake(n *uint64, k int, m *masks, q *Rect, dst []Item) int {
 	if isa == plain {
 		return leafTakePlain(n, k, m, q, dst)
 	}
-	return leafTakeAVX2(n, tailLine(n, k), &m[0], &q.MinX, &dst[0].Rect.MinX) / itemBytes
+	return leafTakeAVX2(n, lowLine(n, k), &m[0], &q.MinX, &dst[0].Rect.MinX) / itemBytes
 }
 
 func leafDist(n *uint64, k, count int, p *[2]float64, d *distances) {
@@ -55,7 +55,7 @@ func leafDist(n *uint64, k, count int, p *[2]float64, d *distances) {
 		leafDistPlain(n, k, &m, p, d)
 		return
 	}
-	leafDistAVX2(n, tailLine(n, k), &m[0], (count+leafGroup-1)/leafGroup, &p[0], &d.leaf[0])
+	leafDistAVX2(n, lowLine(n, k), &m[0], (count+leafGroup-1)/leafGroup, &p[0], &d.leaf[0])
 }
 
 func leafBounds(n *uint64, k, count int) (r Rect) {
@@ -63,7 +63,7 @@ func leafBounds(n *uint64, k, count int) (r Rect) {
 	if isa == plain {
 		return leafBoundsPlain(n, k, &m)
 	}
-	leafBoundsAVX2(n, tailLine(n, k), &m[0], &r.MinX)
+	leafBoundsAVX2(n, lowLine(n, k), &m[0], &r.MinX)
 	return r
 }
 

@@ -34,8 +34,8 @@ TEXT ·leafMaskAVX2(SB), NOSPLIT, $0-32
 	VPOR     Y3, Y2, Y2
 
 	// Minima inverted, and after the maxima.
-	VPXOR        minimaHead<>+0(SB), Y2, Y2
-	VPSHUFB      twoHeads<>+0(SB), Y2, Y2
+	VPXOR        minimaHigh<>+0(SB), Y2, Y2
+	VPSHUFB      twoHigh<>+0(SB), Y2, Y2
 	VEXTRACTI128 $0x01, Y2, X0
 	VMOVQ        X2, DX
 	VMOVQ        X0, CX
@@ -89,17 +89,17 @@ DATA minimaSign<>+16(SB)/8, $0x0000000000000000
 DATA minimaSign<>+24(SB)/8, $0x0000000000000000
 GLOBL minimaSign<>(SB), RODATA|NOPTR, $32
 
-DATA minimaHead<>+0(SB)/8, $0x000000000000ffff
-DATA minimaHead<>+8(SB)/8, $0x000000000000ffff
-DATA minimaHead<>+16(SB)/8, $0x0000000000000000
-DATA minimaHead<>+24(SB)/8, $0x0000000000000000
-GLOBL minimaHead<>(SB), RODATA|NOPTR, $32
+DATA minimaHigh<>+0(SB)/8, $0x000000000000ffff
+DATA minimaHigh<>+8(SB)/8, $0x000000000000ffff
+DATA minimaHigh<>+16(SB)/8, $0x0000000000000000
+DATA minimaHigh<>+24(SB)/8, $0x0000000000000000
+GLOBL minimaHigh<>(SB), RODATA|NOPTR, $32
 
-DATA twoHeads<>+0(SB)/8, $0xffffffff09080100
-DATA twoHeads<>+8(SB)/8, $0xffffffffffffffff
-DATA twoHeads<>+16(SB)/8, $0xffffffff09080100
-DATA twoHeads<>+24(SB)/8, $0xffffffffffffffff
-GLOBL twoHeads<>(SB), RODATA|NOPTR, $32
+DATA twoHigh<>+0(SB)/8, $0xffffffff09080100
+DATA twoHigh<>+8(SB)/8, $0xffffffffffffffff
+DATA twoHigh<>+16(SB)/8, $0xffffffff09080100
+DATA twoHigh<>+24(SB)/8, $0xffffffffffffffff
+GLOBL twoHigh<>(SB), RODATA|NOPTR, $32
 
 // func leafMaskAVX512(n *uint64, groups int, q *float64, m *uint64)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, BMI2
@@ -131,8 +131,8 @@ TEXT ·leafMaskAVX512(SB), NOSPLIT, $0-32
 	VPOR     Y3, Y2, Y2
 
 	// Minima inverted, and after the maxima.
-	VPXOR        minimaHead<>+0(SB), Y2, Y2
-	VPSHUFB      twoHeads<>+0(SB), Y2, Y2
+	VPXOR        minimaHigh<>+0(SB), Y2, Y2
+	VPSHUFB      twoHigh<>+0(SB), Y2, Y2
 	VEXTRACTI128 $0x01, Y2, X0
 	VMOVQ        X2, DX
 	VMOVQ        X0, CX
@@ -173,16 +173,16 @@ stored:
 	VZEROUPPER
 	RET
 
-// func leafTakeAVX2(n *uint64, tails *uint64, m *uint64, q *float64, dst *float64) (bytes int)
+// func leafTakeAVX2(n *uint64, low *uint64, m *uint64, q *float64, dst *float64) (bytes int)
 // Requires: AVX, AVX2, BMI, CMOV
 TEXT ·leafTakeAVX2(SB), NOSPLIT, $0-48
 	MOVQ           n+0(FP), DX
-	MOVQ           tails+8(FP), BX
+	MOVQ           low+8(FP), BX
 	MOVQ           m+16(FP), SI
 	VBROADCASTI128 40(DX), Y1
 	VPMOVZXBQ      56(DX), Y2
-	VMOVDQU        maximaHead<>+0(SB), Y3
-	VMOVDQU        spreadTails<>+0(SB), Y4
+	VMOVDQU        maximaHigh<>+0(SB), Y3
+	VMOVDQU        spreadLow<>+0(SB), Y4
 	LEAQ           objectPlaces<>+0(SB), DI
 	VPXOR          Y5, Y5, Y5
 	MOVQ           dst+32(FP), CX
@@ -235,17 +235,17 @@ empty:
 	VZEROUPPER
 	RET
 
-DATA maximaHead<>+0(SB)/8, $0x0000000000000000
-DATA maximaHead<>+8(SB)/8, $0x0000000000000000
-DATA maximaHead<>+16(SB)/8, $0x000000000000ffff
-DATA maximaHead<>+24(SB)/8, $0x000000000000ffff
-GLOBL maximaHead<>(SB), RODATA|NOPTR, $32
+DATA maximaHigh<>+0(SB)/8, $0x0000000000000000
+DATA maximaHigh<>+8(SB)/8, $0x0000000000000000
+DATA maximaHigh<>+16(SB)/8, $0x000000000000ffff
+DATA maximaHigh<>+24(SB)/8, $0x000000000000ffff
+GLOBL maximaHigh<>(SB), RODATA|NOPTR, $32
 
-DATA spreadTails<>+0(SB)/8, $0xffff050403020100
-DATA spreadTails<>+8(SB)/8, $0xffff0b0a09080706
-DATA spreadTails<>+16(SB)/8, $0xffff090807060504
-DATA spreadTails<>+24(SB)/8, $0xffff0f0e0d0c0b0a
-GLOBL spreadTails<>(SB), RODATA|NOPTR, $32
+DATA spreadLow<>+0(SB)/8, $0xffff050403020100
+DATA spreadLow<>+8(SB)/8, $0xffff0b0a09080706
+DATA spreadLow<>+16(SB)/8, $0xffff090807060504
+DATA spreadLow<>+24(SB)/8, $0xffff0f0e0d0c0b0a
+GLOBL spreadLow<>(SB), RODATA|NOPTR, $32
 
 DATA objectPlaces<>+0(SB)/8, $0x0038000800000000
 DATA objectPlaces<>+8(SB)/8, $0x0078004800e00020
@@ -281,16 +281,16 @@ DATA objectPlaces<>+240(SB)/8, $0x07b8078807e80760
 DATA objectPlaces<>+248(SB)/8, $0x07f807c807f007a0
 GLOBL objectPlaces<>(SB), RODATA|NOPTR, $256
 
-// func leafDistAVX2(n *uint64, tails *uint64, m *uint64, groups int, p *float64, d *float64)
+// func leafDistAVX2(n *uint64, low *uint64, m *uint64, groups int, p *float64, d *float64)
 // Requires: AVX, AVX2, BMI
 TEXT ·leafDistAVX2(SB), NOSPLIT, $0-48
 	MOVQ           n+0(FP), CX
-	MOVQ           tails+8(FP), DX
+	MOVQ           low+8(FP), DX
 	MOVQ           m+16(FP), BX
 	VBROADCASTI128 40(CX), Y3
 	VPMOVZXBQ      56(CX), Y4
-	VMOVDQU        maximaHead<>+0(SB), Y5
-	VMOVDQU        spreadTails<>+0(SB), Y6
+	VMOVDQU        maximaHigh<>+0(SB), Y5
+	VMOVDQU        spreadLow<>+0(SB), Y6
 	LEAQ           objectPlaces<>+0(SB), SI
 	VPXOR          Y7, Y7, Y7
 	MOVQ           p+32(FP), AX
@@ -360,16 +360,16 @@ DATA maximaSign<>+16(SB)/8, $0x8000000000000000
 DATA maximaSign<>+24(SB)/8, $0x8000000000000000
 GLOBL maximaSign<>(SB), RODATA|NOPTR, $32
 
-// func leafBoundsAVX2(n *uint64, tails *uint64, m *uint64, out *float64)
+// func leafBoundsAVX2(n *uint64, low *uint64, m *uint64, out *float64)
 // Requires: AVX, AVX2, BMI
 TEXT ·leafBoundsAVX2(SB), NOSPLIT, $0-32
 	MOVQ           n+0(FP), AX
-	MOVQ           tails+8(FP), CX
+	MOVQ           low+8(FP), CX
 	MOVQ           m+16(FP), DX
 	VBROADCASTI128 40(AX), Y2
 	VPMOVZXBQ      56(AX), Y3
-	VMOVDQU        maximaHead<>+0(SB), Y4
-	VMOVDQU        spreadTails<>+0(SB), Y5
+	VMOVDQU        maximaHigh<>+0(SB), Y4
+	VMOVDQU        spreadLow<>+0(SB), Y5
 	LEAQ           objectPlaces<>+0(SB), BX
 	VPXOR          Y6, Y6, Y6
 	VMOVUPD        leastOfNone<>+0(SB), Y0
@@ -426,19 +426,19 @@ DATA mostOfNone<>+16(SB)/8, $0xfff0000000000000
 DATA mostOfNone<>+24(SB)/8, $0xfff0000000000000
 GLOBL mostOfNone<>(SB), RODATA|NOPTR, $32
 
-// func leafPutAVX2(n *uint64, tails *uint64, m *uint64, es *float64)
+// func leafPutAVX2(n *uint64, low *uint64, m *uint64, es *float64)
 // Requires: AVX, AVX2, BMI
 TEXT ·leafPutAVX2(SB), NOSPLIT, $0-32
 	MOVQ           n+0(FP), AX
-	MOVQ           tails+8(FP), CX
+	MOVQ           low+8(FP), CX
 	MOVQ           m+16(FP), DX
 	MOVQ           es+24(FP), BX
 	VBROADCASTI128 40(AX), Y0
 	VPMOVZXBQ      56(AX), Y1
 	VPXOR          Y2, Y2, Y2
-	VMOVDQU        maximaHead<>+0(SB), Y3
-	VMOVDQU        fourHeads<>+0(SB), Y4
-	VMOVDQU        packTails<>+0(SB), Y5
+	VMOVDQU        maximaHigh<>+0(SB), Y3
+	VMOVDQU        fourHigh<>+0(SB), Y4
+	VMOVDQU        packLow<>+0(SB), Y5
 	LEAQ           objectPlaces<>+0(SB), SI
 	ADDQ           $0x40, AX
 	MOVQ           $0x00000002, DI
@@ -486,17 +486,17 @@ empty:
 	VZEROUPPER
 	RET
 
-DATA fourHeads<>+0(SB)/8, $0xffffffff09080100
-DATA fourHeads<>+8(SB)/8, $0xffffffffffffffff
-DATA fourHeads<>+16(SB)/8, $0x09080100ffffffff
-DATA fourHeads<>+24(SB)/8, $0xffffffffffffffff
-GLOBL fourHeads<>(SB), RODATA|NOPTR, $32
+DATA fourHigh<>+0(SB)/8, $0xffffffff09080100
+DATA fourHigh<>+8(SB)/8, $0xffffffffffffffff
+DATA fourHigh<>+16(SB)/8, $0x09080100ffffffff
+DATA fourHigh<>+24(SB)/8, $0xffffffffffffffff
+GLOBL fourHigh<>(SB), RODATA|NOPTR, $32
 
-DATA packTails<>+0(SB)/8, $0x0908050403020100
-DATA packTails<>+8(SB)/8, $0xffffffff0d0c0b0a
-DATA packTails<>+16(SB)/8, $0x0908050403020100
-DATA packTails<>+24(SB)/8, $0xffffffff0d0c0b0a
-GLOBL packTails<>(SB), RODATA|NOPTR, $32
+DATA packLow<>+0(SB)/8, $0x0908050403020100
+DATA packLow<>+8(SB)/8, $0xffffffff0d0c0b0a
+DATA packLow<>+16(SB)/8, $0x0908050403020100
+DATA packLow<>+24(SB)/8, $0xffffffff0d0c0b0a
+GLOBL packLow<>(SB), RODATA|NOPTR, $32
 
 // func mbrAVX2(es *float64, n int, out *float64)
 // Requires: AVX

@@ -17,23 +17,23 @@ func leafMaskAVX512(n *uint64, groups int, q *float64, m *uint64)
 // leafTakeAVX2 is leafTakePlain, but returns how many bytes it wrote.
 //
 //go:noescape
-func leafTakeAVX2(n *uint64, tails *uint64, m *uint64, q *float64, dst *float64) (bytes int)
+func leafTakeAVX2(n *uint64, low *uint64, m *uint64, q *float64, dst *float64) (bytes int)
 
 // leafDistAVX2 is leafDistPlain.
 //
 //go:noescape
-func leafDistAVX2(n *uint64, tails *uint64, m *uint64, groups int, p *float64, d *float64)
+func leafDistAVX2(n *uint64, low *uint64, m *uint64, groups int, p *float64, d *float64)
 
 // leafBoundsAVX2 is leafBoundsPlain.
 //
 //go:noescape
-func leafBoundsAVX2(n *uint64, tails *uint64, m *uint64, out *float64)
+func leafBoundsAVX2(n *uint64, low *uint64, m *uint64, out *float64)
 
 // leafPutAVX2 is leafPutPlain; es are the entries that m names, one after
-// the other. It must be nobody else's node: it stores across words.
+// the other. Nobody else may use the node: it stores across words.
 //
 //go:noescape
-func leafPutAVX2(n *uint64, tails *uint64, m *uint64, es *float64)
+func leafPutAVX2(n *uint64, low *uint64, m *uint64, es *float64)
 
 // mbrAVX2 is mbrPlain.
 //

@@ -33,8 +33,8 @@ func (m *masks) appendFew(dst []Item, n *uint64, k int, q *Rect) []Item {
 	return append(dst, buf[:leafTake(n, k, m, q, buf[:])]...)
 }
 
-// tailLine returns the first line of tails of the leaf at n.
-func tailLine(n *uint64, k int) *uint64 {
+// lowLine returns the first line of tails of the leaf at n.
+func lowLine(n *uint64, k int) *uint64 {
 	// SAFETY: a leaf of k groups has 5k+1 lines.
 	return (*uint64)(unsafe.Add(unsafe.Pointer(n), (1+k)*LineBytes))
 }
@@ -43,8 +43,8 @@ func tailLine(n *uint64, k int) *uint64 {
 func loadObject(n *uint64, k, i int, f *leafFrame) Item {
 	// SAFETY: a leaf of k groups has so many words.
 	words := unsafe.Slice(n, lanes+k*groupWords)
-	t, id := int(tailSlot[i])+k*lanes, int(idSlot[i])+k*lanes
-	return Item{f.decode(halves{atomic.LoadUint64(&words[headSlot[i]]), [3]uint64{
+	t, id := int(lowSlot[i])+k*lanes, int(idSlot[i])+k*lanes
+	return Item{f.decode(halves{atomic.LoadUint64(&words[highSlot[i]]), [3]uint64{
 		atomic.LoadUint64(&words[t]), atomic.LoadUint64(&words[t+1]), atomic.LoadUint64(&words[t+2]),
 	}}), atomic.LoadUint64(&words[id])}
 }

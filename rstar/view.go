@@ -159,8 +159,8 @@ func (n Node) Rect(i int) Rect {
 		})
 	}
 	f := n.leafFrame()
-	t := int(tailSlot[i]) + n.groups()*lanes
-	return f.decode(halves{word(n.b, int(headSlot[i])),
+	t := int(lowSlot[i]) + n.groups()*lanes
+	return f.decode(halves{word(n.b, int(highSlot[i])),
 		[3]uint64{word(n.b, t), word(n.b, t+1), word(n.b, t+2)}})
 }
 

@@ -169,10 +169,10 @@ func TestMisses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		heads := b[:HeadBytes(len(b))]
+		first := b[:HeadBytes(len(b))]
 		for range 1000 {
 			q := box(r.Float64(), r.Float64(), 0.1*r.Float64(), 0.1*r.Float64())
-			none, err := Misses(heads, len(b), uint32(chunk), h.Moves, q)
+			none, err := Misses(first, len(b), uint32(chunk), h.Moves, q)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -183,18 +183,18 @@ func TestMisses(t *testing.T) {
 				ruled++
 			}
 		}
-		if _, err := Misses(heads[1:], len(b), uint32(chunk), h.Moves, plane); !errors.Is(err, ErrCorrupt) {
+		if _, err := Misses(first[1:], len(b), uint32(chunk), h.Moves, plane); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("a byte is missing: %v", err)
 		}
-		if _, err := Misses(heads, len(b), uint32(chunk)+1, h.Moves, plane); !errors.Is(err, ErrCorrupt) {
+		if _, err := Misses(first, len(b), uint32(chunk)+1, h.Moves, plane); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("another leaf: %v", err)
 		}
-		off := append(make([]byte, 1, 1+len(heads)), heads...)[1:]
+		off := append(make([]byte, 1, 1+len(first)), first...)[1:]
 		if none, err := Misses(off, len(b), uint32(chunk), h.Moves, Rect{9, 9, 9, 9}); err != nil {
 			t.Errorf("unaligned: %v, %v", none, err)
 		}
-		setWord(heads, lanes, word(heads, lanes)+2)
-		if _, err := Misses(heads, len(b), uint32(chunk), h.Moves, plane); !errors.Is(err, ErrTorn) {
+		setWord(first, lanes, word(first, lanes)+2)
+		if _, err := Misses(first, len(b), uint32(chunk), h.Moves, plane); !errors.Is(err, ErrTorn) {
 			t.Errorf("lines of two versions: %v", err)
 		}
 	}
@@ -253,7 +253,7 @@ func FuzzViewNode(f *testing.F) {
 		}
 		if _, err := Misses(b, 704, chunk, moves, plane); err != nil && !errors.Is(err, ErrTorn) &&
 			!errors.Is(err, ErrMoved) && !errors.Is(err, ErrCorrupt) {
-			t.Fatalf("heads: %v", err)
+			t.Fatalf("first lines: %v", err)
 		}
 		n, err := ViewNode(b, chunk, level, moves)
 		if err != nil {

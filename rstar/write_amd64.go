@@ -15,7 +15,7 @@ func leafPut(n node, es []entry) {
 		return
 	}
 	m := firstObjects(len(es))
-	leafPutAVX2(&n[0], tailLine(&n[0], n.groups()), &m[0], &es[0].rect.MinX)
+	leafPutAVX2(&n[0], lowLine(&n[0], n.groups()), &m[0], &es[0].rect.MinX)
 }
 
 // mbrOf returns the MBR of entries.

@@ -10,16 +10,16 @@ import (
 // (rstar/leaf.go).
 
 const (
-	tailGroup = 4 * line      // tails of seven objects
-	wordHeads = 8 * line      // heads and tails of the eight groups that
-	wordTails = 8 * tailGroup // a word of a mask names
+	lowGroup  = 4 * line     // low of seven objects
+	wordHigh  = 8 * line     // pick and low of the eight groups that
+	wordLow   = 8 * lowGroup // a word of a mask names
 	itemBytes = 40
 
 	entryBytes = 56 // of what writes sort and split
 )
 
 // n and tails are where the heads and the tails of the mask's word are.
-var n, tails reg.GPVirtual
+var n, low reg.GPVirtual
 
 // constants are the vectors in read-only memory.
 var constants = map[string]Mem{}
@@ -39,10 +39,10 @@ func words(name string, ws ...uint64) Mem {
 
 const (
 	signBit  = 1 << 63
-	headMask = 0xFFFF
-	// twoHeads are bytes of VPSHUFB: the low 16 bits of two words, and
+	highMask = 0xFFFF
+	// twoHigh are bytes of VPSHUFB: the low 16 bits of two words, and
 	// nothing more.
-	twoHeads, nothing = 0xFFFFFFFF_09080100, 0xFFFFFFFF_FFFFFFFF
+	twoHigh, nothing = 0xFFFFFFFF_09080100, 0xFFFFFFFF_FFFFFFFF
 )
 
 // keys maps float64 to integers of the same order, and back.
@@ -85,8 +85,8 @@ func leafQuery(n, q reg.Register) reg.GPVirtual {
 	VPXOR(ones, inside, inside)
 	VPOR(inside, d, d)
 	Comment("Minima inverted, and after the maxima.")
-	VPXOR(words("minimaHead", headMask, headMask, 0, 0), d, d)
-	VPSHUFB(words("twoHeads", twoHeads, nothing, twoHeads, nothing), d, d)
+	VPXOR(words("minimaHigh", highMask, highMask, 0, 0), d, d)
+	VPSHUFB(words("twoHigh", twoHigh, nothing, twoHigh, nothing), d, d)
 	high, lane, t := XMM(), GP64(), GP64()
 	VEXTRACTI128(U8(1), d, high)
 	VMOVQ(d.AsX(), t)
@@ -142,7 +142,7 @@ func leafLineAVX512(n, q reg.Register) reg.GPVirtual {
 type object struct {
 	rect reg.VecVirtual // min x, min y, max x, max y
 	bit  reg.GPVirtual  // of the mask's word
-	id   reg.GPVirtual  // where its id is, from the word's tails on
+	id   reg.GPVirtual  // where its id is, from the word's first low bits on
 }
 
 // objectPlaces returns for each bit of a mask's word where the tails are, in
@@ -153,13 +153,13 @@ func objectPlaces() []uint64 {
 		if bit%8 == 0 {
 			continue // a version
 		}
-		group, e := bit/8*tailGroup, bit%8-1
-		tail := group + e/2*line + 8 + e%2*24
+		group, e := bit/8*lowGroup, bit%8-1
+		low := group + e/2*line + 8 + e%2*24
 		id := group + e/2*line + 56
 		if e%2 == 1 {
 			id = group + 3*line + 32 + e/2*8
 		}
-		places[bit/2] |= (tail | id<<16) << (bit % 2 * 32)
+		places[bit/2] |= (low | id<<16) << (bit % 2 * 32)
 	}
 	return places
 }
@@ -168,14 +168,14 @@ func objectPlaces() []uint64 {
 // comes first, advance after each word, done at the end.
 func objects(prepare func(), body func(o object), advance, done func()) {
 	Pragma("noescape")
-	n, tails = Load(Param("n"), GP64()).(reg.GPVirtual), Load(Param("tails"), GP64()).(reg.GPVirtual)
+	n, low = Load(Param("n"), GP64()).(reg.GPVirtual), Load(Param("low"), GP64()).(reg.GPVirtual)
 	m := Load(Param("m"), GP64())
 	base, shift := leafFrame(n)
 	inverted := YMM()
-	VMOVDQU(words("maximaHead", 0, 0, headMask, headMask), inverted)
+	VMOVDQU(words("maximaHigh", 0, 0, highMask, highMask), inverted)
 	spread := YMM()
 	// Of bytes 0-15 and 8-23 of the tails: six bytes and two zeros each.
-	VMOVDQU(words("spreadTails", 0xFFFF_0504_0302_0100, 0xFFFF_0B0A_0908_0706,
+	VMOVDQU(words("spreadLow", 0xFFFF_0504_0302_0100, 0xFFFF_0B0A_0908_0706,
 		0xFFFF_0908_0706_0504, 0xFFFF_0F0E_0D0C_0B0A), spread)
 	places := GP64()
 	LEAQ(words("objectPlaces", objectPlaces()...), places)
@@ -197,21 +197,21 @@ func objects(prepare func(), body func(o object), advance, done func()) {
 	at := GP64()
 	MOVWLZX(o.id.As16(), at.As32())
 	SHRL(U8(16), o.id.As32())
-	head := YMM()
-	VPMOVZXWQ(Mem{Base: n, Index: o.bit, Scale: 8}, head)
-	VPERMQ(U8(0x94), Mem{Base: tails, Index: at, Scale: 1}, o.rect)
+	high := YMM()
+	VPMOVZXWQ(Mem{Base: n, Index: o.bit, Scale: 8}, high)
+	VPERMQ(U8(0x94), Mem{Base: low, Index: at, Scale: 1}, o.rect)
 	VPSHUFB(spread, o.rect, o.rect)
-	VPXOR(inverted, head, head)
-	VPSLLVQ(shift, head, head)
+	VPXOR(inverted, high, high)
+	VPSLLVQ(shift, high, high)
 	VPADDQ(base, o.rect, o.rect)
-	VPADDQ(head, o.rect, o.rect)
+	VPADDQ(high, o.rect, o.rect)
 	keys(o.rect, zero)
 	body(o)
 	BLSRQ(bits, bits)
 	JNZ(LabelRef("object"))
 	Label("empty")
-	ADDQ(U32(wordHeads), n)
-	ADDQ(U32(wordTails), tails)
+	ADDQ(U32(wordHigh), n)
+	ADDQ(U32(wordLow), low)
 	ADDQ(U8(8), m)
 	advance()
 	DECQ(left)
@@ -223,7 +223,7 @@ func objects(prepare func(), body func(o object), advance, done func()) {
 
 // leafTake emits the objects of a mask that intersect the query.
 func leafTake() {
-	TEXT("leafTakeAVX2", NOSPLIT, "func(n, tails, m *uint64, q, dst *float64) (bytes int)")
+	TEXT("leafTakeAVX2", NOSPLIT, "func(n, low, m *uint64, q, dst *float64) (bytes int)")
 	Doc("leafTakeAVX2 is leafTakePlain, but returns how many bytes it wrote.")
 	bytes, dst, turned := GP64(), GP64(), YMM()
 	objects(func() {
@@ -233,7 +233,7 @@ func leafTake() {
 		XORQ(bytes, bytes)
 	}, func(o object) {
 		id, in, next := GP64(), GP32(), GP64()
-		MOVQ(Mem{Base: tails, Index: o.id, Scale: 1}, id)
+		MOVQ(Mem{Base: low, Index: o.id, Scale: 1}, id)
 		VMOVUPD(o.rect, Mem{Base: dst, Index: bytes, Scale: 1})
 		MOVQ(id, Mem{Base: dst, Index: bytes, Scale: 1, Disp: 32})
 		below, above := YMM(), YMM()
@@ -251,7 +251,7 @@ func leafTake() {
 
 // leafDistances emits the distances of the objects of a mask from a point.
 func leafDistances() {
-	TEXT("leafDistAVX2", NOSPLIT, "func(n, tails, m *uint64, groups int, p, d *float64)")
+	TEXT("leafDistAVX2", NOSPLIT, "func(n, low, m *uint64, groups int, p, d *float64)")
 	Doc("leafDistAVX2 is leafDistPlain.")
 	p, sign, zero, d := YMM(), YMM(), XMM(), GP64()
 	objects(func() {
@@ -290,7 +290,7 @@ func leafDistances() {
 
 // leafBounds emits the MBR of the objects of a mask.
 func leafBounds() {
-	TEXT("leafBoundsAVX2", NOSPLIT, "func(n, tails, m *uint64, out *float64)")
+	TEXT("leafBoundsAVX2", NOSPLIT, "func(n, low, m *uint64, out *float64)")
 	Doc("leafBoundsAVX2 is leafBoundsPlain.")
 	least, most := YMM(), YMM()
 	const inf, minusInf = 0x7FF0000000000000, 0xFFF0000000000000
@@ -308,20 +308,20 @@ func leafBounds() {
 
 // leafPut emits what turns entries into objects of a leaf.
 func leafPut() {
-	TEXT("leafPutAVX2", NOSPLIT, "func(n, tails, m *uint64, es *float64)")
+	TEXT("leafPutAVX2", NOSPLIT, "func(n, low, m *uint64, es *float64)")
 	Doc("leafPutAVX2 is leafPutPlain; es are the entries that m names, one after",
-		"the other. It must be nobody else's node: it stores across words.")
+		"the other. Nobody else may use the node: it stores across words.")
 	Pragma("noescape")
-	n, tails := Load(Param("n"), GP64()), Load(Param("tails"), GP64())
+	n, low := Load(Param("n"), GP64()), Load(Param("low"), GP64())
 	m, es := Load(Param("m"), GP64()), Load(Param("es"), GP64())
 	base, shift := leafFrame(n)
-	zero, inverted, heads, packed, places := YMM(), YMM(), YMM(), YMM(), GP64()
+	zero, inverted, pick, packed, places := YMM(), YMM(), YMM(), YMM(), GP64()
 	VPXOR(zero, zero, zero)
-	VMOVDQU(words("maximaHead", 0, 0, headMask, headMask), inverted)
-	VMOVDQU(words("fourHeads", twoHeads, nothing, 0x09080100_FFFFFFFF, nothing), heads)
+	VMOVDQU(words("maximaHigh", 0, 0, highMask, highMask), inverted)
+	VMOVDQU(words("fourHigh", twoHigh, nothing, 0x09080100_FFFFFFFF, nothing), pick)
 	// Six bytes of each of two words.
 	const packLow, packHigh = 0x0908_0504_0302_0100, 0xFFFFFFFF_0D0C_0B0A
-	VMOVDQU(words("packTails", packLow, packHigh, packLow, packHigh), packed)
+	VMOVDQU(words("packLow", packLow, packHigh, packLow, packHigh), packed)
 	LEAQ(words("objectPlaces", objectPlaces()...), places)
 	ADDQ(U8(line), n)
 	left := GP64()
@@ -337,36 +337,36 @@ func leafPut() {
 	MOVL(Mem{Base: places, Index: bit, Scale: 4}, id.As32())
 	MOVWLZX(id.As16(), at.As32())
 	SHRL(U8(16), id.As32())
-	d, head := YMM(), YMM()
+	d, high := YMM(), YMM()
 	VMOVDQU(Mem{Base: es}, d)
 	keys(d, zero)
 	VPSUBQ(base, d, d)
-	VPSRLVQ(shift, d, head)
+	VPSRLVQ(shift, d, high)
 	whole := YMM()
-	VPSLLVQ(shift, head, whole)
+	VPSLLVQ(shift, high, whole)
 	VPSUBQ(whole, d, d)
-	VPXOR(inverted, head, head)
-	VPSHUFB(heads, head, head)
+	VPXOR(inverted, high, high)
+	VPSHUFB(pick, high, high)
 	VPSHUFB(packed, d, d)
-	high := XMM()
-	VEXTRACTI128(U8(1), head, high)
-	VPOR(high, head.AsX(), high)
-	VMOVQ(high, Mem{Base: n, Index: bit, Scale: 8})
-	tail := XMM()
-	VEXTRACTI128(U8(1), d, tail)
+	upper := XMM()
+	VEXTRACTI128(U8(1), high, upper)
+	VPOR(upper, high.AsX(), upper)
+	VMOVQ(upper, Mem{Base: n, Index: bit, Scale: 8})
+	maxima := XMM()
+	VEXTRACTI128(U8(1), d, maxima)
 	// Twelve bytes each; the second overwrites what the first has too much.
-	VMOVDQU(d.AsX(), Mem{Base: tails, Index: at, Scale: 1})
-	VMOVQ(tail, Mem{Base: tails, Index: at, Scale: 1, Disp: 12})
-	VPEXTRD(U8(2), tail, Mem{Base: tails, Index: at, Scale: 1, Disp: 20})
+	VMOVDQU(d.AsX(), Mem{Base: low, Index: at, Scale: 1})
+	VMOVQ(maxima, Mem{Base: low, Index: at, Scale: 1, Disp: 12})
+	VPEXTRD(U8(2), maxima, Mem{Base: low, Index: at, Scale: 1, Disp: 20})
 	ref := GP64()
 	MOVQ(Mem{Base: es, Disp: 32}, ref)
-	MOVQ(ref, Mem{Base: tails, Index: id, Scale: 1})
+	MOVQ(ref, Mem{Base: low, Index: id, Scale: 1})
 	ADDQ(U8(entryBytes), es)
 	BLSRQ(bits, bits)
 	JNZ(LabelRef("object"))
 	Label("empty")
-	ADDQ(U32(wordHeads), n)
-	ADDQ(U32(wordTails), tails)
+	ADDQ(U32(wordHigh), n)
+	ADDQ(U32(wordLow), low)
 	ADDQ(U8(8), m)
 	DECQ(left)
 	JNZ(LabelRef("word"))

@@ -22,22 +22,22 @@ func (v *violation) String() string {
 	if v.broken {
 		es = append(es, v.by.begins("search"))
 		es = append(es, v.by.x.giveUp("search", v.by.broken, v.by.h.root, v.by.begin)...)
-		return tell(c, es) + "wrong: an error, where a restart would do\n"
+		return counterexample(c, es) + "wrong: an error, where a restart would do\n"
 	}
 	var wrong strings.Builder
 	if v.first != nil {
-		es = v.first.by.story("search A", v.id, v.first.w)
+		es = v.first.by.steps("search A", v.id, v.first.w)
 		fmt.Fprintf(&wrong, "search A shows object %d after %d writes or more\n", v.id, v.lo)
 	}
 	if v.stuck {
-		return tell(c, v.by.story("search", 0, way{})) +
+		return counterexample(c, v.by.steps("search", 0, ending{})) +
 			"wrong: the search cannot end, though no write is under way\n"
 	}
 	name := "search"
 	if v.first != nil {
 		name = "search B"
 	}
-	es = append(es, v.by.story(name, v.id, v.w)...)
+	es = append(es, v.by.steps(name, v.id, v.w)...)
 	fmt.Fprintf(&wrong, "wrong: object %d was %s; after %d to %d writes it is", v.id,
 		v.by.x.atlas.show(v.w.finds), v.lo, v.hi)
 	last := ""
@@ -51,7 +51,7 @@ func (v *violation) String() string {
 		}
 		last = now
 	}
-	return tell(c, es) + wrong.String() + "\n"
+	return counterexample(c, es) + wrong.String() + "\n"
 }
 
 // show names places.
@@ -74,7 +74,7 @@ func (r *run) begins(name string) event {
 }
 
 // story is what the search of r does to end with w for an object.
-func (r *run) story(name string, id uint64, w way) []event {
+func (r *run) steps(name string, id uint64, w ending) []event {
 	es := []event{r.begins(name)}
 	if r.out.end == never {
 		return es
@@ -85,7 +85,7 @@ func (r *run) story(name string, id uint64, w way) []event {
 
 // retrace finds again what visit found: a way to read the node at and all
 // below it that ends with w for an object.
-func (x *explorer) retrace(name string, at ref, moves uint64, begin int, id uint64, w way) []event {
+func (x *explorer) retrace(name string, at ref, moves uint64, begin int, id uint64, w ending) []event {
 	for _, s := range x.sightsOf(&x.reader, at.chunk) {
 		if !x.readable(s, at, begin) {
 			continue
@@ -132,7 +132,7 @@ func (x *explorer) giveUp(name string, k *visitKey, at ref, begin int) []event {
 }
 
 // pick chooses a way for each child so that, with what is had, w results.
-func (x *explorer) pick(refs []ref, moves uint64, begin int, id uint64, had, w way) ([]way, bool) {
+func (x *explorer) pick(refs []ref, moves uint64, begin int, id uint64, had, w ending) ([]ending, bool) {
 	if len(refs) == 0 {
 		return nil, had.finds == w.finds && had.end <= w.end
 	}
@@ -141,9 +141,9 @@ func (x *explorer) pick(refs []ref, moves uint64, begin int, id uint64, had, w w
 		return nil, false
 	}
 	for _, c := range o.of(id) {
-		sum := way{had.finds.with(c.finds), max(had.end, c.end)}
+		sum := ending{had.finds.with(c.finds), max(had.end, c.end)}
 		if rest, ok := x.pick(refs[1:], moves, begin, id, sum, w); ok {
-			return append([]way{c}, rest...), true
+			return append([]ending{c}, rest...), true
 		}
 	}
 	return nil, false
@@ -178,7 +178,7 @@ func (x *explorer) reading(name string, s *sight, at ref, begin int) (es []event
 }
 
 // tell merges events with the writer's stores up to the last of them.
-func tell(c *trace, es []event) string {
+func counterexample(c *trace, es []event) string {
 	slices.SortStableFunc(es, func(a, b event) int { return a.t - b.t })
 	var out strings.Builder
 	step := 0

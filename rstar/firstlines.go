@@ -9,17 +9,17 @@ import (
 // remote reader may read its first lines only, which mostly rule out all of
 // them (docs/decisions/leaf-heads.md).
 
-// headsBelow is how many objects a leaf is expected to show for which only
+// firstLinesBelow is how many objects a leaf is expected to show for which only
 // its heads are read first. They are 448 of 1984 bytes, and it takes another
 // round trip if they do not rule everything out: for one such leaf in eight.
-const headsBelow = 1.0 / 8
+const firstLinesBelow = 1.0 / 8
 
 // HeadsFirst reports whether only the heads of a leaf with the given MBR are
 // to be read in a search of q: hardly an object is expected there.
 func HeadsFirst(leaf, q Rect, nodeBytes int) bool {
 	const full = 7.0 / 5 / LineBytes // objects per byte
 	return covered(leaf.MinX, leaf.MaxX, q.MinX, q.MaxX)*covered(leaf.MinY, leaf.MaxY, q.MinY, q.MaxY)*
-		full*float64(nodeBytes) < headsBelow
+		full*float64(nodeBytes) < firstLinesBelow
 }
 
 // covered is how much of [a, b] lies in [c, d].

@@ -10,13 +10,13 @@ import (
 // Searches of the explorer (explore_test.go) that keep copies of internal
 // nodes and validate them (validate.go).
 
-// visitKept adds to o how a search can go on that uses a copy of the node,
+// visitCached adds to o how a search can go on that uses a copy of the node,
 // any that was to be read until begin. Children that the copy names are read
 // from begin on; the line at any time from then on.
 //
 // (What was read and kept by somebody else after begin shows what a read of
 // the search itself would have shown.)
-func (x *explorer) visitKept(o *outcome, at ref, moves uint64, begin int) {
+func (x *explorer) visitCached(o *outcome, at ref, moves uint64, begin int) {
 	for _, s := range x.sightsOf(&x.reader, at.chunk) {
 		if s.from > begin {
 			continue
@@ -25,7 +25,7 @@ func (x *explorer) visitKept(o *outcome, at ref, moves uint64, begin int) {
 		if v != nodeOK {
 			continue
 		}
-		named := &outcome{begin, map[uint64][]way{}}
+		named := &outcome{begin, map[uint64][]ending{}}
 		for _, r := range refs {
 			named.and(x.visit(r, moves, begin))
 		}
@@ -79,11 +79,11 @@ func (x *explorer) repair(o, named *outcome, refs []ref, at ref, moves uint64, s
 	}
 }
 
-// visitHeads adds how the search can go on that reads the heads of a leaf
+// visitFirstLines adds how the search can go on that reads the heads of a leaf
 // only and finds that they rule everything out.
-func (x *explorer) visitHeads(o *outcome, at ref, moves uint64, begin int) {
+func (x *explorer) visitFirstLines(o *outcome, at ref, moves uint64, begin int) {
 	whole := x.c.tree.NodeBytes()
-	k := sightKey{"heads", at.chunk}
+	k := sightKey{"first lines", at.chunk}
 	ss, ok := x.sights[k]
 	if !ok {
 		var all bool

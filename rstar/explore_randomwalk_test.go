@@ -6,9 +6,9 @@ import (
 	"unsafe"
 )
 
-// stroll is a search that reads each line at a random time, to try the
+// randomWalk is a search that reads each line at a random time, to try the
 // explorer's argument (explore_test.go).
-type stroll struct {
+type randomWalk struct {
 	c     *trace
 	r     *rand.Rand
 	q     Rect
@@ -19,7 +19,7 @@ type stroll struct {
 
 // visit reads the node at and what intersects below it, from begin on. It
 // returns false when the search would begin again.
-func (w *stroll) visit(at ref, begin int) bool {
+func (w *randomWalk) visit(at ref, begin int) bool {
 	var n Node
 	for tries := 0; ; tries++ {
 		if tries > 40 {
@@ -54,7 +54,7 @@ func (w *stroll) visit(at ref, begin int) bool {
 }
 
 // read reads the lines of a node at times from begin on, end the latest.
-func (w *stroll) read(chunk uint32, begin int) (b []byte, end int) {
+func (w *randomWalk) read(chunk uint32, begin int) (b []byte, end int) {
 	var words []uint64
 	spread := 1 + w.r.IntN(80) // as long as a node is being published, or less
 	end = begin
@@ -73,7 +73,7 @@ func (w *stroll) read(chunk uint32, begin int) (b []byte, end int) {
 }
 
 // finds returns where each object was found that the writes are about.
-func (w *stroll) finds(a *atlas) map[uint64]finds {
+func (w *randomWalk) finds(a *atlas) map[uint64]finds {
 	fs := map[uint64]finds{}
 	for _, state := range w.c.states {
 		for id := range state {
