@@ -86,12 +86,12 @@ func noAllocationsWriting(t *testing.T, tr *Tree, items []Item) {
 	})
 }
 
-// TestAppendFits: results that fit exactly do not make dst grow, though the
-// heads leave more objects than intersect.
+// TestAppendFits: results that fit exactly do not make dst grow, although the
+// high bits leave more candidates than objects that intersect.
 func TestAppendFits(t *testing.T) {
 	tr := newTree(t, Options{})
 	for id := range uint64(20) {
-		x := 0.5 + float64(id)/1024 // one head, in the first root's frame
+		x := 0.5 + float64(id)/1024 // the same high bits, in the first root's frame
 		mustInsert(t, tr, Item{Rect{x, x, x, x}, id})
 	}
 	dst, q := make([]Item, 0, 3), Rect{0.5, 0.5, 0.5 + 2.5/1024, 1}

@@ -121,7 +121,7 @@ func BenchmarkViewNode(b *testing.B) {
 	}
 }
 
-// BenchmarkSearchMany: small searches of a tree that no cache holds, alone
+// BenchmarkSearchMany: small searches of a tree larger than any cache, alone
 // and together; an operation is one search.
 func BenchmarkSearchMany(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))

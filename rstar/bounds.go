@@ -3,8 +3,8 @@ package rstar
 import "math"
 
 // bounds is the least minima and the greatest maxima of an internal node's
-// children, for each lane, in half words. Unused ones are empty boxes and
-// change nothing; lane 0 holds rubbish.
+// children, for each lane, in half words. Unused entries are empty boxes and
+// change nothing; lane 0 is arbitrary.
 type bounds [4 * lanes]uint64
 
 // mbr returns the MBR of the entries. The node does not change meanwhile.

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Invariants, each of which Check looks at while no writer runs:
+// Invariants. Check verifies each of them while no writer runs:
 //
 //	geometry   magic, layout version, node size, capacity as in Options
 //	versions   even, and the same in all lines of a node
@@ -19,7 +19,7 @@ import (
 //	valid      an object's rectangle passes Rect.Validate
 //	ids        id bounds contain those of the children, or the objects
 //	reach      no chunk is reached twice; reached, free and header chunks
-//	           are all that was ever used
+//	           are all that were ever used
 //	counts     objects, height and nodes per level are as counted
 
 // checker is one run of Check.

@@ -114,7 +114,7 @@ func damageable(t *testing.T) *Tree {
 	mustCheck(t, tr)
 	if len(tr.tx.freeChunks) == 0 || tr.Stats().Height != 2 ||
 		tr.at(uint32(tr.at(tr.tx.root).ref(0))).count() == tr.fan(0) {
-		t.Fatalf("not the tree that the test wants: %+v", tr.Stats())
+		t.Fatalf("not the tree that the test needs: %+v", tr.Stats())
 	}
 	return tr
 }

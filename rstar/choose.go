@@ -2,16 +2,16 @@ package rstar
 
 import "math"
 
-// Where an entry goes. Both strategies take, of the children that cover it
-// already, the one of least area; they differ when none does (original.go,
-// revised.go). Where the papers leave ties, margins break them (boxes
-// without area, such as points on a line, would all tie) and last ids:
-// equal rectangles are told apart by id like keys of a B-tree. Of equally
-// good children the one whose id bounds contain, or come nearest to, the
-// new id is chosen, and splits sort ties by id. So among any number of
-// objects on one point a delete finds its leaf by the id bounds.
+// Where an entry goes. Both strategies prefer, among the children that
+// already cover it, the one of least area; they differ when no child covers
+// it (original.go, revised.go). Where the papers leave ties, margins break
+// them (boxes without area, such as points on a line, would all tie), and
+// after margins ids: like keys of a B-tree, ids distinguish equal rectangles.
+// Of equally good children, the one whose id bounds contain the new id, or
+// come nearest to it, is chosen, and splits sort ties by id. So even among
+// many objects on one point a delete finds its leaf by the id bounds.
 //
-// All is reckoned in units of the node's frame, the boxes as they are
+// Everything is computed in units of the node's frame, as the boxes are
 // stored, so that no scale of the coordinates makes products overflow or
 // vanish: they are float32, and float64 has room for their squares.
 
@@ -25,13 +25,13 @@ type pickScratch struct {
 	growths growths         // revised.go
 	tried   [maxFanout]bool // revised.go
 
-	// What the leaf's parent encoded the object to, if it had to.
+	// The box to which the leaf's parent encoded the object, if it had to.
 	box   box32
 	known bool
 }
 
-// candidate is a child and what it would cost to choose it, most
-// important first.
+// candidate is a child and what it would cost to choose it. The most
+// important cost comes first.
 type candidate struct {
 	overlap float64 // enlargement of its overlap with its siblings
 	area    float64 // enlargement
@@ -41,7 +41,7 @@ type candidate struct {
 	slot    int
 }
 
-// compare orders candidates by cost; 0 is a tie that ids must break.
+// compare orders candidates by cost; 0 is a tie, which ids must break.
 func (c *candidate) compare(d *candidate) int {
 	switch {
 	case c.overlap != d.overlap:
@@ -65,7 +65,7 @@ func sign(less bool) int {
 	return 1
 }
 
-// choose puts into p the way from the root to the node at level that shall
+// choose puts into p the path from the root to the node at level that is to
 // take e (ChooseSubtree).
 func (x *tx) choose(p *path, e *entry, level int) {
 	x.pick.known = false
@@ -85,13 +85,13 @@ func (x *tx) choose(p *path, e *entry, level int) {
 }
 
 // inside returns the query that finds the entries of an internal node that
-// cover r, and perhaps some that fall short by a rounding. An entry covers r
-// if its minima are at most those of r and its maxima at least those: the
-// comparisons of a scan, with the borders exchanged.
+// cover r, and perhaps some that fall short by a rounding error. An entry
+// covers r if its minima are at most those of r and its maxima at least
+// those: the comparisons of a scan, with the borders exchanged.
 func inside(r Rect) Rect { return Rect{r.MaxX, r.MaxY, r.MinX, r.MinY} }
 
-// pickChild returns the entry of n, a node at a level above 0, that e shall
-// go to; in is inside of its rectangle.
+// pickChild returns the entry of n, a node at a level above 0, that e is to
+// go to; in is the query that inside returns for its rectangle.
 func (x *tx) pickChild(n node, e *entry, in *Rect, level int) int {
 	var m masks
 	m.scanInner(&n[0], n.count(), in)
@@ -116,12 +116,12 @@ func (x *tx) pickChild(n node, e *entry, in *Rect, level int) int {
 	return x.pickRevised(n, e, b)
 }
 
-// leastCovering returns the smallest of the children that cover e: the one
-// at bit and those that m names.
+// leastCovering returns the smallest of the children that cover e: the one at
+// bit and those in the mask m.
 func (x *tx) leastCovering(n node, e *entry, bit int, m *masks) int {
 	var best candidate
 	const unknown = math.MaxUint64
-	away := uint64(unknown) // of e's id from best's, once it mattered
+	away := uint64(unknown) // distance of e's id from best's bounds, once needed
 	for first := true; bit >= 0; bit, first = m.next(), false {
 		c := candidate{slot: slotOf(bit)}
 		r := n.box(c.slot).rect()
@@ -149,13 +149,13 @@ func (x *tx) better(n node, e *entry, a, b *candidate) bool {
 	return x.idDistance(uint32(n.ref(a.slot)), e.lo) < x.idDistance(uint32(n.ref(b.slot)), e.lo)
 }
 
-// rect widens b to float64, in units of its frame.
+// rect converts b to float64, in units of its frame.
 func (b box32) rect() Rect {
 	return Rect{float64(b.minX), float64(b.minY), float64(b.maxX), float64(b.maxY)}
 }
 
-// finite makes borders finite that an entry beyond the frame has:
-// differences of infinite ones would be NaN.
+// finite makes the borders of an entry beyond the frame finite: differences
+// of infinite ones would be NaN.
 func (b box32) finite() box32 {
 	clamp := func(v float32) float32 { return min(max(v, -math.MaxFloat32), math.MaxFloat32) }
 	return box32{clamp(b.minX), clamp(b.minY), clamp(b.maxX), clamp(b.maxY)}

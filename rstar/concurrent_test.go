@@ -11,17 +11,17 @@ import (
 	"unsafe"
 )
 
-// The promises of doc.go, put to the test while a writer splits,
-// reinserts, condenses and updates.
+// The promises of doc.go, tested while a writer splits, reinserts, condenses
+// and updates.
 //
-// Every object lives through a fixed series of states: after k operations
-// on it, it is at a known place or absent. The writer notes k in started
-// before an operation and in done after it. A search that saw done = lo
-// at its begin and started = hi at its end must show the object as it was
-// in some state of lo..hi: at most once, at a place of one of these
-// states, and if it is present and in the query in all of them, once.
-// (One that was deleted and inserted again meanwhile is two objects, and
-// may be found in both of its lives.)
+// Every object lives through a fixed series of states: after k operations on
+// it, it is at a known place or absent. The writer notes k in started before
+// an operation and in done after it. A search that saw done = lo when it
+// began and started = hi when it ended must show the object as it was in some
+// state of lo..hi: at most once, at a place of one of these states, and if it
+// is present and in the query in all of them, exactly once. (An object that
+// was deleted and inserted again in the meantime counts as two, and may be
+// found in both of its lives.)
 
 // life is one object's series of states.
 type life struct {
@@ -33,7 +33,7 @@ type life struct {
 const (
 	stays   = iota // inserted once, never touched again
 	moves          // updated again and again, near and far
-	flutter        // inserted and deleted in turn
+	flutter        // inserted and deleted alternately
 	kinds
 )
 
@@ -87,8 +87,8 @@ func (w world) before() []int64 {
 	return lo
 }
 
-// judge says what is wrong with the answer to q of a search that began
-// after lo was taken and has ended.
+// judge says what is wrong with the answer to q of a search that began after
+// lo was taken and has ended.
 func (w world) judge(lo []int64, q Rect, found map[uint64][]Rect) error {
 	for i := range w {
 		l := &w[i]
@@ -120,8 +120,9 @@ func (w world) judge(lo []int64, q Rect, found map[uint64][]Rect) error {
 	return nil
 }
 
-// judgeCount says what is wrong with the number of objects that a count of
-// q gave: as many as certainly were there, at most as many as may have been.
+// judgeCount says what is wrong with the number of objects that a count of q
+// returned: at least those that were certainly there, at most those that may
+// have been.
 func (w world) judgeCount(lo []int64, q Rect, n int) error {
 	least, most := 0, 0
 	for i := range w {
@@ -153,15 +154,15 @@ func (w world) judgeCount(lo []int64, q Rect, n int) error {
 	return nil
 }
 
-// judgeNearest says what is wrong with the objects that a nearest search
-// of everything handed out: nobody twice (who was deleted and inserted
-// again is somebody else), nobody at a place where it was not, everybody
-// who was not written meanwhile.
+// judgeNearest says what is wrong with the objects that a nearest search of
+// everything yielded: no object may appear twice (one that was deleted and
+// inserted again counts as another), none at a place where it was not, and
+// every object that was not written in the meantime must appear.
 func (w world) judgeNearest(lo []int64, found map[uint64][]Rect) error {
 	for i := range w {
 		l, left := &w[i], slices.Clone(found[uint64(i)])
 		if len(left) > 1 && l.kind != flutter {
-			return fmt.Errorf("object %d handed out %d times: %v", i, len(left), left)
+			return fmt.Errorf("object %d yielded %d times: %v", i, len(left), left)
 		}
 		hi := l.started.Load()
 		if r, present := l.state(hi); present && len(left) == 0 &&
@@ -186,11 +187,11 @@ func (w world) judgeNearest(lo []int64, found map[uint64][]Rect) error {
 	return nil
 }
 
-// asker is a way to ask a tree for q while a writer runs, and to judge the
-// answer.
+// asker asks a tree for q while a writer runs, in one of several modes, and
+// judges the answer.
 type asker func(tr *Tree, w world, q Rect) error
 
-// askers are all of them.
+// askers returns all of them.
 func askers() map[string]asker {
 	all := map[string]asker{"Count": askCount, "Nearest": askNearest}
 	for name, find := range searches {
@@ -228,7 +229,7 @@ func askNearest(tr *Tree, w world, q Rect) (err error) {
 	return w.judgeNearest(lo, found)
 }
 
-// searches are the ways to search, all of which keep the promises.
+// searches lists the kinds of search, all of which keep the promises.
 var searches = map[string]func(tr *Tree, q Rect, add func(Rect, uint64)){
 	"Search": func(tr *Tree, q Rect, add func(Rect, uint64)) {
 		tr.Search(q, func(r Rect, id uint64) bool { add(r, id); return true })
@@ -292,7 +293,7 @@ func remotePass(tr *Tree, q Rect) (hits []Item, err error) {
 	}
 	todo := []ref{{h.Root, int32(h.Height - 1)}}
 	for len(todo) > 0 {
-		// In any order, as replies of a network come.
+		// In any order, as replies of a network arrive.
 		i := rnd.IntN(len(todo))
 		r := todo[i]
 		todo[i] = todo[len(todo)-1]
@@ -325,7 +326,7 @@ func TestPromises(t *testing.T) {
 			continue
 		}
 		if s.o.PortableStores && s.isa != isas[0] {
-			continue // readers cannot tell by what they were stored
+			continue // which kind of store was used makes no difference to readers
 		}
 		for name, ask := range askers() {
 			t.Run(fmt.Sprintf("%v/%s", s, name), func(t *testing.T) {
@@ -337,7 +338,7 @@ func TestPromises(t *testing.T) {
 }
 
 // alignedHeap returns slab memory on the Go heap, which the race detector
-// watches, unlike a mapping.
+// observes, unlike a mapping.
 func alignedHeap(bytes int) []byte {
 	w := make([]uint64, bytes/8+lanes)
 	for i := range w {
@@ -406,9 +407,9 @@ func promises(t *testing.T, o Options, ask asker) {
 	}
 }
 
-// TestPromisesNearest does the same for Nearest: ascending order, nobody
-// twice (who was deleted and inserted again is somebody else), all that
-// stay, nobody at a place where it was not.
+// TestPromisesNearest does the same for Nearest: ascending order, no object
+// twice (one that was deleted and inserted again counts as another), every
+// object that stays, and none at a place where it was not.
 func TestPromisesNearest(t *testing.T) {
 	for _, by := range strategies {
 		t.Run(by.String(), func(t *testing.T) { promisesNearest(t, by) })
@@ -456,8 +457,8 @@ func promisesNearest(t *testing.T, by Strategy) {
 	}
 }
 
-// TestLockFallback: a reader that meets moves all the time ends, by the
-// writer's lock.
+// TestLockFallback: a reader that meets moves all the time terminates, by
+// taking the writer's lock.
 func TestLockFallback(t *testing.T) {
 	tr := newTree(t, Options{})
 	mustInsert(t, tr, Item{box(0, 0, 1, 1), 1})
@@ -483,8 +484,8 @@ func TestLockFallback(t *testing.T) {
 	}
 }
 
-// TestStampRestarts: a node with a later stamp is never accepted, and one
-// that stays busy is given up for a restart.
+// TestStampRestarts: a node with a later stamp is never accepted, and for one
+// that stays busy the search restarts.
 func TestStampRestarts(t *testing.T) {
 	tr := newTree(t, Options{})
 	mustInsert(t, tr, Item{box(0, 0, 1, 1), 1})

@@ -8,8 +8,8 @@ import (
 
 // Benchmarks behind pages of docs/decisions.
 
-// BenchmarkScan: a node in the cache, a query that hits about one entry
-// in four, in no order that a processor could predict.
+// BenchmarkScan: a node in the cache, a query that hits about one entry in
+// four, in no order that a processor could predict.
 func BenchmarkScan(b *testing.B) {
 	defer func(have isaLevel) { isa = have }(isa)
 	for _, k := range []int{4, 6, 12} {

@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// Other ways to load, for docs/decisions/bulk-load.md, which compares them
+// Alternative loaders, for docs/decisions/bulk-load.md, which compares them
 // with Load in package rstar_test: test data comes from package datasets,
 // which imports this one.
 
-// LoadSTR fills t by Sort-Tile-Recursive from below: strips of all objects
-// are cut into leaves, whose boxes are tiled like those of higher levels.
+// LoadSTR fills t by Sort-Tile-Recursive bottom-up: strips of all objects are
+// cut into leaves, whose boxes are tiled like those of higher levels.
 func LoadSTR(t *Tree, items []Item) {
 	loadBy(t, items, func(x *tx, w *loader) []entry {
 		n := len(items)
@@ -35,7 +35,7 @@ func LoadSTR(t *Tree, items []Item) {
 }
 
 // LoadHilbert fills t with the objects in the order of the Hilbert curve
-// through their centers, dealt in runs (Kamel and Faloutsos, CIKM 1993);
+// through their centers, cut into runs (Kamel and Faloutsos, CIKM 1993);
 // higher levels take nodes in the same order.
 func LoadHilbert(t *Tree, items []Item) {
 	loadBy(t, items, func(x *tx, w *loader) []entry {
@@ -58,8 +58,8 @@ func LoadHilbert(t *Tree, items []Item) {
 	})
 }
 
-// loadBy is Load with other leaves and other levels above them. t must be
-// empty and have room for the items.
+// loadBy is Load with different leaves and levels above them. t must be empty
+// and have room for the items.
 func loadBy(t *Tree, items []Item, leaves func(*tx, *loader) []entry,
 	above func(x *tx, w *loader, level int, below []entry) []entry,
 ) {
@@ -109,7 +109,7 @@ func hilbertOrder(items []Item) []uint64 {
 // hilbertBits of each coordinate: cells far smaller than any leaf.
 const hilbertBits = 24
 
-// hilbert returns how far along the curve a cell lies.
+// hilbert returns the position of a cell along the curve.
 func hilbert(x, y uint32) (d uint64) {
 	for s := uint32(1) << (hilbertBits - 1); s > 0; s /= 2 {
 		right, upper := x&s != 0, y&s != 0
@@ -128,7 +128,8 @@ func hilbert(x, y uint32) (d uint64) {
 	return d
 }
 
-// TestHilbert: the curve visits every cell, each next to the last.
+// TestHilbert: the curve visits every cell, each adjacent to the previous
+// one.
 func TestHilbert(t *testing.T) {
 	const side = 64
 	var at [side * side][2]int

@@ -12,20 +12,20 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// Benchmarks that compare trees by what they are, not by time: one run
-// with -benchtime 1x says all.
+// Benchmarks that compare trees by their properties, not by time: one run
+// with -benchtime 1x is enough.
 
-// decisionObjects is enough for three or four levels, and for all figures
+// decisionObjects is enough for three or four levels, and yields all figures
 // within a minute; CATFISH_BENCH_OBJECTS overrides it.
 const decisionObjects = 200_000
 
-// decisionQueries of each kind: a tree's node reads are then known to 1 %.
-// Trees of other objects of the same kind differ by more.
+// decisionQueries of each kind: they estimate a tree's node reads to within 1
+// %. Trees of other objects of the same kind differ by more.
 const decisionQueries = 20_000
 
 // decisionItems returns a data set in its own order, at most n objects. A
-// larger file is cut off: neighbours in a file are often neighbours on the
-// map, which is what insertions meet in life.
+// larger file is truncated: neighbours in a file are often neighbours on the
+// map, which is the order that insertions meet in practice.
 func decisionItems(b *testing.B, spec string) []rstar.Item {
 	n := decisionObjects
 	if s := os.Getenv("CATFISH_BENCH_OBJECTS"); s != "" {
@@ -49,9 +49,9 @@ func decisionItems(b *testing.B, spec string) []rstar.Item {
 	return items[:min(n, len(items))]
 }
 
-// probes are the queries of a data set, edges to be added. Centers are
-// uniform in uniform data, as in the paper; else they are those of random
-// objects, for elsewhere searches would mostly find nothing.
+// probes are the queries of a data set; their edges are chosen later. Centers
+// are uniform in uniform data, as in the paper; otherwise they are those of
+// random objects, because elsewhere searches would mostly find nothing.
 type probes struct {
 	centers       []rstar.Rect
 	width, height float64 // of the world
@@ -75,8 +75,8 @@ func newProbes(data string, items []rstar.Item) *probes {
 	return p
 }
 
-// run searches with squares of an edge, as a share of the world, and
-// returns the mean numbers of nodes read and of results.
+// run searches with squares of an edge, as a share of the world, and returns
+// the mean numbers of nodes read and of results.
 func (p *probes) run(t *rstar.Tree, edge float64, queries int) (reads, results float64) {
 	before, found := t.Stats().NodeReads, 0
 	w, h := edge*p.width/2, edge*p.height/2
@@ -89,11 +89,12 @@ func (p *probes) run(t *rstar.Tree, edge float64, queries int) (reads, results f
 	return float64(t.Stats().NodeReads-before) / n, float64(found) / n
 }
 
-// edgeFor returns the edge at which about so many objects are found.
+// edgeFor returns the edge at which about the given number of objects is
+// found.
 func (p *probes) edgeFor(t *rstar.Tree, results float64) float64 {
 	const few = decisionQueries / 20
 	lo, hi := 0.0, 1.0
-	for range 30 { // below any distance of objects that matters
+	for range 30 { // finer than any relevant distance between objects
 		mid := (lo + hi) / 2
 		if _, n := p.run(t, mid, few); n < results {
 			lo = mid
@@ -104,7 +105,7 @@ func (p *probes) edgeFor(t *rstar.Tree, results float64) float64 {
 	return hi
 }
 
-// report says what a tree is like.
+// report reports the properties of a tree.
 func (p *probes) report(b *testing.B, t *rstar.Tree, edge float64) {
 	if err := t.Check(); err != nil {
 		b.Fatal(err)
@@ -119,7 +120,7 @@ func (p *probes) report(b *testing.B, t *rstar.Tree, edge float64) {
 	b.ReportMetric(overlap(b, rstar.LeafBoxes(t)), "overlap")
 }
 
-// overlap is how many other leaves a point in a leaf lies in on average.
+// overlap is the mean number of other leaves that contain a point of a leaf.
 func overlap(b *testing.B, boxes []rstar.Rect) float64 {
 	items := make([]rstar.Item, len(boxes))
 	total := 0.0
@@ -195,7 +196,7 @@ func BenchmarkStrategies(b *testing.B) {
 	}
 }
 
-// dataName is a spec without the slashes that benchmark names have.
+// dataName is a spec without slashes, which separate benchmark names.
 func dataName(spec string) string {
 	if spec[0] == '.' {
 		return "andorra"
@@ -203,8 +204,8 @@ func dataName(spec string) string {
 	return spec
 }
 
-// BenchmarkBulkLoads: the loader, and what it was chosen over, with nodes
-// of the same fan-outs (docs/decisions/bulk-load.md).
+// BenchmarkBulkLoads: the loader and the alternatives, with nodes of the same
+// fan-outs (docs/decisions/bulk-load.md).
 func BenchmarkBulkLoads(b *testing.B) {
 	loads := []struct {
 		name string

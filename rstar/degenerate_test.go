@@ -12,7 +12,8 @@ import (
 
 // Data and orders that trees are known to suffer from.
 
-// degenerate are objects whose boxes hardly tell a choice; i of n.
+// degenerate lists kinds of objects whose boxes hardly guide a choice; i of
+// n.
 var degenerate = []struct {
 	name string
 	rect func(r *rand.Rand, i, n int) Rect
@@ -54,7 +55,7 @@ var degenerate = []struct {
 	}},
 }
 
-// orders in which objects may come.
+// orders in which objects may arrive.
 var orders = []struct {
 	name string
 	key  func(Rect) float64
@@ -66,7 +67,7 @@ var orders = []struct {
 	{"around", func(r Rect) float64 { return math.Atan2(centerY(r), centerX(r)) }},
 }
 
-// arrange puts objects into an order and numbers them by it.
+// arrange puts objects into an order and numbers them accordingly.
 func arrange(items []Item, key func(Rect) float64) {
 	slices.SortStableFunc(items, func(a, b Item) int {
 		return cmp.Compare(key(a.Rect), key(b.Rect))
@@ -76,9 +77,9 @@ func arrange(items []Item, key func(Rect) float64) {
 	}
 }
 
-// TestDegenerate: right answers, a tight tree and no garbage for all of
-// them, whatever the order; the oldest are deleted first, and when half of
-// them are gone as many are inserted again.
+// TestDegenerate: right answers, a tight tree and no garbage for all of them,
+// in any order; the oldest are deleted first, and when half of them are gone
+// the same number is inserted again.
 func TestDegenerate(t *testing.T) {
 	const n = 800/raceFactor + 200
 	for _, by := range strategies {
@@ -130,8 +131,8 @@ func fifo(t *testing.T, r *rand.Rand, tr *Tree, items []Item) {
 		remove(len(half))
 		insert(half)
 	}
-	// Nodes were about two thirds full. They may come down to a fifth: a
-	// leaf with one huge object among tiny ones sheds as few as it may.
+	// Nodes were about two thirds full. Their fill may fall to a fifth: a
+	// leaf with one huge object among tiny ones gives up as few as it may.
 	if now := tr.Stats().UsedBytes; now > 3*used {
 		t.Errorf("%d bytes in use for the same objects, %d at first", now, used)
 	}
@@ -142,7 +143,7 @@ func fifo(t *testing.T, r *rand.Rand, tr *Tree, items []Item) {
 }
 
 // TestSlidingWindow: generations pass through a tree, the oldest
-// object leaves as a new one comes, and the tree stays as good as new.
+// object leaves when a new one comes, and the tree stays as good as new.
 func TestSlidingWindow(t *testing.T) {
 	const window, generations = 1000, 24 / raceFactor
 	for _, by := range strategies {
@@ -182,7 +183,7 @@ var objects = flag.Int("objects", 100000, "objects of TestDuplicatesStayFast")
 
 // TestDuplicatesStayFast: objects on one point, inserted or loaded, then
 // deleted, both in random order. All leaves have the same box, so only the
-// bounds of ids keep a delete from looking into all of them. A million:
+// bounds of ids keep a delete from reading all of them. A million:
 //
 //	go test -v -run TestDuplicates ./rstar -args -objects 1000000
 func TestDuplicatesStayFast(t *testing.T) {
@@ -230,10 +231,10 @@ func duplicates(t *testing.T, by Strategy, load bool, objects int) {
 	if tr.Len() != 0 {
 		t.Fatalf("%d objects are left", tr.Len())
 	}
-	t.Logf("%d objects, %d leaves, height %d: a delete looks into %d nodes at most", objects, leaves, height, most)
-	// Ids that are neighbours share leaves: one way down, or two where a
-	// leaf's ids reach into another's.
+	t.Logf("%d objects, %d leaves, height %d: a delete reads %d nodes at most", objects, leaves, height, most)
+	// Ids that are neighbours share leaves: one path down, or two where a
+	// leaf's ids overlap those of another.
 	if most > 2*height {
-		t.Errorf("a delete looked into %d nodes of a tree of height %d with %d leaves", most, height, leaves)
+		t.Errorf("a delete read %d nodes of a tree of height %d with %d leaves", most, height, leaves)
 	}
 }

@@ -2,9 +2,9 @@ package rstar
 
 import "math/bits"
 
-// Delete removes one object with this rectangle and id and reports
-// whether there was one. The error wraps ErrBadRect, ErrClosed or, in a
-// slab without any reserve left, ErrSlabFull; then nothing was changed.
+// Delete removes one object with this rectangle and id and reports whether
+// there was one. The error wraps ErrBadRect, ErrClosed or, in a slab with no
+// reserve left, ErrSlabFull; then nothing was changed.
 func (t *Tree) Delete(r Rect, id uint64) (bool, error) {
 	if err := r.Validate(); err != nil {
 		return false, err
@@ -35,7 +35,7 @@ func (t *Tree) Delete(r Rect, id uint64) (bool, error) {
 
 // Update moves one object from rectangle old to rectangle new and reports
 // whether there was one; if not, nothing is inserted. A search sees the
-// object at one of the two places. The error wraps ErrBadRect,
+// object at exactly one of the two places. The error wraps ErrBadRect,
 // ErrSlabFull or ErrClosed; then nothing was changed.
 func (t *Tree) Update(old, new Rect, id uint64) (bool, error) {
 	if err := old.Validate(); err != nil {
@@ -91,8 +91,8 @@ func (x *tx) staysInLeaf(e *entry) bool {
 	return p.step[p.n-1].chunk == x.path.step[d].chunk
 }
 
-// updateInLeaf changes the rectangle of an object in its leaf in two
-// commits: enlarged ancestors, then the leaf and ancestors that shrink.
+// updateInLeaf changes the rectangle of an object in its leaf in two commits:
+// first enlarged ancestors, then the leaf and ancestors that shrink.
 func (x *tx) updateInLeaf(e *entry, slot int) {
 	p := x.path
 	x.enlarge(&p, p.n-1, e)
@@ -121,7 +121,8 @@ func (x *tx) findBelow(n node, r Rect, id uint64) (slot int, ok bool) {
 	x.looks++
 	var m masks
 	if !n.inner() {
-		// Covering r: an equal rectangle does, and hardly any other.
+		// Entries that cover r: an equal rectangle does, and hardly any
+		// other.
 		m.scanLeaf(&n[0], n.count(), &Rect{r.MaxX, r.MaxY, r.MinX, r.MinY})
 		for i, b := range m[:2] {
 			for ; b != 0; b &= b - 1 {
@@ -159,10 +160,10 @@ func (x *tx) findBelow(n node, r Rect, id uint64) (slot int, ok bool) {
 }
 
 // remove takes the entry at slot out of the leaf at the end of p and
-// condenses the tree. Nodes that fall below the minimum fill are merged
-// with a sibling, or dissolved and their entries inserted again at their
-// level, highest first (CondenseTree of Guttman, section 3.3; always so by
-// the original strategy). Boxes above are made tight.
+// condenses the tree. Nodes that fall below the minimum fill are merged with
+// a sibling, or dissolved and their entries inserted again at their level,
+// highest level first (CondenseTree of Guttman, section 3.3; the original
+// strategy always dissolves them). Boxes above are made tight.
 func (x *tx) remove(p *path, slot int) error {
 	leaf := x.edit(p.step[p.n-1].chunk)
 	id := leaf.ref(slot)

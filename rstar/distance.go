@@ -6,15 +6,16 @@ import (
 )
 
 // Distances of a node's entries from a point, for the nearest search. Like
-// scans (scan.go) they look at nodes in place and at all entries without a
-// branch; leafDistPlain (take.go) and innerDistPlain are the reference.
+// scans (scan.go), these functions read nodes in place and treat all entries
+// without a branch; leafDistPlain (take.go) and innerDistPlain are the
+// reference.
 //
 //	leaf    d[8*g+w]   of object 7*g + w-1, in float64: what Distance
 //	                   returns, if no square overflows or vanishes
 //	inner   d[16*g+w]  of child 14*g + w-2, in float32 and units of the
-//	                   frame: about, see frameDistance
+//	                   frame: approximate, see frameDistance
 //
-// Elements of lane 0 hold rubbish.
+// Elements of lane 0 are arbitrary.
 
 // distances has room for the groups of the largest node.
 type distances struct {
@@ -22,7 +23,7 @@ type distances struct {
 	inner [maxGroups * 2 * lanes]float32
 }
 
-// Distances outside of these have squares that lose bits or overflow.
+// Distances outside these limits have squares that lose bits or overflow.
 const (
 	minPlainDistance = 0x1p-500
 	maxPlainDistance = 0x1p+500
@@ -56,9 +57,9 @@ func innerDistPlain(n *uint64, groups int, p *[2]float32, d *distances) {
 	}
 }
 
-// nearPlain puts into hits which elements of d that left names are at most
-// near, and returns the least of the others. It is the reference for leaves
-// and internal nodes.
+// nearPlain puts into hits the elements of d that are in the mask left and at
+// most near, and returns the least of the others in left. It is the reference
+// for leaves and internal nodes.
 func nearPlain[F float32 | float64](d []F, left, hits *masks, near F) F {
 	rest := F(math.Inf(1))
 	for i, b := range left {
@@ -78,15 +79,16 @@ func nearPlain[F float32 | float64](d []F, left, hits *masks, near F) F {
 // do not exceed the distance of anything in the box.
 //
 // In units, the point's offset p is computed in float64 with an error of
-// 2^-53 of its terms, and rounded to float32 with one of 2^-24 of itself;
-// so is each difference with a border; the squares, their sum and its root
-// err by some 2^-23 of the result. So the true distance is at least
+// 2^-53 of its terms, and rounded to float32 with an error of 2^-24 of
+// itself; so is each difference from a border. The squares, their sum and its
+// root have an error of some 2^-23 of the result. So the true distance is at
+// least
 //
 //	d*(1 - 2^-20) - 2^-22*(|px|+|py|) - 2^-51*(|hx|+|hy|)
 //
 // with room to spare. Where a square overflows, d is infinite, and known to
-// be more than mostUnits. Where the query's offset does, nothing is known and
-// the key is 0: the node is visited early, no more.
+// be more than mostUnits. Where the query's offset overflows, nothing is
+// known and the key is 0: the node is merely visited early.
 type frameDistance struct {
 	p     [2]float32
 	slack float64
@@ -103,8 +105,8 @@ func newFrameDistance(f frame, x, y float64) frameDistance {
 	}
 }
 
-// mostUnits is far below the root of the largest float32: no square below
-// it overflows.
+// mostUnits is far below the root of the largest float32: the square of
+// anything below it does not overflow.
 const mostUnits = 0x1p60
 
 // key returns the key of a child at distance d.

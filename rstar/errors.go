@@ -5,12 +5,13 @@ import "errors"
 // Errors of a tree in this process. After each of them the tree is as it
 // was before the call.
 var (
-	// ErrBadOptions is wrapped by every error of New about an option.
+	// ErrBadOptions is wrapped by every error about an option that New
+	// returns.
 	ErrBadOptions = errors.New("rstar: bad options")
 	// ErrClosed: the tree was closed. Retrying is useless.
 	ErrClosed = errors.New("rstar: tree is closed")
-	// ErrNotEmpty: Load wants an empty tree. Insert one by one, or load
-	// into a new tree.
+	// ErrNotEmpty: Load needs an empty tree. Insert one by one, or load into
+	// a new tree.
 	ErrNotEmpty = errors.New("rstar: bulk load into a tree that is not empty")
 	// ErrSlabFull: the slab has no chunk left. Nothing was changed; a
 	// retry helps only after deletes.

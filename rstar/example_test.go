@@ -62,8 +62,8 @@ func ExampleTree_Nearest() {
 	// 2 at distance 1.9
 }
 
-// An iterator goes on where it stopped: what was found ahead, and the heap,
-// are kept. stop must be called.
+// An iterator continues where it stopped: what was found ahead, and the heap,
+// are retained. stop must be called.
 func ExampleTree_Nearest_iterator() {
 	tree, err := rstar.New(rstar.Options{})
 	if err != nil {
@@ -84,7 +84,7 @@ func ExampleTree_Nearest_iterator() {
 	defer stop()
 	first, dist, _ := next()
 	fmt.Printf("%d at distance %.1f\n", first.ID, dist)
-	// ... whatever takes its time ...
+	// ... whatever takes a while ...
 	second, dist, _ := next()
 	fmt.Printf("%d at distance %.1f\n", second.ID, dist)
 	// Output:
@@ -92,8 +92,8 @@ func ExampleTree_Nearest_iterator() {
 	// 3 at distance 0.9
 }
 
-// A remote reader holds copies of bytes, here taken from the slab of a
-// tree that nobody writes.
+// A remote reader holds copies of bytes, taken here from the slab of a tree
+// that nobody writes.
 func ExampleViewNode() {
 	tree, err := rstar.New(rstar.Options{})
 	if err != nil {

@@ -7,21 +7,21 @@ import (
 	"unsafe"
 )
 
-// Searches of the explorer (explore_test.go) that keep copies of internal
+// Searches of the explorer (explore_test.go) that cache copies of internal
 // nodes and validate them (validate.go).
 
-// visitCached adds to o how a search can go on that uses a copy of the node,
-// any that was to be read until begin. Children that the copy names are read
-// from begin on; the line at any time from then on.
+// visitCached adds to o how a search can continue that uses a copy of the
+// node, any that could be read until begin. Children that the copy names are
+// read from begin on; the line at any time from then on.
 //
-// (What was read and kept by somebody else after begin shows what a read of
-// the search itself would have shown.)
+// (What another search read and cached after begin shows what a read by the
+// search itself would have shown.)
 func (x *explorer) visitCached(o *outcome, at ref, moves uint64, begin int) {
 	for _, s := range x.sightsOf(&x.reader, at.chunk) {
 		if s.from > begin {
 			continue
 		}
-		_, refs, v := x.reader.look(x.c, s, at, math.MaxUint64, x.q) // of whatever M
+		_, refs, v := x.reader.look(x.c, s, at, math.MaxUint64, x.q) // of any M
 		if v != nodeOK {
 			continue
 		}
@@ -51,8 +51,8 @@ func (x *explorer) visitCached(o *outcome, at ref, moves uint64, begin int) {
 	}
 }
 
-// repair adds how the search can go on that found at time seen that the
-// node has changed since it was copied.
+// repair adds how a search can continue that found at time seen that the node
+// has changed since it was copied.
 func (x *explorer) repair(o, named *outcome, refs []ref, at ref, moves uint64, seen int) {
 	for _, s := range x.sightsOf(&x.reader, at.chunk) {
 		if s.until < seen {
@@ -79,8 +79,8 @@ func (x *explorer) repair(o, named *outcome, refs []ref, at ref, moves uint64, s
 	}
 }
 
-// visitFirstLines adds how the search can go on that reads the heads of a leaf
-// only and finds that they rule everything out.
+// visitFirstLines adds how a search can continue that reads only the first
+// lines of a leaf and finds that they rule everything out.
 func (x *explorer) visitFirstLines(o *outcome, at ref, moves uint64, begin int) {
 	whole := x.c.tree.NodeBytes()
 	k := sightKey{"first lines", at.chunk}
@@ -108,7 +108,8 @@ func nodeBytes(words []uint64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), len(words)*8)
 }
 
-// TestExploreValidating: all that was said of copies in validate.go.
+// TestExploreValidating checks everything that validate.go claims about
+// copies.
 func TestExploreValidating(t *testing.T) {
 	both := []reader{remoteReader, validatingReader}
 	for _, by := range strategies {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A violation told step by step: what the writer stores and what the
-// readers read, in order of time (explore_test.go).
+// A violation as a counterexample, step by step: what the writer stores and
+// what the readers read, in order of time (explore_test.go).
 
 // event is something that a reader does right after the t-th store.
 type event struct {
@@ -15,7 +15,7 @@ type event struct {
 	text string
 }
 
-// String tells v.
+// String returns v as a counterexample.
 func (v *violation) String() string {
 	c := v.by.x.c
 	var es []event
@@ -73,7 +73,7 @@ func (r *run) begins(name string) event {
 		min(r.begin, r.h.until))}
 }
 
-// story is what the search of r does to end with w for an object.
+// steps is what the search of r does to end with w for an object.
 func (r *run) steps(name string, id uint64, w ending) []event {
 	es := []event{r.begins(name)}
 	if r.out.end == never {
@@ -83,8 +83,8 @@ func (r *run) steps(name string, id uint64, w ending) []event {
 	return append(es, event{w.end, fmt.Sprintf("%s ends: object %d %s", name, id, r.x.show(w.finds))})
 }
 
-// retrace finds again what visit found: a way to read the node at and all
-// below it that ends with w for an object.
+// retrace finds again what visit found: how to read the node at and
+// everything below it so that it ends with w for an object.
 func (x *explorer) retrace(name string, at ref, moves uint64, begin int, id uint64, w ending) []event {
 	for _, s := range x.sightsOf(&x.reader, at.chunk) {
 		if !x.readable(s, at, begin) {
@@ -109,7 +109,7 @@ func (x *explorer) retrace(name string, at ref, moves uint64, begin int, id uint
 	return nil
 }
 
-// giveUp finds again how visit came to the node that k names.
+// giveUp finds again how visit reached the node that k names.
 func (x *explorer) giveUp(name string, k *visitKey, at ref, begin int) []event {
 	for _, s := range x.sightsOf(&x.reader, at.chunk) {
 		if !x.readable(s, at, begin) {
@@ -131,7 +131,7 @@ func (x *explorer) giveUp(name string, k *visitKey, at ref, begin int) []event {
 	return nil
 }
 
-// pick chooses a way for each child so that, with what is had, w results.
+// pick chooses an ending for each child so that, with had, w results.
 func (x *explorer) pick(refs []ref, moves uint64, begin int, id uint64, had, w ending) ([]ending, bool) {
 	if len(refs) == 0 {
 		return nil, had.finds == w.finds && had.end <= w.end

@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// What the searches of a trace must show (explore_test.go): each object is
-// a register, written by the writes one after the other. A search that
-// begins at s and ends at e reads from each register a state that is
+// What the searches of a trace must show (explore_test.go): each object is a
+// register, written by one write after another. A search that begins at s and
+// ends at e reads from each register a state that is
 //
 //   - not older than the writes acknowledged by s,
 //   - not newer than the writes begun before e,
 //   - not older than what a search that ended by s has read.
 //
-// A history has an order that explains all its reads if giving each read
-// the oldest state that it can have, in order of time, never fails. So it
-// is enough to know for each time the newest state that some history up
-// to then has read for certain: need.
+// A history is linearizable if assigning to each read the oldest state that
+// it can have, in order of time, never fails. So for each time it is enough
+// to know need: the newest state that some history up to then has certainly
+// read.
 
 // run is all searches that begin at one time with one header.
 type run struct {
@@ -39,11 +39,11 @@ type seen struct {
 type violation struct {
 	by     *run
 	broken bool // the reader gave up with an error
-	stuck  bool // the reader can but begin again, whatever it does
+	stuck  bool // the reader can only begin again, whatever it does
 	id     uint64
 	w      ending
 	lo, hi int   // the states allowed, lo to hi
-	first  *seen // the earlier search that says lo; nil if the writer does
+	first  *seen // the earlier search that determines lo; nil if the writer does
 }
 
 // judge knows what searches must show.
@@ -117,8 +117,8 @@ func (j *judge) judge(r *run) (wrong *violation, again bool) {
 	return nil, again
 }
 
-// raise notes what searches that begin after s has ended must show, and
-// says whether this is so for what begins at the time under way.
+// raise notes what searches that begin after s has ended must show, and says
+// whether this holds for those that begin at the present time.
 func (j *judge) raise(s *seen, id uint64) bool {
 	i, ok := slices.BinarySearch(j.times, s.w.end)
 	if !ok {
@@ -134,7 +134,7 @@ func (j *judge) raise(s *seen, id uint64) bool {
 	return false
 }
 
-// begin goes on to the i-th time.
+// begin continues with the i-th time.
 func (j *judge) begin(i int) {
 	for id, s := range j.later[i] {
 		if n := j.need[id]; n == nil || n.k < s.k {
@@ -215,15 +215,15 @@ func (j *judge) judgeAll(runs []*run) *violation {
 	return nil
 }
 
-// quiet reports whether no write is under way when r begins, and r knows
-// the present header.
+// quiet reports whether no write is under way when r begins, and r knows the
+// present header.
 func (j *judge) quiet(r *run) bool {
 	t := r.begin
 	return j.c.acked(t) == j.c.begun(t) && r.h.from <= t && t <= r.h.until
 }
 
-// times lists the times at which something that matters to a reader
-// begins or ends; explore_test.go argues why no others need a look.
+// times lists the times at which something that matters to a reader begins or
+// ends; explore_test.go argues why no others need be explored.
 func (a *atlas) times(readers []reader, hs []header) []int {
 	ts := []int{0, a.c.end}
 	for _, w := range a.c.calls {
@@ -237,7 +237,7 @@ func (a *atlas) times(readers []reader, hs []header) []int {
 			for _, s := range a.sightsOf(&readers[i], chunk) {
 				ts = append(ts, s.from, s.until)
 			}
-			if readers[i].validates { // lines by themselves, heads
+			if readers[i].validates { // single lines, first lines
 				for _, line := range a.c.nodeLines(chunk)[:HeadBytes(a.c.tree.NodeBytes())/LineBytes] {
 					for _, p := range line {
 						ts = append(ts, p.from, p.until)

@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// TestMutants: whichever rule of publish.go is broken, the explorer tells a
-// history that breaks a promise, and none if all are kept.
+// TestMutants: whichever rule of publish.go is broken, the explorer finds a
+// history that breaks a promise, and it finds none if all rules are kept.
 //
-// One rule may be broken: that (3) stores the header line's version last.
-// By then all data are stored. A remote reader waits for the other lines
-// anyway, and a local one reads nothing but data.
+// There is one exception: that (3) stores the header line's version last. By
+// then all data are stored. A remote reader waits for the other lines anyway,
+// and a local one reads nothing but data.
 func TestMutants(t *testing.T) {
 	defer func() { mutant = faithful }()
 	for _, by := range strategies {
@@ -32,7 +32,7 @@ func testMutants(t *testing.T, by Strategy) {
 			best, seen := "", map[string]int{}
 			for i := range scripts {
 				readers := bothReaders
-				if m == faithful || m >= trustsCopies { // the others know no copies
+				if m == faithful || m >= trustsCopies { // the other readers use no copies
 					readers = append(slices.Clip(readers), validatingReader)
 				}
 				for _, rd := range readers {
@@ -56,8 +56,8 @@ func testMutants(t *testing.T, by Strategy) {
 	}
 }
 
-// interest is least for the shortest story, but for one of a lost or
-// doubled object before one of an error.
+// interest is least for the shortest counterexample, where one of a lost or
+// duplicated object comes before one of an error.
 func interest(told string) int {
 	n := strings.Count(told, "\n")
 	if strings.Contains(told, "wrong: an error") {

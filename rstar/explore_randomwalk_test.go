@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// randomWalk is a search that reads each line at a random time, to try the
+// randomWalk is a search that reads each line at a random time, to test the
 // explorer's argument (explore_test.go).
 type randomWalk struct {
 	c     *trace
@@ -23,7 +23,7 @@ func (w *randomWalk) visit(at ref, begin int) bool {
 	var n Node
 	for tries := 0; ; tries++ {
 		if tries > 40 {
-			return false // it would go on, but later than is of interest
+			return false // it would continue, but later than is of interest
 		}
 		b, end := w.read(at.chunk, begin)
 		var err error
@@ -56,7 +56,7 @@ func (w *randomWalk) visit(at ref, begin int) bool {
 // read reads the lines of a node at times from begin on, end the latest.
 func (w *randomWalk) read(chunk uint32, begin int) (b []byte, end int) {
 	var words []uint64
-	spread := 1 + w.r.IntN(80) // as long as a node is being published, or less
+	spread := 1 + w.r.IntN(80) // at most as long as publishing a node takes
 	end = begin
 	for _, pieces := range w.c.nodeLines(chunk) {
 		t := min(begin+w.r.IntN(spread), w.c.end)
@@ -72,7 +72,7 @@ func (w *randomWalk) read(chunk uint32, begin int) (b []byte, end int) {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), len(words)*8), end
 }
 
-// finds returns where each object was found that the writes are about.
+// finds returns where each object that the writes change was found.
 func (w *randomWalk) finds(a *atlas) map[uint64]finds {
 	fs := map[uint64]finds{}
 	for _, state := range w.c.states {

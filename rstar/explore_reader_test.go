@@ -9,7 +9,7 @@ import (
 // The readers of the explorer (explore_test.go): which bytes a read of one
 // node may end with, and what the real code makes of them.
 
-// sight is one content that a read of a node may end with, if the read
+// sight is one content with which a read of a node may end, if the read
 // begins at time until or before; it ends at from or later.
 type sight struct {
 	from, until int
@@ -18,10 +18,11 @@ type sight struct {
 	lines       []*piece // remote: the pieces that words is made of
 }
 
-// nodeBroken: the reader gives up with an error. Beside those of search.go.
+// nodeBroken: the reader gives up with an error. It extends those of
+// search.go.
 const nodeBroken verdict = 100
 
-// reader is a way to read nodes.
+// reader is one of the ways to read nodes.
 type reader struct {
 	name string
 	// sights lists what reads of a chunk may end with. whole is false if
@@ -33,28 +34,29 @@ type reader struct {
 	stale bool
 	// cached: internal nodes may be ones read before the search began.
 	cached bool
-	// validates: so they may, but the node's line is looked at, too, and
-	// children may be read at once (explore_cached_test.go).
+	// validates: internal nodes may be cached, but the node's line is read,
+	// too, and children may be read at the same time
+	// (explore_cached_test.go).
 	validates bool
 }
 
 var (
 	remoteReader = reader{name: "remote", sights: remoteSights, look: remoteLook, stale: true}
 	localReader  = reader{name: "local", sights: localSights, look: localLook}
-	// cachingReader breaks the protocol: it keeps internal nodes and
-	// does not validate them when it uses them again.
+	// cachingReader breaks the protocol: it caches internal nodes and does
+	// not validate them when it uses them again.
 	cachingReader = reader{name: "caching", sights: remoteSights, look: remoteLook, stale: true, cached: true}
-	// validatingReader keeps them as validate.go says.
+	// validatingReader caches them as validate.go says.
 	validatingReader = reader{name: "validating", sights: remoteSights, look: remoteLook, stale: true, validates: true}
 )
 
 // maxSights bounds the contents of one version of one node. Under the
-// protocol there are two at most, the second by id bounds; a broken
-// protocol has many, of which some will do.
+// protocol there are two at most, the second because of id bounds; a broken
+// protocol has many, of which a few are enough.
 const maxSights = 1 << 8
 
 // remoteSights: every line as it was at some instant, all with one even
-// version. (ViewNode refuses all others as torn, TestViewNode.)
+// version. (ViewNode rejects all others as torn, TestViewNode.)
 func remoteSights(c *trace, chunk uint32) (all []*sight, whole bool) {
 	return lineSights(c.nodeLines(chunk))
 }
@@ -129,10 +131,10 @@ func remoteLook(c *trace, s *sight, at ref, moves uint64, q Rect) (items []Item,
 }
 
 // localSights: the header line's version stays even and the same; level,
-// count and stamp are loaded at one instant of that time, everything else
-// at one not earlier. Under the protocol nothing but id bounds changes
-// meanwhile, so that instants are enough for words read one by one; whole
-// says whether that was so.
+// count and stamp are loaded at one instant of that time, everything else at
+// one not earlier. Under the protocol nothing but id bounds changes in that
+// time, so that instants are enough for words read one by one; whole says
+// whether that was so.
 func localSights(c *trace, chunk uint32) (all []*sight, whole bool) {
 	whole = true
 	var run []*sight // contents while the header line's version lasts
@@ -170,8 +172,8 @@ func localSights(c *trace, chunk uint32) (all []*sight, whole bool) {
 	return all, whole
 }
 
-// snapshots yields what a node holds, from change to change of its data
-// lanes or of its header line's version.
+// snapshots yields what a node holds, from change to change of its data lanes
+// or of its header line's version.
 func snapshots(c *trace, chunk uint32) func(yield func(*sight) bool) {
 	return func(yield func(*sight) bool) {
 		first := int(chunk) * c.tree.nodeWords

@@ -20,8 +20,8 @@ type effect struct {
 	levels int // before
 }
 
-// drawWrites draws writes on up to most objects and tells the effect of
-// each, until stop says so.
+// drawWrites draws writes on at most most objects and reports the effect of
+// each, until stop returns true.
 func drawWrites(t testing.TB, r *rand.Rand, by Strategy, most int, stop func(effect) bool) []write {
 	t.Helper()
 	tr := explorerTree(t, by)
@@ -47,7 +47,7 @@ func drawWrites(t testing.TB, r *rand.Rand, by Strategy, most int, stop func(eff
 			items = append(items, w.it)
 		case p < 8:
 			w = write{verb: "update", it: items[i], to: near}
-			if p == 7 { // not far, often within the leaf
+			if p == 7 { // near, often within the leaf
 				b := items[i].Rect
 				w.to = box(b.MinX+near.MinX/30, b.MinY+near.MinY/30, 0.01, 0.01)
 			}
@@ -96,7 +96,7 @@ func explorerTree(t testing.TB, by Strategy) *Tree {
 type script struct {
 	name string
 	most int // objects
-	// is says of an effect whether it is the i-th one wanted.
+	// is says whether an effect is the i-th one wanted.
 	is []func(e effect) bool
 }
 
@@ -108,7 +108,7 @@ const (
 	threeLevels = 420
 )
 
-// The places in scripts of some that tests name.
+// The indexes in scripts of some that tests name.
 const (
 	splitsALeaf = 2
 	reinserts   = 5 // only the original strategy does
@@ -184,13 +184,13 @@ func loading() (setup, ws []write) {
 	return setup[:last], []write{setup[last], {verb: "load", items: items[twoLevels:]}}
 }
 
-// find returns the writes that a script asks for, and those before.
+// find returns the writes that a script asks for, and those before them.
 func (s *script) find(t testing.TB, by Strategy, seed uint64) (setup, ws []write) {
 	t.Helper()
 	if s.is == nil {
 		return loading()
 	}
-	for range 100 { // a history or two are enough for what is frequent
+	for range 100 { // one or two histories suffice for what is frequent
 		seed++
 		r := rand.New(rand.NewPCG(seed, 1))
 		var es []effect
@@ -201,7 +201,8 @@ func (s *script) find(t testing.TB, by Strategy, seed uint64) (setup, ws []write
 			for i, is := range s.is {
 				found = found && is(es[len(es)-len(s.is)+i])
 			}
-			// Three times up and down; then other objects may do.
+			// Three times up and down; after that, continue with other
+			// objects.
 			return found || len(es) > 12*s.most
 		})
 		if found {
@@ -218,8 +219,8 @@ func (s *script) find(t testing.TB, by Strategy, seed uint64) (setup, ws []write
 const mostRects = twoLevels
 
 // rects is the family of rectangles that are searched: everything, each
-// quarter of the world, the objects one by one, and for each that the
-// writes are about its places, their corners, and what covers two of them.
+// quarter of the world, the objects one by one, and for each object that is
+// written its places, their corners, and what covers two of them.
 func (c *trace) rects() []Rect {
 	qs := []Rect{plane}
 	for _, id := range slices.Sorted(maps.Keys(c.states[0])) {

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// All ways in which a search of a trace can end (explore_test.go).
+// All possible endings of a search of a trace (explore_test.go).
 
 // never is the end of what cannot happen.
 const never = math.MaxInt
@@ -16,14 +16,14 @@ const never = math.MaxInt
 // sorted numbers of two bytes, see explorer.place.
 type finds string
 
-// way is one way in which a search can end for one object.
+// ending is one possible end of a search for one object.
 type ending struct {
 	finds finds
 	end   int // the earliest
 }
 
-// outcome is the ways in which a search below a node can end, object by
-// object. An object that is not in ways has but one: not found, at end.
+// outcome is the possible endings of a search below a node, object by object.
+// An object that is not in endings has only one: not found, at end.
 type outcome struct {
 	end     int // never: such a search always begins again
 	endings map[uint64][]ending
@@ -56,7 +56,7 @@ func (o *outcome) or(p *outcome) {
 	o.end, o.endings = min(o.end, p.end), sum
 }
 
-// and adds what happens besides.
+// and adds what happens as well.
 func (o *outcome) and(p *outcome) {
 	if o.end == never || p.end == never {
 		o.end, o.endings = never, nil
@@ -80,7 +80,7 @@ func (o *outcome) and(p *outcome) {
 	o.end, o.endings = max(o.end, p.end), sum
 }
 
-// earliest drops ways of the same finds that end later.
+// earliest drops endings with the same finds that are later.
 func earliest(ws []ending) []ending {
 	slices.SortFunc(ws, func(a, b ending) int {
 		return cmp.Or(cmp.Compare(a.finds, b.finds), cmp.Compare(a.end, b.end))
@@ -161,13 +161,13 @@ func (a *atlas) place(it Item) finds {
 	return f
 }
 
-// readable reports whether a read that begins at time begin may end with
-// s, or a cached copy of s be at hand then.
+// readable reports whether a read that begins at time begin may end with s,
+// or a cached copy of s be available then.
 func (x *explorer) readable(s *sight, at ref, begin int) bool {
 	return begin <= s.until || x.reader.cached && at.level > 0 && s.from <= begin
 }
 
-// visit returns how a search can go on that reads a node at time begin or
+// visit returns how a search can continue that reads a node at time begin or
 // later.
 func (x *explorer) visit(at ref, moves uint64, begin int) *outcome {
 	k := visitKey{at, moves, begin}
@@ -189,7 +189,7 @@ func (x *explorer) visit(at ref, moves uint64, begin int) *outcome {
 			}
 			o.or(p)
 		case nodeBroken:
-			// By an old copy's word anything may be found.
+			// Because of an old copy anything may be found.
 			if !x.reader.cached && !x.reader.validates && x.broken == nil {
 				x.broken = &k
 			}
@@ -205,8 +205,8 @@ func (x *explorer) visit(at ref, moves uint64, begin int) *outcome {
 	return o
 }
 
-// leaf is the outcome of what a leaf shows; of an internal node, which
-// shows nothing, it is that it was read.
+// leaf is the outcome of what a leaf shows; for an internal node, which shows
+// nothing, it is that it was read.
 func (x *explorer) leaf(items []Item, end int) *outcome {
 	o := &outcome{end, map[uint64][]ending{}}
 	for _, it := range items {
@@ -224,7 +224,7 @@ type header struct {
 	root        ref
 	moves       uint64
 	from, until int
-	repeats     bool // an earlier one says the same
+	repeats     bool // an earlier one has the same content
 }
 
 // headers lists the values of the header by time: its line as it was at

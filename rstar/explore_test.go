@@ -8,9 +8,9 @@ import (
 
 // The explorer: every interleaving of a writer's stores with the reads of
 // searches, on small trees, over the real code. The writer is a Tree that
-// notes each 8-byte store (Tree.onStore); readers are ParseHeader, ViewNode
-// and AppendHits, or open, unchanged and the scans of search.go. What is
-// modelled is only when they look.
+// records each 8-byte store (Tree.onStore); readers are ParseHeader, ViewNode
+// and AppendHits, or open, unchanged and the scans of search.go. Only the
+// times at which they read are modelled.
 //
 // # Time
 //
@@ -25,62 +25,63 @@ import (
 //	                      ^ until                    ^ from
 //
 // ViewNode accepts only what has one even version in all lines. So what a
-// read can end with, a sight, is a choice of one content of each line, all
-// of one version. A read that begins at time b can end with a sight if
-// each of its lines is to be had at b or later, b <= until; its end is at
-// max(b, from) or later. Under the protocol a version has one sight, and
-// under a broken one as many as there are choices.
+// read can end with, a sight, is a choice of one content of each line, all of
+// one version. A read that begins at time b can end with a sight if each of
+// its lines is available at b or later, b <= until; its end is at max(b,
+// from) or later. Under the protocol a version has one sight, and under a
+// broken one as many as there are choices.
 //
 // # Searches
 //
-// A search knows a header, read before it began: any content that the
-// header had until then. It reads the root, then children, each after the
-// read of its parent ended, siblings in any order or at once. What became
-// of a node's read depends on the others only by when it may begin. So the
-// ways in which a search can end are found bottom up (visit), node by
-// node, for all objects at once: for each object which places it was found
-// at, and the earliest end.
+// A search knows a header, read before it began: any content that the header
+// had until then. It reads the root, then children, each after the read of
+// its parent ended, siblings in any order or at once. The result of a node's
+// read depends on the others only by when it may begin. So the possible
+// endings of a search are found bottom up (visit), node by node, for all
+// objects at once: for each object at which places it was found, and the
+// earliest end.
 //
 // A torn read is read again: a later read, which is explored anyway. A
-// restart drops what was found and begins again, later: what the caller
-// may rely on is then less than for a search that begins where the restart
-// does, and all begins are explored.
+// restart drops what was found and begins again, later: the caller is then
+// promised less than for a search that begins where the restart does, and all
+// begins are explored.
 //
-// A local search takes its header when it begins and reads siblings one
-// after the other; the explorer lets it, too, read them in any order.
+// A local search takes its header when it begins and reads siblings one after
+// the other; the explorer allows it, too, to read them in any order.
 //
 // # What need not be explored
 //
 //   - Later ends. A search's promises are about what was so during all of
-//     it; they are strongest for the shortest. Who satisfies them with an
-//     end satisfies them with a later one. The same for the end of a read,
-//     after which the children's reads may begin: what can be read from
-//     time b on includes what can be read from a later time on.
-//   - Most begins. Let b be a time and c the next one at which a sight or
-//     a header begins or ceases to be there, or a write begins or ends. What
-//     a search finds from b on it finds from c on, as early but for ends
-//     before c, between which and c nothing is. At c the promises are
-//     stronger.
+//     it; they are strongest for the shortest. A search that satisfies them
+//     with an end satisfies them with a later one. The same holds for the
+//     end of a read, after which the children's reads may begin: what can be
+//     read from time b on includes what can be read from a later time on.
+//   - Most begins. Let b be a time and c the next one at which a sight or a
+//     header begins or ceases to exist, or a write begins or ends. What a
+//     search finds from b on it also finds from c on, equally early except
+//     for ends before c, and nothing happens between such an end and c. At c
+//     the promises are stronger.
 //   - Pairs of objects. The promises are per object.
 //
-// TestExploreLosesNothing tries both against searches that look at random
-// times.
+// TestExploreLosesNothing checks the first two against searches that read at
+// random times.
 //
 // # Promises
 //
 // explore_judge_test.go says what a search must show, alone and after all
 // others that ended before it began: complete, sound, current, and one
-// register per object for all readers together. Besides, no reader may end
-// with an error, and once a write has returned a search that begins with
+// register per object for all readers together. In addition, no reader may
+// end with an error, and once a write has returned a search that begins with
 // the present header must be able to end.
 //
-// A reader that trusts old copies breaks them (TestExploreTrustingACache), and
-// so does every other rule of publish.go that is left out (TestMutants).
+// A reader that trusts old copies breaks the promises
+// (TestExploreTrustingACache), and so does omitting any other rule of
+// publish.go (TestMutants).
 
-// bothReaders read by the protocol.
+// bothReaders read according to the protocol.
 var bothReaders = []reader{remoteReader, localReader}
 
-// mustExplore explores c, and demands that nothing was left out.
+// mustExplore explores c, and requires that nothing was left out.
 func mustExplore(t *testing.T, c *trace, err error) report {
 	t.Helper()
 	if err != nil {
@@ -122,7 +123,7 @@ func TestExplore(t *testing.T) {
 	}
 }
 
-// TestExploreRandom explores a few writes in a row of random histories.
+// TestExploreRandom explores a few consecutive writes of random histories.
 func TestExploreRandom(t *testing.T) {
 	var sum report
 	stores := 0
@@ -136,7 +137,7 @@ func TestExploreRandom(t *testing.T) {
 	t.Logf("%d stores: %d searches, %d nodes read", stores, sum.searches, sum.looks)
 }
 
-// randomTrace records one to eight writes in a row.
+// randomTrace records one to eight consecutive writes.
 func randomTrace(t *testing.T, seed uint64) *trace {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 2))
@@ -157,9 +158,9 @@ func randomTrace(t *testing.T, seed uint64) *trace {
 	return c
 }
 
-// TestExploreTrustingACache: who keeps internal nodes and does not look
-// whether they have changed loses objects, however fresh its M. Stamps say
-// what changed after M; they cannot say what changed before.
+// TestExploreTrustingACache: a reader that caches internal nodes and does not
+// check whether they have changed loses objects, however fresh its M. Stamps
+// show what changed after M; they cannot show what changed before.
 func TestExploreTrustingACache(t *testing.T) {
 	setup, ws := scripts[splitsALeaf].find(t, Revised, 1)
 	c, err := record(explorerTree(t, Revised), setup, func() {}, ws)
@@ -176,9 +177,9 @@ func TestExploreTrustingACache(t *testing.T) {
 	t.Logf("\n%v", rep.wrong)
 }
 
-// TestExploreLosesNothing: what searches find that read lines at random
-// times the explorer knows, at the time that they begin and at the next
-// one that it explores.
+// TestExploreLosesNothing: whatever searches find that read lines at random
+// times, the explorer finds too, for the time at which they begin and for the
+// next one that it explores.
 func TestExploreLosesNothing(t *testing.T) {
 	ended := 0
 	for seed := range uint64(40 / raceFactor) {

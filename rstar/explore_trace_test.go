@@ -73,10 +73,10 @@ type called struct {
 	begin, end int
 }
 
-// trace is the stores of a few writes on a small tree. Time is the number
-// of stores done, 0 to end.
+// trace is the stores of a few writes on a small tree. Time is the number of
+// completed stores, 0 to end.
 type trace struct {
-	tree   *Tree // what the writes led to; its geometry
+	tree   *Tree // the result of the writes; its geometry
 	before []uint64
 	stores []stored
 	end    int
@@ -91,8 +91,8 @@ type piece struct {
 	words       [lanes]uint64
 }
 
-// record lets an empty tree make the writes of setup, then calls begin, and
-// then notes every store while the tree makes those of ws.
+// record makes the writes of setup on an empty tree, then calls begin, and
+// then records every store while the tree makes the writes ws.
 func record(tr *Tree, setup []write, begin func(), ws []write) (*trace, error) {
 	state := map[uint64]Rect{}
 	for _, w := range setup {
@@ -153,11 +153,11 @@ func (c *trace) nodeLines(chunk uint32) [][]piece {
 	return c.lines[int(chunk)*n:][:n]
 }
 
-// chunks is how many chunks were ever used, the header's included.
+// chunks is the number of chunks ever used, including the header's.
 func (c *trace) chunks() uint32 { return uint32(len(c.lines) / c.tree.nodeLines) }
 
-// acked is how many writes had returned at time t, begun how many had
-// stored something before it.
+// acked is how many writes had returned at time t, begun how many had stored
+// something before it.
 func (c *trace) acked(t int) (k int) {
 	for k < len(c.calls) && c.calls[k].end <= t {
 		k++

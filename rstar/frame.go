@@ -8,15 +8,15 @@ import "math"
 //	offset(x) = x*s - h        in float64, then rounded to float32
 //	value(v)  = (v + h) / s    in float64
 //
-// With h near the node's center and s such that its half extent is about
-// 1, an offset has 24 bits relative to the node, wherever on the map the
-// node lies and however small it is. Absolute float32 would not do:
-// centimetres in a national grid (5e6 m) would all get one box.
+// With h near the node's center and s such that its half extent is about 1,
+// an offset has 24 bits relative to the node, wherever on the map the node
+// lies and however small it is. Absolute float32 would not do: objects
+// centimetres apart in a national grid (5e6 m) would all get one box.
 //
-// A minimum v is stored rounded down, a maximum rounded up, so that
-// value(v) is outside of what the box must cover. Both are found by one
-// step from offset(x): that errs by half a unit of float32 and by some
-// 2^-53, so the neighbour is surely beyond x.
+// A minimum v is stored rounded down, a maximum rounded up, so that value(v)
+// is outside what the box must cover. Both are found by one step from
+// offset(x): its error is half a unit of float32 plus some 2^-53, so the
+// neighbouring float32 is surely beyond x.
 //
 // # Why no hit is lost
 //
@@ -49,11 +49,11 @@ func frameFor(r Rect) frame {
 		_, exp := math.Frexp(e)
 		s = math.Ldexp(1, min(max(-exp, minFrameExp), maxFrameExp))
 	}
-	// Whichever zero the center is, the frame is the same.
+	// Whichever of the two zeros the center is, the frame is the same.
 	f := frame{centerX(r)*s + 0, centerY(r)*s + 0, s}
 	if !f.finite() {
-		// The scale suits extents, which are far smaller than the
-		// coordinates here: take one that suits these.
+		// The scale suits extents, which are far smaller than the coordinates
+		// here: use a scale that suits the coordinates.
 		_, exp := math.Frexp(max(math.Abs(centerX(r)), math.Abs(centerY(r))))
 		f.s = math.Ldexp(1, min(max(-exp, minFrameExp), maxFrameExp))
 		f.hx, f.hy = centerX(r)*f.s+0, centerY(r)*f.s+0
@@ -69,8 +69,9 @@ func (f frame) finite() bool {
 	return f.hx-f.hx == 0 && f.hy-f.hy == 0
 }
 
-// valid reports whether frameFor could have made f: the argument above, that
-// no hit is lost, and inverse need it. A remote side's bytes may hold any.
+// valid reports whether frameFor could have made f: inverse and the argument
+// above, that no hit is lost, need it. The bytes of a remote side may hold
+// anything.
 func (f frame) valid() bool {
 	const exponent = 0x7FF << 52
 	b := math.Float64bits(f.s)
@@ -78,7 +79,7 @@ func (f frame) valid() bool {
 	return f.finite() && b&^exponent == 0 && minFrameExp <= e && e <= maxFrameExp
 }
 
-// center returns the point of the frame.
+// center returns the point that the frame is relative to.
 func (f frame) center() (x, y float64) { return f.hx / f.s, f.hy / f.s }
 
 // box32 is a box in units of a frame.
@@ -89,8 +90,8 @@ var emptyBox32 = box32{
 	float32(math.Inf(-1)), float32(math.Inf(-1)),
 }
 
-// value is outside of [-MaxFloat64, MaxFloat64] only by rounding outwards.
-// inv is the inverse of f.s, for a product is exact where the quotient is.
+// value exceeds [-MaxFloat64, MaxFloat64] only by rounding outwards.
+// inv is the inverse of f.s: a product is exact where the quotient is.
 func (f frame) value(v float32, h, inv float64) float64 {
 	x := (float64(v) + h) * inv
 	if x > math.MaxFloat64 {
@@ -102,14 +103,14 @@ func (f frame) value(v float32, h, inv float64) float64 {
 	return x
 }
 
-// inverse returns 1/f.s, for which the exponent is negated.
+// inverse returns 1/f.s by negating the exponent.
 func (f frame) inverse() float64 {
 	const two = 0x7FE << 52 // the exponents of x and 1/x have this sum
 	return math.Float64frombits(two - math.Float64bits(f.s))
 }
 
-// offset is what a query's coordinate becomes. The product is exact unless
-// it overflows or underflows, so that a fused multiply-add, which some
+// offset converts a query's coordinate. The product is exact unless it
+// overflows or underflows, so that a fused multiply-add, which some
 // processors have, would give the same; the conversion forbids it.
 func (f frame) offset(x, h float64) float32 { return float32(float64(x*f.s) - h) }
 
@@ -145,7 +146,7 @@ func before(v float32) float32 {
 // the node needs another frame.
 func (f frame) encode(r Rect) (b box32, ok bool) {
 	b = encodeBox(&f, &r)
-	// Finite, all of them: an infinite or NaN one makes the sum of
+	// All of them are finite: an infinite or NaN one makes the sum of
 	// differences NaN.
 	return b, (b.minX-b.minX)+(b.minY-b.minY)+(b.maxX-b.maxX)+(b.maxY-b.maxY) == 0
 }
@@ -159,7 +160,7 @@ func (f frame) encodePlain(r Rect) box32 {
 	}
 }
 
-// decode returns the box that b stands for.
+// decode returns the box that b represents.
 func (f frame) decode(b box32) Rect {
 	inv := f.inverse()
 	return Rect{

@@ -8,12 +8,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What frame.go claims, for any finite boxes and any query. Boxes come from
+// The claims of frame.go, for any finite boxes and any query. Boxes come from
 // all spaces and from coordinates that no map has; a node gets several of
 // different kinds.
 
-// frequently checks more cases than rapid does by itself: one takes some
-// 10 us, and claims about all of float64 have rare exceptions.
+// frequently checks more cases than rapid does by default: one takes some 10
+// us, and claims about all of float64 have rare exceptions.
 func frequently(t *testing.T, claim func(*rapid.T)) {
 	for range 50 / raceFactor {
 		rapid.Check(t, claim)
@@ -31,7 +31,8 @@ func aCoordinate() *rapid.Generator[float64] {
 			1e-300, -1e-300, 0x1p-1022, math.SmallestNonzeroFloat64,
 			-math.SmallestNonzeroFloat64, math.Nextafter(1, 2), math.MaxFloat32,
 		}),
-		// Centimetres in a national grid, and what float32 just cannot tell.
+		// Centimetres in a national grid, and what float32 just cannot
+		// distinguish.
 		rapid.Map(rapid.IntRange(5e8, 5e8+1000), func(i int) float64 { return float64(i) / 100 }),
 		rapid.Map(rapid.IntRange(-64, 64), func(i int) float64 { return 1<<24 + float64(i)/4 }),
 	)
@@ -71,8 +72,8 @@ func (b box32) hits(f frame, q Rect) bool {
 		f.offset(q.MinX, f.hx) <= b.maxX && f.offset(q.MinY, f.hy) <= b.maxY
 }
 
-// TestFrameReaches: a frame takes the boxes that it was made for, so that a
-// node never needs a second one for what is in it.
+// TestFrameReaches: a frame reaches the boxes that it was made for, so that a
+// node never needs a second one for its own entries.
 func TestFrameReaches(t *testing.T) {
 	frequently(t, func(t *rapid.T) {
 		f, world := aFrame(t)
@@ -89,8 +90,8 @@ func TestFrameReaches(t *testing.T) {
 	})
 }
 
-// TestFrameOutwards: what is stored covers the box, and a box of the node's
-// own size by hardly more than it.
+// TestFrameOutwards: what is stored covers the box, and hardly exceeds it for
+// a box of the node's own size.
 func TestFrameOutwards(t *testing.T) {
 	frequently(t, func(t *rapid.T) {
 		f, world := aFrame(t)
@@ -133,13 +134,14 @@ func TestFrameMonotone(t *testing.T) {
 	})
 }
 
-// TestFrameLosesNoHit: whoever intersects an object hits the boxes of all
-// nodes above it, each in a frame of its own.
+// TestFrameLosesNoHit: a query that intersects an object hits the boxes of
+// all nodes above it, each in a frame of its own.
 func TestFrameLosesNoHit(t *testing.T) {
 	frequently(t, func(t *rapid.T) {
 		object, q := aBox().Draw(t, "object"), aQuery().Draw(t, "query")
 		if !object.Intersects(q) {
-			// Make it just touch: the case that rounding would lose.
+			// Make the query just touch the object: the case that rounding
+			// would lose.
 			q = Rect{object.MaxX, object.MaxY, object.MaxX, object.MaxY}
 			if rapid.Bool().Draw(t, "low corner") {
 				q = Rect{object.MinX, object.MinY, object.MinX, object.MinY}
@@ -162,8 +164,8 @@ func TestFrameLosesNoHit(t *testing.T) {
 	})
 }
 
-// TestFrameDoesNotCreep: a box that grew by one object after another holds
-// the bits of the MBR's, and so does the box of a box.
+// TestFrameDoesNotCreep: a box that grew by one object after another has the
+// same bits as that of the MBR, and so does the box of a box.
 func TestFrameDoesNotCreep(t *testing.T) {
 	frequently(t, func(t *rapid.T) {
 		f, world := aFrame(t)
@@ -198,7 +200,7 @@ func TestFrameDoesNotCreep(t *testing.T) {
 	})
 }
 
-// TestEncodePaths: every path rounds to the same box, be it within the
+// TestEncodePaths: every path rounds to the same box, whether within the
 // frame's reach or not.
 func TestEncodePaths(t *testing.T) {
 	eachScan(t, func(t *testing.T) {
@@ -206,7 +208,7 @@ func TestEncodePaths(t *testing.T) {
 			f, world := aFrame(t)
 			for _, r := range []Rect{world, aBox().Draw(t, "other"), emptyRect, {0, 0, 0, 0}} {
 				if got, want := encodeBox(&f, &r), f.encodePlain(r); boxBits(got) != boxBits(want) {
-					t.Fatalf("%v in frame %v is %v, plainly %v", r, f, got, want)
+					t.Fatalf("%v in frame %v is %v, by the plain path %v", r, f, got, want)
 				}
 			}
 		})

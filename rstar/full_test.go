@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestDeleteWithoutReserve: a delete or an update that must split while
-// no chunk is free at all fails as a whole. It may have dissolved nodes
-// and inserted half of their entries by then.
+// TestDeleteWithoutReserve: a delete or an update that must split while no
+// chunk is free at all fails as a whole. By then it may have dissolved nodes
+// and inserted half of their entries.
 func TestDeleteWithoutReserve(t *testing.T) {
 	tr := newTree(t, Options{NodeBytes: 704, SlabBytes: 704 * minSlabChunks})
 	r := rand.New(rand.NewPCG(5, 6))
@@ -48,7 +48,7 @@ func TestDeleteWithoutReserve(t *testing.T) {
 			if !slices.Contains(search(tr, it.Rect), it) {
 				t.Fatalf("%v is lost", it)
 			}
-			mustDelete(t, tr, it) // the reserve lets it
+			mustDelete(t, tr, it) // the reserve permits it
 			items = slices.Delete(items, i, i+1)
 		case err != nil || !ok:
 			t.Fatalf("%v, move %v: %v, %v", it, move, ok, err)
@@ -62,7 +62,7 @@ func TestDeleteWithoutReserve(t *testing.T) {
 		}
 	}
 	if refused == 0 {
-		t.Error("nothing was refused: the test tests nothing")
+		t.Error("nothing was refused: the test shows nothing")
 	}
 	mustCheck(t, tr)
 	slices.SortFunc(items, compareItems)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// fuzzSetting is what the first byte of a history stands for, on machines
-// with fewer instruction sets, too:
+// fuzzSetting decodes the first byte of a history, also on machines with
+// fewer instruction sets:
 //
 //	bit     7-4     3-2               1          0
 //	        scale   instruction set   portable   strategy
@@ -28,8 +28,8 @@ var fuzzScales = []func(float64) float64{
 }
 
 // FuzzHistory reads bytes as a history and compares every answer with a
-// linear scan. The first byte chooses among the settings and the scales.
-// Then two bytes are a step: what to do, and where. Coordinates come from a
+// linear scan. The first byte chooses among the settings and the scales. Then
+// every two bytes are a step: what to do, and where. Coordinates come from a
 // 16*16 grid, so ties and equal rectangles abound.
 func FuzzHistory(f *testing.F) {
 	long := make([]byte, 400)
@@ -61,7 +61,7 @@ func FuzzHistory(f *testing.F) {
 		m := &model{t: t, tr: tr}
 		for b = b[1:]; len(b) >= 2; b = b[2:] {
 			if len(m.items) > 3000 {
-				break // room in the slab is not what this is about
+				break // this test is not about the size of the slab
 			}
 			op, where := b[0], b[1]
 			r := box(float64(where>>4), float64(where&15), float64(op>>6), float64(op>>5&1))

@@ -16,7 +16,7 @@ import "math"
 type metric struct{ s float64 }
 
 const (
-	minExtent = 0x1p-400 // areas of boxes 2^-100 of it still are normal
+	minExtent = 0x1p-400 // areas of boxes 2^-100 of its size are still normal numbers
 	maxExtent = 0x1p+500 // areas of it and their sums are finite
 )
 
@@ -71,9 +71,9 @@ func (m metric) centerDistance(a, b Rect) float64 {
 	return dx*dx + dy*dy
 }
 
-// The conversions forbid a fused multiply-add, with which one place may
-// find another center of a subnormal rectangle than the next does: a leaf's
-// frame must give back the center that it was made with.
+// The conversions forbid a fused multiply-add. With it, one part of the code
+// might compute another center of a subnormal rectangle than another part: a
+// leaf's frame must give back the center that it was made with.
 
 func centerX(r Rect) float64 { return float64(r.MinX/2) + float64(r.MaxX/2) }
 func centerY(r Rect) float64 { return float64(r.MinY/2) + float64(r.MaxY/2) }

@@ -5,24 +5,24 @@ import (
 	"math/bits"
 )
 
-// What a choice asks of all children of an internal node at once: by how
-// much each box's margin grows if it takes another one, which grow by no
-// more than a bound, and which meet a box. All in units of the node's frame,
-// bit for child as in scan.go. growthPlain, atMostPlain and meetPlain are
-// the reference; what tools/scanasm makes of them does the very same
-// arithmetic, so that trees do not depend on the processor.
+// What a choice computes for all children of an internal node at once: by how
+// much each box's margin grows if it takes another box, which children grow
+// by no more than a bound, and which intersect a box. All are in units of the
+// node's frame, with a bit for each child as in scan.go. growthPlain,
+// atMostPlain and meetPlain are the reference; the code that tools/scanasm
+// generates does exactly the same arithmetic, so that trees do not depend on
+// the processor.
 
 // growths has a place for each half lane of the largest node's groups.
 type growths [maxGroups * 2 * lanes]float64
 
-// slotOf returns the child that a bit of masks, or a place in growths,
-// stands for.
+// slotOf returns the child for a bit of masks, or a place in growths.
 func slotOf(bit int) int { return bit/16*innerGroup + bit%16 - 2 }
 
 // placeOf is the reverse.
 func placeOf(slot int) int { return slot/innerGroup*16 + slot%innerGroup + 2 }
 
-// growthFloor keeps the version's lane from counting.
+// growthFloor excludes the version's lane.
 var growthFloor = [lanes]float64{
 	math.Inf(1), math.Inf(1),
 	math.Inf(-1), math.Inf(-1), math.Inf(-1), math.Inf(-1), math.Inf(-1), math.Inf(-1),
@@ -31,8 +31,8 @@ var growthFloor = [lanes]float64{
 // innerGroups returns the number of groups in use.
 func innerGroups(n node) int { return (n.count() + innerGroup - 1) / innerGroup }
 
-// fill computes the growths of n's children, which are twice a difference
-// of metric.margin, and returns the least; unused entries grow without end.
+// fill computes the growths of n's children, which are twice a difference of
+// metric.margin, and returns the least; those of unused entries are infinite.
 // r is finite.
 func (g *growths) fill(n node, r box32) float64 {
 	var rest [lanes]float64
@@ -40,7 +40,7 @@ func (g *growths) fill(n node, r box32) float64 {
 	return min(rest[0], rest[1], rest[2], rest[3], rest[4], rest[5], rest[6], rest[7])
 }
 
-// growthPlain is the reference path: the least growth may be in any place
+// growthPlain is the reference path: the least growth may be in any element
 // of rest.
 func growthPlain(n *uint64, groups int, r *box32, g *growths, rest *[lanes]float64) {
 	for i := range rest {
@@ -78,7 +78,7 @@ func atMostPlain(g *growths, groups int, bound float64, m *masks) {
 	}
 }
 
-// meet sets m to the children of n whose boxes meet q.
+// meet sets m to the children of n whose boxes intersect q.
 func (m *masks) meet(n node, q box32) {
 	*m = masks{}
 	boxesMeet(&n[0], innerGroups(n), &q, m)
@@ -97,7 +97,7 @@ func meetPlain(n *uint64, groups int, q *box32, m *masks) {
 	}
 }
 
-// next takes the lowest bit out of m and returns it, or -1.
+// next removes the lowest bit from m and returns it, or -1.
 func (m *masks) next() int {
 	for i, b := range m {
 		if b != 0 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// someOffset is a finite float32, often an odd one.
+// someOffset is a finite float32, often an unusual one.
 func someOffset(r *rand.Rand) float32 {
 	odd := []float32{0, float32(math.Copysign(0, -1)), 1, -1, math.MaxFloat32, -math.MaxFloat32,
 		math.SmallestNonzeroFloat32, 0x1p-126}
@@ -22,7 +22,7 @@ func someBox32(r *rand.Rand) box32 {
 	return box32{min(a, b), min(c, d), max(a, b), max(c, d)}
 }
 
-// someInner fills n with count children, and versions with anything.
+// someInner fills n with count children, and arbitrary versions.
 func someInner(r *rand.Rand, n node, count int) {
 	n.reset(1, 7, Rect{0, 0, 1, 1})
 	n.setCount(count)
@@ -38,8 +38,8 @@ func someInner(r *rand.Rand, n node, count int) {
 	}
 }
 
-// TestGrowths: on every path, for every number of children of every size
-// of node, growths, bounds and meetings are those of single boxes.
+// TestGrowths: on every path, for every number of children of every size of
+// node, growths, bounds and intersections are those of single boxes.
 func TestGrowths(t *testing.T) {
 	eachScan(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(5, 6))
@@ -129,7 +129,7 @@ func TestTreesAlike(t *testing.T) {
 				want = slices.Clone(got)
 			}
 			if !slices.Equal(got, want) {
-				t.Fatalf("%s: other words than by the first path", sp.name)
+				t.Fatalf("%s: the words differ from those of the first path", sp.name)
 			}
 		})
 	}

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// reinsertPercent is p of the paper's section 4.3: forced reinsertion of
-// 30 % of the entries did best for leaves and directory alike.
+// reinsertPercent is p of the paper's section 4.3: forced reinsertion of 30 %
+// of the entries was best for leaves and directory nodes alike.
 const reinsertPercent = 30
 
 // Insert adds an object. Equal objects may coexist. The error wraps
@@ -54,8 +54,8 @@ func (x *tx) place(p *path, e *entry) error {
 	return x.overflows(p, d, e)
 }
 
-// overflows treats the full node at depth d of p that shall take e, too
-// (OverflowTreatment): once per level forced reinsertion, else a split.
+// overflows handles the full node at depth d of p that is to take e as well
+// (OverflowTreatment): once per level forced reinsertion, otherwise a split.
 func (x *tx) overflows(p *path, d int, e *entry) error {
 	x.move = true
 	n := x.edit(p.step[d].chunk)
@@ -71,9 +71,9 @@ func (x *tx) overflows(p *path, d int, e *entry) error {
 	return x.splitNode(p, d, es)
 }
 
-// reinsert takes the entries whose centers lie farthest from the center
-// of the node out of it and inserts them again, the closest first
-// (ReInsert, "close reinsert"). Ties go by id.
+// reinsert takes the entries whose centers lie farthest from the center of
+// the node out of it and inserts them again, the closest first (ReInsert,
+// "close reinsert"). Ties are broken by id.
 func (x *tx) reinsert(p *path, d int, es []entry) error {
 	world := mbrOf(es)
 	m := metricFor(world)
@@ -205,7 +205,7 @@ func (x *tx) adopt(n node, e *entry) {
 	n.append(e)
 }
 
-// reframe gives a node a frame that reaches r, too.
+// reframe gives a node a frame that also reaches r.
 func (x *tx) reframe(n node, r Rect) {
 	if !n.inner() {
 		n.reframeLeaf(r)

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// TestPublishOrder looks at the tree between any two published nodes.
-// Whatever a search of everything finds then, a search of any part must
-// find, too: else two searches, one after the other, could see a write
-// and then not see it.
+// TestPublishOrder searches the tree between any two published nodes.
+// Whatever a search of everything finds then, a search of any part must find,
+// too: otherwise two searches, one after the other, could see a write and
+// then not see it.
 func TestPublishOrder(t *testing.T) {
 	for _, by := range strategies {
 		t.Run(by.String(), func(t *testing.T) { publishOrder(t, by) })
@@ -63,12 +63,12 @@ func publishOrder(t *testing.T, by Strategy) {
 		}
 	}
 	if looks < 6000 || midway < 1000 {
-		t.Fatalf("%d looks, %d within moves: the test shows little", looks, midway)
+		t.Fatalf("%d checks, %d within moves: the test shows little", looks, midway)
 	}
 }
 
-// walk is a search by copies of nodes that is taken up and left again
-// between any two published nodes.
+// walk is a search on copies of nodes that is advanced step by step between
+// any two published nodes.
 type walk struct {
 	q       Rect
 	lo      []int64
@@ -78,7 +78,7 @@ type walk struct {
 	running bool
 }
 
-// step reads the header or one node, and says whether the search ended.
+// step reads the header or one node, and reports whether the search ended.
 func (k *walk) step(t *testing.T, tr *Tree, w world, r *rand.Rand) (ended bool) {
 	if !k.running {
 		k.lo, k.running = w.before(), true
@@ -123,15 +123,15 @@ func (k *walk) header(t *testing.T, tr *Tree, r *rand.Rand) {
 	k.h = h
 }
 
-// nearWalk is a nearest search that is taken up and left again likewise. Its
-// passes go on for an object or a few.
+// nearWalk is a nearest search that is advanced in the same manner. Its
+// passes continue for an object or a few.
 type nearWalk struct {
 	b       browse
 	lo      []int64
 	running bool
 }
 
-// step goes on for up to n objects, and says whether the search ended.
+// step continues for up to n objects, and reports whether the search ended.
 func (k *nearWalk) step(tr *Tree, w world, r *rand.Rand, n int) (ended bool) {
 	if !k.running {
 		k.lo, k.running = w.before(), true
@@ -142,7 +142,7 @@ func (k *nearWalk) step(tr *Tree, w world, r *rand.Rand, n int) (ended bool) {
 	return k.b.live && len(k.b.done) < goal
 }
 
-// judge is of what the search handed out.
+// judge says what is wrong with the objects that the search yielded.
 func (k *nearWalk) judge(w world) error {
 	found, last := map[uint64][]Rect{}, 0.0
 	for _, n := range k.b.done {

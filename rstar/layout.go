@@ -7,8 +7,8 @@ import (
 
 // The slab, as local and remote readers see it. All words are 64 bits,
 // little-endian; a line is 64 bytes, eight words called lanes. Every line
-// begins with its version, so that whoever reads line by line can tell
-// which state each line belongs to (publish.go).
+// begins with its version, so that a reader of single lines can tell which
+// state each line belongs to (publish.go).
 //
 //	slab     | chunk 0: header | chunk 1: node | chunk 2: node | ...
 //	           a chunk is NodeBytes = 64*(1+5k) bytes, k in 2..12
@@ -18,48 +18,48 @@ import (
 //	        |         |           | bytes  u32  | capacity| id    | count  |   |
 //	line 1  | version | root u32  | 0           | move    | chunks| 0      | 0 |
 //	        |         | height u32|             | counter | used  |        |   |
-//	the rest of chunk 0 is unused. Of line 0 nothing changes but the object
-//	count, in place, after each write. It is not in line 1, which every
-//	search looks at: that changes with moves only, and so stays in the
-//	caches of those who search.
+// the rest of chunk 0 is unused. In line 0 nothing changes but the object
+// count, which is updated in place after each write. It is not in line 1,
+// which every search reads: line 1 changes only with moves, and so stays in
+// the caches of searching cores.
 //
 //	node     lane 0    1           2       3       4       5-7
 //	line 0  | version | level u16 | stamp | min id| max id| frame |
 //	        |         | count u16 |       |       |       | x y s |
 //	        |         | chunk u32 |       |       |       |       |
-//	An internal node goes on with k groups of five lines. A group has
-//	fourteen children, two to a lane:
+// An internal node continues with k groups of five lines. A group has
+// fourteen children, two to a lane:
 //	line +0 | version | min x of e0 e1 | ... | e12 e13 |  float32
 //	line +1 | version | min y of e0 e1 | ... | e12 e13 |  float32
 //	line +2 | version | max x of e0 e1 | ... | e12 e13 |  float32
 //	line +3 | version | max y of e0 e1 | ... | e12 e13 |  float32
 //	line +4 | version | ref   of e0 e1 | ... | e12 e13 |  child chunk, u32
 //
-//	A leaf goes on with k lines of heads, each for a group of seven objects,
-//	then four lines of tails for each group:
-//	heads   | version | e0 | e1 | ... | e6 |  of one: 4 x u16,
+// A leaf continues with k lines of high bits, each for a group of seven
+// objects, then four lines of low bits and ids for each group:
+//	high    | version | e0 | e1 | ... | e6 |  of one: 4 x u16,
 //	                                          min x, min y, ~max x, ~max y
-//	line +0 | version | tails of e0 | tails of e1 | id of e0 |
-//	line +1 | version | tails of e2 | tails of e3 | id of e2 |
-//	line +2 | version | tails of e4 | tails of e5 | id of e4 |
-//	line +3 | version | tails of e6 | id of e1, e3, e5, e6   |
-//	        tails: 4 x 48 bits, min x, min y, max x, max y; ids: u64
+//	line +0 | version | low bits of e0 | low bits of e1 | id of e0 |
+//	line +1 | version | low bits of e2 | low bits of e3 | id of e2 |
+//	line +2 | version | low bits of e4 | low bits of e5 | id of e4 |
+//	line +3 | version | low bits of e6 | id of e1, e3, e5, e6      |
+//	        low bits: 4 x 48, min x, min y, max x, max y; ids: u64
 //
 // The first field of a packed lane takes the low bits. Entries are dense:
-// those from count on are unused. In an internal node they hold the empty
-// box (minima +Inf, maxima -Inf) and reference 0; in a leaf, zeros. Lane 0
-// is masked away in a scan.
+// those from count on are unused. In an internal node they hold the empty box
+// (minima +Inf, maxima -Inf) and reference 0; in a leaf, zeros. Scans mask
+// lane 0 out.
 //
-// The boxes of an internal node are in units of its frame (frame.go):
-// float32 offsets from a point near the node's center, rounded outwards.
-// So they cover their child a little generously; answers are exact by the
-// leaves. There head and tail together are a float64, bit by bit
-// (leaf.go): most searches end at the heads, and touch a quarter of a leaf.
+// The boxes of an internal node are in units of its frame (frame.go): float32
+// offsets from a point near the node's center, rounded outwards. So they
+// cover their child with a little to spare; the leaves make answers exact.
+// There the high and low bits together are a float64, bit by bit (leaf.go):
+// most searches end at the high bits, and touch a quarter of a leaf.
 //
-// Min id and max id bound the object ids of the subtree, not always
-// tightly. They belong to the writer, which tells equal rectangles apart
-// by them (choose.go). Readers must ignore them: they change in place,
-// without a new version.
+// Min id and max id bound the object ids of the subtree, not always tightly.
+// They belong to the writer, which uses them to distinguish equal rectangles
+// (choose.go). Readers must ignore them: they change in place, without a new
+// version.
 
 const (
 	// LineBytes is the size of a cache line on x86-64 and of the unit
@@ -69,13 +69,13 @@ const (
 	// boxes in internal nodes, too, and no frame; version 2 had whole
 	// float64 in leaves.
 	LayoutVersion uint32 = 3
-	// HeaderBytes is the part of chunk 0 that ParseHeader wants.
+	// HeaderBytes is the part of chunk 0 that ParseHeader needs.
 	HeaderBytes = 2 * LineBytes
 	// DefaultNodeBytes is k = 6: 42 objects or 84 children
 	// (docs/decisions/node-size.md).
 	DefaultNodeBytes = LineBytes * (1 + linesPerGroup*6)
-	// DefaultSlabBytes is address space; memory is used when touched.
-	// At 2 KB for some 35 entries it holds about 18 million objects.
+	// DefaultSlabBytes is address space; memory is allocated when touched. At
+	// 2 KB for some 35 entries it holds about 18 million objects.
 	DefaultSlabBytes int64 = 1 << 30
 
 	magic = uint64('C') | 'F'<<8 | 'R'<<16 | 'S'<<24 | 'T'<<32 |
@@ -85,7 +85,7 @@ const (
 	linesPerGroup  = 5
 	leafGroup      = lanes - 1       // entries of a leaf's group
 	innerGroup     = 2 * (lanes - 1) // entries of an internal node's
-	minGroups      = 2               // 14 objects: 20 % are 2, splits still mean something
+	minGroups      = 2               // 14 objects: 20 % are 2, so splits still have a choice
 	maxGroups      = 12              // 61 lines: a set of lines fits in one uint64
 	maxLeafFanout  = maxGroups * leafGroup
 	maxFanout      = maxGroups * innerGroup
@@ -126,8 +126,9 @@ func nodeGroups(bytes int) int {
 }
 
 // innerSlot[i] is the index of child i's min x, in half words. Object i's
-// head is the word highSlot[i]; its tails are three words from lowSlot[i],
-// its id is at idSlot[i], both counted from where a leaf's heads end.
+// high bits are the word highSlot[i]; its low bits are three words from
+// lowSlot[i], its id is at idSlot[i], both counted from where a leaf's lines
+// of high bits end.
 var innerSlot, highSlot, lowSlot, idSlot = func() (inner [maxFanout]uint16, high, low, id [maxLeafFanout]uint16) {
 	for i := range inner {
 		inner[i] = uint16(2*(lanes+i/innerGroup*groupWords) + 2 + i%innerGroup)
@@ -146,7 +147,8 @@ var innerSlot, highSlot, lowSlot, idSlot = func() (inner [maxFanout]uint16, high
 	return inner, high, low, id
 }()
 
-// childLines is the set of lines of child i's box, without its reference.
+// childLines is the set of lines that hold child i's box, without its
+// reference.
 func childLines(i int) uint64 {
 	return (1<<(linesPerGroup-1) - 1) << (int(innerSlot[i]) / (2 * lanes))
 }
@@ -164,7 +166,7 @@ func unpackMeta(m uint64) (level, count int, chunk uint32) {
 	return int(m & 0xFFFF), int(m >> 16 & 0xFFFF), uint32(m >> 32)
 }
 
-// checkEndian fails where the machine's words are not the layout's.
+// checkEndian fails where the machine's byte order is not the layout's.
 func checkEndian() error {
 	one := uint64(1)
 	if *(*byte)(unsafe.Pointer(&one)) != 1 {

@@ -7,37 +7,37 @@ import (
 	"unsafe"
 )
 
-// The rectangles of a leaf are float64, each cut in two: a head of 16 bits
-// and a tail of 48. The heads of all objects lie together in the first
-// lines, so that a search that finds nothing reads a quarter of a leaf and
-// one that finds little reads that and the lines of what it finds. Reading
-// a line at random costs as much as 16 that follow it
-// (docs/decisions/leaf-heads.md).
+// The rectangles of a leaf are float64, each coordinate cut in two: 16 high
+// bits and 48 low bits. The high bits of all objects lie together in the
+// first lines, so that a search that finds nothing reads a quarter of a leaf,
+// and one that finds little reads that quarter and the lines of what it
+// finds. Reading a line at random costs as much as reading the 16 lines after
+// it (docs/decisions/leaf-heads.md).
 //
-// # Heads
+// # High and low bits
 //
-// A coordinate's key is its bits as an integer, those of a negative one
-// turned round, so that keys are in the order of their coordinates. The
-// leaf's frame has for each axis a base and a shift s of 0 to 48:
+// A coordinate's key is its bits as an integer, inverted for a negative
+// coordinate, so that keys are in the order of their coordinates. The leaf's
+// frame has for each axis a base and a shift s of 0 to 48:
 //
 //	d = key - base          unsigned, below 2^(16+s)
-//	|  head, 16 bits  |  tail, s bits  |
+//	|  high, 16 bits  |  low, s bits  |
 //
-// Nothing is rounded: head, tail and frame give the key back, whatever
-// the bits. With base the least integer and s = 48 every key is within
-// reach, so every leaf has a frame.
+// Nothing is rounded: high bits, low bits and frame give the key back,
+// whatever the bits. With the least integer as base and s = 48 every key is
+// within reach, so every leaf has a frame.
 //
 // # Why no hit is lost
 //
-// key, d and its first bits are monotone. If a <= b then head(a) <= head(b),
-// where a query's key below the base counts as head 0 and one beyond reach
-// as the greatest head. Zeros have two keys: a query's maximum takes the
-// upper one, its minimum the lower. So objects that the heads rule out miss,
-// and what they leave is compared as float64.
+// key, d and the high bits of d are monotone: if a <= b then high(a) <=
+// high(b), where a query's key below the base counts as 0 and one beyond
+// reach as the greatest value. Zeros have two keys: a query's maximum takes
+// the upper one, its minimum the lower. So objects that the high bits rule
+// out miss, and the candidates that remain are compared as float64.
 //
-// A maximum's head is stored inverted, so that an object is left if each of
-// its four heads is at most the query's: one subtraction that saturates at 0
-// for all of a line.
+// A maximum's high bits are stored inverted, so that an object is a candidate
+// if each of its four fields is at most the query's: one subtraction,
+// saturating at 0, for all of a line.
 
 const (
 	highBits    = 16
@@ -59,8 +59,8 @@ func keyOf(f float64) int64         { return key(math.Float64bits(f)) }
 func ofKey(k int64) float64         { return math.Float64frombits(uint64(key(uint64(k)))) }
 func keyDistance(a, b int64) uint64 { return uint64(max(a, b)) - uint64(min(a, b)) }
 
-// lowKey is the key of a minimum, highKey that of a maximum: which zero it is
-// does not matter.
+// lowKey is the key of a minimum, highKey that of a maximum: it makes no
+// difference which zero it is.
 func lowKey(f float64) int64 {
 	if f == 0 {
 		return keyOf(math.Copysign(0, -1))
@@ -70,7 +70,7 @@ func lowKey(f float64) int64 {
 
 func highKey(f float64) int64 { return keyOf(f + 0) }
 
-// axisFrame says where the heads of an axis begin and what they count.
+// axisFrame says where the high bits of an axis begin and their unit.
 type axisFrame struct {
 	base  int64
 	shift uint
@@ -79,12 +79,12 @@ type axisFrame struct {
 // leafFrame is a leaf's lanes 5 to 7.
 type leafFrame struct{ x, y axisFrame }
 
-// anywhere reaches every key. The first root has it, until it splits.
+// anywhere reaches every key. The first root has it until it splits.
 var anywhere = axisFrame{math.MinInt64, maxShift}
 
-// growth is how much a leaf may grow to either side, in half extents as of
-// when it was made, before it needs another frame: leaves seldom do, and
-// heads have enough bits.
+// growth is how far a leaf may grow to either side, in half extents at the
+// time it was made, before it needs another frame. With this value leaves
+// rarely need one, and there are enough high bits.
 const growth = 8
 
 // leafFrameFor returns the frame of a leaf that is made with MBR r.
@@ -99,7 +99,8 @@ func axisFor(lo, hi, center float64) axisFrame {
 	return axisAround(keyOf(center+0), lowKey(lo), highKey(hi))
 }
 
-// axisAround has the key c in the middle of what it reaches, and room.
+// axisAround returns a frame with the key c in the middle of its range, with
+// room to grow.
 func axisAround(c, lo, hi int64) axisFrame {
 	most := max(keyDistance(lo, c), keyDistance(hi, c))
 	// 2^(15+s) >= growth * most.
@@ -114,13 +115,13 @@ func axisAround(c, lo, hi int64) axisFrame {
 	return a
 }
 
-// middle returns the key that axisAround began with; ok is false if it is
-// not known any more.
+// middle returns the key that axisAround was called with; ok is false if it
+// is no longer known.
 func (a axisFrame) middle() (c int64, ok bool) {
 	return a.base + 1<<(highBits-1+a.shift), a.shift < maxShift && a.base > math.MinInt64
 }
 
-// grown returns the frame for a leaf made with frame f whose MBR is r now.
+// grown returns the frame for a leaf made with frame f whose MBR is now r.
 func (f leafFrame) grown(r Rect) leafFrame {
 	g := leafFrameFor(r)
 	if c, ok := f.x.middle(); ok {
@@ -145,7 +146,7 @@ func (f leafFrame) made() (x, y float64) {
 	return x, y
 }
 
-// reach is false for keys that have no head.
+// reach reports whether the frame can represent a key.
 func (a axisFrame) reach(k int64) bool {
 	return uint64(k-a.base)>>a.shift <= highMask && k >= a.base
 }
@@ -155,7 +156,7 @@ func (f leafFrame) reaches(r Rect) bool {
 		f.y.reach(keyOf(r.MinY)) && f.y.reach(keyOf(r.MaxY))
 }
 
-// cut returns head and tail of a coordinate within reach.
+// cut returns the high and low bits of a coordinate within reach.
 func (a axisFrame) cut(v float64) (high, low uint64) {
 	d := uint64(keyOf(v) - a.base)
 	return d >> a.shift & highMask, d & (1<<a.shift - 1)
@@ -165,7 +166,7 @@ func (a axisFrame) join(high, low uint64) float64 {
 	return ofKey(a.base + int64(high<<a.shift+low))
 }
 
-// halves is a rectangle as a leaf holds it.
+// halves is a rectangle as a leaf stores it.
 type halves struct {
 	high uint64
 	low  [3]uint64
@@ -192,8 +193,8 @@ func (f leafFrame) decode(h halves) Rect {
 	}
 }
 
-// head returns the head of a query's maximum (up) or minimum, which may be
-// out of reach.
+// high returns the high bits of a query's maximum (up) or minimum, which may
+// be out of reach.
 func (a axisFrame) high(v float64, up bool) uint64 {
 	k := lowKey(v)
 	if up {
@@ -205,20 +206,21 @@ func (a axisFrame) high(v float64, up bool) uint64 {
 	return min(uint64(k-a.base)>>a.shift, highMask)
 }
 
-// query returns what the heads of an object that intersects q are at most,
-// field by field.
+// query returns the greatest high bits that an object intersecting q may
+// have, field by field.
 func (f leafFrame) query(q *Rect) uint64 {
 	return f.x.high(q.MaxX, true) | f.y.high(q.MaxY, true)<<16 |
 		(highMask-f.x.high(q.MinX, false))<<32 | (highMask-f.y.high(q.MinY, false))<<48
 }
 
-// shifts packs the shifts of both axes: x, y, x, y, a byte each, as vectors
-// want them.
+// shifts packs the shifts of both axes: x, y, x, y, a byte each, as the
+// vector code expects them.
 func (f leafFrame) shifts() uint64 {
 	return uint64(f.x.shift|f.y.shift<<8) * 0x10001
 }
 
-// validShifts reports whether s is shifts for which four tails have room.
+// validShifts reports whether s is the shifts of a frame in whose low bits
+// four coordinates have room.
 func validShifts(s uint64) bool {
 	f := leafFrameOf(0, 0, s)
 	return f.shifts() == s && f.x.shift <= maxShift && f.y.shift <= maxShift
@@ -251,7 +253,7 @@ func (n node) setHalves(i int, h halves) {
 	copy(n[int(lowSlot[i])+n.groups()*lanes:], h.low[:])
 }
 
-// reframe gives the leaf a frame that reaches r, too.
+// reframeLeaf gives the leaf a frame that also reaches r.
 func (n node) reframeLeaf(r Rect) {
 	var rects [maxLeafFanout]Rect
 	c := n.count()

@@ -35,7 +35,7 @@ func TestKeys(t *testing.T) {
 }
 
 // TestLeafFrame: a frame reaches what it was made for, and more; nothing is
-// rounded; the center stays known when it grows.
+// rounded; the center stays known when the frame grows.
 func TestLeafFrame(t *testing.T) {
 	for _, sp := range spaces {
 		r := rand.New(rand.NewPCG(3, 4))
@@ -72,13 +72,13 @@ func checkHalves(t *testing.T, f leafFrame, r Rect) {
 	if got := f.decode(h); bitsOf(got) != bitsOf(r) {
 		t.Fatalf("frame %v: %v became %v", f, r, got)
 	}
-	// What another field of the tails holds must not matter: all are full
+	// What another field of the low bits holds must not matter: all are full
 	// words.
 	for i := range h.low {
 		flipped := h
 		flipped.low[i] = ^flipped.low[i]
 		if f.decode(flipped) == r {
-			t.Fatalf("word %d of the low bits of %v means nothing", i, r)
+			t.Fatalf("word %d of the low bits of %v has no effect", i, r)
 		}
 	}
 }
@@ -114,8 +114,8 @@ func TestFieldsAtMost(t *testing.T) {
 	}
 }
 
-// TestHighBits: the heads leave every object that intersects a query, and few
-// others.
+// TestHighBits: the high bits leave every object that intersects a query as a
+// candidate, and few others.
 func TestHighBits(t *testing.T) {
 	for _, sp := range spaces {
 		r := rand.New(rand.NewPCG(7, 8))

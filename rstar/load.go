@@ -9,7 +9,7 @@ import (
 )
 
 // Bulk load: Sort-Tile-Recursive (STR; Leutenegger, Lopez, Edgington, ICDE
-// 1997), for the parents of leaves from above, as in OMT (Lee and Lee,
+// 1997). The parents of leaves are tiled top-down, as in OMT (Lee and Lee,
 // CAiSE 2003), so that the tiles of leaves do not straddle those of their
 // parents:
 //
@@ -18,25 +18,26 @@ import (
 //	a parent by x      a parent's objects are cut into columns
 //	a column by y      a column is cut into leaves
 //
-// Higher levels, of which there are few nodes, are tiled from below: the
-// boxes of the level under them by x into strips, these by y into nodes.
+// Higher levels, of which there are few nodes, are tiled bottom-up: the boxes
+// of the level below are sorted by x into strips, these by y into nodes.
 // docs/decisions/bulk-load.md compares the alternatives.
 //
-// Objects are dealt evenly: part i of P takes objects n*i/P to n*(i+1)/P.
-// As P is ceil(n/M), each takes more than M*(P-1)/P - 1 of them: half when
-// P is 2, full nearly when P is large, so the minimum fill is always kept.
+// Objects are distributed evenly: part i of P takes objects n*i/P to
+// n*(i+1)/P. As P is ceil(n/M), each takes more than M*(P-1)/P - 1 of them:
+// half when P is 2, nearly full when P is large, so the minimum fill always
+// holds.
 //
-// Ties go by id, so that equal rectangles come to lie as after inserts
+// Ties are broken by id, so that equal rectangles are placed as after inserts
 // (choose.go).
 //
 // Strips are spread over GOMAXPROCS goroutines. Nodes are published one by
 // one as always: their chunks may be freed ones that a slow search still
-// looks at.
+// reads.
 
-// Load fills an empty tree with items, which it neither changes nor
-// keeps. Memory: about 20 bytes per item meanwhile. Searches go on; they
-// see nothing, then everything. The error wraps ErrBadRect (names the first
-// bad item), ErrNotEmpty, ErrSlabFull or ErrClosed; then nothing was
+// Load fills an empty tree with items, which it neither changes nor retains.
+// Memory: about 20 bytes per item during the load. Searches go on; they see
+// nothing, then everything. The error wraps ErrBadRect (and identifies the
+// first bad item), ErrNotEmpty, ErrSlabFull or ErrClosed; then nothing was
 // changed.
 func (t *Tree) Load(items []Item) error {
 	if i := firstBad(items); i < len(items) {
@@ -55,8 +56,8 @@ func (t *Tree) Load(items []Item) error {
 	return t.tx.load(items)
 }
 
-// firstBad returns the place of the first item that no tree takes, or how
-// many items there are.
+// firstBad returns the index of the first item that no tree accepts, or the
+// number of items.
 func firstBad(items []Item) int {
 	var first atomic.Int64
 	first.Store(int64(len(items)))
@@ -74,7 +75,7 @@ func firstBad(items []Item) int {
 	return int(first.Load())
 }
 
-// parts returns how many parts of at most size hold n.
+// parts returns how many parts of at most size are needed for n.
 func parts(n, size int) int { return (n + size - 1) / size }
 
 // part returns where part i of p begins.
@@ -92,7 +93,7 @@ func newTiling(t *Tree, n int) tiling {
 	return l
 }
 
-// strips returns into how many strips so many tiles are arranged.
+// strips returns the number of strips in which so many tiles are arranged.
 func strips(tiles int) int { return int(math.Ceil(math.Sqrt(float64(tiles)))) }
 
 // parent returns where parent i's objects begin.
@@ -119,7 +120,7 @@ func (x *tx) load(items []Item) error {
 	}
 	if left := t.chunks - x.used + uint64(x.free); need+x.reserve() > left ||
 		uint64(len(items)) > math.MaxUint32 {
-		return fmt.Errorf("%w: %d objects want %d nodes of %d bytes, "+
+		return fmt.Errorf("%w: %d objects need %d nodes of %d bytes, "+
 			"%d are left (%d of them kept for deletes) of SlabBytes %d; "+
 			"nothing was changed; make it larger (Options.SlabBytes, --slab-bytes)",
 			ErrSlabFull, len(items), need, t.opts.NodeBytes, left, x.reserve(),
@@ -194,7 +195,7 @@ func (x *tx) loadObjects(items []Item, l *tiling, leaves int) []entry {
 	return parents
 }
 
-// loader is what one goroutine of a load needs.
+// loader is the working memory of one goroutine of a load.
 type loader struct {
 	t             *Tree
 	stamp         uint64
@@ -209,7 +210,7 @@ func newLoader(t *Tree) *loader {
 	return &loader{t: t, stamp: t.moves.Load() + 1, n: make(node, t.nodeWords)}
 }
 
-// gather copies items in an order.
+// gather copies items in a given order.
 func (w *loader) gather(dst *[]Item, items []Item, order []uint64) []Item {
 	d := (*dst)[:0]
 	for _, p := range order {
@@ -266,7 +267,7 @@ func (x *tx) loadLevel(level int, below []entry) []entry {
 	n := len(below)
 	nodes := parts(n, x.t.fan(level))
 	es := x.takeChunks(level, nodes)
-	// As items whose id is the least of the subtree.
+	// Represented as items whose id is the least of the subtree.
 	items := make([]Item, n)
 	for i := range below {
 		items[i] = Item{below[i].rect, below[i].lo}

@@ -55,7 +55,7 @@ func mustDelete(t testing.TB, tr *Tree, it Item) {
 // plane finds everything.
 var plane = Rect{math.Inf(-1), math.Inf(-1), math.Inf(1), math.Inf(1)}
 
-// space is a way to draw rectangles.
+// space draws rectangles of one kind.
 type space struct {
 	name string
 	rect func(*rand.Rand) Rect

@@ -3,28 +3,31 @@ package rstar
 import "math/bits"
 
 // Many searches at once. A single search waits for memory at each level,
-// for what it reads next depends on what it reads now. Searches of a batch
-// do not depend on each other: all go down one level together, and while
+// because what it reads next depends on what it reads now. Searches of a
+// batch are independent: all go down one level together, and while
 // one node is scanned the next ones are on their way from memory.
 //
 //	level 2   q0:[c5]      q1:[c5 c6]         q2:[c6] ...
 //	level 1   q0:[c17]     q1:[c18 c40 c41]   q2:[c41 c44] ...
 //	leaves    ...
 //
-// Each search keeps the promises of a single one. One that meets a move is
-// left out and made alone afterwards; so is one for which there is no room:
-// a batch of whole trees takes as much memory as one search of it.
+// Each search keeps the promises of a single one. A search that meets a move
+// is taken out of the batch and made alone afterwards; so is one for which
+// there is no room: a batch that returned whole trees takes as much memory as
+// one search.
 
 const (
-	// batchQueries bounds what a batch keeps in the caches.
+	// batchQueries bounds the working set of a batch, so that it stays in the
+	// caches.
 	batchQueries = 256
-	// batchAhead is how many nodes are on their way while one is scanned:
-	// with six, memory's latency is covered by the scans of the others.
+	// batchAhead is how many nodes are prefetched while one is scanned: with
+	// six, memory latency is covered by the scans of the others.
 	batchAhead = 6
-	// batchItems bounds what a batch has found, in objects, and batchTasks
-	// the nodes that it is about to visit: 256 searches with 128 results
-	// each, which take 0.3 ms, and 1.8 MB. Searches with more gain nothing
-	// from each other: they wait for memory once for many objects.
+	// batchItems bounds the results that a batch holds, in objects, and
+	// batchTasks the nodes that it is about to visit: 256 searches with 128
+	// results each, which take 0.3 ms, and 1.8 MB. Searches with more gain
+	// nothing from batching: for them one wait for memory serves many
+	// objects.
 	batchItems = 1 << 15
 	batchTasks = 1 << 15
 )
@@ -35,20 +38,20 @@ type task struct {
 	query uint32
 }
 
-// batch is a searcher's memory for SearchMany.
+// batch is a searcher's working memory for SearchMany.
 type batch struct {
 	tasks, next []task
 	items       []Item
-	of          []uint32 // whose items these are
+	of          []uint32 // the query that each item belongs to
 	failed      []bool   // searches that met a move, or found no room
 	alone       int      // how many of them
 }
 
-// SearchMany calls yield for each object that intersects one of the
-// queries, with the query's index, in the order of the queries and in no
-// particular order within one, until yield returns false. It is for many
-// small searches, which it makes faster than one by one. Each is complete,
-// sound and current as Search is; together they are no snapshot. yield runs
+// SearchMany calls yield for each object that intersects one of the queries,
+// with the query's index, in the order of the queries and in no particular
+// order within one, until yield returns false. It is meant for many small
+// searches, and is faster for them than one by one. Each is complete, sound
+// and current as Search is; together they are not a snapshot. yield runs
 // without any lock and may change the tree. Memory: 2 MB, or 40 bytes per
 // result of the largest one.
 func (t *Tree) SearchMany(qs []Rect, yield func(query int, r Rect, id uint64) bool) {
@@ -132,7 +135,7 @@ func (t *Tree) visit(s *searcher, k task, level int32, moves uint64, q *Rect) bo
 	return false
 }
 
-// appendTasks appends the children of the internal node at n that m names.
+// appendTasks appends the children of the internal node at n that are in m.
 func (m *masks) appendTasks(dst []task, n *uint64, query uint32) []task {
 	for i, b := range m {
 		for ; b != 0; b &= b - 1 {
@@ -143,8 +146,8 @@ func (m *masks) appendTasks(dst []task, n *uint64, query uint32) []task {
 	return dst
 }
 
-// hand gives the results to yield, making those searches alone that failed.
-// It returns false if yield did.
+// hand passes the results to yield, and makes those searches alone that
+// failed. It returns false if yield did.
 func (b *batch) hand(t *Tree, qs []Rect, first int, yield func(query int, r Rect, id uint64) bool) bool {
 	at := 0
 	for i := range qs {

@@ -62,16 +62,16 @@ func TestSearchManyStops(t *testing.T) {
 	tr.SearchMany(nil, func(int, Rect, uint64) bool { panic("a result of nothing") })
 }
 
-// TestSearchManyMeetsMoves: the searches that come by a node of a later
-// move are made again, alone; the others are not.
+// TestSearchManyMeetsMoves: the searches that meet a node of a later move are
+// made again, alone; the others are not.
 func TestSearchManyMeetsMoves(t *testing.T) {
 	tr := newTree(t, Options{NodeBytes: 704})
 	items := spaces[0].draw(rand.New(rand.NewPCG(1, 2)), 1000)
 	for _, it := range items {
 		mustInsert(t, tr, it)
 	}
-	// As SearchMany sees it, the node moves under way; the search alone
-	// then waits for the writer, who sets it right.
+	// From the point of view of SearchMany, the node is being moved; the
+	// search alone then waits for the writer, which sets it right.
 	s := tr.newSearcher()
 	qs := make([]Rect, len(items))
 	for i := range qs {
@@ -112,8 +112,8 @@ func TestSearchManyMeetsMoves(t *testing.T) {
 	}
 }
 
-// TestSearchManyIsBounded: searches whose results are more than a batch
-// holds are made alone, complete, counted once; the memory stays small.
+// TestSearchManyIsBounded: searches with more results than a batch holds are
+// made alone, complete, counted once; the memory stays small.
 func TestSearchManyIsBounded(t *testing.T) {
 	tr := newTree(t, Options{NodeBytes: 704})
 	r := rand.New(rand.NewPCG(5, 6))

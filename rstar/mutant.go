@@ -1,8 +1,8 @@
 package rstar
 
 // mutation is a rule of publish.go that is broken on purpose, to show that
-// the tests would notice (docs/decisions/explorer.md). Only in builds with
-// the tag mutants can there be any but the first.
+// the tests would notice (docs/decisions/explorer.md). Only builds with the
+// tag mutants have any but the first.
 type mutation int
 
 const (
@@ -14,7 +14,7 @@ const (
 	headerEarly  // (3) comes before (2) for the header line
 	headerFirst  // (3) begins with the header line
 
-	// Several nodes. A node that a move changes is left unstamped.
+	// Several nodes. A node that a move changes gets no stamp.
 	unstampedSource // a leaf that loses entries
 	unstampedTarget // a leaf that gets entries
 	unstampedParent // an internal node
@@ -23,13 +23,13 @@ const (
 	counterStays    // M is never advanced
 	laterStamps     // readers accept stamps greater than M
 
-	// What moves nothing.
+	// Changes that move nothing.
 	enlargeLate // boxes grow after the entry has appeared
 	shrinkEarly // boxes shrink before the entry is gone
 
-	// Readers that keep copies (validate.go).
+	// Readers that cache copies (validate.go).
 	trustsCopies // the line's version is not compared
-	keepsStrays  // what was visited is not looked for in the node that was read again
+	keepsStrays  // visited children are not looked up in the node that was read again
 	movedCopies  // stamps above M are accepted in lines and copies
-	oldLines     // a line that was read before the search will do
+	oldLines     // a line that was read before the search is accepted
 )

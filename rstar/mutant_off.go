@@ -2,7 +2,7 @@
 
 package rstar
 
-// mutant is a constant, so that the compiler removes what mutants do.
+// mutant is a constant, so that the compiler removes the mutants' code.
 const mutant = faithful
 
 func leavesStamp(node, node, bool) bool { return false }

@@ -20,7 +20,7 @@ var mutationNames = [mutations]string{
 
 func (m mutation) String() string { return mutationNames[m] }
 
-// mutant is the rule that this process breaks, CATFISH_MUTANT at first.
+// mutant is the rule that this process breaks, initially CATFISH_MUTANT.
 // Tests set it while nobody reads or writes a tree. Writers break theirs on
 // the portable path only (Options.PortableStores).
 var mutant = func() mutation {
@@ -35,8 +35,8 @@ var mutant = func() mutation {
 	return mutation(m)
 }()
 
-// leavesStamp reports whether the mutant leaves out the stamp of a node
-// that a move turns from old into new.
+// leavesStamp reports whether the mutant omits the stamp of a node that a
+// move turns from old into new.
 func leavesStamp(old, new node, fresh bool) bool {
 	switch {
 	case new.level() == freeLevel:

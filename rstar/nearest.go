@@ -6,22 +6,22 @@ import "math"
 // browsing in spatial databases", TODS 1999. A heap holds nodes and
 // objects by distance; what comes out next is the nearest.
 //
-// Objects are ordered by exactly the distance that is handed out. A
-// node's key must not exceed the distance of anything below it; it is a
-// little less than its distance (frameDistance).
+// Objects are ordered by exactly the distance that is yielded. A node's key
+// must not exceed the distance of anything below it; it is a little less than
+// its distance (frameDistance).
 //
 // # While writers run
 //
 // Within a pass the argument of publish.go holds: no object is met twice.
-// When a pass meets a move, a new one replays: it takes everything out of
-// its heap up to the last distance handed out and matches it, by id and
-// rectangle, with what was handed out. Handed-out objects that are not
-// found again were deleted or moved; as many objects of the same id, met
-// later, are taken for the moved ones and left out. Objects nearer than
-// the last distance that were not handed out have come there meanwhile;
-// the order forbids to hand them out.
+// When a pass meets a move, a new pass replays: it takes everything out of
+// its heap up to the last distance yielded and matches it, by id and
+// rectangle, with what was yielded. Yielded objects that are not found again
+// were deleted or moved; the same number of objects of that id, met later,
+// are assumed to be the moved ones and skipped. Objects nearer than the last
+// distance that were not yielded have appeared there in the meantime; the
+// order forbids yielding them.
 
-// near is an object that was handed out.
+// near is an object that was yielded.
 type near struct {
 	item Item
 	dist float64
@@ -38,14 +38,14 @@ type browse struct {
 	x, y  float64
 	moves uint64
 	live  bool   // a pass is under way: the heap is valid
-	done  []near // handed out, or about to be
+	done  []near // yielded, or about to be
 	ties  []near // found by a replay at the last distance
 	skip  map[uint64]int
 
-	uncounted uint64 // 1 until the statistics know of this search
+	uncounted uint64 // 1 until the statistics include this search
 }
 
-// nearScratch is what a searcher keeps for Nearest.
+// nearScratch is the memory of a searcher for Nearest.
 type nearScratch struct {
 	browse  browse
 	queue   nearQueue
@@ -54,19 +54,18 @@ type nearScratch struct {
 	free    []uint64 // places in pages
 }
 
-// Nearest calls yield for the objects in order of their distance from
-// (x, y) (see Rect.Distance), nearest first, until yield returns false.
-// With a NaN it finds nothing. yield runs without any lock and may change
-// the tree.
+// Nearest calls yield for the objects in order of their distance from (x, y)
+// (see Rect.Distance), nearest first, until yield returns false. With a NaN
+// it finds nothing. yield runs without any lock and may change the tree.
 //
-// While writers run, no object is handed out twice, and every object that
-// stays where it is during the call is handed out when its turn comes.
-// One that is moved during the call is handed out at most once: not, if
-// it comes to lie nearer than what was handed out already. Objects are
-// told apart by id for that, so of two objects of one id, if one is
-// moved or deleted during the call, the other may be left out. Memory: 48
-// bytes per object handed out, 56 per object and 16 per node found ahead, and
-// about 4 KB for each node of which entries are left (page.go).
+// While writers run, no object is yielded twice, and every object that stays
+// where it is during the call is yielded in its turn. An object that is moved
+// during the call is yielded at most once, and not at all if its new place is
+// nearer than what was already yielded. Objects are distinguished by id for
+// this purpose, so of two objects of one id, if one is moved or deleted
+// during the call, the other may be omitted. Memory: 48 bytes per object
+// yielded, 56 per object and 16 per node found ahead, and about 4 KB for each
+// node that still has pending entries (page.go).
 func (t *Tree) Nearest(x, y float64, yield func(r Rect, id uint64, dist float64) bool) {
 	if math.IsNaN(x) || math.IsNaN(y) {
 		return
@@ -161,7 +160,7 @@ func (b *browse) pass(goal int) bool {
 	return true
 }
 
-// replay empties the heap up to the last distance handed out.
+// replay empties the heap up to the last distance yielded.
 func (b *browse) replay() bool {
 	b.ties, b.skip = b.ties[:0], nil
 	if len(b.done) == 0 {
@@ -206,7 +205,7 @@ func (b *browse) replay() bool {
 	return true
 }
 
-// follow goes on with what is no object. It returns false on a move.
+// follow handles what is not an object. It returns false on a move.
 func (b *browse) follow(c cand, kind uint64) bool {
 	if kind == isPage {
 		b.takeFrom(c.ref &^ kindMask)
@@ -215,8 +214,8 @@ func (b *browse) follow(c cand, kind uint64) bool {
 	return b.expand(c.node())
 }
 
-// expand takes a node's copy and pushes what is within the horizon. It
-// returns false on a move.
+// expand copies a node and pushes its entries within the horizon. It returns
+// false on a move.
 func (b *browse) expand(r ref) bool {
 	s, t := b.s, b.t
 	if uint64(r.chunk) >= t.chunks {
@@ -250,7 +249,7 @@ func (b *browse) expand(r ref) bool {
 	return false
 }
 
-// takeFrom pushes a page's entries within the horizon, and if any are left
+// takeFrom pushes a page's entries within the horizon and, if any are left,
 // the page itself with the key of the nearest.
 func (b *browse) takeFrom(i uint64) {
 	s := &b.s.near

@@ -48,9 +48,9 @@ func TestNearestFirst(t *testing.T) {
 	}
 }
 
-// TestFrameDistance: a child's key never exceeds the distance of what lies
-// in its box, whatever is rounded on the way, and is close to it where the
-// frame suits.
+// TestFrameDistance: a child's key never exceeds the distance of what lies in
+// its box, in spite of all roundings, and is close to it where the frame
+// suits.
 func TestFrameDistance(t *testing.T) {
 	eachScan(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(3, 4))
@@ -144,7 +144,7 @@ func TestNearestAcrossMoves(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		items []float64 // distances of objects 0, 1, ...
-		after int       // results handed out before the change
+		after int       // results yielded before the change
 		write func(tr *Tree)
 		want  []result
 	}{
@@ -207,8 +207,8 @@ func mustUpdate(t testing.TB, tr *Tree, old, new Rect, id uint64) {
 	}
 }
 
-// TestNearestReplaysTies: objects at one distance are all handed out
-// once, though a pass begins anew between any two of them.
+// TestNearestReplaysTies: objects at one distance are each yielded once,
+// though a pass begins anew between any two of them.
 func TestNearestReplaysTies(t *testing.T) {
 	tr := newTree(t, Options{NodeBytes: 704})
 	items := spaces[3].draw(nil, 200)
@@ -233,8 +233,8 @@ func TestNearestReplaysTies(t *testing.T) {
 	}
 }
 
-// TestPaths: bounds and the choice of what is near agree with the plain
-// paths.
+// TestPaths: on all paths, bounds and the choice of near entries agree with
+// the plain ones.
 func TestPaths(t *testing.T) {
 	eachScan(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(7, 8))

@@ -2,16 +2,16 @@ package rstar
 
 import "math"
 
-// nearQueue is a priority queue of what a nearest search may look at next.
-// A search sees some three hundred entries and takes few of them, so only
-// those up to a horizon are kept in order; the others wait, node by node
-// (page.go), until the horizon is moved:
+// nearQueue is a priority queue of what a nearest search may look at next. A
+// search sees some three hundred entries and takes few of them, so only those
+// up to a horizon are kept in order; the others wait, node by node (page.go),
+// until the horizon is moved:
 //
 //	heap  keys <= near, a binary heap
 //	far   keys >  near, unordered
 //
-// So while the heap is not empty its top is the least of all. (A child's
-// key may exceed near by a rounding: looking at a node early is harmless.)
+// So while the heap is not empty its top is the least of all. (A child's key
+// may exceed near by a rounding error: looking at a node early is harmless.)
 type nearQueue struct {
 	heap nearHeap
 	far  []cand
@@ -28,7 +28,7 @@ func (q *nearQueue) push(c cand) {
 	}
 }
 
-// ready moves the horizon if nothing is within, and reports whether there
+// ready moves the horizon if nothing is within it, and reports whether there
 // is anything at all.
 func (q *nearQueue) ready() bool {
 	if len(q.heap) > 0 {
@@ -61,7 +61,7 @@ func (q *nearQueue) widen(near float64) {
 	q.far = q.far[:n]
 }
 
-// least returns the least key, once ready has said that there is one.
+// least returns the least key, after ready has returned true.
 func (q *nearQueue) least() float64 { return q.heap[0].key }
 
 func (q *nearQueue) pop() cand { return q.heap.pop() }
@@ -69,7 +69,7 @@ func (q *nearQueue) pop() cand { return q.heap.pop() }
 // nearHeap is a binary heap by key.
 type nearHeap []cand
 
-// cand is something with a distance. The two highest bits of ref tell what:
+// cand is something with a distance. The two highest bits of ref say what:
 //
 //	object  its place in nearScratch.objects
 //	node    level and chunk, to be read

@@ -5,9 +5,10 @@ import (
 	"unsafe"
 )
 
-// node is the words of one node (layout.go): the slab's own for reading,
-// or the writer's private copy for changing. Only the writer uses these
-// methods, or a reader on a private copy; so plain loads and stores do.
+// node is the words of one node (layout.go): either the slab's own for
+// reading, or the writer's private copy for changing. Only the writer uses
+// these methods, or a reader on a private copy; so plain loads and stores
+// suffice.
 type node []uint64
 
 // entry is one entry of a node taken out of it. lo and hi bound the ids
@@ -27,8 +28,8 @@ func (n node) chunk() uint32 { return uint32(n[laneMeta] >> 32) }
 func (n node) minID() uint64 { return n[laneMinID] }
 func (n node) maxID() uint64 { return n[laneMaxID] }
 
-// inner reports whether the entries are children. A freed chunk has a
-// leaf's form.
+// inner reports whether the entries are children. A freed chunk has the form
+// of a leaf.
 func (n node) inner() bool { return isInner(n.level()) }
 
 func isInner(level int) bool { return level != 0 && level != freeLevel }
@@ -38,7 +39,7 @@ func (n node) groups() int { return (len(n) - lanes) / groupWords }
 
 func (n node) fanout() int { return fanoutOf(len(n), n.inner()) }
 
-// fanoutOf returns the most entries of a node of so many words.
+// fanoutOf returns the maximum number of entries of a node of so many words.
 func fanoutOf(words int, inner bool) int {
 	k := (words - lanes) / groupWords
 	if inner {
@@ -65,7 +66,7 @@ func (n node) half() []uint32 {
 	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(n))), 2*len(n))
 }
 
-// rect returns entry i's rectangle; a child's is its box, decoded.
+// rect returns entry i's rectangle; that of a child is its box, decoded.
 func (n node) rect(i int) Rect {
 	if n.inner() {
 		return n.frame().decode(n.box(i))
@@ -99,7 +100,7 @@ func (n node) setBox(i int, b box32) {
 }
 
 // setRect sets entry i's rectangle, which must be within the frame's reach;
-// a child's box is rounded outwards.
+// the box of a child is rounded outwards.
 func (n node) setRect(i int, r Rect) {
 	if n.inner() {
 		b, _ := n.frame().encode(r)
@@ -140,8 +141,8 @@ func (n node) covers(lo, hi uint64) bool {
 	return n[laneMinID] <= lo && hi <= n[laneMaxID]
 }
 
-// made returns the center that the node had when it was made, NaN where
-// that is not known.
+// made returns the center that the node had when it was made, NaN where it is
+// not known.
 func (n node) made() (x, y float64) {
 	if n.inner() {
 		return n.frame().center()
@@ -175,7 +176,7 @@ func (n node) empty(i int) {
 	n.setRef(i, 0)
 }
 
-// copyEntry makes entry i what entry j of from is, a node of the same level
+// copyEntry makes entry i equal to entry j of from, a node of the same level
 // and frame.
 func (n node) copyEntry(i int, from node, j int) {
 	if n.inner() {
@@ -195,8 +196,7 @@ func (n node) append(e *entry) {
 	n.widen(e.lo, e.hi)
 }
 
-// remove takes entry i out; the last entry takes its place. The id bounds
-// stay.
+// remove removes entry i; the last entry takes its place. The id bounds stay.
 func (n node) remove(i int) {
 	last := n.count() - 1
 	n.copyEntry(i, n, last)

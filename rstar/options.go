@@ -14,23 +14,24 @@ type Options struct {
 	NodeBytes int
 	// SlabBytes is the size of the slab, rounded down to whole nodes: at
 	// least 256 nodes, less than 2^32. 0 means DefaultSlabBytes. It is
-	// address space, memory is used when touched. Ignored with Memory.
+	// address space; memory is allocated when touched. Ignored with Memory.
 	SlabBytes int64
 	// Memory, if not nil, is used as the slab instead of a mapping of
 	// the tree's own: zeroed, 64-byte aligned. The caller keeps
 	// ownership and may free it after Close has returned.
 	Memory []byte
-	// BootID tells remote readers one life of a tree from the next. 0
-	// means a random one.
+	// BootID distinguishes one life of a tree from the next for remote
+	// readers. 0 means a random id.
 	BootID uint64
-	// Strategy is how objects are inserted.
+	// Strategy says how objects are inserted.
 	Strategy Strategy
-	// PortableStores makes the writer use sync/atomic even where an
-	// assembly routine is available (publish.go). Same bytes, slower.
+	// PortableStores makes the writer use sync/atomic even where an assembly
+	// routine is available (publish.go). The bytes are the same; it is
+	// slower.
 	PortableStores bool
 }
 
-// Strategy is where insertions put objects and how they split nodes.
+// Strategy says where insertions put objects and how they split nodes.
 type Strategy int
 
 const (

@@ -7,9 +7,9 @@ import (
 )
 
 // The four orders of a split, and the MBRs of their first and last entries.
-// Half of what an insertion costs beyond its descent is here, so both are
-// done by SIMD where there is any: entries are ranked, not sorted, and
-// borders are swept together. ranksPlain and sweepPlain are the reference.
+// Half of the cost of an insertion beyond its descent is here, so both use
+// SIMD where there is any: entries are ranked, not sorted, and borders are
+// swept together. ranksPlain and sweepPlain are the reference.
 
 // corners is a rectangle whose maxima are negated: MinX, MinY, -MaxX, -MaxY.
 // The MBR of two is the minimum of each.
@@ -17,19 +17,20 @@ type corners [4]float64
 
 func (c *corners) rect() Rect { return Rect{c[0], c[1], -c[2], -c[3]} }
 
-// marginOf is margin: of sums where that has differences, negated.
+// marginOf is margin for corners: it adds where margin subtracts, and
+// negates.
 func (m metric) marginOf(c *corners) float64 {
 	return -((c[0]/2+c[2]/2)*m.s + (c[1]/2+c[3]/2)*m.s)
 }
 
-// sortChunk is how many keys the ranks of a vector loop are of: all of an
+// sortChunk is the number of keys that a vector loop ranks at once: all of an
 // overfull leaf's.
 const sortChunk = 48
 
-// sortSpace is room for the keys of the most entries, in whole chunks.
+// sortSpace has room for the keys of the largest node, in whole chunks.
 const sortSpace = (maxFanout/sortChunk + 1) * sortChunk
 
-// sortScratch is memory to sort one set of entries in several ways.
+// sortScratch is memory to sort one set of entries in several orders.
 type sortScratch struct {
 	corners [maxFanout + 1]corners
 	borders [maxFanout + 1]float64 // that the order is by
@@ -38,7 +39,7 @@ type sortScratch struct {
 	ranks   [sortSpace]int32
 }
 
-// asTheyCome is the order of the entries' places.
+// asTheyCome is the identity order.
 var asTheyCome = func() (perm [maxFanout + 1]uint8) {
 	for i := range perm {
 		perm[i] = uint8(i)
@@ -57,15 +58,15 @@ func (s *sortScratch) begin(es []entry, w *sweep) Rect {
 	return s.world
 }
 
-// A key is a border in units of the MBR, 2^keyBits of them, and the place of
-// the entry below.
+// A key is a border in units of the MBR, 2^keyBits of them, with the index of
+// the entry below it.
 const (
 	keyBits   = 23
 	placeBits = 8 // 31 in all: signed words compare as well
 )
 
-// by puts the order of es by one border, then the opposite one, then ids
-// into perm.
+// by stores in perm the order of es by one border, then the opposite one,
+// then ids.
 func (s *sortScratch) by(es []entry, o order, perm *[maxFanout + 1]uint8) {
 	from, to := s.world.MinX, s.world.MaxX
 	if o >= byMinY {
@@ -74,7 +75,7 @@ func (s *sortScratch) by(es []entry, o order, perm *[maxFanout + 1]uint8) {
 	from /= 2
 	scale := (1<<keyBits - 1) / (to/2 - from)
 	if !(scale <= math.MaxFloat64) {
-		scale = 0 // all on a line, nearly: ties
+		scale = 0 // nearly all on a line: ties
 	}
 	at, sign := int(o/2), 1.0
 	if o == byMaxX || o == byMaxY {
@@ -89,7 +90,7 @@ func (s *sortScratch) by(es []entry, o order, perm *[maxFanout + 1]uint8) {
 	s.settle(es, o, perm[:len(es)])
 }
 
-// settle makes exact an order that was sorted by keys.
+// settle corrects an order that was sorted by keys so that it is exact.
 func (s *sortScratch) settle(es []entry, o order, perm []uint8) {
 	moves := 0
 	last := math.Inf(-1)
@@ -124,7 +125,7 @@ func (s *sortScratch) compare(es []entry, o order, a, b uint8) int {
 	return compareIDs(p, q)
 }
 
-// sortKeys puts the places of the first n keys into perm, in the order of
+// sortKeys stores in perm the indexes of the first n keys, in the order of
 // the keys.
 func sortKeys(keys *[sortSpace]int32, n int, ranks *[sortSpace]int32, perm *[maxFanout + 1]uint8) {
 	if !vectorRanks() {
@@ -140,7 +141,7 @@ func sortKeys(keys *[sortSpace]int32, n int, ranks *[sortSpace]int32, perm *[max
 	}
 }
 
-// ranksPlain is the reference of the ranks: how many keys are less.
+// ranksPlain is the reference of ranking: for each key, how many are less.
 func ranksPlain(keys *[sortSpace]int32, n int, ranks *[sortSpace]int32) {
 	for i, k := range keys[:n] {
 		ranks[i] = 0
@@ -165,8 +166,8 @@ func sweepPlain(cs *[maxFanout + 1]corners, perm *[maxFanout + 1]uint8, n int, h
 	}
 }
 
-// borderOf returns the border that an order sorts by; o^1 is the opposite
-// one's.
+// borderOf returns the border that an order sorts by; that of o^1 is the
+// opposite one.
 func borderOf(r *Rect, o order) float64 {
 	switch o {
 	case byMinX:

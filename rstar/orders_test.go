@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestRanks: every path counts the lesser keys, of any number of keys and
+// TestRanks: every path counts the lesser keys, for any number of keys and
 // whatever follows them.
 func TestRanks(t *testing.T) {
 	eachScan(t, func(t *testing.T) {
@@ -26,8 +26,8 @@ func TestRanks(t *testing.T) {
 	})
 }
 
-// TestOrders: entries come in the order of borders, then opposite borders,
-// then ids, and the sweep has the MBRs of all first and last ones.
+// TestOrders: entries are ordered by borders, then opposite borders, then
+// ids, and the sweep has the MBRs of all first and last ones.
 func TestOrders(t *testing.T) {
 	eachScan(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(3, 4))

@@ -1,16 +1,16 @@
 package rstar
 
-// The original R*-tree: Beckmann, Kriegel, Schneider and Seeger, SIGMOD
-// 1990. Its ChooseSubtree (section 4.1) minimises, above leaves, the
+// The original R*-tree: Beckmann, Kriegel, Schneider and Seeger, SIGMOD 1990.
+// Its ChooseSubtree (section 4.1) minimises, just above the leaves, the
 // enlargement of overlap, elsewhere of area; a full node has entries
 // reinserted before it splits (section 4.3).
 
-// overlapCandidates is p of section 4.1: looking at the 32 children of
+// overlapCandidates is p of section 4.1: considering only the 32 children of
 // least area enlargement loses nearly nothing.
 const overlapCandidates = 32
 
-// pickOriginal returns the entry that e, r in the node's units, shall go
-// to; none covers it. leaves says that the children are leaves.
+// pickOriginal returns the entry that e, which is r in the node's units, is
+// to go to; no entry covers it. leaves says that the children are leaves.
 func (x *tx) pickOriginal(n node, e *entry, boxes []Rect, r Rect, leaves bool) int {
 	cands := x.pick.cands[:0]
 	for i, b := range boxes {
@@ -32,8 +32,8 @@ func (x *tx) pickOriginal(n node, e *entry, boxes []Rect, r Rect, leaves bool) i
 }
 
 // leastOverlap picks by overlap enlargement among the candidates of least
-// area enlargement. A sum is left off when it exceeds the best one; none
-// is negative, so after a zero only ties matter.
+// area enlargement. A sum is abandoned when it exceeds the best one; none is
+// negative, so after a zero only ties matter.
 func (x *tx) leastOverlap(n node, e *entry, cands []candidate, r Rect) int {
 	for i := 1; i < len(cands); i++ { // overlap is 0 so far: by area
 		for j := i; j > 0 && cands[j].compare(&cands[j-1]) < 0; j-- {

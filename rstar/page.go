@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// page is a private copy of a node with the distances of its entries. Most
-// of these are too far to be of interest, so they are not put into the queue
-// one by one: the page stands in it for those that are left. As it is a
-// copy, it does not matter what a writer makes of the node meanwhile.
+// page is a private copy of a node with the distances of its entries. Most of
+// these are too far to be of interest, so they are not put into the queue one
+// by one: the page is queued in place of those that are left. As it is a
+// copy, later changes to the node do not matter.
 type page struct {
 	n     node
 	level int32
 	count int
 	frame frameDistance // of an internal node
 	d     distances
-	left  masks // entries that were not taken yet
+	left  masks // entries that have not been taken yet
 }
 
 // newPage returns the place of a free page.
@@ -73,8 +73,8 @@ func (p *page) measure(x, y float64) {
 	}
 }
 
-// take pushes the entries within the horizon, and returns a key not above
-// the distances of those that are left, if any are.
+// take pushes the entries within the horizon, and returns a key not above the
+// distances of those that are left, if any are.
 func (p *page) take(t *Tree, s *nearScratch) (rest float64, any bool) {
 	if p.level > 0 {
 		return p.takeChildren(t, s)
@@ -107,8 +107,8 @@ func (p *page) takeChildren(t *Tree, s *nearScratch) (rest float64, any bool) {
 	return rest, any
 }
 
-// takeUpTo pushes the children up to a distance in units and returns that
-// of the nearest left, if any are.
+// takeUpTo pushes the children up to a distance in units and returns the
+// distance of the nearest one left, if any are.
 func (p *page) takeUpTo(t *Tree, s *nearScratch, limit float32) (least float32, any bool) {
 	var hits masks
 	least = innerNear(&p.d, p.groups(), &p.left, &hits, limit)
@@ -126,14 +126,14 @@ func (p *page) takeUpTo(t *Tree, s *nearScratch, limit float32) (least float32, 
 	return least, any
 }
 
-// firstWanted is how many objects the first horizon is to hold: most
-// callers want about ten, and a second look at what is farther costs more
-// than some objects too many.
+// firstWanted is how many objects the first horizon is to hold: most callers
+// want about ten, and extending the horizon later costs more than finding
+// some objects too many.
 const firstWanted = 16
 
-// horizon is the distance within which about firstWanted lie, if they lie
-// everywhere as below this node, which is a leaf or a parent of leaves; 0 if
-// that cannot be told.
+// horizon is the distance within which about firstWanted objects lie, if the
+// density is the same everywhere as below this node, which is a leaf or a
+// parent of leaves; 0 if it cannot be estimated.
 func (p *page) horizon() float64 {
 	r, objects := p.n.mbr(), float64(p.count)
 	if p.level > 0 {
@@ -148,5 +148,5 @@ func (p *page) horizon() float64 {
 	return d
 }
 
-// usualFill is ln 2, what splits in halves leave of a node's room in use.
+// usualFill is ln 2, the mean fill of nodes that are split in halves.
 const usualFill = math.Ln2

@@ -7,8 +7,8 @@ import (
 
 // Readers without locks
 //
-// One writer holds the tree's lock. Readers of this process and remote
-// ones read the same bytes meanwhile and take no lock.
+// One writer holds the tree's lock. In the meantime, readers of this process
+// and remote ones read the same bytes and take no lock.
 //
 // # One node
 //
@@ -25,12 +25,11 @@ import (
 //	(3)         v+1      v+2 new   v+2
 //	after       v+2      v+2 new   v+2
 //
-// A remote reader gets each line whole, as it was at some instant, the
-// lines in any order. It accepts only if all lines carry one even
-// version. If that is v, every touched line was read before (1) reached
-// it: old data. If it is v+2, every line was read after (3) reached it:
-// new data. An untouched line is the same in both. Versions only grow, so
-// none is met twice.
+// A remote reader gets each line whole, as it was at some instant, and the
+// lines in any order. It accepts only if all lines carry one even version. If
+// that is v, every touched line was read before (1) reached it: old data. If
+// it is v+2, every line was read after (3) reached it: new data. An untouched
+// line is the same in both. Versions only grow, so no version occurs twice.
 //
 // A local reader loads the header's version (even), then what it needs,
 // then the version again. Loads stay in order (x86, sync/atomic, barriers
@@ -49,26 +48,25 @@ import (
 //
 // # Several nodes
 //
-// The tree's header holds the move counter M: how many moves are
-// complete. A move (split, forced reinsertion, condensing, Update to
-// another leaf, Load, new root) publishes every node that it changes or
-// frees with stamp M+1, and only then the header's line with M+1 and the
-// new root, all in one line.
+// The tree's header holds the move counter M: how many moves are complete. A
+// move (split, forced reinsertion, condensing, Update to another leaf, Load,
+// new root) publishes every node that it changes or frees with stamp M+1, and
+// only then the header's line with M+1 and the new root, all in one line.
 //
-// A search takes the header line first and accepts a node only if its
-// stamp is at most that M; else it begins again. Claim: it then returns
-// every object once that was there all the time. Take an object and the
-// path root..leaf to it as of the search's M. As long as no later move
-// changes a node of the path, the path stays: other changes only enlarge
-// or shrink boxes, and never below what the object needs. If a later move
-// changes a node of the path, then either the search had read that node
-// before, or it reads it after and sees the stamp. So a search that
-// passes read each node of the path before any later move changed it, and
-// the leaf with the object in it: not missed. Could it meet the object in
-// a second leaf? That leaf got it by a later move, so is stamped: not
-// doubled. A freed chunk is stamped, and only a move reuses one, so a
-// stale reference leads to a stamp, too. An older M is safe as well: it
-// only makes more stamps look late.
+// A search reads the header line first and accepts a node only if its stamp
+// is at most that M; otherwise it begins again. Claim: it then returns
+// exactly once every object that was there all the time. Consider an object
+// and the path root..leaf to it as of the search's M. As long as no later
+// move changes a node of the path, the path remains: other changes only
+// enlarge or shrink boxes, and never below what the object needs. If a later
+// move changes a node of the path, then either the search had read that node
+// before, or it reads it after and sees the stamp. So a search that passes
+// read each node of the path before any later move changed it, and the leaf
+// with the object in it: the object is not missed. Could the search meet the
+// object in a second leaf? That leaf got it by a later move, so it is
+// stamped: the object is not returned twice. A freed chunk is stamped, and
+// only a move reuses one, so a stale reference leads to a stamp, too. An
+// older M is safe as well: it only makes more stamps appear late.
 //
 // # What moves nothing
 //
@@ -123,7 +121,8 @@ func (t *Tree) storeAtomic(dst, src []uint64, touched uint64, lines int, odd uin
 }
 
 // storeIgnored stores a word that no search uses (id bounds, the number of
-// objects), so that the order does not matter, nor when it is seen.
+// objects), so that neither the order of the store nor when it becomes
+// visible matters.
 func (t *Tree) storeIgnored(w *uint64, v uint64) {
 	if orderedStores && !t.portable {
 		*w = v

@@ -2,7 +2,7 @@
 
 package rstar
 
-// orderedStores: storeOrdered exists.
+// orderedStores reports that storeOrdered exists.
 const orderedStores = true
 
 // storeOrdered is publish by plain stores in program order, which x86

@@ -2,7 +2,7 @@
 
 package rstar
 
-// orderedStores: no cheap ordered stores here; publish uses sync/atomic.
+// orderedStores: there are no cheap ordered stores; publish uses sync/atomic.
 const orderedStores = false
 
 func storeOrdered(dst, src *uint64, touched uint64, lines int, odd uint64) {

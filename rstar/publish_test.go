@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestPublishPathsAgree: the assembly routine and sync/atomic leave the
-// same bytes, for every set of touched lines tried, and only those.
+// TestPublishPathsAgree: the assembly routine and sync/atomic leave the same
+// bytes, for every set of touched lines tried, and change only those.
 func TestPublishPathsAgree(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, nodeBytes := range nodeSizes {
@@ -52,7 +52,7 @@ func TestPublishPathsAgree(t *testing.T) {
 	}
 }
 
-// TestTreesOfBothPathsAgree: one history gives the same slab by both.
+// TestTreesOfBothPathsAgree: one history gives the same slab on both paths.
 func TestTreesOfBothPathsAgree(t *testing.T) {
 	var slabs [2][]byte
 	for i, portable := range []bool{false, true} {
@@ -101,12 +101,12 @@ func TestPublishTouchesLittle(t *testing.T) {
 	}
 }
 
-// TestPublishRaces reads a node line by line while it is published again
-// and again: what has one even version in all lines must be what was
-// published as that version. Publication n makes all words of the lines
-// that it touches n: all lines if n is even, every other one if it is odd.
+// TestPublishRaces reads a node line by line while it is published again and
+// again: what has one even version in all lines must be what was published as
+// that version. Publication n sets all words of the lines that it touches to
+// n: all lines if n is even, every other one if it is odd.
 func TestPublishRaces(t *testing.T) {
-	// Slower by the factor, a read is also torn that much oftener.
+	// Slower by this factor, a read is also torn that much more often.
 	const nodeBytes, accepted = 3904, 2000 / (raceFactor * raceFactor)
 	const lines = nodeBytes / LineBytes
 	for _, portable := range []bool{false, true} {
@@ -155,8 +155,8 @@ func TestPublishRaces(t *testing.T) {
 	}
 }
 
-// TestTornInPlace: an object that moves within its leaf all the time is
-// never seen half here, half there.
+// TestTornInPlace: an object that moves within its leaf all the time is never
+// seen partly at one place and partly at another.
 func TestTornInPlace(t *testing.T) {
 	here, there := box(0, 0, 1, 1), box(10, 10, 1, 1)
 	for _, portable := range []bool{false, true} {
@@ -174,7 +174,7 @@ func TestTornInPlace(t *testing.T) {
 				}
 			}
 		})
-		// Until readers and writer have met often, or long enough.
+		// Until readers and writer have met often, or for long enough.
 		deadline := time.Now().Add(2 * time.Second)
 		for n := 0; n < 1000 || tr.Stats().Retries < 500 && time.Now().Before(deadline); n++ {
 			got := tr.SearchAppend(nil, plane, 0)
@@ -193,8 +193,8 @@ func TestTornInPlace(t *testing.T) {
 	}
 }
 
-// TestPublishMarksLines: a line shows that it is being changed by itself.
-// A reader whose header line came early must not take a later line's new
+// TestPublishMarksLines: each line shows by itself that it is being changed.
+// A reader that got the header line early must not take a later line's new
 // data for old.
 func TestPublishMarksLines(t *testing.T) {
 	const nodeBytes, meetings = 3904, 20000 / raceFactor
@@ -213,12 +213,12 @@ func TestPublishMarksLines(t *testing.T) {
 			}
 		})
 		r := rand.New(rand.NewPCG(1, 2))
-		// Until reader and writer have met often, or long enough.
+		// Until reader and writer have met often, or for long enough.
 		deadline := time.Now().Add(2 * time.Second)
 		for met := 0; met < meetings && time.Now().Before(deadline); {
 			l := (1 + r.IntN(lines-1)) * lanes
 			v := atomic.LoadUint64(&tr.words[0])
-			for range r.IntN(400) { // let the writer get on
+			for range r.IntN(400) { // let the writer proceed
 				atomic.LoadUint64(&tr.words[0])
 			}
 			before := atomic.LoadUint64(&tr.words[l])

@@ -2,27 +2,27 @@ package rstar
 
 import "math/bits"
 
-// Quick writes: those that change one leaf and perhaps boxes above it.
-// They are most of all, and need no private copies of whole nodes (tx.go):
-// the lines that change are put together in one scratch node, whose other
-// lines nobody reads, and published from there.
+// Quick writes: those that change one leaf and perhaps boxes above it. They
+// are the majority, and need no private copies of whole nodes (tx.go): the
+// lines that change are assembled in one scratch node, whose other lines
+// nobody reads, and published from there.
 //
 //	insert  boxes that must grow, from the root down, then the entry
 //	delete  the entry, then boxes that may shrink, upwards
 //
-// So they move nothing (publish.go). What does not fit that form is left
-// to a transaction.
+// So they move nothing (publish.go). A write that does not fit that form
+// becomes a transaction.
 
 // boxChange is a new box for one child.
 type boxChange struct {
 	depth  int
 	box    box32
-	change bool // of the box; else of the id bounds alone
+	change bool // the box changes; else only the id bounds
 }
 
 // quick is the writer's memory for quick writes.
 type quick struct {
-	scratch node // of which only the lines just loaded mean anything
+	scratch node // only the lines just loaded are valid
 	up      [maxHeight]boxChange
 }
 
@@ -34,9 +34,9 @@ func (q *quick) load(n node, set uint64) {
 	}
 }
 
-// insertQuick adds e to the leaf at the end of p, which was chosen for it
-// just now, if that has room and the boxes above stay within their frames;
-// else it changes nothing.
+// insertQuick adds e to the leaf at the end of p, which was just chosen for
+// it, if the leaf has room and the boxes above stay within their frames;
+// otherwise it changes nothing.
 func (x *tx) insertQuick(p *path, e *entry) bool {
 	t, q := x.t, &x.quick
 	leaf := t.at(p.step[p.n-1].chunk)
@@ -94,7 +94,7 @@ func (x *tx) enlargeQuick(p *path, e *entry, n int) {
 	}
 }
 
-// publishBox gives child slot of n another box.
+// publishBox publishes a new box for child slot of n.
 func (x *tx) publishBox(n node, slot int, b box32) {
 	q := &x.quick
 	set := childLines(slot)
@@ -120,8 +120,8 @@ func (x *tx) commitQuick(count uint64) {
 	x.t.size.Store(int64(count))
 }
 
-// deleteQuick takes the object at slot out of the leaf at the end of p,
-// if that keeps its minimum fill; else it changes nothing.
+// deleteQuick removes the object at slot from the leaf at the end of p, if
+// the leaf keeps its minimum fill; otherwise it changes nothing.
 func (x *tx) deleteQuick(p *path, slot int) bool {
 	t, q := x.t, &x.quick
 	leaf := t.at(p.step[p.n-1].chunk)
@@ -159,8 +159,8 @@ func (x *tx) deleteQuick(p *path, slot int) bool {
 	return true
 }
 
-// shrinkQuick makes the parent's box of n, the node at depth d, exact after
-// n lost a part with the borders of gone. It returns the box before, and
+// shrinkQuick makes the parent's box of n, the node at depth d, exact after n
+// lost a part with the borders of gone. It returns the previous box, and
 // whether it changed.
 func (x *tx) shrinkQuick(p *path, d int, n node, gone Rect) (Rect, bool) {
 	parent, slot := x.t.at(p.step[d-1].chunk), p.step[d].slot

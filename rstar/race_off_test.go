@@ -2,5 +2,5 @@
 
 package rstar
 
-// raceFactor: full size.
+// raceFactor: tests run at full size.
 const raceFactor = 1

@@ -7,10 +7,10 @@ import (
 )
 
 // Sorting for the bulk load: by one coordinate of the centers, ties by id.
-// Coordinates become unsigned integers, in steps of the range there is, and
-// a radix sort orders (integer, index) pairs; where neighbours got the same
-// integer, a comparison sort orders them by what they are. So the order is
-// exact, and fast where coordinates differ, as they do.
+// Coordinates are scaled to unsigned integers over their range, and a radix
+// sort orders (integer, index) pairs; where neighbours have the same integer,
+// a comparison sort orders them by coordinate and id. So the order is exact,
+// and the sort is fast where coordinates differ, as they usually do.
 //
 //	pair  integer u32 <<32 | index u32
 
@@ -42,8 +42,8 @@ func (s *sorter) sort(items []Item, c coordinate) []uint64 {
 		v := c(&items[i].Rect)
 		lo, hi = min(lo, v), max(hi, v)
 	}
-	// (v-lo) * 2^bits / (hi-lo), without leaving float64's range: of the
-	// halves, scaled by powers of two in two steps.
+	// (v-lo) * 2^bits / (hi-lo), without leaving float64's range: computed
+	// with the halves, scaled by powers of two in two steps.
 	width := 32
 	if n <= smallSort {
 		width = smallBits * smallPasses
@@ -110,7 +110,7 @@ func (s *sorter) scatter(counts []uint32, shift int, mask uint64) {
 	s.pairs, s.tmp = s.tmp, s.pairs
 }
 
-// settle orders runs of pairs with one integer.
+// settle orders runs of pairs with the same integer.
 func (s *sorter) settle(items []Item, c coordinate) {
 	p := s.pairs
 	for i := 1; i < len(p); i++ {

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// How a reader of this process looks at the slab (publish.go).
+// How a reader of this process reads the slab (publish.go).
 
 // nodeAt returns the first word of a chunk, which must exist.
 func (t *Tree) nodeAt(chunk uint32) *uint64 {
@@ -15,8 +15,8 @@ func (t *Tree) nodeAt(chunk uint32) *uint64 {
 	return (*uint64)(unsafe.Add(t.base, uintptr(chunk)*uintptr(t.opts.NodeBytes)))
 }
 
-// firstLines is how many lines of a node a search needs at once: of a leaf
-// the heads.
+// firstLines is how many lines of a node a search needs at once: for a leaf
+// the first lines, up to the end of the high bits.
 func (t *Tree) firstLines(level int32) int {
 	if level == 0 {
 		return 1 + t.groups
@@ -43,7 +43,7 @@ func (t *Tree) readHeader() (root ref, moves uint64) {
 	}
 }
 
-// verdict of looking at a node's header line.
+// verdict is the result of checking a node's header line.
 type verdict int
 
 const (
@@ -52,8 +52,8 @@ const (
 	nodeMoved
 )
 
-// peek looks at a node's header line: its version and its entries, and
-// whether all is as expected.
+// peek reads a node's header line: its version and its number of entries, and
+// whether everything is as expected.
 func peek(n *uint64, r ref, moves uint64) (version uint64, count int, ok bool) {
 	h := headerLine(n)
 	version = atomic.LoadUint64(&h[0])
@@ -64,7 +64,7 @@ func peek(n *uint64, r ref, moves uint64) (version uint64, count int, ok bool) {
 }
 
 // open is peek with the reason. Anything unexpected under an even version
-// means that the search came by a stale way.
+// means that the search followed a stale reference.
 func (t *Tree) open(n *uint64, r ref, moves uint64) (version uint64, count int, v verdict) {
 	version, count, ok := peek(n, r, moves)
 	switch {
@@ -78,12 +78,12 @@ func (t *Tree) open(n *uint64, r ref, moves uint64) (version uint64, count int, 
 	return version, 0, nodeMoved
 }
 
-// unchanged reports whether the node still has version v: what was read
+// unchanged reports whether the node still has version v: then what was read
 // since open belongs together.
 func unchanged(n *uint64, v uint64) bool { return atomic.LoadUint64(n) == v }
 
 // copyLinesPlain copies lines that a writer may be changing; the caller
-// looks at the version afterwards.
+// checks the version afterwards.
 func copyLinesPlain(dst, src *uint64, lines int) {
 	// SAFETY: callers pass memory of so many lines.
 	d, s := unsafe.Slice(dst, lines*lanes), unsafe.Slice(src, lines*lanes)

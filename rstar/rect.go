@@ -18,10 +18,10 @@ type Item struct {
 }
 
 // ErrBadRect is wrapped by every error about coordinates that no tree
-// takes. Retrying is useless.
+// accepts. Retrying is useless.
 var ErrBadRect = errors.New("rstar: bad rectangle")
 
-// Validate returns an error that wraps ErrBadRect and names the value
+// Validate returns an error that wraps ErrBadRect and identifies the value
 // when a coordinate is NaN or infinite or a minimum exceeds its maximum.
 func (r Rect) Validate() error {
 	if r.valid() {
@@ -30,14 +30,14 @@ func (r Rect) Validate() error {
 	return r.complain()
 }
 
-// valid is Validate for what is nearly always so; a NaN fails each
+// valid is Validate for the usual case, a valid rectangle; a NaN fails each
 // comparison.
 func (r Rect) valid() bool {
 	return -math.MaxFloat64 <= r.MinX && r.MinX <= r.MaxX && r.MaxX <= math.MaxFloat64 &&
 		-math.MaxFloat64 <= r.MinY && r.MinY <= r.MaxY && r.MaxY <= math.MaxFloat64
 }
 
-// complain returns what is wrong with r.
+// complain returns an error that says what is wrong with r.
 func (r Rect) complain() error {
 	for _, c := range [4]struct {
 		name string

@@ -1,26 +1,27 @@
 package rstar
 
-// The revised R*-tree: Beckmann and Seeger, "A revised R*-tree in
-// comparison with related index structures", SIGMOD 2009. Nothing is
-// reinserted, so an insertion moves entries only when it splits. Its
-// ChooseSubtree (section 4.1 there) thinks in margins, which order boxes
-// without area, too, and looks at overlap only where it arises.
+// The revised R*-tree: Beckmann and Seeger, "A revised R*-tree in comparison
+// with related index structures", SIGMOD 2009. Nothing is reinserted, so an
+// insertion moves entries only when it splits. Its ChooseSubtree (section 4.1
+// there) compares margins, which order even boxes without area, and considers
+// overlap only where it arises.
 
-// pickRevised returns the entry that e, r in the node's units, shall go
-// to; none covers it.
+// pickRevised returns the entry that e, which is r in the node's units, is to
+// go to; no entry covers it.
 //
 // Let E1 be the child whose margin grows least. If its overlap (by margin)
-// with no sibling grows, it is taken. Else the candidates are those up to
-// the last, in the order of growth, with which E1's overlap grows; of them
-// the first is taken whose overlap with none of them grows, or the one of
-// least growth, searched depth first from E1 (CheckComp of the paper).
+// with no sibling grows, it is chosen. Otherwise the candidates are those up
+// to the last, in the order of growth, with which E1's overlap grows. Of
+// these, the first whose overlap with none of them grows is chosen, or else
+// the one of least growth, searched depth first from E1 (CheckComp of the
+// paper).
 func (x *tx) pickRevised(n node, e *entry, r box32) int {
 	g, groups := &x.pick.growths, innerGroups(n)
 	var m masks
 	m.atMost(g, groups, g.fill(n, r))
 	first := x.bestOf(n, e, &m)
-	// Only what comes up to the last that first's overlap grows with need
-	// be in order.
+	// Only the children up to the last one with which first's overlap grows
+	// need be in order.
 	last := first
 	box := n.box(first.slot)
 	m.meet(n, box.union(r))
@@ -56,8 +57,8 @@ func (x *tx) pickRevised(n node, e *entry, r box32) int {
 	return x.checkComp(n, cands, r)
 }
 
-// bestOf returns the cheapest of the children that m names by their growths;
-// there is one.
+// bestOf returns the cheapest of the children in the mask m by their growths;
+// there is at least one.
 func (x *tx) bestOf(n node, e *entry, m *masks) candidate {
 	g := &x.pick.growths
 	best := candidateAt(n, g, m.next())
@@ -69,7 +70,7 @@ func (x *tx) bestOf(n node, e *entry, m *masks) candidate {
 	return best
 }
 
-// candidateAt returns the child at a place in g.
+// candidateAt returns the child at an index of g.
 func candidateAt(n node, g *growths, bit int) candidate {
 	slot := slotOf(bit)
 	return candidate{margin: g[bit], girth: unit.margin(n.box(slot).rect()), slot: slot}
@@ -105,7 +106,7 @@ func (x *tx) checkComp(n node, cands []candidate, r box32) int {
 // compSearch is the state of CheckComp.
 type compSearch struct {
 	cands []candidate
-	boxes []Rect // theirs
+	boxes []Rect // of the candidates
 	r     Rect
 	tried []bool
 	flat  bool // some box has no area: margins count

@@ -13,8 +13,8 @@ var inf = math.Inf(1)
 
 const itemBytes = int(unsafe.Sizeof(Item{}))
 
-// isa is the instruction set that scans use; tests go through those in
-// isas, the fastest first.
+// isa is the instruction set that scans use; tests iterate over isas, the
+// fastest first.
 var isas = func() []isaLevel {
 	l := []isaLevel{plain}
 	if cpu.X86.HasAVX2 && cpu.X86.HasBMI1 && cpu.X86.HasBMI2 {
@@ -39,8 +39,8 @@ func leafMask(n *uint64, groups int, q *Rect, m *masks) {
 	}
 }
 
-// The next three have no path for AVX-512: they go object by object, and
-// four float64 fill a register of AVX2.
+// The next three have no AVX-512 path: they go object by object, and four
+// float64 fill an AVX2 register.
 
 func leafTake(n *uint64, k int, m *masks, q *Rect, dst []Item) int {
 	if isa == plain {

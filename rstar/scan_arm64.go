@@ -2,8 +2,8 @@
 
 package rstar
 
-// isa is the instruction set that scans use; tests go through those in
-// isas, the fastest first. Every processor that Go runs on has NEON.
+// isa is the instruction set that scans use; tests iterate over isas, the
+// fastest first. Every processor that Go supports has NEON.
 var (
 	isas = []isaLevel{neon, plain}
 	isa  = isas[0]
@@ -29,9 +29,9 @@ func innerMask(n *uint64, groups int, q *Rect, m *masks) {
 	}, &m[0])
 }
 
-// The next five have no path for NEON. The first three go object by object,
-// whose four float64 are two registers and whose tails want more shuffles
-// than arithmetic; the last two compare little and branch on what they find.
+// The next five have no NEON path. The first three go object by object, whose
+// four float64 take two registers and whose low bits need more shuffles than
+// arithmetic; the last two compare little and branch on what they find.
 
 func leafTake(n *uint64, k int, m *masks, q *Rect, dst []Item) int {
 	return leafTakePlain(n, k, m, q, dst)
@@ -86,8 +86,8 @@ func (t *Tree) prefetch(chunk uint32, lines int) {
 	}
 }
 
-// leafMaskNEON is leafMaskPlain, a line at a time; most is the query's
-// heads (leafFrame.query).
+// leafMaskNEON is leafMaskPlain, a line at a time; most is the query's high
+// bits (leafFrame.query).
 //
 //go:noescape
 func leafMaskNEON(n *uint64, groups int, most uint64, m *uint64)
@@ -115,8 +115,8 @@ func innerBoundsNEON(n *uint64, groups int, b *bounds)
 //go:noescape
 func copyLinesNEON(dst, src *uint64, lines int)
 
-// prefetchLines asks for the lines from n on to be brought into the second
-// level cache, as on x86-64 (docs/decisions/scan.md).
+// prefetchLines prefetches the lines from n on into the second level cache,
+// as on x86-64 (docs/decisions/scan.md).
 //
 //go:noescape
 func prefetchLines(n *uint64, lines int)

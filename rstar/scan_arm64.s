@@ -2,8 +2,9 @@
 
 #include "textflag.h"
 
-// Scans by NEON (Advanced SIMD); scan.go says what they do. By hand: they
-// are few and short, and avo, which writes those for x86-64, knows x86 only.
+// Scans with NEON (Advanced SIMD); scan.go says what they do. They are
+// written by hand: they are few and short, and avo, which generates those for
+// x86-64, supports x86 only.
 // Go's assembler lacks arithmetic on vectors of float32; those instructions
 // are WORDs, each with what GNU as calls it. `make test-arm64` assembles the
 // comments and compares.
@@ -11,7 +12,7 @@
 // # Order
 //
 // A reader of a node in place loads its version, what it needs, and the
-// version again (publish.go). x86 makes loads in order. Here it is this that
+// version again (publish.go). x86 performs loads in order. Here this is what
 // could go wrong, seen from both sides:
 //
 //	writer                        reader
@@ -20,28 +21,28 @@
 //	STLR version = v+2   (3)      DMB  ISHLD
 //	                              LDAR version: v?
 //
-// The writer: an STLR is visible to all after whatever its processor wrote
-// before. So whoever has seen the new word finds version v+1 or a later one
-// if it looks afterwards.
+// The writer: an STLR becomes visible to all after whatever its processor
+// wrote before. So a reader that has seen the new word finds version v+1 or a
+// later one if it loads the version afterwards.
 //
-// The reader: it looks afterwards only by the barrier. LDAR keeps back what
-// follows, not what precedes: without the barrier the second one may be
-// made while version and word are both old, and LD1 after the writer has
-// stored both. The reader would take a new word for one of v. DMB ISHLD
-// lets no later access begin until all loads before it are done; so LD1 of
-// a new word, then v, is impossible. No LD1 is made too early either: the
-// first LDAR keeps it back, and v was stored, in the header's line, after
-// all words of v. This holds byte by byte; nothing needs loads of 16 bytes
-// to be atomic.
+// The reader: only the barrier makes it load the version afterwards. LDAR
+// orders what follows it, not what precedes it: without the barrier the second
+// LDAR may be performed while version and word are both old, and LD1 after the
+// writer has stored both. The reader would take a new word for one of v. DMB
+// ISHLD permits no later access until all loads before it are done; so LD1 of
+// a new word, then v, is impossible. No LD1 is performed too early either: the
+// first LDAR precedes it, and v was stored, in the header's line, after all
+// words of v. This holds byte by byte; nothing requires loads of 16 bytes to
+// be atomic.
 //
 // So each kernel that reads a node which a writer may be changing ends with
 // DMB ISHLD: leafMask, innerMask and copyLines. What follows them in plain
-// Go (appendRefs, leafTakePlain) loads by LDAR, and an LDAR keeps back the
-// next. innerDist and innerBounds read a private copy, or the writer's own
+// Go (appendRefs, leafTakePlain) loads with LDAR, and an LDAR precedes the
+// next one. innerDist and innerBounds read a private copy, or the writer's own
 // node, and need none.
 //
-// No test notices a missing barrier, for emulation on x86-64 makes loads in
-// order: tools/arm64.sh insists on the three.
+// No test notices a missing barrier, because emulation on x86-64 performs
+// loads in order: tools/arm64.sh checks that the three are there.
 
 // laneBits has bit w for lane w of a leaf's line, but none for lane 0.
 DATA laneBits<>+0(SB)/8, $0x0008000400020000
@@ -72,7 +73,7 @@ TEXT ·leafMaskNEON(SB), NOSPLIT, $0-32
 next:
 	VLD1.P 64(R0), [V0.H8, V1.H8, V2.H8, V3.H8]
 
-	// A lane is left if the lesser of each field is its own.
+	// A lane is a candidate if its fields are the lesser ones.
 	VUMIN V16.H8, V0.H8, V4.H8
 	VUMIN V16.H8, V1.H8, V5.H8
 	VUMIN V16.H8, V2.H8, V6.H8

@@ -15,7 +15,7 @@ func eachScan(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-// odd are coordinates that comparisons get wrong first.
+// odd are coordinates that comparisons are likely to get wrong.
 var oddCoordinates = []float64{
 	0, math.Copysign(0, -1), 1, -1, math.NaN(), math.Inf(1), math.Inf(-1),
 	math.MaxFloat64, -math.MaxFloat64, math.SmallestNonzeroFloat64,
@@ -159,7 +159,7 @@ func FuzzScan(f *testing.F) {
 		q := Rect{minX, minY, maxX, maxY}
 		var leaf, inner masks
 		if q != q {
-			return // which heads a NaN leaves does not matter
+			return // which candidates a NaN leaves does not matter
 		}
 		leafMaskPlain(&n[0], maxGroups, &q, &leaf)
 		innerMaskPlain(&n[0], maxGroups, &q, &inner)

@@ -5,10 +5,10 @@ import (
 	"runtime"
 )
 
-// Search calls yield for each object that intersects q, borders included,
-// in no particular order, until yield returns false. q may be infinite; a
-// NaN finds nothing. All results are gathered first (40 bytes each, in a
-// pooled buffer), so yield runs without any lock and may change the tree.
+// Search calls yield for each object that intersects q, borders included, in
+// no particular order, until yield returns false. q may be infinite; a NaN
+// finds nothing. All results are collected first (40 bytes each, in a pooled
+// buffer), so yield runs without any lock and may change the tree.
 func (t *Tree) Search(q Rect, yield func(r Rect, id uint64) bool) {
 	s := t.pool.Get().(*searcher)
 	items := t.search(s, s.items[:0], &q, math.MaxInt)
@@ -55,7 +55,7 @@ func (t *Tree) Count(q Rect) int {
 	return n
 }
 
-// search appends the answer to dst; nothing after Close.
+// search appends the answer to dst; it finds nothing after Close.
 func (t *Tree) search(s *searcher, dst []Item, q *Rect, limit int) []Item {
 	if !t.enter(s) {
 		return dst
@@ -63,14 +63,15 @@ func (t *Tree) search(s *searcher, dst []Item, q *Rect, limit int) []Item {
 	base := len(dst)
 	dst, ok := t.collect(s, dst, q, limit)
 	if !ok {
-		// Another function: what a closure uses moves to the heap.
+		// A separate function: variables that a closure captures move to the
+		// heap.
 		dst = t.searchAgain(s, dst[:base], *q, limit)
 	}
 	t.exit(s, 1)
 	return dst
 }
 
-// searchAgain goes on after a first pass that met a move.
+// searchAgain continues after a first pass that met a move.
 func (t *Tree) searchAgain(s *searcher, dst []Item, q Rect, limit int) []Item {
 	s.restarts++
 	runtime.Gosched()
@@ -82,13 +83,13 @@ func (t *Tree) searchAgain(s *searcher, dst []Item, q Rect, limit int) []Item {
 	return dst
 }
 
-// lookahead is how many nodes before its turn a node is prefetched: one
-// is too late, for a node is scanned in a quarter of the time that memory
-// takes; with more the first ones leave the small cache again.
+// lookahead is how many nodes in advance a node is prefetched: one is too
+// late, because a scan takes a quarter of the latency of memory; with more,
+// the first ones leave the small cache again.
 const lookahead = 4
 
-// collect makes one pass and appends what it finds, at most limit. It
-// returns false when it met a move; dst then holds rubbish.
+// collect makes one pass and appends what it finds, at most limit. It returns
+// false when it met a move; dst then holds arbitrary objects.
 func (t *Tree) collect(s *searcher, dst []Item, q *Rect, limit int) ([]Item, bool) {
 	root, moves := t.readHeader()
 	stack := s.stack[:0]
@@ -145,7 +146,7 @@ func (t *Tree) collect(s *searcher, dst []Item, q *Rect, limit int) ([]Item, boo
 	return dst, ok
 }
 
-// count is collect for numbers only.
+// count is collect, but only counts.
 func (t *Tree) count(s *searcher, q *Rect) (total int, ok bool) {
 	root, moves := t.readHeader()
 	stack := s.stack[:0]

@@ -7,21 +7,22 @@ import (
 
 const (
 	// maxRetries bounds the reads of one node that a writer is changing.
-	// Publishing takes well under 1 us; who is still odd after so many
-	// scans was probably descheduled, or the node is very busy.
+	// Publishing takes well under 1 us; if the version is still odd after so
+	// many scans, the writer was probably descheduled, or the node is very
+	// busy.
 	maxRetries = 64
 	// maxRestarts bounds the passes of one search before it takes the
 	// writer's lock, so that it ends however busy the writer is.
 	maxRestarts = 8
 )
 
-// stripe counts what searchers do. Searchers deal themselves stripes in
-// turn, so that cores rarely share a line. Each atomic addition costs
-// about 5 ns, as much as the scan of a node: a search does three.
+// stripe counts what searchers do. Searchers are assigned stripes in turn, so
+// that cores rarely share a line. Each atomic addition costs about 5 ns, as
+// much as the scan of a node; a search does three.
 type stripe struct {
-	// gate holds the searches inside the slab, for which Close waits, in
-	// the low 16 bits, and those that ended above. The searchers of a
-	// stripe are far fewer than 2^16.
+	// gate holds the number of searches inside the slab, for which Close
+	// waits, in the low 16 bits, and above it the number of those that ended.
+	// The searchers of a stripe are far fewer than 2^16.
 	gate     atomic.Uint64
 	reads    atomic.Uint64 // node reads that succeeded
 	restarts atomic.Uint64
@@ -35,8 +36,8 @@ const (
 	gateSearch = 1 << 16
 )
 
-// stripeCount is a power of two; more than the searchers that run at once
-// on machines of up to as many cores.
+// stripeCount is a power of two, greater than the number of searchers that
+// run at once on machines of up to as many cores.
 const stripeCount = 32
 
 // searcher is the memory of one search, pooled.
@@ -70,8 +71,8 @@ func (t *Tree) enter(s *searcher) bool {
 	return true
 }
 
-// exit ends what enter began and hands in the counters; searches is how
-// many searches ended with it.
+// exit ends what enter began and adds the counters to the stripe's; searches
+// is the number of searches that ended with it.
 func (t *Tree) exit(s *searcher, searches uint64) {
 	st := s.stripe
 	st.reads.Add(s.reads)
@@ -83,7 +84,7 @@ func (t *Tree) exit(s *searcher, searches uint64) {
 	st.gate.Add(searches*gateSearch - gateEnter)
 }
 
-// attempt repeats pass until it says that it saw no move, at last under
+// attempt repeats pass until it reports that it met no move, at last under
 // the writer's lock.
 func (t *Tree) attempt(s *searcher, pass func() bool) {
 	for range maxRestarts {

@@ -7,18 +7,19 @@ import (
 )
 
 // TestSelective: searches read the nodes that boxes of float64 would make
-// them read, and hardly more, wherever on the map the objects lie and
-// however small they are. (Frame-less float32 would read the whole tree in
-// a national grid.)
+// them read, and hardly more, wherever on the map the objects lie and however
+// small they are. (Float32 without frames would read the whole tree in a
+// national grid.)
 func TestSelective(t *testing.T) {
 	const objects, queries = 12000 / raceFactor, 1000
-	// One query in some 2^24/boxes passes through what a rounding adds.
+	// One query in some 2^24/boxes passes through the margin added by
+	// rounding.
 	const most = 1.01
 	for _, by := range strategies {
 		for _, sp := range spaces {
 			switch sp.name {
 			case "mixed-sizes", "1e300-and-1e-300", "all-exponents":
-				continue // float64 tells 1e-300 from 2e-300 beside 1e300
+				continue // float64 distinguishes 1e-300 from 2e-300, even beside 1e300
 			}
 			t.Run(by.String()+"/"+sp.name, func(t *testing.T) {
 				r := rand.New(rand.NewPCG(1, 2))
@@ -70,7 +71,7 @@ func exactReads(tr *Tree, chunk uint32, q Rect, boxes map[uint32]Rect) int {
 
 // TestShifted: the same objects at the origin and in a national grid give
 // trees that are equally good. Coordinates are multiples of 1/128, so that
-// the shift rounds nothing away.
+// nothing is rounded away by the shift.
 func TestShifted(t *testing.T) {
 	const objects, queries = 12000 / raceFactor, 1000
 	const most = 1.02 // the trees differ by roundings in a few choices
@@ -100,8 +101,8 @@ func TestShifted(t *testing.T) {
 	}
 }
 
-// TestReframed: objects ever farther away make all nodes above them take
-// new frames again and again; every box is then as if stored once.
+// TestReframed: objects ever farther away make all nodes above them take new
+// frames again and again; every box is then as if stored once.
 func TestReframed(t *testing.T) {
 	for _, s := range settings() {
 		if s.o.NodeBytes != nodeSizes[0] || s.o.PortableStores {

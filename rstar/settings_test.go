@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// setting is a combination of all that must make no difference to an answer.
+// setting is a combination of settings that must not change any answer.
 type setting struct {
 	o   Options
 	isa isaLevel
@@ -16,14 +16,14 @@ func (s setting) String() string {
 		s.o.Strategy, s.o.NodeBytes, s.isa, s.o.PortableStores)
 }
 
-// use makes s's instruction set that of all scans, until the test ends.
+// use makes all scans use s's instruction set until the test ends.
 func (s setting) use(t testing.TB) {
 	was := isa
 	t.Cleanup(func() { isa = was })
 	isa = s.isa
 }
 
-// settings are all of them on this machine.
+// settings returns all of them for this machine.
 func settings() (all []setting) {
 	for _, by := range strategies {
 		for _, nodeBytes := range nodeSizes {

@@ -13,15 +13,15 @@ import (
 var rewrite = flag.Bool("rewrite", false, "rewrite testdata/shape-*.txt")
 
 // TestGoldenShape replays testdata/shape-*.txt: commands, and below each
-// "shape" the tree as it must be then.
+// "shape" the expected tree at that point.
 //
 //	insert X Y ID   a point
 //	delete X Y ID
 //	load N          N points of a 100-wide grid, row by row
 //	shape           levels, MBRs and ids
 //
-// Run with -rewrite to accept a new shape, and say why in the commit. Each
-// strategy has a file of its own.
+// Run with -rewrite to accept a new shape, and give the reason in the commit.
+// Each strategy has a file of its own.
 func TestGoldenShape(t *testing.T) {
 	for _, by := range strategies {
 		t.Run(by.String(), func(t *testing.T) { goldenShape(t, by) })
@@ -117,7 +117,7 @@ func TestLoadedShape(t *testing.T) {
 				if st := tr.Stats(); n >= 12345 && st.Fill[0] < 0.97 {
 					t.Errorf("node %d, %s: leaves are %.3f full", nodeBytes, sp.name, st.Fill[0])
 				}
-				clear(items) // the tree must not look at it any more
+				clear(items) // the tree must no longer read it
 				sameAnswers(t, tr, was, sp.rect(r))
 				if err := tr.Close(); err != nil {
 					t.Fatal(err)

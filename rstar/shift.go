@@ -6,29 +6,29 @@ import (
 )
 
 // What the revised strategy does between siblings: an overfull leaf shares
-// with a neighbour before it splits, and a node with too few entries goes
-// up in one (delete.go). Neither is in the papers.
+// with a neighbour before it splits, and a node with too few entries is
+// merged into one (delete.go). Neither is in the papers.
 //
 // Splits alone leave leaves ln 2 full, 69 %. The original R*-tree gets some
-// 72 % out of reinsertion, and pays for it with half of its insertions.
-// Cutting an overfull leaf and a neighbour anew, with the rules for a split,
-// gives a part of that for little, where the two can be cut otherwise without
-// growing: on streets more than on uniform data. Margins that may grow by a
-// twentieth would fill leaves to 71 % everywhere, for a tenth more leaf reads
-// (docs/decisions/revised.md).
+// 72 % by reinsertion, and pays for it with half of its insertion rate.
+// Redistributing an overfull leaf and a neighbour, with the rules for a
+// split, gives a part of that at little cost, where the two can be cut
+// differently without growing: on streets more than on uniform data. Allowing
+// margins to grow by a twentieth would fill leaves to 71 % everywhere, at the
+// cost of a tenth more leaf reads (docs/decisions/revised.md).
 
 const (
 	// shiftFillPercent is how full a neighbour may be. Fuller ones give
-	// little room for much writing.
+	// little room for many changed bytes.
 	shiftFillPercent = 75
-	// shiftArea is how much larger the box of both may be than their
-	// areas: beyond, they do not lie side by side.
+	// shiftArea is how much larger than their areas together the box of both
+	// may be: if it is larger, they do not lie side by side.
 	shiftArea = 1.5
 )
 
 // shift shares es, one more than fit into the leaf at depth d of p, between
 // it and its nearest sibling, if that has room and neither margins nor
-// overlap grow. Else it changes nothing.
+// overlap grow. Otherwise it changes nothing.
 func (x *tx) shift(p *path, d int, es []entry) bool {
 	n, parent := x.node(p.step[d].chunk), x.node(p.step[d-1].chunk)
 	x.siblings(parent, p.step[d].slot)
@@ -66,15 +66,15 @@ func (x *tx) shift(p *path, d int, es []entry) bool {
 	return true
 }
 
-// siblings finds how much the margins of the other children of a node grow
-// if they take all of the child at slot, for nearest.
+// siblings computes how much the margins of the other children of a node grow
+// if they take the whole child at slot, for nearest.
 func (x *tx) siblings(parent node, slot int) {
 	x.pick.growths.fill(parent, parent.box(slot))
 	x.pick.growths[placeOf(slot)] = math.Inf(1)
 }
 
-// nearest returns the slot of the sibling that grows least and has not been
-// returned yet, or -1; id breaks ties.
+// nearest returns the slot of the sibling that grows least and has not yet
+// been returned, or -1; id breaks ties.
 func (x *tx) nearest(parent node, id uint64) int {
 	g, groups := &x.pick.growths, innerGroups(parent)
 	least := math.Inf(1)
@@ -94,14 +94,14 @@ func (x *tx) nearest(parent node, id uint64) int {
 	return best.slot
 }
 
-// mergeTries bounds the siblings that merge looks at: if the nearest ones
-// are full, reinsertion finds better places than a far one.
+// mergeTries bounds the siblings that merge considers: if the nearest ones
+// are full, reinsertion finds better places than a distant sibling.
 const mergeTries = 3
 
-// merge moves all entries of the node at depth d of p, which has too few,
-// to the nearest sibling with room. It costs a tenth of inserting them again
-// one by one, and moves as few nodes as can be. If no near sibling has room,
-// it changes nothing.
+// merge moves all entries of the node at depth d of p, which has too few, to
+// the nearest sibling with room. It costs a tenth of inserting them again one
+// by one, and moves entries of as few nodes as possible. If no near sibling
+// has room, it changes nothing.
 func (x *tx) merge(p *path, d int) bool {
 	n, parent := x.node(p.step[d].chunk), x.node(p.step[d-1].chunk)
 	x.siblings(parent, p.step[d].slot)

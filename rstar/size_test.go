@@ -10,7 +10,7 @@ import (
 // Tests of one goroutine and many objects: the race detector would only
 // slow them down.
 
-// TestInsertedShape asserts what answers alone do not show: a slip in the
+// TestInsertedShape asserts what answers alone do not show: a mistake in the
 // choice of children degenerates a tree without one wrong answer.
 func TestInsertedShape(t *testing.T) {
 	for _, sp := range spaces[:7] {
@@ -25,8 +25,8 @@ func TestInsertedShape(t *testing.T) {
 			}
 			mustCheck(t, tr)
 			st := tr.Stats()
-			// Splits in halves fill ln 2, a little less where nodes are few;
-			// ascending ids on one point leave halves behind.
+			// Splits in halves give a fill of ln 2, a little less where nodes
+			// are few; ascending ids on one point leave halves behind.
 			if st.Height != 3 {
 				t.Errorf("height is %d, want 3", st.Height)
 			}
@@ -42,7 +42,7 @@ func TestInsertedShape(t *testing.T) {
 					t.Fatalf("%v not found", it)
 				}
 			}
-			// Height, and a share for overlap and for large answers.
+			// Height, plus a share for overlap and for large answers.
 			reads := float64(tr.Stats().NodeReads-before) / 1000
 			if sp.name != "one-point" && reads > 8 {
 				t.Errorf("%.1f node reads per search, want at most 8", reads)

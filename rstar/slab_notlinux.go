@@ -2,5 +2,5 @@
 
 package rstar
 
-// adviseHuge: nothing to ask for here.
+// adviseHuge does nothing here.
 func adviseHuge([]byte) {}

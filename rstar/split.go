@@ -6,19 +6,20 @@ import (
 )
 
 // How an overfull node is split. Both strategies sort the entries by each
-// border of each axis and look at every cut that leaves both sides least
-// entries; they differ in how they judge a cut.
+// border of each axis and consider every cut that leaves both sides at least
+// the minimum fill; they differ in how they judge a cut.
 //
 //	original  the axis whose cuts have the least sum of margins, there
 //	          the cut of least overlap, then area (section 4.2 of 1990)
 //	revised   leaves: that axis; internal nodes: both axes. There the
 //	          cut of least weight: of cuts without overlap the one of
-//	          least margins, else of least overlap, either one weighed by
-//	          how far it is from where it should be (section 4.2 of 2009)
+//	          least margins, else of least overlap, either one weighted by
+//	          its distance from where it should be (section 4.2 of 2009)
 //
-// Where it should be: a node that grew to one side since it was made will
-// go on to, and is cut near the other side, so that the part that grows has
-// room. The center it had when it was made is the point of its frame.
+// Where it should be: a node that has grown to one side since it was made
+// will continue to do so, and is cut near the other side, so that the part
+// that grows has room. The center that it had when it was made is the point
+// of its frame.
 
 // splitScratch is memory for a split.
 type splitScratch struct {
@@ -28,7 +29,7 @@ type splitScratch struct {
 	sorted []entry
 }
 
-// sweep is an order of the entries and what cuts of it are like.
+// sweep is an order of the entries and the properties of its cuts.
 type sweep struct {
 	perm       [maxFanout + 1]uint8 // the entries in the order
 	head, tail [maxFanout + 1]corners
@@ -49,13 +50,13 @@ const (
 // order and the others.
 type cut struct {
 	overlap, area, margin float64
-	skew                  int // distance from halves: for equal boxes
+	skew                  int // distance from the middle, for equal boxes
 	order                 order
 	k                     int
 }
 
 // distribute orders es, one more than fit into n, and returns the cut: its
-// first k entries are one group, the others the second, neither of fewer
+// first k entries are one group, the others the second, neither with fewer
 // than least. n is the node that overflows. If all cuts have margins above
 // most, it may give up, and returns nil.
 func (x *tx) distribute(n node, es []entry, least int, most float64) *cut {
@@ -124,8 +125,8 @@ func (w *sweep) measure(m metric, entries, least int) (sum, lowest float64) {
 	return sum, lowest
 }
 
-// judge fills in what else there is to know of the cuts and reports whether
-// one is without overlap.
+// judge fills in the other properties of the cuts and reports whether one is
+// without overlap.
 func (w *sweep) judge(m metric, o order, entries, least int) (apart bool) {
 	for k := least; k <= entries-least; k++ {
 		a, b := w.sides(k)
@@ -138,7 +139,7 @@ func (w *sweep) judge(m metric, o order, entries, least int) (apart bool) {
 			continue
 		}
 		if c.overlap = m.area(r); c.overlap == 0 && c.area == 0 {
-			// Without area, overlap is told by margin.
+			// Without area, overlap is measured by margin.
 			c.overlap = m.margin(r)
 		}
 		apart = apart || c.overlap == 0
@@ -146,7 +147,8 @@ func (w *sweep) judge(m metric, o order, entries, least int) (apart bool) {
 	return apart
 }
 
-// bestOriginal returns the best cut of an axis by the paper of 1990.
+// bestOriginal returns the best cut of an axis according to the paper of
+// 1990.
 func (x *tx) bestOriginal(from, to order, entries, least int) *cut {
 	var best *cut
 	for o := from; o < to; o++ {
@@ -171,8 +173,8 @@ func (c *cut) better(d *cut) bool {
 	return c.skew < d.skew
 }
 
-// bestRevised returns the best cut by the paper of 2009: of the axis for a
-// leaf, of both for an internal node.
+// bestRevised returns the best cut according to the paper of 2009: of the
+// axis for a leaf, of both for an internal node.
 func (x *tx) bestRevised(m metric, n node, world Rect, from, to order, apart bool, entries, least int) *cut {
 	w, h := m.halfWidths(world)
 	most := 2*(w+h) - min(w, h) // margins of a cut are hardly ever more
@@ -183,14 +185,14 @@ func (x *tx) bestRevised(m metric, n node, world Rect, from, to order, apart boo
 	for o := from; o < to; o++ {
 		for k := least; k <= entries-least; k++ {
 			c := &x.split.sweeps[o].cuts[k]
-			// Weights are at most 1, so a cost is at least what it is
-			// without one.
+			// Weights are at most 1, so a cost is at least the unweighted
+			// cost.
 			cost := c.overlap
 			if apart {
 				if c.overlap > 0 {
 					continue
 				}
-				// Not above 0, so that more weight is better, too.
+				// Not above 0, so that a greater weight is better here, too.
 				cost = min(c.margin-most, 0)
 			}
 			if cost > least2 {
@@ -214,19 +216,19 @@ func (x *tx) bestRevised(m metric, n node, world Rect, from, to order, apart boo
 type gauss struct {
 	mean, sigma [2]float64 // by axis
 	entries     float64
-	weights     [2][maxFanout + 1]float64 // those known, else 0
+	weights     [2][maxFanout + 1]float64 // those computed, else 0
 }
 
 const (
 	gaussS = 0.5
-	// gaussLeast is exp(-1/s^2), what a Gaussian without asymmetry has at
+	// gaussLeast is exp(-1/s^2), the value of a Gaussian without asymmetry at
 	// the ends.
 	gaussLeast = 0.018315638888734179
-	// weightLeast keeps weights positive where the mean is far off.
+	// weightLeast keeps weights positive where the mean is far away.
 	weightLeast = 1e-3
 )
 
-// set prepares for the cuts of entries of MBR world that n is to hold.
+// set prepares for the cuts of entries with MBR world that n is to hold.
 func (g *gauss) set(n node, world Rect, entries, least int) {
 	g.entries = float64(entries)
 	clear(g.weights[0][:entries])
@@ -237,7 +239,7 @@ func (g *gauss) set(n node, world Rect, entries, least int) {
 		{centerX(world), madeX, world.MaxX/2 - world.MinX/2},
 		{centerY(world), madeY, world.MaxY/2 - world.MinY/2},
 	} {
-		// How far the center moved since, in half extents.
+		// How far the center has moved since, in half extents.
 		asymmetry := 0.0
 		if c[2] > 0 && !math.IsNaN(c[1]) {
 			asymmetry = min(max((c[0]/2-c[1]/2)/c[2]*2, -1), 1)

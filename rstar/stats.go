@@ -1,19 +1,18 @@
 package rstar
 
-// Stats describes a tree. Numbers are read one after another while
-// writers and readers go on, so they may disagree by what happened
-// meanwhile.
+// Stats describes a tree. Numbers are read one after another while writers
+// and readers go on, so they may be inconsistent by what happened in between.
 type Stats struct {
 	Len    int `json:"len"`
 	Height int `json:"height"`
-	// Nodes and Fill are per level, leaves first. Fill is the mean share
-	// of used entries, 0 to 1.
+	// Nodes and Fill are per level, leaves first. Fill is the mean share of
+	// used entries, 0 to 1.
 	Nodes []int     `json:"nodes"`
 	Fill  []float64 `json:"fill"`
 
 	NodeBytes     int     `json:"node_bytes"`
-	Fanout        int     `json:"fanout"`          // most objects of a leaf
-	InnerFanout   int     `json:"inner_fanout"`    // most children of an internal node
+	Fanout        int     `json:"fanout"`          // maximum objects of a leaf
+	InnerFanout   int     `json:"inner_fanout"`    // maximum children of an internal node
 	SlabBytes     int64   `json:"slab_bytes"`      // capacity
 	UsedBytes     int64   `json:"used_bytes"`      // chunks in use, the header included
 	BytesPerEntry float64 `json:"bytes_per_entry"` // UsedBytes per object; 0 for an empty tree

@@ -7,14 +7,15 @@ import (
 	"unsafe"
 )
 
-// Objects of a leaf whole, head and tail joined (leaf.go), of those that a
-// mask names (scan.go). k is the leaf's number of groups: tails begin after
-// so many lines of heads. The Plain ones are the reference for scan_amd64.s.
+// Whole objects of a leaf, high and low bits joined (leaf.go), for those in a
+// mask (scan.go). k is the leaf's number of groups: low bits begin after so
+// many lines of high bits. The Plain functions are the reference for
+// scan_amd64.s.
 
 // everywhere intersects all rectangles.
 var everywhere = Rect{math.Inf(-1), math.Inf(-1), math.Inf(1), math.Inf(1)}
 
-// appendItems appends those objects that m names and that intersect q.
+// appendItems appends those objects that are in m and that intersect q.
 func (m *masks) appendItems(dst []Item, n *uint64, k int, q *Rect) []Item {
 	at, most := len(dst), m.count()
 	switch {
@@ -26,14 +27,14 @@ func (m *masks) appendItems(dst []Item, n *uint64, k int, q *Rect) []Item {
 	return dst[:at+leafTake(n, k, m, q, dst[at:at+most])]
 }
 
-// appendFew is appendItems where dst may have to grow, or not: m names a few
-// objects that are no hits.
+// appendFew is appendItems where dst might not have to grow: m contains a few
+// objects that are not hits.
 func (m *masks) appendFew(dst []Item, n *uint64, k int, q *Rect) []Item {
 	var buf [maxLeafFanout]Item
 	return append(dst, buf[:leafTake(n, k, m, q, buf[:])]...)
 }
 
-// lowLine returns the first line of tails of the leaf at n.
+// lowLine returns the first line of low bits of the leaf at n.
 func lowLine(n *uint64, k int) *uint64 {
 	// SAFETY: a leaf of k groups has 5k+1 lines.
 	return (*uint64)(unsafe.Add(unsafe.Pointer(n), (1+k)*LineBytes))
@@ -49,8 +50,8 @@ func loadObject(n *uint64, k, i int, f *leafFrame) Item {
 	}}), atomic.LoadUint64(&words[id])}
 }
 
-// each calls f for the objects that m names, in order, with bit, its place
-// in m.
+// each calls f for the objects in m, in order, with bit, the object's
+// position in m.
 func (m *masks) each(f func(i, bit int)) {
 	for w, b := range m[:2] {
 		for ; b != 0; b &= b - 1 {
@@ -61,7 +62,7 @@ func (m *masks) each(f func(i, bit int)) {
 }
 
 // leafTakePlain puts the objects that intersect q into dst, which has room
-// for all that m names, and returns how many.
+// for all in m, and returns how many.
 func leafTakePlain(n *uint64, k int, m *masks, q *Rect, dst []Item) (hits int) {
 	f := loadLeafFrame(n)
 	m.each(func(i, _ int) {
@@ -73,8 +74,8 @@ func leafTakePlain(n *uint64, k int, m *masks, q *Rect, dst []Item) (hits int) {
 	return hits
 }
 
-// leafDistPlain puts the objects' distances from p, x and y, to their bits'
-// places in d.
+// leafDistPlain stores the objects' distances from p, x and y, in d at their
+// bits' positions.
 func leafDistPlain(n *uint64, k int, m *masks, p *[2]float64, d *distances) {
 	f := loadLeafFrame(n)
 	m.each(func(i, bit int) {

@@ -41,9 +41,9 @@ type Tree struct {
 	nodes  [maxHeight]atomic.Int64 // per level
 }
 
-// New returns an empty tree. The error wraps ErrBadOptions, ErrLayout on
-// a big-endian machine, or comes from the system when it refuses the
-// memory. The tree keeps its slab until Close.
+// New returns an empty tree. The error wraps ErrBadOptions, ErrLayout on a
+// big-endian machine, or comes from the system when it refuses the memory.
+// The tree keeps its slab until Close.
 func New(o Options) (*Tree, error) {
 	if err := checkEndian(); err != nil {
 		return nil, err
@@ -85,8 +85,8 @@ func New(o Options) (*Tree, error) {
 }
 
 // Close frees the slab, unless it is the caller's Memory. It waits for
-// searches inside the tree (not for their yields). Afterwards writes
-// return ErrClosed and searches find nothing. Closing twice is harmless.
+// searches inside the tree (not for their yields). Afterwards writes return
+// ErrClosed and searches find nothing. Closing twice is harmless.
 func (t *Tree) Close() error {
 	if t.closed.Swap(true) {
 		return nil
@@ -126,16 +126,16 @@ func (t *Tree) NodeBytes() int { return t.opts.NodeBytes }
 // BootID returns the id of this life of the tree, never 0.
 func (t *Tree) BootID() uint64 { return t.opts.BootID }
 
-// Memory returns the slab, for registering it with a network card. It
-// must not be written, must not be read in this process but as publish.go
-// says, and not at all after Close. It is nil after Close.
+// Memory returns the slab, for registering it with a network card. It must
+// not be written, may be read in this process only according to the protocol
+// of publish.go, and not at all after Close. It is nil after Close.
 func (t *Tree) Memory() []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.mem
 }
 
-// fan returns the fan-out of nodes at a level, least their minimum fill.
+// fan returns the fan-out of nodes at a level and their minimum fill.
 func (t *Tree) fan(level int) int   { return t.fanout[min(level, 1)] }
 func (t *Tree) least(level int) int { return t.minFill[min(level, 1)] }
 

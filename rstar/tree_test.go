@@ -14,7 +14,7 @@ func TestOptions(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		o     Options
-		names string // in the error; empty: fine
+		names string // text in the error; empty: no error
 	}{
 		{"zero", Options{}, ""},
 		{"smallest", Options{NodeBytes: 704, SlabBytes: 256 * 704}, ""},
@@ -83,8 +83,9 @@ func TestBadRects(t *testing.T) {
 	}
 }
 
-// TestSlabFull: a full slab refuses inserts, moves and loads, names its
-// size and the option, changes nothing, and still takes every delete.
+// TestSlabFull: a full slab refuses inserts, moves and loads, with an error
+// that gives its size and the option, changes nothing, and still permits
+// every delete.
 func TestSlabFull(t *testing.T) {
 	const slab = 256 * 704
 	tr := newTree(t, Options{NodeBytes: 704, SlabBytes: slab})
@@ -155,7 +156,7 @@ func TestClose(t *testing.T) {
 		if err := tr.Load(items); err != nil {
 			t.Fatal(err)
 		}
-		// Closing inside a yield: what was gathered is still handed out.
+		// Closing inside a yield: what was collected is still yielded.
 		n := 0
 		tr.Search(plane, func(Rect, uint64) bool {
 			if n++; n == 1 {
@@ -192,8 +193,8 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestCloseUnderLoad: nobody touches the slab after it was unmapped; a
-// fault would end the test program.
+// TestCloseUnderLoad: nobody touches the slab after it was unmapped; a fault
+// would end the test program.
 func TestCloseUnderLoad(t *testing.T) {
 	for seed := range uint64(20) {
 		tr, err := New(Options{SlabBytes: 1 << 20})

@@ -7,8 +7,8 @@ import (
 )
 
 // tx is the one transaction of the writer, reused. Everything changes in
-// private copies of nodes (edit) until commit publishes what differs; a
-// tx that fails is simply begun anew, and nothing has changed. Guarded by
+// private copies of nodes (edit) until commit publishes what differs; after a
+// tx that fails a new one simply begins, and nothing has changed. Guarded by
 // Tree.mu.
 type tx struct {
 	t *Tree
@@ -21,7 +21,7 @@ type tx struct {
 	nodes  [maxHeight]int64
 	free   int      // how many of freeChunks are still free
 	freed  []uint32 // chunks that this tx has freed
-	move   bool     // entries change nodes, or a node is freed
+	move   bool     // entries move between nodes, or a node is freed
 	spare  bool     // deletes may use the reserve
 
 	dirty []dirtyNode
@@ -37,7 +37,7 @@ type tx struct {
 	split      splitScratch
 	pick       pickScratch
 	path       path // of the object a write is about
-	looks      int  // nodes that find looked into, ever: tests bound it
+	looks      int  // nodes that find has read so far: tests bound it
 	quick      quick
 
 	// Committed state.
@@ -176,8 +176,8 @@ func (x *tx) allocAt(level int) uint32 {
 	return chunk
 }
 
-// release frees a node. Its chunk is stamped at commit, as all that a
-// move changes.
+// release frees a node. Its chunk is stamped at commit, like everything that
+// a move changes.
 func (x *tx) release(chunk uint32) {
 	n := x.edit(chunk)
 	x.nodes[n.level()]--
@@ -186,9 +186,9 @@ func (x *tx) release(chunk uint32) {
 	x.move = true
 }
 
-// commit publishes the tx, nodes that moved nothing in the order of their
-// levels: from the root down for what enlarges boxes, upwards for what
-// shrinks them (publish.go).
+// commit publishes the tx. Nodes of a tx that moves nothing are published in
+// the order of their levels: from the root down if boxes grow, upwards if
+// they shrink (publish.go).
 func (x *tx) commit(upwards bool) {
 	t := x.t
 	switch {
@@ -242,7 +242,7 @@ func (x *tx) publishPath(upwards bool) {
 	}
 }
 
-// publishNode publishes the private copy b as far as it differs.
+// publishNode publishes the lines of the private copy b that differ.
 func (x *tx) publishNode(d dirtyNode, b node) {
 	t := x.t
 	dst := t.at(d.chunk)
@@ -289,7 +289,7 @@ func (x *tx) publishHeader(moves uint64) {
 	x.t.publish(x.t.words[headerDynamic:headerDynamic+lanes], x.header[:], 1, 1)
 }
 
-// idDistance is how far ids lo.. lie from the bounds of a subtree.
+// idDistance is how far the ids from lo on lie from the bounds of a subtree.
 func (x *tx) idDistance(chunk uint32, id uint64) uint64 {
 	n := x.node(chunk)
 	switch {
@@ -307,7 +307,7 @@ func (x *tx) entryAt(n node, i int) entry {
 	if n.level() == 0 {
 		return entry{n.rect(i), ref, ref, ref}
 	}
-	// The child's own MBR: what n holds of it was rounded.
+	// The child's own MBR: the box that n holds of it was rounded.
 	c := x.node(uint32(ref))
 	return entry{c.mbr(), ref, c.minID(), c.maxID()}
 }

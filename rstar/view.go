@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// Header is what chunk 0 says of the tree.
+// Header is what chunk 0 says about the tree.
 type Header struct {
 	LayoutVersion uint32
 	NodeBytes     int
@@ -74,13 +74,13 @@ type Node struct {
 	level, count int
 }
 
-// ViewNode checks b, a private copy of one node each line of which was
-// read atomically, and returns a view of it. chunk and level are what the
-// parent (or the header) told; moves is the M the search began with. Any
-// bytes are safe. The error wraps ErrTorn (read the node again), ErrMoved
-// (begin the search again with a fresh header) or ErrCorrupt (impossible
-// content). Child chunks come from the peer: the caller checks that a
-// Ref of an internal node is in [1, Header.Chunks).
+// ViewNode checks b, a private copy of one node each line of which was read
+// atomically, and returns a view of it. chunk and level are what the parent
+// (or the header) says; moves is the M the search began with. Any bytes are
+// safe. The error wraps ErrTorn (read the node again), ErrMoved (begin the
+// search again with a fresh header) or ErrCorrupt (impossible content). Child
+// chunks come from the peer: the caller checks that a Ref of an internal node
+// is in [1, Header.Chunks).
 func ViewNode(b []byte, chunk uint32, level int, moves uint64) (Node, error) {
 	k := nodeGroups(len(b))
 	if k == 0 {
@@ -99,8 +99,8 @@ func ViewNode(b []byte, chunk uint32, level int, moves uint64) (Node, error) {
 	return n, nil
 }
 
-// checkNode checks what was read of a node, the header's line and some that
-// follow it, or all. most is how many entries such a node has room for.
+// checkNode checks the part of a node that was read: the header line and some
+// lines after it, or all. most is how many entries such a node has room for.
 func checkNode(b []byte, most int, chunk uint32, level int, moves uint64) (l, count int, err error) {
 	v := word(b, 0)
 	differ := v & 1
@@ -133,7 +133,7 @@ func checkNode(b []byte, most int, chunk uint32, level int, moves uint64) (l, co
 	return l, count, nil
 }
 
-// Clone returns n with a copy of its bytes, to be kept.
+// Clone returns n with a copy of its bytes, for caching.
 func (n Node) Clone() Node {
 	n.b = append(make([]byte, 0, len(n.b)), n.b...)
 	return n
@@ -203,9 +203,9 @@ func (n Node) AppendHits(dst []int32, q Rect) []int32 {
 	return dst
 }
 
-// AppendItems appends to dst the objects of a leaf that intersect q; of an
-// internal node none. What dst holds beyond the result's length, within its
-// capacity, may be overwritten.
+// AppendItems appends to dst the objects of a leaf that intersect q; for an
+// internal node it appends none. What dst holds beyond the result's length,
+// within its capacity, may be overwritten.
 func (n Node) AppendItems(dst []Item, q Rect) []Item {
 	if isInner(n.level) {
 		return dst
@@ -235,7 +235,7 @@ func (n Node) leafFrame() leafFrame {
 	return leafFrameOf(word(n.b, laneFrameX), word(n.b, laneFrameY), word(n.b, laneFrameScale))
 }
 
-// appendSlowly is AppendHits for bytes that words cannot be loaded from.
+// appendSlowly is AppendHits for bytes that cannot be loaded as words.
 func (n Node) appendSlowly(dst []int32, q Rect) []int32 {
 	for i := range n.count {
 		if n.Rect(i).Intersects(q) {
@@ -245,7 +245,7 @@ func (n Node) appendSlowly(dst []int32, q Rect) []int32 {
 	return dst
 }
 
-// bigEndian: a reader of another machine's slab may be.
+// bigEndian: the reader's machine, unlike the slab's, may be big-endian.
 var bigEndian = checkEndian() != nil
 
 func (n Node) float(w int) float64 { return math.Float64frombits(word(n.b, w)) }
@@ -257,8 +257,8 @@ func (n Node) float32(i int) float32 {
 // word returns the w-th word of b.
 func word(b []byte, w int) uint64 { return binary.LittleEndian.Uint64(b[w*8:]) }
 
-// tornError and movedError are values with a late text: readers meet them
-// all the time and drop them.
+// tornError and movedError format their texts only on demand: readers meet
+// them all the time and drop them.
 type tornError struct {
 	chunk   uint32
 	version uint64

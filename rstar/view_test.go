@@ -155,8 +155,8 @@ func TestNodeContent(t *testing.T) {
 	}
 }
 
-// TestMisses: the heads of a leaf rule out what is far from its objects, and
-// nothing that a search of the leaf would find.
+// TestMisses: the first lines of a leaf rule out what is far from its
+// objects, and nothing that a search of the leaf would find.
 func TestMisses(t *testing.T) {
 	tr, h := smallTree(t)
 	r := rand.New(rand.NewPCG(1, 3))
@@ -267,7 +267,8 @@ func FuzzViewNode(f *testing.F) {
 		for i := range n.Count() {
 			r := n.Rect(i)
 			n.Ref(i)
-			// Heads and tails that contradict each other may hide an object.
+			// High and low bits that contradict each other may hide an
+			// object.
 			if hit := slices.Contains(hits, int32(i)); hit && !r.Intersects(plane) ||
 				!hit && r.Intersects(plane) && !n.Leaf() {
 				t.Fatalf("entry %d, %v: hits are %v", i, r, hits)

@@ -4,9 +4,9 @@ package rstar
 
 import "unsafe"
 
-// What writes do by the instruction set that scans use (scan_amd64.go).
+// What writes do with the instruction set that scans use (scan_amd64.go).
 
-// The generator knows entries' size.
+// The generator relies on the size of an entry.
 var _ = [1]struct{}{}[unsafe.Sizeof(entry{})-56]
 
 func leafPut(n node, es []entry) {

@@ -6,7 +6,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// chooses emits what rstar/growth.go wants to know of the children of an
+// chooses emits what rstar/growth.go computes about the children of an
 // internal node.
 func chooses() {
 	growth("growthAVX2", YMM, XMM, 32, "growthAVX2 is growthPlain, four children at a time.")
@@ -118,7 +118,7 @@ func atMost(name string, masks bool, doc string) {
 
 const meetSignature = "func(n *uint64, groups int, q *float32, m *uint64)"
 
-// given loads a query that is in units of the frame already.
+// given loads a query that is already in units of the frame.
 func given(q reg.GPVirtual, vec func() reg.VecVirtual) (query [4]reg.VecVirtual) {
 	for i := range query {
 		query[i] = vec()

@@ -6,25 +6,25 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Scans of leaves. Their objects are cut in heads and tails
-// (rstar/leaf.go).
+// Scans of leaves. The coordinates of their objects are cut into high and low
+// bits (rstar/leaf.go).
 
 const (
-	lowGroup  = 4 * line     // low of seven objects
-	wordHigh  = 8 * line     // pick and low of the eight groups that
-	wordLow   = 8 * lowGroup // a word of a mask names
+	lowGroup  = 4 * line     // low bits of seven objects
+	wordHigh  = 8 * line     // high and low bits of the eight groups of
+	wordLow   = 8 * lowGroup // a word of a mask
 	itemBytes = 40
 
 	entryBytes = 56 // of what writes sort and split
 )
 
-// n and tails are where the heads and the tails of the mask's word are.
+// n and low are where the high and the low bits of the mask's word are.
 var n, low reg.GPVirtual
 
 // constants are the vectors in read-only memory.
 var constants = map[string]Mem{}
 
-// words returns a vector of that name.
+// words returns a vector with the given name.
 func words(name string, ws ...uint64) Mem {
 	if m, ok := constants[name]; ok {
 		return m
@@ -61,7 +61,8 @@ func leafFrame(n reg.Register) (base, shift reg.VecVirtual) {
 	return base, shift
 }
 
-// leafQuery returns what the heads of a hit are at most (leafFrame.query).
+// leafQuery returns the greatest high bits that a hit may have
+// (leafFrame.query).
 func leafQuery(n, q reg.Register) reg.GPVirtual {
 	zero, ones, v := YMM(), YMM(), YMM()
 	VPXOR(zero, zero, zero)
@@ -96,7 +97,7 @@ func leafQuery(n, q reg.Register) reg.GPVirtual {
 	return lane
 }
 
-// leafMask emits which objects the heads leave.
+// leafMask emits the mask of the objects that the high bits do not rule out.
 func leafMask(name string, body func(n, q reg.Register) reg.GPVirtual, vec func() reg.VecVirtual, doc string) {
 	TEXT(name, NOSPLIT, signature)
 	Doc(doc)
@@ -138,15 +139,16 @@ func leafLineAVX512(n, q reg.Register) reg.GPVirtual {
 	return bits
 }
 
-// object is what a loop over objects gives to its body.
+// object is what a loop over objects passes to its body.
 type object struct {
 	rect reg.VecVirtual // min x, min y, max x, max y
 	bit  reg.GPVirtual  // of the mask's word
 	id   reg.GPVirtual  // where its id is, from the word's first low bits on
 }
 
-// objectPlaces returns for each bit of a mask's word where the tails are, in
-// the low 16 bits, and the id, in bytes from the word's tails on.
+// objectPlaces returns for each bit of a mask's word the places of the low bits
+// (in the low half of the result's 32 bits) and of the id, in bytes from the
+// word's first low bits on.
 func objectPlaces() []uint64 {
 	places := make([]uint64, 32)
 	for bit := range uint64(64) {
@@ -164,7 +166,7 @@ func objectPlaces() []uint64 {
 	return places
 }
 
-// objects emits body for the objects that the two words at m name; prepare
+// objects emits body for the objects in the two words at m; prepare
 // comes first, advance after each word, done at the end.
 func objects(prepare func(), body func(o object), advance, done func()) {
 	Pragma("noescape")
@@ -174,7 +176,7 @@ func objects(prepare func(), body func(o object), advance, done func()) {
 	inverted := YMM()
 	VMOVDQU(words("maximaHigh", 0, 0, highMask, highMask), inverted)
 	spread := YMM()
-	// Of bytes 0-15 and 8-23 of the tails: six bytes and two zeros each.
+	// Of bytes 0-15 and 8-23 of the low bits: six bytes and two zeros each.
 	VMOVDQU(words("spreadLow", 0xFFFF_0504_0302_0100, 0xFFFF_0B0A_0908_0706,
 		0xFFFF_0908_0706_0504, 0xFFFF_0F0E_0D0C_0B0A), spread)
 	places := GP64()
@@ -306,7 +308,7 @@ func leafBounds() {
 	})
 }
 
-// leafPut emits what turns entries into objects of a leaf.
+// leafPut emits the code that turns entries into objects of a leaf.
 func leafPut() {
 	TEXT("leafPutAVX2", NOSPLIT, "func(n, low, m *uint64, es *float64)")
 	Doc("leafPutAVX2 is leafPutPlain; es are the entries that m names, one after",
@@ -354,7 +356,7 @@ func leafPut() {
 	VMOVQ(upper, Mem{Base: n, Index: bit, Scale: 8})
 	maxima := XMM()
 	VEXTRACTI128(U8(1), d, maxima)
-	// Twelve bytes each; the second overwrites what the first has too much.
+	// Twelve bytes each; the second overwrites the excess of the first.
 	VMOVDQU(d.AsX(), Mem{Base: low, Index: at, Scale: 1})
 	VMOVQ(maxima, Mem{Base: low, Index: at, Scale: 1, Disp: 12})
 	VPEXTRD(U8(2), maxima, Mem{Base: low, Index: at, Scale: 1, Disp: 20})

@@ -2,9 +2,9 @@
 // (scan_amd64.s and its stubs). Run it by `make generate`.
 //
 // An internal node's group is five lines of 64 bytes: min x, min y, max x,
-// max y, reference. A leaf has a line of heads for each group, then four lines
-// of tails (rstar/layout.go). Lane 0 of each line, its first 8 bytes, is the
-// version and never a hit. Comparisons are ordered, so that a NaN misses.
+// max y, reference. A leaf has a line of high bits for each group, then four
+// lines of low bits and ids (rstar/layout.go). Lane 0 of each line, its first 8
+// bytes, is the version and never a hit. Comparisons are ordered, so that a NaN misses.
 package main
 
 import (
@@ -63,8 +63,8 @@ var fields = [4]struct {
 
 // loop emits body, which gives the mask of one group, for each group, step
 // bytes apart from n on. The masks, of maskBits each, are shifted together
-// into the words at m, the lowest first: whole words, since a load of one that
-// was stored in pieces has to wait. Words after the last are not stored.
+// into the words at m, the lowest first. Whole words are stored, since a load of
+// one that was stored in pieces has to wait. Words after the last are not stored.
 func loop(n reg.GPVirtual, step int, maskBits uint64, body func() reg.GPVirtual) {
 	groups, m := Load(Param("groups"), GP64()), Load(Param("m"), GP64())
 	word, at := GP64(), GP64()
@@ -258,8 +258,8 @@ func copyLines(name string, vec func() reg.VecVirtual, width int, doc string) {
 	RET()
 }
 
-// nearest emits which elements of d, of elem bytes, that left names are at
-// most near, and the least of the others for each lane.
+// nearest emits the mask of the elements of d, of elem bytes, that are in left
+// and at most near, and the least of the others for each lane.
 func nearest(name string, elem int, cmp, least func(...Op), broadcast func(...Op), doc string) {
 	kind := map[int]string{8: "float64", 4: "float32"}[elem]
 	TEXT(name, NOSPLIT, "func(d *"+kind+", groups int, left, hits *uint64, near "+kind+", rest *"+kind+")")

@@ -6,7 +6,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// splits emits what rstar/orders.go wants when it cuts nodes.
+// splits emits what rstar/orders.go needs to cut nodes.
 func splits() {
 	ranksAVX2()
 	ranksAVX512()
@@ -15,9 +15,8 @@ func splits() {
 
 const ranksSignature = "func(keys *int32, n int, ranks *int32)"
 
-// ranks emits the number of lesser keys of each key, 48 keys at a time: in
-// as many registers as that takes, which count compares with one key after
-// another.
+// ranks emits the number of lesser keys for each key, 48 keys at a time: count
+// compares the registers that hold them with one key after another.
 func ranks(vec func() reg.VecVirtual, width int, zero func(reg.VecVirtual),
 	count func(one reg.GPVirtual, key, rank []reg.VecVirtual),
 ) {
