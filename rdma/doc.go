@@ -1,8 +1,8 @@
-// Package rdma is the verbs API that Catfish is written against: memory
-// regions with access rights and remote keys, reliable connected queue
-// pairs, posted work requests that complete later, completion queues
-// that are polled and waited on. Hardware, shared memory and sockets are
-// providers of it, in packages of their own:
+// Package rdma is the verbs API on which Catfish is built: memory regions
+// with access rights and remote keys, reliable connected queue pairs, posted
+// work requests that complete later, and completion queues that are polled
+// and waited on. Providers implement it over hardware, shared memory and
+// sockets, each in a package of its own:
 //
 //	rdma/shm    same host, shared memory: reads and writes are loads and stores
 //	rdma/soft   a software RNIC over TCP, any network
@@ -20,34 +20,33 @@
 //
 // # Order
 //
-// Requests of one queue pair take effect at the target in the order in
-// which they were posted: a Write is visible before the bytes and the
-// event of a later WriteImm, and a later Read sees an earlier Write.
-// Nothing is promised between queue pairs. A Read is not one atomic
-// look: each aligned 64-byte line of it is (the unit in which PCIe and
-// CPU caches move data), but lines may be sampled in any order and at
-// different times. Whoever reads memory that changes validates it
-// (package rstar: a version in every line). Devices in software may not
-// even promise lines (Info.TornLines); there, what two Reads one after
-// the other agree on was there, see package offload.
+// Requests of one queue pair take effect at the target in the order in which
+// they were posted: a Write is visible before the bytes and the event of a
+// later WriteImm, and a later Read sees an earlier Write. Nothing is promised
+// between queue pairs. A Read is not atomic as a whole: each aligned 64-byte
+// line of it is (the unit in which PCIe and CPU caches move data), but lines
+// may be sampled in any order and at different times. A reader of memory that
+// changes must validate what it read (package rstar: a version in every
+// line). Software devices may not promise even lines (Info.TornLines); there,
+// what two consecutive Reads agree on is valid, see package offload.
 //
 // # Ownership of buffers
 //
-// From Post until the request's completion was polled, the local bytes
-// belong to the provider: do not change the source of a Write, do not
-// look at the destination of a Read. An unsignaled request is complete
-// when a later signaled one of the same queue pair is, or, for a Write,
-// when the peer has answered what it brought.
+// From Post until the request's completion has been polled, the local bytes
+// belong to the provider: do not change the source of a Write, and do not
+// read the destination of a Read. An unsignaled request is complete when a
+// later signaled one of the same queue pair is, or, for a Write, when the
+// peer has answered the event that it carried.
 //
 // # Errors
 //
 // A request that fails (bounds, access rights, stale or unknown remote
 // key, dead peer) completes with a Status other than StatusOK, signaled
-// or not, and takes its queue pair into the error state: everything
+// or not, and puts its queue pair into the error state: everything
 // outstanding is flushed with StatusFlushed, later Posts fail with
 // ErrQueuePair, and the receive CQ gets exactly one OpRecv completion
 // with an error status (the posted receives, collapsed into one), so
-// that the owner learns of the loss without posting. The target's
-// memory is unharmed. The peer's queue pair fails likewise within
-// PeerTimeout. A failed queue pair stays failed: Close it, dial anew.
+// that the owner is notified of the loss without posting. The target's
+// memory is unharmed. The peer's queue pair also fails, within
+// PeerTimeout. A failed queue pair stays failed: Close it and dial again.
 package rdma

@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// Sentinels, by phase. All but ErrQueueFull end the thing they came from.
+// Sentinels, by phase. All but ErrQueueFull are final for the object that
+// returned them.
 var (
 	// Connect. Nothing was sent; dialing again is safe.
 	ErrDial     = errors.New("rdma: cannot connect")
@@ -19,7 +20,7 @@ var (
 	ErrRegister   = errors.New("rdma: cannot register memory")            // nothing changed
 	ErrCompletion = errors.New("rdma: work request completed with error") // see CompletionError
 
-	// Wait, and all calls on closed things.
+	// Wait, and all calls on closed objects.
 	ErrTimeout = errors.New("rdma: timed out")
 	ErrClosed  = errors.New("rdma: closed")
 )

@@ -1,11 +1,11 @@
 package rdma
 
 // MemoryRegistrar is a Device that can register memory which it did not
-// allocate, as verbs and libfabric can: so one slab serves several
+// allocate, as verbs and libfabric can: so one slab can serve several
 // devices. Shared memory cannot: its Regions are files.
 type MemoryRegistrar interface {
-	// RegisterMemory registers mem, which must be aligned to 64 bytes,
-	// hold no Go pointers, not move, and outlive the Region. Closing the
-	// Region leaves mem to its owner.
+	// RegisterMemory registers mem, which must be aligned to 64 bytes, hold
+	// no Go pointers, not move, and outlive the Region. Closing the Region
+	// does not free mem; it remains its owner's.
 	RegisterMemory(mem []byte, access Access) (Region, error)
 }

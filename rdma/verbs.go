@@ -8,8 +8,8 @@ import (
 // LineBytes is the unit in which a Read is atomic: one cache line.
 const LineBytes = 64
 
-// MaxPrivateData bounds what travels with Dial and Accept. The RDMA
-// communication manager leaves 56 bytes to an RC connect request on
+// MaxPrivateData bounds the private data of Dial and Accept. The RDMA
+// communication manager has room for 56 bytes in an RC connect request on
 // InfiniBand and RoCE (rdma_connect(3)).
 const MaxPrivateData = 56
 
@@ -27,22 +27,22 @@ const (
 	RemoteWrite                    // destination of the peers' Writes
 )
 
-// Key names a Region to peers. Providers that choose keys themselves
-// draw them at random from 64 bits: knowing a key is the permission to
-// use it, so one client cannot reach another's ring. Cards choose 32
-// bits that can be guessed (ibv_reg_mr(3)).
+// Key identifies a Region to peers. Providers that choose keys themselves
+// draw them at random from 64 bits: knowing a key is the permission to use
+// it, so one client cannot reach another's ring. Cards choose 32 bits that
+// can be guessed (ibv_reg_mr(3)).
 type Key uint64
 
-// Remote is a place in a peer's memory. Addr counts from what the Region
-// says is its first byte (Region.Remote): 0 for most providers, the
-// owner's virtual address for cards (FI_MR_VIRT_ADDR), so it travels
-// with the key and is never made up.
+// Remote is an address in a peer's memory. Addr is relative to what the
+// Region declares as its first byte (Region.Remote): 0 for most providers,
+// the owner's virtual address for cards (FI_MR_VIRT_ADDR). So it travels with
+// the key and is never computed from scratch.
 type Remote struct {
 	Key  Key
 	Addr uint64
 }
 
-// At is the place offset bytes further on.
+// At returns the address offset bytes further on.
 func (r Remote) At(offset uint64) Remote {
 	return Remote{r.Key, r.Addr + offset}
 }
@@ -66,18 +66,18 @@ type Region interface {
 // and completion queues live. Safe for concurrent use.
 type Device interface {
 	Info() Info
-	// Register allocates size zeroed bytes and registers them. Errors
-	// wrap ErrRegister: size below 1 or beyond what the device has,
-	// unknown access bits, no memory.
+	// Register allocates size zeroed bytes and registers them. Errors wrap
+	// ErrRegister: size below 1 or beyond what the device supports, unknown
+	// access bits, no memory.
 	Register(size int, access Access) (Region, error)
 	// CreateCQ makes a completion queue. Depth is a lower bound on the
 	// completions it holds; providers grow it rather than lose one.
 	CreateCQ(depth int) (CompletionQueue, error)
 	// Listen waits for connections at a provider-specific address.
 	Listen(addr string) (Listener, error)
-	// Dial connects to a Listener. private (at most MaxPrivateData
-	// bytes) reaches the peer's ConnRequest; what the peer answered is
-	// the queue pair's PrivateData. A peer's refusal is a *RejectError.
+	// Dial connects to a Listener. private (at most MaxPrivateData bytes)
+	// arrives in the peer's ConnRequest; the peer's answer is the queue
+	// pair's PrivateData. A peer's refusal is a *RejectError.
 	Dial(ctx context.Context, addr string, cfg QPConfig, private []byte) (QueuePair, error)
 	// Close closes everything made from the device.
 	Close() error
@@ -87,16 +87,18 @@ type Device interface {
 type Info struct {
 	Provider       string // "shm", "soft", "ofi"
 	Detail         string // device, port, GID, fabric; free text
-	MaxReads       int    // outstanding Reads that run at once on a queue pair; more only wait; 0 = no limit
+	MaxReads       int    // outstanding Reads that run at once on a queue pair, further ones wait; 0 = no limit
 	SynchronousOps bool   // requests are complete when Post returns (shm)
-	Faults         Faults // what a refused request says of the reason
-	// TornLines: a Read may see a line half changed, for a CPU copies the
-	// bytes by no rule (Soft-RoCE, libfabric's tcp). Two equal Reads, one
-	// posted after the other on a queue pair, contain no such line.
+	Faults         Faults // how precisely a refused request reports the reason
+	// TornLines: a Read may return a partly changed line, because a CPU
+	// copies the bytes in an unspecified order (Soft-RoCE, libfabric's tcp).
+	// Two equal Reads, one posted after the other on a queue pair, contain no
+	// such line.
 	TornLines bool
 }
 
-// Faults says how well a device tells why the target refused a request.
+// Faults says how precisely a device reports why the target refused a
+// request.
 type Faults uint8
 
 const (
@@ -105,8 +107,8 @@ const (
 	// FaultsCoarse: StatusRemoteAccess for all three, as InfiniBand's
 	// one remote access error does.
 	FaultsCoarse
-	// FaultsNone: the connection ends with StatusPeerLost or
-	// StatusFlushed, also for requests that were done before.
+	// FaultsNone: the connection ends with StatusPeerLost or StatusFlushed,
+	// even for requests that were executed before.
 	FaultsNone
 )
 
@@ -118,8 +120,8 @@ type Listener interface {
 	Close() error
 }
 
-// ConnRequest is a peer that waits for an answer. Exactly one of Accept
-// and Reject is called.
+// ConnRequest is a peer that waits for an answer. Exactly one of Accept and
+// Reject must be called.
 type ConnRequest interface {
 	PrivateData() []byte
 	Peer() string
@@ -135,37 +137,38 @@ type QPConfig struct {
 	SendCQ, RecvCQ CompletionQueue // missing: ErrBadRequest
 	// SendDepth bounds outstanding posted requests (0: DefaultDepth).
 	SendDepth int
-	// RecvDepth bounds WriteImm events that arrived and were not polled
-	// yet (0: DefaultDepth). The provider keeps the receives posted.
-	// Negative depths are an ErrBadRequest.
+	// RecvDepth bounds WriteImm events that arrived and were not yet polled
+	// (0: DefaultDepth). The provider keeps the receives posted. Negative
+	// depths are an ErrBadRequest.
 	RecvDepth int
-	// Context is handed back by QueuePair.Context, for the owner's use.
+	// Context is returned by QueuePair.Context, for the owner's use.
 	Context any
 }
 
-// DefaultDepth is the default of SendDepth and RecvDepth, a depth that
-// every card of the last decade grants.
+// DefaultDepth is the default of SendDepth and RecvDepth, a depth that every
+// card of the last decade supports.
 const DefaultDepth = 256
 
 // QueuePair is one end of a reliable, ordered connection. Post is safe
 // for concurrent use; requests of one call stay together and in order.
 type QueuePair interface {
-	// Post hands over requests in order and returns how many were
-	// taken. n < len(wrs) comes with an error: ErrQueueFull (SendDepth
-	// requests are outstanding here, or RecvDepth events unpolled at the
-	// peer; nothing of the rest was sent: poll completions, Wait on
-	// SendCQ, which returns when there may be room, post the rest again),
-	// ErrQueuePair (failed or closed), or an error that names what is
-	// wrong with wrs[n] (bounds of the local buffer, unknown Op).
+	// Post hands over requests in order and returns how many were accepted. n
+	// < len(wrs) comes with an error: ErrQueueFull (SendDepth requests are
+	// outstanding here, or RecvDepth events unpolled at the peer; nothing of
+	// the rest was sent: poll completions, Wait on SendCQ, which returns when
+	// there may be room, and post the rest again), ErrQueuePair (failed or
+	// closed), or an error that says what is wrong with wrs[n] (bounds of the
+	// local buffer, unknown Op).
 	Post(wrs []WorkRequest) (n int, err error)
-	// PrivateData is what the peer sent along at Dial or Accept.
+	// PrivateData is what the peer sent with Dial or Accept.
 	PrivateData() []byte
 	Peer() string
 	Context() any
-	// Err is nil while the queue pair works, then why it does not.
+	// Err is nil while the queue pair works, and afterwards the reason why
+	// not.
 	Err() error
-	// Close fails the queue pair and tells the peer. Completions that
-	// were not polled are dropped; no event comes after Close returned.
+	// Close fails the queue pair and notifies the peer. Completions that were
+	// not polled are dropped; no event comes after Close has returned.
 	Close() error
 }
 
@@ -186,17 +189,17 @@ type Buffer struct {
 }
 
 // WorkRequest is one posted operation. A WriteImm may carry no bytes
-// (Local.Len 0); then Local.Region and Remote are not looked at.
+// (Local.Len 0); then Local.Region and Remote are ignored.
 type WorkRequest struct {
 	Op         Op
 	Unsignaled bool // no completion on success
 	Imm        uint32
-	ID         uint64 // comes back in the Completion
+	ID         uint64 // returned in the Completion
 	Local      Buffer
 	Remote     Remote
 }
 
-// Completion tells how one request ended, or that a WriteImm arrived.
+// Completion reports how one request ended, or that a WriteImm arrived.
 type Completion struct {
 	Op     Op
 	Status Status
@@ -208,20 +211,19 @@ type Completion struct {
 	Vendor uint32
 }
 
-// CompletionQueue collects completions of any number of queue pairs.
-// One goroutine at a time polls and waits; Wake may come from any.
+// CompletionQueue collects completions of any number of queue pairs. Only one
+// goroutine at a time may poll and wait; any may call Wake.
 type CompletionQueue interface {
 	// Poll moves up to len(dst) completions into dst and returns their
 	// number, 0 if there are none. It never blocks.
 	Poll(dst []Completion) int
-	// Wait returns nil as soon as Poll has something to return, or
-	// after Wake (also one that came before). It spins for a bounded
-	// time, then sleeps. ErrTimeout after timeout (negative: never),
-	// ctx's error once ctx is done, ErrClosed after Close. Spurious nils
-	// are allowed.
+	// Wait returns nil as soon as Poll has something to return, or after Wake
+	// (including a Wake before the call). It spins for a bounded time, then
+	// sleeps. ErrTimeout after timeout (negative: never), ctx's error once
+	// ctx is done, ErrClosed after Close. Spurious nils are allowed.
 	Wait(ctx context.Context, timeout time.Duration) error
-	// Spun is the time that Wait has spent spinning so far: busy for
-	// the operating system, idle in truth.
+	// Spun is the time that Wait has spent spinning so far: busy from the
+	// operating system's point of view, but in fact idle.
 	Spun() time.Duration
 	Wake()
 	Close() error
