@@ -1,6 +1,6 @@
-// Package cqueue is the completion queue of providers that make their
-// completions in software: a ring that grows, and a waiter that spins,
-// then sleeps.
+// Package cqueue is the completion queue of providers that generate their
+// completions in software: a ring that grows, and a waiter that spins, then
+// sleeps.
 package cqueue
 
 import (
@@ -14,17 +14,17 @@ import (
 )
 
 // Queue is a ring of completions under a mutex. Make it with New; set
-// Progress and Arm, if need be, before it is used.
+// Progress and Arm, if needed, before it is used.
 //
 // No wake-up is lost: Push stores n, then loads sleeping; Wait stores
-// sleeping, then loads n. Go's atomics are sequentially consistent, so
-// at least one of the two sees the other's store. Whoever takes sleeping
+// sleeping, then loads n. Go's atomics are sequentially consistent, so at
+// least one of the two sees the other's store. The side that sets sleeping
 // back to false rings the bell.
 type Queue struct {
 	// Progress looks for completions outside and pushes them. It is
 	// called by Poll when the ring is empty and by Wait while it spins.
 	Progress func()
-	// Arm is called before Wait sleeps: from now on, and until a bell was
+	// Arm is called before Wait sleeps: from then on, and until a bell was
 	// rung, completions must be pushed without Progress being called.
 	Arm func()
 
@@ -131,7 +131,7 @@ func (q *Queue) Purge(qp rdma.QueuePair) {
 	q.n.Store(int64(kept))
 }
 
-// Ready tells whether a Wait would return at once.
+// Ready reports whether a Wait would return at once.
 func (q *Queue) Ready() bool {
 	return q.n.Load() > 0 || q.woken.Load() || q.closed.Load()
 }
@@ -143,8 +143,8 @@ func (q *Queue) look() bool {
 	return q.Ready()
 }
 
-// Wait is described at rdma.CompletionQueue. It does not allocate,
-// except for a timer the first time that it needs one.
+// Wait is described at rdma.CompletionQueue. It does not allocate, except for
+// a timer the first time that it needs one.
 func (q *Queue) Wait(ctx context.Context, timeout time.Duration) error {
 	if q.look() {
 		return q.taken()
@@ -179,7 +179,7 @@ func (q *Queue) Wait(ctx context.Context, timeout time.Duration) error {
 			q.Arm()
 		}
 		select {
-		case <-q.bell: // perhaps an old one: look again
+		case <-q.bell: // perhaps an old one: check again
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-expired:
@@ -226,5 +226,5 @@ func (q *Queue) Close() {
 	q.wakeSleeper()
 }
 
-// Closed tells whether Close was called.
+// Closed reports whether Close was called.
 func (q *Queue) Closed() bool { return q.closed.Load() }

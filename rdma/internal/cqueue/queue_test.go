@@ -11,7 +11,7 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// pair stands for a queue pair; only its identity counts.
+// pair stands for a queue pair; only its identity matters.
 type pair struct {
 	rdma.QueuePair
 	id int
@@ -75,13 +75,13 @@ func TestQueuePurge(t *testing.T) {
 		}
 	}
 	if n := c.Poll(make([]rdma.Completion, 1)); n != 0 {
-		t.Error("more is left than was kept")
+		t.Error("more is left than was not purged")
 	}
 }
 
 func TestQueueWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := New(1, -1) // the bubble's clock stands still for who spins
+		c := New(1, -1) // the bubble's clock stands still while a goroutine spins
 		bg := context.Background()
 		start := time.Now()
 		for _, d := range []time.Duration{0, time.Second, time.Minute} {
