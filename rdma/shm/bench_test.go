@@ -30,8 +30,8 @@ func BenchmarkTransfer(b *testing.B) {
 	}
 }
 
-// One goroutine posts and polls the other side's queue: what both ends
-// of an event cost, without cache misses between cores.
+// One goroutine posts and polls the other side's queue: what both ends of an
+// event cost, without cache misses between cores.
 func BenchmarkEvent(b *testing.B) {
 	c, s := newPair(b, 1<<16)
 	warm(b, c, s)
@@ -70,7 +70,7 @@ func BenchmarkPingPong(b *testing.B) {
 	<-done
 }
 
-// answer sends every event back until the queue pair fails.
+// answer returns every event until the queue pair fails.
 func answer(s *side) {
 	var got [16]rdma.Completion
 	for {

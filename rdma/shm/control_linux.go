@@ -12,8 +12,8 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// mapping is a peer's region, as one queue pair knows it by its key: no
-// other peer can slip its memory under this key. Guarded by queuePair.mu.
+// mapping is a peer's region, as one queue pair knows it by its key: no other
+// peer can map its memory under this key. Guarded by queuePair.mu.
 type mapping struct {
 	key        rdma.Key
 	view       *view
@@ -24,9 +24,8 @@ type mapping struct {
 	generation uint64
 }
 
-// control reads the connection's socket until it ends: the peer's
-// requests for keys, answers, wake-ups, and its death. Then it takes the
-// pair down.
+// control reads the connection's socket until it ends: the peer's requests
+// for keys, answers, wake-ups, and its death. Then it takes the pair down.
 func (p *queuePair) control() {
 	defer close(p.done)
 	err := p.serve()
@@ -54,7 +53,7 @@ func (p *queuePair) control() {
 }
 
 func (p *queuePair) serve() error {
-	buf := make([]byte, answerBytes+1) // one more shows what is too long
+	buf := make([]byte, answerBytes+1) // one more byte reveals what is too long
 	for {
 		b, fds, err := receiveMessage(p.conn, buf)
 		if err != nil {
@@ -95,9 +94,8 @@ func (p *queuePair) handle(m control, fds []int) error {
 	}
 }
 
-// woken does what a wake-up asks for: events came, or room for ours. Two
-// words in shared memory know which, so both queues may be woken for
-// nothing.
+// woken handles a wake-up: either events came, or there is room for ours. Two
+// words in shared memory say which, so both queues may be woken spuriously.
 func (p *queuePair) woken() {
 	p.recvCQ.inbox.signal(p)
 	if p.starved.CompareAndSwap(true, false) {
@@ -105,9 +103,9 @@ func (p *queuePair) woken() {
 	}
 }
 
-// answer hands out a region, once: a correct peer keeps what it has, and
-// one that asks again and reads nothing could pile up descriptors in
-// flight, of which the kernel grants this user a limited number.
+// answer sends a region, once: a correct peer keeps what it has, and one that
+// asks again and does not read could pile up descriptors in flight, of which
+// the kernel permits this user a limited number.
 func (p *queuePair) answer(key rdma.Key) error {
 	m := control{kind: kindAnswer, key: key, status: rdma.StatusRemoteKey}
 	again := false
@@ -145,7 +143,7 @@ func (p *queuePair) answer(key rdma.Key) error {
 	return sendMessage(p.conn, m.encode(&b), fds...)
 }
 
-// answered takes the answer to the one request that is out.
+// answered takes the answer to the one outstanding request.
 func (p *queuePair) answered(m control, fds []int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -172,8 +170,8 @@ func (p *queuePair) answered(m control, fds []int) error {
 	return nil
 }
 
-// unmap lets go of a region that its owner has closed. A later request
-// asks again.
+// unmap releases a region that its owner has closed. A later request asks for
+// it again.
 func (p *queuePair) unmap(key rdma.Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -184,8 +182,9 @@ func (p *queuePair) unmap(key rdma.Key) {
 	}
 }
 
-// revoke tells the peer to unmap a region, if it has it. A peer that
-// does not read only keeps the memory longer: the table has told it.
+// revoke tells the peer to unmap a region, if it has it. A peer that does not
+// read only keeps the memory longer: the table already shows that the region
+// is closed.
 func (p *queuePair) revoke(key rdma.Key) {
 	p.handedMu.Lock()
 	_, has := p.handed[key]

@@ -13,25 +13,25 @@ import (
 // completionQueue collects from three places:
 //
 //	inbox   completions of this process's own requests, pairs that were
-//	        woken or failed: anyone puts in, under inbox.mu
+//	        woken or failed: any goroutine adds, under inbox.mu
 //	hot     receive rings of pairs that are or were busy: every Poll
-//	        looks at each, one cached line
+//	        reads one cached line of each
 //	cold    receive rings of idle pairs: armed, so their senders send a
-//	        wake-up; each Poll looks at a few in turn as well, which
+//	        wake-up; each Poll checks a few in turn as well, which
 //	        finds events sooner when the process is too busy to read
 //	        its sockets
 //
-// A pair is made cold when it was idle for a while, and every hot one
-// is before the queue sleeps (file ring.go: arm, then look again). An
-// event, or the wake-up, makes it hot.
+// A pair is made cold when it was idle for a while, and every hot one is
+// before the queue sleeps (file ring.go: arm, then check again). An event, or
+// the wake-up, makes it hot.
 //
 // Lock order: device.mu, queuePair.mu, inbox.mu; completionQueue.mu,
-// inbox.mu. Nobody holds a pair's and a queue's mu at once.
+// inbox.mu. A pair's mu and a queue's mu are never held together.
 type completionQueue struct {
 	dev *device
 
-	// mu guards what follows. Poll holds it while it runs, so a pair
-	// whose Close has taken it is not looked at any more.
+	// mu guards what follows. Poll holds it while it runs, so once a Close
+	// has taken it, its pair is no longer polled.
 	mu    sync.Mutex
 	rings ringLists
 	dying []*queuePair // failed: deliver what arrived, then the error
@@ -61,13 +61,13 @@ func (d *device) CreateCQ(depth int) (rdma.CompletionQueue, error) {
 	return q, nil
 }
 
-// ringsFirst is how many polls look at the inbox first for one that begins
+// ringsFirst is how many polls check the inbox first for each one that begins
 // with the rings. A queue that has local completions mostly waits for these:
-// a look at an idle ring is a line and a page that have left the caches.
+// reading an idle ring costs a line and a page that have left the caches.
 const ringsFirst = 8
 
-// Poll takes local completions, or events if there are none; in between
-// events first, so that neither starves.
+// Poll takes local completions, or events if there are none. At times it
+// takes events first, so that neither starves.
 func (q *completionQueue) Poll(dst []rdma.Completion) int {
 	if len(dst) == 0 || q.closed.Load() {
 		return 0
@@ -115,7 +115,7 @@ func (q *completionQueue) pollRings(dst []rdma.Completion) int {
 	return n + q.rings.poll(dst[n:])
 }
 
-// pollDying delivers the events that came before a pair failed, then its
+// pollDying delivers the events that arrived before a pair failed, then its
 // one error.
 func (q *completionQueue) pollDying(dst []rdma.Completion) int {
 	n := 0
@@ -123,8 +123,8 @@ func (q *completionQueue) pollDying(dst []rdma.Completion) int {
 		p := q.dying[0]
 		got := p.ring.drain(dst[n:])
 		n += got
-		// A hostile peer can push for ever: its ring's depth is all
-		// that can have been there when the pair failed.
+		// A hostile peer can push forever: no more than its ring's depth can
+		// have been there when the pair failed.
 		if p.drained += got; got > 0 && p.drained < p.recvDepth {
 			continue
 		}
@@ -153,8 +153,8 @@ func (q *completionQueue) look() bool {
 	return len(q.dying) > 0 || q.rings.look()
 }
 
-// Wait spins, arms all rings, and sleeps on a channel: no thread waits,
-// the process's socket readers wake it.
+// Wait spins, arms all rings, and sleeps on a channel: no thread waits, the
+// process's socket readers wake it.
 func (q *completionQueue) Wait(ctx context.Context, timeout time.Duration) error {
 	if q.closed.Load() {
 		return rdma.ErrClosed
@@ -169,7 +169,7 @@ func (q *completionQueue) Wait(ctx context.Context, timeout time.Duration) error
 		}
 		return rdma.ErrTimeout
 	}
-	var start time.Time // a look at the clock costs as much as one at a ring
+	var start time.Time // reading the clock costs as much as reading a ring
 	if timeout > 0 {
 		start = time.Now()
 	}

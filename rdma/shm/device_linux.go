@@ -23,7 +23,7 @@ type device struct {
 	cqs       map[*completionQueue]struct{}
 	qps       map[*queuePair]struct{}
 	listeners map[*listener]struct{}
-	waiting   map[*connRequest]struct{} // nobody answered them yet
+	waiting   map[*connRequest]struct{} // not yet answered
 }
 
 // Open opens the provider. It needs Linux 5.1 or later (seals against
@@ -56,8 +56,8 @@ func (d *device) Info() rdma.Info {
 	}
 }
 
-// Close closes everything made from the device: first what brings new
-// things, memory last.
+// Close closes everything made from the device: first what creates new
+// objects, memory last.
 func (d *device) Close() error {
 	d.mu.Lock()
 	if d.closed {

@@ -59,7 +59,7 @@ func checkPrivate(private []byte) error {
 	return nil
 }
 
-// dial connects, greets and starts the pair.
+// dial connects, sends the greeting and starts the pair.
 func (p *queuePair) dial(ctx context.Context, addr string, ring int, private []byte) (err error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unixpacket", addr)

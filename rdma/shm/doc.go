@@ -1,8 +1,7 @@
-// Package shm is the verbs provider for processes of one host: regions
-// are sealed memory files (memfd) that peers map, so that Reads and
-// Writes are loads and stores of the initiator. The target spends
-// nothing on them; they work while its workers are busy, stopped, or its
-// whole process is.
+// Package shm is the verbs provider for processes of one host: regions are
+// sealed memory files (memfd) that peers map, so that Reads and Writes are
+// loads and stores of the initiator. The target spends no time on them; they
+// work even while its workers are busy or stopped, or its whole process is.
 //
 //	client process                                server process
 //	--------------                                --------------
@@ -17,20 +16,18 @@
 // returns) and the target's control goroutine for this connection
 // answers over the socket. Later requests make no system call.
 //
-// # Who trusts whom
+// # Trust
 //
 // The target enforces access with the kernel's help: a region without
-// RemoteWrite leaves the process as a read-only descriptor of a file
-// under F_SEAL_FUTURE_WRITE, so no peer can ever write it; one without
-// remote access never leaves it. Within a region that a peer may write,
-// the checks of bounds and of closed regions are the initiator's, as it
-// has the memory already. What peers share is per connection (receive
-// ring, socket), so a hostile one hurts its own connection. Every file
-// that arrives must be sealed against resizing, so that no peer can cut
-// it off under a mapping (SIGBUS).
+// RemoteWrite leaves the process as a read-only descriptor of a file under
+// F_SEAL_FUTURE_WRITE, so no peer can ever write it; one without remote
+// access never leaves it. Within a region that a peer may write, the
+// initiator checks bounds and closed regions, as it has the memory already.
+// What peers share is per connection (receive ring, socket), so a hostile one
+// harms only its own connection. Every file that arrives must be sealed
+// against resizing, so that no peer can truncate it under a mapping (SIGBUS).
 //
-// Who may connect is a matter of the socket's file mode
-// (Options.SocketMode).
+// The socket's file mode determines who may connect (Options.SocketMode).
 //
 // # Reading order
 //

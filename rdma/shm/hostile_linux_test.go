@@ -14,7 +14,7 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// rawPeer speaks the protocol by hand, as correctly as a test wants.
+// rawPeer speaks the protocol by hand, as correctly as a test requires.
 type rawPeer struct {
 	t    *testing.T
 	conn *net.UnixConn
@@ -111,7 +111,7 @@ func isTimeout(err error) bool {
 	return errors.As(err, &ne) && ne.Timeout()
 }
 
-// Each misdeed fails the hostile pair with its status, once, and nothing
+// Each violation fails the hostile pair with its status, once, and nothing
 // else: another connection of the same queue goes on.
 func TestHostilePeers(t *testing.T) {
 	var b [answerBytes]byte
@@ -213,8 +213,8 @@ func nextRecv(t *testing.T, q rdma.CompletionQueue) rdma.Completion {
 	}
 }
 
-// A wake-up is not sent when the socket is full. Then what fills it does
-// the same: here a revocation.
+// A wake-up is not sent when the socket is full. Then the messages that fill
+// it have the same effect: here a revocation.
 func TestRevocationWakes(t *testing.T) {
 	s := newSide(t, 4096)
 	r := rawDial(t, listen(t, s), s)
@@ -270,7 +270,7 @@ func TestSilentPeerDoesNotBlockPost(t *testing.T) {
 	}
 }
 
-// Connections that say nothing, or nonsense, do not keep others out.
+// Connections that send nothing, or nonsense, do not keep others out.
 func TestStrangersAtTheListener(t *testing.T) {
 	s := newSide(t, 4096)
 	l := listen(t, s)

@@ -32,7 +32,7 @@ func TestHotPathDoesNotAllocate(t *testing.T) {
 			t.Errorf("%v: %v allocations", op, n)
 		}
 	}
-	// A full queue is an everyday thing too.
+	// A full queue is a normal case, too.
 	wrs := []rdma.WorkRequest{{Op: rdma.OpWriteImm, Unsignaled: true}}
 	var err error
 	for err == nil {
@@ -57,8 +57,8 @@ func TestIdleWaitSleeps(t *testing.T) {
 	}
 }
 
-// Hundreds of idle pairs are cold; an event of any is found by Wait and
-// Poll, and makes only that one hot.
+// Hundreds of idle pairs are cold; an event of any of them is found by Wait
+// and Poll, and makes only that one hot.
 func TestColdPairsWake(t *testing.T) {
 	const pairs = 200
 	c, s := newSide(t, 4096), newSide(t, 4096)
@@ -106,7 +106,7 @@ func TestSpinningQueueIsNotArmed(t *testing.T) {
 	}
 }
 
-// A busy queue arms rings that were idle for long.
+// A busy queue arms rings that have been idle for long.
 func TestIdleRingsCoolDown(t *testing.T) {
 	const pairs = 2 * keepHot
 	c, s := newSide(t, 4096), newSide(t, 4096)
@@ -161,7 +161,7 @@ func TestInboxGrows(t *testing.T) {
 	}
 }
 
-// Connections opened and closed, from either side, leave nothing.
+// Connections opened and closed, from either side, leave nothing behind.
 func TestNothingLeaks(t *testing.T) {
 	c, s := newSide(t, 4096), newSide(t, 4096)
 	l := listen(t, s)

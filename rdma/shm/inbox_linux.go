@@ -7,8 +7,8 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// inbox is the in-process part of a completion queue. Any goroutine puts
-// completions and signals in; the poller takes them out.
+// inbox is the in-process part of a completion queue. Any goroutine adds
+// completions and signals; the poller takes them out.
 type inbox struct {
 	// items is the number of completions, signals and wakes that wait:
 	// written under mu, read without it so that an empty inbox costs
@@ -109,7 +109,7 @@ func (b *inbox) take(dst []rdma.Completion) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := 0
-	var of *queuePair // of the latest, of which run are not counted yet
+	var of *queuePair // of the latest completions, run of which are not yet counted
 	run, taken := int64(0), int64(0)
 	for ; b.n > 0 && n < len(dst); b.n-- {
 		c := &b.fifo[b.head]
@@ -147,7 +147,7 @@ func (b *inbox) rouse() {
 }
 
 // sleep announces that the waiter is about to receive from wake, unless
-// something is there.
+// something is there already.
 func (b *inbox) sleep() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -155,21 +155,21 @@ func (b *inbox) sleep() bool {
 		return false
 	}
 	select {
-	case <-b.wake: // of a sleep that ended otherwise
+	case <-b.wake: // left over from a sleep that ended otherwise
 	default:
 	}
 	b.asleep = true
 	return true
 }
 
-// rise ends a sleep that nobody ended.
+// rise ends a sleep that no token ended.
 func (b *inbox) rise() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.asleep = false
 }
 
-// clearWake ends a successful Wait: it uses up a Wake.
+// clearWake ends a successful Wait: it consumes a Wake.
 func (b *inbox) clearWake() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

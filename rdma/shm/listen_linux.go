@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	// greetTimeout bounds a connection's time until it has said hello,
+	// greetTimeout bounds the time until a connection has sent its hello,
 	// which every dialer does at once.
 	greetTimeout = 2 * time.Second
 
-	// maxGreeting bounds the connections that have not yet, so that
-	// silent ones cost little.
+	// maxGreeting bounds the number of connections that have not done so, so
+	// that silent ones cost little.
 	maxGreeting = 256
 )
 
@@ -32,7 +32,7 @@ type listener struct {
 	dev  *device
 	addr string
 	ln   *net.UnixListener
-	file fs.FileInfo // the socket's, to remove no other
+	file fs.FileInfo // the socket's, so that no other file is removed
 
 	requests  chan *connRequest
 	ctx       context.Context // done once the listener is closed
@@ -41,9 +41,9 @@ type listener struct {
 	wg        sync.WaitGroup
 }
 
-// Listen makes a socket at the path addr with the mode of Options. A
-// socket that nobody listens to any more is replaced; one in use is an
-// error that wraps syscall.EADDRINUSE.
+// Listen makes a socket at the path addr with the mode of Options. A socket
+// on which no process listens any more is replaced; one in use is an error
+// that wraps syscall.EADDRINUSE.
 func (d *device) Listen(addr string) (rdma.Listener, error) {
 	if err := checkPath(addr); err != nil {
 		return nil, err
@@ -68,8 +68,8 @@ func (d *device) Listen(addr string) (rdma.Listener, error) {
 	return l, nil
 }
 
-// bind holds a lock on the directory, so that of two servers that find
-// the same stale socket only one replaces it.
+// bind holds a lock on the directory, so that of two servers that find the
+// same stale socket only one replaces it.
 func (l *listener) bind() error {
 	dir, err := os.Open(filepath.Dir(l.addr))
 	if err != nil {
@@ -83,8 +83,8 @@ func (l *listener) bind() error {
 		return err
 	}
 	mode := l.dev.opt.SocketMode
-	// The mode is set before the file is there: the kernel gives it the
-	// socket's, less the umask, which the second call undoes.
+	// The mode is set before the file exists: the kernel gives it the
+	// socket's mode, less the umask, which the second call undoes.
 	cfg := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
 		if e := c.Control(func(fd uintptr) { err = unix.Fchmod(int(fd), uint32(mode)) }); e != nil {
 			return e
@@ -108,7 +108,7 @@ func (l *listener) bind() error {
 	return nil
 }
 
-// removeStale makes way for a new socket if the old one is dead.
+// removeStale removes the old socket, if it is dead, for a new one.
 func removeStale(addr string) error {
 	info, err := os.Lstat(addr)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -146,7 +146,7 @@ func (l *listener) acceptLoop() {
 			if errors.Is(err, net.ErrClosed) {
 				return
 			}
-			// Out of descriptors or memory: others may give some back.
+			// Out of descriptors or memory: others may release some.
 			select {
 			case <-l.ctx.Done():
 				return
@@ -173,7 +173,7 @@ func (l *listener) acceptLoop() {
 // acceptPause is the pause after a failed accept, as in net/http.
 const acceptPause = 5 * time.Millisecond
 
-// offer hands a request to Accept.
+// offer passes a request to Accept.
 func (l *listener) offer(r *connRequest) {
 	select {
 	case l.requests <- r:
@@ -198,7 +198,7 @@ func (l *listener) Accept(ctx context.Context) (rdma.ConnRequest, error) {
 
 func (l *listener) Addr() string { return l.addr }
 
-// Close ends Accept, refuses those who wait, and removes the socket.
+// Close ends Accept, refuses the waiting dialers, and removes the socket.
 func (l *listener) Close() error {
 	l.closeOnce.Do(func() {
 		l.end()

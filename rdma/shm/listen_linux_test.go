@@ -59,11 +59,11 @@ func TestAddressInUse(t *testing.T) {
 		t.Errorf("a file: %v", err)
 	}
 	if b, err := os.ReadFile(file); err != nil || string(b) != "precious" {
-		t.Errorf("the file is harmed: %q, %v", b, err)
+		t.Errorf("the file was changed: %q, %v", b, err)
 	}
 }
 
-// Close leaves a socket that another server has put there.
+// Close does not remove a socket that another server has put there.
 func TestCloseRemovesOnlyItsOwnSocket(t *testing.T) {
 	s := newSide(t, 64)
 	l := listen(t, s)

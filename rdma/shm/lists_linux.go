@@ -8,22 +8,23 @@ import (
 
 const (
 	// batch bounds what one Poll takes from one ring while others wait:
-	// enough to spread a head update over several events, few enough
-	// that 100 busy rings are each served within microseconds.
+	// enough to spread a head update over several events, few enough that 100
+	// busy rings are each served within microseconds.
 	batch = 16
 
-	// coldLooks is the number of cold rings that a Poll looks at: with
-	// 1,000 of them, each is seen every 250 polls.
+	// coldLooks is the number of cold rings that a Poll checks: with 1,000 of
+	// them, each is checked every 250 polls.
 	coldLooks = 4
 
-	// keepHot is the number of hot rings that are not worth arming
-	// while the queue is awake: looking at them takes 20 ns.
+	// keepHot is the number of hot rings that are not worth arming while the
+	// queue is awake: checking them takes 20 ns.
 	keepHot = 16
 
-	// sweepPolls is the number of polls between two looks for idle hot
-	// rings, and idlePolls how long one was idle then. Arming costs the
-	// sender a system call at the next event, some 10 polls' time, so
-	// idle ones may cost that many times their look before.
+	// sweepPolls is the number of polls between two sweeps for idle hot
+	// rings, and idlePolls the number of polls after which one counts as
+	// idle. Arming costs the sender a system call at the next event, about as
+	// long as 10 polls, so checking idle rings may first cost that many times
+	// as much.
 	sweepPolls = 256
 	idlePolls  = 2048
 )
@@ -36,8 +37,8 @@ type ring struct {
 	index int // in its list, -1: in none
 }
 
-// entry is what a look needs, side by side for all rings: an idle ring
-// costs this and its slot's line.
+// entry is what a check needs, contiguous for all rings: an idle ring costs
+// this and its slot's line.
 type entry struct {
 	slot *atomic.Uint64
 	idle uint32 // its turn while there is no event
@@ -84,7 +85,7 @@ func (l *ringLists) remove(r *ring) {
 	r.index = -1
 }
 
-// heat makes a ring hot: its sender need not wake us any more.
+// heat makes a ring hot: its sender need not wake this side any more.
 func (l *ringLists) heat(r *ring) {
 	if r.hot && r.index >= 0 {
 		return
@@ -116,8 +117,8 @@ func (l *ringLists) armAll() (found bool) {
 	return false
 }
 
-// heatFew makes all rings hot if they are few, before the queue spins:
-// their senders need not wake who is awake.
+// heatFew makes all rings hot if they are few, before the queue spins: their
+// senders need not wake a queue that is awake.
 func (l *ringLists) heatFew() {
 	if len(l.hot)+len(l.cold) > keepHot {
 		return
@@ -127,8 +128,8 @@ func (l *ringLists) heatFew() {
 	}
 }
 
-// look reports whether a hot ring has an event, or one of the next cold
-// ones, at which the next poll begins then.
+// look reports whether a hot ring has an event, or one of the next few cold
+// ones. The next poll then begins at that ring.
 func (l *ringLists) look() bool {
 	for i := range l.hot {
 		if e := &l.hot[i]; uint32(e.slot.Load()) != e.idle {
@@ -147,7 +148,7 @@ func (l *ringLists) look() bool {
 	return false
 }
 
-// poll takes events from the hot rings, at most batch of each, going on
+// poll takes events from the hot rings, at most batch from each, continuing
 // where the last poll stopped.
 func (l *ringLists) poll(dst []rdma.Completion) int {
 	if len(dst) == 0 {
@@ -221,7 +222,7 @@ func (l *ringLists) lookAtCold() {
 	}
 }
 
-// sweep arms rings that were idle for long, if there are many.
+// sweep arms rings that have been idle for long, if there are many.
 func (l *ringLists) sweep() {
 	l.sweepDue = l.polls + sweepPolls
 	for i := len(l.hot) - 1; i >= 0 && len(l.hot) > keepHot; i-- {

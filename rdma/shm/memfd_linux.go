@@ -8,14 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sizeSeals keep a file's size for ever, and the seals themselves. With
-// them a mapping cannot be cut off by another process; without them an
-// access to it could raise SIGBUS. Files of a tmpfs mount cannot carry
-// them, so no quota of a mount applies either.
+// sizeSeals fix a file's size, and the seals themselves, permanently. With
+// them a mapping cannot be truncated by another process; without them an
+// access to it could raise SIGBUS. Files of a tmpfs mount cannot carry them,
+// so no quota of a mount applies either.
 const sizeSeals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 
-// tmpfsMagic is what statfs(2) says of a memfd of ordinary pages. Huge
-// pages say something else; a fault in those may raise SIGBUS when the
+// tmpfsMagic is what statfs(2) returns for a memfd of ordinary pages. Huge
+// pages return something else; a fault in those may raise SIGBUS when the
 // pool is empty, so they are refused.
 const tmpfsMagic = unix.TMPFS_MAGIC
 
@@ -26,9 +26,9 @@ var (
 	errSize  = errors.New("shm: received memory has the wrong size")
 )
 
-// createMemory makes a sparse memory file of size bytes and maps it
-// writable. With readOnly no later mapping can be writable (the seal
-// spares the one that exists): Linux 5.1. The caller owns fd and mem.
+// createMemory makes a sparse memory file of size bytes and maps it writable.
+// With readOnly no later mapping can be writable (the seal exempts the
+// existing one): Linux 5.1. The caller owns fd and mem.
 func createMemory(name string, size int, readOnly bool) (fd int, mem []byte, err error) {
 	fd, err = unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -78,7 +78,7 @@ func mapReceived(fd, size int, writable bool) ([]byte, error) {
 	return mapChecked(fd, size, writable)
 }
 
-// checkReceived refuses a file that is not memory of that size at least, or
+// checkReceived refuses a file that is not memory of at least that size, or
 // could shrink.
 func checkReceived(fd, size int) (st unix.Stat_t, err error) {
 	seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)

@@ -16,8 +16,8 @@ import (
 //	accept  same layout                                                   + ring, table
 //	reject  kind | 0 ... | magic | version | 0     | 0       | reason...
 //
-// Kind, magic and version keep their places in all later versions, so
-// that both sides can say which they speak. Then:
+// Kind, magic and version keep their places in all later versions, so that
+// both sides can report which version they speak. Then:
 //
 //	wake    kind
 //	ask     kind | 0 ... | key at 8
@@ -80,8 +80,8 @@ func (g *greeting) encode() []byte {
 	return append(b, g.private...)
 }
 
-// decodeGreeting copies what it keeps. A version other than ours is not
-// an error: only kind and version are filled in then.
+// decodeGreeting copies what it keeps. A version other than ours is not an
+// error: only kind and version are filled in then.
 func decodeGreeting(b []byte) (g greeting, err error) {
 	if len(b) < 12 {
 		return g, fmt.Errorf("%w: greeting of %d bytes, need 12", errMessage, len(b))
@@ -146,7 +146,7 @@ func (c *control) encode(b *[answerBytes]byte) []byte {
 	return b[:shortBytes]
 }
 
-// decodeControl accepts exactly what encode makes of valid messages.
+// decodeControl accepts exactly what encode produces for valid messages.
 func decodeControl(b []byte) (c control, err error) {
 	if len(b) == 0 {
 		return c, fmt.Errorf("%w: empty", errMessage)

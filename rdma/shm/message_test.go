@@ -101,7 +101,7 @@ func TestBadControls(t *testing.T) {
 	}
 }
 
-// What a decoder accepts has only valid values, and comes back when it
+// Whatever a decoder accepts has only valid values, and is unchanged after it
 // is encoded and decoded again.
 func FuzzDecode(f *testing.F) {
 	var b [answerBytes]byte

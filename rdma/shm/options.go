@@ -9,8 +9,8 @@ import (
 
 // Options configure a device. The zero value works.
 type Options struct {
-	// SocketMode is the file mode of a Listener's socket and decides
-	// who may connect: writing to the socket is the permission. 0 means
+	// SocketMode is the file mode of a Listener's socket and determines who
+	// may connect: write permission on the socket is the permission. 0 means
 	// 0600, this user only.
 	SocketMode os.FileMode
 	// SpinMax bounds the spinning of one Wait before it sleeps. 0 means
@@ -21,8 +21,8 @@ type Options struct {
 // ErrUnsupported is Open's error on systems other than Linux.
 var ErrUnsupported = errors.New("shm: needs Linux (memfd, seals)")
 
-// ErrVersion says that the other side speaks another protocol version.
-// It comes wrapped together with rdma.ErrDial.
+// ErrVersion means that the other side speaks another protocol version. It is
+// wrapped together with rdma.ErrDial.
 var ErrVersion = errors.New("shm: protocol versions differ")
 
 func (o *Options) fill() error {

@@ -15,9 +15,9 @@ type pending struct {
 	local *region
 }
 
-// Post executes the requests, in order. The first one of an unknown key
-// and those behind it wait for the peer's answer instead; the control
-// goroutine executes them then.
+// Post executes the requests, in order. The first one with an unknown key and
+// those behind it wait for the peer's answer instead; the control goroutine
+// executes them then.
 func (p *queuePair) Post(wrs []rdma.WorkRequest) (int, error) {
 	p.mu.Lock()
 	n := 0
@@ -34,7 +34,7 @@ func (p *queuePair) Post(wrs []rdma.WorkRequest) (int, error) {
 	return n, err
 }
 
-// wakePeer sends the wake-up of all events since the last one.
+// wakePeer sends the wake-up for all events since the last one.
 func (p *queuePair) wakePeer() {
 	if p.wakeDue {
 		p.wakeDue = false
@@ -42,7 +42,7 @@ func (p *queuePair) wakePeer() {
 	}
 }
 
-// post takes one request. The caller holds mu, here and below.
+// post accepts one request. The caller holds mu, here and below.
 func (p *queuePair) post(w *rdma.WorkRequest) error {
 	if f := p.fault.Load(); f != nil {
 		return f.post
@@ -72,8 +72,8 @@ func (p *queuePair) post(w *rdma.WorkRequest) error {
 	return nil
 }
 
-// hold releases the region that the request before acquired, and keeps r
-// for the next ones: requests of one Post mostly name one region.
+// hold releases the region that the previous request acquired, and keeps r
+// for the next ones: requests of one Post mostly use one region.
 func (p *queuePair) hold(r *region) {
 	if p.held != nil {
 		p.held.uses.release()
@@ -81,7 +81,7 @@ func (p *queuePair) hold(r *region) {
 	p.held = r
 }
 
-// full is the error if there is no room for w, here or at the peer.
+// full returns the error if there is no room for w, here or at the peer.
 func (p *queuePair) full(w *rdma.WorkRequest) error {
 	if int(p.unpolled.Load())+len(p.ended)+len(p.pending) >= p.sendDepth {
 		return p.errSendFull
@@ -93,8 +93,8 @@ func (p *queuePair) full(w *rdma.WorkRequest) error {
 		p.fail(rdma.StatusProtocol, errRing)
 		return p.fault.Load().post
 	}
-	// Set before the last look at the ring, so that a wake-up that
-	// comes at once finds it.
+	// Set before the last check of the ring, so that a wake-up that comes at
+	// once finds it.
 	p.starved.Store(true)
 	if p.tx.room(p.imms + 1) {
 		p.starved.Store(false)
@@ -103,8 +103,8 @@ func (p *queuePair) full(w *rdma.WorkRequest) error {
 	return p.errRecvFull
 }
 
-// acquire checks the local side of a request and has its region held, nil
-// if the request has no bytes.
+// acquire checks the local side of a request and holds its region, nil if the
+// request has no bytes.
 func (p *queuePair) acquire(w *rdma.WorkRequest) (*region, error) {
 	switch w.Op {
 	case rdma.OpRead, rdma.OpWrite:
@@ -137,8 +137,8 @@ func (p *queuePair) acquire(w *rdma.WorkRequest) (*region, error) {
 	return r, nil
 }
 
-// execute does a request, unless its key is not mapped yet. The event
-// has room.
+// execute carries out a request, unless its key is not mapped yet. There is
+// room for its event.
 func (p *queuePair) execute(w *rdma.WorkRequest, r *region) (status rdma.Status, done bool) {
 	if r != nil {
 		m := p.last
@@ -159,8 +159,8 @@ func (p *queuePair) execute(w *rdma.WorkRequest, r *region) (status rdma.Status,
 	return rdma.StatusOK, true
 }
 
-// transfer copies, and looks before and after whether the region is
-// open: bytes read from a closed one are not to be trusted.
+// transfer copies, and checks before and after that the region is open: bytes
+// read from a closed one are not valid.
 func (m *mapping) transfer(op rdma.Op, off uint64, local []byte) rdma.Status {
 	need, n := rdma.RemoteWrite, uint64(len(local))
 	if op == rdma.OpRead {
@@ -184,8 +184,8 @@ func (m *mapping) transfer(op rdma.Op, off uint64, local []byte) rdma.Status {
 	return rdma.StatusOK
 }
 
-// finish notes a request's end for report. A failed one takes the pair with
-// it, and is told of first.
+// finish records a request's end for report. A failed one takes the pair with
+// it, and is reported first.
 func (p *queuePair) finish(w *rdma.WorkRequest, status rdma.Status) {
 	if status == rdma.StatusOK && w.Unsignaled {
 		return
@@ -199,7 +199,7 @@ func (p *queuePair) finish(w *rdma.WorkRequest, status rdma.Status) {
 	}
 }
 
-// report hands completions to the queue, those of one Post at once: the
+// report passes completions to the queue, those of one Post at once: the
 // queue's lock, its counter and the pair's take longer than a small read.
 func (p *queuePair) report() {
 	if len(p.ended) == 0 {

@@ -87,7 +87,8 @@ func startChild(t *testing.T, s *side) (cmd *exec.Cmd, key rdma.Key) {
 	return cmd, rdma.Key(binary.LittleEndian.Uint64(q.PrivateData()))
 }
 
-// stop stops the child and waits until the kernel says so.
+// stop stops the child and waits until the kernel reports that it has
+// stopped.
 func stop(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	check(t, cmd.Process.Signal(syscall.SIGSTOP))
@@ -99,7 +100,7 @@ func stop(t *testing.T, cmd *exec.Cmd) {
 	})
 }
 
-// Reads and Writes are one-sided: they go on while the target's process
+// Reads and Writes are one-sided: they work even while the target's process
 // does not run at all.
 func TestStoppedTargetIsReadAndWritten(t *testing.T) {
 	s := newSide(t, 4096)
@@ -132,7 +133,7 @@ func TestStoppedTargetIsReadAndWritten(t *testing.T) {
 	if got := string(s.mem.Bytes()[:28]); got != "written while it was stopped" {
 		t.Errorf("read back %q", got)
 	}
-	// Events fill its ring, no further, and harm nothing.
+	// Events fill its ring, not more, and cause no harm.
 	n := 0
 	for ; n < 1000; n++ {
 		if _, err := s.qp.Post([]rdma.WorkRequest{{Op: rdma.OpWriteImm, Unsignaled: true}}); err != nil {
@@ -145,8 +146,8 @@ func TestStoppedTargetIsReadAndWritten(t *testing.T) {
 	read(0, 64)
 }
 
-// A killed target's memory lives as long as it is mapped; the socket
-// tells that it is gone.
+// A killed target's memory lives as long as it is mapped; the socket shows
+// that it is gone.
 func TestKilledTarget(t *testing.T) {
 	s := newSide(t, 4096)
 	cmd, key := startChild(t, s)

@@ -25,8 +25,8 @@ var (
 //	Poll      under recvCQ.mu: the ring from the peer
 //	control   its own goroutine: the socket
 //
-// Whoever finds that the pair is broken calls fail, which only sets fault
-// and closes the socket; the control goroutine ends, flushes and unmaps.
+// The party that finds the pair broken calls fail, which only sets fault and
+// closes the socket; the control goroutine ends, flushes and unmaps.
 type queuePair struct {
 	dev            *device
 	conn           *net.UnixConn
@@ -66,7 +66,7 @@ type queuePair struct {
 	timer   *time.Timer
 	wakeDue bool
 
-	// handed are the keys whose regions the peer has.
+	// handed lists the keys of the regions that the peer has.
 	handedMu sync.Mutex
 	handed   map[rdma.Key]struct{}
 }
@@ -79,15 +79,15 @@ type fault struct {
 	post  error // what Post returns
 }
 
-// fail takes the pair into the error state, once. It never waits and may
-// be called under any lock.
+// fail puts the pair into the error state, once. It never waits and may be
+// called under any lock.
 func (p *queuePair) fail(status rdma.Status, err error) {
 	f := &fault{first: status, recv: status, err: err,
 		post: fmt.Errorf("%w: %s: %w", rdma.ErrQueuePair, p.peer, err)}
 	if !p.fault.CompareAndSwap(nil, f) {
 		return
 	}
-	_ = p.conn.Close() // tells the peer
+	_ = p.conn.Close() // notifies the peer
 	if !p.closed.Load() {
 		p.recvCQ.inbox.signal(p)
 	}
@@ -104,8 +104,8 @@ func (p *queuePair) Err() error {
 	return nil
 }
 
-// Close waits for the control goroutine and for Polls in progress, so
-// that nothing uses the pair's memory when it is unmapped.
+// Close waits for the control goroutine and for Polls in progress, so that
+// nothing uses the pair's memory when it is unmapped.
 func (p *queuePair) Close() error {
 	p.closeOnce.Do(func() {
 		p.closed.Store(true)

@@ -26,7 +26,7 @@ type region struct {
 	closed atomic.Bool
 }
 
-// Register allocates size zeroed bytes, which take memory only as they
+// Register allocates size zeroed bytes, which occupy memory only when they
 // are touched.
 func (d *device) Register(size int, access rdma.Access) (rdma.Region, error) {
 	if size <= 0 || size > maxRegionBytes {
@@ -88,8 +88,8 @@ func (r *region) Key() rdma.Key       { return r.key }
 func (r *region) Remote() rdma.Remote { return rdma.Remote{Key: r.key} }
 func (r *region) Access() rdma.Access { return r.access }
 
-// Close tells the peers first, then lets go of the memory. Peers that
-// have it mapped are asked to unmap it.
+// Close notifies the peers first, then releases the memory. Peers that have
+// it mapped are asked to unmap it.
 func (r *region) Close() error {
 	if !r.closed.CompareAndSwap(false, true) {
 		return nil

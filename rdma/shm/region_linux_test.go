@@ -15,8 +15,8 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// A peer that has a read-only region's descriptor cannot write it in any
-// way, nor resize it.
+// A peer that has a read-only region's descriptor cannot write it by any
+// means, nor resize it.
 func TestReadOnlyRegionCannotBeWritten(t *testing.T) {
 	s := newSide(t, 4096)
 	r, err := s.dev.Register(2*pageBytes, rdma.LocalWrite|rdma.RemoteRead)
@@ -121,7 +121,7 @@ func shmemPages(t *testing.T) int {
 	return n
 }
 
-// A closed region leaves the peers too, without their posting anything.
+// A closed region disappears at the peers, too, even if they post nothing.
 func TestClosedRegionIsUnmappedByPeers(t *testing.T) {
 	c, s := newPair(t, 4096)
 	r, err := s.dev.Register(1<<20, everything)

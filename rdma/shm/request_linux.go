@@ -13,7 +13,7 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// connRequest is a dialer that said hello.
+// connRequest is a dialer that has sent its hello.
 type connRequest struct {
 	dev      *device
 	conn     *net.UnixConn
@@ -25,7 +25,7 @@ type connRequest struct {
 
 var errAnswered = errors.New("shm: the request was answered already")
 
-// greet reads a dialer's hello. Nil: it was none, or of another version,
+// greet reads a dialer's hello. Nil: it was invalid, or of another version,
 // and the connection is closed.
 func (l *listener) greet(c *net.UnixConn) *connRequest {
 	_ = c.SetDeadline(time.Now().Add(greetTimeout))

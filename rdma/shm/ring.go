@@ -12,7 +12,7 @@ import (
 //
 //	offset
 //	  0    head    written by the receiver: events taken so far
-//	 64    armed   1: the receiver sleeps, or does not look here
+//	 64    armed   1: the receiver sleeps, or does not poll here
 //	128    full    1: the sender found no room
 //	192    slot 0 | slot 1 | slot 2 | slot 3      16 bytes each,
 //	256    slot 4 | ...                           a power of two of them
@@ -20,41 +20,40 @@ import (
 //	slot   0: turn u32, length u32     one 8-byte store publishes it
 //	       8: imm u32, 0
 //
-// Event number i goes to slot i mod slots with turn i+1 (mod 2^32); the
-// slot held i+1-slots before, or was initialised to it. So the receiver
-// looks at one line, which stays in its cache while the ring is idle,
-// and knows the only two values that turn can have: anything else is a
-// broken peer. The sender reads head only when its own count says that
-// the ring may be full, and checks that head neither falls nor passes
-// its tail. Positions are kept in private memory on both sides: a peer
-// cannot move them.
+// Event number i goes to slot i mod slots with turn i+1 (mod 2^32); the slot
+// held i+1-slots before, or was initialised to it. So the receiver reads one
+// line, which stays in its cache while the ring is idle, and knows the only
+// two values that turn can have: anything else indicates a broken peer. The
+// sender reads head only when its own count says that the ring may be full,
+// and checks that head neither decreases nor passes its tail. Positions are
+// kept in private memory on both sides, so that a peer cannot change them.
 //
 // # Sleeping (Dekker)
 //
-// The receiver goes to sleep, and the sender pushes, at the same time:
+// The receiver may go to sleep while the sender pushes:
 //
 //	receiver                              sender
 //	R1  armed = 1                         S1  slot = event
 //	    --- total order ---                   --- total order ---
-//	R2  look at slot; event? stay awake   S2  look at armed; 1? CAS to 0,
+//	R2  load slot; event? stay awake      S2  load armed; 1? CAS to 0,
 //	R3  sleep                                 then send a wake-up
 //
 // Each side writes, then reads what the other writes. Go's atomics are
-// sequentially consistent (on x86 the store is an XCHG, a full fence):
-// all four lie in one total order. If S1 is before R2, the receiver sees
-// the event. If not, then R1 < R2 < S1 < S2, so the sender sees armed
-// and sends. So no event is slept over; both may happen, which costs a
-// spurious wake-up. The wake-up is a packet on the connection's socket,
-// whose reader hands the pair to the completion queue. If the socket is
-// full, unread wake-ups or revocations are in it, and each of them does
-// the same (there is at most one unread ask and one answer).
+// sequentially consistent (on x86 the store is an XCHG, a full fence): all
+// four lie in one total order. If S1 is before R2, the receiver sees the
+// event. If not, then R1 < R2 < S1 < S2, so the sender sees armed and sends a
+// wake-up. So no event is missed by a sleeper; both may happen, which costs a
+// spurious wake-up. The wake-up is a packet on the connection's socket, whose
+// reader passes the pair to the completion queue. If the socket is full,
+// unread wake-ups or revocations are in it, and each of them has the same
+// effect (there is at most one unread ask and one answer).
 //
-// armed is written only around sleeps, so while messages flow the
-// sender's look at it hits its cache.
+// armed is written only around sleeps, so while messages flow the sender's
+// load of it hits its cache.
 //
-// A full ring is the same with roles exchanged: the sender writes full,
-// then looks at head once more; the receiver writes head, then looks at
-// full, and if it is set sends a wake-up that ends the sender's Wait.
+// A full ring is the same with roles exchanged: the sender writes full, then
+// reads head once more; the receiver writes head, then reads full, and if it
+// is set sends a wake-up that ends the sender's Wait.
 const (
 	headOffset  = 0
 	armedOffset = 64
@@ -81,7 +80,7 @@ func word32(mem []byte, off int) *atomic.Uint32 {
 	return (*atomic.Uint32)(unsafe.Pointer(&mem[off]))
 }
 
-// receiver is the end that owns the ring. Its user serialises calls.
+// receiver is the end that owns the ring. Its caller serialises calls.
 type receiver struct {
 	mem   []byte
 	armed *atomic.Uint32
@@ -91,10 +90,10 @@ type receiver struct {
 	slots uint32
 }
 
-// newReceiver initialises a ring of zeroed memory. The first event's
-// number is a random one below slots, and head says which: rings begin
-// at the same place of a page each, so their first slots would all fall
-// into one set of the first-level cache, 8 lines for 100 idle rings.
+// newReceiver initialises a ring of zeroed memory. The first event's number
+// is a random one below slots, and head records it: all rings begin at the
+// same offset of a page, so their first slots would all fall into one set of
+// the first-level cache, 8 lines for 100 idle rings.
 func newReceiver(mem []byte, depth int) *receiver {
 	r := &receiver{
 		mem: mem, slots: slotsFor(depth),
@@ -105,7 +104,7 @@ func newReceiver(mem []byte, depth int) *receiver {
 		r.slot(r.pos + i).Store(uint64(uint32(r.pos+i) + 1 - r.slots))
 	}
 	r.head.Store(r.pos)
-	r.armed.Store(1) // until a queue looks at it
+	r.armed.Store(1) // until a queue polls it
 	return r
 }
 
@@ -113,8 +112,8 @@ func (r *receiver) slot(pos uint64) *atomic.Uint64 {
 	return word64(r.mem, slotsOffset+int(uint32(pos)&(r.slots-1))*slotBytes)
 }
 
-// turns are the values of the next slot's turn when it holds an event
-// and when it does not.
+// turns returns the values of the next slot's turn when it holds an event and
+// when it does not.
 func (r *receiver) turns() (ready, idle uint32) {
 	ready = uint32(r.pos + 1)
 	return ready, ready - r.slots
@@ -128,7 +127,7 @@ const (
 	ringBroken
 )
 
-// take returns the next event. Done publishes what was taken.
+// take returns the next event. done publishes what was taken.
 func (r *receiver) take() (imm, length uint32, state ringState) {
 	s := r.slot(r.pos)
 	w := s.Load()
@@ -144,14 +143,14 @@ func (r *receiver) take() (imm, length uint32, state ringState) {
 	return imm, uint32(w >> 32), ringEvent
 }
 
-// done gives the slots taken so far back to the sender. It reports
-// whether the sender waits for them.
+// done returns the slots taken so far to the sender. It reports whether the
+// sender waits for them.
 func (r *receiver) done() (wake bool) {
 	r.head.Store(r.pos)
 	return r.full.Load() != 0 && r.full.CompareAndSwap(1, 0)
 }
 
-// sender is the other end. Its user serialises calls.
+// sender is the other end. Its caller serialises calls.
 type sender struct {
 	mem    []byte
 	armed  *atomic.Uint32
@@ -173,8 +172,8 @@ func newSender(mem []byte, depth int) *sender {
 }
 
 // room reports whether n more events fit; if not, the receiver sends a
-// wake-up when it has taken some. It sets broken if the receiver's count
-// is impossible.
+// wake-up when it has taken some. It sets broken if the receiver's count is
+// impossible.
 func (s *sender) room(n int) bool {
 	if s.tail+uint64(n)-s.known <= s.depth || s.refresh(n) {
 		return true
@@ -193,7 +192,7 @@ func (s *sender) refresh(n int) bool {
 	return s.tail+uint64(n)-h <= s.depth
 }
 
-// push needs room(1). It reports whether the receiver is to be woken.
+// push requires room(1). It reports whether the receiver must be woken.
 func (s *sender) push(imm, length uint32) (wake bool) {
 	off := slotsOffset + int(uint32(s.tail)&(s.slots-1))*slotBytes
 	word32(s.mem, off+8).Store(imm)

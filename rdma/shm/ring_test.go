@@ -106,8 +106,8 @@ func TestSenderRefusesGarbage(t *testing.T) {
 	}
 }
 
-// Both ends sleep on channels whenever they can; a wake-up that the
-// protocol loses ends in a deadlock (the test's time limit).
+// Both ends sleep on channels whenever they can; a wake-up that the protocol
+// loses ends in a deadlock (the test's time limit).
 func TestRingLosesNoWakeUp(t *testing.T) {
 	const events = 30_000
 	r, s := newRing(4)

@@ -16,15 +16,15 @@ import (
 // the terminator (unix(7)).
 const maxPath = 107
 
-// sendTimeout bounds a control goroutine's wait for a peer that does not
-// read its socket.
+// sendTimeout bounds a control goroutine's wait for a peer that does not read
+// its socket.
 const sendTimeout = time.Second
 
-// errFull says that the peer does not read its socket.
+// errFull means that the peer does not read its socket.
 var errFull = errors.New("shm: peer does not read its control messages")
 
-// checkPath refuses what is no path: abstract names ("@...") have no
-// file mode that would guard them.
+// checkPath refuses what is not a path: abstract names ("@...") have no file
+// mode that would guard them.
 func checkPath(addr string) error {
 	switch {
 	case addr == "" || addr[0] == '@' || strings.ContainsRune(addr, 0):
@@ -88,8 +88,8 @@ func closeAll(fds []int) {
 	}
 }
 
-// outlet sends small packets without ever waiting: not for the peer to
-// read, and not for another writer of this process.
+// outlet sends small packets without ever waiting: neither for the peer to
+// read, nor for another writer of this process.
 type outlet struct {
 	raw  syscall.RawConn
 	wake func(fd uintptr) // made once: no allocation per wake-up
@@ -103,7 +103,7 @@ func newOutlet(c *net.UnixConn) (*outlet, error) {
 	message := []byte{kindWake}
 	return &outlet{raw, func(fd uintptr) {
 		// Full: unread wake-ups are on their way (ring.go). Broken: the
-		// control goroutine learns of it.
+		// control goroutine will notice.
 		_ = unix.Send(int(fd), message, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 	}}, nil
 }

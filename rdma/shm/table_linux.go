@@ -11,23 +11,23 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// The table tells peers which regions are still open. One per device,
-// mapped read-only by all peers, a word for each region's slot:
+// The table tells peers which regions are still open. There is one per
+// device, mapped read-only by all peers, with a word for each region's slot:
 //
 //	offset 0   8   16  ...      tableBytes
 //	       | g0 | g1 | g2 | ... |        g: generation, even = free
 //
-// A region draws a free slot and makes its generation odd; Close makes
-// it even again. The answer to a peer's key request names slot and
-// generation, and the peer compares before and after each copy. A word
-// never returns to an old value, so a slot's next region is not mistaken
-// for the one before. Generations tell nothing about keys.
+// A region takes a free slot and makes its generation odd; Close makes it
+// even again. The answer to a peer's key request contains slot and
+// generation, and the peer compares before and after each copy. A word never
+// returns to an old value, so a slot's next region is not mistaken for the
+// previous one. Generations reveal nothing about keys.
 const tableBytes = tableSlots * 8
 
 type table struct {
 	fd   int // read-only, for peers
 	mem  []byte
-	uses uses // fd and mem outlive whoever acquired them
+	uses uses // fd and mem outlive all users that acquired them
 
 	mu   sync.Mutex
 	free []uint32 // slots used before
@@ -58,7 +58,7 @@ func tableWord(mem []byte, slot uint32) *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Pointer(&mem[int(slot)*8]))
 }
 
-// open draws a slot for a region.
+// open takes a slot for a region.
 func (t *table) open() (slot uint32, generation uint64, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -2,9 +2,9 @@ package shm
 
 import "sync/atomic"
 
-// uses counts the users of something that may be taken down at any time:
-// who acquired it may use it until release; the last one out, or end if
-// nobody is in, runs down.
+// uses counts the users of an object that may be taken down at any time: a
+// user that acquired it may use it until release; the last one to leave, or
+// end if there is none, runs down.
 //
 //	n >= 0          open, n users
 //	n = ended + k   ended, k users (or failed acquires on their way out)
@@ -17,7 +17,7 @@ type uses struct {
 // ended is far below any number of users.
 const ended = -1 << 62
 
-// acquire reports whether the thing may be used.
+// acquire reports whether the object may be used.
 func (u *uses) acquire() bool {
 	if u.n.Add(1) > 0 {
 		return true

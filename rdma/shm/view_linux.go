@@ -6,16 +6,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// view is a peer's region, or its table, in this process. All queue pairs that
-// read one region look through one view: each page is faulted in once, and the
-// processor has one translation of it to remember. Of a tree of 115 MB each
-// view of its own would take 1,800 page faults of several microseconds, and
-// page tables of 230 KB.
+// view is a peer's region, or its table, in this process. All queue pairs
+// that read one region use one view: each page is faulted in once, and the
+// processor needs one translation for it. For a tree of 115 MB each separate
+// view would cost 1,800 page faults of several microseconds, and page tables
+// of 230 KB.
 //
-// A region is known by its file: while a view is there the kernel gives the
-// inode's number to no other (Linux 5.9; before, after 2^32 files). Only what
-// is mapped for reading is shared: whether a descriptor may be mapped for
-// writing is for the kernel to say, each time.
+// A region is identified by its file: while a view exists the kernel gives
+// the inode's number to no other (Linux 5.9; before, after 2^32 files). Only
+// what is mapped for reading is shared: the kernel decides, each time,
+// whether a descriptor may be mapped for writing.
 type view struct {
 	mem  []byte
 	key  viewKey
@@ -60,7 +60,7 @@ func viewReceived(fd, size int, writable bool) (*view, error) {
 	return v, nil
 }
 
-// release gives a view back; the last one unmaps it.
+// release releases a view; the last user unmaps it.
 func (v *view) release() {
 	if v.own {
 		_ = unix.Munmap(v.mem)

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestViews: what is one file is one view, as long as somebody uses it; a
-// view for writing is nobody else's.
+// TestViews: one file has one view, as long as it is used; a view for writing
+// is never shared.
 func TestViews(t *testing.T) {
 	const size = 1 << 16
 	fd, mem, err := createMemory("test", size, false)
@@ -42,7 +42,7 @@ func TestViews(t *testing.T) {
 	}
 	a.release()
 	if b.mem[7] != 42 { // would fault
-		t.Error("the view of another is gone")
+		t.Error("the view of another user is gone")
 	}
 	b.release()
 	w.release()
