@@ -11,8 +11,9 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// counted counts Writes, and lets one at a time through a gate. (A
-// mutex would not do: synctest.Wait waits for who waits for one.)
+// counted counts Writes, and lets one at a time through a gate. (A mutex
+// would not do: a goroutine waiting for a mutex is not durably blocked for
+// synctest.Wait.)
 type counted struct {
 	net.Conn
 	writes *atomic.Int64
@@ -60,8 +61,8 @@ func TestBatching(t *testing.T) {
 	})
 }
 
-// TestBatchingTCP: a Post is one system call here, and one for all the
-// answers there.
+// TestBatchingTCP: a Post is one system call here, and all the answers are
+// one at the target.
 func TestBatchingTCP(t *testing.T) {
 	c, s := pairOf(t, Options{}, 1<<16)
 	const n = 60
@@ -87,8 +88,8 @@ func TestBatchingTCP(t *testing.T) {
 	}
 }
 
-// TestAcks: asked for, they come at once; else with the next bytes, when
-// many wait, or after a tick.
+// TestAcks: if requested, they are sent at once; otherwise with the next
+// bytes, when many wait, or after a tick.
 func TestAcks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, s := pairOf(t, newPipes().options(Options{KeepAlive: -1}), 1<<16,
@@ -127,7 +128,7 @@ func TestAcks(t *testing.T) {
 	})
 }
 
-// TestPostDoesNotBlock: a peer that reads nothing does not hold up Post,
+// TestPostDoesNotBlock: a peer that reads nothing does not block Post,
 // however much is posted, on any kind of stream.
 func TestPostDoesNotBlock(t *testing.T) {
 	const queued = 1 << 20
@@ -160,8 +161,8 @@ func TestPostDoesNotBlock(t *testing.T) {
 			wr := request(rdma.OpWrite, 0, c.mem, 0, 64<<10, c.mem, 0)
 			q := c.q.(*queuePair)
 			posted := 0
-			// Full while the rest of a buffer is still on its way is not
-			// full for good: the backlog must not shrink any more.
+			// Full while the rest of a buffer is still on its way is not full
+			// for good: the backlog must have stopped shrinking.
 			for last := -1; ; {
 				n, err := c.q.Post([]rdma.WorkRequest{wr})
 				if posted += n; err == nil {
@@ -181,7 +182,7 @@ func TestPostDoesNotBlock(t *testing.T) {
 			if have > queued+maxFixed {
 				t.Errorf("%d bytes are queued, allowed %d", have, queued)
 			}
-			if posted < queued/(64<<10)-1 { // the heads take some room
+			if posted < queued/(64<<10)-1 { // the frame headers take some room
 				t.Errorf("full after %d requests", posted)
 			}
 		})
@@ -215,7 +216,7 @@ func TestNoAllocations(t *testing.T) {
 	for range 100 {
 		round() // buffers grow, select's caches fill
 	}
-	// All of both sides, NIC goroutines included.
+	// Counts allocations of both sides, including NIC goroutines.
 	if n := testing.AllocsPerRun(200, round); n >= 1 {
 		t.Errorf("%v allocations per round", n)
 	}

@@ -10,8 +10,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// opaque hides what a TCP connection is, as TLS does: everything is sent
-// by drain goroutines then.
+// opaque hides that a connection is TCP, as TLS does: everything is sent by
+// drain goroutines then.
 type opaque struct{ net.Conn }
 
 func (o opaque) CloseWrite() error { return o.Conn.(*net.TCPConn).CloseWrite() }

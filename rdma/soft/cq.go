@@ -5,7 +5,7 @@ import (
 	"github.com/catfish-index/catfish/rdma/internal/cqueue"
 )
 
-// completionQueue adds to the ring what taking a completion means to its
+// completionQueue adds to the ring the effect of taking a completion on its
 // queue pair.
 type completionQueue struct {
 	*cqueue.Queue
@@ -16,8 +16,8 @@ func newCQ(d *device, depth int) *completionQueue {
 	return &completionQueue{Queue: cqueue.New(depth, d.opt.Spin), dev: d}
 }
 
-// Poll is described at rdma.CompletionQueue. Taking a receive gives its
-// credit back to the peer.
+// Poll is described at rdma.CompletionQueue. Taking a receive returns its
+// credit to the peer.
 func (c *completionQueue) Poll(dst []rdma.Completion) int {
 	k := c.Queue.Poll(dst)
 	for i := range dst[:k] {

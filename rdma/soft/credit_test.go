@@ -10,8 +10,8 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// TestRecvCredits: RecvDepth events may be unpolled, not one more; a
-// refused poster is woken when there is room again.
+// TestRecvCredits: RecvDepth events may be unpolled, but no more; a refused
+// poster is woken when there is room again.
 func TestRecvCredits(t *testing.T) {
 	for _, depth := range []int{1, 2, 5, 64} {
 		synctest.Test(t, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestRecvCredits(t *testing.T) {
 				if n == 0 || n > depth {
 					t.Errorf("depth %d: %d more after polling all", depth, n)
 				}
-				// Fill up what lazily told credits left.
+				// Use up what lazily sent credits permitted.
 				s.post(event(0))
 				synctest.Wait()
 				if n += fill(); n != depth {
@@ -59,8 +59,8 @@ func TestRecvCredits(t *testing.T) {
 	}
 }
 
-// TestReadWindow: Reads in flight stay within the target's window, a
-// single one always fits.
+// TestReadWindow: Reads in flight stay within the target's window; a single
+// one always fits.
 func TestReadWindow(t *testing.T) {
 	const window = 1 << 16
 	o := Options{MaxRequest: window, ReadWindow: window}

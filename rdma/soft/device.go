@@ -80,10 +80,10 @@ func (d *device) removeCQ(c *completionQueue) {
 	d.mu.Unlock()
 }
 
-// Dial connects and shakes hands, within Options.HandshakeTimeout.
-// Errors: rdma.ErrDial (nothing was sent, dialing again is safe), among
-// them *VersionError; *rdma.RejectError; rdma.ErrTooLarge; and
-// rdma.ErrBadRequest for a configuration that cannot work.
+// Dial connects and performs the handshake, within Options.HandshakeTimeout.
+// Errors: rdma.ErrDial (nothing was sent, dialing again is safe), among them
+// *VersionError; *rdma.RejectError; rdma.ErrTooLarge; and rdma.ErrBadRequest
+// for a configuration that cannot work.
 func (d *device) Dial(ctx context.Context, addr string, cfg rdma.QPConfig,
 	private []byte) (rdma.QueuePair, error) {
 	if err := d.checkConfig(&cfg, private); err != nil {
@@ -119,7 +119,7 @@ func (d *device) Dial(ctx context.Context, addr string, cfg rdma.QPConfig,
 	return nil, fmt.Errorf("%w to %s: %w", rdma.ErrDial, addr, err)
 }
 
-// greet says hello and reads the answer, as long as ctx lasts.
+// greet sends our hello and reads the answer, until ctx is done.
 func (d *device) greet(ctx context.Context, conn net.Conn, peer string,
 	cfg *rdma.QPConfig, private []byte) (*hello, error) {
 	// The end of ctx interrupts reads and writes.
@@ -144,7 +144,7 @@ func (d *device) greet(ctx context.Context, conn net.Conn, peer string,
 	return h, nil
 }
 
-// spawn runs f on a goroutine that Close has means to end.
+// spawn runs f on a goroutine that Close is able to end.
 func (d *device) spawn(f func()) {
 	d.mu.Lock()
 	d.spawnLocked(f)

@@ -8,10 +8,9 @@ import (
 	"syscall"
 )
 
-// DirectWriter may be implemented by the connections that Options.Dial
-// and Options.Listen make, if they wrap a TCP connection but send
-// through it unchanged: posting then takes the same short way as without
-// the wrapper.
+// DirectWriter may be implemented by the connections that Options.Dial and
+// Options.Listen make, if they wrap a TCP connection but send through it
+// unchanged: posting then uses the same short path as without the wrapper.
 type DirectWriter interface {
 	DirectWriter() *net.TCPConn
 }
@@ -25,8 +24,8 @@ type directWriter struct {
 	fn  func(fd uintptr) bool // made once, so that try does not allocate
 }
 
-// newDirectWriter returns nil for a stream that cannot do that: not a
-// socket, or one whose Write does more than to send (TLS).
+// newDirectWriter returns nil for a stream that does not support this: not a
+// socket, or one whose Write does more than sending (TLS).
 func newDirectWriter(conn net.Conn) *directWriter {
 	var raw syscall.RawConn
 	var err error
@@ -59,7 +58,7 @@ func (w *directWriter) try(b []byte) (n int, err error) {
 	return w.n, err
 }
 
-// write says true, always: RawConn.Write is not to wait and call again.
+// write always returns true: RawConn.Write must not wait and call again.
 func (w *directWriter) write(fd uintptr) bool {
 	for w.n < len(w.b) {
 		n, err := syscall.Write(int(fd), w.b[w.n:])

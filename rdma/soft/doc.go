@@ -1,5 +1,5 @@
 // Package soft is a software RNIC over TCP or any other byte stream: it
-// gives package rdma's verbs to machines without an RDMA card, on every
+// provides package rdma's verbs on machines without an RDMA card, on every
 // platform.
 //
 //	initiator                              target
@@ -9,25 +9,24 @@
 //	                                           +--events--> recv CQ
 //	send CQ <-- NIC goroutine <==stream== outbox <--acks, read bytes
 //
-// Each queue pair is one connection and one NIC goroutine per side, the
-// only reader of that connection. It serves the peer's requests from
-// registered memory (target.go) and completes this side's own
-// (initiator.go). A server's workers never see one-sided operations;
-// what the NIC goroutines cost is counted apart: a Device of this
-// package has the method NIC() Stats.
+// Each queue pair is one connection and one NIC goroutine per side, the only
+// reader of that connection. It serves the peer's requests from registered
+// memory (target.go) and completes this side's own (initiator.go). A server's
+// workers never see one-sided operations; the cost of the NIC goroutines is
+// counted separately: a Device of this package has the method NIC() Stats.
 //
-// Read in this order: frame.go (the wire), queuepair.go (Post), outbox.go
-// (who writes to the connection), reader.go (the NIC goroutine),
-// target.go, initiator.go, teardown.go (how a queue pair ends),
-// monitor.go (peers that fall silent).
+// Read in this order: frame.go (the wire format), queuepair.go (Post),
+// outbox.go (writing to the connection), reader.go (the NIC goroutine),
+// target.go, initiator.go, teardown.go (how a queue pair ends), monitor.go
+// (silent peers).
 //
-// # Why nothing deadlocks
+// # Why there is no deadlock
 //
 // Two peers could wait for each other if a NIC goroutine stopped reading
 // because it cannot write. It never does: it writes without blocking, or
-// leaves the bytes to another goroutine (outbox.go). What piles up is
-// bounded by credits, and only a peer that ignores its credits, which no
-// correct peer does, reaches a bound; its connection is ended.
+// passes the bytes to another goroutine (outbox.go). What accumulates is
+// bounded by credits. Only a peer that ignores its credits, which no correct
+// peer does, reaches a bound; its connection is ended.
 //
 //	what                          bounded by               granted by
 //	requests without an answer    SendDepth                initiator
@@ -36,8 +35,8 @@
 //	bytes of one request          Options.MaxRequest       target (handshake)
 //	bytes posted, not yet sent    Options.QueuedBytes      initiator
 //
-// Acks, credits and pongs are counters and flags, sent in their latest
-// state, so they need no bound.
+// Acks, credits and pongs are counters and flags, sent in their latest state,
+// so they need no bound.
 //
 // # Locks
 //

@@ -14,9 +14,9 @@ var ErrOptions = errors.New("soft: bad options")
 // It ends the connection; what was outstanding has an unknown effect.
 var ErrProtocol = errors.New("soft: protocol violation")
 
-// VersionError: the two sides speak different protocol versions. It
-// wraps rdma.ErrDial: nothing was sent, and dialing again helps only
-// after one side was upgraded.
+// VersionError: the two sides speak different protocol versions. It wraps
+// rdma.ErrDial: nothing was sent, and dialing again helps only after one side
+// has been upgraded.
 type VersionError struct {
 	Peer         string
 	Ours, Theirs uint16

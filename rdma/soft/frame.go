@@ -30,19 +30,19 @@ import (
 // are numbered from 1 in each direction by their place in the stream;
 // the number does not travel with the request, answers carry it:
 //
-//   - READ_RESP s brings the bytes of Read s, and acknowledges all
-//     Writes before s.
-//   - ACK s acknowledges all Writes up to s; the READ_RESP of every Read
-//     up to s came before.
-//   - NAK s acknowledges all before s, says that s failed with status and
+//   - READ_RESP s carries the bytes of Read s, and acknowledges all Writes
+//     before s.
+//   - ACK s acknowledges all Writes up to s; the READ_RESP of every Read up
+//     to s was sent before.
+//   - NAK s acknowledges all before s, reports that s failed with status and
 //     had no effect, and that nothing after s was or will be executed.
-//   - CREDIT n: n events of WRITE_IMMs were polled since the connection
+//   - CREDIT n: n events of WRITE_IMMs have been polled since the connection
 //     began. At most RecvDepth more than n may be sent.
-//   - A PING is answered by a PONG. A PONG may also come alone, to say
+//   - A PING is answered by a PONG. A PONG may also be sent unasked, to say
 //     "still here" while a long frame arrives.
 //
 // Flag 1 (answer) of a request asks for an ACK as soon as it is executed;
-// others are acknowledged with the next bytes that go that way, or when
+// others are acknowledged with the next bytes sent in that direction, or when
 // enough of them wait.
 const (
 	kindWrite = 1 + iota
@@ -60,7 +60,7 @@ const (
 
 const (
 	headBytes = 8
-	maxFixed  = 32 // the longest frame but for payload
+	maxFixed  = 32 // the longest frame without payload
 
 	flagAnswer = 1
 )
@@ -90,9 +90,9 @@ type frame struct {
 	word    uint32 // imm, bytes or status
 }
 
-// decode reads the frame at the start of b. False: b is too short to
-// hold all but the payload. It refuses lengths that the kind cannot
-// have, and payloads of more than maxPayload bytes.
+// decode reads the frame at the start of b. False: b is too short to hold
+// everything but the payload. It refuses lengths that the kind cannot have,
+// and payloads of more than maxPayload bytes.
 func decode(b []byte, maxPayload int) (f frame, ok bool, err error) {
 	if len(b) < headBytes {
 		return f, false, nil
@@ -137,7 +137,7 @@ func decode(b []byte, maxPayload int) (f frame, ok bool, err error) {
 	return f, true, nil
 }
 
-// appendHead appends the first 8 bytes of a frame.
+// appendHead appends the first 8 bytes of a frame, its header.
 func appendHead(b []byte, kind byte, answer bool, payload int) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(fixedBytes[kind]+payload))
 	var flags byte
@@ -147,8 +147,8 @@ func appendHead(b []byte, kind byte, answer bool, payload int) []byte {
 	return append(b, kind, flags, 0, 0)
 }
 
-// appendRequest appends a request's frame but for its payload. For a
-// Read, n is the number of bytes to read.
+// appendRequest appends a request's frame without its payload. For a Read, n
+// is the number of bytes to read.
 func appendRequest(b []byte, wr *rdma.WorkRequest, n int) []byte {
 	remote, answer := wr.Remote, !wr.Unsignaled
 	switch wr.Op {

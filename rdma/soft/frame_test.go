@@ -67,14 +67,14 @@ func TestFrameMalformed(t *testing.T) {
 		if f, ok, err := decode(b, 100); ok || !errors.Is(err, ErrProtocol) {
 			t.Errorf("%s: %+v %v %v, want ErrProtocol", name, f, ok, err)
 		}
-		// It is refused by its head, before more is waited for.
+		// It is refused because of its header, before more is read.
 		if _, _, err := decode(b[:headBytes], 100); err == nil {
-			t.Errorf("%s: the head alone was not refused", name)
+			t.Errorf("%s: the header alone was not refused", name)
 		}
 	}
 }
 
-// FuzzDecode: no panic, and what is taken has the length it claims.
+// FuzzDecode: no panic, and an accepted frame has the length it claims.
 func FuzzDecode(f *testing.F) {
 	f.Add(appendNumber(nil, kindAck, 1, 0))
 	f.Add(appendNak(nil, 6, rdma.StatusRemoteKey))
@@ -83,7 +83,7 @@ func FuzzDecode(f *testing.F) {
 		const most = 1000
 		fr, ok, err := decode(b, most)
 		if ok && err != nil {
-			t.Fatal("taken and refused")
+			t.Fatal("accepted and refused")
 		}
 		if !ok {
 			return

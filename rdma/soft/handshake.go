@@ -29,8 +29,8 @@ var magic = [8]byte{'C', 'A', 'T', 'F', 'S', 'O', 'F', 'T'}
 //	| window |         |
 //	+--------+---------+
 //
-// The body is private data, or in an answer with verdictReject the
-// reason as text. The verdict is 0 in the dialer's hello.
+// The body is private data, or in an answer with verdictReject the reason as
+// text. The verdict is 0 in the dialer's hello.
 const (
 	helloBytes  = 40
 	frozenBytes = 12
@@ -44,7 +44,7 @@ const (
 
 // hello is one side's half of the handshake.
 type hello struct {
-	recvDepth  uint32 // WriteImms that the sender of this takes unpolled
+	recvDepth  uint32 // WriteImms that the sender of this hello accepts unpolled
 	sendDepth  uint32 // requests that it keeps outstanding
 	verdict    uint32
 	maxRequest uint64 // bytes of one request that it serves

@@ -38,7 +38,7 @@ func (l *logBuffer) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(l, nil))
 }
 
-// TestDialAnswers plays listeners that answer other than soft does.
+// TestDialAnswers simulates listeners that do not answer as soft does.
 func TestDialAnswers(t *testing.T) {
 	good := hello{recvDepth: 1, sendDepth: 1, verdict: verdictAccept,
 		maxRequest: 1, readWindow: 1}
@@ -96,8 +96,8 @@ func TestDialAnswers(t *testing.T) {
 	}
 }
 
-// TestAcceptOldVersion: a dialer of another version is told ours, and
-// the log names both.
+// TestAcceptOldVersion: a dialer of another version receives ours, and the
+// log names both.
 func TestAcceptOldVersion(t *testing.T) {
 	var log logBuffer
 	s := open(t, Options{Log: log.logger()}, 1)
@@ -119,7 +119,7 @@ func TestAcceptOldVersion(t *testing.T) {
 	until(t, "log", func() bool { return log.has("version 42") && log.has("this side 1") })
 }
 
-// TestEndlessHandshake: dialers that say nothing, or their hello byte by
+// TestEndlessHandshake: dialers that send nothing, or their hello byte by
 // byte, are dropped in time; others are served meanwhile.
 func TestEndlessHandshake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestDialSilentListener(t *testing.T) {
 				if err != nil {
 					return
 				}
-				for { // hears all, says nothing
+				for { // reads everything, sends nothing
 					if _, err := conn.Read(make([]byte, 100)); err != nil {
 						return
 					}

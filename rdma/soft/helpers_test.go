@@ -68,8 +68,8 @@ type pipeAddr struct{}
 func (pipeAddr) Network() string { return "pipe" }
 func (pipeAddr) String() string  { return "pipe" }
 
-// options are o on this network. Nothing spins, since time stands still
-// in a synctest bubble while a goroutine runs.
+// options returns o with this network. Nothing spins, because time stands
+// still in a synctest bubble while a goroutine runs.
 func (p *pipes) options(o Options) Options {
 	o.Dial = p.dial
 	o.Listen = func(string) (net.Listener, error) { return p, nil }
@@ -195,7 +195,7 @@ func event(imm uint32) rdma.WorkRequest {
 	return rdma.WorkRequest{Op: rdma.OpWriteImm, ID: uint64(imm), Imm: imm}
 }
 
-// raw is a peer that speaks the protocol by hand: hostile, or broken.
+// raw is a peer driven by hand: hostile, or broken.
 type raw struct {
 	t    testing.TB
 	conn net.Conn

@@ -12,8 +12,8 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// hostileBytes are streams that no correct peer sends, each with what
-// the target's error says, and the status of the NAK it answers with.
+// hostileBytes are streams that no correct peer sends, each with the text of
+// the target's error, and the status of the NAK it answers with.
 func hostileBytes(key, readOnly rdma.Key, size int) []hostile {
 	req := func(op rdma.Op, k rdma.Key, off uint64, n int) []byte {
 		b := appendRequest(nil, &rdma.WorkRequest{Op: op,
@@ -62,8 +62,8 @@ type hostile struct {
 	nak   rdma.Status
 }
 
-// TestHostilePeer: the connection ends, the owner learns why, the peer
-// gets a NAK, memory is unharmed, and others go on.
+// TestHostilePeer: the connection ends, the owner gets the reason, the peer
+// gets a NAK, memory is unharmed, and other connections go on.
 func TestHostilePeer(t *testing.T) {
 	const size = 4096
 	c, s := open(t, Options{}, size), open(t, Options{}, size)
@@ -153,7 +153,7 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
-// TestSlowLoris: a peer that begins a frame and does not go on is cut off
+// TestSlowLoris: a peer that begins a frame and does not continue is cut off
 // in bounded time, at each place where it can stop.
 func TestSlowLoris(t *testing.T) {
 	for _, cut := range []int{1, headBytes, 20, 24, 30} {
@@ -165,7 +165,7 @@ func TestSlowLoris(t *testing.T) {
 			conn, err := net.dial(context.Background(), "")
 			must(t, err)
 			p := rawPeer(t, s, l, conn)
-			go func() { // hears all, says no more
+			go func() { // reads everything, sends no more
 				for {
 					if _, _, err := p.next(); err != nil {
 						return
@@ -193,8 +193,8 @@ func TestSlowLoris(t *testing.T) {
 	}
 }
 
-// TestNotReading: a peer that asks and never reads the answers runs into
-// the window, and holds no more than two of them in memory.
+// TestNotReading: a peer that requests and never reads the answers reaches
+// the window's limit, and holds no more than two windows in memory.
 func TestNotReading(t *testing.T) {
 	const window = 1 << 20
 	s := open(t, Options{MaxRequest: window}, window)
@@ -224,7 +224,7 @@ func TestNotReading(t *testing.T) {
 	}
 }
 
-// fuzzRegion lies between two others, which must stay as they are.
+// fuzzRegion lies between two others, which must not change.
 const fuzzRegion = 4096
 
 // FuzzTarget feeds bytes to the target's side of a connection.

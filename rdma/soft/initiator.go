@@ -5,7 +5,7 @@ import "github.com/catfish-index/catfish/rdma"
 // This file is the initiator's side: answers to this side's requests.
 // An answer that fits no request of the send queue is a violation.
 
-// headLocked is the oldest request without an answer, and its number.
+// headLocked returns the oldest request without an answer, and its number.
 // Nil: there is none.
 func (q *queuePair) headLocked() (*pending, uint64) {
 	if q.sqLen == 0 {
@@ -82,8 +82,8 @@ func (r *reader) readDone(f *frame) error {
 	dst := p.dst
 	q.mu.Unlock()
 
-	// Only this goroutine completes the request, so its use of the
-	// region lasts.
+	// Only this goroutine completes the request, so its use of the region is
+	// still held.
 	if err := r.payload(dst); err != nil {
 		return err
 	}

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// backlog is the number of dialers that wait for Accept to be
-	// called; more of them wait in their handshake.
+	// backlog is the number of dialers that wait for Accept to be called;
+	// further ones wait in their handshake.
 	backlog = 128
 
-	// acceptBackoff is the longest pause after an Accept that failed,
-	// as net/http's server makes it (out of descriptors, mostly).
+	// acceptBackoff is the longest pause after an Accept that failed, as in
+	// net/http's server (mostly for lack of descriptors).
 	acceptBackoff = time.Second
 )
 
-// listener accepts streams and reads each one's hello on a goroutine of
-// its own, so that a slow or hostile dialer holds up nobody.
+// listener accepts streams and reads each one's hello on a separate
+// goroutine, so that a slow or hostile dialer delays no other.
 type listener struct {
 	dev      *device
 	ln       net.Listener
@@ -112,7 +112,7 @@ func (l *listener) receive(conn net.Conn) {
 	}
 	var mismatch *VersionError
 	if errors.As(err, &mismatch) {
-		// The dialer learns our version from the answer's first bytes.
+		// The dialer gets our version from the answer's first bytes.
 		_, _ = conn.Write((&hello{verdict: verdictReject}).encode())
 		l.dev.opt.Log.Warn("soft: handshake failed", "peer", peer, "err", err)
 		if l.take(conn) {
@@ -197,8 +197,8 @@ type connRequest struct {
 func (r *connRequest) PrivateData() []byte { return r.hello.body }
 func (r *connRequest) Peer() string        { return r.peer }
 
-// Accept answers yes. Errors: rdma.ErrTooLarge and rdma.ErrBadRequest (the
-// dialer still waits), rdma.ErrClosed, or the stream's.
+// Accept accepts the dialer. Errors: rdma.ErrTooLarge and rdma.ErrBadRequest
+// (the dialer still waits), rdma.ErrClosed, or the stream's.
 func (r *connRequest) Accept(cfg rdma.QPConfig, private []byte) (rdma.QueuePair, error) {
 	d := r.l.dev
 	if err := d.checkConfig(&cfg, private); err != nil {
@@ -218,7 +218,7 @@ func (r *connRequest) Accept(cfg rdma.QPConfig, private []byte) (rdma.QueuePair,
 	return nil, fmt.Errorf("soft: accepting %s: %w", r.peer, err)
 }
 
-// Reject answers no; a reason is cut to maxReason bytes.
+// Reject refuses the dialer; a reason is cut to maxReason bytes.
 func (r *connRequest) Reject(reason string) error {
 	if !r.l.take(r.conn) {
 		return rdma.ErrClosed

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// alloc maps size zeroed bytes from a page border on. The kernel gives
+// alloc maps size zeroed bytes from a page boundary on. The kernel allocates
 // memory page by page as it is touched, so a large region that is mostly
 // empty costs little, and the garbage collector never sees it.
 func alloc(size int) (mem []byte, free func(), err error) {

@@ -7,26 +7,26 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// The monitor looks at all queue pairs of a device ticksPerTimeout times
-// per PeerTimeout. It finds peers that have gone without closing the
+// The monitor checks all queue pairs of a device ticksPerTimeout times per
+// PeerTimeout. It detects peers that are gone without having closed the
 // connection (power cut, SIGSTOP, unplugged cable):
 //
-//   - A peer that owes something (requests without an answer, a PONG) and
-//     is silent for a whole tick is sent a PING. Its NIC goroutine answers,
-//     so busy workers do not look dead.
-//   - After silentTicks it is given up. Ticks are counted, not time: if
-//     this process itself was stopped, that counts as one tick only.
-//   - Who receives a long frame sends a PONG each tick, since the PING
-//     of the other side waits behind that frame.
+//   - A peer that owes something (requests without an answer, a PONG) and is
+//     silent for a whole tick is sent a PING. Its NIC goroutine answers, so
+//     a peer with busy workers does not look dead.
+//   - After silentTicks it is given up. Ticks are counted, not time: if this
+//     process itself was stopped, that counts as one tick only.
+//   - A side that is receiving a long frame sends a PONG each tick, since
+//     the PING of the other side waits behind that frame.
 //
-// Of 8 ticks, noticing takes 7 at most: one until the silence begins to
-// be seen, and silentTicks + 1.
+// Of 8 ticks, detection takes 7 at most: one until the silence is noticed,
+// and silentTicks + 1.
 const (
 	ticksPerTimeout = 8
 	silentTicks     = 5
 )
 
-// watch is what the monitor knows of one queue pair.
+// watch is the monitor's state of one queue pair.
 type watch struct {
 	rx     uint64
 	silent int // ticks without input while something is owed
@@ -90,7 +90,7 @@ func (q *queuePair) tick(keepAlive int) {
 			w.pinged, q.box.pingDue = true, true
 		}
 	}
-	// Acks that nobody asked for wait a tick at most.
+	// Acks that were not requested wait a tick at most.
 	q.box.ackDue = q.box.ackDue || q.executed > q.box.acked
 	q.flushUnlock()
 

@@ -11,7 +11,7 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// mutePeer accepts one connection by hand and hears all, or nothing.
+// mutePeer accepts one connection by hand and reads everything, or nothing.
 func mutePeer(t *testing.T, pn *pipes, hears bool) (pings *int, conn func() net.Conn) {
 	pings = new(int)
 	accepted := make(chan net.Conn, 1)
@@ -39,8 +39,8 @@ func mutePeer(t *testing.T, pn *pipes, hears bool) (pings *int, conn func() net.
 	return pings, func() net.Conn { return <-accepted }
 }
 
-// TestSilentPeer: a peer that neither answers nor closes is given up
-// within PeerTimeout of what it owes, whether or not it still reads.
+// TestSilentPeer: a peer that neither answers nor closes is given up within
+// PeerTimeout, whether or not it still reads.
 func TestSilentPeer(t *testing.T) {
 	for _, hears := range []bool{true, false} {
 		for _, after := range []time.Duration{0, 130 * time.Millisecond, time.Hour} {
@@ -82,7 +82,7 @@ func TestSilentPeer(t *testing.T) {
 	}
 }
 
-// TestIdle: probes keep an idle connection up, and find a dead peer.
+// TestIdle: probes keep an idle connection up, and detect a dead peer.
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pn := newPipes()
@@ -113,7 +113,7 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// narrow is a slow line: 16 KiB every 100 ms.
+// narrow is a slow link: 16 KiB every 100 ms.
 type narrow struct{ net.Conn }
 
 func (n narrow) Write(b []byte) (done int, err error) {
@@ -150,8 +150,8 @@ func TestSlowLine(t *testing.T) {
 	})
 }
 
-// TestStalledReader: a peer that lives but does not read is cut off
-// after StallTimeout.
+// TestStalledReader: a peer that lives but does not read is cut off after
+// StallTimeout.
 func TestStalledReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pn := newPipes()

@@ -12,7 +12,7 @@ import (
 
 // Defaults of Options.
 const (
-	// DefaultMaxRequest holds any node, ring message or bulk read of
+	// DefaultMaxRequest exceeds any node, ring message or bulk read of
 	// Catfish many times over.
 	DefaultMaxRequest = 16 << 20
 
@@ -20,20 +20,21 @@ const (
 	// and a slow TLS handshake.
 	DefaultHandshakeTimeout = 5 * time.Second
 
-	// DefaultFrameTimeout is what a peer has to complete a frame that it
-	// began, before the time that frameRate grants to its payload.
+	// DefaultFrameTimeout is the time that a peer has to complete a frame
+	// that it began, in addition to the time that frameRate allows for its
+	// payload.
 	DefaultFrameTimeout = 5 * time.Second
 
 	// DefaultStallTimeout bounds how long a peer may leave writeChunk
 	// bytes unread.
 	DefaultStallTimeout = 10 * time.Second
 
-	// DefaultKeepAlive is after how much silence an idle connection is
+	// DefaultKeepAlive is the silence after which an idle connection is
 	// probed: 1,000 of them cost 200 small frames a second.
 	DefaultKeepAlive = 5 * time.Second
 
-	// DefaultMaxHandshakes bounds the connections of one Listener that
-	// have not said their hello yet: a goroutine and a descriptor each.
+	// DefaultMaxHandshakes bounds the connections of one Listener that have
+	// not sent their hello yet: a goroutine and a descriptor each.
 	DefaultMaxHandshakes = 1024
 )
 
@@ -43,10 +44,10 @@ const maxBytes = 1 << 30
 // Options configures Open. The zero value works: plain TCP, the defaults
 // above.
 type Options struct {
-	// Dial and Listen make the streams; nil means TCP. They are the
-	// place for TLS, and for sharing a port with other protocols. A
-	// Listener's Accept must not wait for the peer (a TLS handshake
-	// belongs into the connection's first Read, as crypto/tls does it).
+	// Dial and Listen make the streams; nil means TCP. They are the place for
+	// TLS, and for sharing a port with other protocols. A Listener's Accept
+	// must not wait for the peer (a TLS handshake belongs in the connection's
+	// first Read, as crypto/tls does it).
 	Dial   func(ctx context.Context, addr string) (net.Conn, error)
 	Listen func(addr string) (net.Listener, error)
 	// Detail names the stream in rdma.Info. Default: "TCP", or "custom
@@ -61,9 +62,9 @@ type Options struct {
 	FrameTimeout     time.Duration // for a frame that has begun to arrive
 	StallTimeout     time.Duration // for a peer that does not read
 	KeepAlive        time.Duration // probes idle connections; negative: never
-	// PeerTimeout is within what time a silent peer's outstanding
+	// PeerTimeout is the time within which a silent peer's outstanding
 	// requests are flushed. Default rdma.PeerTimeout, which the verbs
-	// promise; more gives peers on bad networks longer.
+	// promise; a greater value gives peers on bad networks longer.
 	PeerTimeout time.Duration
 
 	MaxHandshakes int // pending per Listener
@@ -72,7 +73,7 @@ type Options struct {
 	// spin.WakeCost, negative not at all.
 	Spin time.Duration
 
-	// Log gets what no caller is there to be told, such as refused
+	// Log receives what cannot be returned to any caller, such as refused
 	// handshakes. Nil discards it.
 	Log *slog.Logger
 }
@@ -144,8 +145,8 @@ func setDefault[T int | time.Duration](v *T, def T) {
 	}
 }
 
-// dialTCP leaves TCP_NODELAY on, which is Go's default: frames are
-// batched here, where it is known what belongs together.
+// dialTCP keeps TCP_NODELAY on, which is Go's default: frames are batched
+// here, where it is known what belongs together.
 func dialTCP(ctx context.Context, addr string) (net.Conn, error) {
 	var d net.Dialer
 	return d.DialContext(ctx, "tcp", addr)

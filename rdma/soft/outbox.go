@@ -6,10 +6,10 @@ import (
 
 // outbox collects frames and sends them, many in one system call.
 //
-// Whoever sets writing has the write role, and sends until nothing is
-// left; everyone else only appends and leaves (flat combining: Hendler,
-// Incze, Shavit and Tzafrir, SPAA 2010). So the frames that pile up
-// during one system call go out with the next, and a lone Post pays no
+// The goroutine that sets writing has the write role, and sends until nothing
+// is left; all others only append and return (flat combining: Hendler, Incze,
+// Shavit and Tzafrir, SPAA 2010). So the frames that accumulate during one
+// system call are sent by the next one, and a single Post does not pay for a
 // hand-over to another goroutine.
 //
 //	poster / NIC goroutine                     drain goroutine
@@ -26,7 +26,7 @@ import (
 // Posters and NIC goroutines never block in a send. A stream that cannot
 // send without blocking (TLS) is only written to by drain goroutines.
 //
-// ACK, CREDIT and PONG are not queued but made from the latest state
+// ACK, CREDIT and PONG are not queued but generated from the latest state
 // when buf is swapped, after all that was appended before.
 type outbox struct {
 	buf     []byte
@@ -40,7 +40,7 @@ type outbox struct {
 	// respBytes counts READ_RESPs in buf, respSending those being sent.
 	respBytes, respSending int
 
-	acked     uint64 // last number that an ACK or READ_RESP told
+	acked     uint64 // last number that an ACK or READ_RESP carried
 	ackDue    bool
 	creditDue bool
 	pingDue   bool
@@ -48,13 +48,13 @@ type outbox struct {
 }
 
 const (
-	// inlineRounds bounds how long a poster sends for others: the first
-	// round has its own frames, the second what came meanwhile.
+	// inlineRounds bounds how long a poster sends for others: the first round
+	// has its own frames, the second what arrived meanwhile.
 	inlineRounds = 2
 
-	// writeChunk is what a blocking send hands over at once, and what
-	// the peer must take within Options.StallTimeout: 256 KiB in 10 s
-	// is a line of 210 kbit/s.
+	// writeChunk is what a blocking send passes at once, and what the peer
+	// must accept within Options.StallTimeout: 256 KiB in 10 s is a link of
+	// 210 kbit/s.
 	writeChunk = 256 << 10
 
 	// keepBuffer is the largest buffer that is kept for reuse: a batch
@@ -64,7 +64,7 @@ const (
 
 func (o *outbox) queued() int { return len(o.buf) + o.sending }
 
-// dueLocked tells whether there is something that should go out now.
+// dueLocked reports whether there is something that should be sent now.
 func (q *queuePair) dueLocked() bool {
 	o := &q.box
 	return len(o.buf) > 0 || o.ackDue || o.creditDue || o.pingDue || o.pongDue
@@ -116,8 +116,8 @@ func (q *queuePair) sentLocked(b []byte) {
 	q.unstarveLocked() // QueuedBytes
 }
 
-// flushUnlock sends what is due, or leaves it to who has the write role.
-// It is called with mu held and returns without.
+// flushUnlock sends what is due, or leaves it to the holder of the write
+// role. It is called with mu held and returns without it.
 func (q *queuePair) flushUnlock() {
 	o := &q.box
 	if o.writing || !q.dueLocked() {
@@ -195,9 +195,9 @@ func (q *queuePair) dropRoleLocked() {
 	}
 }
 
-// sendFailed notes that the stream is broken. The NIC goroutine will
-// find out too, but before the end of the stream it may find a NAK or
-// BYE that says more, so it gets some time to read that.
+// sendFailed records that the stream is broken. The NIC goroutine will notice
+// it too, but before the end of the stream it may find a NAK or BYE that says
+// more, so it gets some time to read that.
 func (q *queuePair) sendFailed() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -38,9 +38,9 @@ type queuePair struct {
 	rx       atomic.Uint64 // socket reads that brought something
 	inFrame  atomic.Bool   // a long frame is arriving
 	polled   atomic.Uint64 // receives polled
-	credited atomic.Uint64 // receives that the last CREDIT told; under mu
+	credited atomic.Uint64 // receives that the last CREDIT reported; under mu
 	dead     atomic.Bool   // failed or closed; set under mu
-	stopped  chan struct{} // the NIC goroutine executes nothing any more
+	stopped  chan struct{} // the NIC goroutine no longer executes anything
 
 	mu         sync.Mutex
 	box        outbox
@@ -55,7 +55,7 @@ type queuePair struct {
 	executed   uint64 // peer's requests executed, as far as published
 	cause      error  // why dead
 	headStatus rdma.Status
-	byOwner    bool // Close was called: no completions any more
+	byOwner    bool // Close was called: no more completions
 	farewell   bool // the outbox holds a NAK or BYE worth delivering
 
 	watch watch // of the monitor
@@ -87,7 +87,7 @@ func (d *device) newQP(conn net.Conn, peer string, cfg *rdma.QPConfig,
 		maxWrite:      min(d.opt.MaxRequest, int(h.maxRequest)),
 		readWindow:    int(h.readWindow),
 		peerRecvDepth: uint64(h.recvDepth),
-		// A quarter, so that the initiator never runs dry meanwhile.
+		// A quarter, so that the initiator does not run out meanwhile.
 		ackAfter: max(uint64(h.sendDepth)/4, 1),
 		stopped:  make(chan struct{}),
 		sq:       make([]pending, cfg.SendDepth),
@@ -119,9 +119,9 @@ func (q *queuePair) Err() error {
 	return q.cause
 }
 
-// Post copies the bytes of Writes, so they are free again at once. It
-// sends as much as the stream takes without blocking, and never waits
-// for the peer.
+// Post copies the bytes of Writes, so they are free again at once. It sends
+// as much as the stream accepts without blocking, and never waits for the
+// peer.
 func (q *queuePair) Post(wrs []rdma.WorkRequest) (n int, err error) {
 	q.mu.Lock()
 	for n = range wrs {
@@ -134,7 +134,7 @@ func (q *queuePair) Post(wrs []rdma.WorkRequest) (n int, err error) {
 	return len(wrs), nil
 }
 
-// enqueueLocked checks one request and takes it, or says why not.
+// enqueueLocked checks one request and accepts it, or returns what is wrong.
 func (q *queuePair) enqueueLocked(wr *rdma.WorkRequest) error {
 	if q.cause != nil {
 		return q.cause
@@ -225,7 +225,8 @@ func (q *queuePair) localBuffer(wr *rdma.WorkRequest) ([]byte, error) {
 	return r.mem[b.Offset : b.Offset+b.Len], nil
 }
 
-// respondLocked queues a READ_RESP of mem. Each line of it is one look.
+// respondLocked queues a READ_RESP of mem. Each line of it is read
+// atomically.
 func (q *queuePair) respondLocked(seq uint64, mem []byte) {
 	b := appendNumber(q.box.buf, kindReadResp, seq, len(mem))
 	n := len(b)
@@ -236,8 +237,8 @@ func (q *queuePair) respondLocked(seq uint64, mem []byte) {
 	q.executed, q.box.acked = seq, seq
 }
 
-// polledRecv gives a receive back. The peer is told at once when it may
-// have few left, otherwise with the next bytes that go there.
+// polledRecv returns a receive. The peer is notified at once when it may have
+// few left, otherwise with the next bytes sent to it.
 func (q *queuePair) polledRecv() {
 	n := q.polled.Add(1)
 	if n-q.credited.Load() < uint64(q.recvDepth+1)/2 {
@@ -248,7 +249,7 @@ func (q *queuePair) polledRecv() {
 	q.flushUnlock()
 }
 
-// unstarveLocked tells the owner that a refused Post may work now.
+// unstarveLocked notifies the owner that a refused Post may work now.
 func (q *queuePair) unstarveLocked() {
 	if q.starved {
 		q.starved = false
@@ -256,8 +257,8 @@ func (q *queuePair) unstarveLocked() {
 	}
 }
 
-// Close tells the peer, and returns when nothing of this queue pair
-// touches registered memory any more.
+// Close notifies the peer, and returns when this queue pair no longer touches
+// registered memory.
 func (q *queuePair) Close() error {
 	q.mu.Lock()
 	q.byOwner = true
@@ -278,9 +279,9 @@ func (q *queuePair) Close() error {
 	return nil
 }
 
-// failLocked makes the queue pair fail. The oldest request without an
-// answer gets status, all others are flushed: by the NIC goroutine, once
-// it has noticed. Only the first cause counts; false: there was one.
+// failLocked makes the queue pair fail. The oldest request without an answer
+// gets status, all others are flushed: by the NIC goroutine, once it has
+// noticed. Only the first cause counts; false: there was one before.
 func (q *queuePair) failLocked(status rdma.Status, cause error) bool {
 	if q.cause != nil {
 		return false
@@ -301,8 +302,9 @@ func (q *queuePair) fail(status rdma.Status, cause error) {
 	}
 }
 
-// interrupt ends the NIC goroutine's socket read, now or when it starts.
-// Only who made the queue pair fail calls it: teardown reads once more.
+// interrupt ends the NIC goroutine's socket read, now or when it starts. Only
+// the goroutine that made the queue pair fail calls it: teardown reads once
+// more.
 func (q *queuePair) interrupt() {
 	_ = q.conn.SetReadDeadline(time.Unix(1, 0))
 }

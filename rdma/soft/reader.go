@@ -11,24 +11,24 @@ import (
 )
 
 const (
-	// readBuffer holds 15 answers with nodes of 2 KiB; 1,000 connections
-	// take 32 MiB. Long payloads bypass it.
+	// readBuffer holds 15 answers with nodes of 2 KiB; 1,000 connections take
+	// 32 MiB. Long payloads bypass it.
 	readBuffer = 32 << 10
 
 	// batch is how many completions are pushed at once at most.
 	batch = 64
 
-	// frameRate is what a peer must at least send of a long payload, in
-	// bytes per second.
+	// frameRate is the rate, in bytes per second, at which a peer must at
+	// least send a long payload.
 	frameRate = 64 << 10
 )
 
 // reader is the NIC goroutine of one queue pair.
 //
-// It decodes frames from buf[r:w] and executes them one after the other.
-// What that leads to (events, completions, acks) is collected and
-// published before each socket read, when the input is used up, so that
-// a batch of requests causes one wake-up and one send.
+// It decodes frames from buf[r:w] and executes them one after the other. The
+// results (events, completions, acks) are collected and published before each
+// socket read, when the input is used up, so that a batch of requests causes
+// one wake-up and one send.
 type reader struct {
 	q    *queuePair
 	buf  []byte
@@ -118,7 +118,7 @@ func (r *reader) execute(f *frame) error {
 	case kindBye:
 		return fmt.Errorf("%s closed the queue pair: %w", r.q.peer, io.EOF)
 	}
-	return nil // PONG: having arrived was its purpose
+	return nil // PONG: its arrival is all that matters
 }
 
 // fill reads more into buf.
@@ -178,8 +178,7 @@ func (r *reader) payload(dst []byte) error {
 	return nil
 }
 
-// read publishes, then reads from the stream. At least one byte, or an
-// error.
+// read publishes, then reads from the stream: at least one byte, or an error.
 func (r *reader) read(b []byte) (int, error) {
 	r.publish()
 	d := r.q.dev
@@ -233,7 +232,7 @@ func (q *queuePair) broken() bool {
 	return q.box.broken
 }
 
-// publish makes visible what the frames since the last time led to.
+// publish makes the results of the frames since the last call visible.
 func (r *reader) publish() {
 	q := r.q
 	r.pushEvents()

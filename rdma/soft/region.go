@@ -17,12 +17,12 @@ const maxRegion = 1 << 46
 
 // region is registered memory.
 //
-// Whoever touches the memory on behalf of the peer or of a posted
-// request holds a use (acquire, release). state counts the uses; Close
-// adds closing to it. The memory is freed when state is closing alone:
-// deregistered, and the last user has left. An acquire that came too late
-// sees closing and leaves at once, which may look like the last user
-// leaving a second time, hence freeOnce.
+// Whatever touches the memory on behalf of the peer or of a posted request
+// holds a use (acquire, release). state counts the uses; Close adds closing
+// to it. The memory is freed when state is closing alone: deregistered, and
+// the last user has left. An acquire that came too late sees closing and
+// leaves at once, which may look like the last user leaving a second time,
+// hence freeOnce.
 type region struct {
 	dev    *device
 	mem    []byte
@@ -35,7 +35,7 @@ type region struct {
 	closed   atomic.Bool
 }
 
-const closing = 1 << 40 // more than there can be uses
+const closing = 1 << 40 // more than the possible number of uses
 
 func (d *device) Register(size int, access rdma.Access) (rdma.Region, error) {
 	if err := checkRegister(size, access); err != nil {
@@ -48,14 +48,14 @@ func (d *device) Register(size int, access rdma.Access) (rdma.Region, error) {
 	return d.register(mem, free, access)
 }
 
-// RegisterMemory is described at rdma.MemoryRegistrar. A remote access
-// that has begun when the Region is closed may still be at work in mem
-// for a moment; it is over once the queue pairs are closed.
+// RegisterMemory is described at rdma.MemoryRegistrar. A remote access that
+// has begun when the Region is closed may still access mem for a moment; it
+// is over once the queue pairs are closed.
 func (d *device) RegisterMemory(mem []byte, access rdma.Access) (rdma.Region, error) {
 	if err := checkRegister(len(mem), access); err != nil {
 		return nil, err
 	}
-	// Reads look at whole lines (package lines).
+	// Reads cover whole lines (package lines).
 	if at := uintptr(unsafe.Pointer(unsafe.SliceData(mem))); at%rdma.LineBytes != 0 {
 		return nil, fmt.Errorf("%w: memory at %#x, must be a multiple of %d",
 			rdma.ErrRegister, at, rdma.LineBytes)
@@ -87,14 +87,14 @@ func (d *device) register(mem []byte, free func(), access rdma.Access) (rdma.Reg
 	// 0 stays free: zeroed memory must not be a valid key by accident.
 	for r.key == 0 || d.region(r.key) != nil {
 		var b [8]byte
-		_, _ = rand.Read(b[:]) // never fails, says crypto/rand
+		_, _ = rand.Read(b[:]) // never fails (crypto/rand)
 		r.key = rdma.Key(binary.LittleEndian.Uint64(b[:]))
 	}
 	d.regions.Store(r.key, r)
 	return r, nil
 }
 
-// region is the registered region of that key, or nil.
+// region returns the registered region with that key, or nil.
 func (d *device) region(k rdma.Key) *region {
 	if r, ok := d.regions.Load(k); ok {
 		return r.(*region)
@@ -107,8 +107,8 @@ func (r *region) Key() rdma.Key       { return r.key }
 func (r *region) Remote() rdma.Remote { return rdma.Remote{Key: r.key} }
 func (r *region) Access() rdma.Access { return r.access }
 
-// Close deregisters. A remote access that has begun may still be at
-// work in the memory, which stays mapped for it; none begins any more.
+// Close deregisters. A remote access that has begun may still access the
+// memory, which stays mapped for it; no new one begins.
 func (r *region) Close() error {
 	if r.closed.Swap(true) {
 		return nil
@@ -135,7 +135,7 @@ func (r *region) release() {
 	}
 }
 
-// check is what a remote access to n bytes at offset deserves.
+// check returns the status of a remote access to n bytes at offset.
 func (r *region) check(need rdma.Access, offset uint64, n int) rdma.Status {
 	if r.access&need == 0 {
 		return rdma.StatusRemoteAccess

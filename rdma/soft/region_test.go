@@ -11,7 +11,7 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// TestAlloc runs over both ways to get memory.
+// TestAlloc covers both ways to allocate memory.
 func TestAlloc(t *testing.T) {
 	for name, f := range map[string]func(int) ([]byte, func(), error){
 		"platform": alloc, "heap": allocHeap,
@@ -36,7 +36,7 @@ func TestAlloc(t *testing.T) {
 	}
 }
 
-// TestRegionFreedOnce: the memory goes when the last user has left, once,
+// TestRegionFreedOnce: the memory is freed when the last user has left, once,
 // and never before.
 func TestRegionFreedOnce(t *testing.T) {
 	s := open(t, Options{}, 1)
@@ -126,7 +126,7 @@ func TestRegionClosedInUse(t *testing.T) {
 		}
 		must(t, s.mem.Close())
 		for {
-			// Refused once the failure is on its way, or was taken.
+			// Refused once the failure is on its way, or has been taken.
 			_, _ = c.q.Post([]rdma.WorkRequest{
 				request(rdma.OpRead, 0, c.mem, 0, 64, s.mem, 0)})
 			e := take(t, c.send, 1)[0]

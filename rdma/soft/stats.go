@@ -5,28 +5,27 @@ import (
 	"time"
 )
 
-// Stats is what the software NIC has done since Open: work that a card
-// would do in hardware, apart from the workers' own.
+// Stats is what the software NIC has done since Open: work that a card would
+// do in hardware, separate from the workers' own.
 type Stats struct {
 	Frames     uint64 // received
 	Bytes      uint64 // received
 	Reads      uint64 // peers' Reads served
 	Writes     uint64 // peers' Writes and WriteImms served
 	Flushes    uint64 // system calls that sent something
-	Goroutines int    // running now, those that accept included
-	// Busy is the time that NIC goroutines were not blocked in socket
-	// reads, waiting for a core included.
+	Goroutines int    // running now, including those that accept
+	// Busy is the time during which NIC goroutines were not blocked in socket
+	// reads, including waiting for a core.
 	Busy time.Duration
 }
 
-// counters are Stats in the making. NIC goroutines add to them once per
-// socket read.
+// counters accumulate Stats. NIC goroutines add to them once per socket read.
 type counters struct {
 	frames, bytes, reads, writes, flushes atomic.Uint64
 	busy                                  atomic.Int64
 }
 
-// NIC is what the device's NIC goroutines have done so far.
+// NIC returns what the device's NIC goroutines have done so far.
 func (d *device) NIC() Stats {
 	d.mu.Lock()
 	running := d.running

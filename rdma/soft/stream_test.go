@@ -74,8 +74,8 @@ func thinOptions(*testing.T) Options {
 	}}
 }
 
-// TestStreams sends every kind of request, short and long, over the kinds
-// of streams that an owner may plug in.
+// TestStreams sends every kind of request, short and long, over the kinds of
+// streams that a user may supply.
 func TestStreams(t *testing.T) {
 	for name, options := range map[string]func(*testing.T) Options{
 		"tls": tlsOptions, "unix": unixOptions, "thin": thinOptions,
@@ -109,8 +109,8 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// flaky is a listener that fails at first, as one without free
-// descriptors does.
+// flaky is a listener that fails at first, as one without free descriptors
+// does.
 type flaky struct {
 	*pipes
 	fails atomic.Int32

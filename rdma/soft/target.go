@@ -9,14 +9,14 @@ import (
 // This file is the target's side: the peer's requests against this
 // side's registered memory.
 //
-// Reads are copied line by line (package lines), so that each aligned
-// 64-byte line is one look at memory that workers change meanwhile.
-// Writes are plain stores. The mutex in completionQueue.push orders them
-// before the event that a WRITE_IMM causes, for the goroutine that polls
-// it; the next READ_REQ is executed by the same goroutine, after them.
+// Reads are copied line by line (package lines), so that each aligned 64-byte
+// line is one atomic read of memory that workers are changing. Writes are
+// plain stores. The mutex in completionQueue.push orders them before the
+// event that a WRITE_IMM causes, for the goroutine that polls it; the next
+// READ_REQ is executed by the same goroutine, after them.
 
-// flushAfter is how many bytes of responses pile up before they are
-// sent, although more requests are there: the peer can start to work.
+// flushAfter is how many bytes of responses accumulate before they are sent
+// even though more requests are there: the peer can start to work.
 const flushAfter = 64 << 10
 
 // target returns the region of a remote access, with a use of it held,
@@ -87,9 +87,9 @@ func (r *reader) serveRead(f *frame) error {
 	r.reads++
 
 	q.mu.Lock()
-	// A peer within its window has at most a window in what was sent
-	// but is not accounted for yet, and one in what is queued, each
-	// exceeded by at most one frame's head.
+	// A peer within its window has at most a window in what was sent but is
+	// not accounted for yet, and one in what is queued, each exceeded by at
+	// most one frame's header.
 	if have := q.box.respBytes + q.box.respSending + n; have >
 		2*(q.dev.opt.ReadWindow+maxFixed) {
 		q.mu.Unlock()
@@ -112,7 +112,7 @@ func (r *reader) refuse(s rdma.Status, f *frame) error {
 		f.number, f.offset, s)}
 }
 
-// refusal is an error of the peer's that a NAK tells it.
+// refusal is an error of the peer's that a NAK reports to it.
 type refusal struct {
 	status rdma.Status
 	seq    uint64

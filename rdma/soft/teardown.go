@@ -14,9 +14,9 @@ import (
 // BYE.
 const linger = 500 * time.Millisecond
 
-// teardown ends a queue pair: it is the NIC goroutine's last act. In
-// order: name the cause, complete everything outstanding, let Close
-// return, deliver the last words.
+// teardown ends a queue pair: it is the NIC goroutine's last act. In order:
+// name the cause, complete everything outstanding, let Close return, deliver
+// the last message.
 //
 // Closing a TCP connection whose input was not read to the end makes the
 // kernel send a reset, which can overtake a NAK. So the sending half is
@@ -39,7 +39,7 @@ func (r *reader) teardown(err error) {
 	q.mu.Lock()
 	if q.cause == nil {
 		if no != nil {
-			// takeLocked makes no ACK any more; the NAK is one.
+			// takeLocked makes no more ACKs; the NAK is one.
 			q.box.buf = appendNak(q.box.buf, no.seq, no.status)
 			q.farewell = true
 			q.dev.opt.Log.Warn("soft: connection ended", "peer", q.peer,
@@ -56,7 +56,7 @@ func (r *reader) teardown(err error) {
 	byOwner, farewell := q.byOwner, q.farewell
 	var drained chan struct{}
 	if !farewell {
-		q.box.broken = true // there is nobody to send to
+		q.box.broken = true // there is no peer to send to
 	} else if !q.box.broken {
 		drained = make(chan struct{})
 		q.box.drained = drained
