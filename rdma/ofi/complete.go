@@ -14,10 +14,10 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// noSlot: the failure is not of one request.
+// noSlot: the failure does not concern one request.
 const noSlot = ^uint64(0)
 
-// broken is an error completion, to be dealt with outside of locks.
+// broken is an error completion, to be handled without locks held.
 type broken struct {
 	q      *queuePair
 	number uint64 // of the request, or noSlot
@@ -26,7 +26,7 @@ type broken struct {
 	err    error
 }
 
-// arrived takes one of libfabric's completions; ok tells a failure. The
+// arrived takes one of libfabric's completions; ok reports a failure. The
 // caller holds reading.
 func (c *completionQueue) arrived(e *C.struct_cf_comp) (b broken, ok bool) {
 	ctx := uint64(e.ctx)
@@ -55,8 +55,8 @@ func (c *completionQueue) arrived(e *C.struct_cf_comp) (b broken, ok bool) {
 		}
 		b.err = fmt.Errorf("%w: %s from %s: %s (%s)", ErrFabric, what, q.peer,
 			C.GoString(C.fi_strerror(C.int(e.err))), c.strerror(e.prov_errno))
-		// Whoever comes to fail the queue pair first, it fails by the
-		// first request that failed; flushes follow from that, and
+		// Whichever goroutine fails the queue pair first, it fails it with
+		// the first request that failed; flushes follow from that, and
 		// receives are flushed too.
 		if q.first == nil || q.first.number == noSlot && b.number != noSlot {
 			f := b // b itself must not move to the heap: this runs for all
@@ -90,7 +90,7 @@ func (q *queuePair) event(e *C.struct_cf_comp, i uint32) rdma.Completion {
 	return rdma.Completion{Op: rdma.OpRecv, Imm: uint32(e.data), Bytes: n, QP: q}
 }
 
-// number is the full number of an outstanding request from its low half.
+// number is the full number of an outstanding request, from its low half.
 func (q *queuePair) number(low uint32) uint64 {
 	n := q.head&^0xffff_ffff | uint64(low)
 	if n < q.head {
@@ -99,12 +99,12 @@ func (q *queuePair) number(low uint32) uint64 {
 	return n
 }
 
-// done marks a request and lets what is done at the head leave. mu is
-// held.
+// done marks a request and removes what is done from the front of the ring.
+// mu is held.
 func (q *queuePair) done(c *completionQueue, low uint32) {
 	n := q.number(low)
 	if n >= q.tail {
-		return // libfabric's second word on a request; none is known
+		return // libfabric's second completion of a request; no case is known
 	}
 	if q.dev.inOrder() { // and so are all before it
 		for i := q.head; i < n; i++ {
@@ -131,10 +131,10 @@ func (q *queuePair) fail(status rdma.Status, number uint64, cause error) {
 	q.failVendor(status, number, 0, cause)
 }
 
-// failVendor: what arrived before is reported first, then the endpoint
-// is closed, so that no card touches the buffers of what is flushed; the
-// request with that number gets status, or else the oldest; all others
-// are flushed; the receive queue hears of it once.
+// failVendor: what arrived before is reported first, then the endpoint is
+// closed, so that no card touches the buffers of what is flushed; the request
+// with that number gets status, or else the oldest; all others are flushed;
+// the receive queue is notified once.
 func (q *queuePair) failVendor(status rdma.Status, number uint64, vendor uint32, cause error) {
 	lockReading(q.sendCQ, q.recvCQ)
 	bad := q.sendCQ.drainLocked()
@@ -173,8 +173,8 @@ func (q *queuePair) failLocked(status rdma.Status, number uint64, vendor uint32,
 		s := &q.slots[q.head&q.mask]
 		switch {
 		case q.head < number || s.done:
-			// In order: what came before succeeded. Or it is done,
-			// and waited for one that now fails.
+			// In order: what came before succeeded. Otherwise it is done, and
+			// waited for one that now fails.
 			if s.signaled {
 				out = append(out, q.completion(s, q.behind(out)))
 			}
@@ -195,8 +195,8 @@ func (q *queuePair) failLocked(status rdma.Status, number uint64, vendor uint32,
 	q.unstarve()
 }
 
-// behind is the status of a request that succeeded: after a failed one
-// it is flushed all the same, for the order of completions is a promise.
+// behind is the status of a request that succeeded: after a failed one it is
+// flushed nevertheless, because the order of completions is a promise.
 func (q *queuePair) behind(before []rdma.Completion) rdma.Status {
 	if n := len(before); n > 0 && before[n-1].Status != rdma.StatusOK {
 		return rdma.StatusFlushed

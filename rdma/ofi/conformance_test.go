@@ -11,8 +11,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// provider is libfabric's for the tests: tcp runs everywhere, verbs is
-// named in a machine with a card or Soft-RoCE.
+// provider is libfabric's for the tests: tcp runs everywhere; verbs is
+// selected on a machine with a card or Soft-RoCE.
 func provider() string {
 	if p := os.Getenv("CATFISH_OFI_PROVIDER"); p != "" {
 		return p

@@ -24,18 +24,18 @@ import (
 //	| CATFOFI1 | length | JSON, greeting |   length: u32, little-endian
 //	+--------+--------+----------------+
 //
-// The version is the last byte of the magic. JSON, since it is read once
+// The version is the last byte of the magic. JSON, because it is read once
 // per connection and people debug it.
 var controlMagic = [8]byte{'C', 'A', 'T', 'F', 'O', 'F', 'I', '1'}
 
-// maxGreeting bounds the JSON: 1 KiB of reason, of which each byte may
-// become six, private data and an address.
+// maxGreeting bounds the JSON: 1 KiB of reason, each byte of which may become
+// six, private data and an address.
 const maxGreeting = 8192
 
 // maxReason bounds a refusal's text, as in package soft.
 const maxReason = 1024
 
-// greeting is what one side tells the other.
+// greeting is what one side sends to the other.
 type greeting struct {
 	Provider string `json:"provider"` // libfabric's
 	Fabric   string `json:"fabric,omitempty"`
@@ -46,12 +46,12 @@ type greeting struct {
 	Addr     []byte `json:"addr,omitempty"`     // listener: sockaddr to connect to
 }
 
-// control is the connection that begins a queue pair and ends with it.
+// control is the connection that begins and ends with a queue pair.
 type control struct {
 	conn net.Conn
 	peer string
 	once sync.Once
-	gone chan struct{} // closed when the peer's end is gone, or ours
+	gone chan struct{} // closed when either end is gone
 }
 
 func newControl(c net.Conn) *control {
@@ -101,7 +101,7 @@ func (c *control) receive() (g greeting, err error) {
 }
 
 // ipOf reads the address of a whole sockaddr_in or sockaddr_in6, "" for
-// anything else: libfabric takes the length from the family.
+// anything else: libfabric derives the length from the family.
 func ipOf(sa []byte) string {
 	if len(sa) < 2 {
 		return ""
@@ -115,8 +115,8 @@ func ipOf(sa []byte) string {
 	return ""
 }
 
-// until bounds what is read and written by ctx. The function ends that;
-// it returns ctx's error if that is why reading or writing failed.
+// until limits reads and writes by ctx. The returned function ends that; it
+// returns ctx's error if that is why reading or writing failed.
 func (c *control) until(ctx context.Context) (end func() error) {
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.SetDeadline(time.Unix(1, 0)) })
 	return func() error {
@@ -127,7 +127,7 @@ func (c *control) until(ctx context.Context) (end func() error) {
 	}
 }
 
-// Keep-alives that tell of a dead host within about rdma.PeerTimeout; the
+// Keep-alives that detect a dead host within about rdma.PeerTimeout; the
 // kernel counts in whole seconds.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 2}
 
@@ -137,7 +137,7 @@ func (c *control) watch(ended func()) {
 		_ = t.SetKeepAliveConfig(keepAlive) // without it, only hosts that vanish go unnoticed
 	}
 	var b [1]byte
-	_, _ = c.conn.Read(b[:]) // a byte is as wrong as the end
+	_, _ = c.conn.Read(b[:]) // a byte is an error, like the end
 	c.close()
 	ended()
 }

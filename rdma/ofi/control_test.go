@@ -31,8 +31,7 @@ func frame(body string) []byte {
 	return append(b, body...)
 }
 
-// TestGreeting: what is sent is received, and what no peer sends is
-// refused.
+// TestGreeting: what is sent is received, and what no peer sends is refused.
 func TestGreeting(t *testing.T) {
 	var sent bytes.Buffer
 	in6 := make([]byte, 28)
@@ -74,8 +73,8 @@ func FuzzGreeting(f *testing.F) {
 	})
 }
 
-// TestStrangers: connections that say nothing, rubbish, or another
-// provider do not stand in the way of the next dialer.
+// TestStrangers: connections that send nothing, garbage, or another provider
+// do not block the next dialer.
 func TestStrangers(t *testing.T) {
 	open := func() *device {
 		d, err := openForTest(TCP)
@@ -135,7 +134,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// TestNoDevice: what is missing is named, beside what there is.
+// TestNoDevice: the error names what is missing, and what there is.
 func TestNoDevice(t *testing.T) {
 	for _, o := range []Options{{Provider: TCP, Device: "no such device"}, {Provider: TCP, Addr: "192.0.2.1"}} {
 		_, err := Open(o)

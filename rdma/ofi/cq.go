@@ -18,25 +18,26 @@ import (
 )
 
 const (
-	// pollBatch completions cross from C in one call: a call costs as
-	// much as looking at ten of them.
+	// pollBatch completions cross from C in one call: a call costs as much as
+	// examining ten of them.
 	pollBatch = 64
-	// leastCQ is the size of the first fid_cq, if neither depth nor need
-	// are larger. libfabric cannot enlarge one, so a queue with more queue
-	// pairs than fit opens another, as large as those before together.
+	// leastCQ is the size of the first fid_cq, unless depth or need is
+	// larger. libfabric cannot enlarge one, so a queue with more queue pairs
+	// than fit opens another, as large as the previous ones together.
 	leastCQ = 64
-	// mostCQ bounds that doubling: Soft-RoCE takes 32,767 (rxe_param.h),
-	// cards take millions.
+	// mostCQ bounds that doubling: Soft-RoCE supports 32,767 (rxe_param.h),
+	// cards support millions.
 	mostCQ = 1 << 14
 )
 
 // completionQueue is a ring in Go memory, fed from one or more of
 // libfabric's queues.
 //
-// Who feeds it: Poll and Wait look themselves (Progress). Before Wait
-// sleeps it arms the driver, a goroutine that blocks on the queues'
-// descriptors, moves what came, and goes back to rest. With a provider
-// that needs somebody to drive it (tcp), the driver never rests.
+// How it is fed: Poll and Wait read libfabric's queues themselves (Progress).
+// Before Wait sleeps it arms the driver, a goroutine that blocks on the
+// queues' descriptors, moves what arrived, and goes back to sleep. With a
+// provider that makes progress only when it is called (tcp), the driver never
+// sleeps.
 type completionQueue struct {
 	*cqueue.Queue
 	dev   *device
@@ -76,7 +77,7 @@ func (d *device) CreateCQ(depth int) (rdma.CompletionQueue, error) {
 		Queue: cqueue.New(depth, d.opt.Spin), dev: d, depth: depth, w: w,
 		arm: make(chan struct{}, 1), out: make([]rdma.Completion, 0, pollBatch),
 	}
-	// Waits for the driver, if it is at it: what a peer was told has
+	// Waits for the driver, if it is running: what a peer was told has
 	// arrived, Poll must find.
 	c.Progress = c.drain
 	c.Arm = c.armDriver
@@ -97,7 +98,7 @@ func (d *device) CreateCQ(depth int) (rdma.CompletionQueue, error) {
 	return c, nil
 }
 
-// claim finds room for the completions of a queue pair.
+// claim reserves room for the completions of a queue pair.
 func (c *completionQueue) claim(n int) (*fidCQ, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,7 +133,7 @@ func (c *completionQueue) giveBack(f *fidCQ, n int) {
 	c.mu.Unlock()
 }
 
-// all returns libfabric's queues. The slice only ever grows by copies.
+// all returns libfabric's queues. The slice is only ever replaced by copies.
 func (c *completionQueue) all() []*fidCQ {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,14 +148,14 @@ func (c *completionQueue) drain() {
 	failAll(bad)
 }
 
-// failAll deals with failures. No lock is held.
+// failAll handles failures. No lock is held.
 func failAll(bad []broken) {
 	for _, b := range bad {
 		b.q.failVendor(b.status, b.number, b.vendor, b.err)
 	}
 }
 
-// drainLocked leaves nothing behind that is not in the ring: who holds
+// drainLocked leaves nothing behind that is not in the ring: the holder of
 // reading knows that no event is on its way.
 func (c *completionQueue) drainLocked() (bad []broken) {
 	for _, f := range c.all() {
@@ -190,7 +191,7 @@ func (c *completionQueue) allBroken(err error) (bad []broken) {
 	return bad
 }
 
-// lockReading takes both queues' locks, in one order for all.
+// lockReading takes both queues' locks, always in the same order.
 func lockReading(a, b *completionQueue) {
 	if a.num > b.num {
 		a, b = b, a
@@ -208,7 +209,7 @@ func unlockReading(a, b *completionQueue) {
 	}
 }
 
-// flush pushes what was gathered of one queue pair.
+// flush pushes what was collected for one queue pair.
 func (c *completionQueue) flush() {
 	if len(c.out) > 0 {
 		c.Push(c.out)
@@ -244,8 +245,8 @@ func (c *completionQueue) armDriver() {
 	}
 }
 
-// What libfabric's tcp cannot take for want of receives keeps its
-// descriptor ready: after so many looks in vain the driver pauses.
+// What libfabric's tcp cannot accept for lack of receives keeps its
+// descriptor ready: after so many checks in vain the driver pauses.
 const (
 	vainLooks  = 100
 	vainPauses = time.Millisecond
@@ -287,8 +288,8 @@ func (c *completionQueue) drive() {
 	}
 }
 
-// quiet asks libfabric whether its descriptors will tell of what comes
-// next. False: something has come already.
+// quiet asks libfabric whether its descriptors will signal what comes next.
+// False: something has come already.
 func (c *completionQueue) quiet() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -314,7 +315,7 @@ func (c *completionQueue) Close() error {
 	return nil
 }
 
-// release closes libfabric's queues that nobody uses.
+// release closes libfabric's queues that are no longer used.
 func (c *completionQueue) release() {
 	c.reading.Lock()
 	defer c.reading.Unlock()

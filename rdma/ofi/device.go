@@ -21,7 +21,7 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// Built tells whether libfabric is in this binary.
+// Built reports whether libfabric is in this binary.
 const Built = true
 
 // device is an opened domain. See rdma.Device.
@@ -113,7 +113,7 @@ func Open(o Options) (rdma.Device, error) {
 	return d, nil
 }
 
-// manual tells a provider that only moves data while somebody asks it to.
+// manual reports a provider that moves data only while it is called.
 func (d *device) manual() bool { return d.at.Provider == TCP }
 
 // Fabric is the device that was opened.
@@ -241,7 +241,7 @@ func failure(what string, ret C.int) error {
 	return fmt.Errorf("%w: %s: %s (%d)", ErrFabric, what, C.GoString(C.fi_strerror(-ret)), int(ret))
 }
 
-// find picks the first device that fits o. The info is the caller's.
+// find picks the first device that fits o. The caller owns the info.
 func find(o Options) (*C.struct_fi_info, Fabric, error) {
 	prov := C.CString(o.Provider)
 	defer C.free(unsafe.Pointer(prov))
@@ -265,7 +265,7 @@ func find(o Options) (*C.struct_fi_info, Fabric, error) {
 	for i := list; i != nil; i = i.next {
 		at := describe(i)
 		if o.Device != "" && at.Device != o.Device || at.Addr == "" {
-			continue // tcp ignores the name; nobody connects without an address
+			continue // tcp ignores the name; without an address nothing can connect
 		}
 		if o.Addr != "" && !isLocal(at.ip()) {
 			continue // tcp takes any
@@ -281,7 +281,7 @@ func find(o Options) (*C.struct_fi_info, Fabric, error) {
 	return C.fi_dupinfo(best), describe(best), nil
 }
 
-// isLocal tells an address of this host.
+// isLocal reports whether an address is of this host.
 func isLocal(ip net.IP) bool {
 	if ip == nil || ip.IsLoopback() {
 		return ip != nil
@@ -293,14 +293,14 @@ func isLocal(ip net.IP) bool {
 	})
 }
 
-// usable tells an address that other hosts may reach: not loopback, not
+// usable reports whether other hosts may reach an address: not loopback, not
 // link-local.
 func usable(i *C.struct_fi_info) bool {
 	ip := describe(i).ip()
 	return ip != nil && !ip.IsLoopback() && !ip.IsLinkLocalUnicast()
 }
 
-// available names what there is, for errors.
+// available lists the devices there are, for errors.
 func available() string {
 	all, err := Discover()
 	if err != nil || len(all) == 0 {

@@ -79,7 +79,7 @@ func (d *device) dial(ctx context.Context, addr string, cfg *rdma.QPConfig, priv
 	return q, nil
 }
 
-// greet says hello and reads the answer.
+// greet sends the greeting and reads the answer.
 func (d *device) greet(ctx context.Context, ctl *control, hello greeting) (g greeting, err error) {
 	end := ctl.until(ctx)
 	if err = ctl.send(hello); err == nil {
@@ -99,7 +99,7 @@ func (d *device) greet(ctx context.Context, ctl *control, hello greeting) (g gre
 	return g, nil
 }
 
-// connect asks the fabric for the connection; an event tells of it.
+// connect asks the fabric for the connection; an event reports it.
 func (q *queuePair) connect(addr []byte, token uint64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

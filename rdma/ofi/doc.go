@@ -11,9 +11,9 @@
 // # How a connection is made
 //
 // A queue pair begins as a TCP connection, which carries what the RDMA
-// connection manager has no room for (56 bytes on InfiniBand, a byte of
-// which libfabric takes) and lives as long as the queue pair: its end is
-// how either side learns of the other's death, whatever the fabric.
+// connection manager has no room for (56 bytes on InfiniBand, a byte of which
+// libfabric takes) and lives as long as the queue pair: when it ends, either
+// side learns of the other's death, whatever the fabric.
 //
 //	dialer                                listener
 //	  greeting: provider, private data ---->  ConnRequest
@@ -25,14 +25,14 @@
 //
 // Each posted request has a slot in its queue pair, numbered in posting
 // order; the number travels through libfabric as the operation's context.
-// libfabric's completions are moved into a ring in Go memory and made
-// into the promised order there (tcp completes a write before the read
-// that was posted earlier):
+// libfabric's completions are moved into a ring in Go memory and put into the
+// promised order there (tcp completes a write before the read that was posted
+// earlier):
 //
 //	fid_cq --poll, 64 a call--> slot done --in order--> ring --Poll--> owner
 //
-// Every request asks libfabric for a completion, also an unsignaled one:
-// else its errors would be lost (shim.c).
+// Every request asks libfabric for a completion, even an unsignaled one:
+// otherwise its errors would be lost (shim.c).
 //
 // Reading order: options.go, shim.h (the flat C view), device.go,
 // region.go, control.go (greeting), dial.go, listen.go, events.go

@@ -75,7 +75,7 @@ func (d *device) oneEvent() bool {
 	return true
 }
 
-// connRequested hands a peer's request to the Accept that expects it.
+// connRequested passes a peer's request to the Accept that expects it.
 func (d *device) connRequested(ev *C.struct_cf_event) {
 	d.mu.Lock()
 	ch := d.expected[uint64(ev.token)]

@@ -8,7 +8,7 @@ package ofi
 #include <string.h>
 #include <infiniband/verbs.h>
 
-// libfabric does not tell how many Reads a card takes at a time; it asks
+// libfabric does not report how many Reads a card executes at a time; it asks
 // for as many as there are (RDMA_MAX_INIT_DEPTH).
 static int max_reads(const char *name)
 {
@@ -37,7 +37,7 @@ import "C"
 
 import "unsafe"
 
-// maxReads is the number of outstanding Reads that the device takes on a
+// maxReads is the number of outstanding Reads that the device supports on a
 // queue pair, 0 if unknown.
 func maxReads(device string) int {
 	name := C.CString(device)

@@ -25,13 +25,13 @@ const (
 	// maxGreeters bounds connections that have not greeted yet: a
 	// goroutine and a descriptor each, as in package soft.
 	maxGreeters = 1024
-	// acceptPause follows an accept that failed, mostly for want of
+	// acceptPause follows an accept that failed, mostly for lack of
 	// descriptors.
 	acceptPause = 50 * time.Millisecond
 )
 
-// listener accepts control connections and reads each one's greeting on
-// a goroutine of its own.
+// listener accepts control connections and reads each greeting on a goroutine
+// of its own.
 type listener struct {
 	dev      *device
 	ln       net.Listener
@@ -144,7 +144,7 @@ func (l *listener) receive(ctl *control) {
 	if err == nil {
 		_ = ctl.conn.SetDeadline(time.Time{})
 		if p := l.dev.at.Provider; g.Provider != p {
-			// The dialer is told; there is nothing to decide here.
+			// The dialer is notified; there is nothing to decide here.
 			_ = ctl.send(greeting{Reason: fmt.Sprintf("fabric providers differ: %s here, %q there", p, g.Provider)})
 			err = fmt.Errorf("%w: dialer on fabric provider %q, this is %s", errProtocol, g.Provider, p)
 		}
@@ -213,7 +213,7 @@ type connRequest struct {
 func (r *connRequest) PrivateData() []byte { return r.hello.Private }
 func (r *connRequest) Peer() string        { return r.ctl.peer }
 
-// Accept answers yes and waits for the fabric's connection. Errors:
+// Accept accepts the dialer and waits for the fabric's connection. Errors:
 // rdma.ErrTooLarge and rdma.ErrBadRequest (the dialer still waits),
 // rdma.ErrClosed, or what went wrong.
 func (r *connRequest) Accept(cfg rdma.QPConfig, private []byte) (rdma.QueuePair, error) {
@@ -240,7 +240,8 @@ func (r *connRequest) accept(cfg *rdma.QPConfig, private []byte) (*queuePair, er
 	d := r.l.dev
 	ch := d.expect(r.hello.Token)
 	defer d.forget(r.hello.Token, ch)
-	// From here on a byte or the end of the connection is the peer's end.
+	// From here on, a byte or the end of the connection means that the peer
+	// is gone.
 	var q *queuePair
 	made := make(chan struct{})
 	if !d.spawn(func() {
@@ -267,8 +268,8 @@ func (r *connRequest) accept(cfg *rdma.QPConfig, private []byte) (*queuePair, er
 	return q, nil
 }
 
-// answer tells the dialer where to connect, and makes the endpoint when
-// it does.
+// answer tells the dialer where to connect, and makes the endpoint when the
+// dialer does.
 func (r *connRequest) answer(cfg *rdma.QPConfig, private []byte, ch chan *C.struct_fi_info) (*queuePair, error) {
 	d := r.l.dev
 	_ = r.ctl.conn.SetWriteDeadline(time.Now().Add(d.opt.HandshakeTimeout))
@@ -312,7 +313,7 @@ func (r *connRequest) answer(cfg *rdma.QPConfig, private []byte, ch chan *C.stru
 	return q, nil
 }
 
-// Reject answers no; a reason is cut to maxReason bytes.
+// Reject refuses the dialer; a reason is cut to maxReason bytes.
 func (r *connRequest) Reject(reason string) error {
 	if !r.l.take(r.ctl) {
 		return rdma.ErrClosed

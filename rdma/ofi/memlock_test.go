@@ -20,8 +20,8 @@ const (
 	memlockLimit = 64 << 10
 )
 
-// memlockChild registers more than it may lock, in a process of its own
-// that root's privileges do not exempt, and prints what came of it.
+// memlockChild registers more than it may lock, in a process of its own that
+// root's privileges do not exempt, and prints the result.
 func memlockChild() {
 	if os.Getenv(envMemlock) == "" {
 		return
@@ -37,8 +37,8 @@ func memlockChild() {
 	os.Exit(0)
 }
 
-// TestMemlock: over verbs the error names the limit and the need. tcp
-// locks nothing.
+// TestMemlock: over verbs the error gives the limit and the number of bytes
+// needed. tcp locks nothing.
 func TestMemlock(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {

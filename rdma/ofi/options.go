@@ -10,9 +10,9 @@ import (
 
 // Errors of Open and Discover.
 var (
-	// ErrNotBuilt is what a binary without libfabric answers.
+	// ErrNotBuilt is what a binary without libfabric returns.
 	ErrNotBuilt = errors.New("ofi: this build has no libfabric; install gcc, libfabric-dev and libibverbs-dev, then: CGO_ENABLED=1 go build -tags ofi ./cmd/catfish")
-	// ErrNoDevice: libfabric knows no device that fits the Options.
+	// ErrNoDevice: libfabric has no device that fits the Options.
 	ErrNoDevice = errors.New("ofi: no such fabric device")
 	// ErrFabric is a failure of libfabric itself.
 	ErrFabric = errors.New("ofi: libfabric")
@@ -32,8 +32,8 @@ type Options struct {
 	Provider string
 	// Device is the domain's name as Discover lists it; empty: the first.
 	Device string
-	// Addr is the local IP address that peers connect to over the
-	// fabric, and by it the device and GID; empty: the device's first.
+	// Addr is the local IP address that peers connect to over the fabric, and
+	// determines the device and GID; empty: the device's first.
 	Addr string
 
 	// Dial and Listen make the control connections; nil means TCP.
@@ -45,7 +45,7 @@ type Options struct {
 	// Spin bounds how long a Wait spins before it sleeps. 0 means
 	// spin.WakeCost, negative not at all.
 	Spin time.Duration
-	// Log gets what no caller is there to be told. Nil discards it.
+	// Log receives what cannot be returned to any caller. Nil discards it.
 	Log *slog.Logger
 }
 
@@ -78,8 +78,8 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// Fabric is one device that libfabric offers, with what the system tells
-// of it.
+// Fabric is one device that libfabric offers, with what the system reports
+// about it.
 type Fabric struct {
 	Provider string `json:"provider"` // verbs, tcp
 	Device   string `json:"device"`   // domain: mlx5_0, rxe0, eth0
@@ -96,5 +96,5 @@ type Fabric struct {
 	Emulated bool   `json:"emulated"`            // a CPU does the work: Soft-RoCE, siw, tcp
 }
 
-// RDMA tells hardware (or its emulation in the kernel) from tcp.
+// RDMA distinguishes hardware (or its emulation in the kernel) from tcp.
 func (f Fabric) RDMA() bool { return f.Provider == Verbs }

@@ -69,7 +69,7 @@ func (q *queuePair) postSome(wrs []rdma.WorkRequest) (int, error) {
 	return n, fmt.Errorf("%w: %w", rdma.ErrQueuePair, failure("post to "+q.peer, ret))
 }
 
-// request checks one request and describes it to C, or says why not.
+// request checks one request and describes it to C, or returns what is wrong.
 func (q *queuePair) request(wr *rdma.WorkRequest) (r C.struct_cf_req, err error) {
 	if q.cause != nil {
 		return r, q.cause
@@ -92,8 +92,8 @@ func (q *queuePair) request(wr *rdma.WorkRequest) (r C.struct_cf_req, err error)
 	}
 	r.ctx = C.uint64_t(uint64(q.num)<<32 | q.tail&0xffff_ffff)
 	r.imm = C.uint32_t(wr.Imm)
-	// An event without bytes has a source all the same: libfabric's verbs
-	// looks at the description of any.
+	// An event without bytes has a source nevertheless: libfabric's verbs
+	// reads the descriptor of any.
 	r.local, r.desc = C.uint64_t(q.recvMem.base()), C.uint64_t(uintptr(q.recvMem.desc))
 	if local != nil {
 		r.local = C.uint64_t(uint64(local.base()) + uint64(wr.Local.Offset))
@@ -104,8 +104,8 @@ func (q *queuePair) request(wr *rdma.WorkRequest) (r C.struct_cf_req, err error)
 	return r, nil
 }
 
-// local checks a request by itself and returns its region, nil for an
-// event without bytes.
+// local checks a request by itself and returns its region, nil for an event
+// without bytes.
 func (q *queuePair) local(wr *rdma.WorkRequest) (*region, error) {
 	switch wr.Op {
 	case rdma.OpWriteImm:

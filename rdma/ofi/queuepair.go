@@ -19,24 +19,24 @@ import (
 )
 
 const (
-	// maxDepth bounds queue depths: what package soft takes.
+	// maxDepth bounds queue depths: the limit of package soft.
 	maxDepth = 1 << 20
-	// slotBytes holds the message that announces a write where writes
-	// with data consume no receive: its length, and room to align.
+	// slotBytes holds the message that announces a write where writes with
+	// data consume no receive: its length, and room for alignment.
 	slotBytes = 8
 )
 
 // queuePair is one end of a connection.
 //
-// slots is a ring of the posted requests that are not known to be done,
-// in posting order; request number n is in slots[n & mask]:
+// slots is a ring of the posted requests that are not known to be done, in
+// posting order; request number n is in slots[n & mask]:
 //
 //	   done, reported       outstanding        free
 //	|------------------|====================|--------|
 //	                   head                 tail
 //
-// A completion marks its slot; what is done at the head leaves, and
-// becomes a Completion if it was signaled.
+// A completion marks its slot; slots that are done leave the ring at its
+// head, and become a Completion if they were signaled.
 type queuePair struct {
 	dev            *device
 	num            uint32 // in contexts
@@ -54,7 +54,7 @@ type queuePair struct {
 	mu       sync.Mutex
 	ep       *C.struct_fid_ep // nil once closed
 	cause    error
-	first    *broken // the failure that the others follow from
+	first    *broken // the failure that caused the others
 	isReady  bool
 	byOwner  bool
 	slots    []slot
@@ -77,8 +77,8 @@ type slot struct {
 	done     bool
 }
 
-// contexts: bit 63 tells a receive; the number of the queue pair is in
-// bits 32 to 62, the slot below.
+// contexts: bit 63 marks a receive; the number of the queue pair is in bits
+// 32 to 62, the slot below.
 const recvContext = 1 << 63
 
 // checkConfig applies defaults, and refuses what cannot work.
@@ -102,9 +102,9 @@ func (d *device) checkConfig(cfg *rdma.QPConfig, private []byte) error {
 	return nil
 }
 
-// newQP makes an endpoint with its receives posted. dest is the address
-// to connect to, nil on the accepting side. The control connection is the
-// queue pair's from now on, also after an error.
+// newQP makes an endpoint with its receives posted. dest is the address to
+// connect to, nil on the accepting side. The queue pair owns the control
+// connection from now on, even after an error.
 func (d *device) newQP(ctl *control, cfg *rdma.QPConfig, private []byte, info *C.struct_fi_info, dest []byte) (*queuePair, error) {
 	q := &queuePair{
 		dev: d, peer: ctl.peer, private: private, context: cfg.Context, ctl: ctl,
@@ -204,7 +204,7 @@ func (q *queuePair) postRecvs(n int) error {
 	return nil
 }
 
-// polled tells that the owner took completions.
+// polled notes that the owner took completions.
 func (q *queuePair) polled(sends, recvs int) {
 	q.mu.Lock()
 	q.unpolled -= sends
@@ -218,8 +218,8 @@ func (q *queuePair) polled(sends, recvs int) {
 	q.unstarve()
 	q.mu.Unlock()
 	if recvs > 0 && q.dev.manual() {
-		// tcp may hold a message that waited for a receive, of which its
-		// descriptor tells nothing more.
+		// tcp may hold a message that waited for a receive, which its
+		// descriptor does not signal again.
 		q.recvCQ.drain()
 	}
 }
@@ -239,7 +239,7 @@ func (q *queuePair) connected() {
 	q.mu.Unlock()
 }
 
-// becomeReady lets who waits for the connection go on. mu is held.
+// becomeReady releases the waiters for the connection. mu is held.
 func (q *queuePair) becomeReady() {
 	if !q.isReady {
 		q.isReady = true
@@ -250,8 +250,8 @@ func (q *queuePair) becomeReady() {
 // connectionFailed ends the queue pair, now or before it began.
 func (q *queuePair) connectionFailed(err error) { q.fail(rdma.StatusPeerLost, noSlot, err) }
 
-// await waits for the connection, and ends the queue pair if it does not
-// come.
+// await waits for the connection, and ends the queue pair if it is not
+// established.
 func (q *queuePair) await(timeout <-chan time.Time, stop <-chan struct{}) error {
 	var err error
 	select {
@@ -278,8 +278,8 @@ func (q *queuePair) Err() error {
 	return q.cause
 }
 
-// Close fails the queue pair, tells the peer by the end of the control
-// connection, and gives everything back.
+// Close fails the queue pair, notifies the peer by ending the control
+// connection, and releases everything.
 func (q *queuePair) Close() error {
 	q.mu.Lock()
 	q.byOwner = true
@@ -291,7 +291,7 @@ func (q *queuePair) Close() error {
 	return nil
 }
 
-// abandon gives back what a queue pair holds, once.
+// abandon releases what a queue pair holds, once.
 func (q *queuePair) abandon() {
 	q.mu.Lock()
 	q.closeEP()
@@ -320,8 +320,8 @@ func (q *queuePair) abandon() {
 	}
 }
 
-// closeEP ends the endpoint: nothing touches registered memory for it
-// any more. mu is held.
+// closeEP closes the endpoint: it no longer accesses registered memory
+// afterwards. mu is held.
 func (q *queuePair) closeEP() {
 	if q.ep == nil {
 		return

@@ -25,17 +25,17 @@ const maxRegion = 1 << 46
 type region struct {
 	dev    *device
 	mem    []byte
-	mapped bool // mem is ours to unmap
+	mapped bool // mem is mapped here and must be unmapped
 	mr     *C.struct_fid_mr
 	desc   unsafe.Pointer
 	key    rdma.Key
 	access rdma.Access
 	closed atomic.Bool
-	alone  bool // nobody but a closed endpoint used it
+	alone  bool // only a closed endpoint used it
 }
 
-// grave is memory that may go once all queue pairs up to number last have
-// gone: libfabric's tcp may be receiving into it.
+// grave is memory that may be unmapped once all queue pairs up to number last
+// are gone: libfabric's tcp may be receiving into it.
 type grave struct {
 	mem  []byte
 	last uint32
@@ -78,8 +78,8 @@ func (d *device) register(mem []byte, mapped bool, access rdma.Access) (*region,
 	if access&^all != 0 {
 		return nil, fmt.Errorf("%w: unknown access right in %#x, allowed %#x", rdma.ErrRegister, access, all)
 	}
-	// Pinning a slab takes long, and nobody shall wait for it: it is not
-	// done under the lock, and undone if the device closed meanwhile.
+	// Pinning a slab takes long, and must not delay others: it is not done
+	// under the lock, and undone if the device was closed meanwhile.
 	if !d.begin() {
 		return nil, fmt.Errorf("%w: %w", rdma.ErrRegister, rdma.ErrClosed)
 	}
@@ -118,7 +118,7 @@ func (d *device) register(mem []byte, mapped bool, access rdma.Access) (*region,
 	return r, nil
 }
 
-// registerError names the limit on locked memory when that may be why.
+// registerError names the limit on locked memory when that may be the reason.
 func (d *device) registerError(size int, ret C.int) error {
 	err := failure(fmt.Sprintf("registering %d bytes", size), ret)
 	if ret == -C.FI_ENOMEM || ret == -C.FI_EAGAIN || ret == -C.FI_EPERM {
@@ -142,12 +142,12 @@ func (d *device) registerError(size int, ret C.int) error {
 // rlimitMemlock is RLIMIT_MEMLOCK, which package syscall does not name.
 const rlimitMemlock = 8
 
-// random64 is a key or token that nobody guesses; never 0, so that
-// zeroed memory is not a valid one by accident.
+// random64 is a key or token that cannot be guessed; never 0, so that zeroed
+// memory is not a valid one by accident.
 func random64() uint64 {
 	for {
 		var b [8]byte
-		_, _ = rand.Read(b[:]) // never fails, says crypto/rand
+		_, _ = rand.Read(b[:]) // never fails (crypto/rand)
 		if v := binary.LittleEndian.Uint64(b[:]); v != 0 {
 			return v
 		}
@@ -168,9 +168,9 @@ func (r *region) Remote() rdma.Remote {
 
 func (r *region) base() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(r.mem))) }
 
-// Close deregisters. A card has let go of the memory then; libfabric's
-// tcp may still be receiving into it, so there our own memory is unmapped
-// only when no queue pair is left that existed until now.
+// Close deregisters. A card has released the memory then; libfabric's tcp may
+// still be receiving into it, so in that case our own memory is unmapped only
+// when no queue pair is left that existed until now.
 func (r *region) Close() error {
 	if r.closed.Swap(true) {
 		return nil
@@ -182,7 +182,7 @@ func (r *region) Close() error {
 	ret := C.cf_close(&r.mr.fid) // unpinning takes long: not under the lock
 	if r.mapped {
 		if ret == 0 && (r.alone || !d.manual()) {
-			_ = syscall.Munmap(r.mem) // the card has let go of it
+			_ = syscall.Munmap(r.mem) // the card has released it
 		} else {
 			d.mu.Lock()
 			d.graves = append(d.graves, grave{r.mem, d.nextQP})
@@ -196,7 +196,7 @@ func (r *region) Close() error {
 	return nil
 }
 
-// sweep unmaps what nobody can be using.
+// sweep unmaps what can no longer be in use.
 func (d *device) sweep() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

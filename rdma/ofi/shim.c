@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Written against the API of libfabric 1.14 (2021), which what follows
-// still has.
+// Written against the API of libfabric 1.14 (2021), which later versions
+// still have.
 #define CF_VERSION FI_VERSION(1, 14)
 
 static struct fi_info *hints(const char *prov, const char *domain, size_t depth)
@@ -31,10 +31,10 @@ static struct fi_info *hints(const char *prov, const char *domain, size_t depth)
 	return h;
 }
 
-// libfabric's cache of registrations is off: it keeps memory registered
-// after it was closed, and registers all of it for remote writes, so that
-// clients could change what they may only read (verbs_mr.c). Registrations
-// are few and long here. Read once, by the first fi_getinfo.
+// libfabric's cache of registrations is off: it keeps memory registered after
+// it was closed, and registers all of it for remote writes, so that clients
+// could change what they may only read (verbs_mr.c). Registrations are few
+// and long-lived here. The setting is read once, by the first fi_getinfo.
 __attribute__((constructor)) static void no_cache(void)
 {
 	setenv("FI_MR_CACHE_MONITOR", "disabled", 1);
@@ -53,8 +53,8 @@ static struct fi_info *getinfo(const char *prov, const char *domain, const char 
 	return *err ? NULL : info;
 }
 
-// The depth that is asked for here bounds those of all endpoints: verbs
-// grants 384 unless asked. The deepest queues here are of about 2,000.
+// The depth that is requested here bounds those of all endpoints: verbs
+// grants 384 by default. The deepest queues here have about 2,000 entries.
 struct fi_info *cf_getinfo(const char *prov, const char *domain, const char *node, int *err)
 {
 	static const size_t depths[] = {8192, 4096, 2048, 1024, 0};
@@ -153,7 +153,7 @@ int cf_ep(struct fid_domain *d, struct fi_info *info, uint64_t ctx, struct fid_e
 	if (!mine)
 		return -FI_ENOMEM;
 	mine->handle = info->handle;
-	// tcp refuses to promise more than 1024, and takes any number
+	// tcp refuses to promise more than 1024, but accepts any number
 	// (tcpx_attr.c, tcpx_alloc_tx).
 	if (features & CF_ACKED && tx_size > 1024)
 		tx_size = 1024;
@@ -250,9 +250,9 @@ static ssize_t post_rma(struct fid_ep *ep, const struct cf_req *r, uint64_t flag
 }
 
 // The event of a write for providers whose writes with data consume no
-// receive, so that nothing tells which endpoint they came in on, and
-// nothing holds them back: a message of its own, four bytes that say how
-// long the write was, ordered behind it (FI_ORDER_SAW).
+// receive, so that nothing identifies the endpoint on which they arrived, and
+// nothing holds them back: a message of its own, four bytes that give the
+// length of the write, ordered behind it (FI_ORDER_SAW).
 static ssize_t post_event(struct fid_ep *ep, const struct cf_req *r, uint64_t flags)
 {
 	uint32_t len = (uint32_t) r->len;
@@ -271,8 +271,8 @@ static ssize_t post_event(struct fid_ep *ep, const struct cf_req *r, uint64_t fl
 
 static ssize_t post_one(struct fid_ep *ep, const struct cf_req *r, int features, size_t inject)
 {
-	// All ask for a completion: of one that does not, libfabric's verbs
-	// drops the error too (vrb_poll_cq), and it makes the card signal
+	// All ask for a completion: for a request that does not, libfabric's
+	// verbs also drops the error (vrb_poll_cq), and it makes the card signal
 	// every one in any case.
 	uint64_t flags = FI_COMPLETION;
 	ssize_t ret;
@@ -295,8 +295,8 @@ static ssize_t post_one(struct fid_ep *ep, const struct cf_req *r, int features,
 	return post_event(ep, r, flags);
 }
 
-// cf_post posts up to n requests and returns how many were taken; *err
-// says why not all.
+// cf_post posts up to n requests and returns how many were accepted; *err is
+// the reason if not all were.
 int cf_post(struct fid_ep *ep, const struct cf_req *r, int n, int features, size_t inject, int *err)
 {
 	int i;
@@ -313,8 +313,8 @@ int cf_post(struct fid_ep *ep, const struct cf_req *r, int n, int features, size
 	return i;
 }
 
-// cf_poll takes up to n completions. Errors are taken out of their queue
-// in their place.
+// cf_poll takes up to n completions. Errors are taken from their queue in
+// their place.
 int cf_poll(struct fid_cq *cq, struct cf_comp *out, int n)
 {
 	struct fi_cq_data_entry e[64];

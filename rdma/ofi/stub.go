@@ -4,7 +4,7 @@ package ofi
 
 import "github.com/catfish-index/catfish/rdma"
 
-// Built tells whether libfabric is in this binary.
+// Built reports whether libfabric is in this binary.
 const Built = false
 
 // Open fails: see ErrNotBuilt.

@@ -38,14 +38,14 @@ func (f Fabric) String() string {
 
 func (f Fabric) ip() net.IP { return net.ParseIP(f.Addr) }
 
-// addSysfs fills in what the kernel tells of an RDMA device: the port
+// addSysfs fills in what the kernel reports about an RDMA device: the port
 // whose GID table has the device's address, and the port's state.
 //
 //	root/mlx5_0/ports/1/{state,rate,link_layer}
 //	root/mlx5_0/ports/1/gids/3             0000:0000:0000:0000:0000:ffff:0a00:0001
 //	root/mlx5_0/ports/1/gid_attrs/types/3  RoCE v2
 func (f *Fabric) addSysfs(root string) {
-	// Cards hang on a bus; rxe and siw have no device behind them.
+	// Cards are attached to a bus; rxe and siw have no device behind them.
 	_, err := os.Stat(filepath.Join(root, f.Device, "device"))
 	f.Emulated = err != nil
 	ports, _ := filepath.Glob(filepath.Join(root, f.Device, "ports", "*"))
@@ -56,7 +56,7 @@ func (f *Fabric) addSysfs(root string) {
 		}
 		index, gid := f.findGID(port)
 		if f.Port != 0 && index < 0 {
-			continue // a port before this one will do
+			continue // an earlier port has been found
 		}
 		f.Port = n
 		f.State = afterColon(line(filepath.Join(port, "state")))
@@ -69,15 +69,15 @@ func (f *Fabric) addSysfs(root string) {
 	}
 }
 
-// findGID looks for the GID that holds the address. Of several the last
-// one wins: RoCE v1 comes before RoCE v2 in the kernel's tables.
+// findGID looks for the GID that holds the address. If there are several the
+// last one wins: RoCE v1 comes before RoCE v2 in the kernel's tables.
 func (f *Fabric) findGID(port string) (index int, gid string) {
 	index = -1
 	ip := f.ip()
 	if ip == nil {
 		return index, gid
 	}
-	for i := range 256 { // the largest tables there are
+	for i := range 256 { // the size of the largest tables
 		s := line(filepath.Join(port, "gids", strconv.Itoa(i)))
 		if s == "" {
 			break
@@ -97,7 +97,7 @@ func line(path string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// afterColon is ACTIVE of "4: ACTIVE".
+// afterColon returns ACTIVE for "4: ACTIVE".
 func afterColon(s string) string {
 	if _, after, ok := strings.Cut(s, ":"); ok {
 		return strings.TrimSpace(after)

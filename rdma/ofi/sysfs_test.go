@@ -66,7 +66,7 @@ func TestSysfs(t *testing.T) {
 	}
 }
 
-// TestDefaults: what cannot work is refused with its name.
+// TestDefaults: the error for a bad option gives its name.
 func TestDefaults(t *testing.T) {
 	if o, err := (Options{}).withDefaults(); err != nil || o.Provider != Verbs || o.Dial == nil || o.Listen == nil {
 		t.Errorf("%+v, %v", o, err)

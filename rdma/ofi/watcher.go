@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// watcher waits for a libfabric descriptor by Go's network poller, so
-// that waiting holds no thread. libfabric's descriptors are epoll sets or
-// completion channels; the watcher puts them into an epoll set of its
-// own, to which more can be added.
+// watcher waits for a libfabric descriptor with Go's network poller, so that
+// waiting blocks no thread. libfabric's descriptors are epoll sets or
+// completion channels; the watcher puts them into an epoll set of its own, to
+// which more can be added.
 //
 //	poller (edge) --> own epoll (level) --> libfabric's descriptors
 //
-// The edge is no danger: who blocks drains, asks libfabric (fi_trywait)
-// that nothing came meanwhile, looks at the level (ready), and only then
-// lets the poller wait; an event after that is a new edge. fi_trywait
-// alone is not enough: it takes the descriptor to be level-triggered, and
-// libfabric's tcp leaves bytes in its sockets.
+// Edge triggering is safe here: block drains, asks libfabric (fi_trywait)
+// whether nothing came meanwhile, checks the level (ready), and only then
+// lets the poller wait; an event after that is a new edge. fi_trywait alone
+// is not enough: it assumes a level-triggered descriptor, and libfabric's tcp
+// leaves bytes in its sockets.
 type watcher struct {
 	file *os.File
 	raw  syscall.RawConn
@@ -46,7 +46,7 @@ func newWatcher() (*watcher, error) {
 	return w, nil
 }
 
-// add watches one more descriptor, which stays its owner's.
+// add watches one more descriptor, which its owner keeps and closes.
 func (w *watcher) add(fd int) error {
 	ev := syscall.EpollEvent{Events: syscall.EPOLLIN, Fd: int32(fd)}
 	var err error
@@ -67,7 +67,7 @@ func (w *watcher) block(done func() bool) bool {
 	return w.raw.Read(func(uintptr) bool { return done() }) == nil
 }
 
-// ready looks at the level, without waiting.
+// ready checks the level, without waiting.
 func (w *watcher) ready() bool {
 	var ev [1]syscall.EpollEvent
 	n := 0
@@ -84,5 +84,5 @@ func (w *watcher) blockFor(d time.Duration) {
 	_ = w.file.SetReadDeadline(t)
 }
 
-// stop ends block, now and for ever.
+// stop ends block, now and in the future.
 func (w *watcher) stop() { _ = w.file.Close() }
