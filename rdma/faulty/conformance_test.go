@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// harmless are the faults that the contract permits at any time.
+// harmless lists the faults that the contract permits at any time.
 var harmless = faulty.Options{
 	Seed:           1,
 	LateCompletion: 0.05,
@@ -29,8 +29,8 @@ var harmless = faulty.Options{
 }
 
 // TestConformance: neither the wrapper nor its harmless faults break the
-// contract, over a provider that is done when Post returns and over one
-// that is not.
+// contract, over a provider whose requests are complete when Post returns and
+// over one whose requests are not.
 func TestConformance(t *testing.T) {
 	for _, tc := range []struct {
 		name string

@@ -10,19 +10,19 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// completionQueue implements rdma.CompletionQueue: what the pump took
-// from the provider's, one first-in first-out lane per queue pair.
+// completionQueue implements rdma.CompletionQueue: it holds what the pump
+// took from the provider's queue, in one FIFO per queue pair.
 type completionQueue struct {
 	dev   *Device
 	inner rdma.CompletionQueue
-	// signal holds a token while Wait has a reason to return, or to look
-	// again; done is closed with the queue, ended by the pump's end.
+	// signal holds a token while Wait has a reason to return or to check
+	// again; done is closed with the queue, ended when the pump ends.
 	signal      chan struct{}
 	done, ended chan struct{}
 	closing     sync.Once
 
 	mu     sync.Mutex
-	room   sync.Cond // for the pump: no queue pair is over its depth
+	room   sync.Cond // for the pump: no queue pair exceeds its depth
 	random *rand.Rand
 	lanes  []*lane
 	number uint64 // of arrivals
@@ -49,9 +49,9 @@ func newCompletionQueue(d *Device, inner rdma.CompletionQueue, g *rand.Rand) *co
 	return q
 }
 
-// pump moves completions from the provider to the queue pairs. It stands
-// still while one has as many events unpolled as it may: so the provider
-// sees that its receives are not taken, and holds up the peer.
+// pump moves completions from the provider to the queue pairs. It pauses
+// while a queue pair has its maximum of unpolled events: so the provider sees
+// that its receives are not consumed, and holds back the peer.
 func (q *completionQueue) pump() {
 	defer close(q.ended)
 	var buf [16]rdma.Completion
@@ -78,7 +78,7 @@ func (q *completionQueue) pump() {
 	}
 }
 
-// poke passes on that the provider woke without a completion.
+// poke reports that the provider woke up without a completion.
 func (q *completionQueue) poke() {
 	q.mu.Lock()
 	qps := make([]*queuePair, len(q.lanes))
@@ -109,7 +109,7 @@ func (q *completionQueue) laneLocked(p *queuePair) *lane {
 	return nil
 }
 
-// remove drops a closed queue pair with what it had.
+// remove drops a closed queue pair and its pending completions.
 func (q *completionQueue) remove(p *queuePair) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -148,8 +148,9 @@ func (q *completionQueue) push(p *queuePair, c rdma.Completion, late time.Durati
 	q.wake()
 }
 
-// readyLocked returns the lane whose head came first among those that
-// are due, how many are, and when the next one is.
+// readyLocked returns, of the FIFOs whose first completion is due, the one
+// whose first completion arrived first; how many are due; and when the next
+// one is.
 func (q *completionQueue) readyLocked(now time.Time) (first *lane, ready int, next time.Time) {
 	for _, l := range q.lanes {
 		if len(l.entries) == 0 {
@@ -205,7 +206,7 @@ func (q *completionQueue) Poll(dst []rdma.Completion) int {
 	return len(dst)
 }
 
-// anyLocked returns the i-th lane whose head is due.
+// anyLocked returns the i-th FIFO whose first completion is due.
 func (q *completionQueue) anyLocked(now time.Time, i int) *lane {
 	for _, l := range q.lanes {
 		if len(l.entries) > 0 && !l.entries[0].due.After(now) {
@@ -218,7 +219,7 @@ func (q *completionQueue) anyLocked(now time.Time, i int) *lane {
 	return nil
 }
 
-// Wait sleeps until something is due or a token says to look again.
+// Wait sleeps until something is due or a token asks to check again.
 func (q *completionQueue) Wait(ctx context.Context, timeout time.Duration) error {
 	begin := time.Now()
 	for {
@@ -281,7 +282,7 @@ func (q *completionQueue) hold(ctx context.Context) error {
 	return nil
 }
 
-// Spun is the pump's: it waits in the caller's place.
+// Spun is the pump's: it waits on behalf of the caller.
 func (q *completionQueue) Spun() time.Duration { return q.inner.Spun() }
 
 func (q *completionQueue) Wake() { q.wake() }

@@ -17,13 +17,13 @@ type Device struct {
 	count [numFaults]atomic.Uint64
 
 	mu     sync.Mutex
-	made   uint64 // queue pairs and queues so far: numbers their randomness
+	made   uint64 // queue pairs and queues so far: selects their random streams
 	closed bool
 	qps    map[*queuePair]struct{}
 	cqs    map[*completionQueue]struct{}
 }
 
-// Wrap takes over dev: closing the result closes it.
+// Wrap takes ownership of dev: closing the result closes it.
 func Wrap(dev rdma.Device, opt Options) *Device {
 	return &Device{inner: dev, opt: opt.withDefaults(),
 		qps: map[*queuePair]struct{}{}, cqs: map[*completionQueue]struct{}{}}
@@ -32,7 +32,7 @@ func Wrap(dev rdma.Device, opt Options) *Device {
 // Unwrap returns the provider's device.
 func (d *Device) Unwrap() rdma.Device { return d.inner }
 
-// Count tells how often a fault was injected.
+// Count reports how often a fault was injected.
 func (d *Device) Count(f Fault) uint64 {
 	if f >= numFaults {
 		return 0
@@ -42,8 +42,8 @@ func (d *Device) Count(f Fault) uint64 {
 
 func (d *Device) hit(f Fault) { d.count[f].Add(1) }
 
-// Drop makes the peers of all queue pairs vanish now: what is
-// outstanding is flushed, and both sides learn of it.
+// Drop makes the peers of all queue pairs vanish now: what is outstanding is
+// flushed, and both sides are notified.
 func (d *Device) Drop() {
 	for _, q := range d.queuePairs() {
 		q.drop()
@@ -70,23 +70,23 @@ func (d *Device) queuePairs() []*queuePair {
 	return all
 }
 
-// randomLocked returns the randomness of the next queue pair or queue.
+// randomLocked returns the random stream of the next queue pair or queue.
 func (d *Device) randomLocked() *rand.Rand {
 	d.made++
 	return rand.New(rand.NewPCG(d.opt.Seed, d.made))
 }
 
-// Info is the provider's, with the wrapper named.
+// Info is the provider's, with the wrapper's name added.
 func (d *Device) Info() rdma.Info {
 	i := d.inner.Info()
 	i.Provider = "faulty+" + i.Provider
 	i.Detail = fmt.Sprintf("%s; faults seeded with %d", i.Detail, d.opt.Seed)
-	i.SynchronousOps = false // a torn read, a late completion
+	i.SynchronousOps = false // because of torn reads and late completions
 	return i
 }
 
 // region marks an inner region as this device's, so that Post can refuse
-// others before a request lines up for the worker.
+// others before a request is queued for the worker.
 type region struct {
 	rdma.Region
 	dev *Device
@@ -175,8 +175,8 @@ func (r *connRequest) Accept(cfg rdma.QPConfig, private []byte) (rdma.QueuePair,
 	})
 }
 
-// connect makes the outer queue pair first: the peer may send as soon as
-// the inner one exists, and its events find the outer one by Context.
+// connect makes the outer queue pair first: the peer may send as soon as the
+// inner one exists, and its events find the outer one by Context.
 func (d *Device) connect(cfg rdma.QPConfig, dial func(rdma.QPConfig) (rdma.QueuePair, error)) (rdma.QueuePair, error) {
 	send, _ := cfg.SendCQ.(*completionQueue)
 	recv, _ := cfg.RecvCQ.(*completionQueue)

@@ -76,8 +76,8 @@ func take(t *testing.T, q rdma.CompletionQueue, n int) []rdma.Completion {
 	return out
 }
 
-// TestTornRead: lines of one read come from different moments, each
-// line whole. The target's CPU counts in all lanes of all lines.
+// TestTornRead: lines of one read come from different moments, each line
+// whole. The target's CPU increments all lanes of all lines.
 func TestTornRead(t *testing.T) {
 	c := dial(t, faulty.Options{Seed: 3, TornRead: 1})
 	var stop atomic.Bool
@@ -119,7 +119,7 @@ func TestTornRead(t *testing.T) {
 				}
 			}
 		}
-		// Of one moment are lines that differ by 1 at most.
+		// Lines that differ by at most 1 are from one moment.
 		if highest > lowest+1 {
 			mixed++
 		}
@@ -228,7 +228,7 @@ func TestDropOnCommand(t *testing.T) {
 	}
 }
 
-// TestHarmlessFaultsStrike: each is counted, and nothing is lost.
+// TestHarmlessFaultsStrike: each fault is counted, and nothing is lost.
 func TestHarmlessFaultsStrike(t *testing.T) {
 	opt := harmless
 	opt.FullQueue, opt.LateCompletion, opt.HeldWait = 0.2, 0.2, 0.2
@@ -244,8 +244,7 @@ func TestHarmlessFaultsStrike(t *testing.T) {
 	}
 }
 
-// TestRatesAreBounded: more than always is always, less than never is
-// never.
+// TestRatesAreBounded: a rate above 1 means always, one below 0 means never.
 func TestRatesAreBounded(t *testing.T) {
 	c := dial(t, faulty.Options{TornRead: 7, FailedRequest: math.NaN(), FullQueue: -1})
 	if ok, status := run(t, c, 20); ok != 20 {
@@ -259,8 +258,8 @@ func TestRatesAreBounded(t *testing.T) {
 	}
 }
 
-// TestReorder: with two queue pairs' completions in the queue, some come
-// before those that arrived earlier.
+// TestReorder: with two queue pairs' completions in the queue, some are
+// polled before those that arrived earlier.
 func TestReorder(t *testing.T) {
 	f := inmem.New()
 	target, d := f.Open(), faulty.Wrap(f.Open(), faulty.Options{Seed: 1, Reorder: 1})

@@ -1,17 +1,17 @@
-// Package faulty wraps a device of any provider and makes what RDMA
+// Package faulty wraps a device of any provider and makes events that RDMA
 // permits happen often: late completions, reads whose lines come from
-// different moments, any order between queue pairs, full queues, waits
-// that return late, peers that vanish, requests that fail. What the
-// verbs forbid it never does: a reliable connection loses no completion
-// and keeps its order, so the wrapped device passes the conformance
-// suite (package rdmatest) at any rate of the harmless faults.
+// different moments, any order between queue pairs, full queues, waits that
+// return late, peers that vanish, requests that fail. It never does what the
+// verbs forbid: a reliable connection loses no completion and keeps its
+// order, so the wrapped device passes the conformance suite (package
+// rdmatest) at any rate of the harmless faults.
 //
 // # Reproducing
 //
-// Whether the n-th request posted on the k-th queue pair of a device is
-// torn, late or failed is drawn from Options.Seed, k and n alone, never
-// from time. Two runs that post the same make the same decisions; how
-// the goroutines of the program meet them is up to the scheduler.
+// Whether the n-th request posted on the k-th queue pair of a device is torn,
+// late or failed is drawn from Options.Seed, k and n alone, never from time.
+// Two runs that post the same requests make the same decisions; how the
+// goroutines of the program interleave with them is up to the scheduler.
 //
 // # How it works
 //
@@ -24,13 +24,14 @@
 //	Poll/Wait <--   queue: per queue pair, each <-- pump: Wait, Poll
 //	                completion from its time on
 //
-// A request that suffers nothing, and finds nothing before it waiting,
-// goes to the provider in the caller's Post. Otherwise it lines up for
-// the queue pair's worker, a goroutine that lives while the line does,
-// so that the order of the requests stays. Every inner request is
-// signaled: so the fate of each is known when a peer is dropped, and the
-// caller's unsignaled ones are left out again. One goroutine per
-// completion queue, the pump, takes what the provider completes.
+// A request that suffers no fault, and finds no request waiting before it,
+// goes to the provider in the caller's Post. Otherwise it is queued for the
+// queue pair's worker, a goroutine that exists while that queue is not empty,
+// so that the order of the requests is preserved. Every inner request is
+// signaled, so that the outcome of each is known when a peer is dropped; the
+// completions of the caller's unsignaled ones are filtered out again. One
+// goroutine per completion queue, the pump, takes what the provider
+// completes.
 //
 // Lock order: Device.mu, queuePair.mu, completionQueue.mu. The
 // provider's Post is called with queuePair.mu held, its Wait, Poll and
@@ -45,10 +46,10 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// Options says how often which fault strikes. The zero value injects
-// nothing. Rates are probabilities from 0 to 1 for each request (torn,
-// late, full, failed), event (late) or Wait (held); what lies outside
-// counts as the nearest, not-a-number as 0.
+// Options says how often each fault strikes. The zero value injects nothing.
+// Rates are probabilities from 0 to 1 for each request (torn, late, full,
+// failed), event (late) or Wait (held); values outside are clamped, and NaN
+// counts as 0.
 type Options struct {
 	Seed uint64
 
@@ -57,7 +58,7 @@ type Options struct {
 	LateCompletion float64
 	MaxDelay       time.Duration
 
-	// Reorder polls the queue pairs with something to tell in random
+	// Reorder polls the queue pairs that have something to report in random
 	// order instead of that of arrival, at this rate per completion.
 	Reorder float64
 
@@ -68,8 +69,8 @@ type Options struct {
 	MaxPieces int
 	MaxPause  time.Duration
 
-	// FullQueue makes a Post take fewer requests than it could and
-	// return ErrQueueFull. The next Post on the queue pair is not hit.
+	// FullQueue makes a Post accept fewer requests than it could and return
+	// ErrQueueFull. The next Post on the queue pair is not affected.
 	FullQueue float64
 
 	// FailedRequest fails a request with FailStatus (StatusOK:
@@ -81,7 +82,7 @@ type Options struct {
 	// requests (0: never).
 	DropAfter uint64
 
-	// HeldWait lets a Wait that has something to tell return up to
+	// HeldWait makes a Wait that has something to report return up to
 	// MaxDelay later.
 	HeldWait float64
 }
@@ -90,12 +91,12 @@ const (
 	defaultDelay  = 200 * time.Microsecond // a few round trips
 	defaultPause  = 100 * time.Microsecond // many writes by the target
 	defaultPieces = 4
-	// maxPieces bounds the inner send depth, which must hold every piece
-	// of every request: DefaultDepth times this is what cards grant.
+	// maxPieces bounds the inner send depth, which must hold every piece of
+	// every request: cards support DefaultDepth times this.
 	maxPieces = 16
 )
 
-// withDefaults fills what is zero and brings the rest into its range.
+// withDefaults fills what is zero and clamps the rest to its range.
 func (o Options) withDefaults() Options {
 	for _, rate := range []*float64{&o.LateCompletion, &o.Reorder, &o.TornRead,
 		&o.FullQueue, &o.FailedRequest, &o.HeldWait} {

@@ -11,7 +11,8 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// errDropped is why a queue pair failed whose peer was dropped.
+// errDropped is the reason for the failure of a queue pair whose peer was
+// dropped.
 var errDropped = errors.New("faulty: the peer was dropped on purpose")
 
 // op is one request of the caller, from Post until its completion is
@@ -24,7 +25,7 @@ type op struct {
 	unsignaled bool
 	late       time.Duration
 
-	left   int // inner completions that are missing
+	left   int // inner completions that are still missing
 	status rdma.Status
 	vendor uint32
 	done   bool
@@ -51,7 +52,7 @@ type queuePair struct {
 	line    []waiting // ops that the worker has to post
 	working bool
 	broken  bool // dropped or failed on purpose
-	final   bool // nothing more comes out: closed, or broken and told
+	final   bool // nothing more comes out: closed, or broken and reported
 	told    bool // the receive queue got the failure
 	err     error
 }
@@ -71,7 +72,8 @@ func newQueuePair(d *Device, cfg rdma.QPConfig, send, recv *completionQueue, g *
 	return q
 }
 
-// attach sets the provider's queue pair, by whoever sees it first.
+// attach sets the provider's queue pair; whichever side sees it first calls
+// it.
 func (q *queuePair) attach(inner rdma.QueuePair) {
 	q.mu.Lock()
 	q.inner = inner
@@ -94,7 +96,7 @@ func (q *queuePair) Err() error {
 	return q.err
 }
 
-// Post posts at once what suffers no fault and finds an empty line.
+// Post posts a request at once if it suffers no fault and none is queued.
 func (q *queuePair) Post(wrs []rdma.WorkRequest) (int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -124,7 +126,7 @@ func (q *queuePair) postLocked(w rdma.WorkRequest) error {
 	if f.full && q.refused != q.next+1 {
 		q.refused = q.next + 1
 		q.dev.hit(FullQueue)
-		q.send.wake() // posting again succeeds, so nobody may sleep on
+		q.send.wake() // posting again succeeds, so no waiter may keep sleeping
 		return fmt.Errorf("%w: on purpose", rdma.ErrQueueFull)
 	}
 	o := &op{seq: q.next, id: w.ID, kind: w.Op, bytes: uint32(w.Local.Len),
@@ -156,8 +158,8 @@ func (q *queuePair) admitLocked(o *op) {
 	q.next++
 }
 
-// validate refuses what the provider would refuse once a request comes
-// to the front of the line, when it is too late to say so.
+// validate refuses what the provider would refuse when the request reaches
+// the front of the queue, when it is too late to report it.
 func (q *queuePair) validate(w rdma.WorkRequest) error {
 	if w.Op != rdma.OpRead && w.Op != rdma.OpWrite && w.Op != rdma.OpWriteImm {
 		return fmt.Errorf("%v cannot be posted", w.Op)
@@ -186,7 +188,7 @@ func (q *queuePair) validate(w rdma.WorkRequest) error {
 
 // dispatch takes one inner completion from a pump.
 func (q *queuePair) dispatch(c rdma.Completion) {
-	failure := c.Err() // asks the provider's queue pair for the peer
+	failure := c.Err() // reads the peer's name from the provider's queue pair
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.final {
@@ -196,7 +198,7 @@ func (q *queuePair) dispatch(c rdma.Completion) {
 		c.QP = q
 		if c.Status != rdma.StatusOK {
 			if q.broken || q.told {
-				return // it is told as a drop
+				return // it is reported as a drop
 			}
 			q.told = true
 			q.failLocked(failure)
@@ -216,8 +218,8 @@ func (q *queuePair) dispatch(c rdma.Completion) {
 	q.emitLocked()
 }
 
-// endLocked notes that n inner requests of o ended; the first failure
-// is the op's.
+// endLocked records that n inner requests of o ended; the first failure is
+// the op's.
 func (q *queuePair) endLocked(o *op, n int, s rdma.Status, vendor uint32) {
 	if o.status == rdma.StatusOK {
 		o.status, o.vendor = s, vendor
@@ -226,7 +228,7 @@ func (q *queuePair) endLocked(o *op, n int, s rdma.Status, vendor uint32) {
 	o.done = o.left <= 0
 }
 
-// emitLocked hands the ended ops to the send queue, in order.
+// emitLocked passes the ended ops to the send queue, in order.
 func (q *queuePair) emitLocked() {
 	for len(q.ops) > 0 && q.ops[0].done {
 		o := q.ops[0]
@@ -245,7 +247,7 @@ func (q *queuePair) emitLocked() {
 	q.changed.Broadcast()
 }
 
-// failLocked notes the first reason; the worker flushes the line.
+// failLocked records the first reason; the worker flushes the queued ops.
 func (q *queuePair) failLocked(err error) {
 	if q.err == nil {
 		q.err = err
@@ -253,15 +255,15 @@ func (q *queuePair) failLocked(err error) {
 	q.changed.Broadcast()
 }
 
-// poke tells the worker to try again: the provider woke its queue
-// without a completion, as it does when a full peer has room again.
+// poke tells the worker to retry: the provider woke its queue without a
+// completion, as it does when a full peer has room again.
 func (q *queuePair) poke() {
 	q.mu.Lock()
 	q.changed.Broadcast()
 	q.mu.Unlock()
 }
 
-// drop breaks the connection on command.
+// drop breaks the connection on demand.
 func (q *queuePair) drop() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -271,10 +273,10 @@ func (q *queuePair) drop() {
 	}
 }
 
-// breakLocked ends a working queue pair as if the network had: the first
-// outstanding op gets status first, the others are flushed, and both
-// receive queues are told. The provider's end is closed before, so that
-// it touches no buffer of a flushed request, without holding mu.
+// breakLocked ends a working queue pair as if the network had failed: the
+// first outstanding op gets status first, the others are flushed, and both
+// receive queues are notified. The provider's queue pair is closed before, so
+// that it touches no buffer of a flushed request, without holding mu.
 func (q *queuePair) breakLocked(first rdma.Status, why error) {
 	q.broken = true
 	q.failLocked(why)

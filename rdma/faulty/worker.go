@@ -41,14 +41,14 @@ func (d *Device) delay(g *rand.Rand) time.Duration {
 	return 1 + time.Duration(g.Int64N(int64(d.opt.MaxDelay)))
 }
 
-// waiting is an op in line.
+// waiting is a queued op.
 type waiting struct {
 	op   *op
 	wr   rdma.WorkRequest
 	fate fate
 }
 
-// work posts the line in order, and ends when it is empty.
+// work posts the queued ops in order, and ends when there are none.
 func (q *queuePair) work() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -64,7 +64,7 @@ func (q *queuePair) work() {
 			q.breakLocked(rdma.StatusPeerLost, errDropped)
 			return
 		case w.fate.failed:
-			// Those before it are carried out.
+			// Those before it are executed.
 			for q.err == nil && q.ops[0] != w.op {
 				q.changed.Wait()
 			}
@@ -90,8 +90,8 @@ func (q *queuePair) flushLineLocked() {
 	q.emitLocked()
 }
 
-// carryOutLocked posts one op, a torn one in pieces. It releases mu
-// while it waits; what is posted meanwhile lines up behind.
+// carryOutLocked posts one op, a torn one in pieces. It releases mu while it
+// waits; what is posted meanwhile is queued behind it.
 func (q *queuePair) carryOutLocked(w waiting) {
 	pieces := []rdma.WorkRequest{w.wr}
 	if w.fate.torn {
@@ -136,8 +136,8 @@ func lines(w rdma.WorkRequest) int {
 	return (int(w.Remote.Addr%line) + w.Local.Len + line - 1) / line
 }
 
-// tear cuts a read at remote line boundaries into 2 to most pieces (as
-// far as it has lines) and shuffles them.
+// tear cuts a read at remote line boundaries into 2 to most pieces (as far as
+// it has lines) and shuffles them.
 func tear(w rdma.WorkRequest, most int, g *rand.Rand) []rdma.WorkRequest {
 	n := lines(w)
 	most = max(2, min(most, n))
@@ -163,7 +163,7 @@ func tear(w rdma.WorkRequest, most int, g *rand.Rand) []rdma.WorkRequest {
 	return pieces
 }
 
-// pause lets others run: half of the time by giving up the processor
+// pause lets other goroutines run: half of the time by yielding the processor
 // once, half by a real delay.
 func (d *Device) pause(g *rand.Rand) {
 	if g.IntN(2) == 0 {
