@@ -24,13 +24,13 @@ type completionQueue struct {
 	mu     sync.Mutex
 	room   sync.Cond // for the pump: no queue pair exceeds its depth
 	random *rand.Rand
-	lanes  []*lane
+	fifos  []*fifo
 	number uint64 // of arrivals
 	over   int    // queue pairs with RecvDepth events unpolled
 	closed bool
 }
 
-type lane struct {
+type fifo struct {
 	qp      *queuePair
 	entries []entry
 }
@@ -81,8 +81,8 @@ func (q *completionQueue) pump() {
 // poke reports that the provider woke up without a completion.
 func (q *completionQueue) poke() {
 	q.mu.Lock()
-	qps := make([]*queuePair, len(q.lanes))
-	for i, l := range q.lanes {
+	qps := make([]*queuePair, len(q.fifos))
+	for i, l := range q.fifos {
 		qps[i] = l.qp
 	}
 	q.mu.Unlock()
@@ -95,13 +95,13 @@ func (q *completionQueue) poke() {
 func (q *completionQueue) add(p *queuePair) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.laneLocked(p) == nil { // the same queue may serve both
-		q.lanes = append(q.lanes, &lane{qp: p})
+	if q.fifoLocked(p) == nil { // the same queue may serve both
+		q.fifos = append(q.fifos, &fifo{qp: p})
 	}
 }
 
-func (q *completionQueue) laneLocked(p *queuePair) *lane {
-	for _, l := range q.lanes {
+func (q *completionQueue) fifoLocked(p *queuePair) *fifo {
+	for _, l := range q.fifos {
 		if l.qp == p {
 			return l
 		}
@@ -113,13 +113,13 @@ func (q *completionQueue) laneLocked(p *queuePair) *lane {
 func (q *completionQueue) remove(p *queuePair) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for i, l := range q.lanes {
+	for i, l := range q.fifos {
 		if l.qp == p {
 			if p.recv == q && p.arrived >= p.recvDepth {
 				q.over--
 				q.room.Signal()
 			}
-			q.lanes = append(q.lanes[:i], q.lanes[i+1:]...)
+			q.fifos = append(q.fifos[:i], q.fifos[i+1:]...)
 			return
 		}
 	}
@@ -127,7 +127,7 @@ func (q *completionQueue) remove(p *queuePair) {
 
 func (q *completionQueue) push(p *queuePair, c rdma.Completion, late time.Duration) {
 	q.mu.Lock()
-	l := q.laneLocked(p)
+	l := q.fifoLocked(p)
 	if q.closed || l == nil {
 		q.mu.Unlock()
 		return
@@ -151,8 +151,8 @@ func (q *completionQueue) push(p *queuePair, c rdma.Completion, late time.Durati
 // readyLocked returns, of the FIFOs whose first completion is due, the one
 // whose first completion arrived first; how many are due; and when the next
 // one is.
-func (q *completionQueue) readyLocked(now time.Time) (first *lane, ready int, next time.Time) {
-	for _, l := range q.lanes {
+func (q *completionQueue) readyLocked(now time.Time) (first *fifo, ready int, next time.Time) {
+	for _, l := range q.fifos {
 		if len(l.entries) == 0 {
 			continue
 		}
@@ -207,8 +207,8 @@ func (q *completionQueue) Poll(dst []rdma.Completion) int {
 }
 
 // anyLocked returns the i-th FIFO whose first completion is due.
-func (q *completionQueue) anyLocked(now time.Time, i int) *lane {
-	for _, l := range q.lanes {
+func (q *completionQueue) anyLocked(now time.Time, i int) *fifo {
+	for _, l := range q.fifos {
 		if len(l.entries) > 0 && !l.entries[0].due.After(now) {
 			if i == 0 {
 				return l

@@ -41,20 +41,20 @@ type queuePair struct {
 	unpolled             atomic.Int64 // send completions in the outer queue
 	arrived              int          // events there; guarded by recv.mu
 
-	mu      sync.Mutex
-	changed sync.Cond // an op ended, the provider may have room, or failure
-	inner   rdma.QueuePair
-	events  *rand.Rand // delays of events, in order of arrival
-	next    uint64     // seq of the next op
-	refused uint64     // 1 + seq of the op that FullQueue hit last
-	full    bool       // the last Post met a full queue
-	ops     []*op
-	line    []waiting // ops that the worker has to post
-	working bool
-	broken  bool // dropped or failed on purpose
-	final   bool // nothing more comes out: closed, or broken and reported
-	told    bool // the receive queue got the failure
-	err     error
+	mu       sync.Mutex
+	changed  sync.Cond // an op ended, the provider may have room, or failure
+	inner    rdma.QueuePair
+	events   *rand.Rand // delays of events, in order of arrival
+	next     uint64     // seq of the next op
+	refused  uint64     // 1 + seq of the op that FullQueue hit last
+	full     bool       // the last Post met a full queue
+	ops      []*op
+	queued   []waiting // ops that the worker has to post
+	working  bool
+	broken   bool // dropped or failed on purpose
+	final    bool // nothing more comes out: closed, or broken and reported
+	notified bool // the receive queue got the failure
+	err      error
 }
 
 func newQueuePair(d *Device, cfg rdma.QPConfig, send, recv *completionQueue, g *rand.Rand) *queuePair {
@@ -137,7 +137,7 @@ func (q *queuePair) postLocked(w rdma.WorkRequest) error {
 	}
 	if q.working || f.needsWorker() {
 		q.admitLocked(o)
-		q.line = append(q.line, waiting{o, w, f})
+		q.queued = append(q.queued, waiting{o, w, f})
 		if !q.working {
 			q.working = true
 			go q.work()
@@ -197,10 +197,10 @@ func (q *queuePair) dispatch(c rdma.Completion) {
 	if c.Op == rdma.OpRecv {
 		c.QP = q
 		if c.Status != rdma.StatusOK {
-			if q.broken || q.told {
+			if q.broken || q.notified {
 				return // it is reported as a drop
 			}
-			q.told = true
+			q.notified = true
 			q.failLocked(failure)
 		}
 		var late time.Duration
@@ -294,11 +294,11 @@ func (q *queuePair) breakLocked(first rdma.Status, why error) {
 			status = rdma.StatusFlushed
 		}
 	}
-	q.line = nil
+	q.queued = nil
 	q.emitLocked()
 	q.final = true
-	if !q.told {
-		q.told = true
+	if !q.notified {
+		q.notified = true
 		q.recv.push(q, rdma.Completion{Op: rdma.OpRecv, Status: rdma.StatusPeerLost, QP: q}, 0)
 	}
 }
@@ -307,7 +307,7 @@ func (q *queuePair) breakLocked(first rdma.Status, why error) {
 func (q *queuePair) Close() error {
 	q.mu.Lock()
 	q.final = true
-	q.ops, q.line = nil, nil
+	q.ops, q.queued = nil, nil
 	q.failLocked(fmt.Errorf("%w: queue pair", rdma.ErrClosed))
 	inner := q.inner
 	q.mu.Unlock()

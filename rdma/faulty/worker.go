@@ -53,8 +53,8 @@ func (q *queuePair) work() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	defer func() { q.working = false }()
-	for len(q.line) > 0 {
-		w := q.line[0]
+	for len(q.queued) > 0 {
+		w := q.queued[0]
 		switch {
 		case q.err != nil:
 			q.flushLineLocked()
@@ -76,17 +76,17 @@ func (q *queuePair) work() {
 				return
 			}
 		default:
-			q.line = q.line[1:]
+			q.queued = q.queued[1:]
 			q.carryOutLocked(w)
 		}
 	}
 }
 
 func (q *queuePair) flushLineLocked() {
-	for _, w := range q.line {
+	for _, w := range q.queued {
 		q.endLocked(w.op, w.op.left, rdma.StatusFlushed, 0)
 	}
-	q.line = nil
+	q.queued = nil
 	q.emitLocked()
 }
 

@@ -137,8 +137,8 @@ func decode(b []byte, maxPayload int) (f frame, ok bool, err error) {
 	return f, true, nil
 }
 
-// appendHead appends the first 8 bytes of a frame, its header.
-func appendHead(b []byte, kind byte, answer bool, payload int) []byte {
+// appendHeader appends the first 8 bytes of a frame, its header.
+func appendHeader(b []byte, kind byte, answer bool, payload int) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(fixedBytes[kind]+payload))
 	var flags byte
 	if answer {
@@ -153,14 +153,14 @@ func appendRequest(b []byte, wr *rdma.WorkRequest, n int) []byte {
 	remote, answer := wr.Remote, !wr.Unsignaled
 	switch wr.Op {
 	case rdma.OpWrite:
-		b = appendHead(b, kindWrite, answer, n)
+		b = appendHeader(b, kindWrite, answer, n)
 	case rdma.OpWriteImm:
-		b = appendHead(b, kindWriteImm, answer, n)
+		b = appendHeader(b, kindWriteImm, answer, n)
 		if n == 0 {
 			remote = rdma.Remote{}
 		}
 	case rdma.OpRead:
-		b = appendHead(b, kindReadReq, answer, 0)
+		b = appendHeader(b, kindReadReq, answer, 0)
 	}
 	b = binary.LittleEndian.AppendUint64(b, uint64(remote.Key))
 	b = binary.LittleEndian.AppendUint64(b, remote.Addr)
@@ -176,7 +176,7 @@ func appendRequest(b []byte, wr *rdma.WorkRequest, n int) []byte {
 // appendNumber appends a frame whose body is one number (ACK, CREDIT,
 // READ_RESP without its payload).
 func appendNumber(b []byte, kind byte, number uint64, payload int) []byte {
-	b = appendHead(b, kind, false, payload)
+	b = appendHeader(b, kind, false, payload)
 	return binary.LittleEndian.AppendUint64(b, number)
 }
 

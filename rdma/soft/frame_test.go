@@ -26,9 +26,9 @@ func TestFrameRoundTrip(t *testing.T) {
 		{appendNumber(nil, kindAck, 1<<40, 0), frame{kindAck, false, 16, 0, 1 << 40, 0, 0}},
 		{appendNumber(nil, kindCredit, 3, 0), frame{kindCredit, false, 16, 0, 3, 0, 0}},
 		{appendNak(nil, 6, rdma.StatusRemoteKey), frame{kindNak, false, 24, 0, 6, 0, uint32(rdma.StatusRemoteKey)}},
-		{appendHead(nil, kindBye, false, 0), frame{kind: kindBye, fixed: 8}},
-		{appendHead(nil, kindPing, false, 0), frame{kind: kindPing, fixed: 8}},
-		{appendHead(nil, kindPong, false, 0), frame{kind: kindPong, fixed: 8}},
+		{appendHeader(nil, kindBye, false, 0), frame{kind: kindBye, fixed: 8}},
+		{appendHeader(nil, kindPing, false, 0), frame{kind: kindPing, fixed: 8}},
+		{appendHeader(nil, kindPong, false, 0), frame{kind: kindPong, fixed: 8}},
 	} {
 		got, ok, err := decode(tc.b, 100)
 		if err != nil || !ok || got != tc.want {

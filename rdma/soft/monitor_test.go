@@ -165,7 +165,7 @@ func TestStalledReader(t *testing.T) {
 		go func() { // "alive", every second
 			defer close(quiet)
 			for {
-				if _, err := peer.Write(appendHead(nil, kindPong, false, 0)); err != nil {
+				if _, err := peer.Write(appendHeader(nil, kindPong, false, 0)); err != nil {
 					return
 				}
 				<-time.After(time.Second)

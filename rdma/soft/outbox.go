@@ -92,10 +92,10 @@ func (q *queuePair) takeLocked() []byte {
 			o.buf = appendNumber(o.buf, kindCredit, n, 0)
 		}
 		if o.pingDue {
-			o.buf = appendHead(o.buf, kindPing, false, 0)
+			o.buf = appendHeader(o.buf, kindPing, false, 0)
 		}
 		if o.pongDue {
-			o.buf = appendHead(o.buf, kindPong, false, 0)
+			o.buf = appendHeader(o.buf, kindPong, false, 0)
 		}
 	}
 	o.ackDue, o.creditDue, o.pingDue, o.pongDue = false, false, false, false

@@ -264,7 +264,7 @@ func (q *queuePair) Close() error {
 	q.byOwner = true
 	first := q.failLocked(rdma.StatusFlushed, rdma.ErrClosed)
 	if first {
-		q.box.buf = appendHead(q.box.buf, kindBye, false, 0)
+		q.box.buf = appendHeader(q.box.buf, kindBye, false, 0)
 		q.farewell = true
 	}
 	q.flushUnlock()
