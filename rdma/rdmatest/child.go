@@ -16,11 +16,10 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// A child is this test binary run again, as the other side of a
-// connection, so that it can be killed and stopped like a real peer.
-// What it is to do comes by the environment; it prints one line when it
-// is ready, and ends when its standard input does, also when the parent
-// dies.
+// A child is this test binary run again, as the other side of a connection,
+// so that it can be killed and stopped like a real peer. Its role comes from
+// the environment; it prints one line when it is ready, and ends when its
+// standard input does, also when the parent dies.
 const (
 	envRole    = "RDMATEST_ROLE"
 	envAddr    = "RDMATEST_ADDR"
@@ -38,9 +37,9 @@ const childBytes = 64 << 10 // of each side's region
 
 var childReady bool
 
-// Child makes the test binary able to be a peer in a process of its own.
-// TestMain calls it first; it returns at once, except in a child, where
-// it never does. Open opens the provider; variant is Config.Variant.
+// Child makes the test binary able to act as a peer in a process of its own.
+// TestMain calls it first; it returns at once, except in a child, where it
+// never does. Open opens the provider; variant is Config.Variant.
 func Child(open func(variant string) (rdma.Device, error)) {
 	role := os.Getenv(envRole)
 	if role == "" {
@@ -90,7 +89,8 @@ func runChild(role, addr string, open func() (rdma.Device, error)) error {
 	return childFlood(q, cq, mem, placeOf(q.PrivateData()))
 }
 
-// placeBytes is what tells a peer a region: key and address.
+// placeBytes encodes what a peer needs to know about a region: key and
+// address.
 func placeBytes(r rdma.Remote) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(r.Key))
 	return binary.LittleEndian.AppendUint64(b, r.Addr)
@@ -100,7 +100,7 @@ func placeOf(b []byte) rdma.Remote {
 	return rdma.Remote{Key: rdma.Key(binary.LittleEndian.Uint64(b)), Addr: binary.LittleEndian.Uint64(b[8:])}
 }
 
-// childServe accepts all and answers events.
+// childServe accepts every connection and answers events.
 func childServe(d rdma.Device, addr string, cfg rdma.QPConfig, key []byte) error {
 	l, err := d.Listen(addr)
 	if err != nil {
@@ -190,7 +190,7 @@ func (e *env) signal(c *child, s syscall.Signal) {
 	stopped := func() bool { // the state follows the name in brackets
 		b, err := os.ReadFile(stat)
 		if errors.Is(err, os.ErrNotExist) {
-			return true // no such file system: take it on trust
+			return true // no such file system: assume it
 		}
 		_, after, _ := strings.Cut(string(b), ") ")
 		return strings.HasPrefix(after, "T")

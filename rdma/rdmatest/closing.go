@@ -22,7 +22,7 @@ var closeCases = []testCase{
 	{"ConnectAndClose", caseConnectAndClose},
 }
 
-// caseCloseSeen: the peer gets what was completed before, then the one
+// caseCloseSeen: the peer gets what was completed before, then the single
 // failure event; other connections go on.
 func caseCloseSeen(e *env) {
 	p := e.pair(64)
@@ -44,7 +44,7 @@ func caseCloseSeen(e *env) {
 	e.silent(p.c.send, p.c.recv, p.s.send, p.s.recv)
 }
 
-// caseCloseDrops: after Close returned, nothing of the queue pair comes
+// caseCloseDrops: after Close has returned, nothing of the queue pair comes
 // out of its queues, though events and completions were in them.
 func caseCloseDrops(e *env) {
 	p := e.pair(64)
@@ -59,7 +59,7 @@ func caseCloseDrops(e *env) {
 	e.must(p.cq.Close())
 	e.failed(p.sq, p.s.recv)
 	e.fence(&by)
-	e.post(by.sq, event(1, 1)) // and one the other way
+	e.post(by.sq, event(1, 1)) // and one in the other direction
 	e.takeOK(p.s.send, 1)
 	if c := e.takeOK(p.c.recv, 1)[0]; c.QP != by.cq {
 		e.Error("an event of a closed queue pair came after Close")
@@ -67,7 +67,7 @@ func caseCloseDrops(e *env) {
 	e.silent(p.c.send, p.c.recv, p.s.send, p.s.recv)
 }
 
-// caseCloseFlushes: requests that wait at the peer come back.
+// caseCloseFlushes: requests that wait at the peer are completed.
 func caseCloseFlushes(e *env) {
 	const depth = 64
 	p := e.pair(64, func(c *rdma.QPConfig) { c.SendDepth, c.RecvDepth = depth, 16 })
@@ -110,8 +110,8 @@ func caseDoubleClose(e *env) {
 	}
 }
 
-// caseClosedDevice: what was made from a closed device is closed, and it
-// makes nothing new.
+// caseClosedDevice: what was made from a closed device is closed, and the
+// device makes nothing new.
 func caseClosedDevice(e *env) {
 	p := e.pair(64)
 	e.must(p.s.dev.Close())
@@ -132,7 +132,7 @@ func caseClosedDevice(e *env) {
 	e.refuses(p.sq)
 }
 
-// caseDeviceCloseSeen: every peer of a closed device learns of it.
+// caseDeviceCloseSeen: every peer of a closed device is notified.
 func caseDeviceCloseSeen(e *env) {
 	p := e.pair(64)
 	q2, _ := e.connect(p.lis, p.c, p.s)
@@ -218,7 +218,7 @@ func load(e *env, w *workers, stop *atomic.Bool, h *host, q rdma.QueuePair, remo
 			case errors.Is(err, rdma.ErrBadRequest) && stop.Load():
 				return nil // mem was closed with its device
 			default:
-				// The device's Close takes mem before or after q.
+				// The device's Close closes mem before or after q.
 				if q.Err() != nil {
 					return nil
 				}
@@ -250,8 +250,8 @@ func load(e *env, w *workers, stop *atomic.Bool, h *host, q rdma.QueuePair, remo
 	}
 }
 
-// caseConnectAndClose makes and ends many connections; the leak check of
-// the suite sees what they leave.
+// caseConnectAndClose makes and ends many connections; the suite's leak check
+// detects what they leave behind.
 func caseConnectAndClose(e *env) {
 	c, s := e.host(4096), e.host(4096)
 	l := e.listen(s.dev)

@@ -116,7 +116,7 @@ func caseReject(e *env) {
 	e.silent(c.send, c.recv, s.send, s.recv)
 }
 
-// notConnected checks the error of a Dial that ended by itself.
+// notConnected checks the error of a Dial that ended without a connection.
 func (e *env) notConnected(what string, err error) {
 	e.Helper()
 	if !errors.Is(err, rdma.ErrDial) {
@@ -182,9 +182,9 @@ func caseDialTimeout(e *env) {
 	}
 }
 
-// caseDialerGaveUp: requests of dialers that are gone may still be
-// accepted; they end in an error or a queue pair that fails, and do not
-// stand in the way of the next dialer.
+// caseDialerGaveUp: requests of dialers that are gone may still be accepted;
+// they end in an error or a queue pair that fails, and do not block the next
+// dialer.
 func caseDialerGaveUp(e *env) {
 	c, s := e.host(64), e.host(64)
 	l := e.listen(s.dev)

@@ -10,9 +10,9 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// env is a running case: its test, the provider, and helpers that fail
-// the case instead of returning errors. They belong to the case's own
-// goroutine; others use the plain functions below.
+// env is a running case: its test, the provider, and helpers that fail the
+// case instead of returning errors. Only the case's own goroutine may use
+// them; others use the plain functions below.
 type env struct {
 	testing.TB
 	cfg Config
@@ -85,7 +85,7 @@ func (e *env) patience() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), e.cfg.Patience)
 }
 
-// connect dials from c to s. The functions change both configurations.
+// connect dials from c to s. The functions may change both configurations.
 func (e *env) connect(l rdma.Listener, c, s *host, mods ...func(*rdma.QPConfig)) (cq, sq rdma.QueuePair) {
 	e.Helper()
 	ccfg := rdma.QPConfig{SendCQ: c.send, RecvCQ: c.recv}
@@ -179,9 +179,8 @@ func collect(cq rdma.CompletionQueue, n int, patience time.Duration) ([]rdma.Com
 	return out, nil
 }
 
-// postAll posts wrs, collecting completions of cq whenever the queue is
-// full, and hands each to done (may be nil). cq must be this queue
-// pair's alone.
+// postAll posts wrs, collecting completions of cq whenever the queue is full,
+// and passes each to done (may be nil). Only this queue pair may use cq.
 func postAll(q rdma.QueuePair, cq rdma.CompletionQueue, wrs []rdma.WorkRequest, patience time.Duration, done func(rdma.Completion) error) error {
 	var buf [64]rdma.Completion
 	for len(wrs) > 0 {
@@ -217,8 +216,8 @@ func postAll(q rdma.QueuePair, cq rdma.CompletionQueue, wrs []rdma.WorkRequest, 
 	return nil
 }
 
-// fence waits until all that c sent before is visible at s, and polls
-// the event that says so.
+// fence waits until everything that c sent before is visible at s, and polls
+// the event that shows it.
 func (e *env) fence(p *pair) {
 	e.Helper()
 	e.post(p.cq, rdma.WorkRequest{Op: rdma.OpWriteImm, ID: 999_999, Imm: 0xfe})
@@ -252,7 +251,7 @@ func (e *env) join(w *workers) {
 	e.joinAs(w, "goroutines beside the case")
 }
 
-// joinAs is join that says what was going on.
+// joinAs is join with a description of what was going on.
 func (e *env) joinAs(w *workers, what string) {
 	e.Helper()
 	done := make(chan struct{})

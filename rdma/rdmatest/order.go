@@ -134,7 +134,7 @@ func runOrder(e *env, msg func(i int, c, s rdma.Region) []rdma.WorkRequest) {
 			select {
 			case <-free:
 			case <-stop:
-				return nil // the target says why
+				return nil // the target reports why
 			}
 			o := i % orderSlots * orderSlot
 			orderFill(p.c.mem.Bytes()[o:o+orderLen(i)], i)
@@ -154,16 +154,15 @@ func runOrder(e *env, msg func(i int, c, s rdma.Region) []rdma.WorkRequest) {
 	e.join(&w)
 }
 
-// caseLinesAreAtomic reads lines while the target's CPU stores to them:
-// a version in lane 0, odd while lanes 1 to 7 change, even and equal to
-// them afterwards. With the stores in program order, an even version
-// beside other lanes can only come from a line read in parts. Each read
-// asks for a burst of stores, about as long as a read over a socket: a
-// writer that never rested would, on one processor, keep the network
-// poller from running.
+// caseLinesAreAtomic reads lines while the target's CPU stores to them: a
+// version in lane 0, odd while lanes 1 to 7 change, even and equal to them
+// afterwards. With the stores in program order, an even version beside other
+// lanes can only come from a line read in parts. Each read requests a burst
+// of stores, about as long as a read over a socket: on a single processor, a
+// writer that never paused would prevent the network poller from running.
 //
 // Where lines may be torn (Info.TornLines) the same holds for what two
-// reads in a row agree on; that is checked instead.
+// consecutive reads agree on; that is checked instead.
 func caseLinesAreAtomic(e *env) {
 	const lines, size = 8, 8 * rdma.LineBytes
 	p := e.pair(4096)
@@ -215,8 +214,8 @@ func caseLinesAreAtomic(e *env) {
 			}
 			return nil
 		}
-		// Until the reads met enough moments; a provider that reads
-		// slowly meets fewer per second, not fewer per read.
+		// Until the reads met enough moments; a slow provider meets fewer per
+		// second, but not fewer per read.
 		for round := 0; round < 2000 || len(versions) < 100; round++ {
 			if round > 1_000_000 {
 				return fmt.Errorf("%d reads saw only %d versions: the writer's stores do not arrive",

@@ -26,8 +26,8 @@ var processCases = []testCase{
 	{"Process/StoppedThenKilled", caseStoppedThenKilled},
 }
 
-// peerLimit is rdma.PeerTimeout and what a loaded machine may add until
-// this process runs again.
+// peerLimit is rdma.PeerTimeout and the time that a loaded machine may add
+// until this process runs again.
 const peerLimit = rdma.PeerTimeout + time.Second
 
 // dialChild connects h to a serving child and returns its region.
@@ -68,8 +68,8 @@ func caseProcessEcho(e *env) {
 	}
 }
 
-// caseKilledWhileReading keeps Reads outstanding while the peer dies:
-// each comes back, the failed ones last, within PeerTimeout.
+// caseKilledWhileReading keeps Reads outstanding while the peer dies: each is
+// completed, the failed ones last, within PeerTimeout.
 func caseKilledWhileReading(e *env) {
 	h := e.host(childBytes)
 	c := e.child(roleServe, e.cfg.Addr(e))
@@ -138,13 +138,13 @@ func (e *env) diedWithin(q rdma.QueuePair, h *host) {
 		break
 	}
 	if took := time.Since(killed); took > peerLimit {
-		e.Errorf("learned of the peer's death after %v, limit %v", took, rdma.PeerTimeout)
+		e.Errorf("detected the peer's death after %v, limit %v", took, rdma.PeerTimeout)
 	}
 	e.refuses(q)
 }
 
-// caseKilledInitiator kills a peer in the middle of its requests: the
-// target learns of it, and serves the next one.
+// caseKilledInitiator kills a peer in the middle of its requests: the target
+// is notified, and serves the next one.
 func caseKilledInitiator(e *env) {
 	h := e.host(childBytes)
 	l := e.listen(h.dev)
@@ -164,8 +164,8 @@ func caseKilledInitiator(e *env) {
 	e.connect(l, by, h)
 }
 
-// withChild starts a flooding child and accepts it, at the same time:
-// the child is ready only once it was served.
+// withChild starts a flooding child and accepts it at the same time: the
+// child is ready only once it was served.
 func (e *env) withChild(l rdma.Listener, h *host, c **child) rdma.QueuePair {
 	e.Helper()
 	var q rdma.QueuePair
@@ -202,8 +202,8 @@ func caseKilledInHandshake(e *env) {
 	e.connect(l, by, h)
 }
 
-// caseStopped: a peer that is stopped for less than PeerTimeout. Post
-// and Wait do not block meanwhile, and everything completes after.
+// caseStopped: a peer that is stopped for less than PeerTimeout. Post and
+// Wait do not block meanwhile, and everything completes afterwards.
 func caseStopped(e *env) {
 	h := e.host(childBytes)
 	c := e.child(roleServe, e.cfg.Addr(e))
@@ -245,8 +245,8 @@ func caseStopped(e *env) {
 	e.echo(h, q, 7)
 }
 
-// caseStoppedInitiator: a stopped peer does not hold up the others on
-// the same device and queues.
+// caseStoppedInitiator: a stopped peer does not delay others on the same
+// device and queues.
 func caseStoppedInitiator(e *env) {
 	h := e.host(childBytes)
 	l := e.listen(h.dev)
@@ -258,7 +258,7 @@ func caseStoppedInitiator(e *env) {
 	for i := range uint32(200) {
 		e.post(p.cq, event(1, i))
 		e.takeOK(p.c.send, 1)
-		for got := false; !got; { // among what the child had sent
+		for got := false; !got; { // among the events that the child had sent
 			cm := e.takeOK(h.recv, 1)[0]
 			if got = cm.QP == p.sq; got && cm.Imm != i {
 				e.Fatalf("event %d has imm %d", i, cm.Imm)

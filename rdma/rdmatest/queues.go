@@ -19,8 +19,8 @@ var queueCases = []testCase{
 	{"LongBatch", caseLongBatch},
 }
 
-// caseOneQueueForBoth plays ping-pong over one queue per side, which
-// gets the completions of requests and the events alike.
+// caseOneQueueForBoth plays ping-pong over one queue per side, which receives
+// both the completions of requests and the events.
 func caseOneQueueForBoth(e *env) {
 	c, s := e.host(4096), e.host(4096)
 	c.recv, s.recv = c.send, s.send
@@ -112,19 +112,19 @@ func caseManyQueuePairs(e *env) {
 	e.silent(s.recv, s.send)
 }
 
-// caseFairness: eight queue pairs send as much as they may, and another
-// for each of theirs that is polled. An event of a ninth must not wait
+// caseFairness: eight queue pairs send as much as they may, and one more
+// event for each of theirs that is polled. An event of a ninth must not wait
 // for more than what was in the queue.
 func caseFairness(e *env) {
 	const heavy, depth, rounds = 8, 32, 5
-	// Twice, for providers may round depths up, and twice again, for one
-	// that wraps another has a queue of its own before the other's.
+	// Twice, because providers may round depths up, and twice again, because
+	// one that wraps another has a queue of its own in front of the other's.
 	const limit = 4 * heavy * depth
 	s := e.host(64)
 	l := e.listen(s.dev)
 	mod := func(c *rdma.QPConfig) { c.SendDepth, c.RecvDepth = 4*depth, depth }
 	pending := 0
-	refill := func(p *pair) { // as far as the queue takes it
+	refill := func(p *pair) { // until the queue is full
 		var buf [8]rdma.Completion
 		for _, c := range buf[:p.c.send.Poll(buf[:])] {
 			e.must(c.Err())
@@ -206,10 +206,10 @@ func caseQueueFull(e *env) {
 }
 
 // caseReceiverNotPolling: events beyond the receiver's depth wait at the
-// sender, who is told by a full queue, and none is lost. The provider may
-// take requests until SendDepth are outstanding, or none that finds the
-// receiver full; in either case a sender who waits on its send queue is
-// woken when posting again may succeed.
+// sender, which sees a full queue, and none is lost. The provider may accept
+// requests until SendDepth are outstanding, or none that finds the receiver
+// full; in either case a sender that waits on its send queue is woken when
+// posting again may succeed.
 func caseReceiverNotPolling(e *env) {
 	const depth = 16
 	// Providers may round up, keep credits in flight and buffer in the
@@ -228,8 +228,8 @@ func caseReceiverNotPolling(e *env) {
 		if !isFull(err) {
 			e.Fatal(err)
 		}
-		// No completion for this long: the sender is held up. If it was
-		// merely slow the case is weaker, not wrong.
+		// No completion for this long: the sender is blocked by the receiver.
+		// If it was merely slow the case is weaker, not wrong.
 		cs, err := collect(p.c.send, 1, 50*time.Millisecond)
 		if errors.Is(err, rdma.ErrTimeout) {
 			break
@@ -239,7 +239,7 @@ func caseReceiverNotPolling(e *env) {
 		done++
 	}
 	if taken < depth {
-		e.Errorf("held up after %d events, depth is %d", taken, depth)
+		e.Errorf("blocked after %d events, depth is %d", taken, depth)
 	}
 	const total = bound + 500
 	var w workers
@@ -264,8 +264,8 @@ func caseReceiverNotPolling(e *env) {
 	e.silent(p.c.send, p.s.recv)
 }
 
-// casePostsStayTogether: requests of one call are neighbours at the
-// target whatever other goroutines post.
+// casePostsStayTogether: requests of one call are neighbours at the target,
+// whatever other goroutines post.
 func casePostsStayTogether(e *env) {
 	const posters, group, rounds = 8, 5, 40
 	p := e.pair(64)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// recorder is a testing.TB that keeps its failures to itself, so that a
-// test can demand that a case fails.
+// recorder is a testing.TB that only records its failures, so that a test can
+// require that a case fails.
 type recorder struct {
 	testing.TB
 	mu       sync.Mutex

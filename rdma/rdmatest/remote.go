@@ -10,9 +10,8 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// badRemote is one request that the target refuses. It is called with
-// the target's host; what it returns is put into an otherwise good
-// request.
+// badRemote makes one request that the target refuses. It is called with the
+// target's host; its result replaces a field of an otherwise good request.
 type badRemote struct {
 	name   string
 	ops    []rdma.Op
@@ -85,10 +84,10 @@ func remoteCases() []testCase {
 	return all
 }
 
-// runBadRemote posts good, bad, good and good requests at once. Wanted:
-// the first succeeds, the bad one has its status, the others are flushed
-// in order; both queue pairs fail and say so once; the target's memory
-// and a second connection between the same devices are unharmed.
+// runBadRemote posts good, bad, good and good requests at once. Expected: the
+// first succeeds, the bad one has its status, the others are flushed in
+// order; both queue pairs fail and report it once; the target's memory and a
+// second connection between the same devices are unharmed.
 func runBadRemote(e *env, b badRemote, op rdma.Op, silent bool) {
 	p := e.pair(remoteBytes)
 	by := *p // the bystander connection
@@ -119,7 +118,7 @@ func runBadRemote(e *env, b badRemote, op rdma.Op, silent bool) {
 	status := []rdma.Status{rdma.StatusOK, expected(faults, b.status), rdma.StatusFlushed, rdma.StatusFlushed}
 	for i, c := range e.take(p.c.send, taken) {
 		good := c.Status == status[i]
-		if faults == rdma.FaultsNone { // also request 1 may come to nothing
+		if faults == rdma.FaultsNone { // even request 1 may have no effect
 			good = i == 0 || c.Status != rdma.StatusOK
 		}
 		if c.ID != wrs[i].ID || !good || c.Op != wrs[i].Op || c.QP != p.cq {
@@ -133,8 +132,8 @@ func runBadRemote(e *env, b badRemote, op rdma.Op, silent bool) {
 	e.failed(p.cq, p.c.recv)
 	e.failed(p.sq, p.s.recv)
 
-	// The bystander works, and what it brings shows that nothing else
-	// was in the queues. Both use them, so a stray completion is seen.
+	// The bystander works, and its events show that nothing else was in the
+	// queues. Both use them, so a stray completion is seen.
 	e.fence(&by)
 	if !bytes.Equal(p.s.mem.Bytes(), want) {
 		e.Error("a refused request changed the target's memory")
@@ -142,8 +141,8 @@ func runBadRemote(e *env, b badRemote, op rdma.Op, silent bool) {
 	e.silent(p.c.send, p.c.recv, p.s.send, p.s.recv)
 }
 
-// expected is the status for a refused request on a device that tells
-// reasons apart, or does not.
+// expected is the status for a refused request, on a device that
+// distinguishes reasons or on one that does not.
 func expected(f rdma.Faults, exact rdma.Status) rdma.Status {
 	switch f {
 	case rdma.FaultsCoarse:
@@ -154,7 +153,7 @@ func expected(f rdma.Faults, exact rdma.Status) rdma.Status {
 	return exact
 }
 
-// failed waits for the one OpRecv completion by which a queue pair says
+// failed waits for the single OpRecv completion by which a queue pair reports
 // that it failed, and checks the failed state.
 func (e *env) failed(q rdma.QueuePair, recv rdma.CompletionQueue) {
 	e.Helper()
@@ -216,9 +215,9 @@ func caseStaleKey(e *env) {
 	e.refuses(p.sq)
 }
 
-// runPeerFailure: a side whose peer's request fails learns of it, and
-// gets back what it has outstanding, here behind a full receiver. Of
-// unsignaled requests those that failed complete, so with the events
+// runPeerFailure: a side whose peer's request fails is notified, and its
+// outstanding requests are completed, here behind a full receiver. Of
+// unsignaled requests the failed ones complete, so together with the events
 // that arrived all are accounted for.
 func runPeerFailure(e *env, silent bool) {
 	const depth = 64
@@ -227,8 +226,8 @@ func runPeerFailure(e *env, silent bool) {
 	for held := false; !held && taken < 4096; {
 		w := event(uint64(taken), uint32(taken))
 		w.Unsignaled = silent
-		// Full for this long: held up by the receiver (or slow, then
-		// the case is weaker).
+		// Full for this long: blocked by the receiver (or slow, then the case
+		// is weaker).
 		held = !poll(20*time.Millisecond, func() bool {
 			n, err := p.sq.Post([]rdma.WorkRequest{w})
 			if taken += n; err != nil && !isFull(err) {
@@ -243,7 +242,7 @@ func runPeerFailure(e *env, silent bool) {
 		e.Errorf("status %q, want %q", c.Status, bounds)
 	}
 	e.failed(p.sq, p.s.recv)
-	// c polls what arrived before, then learns of the failure.
+	// c polls what arrived before, then is notified of the failure.
 	arrived := 0
 	for ; ; arrived++ {
 		c := e.take(p.c.recv, 1)[0]

@@ -16,13 +16,13 @@
 //		})
 //	}
 //
-// Reading order: this file (what a provider brings), env.go (how a case
-// gets its queue pairs), then one file per subject: connect, transfer,
-// order, remote (errors at the target), local (errors before sending),
-// queues, wait, closing, process (peers that die).
+// Reading order: this file (what a provider supplies), env.go (how a case
+// gets its queue pairs), then one file per subject: connect, transfer, order,
+// remote (errors at the target), local (errors before sending), queues, wait,
+// closing, process (peers that die).
 //
 // A case waits for conditions, never for time to pass: a deadline only
-// says when to give up (Config.Patience). inmem, a provider within one
+// determines when to give up (Config.Patience). inmem, a provider within one
 // process, passes the suite, and each of its deliberate bugs fails it.
 package rdmatest
 
@@ -40,11 +40,11 @@ type Config struct {
 	// Open opens a fresh device; both sides of a connection get one
 	// each. The suite closes it.
 	Open func(t testing.TB) rdma.Device
-	// Addr returns an address that is free to listen on. What the
-	// Listener then says (Addr) is dialed.
+	// Addr returns an address that is free to listen on. The address that the
+	// Listener then reports (Addr) is dialed.
 	Addr func(t testing.TB) string
-	// Variant is handed to the child process's open function, for
-	// providers that run the suite more than once.
+	// Variant is passed to the child process's open function, for providers
+	// that run the suite more than once.
 	Variant string
 	// SingleProcess marks a provider that does not reach other
 	// processes: the cases with child processes are not in the suite.
@@ -95,8 +95,8 @@ func Run(t *testing.T, cfg Config) {
 		t.Fatal("rdmatest: TestMain must call rdmatest.Child first, " +
 			"or Config.SingleProcess be set")
 	}
-	// What a process opens once and keeps (epoll and the like) is not a
-	// leak: let it happen before the first count.
+	// What a process opens once and keeps (epoll and the like) is not a leak:
+	// this makes it happen before the first count.
 	t.Run("WarmUp", func(t *testing.T) { runCase(t, cfg, testCase{run: caseRoundTrip}) })
 	for _, c := range cases(cfg) {
 		t.Run(c.name, func(t *testing.T) {
@@ -114,9 +114,8 @@ func runCase(t testing.TB, cfg Config, c testCase) {
 	c.run(&env{TB: t, cfg: cfg})
 }
 
-// checkLeaks fails t if more goroutines or descriptors exist after its
-// other cleanups than before. Ending takes goroutines a moment, so it
-// polls.
+// checkLeaks fails t if more goroutines or descriptors exist after its other
+// cleanups than before. Goroutines take a moment to end, so it polls.
 func checkLeaks(t testing.TB, cfg Config) {
 	patience := cfg.Patience
 	if patience == 0 {

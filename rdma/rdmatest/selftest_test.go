@@ -12,7 +12,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// One bug is a goroutine that is left.
+	// One bug leaves a goroutine behind.
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/catfish-index/catfish/rdma/rdmatest/inmem.(*queuePair).closeLocked.func1"))
 }
@@ -26,7 +26,7 @@ func config(f *inmem.Fabric) Config {
 	}
 }
 
-// TestConformance: the suite asks for nothing impossible.
+// TestConformance: the suite requires nothing impossible.
 func TestConformance(t *testing.T) { Run(t, config(inmem.New())) }
 
 // mutants names for each bug of inmem a case that must find it.

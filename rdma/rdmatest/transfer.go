@@ -66,7 +66,7 @@ func caseRegion(e *env) {
 // transferSizes are around a line, a page, and a message of many frames.
 var transferSizes = []int{0, 1, 63, 64, 65, 4096, 1 << 20}
 
-// transferOffsets (local, remote) meet lines and words in every way.
+// transferOffsets (local, remote) cover all alignments to lines and words.
 var transferOffsets = [][2]int{{0, 0}, {1, 0}, {0, 1}, {63, 65}, {7, 4093}, {64, 128}}
 
 const transferBytes = 1<<20 + 2*4096
@@ -172,7 +172,7 @@ func caseCompletionFields(e *env) {
 	}
 }
 
-// caseUnsignaled: a signaled request's completion stands for all before.
+// caseUnsignaled: a signaled request's completion stands for all before it.
 func caseUnsignaled(e *env) {
 	p := e.pair(8192)
 	const rounds, group = 300, 8 // 2,400 requests, ten times the depth

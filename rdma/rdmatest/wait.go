@@ -21,7 +21,7 @@ var waitCases = []testCase{
 }
 
 // wait calls Wait until it returns an error (nil without a reason is
-// allowed), and tells how long that last call took.
+// allowed), and returns how long that last call took.
 func wait(ctx context.Context, q rdma.CompletionQueue, timeout time.Duration) (took time.Duration, err error) {
 	for range 10_000 {
 		start := time.Now()
@@ -68,8 +68,8 @@ func caseWaitContext(e *env) {
 	e.must(q.Wait(context.Background(), e.cfg.Patience))
 }
 
-// caseWaitReady: Wait returns while there is something to poll, as often
-// as it is asked, and Poll hands out no more than dst holds.
+// caseWaitReady: Wait returns while there is something to poll, as often as
+// it is called, and Poll returns no more than dst holds.
 func caseWaitReady(e *env) {
 	p := e.pair(64)
 	for i := range uint64(5) {
@@ -106,8 +106,8 @@ func caseWakeBefore(e *env) {
 	}
 }
 
-// caseWakeDuring wakes while Wait spins and while it sleeps: the delay
-// is drawn from nothing to more than any provider spins.
+// caseWakeDuring wakes while Wait spins and while it sleeps: the delay is
+// drawn from nothing to more than any provider spins.
 func caseWakeDuring(e *env) {
 	q := e.queue(e.open())
 	g := rand.New(rand.NewPCG(1, 2))
@@ -121,7 +121,7 @@ func caseWakeDuring(e *env) {
 			e.Fatalf("Wait %d: %v", i, err)
 		}
 		<-woken
-		// Wake may have met a Wait that returned by itself: take it.
+		// Wake may have met a Wait that returned by itself: consume it.
 		_ = q.Wait(context.Background(), 0)
 	}
 }
@@ -146,9 +146,9 @@ func caseCloseDuringWait(e *env) {
 	}
 }
 
-// caseNoLostWakeUp plays ping-pong with both sides blocked in Wait, and
-// pauses that let the other side reach any stage of falling asleep. A
-// lost wake-up shows as a Wait that times out.
+// caseNoLostWakeUp plays ping-pong with both sides blocked in Wait, with
+// pauses that let the other side reach any stage of falling asleep. A lost
+// wake-up shows as a Wait that times out.
 func caseNoLostWakeUp(e *env) {
 	const rounds = 1500
 	p := e.pair(64)

@@ -100,7 +100,7 @@ func (d *Device) Dial(ctx context.Context, addr string, cfg rdma.QPConfig, priva
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if r.answered { // meanwhile
+	if r.answered { // in the meantime
 		if a := <-r.answer; a.qp != nil {
 			a.qp.closeLocked()
 		}
@@ -168,7 +168,7 @@ func (l *listener) closeLocked() {
 func (r *connRequest) PrivateData() []byte { return r.private }
 func (r *connRequest) Peer() string        { return r.dialer.name }
 
-// answerLocked answers the dialer unless it was or gave up.
+// answerLocked answers the dialer, unless it was answered or gave up.
 func (r *connRequest) answerLocked(qp *queuePair, err error) bool {
 	if r.answered {
 		return false

@@ -45,7 +45,7 @@ func (q *completionQueue) signalLocked() {
 	}
 }
 
-// Poll also lets the peers of polled receives go on.
+// Poll also lets the peers of polled receives continue.
 func (q *completionQueue) Poll(dst []rdma.Completion) int {
 	f := q.dev.f
 	f.mu.Lock()
@@ -76,8 +76,8 @@ func (q *completionQueue) Poll(dst []rdma.Completion) int {
 	return n
 }
 
-// Wait sleeps on signal. A token may be older than the last Poll, so
-// what it says is looked up, except for Wake, which leaves no trace.
+// Wait sleeps on signal. A token may be older than the last Poll, so its
+// reason is checked again, except for Wake, which leaves no other trace.
 func (q *completionQueue) Wait(ctx context.Context, timeout time.Duration) error {
 	f := q.dev.f
 	f.mu.Lock()

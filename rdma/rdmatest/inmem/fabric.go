@@ -1,14 +1,14 @@
-// Package inmem is a provider of the verbs API within one process, for
-// tests: small enough to check by reading, it is what the conformance
-// suite (package rdmatest) is checked against. Its deliberate bugs show
-// that each property of the suite can fail.
+// Package inmem is a provider of the verbs API within one process, for tests:
+// small enough to verify by reading, it is what the conformance suite
+// (package rdmatest) is checked against. Its deliberate bugs show that each
+// property of the suite can fail.
 //
-// One mutex guards a whole fabric, and a request is carried out by the
-// goroutine that posts it, or, if it waits for room at the receiver, by
-// the one that polls there. So everything happens in one order, and the
-// only concurrency left is that of the memory itself: the target's CPU
-// stores to it at any time, which is why reads copy it line by line with
-// atomic loads (region.go).
+// One mutex guards a whole fabric, and a request is executed by the goroutine
+// that posts it, or, if it waits for room at the receiver, by the one that
+// polls there. So everything happens in one order, and the only concurrency
+// left is that of the memory itself: the target's CPU stores to it at any
+// time, which is why reads copy it line by line with atomic loads
+// (region.go).
 package inmem
 
 import (
@@ -36,7 +36,7 @@ func NewWithBug(b Bug) *Fabric {
 	return &Fabric{bug: b, regions: map[rdma.Key]*region{}, listeners: map[string]*listener{}}
 }
 
-// Addr returns an address that nobody listens at.
+// Addr returns an address at which no listener listens.
 func (f *Fabric) Addr() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -30,7 +30,7 @@ type queuePair struct {
 	lateDue     int      // of these, the events that were polled
 }
 
-// checkConfig checks cfg and fills its defaults.
+// checkConfig checks cfg and fills in its defaults.
 func (d *Device) checkConfig(cfg *rdma.QPConfig) (send, recv *completionQueue, err error) {
 	send, _ = cfg.SendCQ.(*completionQueue)
 	recv, _ = cfg.RecvCQ.(*completionQueue)
@@ -60,7 +60,7 @@ func (p *queuePair) Err() error {
 	return p.err
 }
 
-// Post carries out what it can.
+// Post executes what it can.
 func (p *queuePair) Post(wrs []rdma.WorkRequest) (int, error) {
 	f := p.dev.f
 	f.mu.Lock()
@@ -136,8 +136,8 @@ func (p *queuePair) validateLocked(w *rdma.WorkRequest) error {
 	return nil
 }
 
-// progressLocked carries out requests in order until one must wait for
-// room at the receiver.
+// progressLocked executes requests in order until one must wait for room at
+// the receiver.
 func (p *queuePair) progressLocked() {
 	f := p.dev.f
 	for len(p.sq) > 0 && p.err == nil {
@@ -179,7 +179,7 @@ func (p *queuePair) completeLocked(w *rdma.WorkRequest, s rdma.Status) {
 		Bytes: uint32(w.Local.Len), QP: p})
 }
 
-// executeLocked moves the bytes of one request.
+// executeLocked copies the bytes of one request.
 func (p *queuePair) executeLocked(w *rdma.WorkRequest) rdma.Status {
 	if w.Op == rdma.OpWriteImm && w.Local.Len == 0 {
 		return rdma.StatusOK
@@ -219,7 +219,7 @@ func (p *queuePair) executeLocked(w *rdma.WorkRequest) rdma.Status {
 	return status
 }
 
-// failLocked takes p into the error state, once.
+// failLocked puts p into the error state, once.
 func (p *queuePair) failLocked(err error) {
 	if p.err != nil {
 		return

@@ -14,7 +14,8 @@ import (
 
 const (
 	pageBytes = 4096
-	// maxRegion keeps a slip in a test from taking the machine's memory.
+	// maxRegion prevents a mistake in a test from using up the machine's
+	// memory.
 	maxRegion = 1 << 32
 )
 
@@ -79,8 +80,8 @@ func (r *region) closeLocked() {
 	}
 }
 
-// check tells whether a remote range may be accessed, in the order in
-// which a card looks: key, rights, bounds.
+// check reports whether a remote range may be accessed, in the order in which
+// a card checks: key, rights, bounds.
 func (f *Fabric) checkLocked(target *Device, at rdma.Remote, n int, need rdma.Access) (*region, rdma.Status) {
 	r := f.regions[at.Key]
 	if r == nil || r.dev != target {
@@ -96,9 +97,9 @@ func (f *Fabric) checkLocked(target *Device, at rdma.Remote, n int, need rdma.Ac
 }
 
 // readInto copies r from offset on into dst, each line as it was at one
-// moment. A line is loaded twice, word by word; two equal copies show
-// that no word changed in between, for a word that changes and changes
-// back would need a version (package rdma) to be written twice.
+// moment. A line is loaded twice, word by word; two equal copies show that no
+// word changed in between, because a word that changes and changes back would
+// need a version (package rdma) to be written twice.
 func (r *region) readInto(dst []byte, offset int) {
 	for len(dst) > 0 {
 		start := offset &^ (rdma.LineBytes - 1)
