@@ -12,8 +12,7 @@ const CaliforniaObjects = 21_693
 var embedded embed.FS
 
 // California is the embedded road network of California: the box of each
-// edge, by longitude and latitude. testdata/ATTRIBUTION.md says whose
-// work it is.
+// edge, by longitude and latitude. testdata/ATTRIBUTION.md names its authors.
 func California() *Source {
 	dir, err := fs.Sub(embedded, "testdata")
 	if err == nil {

@@ -12,13 +12,13 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// CSV: a header line, then one rectangle or point a line. Numbers only,
-// so quoting is neither needed nor read. Blank lines are passed over.
+// CSV: a header line, then one rectangle or point per line. Numbers only, so
+// quoting is neither needed nor supported. Blank lines are skipped.
 const (
 	csvRects  = "id,minx,miny,maxx,maxy"
 	csvPoints = "id,x,y"
-	// maxLine bounds a line: five numbers of up to 768 digits, which
-	// is the longest decimal that still matters to a float64.
+	// maxLine bounds a line: five numbers of up to 768 digits, which is the
+	// longest decimal whose last digit still affects a float64.
 	maxLine = 4096
 )
 
@@ -90,8 +90,8 @@ func parseID(b []byte) (uint64, error) {
 	return id, nil
 }
 
-// parseCoordinate lets NaN and infinities pass: rstar.Rect.Validate
-// names the coordinate that has one.
+// parseCoordinate accepts NaN and infinities: rstar.Rect.Validate reports the
+// coordinate that has one.
 func parseCoordinate(b []byte) (float64, error) {
 	v, err := strconv.ParseFloat(string(b), 64)
 	if errors.Is(err, strconv.ErrRange) {
@@ -104,7 +104,7 @@ func parseCoordinate(b []byte) (float64, error) {
 	return v, nil
 }
 
-// lineReader hands out lines without their ends, byte order mark and
+// lineReader returns lines without their ends, byte order mark and
 // surrounding blanks, and counts them from 1.
 type lineReader struct {
 	r      *bufio.Reader

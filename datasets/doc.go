@@ -1,6 +1,6 @@
-// Package datasets delivers what goes into an index and what is asked of
-// it: readers for map data, the generators of the Catfish paper (ICDCS
-// 2019, section V), and the queries that go with them.
+// Package datasets provides the contents of an index and the queries on it:
+// readers for map data, the generators of the Catfish paper (ICDCS 2019,
+// section V), and the queries that go with them.
 //
 // # Items
 //
@@ -23,19 +23,19 @@
 //	FILE                         by content: all of these, and rea02 and rec
 //	FORMAT:FILE                  as said; see [Format]
 //
-// Sources stream; memory does not grow with the input, but for the nodes
+// Sources stream; memory does not grow with the input, except for the nodes
 // of an OpenStreetMap or road file (24 and about 60 bytes each) and the
-// largest feature of a GeoJSON file. [Collect] gathers all items,
-// [Sample] some, [Shuffle] changes their order, [Bounds] measures them,
-// [Write] converts. [Source.Progress] feeds a progress bar.
+// largest feature of a GeoJSON file. [Collect] gathers all items, [Sample]
+// some, [Shuffle] changes their order, [Bounds] measures them, [Write]
+// converts. [Source.Progress] feeds a progress bar.
 //
-// Ids are those of the file where it has any, else they count from 0 in
+// Ids are those of the file where it has any; otherwise they count from 0 in
 // its order.
 //
-// rea02-like is not rea02. The real set (Beckmann and Seeger) is read in
-// both of its encodings from a file; the generator imitates how it is
-// built, for those who do not have it, and its figures are not the real
-// set's.
+// rea02-like is not rea02. The real set (Beckmann and Seeger) is read from a
+// file in either of its encodings; the generator imitates its structure for
+// users who do not have it, and figures measured on it are not those of the
+// real set.
 //
 // # Queries
 //
@@ -45,17 +45,17 @@
 // number, one per client. [QuerySet] has the queries of the rea02
 // benchmark.
 //
-// All random data is equal on every machine, to the last bit, and stays
-// so: random.go says how, and tests pin it by hashes.
+// All random data is equal on every machine, to the last bit, and remains so:
+// random.go says how, and tests pin it by hashes.
 //
 // # Bad input
 //
-// Nothing panics on input. A [ReadError] names file, line or offset, and
-// how many items had been delivered, which stay delivered; errors.Is
-// tells [ErrTruncated], [ErrSyntax], [ErrUnsupported] and
-// rstar.ErrBadRect apart. Reading again is safe, and useless before the
-// input has changed.
+// Nothing panics on input. A [ReadError] gives file, line or offset, and how
+// many items had been delivered, which remain delivered; errors.Is
+// distinguishes [ErrTruncated], [ErrSyntax], [ErrUnsupported] and
+// rstar.ErrBadRect. Reading again is safe, and useless before the input has
+// changed.
 //
-// Source code is best read from source.go and open.go on; then each
-// format and generator is a file of its own.
+// The source is best read from source.go and open.go on; each format and
+// generator then has a file of its own.
 package datasets

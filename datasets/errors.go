@@ -7,11 +7,11 @@ import (
 )
 
 // Every error about a data set wraps one of these, rstar.ErrBadRect (a
-// coordinate is NaN or infinite, or a minimum exceeds its maximum) or
-// the operating system's error. Reading has no side effects, so a retry
-// is always safe; it is useless for these until the input changes.
+// coordinate is NaN or infinite, or a minimum exceeds its maximum) or the
+// operating system's error. Reading has no side effects, so a retry is always
+// safe; for these errors it is useless until the input changes.
 var (
-	// ErrFormat: the format is unknown, or cannot be told from the
+	// ErrFormat: the format is unknown, or cannot be determined from the
 	// file's name and content. The message lists what is allowed.
 	ErrFormat = errors.New("unknown format")
 	// ErrAmbiguous: the content fits several formats. Prefix the path
@@ -27,12 +27,12 @@ var (
 	ErrOption = errors.New("bad option")
 )
 
-// ReadError says where in an input reading stopped. The items before
-// that place have been delivered.
+// ReadError says where in an input reading stopped. The items before that
+// position have been delivered.
 type ReadError struct {
 	Name      string // path or name of the source
 	Line      int64  // from 1; 0 when the format has no lines
-	Offset    int64  // bytes from the start; -1 when Line says it
+	Offset    int64  // bytes from the start; -1 when Line is used
 	Delivered int64  // items delivered before the error
 	Err       error
 }
@@ -52,7 +52,7 @@ func (e *ReadError) Error() string {
 
 func (e *ReadError) Unwrap() error { return e.Err }
 
-// errStop ends a pass whose consumer wants no more. Items returns nil.
+// errStop ends a pass whose consumer needs no more. Items returns nil.
 var errStop = errors.New("datasets: stop")
 
 // quote shortens hostile text for an error message.

@@ -41,8 +41,8 @@ func ParseFormat(s string) (Format, error) {
 // rea02, and more than a header line or a PBF frame needs.
 const sniffBytes = 1024 * recordBytes
 
-// detect tells the format by the extension where that is unmistakable,
-// else by the content. head is the first sniffBytes of the file.
+// detect determines the format by the extension where that is unambiguous,
+// otherwise by the content. head is the first sniffBytes of the file.
 func detect(path string, head []byte) (Format, error) {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".csv":
@@ -55,7 +55,8 @@ func detect(path string, head []byte) (Format, error) {
 	case ".cnode", ".cedge":
 		return Road, nil
 	}
-	// .rec and .rea02 say which encoding is meant, not which one it is.
+	// The extensions .rec and .rea02 give the intended encoding, which may
+	// differ from the actual one.
 	text := bytes.TrimLeft(bytes.TrimPrefix(head, byteOrderMark), " \t\r\n\x1e")
 	switch {
 	case len(head) == 0:
@@ -75,12 +76,11 @@ func detect(path string, head []byte) (Format, error) {
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// detectRecords tells the two encodings of rea02 apart: read with the
-// wrong byte order, a coordinate becomes a number of arbitrary
-// magnitude, and half of the pairs are out of order. One encoding wins
-// if more than 3/4 of the sampled records make sense in it (the rest
-// may be bad input, which the reader reports with its place) and at
-// most 1/4 in the other.
+// detectRecords distinguishes the two encodings of rea02: read with the wrong
+// byte order, a coordinate becomes a number of arbitrary magnitude, and half
+// of the pairs are out of order. One encoding is chosen if more than 3/4 of
+// the sampled records are plausible in it (the rest may be bad input, which
+// the reader reports with its position) and at most 1/4 in the other.
 func detectRecords(head []byte) (Format, error) {
 	n := len(head) / recordBytes
 	var little, big int
@@ -107,7 +107,7 @@ func detectRecords(head []byte) (Format, error) {
 		" name one, as in csv:FILE", ErrFormat, formatNames)
 }
 
-// earthly reports whether all values are zero or within 2^-64 to 2^64 by
+// earthly reports whether all values are zero or between 2^-64 and 2^64 in
 // magnitude, which spans nanometres in degrees to light years in metres.
 func earthly(values ...float64) bool {
 	for _, v := range values {

@@ -12,9 +12,9 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// decode runs a reader over data and checks what holds for any input:
-// no panic; every item valid; an error is a ReadError of a known kind
-// that counts the items right; a second pass gives the same.
+// decode runs a reader over data and checks what holds for any input: no
+// panic; every item valid; an error is a ReadError of a known kind that
+// counts the items correctly; a second pass gives the same result.
 func decode(t *testing.T, read func(p *pass) error) []rstar.Item {
 	t.Helper()
 	s := &Source{name: "fuzz", count: Unknown, pass: read}
@@ -84,7 +84,8 @@ func FuzzGeoJSON(f *testing.F) {
 	})
 }
 
-// FuzzPositions feeds the hand-written scanner what json calls valid.
+// FuzzPositions feeds the hand-written scanner input that json considers
+// valid.
 func FuzzPositions(f *testing.F) {
 	for _, s := range []string{"[1,2]", "[[1,2],[3,4,5]]", "[]", "[[]]", "7", "[[[[[1]]]]]",
 		"[null,1]", `["]",1]`, "[{},1]"} {
@@ -116,8 +117,8 @@ func FuzzRoad(f *testing.F) {
 	})
 }
 
-// smallPBF is a hand-made file: two nodes, a dense pair, a way of all
-// four. Blobs are not packed, so that a fuzzer can reach what is inside.
+// smallPBF is a hand-made file: two nodes, a dense pair, a way of all four.
+// Blobs are not compressed, so that a fuzzer can reach their content.
 func smallPBF() []byte {
 	table := message(1, "", 1, "highway", 1, "track")
 	node := func(id, lat, lon int64) string {
@@ -149,7 +150,7 @@ func FuzzPBF(f *testing.F) {
 	})
 }
 
-// FuzzOSMBlock starts inside the frame, where most of the rules are.
+// FuzzOSMBlock starts inside the frame, where most of the rules apply.
 func FuzzOSMBlock(f *testing.F) {
 	p := &pbfReader{r: bytes.NewReader(smallPBF())}
 	for {

@@ -46,8 +46,8 @@ func queries(t testing.TB, scale Scale, seed, number uint64) func() rstar.Rect {
 	return next
 }
 
-// all returns a function that gives the rectangles of seq in turn; the
-// rest is empty.
+// all returns a function that returns the rectangles of seq in turn; the rest
+// is empty.
 func all(seq iter.Seq[rstar.Rect]) func() rstar.Rect {
 	rects := slices.Collect(seq)
 	return func() (r rstar.Rect) {
@@ -58,9 +58,9 @@ func all(seq iter.Seq[rstar.Rect]) func() rstar.Rect {
 	}
 }
 
-// The hashes pin the output of each generator on every platform. They
-// were taken from the first version; a change here changes what every
-// recorded measurement was made with, and needs a reason.
+// The hashes pin the output of each generator on every platform. They were
+// taken from the first version; a change here changes the data with which
+// every recorded measurement was made, and needs a reason.
 func TestGolden(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -165,7 +165,7 @@ func TestUniformDistribution(t *testing.T) {
 	}
 }
 
-// Skewed: four quadrants alike; within one, denser towards the centre.
+// Skewed: four equal quadrants; within one, denser towards the centre.
 func TestSkewedDistribution(t *testing.T) {
 	const n = 100_000
 	var quadrants [4]int
@@ -177,7 +177,7 @@ func TestSkewedDistribution(t *testing.T) {
 			t.Fatal(r, err)
 		}
 		q := 0
-		x, y := r.MaxX, r.MaxY // the corner that the law is about
+		x, y := r.MaxX, r.MaxY // the corner that follows the law
 		if r.MinX+r.MaxX < 1 {
 			q, x = 1, 1-r.MinX
 		}

@@ -14,24 +14,23 @@ import (
 
 // GeoJSON (RFC 7946)
 //
-// The input is a sequence of texts, each a FeatureCollection, a Feature
-// or a geometry: a plain file has one, a text sequence (RFC 8142) puts a
-// record separator before each, a newline-delimited file one a line.
-// One reader takes all three, since white space and separators between
-// texts carry no meaning. A collection is streamed: one feature is in
-// memory at a time, not the file.
+// The input is a sequence of texts, each a FeatureCollection, a Feature or a
+// geometry: a plain file has one, a text sequence (RFC 8142) puts a record
+// separator before each, a newline-delimited file has one per line. One
+// reader handles all three, because white space and separators between texts
+// carry no meaning. A collection is streamed: one feature is in memory at a
+// time, not the file.
 //
 // An item is the box of a feature's geometry in the coordinates given
 // (longitude, latitude). A box across the antimeridian is as wide as its
-// coordinates say: RFC 7946, section 3.1.9, asks for geometries that are
-// cut there. Features without a place (geometry null) are skipped and
-// counted.
+// coordinates say: RFC 7946, section 3.1.9, asks for geometries that are cut
+// there. Features without a position (geometry null) are skipped and counted.
 //
-// Ids: the feature's id, else its property id. If these are integers
-// from 0 to 2^64-1 they are kept; if there are none, or text, features
-// are numbered from 0, the skipped ones not counted, and text goes to
-// Options.Label. A file must do one or the other throughout, for a
-// number could collide with an id that comes later.
+// Ids: the feature's id, or else its property id. If these are integers from
+// 0 to 2^64-1 they are kept; if there are none, or text, features are
+// numbered from 0, not counting the skipped ones, and text is passed to
+// Options.Label. A file must do one or the other throughout, because a number
+// could collide with an id that comes later.
 
 // recordSeparator starts each text of RFC 8142. It cannot occur within
 // JSON: control characters in strings must be escaped.
@@ -45,7 +44,7 @@ type geoJSONReader struct {
 	next  uint64 // running number
 }
 
-// idKind is where a file's ids come from.
+// idKind is the source of a file's ids.
 type idKind int
 
 const (
@@ -72,8 +71,8 @@ func readGeoJSON(p *pass, r io.Reader, label func(uint64, string)) error {
 	}
 }
 
-// place puts the start of a feature onto its error; the decoder has read
-// past it. Errors of the decoder itself have the place where it stands.
+// place adds the start of a feature to its error; the decoder has read past
+// it. Errors of the decoder itself have the decoder's position.
 func (g *geoJSONReader) place(start int64, err error) error {
 	if err == nil {
 		return nil
@@ -81,14 +80,14 @@ func (g *geoJSONReader) place(start int64, err error) error {
 	return g.fail(0, start, syntax(err))
 }
 
-// syntax gives errors of the JSON packages a type of ours.
+// syntax wraps errors of the JSON packages in one of our types.
 func syntax(err error) error {
 	var bad *json.SyntaxError
 	var wrong *json.UnmarshalTypeError
 	var placed *ReadError
 	switch {
 	case errors.As(err, &placed):
-		return err // It has been here before.
+		return err // Already converted.
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return fmt.Errorf("%w: the JSON text ends too early", ErrTruncated)
 	case errors.As(err, &wrong) && wrong.Type.Kind() == reflect.Float64:
@@ -119,8 +118,8 @@ func (g *geoJSONReader) text() error {
 	return nil
 }
 
-// members reads the rest of an object from start. "features" is streamed;
-// the few members that a Feature or a geometry needs are kept.
+// members reads the rest of an object from start. "features" is streamed; the
+// few members that a Feature or a geometry needs are kept.
 func (g *geoJSONReader) members(start int64) error {
 	kept := make(map[string]json.RawMessage, 4)
 	collection := false
@@ -160,7 +159,7 @@ func (g *geoJSONReader) members(start int64) error {
 	case kind == "Feature":
 		return g.place(start, g.feature(feature{kept["id"], kept["geometry"], kept["properties"]}))
 	}
-	// Whatever else it is called must be a geometry.
+	// Any other type must be a geometry.
 	geometry, err := json.Marshal(kept)
 	if err != nil {
 		return err
@@ -209,7 +208,7 @@ func (g *geoJSONReader) features() error {
 	return err
 }
 
-// feature is what an item is made of, still encoded.
+// feature holds what an item is made from, still encoded.
 type feature struct{ id, geometry, properties json.RawMessage }
 
 func (g *geoJSONReader) feature(f feature) error {

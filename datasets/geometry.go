@@ -9,9 +9,9 @@ import (
 	"github.com/paulmach/orb"
 )
 
-// maxCollections bounds GeometryCollections within each other. RFC 7946,
-// section 3.1.8, advises against nesting them at all; each level costs
-// another scan of what is inside.
+// maxCollections bounds the nesting of GeometryCollections. RFC 7946, section
+// 3.1.8, advises against nesting them at all; each level costs another scan
+// of what is inside.
 const maxCollections = 8
 
 // geometryBound returns the bound of a GeoJSON geometry; ok is false if
@@ -49,8 +49,8 @@ func geometryBound(raw []byte, level int) (b orb.Bound, ok bool, err error) {
 // decoders by geometry type: each decodes into the orb type of the right
 // depth, so that a wrong depth of brackets is an error.
 //
-// A Polygon is read as its rings, since orb bounds a polygon by the
-// outer ring alone, and nothing makes a file keep its holes inside.
+// A Polygon is read as its rings, because orb bounds a polygon by the outer
+// ring alone, and a file may have holes that reach outside it.
 var decoders = map[string]func(raw []byte) (orb.Bound, error){
 	"Point":           decodeBound[orb.Point],
 	"MultiPoint":      decodeBound[orb.MultiPoint],
@@ -64,7 +64,7 @@ var decoders = map[string]func(raw []byte) (orb.Bound, error){
 	},
 }
 
-// coordinatesBound returns the bound of a geometry that is no collection.
+// coordinatesBound returns the bound of a geometry that is not a collection.
 func coordinatesBound(kind string, raw []byte) (b orb.Bound, ok bool, err error) {
 	decode, known := decoders[kind]
 	if !known {
@@ -86,10 +86,10 @@ func decodeBound[G orb.Geometry](raw []byte) (orb.Bound, error) {
 	return g.Bound(), nil
 }
 
-// checkPositions makes sure of what encoding/json takes as it comes: each
-// innermost array of the coordinates is a position of two numbers or
-// more (RFC 7946, section 3.1.1), where json reads a missing number or
-// null as 0. So there is at least one position. raw is valid JSON.
+// checkPositions checks what encoding/json accepts silently: each innermost
+// array of the coordinates must be a position of two numbers or more (RFC
+// 7946, section 3.1.1), where json reads a missing number or null as 0. So
+// there is at least one position. raw is valid JSON.
 func checkPositions(raw []byte) error {
 	const maxDepth = 4 // brackets of a MultiPolygon
 	var numbers [maxDepth + 1]int

@@ -15,23 +15,22 @@ import (
 
 // Options refine what Open opens. The zero value works.
 type Options struct {
-	// Count is the number of objects of a generator; 0 is its default.
-	// Files refuse it.
+	// Count is the number of objects of a generator; 0 is its default. Files
+	// do not accept it.
 	Count int64
 	// Seed of a generator.
 	Seed uint64
-	// OSM says what to take from an OpenStreetMap file; "" is
-	// WaySegments.
+	// OSM selects what to take from an OpenStreetMap file; "" is WaySegments.
 	OSM OSMMode
-	// HighwaysOnly leaves out OpenStreetMap ways without a highway tag.
-	// It says nothing about TaggedNodes.
+	// HighwaysOnly omits OpenStreetMap ways without a highway tag. It does
+	// not affect TaggedNodes.
 	HighwaysOnly bool
-	// Label is told the text ids of GeoJSON features, each before the
-	// item that got the number id.
+	// Label receives the text ids of GeoJSON features, each before the item
+	// that got the number id.
 	Label func(id uint64, name string)
 }
 
-// generators by name. A file of such a name is opened by ./NAME.
+// generators by name. A file with such a name is opened as ./NAME.
 var generators = map[string]func(Options) *Source{
 	"uniform":    func(o Options) *Source { return Uniform(o.Count, o.Seed) },
 	"skewed":     func(o Options) *Source { return Skewed(o.Count, o.Seed) },
@@ -43,7 +42,7 @@ const (
 	sourceNames    = "uniform, skewed, rea02-like, california"
 )
 
-// bufferBytes is read from a file at a time.
+// bufferBytes is the number of bytes read from a file at a time.
 const bufferBytes = 256 << 10
 
 // Open finds the data set that spec names:
@@ -53,11 +52,11 @@ const bufferBytes = 256 << 10
 //	FILE                          format by extension, else by content
 //	FORMAT:FILE                   format as said
 //
-// It reads as much of a file as it takes to tell the format, not more:
-// bad data shows in Source.Items, but for a rea02 file of a wrong length
-// (ErrTruncated), which is refused at once. Errors wrap ErrFormat (ErrAmbiguous if
-// a prefix helps), ErrOption or the operating system's error, such as
-// fs.ErrNotExist.
+// It reads only as much of a file as is needed to determine the format:
+// Source.Items reports bad data, except for a rea02 file of a wrong length
+// (ErrTruncated), which is refused at once. Errors wrap ErrFormat
+// (ErrAmbiguous if a prefix helps), ErrOption or the operating system's
+// error, such as fs.ErrNotExist.
 func Open(spec string, opts Options) (*Source, error) {
 	if opts.OSM == "" {
 		opts.OSM = WaySegments
@@ -144,7 +143,7 @@ func sniff(path string) (size int64, head []byte, err error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	// Asked before it is opened, which would wait on a named pipe.
+	// Checked before it is opened: opening a named pipe would block.
 	if !info.Mode().IsRegular() {
 		return 0, nil, fmt.Errorf("%w: %s is not a regular file", ErrUnsupported, path)
 	}
@@ -206,8 +205,8 @@ func (c *countingReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Bounds reads the whole source and returns the tight bounds of its
-// items, and their number. Without items they are zero.
+// Bounds reads the whole source and returns the tight bounds of its items,
+// and their number. Without items they are zero.
 func Bounds(s *Source) (r rstar.Rect, n int64, err error) {
 	err = s.Items(func(it rstar.Item) bool {
 		if n++; n == 1 {

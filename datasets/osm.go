@@ -30,8 +30,8 @@ func ParseOSMMode(s string) (OSMMode, error) {
 		ErrOption, quote(s), WaySegments, WayBoxes, TaggedNodes)
 }
 
-// osmReader turns nodes and ways into items. Ways name their nodes by
-// id, so it keeps all places, 24 bytes each, and needs the nodes to come
+// osmReader turns nodes and ways into items. Ways refer to their nodes by id,
+// so it keeps all positions, 24 bytes each, and requires the nodes to come
 // first, as they do in every extract that is sorted by type.
 type osmReader struct {
 	*pass
@@ -128,7 +128,7 @@ func (o *osmReader) way(id int64, refs []int64, highway bool) error {
 	return nil
 }
 
-// wayBox delivers the box of the nodes that the extract has.
+// wayBox delivers the box of those of its nodes that the extract has.
 func (o *osmReader) wayBox(id int64, refs []int64) error {
 	var r rstar.Rect
 	found := false
@@ -157,8 +157,8 @@ func (o *osmReader) find(id int64) (point, bool) {
 	return o.nodes[i].at, true
 }
 
-// emitOSM is emit for ids of OpenStreetMap. Editors give negative ones
-// to what they have not uploaded yet.
+// emitOSM is emit for OpenStreetMap ids. Editors give negative ids to objects
+// that they have not uploaded yet.
 func (o *osmReader) emitOSM(r rstar.Rect, id int64) error {
 	if id < 0 {
 		return fmt.Errorf("%w: negative id %d", ErrUnsupported, id)

@@ -105,7 +105,7 @@ func TestOSMDetails(t *testing.T) {
 		}
 		return blobFrame("OSMData", message(2, rawSize, 3, b.String()))
 	}
-	nodes := node(9, 0, 0) + node(5, 10_000_000, 20_000_000) // ids fall
+	nodes := node(9, 0, 0) + node(5, 10_000_000, 20_000_000) // ids decrease
 	minus := uint64(1<<64 - 1)
 	for _, c := range []struct {
 		name    string

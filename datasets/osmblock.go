@@ -21,16 +21,16 @@ import (
 //	Way             1 id (int64)  2 keys (packed)  8 refs (sint64, packed,
 //	                deltas)
 //
-// A place in degrees is 1e-9 * (offset + granularity * value). Dividing
-// by 1e9 instead gives the float64 nearest to the decimal.
+// A position in degrees is 1e-9 * (offset + granularity * value). Dividing by
+// 1e9 instead gives the float64 nearest to the decimal.
 
-// osmSink takes what a block holds. refs are valid during the call.
+// osmSink receives the content of a block. refs are valid during the call.
 type osmSink interface {
 	node(id int64, at point, tagged bool) error
 	way(id int64, refs []int64, highway bool) error
 }
 
-// osmFeatures are the required features that this reader knows.
+// osmFeatures are the required features that this reader supports.
 var osmFeatures = []string{"OsmSchema-V0.6", "DenseNodes"}
 
 func checkOSMHeader(data []byte) error {
@@ -53,7 +53,7 @@ type osmBlock struct {
 	refs        []int64 // reused
 }
 
-// read decodes a PrimitiveBlock: the table and the scale first, for the
+// read decodes a PrimitiveBlock: the table and the scale first, because the
 // groups need them.
 func (b *osmBlock) read(data []byte) error {
 	b.granularity, b.lat0, b.lon0 = 100, 0, 0
@@ -280,8 +280,7 @@ func (b *osmBlock) place(id, lat, lon int64, tagged bool) error {
 	return b.sink.node(id, point{x, y}, tagged)
 }
 
-// degrees reports false if the place is off the globe, overflow
-// included.
+// degrees reports false if the position is off the globe, including overflow.
 func (b *osmBlock) degrees(offset, value, limit int64) (float64, bool) {
 	const perDegree = 1_000_000_000
 	hi, lo := bits.Mul64(magnitude(b.granularity), magnitude(value))

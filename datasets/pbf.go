@@ -22,14 +22,14 @@ import (
 //	BlobHeader  1 type (string)  3 datasize (int32): size of the Blob
 //	Blob        1 raw (bytes)    2 raw_size (int32)  3 zlib_data (bytes)
 //
-// The first blob has type OSMHeader, all others OSMData; what is inside
-// is in osmblock.go. It is decoded here, with protowire, not by
-// github.com/paulmach/osm/osmpbf: that one panics, in goroutines of its
-// own where no recover reaches it, on what a broken file may hold
-// (negative sizes, string indices out of range, nodes outside dense
-// groups); takes a file cut between two parts of a frame for a complete
-// one; and links a C library for zlib. Needed here are ids, places and
-// one tag: little of what the format has.
+// The first blob has type OSMHeader, all others OSMData; osmblock.go decodes
+// their content. The container is decoded here, with protowire, not by
+// github.com/paulmach/osm/osmpbf: that package panics, in goroutines of its
+// own where no recover reaches it, on what a broken file may hold (negative
+// sizes, string indices out of range, nodes outside dense groups); takes a
+// file cut between two parts of a frame for a complete one; and links a C
+// library for zlib. Only ids, positions and one tag are needed here: little
+// of what the format has.
 
 // Limits of the format: "must be less than".
 const (
@@ -91,7 +91,7 @@ func (p *pbfReader) read(n, limit int64, what string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %s of %d bytes, want 0 to %d",
 			ErrSyntax, what, n, limit-1)
 	}
-	// The buffer grows with what is there, not with what is claimed.
+	// The buffer grows with the bytes that arrive, not with the claimed size.
 	p.buf.Reset()
 	got, err := io.CopyN(&p.buf, p.r, n)
 	if err == io.EOF {
@@ -168,7 +168,7 @@ func (f protoField) want(t protowire.Type) error {
 	return nil
 }
 
-// eachField walks over a message. Bytes are not copied.
+// eachField iterates over a message. Bytes are not copied.
 func eachField(b []byte, each func(protoField) error) error {
 	for len(b) > 0 {
 		number, wire, n := protowire.ConsumeTag(b)

@@ -39,16 +39,17 @@ func (q QuerySet) results() int {
 	return [...]int{QR0: 0, QR1: 1, QR2: 100, QR3: 1000}[q]
 }
 
-// Queries yields the set's queries on the given items, in their order,
-// by the benchmark's recipe: for every int(10*sqrt(k)+0.5)-th rectangle
-// the square around its centre that just reaches the k rectangles
-// nearest by the L-infinity distance. A query whose results would miss
-// k by more than 50 % (rectangles at equal distance: several on the
-// centre, for QR1) is left out, and so is one beyond float64's range.
-// QR0 takes every 10th rectangle.
+// Queries yields the set's queries on the given items, in their order, by the
+// benchmark's recipe: for every int(10*sqrt(k)+0.5)-th rectangle the square
+// around its centre that just reaches the k rectangles nearest by the
+// L-infinity distance. A query whose number of results would differ from k by
+// more than 50 % (rectangles at equal distance: several on the centre, for
+// QR1) is omitted, and so is one beyond float64's range. QR0 takes every 10th
+// rectangle.
 //
-// The items are put into a tree first, some seconds and 150 bytes each
-// for the full set; a query then costs O(k log n). Items must be valid.
+// The items are put into a tree first, which takes some seconds for the full
+// set and 150 bytes per item; a query then costs O(k log n). Items must be
+// valid.
 func (q QuerySet) Queries(items []rstar.Item) iter.Seq[rstar.Rect] {
 	if q < QR0 || q > QR3 {
 		return func(func(rstar.Rect) bool) {}
@@ -93,11 +94,11 @@ func around(tree *rtree.RTreeG[struct{}], r rstar.Rect, k int) (rstar.Rect, int)
 	chebyshev := func(lo, hi [2]float64, _ struct{}, _ bool) float64 {
 		return max(lo[0]-x, x-hi[0], lo[1]-y, y-hi[1], 0)
 	}
-	// The square has the distance of the k-th as half its side. Its
-	// borders are rounded, so the nearest point of each of the k is
-	// taken in as well: these are exact coordinates of the input. Of
-	// those at equal distance, which the tree gives in any order, all
-	// count: the result depends on the items alone.
+	// Half of the square's side is the distance of the k-th. Its borders are
+	// rounded, so the nearest point of each of the k is included as well:
+	// these are exact coordinates of the input. Of those at equal distance,
+	// which the tree returns in any order, all count: the result depends on
+	// the items alone.
 	box := rstar.Rect{MinX: x, MinY: y, MaxX: x, MaxY: y}
 	left, reach := k, 0.0
 	tree.Nearby(chebyshev, func(lo, hi [2]float64, _ struct{}, d float64) bool {
@@ -122,7 +123,7 @@ func around(tree *rtree.RTreeG[struct{}], r rstar.Rect, k int) (rstar.Rect, int)
 	return box, n
 }
 
-// centre returns a point of r, halfway up to rounding.
+// centre returns the middle of r, up to rounding.
 func centre(r rstar.Rect) (x, y float64) {
 	return float64(0.5*r.MinX) + float64(0.5*r.MaxX),
 		float64(0.5*r.MinY) + float64(0.5*r.MaxY)

@@ -6,8 +6,8 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// Each query is checked by a linear scan: its results are k within 50 %,
-// and it reaches no farther than it must.
+// Each query is checked by a linear scan: it has k results within 50 %, and
+// it reaches no farther than it must.
 func TestQuerySets(t *testing.T) {
 	items := collect(t, Rea02Like(20_000, 4))
 	for _, c := range []struct {
@@ -45,7 +45,7 @@ func TestQuerySets(t *testing.T) {
 			}
 		}
 		want := (len(items) + c.step - 1) / c.step
-		// Queries out of tolerance are left out: for QR1 wherever two
+		// Queries out of tolerance are omitted: for QR1 wherever two
 		// rectangles cover a centre, some 4 % here.
 		if n > want || n < want*9/10 || c.set == QR0 && n != want {
 			t.Errorf("%v: %d queries, want about %d", c.set, n, want)
@@ -53,7 +53,7 @@ func TestQuerySets(t *testing.T) {
 	}
 }
 
-// Twins lie on each other's centre: no query of QR1 has one result.
+// Equal pairs lie on each other's centre: no query of QR1 has one result.
 func TestQuerySetTies(t *testing.T) {
 	var items []rstar.Item
 	for i := range 100 {

@@ -8,8 +8,8 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// Scale says how large the queries of a workload are (the paper,
-// section V-A). The zero value is not a scale; get one by ParseScale.
+// Scale says how large the queries of a workload are (the paper, section
+// V-A). The zero value is not a scale; ParseScale returns one.
 type Scale struct {
 	edge  float64 // largest edge; 0 for the power law
 	power bool
@@ -46,18 +46,17 @@ func (s Scale) String() string {
 	return strconv.FormatFloat(s.edge, 'g', -1, 64)
 }
 
-// Queries returns an endless sequence of query rectangles inside the
-// bounds, which a workload takes from its data set (the unit square for
-// generated ones). The corner is uniform; both edges are uniform in
-// (0, scale] times the side of the bounds, where scale is fixed or, for
-// ScalePower, drawn anew for every query from f(t) ~ t^-0.99 on
-// (0.00001, 0.01]. Equal arguments give equal sequences on every
-// machine; give each concurrent client a stream number of its own. The
-// returned function is not safe for concurrent use and does not
-// allocate.
+// Queries returns an endless sequence of query rectangles inside the bounds,
+// which a workload takes from its data set (the unit square for generated
+// ones). The corner is uniform; both edges are uniform in (0, scale] times
+// the side of the bounds, where scale is fixed or, for ScalePower, drawn for
+// every query from f(t) ~ t^-0.99 on (0.00001, 0.01]. Equal arguments give
+// equal sequences on every machine; give each concurrent client a stream
+// number of its own. The returned function is not safe for concurrent use and
+// does not allocate.
 //
-// An error wraps rstar.ErrBadRect if the bounds are no rectangle or
-// their sides overflow float64, ErrOption for the zero Scale.
+// An error wraps rstar.ErrBadRect if the bounds are not a rectangle or their
+// sides overflow float64, ErrOption for the zero Scale.
 func Queries(scale Scale, bounds rstar.Rect, seed, streamNumber uint64) (func() rstar.Rect, error) {
 	if err := bounds.Validate(); err != nil {
 		return nil, fmt.Errorf("datasets: bounds of queries: %w", err)

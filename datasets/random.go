@@ -7,16 +7,17 @@ import (
 
 // Numbers that are the same on every machine
 //
-// A seed must give the same data everywhere, or two measurements do not
-// compare. Three things could differ between platforms; none is used.
+// A seed must give the same data everywhere; otherwise two measurements
+// cannot be compared. Three things could differ between platforms; none is
+// used.
 //
 //   - Fused multiply-add. Where the hardware has it, Go may compute
 //     x*y+z with one rounding instead of two. The language forbids it
 //     across an explicit conversion, so every product that is added to
 //     something is written float64(x*y).
-//   - math.Pow, Exp, Log: amd64, arm64, loong64 and s390x have assembly
-//     of their own, with other last bits. The power law needs none of
-//     them (see powerLaw). math.Sqrt is correctly rounded by IEEE 754.
+//   - math.Pow, Exp, Log: amd64, arm64, loong64 and s390x have assembly of
+//     their own, with different last bits. The power law needs none of them
+//     (see powerLaw). math.Sqrt is correctly rounded by IEEE 754.
 //   - The top-level functions of math/rand/v2 and the methods of Rand,
 //     whose streams may change with a Go release. Only the PCG source
 //     is used: PCG-DXSM is a fixed algorithm.
@@ -24,7 +25,7 @@ import (
 // What remains is +, -, *, / on float64, which IEEE 754 defines to the
 // last bit. A golden hash per generator pins the result.
 
-// purpose keeps streams of one seed apart that serve different ends:
+// purpose separates streams of one seed that serve different purposes:
 // queries must not repeat the coordinates of the data they search.
 type purpose uint64
 
@@ -62,8 +63,8 @@ func (s *stream) halfOpen() float64 {
 // positive returns a number in (0, 1]. The subtraction is exact.
 func (s *stream) positive() float64 { return 1 - s.halfOpen() }
 
-// below returns a number in [0, n), n > 0. The bias of the remainder is
-// under n/2^64: nothing at the sizes of this package.
+// below returns a number in [0, n), n > 0. The bias of the remainder is less
+// than n/2^64: negligible at the sizes of this package.
 func (s *stream) below(n uint64) uint64 { return s.pcg.Uint64() % n }
 
 // powerLaw draws from the density f(t) ~ t^-0.99 on (lo, hi] (the
@@ -93,7 +94,7 @@ var (
 func (l powerLaw) draw(s *stream) float64 {
 	v := l.rootLo + float64(s.positive()*(l.rootHi-l.rootLo))
 	t := pow100(v)
-	// The power magnifies rounding a hundredfold: keep to the interval.
+	// The power magnifies rounding a hundredfold: clamp to the interval.
 	return min(max(t, math.Nextafter(l.lo, l.hi)), l.hi)
 }
 

@@ -11,7 +11,8 @@ import (
 )
 
 // The two encodings of the benchmark of Beckmann and Seeger. No header;
-// one record of four float64 per rectangle; no ids: the position counts.
+// one record of four float64 per rectangle; no ids: items are numbered by
+// position.
 //
 //	offset       0      8      16     24     byte order
 //	rea02        xmin   xmax   ymin   ymax   little-endian

@@ -6,7 +6,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// rea02-like: what stands in for the real rea02
+// rea02-like: a substitute for the real rea02
 //
 // rea02 (Beckmann and Seeger's benchmark: the street segments of
 // California) cannot be shipped. What matters to an index is rebuilt
@@ -26,10 +26,10 @@ import (
 //	4. A segment's box is thin (streets along an axis) or, one in ten,
 //	   fat (diagonal streets).
 //
-// So consecutive insertions are neighbours, and an R*-tree that is built
-// one by one meets the order that the paper's section V-C names as its
-// hardest. Shapes and densities are plausible, not fitted to the real
-// set: figures measured on one say nothing exact about the other.
+// So consecutive insertions are neighbours, and an R*-tree that is built by
+// single insertions meets the order that the paper's section V-C calls the
+// hardest. Shapes and densities are plausible, not fitted to the real set:
+// figures measured on one say nothing exact about the other.
 
 const (
 	// Rea02LikeObjects is the size of the real rea02.
@@ -46,8 +46,8 @@ const (
 )
 
 // Rea02Like generates n objects by the recipe of the real rea02; ids
-// count from 0 in the order of insertion. n is 0 for Rea02LikeObjects.
-// Memory does not grow with n beyond 40 bytes a sub-region.
+// count from 0 in the order of insertion. If n is 0 it is Rea02LikeObjects.
+// Memory does not grow with n beyond 40 bytes per sub-region.
 func Rea02Like(n int64, seed uint64) *Source {
 	n = orDefault(n, Rea02LikeObjects)
 	s := generator("rea02-like", n)
@@ -69,7 +69,7 @@ func Rea02Like(n int64, seed uint64) *Source {
 	return s
 }
 
-// region is one sub-region: objects and the area they lie in.
+// region is one sub-region: its number of objects and its area.
 type region struct {
 	box rstar.Rect
 	n   int64
@@ -160,10 +160,10 @@ func (g region) gaps(dst []float64, n int64) []float64 {
 	return append(dst, g.rnd.positive()) // to the eastern end
 }
 
-// segment returns the box of a street that begins at west in the row
-// above south: 45 % run west to east, 45 % south to north, 10 % in
-// between. Its length is 0.2 to 1 units, so that streets of a settlement
-// touch and cross now and then.
+// segment returns the box of a street that begins at west in the row above
+// south: 45 % run west to east, 45 % south to north, 10 % in between. Its
+// length is 0.2 to 1 units, so that streets of a settlement occasionally
+// touch and cross.
 func (g region) segment(west, south, unit, height float64) rstar.Rect {
 	kind := g.rnd.below(100)
 	length := unit * (0.2 + float64(0.8*g.rnd.halfOpen()))

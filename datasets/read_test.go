@@ -59,7 +59,7 @@ func TestRealData(t *testing.T) {
 		opts  Options
 		count int
 		in    rstar.Rect // where the data must lie
-		at    rstar.Rect // must be met, so that axes are not swapped
+		at    rstar.Rect // must be hit, which shows that the axes are not swapped
 	}{
 		{"california", Options{}, 21_693, rect(-124.5, 32.5, -114, 42.1), rect(-119, 35, -118, 36)},
 		{"testdata/cal.cedge", Options{}, 21_693, rect(-124.5, 32.5, -114, 42.1), rect(-119, 35, -118, 36)},
@@ -127,8 +127,8 @@ func TestCountryLabels(t *testing.T) {
 	}
 }
 
-// All formats that can be written give back what went in, detected from
-// the content where it is binary.
+// All formats that can be written return what was written, detected by
+// content where it is binary.
 func TestRoundTrip(t *testing.T) {
 	edge := []rstar.Item{
 		{Rect: rect(-math.MaxFloat64, -1, 0, math.SmallestNonzeroFloat64)},
@@ -166,7 +166,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// The layouts, by bytes written down by hand.
+// The layouts, as bytes written by hand.
 func TestRecordLayout(t *testing.T) {
 	little := "\x00\x00\x00\x00\x00\x00\xf0\x3f" + // 1
 		"\x00\x00\x00\x00\x00\x00\x00\x40" + // 2
@@ -225,7 +225,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// Content tells the format where the name does not.
+// The content determines the format where the name does not.
 func TestDetection(t *testing.T) {
 	pbf, err := os.ReadFile("testdata/andorra.osm.pbf")
 	if err != nil {
@@ -272,8 +272,8 @@ func TestNumberedFeatures(t *testing.T) {
 	}
 }
 
-// Each bad input gives an error of its kind that names the value and the
-// place, after the items before it.
+// Each bad input gives an error of its kind that gives the value and the
+// position, after the items before it.
 func TestBadInput(t *testing.T) {
 	good := func(n int) string { // records of rea02
 		var b bytes.Buffer
@@ -379,7 +379,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// A flipped byte in the packed data is noticed by zlib's checksum.
+// zlib's checksum detects a flipped byte in the compressed data.
 func TestDamagedBlob(t *testing.T) {
 	pbf, err := os.ReadFile("testdata/andorra.osm.pbf")
 	if err != nil {

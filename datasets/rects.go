@@ -56,8 +56,8 @@ func (s *stream) rect(edge float64, box rstar.Rect) rstar.Rect {
 	return r
 }
 
-// place puts an interval of the fraction share of [lo, hi] at the
-// fraction at of the room that is left.
+// place puts an interval with length share of [lo, hi] at the fraction at of
+// the remaining room.
 func place(lo, hi, at, share float64) (float64, float64) {
 	side := hi - lo
 	length := float64(side * share)
@@ -65,16 +65,16 @@ func place(lo, hi, at, share float64) (float64, float64) {
 	return from, min(from+length, hi)
 }
 
-// Uniform is the data set of the first n UniformRects of stream 0; ids
-// count from 0. n is 0 for DefaultObjects.
+// Uniform is the data set of the first n UniformRects of stream 0; ids count
+// from 0. If n is 0 it is DefaultObjects.
 func Uniform(n int64, seed uint64) *Source {
 	return generated("uniform", n, func() func() rstar.Rect {
 		return UniformRects(seed, 0)
 	})
 }
 
-// Skewed is the data set of the first n SkewedRects of stream 0; ids
-// count from 0. n is 0 for DefaultObjects.
+// Skewed is the data set of the first n SkewedRects of stream 0; ids count
+// from 0. If n is 0 it is DefaultObjects.
 func Skewed(n int64, seed uint64) *Source {
 	return generated("skewed", n, func() func() rstar.Rect {
 		return SkewedRects(seed, 0)
@@ -106,7 +106,7 @@ func generator(name string, n int64) *Source {
 	}
 }
 
-// generatedUpTo keeps Progress current, at a cost that does not show.
+// generatedUpTo keeps Progress current, at negligible cost.
 func (p *pass) generatedUpTo(i int64) {
 	const every = 1 << 10
 	if i%every == 0 {
@@ -114,7 +114,7 @@ func (p *pass) generatedUpTo(i int64) {
 	}
 }
 
-// orDefault treats a negative count like none: Open refuses it earlier.
+// orDefault treats a negative count as 0: Open refuses it earlier.
 func orDefault(n, def int64) int64 {
 	if n <= 0 {
 		return def

@@ -17,13 +17,13 @@ import (
 //	NAME.cnode  NodeID Longitude Latitude
 //	NAME.cedge  EdgeID StartNodeID EndNodeID L2Distance
 //
-// An item is the box of an edge, its id the edge's. The distance is not
-// used; it is checked to be there.
+// An item is the box of an edge, with the edge's id. The distance must be
+// present, but is not used.
 
 type point struct{ x, y float64 }
 
 // readRoad delivers the edges. The names are those of the two files, for
-// the errors.
+// error messages.
 func readRoad(p *pass, nodes, edges io.Reader, nodeName, edgeName string) error {
 	at := make(map[uint64]point)
 	err := roadLines(nodes, 3, func(f [][]byte) error {
@@ -87,7 +87,7 @@ type lineError struct {
 func (e *lineError) Error() string { return e.err.Error() }
 func (e *lineError) Unwrap() error { return e.err }
 
-// roadError places an error of roadLines in the file that it is about.
+// roadError adds the position to an error of roadLines.
 func (p *pass) roadError(name string, err error) error {
 	var at *lineError
 	if !errors.As(err, &at) || errors.Is(err, errStop) {

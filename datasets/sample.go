@@ -2,9 +2,9 @@ package datasets
 
 import "github.com/catfish-index/catfish/rstar"
 
-// Shuffle puts the items into a random order that depends on the seed
-// alone (Fisher-Yates). The order of insertion decides the shape of an
-// R*-tree that is built one by one.
+// Shuffle puts the items into a random order that depends on the seed alone
+// (Fisher-Yates). The order of insertion determines the shape of an R*-tree
+// that is built by single insertions.
 func Shuffle(items []rstar.Item, seed uint64) {
 	s := newStream(seed, purposeShuffle, 0)
 	for i := len(items) - 1; i > 0; i-- {

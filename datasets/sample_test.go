@@ -44,7 +44,7 @@ func TestQueryErrors(t *testing.T) {
 			t.Errorf("%v on %v: %v, want %v", c.scale, c.bounds, err, c.kind)
 		}
 	}
-	// Bounds of no extent are allowed: all objects on one point.
+	// Bounds of zero extent are allowed: all objects on one point.
 	next, err := Queries(ScaleLarge, rect(2, 3, 2, 3), 1, 0)
 	if err != nil || next() != rect(2, 3, 2, 3) {
 		t.Error("no queries on a point:", err)
@@ -93,7 +93,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// failAfter is a writer that takes n bytes.
+// failAfter is a writer that accepts n bytes.
 type failAfter struct{ n int }
 
 func (w *failAfter) Write(b []byte) (int, error) {
@@ -119,8 +119,8 @@ func TestWriteErrors(t *testing.T) {
 	}
 }
 
-// Progress grows with the pass, and Items can be called again, also
-// from within itself.
+// Progress grows with the pass, and Items can be called again, even from
+// within itself.
 func TestPasses(t *testing.T) {
 	for _, spec := range []string{"uniform", "rea02-like", "testdata/andorra.osm.pbf"} {
 		s := open(t, spec, Options{})

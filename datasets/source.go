@@ -45,8 +45,8 @@ func (s *Source) Name() string { return s.name }
 // Format returns the file format; generators have Generated.
 func (s *Source) Format() Format { return s.format }
 
-// Count returns the number of items, or Unknown before reading. It
-// matches what an error-free Items delivers.
+// Count returns the number of items, or Unknown before reading. It equals the
+// number that an error-free Items delivers.
 func (s *Source) Count() int64 { return s.count }
 
 // Bounds returns a rectangle that contains all items, if one is known
@@ -60,15 +60,15 @@ func (s *Source) Progress() (done, total int64, unit Unit) {
 	return s.done.Load(), s.total, s.unit
 }
 
-// Skipped returns how many objects the current or last pass left out
-// because the input gives them no place: GeoJSON features with a null
-// geometry, OSM way segments or ways whose nodes the extract lacks.
+// Skipped returns how many objects the current or last pass omitted because
+// the input gives them no position: GeoJSON features with a null geometry,
+// OSM way segments or ways whose nodes the extract lacks.
 func (s *Source) Skipped() int64 { return s.skipped.Load() }
 
-// Items calls yield for every item in the order of the input, until
-// yield returns false, which is no error. Every delivered rectangle
-// passes rstar.Rect.Validate. On an error (a *ReadError for whatever
-// the input did wrong) the items before it have been delivered.
+// Items calls yield for every item in the order of the input, until yield
+// returns false, which is not an error. Every delivered rectangle passes
+// rstar.Rect.Validate. On an error (a *ReadError for any fault of the input)
+// the items before it have been delivered.
 func (s *Source) Items(yield func(rstar.Item) bool) error {
 	s.done.Store(0)
 	s.skipped.Store(0)
@@ -80,8 +80,8 @@ func (s *Source) Items(yield func(rstar.Item) bool) error {
 	return err
 }
 
-// Collect reads a whole source into memory: 40 bytes an item. On an
-// error it returns the items before the error as well.
+// Collect reads a whole source into memory: 40 bytes per item. On an error it
+// returns the items before the error as well.
 func Collect(s *Source) ([]rstar.Item, error) {
 	var items []rstar.Item
 	if n := s.Count(); n > 0 {
@@ -94,8 +94,8 @@ func Collect(s *Source) ([]rstar.Item, error) {
 	return items, err
 }
 
-// FromItems makes a source of items in memory, which it does not copy.
-// Items validates them as they pass.
+// FromItems makes a source of items in memory, which it does not copy. Items
+// validates them as they are delivered.
 func FromItems(name string, items []rstar.Item) *Source {
 	s := &Source{
 		name: name, format: Generated, unit: Objects,
@@ -120,8 +120,8 @@ type pass struct {
 	delivered int64
 }
 
-// emit validates and delivers one item. The readers wrap its error with
-// the place, by fail.
+// emit validates and delivers one item. The readers wrap its error with the
+// position, by fail.
 func (p *pass) emit(r rstar.Rect, id uint64) error {
 	if err := r.Validate(); err != nil {
 		return err
@@ -138,7 +138,7 @@ func (p *pass) deliver(r rstar.Rect, id uint64) error {
 	return nil
 }
 
-// fail puts the place onto err: line if positive, else offset if not
+// fail adds the position to err: line if positive, else offset if not
 // negative.
 func (p *pass) fail(line, offset int64, err error) error {
 	var placed *ReadError

@@ -9,14 +9,14 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// Write writes a source in format CSV, Rea02 or Rec, and returns the
-// number of items written. The latter two hold no ids: read again, items
-// are numbered in the order written. Coordinates survive to the last
-// bit in all three.
+// Write writes a source in format CSV, Rea02 or Rec, and returns the number
+// of items written. The latter two hold no ids: when read again, items are
+// numbered in the order written. Coordinates are preserved to the last bit in
+// all three.
 //
-// Errors of the source pass through, with what was before them written;
-// other formats give ErrUnsupported. An error of w may leave a partial
-// record at the end.
+// Errors of the source are returned, and what preceded them is written; other
+// formats return ErrUnsupported. An error of w may leave a partial record at
+// the end.
 func Write(w io.Writer, f Format, s *Source) (int64, error) {
 	var encode func(dst []byte, it rstar.Item) []byte
 	header := ""
