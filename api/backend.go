@@ -6,22 +6,21 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// ErrNoCollection is wrapped by a Backend's error about a name that it
-// does not know. Callers get NOT_FOUND. A retry is useless until someone
-// creates the collection.
+// ErrNoCollection is wrapped by a Backend's error about an unknown name.
+// Callers get NOT_FOUND. A retry is useless until the collection has been
+// created.
 var ErrNoCollection = errors.New("api: no such collection")
 
-// Collection is what the service needs of a tree; *rstar.Tree has it. All
-// methods are safe for concurrent use and check rectangles themselves.
-// Errors wrap rstar's sentinels where one fits.
+// Collection is what the service needs from a tree; *rstar.Tree implements
+// it. All methods are safe for concurrent use and check rectangles
+// themselves. Errors wrap rstar's sentinels where one fits.
 type Collection interface {
 	// Insert stores one object.
 	Insert(r rstar.Rect, id uint64) error
 	// Delete removes one object that has exactly this rectangle and id,
 	// and reports whether there was one.
 	Delete(r rstar.Rect, id uint64) (bool, error)
-	// Update moves an object as one step, and reports whether it was
-	// there.
+	// Update moves an object in one step, and reports whether it was there.
 	Update(old, new rstar.Rect, id uint64) (bool, error)
 	// Load fills an empty collection, all or nothing. If it is not empty
 	// the error wraps rstar.ErrNotEmpty and nothing is changed.
@@ -47,12 +46,11 @@ type Collection interface {
 // Backend finds collections by name. Both methods are safe for concurrent
 // use.
 type Backend interface {
-	// Collection returns the collection of this name, never empty. For an
-	// unknown name the error wraps ErrNoCollection. The collection must
-	// stay open until the calls that may use it have ended: reading
+	// Collection returns the collection with this name, which is never empty.
+	// For an unknown name the error wraps ErrNoCollection. The collection
+	// must stay open until the calls that may use it have ended: reading
 	// methods return no error, so a closed one would look empty.
 	Collection(name string) (Collection, error)
-	// Collections returns all names, in any order. The slice is the
-	// caller's.
+	// Collections returns all names, in any order. The caller owns the slice.
 	Collections() []string
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// BenchmarkSearch measures whole calls over loopback, client included, by
-// the size of the answer: what a batch costs, and what a call costs.
+// BenchmarkSearch measures whole calls over loopback, client included, by the
+// size of the answer: the cost of a batch, and of a call.
 func BenchmarkSearch(b *testing.B) {
 	tree := newTree(b, rstar.Options{})
 	items := randomItems(rand.New(rand.NewPCG(27, 28)), 100_000)

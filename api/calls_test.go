@@ -14,8 +14,8 @@ var transports = map[string]func(testing.TB, Backend, ...Option) client{
 	"bufconn": startBufconn, "loopback": startLoopback,
 }
 
-// TestCallsAgainstScan sends every call and compares the answers with
-// those of a slice that is changed and scanned here.
+// TestCallsAgainstScan sends every call and compares the answers with those
+// of a slice that is changed and scanned here.
 func TestCallsAgainstScan(t *testing.T) {
 	for name, start := range transports {
 		t.Run(name, func(t *testing.T) {
@@ -31,7 +31,7 @@ func testCalls(t *testing.T, c client) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	oracle := &fake{items: randomItems(rng, 1000)}
 
-	// Bulk load, then one by one into what is not empty.
+	// Bulk load, then insert one by one into a collection that is not empty.
 	half := len(oracle.items) / 2
 	for i, part := range [][]rstar.Item{oracle.items[:half], oracle.items[half:]} {
 		res, err := c.load(ctx, "roads", part, 77)
@@ -52,7 +52,7 @@ func testCalls(t *testing.T, c client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, found := range []bool{true, false} { // The second finds it gone.
+	for _, found := range []bool{true, false} { // The second time it is gone.
 		up, err := c.Update(ctx, &catfishv1.UpdateRequest{
 			Collection: "roads", Id: extra.ID,
 			OldRect: pbRect(extra.Rect), NewRect: pbRect(moved),
@@ -80,7 +80,7 @@ func testCalls(t *testing.T, c client) {
 		!slices.Equal(st.GetCollections(), []string{"default", "roads"}) {
 		t.Fatalf("stats: %v, %v", st, err)
 	}
-	// All of this must have left the default collection alone.
+	// None of this may have changed the default collection.
 	st, err = c.Stats(ctx, &catfishv1.StatsRequest{})
 	if err != nil || st.GetObjects() != 0 || st.GetCollection() != "default" {
 		t.Fatalf("stats of the empty name: %v, %v", st, err)

@@ -45,8 +45,8 @@ func checkFinite(field string, v float64) error {
 	return nil
 }
 
-// itemsToProto converts one batch in three allocations. A message must
-// not be changed after it was sent, so they are not reused.
+// itemsToProto converts one batch in three allocations. A message must not be
+// changed after it was sent, so they are not reused.
 func itemsToProto(items []rstar.Item) []*catfishv1.Item {
 	cells := make([]struct {
 		item catfishv1.Item
@@ -62,7 +62,7 @@ func itemsToProto(items []rstar.Item) []*catfishv1.Item {
 	return out
 }
 
-// neighbor is one answer of Nearest.
+// neighbor is one result of Nearest.
 type neighbor struct {
 	item rstar.Item
 	dist float64

@@ -1,5 +1,5 @@
-// Package api serves Catfish over gRPC (catfish.v1), for front ends that
-// bring no RDMA client.
+// Package api serves Catfish over gRPC (catfish.v1), for front ends that have
+// no RDMA client.
 //
 // NewServer puts the service in front of a Backend: named collections,
 // each with the methods of *rstar.Tree. The protocol and its promises are
@@ -8,11 +8,11 @@
 //
 // # Memory and slow clients
 //
-// A reading call first collects its answer from the collection, then
-// streams it. So a client that reads slowly keeps its own answer in
-// memory (40 bytes an object, bounded by WithMaxResults), but nothing of
-// the collection: no lock, no node, no place in a worker's queue. It ends
-// with its deadline, or when keepalive finds the client dead.
+// A reading call first collects its answer from the collection, then streams
+// it. So a client that reads slowly keeps its own answer in memory (40 bytes
+// per object, bounded by WithMaxResults), but nothing of the collection: no
+// lock, no node, no place in a worker's queue. The call ends with its
+// deadline, or when keepalive finds the client dead.
 //
 // # Reading the source
 //

@@ -19,8 +19,8 @@ import (
 
 const docsFile = "../docs/api.md"
 
-// TestDocsExamples sends the requests of the documentation in their
-// order; each must succeed, and each call must have an example.
+// TestDocsExamples sends the requests of the documentation in their order;
+// each must succeed, and each call must have an example.
 func TestDocsExamples(t *testing.T) {
 	text, err := os.ReadFile(docsFile)
 	if err != nil {
@@ -93,7 +93,7 @@ func callJSON(t *testing.T, c client, service, method, body string) string {
 	}
 }
 
-// TestDocsErrors wants every reason in the documentation's table.
+// TestDocsErrors requires every reason in the documentation's table.
 func TestDocsErrors(t *testing.T) {
 	text, err := os.ReadFile(docsFile)
 	if err != nil {

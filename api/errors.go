@@ -18,8 +18,8 @@ import (
 // ErrorDomain is ErrorInfo.domain of all errors of this service.
 const ErrorDomain = "catfish.v1"
 
-// Reasons, the values of ErrorInfo.reason. docs/api.md tells the status
-// code and the details of each.
+// Reasons, the values of ErrorInfo.reason. docs/api.md lists the status code
+// and the details of each.
 const (
 	ReasonBadRect        = "BAD_RECTANGLE"
 	ReasonBadField       = "BAD_FIELD"
@@ -39,8 +39,8 @@ const (
 )
 
 const (
-	// closedRetry suits a collection that is being replaced, or a server
-	// that shuts down and is started again by its supervisor.
+	// closedRetry suits a collection that is being replaced, or a server that
+	// shuts down and is restarted by its supervisor.
 	closedRetry = time.Second
 	// busyRetry suits uploads, which take seconds.
 	busyRetry = 5 * time.Second
@@ -65,9 +65,9 @@ type limitError struct {
 
 func (e *limitError) Error() string { return e.text }
 
-// statusOf returns err as a gRPC status error with details; extra ones
-// are appended. An err that is a status already, as gRPC's own are, keeps
-// code and message. The collection is empty if it is not known.
+// statusOf returns err as a gRPC status error with details; extra ones are
+// appended. An err that is already a status, as gRPC's own are, keeps code
+// and message. The collection is empty if it is not known.
 func statusOf(collection string, err error,
 	extra ...protoadapt.MessageV1,
 ) error {
@@ -89,8 +89,8 @@ func statusOf(collection string, err error,
 	return st.Err()
 }
 
-// classify returns the code and reason of err; no reason means that the
-// code says it all.
+// classify returns the code and reason of err; no reason means that the code
+// is sufficient.
 func classify(err error) (codes.Code, string) {
 	var field *fieldError
 	var limit *limitError

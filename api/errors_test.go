@@ -144,7 +144,7 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// everyCall sends each call once, valid but for the collection's name.
+// everyCall sends each call once, valid except for the collection's name.
 func everyCall(ctx context.Context, c client, collection string) map[string]error {
 	r := &catfishv1.Rect{MaxX: 1, MaxY: 1}
 	it := &catfishv1.Item{Id: 1, Rect: r}

@@ -8,14 +8,14 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// fake is a Collection that scans a slice: the oracle of these tests, and
-// the place to inject faults and to stop time.
+// fake is a Collection that scans a slice: the oracle of these tests, and the
+// place to inject faults and to block calls.
 type fake struct {
 	mu    sync.Mutex
 	items []rstar.Item
 
-	// before, if set, runs first in every call, without the lock held;
-	// an error of it is the call's, where the call has one.
+	// before, if set, runs first in every call, without the lock held; its
+	// error becomes the call's, where the call has one.
 	before func(op string) error
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// FuzzInsert gives the handler any message that decodes: it stores one
-// valid object, or says InvalidArgument or NotFound and stores none.
+// FuzzInsert passes the handler any message that decodes: it stores one valid
+// object, or returns InvalidArgument or NotFound and stores none.
 func FuzzInsert(f *testing.F) {
 	for _, m := range []*catfishv1.InsertRequest{
 		{},

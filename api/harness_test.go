@@ -71,7 +71,7 @@ func start(t testing.TB, l net.Listener, target string, b Backend,
 	t.Cleanup(func() {
 		conn.Close()
 		srv.Stop()
-		// A test may stop the server before Serve began.
+		// A test may stop the server before Serve has begun.
 		if err := <-served; err != nil &&
 			!errors.Is(err, grpc.ErrServerStopped) {
 			t.Errorf("Serve: %v", err)
@@ -216,7 +216,7 @@ func (c client) load(ctx context.Context, collection string,
 	if err != nil {
 		return nil, err
 	}
-	// An error of Send means that the server has answered already.
+	// An error of Send means that the server has already answered.
 	err = stream.Send(&catfishv1.LoadRequest{Collection: collection})
 	for part := range slices.Chunk(items, batch) {
 		if err != nil {

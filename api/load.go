@@ -16,8 +16,8 @@ type loadStream = grpc.ClientStreamingServer[
 	catfishv1.LoadRequest, catfishv1.LoadResponse]
 
 // Load receives everything, then stores it. Nothing is stored of a stream
-// that breaks off, so a client whose upload failed may simply repeat it.
-// Once the collection is found, every error has a LoadResponse as detail.
+// that ends early, so a client whose upload failed may simply repeat it. Once
+// the collection has been found, every error has a LoadResponse as detail.
 func (s *service) Load(stream loadStream) error {
 	ctx := stream.Context()
 	first, err := stream.Recv()
@@ -92,7 +92,7 @@ func (u *upload) add(items []*catfishv1.Item) error {
 	return nil
 }
 
-// hold takes room for n more objects out of the budget of all uploads.
+// hold reserves room for n more objects in the budget of all uploads.
 func (u *upload) hold(n int64) error {
 	limit := int64(u.options.maxLoadItems)
 	if u.held+n > limit {
@@ -116,8 +116,8 @@ func (u *upload) hold(n int64) error {
 
 func (u *upload) release() { u.loading.Add(-u.held) }
 
-// store puts the items into c and counts them in done. It looks at ctx
-// once per batch of inserts; a bulk load is not interrupted.
+// store puts the items into c and counts them in done. It checks ctx once per
+// batch of inserts; a bulk load is not interrupted.
 func store(ctx context.Context, c Collection, items []rstar.Item,
 	done *catfishv1.LoadResponse,
 ) error {
@@ -147,8 +147,8 @@ func store(ctx context.Context, c Collection, items []rstar.Item,
 	return nil
 }
 
-// streamError prefers the reason why the call ended to how the stream
-// noticed it.
+// streamError returns the reason why the call ended, if there is one, in
+// preference to how the stream noticed it.
 func streamError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

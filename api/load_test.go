@@ -15,8 +15,8 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// TestLoadBadItem checks that one bad object among many stores none, and
-// is named.
+// TestLoadBadItem checks that one bad object among many prevents all from
+// being stored, and is named.
 func TestLoadBadItem(t *testing.T) {
 	items := randomItems(rand.New(rand.NewPCG(7, 8)), 1000)
 	items[777].Rect.MinY = math.NaN()
@@ -37,8 +37,8 @@ func TestLoadBadItem(t *testing.T) {
 	}
 }
 
-// TestLoadSlabFull runs out of room while it inserts one by one: what the
-// error counts is what is there.
+// TestLoadSlabFull runs out of room while it inserts one by one: the error's
+// count is the number of objects stored.
 func TestLoadSlabFull(t *testing.T) {
 	inserts := 0
 	col := &fake{items: make([]rstar.Item, 5)}
@@ -67,7 +67,7 @@ func TestLoadSlabFull(t *testing.T) {
 }
 
 // TestLoadCancelled cancels an upload halfway: nothing is stored, and the
-// server's status says so.
+// server's status reports it.
 func TestLoadCancelled(t *testing.T) {
 	for name, start := range transports {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestLoadCancelled(t *testing.T) {
 				t.Fatal(err)
 			}
 			cancel()
-			// Whether the message still arrived is a matter of luck.
+			// The message may or may not still arrive.
 			d := detailsOf(await(t, "the handler's end", ended))
 			if d.code != codes.Canceled || d.load.GetLoaded() != 0 ||
 				col.Len() != 0 {
@@ -95,8 +95,8 @@ func TestLoadCancelled(t *testing.T) {
 	}
 }
 
-// TestLoadCancelledWhileStoring cancels between inserts: the status
-// counts those that were made.
+// TestLoadCancelledWhileStoring cancels between inserts: the status counts
+// those that were made.
 func TestLoadCancelledWhileStoring(t *testing.T) {
 	ended, opt := handlerErrors()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -127,7 +127,7 @@ func TestLoadCancelledWhileStoring(t *testing.T) {
 }
 
 // TestLoadLimits fills the budget of uploads from two streams, and checks
-// that it is given back.
+// that it is released.
 func TestLoadLimits(t *testing.T) {
 	col := &fake{}
 	receives := make(chan struct{}, 100)
@@ -148,8 +148,8 @@ func TestLoadLimits(t *testing.T) {
 		t.Fatalf("too large: %v: %+v", err, d)
 	}
 
-	// A slow upload of 60 stays open while another wants 60. It holds its
-	// first message by the time that it asks for the second.
+	// A slow upload of 60 stays open while another needs 60. The first upload
+	// holds its first message by the time that it asks for the second.
 	for len(receives) > 0 {
 		<-receives
 	}
@@ -176,7 +176,7 @@ func TestLoadLimits(t *testing.T) {
 	}
 }
 
-// receiveSpy tells when the handler begins to receive a message.
+// receiveSpy reports when the handler begins to receive a message.
 type receiveSpy struct {
 	grpc.ServerStream
 	receives chan<- struct{}

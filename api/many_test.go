@@ -11,8 +11,8 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// TestSearchMany compares the answers with those of single searches, of a
-// real tree.
+// TestSearchMany compares the answers with those of single searches on a real
+// tree.
 func TestSearchMany(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	oracle := &fake{items: randomItems(rng, 3000)}
@@ -41,14 +41,14 @@ func TestSearchMany(t *testing.T) {
 				}
 				got, err := c.searchMany(testContext(t), req)
 				if err != nil || !slices.EqualFunc(got, want, slices.Equal[[]rstar.Item]) {
-					t.Fatalf("%d queries: other answers than of single searches, %v", n, err)
+					t.Fatalf("%d queries: the answers differ from those of single searches, %v", n, err)
 				}
 			}
 		})
 	}
 }
 
-// TestSearchManyTooLarge: the result limit is that of all queries together.
+// TestSearchManyTooLarge: the result limit applies to all queries together.
 func TestSearchManyTooLarge(t *testing.T) {
 	items := randomItems(rand.New(rand.NewPCG(1, 1)), 100)
 	c := startBufconn(t, backend{"default": &fake{items: items}}, WithMaxResults(299))

@@ -2,22 +2,22 @@ package api
 
 import "google.golang.org/grpc"
 
-// DefaultCollection is the collection meant by an empty name.
+// DefaultCollection is the collection that an empty name refers to.
 const DefaultCollection = "default"
 
-// Limits that clients meet. docs/api.md repeats them.
+// Limits that clients encounter. docs/api.md repeats them.
 const (
 	// MaxNameBytes bounds a collection's name. Names travel in error
 	// details, which share HTTP/2's usual 8 KiB of headers.
 	MaxNameBytes = 128
 
-	// BatchItems is the most objects in one message of an answer: about
-	// 13 KB, so that per-message costs (some microseconds) are spread
-	// over many objects, while several messages fit HTTP/2's initial
+	// BatchItems is the maximum number of objects in one message of an
+	// answer: about 13 KB, so that per-message costs (some microseconds) are
+	// spread over many objects, while several messages fit HTTP/2's initial
 	// flow-control window of 64 KiB.
 	BatchItems = 256
-	// MaxQueries is the most queries of one SearchMany: small ones take a
-	// core less than a millisecond.
+	// MaxQueries is the maximum number of queries of one SearchMany: small
+	// ones take a core less than a millisecond.
 	MaxQueries = 1024
 
 	// DefaultMaxResults bounds one answer: 2^22 objects keep 168 MB in
@@ -44,16 +44,15 @@ type options struct {
 }
 
 // WithMaxResults bounds the objects of one answer of Search, SearchMany or
-// Nearest,
-// DefaultMaxResults unless n is positive. Larger answers are refused by
-// RESOURCE_EXHAUSTED.
+// Nearest, DefaultMaxResults unless n is positive. Larger answers are refused
+// with RESOURCE_EXHAUSTED.
 func WithMaxResults(n int) Option {
 	return func(o *options) { setPositive(&o.maxResults, n) }
 }
 
 // WithMaxLoadItems bounds the objects of all Loads in progress together,
-// DefaultMaxLoadItems unless n is positive. A Load that would exceed it
-// is refused by RESOURCE_EXHAUSTED and changes nothing.
+// DefaultMaxLoadItems unless n is positive. A Load that would exceed it is
+// refused with RESOURCE_EXHAUSTED and changes nothing.
 func WithMaxLoadItems(n int) Option {
 	return func(o *options) { setPositive(&o.maxLoadItems, n) }
 }
@@ -64,8 +63,8 @@ func WithMaxMessageBytes(n int) Option {
 	return func(o *options) { setPositive(&o.maxMessageBytes, n) }
 }
 
-// WithGRPC hands options to the gRPC server: transport credentials,
-// interceptors, statistics. They come after the package's own.
+// WithGRPC passes options to the gRPC server: transport credentials,
+// interceptors, statistics. They follow the package's own.
 func WithGRPC(opts ...grpc.ServerOption) Option {
 	return func(o *options) { o.grpc = append(o.grpc, opts...) }
 }

@@ -25,7 +25,7 @@ func (s *service) Search(req *catfishv1.SearchRequest,
 		return statusOf(name, err)
 	}
 
-	// One more than allowed tells a full answer from a cut one.
+	// One more than allowed distinguishes a full answer from a truncated one.
 	limit := s.options.maxResults + 1
 	if l := req.GetLimit(); l != 0 {
 		limit = int(min(uint64(l), uint64(limit)))
@@ -163,7 +163,7 @@ func checkNearest(req *catfishv1.NearestRequest) error {
 	return nil
 }
 
-// collectNearest runs the traversal. It looks at ctx once per batch:
+// collectNearest runs the traversal. It checks ctx once per batch, because
 // the traversal of a large radius takes long.
 func (s *service) collectNearest(ctx context.Context, c Collection,
 	req *catfishv1.NearestRequest,

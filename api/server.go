@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// minPing is the shortest interval at which a client may ping; who
-	// pings faster is disconnected. 10 s is the shortest that gRPC
-	// clients can be set to.
+	// minPing is the shortest interval at which a client may ping; a client
+	// that pings faster is disconnected. 10 s is the shortest interval to
+	// which gRPC clients can be set.
 	minPing = 10 * time.Second
 
 	// idlePing and pingTimeout make the server notice a dead client
@@ -40,8 +40,8 @@ type Server struct {
 	stop     context.CancelFunc
 }
 
-// NewServer returns a server in front of b. It serves nothing until
-// Serve is called, and holds no resources that need a Stop before.
+// NewServer returns a server in front of b. It serves nothing until Serve is
+// called, and before that holds no resources that need a Stop.
 func NewServer(b Backend, opts ...Option) *Server {
 	o := newOptions(opts)
 	s := &Server{health: health.NewServer()}
@@ -76,10 +76,10 @@ func NewServer(b Backend, opts ...Option) *Server {
 // served at once.
 func (s *Server) Serve(l net.Listener) error { return s.grpc.Serve(l) }
 
-// GracefulStop turns health to NOT_SERVING, accepts no more connections
-// and calls, and waits for those in flight. A client that does not read
-// its answer and set no deadline keeps it waiting: a caller with little
-// time calls Stop meanwhile.
+// GracefulStop turns health to NOT_SERVING, accepts no more connections and
+// calls, and waits for those in flight. A client that does not read its
+// answer and has set no deadline delays it indefinitely: a caller in a hurry
+// calls Stop in the meantime.
 func (s *Server) GracefulStop() {
 	s.health.Shutdown()
 	s.stop()
@@ -94,8 +94,8 @@ func (s *Server) Stop() {
 	s.grpc.Stop()
 }
 
-// endWatches ends health watches when the server stops: they have no end
-// of their own, and GracefulStop would wait for them for ever.
+// endWatches ends health watches when the server stops: they have no end of
+// their own, and GracefulStop would wait for them forever.
 func (s *Server) endWatches(srv any, ss grpc.ServerStream,
 	info *grpc.StreamServerInfo, next grpc.StreamHandler,
 ) error {

@@ -59,8 +59,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestGracefulStopWaits checks that a call in flight is answered, and
-// that Stop ends the waiting for one that is not.
+// TestGracefulStopWaits checks that a call in flight is answered, and that
+// Stop ends the wait for one that is not.
 func TestGracefulStopWaits(t *testing.T) {
 	for _, force := range []bool{false, true} {
 		entered, finish := make(chan struct{}), make(chan struct{})
@@ -143,8 +143,8 @@ func TestReflection(t *testing.T) {
 	}
 }
 
-// TestOversizedMessage sends more than the server takes: that call ends,
-// nothing is stored, and the connection goes on.
+// TestOversizedMessage sends more than the server accepts: that call ends,
+// nothing is stored, and the connection remains usable.
 func TestOversizedMessage(t *testing.T) {
 	const limit = 64 << 10
 	for name, start := range transports {
@@ -168,8 +168,8 @@ func TestOversizedMessage(t *testing.T) {
 	}
 }
 
-// TestPingFlood pings faster than minPing: the server says GOAWAY with
-// ENHANCE_YOUR_CALM (RFC 9113 section 7), and others go on.
+// TestPingFlood pings faster than minPing: the server sends GOAWAY with
+// ENHANCE_YOUR_CALM (RFC 9113 section 7), and other connections go on.
 func TestPingFlood(t *testing.T) {
 	c := startLoopback(t, backend{"default": &fake{}})
 	conn, err := net.Dial("tcp", c.addr)

@@ -7,7 +7,7 @@ import (
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 )
 
-// Stats describes one collection and names all.
+// Stats describes one collection and lists the names of all.
 func (s *service) Stats(ctx context.Context, req *catfishv1.StatsRequest) (
 	*catfishv1.StatsResponse, error,
 ) {

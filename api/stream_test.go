@@ -17,8 +17,8 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// handlerErrors makes a server report how its stream handlers ended, as
-// the server sees it: a client whose deadline passed sees its own clock.
+// handlerErrors makes a server report how its stream handlers ended, as the
+// server sees it: a client whose deadline passed uses its own clock.
 func handlerErrors() (<-chan error, Option) {
 	ended := make(chan error, 100)
 	return ended, WithGRPC(grpc.ChainStreamInterceptor(
@@ -31,7 +31,7 @@ func handlerErrors() (<-chan error, Option) {
 		}))
 }
 
-// cancellations makes a server tell when the context of a stream ended.
+// cancellations makes a server report when the context of a stream ended.
 func cancellations() (<-chan struct{}, Option) {
 	ended := make(chan struct{}, 100)
 	return ended, WithGRPC(grpc.ChainStreamInterceptor(
@@ -55,14 +55,14 @@ func await[T any](t *testing.T, what string, c <-chan T) T {
 	}
 }
 
-// manyItems are more than any flow-control window between the two holds:
-// about 5 MB on the wire.
+// manyItems are more than any flow-control window between client and server
+// holds: about 5 MB on the wire.
 func manyItems() []rstar.Item {
 	return randomItems(rand.New(rand.NewPCG(5, 6)), 100_000)
 }
 
-// TestStreamEnds lets a client read one batch and stop: the server, stuck
-// in its flow-control window, ends with the client's deadline or
+// TestStreamEnds lets a client read one batch and stop: the server, blocked
+// by its flow-control window, ends with the client's deadline or
 // cancellation.
 func TestStreamEnds(t *testing.T) {
 	items := manyItems()
@@ -146,8 +146,8 @@ func TestNearestStopsAtDeadline(t *testing.T) {
 	}
 }
 
-// TestSlowReader checks that a client which does not read keeps no other
-// call from the collection, and gets its whole answer later, as it was.
+// TestSlowReader checks that a client that does not read blocks no other call
+// to the collection, and gets its whole answer later, unchanged.
 func TestSlowReader(t *testing.T) {
 	col := &fake{items: manyItems()}
 	want := slices.Clone(col.items)
@@ -198,7 +198,7 @@ func TestSlowReader(t *testing.T) {
 }
 
 // TestExpiredWrite sends writes whose deadline has passed when the server
-// looks: nothing is changed.
+// checks it: nothing is changed.
 func TestExpiredWrite(t *testing.T) {
 	col := &fake{}
 	s := &service{backend: backend{"default": col}, options: newOptions(nil)}

@@ -13,7 +13,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// A tree is what the service is made for.
+// The service is made for trees.
 var _ Collection = (*rstar.Tree)(nil)
 
 func newTree(t testing.TB, o rstar.Options) *rstar.Tree {
@@ -41,7 +41,7 @@ func TestCallsOnTree(t *testing.T) {
 	}
 }
 
-// TestTreeStats compares what Stats says with what it must say of a tree
+// TestTreeStats compares the result of Stats with the expected one for a tree
 // that was just loaded and searched once.
 func TestTreeStats(t *testing.T) {
 	tree := newTree(t, rstar.Options{})
@@ -80,9 +80,9 @@ func TestTreeStats(t *testing.T) {
 	}
 }
 
-// TestTreeSlabFull fills a small slab by a bulk load that is too large,
-// then object by object, then loads once more: the errors say so, and the
-// tree holds what was acknowledged.
+// TestTreeSlabFull fills a small slab by a bulk load that is too large, then
+// object by object, then loads once more: the errors report it, and the tree
+// holds what was acknowledged.
 func TestTreeSlabFull(t *testing.T) {
 	tree := newTree(t, rstar.Options{SlabBytes: 1 << 20})
 	c := startBufconn(t, backend{"default": tree})
@@ -132,8 +132,8 @@ func TestTreeClosed(t *testing.T) {
 	}
 }
 
-// TestConcurrentCalls searches while others write: objects that stay are
-// in every answer exactly once.
+// TestConcurrentCalls searches while others write: objects that stay are in
+// every answer exactly once.
 func TestConcurrentCalls(t *testing.T) {
 	c := startLoopback(t, backend{"default": newTree(t, rstar.Options{})})
 	ctx := testContext(t)
