@@ -1,18 +1,19 @@
-// Package history records what concurrent clients did and saw, and checks
-// it against what a search promises (DESIGN section 4): each object is a
-// linearizable register whose value is its place in the tree, or absence.
+// Package history records what concurrent clients did and saw, and checks it
+// against what a search promises (docs/design.md, "Readers without locks"):
+// each object is a linearizable register whose value is its place in the
+// tree, or absence.
 //
 //	write   Insert, Delete, Update of one object
 //	search  one read of every tracked object: seen at a place, or not
 //	        seen, that is, absent or at a place that the search misses
 //
-// An id that is deleted and inserted again is another object: do not.
+// An id must not be deleted and inserted again: that would be another object.
 //
 // Complete, sound and current all follow: an object that stayed was seen
-// (else its read has no point in time at which it was absent), exactly
-// once (Search fails on a double at once), and a write acknowledged before
-// a search began is before it in every order. The search for a valid
-// order is porcupine's (Lowe, "Testing for linearizability", 2017).
+// (else its read has no point in time at which it was absent), exactly once
+// (Search fails on a duplicate at once), and a write acknowledged before a
+// search began is before it in every order. porcupine searches for a valid
+// order (Lowe, "Testing for linearizability", 2017).
 package history
 
 import (
@@ -38,7 +39,7 @@ type Recorder struct {
 // New starts a history.
 func New() *Recorder { return &Recorder{start: time.Now()} }
 
-// Now is the time to give as an operation's call.
+// Now returns the time to pass as an operation's call.
 func (r *Recorder) Now() int64 { return int64(time.Since(r.start)) }
 
 // Absent is the place of an object that is not in the tree.
@@ -52,13 +53,13 @@ type op struct {
 	seen    rstar.Rect // read: Absent if it was not seen
 	from    rstar.Rect // write: the state it needs
 	to      rstar.Rect // write: the state it leaves
-	found   bool       // write: it said that it found from
+	found   bool       // write: whether it reported that it found from
 	unknown bool       // write: whether it happened is not known
 }
 
-// Write records a change of one object: Insert is from Absent, Delete is
-// to Absent. found is what Delete or Update returned, true for Insert.
-// unknown says that the answer was lost: it may take effect at any later
+// Write records a change of one object: Insert is from Absent, Delete is to
+// Absent. found is what Delete or Update returned, true for Insert. unknown
+// means that the answer was lost: the write may take effect at any later
 // time, or never.
 func (r *Recorder) Write(client int, call int64, id uint64, from, to rstar.Rect, found, unknown bool) {
 	r.mu.Lock()
@@ -73,8 +74,8 @@ func (r *Recorder) Write(client int, call int64, id uint64, from, to rstar.Rect,
 	})
 }
 
-// Search records what a search of q found, of which objects 0..n-1 are
-// tracked; larger ids are ignored.
+// Search records what a search of q found. The objects 0..n-1 are tracked;
+// larger ids are ignored.
 func (r *Recorder) Search(client int, call int64, q rstar.Rect, n int, items []rstar.Item) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,8 +140,8 @@ func (r *Recorder) Check(initial map[uint64]rstar.Rect, limit time.Duration) err
 	return nil
 }
 
-// shortest describes the operation at which the history goes wrong: the
-// last of the shortest prefix, by time of return, that no order explains.
+// shortest describes the operation that makes the history invalid: the last
+// of the shortest prefix, by time of return, that no order explains.
 func shortest(at rstar.Rect, ops []porcupine.Operation, limit time.Duration) string {
 	lo, hi := 0, len(ops)
 	for lo < hi {
@@ -164,8 +165,8 @@ func shortest(at rstar.Rect, ops []porcupine.Operation, limit time.Duration) str
 	return fmt.Sprintf("the first that fits none: client %d, %d..%d ns: %+v", last.ClientId, last.Call, last.Return, last.Input)
 }
 
-// prefix is the n operations that returned first, and those that had
-// begun by then, whose effect may show already.
+// prefix is the n operations that returned first, and those that had begun by
+// then, whose effect may already be visible.
 func prefix(ops []porcupine.Operation, n int) []porcupine.Operation {
 	if n == 0 {
 		return nil

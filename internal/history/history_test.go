@@ -68,6 +68,6 @@ func TestDouble(t *testing.T) {
 	r = New()
 	r.Search(1, r.Now(), placeA, 1, []rstar.Item{{Rect: placeB}})
 	if err := r.Check(map[uint64]rstar.Rect{0: placeB}, time.Minute); err == nil {
-		t.Error("a result outside the query was taken")
+		t.Error("a result outside the query was accepted")
 	}
 }
