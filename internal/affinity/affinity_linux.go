@@ -26,12 +26,12 @@ func Available() (Set, error) {
 	return s, nil
 }
 
-// Reexec confines the process to the cores of s. When it is confined to
-// exactly these already, or s is empty, it returns nil and the caller
-// goes on. Otherwise it replaces the process by a new run of the same
-// executable with the same arguments and environment, and returns only
-// errors (ErrUnavailable, or the system's). Call it first thing: what
-// the process has opened or printed so far is not undone.
+// Reexec confines the process to the cores of s. When it is already confined
+// to exactly these, or s is empty, it returns nil and the caller continues.
+// Otherwise it replaces the process by a new run of the same executable with
+// the same arguments and environment, and returns only errors
+// (ErrUnavailable, or the system's). Call it first: what the process has
+// opened or printed so far is not undone.
 func Reexec(s Set) error {
 	if len(s) == 0 {
 		return nil

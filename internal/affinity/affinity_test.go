@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// pinnedArg makes this test binary a process that pins itself and tells
+// pinnedArg makes this test binary a process that pins itself and reports
 // what it sees.
 const pinnedArg = "pin-and-report="
 

@@ -1,4 +1,4 @@
-// Package affinity names sets of processor cores and restarts a process
+// Package affinity describes sets of processor cores and restarts a process
 // on one of them.
 //
 // The Go runtime counts its cores once, when the process starts, so
@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// MaxCPU is the highest core number that a Set takes: the kernel's mask
-// type cpu_set_t (CPU_SETSIZE, sched_setaffinity(2)) holds 1024.
+// MaxCPU is the highest core number in a Set: the kernel's mask type
+// cpu_set_t (CPU_SETSIZE, sched_setaffinity(2)) holds 1024.
 const MaxCPU = 1023
 
 var (
@@ -69,7 +69,7 @@ func Parse(list string) (Set, error) {
 func core(text string) (int, error) {
 	n, err := strconv.Atoi(strings.TrimSpace(text))
 	if err != nil || n < 0 || n > MaxCPU {
-		return 0, fmt.Errorf("%q is no core number from 0 to %d", text, MaxCPU)
+		return 0, fmt.Errorf("%q is not a core number from 0 to %d", text, MaxCPU)
 	}
 	return n, nil
 }
