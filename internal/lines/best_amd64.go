@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// best is the path that Copy takes: the widest one that the processor
-// has and the operating system saves on a context switch.
+// best is the path that Copy uses: the widest one that the processor has and
+// the operating system saves on a context switch.
 var best = paths()[len(paths())-1]
 
-// paths are the ones that this machine can take.
+// paths are the ones that this machine supports.
 func paths() []path {
 	p := []path{portable, sse2}
 	if cpu.X86.HasAVX2 {

@@ -2,10 +2,9 @@
 
 #include "textflag.h"
 
-// All three: DI dst, SI src, CX lines left, AX lines copied, DX looks
-// left at this line, R8 lane 0 before both looks, R9 after, R10 between.
-// The order of the loads is the proof's (package comment): do not
-// rearrange them.
+// All three: DI dst, SI src, CX lines left, AX lines copied, DX tries left at
+// this line, R8 lane 0 before both reads, R9 after, R10 between. The order of
+// the loads is part of the proof (package comment): do not rearrange them.
 
 // func copyAVX512(dst, src unsafe.Pointer, n, tries int) int
 TEXT ·copyAVX512(SB), NOSPLIT, $0-40

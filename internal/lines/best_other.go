@@ -4,11 +4,11 @@ package lines
 
 import "unsafe"
 
-// best is the path that Copy takes. The race detector cannot see
-// assembly, so under -race it is the portable one.
+// best is the path that Copy uses. The race detector cannot see assembly, so
+// under -race it is the portable one.
 const best = portable
 
-// paths are the ones that this machine can take.
+// paths are the ones that this machine supports.
 func paths() []path { return []path{portable} }
 
 func try(_ path, dst, src unsafe.Pointer, n int) int {

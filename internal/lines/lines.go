@@ -1,15 +1,15 @@
-// Package lines copies memory that another CPU, perhaps in another
-// process, changes at the same time, so that every aligned 64-byte line
-// of the source arrives as one snapshot: what PCIe gives an RDMA Read.
+// Package lines copies memory that another CPU, perhaps in another process,
+// changes at the same time, so that every aligned 64-byte line of the source
+// arrives as one snapshot: the guarantee that PCIe gives an RDMA Read.
 //
-// # Why two looks
+// # Why two reads
 //
-// No x86 manual promises that a load wider than 16 bytes is atomic, and
-// it is not everywhere: a core that executes 512-bit loads as two
-// halves, as AMD's Zen 4 does, may let a store in between. So every line
-// is collected twice and taken when both looks are equal (Afek et al.,
-// "Atomic snapshots of shared memory", J. ACM 1993, section 3), and the
-// first lane is looked at before and after both:
+// No x86 manual promises that a load wider than 16 bytes is atomic, and it is
+// not everywhere: a core that executes 512-bit loads as two halves, as AMD's
+// Zen 4 does, may admit a store in between. So every line is collected twice
+// and accepted when both reads are equal (Afek et al., "Atomic snapshots of
+// shared memory", J. ACM 1993, section 3), and the first lane is also read
+// before and after both:
 //
 //	time ->   a0        c1 (all 8 lanes)      c2 (all 8 lanes)      b0
 //	          lane 0    in any order      T   in any order          lane 0
@@ -22,17 +22,16 @@
 // c1 = c2 is the line at T. A lane that had value v in c1 and in c2 did
 // not change between the two, so it held v at T; this holds for all.
 //
-// Claim 2: a line under package rstar's version protocol (lane 0 is set
-// to an odd number, data lanes change, lane 0 is set to the next even
-// number; never the same number twice) is the line at T, or carries an
-// odd version that no reader accepts, even when data lanes go back and
-// forth. Accepting asks that a0 = lane 0 of c1 and c2 = b0 = v. Lane 0
-// never repeats, so it was v from a0 to b0. If v is even, no data lane
-// may change while it lasts, so none changed from a0 to b0, an interval
-// that covers both looks.
+// Claim 2: a line under package rstar's version protocol (lane 0 is set to an
+// odd number, data lanes change, lane 0 is set to the next even number; never
+// the same number twice) is the line at T, or carries an odd version that no
+// reader accepts, even when data lanes change back and forth. Acceptance
+// requires that a0 = lane 0 of c1 and c2 = b0 = v. Lane 0 never repeats, so
+// it was v from a0 to b0. If v is even, no data lane may change while it
+// lasts, so none changed from a0 to b0, an interval that covers both reads.
 //
-// The second look hits the first-level cache: the price is some 2 ns a
-// line where the miss costs 100.
+// The second read hits the first-level cache: the price is some 2 ns per line
+// where the miss costs 100.
 package lines
 
 import "unsafe"
@@ -43,13 +42,12 @@ const Bytes = 64
 // lane is the unit that a processor reads and writes whole.
 const lane = 8
 
-// tries bounds the looks at one line before the copier returns to Go
-// code, where the goroutine can be preempted. A writer needs tens of ns
-// to take the line away again, two looks take a few: one is nearly
-// always enough.
+// tries bounds the attempts at one line before the copier returns to Go code,
+// where the goroutine can be preempted. A writer needs tens of ns to take the
+// line away again, two reads need a few: one attempt is nearly always enough.
 const tries = 64
 
-// A path is one way to copy lines; all pass the same tests.
+// A path is one implementation of the copy; all pass the same tests.
 type path uint8
 
 const (
@@ -59,18 +57,18 @@ const (
 	avx512
 )
 
-// Copy copies min(len(dst), len(src)) bytes and returns that number.
-// Each aligned line of src that it touches, the first and last
-// incomplete ones too, is copied as one snapshot (see the package
-// comment). It may read, but never returns, the bytes around src up to
-// the borders of its first and last lines, which share src's pages. It
-// does not allocate. src and dst must not overlap.
+// Copy copies min(len(dst), len(src)) bytes and returns that number. Each
+// aligned line of src that it touches, including incomplete first and last
+// ones, is copied as one snapshot (see the package comment). It may read, but
+// never returns, the bytes around src up to the borders of its first and last
+// lines, which share src's pages. It does not allocate. src and dst must not
+// overlap.
 //
-// It takes as long as a line does not stay unchanged for two looks; a
-// writer that stores without pause slows it down.
+// It repeats a line until the line stays unchanged for two reads, however
+// long that takes; a writer that stores without pause slows it down.
 func Copy(dst, src []byte) int { return copyBy(best, dst, src) }
 
-// copyBy is Copy by a path.
+// copyBy is Copy with a given path.
 //
 // SAFETY: the pointers stay within the lines that hold src[:n] and
 // within dst[:n]. Lines never straddle pages, so where one byte of src

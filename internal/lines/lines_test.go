@@ -15,7 +15,7 @@ func (p path) String() string {
 	return [...]string{"portable", "sse2", "avx2", "avx512"}[p]
 }
 
-// aligned returns n bytes that start a line.
+// aligned returns n bytes that start at a line boundary.
 func aligned(n int) []byte {
 	b := make([]byte, n+2*Bytes)
 	off := -int(uintptr(unsafe.Pointer(&b[0]))) & (Bytes - 1)
@@ -57,7 +57,7 @@ func TestCopyAllAlignments(t *testing.T) {
 	})
 }
 
-// outside finds a byte that changed outside of dst[lo:hi].
+// outside finds a byte that changed outside dst[lo:hi].
 func outside(dst []byte, lo, hi int) int {
 	for i, b := range dst {
 		if (i < lo || i >= hi) && b != 0xEE {
@@ -87,8 +87,8 @@ func TestCopyDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// A writer fills all lanes of a line with one ever new number: a copy
-// may miss numbers, but must not mix two.
+// A writer fills all lanes of a line with one ever new number: a copy may
+// miss numbers, but must not mix two.
 func TestNoMixedLine(t *testing.T) {
 	eachPath(t, func(t *testing.T, p path) {
 		const lines, copies = 8, 60_000
@@ -103,15 +103,15 @@ func TestNoMixedLine(t *testing.T) {
 		for range copies {
 			copyBy(p, dst, src)
 			for i := 0; i < len(dst); i += Bytes {
-				// A line between two numbers is a state that the
-				// memory did have: new up to some lane, old behind.
+				// A line with two consecutive numbers is a state that the
+				// memory did have: new up to some lane, old after it.
 				if !prefix(dst[i : i+Bytes]) {
 					mixed++
 				}
 			}
 		}
 		if mixed > 0 {
-			t.Errorf("%d lines that never were", mixed)
+			t.Errorf("%d lines that never existed", mixed)
 		}
 	})
 }
@@ -127,7 +127,7 @@ func prefix(line []byte) bool {
 	return at(0)-at(Bytes/lane-1) <= 1
 }
 
-// The version protocol, with data that goes back and forth between two
+// The version protocol, with data that changes back and forth between two
 // values (claim 2): an even line is one of the two, whole.
 func TestVersionedLine(t *testing.T) {
 	eachPath(t, func(t *testing.T, p path) {

@@ -5,11 +5,10 @@ import (
 	"unsafe"
 )
 
-// copyPortable copies up to n lines by atomic loads of single lanes,
-// which the race detector understands, and returns how many it copied:
-// fewer than n if one changed in each of tries looks. The first look
-// goes up and the second down, so that lane 0 is read first and last
-// (claim 2).
+// copyPortable copies up to n lines by atomic loads of single lanes, which
+// the race detector understands, and returns how many it copied: fewer than n
+// if one changed in each of tries attempts. The first read goes up and the
+// second down, so that lane 0 is read first and last (claim 2).
 //
 //go:nocheckptr
 func copyPortable(dst, src unsafe.Pointer, n int) int {
