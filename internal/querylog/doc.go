@@ -1,10 +1,10 @@
-// Package querylog is the file of what was asked of a server, as `catfish
-// serve --record` writes it and `catfish replay` reads it.
+// Package querylog is the file format of the requests to a server, as
+// `catfish serve --record` writes it and `catfish replay` reads it.
 //
 // # Layout
 //
-// A header line, so that head -n 1 tells what a file is, then records
-// back to back until the end of the file:
+// A header line, so that head -n 1 shows what a file is, then records back to
+// back until the end of the file:
 //
 //	catfish-querylog 1 2026-11-21T12:00:00.123456789Z\n
 //	                 |  start of the recording, UTC
@@ -43,9 +43,9 @@
 //	Dropped         40  requests that were not recorded since the last
 //	                    record of this kind, u64
 //
-// The checksum is one per record and not one per block, so that the file
-// of a server that was killed is read up to its last whole record.
-// Records stand in the order of their offsets.
+// There is one checksum per record, not per block, so that the file of a
+// server that was killed can be read up to its last whole record. Records are
+// in the order of their offsets.
 //
-// Another version is refused: nothing is guessed about it.
+// Other versions are refused: nothing is assumed about them.
 package querylog

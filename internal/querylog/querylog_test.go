@@ -84,8 +84,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// Cut anywhere, all whole records before the cut are read, and the cut
-// is told from a clean end.
+// Cut anywhere, all whole records before the cut are read, and the cut is
+// distinguished from a clean end.
 func TestTorn(t *testing.T) {
 	records := samples()
 	b := encode(records)
@@ -117,7 +117,7 @@ func TestTorn(t *testing.T) {
 	}
 }
 
-// Whatever bit flips, the record that has it is not delivered.
+// Whichever bit flips, the record that contains it is not delivered.
 func TestDamage(t *testing.T) {
 	records := samples()
 	b := encode(records)
@@ -157,8 +157,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// FuzzReader: no input panics, errors are of a kind, what is delivered
-// is valid and comes out the same when it is written again.
+// FuzzReader: no input panics, errors are of a kind, what is delivered is
+// valid and unchanged when it is written and read again.
 func FuzzReader(f *testing.F) {
 	f.Add(encode(samples()))
 	f.Add(encode(nil))

@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// Errors of reading. Records before an error have been delivered, and
-// reading again is safe, and useless before the file has changed.
+// Errors of reading. Records before an error have been delivered. Reading
+// again is safe, but useless before the file has changed.
 var (
 	// ErrNotALog: the file does not begin as a query log does.
 	ErrNotALog = errors.New("not a query log")
-	// ErrVersion: a query log of a version that this program does not read.
+	// ErrVersion: a query log of a version that this program cannot read.
 	ErrVersion = errors.New("query log of another version")
-	// ErrTorn: the file ends within a record, as it does when the server
-	// was killed or the disk was full. All before is sound.
+	// ErrTorn: the file ends within a record, as it does when the server was
+	// killed or the disk was full. Everything before is valid.
 	ErrTorn = errors.New("query log is torn")
 	// ErrDamaged: a record is not what was written.
 	ErrDamaged = errors.New("query log is damaged")
@@ -29,7 +29,7 @@ const (
 	magic = "catfish-querylog "
 	// Version is the only one so far.
 	Version = 1
-	// maxHeader fits the longest header line of any version to come.
+	// maxHeader fits the longest header line of any future version.
 	maxHeader = 128
 )
 
@@ -42,8 +42,8 @@ func AppendHeader(b []byte, start time.Time) []byte {
 	return append(b, '\n')
 }
 
-// IsLog reports whether a file that begins with head is a query log, of
-// whatever version.
+// IsLog reports whether a file that begins with head is a query log, of any
+// version.
 func IsLog(head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) }
 
 // Reader reads a query log, from one goroutine.
@@ -57,7 +57,7 @@ type Reader struct {
 // NewReader reads the header. Errors wrap ErrNotALog or ErrVersion, or
 // are r's own.
 func NewReader(r io.Reader) (*Reader, error) {
-	// A few system calls a megabyte.
+	// A few system calls per megabyte.
 	br := bufio.NewReaderSize(r, 256<<10)
 	head, err := br.Peek(maxHeader)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -82,12 +82,12 @@ func NewReader(r io.Reader) (*Reader, error) {
 	return &Reader{r: br, start: start, offset: int64(len(line) + 1)}, nil
 }
 
-// Start is when the recording began.
+// Start returns when the recording began.
 func (r *Reader) Start() time.Time { return r.start }
 
-// Next returns the next record; io.EOF after the last one. Its other
-// errors wrap ErrTorn or ErrDamaged and name the place, or are the
-// reader's own. A Record's rectangles are valid.
+// Next returns the next record; io.EOF after the last one. Its other errors
+// wrap ErrTorn or ErrDamaged and give the position, or are those of the
+// underlying reader. A Record's rectangles are valid.
 func (r *Reader) Next() (Record, error) {
 	head, err := r.r.Peek(2)
 	if len(head) == 0 && errors.Is(err, io.EOF) {
@@ -98,7 +98,7 @@ func (r *Reader) Next() (Record, error) {
 	}
 	size := int(binary.LittleEndian.Uint16(head))
 	if size == 0 && r.zeros() {
-		// A file that had grown before its bytes were on the disk.
+		// A file that had grown before its bytes were on disk.
 		return Record{}, r.fail(fmt.Errorf("%w: only zeros follow", ErrTorn))
 	}
 	if size < headBytes || size > MaxRecord || size%8 != 0 {
@@ -132,7 +132,7 @@ func (r *Reader) zeros() bool {
 	}
 }
 
-// fail names the place.
+// fail adds the position.
 func (r *Reader) fail(err error) error {
 	if errors.Is(err, io.EOF) {
 		err = fmt.Errorf("%w: it ends within a record", ErrTorn)

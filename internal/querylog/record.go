@@ -11,7 +11,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// Kind says what was asked.
+// Kind says what was requested.
 type Kind uint8
 
 // The kinds of records.
@@ -23,7 +23,7 @@ const (
 	Delete
 	Update
 	Collection // gives a collection's number its name
-	Dropped    // what is missing here
+	Dropped    // requests that are missing here
 	endOfKinds
 )
 
@@ -42,13 +42,13 @@ func (k Kind) String() string {
 // Writes reports whether the request changed the collection.
 func (k Kind) Writes() bool { return k == Insert || k == Delete || k == Update }
 
-// Asks reports whether the record is a request at all.
+// Asks reports whether the record is a request.
 func (k Kind) Asks() bool { return k >= Search && k <= Update }
 
 // Via says how a request reached the server.
 type Via uint8
 
-// The ways. Offloaded searches reach no server.
+// The ways in. Offloaded searches reach no server.
 const (
 	ViaUnknown Via = iota
 	ViaSHM
@@ -68,11 +68,11 @@ func (v Via) String() string {
 	return fmt.Sprintf("via%d", uint8(v))
 }
 
-// NotKnown is Found when the answer was not seen by who recorded it.
+// NotKnown is Found when the recorder did not see the answer.
 const NotKnown = math.MaxUint32
 
-// Record is one request, or a note among them. What a kind does not have
-// is zero.
+// Record is one request, or a note among them. Fields that a kind does not
+// use are zero.
 type Record struct {
 	Kind       Kind
 	Via        Via
@@ -105,11 +105,11 @@ const (
 	MaxRecord = headBytes + MaxName
 )
 
-// castagnoli is what processors have an instruction for.
+// castagnoli is the polynomial for which processors have an instruction.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Append appends the record without its checksum, see Seal: whoever
-// serves requests leaves that to whoever writes the file.
+// Append appends the record without its checksum, see Seal: the goroutine
+// that serves requests leaves that to the one that writes the file.
 func (r *Record) Append(b []byte) []byte {
 	start := len(b)
 	b = append(b, 0, 0, byte(r.Kind), byte(r.Via), 0, 0, 0, 0)
@@ -157,7 +157,7 @@ func OffsetOf(b []byte) time.Duration {
 // CollectionOf reads the collection's number, as OffsetOf does.
 func CollectionOf(b []byte) uint32 { return binary.LittleEndian.Uint32(b[collectionAt:]) }
 
-// bodyBytes is the body of each kind, whose size is fixed but for names.
+// bodyBytes is the body size of each kind, which is fixed except for names.
 func bodyBytes(k Kind) (least, most int) {
 	switch k {
 	case Search, Count:
@@ -176,7 +176,7 @@ func bodyBytes(k Kind) (least, most int) {
 	return -1, -1
 }
 
-// decode reads a whole record, checksum and all.
+// decode reads a whole record and verifies its checksum.
 func decode(b []byte) (Record, error) {
 	sum := binary.LittleEndian.Uint32(b[checksumAt:])
 	got := crc32.Update(0, castagnoli, b[:checksumAt])
