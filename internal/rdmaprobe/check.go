@@ -8,11 +8,11 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// rounds of Outstanding requests each, with other bytes every time.
+// rounds of Outstanding requests each, with different bytes every time.
 const rounds = 8
 
-// check runs requests that are compared byte by byte at the side where
-// they arrive, and returns their number.
+// check runs requests whose bytes are compared at the side where they arrive,
+// and returns their number.
 func (p *pair) check(ctx context.Context, op rdma.Op, size int) (int, error) {
 	from, to := p.near.mem.Bytes(), p.far.mem.Bytes()
 	if op == rdma.OpRead {
@@ -40,8 +40,8 @@ func (p *pair) check(ctx context.Context, op rdma.Op, size int) (int, error) {
 }
 
 // round posts one request for each slot and waits for all, and for their
-// events. What was written is visible to the target's CPU after an event
-// only, so plain writes are followed by one.
+// events. Only after an event is what was written visible to the target's
+// CPU, so plain writes are followed by one.
 func (p *pair) round(ctx context.Context, op rdma.Op, size int) error {
 	p.wrs = p.wrs[:0]
 	for i := range Outstanding {
@@ -91,7 +91,7 @@ func (p *pair) round(ctx context.Context, op rdma.Op, size int) error {
 	return nil
 }
 
-// fill writes bytes that differ by place and seed (xorshift64).
+// fill writes bytes that differ by position and seed (xorshift64).
 func fill(b []byte, seed uint64) {
 	x := seed*0x9e3779b97f4a7c15 + 1
 	for i := range b {

@@ -1,19 +1,19 @@
-// Package rdmaprobe tries a provider of package rdma out, in the spirit
-// of ib_read_lat and ib_write_bw: it opens two devices in this process,
-// connects them, and for each operation and size
+// Package rdmaprobe tests a provider of package rdma, in the spirit of
+// ib_read_lat and ib_write_bw: it opens two devices in this process, connects
+// them, and for each operation and size
 //
-//	checks    that the bytes arrive, all of them and nothing beside them
+//	checks    that the bytes arrive, all of them and no others beside them
 //	latency   one request outstanding at a time
 //	rate      Outstanding of them, posted again in batches as they end
 //
-// What the latency of an operation is:
+// The latency of an operation is the time for:
 //
 //	read, write       Post until the completion was polled
 //	write-with-imm    Post until the target polled the event: one way
 //
-// Both sides run on one goroutine, so no figure contains a hand-over
-// between goroutines, and all contain a look at the clock (some 50 ns).
-// A card that is tried over itself sends nothing over the wire.
+// Both sides run on one goroutine, so no figure contains a hand-over between
+// goroutines, and all contain one reading of the clock (some 50 ns). A card
+// that is tested over itself sends nothing over the wire.
 //
 // Reading order: probe.go, pair.go (set-up), check.go, measure.go.
 package rdmaprobe

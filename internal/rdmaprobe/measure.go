@@ -9,11 +9,11 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// warmup is the part of a measurement's duration that precedes it: spin
+// warmup is the share of a measurement's duration that precedes it: spin
 // budgets adapt, caches and branch predictors fill.
 const warmup = 5
 
-// latency measures requests that are alone.
+// latency measures single requests.
 func (p *pair) latency(ctx context.Context, op rdma.Op, size int, d time.Duration) (*hdrhistogram.Histogram, error) {
 	// Two digits, as package bench: quantiles are right within 1 %.
 	hist := hdrhistogram.New(1, patience.Nanoseconds(), 2)
@@ -38,7 +38,7 @@ func (p *pair) latency(ctx context.Context, op rdma.Op, size int, d time.Duratio
 	return hist, nil
 }
 
-// one runs a request; see the package comment for what its time is.
+// one runs a request; the package comment defines its time.
 func (p *pair) one(ctx context.Context, wr rdma.WorkRequest) (took time.Duration, err error) {
 	begin := time.Now()
 	p.wrs = append(p.wrs[:0], wr)
@@ -63,7 +63,7 @@ func (p *pair) one(ctx context.Context, wr rdma.WorkRequest) (took time.Duration
 }
 
 // cause prefers the request's own error to that of the event that did not
-// come.
+// arrive.
 func (p *pair) cause(err error) error {
 	if _, own := p.take(p.near.send); own != nil {
 		return own
@@ -71,7 +71,7 @@ func (p *pair) cause(err error) error {
 	return err
 }
 
-// rate measures requests per second with Outstanding of them under way.
+// rate measures requests per second with Outstanding of them in flight.
 func (p *pair) rate(ctx context.Context, op rdma.Op, size int, d time.Duration) (float64, error) {
 	p.wrs = p.wrs[:0]
 	for i := range Outstanding {
@@ -113,8 +113,8 @@ func (p *pair) rate(ctx context.Context, op rdma.Op, size int, d time.Duration) 
 	}
 }
 
-// settle waits for what is under way, and takes all events: one that the
-// target has not seen yet is told by an event of our own behind it.
+// settle waits for what is in flight, and takes all events: an event of our
+// own posted last shows that the target has seen all before it.
 func (p *pair) settle(ctx context.Context) error {
 	const last = ^uint32(0)
 	p.wrs = append(p.wrs[:0], rdma.WorkRequest{Op: rdma.OpWriteImm, Imm: last})

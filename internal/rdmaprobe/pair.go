@@ -16,21 +16,21 @@ type side struct {
 	mem        rdma.Region
 }
 
-// pair is two sides; near dialed far, and does all the posting.
+// pair is two sides; near dialed far, and posts all requests.
 type pair struct {
 	near, far side
 	lis       rdma.Listener
 	qp        rdma.QueuePair // near's
 	slot      int            // bytes from one slot to the next
-	out       int            // requests under way
+	out       int            // requests in flight
 	wrs       []rdma.WorkRequest
 	got       [2 * Outstanding]rdma.Completion
 }
 
 // open makes a pair with slots for requests of size bytes.
 func open(ctx context.Context, cfg Config, size int) (*pair, error) {
-	// Whole lines, and one more between any two, to see what is written
-	// beside its place.
+	// Whole lines, and one more between any two, to detect writes beside
+	// their place.
 	p := &pair{slot: (size+rdma.LineBytes-1)&^(rdma.LineBytes-1) + rdma.LineBytes}
 	err := p.far.open(cfg, rdma.RemoteRead|rdma.RemoteWrite, Outstanding*p.slot)
 	if err == nil {
@@ -77,7 +77,7 @@ func (p *pair) connect(ctx context.Context) error {
 	var err error
 	if p.qp, err = p.near.dev.Dial(ctx, p.lis.Addr(), p.near.config(), nil); err != nil {
 		ended := ctx.Err()
-		cancel() // Nobody will come any more.
+		cancel() // No peer will connect any more.
 		if other := <-accepted; other != nil && ended == nil && !errors.Is(other, context.Canceled) {
 			err = fmt.Errorf("%w (the other side: %w)", err, other)
 		}
@@ -90,7 +90,7 @@ func (s *side) config() rdma.QPConfig {
 	return rdma.QPConfig{SendCQ: s.send, RecvCQ: s.recv, SendDepth: 2 * Outstanding}
 }
 
-// close ends near first: it may have requests under way to far.
+// close ends near first: it may have requests to far in flight.
 func (p *pair) close() {
 	for _, s := range []*side{&p.near, &p.far} {
 		if s.dev != nil {
@@ -99,7 +99,7 @@ func (p *pair) close() {
 	}
 }
 
-// request is one on slot i.
+// request returns one on slot i.
 func (p *pair) request(op rdma.Op, i, size int) rdma.WorkRequest {
 	at := i * p.slot
 	return rdma.WorkRequest{
@@ -122,14 +122,14 @@ func (p *pair) post(ctx context.Context) error {
 		case err == nil || p.out > 0:
 			return nil
 		}
-		// The target has not said yet that its events were taken.
+		// The target has not yet reported that its events were taken.
 		if err := wait(ctx, p.near.send, patience); err != nil {
 			return err
 		}
 	}
 }
 
-// take polls cq once; what failed is an error.
+// take polls cq once; a failed request is an error.
 func (p *pair) take(cq rdma.CompletionQueue) ([]rdma.Completion, error) {
 	got := p.got[:cq.Poll(p.got[:])]
 	for i := range got {

@@ -10,18 +10,18 @@ import (
 )
 
 const (
-	// Outstanding is the number of requests under way when a rate is
+	// Outstanding is the number of requests in flight when a rate is
 	// measured; most cards run 16 reads of a queue pair at once.
 	Outstanding = 16
-	// MaxSize bounds a request: Outstanding of them are registered on
-	// either side, and memory that cards lock is short.
+	// MaxSize bounds a request: Outstanding of them are registered on either
+	// side, and memory that cards lock is scarce.
 	MaxSize = 1 << 20
 	// patience bounds the wait for a completion: far above
 	// rdma.PeerTimeout, after which a provider itself has given up.
 	patience = 10 * time.Second
 )
 
-// Config says what to try.
+// Config says what to test.
 type Config struct {
 	// Open opens a device; it is called once for each side.
 	Open func() (rdma.Device, error)
@@ -71,8 +71,8 @@ func (c *Config) check() error {
 	return nil
 }
 
-// Run tries all operations in all sizes and hands out each row as soon as
-// it is there.
+// Run tests all operations in all sizes and passes on each row as soon as it
+// is available.
 func Run(ctx context.Context, cfg Config, row func(Row) error) error {
 	if err := cfg.check(); err != nil {
 		return err

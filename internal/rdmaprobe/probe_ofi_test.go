@@ -9,7 +9,7 @@ import (
 	"github.com/catfish-index/catfish/rdma/ofi"
 )
 
-// libfabric's tcp, which every machine has; Soft-RoCE is tried by the
+// libfabric's tcp, which every machine has; Soft-RoCE is tested by the
 // command in the virtual machine of tools/rdmavm.
 func TestOFI(t *testing.T) {
 	cfg := config(func() (rdma.Device, error) {

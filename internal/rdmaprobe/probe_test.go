@@ -145,7 +145,7 @@ type noListener struct {
 
 func (d noListener) Listen(string) (rdma.Listener, error) { return nil, d.err }
 
-// Who presses Ctrl-C does not wait for the rest.
+// A user who presses Ctrl-C does not wait for the rest.
 func TestCancel(t *testing.T) {
 	cfg := config(openSoft)
 	cfg.Duration = time.Hour
