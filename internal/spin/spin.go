@@ -1,38 +1,38 @@
-// Package spin waits a little before it sleeps.
+// Package spin polls for a short time before it sleeps.
 //
-// A goroutine that sleeps is woken through the kernel, which takes 35 to
-// 50 us when its core is idle; a look at memory takes some 0.1 us. This
-// is the ski rental problem: who does not know when the event will come
-// spins for as long as one wake-up costs, then sleeps, and pays at most
-// twice what one who knew would have paid (Karlin, Manasse, McGeoch and
-// Owicki, "Competitive randomized algorithms for non-uniform problems",
-// SODA 1990). The past tells more than nothing, so below that bound the
-// budget follows it:
+// A goroutine that sleeps is woken through the kernel, which takes 35 to 50
+// us when its core is idle; polling memory takes some 0.1 us. This is the ski
+// rental problem: an algorithm that does not know when the event will come
+// spins for as long as one wake-up costs, then sleeps, and pays at most twice
+// what one with that knowledge would have paid (Karlin, Manasse, McGeoch and
+// Owicki, "Competitive randomized algorithms for non-uniform problems", SODA
+// 1990). The past is some guide to the future, so below that bound the budget
+// follows it:
 //
 //	the event came while spinning       budget x 2, up to Max
 //	it came soon after, spinning
 //	for Max would have caught it        budget x 2, up to Max
 //	it came later                       budget / 2, down to Max/32
 //
-// A budget below Max only lowers the cost of spinning in vain.
+// A budget below Max only reduces the cost of spinning in vain.
 //
 // # Others go first
 //
-// Between two looks the goroutine yields (runtime.Gosched), so that it
-// never holds up one that is ready to run. A yield that takes long is
-// the sign of such goroutines: 100 ns with an empty run queue, at least
-// the time until the next one blocks otherwise. Asking runtime/metrics
-// for the number of runnable goroutines would cost more than the look
-// it decides on. The time of a long yield is work of others, so it is
-// not charged to the budget, nor to Spun; but after a few of them the
-// spinner gives up: the core has better things to do, and the sleep is
-// cheap, for the run queue is looked at without any wake-up.
+// Between two polls the goroutine yields (runtime.Gosched), so that it never
+// delays one that is ready to run. A yield that takes long indicates such
+// goroutines: it takes 100 ns with an empty run queue, and at least the time
+// until the next one blocks otherwise. Reading the number of runnable
+// goroutines from runtime/metrics would cost more than the poll that it
+// decides on. The time of a long yield is work of others, so it is not
+// charged to the budget, nor to Spun; but after a few of them the spinner
+// gives up: the core has better things to do, and the sleep is cheap, because
+// the run queue is checked without any wake-up.
 //
-// Goroutines of other processes count too: several clients may share a
-// core, and while one waits for the server another could post. So every
-// few looks, about once in a microsecond, the thread yields as well
-// (sched_yield, 0.2 us when nobody else wants the core), and a switch to
-// another process shows as a long yield.
+// Goroutines of other processes count too: several clients may share a core,
+// and while one waits for the server another could post. So every few polls,
+// about once in a microsecond, the thread yields as well (sched_yield, 0.2 us
+// when no other thread wants the core), and a switch to another process shows
+// as a long yield.
 package spin
 
 import (
@@ -46,28 +46,28 @@ const (
 	// on virtual machines as 35 to 50 us.
 	WakeCost = 40 * time.Microsecond
 
-	// longYield tells a yield in which others ran from one with an
+	// longYield distinguishes a yield in which others ran from one with an
 	// empty run queue, which takes 0.05 to 0.3 us.
 	longYield = 2 * time.Microsecond
 
-	// maxLongYields is the number of rounds through a busy run queue
-	// after which a spinner gives up. One round may be the tail of a
-	// short burst; this many in a row are load.
+	// maxLongYields is the number of rounds through a busy run queue after
+	// which a spinner gives up. One round may be the end of a short burst;
+	// this many in a row are load.
 	maxLongYields = 8
 
-	// osYieldEvery is the number of looks from one yield to the kernel to
-	// the next: 1 us of looks for 0.2 us of system call.
+	// osYieldEvery is the number of polls from one yield to the kernel to the
+	// next: 1 us of polls for 0.2 us of system call.
 	osYieldEvery = 8
 
-	// floorShare bounds the budget from below by Max/floorShare, about
-	// 1 us: enough for some looks, 3 % of what the sleep costs anyway.
+	// floorShare bounds the budget from below by Max/floorShare, about 1 us:
+	// enough for some polls, 3 % of what the sleep costs anyway.
 	floorShare = 32
 )
 
 // Spinner spins for one waiting goroutine at a time. The zero value is
 // ready. Spun and Budget may be called from any goroutine.
 type Spinner struct {
-	// Max bounds one Spin. 0 means WakeCost, negative means one look.
+	// Max bounds one Spin. 0 means WakeCost, negative means one poll.
 	Max time.Duration
 	// Now is the time source and Yield lets others run, for tests. Nil
 	// means the monotonic clock and the scheduler's.
@@ -88,7 +88,7 @@ func (s *Spinner) now() time.Duration {
 	return time.Since(start)
 }
 
-// yield lets others run before a look, the 1st, 2nd, ...
+// yield lets others run before a poll, the 1st, 2nd, ...
 func (s *Spinner) yield(look int) {
 	if s.Yield != nil {
 		s.Yield()
@@ -107,7 +107,7 @@ func (s *Spinner) limit() time.Duration {
 	return max(s.Max, 0)
 }
 
-// Budget is the time that the next Spin spends at most.
+// Budget is the maximum time that the next Spin spends.
 func (s *Spinner) Budget() time.Duration {
 	if b := s.budget.Load(); b != 0 {
 		return min(time.Duration(b), s.limit())
@@ -115,11 +115,11 @@ func (s *Spinner) Budget() time.Duration {
 	return s.limit()
 }
 
-// Spun is the time spent spinning so far: busy for the operating
-// system, idle in truth.
+// Spun is the time spent spinning so far: busy from the operating system's
+// point of view, but in fact idle.
 func (s *Spinner) Spun() time.Duration { return time.Duration(s.spun.Load()) }
 
-// Spin looks until ready returns true or the budget is spent, and tells
+// Spin polls until ready returns true or the budget is spent, and reports
 // which. After false the caller sleeps, then calls Woke. It does not
 // allocate.
 func (s *Spinner) Spin(ready func() bool) bool {
@@ -154,9 +154,9 @@ func (s *Spinner) Spin(ready func() bool) bool {
 	return false
 }
 
-// Woke says that the sleep after a Spin in vain ended now, because the
-// event came (not for a timeout). The sleep contains one wake-up, hence
-// the 2: an event within Max of spinning shows up to two of them later.
+// Woke reports that the sleep after an unsuccessful Spin ended now, because
+// the event came (not because of a timeout). The sleep contains one wake-up,
+// hence the 2: an event within Max of spinning shows up to two of them later.
 func (s *Spinner) Woke() {
 	if s.now()-s.gaveUp <= 2*s.limit() {
 		s.grow()

@@ -85,8 +85,8 @@ func TestBudgetShrinksInVainAndGrowsWhenItPays(t *testing.T) {
 			t.Errorf("budget %v, want %v", s.Budget(), 2*before)
 		}
 	}
-	// It comes too late for the budget, but not for Max: sleeping cost
-	// more than spinning would have, so the budget returns to Max.
+	// It comes too late for the budget, but not for Max: sleeping cost more
+	// than spinning would have, so the budget returns to Max.
 	for range 10 {
 		s.Spin(never)
 		f.now += WakeCost
@@ -97,8 +97,8 @@ func TestBudgetShrinksInVainAndGrowsWhenItPays(t *testing.T) {
 	}
 }
 
-// Time in which other goroutines ran is not spun, and a busy run queue
-// ends the spinning.
+// Time in which other goroutines ran does not count as spun, and a busy run
+// queue ends the spinning.
 func TestGivesWayToOthers(t *testing.T) {
 	f := &fake{perYield: 50 * time.Microsecond}
 	s := f.spinner()
@@ -128,7 +128,7 @@ func TestSpinDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// Four looks with three yields between.
+// Four polls with three yields between them.
 func BenchmarkSpin(b *testing.B) {
 	var s Spinner
 	for b.Loop() {
