@@ -1,4 +1,4 @@
-// The gRPC face of Catfish, for front ends that bring no RDMA client.
+// The gRPC interface of Catfish, for front ends that have no RDMA client.
 // The server answers these calls from the same trees that RDMA clients
 // read; nothing is cached in between.
 //
@@ -158,7 +158,7 @@ func (x *Item) GetRect() *Rect {
 	return nil
 }
 
-// InsertRequest names the object to store.
+// InsertRequest contains the object to store.
 type InsertRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty means "default".
@@ -250,7 +250,7 @@ func (*InsertResponse) Descriptor() ([]byte, []int) {
 	return file_catfish_v1_catfish_proto_rawDescGZIP(), []int{3}
 }
 
-// UpdateRequest names an object by its id and its present rectangle.
+// UpdateRequest identifies an object by its id and its present rectangle.
 type UpdateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty means "default".
@@ -259,7 +259,7 @@ type UpdateRequest struct {
 	Id uint64 `protobuf:"varint,2,opt,name=id,proto3" json:"id,omitempty"`
 	// Exactly where the object is now. Required.
 	OldRect *Rect `protobuf:"bytes,3,opt,name=old_rect,json=oldRect,proto3" json:"old_rect,omitempty"`
-	// Where it shall be. Required.
+	// Where it is to be. Required.
 	NewRect       *Rect `protobuf:"bytes,4,opt,name=new_rect,json=newRect,proto3" json:"new_rect,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -323,7 +323,7 @@ func (x *UpdateRequest) GetNewRect() *Rect {
 	return nil
 }
 
-// UpdateResponse tells the outcome.
+// UpdateResponse reports the outcome.
 type UpdateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// False if no object with this id had exactly old_rect; nothing is
@@ -370,7 +370,7 @@ func (x *UpdateResponse) GetFound() bool {
 	return false
 }
 
-// DeleteRequest names an object by its id and its exact rectangle.
+// DeleteRequest identifies an object by its id and its exact rectangle.
 type DeleteRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty means "default".
@@ -425,7 +425,7 @@ func (x *DeleteRequest) GetItem() *Item {
 	return nil
 }
 
-// DeleteResponse tells the outcome.
+// DeleteResponse reports the outcome.
 type DeleteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// False if there was no such object.
@@ -478,9 +478,9 @@ type SearchRequest struct {
 	Collection string `protobuf:"bytes,1,opt,name=collection,proto3" json:"collection,omitempty"`
 	// The window. Required.
 	Query *Rect `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
-	// How many objects to return at most; which ones is not defined. 0
+	// Maximum number of objects to return; which ones is not defined. 0
 	// means all, up to the server's result limit (docs/api.md): a larger
-	// answer is refused by RESOURCE_EXHAUSTED, never cut short silently.
+	// answer is refused with RESOURCE_EXHAUSTED, never truncated silently.
 	Limit         uint32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -648,7 +648,7 @@ type SearchManyResponse struct {
 	// 1 to 256 objects.
 	Items []*Item `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
 	// For each of them the index of the query that it answers. Indexes never
-	// descend, within a batch and from one to the next.
+	// decrease, within a batch and from one to the next.
 	Queries       []uint32 `protobuf:"varint,2,rep,packed,name=queries,proto3" json:"queries,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -708,10 +708,11 @@ type NearestRequest struct {
 	X float64 `protobuf:"fixed64,2,opt,name=x,proto3" json:"x,omitempty"`
 	// The point; finite.
 	Y float64 `protobuf:"fixed64,3,opt,name=y,proto3" json:"y,omitempty"`
-	// How many objects to return at most; 0 means all within max_distance,
+	// Maximum number of objects to return; 0 means all within max_distance,
 	// up to the server's result limit.
 	K uint32 `protobuf:"varint,4,opt,name=k,proto3" json:"k,omitempty"`
-	// Objects farther than this are not returned, those exactly as far are.
+	// Objects farther than this are not returned; those at exactly this
+	// distance are.
 	// In the collection's unit, not negative.
 	MaxDistance   *float64 `protobuf:"fixed64,5,opt,name=max_distance,json=maxDistance,proto3,oneof" json:"max_distance,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -830,7 +831,7 @@ func (x *NearestResponse) GetNeighbors() []*Neighbor {
 	return nil
 }
 
-// Neighbor is an object and how far it is.
+// Neighbor is an object and its distance.
 type Neighbor struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The object.
@@ -993,7 +994,7 @@ type LoadRequest struct {
 	// The first message names the collection, empty meaning "default";
 	// later ones leave it empty or repeat it.
 	Collection string `protobuf:"bytes,1,opt,name=collection,proto3" json:"collection,omitempty"`
-	// As many as fit the message limit; 10,000 objects take at most
+	// As many as fit in the message limit; 10,000 objects take at most
 	// 0.6 MB.
 	Items         []*Item `protobuf:"bytes,2,rep,name=items,proto3" json:"items,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1044,8 +1045,8 @@ func (x *LoadRequest) GetItems() []*Item {
 	return nil
 }
 
-// LoadResponse counts what a Load did. It also comes as a detail of the
-// error that ended one.
+// LoadResponse counts what a Load did. It is also a detail of the error
+// that ended one.
 type LoadResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Valid objects that the server received.
@@ -1155,7 +1156,8 @@ func (x *StatsRequest) GetCollection() string {
 	return ""
 }
 
-// StatsResponse describes a collection's tree at about this moment.
+// StatsResponse describes a collection's tree approximately at the moment
+// of the call.
 type StatsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The collection's name.
@@ -1168,27 +1170,27 @@ type StatsResponse struct {
 	Levels []*Level `protobuf:"bytes,4,rep,name=levels,proto3" json:"levels,omitempty"`
 	// Bytes of one node.
 	NodeBytes uint64 `protobuf:"varint,5,opt,name=node_bytes,json=nodeBytes,proto3" json:"node_bytes,omitempty"`
-	// Most objects of a leaf.
+	// Maximum number of objects of a leaf.
 	Fanout uint32 `protobuf:"varint,6,opt,name=fanout,proto3" json:"fanout,omitempty"`
 	// Capacity of the collection's memory in bytes, fixed at its start.
 	SlabBytes uint64 `protobuf:"varint,7,opt,name=slab_bytes,json=slabBytes,proto3" json:"slab_bytes,omitempty"`
 	// Of these, bytes in use.
 	UsedBytes uint64 `protobuf:"varint,8,opt,name=used_bytes,json=usedBytes,proto3" json:"used_bytes,omitempty"`
 	// Searches on the server's own processors since the collection was
-	// made: Search, Nearest and Count, of gRPC and of fast messaging.
+	// made: Search, Nearest and Count, over gRPC and over fast messaging.
 	// Offloaded searches are not seen by the server.
 	Searches uint64 `protobuf:"varint,9,opt,name=searches,proto3" json:"searches,omitempty"`
 	// Nodes that these read.
 	NodeReads uint64 `protobuf:"varint,10,opt,name=node_reads,json=nodeReads,proto3" json:"node_reads,omitempty"`
-	// Of these searches, how often one began again because entries moved
-	// between nodes meanwhile.
+	// How often one of these searches began again because entries moved
+	// between nodes in the meantime.
 	Restarts uint64 `protobuf:"varint,11,opt,name=restarts,proto3" json:"restarts,omitempty"`
 	// How often a node was read again because a writer was changing it.
 	Retries uint64 `protobuf:"varint,12,opt,name=retries,proto3" json:"retries,omitempty"`
 	// Splits, reinsertions, condensations and the like: writes that moved
 	// entries between nodes.
 	Moves uint64 `protobuf:"varint,13,opt,name=moves,proto3" json:"moves,omitempty"`
-	// Most children of an internal node.
+	// Maximum number of children of an internal node.
 	InnerFanout   uint32 `protobuf:"varint,14,opt,name=inner_fanout,json=innerFanout,proto3" json:"inner_fanout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

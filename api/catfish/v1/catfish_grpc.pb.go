@@ -1,4 +1,4 @@
-// The gRPC face of Catfish, for front ends that bring no RDMA client.
+// The gRPC interface of Catfish, for front ends that have no RDMA client.
 // The server answers these calls from the same trees that RDMA clients
 // read; nothing is cached in between.
 //
@@ -44,7 +44,7 @@ const (
 // answers which of them intersect a window or lie near a point.
 //
 // What every reading call promises: an object that was in the collection
-// during the whole call and matches is returned exactly once; none is
+// during the whole call and matches is returned exactly once; no object is
 // returned that was absent during the whole call; a write that was
 // acknowledged before the call began is seen. A snapshot across objects
 // is not promised.
@@ -54,29 +54,29 @@ const (
 //
 // Every request names its collection in `collection`; empty means
 // "default", which always exists. A name has at most 128 bytes. An
-// unknown one is answered by NOT_FOUND.
+// unknown name gives NOT_FOUND.
 type CatfishServiceClient interface {
 	// Insert stores one object. It is seen by every call that begins after
 	// the answer. A repeat after an unknown outcome (see docs/api.md) may
 	// store the object twice.
 	Insert(ctx context.Context, in *InsertRequest, opts ...grpc.CallOption) (*InsertResponse, error)
-	// Update moves one object from old_rect to new_rect as one step: other
+	// Update moves one object from old_rect to new_rect in one step: other
 	// calls see it at one of the two places, never at both or neither.
 	Update(ctx context.Context, in *UpdateRequest, opts ...grpc.CallOption) (*UpdateResponse, error)
-	// Delete removes one object. That there was none is not an error, but
-	// said in the answer.
+	// Delete removes one object. If there was none, that is not an error; the
+	// answer says so.
 	Delete(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*DeleteResponse, error)
 	// Search streams the objects whose rectangles intersect the query,
 	// borders included, in no particular order.
 	Search(ctx context.Context, in *SearchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SearchResponse], error)
 	// SearchMany streams what Search returns for each of several queries, in
-	// the order of the queries. The server makes them together, which is
-	// faster than one by one; each promises what a call of its own would.
+	// the order of the queries. The server runs them together, which is
+	// faster than one by one; each promises what a separate call would.
 	SearchMany(ctx context.Context, in *SearchManyRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SearchManyResponse], error)
 	// Nearest streams objects in ascending order of their distance from a
 	// point.
 	Nearest(ctx context.Context, in *NearestRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[NearestResponse], error)
-	// Count answers how many objects Search without a limit would return.
+	// Count returns how many objects Search without a limit would return.
 	// It is exact.
 	Count(ctx context.Context, in *CountRequest, opts ...grpc.CallOption) (*CountResponse, error)
 	// Load stores many objects. The server collects them until the client
@@ -89,7 +89,7 @@ type CatfishServiceClient interface {
 	// An error while they are inserted leaves those before it stored, and
 	// carries a LoadResponse as detail that counts them.
 	Load(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[LoadRequest, LoadResponse], error)
-	// Stats describes one collection and names all.
+	// Stats describes one collection and lists the names of all.
 	Stats(ctx context.Context, in *StatsRequest, opts ...grpc.CallOption) (*StatsResponse, error)
 }
 
@@ -229,7 +229,7 @@ func (c *catfishServiceClient) Stats(ctx context.Context, in *StatsRequest, opts
 // answers which of them intersect a window or lie near a point.
 //
 // What every reading call promises: an object that was in the collection
-// during the whole call and matches is returned exactly once; none is
+// during the whole call and matches is returned exactly once; no object is
 // returned that was absent during the whole call; a write that was
 // acknowledged before the call began is seen. A snapshot across objects
 // is not promised.
@@ -239,29 +239,29 @@ func (c *catfishServiceClient) Stats(ctx context.Context, in *StatsRequest, opts
 //
 // Every request names its collection in `collection`; empty means
 // "default", which always exists. A name has at most 128 bytes. An
-// unknown one is answered by NOT_FOUND.
+// unknown name gives NOT_FOUND.
 type CatfishServiceServer interface {
 	// Insert stores one object. It is seen by every call that begins after
 	// the answer. A repeat after an unknown outcome (see docs/api.md) may
 	// store the object twice.
 	Insert(context.Context, *InsertRequest) (*InsertResponse, error)
-	// Update moves one object from old_rect to new_rect as one step: other
+	// Update moves one object from old_rect to new_rect in one step: other
 	// calls see it at one of the two places, never at both or neither.
 	Update(context.Context, *UpdateRequest) (*UpdateResponse, error)
-	// Delete removes one object. That there was none is not an error, but
-	// said in the answer.
+	// Delete removes one object. If there was none, that is not an error; the
+	// answer says so.
 	Delete(context.Context, *DeleteRequest) (*DeleteResponse, error)
 	// Search streams the objects whose rectangles intersect the query,
 	// borders included, in no particular order.
 	Search(*SearchRequest, grpc.ServerStreamingServer[SearchResponse]) error
 	// SearchMany streams what Search returns for each of several queries, in
-	// the order of the queries. The server makes them together, which is
-	// faster than one by one; each promises what a call of its own would.
+	// the order of the queries. The server runs them together, which is
+	// faster than one by one; each promises what a separate call would.
 	SearchMany(*SearchManyRequest, grpc.ServerStreamingServer[SearchManyResponse]) error
 	// Nearest streams objects in ascending order of their distance from a
 	// point.
 	Nearest(*NearestRequest, grpc.ServerStreamingServer[NearestResponse]) error
-	// Count answers how many objects Search without a limit would return.
+	// Count returns how many objects Search without a limit would return.
 	// It is exact.
 	Count(context.Context, *CountRequest) (*CountResponse, error)
 	// Load stores many objects. The server collects them until the client
@@ -274,7 +274,7 @@ type CatfishServiceServer interface {
 	// An error while they are inserted leaves those before it stored, and
 	// carries a LoadResponse as detail that counts them.
 	Load(grpc.ClientStreamingServer[LoadRequest, LoadResponse]) error
-	// Stats describes one collection and names all.
+	// Stats describes one collection and lists the names of all.
 	Stats(context.Context, *StatsRequest) (*StatsResponse, error)
 	mustEmbedUnimplementedCatfishServiceServer()
 }
