@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# `make test-arm64`: vets the module for arm64, and runs those tests of
-# rstar under emulation that go through its scans by NEON. What emulation
-# cannot show is looked for in the source: that a WORD is the instruction
-# its comment says, and that the barriers are there.
+# `make test-arm64`: vets the module for arm64, and runs under emulation the
+# tests of rstar that use its NEON scans. What emulation cannot show is checked
+# in the source: that a WORD is the instruction in its comment, and that the
+# barriers are there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}
@@ -21,7 +21,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 asm=rstar/scan_arm64.s
 
-# Each WORD is what the GNU assembler makes of its comment:
+# Each WORD must be the GNU assembler's encoding of its comment:
 #	WORD $0x6e20e600 // fcmge v0.4s, v16.4s, v0.4s
 sed -n 's|^\tWORD \$0x[0-9a-f]\{8\} // ||p' $asm >"$tmp/words.s"
 [[ $(wc -l <"$tmp/words.s") = $(grep -cw WORD $asm) ]] || {
@@ -34,11 +34,11 @@ sed -n 's|^\tWORD \$0x[0-9a-f]\{8\} // ||p' $asm >"$tmp/words.s"
 	paste -d ' ' - "$tmp/words.s" |
 	sed 's|^\([^ ]*\) |\tWORD $0x\1 // |' >"$tmp/want"
 if ! diff <(grep -w WORD $asm) "$tmp/want"; then
-	echo "test-arm64: $asm: not what GNU as makes of the comment (>)" >&2
+	echo "test-arm64: $asm: not GNU as's encoding of the comment (>)" >&2
 	exit 1
 fi
 
-# Kernels that read what a writer may be changing end with a barrier.
+# Kernels that read what a writer may be changing must end with a barrier.
 for kernel in leafMaskNEON innerMaskNEON copyLinesNEON; do
 	awk -v start="TEXT ·$kernel(SB)" '
 		index($0, start) { inside = 1 }
@@ -52,8 +52,8 @@ done
 
 export GOARCH=arm64 CGO_ENABLED=0
 $go vet ./...
-# The tests over instruction sets, and whole trees by NEON: histories of one
-# goroutine and, the promises, of several. That is 40 s of one core; all of
+# The tests over instruction sets, and whole trees with NEON: histories of one
+# goroutine, and the promises with several. That takes 40 s of one core; all of
 # rstar's tests would take minutes.
 neon='.*/.*/neon/portable=false'
 $go test -exec "$qemu" -timeout 5m -run "Scan|Paths|Leaf|HighBits|Keys\

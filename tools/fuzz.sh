@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Runs every fuzz target of some packages for the given time each, since
-# `go test -fuzz` takes only one at once. Stops at the first failure.
+# `go test -fuzz` accepts only one at a time. Stops at the first failure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 time=${1:?usage: fuzz.sh TIME-PER-TARGET [PACKAGES]}
 packages=${2:-./...}
-# By default go spends up to a minute on making each input shorter that
+# By default go spends up to a minute on shortening each input that
 # reaches new code, which is all the time that a short run has.
 minimize=1s
 log=$(mktemp)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes the guest, a kernel and an initrd, from what fetch.sh unpacked, and
-# prints its folder. Does nothing when that is done already.
-# Status 3: this machine cannot, and the last line says why.
+# prints its folder. Does nothing if that is already done.
+# Status 3: this machine cannot do it, and the last line says why.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 
@@ -26,12 +26,12 @@ trap 'exit 130' INT
 trap 'exit 143' HUP TERM
 new=$tmp/initrd
 mkdir -p "$tmp/guest" "$new"
-# As Debian has them, so that paths of either style work.
+# As in Debian, so that paths of either style work.
 (cd "$new" && mkdir -p dev etc/libibverbs.d proc root share sys tmp \
 	usr/bin usr/sbin usr/lib64 "$libs" && ln -s usr/bin bin &&
 	ln -s usr/sbin sbin && ln -s usr/lib lib && ln -s usr/lib64 lib64)
 
-put() { # a file of the unpacked packages, to the same place
+put() { # a file of the unpacked packages, to the same path
 	cp -L "$root/$1" "$new/$1"
 }
 
@@ -51,7 +51,7 @@ needs() {
 }
 
 # libpthread, libdl and librt are empty in glibc 2.36, but binaries of older
-# toolchains name them; libgcc_s is opened at run time, by pthread_cancel.
+# toolchains refer to them; libgcc_s is opened at run time, by pthread_cancel.
 for file in $programs "$libs/libibverbs/librxe-rdmav34.so" \
 	lib/x86_64-linux-gnu/libpthread.so.0 lib/x86_64-linux-gnu/libdl.so.2 \
 	lib/x86_64-linux-gnu/librt.so.1 lib/x86_64-linux-gnu/libm.so.6 \
@@ -75,7 +75,7 @@ ln -s ../bin/modprobe "$new/sbin/modprobe"
 echo root:x:0:0::/root:/bin/sh >"$new/etc/passwd"
 printf '127.0.0.1 localhost rdmavm\n' >"$new/etc/hosts"
 
-# The package brings no modules.dep, which its installation would make.
+# The package contains no modules.dep; its installation would generate it.
 "$root/bin/busybox" depmod -b "$root" "$kernel"
 dep=$root/lib/modules/$kernel/modules.dep
 mkdir -p "$new/lib/modules/$kernel"

@@ -1,13 +1,13 @@
 #!/bin/sh
 # Downloads the guest's Debian packages and unpacks them into the cache,
-# as any user. Prints the folder. Does nothing when that is done already.
-# Status 3: this machine cannot, and the last line says why.
+# as any user. Prints the folder. Does nothing if that is already done.
+# Status 3: this machine cannot do it, and the last line says why.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${RDMAVM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/catfish-rdmavm}
 
-# Another list of packages is another folder, so that an old one is never
-# taken for the new one. Remove the cache to get newer packages.
+# Another list of packages gets another folder, so that an old one is never
+# mistaken for the new one. Remove the cache to get newer packages.
 root=$cache/root-$(cksum <"$here/packages.txt" | cut -d ' ' -f 1)
 
 cannot() {
@@ -58,6 +58,6 @@ done
 ln -s ../libpsm1/libpsm_infinipath.so.1.16 \
 	"$tmp/root/usr/lib/x86_64-linux-gnu/libpsm_infinipath.so.1"
 
-# mv without -T would move it into a folder that another run made meanwhile.
+# mv without -T would move it into a folder that another run has just made.
 mv -T "$tmp/root" "$root" 2>/dev/null || [ -d "$root" ]
 echo "$root"

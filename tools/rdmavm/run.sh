@@ -2,7 +2,7 @@
 # usage: run.sh DIR [TIMEOUT]
 #
 # Runs DIR/run.sh in a small virtual machine that has an RDMA device, and
-# ends with its status; 124 after TIMEOUT seconds (default 300) or without
+# exits with its status; 124 after TIMEOUT seconds (default 300) or without
 # any status. 3: this machine cannot run it.
 #
 #   host                             guest (QEMU, without KVM)
@@ -14,7 +14,7 @@
 #   our stdout                 <---  ttyS0: "RDMAVM EXIT <status>", power off
 #
 # rxe0 is Soft-RoCE: the kernel's own RoCE v2, here over dummy0, so that a
-# process talks to another one of the same guest. No network leads out.
+# process talks to another one in the same guest. There is no outside network.
 #
 # RDMAVM_CPUS (default 2) and RDMAVM_MEM (default 512, MB) size the guest.
 set -eu
@@ -54,7 +54,8 @@ tee=$!
 # pdeathsig ends timeout and QEMU even when this script gets killed -9.
 # idle=poll: TCG wakes an idle processor 100 times slower. tsc=reliable: Go
 # reads the clock in 0.2 us instead of 3, and TCG has one counter for all.
-# The guest's own limit is less, to boot and to say what took too long.
+# The guest's own limit is less, so that it can boot and report what took too
+# long.
 setpriv --pdeathsig TERM timeout -k 5 "$((limit + 60))" \
 	setpriv --pdeathsig KILL qemu-system-x86_64 \
 	-accel tcg,thread=multi -cpu max \

@@ -1,7 +1,7 @@
 #!/bin/sh
 # `make test-rdma`: builds the test binaries with libfabric and runs them
-# in the guest. Where that cannot be, says SKIPPED and ends with 0; with
-# 1 when CI or CATFISH_NO_SKIP is set, so that CI never skips unnoticed.
+# in the guest. Where that is impossible, prints SKIPPED and exits with 0; with
+# 1 if CI or CATFISH_NO_SKIP is set, so that CI never skips unnoticed.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.."
@@ -27,7 +27,7 @@ trap 'exit 143' HUP TERM
 install=$(awk '$1 == "host" { printf " %s", $2 }' "$here/packages.txt")
 install="as root: apt-get install --no-install-recommends$install"
 command -v qemu-system-x86_64 >/dev/null || skip "no QEMU; $install"
-# Links, since a library without its headers or the reverse is no use.
+# Links, since a library without its headers, or the reverse, is of no use.
 echo '#include <rdma/fabric.h>
 #include <infiniband/verbs.h>
 int main(void) { return fi_version() == 0; }' >"$tmp/try.c"
@@ -43,16 +43,16 @@ cat "$tmp/build.log" >&2
 mkdir "$tmp/share"
 cp "$here/suite/run.sh" "$tmp/share/"
 CGO_ENABLED=1 $go test -tags ofi -c -o "$tmp/share/ofi.test" ./rdma/ofi
-# As in the source tree, for the test reads data of its neighbour.
+# As in the source tree, because the test reads data of a neighbouring package.
 mkdir -p "$tmp/share/catfish-src/catfish" "$tmp/share/catfish-src/datasets"
 cp -r datasets/testdata "$tmp/share/catfish-src/datasets/"
 CGO_ENABLED=1 $go test -tags ofi -c -o "$tmp/share/catfish-src/catfish/catfish.test" ./catfish
 CGO_ENABLED=1 $go build -tags ofi -buildvcs=false -o "$tmp/share/catfish" ./cmd/catfish
 
-# The guest's device first, so that its failure is not taken for ours.
+# The guest's device first, so that its failure is not mistaken for ours.
 "$here/run.sh" "$here/selfcheck" 60
-# The library's histories need more memory than the rest, so a machine of
-# their own. STAGES picks one: see suite/run.sh.
+# The library's histories need more memory than the rest, so they get a machine
+# of their own. STAGES selects one: see suite/run.sh.
 for stage in ${STAGES:-conformance library processes}; do
 	echo "$stage" >"$tmp/share/stages"
 	mem=512

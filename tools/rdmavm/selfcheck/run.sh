@@ -1,14 +1,14 @@
 #!/bin/sh
-# Runs in the guest: shows the device and moves bytes over it, by verbs
-# alone and then by libfabric. Ends with a status other than 0 if either
+# Runs in the guest: shows the device and moves bytes over it, with verbs
+# alone and then with libfabric. Exits with a status other than 0 if either
 # does not work.
 set -eu
 
 title() { printf '\n== %s\n' "$*"; }
 
 # Starts "$@" as a server and the same with 10.0.0.1 as its client, and
-# fails if either fails. The client gets a few tries: there is no telling
-# from outside when the server listens.
+# fails if either fails. The client gets a few attempts, because it cannot be
+# seen from outside when the server listens.
 pair() {
 	title "$*"
 	"$@" >/tmp/server.log 2>&1 &

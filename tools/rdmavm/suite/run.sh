@@ -7,7 +7,7 @@
 #   processes    a server and two clients, then all schemes of bench run,
 #                which compares what they return; no memory stays registered
 #
-# Ends with a status other than 0 if any fails.
+# Exits with a status other than 0 if any fails.
 set -eu
 export CATFISH_OFI_PROVIDER=verbs
 # libinfinipath, which Debian's libfabric loads, would otherwise end a
@@ -43,7 +43,7 @@ processes() {
 	done
 	wait "$client_fast"
 	wait "$client_offload"
-	# The same objects both ways.
+	# The same objects in both modes.
 	tail -n 1 /tmp/found.fast
 	tail -n 1 /tmp/found.offload
 	sed '$d' /tmp/found.fast | sort >/tmp/a
@@ -51,7 +51,7 @@ processes() {
 	[ -s /tmp/a ]
 	cmp /tmp/a /tmp/b
 	$catfish status --transport ofi
-	# Clients that die in the middle leave no region behind at the server.
+	# Clients that die in the middle must leave no region behind at the server.
 	base=$(regions)
 	pids=
 	for policy in fast offload fast offload; do
@@ -76,11 +76,11 @@ processes() {
 	cat /tmp/rows.jsonl
 	# Every process has ended: the kernel must know of no region.
 	[ "$(regions)" = 0 ]
-	# Packets that Soft-RoCE sent again explain long tails.
+	# Packets that Soft-RoCE sent again explain long tail latencies.
 	grep -H . /sys/class/infiniband/rxe0/ports/1/hw_counters/* | sed 's|.*/||' | grep -v ':0$' || :
 }
 
-# A stage is a process of its own: set -e has no effect in a condition.
+# A stage is a process of its own, because set -e has no effect in a condition.
 if [ $# = 1 ]; then
 	$1
 	exit
