@@ -149,7 +149,7 @@ func (x *explorer) pick(refs []ref, moves uint64, begin int, id uint64, had, w e
 	return nil, false
 }
 
-// reading tells how a sight is read: its lines, by time.
+// reading describes how a sight is read: its lines, by time.
 func (x *explorer) reading(name string, s *sight, at ref, begin int) (es []event) {
 	chunk, end := at.chunk, max(begin, s.from)
 	items, refs, _ := x.reader.look(x.c, s, at, ^uint64(0), x.q)
@@ -177,7 +177,7 @@ func (x *explorer) reading(name string, s *sight, at ref, begin int) (es []event
 		name, chunk, at.level, s.words[0], s.words[laneStamp], what)})
 }
 
-// tell merges events with the writer's stores up to the last of them.
+// counterexample merges events with the writer's stores up to the last of them.
 func counterexample(c *trace, es []event) string {
 	slices.SortStableFunc(es, func(a, b event) int { return a.t - b.t })
 	var out strings.Builder

@@ -50,7 +50,7 @@ func TestLoadWhileSearching(t *testing.T) {
 }
 
 // TestSorter: the radix sort gives the order by coordinate and id, also
-// where integers of the range cannot tell coordinates apart.
+// where integers of the range cannot distinguish coordinates.
 func TestSorter(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var s sorter

@@ -208,7 +208,7 @@ func mustUpdate(t testing.TB, tr *Tree, old, new Rect, id uint64) {
 }
 
 // TestNearestReplaysTies: objects at one distance are each yielded once,
-// though a pass begins anew between any two of them.
+// though a new pass begins between any two of them.
 func TestNearestReplaysTies(t *testing.T) {
 	tr := newTree(t, Options{NodeBytes: 704})
 	items := spaces[3].draw(nil, 200)
