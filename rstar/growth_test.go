@@ -109,9 +109,9 @@ func checkMeet(t *testing.T, n node, q box32) {
 	}
 }
 
-// TestTreesAlike: insertions and deletions leave the same words on every
+// TestTreesIdentical: insertions and deletions leave the same words on every
 // path, so that a tree does not depend on the processor.
-func TestTreesAlike(t *testing.T) {
+func TestTreesIdentical(t *testing.T) {
 	for _, sp := range spaces {
 		var want []uint64
 		eachScan(t, func(t *testing.T) {

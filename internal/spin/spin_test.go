@@ -46,14 +46,14 @@ func TestReadyAtOnceCostsNothing(t *testing.T) {
 	}
 }
 
-func TestNegativeMaxLooksOnce(t *testing.T) {
+func TestNegativeMaxPollsOnce(t *testing.T) {
 	f := &fake{perYield: 100}
 	s := f.spinner()
 	s.Max = -1
-	looks := 0
-	s.Spin(func() bool { looks++; return false })
-	if looks != 1 || f.yields != 0 {
-		t.Errorf("%d looks, %d yields", looks, f.yields)
+	polls := 0
+	s.Spin(func() bool { polls++; return false })
+	if polls != 1 || f.yields != 0 {
+		t.Errorf("%d polls, %d yields", polls, f.yields)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestBudgetShrinksInVainAndGrowsWhenItPays(t *testing.T) {
 
 // Time in which other goroutines ran does not count as spun, and a busy run
 // queue ends the spinning.
-func TestGivesWayToOthers(t *testing.T) {
+func TestYieldsToOthers(t *testing.T) {
 	f := &fake{perYield: 50 * time.Microsecond}
 	s := f.spinner()
 	if s.Spin(never) {

@@ -228,8 +228,8 @@ func TestDropOnCommand(t *testing.T) {
 	}
 }
 
-// TestHarmlessFaultsStrike: each fault is counted, and nothing is lost.
-func TestHarmlessFaultsStrike(t *testing.T) {
+// TestHarmlessFaultsOccur: each fault is counted, and nothing is lost.
+func TestHarmlessFaultsOccur(t *testing.T) {
 	opt := harmless
 	opt.FullQueue, opt.LateCompletion, opt.HeldWait = 0.2, 0.2, 0.2
 	c := dial(t, opt)
@@ -254,7 +254,7 @@ func TestRatesAreBounded(t *testing.T) {
 		t.Errorf("%d of 20 reads torn", n)
 	}
 	if c.dev.Count(faulty.FullQueue) != 0 {
-		t.Error("a negative rate struck")
+		t.Error("a negative rate injected a fault")
 	}
 }
 

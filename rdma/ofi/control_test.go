@@ -73,9 +73,9 @@ func FuzzGreeting(f *testing.F) {
 	})
 }
 
-// TestStrangers: connections that send nothing, garbage, or another provider
-// do not block the next dialer.
-func TestStrangers(t *testing.T) {
+// TestBadConnections: connections that send nothing, garbage, or another
+// provider do not block the next dialer.
+func TestBadConnections(t *testing.T) {
 	open := func() *device {
 		d, err := openForTest(TCP)
 		if err != nil {

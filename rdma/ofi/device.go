@@ -53,18 +53,18 @@ type device struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	mu        sync.RWMutex // read for each completion
-	idle      sync.Cond    // on mu: no goroutine runs any more
-	running   int          // goroutines and registrations
-	closed    bool
-	nextQP    uint32
-	nextCQ    uint64
-	qps       map[uint32]*queuePair
-	cqs       map[*completionQueue]struct{}
-	listeners map[*listener]struct{}
-	regions   map[*region]struct{}
-	expected  map[uint64]chan *C.struct_fi_info // by token
-	graves    []grave
+	mu         sync.RWMutex // read for each completion
+	idle       sync.Cond    // on mu: no goroutine runs any more
+	running    int          // goroutines and registrations
+	closed     bool
+	nextQP     uint32
+	nextCQ     uint64
+	qps        map[uint32]*queuePair
+	cqs        map[*completionQueue]struct{}
+	listeners  map[*listener]struct{}
+	regions    map[*region]struct{}
+	expected   map[uint64]chan *C.struct_fi_info // by token
+	unmapLater []lateUnmap
 }
 
 // Open opens a fabric device. It has, beyond rdma.Device, the methods

@@ -34,9 +34,9 @@ type region struct {
 	alone  bool // only a closed endpoint used it
 }
 
-// grave is memory that may be unmapped once all queue pairs up to number last
-// are gone: libfabric's tcp may be receiving into it.
-type grave struct {
+// lateUnmap is memory that may be unmapped once all queue pairs up to number
+// last are gone: libfabric's tcp may be receiving into it.
+type lateUnmap struct {
 	mem  []byte
 	last uint32
 }
@@ -185,7 +185,7 @@ func (r *region) Close() error {
 			_ = syscall.Munmap(r.mem) // the card has released it
 		} else {
 			d.mu.Lock()
-			d.graves = append(d.graves, grave{r.mem, d.nextQP})
+			d.unmapLater = append(d.unmapLater, lateUnmap{r.mem, d.nextQP})
 			d.mu.Unlock()
 			d.sweep()
 		}
@@ -204,14 +204,14 @@ func (d *device) sweep() {
 	for n := range d.qps {
 		oldest = min(oldest, n)
 	}
-	kept := d.graves[:0]
-	for _, g := range d.graves {
+	kept := d.unmapLater[:0]
+	for _, g := range d.unmapLater {
 		if g.last < oldest {
 			_ = syscall.Munmap(g.mem)
 		} else {
 			kept = append(kept, g)
 		}
 	}
-	clear(d.graves[len(kept):])
-	d.graves = kept
+	clear(d.unmapLater[len(kept):])
+	d.unmapLater = kept
 }

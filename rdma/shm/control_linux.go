@@ -99,7 +99,7 @@ func (p *queuePair) handle(m control, fds []int) error {
 func (p *queuePair) woken() {
 	p.recvCQ.inbox.signal(p)
 	if p.starved.CompareAndSwap(true, false) {
-		p.sendCQ.inbox.rouse()
+		p.sendCQ.inbox.wakeWaiter()
 	}
 }
 

@@ -205,10 +205,10 @@ func (q *completionQueue) Wait(ctx context.Context, timeout time.Duration) error
 		q.inbox.clearWake()
 		return q.over()
 	case <-ctx.Done():
-		q.inbox.rise()
+		q.inbox.endSleep()
 		return ctx.Err()
 	case <-expired:
-		q.inbox.rise()
+		q.inbox.endSleep()
 		return rdma.ErrTimeout
 	}
 }
@@ -222,19 +222,19 @@ func (q *completionQueue) over() error {
 }
 
 func (q *completionQueue) Spun() time.Duration { return q.spin.Spun() }
-func (q *completionQueue) Wake()               { q.inbox.rouse() }
+func (q *completionQueue) Wake()               { q.inbox.wakeWaiter() }
 
 // Close ends Wait. Completions that come later are dropped.
 func (q *completionQueue) Close() error {
 	if !q.closed.CompareAndSwap(false, true) {
 		return nil
 	}
-	q.inbox.rouse()
+	q.inbox.wakeWaiter()
 	q.mu.Lock()
 	q.rings = ringLists{}
 	q.dying = nil
 	q.mu.Unlock()
-	q.inbox.shut()
+	q.inbox.close()
 	q.dev.mu.Lock()
 	delete(q.dev.cqs, q)
 	q.dev.mu.Unlock()

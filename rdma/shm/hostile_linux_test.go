@@ -271,7 +271,7 @@ func TestSilentPeerDoesNotBlockPost(t *testing.T) {
 }
 
 // Connections that send nothing, or nonsense, do not keep others out.
-func TestStrangersAtTheListener(t *testing.T) {
+func TestBadConnectionsAtTheListener(t *testing.T) {
 	s := newSide(t, 4096)
 	l := listen(t, s)
 	for i := range 20 {

@@ -23,7 +23,7 @@ type inbox struct {
 	signals []*queuePair
 	woken   bool // Wake was called
 	asleep  bool // the waiter needs a token in wake
-	shutOff bool
+	closed  bool
 	wake    chan struct{} // one token
 }
 
@@ -50,7 +50,7 @@ func (b *inbox) notifyLocked() {
 func (b *inbox) put(cs []rdma.Completion) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.shutOff {
+	if b.closed {
 		return
 	}
 	for b.n+len(cs) > len(b.fifo) {
@@ -74,7 +74,7 @@ func (b *inbox) signal(p *queuePair) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.shutOff {
+	if b.closed {
 		return
 	}
 	b.signals = append(b.signals, p)
@@ -135,11 +135,11 @@ func (b *inbox) take(dst []rdma.Completion) int {
 	return n
 }
 
-// rouse is Wake.
-func (b *inbox) rouse() {
+// wakeWaiter is Wake.
+func (b *inbox) wakeWaiter() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.woken && !b.shutOff {
+	if !b.woken && !b.closed {
 		b.woken = true
 		b.items.Add(1)
 	}
@@ -151,7 +151,7 @@ func (b *inbox) rouse() {
 func (b *inbox) sleep() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.items.Load() != 0 || b.shutOff {
+	if b.items.Load() != 0 || b.closed {
 		return false
 	}
 	select {
@@ -162,8 +162,8 @@ func (b *inbox) sleep() bool {
 	return true
 }
 
-// rise ends a sleep that no token ended.
-func (b *inbox) rise() {
+// endSleep ends a sleep that no token ended.
+func (b *inbox) endSleep() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.asleep = false
@@ -180,11 +180,11 @@ func (b *inbox) clearWake() {
 	}
 }
 
-// shut drops everything, now and later.
-func (b *inbox) shut() {
+// close drops everything, now and later.
+func (b *inbox) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.shutOff = true
+	b.closed = true
 	b.fifo, b.n, b.signals, b.woken = nil, 0, nil, false
 	b.items.Store(0)
 	b.sigs.Store(0)

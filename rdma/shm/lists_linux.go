@@ -12,9 +12,9 @@ const (
 	// busy rings are each served within microseconds.
 	batch = 16
 
-	// coldLooks is the number of cold rings that a Poll checks: with 1,000 of
+	// coldChecks is the number of cold rings that a Poll checks: with 1,000 of
 	// them, each is checked every 250 polls.
-	coldLooks = 4
+	coldChecks = 4
 
 	// keepHot is the number of hot rings that are not worth arming while the
 	// queue is awake: checking them takes 20 ns.
@@ -136,7 +136,7 @@ func (l *ringLists) look() bool {
 			return true
 		}
 	}
-	for range min(coldLooks, len(l.cold)) {
+	for range min(coldChecks, len(l.cold)) {
 		if l.nextCold >= len(l.cold) {
 			l.nextCold = 0
 		}
@@ -207,7 +207,7 @@ func (r *ring) drain(dst []rdma.Completion) int {
 }
 
 func (l *ringLists) lookAtCold() {
-	for range min(coldLooks, len(l.cold)) {
+	for range min(coldChecks, len(l.cold)) {
 		if l.nextCold >= len(l.cold) {
 			l.nextCold = 0
 		}
