@@ -23,8 +23,8 @@ import "math"
 // offset is monotone: each of its operations is. A search compares
 // offset(q) of its query with the stored v. Let x be the minimum of an
 // object below an entry, so v <= down(x) <= offset(x). If x <= q then v <=
-// offset(x) <= offset(q): the entry is a hit. The same holds for maxima. Infinite
-// queries give infinite offsets, NaN gives NaN and misses.
+// offset(x) <= offset(q): the entry is a hit. The same holds for maxima.
+// Infinite queries give infinite offsets, NaN gives NaN and misses.
 //
 // # Why boxes do not creep
 //

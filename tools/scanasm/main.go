@@ -4,7 +4,8 @@
 // An internal node's group is five lines of 64 bytes: min x, min y, max x,
 // max y, reference. A leaf has a line of high bits for each group, then four
 // lines of low bits and ids (rstar/layout.go). Lane 0 of each line, its first 8
-// bytes, is the version and never a hit. Comparisons are ordered, so that a NaN misses.
+// bytes, is the version and never a hit. Comparisons are ordered, so that a NaN
+// misses.
 package main
 
 import (
