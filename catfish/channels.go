@@ -144,7 +144,7 @@ var answerLimits = remote.Limits{Items: maxReply / itemBytes, Batch: manyBytes /
 
 // openReadChannel dials a read channel to the session's server. The end of
 // the client ends that too.
-func (c *core) openReadChannel(ctx context.Context, s *session) (*remote.Reader, error) {
+func (c *connection) openReadChannel(ctx context.Context, s *session) (*remote.Reader, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.DialTimeout)
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()

@@ -24,13 +24,13 @@ type Counters struct {
 	OffloadedSearches uint64 `json:"offloaded_searches"`
 	FellBack          uint64 `json:"fell_back"`      // begun offloading, ended by fast messaging
 	Reads             uint64 `json:"reads"`          // RDMA Reads posted
-	RoundTrips        uint64 `json:"round_trips"`    // of searches, both ways
+	RoundTrips        uint64 `json:"round_trips"`    // of searches, by both paths
 	BytesRead         uint64 `json:"bytes_read"`     // by RDMA Reads
 	BytesSent         uint64 `json:"bytes_sent"`     // requests, with headers
 	BytesReceived     uint64 `json:"bytes_received"` // answers, with headers
 	Restarts          uint64 `json:"restarts"`       // of offloaded searches
 	TornReads         uint64 `json:"torn_reads"`     // nodes read again
-	CachedNodes       uint64 `json:"cached_nodes"`   // that offloaded searches went by
+	CachedNodes       uint64 `json:"cached_nodes"`   // that offloaded searches used
 	Repairs           uint64 `json:"repairs"`        // of these, had changed and were read again
 	Heartbeats        uint64 `json:"heartbeats"`     // taken from the mailbox
 	Retried           uint64 `json:"retried"`        // operations repeated on a new connection
@@ -42,17 +42,17 @@ type Counters struct {
 
 // Counters returns what the client has done so far.
 func (c *Client) Counters() Counters {
-	n := &c.counters
-	load, state := c.lastLoad()
-	fast := c.engine.Finished(FastMessaging)
+	n, engine := &c.conn.counters, c.conn.engine
+	load, state := engine.Last(c.conn.mailbox())
+	fast := engine.Finished(FastMessaging)
 	together := min(n.together.Load(), fast) // which may have grown since
 	return Counters{
-		FastSearches: fast, OffloadedSearches: c.engine.Finished(Offload), FellBack: n.fellBack.Load(),
+		FastSearches: fast, OffloadedSearches: engine.Finished(Offload), FellBack: n.fellBack.Load(),
 		Reads: n.reads.Load(), RoundTrips: n.trips.Load() + fast - together, BytesRead: n.bytesRead.Load(),
 		BytesSent: n.bytesSent.Load(), BytesReceived: n.bytesReceived.Load(),
 		Restarts: n.restarts.Load(), TornReads: n.torn.Load(),
 		CachedNodes: n.cached.Load(), Repairs: n.repairs.Load(),
-		Heartbeats: c.engine.Heartbeats(), Retried: n.retried.Load(), Reconnects: n.reconnects.Load(),
+		Heartbeats: engine.Heartbeats(), Retried: n.retried.Load(), Reconnects: n.reconnects.Load(),
 		Policy: state, ServerCPU: load.CPU,
 	}
 }
@@ -78,12 +78,4 @@ func (n *counters) addOffload(st *offload.Stats) {
 func (n *counters) addMessage(sent, received int) {
 	n.bytesSent.Add(uint64(sent + frameBytes))
 	n.bytesReceived.Add(uint64(received + frameBytes))
-}
-
-// lastLoad is the latest heartbeat, for people.
-func (c *core) lastLoad() (Load, PolicyState) {
-	if s := c.live.Load(); s != nil {
-		return c.engine.Last(s)
-	}
-	return c.engine.Last(nil)
 }

@@ -9,10 +9,31 @@
 //	   |                                      slab (registered memory)
 //	   +------ read channels: RDMA Reads --------^
 //
-// Where to start reading: options.go (what can be set), server.go and
-// client.go (the two sides), policy.go (who decides), package rstar/remote
-// (how a client walks the tree), many.go and searchbatch.go (many searches at once, at
-// the client and at the server), wire.go (what travels in messages).
+// # The path of a request
+//
+// A search begins in search.go: Client.Search fills a query, and run carries
+// it out on the present session (sessions.go, session.go), and again on the
+// next one if the connection breaks. once asks the engine of package policy
+// for the path.
+//
+// By fast messaging, message encodes the query (wire.go) and calls the server
+// through package fastmsg. There a worker (worker.go) hands the request to
+// service.go, or several that are ready at once to searchbatch.go. request.go
+// decodes and checks it, the tree answers, and record.go notes it if the
+// server records.
+//
+// By offloading, the query takes a read channel (channels.go), and package
+// rstar/remote walks the tree by RDMA Reads. Where that does not come to an
+// end, because the tree changes too quickly, the search goes by fast
+// messaging.
+//
+// A write (write.go) always goes by fast messaging, and is repeated only if
+// it was never sent.
+//
+// Elsewhere: server.go, fabric.go and mux.go accept connections of each
+// transport; detect.go and hello.go choose the transport; connection.go keeps
+// a client connected; shared.go has what clients of a process share; many.go
+// makes many searches at once; tcp.go is the paper's base line over sockets.
 //
 // # Promises
 //

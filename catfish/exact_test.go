@@ -203,7 +203,7 @@ func checkWays(t *testing.T, p path, c *Client) {
 			t.Errorf("%s: %+v", p.name, n)
 		}
 		copies := uint64(1) // of each read
-		if c.live.Load().dev.Info().TornLines {
+		if c.conn.sessions.latest().dev.Info().TornLines {
 			copies = 2
 		}
 		if p.policy == "offload-single" && copies*n.RoundTrips != n.Reads {

@@ -49,7 +49,7 @@ func (c *Client) Explain(ctx context.Context, r rstar.Rect, limit int) ([]rstar.
 		return nil, nil, err
 	}
 	began := time.Now()
-	x := &Explanation{Policy: c.engine.Policy(), last: began}
+	x := &Explanation{Policy: c.conn.engine.Policy(), last: began}
 	q := queries.Get().(*query)
 	defer q.release()
 	q.kind, q.rect, q.limit, q.explain = kindSearch, r, max(limit, 0), x
@@ -72,19 +72,19 @@ func (x *Explanation) step(name string) {
 
 // chose notes the choice, and what was to be expected of offloading, whether
 // the policy looked at that or not.
-func (x *Explanation) chose(c *core, s *session, q *query, o *slab, way Path) {
+func (x *Explanation) chose(c *connection, s *session, q *query, path Path) {
 	if x == nil {
 		return
 	}
 	x.step("choose")
-	x.Transport, x.Path = s.transport, way.String()
+	x.Transport, x.Path = s.transport, path.String()
 	var e Estimate
-	if q.at = o; q.Estimate(&e) {
+	if q.Estimate(&e) {
 		x.Estimate = &e
 		x.step("estimate by cached nodes, for you")
 	}
 	x.Why = c.engine.Why()
-	if way == Offload && !s.canOffload() {
+	if path == Offload && !s.canOffload() {
 		x.Why += "; but plain sockets carry no reads"
 	}
 }

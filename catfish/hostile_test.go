@@ -118,7 +118,7 @@ func attackRequests(t *testing.T, s *Server) {
 			{kindOpen, nil, ErrUnknownCollection},
 		} {
 			before := tree(t, s).Len()
-			_, err := c.live.Load().call(t.Context(), a.kind, a.payload, nil)
+			_, err := c.conn.sessions.latest().call(t.Context(), a.kind, a.payload, nil)
 			if !errors.Is(err, a.want) {
 				t.Errorf("%s: kind %d, payload %x: %v, want %v", p.transport, a.kind, a.payload, err, a.want)
 			}
@@ -152,7 +152,7 @@ func attackKeys(t *testing.T, s *Server) {
 			if _, err := c.Search(t.Context(), square(0, 0)); err != nil {
 				t.Fatal(err)
 			}
-			ses := c.live.Load()
+			ses := c.conn.sessions.latest()
 			o, err := ses.open(t.Context(), DefaultCollection)
 			if err != nil {
 				t.Fatal(err)
@@ -205,7 +205,7 @@ func rawOp(t *testing.T, s *session, op rdma.Op, at rdma.Remote) rdma.Status {
 func attackReadChannels(t *testing.T, s *Server) {
 	for _, tr := range oneSided {
 		c := dial(t, s, Options{Transport: tr})
-		ses := c.live.Load()
+		ses := c.conn.sessions.latest()
 		for _, private := range [][]byte{
 			nil, {1, 2, 3}, readChannelPrivate(s.BootID())[:9], readChannelPrivate(s.BootID() + 1),
 			append(readChannelPrivate(s.BootID()), 0), make([]byte, rdma.MaxPrivateData),

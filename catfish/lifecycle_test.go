@@ -287,7 +287,7 @@ func TestFirstReadChannel(t *testing.T) {
 	for policy, want := range map[string]int{"cost": 1, "paper": 1, "offload": 1, "fast": 0} {
 		c := dial(t, s, Options{Transport: TransportSHM, Policy: policy})
 		channels := func() int {
-			p := &c.live.Load().channels
+			p := &c.conn.sessions.latest().channels
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			return len(p.free)

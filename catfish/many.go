@@ -153,7 +153,7 @@ func (c *Client) messageMany(ctx context.Context, s *session, o *openSlab, q *qu
 		q.req = appendRect(q.req, r)
 	}
 	q.ans, err = s.call(ctx, q.kind, q.req, q.ans[:0])
-	c.addMessage(len(q.req), len(q.ans))
+	c.conn.counters.addMessage(len(q.req), len(q.ans))
 	if err != nil {
 		return err
 	}

@@ -198,7 +198,7 @@ func TestSearchManyReconnects(t *testing.T) {
 					t.Fatalf("%s, %s: answer %d with %d items, want %d with 1", tr, policy, i, len(items), next)
 				}
 				if next++; next == maxMany/2 || next == 20*maxMany {
-					c.live.Load().caller.Close()
+					c.conn.sessions.latest().caller.Close()
 				}
 				return nil
 			})
@@ -297,7 +297,7 @@ func TestBatchOfOdds(t *testing.T) {
 				for i, k := range cases {
 					group.Go(func() {
 						p := appendRect(appendHead(nil, k.coll, k.limit), k.rect)
-						b, err := c.live.Load().call(t.Context(), kindSearch, p, nil)
+						b, err := c.conn.sessions.latest().call(t.Context(), kindSearch, p, nil)
 						if !errors.Is(err, k.err) || len(b) != k.found*itemBytes {
 							t.Errorf("%s: case %d: %d bytes, %v", tr, i, len(b), err)
 						}

@@ -307,7 +307,7 @@ func TestTrustedCache(t *testing.T) {
 	if n, err := c.Count(t.Context(), far); n != 0 || err != nil {
 		t.Errorf("a trusted copy shows what came after it: %d, %v", n, err)
 	}
-	o := c.live.Load().slabs[DefaultCollection]
+	o := c.conn.sessions.latest().slabs[DefaultCollection]
 	o.Trust = 1 // ns: no copy is that young
 	mustFind(t, c, tr, far)
 }
@@ -315,7 +315,7 @@ func TestTrustedCache(t *testing.T) {
 // estimateOf asks the client, which has all internal nodes.
 func estimateOf(t *testing.T, c *Client, r rstar.Rect) Estimate {
 	t.Helper()
-	q, e := query{rect: r, at: &c.live.Load().slabs[DefaultCollection].slab}, Estimate{}
+	q, e := query{rect: r, at: &c.conn.sessions.latest().slabs[DefaultCollection].slab}, Estimate{}
 	q.Estimate(&e)
 	if e.Missing != 0 || e.Bytes != e.Leaves*704-e.Heads*(704-rstar.HeadBytes(704))+e.Cached*rstar.LineBytes {
 		t.Fatalf("estimate is %+v", e)
@@ -398,15 +398,15 @@ func TestCacheIsShared(t *testing.T) {
 	if n := b.Counters(); n.RoundTrips != 11 || n.CachedNodes == 0 {
 		t.Errorf("%d round trips for 10 searches, want 11: the first header, and one each", n.RoundTrips)
 	}
-	k := a.live.Load().cacheKey
+	k := a.conn.sessions.latest().cacheKey
 	k.Tree, k.NodeBytes = 0, 704
 	shared := func() *remote.Cache {
-		c, release := a.live.Load().shared.caches.Share(k)
+		c, release := a.conn.sessions.latest().shared.caches.Share(k)
 		release()
 		return c
 	}
-	cache := a.live.Load().slabs[DefaultCollection].Cache
-	if cache == nil || b.live.Load().slabs[DefaultCollection].Cache != cache || shared() != cache {
+	cache := a.conn.sessions.latest().slabs[DefaultCollection].Cache
+	if cache == nil || b.conn.sessions.latest().slabs[DefaultCollection].Cache != cache || shared() != cache {
 		t.Error("two clients of one collection have two caches")
 	}
 	a.Close()

@@ -185,6 +185,10 @@ type Options struct {
 	// the client is connected. Custom, if set, decides instead.
 	Policy string
 	Custom Policy
+	// Shared is what this client has in common with others, nil: with all of
+	// the process that name none. Two clusters in one process that are to
+	// share nothing, or tests, bring their own.
+	Shared *Shared
 	// Collection, empty: DefaultCollection.
 	Collection string
 	// DialTimeout, 0: DefaultDialTimeout.
@@ -233,6 +237,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.ReadChannels == 0 {
 		o.ReadChannels = min(maxReadChannels, 2*runtime.GOMAXPROCS(0))
+	}
+	if o.Shared == nil {
+		o.Shared = &processShared
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

@@ -10,12 +10,12 @@ import (
 func TestChooseAfterSessionEnds(t *testing.T) {
 	s := startServer(t, ServerOptions{Workers: 1})
 	c := dial(t, s, Options{Transport: TransportSHM, Policy: "paper"})
-	old := c.live.Load()
+	old := c.conn.sessions.latest()
 	o, err := old.open(t.Context(), DefaultCollection)
 	if err != nil {
 		t.Fatal(err)
 	}
-	old.retire()
+	old.mailbox.retire()
 	old.close()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -23,6 +23,6 @@ func TestChooseAfterSessionEnds(t *testing.T) {
 			t.Fatalf("choose: %v at %#x", r, r.(interface{ Addr() uintptr }).Addr())
 		}
 	}()
-	c.engine.Choose(old, &query{kind: kindSearch, at: &o.slab})
-	old.Take()
+	c.conn.engine.Choose(&old.mailbox, &query{kind: kindSearch, at: &o.slab})
+	old.mailbox.Take()
 }

@@ -109,7 +109,7 @@ func (c *Client) Nearest(ctx context.Context, x, y float64, k int) ([]Neighbor, 
 	return q.neighbors, nil
 }
 
-// run carries a query out the way that the policy chooses, and again on
+// run carries a query out by the path that the policy chooses, and again on
 // a new connection when one breaks: it has no effects.
 func (c *Client) run(ctx context.Context, q *query) error {
 	base := len(q.items)
@@ -117,7 +117,7 @@ func (c *Client) run(ctx context.Context, q *query) error {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("catfish: %w", err)
 		}
-		s, err := c.session(ctx)
+		s, err := c.conn.session(ctx)
 		if err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (c *Client) run(ctx context.Context, q *query) error {
 			return fmt.Errorf("catfish: gave up after losing %d connections: %w", broken, err)
 		}
 		q.items, q.neighbors, q.count = q.items[:base], nil, 0
-		c.retried.Add(1)
+		c.conn.counters.retried.Add(1)
 		if q.explain != nil {
 			q.explain.Retried++
 		}
@@ -145,7 +145,7 @@ func (c *Client) run(ctx context.Context, q *query) error {
 		case <-s.caller.Done():
 		case <-ctx.Done():
 		case <-time.After(rdma.PeerTimeout):
-			s.retire()
+			s.mailbox.retire()
 			s.caller.Close()
 		}
 	}
@@ -160,22 +160,23 @@ func lost(err error) bool {
 		errors.Is(err, ErrNotSent) || errors.Is(err, ErrUnknownOutcome)
 }
 
+// once carries a query out over one session.
 func (c *Client) once(ctx context.Context, s *session, q *query) error {
-	o, err := s.open(ctx, c.name)
+	o, err := s.open(ctx, c.collection)
 	if err != nil {
 		return err
 	}
 	q.explain.step("get the connection")
 	q.at = &o.slab
-	way, began := c.engine.Choose(s, q)
-	q.explain.chose(c.core, s, q, &o.slab, way)
-	told := FastMessaging
-	if way == Offload && s.canOffload() {
-		c.letOthersRun()
+	path, began := c.conn.engine.Choose(&s.mailbox, q)
+	q.explain.chose(c.conn, s, q, path)
+	tried := FastMessaging
+	if path == Offload && s.canOffload() {
+		c.conn.letOthersRun()
 		base := len(q.items)
 		st, err := c.offload(ctx, s, o, q)
 		if err == nil {
-			c.engine.Done(began, Outcome{Path: Offload, Searches: int(q.searches()), Results: q.results(base),
+			c.conn.engine.Done(began, Outcome{Path: Offload, Searches: int(q.searches()), Results: q.results(base),
 				Reads: int(st.Reads), Trips: int(st.RoundTrips), Bytes: int(st.Bytes)}, Offload)
 			return nil
 		}
@@ -183,8 +184,8 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 			return err
 		}
 		q.items = q.items[:base]
-		told = Offload // the time that was lost is that way's
-		c.fellBack.Add(1)
+		tried = Offload // the time that was lost is that path's
+		c.conn.counters.fellBack.Add(1)
 		if q.explain != nil {
 			q.explain.FellBack = true
 		}
@@ -194,9 +195,9 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 		return err
 	}
 	if n := q.searches(); n > 1 {
-		c.together.Add(n - 1)
+		c.conn.counters.together.Add(n - 1)
 	}
-	c.engine.Done(began, Outcome{Path: told, Searches: int(q.searches()), Results: q.results(base),
+	c.conn.engine.Done(began, Outcome{Path: tried, Searches: int(q.searches()), Results: q.results(base),
 		Trips: 1, Bytes: len(q.req) + len(q.ans) + 2*frameBytes}, FastMessaging)
 	return nil
 }
@@ -205,8 +206,8 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 // the core without a pause. Goroutines that have a request to send, or an
 // answer to fetch, go first. Otherwise the server would idle when all clients
 // of a core offload at once, as they may: they see the same heartbeat.
-func (c *core) letOthersRun() {
-	if n := c.reads.Load() / policy.YieldReads; n != c.yielded.Load() {
+func (c *connection) letOthersRun() {
+	if n := c.counters.reads.Load() / policy.YieldReads; n != c.yielded.Load() {
 		c.yielded.Store(n)
 		runtime.Gosched()
 	}
@@ -243,7 +244,7 @@ func (c *Client) message(ctx context.Context, s *session, o *openSlab, q *query)
 		q.req = appendRect(q.req, q.rect)
 	}
 	q.ans, err = s.call(ctx, q.kind, q.req, q.ans[:0])
-	c.addMessage(len(q.req), len(q.ans))
+	c.conn.counters.addMessage(len(q.req), len(q.ans))
 	q.explain.asked(len(q.req), len(q.ans))
 	if err != nil {
 		return err
@@ -300,7 +301,7 @@ func (c *Client) offload(ctx context.Context, s *session, o *openSlab, q *query)
 		q.items, err = r.Search(ctx, &o.slab, q.rect, q.limit, q.items)
 	}
 	st = r.Stats()
-	c.addOffload(&st)
+	c.conn.counters.addOffload(&st)
 	q.explain.read(&st)
 	return st, walkError(err)
 }

@@ -5,14 +5,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/heartbeat"
-	"github.com/catfish-index/catfish/policy"
 	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rstar/remote"
 )
@@ -34,9 +32,7 @@ type session struct {
 	dev       rdma.Device
 	addr      string // where read channels dial
 	caller    caller
-	mailbox   *heartbeat.Mailbox // nil over plain sockets
-	retired   atomic.Bool        // mailbox is gone
-	looking   atomic.Int32       // calls of Pending and Take
+	mailbox   mailbox
 	window    int
 	shared    *Shared
 	cacheKey  remote.CacheKey // of this session's caches, but for the collection
@@ -65,7 +61,7 @@ type openSlab struct {
 const maxNode = 4096
 
 // connect makes a session. ctx bounds it.
-func (c *core) connect(ctx context.Context) (*session, error) {
+func (c *connection) connect(ctx context.Context) (*session, error) {
 	h, err := askHello(ctx, c.addr)
 	if err != nil {
 		return nil, err
@@ -97,7 +93,7 @@ func (c *core) connect(ctx context.Context) (*session, error) {
 			"next", choices[i+1].transport, "err", err)
 	}
 	// The collection is opened now, so that offloading needs no worker
-	// later, and a wrong name is told at once.
+	// later, and a wrong name is an error at once.
 	if _, err := s.open(ctx, c.opts.Collection); err != nil {
 		s.close()
 		return nil, err
@@ -110,8 +106,8 @@ func (c *core) connect(ctx context.Context) (*session, error) {
 // could have answered, and a policy would take the time for that of
 // offloading. If it takes too long here, the first offloaded search tries
 // again.
-func (c *core) openFirst(ctx context.Context, s *session) {
-	if way, always := c.engine.Always(); !s.canOffload() || always && way == FastMessaging {
+func (c *connection) openFirst(ctx context.Context, s *session) {
+	if path, always := c.engine.Always(); !s.canOffload() || always && path == FastMessaging {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.opts.DialTimeout/4)
@@ -128,7 +124,7 @@ func (c *core) openFirst(ctx context.Context, s *session) {
 // connectBy makes the session's connection over one transport. It leaves
 // half of the time for a next one: a network that drops packets says
 // nothing.
-func (c *core) connectBy(ctx context.Context, h hello, ch choice, next bool) (*session, error) {
+func (c *connection) connectBy(ctx context.Context, h hello, ch choice, next bool) (*session, error) {
 	if end, ok := ctx.Deadline(); ok && next {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Until(end)/2)
@@ -136,7 +132,7 @@ func (c *core) connectBy(ctx context.Context, h hello, ch choice, next bool) (*s
 	}
 	s := &session{
 		hello: h, transport: ch.transport, reason: ch.reason, fabric: ch.fabric,
-		slabs: make(map[string]*openSlab), window: c.opts.Window, shared: &processShared,
+		slabs: make(map[string]*openSlab), window: c.opts.Window, shared: c.opts.Shared,
 		cacheKey: remote.CacheKey{Addr: c.addr, BootID: h.BootID, Bytes: c.cacheBytes()},
 	}
 	if c.opts.TrustCache {
@@ -159,7 +155,7 @@ func (c *core) connectBy(ctx context.Context, h hello, ch choice, next bool) (*s
 	return s, nil
 }
 
-func (s *session) dial(ctx context.Context, c *core) error {
+func (s *session) dial(ctx context.Context, c *connection) error {
 	if s.transport == TransportTCP {
 		t, err := dialTCP(ctx, c.addr)
 		if err != nil {
@@ -169,8 +165,11 @@ func (s *session) dial(ctx context.Context, c *core) error {
 		return nil
 	}
 	var err error
-	if s.dev, s.addr, err = c.device(s); err != nil {
+	if s.dev, err = c.devices.get(s.transport, s.fabric, c.opts.wrap); err != nil {
 		return err
+	}
+	if s.addr = c.addr; s.transport == TransportSHM {
+		s.addr = s.hello.Socket
 	}
 	fc, err := fastmsg.Dial(ctx, s.dev, s.addr, fastmsg.CallerConfig{
 		RingBytes: c.opts.RingBytes,
@@ -187,7 +186,7 @@ func (s *session) dial(ctx context.Context, c *core) error {
 		return fmt.Errorf("%w at %s: another server answers on %s", ErrNoServer, c.addr, s.addr)
 	}
 	s.caller = fc
-	s.mailbox, err = heartbeat.NewMailbox(fc.Mailbox())
+	s.mailbox.slot, err = heartbeat.NewMailbox(fc.Mailbox())
 	return err
 }
 
@@ -253,51 +252,31 @@ func (s *session) open(ctx context.Context, name string) (*openSlab, error) {
 // canOffload is false over plain sockets, where nothing is one-sided.
 func (s *session) canOffload() bool { return s.dev != nil }
 
-// Pending reports whether there is a heartbeat to take, without a lock. Calls
-// are counted before retired is read, and retire waits for all that were:
-// nobody looks at memory that is gone.
-func (s *session) Pending() bool {
-	if s.mailbox == nil {
+// alive reports whether there is a session that has not ended.
+func (s *session) alive() bool {
+	if s == nil {
 		return false
 	}
-	s.looking.Add(1)
-	p := !s.retired.Load() && s.mailbox.Pending()
-	s.looking.Add(-1)
-	return p
-}
-
-// Take takes it.
-func (s *session) Take() (l Load, ok bool) {
-	if s.mailbox == nil {
-		return l, false
-	}
-	s.looking.Add(1)
-	defer s.looking.Add(-1)
-	if s.retired.Load() {
-		return l, false
-	}
-	b, ok := s.mailbox.Take()
-	if ok {
-		l = policy.LoadOf(b)
-	}
-	return l, ok
-}
-
-// retire keeps everybody from the mailbox: its memory is about to go.
-func (s *session) retire() {
-	s.retired.Store(true)
-	for s.looking.Load() != 0 {
-		runtime.Gosched() // it is for some loads
+	select {
+	case <-s.caller.Done():
+		return false
+	default:
+		return true
 	}
 }
 
+// close ends it. A second time does nothing.
 func (s *session) close() {
+	s.mailbox.retire()
 	if s.caller != nil {
 		s.caller.Close()
 	}
 	s.channels.close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.ended {
+		return
+	}
 	s.ended = true
 	for _, o := range s.slabs {
 		o.release()

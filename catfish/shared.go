@@ -1,15 +1,29 @@
 package catfish
 
-import "github.com/catfish-index/catfish/rstar/remote"
+import (
+	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/rstar/remote"
+)
 
 // Shared is what clients have in common: the nodes that one has read and
-// cached serve the others. Clients with different Shared share nothing.
+// cached serve the others, and clients of one server decide as a group, by
+// what all of them finish. Clients with different Shared share nothing. The
+// zero value is ready; it must not be copied.
 type Shared struct {
 	caches remote.Caches
+	groups policy.Groups
 }
 
-// processShared is for all clients of this process.
+// processShared is for all clients that name no other.
 var processShared Shared
+
+// groupKey is what clients of a group have in common: what is worth offloading
+// depends on the transport, and on whether nodes are cached.
+type groupKey struct {
+	addr, transport string
+	fabric          Fabric
+	cached          bool
+}
 
 // DefaultCacheBytes is room for the internal nodes of four million objects:
 // with 35 objects to a leaf and 60 children to a node 2 MiB of them, in a
@@ -23,13 +37,3 @@ const (
 	maxCacheBytes = 32 << 30
 )
 
-// cacheBytes bounds the client's cache of each collection, 0: none.
-func (c *core) cacheBytes() int64 {
-	switch b := c.opts.CacheBytes; {
-	case b != 0:
-		return max(b, 0)
-	case c.opts.Custom == nil && c.scheme.Cached:
-		return DefaultCacheBytes
-	}
-	return 0
-}

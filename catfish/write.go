@@ -112,7 +112,7 @@ func boolAnswer(b []byte, err error) (bool, error) {
 // write sends a request about this collection.
 func (c *Client) write(ctx context.Context, kind fastmsg.Kind, arg uint32, body func([]byte) []byte) ([]byte, error) {
 	return c.request(ctx, kind, func(s *session) ([]byte, error) {
-		o, err := s.open(ctx, c.name)
+		o, err := s.open(ctx, c.collection)
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +127,7 @@ func (c *Client) request(ctx context.Context, kind fastmsg.Kind, build func(*ses
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
 		}
-		s, err := c.session(ctx)
+		s, err := c.conn.session(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -136,21 +136,21 @@ func (c *Client) request(ctx context.Context, kind fastmsg.Kind, build func(*ses
 			var ans []byte
 			ans, err = s.call(ctx, kind, b, nil)
 			if err == nil {
-				c.addMessage(len(b), len(ans))
+				c.conn.counters.addMessage(len(b), len(ans))
 				return ans, nil
 			}
 		} else if errors.Is(err, fastmsg.ErrTooLarge) {
 			return nil, err // no use in waiting for another connection
 		} else if errors.Is(err, ErrUnknownOutcome) {
 			// It was opening the collection that failed.
-			err = fmt.Errorf("%w: opening collection %q: %s", ErrNotSent, c.name, err.Error())
+			err = fmt.Errorf("%w: opening collection %q: %s", ErrNotSent, c.collection, err.Error())
 		}
 		if !errors.Is(err, ErrNotSent) || ctx.Err() != nil || errors.Is(err, fastmsg.ErrTooLarge) {
 			return nil, err
 		}
 		select {
 		case <-s.caller.Done():
-			c.retried.Add(1)
+			c.conn.counters.retried.Add(1)
 		case <-ctx.Done():
 			return nil, err
 		}

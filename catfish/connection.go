@@ -1,0 +1,202 @@
+package catfish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/catfish-index/catfish/policy"
+)
+
+// connection is what the Clients of all collections share: sessions with one
+// server, one after the other, and what outlives each of them. Each part
+// owns its state:
+//
+//	engine     which path a search takes (package policy)
+//	sessions   which session is the present one
+//	devices    the transports' devices
+//	counters   what was done
+type connection struct {
+	addr   string
+	opts   Options
+	scheme Scheme
+	log    *slog.Logger
+
+	engine   *policy.Engine
+	leave    func() // the group of clients
+	sessions sessions
+	devices  devices
+	counters counters
+	yielded  atomic.Uint64 // counters.reads by policy.YieldReads, when others were let run
+
+	ctx  context.Context // done when the client is closed
+	stop context.CancelFunc
+	wg   sync.WaitGroup // maintain, and reads under way in ended sessions
+}
+
+// newConnection checks the options. Nothing is connected yet.
+func newConnection(addr string, opts Options) (*connection, error) {
+	opts.setDefaults()
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	sch, err := SchemeByName(opts.Policy)
+	if err != nil {
+		return nil, err
+	}
+	if opts.Transport == TransportTCP && opts.Policy == "" && opts.Custom == nil {
+		sch, _ = SchemeByName("tcp") // nothing to choose there
+	}
+	if err := compatible(sch, opts); err != nil {
+		return nil, err
+	}
+	if opts.Seed == 0 {
+		opts.Seed = rand.Uint64()
+	}
+	c := &connection{addr: addr, opts: opts, scheme: sch, log: opts.Logger}
+	if opts.TrustCache && c.cacheBytes() == 0 {
+		return nil, fmt.Errorf("%w: TrustCache without a cache; set CacheBytes, or a policy that has one", ErrOption)
+	}
+	c.sessions.init()
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	c.decideBy(opts.Custom)
+	return c, nil
+}
+
+// decideBy makes the engine, with the user's own policy if there is one.
+func (c *connection) decideBy(p Policy) {
+	g, leave := c.opts.Shared.groups.Join(groupKey{c.addr, c.opts.Transport, c.opts.Fabric, c.cacheBytes() > 0})
+	if p == nil {
+		p = c.scheme.New(c.opts.Seed, g)
+	}
+	c.engine = policy.NewEngine(p, c.opts.Seed, time.Now, g)
+	c.leave = func() {
+		c.engine.Close()
+		leave()
+	}
+}
+
+// start makes the first session, and has it replaced when it breaks.
+func (c *connection) start(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, c.opts.DialTimeout)
+	defer cancel()
+	s, err := c.connect(ctx)
+	if err != nil {
+		return err
+	}
+	c.sessions.set(s)
+	c.openFirst(ctx, s)
+	c.wg.Go(c.maintain)
+	return nil
+}
+
+// close is the end of everything. A second time does nothing.
+func (c *connection) close() error {
+	c.stop()
+	c.wg.Wait()
+	c.leave()
+	if s := c.sessions.latest(); s != nil {
+		s.close()
+		<-s.channels.drained
+	}
+	return c.devices.close()
+}
+
+// Reconnection back-off: from quick enough for a restart to go unnoticed
+// to slow enough that a thousand clients do not hammer a dead server.
+const (
+	firstPause = 10 * time.Millisecond
+	lastPause  = time.Second
+)
+
+// maintain replaces sessions that broke until the client is closed.
+func (c *connection) maintain() {
+	for {
+		s := c.sessions.latest()
+		select {
+		case <-s.caller.Done():
+		case <-c.ctx.Done():
+			return
+		}
+		s.close()
+		// Reads under way use memory of the device: close waits for them.
+		c.wg.Go(func() { <-s.channels.drained })
+		c.log.Warn("connection lost, reconnecting", "addr", c.addr, "transport", s.transport)
+		if !c.reconnect(s) {
+			return
+		}
+	}
+}
+
+func (c *connection) reconnect(old *session) bool {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		ctx, cancel := context.WithTimeout(c.ctx, c.opts.DialTimeout)
+		s, err := c.connect(ctx)
+		cancel()
+		if err == nil {
+			c.log.Info("reconnected", "addr", c.addr, "transport", s.transport,
+				"restarted", s.hello.BootID != old.hello.BootID)
+			c.counters.reconnects.Add(1)
+			c.sessions.set(s)
+			c.openFirst(c.ctx, s)
+			return true
+		}
+		c.sessions.failed(err)
+		t := time.NewTimer(pause/2 + rand.N(pause))
+		select {
+		case <-t.C:
+		case <-c.ctx.Done():
+			t.Stop()
+			return false
+		}
+	}
+}
+
+// session returns the present session, waiting up to DialTimeout for one.
+func (c *connection) session(ctx context.Context) (*session, error) {
+	if s := c.sessions.latest(); s.alive() {
+		return s, nil
+	}
+	timeout := time.NewTimer(c.opts.DialTimeout)
+	defer timeout.Stop()
+	for {
+		s, changed := c.sessions.watch()
+		if c.ctx.Err() != nil {
+			return nil, fmt.Errorf("%w: %w", ErrNotSent, ErrClosed)
+		}
+		if s.alive() {
+			return s, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: %w while reconnecting to %s", ErrNotSent, ctx.Err(), c.addr)
+		case <-c.ctx.Done():
+		case <-timeout.C:
+			last := c.sessions.lastError()
+			if last == nil {
+				last = errors.New("the first attempt to reconnect is still under way")
+			}
+			return nil, fmt.Errorf("%w at %s for %v: %w", ErrNoServer, c.addr, c.opts.DialTimeout, last)
+		}
+	}
+}
+
+// cacheBytes bounds the cache of each collection, 0: none.
+func (c *connection) cacheBytes() int64 {
+	switch b := c.opts.CacheBytes; {
+	case b != 0:
+		return max(b, 0)
+	case c.opts.Custom == nil && c.scheme.Cached:
+		return DefaultCacheBytes
+	}
+	return 0
+}
+
+// mailbox is that of the latest session.
+func (c *connection) mailbox() policy.Mailbox { return &c.sessions.latest().mailbox }
