@@ -38,11 +38,9 @@ type cost struct {
 
 	q        float64 // share of searches to offload
 	step     float64 // of q; its sign is that of the latest one
-	run      int     // steps in its direction, but for the first
 	last     float64 // the latest pair's difference (ln), of more to less offloading
 	spread   mean    // how two such in a row differ, by what they would at random
 	level    mean    // ln of searches/s in the latest pairs; none before the first
-	shifted  int     // pairs in a row that differ from it
 	lat      [2]mean // ln of a search's time in ns, by path
 	sum      float64 // of differences, with a memory
 	noise    float64 // its standard error
@@ -52,7 +50,6 @@ type cost struct {
 
 	probes int  // pairs until the next end-point probe; 0: this pair is one
 	gain   mean // of the latest probes
-	up     bool // by which end: all offloaded
 
 	epoch  int64   // number of the one under way
 	length int64   // of epochs, ns
@@ -75,9 +72,9 @@ const (
 	costRest  = 15   // pairs that q rests at an end after one that shows no gain
 
 	// An end is probed after costProbe pairs (5 s), or costSoon if the last
-	// probe moved q. A gain is costGain at least, beyond twice its standard
-	// error in costProofs probes, or four times as much in two: one epoch may
-	// have had a core that another program had in the other.
+	// probe moved q. A gain is costGain at least and beyond its standard error
+	// in costProofs probes, or four times as much in two: one epoch may have
+	// had a core that another program had in the other.
 	costProbe  = 256
 	costSoon   = 16
 	costGain   = 0.05
@@ -86,7 +83,6 @@ const (
 	costMemory = 0.9          // ten pairs count
 	costFew    = 16           // fewer searches in an epoch tell nothing
 	costRare   = 1.0 / 32     // share that explores where latencies decide
-	costSame   = 0.1          // latencies nearer than that (ln) are equal
 	costShift  = 2 * math.Ln2 // ln of the throughput of another load: four times, or a fourth
 )
 
@@ -210,27 +206,16 @@ func (c *cost) pair(first, second, random float64) {
 		c.level.add(level, 8)
 	case c.probes == 0:
 		c.judge(math.Log(more), math.Log(less))
-	case c.isShift(level):
-		c.level, c.shifted = mean{}, 0
+	case math.Abs(level-c.level.mean) > costShift: // Another load.
+		c.level, c.gain = mean{}, mean{}
 		c.level.add(level, 8)
-		c.probes, c.gain, c.rest, c.step = 1, mean{}, 0, math.Copysign(costFirst, c.step)
-	case c.rest == 0:
-		c.level.add(level, 8)
-		c.move(d, random)
+		c.probes, c.rest, c.step = 1, 0, math.Copysign(costFirst, c.step)
 	default:
 		c.level.add(level, 8)
+		if c.rest == 0 {
+			c.move(d, random)
+		}
 	}
-}
-
-// isShift reports whether two pairs in a row show another load than those
-// before.
-func (c *cost) isShift(level float64) bool {
-	if c.level.n == 0 || math.Abs(level-c.level.mean) < costShift {
-		c.shifted = 0
-	} else {
-		c.shifted++
-	}
-	return c.shifted == 2
 }
 
 // move takes a step: next to none if the difference d is within what chance
@@ -253,17 +238,16 @@ func (c *cost) move(d, random float64) {
 	}
 	c.calm = 0
 	by := z * z * z / (1 + math.Abs(z*z*z))
+	size := math.Abs(c.step)
 	switch {
 	case c.atEnd():
-		c.step, c.run = costFirst, 0
+		size = costFirst
 	case by*c.step < 0:
-		c.step, c.run = max(math.Abs(c.step)/2, costDelta/4), 0
+		size = max(size/2, costDelta/4)
 	case math.Abs(by) > 0.5:
-		if c.run++; c.run > 1 {
-			c.step = min(math.Abs(c.step)*1.4, costLong)
-		}
+		size = min(size*1.3, costLong)
 	}
-	c.step = math.Copysign(c.step, by)
+	c.step = math.Copysign(size, by)
 	// What was found at another share says the less of this one.
 	far := 1 - math.Abs(by)
 	c.sum, c.noise = c.sum*far, c.noise*far
@@ -271,45 +255,29 @@ func (c *cost) move(d, random float64) {
 }
 
 // judge takes the throughputs (ln) of a probe: all offloaded, and none. From
-// an end the other one has to be better; from between them, one of both better
-// than where q is.
+// an end the other one has to be better; from between them, the better one of
+// both than where q is.
 func (c *cost) judge(all, none float64) {
-	to, here := all, none
-	if c.gain.n == 0 {
-		c.up = c.q < 0.5
-		if !c.atEnd() {
-			c.up = all > none
-		}
-	}
-	if !c.up {
-		to, here = none, all
+	to, better, other := 0.0, none, all
+	if c.q == 0 || !c.atEnd() && all > none {
+		to, better, other = 1, all, none
 	}
 	if !c.atEnd() {
-		here = c.level.mean
+		other = c.level.mean
 	}
-	c.gain.add(to-here, costProofs)
+	c.gain.add(better-other, costProofs)
 	g := &c.gain
-	sure := g.n == costProofs && g.mean >= costGain+2*g.uncertain() || g.n >= 2 && g.mean-g.dev >= 4*costGain
-	switch {
-	case math.Abs(g.mean) < costGain && g.n >= 2 && c.quicker() == c.sign(): // No fewer, and quicker.
-		sure = true
-	case math.Abs(g.mean) < costGain && g.n < 2:
-		return
-	case !sure && g.mean >= costGain && g.n < costProofs:
-		return
+	even := math.Abs(g.mean) < costGain
+	move := g.n >= 2 && g.mean-g.dev >= 4*costGain ||
+		g.n == costProofs && g.mean >= max(costGain, g.uncertain()) ||
+		g.n >= 2 && even && c.quicker() == 2*to-1 // As many searches, and shorter ones.
+	if !move && g.n < costProofs && (g.mean >= costGain || even && g.n < 2) {
+		return // The next pair is another one.
 	}
-	if c.probes, c.gain = costProbe, (mean{}); sure {
+	if c.probes, c.gain = costProbe, (mean{}); move {
 		c.probes = costSoon
-		c.q = max(c.sign(), 0)
+		c.q = to
 	}
-}
-
-// sign is that of a step to the end that is probed.
-func (c *cost) sign() float64 {
-	if c.up {
-		return 1
-	}
-	return -1
 }
 
 // quicker is the sign of a step to the path with the lower latency, 0 if they
@@ -317,7 +285,7 @@ func (c *cost) sign() float64 {
 func (c *cost) quicker() float64 {
 	f, o := &c.lat[FastMessaging], &c.lat[Offload]
 	d := f.mean - o.mean
-	if !(math.Abs(d) > max(costSame, f.uncertain()+o.uncertain())) {
+	if !(math.Abs(d) > max(2*costGain, f.uncertain()+o.uncertain())) {
 		return 0
 	}
 	return math.Copysign(1, d)
