@@ -33,6 +33,7 @@ import (
 
 // cost is what the clients of a group share.
 type cost struct {
+	off   costRule // taken out
 	mu    sync.Mutex
 	state State // for people
 
@@ -88,7 +89,7 @@ const (
 
 func newCost() *cost { return &cost{step: costFirst, length: costEpoch} }
 
-func (c *cost) Name() string { return "cost" }
+func (c *cost) Name() string { return costName(c.off) }
 
 // Plan ends when something is to be counted.
 func (c *cost) Plan(a *Ask) Plan {
@@ -116,7 +117,7 @@ func (c *cost) begin(now int64, g *Group) {
 		c.first = 0
 		c.nextPair(now)
 	}
-	if c.next = c.epoch*c.length + c.length/4; now >= c.next {
+	if c.next = c.epoch*c.length + c.length/4; now >= c.next || c.off == ruleSettle {
 		c.count(now, g)
 	}
 }
@@ -152,6 +153,9 @@ func (c *cost) nextPair(now int64) {
 		took = min(took, o.mean)
 	}
 	length, want := costEpoch, costLatencies*math.Exp(took)
+	if c.off == ruleEpoch {
+		want = 0
+	}
 	for length < costMost && float64(length) < want {
 		length *= 2
 	}
@@ -159,6 +163,9 @@ func (c *cost) nextPair(now int64) {
 		c.length, c.epoch, c.first = length, now/length, 0
 	}
 	c.rest = max(c.rest-1, 0)
+	if c.off == ruleProbes {
+		c.probes = costProbe
+	}
 	if c.probes > 1 || c.probes == 1 && (c.atEnd() || c.level.n > 1) {
 		c.probes--
 	}
@@ -206,7 +213,7 @@ func (c *cost) pair(first, second, random float64) {
 		c.level.add(level, 8)
 	case c.probes == 0:
 		c.judge(math.Log(more), math.Log(less))
-	case math.Abs(level-c.level.mean) > costShift: // Another load.
+	case math.Abs(level-c.level.mean) > costShift && c.off != ruleShift: // Another load.
 		c.level, c.gain = mean{}, mean{}
 		c.level.add(level, 8)
 		c.probes, c.rest, c.step = 1, 0, math.Copysign(costFirst, c.step)
@@ -223,24 +230,33 @@ func (c *cost) pair(first, second, random float64) {
 // from each other: closed loops are more even than random.
 func (c *cost) move(d, random float64) {
 	chance := random / 2
-	if c.spread.n >= 4 {
+	if c.spread.n >= 4 && c.off != ruleNoise {
 		chance = random * max(c.spread.deviation()/math.Sqrt2, 0.05)
 	}
 	c.spread.add((d-c.last)/random, 32)
 	c.last = d
 	// Some ten pairs are remembered.
+	if c.off == ruleMemory {
+		c.sum, c.noise = 0, 0
+	}
 	c.sum, c.noise = costMemory*c.sum+d, math.Hypot(costMemory*c.noise, chance)
 	z := c.sum / c.noise
 	if c.q == 0 && z < 1 || c.q == 1 && z > -1 {
 		c.calm = min(2*c.calm+1, costRest)
 		c.rest = c.calm + 1
+		if c.off == ruleCalm {
+			c.rest = costRest + 1
+		}
+		if c.off == ruleRest {
+			c.rest = 0
+		}
 		return
 	}
 	c.calm = 0
 	by := z * z * z / (1 + math.Abs(z*z*z))
 	size := math.Abs(c.step)
 	switch {
-	case c.atEnd():
+	case c.atEnd() || c.off == ruleGrowth:
 		size = costFirst
 	case by*c.step < 0:
 		size = max(size/2, costDelta/4)
@@ -268,7 +284,7 @@ func (c *cost) judge(all, none float64) {
 	c.gain.add(better-other, costProofs)
 	g := &c.gain
 	even := math.Abs(g.mean) < costGain
-	move := g.n >= 2 && g.mean-g.dev >= 4*costGain ||
+	move := c.off == ruleProofs && g.mean >= costGain || g.n >= 2 && g.mean-g.dev >= 4*costGain ||
 		g.n == costProofs && g.mean >= max(costGain, g.uncertain()) ||
 		g.n >= 2 && even && c.quicker() == 2*to-1 // As many searches, and shorter ones.
 	if !move && g.n < costProofs && (g.mean >= costGain || even && g.n < 2) {
@@ -276,6 +292,9 @@ func (c *cost) judge(all, none float64) {
 	}
 	if c.probes, c.gain = costProbe, (mean{}); move {
 		c.probes = costSoon
+		if c.off == ruleSoon {
+			c.probes = costProbe
+		}
 		c.q = to
 	}
 }
@@ -285,6 +304,9 @@ func (c *cost) judge(all, none float64) {
 func (c *cost) quicker() float64 {
 	f, o := &c.lat[FastMessaging], &c.lat[Offload]
 	d := f.mean - o.mean
+	if c.off == ruleLatency {
+		return 0
+	}
 	if !(math.Abs(d) > max(2*costGain, f.uncertain()+o.uncertain())) {
 		return 0
 	}
