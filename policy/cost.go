@@ -50,14 +50,14 @@ type cost struct {
 	unpaired int     // epochs since two could be compared
 
 	probes int  // pairs until the next end-point probe; 0: this pair is one
-	gain   mean // of the latest probes
+	gain   mean // of the latest probes; n is -1 before one that only fills caches
 
 	epoch  int64   // number of the one under way
 	length int64   // of epochs, ns
 	next   int64   // when its counting begins, or it ends
 	from   uint64  // finished when counting began
 	fromAt int64   // 0: it has not begun
-	first  float64 // searches/s in the pair's first epoch, 0: unknown
+	first  float64 // searches in the pair's first epoch, 0: unknown
 }
 
 const (
@@ -70,24 +70,26 @@ const (
 	costDelta = 0.02 // half of what the shares of a pair differ by
 	costFirst = 0.05 // step of q, at first
 	costLong  = 0.2  // the longest
-	costRest  = 15   // pairs that q rests at an end after one that shows no gain
 
 	// An end is probed after costProbe pairs (5 s), or costSoon if the last
-	// probe moved q. A gain is costGain at least and beyond its standard error
+	// probe moved q, or the load is known from fewer than costLevel pairs:
+	// buffers that are used for the first time are slow. In between q rests
+	// there for up to costSoon pairs after one that shows no gain. A gain is costGain at least and beyond its standard error
 	// in costProofs probes, or four times as much in two: one epoch may have
 	// had a core that another program had in the other.
 	costProbe  = 256
 	costSoon   = 16
 	costGain   = 0.05
 	costProofs = 4
+	costLevel  = 8
 
 	costMemory = 0.9          // ten pairs count
-	costFew    = 16           // fewer searches in an epoch tell nothing
+	costFew    = 16           // fewer searches in an epoch, on average, are not compared
 	costRare   = 1.0 / 32     // share that explores where latencies decide
 	costShift  = 2 * math.Ln2 // ln of the throughput of another load: four times, or a fourth
 )
 
-func newCost() *cost { return &cost{step: costFirst, length: costEpoch} }
+func newCost() *cost { return &cost{step: costFirst, length: costEpoch, gain: mean{n: -1}} }
 
 func (c *cost) Name() string { return costName(c.off) }
 
@@ -129,15 +131,15 @@ func (c *cost) count(now int64, g *Group) {
 // end ends an epoch. One that was not seen from its beginning, or nearly, or
 // long after its end, is not compared: some searches would stand for many.
 func (c *cost) end(now int64, g *Group) {
-	took, n := float64(now-c.fromAt), float64(g.Finished()-c.from)
-	switch {
-	case c.fromAt == 0 || took < float64(c.length)/3 || took > float64(c.length)*4/3 || n < costFew:
+	took, n := float64(now-c.fromAt)/float64(c.length), float64(g.Finished()-c.from)
+	switch seen := c.fromAt > 0 && took > 1.0/3 && took < 4.0/3; {
+	case seen && c.epoch&1 == 0:
+		c.first = n/took + 0.5
+	case seen && c.first > 0 && c.first+n/took >= 2*costFew:
+		c.pair(c.first, n/took+0.5)
+	default:
 		c.unpaired++
 		c.first = 0
-	case c.epoch&1 == 0:
-		c.first = n / took * 1e9
-	case c.first > 0:
-		c.pair(c.first, n/took*1e9, math.Sqrt(2/n))
 	}
 	if c.rare() {
 		if to := c.quicker(); to != 0 {
@@ -197,36 +199,36 @@ func (c *cost) share() float64 {
 	return min(max(c.q, costDelta), 1-costDelta) + sign*costDelta
 }
 
-// pair takes how many searches a second finished in a pair's two epochs, and
-// by how much (ln) these would differ if searches came at random.
-func (c *cost) pair(first, second, random float64) {
+// pair takes how many searches finished in a pair's two epochs, as if all of
+// these were counted.
+func (c *cost) pair(first, second float64) {
 	more, less := second, first
 	if !c.more() { // The second epoch offloaded less.
 		more, less = first, second
 	}
 	wasRare := c.rare()
 	c.unpaired = 0
-	level, d := math.Log((more+less)/2), math.Log(more/less)
+	level, d := math.Log((more+less)/2*1e9/float64(c.length)), math.Log(more/less)
 	switch {
 	case wasRare: // Both had one share.
-	case c.probes == 0 && c.level.n == 0: // It filled the caches.
-		c.level.add(level, 8)
+	case c.probes == 0 && c.gain.n < 0: // It filled the caches.
+		c.gain = mean{}
 	case c.probes == 0:
-		c.judge(math.Log(more), math.Log(less))
-	case math.Abs(level-c.level.mean) > costShift && c.off != ruleShift: // Another load.
-		c.level, c.gain = mean{}, mean{}
-		c.level.add(level, 8)
+		c.judge(level, d)
+	case c.level.n > 0 && math.Abs(level-c.level.mean) > costShift && c.off != ruleShift: // Another load.
+		c.level, c.gain = mean{}, mean{n: -1}
+		c.level.add(level, costLevel)
 		c.probes, c.rest, c.step = 1, 0, math.Copysign(costFirst, c.step)
 	default:
-		c.level.add(level, 8)
+		c.level.add(level, costLevel)
 		if c.rest == 0 {
-			c.move(d, random)
+			c.move(d, math.Sqrt(1/more+1/less))
 		}
 	}
 }
 
 // move takes a step: next to none if the difference d is within what chance
-// makes, the whole of it beyond. Pairs tell what chance is by how they differ
+// makes, the whole of it beyond. How pairs differ from each other shows what chance is
 // from each other: closed loops are more even than random.
 func (c *cost) move(d, random float64) {
 	chance := random / 2
@@ -242,10 +244,10 @@ func (c *cost) move(d, random float64) {
 	c.sum, c.noise = costMemory*c.sum+d, math.Hypot(costMemory*c.noise, chance)
 	z := c.sum / c.noise
 	if c.q == 0 && z < 1 || c.q == 1 && z > -1 {
-		c.calm = min(2*c.calm+1, costRest)
+		c.calm = min(2*c.calm+1, costSoon-1)
 		c.rest = c.calm + 1
 		if c.off == ruleCalm {
-			c.rest = costRest + 1
+			c.rest = costSoon
 		}
 		if c.off == ruleRest {
 			c.rest = 0
@@ -270,31 +272,33 @@ func (c *cost) move(d, random float64) {
 	c.q = min(max(c.q+math.Abs(by)*c.step, 0), 1)
 }
 
-// judge takes the throughputs (ln) of a probe: all offloaded, and none. From
-// an end the other one has to be better; from between them, the better one of
-// both than where q is.
-func (c *cost) judge(all, none float64) {
-	to, better, other := 0.0, none, all
-	if c.q == 0 || !c.atEnd() && all > none {
-		to, better, other = 1, all, none
+// judge takes the throughput (ln) of a probe, the mean of both ends, and the
+// difference of all offloaded to none. From an end the other one has to be
+// better; from between them, the better one of both than where q is.
+func (c *cost) judge(level, d float64) {
+	to, gain := 0.0, -d
+	if c.q == 0 || !c.atEnd() && d > 0 {
+		to, gain = 1, d
 	}
-	if !c.atEnd() {
-		other = c.level.mean
+	if !c.atEnd() { // The mean's logarithm lies between those of the ends.
+		gain = level + math.Abs(d)/2 - c.level.mean
 	}
-	c.gain.add(better-other, costProofs)
+	c.gain.add(gain, costProofs)
 	g := &c.gain
 	even := math.Abs(g.mean) < costGain
 	move := c.off == ruleProofs && g.mean >= costGain || g.n >= 2 && g.mean-g.dev >= 4*costGain ||
 		g.n == costProofs && g.mean >= max(costGain, g.uncertain()) ||
 		g.n >= 2 && even && c.quicker() == 2*to-1 // As many searches, and shorter ones.
-	if !move && g.n < costProofs && (g.mean >= costGain || even && g.n < 2) {
+	if !move && (g.n < 2 || g.n < costProofs && g.mean >= costGain) {
 		return // The next pair is another one.
 	}
-	if c.probes, c.gain = costProbe, (mean{}); move {
+	if c.probes, c.gain = costProbe, (mean{}); move || c.level.n > 0 && c.level.n < costLevel {
 		c.probes = costSoon
 		if c.off == ruleSoon {
 			c.probes = costProbe
 		}
+	}
+	if move {
 		c.q = to
 	}
 }

@@ -2,9 +2,9 @@ package policy
 
 import "sync"
 
-// Group is the clients of one process that have something to tell each other:
-// they search the same server by the same transport. They share cores and a
-// card, so only the sum of what they finish shows what one of them gains.
+// Group is the clients of one process that search the same server by the same
+// transport. They share cores and a card, so only the sum of what they finish
+// shows what one of them gains.
 // Safe for any number of goroutines.
 type Group struct {
 	users int // guarded by Groups.mu

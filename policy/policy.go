@@ -116,14 +116,14 @@ type Search interface {
 	Estimate(e *Estimate) bool
 }
 
-// Estimate is what the client's cached nodes tell of a search before it is
-// begun.
+// Estimate is what the client's cached nodes show of a search before it
+// begins.
 type Estimate struct {
-	Searches int `json:"searches"` // that are asked about at once: 1, or a part of SearchMany
+	Searches int `json:"searches"` // 1, or how many are made together
 	Leaves   int `json:"leaves"`   // that cached nodes name: they would be read
 	Heads    int `json:"heads"`    // of these, how many by their first lines only
 	Missing  int `json:"missing"`  // internal nodes that would be read, with unknown ones below
-	Cached   int `json:"cached"`   // nodes that tell this; each costs a line's read
+	Cached   int `json:"cached"`   // nodes that show this; each costs the read of a line
 	Bytes    int `json:"bytes"`    // of the first round trip
 }
 
