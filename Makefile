@@ -137,12 +137,13 @@ generate: ## regenerate the assembly of rstar's scans
 		-stubs ../rstar/scan_stubs_amd64.go -pkg rstar
 
 .PHONY: lint
-lint: $(TOOLS) ## gofmt, golangci-lint, buf, generated code is fresh
+lint: $(TOOLS) ## gofmt, golangci-lint, buf, generated code is fresh, imports run downwards
 	@bad=$$($(GO_FILES) | xargs -r gofmt -l); \
 		test -z "$$bad" || { echo "not gofmt'ed: $$bad"; exit 1; }
 	$(BIN)/golangci-lint run $(PKGS)
 	$(BIN)/buf lint
 	$(BIN)/buf format --diff --exit-code
+	cd tools && $(GO) run ./importgraph > /dev/null
 	tools/proto-drift.sh
 	GO='$(GO)' tools/asm-drift.sh
 

@@ -18,7 +18,7 @@ type Latency struct {
 }
 
 const (
-	// maxLatency is the largest duration told apart. Calls that take
+	// maxLatency is the largest duration that is distinguished. Calls that take
 	// longer count as this long in quantiles; the dial and request
 	// timeouts are far below.
 	maxLatency = 100 * time.Second

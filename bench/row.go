@@ -13,7 +13,7 @@ import (
 // Row is what bench run prints for one scheme: a JSON object per scheme.
 // With repeats every figure is the median of the runs and Spread holds
 // the smallest and the largest. "Per search" figures divide by all calls
-// when the mix also writes, since traffic is not told apart by kind.
+// when the mix also writes, since traffic is not counted by kind.
 type Row struct {
 	Scheme    string `json:"scheme"`
 	Transport string `json:"transport"`

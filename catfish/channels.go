@@ -36,8 +36,8 @@ type channelPool struct {
 }
 
 // errNoChannel: the server opens no read channel for this client, because
-// it is about to end or has too many. The search goes by fast messaging;
-// its answer shows which of the two it is.
+// it is about to end or has too many. The search takes fast messaging, whose
+// answer shows which of the two it is.
 var errNoChannel = errors.New("catfish: cannot open a read channel")
 
 func (p *channelPool) init(limit int, open func(ctx context.Context) (*remote.Reader, error)) {

@@ -111,7 +111,7 @@ func rdmaDevices(f Fabric) []ofi.Fabric {
 	})
 }
 
-// hostID identifies the running kernel, where the system tells it.
+// hostID identifies the running kernel, where the system names it.
 func hostID() string {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// Explanation says how one search was carried out, and why so. A search
+// Explanation says how one search was carried out, and why. A search
 // that was repeated on a new connection, or fell back to fast messaging,
 // shows all that it cost.
 type Explanation struct {
@@ -19,13 +19,13 @@ type Explanation struct {
 	FellBack  bool   `json:"fell_back"` // offloading did not get there; ended by fast messaging
 	Retried   int    `json:"retried"`   // times that it began again on a new connection
 
-	// What cached nodes told before the choice; nil without a cache.
+	// What cached nodes showed before the choice; nil without a cache.
 	Estimate *Estimate `json:"estimate,omitempty"`
 
 	Results     int    `json:"results"`
 	RoundTrips  uint64 `json:"round_trips"`
 	Reads       uint64 `json:"reads"`        // RDMA Reads, lines of cached nodes included
-	CachedNodes uint64 `json:"cached_nodes"` // gone by instead of read
+	CachedNodes uint64 `json:"cached_nodes"` // used instead of read
 	Repairs     uint64 `json:"repairs"`      // of these, had changed and were read again
 	TornReads   uint64 `json:"torn_reads"`
 	Restarts    uint64 `json:"restarts"`
@@ -60,7 +60,7 @@ func (c *Client) Explain(ctx context.Context, r rstar.Rect, limit int) ([]rstar.
 	return q.items, x, nil
 }
 
-// step notes that a part of the search has ended. Nobody asked if x is nil.
+// step notes that a part of the search has ended. A nil x takes no notes.
 func (x *Explanation) step(name string) {
 	if x == nil {
 		return
@@ -70,8 +70,8 @@ func (x *Explanation) step(name string) {
 	x.last = now
 }
 
-// chose notes the choice, and what was to be expected of offloading, whether
-// the policy looked at that or not.
+// chose notes the choice, and what offloading would have read as far as
+// cached nodes show, whether the policy looked at that or not.
 func (x *Explanation) chose(c *connection, s *session, q *query, path Path) {
 	if x == nil {
 		return
@@ -81,7 +81,7 @@ func (x *Explanation) chose(c *connection, s *session, q *query, path Path) {
 	var e Estimate
 	if q.Estimate(&e) {
 		x.Estimate = &e
-		x.step("estimate by cached nodes, for you")
+		x.step("estimate by cached nodes, for this report")
 	}
 	x.Why = c.engine.Why()
 	if path == Offload && !s.canOffload() {

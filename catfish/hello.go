@@ -22,7 +22,7 @@ import (
 //	kind 3: messages over plain sockets follow (tcp.go).
 //	kind 4: the control connection of one of ofi's queue pairs follows.
 //
-// The hello is the server's half of RDMA context detection: it tells what
+// The hello is the server's half of RDMA context detection: it says what
 // the server has, so that the client can choose, and say why (detect.go).
 const (
 	helloMagic    = 0x53465443 // "CTFS"
@@ -39,7 +39,7 @@ const (
 	maxHello = 64 << 10
 )
 
-// hello is what a server tells before anything else.
+// hello is what a server says before anything else.
 type hello struct {
 	Version    string       `json:"version"`
 	Protocol   int          `json:"protocol"`

@@ -39,7 +39,7 @@ const (
 	// once: the outstanding reads that common cards grant a queue pair.
 	DefaultWindow = 16
 	// maxReadChannels bounds concurrent offloaded searches of one client;
-	// more queue pairs than that would only crowd the card's cache.
+	// more queue pairs than that would only fill the card's cache.
 	maxReadChannels = 64
 	// maxCollections bounds names a server hosts.
 	maxCollections = 1024
@@ -202,10 +202,10 @@ type Options struct {
 	// at the same time, 0: twice GOMAXPROCS; at most 64.
 	Window, ReadChannels int
 	// CacheBytes bounds the internal nodes that are cached to save round
-	// trips when offloading; all clients of a process that name a server
-	// and a collection alike share them. 0: DefaultCacheBytes with
-	// policies that are made for it (offload-cached, cost, and a Custom
-	// that is an Estimator), none with the paper's. Negative: none.
+	// trips when offloading; clients with the same Shared that name a
+	// server and a collection alike share them. 0: DefaultCacheBytes with
+	// policies that are made for it (offload-cached, cost), none with the
+	// paper's or a Custom one. Negative: none.
 	CacheBytes int64
 	// TrustCache uses cached nodes for up to one heartbeat interval without
 	// validating them. It saves reads, and gives up a promise: a search may

@@ -21,7 +21,7 @@ type (
 	Scheme      = policy.Scheme
 )
 
-// The two ways.
+// The two paths.
 const (
 	FastMessaging = policy.FastMessaging
 	Offload       = policy.Offload

@@ -24,7 +24,7 @@ import (
 // them, or a server that is none of ours.
 const maxLost = 8
 
-// query is a search, count or nearest, whichever way it goes. Pooled.
+// query is a search, count or nearest, by either path. Pooled.
 type query struct {
 	kind  fastmsg.Kind
 	rect  rstar.Rect   // search, count
@@ -37,7 +37,7 @@ type query struct {
 	neighbors []Neighbor
 	count     int
 
-	at       *slab // what an estimate looks at
+	at       *slab // the tree, which an estimate looks at
 	req, ans []byte
 	explain  *Explanation // nil: nobody asked
 

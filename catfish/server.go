@@ -69,7 +69,7 @@ func NewServer(opts ServerOptions) (*Server, error) {
 	if opts.maybeOFI && (errors.Is(err, rdma.ErrRegister) || errors.Is(err, ofi.ErrFabric)) {
 		// If the card cannot be used, or the limit on locked memory is too
 		// low, the server serves the other transports. The log says so, and
-		// clients are told which transports there are.
+		// clients learn which transports there are.
 		opts.Logger.Warn("serving without ofi", "err", err)
 		opts.Transports = slices.DeleteFunc(opts.Transports, func(t string) bool { return t == TransportOFI })
 		s, err = newServer(opts)

@@ -36,4 +36,3 @@ const (
 	minCacheBytes = 64 << 10
 	maxCacheBytes = 32 << 30
 )
-

@@ -33,7 +33,7 @@ const (
 	mask     = "/30"
 
 	// Device is the name of either end's interface: the same, so that both
-	// sides can be told of it alike.
+	// sides can be configured alike.
 	Device = "wire"
 
 	// prefix of the names of namespaces: catfish-PID-START-NUMBER-SIDE.

@@ -10,7 +10,7 @@ import (
 // others stand to it: the orderings that the paper's figures show.
 func (g group) ratios() report.Table {
 	t := report.Table{
-		Caption: g.title("Who wins, by throughput"),
+		Caption: g.title("Which scheme wins, by throughput"),
 		Head: []string{"clients", "wins", "Catfish by the better of fast messaging and offloading",
 			"fast messaging by TCP", "Catfish by TCP"},
 	}

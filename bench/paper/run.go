@@ -22,8 +22,8 @@ type Runner struct {
 	Known    []string // schemes
 	// Queries is the file of rectangles for figure 14.
 	Queries string
-	// Note is told what goes on, Progress after each point. Both are
-	// called from Run's goroutine.
+	// Note gets lines about progress, Progress is called after each point.
+	// Both are called from Run's goroutine.
 	Note     func(string)
 	Progress func(Progress)
 

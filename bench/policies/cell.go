@@ -103,7 +103,8 @@ func (c *Cell) limit() time.Duration {
 
 // The upper bounds of a quick run: seconds for all, the same code.
 const (
-	// QuickObjects is how many objects a quick run has, unless told.
+	// QuickObjects is how many objects a quick run has, unless --objects
+	// says otherwise.
 	QuickObjects  = 20_000
 	quickClients  = 200
 	quickDuration = 100 * time.Millisecond

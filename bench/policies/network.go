@@ -19,7 +19,7 @@ import (
 // network namespaces of their own. bench run has no flag for that, and an old
 // binary will not get one, so this process is the parent: the candidate's
 // binary gives the children, 'bench child server' and 'bench child client',
-// which are told what to do in lines of JSON (bench/wire.go).
+// which get their jobs as lines of JSON (bench/wire.go).
 func throughNetwork(ctx context.Context, limit time.Duration, binary string, gbits int, args []string) (rows []row, err error) {
 	cfg, err := runConfig(args)
 	if err != nil {

@@ -17,7 +17,7 @@ type Comparison struct {
 	Objects    int
 	Quick      bool
 	Store      *Store
-	Note       func(string) // told what goes on
+	Note       func(string) // gets lines about progress
 
 	// measure stands for the function of this name in tests.
 	measure func(context.Context, *Candidate, *Cell, []string, time.Duration) (map[string]float64, error)

@@ -98,7 +98,7 @@ func (a *asking) measure(ctx context.Context, note func(string)) (*replayed, err
 	if err != nil {
 		return nil, err
 	}
-	stop := a.tell(note)
+	stop := a.progress(note)
 	askers, took, err := a.run(ctx)
 	stop()
 	if err != nil {
@@ -135,9 +135,9 @@ func (a *asking) counters() bench.Counters {
 	return sum
 }
 
-// tell says now and then how far the first process is; the others are
+// progress says now and then how far the first process is; the others are
 // about as far.
-func (a *asking) tell(note func(string)) (stop func()) {
+func (a *asking) progress(note func(string)) (stop func()) {
 	if a.job.Proc != 0 {
 		return func() {}
 	}

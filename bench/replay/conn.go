@@ -20,7 +20,7 @@ type Conn interface {
 	NearestAppend(ctx context.Context, dst []rstar.Item, x, y float64, k int) ([]rstar.Item, error)
 	// InsertMany inserts in order and returns how many are in.
 	InsertMany(ctx context.Context, items []rstar.Item) (int, error)
-	// Server tells what its server has used of its processor so far, and
+	// Server returns what its server has used of its processor so far, and
 	// how many objects the collection has.
 	Server(ctx context.Context) (ServerUse, error)
 }

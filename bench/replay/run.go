@@ -98,12 +98,12 @@ func (r *run) makeList() error {
 
 // scheme replays by one scheme.
 func (r *run) scheme(ctx context.Context, scheme string) (Row, error) {
-	tell := func(s string) { r.note(scheme + ": " + s) }
+	note := func(s string) { r.note(scheme + ": " + s) }
 	row := r.newRow(scheme)
 	addr := r.cfg.Addr
 	if addr == "" {
 		began := time.Now()
-		srv, ready, err := bench.Serve(ctx, r.spawn, r.cfg.ServerCPUs, r.cfg.serverJob(scheme), tell)
+		srv, ready, err := bench.Serve(ctx, r.spawn, r.cfg.ServerCPUs, r.cfg.serverJob(scheme), note)
 		if err != nil {
 			return row, err
 		}
@@ -113,14 +113,14 @@ func (r *run) scheme(ctx context.Context, scheme string) (Row, error) {
 			row.loaded(int64(ready.Objects), time.Since(began))
 		}
 	}
-	if err := r.ask(ctx, scheme, addr, tell, &row); err != nil {
+	if err := r.ask(ctx, scheme, addr, note, &row); err != nil {
 		return row, err
 	}
-	return row, r.judge(&row, tell)
+	return row, r.judge(&row, note)
 }
 
 // ask runs the children and puts what they measured into row.
-func (r *run) ask(ctx context.Context, scheme, addr string, tell func(string), row *Row) error {
+func (r *run) ask(ctx context.Context, scheme, addr string, note func(string), row *Row) error {
 	var children []*child.Process
 	defer func() {
 		for _, c := range children {
@@ -129,7 +129,7 @@ func (r *run) ask(ctx context.Context, scheme, addr string, tell func(string), r
 	}()
 	for i := range r.cfg.Procs {
 		c, err := child.Start(r.spawn, Role, r.cfg.ClientCPUs,
-			r.cfg.clientJob(scheme, i, addr, r.logPath(), r.answersPath(i)), tell)
+			r.cfg.clientJob(scheme, i, addr, r.logPath(), r.answersPath(i)), note)
 		if err != nil {
 			return err
 		}
@@ -144,11 +144,11 @@ func (r *run) ask(ctx context.Context, scheme, addr string, tell func(string), r
 			row.Transport, row.Device, row.NodeBytes = ready.Info.Transport, ready.Info.Device, ready.Info.NodeBytes
 			if ready.Took > 0 {
 				row.loaded(ready.Inserted, ready.Took)
-				tell(fmt.Sprintf("inserted %d objects in %v", ready.Inserted, ready.Took.Round(time.Millisecond)))
+				note(fmt.Sprintf("inserted %d objects in %v", ready.Inserted, ready.Took.Round(time.Millisecond)))
 			}
 		}
 	}
-	tell(fmt.Sprintf("asking %d queries", r.list.Count))
+	note(fmt.Sprintf("asking %d queries", r.list.Count))
 	for _, c := range children {
 		if err := c.Send(toChild{Go: true}); err != nil {
 			return err
@@ -181,7 +181,7 @@ func next(ctx context.Context, c *child.Process) (*replayed, error) {
 
 // judge walks over all answers in the order of the list: it counts what
 // was found, compares, verifies, and writes the results.
-func (r *run) judge(row *Row, tell func(string)) error {
+func (r *run) judge(row *Row, note func(string)) error {
 	f, err := os.Open(r.logPath())
 	if err != nil {
 		return fmt.Errorf("replay: queries: %w", err)
@@ -202,7 +202,7 @@ func (r *run) judge(row *Row, tell func(string)) error {
 	}
 	var o *oracle
 	if r.cfg.Verify {
-		tell("verifying")
+		note("verifying")
 		src, err := bench.OpenDataset(r.cfg.Data, r.cfg.Objects, r.cfg.Seed)
 		if err != nil {
 			return err
@@ -221,11 +221,11 @@ func (r *run) judge(row *Row, tell func(string)) error {
 		}
 	}
 	var ans answer
-	told := time.Now()
+	noted := time.Now()
 	for i := range r.list.Count {
-		if o != nil && time.Since(told) > noteEvery {
-			told = time.Now()
-			tell(fmt.Sprintf("verified %d of %d", i, r.list.Count))
+		if o != nil && time.Since(noted) > noteEvery {
+			noted = time.Now()
+			note(fmt.Sprintf("verified %d of %d", i, r.list.Count))
 		}
 		rec, err := list.Next()
 		if err != nil {

@@ -5,56 +5,50 @@ import (
 
 	"github.com/catfish-index/catfish/policy"
 	"github.com/catfish-index/catfish/rstar"
+	"github.com/catfish-index/catfish/rstar/remote"
 )
 
-// Kept internal nodes (Scheme.Cached). All clients of a machine share one
-// cache, which has room for all. A search goes down what is kept without
+// Cached internal nodes (Scheme.Cached). All clients of a machine share one
+// cache, which has room for all. A search goes down what is cached without
 // reading, then asks in one batch for the leaves and for one line of each
-// node that it relied on:
+// node that it used:
 //
-//	kept ----> leaves   reads of blocks or heads \
+//	cached --> leaves   reads of blocks or heads \
 //	     ----> missing  reads of whole blocks     > one batch, up to the window
-//	     ----> lines    64 bytes of each kept    /
+//	     ----> lines    64 bytes of each cached  /
 //
 // Leaves with hardly a hit are read by their heads. Which these are, and
 // whether that suffices, is the real tree's doing (workload.go); if it does
 // not, all of the leaf is read, in a trip more.
 //
-// A line that an insert changed since the node was kept means a repair: the
+// A line that an insert changed since the node was cached means a repair: the
 // node is read again, one trip more, and the search goes on. Which nodes an
 // insert changes is the real tree's doing (workload.go). What a repaired
 // node newly names is not modelled: the searches are those of one state of
 // the tree.
 
-// lineOf marks a read of a kept node's first line only, or of a leaf's heads.
+// lineOf marks a read of a cached node's first line only, or of a leaf's heads.
 const lineOf uint16 = 1 << 15
 
-// lineBytes as in package rstar.
-const lineBytes = 64
-
-// headerEvery is how many walks of a client rely on one header that it
-// read: the client's own choice, see Scheme.Cached.
-const headerEvery = 8
-
-// missing says that a node is not kept.
+// missing says that a node is not cached.
 const missing = -1
 
-// keep makes the caches, empty.
-func (s *sim) keep() {
+// makeCaches makes the caches, empty.
+func (s *sim) makeCaches() {
 	if !s.sch.Cached {
 		return
 	}
 	s.writer.changedAt = make([]int64, s.w.Chunks)
 	for i := range s.machines {
-		s.machines[i].kept = make([]int64, s.w.Chunks)
-		for c := range s.machines[i].kept {
-			s.machines[i].kept[c] = missing
+		s.machines[i].cachedAt = make([]int64, s.w.Chunks)
+		for c := range s.machines[i].cachedAt {
+			s.machines[i].cachedAt[c] = missing
 		}
 	}
 }
 
-// descend goes down kept nodes from one node, which is to be read if it is
-// a leaf or not kept, and adds what it saw to e.
+// descend goes down cached nodes from one node, which is to be read if it is
+// a leaf or not cached, and adds what it saw to e.
 func (s *sim) descend(c *call, at uint16, e *policy.Estimate) {
 	n := &s.w.nodes[c.search.first+uint32(at)]
 	w := &c.walk
@@ -66,7 +60,7 @@ func (s *sim) descend(c *call, at uint16, e *policy.Estimate) {
 	case n.leaf:
 		e.Leaves++
 		w.known = append(w.known, at)
-	case s.machines[c.machine].kept[n.chunk] == missing:
+	case s.machines[c.machine].cachedAt[n.chunk] == missing:
 		e.Missing++
 		w.known = append(w.known, at)
 	default:
@@ -85,18 +79,18 @@ func (s *sim) estimate(c *call) (e policy.Estimate, work float64) {
 	w.known, w.repair = w.known[:0], w.repair[:0]
 	w.left = int(c.search.nodes)
 	s.descend(c, 0, &e)
-	e.Bytes = (e.Leaves-e.Heads+e.Missing)*s.cl.Tree.BlockBytes + e.Heads*s.headBytes() + e.Cached*lineBytes
+	e.Bytes = (e.Leaves-e.Heads+e.Missing)*s.cl.Tree.BlockBytes + e.Heads*s.headBytes() + e.Cached*rstar.LineBytes
 	return e, s.cl.Client.CachedNs * float64(e.Cached)
 }
 
-// keptWalk begins a walk at what estimate found; every so often the slab's
+// cachedWalk begins a walk at what estimate found; every so often the slab's
 // header is read too.
-func (s *sim) keptWalk(c *call) float64 {
+func (s *sim) cachedWalk(c *call) float64 {
 	w, cl := &c.walk, &s.clients[c.client]
 	c.phase = reading
 	w.here, w.posts, w.restart, w.from = w.here[:0], w.posts[:0], false, s.now
 	w.restarts, w.reads, w.bytes, w.more, w.since = 0, 0, 0, false, cl.knows
-	if cl.walks%headerEvery == 0 {
+	if cl.walks%remote.HeaderEvery == 0 {
 		w.known = append(w.known, header)
 		w.left++
 	}
@@ -110,7 +104,7 @@ func (s *sim) keptWalk(c *call) float64 {
 // headBytes is what is read of a leaf by its heads.
 func (s *sim) headBytes() int { return rstar.HeadBytes(s.w.Spec.NodeBytes) }
 
-// heads tells a read of a leaf's heads from one of a kept node's line.
+// heads tells a read of a leaf's heads from one of a cached node's line.
 func (s *sim) heads(c *call, at uint16) bool {
 	return at != header && at&lineOf != 0 && s.w.nodes[c.search.first+uint32(at&^lineOf)].leaf
 }
@@ -140,8 +134,8 @@ func (s *sim) checked(w *walk, at uint16) float64 {
 // walk began at the latest, and goes on below it unless it is a repair.
 func (s *sim) store(c *call, at uint16) float64 {
 	w, n := &c.walk, &s.w.nodes[c.search.first+uint32(at)]
-	kept := &s.machines[c.machine].kept[n.chunk]
-	*kept = max(*kept, w.from)
+	cachedAt := &s.machines[c.machine].cachedAt[n.chunk]
+	*cachedAt = max(*cachedAt, w.from)
 	if slices.Contains(w.repair, at) {
 		return 0
 	}
@@ -152,13 +146,13 @@ func (s *sim) store(c *call, at uint16) float64 {
 	return s.cl.Client.CachedNs * float64(e.Cached)
 }
 
-// stateOfLine is what a read of a kept node's line finds.
+// stateOfLine is what a read of a cached node's line finds.
 func (s *sim) stateOfLine(c *call, at uint16) kind {
 	chunk := s.w.nodes[c.search.first+uint32(at&^lineOf)].chunk
 	if k := s.writer.state(s, chunk, 1<<62); k != evBlock {
 		return k // It is being written.
 	}
-	if s.writer.changedAt[chunk] > s.machines[c.machine].kept[chunk] {
+	if s.writer.changedAt[chunk] > s.machines[c.machine].cachedAt[chunk] {
 		return evStale
 	}
 	return evBlock

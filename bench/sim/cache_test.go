@@ -7,9 +7,10 @@ import (
 
 	"github.com/catfish-index/catfish/policy"
 	"github.com/catfish-index/catfish/rstar"
+	"github.com/catfish-index/catfish/rstar/remote"
 )
 
-// With all internal nodes kept, a search is one round trip of leaves and
+// With all internal nodes cached, a search is one round trip of leaves and
 // lines; with inserts few are repaired.
 func TestKeptNodes(t *testing.T) {
 	w := small(t, "1e-5")
@@ -19,7 +20,7 @@ func TestKeptNodes(t *testing.T) {
 		switch {
 		case !n.leaf:
 			inner++
-			bytes += lineBytes
+			bytes += rstar.LineBytes
 			continue
 		case n.heads:
 			bytes += rstar.HeadBytes(w.Spec.NodeBytes)
@@ -40,7 +41,7 @@ func TestKeptNodes(t *testing.T) {
 		Warmup: 100 * time.Millisecond, Duration: 100 * time.Millisecond}
 	r := simulate(t, cfg, w)
 	// One walk in eight reads the slab's header.
-	if want := float64(leaves+more)/n + 1.0/headerEvery; math.Abs(r.Reads-want) > 0.02 {
+	if want := float64(leaves+more)/n + 1.0/remote.HeaderEvery; math.Abs(r.Reads-want) > 0.02 {
 		t.Errorf("%.3f reads a search, want %.3f", r.Reads, want)
 	}
 	if want := float64(inner) / n; math.Abs(r.Lines-want) > 0.02 {
@@ -49,7 +50,7 @@ func TestKeptNodes(t *testing.T) {
 	if want := 1 + float64(more)/n; r.Trips < 1 || r.Trips > want+0.01 || r.Repairs != 0 || r.Restarts != 0 {
 		t.Errorf("%.3f round trips, %.3f repairs, %.3f restarts; want %.3f, 0, 0", r.Trips, r.Repairs, r.Restarts, want)
 	}
-	if want := float64(bytes)/n + rstar.HeaderBytes/headerEvery; math.Abs(r.Bytes/want-1) > 0.02 {
+	if want := float64(bytes)/n + rstar.HeaderBytes/remote.HeaderEvery; math.Abs(r.Bytes/want-1) > 0.02 {
 		t.Errorf("%.0f bytes a search, want %.0f", r.Bytes, want)
 	}
 	cfg.Mix = [2]int{90, 10}
@@ -61,8 +62,8 @@ func TestKeptNodes(t *testing.T) {
 	}
 	plain := simulate(t, Config{Cluster: cfg.Cluster, Scheme: "offload", Clients: 256, Duration: 50 * time.Millisecond}, w)
 	cfg.Clients, cfg.Mix = 256, [2]int{}
-	if kept := simulate(t, cfg, w); kept.OpsPerS < 2*plain.OpsPerS {
-		t.Errorf("%.0f searches/s with kept nodes, %.0f without", kept.OpsPerS, plain.OpsPerS)
+	if cached := simulate(t, cfg, w); cached.OpsPerS < 2*plain.OpsPerS {
+		t.Errorf("%.0f searches/s with cached nodes, %.0f without", cached.OpsPerS, plain.OpsPerS)
 	}
 }
 
@@ -70,7 +71,7 @@ func TestKeptNodes(t *testing.T) {
 type seer struct {
 	probe
 	blind bool // it does not look
-	told  []policy.Estimate
+	seen  []policy.Estimate
 	read  []int
 	size  int
 }
@@ -80,7 +81,7 @@ func (p *seer) Plan(a *policy.Ask) policy.Plan {
 	if !p.blind {
 		a.Search.Estimate(&e)
 	}
-	p.told = append(p.told, e)
+	p.seen = append(p.seen, e)
 	return policy.Plan{Share: 1, Searches: 1}
 }
 
@@ -89,7 +90,7 @@ func (p *seer) Observe(_ time.Time, o policy.Outcome) {
 	p.size += o.Bytes
 }
 
-// What a policy is told before a search is what the search then reads.
+// What a policy sees before a search is what the search then reads.
 func TestEstimate(t *testing.T) {
 	cl := openCluster(t, "paper")
 	s, err := newSim(Config{Cluster: cl, Scheme: "offload-cached", Clients: 1, InFlight: 1, Mix: [2]int{100, 0},
@@ -101,14 +102,14 @@ func TestEstimate(t *testing.T) {
 	c := &s.clients[0]
 	c.engine = policy.NewEngine(p, 1, s.clock, nil)
 	s.run(1e8)
-	if e := p.told[0]; e != (policy.Estimate{Missing: 1, Bytes: cl.Tree.BlockBytes}) {
-		t.Errorf("of the first search it is told %+v, want that the root is missing", e)
+	if e := p.seen[0]; e != (policy.Estimate{Missing: 1, Bytes: cl.Tree.BlockBytes}) {
+		t.Errorf("of the first search it sees %+v, want that the root is missing", e)
 	}
 	size, complete := 0, 0
 	for i, n := range p.read {
-		e := p.told[i]
+		e := p.seen[i]
 		want := e.Leaves + e.Cached
-		if i%headerEvery == 0 {
+		if i%remote.HeaderEvery == 0 {
 			want++
 			size += rstar.HeaderBytes
 		}
@@ -116,14 +117,14 @@ func TestEstimate(t *testing.T) {
 		if e.Missing == 0 {
 			complete++
 			if n < want || n > want+e.Heads { // Heads may not suffice.
-				t.Fatalf("search %d: %d reads, told of %+v", i, n, e)
+				t.Fatalf("search %d: %d reads, saw %+v", i, n, e)
 			}
 		} else if n <= want {
-			t.Fatalf("search %d: %d reads, told of %+v", i, n, e)
+			t.Fatalf("search %d: %d reads, saw %+v", i, n, e)
 		}
 	}
 	if complete < len(p.read)/2 || p.size < size {
-		t.Errorf("%d of %d searches had all nodes kept; %d bytes, told of %d", complete, len(p.read), p.size, size)
+		t.Errorf("%d of %d searches had all nodes cached; %d bytes, saw %d", complete, len(p.read), p.size, size)
 	}
 }
 
@@ -142,8 +143,8 @@ func TestBlindOffload(t *testing.T) {
 	run(looks)
 	run(sees)
 	for i, n := range sees.read {
-		if sees.told[i] != (policy.Estimate{}) {
-			t.Fatalf("search %d: told %+v without a look", i, sees.told[i])
+		if sees.seen[i] != (policy.Estimate{}) {
+			t.Fatalf("search %d: saw %+v without a look", i, sees.seen[i])
 		}
 		if i < len(looks.read) && n != looks.read[i] {
 			t.Fatalf("search %d: %d reads, %d after a look", i, n, looks.read[i])

@@ -8,9 +8,9 @@ import (
 
 // machine is a host of clients.
 type machine struct {
-	cores cores
-	card  card
-	kept  []int64 // by chunk: see cache.go
+	cores    cores
+	card     card
+	cachedAt []int64 // by chunk: see cache.go
 
 	group *policy.Group // its clients are one process
 }
@@ -134,14 +134,14 @@ func (s *sim) start(c *call) float64 {
 	return looked + s.send(c)
 }
 
-// shown is a search as policies may look at it, if nodes are kept.
+// shown is a search as policies may look at it, if nodes are cached.
 type shown struct {
 	s    *sim
 	c    *call
 	work float64 // ns, of looking
 }
 
-// Estimate goes down the kept nodes.
+// Estimate goes down the cached nodes.
 func (l *shown) Estimate(e *policy.Estimate) bool {
 	if l.s.sch.Cached {
 		*e, l.work = l.s.estimate(l.c)
@@ -153,7 +153,7 @@ func (l *shown) Estimate(e *policy.Estimate) bool {
 func (s *sim) startWalk(c *call) float64 {
 	if s.sch.Cached {
 		_, descent := s.estimate(c) // Again, if the policy had it done.
-		return s.cl.Client.SearchNs + descent + s.keptWalk(c)
+		return s.cl.Client.SearchNs + descent + s.cachedWalk(c)
 	}
 	return s.cl.Client.SearchNs + s.walkFrom(c, false)
 }
@@ -213,12 +213,12 @@ func (s *sim) answer(id uint32) {
 	s.taken(id)
 }
 
-// taken is when the answer is in memory; the caller hears of it later.
+// taken is when the answer is in memory; the caller notices later.
 func (s *sim) taken(id uint32) {
 	c := &s.calls[id]
 	c.walk.answered = true
 	if late := ns(s.cl.Client.WakeLatencyNs); late > 0 {
-		s.schedule(s.now+late, evHeard, id, 0)
+		s.schedule(s.now+late, evNoticed, id, 0)
 		return
 	}
 	s.wake(id)
@@ -267,14 +267,14 @@ func (s *sim) finish(id uint32) {
 	s.step(id)
 }
 
-// heard is a heartbeat in a client's mailbox: a newer one replaces it.
-func (s *sim) heard(id uint32, slot uint16) {
-	c, b := &s.clients[id], &s.beats.slots[slot]
+// heartbeatArrived puts one into a client's mailbox: a newer one replaces it.
+func (s *sim) heartbeatArrived(id uint32, slot uint16) {
+	c, b := &s.clients[id], &s.heartbeats.slots[slot]
 	if b.Seq <= c.sent {
 		return
 	}
 	c.sent, c.load, c.pending = b.Seq, *b, true
-	s.n.beats++
+	s.n.heartbeats++
 }
 
 // Pending and Take are the mailbox that the engine looks into.

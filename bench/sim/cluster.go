@@ -99,7 +99,7 @@ type Client struct {
 	NodeNs       float64 `toml:"node_ns" min:"0" max:"1e6"`        // parsing a node
 	LeafResultNs float64 `toml:"leaf_result_ns" min:"0" max:"1e6"` // an object in a leaf
 	CachedNs     float64 `toml:"cached_ns" min:"0" max:"1e6"`      // a cached node on the way down
-	LineNs       float64 `toml:"line_ns" min:"0" max:"1e6"`        // a line's read, all told
+	LineNs       float64 `toml:"line_ns" min:"0" max:"1e6"`        // a line's read, everything included
 	Spins        bool    `toml:"spins"`                            // keeps its core while reads are under way
 
 	NIC NIC `toml:"nic"`

@@ -42,8 +42,8 @@
 // package offload.
 //
 // Schemes that keep internal nodes have a cache for each machine, with room
-// for all. A search goes down it, then reads leaves, nodes that are not kept
-// and one line of each node that it relied on, all at once up to the window
+// for all. A search goes down it, then reads leaves, nodes that are not cached
+// and one line of each node that it used, all at once up to the window
 // (cache.go). A line that an insert changed since costs a read of its node
 // and a trip more; which nodes an insert changes comes from the real tree.
 // One walk in eight of a client reads the slab's header, and leaves in which
@@ -51,13 +51,12 @@
 // a repaired node newly names, and limits of the cache's size. Line
 // and descent costs of all clusters are assumptions.
 //
-// Policies that look before they choose are told what the cache tells, at
-// the cost of a descent beside that of the walk; learners are told of every
-// search. To ask or tell a policy takes no time here, so that a policy that
-// rests gains less than it does in fact. Clients of a machine are one process:
-// policies that count what finishes do so together (catfish.Census). Where
-// offloading keeps its core (client.spins), a client lets others run after
-// catfish.YieldReads reads, as package catfish does.
+// The decision engine of package policy runs as it is, in simulated time, one
+// for each client; a policy that looks at a search before it decides pays for
+// the descent. A plan itself takes no time here. Clients of a machine are one
+// process, and so one group. Where offloading keeps its core (client.spins), a
+// client lets others run after policy.YieldReads reads, as package catfish
+// does.
 //
 // Scheme tcp has a card, CPU costs and a latency of its own, and no
 // heartbeats. In all others a heartbeat goes to each client every interval,
@@ -74,7 +73,7 @@
 //
 // engine.go is the clock, the queue of events, cores and meters; sim.go
 // has the events; client.go, offload.go, cache.go, server.go, polling.go and
-// beat.go what they do; series.go watches a run over time; workload.go is the real tree; cluster.go the parameters;
-// run.go, row.go what goes in and out; fit.go how free parameters are
+// heartbeat.go what they do; series.go watches a run over time; workload.go is
+// the real tree; cluster.go the parameters; run.go, row.go what goes in and out; fit.go how free parameters are
 // found. Package paper simulates the paper's figures with it.
 package sim

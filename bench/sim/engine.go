@@ -9,8 +9,8 @@ type kind uint8
 type event struct {
 	at   int64  // virtual ns
 	seq  uint64 // of two at one time the one scheduled first comes first
-	who  uint32 // call, worker, client or core, by kind
-	sub  uint16 // which of its reads, slices or beats
+	id   uint32 // call, worker, client or core, by kind
+	sub  uint16 // which of its reads, slices or heartbeats
 	kind kind
 }
 
@@ -29,9 +29,9 @@ type queue struct {
 }
 
 // schedule puts an event in, never before now.
-func (q *queue) schedule(at int64, k kind, who uint32, sub uint16) {
+func (q *queue) schedule(at int64, k kind, id uint32, sub uint16) {
 	q.seq++
-	e := event{at: max(at, q.now), seq: q.seq, who: who, sub: sub, kind: k}
+	e := event{at: max(at, q.now), seq: q.seq, id: id, sub: sub, kind: k}
 	q.heap = append(q.heap, e)
 	h, i := q.heap, len(q.heap)-1
 	for i > 0 {
@@ -117,14 +117,14 @@ type cores struct {
 	queue fifo
 }
 
-// acquire reports whether who may run at once; else it waits in line, and
+// acquire reports whether id may run at once; else it waits in line, and
 // release will name it.
-func (c *cores) acquire(who uint32) bool {
+func (c *cores) acquire(id uint32) bool {
 	if c.free > 0 {
 		c.free--
 		return true
 	}
-	c.queue.push(who)
+	c.queue.push(id)
 	return false
 }
 
@@ -149,7 +149,7 @@ func (m *meter) pass(t, takes float64) float64 {
 }
 
 // drain is pass for something whose last byte comes at t and whose bytes
-// were coming in all the while: only who came before can hold it up.
+// were coming in all the while: only what came before can hold it up.
 func (m *meter) drain(t, takes float64) float64 {
 	m.free = max(m.free+takes, t)
 	return m.free

@@ -14,8 +14,8 @@ func TestQueueOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	var q queue
 	type due struct {
-		at  int64
-		who uint32
+		at int64
+		id uint32
 	}
 	var want, got []due
 	next := uint32(0)
@@ -35,7 +35,7 @@ func TestQueueOrder(t *testing.T) {
 		if e.at != q.now {
 			t.Fatalf("event of %d at %d", e.at, q.now)
 		}
-		got = append(got, due{e.at, e.who})
+		got = append(got, due{e.at, e.id})
 		if next < 5000 {
 			add(e.at + rng.Int64N(50))
 			add(e.at - 10) // The past is now.
@@ -54,13 +54,13 @@ func TestQueueStops(t *testing.T) {
 	var q queue
 	q.schedule(10, evThought, 0, 0)
 	q.schedule(20, evThought, 1, 0)
-	if e, ok := q.next(10); !ok || e.who != 0 {
+	if e, ok := q.next(10); !ok || e.id != 0 {
 		t.Errorf("%+v, %v", e, ok)
 	}
 	if _, ok := q.next(19); ok || q.now != 19 {
 		t.Errorf("event of 20 at %d", q.now)
 	}
-	if e, ok := q.next(20); !ok || e.who != 1 {
+	if e, ok := q.next(20); !ok || e.id != 1 {
 		t.Errorf("%+v, %v", e, ok)
 	}
 }
@@ -108,13 +108,13 @@ func TestQueueingTheory(t *testing.T) {
 		const n = 400_000
 		arrived := make([]int64, n)
 		waited, served := 0.0, 0
-		serve := func(who uint32) {
-			waited += float64(q.now - arrived[who])
+		serve := func(id uint32) {
+			waited += float64(q.now - arrived[id])
 			takes := service
 			if c.random {
 				takes *= rng.ExpFloat64()
 			}
-			q.schedule(q.now+int64(math.Round(takes)), evServed, who, 0)
+			q.schedule(q.now+int64(math.Round(takes)), evServed, id, 0)
 		}
 		q.schedule(0, evArrived, 0, 0)
 		for {
@@ -123,13 +123,13 @@ func TestQueueingTheory(t *testing.T) {
 				break
 			}
 			if e.kind == evArrived {
-				arrived[e.who] = q.now
-				if k.acquire(e.who) {
-					serve(e.who)
+				arrived[e.id] = q.now
+				if k.acquire(e.id) {
+					serve(e.id)
 				}
-				if e.who+1 < n {
+				if e.id+1 < n {
 					gap := rng.ExpFloat64() * service / (c.load * float64(c.cores))
-					q.schedule(q.now+int64(math.Round(gap)), evArrived, e.who+1, 0)
+					q.schedule(q.now+int64(math.Round(gap)), evArrived, e.id+1, 0)
 				}
 				continue
 			}

@@ -55,7 +55,7 @@ type Fitted struct {
 // bench.ErrConfig.
 var ErrFit = fmt.Errorf("%w: fit", bench.ErrConfig)
 
-// Fit changes the numbers of cl called keys. note is told of progress.
+// Fit changes the numbers of cl called keys. note gets lines about progress.
 func Fit(ctx context.Context, cl *Cluster, keys []string, goals []Goal, note func(string)) (*Fitted, error) {
 	if len(goals) == 0 {
 		return nil, fmt.Errorf("%w: nothing to fit to", ErrFit)

@@ -6,16 +6,16 @@ import (
 	"github.com/catfish-index/catfish/policy"
 )
 
-// beatSlots is how many heartbeats may be on their way to one client. One
+// heartbeatSlots is how many heartbeats may be on their way to one client. One
 // that took longer than so many intervals would be overwritten; at a
 // hundredth of a second each that is beyond any latency allowed.
-const beatSlots = 1 << 8
+const heartbeatSlots = 1 << 8
 
-// beats is what the server measures for its heartbeats.
-type beats struct {
-	slots  [beatSlots]policy.Load
+// heartbeats is what the server measures for its heartbeats.
+type heartbeats struct {
+	slots  [heartbeatSlots]policy.Load
 	seq    uint64
-	busyNs float64 // of cores, since the last beat; spinning not counted
+	busyNs float64 // of cores, since the last heartbeat; spinning not counted
 	bytes  float64 // of answers, since then
 	served uint64  // requests, since then
 	idle   float64 // intervals without any
@@ -23,13 +23,13 @@ type beats struct {
 	inLine bool
 }
 
-// beat measures the server and tells every client. The card sends it at
+// sendHeartbeats measures the server and writes to every client. The card sends it at
 // once, whoever has the cores: the real one comes from the workers' loop
 // between two requests. The work goes to the end of the line.
-func (s *sim) beat() {
-	k, b := &s.cl.Heartbeat, &s.beats
+func (s *sim) sendHeartbeats() {
+	k, b := &s.cl.Heartbeat, &s.heartbeats
 	b.seq++
-	slot := uint16(b.seq % beatSlots)
+	slot := uint16(b.seq % heartbeatSlots)
 	all := k.IntervalNs * float64(s.cl.Server.Cores)
 	workers := float64(min(len(s.server.workers), s.cl.Server.Cores))
 	b.slots[slot] = policy.Load{
@@ -59,21 +59,21 @@ func (s *sim) beat() {
 			}
 		}
 	}
-	s.schedule(s.now+ns(k.IntervalNs), evBeat, 0, 0)
+	s.schedule(s.now+ns(k.IntervalNs), evHeartbeatDue, 0, 0)
 }
 
 // tick is the work of heartbeats on a core.
 func (s *sim) tick() {
-	takes := s.beats.owed
-	s.beats.owed = 0
-	s.beats.busyNs += takes
+	takes := s.heartbeats.owed
+	s.heartbeats.owed = 0
+	s.heartbeats.busyNs += takes
 	s.n.busyNs += takes
 	s.schedule(s.now+ns(takes), evTicked, ticker, 0)
 }
 
 // ticked is when it is done.
 func (s *sim) ticked() {
-	s.beats.inLine = false
+	s.heartbeats.inLine = false
 	if next, ok := s.server.cores.release(); ok {
 		s.granted(next)
 	}

@@ -3,15 +3,12 @@ package sim
 import (
 	"github.com/catfish-index/catfish/policy"
 	"github.com/catfish-index/catfish/rstar"
+	"github.com/catfish-index/catfish/rstar/remote"
 )
 
 // header is the number of the slab's header among the nodes of a walk; it
 // is read beside the root.
 const header = maxNodes
-
-// maxRestarts as in package catfish: after so many an offloaded search
-// goes by fast messaging.
-const maxRestarts = 4
 
 // walk is one offloaded search: the nodes are those of the real one, and
 // every read is posted as soon as its parent was looked at and the window
@@ -24,9 +21,9 @@ type walk struct {
 	out      int      // reads under way
 	reads    int
 	bytes    float64
-	repair   []uint16 // kept nodes that changed
+	repair   []uint16 // cached nodes that changed
 	from     int64    // when it began, or began again
-	missed   bool     // it began with nodes that were not kept
+	missed   bool     // it began with nodes that were not cached
 	more     bool     // heads of a leaf did not suffice
 	since    int64    // the move counter that it relies on is of this time
 	headerAt int64    // the one that it reads is of this time
@@ -166,7 +163,7 @@ func (s *sim) blockBytes(c *call, at uint16) float64 {
 	case s.heads(c, at):
 		return float64(s.headBytes())
 	case at&lineOf != 0:
-		return lineBytes
+		return rstar.LineBytes
 	}
 	return float64(s.cl.Tree.BlockBytes)
 }
@@ -205,7 +202,7 @@ func (s *sim) here(id uint32, at uint16, k kind) {
 	w := &c.walk
 	switch {
 	case k == evHereTorn && !w.restart:
-		// Seen and posted again at once by who polls; its work is that
+		// Seen and posted again at once by the poller; its work is that
 		// of a read more, which adds nothing to be seen here.
 		s.n.torn++
 		s.postRead(id, c, at)
@@ -233,7 +230,7 @@ func (s *sim) again(id uint32) {
 	s.n.restarts++
 	c.walk.restarts++
 	takes := 0.0
-	if c.walk.restarts > maxRestarts {
+	if c.walk.restarts > remote.MaxRestarts {
 		s.n.fellBack++
 		takes = s.send(c)
 	} else {

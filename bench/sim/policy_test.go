@@ -7,15 +7,15 @@ import (
 	"github.com/catfish-index/catfish/policy"
 )
 
-// probe notes what a policy is told.
+// probe notes what a policy observes.
 type probe struct {
-	t        *testing.T
-	s        *sim
-	path     policy.Path
-	asked    int
-	beats    []policy.Load
-	at       []time.Time
-	observed [2]int
+	t          *testing.T
+	s          *sim
+	path       policy.Path
+	asked      int
+	heartbeats []policy.Load
+	at         []time.Time
+	observed   [2]int
 }
 
 func (p *probe) Name() string { return "probe" }
@@ -25,7 +25,7 @@ func (p *probe) Plan(a *policy.Ask) policy.Plan {
 		p.t.Fatalf("the clock says %v at %d", a.Now, p.s.now)
 	}
 	if a.Fresh {
-		p.beats = append(p.beats, *a.Load)
+		p.heartbeats = append(p.heartbeats, *a.Load)
 		p.at = append(p.at, a.Now)
 	}
 	p.asked++
@@ -44,7 +44,7 @@ func (p *probe) State() policy.State { return policy.State{} }
 
 // Policies live in simulated time: heartbeats come once an interval, each
 // once and in order, with the server's true utilisation; every search is
-// asked about once and its outcome told once.
+// asked about once and its outcome observed once.
 func TestPoliciesSeeTime(t *testing.T) {
 	cl := openCluster(t, "paper")
 	cl.Server.Cores = 2
@@ -62,11 +62,11 @@ func TestPoliciesSeeTime(t *testing.T) {
 	s.run(1e9)
 	asked, finished := 0, uint64(0)
 	for i, p := range probes {
-		if n := len(p.beats); n < 97 || n > 100 {
+		if n := len(p.heartbeats); n < 97 || n > 100 {
 			t.Fatalf("client %d got %d heartbeats in 1 s, want one every 10 ms", i, n)
 		}
 		apart := time.Duration(0.5 * float64(i) / 16 * 1e7)
-		for j, b := range p.beats {
+		for j, b := range p.heartbeats {
 			if b.Seq != uint64(j+1) || b.Interval != 10*time.Millisecond {
 				t.Fatalf("heartbeat %d: %+v", j, b)
 			}
@@ -81,13 +81,13 @@ func TestPoliciesSeeTime(t *testing.T) {
 			}
 		}
 		if left := p.asked - p.observed[0] - p.observed[1]; left < 0 || left > 2 {
-			t.Errorf("client %d: asked %d times, told of %v", i, p.asked, p.observed)
+			t.Errorf("client %d: asked %d times, observed %v", i, p.asked, p.observed)
 		}
 		asked += p.asked
 		finished += uint64(p.observed[0] + p.observed[1])
 	}
 	if got := s.n.ways[0] + s.n.ways[1]; got != finished {
-		t.Errorf("%d searches finished, policies were told of %d", got, finished)
+		t.Errorf("%d searches finished, policies observed %d", got, finished)
 	}
 }
 
@@ -97,16 +97,16 @@ func TestBackoffReacts(t *testing.T) {
 	w := small(t, "1e-5")
 	cl := openCluster(t, "paper")
 	idle := simulate(t, Config{Cluster: cl, Scheme: "paper", Clients: 8, Duration: 200 * time.Millisecond}, w)
-	if idle.Offload != 0 || idle.Beats == 0 {
-		t.Errorf("%.3f of the searches of an idle server were offloaded, %d heartbeats", idle.Offload, idle.Beats)
+	if idle.Offload != 0 || idle.Heartbeats == 0 {
+		t.Errorf("%.3f of the searches of an idle server were offloaded, %d heartbeats", idle.Offload, idle.Heartbeats)
 	}
 	busy := simulate(t, Config{Cluster: cl, Scheme: "paper", Clients: 256, Duration: 200 * time.Millisecond}, w)
 	if busy.Offload < 0.05 {
 		t.Errorf("%.3f of the searches of a saturated server were offloaded", busy.Offload)
 	}
 	tcp := simulate(t, Config{Cluster: cl, Scheme: "tcp", Clients: 256, Duration: 100 * time.Millisecond}, w)
-	if tcp.Beats != 0 {
-		t.Errorf("%d heartbeats over tcp", tcp.Beats)
+	if tcp.Heartbeats != 0 {
+		t.Errorf("%d heartbeats over tcp", tcp.Heartbeats)
 	}
 }
 
@@ -121,9 +121,9 @@ func TestSilence(t *testing.T) {
 	}
 	s.calls[0].next = 0
 	s.heap = nil // The only caller never begins.
-	s.schedule(int64(cl.Heartbeat.IntervalNs), evBeat, 0, 0)
+	s.schedule(int64(cl.Heartbeat.IntervalNs), evHeartbeatDue, 0, 0)
 	s.run(5e9)
-	if s.n.beats < 95 || s.n.beats > 100 {
-		t.Errorf("%d heartbeats in 5 s to a client that asks nothing, want those of 1 s", s.n.beats)
+	if s.n.heartbeats < 95 || s.n.heartbeats > 100 {
+		t.Errorf("%d heartbeats in 5 s to a client that asks nothing, want those of 1 s", s.n.heartbeats)
 	}
 }

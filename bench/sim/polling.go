@@ -20,8 +20,8 @@ type turn struct {
 func (v *server) share(s *sim, threads int) {
 	k := &s.cl.Server
 	v.turns = make([]turn, k.Cores)
-	crowd := float64(threads)/float64(k.Cores) - 1
-	v.dear = 1 + k.Crowding*crowd*crowd
+	excess := float64(threads)/float64(k.Cores) - 1
+	v.slowdown = 1 + k.Crowding*excess*excess
 	for c := range v.turns {
 		v.turns[c].has = uint32(c)
 		// Turns of different cores are not in step.
@@ -49,7 +49,7 @@ func (s *sim) take(at uint32, delay int64) {
 	v.doing = true
 	v.left = ns(s.work(&s.calls[v.serves]))
 	s.n.busyNs += float64(v.left)
-	s.beats.busyNs += float64(v.left)
+	s.heartbeats.busyNs += float64(v.left)
 	s.resume(at, delay)
 }
 

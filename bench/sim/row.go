@@ -18,8 +18,8 @@ type Row struct {
 	ClientCPU  float64  `json:"client_cpu_util"`   // of all clients' cores
 	Writer     float64  `json:"writer_share"`      // of time that the writer was held
 	FellBack   uint64   `json:"fell_back"`         // searches that gave up offloading
-	Lines      float64  `json:"lines"`             // of kept nodes, read by a search
-	Repairs    float64  `json:"repairs"`           // of kept nodes, by search
+	Lines      float64  `json:"lines"`             // of cached nodes, read by a search
+	Repairs    float64  `json:"repairs"`           // of cached nodes, by search
 	Events     uint64   `json:"events"`
 	TookS      float64  `json:"took_s"` // of real time
 	JoinAtS    float64  `json:"join_at_s,omitempty"`

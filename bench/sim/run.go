@@ -27,7 +27,7 @@ type Config struct {
 	First  int
 	// Sample, if above 0, is how long the intervals of Result.Series are.
 	Sample time.Duration
-	// Progress, if set, is told now and then which share is done.
+	// Progress, if set, is called now and then with the share that is done.
 	Progress func(share float64)
 }
 
@@ -150,18 +150,18 @@ func (s *sim) advance(ctx context.Context, from, to, all int64) error {
 // Result is what a simulation says.
 type Result struct {
 	bench.Figures
-	ByOp      map[string]bench.OpFigures
-	Clients   float64 // mean share of time that the clients' cores were busy
-	LinkOut   float64 // share of the server's link out
-	Writer    float64 // share of time that the tree's writer was held
-	FellBack  uint64  // searches that gave up offloading
-	Lines     float64 // of kept nodes, read by a search
-	Repairs   float64 // of kept nodes, by search
-	Series    []Sample
-	Beats     uint64 // heartbeats that clients got
-	Events    uint64
-	Simulated time.Duration // warm-up included
-	Took      time.Duration // of real time
+	ByOp       map[string]bench.OpFigures
+	Clients    float64 // mean share of time that the clients' cores were busy
+	LinkOut    float64 // share of the server's link out
+	Writer     float64 // share of time that the tree's writer was held
+	FellBack   uint64  // searches that gave up offloading
+	Lines      float64 // of cached nodes, read by a search
+	Repairs    float64 // of cached nodes, by search
+	Series     []Sample
+	Heartbeats uint64 // heartbeats that clients got
+	Events     uint64
+	Simulated  time.Duration // warm-up included
+	Took       time.Duration // of real time
 }
 
 func (s *sim) result(took time.Duration) *Result {
@@ -185,7 +185,7 @@ func (s *sim) result(took time.Duration) *Result {
 		ByOp:    map[string]bench.OpFigures{},
 		Clients: n.clientNs / (d * 1e9 * machines),
 		LinkOut: (s.card.sent - n.sentAtStart) * s.card.byteNs / (d * 1e9),
-		Writer:  n.writerNs / (d * 1e9), FellBack: n.fellBack, Beats: n.beats,
+		Writer:  n.writerNs / (d * 1e9), FellBack: n.fellBack, Heartbeats: n.heartbeats,
 		Lines: ratio(float64(n.lines), searches), Repairs: ratio(float64(n.repairs), searches),
 		Series: s.series.all,
 		Events: s.done, Simulated: s.cfg.Warmup + s.cfg.Duration, Took: took,

@@ -6,12 +6,12 @@ import (
 
 // server is the host with the tree: cores, and workers that want them.
 type server struct {
-	cores   cores
-	workers []worker
-	turns   []turn // of the cores, when polling threads outnumber them
-	waiting int    // requests that arrived and were not begun
-	polling bool
-	dear    float64 // what crowding makes of a request's work
+	cores    cores
+	workers  []worker
+	turns    []turn // of the cores, when polling threads outnumber them
+	waiting  int    // requests that arrived and were not begun
+	polling  bool
+	slowdown float64 // what crowding makes of a request's work
 }
 
 // worker serves the requests of its connections, in the order in which
@@ -38,7 +38,7 @@ const (
 	serving
 )
 
-// ticker is who stands in line for the work of a heartbeat.
+// ticker is what stands in line for the work of a heartbeat.
 const ticker = ^uint32(0)
 
 func (v *server) init(s *sim) {
@@ -50,7 +50,7 @@ func (v *server) init(s *sim) {
 	v.workers = make([]worker, n)
 	v.cores.free = k.Cores
 	v.polling = s.sch.Poll
-	v.dear = 1
+	v.slowdown = 1
 	if v.polling && n > k.Cores {
 		v.share(s, n)
 	}
@@ -145,7 +145,7 @@ func (s *sim) serve(at uint32) {
 	takes := s.work(&s.calls[v.serves]) + float64(v.left)
 	v.left = 0
 	s.n.busyNs += takes
-	s.beats.busyNs += takes
+	s.heartbeats.busyNs += takes
 	s.schedule(s.now+ns(takes), evServed, at, 0)
 }
 
@@ -163,10 +163,10 @@ func (s *sim) work(c *call) float64 {
 		takes += k.PollNs
 	}
 	if c.insert >= 0 {
-		return takes*s.server.dear + s.writer.hold(s, c.insert)
+		return takes*s.server.slowdown + s.writer.hold(s, c.insert)
 	}
 	takes += k.NodeNs*float64(c.search.nodes) + k.ResultNs*float64(c.search.results)
-	return takes * s.server.dear
+	return takes * s.server.slowdown
 }
 
 // served is a request that is done: its answer goes out, and the worker
@@ -189,7 +189,7 @@ func (s *sim) respond(id uint32) {
 	bytes := s.answerBytes(&s.calls[id])
 	s.n.bytes += bytes
 	s.n.outBytes += bytes
-	s.beats.bytes += bytes
-	s.beats.served++
+	s.heartbeats.bytes += bytes
+	s.heartbeats.served++
 	s.schedule(ns(s.card.start(s.now, bytes))+int64(s.latency), evAnswer, id, 0)
 }

@@ -10,30 +10,30 @@ import (
 
 // The kinds of events, by the path of a request.
 const (
-	evThought   kind = iota // call: its pause is over
-	evRan                   // call: its work on a client core is done
-	evAtServer              // call: the request is at the server's card
-	evArrived               // call: it is in the server's memory
-	evWoken                 // worker: it may queue for a core
-	evServed                // worker: a request is answered
-	evPolled                // thread, sub generation: the same, of a polling thread
-	evSlice                 // core: a polling thread's turn ends
-	evAnswer                // call: the answer is at the client's card
-	evTaken                 // call: it is in the client's memory
-	evHeard                 // call: its caller knows
-	evRead                  // call, sub node: a read is at the server's card
-	evBlock                 // call, sub node: its bytes are at the client's card
-	evTorn                  // the same, but a writer was changing them
-	evMoved                 // the same, but the node moved since the search began
-	evStale                 // the same, of a line of a node that changed since it was kept
-	evHere                  // call, sub node: the bytes are in the client's memory
-	evHereTorn              // the same
-	evHereMoved             // the same
-	evHereStale             // the same
-	evBeat                  // a heartbeat is due
-	evTicked                // the server's work for it is done
-	evHeartbeat             // client, sub slot: it is in the client's mailbox
-	evSample                // an interval of a watched run is over
+	evThought      kind = iota // call: its pause is over
+	evRan                      // call: its work on a client core is done
+	evAtServer                 // call: the request is at the server's card
+	evArrived                  // call: it is in the server's memory
+	evWoken                    // worker: it may queue for a core
+	evServed                   // worker: a request is answered
+	evPolled                   // thread, sub generation: the same, of a polling thread
+	evSlice                    // core: a polling thread's turn ends
+	evAnswer                   // call: the answer is at the client's card
+	evTaken                    // call: it is in the client's memory
+	evNoticed                  // call: its caller knows
+	evRead                     // call, sub node: a read is at the server's card
+	evBlock                    // call, sub node: its bytes are at the client's card
+	evTorn                     // the same, but a writer was changing them
+	evMoved                    // the same, but the node moved since the search began
+	evStale                    // the same, of a line of a node that changed since it was cached
+	evHere                     // call, sub node: the bytes are in the client's memory
+	evHereTorn                 // the same
+	evHereMoved                // the same
+	evHereStale                // the same
+	evHeartbeatDue             // a heartbeat is due
+	evTicked                   // the server's work for it is done
+	evHeartbeat                // client, sub slot: it is in the client's mailbox
+	evSample                   // an interval of a watched run is over
 )
 
 // sim is one simulation. It is made anew for each run and used by one
@@ -46,15 +46,15 @@ type sim struct {
 	sch policy.Scheme
 	rng *rand.Rand
 
-	calls    []call
-	clients  []client
-	machines []machine
-	card     card // the server's
-	server   server
-	writer   writer
-	beats    beats
-	series   series
-	shown    shown // what a policy is shown
+	calls      []call
+	clients    []client
+	machines   []machine
+	card       card // the server's
+	server     server
+	writer     writer
+	heartbeats heartbeats
+	series     series
+	shown      shown // what a policy is shown
 
 	clock   func() time.Time // what policies are given
 	latency time.Duration    // one way, see Fabric
@@ -74,7 +74,7 @@ type counts struct {
 	results               uint64
 	bytes                 float64 // messages and blocks, without headers
 	fellBack              uint64
-	beats                 uint64
+	heartbeats            uint64
 	busyNs, clientNs      float64 // of cores
 	writerNs              float64
 	outBytes              float64 // payload of answers
@@ -126,7 +126,7 @@ func newSim(cfg Config, w *Workload) (*sim, error) {
 		c.engine = policy.NewEngine(sch.New(seed, g), seed, s.clock, g)
 	}
 	s.writer.movedAt = make([]int64, w.Chunks)
-	s.keep()
+	s.makeCaches()
 	s.server.init(s)
 	for i := range s.calls {
 		c := &s.calls[i]
@@ -142,7 +142,7 @@ func newSim(cfg Config, w *Workload) (*sim, error) {
 		s.schedule(at, evThought, uint32(i), 0)
 	}
 	if !sch.TCP {
-		s.schedule(int64(cl.Heartbeat.IntervalNs), evBeat, 0, 0)
+		s.schedule(int64(cl.Heartbeat.IntervalNs), evHeartbeatDue, 0, 0)
 	}
 	return s, nil
 }
@@ -161,39 +161,39 @@ func (s *sim) run(until int64) {
 func (s *sim) handle(e *event) {
 	switch e.kind {
 	case evThought:
-		s.begin(e.who)
+		s.begin(e.id)
 	case evRan:
-		s.ran(e.who)
+		s.ran(e.id)
 	case evAtServer:
-		s.atServer(e.who)
+		s.atServer(e.id)
 	case evArrived:
-		s.arrived(e.who)
+		s.arrived(e.id)
 	case evWoken:
-		s.line(e.who)
+		s.line(e.id)
 	case evServed:
-		s.served(e.who)
+		s.served(e.id)
 	case evPolled:
-		s.polled(e.who, e.sub)
+		s.polled(e.id, e.sub)
 	case evSlice:
-		s.slice(e.who)
+		s.slice(e.id)
 	case evAnswer:
-		s.answer(e.who)
+		s.answer(e.id)
 	case evTaken:
-		s.taken(e.who)
-	case evHeard:
-		s.wake(e.who)
+		s.taken(e.id)
+	case evNoticed:
+		s.wake(e.id)
 	case evRead:
-		s.read(e.who, e.sub)
+		s.read(e.id, e.sub)
 	case evBlock, evTorn, evMoved, evStale:
-		s.block(e.who, e.sub, e.kind)
+		s.block(e.id, e.sub, e.kind)
 	case evHere, evHereTorn, evHereMoved, evHereStale:
-		s.here(e.who, e.sub, e.kind)
-	case evBeat:
-		s.beat()
+		s.here(e.id, e.sub, e.kind)
+	case evHeartbeatDue:
+		s.sendHeartbeats()
 	case evTicked:
 		s.ticked()
 	case evHeartbeat:
-		s.heard(e.who, e.sub)
+		s.heartbeatArrived(e.id, e.sub)
 	case evSample:
 		s.sample()
 	}

@@ -44,7 +44,7 @@ type node struct {
 	children uint16
 	results  uint16 // objects found, in a leaf
 	leaf     bool
-	heads    bool // a leaf whose first lines are read first, where nodes are kept
+	heads    bool // a leaf whose first lines are read first, where nodes are cached
 	more     bool // they do not rule out that it has an object
 }
 
@@ -84,7 +84,7 @@ type Cache struct {
 }
 
 // Get returns the workload of s, made now if it was not before; note is
-// told if it is. Errors wrap ErrWorkload.
+// called if it is. Errors wrap ErrWorkload.
 func (c *Cache) Get(s Spec, note func(string)) (*Workload, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -230,11 +230,11 @@ func (r *reader) misses(chunk uint32, q rstar.Rect) (bool, error) {
 
 // version is the version of a node's header line, and stamp the number of
 // the move that changed it last (rstar/layout.go).
-func (r *reader) version(chunk uint32) uint64 { return r.lane(chunk, 0) }
-func (r *reader) stamp(chunk uint32) uint64   { return r.lane(chunk, 2) }
+func (r *reader) version(chunk uint32) uint64 { return r.word(chunk, 0) }
+func (r *reader) stamp(chunk uint32) uint64   { return r.word(chunk, 2) }
 
-func (r *reader) lane(chunk uint32, lane int) uint64 {
-	return binary.LittleEndian.Uint64(r.mem[int(chunk)*r.bytes+8*lane:])
+func (r *reader) word(chunk uint32, word int) uint64 {
+	return binary.LittleEndian.Uint64(r.mem[int(chunk)*r.bytes+8*word:])
 }
 
 // maxNodes of one search, so that 15 bits number them, one of which means
