@@ -46,7 +46,6 @@ type cost struct {
 	sum      float64 // of differences, with a memory
 	noise    float64 // its standard error
 	rest     int     // pairs in which nothing is tried: q is at an end
-	calm     int     // rest after the last pair that showed no gain there
 	unpaired int     // epochs since two could be compared
 
 	probes int  // pairs until the next end-point probe; 0: this pair is one
@@ -73,10 +72,12 @@ const (
 
 	// An end is probed after costProbe pairs (5 s), or costSoon if the last
 	// probe moved q, or the load is known from fewer than costLevel pairs:
-	// buffers that are used for the first time are slow. In between q rests
-	// there for up to costSoon pairs after one that shows no gain. A gain is costGain at least and beyond its standard error
-	// in costProofs probes, or four times as much in two: one epoch may have
-	// had a core that another program had in the other.
+	// buffers that are used for the first time are slow. In between, once
+	// the load is known, q rests for costSoon pairs after one that shows no
+	// gain. A gain is
+	// costGain at least and beyond its standard error in costProofs probes, or
+	// four times as much in two: one epoch may have had a core that another
+	// program had in the other.
 	costProbe  = 256
 	costSoon   = 16
 	costGain   = 0.05
@@ -168,7 +169,8 @@ func (c *cost) nextPair(now int64) {
 	if c.off == ruleProbes {
 		c.probes = costProbe
 	}
-	if c.probes > 1 || c.probes == 1 && (c.atEnd() || c.level.n > 1) {
+	// Between the ends only another load is a reason, once it is known.
+	if c.probes > 1 || c.probes == 1 && (c.atEnd() || c.gain.n < 0 && c.level.n > 1) {
 		c.probes--
 	}
 }
@@ -210,7 +212,8 @@ func (c *cost) pair(first, second float64) {
 	c.unpaired = 0
 	level, d := math.Log((more+less)/2*1e9/float64(c.length)), math.Log(more/less)
 	switch {
-	case wasRare: // Both had one share.
+	case wasRare: // Both had one share, and latencies have decided.
+		c.probes, c.gain = costSoon, mean{}
 	case c.probes == 0 && c.gain.n < 0: // It filled the caches.
 		c.gain = mean{}
 	case c.probes == 0:
@@ -244,17 +247,11 @@ func (c *cost) move(d, random float64) {
 	c.sum, c.noise = costMemory*c.sum+d, math.Hypot(costMemory*c.noise, chance)
 	z := c.sum / c.noise
 	if c.q == 0 && z < 1 || c.q == 1 && z > -1 {
-		c.calm = min(2*c.calm+1, costSoon-1)
-		c.rest = c.calm + 1
-		if c.off == ruleCalm {
+		if c.level.n == costLevel && c.off != ruleRest {
 			c.rest = costSoon
-		}
-		if c.off == ruleRest {
-			c.rest = 0
 		}
 		return
 	}
-	c.calm = 0
 	by := z * z * z / (1 + math.Abs(z*z*z))
 	size := math.Abs(c.step)
 	switch {
@@ -280,8 +277,8 @@ func (c *cost) judge(level, d float64) {
 	if c.q == 0 || !c.atEnd() && d > 0 {
 		to, gain = 1, d
 	}
-	if !c.atEnd() { // The mean's logarithm lies between those of the ends.
-		gain = level + math.Abs(d)/2 - c.level.mean
+	if !c.atEnd() { // The better end has 2/(1+e^-|d|) of the mean.
+		gain = level + math.Ln2 - math.Log1p(math.Exp(-math.Abs(d))) - c.level.mean
 	}
 	c.gain.add(gain, costProofs)
 	g := &c.gain
@@ -289,7 +286,7 @@ func (c *cost) judge(level, d float64) {
 	move := c.off == ruleProofs && g.mean >= costGain || g.n >= 2 && g.mean-g.dev >= 4*costGain ||
 		g.n == costProofs && g.mean >= max(costGain, g.uncertain()) ||
 		g.n >= 2 && even && c.quicker() == 2*to-1 // As many searches, and shorter ones.
-	if !move && (g.n < 2 || g.n < costProofs && g.mean >= costGain) {
+	if !move && (g.n < 2 && g.mean > -4*costGain || g.n < costProofs && g.mean >= costGain) {
 		return // The next pair is another one.
 	}
 	if c.probes, c.gain = costProbe, (mean{}); move || c.level.n > 0 && c.level.n < costLevel {
@@ -298,8 +295,8 @@ func (c *cost) judge(level, d float64) {
 			c.probes = costProbe
 		}
 	}
-	if move {
-		c.q = to
+	if move { // What was found elsewhere says nothing of this end.
+		c.q, c.rest, c.sum, c.noise = to, 0, 0, 0
 	}
 }
 

@@ -84,22 +84,30 @@ func TestCostFirstSecondOffload(t *testing.T) {
 	}
 }
 
-// TestCostSuddenChange: the server slows down to a tenth, and recovers.
+// TestCostSuddenChange: the server slows down to a tenth, and recovers, which
+// four of five searches that are offloaded do not show. Where the optimum is a
+// sharp bend, the pairs themselves cost up to a tenth.
 func TestCostSuddenChange(t *testing.T) {
-	w := newWorld(8, 16)
-	w.serve, w.link = 5*us, 10*us
-	for i, c := range []struct{ serve, best float64 }{{5, 300_000}, {50, 120_000}, {5, 300_000}} {
-		w.serve = time.Duration(c.serve) * us
-		w.run(400 * time.Millisecond)
-		if got, share := w.run(300 * time.Millisecond); got < 0.92*c.best {
-			t.Errorf("%d: %.0f searches/s, %.2f offloaded, want %.0f", i, got, share, c.best)
+	for _, process := range []bool{false, true} {
+		w := newWorld(0, 0)
+		if process {
+			w.group = NewGroup()
 		}
-	}
-	w.add(24, 16) // As many callers more.
-	w.serve, w.link = 50*us, 10*us
-	w.run(600 * time.Millisecond)
-	if got, share := w.run(300 * time.Millisecond); got < 0.9*120_000 {
-		t.Errorf("after a load step: %.0f searches/s, %.2f offloaded", got, share)
+		w.add(8, 16)
+		w.serve, w.link = 5*us, 10*us
+		for i, c := range []struct{ serve, best float64 }{{5, 300_000}, {50, 120_000}, {5, 300_000}} {
+			w.serve = time.Duration(c.serve) * us
+			w.run(800 * time.Millisecond)
+			if got, share := w.run(500 * time.Millisecond); got < 0.85*c.best {
+				t.Errorf("of one process %v, %d: %.0f searches/s, %.2f offloaded, want %.0f", process, i, got, share, c.best)
+			}
+		}
+		w.add(24, 16) // As many callers more.
+		w.serve, w.link = 50*us, 10*us
+		w.run(800 * time.Millisecond)
+		if got, share := w.run(500 * time.Millisecond); got < 0.85*120_000 {
+			t.Errorf("of one process %v, after a load step: %.0f searches/s, %.2f offloaded", process, got, share)
+		}
 	}
 }
 

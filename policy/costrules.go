@@ -14,7 +14,6 @@ const (
 	ruleNoise            // pairs show how much they differ by chance
 	ruleGrowth           // steps grow and shrink
 	ruleRest             // nothing is tried at an end, most of the time
-	ruleCalm             // but at first it is tried more often
 	ruleSettle           // an epoch's first quarter is not counted
 	ruleEpoch            // epochs are long against searches
 	ruleLatency          // latencies decide where counts say nothing
@@ -22,7 +21,7 @@ const (
 	rules
 )
 
-var costRules = [rules]string{"", "probes", "proofs", "soon", "shift", "memory", "noise", "growth", "rest", "calm",
+var costRules = [rules]string{"", "probes", "proofs", "soon", "shift", "memory", "noise", "growth", "rest",
 	"settle", "epoch", "latency", "group"}
 
 func costName(r costRule) string {
