@@ -49,6 +49,7 @@ type cost struct {
 	unpaired int     // epochs since two could be compared
 
 	probes int  // pairs until the next end-point probe; 0: this pair is one
+	wait   int  // from the latest probe to the next, in pairs
 	gain   mean // of the latest probes; n is -1 before one that only fills caches
 
 	epoch  int64   // number of the one under way
@@ -70,14 +71,13 @@ const (
 	costFirst = 0.05 // step of q, at first
 	costLong  = 0.2  // the longest
 
-	// An end is probed after costProbe pairs (5 s), or costSoon if the last
-	// probe moved q, or the load is known from fewer than costLevel pairs:
-	// buffers that are used for the first time are slow. In between, once
-	// the load is known, q rests for costSoon pairs after one that shows no
-	// gain. A gain is
-	// costGain at least and beyond its standard error in costProofs probes, or
-	// four times as much in two: one epoch may have had a core that another
-	// program had in the other.
+	// An end is probed costSoon pairs after the start, after another load and
+	// after a move, then after twice as many, up to costProbe (5 s): buffers
+	// that are used for the first time are slow. In between, once the load is
+	// known from costLevel pairs, q rests for costSoon pairs after one that
+	// shows no gain. A gain is costGain beyond its standard error in costProofs
+	// probes, or four times as much in two: one epoch may have had a core that
+	// another program had in the other.
 	costProbe  = 256
 	costSoon   = 16
 	costGain   = 0.05
@@ -90,7 +90,11 @@ const (
 	costShift  = 2 * math.Ln2 // ln of the throughput of another load: four times, or a fourth
 )
 
-func newCost() *cost { return &cost{step: costFirst, length: costEpoch, gain: mean{n: -1}} }
+func newCost() *cost {
+	return &cost{
+		step: costFirst, length: costEpoch, probes: costSoon, wait: costSoon, gain: mean{n: -1},
+	}
+}
 
 func (c *cost) Name() string { return costName(c.off) }
 
@@ -219,9 +223,10 @@ func (c *cost) pair(first, second float64) {
 	case c.probes == 0:
 		c.judge(level, d)
 	case c.level.n > 0 && math.Abs(level-c.level.mean) > costShift && c.off != ruleShift: // Another load.
-		c.level, c.gain = mean{}, mean{n: -1}
+		c.level, c.spread, c.gain = mean{}, mean{}, mean{n: -1}
+		c.sum, c.noise = 0, 0
 		c.level.add(level, costLevel)
-		c.probes, c.rest, c.step = 1, 0, math.Copysign(costFirst, c.step)
+		c.probes, c.wait, c.rest, c.step = 1, costSoon, 0, math.Copysign(costFirst, c.step)
 	default:
 		c.level.add(level, costLevel)
 		if c.rest == 0 {
@@ -271,7 +276,10 @@ func (c *cost) move(d, random float64) {
 
 // judge takes the throughput (ln) of a probe, the mean of both ends, and the
 // difference of all offloaded to none. From an end the other one has to be
-// better; from between them, the better one of both than where q is.
+// better; from between them, the better one of both than where q is. Messages
+// are left for twice the evidence for which they are returned to: while they
+// are not used their buffers are cold, and a probe shows them slower than they
+// are.
 func (c *cost) judge(level, d float64) {
 	to, gain := 0.0, -d
 	if c.q == 0 || !c.atEnd() && d > 0 {
@@ -284,17 +292,18 @@ func (c *cost) judge(level, d float64) {
 	g := &c.gain
 	even := math.Abs(g.mean) < costGain
 	move := c.off == ruleProofs && g.mean >= costGain || g.n >= 2 && g.mean-g.dev >= 4*costGain ||
-		g.n == costProofs && g.mean >= max(costGain, g.uncertain()) ||
+		g.n == costProofs && g.mean >= costGain+(1+to)*g.uncertain() ||
 		g.n >= 2 && even && c.quicker() == 2*to-1 // As many searches, and shorter ones.
 	if !move && (g.n < 2 && g.mean > -4*costGain || g.n < costProofs && g.mean >= costGain) {
 		return // The next pair is another one.
 	}
-	if c.probes, c.gain = costProbe, (mean{}); move || c.level.n > 0 && c.level.n < costLevel {
-		c.probes = costSoon
-		if c.off == ruleSoon {
-			c.probes = costProbe
-		}
+	if c.wait = min(2*c.wait, costProbe); move {
+		c.wait = costSoon
 	}
+	if c.off == ruleSoon {
+		c.wait = costProbe
+	}
+	c.probes, c.gain = c.wait, mean{}
 	if move { // What was found elsewhere says nothing of this end.
 		c.q, c.rest, c.sum, c.noise = to, 0, 0, 0
 	}
