@@ -33,7 +33,6 @@ import (
 
 // cost is what the clients of a group share.
 type cost struct {
-	off   costRule // taken out
 	mu    sync.Mutex
 	state State // for people
 
@@ -96,7 +95,7 @@ func newCost() *cost {
 	}
 }
 
-func (c *cost) Name() string { return costName(c.off) }
+func (c *cost) Name() string { return "cost" }
 
 // Plan ends when something is to be counted.
 func (c *cost) Plan(a *Ask) Plan {
@@ -124,7 +123,7 @@ func (c *cost) begin(now int64, g *Group) {
 		c.first = 0
 		c.nextPair(now)
 	}
-	if c.next = c.epoch*c.length + c.length/4; now >= c.next || c.off == ruleSettle {
+	if c.next = c.epoch*c.length + c.length/4; now >= c.next {
 		c.count(now, g)
 	}
 }
@@ -160,9 +159,6 @@ func (c *cost) nextPair(now int64) {
 		took = min(took, o.mean)
 	}
 	length, want := costEpoch, costLatencies*math.Exp(took)
-	if c.off == ruleEpoch {
-		want = 0
-	}
 	for length < costMost && float64(length) < want {
 		length *= 2
 	}
@@ -170,9 +166,6 @@ func (c *cost) nextPair(now int64) {
 		c.length, c.epoch, c.first = length, now/length, 0
 	}
 	c.rest = max(c.rest-1, 0)
-	if c.off == ruleProbes {
-		c.probes = costProbe
-	}
 	// Between the ends only another load is a reason, once it is known.
 	if c.probes > 1 || c.probes == 1 && (c.atEnd() || c.gain.n < 0 && c.level.n > 1) {
 		c.probes--
@@ -222,7 +215,7 @@ func (c *cost) pair(first, second float64) {
 		c.gain = mean{}
 	case c.probes == 0:
 		c.judge(level, d)
-	case c.level.n > 0 && math.Abs(level-c.level.mean) > costShift && c.off != ruleShift: // Another load.
+	case c.level.n > 0 && math.Abs(level-c.level.mean) > costShift: // Another load.
 		c.level, c.spread, c.gain = mean{}, mean{}, mean{n: -1}
 		c.sum, c.noise = 0, 0
 		c.level.add(level, costLevel)
@@ -236,23 +229,21 @@ func (c *cost) pair(first, second float64) {
 }
 
 // move takes a step: next to none if the difference d is within what chance
-// makes, the whole of it beyond. How pairs differ from each other shows what chance is
-// from each other: closed loops are more even than random.
+// makes, the whole of it beyond. random is what d would be by chance if searches
+// came at random; closed loops are more even, as the differences between
+// pairs show.
 func (c *cost) move(d, random float64) {
 	chance := random / 2
-	if c.spread.n >= 4 && c.off != ruleNoise {
+	if c.spread.n >= 4 {
 		chance = random * max(c.spread.deviation()/math.Sqrt2, 0.05)
 	}
 	c.spread.add((d-c.last)/random, 32)
 	c.last = d
 	// Some ten pairs are remembered.
-	if c.off == ruleMemory {
-		c.sum, c.noise = 0, 0
-	}
 	c.sum, c.noise = costMemory*c.sum+d, math.Hypot(costMemory*c.noise, chance)
 	z := c.sum / c.noise
 	if c.q == 0 && z < 1 || c.q == 1 && z > -1 {
-		if c.level.n == costLevel && c.off != ruleRest {
+		if c.level.n == costLevel {
 			c.rest = costSoon
 		}
 		return
@@ -260,7 +251,7 @@ func (c *cost) move(d, random float64) {
 	by := z * z * z / (1 + math.Abs(z*z*z))
 	size := math.Abs(c.step)
 	switch {
-	case c.atEnd() || c.off == ruleGrowth:
+	case c.atEnd():
 		size = costFirst
 	case by*c.step < 0:
 		size = max(size/2, costDelta/4)
@@ -291,7 +282,7 @@ func (c *cost) judge(level, d float64) {
 	c.gain.add(gain, costProofs)
 	g := &c.gain
 	even := math.Abs(g.mean) < costGain
-	move := c.off == ruleProofs && g.mean >= costGain || g.n >= 2 && g.mean-g.dev >= 4*costGain ||
+	move := g.n >= 2 && g.mean-g.dev >= 4*costGain ||
 		g.n == costProofs && g.mean >= costGain+(1+to)*g.uncertain() ||
 		g.n >= 2 && even && c.quicker() == 2*to-1 // As many searches, and shorter ones.
 	if !move && (g.n < 2 && g.mean > -4*costGain || g.n < costProofs && g.mean >= costGain) {
@@ -299,9 +290,6 @@ func (c *cost) judge(level, d float64) {
 	}
 	if c.wait = min(2*c.wait, costProbe); move {
 		c.wait = costSoon
-	}
-	if c.off == ruleSoon {
-		c.wait = costProbe
 	}
 	c.probes, c.gain = c.wait, mean{}
 	if move { // What was found elsewhere says nothing of this end.
@@ -314,9 +302,6 @@ func (c *cost) judge(level, d float64) {
 func (c *cost) quicker() float64 {
 	f, o := &c.lat[FastMessaging], &c.lat[Offload]
 	d := f.mean - o.mean
-	if c.off == ruleLatency {
-		return 0
-	}
 	if !(math.Abs(d) > max(2*costGain, f.uncertain()+o.uncertain())) {
 		return 0
 	}
