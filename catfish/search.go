@@ -86,8 +86,10 @@ func (c *Client) Count(ctx context.Context, r rstar.Rect) (int, error) {
 	q := queries.Get().(*query)
 	defer q.release()
 	q.kind, q.rect, q.limit = kindCount, r, 0
-	err := c.run(ctx, q)
-	return q.count, err
+	if err := c.run(ctx, q); err != nil {
+		return 0, err
+	}
+	return q.count, nil
 }
 
 // Nearest returns the k objects nearest to (x, y) by Euclidean distance

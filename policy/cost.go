@@ -106,8 +106,10 @@ func (c *cost) Plan(a *Ask) Plan {
 		c.state.Peak = max(c.state.Peak, c.state.Utilisation)
 	}
 	now := a.Now.UnixNano()
+	// A client that lost its core between the clock and the lock comes late, by
+	// less than an epoch; by more, the clock was set back.
 	switch begin := c.epoch * c.length; {
-	case now >= begin+c.length || now < begin: // Or the clock was set back.
+	case now >= begin+c.length || now < begin-c.length:
 		c.end(now, a.Group)
 		c.begin(now, a.Group)
 	case now >= c.next: // The epoch's first quarter is over.
@@ -118,7 +120,10 @@ func (c *cost) Plan(a *Ask) Plan {
 
 // begin begins an epoch, and maybe a pair.
 func (c *cost) begin(now int64, g *Group) {
-	c.epoch, c.fromAt = now/c.length, 0
+	next := c.epoch + 1
+	if c.epoch, c.fromAt = now/c.length, 0; c.epoch != next {
+		c.first = 0
+	}
 	if c.epoch&1 == 0 {
 		c.first = 0
 		c.nextPair(now)
@@ -154,9 +159,14 @@ func (c *cost) end(now int64, g *Group) {
 
 // nextPair chooses what the next pair is for.
 func (c *cost) nextPair(now int64) {
-	took := c.lat[FastMessaging].mean
-	if o := &c.lat[Offload]; o.n > 0 {
-		took = min(took, o.mean)
+	took := math.Inf(1) // by the quicker path, as far as it is known
+	for _, l := range c.lat {
+		if l.n > 0 {
+			took = min(took, l.mean)
+		}
+	}
+	if math.IsInf(took, 1) {
+		took = 0
 	}
 	length, want := costEpoch, costLatencies*math.Exp(took)
 	for length < costMost && float64(length) < want {
@@ -210,7 +220,8 @@ func (c *cost) pair(first, second float64) {
 	level, d := math.Log((more+less)/2*1e9/float64(c.length)), math.Log(more/less)
 	switch {
 	case wasRare: // Both had one share, and latencies have decided.
-		c.probes, c.gain = costSoon, mean{}
+		c.probes, c.wait, c.gain = costSoon, costSoon, mean{}
+		c.sum, c.noise = 0, 0
 	case c.probes == 0 && c.gain.n < 0: // It filled the caches.
 		c.gain = mean{}
 	case c.probes == 0:

@@ -359,3 +359,44 @@ func burstsOf(t *testing.T, burst, pause time.Duration, took [2]time.Duration) f
 	}
 	return float64(n[Offload]) / float64(n[0]+n[1])
 }
+
+// TestCostLate: a client that lost its core between the clock and the lock, at
+// each border of an epoch, neither ends the new epoch nor brings back the old.
+func TestCostLate(t *testing.T) {
+	g, p := NewGroup(), newCost()
+	e := NewEngine(p, 1, time.Now, g)
+	ask := func(ns int64) {
+		plan := p.Plan(&Ask{Now: time.Unix(0, ns), Load: &Load{}, Group: g})
+		if !plan.Until.After(time.Unix(0, ns)) {
+			t.Fatalf("at %d: %+v", ns, plan)
+		}
+	}
+	for epoch := int64(1000); epoch < 1040; epoch++ {
+		at := epoch * costEpoch
+		ask(at + 1)
+		ask(at - 1)
+		ask(at + 1)
+		ask(at + costEpoch/4 + 1)
+		e.finished[0].Add(1000)
+	}
+	if p.level.n < 8 || p.rare() {
+		t.Errorf("%d pairs compared in 40 epochs, %d epochs were not", p.level.n, p.unpaired)
+	}
+}
+
+// TestCostMissedEpoch: epochs of two pairs are not compared.
+func TestCostMissedEpoch(t *testing.T) {
+	g, p := NewGroup(), newCost()
+	e := NewEngine(p, 1, time.Now, g)
+	ask := func(epochs float64) {
+		p.Plan(&Ask{Now: time.Unix(0, int64(epochs*float64(costEpoch))), Load: &Load{}, Group: g})
+		e.finished[0].Add(500)
+	}
+	for _, at := range []float64{1000.01, 1000.3, 1001.01, 1001.8} {
+		ask(at)
+	}
+	ask(1003.05) // 1002 is never seen.
+	if p.first != 0 {
+		t.Error("an epoch of 1000 waits for one of 1003")
+	}
+}

@@ -230,6 +230,9 @@ func (e *Engine) Last(m Mailbox) (Load, State) {
 	if m != nil {
 		e.take(m)
 	}
+	if e.fresh && e.heartbeat.Load() { // The next search is to ask.
+		e.granted -= max(e.left.Swap(0), 0)
+	}
 	return e.load, e.policy.State()
 }
 

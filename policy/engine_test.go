@@ -152,6 +152,20 @@ func TestPlanUntilHeartbeat(t *testing.T) {
 	}
 }
 
+// TestLastEndsPlan: a heartbeat that is taken to be shown to people ends a plan
+// that is to end with it, too.
+func TestLastEndsPlan(t *testing.T) {
+	s := &scripted{plan: Plan{Heartbeat: true}}
+	e, m, at := newScripted(s)
+	searches(e, m, at, 5, us)
+	m.put(Load{Seq: 1})
+	e.Last(m)
+	searches(e, m, at, 1000, us)
+	if len(s.asks) != 2 || !s.asks[1].Fresh || s.asks[1].Begun != 5 {
+		t.Errorf("asked %d times: %+v", len(s.asks), s.asks)
+	}
+}
+
 // TestForever: a plan without a limit is asked for once, and costs nothing.
 func TestForever(t *testing.T) {
 	for _, share := range []float64{0, 1} {

@@ -110,6 +110,15 @@ func (r *Reader) SearchMany(ctx context.Context, t *Tree, rects []rstar.Rect, it
 	return items, counts, nil
 }
 
+// trim gives large buffers back, whatever became of their searches.
+func (m *manyWalk) trim() {
+	for i := range m.walks {
+		if w := &m.walks[i]; cap(w.items) > keepItems {
+			w.items = nil
+		}
+	}
+}
+
 // searchSome makes some searches as one walk, and then, one by one, those
 // again that met a move.
 func (r *Reader) searchSome(ctx context.Context, t *Tree, rects []rstar.Rect, items []rstar.Item, counts []uint32) (
@@ -117,6 +126,7 @@ func (r *Reader) searchSome(ctx context.Context, t *Tree, rects []rstar.Rect, it
 ) {
 	m := &r.many
 	m.begin(t, rects, r.limits)
+	defer m.trim()
 	err := r.run(ctx, t, m)
 	rects = rects[:m.begun]
 	for i := range rects {
@@ -128,10 +138,7 @@ func (r *Reader) searchSome(ctx context.Context, t *Tree, rects []rstar.Rect, it
 	for i, q := range rects {
 		before := len(items)
 		if !m.restarted[i] {
-			w := &m.walks[i]
-			if items = append(items, w.items...); cap(w.items) > keepItems {
-				w.items = nil
-			}
+			items = append(items, m.walks[i].items...)
 		} else {
 			r.stats.Restarts++
 			if items, err = r.search(ctx, t, q, 0, items, 1); err != nil {

@@ -81,7 +81,10 @@ func (r *Reader) Count(ctx context.Context, t *Tree, q rstar.Rect) (int, error) 
 	w.items, w.base = r.leaf[:0], 0
 	err := r.repeat(ctx, t, w, 0)
 	r.leaf, w.items = w.items, nil
-	return w.found, err
+	if err != nil {
+		return 0, err
+	}
+	return w.found, nil
 }
 
 // Nearest appends the k objects nearest to (x, y) to dst, nearest first.
