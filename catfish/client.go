@@ -21,7 +21,7 @@ func Dial(ctx context.Context, addr string, opts Options) (*Client, error) {
 		return nil, err
 	}
 	if err := c.start(ctx); err != nil {
-		c.close()
+		_ = c.close() // What was opened is of no use to anybody.
 		return nil, err
 	}
 	return &Client{conn: c, collection: c.opts.Collection}, nil

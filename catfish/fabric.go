@@ -73,10 +73,12 @@ func openDevice(transport string, listen func(string) (net.Listener, error), mod
 			Provider: f.Provider, Device: f.Device, Addr: f.Addr,
 			Listen: listen, Dial: dial(streamOFI),
 		})
+	case TransportSoft:
+		return soft.Open(soft.Options{
+			Listen: listen, Dial: dial(streamSoft), Detail: "the server's TCP port",
+		})
 	}
-	return soft.Open(soft.Options{
-		Listen: listen, Dial: dial(streamSoft), Detail: "the server's TCP port",
-	})
+	return nil, fmt.Errorf("%w: %q has no device", ErrTransport, transport)
 }
 
 // streamOf is the kind of stream that a transport's queue pair begins with.

@@ -125,6 +125,8 @@ func openFile(path string, format Format, opts Options) (*Source, error) {
 		s.count, read = size/recordBytes, littleEndian.read
 	case Rec:
 		s.count, read = size/recordBytes, bigEndian.read
+	default:
+		return nil, fmt.Errorf("datasets: %s: %w: %q has no reader", path, ErrFormat, format)
 	}
 	s.pass = func(p *pass) error {
 		f, err := os.Open(path)
