@@ -119,7 +119,7 @@ func TestPage(t *testing.T) {
 	for _, want := range []string{
 		"| commit | abc |", "| date | 2026-11-22 |", "server on core 0, clients on any core",
 		"catfish bench run --scheme tcp,fast,offload,offload-cached,paper,cost --scale 1e-5 --transport shm" +
-			" --clients 64 --in-flight 1 --objects 2000000 --warmup 1s --duration 1s --repeat 5\n",
+			" --clients 64 --in-flight 1 --objects 2000000 --warmup 700ms --duration 1s --repeat 3\n",
 		"BENCH='data=uniform,andorra op=insert,delete,search,nearest,load' OBJECTS=",
 		"| 64 | 1 | `cost` | shm | 1,234,567 (1,000,000 to 2,000,000) |", "1,500.2",
 		"(plots/benchmarks-small.svg)", "| bulk | 2,000 |", " to ", "| searches a call |", "| restarts |",
