@@ -24,10 +24,10 @@
 //
 // By offloading, the query takes a read channel (channels.go), and package
 // rstar/remote walks the tree by RDMA Reads. Where that does not come to an
-// end, because the tree changes too quickly, the search goes by fast
+// end, because the tree changes too quickly, the search takes fast
 // messaging.
 //
-// A write (write.go) always goes by fast messaging, and is repeated only if
+// A write (write.go) always takes fast messaging, and is repeated only if
 // it was never sent.
 //
 // Elsewhere: server.go, fabric.go and mux.go accept connections of each
