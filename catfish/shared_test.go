@@ -1,0 +1,25 @@
+package catfish
+
+import "testing"
+
+// TestShared: clients with different handles share no cached nodes; those with
+// one do, and those with none. (Groups: policy's TestGroup.)
+func TestShared(t *testing.T) {
+	s, _ := cachedServer(t)
+	one, two := new(Shared), new(Shared)
+	clients := map[string]*Client{}
+	for name, h := range map[string]*Shared{"a": one, "b": one, "c": two, "d": nil, "e": nil} {
+		clients[name] = dial(t, s, Options{Transport: TransportSHM, Policy: "cost", Shared: h})
+	}
+	cache := func(name string) any {
+		return clients[name].conn.sessions.latest().slabs[DefaultCollection].Cache
+	}
+	for _, c := range []struct {
+		x, y string
+		same bool
+	}{{"a", "b", true}, {"a", "c", false}, {"d", "e", true}, {"a", "d", false}, {"c", "d", false}} {
+		if got := cache(c.x) == cache(c.y); got != c.same {
+			t.Errorf("clients %s and %s have one cache: %v", c.x, c.y, got)
+		}
+	}
+}
