@@ -175,12 +175,6 @@ func TestForever(t *testing.T) {
 			t.Errorf("%d offloaded, asked %d times, %d looks at the mailbox", n, len(s.asks), m.looks)
 		}
 	}
-	if allocs := testing.AllocsPerRun(1000, func() {
-		s := box{}
-		_ = s
-	}); allocs != 0 {
-		t.Fatal(allocs)
-	}
 }
 
 // TestShare: each search is sampled by itself.
