@@ -2,8 +2,9 @@ package catfish
 
 import "testing"
 
-// TestShared: clients with different handles share no cached nodes; those with
-// one do, and those with none. (Groups: policy's TestGroup.)
+// TestShared: clients with different handles share neither cached nodes nor a
+// group; those with
+// one do, and those with none.
 func TestShared(t *testing.T) {
 	s, _ := cachedServer(t)
 	one, two := new(Shared), new(Shared)
@@ -21,5 +22,15 @@ func TestShared(t *testing.T) {
 		if got := cache(c.x) == cache(c.y); got != c.same {
 			t.Errorf("clients %s and %s have one cache: %v", c.x, c.y, got)
 		}
+	}
+	if _, err := clients["a"].Search(t.Context(), square(0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	for h, want := range map[*Shared]uint64{one: 1, two: 0} {
+		g, leave := h.groups.Join(groupKey{s.Addr(), TransportSHM, Fabric{}, true})
+		if n := g.Finished(); n != want {
+			t.Errorf("%d searches of a group, want %d", n, want)
+		}
+		leave()
 	}
 }

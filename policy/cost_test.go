@@ -400,3 +400,30 @@ func TestCostMissedEpoch(t *testing.T) {
 		t.Error("an epoch of 1000 waits for one of 1003")
 	}
 }
+
+// TestCostProbesOnlyAtEnds: between the ends only another load is probed.
+func TestCostProbesOnlyAtEnds(t *testing.T) {
+	p := newCost()
+	p.q, p.probes, p.gain, p.level.n = 0.5, 1, mean{}, costLevel
+	if p.nextPair(0); p.probes != 1 {
+		t.Error("probes between the ends without a reason")
+	}
+	p.gain.n = -1
+	if p.nextPair(0); p.probes != 0 {
+		t.Error("does not probe another load")
+	}
+}
+
+// TestCostWorseEnd: a pair counts although one of its epochs finished nothing.
+func TestCostWorseEnd(t *testing.T) {
+	g, p := NewGroup(), newCost()
+	e := NewEngine(p, 1, time.Now, g)
+	for _, at := range []float64{1000.01, 1000.3, 1001.01, 1001.3} {
+		p.Plan(&Ask{Now: time.Unix(0, int64(at*float64(costEpoch))), Load: &Load{}, Group: g})
+	}
+	e.finished[0].Add(100)
+	p.Plan(&Ask{Now: time.Unix(0, 1002*costEpoch+1), Load: &Load{}, Group: g})
+	if p.level.n != 1 {
+		t.Errorf("%d pairs", p.level.n)
+	}
+}
