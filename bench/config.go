@@ -27,6 +27,7 @@ type Config struct {
 	// reads, to search for instead of those that Scale draws.
 	Queries  string
 	Mix      Mix           // SearchOnly
+	Inserts  Inserts       // PaperInserts
 	Clients  int           // connections, over all processes; 8
 	InFlight int           // goroutines per connection; 16
 	Batch    int           // searches per call, by SearchMany if not 1; 1
@@ -77,6 +78,7 @@ func (c Config) withDefaults() Config {
 	def(&c.Objects, 2_000_000)
 	def(&c.Scale, "1e-5")
 	def(&c.Mix, SearchOnly)
+	def(&c.Inserts, PaperInserts)
 	def(&c.Clients, 8)
 	def(&c.InFlight, 16)
 	def(&c.Batch, 1)
@@ -125,6 +127,9 @@ func (c Config) Validate(known []string) error {
 	}
 	if _, err := datasets.ParseScale(c.Scale); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	if err := c.Inserts.validate(); err != nil {
+		return err
 	}
 	for _, v := range []struct {
 		name     string
@@ -196,7 +201,7 @@ func (c Config) clientJob(scheme string, proc int, server ServerReady) ClientJob
 	job := ClientJob{
 		Addr: server.Addr, Transport: c.Transport, Fabric: c.Fabric, Policy: scheme,
 		Dataset: c.Dataset, Bounds: server.Bounds,
-		Scale: c.Scale, Queries: c.Queries, Mix: c.Mix, Seed: c.Seed, Proc: proc,
+		Scale: c.Scale, Queries: c.Queries, Mix: c.Mix, Inserts: c.Inserts, Seed: c.Seed, Proc: proc,
 		Clients:  c.Clients/c.Procs + btoi(proc < c.Clients%c.Procs),
 		InFlight: c.InFlight, Batch: c.Batch, Warmup: c.Warmup, Requests: c.Requests,
 		Samples: 1, Interval: c.Duration, Verify: c.Mix.ReadOnly(),

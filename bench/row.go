@@ -23,10 +23,13 @@ type Row struct {
 	Scale     string `json:"scale"`
 	Queries   string `json:"queries,omitempty"` // file, instead of scale
 	Mix       string `json:"mix"`
-	Clients   int    `json:"clients"`
-	InFlight  int    `json:"in_flight"`
-	Batch     int    `json:"batch"` // searches per call
-	Procs     int    `json:"client_procs"`
+	// Inserts is of mixes that write; rows from before there were kinds have
+	// DataInserts.
+	Inserts  Inserts `json:"inserts,omitempty"`
+	Clients  int     `json:"clients"`
+	InFlight int     `json:"in_flight"`
+	Batch    int     `json:"batch"` // searches per call
+	Procs    int     `json:"client_procs"`
 
 	ServerCPUs string `json:"server_cpus"` // empty: not pinned
 	ClientCPUs string `json:"client_cpus"`
@@ -141,6 +144,9 @@ func newRow(cfg Config, scheme string, runs []*outcome) Row {
 		WarmupS: cfg.Warmup.Seconds(), DurationS: cfg.Duration.Seconds(),
 		Requests: cfg.Requests, Repeat: cfg.Repeat, Commit: cfg.Commit,
 		ByOp: map[string]OpFigures{},
+	}
+	if !cfg.Mix.ReadOnly() {
+		row.Inserts = cfg.Inserts
 	}
 	figures := make([]Figures, len(runs))
 	byOp := newTally()

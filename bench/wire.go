@@ -54,11 +54,12 @@ type ClientJob struct {
 	Transport string     `json:"transport"`
 	Fabric    Fabric     `json:"fabric"` // of ofi
 	Policy    string     `json:"policy"`
-	Dataset   string     `json:"dataset"` // for the kind of inserts
+	Dataset   string     `json:"dataset"` // for DataInserts
 	Bounds    rstar.Rect `json:"bounds"`  // where queries and inserts go
 	Scale     string     `json:"scale"`
 	Queries   string     `json:"queries,omitempty"` // file, instead of Scale
 	Mix       Mix        `json:"mix"`
+	Inserts   Inserts    `json:"inserts"`
 	Seed      uint64     `json:"seed"`
 	Proc      int        `json:"proc"` // number of this process
 	Clients   int        `json:"clients"`

@@ -91,7 +91,15 @@ func newPlans(job ClientJob) ([]*plan, error) {
 				p.results[j] = -1
 			}
 		} else {
-			p.inserts = insertsOf(job, stream)
+			// Stream 0 made the data itself.
+			next, err := job.Inserts.Rects(job.Dataset, job.Scale, job.Bounds, job.Seed, stream+1)
+			if err != nil {
+				return nil, err
+			}
+			p.inserts = make([]rstar.Rect, insertRects)
+			for j := range p.inserts {
+				p.inserts[j] = next()
+			}
 			p.live = make([]rstar.Item, 0, 2*insertRects)
 		}
 		plans[i] = p
@@ -121,38 +129,6 @@ func fileQueries(job ClientJob) ([]rstar.Rect, error) {
 		rects[i] = it.Rect
 	}
 	return rects, nil
-}
-
-// insertsOf draws rectangles like the data set's: of the same generator
-// for uniform and skewed, uniform within the bounds for everything else.
-func insertsOf(job ClientJob, stream uint64) []rstar.Rect {
-	// Stream 0 made the data itself.
-	next := datasets.UniformRects(job.Seed, stream+1)
-	if job.Dataset == "skewed" {
-		next = datasets.SkewedRects(job.Seed, stream+1)
-	}
-	rects := make([]rstar.Rect, insertRects)
-	for i := range rects {
-		rects[i] = next()
-		if job.Dataset != "skewed" {
-			rects[i] = Stretch(rects[i], job.Bounds)
-		}
-	}
-	return rects
-}
-
-// Stretch maps the unit square to bounds. The result is valid and lies
-// within bounds even where rounding would leave it.
-func Stretch(r, bounds rstar.Rect) rstar.Rect {
-	x := func(v float64) float64 {
-		return min(bounds.MinX+v*(bounds.MaxX-bounds.MinX), bounds.MaxX)
-	}
-	y := func(v float64) float64 {
-		return min(bounds.MinY+v*(bounds.MaxY-bounds.MinY), bounds.MaxY)
-	}
-	return rstar.Rect{
-		MinX: x(r.MinX), MinY: y(r.MinY), MaxX: x(r.MaxX), MaxY: y(r.MaxY),
-	}
 }
 
 // query returns the next query and its position.

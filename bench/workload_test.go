@@ -3,10 +3,12 @@ package bench
 import (
 	"context"
 	"errors"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -14,7 +16,7 @@ func testJob(mix Mix) ClientJob {
 	return ClientJob{
 		Policy: "fast", Transport: "fake", Dataset: "uniform",
 		Bounds: rstar.Rect{MinX: -120, MinY: 30, MaxX: -100, MaxY: 40},
-		Scale:  "1e-2", Mix: mix, Seed: 7, Clients: 2, InFlight: 3,
+		Scale:  "1e-2", Mix: mix, Inserts: PaperInserts, Seed: 7, Clients: 2, InFlight: 3,
 	}
 }
 
@@ -45,11 +47,18 @@ func TestPlansDependOnSeedAndStreamOnly(t *testing.T) {
 }
 
 func TestPlansStayWithinBounds(t *testing.T) {
-	for _, dataset := range []string{"uniform", "skewed", "some.csv"} {
+	for _, of := range []struct {
+		dataset string
+		inserts Inserts
+		scale   string
+	}{
+		{"uniform", DataInserts, "1e-2"}, {"skewed", DataInserts, "1e-2"}, {"some.csv", DataInserts, "1e-2"},
+		{"uniform", PaperInserts, "1e-2"}, {"skewed", PaperInserts, "power"}, {"some.csv", PaperInserts, "1"},
+	} {
 		job := testJob(Mix{Insert: 100})
-		job.Dataset = dataset
+		job.Dataset, job.Inserts, job.Scale = of.dataset, of.inserts, of.scale
 		bounds := job.Bounds
-		if dataset == "skewed" { // Made for the unit square.
+		if of.dataset == "skewed" && of.inserts == DataInserts { // Made for the unit square.
 			bounds = rstar.Rect{MaxX: 1, MaxY: 1}
 		}
 		plans, err := newPlans(job)
@@ -59,14 +68,53 @@ func TestPlansStayWithinBounds(t *testing.T) {
 		for _, p := range plans {
 			for _, r := range p.inserts {
 				if r.Validate() != nil || !bounds.Contains(r) {
-					t.Fatalf("%s: insert %v leaves %v", dataset, r, bounds)
+					t.Fatalf("%v: insert %v leaves %v", of, r, bounds)
 				}
 			}
 			for _, q := range p.queries {
 				if q.Validate() != nil || !job.Bounds.Contains(q) {
-					t.Fatalf("%s: query %v leaves %v", dataset, q, job.Bounds)
+					t.Fatalf("%v: query %v leaves %v", of, q, job.Bounds)
 				}
 			}
+		}
+	}
+}
+
+// The paper inserts where its data is not, and as large as its queries.
+func TestInsertsOfBothKinds(t *testing.T) {
+	for _, kind := range InsertKinds {
+		next, err := kind.Rects("uniform", "1e-2", rstar.Rect{MaxX: 10, MaxY: 10}, 1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const n = 10_000
+		longest, middle := 0.0, 0
+		for range n {
+			r := next()
+			longest = max(longest, r.MaxX-r.MinX, r.MaxY-r.MinY)
+			// The farther corner is drawn. It is uniform in x as in y, or has a
+			// density of 1/t on (0.5, 1].
+			if x := math.Abs((r.MinX+r.MaxX)/20 - 0.5); x < 0.25 {
+				middle++
+			}
+		}
+		share, edge := 0.5, 10*datasets.MaxEdge
+		if kind == PaperInserts {
+			share, edge = math.Log(1.5)/math.Log(2), 10*0.01
+		}
+		if longest > edge || longest < 0.9*edge {
+			t.Errorf("%s: the longest edge is %v, want nearly %v", kind, longest, edge)
+		}
+		if got := float64(middle) / n; math.Abs(got-share) > 0.02 {
+			t.Errorf("%s: %.3f of the inserts are in the middle half, want %.3f", kind, got, share)
+		}
+	}
+	for _, bad := range []struct {
+		kind  Inserts
+		scale string
+	}{{"", "1e-2"}, {"Paper", "1e-2"}, {PaperInserts, ""}} {
+		if _, err := bad.kind.Rects("uniform", bad.scale, rstar.Rect{MaxX: 1, MaxY: 1}, 1, 1); !errors.Is(err, ErrConfig) {
+			t.Errorf("%q, scale %q: %v", bad.kind, bad.scale, err)
 		}
 	}
 }

@@ -40,7 +40,7 @@
 // # Queries
 //
 // [Queries] makes the rectangles of the paper's searches by [Scale];
-// [UniformRects] and [SkewedRects] make those of its inserts. Each is a
+// [SkewedInserts] and [UniformRects] make those of its inserts. Each is a
 // function to call once per operation, determined by a seed and a stream
 // number, one per client. [QuerySet] has the queries of the rea02
 // benchmark.

@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"encoding/binary"
+	"errors"
 	"hash/fnv"
 	"iter"
 	"math"
@@ -69,6 +70,7 @@ func TestGolden(t *testing.T) {
 	}{
 		{"uniform", Uniform(10_000, 1), 0x02dbb6c01f5df79f},
 		{"uniform other seed", Uniform(10_000, 2), 0x0061c0946bc24169},
+		{"skewed inserts", fromFunc(must(SkewedInserts(ScalePower, 1, 7)), 10_000), 0x4b4eb01535b6572d},
 		{"uniform stream", fromFunc(UniformRects(1, 7), 10_000), 0x2533d2778e56cafe},
 		{"skewed", Skewed(10_000, 1), 0x30e15bd2a93a91b1},
 		{"rea02-like", Rea02Like(100_000, 1), 0x0093d55302300b75},
@@ -170,10 +172,11 @@ func TestSkewedDistribution(t *testing.T) {
 	const n = 100_000
 	var quadrants [4]int
 	inner := 0
-	next := SkewedRects(5, 0)
+	next := must(SkewedInserts(Scale{edge: MaxEdge}, 5, 0))
+	same := SkewedRects(5, 0)
 	for range n {
 		r := next()
-		if err := r.Validate(); err != nil || !unitSquare.Contains(r) {
+		if err := r.Validate(); err != nil || !unitSquare.Contains(r) || r != same() {
 			t.Fatal(r, err)
 		}
 		q := 0
@@ -201,6 +204,37 @@ func TestSkewedDistribution(t *testing.T) {
 	if got := float64(inner) / n; math.Abs(got-want) > 5*0.5/316 {
 		t.Errorf("share of the inner half %v, want %v", got, want)
 	}
+}
+
+// Inserts as large as the square stay within it, whatever the scale.
+func TestSkewedInserts(t *testing.T) {
+	for _, s := range []Scale{ScaleSmall, ScaleLarge, ScalePower, {edge: 1}} {
+		next, longest := must(SkewedInserts(s, 5, 0)), 0.0
+		for range 10_000 {
+			r := next()
+			if err := r.Validate(); err != nil || !unitSquare.Contains(r) {
+				t.Fatal(s, r, err)
+			}
+			longest = max(longest, r.MaxX-r.MinX)
+		}
+		edge := s.edge
+		if s.power {
+			edge = scaleLaw.hi
+		}
+		if longest < 0.95*edge || longest > edge+0x1p-53 {
+			t.Errorf("%v: the longest edge is %v, want nearly %v", s, longest, edge)
+		}
+	}
+	if _, err := SkewedInserts(Scale{}, 1, 1); !errors.Is(err, ErrOption) {
+		t.Errorf("the zero scale: %v", err)
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
 
 func TestQueries(t *testing.T) {

@@ -66,15 +66,24 @@ func Queries(scale Scale, bounds rstar.Rect, seed, streamNumber uint64) (func() 
 			"datasets: bounds of queries: %w: a side of %v exceeds the largest float64",
 			rstar.ErrBadRect, bounds)
 	}
-	if !scale.power && scale.edge == 0 {
-		return nil, fmt.Errorf("datasets: %w: no scale given", ErrOption)
+	if err := scale.check(); err != nil {
+		return nil, err
 	}
 	s := newStream(seed, purposeQueries, streamNumber)
-	return func() rstar.Rect {
-		edge := scale.edge
-		if scale.power {
-			edge = scaleLaw.draw(s)
-		}
-		return s.rect(edge, bounds)
-	}, nil
+	return func() rstar.Rect { return s.rect(scale.draw(s), bounds) }, nil
+}
+
+func (sc Scale) check() error {
+	if !sc.power && sc.edge == 0 {
+		return fmt.Errorf("datasets: %w: no scale given", ErrOption)
+	}
+	return nil
+}
+
+// draw returns the largest edge of the next rectangle.
+func (sc Scale) draw(s *stream) float64 {
+	if sc.power {
+		return scaleLaw.draw(s)
+	}
+	return sc.edge
 }

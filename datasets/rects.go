@@ -29,19 +29,34 @@ func UniformRects(seed, streamNumber uint64) func() rstar.Rect {
 // square, so that nothing leaves it.
 func SkewedRects(seed, streamNumber uint64) func() rstar.Rect {
 	s := newStream(seed, purposeSkewed, streamNumber)
-	return func() rstar.Rect {
-		quadrant := s.below(4)
-		r := rstar.Rect{MaxX: skewLaw.draw(s), MaxY: skewLaw.draw(s)}
-		r.MinX = r.MaxX - float64(MaxEdge*s.positive())
-		r.MinY = r.MaxY - float64(MaxEdge*s.positive())
-		if quadrant&1 != 0 {
-			r.MinX, r.MaxX = 1-r.MaxX, 1-r.MinX
-		}
-		if quadrant&2 != 0 {
-			r.MinY, r.MaxY = 1-r.MaxY, 1-r.MinY
-		}
-		return r
+	return func() rstar.Rect { return s.skewed(Scale{edge: MaxEdge}) }
+}
+
+// SkewedInserts is what the paper inserts in its hybrid workload (section
+// V-B): SkewedRects whose edges have the scale of the queries, uniform in (0,
+// scale], where ScalePower draws a scale for every rectangle. ErrOption for
+// the zero Scale.
+func SkewedInserts(scale Scale, seed, streamNumber uint64) (func() rstar.Rect, error) {
+	if err := scale.check(); err != nil {
+		return nil, err
 	}
+	s := newStream(seed, purposeSkewed, streamNumber)
+	return func() rstar.Rect { return s.skewed(scale) }, nil
+}
+
+func (s *stream) skewed(scale Scale) rstar.Rect {
+	quadrant := s.below(4)
+	r := rstar.Rect{MaxX: skewLaw.draw(s), MaxY: skewLaw.draw(s)}
+	edge := scale.draw(s)
+	r.MinX = max(r.MaxX-float64(edge*s.positive()), 0) // The scale may be above 0.5.
+	r.MinY = max(r.MaxY-float64(edge*s.positive()), 0)
+	if quadrant&1 != 0 {
+		r.MinX, r.MaxX = 1-r.MaxX, 1-r.MinX
+	}
+	if quadrant&2 != 0 {
+		r.MinY, r.MaxY = 1-r.MaxY, 1-r.MinY
+	}
+	return r
 }
 
 // rect returns a rectangle inside the box with edges uniform in

@@ -36,7 +36,7 @@ var Benchmarks = []Benchmark{
 			" when an object was moved between two of its reads.",
 		Commands: []string{
 			"catfish bench run --scheme tcp,fast,offload,offload-cached,paper,cost --scale 1e-5" +
-				" --mix search=90,insert=10 --transport shm --clients 8 --in-flight 16",
+				" --mix search=90,insert=10 --inserts data --transport shm --clients 8 --in-flight 16",
 		},
 	},
 	{

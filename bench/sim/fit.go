@@ -192,7 +192,9 @@ func RowGoals(rows []bench.Row, cl *Cluster, cache *Cache, duration time.Duratio
 		if err != nil {
 			return nil, nil, fmt.Errorf("%w: row %d: %w", ErrFit, i+1, err)
 		}
-		w, err := cache.Get(cl.Spec(row.Dataset, row.Objects, row.Scale, row.Seed), note)
+		spec := cl.Spec(row.Dataset, row.Objects, row.Scale, row.Seed)
+		spec.Inserts = row.Inserts
+		w, err := cache.Get(spec, note)
 		if err != nil {
 			return nil, nil, err
 		}

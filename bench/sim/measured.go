@@ -30,6 +30,8 @@ func ReadRows(r io.Reader) ([]bench.Row, error) {
 			err = errors.New("has no scheme, clients, in_flight or objects: is it of bench run --json?")
 		case !(row.OpsPerS > 0):
 			err = fmt.Errorf("has ops_per_s %v, want more than 0", row.OpsPerS)
+		case row.Inserts == "": // It was measured before there were others.
+			row.Inserts = bench.DataInserts
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: row %d %w", ErrFit, len(rows)+1, err)
@@ -47,12 +49,13 @@ func ReadRows(r io.Reader) ([]bench.Row, error) {
 func medians(rows []bench.Row) []bench.Row {
 	type setUp struct {
 		scheme, transport, dataset, scale, mix string
+		inserts                                bench.Inserts
 		objects, clients, inFlight, batch      int
 	}
 	of := map[setUp][]bench.Row{}
 	var order []setUp
 	for _, r := range rows {
-		k := setUp{r.Scheme, r.Transport, r.Dataset, r.Scale, r.Mix, r.Objects, r.Clients, r.InFlight, r.Batch}
+		k := setUp{r.Scheme, r.Transport, r.Dataset, r.Scale, r.Mix, r.Inserts, r.Objects, r.Clients, r.InFlight, r.Batch}
 		if of[k] == nil {
 			order = append(order, k)
 		}

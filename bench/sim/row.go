@@ -36,11 +36,15 @@ func NewRow(cfg Config, w *Workload, r *Result, commit string) Row {
 	if cfg.Scheme == "tcp" {
 		transport = "tcp (simulated)"
 	}
+	var inserts bench.Inserts
+	if !mix.ReadOnly() {
+		inserts = w.Spec.inserts()
+	}
 	return Row{
 		Row: bench.Row{
 			Scheme: cfg.Scheme, Transport: transport,
 			Device: "simulated: " + cl.Device, Dataset: w.Spec.Dataset,
-			Objects: w.Objects, Scale: w.Spec.Scale, Mix: mix.String(),
+			Objects: w.Objects, Scale: w.Spec.Scale, Mix: mix.String(), Inserts: inserts,
 			Clients: cfg.Clients, InFlight: cfg.InFlight,
 			Procs:      min(cl.Client.Machines, cfg.Clients),
 			ServerCPUs: fmt.Sprintf("%d (simulated)", cl.Server.Cores),

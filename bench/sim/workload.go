@@ -24,7 +24,20 @@ type Spec struct {
 	// Inserted is the share of the objects, the last ones, that are
 	// inserted one by one after the others were loaded at once.
 	Inserted float64
-	Seed     uint64
+	// Inserts are what simulations insert; "": PaperInserts, or DataInserts
+	// where queries are of a set and so have no scale.
+	Inserts bench.Inserts
+	Seed    uint64
+}
+
+func (s Spec) inserts() bench.Inserts {
+	if s.Inserts != "" {
+		return s.Inserts
+	}
+	if _, err := datasets.ParseQuerySet(s.Scale); err == nil {
+		return bench.DataInserts
+	}
+	return bench.PaperInserts
 }
 
 // sampledSearches is how many queries are carried out on the real tree.
@@ -285,13 +298,12 @@ func (w *Workload) addSearch(r *reader, q rstar.Rect) error {
 	return nil
 }
 
-// sampleInserts inserts objects like those of the paper's inserts and
-// notes which nodes each changes: on the way to it, beside it (a split, or
+// sampleInserts inserts objects and notes which nodes each changes: on the way to it, beside it (a split, or
 // sharing with a neighbour) and new ones.
 func (w *Workload) sampleInserts(t *rstar.Tree, r *reader, bounds rstar.Rect) error {
-	next := datasets.UniformRects(w.Spec.Seed, 1)
-	if w.Spec.Dataset == "skewed" {
-		next = datasets.SkewedRects(w.Spec.Seed, 1)
+	next, err := w.Spec.inserts().Rects(w.Spec.Dataset, w.Spec.Scale, bounds, w.Spec.Seed, 1)
+	if err != nil {
+		return err
 	}
 	seen := make([]uint64, len(r.mem)/r.bytes)
 	used := int(t.Stats().UsedBytes) / r.bytes
@@ -300,9 +312,6 @@ func (w *Workload) sampleInserts(t *rstar.Tree, r *reader, bounds rstar.Rect) er
 	}
 	for i := range sampledInserts {
 		rect := next()
-		if w.Spec.Dataset != "skewed" {
-			rect = bench.Stretch(rect, bounds)
-		}
 		moves := r.h.Moves
 		// Ids that no data set has.
 		if err := t.Insert(rect, 1<<63|uint64(i)); err != nil {

@@ -71,6 +71,7 @@ The table goes to standard output, or to standard error with --json -.`,
 		"longest query edge as a share of the data's extent (1e-5, 1e-2), or power")
 	fs.StringVar(&f.mix, "mix", "search=100",
 		"operations in percent: search, nearest, insert, delete, update")
+	insertsFlag(c, &f.cfg.Inserts)
 	fs.IntVar(&f.cfg.Clients, "clients", 8, "connections")
 	fs.IntVar(&f.cfg.InFlight, "in-flight", 16, "calls under way per connection")
 	fs.IntVar(&f.cfg.Batch, "batch", 1, "searches per call: together in a message if more than one")
@@ -91,6 +92,13 @@ The table goes to standard output, or to standard error with --json -.`,
 	complete(c, "scale", "1e-5", "1e-2", "power")
 	complete(c, "transport", "auto", "shm", "soft", "ofi")
 	return c
+}
+
+// insertsFlag is --inserts.
+func insertsFlag(c *cobra.Command, inserts *bench.Inserts) {
+	c.Flags().StringVar((*string)(inserts), "inserts", string(bench.PaperInserts),
+		"what is inserted: paper (skewed, with edges of --scale) or data (like the data set)")
+	complete(c, "inserts", string(bench.PaperInserts), string(bench.DataInserts))
 }
 
 // config checks what only the command line knows; bench checks the rest.

@@ -26,6 +26,7 @@ type simFlags struct {
 	inFlight int
 	spec     sim.Spec
 	mix      string
+	inserts  bench.Inserts
 	duration time.Duration
 	warmup   time.Duration
 	seed     uint64
@@ -78,6 +79,7 @@ count as their median.`,
 	fs.StringVar(&f.spec.Scale, "scale", "1e-5",
 		"longest query edge as a share of the data's extent (1e-5, 1e-2), power, or QR0 to QR3 of the rea02 benchmark")
 	fs.StringVar(&f.mix, "mix", "search=100", "operations in percent: search, insert")
+	insertsFlag(c, &f.inserts)
 	fs.DurationVar(&f.duration, "duration", time.Second, "simulated time that is measured; with --table, --fit and --check 200ms unless given")
 	fs.DurationVar(&f.warmup, "warmup", 200*time.Millisecond, "simulated time before it")
 	fs.Uint64Var(&f.seed, "seed", 1, "of data, queries and chance")
@@ -139,6 +141,9 @@ func (a *app) benchSim(ctx context.Context, cmd *cobra.Command, f *simFlags) err
 		return err
 	}
 	f.spec = cl.Spec(f.spec.Dataset, f.spec.Objects, f.spec.Scale, f.seed)
+	if cmd.Flags().Changed("inserts") {
+		f.spec.Inserts = f.inserts
+	}
 	if f.spec.Objects < 1 {
 		return badUsage("--objects is %d, want 1 or more", f.spec.Objects)
 	}
