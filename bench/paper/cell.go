@@ -41,7 +41,8 @@ func (c Cell) transport(series string) string {
 }
 
 // Cells lists what the experiments need, network by network. The host has
-// shared memory; in a network it is each of transports.
+// shared memory; in a network it is each of transports. Without clients each
+// experiment has its own.
 func Cells(experiments []Experiment, networks []Network, transports []string, clients []int) []Cell {
 	var cells []Cell
 	for _, n := range networks {
@@ -51,8 +52,12 @@ func Cells(experiments []Experiment, networks []Network, transports []string, cl
 		}
 		for i := range experiments {
 			e := &experiments[i]
+			numbers := clients
+			if len(numbers) == 0 {
+				numbers = e.Clients
+			}
 			for _, p := range e.Panels {
-				for _, x := range clients {
+				for _, x := range numbers {
 					for j, transport := range over {
 						series := e.Series
 						if j > 0 { // tcp ran beside the first transport.

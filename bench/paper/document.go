@@ -198,60 +198,83 @@ func (r Report) section(e *Experiment) report.Section {
 	return s
 }
 
-// numbers is the table of what the paper prints beside what we found.
+// numbers are the tables of what the paper prints and says, beside what we
+// found.
 func (r Report) numbers() report.Section {
-	points := slices.Collect(maps.Values(r.Points))
-	type column struct {
-		network   Network
-		transport string
-	}
-	var columns []column
-	for _, p := range points {
-		c := column{p.Network, p.Row.Transport}
-		if p.Series != tcp.Name && !slices.Contains(columns, c) {
-			columns = append(columns, c)
-		}
-	}
-	slices.SortFunc(columns, func(a, b column) int {
-		return cmp.Or(cmp.Compare(a.network.Rate, b.network.Rate), strings.Compare(a.transport, b.transport))
-	})
-	t := report.Table{Head: []string{"figure", "what", "key", "paper", "simulated"}}
-	for _, c := range columns {
-		t.Head = append(t.Head, fmt.Sprintf("real, %s over %s", c.network.Name, c.transport))
-	}
-	if len(columns) == 0 {
-		t.Head = append(t.Head, "real")
-	}
-	t.Head = append(t.Head, "the text leaves open")
-	for _, n := range Numbers {
-		sim := ""
-		if v, ok := n.simulated(r.Simulated); ok {
-			sim = v.String()
-		}
-		row := []string{n.Figure, n.What(), fmt.Sprintf("%s %s x=%d", n.Name(), n.Metric, n.X),
-			fmt.Sprintf("%.6g", n.Value), sim}
-		for _, c := range columns {
-			ours := "not measured"
-			if o, ok := n.Find(points, c.network.Name, c.transport); ok {
-				ours = o.String()
-			}
-			row = append(row, ours)
-		}
-		if len(columns) == 0 {
-			row = append(row, "not measured")
-		}
-		t.Rows = append(t.Rows, append(row, n.Guess))
-	}
+	columns := columns(slices.Collect(maps.Values(r.Points)))
 	return report.Section{
-		Heading: "The paper's numbers beside ours",
+		Heading: "The paper's numbers and claims beside ours",
 		Text: []string{
 			"The paper: 9 machines of 2 x 14 cores, ConnectX-5 cards of 100 Gbit/s, up to 256 clients on" +
 				" 8 of them. Real: this machine, as above; in brackets the number of clients, the largest that" +
 				" was run where the paper's is larger. Simulated values, if there are any, are of the file of --simulated; (fitted): the simulator's" +
 				" parameters were chosen so that it comes out; (seen): it helped to choose an assumption.",
 		},
-		Tables: []report.Table{t},
+		Tables: []report.Table{
+			r.table("Numbers", Numbers, columns),
+			r.table("The same factors against stronger base lines, which the paper does not have:"+
+				" event-driven fast messaging, and offloading with all reads at once", Stronger(), columns),
+			r.claims(columns),
+		},
 	}
+}
+
+// head begins a table with a column for each view of ours.
+func head(columns []*column, first ...string) []string {
+	for _, c := range columns {
+		first = append(first, "real, "+c.String())
+	}
+	if len(columns) == 0 {
+		first = append(first, "real")
+	}
+	return first
+}
+
+const notMeasured = "not measured"
+
+// cells are what each view of ours says.
+func cells(columns []*column, of func(View) (fmt.Stringer, bool)) []string {
+	var row []string
+	for _, c := range columns {
+		cell := notMeasured
+		if o, ok := of(c); ok {
+			cell = o.String()
+		}
+		row = append(row, cell)
+	}
+	if len(columns) == 0 {
+		row = append(row, notMeasured)
+	}
+	return row
+}
+
+func (r Report) table(caption string, numbers []Number, columns []*column) report.Table {
+	t := report.Table{Caption: caption}
+	t.Head = append(head(columns, "figure", "what", "key", "paper", "simulated"), "the text leaves open")
+	for _, n := range numbers {
+		sim := ""
+		if v, ok := n.simulated(r.Simulated); ok {
+			sim = v.String()
+		}
+		row := []string{n.Figure, n.What(), fmt.Sprintf("%s %s x=%d", n.Name(), n.Metric, n.X),
+			fmt.Sprintf("%.6g", n.Value), sim}
+		row = append(row, cells(columns, func(v View) (fmt.Stringer, bool) { return n.Find(v) })...)
+		t.Rows = append(t.Rows, append(row, n.Guess))
+	}
+	return t
+}
+
+func (r Report) claims(columns []*column) report.Table {
+	t := report.Table{Caption: "What the text claims", Head: head(columns, "figure", "claim", "simulated")}
+	for _, c := range Claims {
+		sim := ""
+		if v, ok := c.simulated(r.Simulated); ok {
+			sim = v.String()
+		}
+		t.Rows = append(t.Rows, append([]string{c.Figure, c.Text, sim},
+			cells(columns, func(v View) (fmt.Stringer, bool) { return c.Judge(v) })...))
+	}
+	return t
 }
 
 // style gives each series its look, and its place in legends.

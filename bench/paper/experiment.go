@@ -20,6 +20,8 @@ type Experiment struct {
 	Assumed string // what the paper leaves open, or we know of too little
 	Panels  []Panel
 	Series  []Series
+	Paper   []int // numbers of clients in the paper; those between its ends are assumed
+	Clients []int // and here, unless others are asked for
 }
 
 // Panel is one workload: a sub-figure.
@@ -47,22 +49,29 @@ var (
 
 	tcp     = Series{Name: "tcp", Title: "TCP/IP"}
 	polling = Series{Name: "fast-polling", Title: "fast messaging, polling"}
-	fast    = Series{Name: "fast", Title: "fast messaging"}
+	fast    = Series{Name: "fast", Title: "fast messaging, event-driven"}
 	single  = Series{Name: "offload-single", Title: "offloading, single-issue"}
-	offload = Series{Name: "offload", Title: "offloading"}
+	offload = Series{Name: "offload", Title: "offloading, multi-issue"}
 	catfish = Series{Name: "paper", Title: "Catfish (Algorithm 1)"}
 	cached  = Series{Name: "offload-cached", Title: "offloading, cached nodes (not in the paper)"}
 	cost    = Series{Name: "cost", Title: "policy cost (not in the paper)"}
 
-	// all are the schemes that the paper compares in figures 10 to 14, the
-	// base line first, and what came after it.
-	all = []Series{tcp, fast, offload, catfish, cached, cost}
+	// all are the schemes that the paper compares in figures 10 to 14: its
+	// base lines, of which "fast messaging" and "RDMA offloading" are FaRM's
+	// (section V), and Catfish. Then Catfish's own two ways alone, which are
+	// stronger base lines, and what came after the paper.
+	all = []Series{tcp, polling, single, catfish, fast, offload, cached, cost}
+
+	// Section V-A: 4 to 32 clients on each of 8 nodes.
+	toSaturation = []int{32, 64, 128, 256}
+	here         = []int{1, 2, 4, 8, 16, 32, 64}
 )
 
-// panels of the paper's three scales (section V-A). Data sets are uniform.
+// panels of the paper's scales (section V-A). Data sets are uniform.
 func panels(mix bench.Mix, scales ...string) []Panel {
 	titles := map[string]string{
-		"1e-5": "scale 0.00001", "1e-2": "scale 0.01", "power": "scales of a power law",
+		"1e-5": "scale 0.00001", "1e-4": "scale 0.0001", "1e-3": "scale 0.001", "1e-2": "scale 0.01",
+		"power": "scales of a power law",
 	}
 	p := make([]Panel, len(scales))
 	for i, s := range scales {
@@ -77,35 +86,37 @@ var Experiments = []Experiment{
 		Name: "motivation", Figures: []string{"2"},
 		Title: "CPU and bandwidth of a server over TCP/IP",
 		Assumed: "The paper measures Ethernet cards; here it is a token bucket between" +
-			" namespaces, and loopback without one. Which numbers of clients it used is not known.",
+			" namespaces, and loopback without one.",
 		Panels: panels(searches, "1e-5", "1e-2"), Series: []Series{tcp},
+		Paper: []int{2, 4, 8, 16, 32}, Clients: []int{2, 4, 8, 16, 32},
 	},
 	{
 		Name: "events", Figures: []string{"7"},
-		Title: "Polling against event-driven fast messaging",
-		Assumed: "The paper's polling server has a thread for each connection, which is why it" +
-			" collapses at more clients than cores; ours has a worker for each core, polling" +
-			" or sleeping.",
-		Panels: panels(searches, "1e-5"), Series: []Series{polling, fast},
+		Title:   "Polling against event-driven fast messaging",
+		Assumed: "The server has a thread for each connection (section IV-B implies it).",
+		Panels:  panels(searches, "1e-5", "1e-2"), Series: []Series{polling, fast},
+		Paper: []int{80, 160, 240, 320}, Clients: []int{4, 8, 16, 32, 64},
 	},
 	{
 		Name: "multi-issue", Figures: []string{"8"},
 		Title:   "Single-issue against multi-issue offloading",
-		Assumed: "Which numbers of clients the paper used is not known.",
-		Panels:  panels(searches, "1e-5", "1e-2"), Series: []Series{single, offload},
+		Assumed: "How many reads of one search the paper has under way at most; here 16.",
+		Panels:  panels(searches, "1e-5", "1e-4", "1e-3", "1e-2"), Series: []Series{single, offload},
+		Paper: []int{1}, Clients: []int{1},
 	},
 	{
 		Name: "search", Figures: []string{"10", "11"},
 		Title:   "Throughput and latency of searches",
 		Assumed: "One call under way per client, as a closed loop of one thread has.",
 		Panels:  panels(searches, "1e-5", "1e-2", "power"), Series: all,
+		Paper: toSaturation, Clients: here,
 	},
 	{
 		Name: "hybrid", Figures: []string{"12", "13"},
-		Title: "Throughput and latency with 10 % inserts",
-		Assumed: "Inserted rectangles are drawn like the data's. Which scales belong to the" +
-			" paper's factors of 3.3, 13.67 and 14.22 is not known: the largest of all is taken.",
-		Panels: panels(inserts, "1e-5", "1e-2", "power"), Series: all,
+		Title:   "Throughput and latency with 10 % inserts",
+		Assumed: "Which scales belong to the paper's factors is not said: the largest of all is taken.",
+		Panels:  panels(inserts, "1e-5", "1e-2", "power"), Series: all,
+		Paper: toSaturation, Clients: here,
 	},
 	{
 		Name: "rea02", Figures: []string{"14"},
@@ -115,7 +126,7 @@ var Experiments = []Experiment{
 		Panels: []Panel{{
 			Name: rea02, Title: "rea02, about 100 results", Dataset: rea02, Mix: searches,
 		}},
-		Series: all,
+		Series: all, Paper: toSaturation, Clients: here,
 	},
 }
 

@@ -128,10 +128,22 @@ func TestCells(t *testing.T) {
 			}
 		}
 	}
-	// 3 panels, 2 numbers of clients: 6 series on the host, and in the
-	// network tcp once and 5 series over each of 2 transports.
-	if want := 3 * 2 * (6 + 1 + 5*2); len(keys) != want {
+	// 3 panels, 2 numbers of clients: 8 series on the host, and in the
+	// network tcp once and 7 series over each of 2 transports.
+	if want := 3 * 2 * (8 + 1 + 7*2); len(keys) != want {
 		t.Errorf("%d points, want %d", len(keys), want)
+	}
+	// Without numbers of clients each experiment has its own.
+	for _, e := range Experiments {
+		var got []int
+		for _, c := range Cells([]Experiment{e}, []Network{Host}, nil, nil) {
+			if c.Panel.Name == e.Panels[0].Name {
+				got = append(got, c.Clients)
+			}
+		}
+		if !slices.Equal(got, e.Clients) || len(e.Paper) == 0 {
+			t.Errorf("%s: %d clients, want %d", e.Name, got, e.Clients)
+		}
 	}
 	for _, k := range []string{"search/1e-5/host/shm/8/paper", "search/power/1g/tcp/1/tcp", "search/1e-2/1g/ofi/8/fast"} {
 		if !keys[k] {
@@ -195,12 +207,17 @@ func points(list ...Point) map[string]Point {
 
 func TestFind(t *testing.T) {
 	list := []Point{
-		point("search", "1e-5", "paper", 1, 100e3), point("search", "1e-5", "fast", 1, 50e3),
-		point("search", "1e-5", "paper", 8, 200e3), point("search", "1e-5", "fast", 8, 50e3),
-		point("search", "1e-2", "paper", 8, 90e3), point("search", "1e-2", "fast", 8, 10e3),
+		point("search", "1e-5", "paper", 1, 100e3), point("search", "1e-5", "fast-polling", 1, 50e3),
+		point("search", "1e-5", "paper", 8, 200e3), point("search", "1e-5", "fast-polling", 8, 50e3),
+		point("search", "1e-2", "paper", 8, 90e3), point("search", "1e-2", "fast-polling", 8, 10e3),
 		point("search", "1e-2", "paper", 512, 1), point("search", "1e-2", "tcp", 8, 9e3),
 		point("multi-issue", "1e-2", "offload", 1, 100e3), point("multi-issue", "1e-2", "offload-single", 1, 80e3),
 		point("multi-issue", "1e-2", "offload", 8, 100e3), point("multi-issue", "1e-2", "offload-single", 8, 60e3),
+		point("events", "1e-5", "fast-polling", 2, 10e3), point("events", "1e-5", "fast-polling", 8, 4e3),
+	}
+	views := columns(list)
+	if len(views) != 1 || views[0].String() != "host over shm" {
+		t.Fatalf("views %v", views)
 	}
 	for _, c := range []struct {
 		n    Number
@@ -209,20 +226,42 @@ func TestFind(t *testing.T) {
 		// The paper's 256 clients: our largest number that is not larger.
 		{Number{Experiment: "search", Panel: "1e-5", Series: "paper", X: 256, Metric: KopsS}, Ours{200, "", 8}},
 		{Number{Experiment: "search", Panel: "1e-2", Series: "paper", X: 256, Metric: KopsS}, Ours{90, "", 8}},
-		{Number{Experiment: "search", Panel: "1e-5", Series: "fast", X: 256, Metric: MeanUs}, Ours{160, "", 8}},
-		{Number{Experiment: "search", Series: "paper", Against: "fast", Metric: Times}, Ours{9, "1e-2", 8}},
+		{Number{Experiment: "search", Panel: "1e-5", Series: "fast-polling", X: 256, Metric: MeanUs}, Ours{160, "", 8}},
+		{Number{Experiment: "search", Series: "paper", Against: "fast-polling", Metric: Times}, Ours{9, "1e-2", 8}},
 		{Number{Experiment: "search", Series: "paper", Against: "tcp", Metric: Times}, Ours{10, "1e-2", 8}},
-		{Number{Experiment: "multi-issue", Panel: "1e-2", Series: "offload", Against: "offload-single", Metric: Saves},
-			Ours{30, "", 8}}, // 20 % and 40 %
+		{Number{Experiment: "search", Series: "paper", Against: "tcp", Metric: Faster}, Ours{10, "1e-2", 8}},
+		{Number{Experiment: "multi-issue", Panel: "1e-2", Series: "offload", Against: "offload-single", X: 1, Metric: Saves},
+			Ours{20, "", 1}},
+		{Number{Experiment: "events", Panel: "1e-5", Series: "fast-polling", X: 320, Metric: Grows}, Ours{10, "", 8}},
 	} {
-		got, ok := c.n.Find(list, "host", "shm")
+		got, ok := c.n.Find(views[0])
 		if !ok || math.Abs(got.Value-c.want.Value) > 1e-9 || got.Panel != c.want.Panel || got.X != c.want.X {
 			t.Errorf("%s: %+v, %v; want %+v", c.n.What(), got, ok, c.want)
 		}
-		for _, elsewhere := range [][2]string{{"1g", "soft"}, {"host", "soft"}} {
-			if got, ok := c.n.Find(list, elsewhere[0], elsewhere[1]); ok {
-				t.Errorf("%s: found %+v over %v", c.n.What(), got, elsewhere)
-			}
+		if got, ok := c.n.Find(&column{}); ok {
+			t.Errorf("%s: found %+v in nothing", c.n.What(), got)
+		}
+	}
+}
+
+// Figure 2: what the server's CPU did when the network was full, and the
+// other way round. tcp alone is a view of its own.
+func TestFindUtilisation(t *testing.T) {
+	var list []Point
+	for i, u := range []struct{ cpu, net float64 }{{0.2, 0.5}, {0.25, 0.95}, {0.95, 0.6}} {
+		p := point("motivation", "1e-2", "tcp", 1<<i, 1000)
+		p.Network = Network{"1g", 1e9}
+		p.Row.CPUUtil, p.Row.NetOut = u.cpu, u.net*1e9/8
+		list = append(list, p)
+	}
+	views := columns(list)
+	if len(views) != 1 || views[0].String() != "1g over tcp" {
+		t.Fatalf("views %v", views)
+	}
+	for metric, want := range map[Metric]Ours{CPUAtFull: {25, "", 2}, NetAtBusy: {60, "", 4}} {
+		n := Number{Experiment: "motivation", Panel: "1e-2", Series: "tcp", Metric: metric}
+		if got, ok := n.Find(views[0]); !ok || math.Abs(got.Value-want.Value) > 1e-9 || got.X != want.X {
+			t.Errorf("%s: %+v, %v, want %+v", metric, got, ok, want)
 		}
 	}
 }
@@ -240,7 +279,7 @@ func TestReadSimulated(t *testing.T) {
 		}
 	}
 	for text, says := range map[string]string{
-		"{": "", "[{]": "", `{"figure":"9","metric":"times"}`: `"9"`, `{"figure":"10","metric":"speed"}`: `"speed"`,
+		"{": "", "[{]": "", `{"figure":"99","metric":"times"}`: `"99"`, `{"figure":"10","metric":"speed"}`: `"speed"`,
 	} {
 		if _, err := ReadSimulated(strings.NewReader(text)); !errors.Is(err, ErrSimulated) ||
 			!strings.Contains(err.Error(), says) {
@@ -342,7 +381,8 @@ func TestDocument(t *testing.T) {
 	for _, e := range Experiments {
 		for _, p := range e.Panels {
 			for _, s := range e.Series {
-				list = append(list, point(e.Name, p.Name, s.Name, 1, 1000), point(e.Name, p.Name, s.Name, 8, 4000))
+				list = append(list, point(e.Name, p.Name, s.Name, 1, 1000), point(e.Name, p.Name, s.Name, 2, 2000),
+					point(e.Name, p.Name, s.Name, 8, 4000))
 			}
 		}
 	}
@@ -351,6 +391,7 @@ func TestDocument(t *testing.T) {
 		Points: points(list...), Skipped: []string{"NOT MEASURED: network of 1 Gbit/s"},
 		Simulated: []Simulated{
 			{Figure: "10", Series: "1e-5/paper", X: 256, Metric: KopsS, Value: 1234, Fitted: true},
+			{Figure: "10", Series: "fast-worst", Metric: Holds, Why: "it was seen"},
 		},
 	}.Document()
 	// settings pin nothing: a second warning says so.
@@ -358,18 +399,24 @@ func TestDocument(t *testing.T) {
 		t.Fatalf("%d warnings, %d sections", len(d.Warnings), len(d.Sections))
 	}
 	numbers := d.Sections[0].Tables[0]
-	if len(numbers.Rows) != len(Numbers) {
+	if len(numbers.Rows) != len(Numbers) || len(d.Sections[0].Tables) != 3 {
 		t.Errorf("%d numbers, want %d", len(numbers.Rows), len(Numbers))
 	}
 	text := fmt.Sprint(numbers.Rows)
+	if claims := fmt.Sprint(d.Sections[0].Tables[2].Rows); !strings.Contains(claims, "does not hold: it was seen") {
+		t.Errorf("the claims are %s", claims)
+	}
 	for _, s := range []string{"1234", "1239.35", "27.25", "4 (8 clients)"} {
 		if !strings.Contains(text, s) {
 			t.Errorf("the numbers lack %s", s)
 		}
 	}
-	for _, r := range numbers.Rows {
-		if len(r) != len(numbers.Head) || slices.Contains(r, "not measured") {
-			t.Errorf("row %q", r)
+	for _, table := range d.Sections[0].Tables {
+		for _, r := range table.Rows {
+			// What is about a network cannot be seen without one.
+			if len(r) != len(table.Head) || slices.Contains(r, notMeasured) && r[0] != "2" {
+				t.Errorf("row %q", r)
+			}
 		}
 	}
 	names := map[string]bool{}
@@ -411,7 +458,7 @@ func TestRatios(t *testing.T) {
 		t.Fatalf("%d groups", len(groups))
 	}
 	rows := groups[0].ratios().Rows
-	if want := []string{"8", "offloading", "0.75", "5.00", "6.00"}; len(rows) != 1 || !slices.Equal(rows[0], want) {
+	if want := []string{"8", "offloading, multi-issue", "0.75", "5.00", "6.00"}; len(rows) != 1 || !slices.Equal(rows[0], want) {
 		t.Errorf("rows %q, want %q", rows, want)
 	}
 }

@@ -2,6 +2,9 @@ package paper
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,58 +12,70 @@ import (
 	"github.com/catfish-index/catfish/bench/sim"
 )
 
-// The table has every number of the paper, in order, and marks them.
+// The tables have every number and claim of the paper, in order, and mark
+// what is fitted.
 func TestPredict(t *testing.T) {
 	cl, err := sim.Open("paper")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cl.Heartbeat.IntervalNs = 1e6 // Warm-ups are ten of them.
-	var each []Prediction
-	ps, err := Predict(t.Context(), cl, new(sim.Cache), 20_000, 2*time.Millisecond, 1, func(string) {},
-		func(p Prediction) { each = append(each, p) })
+	cl.Heartbeat.IntervalNs = 1e5 // Warm-ups are ten of them.
+	s, err := Predict(t.Context(), cl, new(sim.Cache), 20_000, time.Millisecond, 1, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	fitted := 0
-	for _, p := range ps {
-		if !(p.Simulated > 0 || p.Metric == Saves) || p.Value <= 0 {
+	for _, p := range s.Numbers {
+		// No network is full at a scale of 0.01 of so few objects.
+		if !(p.Simulated > 0 || p.Metric == Saves || p.Metric == CPUAtFull || p.Metric == NetAtBusy) || p.Value <= 0 {
 			t.Errorf("%+v", p)
 		}
 		if p.Fitted {
 			fitted++
 		}
 	}
-	if len(ps) != len(Numbers) || len(each) != len(ps) || fitted != len(FitKeys) {
-		t.Errorf("%d numbers, %d of them fitted by %d parameters", len(ps), fitted, len(FitKeys))
+	if len(s.Numbers) != len(Numbers) || len(s.Stronger) != 12 || fitted < len(FitKeys) {
+		t.Errorf("%d numbers, %d of them fitted by %d parameters", len(s.Numbers), fitted, len(FitKeys))
+	}
+	if len(s.Claims) != len(Claims) {
+		t.Errorf("%d claims, want %d", len(s.Claims), len(Claims))
+	}
+	want := 0
+	for _, e := range Experiments {
+		series := len(e.Series)
+		if slices.Contains(e.Series, tcp) {
+			series++
+		}
+		want += 2 * len(e.Panels) * series * len(e.Paper)
+	}
+	if len(s.Curves) != want {
+		t.Errorf("%d rows of curves, want %d", len(s.Curves), want)
 	}
 	var out bytes.Buffer
-	if err := WritePredictions(&out, cl, ps); err != nil || strings.Count(out.String(), "| fitted |") != fitted ||
-		!strings.HasPrefix(out.String(), "Simulated") {
+	if err := WritePredictions(&out, cl, s); err != nil || strings.Count(out.String(), "| fitted |") != fitted ||
+		!strings.HasPrefix(out.String(), "Simulated") || !strings.Contains(out.String(), "14 claims hold") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
-	// Its lines are what the report of the real runs reads.
+	// Its lines are what the report of the real runs reads, each once.
 	out.Reset()
-	for _, p := range ps {
-		if err := p.WriteJSON(&out); err != nil {
-			t.Fatal(err)
-		}
+	if err := s.WriteJSON(&out); err != nil {
+		t.Fatal(err)
 	}
 	rows, err := ReadSimulated(&out)
-	if err != nil || len(rows) != len(ps) {
-		t.Fatalf("read back %d rows of %d: %v", len(rows), len(ps), err)
+	if err != nil || len(rows) < len(s.Numbers)+len(s.Stronger)+len(s.Claims)+len(s.Curves)-len(Numbers) {
+		t.Fatalf("read back %d rows: %v", len(rows), err)
 	}
-	for i, p := range ps {
-		want := Simulated{
-			Figure: p.Figure, Series: p.Name(), X: float64(p.X), Metric: p.Metric, Value: p.Simulated,
-			Fitted: p.Fitted, Seen: p.Seen,
-		}
-		if rows[i] != want {
-			t.Errorf("read back %+v, want %+v", rows[i], want)
+	for _, p := range append(s.Numbers, s.Stronger...) {
+		if v, ok := p.simulated(rows); !ok || v.Value != p.Simulated || v.Fitted != p.Fitted || v.Seen != p.Seen {
+			t.Errorf("%+v: read back %+v, %v", p, v, ok)
 		}
 	}
-	for i := range ps {
-		p := &ps[i]
+	for _, c := range s.Claims {
+		if v, ok := c.simulated(rows); !ok || v != c.Verdict {
+			t.Errorf("%s: read back %+v, %v", c.Name, v, ok)
+		}
+	}
+	for _, p := range s.Numbers {
 		p.Simulated = p.Value * 1.26
 		if p.Missed() == p.Fitted {
 			t.Errorf("%+v is missed: %v", p, p.Missed())
@@ -73,4 +88,11 @@ func TestPredict(t *testing.T) {
 	if g := FitGoals(new(sim.Cache), 20_000, time.Millisecond, 1); len(g) != fitted {
 		t.Errorf("%d goals of %d", len(g), fitted)
 	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errEnough)
+	if _, err := Predict(ctx, cl, new(sim.Cache), 20_000, time.Millisecond, 1, func(string) {}); !errors.Is(err, errEnough) {
+		t.Errorf("cancelled: %v", err)
+	}
 }
+
+var errEnough = errors.New("enough")

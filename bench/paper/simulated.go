@@ -13,7 +13,7 @@ import (
 // --table --json FILE' writes it.
 type Simulated struct {
 	Figure string  `json:"figure"`
-	Series string  `json:"series"` // Number.Name, or PANEL/SERIES
+	Series string  `json:"series"` // Number.Name, PANEL/SERIES, or Claim.Name
 	X      float64 `json:"x"`      // clients; 0: all
 	Metric Metric  `json:"metric"`
 	Value  float64 `json:"value"`
@@ -21,6 +21,8 @@ type Simulated struct {
 	// Seen: the value helped to choose an assumption.
 	Fitted bool `json:"fitted,omitempty"`
 	Seen   bool `json:"seen,omitempty"`
+	// Why is what a claim was judged by.
+	Why string `json:"why,omitempty"`
 }
 
 func (s Simulated) String() string {
@@ -65,14 +67,21 @@ func ReadSimulated(r io.Reader) ([]Simulated, error) {
 			return nil, fmt.Errorf("%w: row %d: figure %q, want one of %s", ErrSimulated, i+1,
 				row.Figure, strings.Join(Figures(), ", "))
 		}
-		switch row.Metric {
-		case MeanUs, KopsS, Times, Saves:
-		default:
-			return nil, fmt.Errorf("%w: row %d: metric %q, want %s, %s, %s or %s", ErrSimulated,
-				i+1, row.Metric, MeanUs, KopsS, Times, Saves)
+		if !slices.Contains(metrics, row.Metric) {
+			return nil, fmt.Errorf("%w: row %d: metric %q, want one of %q", ErrSimulated, i+1, row.Metric, metrics)
 		}
 	}
 	return rows, nil
+}
+
+// simulated is a claim's verdict.
+func (c Claim) simulated(rows []Simulated) (Verdict, bool) {
+	for _, r := range rows {
+		if r.Metric == Holds && r.Figure == c.Figure && r.Series == c.Name {
+			return Verdict{r.Value != 0, r.Why}, true
+		}
+	}
+	return Verdict{}, false
 }
 
 // simulated is a number's row.

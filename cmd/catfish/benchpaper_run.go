@@ -160,6 +160,9 @@ func (a *app) paperDone(f paperFlags, points map[string]paper.Point, skipped []s
 		return nil
 	}
 	tests, failed := paper.Check(points)
+	for _, line := range paper.Judge(points) {
+		fmt.Fprintln(a.err, line)
+	}
 	if len(failed) > 0 {
 		return fmt.Errorf("%w: %d of %d checks fail:\n%s", errCheck, len(failed), tests, strings.Join(failed, "\n"))
 	}

@@ -29,9 +29,9 @@ func TestBenchPaper(t *testing.T) {
 		t.Fatalf("exit %d\n%s", code, errOut)
 	}
 	// By experiment panels x series.
-	const points = (2*1 + 1*2 + 2*2 + 3*6 + 3*6 + 1*6)
+	const points = (2*1 + 2*2 + 4*2 + 3*8 + 3*8 + 1*8)
 	lines := strings.Count(slurp(t, dir, "points.jsonl"), "\n")
-	if !strings.HasPrefix(out, "50 points, ") || lines != points {
+	if !strings.HasPrefix(out, "70 points, ") || lines != points {
 		t.Errorf("printed %q, %d points, want %d", out, lines, points)
 	}
 	md, page := slurp(t, dir, report.MarkdownFile), slurp(t, dir, report.HTMLFile)
@@ -49,7 +49,7 @@ func TestBenchPaper(t *testing.T) {
 	}
 	// Again: nothing is left to do, other settings are refused.
 	_, _, errOut = program(t, paperArgs(dir)...)
-	if !strings.Contains(errOut, "0 points to measure, 50 are there") {
+	if !strings.Contains(errOut, "0 points to measure, 70 are there") {
 		t.Errorf("a second run says %s", errOut)
 	}
 	fail(t, exitFailure, paperArgs(dir, "--seed", "2"), "seed 1, here 2", "--fresh")
@@ -67,7 +67,7 @@ func slurp(t *testing.T, dir, name string) string {
 // Ctrl-C keeps what was measured, and the same command goes on there.
 func TestBenchPaperInterrupted(t *testing.T) {
 	dir := t.TempDir()
-	// After the first of eight points (1 and 4 clients): the others take a second at least,
+	// After the first of 16 points (1 and 4 clients): the others take a second at least,
 	// for each starts two processes.
 	args := paperArgs(dir, "--figure", "8", "--clients", "1", "--requests", "20000", "--json")
 	p := start(t, args...)
@@ -79,14 +79,14 @@ func TestBenchPaperInterrupted(t *testing.T) {
 		t.Errorf("the report does not say that it is not finished:\n%s", md)
 	}
 	kept := strings.Count(slurp(t, dir, "points.jsonl"), "\n")
-	if kept < 1 || kept > 7 {
-		t.Fatalf("%d points were kept of 8", kept)
+	if kept < 1 || kept > 15 {
+		t.Fatalf("%d points were kept of 16", kept)
 	}
 	// Told by the start of another run, which need not finish.
 	again := start(t, args...)
 	again.line(t)
 	again.interrupt(t)
-	if want := fmt.Sprintf("%d points to measure, %d are there", 8-kept, kept); !strings.Contains(again.errOut.String(), want) {
+	if want := fmt.Sprintf("%d points to measure, %d are there", 16-kept, kept); !strings.Contains(again.errOut.String(), want) {
 		t.Errorf("does not say %q:\n%s", want, again.errOut.String())
 	}
 }
@@ -109,7 +109,7 @@ func TestBenchPaperDuration(t *testing.T) {
 			t.Errorf("does not say %q:\n%s", said, errOut)
 		}
 	}
-	if md := slurp(t, dir, report.MarkdownFile); !strings.Contains(md, "CUT: 2 of 2 points") || strings.Count(errOut, " left\n") != 1 {
+	if md := slurp(t, dir, report.MarkdownFile); !strings.Contains(md, "CUT: 4 of 4 points") || strings.Count(errOut, " left\n") != 3 {
 		t.Errorf("says\n%s", errOut)
 	}
 	fail(t, exitFailure, paperArgs(dir, "--duration", "60ms"), "duration_ns 50000000, here 60000000")
@@ -183,7 +183,7 @@ func TestBenchPaperWithoutNetworks(t *testing.T) {
 	args := []string{"bench", "paper", "--figure", "7", "--objects", "5000", "--requests", "100",
 		"--clients", "1", "--out", dir}
 	code, out, errOut := program(t, args...)
-	if code != exitOK || !strings.HasPrefix(out, "2 points") {
+	if code != exitOK || !strings.HasPrefix(out, "4 points") {
 		t.Errorf("exit %d, printed %q, says %s", code, out, errOut)
 	}
 	for _, network := range []string{"1 Gbit/s", "10 Gbit/s"} {

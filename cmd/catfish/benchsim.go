@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -264,21 +265,13 @@ func writePlots(dir string, plots []report.Plot) error {
 
 // simTable prints the paper's numbers beside simulated ones.
 func (a *app) simTable(ctx context.Context, f *simFlags, cl *sim.Cluster, table, rowsTo io.Writer) error {
-	var failed error
-	points, err := paper.Predict(ctx, cl, new(sim.Cache), f.spec.Objects, f.duration, f.seed,
-		func(s string) { fmt.Fprintln(a.err, s) },
-		func(p paper.Prediction) {
-			if rowsTo != nil && failed == nil {
-				failed = p.WriteJSON(rowsTo)
-			}
-		})
-	if len(points) > 0 {
-		if e := paper.WritePredictions(table, cl, points); err == nil {
-			err = e
-		}
+	s, err := paper.Predict(ctx, cl, new(sim.Cache), f.spec.Objects, f.duration, f.seed,
+		func(s string) { fmt.Fprintln(a.err, s) })
+	if rowsTo != nil {
+		err = errors.Join(err, s.WriteJSON(rowsTo))
 	}
-	if err == nil {
-		err = failed
+	if len(s.Numbers) > 0 {
+		err = errors.Join(err, paper.WritePredictions(table, cl, s))
 	}
 	return err
 }

@@ -1,0 +1,126 @@
+package paper
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// curves is a View by hand.
+type curves map[place]Value
+
+func (c curves) At(experiment, panel, series string, clients int) (Value, bool) {
+	v, ok := c[place{experiment, panel, series, clients}]
+	return v, ok
+}
+
+func (c curves) Clients(experiment string) []int {
+	var n []int
+	for p := range c {
+		if p.experiment == experiment && !slices.Contains(n, p.clients) {
+			n = append(n, p.clients)
+		}
+	}
+	slices.Sort(n)
+	return n
+}
+
+// asThePaper is what the paper's figures look like, roughly.
+func asThePaper() curves {
+	c := curves{}
+	set := func(experiment, panel, series string, clients int, kops float64) {
+		c[place{experiment, panel, series, clients}] = Value{
+			Kops: kops, MeanUs: 1e3 * float64(clients) / kops, Net: -1,
+		}
+	}
+	for _, e := range Experiments {
+		for _, p := range e.Panels {
+			for _, x := range e.Paper {
+				n := float64(x)
+				for series, kops := range map[string]float64{
+					"tcp": 70, "fast-polling": min(5*n, 60), "offload-single": 6 * n, "paper": 13 * n, "fast": 5 * n,
+				} {
+					set(e.Name, p.Name, series, x, kops)
+				}
+			}
+		}
+	}
+	c[place{"motivation", "1e-2", "tcp", 32}] = Value{Kops: 1, MeanUs: 1, CPU: 0.28, Net: 0.97}
+	c[place{"motivation", "1e-5", "tcp", 32}] = Value{Kops: 1, MeanUs: 1, CPU: 0.99, Net: 0.658}
+	for _, p := range experimentNamed("multi-issue").Panels {
+		set("multi-issue", p.Name, "offload", 1, 6.1)
+	}
+	set("multi-issue", "1e-2", "offload", 1, 7)
+	for _, panel := range []string{"1e-2", "power"} {
+		set("hybrid", panel, "offload-single", 256, 20*256)
+	}
+	set("hybrid", "1e-5", "offload-single", 256, 5.9*256)
+	both := c[place{"search", "1e-5", "paper", 256}]
+	both.Offload = 0.6
+	c[place{"search", "1e-5", "paper", 256}] = both
+	return c
+}
+
+// Each claim holds of the paper's curves, and not of those that contradict it.
+func TestClaims(t *testing.T) {
+	broken := map[string]func(curves){
+		"net-first": func(c curves) {
+			c[place{"motivation", "1e-2", "tcp", 32}] = Value{Kops: 1, MeanUs: 1, CPU: 0.95, Net: 0.97}
+		},
+		"cpu-first": func(c curves) {
+			c[place{"motivation", "1e-5", "tcp", 32}] = Value{Kops: 1, MeanUs: 1, CPU: 0.5, Net: 0.5}
+		},
+		"events-scale":     func(c curves) { c[place{"events", "1e-2", "fast", 320}] = Value{Kops: 1, MeanUs: 1e9} },
+		"multi-issue":      func(c curves) { c[place{"multi-issue", "1e-4", "offload", 1}] = Value{Kops: 1, MeanUs: 1e9} },
+		"multi-issue-most": func(c curves) { c[place{"multi-issue", "1e-4", "offload", 1}] = Value{Kops: 1, MeanUs: 1} },
+		"fast-worst":       func(c curves) { c[place{"search", "1e-5", "fast-polling", 256}] = Value{Kops: 71, MeanUs: 1} },
+		"offload-poor":     func(c curves) { c[place{"search", "1e-5", "offload-single", 256}] = Value{Kops: 3000, MeanUs: 1} },
+		"catfish-most":     func(c curves) { c[place{"search", "power", "tcp", 256}] = Value{Kops: 1e6, MeanUs: 1} },
+		"catfish-both":     func(c curves) { c[place{"search", "1e-5", "paper", 256}] = Value{Kops: 1, MeanUs: 1} },
+		"offload-steady":   func(c curves) { c[place{"search", "1e-5", "offload-single", 256}] = Value{Kops: 1, MeanUs: 1e3} },
+		"offload-below":    func(c curves) { c[place{"search", "1e-5", "paper", 256}] = Value{Kops: 1, MeanUs: 1} },
+		"hybrid-not-most":  func(c curves) { c[place{"hybrid", "power", "paper", 256}] = Value{Kops: 1e6, MeanUs: 1} },
+		"inserts-slow-reads": func(c curves) {
+			c[place{"hybrid", "1e-5", "offload-single", 256}] = Value{Kops: 1e6, MeanUs: 1}
+		},
+		"catfish-most-rea02": func(c curves) { c[place{"rea02", "rea02", "fast-polling", 256}] = Value{Kops: 1e6, MeanUs: 1} },
+	}
+	paper := asThePaper()
+	// Offloading has the lower latency in figure 11 only where clients pause.
+	single := paper[place{"search", "1e-5", "offload-single", 256}]
+	single.MeanUs = 50
+	paper[place{"search", "1e-5", "offload-single", 256}] = single
+	for _, c := range Claims {
+		v, ok := c.Judge(paper)
+		if !ok || !v.Holds {
+			t.Errorf("%s: %v, %v", c.Name, v, ok)
+		}
+		if _, ok := c.Judge(curves{}); ok {
+			t.Errorf("%s: judged by nothing", c.Name)
+		}
+		other := asThePaper()
+		change := broken[c.Name]
+		if change == nil {
+			t.Fatalf("%s: no curve that contradicts it", c.Name)
+		}
+		change(other)
+		if v, ok := c.Judge(other); !ok || v.Holds || !strings.HasPrefix(v.String(), "does not hold: ") {
+			t.Errorf("%s, broken: %v, %v", c.Name, v, ok)
+		}
+	}
+	if len(broken) != len(Claims) {
+		t.Errorf("%d claims, want %d", len(Claims), len(broken))
+	}
+}
+
+// Where there is no network, nothing is said of one.
+func TestJudge(t *testing.T) {
+	lines := Judge(points(
+		point("motivation", "1e-2", "tcp", 8, 1000),
+		point("multi-issue", "1e-2", "offload", 1, 4000), point("multi-issue", "1e-2", "offload-single", 1, 2000),
+	))
+	if len(lines) != 2 || !strings.Contains(lines[0], "host over shm, figure 8: ") ||
+		!strings.Contains(lines[0], " holds: 1e-2: 250 and 500 us") || !strings.Contains(lines[1], ": 13 of 14 claims") {
+		t.Errorf("%q", lines)
+	}
+}

@@ -1,0 +1,101 @@
+package paper
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/sim"
+)
+
+// tcp40 is TCP over the faster of the paper's two Ethernets; in tables of
+// simulated values only, for here it is tcp in a network of 40 Gbit/s.
+var tcp40 = Series{Name: "tcp-40g", Title: "TCP/IP, 40 Gbit/s"}
+
+const fasterEthernet = 40 // Gbit/s, section V-A
+
+// rea02Queries are those with 100 results each of the rea02 benchmark.
+const rea02Queries = "QR2"
+
+// lab is a View of a simulated cluster. It simulates what is looked up, each
+// point once.
+type lab struct {
+	ctx      context.Context
+	cluster  *sim.Cluster
+	cache    *sim.Cache
+	objects  int
+	duration time.Duration
+	seed     uint64
+	note     func(string)
+	done     map[place]Value
+	err      error // the first
+}
+
+func newLab(ctx context.Context, cl *sim.Cluster, cache *sim.Cache, objects int, duration time.Duration,
+	seed uint64, note func(string)) *lab {
+	return &lab{
+		ctx: ctx, cluster: cl, cache: cache, objects: objects, duration: duration,
+		seed: seed, note: note, done: map[place]Value{},
+	}
+}
+
+// Clients are the paper's.
+func (l *lab) Clients(experiment string) []int { return experimentNamed(experiment).Paper }
+
+// At is false after an error.
+func (l *lab) At(experiment, panel, series string, clients int) (Value, bool) {
+	at := place{experiment, panel, series, clients}
+	if v, ok := l.done[at]; ok {
+		return v, true
+	}
+	if l.err != nil {
+		return Value{}, false
+	}
+	v, err := l.run(at)
+	if err != nil {
+		l.err = err
+		return Value{}, false
+	}
+	l.done[at] = v
+	return v, true
+}
+
+func (l *lab) run(at place) (Value, error) {
+	var p Panel
+	for _, p = range experimentNamed(at.experiment).Panels {
+		if p.Name == at.panel {
+			break
+		}
+	}
+	dataset, scale := p.Dataset, p.Scale
+	if dataset == rea02 {
+		dataset, scale = "rea02-like", rea02Queries
+	}
+	w, err := l.cache.Get(l.cluster.Spec(dataset, l.objects, scale, l.seed), l.note)
+	if err != nil {
+		return Value{}, err
+	}
+	l.note(fmt.Sprintf("simulating %s, %s, %s, %s", at.experiment, at.panel, at.series, clients(at.clients)))
+	cluster, scheme, rate := *l.cluster, at.series, l.cluster.Server.NIC.Gbits
+	switch at.series {
+	case tcp.Name:
+		rate = cluster.TCP.NIC.Gbits
+	case tcp40.Name:
+		scheme, rate = tcp.Name, fasterEthernet
+		cluster.TCP.NIC.Gbits = rate
+	}
+	r, err := sim.Run(l.ctx, sim.Config{
+		Cluster: &cluster, Scheme: scheme, Clients: at.clients,
+		Mix: [2]int{p.Mix[bench.Search], p.Mix[bench.Insert]}, Seed: l.seed,
+		// Ten heartbeats let the back-off settle.
+		Warmup:   time.Duration(10 * cluster.Heartbeat.IntervalNs),
+		Duration: l.duration,
+	}, w)
+	if err != nil {
+		return Value{}, err
+	}
+	return Value{
+		Kops: r.OpsPerS / 1e3, MeanUs: r.MeanUs, CPU: r.CPUUtil, Net: r.LinkOut, Offload: r.Offload,
+	}, nil
+}
