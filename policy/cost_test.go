@@ -427,3 +427,33 @@ func TestCostWorseEnd(t *testing.T) {
 		t.Errorf("%d pairs", p.level.n)
 	}
 }
+
+// TestCostLeavesMessagesLate: messages are left for twice the evidence for
+// which they are returned to.
+func TestCostLeavesMessagesLate(t *testing.T) {
+	// Four probes of 0.2 +- 0.1: the standard error of their mean is above
+	// 0.07, so that costGain and one of it are less than 0.2, with two more.
+	gains := []float64{0.1, 0.3, 0.1, 0.3}
+	for _, c := range []struct{ from, want float64 }{{0, 0}, {1, 0}} {
+		p := newCost()
+		p.q, p.gain, p.probes = c.from, mean{}, 0
+		for _, gain := range gains {
+			d := gain // of all offloaded to none
+			if c.from == 1 {
+				d = -gain
+			}
+			p.judge(10, d)
+		}
+		if p.q != c.want || p.gain.n != 0 {
+			t.Errorf("from %v to %v after %d probes that show %v, want %v", c.from, p.q, len(gains)-p.gain.n, gains, c.want)
+		}
+	}
+	p := newCost()
+	p.gain = mean{}
+	for range costProofs {
+		if p.judge(10, 0.18); p.q == 1 {
+			return
+		}
+	}
+	t.Error("four probes that show the same do not move it")
+}
