@@ -172,7 +172,7 @@ func StepPlots(rows []StepRow) []report.Plot {
 				plot.Title = fmt.Sprintf("%s, measured: %d x %d callers over %s, full load from %g s, scale %s",
 					p.title, r.Clients, r.InFlight, r.Transport, r.AtS, r.Scale)
 			}
-			line := report.Line{Name: r.Scheme, Style: i}
+			line := report.Line{Name: r.Scheme}
 			for j := range r.Series {
 				line.Points = append(line.Points, [2]float64{r.Series[j].AtS, p.value(&r.Series[j])})
 			}

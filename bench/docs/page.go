@@ -128,7 +128,7 @@ func throughput(b *Benchmark, rows []bench.Row) report.Plot {
 		if !ok {
 			at = len(plot.Lines)
 			lines[r.Scheme] = at
-			plot.Lines = append(plot.Lines, report.Line{Name: r.Scheme, Style: at})
+			plot.Lines = append(plot.Lines, report.Line{Name: r.Scheme})
 		}
 		x := float64(r.Clients)
 		plot.Lines[at].Points = append(plot.Lines[at].Points, [2]float64{x, r.OpsPerS})

@@ -41,12 +41,7 @@ func (g group) title(what string) string {
 	return fmt.Sprintf("%s, %s, %s", what, g.panel.Title, g.where())
 }
 
-func (g group) where() string {
-	if g.network.Rate == 0 {
-		return "one host, " + g.transport
-	}
-	return g.network.String() + ", " + g.transport
-}
+func (g group) where() string { return place{g.network, g.transport}.String() }
 
 // Document makes the report of all points there are.
 func (r Report) Document() *report.Document {
@@ -83,7 +78,7 @@ func (r Report) Document() *report.Document {
 			"CUT: %d of %d points made fewer requests than asked for, since each run ended after %v at the"+
 				" latest; the rows say how many. Percentiles of few calls are rough.", cut, len(r.Points), s.Duration))
 	}
-	d.Sections = append(d.Sections, r.numbers())
+	d.Sections = append(d.Sections, r.numbers(), r.figures())
 	for i := range Experiments {
 		if e := &Experiments[i]; r.shows(e) {
 			d.Sections = append(d.Sections, r.section(e))
@@ -172,13 +167,13 @@ func (r Report) groups(e *Experiment) []group {
 	}
 	for _, g := range groups {
 		slices.SortFunc(g.points, func(a, b Point) int {
-			return cmp.Or(cmp.Compare(a.Row.Clients, b.Row.Clients), cmp.Compare(style(a.Series), style(b.Series)))
+			return cmp.Or(cmp.Compare(a.Row.Clients, b.Row.Clients), cmp.Compare(rank(a.Series), rank(b.Series)))
 		})
 	}
 	return groups
 }
 
-// section is an experiment's plots, and its rows as a table.
+// section is an experiment's plots, and its rows as tables, group by group.
 func (r Report) section(e *Experiment) report.Section {
 	s := report.Section{
 		Heading: fmt.Sprintf("Figure %s: %s", strings.Join(e.Figures, " and "), e.Title),
@@ -189,11 +184,14 @@ func (r Report) section(e *Experiment) report.Section {
 		s.Text = append(s.Text, "No point of this figure was measured.")
 	}
 	for _, g := range groups {
-		s.Plots = append(s.Plots, g.plots()...)
-		s.Tables = append(s.Tables, g.table())
-		if t := g.ratios(); len(t.Rows) > 0 {
-			s.Tables = append(s.Tables, t)
+		part := report.Section{
+			Heading: fmt.Sprintf("Figure %s: %s, %s", strings.Join(e.Figures, " and "), g.panel.Title, g.where()),
+			Plots:   g.plots(), Tables: []report.Table{g.table()},
 		}
+		if t := g.ratios(); len(t.Rows) > 0 {
+			part.Tables = append(part.Tables, t)
+		}
+		s.Parts = append(s.Parts, part)
 	}
 	return s
 }
@@ -277,14 +275,10 @@ func (r Report) claims(columns []*column) report.Table {
 	return t
 }
 
-// style gives each series its look, and its place in legends.
-func style(series string) int {
-	for i, s := range []Series{catfish, fast, offload, tcp, polling, single} {
-		if s.Name == series {
-			return i
-		}
-	}
-	return 6
+// rank is a series' place in legends and tables.
+func rank(series string) int {
+	place, _ := report.Rank(series)
+	return place
 }
 
 func titleOf(series string) string {

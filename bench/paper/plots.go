@@ -8,32 +8,31 @@ import (
 )
 
 // plots of one group: over the number of clients, then in depth for the
-// largest number.
+// largest number. Throughput and latency have the paper's values beside
+// ours.
 func (g group) plots() []report.Plot {
-	over := func(kind, what, unit string, log bool, value func(Point) float64) report.Plot {
+	over := func(kind, what, unit string, log bool, lines []report.Line) report.Plot {
 		return report.Plot{
 			Name: g.name(kind), Title: g.title(what), X: "clients", Y: unit,
-			LogX: true, LogY: log, FromZero: !log, Ticks: g.clients(), Lines: g.lines(value),
+			LogX: true, LogY: log, FromZero: !log, Ticks: xs(lines), Lines: lines,
 		}
 	}
 	bandwidth := "Bandwidth, both ways"
 	if g.network.Rate > 0 {
 		bandwidth = "Bandwidth, busier direction"
 	}
+	kops, us := g.beside(KopsS), g.beside(MeanUs)
 	plots := []report.Plot{
-		over("throughput", "Throughput", "calls/s", false,
-			func(p Point) float64 { return p.Row.OpsPerS }),
-		over("latency", "Mean latency", "us", true,
-			func(p Point) float64 { return p.Row.MeanUs }),
+		over("throughput", "Throughput", "Kops/s", wide(kops), kops),
+		over("latency", "Mean latency", "us", true, us),
 		over("cpu", "CPU of the server's cores", "%", false,
-			func(p Point) float64 { return 100 * p.Row.CPUUtil }),
+			g.lines(func(p Point) float64 { return 100 * p.Row.CPUUtil })),
 		over("bandwidth", bandwidth, "Mbit/s", true,
-			func(p Point) float64 { return 8 * BytesPerS(p) / 1e6 }),
+			g.lines(func(p Point) float64 { return 8 * BytesPerS(p) / 1e6 })),
 	}
 	if g.network.Rate > 0 { // What the network could carry at most.
 		last := &plots[len(plots)-1]
-		var rate report.Line
-		rate.Name, rate.Style = "limit", 7
+		rate := report.Line{Name: "limit"}
 		for _, x := range g.clients() {
 			rate.Points = append(rate.Points, [2]float64{x, float64(g.network.Rate) / 1e6})
 		}
@@ -46,6 +45,31 @@ func (g group) plots() []report.Plot {
 	return plots
 }
 
+// look names a series in the table of looks: TCP has one for each Ethernet
+// of the paper.
+func (g group) look(series string) string {
+	if series == tcp.Name {
+		if _, known := report.Rank(tcp.Name + "-" + g.network.Name); known {
+			return tcp.Name + "-" + g.network.Name
+		}
+	}
+	return series
+}
+
+// beside are lines of a metric, each followed by what the paper prints of
+// it.
+func (g group) beside(m Metric) []report.Line {
+	var lines []report.Line
+	for i, l := range g.lines(m.of) {
+		lines = append(lines, l)
+		series := g.series()[i]
+		if points := printed(g.experiment.Name, g.panel.Name, series, m); len(points) > 0 {
+			lines = append(lines, report.Line{Name: l.Name, Series: l.Series, Points: points, Paper: true})
+		}
+	}
+	return lines
+}
+
 func (g group) clients() []float64 {
 	var x []float64
 	for _, p := range g.points {
@@ -56,11 +80,11 @@ func (g group) clients() []float64 {
 	return x
 }
 
-// lines has one for each series, in the order of styles.
+// lines has one for each series, in the order of legends.
 func (g group) lines(value func(Point) float64) []report.Line {
 	var lines []report.Line
 	for _, s := range g.series() {
-		l := report.Line{Name: titleOf(s), Style: style(s)}
+		l := report.Line{Name: titleOf(s), Series: g.look(s)}
 		for _, p := range g.points {
 			if p.Series == s {
 				l.Points = append(l.Points, [2]float64{float64(p.Row.Clients), value(p)})
@@ -78,7 +102,7 @@ func (g group) series() []string {
 			names = append(names, p.Series)
 		}
 	}
-	slices.SortFunc(names, func(a, b string) int { return style(a) - style(b) })
+	slices.SortFunc(names, func(a, b string) int { return rank(a) - rank(b) })
 	return names
 }
 
@@ -98,7 +122,7 @@ func (g group) cdf() report.Plot {
 	for _, p := range g.largest() {
 		plot.Title = g.title(fmt.Sprintf("Latency of %d clients", p.Row.Clients))
 		plot.Lines = append(plot.Lines, report.Line{
-			Name: titleOf(p.Series), Style: style(p.Series), Points: p.Row.Detail.CDF,
+			Name: titleOf(p.Series), Series: g.look(p.Series), Points: p.Row.Detail.CDF,
 		})
 	}
 	return plot
@@ -116,8 +140,8 @@ func (g group) shares() report.Plot {
 			continue
 		}
 		plot.Title = g.title(fmt.Sprintf("Offloaded searches over time, %d clients", p.Row.Clients))
-		share := report.Line{Name: "offloaded by Catfish", Style: 0}
-		util := report.Line{Name: "server CPU as observed", Style: 2}
+		share := report.Line{Name: "offloaded by Catfish", Series: catfish.Name}
+		util := report.Line{Name: "server CPU as observed", Series: "server CPU"}
 		for _, m := range p.Row.Detail.Moments {
 			at := m.At.Seconds()
 			if n := m.Fast + m.Offloaded; n > 0 {

@@ -20,12 +20,14 @@ type Document struct {
 // Fact is one line of what a reader must know.
 type Fact struct{ Name, Value string }
 
-// Section has its parts in this order.
+// Section has its contents in this order.
 type Section struct {
 	Heading string
 	Text    []string // paragraphs
-	Plots   []Plot
+	Rows    [][]Plot // those of a row stand beside each other
+	Plots   []Plot   // as many beside each other as fit
 	Tables  []Table
+	Parts   []Section // one level lower
 }
 
 // Table has as many cells in each row as in Head.
@@ -49,36 +51,34 @@ func Write(dir string, d *Document) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	doc := *d
-	doc.Sections = append([]Section(nil), d.Sections...)
+	all := chapters(d)
 	seen := map[string]bool{}
-	for i := range doc.Sections {
-		s := &doc.Sections[i]
-		var plots []Plot
-		for _, p := range s.Plots {
+	for i := range all {
+		if err := all[i].eachPlot(func(p *Plot) (bool, error) {
 			if seen[p.file()] {
-				return fmt.Errorf("report: two plots are called %s", p.file())
+				return false, fmt.Errorf("report: two plots are called %s", p.file())
 			}
 			seen[p.file()] = true
-			switch err := writePlot(dir, &p); {
+			switch err := writePlot(dir, p); {
 			case errors.Is(err, ErrNoPoints):
-				s.Text = append(s.Text[:len(s.Text):len(s.Text)],
+				all[i].Text = append(all[i].Text[:len(all[i].Text):len(all[i].Text)],
 					fmt.Sprintf("No plot %q: there are no points for it.", p.title()))
+				return false, nil
 			case err != nil:
-				return err
-			default:
-				plots = append(plots, p)
+				return false, err
 			}
+			return true, nil
+		}); err != nil {
+			return err
 		}
-		s.Plots = plots
 	}
-	if err := replace(dir, MarkdownFile, markdown(&doc, func(p *Plot) string {
-		// PNG, which every viewer shows; the SVG files are for printing.
-		return fmt.Sprintf("![%s](%s.png)\n\n%s ([SVG](%s.svg))\n", alt(p.title()), p.file(), key(p), p.file())
+	// PNG, which every viewer shows; the SVG files are for printing.
+	if err := replace(dir, MarkdownFile, markdown(d, all, func(p *Plot) (image, caption string) {
+		return p.file() + ".png", fmt.Sprintf("%s ([SVG](%s.svg))", key(p), p.file())
 	})); err != nil {
 		return err
 	}
-	page, err := html(&doc)
+	page, err := html(d, all)
 	if err != nil {
 		return err
 	}
@@ -90,23 +90,23 @@ func Write(dir string, d *Document) error {
 func WritePage(file string, d *Document) error {
 	const plots = "plots"
 	dir := filepath.Dir(file)
-	for _, s := range d.Sections {
-		for i := range s.Plots {
-			p := &s.Plots[i]
+	all := chapters(d)
+	for i := range all {
+		if err := all[i].eachPlot(func(p *Plot) (bool, error) {
 			if err := os.MkdirAll(filepath.Join(dir, plots), 0o777); err != nil {
-				return fmt.Errorf("report: %w", err)
+				return false, fmt.Errorf("report: %w", err)
 			}
 			svg, err := p.SVG()
-			if err == nil {
-				err = replace(filepath.Join(dir, plots), p.file()+".svg", svg)
-			}
 			if err != nil {
-				return err
+				return false, err
 			}
+			return true, replace(filepath.Join(dir, plots), p.file()+".svg", svg)
+		}); err != nil {
+			return err
 		}
 	}
-	return replace(dir, filepath.Base(file), markdown(d, func(p *Plot) string {
-		return fmt.Sprintf("![%s](%s/%s.svg)\n\n%s\n", alt(p.title()), plots, p.file(), key(p))
+	return replace(dir, filepath.Base(file), markdown(d, all, func(p *Plot) (image, caption string) {
+		return plots + "/" + p.file() + ".svg", key(p)
 	}))
 }
 

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// markdown writes the document; figure is what stands for a plot.
-func markdown(d *Document, figure func(*Plot) string) []byte {
+// markdown writes the document; figure says where a plot's image is, and
+// what stands below it.
+func markdown(d *Document, all []chapter, figure func(*Plot) (image, caption string)) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# %s\n", d.Title)
 	for _, w := range d.Warnings {
@@ -19,33 +20,61 @@ func markdown(d *Document, figure func(*Plot) string) []byte {
 			fmt.Fprintf(&b, "| %s | %s |\n", cell(f.Name), cell(f.Value))
 		}
 	}
-	for _, s := range d.Sections {
-		fmt.Fprintf(&b, "\n## %s\n", s.Heading)
-		for _, t := range s.Text {
+	if len(all) > fewChapters {
+		b.WriteString("\n")
+		for _, c := range all {
+			fmt.Fprintf(&b, "%s- [%s](#%s)\n", strings.Repeat("  ", c.Level-2), alt(c.Heading), c.ID)
+		}
+	}
+	for _, c := range all {
+		fmt.Fprintf(&b, "\n%s %s\n", strings.Repeat("#", c.Level), c.Heading)
+		for _, t := range c.Text {
 			fmt.Fprintf(&b, "\n%s\n", t)
 		}
-		for _, p := range s.Plots {
-			fmt.Fprintf(&b, "\n%s", figure(&p))
+		for _, plots := range c.Rows {
+			beside(&b, plots, figure)
 		}
-		for _, t := range s.Tables {
-			b.WriteString("\n")
-			if t.Caption != "" {
-				fmt.Fprintf(&b, "%s\n\n", t.Caption)
-			}
-			if t.Code != "" {
-				fmt.Fprintf(&b, "```sh\n%s\n```\n\n", t.Code)
-			}
-			if len(t.Head) == 0 {
-				continue
-			}
-			row(&b, t.Head)
-			b.WriteString(strings.Repeat("|---", len(t.Head)) + "|\n")
-			for _, r := range t.Rows {
-				row(&b, r)
-			}
+		for _, p := range c.Plots {
+			image, caption := figure(&p)
+			fmt.Fprintf(&b, "\n![%s](%s)\n\n%s\n", alt(p.title()), image, caption)
+		}
+		for _, t := range c.Tables {
+			table(&b, t)
 		}
 	}
 	return b.Bytes()
+}
+
+// beside makes plots of a row cells of a table, which is how Markdown puts
+// one beside another.
+func beside(b *bytes.Buffer, plots []Plot, figure func(*Plot) (image, caption string)) {
+	images, captions := make([]string, len(plots)), make([]string, len(plots))
+	for i := range plots {
+		image, caption := figure(&plots[i])
+		images[i], captions[i] = fmt.Sprintf("![%s](%s)", alt(plots[i].title()), image), caption
+	}
+	b.WriteString("\n")
+	row(b, images)
+	b.WriteString(strings.Repeat("|---", len(images)) + "|\n")
+	row(b, captions)
+}
+
+func table(b *bytes.Buffer, t Table) {
+	b.WriteString("\n")
+	if t.Caption != "" {
+		fmt.Fprintf(b, "%s\n\n", t.Caption)
+	}
+	if t.Code != "" {
+		fmt.Fprintf(b, "```sh\n%s\n```\n\n", t.Code)
+	}
+	if len(t.Head) == 0 {
+		return
+	}
+	row(b, t.Head)
+	b.WriteString(strings.Repeat("|---", len(t.Head)) + "|\n")
+	for _, r := range t.Rows {
+		row(b, r)
+	}
 }
 
 // key names the plot and its lines in text, for readers who cannot see it.
@@ -53,7 +82,7 @@ func key(p *Plot) string {
 	var names []string
 	for _, l := range p.Lines {
 		if len(p.drawable(l)) > 0 {
-			names = append(names, l.Name)
+			names = append(names, p.label(l))
 		}
 	}
 	return p.title() + ": " + strings.Join(names, ", ")

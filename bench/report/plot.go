@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"image/color"
 	"math"
 	"strings"
 
@@ -27,7 +28,7 @@ type Plot struct {
 	X, Y  string // axes, with units
 	// A logarithmic axis shows only what is above 0.
 	LogX, LogY bool
-	Ticks      []float64 // of the x axis; nil: chosen
+	Ticks      []float64 // of the x axis, in any order; nil: chosen
 	FromZero   bool      // the y axis, which is not logarithmic
 	Simulated  bool      // all of it
 	Lines      []Line
@@ -35,11 +36,31 @@ type Plot struct {
 
 // Line is one series.
 type Line struct {
-	Name      string
-	Style     int          // the same number, the same look in every plot
+	Name      string       // in the legend
+	Series    string       // in the table of looks (Rank); empty: Name
 	Points    [][2]float64 // x ascending
 	Simulated bool         // only this line
+	// Paper: values that the paper prints. They are drawn as larger,
+	// hollow marks in the look of the series, and nothing joins them.
+	Paper bool
 }
+
+const (
+	// Two plots fit beside each other on a page of A4 or letter.
+	plotWidth   = 6.2 * vg.Inch
+	plotHeight  = 3.1 * vg.Inch // and the legend
+	margin      = vg.Length(6)
+	lineWidth   = vg.Length(1.4)
+	hollowWidth = vg.Length(1.3)
+	markRadius  = vg.Length(3)
+	paperRadius = vg.Length(5)
+	fontSize    = vg.Length(11)
+	titleSize   = vg.Length(11.5)
+	// maxMarks on a line, so that dashes still show between them.
+	maxMarks = 12
+	// dpi of PNG files: twice a screen's, so that a printout is not coarse.
+	dpi = 192
+)
 
 // file is the plot's file name without extension.
 func (p *Plot) file() string {
@@ -54,6 +75,24 @@ func (p *Plot) title() string {
 		return p.Title + " (simulated)"
 	}
 	return p.Title
+}
+
+// label is a line's name in the legend.
+func (p *Plot) label(l Line) string {
+	switch {
+	case l.Paper:
+		return l.Name + " (paper)"
+	case l.Simulated && !p.Simulated:
+		return l.Name + " (simulated)"
+	}
+	return l.Name
+}
+
+func (l Line) series() string {
+	if l.Series == "" {
+		return l.Name
+	}
+	return l.Series
 }
 
 func sans(size vg.Length) font.Font {
@@ -75,161 +114,128 @@ func (p *Plot) drawable(l Line) plotter.XYs {
 
 func bad(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 
-// build makes gonum's plot and its legend, which stands beside it: inside
-// it would cover what it explains.
-func (p *Plot) build() (*plot.Plot, plot.Legend, error) {
-	g, legend := plot.New(), plot.NewLegend()
+// build makes gonum's plot and its legend.
+func (p *Plot) build() (*plot.Plot, *legend, error) {
+	g, legend := plot.New(), new(legend)
 	g.X.Label.Text, g.Y.Label.Text = p.X, p.Y
 	for _, s := range []*text.Style{
-		&g.X.Label.TextStyle, &g.Y.Label.TextStyle,
-		&g.X.Tick.Label, &g.Y.Tick.Label, &legend.TextStyle,
+		&g.X.Label.TextStyle, &g.Y.Label.TextStyle, &g.X.Tick.Label, &g.Y.Tick.Label,
 	} {
 		s.Font = sans(fontSize)
 	}
-	legend.Left, legend.Top = true, true
-	legend.ThumbnailWidth = vg.Points(36) // The longest dashes, twice.
-	legend.Padding = vg.Points(3)
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = rgb(0xdd, 0xdd, 0xdd), rgb(0xdd, 0xdd, 0xdd)
 	g.Add(grid)
-	drawn := 0
-	for _, l := range p.Lines {
+	looks, err := p.looks()
+	if err != nil {
+		return nil, nil, err
+	}
+	// What has gaps is drawn over what has none, which shows through them.
+	var solid, dashed, marks []plot.Plotter
+	for i, l := range p.Lines {
 		xy := p.drawable(l)
 		if len(xy) == 0 {
 			continue
 		}
-		drawn++
-		line, err := plotter.NewLine(xy)
-		if err != nil {
-			return nil, legend, fmt.Errorf("report: plot %s, line %s: %w", p.Name, l.Name, err)
+		s := looks[i]
+		if l.Paper && s.mark == nil {
+			s.mark = circle // There is no line that could be seen.
 		}
-		marks, err := plotter.NewScatter(marked(xy, l.Style))
-		if err != nil {
-			return nil, legend, fmt.Errorf("report: plot %s, line %s: %w", p.Name, l.Name, err)
+		var thumbs []plot.Thumbnailer
+		if !l.Paper {
+			line, err := plotter.NewLine(xy)
+			if err != nil {
+				return nil, nil, fmt.Errorf("report: plot %s, line %s: %w", p.Name, l.Name, err)
+			}
+			line.Dashes, line.Color, line.Width = s.dashes, s.color, lineWidth
+			thumbs = append(thumbs, line)
+			if s.dashes == nil {
+				solid = append(solid, line)
+			} else {
+				dashed = append(dashed, line)
+			}
 		}
-		s := styleOf(l.Style)
-		line.Dashes, line.Color, line.Width = s.dashes, s.color, lineWidth
-		marks.Shape, marks.Color, marks.Radius = s.mark, s.color, markRadius
-		g.Add(line, marks)
-		name := l.Name
-		if l.Simulated && !p.Simulated {
-			name += " (simulated)"
+		if s.mark != nil {
+			at := xy
+			if !l.Paper {
+				at = marked(xy, i)
+			}
+			scatter, err := plotter.NewScatter(at)
+			if err != nil {
+				return nil, nil, fmt.Errorf("report: plot %s, line %s: %w", p.Name, l.Name, err)
+			}
+			scatter.Shape, scatter.Color, scatter.Radius = glyph{s.mark, l.Paper}, s.color, markRadius
+			if l.Paper {
+				scatter.Radius = paperRadius
+			}
+			thumbs, marks = append(thumbs, scatter), append(marks, scatter)
 		}
-		legend.Add(name, line, marks)
+		legend.add(p.label(l), thumbs...)
 	}
-	if drawn == 0 {
-		return nil, legend, fmt.Errorf("%w: plot %s", ErrNoPoints, p.Name)
+	if len(legend.entries) == 0 {
+		return nil, nil, fmt.Errorf("%w: plot %s", ErrNoPoints, p.Name)
 	}
+	g.Add(solid...)
+	g.Add(dashed...)
+	g.Add(marks...)
 	p.axes(g)
 	return g, legend, nil
 }
 
-// marked are the points that get a mark. Lines of different styles that
-// cover each other begin at different points, so that both can be seen.
-func marked(xy plotter.XYs, style int) plotter.XYs {
+// marked are the points that get a mark. Lines that cover each other begin
+// at different points, so that all can be seen; i is a line's number.
+func marked(xy plotter.XYs, i int) plotter.XYs {
 	if len(xy) <= maxMarks {
 		return xy
 	}
+	const apart = 8 // lines that begin at different points
 	var m plotter.XYs
 	step := (len(xy) + maxMarks - 1) / maxMarks
-	for i := style % len(styles) * step / len(styles); i < len(xy); i += step {
-		m = append(m, xy[i])
+	for j := i % apart * step / apart; j < len(xy); j += step {
+		m = append(m, xy[j])
 	}
 	return m
 }
 
-func (p *Plot) axes(g *plot.Plot) {
-	if p.LogX && p.Ticks == nil {
-		decades(&g.X)
-	}
-	if p.LogY {
-		decades(&g.Y)
-	}
-	scale(&g.X, p.LogX)
-	scale(&g.Y, p.LogY)
-	if p.FromZero && !p.LogY {
-		g.Y.Min, g.Y.Max = min(0, g.Y.Min), g.Y.Max*1.05
-	}
-	if p.Ticks != nil {
-		t := make(plot.ConstantTicks, len(p.Ticks))
-		for i, v := range p.Ticks {
-			t[i] = plot.Tick{Value: v, Label: number(v)}
-		}
-		g.X.Tick.Marker = t
-	}
+// drawing is a plot that is ready for a canvas of plotWidth by height.
+type drawing struct {
+	title  string
+	plot   *plot.Plot
+	legend *legend
+	height vg.Length
 }
 
-// decades widens a logarithmic axis to whole powers of ten: these are what
-// is labelled, and between two of them there would be no number to read.
-func decades(a *plot.Axis) {
-	a.Min = math.Pow(10, math.Floor(math.Log10(a.Min)))
-	a.Max = math.Pow(10, math.Ceil(math.Log10(a.Max)))
-}
-
-// scale makes an axis wide enough to be drawn, and logarithmic.
-func scale(a *plot.Axis, log bool) {
-	if !log {
-		a.Tick.Marker = shortTicks{plot.DefaultTicks{}}
-		return
-	}
-	if a.Min == a.Max { // One point: gonum would begin at 0, or below.
-		a.Min, a.Max = a.Min/2, a.Max*2
-	}
-	a.Scale = plot.LogScale{}
-	a.Tick.Marker = shortTicks{plot.LogTicks{Prec: -1}}
-}
-
-// shortTicks writes numbers as people do.
-type shortTicks struct{ plot.Ticker }
-
-func (s shortTicks) Ticks(lo, hi float64) []plot.Tick {
-	ticks := s.Ticker.Ticks(lo, hi)
-	for i := range ticks {
-		if ticks[i].Label != "" {
-			ticks[i].Label = number(ticks[i].Value)
-		}
-	}
-	return ticks
-}
-
-// number is short: 1.2M, 350k, 0.5.
-func number(v float64) string {
-	for _, u := range []struct {
-		at   float64
-		name string
-	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
-		if math.Abs(v) >= u.at {
-			return fmt.Sprintf("%.4g%s", v/u.at, u.name)
-		}
-	}
-	return fmt.Sprintf("%.4g", v)
-}
-
-// render draws on a canvas of plotWidth by plotHeight.
-func (p *Plot) render(c draw.Canvas) error {
+func (p *Plot) drawing() (*drawing, error) {
 	g, legend, err := p.build()
 	if err != nil {
-		return err
+		return nil, err
 	}
+	return &drawing{p.title(), g, legend, plotHeight + legend.height()}, nil
+}
+
+func (d *drawing) draw(c draw.Canvas) {
+	c.SetColor(color.White) // Pages may be dark.
+	c.Fill(c.Rectangle.Path())
 	// Over the whole width: gonum would put it over the lines only, where
 	// a long one is cut off.
 	c.FillText(text.Style{
-		Color: rgb(0, 0, 0), Font: sans(titleSize), XAlign: draw.XLeft, YAlign: draw.YTop,
+		Color: color.Black, Font: sans(titleSize), XAlign: draw.XLeft, YAlign: draw.YTop,
 		Handler: plot.DefaultTextHandler,
-	}, vg.Point{X: c.Min.X + vg.Points(4), Y: c.Max.Y - vg.Points(2)}, p.title())
+	}, vg.Point{X: c.Min.X + margin, Y: c.Max.Y - margin/2}, d.title)
 	const head = 2 * titleSize
-	width := legend.Rectangle(c).Size().X + vg.Points(8)
-	g.Draw(draw.Crop(c, 0, -width, 0, -head))
-	legend.Draw(draw.Crop(c, plotWidth-width+vg.Points(4), 0, 0, -head))
-	return nil
+	low := d.legend.height()
+	d.plot.Draw(draw.Crop(c, margin, -margin, low, -head))
+	d.legend.draw(draw.Crop(c, 0, 0, 0, low-d.height))
 }
 
 // SVG returns the plot as an SVG document.
 func (p *Plot) SVG() ([]byte, error) {
-	c := vgsvg.New(plotWidth, plotHeight)
-	if err := p.render(draw.New(c)); err != nil {
+	d, err := p.drawing()
+	if err != nil {
 		return nil, err
 	}
+	c := vgsvg.New(plotWidth, d.height)
+	d.draw(draw.New(c))
 	var b bytes.Buffer
 	if _, err := c.WriteTo(&b); err != nil {
 		return nil, fmt.Errorf("report: plot %s: %w", p.Name, err)
@@ -241,10 +247,12 @@ func (p *Plot) SVG() ([]byte, error) {
 
 // PNG returns the plot as an image.
 func (p *Plot) PNG() ([]byte, error) {
-	c := vgimg.NewWith(vgimg.UseWH(plotWidth, plotHeight), vgimg.UseDPI(dpi))
-	if err := p.render(draw.New(c)); err != nil {
+	d, err := p.drawing()
+	if err != nil {
 		return nil, err
 	}
+	c := vgimg.NewWith(vgimg.UseWH(plotWidth, d.height), vgimg.UseDPI(dpi))
+	d.draw(draw.New(c))
 	var b bytes.Buffer
 	if _, err := (vgimg.PngCanvas{Canvas: c}).WriteTo(&b); err != nil {
 		return nil, fmt.Errorf("report: plot %s: %w", p.Name, err)

@@ -21,9 +21,9 @@ func sample() Plot {
 		Name: "latency", Title: "Latency <of> A & B", X: "clients", Y: "us", LogX: true, LogY: true,
 		Ticks: []float64{1, 2, 64},
 		Lines: []Line{
-			{Name: "fast", Style: 0, Points: [][2]float64{{1, 10}, {2, 20}, {64, 900}}},
-			{Name: "offload <&>", Style: 1, Points: [][2]float64{{1, 5}, {2, 0}, {64, math.NaN()}}},
-			{Name: "nothing", Style: 2},
+			{Name: "fast", Points: [][2]float64{{1, 10}, {2, 20}, {64, 900}}},
+			{Name: "offload <&>", Series: "offload", Points: [][2]float64{{1, 5}, {2, 0}, {64, math.NaN()}}},
+			{Name: "nothing", Series: "tcp"},
 		},
 	}
 }
@@ -87,22 +87,11 @@ func TestPlotsOfFewPoints(t *testing.T) {
 	}
 }
 
-// In print there is no colour: no two styles share dashes and mark.
-func TestStylesDifferWithoutColour(t *testing.T) {
-	for i, a := range styles {
-		for j, b := range styles[:i] {
-			if slices.Equal(a.dashes, b.dashes) || a.mark == b.mark {
-				t.Errorf("styles %d and %d look alike", j, i)
-			}
-		}
-	}
-}
-
 func TestMarks(t *testing.T) {
 	xy := make(plotter.XYs, 500)
-	for s := range 2 * len(styles) {
-		if n := len(marked(xy, s)); n == 0 || n > maxMarks {
-			t.Errorf("style %d has %d marks", s, n)
+	for i := range 20 {
+		if n := len(marked(xy, i)); n == 0 || n > maxMarks {
+			t.Errorf("line %d has %d marks", i, n)
 		}
 	}
 	if n := len(marked(xy[:3], 5)); n != 3 {
@@ -112,7 +101,7 @@ func TestMarks(t *testing.T) {
 
 func TestNumber(t *testing.T) {
 	for v, want := range map[float64]string{
-		0: "0", 0.5: "0.5", 64: "64", 999: "999", 1000: "1k", 15000: "15k", 1.25e6: "1.25M", -2e9: "-2G",
+		0: "0", 0.5: "0.5", 1e-5: "1e-5", 2.5e-11: "2.5e-11", 64: "64", 999: "999", 1239.35: "1239", 9999: "9999", 15000: "15k", 1.25e6: "1.25M", -2e9: "-2G",
 	} {
 		if got := number(v); got != want {
 			t.Errorf("number(%v) = %q, want %q", v, got, want)

@@ -33,7 +33,7 @@ func SeriesPlots(name string, rows []Row) []report.Plot {
 					plot.Title += fmt.Sprintf(" (%d until %g s)", r.First, r.JoinAtS)
 				}
 			}
-			line := report.Line{Name: r.Scheme, Style: i}
+			line := report.Line{Name: r.Scheme}
 			for j := range r.Series {
 				line.Points = append(line.Points, [2]float64{r.Series[j].AtS, p.value(&r.Series[j])})
 			}
