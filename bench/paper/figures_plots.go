@@ -15,7 +15,7 @@ func (f figure) frame(m Metric, panel Panel, how string) report.Plot {
 	return report.Plot{
 		Name:  fmt.Sprintf("paper-figure-%s-%s-%s", f.number, kind, panel.Name),
 		Title: fmt.Sprintf("Figure %s, %s%s", f.number, panel.Title, how),
-		X:     "Number of clients", Y: axis, LogX: true, LogY: m == MeanUs, FromZero: true,
+		X:     "Number of clients", Y: axis, LogX: true, FromZero: true,
 	}
 }
 
@@ -39,7 +39,7 @@ func (f figure) finish(plot *report.Plot, m Metric, panel Panel) {
 		plot.Lines = slices.Insert(plot.Lines, at+1, line)
 	}
 	plot.Ticks = xs(plot.Lines)
-	plot.LogY = plot.LogY || wide(plot.Lines)
+	plot.LogY = m == MeanUs && far(plot.Lines) || wide(plot.Lines)
 }
 
 // xs are the lines' places on the x axis.
@@ -54,9 +54,24 @@ func xs(lines []report.Line) []float64 {
 	return slices.Compact(x)
 }
 
-// wide tells whether an axis from zero would press a line flat to it.
+// most is the ratio of two values that an axis from zero can still show.
+const most = 20
+
+// far tells whether an axis from zero would press values flat to it.
+func far(lines []report.Line) bool {
+	var all []float64
+	for _, l := range lines {
+		for _, p := range l.Points {
+			if p[1] > 0 {
+				all = append(all, p[1])
+			}
+		}
+	}
+	return len(all) > 0 && slices.Max(all) > most*slices.Min(all)
+}
+
+// wide is like far, but of whole lines: the ends of one may be far apart.
 func wide(lines []report.Line) bool {
-	const most = 30
 	var tops []float64
 	for _, l := range lines {
 		top := 0.0
@@ -101,7 +116,7 @@ func (r Report) measured(f figure, panel string, d drawn, at place) (points []Po
 
 // measuredPlot also says which lines of the paper it lacks.
 func (r Report) measuredPlot(f figure, panel Panel, m Metric, at place) (plot report.Plot, without []drawn) {
-	plot = f.frame(m, panel, ": measured, "+at.String())
+	plot = f.frame(m, panel, ": measured, RDMA on "+at.String())
 	for _, d := range f.series {
 		points, name := r.measured(f, panel.Name, d, at)
 		if len(points) == 0 {
@@ -159,7 +174,7 @@ func (r Report) scalesPlot(f figure, e *Experiment, at place) report.Plot {
 			least = p.Row.Clients
 		}
 	}
-	plot := f.scales(fmt.Sprintf(": measured, %s, %s", at, clients(least)))
+	plot := f.scales(fmt.Sprintf(": measured, RDMA on %s, %s", at, clients(least)))
 	for _, d := range f.series {
 		line := report.Line{Name: d.Name, Series: d.Series}
 		for _, panel := range e.Panels {
@@ -243,7 +258,7 @@ func (r Report) figureTwo() (s report.Section, ok bool) {
 		}
 		row = append(row, report.Plot{
 			Name: "paper-figure-2-" + panel.Name, Title: fmt.Sprintf("Figure 2, %s: measured, %s", panel.Title, where),
-			X: "Number of clients", Y: "Share of what there is (%)", LogX: true, FromZero: true,
+			X: "Number of clients", Y: "Utilization (%)", LogX: true, FromZero: true,
 			Ticks: xs([]report.Line{cpu}), Lines: []report.Line{cpu, bandwidth},
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/report"
 	library "github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/fastmsg"
@@ -395,7 +396,7 @@ func TestDocument(t *testing.T) {
 		},
 	}.Document()
 	// settings pin nothing: a second warning says so.
-	if len(d.Warnings) != 2 || !strings.Contains(d.Warnings[1], "SHARED CORES") || len(d.Sections) != 1+len(Experiments) {
+	if len(d.Warnings) != 2 || !strings.Contains(d.Warnings[1], "SHARED CORES") || len(d.Sections) != 2+len(Experiments) {
 		t.Fatalf("%d warnings, %d sections", len(d.Warnings), len(d.Sections))
 	}
 	numbers := d.Sections[0].Tables[0]
@@ -421,27 +422,33 @@ func TestDocument(t *testing.T) {
 	}
 	names := map[string]bool{}
 	for i, e := range Experiments {
-		s := d.Sections[1+i]
-		for _, p := range s.Plots {
-			if names[p.Name] {
-				t.Errorf("two plots %s", p.Name)
-			}
-			names[p.Name] = true
-			if strings.HasSuffix(p.Name, "-throughput") && len(p.Lines) != len(e.Series) {
-				t.Errorf("%s has %d lines, want %d", p.Name, len(p.Lines), len(e.Series))
-			}
+		s := d.Sections[2+i]
+		if len(s.Parts) != len(e.Panels) {
+			t.Errorf("%s: %d parts, want %d", s.Heading, len(s.Parts), len(e.Panels))
 		}
-		tables := len(e.Panels)
-		if len(e.Series) > 1 {
-			tables *= 2 // Who wins.
-		}
-		if len(s.Tables) != tables {
-			t.Errorf("%s: %d tables, want %d", s.Heading, len(s.Tables), tables)
+		for _, part := range s.Parts {
+			for _, p := range part.Plots {
+				if names[p.Name] {
+					t.Errorf("two plots %s", p.Name)
+				}
+				names[p.Name] = true
+				ours := slices.DeleteFunc(slices.Clone(p.Lines), func(l report.Line) bool { return l.Paper })
+				if strings.HasSuffix(p.Name, "-throughput") && len(ours) != len(e.Series) {
+					t.Errorf("%s has %d lines, want %d", p.Name, len(ours), len(e.Series))
+				}
+			}
+			tables := 1
+			if len(e.Series) > 1 {
+				tables++ // Who wins.
+			}
+			if len(part.Tables) != tables {
+				t.Errorf("%s: %d tables, want %d", part.Heading, len(part.Tables), tables)
+			}
 		}
 	}
 	none := Report{Settings: settings(), Experiments: Experiments[:1]}.Document()
 	if !strings.Contains(fmt.Sprint(none.Sections), "not measured") ||
-		!strings.Contains(fmt.Sprint(none.Sections[1].Text), "No point") {
+		!strings.Contains(fmt.Sprint(none.Sections[2].Text), "No point") {
 		t.Errorf("without points: %+v", none.Sections)
 	}
 }

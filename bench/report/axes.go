@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
+	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -48,8 +48,17 @@ func ticks(values []float64, a *plot.Axis) plot.ConstantTicks {
 // decades widens a logarithmic axis to whole powers of ten: these are what
 // is labelled, and between two of them there would be no number to read.
 func decades(a *plot.Axis) {
-	a.Min = math.Pow(10, math.Floor(math.Log10(a.Min)))
-	a.Max = math.Pow(10, math.Ceil(math.Log10(a.Max)))
+	a.Min, a.Max = math.Pow10(power(a.Min, math.Floor)), math.Pow10(power(a.Max, math.Ceil))
+}
+
+// power is the exponent of ten below or above a value, which rounds it.
+// Logarithms are inexact: a value that is a power of ten has its own.
+func power(v float64, round func(float64) float64) int {
+	l := math.Log10(v)
+	if near := math.Round(l); math.Abs(l-near) < 1e-9 {
+		return int(near)
+	}
+	return int(round(l))
 }
 
 // scale makes an axis wide enough to be drawn, and logarithmic.
@@ -62,7 +71,29 @@ func scale(a *plot.Axis, log bool) {
 		a.Min, a.Max = a.Min/2, a.Max*2
 	}
 	a.Scale = plot.LogScale{}
-	a.Tick.Marker = shortTicks{plot.LogTicks{Prec: -1}}
+	a.Tick.Marker = logTicks{}
+}
+
+// logTicks labels powers of ten. Those of gonum miss the first power, or
+// add one after the last, where a logarithm is inexact.
+type logTicks struct{}
+
+// Ticks implements plot.Ticker.
+func (logTicks) Ticks(lo, hi float64) []plot.Tick {
+	var ticks []plot.Tick
+	for e := power(lo, math.Floor); e <= power(hi, math.Ceil); e++ {
+		for i := 1; i < 10; i++ {
+			v := float64(i) * math.Pow10(e)
+			if v < lo || v > hi {
+				continue
+			}
+			ticks = append(ticks, plot.Tick{Value: v})
+			if i == 1 {
+				ticks[len(ticks)-1].Label = number(v)
+			}
+		}
+	}
+	return ticks
 }
 
 // shortTicks writes numbers as people do.
@@ -89,5 +120,9 @@ func number(v float64) string {
 			return fmt.Sprintf("%.4g%s", v/u.unit, u.name)
 		}
 	}
-	return strings.Replace(fmt.Sprintf("%.4g", v), "e-0", "e-", 1)
+	text := fmt.Sprintf("%.4g", v)
+	if short, err := strconv.ParseFloat(text, 64); err == nil && math.Abs(v) >= 1e-6 {
+		return strconv.FormatFloat(short, 'f', -1, 64) // No exponent.
+	}
+	return text
 }

@@ -20,8 +20,9 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 <title>{{.Title}}</title>
 <style>
 :root { --text: #111; --soft: #444; --line: #bbb; --page: #fff; --head: #f2f2f2; --link: #0050a0; }
-@media (prefers-color-scheme: dark) { @media screen {
-  :root { --text: #e4e4e4; --soft: #b4b4b4; --line: #555; --page: #17191c; --head: #24272b; --link: #8ab8ff; } } }
+@media screen and (prefers-color-scheme: dark) {
+  :root { --text: #e4e4e4; --soft: #b4b4b4; --line: #555; --page: #17191c; --head: #24272b; --link: #8ab8ff; }
+}
 body { font: 15px/1.45 "Liberation Sans", Arial, Helvetica, sans-serif; color: var(--text);
   background: var(--page); margin: 1.5rem 2rem; }
 a { color: var(--link); }

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"slices"
+
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
@@ -23,29 +25,30 @@ func (l *legend) add(name string, thumbs ...plot.Thumbnailer) {
 // column is an empty one of gonum's.
 func column() plot.Legend {
 	c := plot.NewLegend()
-	c.TextStyle.Font = sans(fontSize)
+	c.TextStyle.Font = sans(legendSize)
 	c.Left, c.Top = true, true
-	c.ThumbnailWidth = vg.Points(36) // The longest dashes, twice.
+	c.ThumbnailWidth = vg.Points(30) // The longest dashes, twice.
 	c.Padding = vg.Points(3)
 	return c
 }
 
-// columns are as many as fit side by side; entries go from left to right,
-// then down.
+// columns are as many as fit side by side; entries go down, then to the
+// right, so that a line and what the paper prints of it are neighbours.
 func (l *legend) columns() (columns []plot.Legend, widths []vg.Length) {
-	gap := vg.Points(14)
-	for n := len(l.entries); n > 0; n-- {
-		columns, widths = make([]plot.Legend, n), make([]vg.Length, n)
+	gap := vg.Points(10)
+	for long := 1; long <= len(l.entries); long++ {
+		columns, widths = nil, nil
 		total := vg.Length(0)
-		for i := range columns {
-			columns[i] = column()
-			for j := i; j < len(l.entries); j += n {
-				columns[i].Add(l.entries[j].name, l.entries[j].thumbs...)
+		for entries := range slices.Chunk(l.entries, long) {
+			c := column()
+			for _, e := range entries {
+				c.Add(e.name, e.thumbs...)
 			}
-			widths[i] = columns[i].Rectangle(draw.Canvas{}).Size().X + gap
-			total += widths[i]
+			width := c.Rectangle(draw.Canvas{}).Size().X + gap
+			columns, widths = append(columns, c), append(widths, width)
+			total += width
 		}
-		if total <= plotWidth-2*margin || n == 1 {
+		if total <= plotWidth-2*margin {
 			break
 		}
 	}

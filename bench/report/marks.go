@@ -1,6 +1,7 @@
 package report
 
 import (
+	"image/color"
 	"math"
 
 	"gonum.org/v1/plot/vg"
@@ -27,7 +28,7 @@ var (
 	cross     = plus.turned(math.Pi / 4)
 	bar       = outline{{X: -1.3, Y: -.4}, {X: 1.3, Y: -.4}, {X: 1.3, Y: .4}, {X: -1.3, Y: .4}}
 	pole      = bar.turned(math.Pi / 2)
-	bowtie    = outline{{X: -1.2, Y: -.9}, {X: -1.2, Y: .9}, {X: 1.2, Y: -.9}, {X: 1.2, Y: .9}}
+	bowtie    = outline{{X: -1.2, Y: -1}, {X: -1.2, Y: 1}, {Y: .35}, {X: 1.2, Y: 1}, {X: 1.2, Y: -1}, {Y: -.35}}
 	hourglass = bowtie.turned(math.Pi / 2)
 	house     = outline{{X: -.9, Y: -1}, {X: .9, Y: -1}, {X: .9, Y: .2}, {Y: 1.2}, {X: -.9, Y: .2}}
 	half      = append(outline{{X: -1.1, Y: -.5}, {X: 1.1, Y: -.5}}, outline{{X: .8, Y: .3}, {Y: .7}, {X: -.8, Y: .3}}...)
@@ -90,4 +91,6 @@ func (g glyph) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, at vg.Point) {
 	}
 	c.SetColor(s.Color)
 	c.Fill(p)
+	c.SetLineStyle(draw.LineStyle{Color: color.White, Width: edgeWidth})
+	c.Stroke(p)
 }

@@ -52,9 +52,11 @@ const (
 	margin      = vg.Length(6)
 	lineWidth   = vg.Length(1.4)
 	hollowWidth = vg.Length(1.3)
-	markRadius  = vg.Length(3)
+	edgeWidth   = vg.Length(0.5) // white, between marks that overlap
+	markRadius  = vg.Length(3.2)
 	paperRadius = vg.Length(5)
 	fontSize    = vg.Length(11)
+	legendSize  = vg.Length(10)
 	titleSize   = vg.Length(11.5)
 	// maxMarks on a line, so that dashes still show between them.
 	maxMarks = 12

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 )
 
@@ -101,10 +102,69 @@ func TestMarks(t *testing.T) {
 
 func TestNumber(t *testing.T) {
 	for v, want := range map[float64]string{
-		0: "0", 0.5: "0.5", 1e-5: "1e-5", 2.5e-11: "2.5e-11", 64: "64", 999: "999", 1239.35: "1239", 9999: "9999", 15000: "15k", 1.25e6: "1.25M", -2e9: "-2G",
+		0: "0", 0.5: "0.5", 1e-5: "0.00001", 2.5e-11: "2.5e-11", 1.0 / 3: "0.3333", 64: "64", 999: "999", 1239.35: "1239", 9999: "9999", 15000: "15k", 1.25e6: "1.25M", -2e9: "-2G",
 	} {
 		if got := number(v); got != want {
 			t.Errorf("number(%v) = %q, want %q", v, got, want)
+		}
+	}
+}
+
+// Ticks never miss a power of ten at an end of the axis, and never lie
+// outside of it, though logarithms are inexact.
+func TestLogTicks(t *testing.T) {
+	for e := -12; e <= 12; e++ {
+		var a plot.Axis
+		a.Min, a.Max = math.Pow10(e), math.Pow10(e)
+		if decades(&a); a.Min != a.Max {
+			t.Errorf("1e%d is widened to %v to %v", e, a.Min, a.Max)
+		}
+		a.Min, a.Max = 1.1*math.Pow10(e), 9*math.Pow10(e+1)
+		decades(&a)
+		var labels []float64
+		for _, tick := range (logTicks{}).Ticks(a.Min, a.Max) {
+			if tick.Value < a.Min || tick.Value > a.Max {
+				t.Errorf("a tick at %v of an axis from %v to %v", tick.Value, a.Min, a.Max)
+			}
+			if tick.Label != "" {
+				labels = append(labels, tick.Value)
+			}
+		}
+		if want := []float64{math.Pow10(e), math.Pow10(e + 1), math.Pow10(e + 2)}; !slices.Equal(labels, want) {
+			t.Errorf("labels %v, want %v", labels, want)
+		}
+	}
+}
+
+// Labels do not run into each other, and the last value has one.
+func TestTicks(t *testing.T) {
+	a := plot.Axis{Min: 1, Max: 320, Scale: plot.LogScale{}}
+	var got []string
+	for _, tick := range ticks([]float64{320, 1, 2, 4, 8, 80, 80, 256}, &a) {
+		got = append(got, tick.Label)
+	}
+	if want := []string{"1", "2", "4", "8", "80", "", "320"}; !slices.Equal(got, want) {
+		t.Errorf("labels %q, want %q", got, want)
+	}
+}
+
+// Legends take the columns that fit; a line and the paper's values stay
+// neighbours, and a long name costs columns, not its end.
+func TestLegend(t *testing.T) {
+	for _, c := range []struct {
+		names []string
+		want  int
+	}{
+		{nil, 0}, {[]string{"a"}, 1}, {[]string{"a", "b", "c"}, 3},
+		{[]string{strings.Repeat("long ", 10), strings.Repeat("long ", 10)}, 1},
+	} {
+		var l legend
+		for _, n := range c.names {
+			l.add(n)
+		}
+		columns, widths := l.columns()
+		if len(columns) != c.want || len(widths) != c.want {
+			t.Errorf("%q: %d columns, want %d", c.names, len(columns), c.want)
 		}
 	}
 }
@@ -113,12 +173,17 @@ func document() *Document {
 	empty, simulated := sample(), sample()
 	empty.Name, empty.Title, empty.Lines = "empty", "Nothing", nil
 	simulated.Name, simulated.Simulated = "future", true
+	left, right, none, lone := sample(), sample(), empty, empty
+	left.Name, right.Name, none.Name, lone.Name = "left", "right", "none", "lone"
 	return &Document{
 		Title: "A <report>", Warnings: []string{"NOT MEASURED: x < y"},
 		Facts: []Fact{{"machine", "two | cores"}},
 		Sections: []Section{{
 			Heading: "Figure 10", Text: []string{"Assumed: a < b."},
 			Plots: []Plot{sample(), empty, simulated},
+			Parts: []Section{{
+				Heading: "Scale 1 %, [x]: <y>", Rows: [][]Plot{{left, none, right}, {lone}},
+			}},
 			Tables: []Table{{
 				Caption: "Rows", Head: []string{"series", "calls/s"},
 				Rows: [][]string{{"fast|tcp", "1"}, {"<b>", "2"}},
@@ -143,7 +208,7 @@ func TestWrite(t *testing.T) {
 		names = append(names, e.Name())
 	}
 	if want := []string{"future-simulated.png", "future-simulated.svg", "latency.png", "latency.svg",
-		HTMLFile, MarkdownFile}; !slices.Equal(names, want) {
+		"left.png", "left.svg", HTMLFile, MarkdownFile, "right.png", "right.svg"}; !slices.Equal(names, want) {
 		t.Errorf("files %q, want %q", names, want)
 	}
 	md := read(t, dir, MarkdownFile)
@@ -167,8 +232,50 @@ func TestWrite(t *testing.T) {
 			t.Errorf("%s has %q", HTMLFile, s)
 		}
 	}
-	if n := strings.Count(page, "<svg "); n != 2 {
-		t.Errorf("%s has %d plots, want 2", HTMLFile, n)
+	if n := strings.Count(page, "<svg "); n != 4 {
+		t.Errorf("%s has %d plots, want 4", HTMLFile, n)
+	}
+	// Plots of a row stand beside each other; one without points has no
+	// place, nor a row of only such ones.
+	if !strings.Contains(md, "| ![Latency <of> A & B](left.png) | ![Latency <of> A & B](right.png) |\n|---|---|\n") {
+		t.Errorf("%s has no row of plots:\n%s", MarkdownFile, md)
+	}
+	if n := strings.Count(page, `class="row"`); n != 1 || !strings.Contains(page, `style="--across: 2"`) {
+		t.Errorf("%s has %d rows of plots", HTMLFile, n)
+	}
+}
+
+// Contents link every heading, of parts as well, and two that are called
+// alike; a page of two sections needs none.
+func TestContents(t *testing.T) {
+	d := document()
+	d.Sections = append(d.Sections, Section{Heading: "Figure 10"}, Section{Heading: "The paper's"})
+	dir := t.TempDir()
+	if err := Write(dir, d); err != nil {
+		t.Fatal(err)
+	}
+	md, page := read(t, dir, MarkdownFile), read(t, dir, HTMLFile)
+	if want := "- [Figure 10](#figure-10)\n  - [Scale 1 %, (x): <y>](#scale-1--x-y)\n" +
+		"- [Figure 10](#figure-10-1)\n- [The paper's](#the-papers)\n"; !strings.Contains(md, want) {
+		t.Errorf("contents of %s are not\n%s in\n%s", MarkdownFile, want, md)
+	}
+	if !strings.Contains(md, "\n### Scale 1 %, [x]: <y>\n") {
+		t.Errorf("%s has no heading of a part", MarkdownFile)
+	}
+	for _, s := range []string{
+		`<li class="l3"><a href="#scale-1--x-y">Scale 1 %, [x]: &lt;y&gt;</a></li>`, `<h3 id="scale-1--x-y">`,
+		`<a href="#figure-10-1">`, `<h2 id="figure-10-1">`,
+	} {
+		if !strings.Contains(page, s) {
+			t.Errorf("%s lacks %q", HTMLFile, s)
+		}
+	}
+	d.Sections = d.Sections[1:2]
+	if err := Write(dir, d); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(read(t, dir, HTMLFile), "<nav") || strings.Contains(read(t, dir, MarkdownFile), "](#") {
+		t.Error("contents of one section")
 	}
 }
 
