@@ -129,7 +129,7 @@ func (r Report) figures() report.Section {
 	}
 	at, measured := r.best()
 	if measured {
-		s.Text = append(s.Text, "Measured: RDMA is "+at.String()+". TCP/IP-1G and TCP/IP-40G are TCP through"+
+		s.Text = append(s.Text, "Measured: the RDMA schemes on "+at.String()+". TCP/IP-1G and TCP/IP-40G are TCP through"+
 			" networks of 1 and 40 Gbit/s; where neither was measured, TCP over loopback.")
 	}
 	if part, ok := r.figureTwo(); ok {
@@ -172,7 +172,7 @@ func (r Report) figure(f figure, at place) (s report.Section, ok bool) {
 		}
 	}
 	if len(missing) > 0 {
-		s.Text = append(s.Text, "Not measured everywhere: "+strings.Join(slices.Sorted(maps.Keys(missing)), ", ")+".")
+		s.Text = append(s.Text, "Not measured, or not in every panel: "+strings.Join(slices.Sorted(maps.Keys(missing)), ", ")+".")
 	}
 	if len(s.Rows) == 0 {
 		s.Text = append(s.Text, "Neither measured nor simulated.")

@@ -119,10 +119,8 @@ func bad(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 // build makes gonum's plot and its legend.
 func (p *Plot) build() (*plot.Plot, *legend, error) {
 	g, legend := plot.New(), new(legend)
-	g.X.Label.Text, g.Y.Label.Text = p.X, p.Y
-	for _, s := range []*text.Style{
-		&g.X.Label.TextStyle, &g.Y.Label.TextStyle, &g.X.Tick.Label, &g.Y.Tick.Label,
-	} {
+	g.X.Label.Text = p.X
+	for _, s := range []*text.Style{&g.X.Label.TextStyle, &g.X.Tick.Label, &g.Y.Tick.Label} {
 		s.Font = sans(fontSize)
 	}
 	grid := plotter.NewGrid()
@@ -202,6 +200,7 @@ func marked(xy plotter.XYs, i int) plotter.XYs {
 // drawing is a plot that is ready for a canvas of plotWidth by height.
 type drawing struct {
 	title  string
+	y      string // the axis' label
 	plot   *plot.Plot
 	legend *legend
 	height vg.Length
@@ -212,21 +211,28 @@ func (p *Plot) drawing() (*drawing, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &drawing{p.title(), g, legend, plotHeight + legend.height()}, nil
+	return &drawing{p.title(), p.Y, g, legend, plotHeight + legend.height()}, nil
 }
 
 func (d *drawing) draw(c draw.Canvas) {
 	c.SetColor(color.White) // Pages may be dark.
 	c.Fill(c.Rectangle.Path())
-	// Over the whole width: gonum would put it over the lines only, where
-	// a long one is cut off.
-	c.FillText(text.Style{
+	label := text.Style{
 		Color: color.Black, Font: sans(titleSize), XAlign: draw.XLeft, YAlign: draw.YTop,
 		Handler: plot.DefaultTextHandler,
-	}, vg.Point{X: c.Min.X + margin, Y: c.Max.Y - margin/2}, d.title)
+	}
+	// Over the whole width: gonum would put it over the lines only, where
+	// a long one is cut off.
+	c.FillText(label, vg.Point{X: c.Min.X + margin, Y: c.Max.Y - margin/2}, d.title)
 	const head = 2 * titleSize
 	low := d.legend.height()
-	d.plot.Draw(draw.Crop(c, margin, -margin, low, -head))
+	area := draw.Crop(c, margin+1.3*fontSize, -margin, low, -head)
+	d.plot.Draw(area)
+	// Not gonum's label of the axis either: it makes room for it at the
+	// mean of the values, which on a logarithmic axis is near the top.
+	label.Font, label.Rotation, label.XAlign = sans(fontSize), math.Pi/2, draw.XCenter
+	data := d.plot.DataCanvas(area)
+	c.FillText(label, vg.Point{X: c.Min.X + margin, Y: data.Center().Y}, d.y)
 	d.legend.draw(draw.Crop(c, 0, 0, 0, low-d.height))
 }
 
