@@ -7,10 +7,10 @@ import (
 )
 
 // curves is a View by hand.
-type curves map[place]Value
+type curves map[spot]Value
 
 func (c curves) At(experiment, panel, series string, clients int) (Value, bool) {
-	v, ok := c[place{experiment, panel, series, clients}]
+	v, ok := c[spot{experiment, panel, series, clients}]
 	return v, ok
 }
 
@@ -29,7 +29,7 @@ func (c curves) Clients(experiment string) []int {
 func asThePaper() curves {
 	c := curves{}
 	set := func(experiment, panel, series string, clients int, kops float64) {
-		c[place{experiment, panel, series, clients}] = Value{
+		c[spot{experiment, panel, series, clients}] = Value{
 			Kops: kops, MeanUs: 1e3 * float64(clients) / kops, Net: -1,
 		}
 	}
@@ -45,8 +45,8 @@ func asThePaper() curves {
 			}
 		}
 	}
-	c[place{"motivation", "1e-2", "tcp", 32}] = Value{Kops: 1, MeanUs: 1, CPU: 0.28, Net: 0.97}
-	c[place{"motivation", "1e-5", "tcp", 32}] = Value{Kops: 1, MeanUs: 1, CPU: 0.99, Net: 0.658}
+	c[spot{"motivation", "1e-2", "tcp", 32}] = Value{Kops: 1, MeanUs: 1, CPU: 0.28, Net: 0.97}
+	c[spot{"motivation", "1e-5", "tcp", 32}] = Value{Kops: 1, MeanUs: 1, CPU: 0.99, Net: 0.658}
 	for _, p := range experimentNamed("multi-issue").Panels {
 		set("multi-issue", p.Name, "offload", 1, 6.1)
 	}
@@ -55,9 +55,9 @@ func asThePaper() curves {
 		set("hybrid", panel, "offload-single", 256, 20*256)
 	}
 	set("hybrid", "1e-5", "offload-single", 256, 5.9*256)
-	both := c[place{"search", "1e-5", "paper", 256}]
+	both := c[spot{"search", "1e-5", "paper", 256}]
 	both.Offload = 0.6
-	c[place{"search", "1e-5", "paper", 256}] = both
+	c[spot{"search", "1e-5", "paper", 256}] = both
 	return c
 }
 
@@ -65,31 +65,31 @@ func asThePaper() curves {
 func TestClaims(t *testing.T) {
 	broken := map[string]func(curves){
 		"net-first": func(c curves) {
-			c[place{"motivation", "1e-2", "tcp", 32}] = Value{Kops: 1, MeanUs: 1, CPU: 0.95, Net: 0.97}
+			c[spot{"motivation", "1e-2", "tcp", 32}] = Value{Kops: 1, MeanUs: 1, CPU: 0.95, Net: 0.97}
 		},
 		"cpu-first": func(c curves) {
-			c[place{"motivation", "1e-5", "tcp", 32}] = Value{Kops: 1, MeanUs: 1, CPU: 0.5, Net: 0.5}
+			c[spot{"motivation", "1e-5", "tcp", 32}] = Value{Kops: 1, MeanUs: 1, CPU: 0.5, Net: 0.5}
 		},
-		"events-scale":     func(c curves) { c[place{"events", "1e-2", "fast", 320}] = Value{Kops: 1, MeanUs: 1e9} },
-		"multi-issue":      func(c curves) { c[place{"multi-issue", "1e-4", "offload", 1}] = Value{Kops: 1, MeanUs: 1e9} },
-		"multi-issue-most": func(c curves) { c[place{"multi-issue", "1e-4", "offload", 1}] = Value{Kops: 1, MeanUs: 1} },
-		"fast-worst":       func(c curves) { c[place{"search", "1e-5", "fast-polling", 256}] = Value{Kops: 71, MeanUs: 1} },
-		"offload-poor":     func(c curves) { c[place{"search", "1e-5", "offload-single", 256}] = Value{Kops: 3000, MeanUs: 1} },
-		"catfish-most":     func(c curves) { c[place{"search", "power", "tcp", 256}] = Value{Kops: 1e6, MeanUs: 1} },
-		"catfish-both":     func(c curves) { c[place{"search", "1e-5", "paper", 256}] = Value{Kops: 1, MeanUs: 1} },
-		"offload-steady":   func(c curves) { c[place{"search", "1e-5", "offload-single", 256}] = Value{Kops: 1, MeanUs: 1e3} },
-		"offload-below":    func(c curves) { c[place{"search", "1e-5", "paper", 256}] = Value{Kops: 1, MeanUs: 1} },
-		"hybrid-not-most":  func(c curves) { c[place{"hybrid", "power", "paper", 256}] = Value{Kops: 1e6, MeanUs: 1} },
+		"events-scale":     func(c curves) { c[spot{"events", "1e-2", "fast", 320}] = Value{Kops: 1, MeanUs: 1e9} },
+		"multi-issue":      func(c curves) { c[spot{"multi-issue", "1e-4", "offload", 1}] = Value{Kops: 1, MeanUs: 1e9} },
+		"multi-issue-most": func(c curves) { c[spot{"multi-issue", "1e-4", "offload", 1}] = Value{Kops: 1, MeanUs: 1} },
+		"fast-worst":       func(c curves) { c[spot{"search", "1e-5", "fast-polling", 256}] = Value{Kops: 71, MeanUs: 1} },
+		"offload-poor":     func(c curves) { c[spot{"search", "1e-5", "offload-single", 256}] = Value{Kops: 3000, MeanUs: 1} },
+		"catfish-most":     func(c curves) { c[spot{"search", "power", "tcp", 256}] = Value{Kops: 1e6, MeanUs: 1} },
+		"catfish-both":     func(c curves) { c[spot{"search", "1e-5", "paper", 256}] = Value{Kops: 1, MeanUs: 1} },
+		"offload-steady":   func(c curves) { c[spot{"search", "1e-5", "offload-single", 256}] = Value{Kops: 1, MeanUs: 1e3} },
+		"offload-below":    func(c curves) { c[spot{"search", "1e-5", "paper", 256}] = Value{Kops: 1, MeanUs: 1} },
+		"hybrid-not-most":  func(c curves) { c[spot{"hybrid", "power", "paper", 256}] = Value{Kops: 1e6, MeanUs: 1} },
 		"inserts-slow-reads": func(c curves) {
-			c[place{"hybrid", "1e-5", "offload-single", 256}] = Value{Kops: 1e6, MeanUs: 1}
+			c[spot{"hybrid", "1e-5", "offload-single", 256}] = Value{Kops: 1e6, MeanUs: 1}
 		},
-		"catfish-most-rea02": func(c curves) { c[place{"rea02", "rea02", "fast-polling", 256}] = Value{Kops: 1e6, MeanUs: 1} },
+		"catfish-most-rea02": func(c curves) { c[spot{"rea02", "rea02", "fast-polling", 256}] = Value{Kops: 1e6, MeanUs: 1} },
 	}
 	paper := asThePaper()
 	// Offloading has the lower latency in figure 11 only where clients pause.
-	single := paper[place{"search", "1e-5", "offload-single", 256}]
+	single := paper[spot{"search", "1e-5", "offload-single", 256}]
 	single.MeanUs = 50
-	paper[place{"search", "1e-5", "offload-single", 256}] = single
+	paper[spot{"search", "1e-5", "offload-single", 256}] = single
 	for _, c := range Claims {
 		v, ok := c.Judge(paper)
 		if !ok || !v.Holds {

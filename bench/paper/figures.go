@@ -27,14 +27,10 @@ type drawn struct {
 	Name   string // the paper's
 }
 
-// tcp40 is the scheme tcp over 40 Gbit/s: in simulated rows, in the table
-// of looks, and in the figures that have two lines of TCP.
-const tcp40 = "tcp-40g"
-
 // compared are the lines of figures 10 to 14. The paper's base lines are
 // those of FaRM (section V): a server that polls, and one read at a time.
 var compared = []drawn{
-	{tcp.Name, "TCP/IP-1G"}, {tcp40, "TCP/IP-40G"}, {polling.Name, "Fast messaging"},
+	{tcp.Name, "TCP/IP-1G"}, {tcp40.Name, "TCP/IP-40G"}, {polling.Name, "Fast messaging"},
 	{single.Name, "RDMA offloading"}, {catfish.Name, "Catfish"},
 }
 
@@ -146,7 +142,7 @@ func (r Report) figures() report.Section {
 // figure has what was measured in the first row and what was simulated in
 // the second; ok is false if it was not asked for and there is neither.
 func (r Report) figure(f figure, at place) (s report.Section, ok bool) {
-	e := &Experiments[slices.IndexFunc(Experiments, func(e Experiment) bool { return e.Name == f.experiment })]
+	e := experimentNamed(f.experiment)
 	s.Heading = fmt.Sprintf("Figure %s: %s", f.number, f.title)
 	var ours, simulated []report.Plot
 	missing := map[string]bool{}

@@ -70,7 +70,7 @@ func (r Report) simulatedScales(f figure, e *Experiment) report.Plot {
 // there is: of the network of 1 Gbit/s, or of the slowest that was
 // measured. Loopback has no bandwidth to be a share of.
 func (r Report) figureTwo() (s report.Section, ok bool) {
-	e := &Experiments[slices.IndexFunc(Experiments, func(e Experiment) bool { return e.Name == "motivation" })]
+	e := experimentNamed("motivation")
 	s.Heading = "Figure 2: " + e.Title
 	var points []Point
 	for _, p := range r.Points {

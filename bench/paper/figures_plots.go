@@ -97,7 +97,7 @@ func (r Report) measured(f figure, panel string, d drawn, at place) (points []Po
 	}
 	want, series, name := at.network.Name, d.Series, d.Name
 	switch {
-	case d.Series == tcp40:
+	case d.Series == tcp40.Name:
 		want, series = "40g", tcp.Name
 	case d.Series == tcp.Name && ethernet:
 		want = "1g"

@@ -12,13 +12,13 @@ import (
 
 // Every scheme, and what plots name besides, has a look of its own.
 func TestLooks(t *testing.T) {
-	series := append(library.Schemes()[1:], tcp40, "tcp-10g", "limit", "server CPU", "bandwidth")
+	series := append(library.Schemes()[1:], tcp40.Name, "tcp-10g", "limit", "server CPU", "bandwidth")
 	for _, s := range series {
 		if _, known := report.Rank(s); !known {
 			t.Errorf("%s has no look: add one to bench/report/looks.go", s)
 		}
 	}
-	for n, want := range map[string]string{"host": "tcp", "1g": "tcp", "40g": tcp40, "100m": "tcp"} {
+	for n, want := range map[string]string{"host": "tcp", "1g": "tcp", "40g": tcp40.Name, "100m": "tcp"} {
 		g := group{network: Network{Name: n}}
 		if got := g.look(tcp.Name); got != want {
 			t.Errorf("tcp over %s looks like %s, want %s", n, got, want)
@@ -32,11 +32,11 @@ func TestLooks(t *testing.T) {
 // The paper's values stand behind the lines of their series, and only in
 // plots of their figure, panel and metric; the axis reaches them.
 func TestPaperValuesInPlots(t *testing.T) {
-	e := find("search")
+	e := experimentNamed("search")
 	g := Report{Points: points(
 		point("search", "1e-5", "paper", 1, 100e3), point("search", "1e-5", "paper", 8, 200e3),
 		point("search", "1e-5", "cost", 8, 300e3),
-	)}.groups(&e)[0]
+	)}.groups(e)[0]
 	for _, p := range g.plots() {
 		var papers []string
 		for i, l := range p.Lines {
@@ -61,10 +61,6 @@ func TestPaperValuesInPlots(t *testing.T) {
 			t.Errorf("%s: %v", p.Name, p.Lines[0].Points)
 		}
 	}
-}
-
-func find(experiment string) Experiment {
-	return Experiments[slices.IndexFunc(Experiments, func(e Experiment) bool { return e.Name == experiment })]
 }
 
 // in moves a point into a network.

@@ -9,8 +9,9 @@ import (
 	"github.com/catfish-index/catfish/bench/sim"
 )
 
-// tcp40 is TCP over the faster of the paper's two Ethernets; in tables of
-// simulated values only, for here it is tcp in a network of 40 Gbit/s.
+// tcp40 is TCP over the faster of the paper's two Ethernets: in simulated
+// rows, in the table of looks, and in the figures that have two lines of TCP.
+// Measured, it is tcp in a network of 40 Gbit/s.
 var tcp40 = Series{Name: "tcp-40g", Title: "TCP/IP, 40 Gbit/s"}
 
 const fasterEthernet = 40 // Gbit/s, section V-A
@@ -28,7 +29,7 @@ type lab struct {
 	duration time.Duration
 	seed     uint64
 	note     func(string)
-	done     map[place]Value
+	done     map[spot]Value
 	err      error // the first
 }
 
@@ -36,7 +37,7 @@ func newLab(ctx context.Context, cl *sim.Cluster, cache *sim.Cache, objects int,
 	seed uint64, note func(string)) *lab {
 	return &lab{
 		ctx: ctx, cluster: cl, cache: cache, objects: objects, duration: duration,
-		seed: seed, note: note, done: map[place]Value{},
+		seed: seed, note: note, done: map[spot]Value{},
 	}
 }
 
@@ -45,7 +46,7 @@ func (l *lab) Clients(experiment string) []int { return experimentNamed(experime
 
 // At is false after an error.
 func (l *lab) At(experiment, panel, series string, clients int) (Value, bool) {
-	at := place{experiment, panel, series, clients}
+	at := spot{experiment, panel, series, clients}
 	if v, ok := l.done[at]; ok {
 		return v, true
 	}
@@ -61,7 +62,7 @@ func (l *lab) At(experiment, panel, series string, clients int) (Value, bool) {
 	return v, true
 }
 
-func (l *lab) run(at place) (Value, error) {
+func (l *lab) run(at spot) (Value, error) {
 	var p Panel
 	for _, p = range experimentNamed(at.experiment).Panels {
 		if p.Name == at.panel {

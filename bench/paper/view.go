@@ -28,11 +28,11 @@ type View interface {
 type column struct {
 	network   Network
 	transport string
-	points    map[place]Value
+	points    map[spot]Value
 	clients   map[string][]int
 }
 
-type place struct {
+type spot struct {
 	experiment, panel, series string
 	clients                   int
 }
@@ -47,7 +47,7 @@ func columns(points []Point) []*column {
 		if p.Series != tcp.Name && found[k] == nil {
 			found[k] = &column{
 				network: p.Network, transport: p.Row.Transport,
-				points: map[place]Value{}, clients: map[string][]int{},
+				points: map[spot]Value{}, clients: map[string][]int{},
 			}
 		}
 	}
@@ -62,7 +62,7 @@ func columns(points []Point) []*column {
 		if alone {
 			found[key{p.Network.Name, tcp.Name}] = &column{
 				network: p.Network, transport: tcp.Name,
-				points: map[place]Value{}, clients: map[string][]int{},
+				points: map[spot]Value{}, clients: map[string][]int{},
 			}
 		}
 	}
@@ -82,7 +82,7 @@ func columns(points []Point) []*column {
 }
 
 func (c *column) add(p Point) {
-	c.points[place{p.Experiment, p.Panel, p.Series, p.Row.Clients}] = Value{
+	c.points[spot{p.Experiment, p.Panel, p.Series, p.Row.Clients}] = Value{
 		Kops: p.Row.OpsPerS / 1e3, MeanUs: p.Row.MeanUs, CPU: p.Row.CPUUtil,
 		Net: LimitOf(p).Network, Offload: p.Row.Offload,
 	}
@@ -94,7 +94,7 @@ func (c *column) add(p Point) {
 
 // At is the point's.
 func (c *column) At(experiment, panel, series string, clients int) (Value, bool) {
-	v, ok := c.points[place{experiment, panel, series, clients}]
+	v, ok := c.points[spot{experiment, panel, series, clients}]
 	return v, ok
 }
 
