@@ -23,7 +23,7 @@ type Options struct {
 	// BootID distinguishes one life of a tree from the next for remote
 	// readers. 0 means a random id.
 	BootID uint64
-	// Strategy says how objects are inserted.
+	// Strategy says how objects are inserted, and how nodes are split.
 	Strategy Strategy
 	// PortableStores makes the writer use sync/atomic even where an assembly
 	// routine is available (publish.go). The bytes are the same; it is
@@ -51,6 +51,30 @@ func (s Strategy) String() string {
 		return "original"
 	}
 	return fmt.Sprintf("Strategy(%d)", int(s))
+}
+
+// ParseStrategy reads "revised" or "original". Errors wrap ErrBadOptions.
+func ParseStrategy(name string) (Strategy, error) {
+	for s := Revised; s <= Original; s++ {
+		if s.String() == name {
+			return s, nil
+		}
+	}
+	return 0, fmt.Errorf("%w: strategy %q, want %v or %v", ErrBadOptions, name, Original, Revised)
+}
+
+// MarshalText writes the name.
+func (s Strategy) MarshalText() ([]byte, error) {
+	if s < Revised || s > Original {
+		return nil, fmt.Errorf("%w: Strategy is %d, want Revised (0) or Original (1)", ErrBadOptions, int(s))
+	}
+	return []byte(s.String()), nil
+}
+
+// UnmarshalText reads what MarshalText wrote.
+func (s *Strategy) UnmarshalText(name []byte) (err error) {
+	*s, err = ParseStrategy(string(name))
+	return err
 }
 
 // minFillPercent is m/M, the best value of each paper: section 4.2 of
