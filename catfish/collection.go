@@ -61,7 +61,7 @@ func (cs *collections) create(name string, s *Server) (*collection, error) {
 		return nil, fmt.Errorf("%w: %d collections, want at most %d", ErrOption, len(l)+1, maxCollections)
 	}
 	c := &collection{num: uint32(len(l)), name: name, regions: make(map[string]rdma.Region)}
-	opts := rstar.Options{NodeBytes: s.opts.NodeBytes, SlabBytes: s.opts.SlabBytes, BootID: s.bootID}
+	opts := rstar.Options{NodeBytes: s.opts.NodeBytes, SlabBytes: s.opts.SlabBytes, BootID: s.bootID, Strategy: s.opts.Strategy}
 	if err := c.register(s, &opts); err != nil {
 		c.close()
 		return nil, err

@@ -72,7 +72,7 @@ func newConnection(addr string, opts Options) (*connection, error) {
 func (c *connection) decideBy(p Policy) {
 	g, leave := c.opts.Shared.groups.Join(groupKey{c.addr, c.opts.Transport, c.opts.Fabric, c.cacheBytes() > 0})
 	if p == nil {
-		p = c.scheme.New(c.opts.Seed, g)
+		p = c.scheme.New(c.opts.Seed, g, c.opts.Backoff)
 	}
 	c.engine = policy.NewEngine(p, c.opts.Seed, time.Now, g)
 	c.leave = func() {

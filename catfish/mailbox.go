@@ -29,7 +29,8 @@ func (m *mailbox) Pending() bool {
 	return p
 }
 
-// Take returns the newest heartbeat if nobody has taken it yet.
+// Take returns the newest heartbeat if nobody has taken it yet. One that was
+// not taken before the next came is lost, also to Backoff.Predictor.
 func (m *mailbox) Take() (l Load, ok bool) {
 	if m.slot == nil {
 		return l, false

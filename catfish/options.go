@@ -69,6 +69,9 @@ type ServerOptions struct {
 	// SlabBytes and NodeBytes of each collection, 0: rstar's defaults.
 	SlabBytes int64
 	NodeBytes int
+	// Strategy of each collection's insertions and splits, 0: rstar.Revised.
+	// The paper's is rstar.Original.
+	Strategy rstar.Strategy
 	// SocketPath is shm's unix socket; empty: derived from the port, in
 	// a directory of this user. SocketMode (0: 0600) is who may connect.
 	SocketPath string
@@ -132,6 +135,9 @@ func (o *ServerOptions) validate() error {
 	if err := checkInterval(o.HeartbeatInterval); err != nil {
 		return err
 	}
+	if _, err := o.Strategy.MarshalText(); err != nil {
+		return fmt.Errorf("%w: %w", ErrOption, err)
+	}
 	if len(o.Collections) >= maxCollections {
 		return fmt.Errorf("%w: %d collections, want at most %d", ErrOption, len(o.Collections)+1, maxCollections)
 	}
@@ -185,6 +191,10 @@ type Options struct {
 	// the client is connected. Custom, if set, decides instead.
 	Policy string
 	Custom Policy
+	// Backoff has the parameters of Algorithm 1, for policies paper and
+	// paper-literal; others have no use for it. The zero value is the
+	// paper's.
+	Backoff Backoff
 	// Shared is what this client has in common with others, nil: with all of
 	// the process that name none. Two clusters in one process that are to
 	// share nothing, or tests, bring their own.
@@ -272,6 +282,9 @@ func (o *Options) validate() error {
 	}
 	if o.ReadChannels < 1 || o.ReadChannels > maxReadChannels {
 		return fmt.Errorf("%w: %d read channels, want 1..%d", ErrOption, o.ReadChannels, maxReadChannels)
+	}
+	if err := o.Backoff.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	if b := o.CacheBytes; b > 0 && b < minCacheBytes || b > maxCacheBytes {
 		return fmt.Errorf("%w: cache of %d bytes, want %d..%d, 0 or less than 0", ErrOption, b, minCacheBytes, maxCacheBytes)

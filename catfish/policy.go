@@ -19,6 +19,15 @@ type (
 	Outcome     = policy.Outcome
 	Estimate    = policy.Estimate
 	Scheme      = policy.Scheme
+	Backoff     = policy.Backoff
+	Predictor   = policy.Predictor
+)
+
+// How Algorithm 1 predicts the server's utilisation.
+const (
+	PredictLatest = policy.Latest
+	PredictMean   = policy.Mean
+	PredictLinear = policy.Linear
 )
 
 // The two paths.

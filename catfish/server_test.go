@@ -272,6 +272,9 @@ func TestBadOptions(t *testing.T) {
 		{Options{CacheBytes: 100}, "100"},
 		{Options{CacheBytes: 1 << 50}, "1125899906842624"},
 		{Options{Policy: "offload", TrustCache: true}, "TrustCache"},
+		{Options{Policy: "paper", Backoff: Backoff{N: -1}}, "N is -1, want 1 to"},
+		{Options{Policy: "paper-literal", Backoff: Backoff{T: 1.1}}, "T is 1.1, want"},
+		{Options{Policy: "cost", Backoff: Backoff{Predictor: "best"}}, `predictor "best", want one of latest`},
 		{Options{Policy: "offload-cached", CacheBytes: -1, TrustCache: true}, "TrustCache"},
 	} {
 		c.opts.Logger = quiet()
@@ -287,7 +290,7 @@ func TestBadOptions(t *testing.T) {
 	}
 	for _, c := range []ServerOptions{
 		{Workers: -1}, {HeartbeatInterval: time.Microsecond}, {Transports: []string{"ib"}},
-		{Collections: []string{""}}, {NodeBytes: 1000}, {SlabBytes: 10},
+		{Collections: []string{""}}, {NodeBytes: 1000}, {SlabBytes: 10}, {Strategy: 2}, {Strategy: -1},
 	} {
 		c.Logger = quiet()
 		if srv, err := NewServer(c); err == nil {

@@ -1,8 +1,10 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 )
 
@@ -29,13 +31,67 @@ import (
 // later against them: whatever delays one judgement delays all that
 // follow, in the end by nearly a whole interval.
 
-// Parameters of section V-A.
+// ErrBackoff is wrapped by errors about parameters of Algorithm 1.
+var ErrBackoff = errors.New("bad parameter of Algorithm 1")
+
+// Backoff are the parameters that the paper calls configurable in Algorithm 1.
+// The zero value is the paper's (section V-A).
+type Backoff struct {
+	// N is by how many searches the window grows with each heartbeat that
+	// finds the server busy, 0: 8; at most 1,048,576.
+	N int `json:"n"`
+	// T is the utilisation above which the server is busy, 0: 0.95; at most
+	// 1, which it never exceeds.
+	T float64 `json:"t"`
+	// Predictor, empty: Latest.
+	Predictor Predictor `json:"predictor"`
+}
+
+// The paper's values (section V-A), and a limit against typing errors.
 const (
-	backoffUnit      = 8    // N
-	backoffThreshold = 0.95 // T
+	paperN = 8
+	paperT = 0.95
+	mostN  = 1 << 20
 )
 
+// WithDefaults is b with the paper's values where it has none.
+func (b Backoff) WithDefaults() Backoff {
+	if b.N == 0 {
+		b.N = paperN
+	}
+	if b.T == 0 {
+		b.T = paperT
+	}
+	if b.Predictor == "" {
+		b.Predictor = Latest
+	}
+	return b
+}
+
+// IsPaper reports whether b has the paper's values.
+func (b Backoff) IsPaper() bool { return b.WithDefaults() == Backoff{}.WithDefaults() }
+
+// Validate checks the limits. Errors wrap ErrBackoff.
+func (b Backoff) Validate() error {
+	b = b.WithDefaults()
+	switch {
+	case b.N < 1 || b.N > mostN:
+		return fmt.Errorf("%w: N is %d, want 1 to %d", ErrBackoff, b.N, mostN)
+	case !(b.T > 0 && b.T <= 1): // Also if it is not a number.
+		return fmt.Errorf("%w: T is %v, want more than 0, at most 1", ErrBackoff, b.T)
+	case !b.Predictor.known():
+		return fmt.Errorf("%w: predictor %q, want one of %s", ErrBackoff, b.Predictor, strings.Join(Predictors(), ", "))
+	}
+	return nil
+}
+
+func (b Backoff) String() string {
+	b = b.WithDefaults()
+	return fmt.Sprintf("N = %d, T = %g %%, predictor %s", b.N, 100*b.T, b.Predictor)
+}
+
 type backoff struct {
+	Backoff
 	literal bool
 	rand    *rand.Rand
 	t0      time.Time
@@ -43,11 +99,14 @@ type backoff struct {
 	left    int     // r_off
 	util    float64 // last U judged
 	peak    float64 // highest U judged
-	pending bool    // a heartbeat came that was not due
+	beats   beats   // that came and were not judged
 }
 
-func newBackoff(seed uint64, literal bool) *backoff {
-	return &backoff{literal: literal, rand: rand.New(rand.NewPCG(seed, 0x6361746669736821))}
+func newBackoff(seed uint64, with Backoff, literal bool) *backoff {
+	return &backoff{
+		Backoff: with.WithDefaults(), literal: literal,
+		rand: rand.New(rand.NewPCG(seed, 0x6361746669736821)),
+	}
 }
 
 func (b *backoff) Name() string {
@@ -59,7 +118,6 @@ func (b *backoff) Name() string {
 
 // Plan is Algorithm 1, for as many searches as nothing but a heartbeat can
 // change their path: the r_off searches to offload, or all until a heartbeat.
-// predUtil is the latest value, as in the paper.
 func (b *backoff) Plan(a *Ask) Plan {
 	b.left = max(b.left-a.Begun, 0)
 	if b.literal && a.Begun > 1 {
@@ -69,16 +127,19 @@ func (b *backoff) Plan(a *Ask) Plan {
 	if !b.literal {
 		due /= 2
 	}
-	b.pending = b.pending || a.Fresh
-	u, taken := 0.0, b.pending && a.Now.Sub(b.t0) > due
+	if a.Fresh {
+		b.beats.add(a.Now, a.Load.CPU)
+	}
+	u, taken := 0.0, b.beats.n > 0 && a.Now.Sub(b.t0) > due
 	if taken {
-		u, b.pending, b.t0, b.util = a.Load.CPU, false, a.Now, a.Load.CPU
-		b.peak = max(b.peak, u)
+		u = b.beats.predict(b.Predictor, a.Now)
+		b.beats.clear()
+		b.t0, b.util, b.peak = a.Now, u, max(b.peak, u)
 	}
 	if taken || b.literal {
-		if u > backoffThreshold && b.left <= b.busy*backoffUnit {
+		if u > b.T && b.left <= b.busy*b.N {
 			b.busy++
-			b.left = b.rand.IntN(backoffUnit) + (b.busy-1)*backoffUnit
+			b.left = b.rand.IntN(b.N) + (b.busy-1)*b.N
 		} else {
 			b.busy = 0
 		}
@@ -87,7 +148,7 @@ func (b *backoff) Plan(a *Ask) Plan {
 	if b.left > 0 {
 		p.Share, p.Searches = 1, b.left
 	}
-	if b.pending {
+	if b.beats.n > 0 {
 		p.Searches = 1 // It may be due at the next one.
 	}
 	return p
@@ -96,7 +157,7 @@ func (b *backoff) Plan(a *Ask) Plan {
 // Why tells the back-off's state.
 func (b *backoff) Why() string {
 	return fmt.Sprintf("the server's CPU was %.0f %% busy when last judged, the threshold is %.0f %%; back-off %d, %d more searches to offload",
-		100*b.util, 100*backoffThreshold, b.busy, b.left)
+		100*b.util, 100*b.T, b.busy, b.left)
 }
 
 func (b *backoff) State() State {

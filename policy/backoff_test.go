@@ -1,7 +1,9 @@
 package policy
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 )
@@ -17,7 +19,7 @@ type stepper struct {
 }
 
 func newStepper(t *testing.T, literal bool) *stepper {
-	s := &stepper{t: t, p: newBackoff(7, literal), now: time.Unix(1000, 0), load: Load{Interval: 10 * time.Millisecond}}
+	s := &stepper{t: t, p: newBackoff(7, Backoff{}, literal), now: time.Unix(1000, 0), load: Load{Interval: 10 * time.Millisecond}}
 	s.e = NewEngine(s.p, 1, func() time.Time { return s.now }, nil)
 	return s
 }
@@ -51,7 +53,7 @@ func (s *stepper) want(left, busy int) {
 }
 
 // draws repeats the policy's random numbers: rand()%N.
-func draws() *rand.Rand { return newBackoff(7, false).rand }
+func draws() *rand.Rand { return newBackoff(7, Backoff{}, false).rand }
 
 // TestBackoffIntended walks through Algorithm 1 as the text means it:
 // each fresh busy heartbeat that finds the last window (nearly) used up
@@ -173,5 +175,43 @@ func TestBackoffLargeWindowLeft(t *testing.T) {
 			t.Fatal(w)
 		}
 		s.want(8, 0)
+	}
+}
+
+// TestBackoffParametersDecide: N is the width of a step of the window, T what
+// the server must exceed, and what was judged is explained with this T.
+func TestBackoffParametersDecide(t *testing.T) {
+	for _, c := range []struct {
+		with Backoff
+		cpu  float64
+		busy int
+	}{
+		{Backoff{T: 0.8}, 0.8, 0}, {Backoff{T: 0.8}, 0.81, 1}, {Backoff{T: 1}, 1, 0}, {Backoff{N: 100}, 0.96, 1},
+	} {
+		for _, literal := range []bool{false, true} {
+			s := newStepper(t, literal)
+			s.p = newBackoff(7, c.with, literal)
+			s.e = NewEngine(s.p, 1, func() time.Time { return s.now }, nil)
+			s.beat(c.cpu)
+			s.choose()
+			if s.p.busy != c.busy {
+				t.Errorf("%v, utilisation %v: r_busy = %d, want %d", c.with, c.cpu, s.p.busy, c.busy)
+			}
+			threshold := fmt.Sprintf("the threshold is %.0f %%", 100*c.with.WithDefaults().T)
+			if why := s.e.Why(); !strings.Contains(why, threshold) {
+				t.Errorf("%v: %q", c.with, why)
+			}
+		}
+	}
+	s := newStepper(t, false)
+	s.p.N = 100
+	for busy := 1; busy <= 5; busy++ {
+		s.p.left = 0
+		s.beat(1)
+		s.choose()
+		begun := s.e.begun + int(s.e.granted-s.e.left.Load())
+		if left := s.p.left; s.p.busy != busy || left < 100*(busy-1) || left >= 100*busy || begun != 1 {
+			t.Fatalf("busy %d times: a window of %d, want %d to %d", busy, left, 100*(busy-1), 100*busy-1)
+		}
 	}
 }

@@ -302,7 +302,7 @@ func TestCostConcurrent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := NewEngine(sch.New(1, g), 1, time.Now, g)
+		e := NewEngine(sch.New(1, g, Backoff{}), 1, time.Now, g)
 		for range 2 {
 			wg.Go(func() {
 				m := &box{}

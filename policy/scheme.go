@@ -18,12 +18,15 @@ type Scheme struct {
 	TCP    bool   // plain sockets instead of rings
 	Poll   bool   // server workers poll and never sleep
 	Cached bool   // caches internal nodes and validates them: not in the paper
-	// New makes the policy of a client in a group.
-	New func(seed uint64, g *Group) Policy
+	// Backoff: the policy is Algorithm 1, and takes its parameters.
+	Backoff bool
+	// New makes the policy of a client in a group. b is valid; those that
+	// are not Algorithm 1 have no use for it.
+	New func(seed uint64, g *Group, b Backoff) Policy
 }
 
-func always(name string, p Path) func(uint64, *Group) Policy {
-	return func(uint64, *Group) Policy { return fixed{name, p} }
+func always(name string, p Path) func(uint64, *Group, Backoff) Policy {
+	return func(uint64, *Group, Backoff) Policy { return fixed{name, p} }
 }
 
 var schemes = []Scheme{
@@ -35,12 +38,14 @@ var schemes = []Scheme{
 	{Name: "offload", Doc: "offloading, multi-issue", New: always("offload", Offload)},
 	{Name: "offload-cached", Doc: "offloading, internal nodes cached and validated", Cached: true,
 		New: always("offload-cached", Offload)},
-	{Name: "paper-literal", Doc: "Algorithm 1 to the letter",
-		New: func(seed uint64, _ *Group) Policy { return newBackoff(seed, true) }},
-	{Name: "paper", Doc: "Algorithm 1 as the paper's text means it",
-		New: func(seed uint64, _ *Group) Policy { return newBackoff(seed, false) }},
+	{Name: "paper-literal", Doc: "Algorithm 1 to the letter", Backoff: true,
+		New: func(seed uint64, _ *Group, b Backoff) Policy { return newBackoff(seed, b, true) }},
+	{Name: "paper", Doc: "Algorithm 1 as the paper's text means it", Backoff: true,
+		New: func(seed uint64, _ *Group, b Backoff) Policy { return newBackoff(seed, b, false) }},
 	{Name: "cost", Doc: "the share of offloading with which most searches finish; nodes cached", Cached: true,
-		New: func(_ uint64, g *Group) Policy { return g.policy("cost", func() Policy { return newCost() }) }},
+		New: func(_ uint64, g *Group, _ Backoff) Policy {
+			return g.policy("cost", func() Policy { return newCost() })
+		}},
 }
 
 // Default is what "default" stands for.

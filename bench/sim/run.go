@@ -21,6 +21,7 @@ type Config struct {
 	Duration time.Duration // measured
 	Warmup   time.Duration // before it
 	Seed     uint64
+	Backoff  policy.Backoff // of schemes paper and paper-literal; the paper's
 	// With JoinAt above 0 only the First clients search from the
 	// beginning; the others join so long after the warm-up.
 	JoinAt time.Duration
@@ -61,6 +62,9 @@ func (c Config) Validate() error {
 	}
 	if _, err := policy.SchemeByName(c.Scheme); err != nil {
 		return err
+	}
+	if err := c.Backoff.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", bench.ErrConfig, err)
 	}
 	for _, v := range []struct {
 		name     string

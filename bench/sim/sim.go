@@ -123,7 +123,7 @@ func newSim(cfg Config, w *Workload) (*sim, error) {
 	for i := range s.clients {
 		c := &s.clients[i]
 		g, seed := s.machines[i%len(s.machines)].group, cfg.Seed+uint64(i)
-		c.engine = policy.NewEngine(sch.New(seed, g), seed, s.clock, g)
+		c.engine = policy.NewEngine(sch.New(seed, g, cfg.Backoff), seed, s.clock, g)
 	}
 	s.writer.movedAt = make([]int64, w.Chunks)
 	s.makeCaches()
