@@ -21,7 +21,7 @@ func StartCatfish(ctx context.Context, job ServerJob, note func(string)) (Server
 	}
 	opts := catfish.ServerOptions{
 		Listen: job.Listen, Polling: job.Polling,
-		NodeBytes: job.NodeBytes, SlabBytes: job.SlabBytes, Fabric: catfish.Fabric(job.Fabric),
+		NodeBytes: job.NodeBytes, SlabBytes: job.SlabBytes, Strategy: job.Strategy, Fabric: catfish.Fabric(job.Fabric),
 		Logger: slog.New(slog.DiscardHandler),
 	}
 	switch job.Transport {
@@ -49,7 +49,11 @@ func StartCatfish(ctx context.Context, job ServerJob, note func(string)) (Server
 		return nil, err
 	}
 	if s.tree, err = s.Collection(catfish.DefaultCollection); err == nil {
-		err = s.tree.Load(items)
+		if job.Inserted {
+			err = InsertAll(ctx, s.tree, items, note)
+		} else {
+			err = s.tree.Load(items)
+		}
 	}
 	if err != nil {
 		s.Server.Close()
@@ -108,6 +112,7 @@ func DialCatfish(ctx context.Context, job ClientJob) (Conn, error) {
 // Dial connects as the job says; of opts it takes what a job does not say.
 func (job ClientJob) Dial(ctx context.Context, opts catfish.Options) (CatfishConn, error) {
 	opts.Transport, opts.Policy, opts.Fabric = job.Transport, job.Policy, catfish.Fabric(job.Fabric)
+	opts.Backoff = job.Backoff
 	opts.Logger = slog.New(slog.DiscardHandler)
 	c, err := catfish.Dial(ctx, job.Addr, opts)
 	if err != nil {

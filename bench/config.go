@@ -9,6 +9,7 @@ import (
 
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/policy"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -54,6 +55,10 @@ type Config struct {
 
 	NodeBytes int   // of the tree; 0: the tree's default
 	SlabBytes int64 // of the tree; 0: the tree's default
+
+	Strategy rstar.Strategy // of the tree; Revised
+	Inserted bool           // objects one by one, not loaded at once
+	Backoff  policy.Backoff // of paper and paper-literal; the paper's
 
 	Commit string // of the program, for the rows
 }
@@ -157,15 +162,18 @@ func (c Config) Validate(known []string) error {
 	if c.Warmup < 0 {
 		return fmt.Errorf("%w: warmup is %v, want 0 or more", ErrConfig, c.Warmup)
 	}
-	if err := checkTree(c.NodeBytes, c.SlabBytes); err != nil {
+	if err := checkTree(c.NodeBytes, c.SlabBytes, c.Strategy); err != nil {
+		return err
+	}
+	if err := checkBackoff(c.Backoff); err != nil {
 		return err
 	}
 	return checkCores(c.ServerCPUs, c.ClientCPUs)
 }
 
 // checkTree checks what a server makes its tree of.
-func checkTree(nodeBytes int, slabBytes int64) error {
-	if err := (rstar.Options{NodeBytes: nodeBytes, SlabBytes: slabBytes}).Validate(); err != nil {
+func checkTree(nodeBytes int, slabBytes int64, by rstar.Strategy) error {
+	if err := (rstar.Options{NodeBytes: nodeBytes, SlabBytes: slabBytes, Strategy: by}).Validate(); err != nil {
 		return fmt.Errorf("%w: node-bytes %d, slab-bytes %d: %w", ErrConfig, nodeBytes, slabBytes, err)
 	}
 	return nil
@@ -191,7 +199,7 @@ func (c Config) serverJob(scheme string) ServerJob {
 	return ServerJob{
 		Dataset: c.Dataset, Objects: c.Objects, Seed: c.Seed,
 		Listen: c.Listen, Transport: c.Transport, Fabric: c.Fabric, Polling: scheme == "fast-polling",
-		NodeBytes: c.NodeBytes, SlabBytes: c.SlabBytes,
+		NodeBytes: c.NodeBytes, SlabBytes: c.SlabBytes, Strategy: c.Strategy, Inserted: c.Inserted,
 	}
 }
 
@@ -199,7 +207,7 @@ func (c Config) serverJob(scheme string) ServerJob {
 // clients are dealt out to the processes as evenly as can be.
 func (c Config) clientJob(scheme string, proc int, server ServerReady) ClientJob {
 	job := ClientJob{
-		Addr: server.Addr, Transport: c.Transport, Fabric: c.Fabric, Policy: scheme,
+		Addr: server.Addr, Transport: c.Transport, Fabric: c.Fabric, Policy: scheme, Backoff: c.Backoff,
 		Dataset: c.Dataset, Bounds: server.Bounds,
 		Scale: c.Scale, Queries: c.Queries, Mix: c.Mix, Inserts: c.Inserts, Seed: c.Seed, Proc: proc,
 		Clients:  c.Clients/c.Procs + btoi(proc < c.Clients%c.Procs),

@@ -9,6 +9,8 @@ import (
 
 	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/rstar"
 )
 
 // DemoConfig says what Demo shows.
@@ -25,6 +27,10 @@ type DemoConfig struct {
 	InFlight  int           // goroutines per client; 16
 	Seed      uint64        // of generated data and of queries
 	Steps     []Step        // the load; nil: the show's
+
+	Strategy rstar.Strategy // of the tree; Revised
+	Inserted bool           // objects one by one, not loaded at once
+	Backoff  policy.Backoff // of paper and paper-literal; the paper's
 
 	ServerCPUs, ClientCPUs affinity.Set
 }
@@ -103,7 +109,7 @@ var loadProfile = []struct {
 	{0.8, 100 * time.Millisecond},
 }
 
-// Validate checks the policy, the transport and the cores. Errors wrap
+// Validate checks the policy, the transport, the tree and the cores. Errors wrap
 // ErrConfig and name the value and what is allowed; known lists the
 // policies that exist.
 func (c DemoConfig) Validate(known []string) error {
@@ -115,6 +121,12 @@ func (c DemoConfig) Validate(known []string) error {
 	if transports := []string{"auto", "shm", "soft"}; !slices.Contains(transports, c.Transport) {
 		return fmt.Errorf("%w: transport %q, want one of %s",
 			ErrConfig, c.Transport, strings.Join(transports, ", "))
+	}
+	if err := checkTree(0, 0, c.Strategy); err != nil {
+		return err
+	}
+	if err := checkBackoff(c.Backoff); err != nil {
+		return err
 	}
 	return checkCores(c.ServerCPUs, c.ClientCPUs)
 }
@@ -153,6 +165,7 @@ func runDemo(ctx context.Context, cfg DemoConfig, spawn child.Spawn, show Show) 
 	show.Note("starting the server")
 	srv, ready, err := Serve(ctx, spawn, cfg.ServerCPUs, ServerJob{
 		Dataset: cfg.Dataset, Objects: cfg.Objects, Seed: cfg.Seed, Transport: cfg.Transport,
+		Strategy: cfg.Strategy, Inserted: cfg.Inserted,
 	}, show.Note)
 	if err != nil {
 		return err
@@ -161,7 +174,7 @@ func runDemo(ctx context.Context, cfg DemoConfig, spawn child.Spawn, show Show) 
 	show.Note("starting the clients")
 	clients, err := startClients(spawn, cfg.ClientCPUs, cfg.Procs, func(i int) ClientJob {
 		return ClientJob{
-			Addr: ready.Addr, Transport: cfg.Transport, Policy: cfg.Policy,
+			Addr: ready.Addr, Transport: cfg.Transport, Policy: cfg.Policy, Backoff: cfg.Backoff,
 			Dataset: cfg.Dataset, Bounds: ready.Bounds, Scale: cfg.Scale,
 			Mix: SearchOnly, Seed: cfg.Seed, Proc: i, Clients: cfg.Clients,
 			InFlight: cfg.InFlight, Interval: cfg.Interval,

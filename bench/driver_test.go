@@ -171,6 +171,10 @@ func TestValidate(t *testing.T) {
 		"-1s":                     func(c *Config) { c.Warmup = -time.Second },
 		"server-cpus":             func(c *Config) { c.ServerCPUs = affinity.Set{affinity.MaxCPU} },
 		"client-cpus":             func(c *Config) { c.ClientCPUs = affinity.Set{affinity.MaxCPU} },
+		"Strategy is 2":           func(c *Config) { c.Strategy = 2 },
+		"N is -1, want 1 to":      func(c *Config) { c.Backoff.N = -1 },
+		"T is 2, want":            func(c *Config) { c.Backoff.T = 2 },
+		`predictor "guess"`:       func(c *Config) { c.Backoff.Predictor = "guess" },
 	} {
 		cfg := quickConfig()
 		change(&cfg)

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/catfish-index/catfish/bench/stats"
+	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/rstar"
 )
 
 // Row is what bench run prints for one scheme: a JSON object per scheme.
@@ -33,6 +35,12 @@ type Row struct {
 
 	ServerCPUs string `json:"server_cpus"` // empty: not pinned
 	ClientCPUs string `json:"client_cpus"`
+
+	// Strategy of the tree, missing: revised; Inserted: objects one by one,
+	// not loaded at once. Backoff is of the schemes that are Algorithm 1.
+	Strategy rstar.Strategy `json:"strategy,omitempty"`
+	Inserted bool           `json:"inserted,omitempty"`
+	Backoff  policy.Backoff `json:"backoff,omitzero"`
 
 	Figures
 
@@ -140,6 +148,7 @@ func newRow(cfg Config, scheme string, runs []*outcome) Row {
 		Mix: cfg.Mix.String(), Clients: cfg.Clients, InFlight: cfg.InFlight, Batch: cfg.Batch,
 		Procs:      cfg.Procs,
 		ServerCPUs: cfg.ServerCPUs.String(), ClientCPUs: cfg.ClientCPUs.String(),
+		Strategy: cfg.Strategy, Inserted: cfg.Inserted, Backoff: BackoffOf(scheme, cfg.Backoff),
 		NodeBytes: runs[0].server.NodeBytes, Seed: cfg.Seed,
 		WarmupS: cfg.Warmup.Seconds(), DurationS: cfg.Duration.Seconds(),
 		Requests: cfg.Requests, Repeat: cfg.Repeat, Commit: cfg.Commit,

@@ -10,6 +10,8 @@ import (
 	"github.com/catfish-index/catfish/bench/report"
 	"github.com/catfish-index/catfish/bench/stats"
 	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/rstar"
 )
 
 // StepConfig says how Steps loads a server: each goroutine of the clients
@@ -24,22 +26,26 @@ type StepConfig struct {
 
 // StepRow is what one scheme did, as JSON.
 type StepRow struct {
-	Scheme    string       `json:"scheme"`
-	Transport string       `json:"transport"`
-	Dataset   string       `json:"dataset"`
-	Objects   int          `json:"objects"`
-	Scale     string       `json:"scale"`
-	Clients   int          `json:"clients"`
-	InFlight  int          `json:"in_flight"`
-	RestUs    float64      `json:"rest_us"`
-	AtS       float64      `json:"step_at_s"`
-	DurationS float64      `json:"duration_s"`
-	Seed      uint64       `json:"seed"`
-	Server    string       `json:"server_cpus"` // empty: any
-	Client    string       `json:"client_cpus"`
-	Commit    string       `json:"commit"`
-	Simulated bool         `json:"simulated"` // false
-	Series    []StepSample `json:"series"`
+	Scheme    string  `json:"scheme"`
+	Transport string  `json:"transport"`
+	Dataset   string  `json:"dataset"`
+	Objects   int     `json:"objects"`
+	Scale     string  `json:"scale"`
+	Clients   int     `json:"clients"`
+	InFlight  int     `json:"in_flight"`
+	RestUs    float64 `json:"rest_us"`
+	AtS       float64 `json:"step_at_s"`
+	DurationS float64 `json:"duration_s"`
+	Seed      uint64  `json:"seed"`
+	Server    string  `json:"server_cpus"` // empty: any
+	Client    string  `json:"client_cpus"`
+	// As of Row.
+	Strategy  rstar.Strategy `json:"strategy,omitempty"`
+	Inserted  bool           `json:"inserted,omitempty"`
+	Backoff   policy.Backoff `json:"backoff,omitzero"`
+	Commit    string         `json:"commit"`
+	Simulated bool           `json:"simulated"` // false
+	Series    []StepSample   `json:"series"`
 }
 
 // StepSample is what happened between the sample before and AtS.
@@ -100,6 +106,7 @@ func Steps(ctx context.Context, cfg StepConfig, spawn child.Spawn, note func(str
 			Scheme: scheme, Dataset: d.Dataset, Scale: d.Scale, Clients: d.Procs * d.Clients, InFlight: d.InFlight,
 			RestUs: stats.Micros(cfg.Rest), AtS: cfg.At.Seconds(), DurationS: cfg.Duration.Seconds(), Seed: d.Seed,
 			Server: d.ServerCPUs.String(), Client: d.ClientCPUs.String(), Commit: cfg.Commit,
+			Strategy: d.Strategy, Inserted: d.Inserted, Backoff: BackoffOf(scheme, d.Backoff),
 		}
 		if err := Demo(ctx, d, spawn, &rec); err != nil {
 			return fmt.Errorf("scheme %s: %w", scheme, err)

@@ -63,6 +63,8 @@ func TestStepsRefuse(t *testing.T) {
 		"-1 clients":           func(c *StepConfig) { c.Clients = -1 },
 		"0 callers":            func(c *StepConfig) { c.InFlight = 0 },
 		"scale":                func(c *StepConfig) { c.Scale = "" },
+		"T is -1":              func(c *StepConfig) { c.Backoff.T = -1 },
+		"Strategy is -1":       func(c *StepConfig) { c.Strategy = -1 },
 	} {
 		c := quickStep()
 		change(&c)

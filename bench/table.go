@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/catfish-index/catfish/rstar"
 )
 
 // WriteTable prints rows of one Run for people. With repeats the spread
@@ -24,6 +26,9 @@ func WriteTable(w io.Writer, rows []Row) error {
 		r.Clients, r.InFlight, many, r.Procs, Cores(r.ServerCPUs), Cores(r.ClientCPUs))
 	fmt.Fprintf(w, "node %d B, seed %d, %g s after %g s of warm-up, median of %d, commit %s\n\n",
 		r.NodeBytes, r.Seed, r.DurationS, r.WarmupS, r.Repeat, r.Commit)
+	for _, k := range knobs(rows) {
+		fmt.Fprintln(w, k)
+	}
 	for _, d := range devices(rows) {
 		fmt.Fprintln(w, d)
 	}
@@ -50,6 +55,20 @@ func WriteTable(w io.Writer, rows []Row) error {
 		return fmt.Errorf("bench: writing the table: %w", err)
 	}
 	return nil
+}
+
+// knobs says what of the tree and of Algorithm 1 is not as usual.
+func knobs(rows []Row) []string {
+	var lines []string
+	if r := rows[0]; r.Strategy != rstar.Revised || r.Inserted {
+		lines = append(lines, TreeText(r.Strategy, r.Inserted))
+	}
+	for _, r := range rows {
+		if !r.Backoff.IsPaper() {
+			lines = append(lines, fmt.Sprintf("%s: %v", r.Scheme, r.Backoff))
+		}
+	}
+	return lines
 }
 
 // devices says once what carries each transport.

@@ -3,6 +3,7 @@ package bench
 import (
 	"time"
 
+	"github.com/catfish-index/catfish/policy"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -18,6 +19,9 @@ type ServerJob struct {
 	NodeBytes int    `json:"node_bytes"`
 	SlabBytes int64  `json:"slab_bytes"`
 	Empty     bool   `json:"empty,omitempty"` // loads nothing
+
+	Strategy rstar.Strategy `json:"strategy"`
+	Inserted bool           `json:"inserted"` // one by one, not loaded at once
 }
 
 // ServerReady is what a server child answers once it serves.
@@ -50,21 +54,22 @@ type Step struct {
 
 // ClientJob is the first line that a client child reads.
 type ClientJob struct {
-	Addr      string     `json:"addr"`
-	Transport string     `json:"transport"`
-	Fabric    Fabric     `json:"fabric"` // of ofi
-	Policy    string     `json:"policy"`
-	Dataset   string     `json:"dataset"` // for DataInserts
-	Bounds    rstar.Rect `json:"bounds"`  // where queries and inserts go
-	Scale     string     `json:"scale"`
-	Queries   string     `json:"queries,omitempty"` // file, instead of Scale
-	Mix       Mix        `json:"mix"`
-	Inserts   Inserts    `json:"inserts"`
-	Seed      uint64     `json:"seed"`
-	Proc      int        `json:"proc"` // number of this process
-	Clients   int        `json:"clients"`
-	InFlight  int        `json:"in_flight"` // per client
-	Batch     int        `json:"batch"`     // searches per call; 0: 1
+	Addr      string         `json:"addr"`
+	Transport string         `json:"transport"`
+	Fabric    Fabric         `json:"fabric"` // of ofi
+	Policy    string         `json:"policy"`
+	Backoff   policy.Backoff `json:"backoff"` // of policies paper and paper-literal
+	Dataset   string         `json:"dataset"` // for DataInserts
+	Bounds    rstar.Rect     `json:"bounds"`  // where queries and inserts go
+	Scale     string         `json:"scale"`
+	Queries   string         `json:"queries,omitempty"` // file, instead of Scale
+	Mix       Mix            `json:"mix"`
+	Inserts   Inserts        `json:"inserts"`
+	Seed      uint64         `json:"seed"`
+	Proc      int            `json:"proc"` // number of this process
+	Clients   int            `json:"clients"`
+	InFlight  int            `json:"in_flight"` // per client
+	Batch     int            `json:"batch"`     // searches per call; 0: 1
 
 	Warmup   time.Duration `json:"warmup_ns"`
 	Interval time.Duration `json:"interval_ns"` // of one sample

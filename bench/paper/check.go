@@ -73,9 +73,10 @@ func checkPoint(p Point, test func(bool, string, ...any)) {
 	case catfish.Name:
 		// Algorithm 1: no offloading without a heartbeat above T. Only the
 		// last run's is kept, so this holds for a single one.
-		if p.Settings.Repeat == 1 && r.Detail != nil && r.Detail.PeakUtil <= ThresholdT {
+		t := p.Settings.Backoff.WithDefaults().T
+		if p.Settings.Repeat == 1 && r.Detail != nil && r.Detail.PeakUtil <= t {
 			test(r.Offload == 0, "%s: offloads %.1f %%, though no heartbeat above %.0f %% (%.1f %% at most)",
-				p.Key, 100*r.Offload, 100*ThresholdT, 100*r.Detail.PeakUtil)
+				p.Key, 100*r.Offload, 100*t, 100*r.Detail.PeakUtil)
 		}
 	}
 	if r.ByOp["insert"].Count == 0 && p.Experiment == "hybrid" {

@@ -56,8 +56,8 @@ func (r Report) Document() *report.Document {
 			{Name: "workload", Value: fmt.Sprintf("%d objects, %d requests a client%s after a tenth as many"+
 				" for warming up, %d under way per client, median of %d, seed %d",
 				s.Objects, s.Requests, r.atMost(), s.InFlight, s.Repeat, s.Seed)},
-			{Name: "Catfish", Value: fmt.Sprintf("N = %d, T = %g %%, heartbeat every 10 ms, rings of %d KiB",
-				BackoffN, 100*ThresholdT, RingBytes>>10)},
+			{Name: "tree", Value: bench.TreeText(s.Strategy, s.Inserted)},
+			{Name: "Catfish", Value: fmt.Sprintf("%v, heartbeat every 10 ms, rings of %d KiB", s.Backoff, RingBytes>>10)},
 			{Name: "measured", Value: r.period()},
 		},
 		Warnings: r.Skipped,

@@ -22,23 +22,17 @@ const rea02Queries = "QR2"
 // lab is a View of a simulated cluster. It simulates what is looked up, each
 // point once.
 type lab struct {
-	ctx      context.Context
-	cluster  *sim.Cluster
-	cache    *sim.Cache
-	objects  int
-	duration time.Duration
-	seed     uint64
-	note     func(string)
-	done     map[spot]Value
-	err      error // the first
+	ctx     context.Context
+	base    sim.Config // what all points have in common
+	cache   *sim.Cache
+	objects int
+	note    func(string)
+	done    map[spot]Value
+	err     error // the first
 }
 
-func newLab(ctx context.Context, cl *sim.Cluster, cache *sim.Cache, objects int, duration time.Duration,
-	seed uint64, note func(string)) *lab {
-	return &lab{
-		ctx: ctx, cluster: cl, cache: cache, objects: objects, duration: duration,
-		seed: seed, note: note, done: map[spot]Value{},
-	}
+func newLab(ctx context.Context, base sim.Config, cache *sim.Cache, objects int, note func(string)) *lab {
+	return &lab{ctx: ctx, base: base, cache: cache, objects: objects, note: note, done: map[spot]Value{}}
 }
 
 // Clients are the paper's.
@@ -73,26 +67,22 @@ func (l *lab) run(at spot) (Value, error) {
 	if dataset == rea02 {
 		dataset, scale = "rea02-like", rea02Queries
 	}
-	w, err := l.cache.Get(l.cluster.Spec(dataset, l.objects, scale, l.seed), l.note)
+	cfg := l.base
+	w, err := l.cache.Get(cfg.Cluster.Spec(dataset, l.objects, scale, cfg.Seed), l.note)
 	if err != nil {
 		return Value{}, err
 	}
 	l.note(fmt.Sprintf("simulating %s, %s, %s, %s", at.experiment, at.panel, at.series, clients(at.clients)))
-	cluster, scheme, rate := *l.cluster, at.series, l.cluster.Server.NIC.Gbits
-	switch at.series {
-	case tcp.Name:
-		rate = cluster.TCP.NIC.Gbits
-	case tcp40.Name:
-		scheme, rate = tcp.Name, fasterEthernet
-		cluster.TCP.NIC.Gbits = rate
+	cfg.Scheme, cfg.Clients = at.series, at.clients
+	cfg.Mix = [2]int{p.Mix[bench.Search], p.Mix[bench.Insert]}
+	if at.series == tcp40.Name {
+		cluster := *cfg.Cluster
+		cluster.TCP.NIC.Gbits = fasterEthernet
+		cfg.Cluster, cfg.Scheme = &cluster, tcp.Name
 	}
-	r, err := sim.Run(l.ctx, sim.Config{
-		Cluster: &cluster, Scheme: scheme, Clients: at.clients,
-		Mix: [2]int{p.Mix[bench.Search], p.Mix[bench.Insert]}, Seed: l.seed,
-		// Ten heartbeats let the back-off settle.
-		Warmup:   time.Duration(10 * cluster.Heartbeat.IntervalNs),
-		Duration: l.duration,
-	}, w)
+	// Ten heartbeats let the back-off settle.
+	cfg.Warmup = time.Duration(10 * cfg.Cluster.Heartbeat.IntervalNs)
+	r, err := sim.Run(l.ctx, cfg, w)
 	if err != nil {
 		return Value{}, err
 	}

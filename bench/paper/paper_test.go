@@ -17,6 +17,7 @@ import (
 	library "github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/policy"
 )
 
 func settings() Settings {
@@ -30,6 +31,9 @@ func settings() Settings {
 func TestParametersAreThePapers(t *testing.T) {
 	if library.DefaultHeartbeatInterval != 10*time.Millisecond {
 		t.Errorf("heartbeat every %v, want 10 ms", library.DefaultHeartbeatInterval)
+	}
+	if want := (policy.Backoff{N: BackoffN, T: ThresholdT, Predictor: policy.Latest}); (policy.Backoff{}).WithDefaults() != want {
+		t.Errorf("back-off %v, want %v", policy.Backoff{}, want)
 	}
 	if fastmsg.DefaultRingBytes != RingBytes {
 		t.Errorf("rings of %d bytes, want %d", fastmsg.DefaultRingBytes, RingBytes)

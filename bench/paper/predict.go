@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/catfish-index/catfish/bench/sim"
 )
@@ -49,11 +48,12 @@ type Judged struct {
 	Verdict
 }
 
-// Predict simulates every number, claim and curve of the paper on a cluster.
-// With an error it returns what there is.
-func Predict(ctx context.Context, cl *sim.Cluster, cache *sim.Cache, objects int, duration time.Duration,
-	seed uint64, note func(string)) (*Simulation, error) {
-	l := newLab(ctx, cl, cache, objects, duration, seed, note)
+// Predict simulates every number, claim and curve of the paper. Of base it
+// takes the cluster, the duration, the seed and the back-off. With an error it
+// returns what there is.
+func Predict(ctx context.Context, base sim.Config, cache *sim.Cache, objects int,
+	note func(string)) (*Simulation, error) {
+	l := newLab(ctx, base, cache, objects, note)
 	s := new(Simulation)
 	for _, p := range predictions() {
 		if p.Found, _ = p.Find(l); l.err != nil {
@@ -142,8 +142,9 @@ var FitKeys = []string{
 	"server.request_ns", "server.wake_ns", "server.crowding", "client.think_ns", "tree.block_bytes",
 }
 
-// FitGoals are the marked numbers, to fit a cluster to.
-func FitGoals(cache *sim.Cache, objects int, duration time.Duration, seed uint64) []sim.Goal {
+// FitGoals are the marked numbers, to fit a cluster to. Of base they take the
+// duration, the seed and the back-off.
+func FitGoals(base sim.Config, cache *sim.Cache, objects int) []sim.Goal {
 	var goals []sim.Goal
 	for _, p := range predictions() {
 		if !p.Fitted {
@@ -153,7 +154,8 @@ func FitGoals(cache *sim.Cache, objects int, duration time.Duration, seed uint64
 			Of: fmt.Sprintf("figure %s, %s", p.Figure, p.What()), Want: p.Value,
 			Measure: func(ctx context.Context, cl *sim.Cluster) (float64, error) {
 				// The workload's note, not one for each run.
-				l := newLab(ctx, cl, cache, objects, duration, seed, func(string) {})
+				base.Cluster = cl
+				l := newLab(ctx, base, cache, objects, func(string) {})
 				v, _ := l.At(p.Experiment, p.Panel, p.Series, p.X)
 				if p.Metric == KopsS {
 					return v.Kops, l.err

@@ -20,7 +20,8 @@ func TestPredict(t *testing.T) {
 		t.Fatal(err)
 	}
 	cl.Heartbeat.IntervalNs = 1e5 // Warm-ups are ten of them.
-	s, err := Predict(t.Context(), cl, new(sim.Cache), 20_000, time.Millisecond, 1, func(string) {})
+	base := sim.Config{Cluster: cl, Duration: time.Millisecond, Seed: 1}
+	s, err := Predict(t.Context(), base, new(sim.Cache), 20_000, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,12 +86,12 @@ func TestPredict(t *testing.T) {
 			t.Errorf("%+v is missed", p)
 		}
 	}
-	if g := FitGoals(new(sim.Cache), 20_000, time.Millisecond, 1); len(g) != fitted {
+	if g := FitGoals(base, new(sim.Cache), 20_000); len(g) != fitted {
 		t.Errorf("%d goals of %d", len(g), fitted)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errEnough)
-	if _, err := Predict(ctx, cl, new(sim.Cache), 20_000, time.Millisecond, 1, func(string) {}); !errors.Is(err, errEnough) {
+	if _, err := Predict(ctx, base, new(sim.Cache), 20_000, func(string) {}); !errors.Is(err, errEnough) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/rstar"
 )
 
 // Settings are what all points of a report have in common: those measured
@@ -31,6 +33,10 @@ type Settings struct {
 	ClientCPUs string `json:"client_cpus"`
 	NodeBytes  int    `json:"node_bytes"` // 0: the tree's default
 
+	Strategy rstar.Strategy `json:"strategy,omitempty"` // of the tree; Revised
+	Inserted bool           `json:"inserted,omitempty"` // objects one by one, not loaded at once
+	Backoff  policy.Backoff `json:"backoff,omitzero"`   // of paper and paper-literal; the paper's
+
 	// Fabric of transport ofi in namespaces.
 	FabricProvider string `json:"fabric_provider,omitempty"`
 
@@ -39,7 +45,8 @@ type Settings struct {
 }
 
 // The paper's parameters (section V-A). N, T, the heartbeat and the rings
-// are the defaults of packages catfish and fastmsg; a test compares them.
+// are the defaults of packages policy, catfish and fastmsg; a test compares
+// them.
 const (
 	Objects    = 2_000_000
 	Requests   = 10_000 // per client
@@ -51,6 +58,7 @@ const (
 // Differences lists the fields in which s and o differ, with both values.
 func (s Settings) Differences(o Settings) []string {
 	var diff []string
+	s.Backoff, o.Backoff = s.Backoff.WithDefaults(), o.Backoff.WithDefaults()
 	a, b := reflect.ValueOf(s), reflect.ValueOf(o)
 	for i := range a.NumField() {
 		if a.Field(i).Interface() == b.Field(i).Interface() {
@@ -75,6 +83,7 @@ func (s Settings) config() (bench.Config, error) {
 	c := bench.Config{
 		Objects: s.Objects, Requests: s.Requests, Duration: s.Duration, InFlight: s.InFlight,
 		Repeat: s.Repeat, Seed: s.Seed, NodeBytes: s.NodeBytes,
+		Strategy: s.Strategy, Inserted: s.Inserted, Backoff: s.Backoff,
 		Commit: s.Commit, Detail: true,
 	}
 	var err error

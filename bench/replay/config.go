@@ -9,6 +9,8 @@ import (
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/rstar"
 )
 
 // Config says what Run does. Zero values are replaced by the
@@ -47,6 +49,9 @@ type Config struct {
 	NodeBytes int   // 0: the tree's default
 	SlabBytes int64 // 0: the tree's default
 
+	Strategy rstar.Strategy // of the tree; Revised; not with Addr
+	Backoff  policy.Backoff // of paper and paper-literal; the paper's
+
 	Verify bool // compare all answers with those of another index
 	IDs    bool // hand the ids that were found to the results
 
@@ -80,6 +85,7 @@ func (c Config) Validate(known []string) error {
 	if err := (bench.Config{
 		Schemes: c.Schemes, Objects: c.Objects, Clients: c.Clients, InFlight: c.InFlight,
 		Procs: c.Procs, Transport: c.Transport, NodeBytes: c.NodeBytes, SlabBytes: c.SlabBytes,
+		Strategy: c.Strategy, Backoff: c.Backoff,
 		ServerCPUs: c.ServerCPUs, ClientCPUs: c.ClientCPUs,
 	}).Validate(known); err != nil {
 		return err
@@ -98,6 +104,7 @@ func (c Config) Validate(known []string) error {
 		{c.Bulk && c.Addr != "", "a running server is not bulk loaded: insert, or start it with 'serve --load'"},
 		{c.Bulk && c.NoLoad, "bulk and no-load exclude each other"},
 		{c.NoLoad && c.Addr == "", "no-load is for a running server"},
+		{c.Strategy != rstar.Revised && c.Addr != "", "a running server has its strategy: start it with 'serve --strategy'"},
 		{c.Collection != catfish.DefaultCollection && c.Addr == "", "a collection is chosen on a running server only"},
 		{len(c.Schemes) > 1 && c.Addr != "" && c.Data != "" && !c.NoLoad,
 			"several schemes on a running server would insert the data several times: load it first, and set no-load"},
@@ -135,7 +142,7 @@ func (c Config) serverJob(scheme string) bench.ServerJob {
 	return bench.ServerJob{
 		Dataset: c.Data, Objects: c.Objects, Seed: c.Seed,
 		Transport: c.Transport, Fabric: c.Fabric, Polling: scheme == "fast-polling",
-		NodeBytes: c.NodeBytes, SlabBytes: c.SlabBytes, Empty: !c.Bulk,
+		NodeBytes: c.NodeBytes, SlabBytes: c.SlabBytes, Strategy: c.Strategy, Empty: !c.Bulk,
 	}
 }
 
@@ -143,7 +150,7 @@ func (c Config) serverJob(scheme string) bench.ServerJob {
 func (c Config) clientJob(scheme string, proc int, addr, log, answers string) Job {
 	job := Job{
 		ClientJob: bench.ClientJob{
-			Addr: addr, Transport: c.Transport, Fabric: c.Fabric, Policy: scheme,
+			Addr: addr, Transport: c.Transport, Fabric: c.Fabric, Policy: scheme, Backoff: c.Backoff,
 			Seed: c.Seed, Proc: proc, InFlight: c.InFlight,
 			Clients: (c.Clients + c.Procs - 1 - proc) / c.Procs,
 			Dataset: c.Data,

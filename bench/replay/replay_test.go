@@ -21,6 +21,7 @@ import (
 	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/internal/querylog"
+	"github.com/catfish-index/catfish/policy"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -421,6 +422,9 @@ func TestValidate(t *testing.T) {
 		"client-procs is 9":        func(c *Config) { c.Procs = 9 },
 		"query-count is -1":        func(c *Config) { c.QueryCount = -1 },
 		"server-cpus":              func(c *Config) { c.ServerCPUs = []int{1 << 10} },
+		"Strategy is 9":            func(c *Config) { c.Strategy = 9 },
+		"has its strategy":         func(c *Config) { c.Addr, c.Strategy = "a", rstar.Original },
+		"N is -3":                  func(c *Config) { c.Backoff.N = -3 },
 	} {
 		cfg := good
 		change(&cfg)
@@ -486,6 +490,30 @@ func TestRun(t *testing.T) {
 	if err := WriteTable(&table, rows); err != nil || strings.Count(table.String(), "insert") != 2 ||
 		!strings.Contains(table.String(), "1 requests found as many objects as when they were recorded, 1 did not, of 1") {
 		t.Errorf("table %s, %v", table.String(), err)
+	}
+}
+
+// TestKnobs: the children are told of strategy and back-off, and the row keeps
+// them.
+func TestKnobs(t *testing.T) {
+	cfg := Config{Strategy: rstar.Original, Backoff: policy.Backoff{N: 5}}.withDefaults()
+	if s := cfg.serverJob("paper"); s.Strategy != rstar.Original || s.Inserted {
+		t.Errorf("%+v", s)
+	}
+	if c := cfg.clientJob("paper", 0, "", "", ""); c.Backoff.N != 5 {
+		t.Errorf("%+v", c)
+	}
+	r := run{cfg: cfg}
+	if row := r.newRow("paper"); row.Strategy != rstar.Original || row.Backoff != (policy.Backoff{N: 5, T: 0.95, Predictor: policy.Latest}) {
+		t.Errorf("%+v", row)
+	}
+	if row := r.newRow("fast"); row.Backoff != (policy.Backoff{}) {
+		t.Errorf("%+v", row)
+	}
+	var table bytes.Buffer
+	if err := WriteTable(&table, []Row{r.newRow("fast"), r.newRow("paper")}); err != nil ||
+		!strings.Contains(table.String(), "\noriginal R*-tree\n") || !strings.Contains(table.String(), "\npaper: N = 5,") {
+		t.Errorf("%v\n%s", err, table.String())
 	}
 }
 

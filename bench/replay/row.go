@@ -12,6 +12,8 @@ import (
 	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/bench/stats"
 	"github.com/catfish-index/catfish/internal/querylog"
+	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/rstar"
 )
 
 // Row is what a replay by one scheme gives: a JSON object each. Of
@@ -40,6 +42,11 @@ type Row struct {
 	Loaded     int64   `json:"loaded"`
 	LoadS      float64 `json:"load_s"`
 	LoadedPerS float64 `json:"loaded_per_s"`
+
+	// Strategy of the tree, missing: revised, or that of a running server.
+	// Backoff is of the schemes that are Algorithm 1.
+	Strategy rstar.Strategy `json:"strategy,omitempty"`
+	Backoff  policy.Backoff `json:"backoff,omitzero"`
 
 	ElapsedS float64 `json:"elapsed_s"` // from the first question to the last answer
 	bench.Figures
@@ -77,7 +84,7 @@ func (r *run) newRow(scheme string) Row {
 		Lost: r.list.Lost, Incomplete: r.list.Torn != "",
 		Clients: c.Clients, InFlight: c.InFlight, Procs: c.Procs,
 		ServerCPUs: c.ServerCPUs.String(), ClientCPUs: c.ClientCPUs.String(),
-		LoadedBy: c.loadedBy(), Seed: c.Seed, Commit: c.Commit,
+		LoadedBy: c.loadedBy(), Strategy: c.Strategy, Backoff: bench.BackoffOf(scheme, c.Backoff), Seed: c.Seed, Commit: c.Commit,
 		ByOp: map[string]bench.OpFigures{}, Recorded: recorded,
 	}
 }
@@ -147,7 +154,13 @@ func WriteTable(w io.Writer, rows []Row) error {
 	fmt.Fprintf(w, "%d clients x %d in flight in %d process(es), server on %s, clients on %s\n",
 		r.Clients, r.InFlight, r.Procs, bench.Cores(r.ServerCPUs), bench.Cores(r.ClientCPUs))
 	fmt.Fprintf(w, "node %d B, seed %d, commit %s\n", r.NodeBytes, r.Seed, r.Commit)
+	if r.Strategy != rstar.Revised {
+		fmt.Fprintf(w, "%v R*-tree\n", r.Strategy)
+	}
 	for _, row := range rows {
+		if !row.Backoff.IsPaper() {
+			fmt.Fprintf(w, "%s: %v\n", row.Scheme, row.Backoff)
+		}
 		if row.Device != "" {
 			fmt.Fprintf(w, "%s: %s: %s\n", row.Scheme, row.Transport, row.Device)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/rstar"
 )
 
 // ErrCluster is wrapped by every error about a cluster's file. It wraps
@@ -46,6 +47,8 @@ type Tree struct {
 	// Inserted is Spec.Inserted. Leaves of a loaded tree are full: almost
 	// every insert splits one, until there are as many again.
 	Inserted float64 `toml:"inserted" min:"0" max:"1"`
+	// Strategy is Spec.Strategy. It is no key of the file.
+	Strategy rstar.Strategy `toml:"-"`
 }
 
 // Server is the host with the tree.
@@ -213,7 +216,7 @@ func (c *Cluster) Validate() error {
 // Spec is a workload on the cluster's tree.
 func (c *Cluster) Spec(dataset string, objects int, scale string, seed uint64) Spec {
 	return Spec{Dataset: dataset, Objects: objects, Scale: scale,
-		NodeBytes: c.Tree.NodeBytes, Inserted: c.Tree.Inserted, Seed: seed}
+		NodeBytes: c.Tree.NodeBytes, Strategy: c.Tree.Strategy, Inserted: c.Tree.Inserted, Seed: seed}
 }
 
 // Get returns the number that a key such as server.node_ns has.

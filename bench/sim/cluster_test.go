@@ -111,6 +111,8 @@ func TestConfigErrors(t *testing.T) {
 		{func(c *Config) { c.Mix = [2]int{-1, 101} }, "share of searches is -1"},
 		{func(c *Config) { c.Duration = 0 }, "duration is 0s, want 1ms to"},
 		{func(c *Config) { c.Warmup = -1 }, "warmup is -1ns"},
+		{func(c *Config) { c.Backoff.N = 1 << 30 }, "N is 1073741824, want 1 to"},
+		{func(c *Config) { c.Backoff.Predictor = "x" }, `predictor "x", want one of`},
 	} {
 		cfg := good
 		c.change(&cfg)

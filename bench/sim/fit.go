@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/rstar"
 )
 
 // A cluster's costs are fitted by the simulator itself: it is run with
@@ -194,6 +195,10 @@ func RowGoals(rows []bench.Row, cl *Cluster, cache *Cache, duration time.Duratio
 		}
 		spec := cl.Spec(row.Dataset, row.Objects, row.Scale, row.Seed)
 		spec.Inserts = row.Inserts
+		spec.Strategy = row.Strategy
+		if row.Inserted {
+			spec.Inserted = 1
+		}
 		w, err := cache.Get(spec, note)
 		if err != nil {
 			return nil, nil, err
@@ -204,9 +209,16 @@ func RowGoals(rows []bench.Row, cl *Cluster, cache *Cache, duration time.Duratio
 			return Run(ctx, Config{
 				Cluster: cl, Scheme: row.Scheme, Clients: row.Clients, InFlight: row.InFlight,
 				Mix: shares, Duration: duration, Warmup: duration / 4, Seed: row.Seed,
+				Backoff: row.Backoff,
 			}, w)
 		}
 		of := fmt.Sprintf("%s, %s %s, %s", row.Scheme, row.Dataset, row.Scale, row.Mix)
+		if row.Strategy != rstar.Revised || row.Inserted {
+			of += ", " + bench.TreeText(row.Strategy, row.Inserted)
+		}
+		if !row.Backoff.IsPaper() {
+			of += ", " + row.Backoff.String()
+		}
 		goals = append(goals, Goal{Of: of + ", ops/s", Want: row.OpsPerS,
 			Measure: func(ctx context.Context, cl *Cluster) (float64, error) {
 				var err error

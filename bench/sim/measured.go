@@ -8,6 +8,8 @@ import (
 
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/bench/stats"
+	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/rstar"
 )
 
 // ReadRows reads rows of bench run --json. Errors wrap ErrFit.
@@ -32,6 +34,10 @@ func ReadRows(r io.Reader) ([]bench.Row, error) {
 			err = fmt.Errorf("has ops_per_s %v, want more than 0", row.OpsPerS)
 		case row.Inserts == "": // It was measured before there were others.
 			row.Inserts = bench.DataInserts
+		default:
+			if bad := row.Backoff.Validate(); bad != nil {
+				err = fmt.Errorf("has a bad backoff: %w", bad)
+			}
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: row %d %w", ErrFit, len(rows)+1, err)
@@ -51,11 +57,15 @@ func medians(rows []bench.Row) []bench.Row {
 		scheme, transport, dataset, scale, mix string
 		inserts                                bench.Inserts
 		objects, clients, inFlight, batch      int
+		strategy                               rstar.Strategy
+		inserted                               bool
+		backoff                                policy.Backoff
 	}
 	of := map[setUp][]bench.Row{}
 	var order []setUp
 	for _, r := range rows {
-		k := setUp{r.Scheme, r.Transport, r.Dataset, r.Scale, r.Mix, r.Inserts, r.Objects, r.Clients, r.InFlight, r.Batch}
+		k := setUp{r.Scheme, r.Transport, r.Dataset, r.Scale, r.Mix, r.Inserts, r.Objects, r.Clients, r.InFlight, r.Batch,
+			r.Strategy, r.Inserted, bench.BackoffOf(r.Scheme, r.Backoff)}
 		if of[k] == nil {
 			order = append(order, k)
 		}

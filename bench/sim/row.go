@@ -51,6 +51,7 @@ func NewRow(cfg Config, w *Workload, r *Result, commit string) Row {
 			ClientCPUs: fmt.Sprintf("%d x %d (simulated)", cl.Client.Machines, cl.Client.Cores),
 			Figures:    r.Figures, NodeBytes: cl.Tree.NodeBytes, Simulated: true,
 			Seed: cfg.Seed, WarmupS: cfg.Warmup.Seconds(), DurationS: cfg.Duration.Seconds(),
+			Strategy: w.Spec.Strategy, Inserted: w.Spec.Inserted == 1, Backoff: bench.BackoffOf(cfg.Scheme, cfg.Backoff),
 			Repeat: 1, Commit: commit, Runs: []float64{r.OpsPerS}, ByOp: r.ByOp,
 		},
 		Cluster: cl.Name, ServerLink: r.LinkOut, ClientCPU: r.Clients, Writer: r.Writer,
@@ -70,8 +71,15 @@ func (r Row) WriteJSON(w io.Writer) error {
 // WriteRows writes rows of one workload as a table for people.
 func WriteRows(w io.Writer, cl *Cluster, load *Workload, rows []Row) error {
 	fmt.Fprintf(w, "simulated: cluster %s, %s\n", cl.Name, cl.About)
-	fmt.Fprintf(w, "simulated: %d objects of %s, searches of scale %s read %.2f nodes and find %.2f objects\n",
-		load.Objects, load.Spec.Dataset, load.Spec.Scale, load.Reads, load.Results)
+	fmt.Fprintf(w, "simulated: %d objects of %s, %s; searches of scale %s read %.2f nodes and find %.2f objects\n",
+		load.Objects, load.Spec.Dataset, load.Spec.treeText(), load.Spec.Scale, load.Reads, load.Results)
+	said := map[string]bool{} // Rows differ in clients, too.
+	for _, r := range rows {
+		if !r.Backoff.IsPaper() && !said[r.Scheme] {
+			said[r.Scheme] = true
+			fmt.Fprintf(w, "simulated: %s: %v\n", r.Scheme, r.Backoff)
+		}
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "clients\tscheme\tops/s (simulated)\tmean us\tp50\tp99\tserver CPU\tlink out\toffloaded\treads\trestarts\t")
 	for _, r := range rows {

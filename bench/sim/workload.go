@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ type Spec struct {
 	Objects   int    // of a generator
 	Scale     string // 1e-5, 1e-2, power, or QR0 to QR3 of the rea02 benchmark
 	NodeBytes int
+	Strategy  rstar.Strategy
 	// Inserted is the share of the objects, the last ones, that are
 	// inserted one by one after the others were loaded at once.
 	Inserted float64
@@ -38,6 +40,15 @@ func (s Spec) inserts() bench.Inserts {
 		return bench.DataInserts
 	}
 	return bench.PaperInserts
+}
+
+// treeText says in words how the tree is made.
+func (s Spec) treeText() string {
+	text := bench.TreeText(s.Strategy, s.Inserted == 1)
+	if s.Inserted > 0 && s.Inserted < 1 {
+		text += fmt.Sprintf(", but for the last %g %% of the objects, inserted one by one", 100*s.Inserted)
+	}
+	return text
 }
 
 // sampledSearches is how many queries are carried out on the real tree.
@@ -105,7 +116,7 @@ func (c *Cache) Get(s Spec, note func(string)) (*Workload, error) {
 		return w, nil
 	}
 	note(fmt.Sprintf("building the tree of %s and searching it at %s", s.Dataset, s.Scale))
-	w, err := NewWorkload(s)
+	w, err := newWorkload(s, note)
 	if err != nil {
 		return nil, err
 	}
@@ -117,15 +128,18 @@ func (c *Cache) Get(s Spec, note func(string)) (*Workload, error) {
 }
 
 // NewWorkload builds the tree and searches it. Errors wrap ErrWorkload.
-func NewWorkload(s Spec) (*Workload, error) {
-	w, err := newWorkload(s)
+func NewWorkload(s Spec) (*Workload, error) { return newWorkload(s, func(string) {}) }
+
+// newWorkload tells note how far the inserts are.
+func newWorkload(s Spec, note func(string)) (*Workload, error) {
+	w, err := makeWorkload(s, note)
 	if err != nil && !errors.Is(err, bench.ErrConfig) {
 		err = fmt.Errorf("%w: %w", ErrWorkload, err)
 	}
 	return w, err
 }
 
-func newWorkload(s Spec) (*Workload, error) {
+func makeWorkload(s Spec, note func(string)) (*Workload, error) {
 	src, err := bench.OpenDataset(s.Dataset, s.Objects, s.Seed)
 	if err != nil {
 		return nil, err
@@ -137,7 +151,7 @@ func newWorkload(s Spec) (*Workload, error) {
 	if len(items) == 0 {
 		return nil, fmt.Errorf("%w: %s has no objects", ErrWorkload, s.Dataset)
 	}
-	tree, err := rstar.New(rstar.Options{NodeBytes: s.NodeBytes, BootID: 1})
+	tree, err := rstar.New(rstar.Options{NodeBytes: s.NodeBytes, Strategy: s.Strategy, BootID: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -146,10 +160,8 @@ func newWorkload(s Spec) (*Workload, error) {
 	if err := tree.Load(items[:loaded]); err != nil {
 		return nil, err
 	}
-	for _, it := range items[loaded:] {
-		if err := tree.Insert(it.Rect, it.ID); err != nil {
-			return nil, err
-		}
+	if err := bench.InsertAll(context.Background(), tree, items[loaded:], note); err != nil {
+		return nil, err
 	}
 	queries, bounds, err := sampleQueries(s, items)
 	if err != nil {

@@ -52,10 +52,14 @@ The table goes to standard output, or to standard error with --json -.`,
 		Example: `  catfish bench run --scheme tcp,fast,offload,paper --objects 2000000 \
       --scale 1e-5 --clients 8 --server-cpus 0 --client-cpus 1 --transport shm
   catfish bench run --scheme fast,paper --dataset california --scale 1e-2 \
-      --mix search=90,insert=10 --repeat 5 --json rows.jsonl`,
+      --mix search=90,insert=10 --repeat 5 --json rows.jsonl
+  catfish bench run --scheme fast,paper --strategy original --insert --backoff-n 16`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := f.config()
+			if err == nil {
+				err = checkBackoff(cmd.Flags(), cfg.Backoff, cfg.Schemes...)
+			}
 			if err != nil {
 				return err
 			}
@@ -85,6 +89,8 @@ The table goes to standard output, or to standard error with --json -.`,
 	fs.Uint64Var(&f.cfg.Seed, "seed", 1, "of data and queries")
 	fs.IntVar(&f.cfg.NodeBytes, "node-bytes", 0, "size of a tree node, 0: default")
 	fs.Int64Var(&f.cfg.SlabBytes, "slab-bytes", 0, "capacity of the tree, 0: default")
+	treeFlags(c, &f.cfg.Strategy, &f.cfg.Inserted)
+	backoffFlags(c, &f.cfg.Backoff)
 	fs.StringVar(&f.json, "json", "", "write one JSON object per scheme to this file, - for standard output")
 	fs.StringVar(&f.profile, "profile", "", "directory for a CPU profile of each process, for go tool pprof")
 	completeList(c, "scheme", policies()[1:]...)

@@ -59,16 +59,20 @@ report say why; networks named by --network must be there.
 A run measures by count: --requests calls of each client, as the paper
 does; --duration bounds what a slow point may take. Each finished point is kept in --out/` + paper.PointsFile + `, and the same
 command goes on where it was interrupted. Points under other settings
-(another commit, machine, number of objects, ...) are refused unless --fresh
+(another commit, machine, tree, back-off, number of objects, ...) are refused unless --fresh
 discards them.`,
 		Example: `  catfish bench paper --out results
   catfish bench paper --figure 10,11 --clients 1,8,64 --network host --out results
   catfish bench paper --quick --figure 2 --network 1g
   catfish bench paper --network 1g,10g --duration 5s --out networks
+  catfish bench paper --strategy original --insert --out paper-tree
   catfish bench paper --figure 14 --data rea02.rec --queries rea02.QR2`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.chosen, f.command = cmd.Flags().Changed, typed(cmd)
+			if err := checkBackoff(cmd.Flags(), f.set.Backoff); err != nil {
+				return err
+			}
 			return a.benchPaper(cmd.Context(), f)
 		},
 	}
@@ -94,6 +98,8 @@ discards them.`,
 		paper.QuerySet+" of --data")
 	coreFlags(c, &f.set.ServerCPUs, &f.set.ClientCPUs)
 	fs.IntVar(&f.set.NodeBytes, "node-bytes", 0, "size of a tree node, 0: default")
+	treeFlags(c, &f.set.Strategy, &f.set.Inserted)
+	backoffFlags(c, &f.set.Backoff)
 	fs.StringVar(&f.sim, "simulated", "", "file of simulated values to print beside, of"+
 		" 'bench sim --table --json FILE'")
 	fs.BoolVar(&f.check, "check", false,

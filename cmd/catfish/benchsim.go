@@ -11,11 +11,14 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/bench/paper"
 	"github.com/catfish-index/catfish/bench/report"
 	"github.com/catfish-index/catfish/bench/sim"
+	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/rstar"
 )
 
 // simFlags are those of bench sim.
@@ -39,6 +42,9 @@ type simFlags struct {
 	table    bool
 	fit      string
 	check    string
+	strategy rstar.Strategy
+	insert   bool
+	backoff  policy.Backoff
 }
 
 func newBenchSim(a *app) *cobra.Command {
@@ -92,6 +98,8 @@ count as their median.`,
 	fs.BoolVar(&f.table, "table", false, "compare with every number of the paper")
 	fs.StringVar(&f.fit, "fit", "", "file with rows of bench run --json, or paper: fit the cluster to them")
 	fs.StringVar(&f.check, "check", "", "file with rows of bench run --json: simulate them and compare")
+	treeFlags(c, &f.strategy, &f.insert)
+	backoffFlags(c, &f.backoff)
 	completeList(c, "scheme", policies()[1:]...)
 	completeData(c, "dataset")
 	complete(c, "scale", "1e-5", "1e-2", "power", "QR2")
@@ -118,6 +126,10 @@ func (f *simFlags) open() (*sim.Cluster, error) {
 			return nil, err
 		}
 	}
+	cl.Tree.Strategy = f.strategy
+	if f.insert {
+		cl.Tree.Inserted = 1
+	}
 	return cl, cl.Validate()
 }
 
@@ -136,6 +148,9 @@ func btoi(b bool) int {
 func (a *app) benchSim(ctx context.Context, cmd *cobra.Command, f *simFlags) error {
 	if btoi(f.table)+btoi(f.fit != "")+btoi(f.check != "") > 1 {
 		return badUsage("--table, --fit and --check are three things, want one of them")
+	}
+	if err := f.checkKnobs(cmd.Flags()); err != nil {
+		return err
 	}
 	cl, err := f.open()
 	if err != nil {
@@ -176,6 +191,22 @@ func (a *app) benchSim(ctx context.Context, cmd *cobra.Command, f *simFlags) err
 	return a.simRows(ctx, f, configs, table, rowsTo)
 }
 
+// checkKnobs checks what configures trees and Algorithm 1. Measured rows say
+// themselves what they were measured with.
+func (f *simFlags) checkKnobs(fs *pflag.FlagSet) error {
+	if f.check != "" || f.fit != "" && f.fit != "paper" {
+		for _, flag := range []string{"strategy", "insert", "backoff-n", "threshold", "predictor"} {
+			if fs.Changed(flag) {
+				return badUsage("--%s with --check or --fit FILE: the rows say what they were measured with", flag)
+			}
+		}
+	}
+	if f.special() {
+		return checkBackoff(fs, f.backoff)
+	}
+	return checkBackoff(fs, f.backoff, f.schemes...)
+}
+
 // configs are the simulations asked for, all checked before one runs.
 func (f *simFlags) configs(cl *sim.Cluster) ([]sim.Config, error) {
 	mix, err := bench.ParseMix(f.mix)
@@ -192,7 +223,7 @@ func (f *simFlags) configs(cl *sim.Cluster) ([]sim.Config, error) {
 			cfg := sim.Config{
 				Cluster: cl, Scheme: scheme, Clients: n, InFlight: f.inFlight, Mix: shares,
 				Duration: f.duration, Warmup: f.warmup, Seed: f.seed,
-				JoinAt: f.joinAt, First: f.first, Sample: f.sample,
+				JoinAt: f.joinAt, First: f.first, Sample: f.sample, Backoff: f.backoff,
 			}
 			if err := cfg.Validate(); err != nil {
 				return nil, err
@@ -263,9 +294,14 @@ func writePlots(dir string, plots []report.Plot) error {
 	return nil
 }
 
+// base is what the simulations of the paper's numbers have in common.
+func (f *simFlags) base(cl *sim.Cluster) sim.Config {
+	return sim.Config{Cluster: cl, Duration: f.duration, Seed: f.seed, Backoff: f.backoff}
+}
+
 // simTable prints the paper's numbers beside simulated ones.
 func (a *app) simTable(ctx context.Context, f *simFlags, cl *sim.Cluster, table, rowsTo io.Writer) error {
-	s, err := paper.Predict(ctx, cl, new(sim.Cache), f.spec.Objects, f.duration, f.seed,
+	s, err := paper.Predict(ctx, f.base(cl), new(sim.Cache), f.spec.Objects,
 		func(s string) { fmt.Fprintln(a.err, s) })
 	if rowsTo != nil {
 		err = errors.Join(err, s.WriteJSON(rowsTo))
@@ -284,7 +320,7 @@ func (a *app) simFit(ctx context.Context, f *simFlags, cl *sim.Cluster, to, rows
 	note := func(s string) { fmt.Fprintln(a.err, s) }
 	cache := new(sim.Cache)
 	keys := paper.FitKeys
-	goals := paper.FitGoals(cache, f.spec.Objects, f.duration, f.seed)
+	goals := paper.FitGoals(f.base(cl), cache, f.spec.Objects)
 	if f.fit != "paper" {
 		var err error
 		if goals, keys, err = a.rowGoals(f.fit, f.duration, cl, cache); err != nil {

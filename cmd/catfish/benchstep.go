@@ -10,6 +10,7 @@ import (
 
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/rstar"
 )
 
 type stepFlags struct {
@@ -35,6 +36,9 @@ over time. 'catfish bench sim --join-at' does the same in simulated clusters.`,
 				return err
 			}
 			f.cfg.Procs, f.cfg.Commit = 1, commit()
+			if err := checkBackoff(cmd.Flags(), f.cfg.Backoff, f.cfg.Schemes...); err != nil {
+				return err
+			}
 			if err := f.cfg.Validate(catfish.Schemes()); err != nil {
 				return err
 			}
@@ -58,6 +62,8 @@ over time. 'catfish bench sim --join-at' does the same in simulated clusters.`,
 	fs.StringVar(&f.cfg.Transport, "transport", "auto", "auto, shm or soft")
 	fs.Uint64Var(&f.cfg.Seed, "seed", 1, "of data and queries")
 	coreFlags(c, &f.server, &f.client)
+	treeFlags(c, &f.cfg.Strategy, &f.cfg.Inserted)
+	backoffFlags(c, &f.cfg.Backoff)
 	fs.StringVar(&f.json, "json", "", "write one JSON object per scheme to this file, - for standard output")
 	fs.StringVar(&f.plots, "plots", "", "directory for plots over time, as SVG")
 	completeList(c, "scheme", policies()[1:]...)
@@ -88,6 +94,9 @@ func (a *app) benchStep(ctx context.Context, f stepFlags) error {
 	fmt.Fprintf(out, "%s, scale %s, %d clients x %d callers that rest for %v until %v, server on %s, clients on %s\n"+
 		"searches/s and share offloaded, by the time since the step\n\n", f.cfg.Dataset, f.cfg.Scale, f.cfg.Clients,
 		f.cfg.InFlight, f.cfg.Rest, f.cfg.At, bench.Cores(f.cfg.ServerCPUs.String()), bench.Cores(f.cfg.ClientCPUs.String()))
+	if s, in, b := f.cfg.Strategy, f.cfg.Inserted, f.cfg.Backoff; s != rstar.Revised || in || !b.IsPaper() {
+		fmt.Fprintf(out, "%s; Algorithm 1 with %v\n\n", bench.TreeText(s, in), b)
+	}
 	fmt.Fprintf(out, "%-16s %16s %16s %16s %16s\n", "scheme", "before", "0 to 0.1 s", "0 to 1 s", "after 1 s")
 	err = bench.Steps(ctx, f.cfg, spawn, func(s string) { fmt.Fprintln(a.err, s) }, func(r bench.StepRow) {
 		rows = append(rows, r)

@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/policy"
 )
 
 // defaultAddr is where servers listen and clients look: this machine
@@ -21,11 +23,14 @@ type clientFlags struct {
 	dialTimeout                           time.Duration
 	cacheBytes                            int64
 	trustCache                            bool
+	backoff                               policy.Backoff
+	flags                                 *pflag.FlagSet // of the command
 	json                                  bool
 }
 
 func (f *clientFlags) register(c *cobra.Command) {
 	fs := c.Flags()
+	f.flags = fs
 	fs.StringVarP(&f.server, "server", "s", defaultAddr, "server's host:port")
 	fs.StringVarP(&f.collection, "collection", "c", catfish.DefaultCollection,
 		"collection on the server")
@@ -39,6 +44,7 @@ func (f *clientFlags) register(c *cobra.Command) {
 		"most bytes of the tree's inner nodes to keep when offloading; 0: what the policy does, -1: none")
 	fs.BoolVar(&f.trustCache, "trust-cache", false,
 		"do not validate kept nodes for a heartbeat interval: objects newer than that may be missed")
+	backoffFlags(c, &f.backoff)
 	fabricFlags(c, &f.fabric)
 	complete(c, "transport", "auto", "shm", "soft", "ofi", "tcp")
 	complete(c, "policy", policies()...)
@@ -56,13 +62,16 @@ func (f *clientFlags) dial(ctx context.Context, a *app) (*catfish.Client, error)
 	if err := checkAddr("server", f.server, 1); err != nil {
 		return nil, err
 	}
-	policy := f.policy
-	if policy == "" && f.transport == catfish.TransportTCP {
-		policy = "tcp" // The only one that plain sockets carry.
+	scheme := f.policy
+	if scheme == "" && f.transport == catfish.TransportTCP {
+		scheme = "tcp" // The only one that plain sockets carry.
+	}
+	if err := checkBackoff(f.flags, f.backoff, scheme); err != nil {
+		return nil, err
 	}
 	return catfish.Dial(ctx, f.server, catfish.Options{
-		Transport: f.transport, Fabric: f.fabric, Policy: policy, Collection: f.collection,
+		Transport: f.transport, Fabric: f.fabric, Policy: scheme, Collection: f.collection,
 		DialTimeout: f.dialTimeout, Logger: a.logger(),
-		CacheBytes: f.cacheBytes, TrustCache: f.trustCache,
+		CacheBytes: f.cacheBytes, TrustCache: f.trustCache, Backoff: f.backoff,
 	})
 }

@@ -28,6 +28,9 @@ when it has time again. Ends by itself, or with Ctrl-C, with a summary.`,
 			if cfg.ServerCPUs, cfg.ClientCPUs, err = splitCores(server, client); err != nil {
 				return err
 			}
+			if err := checkBackoff(cmd.Flags(), cfg.Backoff, cfg.Policy); err != nil {
+				return err
+			}
 			return a.demo(cmd.Context(), cfg)
 		},
 	}
@@ -36,6 +39,7 @@ when it has time again. Ends by itself, or with Ctrl-C, with a summary.`,
 	fs.StringVar(&cfg.Dataset, "dataset", "california", "file or generator to load")
 	fs.StringVar(&cfg.Transport, "transport", "auto", "auto, shm or soft")
 	fs.StringVar(&cfg.Policy, "policy", "default", "how clients choose")
+	backoffFlags(c, &cfg.Backoff)
 	fs.StringVar(&server, "server-cpus", "", "cores of the server; empty: the first if there are two")
 	fs.StringVar(&client, "client-cpus", "", "cores of the clients; empty: all but the first")
 	completeData(c, "dataset")

@@ -79,6 +79,8 @@ output, or to standard error with --json -.`,
 	fs.Uint64Var(&f.cfg.Seed, "seed", 0, "of generators and of random searches")
 	fs.IntVar(&f.cfg.NodeBytes, "node-bytes", 0, "size of a tree node, 0: default")
 	fs.Int64Var(&f.cfg.SlabBytes, "slab-bytes", 0, "capacity of the tree, 0: default")
+	strategyFlag(c, &f.cfg.Strategy)
+	backoffFlags(c, &f.cfg.Backoff)
 	fs.StringVar(&f.results, "results", "", "write a line per query to this file: number, objects found")
 	fs.BoolVar(&f.cfg.IDs, "ids", false, "add their ids to --results, ascending; keeps them in memory until the end")
 	fs.BoolVar(&f.cfg.Verify, "verify", false, "compare each answer with that of another index; costs the clients time")
@@ -105,6 +107,9 @@ func (f *replayFlags) config(c *cobra.Command) (replay.Config, error) {
 	); err != nil {
 		return cfg, err
 	}
+	if err := checkBackoff(c.Flags(), cfg.Backoff, cfg.Schemes...); err != nil {
+		return cfg, err
+	}
 	if err := checkTransport(cfg.Transport); err != nil {
 		return cfg, err
 	}
@@ -118,7 +123,7 @@ func (f *replayFlags) config(c *cobra.Command) (replay.Config, error) {
 		if err := checkAddr("server", cfg.Addr, 1); err != nil {
 			return cfg, err
 		}
-		for _, flag := range []string{"server-cpus", "node-bytes", "slab-bytes"} {
+		for _, flag := range []string{"server-cpus", "node-bytes", "slab-bytes", "strategy"} {
 			if c.Flags().Changed(flag) {
 				return cfg, badUsage("--%s is of a server that replay starts, but --server %s runs", flag, cfg.Addr)
 			}

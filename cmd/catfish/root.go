@@ -93,6 +93,10 @@ func explainFlag(err error) error {
 		want = "a whole number"
 	case "duration":
 		want = "a duration such as 500ms or 5s"
+	case "float64":
+		want = "a number"
+	case "strategy":
+		want = "original or revised"
 	case "bool":
 		want = "true or false"
 	}

@@ -60,6 +60,7 @@ func newServe(a *app) *cobra.Command {
 		"workers poll and never sleep (scheme fast-polling); costs a core each")
 	fs.Int64Var(&f.opts.SlabBytes, "slab-bytes", 0, "capacity of each collection in bytes, 0: default")
 	fs.IntVar(&f.opts.NodeBytes, "node-bytes", 0, "size of a tree node in bytes, 0: default")
+	strategyFlag(c, &f.opts.Strategy)
 	fs.StringVar(&f.opts.SocketPath, "socket", "", "unix socket of transport shm, empty: by port, per user")
 	fs.StringVar(&f.socketMode, "socket-mode", "0600", "file mode of that socket: who may connect")
 	fs.StringVar(&f.grpc, "grpc", "", "host:port of the gRPC service, empty: none")

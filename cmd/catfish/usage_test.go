@@ -152,6 +152,24 @@ func TestBadUsage(t *testing.T) {
 		{"no rows", "bench sim --fit " + broken},
 		{"no rows", "bench sim --check " + broken},
 		{"--json with --fit", "bench sim --fit paper --json -"},
+		{`--strategy is "best", want original or revised`, "serve --strategy best"},
+		{`--strategy is "best", want original or revised`, "bench run --strategy best"},
+		{`--strategy is "best", want original or revised`, "bench sim --strategy best"},
+		{"--strategy is of a server that replay starts", "replay -s 127.0.0.1:1 --queries x --strategy original"},
+		{"N is -1, want 1 to 1048576", "search --policy paper --backoff-n -1 --bbox " + q},
+		{"T is 95, want more than 0, at most 1", "bench run --threshold 95"},
+		{"T is 95, want more than 0, at most 1", "bench paper --threshold 95"},
+		{`--threshold is "high", want a number`, "bench step --threshold high"},
+		{"--threshold is empty or 0", "bench sim --threshold 0"},
+		{"--backoff-n is empty or 0", "bench step --backoff-n 0"},
+		{`predictor "best", want one of latest, mean, linear`, "bench sim --predictor best"},
+		{"--predictor is of paper and paper-literal, not of cost", "search --predictor mean --bbox " + q},
+		{"--threshold is of paper and paper-literal, not of tcp", "count --transport tcp --threshold 0.8 --bbox " + q},
+		{"--backoff-n is of paper and paper-literal, not of fast, cost", "bench run --scheme fast,cost --backoff-n 4"},
+		{"--backoff-n is of paper and paper-literal, not of cost", "demo --backoff-n 4"},
+		{"--threshold is of paper and paper-literal, not of fast", "replay --data uniform --queries 1e-5 --scheme fast --threshold 0.8"},
+		{"the rows say what they were measured with", "bench sim --check " + broken + " --insert"},
+		{"the rows say what they were measured with", "bench sim --fit " + broken + " --threshold 0.8"},
 	} {
 		args := strings.Fields(c.args)
 		fail(t, exitUsage, args, c.says, "--help' for usage.")
@@ -182,6 +200,8 @@ func TestCompletion(t *testing.T) {
 		"bench paper --network h": {"host"},
 		"serve --transport shm,":  {"shm,soft"},
 		"serve --format ":         {"geojson", "rea02"},
+		"serve --strategy ":       {"original", "revised"},
+		"search --predictor ":     {"latest", "linear"},
 		"gen ":                    {"skewed", ":0"}, // and files
 		"check ":                  {"uniform", ":0"},
 		"serve --load ":           {"california", ":0"},

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// What the paper calls configurable, and how it builds its tree.
+
+// backoffFlags are the parameters of Algorithm 1; checkBackoff checks them.
+func backoffFlags(c *cobra.Command, b *policy.Backoff) {
+	*b = policy.Backoff{}.WithDefaults()
+	fs := c.Flags()
+	fs.IntVar(&b.N, "backoff-n", b.N,
+		"N of Algorithm 1 (paper, paper-literal): by how many searches a busy server widens the window of offloading")
+	fs.Float64Var(&b.T, "threshold", b.T, "T of Algorithm 1: the utilisation, up to 1, above which the server is busy")
+	fs.StringVar((*string)(&b.Predictor), "predictor", string(b.Predictor),
+		"how Algorithm 1 makes a utilisation of heartbeats: "+strings.Join(policy.Predictors(), ", "))
+	complete(c, "predictor", policy.Predictors()...)
+}
+
+// checkBackoff refuses what is out of range, and what none of the schemes has
+// a use for; none: all have.
+func checkBackoff(fs *pflag.FlagSet, b policy.Backoff, schemes ...string) error {
+	if err := wantMore(
+		typedFlag{"backoff-n", b.N == 0},
+		typedFlag{"threshold", b.T == 0},
+		typedFlag{"predictor", b.Predictor == ""},
+	); err != nil {
+		return err
+	}
+	if err := b.Validate(); err != nil {
+		return badUsage("--backoff-n, --threshold, --predictor: %w", err)
+	}
+	var names []string
+	for _, name := range schemes {
+		s, err := policy.SchemeByName(name)
+		if err != nil || s.Backoff {
+			return nil // An unknown name is another's to refuse.
+		}
+		names = append(names, s.Name)
+	}
+	for _, flag := range []string{"backoff-n", "threshold", "predictor"} {
+		if len(names) > 0 && fs.Changed(flag) {
+			return badUsage("--%s is of paper and paper-literal, not of %s", flag, strings.Join(names, ", "))
+		}
+	}
+	return nil
+}
+
+// strategyFlag is of commands that start a server.
+func strategyFlag(c *cobra.Command, s *rstar.Strategy) {
+	c.Flags().Var((*strategyValue)(s), "strategy",
+		"how the tree inserts and splits: original (R*-tree of 1990, the paper's) or revised (of 2009)")
+	complete(c, "strategy", rstar.Original.String(), rstar.Revised.String())
+}
+
+// strategyValue is a pflag.Value.
+type strategyValue rstar.Strategy
+
+func (v *strategyValue) String() string { return rstar.Strategy(*v).String() }
+func (v *strategyValue) Type() string   { return "strategy" }
+func (v *strategyValue) Set(name string) error {
+	return (*rstar.Strategy)(v).UnmarshalText([]byte(name))
+}
+
+// treeFlags say how the tree of a benchmark is made.
+func treeFlags(c *cobra.Command, s *rstar.Strategy, inserted *bool) {
+	strategyFlag(c, s)
+	c.Flags().BoolVar(inserted, "insert", false, "insert the objects one by one, as the paper did, instead of loading them at once")
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/replay"
+	"github.com/catfish-index/catfish/bench/sim"
+	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// TestKnobs: what is typed of the tree and of Algorithm 1 is in the rows of
+// each benchmark, and in what it prints.
+func TestKnobs(t *testing.T) {
+	want := policy.Backoff{N: 4, T: 0.9, Predictor: policy.Mean}
+	said := []string{"original R*-tree, objects inserted one by one", "N = 4, T = 90 %, predictor mean"}
+	const knobs = " --strategy original --insert --backoff-n 4 --threshold 0.9 --predictor mean --scheme paper --objects 2000 --clients 2"
+	args := func(s string) []string { return strings.Fields(s + knobs) }
+	says := func(out string) {
+		t.Helper()
+		for _, s := range said {
+			if !strings.Contains(out, s) {
+				t.Errorf("does not say %q:\n%s", s, out)
+			}
+		}
+	}
+	code, out, table := program(t, args("bench run --duration 50ms --warmup 10ms --transport shm --json -")...)
+	if code != exitOK {
+		t.Fatal(table)
+	}
+	says(table)
+	if r := decode[bench.Row](t, out); r.Strategy != rstar.Original || !r.Inserted || r.Backoff != want {
+		t.Errorf("run: %+v", r)
+	}
+	code, out, table = program(t, args("bench step --duration 200ms --at 100ms --sample 50ms --transport shm --json -")...)
+	if code != exitOK {
+		t.Fatal(table)
+	}
+	says(table)
+	if r := decode[bench.StepRow](t, out); r.Strategy != rstar.Original || !r.Inserted || r.Backoff != want {
+		t.Errorf("step: %+v", r)
+	}
+	code, out, table = program(t, args("bench sim --cluster thismachine --duration 2ms --warmup 1ms --json -")...)
+	if code != exitOK {
+		t.Fatal(table)
+	}
+	says(table)
+	if r := decode[sim.Row](t, out); r.Strategy != rstar.Original || !r.Inserted || r.Backoff != want {
+		t.Errorf("sim: %+v", r)
+	}
+	line := strings.Replace(knobs, "--insert", "", 1) + " --data uniform --queries 1e-2 --query-count 50 --transport shm --json -"
+	code, out, table = program(t, strings.Fields("replay "+line)...)
+	if code != exitOK {
+		t.Fatal(table)
+	}
+	if r := decode[replay.Row](t, out); r.Strategy != rstar.Original || r.LoadedBy != "insert" || r.Backoff != want {
+		t.Errorf("replay: %+v", r)
+	}
+}
+
+// TestBenchPaperKnobs: points of another tree are refused, and the report says
+// which one it is of.
+func TestBenchPaperKnobs(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "report")
+	args := strings.Fields("bench paper --figure 8 --network host --clients 1 --objects 2000 --requests 20 --out " + out)
+	knobs := strings.Fields("--strategy original --insert --threshold 0.9")
+	succeed(t, append(args, knobs...)...)
+	text := readFile(t, filepath.Join(out, "report.md"))
+	for _, s := range []string{"original R*-tree, objects inserted one by one", "N = 8, T = 90 %, predictor latest"} {
+		if !strings.Contains(text, s) {
+			t.Errorf("the report does not say %q", s)
+		}
+	}
+	fail(t, exitFailure, args, `strategy "original", here "revised"`, "inserted true, here false", `"t":0.9`)
+}
+
+// TestServeStrategy: the strategy decides how often the served tree carries
+// entries between nodes. It is sound by either, and clients take the
+// parameters of Algorithm 1.
+func TestServeStrategy(t *testing.T) {
+	moves := map[uint64]bool{}
+	for _, name := range []string{"original", "revised"} {
+		_, addr, _ := serve(t, "--strategy", name)
+		succeed(t, "load", "--server", addr, "--file", "uniform", "--objects", "250") // One message: in order.
+		succeed(t, "check", "--server", addr)
+		var st struct {
+			Collections map[string]rstar.Stats `json:"collections"`
+		}
+		if err := json.Unmarshal([]byte(succeed(t, "status", "--server", addr, "--json")), &st); err != nil {
+			t.Fatal(err)
+		}
+		c := st.Collections["default"]
+		if c.Len != 250 || c.Height != 2 {
+			t.Errorf("%+v", st)
+		}
+		moves[c.Moves] = true
+		out := succeed(t, "search", "--server", addr, "--policy", "paper", "--threshold", "0.8", "--backoff-n", "4",
+			"--predictor", "linear", "--bbox", "0,0,1,1", "--explain")
+		if !strings.Contains(out, "the threshold is 80 %") {
+			t.Errorf("%s:\n%s", name, out)
+		}
+	}
+	if len(moves) != 2 {
+		t.Errorf("both strategies make as many moves: %v", moves)
+	}
+}
