@@ -28,14 +28,14 @@ func TestBackoffOfConfig(t *testing.T) {
 		return r.Offload
 	}
 	for _, scheme := range []string{"paper", "paper-literal"} {
-		if at95, at80 := offloaded(64, scheme, policy.Backoff{}), offloaded(64, scheme, policy.Backoff{T: 0.8}); at95 != 0 || !(at80 > 0) {
+		if at95, at80 := offloaded(40, scheme, policy.Backoff{}), offloaded(40, scheme, policy.Backoff{T: 0.8}); at95 != 0 || !(at80 > 0) {
 			t.Errorf("%s, server 90 %% busy: %v offloaded with T = 95 %%, %v with 80 %%, want none and some", scheme, at95, at80)
 		}
 		if n2, n32 := offloaded(256, scheme, policy.Backoff{N: 2}), offloaded(256, scheme, policy.Backoff{N: 32}); !(n32 > n2) {
 			t.Errorf("%s, saturated server: %v offloaded with N = 32, %v with N = 2, want more", scheme, n32, n2)
 		}
 	}
-	if b := (policy.Backoff{T: 0.8}); offloaded(64, "fast", b) != 0 {
+	if b := (policy.Backoff{T: 0.8}); offloaded(40, "fast", b) != 0 {
 		t.Error("fast offloads")
 	}
 }
@@ -102,7 +102,7 @@ func TestRowsOfKnobs(t *testing.T) {
 		s.NodeBytes = 0
 		trees[s] = true
 	}
-	one := Spec{Dataset: "uniform", Objects: 1000, Scale: "1e-2", Seed: 1}
+	one := Spec{Dataset: "uniform", Objects: 1000, Scale: "1e-2", Inserts: bench.DataInserts, Seed: 1}
 	two, three := one, one
 	two.Strategy = rstar.Original
 	three.Strategy, three.Inserted = rstar.Original, 1

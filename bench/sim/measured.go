@@ -32,8 +32,6 @@ func ReadRows(r io.Reader) ([]bench.Row, error) {
 			err = errors.New("has no scheme, clients, in_flight or objects: is it of bench run --json?")
 		case !(row.OpsPerS > 0):
 			err = fmt.Errorf("has ops_per_s %v, want more than 0", row.OpsPerS)
-		case row.Inserts == "": // It was measured before there were others.
-			row.Inserts = bench.DataInserts
 		default:
 			if bad := row.Backoff.Validate(); bad != nil {
 				err = fmt.Errorf("has a bad backoff: %w", bad)
@@ -41,6 +39,9 @@ func ReadRows(r io.Reader) ([]bench.Row, error) {
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: row %d %w", ErrFit, len(rows)+1, err)
+		}
+		if row.Inserts == "" { // It was measured before there were others.
+			row.Inserts = bench.DataInserts
 		}
 		rows = append(rows, row)
 	}
