@@ -80,7 +80,7 @@ func TestUtilisation(t *testing.T) {
 			t.Errorf("%+v: %v, want %v", c.to, got, c.want)
 		}
 	}
-	u, err := usageSince(time.Now().Add(-time.Second))
+	u, err := UsageSince(time.Now().Add(-time.Second))
 	if err != nil || u.CPU <= 0 || u.Wall < time.Second || u.Cores < 1 {
 		t.Errorf("usage %+v, %v", u, err)
 	}

@@ -62,7 +62,7 @@ func ServerMain(ctx context.Context, in io.Reader, out io.Writer, start StartSer
 		if !cmd.Usage {
 			continue
 		}
-		u, err := usageSince(began)
+		u, err := UsageSince(began)
 		if err != nil {
 			return p.Fail(err)
 		}

@@ -12,9 +12,10 @@ import (
 	"time"
 )
 
-// usageSince reads the processor time of the whole process, all threads,
-// user and system, and what its network interfaces carried.
-func usageSince(start time.Time) (Usage, error) {
+// UsageSince reads the processor time of the whole process, which began at
+// start, all threads, user and system, and what its network interfaces
+// carried.
+func UsageSince(start time.Time) (Usage, error) {
 	in, out, err := netBytes()
 	if err != nil {
 		return Usage{}, err
@@ -74,6 +75,14 @@ func parseNetDev(b []byte) (in, out uint64, err error) {
 		}
 	}
 	return in, out, nil
+}
+
+// Since returns what the process used since an earlier reading: the share
+// of its cores, 0 to 1, and the bytes per second that its network interfaces
+// received and sent.
+func (u Usage) Since(from Usage) (util, netIn, netOut float64) {
+	s := spanOf(from, u)
+	return s.util, s.netIn, s.netOut
 }
 
 // span is what a server used between two readings.

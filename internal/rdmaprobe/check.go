@@ -20,7 +20,7 @@ func (p *pair) check(ctx context.Context, op rdma.Op, size int) (int, error) {
 	}
 	want := make([]byte, len(to))
 	for round := range rounds {
-		fill(from, uint64(round))
+		Fill(from, uint64(round))
 		for i := range to {
 			to[i] = ^from[i] // no byte is right by accident
 		}
@@ -91,8 +91,8 @@ func (p *pair) round(ctx context.Context, op rdma.Op, size int) error {
 	return nil
 }
 
-// fill writes bytes that differ by position and seed (xorshift64).
-func fill(b []byte, seed uint64) {
+// Fill writes bytes that differ by position and seed (xorshift64).
+func Fill(b []byte, seed uint64) {
 	x := seed*0x9e3779b97f4a7c15 + 1
 	for i := range b {
 		x ^= x << 13

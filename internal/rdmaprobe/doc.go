@@ -15,5 +15,7 @@
 // goroutines, and all contain one reading of the clock (some 50 ns). A card
 // that is tested over itself sends nothing over the wire.
 //
-// Reading order: probe.go, pair.go (set-up), check.go, measure.go.
+// Package bench/micro, whose two sides are processes, shares Next and Fill.
+//
+// Reading order: probe.go, pair.go (set-up), complete.go, check.go, measure.go.
 package rdmaprobe

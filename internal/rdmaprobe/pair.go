@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/catfish-index/catfish/rdma"
 )
@@ -123,7 +122,7 @@ func (p *pair) post(ctx context.Context) error {
 			return nil
 		}
 		// The target has not yet reported that its events were taken.
-		if err := wait(ctx, p.near.send, patience); err != nil {
+		if err := wait(ctx, p.near.send, patience, patience); err != nil {
 			return err
 		}
 	}
@@ -131,41 +130,10 @@ func (p *pair) post(ctx context.Context) error {
 
 // take polls cq once; a failed request is an error.
 func (p *pair) take(cq rdma.CompletionQueue) ([]rdma.Completion, error) {
-	got := p.got[:cq.Poll(p.got[:])]
-	for i := range got {
-		if err := got[i].Err(); err != nil {
-			if why := p.qp.Err(); why != nil {
-				err = fmt.Errorf("%w (%w)", err, why)
-			}
-			return nil, err
-		}
-	}
-	return got, nil
+	return take(p.qp, cq, p.got[:])
 }
 
 // next waits until cq has completions, and takes them.
 func (p *pair) next(ctx context.Context, cq rdma.CompletionQueue) ([]rdma.Completion, error) {
-	deadline := time.Time{}
-	for {
-		got, err := p.take(cq)
-		if err != nil || len(got) > 0 {
-			return got, err
-		}
-		if deadline.IsZero() {
-			deadline = time.Now().Add(patience)
-		}
-		// May return without anything to take.
-		if err := wait(ctx, cq, time.Until(deadline)); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// wait is CompletionQueue.Wait with an error that says what is missing.
-func wait(ctx context.Context, cq rdma.CompletionQueue, d time.Duration) error {
-	err := cq.Wait(ctx, max(0, d))
-	if errors.Is(err, rdma.ErrTimeout) {
-		return fmt.Errorf("%w: no completion within %v", err, patience)
-	}
-	return err
+	return Next(ctx, p.qp, cq, p.got[:], patience)
 }
