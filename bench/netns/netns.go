@@ -41,13 +41,16 @@ const (
 
 	// burstTime is how long a full bucket sends at once: long enough that
 	// a busy core refills it in time (a scheduler's tick is 1 to 4 ms; the
-	// bucket has a timer of its own), short beside any run.
+	// bucket has a timer of its own), short beside any run. At 40 Gbit/s it
+	// is 5 MB.
 	burstTime = time.Millisecond
 	// minBurst passes one of TCP's large segments, 64 KiB and headers,
 	// which tbf would have to cut up otherwise.
 	minBurst = 128 << 10
 	// queueTime is how long a packet may wait before the queue drops: as
-	// deep as a shallow switch's, 1.2 MB at 1 Gbit/s.
+	// deep as a shallow switch's, 1.2 MB at 1 Gbit/s, 50 MB at 40, which is
+	// more than the kernel's default window of a TCP connection, 6 MiB: there
+	// one connection loses nothing.
 	queueTime = 10 * time.Millisecond
 
 	// MinRate and MaxRate, in bits per second: below, one packet takes
@@ -95,7 +98,7 @@ func New(ctx context.Context, rate int64) (*Link, error) {
 		return nil, err
 	}
 	l := &Link{Rate: rate, name: fmt.Sprintf("%s%d-%d-%d-", prefix, os.Getpid(), start, made.Add(1))}
-	burst := max(minBurst, int64(float64(rate)/8*burstTime.Seconds()))
+	burst := Burst(rate)
 	s, c := l.Namespace(Server), l.Namespace(Client)
 	bucket := []string{
 		"root", "tbf", "rate", strconv.FormatInt(rate, 10) + "bit",
@@ -119,6 +122,12 @@ func New(ctx context.Context, rate int64) (*Link, error) {
 		}
 	}
 	return l, nil
+}
+
+// Burst is how many bytes a full bucket of a rate, in bits per second, lets
+// through at once: what a run may move beyond the rate.
+func Burst(rate int64) int64 {
+	return max(minBurst, int64(float64(rate)/8*burstTime.Seconds()))
 }
 
 // made numbers the links of this process.

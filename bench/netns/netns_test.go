@@ -47,6 +47,29 @@ func output(t *testing.T, l *Link, side Side, args ...string) string {
 	return string(out)
 }
 
+// The bucket takes rates that 32 bits of bytes per second cannot hold, and
+// its burst and queue grow with them.
+func TestBucketOf40G(t *testing.T) {
+	need(t)
+	l, err := New(t.Context(), 40_000_000_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if got := Burst(l.Rate); got != 5_000_000 {
+		t.Errorf("burst of %d bytes, want 5000000", got)
+	}
+	for _, side := range []Side{Server, Client} {
+		out := output(t, l, side, "tc", "qdisc")
+		// tc prints the burst as it was rounded to the kernel's ticks.
+		for _, want := range []string{"rate 40Gbit", "lat 10ms", "burst 499"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("side %s: no %q in\n%s", side, want, out)
+			}
+		}
+	}
+}
+
 func TestLink(t *testing.T) {
 	need(t)
 	before := names(t)

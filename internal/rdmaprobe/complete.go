@@ -10,8 +10,8 @@ import (
 )
 
 // Next waits until cq has completions, at most patience, and takes as many
-// as fit into dst. One that failed is an error, which also says why qp
-// failed. It allocates nothing.
+// as fit into dst. One that failed is an error, which also says why qp, if it
+// is not nil, failed. It allocates nothing.
 func Next(ctx context.Context, qp rdma.QueuePair, cq rdma.CompletionQueue, dst []rdma.Completion,
 	patience time.Duration) ([]rdma.Completion, error) {
 	deadline := time.Time{}
@@ -35,6 +35,9 @@ func take(qp rdma.QueuePair, cq rdma.CompletionQueue, dst []rdma.Completion) ([]
 	got := dst[:cq.Poll(dst)]
 	for i := range got {
 		if err := got[i].Err(); err != nil {
+			if qp == nil {
+				return nil, err
+			}
 			if why := qp.Err(); why != nil {
 				err = fmt.Errorf("%w (%w)", err, why)
 			}

@@ -1,0 +1,155 @@
+package micro
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/child"
+)
+
+// requester makes the requests of one operation, one after the other.
+type requester interface {
+	// begin prepares requests of size bytes, which end can tell from all
+	// that came before by the seed.
+	begin(ctx context.Context, size int, seed uint64) error
+	// request makes one, and returns when it is complete. It allocates
+	// nothing.
+	request(ctx context.Context) error
+	// end compares what the requests have brought, where that is here, else
+	// it has it made visible to the server. Errors wrap ErrCorrupt.
+	end(ctx context.Context) error
+	device() string
+	// spun is the time spent spinning for completions so far.
+	spun() time.Duration
+	close()
+}
+
+// ClientMain is the life of a client child. It returns after the last
+// measurement, when in ends, when ctx is done or a request fails.
+func ClientMain(ctx context.Context, in io.Reader, out io.Writer, open Opener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p := child.NewPipe(in, out)
+	var job clientJob
+	if err := p.Read(&job); err != nil {
+		return p.Fail(err)
+	}
+	r, err := dial(ctx, job, open)
+	if err != nil {
+		return p.Fail(err)
+	}
+	defer r.close()
+	if err := p.Write(fromChild{Client: &clientReady{Device: r.device()}}); err != nil {
+		return err
+	}
+	lets := make(chan struct{})
+	go func() { // Its end is ours.
+		defer cancel()
+		for {
+			var m toChild
+			if p.Read(&m) != nil {
+				return
+			}
+			select {
+			case lets <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	err = measureAll(ctx, job, r, p, lets)
+	if ctx.Err() != nil {
+		return nil // The parent knows why.
+	}
+	return p.Fail(err)
+}
+
+func dial(ctx context.Context, job clientJob, open Opener) (requester, error) {
+	if job.Op == TCP {
+		return newSocket(job), nil
+	}
+	return newVerbs(ctx, job, open)
+}
+
+func measureAll(ctx context.Context, job clientJob, r requester, p *child.Pipe, lets <-chan struct{}) error {
+	began, seed := time.Now(), uint64(initial)
+	for _, size := range job.Sizes {
+		for range job.Repeat {
+			seed++
+			// The server has yet to compare what the last run wrote.
+			if err := wait(ctx, lets); err != nil {
+				return err
+			}
+			if err := r.begin(ctx, size, seed); err != nil {
+				return err
+			}
+			if _, _, err := loop(ctx, r, job.Duration/warmup); err != nil {
+				return err
+			}
+			if err := p.Write(fromChild{Warm: true}); err != nil {
+				return err
+			}
+			if err := wait(ctx, lets); err != nil {
+				return err
+			}
+			from, err := bench.UsageSince(began)
+			if err != nil {
+				return err
+			}
+			spun := r.spun()
+			seen, elapsed, err := loop(ctx, r, job.Duration)
+			if err != nil {
+				return err
+			}
+			to, err := bench.UsageSince(began)
+			if err != nil {
+				return err
+			}
+			to.CPU = max(from.CPU, to.CPU-(r.spun()-spun)) // Ticks, as bench says.
+			if err := r.end(ctx); err != nil {
+				return err
+			}
+			o := &run{Bytes: size, Seed: seed, Elapsed: elapsed, Latency: seen}
+			o.Util, _, _ = to.Since(from)
+			if err := p.Write(fromChild{Run: o}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// wait is until the parent lets us go on.
+func wait(ctx context.Context, lets <-chan struct{}) error {
+	select {
+	case <-lets:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// loop makes requests for some time, and some in any case. Each one's
+// latency ends where the next one's begins.
+func loop(ctx context.Context, r requester, d time.Duration) (*bench.Latency, time.Duration, error) {
+	seen := bench.NewLatency()
+	begin := time.Now()
+	last := begin
+	for {
+		if err := r.request(ctx); err != nil {
+			return nil, 0, fmt.Errorf("request %d: %w", seen.Count()+1, err)
+		}
+		now := time.Now()
+		seen.Record(now.Sub(last))
+		last = now
+		if elapsed := now.Sub(begin); elapsed >= d && seen.Count() >= least {
+			return seen, elapsed, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, 0, err
+		}
+	}
+}

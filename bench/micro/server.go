@@ -1,0 +1,190 @@
+package micro
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/internal/rdmaprobe"
+	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rdma/ofi"
+	"github.com/catfish-index/catfish/rdma/shm"
+	"github.com/catfish-index/catfish/rdma/soft"
+)
+
+// Opener opens the device of a transport.
+type Opener func(transport string, f bench.Fabric) (rdma.Device, error)
+
+// OpenDevice is the Opener of the transports that there are.
+func OpenDevice(transport string, f bench.Fabric) (rdma.Device, error) {
+	switch transport {
+	case "shm":
+		return shm.Open(shm.Options{})
+	case "soft":
+		return soft.Open(soft.Options{})
+	case "ofi":
+		return ofi.Open(ofi.Options{Provider: f.Provider, Device: f.Device, Addr: f.Addr,
+			Log: slog.New(slog.DiscardHandler)})
+	}
+	return nil, fmt.Errorf("%w: transport %q has no device", bench.ErrConfig, transport)
+}
+
+// initial is the seed of what a server's memory holds at first.
+const initial = 1
+
+// guard are bytes behind the largest request, which no request may change.
+const guard = rdma.LineBytes
+
+// ServerMain is the life of a server child: in and out are its standard
+// input and output. It returns when in ends or ctx is done.
+func ServerMain(ctx context.Context, in io.Reader, out io.Writer, open Opener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	began := time.Now()
+	p := child.NewPipe(in, out)
+	var job serverJob
+	if err := p.Read(&job); err != nil {
+		return p.Fail(err)
+	}
+	var ready serverReady
+	var memory *target
+	var err error
+	if job.Op == TCP {
+		var l *answerer
+		if l, err = listen(ctx, job); err == nil {
+			defer l.close()
+			ready.Addr = l.addr()
+		}
+	} else {
+		if memory, err = openTarget(ctx, job, open); err == nil {
+			defer memory.close()
+			ready.Addr, ready.Remote = memory.ln.Addr(), memory.mem.Remote()
+		}
+	}
+	if err != nil {
+		return p.Fail(err)
+	}
+	if err := p.Write(fromChild{Server: &ready}); err != nil {
+		return err
+	}
+	for {
+		var m toChild
+		if err := p.Read(&m); err != nil {
+			return p.Fail(err)
+		}
+		var answer fromChild
+		switch {
+		case m.Usage:
+			u, err := bench.UsageSince(began)
+			if err != nil {
+				return p.Fail(err)
+			}
+			answer.Usage = &u
+		case m.Check != nil && memory != nil:
+			if err := memory.check(ctx, *m.Check); err != nil {
+				return p.Fail(err)
+			}
+			answer.Right = true
+		}
+		if err := p.Write(answer); err != nil {
+			return err
+		}
+	}
+}
+
+// target is the memory that clients read and write.
+type target struct {
+	dev      rdma.Device
+	send     rdma.CompletionQueue
+	recv     rdma.CompletionQueue
+	mem      rdma.Region
+	ln       rdma.Listener
+	dir      string // of the socket of shm
+	want     []byte // what mem must hold
+	events   [1]rdma.Completion
+	patience time.Duration
+}
+
+func openTarget(ctx context.Context, job serverJob, open Opener) (_ *target, err error) {
+	t := &target{patience: job.Patience}
+	defer func() {
+		if err != nil {
+			t.close()
+		}
+	}()
+	if t.dev, err = open(job.Transport, job.Fabric); err != nil {
+		return nil, err
+	}
+	if t.send, err = t.dev.CreateCQ(1); err != nil {
+		return nil, err
+	}
+	if t.recv, err = t.dev.CreateCQ(1); err != nil {
+		return nil, err
+	}
+	if t.mem, err = t.dev.Register(job.Bytes+guard, rdma.RemoteRead|rdma.RemoteWrite); err != nil {
+		return nil, err
+	}
+	rdmaprobe.Fill(t.mem.Bytes(), initial)
+	t.want = append([]byte(nil), t.mem.Bytes()...)
+	addr := job.Listen
+	if job.Transport == "shm" {
+		if t.dir, err = os.MkdirTemp("", "catfish-micro-"); err != nil {
+			return nil, fmt.Errorf("micro: %w", err)
+		}
+		addr = filepath.Join(t.dir, "socket")
+	}
+	if t.ln, err = t.dev.Listen(addr); err != nil {
+		return nil, err
+	}
+	go t.accept(ctx)
+	return t, nil
+}
+
+// accept takes connections until the listener closes. What fails here fails
+// at the client, too, which says so.
+func (t *target) accept(ctx context.Context) {
+	for ctx.Err() == nil {
+		req, err := t.ln.Accept(ctx)
+		if errors.Is(err, rdma.ErrClosed) {
+			return
+		}
+		if err == nil {
+			_, _ = req.Accept(rdma.QPConfig{SendCQ: t.send, RecvCQ: t.recv}, nil)
+		}
+	}
+}
+
+// check waits for the event that a client sends after its writes, since only
+// then what was written is visible to this processor, and compares all of
+// the memory with what it must hold.
+func (t *target) check(ctx context.Context, c check) error {
+	if c.Bytes < 0 || c.Bytes > len(t.want)-guard {
+		return fmt.Errorf("%w: a check of %d bytes, want 0 to %d", bench.ErrConfig, c.Bytes, len(t.want)-guard)
+	}
+	got, err := rdmaprobe.Next(ctx, nil, t.recv, t.events[:], t.patience)
+	if err != nil {
+		return err
+	}
+	if e := got[0]; e.Op != rdma.OpRecv || e.Imm != uint32(c.Seed) || e.Bytes != 0 {
+		return fmt.Errorf("%w: event %v with immediate %d and %d bytes, want %d and 0",
+			ErrCorrupt, e.Op, e.Imm, e.Bytes, uint32(c.Seed))
+	}
+	rdmaprobe.Fill(t.want[:c.Bytes], c.Seed)
+	return compare(t.mem.Bytes()[:len(t.want)], t.want, c.Bytes)
+}
+
+func (t *target) close() {
+	if t.dev != nil {
+		_ = t.dev.Close() // The process ends, too.
+	}
+	if t.dir != "" {
+		_ = os.RemoveAll(t.dir)
+	}
+}

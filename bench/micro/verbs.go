@@ -1,0 +1,106 @@
+package micro
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/catfish-index/catfish/internal/rdmaprobe"
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// verbs reads or writes the first bytes of a server's memory.
+type verbs struct {
+	dev        rdma.Device
+	send, recv rdma.CompletionQueue
+	mem        rdma.Region
+	qp         rdma.QueuePair
+	op         rdma.Op
+	remote     rdma.Remote
+	seed       uint64
+	size       int
+	first      []byte // what the server's memory holds at first
+	want       []byte
+	wrs        [1]rdma.WorkRequest
+	got        [1]rdma.Completion
+	patience   time.Duration
+}
+
+func newVerbs(ctx context.Context, job clientJob, open Opener) (_ *verbs, err error) {
+	v := &verbs{op: rdma.OpRead, remote: job.Remote, patience: job.Patience}
+	if job.Op == Write {
+		v.op = rdma.OpWrite
+	}
+	defer func() {
+		if err != nil {
+			v.close()
+		}
+	}()
+	if v.dev, err = open(job.Transport, job.Fabric); err != nil {
+		return nil, err
+	}
+	if v.send, err = v.dev.CreateCQ(2); err != nil {
+		return nil, err
+	}
+	if v.recv, err = v.dev.CreateCQ(1); err != nil {
+		return nil, err
+	}
+	if v.mem, err = v.dev.Register(job.Bytes+guard, rdma.LocalWrite); err != nil {
+		return nil, err
+	}
+	v.first, v.want = make([]byte, job.Bytes), make([]byte, job.Bytes+guard)
+	rdmaprobe.Fill(v.first, initial)
+	ctx, cancel := context.WithTimeout(ctx, job.Patience)
+	defer cancel()
+	v.qp, err = v.dev.Dial(ctx, job.Addr, rdma.QPConfig{SendCQ: v.send, RecvCQ: v.recv}, nil)
+	return v, err
+}
+
+func (v *verbs) begin(_ context.Context, size int, seed uint64) error {
+	v.seed, v.size = seed, size
+	v.wrs[0] = rdma.WorkRequest{Op: v.op, Remote: v.remote,
+		Local: rdma.Buffer{Region: v.mem, Len: size}}
+	mem := v.mem.Bytes()[:len(v.want)]
+	if v.op == rdma.OpWrite {
+		rdmaprobe.Fill(mem[:size], seed)
+		return nil
+	}
+	for i, b := range v.first {
+		mem[i] = ^b // No byte is right by accident.
+	}
+	copy(v.want, mem)
+	copy(v.want[:size], v.first)
+	return nil
+}
+
+func (v *verbs) request(ctx context.Context) error {
+	if _, err := v.qp.Post(v.wrs[:]); err != nil {
+		return err
+	}
+	_, err := rdmaprobe.Next(ctx, v.qp, v.send, v.got[:], v.patience)
+	return err
+}
+
+func (v *verbs) end(ctx context.Context) error {
+	if v.op == rdma.OpWrite {
+		v.wrs[0] = rdma.WorkRequest{Op: rdma.OpWriteImm, Imm: uint32(v.seed)}
+		if err := v.request(ctx); err != nil {
+			return fmt.Errorf("announcing what was written: %w", err)
+		}
+		return nil
+	}
+	return compare(v.mem.Bytes()[:len(v.want)], v.want, v.size)
+}
+
+func (v *verbs) device() string {
+	i := v.dev.Info()
+	return i.Provider + ", " + i.Detail
+}
+
+func (v *verbs) spun() time.Duration { return v.send.Spun() }
+
+func (v *verbs) close() {
+	if v.dev != nil {
+		_ = v.dev.Close() // The process ends, too.
+	}
+}

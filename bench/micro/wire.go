@@ -1,0 +1,83 @@
+package micro
+
+import (
+	"time"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// The roles of children.
+const (
+	ServerRole child.Role = "micro-server"
+	ClientRole child.Role = "micro-client"
+)
+
+// serverJob is the first line that a server child reads.
+type serverJob struct {
+	Op        Op            `json:"op"`
+	Transport string        `json:"transport"`
+	Fabric    bench.Fabric  `json:"fabric"`
+	Listen    string        `json:"listen"` // of sockets
+	Bytes     int           `json:"bytes"`  // of the largest request
+	Patience  time.Duration `json:"patience_ns"`
+}
+
+// serverReady is what it answers once it can be dialed.
+type serverReady struct {
+	Addr   string      `json:"addr"`
+	Remote rdma.Remote `json:"remote"` // its memory; not of tcp
+}
+
+// clientJob is the first line that a client child reads.
+type clientJob struct {
+	Op        Op            `json:"op"`
+	Transport string        `json:"transport"`
+	Fabric    bench.Fabric  `json:"fabric"`
+	Addr      string        `json:"addr"`
+	Remote    rdma.Remote   `json:"remote"`
+	Sizes     []int         `json:"sizes"`
+	Bytes     int           `json:"bytes"` // the largest of Sizes
+	Duration  time.Duration `json:"duration_ns"`
+	Repeat    int           `json:"repeat"`
+	Patience  time.Duration `json:"patience_ns"`
+}
+
+// clientReady is what it answers once it is connected.
+type clientReady struct {
+	Device string `json:"device"`
+}
+
+// run is one measurement of one size.
+type run struct {
+	Bytes   int            `json:"bytes"`
+	Seed    uint64         `json:"seed"` // of the bytes that it wrote
+	Elapsed time.Duration  `json:"elapsed_ns"`
+	Latency *bench.Latency `json:"latency"`
+	Util    float64        `json:"util"` // of the client's cores, without spinning
+}
+
+// check asks a server whether its memory begins with so many bytes of a
+// seed, and is otherwise as it was.
+type check struct {
+	Bytes int    `json:"bytes"`
+	Seed  uint64 `json:"seed"`
+}
+
+// toChild is a line to a child after its job: exactly one field is set.
+type toChild struct {
+	Go    bool   `json:"go,omitempty"`    // client: warm up, then measure
+	Usage bool   `json:"usage,omitempty"` // server: report the usage
+	Check *check `json:"check,omitempty"` // server: answers Right
+}
+
+// fromChild is a line from a child: exactly one field is set.
+type fromChild struct {
+	Server *serverReady `json:"server,omitempty"`
+	Client *clientReady `json:"client,omitempty"`
+	Warm   bool         `json:"warm,omitempty"` // client: waits for Go
+	Run    *run         `json:"run,omitempty"`
+	Usage  *bench.Usage `json:"usage,omitempty"`
+	Right  bool         `json:"right,omitempty"`
+}
