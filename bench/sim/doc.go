@@ -59,7 +59,8 @@
 // does.
 //
 // Scheme tcp has a card, CPU costs and a latency of its own, and no
-// heartbeats. In all others a heartbeat goes to each client every interval,
+// heartbeats; Config.TCPGbits gives its card another rate. What one request
+// takes by its bytes, without load, is MicroUs. In all others a heartbeat goes to each client every interval,
 // with the utilisation of the simulated cores; spinning is not counted.
 //
 // # Left out
@@ -74,6 +75,7 @@
 // engine.go is the clock, the queue of events, cores and meters; sim.go
 // has the events; client.go, offload.go, cache.go, server.go, polling.go and
 // heartbeat.go what they do; series.go watches a run over time; workload.go is
-// the real tree; cluster.go the parameters; run.go, row.go what goes in and out; fit.go how free parameters are
+// the real tree; cluster.go the parameters; run.go, row.go what goes in and out; micro.go
+// is the paper's figure 9; fit.go how free parameters are
 // found. Package paper simulates the paper's figures with it.
 package sim

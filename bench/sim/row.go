@@ -35,6 +35,9 @@ func NewRow(cfg Config, w *Workload, r *Result, commit string) Row {
 	transport := "rdma (simulated)"
 	if cfg.Scheme == "tcp" {
 		transport = "tcp (simulated)"
+		if cfg.TCPGbits > 0 {
+			transport = fmt.Sprintf("tcp, %g Gbit/s (simulated)", cfg.TCPGbits)
+		}
 	}
 	var inserts bench.Inserts
 	if !mix.ReadOnly() {

@@ -11,10 +11,14 @@ import (
 
 // Config says what Run simulates.
 type Config struct {
-	Cluster  *Cluster
-	Scheme   string // of policy.Schemes
-	Clients  int    // connections
-	InFlight int    // callers of each; 0: the cluster's
+	Cluster *Cluster
+	Scheme  string // of policy.Schemes
+	Clients int    // connections
+	// TCPGbits is the rate of scheme tcp's Ethernet in Gbit/s, in place of the
+	// cluster's tcp.nic.gbit_s; 0: as the cluster says. The paper has two
+	// Ethernets, of 1 and 40 Gbit/s. All else of [tcp] stays.
+	TCPGbits float64
+	InFlight int // callers of each; 0: the cluster's
 	// Mix has the shares of searches and inserts in percent, [100, 0] if
 	// it is zero.
 	Mix      [2]int
@@ -65,6 +69,9 @@ func (c Config) Validate() error {
 	}
 	if err := c.Backoff.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", bench.ErrConfig, err)
+	}
+	if _, err := c.Cluster.tcpNIC(c.TCPGbits); err != nil {
+		return err
 	}
 	for _, v := range []struct {
 		name     string

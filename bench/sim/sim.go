@@ -111,7 +111,11 @@ func newSim(cfg Config, w *Workload) (*sim, error) {
 	s.clock = func() time.Time { return time.Unix(0, s.now) }
 	serverNIC, clientNIC := cl.Server.NIC, cl.Client.NIC
 	if sch.TCP {
-		serverNIC, clientNIC = cl.TCP.NIC, cl.TCP.NIC
+		nic, err := cl.tcpNIC(cfg.TCPGbits)
+		if err != nil {
+			return nil, err
+		}
+		serverNIC, clientNIC = nic, nic
 		s.latency = time.Duration(cl.TCP.LatencyNs)
 	}
 	s.card = newCard(serverNIC)
