@@ -9,6 +9,8 @@
 //	                    panel, network, transport and number of clients
 //	Point               what came out for one series: a bench.Row and what
 //	                    identifies it; a line of points.jsonl
+//	MicroCell,          the same of figure 9, which is no workload of searches:
+//	MicroPoint          a micro.Row over the bytes of a request, micro.jsonl
 //	Number              a figure that the paper prints, to compare with
 //
 // Two figures of the paper that show one run, as throughput and as

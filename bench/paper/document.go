@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/bench/report"
@@ -17,8 +18,9 @@ type Report struct {
 	Command     string
 	Experiments []Experiment // that were asked for
 	Points      map[string]Point
-	Skipped     []string    // what could not be run, and why
-	Simulated   []Simulated // from elsewhere, may be empty
+	Micro       map[string]MicroPoint // of figure 9
+	Skipped     []string              // what could not be run, and why
+	Simulated   []Simulated           // from elsewhere, may be empty
 }
 
 // group is what stands in one plot: points of an experiment's panel in
@@ -107,19 +109,23 @@ func (r Report) shows(e *Experiment) bool {
 			return true
 		}
 	}
-	return false
+	return e.Name == microName && len(r.Micro) > 0
 }
 
 func (r Report) period() string {
-	if len(r.Points) == 0 {
+	var all []time.Time
+	for _, p := range r.Points {
+		all = append(all, p.Measured)
+	}
+	for _, p := range r.Micro {
+		all = append(all, p.Measured)
+	}
+	if len(all) == 0 {
 		return "nothing yet"
 	}
-	all := slices.SortedFunc(maps.Values(r.Points), func(a, b Point) int {
-		return a.Measured.Compare(b.Measured)
-	})
+	slices.SortFunc(all, time.Time.Compare)
 	const day = "2006-01-02 15:04 MST"
-	return fmt.Sprintf("%s to %s, %d points", all[0].Measured.Format(day),
-		all[len(all)-1].Measured.Format(day), len(all))
+	return fmt.Sprintf("%s to %s, %d points", all[0].Format(day), all[len(all)-1].Format(day), len(all))
 }
 
 // groups of an experiment, in the order of its panels and of the networks'
@@ -175,6 +181,9 @@ func (r Report) groups(e *Experiment) []group {
 
 // section is an experiment's plots, and its rows as tables, group by group.
 func (r Report) section(e *Experiment) report.Section {
+	if e.Name == microName {
+		return r.microSection(e)
+	}
 	s := report.Section{
 		Heading: fmt.Sprintf("Figure %s: %s", strings.Join(e.Figures, " and "), e.Title),
 		Text:    []string{"Assumed: " + e.Assumed},

@@ -105,6 +105,15 @@ var Experiments = []Experiment{
 		Paper: []int{1}, Clients: []int{1},
 	},
 	{
+		// No workload of searches: see micro.go.
+		Name: microName, Figures: []string{"9"},
+		Title: "Latency and throughput of TCP/IP, RDMA Read and RDMA Write by size",
+		Assumed: "The paper measures Ethernet cards and an InfiniBand card; here sockets go through loopback or" +
+			" a token bucket between namespaces, and Read and Write over shared memory or software that a" +
+			" processor carries out. What a latency of the paper ends with is not said: here it is the" +
+			" initiator's completion, or the last byte of the answer.",
+	},
+	{
 		Name: "search", Figures: []string{"10", "11"},
 		Title:   "Throughput and latency of searches",
 		Assumed: "One call under way per client, as a closed loop of one thread has.",

@@ -135,6 +135,9 @@ func (r Report) figures() report.Section {
 		if part, ok := r.figure(f, at); ok {
 			s.Parts = append(s.Parts, part)
 		}
+		if part, ok := r.microFigure(); ok && f.number == "8" {
+			s.Parts = append(s.Parts, part)
+		}
 	}
 	return s
 }

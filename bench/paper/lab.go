@@ -76,9 +76,7 @@ func (l *lab) run(at spot) (Value, error) {
 	cfg.Scheme, cfg.Clients = at.series, at.clients
 	cfg.Mix = [2]int{p.Mix[bench.Search], p.Mix[bench.Insert]}
 	if at.series == tcp40.Name {
-		cluster := *cfg.Cluster
-		cluster.TCP.NIC.Gbits = fasterEthernet
-		cfg.Cluster, cfg.Scheme = &cluster, tcp.Name
+		cfg.Scheme, cfg.TCPGbits = tcp.Name, fasterEthernet
 	}
 	// Ten heartbeats let the back-off settle.
 	cfg.Warmup = time.Duration(10 * cfg.Cluster.Heartbeat.IntervalNs)

@@ -13,6 +13,9 @@ import (
 // of large segments once, of which the bucket saw some forty (4 %).
 const saturated = 0.9
 
+// roundTrips is the limit of a closed loop that uses nothing up.
+const roundTrips = "round trips"
+
 // Limit says what kept a point from being faster.
 type Limit struct {
 	Server, Client, Network float64 // used shares, 0 to 1; Network -1: none
@@ -23,11 +26,17 @@ type Limit struct {
 // network were used. A closed loop that uses nothing up waits for its own
 // round trips.
 func LimitOf(p Point) Limit {
-	l := Limit{Server: p.Row.CPUUtil, Client: p.Row.ClientUtil, Network: -1}
-	if p.Network.Rate > 0 {
-		l.Network = 8 * max(p.Row.NetIn, p.Row.NetOut) / float64(p.Network.Rate)
+	return limit(p.Row.CPUUtil, p.Row.ClientUtil, max(p.Row.NetIn, p.Row.NetOut), p.Network, p.Settings)
+}
+
+// limit takes shares of cores, and the bytes per second of a network's busier
+// direction.
+func limit(server, client, bytesPerS float64, n Network, s Settings) Limit {
+	l := Limit{Server: server, Client: client, Network: -1}
+	if n.Rate > 0 {
+		l.Network = 8 * bytesPerS / float64(n.Rate)
 	}
-	shared := SharedCores(p.Settings)
+	shared := SharedCores(s)
 	switch {
 	case l.Network >= saturated:
 		l.Name = "network"
@@ -41,7 +50,7 @@ func LimitOf(p Point) Limit {
 		// A core that others use, too, may be full all the same.
 		l.Name = "round trips or shared cores"
 	default:
-		l.Name = "round trips"
+		l.Name = roundTrips
 	}
 	return l
 }

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"slices"
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/bench/netns"
-	"github.com/catfish-index/catfish/internal/affinity"
 )
 
 // Runner measures the cells whose points its Store lacks.
@@ -73,7 +71,7 @@ func (r *Runner) Run(ctx context.Context, cells []Cell) (err error) {
 		if len(c.Series) == 0 {
 			continue
 		}
-		if link, err = r.network(ctx, link, c.Network); err != nil {
+		if link, err = through(ctx, link, c.Network); err != nil {
 			return err
 		}
 		r.Note(c.String())
@@ -141,23 +139,6 @@ func (r *Runner) timeLeft(cells []Cell, p *pace) time.Duration {
 	return left
 }
 
-// network returns the link that a cell needs: the one there is, or another
-// in its place; nil for the host itself.
-func (r *Runner) network(ctx context.Context, have *netns.Link, want Network) (*netns.Link, error) {
-	if have != nil && have.Rate == want.Rate {
-		return have, nil
-	}
-	if have != nil {
-		if err := have.Close(); err != nil {
-			return have, err
-		}
-	}
-	if want.Rate == 0 {
-		return nil, nil
-	}
-	return netns.New(ctx, want.Rate)
-}
-
 // cell measures one cell and hands over a point for each of its series.
 func (r *Runner) cell(ctx context.Context, c Cell, link *netns.Link, keep func(Point) error) error {
 	cfg, err := c.config(r.Settings)
@@ -167,21 +148,7 @@ func (r *Runner) cell(ctx context.Context, c Cell, link *netns.Link, keep func(P
 	if c.Panel.Dataset == rea02 {
 		cfg.Queries = r.Queries
 	}
-	spawn, entered := r.Spawn, error(nil)
-	if link != nil {
-		spawn = func(role child.Role, cpus affinity.Set) *exec.Cmd {
-			cmd := r.Spawn(role, cpus)
-			side := netns.Client
-			if role == bench.ServerRole {
-				side = netns.Server
-			}
-			if err := link.Enter(side, cmd); err != nil {
-				entered = err
-				cmd.Err = err // Start returns it.
-			}
-			return cmd
-		}
-	}
+	spawn, entered := within(link, r.Spawn)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	_, err = bench.Run(ctx, cfg, spawn, r.Known, r.Note, func(row bench.Row) {
@@ -197,5 +164,5 @@ func (r *Runner) cell(ctx context.Context, c Cell, link *netns.Link, keep func(P
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	return errors.Join(entered, err)
+	return errors.Join(*entered, err)
 }

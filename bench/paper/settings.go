@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/micro"
 	"github.com/catfish-index/catfish/internal/affinity"
 	"github.com/catfish-index/catfish/policy"
 	"github.com/catfish-index/catfish/rstar"
@@ -148,6 +149,15 @@ func Validate(s Settings, experiments []Experiment, networks []Network, clients 
 		cfg, err := c.config(s)
 		if err == nil {
 			err = cfg.Validate(known)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, c := range MicroCells(experiments, networks, []string{"soft"}, micro.Sizes()) {
+		cfg, err := c.config(s)
+		if err == nil {
+			err = cfg.Validate()
 		}
 		if err != nil {
 			return err

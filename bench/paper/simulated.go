@@ -13,8 +13,8 @@ import (
 // --table --json FILE' writes it.
 type Simulated struct {
 	Figure string  `json:"figure"`
-	Series string  `json:"series"` // Number.Name, PANEL/SERIES, or Claim.Name
-	X      float64 `json:"x"`      // clients; 0: all
+	Series string  `json:"series"` // Number.Name, PANEL/SERIES, or Claim.Name; of figure 9 SERIES
+	X      float64 `json:"x"`      // clients; 0: all; of figure 9 bytes
 	Metric Metric  `json:"metric"`
 	Value  float64 `json:"value"`
 	// Fitted: the simulator's parameters were fitted to the paper's value.

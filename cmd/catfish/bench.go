@@ -14,6 +14,7 @@ import (
 
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/bench/micro"
 	"github.com/catfish-index/catfish/bench/replay"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/affinity"
@@ -225,11 +226,12 @@ func spawner(profile string) (child.Spawn, error) {
 func newBenchChild(a *app) *cobra.Command {
 	var cpus, profile string
 	c := &cobra.Command{
-		Use:       "child ROLE",
-		Short:     "Work for bench run, replay or demo",
-		Hidden:    true,
-		Args:      args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
-		ValidArgs: []string{string(bench.ServerRole), string(bench.ClientRole), string(replay.Role)},
+		Use:    "child ROLE",
+		Short:  "Work for bench run, replay or demo",
+		Hidden: true,
+		Args:   args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
+		ValidArgs: []string{string(bench.ServerRole), string(bench.ClientRole), string(replay.Role),
+			string(micro.ServerRole), string(micro.ClientRole)},
 		RunE: func(cmd *cobra.Command, role []string) error {
 			set, err := affinity.Parse(cpus)
 			if err == nil {
@@ -254,6 +256,10 @@ func newBenchChild(a *app) *cobra.Command {
 				return bench.ServerMain(cmd.Context(), a.in, a.out, bench.StartCatfish)
 			case replay.Role:
 				return replay.Main(cmd.Context(), a.in, a.out, replay.Dial)
+			case micro.ServerRole:
+				return micro.ServerMain(cmd.Context(), a.in, a.out, micro.OpenDevice)
+			case micro.ClientRole:
+				return micro.ClientMain(cmd.Context(), a.in, a.out, micro.OpenDevice)
 			}
 			return bench.ClientMain(cmd.Context(), a.in, a.out, bench.DialCatfish)
 		},

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/micro"
 	"github.com/catfish-index/catfish/bench/paper"
 	"github.com/catfish-index/catfish/bench/report"
 	"github.com/catfish-index/catfish/catfish"
@@ -36,7 +37,7 @@ const (
 
 var (
 	quickClients = []int{1, 4, 16}
-	allNetworks  = []string{paper.Host.Name, "1g", "10g"}
+	allNetworks  = []string{paper.Host.Name, "1g", "10g", "40g"}
 	// quickNetworks leaves out what differs from 1g only when it is full.
 	quickNetworks = []string{paper.Host.Name, "1g"}
 )
@@ -50,20 +51,24 @@ func newBenchPaper(a *app) *cobra.Command {
 machine, and report them: ` + report.HTMLFile + `, ` + report.MarkdownFile + ` and plots in --out.
 
 Server and clients are processes of their own, pinned to different cores.
-On the host they use shared memory, and loopback for tcp; in the networks 1g
-and 10g they sit in namespaces of their own, joined by a virtual Ethernet
-with a token bucket of so many bits per second. That needs root and
-iproute2. Where it cannot be had, networks are skipped and the output and the
+On the host they use shared memory, and loopback for tcp; in the networks 1g,
+10g and 40g they sit in namespaces of their own, joined by a virtual Ethernet
+with a token bucket of so many bits per second. At 40g the processors that
+carry the bytes may be the limit before the bucket is; the report says what
+limited each point. Networks need root and iproute2. Where it cannot be had, networks are skipped and the output and the
 report say why; networks named by --network must be there.
 
 A run measures by count: --requests calls of each client, as the paper
-does; --duration bounds what a slow point may take. Each finished point is kept in --out/` + paper.PointsFile + `, and the same
+does; --duration bounds what a slow point may take. Figure 9 is TCP/IP, RDMA
+Read and RDMA Write by the bytes of a request: each size is measured for 200
+ms, or for --duration if that is less, and kept in --out/` + paper.MicroFile + `. Each finished point is kept in --out/` + paper.PointsFile + `, and the same
 command goes on where it was interrupted. Points under other settings
 (another commit, machine, tree, back-off, number of objects, ...) are refused unless --fresh
 discards them.`,
 		Example: `  catfish bench paper --out results
   catfish bench paper --figure 10,11 --clients 1,8,64 --network host --out results
   catfish bench paper --quick --figure 2 --network 1g
+  catfish bench paper --figure 9 --network host,1g,40g --out figure9
   catfish bench paper --network 1g,10g --duration 5s --out networks
   catfish bench paper --strategy original --insert --out paper-tree
   catfish bench paper --figure 14 --data rea02.rec --queries rea02.QR2`,
@@ -81,11 +86,11 @@ discards them.`,
 		"figures of the paper: all, or some of "+strings.Join(paper.Figures(), ", "))
 	fs.StringVar(&f.out, "out", "paper-report", "directory of points and report")
 	fs.BoolVar(&f.quick, "quick", false,
-		fmt.Sprintf("a small run: defaults of %d objects, %d requests, fewer clients and networks", quickObjects, quickRequests))
+		fmt.Sprintf("a small run: defaults of %d objects, %d requests, fewer clients, networks and sizes", quickObjects, quickRequests))
 	fs.BoolVar(&f.fresh, "fresh", false, "discard the points in --out")
 	fs.IntSliceVar(&f.clients, "clients", nil,
 		"numbers of clients; without it figure 2 has 2 to 32, figure 7 4 to 64, figure 8 one, the others 1 to 64")
-	fs.StringSliceVar(&f.networks, "network", allNetworks, "host, or rates such as 1g and 10g")
+	fs.StringSliceVar(&f.networks, "network", allNetworks, "host, or rates such as 1g and 40g")
 	fs.IntVar(&f.set.Objects, "objects", paper.Objects, "how many objects a generator makes")
 	fs.IntVar(&f.set.Requests, "requests", paper.Requests, "calls of each client")
 	fs.DurationVar(&f.set.Duration, "duration", 0,
@@ -131,11 +136,12 @@ type paperPlan struct {
 	experiments []paper.Experiment
 	networks    []paper.Network
 	clients     []int
+	sizes       []int // of figure 9
 	simulated   []paper.Simulated
 }
 
 func (f paperFlags) plan() (paperPlan, error) {
-	p := paperPlan{set: f.set, clients: f.clients}
+	p := paperPlan{set: f.set, clients: f.clients, sizes: micro.Sizes()}
 	var err error
 	if p.experiments, err = paper.Select(f.figures); err != nil {
 		return p, err
@@ -155,6 +161,7 @@ func (f paperFlags) plan() (paperPlan, error) {
 		p.networks = append(p.networks, network)
 	}
 	if f.quick {
+		p.sizes = micro.FewSizes()
 		for flag, set := range map[string]func(){
 			"objects":  func() { p.set.Objects = quickObjects },
 			"requests": func() { p.set.Requests = quickRequests },

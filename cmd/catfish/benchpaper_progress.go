@@ -25,6 +25,18 @@ func (p paperProgress) point(at paper.Progress) {
 	p.set(at.Done, at.Total)
 }
 
+// micro is point for figure 9.
+func (p paperProgress) micro(at paper.MicroProgress) {
+	left := ""
+	if at.Done < at.Total {
+		left = ", about " + roughly(at.Left) + " of figure 9 left"
+	}
+	r := at.Point.Row
+	p.line(fmt.Sprintf("%d/%d %s: mean %.2f us, %.4g MB/s, limited by %s%s", at.Done, at.Total,
+		at.Point.Key, r.MeanUs, r.MBPerS, paper.LimitOfMicro(at.Point), left))
+	p.set(at.Done, at.Total)
+}
+
 // roughly is a duration as exact as an estimate deserves.
 func roughly(d time.Duration) string {
 	switch {

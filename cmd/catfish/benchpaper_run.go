@@ -84,13 +84,18 @@ func (a *app) benchPaper(ctx context.Context, f paperFlags) (err error) {
 	if runner.Spawn, err = spawner(""); err != nil {
 		return err
 	}
+	micro, err := a.openMicro(f, plan, networks, transports, runner.Spawn)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, micro.store.Close()) }()
 	missing := runner.Missing(cells)
-	fmt.Fprintf(a.err, "%d points to measure, %d are there\n", missing, len(store.Points()))
+	fmt.Fprintf(a.err, "%d points to measure, %d are there\n", missing+micro.missing(),
+		len(store.Points())+len(micro.store.All()))
 	if runner.Queries, err = a.paperQueries(f.out, plan, missing); err != nil {
 		return err
 	}
 	show := paperProgress{newSteps(a.err, isTerminal(a.err))}
-	show.set(0, missing)
 	points := io.Discard
 	if f.json {
 		points = a.out
@@ -100,14 +105,17 @@ func (a *app) benchPaper(ctx context.Context, f paperFlags) (err error) {
 		show.point(p)
 		_ = p.Point.Row.WriteJSON(points) // The point is kept in any case.
 	}
-	err = runner.Run(ctx, cells)
+	if err = micro.run(ctx, show, points); err == nil {
+		show.set(0, missing)
+		err = runner.Run(ctx, cells)
+	}
 	show.end()
 	doc := paper.Report{
 		Settings: plan.set, Command: f.command, Experiments: plan.experiments,
-		Points: store.Points(), Skipped: skipped, Simulated: plan.simulated,
+		Points: store.Points(), Micro: micro.store.All(), Skipped: skipped, Simulated: plan.simulated,
 	}.Document()
 	if err != nil {
-		left := runner.Missing(cells)
+		left := runner.Missing(cells) + micro.missing()
 		doc.Warnings = append(doc.Warnings, fmt.Sprintf(
 			"NOT FINISHED: %d of the %d points of this run are missing", left, missing))
 	}
@@ -117,7 +125,7 @@ func (a *app) benchPaper(ctx context.Context, f paperFlags) (err error) {
 	if err != nil {
 		return fmt.Errorf("%w\nWhat was measured is kept: the same command goes on from here", err)
 	}
-	return a.paperDone(f, store.Points(), skipped)
+	return a.paperDone(f, store.Points(), micro.store.All(), skipped)
 }
 
 // cleanNetworks removes what a killed run left, before other networks are
@@ -149,12 +157,13 @@ func (a *app) paperQueries(dir string, plan paperPlan, missing int) (string, err
 }
 
 // paperDone says where the report is, and checks.
-func (a *app) paperDone(f paperFlags, points map[string]paper.Point, skipped []string) error {
+func (a *app) paperDone(f paperFlags, points map[string]paper.Point, micro map[string]paper.MicroPoint,
+	skipped []string) error {
 	for _, s := range skipped { // Again: much was printed since.
 		fmt.Fprintln(a.err, s)
 	}
 	if !f.json {
-		fmt.Fprintf(a.out, "%d points, %s\n", len(points), filepath.Join(f.out, report.HTMLFile))
+		fmt.Fprintf(a.out, "%d points, %s\n", len(points)+len(micro), filepath.Join(f.out, report.HTMLFile))
 	}
 	if !f.check {
 		return nil
@@ -163,6 +172,8 @@ func (a *app) paperDone(f paperFlags, points map[string]paper.Point, skipped []s
 	for _, line := range paper.Judge(points) {
 		fmt.Fprintln(a.err, line)
 	}
+	more, failedMicro := paper.CheckMicro(micro)
+	tests, failed = tests+more, append(failed, failedMicro...)
 	if len(failed) > 0 {
 		return fmt.Errorf("%w: %d of %d checks fail:\n%s", errCheck, len(failed), tests, strings.Join(failed, "\n"))
 	}

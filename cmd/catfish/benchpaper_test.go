@@ -31,11 +31,14 @@ func TestBenchPaper(t *testing.T) {
 	// By experiment panels x series.
 	const points = (2*1 + 2*2 + 4*2 + 3*8 + 3*8 + 1*8)
 	lines := strings.Count(slurp(t, dir, "points.jsonl"), "\n")
-	if !strings.HasPrefix(out, "70 points, ") || lines != points {
+	// Figure 9: sizes x operations.
+	const micros = 6 * 3
+	if !strings.HasPrefix(out, fmt.Sprint(points+micros, " points, ")) || lines != points ||
+		strings.Count(slurp(t, dir, "micro.jsonl"), "\n") != micros {
 		t.Errorf("printed %q, %d points, want %d", out, lines, points)
 	}
 	md, page := slurp(t, dir, report.MarkdownFile), slurp(t, dir, report.HTMLFile)
-	for _, s := range []string{"Figure 2:", "Figure 7:", "Figure 8:", "Figure 10 and 11:", "Figure 12 and 13:",
+	for _, s := range []string{"Figure 2:", "Figure 7:", "Figure 8:", "Figure 9:", "Figure 10 and 11:", "Figure 12 and 13:",
 		"Figure 14:", "Catfish (Algorithm 1)", "fast messaging, polling", "offloading, single-issue", "TCP/IP",
 		"limited by", "1239.35", "clients on ", "5000 objects"} {
 		if !strings.Contains(md, s) || !strings.Contains(page, s) {
@@ -49,7 +52,7 @@ func TestBenchPaper(t *testing.T) {
 	}
 	// Again: nothing is left to do, other settings are refused.
 	_, _, errOut = program(t, paperArgs(dir)...)
-	if !strings.Contains(errOut, "0 points to measure, 70 are there") {
+	if !strings.Contains(errOut, fmt.Sprintf("0 points to measure, %d are there", points+micros)) {
 		t.Errorf("a second run says %s", errOut)
 	}
 	fail(t, exitFailure, paperArgs(dir, "--seed", "2"), "seed 1, here 2", "--fresh")
@@ -186,7 +189,7 @@ func TestBenchPaperWithoutNetworks(t *testing.T) {
 	if code != exitOK || !strings.HasPrefix(out, "4 points") {
 		t.Errorf("exit %d, printed %q, says %s", code, out, errOut)
 	}
-	for _, network := range []string{"1 Gbit/s", "10 Gbit/s"} {
+	for _, network := range []string{"1 Gbit/s", "10 Gbit/s", "40 Gbit/s"} {
 		says := "NOT MEASURED: network of " + network + ": no network namespaces: "
 		if !strings.Contains(errOut, says) || !strings.Contains(slurp(t, dir, report.MarkdownFile), says) {
 			t.Errorf("does not say %q:\n%s", says, errOut)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/micro"
 	"github.com/catfish-index/catfish/bench/paper"
 	"github.com/catfish-index/catfish/bench/report"
 	"github.com/catfish-index/catfish/bench/sim"
@@ -40,6 +41,7 @@ type simFlags struct {
 	joinAt   time.Duration
 	first    int
 	table    bool
+	figure   string
 	fit      string
 	check    string
 	strategy rstar.Strategy
@@ -60,7 +62,8 @@ modern (a 400 Gbit/s card); --cluster also takes a file of the same form.
 
 With --table it prints the paper's numbers beside the simulated ones, and
 with --json FILE writes the rows that 'catfish bench paper --simulated FILE'
-puts into its report. With --fit it searches for the cluster's costs that
+puts into its report; figure 9 is printed as well. --figure 9 prints it
+alone, in an instant: what one request takes by its bytes. With --fit it searches for the cluster's costs that
 explain rows of 'catfish bench run --json', or with --fit paper the paper's
 marked numbers, and prints them as lines for the cluster's file. --check
 compares such rows with what the cluster, as it is, gives. Rows of one set-up
@@ -69,6 +72,7 @@ count as their median.`,
   catfish bench sim --cluster modern --scale 1e-2 --clients 10,100,1000,10000 --json -
   catfish bench sim --clients 256 --first 16 --join-at 200ms --sample 10ms --plots out
   catfish bench sim --table --json simulated.jsonl
+  catfish bench sim --cluster modern --figure 9
   catfish bench sim --cluster thismachine --fit rows.jsonl`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -96,6 +100,7 @@ count as their median.`,
 	fs.DurationVar(&f.joinAt, "join-at", 0, "all but --first clients begin so long after the warm-up")
 	fs.IntVar(&f.first, "first", 1, "clients that are there from the beginning, with --join-at")
 	fs.BoolVar(&f.table, "table", false, "compare with every number of the paper")
+	fs.StringVar(&f.figure, "figure", "", "9: latency and throughput of TCP/IP, RDMA Read and RDMA Write by bytes, as --table writes it")
 	fs.StringVar(&f.fit, "fit", "", "file with rows of bench run --json, or paper: fit the cluster to them")
 	fs.StringVar(&f.check, "check", "", "file with rows of bench run --json: simulate them and compare")
 	treeFlags(c, &f.strategy, &f.insert)
@@ -134,7 +139,9 @@ func (f *simFlags) open() (*sim.Cluster, error) {
 }
 
 // special tells calls that compare from those that just simulate.
-func (f *simFlags) special() bool { return f.table || f.fit != "" || f.check != "" }
+func (f *simFlags) special() bool {
+	return f.table || f.figure != "" || f.fit != "" || f.check != ""
+}
 
 func btoi(b bool) int {
 	if b {
@@ -146,8 +153,11 @@ func btoi(b bool) int {
 // benchSim is one call of bench sim. Where rows go is opened first, as for
 // bench run.
 func (a *app) benchSim(ctx context.Context, cmd *cobra.Command, f *simFlags) error {
-	if btoi(f.table)+btoi(f.fit != "")+btoi(f.check != "") > 1 {
-		return badUsage("--table, --fit and --check are three things, want one of them")
+	if btoi(f.table)+btoi(f.figure != "")+btoi(f.fit != "")+btoi(f.check != "") > 1 {
+		return badUsage("--table, --figure, --fit and --check are four things, want one of them")
+	}
+	if f.figure != "" && f.figure != "9" {
+		return badUsage("--figure is %q, want 9: --table has the others", f.figure)
 	}
 	if err := f.checkKnobs(cmd.Flags()); err != nil {
 		return err
@@ -167,7 +177,7 @@ func (a *app) benchSim(ctx context.Context, cmd *cobra.Command, f *simFlags) err
 		f.duration = 200 * time.Millisecond
 	}
 	if f.plots != "" && (f.sample <= 0 || len(f.clients) != 1 || f.special()) {
-		return badUsage("--plots needs --sample and one number of --clients, and none of --table, --fit and --check")
+		return badUsage("--plots needs --sample and one number of --clients, and none of --table, --figure, --fit and --check")
 	}
 	var configs []sim.Config
 	if !f.special() {
@@ -183,6 +193,8 @@ func (a *app) benchSim(ctx context.Context, cmd *cobra.Command, f *simFlags) err
 	switch {
 	case f.table:
 		return a.simTable(ctx, f, cl, table, rowsTo)
+	case f.figure != "":
+		return simMicro(cl, table, rowsTo)
 	case f.check != "":
 		return a.simCheck(ctx, f, cl, table, rowsTo)
 	case f.fit != "":
@@ -309,7 +321,27 @@ func (a *app) simTable(ctx context.Context, f *simFlags, cl *sim.Cluster, table,
 	if len(s.Numbers) > 0 {
 		err = errors.Join(err, paper.WritePredictions(table, cl, s))
 	}
+	if err == nil {
+		fmt.Fprintln(table)
+		err = simMicro(cl, table, rowsTo)
+	}
 	return err
+}
+
+// simMicro prints figure 9.
+func simMicro(cl *sim.Cluster, table, rowsTo io.Writer) error {
+	rows, err := paper.PredictMicro(cl, micro.Sizes())
+	if err != nil {
+		return err
+	}
+	if rowsTo != nil {
+		for _, r := range rows {
+			if err := r.WriteJSON(rowsTo); err != nil {
+				return err
+			}
+		}
+	}
+	return paper.WriteMicro(table, cl, rows)
 }
 
 // simFit fits the cluster's costs and prints them.

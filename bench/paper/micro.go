@@ -1,0 +1,134 @@
+package paper
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/micro"
+	"github.com/catfish-index/catfish/bench/netns"
+	"github.com/catfish-index/catfish/bench/store"
+)
+
+// Figure 9 is no workload of searches: its points are rows of package micro
+// over the bytes of a request. They have a file and a runner of their own,
+// and the same settings, rules and report as the others.
+
+// microName is the experiment that has neither panels nor series.
+const microName = "micro"
+
+// MicroPoint is a measured point of figure 9: a line of MicroFile.
+type MicroPoint struct {
+	Key      string    `json:"key"`
+	Network  Network   `json:"network"`
+	Measured time.Time `json:"measured"`
+	Settings Settings  `json:"settings"`
+	Row      micro.Row `json:"row"`
+}
+
+// MicroFile is where the points of figure 9 are kept, beside PointsFile.
+const MicroFile = "micro.jsonl"
+
+// MicroStore is the points of one directory by key, all under the same
+// settings.
+type MicroStore struct{ *store.Lines[MicroPoint] }
+
+// OpenMicro reads the points of figure 9 as Open reads the others.
+func OpenMicro(dir string, s Settings, fresh bool) (_ *MicroStore, torn bool, err error) {
+	lines, torn, err := store.Open(filepath.Join(dir, MicroFile), fresh,
+		func(p MicroPoint) string { return p.Key },
+		func(p MicroPoint) error {
+			if diff := p.Settings.Differences(s); len(diff) > 0 {
+				return fmt.Errorf("%w: point %s has %s", ErrSettings, p.Key, strings.Join(diff, "; "))
+			}
+			return nil
+		})
+	if err != nil {
+		return nil, false, fmt.Errorf("paper: %w", err)
+	}
+	return &MicroStore{lines}, torn, nil
+}
+
+// MicroCell is one call of micro.Run: an operation in all sizes.
+type MicroCell struct {
+	Network   Network
+	Op        micro.Op
+	Transport string
+	Sizes     []int // bytes
+}
+
+// Key identifies the point of a size.
+func (c MicroCell) Key(size int) string {
+	return strings.Join([]string{
+		microName, c.Network.Name, c.Transport, string(c.Op), strconv.Itoa(size),
+	}, "/")
+}
+
+func (c MicroCell) String() string {
+	return fmt.Sprintf("figure 9, %s, %s over %s", c.Network, c.Op, c.Transport)
+}
+
+// MicroCells lists what figure 9 needs, if it is among the experiments: as
+// with Cells, on the host tcp and shared memory, in a network tcp and each of
+// transports.
+func MicroCells(experiments []Experiment, networks []Network, transports []string, sizes []int) []MicroCell {
+	if !slices.ContainsFunc(experiments, func(e Experiment) bool { return e.Name == microName }) {
+		return nil
+	}
+	var cells []MicroCell
+	for _, n := range networks {
+		over := transports
+		if n.Rate == 0 {
+			over = []string{"shm"}
+		}
+		cells = append(cells, MicroCell{n, micro.TCP, tcp.Name, sizes})
+		for _, t := range over {
+			cells = append(cells, MicroCell{n, micro.Read, t, sizes}, MicroCell{n, micro.Write, t, sizes})
+		}
+	}
+	return cells
+}
+
+// microDuration is for how long each size is measured: as package micro has
+// it, or Settings.Duration if that is less. Figure 9 asks for no number of
+// requests that would have to be made.
+func microDuration(s Settings) time.Duration {
+	if s.Duration == 0 {
+		return micro.DefaultDuration
+	}
+	return min(micro.DefaultDuration, s.Duration)
+}
+
+// config fills in what the cell decides.
+func (c MicroCell) config(s Settings) (micro.Config, error) {
+	all, err := s.config()
+	if err != nil {
+		return micro.Config{}, err
+	}
+	cfg := micro.Config{
+		Op: c.Op, Transport: c.Transport, Sizes: c.Sizes, Duration: microDuration(s),
+		Repeat: s.Repeat, Rate: c.Network.Rate, ServerCPUs: all.ServerCPUs, ClientCPUs: all.ClientCPUs,
+	}
+	if c.Network.Rate > 0 {
+		cfg.Listen = netns.ServerIP + ":0"
+		if c.Transport == "ofi" {
+			cfg.Fabric = bench.Fabric{Provider: s.FabricProvider, Device: netns.Device}
+		}
+	}
+	return cfg, nil
+}
+
+// LimitOfMicro says what kept a point of figure 9 from being faster. With one
+// request outstanding, client, network and server may work one after the
+// other, so that none of them is used up.
+func LimitOfMicro(p MicroPoint) Limit {
+	l := limit(p.Row.ServerUtil, p.Row.ClientUtil, max(p.Row.NetIn, p.Row.NetOut), p.Network, p.Settings)
+	if l.Name == roundTrips {
+		l.Name = "one request outstanding"
+	}
+	return l
+}

@@ -1,0 +1,102 @@
+package paper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/bench/micro"
+	"github.com/catfish-index/catfish/bench/netns"
+)
+
+// MicroRunner measures the points of figure 9 that its Store lacks, as Runner
+// does for the others.
+type MicroRunner struct {
+	Settings Settings
+	Store    *MicroStore
+	Spawn    child.Spawn
+	// Note gets lines about progress, Progress is called after each point.
+	// Both are called from Run's goroutine.
+	Note     func(string)
+	Progress func(MicroProgress)
+
+	now func() time.Time // time.Now, but in tests
+}
+
+// MicroProgress is how far a run is.
+type MicroProgress struct {
+	Done, Total int // points of this call, without those that were there
+	Left        time.Duration
+	Point       MicroPoint
+}
+
+// Missing counts the points of cells that are not in the store yet.
+func (r *MicroRunner) Missing(cells []MicroCell) int {
+	n := 0
+	for _, c := range cells {
+		n += len(r.left(c))
+	}
+	return n
+}
+
+// left are the sizes of a cell that are not measured yet.
+func (r *MicroRunner) left(c MicroCell) []int {
+	return slices.DeleteFunc(slices.Clone(c.Sizes), func(n int) bool { return r.Store.Has(c.Key(n)) })
+}
+
+// Run measures what is missing and keeps each point as soon as it is there.
+// Networks are removed before it returns.
+func (r *MicroRunner) Run(ctx context.Context, cells []MicroCell) (err error) {
+	if r.now == nil {
+		r.now = time.Now
+	}
+	p := MicroProgress{Total: r.Missing(cells)}
+	began := r.now()
+	var link *netns.Link
+	defer func() {
+		if link != nil {
+			err = errors.Join(err, link.Close())
+		}
+	}()
+	for _, c := range cells {
+		if c.Sizes = r.left(c); len(c.Sizes) == 0 {
+			continue
+		}
+		if link, err = through(ctx, link, c.Network); err != nil {
+			return err
+		}
+		r.Note(c.String())
+		if err := r.cell(ctx, c, link, func(pt MicroPoint) error {
+			if err := r.Store.Add(pt); err != nil {
+				return err
+			}
+			p.Done++
+			p.Left = r.now().Sub(began) / time.Duration(p.Done) * time.Duration(p.Total-p.Done)
+			p.Point = pt
+			r.Progress(p)
+			return nil
+		}); err != nil {
+			return fmt.Errorf("%s: %w", c, err)
+		}
+	}
+	return nil
+}
+
+// cell measures one cell and hands over a point for each size.
+func (r *MicroRunner) cell(ctx context.Context, c MicroCell, link *netns.Link, keep func(MicroPoint) error) error {
+	cfg, err := c.config(r.Settings)
+	if err != nil {
+		return err
+	}
+	spawn, entered := within(link, r.Spawn)
+	err = micro.Run(ctx, cfg, spawn, r.Note, func(row micro.Row) error {
+		return keep(MicroPoint{
+			Key: c.Key(row.Bytes), Network: c.Network, Measured: r.now().UTC().Round(time.Second),
+			Settings: r.Settings, Row: row,
+		})
+	})
+	return errors.Join(*entered, err)
+}

@@ -1,0 +1,50 @@
+package paper
+
+import (
+	"context"
+	"os/exec"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/bench/micro"
+	"github.com/catfish-index/catfish/bench/netns"
+	"github.com/catfish-index/catfish/internal/affinity"
+)
+
+// through returns the link that a network needs: the one there is, or another
+// in its place; nil for the host itself.
+func through(ctx context.Context, have *netns.Link, want Network) (*netns.Link, error) {
+	if have != nil && have.Rate == want.Rate {
+		return have, nil
+	}
+	if have != nil {
+		if err := have.Close(); err != nil {
+			return have, err
+		}
+	}
+	if want.Rate == 0 {
+		return nil, nil
+	}
+	return netns.New(ctx, want.Rate)
+}
+
+// within starts children at the ends of a link, if there is one. The error is
+// set when a child could not be brought there.
+func within(link *netns.Link, spawn child.Spawn) (child.Spawn, *error) {
+	entered := new(error)
+	if link == nil {
+		return spawn, entered
+	}
+	return func(role child.Role, cpus affinity.Set) *exec.Cmd {
+		cmd := spawn(role, cpus)
+		side := netns.Client
+		if role == bench.ServerRole || role == micro.ServerRole {
+			side = netns.Server
+		}
+		if err := link.Enter(side, cmd); err != nil {
+			*entered = err
+			cmd.Err = err // Start returns it.
+		}
+		return cmd
+	}, entered
+}
