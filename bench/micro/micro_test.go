@@ -343,3 +343,34 @@ func TestPatience(t *testing.T) {
 		t.Errorf("patience %v", got)
 	}
 }
+
+// A request allocates nothing, so no collector is measured.
+func TestRequestAllocatesNothing(t *testing.T) {
+	job := serverJob{Op: Read, Transport: "shm", Bytes: 64, Patience: time.Minute}
+	target, err := openTarget(t.Context(), job, OpenDevice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.close()
+	for _, op := range []Op{Read, Write} {
+		v, err := newVerbs(t.Context(), clientJob{Op: op, Transport: "shm", Addr: target.ln.Addr(),
+			Remote: target.mem.Remote(), Bytes: 64, Patience: time.Minute}, OpenDevice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := v.begin(t.Context(), 64, 2); err != nil {
+			t.Fatal(err)
+		}
+		if n := testing.AllocsPerRun(1000, func() {
+			if err := v.request(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}); n != 0 {
+			t.Errorf("%s: %v allocations", op, n)
+		}
+		if err := v.end(t.Context()); err != nil {
+			t.Error(err)
+		}
+		v.close()
+	}
+}
