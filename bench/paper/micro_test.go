@@ -245,10 +245,10 @@ func TestMicroDocument(t *testing.T) {
 	}
 	// Latency in us, throughput in MB/s, over bytes.
 	read := r.Micro["micro/host/shm/read/2"].Row
-	if got := s.Plots[4].Lines[1].Points[0]; got != [2]float64{2, read.MeanUs} {
+	if got := s.Plots[0].Lines[1].Points[0]; got != [2]float64{2, read.MeanUs} {
 		t.Errorf("latency %v", got)
 	}
-	if got := s.Plots[5].Lines[1].Points[0]; got != [2]float64{2, 2 / read.MeanUs} {
+	if got := s.Plots[1].Lines[1].Points[0]; got != [2]float64{2, 2 / read.MeanUs} {
 		t.Errorf("throughput %v", got)
 	}
 	if len(s.Tables) != 4 || len(s.Tables[0].Rows) != 12 {
@@ -266,7 +266,7 @@ func TestMicroDocument(t *testing.T) {
 			delete(r.Micro, key)
 		}
 	}
-	if name := r.Document().Sections[1].Plots[0]; !name.Simulated {
+	if name := r.Document().Sections[1].Parts[0].Rows[0][0]; !name.Simulated {
 		t.Errorf("without 40 Gbit/s the first plot is %s", name.Name)
 	}
 	if err := report.Write(t.TempDir(), r.Document()); err != nil {
@@ -277,7 +277,7 @@ func TestMicroDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	empty := Report{Settings: settings(), Experiments: none}.Document()
-	if text := fmt.Sprint(empty.Sections[1]); !strings.Contains(text, "No point") {
+	if text := fmt.Sprint(empty.Sections[2]); !strings.Contains(text, "No point") {
 		t.Errorf("without points: %s", text)
 	}
 }
