@@ -73,17 +73,17 @@ func Queries(scale Scale, bounds rstar.Rect, seed, streamNumber uint64) (func() 
 	return func() rstar.Rect { return s.rect(scale.draw(s), bounds) }, nil
 }
 
-func (sc Scale) check() error {
-	if !sc.power && sc.edge == 0 {
+func (s Scale) check() error {
+	if !s.power && s.edge == 0 {
 		return fmt.Errorf("datasets: %w: no scale given", ErrOption)
 	}
 	return nil
 }
 
 // draw returns the largest edge of the next rectangle.
-func (sc Scale) draw(s *stream) float64 {
-	if sc.power {
-		return scaleLaw.draw(s)
+func (s Scale) draw(from *stream) float64 {
+	if s.power {
+		return scaleLaw.draw(from)
 	}
-	return sc.edge
+	return s.edge
 }
