@@ -23,7 +23,20 @@
 // Requests of one queue pair take effect at the target in the order in which
 // they were posted: a Write is visible before the bytes and the event of a
 // later WriteImm, and a later Read sees an earlier Write. Nothing is promised
-// between queue pairs. A Read is not atomic as a whole: each aligned 64-byte
+// between queue pairs.
+//
+// The target may also look at the memory itself, without an event. The bytes
+// of one Write appear in any order, so only one thing is safe to look at: a
+// word of 8 bytes, aligned at both ends, that a Write of its own changes. An
+// atomic load sees that Write whole or not at all, and who sees it sees all
+// Writes before it on this queue pair. A card promises that by InfiniBand's
+// order of requests and PCIe's of posted writes, software by an atomic store.
+// Where software that is not ours copies (Info.TornLines), the word may be
+// seen in part for a while, in the order of its bytes: it must show by itself
+// whether it is complete. Memory says nothing to a completion queue: do not
+// sleep in Wait for it.
+//
+// A Read is not atomic as a whole: each aligned 64-byte
 // line of it is (the unit in which PCIe and CPU caches move data), but lines
 // may be sampled in any order and at different times. A reader of memory that
 // changes must validate what it read (package rstar: a version in every

@@ -17,6 +17,7 @@ var orderCases = []testCase{
 	{"WriteAfterRead", caseWriteAfterRead},
 	{"BytesBeforeEvent", caseBytesBeforeEvent},
 	{"WritesBeforeEvent", caseWritesBeforeEvent},
+	{"WritesBeforeWord", caseWritesBeforeWord},
 	{"LinesAreAtomic", caseLinesAreAtomic},
 }
 

@@ -33,6 +33,8 @@ func TestConformance(t *testing.T) { Run(t, config(inmem.New())) }
 var mutants = map[inmem.Bug]string{
 	inmem.EventBeforeBytes:  "BytesBeforeEvent",
 	inmem.ReadOvertakes:     "ReadSeesWrite",
+	inmem.WordBeforeBytes:   "WritesBeforeWord",
+	inmem.TornWord:          "WritesBeforeWord",
 	inmem.TornLine:          "LinesAreAtomic",
 	inmem.WriteRoundsUp:     "WriteContent",
 	inmem.CompletionOrder:   "CompletionFields",

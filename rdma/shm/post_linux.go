@@ -176,7 +176,7 @@ func (m *mapping) transfer(op rdma.Op, off uint64, local []byte) rdma.Status {
 	case op == rdma.OpRead:
 		lines.Copy(local, m.mem[off:off+n])
 	default:
-		copy(m.mem[off:off+n], local)
+		lines.Store(m.mem[off:off+n], local)
 	}
 	if m.state.Load() != m.generation {
 		return rdma.StatusRemoteKey

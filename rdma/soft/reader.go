@@ -48,6 +48,7 @@ type reader struct {
 	askedAck bool
 	recvs    []rdma.Completion
 	arrived  uint64 // WRITE_IMMs
+	word     [8]byte
 
 	// As initiator.
 	sends []rdma.Completion

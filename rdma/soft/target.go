@@ -3,6 +3,7 @@ package soft
 import (
 	"fmt"
 
+	"github.com/catfish-index/catfish/internal/lines"
 	"github.com/catfish-index/catfish/rdma"
 )
 
@@ -14,6 +15,10 @@ import (
 // plain stores. The mutex in completionQueue.push orders them before the
 // event that a WRITE_IMM causes, for the goroutine that polls it; the next
 // READ_REQ is executed by the same goroutine, after them.
+//
+// A Write of one aligned word is collected first, since a socket may deliver
+// it in pieces, and then stored whole, after the stores before it: a worker
+// may look at it at any time (package rdma, "Order").
 
 // flushAfter is how many bytes of responses accumulate before they are sent
 // even though more requests are there: the peer can start to work.
@@ -52,7 +57,14 @@ func (r *reader) serveWrite(f *frame) error {
 		if err != nil {
 			return err
 		}
-		err = r.payload(reg.mem[f.offset : f.offset+uint64(f.payload)])
+		dst := reg.mem[f.offset : f.offset+uint64(f.payload)]
+		if len(dst) == len(r.word) {
+			if err = r.payload(r.word[:]); err == nil {
+				lines.Store(dst, r.word[:])
+			}
+		} else {
+			err = r.payload(dst)
+		}
 		reg.release()
 		if err != nil {
 			return err

@@ -11,6 +11,8 @@ const None Bug = ""
 const (
 	EventBeforeBytes  Bug = "the bytes of a write-with-imm arrive after its event"
 	ReadOvertakes     Bug = "a read does not see the write posted before it"
+	WordBeforeBytes   Bug = "a word is seen before the bytes written before it"
+	TornWord          Bug = "a written word arrives in two halves"
 	TornLine          Bug = "a read copies a line in two halves"
 	WriteRoundsUp     Bug = "a write touches bytes up to the next word"
 	CompletionOrder   Bug = "completions come last in, first out"

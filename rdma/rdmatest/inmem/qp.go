@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"github.com/catfish-index/catfish/internal/lines"
 	"github.com/catfish-index/catfish/rdma"
 )
 
@@ -28,6 +29,7 @@ type queuePair struct {
 	err         error
 	late        []func() // EventBeforeBytes: copies, in order of events
 	lateDue     int      // of these, the events that were polled
+	after       []func() // WordBeforeBytes: copies, until the next word
 }
 
 // checkConfig checks cfg and fills in its defaults.
@@ -213,10 +215,39 @@ func (p *queuePair) executeLocked(w *rdma.WorkRequest) rdma.Status {
 		for end := off + n; end%8 != 0; end++ {
 			r.b[end] = 0xff
 		}
+	case f.bug == WordBeforeBytes && w.Op == rdma.OpWrite && n != 8:
+		p.after = append(p.after, func() { storeLate(r.b[off:], local) })
+	case f.bug == TornWord && n == 8:
+		r.storeHalves(off, local)
 	default:
-		copy(r.b[off:], local)
+		lines.Store(r.b[off:], local)
+		p.runAfter()
 	}
 	return status
+}
+
+// runAfter copies what WordBeforeBytes has left.
+func (p *queuePair) runAfter() {
+	if len(p.after) == 0 {
+		return
+	}
+	for range 100 {
+		runtime.Gosched()
+	}
+	for _, move := range p.after {
+		move()
+	}
+	p.after = nil
+}
+
+// storeLate copies while the target looks at dst: that is the bug, and no data
+// race of the suite's.
+//
+//go:norace
+func storeLate(dst, src []byte) {
+	for i := range src {
+		dst[i] = src[i]
+	}
 }
 
 // failLocked puts p into the error state, once.

@@ -109,6 +109,16 @@ func (r *region) readInto(dst []byte, offset int) {
 	}
 }
 
+// storeHalves is the bug TornWord.
+func (r *region) storeHalves(off int, b []byte) {
+	half := func(i int) *uint32 { return (*uint32)(unsafe.Pointer(&r.b[off+i])) }
+	atomic.StoreUint32(half(0), binary.NativeEndian.Uint32(b))
+	for range 100 {
+		runtime.Gosched()
+	}
+	atomic.StoreUint32(half(4), binary.NativeEndian.Uint32(b[4:]))
+}
+
 const lineWords = rdma.LineBytes / 8
 
 func (r *region) line(start int) [rdma.LineBytes]byte {
