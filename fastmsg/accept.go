@@ -39,8 +39,8 @@ func (w *Worker) accept(req rdma.ConnRequest) (*Conn, error) {
 	}
 	c.qp, err = req.Accept(rdma.QPConfig{
 		SendCQ: w.cq, RecvCQ: w.cq,
-		SendDepth: sendDepth(int(c.out.size)),
-		RecvDepth: recvDepth(w.cfg.RingBytes),
+		SendDepth: sendDepth(int(c.out.size), false),
+		RecvDepth: recvDepth(w.cfg.RingBytes, c.in.inMemory()),
 		Context:   c,
 	}, answer)
 	if err != nil {
@@ -69,11 +69,11 @@ func (w *Worker) prepare(req rdma.ConnRequest) (*Conn, []byte, error) {
 			return nil, nil, err
 		}
 	}
-	requests, err := w.dev.Register(w.cfg.RingBytes, rdma.RemoteWrite)
+	requests, err := w.dev.Register(regionBytes(w.cfg.RingBytes, peer.inMemory), rdma.RemoteWrite)
 	if err != nil {
 		return nil, nil, err
 	}
-	answer, err := handshake{w.cfg.RingBytes, requests.Remote(), hello}.encode()
+	answer, err := handshake{w.cfg.RingBytes, requests.Remote(), hello, peer.inMemory}.encode()
 	if err != nil {
 		requests.Close()
 		return nil, nil, err
@@ -86,8 +86,8 @@ func (w *Worker) prepare(req rdma.ConnRequest) (*Conn, []byte, error) {
 	return &Conn{
 		w: w, hello: peer.hello, requests: requests,
 		peer: peer.region,
-		in:   newRecvRing(requests.Bytes()[:w.cfg.RingBytes]),
-		out:  newSendRing(mirror, peer.region.At(MailboxBytes), peer.ringBytes),
+		in:   newRecvRing(requests.Bytes()[:w.cfg.RingBytes], peer.inMemory),
+		out:  newSendRing(mirror, peer.region.At(MailboxBytes), peer.ringBytes, false),
 	}, answer, nil
 }
 
@@ -106,6 +106,9 @@ func (w *Worker) openAccepted() {
 			w.nextTick = w.cfg.Now()
 		}
 		w.ticking = true
+		if c.in.inMemory() {
+			w.watch(c)
+		}
 		w.h.Opened(c)
 		w.schedule.touch(c)
 	}

@@ -74,7 +74,7 @@ func BenchmarkAnswer(b *testing.B) {
 func BenchmarkRing(b *testing.B) {
 	for _, bytes := range []int{40, 2048} {
 		b.Run(fmt.Sprintf("bytes=%d", bytes), func(b *testing.B) {
-			p := newPair(DefaultRingBytes)
+			p := newPair(DefaultRingBytes, false)
 			payload := make([]byte, bytes)
 			for b.Loop() {
 				if !p.out.append(1, FlagEnd, 1, payload) {

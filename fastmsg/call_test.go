@@ -303,14 +303,14 @@ func TestVersionMismatch(t *testing.T) {
 			}
 			return dialError(err)
 		}
-		private, err := handshake{DefaultRingBytes, rdma.Remote{Key: 1}, nil}.encode()
+		private, err := handshake{DefaultRingBytes, rdma.Remote{Key: 1}, nil, p.inMemory}.encode()
 		if err != nil {
 			t.Fatal(err)
 		}
 		private[4] = 77
 		err = dial(private)
 		if !errors.Is(err, ErrVersion) || !errors.Is(err, rdma.ErrRejected) || !RetrySafe(err) ||
-			!bytes.Contains([]byte(err.Error()), []byte("client speaks fastmsg protocol version 77, the server 2")) {
+			!bytes.Contains([]byte(err.Error()), []byte("client speaks fastmsg protocol version 77, the server 3")) {
 			t.Fatalf("version 77: %v", err)
 		}
 		if err = dial([]byte("who are you?")); !errors.Is(err, rdma.ErrRejected) {
@@ -321,10 +321,15 @@ func TestVersionMismatch(t *testing.T) {
 		if err = dial(private); !errors.Is(err, rdma.ErrRejected) {
 			t.Fatalf("ring of 2 GiB: %v", err)
 		}
-		until(t, "three refusals", func() bool { return len(s.acceptErrors()) == 3 })
+		binary.LittleEndian.PutUint32(private[8:], DefaultRingBytes)
+		private[12] |= 2
+		if err = dial(private); !errors.Is(err, rdma.ErrRejected) {
+			t.Fatalf("unknown flag: %v", err)
+		}
+		until(t, "four refusals", func() bool { return len(s.acceptErrors()) == 4 })
 		refusals := s.acceptErrors()
 		if !errors.Is(refusals[0], ErrVersion) || !errors.Is(refusals[1], ErrProtocol) ||
-			!errors.Is(refusals[2], ErrConfig) {
+			!errors.Is(refusals[2], ErrConfig) || !errors.Is(refusals[3], ErrProtocol) {
 			t.Fatalf("refusals: %v", refusals)
 		}
 	})

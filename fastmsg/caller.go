@@ -60,6 +60,10 @@ type CallerConfig struct {
 	// MaxAnswerBytes bounds the answer to one call, in case a server never
 	// ends it (0: 1 GiB).
 	MaxAnswerBytes int
+	// InMemory announces requests in the memory of the server's ring, by
+	// plain Writes, in place of events: the paper's polling variant (section
+	// III-A, figure 6a). The worker polls as long as the Caller is open.
+	InMemory bool
 }
 
 const (
@@ -129,19 +133,19 @@ func dial(ctx context.Context, dev rdma.Device, addr string, cfg CallerConfig) (
 	if c.region, err = dev.Register(MailboxBytes+cfg.RingBytes, rdma.RemoteWrite); err != nil {
 		return nil, err
 	}
-	private, err := handshake{cfg.RingBytes, c.region.Remote(), cfg.Hello}.encode()
+	private, err := handshake{cfg.RingBytes, c.region.Remote(), cfg.Hello, cfg.InMemory}.encode()
 	if err != nil {
 		return nil, err
 	}
 	// The size of the server's ring is not known before there is a queue
 	// pair, so the send depth is that for the largest ring.
-	if c.cq, err = dev.CreateCQ(recvDepth(cfg.RingBytes)); err != nil {
+	if c.cq, err = dev.CreateCQ(recvDepth(cfg.RingBytes, false)); err != nil {
 		return nil, err
 	}
 	c.qp, err = dev.Dial(ctx, addr, rdma.QPConfig{
 		SendCQ: c.cq, RecvCQ: c.cq,
-		SendDepth: sendDepth(MaxRingBytes),
-		RecvDepth: recvDepth(cfg.RingBytes),
+		SendDepth: sendDepth(MaxRingBytes, cfg.InMemory),
+		RecvDepth: recvDepth(cfg.RingBytes, false),
 	}, private)
 	if err != nil {
 		return nil, dialError(err)
@@ -150,14 +154,18 @@ func dial(ctx context.Context, dev rdma.Device, addr string, cfg CallerConfig) (
 	if err != nil {
 		return nil, err
 	}
-	mirror, err := dev.Register(server.ringBytes, 0)
+	if server.inMemory != cfg.InMemory {
+		return nil, protocolError("announcements in memory: the client wants %t, the server %t",
+			cfg.InMemory, server.inMemory)
+	}
+	mirror, err := dev.Register(mirrorBytes(server.ringBytes, cfg.InMemory), 0)
 	if err != nil {
 		return nil, err
 	}
 	c.hello = server.hello
 	c.maxPayload = maxMessage(server.ringBytes) - headerBytes
-	c.in = newRecvRing(c.region.Bytes()[MailboxBytes : MailboxBytes+cfg.RingBytes])
-	c.out = newSendRing(mirror, server.region, server.ringBytes)
+	c.in = newRecvRing(c.region.Bytes()[MailboxBytes:MailboxBytes+cfg.RingBytes], false)
+	c.out = newSendRing(mirror, server.region, server.ringBytes, cfg.InMemory)
 	return c, nil
 }
 

@@ -3,8 +3,13 @@
 // the Catfish paper describes ("fast messaging"). What the messages mean is
 // up to its users.
 //
+// Requests may also be written without immediates, for a server that polls
+// memory, as the paper's base line does (section III-A, figure 6a; FaRM's).
+// See tail.go, and CallerConfig.InMemory. Answers, and the return of room in
+// either ring, raise events in any case.
+//
 // Read in this order: message.go (what a message is), sendring.go and
-// recvring.go (the two ends of a ring, and why they cannot deadlock),
+// recvring.go (the two ends of a ring, and why they cannot deadlock), tail.go,
 // handshake.go, then the server's side (worker.go, turn.go, schedule.go,
 // batch.go, conn.go) and the client's (caller.go, call.go, poller.go, lead.go).
 //
@@ -16,6 +21,9 @@
 //	client                                        server
 //	------                                        ------
 //	mirror of requests  --- Write, WriteImm --->  region: request ring
+//	tail words          --- Write ------------->          tail word, if the
+//	                                                      client announces
+//	                                                      in memory
 //
 //	region: 0     mailbox page (4096 bytes)
 //	        4096  response ring  <--- WriteImm --  mirror of responses

@@ -16,11 +16,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// provider is a transport that the tests run over.
+// provider is a transport that the tests run over, and how clients announce
+// requests there.
 type provider struct {
-	name string
-	open func(t testing.TB) rdma.Device
-	addr func(t testing.TB) string
+	name     string
+	inMemory bool
+	open     func(t testing.TB) rdma.Device
+	addr     func(t testing.TB) string
 }
 
 var providers = []provider{{
@@ -44,6 +46,8 @@ func opened(t testing.TB, dev rdma.Device, err error) rdma.Device {
 func overProviders(t *testing.T, run func(t *testing.T, p provider)) {
 	for _, p := range providers {
 		t.Run("transport="+p.name, func(t *testing.T) { run(t, p) })
+		p.inMemory = true
+		t.Run("transport="+p.name+",announced=memory", func(t *testing.T) { run(t, p) })
 	}
 }
 
@@ -136,6 +140,7 @@ func (s *server) acceptErrors() []error {
 // dial connects a Caller on a device of its own.
 func (s *server) dial(t testing.TB, cfg CallerConfig) *Caller {
 	t.Helper()
+	cfg.InMemory = s.p.inMemory
 	c, err := Dial(within(t), s.p.open(t), s.addr, cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -89,7 +89,7 @@ func TestOutcomesAreTrue(t *testing.T) {
 				opt = faulty.Options{Seed: round, FailedRequest: 0.02}
 			}
 			q, _ := wrapped(p, opt)
-			c, err := Dial(within(t), q.open(t), s.addr, CallerConfig{MaxInFlight: 16})
+			c, err := Dial(within(t), q.open(t), s.addr, CallerConfig{MaxInFlight: 16, InMemory: p.inMemory})
 			if err != nil {
 				t.Fatal(err)
 			}

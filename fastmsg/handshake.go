@@ -16,17 +16,21 @@ import (
 //	4      2     protocol version
 //	6      2     length of the hello
 //	8      4     bytes of the ring that the peer may write
-//	12     4     reserved, 0
+//	12     4     flags, see below
 //	16     8     key of the region with that ring
 //	24     8     address of the region's first byte
 //	32     ...   hello, at most 24 bytes, defined by the owner
 //
-// The client's ring starts behind the mailbox page, the server's at 0.
+// The client's ring starts behind the mailbox page, the server's at 0. With
+// flag 1 the client announces its requests in memory (tail.go): the server's
+// ring is followed by a line for the tail. The server answers with the same
+// flags.
 const (
 	magic = "CFMG"
 	// ProtocolVersion counts incompatible changes of rings, messages
-	// and handshake. 1: the first. 2: regions have an address.
-	ProtocolVersion = 2
+	// and handshake. 1: the first. 2: regions have an address. 3: flags.
+	ProtocolVersion = 3
+	flagInMemory    = 1
 	helloOffset     = 32
 	// MaxHello is how much of the private data is left for the owner.
 	MaxHello = rdma.MaxPrivateData - helloOffset
@@ -38,6 +42,7 @@ type handshake struct {
 	ringBytes int
 	region    rdma.Remote
 	hello     []byte
+	inMemory  bool
 }
 
 func (h handshake) encode() ([]byte, error) {
@@ -50,6 +55,9 @@ func (h handshake) encode() ([]byte, error) {
 	binary.LittleEndian.PutUint16(b[4:], ProtocolVersion)
 	binary.LittleEndian.PutUint16(b[6:], uint16(len(h.hello)))
 	binary.LittleEndian.PutUint32(b[8:], uint32(h.ringBytes))
+	if h.inMemory {
+		binary.LittleEndian.PutUint32(b[12:], flagInMemory)
+	}
 	binary.LittleEndian.PutUint64(b[16:], uint64(h.region.Key))
 	binary.LittleEndian.PutUint64(b[24:], h.region.Addr)
 	return append(b, h.hello...), nil
@@ -75,6 +83,11 @@ func decodeHandshake(b []byte, peer, self string) (h handshake, err error) {
 	if err := checkRing(h.ringBytes); err != nil {
 		return h, errors.Join(ErrProtocol, err)
 	}
+	flags := binary.LittleEndian.Uint32(b[12:])
+	if flags&^flagInMemory != 0 {
+		return h, protocolError("the %s sent flags %#x, want 0 or %d", peer, flags, flagInMemory)
+	}
+	h.inMemory = flags&flagInMemory != 0
 	h.region = rdma.Remote{
 		Key:  rdma.Key(binary.LittleEndian.Uint64(b[16:])),
 		Addr: binary.LittleEndian.Uint64(b[24:]),

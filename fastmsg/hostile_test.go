@@ -18,16 +18,20 @@ type stranger struct {
 	region rdma.Region // what the other side writes
 	source rdma.Region // what the stranger writes from
 	ring   rdma.Remote // the other side's ring
+
+	ringBytes uint64
+	inMemory  bool   // announces in memory
+	tail      uint64 // up to there
 }
 
 func newStranger(t testing.TB, p provider) *stranger {
 	t.Helper()
-	x := &stranger{dev: p.open(t)}
+	x := &stranger{dev: p.open(t), inMemory: p.inMemory}
 	var err error
 	if x.cq, err = x.dev.CreateCQ(2048); err != nil {
 		t.Fatal(err)
 	}
-	if x.region, err = x.dev.Register(MailboxBytes+MinRingBytes, rdma.RemoteWrite); err != nil {
+	if x.region, err = x.dev.Register(MailboxBytes+MinRingBytes+tailBytes, rdma.RemoteWrite); err != nil {
 		t.Fatal(err)
 	}
 	if x.source, err = x.dev.Register(DefaultRingBytes, 0); err != nil {
@@ -42,7 +46,7 @@ func (x *stranger) config() rdma.QPConfig {
 
 func (x *stranger) dial(t testing.TB, s *server) {
 	t.Helper()
-	private, err := handshake{MinRingBytes, x.region.Remote(), nil}.encode()
+	private, err := handshake{MinRingBytes, x.region.Remote(), nil, x.inMemory}.encode()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,21 +58,46 @@ func (x *stranger) dial(t testing.TB, s *server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.ring = h.region
+	x.ring, x.ringBytes = h.region, uint64(h.ringBytes)
 }
 
-// send writes bytes at an offset of the ring and raises an event.
+// send writes bytes at an offset of the ring, and raises an event, or announces
+// as much in memory.
 func (x *stranger) send(t testing.TB, offset uint64, bytes []byte, imm uint32) {
 	t.Helper()
+	if err := x.post(offset, bytes, imm); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (x *stranger) post(offset uint64, bytes []byte, imm uint32) error {
 	copy(x.source.Bytes(), bytes)
 	wr := rdma.WorkRequest{
 		Op: rdma.OpWriteImm, Imm: imm,
 		Local:  rdma.Buffer{Region: x.source, Len: len(bytes)},
 		Remote: x.ring.At(offset),
 	}
-	if _, err := x.qp.Post([]rdma.WorkRequest{wr}); err != nil {
-		t.Fatal(err)
+	if !x.inMemory || imm&returnBit != 0 {
+		_, err := x.qp.Post([]rdma.WorkRequest{wr})
+		return err
 	}
+	wr.Op = rdma.OpWrite
+	if _, err := x.qp.Post([]rdma.WorkRequest{wr}); err != nil {
+		return err
+	}
+	x.tail += uint64(imm) * unitBytes
+	return x.writeWord(tailWord(x.tail))
+}
+
+// writeWord writes a tail word into the default ring's line.
+func (x *stranger) writeWord(word uint64) error {
+	const at = DefaultRingBytes / 2 // behind all messages
+	binary.LittleEndian.PutUint64(x.source.Bytes()[at:], word)
+	_, err := x.qp.Post([]rdma.WorkRequest{{
+		Op: rdma.OpWrite, Local: rdma.Buffer{Region: x.source, Offset: at, Len: wordBytes},
+		Remote: x.ring.At(x.ringBytes),
+	}})
+	return err
 }
 
 func message(h header) []byte {
@@ -162,15 +191,11 @@ func TestGarbageFromClients(t *testing.T) {
 					flags: Flags(rng.IntN(4)), fill: uint8(rng.IntN(9)),
 				}
 				copy(x.source.Bytes(), message(h))
-				wr := rdma.WorkRequest{
-					Op: rdma.OpWriteImm, Imm: uint32(rng.IntN(12)),
-					Local:  rdma.Buffer{Region: x.source, Len: 64},
-					Remote: x.ring.At(uint64(rng.IntN(500)) * 8),
-				}
+				imm := uint32(rng.IntN(12))
 				if rng.IntN(4) == 0 {
-					wr.Imm |= returnBit
+					imm |= returnBit
 				}
-				if _, err := x.qp.Post([]rdma.WorkRequest{wr}); err != nil {
+				if x.post(uint64(rng.IntN(500))*8, x.source.Bytes()[:64], imm) != nil {
 					break
 				}
 			}
@@ -212,7 +237,7 @@ func TestHostileServer(t *testing.T) {
 				defer lis.Close()
 				accepted := make(chan error, 1)
 				go func() { accepted <- x.accept(t, lis) }()
-				c, err := Dial(within(t), p.open(t), lis.Addr(), CallerConfig{MaxInFlight: 8})
+				c, err := Dial(within(t), p.open(t), lis.Addr(), CallerConfig{MaxInFlight: 8, InMemory: p.inMemory})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -302,7 +327,7 @@ func TestDiscardTakesToken(t *testing.T) {
 func TestLastAnswers(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		s := serve(t, p, handlerFuncs{serve: echo}, WorkerConfig{})
-		c, err := dial(within(t), p.open(t), s.addr, CallerConfig{}) // without its poller
+		c, err := dial(within(t), p.open(t), s.addr, CallerConfig{InMemory: p.inMemory}) // without its poller
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -341,8 +366,8 @@ func (x *stranger) accept(t testing.TB, lis rdma.Listener) error {
 	if err != nil {
 		return err
 	}
-	x.ring = h.region.At(MailboxBytes)
-	private, err := handshake{MinRingBytes, x.region.Remote(), nil}.encode()
+	x.ring, x.inMemory = h.region.At(MailboxBytes), false // answers raise events
+	private, err := handshake{MinRingBytes, x.region.Remote(), nil, h.inMemory}.encode()
 	if err != nil {
 		return err
 	}

@@ -20,32 +20,55 @@ type recvRing struct {
 
 	held uint64 // bytes after head that next skips, see hold
 
+	// Unless announced in memory:
 	flights []uint64 // where each announced, unread flight ends; a queue
 	first   int
 	used    int
 	read    int // flights read since the last return
 }
 
-func newRecvRing(buf []byte) recvRing {
-	return recvRing{
-		buf: buf, size: uint64(len(buf)),
-		flights: make([]uint64, flightsOf(len(buf))),
+func newRecvRing(buf []byte, inMemory bool) recvRing {
+	r := recvRing{buf: buf, size: uint64(len(buf))}
+	if !inMemory {
+		r.flights = make([]uint64, flightsOf(len(buf)))
 	}
+	return r
 }
 
-// announce handles the peer's message that it has appended units.
+func (r *recvRing) inMemory() bool { return r.flights == nil }
+
+// announce handles the peer's event that it has appended units.
 func (r *recvRing) announce(units uint32) error {
+	if r.inMemory() {
+		return protocolError("%d bytes announced by an event, this ring's are announced in memory",
+			uint64(units)*unitBytes)
+	}
+	if r.used+r.read == len(r.flights) {
+		return protocolError("more than %d announcements at once", len(r.flights))
+	}
+	if err := r.appended(units); err != nil {
+		return err
+	}
+	r.flights[(r.first+r.used)%len(r.flights)] = r.tail
+	r.used++
+	return nil
+}
+
+// announceTail handles the peer's word that its tail is at units, modulo 2^32
+// (tail.go). A tail that moves back is one too far ahead: a ring has fewer than
+// 2^31 units.
+func (r *recvRing) announceTail(units uint32) error {
+	return r.appended(units - uint32(r.tail/unitBytes))
+}
+
+// appended moves the tail by units.
+func (r *recvRing) appended(units uint32) error {
 	tail := r.tail + uint64(units)*unitBytes
 	if units == 0 || tail-r.returned > r.size {
 		return protocolError("%d bytes announced, the ring has %d free",
 			uint64(units)*unitBytes, r.size-(r.tail-r.returned))
 	}
-	if r.used+r.read == len(r.flights) {
-		return protocolError("more than %d announcements at once", len(r.flights))
-	}
 	r.tail = tail
-	r.flights[(r.first+r.used)%len(r.flights)] = tail
-	r.used++
 	return nil
 }
 
@@ -122,7 +145,7 @@ func (r *recvRing) consume(size uint64) {
 // due returns the immediate that returns the head, 0 while that can wait.
 func (r *recvRing) due() uint32 {
 	read := r.head - r.returned
-	if read == 0 || read < r.size/4 && r.read < len(r.flights)/4 {
+	if read == 0 || read < r.size/4 && (r.inMemory() || r.read < len(r.flights)/4) {
 		return 0
 	}
 	return returnBit | uint32(read/unitBytes)

@@ -16,6 +16,7 @@ type place struct {
 	opened  bool   // the handler's Opened was called
 	more    bool   // list it again after its share of the turn
 	polling bool   // counted in Worker.pollers
+	watched int    // 1 + its index in Worker.words, 0: not there
 	waiting int    // requests in Worker.batch
 	index   int    // in Worker.conns
 	unread  uint64 // bytes, counted in Worker.unread

@@ -53,6 +53,7 @@ type sendRing struct {
 
 	flights     []uint64 // where each flight ends; a queue
 	first, used int
+	word        tailWriter // in place of flights
 
 	unsignaled int // requests prepared since the last signaled one
 }
@@ -79,34 +80,54 @@ const (
 	SpareSends = 64
 
 	returnBit = 1 << 31 // in an immediate: units are returned, not appended
-	maxWRs    = 3       // a write up to the ring's end, one from its start, a return
+	maxWRs    = 3       // a write up to the ring's end, one from its start, a return or a tail word
 )
 
 func flightsOf(ringBytes int) int { return min(ringBytes/headerBytes, maxFlights) }
 
 // recvDepth is the number of events that can wait at the reader of a ring.
-func recvDepth(ringBytes int) int { return flightsOf(ringBytes) + maxReturns }
+func recvDepth(ringBytes int, inMemory bool) int {
+	if inMemory {
+		return maxReturns
+	}
+	return flightsOf(ringBytes) + maxReturns
+}
 
 // sendDepth is the number of requests that the writer of a ring can have
 // outstanding: flights, one more write for each of the at most two laps that
 // they span, returns, requests that wait for a signaled one, and those of the
-// owner.
-func sendDepth(ringBytes int) int {
-	return flightsOf(ringBytes) + 2 + maxReturns + 2*signalEvery + SpareSends
+// owner. With announcements in memory it is room for as many announcements, of
+// two Writes each.
+func sendDepth(ringBytes int, inMemory bool) int {
+	posts := flightsOf(ringBytes)
+	if inMemory {
+		posts *= 2
+	}
+	return posts + 2 + maxReturns + 2*signalEvery + SpareSends
 }
 
 // maxMessage is the largest message, with header, that a ring takes.
 func maxMessage(ringBytes int) int { return ringBytes / 4 }
 
-func newSendRing(mirror rdma.Region, remote rdma.Remote, ringBytes int) sendRing {
-	return sendRing{
-		mirror:  mirror,
-		buf:     mirror.Bytes()[:ringBytes],
-		remote:  remote,
-		size:    uint64(ringBytes),
-		flights: make([]uint64, flightsOf(ringBytes)),
+// newSendRing returns the writing end of a ring of that size at remote. The
+// mirror has mirrorBytes.
+func newSendRing(mirror rdma.Region, remote rdma.Remote, ringBytes int, inMemory bool) sendRing {
+	s := sendRing{
+		mirror: mirror,
+		buf:    mirror.Bytes()[:ringBytes],
+		remote: remote,
+		size:   uint64(ringBytes),
 	}
+	if inMemory {
+		s.word.remote = remote.At(s.size)
+		s.word.sources = mirror.Bytes()[ringBytes:mirrorBytes(ringBytes, true)]
+	} else {
+		s.flights = make([]uint64, flightsOf(ringBytes))
+	}
+	return s
 }
+
+func (s *sendRing) inMemory() bool { return s.word.sources != nil }
 
 // reserve appends room for a message of n bytes (a multiple of 8, at most
 // maxMessage) and returns it, nil if there is not enough room now.
@@ -147,7 +168,7 @@ func (s *sendRing) unposted() uint64 { return s.tail - s.posted }
 // nothing to send, or no flight is free (then a return will come). If Post
 // does not take all of them, abort undoes prepare.
 func (s *sendRing) prepare(wrs *[maxWRs]rdma.WorkRequest) int {
-	if s.posted == s.tail || s.used == len(s.flights) {
+	if s.posted == s.tail || !s.inMemory() && s.used == len(s.flights) {
 		return 0
 	}
 	n := 0
@@ -164,15 +185,21 @@ func (s *sendRing) prepare(wrs *[maxWRs]rdma.WorkRequest) int {
 		}
 		start = lapEnd
 	}
-	wrs[n] = s.request(rdma.OpWriteImm, start, s.tail)
-	wrs[n].Imm = uint32((s.tail - s.posted) / unitBytes)
+	if s.inMemory() {
+		wrs[n] = s.request(rdma.OpWrite, start, s.tail)
+		n++
+		wrs[n] = s.word.request(s.mirror, int(s.size), s.tail)
+	} else {
+		wrs[n] = s.request(rdma.OpWriteImm, start, s.tail)
+		wrs[n].Imm = uint32((s.tail - s.posted) / unitBytes)
+		s.flights[(s.first+s.used)%len(s.flights)] = s.tail
+		s.used++
+	}
 	n++
 	if s.unsignaled += n; s.unsignaled >= signalEvery {
 		wrs[n-1].Unsignaled = false
 		s.unsignaled = 0
 	}
-	s.flights[(s.first+s.used)%len(s.flights)] = s.tail
-	s.used++
 	s.posted = s.tail
 	return n
 }
@@ -188,17 +215,19 @@ func (s *sendRing) request(op rdma.Op, from, to uint64) rdma.WorkRequest {
 }
 
 // abort undoes the last prepare, of which Post took only the first taken
-// requests: none, or a write of bytes that no event announced. That write is
-// not repeated, or a client whose queue is always full could keep a worker
-// copying megabytes. The next request is signaled, in case the refused one
-// should have been.
+// requests: none, or writes of bytes that nothing announced. That of the rest
+// of a lap is not repeated, or a client whose queue is always full could keep a
+// worker copying megabytes. The next request is signaled, in case the refused
+// one should have been.
 func (s *sendRing) abort(posted uint64, taken int) {
-	if taken > 0 {
-		s.written = posted - posted%s.size + s.size
+	if lapEnd := posted - posted%s.size + s.size; taken > 0 && s.posted > lapEnd {
+		s.written = lapEnd
 	}
 	s.posted = posted
 	s.unsignaled = signalEvery
-	if s.used > 0 {
+	if s.inMemory() {
+		s.word.posted--
+	} else if s.used > 0 {
 		s.used--
 	}
 }

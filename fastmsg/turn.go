@@ -11,7 +11,8 @@ import (
 //
 // A worker serves its connections in turns. All of a turn is in this file:
 //
-//	take the events         which connections have something to do?
+//	take the events, and    which connections have something to do?
+//	look at the tail words
 //	for each of those       its share of the turn: answers that wait for
 //	    serve               room, then requests, served or batched
 //	    finish              one WriteImm for all its answers
@@ -30,7 +31,7 @@ import (
 //
 // Only an idle connection is not listed (place.listed). In the other states,
 // touching it has no effect. That loses nothing: the reasons for a touch are
-// events, answers to post, and failures; serve or finish handles them, and at
+// events, tail words, answers to post, and failures; serve or finish handles them, and at
 // least finish is still to come. After its flush, finish unlists the
 // connection, and then touches it again if there is more to do. A connection
 // that the handler does not know yet is only unlisted; openAccepted touches it.
@@ -60,6 +61,7 @@ const turnRequests = 32
 // turn does everything that is ready, and reports whether that was anything.
 func (w *Worker) turn() bool {
 	n := w.cq.Poll(w.comps)
+	w.look()
 	if n == 0 && w.schedule.empty() {
 		return false
 	}
@@ -86,7 +88,7 @@ func (w *Worker) turn() bool {
 	}
 	w.schedule.end()
 	w.endBusy(from, now)
-	if now.Sub(w.yielded) >= yieldEvery {
+	if !w.cfg.OwnThread && now.Sub(w.yielded) >= yieldEvery {
 		runtime.Gosched()
 		w.yielded = now
 	}

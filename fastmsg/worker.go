@@ -22,6 +22,7 @@ type Worker struct {
 	batcher BatchHandler
 	cfg     WorkerConfig
 	cq      rdma.CompletionQueue
+	info    rdma.Info
 
 	gate gate
 
@@ -44,7 +45,10 @@ type Worker struct {
 	nextTick time.Time
 	ticking  bool // the last tick asked for another
 	yielded  time.Time
-	pollers  int // number of connections that asked for polling
+	pollers  int       // number of connections that asked for polling
+	words    []watched // of the connections that announce in memory
+	wordsOf  []*Conn
+	polledAt time.Time // end of the last empty poll, if nothing came since; OwnThread
 	cleanup  sync.Once
 }
 
@@ -62,6 +66,9 @@ const (
 	// pollPause is the shortest time that a timer takes. What matters is that
 	// there is a pause, not how long it is.
 	pollPause = time.Microsecond
+	// lostCore is more time than an empty poll takes: the operating system
+	// gave the core to another thread.
+	lostCore = 10 * time.Microsecond
 )
 
 // NewWorker returns a worker with a completion queue of the device.
@@ -69,13 +76,13 @@ func NewWorker(dev rdma.Device, h Handler, cfg WorkerConfig) (*Worker, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
-	cq, err := dev.CreateCQ(recvDepth(cfg.RingBytes))
+	cq, err := dev.CreateCQ(recvDepth(cfg.RingBytes, false))
 	if err != nil {
 		return nil, fmt.Errorf("fastmsg: worker: %w", err)
 	}
 	batcher, _ := h.(BatchHandler)
 	return &Worker{
-		dev: dev, h: h, batcher: batcher, cfg: cfg, cq: cq,
+		dev: dev, h: h, batcher: batcher, cfg: cfg, cq: cq, info: dev.Info(),
 		comps:   make([]rdma.Completion, batchEvents),
 		scratch: make([]byte, 0, maxMessage(cfg.RingBytes)),
 		ticking: true,
@@ -92,6 +99,10 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.mu.Unlock()
 	if bad {
 		return fmt.Errorf("%w: worker has run already", ErrClosed)
+	}
+	if w.cfg.OwnThread {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
 	}
 	w.gate.enter()
 	err := w.loop(ctx)
@@ -130,6 +141,7 @@ func (w *Worker) loop(ctx context.Context) error {
 		}
 		w.openAccepted()
 		if w.turn() {
+			w.polledAt = time.Time{}
 			continue
 		}
 		if w.cfg.Polling || w.pollers > 0 {
@@ -156,18 +168,40 @@ func (w *Worker) keepPolling(c *Conn) {
 // Where events come from goroutines (the NIC of package soft), a loop that
 // only yields would starve them: Go polls sockets when nothing is runnable,
 // or else every 10 ms. So pollAgain waits for a moment.
+//
+// Wait looks at the completion queue alone. So a worker that looks at memory,
+// too, yields, or sleeps for a moment where the writes are the work of
+// goroutines.
 func (w *Worker) pollAgain(ctx context.Context) error {
 	from := w.cfg.Now()
-	synchronous := w.dev.Info().SynchronousOps
-	if synchronous {
+	spins := w.info.SynchronousOps || len(w.words) > 0 && !w.info.Emulated
+	switch {
+	case spins && w.cfg.OwnThread: // the operating system shares out the cores
+	case spins:
 		runtime.Gosched()
-	} else if err := w.cq.Wait(ctx, pollPause); err != nil && !errors.Is(err, rdma.ErrTimeout) {
-		return err
+	case len(w.words) > 0:
+		time.Sleep(pollPause)
+	default:
+		if err := w.cq.Wait(ctx, pollPause); err != nil && !errors.Is(err, rdma.ErrTimeout) {
+			return err
+		}
 	}
 	w.schedule.retryStalled()
 	to := w.cfg.Now()
 	w.tick(to)
-	if synchronous {
+	if !spins {
+		return nil
+	}
+	if w.cfg.OwnThread {
+		if w.polledAt.IsZero() {
+			w.polledAt = from
+		}
+		// All since the last empty poll, unless another thread had the core.
+		if d := to.Sub(w.polledAt); d < lostCore {
+			w.countPolled(d)
+		}
+		w.polledAt = to
+	} else {
 		w.countPolled(to.Sub(from))
 	}
 	return nil
@@ -214,6 +248,9 @@ func (w *Worker) close(c *Conn, err error) {
 		return
 	}
 	w.unread -= c.place.unread
+	if c.place.watched > 0 {
+		w.unwatch(c)
+	}
 	c.release()
 	if c.place.polling {
 		w.pollers--

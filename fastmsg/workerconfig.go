@@ -26,6 +26,11 @@ type WorkerConfig struct {
 	RingBytes int
 	// Polling is the paper's polling mode: the worker never sleeps.
 	Polling bool
+	// OwnThread gives the worker an operating system thread of its own, which
+	// in polling mode never yields to other goroutines, as a thread of the
+	// paper's server. Where it finds nothing it keeps one of GOMAXPROCS, so
+	// there must be more of those than such workers.
+	OwnThread bool
 	// Hello, if set, checks a client's hello and returns the answer, at
 	// most MaxHello bytes. If it fails, the connection is rejected with
 	// that error. It is called from Accept.

@@ -89,6 +89,7 @@ type Info struct {
 	Detail         string // device, port, GID, fabric; free text
 	MaxReads       int    // outstanding Reads that run at once on a queue pair, further ones wait; 0 = no limit
 	SynchronousOps bool   // requests are complete when Post returns (shm)
+	Emulated       bool   // goroutines of this process carry out the peers' requests (soft): who polls must let them run
 	Faults         Faults // how precisely a refused request reports the reason
 	// TornLines: a Read may return a partly changed line, because a CPU
 	// copies the bytes in an unspecified order (Soft-RoCE, libfabric's tcp).

@@ -53,7 +53,7 @@ func Open(o Options) (rdma.Device, error) {
 
 func (d *device) Info() rdma.Info {
 	return rdma.Info{
-		Provider: "soft",
+		Provider: "soft", Emulated: true,
 		Detail: fmt.Sprintf("software RNIC over %s, protocol version %d",
 			d.opt.Detail, version),
 	}

@@ -1,0 +1,300 @@
+package fastmsg
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// TestTornTail: of a word of which only the first bytes are there, or only the
+// last, the reader takes the old one, the new one or none.
+func TestTornTail(t *testing.T) {
+	rng := newRand(3)
+	none := 0
+	for range 10_000 {
+		from := rng.Uint64N(1 << 40)
+		to := from + rng.Uint64N(MaxRingBytes+1)
+		var was, is [wordBytes]byte
+		binary.LittleEndian.PutUint64(was[:], tailWord(from))
+		binary.LittleEndian.PutUint64(is[:], tailWord(to))
+		for n := range wordBytes + 1 {
+			for _, w := range [][wordBytes]byte{
+				[wordBytes]byte(append(is[:n:n], was[n:]...)),
+				[wordBytes]byte(append(was[:n:n], is[n:]...)),
+			} {
+				got, ok := units(binary.NativeEndian.Uint64(w[:]))
+				if !ok {
+					none++
+				} else if got != uint32(from/unitBytes) && got != uint32(to/unitBytes) {
+					t.Fatalf("of %d and %d, %d bytes: %d units", from, to, n, got)
+				}
+			}
+		}
+	}
+	if none == 0 {
+		t.Error("no word was torn")
+	}
+	if _, ok := units(0); ok {
+		t.Error("zeroed memory announces something")
+	}
+}
+
+// TestTailSources: a word is not changed while its Write may be outstanding,
+// whatever Post refuses in between.
+func TestTailSources(t *testing.T) {
+	p := newPair(MinRingBytes, true)
+	rng := newRand(5)
+	var outstanding []int // offsets of the sources of Writes, -1: of bytes
+	for range 20_000 {
+		p.out.append(1, FlagEnd, 0, nil)
+		posted := p.out.posted
+		n := p.out.prepare(&p.wrs)
+		if room := sendDepth(MaxRingBytes, true) - len(outstanding); room < n || rng.IntN(4) == 0 {
+			if at := p.wrs[n-1].Local.Offset; contains(outstanding, at) {
+				t.Fatalf("source at %d of a Write that was refused is in use", at)
+			}
+			taken := rng.IntN(min(room, n-1) + 1)
+			for range taken {
+				outstanding = append(outstanding, -1)
+			}
+			p.out.abort(posted, taken)
+			if room < n { // completions: any number of the oldest
+				outstanding = outstanding[1+rng.IntN(len(outstanding)-1):]
+			}
+			continue
+		}
+		for _, wr := range p.wrs[:n-1] {
+			if wr.Remote == p.out.word.remote {
+				t.Fatal("a word before the last Write")
+			}
+			outstanding = append(outstanding, -1)
+		}
+		at := p.wrs[n-1].Local.Offset
+		if contains(outstanding, at) {
+			t.Fatalf("source at %d is in use", at)
+		}
+		outstanding = append(outstanding, at)
+		p.out.head = p.out.posted // the reader is never behind
+	}
+}
+
+func contains(offsets []int, at int) bool {
+	for _, o := range offsets {
+		if o == at {
+			return true
+		}
+	}
+	return false
+}
+
+// TestForgedTails: a tail that cannot be closes its connection, and no other.
+func TestForgedTails(t *testing.T) {
+	good := message(header{size: 32, kind: 1, flags: FlagEnd})
+	attacks := map[string]func(x *stranger) error{
+		"backwards": func(x *stranger) error {
+			return errors.Join(x.post(0, good, 4), x.writeWord(tailWord(16)))
+		},
+		"back to the start":         func(x *stranger) error { return errors.Join(x.post(0, good, 4), x.writeWord(tailWord(0))) },
+		"behind the start":          func(x *stranger) error { return x.writeWord(tailWord(1<<35 - 8)) },
+		"a unit over the ring":      func(x *stranger) error { return x.writeWord(tailWord(DefaultRingBytes + 8)) },
+		"half of all":               func(x *stranger) error { return x.writeWord(tailWord(1 << 34)) },
+		"into the middle of one":    func(x *stranger) error { return x.post(0, good, 3) },
+		"a unit after the last one": func(x *stranger) error { return x.post(0, good, 5) },
+		"nothing":                   func(x *stranger) error { return x.writeWord(tailWord(0)) },
+		"the same again": func(x *stranger) error {
+			return errors.Join(x.post(0, good, 4), x.writeWord(1), x.writeWord(tailWord(32)), x.post(32, good, 1<<20))
+		},
+		"by an event": func(x *stranger) error {
+			_, err := x.qp.Post([]rdma.WorkRequest{{Op: rdma.OpWriteImm, Imm: 4}})
+			return err
+		},
+	}
+	overProviders(t, func(t *testing.T, p provider) {
+		opened, closed := make(chan *Conn, 1), make(chan error, 1)
+		s := serve(t, p, handlerFuncs{
+			serve:  echo,
+			opened: func(c *Conn) { opened <- c },
+			closed: func(c *Conn, err error) { closed <- err },
+		}, WorkerConfig{})
+		friend := s.dial(t, CallerConfig{})
+		<-opened
+		for name, attack := range attacks {
+			t.Run(name, func(t *testing.T) {
+				x := newStranger(t, p)
+				x.inMemory = true
+				x.dial(t, s)
+				<-opened
+				if err := attack(x); err != nil {
+					t.Fatal(err)
+				}
+				if err := <-closed; !errors.Is(err, ErrProtocol) {
+					t.Errorf("connection ends with %v", err)
+				}
+				if got, _, err := friend.Call(within(t), 1, []byte("hi"), nil); err != nil || string(got) != "hi" {
+					t.Errorf("friend: %q, %v", got, err)
+				}
+			})
+		}
+	})
+}
+
+// TestIncompleteTail: a word whose halves do not fit announces nothing until
+// the rest of it is there.
+func TestIncompleteTail(t *testing.T) {
+	overProviders(t, func(t *testing.T, p provider) {
+		served := make(chan Message, 2)
+		s := serve(t, p, handlerFuncs{serve: func(_ *Conn, m Message) { served <- m }}, WorkerConfig{})
+		friend := newStranger(t, p)
+		friend.inMemory = true
+		friend.dial(t, s)
+		x := newStranger(t, p)
+		x.inMemory = true
+		x.dial(t, s)
+		good := message(header{size: 32, kind: 7, flags: FlagEnd})
+		old := tailWord(32)
+		for _, torn := range []uint64{old >> 32 << 32, uint64(uint32(old)), 1<<64 - 1} {
+			if err := x.writeWord(torn); err != nil {
+				t.Fatal(err)
+			}
+		}
+		friend.send(t, 0, message(header{size: 32, kind: 8, flags: FlagEnd}), 4)
+		if m := <-served; m.Kind != 8 {
+			t.Fatalf("served kind %d", m.Kind)
+		}
+		x.send(t, 0, good, 4)
+		if m := <-served; m.Kind != 7 {
+			t.Fatalf("served kind %d", m.Kind)
+		}
+	})
+}
+
+// TestRequestsRaiseNoEvents: what a client announces in memory, the server
+// finds there, and in no completion queue.
+func TestRequestsRaiseNoEvents(t *testing.T) {
+	for _, p := range providers {
+		t.Run("transport="+p.name, func(t *testing.T) {
+			x := newStranger(t, p)
+			lis, err := x.dev.Listen(p.addr(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer lis.Close()
+			accepted := make(chan error, 1)
+			go func() { accepted <- x.accept(t, lis) }()
+			c, err := Dial(within(t), p.open(t), lis.Addr(), CallerConfig{InMemory: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := <-accepted; err != nil {
+				t.Fatal(err)
+			}
+			defer x.qp.Close()
+			ended := make(chan struct{})
+			go func() {
+				_, _, _ = c.Call(within(t), 5, []byte("12345678"), nil) // never answered
+				close(ended)
+			}()
+			word := tailOf(x.region.Bytes(), MinRingBytes)
+			until(t, "the tail is there", func() bool {
+				n, ok := units(word.Load())
+				return ok && n == 3
+			})
+			if h := decodeHeader(binary.LittleEndian.Uint64(x.region.Bytes())); h.size != 24 || h.kind != 5 {
+				t.Errorf("the ring has %+v", h)
+			}
+			if n := x.cq.Poll(make([]rdma.Completion, 4)); n != 0 {
+				t.Errorf("%d events", n)
+			}
+			c.Close()
+			<-ended
+		})
+	}
+}
+
+// TestAskedInMemory: a server that does not do what was asked is refused.
+func TestAskedInMemory(t *testing.T) {
+	overProviders(t, func(t *testing.T, p provider) {
+		x := newStranger(t, p)
+		lis, err := x.dev.Listen(p.addr(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer lis.Close()
+		go func() {
+			req, err := lis.Accept(within(t))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			private, err := handshake{MinRingBytes, x.region.Remote(), nil, !p.inMemory}.encode()
+			if err != nil {
+				t.Error(err)
+			}
+			if _, err = req.Accept(x.config(), private); err != nil {
+				t.Error(err)
+			}
+		}()
+		if _, err = Dial(within(t), p.open(t), lis.Addr(), CallerConfig{InMemory: p.inMemory}); !errors.Is(err, ErrProtocol) {
+			t.Fatalf("got %v", err)
+		}
+	})
+}
+
+// TestManyTails: connections of both kinds come and go, and those that are
+// there are served.
+func TestManyTails(t *testing.T) {
+	overProviders(t, func(t *testing.T, p provider) {
+		s := serve(t, p, handlerFuncs{serve: echo}, WorkerConfig{RingBytes: MinRingBytes})
+		rng := newRand(9)
+		var callers []*Caller
+		for round := range 40 {
+			if len(callers) < 3 || rng.IntN(2) == 0 {
+				c, err := Dial(within(t), p.open(t), s.addr, CallerConfig{RingBytes: MinRingBytes, InMemory: rng.IntN(3) > 0})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				callers = append(callers, c)
+			} else {
+				i := rng.IntN(len(callers))
+				callers[i].Close()
+				callers[i] = callers[len(callers)-1]
+				callers = callers[:len(callers)-1]
+			}
+			for i, c := range callers {
+				want := fmt.Sprint(round, i)
+				if got, _, err := c.Call(within(t), 1, []byte(want), nil); err != nil || string(got) != want {
+					t.Fatalf("caller %d: %q, %v, want %q", i, got, err, want)
+				}
+			}
+		}
+		until(t, "the others are closed", func() bool { return s.Stats().Connections == len(callers) })
+		s.stop()
+		if len(s.words) != 0 || len(s.wordsOf) != 0 || s.pollers != 0 {
+			t.Errorf("%d words, %d of connections, %d pollers are left", len(s.words), len(s.wordsOf), s.pollers)
+		}
+	})
+}
+
+// TestOwnThread: a worker with a thread of its own serves, sleeping or not.
+func TestOwnThread(t *testing.T) {
+	overProviders(t, func(t *testing.T, p provider) {
+		s := serve(t, p, handlerFuncs{serve: echo}, WorkerConfig{OwnThread: true})
+		a, b := s.dial(t, CallerConfig{}), s.dial(t, CallerConfig{})
+		for range 200 {
+			for _, c := range []*Caller{a, b} {
+				if got, _, err := c.Call(within(t), 1, []byte("x"), nil); err != nil || string(got) != "x" {
+					t.Fatalf("%q, %v", got, err)
+				}
+			}
+		}
+		rest := pause(t, s)
+		rest.resume()
+		if n := s.Stats().Requests; n != 400 {
+			t.Errorf("%d requests, want 400", n)
+		}
+	})
+}
