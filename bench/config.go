@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/internal/affinity"
 	"github.com/catfish-index/catfish/policy"
@@ -52,6 +53,10 @@ type Config struct {
 
 	ServerCPUs affinity.Set // empty: not pinned
 	ClientCPUs affinity.Set // empty: not pinned
+
+	// WorkerPerConnection gives each connection a worker with a thread of its
+	// own in the server (catfish.ServerOptions), as in the paper.
+	WorkerPerConnection bool
 
 	NodeBytes int   // of the tree; 0: the tree's default
 	SlabBytes int64 // of the tree; 0: the tree's default
@@ -149,6 +154,9 @@ func (c Config) Validate(known []string) error {
 		{"repeat", c.Repeat, 1, maxRepeat},
 		{"requests", c.Requests, 0, maxRequests},
 	} {
+		if v.name == "clients" && c.WorkerPerConnection {
+			v.max = catfish.MaxConnectionWorkers
+		}
 		if v.value < v.min || v.value > v.max {
 			return fmt.Errorf("%w: %s is %d, want %d to %d",
 				ErrConfig, v.name, v.value, v.min, v.max)
@@ -198,9 +206,28 @@ func checkCores(server, client affinity.Set) error {
 func (c Config) serverJob(scheme string) ServerJob {
 	return ServerJob{
 		Dataset: c.Dataset, Objects: c.Objects, Seed: c.Seed,
-		Listen: c.Listen, Transport: c.Transport, Fabric: c.Fabric, Polling: scheme == "fast-polling",
+		Listen: c.Listen, Transport: c.Transport, Fabric: c.Fabric, Polling: Polls(scheme),
 		NodeBytes: c.NodeBytes, SlabBytes: c.SlabBytes, Strategy: c.Strategy, Inserted: c.Inserted,
+		WorkerPerConnection: c.WorkerPerConnection, MaxProcs: c.maxProcs(),
 	}
+}
+
+// Polls reports whether a scheme's server polls.
+func Polls(scheme string) bool {
+	s, err := catfish.SchemeByName(scheme)
+	return err == nil && s.Poll
+}
+
+// spareProcs is what a server needs of GOMAXPROCS besides one for each worker
+// that polls: for accepting, sampling its load and answering its parent.
+const spareProcs = 8
+
+// maxProcs is the server's GOMAXPROCS, 0: as it is.
+func (c Config) maxProcs() int {
+	if !c.WorkerPerConnection {
+		return 0
+	}
+	return c.Clients + spareProcs
 }
 
 // clientJob is what client process proc of one scheme is told. The

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime"
 	"time"
 
 	"github.com/catfish-index/catfish/bench/child"
@@ -42,6 +43,9 @@ func ServerMain(ctx context.Context, in io.Reader, out io.Writer, start StartSer
 	var job ServerJob
 	if err := p.Read(&job); err != nil {
 		return p.Fail(err)
+	}
+	if job.MaxProcs > 0 {
+		runtime.GOMAXPROCS(job.MaxProcs) // of this process, which serves nothing else
 	}
 	srv, err := start(ctx, job, p.Note)
 	if err != nil {

@@ -23,7 +23,7 @@ func UsageSince(start time.Time) (Usage, error) {
 	return Usage{
 		CPU:   cpuTime(),
 		Wall:  time.Since(start),
-		Cores: runtime.GOMAXPROCS(0),
+		Cores: min(runtime.GOMAXPROCS(0), runtime.NumCPU()),
 		NetIn: in, NetOut: out,
 	}, nil
 }

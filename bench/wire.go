@@ -22,6 +22,11 @@ type ServerJob struct {
 
 	Strategy rstar.Strategy `json:"strategy"`
 	Inserted bool           `json:"inserted"` // one by one, not loaded at once
+	// WorkerPerConnection is that of catfish.ServerOptions. MaxProcs, if not
+	// 0, is the GOMAXPROCS that the child sets for itself: more than the number
+	// of workers that may poll.
+	WorkerPerConnection bool `json:"worker_per_connection,omitempty"`
+	MaxProcs            int  `json:"max_procs,omitempty"`
 }
 
 // ServerReady is what a server child answers once it serves.

@@ -109,8 +109,7 @@ func TestExact(t *testing.T) {
 func testExact(t *testing.T, d exactSet, polling bool) {
 	ps := paths()
 	if polling {
-		ps = []path{{name: "shm/fast-polling", transport: TransportSHM, policy: "fast-polling"},
-			{name: "soft/fast-polling", transport: TransportSoft, policy: "fast-polling"}}
+		ps = pollingPaths()
 	}
 	for _, group := range some(d.groups) {
 		s := startServer(t, ServerOptions{Polling: polling, Workers: 1, SlabBytes: 128 << 20})
@@ -194,7 +193,7 @@ func checkWays(t *testing.T, p path, c *Client) {
 		t.Errorf("%s: transport %s", p.name, got)
 	}
 	switch p.policy {
-	case "tcp", "fast", "fast-polling":
+	case "tcp", "fast", "fast-polling", "fast-polling-cq":
 		if n.FastSearches == 0 || n.OffloadedSearches != 0 || n.Reads != 0 {
 			t.Errorf("%s: %+v", p.name, n)
 		}

@@ -11,9 +11,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"time"
 
-	"github.com/catfish-index/catfish/fastmsg"
-	"github.com/catfish-index/catfish/heartbeat"
 	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rdma/ofi"
 	"github.com/catfish-index/catfish/rdma/shm"
@@ -23,13 +22,11 @@ import (
 // A fabric is one transport of a server: a device, its listener, its
 // workers, and the read channels of its clients.
 type fabric struct {
-	s          *Server
-	name       string
-	dev        rdma.Device
-	ln         rdma.Listener
-	workers    []*fastmsg.Worker
-	heartbeats []*heartbeat.Sender // one per worker
-	next       int                 // worker of the next connection, round robin
+	s       *Server
+	name    string
+	dev     rdma.Device
+	ln      rdma.Listener
+	workers workers
 
 	// Read channels are queue pairs that clients use for RDMA Reads only.
 	// They belong to no worker; their completion queue reports only their
@@ -58,8 +55,8 @@ func readChannelPrivate(boot uint64) []byte {
 }
 
 // openDevice opens the provider of a transport. listen and mode are for servers
-// only.
-func openDevice(transport string, listen func(string) (net.Listener, error), mode fs.FileMode, f Fabric) (rdma.Device, error) {
+// only. Waits spin for at most that long, 0: the default, negative: not at all.
+func openDevice(transport string, listen func(string) (net.Listener, error), mode fs.FileMode, f Fabric, spin time.Duration) (rdma.Device, error) {
 	dial := func(kind uint16) func(context.Context, string) (net.Conn, error) {
 		return func(ctx context.Context, addr string) (net.Conn, error) {
 			return dialStream(ctx, addr, kind)
@@ -67,15 +64,15 @@ func openDevice(transport string, listen func(string) (net.Listener, error), mod
 	}
 	switch transport {
 	case TransportSHM:
-		return shm.Open(shm.Options{SocketMode: mode})
+		return shm.Open(shm.Options{SocketMode: mode, SpinMax: spin})
 	case TransportOFI:
 		return ofi.Open(ofi.Options{
 			Provider: f.Provider, Device: f.Device, Addr: f.Addr,
-			Listen: listen, Dial: dial(streamOFI),
+			Listen: listen, Dial: dial(streamOFI), Spin: spin,
 		})
 	case TransportSoft:
 		return soft.Open(soft.Options{
-			Listen: listen, Dial: dial(streamSoft), Detail: "the server's TCP port",
+			Listen: listen, Dial: dial(streamSoft), Detail: "the server's TCP port", Spin: spin,
 		})
 	}
 	return nil, fmt.Errorf("%w: %q has no device", ErrTransport, transport)
@@ -109,7 +106,7 @@ func (s *Server) openFabrics() error {
 }
 
 func (s *Server) openFabric(name string) (err error) {
-	f := &fabric{s: s, name: name, readChannels: make(map[rdma.QueuePair]bool)}
+	f := &fabric{s: s, name: name, workers: workers{s: s, most: MaxConnectionWorkers}, readChannels: make(map[rdma.QueuePair]bool)}
 	addr := s.opts.SocketPath
 	var listen func(string) (net.Listener, error)
 	switch {
@@ -123,7 +120,12 @@ func (s *Server) openFabric(name string) (err error) {
 			return err
 		}
 	}
-	if f.dev, err = openDevice(name, listen, s.opts.SocketMode, s.opts.Fabric); err != nil {
+	spin := time.Duration(0)
+	if s.opts.WorkerPerConnection {
+		// Others want the core, and the paper's threads block at once.
+		spin = -1
+	}
+	if f.dev, err = openDevice(name, listen, s.opts.SocketMode, s.opts.Fabric, spin); err != nil {
 		return err
 	}
 	s.fabrics = append(s.fabrics, f)
@@ -132,11 +134,11 @@ func (s *Server) openFabric(name string) (err error) {
 		return err
 	}
 	for range s.opts.Workers {
-		w, err := s.newWorker(f)
+		w, err := s.newWorker(f, nil)
 		if err != nil {
 			return err
 		}
-		f.workers = append(f.workers, w)
+		f.workers.add(w)
 	}
 	f.ln, err = f.dev.Listen(addr)
 	return err
@@ -170,18 +172,13 @@ func (f *fabric) accept(ctx context.Context) error {
 			f.s.log.Warn("accept failed", "transport", f.name, "err", err)
 			continue
 		}
-		w := f.workers[f.next]
-		reads := isReadChannel(req.PrivateData())
-		if !reads {
-			f.next = (f.next + 1) % len(f.workers)
+		accept := f.acceptReadChannel
+		if !isReadChannel(req.PrivateData()) {
+			accept = f.workerFor()
 		}
 		// Accepting waits for the client. Other clients must not wait for it.
 		wg.Go(func() {
-			accept := w.Accept
-			if reads {
-				accept = f.acceptReadChannel
-			}
-			if err := accept(req); err != nil && ctx.Err() == nil {
+			if err := accept(ctx, req); err != nil && ctx.Err() == nil {
 				f.s.log.Warn("connection refused", "transport", f.name, "peer", req.Peer(), "err", err)
 			}
 		})
@@ -192,7 +189,7 @@ func isReadChannel(p []byte) bool {
 	return len(p) >= 4 && binary.LittleEndian.Uint32(p) == readChannelMagic
 }
 
-func (f *fabric) acceptReadChannel(req rdma.ConnRequest) error {
+func (f *fabric) acceptReadChannel(_ context.Context, req rdma.ConnRequest) error {
 	p := req.PrivateData()
 	var why error
 	switch {
@@ -257,11 +254,6 @@ func (f *fabric) close() {
 	if f.ln != nil {
 		f.ln.Close()
 	}
-	for _, w := range f.workers {
-		w.Close()
-	}
-	for _, b := range f.heartbeats {
-		b.Close()
-	}
+	f.workers.close()
 	f.dev.Close()
 }

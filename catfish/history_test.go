@@ -33,12 +33,27 @@ func TestHistories(t *testing.T) {
 		if testing.Short() && seed == 1 {
 			return // an emulated machine is slow, and small
 		}
-		testHistory(t, ps, seed, crowded(seed))
+		testHistory(t, ps, seed, crowded(seed), ServerOptions{Workers: 2})
 	}
 	for i, d := range some(exactSets()) {
 		seed := uint64(seeds - 4 + i)
-		testHistory(t, ps, seed, piece(d, seed))
+		testHistory(t, ps, seed, piece(d, seed), ServerOptions{Workers: 2})
 	}
+}
+
+// TestPollingHistories: the same when workers poll, and when each connection
+// has a worker of its own.
+func TestPollingHistories(t *testing.T) {
+	testHistory(t, pollingPaths(), seeds, crowded(seeds), ServerOptions{Workers: 2})
+}
+
+func TestWorkerPerConnectionHistories(t *testing.T) {
+	moreProcs(t, 20)
+	ps := pollingPaths()
+	for _, tr := range oneSided {
+		ps = append(ps, path{name: tr + "/fast", transport: tr, policy: "fast"})
+	}
+	testHistory(t, ps, seeds+1, crowded(seeds+1), ServerOptions{WorkerPerConnection: true})
 }
 
 // arena is where a history takes place: tracked objects come and go in
@@ -140,8 +155,9 @@ const (
 	untracked = 1 << 20
 )
 
-func testHistory(t *testing.T, ps []path, seed uint64, a arena) {
-	s := startServer(t, ServerOptions{Workers: 2, NodeBytes: a.nodeBytes})
+func testHistory(t *testing.T, ps []path, seed uint64, a arena, opts ServerOptions) {
+	opts.NodeBytes = a.nodeBytes
+	s := startServer(t, opts)
 	r := rand.New(rand.NewPCG(seed, 2))
 	tr := tree(t, s)
 	if err := tr.Load(a.stay); err != nil {

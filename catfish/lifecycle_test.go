@@ -22,7 +22,7 @@ import (
 // read into, must not go before the last user.
 func TestCloseUnderSearches(t *testing.T) {
 	world := rstar.Rect{MaxX: 1e4, MaxY: 1e4}
-	for _, p := range paths() {
+	for _, p := range append(paths(), pollingPaths()...) {
 		t.Run(p.name, func(t *testing.T) {
 			for round := range 2 {
 				s := startServer(t, ServerOptions{})

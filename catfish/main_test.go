@@ -103,6 +103,17 @@ func paths() []path {
 	return ps
 }
 
+// pollingPaths are the schemes whose clients keep their workers polling.
+func pollingPaths() []path {
+	var ps []path
+	for _, tr := range oneSided {
+		for _, p := range []string{"fast-polling", "fast-polling-cq"} {
+			ps = append(ps, path{name: tr + "/" + p, transport: tr, policy: p})
+		}
+	}
+	return ps
+}
+
 func (p path) options() Options {
 	return Options{Transport: p.transport, Policy: p.policy, wrap: p.wrap, DialTimeout: 10 * time.Second}
 }

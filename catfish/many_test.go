@@ -186,7 +186,7 @@ func TestSearchManyReconnects(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tr := range oneSided {
-		for _, policy := range []string{"fast", "offload"} {
+		for _, policy := range []string{"fast", "fast-polling", "offload"} {
 			c := dial(t, s, Options{Transport: tr, Policy: policy})
 			rects := make([]rstar.Rect, 40*maxMany)
 			for i := range rects {

@@ -62,6 +62,16 @@ type ServerOptions struct {
 	// Polling keeps workers from ever sleeping: the paper's base line
 	// "fast messaging with polling". Costs a core per worker.
 	Polling bool
+	// WorkerPerConnection gives each connection a worker of its own, with an
+	// operating system thread of its own, as the paper's server has one (section
+	// IV-B); Workers must be 0. At most MaxConnectionWorkers connections of a
+	// transport. A worker that polls spins until the kernel takes its core
+	// away: with more clients than cores this is the collapse of figure 7. Each
+	// such worker keeps one of Go's GOMAXPROCS, which belongs to the whole
+	// process and is not changed here: set it to more than the number of
+	// clients, or everything waits for Go to take a worker's turn away, every
+	// 10 ms.
+	WorkerPerConnection bool
 	// HeartbeatInterval, 0: DefaultHeartbeatInterval; 1 ms to 10 s.
 	HeartbeatInterval time.Duration
 	// RingBytes of each request ring, 0: fastmsg's default, 256 KiB.
@@ -100,7 +110,7 @@ func (o *ServerOptions) setDefaults() {
 			o.maybeOFI = true
 		}
 	}
-	if o.Workers == 0 {
+	if o.Workers == 0 && !o.WorkerPerConnection {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
 	if o.HeartbeatInterval == 0 {
@@ -129,7 +139,10 @@ func (o *ServerOptions) validate() error {
 			return fmt.Errorf("%w: transport %q, want shm, soft, ofi or tcp", ErrOption, t)
 		}
 	}
-	if o.Workers < 1 || o.Workers > 1024 {
+	if o.WorkerPerConnection && o.Workers != 0 {
+		return fmt.Errorf("%w: %d workers and a worker per connection, want one of them", ErrOption, o.Workers)
+	}
+	if !o.WorkerPerConnection && (o.Workers < 1 || o.Workers > 1024) {
 		return fmt.Errorf("%w: %d workers, want 1..1024", ErrOption, o.Workers)
 	}
 	if err := checkInterval(o.HeartbeatInterval); err != nil {
@@ -187,8 +200,9 @@ type Options struct {
 	// Fabric picks ofi's device among several.
 	Fabric Fabric
 	// Policy is one of Schemes(). tcp uses plain sockets whatever the
-	// transport; fast-polling has the server's worker poll for as long as
-	// the client is connected. Custom, if set, decides instead.
+	// transport; fast-polling and fast-polling-cq have the server's worker poll
+	// for as long as the client is connected, the ring's memory or its
+	// completion queue. Custom, if set, decides instead.
 	Policy string
 	Custom Policy
 	// Backoff has the parameters of Algorithm 1, for policies paper and

@@ -112,13 +112,14 @@ func TestRetrySafe(t *testing.T) {
 	}
 }
 
-// TestPollingOnRequest: a client with fast-polling keeps its worker from
+// TestPollingOnRequest: a client of a polling scheme keeps its worker from
 // sleeping; when it leaves, the worker sleeps again.
 func TestPollingOnRequest(t *testing.T) {
-	for _, tr := range oneSided {
+	for _, p := range pollingPaths() {
+		tr := p.transport
 		s := startServer(t, ServerOptions{Workers: 1, Transports: []string{tr}, HeartbeatInterval: time.Second})
 		sleeps := func() uint64 { return s.Stats().Transports[0].Workers[0].Sleeps }
-		c := dial(t, s, Options{Transport: tr, Policy: "fast-polling"})
+		c := dial(t, s, p.options())
 		if _, err := c.Search(t.Context(), square(0, 0)); err != nil {
 			t.Fatal(err)
 		}
@@ -129,16 +130,16 @@ func TestPollingOnRequest(t *testing.T) {
 			}
 		}
 		if n := sleeps(); n != before {
-			t.Errorf("%s: the polling worker slept %d times", tr, n-before)
+			t.Errorf("%s: the polling worker slept %d times", p.name, n-before)
 		}
-		if i := c.Info(); i.Policy != "fast-polling" || i.Transport != tr {
+		if i := c.Info(); i.Policy != p.policy || i.Transport != tr {
 			t.Errorf("%+v", i)
 		}
 		c.Close()
 		deadline := time.Now().Add(10 * time.Second)
 		for sleeps() == before {
 			if time.Now().After(deadline) {
-				t.Fatalf("%s: the worker polls on after its client left", tr)
+				t.Fatalf("%s: the worker polls on after its client left", p.name)
 			}
 			runtime.Gosched()
 		}

@@ -158,7 +158,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		})
 	}
 	for _, f := range s.fabrics {
-		for _, w := range f.workers {
+		for _, w := range f.workers.all() {
 			run(w.Run)
 		}
 		run(f.accept)
@@ -283,18 +283,14 @@ func (s *Server) hello() hello {
 // reads; tests use this to show it.
 func (s *Server) PauseWorkers() {
 	for _, f := range s.fabrics {
-		for _, w := range f.workers {
-			w.Pause()
-		}
+		f.workers.pause()
 	}
 }
 
 // ResumeWorkers ends PauseWorkers.
 func (s *Server) ResumeWorkers() {
 	for _, f := range s.fabrics {
-		for _, w := range f.workers {
-			w.Resume()
-		}
+		f.workers.resume()
 	}
 }
 
@@ -328,8 +324,9 @@ func (s *Server) closeTCP() {
 //
 //	0 boot id u64 | 8 heartbeat interval ns u64 | 16 flags u64
 //
-// Flag 1 asks the worker to poll while the connection is open, the
-// paper's fast messaging with polling.
+// Flag 1 asks the worker to poll while the connection is open. The paper's
+// fast messaging with polling also announces requests in memory, which the
+// handshake of fastmsg says.
 const (
 	clientHelloBytes = 24
 	helloPolling     = 1

@@ -73,7 +73,7 @@ func TestOffloadNeedsNoWorker(t *testing.T) {
 // TestRestart: a server that restarts is noticed; searches go on, writes
 // that were under way fail, as not sent or of unknown outcome.
 func TestRestart(t *testing.T) {
-	for _, p := range paths() {
+	for _, p := range append(paths(), pollingPaths()...) {
 		t.Run(p.name, func(t *testing.T) {
 			sock := filepath.Join(t.TempDir(), "s")
 			run := func(listen string) (*Server, func()) {
@@ -289,7 +289,7 @@ func TestBadOptions(t *testing.T) {
 		t.Errorf("ofi: %v", err)
 	}
 	for _, c := range []ServerOptions{
-		{Workers: -1}, {HeartbeatInterval: time.Microsecond}, {Transports: []string{"ib"}},
+		{Workers: -1}, {Workers: 1, WorkerPerConnection: true}, {HeartbeatInterval: time.Microsecond}, {Transports: []string{"ib"}},
 		{Collections: []string{""}}, {NodeBytes: 1000}, {SlabBytes: 10}, {Strategy: 2}, {Strategy: -1},
 	} {
 		c.Logger = quiet()

@@ -174,6 +174,7 @@ func (s *session) dial(ctx context.Context, c *connection) error {
 	fc, err := fastmsg.Dial(ctx, s.dev, s.addr, fastmsg.CallerConfig{
 		RingBytes: c.opts.RingBytes,
 		Hello:     appendClientHello(nil, s.hello.BootID, c.opts.HeartbeatInterval, c.scheme.Poll),
+		InMemory:  c.scheme.InMemory,
 	})
 	if err != nil {
 		if errors.Is(err, rdma.ErrDial) {

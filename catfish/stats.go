@@ -31,6 +31,10 @@ type TransportStats struct {
 	Connections  int           `json:"connections"`
 	ReadChannels int           `json:"read_channels"` // open for offloading
 	Workers      []WorkerStats `json:"workers"`
+	// EndedWorkers is the number of workers that ended, and Ended what they
+	// did together (ServerOptions.WorkerPerConnection).
+	EndedWorkers int         `json:"ended_workers"`
+	Ended        WorkerStats `json:"ended"`
 }
 
 // WorkerStats is the state of one worker.
@@ -59,11 +63,13 @@ func (s *Server) Stats() ServerStats {
 		f.mu.Lock()
 		t.ReadChannels = len(f.readChannels)
 		f.mu.Unlock()
-		for _, w := range f.workers {
-			ws := workerStats(w.Stats())
+		live, ended, count := f.workers.stats()
+		for _, w := range live {
+			ws := workerStats(w)
 			t.Connections += ws.Connected
 			t.Workers = append(t.Workers, ws)
 		}
+		t.EndedWorkers, t.Ended = count, workerStats(ended)
 		st.Transports = append(st.Transports, t)
 	}
 	st.Recording = s.Recording()

@@ -3,6 +3,7 @@ package catfish
 import (
 	"encoding/binary"
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/catfish-index/catfish/fastmsg"
@@ -14,6 +15,7 @@ import (
 type handler struct {
 	service
 	heartbeats *heartbeat.Sender
+	over       func() // called when a connection has ended, if not nil
 }
 
 // Opened subscribes the connection to heartbeats at the interval that its
@@ -27,7 +29,9 @@ func (h *handler) Opened(c *fastmsg.Conn) {
 	peer := &peer{sub: h.heartbeats.Add(c, interval)}
 	if h.s.rec != nil {
 		peer.client = h.s.rec.Client()
-		if h.tap == nil {
+		// A worker of one connection uses the shared one: a tap stays with the
+		// recorder.
+		if h.tap == nil && h.over == nil {
 			h.tap = h.s.rec.NewTap()
 		}
 	}
@@ -64,22 +68,29 @@ func (h *handler) Closed(c *fastmsg.Conn, err error) {
 		h.tap.HandOver() // This may have been the last: no more ticks.
 	}
 	h.s.log.Debug("connection ended", "transport", h.transport, "peer", c.Peer(), "err", err)
+	if h.over != nil {
+		h.over()
+	}
 }
 
-func (s *Server) newWorker(f *fabric) (*fastmsg.Worker, error) {
-	h := &handler{service: service{s: s, transport: f.name, via: vias[f.name]}}
-	var err error
+// newWorker makes a worker of a transport; over is nil, or is called when a
+// connection of it has ended.
+func (s *Server) newWorker(f *fabric, over func()) (_ *worker, err error) {
+	h := &handler{service: service{s: s, transport: f.name, via: vias[f.name]}, over: over}
 	tick, phases := s.opts.heartbeatPhases()
+	if over != nil { // One connection cannot be spread, and has no tap.
+		tick, phases = s.opts.HeartbeatInterval, 1
+	}
 	h.heartbeats, err = heartbeat.NewSender(f.dev, heartbeat.SenderConfig{
 		Load: s.monitor.Load, TickEvery: tick, Phases: phases,
 	})
 	if err != nil {
 		return nil, err
 	}
-	f.heartbeats = append(f.heartbeats, h.heartbeats)
-	return fastmsg.NewWorker(f.dev, h, fastmsg.WorkerConfig{
+	w, err := fastmsg.NewWorker(f.dev, h, fastmsg.WorkerConfig{
 		RingBytes: s.opts.RingBytes,
 		Polling:   s.opts.Polling,
+		OwnThread: s.opts.WorkerPerConnection,
 		TickEvery: tick,
 		Hello:     s.answerHello,
 		Tick: func(now time.Time, _ []*fastmsg.Conn) bool {
@@ -92,6 +103,11 @@ func (s *Server) newWorker(f *fabric) (*fastmsg.Worker, error) {
 			return more
 		},
 	})
+	if err != nil {
+		h.heartbeats.Close()
+		return nil, err
+	}
+	return &worker{w, h.heartbeats}, nil
 }
 
 // The clients of a worker get its heartbeats in heartbeatGroups groups, one
@@ -133,23 +149,20 @@ func (s *Server) answerHello(peer string, b []byte) ([]byte, error) {
 }
 
 // newMonitor returns a monitor of this process and the cores that it may use.
+// Workers of one connection compete for those.
 func newMonitor(s *Server) (*heartbeat.Monitor, error) {
-	return heartbeat.NewMonitor(heartbeat.MonitorConfig{Work: s.work, Workers: s.opts.Workers})
+	n := s.opts.Workers
+	if s.opts.WorkerPerConnection {
+		n = runtime.NumCPU()
+	}
+	return heartbeat.NewMonitor(heartbeat.MonitorConfig{Work: s.work, Workers: n})
 }
 
-// work returns the sum of the work of all workers. After NewServer, no worker
-// is added.
+// work returns the sum of the work of all workers, also of those that ended.
 func (s *Server) work() heartbeat.Work {
 	var w heartbeat.Work
 	for _, f := range s.fabrics {
-		for _, worker := range f.workers {
-			st := worker.Stats()
-			w.Busy += st.Busy
-			w.Spun += st.Spun
-			w.Requests += st.Requests
-			w.BytesOut += st.BytesOut
-			w.Waiting += st.Waiting
-		}
+		f.workers.work(&w)
 	}
 	return w
 }

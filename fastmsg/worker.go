@@ -48,6 +48,7 @@ type Worker struct {
 	pollers  int       // number of connections that asked for polling
 	words    []watched // of the connections that announce in memory
 	wordsOf  []*Conn
+	locked   bool      // to its thread
 	polledAt time.Time // end of the last empty poll, if nothing came since; OwnThread
 	cleanup  sync.Once
 }
@@ -100,12 +101,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	if bad {
 		return fmt.Errorf("%w: worker has run already", ErrClosed)
 	}
-	if w.cfg.OwnThread {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-	}
 	w.gate.enter()
 	err := w.loop(ctx)
+	w.lockThread(false)
 	w.shutdown(err)
 	w.gate.leave()
 	return err
@@ -144,7 +142,9 @@ func (w *Worker) loop(ctx context.Context) error {
 			w.polledAt = time.Time{}
 			continue
 		}
-		if w.cfg.Polling || w.pollers > 0 {
+		polls := w.cfg.Polling || w.pollers > 0
+		w.lockThread(polls)
+		if polls {
 			if err := w.pollAgain(ctx); err != nil {
 				return err
 			}
@@ -164,44 +164,50 @@ func (w *Worker) keepPolling(c *Conn) {
 	}
 }
 
+// lockThread gives a worker with OwnThread its thread while it polls. While it
+// sleeps between events, that would only cost: Go has to pass on its P to the
+// thread and back, two switches of threads more for each event.
+func (w *Worker) lockThread(polls bool) {
+	if !w.cfg.OwnThread || polls == w.locked {
+		return
+	}
+	if w.locked = polls; polls {
+		runtime.LockOSThread()
+	} else {
+		runtime.UnlockOSThread()
+	}
+}
+
 // pollAgain is what polling mode does between two polls that find nothing.
-// Where events come from goroutines (the NIC of package soft), a loop that
-// only yields would starve them: Go polls sockets when nothing is runnable,
-// or else every 10 ms. So pollAgain waits for a moment.
-//
-// Wait looks at the completion queue alone. So a worker that looks at memory,
-// too, yields, or sleeps for a moment where the writes are the work of
-// goroutines.
+// Where writes and events are the work of goroutines of this process (the NIC
+// of package soft), a loop that only yields would starve them: Go polls sockets
+// when nothing is runnable, or else every 10 ms. So pollAgain waits for a
+// moment there.
 func (w *Worker) pollAgain(ctx context.Context) error {
 	from := w.cfg.Now()
-	spins := w.info.SynchronousOps || len(w.words) > 0 && !w.info.Emulated
 	switch {
-	case spins && w.cfg.OwnThread: // the operating system shares out the cores
-	case spins:
-		runtime.Gosched()
-	case len(w.words) > 0:
+	case w.info.Emulated && len(w.words) > 0: // Wait looks at no memory
 		time.Sleep(pollPause)
-	default:
+	case w.info.Emulated:
 		if err := w.cq.Wait(ctx, pollPause); err != nil && !errors.Is(err, rdma.ErrTimeout) {
 			return err
 		}
+	case w.cfg.OwnThread: // the operating system shares out the cores
+	default:
+		runtime.Gosched()
 	}
 	w.schedule.retryStalled()
 	to := w.cfg.Now()
 	w.tick(to)
-	if !spins {
-		return nil
-	}
-	if w.cfg.OwnThread {
-		if w.polledAt.IsZero() {
-			w.polledAt = from
-		}
+	switch {
+	case w.info.Emulated: // it does not spin here, or Wait counts it
+	case w.cfg.OwnThread:
 		// All since the last empty poll, unless another thread had the core.
 		if d := to.Sub(w.polledAt); d < lostCore {
 			w.countPolled(d)
 		}
 		w.polledAt = to
-	} else {
+	default:
 		w.countPolled(to.Sub(from))
 	}
 	return nil

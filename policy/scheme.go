@@ -18,6 +18,9 @@ type Scheme struct {
 	TCP    bool   // plain sockets instead of rings
 	Poll   bool   // server workers poll and never sleep
 	Cached bool   // caches internal nodes and validates them: not in the paper
+	// InMemory, with Poll: requests are plain RDMA Writes, and workers look at
+	// the ring's memory, not at a completion queue.
+	InMemory bool
 	// Backoff: the policy is Algorithm 1, and takes its parameters.
 	Backoff bool
 	// New makes the policy of a client in a group. b is valid; those that
@@ -31,8 +34,10 @@ func always(name string, p Path) func(uint64, *Group, Backoff) Policy {
 
 var schemes = []Scheme{
 	{Name: "tcp", Doc: "plain sockets, the paper's base line", TCP: true, New: always("tcp", FastMessaging)},
-	{Name: "fast-polling", Doc: "fast messaging, server workers poll and never sleep", Poll: true,
+	{Name: "fast-polling", Doc: "fast messaging, server workers poll the rings' memory (figure 6a; FaRM's)", Poll: true, InMemory: true,
 		New: always("fast-polling", FastMessaging)},
+	{Name: "fast-polling-cq", Doc: "fast messaging, server workers poll completion queues", Poll: true,
+		New: always("fast-polling-cq", FastMessaging)},
 	{Name: "fast", Doc: "fast messaging, event-driven server", New: always("fast", FastMessaging)},
 	{Name: "offload-single", Doc: "offloading, one read at a time", Single: true, New: always("offload-single", Offload)},
 	{Name: "offload", Doc: "offloading, multi-issue", New: always("offload", Offload)},

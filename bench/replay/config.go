@@ -141,7 +141,7 @@ func (c Config) loadedBy() string {
 func (c Config) serverJob(scheme string) bench.ServerJob {
 	return bench.ServerJob{
 		Dataset: c.Data, Objects: c.Objects, Seed: c.Seed,
-		Transport: c.Transport, Fabric: c.Fabric, Polling: scheme == "fast-polling",
+		Transport: c.Transport, Fabric: c.Fabric, Polling: bench.Polls(scheme),
 		NodeBytes: c.NodeBytes, SlabBytes: c.SlabBytes, Strategy: c.Strategy, Empty: !c.Bulk,
 	}
 }

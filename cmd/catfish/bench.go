@@ -88,6 +88,8 @@ The table goes to standard output, or to standard error with --json -.`,
 	fabricFlags(c, (*catfish.Fabric)(&f.cfg.Fabric))
 	coreFlags(c, &f.server, &f.client)
 	fs.Uint64Var(&f.cfg.Seed, "seed", 1, "of data and queries")
+	fs.BoolVar(&f.cfg.WorkerPerConnection, "worker-per-connection", false,
+		"a server thread for each connection, as in the paper; those that poll compete for the cores")
 	fs.IntVar(&f.cfg.NodeBytes, "node-bytes", 0, "size of a tree node, 0: default")
 	fs.Int64Var(&f.cfg.SlabBytes, "slab-bytes", 0, "capacity of the tree, 0: default")
 	treeFlags(c, &f.cfg.Strategy, &f.cfg.Inserted)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"os"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -58,6 +60,10 @@ func newServe(a *app) *cobra.Command {
 	fs.StringVar(&f.cpus, "cpus", "", "cores to run on, such as 0 or 0-2,5; empty: any")
 	fs.BoolVar(&f.opts.Polling, "polling", false,
 		"workers poll and never sleep (scheme fast-polling); costs a core each")
+	fs.BoolVar(&f.opts.WorkerPerConnection, "worker-per-connection", false,
+		fmt.Sprintf("a thread for each connection, as in the paper, %d at most; sets GOMAXPROCS, unless\n"+
+			"the environment does, to %d more than it is: set it to more than the clients that poll",
+			catfish.MaxConnectionWorkers, connectionProcs))
 	fs.Int64Var(&f.opts.SlabBytes, "slab-bytes", 0, "capacity of each collection in bytes, 0: default")
 	fs.IntVar(&f.opts.NodeBytes, "node-bytes", 0, "size of a tree node in bytes, 0: default")
 	strategyFlag(c, &f.opts.Strategy)
@@ -72,6 +78,11 @@ func newServe(a *app) *cobra.Command {
 	completeList(c, "transport", "auto", "shm", "soft", "ofi", "tcp")
 	return c
 }
+
+// connectionProcs is how much GOMAXPROCS is raised for workers that may all
+// poll. More would cost every start of an idle thread, and Go's collector, which
+// takes a quarter of it.
+const connectionProcs = 256
 
 // options checks the flags.
 func (f *serveFlags) options(a *app) (catfish.ServerOptions, error) {
@@ -105,6 +116,9 @@ func (f *serveFlags) options(a *app) (catfish.ServerOptions, error) {
 	if f.opts.Workers < 0 || f.opts.SlabBytes < 0 || f.opts.NodeBytes < 0 {
 		return o, badUsage("--workers %d, --slab-bytes %d and --node-bytes %d want 0 (default) or more",
 			f.opts.Workers, f.opts.SlabBytes, f.opts.NodeBytes)
+	}
+	if f.opts.WorkerPerConnection && f.opts.Workers != 0 {
+		return o, badUsage("--workers %d with --worker-per-connection, want one of them", f.opts.Workers)
 	}
 	if len(f.collections) == 0 {
 		f.collections = []string{catfish.DefaultCollection}
@@ -148,6 +162,9 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	// Nothing was opened yet that a new image would lose.
 	if err := affinity.Reexec(cpus); err != nil {
 		return fmt.Errorf("--cpus: %w", err)
+	}
+	if opts.WorkerPerConnection && os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + connectionProcs)
 	}
 	srv, err := catfish.NewServer(opts)
 	if errors.Is(err, rstar.ErrBadOptions) {

@@ -54,8 +54,7 @@ func statusText(st catfish.ServerStats, info catfish.ConnInfo) string {
 	printTo("processor   %.1f s used, of %g cores; heartbeat every %v\n",
 		st.CPUSeconds, st.Cores, time.Duration(st.Heartbeat*float64(time.Second)))
 	for _, t := range st.Transports {
-		var requests, sleeps uint64
-		var busy float64
+		requests, sleeps, busy := t.Ended.Requests, t.Ended.Sleeps, t.Ended.Busy
 		for _, w := range t.Workers {
 			requests += w.Requests
 			sleeps += w.Sleeps

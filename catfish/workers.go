@@ -1,0 +1,209 @@
+package catfish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/heartbeat"
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// MaxConnectionWorkers bounds the connections of a transport, if each has a
+// worker of its own (ServerOptions.WorkerPerConnection).
+const MaxConnectionWorkers = 1024
+
+// workers are those of one transport. Either there is a fixed number, made
+// before Serve, and each connection goes to the next of them; or each
+// connection has its own, which ends with it:
+//
+//	accept --> begin: a place among MaxConnectionWorkers, a worker that runs
+//	       --> Worker.Accept --> ... --> handler.Closed: the worker's loop ends
+//	       --> end: its counters are added to the ended ones, its buffers freed
+type workers struct {
+	s    *Server
+	next int // of the fixed ones, round robin; only accept uses it
+
+	mu     sync.Mutex
+	live   []*worker
+	places int // of workers of one connection, including those that begin
+	most   int // of these
+	ended  fastmsg.WorkerStats
+	count  int // of those that ended
+	paused bool
+	warned bool // that there are more workers than GOMAXPROCS
+}
+
+// worker is a fastmsg.Worker with its sender of heartbeats.
+type worker struct {
+	*fastmsg.Worker
+	heartbeats *heartbeat.Sender
+}
+
+func (w *worker) close() {
+	w.Close()
+	w.heartbeats.Close()
+}
+
+// all returns the workers of this moment.
+func (ws *workers) all() []*worker {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	return slices.Clone(ws.live)
+}
+
+func (ws *workers) add(w *worker) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	ws.live = append(ws.live, w)
+	if ws.paused {
+		w.Pause() // It does not run yet, so this does not wait.
+	}
+	if n := runtime.GOMAXPROCS(0); ws.s.opts.WorkerPerConnection && len(ws.live) >= n && !ws.warned {
+		ws.warned = true
+		ws.s.log.Warn("as many workers of one connection as GOMAXPROCS: those that poll keep each other, and "+
+			"everything else in this process, from running; set GOMAXPROCS higher", "workers", len(ws.live), "GOMAXPROCS", n)
+	}
+}
+
+// workerFor returns what accepts the next connection.
+func (f *fabric) workerFor() func(context.Context, rdma.ConnRequest) error {
+	if f.s.opts.WorkerPerConnection {
+		return f.acceptByOwn
+	}
+	ws := &f.workers // of a fixed number
+	w := ws.live[ws.next]
+	ws.next = (ws.next + 1) % len(ws.live)
+	return func(_ context.Context, req rdma.ConnRequest) error { return w.Accept(req) }
+}
+
+// acceptByOwn gives a connection to a worker of its own. It returns when that
+// has ended.
+func (f *fabric) acceptByOwn(ctx context.Context, req rdma.ConnRequest) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w, err := f.beginWorker(cancel)
+	if err != nil {
+		if rerr := req.Reject(err.Error()); rerr != nil {
+			err = errors.Join(err, rerr)
+		}
+		return err
+	}
+	var ran sync.WaitGroup
+	ran.Go(func() {
+		if err := w.Run(ctx); ctx.Err() == nil { // otherwise the connection has ended, or the server
+			f.s.log.Warn("worker failed", "transport", f.name, "peer", req.Peer(), "err", err)
+		}
+	})
+	if err = w.Accept(req); err != nil {
+		cancel()
+	}
+	ran.Wait()
+	f.endWorker(w)
+	return err
+}
+
+// beginWorker makes the worker of one connection, which calls over when that
+// has ended.
+func (f *fabric) beginWorker(over func()) (*worker, error) {
+	ws := &f.workers
+	ws.mu.Lock()
+	if ws.places == ws.most {
+		ws.mu.Unlock()
+		return nil, fmt.Errorf("%w: %d connections, each with a worker of its own, want at most %d",
+			ErrOption, ws.most+1, ws.most)
+	}
+	ws.places++
+	ws.mu.Unlock()
+	w, err := f.s.newWorker(f, over)
+	if err != nil {
+		ws.mu.Lock()
+		ws.places--
+		ws.mu.Unlock()
+		return nil, err
+	}
+	ws.add(w)
+	return w, nil
+}
+
+// endWorker frees the worker of one connection, which does not run any more.
+func (f *fabric) endWorker(w *worker) {
+	w.close()
+	ws := &f.workers
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	ws.live = slices.DeleteFunc(ws.live, func(l *worker) bool { return l == w })
+	ws.places--
+	ws.count++
+	st, sum := w.Stats(), &ws.ended
+	sum.Requests += st.Requests
+	sum.Responses += st.Responses
+	sum.BytesIn += st.BytesIn
+	sum.BytesOut += st.BytesOut
+	sum.Busy += st.Busy
+	sum.Spun += st.Spun
+	sum.Sleeps += st.Sleeps
+	sum.Batches += st.Batches
+}
+
+// stats returns those of each worker, and the sum of those that ended, of which
+// there were count. Together they never go back.
+func (ws *workers) stats() (live []fastmsg.WorkerStats, ended fastmsg.WorkerStats, count int) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	live = make([]fastmsg.WorkerStats, len(ws.live))
+	for i, w := range ws.live {
+		live[i] = w.Stats()
+	}
+	return live, ws.ended, ws.count
+}
+
+// work adds what all workers have done, also those that ended.
+func (ws *workers) work(sum *heartbeat.Work) {
+	add := func(st fastmsg.WorkerStats) {
+		sum.Busy += st.Busy
+		sum.Spun += st.Spun
+		sum.Requests += st.Requests
+		sum.BytesOut += st.BytesOut
+		sum.Waiting += st.Waiting
+	}
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	add(ws.ended)
+	for _, w := range ws.live {
+		add(w.Stats())
+	}
+}
+
+// pause pauses all workers, and those to come. It does not hold the lock while
+// it waits for a worker, which may be waiting for the lock to report its work.
+func (ws *workers) pause() {
+	ws.mu.Lock()
+	ws.paused = true
+	live := slices.Clone(ws.live)
+	ws.mu.Unlock()
+	for _, w := range live {
+		w.Pause()
+	}
+}
+
+func (ws *workers) resume() {
+	ws.mu.Lock()
+	ws.paused = false
+	live := slices.Clone(ws.live)
+	ws.mu.Unlock()
+	for _, w := range live {
+		w.Resume()
+	}
+}
+
+// close frees all workers, none of which runs any more.
+func (ws *workers) close() {
+	for _, w := range ws.all() {
+		w.close()
+	}
+}

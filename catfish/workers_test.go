@@ -1,0 +1,154 @@
+package catfish
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// moreProcs sets GOMAXPROCS for a test whose workers spin.
+func moreProcs(t testing.TB, n int) {
+	was := runtime.GOMAXPROCS(n)
+	t.Cleanup(func() { runtime.GOMAXPROCS(was) })
+}
+
+// eventually polls a condition.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatalf("not within 20 s: %s", what)
+		}
+	}
+}
+
+// TestWorkerPerConnection: each connection has a worker, which serves it alone,
+// sends its heartbeats, and ends with it; nothing that it did is forgotten.
+func TestWorkerPerConnection(t *testing.T) {
+	moreProcs(t, 16)
+	for _, tr := range oneSided {
+		for _, policy := range []string{"fast", "fast-polling", "fast-polling-cq"} {
+			t.Run(tr+"/"+policy, func(t *testing.T) {
+				s := startServer(t, ServerOptions{WorkerPerConnection: true, Transports: []string{tr}})
+				stats := func() TransportStats { return s.Stats().Transports[0] }
+				if st := stats(); len(st.Workers) != 0 {
+					t.Fatalf("%d workers without a connection", len(st.Workers))
+				}
+				const clients, searches = 5, 20
+				var conns []*Client
+				for range clients {
+					c := dial(t, s, Options{Transport: tr, Policy: policy})
+					for range searches {
+						if _, err := c.Search(t.Context(), square(0, 0)); err != nil {
+							t.Fatal(err)
+						}
+					}
+					conns = append(conns, c)
+				}
+				for i, c := range conns {
+					eventually(t, "a heartbeat", func() bool {
+						if _, err := c.Search(t.Context(), square(0, 0)); err != nil {
+							t.Fatal(err)
+						}
+						_, ok := c.conn.mailbox().Take()
+						return ok
+					})
+					st := stats()
+					if len(st.Workers) != clients || st.Workers[i].Connected != 1 || st.Workers[i].Requests < searches {
+						t.Fatalf("worker %d: %+v", i, st)
+					}
+				}
+				for i, c := range conns {
+					before := s.work()
+					c.Close()
+					eventually(t, "its worker ends", func() bool { return stats().EndedWorkers == i+1 })
+					st := stats()
+					if len(st.Workers) != clients-i-1 || st.Connections != clients-i-1 || st.Ended.Requests < uint64(i+1)*searches {
+						t.Fatalf("after %d clients left: %+v", i+1, st)
+					}
+					if after := s.work(); after.Requests < before.Requests || after.Busy < before.Busy ||
+						after.Spun < before.Spun || after.BytesOut < before.BytesOut {
+						t.Errorf("work went back from %+v to %+v", before, after)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestConnectionWorkersAreBounded: the client that is one too many is told why,
+// and is served when another has left.
+func TestConnectionWorkersAreBounded(t *testing.T) {
+	for _, tr := range oneSided {
+		s, err := NewServer(ServerOptions{WorkerPerConnection: true, Transports: []string{tr}, SlabBytes: 16 << 20,
+			SocketPath: t.TempDir() + "/s", Logger: quiet(), Fabric: testFabric})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.fabrics[0].workers.most = 2
+		served := make(chan error, 1)
+		go func() { served <- s.Serve(context.Background()) }()
+		opts := Options{Transport: tr, Policy: "fast", Logger: quiet()}
+		first := dial(t, s, opts)
+		dial(t, s, opts)
+		_, err = Dial(t.Context(), s.Addr(), opts)
+		var reject *rdma.RejectError
+		if !errors.As(err, &reject) || reject.Reason != "catfish: bad option: 3 connections, each with a worker of its own, want at most 2" {
+			t.Errorf("%s: %v", tr, err)
+		}
+		first.Close()
+		eventually(t, "there is room again", func() bool {
+			c, err := Dial(t.Context(), s.Addr(), opts)
+			if err != nil {
+				return false
+			}
+			defer c.Close()
+			_, err = c.Search(t.Context(), square(0, 0))
+			return err == nil
+		})
+		s.Close()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestPausedConnectionWorkers: while workers are paused, those of new
+// connections are, too.
+func TestPausedConnectionWorkers(t *testing.T) {
+	moreProcs(t, 8)
+	for _, p := range append(pollingPaths(), path{transport: oneSided[0], policy: "fast"}) {
+		s := startServer(t, ServerOptions{WorkerPerConnection: true, Transports: []string{p.transport}})
+		dial(t, s, p.options()).Close()
+		eventually(t, "its worker has ended", func() bool { return s.Stats().Transports[0].EndedWorkers == 1 })
+		s.PauseWorkers()
+		dialled := make(chan *Client, 1)
+		go func() {
+			opts := p.options()
+			opts.Logger = quiet()
+			c, err := Dial(context.Background(), s.Addr(), opts) // asks for the collection
+			if err != nil {
+				t.Errorf("%s: %v", p.name, err)
+			}
+			dialled <- c
+		}()
+		eventually(t, "a worker for it", func() bool { return len(s.Stats().Transports[0].Workers) == 1 })
+		select {
+		case <-dialled:
+			t.Errorf("%s: a paused worker answers", p.name)
+		default:
+		}
+		s.ResumeWorkers()
+		if c := <-dialled; c != nil {
+			if _, err := c.Search(t.Context(), square(0, 0)); err != nil {
+				t.Errorf("%s: %v", p.name, err)
+			}
+			c.Close()
+		}
+		s.Close()
+	}
+}
