@@ -175,6 +175,9 @@ func TestValidate(t *testing.T) {
 		"N is -1, want 1 to":      func(c *Config) { c.Backoff.N = -1 },
 		"T is 2, want":            func(c *Config) { c.Backoff.T = 2 },
 		`predictor "guess"`:       func(c *Config) { c.Backoff.Predictor = "guess" },
+		"want 1 to 1024": func(c *Config) {
+			c.WorkerPerConnection, c.Clients = true, 1025
+		},
 	} {
 		cfg := quickConfig()
 		change(&cfg)
@@ -193,6 +196,23 @@ func TestClientsAreDealtEvenly(t *testing.T) {
 	}
 	if !slices.Equal(got, []int{3, 3, 2}) {
 		t.Errorf("dealt %v", got)
+	}
+}
+
+// TestServerJob: servers of both polling schemes poll, and one with a thread for
+// each connection has more of GOMAXPROCS than connections.
+func TestServerJob(t *testing.T) {
+	cfg := Config{Clients: 100}.withDefaults()
+	for scheme, polls := range map[string]bool{
+		"fast-polling": true, "fast-polling-cq": true, "fast": false, "tcp": false, "offload": false,
+	} {
+		if job := cfg.serverJob(scheme); job.Polling != polls || job.WorkerPerConnection || job.MaxProcs != 0 {
+			t.Errorf("%s: %+v", scheme, job)
+		}
+	}
+	cfg.WorkerPerConnection = true
+	if job := cfg.serverJob("fast"); !job.WorkerPerConnection || job.MaxProcs <= 100 {
+		t.Errorf("worker per connection: %+v", job)
 	}
 }
 

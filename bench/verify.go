@@ -34,7 +34,9 @@ func verify(ctx context.Context, job ClientJob, conns []Conn) (ClientReady, erro
 	}
 	var items []rstar.Item
 	for i := range verifyQueries {
-		items, err = conns[i%len(conns)].SearchAppend(ctx, items[:0], next())
+		// One connection after the other: where each has a server thread that
+		// polls, each change of connection waits for the others' turns.
+		items, err = conns[i*len(conns)/verifyQueries].SearchAppend(ctx, items[:0], next())
 		if err != nil {
 			return ready, fmt.Errorf("bench: verifying: %w", err)
 		}

@@ -85,3 +85,34 @@ func TestReconnectsDoNotLeak(t *testing.T) {
 		})
 	}
 }
+
+// TestConnectionWorkersDoNotLeak: after a hundred clients have come and gone, a
+// server with a worker per connection holds as much as after ten.
+func TestConnectionWorkersDoNotLeak(t *testing.T) {
+	const warm, clients = 10, 100
+	for _, p := range append(pollingPaths(), path{name: "shm", transport: TransportSHM, policy: "fast"}) {
+		t.Run(p.name, func(t *testing.T) {
+			s := startServer(t, ServerOptions{WorkerPerConnection: true, Transports: []string{p.transport}})
+			var fds, goroutines int
+			for i := range clients {
+				if i == warm {
+					fds, goroutines = used(t)
+				}
+				c := dial(t, s, p.options())
+				if _, err := c.Search(t.Context(), square(0, 0)); err != nil {
+					t.Fatal(err)
+				}
+				c.Close()
+				eventually(t, "its worker ends", func() bool {
+					st := s.Stats().Transports[0]
+					return st.EndedWorkers == i+1 && len(st.Workers) == 0
+				})
+			}
+			const slack = 5
+			eventually(t, "no more descriptors and goroutines than after ten clients", func() bool {
+				f, g := used(t)
+				return f <= fds+slack && g <= goroutines+slack
+			})
+		})
+	}
+}

@@ -101,6 +101,8 @@ func TestBadUsage(t *testing.T) {
 		{"--clients is empty or 0", "bench run --clients 0"},
 		{"clients is -1", "bench run --clients -1"},
 		{"--duration is empty or 0", "bench run --duration 0s"},
+		{"clients is 1025, want 1 to 1024", "bench run --clients 1025 --worker-per-connection"},
+		{"--workers 2 with --worker-per-connection", "serve --workers 2 --worker-per-connection"},
 		{`--transport "pigeon"`, "bench run --transport pigeon"},
 		{"--server-cpus: bad list", "bench run --server-cpus x"},
 		{"client-cpus: core not available", "bench run --client-cpus 1023"},
