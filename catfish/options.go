@@ -66,10 +66,11 @@ type ServerOptions struct {
 	// operating system thread of its own, as the paper's server has one (section
 	// IV-B); Workers must be 0. At most MaxConnectionWorkers connections of a
 	// transport. A worker that polls spins until the kernel takes its core
-	// away: with more clients than cores this is the collapse of figure 7. Each
-	// such worker keeps one of Go's GOMAXPROCS, which belongs to the whole
+	// away: with more clients than cores this is the collapse of figure 7. One
+	// that waits for events sleeps at once, without spinning before. Each
+	// worker that polls keeps one of Go's GOMAXPROCS, which belongs to the whole
 	// process and is not changed here: set it to more than the number of
-	// clients, or everything waits for Go to take a worker's turn away, every
+	// clients, or all others wait until Go takes a worker's turn away, every
 	// 10 ms.
 	WorkerPerConnection bool
 	// HeartbeatInterval, 0: DefaultHeartbeatInterval; 1 ms to 10 s.

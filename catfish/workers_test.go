@@ -70,7 +70,8 @@ func TestWorkerPerConnection(t *testing.T) {
 					if len(st.Workers) != clients-i-1 || st.Connections != clients-i-1 || st.Ended.Requests < uint64(i+1)*searches {
 						t.Fatalf("after %d clients left: %+v", i+1, st)
 					}
-					if after := s.work(); after.Requests < before.Requests || after.Busy < before.Busy ||
+					// Busy is an estimate while a worker works, and may go back.
+					if after := s.work(); after.Requests < before.Requests || after.Busy == 0 ||
 						after.Spun < before.Spun || after.BytesOut < before.BytesOut {
 						t.Errorf("work went back from %+v to %+v", before, after)
 					}

@@ -31,9 +31,9 @@ import (
 //
 // Only an idle connection is not listed (place.listed). In the other states,
 // touching it has no effect. That loses nothing: the reasons for a touch are
-// events, tail words, answers to post, and failures; serve or finish handles them, and at
-// least finish is still to come. After its flush, finish unlists the
-// connection, and then touches it again if there is more to do. A connection
+// events, tail words, answers to post, and failures; serve or finish handles
+// them, and at least finish is still to come. After its flush, finish unlists
+// the connection, and then touches it again if there is more to do. A connection
 // that the handler does not know yet is only unlisted; openAccepted touches it.
 //
 // place.waiting counts the requests of a connection in the batch. Each turn
@@ -88,7 +88,7 @@ func (w *Worker) turn() bool {
 	}
 	w.schedule.end()
 	w.endBusy(from, now)
-	if !w.cfg.OwnThread && now.Sub(w.yielded) >= yieldEvery {
+	if (!w.cfg.OwnThread || w.info.Emulated) && now.Sub(w.yielded) >= yieldEvery {
 		runtime.Gosched()
 		w.yielded = now
 	}

@@ -26,9 +26,10 @@ type WorkerConfig struct {
 	RingBytes int
 	// Polling is the paper's polling mode: the worker never sleeps.
 	Polling bool
-	// OwnThread gives the worker an operating system thread of its own, which
-	// in polling mode never yields to other goroutines, as a thread of the
-	// paper's server. Where it finds nothing it keeps one of GOMAXPROCS, so
+	// OwnThread gives the worker an operating system thread of its own while it
+	// polls, and then it never yields to other goroutines: only the kernel
+	// takes its core away, as from a thread of the paper's server (package
+	// soft, which is made of goroutines, apart). It keeps one of GOMAXPROCS, so
 	// there must be more of those than such workers.
 	OwnThread bool
 	// Hello, if set, checks a client's hello and returns the answer, at
