@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/catfish-index/catfish/bench/child"
@@ -19,21 +21,17 @@ func ClientMain(ctx context.Context, in io.Reader, out io.Writer, dial Dialer) e
 	if err := p.Read(&job); err != nil {
 		return p.Fail(err)
 	}
-	conns := make([]Conn, 0, job.Clients)
+	if job.Clients < 1 {
+		return p.Fail(fmt.Errorf("%w: a process without clients", ErrConfig))
+	}
+	conns, err := dialAll(ctx, job, dial)
 	defer func() {
 		for _, c := range conns {
 			c.Close()
 		}
 	}()
-	for range job.Clients {
-		c, err := dial(ctx, job)
-		if err != nil {
-			return p.Fail(err)
-		}
-		conns = append(conns, c)
-	}
-	if len(conns) == 0 {
-		return p.Fail(fmt.Errorf("%w: a process without clients", ErrConfig))
+	if err != nil {
+		return p.Fail(err)
 	}
 	l, err := newLoad(ctx, job, conns)
 	if err != nil {
@@ -64,6 +62,36 @@ func ClientMain(ctx context.Context, in io.Reader, out io.Writer, dial Dialer) e
 		return p.Fail(l.reportCounted(ctx, p, again))
 	}
 	return p.Fail(l.report(ctx, p))
+}
+
+// dialAtOnce is how many connections are opened at a time: each waits for the
+// server, which may have a busy thread for every other one.
+const dialAtOnce = 16
+
+// dialAll opens the job's connections. With an error it returns those that are
+// open.
+func dialAll(ctx context.Context, job ClientJob, dial Dialer) ([]Conn, error) {
+	var (
+		conns = make([]Conn, job.Clients)
+		errs  = make([]error, job.Clients)
+		slots = make(chan struct{}, dialAtOnce)
+		group sync.WaitGroup
+	)
+	for i := range conns {
+		slots <- struct{}{}
+		group.Go(func() {
+			conns[i], errs[i] = dial(ctx, job)
+			<-slots
+		})
+	}
+	group.Wait()
+	open := slices.DeleteFunc(conns, func(c Conn) bool { return c == nil })
+	for _, err := range errs {
+		if err != nil {
+			return open, err // The others say the same.
+		}
+	}
+	return open, nil
 }
 
 // report runs the load, follows the job's steps and sends the samples.

@@ -90,6 +90,7 @@ func (c Cell) config(s Settings) (bench.Config, error) {
 		cfg.Dataset = s.Data
 	}
 	cfg.Clients, cfg.Transport = c.Clients, c.Transport
+	cfg.WorkerPerConnection = c.Experiment.PerConnection
 	// One process for each of the clients' cores, as the paper has one
 	// for each machine.
 	cfg.Procs = min(max(1, len(cfg.ClientCPUs)), c.Clients)
