@@ -24,9 +24,9 @@ import (
 //	        ^ the first quarter is not counted: its searches are of before
 //
 // A gradient search ends in the nearest local optimum, and to offload now and
-// then takes longer than to offload always, since caches are cold. So at the
-// beginning, when the load has changed, and at an end now and then, a pair is
-// an end-point probe: one epoch all by fast messaging, one all offloaded.
+// then takes longer than to offload always, since caches are cold. So after
+// the beginning, after another load, and at an end now and then, a pair is an
+// end-point probe: one epoch all by fast messaging, one all offloaded.
 //
 // Invariants: 0 <= q <= 1; all state is finite, whatever outcomes and
 // heartbeats say.
@@ -230,7 +230,7 @@ func (c *cost) pair(first, second float64) {
 		c.level, c.spread, c.gain = mean{}, mean{}, mean{n: -1}
 		c.sum, c.noise = 0, 0
 		c.level.add(level, costLevel)
-		c.probes, c.wait, c.rest, c.step = 1, costSoon, 0, math.Copysign(costFirst, c.step)
+		c.probes, c.wait, c.rest, c.step = costSoon, costSoon, 0, math.Copysign(costFirst, c.step)
 	default:
 		c.level.add(level, costLevel)
 		if c.rest == 0 {
