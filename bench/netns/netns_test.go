@@ -24,13 +24,20 @@ func need(t *testing.T) {
 	}
 }
 
-func names(t *testing.T) []string {
+func all(t *testing.T) []string {
 	t.Helper()
 	n, err := list(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// names are this process's: tests of other packages have networks, too.
+func names(t *testing.T) []string {
+	t.Helper()
+	own := fmt.Sprintf("%s%d-", prefix, os.Getpid())
+	return slices.DeleteFunc(all(t), func(name string) bool { return !strings.HasPrefix(name, own) })
 }
 
 // output runs a program within a side.
@@ -152,7 +159,7 @@ func TestClean(t *testing.T) {
 	if err != nil || !slices.Contains(removed, left) {
 		t.Errorf("removed %q, %v; want %s among them", removed, err, left)
 	}
-	have := names(t)
+	have := all(t)
 	for _, n := range []string{foreign, mine.Namespace(Server), mine.Namespace(Client)} {
 		if !slices.Contains(have, n) {
 			t.Errorf("%s was removed, too", n)

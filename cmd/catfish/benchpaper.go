@@ -89,7 +89,7 @@ discards them.`,
 		fmt.Sprintf("a small run: defaults of %d objects, %d requests, fewer clients, networks and sizes", quickObjects, quickRequests))
 	fs.BoolVar(&f.fresh, "fresh", false, "discard the points in --out")
 	fs.IntSliceVar(&f.clients, "clients", nil,
-		"numbers of clients; without it figure 2 has 2 to 32, figure 7 4 to 64, figure 8 one, the others 1 to 64")
+		"numbers of clients; without it figure 2 has 2 to 32, figure 7 3 to 12, figure 8 one, the others 1 to 64")
 	fs.StringSliceVar(&f.networks, "network", allNetworks, "host, or rates such as 1g and 40g")
 	fs.IntVar(&f.set.Objects, "objects", paper.Objects, "how many objects a generator makes")
 	fs.IntVar(&f.set.Requests, "requests", paper.Requests, "calls of each client")
