@@ -25,6 +25,8 @@ type Row struct {
 	Scale     string `json:"scale"`
 	Queries   string `json:"queries,omitempty"` // file, instead of scale
 	Mix       string `json:"mix"`
+	// WorkerPerConnection: the server had a worker for each, not for each core.
+	WorkerPerConnection bool `json:"worker_per_connection,omitempty"`
 	// Inserts is of mixes that write; rows from before there were kinds have
 	// DataInserts.
 	Inserts  Inserts `json:"inserts,omitempty"`
@@ -154,6 +156,7 @@ func newRow(cfg Config, scheme string, runs []*outcome) Row {
 		Requests: cfg.Requests, Repeat: cfg.Repeat, Commit: cfg.Commit,
 		ByOp: map[string]OpFigures{},
 	}
+	row.WorkerPerConnection = cfg.WorkerPerConnection
 	if !cfg.Mix.ReadOnly() {
 		row.Inserts = cfg.Inserts
 	}

@@ -2,9 +2,6 @@ package micro
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
-	"io"
 	"slices"
 
 	"github.com/catfish-index/catfish/bench"
@@ -35,14 +32,6 @@ type Row struct {
 
 	DurationS float64   `json:"duration_s"` // of Count requests
 	Runs      []float64 `json:"runs"`       // mean us of each run
-}
-
-// WriteJSON writes the row as one line.
-func (r Row) WriteJSON(w io.Writer) error {
-	if err := json.NewEncoder(w).Encode(r); err != nil {
-		return fmt.Errorf("micro: writing a row: %w", err)
-	}
-	return nil
 }
 
 // outcome is one run of one size.

@@ -80,7 +80,7 @@ func (r Report) Document() *report.Document {
 			"CUT: %d of %d points made fewer requests than asked for, since each run ended after %v at the"+
 				" latest; the rows say how many. Percentiles of few calls are rough.", cut, len(r.Points), s.Duration))
 	}
-	d.Sections = append(d.Sections, r.numbers(), r.figures())
+	d.Sections = append(d.Sections, r.figures(), r.numbers())
 	for i := range Experiments {
 		if e := &Experiments[i]; r.shows(e) {
 			d.Sections = append(d.Sections, r.section(e))
@@ -218,9 +218,9 @@ func (r Report) numbers() report.Section {
 				" parameters were chosen so that it comes out; (seen): it helped to choose an assumption.",
 		},
 		Tables: []report.Table{
-			r.table("Numbers", Numbers, columns),
-			r.table("The same factors against stronger base lines, which the paper does not have:"+
-				" event-driven fast messaging, and offloading with all reads at once", Stronger(), columns),
+			r.table("Numbers", "paper", Numbers, columns),
+			r.table("The same against stronger base lines, which the paper does not have:"+
+				" event-driven fast messaging, and offloading with all reads at once", "the paper's, of its own", Stronger(), columns),
 			r.claims(columns),
 		},
 	}
@@ -255,9 +255,9 @@ func cells(columns []*column, of func(View) (fmt.Stringer, bool)) []string {
 	return row
 }
 
-func (r Report) table(caption string, numbers []Number, columns []*column) report.Table {
+func (r Report) table(caption, paper string, numbers []Number, columns []*column) report.Table {
 	t := report.Table{Caption: caption}
-	t.Head = append(head(columns, "figure", "what", "key", "paper", "simulated"), "the text leaves open")
+	t.Head = append(head(columns, "figure", "what", "key", paper, "simulated"), "the text leaves open")
 	for _, n := range numbers {
 		sim := ""
 		if v, ok := n.simulated(r.Simulated); ok {

@@ -67,8 +67,9 @@ func (r Report) simulatedScales(f figure, e *Experiment) report.Plot {
 }
 
 // figureTwo is CPU and bandwidth of a TCP server, each as a share of what
-// there is: of the network of 1 Gbit/s, or of the slowest that was
-// measured. Loopback has no bandwidth to be a share of.
+// there is: of the network of 1 Gbit/s, or of the slowest that was measured.
+// Loopback has no bandwidth to be a share of. What the paper's text prints has
+// no number of clients, so it stands in the title.
 func (r Report) figureTwo() (s report.Section, ok bool) {
 	e := experimentNamed("motivation")
 	s.Heading = "Figure 2: " + e.Title
@@ -78,49 +79,78 @@ func (r Report) figureTwo() (s report.Section, ok bool) {
 			points = append(points, p)
 		}
 	}
-	if len(points) == 0 {
-		s.Text = []string{"Not measured."}
-		return s, r.shows(e)
+	var rows [2][]report.Plot // measured, simulated
+	if len(points) > 0 {
+		net := slices.MinFunc(points, func(a, b Point) int { return cmp.Compare(slow(a.Network), slow(b.Network)) }).Network
+		where := "loopback"
+		if net.Rate > 0 {
+			where = net.String()
+		} else {
+			s.Text = []string{"Over loopback, which has no bandwidth to be a share of."}
+		}
+		slices.SortFunc(points, func(a, b Point) int { return cmp.Compare(a.Row.Clients, b.Row.Clients) })
+		for _, panel := range e.Panels {
+			var cpu, bandwidth [][2]float64
+			for _, p := range points {
+				if p.Panel != panel.Name || p.Network != net {
+					continue
+				}
+				x := float64(p.Row.Clients)
+				cpu = append(cpu, [2]float64{x, 100 * p.Row.CPUUtil})
+				if net.Rate > 0 {
+					bandwidth = append(bandwidth, [2]float64{x, 800 * BytesPerS(p) / float64(net.Rate)})
+				}
+			}
+			rows[0] = append(rows[0], utilisation(panel, ": measured, "+where, cpu, bandwidth))
+		}
 	}
-	net := slices.MinFunc(points, func(a, b Point) int { return cmp.Compare(slow(a.Network), slow(b.Network)) }).Network
-	where := "loopback"
-	if net.Rate > 0 {
-		where = net.String()
-	} else {
-		s.Text = []string{"Over loopback, which has no bandwidth to be a share of."}
-	}
-	slices.SortFunc(points, func(a, b Point) int { return cmp.Compare(a.Row.Clients, b.Row.Clients) })
-	var row []report.Plot
 	for _, panel := range e.Panels {
-		cpu := report.Line{Name: "CPU utilization", Series: "server CPU"}
-		bandwidth := report.Line{Name: "Bandwidth", Series: "bandwidth"}
-		for _, p := range points {
-			if p.Panel != panel.Name || p.Network != net {
-				continue
+		curve := func(m Metric) (points [][2]float64) {
+			for _, row := range r.Simulated {
+				if row.Figure == "2" && row.Series == panel.Name+"/"+tcp.Name && row.Metric == m {
+					points = append(points, [2]float64{row.X, row.Value})
+				}
 			}
-			x := float64(p.Row.Clients)
-			cpu.Points = append(cpu.Points, [2]float64{x, 100 * p.Row.CPUUtil})
-			if net.Rate > 0 {
-				bandwidth.Points = append(bandwidth.Points, [2]float64{x, 800 * BytesPerS(p) / float64(net.Rate)})
-			}
+			return ascending(points)
 		}
-		if len(cpu.Points) == 0 {
-			continue
-		}
-		row = append(row, report.Plot{
-			Name: "paper-figure-2-" + panel.Name, Title: fmt.Sprintf("Figure 2, %s: measured, %s", panel.Title, where),
-			X: "Number of clients", Y: "Utilization (%)", LogX: true, FromZero: true,
-			Ticks: xs([]report.Line{cpu}), Lines: []report.Line{cpu, bandwidth},
-		})
+		plot := utilisation(panel, "", curve(CPUShare), curve(NetShare))
+		plot.Simulated = true
+		rows[1] = append(rows[1], plot)
 	}
-	s.Rows = [][]report.Plot{row}
-	return s, true
+	for _, row := range rows {
+		if row = slices.DeleteFunc(row, func(p report.Plot) bool { return len(p.Ticks) == 0 }); len(row) > 0 {
+			s.Rows = append(s.Rows, row)
+		}
+	}
+	if len(s.Rows) == 0 {
+		s.Text = []string{"Neither measured nor simulated."}
+	}
+	return s, len(s.Rows) > 0 || r.shows(e)
 }
 
-// slow orders networks by how well they stand for the paper's 1 Gbit/s:
-// the slowest first, the host last.
+// utilisation is a panel of figure 2.
+func utilisation(panel Panel, how string, cpu, bandwidth [][2]float64) report.Plot {
+	says := map[string]string{
+		"1e-2": "network full at 28 % CPU or less", "1e-5": "CPU full at 65.8 % of the network",
+	}[panel.Name]
+	lines := []report.Line{
+		{Name: "CPU utilization", Series: "server CPU", Points: cpu},
+		{Name: "Bandwidth", Series: "bandwidth", Points: bandwidth},
+	}
+	return report.Plot{
+		Name: "paper-figure-2-" + panel.Name, Title: fmt.Sprintf("Figure 2, %s%s (paper: %s)", panel.Title, how, says),
+		X: "Number of clients", Y: "Utilization (%)", LogX: true, FromZero: true,
+		Ticks: xs(lines), Lines: lines,
+	}
+}
+
+// slow orders networks by how well they stand for the paper's 1 Gbit/s: that
+// first, then the slowest, the host last.
 func slow(n Network) int64 {
-	if n.Rate == 0 {
+	switch n.Rate {
+	case ethernet1G:
+		return 0
+	case 0:
 		return maxRate + 1
 	}
 	return n.Rate

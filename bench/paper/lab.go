@@ -35,6 +35,16 @@ func newLab(ctx context.Context, base sim.Config, cache *sim.Cache, objects int,
 	return &lab{ctx: ctx, base: base, cache: cache, objects: objects, note: note, done: map[spot]Value{}}
 }
 
+// of says what all points have in common.
+func (l *lab) of() string {
+	spec := l.base.Cluster.Spec("", l.objects, "", l.base.Seed)
+	return fmt.Sprintf("cluster %s, %d objects, %s, %v, %v each, seed %d", l.base.Cluster.Name, l.objects,
+		bench.TreeText(spec.Strategy, spec.Inserted == 1), l.base.Backoff, l.base.Duration, l.base.Seed)
+}
+
+// Stands is the number itself.
+func (l *lab) Stands(_ string, clients int) int { return clients }
+
 // Clients are the paper's.
 func (l *lab) Clients(experiment string) []int { return experimentNamed(experiment).Paper }
 
@@ -85,6 +95,7 @@ func (l *lab) run(at spot) (Value, error) {
 		return Value{}, err
 	}
 	return Value{
-		Kops: r.OpsPerS / 1e3, MeanUs: r.MeanUs, CPU: r.CPUUtil, Net: r.LinkOut, Offload: r.Offload,
+		Kops: r.OpsPerS / 1e3, MeanUs: r.MeanUs, SearchUs: r.ByOp["search"].MeanUs,
+		CPU: r.CPUUtil, Net: r.LinkOut, Offload: r.Offload,
 	}, nil
 }

@@ -57,12 +57,19 @@ func (r Report) microSection(e *Experiment) report.Section {
 // microFigure is figure 9 as the paper draws it, measured and simulated.
 func (r Report) microFigure() (s report.Section, ok bool) {
 	s.Heading = "Figure 9: Latency and throughput of one request"
-	for _, row := range [][]report.Plot{r.microAsPaper(), r.microSimulated()} {
+	measured, missing := r.microAsPaper()
+	for _, row := range [][]report.Plot{measured, r.microSimulated()} {
 		if len(row) > 0 {
 			s.Rows = append(s.Rows, row)
 		}
 	}
-	return s, len(s.Rows) > 0
+	if len(measured) > 0 && len(missing) > 0 {
+		s.Text = []string{"Not measured: " + strings.Join(missing, ", ") + "."}
+	}
+	if len(s.Rows) == 0 {
+		s.Text = []string{"Neither measured nor simulated."}
+	}
+	return s, len(s.Rows) > 0 || r.shows(experimentNamed(microName))
 }
 
 // microNetworks are the points, network by network, the host first, by line
@@ -140,8 +147,9 @@ var paperLooks = map[string]microLook{
 }
 
 // microAsPaper is the paper's figure: sockets through 1 and 40 Gbit/s, Read
-// and Write where they are one-sided, in shared memory.
-func (r Report) microAsPaper() []report.Plot {
+// and Write where they are one-sided, in shared memory. It also names the lines
+// that were not measured.
+func (r Report) microAsPaper() (plots []report.Plot, missing []string) {
 	var lines []report.Line
 	for _, points := range r.microNetworks() {
 		lines = append(lines, microLines(points, func(p MicroPoint) (microLook, bool) {
@@ -156,10 +164,15 @@ func (r Report) microAsPaper() []report.Plot {
 			return l, ok
 		})...)
 	}
-	if len(lines) < len(paperLooks) {
-		return nil // Some were not measured.
+	for _, s := range microSeries {
+		if name := paperLooks[s.name].name; !slices.ContainsFunc(lines, func(l report.Line) bool { return l.Name == name }) {
+			missing = append(missing, name)
+		}
 	}
-	return microPair("", "TCP/IP through 1 and 40 Gbit/s, RDMA over shm", false, lines)
+	if len(lines) == 0 {
+		return nil, missing
+	}
+	return microPair("", "TCP/IP through 1 and 40 Gbit/s, RDMA over shm", false, lines), missing
 }
 
 // microSimulated is the paper's figure out of the file of simulated values.
@@ -201,41 +214,29 @@ func microTable(points []MicroPoint) report.Table {
 	return t
 }
 
-// microClaims are what the paper says of figure 9, as ratios of medians.
+// microClaims is the table of what the paper says of figure 9.
 func (r Report) microClaims() report.Table {
-	const flat = 2 << 10 // "below 2 KB"
-	t := report.Table{
-		Caption: "What the paper says of figure 9, as ratios of median latencies: Write has the lowest, Read is" +
-			" above it while requests are small; below 2 KB latency hardly depends on the size.",
-		Head: []string{"network", "transport", "at bytes", "Read by Write", "TCP/IP by Read",
-			"2 KiB by that, TCP/IP", "Read", "Write"},
+	columns := microColumns(r.Micro)
+	t := report.Table{Caption: "What the text claims of figure 9, by median latencies", Head: []string{"claim", "simulated"}}
+	for _, c := range columns {
+		t.Head = append(t.Head, "real, "+c.String())
 	}
-	for _, points := range r.microNetworks() {
-		least := slices.MinFunc(points, func(a, b MicroPoint) int { return a.Row.Bytes - b.Row.Bytes }).Row.Bytes
-		n := points[0].Network
-		p50 := func(op micro.Op, transport string, size int) float64 {
-			return r.Micro[MicroCell{Network: n, Op: op, Transport: transport}.Key(size)].Row.P50Us
-		}
-		ratio := func(a, b float64) string {
-			if a == 0 || b == 0 {
-				return "not measured"
+	simulated, least, found := microSimulatedView(r.Simulated)
+	for _, claim := range microClaims {
+		row := []string{claim.text, ""}
+		if found {
+			if v, ok := claim.judge(simulated, least); ok {
+				row[1] = v.String()
 			}
-			return fmt.Sprintf("%.2f", a/b)
 		}
-		var seen []string
-		for _, p := range points {
-			over := p.Row.Transport
-			if p.Row.Op == micro.TCP || slices.Contains(seen, over) {
-				continue
+		for _, c := range columns {
+			said := notMeasured
+			if v, ok := claim.judge(c.us, c.least); ok {
+				said = v.String()
 			}
-			seen = append(seen, over)
-			read, write, sockets := p50(micro.Read, over, least), p50(micro.Write, over, least), p50(micro.TCP, tcp.Name, least)
-			t.Rows = append(t.Rows, []string{
-				n.String(), over, fmt.Sprint(least), ratio(read, write), ratio(sockets, read),
-				ratio(p50(micro.TCP, tcp.Name, flat), sockets), ratio(p50(micro.Read, over, flat), read),
-				ratio(p50(micro.Write, over, flat), write),
-			})
+			row = append(row, said)
 		}
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }

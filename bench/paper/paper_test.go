@@ -407,12 +407,12 @@ func TestDocument(t *testing.T) {
 	if len(d.Warnings) != 2 || !strings.Contains(d.Warnings[1], "SHARED CORES") || len(d.Sections) != 2+len(Experiments) {
 		t.Fatalf("%d warnings, %d sections", len(d.Warnings), len(d.Sections))
 	}
-	numbers := d.Sections[0].Tables[0]
-	if len(numbers.Rows) != len(Numbers) || len(d.Sections[0].Tables) != 3 {
+	numbers := d.Sections[1].Tables[0]
+	if len(numbers.Rows) != len(Numbers) || len(d.Sections[1].Tables) != 3 {
 		t.Errorf("%d numbers, want %d", len(numbers.Rows), len(Numbers))
 	}
 	text := fmt.Sprint(numbers.Rows)
-	if claims := fmt.Sprint(d.Sections[0].Tables[2].Rows); !strings.Contains(claims, "does not hold: it was seen") {
+	if claims := fmt.Sprint(d.Sections[1].Tables[2].Rows); !strings.Contains(claims, "does not hold: it was seen") {
 		t.Errorf("the claims are %s", claims)
 	}
 	for _, s := range []string{"1234", "1239.35", "27.25", "4 (8 clients)"} {
@@ -420,10 +420,11 @@ func TestDocument(t *testing.T) {
 			t.Errorf("the numbers lack %s", s)
 		}
 	}
-	for _, table := range d.Sections[0].Tables {
+	for _, table := range d.Sections[1].Tables {
 		for _, r := range table.Rows {
-			// What is about a network cannot be seen without one.
-			if len(r) != len(table.Head) || slices.Contains(r, notMeasured) && r[0] != "2" {
+			// What is about a network or a full server cannot be seen here.
+			if len(r) != len(table.Head) || slices.Contains(r, notMeasured) && r[0] != "2" &&
+				!strings.Contains(r[1], "CPU is full") && !strings.Contains(r[1], "Inserts slow") {
 				t.Errorf("row %q", r)
 			}
 		}

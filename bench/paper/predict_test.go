@@ -27,15 +27,17 @@ func TestPredict(t *testing.T) {
 	}
 	fitted := 0
 	for _, p := range s.Numbers {
-		// No network is full at a scale of 0.01 of so few objects.
-		if !(p.Simulated > 0 || p.Metric == Saves || p.Metric == CPUAtFull || p.Metric == NetAtBusy) || p.Value <= 0 {
+		// Of so few objects no network is full at a scale of 0.01, and 32
+		// clients do not fill 28 cores.
+		unreached := p.Metric == CPUAtFull || p.Metric == NetAtBusy
+		if p.Found == unreached || p.Found && !(p.Simulated > 0 || p.Metric == Saves) || p.Value <= 0 {
 			t.Errorf("%+v", p)
 		}
 		if p.Fitted {
 			fitted++
 		}
 	}
-	if len(s.Numbers) != len(Numbers) || len(s.Stronger) != 12 || fitted < len(FitKeys) {
+	if len(s.Numbers) != len(Numbers) || len(s.Stronger) != 15 || fitted < len(FitKeys) {
 		t.Errorf("%d numbers, %d of them fitted by %d parameters", len(s.Numbers), fitted, len(FitKeys))
 	}
 	if len(s.Claims) != len(Claims) {
@@ -53,8 +55,8 @@ func TestPredict(t *testing.T) {
 		t.Errorf("%d rows of curves, want %d", len(s.Curves), want)
 	}
 	var out bytes.Buffer
-	if err := WritePredictions(&out, cl, s); err != nil || strings.Count(out.String(), "| fitted |") != fitted ||
-		!strings.HasPrefix(out.String(), "Simulated") || !strings.Contains(out.String(), "14 claims hold") {
+	if err := WritePredictions(&out, cl, s); err != nil || strings.Count(out.String(), "| fitted |") != fitted || strings.Count(out.String(), "| not reached |") != 2 ||
+		!strings.HasPrefix(out.String(), "Simulated") || !strings.Contains(out.String(), "16 claims hold") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 	// Its lines are what the report of the real runs reads, each once.
@@ -67,7 +69,7 @@ func TestPredict(t *testing.T) {
 		t.Fatalf("read back %d rows: %v", len(rows), err)
 	}
 	for _, p := range append(s.Numbers, s.Stronger...) {
-		if v, ok := p.simulated(rows); !ok || v.Value != p.Simulated || v.Fitted != p.Fitted || v.Seen != p.Seen {
+		if v, ok := p.simulated(rows); ok != p.Found || ok && (v.Value != p.Simulated || v.Fitted != p.Fitted || v.Seen != p.Seen) {
 			t.Errorf("%+v: read back %+v, %v", p, v, ok)
 		}
 	}
@@ -77,7 +79,7 @@ func TestPredict(t *testing.T) {
 		}
 	}
 	for _, p := range s.Numbers {
-		p.Simulated = p.Value * 1.26
+		p.Simulated, p.Found = p.Value*1.26, true
 		if p.Missed() == p.Fitted {
 			t.Errorf("%+v is missed: %v", p, p.Missed())
 		}
@@ -85,8 +87,11 @@ func TestPredict(t *testing.T) {
 		if p.Missed() {
 			t.Errorf("%+v is missed", p)
 		}
+		if p.Found = false; p.Missed() == p.Fitted {
+			t.Errorf("%+v, not reached, is missed: %v", p, p.Missed())
+		}
 	}
-	if g := FitGoals(base, new(sim.Cache), 20_000); len(g) != fitted {
+	if g := FitGoals(base, new(sim.Cache), 20_000); len(g) != fitted-1 { // One is derived.
 		t.Errorf("%d goals of %d", len(g), fitted)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())

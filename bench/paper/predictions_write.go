@@ -25,19 +25,31 @@ func (s *Simulation) WriteJSON(w io.Writer) error {
 		written[k] = true
 		line := struct {
 			Simulated
+			Of          string  `json:"of"`
 			Paper       float64 `json:"paper,omitempty"`
 			IsSimulated bool    `json:"simulated"` // as every row of bench says
-		}{row, paper, true}
+		}{row, s.Of, paper, true}
 		if err := json.NewEncoder(w).Encode(line); err != nil {
 			return fmt.Errorf("paper: writing simulated values: %w", err)
 		}
 		return nil
 	}
-	for _, p := range append(append([]Prediction(nil), s.Numbers...), s.Stronger...) {
-		if err := write(Simulated{
+	number := func(p Prediction, paper float64) error {
+		if !p.Found {
+			return nil
+		}
+		return write(Simulated{
 			Figure: p.Figure, Series: p.Name(), X: float64(p.X), Metric: p.Metric, Value: p.Simulated,
 			Fitted: p.Fitted, Seen: p.Seen,
-		}, p.Value); err != nil {
+		}, paper)
+	}
+	for _, p := range s.Numbers {
+		if err := number(p, p.Value); err != nil {
+			return err
+		}
+	}
+	for _, p := range s.Stronger { // Of which the paper has no value.
+		if err := number(p, 0); err != nil {
 			return err
 		}
 	}
@@ -60,7 +72,7 @@ func (s *Simulation) WriteJSON(w io.Writer) error {
 
 // WritePredictions writes the comparison as tables in Markdown.
 func WritePredictions(w io.Writer, cl *sim.Cluster, s *Simulation) error {
-	fmt.Fprintf(w, "Simulated, cluster %s: %s\n\n", cl.Name, cl.About)
+	fmt.Fprintf(w, "Simulated, cluster %s: %s\n\n%s.\n\n", cl.Name, cl.About, s.Of)
 	fmt.Fprintln(w, "| figure | what | paper | simulated | ratio | |")
 	fmt.Fprintln(w, "|---|---|---|---|---|---|")
 	missed, predicted := 0, 0
@@ -81,6 +93,10 @@ func WritePredictions(w io.Writer, cl *sim.Cluster, s *Simulation) error {
 		}
 		if !p.Fitted {
 			predicted++
+		}
+		if !p.Found {
+			fmt.Fprintf(w, "| %s | %s | %.2f | not reached | | %s |\n", p.Figure, p.What(), p.Value, mark)
+			continue
 		}
 		fmt.Fprintf(w, "| %s | %s | %.2f | %.2f | %.2f | %s |\n", p.Figure, p.What(),
 			p.Value, p.Simulated, p.Ratio(), mark)

@@ -34,6 +34,8 @@ type Settings struct {
 	ClientCPUs string `json:"client_cpus"`
 	NodeBytes  int    `json:"node_bytes"` // 0: the tree's default
 
+	Inserts bench.Inserts `json:"inserts,omitempty"` // of figures 12 and 13; the paper's
+
 	Strategy rstar.Strategy `json:"strategy,omitempty"` // of the tree; Revised
 	Inserted bool           `json:"inserted,omitempty"` // objects one by one, not loaded at once
 	Backoff  policy.Backoff `json:"backoff,omitzero"`   // of paper and paper-literal; the paper's
@@ -83,7 +85,7 @@ func show(v reflect.Value) string {
 func (s Settings) config() (bench.Config, error) {
 	c := bench.Config{
 		Objects: s.Objects, Requests: s.Requests, Duration: s.Duration, InFlight: s.InFlight,
-		Repeat: s.Repeat, Seed: s.Seed, NodeBytes: s.NodeBytes,
+		Repeat: s.Repeat, Seed: s.Seed, NodeBytes: s.NodeBytes, Inserts: s.Inserts,
 		Strategy: s.Strategy, Inserted: s.Inserted, Backoff: s.Backoff,
 		Commit: s.Commit, Detail: true,
 	}

@@ -12,6 +12,8 @@ type Value struct {
 	CPU     float64 // of the server's cores, 0 to 1
 	Net     float64 // of the network's rate, 0 to 1; less than 0: there is none
 	Offload float64 // share of the searches, 0 to 1
+
+	SearchUs float64 // mean latency of the searches alone
 }
 
 // View is where numbers and claims are looked up: the points of one network
@@ -21,11 +23,14 @@ type View interface {
 	At(experiment, panel, series string, clients int) (Value, bool)
 	// Clients lists the numbers of clients of an experiment, ascending.
 	Clients(experiment string) []int
+	// Stands is the number of clients that stands for the paper's.
+	Stands(experiment string, clients int) int
 }
 
 // column is a network and a transport through which points were measured:
 // a column of the report's tables, and a View of these points.
 type column struct {
+	name      string
 	network   Network
 	transport string
 	points    map[spot]Value
@@ -78,14 +83,54 @@ func columns(points []Point) []*column {
 	slices.SortFunc(all, func(a, b *column) int {
 		return cmp.Or(cmp.Compare(a.network.Rate, b.network.Rate), cmp.Compare(a.transport, b.transport))
 	})
+	if c := asThePaper(points, all); c != nil {
+		all = slices.Insert(all, 0, c)
+	}
 	return all
 }
 
-func (c *column) add(p Point) {
-	c.points[spot{p.Experiment, p.Panel, p.Series, p.Row.Clients}] = Value{
-		Kops: p.Row.OpsPerS / 1e3, MeanUs: p.Row.MeanUs, CPU: p.Row.CPUUtil,
-		Net: LimitOf(p).Network, Offload: p.Row.Offload,
+// asThePaper is what the paper compares: RDMA by a fabric of its own, here the
+// host's memory, and TCP through Ethernets of 1 and 40 Gbit/s. It is nil unless
+// both were measured.
+func asThePaper(points []Point, all []*column) *column {
+	if len(all) == 0 || all[0].network.Rate != 0 || all[0].transport == tcp.Name {
+		return nil
 	}
+	c := &column{
+		name: "RDMA over shm, TCP through 1g", network: Host, transport: all[0].transport,
+		points: map[spot]Value{}, clients: map[string][]int{},
+	}
+	ethernet := false
+	for _, p := range points {
+		switch {
+		case p.Series != tcp.Name && p.Network.Rate == 0:
+			c.add(p)
+		case p.Series == tcp.Name && p.Network.Name == "1g":
+			c.add(p)
+			ethernet = true
+		case p.Series == tcp.Name && p.Network.Name == "40g":
+			p.Series = tcp40.Name
+			c.add(p)
+		}
+	}
+	if !ethernet {
+		return nil
+	}
+	return c
+}
+
+// ethernet1G is the network of the paper's figure 2.
+const ethernet1G = 1_000_000_000
+
+func (c *column) add(p Point) {
+	v := Value{
+		Kops: p.Row.OpsPerS / 1e3, MeanUs: p.Row.MeanUs, SearchUs: p.Row.ByOp["search"].MeanUs,
+		CPU: p.Row.CPUUtil, Net: LimitOf(p).Network, Offload: p.Row.Offload,
+	}
+	if p.Experiment == "motivation" && p.Network.Rate != ethernet1G {
+		v.Net = -1 // What it says of a network it says of this one.
+	}
+	c.points[spot{p.Experiment, p.Panel, p.Series, p.Row.Clients}] = v
 	n := c.clients[p.Experiment]
 	if at, found := slices.BinarySearch(n, p.Row.Clients); !found {
 		c.clients[p.Experiment] = slices.Insert(n, at, p.Row.Clients)
@@ -101,4 +146,19 @@ func (c *column) At(experiment, panel, series string, clients int) (Value, bool)
 // Clients are those of any point.
 func (c *column) Clients(experiment string) []int { return c.clients[experiment] }
 
-func (c *column) String() string { return c.network.Name + " over " + c.transport }
+// Stands is the number itself, but where a thread of the server serves each
+// client: there, threads on a core are compared.
+func (c *column) Stands(experiment string, clients int) int {
+	e := experimentNamed(experiment)
+	if at := slices.Index(e.Paper, clients); e.PerConnection && at >= 0 {
+		return e.Clients[at]
+	}
+	return clients
+}
+
+func (c *column) String() string {
+	if c.name != "" {
+		return c.name
+	}
+	return c.network.Name + " over " + c.transport
+}

@@ -47,8 +47,8 @@ type Tree struct {
 	// Inserted is Spec.Inserted. Leaves of a loaded tree are full: almost
 	// every insert splits one, until there are as many again.
 	Inserted float64 `toml:"inserted" min:"0" max:"1"`
-	// Strategy is Spec.Strategy. It is no key of the file.
-	Strategy rstar.Strategy `toml:"-"`
+	// Strategy is Spec.Strategy, original or revised.
+	Strategy rstar.Strategy `toml:"strategy"`
 }
 
 // Server is the host with the tree.
@@ -198,7 +198,7 @@ func Parse(name string, text []byte) (*Cluster, error) {
 // Validate checks every value against its limits.
 func (c *Cluster) Validate() error {
 	for _, f := range c.fields() {
-		if f.value.Kind() == reflect.String || f.value.Kind() == reflect.Bool {
+		if !f.isNumber() {
 			continue
 		}
 		// Written so that a NaN is out of range.
@@ -245,7 +245,7 @@ func (c *Cluster) Set(key string, v float64) error {
 func (c *Cluster) field(key string) (field, error) {
 	all := c.fields()
 	i := slices.IndexFunc(all, func(f field) bool { return f.key == key })
-	if i < 0 || all[i].value.Kind() == reflect.String || all[i].value.Kind() == reflect.Bool {
+	if i < 0 || !all[i].isNumber() {
 		return field{}, fmt.Errorf("%w %s: no number is called %q", ErrCluster, c.Name, key)
 	}
 	return all[i], nil
@@ -257,6 +257,9 @@ type field struct {
 	value    reflect.Value
 	min, max float64
 }
+
+// isNumber: those have limits.
+func (f field) isNumber() bool { return f.min < f.max }
 
 func (f field) number() float64 {
 	if f.value.Kind() == reflect.Int {
@@ -280,8 +283,8 @@ func appendFields(all []field, prefix string, v reflect.Value) []field {
 				continue
 			}
 			f := field{key: key, value: v.Field(i)}
-			f.min, _ = strconv.ParseFloat(t.Tag.Get("min"), 64) // Strings and
-			f.max, _ = strconv.ParseFloat(t.Tag.Get("max"), 64) // bools have none.
+			f.min, _ = strconv.ParseFloat(t.Tag.Get("min"), 64) // Others than
+			f.max, _ = strconv.ParseFloat(t.Tag.Get("max"), 64) // numbers have none.
 			all = append(all, f)
 		}
 	}

@@ -196,6 +196,7 @@ func RowGoals(rows []bench.Row, cl *Cluster, cache *Cache, duration time.Duratio
 		spec := cl.Spec(row.Dataset, row.Objects, row.Scale, row.Seed)
 		spec.Inserts = row.Inserts
 		spec.Strategy = row.Strategy
+		spec.Inserted = 0
 		if row.Inserted {
 			spec.Inserted = 1
 		}

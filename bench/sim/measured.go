@@ -32,6 +32,8 @@ func ReadRows(r io.Reader) ([]bench.Row, error) {
 			err = errors.New("has no scheme, clients, in_flight or objects: is it of bench run --json?")
 		case !(row.OpsPerS > 0):
 			err = fmt.Errorf("has ops_per_s %v, want more than 0", row.OpsPerS)
+		case row.WorkerPerConnection:
+			err = errors.New("is of a server with a worker for each connection, want one for each core, as the cluster has")
 		default:
 			if bad := row.Backoff.Validate(); bad != nil {
 				err = fmt.Errorf("has a bad backoff: %w", bad)

@@ -106,7 +106,7 @@ The table goes to standard output, or to standard error with --json -.`,
 // insertsFlag is --inserts.
 func insertsFlag(c *cobra.Command, inserts *bench.Inserts) {
 	c.Flags().StringVar((*string)(inserts), "inserts", string(bench.PaperInserts),
-		"what is inserted: paper (skewed, with edges of --scale) or data (like the data set)")
+		"what is inserted: paper (skewed, with edges of the queries' scale) or data (like the data set)")
 	complete(c, "inserts", string(bench.PaperInserts), string(bench.DataInserts))
 }
 

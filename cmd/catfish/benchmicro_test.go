@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/catfish-index/catfish/bench/micro"
+	"github.com/catfish-index/catfish/bench/paper"
 	"github.com/catfish-index/catfish/bench/report"
 )
 
@@ -21,7 +22,7 @@ func microRows(t *testing.T, out string) []micro.Row {
 	t.Helper()
 	var rows []micro.Row
 	for lines := bufio.NewScanner(strings.NewReader(out)); lines.Scan(); {
-		rows = append(rows, decode[micro.Row](t, lines.Text()))
+		rows = append(rows, decode[paper.MicroPoint](t, lines.Text()).Row)
 	}
 	return rows
 }

@@ -89,7 +89,7 @@ discards them.`,
 		fmt.Sprintf("a small run: defaults of %d objects, %d requests, fewer clients, networks and sizes", quickObjects, quickRequests))
 	fs.BoolVar(&f.fresh, "fresh", false, "discard the points in --out")
 	fs.IntSliceVar(&f.clients, "clients", nil,
-		"numbers of clients; without it figure 2 has 2 to 32, figure 7 3 to 12, figure 8 one, the others 1 to 64")
+		"numbers of clients; without it figure 2 has 2 to 32, figure 7 3 to 12, figure 8 one, the others 1 to 64; with --quick 1, 4 and 16")
 	fs.StringSliceVar(&f.networks, "network", allNetworks, "host, or rates such as 1g and 40g")
 	fs.IntVar(&f.set.Objects, "objects", paper.Objects, "how many objects a generator makes")
 	fs.IntVar(&f.set.Requests, "requests", paper.Requests, "calls of each client")
@@ -103,6 +103,7 @@ discards them.`,
 		paper.QuerySet+" of --data")
 	coreFlags(c, &f.set.ServerCPUs, &f.set.ClientCPUs)
 	fs.IntVar(&f.set.NodeBytes, "node-bytes", 0, "size of a tree node, 0: default")
+	insertsFlag(c, &f.set.Inserts)
 	treeFlags(c, &f.set.Strategy, &f.set.Inserted)
 	backoffFlags(c, &f.set.Backoff)
 	fs.StringVar(&f.sim, "simulated", "", "file of simulated values to print beside, of"+

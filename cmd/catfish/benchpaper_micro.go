@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 
@@ -38,7 +39,7 @@ func (m *paperMicro) run(ctx context.Context, show paperProgress, points io.Writ
 	m.runner.Note = show.note
 	m.runner.Progress = func(p paper.MicroProgress) {
 		show.micro(p)
-		_ = p.Point.Row.WriteJSON(points) // The point is kept in any case.
+		_ = json.NewEncoder(points).Encode(p.Point) // It is kept in any case.
 	}
 	return m.runner.Run(ctx, m.cells)
 }

@@ -90,7 +90,8 @@ func (a *app) benchPaper(ctx context.Context, f paperFlags) (err error) {
 	}
 	defer func() { err = errors.Join(err, micro.store.Close()) }()
 	missing := runner.Missing(cells)
-	fmt.Fprintf(a.err, "%d points to measure, %d are there\n", missing+micro.missing(),
+	all := missing + micro.missing()
+	fmt.Fprintf(a.err, "%d points to measure, %d are there\n", all,
 		len(store.Points())+len(micro.store.All()))
 	if runner.Queries, err = a.paperQueries(f.out, plan, missing); err != nil {
 		return err
@@ -117,7 +118,7 @@ func (a *app) benchPaper(ctx context.Context, f paperFlags) (err error) {
 	if err != nil {
 		left := runner.Missing(cells) + micro.missing()
 		doc.Warnings = append(doc.Warnings, fmt.Sprintf(
-			"NOT FINISHED: %d of the %d points of this run are missing", left, missing))
+			"NOT FINISHED: %d of the %d points of this run are missing", left, all))
 	}
 	if written := report.Write(f.out, doc); written != nil {
 		return errors.Join(err, written)
@@ -169,7 +170,7 @@ func (a *app) paperDone(f paperFlags, points map[string]paper.Point, micro map[s
 		return nil
 	}
 	tests, failed := paper.Check(points)
-	for _, line := range paper.Judge(points) {
+	for _, line := range append(paper.Judge(points), paper.JudgeMicro(micro)...) {
 		fmt.Fprintln(a.err, line)
 	}
 	more, failedMicro := paper.CheckMicro(micro)

@@ -45,6 +45,7 @@ type simFlags struct {
 	fit      string
 	check    string
 	strategy rstar.Strategy
+	chosen   func(flag string) bool // typed, not a default
 	insert   bool
 	backoff  policy.Backoff
 }
@@ -76,6 +77,7 @@ count as their median.`,
   catfish bench sim --cluster thismachine --fit rows.jsonl`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.chosen = cmd.Flags().Changed
 			return a.benchSim(cmd.Context(), cmd, &f)
 		},
 	}
@@ -131,7 +133,9 @@ func (f *simFlags) open() (*sim.Cluster, error) {
 			return nil, err
 		}
 	}
-	cl.Tree.Strategy = f.strategy
+	if f.chosen("strategy") {
+		cl.Tree.Strategy = f.strategy
+	}
 	if f.insert {
 		cl.Tree.Inserted = 1
 	}
@@ -210,6 +214,16 @@ func (f *simFlags) checkKnobs(fs *pflag.FlagSet) error {
 		for _, flag := range []string{"strategy", "insert", "backoff-n", "threshold", "predictor"} {
 			if fs.Changed(flag) {
 				return badUsage("--%s with --check or --fit FILE: the rows say what they were measured with", flag)
+			}
+		}
+	}
+	if f.special() && fs.Changed("inserts") {
+		return badUsage("--inserts with --table, --figure, --fit or --check: the paper's figures and the rows say what is inserted")
+	}
+	if f.figure != "" {
+		for _, flag := range []string{"strategy", "insert", "backoff-n", "threshold", "predictor"} {
+			if fs.Changed(flag) {
+				return badUsage("--%s with --figure %s, which searches nothing", flag, f.figure)
 			}
 		}
 	}
