@@ -61,6 +61,7 @@ func (r Report) Document() *report.Document {
 			{Name: "tree", Value: bench.TreeText(s.Strategy, s.Inserted)},
 			{Name: "Catfish", Value: fmt.Sprintf("%v, heartbeat every 10 ms, rings of %d KiB", s.Backoff, RingBytes>>10)},
 			{Name: "measured", Value: r.period()},
+			{Name: "simulated", Value: r.simulated()},
 		},
 		Warnings: r.Skipped,
 	}
@@ -87,6 +88,16 @@ func (r Report) Document() *report.Document {
 		}
 	}
 	return d
+}
+
+// simulated says what simulated values are of.
+func (r Report) simulated() string {
+	for _, row := range r.Simulated {
+		if row.Of != "" && row.Figure != "9" {
+			return row.Of
+		}
+	}
+	return "nothing, or it does not say of what"
 }
 
 // atMost says when runs are cut, if they are.

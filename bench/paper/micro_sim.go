@@ -32,7 +32,7 @@ func PredictMicro(cl *sim.Cluster, sizes []int) ([]Simulated, error) {
 			if err != nil {
 				return nil, err
 			}
-			rows = append(rows, Simulated{Figure: "9", Series: s.name, X: float64(n), Metric: MeanUs, Value: us})
+			rows = append(rows, Simulated{Figure: "9", Series: s.name, X: float64(n), Metric: MeanUs, Value: us, Of: "cluster " + cl.Name})
 		}
 	}
 	return rows, nil

@@ -289,6 +289,7 @@ func TestReadSimulated(t *testing.T) {
 	}
 	for text, says := range map[string]string{
 		"{": "", "[{]": "", `{"figure":"3","metric":"times"}`: `"3"`, `{"figure":"10","metric":"speed"}`: `"speed"`,
+		`[{"figure":"10","metric":"times","of":"a"},{"figure":"10","metric":"times","of":"b"}]`: `"b"`,
 	} {
 		if _, err := ReadSimulated(strings.NewReader(text)); !errors.Is(err, ErrSimulated) ||
 			!strings.Contains(err.Error(), says) {

@@ -23,12 +23,12 @@ func (s *Simulation) WriteJSON(w io.Writer) error {
 			return nil // A point of a curve that is a number, too.
 		}
 		written[k] = true
+		row.Of = s.Of
 		line := struct {
 			Simulated
-			Of          string  `json:"of"`
 			Paper       float64 `json:"paper,omitempty"`
 			IsSimulated bool    `json:"simulated"` // as every row of bench says
-		}{row, s.Of, paper, true}
+		}{row, paper, true}
 		if err := json.NewEncoder(w).Encode(line); err != nil {
 			return fmt.Errorf("paper: writing simulated values: %w", err)
 		}

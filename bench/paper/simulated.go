@@ -23,6 +23,9 @@ type Simulated struct {
 	Seen   bool `json:"seen,omitempty"`
 	// Why is what a claim was judged by.
 	Why string `json:"why,omitempty"`
+	// Of is what was simulated: the same in a whole file, but for figure 9,
+	// which is of a cluster alone.
+	Of string `json:"of,omitempty"`
 }
 
 func (s Simulated) String() string {
@@ -61,7 +64,16 @@ func ReadSimulated(r io.Reader) ([]Simulated, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSimulated, err)
 	}
+	of := ""
 	for i, row := range rows {
+		if row.Figure != "9" {
+			if of == "" {
+				of = row.Of
+			}
+			if row.Of != of {
+				return nil, fmt.Errorf("%w: row %d is of %q, others of %q", ErrSimulated, i+1, row.Of, of)
+			}
+		}
 		if !slices.Contains(Figures(), row.Figure) {
 			// Not ErrFigure: that is about what was asked for.
 			return nil, fmt.Errorf("%w: row %d: figure %q, want one of %s", ErrSimulated, i+1,
