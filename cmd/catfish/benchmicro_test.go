@@ -54,7 +54,7 @@ func TestBenchMicro(t *testing.T) {
 	}
 	md := slurp(t, dir, report.MarkdownFile)
 	for _, s := range []string{"Figure 9:", "RDMA Read, shm", "RDMA Write, shm", "TCP/IP", "Rows, one host", "limited by",
-		"What the paper says", "TCP/IP-40G", "(simulated)", "| read | shm | 8388608 |"} {
+		"What the text claims of figure 9", "TCP/IP-40G", "(simulated)", "| read | shm | 8388608 |"} {
 		if !strings.Contains(md, s) {
 			t.Errorf("the report lacks %q", s)
 		}
