@@ -95,7 +95,7 @@ func Open(o Options) (rdma.Device, error) {
 	d.virtual = mode&C.FI_MR_VIRT_ADDR != 0
 	d.provKeys = mode&C.FI_MR_PROV_KEY != 0
 	d.inject = info.tx_attr.inject_size
-	d.maxBytes = int(min(info.ep_attr.max_msg_size, maxRegion))
+	d.maxBytes = int(min(uint64(info.ep_attr.max_msg_size), orderOf(info).longest(), maxRegion))
 	if (info.mode|info.rx_attr.mode)&C.FI_RX_CQ_DATA != 0 {
 		d.features |= C.CF_DATA_RECV
 	}
@@ -278,7 +278,18 @@ func find(o Options) (*C.struct_fi_info, Fabric, error) {
 		return nil, Fabric{}, fmt.Errorf("%w: provider %q, device %q, address %q%s", ErrNoDevice,
 			o.Provider, o.Device, o.Addr, available())
 	}
-	return C.fi_dupinfo(best), describe(best), nil
+	at := describe(best)
+	if err := orderOf(best).check(C.CF_ORDER); err != nil {
+		return nil, Fabric{}, fmt.Errorf("%s %s: %w", at.Provider, at.Device, err)
+	}
+	return C.fi_dupinfo(best), at, nil
+}
+
+func orderOf(i *C.struct_fi_info) order {
+	return order{
+		tx: uint64(i.tx_attr.msg_order), rx: uint64(i.rx_attr.msg_order),
+		raw: uint64(i.ep_attr.max_order_raw_size), waw: uint64(i.ep_attr.max_order_waw_size),
+	}
 }
 
 // isLocal reports whether an address is of this host.
@@ -304,7 +315,7 @@ func usable(i *C.struct_fi_info) bool {
 func available() string {
 	all, err := Discover()
 	if err != nil || len(all) == 0 {
-		return "; libfabric offers no connected endpoints at all"
+		return "; libfabric offers no connected endpoints with ordered requests at all"
 	}
 	s := "; there is"
 	for i, f := range all {

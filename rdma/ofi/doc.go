@@ -34,7 +34,7 @@
 // Every request asks libfabric for a completion, even an unsignaled one:
 // otherwise its errors would be lost (shim.c).
 //
-// Reading order: options.go, shim.h (the flat C view), device.go,
+// Reading order: options.go, shim.h (the flat C view), device.go, order.go,
 // region.go, control.go (greeting), dial.go, listen.go, events.go
 // (connection events), cq.go, queuepair.go, post.go, complete.go,
 // status.go.

@@ -22,6 +22,8 @@ static struct fi_info *hints(const char *prov, const char *domain, size_t depth)
 	h->domain_attr->threading = FI_THREAD_SAFE;
 	h->domain_attr->mr_mode =
 		FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	h->tx_attr->msg_order = CF_ORDER;
+	h->rx_attr->msg_order = CF_ORDER;
 	h->tx_attr->size = depth;
 	h->rx_attr->size = depth;
 	if (prov)

@@ -24,6 +24,12 @@ enum {
 	CF_ACKED     = 4, // completions must be asked to mean "arrived"
 };
 
+// CF_ORDER is the order that package rdma promises, and that post_event needs.
+// It must be asked for: where no order is, newer versions of verbs may register
+// memory for PCIe's relaxed ordering, and then a word that the target looks at
+// may be seen before the writes that came before it.
+#define CF_ORDER (FI_ORDER_RAW | FI_ORDER_WAW | FI_ORDER_SAW | FI_ORDER_SAS)
+
 enum { CF_READ = 1, CF_WRITE, CF_WRITE_IMM };
 
 // cf_req is one work request. Local bytes lie outside the Go heap.
