@@ -95,7 +95,9 @@ func (f *fabric) acceptByOwn(ctx context.Context, req rdma.ConnRequest) error {
 	}
 	var ran sync.WaitGroup
 	ran.Go(func() {
-		if err := w.Run(ctx); ctx.Err() == nil { // otherwise the connection has ended, or the server
+		// Canceled: the connection has ended, or the server. ctx does not tell,
+		// since a worker that fails ends its connection, and that cancels ctx.
+		if err := w.Run(ctx); !errors.Is(err, context.Canceled) {
 			f.s.log.Warn("worker failed", "transport", f.name, "peer", req.Peer(), "err", err)
 		}
 	})
