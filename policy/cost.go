@@ -49,7 +49,7 @@ type cost struct {
 
 	probes int  // pairs until the next end-point probe; 0: this pair is one
 	wait   int  // from the latest probe to the next, in pairs
-	gain   mean // of the latest probes; n is -1 before one that only fills caches
+	gain   mean // of the latest probes; n is -1 before one that only fills caches, -2 if another load is why
 
 	epoch  int64   // number of the one under way
 	length int64   // of epochs, ns
@@ -227,10 +227,13 @@ func (c *cost) pair(first, second float64) {
 	case c.probes == 0:
 		c.judge(level, d)
 	case c.level.n > 0 && math.Abs(level-c.level.mean) > costShift: // Another load.
-		c.level, c.spread, c.gain = mean{}, mean{}, mean{n: -1}
+		if c.gain.n != -2 { // Otherwise a load that changes often would never be probed.
+			c.probes = costSoon
+		}
+		c.level, c.spread, c.gain = mean{}, mean{}, mean{n: -2}
 		c.sum, c.noise = 0, 0
 		c.level.add(level, costLevel)
-		c.probes, c.wait, c.rest, c.step = costSoon, costSoon, 0, math.Copysign(costFirst, c.step)
+		c.wait, c.rest, c.step = costSoon, 0, math.Copysign(costFirst, c.step)
 	default:
 		c.level.add(level, costLevel)
 		if c.rest == 0 {

@@ -126,6 +126,22 @@ func TestCostLoadStep(t *testing.T) {
 	}
 }
 
+// TestCostChangingLoad: the better end is also found under a load that changes
+// more often than every costSoon pairs, though every small step there is a loss.
+func TestCostChangingLoad(t *testing.T) {
+	w := newWorld(1, 1)
+	w.idle = [2]time.Duration{}
+	w.core, w.cold = [2]time.Duration{16 * us, 8 * us}, 20*us
+	share := 0.0
+	for i := range 30 {
+		w.think = time.Duration(i%2) * 200 * us // 62,500 or 4,600 searches/s
+		_, share = w.run(8 * 2 * time.Duration(costEpoch))
+	}
+	if share < 0.9 {
+		t.Errorf("a share of %.2f, want all", share)
+	}
+}
+
 // TestCostExplores: at either end the other path is tried, rarely.
 func TestCostExplores(t *testing.T) {
 	for _, better := range []Path{FastMessaging, Offload} {
