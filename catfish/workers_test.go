@@ -123,7 +123,8 @@ func TestConnectionWorkersAreBounded(t *testing.T) {
 func TestPausedConnectionWorkers(t *testing.T) {
 	moreProcs(t, 8)
 	for _, p := range append(pollingPaths(), path{transport: oneSided[0], policy: "fast"}) {
-		s := startServer(t, ServerOptions{WorkerPerConnection: true, Transports: []string{p.transport}})
+		opts := ServerOptions{WorkerPerConnection: true, Transports: []string{p.transport}}
+		s, other := startServer(t, opts), startServer(t, opts)
 		dial(t, s, p.options()).Close()
 		eventually(t, "its worker has ended", func() bool { return s.Stats().Transports[0].EndedWorkers == 1 })
 		s.PauseWorkers()
@@ -138,6 +139,17 @@ func TestPausedConnectionWorkers(t *testing.T) {
 			dialled <- c
 		}()
 		eventually(t, "a worker for it", func() bool { return len(s.Stats().Transports[0].Workers) == 1 })
+		// A paused worker does not say that it has the request: another server,
+		// which is not paused, shows that there was time to answer it.
+		for range 3 {
+			c := dial(t, other, p.options())
+			for range 100 {
+				if _, err := c.Search(t.Context(), square(0, 0)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.Close()
+		}
 		select {
 		case <-dialled:
 			t.Errorf("%s: a paused worker answers", p.name)
@@ -151,5 +163,6 @@ func TestPausedConnectionWorkers(t *testing.T) {
 			c.Close()
 		}
 		s.Close()
+		other.Close()
 	}
 }

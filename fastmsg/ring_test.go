@@ -391,7 +391,17 @@ func TestSomeRequestsAreSignaled(t *testing.T) {
 	})
 }
 
-func TestMalformedMessages(t *testing.T) {
+// announced announces units to an empty ring.
+func announced(r *recvRing, units uint32) error {
+	if r.inMemory() {
+		return r.announceTail(units)
+	}
+	return r.announce(units)
+}
+
+func TestMalformedMessages(t *testing.T) { overAnnouncements(t, testMalformedMessages) }
+
+func testMalformedMessages(t *testing.T, inMemory bool) {
 	ok := header{size: 24, kind: 1, flags: FlagEnd}
 	for name, tc := range map[string]struct {
 		h         header
@@ -413,22 +423,22 @@ func TestMalformedMessages(t *testing.T) {
 		"pad size 0":      {header{size: 0}, 8},
 		"pad with flags":  {header{size: MinRingBytes, flags: 1}, MinRingBytes / 8},
 	} {
-		r := newRecvRing(make([]byte, MinRingBytes), false)
+		r := newRecvRing(make([]byte, MinRingBytes), inMemory)
 		binary.LittleEndian.PutUint64(r.buf, tc.h.word())
-		if err := r.announce(tc.announced); err != nil {
+		if err := announced(&r, tc.announced); err != nil {
 			t.Fatal(err)
 		}
 		if m, _, got, err := r.next(); !errors.Is(err, ErrProtocol) {
 			t.Errorf("%s: got %+v, %v, %v", name, m, got, err)
 		}
 	}
-	r := newRecvRing(make([]byte, MinRingBytes), false)
-	for _, units := range []uint32{0, MinRingBytes/8 + 1, 1<<31 - 1} {
-		if err := r.announce(units); !errors.Is(err, ErrProtocol) {
+	r := newRecvRing(make([]byte, MinRingBytes), inMemory)
+	for _, units := range []uint32{0, MinRingBytes/8 + 1, 1<<31 - 1, 1<<32 - 1} {
+		if err := announced(&r, units); !errors.Is(err, ErrProtocol) {
 			t.Errorf("announce %d: %v", units, err)
 		}
 	}
-	p := newPair(MinRingBytes, false)
+	p := newPair(MinRingBytes, inMemory)
 	for _, units := range []uint32{0, 1, 1<<31 - 1} {
 		if err := p.out.returned(units); !errors.Is(err, ErrProtocol) {
 			t.Errorf("return %d: %v", units, err)
@@ -436,22 +446,29 @@ func TestMalformedMessages(t *testing.T) {
 	}
 }
 
-// FuzzRecvRing feeds any ring content and any events to the reader: it
+// FuzzRecvRing feeds any ring content and any events or tails to the reader: it
 // may end with ErrProtocol, and must neither panic nor read beyond what
 // was announced, nor run forever.
 func FuzzRecvRing(f *testing.F) {
-	good := newPair(MinRingBytes, false)
-	good.out.append(3, FlagEnd, 5, []byte("payload"))
-	good.flush()
-	f.Add(good.mem, []byte{4, 0, 0, 0})
-	f.Add([]byte{0xff, 0xff}, []byte{0, 0, 0, 0x80, 1, 2, 3, 4})
-	f.Fuzz(func(t *testing.T, content, events []byte) {
+	for _, inMemory := range []bool{false, true} {
+		good := newPair(MinRingBytes, inMemory)
+		good.out.append(3, FlagEnd, 5, []byte("payload"))
+		good.flush()
+		f.Add(good.mem, []byte{3, 0, 0, 0}, inMemory)
+		f.Add([]byte{0xff, 0xff}, []byte{0, 0, 0, 0x80, 1, 2, 3, 4}, inMemory)
+	}
+	f.Fuzz(func(t *testing.T, content, events []byte, inMemory bool) {
 		mem := make([]byte, MinRingBytes)
 		copy(mem, content)
-		r := newRecvRing(mem, false)
+		r := newRecvRing(mem, inMemory)
 		for ; len(events) >= 4; events = events[4:] {
 			imm := binary.LittleEndian.Uint32(events)
-			if err := r.announce(imm &^ returnBit); err != nil {
+			announce := r.announceTail
+			if !inMemory {
+				imm &^= returnBit
+				announce = r.announce
+			}
+			if err := announce(imm); err != nil {
 				if !errors.Is(err, ErrProtocol) {
 					t.Fatal(err)
 				}

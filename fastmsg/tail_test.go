@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/catfish-index/catfish/rdma"
@@ -90,24 +91,38 @@ func contains(offsets []int, at int) bool {
 	return false
 }
 
+// sees reports whether a word was seen at any connection.
+func (s *server) sees(word uint64) bool {
+	var b [wordBytes]byte
+	binary.LittleEndian.PutUint64(b[:], word)
+	s.Pause()
+	defer s.Resume()
+	return slices.ContainsFunc(s.words, func(w watched) bool { return w.seen == binary.NativeEndian.Uint64(b[:]) })
+}
+
 // TestForgedTails: a tail that cannot be closes its connection, and no other.
 func TestForgedTails(t *testing.T) {
 	good := message(header{size: 32, kind: 1, flags: FlagEnd})
-	attacks := map[string]func(x *stranger) error{
-		"backwards": func(x *stranger) error {
+	attacks := map[string]func(x *stranger, s *server) error{
+		"backwards": func(x *stranger, s *server) error {
 			return errors.Join(x.post(0, good, 4), x.writeWord(tailWord(16)))
 		},
-		"back to the start":         func(x *stranger) error { return errors.Join(x.post(0, good, 4), x.writeWord(tailWord(0))) },
-		"behind the start":          func(x *stranger) error { return x.writeWord(tailWord(1<<35 - 8)) },
-		"a unit over the ring":      func(x *stranger) error { return x.writeWord(tailWord(DefaultRingBytes + 8)) },
-		"half of all":               func(x *stranger) error { return x.writeWord(tailWord(1 << 34)) },
-		"into the middle of one":    func(x *stranger) error { return x.post(0, good, 3) },
-		"a unit after the last one": func(x *stranger) error { return x.post(0, good, 5) },
-		"nothing":                   func(x *stranger) error { return x.writeWord(tailWord(0)) },
-		"the same again": func(x *stranger) error {
-			return errors.Join(x.post(0, good, 4), x.writeWord(1), x.writeWord(tailWord(32)), x.post(32, good, 1<<20))
+		"back to the start":         func(x *stranger, s *server) error { return errors.Join(x.post(0, good, 4), x.writeWord(tailWord(0))) },
+		"behind the start":          func(x *stranger, s *server) error { return x.writeWord(tailWord(1<<35 - 8)) },
+		"a unit over the ring":      func(x *stranger, s *server) error { return x.writeWord(tailWord(DefaultRingBytes + 8)) },
+		"half of all":               func(x *stranger, s *server) error { return x.writeWord(tailWord(1 << 34)) },
+		"into the middle of one":    func(x *stranger, s *server) error { return x.post(0, good, 3) },
+		"a unit after the last one": func(x *stranger, s *server) error { return x.post(0, good, 5) },
+		"nothing":                   func(x *stranger, s *server) error { return x.writeWord(tailWord(0)) },
+		"the same again": func(x *stranger, s *server) error {
+			const torn = 1<<64 - 1 // in between, or it would not change
+			err := x.post(0, good, 4)
+			until(t, "the word is seen", func() bool { return s.sees(tailWord(32)) })
+			err = errors.Join(err, x.writeWord(torn))
+			until(t, "the torn word is seen", func() bool { return s.sees(torn) })
+			return errors.Join(err, x.writeWord(tailWord(32)))
 		},
-		"by an event": func(x *stranger) error {
+		"by an event": func(x *stranger, s *server) error {
 			_, err := x.qp.Post([]rdma.WorkRequest{{Op: rdma.OpWriteImm, Imm: 4}})
 			return err
 		},
@@ -127,7 +142,7 @@ func TestForgedTails(t *testing.T) {
 				x.inMemory = true
 				x.dial(t, s)
 				<-opened
-				if err := attack(x); err != nil {
+				if err := attack(x, s); err != nil {
 					t.Fatal(err)
 				}
 				if err := <-closed; !errors.Is(err, ErrProtocol) {
@@ -279,7 +294,8 @@ func TestManyTails(t *testing.T) {
 	})
 }
 
-// TestOwnThread: a worker with a thread of its own serves, sleeping or not.
+// TestOwnThread: a worker with a thread of its own serves, sleeping or not, and
+// keeps the thread while it polls.
 func TestOwnThread(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		s := serve(t, p, handlerFuncs{serve: echo}, WorkerConfig{OwnThread: true})
@@ -291,8 +307,21 @@ func TestOwnThread(t *testing.T) {
 				}
 			}
 		}
-		rest := pause(t, s)
-		rest.resume()
+		locked := func() bool {
+			s.Pause()
+			defer s.Resume()
+			return s.locked
+		}
+		if p.inMemory {
+			until(t, "it has its thread while it polls", locked)
+			a.Close()
+			b.Close()
+			until(t, "it gives its thread back", func() bool { return !locked() })
+		}
+		until(t, "it sleeps", func() bool { return s.Stats().Sleeps > 0 })
+		if locked() {
+			t.Error("it keeps its thread while it sleeps")
+		}
 		if n := s.Stats().Requests; n != 400 {
 			t.Errorf("%d requests, want 400", n)
 		}
