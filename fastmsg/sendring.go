@@ -96,14 +96,10 @@ func recvDepth(ringBytes int, inMemory bool) int {
 // sendDepth is the number of requests that the writer of a ring can have
 // outstanding: flights, one more write for each of the at most two laps that
 // they span, returns, requests that wait for a signaled one, and those of the
-// owner. With announcements in memory it is room for as many announcements, of
-// two Writes each.
-func sendDepth(ringBytes int, inMemory bool) int {
-	posts := flightsOf(ringBytes)
-	if inMemory {
-		posts *= 2
-	}
-	return posts + 2 + maxReturns + 2*signalEvery + SpareSends
+// owner. Announcements in memory have no flights, so there may be more of them
+// than the queue pair takes: Post refuses what is too many, and abort undoes it.
+func sendDepth(ringBytes int) int {
+	return flightsOf(ringBytes) + 2 + maxReturns + 2*signalEvery + SpareSends
 }
 
 // maxMessage is the largest message, with header, that a ring takes.

@@ -56,7 +56,7 @@ static struct fi_info *getinfo(const char *prov, const char *domain, const char 
 }
 
 // The depth that is requested here bounds those of all endpoints: verbs
-// grants 384 by default. The deepest queues here have about 2,000 entries.
+// grants 384 by default. The deepest queues here have about 1,200 entries.
 struct fi_info *cf_getinfo(const char *prov, const char *domain, const char *node, int *err)
 {
 	static const size_t depths[] = {8192, 4096, 2048, 1024, 0};
