@@ -59,12 +59,13 @@ type ServerOptions struct {
 	Fabric Fabric
 	// Workers is the number of workers per transport, 0: GOMAXPROCS.
 	Workers int
-	// Polling keeps workers from ever sleeping: the paper's base line
-	// "fast messaging with polling". Costs a core per worker.
+	// Polling keeps workers from ever sleeping, as scheme fast-polling-cq does
+	// for each client: they poll their completion queues. Costs a core per
+	// worker.
 	Polling bool
-	// WorkerPerConnection gives each connection a worker of its own, with an
-	// operating system thread of its own, as the paper's server has one (section
-	// IV-B); Workers must be 0. At most MaxConnectionWorkers connections of a
+	// WorkerPerConnection gives each connection a worker of its own, as the
+	// paper's server has one (section IV-B), with an operating system thread of
+	// its own while it polls; Workers must be 0. At most MaxConnectionWorkers connections of a
 	// transport. A worker that polls spins until the kernel takes its core
 	// away: with more clients than cores this is the collapse of figure 7. One
 	// that waits for events sleeps at once, without spinning before. Each

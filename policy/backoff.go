@@ -87,7 +87,7 @@ func (b Backoff) Validate() error {
 
 func (b Backoff) String() string {
 	b = b.WithDefaults()
-	return fmt.Sprintf("N = %d, T = %g %%, predictor %s", b.N, 100*b.T, b.Predictor)
+	return fmt.Sprintf("N = %d, T = %.4g %%, predictor %s", b.N, 100*b.T, b.Predictor)
 }
 
 type backoff struct {

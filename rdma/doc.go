@@ -31,9 +31,11 @@
 // atomic load sees that Write whole or not at all, and who sees it sees all
 // Writes before it on this queue pair. A card promises that by InfiniBand's
 // order of requests and PCIe's of posted writes, software by an atomic store.
-// Where software that is not ours copies (Info.TornLines), the word may be
-// seen in part for a while, in the order of its bytes: it must show by itself
-// whether it is complete. Memory says nothing to a completion queue: do not
+// Where software that is not ours copies (Info.TornLines: Soft-RoCE, libfabric's
+// tcp), the word may be seen in part for a while, in the order of its bytes: it
+// must show by itself whether it is complete. Such software copies without
+// barriers: on processors that reorder stores (not amd64) nothing promises that
+// who sees the word sees the Writes before it. There, wait for an event. Memory says nothing to a completion queue: do not
 // sleep in Wait for it.
 //
 // A Read is not atomic as a whole: each aligned 64-byte
@@ -49,7 +51,8 @@
 // belong to the provider: do not change the source of a Write, and do not
 // read the destination of a Read. An unsignaled request is complete when a
 // later signaled one of the same queue pair is, or, for a Write, when the
-// peer has answered the event that it carried.
+// peer has shown that it read it: by its answer to an event that the Write
+// carried, or to a later Write that it saw.
 //
 // # Errors
 //

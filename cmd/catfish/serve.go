@@ -59,9 +59,10 @@ func newServe(a *app) *cobra.Command {
 	fs.IntVar(&f.opts.Workers, "workers", 0, "worker threads per transport, 0: one per core")
 	fs.StringVar(&f.cpus, "cpus", "", "cores to run on, such as 0 or 0-2,5; empty: any")
 	fs.BoolVar(&f.opts.Polling, "polling", false,
-		"workers poll and never sleep (scheme fast-polling); costs a core each")
+		"workers poll and never sleep (scheme fast-polling-cq); costs a core each")
 	fs.BoolVar(&f.opts.WorkerPerConnection, "worker-per-connection", false,
-		fmt.Sprintf("a thread for each connection, as in the paper, %d at most; sets GOMAXPROCS, unless\n"+
+		fmt.Sprintf("a worker for each connection, as in the paper, %d at most, with a thread of its own\n"+
+			"while it polls; sets GOMAXPROCS, unless\n"+
 			"the environment does, to %d more than it is: set it to more than the clients that poll",
 			catfish.MaxConnectionWorkers, connectionProcs))
 	fs.Int64Var(&f.opts.SlabBytes, "slab-bytes", 0, "capacity of each collection in bytes, 0: default")
