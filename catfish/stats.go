@@ -50,7 +50,8 @@ type WorkerStats struct {
 	Connected int     `json:"connections"`
 }
 
-// Stats returns the server's state. It takes no lock that requests need.
+// Stats returns the server's state. It waits for no request, and no
+// request for it.
 func (s *Server) Stats() ServerStats {
 	st := ServerStats{
 		Addr: s.Addr(), Version: Version, BootID: s.bootID,
@@ -64,6 +65,7 @@ func (s *Server) Stats() ServerStats {
 		t.ReadChannels = len(f.readChannels)
 		f.mu.Unlock()
 		live, ended, count := f.workers.stats()
+		t.Workers = make([]WorkerStats, 0, len(live)) // [] in JSON, not null
 		for _, w := range live {
 			ws := workerStats(w)
 			t.Connections += ws.Connected

@@ -28,6 +28,10 @@ type workers struct {
 	s    *Server
 	next int // of the fixed ones, round robin; only accept uses it
 
+	// turn is held by pause and resume, so that neither takes effect in the
+	// middle of the other. It is taken before mu; workers do not take it.
+	turn sync.Mutex
+
 	mu     sync.Mutex
 	live   []*worker
 	places int // of workers of one connection, including those that begin
@@ -35,7 +39,7 @@ type workers struct {
 	ended  fastmsg.WorkerStats
 	count  int // of those that ended
 	paused bool
-	warned bool // that there are more workers than GOMAXPROCS
+	warned bool // that there are as many workers as GOMAXPROCS
 }
 
 // worker is a fastmsg.Worker with its sender of heartbeats.
@@ -58,15 +62,17 @@ func (ws *workers) all() []*worker {
 
 func (ws *workers) add(w *worker) {
 	ws.mu.Lock()
-	defer ws.mu.Unlock()
 	ws.live = append(ws.live, w)
 	if ws.paused {
 		w.Pause() // It does not run yet, so this does not wait.
 	}
-	if n := runtime.GOMAXPROCS(0); ws.s.opts.WorkerPerConnection && len(ws.live) >= n && !ws.warned {
-		ws.warned = true
-		ws.s.log.Warn("as many workers of one connection as GOMAXPROCS: those that poll keep each other, and "+
-			"everything else in this process, from running; set GOMAXPROCS higher", "workers", len(ws.live), "GOMAXPROCS", n)
+	live, procs := len(ws.live), runtime.GOMAXPROCS(0)
+	warn := ws.s.opts.WorkerPerConnection && live >= procs && !ws.warned
+	ws.warned = ws.warned || warn
+	ws.mu.Unlock()
+	if warn { // Which of them will poll is not known yet.
+		ws.s.log.Warn("as many workers of one connection as GOMAXPROCS: if they poll, they keep each other, and "+
+			"everything else in this process, from running; set GOMAXPROCS higher", "workers", live, "GOMAXPROCS", procs)
 	}
 }
 
@@ -141,19 +147,12 @@ func (f *fabric) endWorker(w *worker) {
 	ws.live = slices.DeleteFunc(ws.live, func(l *worker) bool { return l == w })
 	ws.places--
 	ws.count++
-	st, sum := w.Stats(), &ws.ended
-	sum.Requests += st.Requests
-	sum.Responses += st.Responses
-	sum.BytesIn += st.BytesIn
-	sum.BytesOut += st.BytesOut
-	sum.Busy += st.Busy
-	sum.Spun += st.Spun
-	sum.Sleeps += st.Sleeps
-	sum.Batches += st.Batches
+	ws.ended.Add(w.Stats())
 }
 
 // stats returns those of each worker, and the sum of those that ended, of which
-// there were count. Together they never go back.
+// there were count. Together they never go back, except Busy, which is an
+// estimate while a worker works.
 func (ws *workers) stats() (live []fastmsg.WorkerStats, ended fastmsg.WorkerStats, count int) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -166,24 +165,24 @@ func (ws *workers) stats() (live []fastmsg.WorkerStats, ended fastmsg.WorkerStat
 
 // work adds what all workers have done, also those that ended.
 func (ws *workers) work(sum *heartbeat.Work) {
-	add := func(st fastmsg.WorkerStats) {
-		sum.Busy += st.Busy
-		sum.Spun += st.Spun
-		sum.Requests += st.Requests
-		sum.BytesOut += st.BytesOut
-		sum.Waiting += st.Waiting
-	}
 	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	add(ws.ended)
+	total := ws.ended
 	for _, w := range ws.live {
-		add(w.Stats())
+		total.Add(w.Stats())
 	}
+	ws.mu.Unlock()
+	sum.Busy += total.Busy
+	sum.Spun += total.Spun
+	sum.Requests += total.Requests
+	sum.BytesOut += total.BytesOut
+	sum.Waiting += total.Waiting
 }
 
 // pause pauses all workers, and those to come. It does not hold the lock while
 // it waits for a worker, which may be waiting for the lock to report its work.
 func (ws *workers) pause() {
+	ws.turn.Lock()
+	defer ws.turn.Unlock()
 	ws.mu.Lock()
 	ws.paused = true
 	live := slices.Clone(ws.live)
@@ -194,6 +193,8 @@ func (ws *workers) pause() {
 }
 
 func (ws *workers) resume() {
+	ws.turn.Lock()
+	defer ws.turn.Unlock()
 	ws.mu.Lock()
 	ws.paused = false
 	live := slices.Clone(ws.live)

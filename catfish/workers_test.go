@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -151,8 +152,9 @@ func TestPausedConnectionWorkers(t *testing.T) {
 			c.Close()
 		}
 		select {
-		case <-dialled:
+		case c := <-dialled:
 			t.Errorf("%s: a paused worker answers", p.name)
+			dialled <- c
 		default:
 		}
 		s.ResumeWorkers()
@@ -164,5 +166,31 @@ func TestPausedConnectionWorkers(t *testing.T) {
 		}
 		s.Close()
 		other.Close()
+	}
+}
+
+// TestPauseAndResumeAtOnce: workers are paused or not, as the later of both
+// says; none stays behind.
+func TestPauseAndResumeAtOnce(t *testing.T) {
+	s := startServer(t, ServerOptions{Workers: 4, Transports: oneSided[:1]})
+	ws := &s.fabrics[0].workers
+	c := dial(t, s, Options{Transport: oneSided[0], Policy: "fast"})
+	for range 300 {
+		var both sync.WaitGroup
+		both.Go(s.PauseWorkers)
+		both.Go(s.ResumeWorkers)
+		both.Wait()
+		ws.mu.Lock()
+		paused := ws.paused
+		ws.mu.Unlock()
+		if paused {
+			s.ResumeWorkers()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		_, err := c.Search(ctx, square(0, 0))
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }

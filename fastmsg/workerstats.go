@@ -19,6 +19,20 @@ type WorkerStats struct {
 	Waiting int
 }
 
+// Add adds what another worker has done.
+func (s *WorkerStats) Add(o WorkerStats) {
+	s.Requests += o.Requests
+	s.Responses += o.Responses
+	s.BytesIn += o.BytesIn
+	s.BytesOut += o.BytesOut
+	s.Busy += o.Busy
+	s.Spun += o.Spun
+	s.Sleeps += o.Sleeps
+	s.Batches += o.Batches
+	s.Connections += o.Connections
+	s.Waiting += o.Waiting
+}
+
 // counts are the counters of the loop. Only Worker's methods below change
 // them.
 type counts struct {
