@@ -34,7 +34,7 @@ import (
 // while a writer is blocked, its reader still has something to read, and will
 // return its head.
 //
-// # Why a queue pair is never full
+// # Why a queue pair is never full, if announcements are events
 //
 // Events that a reader has not polled yet are at most the flights of this
 // ring, and returns of the opposite ring. The writer of that ring has at most

@@ -3,6 +3,7 @@ package fastmsg
 import (
 	"context"
 	"errors"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -182,6 +183,24 @@ func TestStats(t *testing.T) {
 		close(hold)
 		group.Wait()
 	})
+}
+
+// TestAddStats: no field is forgotten.
+func TestAddStats(t *testing.T) {
+	var sum, one WorkerStats
+	v := reflect.ValueOf(&one).Elem()
+	for i := range v.NumField() {
+		v.Field(i).Set(reflect.ValueOf(i + 1).Convert(v.Field(i).Type()))
+	}
+	if sum.Add(one); sum != one {
+		t.Errorf("%+v, want %+v", sum, one)
+	}
+	sum.Add(one)
+	for i, s := 0, reflect.ValueOf(sum); i < s.NumField(); i++ {
+		if want := reflect.ValueOf(2 * (i + 1)).Convert(s.Field(i).Type()); !s.Field(i).Equal(want) {
+			t.Errorf("%s: %v, want %v", s.Type().Field(i).Name, s.Field(i), want)
+		}
+	}
 }
 
 // TestWaiting: requests that piled up while the worker was paused are

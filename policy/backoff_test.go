@@ -215,3 +215,10 @@ func TestBackoffParametersDecide(t *testing.T) {
 		}
 	}
 }
+
+// TestBackoffString: a percentage has no digits that it owes to binary numbers.
+func TestBackoffString(t *testing.T) {
+	if got, want := (Backoff{T: 0.07}).String(), "N = 8, T = 7 %, predictor latest"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
