@@ -488,6 +488,7 @@ func TestCheck(t *testing.T) {
 			point("search", "1e-5", "offload", 8, 4000), point("search", "1e-5", "paper", 8, 5000),
 			point("multi-issue", "1e-2", "offload", 8, 4000), point("multi-issue", "1e-2", "offload-single", 8, 4000),
 			point("hybrid", "1e-5", "fast", 8, 4000), point("search", "1e-5", "offload-cached", 8, 4000),
+			point("hybrid", "1e-5", "offload", 8, 4000), point("hybrid", "1e-5", "offload-cached", 8, 4000),
 		)
 	}
 	if n, failed := Check(good()); n < 20 || len(failed) > 0 {
@@ -508,9 +509,9 @@ func TestCheck(t *testing.T) {
 		"need 1.60 round trips":    {at + "offload-cached", func(p *Point) { p.Row.Trips = 1.6 }},
 		"move 90000 bytes":         {at + "offload-cached", func(p *Point) { p.Row.Bytes = 90000 }},
 		"no cached node":           {at + "offload-cached", func(p *Point) { p.Row.Cached = 0 }},
-		"0.050 restarts":           {at + "offload-cached", func(p *Point) { p.Row.Restarts, p.Settings.Objects = 0.05, 1e6 }},
-		"0.200 repairs":            {at + "offload-cached", func(p *Point) { p.Row.Repairs, p.Settings.Objects = 0.2, 1e6 }},
-		"0.500 repairs":            {at + "offload-cached", func(p *Point) { p.Row.Repairs, p.Settings.Objects = 0.5, 5000 }},
+		"0.050 restarts":           {at + "offload-cached", func(p *Point) { p.Row.Restarts = 0.05 }},
+		"0.200 repairs":            {at + "offload-cached", func(p *Point) { p.Row.Repairs = 0.2 }},
+		"0.500 repairs":            {"hybrid/1e-5/host/shm/8/offload-cached", func(p *Point) { p.Row.Repairs = 0.5 }},
 		"offload-cached: offloads": {at + "offload-cached", func(p *Point) { p.Row.Offload = 0.8 }},
 		"fast: offloads 1.0 %":     {at + "fast", func(p *Point) { p.Row.Offload = 0.01 }},
 		"multi-issue needs 5.00":   {"multi-issue/1e-2/host/shm/8/offload", func(p *Point) { p.Row.Trips = 5 }},
