@@ -26,7 +26,7 @@ var Benchmarks = []Benchmark{
 		Text: "8 clients with 16 calls under way each: the server's core is busy, and what one scheme" +
 			" can do at most is what counts.",
 		Commands: []string{
-			"catfish bench run --scheme tcp,fast-polling,fast-polling-cq,fast,offload-single,offload,offload-cached,paper,cost" +
+			"catfish bench run --scheme tcp,fast-polling,fast,offload-single,offload,offload-cached,paper,cost" +
 				" --scale 1e-5 --transport shm --clients 8 --in-flight 16",
 		},
 	},
