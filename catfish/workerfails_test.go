@@ -58,8 +58,8 @@ func TestConnectionWorkerFails(t *testing.T) {
 			s.fabrics[0].dev = queues{s.fabrics[0].dev, made}
 			served := make(chan error, 1)
 			go func() { served <- s.Serve(context.Background()) }()
-			c := dial(t, s, Options{Transport: tr, Policy: "fast"})
-			dial(t, s, Options{Transport: tr, Policy: "fast"}) // is there when the server ends
+			c := dial(t, s, Options{Transport: tr, Policy: "fast", Fabric: testFabric})
+			dial(t, s, Options{Transport: tr, Policy: "fast", Fabric: testFabric}) // is there when the server ends
 			if cq := <-made; fails {
 				cq.Close()
 			} else {
