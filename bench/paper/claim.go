@@ -63,22 +63,22 @@ const (
 var Claims = []Claim{
 	{"net-first", "2", "At scale 0.01, 1 Gbit/s is full before the server's CPU.",
 		func(v View) (Verdict, bool) {
-			return at(v, "motivation", "1e-2", func(x int, s ...Value) Verdict {
-				return Verdict{s[0].Net >= saturated && s[0].CPU < saturated, usedAt(x, s[0])}
+			return at(v, "motivation", "1e-2", func(x int, s ...Value) (Verdict, bool) {
+				return Verdict{s[0].Net >= saturated && s[0].CPU < saturated, usedAt(x, s[0])}, s[0].Net >= 0
 			}, tcp)
 		}},
 	{"cpu-first", "2", "At scale 0.00001, the server's CPU is full before 1 Gbit/s.",
 		func(v View) (Verdict, bool) {
-			return at(v, "motivation", "1e-5", func(x int, s ...Value) Verdict {
-				return Verdict{s[0].CPU >= saturated && s[0].Net < saturated, usedAt(x, s[0])}
+			return at(v, "motivation", "1e-5", func(x int, s ...Value) (Verdict, bool) {
+				return Verdict{s[0].CPU >= saturated && s[0].Net < saturated, usedAt(x, s[0])}, s[0].Net >= 0
 			}, tcp)
 		}},
 	{"events-below", "7", "With the most clients, events have a lower latency than polling.",
 		func(v View) (Verdict, bool) {
 			return inAll(v, "events", func(panel string) (Verdict, bool) {
-				return at(v, "events", panel, func(x int, s ...Value) Verdict {
+				return at(v, "events", panel, func(x int, s ...Value) (Verdict, bool) {
 					return Verdict{s[1].MeanUs < s[0].MeanUs,
-						fmt.Sprintf("%.4g and %.4g us at %s", s[1].MeanUs, s[0].MeanUs, clients(x))}
+						fmt.Sprintf("%.4g and %.4g us at %s", s[1].MeanUs, s[0].MeanUs, clients(x))}, true
 				}, polling, fast)
 			})
 		}},
@@ -87,59 +87,57 @@ var Claims = []Claim{
 			return inAll(v, "events", func(panel string) (Verdict, bool) {
 				x0, p0 := first(v, "events", panel, polling)
 				_, e0 := first(v, "events", panel, fast)
-				return unless(at(v, "events", panel, func(x int, s ...Value) Verdict {
+				return at(v, "events", panel, func(x int, s ...Value) (Verdict, bool) {
 					n, p, e := float64(x)/float64(x0), s[0].MeanUs/p0, s[1].MeanUs/e0
-					return Verdict{x > x0 && p > n && e <= 1.25*n,
-						fmt.Sprintf("%.3g and %.3g times with %.3g times the clients", p, e, n)}
-				}, polling, fast))(x0 == last(v, "events", panel, polling))
+					return Verdict{p > n && e <= 1.25*n,
+						fmt.Sprintf("%.3g and %.3g times with %.3g times the clients", p, e, n)}, x > x0
+				}, polling, fast)
 			})
 		}},
 	{"multi-issue", "8", "At every scale, multi-issue has a lower latency than single-issue.",
 		func(v View) (Verdict, bool) {
 			return inAll(v, "multi-issue", func(panel string) (Verdict, bool) {
-				return at(v, "multi-issue", panel, func(_ int, s ...Value) Verdict {
-					return Verdict{s[1].MeanUs < s[0].MeanUs, fmt.Sprintf("%.3g and %.3g us", s[1].MeanUs, s[0].MeanUs)}
+				return at(v, "multi-issue", panel, func(_ int, s ...Value) (Verdict, bool) {
+					return Verdict{s[1].MeanUs < s[0].MeanUs, fmt.Sprintf("%.3g and %.3g us", s[1].MeanUs, s[0].MeanUs)}, true
 				}, single, offload)
 			})
 		}},
 	{"multi-issue-most", "8", "Multi-issue saves the most at scale 0.01.", mostSaved},
 	{"fast-worst", "10", "At scale 0.00001 and the most clients, fast messaging has the lowest throughput, below TCP's.",
 		func(v View) (Verdict, bool) {
-			return at(v, "search", "1e-5", func(x int, s ...Value) Verdict {
+			return at(v, "search", "1e-5", func(x int, s ...Value) (Verdict, bool) {
 				low := s[0].Kops <= min(s[1].Kops, s[2].Kops, s[3].Kops)
 				return Verdict{low, fmt.Sprintf("%s, tcp %.4g, offloading %.4g, Catfish %.4g at %s",
-					kops(s[0]), s[1].Kops, s[2].Kops, s[3].Kops, clients(x))}
+					kops(s[0]), s[1].Kops, s[2].Kops, s[3].Kops, clients(x))}, true
 			}, polling, tcp, single, catfish)
 		}},
 	{"offload-poor", "10", "There, offloading is poor, too (less than half of Catfish's throughput).",
 		func(v View) (Verdict, bool) {
-			return at(v, "search", "1e-5", func(x int, s ...Value) Verdict {
-				return Verdict{s[0].Kops < poor*s[1].Kops, fmt.Sprintf("%.4g, Catfish %s at %s", s[0].Kops, kops(s[1]), clients(x))}
+			return at(v, "search", "1e-5", func(x int, s ...Value) (Verdict, bool) {
+				return Verdict{s[0].Kops < poor*s[1].Kops, fmt.Sprintf("%.4g, Catfish %s at %s", s[0].Kops, kops(s[1]), clients(x))}, true
 			}, single, catfish)
 		}},
 	{"catfish-most", "10", "At every scale and number of clients, Catfish has the highest throughput.", highest("search")},
 	{"catfish-both", "10", "At scale 0.00001, when the server's CPU is full, Catfish offloads some of its searches.",
 		func(v View) (Verdict, bool) {
-			full := true
-			verdict, ok := at(v, "search", "1e-5", func(x int, s ...Value) Verdict {
-				full = s[0].CPU >= saturated
-				return Verdict{s[0].Offload > 0 && s[0].Offload < 1,
-					fmt.Sprintf("%.1f %%, CPU %.0f %% at %s", 100*s[0].Offload, 100*s[0].CPU, clients(x))}
+			return at(v, "search", "1e-5", func(x int, s ...Value) (Verdict, bool) {
+				some := s[0].Offload > 0 && s[0].Offload < 1
+				return Verdict{some, fmt.Sprintf("%.1f %%, CPU %.0f %% at %s", 100*s[0].Offload, 100*s[0].CPU, clients(x))},
+					s[0].CPU >= saturated || some
 			}, catfish)
-			return verdict, ok && (full || verdict.Holds)
 		}},
 	{"offload-steady", "11", "At scale 0.00001, offloading's latency stays low with more clients (less than twice that of the fewest).",
 		func(v View) (Verdict, bool) {
 			x0, from := first(v, "search", "1e-5", single)
-			return unless(at(v, "search", "1e-5", func(x int, s ...Value) Verdict {
-				return Verdict{s[0].MeanUs < steady*from, fmt.Sprintf("%.4g us, %.4g at %s", from, s[0].MeanUs, clients(x))}
-			}, single))(x0 == last(v, "search", "1e-5", single))
+			return at(v, "search", "1e-5", func(x int, s ...Value) (Verdict, bool) {
+				return Verdict{s[0].MeanUs < steady*from, fmt.Sprintf("%.4g us, %.4g at %s", from, s[0].MeanUs, clients(x))}, x > x0
+			}, single)
 		}},
 	{"offload-below", "11", "There, with the most clients, it is lower than Catfish's.",
 		func(v View) (Verdict, bool) {
-			return at(v, "search", "1e-5", func(x int, s ...Value) Verdict {
+			return at(v, "search", "1e-5", func(x int, s ...Value) (Verdict, bool) {
 				return Verdict{s[0].MeanUs < s[1].MeanUs,
-					fmt.Sprintf("%.4g and %.4g us at %s", s[0].MeanUs, s[1].MeanUs, clients(x))}
+					fmt.Sprintf("%.4g and %.4g us at %s", s[0].MeanUs, s[1].MeanUs, clients(x))}, true
 			}, single, catfish)
 		}},
 	{"hybrid-most", "12", "With inserts and the most clients, Catfish has the highest throughput at scale 0.00001.",
@@ -160,15 +158,12 @@ var Claims = []Claim{
 		}},
 	{"inserts-slow-reads", "12", "Inserts slow offloaded searches a little (by less than twice): reads meet writes.",
 		func(v View) (Verdict, bool) {
-			found := true
-			verdict, ok := at(v, "hybrid", "1e-5", func(x int, s ...Value) Verdict {
-				without, ok := v.At("search", "1e-5", single.Name, x)
-				found = ok && without.SearchUs > 0
-				with := s[0].SearchUs
-				return Verdict{with > without.SearchUs && with < steady*without.SearchUs,
-					fmt.Sprintf("a search takes %.4g us, %.4g without, at %s", with, without.SearchUs, clients(x))}
+			return at(v, "hybrid", "1e-5", func(x int, s ...Value) (Verdict, bool) {
+				search, ok := v.At("search", "1e-5", single.Name, x)
+				with, without := s[0].SearchUs, search.SearchUs
+				return Verdict{with > without && with < steady*without,
+					fmt.Sprintf("a search takes %.4g us, %.4g without, at %s", with, without, clients(x))}, ok && without > 0
 			}, single)
-			return verdict, ok && found
 		}},
 	{"catfish-most-rea02", "14", "On street segments, Catfish has the highest throughput at every number of clients.", highest("rea02")},
 }
@@ -187,15 +182,15 @@ func join(why, panel, more string) string {
 }
 
 // at judges a panel at the most clients at which all series were measured; of
-// figure 8, at one client. Without a network, nothing is said of one.
-func at(v View, experiment, panel string, judge func(x int, s ...Value) Verdict, series ...Series) (Verdict, bool) {
+// figure 8, at one client. It is false if there are none, or judge is.
+func at(v View, experiment, panel string, judge func(x int, s ...Value) (Verdict, bool), series ...Series) (Verdict, bool) {
 	numbers := v.Clients(experiment)
 	for i := len(numbers) - 1; i >= 0; i-- {
 		if only := experimentNamed(experiment).Paper; len(only) == 1 && numbers[i] != only[0] {
 			continue
 		}
 		if values, ok := valuesAt(v, experiment, panel, numbers[i], series...); ok {
-			return judge(numbers[i], values...), true
+			return judge(numbers[i], values...)
 		}
 	}
 	return Verdict{}, false
@@ -205,18 +200,12 @@ func at(v View, experiment, panel string, judge func(x int, s ...Value) Verdict,
 func valuesAt(v View, experiment, panel string, x int, series ...Series) (values []Value, ok bool) {
 	for _, s := range series {
 		value, ok := v.At(experiment, panel, s.Name, x)
-		if !ok || value.MeanUs <= 0 || experiment == "motivation" && value.Net < 0 {
+		if !ok || value.MeanUs <= 0 {
 			return nil, false
 		}
 		values = append(values, value)
 	}
 	return values, true
-}
-
-// unless makes a claim about growth one that was not measured where there is
-// but one number of clients.
-func unless(got Verdict, ok bool) func(single bool) (Verdict, bool) {
-	return func(single bool) (Verdict, bool) { return got, ok && !single }
 }
 
 // inAll judges all panels of an experiment that were measured.
@@ -284,13 +273,13 @@ func mostSaved(v View) (Verdict, bool) {
 	var most float64
 	where, why, n := "", "", 0
 	for _, p := range experimentNamed("multi-issue").Panels {
-		at(v, "multi-issue", p.Name, func(_ int, s ...Value) Verdict {
+		at(v, "multi-issue", p.Name, func(_ int, s ...Value) (Verdict, bool) {
 			saves := 100 * (1 - s[1].MeanUs/s[0].MeanUs)
 			why, n = join(why, p.Name, fmt.Sprintf("%.1f %%", saves)), n+1
 			if where == "" || saves > most {
 				most, where = saves, p.Name
 			}
-			return Verdict{}
+			return Verdict{}, true
 		}, single, offload)
 	}
 	return Verdict{where == "1e-2", why}, n > 1

@@ -135,7 +135,10 @@ func (r Report) figures() report.Section {
 		if part, ok := r.figure(f, at); ok {
 			s.Parts = append(s.Parts, part)
 		}
-		if part, ok := r.microFigure(); ok && f.number == "8" {
+		if f.number != "8" {
+			continue
+		}
+		if part, ok := r.microFigure(); ok { // Figure 9 is next.
 			s.Parts = append(s.Parts, part)
 		}
 	}
