@@ -1,0 +1,247 @@
+// Package budget bounds what the peers of a server hold of one resource:
+// connections, bytes of answers that they have not taken, bytes mapped.
+//
+// A Budget has a total. Each connection has an Account in it, and belongs to
+// a source: a process, a user or a host, whatever a peer cannot have many of
+// for free. A source may hold no more than its share.
+//
+//	Budget  total 2 GiB, share 512 MiB
+//	  source 10.0.0.7     account 40 MiB   account 300 MiB
+//	  source 10.0.0.9     account 64 KiB
+//
+// What exceeds the share is refused. What exceeds the total is refused, too,
+// if no other source holds more than the one that asks would then hold.
+// Otherwise the largest account of the source that holds most is cut: its
+// owner is told to end that connection, and what it holds no longer counts.
+// So who holds little is served however much others hold (max-min fairness),
+// and a peer is never cut for what a smaller one asks for.
+//
+// What a cut account holds counts as free before its memory is, so for a
+// moment more may be held than the total: as much as is being given back.
+package budget
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// ErrExceeded is wrapped by all errors of this package. Nothing was taken; a
+// later try may succeed, when others have given back.
+var ErrExceeded = errors.New("over budget")
+
+// ErrCut is wrapped by what an account's cut function is told, together with
+// ErrExceeded.
+var ErrCut = errors.New("cut to make room for others")
+
+// Budget is one resource. All methods are safe for concurrent use. A nil Budget
+// is without bounds and counts nothing.
+type Budget struct {
+	name         string
+	total, share int64
+	replace      bool
+
+	mu      sync.Mutex
+	used    int64
+	sources map[string]*source
+	arrived uint64
+	refused uint64
+	cuts    uint64
+}
+
+// source is what one source holds. Its accounts are few enough to look
+// through, or looked through only when the total is exceeded.
+type source struct {
+	name     string
+	used     int64
+	accounts map[*Account]struct{}
+}
+
+// Account is what one connection holds. The methods are safe for concurrent
+// use, and do nothing on a nil Account.
+type Account struct {
+	b     *Budget
+	of    *source
+	age   uint64 // a greater one came later
+	held  int64
+	cut   func(error)
+	ended bool // closed or cut: it holds nothing any more
+}
+
+// New returns a budget. name tells people what is counted ("bytes of
+// answers"). share is at most total.
+func New(name string, total, share int64) *Budget {
+	return &Budget{name: name, total: total, share: min(share, total), sources: map[string]*source{}}
+}
+
+// NewReplacing returns a budget in which who comes last is never refused
+// for the total: the oldest account of the source that holds most is cut,
+// even if it is the same source. It is for peers that have yet to speak: who
+// means it speaks at once, so the oldest one is the least likely to.
+func NewReplacing(name string, total int64) *Budget {
+	b := New(name, total, total)
+	b.replace = true
+	return b
+}
+
+// Open begins an account that holds nothing. cut is called at most once, from
+// the goroutine that needs the room, and must not wait: it ends the connection,
+// soon. Close the account in any case.
+func (b *Budget) Open(from string, cut func(error)) *Account {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.sources[from]
+	if s == nil {
+		s = &source{name: from, accounts: map[*Account]struct{}{}}
+		b.sources[from] = s
+	}
+	b.arrived++
+	a := &Account{b: b, of: s, age: b.arrived, cut: cut}
+	s.accounts[a] = struct{}{}
+	return a
+}
+
+// Take adds n to what the account holds. If that exceeds the budget, the error
+// wraps ErrExceeded, and nothing was taken.
+func (a *Account) Take(n int64) error {
+	if a == nil || n == 0 {
+		return nil
+	}
+	victims, err := a.take(n)
+	for _, v := range victims {
+		v.cut(fmt.Errorf("%w: %w: %s", ErrExceeded, ErrCut, a.b.name))
+	}
+	return err
+}
+
+func (a *Account) take(n int64) (victims []*Account, err error) {
+	b := a.b
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if a.ended {
+		return nil, fmt.Errorf("%w: %s: this connection was cut", ErrExceeded, b.name)
+	}
+	if have := a.of.used; have+n > b.share {
+		b.refused++
+		return nil, fmt.Errorf("%w: %s: %d more to the %d that %s holds, limit %d for one source",
+			ErrExceeded, b.name, n, have, a.of.name, b.share)
+	}
+	for b.used+n > b.total {
+		v := b.victim(a, n)
+		if v == nil {
+			b.refused++
+			return victims, fmt.Errorf("%w: %s: %d more to the %d that all hold, limit %d",
+				ErrExceeded, b.name, n, b.used, b.total)
+		}
+		v.end()
+		b.cuts++
+		victims = append(victims, v)
+	}
+	a.add(n)
+	return victims, nil
+}
+
+// victim returns the account to cut so that a may hold n more, nil if a is to
+// be refused. The caller holds mu.
+func (b *Budget) victim(a *Account, n int64) *Account {
+	var most *source
+	for _, s := range b.sources {
+		if (s != a.of || b.replace) && s.used > 0 && (most == nil || s.used > most.used) {
+			most = s
+		}
+	}
+	if most == nil || !b.replace && most.used <= a.of.used+n {
+		return nil
+	}
+	var v *Account
+	for o := range most.accounts {
+		switch {
+		case o == a || o.held == 0:
+		case v == nil,
+			b.replace && o.age < v.age,
+			// Of equal ones the latest: a flood comes last.
+			!b.replace && (o.held > v.held || o.held == v.held && o.age > v.age):
+			v = o
+		}
+	}
+	return v
+}
+
+// add is called with mu held.
+func (a *Account) add(n int64) {
+	a.held += n
+	a.of.used += n
+	a.b.used += n
+}
+
+// end forgets an account. The caller holds mu.
+func (a *Account) end() {
+	a.add(-a.held)
+	a.ended = true
+	delete(a.of.accounts, a)
+	if len(a.of.accounts) == 0 {
+		delete(a.b.sources, a.of.name)
+	}
+}
+
+// Give returns n of what the account holds; more than that is the caller's
+// mistake and counts as all.
+func (a *Account) Give(n int64) {
+	if a == nil {
+		return
+	}
+	a.b.mu.Lock()
+	defer a.b.mu.Unlock()
+	if !a.ended {
+		a.add(-min(n, a.held))
+	}
+}
+
+// Held returns what the account holds.
+func (a *Account) Held() int64 {
+	if a == nil {
+		return 0
+	}
+	a.b.mu.Lock()
+	defer a.b.mu.Unlock()
+	return a.held
+}
+
+// Close gives back everything. A second time does nothing.
+func (a *Account) Close() {
+	if a == nil {
+		return
+	}
+	a.b.mu.Lock()
+	defer a.b.mu.Unlock()
+	if !a.ended {
+		a.end()
+	}
+}
+
+// Use is the state of a budget.
+type Use struct {
+	Name    string `json:"name"`
+	Used    int64  `json:"used"`
+	Limit   int64  `json:"limit"`
+	Share   int64  `json:"share"`   // limit of one source
+	Sources int    `json:"sources"` // that have a connection
+	Refused uint64 `json:"refused"` // requests for more
+	Cut     uint64 `json:"cut"`     // connections ended to make room
+}
+
+// Use returns the state of this moment, the zero Use for a nil Budget.
+func (b *Budget) Use() Use {
+	if b == nil {
+		return Use{}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return Use{
+		Name: b.name, Used: b.used, Limit: b.total, Share: b.share,
+		Sources: len(b.sources), Refused: b.refused, Cut: b.cuts,
+	}
+}

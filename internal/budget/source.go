@@ -1,0 +1,25 @@
+package budget
+
+import (
+	"net"
+	"net/netip"
+)
+
+// SourceOf names the source of a network connection: its host. Of IPv6 it is
+// the network of 64 bits, which is the least that a host gets.
+func SourceOf(addr net.Addr) string {
+	host, _, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		host = addr.String()
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return host
+	}
+	if ip = ip.Unmap().WithZone(""); ip.Is6() {
+		if net, err := ip.Prefix(64); err == nil {
+			return net.String()
+		}
+	}
+	return ip.String()
+}
