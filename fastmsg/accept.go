@@ -99,6 +99,7 @@ func (w *Worker) openAccepted() {
 	w.mu.Unlock()
 	for _, c := range w.opening {
 		c.place.opened = true
+		w.openAccount(c)
 		c.place.index = len(w.conns)
 		w.conns = append(w.conns, c)
 		w.stats.connections.Store(int64(len(w.conns)))

@@ -15,28 +15,47 @@ const keepBacklog = 64 << 10
 
 func (b *backlog) empty() bool { return b.off == len(b.buf) }
 
-func (b *backlog) push(kind Kind, flags Flags, id uint64, payload []byte) {
-	n, at := messageBytes(len(payload)), len(b.buf)
-	if at+n <= cap(b.buf) {
-		b.buf = b.buf[:at+n]
-	} else {
-		b.buf = append(b.buf, make([]byte, n)...)
+// waiting is the number of bytes that wait.
+func (b *backlog) waiting() int { return len(b.buf) - b.off }
+
+// grow makes room for a message with a payload of n bytes, and returns by how
+// many bytes the backlog grew beyond what it keeps.
+func (b *backlog) grow(n int) int64 {
+	need := len(b.buf) + messageBytes(n)
+	if need <= cap(b.buf) {
+		return 0
 	}
+	before := b.counted()
+	buf := make([]byte, len(b.buf), max(need, 2*cap(b.buf)))
+	copy(buf, b.buf)
+	b.buf = buf
+	return b.counted() - before
+}
+
+// counted is what the backlog holds beyond what each connection may keep.
+func (b *backlog) counted() int64 { return int64(max(0, cap(b.buf)-keepBacklog)) }
+
+// push appends a message, for which grow has made room.
+func (b *backlog) push(kind Kind, flags Flags, id uint64, payload []byte) {
+	at := len(b.buf)
+	b.buf = b.buf[:at+messageBytes(len(payload))]
 	putMessage(b.buf[at:], kind, flags, id, payload)
 }
 
-// drain moves messages into the ring while they fit.
-func (b *backlog) drain(out *sendRing) {
+// drain moves messages into the ring while they fit, and returns how many of
+// the bytes that grow counted are free again.
+func (b *backlog) drain(out *sendRing) (freed int64) {
 	for !b.empty() {
 		h := decodeHeader(binary.LittleEndian.Uint64(b.buf[b.off:]))
 		dst := out.reserve(int(h.size))
 		if dst == nil {
-			return
+			return 0
 		}
 		b.off += copy(dst, b.buf[b.off:])
 	}
-	if b.off = 0; cap(b.buf) > keepBacklog {
+	if freed = b.counted(); freed > 0 {
 		b.buf = nil
 	}
-	b.buf = b.buf[:0]
+	b.off, b.buf = 0, b.buf[:0]
+	return freed
 }

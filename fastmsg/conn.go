@@ -2,7 +2,9 @@ package fastmsg
 
 import (
 	"errors"
+	"fmt"
 
+	"github.com/catfish-index/catfish/internal/budget"
 	"github.com/catfish-index/catfish/rdma"
 )
 
@@ -22,10 +24,14 @@ type Conn struct {
 	in       recvRing
 	out      sendRing
 	backlog  backlog
+	account  *budget.Account // of what waits here
 	wrs      [maxWRs]rdma.WorkRequest
 
 	failed error // why it will be closed
 	closed bool
+
+	step func() (done bool) // the rest of a request, see Continue
+	slow progress
 
 	place place // the worker's
 }
@@ -60,8 +66,8 @@ func (c *Conn) Fail(err error) {
 // Respond sends the last or only piece of the answer to request id. It
 // copies the payload and never blocks: what does not fit into the client's
 // ring waits in the backlog. Until the backlog is empty, no further request
-// of this connection is served. So the backlog holds at most the answer to
-// one request, or the answers of one call of ServeBatch.
+// of this connection is served, and no step is made. So the backlog holds at
+// most what one call of Serve, of ServeBatch or of a step responds.
 func (c *Conn) Respond(kind Kind, id uint64, payload []byte) {
 	c.respond(kind, id, payload, FlagEnd)
 }
@@ -94,6 +100,10 @@ func (c *Conn) respond(kind Kind, id uint64, payload []byte, last Flags) {
 
 func (c *Conn) send(kind Kind, flags Flags, id uint64, payload []byte) {
 	if !c.backlog.empty() || !c.out.append(kind, flags, id, payload) {
+		if err := c.account.Take(c.backlog.grow(len(payload))); err != nil {
+			c.Fail(fmt.Errorf("answers that wait: %w", err))
+			return
+		}
 		c.backlog.push(kind, flags, id, payload)
 	}
 	// A long answer is sent in parts before it is complete.
@@ -165,11 +175,13 @@ func (c *Conn) handle(comp *rdma.Completion) (requests bool) {
 }
 
 // drain moves answers that wait for room into the ring.
-func (c *Conn) drain() { c.backlog.drain(&c.out) }
+func (c *Conn) drain() { c.account.Give(c.backlog.drain(&c.out)) }
 
 // takesAnswers reports whether a request may be served: no earlier answer
-// waits in the backlog.
-func (c *Conn) takesAnswers() bool { return c.failed == nil && c.backlog.empty() }
+// waits in the backlog, or is made in steps.
+func (c *Conn) takesAnswers() bool {
+	return c.failed == nil && c.backlog.empty() && c.step == nil
+}
 
 // next returns the first request that is not held, as recvRing.next does. If
 // it violates the protocol, the connection fails.
@@ -203,6 +215,8 @@ func (c *Conn) consume(size uint64) { c.in.consume(size) }
 // outlive its requests.
 func (c *Conn) release() {
 	c.closed = true
+	c.step = nil
+	c.account.Close()
 	if c.qp != nil {
 		c.qp.Close()
 	}

@@ -374,3 +374,33 @@ func (x *stranger) accept(t testing.TB, lis rdma.Listener) error {
 	x.qp, err = req.Accept(x.config(), private)
 	return err
 }
+
+// request sends one request without a payload.
+func (x *stranger) request(t testing.TB, kind Kind) {
+	t.Helper()
+	b := make([]byte, headerBytes)
+	putMessage(b, kind, FlagEnd, 1, nil)
+	x.send(t, 0, b, headerBytes/unitBytes)
+}
+
+// takeAll waits for one announcement of answers at least, returns what was
+// announced, and how many bytes that was, padding included.
+func (x *stranger) takeAll(t testing.TB) (n int) {
+	t.Helper()
+	var comps [16]rdma.Completion
+	for n == 0 {
+		if err := x.cq.Wait(within(t), -1); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range comps[:x.cq.Poll(comps[:])] {
+			if c.Op == rdma.OpRecv && c.Imm&returnBit == 0 {
+				n += int(c.Imm) * unitBytes
+			}
+		}
+	}
+	wr := rdma.WorkRequest{Op: rdma.OpWriteImm, Imm: returnBit | uint32(n/unitBytes)}
+	if _, err := x.qp.Post([]rdma.WorkRequest{wr}); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

@@ -11,15 +11,16 @@ type schedule struct {
 // place is the state of a connection that belongs to its worker. Only methods
 // of Worker and schedule change it.
 type place struct {
-	listed  bool   // in schedule.next, or not finished in schedule.now
-	stalled bool   // in schedule.stalled
-	opened  bool   // the handler's Opened was called
-	more    bool   // list it again after its share of the turn
-	polling bool   // counted in Worker.pollers
-	watched int    // 1 + its index in Worker.words, 0: not there
-	waiting int    // requests in Worker.batch
-	index   int    // in Worker.conns
-	unread  uint64 // bytes, counted in Worker.unread
+	listed   bool   // in schedule.next, or not finished in schedule.now
+	stalled  bool   // in schedule.stalled
+	opened   bool   // the handler's Opened was called
+	more     bool   // list it again after its share of the turn
+	polling  bool   // counted in Worker.pollers
+	stepping bool   // in Worker.steps
+	watched  int    // 1 + its index in Worker.words, 0: not there
+	waiting  int    // requests in Worker.batch
+	index    int    // in Worker.conns
+	unread   uint64 // bytes, counted in Worker.unread
 }
 
 // touch lists a connection for the next turn, unless it is listed already.

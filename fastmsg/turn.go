@@ -18,6 +18,7 @@ import (
 //	    finish              one WriteImm for all its answers
 //	    tick if it is due   on time even when saturated
 //	serve the batch         and finish the connections in it
+//	make one step           of a request that takes long (step.go)
 //
 // A connection is in one of four states:
 //
@@ -44,8 +45,8 @@ import (
 //
 //   - Only the worker's goroutine runs this code. Other goroutines put what
 //     they have into a queue under Worker.mu and wake the worker, which takes
-//     it over before a turn; at present that is new connections (Accept,
-//     openAccepted). Answers from other goroutines can come the same way:
+//     it over before a turn: new connections (Accept, openAccepted), and those
+//     that have to make room for others (openAccount, endCut). Answers from other goroutines can come the same way:
 //     Respond, called before a turn, touches the connection.
 //   - Only methods of Conn change its rings, its backlog and its error. It
 //     calls its worker to be listed (touch), to be listed again when its queue
@@ -62,8 +63,11 @@ const turnRequests = 32
 func (w *Worker) turn() bool {
 	n := w.cq.Poll(w.comps)
 	w.look()
-	if n == 0 && w.schedule.empty() {
-		return false
+	if n == 0 && w.schedule.empty() && len(w.steps) == 0 {
+		if len(w.slow.conns) > 0 {
+			w.checkSlow(w.cfg.Now())
+		}
+		return !w.schedule.empty()
 	}
 	from := w.cfg.Now()
 	w.beginBusy(from)
@@ -86,7 +90,11 @@ func (w *Worker) turn() bool {
 		w.serveBatch(nil)
 		now = w.afterFinish()
 	}
+	if w.makeStep() {
+		now = w.afterFinish()
+	}
 	w.schedule.end()
+	w.checkSlow(now)
 	w.endBusy(from, now)
 	if (!w.cfg.OwnThread || w.info.Emulated) && now.Sub(w.yielded) >= yieldEvery {
 		runtime.Gosched()
@@ -118,6 +126,9 @@ func (w *Worker) takeEvents(comps []rdma.Completion) {
 func (w *Worker) serve(c *Conn) {
 	c.drain()
 	c.place.more = false
+	if c.step != nil {
+		w.listStep(c)
+	}
 	for served := 0; c.takesAnswers(); served++ {
 		if served == turnRequests {
 			c.place.more = c.in.more()
@@ -198,6 +209,7 @@ func (w *Worker) consume(c *Conn, size uint64, payload int) {
 func (w *Worker) finish(c *Conn) {
 	w.account(c)
 	c.flush()
+	w.noteSlow(c)
 	w.schedule.remove(c)
 	if c.failed != nil {
 		w.close(c, c.failed)

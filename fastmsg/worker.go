@@ -28,7 +28,8 @@ type Worker struct {
 
 	mu     sync.Mutex
 	inbox  []*Conn // accepted, not opened yet
-	closed bool    // the worker is shutting down
+	cut    []cutConn
+	closed bool // the worker is shutting down
 	ran    bool
 
 	stats published
@@ -36,6 +37,8 @@ type Worker struct {
 	// Only the loop uses these.
 	conns    []*Conn
 	schedule schedule
+	steps    []*Conn // that have a step to make, in turn
+	slow     slow
 	opening  []*Conn
 	comps    []rdma.Completion
 	scratch  []byte // payload of the request being served
@@ -138,6 +141,7 @@ func (w *Worker) loop(ctx context.Context) error {
 			return err
 		}
 		w.openAccepted()
+		w.endCut()
 		if w.turn() {
 			w.polledAt = time.Time{}
 			continue
@@ -235,6 +239,7 @@ func (w *Worker) sleep(ctx context.Context) error {
 	if len(w.schedule.stalled) > 0 && (timeout < 0 || timeout > stallRetry) {
 		timeout = stallRetry
 	}
+	timeout = w.untilSlow(timeout)
 	w.countSleep()
 	err := w.cq.Wait(ctx, timeout)
 	if err != nil && !errors.Is(err, rdma.ErrTimeout) {

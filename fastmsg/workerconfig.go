@@ -3,6 +3,8 @@ package fastmsg
 import (
 	"fmt"
 	"time"
+
+	"github.com/catfish-index/catfish/internal/budget"
 )
 
 // Handler handles the requests that a Worker receives. All calls come from
@@ -11,7 +13,8 @@ type Handler interface {
 	// Opened announces a connection before its first request.
 	Opened(c *Conn)
 	// Serve handles one request, and answers it by c.Respond (and
-	// c.RespondPart) at any time during the call. m.Payload is valid
+	// c.RespondPart) at any time during the call, or has it answered in steps
+	// by c.Continue. m.Payload is valid
 	// during the call only; the handler may modify it.
 	Serve(c *Conn, m Message)
 	// Closed announces the end of a connection; err is the reason.
@@ -32,6 +35,13 @@ type WorkerConfig struct {
 	// soft, which is made of goroutines, apart). It keeps one of GOMAXPROCS, so
 	// there must be more of those than such workers.
 	OwnThread bool
+	// Budget counts what waits at the server for clients to take it, in bytes:
+	// encoded answers beyond 64 KiB of a connection, and what Conn.Hold takes. A
+	// source is a host, or a process of this one. Nil: without bounds.
+	Budget *budget.Budget
+	// StallTimeout (0: 10 s) ends the connection of a client that does not take
+	// its answers for so long (slow.go).
+	StallTimeout time.Duration
 	// Hello, if set, checks a client's hello and returns the answer, at
 	// most MaxHello bytes. If it fails, the connection is rejected with
 	// that error. It is called from Accept.
@@ -55,6 +65,12 @@ func (c *WorkerConfig) setDefaults() error {
 	}
 	if c.TickEvery == 0 {
 		c.TickEvery = defaultTick
+	}
+	if c.StallTimeout == 0 {
+		c.StallTimeout = defaultStall
+	}
+	if c.StallTimeout < slowChecks {
+		return fmt.Errorf("%w: StallTimeout %v, must be positive", ErrConfig, c.StallTimeout)
 	}
 	if c.Now == nil {
 		c.Now = time.Now

@@ -23,3 +23,17 @@ func SourceOf(addr net.Addr) string {
 	}
 	return ip.String()
 }
+
+// SourceOfPeer names the source of a connection by the name of its peer: the
+// host of host:port, otherwise the name itself, such as that of a process.
+func SourceOfPeer(peer string) string {
+	if _, _, err := net.SplitHostPort(peer); err == nil {
+		return SourceOf(peerAddr(peer))
+	}
+	return peer
+}
+
+type peerAddr string
+
+func (peerAddr) Network() string  { return "" }
+func (a peerAddr) String() string { return string(a) }

@@ -1,0 +1,132 @@
+package fastmsg
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/catfish-index/catfish/internal/budget"
+)
+
+// Clients that do not take their answers
+//
+// What does not fit into a client's ring waits at the server. Three bounds
+// keep that from growing:
+//
+//   - No request of a client is served while an answer to it waits (turn.go).
+//   - What waits counts against WorkerConfig.Budget. What exceeds it ends the
+//     connection, this one or that of the client that holds most.
+//   - A client whose answers wait must take a ring of bytes, or all of them,
+//     in each StallTimeout. Otherwise its connection ends with ErrStalled.
+
+// ErrStalled is why a connection ends whose client does not take its answers.
+var ErrStalled = errors.New("fastmsg: the client does not take its answers")
+
+// defaultStall is long enough for a client that was stopped for seconds, by a
+// debugger or by its garbage collector. With rings of 256 KiB it is a rate of
+// 26 KB/s.
+const defaultStall = 10 * time.Second
+
+// slowChecks is how many times in a StallTimeout slow clients are looked at.
+// What counts is how many times that showed no progress: if this process
+// itself was stopped, that counts once only.
+const slowChecks = 8
+
+// slow is the worker's list of connections whose answers wait.
+type slow struct {
+	conns []*Conn
+	next  time.Time // when to look at them
+}
+
+// progress is what a slow connection has taken.
+type progress struct {
+	listed bool
+	head   uint64 // Conn.out.head when it had last taken a ring more
+	checks int    // since then
+}
+
+// noteSlow lists a connection whose answers wait.
+func (w *Worker) noteSlow(c *Conn) {
+	if c.backlog.empty() || c.slow.listed || c.closed {
+		return
+	}
+	c.slow = progress{listed: true, head: c.out.head}
+	if len(w.slow.conns) == 0 {
+		w.slow.next = w.cfg.Now().Add(w.cfg.StallTimeout / slowChecks)
+	}
+	w.slow.conns = append(w.slow.conns, c)
+}
+
+// checkSlow ends the connections that have made no progress. It is called when
+// all events have been taken into account, among them what clients returned.
+func (w *Worker) checkSlow(now time.Time) {
+	if len(w.slow.conns) == 0 || now.Before(w.slow.next) {
+		return
+	}
+	w.slow.next = now.Add(w.cfg.StallTimeout / slowChecks)
+	left := w.slow.conns[:0]
+	for _, c := range w.slow.conns {
+		if c.closed || c.backlog.empty() {
+			c.slow = progress{}
+			continue
+		}
+		if c.out.head-c.slow.head >= c.out.size {
+			c.slow.head, c.slow.checks = c.out.head, 0
+		} else if c.slow.checks++; c.slow.checks == slowChecks {
+			c.Fail(fmt.Errorf("%w: it took %d bytes in %v, %d and more wait", ErrStalled,
+				c.out.head-c.slow.head, w.cfg.StallTimeout, c.backlog.waiting()))
+		}
+		left = append(left, c)
+	}
+	clear(w.slow.conns[len(left):])
+	w.slow.conns = left
+}
+
+// untilSlow returns how long the worker may sleep before it looks at slow
+// clients.
+func (w *Worker) untilSlow(timeout time.Duration) time.Duration {
+	if len(w.slow.conns) == 0 {
+		return timeout
+	}
+	left := max(0, w.slow.next.Sub(w.cfg.Now()))
+	if timeout < 0 {
+		return left
+	}
+	return min(timeout, left)
+}
+
+// Hold takes n bytes more from the worker's budget, for what the handler keeps
+// for this client. If it fails, nothing was taken, and the handler should give
+// up the request. The end of the connection gives back everything.
+func (c *Conn) Hold(n int64) error { return c.account.Take(n) }
+
+// Unhold gives back n bytes of what Hold took.
+func (c *Conn) Unhold(n int64) { c.account.Give(n) }
+
+// openAccount lets c take from the budget. Another client may need its room:
+// then this one's loop ends it.
+func (w *Worker) openAccount(c *Conn) {
+	c.account = w.cfg.Budget.Open(budget.SourceOfPeer(c.Peer()), func(err error) {
+		w.mu.Lock()
+		w.cut = append(w.cut, cutConn{c, err})
+		w.mu.Unlock()
+		w.cq.Wake()
+	})
+}
+
+// cutConn is a connection that has to make room for others.
+type cutConn struct {
+	conn *Conn
+	err  error
+}
+
+// endCut ends the connections that have to make room.
+func (w *Worker) endCut() {
+	w.mu.Lock()
+	cut := w.cut
+	w.cut = nil
+	w.mu.Unlock()
+	for _, of := range cut {
+		of.conn.Fail(of.err)
+	}
+}

@@ -1,0 +1,71 @@
+package fastmsg
+
+// Requests that take long
+//
+// While a worker serves one request, all its other clients wait. So a handler
+// that cannot answer soon answers in steps: Serve calls Continue, and the
+// worker then makes one step in each turn, of one connection, after it has
+// served what the others have asked for:
+//
+//	turn   requests of A B C | step of D | requests of B | step of E | ...
+//
+// The connections that have a step to make take turns. A client that does not
+// take its answer makes no steps: they go on when there is room in its ring.
+// So an answer made in steps waits at the handler, as small as the handler can
+// keep it, and not as encoded bytes in the backlog.
+
+// Continue has step called, at most once in a turn, until it returns true. It
+// is called from Serve, for a request that Serve does not answer, and no other
+// request of the connection is served before the last step. step answers by
+// RespondPart and Respond. It should return within about a tenth of a
+// millisecond: the worker's other clients wait for it. If the connection ends,
+// step is not called again, and Closed is called.
+func (c *Conn) Continue(step func() (done bool)) {
+	if c.closed || c.failed != nil {
+		return
+	}
+	c.step = step
+	c.w.listStep(c)
+}
+
+// listStep puts a connection among those that have a step to make, unless it
+// is there, or its client has to make room first.
+func (w *Worker) listStep(c *Conn) {
+	if !c.place.stepping && c.backlog.empty() {
+		c.place.stepping = true
+		w.steps = append(w.steps, c)
+	}
+}
+
+// makeStep makes the step whose turn it is, and reports whether there was one.
+func (w *Worker) makeStep() bool {
+	for len(w.steps) > 0 {
+		c := w.steps[0]
+		w.steps[0] = nil
+		w.steps = w.steps[1:]
+		c.place.stepping = false
+		if c.closed || c.failed != nil || c.step == nil {
+			continue
+		}
+		// As in its share of a turn, touching has no effect meanwhile.
+		listed := c.place.listed
+		c.place.listed = true
+		done := c.step()
+		if done {
+			c.step = nil
+		}
+		c.flush()
+		w.noteSlow(c)
+		c.place.listed = listed
+		switch {
+		case c.failed != nil:
+			w.close(c, c.failed)
+		case done:
+			w.schedule.touch(c) // its next request
+		default:
+			w.listStep(c)
+		}
+		return true
+	}
+	return false
+}
