@@ -522,3 +522,37 @@ func FuzzHandshake(f *testing.F) {
 		}
 	})
 }
+
+// A client with one call in flight keeps to the front of both rings.
+func TestRingsBeginAnew(t *testing.T) {
+	overProviders(t, func(t *testing.T, p provider) {
+		conns := make(chan *Conn, 1)
+		s := serve(t, p, handlerFuncs{opened: func(c *Conn) { conns <- c }, serve: echo}, WorkerConfig{})
+		c := s.dial(t, CallerConfig{})
+		payload := make([]byte, 40)
+		for range 5 * DefaultRingBytes / (headerBytes + len(payload)) {
+			for i := range payload {
+				payload[i]++
+			}
+			got, _, err := c.Call(within(t), 1, payload, nil)
+			if err != nil || !bytes.Equal(got, payload) {
+				t.Fatalf("%v, %v; want %v", got, err, payload)
+			}
+		}
+		s.Pause()
+		defer s.Resume()
+		for name, ring := range map[string][]byte{
+			"request": (<-conns).in.buf, "response": c.in.buf,
+		} {
+			from := DefaultRingBytes / 8
+			if p.inMemory && name == "request" {
+				from = DefaultRingBytes / 2 // its head returns by the quarter
+			}
+			for at := from; at < DefaultRingBytes; at++ {
+				if ring[at] != 0 {
+					t.Fatalf("byte %d of the %s ring was used", at, name)
+				}
+			}
+		}
+	})
+}
