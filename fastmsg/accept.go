@@ -91,12 +91,20 @@ func (w *Worker) prepare(req rdma.ConnRequest) (*Conn, []byte, error) {
 	}, answer, nil
 }
 
+// takeOver takes what other goroutines have for the loop.
+func (w *Worker) takeOver() {
+	w.mu.Lock()
+	w.opening, w.inbox = w.inbox, w.opening[:0]
+	posted := w.posted
+	w.posted = nil
+	w.mu.Unlock()
+	w.openAccepted()
+	w.takePosted(posted)
+}
+
 // openAccepted introduces new connections to the handler. Events of theirs
 // that came earlier were taken into account, but nothing was served.
 func (w *Worker) openAccepted() {
-	w.mu.Lock()
-	w.opening, w.inbox = w.inbox, w.opening[:0]
-	w.mu.Unlock()
 	for _, c := range w.opening {
 		c.place.opened = true
 		w.openAccount(c)

@@ -17,6 +17,7 @@ type place struct {
 	more     bool   // list it again after its share of the turn
 	polling  bool   // counted in Worker.pollers
 	stepping bool   // in Worker.steps
+	parked   bool   // makes no steps, see Park
 	watched  int    // 1 + its index in Worker.words, 0: not there
 	waiting  int    // requests in Worker.batch
 	index    int    // in Worker.conns

@@ -107,26 +107,6 @@ func (c *Conn) Unhold(n int64) { c.account.Give(n) }
 // then this one's loop ends it.
 func (w *Worker) openAccount(c *Conn) {
 	c.account = w.cfg.Budget.Open(budget.SourceOfPeer(c.Peer()), func(err error) {
-		w.mu.Lock()
-		w.cut = append(w.cut, cutConn{c, err})
-		w.mu.Unlock()
-		w.cq.Wake()
+		w.post(posted{c, err})
 	})
-}
-
-// cutConn is a connection that has to make room for others.
-type cutConn struct {
-	conn *Conn
-	err  error
-}
-
-// endCut ends the connections that have to make room.
-func (w *Worker) endCut() {
-	w.mu.Lock()
-	cut := w.cut
-	w.cut = nil
-	w.mu.Unlock()
-	for _, of := range cut {
-		of.conn.Fail(of.err)
-	}
 }

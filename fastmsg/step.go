@@ -13,6 +13,9 @@ package fastmsg
 // take its answer makes no steps: they go on when there is room in its ring.
 // So an answer made in steps waits at the handler, as small as the handler can
 // keep it, and not as encoded bytes in the backlog.
+//
+// A step that waits for something else than its turn parks the connection;
+// another goroutine resumes it.
 
 // Continue has step called, at most once in a turn, until it returns true. It
 // is called from Serve, for a request that Serve does not answer, and no other
@@ -28,10 +31,20 @@ func (c *Conn) Continue(step func() (done bool)) {
 	c.w.listStep(c)
 }
 
+// Park, called by a step that is not done, has no further step made until
+// Resume. The step that parks starts what resumes: a Resume before it is lost.
+func (c *Conn) Park() { c.place.parked = true }
+
+// Resume ends a Park. It may be called from any goroutine, and does nothing if
+// the connection has ended.
+func (c *Conn) Resume() {
+	c.w.post(posted{conn: c})
+}
+
 // listStep puts a connection among those that have a step to make, unless it
 // is there, or its client has to make room first.
 func (w *Worker) listStep(c *Conn) {
-	if !c.place.stepping && c.backlog.empty() {
+	if !c.place.stepping && !c.place.parked && c.backlog.empty() {
 		c.place.stepping = true
 		w.steps = append(w.steps, c)
 	}

@@ -324,3 +324,42 @@ func TestClosedBetweenSteps(t *testing.T) {
 		}
 	})
 }
+
+// A parked connection makes no step until another goroutine resumes it.
+func TestParkAndResume(t *testing.T) {
+	overProviders(t, func(t *testing.T, p provider) {
+		work := make(chan func())
+		defer close(work)
+		go func() {
+			for resume := range work {
+				resume()
+			}
+		}()
+		var steps atomic.Int64
+		s := serve(t, p, handlerFuncs{serve: func(c *Conn, m Message) {
+			if m.Kind == kindSoon {
+				c.Respond(m.Kind, m.ID, nil)
+				return
+			}
+			first := true
+			c.Continue(func() bool {
+				steps.Add(1)
+				if first {
+					first = false
+					c.Park()
+					work <- c.Resume
+					return false
+				}
+				c.Respond(m.Kind, m.ID, []byte("resumed"))
+				return true
+			})
+		}}, WorkerConfig{})
+		c := s.dial(t, CallerConfig{})
+		for n := int64(1); n <= 20; n++ {
+			got, _, err := c.Call(within(t), kindLong, nil, nil)
+			if err != nil || string(got) != "resumed" || steps.Load() != 2*n {
+				t.Fatalf("%q after %d steps, want %d: %v", got, steps.Load(), 2*n, err)
+			}
+		}
+	})
+}

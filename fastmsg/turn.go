@@ -45,9 +45,10 @@ import (
 //
 //   - Only the worker's goroutine runs this code. Other goroutines put what
 //     they have into a queue under Worker.mu and wake the worker, which takes
-//     it over before a turn: new connections (Accept, openAccepted), and those
-//     that have to make room for others (openAccount, endCut). Answers from other goroutines can come the same way:
-//     Respond, called before a turn, touches the connection.
+//     it over before a turn (takeOver): new connections (Accept), and those of
+//     which other goroutines have something to say (post.go). Answers from
+//     other goroutines can come the same way: Respond, called before a turn,
+//     touches the connection.
 //   - Only methods of Conn change its rings, its backlog and its error. It
 //     calls its worker to be listed (touch), to be listed again when its queue
 //     pair may have room (stall), to keep it polling, and to count answers.

@@ -28,7 +28,7 @@ type Worker struct {
 
 	mu     sync.Mutex
 	inbox  []*Conn // accepted, not opened yet
-	cut    []cutConn
+	posted []posted
 	closed bool // the worker is shutting down
 	ran    bool
 
@@ -140,8 +140,7 @@ func (w *Worker) loop(ctx context.Context) error {
 		if err := w.gate.pass(ctx); err != nil {
 			return err
 		}
-		w.openAccepted()
-		w.endCut()
+		w.takeOver()
 		if w.turn() {
 			w.polledAt = time.Time{}
 			continue
@@ -281,7 +280,7 @@ func (w *Worker) shutdown(err error) {
 		w.mu.Lock()
 		w.closed = true
 		w.mu.Unlock()
-		w.openAccepted()
+		w.takeOver()
 		for len(w.conns) > 0 {
 			w.close(w.conns[len(w.conns)-1], fmt.Errorf("%w: worker ended: %w", ErrClosed, err))
 		}

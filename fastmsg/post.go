@@ -1,0 +1,31 @@
+package fastmsg
+
+// posted is what another goroutine has to say of a connection: that it has to
+// end, or that its steps go on.
+type posted struct {
+	conn *Conn
+	err  error // nil: its steps go on
+}
+
+// post hands p to the worker's loop.
+func (w *Worker) post(p posted) {
+	w.mu.Lock()
+	w.posted = append(w.posted, p)
+	w.mu.Unlock()
+	w.cq.Wake()
+}
+
+// takePosted does what other goroutines have posted.
+func (w *Worker) takePosted(all []posted) {
+	for _, p := range all {
+		c := p.conn
+		switch {
+		case c.closed:
+		case p.err != nil:
+			c.Fail(p.err)
+		case c.place.parked:
+			c.place.parked = false
+			w.listStep(c)
+		}
+	}
+}
