@@ -1,6 +1,7 @@
 package rstar
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -83,7 +84,7 @@ func TestSearchManyMeetsMoves(t *testing.T) {
 		leaf = tr.at(uint32(leaf.ref(0)))
 	}
 	leaf[laneStamp] += 1 << 40
-	tr.together(s, qs)
+	tr.together(s, qs, math.MaxInt)
 	leaf[laneStamp] -= 1 << 40
 	failed := 0
 	for i := range qs {
@@ -96,7 +97,7 @@ func TestSearchManyMeetsMoves(t *testing.T) {
 	}
 	last := -1
 	got := make([][]Item, len(qs))
-	s.batch.hand(tr, qs, 0, func(i int, r Rect, id uint64) bool {
+	s.batch.hand(tr, qs, 0, 0, func(i int, r Rect, id uint64) bool {
 		if i < last {
 			t.Fatalf("query %d after %d", i, last)
 		}
@@ -139,7 +140,7 @@ func TestSearchManyIsBounded(t *testing.T) {
 		t.Errorf("%d searches counted, want %d", st.Searches, len(qs))
 	}
 	s := tr.newSearcher()
-	tr.together(s, qs)
+	tr.together(s, qs, math.MaxInt)
 	b := &s.batch
 	if most := batchItems + 64; len(b.items) > most || b.alone == 0 || b.failed[0] {
 		t.Errorf("a batch holds %d results, limit %d; %d of %d searches are left out", len(b.items), most, b.alone, len(qs))
