@@ -36,6 +36,7 @@ func TestNoAllocations(t *testing.T) {
 				mustInsert(t, tr, it)
 			}
 			noAllocationsSearching(t, tr)
+			noAllocationsInSome(t, tr)
 			noAllocationsWriting(t, tr, items)
 			// A stamp of the future makes every pass end in a restart, the
 			// last one under the writer's lock.
@@ -71,6 +72,31 @@ func noAllocationsSearching(t *testing.T, tr *Tree) {
 			left--
 			return left > 0
 		})
+	})
+}
+
+// noAllocationsInSome: searches that are short make no Scan.
+func noAllocationsInSome(t *testing.T, tr *Tree) {
+	t.Helper()
+	q := box(0.2, 0.2, 0.3, 0.3)
+	buf := make([]Item, 0, 5000)
+	noAllocations(t, "SearchSome", func() {
+		var rest *Scan
+		if buf, rest = tr.SearchSome(buf[:0], q, 0, 1000); rest != nil {
+			t.Fatal("a small search did not end")
+		}
+	})
+	noAllocations(t, "CountSome", func() {
+		if _, rest := tr.CountSome(q, 1000); rest != nil {
+			t.Fatal("a small count did not end")
+		}
+	})
+	qs := []Rect{q, box(0.5, 0.5, 0.01, 0.01), q}
+	noAllocations(t, "SearchManySome", func() {
+		n, rest := tr.SearchManySome(qs, 1000, func(int, Rect, uint64) bool { return true })
+		if n != len(qs) || rest != nil {
+			t.Fatalf("%d small searches ended, want %d", n, len(qs))
+		}
 	})
 }
 

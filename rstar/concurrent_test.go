@@ -193,7 +193,7 @@ type asker func(tr *Tree, w world, q Rect) error
 
 // askers returns all of them.
 func askers() map[string]asker {
-	all := map[string]asker{"Count": askCount, "Nearest": askNearest}
+	all := map[string]asker{"Count": askCount, "Nearest": askNearest, "Scan": askScan, "CountScan": askCountScan, "Browse": askBrowse}
 	for name, find := range searches {
 		all[name] = func(tr *Tree, w world, q Rect) error {
 			lo, found := w.before(), map[uint64][]Rect{}

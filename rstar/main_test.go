@@ -189,6 +189,7 @@ func sameAnswers(t testing.TB, tr *Tree, items []Item, q Rect) {
 	if !slices.Equal(got, want) {
 		t.Fatalf("SearchMany of %v differs from the oracle", q)
 	}
+	sameInSteps(t, tr, q, want)
 	limit := len(want)/2 + 1
 	got = tr.SearchAppend(nil, q, limit)
 	if len(got) != min(limit, len(want)) {

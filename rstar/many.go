@@ -1,6 +1,9 @@
 package rstar
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 // Many searches at once. A single search waits for memory at each level,
 // because what it reads next depends on what it reads now. Searches of a
@@ -45,6 +48,7 @@ type batch struct {
 	of          []uint32 // the query that each item belongs to
 	failed      []bool   // searches that met a move, or found no room
 	alone       int      // how many of them
+	own         []Item   // what one of these has found
 }
 
 // SearchMany calls yield for each object that intersects one of the queries,
@@ -62,16 +66,47 @@ func (t *Tree) SearchMany(qs []Rect, yield func(query int, r Rect, id uint64) bo
 		if !t.enter(s) {
 			return
 		}
-		t.together(s, part)
+		t.together(s, part, math.MaxInt)
 		t.exit(s, uint64(len(part)-s.batch.alone))
-		if !s.batch.hand(t, part, first, yield) {
+		if n, _ := s.batch.hand(t, part, first, 0, yield); n < len(part) {
 			return
 		}
 	}
 }
 
-// together makes one pass for all queries.
-func (t *Tree) together(s *searcher, qs []Rect) {
+// SearchManySome is SearchMany for as many of the first queries as about so
+// many nodes allow (see Scan.Step). It returns how many of them are answered:
+// all before the one at which yield returned false, if it did. When fewer are
+// than there are, call it again with the others. If rest is not nil, it is a
+// Scan of the next one, which takes more nodes by itself, or which moves
+// prevented; nothing of it was yielded.
+func (t *Tree) SearchManySome(qs []Rect, nodes int, yield func(query int, r Rect, id uint64) bool) (answered int, rest *Scan) {
+	s := t.pool.Get().(*searcher)
+	defer t.pool.Put(s)
+	nodes = max(nodes, 1)
+	for left := nodes; answered < len(qs) && left > 0; {
+		part := qs[answered:min(answered+batchQueries, len(qs))]
+		if !t.enter(s) {
+			return len(qs), nil
+		}
+		in := t.together(s, part, left)
+		left -= int(s.reads)
+		t.exit(s, uint64(in-s.batch.alone))
+		if in == 0 && answered == 0 {
+			return 0, t.Scan(qs[0], 0)
+		}
+		n, rest := s.batch.hand(t, part[:in], answered, nodes, yield)
+		answered += n
+		if n < len(part) {
+			return answered, rest
+		}
+	}
+	return answered, nil
+}
+
+// together makes one pass for the first queries, as many as so many nodes
+// allow, and returns how many these are.
+func (t *Tree) together(s *searcher, qs []Rect, nodes int) (in int) {
 	b := &s.batch
 	root, moves := t.readHeader()
 	b.tasks, b.items, b.of, b.failed = b.tasks[:0], b.items[:0], b.of[:0], b.failed[:0]
@@ -80,7 +115,12 @@ func (t *Tree) together(s *searcher, qs []Rect) {
 		b.tasks = append(b.tasks, task{root.chunk, uint32(i)})
 		b.failed = append(b.failed, false)
 	}
+	in = len(qs)
 	for level := root.level; level >= 0 && len(b.tasks) > 0; level-- {
+		if len(b.tasks) > nodes {
+			in = b.leaveOut(nodes)
+		}
+		nodes -= len(b.tasks)
 		b.next = b.next[:0]
 		for i, k := range b.tasks {
 			if i+batchAhead < len(b.tasks) {
@@ -97,6 +137,24 @@ func (t *Tree) together(s *searcher, qs []Rect) {
 		}
 		b.tasks, b.next = b.next, b.tasks
 	}
+	return in
+}
+
+// leaveOut leaves the last queries out, so that there are at most so many
+// tasks. It returns how many queries are left.
+func (b *batch) leaveOut(tasks int) (in int) {
+	in = int(b.tasks[tasks].query)
+	for tasks > 0 && b.tasks[tasks-1].query == uint32(in) {
+		tasks--
+	}
+	b.tasks = b.tasks[:tasks]
+	for _, failed := range b.failed[in:] {
+		if failed {
+			b.alone--
+		}
+	}
+	b.failed = b.failed[:in]
+	return in
 }
 
 // visit scans one node for one query. It returns false on a move.
@@ -147,30 +205,40 @@ func (m *masks) appendTasks(dst []task, n *uint64, query uint32) []task {
 }
 
 // hand passes the results to yield, and makes those searches alone that
-// failed. It returns false if yield did.
-func (b *batch) hand(t *Tree, qs []Rect, first int, yield func(query int, r Rect, id uint64) bool) bool {
+// failed, with so many nodes each if nodes is positive. It returns how many
+// queries are answered: all, unless yield returned false or rest goes on with
+// the next one.
+func (b *batch) hand(t *Tree, qs []Rect, first, nodes int, yield func(query int, r Rect, id uint64) bool) (n int, rest *Scan) {
 	at := 0
 	for i := range qs {
 		from := at
 		for at < len(b.of) && b.of[at] == uint32(i) {
 			at++
 		}
-		if b.failed[i] {
+		found := b.items[from:at]
+		switch {
+		case b.failed[i] && nodes > 0:
+			b.own, rest = t.SearchSome(b.own[:0], qs[i], 0, nodes)
+			if rest != nil {
+				return i, rest
+			}
+			found = b.own
+		case b.failed[i]:
 			more := true
 			t.Search(qs[i], func(r Rect, id uint64) bool {
 				more = yield(first+i, r, id)
 				return more
 			})
 			if !more {
-				return false
+				return i, nil
 			}
 			continue
 		}
-		for j := from; j < at; j++ {
-			if !yield(first+i, b.items[j].Rect, b.items[j].ID) {
-				return false
+		for j := range found {
+			if !yield(first+i, found[j].Rect, found[j].ID) {
+				return i, nil
 			}
 		}
 	}
-	return true
+	return len(qs), nil
 }

@@ -1,6 +1,7 @@
 package rstar
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -83,7 +84,7 @@ func TestSearchManyMeetsMoves(t *testing.T) {
 		leaf = tr.at(uint32(leaf.ref(0)))
 	}
 	leaf[laneStamp] += 1 << 40
-	tr.together(s, qs)
+	tr.together(s, qs, math.MaxInt)
 	leaf[laneStamp] -= 1 << 40
 	failed := 0
 	for i := range qs {
@@ -96,7 +97,7 @@ func TestSearchManyMeetsMoves(t *testing.T) {
 	}
 	last := -1
 	got := make([][]Item, len(qs))
-	s.batch.hand(tr, qs, 0, func(i int, r Rect, id uint64) bool {
+	s.batch.hand(tr, qs, 0, 0, func(i int, r Rect, id uint64) bool {
 		if i < last {
 			t.Fatalf("query %d after %d", i, last)
 		}
@@ -139,9 +140,102 @@ func TestSearchManyIsBounded(t *testing.T) {
 		t.Errorf("%d searches counted, want %d", st.Searches, len(qs))
 	}
 	s := tr.newSearcher()
-	tr.together(s, qs)
+	tr.together(s, qs, math.MaxInt)
 	b := &s.batch
 	if most := batchItems + 64; len(b.items) > most || b.alone == 0 || b.failed[0] {
 		t.Errorf("a batch holds %d results, limit %d; %d of %d searches are left out", len(b.items), most, b.alone, len(qs))
+	}
+}
+
+// manySome answers all queries by SearchManySome and Scans, with so many
+// nodes at a time.
+func manySome(t *testing.T, tr *Tree, qs []Rect, nodes int) (got [][]Item, scans int) {
+	t.Helper()
+	got = make([][]Item, len(qs))
+	for first := 0; first < len(qs); {
+		last, before := 0, tr.Stats().NodeReads
+		n, rest := tr.SearchManySome(qs[first:], nodes, func(i int, r Rect, id uint64) bool {
+			if i < last {
+				t.Fatalf("a result of query %d after one of query %d", i, last)
+			}
+			last = i
+			got[first+i] = append(got[first+i], Item{r, id})
+			return true
+		})
+		if reads := tr.Stats().NodeReads - before; reads > uint64(nodes) {
+			t.Fatalf("%d nodes read, want at most %d", reads, nodes)
+		}
+		if first += n; rest != nil {
+			scans++
+			got[first] = inSteps(t, rest, nodes, nothing)
+			rest.Close()
+			first++
+		} else if n == 0 {
+			t.Fatalf("neither an answer nor a Scan of query %d", first)
+		}
+	}
+	for _, items := range got {
+		slices.SortFunc(items, compareItems)
+	}
+	return got, scans
+}
+
+func TestSearchManySome(t *testing.T) {
+	for _, sp := range spaces {
+		r := rand.New(rand.NewPCG(3, 4))
+		items := sp.draw(r, 3000/raceFactor)
+		tr := newTree(t, Options{NodeBytes: 704})
+		if err := tr.Load(items); err != nil {
+			t.Fatal(err)
+		}
+		qs := []Rect{{1, 1, 0, 0}, plane, {1, 1, 0, 0}}
+		for len(qs) < batchQueries+40 {
+			qs = append(qs, sp.rect(r))
+		}
+		qs = append(qs, plane)
+		for _, nodes := range []int{1, 30, 200, 1 << 20} {
+			got, scans := manySome(t, tr, qs, nodes)
+			for i := range qs {
+				if want := scan(items, qs[i]); !slices.Equal(got[i], want) {
+					t.Fatalf("%s, %d nodes: query %d, %v: %d results, want %d", sp.name, nodes, i, qs[i], len(got[i]), len(want))
+				}
+			}
+			if want := nodes < 30; want && scans == 0 || nodes == 1<<20 && scans > 0 {
+				t.Fatalf("%s, %d nodes: %d scans", sp.name, nodes, scans)
+			}
+		}
+	}
+}
+
+// TestSearchManySomeStops: by yield, by a move, by the tree's Close.
+func TestSearchManySomeStops(t *testing.T) {
+	tr, err := New(Options{NodeBytes: 704})
+	if err != nil {
+		t.Fatal(err)
+	}
+	items := spaces[0].draw(rand.New(rand.NewPCG(1, 2)), 1000)
+	if err := tr.Load(items); err != nil {
+		t.Fatal(err)
+	}
+	qs := []Rect{items[0].Rect, items[1].Rect, items[2].Rect}
+	n, rest := tr.SearchManySome(qs, 100, func(i int, _ Rect, _ uint64) bool { return i < 1 })
+	if n != 1 || rest != nil {
+		t.Fatalf("%d queries answered after yield returned false at the second", n)
+	}
+	mend := breakPasses(tr)
+	n, rest = tr.SearchManySome(qs, 100, func(int, Rect, uint64) bool { panic("a result") })
+	mend()
+	if n != 0 || rest == nil {
+		t.Fatalf("%d queries answered among moves", n)
+	}
+	if got, want := inSteps(t, rest, 100, nothing), scan(items, qs[0]); !slices.Equal(got, want) {
+		t.Fatalf("%v, want %v", got, want)
+	}
+	rest.Close()
+	if err := tr.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n, rest := tr.SearchManySome(qs, 1, nil); n != len(qs) || rest != nil {
+		t.Fatalf("%d queries answered after Close", n)
 	}
 }

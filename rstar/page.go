@@ -118,6 +118,10 @@ func (p *page) takeUpTo(t *Tree, s *nearScratch, limit float32) (least float32, 
 		for ; b != 0; b &= b - 1 {
 			bit := i*64 + bits.TrailingZeros64(b)
 			g, w := groupAt(&p.n[0], bit/(2*lanes)), bit%(2*lanes)
+			if s.past.d > minPlainDistance &&
+				s.past.holds(p.n.rect(bit/(2*lanes)*innerGroup+w-2)) {
+				continue
+			}
 			r := ref{g.half(w + fieldRef), p.level - 1}
 			t.prefetch(r.chunk, t.nodeLines)
 			s.queue.push(nodeCand(p.frame.key(p.d.inner[bit]), r))

@@ -88,16 +88,40 @@ func (t *Tree) searchAgain(s *searcher, dst []Item, q Rect, limit int) []Item {
 // the first ones leave the small cache again.
 const lookahead = 4
 
+// unbounded is no limit of nodes to visit.
+const unbounded = math.MaxUint64
+
 // collect makes one pass and appends what it finds, at most limit. It returns
 // false when it met a move; dst then holds arbitrary objects.
 func (t *Tree) collect(s *searcher, dst []Item, q *Rect, limit int) ([]Item, bool) {
-	root, moves := t.readHeader()
-	stack := s.stack[:0]
-	stack = append(stack, root)
 	limit += min(len(dst), math.MaxInt-limit)
+	moves := t.begin(s)
+	dst, ok := t.walk(s, dst, q, moves, limit, unbounded)
+	return dst[:min(len(dst), limit)], ok
+}
+
+// count is collect, but only counts.
+func (t *Tree) count(s *searcher, q *Rect) (total int, ok bool) {
+	return t.walkCount(s, q, t.begin(s), unbounded)
+}
+
+// begin begins a pass of s: the root is to be visited. It returns the move
+// counter, which the pass needs.
+func (t *Tree) begin(s *searcher) (moves uint64) {
+	root, moves := t.readHeader()
+	s.stack = append(s.stack[:0], root)
+	return moves
+}
+
+// walk goes on with a pass: it visits the nodes on s.stack and those below,
+// and appends what it finds, until there are none, dst has limit objects or
+// more, or s has read most nodes since enter. Then the stack says what is
+// left. It returns false when it met a move; dst then holds arbitrary objects.
+func (t *Tree) walk(s *searcher, dst []Item, q *Rect, moves uint64, limit int, most uint64) ([]Item, bool) {
+	stack := s.stack
 	var m masks
 	ok := true
-	for tries := 0; len(stack) > 0; tries++ {
+	for tries := 0; len(stack) > 0 && s.reads < most; tries++ {
 		top := len(stack) - 1
 		r := stack[top]
 		if uint64(r.chunk) >= t.chunks || tries > maxRetries {
@@ -138,7 +162,6 @@ func (t *Tree) collect(s *searcher, dst []Item, q *Rect, limit int) ([]Item, boo
 		s.reads++
 		tries = -1
 		if len(dst) >= limit {
-			dst = dst[:limit]
 			break
 		}
 	}
@@ -146,53 +169,15 @@ func (t *Tree) collect(s *searcher, dst []Item, q *Rect, limit int) ([]Item, boo
 	return dst, ok
 }
 
-// count is collect, but only counts.
-func (t *Tree) count(s *searcher, q *Rect) (total int, ok bool) {
-	root, moves := t.readHeader()
-	stack := s.stack[:0]
-	stack = append(stack, root)
-	var m masks
-	for tries := 0; len(stack) > 0; tries++ {
-		top := len(stack) - 1
-		r := stack[top]
-		if uint64(r.chunk) >= t.chunks || tries > maxRetries {
-			return 0, false
-		}
-		n := t.nodeAt(r.chunk)
-		v, count, fine := peek(n, r, moves)
-		if !fine {
-			if _, _, verdict := t.open(n, r, moves); verdict == nodeMoved {
-				return 0, false
-			}
-			s.retries++
-			continue
-		}
-		count = min(count, t.fan(int(r.level)))
-		hits := 0
-		if r.level == 0 {
-			if top >= lookahead {
-				t.prefetch(stack[top-lookahead].chunk, t.nodeLines)
-			}
-			m.scanLeaf(n, count, q)
-			s.items = m.appendItems(s.items[:0], n, t.groups, q)
-			hits = len(s.items)
-			stack = stack[:top]
-		} else {
-			m.scanInner(n, count, q)
-			stack = m.appendRefs(stack[:top], n, r.level-1)
-			for i := max(top, len(stack)-1-lookahead); i < len(stack)-1; i++ {
-				t.prefetch(stack[i].chunk, t.nodeLines)
-			}
-		}
-		if !unchanged(n, v) {
-			stack = append(stack[:top], r)
-			s.retries++
-			continue
-		}
-		s.reads++
-		tries = -1
-		total += hits
+// countedAtOnce is how many objects a count collects before it drops them:
+// 10 KB, which stay in the small cache.
+const countedAtOnce = 256
+
+// walkCount is walk, but only counts.
+func (t *Tree) walkCount(s *searcher, q *Rect, moves, most uint64) (total int, ok bool) {
+	for ok = true; ok && len(s.stack) > 0 && s.reads < most; {
+		s.items, ok = t.walk(s, s.items[:0], q, moves, countedAtOnce, most)
+		total += len(s.items)
 	}
-	s.stack = stack
-	return total, true
+	return total, ok
 }

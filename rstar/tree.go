@@ -33,6 +33,7 @@ type Tree struct {
 	stripes [stripeCount]stripe
 	turn    atomic.Uint32 // deals stripes to searchers
 	pool    sync.Pool     // of *searcher
+	blocks  sync.Pool     // of *block, see found.go
 
 	// Written by the writer at commit, read by anyone.
 	size   atomic.Int64

@@ -1,0 +1,323 @@
+package rstar
+
+import (
+	"fmt"
+	"math"
+)
+
+// Searches in steps
+//
+// A search of everything takes a tenth of a second or more, and whoever makes
+// it has nothing else done meanwhile. A Scan is a search that stops after so
+// many nodes and goes on when it is told to. Between two steps nothing is
+// locked, and Tree.Close does not wait for it.
+//
+// # One pass
+//
+// What a pass has to remember is its move counter M and the nodes that it has
+// yet to visit. publish.go argues that a pass with an old M is right: it only
+// meets more stamps. So a pause does no harm, however long it is, and an
+// answer that was made in one pass keeps all promises of doc.go.
+//
+// # Parts
+//
+// A pass that meets a move begins again, and the longer it takes the more
+// moves it meets. Search makes its ninth pass under the writer's lock. For a
+// long one that keeps all writers waiting, so a Scan divides: after four
+// passes it cuts its query in two cells, and searches them one after the
+// other, each by passes of its own, with an M of its own. A cell is searched
+// by a fifth of the nodes' time and meets a fifth of the moves; where that
+// does not suffice, it is divided again. A cell that takes one step is at
+// last searched under the lock, for so long.
+//
+// An object that intersects the query belongs to the cell that contains its
+// lower left corner, or the point of the query nearest to that corner:
+//
+//	query  +---------------+-------------+
+//	       | cell 1    +---|--+  cell 2  |     the object belongs to
+//	       |           |   |  |          |     cell 1: its corner lies there
+//	       |           *---|--+          |
+//	  +----*---+           |             |     the point of the query nearest
+//	  |    |   |           |             |     to the corner: cell 1
+//	  +----|---+           |             |
+//	       +---------------+-------------+
+//
+// Cells are closed, and where one ends the next float64 is where the other
+// begins: so each point that has coordinates belongs to exactly one of them.
+// The point belongs to the object, too, so a search of its cell meets it.
+//
+// Claim: an object that is there all the time, at one place, is returned
+// exactly once. It belongs to one cell. The passes that failed there, and in
+// what that cell was cut from, leave nothing behind; the one that did not is
+// a search of its own, and finds it once. Passes of other cells may meet it,
+// and drop it.
+//
+// # What is given up
+//
+// An object that Update carries from one cell to another while the search
+// runs may be in the one when that is searched and also in the other when
+// that is: then it is returned twice, at both places; or in neither: then it
+// is missed. This may happen only if the search was divided (Parts) and
+// moved the object's corner across a border.
+//
+// # What cannot be divided
+//
+// All cells meet an object that covers all of them. Of millions of objects
+// that share one point each cell at that point has them all, and dividing
+// does not help. When the borders of what is found cannot be told apart, or
+// the Scan has divided more often than the number of nodes justifies, it
+// makes a whole pass under the lock, in one step. For 5 million equal objects
+// that may take 100 ms, in which no write is made; and it is done only if
+// moves have made four passes fail.
+
+const (
+	// passesOfCell is how many passes of a cell meet a move before the cell
+	// is divided. Each level of cells may so cost up to three passes in vain;
+	// but where moves are frequent passes meet them early.
+	passesOfCell = 4
+	// lockTries is after how many passes more a Scan waits for the writer's
+	// lock, instead of making another pass when somebody has it. A writer
+	// that holds it for long (Load, Check) does not make passes fail.
+	lockTries = 4
+)
+
+// Scan is a search, or a count, that is made in steps. It belongs to one
+// goroutine at a time.
+//
+// An answer made in one pass keeps the promises of Search. If moves prevent
+// that, the query is searched in parts (Parts). Then an object that stays at
+// its place is still returned exactly once, but one that Update moves
+// meanwhile from one part to another may be missed, or be returned at both
+// places.
+type Scan struct {
+	t        *Tree
+	s        *searcher // nil after Close
+	q        Rect
+	limit    int // of objects returned
+	counting bool
+	done     bool
+	err      error
+
+	cell    Rect   // that is searched now
+	todo    []Rect // cells after it, last first
+	cuts    int    // how often a cell was divided
+	live    bool   // a pass is under way: s.stack and moves are valid
+	moves   uint64 // M of the pass
+	visited uint64 // nodes that the pass has read
+	passes  int    // of the cell, that met a move
+	large   bool   // one of them took longer than a step
+	whole   bool   // the cell is to be searched in one step, under the lock
+
+	found     found
+	uncounted uint64 // 1 until the statistics include this search
+}
+
+// Scan begins a search of q in steps, of at most limit objects if limit is
+// positive. q may be infinite; a NaN finds nothing.
+func (t *Tree) Scan(q Rect, limit int) *Scan {
+	return t.newScan(t.pool.Get().(*searcher), &q, limit, false)
+}
+
+// CountScan begins to count the objects that intersect q, in steps.
+func (t *Tree) CountScan(q Rect) *Scan {
+	return t.newScan(t.pool.Get().(*searcher), &q, 0, true)
+}
+
+func (t *Tree) newScan(s *searcher, q *Rect, limit int, counting bool) *Scan {
+	if limit <= 0 {
+		limit = math.MaxInt
+	}
+	return &Scan{t: t, s: s, q: *q, cell: *q, limit: limit, counting: counting, uncounted: 1}
+}
+
+// Step continues the search for about so many nodes, and reports whether it
+// has ended, also by an error. A node takes 0.1 to 0.3 us: 1024 are some
+// 100 to 300 us. A step may be much shorter, after a move. It waits for a
+// writer only if that has made eight passes of one cell fail, for the time of
+// one write; where cells cannot be divided it takes as long as a whole
+// search (above).
+func (c *Scan) Step(nodes int) (done bool) {
+	if c.done {
+		return true
+	}
+	if !c.t.enter(c.s) {
+		c.fail(fmt.Errorf("%w: a search in steps was not finished", ErrClosed))
+		return true
+	}
+	c.step(uint64(max(nodes, 1)))
+	c.t.exit(c.s, c.uncounted)
+	c.uncounted = 0
+	return c.done
+}
+
+// Err says why the search ended without an answer: it wraps ErrClosed if the
+// tree was closed, and ErrCheck if its bytes are damaged. It is nil before the
+// end. Searching again is useless.
+func (c *Scan) Err() error { return c.err }
+
+// Count is the number of objects found, when the search has ended.
+func (c *Scan) Count() int { return c.found.total }
+
+// Parts is in how many parts the query is searched, as yet. If it is 1 at the
+// end, the answer keeps all promises of Search.
+func (c *Scan) Parts() int { return c.cuts + 1 }
+
+// Close gives the memory back, at any time. The Scan, and what Take returned,
+// must not be used afterwards. A Scan that is not closed is ordinary garbage.
+func (c *Scan) Close() {
+	if c.s == nil {
+		return
+	}
+	c.done = true
+	c.found.release(c.t)
+	c.t.pool.Put(c.s)
+	c.s = nil
+}
+
+func (c *Scan) fail(err error) {
+	c.done, c.live, c.err = true, false, err
+	c.found.release(c.t)
+	c.found.total = 0
+}
+
+// step reads up to most nodes.
+func (c *Scan) step(most uint64) {
+	for !c.done && c.s.reads < most {
+		switch {
+		case c.live:
+			if !c.walk(most) {
+				c.met(most)
+				return // the writer may end its move
+			}
+		case c.passes < passesOfCell:
+			c.begin()
+		case c.s.reads > 0:
+			return // a step under the lock does nothing else
+		case c.lock():
+			c.locked(most)
+			c.t.mu.Unlock()
+			return
+		default:
+			c.begin()
+		}
+	}
+}
+
+// begin begins a pass of the cell.
+func (c *Scan) begin() {
+	c.moves = c.t.begin(c.s)
+	c.live, c.visited = true, 0
+}
+
+// met drops what a pass has found that met a move.
+func (c *Scan) met(most uint64) {
+	c.large = c.large || c.visited > most
+	c.live = false
+	c.passes++
+	c.s.restarts++
+	c.found.rewind()
+}
+
+// lock takes the writer's lock. It returns false if another pass is to be
+// made instead.
+func (c *Scan) lock() bool {
+	if c.passes < passesOfCell+lockTries {
+		return c.t.mu.TryLock()
+	}
+	c.t.mu.Lock()
+	return true
+}
+
+// locked searches the cell under the writer's lock if that takes one step,
+// and else divides it.
+func (c *Scan) locked(most uint64) {
+	if !c.large || c.whole {
+		bound := most
+		if c.whole {
+			bound = unbounded
+		}
+		c.begin()
+		if !c.walk(bound) {
+			c.fail(fmt.Errorf("%w: a search under the writer's lock met a move", ErrCheck))
+			return
+		}
+		if !c.live {
+			return
+		}
+		c.live = false
+		c.found.rewind()
+	}
+	c.divide(most)
+}
+
+// walk continues the pass of the cell. It returns false if the pass met a
+// move.
+func (c *Scan) walk(most uint64) bool {
+	t, s, before := c.t, c.s, c.s.reads
+	defer func() { c.visited += s.reads - before }()
+	for len(s.stack) > 0 && s.reads < most {
+		b := c.found.room(t, c.counting)
+		mark := b.n
+		left := c.limit - c.found.total
+		// A leaf must fit, and no more is read than the limit needs.
+		until := len(b.items) - t.fan(0) + 1
+		if left < until-mark {
+			until = mark + left
+		}
+		items, ok := t.walk(s, b.items[:mark], &c.cell, c.moves, until, most)
+		if !ok {
+			return false
+		}
+		if c.cuts > 0 {
+			items = c.own(items, mark)
+		}
+		c.found.keep(items, mark, left)
+		if c.found.total >= c.limit {
+			c.end()
+			return true
+		}
+	}
+	if len(s.stack) == 0 {
+		c.next()
+	}
+	return true
+}
+
+// own removes from items those that do not belong to the cell, from mark on.
+func (c *Scan) own(items []Item, mark int) []Item {
+	n := mark
+	for i := mark; i < len(items); i++ {
+		if r := &items[i].Rect; c.cell.holds(max(r.MinX, c.q.MinX), max(r.MinY, c.q.MinY)) {
+			items[n] = items[i]
+			n++
+		}
+	}
+	return items[:n]
+}
+
+// holds reports whether a point lies in r, borders included.
+func (r *Rect) holds(x, y float64) bool {
+	return r.MinX <= x && x <= r.MaxX && r.MinY <= y && y <= r.MaxY
+}
+
+// next ends the cell and goes on to the next one.
+func (c *Scan) next() {
+	last := len(c.todo) - 1
+	if last < 0 {
+		c.end()
+		return
+	}
+	c.search(c.todo[last])
+	c.todo = c.todo[:last]
+}
+
+// search makes r the cell.
+func (c *Scan) search(r Rect) {
+	c.cell, c.live, c.passes, c.large, c.whole = r, false, 0, false, false
+	c.found.mark()
+}
+
+func (c *Scan) end() {
+	c.done, c.live = true, false
+	c.found.trim(c.t)
+}
