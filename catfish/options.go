@@ -43,6 +43,8 @@ const (
 	maxReadChannels = 64
 	// maxCollections bounds names a server hosts.
 	maxCollections = 1024
+	// maxMaxResults is what fits into the largest answer that clients take.
+	maxMaxResults = (maxReply - frameBytes) / itemBytes
 	// maxName bounds a collection's name in bytes.
 	maxName = 128
 )
@@ -90,6 +92,14 @@ type ServerOptions struct {
 	SocketMode fs.FileMode
 	// Collections are hosted besides DefaultCollection.
 	Collections []string
+	// MaxResults bounds the objects of one answer, 0: DefaultMaxResults. A
+	// search that finds more fails with ErrTooLarge, unless it has a limit.
+	MaxResults int
+	// MemoryLimit is what the server is to hold in memory, in bytes, 0:
+	// DefaultMemoryLimit. Answers that wait for clients take a quarter of it
+	// at most. While the process holds more, writes and new connections are
+	// refused with ErrBusy; searches go on.
+	MemoryLimit int64
 	// Record has what the server is asked written to a file.
 	Record RecordOptions
 	// Logger, nil: slog.Default().
@@ -98,7 +108,7 @@ type ServerOptions struct {
 	maybeOFI bool // nobody asked for ofi: without it if it fails
 }
 
-func (o *ServerOptions) setDefaults() {
+func (o *ServerOptions) setDefaults() error {
 	if o.Listen == "" {
 		o.Listen = "127.0.0.1:0"
 	}
@@ -124,9 +134,19 @@ func (o *ServerOptions) setDefaults() {
 	if o.SocketMode == 0 {
 		o.SocketMode = 0o600
 	}
+	if o.MemoryLimit == 0 {
+		var err error
+		if o.MemoryLimit, err = DefaultMemoryLimit(); err != nil {
+			return err
+		}
+	}
+	if o.MaxResults == 0 {
+		o.MaxResults = DefaultMaxResults
+	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
+	return nil
 }
 
 func (o *ServerOptions) validate() error {
@@ -146,6 +166,12 @@ func (o *ServerOptions) validate() error {
 	}
 	if !o.WorkerPerConnection && (o.Workers < 1 || o.Workers > 1024) {
 		return fmt.Errorf("%w: %d workers, want 1..1024", ErrOption, o.Workers)
+	}
+	if o.MemoryLimit < minMemoryLimit {
+		return fmt.Errorf("%w: memory limit of %d bytes, want %d or more", ErrOption, o.MemoryLimit, minMemoryLimit)
+	}
+	if o.MaxResults < 0 || o.MaxResults > maxMaxResults {
+		return fmt.Errorf("%w: at most %d results, want 0..%d", ErrOption, o.MaxResults, maxMaxResults)
 	}
 	if err := checkInterval(o.HeartbeatInterval); err != nil {
 		return err

@@ -109,21 +109,14 @@ func (v *service) record(req *request, out []byte, done uint64, err error) {
 	if v.s.rec == nil || err != nil && req.kind != kindInsertMany {
 		return
 	}
-	rec := querylog.Record{Via: v.via, Client: v.client, Collection: req.coll.num, Rect: req.rect}
+	rec := v.recordOf(req)
 	switch req.kind {
-	case kindSearch:
-		rec.Kind, rec.Limit = querylog.Search, req.limit
-		rec.Found = found(len(out) / itemBytes)
+	case kindSearch, kindNearest:
+		v.recordRead(req, len(out)/itemBytes)
+		return
 	case kindCount:
-		rec.Kind = querylog.Count
-		rec.Found = uint32(min(binary.LittleEndian.Uint64(out), querylog.NotKnown))
-	case kindNearest:
-		if req.limit == 0 {
-			return // It asks for nothing; in a recording 0 means no limit.
-		}
-		rec.Kind, rec.X, rec.Y = querylog.Nearest, req.rect.MinX, req.rect.MinY
-		rec.Limit, rec.Within = req.limit, math.Inf(1)
-		rec.Found = found(len(out) / itemBytes)
+		v.recordRead(req, int(binary.LittleEndian.Uint64(out)))
+		return
 	case kindSearchMany:
 		rec.Kind = querylog.Search
 		for _, q := range req.rects {
@@ -155,6 +148,32 @@ func (v *service) record(req *request, out []byte, done uint64, err error) {
 	v.add(&rec)
 }
 
+// recordRead records a search, count or nearest that found n objects.
+func (v *service) recordRead(req *request, n int) {
+	if v.s.rec == nil {
+		return
+	}
+	rec := v.recordOf(req)
+	rec.Found = uint32(min(uint64(n), querylog.NotKnown))
+	switch req.kind {
+	case kindSearch:
+		rec.Kind, rec.Limit = querylog.Search, req.limit
+	case kindCount:
+		rec.Kind = querylog.Count
+	case kindNearest:
+		if req.limit == 0 {
+			return // It asks for nothing; in a recording 0 means no limit.
+		}
+		rec.Kind, rec.X, rec.Y = querylog.Nearest, req.rect.MinX, req.rect.MinY
+		rec.Limit, rec.Within = req.limit, math.Inf(1)
+	}
+	v.add(&rec)
+}
+
+func (v *service) recordOf(req *request) querylog.Record {
+	return querylog.Record{Via: v.via, Client: v.client, Collection: req.coll.num, Rect: req.rect}
+}
+
 // add records by the service's own tap, or else by the shared one.
 func (v *service) add(rec *querylog.Record) {
 	if v.tap != nil {
@@ -163,6 +182,3 @@ func (v *service) add(rec *querylog.Record) {
 	}
 	v.s.rec.Add(rec)
 }
-
-// found returns a number of objects as a record holds it.
-func found(n int) uint32 { return uint32(min(uint64(n), querylog.NotKnown)) }

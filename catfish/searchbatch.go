@@ -16,19 +16,22 @@ type searchBatch struct {
 	yield func(query int, r rstar.Rect, id uint64) bool
 }
 
+// manyNodes is how many nodes the searches of a batch may visit together. As
+// their waits for memory overlap, those take 0.1 to 0.2 ms. 256 small searches
+// visit some 1,300.
+const manyNodes = 4096
+
 // run makes searches, and returns how many are answered: as many as fit into
-// manyBytes, at least the first.
-func (b *searchBatch) run(t *rstar.Tree, rects []rstar.Rect) int {
+// manyBytes and manyNodes. If rest is not nil, it is the next one, which takes
+// long by itself.
+func (b *searchBatch) run(t *rstar.Tree, rects []rstar.Rect) (answered int, rest *rstar.Scan) {
 	if b.yield == nil {
 		b.yield = b.take // once, since a method value allocates
 	}
 	b.out, b.ends = b.out[:0], b.ends[:0]
-	t.SearchMany(rects, b.yield)
-	if len(b.ends) > 0 && len(b.out) > manyBytes {
-		return len(b.ends) // take stopped the searches
-	}
-	b.endUpTo(len(rects))
-	return len(rects)
+	n, rest := t.SearchManySome(rects, manyNodes, b.yield)
+	b.endUpTo(n)
+	return n, rest
 }
 
 // take receives the results, in the order of the searches.
@@ -90,16 +93,18 @@ func (h *handler) ServeBatch(reqs []fastmsg.Request) int {
 		h.Serve(reqs[0].Conn, reqs[0].Message)
 		return 1
 	}
-	if cap(h.batch.out) > keepBytes {
-		h.batch.out = nil
-	}
-	n := h.batch.run(coll.tree, rects)
+	n, rest := h.batch.run(coll.tree, rects)
 	one = request{kind: kindSearch, coll: coll}
 	for i, r := range reqs[:n] {
 		one.rect = rects[i]
 		h.serves(r.Conn)
 		h.record(&one, h.batch.items(i), 0, nil)
 		r.Conn.Respond(kindReply, r.ID, h.batch.items(i))
+	}
+	if rest != nil {
+		one.rect = rects[n]
+		h.begins(reqs[n].Conn, reqs[n].ID, &long{req: one, scan: rest})
+		n++
 	}
 	return n
 }

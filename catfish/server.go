@@ -35,6 +35,11 @@ type Server struct {
 	colls   collections
 	monitor *heartbeat.Monitor
 
+	budgets budgets
+	memory  memory
+	turns   turns
+	checks  checks
+
 	rec *recording.Recorder // nil: nothing is recorded
 
 	tcpRequests atomic.Uint64
@@ -54,7 +59,9 @@ type Server struct {
 // NewServer binds the address and opens the transports. The server answers no
 // client before Serve, but its collections can be filled. Close it in any case.
 func NewServer(opts ServerOptions) (*Server, error) {
-	opts.setDefaults()
+	if err := opts.setDefaults(); err != nil {
+		return nil, err
+	}
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
@@ -88,6 +95,7 @@ func newServer(opts ServerOptions) (*Server, error) {
 	s := &Server{
 		opts: opts, log: opts.Logger, started: time.Now(),
 		tcpConns: make(map[net.Conn]bool),
+		budgets:  newBudgets(opts.MemoryLimit), turns: newTurns(), checks: newChecks(),
 	}
 	for s.bootID == 0 {
 		s.bootID = rand.Uint64()
@@ -165,6 +173,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		run(f.reapReadChannels)
 	}
 	run(s.mux.run)
+	run(s.guardMemory)
 	<-s.ctx.Done()
 	s.closeTCP()
 	wg.Wait()

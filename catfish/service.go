@@ -19,6 +19,7 @@ type service struct {
 	items     []rstar.Item
 	out       []byte
 	batch     searchBatch
+	rest      *long // of the request being served, if it takes long
 
 	// For the recording.
 	via    querylog.Via
@@ -26,23 +27,31 @@ type service struct {
 	tap    *recording.Tap // nil: the recorder's shared one
 }
 
-// keepBytes is the largest answer buffer that a service keeps between requests,
-// so that one scan of everything does not hold memory for ever.
+// keepBytes is the largest answer buffer that a service keeps between requests.
 const keepBytes = 1 << 20
 
-// process returns the answer to a request. The bytes are valid until the
-// next call. Whatever the payload holds, it does not panic.
-func (v *service) process(kind fastmsg.Kind, p []byte) (fastmsg.Kind, []byte) {
-	if cap(v.out) > keepBytes {
-		v.out, v.items, v.batch.out = nil, nil, nil
-	}
+// process returns the answer to a request, or what is left to do for it. The
+// bytes are valid until the next call. Whatever the payload holds, it does not
+// panic.
+func (v *service) process(kind fastmsg.Kind, p []byte) (fastmsg.Kind, []byte, *long) {
 	out, done, err := v.answer(kind, p, v.out[:0])
 	v.out = out
+	if l := v.rest; l != nil {
+		v.rest = nil
+		return 0, nil, l
+	}
 	if err != nil {
 		v.out = appendFailure(v.out[:0], err, done)
-		return kindFailure, v.out
+		return kindFailure, v.out, nil
 	}
-	return kindReply, v.out
+	return kindReply, v.out, nil
+}
+
+// trim gives back large buffers, when the answer has been sent.
+func (v *service) trim() {
+	if cap(v.out) > keepBytes || cap(v.items)*itemBytes > keepBytes || cap(v.batch.out) > keepBytes {
+		v.out, v.items, v.batch.out = nil, nil, nil
+	}
 }
 
 // answer appends the answer to out, which is empty. done is how much of a
@@ -61,6 +70,10 @@ func (v *service) answer(kind fastmsg.Kind, p, out []byte) (_ []byte, done uint6
 		return out, 0, err
 	}
 	out, done, err = v.carryOut(req, out)
+	if v.rest != nil {
+		v.rest.req = *req
+		return out, 0, nil
+	}
 	v.record(req, out, done, err)
 	return out, done, err
 }
@@ -80,16 +93,42 @@ func (v *service) open(name string, out []byte) ([]byte, error) {
 func (v *service) carryOut(req *request, out []byte) (_ []byte, done uint64, err error) {
 	t := req.coll.tree
 	switch req.kind {
+	case kindInsert, kindInsertMany, kindUpdate:
+		if err := v.s.room(); err != nil {
+			return out, 0, err
+		}
+	}
+	switch req.kind {
 	case kindSearch:
-		v.items = t.SearchAppend(v.items[:0], req.rect, int(min(req.limit, 1<<31-1)))
+		limit := v.s.opts.MaxResults + 1 // tells a full answer from one that is too large
+		if req.limit > 0 {
+			limit = min(limit, int(req.limit))
+		}
+		var rest *rstar.Scan
+		if v.items, rest = t.SearchSome(v.items[:0], req.rect, limit, soonNodes); rest != nil {
+			v.rest = &long{scan: rest}
+			return out, 0, nil
+		}
+		if len(v.items) > v.s.opts.MaxResults {
+			return out, 0, v.s.tooLarge()
+		}
 		for _, it := range v.items {
 			out = appendItem(out, it)
 		}
 	case kindCount:
-		out = binary.LittleEndian.AppendUint64(out, uint64(t.Count(req.rect)))
+		n, rest := t.CountSome(req.rect, soonNodes)
+		if rest != nil {
+			v.rest = &long{scan: rest}
+			return out, 0, nil
+		}
+		out = binary.LittleEndian.AppendUint64(out, uint64(n))
 	case kindNearest:
 		left := req.limit
 		if left == 0 {
+			return out, 0, nil
+		}
+		if left > soonNearest {
+			v.rest = &long{scan: newNearestScan(t, req)}
 			return out, 0, nil
 		}
 		t.Nearest(req.rect.MinX, req.rect.MinY, func(r rstar.Rect, id uint64, _ float64) bool {
@@ -115,9 +154,21 @@ func (v *service) carryOut(req *request, out []byte) (_ []byte, done uint64, err
 		}
 		return binary.LittleEndian.AppendUint64(out, done), done, nil
 	case kindCheck:
-		return out, 0, t.Check()
+		if v.transport != TransportTCP { // which has a goroutine of its own
+			v.rest = &long{}
+			return out, 0, nil
+		}
+		return out, 0, v.s.checks.run(t)
 	case kindSearchMany:
-		out = v.batch.appendAnswer(out, len(req.rects), v.batch.run(t, req.rects))
+		n, rest := v.batch.run(t, req.rects)
+		switch {
+		case n > 0 && rest != nil:
+			rest.Close() // The client will ask for it alone.
+		case n == 0:
+			v.rest = &long{scan: rest, many: len(req.rects)}
+			return out, 0, nil
+		}
+		out = v.batch.appendAnswer(out, len(req.rects), n)
 	}
 	return out, 0, nil
 }

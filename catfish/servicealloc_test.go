@@ -32,7 +32,7 @@ func TestServiceAllocs(t *testing.T) {
 	item := appendItem(appendHead(nil, 0, 0), rstar.Item{Rect: square(7, 7), ID: 1000})
 	v := service{s: s, transport: TransportTCP}
 	ask := func(kind fastmsg.Kind, p []byte, want int) {
-		if k, b := v.process(kind, p); k != kindReply || len(b) != want {
+		if k, b, _ := v.process(kind, p); k != kindReply || len(b) != want {
 			t.Fatalf("request kind %d: answer of kind %d, %d bytes, want %d", kind, k, len(b), want)
 		}
 	}

@@ -20,6 +20,9 @@ type ServerStats struct {
 	Heartbeat   float64                `json:"heartbeat_seconds"`
 	TCPRequests uint64                 `json:"tcp_requests"`
 	Collections map[string]rstar.Stats `json:"collections"`
+	// Memory is what the process holds, and Budgets what clients hold of it.
+	Memory  MemoryStats   `json:"memory"`
+	Budgets []BudgetStats `json:"budgets"`
 	// Recording is nil if nothing is recorded.
 	Recording *RecordStats `json:"recording,omitempty"`
 }
@@ -74,6 +77,7 @@ func (s *Server) Stats() ServerStats {
 		t.EndedWorkers, t.Ended = count, workerStats(ended)
 		st.Transports = append(st.Transports, t)
 	}
+	st.Memory, st.Budgets = s.memory.stats(s.opts.MemoryLimit), s.budgets.stats()
 	st.Recording = s.Recording()
 	for _, c := range s.colls.all() {
 		st.Collections[c.name] = c.tree.Stats()

@@ -9,6 +9,7 @@ import (
 	"net"
 
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/budget"
 	"github.com/catfish-index/catfish/internal/querylog"
 )
 
@@ -30,10 +31,14 @@ const (
 )
 
 func appendFrame(b []byte, kind fastmsg.Kind, id uint64, payload []byte) []byte {
-	b = binary.LittleEndian.AppendUint32(b, uint32(frameBytes+len(payload)))
+	return append(appendFrameHead(b, kind, id, len(payload)), payload...)
+}
+
+// appendFrameHead begins a frame with a payload of n bytes.
+func appendFrameHead(b []byte, kind fastmsg.Kind, id uint64, n int) []byte {
+	b = binary.LittleEndian.AppendUint32(b, uint32(frameBytes+n))
 	b = append(b, byte(kind), 0, 0, 0)
-	b = binary.LittleEndian.AppendUint64(b, id)
-	return append(b, payload...)
+	return binary.LittleEndian.AppendUint64(b, id)
 }
 
 // readFrame reads one message into buf, growing it as needed.
@@ -84,6 +89,10 @@ func (s *Server) serveTCP(c net.Conn) {
 		v.client = s.rec.Client()
 	}
 	r, w := bufio.NewReaderSize(c, 64<<10), bufio.NewWriterSize(c, 64<<10)
+	account := tcpAccount{s.budgets.answers.Open(budget.SourceOf(c.RemoteAddr()), func(err error) {
+		c.Close()
+	})}
+	defer account.Close()
 	var in, frame []byte
 	for {
 		kind, id, p, err := readFrame(r, in, maxRequest)
@@ -94,13 +103,20 @@ func (s *Server) serveTCP(c net.Conn) {
 			return
 		}
 		in = p
-		kind, answer := fitReply(v.process(kind, p))
+		kind, answer, rest := v.process(kind, p)
 		s.tcpRequests.Add(1)
+		if rest != nil {
+			if err := v.sendLong(w, id, rest, account); err != nil {
+				return
+			}
+			continue
+		}
+		kind, answer = fitReply(kind, answer)
 		frame = appendFrame(frame[:0], kind, id, answer)
 		if _, err := w.Write(frame); err != nil {
 			return
 		}
-		if cap(frame) > keepBytes {
+		if v.trim(); cap(frame) > keepBytes {
 			frame = nil
 		}
 		// The answers to pipelined requests share one system call.
@@ -110,4 +126,37 @@ func (s *Server) serveTCP(c net.Conn) {
 			}
 		}
 	}
+}
+
+// tcpAccount is what a plain socket holds.
+type tcpAccount struct{ *budget.Account }
+
+func (a tcpAccount) Hold(n int64) error { return a.Take(n) }
+func (a tcpAccount) Unhold(n int64)     { a.Give(n) }
+
+// sendLong makes and sends the answer to a request that takes long. An error
+// means that the connection is lost.
+func (v *service) sendLong(w *bufio.Writer, id uint64, l *long, h holder) error {
+	defer l.end(h)
+	if err := v.s.turns.search(v.s, l, h); err != nil {
+		v.out = appendFrame(v.out[:0], kindFailure, id, appendFailure(nil, err, 0))
+		return write(w, v.out)
+	}
+	v.recordRead(&l.req, l.scan.Count())
+	v.out = appendFrameHead(v.out[:0], kindReply, id, l.bytes())
+	for last := false; !last; {
+		v.out, last = l.piece(h, v.out)
+		if _, err := w.Write(v.out); err != nil {
+			return err
+		}
+		v.out = v.out[:0]
+	}
+	return w.Flush()
+}
+
+func write(w *bufio.Writer, b []byte) error {
+	if _, err := w.Write(b); err != nil {
+		return err
+	}
+	return w.Flush()
 }

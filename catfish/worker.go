@@ -45,6 +45,7 @@ func (h *handler) Opened(c *fastmsg.Conn) {
 type peer struct {
 	sub    *heartbeat.Subscription
 	client uint32 // its number in the recording
+	long   *long  // the request that is answered in steps, nil: none
 }
 
 // serves sets the client whose request is served next, for the recording.
@@ -56,13 +57,21 @@ func (h *handler) serves(c *fastmsg.Conn) {
 
 func (h *handler) Serve(c *fastmsg.Conn, m fastmsg.Message) {
 	h.serves(c)
-	kind, answer := h.process(m.Kind, m.Payload)
+	kind, answer, rest := h.process(m.Kind, m.Payload)
+	if rest != nil {
+		h.begins(c, m.ID, rest)
+		return
+	}
 	c.Respond(kind, m.ID, answer)
+	h.trim()
 }
 
 func (h *handler) Closed(c *fastmsg.Conn, err error) {
 	if p, ok := c.Context.(*peer); ok {
 		h.heartbeats.Remove(p.sub)
+		if p.long != nil {
+			h.ends(c, p.long)
+		}
 	}
 	if h.tap != nil {
 		h.tap.HandOver() // This may have been the last: no more ticks.
@@ -92,6 +101,7 @@ func (s *Server) newWorker(f *fabric, over func()) (_ *worker, err error) {
 		Polling:   s.opts.Polling,
 		OwnThread: s.opts.WorkerPerConnection,
 		TickEvery: tick,
+		Budget:    s.budgets.answers,
 		Hello:     s.answerHello,
 		Tick: func(now time.Time, _ []*fastmsg.Conn) bool {
 			more := h.heartbeats.Tick(now)
@@ -131,6 +141,9 @@ func (o *ServerOptions) heartbeatPhases() (tick time.Duration, phases int) {
 // answerHello rejects clients that mean another server. The answer is the boot
 // id of this one.
 func (s *Server) answerHello(peer string, b []byte) ([]byte, error) {
+	if err := s.room(); err != nil {
+		return nil, err
+	}
 	if len(b) != clientHelloBytes {
 		return nil, fmt.Errorf("%w: hello of %d bytes, want %d", ErrProtocol, len(b), clientHelloBytes)
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/shirou/gopsutil/v3/cpu"
+
+	"github.com/catfish-index/catfish/internal/cgroup"
 )
 
 // Host is the System of this process: the cores in its affinity mask and the
@@ -23,7 +25,7 @@ func (Host) Capacity() (cores int, quota float64, err error) {
 		return 0, 0, err
 	}
 	if runtime.GOOS == "linux" {
-		quota = cgroupQuota(os.DirFS("/"))
+		quota = cgroup.Cores(os.DirFS("/"))
 	}
 	return len(allowed), quota, nil
 }

@@ -1,0 +1,66 @@
+package catfish
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/shirou/gopsutil/v3/mem"
+
+	"github.com/catfish-index/catfish/internal/budget"
+	"github.com/catfish-index/catfish/internal/cgroup"
+)
+
+// What clients may hold of a server (docs/security.md). Package budget has the
+// rule: a share for each host or process, a total for all, and who holds most
+// makes room. The totals follow from ServerOptions.MemoryLimit.
+type budgets struct {
+	// answers are bytes that wait for clients to take them: answers that are
+	// made in steps, and what does not fit into a ring or a socket.
+	answers *budget.Budget
+}
+
+// answersPart is the part of the memory limit that answers may take: with the
+// default limit of 3/4 of the host, a fifth of the host at most, so that four
+// times as much is left for trees and rings.
+const answersPart = 4
+
+func newBudgets(memory int64) budgets {
+	total := memory / answersPart
+	return budgets{
+		// A source may take half, so that there is always room for a second.
+		answers: budget.New("bytes of answers", total, total/2),
+	}
+}
+
+// BudgetStats is one resource of a server: what all clients hold of it, and the
+// limits.
+type BudgetStats struct {
+	Name    string `json:"name"`
+	Used    int64  `json:"used"`
+	Limit   int64  `json:"limit"`
+	Share   int64  `json:"share"`   // limit of one host or process
+	Sources int    `json:"sources"` // hosts or processes that are connected
+	Refused uint64 `json:"refused"` // requests for more
+	Cut     uint64 `json:"cut"`     // connections ended to make room
+}
+
+func (b *budgets) stats() []BudgetStats {
+	return []BudgetStats{BudgetStats(b.answers.Use())}
+}
+
+// minMemoryLimit is room for a small tree and a few connections.
+const minMemoryLimit = 64 << 20
+
+// DefaultMemoryLimit is three quarters of the memory that this process may
+// use, that of its control group or of the host.
+func DefaultMemoryLimit() (int64, error) {
+	v, err := mem.VirtualMemory()
+	if err != nil {
+		return 0, fmt.Errorf("catfish: memory of this host: %w", err)
+	}
+	total := int64(v.Total)
+	if n := cgroup.Memory(os.DirFS("/")); n > 0 {
+		total = min(total, n)
+	}
+	return total / 4 * 3, nil
+}

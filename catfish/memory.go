@@ -1,0 +1,129 @@
+package catfish
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/shirou/gopsutil/v3/process"
+)
+
+// The memory of the process
+//
+// Budgets bound what clients hold. What they have the server keep, as objects
+// in trees, is bounded by the memory limit: the guard looks at the resident
+// memory of the process, all of it, memoryTick apart. While that is above the
+// limit, requests that would need more are refused: writes, collections and
+// connections. A tree takes 50 bytes an object, so a million inserts in a
+// second exceed the limit by 5 MB.
+//
+// After large answers the guard has the garbage collected and given back: an
+// idle process would keep it until the next collection, two minutes later.
+
+const (
+	memoryTick = 100 * time.Millisecond
+	// keepAnswers is how much memory of answers that were sent may stay with
+	// Go's heap, and collectAfter how long it must have been unused before it
+	// is given back: a server that makes large answers all the time needs it
+	// again.
+	keepAnswers  = 64 << 20
+	collectAfter = time.Second
+)
+
+// memory is the guard's state.
+type memory struct {
+	resident atomic.Int64
+	full     atomic.Bool
+}
+
+// MemoryStats is what the process holds in memory, in bytes.
+type MemoryStats struct {
+	Resident int64 `json:"resident"` // as of the last 0.1 s
+	Limit    int64 `json:"limit"`
+	Full     bool  `json:"full"` // writes and connections are refused
+}
+
+func (m *memory) stats(limit int64) MemoryStats {
+	return MemoryStats{m.resident.Load(), limit, m.full.Load()}
+}
+
+// check refuses what needs memory while there is none.
+func (m *memory) check(limit int64) error {
+	if m.full.Load() {
+		return fmt.Errorf("%w: it holds %d bytes in memory, limit %d (--memory-limit)",
+			ErrBusy, m.resident.Load(), limit)
+	}
+	return nil
+}
+
+// room refuses what needs memory while there is none.
+func (s *Server) room() error { return s.memory.check(s.opts.MemoryLimit) }
+
+// guardMemory runs until ctx is done.
+func (s *Server) guardMemory(ctx context.Context) error {
+	p, err := process.NewProcess(int32(os.Getpid()))
+	if err != nil {
+		return fmt.Errorf("catfish: memory of this process: %w", err)
+	}
+	tick := time.NewTicker(memoryTick)
+	defer tick.Stop()
+	var idle collector
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		m, err := p.MemoryInfoWithContext(ctx)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("catfish: memory of this process: %w", err)
+		}
+		s.observe(int64(m.RSS))
+		if idle.due(s.budgets.answers.Use().Used) {
+			// The first collection empties pools of what it finds there, the
+			// second one frees it.
+			debug.FreeOSMemory()
+			debug.FreeOSMemory()
+		}
+	}
+}
+
+// observe takes the resident memory of this moment.
+func (s *Server) observe(resident int64) {
+	s.memory.resident.Store(resident)
+	full := resident > s.opts.MemoryLimit
+	if s.memory.full.Swap(full) == full {
+		return
+	}
+	if full {
+		s.log.Warn("memory limit exceeded: writes and new connections are refused",
+			"resident", resident, "limit", s.opts.MemoryLimit)
+	} else {
+		s.log.Info("memory below the limit again", "resident", resident, "limit", s.opts.MemoryLimit)
+	}
+}
+
+// collector decides when unused memory of answers is given back.
+type collector struct {
+	most  int64 // that answers have held since the last time
+	quiet int   // ticks since they held most of that
+}
+
+// due is told, each tick, how much answers hold.
+func (c *collector) due(used int64) bool {
+	if used >= c.most-keepAnswers {
+		c.most, c.quiet = max(c.most, used), 0
+		return false
+	}
+	if c.quiet++; c.quiet < int(collectAfter/memoryTick) {
+		return false
+	}
+	c.most, c.quiet = used, 0
+	return true
+}
