@@ -16,7 +16,7 @@ func browseAll(t testing.TB, b *Browse, between func()) []Item {
 	for done := false; !done; {
 		between()
 		n := len(all)
-		all, done = b.Next(all, 1+n%50, 3)
+		all, done = b.Next(all, 1+n%50, 30)
 		for i := n; i < len(all); i++ {
 			d := all[i].Rect.Distance(b.b.x, b.b.y)
 			if all[i].Dist != d || i > 0 && d < all[i-1].Dist {
@@ -126,8 +126,8 @@ func TestBrowseIsBounded(t *testing.T) {
 	for done, n := false, 0; !done; {
 		before := tr.Stats().NodeReads
 		var got []Neighbor
-		got, done = b.Next(nil, 1000, 5)
-		if reads := tr.Stats().NodeReads - before; reads > 5 {
+		got, done = b.Next(nil, 1000, 5*workOfNode)
+		if reads := tr.Stats().NodeReads - before; reads > 5 || len(got) > 5*workOfNode {
 			t.Fatalf("%d nodes read in one call, want at most 5", reads)
 		}
 		if n += len(got); done && n != len(items) {

@@ -9,6 +9,9 @@ import (
 // no particular order, until yield returns false. q may be infinite; a NaN
 // finds nothing. All results are collected first (40 bytes each, in a pooled
 // buffer), so yield runs without any lock and may change the tree.
+//
+// A search that meets a move begins again, the ninth time under the writer's
+// lock. Long ones among many writes should be a Scan.
 func (t *Tree) Search(q Rect, yield func(r Rect, id uint64) bool) {
 	s := t.pool.Get().(*searcher)
 	items := t.search(s, s.items[:0], &q, math.MaxInt)

@@ -18,7 +18,7 @@ type Stats struct {
 	BytesPerEntry float64 `json:"bytes_per_entry"` // UsedBytes per object; 0 for an empty tree
 
 	// Since the tree was made:
-	Searches  uint64 `json:"searches"`   // Search, SearchAppend, Count and Nearest
+	Searches  uint64 `json:"searches"`   // of all kinds
 	NodeReads uint64 `json:"node_reads"` // nodes that they read, restarts included
 	Restarts  uint64 `json:"restarts"`   // searches begun again because of a move
 	Retries   uint64 `json:"retries"`    // nodes read again because a writer changed them
