@@ -200,7 +200,7 @@ func insertAll(ctx context.Context, job Job, c Conn, note func(string)) (int64, 
 		send()
 	}
 	if err = errors.Join(err, failed); err != nil {
-		err = fmt.Errorf("%w\n%d objects were inserted before that", err, n)
+		err = fmt.Errorf("%w\nat least %d objects were inserted before that and stay", err, n)
 	}
 	return n, time.Since(start), err
 }

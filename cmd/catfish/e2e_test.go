@@ -288,10 +288,10 @@ func TestSlabFull(t *testing.T) {
 	small := []string{"--slab-bytes", fmt.Sprint(500 << 10)}
 	data := []string{"uniform", "--objects", "20000"}
 	fail(t, exitFailure, slices.Concat([]string{"serve", "--listen", "127.0.0.1:0"}, small,
-		[]string{"--load"}, data), "512000", "--slab-bytes")
+		[]string{"--load"}, data), "511872", "nothing was loaded", "--slab-bytes")
 	_, addr, _ := serve(t, small...)
 	fail(t, exitFailure, slices.Concat([]string{"load", "--server", addr, "--file"}, data),
-		"512000", "--slab-bytes", "objects were loaded before that and stay")
+		"512000", "--slab-bytes", "objects were loaded before that and stay", "change was not made")
 	succeed(t, "check", "--server", addr)
 	fail(t, exitUsage, []string{"serve", "--listen", "127.0.0.1:0", "--slab-bytes", "1000"},
 		"--slab-bytes 1000")

@@ -31,6 +31,12 @@ type usageError struct{ err error }
 func (e usageError) Error() string { return e.err.Error() }
 func (e usageError) Unwrap() error { return e.err }
 
+// partialError is about a write of which a part was done, and says how much.
+type partialError struct{ err error }
+
+func (e partialError) Error() string { return e.err.Error() }
+func (e partialError) Unwrap() error { return e.err }
+
 func badUsage(format string, args ...any) error {
 	return usageError{fmt.Errorf(format, args...)}
 }
@@ -93,6 +99,8 @@ func hint(err error) string {
 		return "\nName another file with --record, or let it be overwritten with --record-force."
 	case errors.Is(err, catfish.ErrInUse):
 		return "\nChoose another address with --listen; port 0 takes any free one."
+	case errors.As(err, new(partialError)):
+		return "" // Neither nothing nor everything was done.
 	case errors.Is(err, catfish.ErrUnknownOutcome):
 		return "\nThe write may or may not have happened: look before repeating it."
 	case catfish.RetrySafe(err):
