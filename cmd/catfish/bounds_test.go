@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/catfish-index/catfish/catfish"
@@ -69,6 +71,31 @@ func TestLoadStopped(t *testing.T) {
 		}
 		if h := hint(err); c.hint == "" && h != "" || !strings.Contains(h, c.hint) {
 			t.Errorf("%s: hint %q, want %q", c.name, h, c.hint)
+		}
+	}
+}
+
+// A server outlives its terminal, and says so. All lines of its log have the
+// time.
+func TestHangup(t *testing.T) {
+	p, addr, _ := serve(t, "--load", "uniform", "--objects", "10")
+	for range 2 {
+		if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		succeed(t, "status", "--server", addr)
+	}
+	if _, code := p.interrupt(t); code != exitOK {
+		t.Errorf("exit %d: %s", code, p.errOut.String())
+	}
+	e := p.errOut.String()
+	if !strings.Contains(e, "SIGHUP ignored") || !strings.Contains(e, "loading uniform: 10 objects") {
+		t.Errorf("says %q", e)
+	}
+	stamped := regexp.MustCompile(`^time=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(Z|[+-]\d\d:\d\d) `)
+	for line := range strings.Lines(e) {
+		if !stamped.MatchString(line) {
+			t.Errorf("no time in %q", line)
 		}
 	}
 }

@@ -12,10 +12,6 @@ import (
 	"github.com/catfish-index/catfish/policy"
 )
 
-// defaultAddr is where servers listen and clients look: this machine
-// only, on a port below those that Linux gives out (32768 and up).
-const defaultAddr = "127.0.0.1:7119"
-
 // clientFlags are the flags of everything that talks to a server.
 type clientFlags struct {
 	server, collection, transport, policy string
@@ -31,7 +27,7 @@ type clientFlags struct {
 func (f *clientFlags) register(c *cobra.Command) {
 	fs := c.Flags()
 	f.flags = fs
-	fs.StringVarP(&f.server, "server", "s", defaultAddr, "server's host:port")
+	fs.StringVarP(&f.server, "server", "s", defaultAddr, "server's host:port, or host for port "+defaultPort)
 	fs.StringVarP(&f.collection, "collection", "c", catfish.DefaultCollection,
 		"collection on the server")
 	fs.StringVar(&f.transport, "transport", catfish.TransportAuto,
@@ -59,7 +55,8 @@ func (f *clientFlags) dial(ctx context.Context, a *app) (*catfish.Client, error)
 	if f.dialTimeout <= 0 {
 		return nil, badUsage("--dial-timeout is %v, want more than 0", f.dialTimeout)
 	}
-	if err := checkAddr("server", f.server, 1); err != nil {
+	addr, err := endpoint("server", f.server, 1)
+	if err != nil {
 		return nil, err
 	}
 	scheme := f.policy
@@ -69,7 +66,7 @@ func (f *clientFlags) dial(ctx context.Context, a *app) (*catfish.Client, error)
 	if err := checkBackoff(f.flags, f.backoff, scheme); err != nil {
 		return nil, err
 	}
-	return catfish.Dial(ctx, f.server, catfish.Options{
+	return catfish.Dial(ctx, addr, catfish.Options{
 		Transport: f.transport, Fabric: f.fabric, Policy: scheme, Collection: f.collection,
 		DialTimeout: f.dialTimeout, Logger: a.logger(),
 		CacheBytes: f.cacheBytes, TrustCache: f.trustCache, Backoff: f.backoff,

@@ -101,9 +101,15 @@ func TestSearchJSON(t *testing.T) {
 			t.Errorf("%s: %s, want %s", args, out, want)
 		}
 	}
-	text := succeed(t, "search", "--server", addr, "--bbox", "0,0,1,1")
-	if !strings.HasPrefix(text, "18446744073709551615\t-1.5\t0\t1000\t0.1\n1 objects, policy ") {
-		t.Errorf("text %q", text)
+	// Pipes get the objects only.
+	for args, want := range map[string]string{
+		"search --bbox 0,0,1,1":      "18446744073709551615\t-1.5\t0\t1000\t0.1\n",
+		"nearest --point 0,2.1 -k 1": "18446744073709551615\t-1.5\t0\t1000\t0.1\tdistance 2\n",
+	} {
+		code, text, summary := program(t, append(strings.Fields(args), "--server", addr)...)
+		if code != exitOK || text != want || !strings.HasPrefix(summary, "1 objects, policy ") {
+			t.Errorf("%s: exit %d, %q, %q", args, code, text, summary)
+		}
 	}
 }
 

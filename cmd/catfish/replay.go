@@ -65,7 +65,7 @@ output, or to standard error with --json -.`,
 	fs.StringVar(&f.cfg.Recorded, "recorded", "",
 		"collection whose requests are taken from a recording of several")
 	fs.BoolVar(&f.cfg.Bulk, "bulk", false, "bulk load the data instead of inserting it")
-	fs.StringVarP(&f.cfg.Addr, "server", "s", "", "host:port of a running server (or --addr); empty: start one")
+	fs.StringVarP(&f.cfg.Addr, "server", "s", "", "host or host:port of a running server (or --addr); empty: start one")
 	fs.StringVarP(&f.cfg.Collection, "collection", "c", catfish.DefaultCollection, "collection on the running server")
 	fs.DurationVar(&f.cfg.DialTimeout, "dial-timeout", catfish.DefaultDialTimeout, "how long to try to reach the server")
 	fs.BoolVar(&f.cfg.NoLoad, "no-load", false, "the running server has the data already")
@@ -120,9 +120,11 @@ func (f *replayFlags) config(c *cobra.Command) (replay.Config, error) {
 		return cfg, badUsage("--dial-timeout is %v, want more than 0", cfg.DialTimeout)
 	}
 	if cfg.Addr != "" {
-		if err := checkAddr("server", cfg.Addr, 1); err != nil {
+		addr, err := endpoint("server", cfg.Addr, 1)
+		if err != nil {
 			return cfg, err
 		}
+		cfg.Addr = addr
 		for _, flag := range []string{"server-cpus", "node-bytes", "slab-bytes", "strategy"} {
 			if c.Flags().Changed(flag) {
 				return cfg, badUsage("--%s is of a server that replay starts, but --server %s runs", flag, cfg.Addr)

@@ -78,6 +78,7 @@ func (f *sourceFlags) openAll(specs []string) ([]*datasets.Source, error) {
 // each and of ctx end it too.
 func (a *app) read(ctx context.Context, src *datasets.Source, each func(rstar.Item) error) error {
 	p := newProgress(a.err, isTerminal(a.err), "loading "+src.Name(), src)
+	p.stamp = a.stamp && p.bar == nil
 	var failed error
 	err := src.Items(func(it rstar.Item) bool {
 		if failed = each(it); failed == nil && p.items%progressItems == 0 {
