@@ -69,7 +69,9 @@ output, or to standard error with --json -.`,
 	fs.StringVarP(&f.cfg.Collection, "collection", "c", catfish.DefaultCollection, "collection on the running server")
 	fs.DurationVar(&f.cfg.DialTimeout, "dial-timeout", catfish.DefaultDialTimeout, "how long to try to reach the server")
 	fs.BoolVar(&f.cfg.NoLoad, "no-load", false, "the running server has the data already")
-	fs.StringSliceVar(&f.cfg.Schemes, "scheme", []string{"paper"}, "schemes to replay by, in this order")
+	fs.BoolVar(&f.cfg.Force, "force", false, "insert the data also if the running server's collection has objects")
+	fs.StringSliceVar(&f.cfg.Schemes, "scheme", replay.DefaultSchemes(""),
+		"schemes to replay by, in this order; with --server by default only "+replay.DefaultSchemes("x")[0])
 	fs.IntVar(&f.cfg.Clients, "clients", 8, "connections")
 	fs.IntVar(&f.cfg.InFlight, "in-flight", 16, "calls under way per connection")
 	fs.IntVar(&f.cfg.Procs, "client-procs", 1, "processes that the connections and the queries are dealt to")
@@ -106,6 +108,9 @@ func (f *replayFlags) config(c *cobra.Command) (replay.Config, error) {
 		typedFlag{"scheme", len(cfg.Schemes) == 0},
 	); err != nil {
 		return cfg, err
+	}
+	if !c.Flags().Changed("scheme") {
+		cfg.Schemes = replay.DefaultSchemes(cfg.Addr)
 	}
 	if err := checkBackoff(c.Flags(), cfg.Backoff, cfg.Schemes...); err != nil {
 		return cfg, err
