@@ -25,8 +25,16 @@ of the files and of the tree.`,
 		Args:              args(cobra.ArbitraryArgs),
 		ValidArgsFunction: dataSets,
 		RunE: func(cmd *cobra.Command, files []string) error {
+			fs := cmd.Flags()
 			if len(files) == 0 {
+				if err := noUse(fs, "without files", append([]string{"slab-bytes"}, sourceFlagNames...)...); err != nil {
+					return err
+				}
 				return a.checkServer(cmd.Context(), f)
+			}
+			if err := noUse(fs, "with files, which this process checks by itself", append([]string{
+				"server", "collection", "transport", "policy", "dial-timeout"}, fabricFlagNames...)...); err != nil {
+				return err
 			}
 			sources, err := sf.openAll(files)
 			if err != nil {

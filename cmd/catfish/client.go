@@ -12,7 +12,8 @@ import (
 	"github.com/catfish-index/catfish/policy"
 )
 
-// clientFlags are the flags of everything that talks to a server.
+// clientFlags are the flags of everything that talks to a server. The cache
+// and Algorithm 1 are of commands that search.
 type clientFlags struct {
 	server, collection, transport, policy string
 	fabric                                catfish.Fabric
@@ -21,6 +22,7 @@ type clientFlags struct {
 	trustCache                            bool
 	backoff                               policy.Backoff
 	flags                                 *pflag.FlagSet // of the command
+	searches                              bool           // it has registerSearch's flags
 	json                                  bool
 }
 
@@ -36,14 +38,20 @@ func (f *clientFlags) register(c *cobra.Command) {
 		"how searches go: "+strings.Join(catfish.Schemes(), ", "))
 	fs.DurationVar(&f.dialTimeout, "dial-timeout", catfish.DefaultDialTimeout,
 		"how long to try to reach the server")
+	fabricFlags(c, &f.fabric)
+	complete(c, "transport", "auto", "shm", "soft", "ofi", "tcp")
+	complete(c, "policy", policies()...)
+}
+
+// registerSearch is for commands that may offload.
+func (f *clientFlags) registerSearch(c *cobra.Command) {
+	f.searches = true
+	fs := c.Flags()
 	fs.Int64Var(&f.cacheBytes, "cache-bytes", 0,
 		"most bytes of the tree's inner nodes to keep when offloading; 0: what the policy does, -1: none")
 	fs.BoolVar(&f.trustCache, "trust-cache", false,
 		"do not validate kept nodes for a heartbeat interval: objects newer than that may be missed")
 	backoffFlags(c, &f.backoff)
-	fabricFlags(c, &f.fabric)
-	complete(c, "transport", "auto", "shm", "soft", "ofi", "tcp")
-	complete(c, "policy", policies()...)
 }
 
 func (f *clientFlags) registerJSON(c *cobra.Command) {
@@ -63,7 +71,12 @@ func (f *clientFlags) dial(ctx context.Context, a *app) (*catfish.Client, error)
 	if scheme == "" && f.transport == catfish.TransportTCP {
 		scheme = "tcp" // The only one that plain sockets carry.
 	}
-	if err := checkBackoff(f.flags, f.backoff, scheme); err != nil {
+	if f.searches {
+		if err := checkBackoff(f.flags, f.backoff, scheme); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.noUse(scheme); err != nil {
 		return nil, err
 	}
 	return catfish.Dial(ctx, addr, catfish.Options{

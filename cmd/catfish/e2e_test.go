@@ -56,8 +56,8 @@ func TestSearchEveryWay(t *testing.T) {
 		}
 		for _, transport := range []string{"auto", "shm", "soft", "tcp"} {
 			for _, policy := range catfish.Schemes() {
-				if transport == "tcp" && policy != "tcp" {
-					continue // Refused; TestRefusals.
+				if transport != "auto" && (transport == "tcp") != (policy == "tcp") {
+					continue // Refused; TestRefusals, TestNoUse.
 				}
 				out := succeed(t, "search", "--server", addr, "--bbox", "0.2,0.1,0.6,0.4",
 					"--policy", policy, "--transport", transport, "--json")

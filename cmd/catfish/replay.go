@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/bench/replay"
@@ -118,6 +119,9 @@ func (f *replayFlags) config(c *cobra.Command) (replay.Config, error) {
 	if err := checkTransport(cfg.Transport); err != nil {
 		return cfg, err
 	}
+	if err := replayNoUse(c.Flags(), cfg); err != nil {
+		return cfg, err
+	}
 	if cfg.IDs && f.results == "" {
 		return cfg, badUsage("--ids goes with --results FILE")
 	}
@@ -156,6 +160,23 @@ func (f *replayFlags) config(c *cobra.Command) (replay.Config, error) {
 		cfg.ServerCPUs = nil // Wherever it runs.
 	}
 	return cfg, err
+}
+
+// replayNoUse refuses flags that this replay has no use for.
+func replayNoUse(fs *pflag.FlagSet, cfg replay.Config) error {
+	errs := []error{noTransport(fs, cfg.Transport, cfg.Schemes)}
+	_, notScale := datasets.ParseScale(cfg.Queries)
+	if cfg.Queries != "" && notScale != nil {
+		errs = append(errs, noUse(fs, "with --queries "+cfg.Queries+": only a scale (1e-5, power) takes a number", "query-count"))
+	}
+	noGenerator := noUse(fs, "without --data", "objects", "dataset-format")
+	if cfg.Data != "" {
+		noGenerator = noObjects(fs, cfg.Data)
+	}
+	if notScale != nil && !isGenerator(cfg.Data) {
+		errs = append(errs, noUse(fs, "without a generator or a scale of queries", "seed"))
+	}
+	return firstOf(append(errs, noGenerator)...)
 }
 
 // replay runs and prints. All files are opened first, so that a typing

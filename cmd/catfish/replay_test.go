@@ -313,7 +313,7 @@ func TestRecordKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = p.cmd.Wait()
-	flags := []string{"--data", data, "--bulk", "--queries", log}
+	flags := []string{"--data", data, "--bulk", "--queries", log, "--scheme", "paper"}
 	if r := replayRows(t, flags...)[0]; r.Count != len(asked) || r.Incomplete || r.Recorded.Same != len(asked) {
 		t.Errorf("row %+v, recorded %+v", r, r.Recorded)
 	}

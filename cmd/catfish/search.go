@@ -47,6 +47,7 @@ to standard error.`,
 		},
 	}
 	f.register(c)
+	f.registerSearch(c)
 	f.registerJSON(c)
 	c.Flags().BoolVar(&explain, "explain", false,
 		"tell how the search went instead of what it found")
@@ -111,6 +112,7 @@ distance. How many there are goes to standard error.`,
 		},
 	}
 	f.register(c)
+	f.registerSearch(c)
 	f.registerJSON(c)
 	c.Flags().StringVar(&point, "point", "", "where to look from")
 	c.Flags().IntVarP(&k, "k", "k", 10, "how many objects")
@@ -190,6 +192,7 @@ func newCount(a *app) *cobra.Command {
 		},
 	}
 	f.register(c)
+	f.registerSearch(c)
 	f.registerJSON(c)
 	c.Flags().StringVar(&bbox, "bbox", "", "rectangle to count in, borders included")
 	return c

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -102,7 +103,10 @@ func (f *serveFlags) options(a *app) (catfish.ServerOptions, error) {
 	}
 	if f.transport != "auto" && f.transport != "" {
 		o.Transports = strings.Split(f.transport, ",")
-		for _, t := range o.Transports {
+		for i, t := range o.Transports {
+			if slices.Contains(o.Transports[:i], t) {
+				return o, badUsage("--transport lists %s twice", t)
+			}
 			switch t {
 			case catfish.TransportSHM, catfish.TransportSoft, catfish.TransportOFI, catfish.TransportTCP:
 			default:
@@ -129,7 +133,13 @@ func (f *serveFlags) options(a *app) (catfish.ServerOptions, error) {
 	if err := checkRecord(o.Record); err != nil {
 		return o, err
 	}
-	for _, name := range f.collections {
+	if err := f.noUse(o.Transports); err != nil {
+		return o, err
+	}
+	for i, name := range f.collections {
+		if slices.Contains(f.collections[:i], name) {
+			return o, badUsage("--collection lists %s twice", name)
+		}
 		if name != catfish.DefaultCollection {
 			o.Collections = append(o.Collections, name)
 		}

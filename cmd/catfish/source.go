@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/rstar"
@@ -18,6 +19,7 @@ type sourceFlags struct {
 	objects     int64
 	seed        uint64
 	memory      int64
+	flags       *pflag.FlagSet // of the command
 }
 
 var formats = []string{"csv", "geojson", "osm", "rea02", "rec", "road"}
@@ -32,6 +34,7 @@ func (f *sourceFlags) register(c *cobra.Command) {
 
 func (f *sourceFlags) registerOptions(c *cobra.Command) {
 	fs := c.Flags()
+	f.flags = fs
 	fs.StringVar(&f.osm, "osm", string(datasets.WaySegments),
 		"what to take from OpenStreetMap files: segments, ways or nodes")
 	fs.BoolVar(&f.highways, "highways", false,
@@ -70,6 +73,11 @@ func (f *sourceFlags) openAll(specs []string) ([]*datasets.Source, error) {
 			return nil, err
 		}
 		all = append(all, src)
+	}
+	if len(all) > 0 {
+		if err := f.noUse(all); err != nil {
+			return nil, err
+		}
 	}
 	return all, nil
 }
