@@ -109,7 +109,7 @@ func (x *tx) load(items []Item) error {
 	leaves, need := t.loadNodes(len(items))
 	if left := x.left(); need+x.reserve() > left || uint64(len(items)) > math.MaxUint32 {
 		return fmt.Errorf("%w: %d objects need %d nodes of %d bytes, "+
-			"%d are left (%d of them kept for deletes) of SlabBytes %d; "+
+			"%d are left (%d of them kept for deletes) of a slab of %d bytes; "+
 			"no object was loaded; make it larger (Options.SlabBytes, --slab-bytes)",
 			ErrSlabFull, len(items), need, t.opts.NodeBytes, left, x.reserve(),
 			t.opts.SlabBytes)

@@ -45,7 +45,7 @@ func TestTooManyObjects(t *testing.T) {
 
 // What a load that stopped says of what is on the server.
 func TestLoadStopped(t *testing.T) {
-	full := fmt.Errorf("server: %w: SlabBytes is 512000", rstar.ErrSlabFull)
+	full := fmt.Errorf("server: %w: it has 512000 bytes", rstar.ErrSlabFull)
 	for _, c := range []struct {
 		name   string
 		answer []error // of batches of 10 of which 4 were stored
