@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/rdma/ofi"
 )
 
 // Every command explains itself with an example.
@@ -226,16 +227,24 @@ func TestCompletion(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	v := decode[map[string]string](t, succeed(t, "version", "--json"))
+	v := decode[map[string]any](t, succeed(t, "version", "--json"))
 	for _, key := range []string{"version", "commit", "go", "platform"} {
-		if v[key] == "" {
+		if text, _ := v[key].(string); text == "" {
 			t.Errorf("no %s in %v", key, v)
 		}
 	}
 	for _, how := range []string{"version", "--version"} {
-		if text := succeed(t, how); !strings.Contains(text, v["version"]) {
+		if text := succeed(t, how); !strings.Contains(text, v["version"].(string)) {
 			t.Errorf("%s: %q lacks %q", how, text, v["version"])
 		}
+	}
+	// The two builds have the same name wherever they are installed.
+	with := map[bool]string{true: "with ofi (RDMA by libfabric)", false: "without ofi"}[ofi.Built]
+	text := succeed(t, "version")
+	if v["ofi"] != ofi.Built || !strings.Contains(text, with) ||
+		!strings.Contains(text, fmt.Sprintf("protocol %v, tree layout %v", v["protocol"], v["layout"])) ||
+		v["protocol"] != float64(catfish.ProtocolVersion) {
+		t.Errorf("%v, %q", v, text)
 	}
 }
 
