@@ -83,11 +83,11 @@ func (c Config) eachQuery(note func(string), l *queryList,
 		if err != nil {
 			return err
 		}
-		items, err := datasets.Collect(src)
-		if err != nil {
+		g := datasets.Gather{BytesEach: datasets.QueryBytes}
+		if err := g.Read(src); err != nil {
 			return err
 		}
-		for q := range set.Queries(items) {
+		for q := range set.Queries(g.Items()) {
 			if err := search(q); err != nil {
 				return err
 			}
