@@ -52,9 +52,9 @@ race: ## test what is concurrent under the race detector (needs gcc)
 		./rstar ./catfish $$($(GO) list ./... | grep -Ev '/(bench/(sim|report|paper)|datasets|cmd/catfish)$$')
 
 .PHONY: build-ofi
-build-ofi: ## build bin/catfish with RDMA (needs libfabric-dev, libibverbs-dev, gcc)
+build-ofi: ## build bin/catfish-ofi, with RDMA (needs libfabric-dev, libibverbs-dev, gcc)
 	CGO_ENABLED=1 $(GO) build -tags ofi -trimpath -buildvcs=false \
-		-ldflags '$(LDFLAGS)' -o $(BIN)/catfish ./cmd/catfish
+		-ldflags '$(LDFLAGS)' -o $(BIN)/catfish-ofi ./cmd/catfish
 
 # Over libfabric's tcp, natively. The address sanitizer finds what the C
 # side leaks, or touches after it was freed.

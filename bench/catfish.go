@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -31,11 +32,14 @@ func StartCatfish(ctx context.Context, job ServerJob, note func(string)) (Server
 	if !job.Empty {
 		note("loading " + job.Dataset)
 	}
-	items, err := datasets.Collect(src)
-	if err != nil {
+	s := &server{ended: make(chan error, 1)}
+	if s.Server, err = catfish.NewServer(opts); err != nil {
 		return nil, err
 	}
-	s := &server{ended: make(chan error, 1)}
+	var items []rstar.Item
+	if s.tree, err = s.Collection(catfish.DefaultCollection); err == nil {
+		items, err = gather(s.tree, src)
+	}
 	for i, it := range items {
 		if i == 0 {
 			s.bounds = it.Rect
@@ -45,15 +49,12 @@ func StartCatfish(ctx context.Context, job ServerJob, note func(string)) (Server
 	if bounds, known := src.Bounds(); known {
 		s.bounds = bounds
 	}
-	if s.Server, err = catfish.NewServer(opts); err != nil {
-		return nil, err
-	}
-	if s.tree, err = s.Collection(catfish.DefaultCollection); err == nil {
-		if job.Inserted {
-			err = InsertAll(ctx, s.tree, items, note)
-		} else {
-			err = s.tree.Load(items)
-		}
+	switch {
+	case err != nil:
+	case job.Inserted:
+		err = InsertAll(ctx, s.tree, items, note)
+	default:
+		err = s.tree.Load(items)
 	}
 	if err != nil {
 		s.Server.Close()
@@ -61,6 +62,17 @@ func StartCatfish(ctx context.Context, job ServerJob, note func(string)) (Server
 	}
 	go func() { s.ended <- s.Serve(ctx) }()
 	return s, nil
+}
+
+// gather reads what is to be loaded, not more than the tree or memory takes.
+func gather(t *rstar.Tree, src *datasets.Source) ([]rstar.Item, error) {
+	g := datasets.NewGather(t)
+	err := g.Read(src)
+	if errors.Is(err, datasets.ErrTooMany) {
+		err = fmt.Errorf("%w: %w; the tree has %d bytes, want a larger --slab-bytes",
+			rstar.ErrSlabFull, err, t.Stats().SlabBytes)
+	}
+	return g.Items(), err
 }
 
 func (j ServerJob) open() (*datasets.Source, error) {

@@ -68,9 +68,9 @@ type Config struct {
 	Commit string // of the program, for the rows
 }
 
-// DefaultSchemes are all that the paper compares.
+// DefaultSchemes are all that the paper compares, and the default policy.
 var DefaultSchemes = []string{
-	"tcp", "fast-polling", "fast", "offload-single", "offload", "paper",
+	"tcp", "fast-polling", "fast", "offload-single", "offload", "paper", policy.Default,
 }
 
 // Limits against typing errors; all far beyond what one machine drives.

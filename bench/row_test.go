@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"strings"
 	"testing"
 	"time"
 )
@@ -64,6 +65,29 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, "table.txt", b.Bytes())
+}
+
+// TestFewResults: a mean that rounds to 0.00 is explained, where something is
+// searched for.
+func TestFewResults(t *testing.T) {
+	for _, c := range []struct {
+		mix     string
+		results float64
+		says    bool
+	}{
+		{"search=100", 0.004, true}, {"search=90,insert=10", 0, true},
+		{"search=100", 0.5, false}, {"insert=100", 0, false},
+	} {
+		r := goldenRow()
+		r.Mix, r.Results = c.mix, c.results
+		var b bytes.Buffer
+		if err := WriteTable(&b, []Row{r}); err != nil || strings.Contains(b.String(), "most searches find nothing") != c.says {
+			t.Errorf("%+v: %v, %s", c, err, b.String())
+		}
+	}
+	if got := FewResults(0.00412); !strings.Contains(got, "0.0041 objects") || !strings.Contains(got, "1e-2") {
+		t.Error(got)
+	}
 }
 
 func TestUtilisation(t *testing.T) {

@@ -51,10 +51,23 @@ func WriteTable(w io.Writer, rows []Row) error {
 	if err := t.Flush(); err != nil {
 		return fmt.Errorf("bench: writing the table: %w", err)
 	}
-	if _, err := io.WriteString(w, rounds(rows)); err != nil {
+	hint := ""
+	if strings.Contains(r.Mix, opNames[Search]+"=") {
+		hint = FewResults(r.Results)
+	}
+	if _, err := io.WriteString(w, hint+rounds(rows)); err != nil {
 		return fmt.Errorf("bench: writing the table: %w", err)
 	}
 	return nil
+}
+
+// FewResults is a line that says that most searches find nothing, if they do:
+// of a mean of less than one half, fewer than half can have an object.
+func FewResults(mean float64) string {
+	if mean >= 0.5 {
+		return ""
+	}
+	return fmt.Sprintf("\nmost searches find nothing: %.2g objects on average; those of a larger scale, such as 1e-2, find more\n", mean)
 }
 
 // knobs says what of the tree and of Algorithm 1 is not as usual.

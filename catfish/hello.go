@@ -113,10 +113,7 @@ func askHello(ctx context.Context, addr string) (hello, error) {
 	defer stop()
 	var h hello
 	if err := json.NewDecoder(io.LimitReader(c, maxHello)).Decode(&h); err != nil {
-		if ctx.Err() != nil {
-			err = ctx.Err()
-		}
-		return hello{}, fmt.Errorf("%w at %s: no Catfish hello: %w", ErrNoServer, addr, err)
+		return hello{}, fmt.Errorf("%w at %s: %w", ErrNoServer, addr, noHello(ctx, err))
 	}
 	if h.Protocol != protocolVersion {
 		return hello{}, fmt.Errorf("%w: server %s at %s speaks protocol %d, this client %s speaks %d",

@@ -151,7 +151,7 @@ func (c *connection) connectBy(ctx context.Context, h hello, ch choice, next boo
 		s.close()
 		return nil, err
 	}
-	c.log.Info("connected", "server", c.addr, "transport", s.transport, "reason", s.reason)
+	c.log.Debug("connected", "server", c.addr, "transport", s.transport, "reason", s.reason)
 	return s, nil
 }
 

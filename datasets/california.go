@@ -17,7 +17,7 @@ func California() *Source {
 	dir, err := fs.Sub(embedded, "testdata")
 	if err == nil {
 		var s *Source
-		if s, err = openRoad(dir, "cal.cedge"); err == nil {
+		if s, err = openRoad(dir, "cal.cedge", 0); err == nil {
 			s.name, s.count = californiaName, CaliforniaObjects
 			return s
 		}

@@ -24,8 +24,9 @@
 //	FORMAT:FILE                  as said; see [Format]
 //
 // Sources stream; memory does not grow with the input, except for the nodes
-// of an OpenStreetMap or road file (24 and about 60 bytes each) and the
-// largest feature of a GeoJSON file. [Collect] gathers all items, [Sample]
+// of an OpenStreetMap or road file (24 and about 60 bytes each, up to
+// Options.MemoryBytes) and the largest feature of a GeoJSON file (up to 64
+// MiB). [Collect] gathers all items, [Sample]
 // some, [Shuffle] changes their order, [Bounds] measures them, [Write]
 // converts. [Source.Progress] feeds a progress bar.
 //
@@ -52,8 +53,8 @@
 //
 // Nothing panics on input. A [ReadError] gives file, line or offset, and how
 // many items had been delivered, which remain delivered; errors.Is
-// distinguishes [ErrTruncated], [ErrSyntax], [ErrUnsupported] and
-// rstar.ErrBadRect. Reading again is safe, and useless before the input has
+// distinguishes [ErrTruncated], [ErrSyntax], [ErrUnsupported], [ErrTooLarge]
+// and rstar.ErrBadRect. Reading again is safe, and useless before the input has
 // changed.
 //
 // The source is best read from source.go and open.go on; each format and

@@ -54,9 +54,9 @@ const (
 )
 
 func readGeoJSON(p *pass, r io.Reader, label func(uint64, string)) error {
-	g := &geoJSONReader{
-		pass: p, dec: json.NewDecoder(&separatorFilter{r: r}), label: label,
-	}
+	filter := &separatorFilter{r: r, most: min(maxFeatureBytes, p.memoryLimit())}
+	g := &geoJSONReader{pass: p, dec: json.NewDecoder(filter), label: label}
+	filter.taken = g.dec.InputOffset
 	for n := 0; ; n++ {
 		err := g.text()
 		if err == io.EOF && n > 0 {
@@ -276,14 +276,23 @@ func (g *geoJSONReader) identify(f feature) (id uint64, name string, err error) 
 }
 
 // separatorFilter turns record separators into line ends, and a byte
-// order mark at the start into blanks.
+// order mark at the start into blanks. It ends when the decoder, which keeps
+// what it cannot take yet, has not taken one value of the most bytes.
 type separatorFilter struct {
 	r       io.Reader
+	most    int64
+	taken   func() int64
+	read    int64
 	started bool
 }
 
 func (f *separatorFilter) Read(b []byte) (int, error) {
+	if f.read-f.taken() > f.most {
+		return 0, fmt.Errorf("%w: a feature, or another value, of more than %d bytes",
+			ErrTooLarge, f.most)
+	}
 	n, err := f.r.Read(b)
+	f.read += int64(n)
 	for i := 0; ; i++ {
 		j := bytes.IndexByte(b[i:n], recordSeparator)
 		if j < 0 {

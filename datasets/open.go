@@ -25,6 +25,10 @@ type Options struct {
 	// HighwaysOnly omits OpenStreetMap ways without a highway tag. It does
 	// not affect TaggedNodes.
 	HighwaysOnly bool
+	// MemoryBytes is the most that reading a file may keep in memory, such as
+	// the positions of OpenStreetMap nodes (24 bytes each); what goes beyond
+	// it is ErrTooLarge. 0 is DefaultMemoryBytes.
+	MemoryBytes int64
 	// Label receives the text ids of GeoJSON features, each before the item
 	// that got the number id.
 	Label func(id uint64, name string)
@@ -68,6 +72,10 @@ func Open(spec string, opts Options) (*Source, error) {
 		return nil, fmt.Errorf("datasets: %w: count %d, want 0 (default) or more",
 			ErrOption, opts.Count)
 	}
+	if opts.MemoryBytes < 0 {
+		return nil, fmt.Errorf("datasets: %w: memory of %d bytes, want 0 (default) or more",
+			ErrOption, opts.MemoryBytes)
+	}
 	if generator, ok := generators[spec]; ok {
 		return generator(opts), nil
 	}
@@ -104,13 +112,13 @@ func openFile(path string, format Format, opts Options) (*Source, error) {
 		}
 	}
 	if format == Road {
-		return openRoad(os.DirFS(filepath.Dir(path)), path)
+		return openRoad(os.DirFS(filepath.Dir(path)), path, opts.MemoryBytes)
 	}
 	if cut := size % recordBytes; cut != 0 && (format == Rea02 || format == Rec) {
 		return nil, &ReadError{Name: path, Offset: size - cut, Err: fmt.Errorf(
 			"%w: length %d is not a multiple of %d", ErrTruncated, size, recordBytes)}
 	}
-	s := &Source{name: path, format: format, count: Unknown, total: size, unit: Bytes}
+	s := &Source{name: path, format: format, count: Unknown, total: size, unit: Bytes, memory: opts.MemoryBytes}
 	var read func(p *pass, r io.Reader) error
 	switch format {
 	case CSV:
@@ -160,13 +168,13 @@ func sniff(path string) (size int64, head []byte, err error) {
 
 // openRoad makes a source of NAME.cnode and NAME.cedge in dir, given the
 // path of either.
-func openRoad(dir fs.FS, path string) (*Source, error) {
+func openRoad(dir fs.FS, path string, memory int64) (*Source, error) {
 	stem, ext := strings.TrimSuffix(path, filepath.Ext(path)), filepath.Ext(path)
 	if e := strings.ToLower(ext); e != ".cnode" && e != ".cedge" {
 		return nil, fmt.Errorf("datasets: %s: %w: a road network is a pair of"+
 			" NAME.cnode and NAME.cedge", path, ErrFormat)
 	}
-	s := &Source{name: path, format: Road, count: Unknown, unit: Bytes}
+	s := &Source{name: path, format: Road, count: Unknown, unit: Bytes, memory: memory}
 	names := [2]string{stem + ".cnode", stem + ".cedge"}
 	for _, name := range names {
 		info, err := fs.Stat(dir, filepath.Base(name))

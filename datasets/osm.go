@@ -1,10 +1,8 @@
 package datasets
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -31,21 +29,15 @@ func ParseOSMMode(s string) (OSMMode, error) {
 }
 
 // osmReader turns nodes and ways into items. Ways refer to their nodes by id,
-// so it keeps all positions, 24 bytes each, and requires the nodes to come
-// first, as they do in every extract that is sorted by type.
+// so it keeps all positions, 24 bytes each (limits.go), and requires the nodes
+// to come first, as they do in every extract that is sorted by type.
 type osmReader struct {
 	*pass
 	mode     OSMMode
 	highways bool // only ways with a highway tag
-	nodes    []osmNode
-	unsorted bool
+	nodes    osmNodes
 	anyWay   bool
 	next     uint64 // segment id
-}
-
-type osmNode struct {
-	id int64
-	at point
 }
 
 func readOSM(p *pass, r io.Reader, mode OSMMode, highways bool) error {
@@ -90,19 +82,17 @@ func (o *osmReader) node(id int64, at point, tagged bool) error {
 		return fmt.Errorf("%w: node %d after a way; sort the file by type",
 			ErrUnsupported, id)
 	}
-	if n := len(o.nodes); n > 0 && o.nodes[n-1].id > id {
-		o.unsorted = true
-	}
-	o.nodes = append(o.nodes, osmNode{id, at})
-	return nil
+	return o.nodes.add(osmNode{id, at}, o.keep)
 }
 
 func (o *osmReader) way(id int64, refs []int64, highway bool) error {
 	if o.mode == TaggedNodes {
 		return nil
 	}
-	if !o.anyWay && o.unsorted {
-		slices.SortStableFunc(o.nodes, func(a, b osmNode) int { return cmp.Compare(a.id, b.id) })
+	if !o.anyWay {
+		if err := o.nodes.sort(o.keep); err != nil {
+			return err
+		}
 	}
 	o.anyWay = true
 	if o.highways && !highway {
@@ -114,7 +104,7 @@ func (o *osmReader) way(id int64, refs []int64, highway bool) error {
 	var last point
 	var hasLast bool
 	for i, ref := range refs {
-		at, ok := o.find(ref)
+		at, ok := o.nodes.find(ref)
 		if i > 0 && ok && hasLast {
 			if err := o.emit(box(last, at), o.next); err != nil {
 				return err
@@ -133,7 +123,7 @@ func (o *osmReader) wayBox(id int64, refs []int64) error {
 	var r rstar.Rect
 	found := false
 	for _, ref := range refs {
-		at, ok := o.find(ref)
+		at, ok := o.nodes.find(ref)
 		if ok && found {
 			r = r.Union(box(at, at))
 		} else if ok {
@@ -145,16 +135,6 @@ func (o *osmReader) wayBox(id int64, refs []int64) error {
 		return nil
 	}
 	return o.emitOSM(r, id)
-}
-
-func (o *osmReader) find(id int64) (point, bool) {
-	i, ok := slices.BinarySearchFunc(o.nodes, id, func(n osmNode, id int64) int {
-		return cmp.Compare(n.id, id)
-	})
-	if !ok {
-		return point{}, false
-	}
-	return o.nodes[i].at, true
 }
 
 // emitOSM is emit for OpenStreetMap ids. Editors give negative ids to objects

@@ -233,6 +233,10 @@ func (b *osmBlock) way(data []byte) error {
 				if err != nil {
 					return fmt.Errorf("nodes of way %d: %w", id, err)
 				}
+				if len(b.refs) == maxWayNodes {
+					return fmt.Errorf("%w: way %d has more than %d nodes, the most that are read",
+						ErrTooLarge, id, maxWayNodes)
+				}
 				ref += delta
 				b.refs = append(b.refs, ref)
 			}

@@ -39,6 +39,9 @@ func (q QuerySet) results() int {
 	return [...]int{QR0: 0, QR1: 1, QR2: 100, QR3: 1000}[q]
 }
 
+// QueryBytes is what Queries takes for an item besides the item itself.
+const QueryBytes = 150
+
 // Queries yields the set's queries on the given items, in their order, by the
 // benchmark's recipe: for every int(10*sqrt(k)+0.5)-th rectangle the square
 // around its centre that just reaches the k rectangles nearest by the
@@ -48,7 +51,7 @@ func (q QuerySet) results() int {
 // rectangle.
 //
 // The items are put into a tree first, which takes some seconds for the full
-// set and 150 bytes per item; a query then costs O(k log n). Items must be
+// set and QueryBytes per item; a query then costs O(k log n). Items must be
 // valid.
 func (q QuerySet) Queries(items []rstar.Item) iter.Seq[rstar.Rect] {
 	if q < QR0 || q > QR3 {

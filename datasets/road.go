@@ -22,6 +22,10 @@ import (
 
 type point struct{ x, y float64 }
 
+// roadNodeBytes is what a node takes in the map: 24 bytes and a control byte
+// per slot, of which at least 7/16 are in use.
+const roadNodeBytes = 60
+
 // readRoad delivers the edges. The names are those of the two files, for
 // error messages.
 func readRoad(p *pass, nodes, edges io.Reader, nodeName, edgeName string) error {
@@ -38,6 +42,9 @@ func readRoad(p *pass, nodes, edges io.Reader, nodeName, edgeName string) error 
 		}
 		if _, twice := at[id]; twice {
 			return fmt.Errorf("%w: node %d is defined twice", ErrSyntax, id)
+		}
+		if err := p.keep(roadNodeBytes, "the positions of nodes"); err != nil {
+			return err
 		}
 		at[id] = point{x, y}
 		return rstar.Rect{MinX: x, MinY: y, MaxX: x, MaxY: y}.Validate()

@@ -22,6 +22,7 @@ type Source struct {
 	bounds rstar.Rect // valid if bounded
 	total  int64      // bytes for files, items otherwise
 	unit   Unit
+	memory int64 // Options.MemoryBytes
 
 	bounded bool
 
@@ -80,20 +81,6 @@ func (s *Source) Items(yield func(rstar.Item) bool) error {
 	return err
 }
 
-// Collect reads a whole source into memory: 40 bytes per item. On an error it
-// returns the items before the error as well.
-func Collect(s *Source) ([]rstar.Item, error) {
-	var items []rstar.Item
-	if n := s.Count(); n > 0 {
-		items = make([]rstar.Item, 0, n)
-	}
-	err := s.Items(func(it rstar.Item) bool {
-		items = append(items, it)
-		return true
-	})
-	return items, err
-}
-
 // FromItems makes a source of items in memory, which it does not copy. Items
 // validates them as they are delivered.
 func FromItems(name string, items []rstar.Item) *Source {
@@ -118,6 +105,7 @@ type pass struct {
 	src       *Source
 	yield     func(rstar.Item) bool
 	delivered int64
+	kept      int64 // bytes, see limits.go
 }
 
 // emit validates and delivers one item. The readers wrap its error with the

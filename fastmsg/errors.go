@@ -9,32 +9,33 @@ import (
 
 // Sentinels. A failed Call matches exactly one of ErrNotSent and
 // ErrUnknownOutcome, besides its cause (the context's error, ErrClosed,
-// ErrTooLarge, ErrProtocol, or one of package rdma).
+// ErrTooLarge, ErrProtocol, or one of package rdma). Their texts are read by
+// users of whatever is built on this package, so they do not name it.
 var (
 	// ErrNotSent: the peer has not seen the request, and never will. Sending
 	// it again is safe.
-	ErrNotSent = errors.New("fastmsg: request not sent")
+	ErrNotSent = errors.New("request not sent")
 	// ErrUnknownOutcome: the request was sent, but its answer did not arrive,
 	// or not all of it. The peer may or may not have carried it out.
-	ErrUnknownOutcome = errors.New("fastmsg: outcome of request unknown")
+	ErrUnknownOutcome = errors.New("no answer to a request that was sent: it may or may not have been carried out")
 
 	// ErrTooLarge: a payload, hello or ring exceeds its size limit.
-	ErrTooLarge = errors.New("fastmsg: too large")
+	ErrTooLarge = errors.New("message too large")
 	// ErrVersion: the two sides speak different protocol versions.
-	ErrVersion = errors.New("fastmsg: protocol version mismatch")
+	ErrVersion = errors.New("client and server speak different versions of the protocol")
 	// ErrProtocol: the peer violated the protocol. The connection is lost.
-	ErrProtocol = errors.New("fastmsg: protocol violation")
+	ErrProtocol = errors.New("what arrived breaks the protocol")
 	// ErrConfig: a configuration value is not allowed.
 	ErrConfig = errors.New("fastmsg: bad configuration")
 	// ErrClosed: this side has closed the Caller, Conn or Worker.
-	ErrClosed = errors.New("fastmsg: closed")
+	ErrClosed = errors.New("connection closed")
 
 	// ErrRingFull is in the chain of an ErrNotSent when the context
 	// ended while the request waited for room in the peer's ring.
-	ErrRingFull = errors.New("fastmsg: peer's request ring is full")
+	ErrRingFull = errors.New("the server takes no requests: their ring is full")
 	// ErrInFlight is in the chain of an ErrNotSent when the context
 	// ended while MaxInFlight other calls were unanswered.
-	ErrInFlight = errors.New("fastmsg: too many calls in flight")
+	ErrInFlight = errors.New("too many calls in flight")
 )
 
 // CallError is a failed Call.
@@ -46,7 +47,7 @@ type CallError struct {
 }
 
 func (e *CallError) Error() string {
-	return fmt.Sprintf("%v (kind %d to %s): %v", e.Outcome, e.Kind, e.Peer, e.Cause)
+	return fmt.Sprintf("%v (to %s): %v", e.Outcome, e.Peer, e.Cause)
 }
 
 // Unwrap lets errors.Is find the outcome and the cause.

@@ -106,23 +106,11 @@ func (x *tx) load(items []Item) error {
 	t := x.t
 	x.begin()
 	l := newTiling(t, len(items))
-	need := uint64(0)
-	for i := range l.parents {
-		need += uint64(l.leaves(i))
-	}
-	leaves := int(need)
-	for n, level := leaves, 1; n > 1; level++ {
-		n = parts(n, t.fan(level))
-		if level == 1 {
-			n = l.parents
-		}
-		need += uint64(n)
-	}
-	if left := t.chunks - x.used + uint64(x.free); need+x.reserve() > left ||
-		uint64(len(items)) > math.MaxUint32 {
+	leaves, need := t.loadNodes(len(items))
+	if left := x.left(); need+x.reserve() > left || uint64(len(items)) > math.MaxUint32 {
 		return fmt.Errorf("%w: %d objects need %d nodes of %d bytes, "+
-			"%d are left (%d of them kept for deletes) of SlabBytes %d; "+
-			"nothing was changed; make it larger (Options.SlabBytes, --slab-bytes)",
+			"%d are left (%d of them kept for deletes) of a slab of %d bytes; "+
+			"no object was loaded; make it larger (Options.SlabBytes, --slab-bytes)",
 			ErrSlabFull, len(items), need, t.opts.NodeBytes, left, x.reserve(),
 			t.opts.SlabBytes)
 	}

@@ -99,20 +99,18 @@ func (o Options) withDefaults() (Options, error) {
 		o.NodeBytes = DefaultNodeBytes
 	}
 	if nodeGroups(o.NodeBytes) == 0 {
-		return o, fmt.Errorf("%w: NodeBytes is %d, want 64*(1+5k) for k in 2..12 (704 to 3904)",
+		return o, fmt.Errorf("%w: nodes of %d bytes, want 64*(1+5k) for k in 2..12 (704 to 3904)",
 			ErrBadOptions, o.NodeBytes)
 	}
-	what := "SlabBytes"
 	if o.Memory != nil {
-		what = "len(Memory)"
 		o.SlabBytes = int64(len(o.Memory))
 	} else if o.SlabBytes == 0 {
 		o.SlabBytes = DefaultSlabBytes
 	}
 	chunks := o.SlabBytes / int64(o.NodeBytes)
 	if chunks < minSlabChunks || chunks > maxSlabChunks {
-		return o, fmt.Errorf("%w: %s is %d, want %d to %d for nodes of %d bytes",
-			ErrBadOptions, what, o.SlabBytes, minSlabChunks*int64(o.NodeBytes),
+		return o, fmt.Errorf("%w: a slab of %d bytes, want %d to %d for nodes of %d bytes",
+			ErrBadOptions, o.SlabBytes, minSlabChunks*int64(o.NodeBytes),
 			maxSlabChunks*int64(o.NodeBytes), o.NodeBytes)
 	}
 	p := uintptr(unsafe.Pointer(unsafe.SliceData(o.Memory)))

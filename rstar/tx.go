@@ -153,7 +153,7 @@ func (x *tx) alloc(level int) (node, error) {
 }
 
 func (t *Tree) fullError() error {
-	return fmt.Errorf("%w: SlabBytes is %d; nothing was changed; "+
+	return fmt.Errorf("%w: it has %d bytes; this change was not made; "+
 		"make it larger (Options.SlabBytes, --slab-bytes)", ErrSlabFull, t.opts.SlabBytes)
 }
 

@@ -33,8 +33,8 @@ func WriteQueries(dir string, s Settings) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	items, err := datasets.Collect(src)
-	if err != nil {
+	g := datasets.Gather{BytesEach: datasets.QueryBytes}
+	if err := g.Read(src); err != nil {
 		return "", err
 	}
 	// Whole or not at all: a later run takes what is there.
@@ -47,7 +47,7 @@ func WriteQueries(dir string, s Settings) (string, error) {
 	w := bufio.NewWriter(f)
 	n := 0
 	fmt.Fprintln(w, "id,minx,miny,maxx,maxy")
-	for q := range set.Queries(items) {
+	for q := range set.Queries(g.Items()) {
 		fmt.Fprint(w, csvLine(n, q)) // Flush tells of any error.
 		n++
 	}
@@ -56,7 +56,7 @@ func WriteQueries(dir string, s Settings) (string, error) {
 		err = closed
 	}
 	if err == nil && n == 0 {
-		err = fmt.Errorf("%d objects of %s give none of the set %s", len(items), s.Data, set)
+		err = fmt.Errorf("%d objects of %s give none of the set %s", len(g.Items()), s.Data, set)
 	}
 	if err == nil {
 		err = os.Rename(tmp, path)

@@ -168,6 +168,9 @@ func insertAll(ctx context.Context, job Job, c Conn, note func(string)) (int64, 
 	if err != nil {
 		return 0, 0, err
 	}
+	if err := wantEmpty(ctx, job, c); err != nil {
+		return 0, 0, err
+	}
 	// As many as the library puts into one message.
 	const batchItems = 256
 	batch := make([]rstar.Item, 0, batchItems)
@@ -200,9 +203,24 @@ func insertAll(ctx context.Context, job Job, c Conn, note func(string)) (int64, 
 		send()
 	}
 	if err = errors.Join(err, failed); err != nil {
-		err = fmt.Errorf("%w\n%d objects were inserted before that", err, n)
+		err = fmt.Errorf("%w\nat least %d objects were inserted before that and stay", err, n)
 	}
 	return n, time.Since(start), err
+}
+
+// wantEmpty refuses to insert among the objects of somebody else, unless that
+// was asked for.
+func wantEmpty(ctx context.Context, job Job, c Conn) error {
+	server, err := c.Server(ctx)
+	if err != nil {
+		return err
+	}
+	if n := server.Objects; n > 0 && !job.Force {
+		return fmt.Errorf("%w: collection %s of %s holds %d objects, and nothing was inserted;"+
+			" ask them with --no-load, or insert %s among them with --force",
+			ErrNotEmpty, job.Collection, job.Addr, n, job.Dataset)
+	}
+	return nil
 }
 
 // readShare reads this process's part of the list.

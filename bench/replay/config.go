@@ -16,7 +16,7 @@ import (
 // Config says what Run does. Zero values are replaced by the
 // defaults that the fields give.
 type Config struct {
-	Schemes []string // each on a fresh server, unless there is Addr; paper
+	Schemes []string // each on a fresh server, unless there is Addr; DefaultSchemes
 	// Data is what package datasets opens; empty: nothing, which needs
 	// Addr. Objects and Seed are for generators.
 	Data    string
@@ -36,6 +36,7 @@ type Config struct {
 	DialTimeout time.Duration // 0: the client's default
 	Bulk        bool          // load at once and not by insertion; not with Addr
 	NoLoad      bool          // Data is on the running server already
+	Force       bool          // insert Data into a collection that has objects
 
 	Clients   int    // connections, over all processes; 8
 	InFlight  int    // calls under way per connection; 16
@@ -64,6 +65,15 @@ const (
 	maxQueryCount = 1 << 31
 )
 
+// DefaultSchemes are the paper's policy and the default one; the latter alone
+// on a running server, where the data can be inserted only once.
+func DefaultSchemes(addr string) []string {
+	if addr != "" {
+		return []string{policy.Default}
+	}
+	return []string{"paper", policy.Default}
+}
+
 func (c Config) withDefaults() Config {
 	c.QueryCount = cmp.Or(c.QueryCount, defaultQueryCount)
 	c.Collection = cmp.Or(c.Collection, catfish.DefaultCollection)
@@ -72,7 +82,7 @@ func (c Config) withDefaults() Config {
 	c.Procs = cmp.Or(c.Procs, 1)
 	c.Transport = cmp.Or(c.Transport, "auto")
 	if len(c.Schemes) == 0 {
-		c.Schemes = []string{"paper"}
+		c.Schemes = DefaultSchemes(c.Addr)
 	}
 	return c
 }
@@ -104,6 +114,8 @@ func (c Config) Validate(known []string) error {
 		{c.Bulk && c.Addr != "", "a running server is not bulk loaded: insert, or start it with 'serve --load'"},
 		{c.Bulk && c.NoLoad, "bulk and no-load exclude each other"},
 		{c.NoLoad && c.Addr == "", "no-load is for a running server"},
+		{c.NoLoad && c.Data == "", "no-load does nothing without data"},
+		{c.Force && (c.Addr == "" || !c.loads()), "force is for data that is inserted into a running server"},
 		{c.Strategy != rstar.Revised && c.Addr != "", "a running server has its strategy: start it with 'serve --strategy'"},
 		{c.Collection != catfish.DefaultCollection && c.Addr == "", "a collection is chosen on a running server only"},
 		{len(c.Schemes) > 1 && c.Addr != "" && c.Data != "" && !c.NoLoad,
@@ -121,6 +133,11 @@ var ErrVerify = fmt.Errorf("%w from the oracle's", bench.ErrResults)
 
 // ErrNothing: there is nothing to ask.
 var ErrNothing = errors.New("replay: no queries")
+
+// ErrNotEmpty: the running server's collection has objects already, and
+// Config.Force is not set. Nothing was inserted. It crosses a process, so
+// callers of Run see its text only.
+var ErrNotEmpty = errors.New("replay: collection not empty")
 
 // sequential reports whether the list is worked off in its order.
 func (c Config) sequential() bool { return c.Clients*c.InFlight == 1 }
@@ -157,7 +174,7 @@ func (c Config) clientJob(scheme string, proc int, addr, log, answers string) Jo
 		},
 		Objects: c.Objects, Collection: c.Collection, DialTimeout: c.DialTimeout,
 		Procs: c.Procs, Queries: log, Answers: answers,
-		Insert: proc == 0 && c.loads() && !c.Bulk, Sums: c.Verify, IDs: c.IDs,
+		Insert: proc == 0 && c.loads() && !c.Bulk, Force: c.Force, Sums: c.Verify, IDs: c.IDs,
 	}
 	if scheme == "tcp" {
 		job.Transport = "tcp"

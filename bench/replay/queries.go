@@ -62,6 +62,9 @@ func (c Config) writeQueries(w io.Writer, note func(string)) (queryList, error) 
 	if err := c.eachQuery(note, &l, put, search); err != nil {
 		return l, err
 	}
+	if c.Recorded != "" && !l.Recorded {
+		return l, fmt.Errorf("%w: recorded is %s, but %s is no recording", bench.ErrConfig, c.Recorded, c.Queries)
+	}
 	if l.Count == 0 {
 		return l, fmt.Errorf("%w in %s", ErrNothing, c.Queries)
 	}
@@ -80,11 +83,11 @@ func (c Config) eachQuery(note func(string), l *queryList,
 		if err != nil {
 			return err
 		}
-		items, err := datasets.Collect(src)
-		if err != nil {
+		g := datasets.Gather{BytesEach: datasets.QueryBytes}
+		if err := g.Read(src); err != nil {
 			return err
 		}
-		for q := range set.Queries(items) {
+		for q := range set.Queries(g.Items()) {
 			if err := search(q); err != nil {
 				return err
 			}

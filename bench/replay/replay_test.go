@@ -401,7 +401,7 @@ func TestQueryList(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	good := Config{Data: "d", Queries: "q"}
-	if err := good.Validate([]string{"paper"}); err != nil {
+	if err := good.Validate([]string{"paper", "cost"}); err != nil {
 		t.Errorf("defaults: %v", err)
 	}
 	for says, change := range map[string]func(*Config){
@@ -415,6 +415,9 @@ func TestValidate(t *testing.T) {
 		"not bulk loaded":          func(c *Config) { c.Addr, c.Bulk = "a", true },
 		"exclude each other":       func(c *Config) { c.Bulk, c.NoLoad = true, true },
 		"for a running server":     func(c *Config) { c.NoLoad = true },
+		"no-load does nothing":     func(c *Config) { c.Addr, c.Data, c.NoLoad = "a", "", true },
+		"force is for data":        func(c *Config) { c.Force = true },
+		"force is for":             func(c *Config) { c.Addr, c.NoLoad, c.Force = "a", true, true },
 		"on a running server only": func(c *Config) { c.Collection = "roads" },
 		"insert the data several":  func(c *Config) { c.Addr, c.Schemes = "a", []string{"fast", "tcp"} },
 		"clients is -1":            func(c *Config) { c.Clients = -1 },
@@ -428,7 +431,7 @@ func TestValidate(t *testing.T) {
 	} {
 		cfg := good
 		change(&cfg)
-		if err := cfg.Validate([]string{"paper", "fast", "tcp"}); !errors.Is(err, bench.ErrConfig) || !strings.Contains(err.Error(), says) {
+		if err := cfg.Validate([]string{"paper", "cost", "fast", "tcp"}); !errors.Is(err, bench.ErrConfig) || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want bench.ErrConfig saying %q", err, says)
 		}
 	}

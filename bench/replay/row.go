@@ -180,6 +180,11 @@ func WriteTable(w io.Writer, rows []Row) error {
 	if err := t.Flush(); err != nil {
 		return fmt.Errorf("replay: writing the table: %w", err)
 	}
+	if r.Count > r.Writes && r.Recorded == nil {
+		if _, err := io.WriteString(w, bench.FewResults(r.Results)); err != nil {
+			return fmt.Errorf("replay: writing the table: %w", err)
+		}
+	}
 	for _, r := range rows {
 		if c := r.Recorded; c != nil {
 			fmt.Fprintf(w, "%s: %d requests found as many objects as when they were recorded, %d did not, of %d it is not known\n",

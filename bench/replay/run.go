@@ -84,6 +84,10 @@ func (r *run) makeList() error {
 			r.cfg.Queries, r.list.Lost))
 	}
 	if r.list.Writes > 0 {
+		if r.cfg.Addr != "" {
+			r.note(fmt.Sprintf("WARNING: %s has %d writes, which are made to collection %s of %s",
+				r.cfg.Queries, r.list.Writes, r.cfg.Collection, r.cfg.Addr))
+		}
 		switch {
 		case r.cfg.Verify && !r.cfg.sequential():
 			return fmt.Errorf("%w: %s has %d writes: what is found between them can be verified with"+

@@ -18,6 +18,7 @@ type Job struct {
 	Queries     string        `json:"queries"` // log, of which every Procs-th is this process's
 	Answers     string        `json:"answers"` // file to write
 	Insert      bool          `json:"insert"`  // insert Dataset first
+	Force       bool          `json:"force"`   // also into a collection that has objects
 	Sums        bool          `json:"sums"`    // sum up what was found, for the oracle
 	IDs         bool          `json:"ids"`     // keep the ids of what was found
 }

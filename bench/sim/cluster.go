@@ -155,6 +155,16 @@ func Clusters() []string {
 	return names
 }
 
+// Text is the file of a cluster that is part of the program, with its
+// comments. Errors wrap ErrCluster.
+func Text(name string) ([]byte, error) {
+	b, err := files.ReadFile("clusters/" + name + ".toml")
+	if err != nil {
+		return nil, fmt.Errorf("%w %q is unknown, want one of %s", ErrCluster, name, strings.Join(Clusters(), ", "))
+	}
+	return b, nil
+}
+
 // Open reads a cluster that is part of the program, by its name, or a
 // file, which has a dot or a slash in it. Errors wrap ErrCluster.
 func Open(name string) (*Cluster, error) {

@@ -59,7 +59,9 @@ The table goes to standard output, or to standard error with --json -.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := f.config()
 			if err == nil {
-				err = checkBackoff(cmd.Flags(), cfg.Backoff, cfg.Schemes...)
+				fs := cmd.Flags()
+				err = firstOf(checkBackoff(fs, cfg.Backoff, cfg.Schemes...), noObjects(fs, cfg.Dataset),
+					noTransport(fs, cfg.Transport, cfg.Schemes), noWrites(fs, cfg.Mix), noBatch(fs, cfg.Mix))
 			}
 			if err != nil {
 				return err

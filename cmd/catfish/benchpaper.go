@@ -147,6 +147,13 @@ func (f paperFlags) plan() (paperPlan, error) {
 	if p.experiments, err = paper.Select(f.figures); err != nil {
 		return p, err
 	}
+	if !slices.ContainsFunc(p.experiments, func(e paper.Experiment) bool { return slices.Contains(e.Figures, "14") }) {
+		for _, flag := range []string{"data", "queries"} {
+			if f.chosen(flag) {
+				return p, badUsage("--%s does nothing without figure 14", flag)
+			}
+		}
+	}
 	names := f.networks
 	if f.quick && !f.chosen("network") {
 		names = quickNetworks

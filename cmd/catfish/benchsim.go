@@ -48,6 +48,7 @@ type simFlags struct {
 	chosen   func(flag string) bool // typed, not a default
 	insert   bool
 	backoff  policy.Backoff
+	printed  string
 }
 
 func newBenchSim(a *app) *cobra.Command {
@@ -59,7 +60,8 @@ func newBenchSim(a *app) *cobra.Command {
 searches of a real tree, on cores, cards and links that a file describes.
 Every figure is simulated. The clusters that come with the program are
 paper (the paper's nine nodes), thismachine (two cores, shared memory) and
-modern (a 400 Gbit/s card); --cluster also takes a file of the same form.
+modern (a 400 Gbit/s card); --cluster also takes a file of the same form,
+and --print-cluster prints one to begin from.
 
 With --table it prints the paper's numbers beside the simulated ones, and
 with --json FILE writes the rows that 'catfish bench paper --simulated FILE'
@@ -73,6 +75,8 @@ count as their median.`,
   catfish bench sim --cluster modern --scale 1e-2 --clients 10,100,1000,10000 --json -
   catfish bench sim --clients 256 --first 16 --join-at 200ms --sample 10ms --plots out
   catfish bench sim --table --json simulated.jsonl
+  catfish bench sim --print-cluster modern > mine.toml
+  catfish bench sim --cluster ./mine.toml --scheme fast,cost
   catfish bench sim --cluster modern --figure 9
   catfish bench sim --cluster thismachine --fit rows.jsonl`,
 		Args: args(cobra.NoArgs),
@@ -105,6 +109,8 @@ count as their median.`,
 	fs.StringVar(&f.figure, "figure", "", "9: latency and throughput of TCP/IP, RDMA Read and RDMA Write by bytes, as --table writes it")
 	fs.StringVar(&f.fit, "fit", "", "file with rows of bench run --json, or paper: fit the cluster to them")
 	fs.StringVar(&f.check, "check", "", "file with rows of bench run --json: simulate them and compare")
+	fs.StringVar(&f.printed, "print-cluster", "", "print the file of paper, thismachine or modern, to begin one of your own from, and do nothing else")
+	complete(c, "print-cluster", sim.Clusters()...)
 	treeFlags(c, &f.strategy, &f.insert)
 	backoffFlags(c, &f.backoff)
 	completeList(c, "scheme", policies()[1:]...)
@@ -163,8 +169,15 @@ func (a *app) benchSim(ctx context.Context, cmd *cobra.Command, f *simFlags) err
 	if f.figure != "" && f.figure != "9" {
 		return badUsage("--figure is %q, want 9: --table has the others", f.figure)
 	}
-	if err := f.checkKnobs(cmd.Flags()); err != nil {
+	if err := firstOf(f.checkKnobs(cmd.Flags()), f.noUse(cmd.Flags())); err != nil {
 		return err
+	}
+	if f.printed != "" {
+		text, err := sim.Text(f.printed)
+		if err != nil {
+			return err
+		}
+		return a.printf("%s", text)
 	}
 	cl, err := f.open()
 	if err != nil {
@@ -207,6 +220,37 @@ func (a *app) benchSim(ctx context.Context, cmd *cobra.Command, f *simFlags) err
 	return a.simRows(ctx, f, configs, table, rowsTo)
 }
 
+// noUse refuses flags that this call has no use for.
+func (f *simFlags) noUse(fs *pflag.FlagSet) error {
+	if f.printed != "" {
+		var why error
+		fs.Visit(func(typed *pflag.Flag) {
+			if typed.Name != "print-cluster" && why == nil {
+				why = badUsage("--%s does nothing with --print-cluster", typed.Name)
+			}
+		})
+		return why
+	}
+	var errs []error
+	if f.special() {
+		errs = append(errs, noUse(fs, "with --table, --figure, --fit or --check", "scheme", "clients", "in-flight",
+			"dataset", "scale", "mix", "warmup", "sample", "join-at", "first"))
+	}
+	if f.figure != "" || f.check != "" || f.fit != "" && f.fit != "paper" {
+		errs = append(errs, noUse(fs, "with --figure, --check or --fit FILE", "objects", "seed"))
+	}
+	if f.figure != "" {
+		errs = append(errs, noUse(fs, "with --figure, which searches nothing", "duration"))
+	}
+	if f.joinAt == 0 {
+		errs = append(errs, noUse(fs, "without --join-at", "first"))
+	}
+	if f.json == "" && f.plots == "" {
+		errs = append(errs, noUse(fs, "without --json or --plots", "sample"))
+	}
+	return firstOf(append(errs, noObjects(fs, f.spec.Dataset))...)
+}
+
 // checkKnobs checks what configures trees and Algorithm 1. Measured rows say
 // themselves what they were measured with.
 func (f *simFlags) checkKnobs(fs *pflag.FlagSet) error {
@@ -238,6 +282,9 @@ func (f *simFlags) configs(cl *sim.Cluster) ([]sim.Config, error) {
 	mix, err := bench.ParseMix(f.mix)
 	if err != nil {
 		return nil, fmt.Errorf("--mix: %w", err)
+	}
+	if f.chosen("inserts") && mix[bench.Insert] == 0 {
+		return nil, badUsage("--inserts does nothing with --mix %v", mix)
 	}
 	shares, err := sim.MixOf(mix)
 	if err != nil {

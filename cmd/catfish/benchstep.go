@@ -36,7 +36,8 @@ over time. 'catfish bench sim --join-at' does the same in simulated clusters.`,
 				return err
 			}
 			f.cfg.Procs, f.cfg.Commit = 1, commit()
-			if err := checkBackoff(cmd.Flags(), f.cfg.Backoff, f.cfg.Schemes...); err != nil {
+			fs := cmd.Flags()
+			if err := firstOf(checkBackoff(fs, f.cfg.Backoff, f.cfg.Schemes...), noObjects(fs, f.cfg.Dataset)); err != nil {
 				return err
 			}
 			if err := f.cfg.Validate(catfish.Schemes()); err != nil {

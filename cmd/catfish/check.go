@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +12,7 @@ import (
 func newCheck(a *app) *cobra.Command {
 	var f clientFlags
 	var sf sourceFlags
+	var slab int64
 	c := &cobra.Command{
 		Use:   "check [FILE...]",
 		Short: "Check a tree: containment, boxes, fill, levels, versions",
@@ -23,14 +25,25 @@ of the files and of the tree.`,
 		Args:              args(cobra.ArbitraryArgs),
 		ValidArgsFunction: dataSets,
 		RunE: func(cmd *cobra.Command, files []string) error {
+			fs := cmd.Flags()
 			if len(files) == 0 {
+				if err := noUse(fs, "without files", append([]string{"slab-bytes"}, sourceFlagNames...)...); err != nil {
+					return err
+				}
 				return a.checkServer(cmd.Context(), f)
+			}
+			if err := noUse(fs, "with files, which this process checks by itself", append([]string{
+				"server", "collection", "transport", "policy", "dial-timeout"}, fabricFlagNames...)...); err != nil {
+				return err
 			}
 			sources, err := sf.openAll(files)
 			if err != nil {
 				return err
 			}
-			tree, err := rstar.New(rstar.Options{})
+			tree, err := rstar.New(rstar.Options{SlabBytes: slab})
+			if errors.Is(err, rstar.ErrBadOptions) {
+				return badUsage("--slab-bytes %d: %w", slab, err)
+			}
 			if err != nil {
 				return err
 			}
@@ -47,6 +60,7 @@ of the files and of the tree.`,
 	f.register(c)
 	f.registerJSON(c)
 	sf.register(c)
+	c.Flags().Int64Var(&slab, "slab-bytes", 0, "capacity of the tree that files are loaded into, 0: default")
 	return c
 }
 

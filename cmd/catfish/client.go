@@ -12,11 +12,8 @@ import (
 	"github.com/catfish-index/catfish/policy"
 )
 
-// defaultAddr is where servers listen and clients look: this machine
-// only, on a port below those that Linux gives out (32768 and up).
-const defaultAddr = "127.0.0.1:7119"
-
-// clientFlags are the flags of everything that talks to a server.
+// clientFlags are the flags of everything that talks to a server. The cache
+// and Algorithm 1 are of commands that search.
 type clientFlags struct {
 	server, collection, transport, policy string
 	fabric                                catfish.Fabric
@@ -25,13 +22,14 @@ type clientFlags struct {
 	trustCache                            bool
 	backoff                               policy.Backoff
 	flags                                 *pflag.FlagSet // of the command
+	searches                              bool           // it has registerSearch's flags
 	json                                  bool
 }
 
 func (f *clientFlags) register(c *cobra.Command) {
 	fs := c.Flags()
 	f.flags = fs
-	fs.StringVarP(&f.server, "server", "s", defaultAddr, "server's host:port")
+	fs.StringVarP(&f.server, "server", "s", defaultAddr, "server's host:port, or host for port "+defaultPort)
 	fs.StringVarP(&f.collection, "collection", "c", catfish.DefaultCollection,
 		"collection on the server")
 	fs.StringVar(&f.transport, "transport", catfish.TransportAuto,
@@ -40,14 +38,20 @@ func (f *clientFlags) register(c *cobra.Command) {
 		"how searches go: "+strings.Join(catfish.Schemes(), ", "))
 	fs.DurationVar(&f.dialTimeout, "dial-timeout", catfish.DefaultDialTimeout,
 		"how long to try to reach the server")
+	fabricFlags(c, &f.fabric)
+	complete(c, "transport", "auto", "shm", "soft", "ofi", "tcp")
+	complete(c, "policy", policies()...)
+}
+
+// registerSearch is for commands that may offload.
+func (f *clientFlags) registerSearch(c *cobra.Command) {
+	f.searches = true
+	fs := c.Flags()
 	fs.Int64Var(&f.cacheBytes, "cache-bytes", 0,
 		"most bytes of the tree's inner nodes to keep when offloading; 0: what the policy does, -1: none")
 	fs.BoolVar(&f.trustCache, "trust-cache", false,
 		"do not validate kept nodes for a heartbeat interval: objects newer than that may be missed")
 	backoffFlags(c, &f.backoff)
-	fabricFlags(c, &f.fabric)
-	complete(c, "transport", "auto", "shm", "soft", "ofi", "tcp")
-	complete(c, "policy", policies()...)
 }
 
 func (f *clientFlags) registerJSON(c *cobra.Command) {
@@ -59,17 +63,23 @@ func (f *clientFlags) dial(ctx context.Context, a *app) (*catfish.Client, error)
 	if f.dialTimeout <= 0 {
 		return nil, badUsage("--dial-timeout is %v, want more than 0", f.dialTimeout)
 	}
-	if err := checkAddr("server", f.server, 1); err != nil {
+	addr, err := endpoint("server", f.server, 1)
+	if err != nil {
 		return nil, err
 	}
 	scheme := f.policy
 	if scheme == "" && f.transport == catfish.TransportTCP {
 		scheme = "tcp" // The only one that plain sockets carry.
 	}
-	if err := checkBackoff(f.flags, f.backoff, scheme); err != nil {
+	if f.searches {
+		if err := checkBackoff(f.flags, f.backoff, scheme); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.noUse(scheme); err != nil {
 		return nil, err
 	}
-	return catfish.Dial(ctx, f.server, catfish.Options{
+	return catfish.Dial(ctx, addr, catfish.Options{
 		Transport: f.transport, Fabric: f.fabric, Policy: scheme, Collection: f.collection,
 		DialTimeout: f.dialTimeout, Logger: a.logger(),
 		CacheBytes: f.cacheBytes, TrustCache: f.trustCache, Backoff: f.backoff,

@@ -56,8 +56,8 @@ func TestSearchEveryWay(t *testing.T) {
 		}
 		for _, transport := range []string{"auto", "shm", "soft", "tcp"} {
 			for _, policy := range catfish.Schemes() {
-				if transport == "tcp" && policy != "tcp" {
-					continue // Refused; TestRefusals.
+				if transport != "auto" && (transport == "tcp") != (policy == "tcp") {
+					continue // Refused; TestRefusals, TestNoUse.
 				}
 				out := succeed(t, "search", "--server", addr, "--bbox", "0.2,0.1,0.6,0.4",
 					"--policy", policy, "--transport", transport, "--json")
@@ -101,9 +101,15 @@ func TestSearchJSON(t *testing.T) {
 			t.Errorf("%s: %s, want %s", args, out, want)
 		}
 	}
-	text := succeed(t, "search", "--server", addr, "--bbox", "0,0,1,1")
-	if !strings.HasPrefix(text, "18446744073709551615\t-1.5\t0\t1000\t0.1\n1 objects, policy ") {
-		t.Errorf("text %q", text)
+	// Pipes get the objects only.
+	for args, want := range map[string]string{
+		"search --bbox 0,0,1,1":      "18446744073709551615\t-1.5\t0\t1000\t0.1\n",
+		"nearest --point 0,2.1 -k 1": "18446744073709551615\t-1.5\t0\t1000\t0.1\tdistance 2\n",
+	} {
+		code, text, summary := program(t, append(strings.Fields(args), "--server", addr)...)
+		if code != exitOK || text != want || !strings.HasPrefix(summary, "1 objects, policy ") {
+			t.Errorf("%s: exit %d, %q, %q", args, code, text, summary)
+		}
 	}
 }
 
@@ -288,10 +294,10 @@ func TestSlabFull(t *testing.T) {
 	small := []string{"--slab-bytes", fmt.Sprint(500 << 10)}
 	data := []string{"uniform", "--objects", "20000"}
 	fail(t, exitFailure, slices.Concat([]string{"serve", "--listen", "127.0.0.1:0"}, small,
-		[]string{"--load"}, data), "512000", "--slab-bytes")
+		[]string{"--load"}, data), "511872", "nothing was loaded", "--slab-bytes")
 	_, addr, _ := serve(t, small...)
 	fail(t, exitFailure, slices.Concat([]string{"load", "--server", addr, "--file"}, data),
-		"512000", "--slab-bytes", "objects were loaded before that and stay")
+		"512000", "--slab-bytes", "objects were loaded before that and stay", "change was not made")
 	succeed(t, "check", "--server", addr)
 	fail(t, exitUsage, []string{"serve", "--listen", "127.0.0.1:0", "--slab-bytes", "1000"},
 		"--slab-bytes 1000")

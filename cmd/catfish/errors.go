@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"strings"
+	"regexp"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +14,7 @@ import (
 	"github.com/catfish-index/catfish/bench/paper"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/internal/affinity"
 	"github.com/catfish-index/catfish/policy"
 )
@@ -30,6 +31,12 @@ type usageError struct{ err error }
 
 func (e usageError) Error() string { return e.err.Error() }
 func (e usageError) Unwrap() error { return e.err }
+
+// partialError is about a write of which a part was done, and says how much.
+type partialError struct{ err error }
+
+func (e partialError) Error() string { return e.err.Error() }
+func (e partialError) Unwrap() error { return e.err }
 
 func badUsage(format string, args ...any) error {
 	return usageError{fmt.Errorf(format, args...)}
@@ -54,12 +61,17 @@ func isUsage(err error) bool {
 	return false
 }
 
+// packageNames are those that errors of Go packages begin with, alone or
+// within others. They help programmers only.
+var packageNames = regexp.MustCompile(
+	`(^|[ (\n])(?:(?:catfish|rstar|rdma|offload|remote|datasets|bench|replay|sim): )+`)
+
 // exitCode prints the reason and chooses the status.
 func exitCode(ctx context.Context, cmd *cobra.Command, err error, w io.Writer) int {
 	if err == nil {
 		return exitOK
 	}
-	reason := strings.TrimPrefix(err.Error(), "catfish: ") // The library's.
+	reason := packageNames.ReplaceAllString(err.Error(), "$1")
 	switch {
 	case isUsage(err):
 		fmt.Fprintf(w, "catfish: %s\nRun '%s --help' for usage.\n",
@@ -91,8 +103,14 @@ func hint(err error) string {
 			" 'catfish serve --collection NAME' adds one."
 	case errors.Is(err, catfish.ErrRecord) && errors.Is(err, fs.ErrExist):
 		return "\nName another file with --record, or let it be overwritten with --record-force."
+	case errors.Is(err, catfish.ErrTransport):
+		return "\n--transport auto takes the best that client and server have; 'catfish fabric' shows RDMA devices."
+	case errors.Is(err, fastmsg.ErrTooLarge):
+		return "\nAsk for less: a smaller rectangle, --limit or -k."
 	case errors.Is(err, catfish.ErrInUse):
 		return "\nChoose another address with --listen; port 0 takes any free one."
+	case errors.As(err, new(partialError)):
+		return "" // Neither nothing nor everything was done.
 	case errors.Is(err, catfish.ErrUnknownOutcome):
 		return "\nThe write may or may not have happened: look before repeating it."
 	case catfish.RetrySafe(err):

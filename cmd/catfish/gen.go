@@ -33,11 +33,11 @@ The same seed gives the same file on every machine.`,
 			if err != nil {
 				return badUsage("--as: %w", err)
 			}
-			src, err := sf.open(names[0])
+			src, err := sf.openAll(names)
 			if err != nil {
 				return err
 			}
-			return a.gen(cmd.Context(), src, to, out)
+			return a.gen(cmd.Context(), src[0], to, out)
 		},
 	}
 	sf.register(c)

@@ -30,7 +30,8 @@ func newLoad(a *app) *cobra.Command {
 		Use:   "load --file FILE...",
 		Short: "Send the objects of files to a running server",
 		Long: `Send the objects of files, or of generators, to a running server. What
-was sent before an error stays there, and the error says how much.
+was sent before an error or Ctrl-C stays there, and the message says how
+much, "at least" so much if answers are missing.
 For a first bulk load 'catfish serve --load' is faster and packs tighter.`,
 		Example: `  catfish load --file roads.csv
   catfish load --file andorra.osm.pbf --highways --collection roads
@@ -67,30 +68,60 @@ func (a *app) load(ctx context.Context, f clientFlags, sources []*datasets.Sourc
 		return err
 	}
 	defer cl.Close()
-	var sent atomic.Int64
+	var sent sent
 	for _, src := range sources {
 		if err := a.send(ctx, cl, src, &sent); err != nil {
-			unless := ""
-			if errors.Is(err, catfish.ErrUnknownOutcome) || errors.Is(err, catfish.ErrNoServer) {
-				unless = ", unless it has ended"
-			}
-			return fmt.Errorf("%w\n%d objects were loaded before that and stay on the server%s",
-				err, sent.Load(), unless)
+			return sent.stopped(err)
 		}
 	}
 	if f.json {
 		return a.json(struct {
 			Loaded    int64  `json:"loaded"`
 			Transport string `json:"transport"`
-		}{sent.Load(), cl.Info().Transport})
+		}{sent.stored.Load(), cl.Info().Transport})
 	}
-	return a.printf("loaded %d objects\n", sent.Load())
+	return a.printf("loaded %d objects\n", sent.stored.Load())
+}
+
+// sent counts what certainly arrived.
+type sent struct {
+	stored atomic.Int64
+	unsure atomic.Bool // more may have arrived
+}
+
+// add counts what one InsertMany returned.
+func (s *sent) add(n int, err error) {
+	s.stored.Add(int64(n))
+	switch {
+	case err == nil, catfish.RetrySafe(err): // All or nothing of the rest.
+	case errors.Is(err, rstar.ErrSlabFull), errors.Is(err, rstar.ErrBadRect),
+		errors.Is(err, catfish.ErrUnknownCollection): // The server told.
+	default:
+		s.unsure.Store(true)
+	}
+}
+
+// stopped says what is on the server when a load ends with err.
+func (s *sent) stopped(err error) error {
+	unless, least := "", ""
+	if errors.Is(err, catfish.ErrUnknownOutcome) || errors.Is(err, catfish.ErrNoServer) {
+		unless = ", unless it has ended"
+	}
+	if s.unsure.Load() {
+		least = "at least "
+	}
+	n := s.stored.Load()
+	if n == 0 && least == "" {
+		return err
+	}
+	return partialError{fmt.Errorf("%w\n%s%d objects were loaded before that and stay on the server%s",
+		err, least, n, unless)}
 }
 
 // send sends one source in batches, several at a time, and counts what
 // certainly arrived. Items read before a broken one are sent.
 func (a *app) send(ctx context.Context, cl *catfish.Client, src *datasets.Source,
-	sent *atomic.Int64) error {
+	sent *sent) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(loadInFlight)
 	var batch []rstar.Item
@@ -102,7 +133,7 @@ func (a *app) send(ctx context.Context, cl *catfish.Client, src *datasets.Source
 		batch = nil
 		g.Go(func() error {
 			n, err := cl.InsertMany(gctx, out)
-			sent.Add(int64(n))
+			sent.add(n, err)
 			return err
 		})
 	}

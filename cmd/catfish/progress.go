@@ -22,6 +22,7 @@ type progress struct {
 	items int64
 	began time.Time
 	next  time.Time
+	stamp bool // lines begin with the time
 }
 
 const (
@@ -72,7 +73,7 @@ func (p *progress) item() {
 		if total > 0 {
 			of = fmt.Sprintf(", %d%% of %d %s", 100*done/total, total, unit)
 		}
-		fmt.Fprintf(p.w, "%s: %d objects%s\n", p.label, p.items, of)
+		fmt.Fprintf(p.w, "%s%s: %d objects%s\n", p.time(now), p.label, p.items, of)
 	}
 }
 
@@ -85,6 +86,18 @@ func (p *progress) end() {
 	if n := p.src.Skipped(); n > 0 {
 		skipped = fmt.Sprintf(" (%d without a place skipped)", n)
 	}
-	fmt.Fprintf(p.w, "%s: %d objects in %v%s\n", p.label, p.items,
-		time.Since(p.began).Round(time.Millisecond), skipped)
+	now := time.Now()
+	fmt.Fprintf(p.w, "%s%s: %d objects in %v%s\n", p.time(now), p.label, p.items,
+		now.Sub(p.began).Round(time.Millisecond), skipped)
 }
+
+// time is what a line of a log begins with.
+func (p *progress) time(now time.Time) string {
+	if !p.stamp {
+		return ""
+	}
+	return logTime(now) + " "
+}
+
+// logTime is the time as slog's text handler writes it.
+func logTime(t time.Time) string { return t.Format("time=2006-01-02T15:04:05.000Z07:00") }

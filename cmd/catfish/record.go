@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc/stats"
@@ -35,7 +36,7 @@ func checkRecord(o catfish.RecordOptions) error {
 // endRecord closes the server and says what was recorded, and what not.
 func (a *app) endRecord(srv *catfish.Server) error {
 	err := srv.Close()
-	fmt.Fprintf(a.err, "recorded %s\n", recordText(*srv.Recording()))
+	fmt.Fprintf(a.err, "%s recorded %s\n", logTime(time.Now()), recordText(*srv.Recording()))
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/bench/replay"
@@ -65,11 +66,13 @@ output, or to standard error with --json -.`,
 	fs.StringVar(&f.cfg.Recorded, "recorded", "",
 		"collection whose requests are taken from a recording of several")
 	fs.BoolVar(&f.cfg.Bulk, "bulk", false, "bulk load the data instead of inserting it")
-	fs.StringVarP(&f.cfg.Addr, "server", "s", "", "host:port of a running server (or --addr); empty: start one")
+	fs.StringVarP(&f.cfg.Addr, "server", "s", "", "host or host:port of a running server (or --addr); empty: start one")
 	fs.StringVarP(&f.cfg.Collection, "collection", "c", catfish.DefaultCollection, "collection on the running server")
 	fs.DurationVar(&f.cfg.DialTimeout, "dial-timeout", catfish.DefaultDialTimeout, "how long to try to reach the server")
 	fs.BoolVar(&f.cfg.NoLoad, "no-load", false, "the running server has the data already")
-	fs.StringSliceVar(&f.cfg.Schemes, "scheme", []string{"paper"}, "schemes to replay by, in this order")
+	fs.BoolVar(&f.cfg.Force, "force", false, "insert the data also if the running server's collection has objects")
+	fs.StringSliceVar(&f.cfg.Schemes, "scheme", replay.DefaultSchemes(""),
+		"schemes to replay by, in this order; with --server by default only "+replay.DefaultSchemes("x")[0])
 	fs.IntVar(&f.cfg.Clients, "clients", 8, "connections")
 	fs.IntVar(&f.cfg.InFlight, "in-flight", 16, "calls under way per connection")
 	fs.IntVar(&f.cfg.Procs, "client-procs", 1, "processes that the connections and the queries are dealt to")
@@ -107,10 +110,16 @@ func (f *replayFlags) config(c *cobra.Command) (replay.Config, error) {
 	); err != nil {
 		return cfg, err
 	}
+	if !c.Flags().Changed("scheme") {
+		cfg.Schemes = replay.DefaultSchemes(cfg.Addr)
+	}
 	if err := checkBackoff(c.Flags(), cfg.Backoff, cfg.Schemes...); err != nil {
 		return cfg, err
 	}
 	if err := checkTransport(cfg.Transport); err != nil {
+		return cfg, err
+	}
+	if err := replayNoUse(c.Flags(), cfg); err != nil {
 		return cfg, err
 	}
 	if cfg.IDs && f.results == "" {
@@ -120,9 +129,11 @@ func (f *replayFlags) config(c *cobra.Command) (replay.Config, error) {
 		return cfg, badUsage("--dial-timeout is %v, want more than 0", cfg.DialTimeout)
 	}
 	if cfg.Addr != "" {
-		if err := checkAddr("server", cfg.Addr, 1); err != nil {
+		addr, err := endpoint("server", cfg.Addr, 1)
+		if err != nil {
 			return cfg, err
 		}
+		cfg.Addr = addr
 		for _, flag := range []string{"server-cpus", "node-bytes", "slab-bytes", "strategy"} {
 			if c.Flags().Changed(flag) {
 				return cfg, badUsage("--%s is of a server that replay starts, but --server %s runs", flag, cfg.Addr)
@@ -149,6 +160,23 @@ func (f *replayFlags) config(c *cobra.Command) (replay.Config, error) {
 		cfg.ServerCPUs = nil // Wherever it runs.
 	}
 	return cfg, err
+}
+
+// replayNoUse refuses flags that this replay has no use for.
+func replayNoUse(fs *pflag.FlagSet, cfg replay.Config) error {
+	errs := []error{noTransport(fs, cfg.Transport, cfg.Schemes)}
+	_, notScale := datasets.ParseScale(cfg.Queries)
+	if cfg.Queries != "" && notScale != nil {
+		errs = append(errs, noUse(fs, "with --queries "+cfg.Queries+": only a scale (1e-5, power) takes a number", "query-count"))
+	}
+	noGenerator := noUse(fs, "without --data", "objects", "dataset-format")
+	if cfg.Data != "" {
+		noGenerator = noObjects(fs, cfg.Data)
+	}
+	if notScale != nil && !isGenerator(cfg.Data) {
+		errs = append(errs, noUse(fs, "without a generator or a scale of queries", "seed"))
+	}
+	return firstOf(append(errs, noGenerator)...)
 }
 
 // replay runs and prints. All files are opened first, so that a typing

@@ -313,7 +313,7 @@ func TestRecordKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = p.cmd.Wait()
-	flags := []string{"--data", data, "--bulk", "--queries", log}
+	flags := []string{"--data", data, "--bulk", "--queries", log, "--scheme", "paper"}
 	if r := replayRows(t, flags...)[0]; r.Count != len(asked) || r.Incomplete || r.Recorded.Same != len(asked) {
 		t.Errorf("row %+v, recorded %+v", r, r.Recorded)
 	}
@@ -350,8 +350,14 @@ func TestReplayRunningServer(t *testing.T) {
 	if readFile(t, results) != resultsOf(items, asked) {
 		t.Error("results differ from those of a scan")
 	}
+	// It is not loaded twice unasked.
+	fail(t, exitFailure, append([]string{"replay"}, on...), "collection not empty", "collection roads of "+addr,
+		"holds 20000 objects, and nothing was inserted", "--no-load", "--force")
+	if got := strings.TrimSpace(succeed(t, "count", "-s", addr, "-c", "roads", "--bbox", "0,0,1,1")); got != "20000" {
+		t.Errorf("%s objects after a replay that was refused", got)
+	}
 	// Loaded twice, it is not what the oracle has.
-	code, _, errOut := program(t, append([]string{"replay"}, on...)...)
+	code, _, errOut := program(t, append([]string{"replay", "--force"}, on...)...)
 	if code != exitFailure || !strings.Contains(errOut, "the oracle") {
 		t.Errorf("exit %d, says %s", code, errOut)
 	}

@@ -19,6 +19,7 @@ type app struct {
 	in       io.Reader
 	out, err io.Writer
 	verbose  bool
+	stamp    bool // what is written beside the log has the time, too
 }
 
 // logger writes warnings, or everything with --verbose, to standard error.

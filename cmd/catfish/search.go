@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -18,6 +19,9 @@ func newSearch(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "search --bbox minx,miny,maxx,maxy",
 		Short: "Find the objects that intersect a rectangle",
+		Long: `Find the objects that intersect a rectangle. Each is a line of standard
+output, separated by tabs: id, minx, miny, maxx, maxy. How many there are goes
+to standard error.`,
 		Example: `  catfish search --bbox -122.5,37.2,-121.7,37.9
   catfish search --server 10.0.0.5:7119 --bbox 0,0,1,1 --policy offload --json
   catfish search --bbox 0.5,0.5,0.501,0.501 --explain --repeat 2`,
@@ -43,6 +47,7 @@ func newSearch(a *app) *cobra.Command {
 		},
 	}
 	f.register(c)
+	f.registerSearch(c)
 	f.registerJSON(c)
 	c.Flags().BoolVar(&explain, "explain", false,
 		"tell how the search went instead of what it found")
@@ -79,8 +84,7 @@ func (a *app) search(ctx context.Context, f clientFlags, q rstar.Rect, limit int
 		fmt.Fprintf(&b, "%d\t%v\t%v\t%v\t%v\n", it.ID, it.Rect.MinX,
 			it.Rect.MinY, it.Rect.MaxX, it.Rect.MaxY)
 	}
-	return a.printf("%s%d objects, policy %s, transport %s\n", b.String(),
-		len(items), info.Policy, info.Transport)
+	return a.found(b.String(), len(items), info)
 }
 
 func newNearest(a *app) *cobra.Command {
@@ -90,6 +94,9 @@ func newNearest(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "nearest --point x,y",
 		Short: "Find the objects nearest to a point",
+		Long: `Find the objects nearest to a point, nearest first. Each is a line of
+standard output, separated by tabs: id, minx, miny, maxx, maxy, and the
+distance. How many there are goes to standard error.`,
 		Example: `  catfish nearest --point -122.1,37.4 -k 3
   catfish nearest --point 0.5,0.5 --policy offload --json`,
 		Args: args(cobra.NoArgs),
@@ -105,6 +112,7 @@ func newNearest(a *app) *cobra.Command {
 		},
 	}
 	f.register(c)
+	f.registerSearch(c)
 	f.registerJSON(c)
 	c.Flags().StringVar(&point, "point", "", "where to look from")
 	c.Flags().IntVarP(&k, "k", "k", 10, "how many objects")
@@ -137,8 +145,17 @@ func (a *app) nearest(ctx context.Context, f clientFlags, x, y float64, k int) e
 		fmt.Fprintf(&b, "%d\t%v\t%v\t%v\t%v\tdistance %v\n", n.ID, n.Rect.MinX,
 			n.Rect.MinY, n.Rect.MaxX, n.Rect.MaxY, n.Dist)
 	}
-	return a.printf("%s%d objects, policy %s, transport %s\n", b.String(),
-		len(found), info.Policy, info.Transport)
+	return a.found(b.String(), len(found), info)
+}
+
+// found writes a line for each object to standard output, for pipes, and
+// the summary to standard error.
+func (a *app) found(lines string, n int, info catfish.ConnInfo) error {
+	if err := a.printf("%s", lines); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.err, "%d objects, policy %s, transport %s\n", n, info.Policy, info.Transport)
+	return nil
 }
 
 func newCount(a *app) *cobra.Command {
@@ -175,6 +192,7 @@ func newCount(a *app) *cobra.Command {
 		},
 	}
 	f.register(c)
+	f.registerSearch(c)
 	f.registerJSON(c)
 	c.Flags().StringVar(&bbox, "bbox", "", "rectangle to count in, borders included")
 	return c

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,9 +32,12 @@ func newServe(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve an index",
-		Long: `Serve an index until Ctrl-C. Once it serves, it prints one line:
+		Long: `Serve an index until Ctrl-C or SIGTERM. Once it serves, it prints one line:
 
-  ready addr=HOST:PORT transports=LIST objects=N collections=LIST`,
+  ready addr=HOST:PORT transports=LIST objects=N collections=LIST
+
+SIGHUP does not end it, as the end of a terminal would; it logs that there is
+nothing to reload.`,
 		Example: `  catfish serve --load california
   catfish serve --listen 0.0.0.0:7119 --load roads.csv --load rivers.geojson
   catfish serve --listen 127.0.0.1:0 --transport soft --cpus 0-1 --grpc :9090`,
@@ -49,7 +52,7 @@ func newServe(a *app) *cobra.Command {
 	}
 	f.register(c)
 	fs := c.Flags()
-	fs.StringVarP(&f.listen, "listen", "l", defaultAddr, "host:port to listen on, port 0 for any")
+	fs.StringVarP(&f.listen, "listen", "l", defaultAddr, "host:port to listen on, port 0 for any, or host for port "+defaultPort)
 	fs.StringArrayVar(&f.load, "load", nil,
 		"file or generator to load first; repeat it, or list more files after it")
 	fs.StringSliceVarP(&f.collections, "collection", "c", []string{catfish.DefaultCollection},
@@ -89,10 +92,10 @@ const connectionProcs = 256
 func (f *serveFlags) options(a *app) (catfish.ServerOptions, error) {
 	o := f.opts
 	o.Logger = a.logger()
-	if err := checkAddr("listen", f.listen, 0); err != nil {
+	var err error
+	if o.Listen, err = endpoint("listen", f.listen, 0); err != nil {
 		return o, err
 	}
-	o.Listen = f.listen
 	if f.grpc != "" {
 		if err := checkAddr("grpc", f.grpc, 0); err != nil {
 			return o, err
@@ -100,7 +103,10 @@ func (f *serveFlags) options(a *app) (catfish.ServerOptions, error) {
 	}
 	if f.transport != "auto" && f.transport != "" {
 		o.Transports = strings.Split(f.transport, ",")
-		for _, t := range o.Transports {
+		for i, t := range o.Transports {
+			if slices.Contains(o.Transports[:i], t) {
+				return o, badUsage("--transport lists %s twice", t)
+			}
 			switch t {
 			case catfish.TransportSHM, catfish.TransportSoft, catfish.TransportOFI, catfish.TransportTCP:
 			default:
@@ -127,7 +133,13 @@ func (f *serveFlags) options(a *app) (catfish.ServerOptions, error) {
 	if err := checkRecord(o.Record); err != nil {
 		return o, err
 	}
-	for _, name := range f.collections {
+	if err := f.noUse(o.Transports); err != nil {
+		return o, err
+	}
+	for i, name := range f.collections {
+		if slices.Contains(f.collections[:i], name) {
+			return o, badUsage("--collection lists %s twice", name)
+		}
 		if name != catfish.DefaultCollection {
 			o.Collections = append(o.Collections, name)
 		}
@@ -135,19 +147,8 @@ func (f *serveFlags) options(a *app) (catfish.ServerOptions, error) {
 	return o, nil
 }
 
-// checkAddr checks the form of host:port. Who listens may take port 0.
-func checkAddr(flag, addr string, least uint64) error {
-	_, port, err := net.SplitHostPort(addr)
-	if err == nil {
-		var n uint64
-		if n, err = strconv.ParseUint(port, 10, 16); err == nil && n >= least {
-			return nil
-		}
-	}
-	return badUsage("--%s %q, want host:port with a port from %d to 65535", flag, addr, least)
-}
-
 func (a *app) serve(ctx context.Context, f serveFlags) error {
+	a.stamp = true
 	opts, err := f.options(a)
 	if err != nil {
 		return err
@@ -160,6 +161,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if err != nil {
 		return err
 	}
+	defer ignoreHangups(opts.Logger)()
 	// Nothing was opened yet that a new image would lose.
 	if err := affinity.Reexec(cpus); err != nil {
 		return fmt.Errorf("--cpus: %w", err)

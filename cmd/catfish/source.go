@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/rstar"
@@ -16,6 +18,8 @@ type sourceFlags struct {
 	highways    bool
 	objects     int64
 	seed        uint64
+	memory      int64
+	flags       *pflag.FlagSet // of the command
 }
 
 var formats = []string{"csv", "geojson", "osm", "rea02", "rec", "road"}
@@ -30,17 +34,23 @@ func (f *sourceFlags) register(c *cobra.Command) {
 
 func (f *sourceFlags) registerOptions(c *cobra.Command) {
 	fs := c.Flags()
+	f.flags = fs
 	fs.StringVar(&f.osm, "osm", string(datasets.WaySegments),
 		"what to take from OpenStreetMap files: segments, ways or nodes")
 	fs.BoolVar(&f.highways, "highways", false,
 		"take only OpenStreetMap ways with a highway tag")
 	fs.Int64Var(&f.objects, "objects", 0, "how many objects a generator makes, 0: its default")
 	fs.Uint64Var(&f.seed, "seed", 0, "seed of a generator")
+	fs.Int64Var(&f.memory, "read-memory", datasets.DefaultMemoryBytes,
+		"most bytes to keep while reading a file: OpenStreetMap needs 24 for each node")
 	complete(c, "osm", "segments", "ways", "nodes")
 }
 
 // open opens a file or a generator. Reading starts later.
 func (f *sourceFlags) open(spec string) (*datasets.Source, error) {
+	if f.memory <= 0 {
+		return nil, badUsage("--read-memory is %d, want 1 or more", f.memory)
+	}
 	if f.format != "" {
 		if _, err := datasets.ParseFormat(f.format); err != nil {
 			return nil, badUsage("--format: %w", err)
@@ -50,6 +60,7 @@ func (f *sourceFlags) open(spec string) (*datasets.Source, error) {
 	return datasets.Open(spec, datasets.Options{
 		Count: f.objects, Seed: f.seed,
 		OSM: datasets.OSMMode(f.osm), HighwaysOnly: f.highways,
+		MemoryBytes: f.memory,
 	})
 }
 
@@ -63,6 +74,11 @@ func (f *sourceFlags) openAll(specs []string) ([]*datasets.Source, error) {
 		}
 		all = append(all, src)
 	}
+	if len(all) > 0 {
+		if err := f.noUse(all); err != nil {
+			return nil, err
+		}
+	}
 	return all, nil
 }
 
@@ -70,6 +86,7 @@ func (f *sourceFlags) openAll(specs []string) ([]*datasets.Source, error) {
 // each and of ctx end it too.
 func (a *app) read(ctx context.Context, src *datasets.Source, each func(rstar.Item) error) error {
 	p := newProgress(a.err, isTerminal(a.err), "loading "+src.Name(), src)
+	p.stamp = a.stamp && p.bar == nil
 	var failed error
 	err := src.Items(func(it rstar.Item) bool {
 		if failed = each(it); failed == nil && p.items%progressItems == 0 {
@@ -91,16 +108,35 @@ func (a *app) read(ctx context.Context, src *datasets.Source, each func(rstar.It
 	return err
 }
 
-// fill reads the sources and bulk loads a tree with all of them.
+// fill reads the sources and bulk loads a tree with all of them. What does not
+// fit is an error as soon as that is known, before memory was taken for it.
 func (a *app) fill(ctx context.Context, tree *rstar.Tree, sources []*datasets.Source) error {
-	var items []rstar.Item
+	g := datasets.NewGather(tree)
 	for _, src := range sources {
-		if err := a.read(ctx, src, func(it rstar.Item) error {
-			items = append(items, it)
-			return nil
-		}); err != nil {
+		err := g.Expect(src)
+		if err == nil {
+			err = a.read(ctx, src, func(it rstar.Item) error { return g.Add(it, src) })
+		}
+		if errors.Is(err, datasets.ErrTooMany) {
+			err = fmt.Errorf("%w: %w; nothing was loaded%s", rstar.ErrSlabFull, err,
+				slabFor(tree, src, int64(len(g.Items())), g.Most))
+		}
+		if err != nil {
 			return err
 		}
 	}
-	return tree.Load(items)
+	return tree.Load(g.Items())
+}
+
+// slabFor says which --slab-bytes a source needs beside what was read before
+// it, if that is known.
+func slabFor(tree *rstar.Tree, src *datasets.Source, before, room int64) string {
+	have := tree.Stats().SlabBytes
+	if src.Count() == datasets.Unknown || room == 0 {
+		return fmt.Sprintf("; the tree has %d bytes, want a larger --slab-bytes", have)
+	}
+	// A percent more than in proportion: upper levels, and what is reserved.
+	const mib = 1 << 20
+	need := float64(have) / float64(room) * float64(before+src.Count()) * 1.01
+	return fmt.Sprintf("; the tree has %d bytes, want --slab-bytes %d", have, (int64(need)/mib+1)*mib)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/rdma/ofi"
 )
 
 // Every command explains itself with an example.
@@ -63,7 +64,7 @@ func TestBadUsage(t *testing.T) {
 		{`--limit is "x", want a whole number`, "search --limit x"},
 		{`--duration is "5", want a duration such as 500ms or 5s`, "demo --duration 5"},
 		{`--json is "2", want true or false`, "search --json=2"},
-		{`--server "127.0.0.1", want host:port`, "count --bbox " + q + " --server 127.0.0.1"},
+		{`--server "7119", want host or host:port`, "count --bbox " + q + " --server 7119"},
 		{"with a port from 1 to 65535", "count --bbox " + q + " -s 127.0.0.1:0"},
 		{`unknown policy "fst", want one of default, tcp`, "demo --policy fst"},
 		{`transport "rdma", want one of auto, shm, soft`, "demo --transport rdma"},
@@ -75,8 +76,8 @@ func TestBadUsage(t *testing.T) {
 		{`policy "quick"`, "search --policy quick --bbox " + q},
 		{`transport "pigeon"`, "search --transport pigeon --bbox " + q},
 		{`"pigeon" is unknown`, "serve --transport shm,pigeon"},
-		{"want host:port", "serve --listen nowhere"},
-		{"want host:port", "serve --listen 127.0.0.1:70000"},
+		{"want host or host:port", "serve --listen [nowhere"},
+		{"want host or host:port", "serve --listen 127.0.0.1:70000"},
 		{"want host:port", "serve --grpc 5"},
 		{"--socket-mode", "serve --socket-mode 9"},
 		{"bad list of cores", "serve --cpus 1-0"},
@@ -118,7 +119,7 @@ func TestBadUsage(t *testing.T) {
 		{`unknown scheme "quick"`, "replay --data uniform --queries 1e-5 --scheme quick"},
 		{`--transport "pigeon"`, "replay --data uniform --queries 1e-5 --transport pigeon"},
 		{"--server-cpus is of a server that replay starts", "replay -s 127.0.0.1:1 --queries x --server-cpus 0"},
-		{"want host:port", "replay --addr here --queries x"},
+		{"want host or host:port", "replay --addr here: --queries x"},
 		{"not bulk loaded", "replay --addr 127.0.0.1:1 --data uniform --queries 1e-5 --bulk"},
 		{"no-load is for a running server", "replay --data uniform --queries 1e-5 --no-load"},
 		{"--query-format", "replay --data uniform --queries x --query-format xml"},
@@ -226,16 +227,24 @@ func TestCompletion(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	v := decode[map[string]string](t, succeed(t, "version", "--json"))
+	v := decode[map[string]any](t, succeed(t, "version", "--json"))
 	for _, key := range []string{"version", "commit", "go", "platform"} {
-		if v[key] == "" {
+		if text, _ := v[key].(string); text == "" {
 			t.Errorf("no %s in %v", key, v)
 		}
 	}
 	for _, how := range []string{"version", "--version"} {
-		if text := succeed(t, how); !strings.Contains(text, v["version"]) {
+		if text := succeed(t, how); !strings.Contains(text, v["version"].(string)) {
 			t.Errorf("%s: %q lacks %q", how, text, v["version"])
 		}
+	}
+	// The two builds have the same name wherever they are installed.
+	with := map[bool]string{true: "with ofi (RDMA by libfabric)", false: "without ofi"}[ofi.Built]
+	text := succeed(t, "version")
+	if v["ofi"] != ofi.Built || !strings.Contains(text, with) ||
+		!strings.Contains(text, fmt.Sprintf("protocol %v, tree layout %v", v["protocol"], v["layout"])) ||
+		v["protocol"] != float64(catfish.ProtocolVersion) {
+		t.Errorf("%v, %q", v, text)
 	}
 }
 

@@ -8,13 +8,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/rstar"
 )
 
 func newVersion(a *app) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use:     "version",
-		Short:   "Say which build this is",
+		Use:   "version",
+		Short: "Say which build this is",
+		Long: `Say which build this is: release, commit, Go and platform; the protocol,
+which must be the same at server and clients; the layout of a tree's memory;
+and whether transport ofi is built in.`,
 		Example: `  catfish version --json`,
 		Args:    args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
@@ -24,10 +28,19 @@ func newVersion(a *app) *cobra.Command {
 					Commit   string `json:"commit"`
 					Go       string `json:"go"`
 					Platform string `json:"platform"`
-				}{release(), commit(), runtime.Version(), platform()})
+					Protocol int    `json:"protocol"`
+					Layout   uint32 `json:"layout"`
+					OFI      bool   `json:"ofi"`
+				}{release(), commit(), runtime.Version(), platform(),
+					catfish.ProtocolVersion, rstar.LayoutVersion, catfish.HasOFI})
 			}
-			return a.printf("catfish %s, commit %s, %s, %s\n",
-				release(), commit(), runtime.Version(), platform())
+			rdma := "without ofi (RDMA): that is another build, make build-ofi"
+			if catfish.HasOFI {
+				rdma = "with ofi (RDMA by libfabric)"
+			}
+			return a.printf("catfish %s, commit %s, %s, %s\nprotocol %d, tree layout %d, %s\n",
+				release(), commit(), runtime.Version(), platform(),
+				catfish.ProtocolVersion, rstar.LayoutVersion, rdma)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")

@@ -38,16 +38,15 @@ processes() {
 	done
 	cat /tmp/serve.out
 	for policy in fast offload; do
-		$catfish search --transport ofi --policy $policy --bbox -119,34,-117,35 >/tmp/found.$policy &
+		$catfish search --transport ofi --policy $policy --bbox -119,34,-117,35 >/tmp/found.$policy 2>/tmp/summary.$policy &
 		eval "client_$policy=\$!"
 	done
 	wait "$client_fast"
 	wait "$client_offload"
 	# The same objects in both modes.
-	tail -n 1 /tmp/found.fast
-	tail -n 1 /tmp/found.offload
-	sed '$d' /tmp/found.fast | sort >/tmp/a
-	sed '$d' /tmp/found.offload | sort >/tmp/b
+	cat /tmp/summary.fast /tmp/summary.offload
+	sort /tmp/found.fast >/tmp/a
+	sort /tmp/found.offload >/tmp/b
 	[ -s /tmp/a ]
 	cmp /tmp/a /tmp/b
 	$catfish status --transport ofi

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// defaultPort is below those that Linux gives out (32768 and up).
+const defaultPort = "7119"
+
+// defaultAddr is where servers listen and clients look: this machine only.
+const defaultAddr = "127.0.0.1:" + defaultPort
+
+// withPort adds the default port to a host that has none: a name, an IPv4
+// address, or an IPv6 address with or without brackets.
+func withPort(addr string) string {
+	host := addr
+	if strings.HasPrefix(addr, "[") && strings.HasSuffix(addr, "]") {
+		host = addr[1 : len(addr)-1]
+	}
+	switch ip, err := netip.ParseAddr(host); {
+	case err == nil && ip.Is6():
+	case err == nil && host == addr:
+	case addr == "" || strings.ContainsAny(addr, ":[]") || strings.Trim(addr, "0123456789") == "":
+		return addr // A number alone is a port rather than a host.
+	}
+	return net.JoinHostPort(host, defaultPort)
+}
+
+// endpoint is checkAddr for what may lack its port.
+func endpoint(flag, addr string, least uint64) (string, error) {
+	full := withPort(addr)
+	if err := checkAddr(flag, full, least); err != nil {
+		return "", badUsage("--%s %q, want host or host:port with a port from %d to 65535", flag, addr, least)
+	}
+	return full, nil
+}
+
+// checkAddr checks the form of host:port. Who listens may take port 0.
+func checkAddr(flag, addr string, least uint64) error {
+	_, port, err := net.SplitHostPort(addr)
+	if err == nil {
+		var n uint64
+		if n, err = strconv.ParseUint(port, 10, 16); err == nil && n >= least {
+			return nil
+		}
+	}
+	return badUsage("--%s %q, want host:port with a port from %d to 65535", flag, addr, least)
+}

@@ -1,0 +1,42 @@
+package rstar
+
+import (
+	"math"
+	"sort"
+)
+
+// LoadRoom returns how many objects Load can put into the tree while it is
+// empty, 0 after Close. Single inserts fill nodes less: they stop earlier.
+func (t *Tree) LoadRoom() int {
+	if t.lock() != nil {
+		return 0
+	}
+	defer t.mu.Unlock()
+	left := t.tx.left()
+	// No tree has more objects than room in its chunks.
+	most := min(int64(left)*int64(t.fan(0)), math.MaxUint32)
+	return sort.Search(int(most), func(i int) bool {
+		_, need := t.loadNodes(i + 1)
+		return need+t.tx.reserve() > left
+	})
+}
+
+// left is how many chunks are not in use.
+func (x *tx) left() uint64 { return x.t.chunks - x.used + uint64(x.free) }
+
+// loadNodes returns how many leaves Load makes of n > 0 objects, and how many
+// nodes in all.
+func (t *Tree) loadNodes(n int) (leaves int, all uint64) {
+	// Parts differ by one object at most (see part): so many have one more.
+	parents := newTiling(t, n).parents
+	each, more := n/parents, n%parents
+	leaves = (parents-more)*parts(each, t.fan(0)) + more*parts(each+1, t.fan(0))
+	all = uint64(leaves)
+	for n, level := leaves, 1; n > 1; level++ {
+		if n = parts(n, t.fan(level)); level == 1 {
+			n = parents
+		}
+		all += uint64(n)
+	}
+	return leaves, all
+}

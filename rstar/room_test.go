@@ -1,0 +1,58 @@
+package rstar
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestLoadRoom: exactly so many objects can be loaded.
+func TestLoadRoom(t *testing.T) {
+	for _, o := range []Options{
+		{NodeBytes: 704, SlabBytes: 704 * minSlabChunks},
+		{NodeBytes: 704, SlabBytes: 704 * 1000, Strategy: Original},
+		{SlabBytes: 3 << 20},
+	} {
+		room := newTree(t, o).LoadRoom()
+		items := spaces[0].draw(rand.New(rand.NewPCG(1, 2)), room+1)
+		tr := newTree(t, o)
+		if err := tr.Load(items); !errors.Is(err, ErrSlabFull) || tr.Len() != 0 {
+			t.Errorf("%+v: %d objects: %v", o, room+1, err)
+		}
+		if err := tr.Load(items[:room]); err != nil {
+			t.Errorf("%+v: %d objects: %v", o, room, err)
+		}
+		mustCheck(t, tr)
+	}
+	tr := newTree(t, Options{})
+	if err := tr.Close(); err != nil || tr.LoadRoom() != 0 {
+		t.Errorf("a closed tree has room for %d: %v", tr.LoadRoom(), err)
+	}
+}
+
+// TestLoadNodes: what is counted is what Load makes.
+func TestLoadNodes(t *testing.T) {
+	tr := newTree(t, Options{NodeBytes: 704, SlabBytes: 32 << 20})
+	for n := 1; n < 3000; n += 1 + n/20 {
+		l := newTiling(tr, n)
+		sum := 0
+		for i := range l.parents {
+			sum += l.leaves(i)
+		}
+		if leaves, _ := tr.loadNodes(n); leaves != sum {
+			t.Fatalf("%d objects: %d leaves, want %d", n, leaves, sum)
+		}
+	}
+	items := spaces[0].draw(rand.New(rand.NewPCG(3, 4)), 5000)
+	if err := tr.Load(items); err != nil {
+		t.Fatal(err)
+	}
+	_, all := tr.loadNodes(len(items))
+	made := 0
+	for _, n := range tr.Stats().Nodes {
+		made += int(n)
+	}
+	if uint64(made) != all {
+		t.Errorf("%d nodes, counted %d", made, all)
+	}
+}
