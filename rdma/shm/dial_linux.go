@@ -72,11 +72,27 @@ func (p *queuePair) dial(ctx context.Context, addr string, ring int, private []b
 			_ = c.Close()
 		}
 	}()
+	server, err := peerOf(c)
+	if err != nil {
+		return err
+	}
+	if check := p.dev.opt.CheckPeer; check != nil {
+		if err := check(server.uid); err != nil {
+			return err
+		}
+	}
+	p.holds = p.dev.holdFor(server, false, func(error) { _ = c.Close() })
+	defer func() {
+		if err != nil {
+			err = p.holds.why(err)
+		}
+	}()
 	interrupt := context.AfterFunc(ctx, func() { _ = c.SetDeadline(past) })
 	defer interrupt()
 
 	hello := greeting{kind: kindHello, version: version, depth: uint16(p.recvDepth), private: private}
-	if err := sendMessage(c, hello.encode(), ring, p.dev.table.fd); err != nil {
+	// A listener that has refused already has closed its end, and said why.
+	if err := sendMessage(c, hello.encode(), ring, p.dev.table.fd); err != nil && !errors.Is(err, unix.EPIPE) {
 		return err
 	}
 	buf := make([]byte, maxMessage+1)
@@ -89,7 +105,7 @@ func (p *queuePair) dial(ctx context.Context, addr string, ring int, private []b
 	if err != nil {
 		return err
 	}
-	peer := peerName(c, addr)
+	peer := server.name(addr)
 	switch {
 	case g.version != version:
 		return fmt.Errorf("%w: %d here, %d at the server", ErrVersion, version, g.version)
