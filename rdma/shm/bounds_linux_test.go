@@ -78,6 +78,9 @@ func TestMappedBytesOfOnePeer(t *testing.T) {
 	if refused.Status != rdma.StatusRemoteAccess {
 		t.Errorf("the request that needed it: %q", refused.Status)
 	}
+	if err := refused.Err(); !errors.Is(err, ErrLimit) || !errors.Is(err, rdma.ErrCompletion) {
+		t.Errorf("its error: %v", err)
+	}
 	if err := s.qp.Err(); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "limit 1048576 for one") {
 		t.Errorf("the server says %v", err)
 	}
