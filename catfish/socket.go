@@ -16,7 +16,7 @@ type shmBudgets struct {
 }
 
 // mappedByDefault is what the server maps of a client with a ring of the
-// default size: the region, and at most 1 MiB for what shm itself needs.
+// default size: the region, and less than 1 MiB for what shm itself needs.
 const mappedByDefault = fastmsg.MailboxBytes + fastmsg.DefaultRingBytes + 1<<20
 
 func newSHMBudgets() shmBudgets {

@@ -25,7 +25,7 @@ type Options struct {
 	CheckPeer func(uid uint32) error
 
 	// MaxMapped bounds the bytes of its peer's regions that a connection has
-	// mapped at a time. The peer's ring and table, at most 1 MiB together, are
+	// mapped at a time. The peer's ring and table, little more than 1 MiB, are
 	// not counted here. 0 means 16 TiB, which is for who dials a server that it
 	// trusts; who listens should allow no more than its requests need.
 	MaxMapped int64
