@@ -26,7 +26,7 @@ import (
 // open to them, and directories that they cannot enter are not taken.
 
 // errSocketDir means that another user could replace the socket.
-var errSocketDir = errors.New("catfish: the socket's directory is not safe")
+var errSocketDir = errors.New("unsafe directory for a socket")
 
 // socketPlaces is where a server's socket may be.
 type socketPlaces struct {
@@ -63,7 +63,7 @@ func (p socketPlaces) socket(port int, mode fs.FileMode) (string, error) {
 		}
 		return filepath.Join(dir, strconv.Itoa(port)+".sock"), nil
 	}
-	return "", fmt.Errorf("no place for a socket of mode %04o, name one: %w", mode, why)
+	return "", fmt.Errorf("no place for shm's socket of mode %04o, name one: %w", mode, why)
 }
 
 // dirMode lets those enter a directory whom a socket of that mode admits.
