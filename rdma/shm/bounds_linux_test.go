@@ -248,6 +248,37 @@ func TestSilentConnections(t *testing.T) {
 	}
 }
 
+// While others fill the listener's backlog a dialer waits.
+func TestFullBacklog(t *testing.T) {
+	path := socketPath(t)
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	check(t, err)
+	defer unix.Close(fd)
+	check(t, unix.Bind(fd, &unix.SockaddrUnix{Name: path}))
+	check(t, unix.Listen(fd, 0)) // has room for one
+	rawConn(t, path)
+	c := newSide(t, 64)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*connectPause)
+	defer cancel()
+	if _, err := c.dev.Dial(ctx, path, c.config(), nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Dial with a full backlog: %v", err)
+	}
+	refused := make(chan error, 1)
+	go func() {
+		_, err := c.dev.Dial(context.Background(), path, c.config(), nil)
+		refused <- err
+	}()
+	for range 2 {
+		at, _, err := unix.Accept(fd)
+		check(t, err)
+		check(t, unix.Sendto(at, refusal("not today"), 0, nil))
+		defer unix.Close(at)
+	}
+	if err := <-refused; !errors.Is(err, rdma.ErrRejected) {
+		t.Errorf("Dial, when there is room: %v", err)
+	}
+}
+
 // A dialer that was refused before it spoke still learns why.
 func TestRefusalBeforeTheHello(t *testing.T) {
 	s := newSide(t, 4096)

@@ -59,14 +59,35 @@ func checkPrivate(private []byte) error {
 	return nil
 }
 
+// connectPause is the pause before the next try while the listener's backlog is
+// full: Linux refuses then instead of waiting. A listener takes 4096, a whole
+// backlog, in some 40 ms.
+const connectPause = time.Millisecond
+
+func connectSocket(ctx context.Context, addr string) (*net.UnixConn, error) {
+	var dialer net.Dialer
+	for {
+		c, err := dialer.DialContext(ctx, "unixpacket", addr)
+		if err == nil {
+			return c.(*net.UnixConn), nil
+		}
+		if !errors.Is(err, unix.EAGAIN) {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: too many others wait to connect: %w", context.Cause(ctx), err)
+		case <-time.After(connectPause):
+		}
+	}
+}
+
 // dial connects, sends the greeting and starts the pair.
 func (p *queuePair) dial(ctx context.Context, addr string, ring int, private []byte) (err error) {
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "unixpacket", addr)
+	c, err := connectSocket(ctx, addr)
 	if err != nil {
 		return err
 	}
-	c := conn.(*net.UnixConn)
 	defer func() {
 		if err != nil {
 			_ = c.Close()
