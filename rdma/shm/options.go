@@ -49,9 +49,10 @@ var ErrUnsupported = errors.New("shm: needs Linux (memfd, seals)")
 // wrapped together with rdma.ErrDial.
 var ErrVersion = errors.New("shm: protocol versions differ")
 
-// ErrLimit means that a connection was refused or ended because of MaxMapped or
-// a budget. Nothing was executed because of it; dialing again may succeed when
-// others have left.
+// ErrLimit means that a connection was refused, or ended, because of MaxMapped
+// or a budget. The request that needed more was not executed; the outcome of
+// others that were outstanding is unknown. Dialing again may succeed when others
+// have left.
 var ErrLimit = budget.ErrExceeded
 
 func (o *Options) fill() error {
