@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rdma/shm"
 )
 
 // devices owns the devices of a client, one for each transport. They outlive
@@ -14,6 +15,8 @@ type devices struct {
 	mu     sync.Mutex
 	open   map[string]rdma.Device // by transport
 	closed bool
+
+	trust socketTrust
 }
 
 // get opens a transport's device at first. wrap is for fault injection.
@@ -26,7 +29,7 @@ func (d *devices) get(transport string, at Fabric, wrap func(rdma.Device) rdma.D
 	if dev := d.open[transport]; dev != nil {
 		return dev, nil
 	}
-	dev, err := openDevice(transport, nil, 0, at, 0)
+	dev, err := openDevice(transport, nil, shm.Options{CheckPeer: d.trust.check}, at, 0)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrTransport, transport, err)
 	}

@@ -5,11 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
-	"os"
-	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 
@@ -54,9 +50,9 @@ func readChannelPrivate(boot uint64) []byte {
 	return binary.LittleEndian.AppendUint64(b, boot)
 }
 
-// openDevice opens the provider of a transport. listen and mode are for servers
-// only. Waits spin for at most that long, 0: the default, negative: not at all.
-func openDevice(transport string, listen func(string) (net.Listener, error), mode fs.FileMode, f Fabric, spin time.Duration) (rdma.Device, error) {
+// openDevice opens the provider of a transport. listen is for servers only,
+// local for shm. Waits spin for at most that long, 0: the default, negative: not at all.
+func openDevice(transport string, listen func(string) (net.Listener, error), local shm.Options, f Fabric, spin time.Duration) (rdma.Device, error) {
 	dial := func(kind uint16) func(context.Context, string) (net.Conn, error) {
 		return func(ctx context.Context, addr string) (net.Conn, error) {
 			return dialStream(ctx, addr, kind)
@@ -64,7 +60,8 @@ func openDevice(transport string, listen func(string) (net.Listener, error), mod
 	}
 	switch transport {
 	case TransportSHM:
-		return shm.Open(shm.Options{SocketMode: mode, SpinMax: spin})
+		local.SpinMax = spin
+		return shm.Open(local)
 	case TransportOFI:
 		return ofi.Open(ofi.Options{
 			Provider: f.Provider, Device: f.Device, Addr: f.Addr,
@@ -116,7 +113,7 @@ func (s *Server) openFabric(name string) (err error) {
 		s.mux.streams[streamOf[name]] = ln
 		listen = func(string) (net.Listener, error) { return ln, nil }
 	case addr == "":
-		if addr, err = defaultSocket(s.ln.Addr()); err != nil {
+		if addr, err = defaultSocket(s.ln.Addr(), s.opts.SocketMode); err != nil {
 			return err
 		}
 	}
@@ -125,7 +122,7 @@ func (s *Server) openFabric(name string) (err error) {
 		// Others want the core, and the paper's threads block at once.
 		spin = -1
 	}
-	if f.dev, err = openDevice(name, listen, s.opts.SocketMode, s.opts.Fabric, spin); err != nil {
+	if f.dev, err = openDevice(name, listen, s.shm.options(&s.opts), s.opts.Fabric, spin); err != nil {
 		return err
 	}
 	s.fabrics = append(s.fabrics, f)
@@ -142,21 +139,6 @@ func (s *Server) openFabric(name string) (err error) {
 	}
 	f.ln, err = f.dev.Listen(addr)
 	return err
-}
-
-// defaultSocket is a path in a directory of this user, named after the TCP
-// port.
-func defaultSocket(addr net.Addr) (string, error) {
-	port := strconv.Itoa(addr.(*net.TCPAddr).Port)
-	dir := os.Getenv("XDG_RUNTIME_DIR")
-	if dir == "" {
-		dir = os.TempDir()
-	}
-	dir = filepath.Join(dir, fmt.Sprintf("catfish-%d", os.Getuid()))
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
-	return filepath.Join(dir, port+".sock"), nil
 }
 
 // accept takes connections until the listener closes.

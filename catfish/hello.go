@@ -47,6 +47,7 @@ type hello struct {
 	Host       string       `json:"host"` // same string: same running kernel
 	Transports []string     `json:"transports"`
 	Socket     string       `json:"socket,omitempty"` // shm's
+	UID        *uint32      `json:"uid,omitempty"`    // with Socket: the user that listens there
 	Fabric     *fabricHello `json:"fabric,omitempty"` // ofi's
 	Polling    bool         `json:"polling"`
 }

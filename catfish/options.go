@@ -86,8 +86,12 @@ type ServerOptions struct {
 	// Strategy of each collection's insertions and splits, 0: rstar.Revised.
 	// The paper's is rstar.Original.
 	Strategy rstar.Strategy
-	// SocketPath is shm's unix socket; empty: derived from the port, in
-	// a directory of this user. SocketMode (0: 0600) is who may connect.
+	// SocketPath is shm's unix socket. Empty: PORT.sock in directory
+	// catfish-UID, which is made in $XDG_RUNTIME_DIR, /run/user/UID, /run or the
+	// temp directory: the first one that this user can write to, in which no
+	// other user can replace it, and which those can enter whom SocketMode
+	// admits. SocketMode (0: 0600) is who may connect, and opens catfish-UID to
+	// them, but no directory of a SocketPath.
 	SocketPath string
 	SocketMode fs.FileMode
 	// Collections are hosted besides DefaultCollection.

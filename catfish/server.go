@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -32,6 +33,7 @@ type Server struct {
 	ln      net.Listener
 	mux     *mux
 	fabrics []*fabric
+	shm     shmBudgets
 	colls   collections
 	monitor *heartbeat.Monitor
 
@@ -94,8 +96,8 @@ func NewServer(opts ServerOptions) (*Server, error) {
 func newServer(opts ServerOptions) (*Server, error) {
 	s := &Server{
 		opts: opts, log: opts.Logger, started: time.Now(),
-		tcpConns: make(map[net.Conn]bool),
-		budgets:  newBudgets(opts.MemoryLimit), turns: newTurns(), checks: newChecks(),
+		tcpConns: make(map[net.Conn]bool), shm: newSHMBudgets(),
+		budgets: newBudgets(opts.MemoryLimit), turns: newTurns(), checks: newChecks(),
 	}
 	for s.bootID == 0 {
 		s.bootID = rand.Uint64()
@@ -278,6 +280,10 @@ func (s *Server) hello() hello {
 	h := hello{
 		Version: Version, Protocol: protocolVersion, BootID: s.bootID, Host: hostID(),
 		Transports: s.Transports(), Socket: s.SocketPath(), Polling: s.opts.Polling,
+	}
+	if h.Socket != "" {
+		uid := uint32(os.Geteuid())
+		h.UID = &uid
 	}
 	for _, f := range s.fabrics {
 		if at := f.hello(); at != nil {

@@ -164,6 +164,7 @@ func (s *session) dial(ctx context.Context, c *connection) error {
 		s.caller = t
 		return nil
 	}
+	c.devices.trust.server.Store(s.hello.UID)
 	var err error
 	if s.dev, err = c.devices.get(s.transport, s.fabric, c.opts.wrap); err != nil {
 		return err
@@ -177,7 +178,7 @@ func (s *session) dial(ctx context.Context, c *connection) error {
 		InMemory:  c.scheme.InMemory,
 	})
 	if err != nil {
-		if errors.Is(err, rdma.ErrDial) {
+		if errors.Is(err, rdma.ErrDial) && !errors.Is(err, ErrTransport) {
 			err = fmt.Errorf("%w at %s: %w", ErrNoServer, c.addr, err)
 		}
 		return fmt.Errorf("catfish: transport %s: %w", s.transport, err)

@@ -76,6 +76,7 @@ type CompletionError struct {
 	Op     Op
 	Status Status
 	Vendor uint32
+	Cause  error // the queue pair's error, if it says more
 }
 
 func (e *CompletionError) Error() string {
@@ -86,11 +87,19 @@ func (e *CompletionError) Error() string {
 	if int(e.Status) < len(statusText) && statusText[e.Status].cause != "" {
 		s += ": " + statusText[e.Status].cause
 	}
+	if e.Cause != nil {
+		s += ": " + e.Cause.Error()
+	}
 	return s
 }
 
-// Unwrap lets errors.Is find ErrCompletion.
-func (e *CompletionError) Unwrap() error { return ErrCompletion }
+// Unwrap lets errors.Is find ErrCompletion, and the cause.
+func (e *CompletionError) Unwrap() []error {
+	if e.Cause == nil {
+		return []error{ErrCompletion}
+	}
+	return []error{ErrCompletion, e.Cause}
+}
 
 // NotExecuted reports that the request had no effect at the peer, so
 // that repeating it is safe. Otherwise the outcome is unknown.
@@ -110,6 +119,10 @@ func (c *Completion) Err() error {
 	e := &CompletionError{Op: c.Op, Status: c.Status, Vendor: c.Vendor}
 	if c.QP != nil {
 		e.Peer = c.QP.Peer()
+		var same *CompletionError
+		if cause := c.QP.Err(); cause != nil && !errors.As(cause, &same) {
+			e.Cause = cause
+		}
 	}
 	return e
 }

@@ -71,8 +71,12 @@ nothing to reload.`,
 	fs.Int64Var(&f.opts.SlabBytes, "slab-bytes", 0, "capacity of each collection in bytes, 0: default")
 	fs.IntVar(&f.opts.NodeBytes, "node-bytes", 0, "size of a tree node in bytes, 0: default")
 	strategyFlag(c, &f.opts.Strategy)
-	fs.StringVar(&f.opts.SocketPath, "socket", "", "unix socket of transport shm, empty: by port, per user")
-	fs.StringVar(&f.socketMode, "socket-mode", "0600", "file mode of that socket: who may connect")
+	fs.StringVar(&f.opts.SocketPath, "socket", "", "unix socket of transport shm; empty: PORT.sock in directory catfish-UID,\n"+
+		"in $XDG_RUNTIME_DIR, /run/user/UID, /run or the temp directory: the first\n"+
+		"that this user can write to, where no other user can replace it, and that\n"+
+		"those can enter whom --socket-mode admits")
+	fs.StringVar(&f.socketMode, "socket-mode", "0600", "file mode of that socket: who may connect. 0600: this user; 0660: its group;\n"+
+		"0666: all. Directory catfish-UID is opened to them, one of --socket is not")
 	fs.StringVar(&f.grpc, "grpc", "", "host:port of the gRPC service, empty: none")
 	fs.DurationVar(&f.opts.HeartbeatInterval, "heartbeat", 0,
 		"interval of heartbeats, 0: "+catfish.DefaultHeartbeatInterval.String())

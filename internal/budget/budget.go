@@ -124,7 +124,7 @@ func (a *Account) take(n int64) (victims []*Account, err error) {
 	if a.ended {
 		return nil, fmt.Errorf("%w: %s: this connection was cut", ErrExceeded, b.name)
 	}
-	if have := a.of.used; have+n > b.share {
+	if have := a.of.used; have+n > b.share && !b.replace {
 		b.refused++
 		return nil, fmt.Errorf("%w: %s: %d more to the %d that %s holds, limit %d for one source",
 			ErrExceeded, b.name, n, have, a.of.name, b.share)

@@ -100,6 +100,20 @@ func TestReplacingCutsTheOldestOfTheLargest(t *testing.T) {
 	}
 }
 
+// A source that has the whole budget replaces its own.
+func TestReplacingOneSource(t *testing.T) {
+	b := NewReplacing("silent", 2)
+	var cut []int
+	for i := range 5 {
+		if err := b.Open("flood", func(error) { cut = append(cut, i) }).Take(1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(cut) != 3 || cut[0] != 0 || cut[2] != 2 {
+		t.Fatalf("cut %v, want 0 1 2", cut)
+	}
+}
+
 func TestNilCountsNothing(t *testing.T) {
 	var b *Budget
 	a := b.Open("a", nil)

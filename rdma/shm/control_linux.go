@@ -30,6 +30,9 @@ func (p *queuePair) control() {
 	defer close(p.done)
 	err := p.serve()
 	switch {
+	case errors.Is(err, ErrLimit):
+		// The request that needed the memory was not executed.
+		p.fail(rdma.StatusRemoteAccess, err)
 	case errors.Is(err, errMessage), errors.Is(err, errSeals), errors.Is(err, errSize):
 		p.fail(rdma.StatusProtocol, err)
 	case errors.Is(err, io.EOF):
@@ -50,10 +53,11 @@ func (p *queuePair) control() {
 	p.maps, p.last = nil, nil
 	_ = unix.Munmap(p.tx.mem)
 	p.table.release()
+	p.holds.mapped.Close()
 }
 
 func (p *queuePair) serve() error {
-	buf := make([]byte, answerBytes+1) // one more byte reveals what is too long
+	buf := make([]byte, maxMessage+1) // one more byte reveals what is too long
 	for {
 		b, fds, err := receiveMessage(p.conn, buf)
 		if err != nil {
@@ -86,6 +90,8 @@ func (p *queuePair) handle(m control, fds []int) error {
 		return p.answer(m.key)
 	case kindAnswer:
 		return p.answered(m, fds)
+	case kindEnd:
+		return fmt.Errorf("%w: %s", errEnded, m.reason)
 	default:
 		p.unmap(m.key)
 		// A socket full of these has no room for wake-ups (ring.go).
@@ -158,6 +164,9 @@ func (p *queuePair) answered(m control, fds []int) error {
 		p.drop(m.status)
 		return nil // the pair has failed: flushed when control ends
 	}
+	if err := p.takeMapping(pages(int(m.size))); err != nil {
+		return err
+	}
 	v, err := viewReceived(fds[0], int(m.size), m.access&rdma.RemoteWrite != 0)
 	if err != nil {
 		return err
@@ -177,6 +186,7 @@ func (p *queuePair) unmap(key rdma.Key) {
 	defer p.mu.Unlock()
 	if m := p.maps[key]; m != nil {
 		m.view.release()
+		p.giveMapping(pages(int(m.size)))
 		delete(p.maps, key)
 		p.last = nil
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/catfish-index/catfish/rdma"
 )
@@ -16,6 +17,8 @@ type device struct {
 	table *table
 	ctx   context.Context // done once the device is closed
 	end   context.CancelFunc
+
+	greetTimeout time.Duration // shorter or longer in tests
 
 	mu        sync.Mutex
 	closed    bool
@@ -37,7 +40,7 @@ func Open(o Options) (rdma.Device, error) {
 		return nil, fmt.Errorf("shm: open: %w", err)
 	}
 	d := &device{
-		opt: o, table: t,
+		opt: o, table: t, greetTimeout: greetTimeout,
 		regions:   map[rdma.Key]*region{},
 		cqs:       map[*completionQueue]struct{}{},
 		qps:       map[*queuePair]struct{}{},

@@ -59,24 +59,61 @@ func checkPrivate(private []byte) error {
 	return nil
 }
 
+// connectPause is the pause before the next try while the listener's backlog is
+// full: Linux refuses then instead of waiting. A listener takes 4096, a whole
+// backlog, in some 40 ms.
+const connectPause = time.Millisecond
+
+func connectSocket(ctx context.Context, addr string) (*net.UnixConn, error) {
+	var dialer net.Dialer
+	for {
+		c, err := dialer.DialContext(ctx, "unixpacket", addr)
+		if err == nil {
+			return c.(*net.UnixConn), nil
+		}
+		if !errors.Is(err, unix.EAGAIN) {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: too many others wait to connect: %w", context.Cause(ctx), err)
+		case <-time.After(connectPause):
+		}
+	}
+}
+
 // dial connects, sends the greeting and starts the pair.
 func (p *queuePair) dial(ctx context.Context, addr string, ring int, private []byte) (err error) {
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "unixpacket", addr)
+	c, err := connectSocket(ctx, addr)
 	if err != nil {
 		return err
 	}
-	c := conn.(*net.UnixConn)
 	defer func() {
 		if err != nil {
 			_ = c.Close()
+		}
+	}()
+	server, err := peerOf(c)
+	if err != nil {
+		return err
+	}
+	if check := p.dev.opt.CheckPeer; check != nil {
+		if err := check(server.uid); err != nil {
+			return err
+		}
+	}
+	p.holds = p.dev.holdFor(server, false, func(error) { _ = c.Close() })
+	defer func() {
+		if err != nil {
+			err = p.holds.why(err)
 		}
 	}()
 	interrupt := context.AfterFunc(ctx, func() { _ = c.SetDeadline(past) })
 	defer interrupt()
 
 	hello := greeting{kind: kindHello, version: version, depth: uint16(p.recvDepth), private: private}
-	if err := sendMessage(c, hello.encode(), ring, p.dev.table.fd); err != nil {
+	// A listener that has refused already has closed its end, and said why.
+	if err := sendMessage(c, hello.encode(), ring, p.dev.table.fd); err != nil && !errors.Is(err, unix.EPIPE) {
 		return err
 	}
 	buf := make([]byte, maxMessage+1)
@@ -89,7 +126,7 @@ func (p *queuePair) dial(ctx context.Context, addr string, ring int, private []b
 	if err != nil {
 		return err
 	}
-	peer := peerName(c, addr)
+	peer := server.name(addr)
 	switch {
 	case g.version != version:
 		return fmt.Errorf("%w: %d here, %d at the server", ErrVersion, version, g.version)

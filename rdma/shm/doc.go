@@ -27,11 +27,26 @@
 // harms only its own connection. Every file that arrives must be sealed
 // against resizing, so that no peer can truncate it under a mapping (SIGBUS).
 //
-// The socket's file mode determines who may connect (Options.SocketMode).
+// The socket's file mode determines who may connect (Options.SocketMode). Both
+// sides know from the kernel which process and user the other one is.
+//
+// # Bounds
+//
+// What a peer costs is bounded, for each connection and for all (Options): the
+// connections, those that have yet to say hello, and the bytes of the peers'
+// memory that are mapped. Who exceeds a bound is refused, or loses its own
+// connection and is told why; when all together hold too much, who holds most
+// makes room. A process counts for itself, unless it is of a user other than
+// this process's: all processes of such a user count together.
+//
+// Nothing waits for a peer that does not read its socket. Wake-ups and
+// revocations are dropped when it is full, which is safe (file ring.go); an
+// answer to a key request waits a second, in the goroutine of this connection,
+// which then ends; an unanswered key request ends it after rdma.PeerTimeout.
 //
 // # Reading order
 //
 // memfd, table, uses and region (memory), ring (events), lists, inbox
-// and cq (completion queues), message, socket, listen, request and dial
-// (connecting), qp, post and control (queue pairs).
+// and cq (completion queues), message, socket, process, holding, listen, greet,
+// request and dial (connecting), qp, post and control (queue pairs).
 package shm

@@ -17,15 +17,9 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-const (
-	// greetTimeout bounds the time until a connection has sent its hello,
-	// which every dialer does at once.
-	greetTimeout = 2 * time.Second
-
-	// maxGreeting bounds the number of connections that have not done so, so
-	// that silent ones cost little.
-	maxGreeting = 256
-)
+// greetTimeout bounds the time until a connection has sent its hello, which
+// every dialer does at once.
+const greetTimeout = 2 * time.Second
 
 // listener waits at a unix socket.
 type listener struct {
@@ -139,7 +133,6 @@ func (l *listener) unbind() {
 }
 
 func (l *listener) acceptLoop() {
-	slots := make(chan struct{}, maxGreeting)
 	for {
 		c, err := l.ln.AcceptUnix()
 		if err != nil {
@@ -154,16 +147,13 @@ func (l *listener) acceptLoop() {
 			}
 			continue
 		}
-		select {
-		case slots <- struct{}{}:
-		case <-l.ctx.Done():
+		n, err := l.welcome(c)
+		if err != nil {
 			_ = c.Close()
-			return
+			continue
 		}
 		l.wg.Go(func() {
-			r := l.greet(c)
-			<-slots
-			if r != nil {
+			if r := n.greet(); r != nil {
 				l.offer(r)
 			}
 		})

@@ -24,6 +24,10 @@ import (
 //	answer  kind | status at 1 | access at 2 | slot at 4 | key at 8 |
 //	        size at 16 | generation at 24                                 + region if OK
 //	revoke  kind | 0 ... | key at 8
+//	end     kind | reason...
+//
+// End is the last message of who ends a connection because of a limit. Peers
+// from before it was added take it for garbage, and the connection for ended.
 const (
 	kindHello = iota + 1
 	kindAccept
@@ -32,6 +36,7 @@ const (
 	kindAsk
 	kindAnswer
 	kindRevoke
+	kindEnd
 )
 
 const (
@@ -56,7 +61,10 @@ const (
 	maxFds = 2
 )
 
-var errMessage = errors.New("shm: malformed control message")
+var (
+	errMessage = errors.New("shm: malformed control message")
+	errEnded   = errors.New("shm: the peer ended the connection")
+)
 
 // greeting is a hello, accept or reject.
 type greeting struct {
@@ -128,15 +136,17 @@ type control struct {
 	key        rdma.Key
 	size       uint64
 	generation uint64
+	reason     string // of an end, which has nothing else
 }
 
-// encode puts the message into b and returns its bytes.
+// encode puts the message into b and returns its bytes. Of an end that is the
+// kind alone.
 func (c *control) encode(b *[answerBytes]byte) []byte {
 	*b = [answerBytes]byte{c.kind, byte(c.status), byte(c.access)}
 	binary.LittleEndian.PutUint32(b[4:], c.slot)
 	binary.LittleEndian.PutUint64(b[8:], uint64(c.key))
 	switch c.kind {
-	case kindWake:
+	case kindWake, kindEnd:
 		return b[:1]
 	case kindAnswer:
 		binary.LittleEndian.PutUint64(b[16:], c.size)
@@ -156,6 +166,12 @@ func decodeControl(b []byte) (c control, err error) {
 	switch c.kind {
 	case kindWake:
 		want = 1
+	case kindEnd:
+		if len(b) > 1+maxReason {
+			return c, fmt.Errorf("%w: reason of %d bytes, limit %d", errMessage, len(b)-1, maxReason)
+		}
+		c.reason = string(b[1:])
+		return c, nil
 	case kindAsk, kindRevoke:
 	case kindAnswer:
 		want = answerBytes

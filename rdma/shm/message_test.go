@@ -108,12 +108,13 @@ func FuzzDecode(f *testing.F) {
 	for _, c := range controls {
 		f.Add(bytes.Clone(c.encode(&b)))
 	}
+	f.Add(append([]byte{kindEnd}, "enough"...))
 	f.Add((&greeting{kind: kindHello, version: version, depth: 3, private: []byte("p")}).encode())
 	f.Add((&greeting{kind: kindReject, version: version, reason: "no"}).encode())
 	f.Fuzz(func(t *testing.T, in []byte) {
 		if c, err := decodeControl(in); err == nil {
 			var b [answerBytes]byte
-			again, err := decodeControl(c.encode(&b))
+			again, err := decodeControl(append(c.encode(&b), c.reason...))
 			if err != nil || again != c {
 				t.Errorf("%+v became %+v, %v", c, again, err)
 			}

@@ -34,6 +34,7 @@ type queuePair struct {
 	peer           string
 	private        []byte
 	context        any
+	holds          *holding
 	sendCQ, recvCQ *completionQueue
 	sendDepth      int
 	recvDepth      int
@@ -59,6 +60,7 @@ type queuePair struct {
 	table   *view // the peer's
 	maps    map[rdma.Key]*mapping
 	last    *mapping // most requests name the key of the one before
+	mapped  int64    // bytes of maps
 	pending []pending
 	imms    int               // WriteImms among them: their slots are reserved
 	held    *region           // of the Post under way, nil between them
@@ -86,6 +88,9 @@ func (p *queuePair) fail(status rdma.Status, err error) {
 		post: fmt.Errorf("%w: %s: %w", rdma.ErrQueuePair, p.peer, err)}
 	if !p.fault.CompareAndSwap(nil, f) {
 		return
+	}
+	if errors.Is(err, ErrLimit) {
+		p.out.sendEnd(err.Error())
 	}
 	_ = p.conn.Close() // notifies the peer
 	if !p.closed.Load() {
@@ -121,6 +126,7 @@ func (p *queuePair) Close() error {
 		p.dev.mu.Lock()
 		delete(p.dev.qps, p)
 		p.dev.mu.Unlock()
+		p.holds.close()
 	})
 	return nil
 }
@@ -168,7 +174,11 @@ func (p *queuePair) attach(c *net.UnixConn, peer string, g greeting, fds []int) 
 		return err
 	}
 	depth := int(g.depth)
-	mem, err := mapReceived(fds[0], pages(ringBytes(depth)), true)
+	size := pages(ringBytes(depth))
+	if err := p.holds.mapped.Take(int64(size + tableBytes)); err != nil {
+		return err
+	}
+	mem, err := mapReceived(fds[0], size, true)
 	if err != nil {
 		return err
 	}
@@ -184,6 +194,11 @@ func (p *queuePair) attach(c *net.UnixConn, peer string, g greeting, fds []int) 
 	return nil
 }
 
+// cut makes room for others in a budget.
+func (p *queuePair) cut(why error) {
+	p.fail(rdma.StatusPeerLost, fmt.Errorf("shm: ended: %w", why))
+}
+
 // start makes the pair live. It owns the connection from here on.
 func (p *queuePair) start() error {
 	p.dev.mu.Lock()
@@ -196,6 +211,11 @@ func (p *queuePair) start() error {
 	p.recvCQ.mu.Lock()
 	p.recvCQ.rings.add(&p.ring, false)
 	p.recvCQ.mu.Unlock()
+	// Not before: a pair that fails is signalled to its queue, and one that
+	// never started has no memory for it to look at.
+	if why := p.holds.endBy(p.cut); why != nil {
+		p.cut(why)
+	}
 	go p.control()
 	return nil
 }
@@ -206,5 +226,8 @@ func (p *queuePair) discard() {
 	if p.tx != nil {
 		_ = unix.Munmap(p.tx.mem)
 		p.table.release()
+	}
+	if p.holds != nil {
+		p.holds.close()
 	}
 }

@@ -1,7 +1,6 @@
 package shm
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -20,43 +19,11 @@ type connRequest struct {
 	peer     string
 	hello    greeting
 	fds      []int // ring, table
+	holds    *holding
 	answered atomic.Bool
 }
 
 var errAnswered = errors.New("shm: the request was answered already")
-
-// greet reads a dialer's hello. Nil: it was invalid, or of another version,
-// and the connection is closed.
-func (l *listener) greet(c *net.UnixConn) *connRequest {
-	_ = c.SetDeadline(time.Now().Add(greetTimeout))
-	stop := context.AfterFunc(l.ctx, func() { _ = c.SetDeadline(past) })
-	defer stop()
-	b, fds, err := receiveMessage(c, make([]byte, maxMessage+1))
-	if err != nil {
-		_ = c.Close()
-		return nil
-	}
-	g, err := decodeGreeting(b)
-	if err == nil && g.version != version {
-		err = fmt.Errorf("%w: %d here, %d at the dialer", ErrVersion, version, g.version)
-	}
-	if err == nil && (g.kind != kindHello || len(fds) != maxFds) {
-		err = fmt.Errorf("%w: hello of kind %d with %d descriptors", errMessage, g.kind, len(fds))
-	}
-	r := &connRequest{dev: l.dev, conn: c, peer: peerName(c, l.addr), hello: g, fds: fds}
-	if err != nil {
-		_ = r.Reject(err.Error())
-		return nil
-	}
-	l.dev.mu.Lock()
-	defer l.dev.mu.Unlock()
-	if l.dev.closed {
-		r.drop()
-		return nil
-	}
-	l.dev.waiting[r] = struct{}{}
-	return r
-}
 
 func (r *connRequest) PrivateData() []byte { return r.hello.private }
 func (r *connRequest) Peer() string        { return r.peer }
@@ -66,6 +33,7 @@ func (r *connRequest) drop() {
 	closeAll(r.fds)
 	r.fds = nil
 	_ = r.conn.Close()
+	r.holds.close()
 }
 
 func (r *connRequest) take() error {
@@ -86,6 +54,7 @@ func (r *connRequest) Accept(cfg rdma.QPConfig, private []byte) (rdma.QueuePair,
 	}
 	p, err := r.accept(cfg, private)
 	if err != nil {
+		err = r.holds.why(err)
 		r.refuse("the server cannot accept: " + err.Error())
 		r.drop()
 		return nil, err
@@ -107,6 +76,7 @@ func (r *connRequest) accept(cfg rdma.QPConfig, private []byte) (*queuePair, err
 		return nil, err
 	}
 	defer unix.Close(fd)
+	p.holds = r.holds
 	if err := r.connect(p, fd, private); err != nil {
 		p.discard()
 		return nil, err
@@ -138,6 +108,5 @@ func (r *connRequest) Reject(reason string) error {
 }
 
 func (r *connRequest) refuse(reason string) {
-	g := greeting{kind: kindReject, version: version, reason: reason[:min(len(reason), maxReason)]}
-	_ = sendMessage(r.conn, g.encode())
+	_ = sendMessage(r.conn, refusal(reason))
 }

@@ -110,6 +110,14 @@ func newOutlet(c *net.UnixConn) (*outlet, error) {
 
 func (o *outlet) sendWake() { _ = o.raw.Control(o.wake) }
 
+// sendEnd tells the peer why this side ends the connection, if there is room.
+func (o *outlet) sendEnd(reason string) {
+	b := append([]byte{kindEnd}, reason[:min(len(reason), maxReason)]...)
+	_ = o.raw.Control(func(fd uintptr) {
+		_ = unix.Send(int(fd), b, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+	})
+}
+
 // send returns errFull if the peer's queue is full.
 func (o *outlet) send(m control) error {
 	var b [answerBytes]byte
@@ -124,18 +132,4 @@ func (o *outlet) send(m control) error {
 		return errFull
 	}
 	return err
-}
-
-// peerName describes the process at the other end.
-func peerName(c *net.UnixConn, prefix string) string {
-	var cred *unix.Ucred
-	if raw, err := c.SyscallConn(); err == nil {
-		_ = raw.Control(func(fd uintptr) {
-			cred, _ = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-		})
-	}
-	if cred == nil {
-		return prefix
-	}
-	return fmt.Sprintf("%s (pid %d, uid %d)", prefix, cred.Pid, cred.Uid)
 }

@@ -1,0 +1,67 @@
+package catfish
+
+import (
+	"fmt"
+	"os"
+	"sync/atomic"
+
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/budget"
+	"github.com/catfish-index/catfish/rdma/shm"
+)
+
+// shmBudgets are what the clients of a server's shm hold together.
+type shmBudgets struct {
+	silent, connections, mapped *budget.Budget
+}
+
+// mappedByDefault is what the server maps of a client with a ring of the
+// default size: the region, and less than 1 MiB for what shm itself needs.
+const mappedByDefault = fastmsg.MailboxBytes + fastmsg.DefaultRingBytes + 1<<20
+
+func newSHMBudgets() shmBudgets {
+	n := shm.MaxConnections()
+	return shmBudgets{
+		silent:      budget.NewReplacing("shm connections without a hello", shm.MaxSilent),
+		connections: budget.New("shm connections", n, n),
+		// Who takes the default ring is never refused; larger rings give way
+		// when there are many.
+		mapped: budget.New("bytes mapped of shm clients", n*mappedByDefault, n*mappedByDefault),
+	}
+}
+
+// options are those of a server's device. A client's memory is its mailbox and
+// the ring for its answers.
+func (b shmBudgets) options(o *ServerOptions) shm.Options {
+	return shm.Options{
+		SocketMode: o.SocketMode, MaxMapped: fastmsg.MailboxBytes + fastmsg.MaxRingBytes,
+		Silent: b.silent, Connections: b.connections, Mapped: b.mapped,
+	}
+}
+
+// socketTrust decides whether a client talks to the process that listens at
+// the socket which the server's hello names. The hello came over TCP: a user
+// who could put a socket of his own there is not the one that the server said
+// it is.
+type socketTrust struct {
+	server atomic.Pointer[uint32] // the server's user, nil: it did not say
+}
+
+// check is for shm.Options.CheckPeer.
+func (t *socketTrust) check(uid uint32) error {
+	return trustedServer(uid, uint32(os.Geteuid()), t.server.Load())
+}
+
+// trustedServer admits root and the client's own user, who can do to the client
+// what they like, and the user that the server runs as. Who may write to the
+// socket's directory does not matter then.
+func trustedServer(uid, self uint32, server *uint32) error {
+	switch {
+	case uid == 0 || uid == self || server != nil && *server == uid:
+		return nil
+	case server == nil:
+		return fmt.Errorf("%w: shm: the socket is of uid %d, and the server, an older one, does not say"+
+			" which user it runs as", ErrTransport, uid)
+	}
+	return fmt.Errorf("%w: shm: the socket is of uid %d, the server runs as uid %d", ErrTransport, uid, *server)
+}

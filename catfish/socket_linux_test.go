@@ -1,0 +1,234 @@
+package catfish
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rdma/shm"
+)
+
+// place makes a directory of that mode, whatever the umask.
+func place(t *testing.T, mode fs.FileMode) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Chmod(dir, mode); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func permOf(t *testing.T, path string) fs.FileMode {
+	t.Helper()
+	info, err := os.Lstat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Mode().Perm()
+}
+
+func TestDefaultSocketPlace(t *testing.T) {
+	me := uint32(os.Geteuid())
+	private, open := place(t, 0o700), place(t, 0o755)
+	sticky, bare := place(t, fs.ModeSticky|0o777), place(t, 0o777)
+	missing := filepath.Join(open, "missing")
+	for _, tc := range []struct {
+		name    string
+		mode    fs.FileMode
+		parents []string
+		want    string // empty: none will do
+		dir     fs.FileMode
+	}{
+		{"the first that is there", 0o600, []string{"", missing, private, open}, private, 0o700},
+		{"group cannot enter a private one", 0o660, []string{private, open}, open, 0o750},
+		{"others cannot either", 0o666, []string{private, sticky}, sticky, 0o755},
+		{"one where all may replace it", 0o600, []string{bare, sticky}, sticky, 0o755}, // as it was
+		{"none", 0o666, []string{private, bare, missing}, "", 0},
+	} {
+		got, err := socketPlaces{me, tc.parents}.socket(7, tc.mode)
+		if tc.want == "" {
+			if !errors.Is(err, errSocketDir) || !strings.Contains(err.Error(), bare) {
+				t.Errorf("%s: %q, %v", tc.name, got, err)
+			}
+			continue
+		}
+		if err != nil || filepath.Dir(filepath.Dir(got)) != tc.want || filepath.Base(got) != "7.sock" {
+			t.Errorf("%s: %q, %v, want one in %s", tc.name, got, err, tc.want)
+		} else if p := permOf(t, filepath.Dir(got)); p != tc.dir {
+			t.Errorf("%s: directory of mode %04o, want %04o", tc.name, p, tc.dir)
+		}
+	}
+}
+
+// Somebody was there before: the server must not take his directory, nor
+// follow his link.
+func TestHijackedSocketDir(t *testing.T) {
+	parent := place(t, fs.ModeSticky|0o777)
+	me := socketPlaces{uint32(os.Geteuid()), []string{parent}}
+	at := func(name string) string { return filepath.Join(parent, name) }
+	mkdir := func(path string, mode fs.FileMode) {
+		if err := errors.Join(os.Mkdir(path, 0o700), os.Chmod(path, mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mkdir(at("mine"), 0o700)
+	mkdir(at("open"), 0o777)
+	mkdir(at("group"), 0o770)
+	if err := errors.Join(os.Symlink(at("mine"), at("link")), os.WriteFile(at("file"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"open", "group", "link", "file"} {
+		if err := me.makeDir(at(name), 0o700); !errors.Is(err, errSocketDir) || !strings.Contains(err.Error(), at(name)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// To a server of another user this user's directory is a stranger's.
+	other := socketPlaces{me.uid + 1, me.parents}
+	if err := other.makeDir(at("mine"), 0o700); !errors.Is(err, errSocketDir) || !strings.Contains(err.Error(), "belongs to uid") {
+		t.Errorf("another user's: %v", err)
+	}
+	if err := me.makeDir(at("mine"), 0o750); err != nil || permOf(t, at("mine")) != 0o750 {
+		t.Errorf("my own: %v, mode %04o", err, permOf(t, at("mine")))
+	}
+	if err := me.makeDir(at("mine"), 0o700); err != nil || permOf(t, at("mine")) != 0o750 {
+		t.Errorf("narrowed below another server's: %v, mode %04o", err, permOf(t, at("mine")))
+	}
+}
+
+func TestTrustedServer(t *testing.T) {
+	server := uint32(7)
+	for _, tc := range []struct {
+		uid    uint32
+		server *uint32
+		want   bool
+	}{
+		{0, nil, true}, {1000, nil, true}, {7, &server, true}, {1000, &server, true},
+		{7, nil, false}, {8, &server, false},
+	} {
+		if err := trustedServer(tc.uid, 1000, tc.server); (err == nil) != tc.want || err != nil && !errors.Is(err, ErrTransport) {
+			t.Errorf("uid %d, the server says %v: %v", tc.uid, tc.server, err)
+		}
+	}
+}
+
+// The hello says whose socket it is, and clients compare.
+func TestHelloNamesTheSocketsUser(t *testing.T) {
+	s := startServer(t, ServerOptions{SlabBytes: 1 << 20})
+	h, err := askHello(context.Background(), s.Addr())
+	if err != nil || h.UID == nil || *h.UID != uint32(os.Geteuid()) {
+		t.Errorf("hello %+v, %v", h, err)
+	}
+	only := startServer(t, ServerOptions{SlabBytes: 1 << 20, Transports: []string{TransportSoft}})
+	if h, err := askHello(context.Background(), only.Addr()); err != nil || h.UID != nil {
+		t.Errorf("without a socket: %+v, %v", h, err)
+	}
+}
+
+// asUser runs f on a thread of another user, to whom the kernel ascribes the
+// sockets that f makes. The thread ends with it.
+func asUser(t *testing.T, uid int, f func()) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		if os.Getenv("CATFISH_NO_SKIP") == "1" {
+			t.Fatal("needs root, to be another user")
+		}
+		t.Skip("needs root, to be another user")
+	}
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked
+		_, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, uintptr(uid), uintptr(uid), uintptr(uid))
+		if errno == 0 {
+			f()
+			done <- nil
+			return
+		}
+		done <- errno
+	}()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+const stranger = 54321
+
+// A client does not talk to a stranger who listens at the server's socket.
+func TestStrangerAtTheSocket(t *testing.T) {
+	path := filepath.Join(place(t, 0o777), "s")
+	openUp(t, filepath.Dir(path))
+	var ln *net.UnixListener
+	asUser(t, stranger, func() {
+		var err error
+		if ln, err = net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"}); err != nil {
+			t.Error(err)
+		}
+	})
+	if ln == nil {
+		t.FailNow()
+	}
+	defer ln.Close()
+	var trust socketTrust
+	me := uint32(os.Geteuid())
+	trust.server.Store(&me)
+	dev, err := shm.Open(shm.Options{CheckPeer: trust.check})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dev.Close()
+	cq, err := dev.CreateCQ(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = dev.Dial(context.Background(), path, rdma.QPConfig{SendCQ: cq, RecvCQ: cq}, nil)
+	if !errors.Is(err, ErrTransport) || !errors.Is(err, rdma.ErrDial) || !strings.Contains(err.Error(), "uid 54321") {
+		t.Errorf("Dial: %v", err)
+	}
+}
+
+// openUp lets others enter the directories above a test's.
+func openUp(t *testing.T, dir string) {
+	t.Helper()
+	for d := filepath.Dir(dir); d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Whom SocketMode admits gets through to the default socket; others do not.
+func TestSocketModeAdmits(t *testing.T) {
+	parent := place(t, 0o755)
+	openUp(t, parent)
+	for mode, want := range map[fs.FileMode]error{0o666: nil, 0o600: fs.ErrPermission} {
+		path, err := socketPlaces{uint32(os.Geteuid()), []string{parent}}.socket(int(mode), mode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dev, err := shm.Open(shm.Options{SocketMode: mode})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer dev.Close()
+		if _, err := dev.Listen(path); err != nil {
+			t.Fatal(err)
+		}
+		asUser(t, stranger, func() {
+			c, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"})
+			if !errors.Is(err, want) {
+				t.Errorf("mode %04o: %v, want %v", mode, err, want)
+			}
+			if err == nil {
+				c.Close()
+			}
+		})
+	}
+}

@@ -1,0 +1,59 @@
+package catfish
+
+import (
+	"testing"
+
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rdma/shm"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// greedy registers more than was asked for, as a client does that wants to
+// fill the server's address space.
+type greedy struct {
+	rdma.Device
+	more int
+}
+
+func (g greedy) Register(size int, access rdma.Access) (rdma.Region, error) {
+	if access&rdma.RemoteWrite != 0 {
+		size += g.more
+	}
+	return g.Device.Register(size, access)
+}
+
+// A client whose region is larger than any ring loses its connection when the
+// server first writes to it; others notice nothing.
+func TestServerMapsNoMoreThanARing(t *testing.T) {
+	s := startServer(t, ServerOptions{SlabBytes: 1 << 20})
+	good := dial(t, s, Options{Transport: TransportSHM})
+	before := s.shm.mapped.Use().Used
+	for range 3 {
+		bad, err := Dial(t.Context(), s.Addr(), Options{
+			Transport: TransportSHM, Logger: quiet(),
+			wrap: func(d rdma.Device) rdma.Device { return greedy{d, 1 << 40} },
+		})
+		if err == nil {
+			bad.Close()
+			t.Fatal("the server maps a terabyte of a client's memory")
+		}
+	}
+	if now := s.shm.mapped.Use().Used; before == 0 || now >= 1<<40 {
+		t.Errorf("%d bytes are mapped of clients, before it were %d", now, before)
+	}
+	if _, err := good.Count(t.Context(), rstar.Rect{MaxX: 1, MaxY: 1}); err != nil {
+		t.Errorf("another client: %v", err)
+	}
+	// As much as a ring may have is mapped.
+	dial(t, s, Options{Transport: TransportSHM, RingBytes: fastmsg.MaxRingBytes})
+}
+
+// Connections are counted, those of read channels too.
+func TestServerCountsConnections(t *testing.T) {
+	s := startServer(t, ServerOptions{SlabBytes: 1 << 20})
+	dial(t, s, Options{Transport: TransportSHM, Policy: "offload"})
+	if u := s.shm.connections.Use(); u.Used != 2 || u.Limit != shm.MaxConnections() {
+		t.Errorf("%+v, want a ring connection and a read channel", u)
+	}
+}

@@ -1,0 +1,86 @@
+package shm
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/catfish-index/catfish/internal/budget"
+)
+
+// holding is what one connection holds of the device's budgets. When one of
+// them needs the room, it ends the connection.
+type holding struct {
+	connection *budget.Account // nil if this side dialed
+	mapped     *budget.Account
+
+	mu    sync.Mutex
+	cause error       // why it was cut
+	end   func(error) // how to end the connection as it is now
+}
+
+// holdFor opens the accounts of a connection that end ends, for the peer.
+func (d *device) holdFor(p process, accepted bool, end func(error)) *holding {
+	h := &holding{end: end}
+	from := p.source(uint32(os.Geteuid()))
+	if accepted {
+		h.connection = d.opt.Connections.Open(from, h.cut)
+	}
+	h.mapped = d.opt.Mapped.Open(from, h.cut)
+	return h
+}
+
+func (h *holding) cut(why error) {
+	h.mu.Lock()
+	end := h.end
+	if h.cause == nil {
+		h.cause = why
+	}
+	h.mu.Unlock()
+	end(why)
+}
+
+// why adds that the connection was cut, if it was, to an error that this caused.
+func (h *holding) why(err error) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.cause == nil || errors.Is(err, h.cause) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", h.cause, err)
+}
+
+// endBy replaces how the connection is ended. The error is that of a cut which
+// came before.
+func (h *holding) endBy(end func(error)) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.end = end
+	return h.cause
+}
+
+// close gives back everything. A second time does nothing.
+func (h *holding) close() {
+	h.connection.Close()
+	h.mapped.Close()
+}
+
+// takeMapping counts n more bytes of the peer's regions. The caller holds mu.
+func (p *queuePair) takeMapping(n int) error {
+	if limit := p.dev.opt.MaxMapped; int64(n) > limit-p.mapped {
+		return fmt.Errorf("%w: %s: a region of %d bytes, %d are mapped, limit %d for one connection",
+			ErrLimit, p.peer, n, p.mapped, limit)
+	}
+	if err := p.holds.mapped.Take(int64(n)); err != nil {
+		return fmt.Errorf("shm: map a region of %s: %w", p.peer, err)
+	}
+	p.mapped += int64(n)
+	return nil
+}
+
+// giveMapping is the opposite. The caller holds mu.
+func (p *queuePair) giveMapping(n int) {
+	p.mapped -= int64(n)
+	p.holds.mapped.Give(int64(n))
+}
