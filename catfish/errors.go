@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/budget"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -37,22 +38,58 @@ var (
 	ErrClosed = errors.New("catfish: closed")
 	// ErrInUse: the listen address is taken.
 	ErrInUse = errors.New("catfish: address in use")
+	// ErrBusy: the request would exceed what the server holds for one
+	// client, or for all. Nothing was done; later it may succeed.
+	ErrBusy = errors.New("catfish: server is busy")
+	// ErrTooLarge: the answer exceeds a limit, which the text names. So
+	// would the next one: ask for less.
+	ErrTooLarge = errors.New("catfish: answer too large")
+	// ErrNotReady: the server has yet to load the collection. Nothing was
+	// done; later it succeeds.
+	ErrNotReady = errors.New("catfish: collection is not ready")
+	// ErrRestarted: another server answers at the address, and lacks the
+	// objects that the last one had. Nothing was done. See
+	// Options.OnRestart.
+	ErrRestarted = errors.New("catfish: server has restarted without its data")
 )
 
 // RetrySafe reports whether the operation that failed with err had no
-// effect, so that repeating it cannot do it twice. A search has no
-// effects and may always be repeated.
+// effect, so that repeating it cannot do it twice: it was not sent, or it
+// was refused. Whether it then succeeds is another question. A search has
+// no effects and may always be repeated.
 func RetrySafe(err error) bool {
+	var r *remoteError
+	var part *partlyDone
 	switch {
-	case err == nil, errors.Is(err, ErrUnknownOutcome):
+	case err == nil, errors.Is(err, ErrUnknownOutcome), errors.As(err, &part):
 		return false
 	case errors.Is(err, ErrNotSent), errors.Is(err, ErrNoServer):
 		return true
+	case errors.As(err, &r):
+		return r.done == 0 && r.sentinel != ErrServer
+	}
+	for _, e := range []error{ErrBusy, budget.ErrExceeded, ErrNotReady, ErrRestarted, ErrOption, rstar.ErrBadRect} {
+		if errors.Is(err, e) {
+			return true
+		}
 	}
 	return fastmsg.RetrySafe(err)
 }
 
-// failures maps codes on the wire to what errors.Is finds on either side.
+// partlyDone is the error of a call of several messages, the first of which
+// were carried out.
+type partlyDone struct {
+	done int
+	err  error
+}
+
+func (e *partlyDone) Error() string { return fmt.Sprintf("after %d objects: %v", e.done, e.err) }
+func (e *partlyDone) Unwrap() error { return e.err }
+
+// failures maps codes on the wire to what errors.Is finds on either side. Of
+// errors with the same code, a client finds the first. The server refuses a
+// request with one of these before it changes anything, but for what the
+// failure counts as done.
 var failures = []struct {
 	code uint16
 	err  error
@@ -63,6 +100,10 @@ var failures = []struct {
 	{codeUnknownCollection, ErrUnknownCollection},
 	{codeCheck, rstar.ErrCheck},
 	{codeClosed, rstar.ErrClosed},
+	{codeBusy, ErrBusy},
+	{codeBusy, budget.ErrExceeded},
+	{codeTooLarge, ErrTooLarge},
+	{codeNotReady, ErrNotReady},
 }
 
 // failureHead is code u16 and the number of items done before it u64.
@@ -97,7 +138,7 @@ func getFailure(b []byte) error {
 		return fmt.Errorf("%w: failure of %d bytes, want at least %d", ErrProtocol, len(b), failureHead)
 	}
 	e := &remoteError{
-		sentinel: ErrServer,
+		sentinel: ErrServer, // also for a newer server's codes
 		done:     binary.LittleEndian.Uint64(b[2:]),
 		text:     string(b[failureHead:]),
 	}
@@ -105,6 +146,7 @@ func getFailure(b []byte) error {
 	for _, f := range failures {
 		if f.code == code {
 			e.sentinel = f.err
+			break
 		}
 	}
 	return e

@@ -105,6 +105,7 @@ func TestRetrySafe(t *testing.T) {
 	}{
 		{nil, false}, {ErrNoServer, true}, {ErrNotSent, true}, {ErrUnknownOutcome, false},
 		{errors.Join(ErrNotSent, ErrClosed), true}, {rstar.ErrSlabFull, false}, {ErrProtocol, false},
+		{ErrBusy, true}, {ErrNotReady, true}, {ErrRestarted, true}, {ErrOption, true},
 	} {
 		if got := RetrySafe(c.err); got != c.want {
 			t.Errorf("RetrySafe(%v) = %v", c.err, got)

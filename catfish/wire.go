@@ -63,6 +63,10 @@ const (
 	// tenth of a millisecond, and fits into a quarter of a 64 KiB ring.
 	maxBatch = 256
 
+	// MaxNearest is the largest k of Nearest: 2.6 MB of objects. Ever more
+	// neighbours are a search of a rectangle.
+	MaxNearest = 1 << 16
+
 	// maxMany bounds searchMany to the number of searches that a tree
 	// interleaves. Small ones take a worker 50 us together.
 	maxMany = 256
@@ -82,6 +86,9 @@ const (
 	codeUnknownCollection
 	codeCheck
 	codeClosed
+	codeBusy
+	codeTooLarge
+	codeNotReady
 )
 
 func appendHead(b []byte, coll, arg uint32) []byte {

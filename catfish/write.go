@@ -69,6 +69,9 @@ func (c *Client) InsertMany(ctx context.Context, items []rstar.Item) (n int, err
 			if errors.As(err, &r) {
 				n += int(min(r.done, uint64(len(batch))))
 			}
+			if n > 0 {
+				err = &partlyDone{n, err}
+			}
 			return n, err
 		}
 		if len(b) != 8 || binary.LittleEndian.Uint64(b) != uint64(len(batch)) {
