@@ -3,7 +3,6 @@ package catfish
 import (
 	"encoding/binary"
 	"errors"
-	"math"
 
 	"github.com/catfish-index/catfish/internal/querylog"
 	"github.com/catfish-index/catfish/internal/recording"
@@ -37,24 +36,18 @@ type RecordStats struct {
 // record starts the recording. Serve must not have been called yet.
 func (s *Server) record(r *recording.Recorder) {
 	s.rec = r
-	r.Start(func(n uint32) string {
-		c, err := s.colls.byNumber(n)
-		if err != nil {
-			return "unknown" // Cannot happen: only known numbers are recorded.
-		}
-		return c.name
-	})
+	r.Start(s.colls.nameOf)
 }
 
-// endRecord ends the recording, for Close. A server that never served, because
-// its data could not be loaded, for example, removes the file, which would
-// keep the next server from starting.
+// endRecord ends the recording, for Close. A server that never served, or ends
+// before its data was loaded, removes the file, which would keep the next
+// server from starting.
 func (s *Server) endRecord() error {
 	if s.rec == nil {
 		return nil
 	}
 	err := s.rec.Close()
-	if !s.served {
+	if !s.served || len(s.colls.loading()) > 0 && s.rec.Stats().Records == 0 {
 		err = errors.Join(err, s.rec.Remove())
 	}
 	return err
@@ -122,7 +115,7 @@ func (v *service) record(req *request, out []byte, done uint64, err error) {
 			return // It asks for nothing; in a recording 0 means no limit.
 		}
 		rec.Kind, rec.X, rec.Y = querylog.Nearest, req.rect.MinX, req.rect.MinY
-		rec.Limit, rec.Within = req.limit, math.Inf(1)
+		rec.Limit, rec.Within = req.limit, req.within
 		rec.Found = found(len(out) / itemBytes)
 	case kindSearchMany:
 		rec.Kind = querylog.Search

@@ -94,6 +94,10 @@ func (h *handler) ServeBatch(reqs []fastmsg.Request) int {
 		h.batch.out = nil
 	}
 	n := h.batch.run(coll.tree, rects)
+	if coll.gone() != nil {
+		h.Serve(reqs[0].Conn, reqs[0].Message)
+		return 1
+	}
 	one = request{kind: kindSearch, coll: coll}
 	for i, r := range reqs[:n] {
 		one.rect = rects[i]

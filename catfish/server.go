@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/heartbeat"
+	"github.com/catfish-index/catfish/internal/budget"
 	"github.com/catfish-index/catfish/internal/recording"
 	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rdma/ofi"
@@ -33,7 +34,9 @@ type Server struct {
 	mux     *mux
 	fabrics []*fabric
 	colls   collections
-	monitor *heartbeat.Monitor
+	// clientColls counts the collections that clients created, by source.
+	clientColls *budget.Budget
+	monitor     *heartbeat.Monitor
 
 	rec *recording.Recorder // nil: nothing is recorded
 
@@ -87,7 +90,8 @@ func NewServer(opts ServerOptions) (*Server, error) {
 func newServer(opts ServerOptions) (*Server, error) {
 	s := &Server{
 		opts: opts, log: opts.Logger, started: time.Now(),
-		tcpConns: make(map[net.Conn]bool),
+		tcpConns:    make(map[net.Conn]bool),
+		clientColls: newClientCollections(opts.ClientCollections),
 	}
 	for s.bootID == 0 {
 		s.bootID = rand.Uint64()
@@ -122,7 +126,7 @@ func (s *Server) open() (err error) {
 		return err
 	}
 	for _, name := range append([]string{DefaultCollection}, s.opts.Collections...) {
-		if _, err := s.colls.create(name, s); err != nil {
+		if _, err := s.colls.create(name, s, nil); err != nil {
 			return err
 		}
 	}
@@ -187,12 +191,14 @@ func (s *Server) Close() error {
 		}
 		s.closeTCP()
 		s.serving.Wait()
+		s.colls.shut()
 		// First the trees, which wait for searches in this process. Then the
 		// devices, in reverse: the first one owns the memory that the others
 		// read from as long as they run.
 		for _, c := range s.colls.all() {
 			c.tree.Close()
 		}
+		s.colls.closing.Wait()
 		for _, f := range slices.Backward(s.fabrics) {
 			f.close()
 		}
@@ -248,7 +254,7 @@ func (s *Server) CreateCollection(name string) (*rstar.Tree, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	c, err := s.colls.create(name, s)
+	c, err := s.colls.create(name, s, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -269,6 +275,7 @@ func (s *Server) hello() hello {
 	h := hello{
 		Version: Version, Protocol: protocolVersion, BootID: s.bootID, Host: hostID(),
 		Transports: s.Transports(), Socket: s.SocketPath(), Polling: s.opts.Polling,
+		Requests: lastRequest,
 	}
 	for _, f := range s.fabrics {
 		if at := f.hello(); at != nil {

@@ -20,6 +20,8 @@ type ServerStats struct {
 	Heartbeat   float64                `json:"heartbeat_seconds"`
 	TCPRequests uint64                 `json:"tcp_requests"`
 	Collections map[string]rstar.Stats `json:"collections"`
+	// Loading are the collections that clients cannot use yet.
+	Loading []string `json:"loading,omitempty"`
 	// Recording is nil if nothing is recorded.
 	Recording *RecordStats `json:"recording,omitempty"`
 }
@@ -74,7 +76,7 @@ func (s *Server) Stats() ServerStats {
 		t.EndedWorkers, t.Ended = count, workerStats(ended)
 		st.Transports = append(st.Transports, t)
 	}
-	st.Recording = s.Recording()
+	st.Recording, st.Loading = s.Recording(), s.colls.loading()
 	for _, c := range s.colls.all() {
 		st.Collections[c.name] = c.tree.Stats()
 	}

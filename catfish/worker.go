@@ -47,8 +47,9 @@ type peer struct {
 	client uint32 // its number in the recording
 }
 
-// serves sets the client whose request is served next, for the recording.
+// serves sets the client whose request is served next.
 func (h *handler) serves(c *fastmsg.Conn) {
+	h.peer = c
 	if h.s.rec != nil {
 		h.client = c.Context.(*peer).client // Opened has set it.
 	}
