@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -115,7 +116,7 @@ func TestCollectionLimits(t *testing.T) {
 }
 
 // TestDropUnderSearches: while a collection comes and goes, each search finds
-// all of its objects, or none in a new one, or learns that it is gone.
+// all of its objects, or learns that it is gone.
 func TestDropUnderSearches(t *testing.T) {
 	const objects = 300
 	world := rstar.Rect{MaxX: 1e4, MaxY: 1e4}
@@ -126,6 +127,7 @@ func TestDropUnderSearches(t *testing.T) {
 	for _, p := range paths() {
 		t.Run(p.name, func(t *testing.T) {
 			s := startServer(t, ServerOptions{SlabBytes: 1 << 20})
+			s.opts.Loading = []string{"churn"} // seen only when it is full
 			base := dial(t, s, p.options())
 			c, err := base.Collection("churn")
 			if err != nil {
@@ -159,13 +161,13 @@ func TestDropUnderSearches(t *testing.T) {
 							})
 						}
 						switch {
-						case errors.Is(err, ErrUnknownCollection):
+						case errors.Is(err, ErrUnknownCollection), errors.Is(err, ErrNotReady):
 							n = -1
 						case err != nil:
 							t.Errorf("search: %v", err)
 							return
-						case n != 0 && n != objects:
-							t.Errorf("%d objects, want none or %d", n, objects)
+						case n != objects:
+							t.Errorf("%d objects, want %d", n, objects)
 							return
 						}
 						mu.Lock()
@@ -185,12 +187,14 @@ func TestDropUnderSearches(t *testing.T) {
 				}
 			}
 			for range 10 {
-				// The tree is full before anybody can open the collection.
 				tr, err := s.CreateCollection("churn")
 				if err != nil {
 					t.Fatal(err)
 				}
 				if err := tr.Load(items); err != nil {
+					t.Fatal(err)
+				}
+				if err := s.SetReady("churn"); err != nil {
 					t.Fatal(err)
 				}
 				await(objects)
@@ -224,20 +228,57 @@ func TestCollectionNumbers(t *testing.T) {
 		if slices.Contains(nums, c.num) || c.num%maxCollections != 1 {
 			t.Fatalf("number %#x after %#x", c.num, nums)
 		}
+		for _, n := range nums {
+			if _, err := s.colls.byNumber(n); !errors.Is(err, ErrUnknownCollection) {
+				t.Fatalf("number %#x leads to %#x", n, c.num)
+			}
+		}
 		nums = append(nums, c.num)
 		if _, err := s.DropCollection("a"); err != nil {
 			t.Fatal(err)
 		}
 		s.colls.closing.Wait()
-		for _, n := range nums {
-			if _, err := s.colls.byNumber(n); !errors.Is(err, ErrUnknownCollection) {
-				t.Fatalf("number %#x: %v", n, err)
-			}
-		}
 		if got := s.colls.nameOf(c.num); got != "a" {
 			t.Errorf("the recording would call it %q", got)
 		}
 	}
+}
+
+// TestDroppedMeanwhile: a worker that holds a collection while it is dropped
+// does not answer that it is empty.
+func TestDroppedMeanwhile(t *testing.T) {
+	s := startServer(t, ServerOptions{SlabBytes: 1 << 20})
+	tr, err := s.CreateCollection("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.Insert(square(0, 0), 1); err != nil {
+		t.Fatal(err)
+	}
+	c, err := s.colls.byName("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := appendRect(appendHead(nil, c.num, 0), square(0, 0))
+	v := service{s: s, transport: TransportSoft}
+	for _, kind := range []fastmsg.Kind{kindSearch, kindCount} {
+		var req request
+		if err := s.decode(kind, at, &req); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := v.carryOutUnlessGone(&req, nil); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if out, _, err := v.carryOutUnlessGone(&req, nil); !errors.Is(err, ErrUnknownCollection) {
+				t.Errorf("kind %d: %x, %v", kind, out, err)
+			}
+		}()
+	}
+	if ok, err := s.DropCollection("a"); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	s.colls.closing.Wait()
 }
 
 // TestOlderServer: a client asks an older server for nothing that it does not

@@ -65,6 +65,16 @@ func (c *collection) gone() error {
 	return fmt.Errorf("%w: %q was dropped", ErrUnknownCollection, c.name)
 }
 
+// carryOutUnlessGone is carryOut, whose answer counts only if the collection is
+// still there afterwards.
+func (v *service) carryOutUnlessGone(req *request, out []byte) (_ []byte, done uint64, err error) {
+	out, done, err = v.carryOut(req, out)
+	if gone := req.coll.gone(); gone != nil {
+		return out, 0, gone
+	}
+	return out, done, err
+}
+
 // manage carries out a client's kindCreate or kindDrop.
 func (v *service) manage(create bool, name string, out []byte) ([]byte, error) {
 	if v.s.opts.ClientCollections < 0 {

@@ -3,6 +3,7 @@ package catfish
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -82,6 +83,9 @@ func TestLoadRestart(t *testing.T) {
 	n, err := c.Load(t.Context(), func(yield func(rstar.Item) bool) {
 		for i, it := range items {
 			if i == 10*maxBatch {
+				for tree(t, l.Server).Len() < i {
+					runtime.Gosched()
+				}
 				l.restart()
 			}
 			if !yield(it) {

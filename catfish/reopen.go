@@ -45,7 +45,8 @@ func (s *session) walkFailed(ctx context.Context, o *openSlab, err error) error 
 		}
 		asked = ErrUnknownCollection // that one; there is another
 	}
-	if !errors.Is(asked, ErrUnknownCollection) {
+	// One that is open is ready: this is another.
+	if !errors.Is(asked, ErrUnknownCollection) && !errors.Is(asked, ErrNotReady) {
 		return err
 	}
 	return fmt.Errorf("%w: %q was dropped: %w", ErrUnknownCollection, o.name, err)

@@ -64,10 +64,7 @@ func (v *service) answer(kind fastmsg.Kind, p, out []byte) (_ []byte, done uint6
 	if err := v.s.decode(kind, p, req); err != nil {
 		return out, 0, err
 	}
-	out, done, err = v.carryOut(req, out)
-	if gone := req.coll.gone(); gone != nil {
-		return out, 0, gone
-	}
+	out, done, err = v.carryOutUnlessGone(req, out)
 	v.record(req, out, done, err)
 	return out, done, err
 }
