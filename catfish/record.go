@@ -63,35 +63,11 @@ func (s *Server) Recording() *RecordStats {
 	return &st
 }
 
-// RecordClient returns the number of a new connection, for RecordFrom. It is 0
-// if nothing is recorded.
-func (s *Server) RecordClient() uint32 {
-	if s.rec == nil {
-		return 0
-	}
-	return s.rec.Client()
-}
-
-// RecordFrom records a request that reached the server through another service
-// of its process, such as gRPC; requests over the server's own transports are
-// recorded without it. RecordFrom sets the record's offset and collection. It
-// does nothing if nothing is recorded or there is no such collection.
-func (s *Server) RecordFrom(collection string, rec querylog.Record) {
-	if s.rec == nil {
-		return
-	}
-	c, err := s.colls.byName(collection)
-	if err != nil {
-		return
-	}
-	rec.Collection = c.num
-	s.rec.Add(&rec)
-}
-
-// vias are the transports as a recording names them.
+// vias are the ways to the server as a recording names them.
 var vias = map[string]querylog.Via{
 	TransportSHM: querylog.ViaSHM, TransportSoft: querylog.ViaSoft,
 	TransportOFI: querylog.ViaOFI, TransportTCP: querylog.ViaTCP,
+	"grpc": querylog.ViaGRPC,
 }
 
 // record records a request that was carried out, alone or in a batch, with its
