@@ -6,39 +6,72 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/catfish-index/catfish/internal/budget"
 	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rstar"
 )
 
 // collection is a named tree in a slab that every device has registered.
+//
+//	loading -----> serving -----> dropped
+//	       SetReady        drop
 type collection struct {
 	num     uint32
 	name    string
 	tree    *rstar.Tree
 	regions map[string]rdma.Region // by transport
+	order   []rdma.Region          // as registered: the first owns the memory
+	account *budget.Account        // of who created it; nil: the server's owner
+
+	loading atomic.Bool // clients cannot open it yet
+	// dropped is set before the tree is closed. A search that ran meanwhile
+	// may have found nothing for that reason: look at it afterwards.
+	dropped atomic.Bool
 }
 
-// collections is a table that only grows. Workers look up numbers without a
-// lock; names are resolved once per connection.
+// collections is a table of fixed size. Workers look up numbers without a lock;
+// names are resolved once per connection.
+//
+// The low bits of a number are the slot, the others count the collections that
+// had it. So no number is used twice, and a client that knows that of a dropped
+// collection never reaches another one.
 type collections struct {
-	mu    sync.Mutex // serialises create
-	list  atomic.Pointer[[]*collection]
-	names sync.Map // string -> *collection
+	slots [maxCollections]atomic.Pointer[collection]
+	names sync.Map // string -> *collection; not the dropped ones
+
+	mu     sync.Mutex             // serialises create and drop
+	next   [maxCollections]uint32 // how many collections a slot has had
+	before [maxCollections]struct {
+		num  uint32
+		name string
+	} // that was dropped last: the recording may still ask for its name
+	closed  bool
+	closing sync.WaitGroup // memory of dropped collections on its way back
 }
 
+const (
+	// maxCollections bounds the collections of a server.
+	maxCollections = 1 << slotBits
+	slotBits       = 10
+)
+
+// all lists the collections that clients can reach, in the order of slots.
 func (cs *collections) all() []*collection {
-	if l := cs.list.Load(); l != nil {
-		return *l
+	var l []*collection
+	for i := range cs.slots {
+		if c := cs.slots[i].Load(); c != nil && !c.dropped.Load() {
+			l = append(l, c)
+		}
 	}
-	return nil
+	return l
 }
 
 func (cs *collections) byNumber(n uint32) (*collection, error) {
-	l := cs.all()
-	if int64(n) >= int64(len(l)) {
-		return nil, fmt.Errorf("%w: number %d, the server has %d", ErrUnknownCollection, n, len(l))
+	c := cs.slots[n%maxCollections].Load()
+	if c == nil || c.num != n || c.dropped.Load() {
+		return nil, fmt.Errorf("%w: number %d", ErrUnknownCollection, n)
 	}
-	return l[n], nil
+	return c, nil
 }
 
 func (cs *collections) byName(name string) (*collection, error) {
@@ -48,65 +81,111 @@ func (cs *collections) byName(name string) (*collection, error) {
 	return nil, fmt.Errorf("%w: %q", ErrUnknownCollection, name)
 }
 
-// create allocates the slab with the first device and registers the same
-// memory with the others, so that all transports serve the same bytes.
-func (cs *collections) create(name string, s *Server) (*collection, error) {
+// nameOf is for the recording, which may be late.
+func (cs *collections) nameOf(n uint32) string {
+	slot := n % maxCollections
+	if c := cs.slots[slot].Load(); c != nil && c.num == n {
+		return c.name
+	}
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if b := cs.before[slot]; b.num == n {
+		return b.name
+	}
+	return "dropped"
+}
+
+// create makes a collection, unless there is one of that name. account is of
+// the client that wants it; nil: the server's owner does.
+func (cs *collections) create(name string, s *Server, account *budget.Account) (*collection, error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	if c, err := cs.byName(name); err == nil {
+		account.Close()
 		return c, nil
 	}
-	l := cs.all()
-	if len(l) >= maxCollections {
-		return nil, fmt.Errorf("%w: %d collections, want at most %d", ErrOption, len(l)+1, maxCollections)
-	}
-	c := &collection{num: uint32(len(l)), name: name, regions: make(map[string]rdma.Region)}
-	opts := rstar.Options{NodeBytes: s.opts.NodeBytes, SlabBytes: s.opts.SlabBytes, BootID: s.bootID, Strategy: s.opts.Strategy}
-	if err := c.register(s, &opts); err != nil {
-		c.close()
+	c, err := cs.make(name, s, account)
+	if err != nil {
+		account.Close()
 		return nil, err
 	}
-	var err error
-	if c.tree, err = rstar.New(opts); err != nil {
-		c.close()
-		return nil, err
-	}
-	next := append(slices.Clone(l), c)
-	cs.list.Store(&next)
+	cs.next[c.num%maxCollections]++
+	cs.slots[c.num%maxCollections].Store(c)
 	cs.names.Store(name, c)
 	return c, nil
+}
+
+// make allocates the slab with the first device and registers the same
+// memory with the others, so that all transports serve the same bytes.
+func (cs *collections) make(name string, s *Server, account *budget.Account) (*collection, error) {
+	if cs.closed {
+		return nil, ErrClosed
+	}
+	if err := account.Take(1); err != nil {
+		return nil, err
+	}
+	slot := 0
+	for slot < maxCollections && (cs.slots[slot].Load() != nil || cs.next[slot] >= 1<<(32-slotBits)) {
+		slot++
+	}
+	if slot == maxCollections {
+		return nil, fmt.Errorf("%w: it has %d collections and can have no more", ErrBusy, maxCollections)
+	}
+	c := &collection{
+		num: cs.next[slot]<<slotBits | uint32(slot), name: name,
+		regions: make(map[string]rdma.Region), account: account,
+	}
+	c.loading.Store(slices.Contains(s.opts.Loading, name))
+	opts := rstar.Options{NodeBytes: s.opts.NodeBytes, SlabBytes: s.opts.SlabBytes, BootID: s.bootID, Strategy: s.opts.Strategy}
+	err := c.register(s, &opts)
+	if err == nil {
+		c.tree, err = rstar.New(opts)
+	}
+	if err != nil {
+		c.close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// shut refuses further collections, and further drops.
+func (cs *collections) shut() {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	cs.closed = true
 }
 
 // register sets opts.Memory, if there is a device.
 func (c *collection) register(s *Server, opts *rstar.Options) error {
 	for _, f := range s.fabrics {
+		var r rdma.Region
+		var err error
 		if opts.Memory == nil {
-			r, err := f.dev.Register(int(opts.SlabBytes), rdma.RemoteRead)
-			if err != nil {
-				return fmt.Errorf("catfish: slab of %d bytes (--slab-bytes) for %q: %w", opts.SlabBytes, c.name, err)
-			}
-			c.regions[f.name], opts.Memory = r, r.Bytes()
-			continue
-		}
-		m, ok := f.dev.(rdma.MemoryRegistrar)
-		if !ok {
+			r, err = f.dev.Register(int(opts.SlabBytes), rdma.RemoteRead)
+		} else if m, ok := f.dev.(rdma.MemoryRegistrar); ok {
+			r, err = m.RegisterMemory(opts.Memory, rdma.RemoteRead)
+		} else {
 			return fmt.Errorf("%w: %s cannot register memory of another device", ErrTransport, f.name)
 		}
-		r, err := m.RegisterMemory(opts.Memory, rdma.RemoteRead)
 		if err != nil {
 			return fmt.Errorf("catfish: slab of %d bytes (--slab-bytes) for %q: %w", opts.SlabBytes, c.name, err)
 		}
+		if opts.Memory == nil {
+			opts.Memory = r.Bytes()
+		}
 		c.regions[f.name] = r
+		c.order = append(c.order, r)
 	}
 	return nil
 }
 
-// close closes the tree before its memory is freed.
+// close closes the tree before its memory is freed, and of the regions the one
+// that owns the memory last.
 func (c *collection) close() {
 	if c.tree != nil {
 		c.tree.Close()
 	}
-	for _, r := range c.regions {
+	for _, r := range slices.Backward(c.order) {
 		r.Close()
 	}
 }

@@ -139,6 +139,7 @@ func (c *connection) reconnect(old *session) bool {
 		s, err := c.connect(ctx)
 		cancel()
 		if err == nil {
+			c.meet(old, s)
 			c.log.Info("reconnected", "addr", c.addr, "transport", s.transport,
 				"restarted", s.hello.BootID != old.hello.BootID)
 			c.counters.reconnects.Add(1)

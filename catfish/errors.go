@@ -47,6 +47,9 @@ var (
 	// ErrNotReady: the server has yet to load the collection. Nothing was
 	// done; later it succeeds.
 	ErrNotReady = errors.New("catfish: collection is not ready")
+	// ErrNotPermitted: the server does not let clients do this. Nothing was
+	// done.
+	ErrNotPermitted = errors.New("catfish: not permitted")
 	// ErrRestarted: another server answers at the address, and lacks the
 	// objects that the last one had. Nothing was done. See
 	// Options.OnRestart.
@@ -104,6 +107,7 @@ var failures = []struct {
 	{codeBusy, budget.ErrExceeded},
 	{codeTooLarge, ErrTooLarge},
 	{codeNotReady, ErrNotReady},
+	{codeNotPermitted, ErrNotPermitted},
 }
 
 // failureHead is code u16 and the number of items done before it u64.

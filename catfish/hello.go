@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"time"
+
+	"github.com/catfish-index/catfish/fastmsg"
 )
 
 // One TCP port carries everything that starts with a socket. The first
@@ -50,6 +52,9 @@ type hello struct {
 	UID        *uint32      `json:"uid,omitempty"`    // with Socket: the user that listens there
 	Fabric     *fabricHello `json:"fabric,omitempty"` // ofi's
 	Polling    bool         `json:"polling"`
+	// Requests is the last kind of request that the server knows, 0: of a
+	// server older than that, which knows all up to kindSearchMany.
+	Requests fastmsg.Kind `json:"requests,omitempty"`
 }
 
 // fabricHello is the server's fabric device.

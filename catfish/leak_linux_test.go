@@ -60,10 +60,10 @@ func TestReconnectsDoNotLeak(t *testing.T) {
 				}
 				stop()
 				stop = run()
-				if _, err := c.Search(t.Context(), square(0, 0)); err != nil {
+				if err := c.Insert(t.Context(), square(0, 0), 1); err != nil {
 					t.Fatalf("restart %d: %v", i, err)
 				}
-				if err := c.Insert(t.Context(), square(0, 0), 1); err != nil {
+				if _, err := c.Search(t.Context(), square(0, 0)); err != nil {
 					t.Fatalf("restart %d: %v", i, err)
 				}
 			}

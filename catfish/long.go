@@ -74,6 +74,9 @@ type holder interface {
 // request has failed.
 func (l *long) step(s *Server, h holder) (found bool, err error) {
 	l.found = l.scan.Step(stepNodes)
+	if err := l.req.coll.gone(); err != nil {
+		return true, err
+	}
 	if err := l.scan.Err(); err != nil {
 		return true, err
 	}

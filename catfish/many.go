@@ -108,7 +108,7 @@ func (p *part) release() {
 	if cap(q.items) > keepBytes/itemBytes {
 		q.items = nil
 	}
-	q.rects, q.at, p.err, p.done = nil, nil, nil, nil
+	q.rects, q.at, q.open, p.err, p.done = nil, nil, nil, nil, nil
 	parts.Put(p)
 }
 

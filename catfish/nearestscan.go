@@ -10,18 +10,22 @@ import (
 type nearestScan struct {
 	browse *rstar.Browse
 	k      int
+	within float64
 	near   []rstar.Neighbor // of one step
 	items  []rstar.Item     // what was found
 	taken  bool
 }
 
 func newNearestScan(t *rstar.Tree, req *request) *nearestScan {
-	return &nearestScan{browse: t.Browse(req.rect.MinX, req.rect.MinY), k: int(req.limit)}
+	return &nearestScan{browse: t.Browse(req.rect.MinX, req.rect.MinY), k: int(req.limit), within: req.within}
 }
 
 func (n *nearestScan) Step(nodes int) (done bool) {
 	n.near, done = n.browse.Next(n.near[:0], n.k-len(n.items), nodes)
 	for _, x := range n.near {
+		if x.Dist > n.within {
+			return true
+		}
 		n.items = append(n.items, x.Item)
 	}
 	return done || len(n.items) == n.k

@@ -1,6 +1,7 @@
 package catfish
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -41,10 +42,11 @@ const (
 	// maxReadChannels bounds concurrent offloaded searches of one client;
 	// more queue pairs than that would only fill the card's cache.
 	maxReadChannels = 64
-	// maxCollections bounds names a server hosts.
-	maxCollections = 1024
 	// maxMaxResults is what fits into the largest answer that clients take.
 	maxMaxResults = (maxReply - frameBytes) / itemBytes
+	// DefaultClientCollections is how many collections each user or host may
+	// have created: a program needs few. Sixteen hosts fill the table.
+	DefaultClientCollections = maxCollections / 16
 	// maxName bounds a collection's name in bytes.
 	maxName = 128
 )
@@ -104,6 +106,13 @@ type ServerOptions struct {
 	// at most. While the process holds more, writes and new connections are
 	// refused with ErrBusy; searches go on.
 	MemoryLimit int64
+	// Loading are collections, of those above or DefaultCollection, that the
+	// server's owner is about to fill. Clients get ErrNotReady until SetReady.
+	Loading []string
+	// ClientCollections is how many collections the clients of one host, or
+	// with shm of one user, may have created, 0: DefaultClientCollections.
+	// Negative: clients create and drop none.
+	ClientCollections int
 	// Record has what the server is asked written to a file.
 	Record RecordOptions
 	// Logger, nil: slog.Default().
@@ -147,6 +156,9 @@ func (o *ServerOptions) setDefaults() error {
 	if o.MaxResults == 0 {
 		o.MaxResults = DefaultMaxResults
 	}
+	if o.ClientCollections == 0 {
+		o.ClientCollections = DefaultClientCollections
+	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -189,6 +201,16 @@ func (o *ServerOptions) validate() error {
 	for _, n := range o.Collections {
 		if err := checkName(n); err != nil {
 			return err
+		}
+	}
+	return o.checkLoading()
+}
+
+// checkLoading finds a name that no collection would ever have.
+func (o *ServerOptions) checkLoading() error {
+	for _, n := range o.Loading {
+		if n != DefaultCollection && !slices.Contains(o.Collections, n) {
+			return fmt.Errorf("%w: loading %q, which is none of the collections", ErrOption, n)
 		}
 	}
 	return nil
@@ -245,6 +267,15 @@ type Options struct {
 	// the process that name none. Two clusters in one process that are to
 	// share nothing, or tests, bring their own.
 	Shared *Shared
+	// OnRestart, if not nil, is called when the client has reconnected and
+	// finds another life of the server, before any call is answered by it.
+	// Calls wait meanwhile, as for a server that is away. To load the data
+	// again, dial in it, since this client waits. An error fails all calls of
+	// this client (ErrRestarted) until AcceptRestart, or the next restart. ctx is done when
+	// the client is closed. nil: reads of a collection that is empty after a
+	// restart fail with ErrRestarted, until it has objects or AcceptRestart
+	// is called.
+	OnRestart func(ctx context.Context, old, new ServerInfo) error
 	// Collection, empty: DefaultCollection.
 	Collection string
 	// DialTimeout, 0: DefaultDialTimeout.

@@ -3,7 +3,6 @@ package catfish
 import (
 	"encoding/binary"
 	"errors"
-	"math"
 
 	"github.com/catfish-index/catfish/internal/querylog"
 	"github.com/catfish-index/catfish/internal/recording"
@@ -37,24 +36,18 @@ type RecordStats struct {
 // record starts the recording. Serve must not have been called yet.
 func (s *Server) record(r *recording.Recorder) {
 	s.rec = r
-	r.Start(func(n uint32) string {
-		c, err := s.colls.byNumber(n)
-		if err != nil {
-			return "unknown" // Cannot happen: only known numbers are recorded.
-		}
-		return c.name
-	})
+	r.Start(s.colls.nameOf)
 }
 
-// endRecord ends the recording, for Close. A server that never served, because
-// its data could not be loaded, for example, removes the file, which would
-// keep the next server from starting.
+// endRecord ends the recording, for Close. A server that never served, or ends
+// before its data was loaded, removes the file, which would keep the next
+// server from starting.
 func (s *Server) endRecord() error {
 	if s.rec == nil {
 		return nil
 	}
 	err := s.rec.Close()
-	if !s.served {
+	if !s.served || len(s.colls.loading()) > 0 && s.rec.Stats().Records == 0 {
 		err = errors.Join(err, s.rec.Remove())
 	}
 	return err
@@ -70,35 +63,11 @@ func (s *Server) Recording() *RecordStats {
 	return &st
 }
 
-// RecordClient returns the number of a new connection, for RecordFrom. It is 0
-// if nothing is recorded.
-func (s *Server) RecordClient() uint32 {
-	if s.rec == nil {
-		return 0
-	}
-	return s.rec.Client()
-}
-
-// RecordFrom records a request that reached the server through another service
-// of its process, such as gRPC; requests over the server's own transports are
-// recorded without it. RecordFrom sets the record's offset and collection. It
-// does nothing if nothing is recorded or there is no such collection.
-func (s *Server) RecordFrom(collection string, rec querylog.Record) {
-	if s.rec == nil {
-		return
-	}
-	c, err := s.colls.byName(collection)
-	if err != nil {
-		return
-	}
-	rec.Collection = c.num
-	s.rec.Add(&rec)
-}
-
-// vias are the transports as a recording names them.
+// vias are the ways to the server as a recording names them.
 var vias = map[string]querylog.Via{
 	TransportSHM: querylog.ViaSHM, TransportSoft: querylog.ViaSoft,
 	TransportOFI: querylog.ViaOFI, TransportTCP: querylog.ViaTCP,
+	"grpc": querylog.ViaGRPC,
 }
 
 // record records a request that was carried out, alone or in a batch, with its
@@ -165,7 +134,7 @@ func (v *service) recordRead(req *request, n int) {
 			return // It asks for nothing; in a recording 0 means no limit.
 		}
 		rec.Kind, rec.X, rec.Y = querylog.Nearest, req.rect.MinX, req.rect.MinY
-		rec.Limit, rec.Within = req.limit, math.Inf(1)
+		rec.Limit, rec.Within = req.limit, req.within
 	}
 	v.add(&rec)
 }

@@ -3,6 +3,7 @@ package catfish
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/rstar"
@@ -17,6 +18,8 @@ type request struct {
 	rect  rstar.Rect // search, count, insert, delete; update: the old one; nearest: the point
 	to    rstar.Rect // update: the new one
 	id    uint64     // insert, delete, update
+	// within bounds nearest by distance.
+	within float64
 	// rects are those of a searchMany. decode reuses the memory.
 	rects []rstar.Rect
 	// items are those of an insertMany, still encoded: each is checked when
@@ -46,9 +49,16 @@ func (s *Server) decode(kind fastmsg.Kind, p []byte, req *request) error {
 	case kindSearch, kindCount:
 		req.limit, req.rect = arg, getRect(p)
 		return req.rect.Validate()
-	case kindNearest:
+	case kindNearest, kindWithin:
+		req.kind, req.within = kindNearest, math.Inf(1)
+		if kind == kindWithin {
+			req.within = f64(p[16:])
+		}
 		x, y := f64(p), f64(p[8:])
 		req.limit, req.rect = arg, rstar.Rect{MinX: x, MinY: y, MaxX: x, MaxY: y}
+		if err := checkNearest(arg, req.within); err != nil {
+			return err
+		}
 		return req.rect.Validate()
 	case kindInsert, kindDelete:
 		it := getItem(p)
@@ -80,6 +90,8 @@ func bodyBytes(kind fastmsg.Kind, arg uint32) int {
 		return rectBytes
 	case kindNearest:
 		return 16
+	case kindWithin:
+		return 24
 	case kindInsert, kindDelete:
 		return itemBytes
 	case kindUpdate:

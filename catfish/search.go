@@ -26,18 +26,20 @@ const maxLost = 8
 
 // query is a search, count or nearest, by either path. Pooled.
 type query struct {
-	kind  fastmsg.Kind
-	rect  rstar.Rect   // search, count
-	x, y  float64      // nearest
-	limit int          // search: 0 = all; nearest: k
-	rects []rstar.Rect // searchMany
+	kind   fastmsg.Kind
+	rect   rstar.Rect   // search, count
+	x, y   float64      // nearest
+	within float64      // nearest
+	limit  int          // search: 0 = all; nearest: k
+	rects  []rstar.Rect // searchMany
 
 	items     []rstar.Item // search: the caller's slice
 	counts    []uint32     // searchMany: of items, for those that are answered
 	neighbors []Neighbor
 	count     int
 
-	at       *slab // the tree, which an estimate looks at
+	open     *openSlab // the collection, once it is open
+	at       *slab     // the tree, which an estimate looks at
 	req, ans []byte
 	explain  *Explanation // nil: nobody asked
 
@@ -50,7 +52,7 @@ type Neighbor = remote.Neighbor
 var queries = sync.Pool{New: func() any { return new(query) }}
 
 func (q *query) release() {
-	q.items, q.neighbors, q.rects, q.explain, q.at = nil, nil, nil, nil, nil
+	q.items, q.neighbors, q.rects, q.explain, q.at, q.open = nil, nil, nil, nil, nil, nil
 	if cap(q.ans) > keepBytes {
 		q.ans = nil
 	}
@@ -92,25 +94,6 @@ func (c *Client) Count(ctx context.Context, r rstar.Rect) (int, error) {
 	return q.count, nil
 }
 
-// Nearest returns the k objects nearest to (x, y) by Euclidean distance
-// to their rectangles, nearest first, ties by id. There are fewer when
-// the collection holds fewer.
-func (c *Client) Nearest(ctx context.Context, x, y float64, k int) ([]Neighbor, error) {
-	if err := (rstar.Rect{MinX: x, MinY: y, MaxX: x, MaxY: y}).Validate(); err != nil {
-		return nil, err
-	}
-	if k < 1 || int64(k) > math.MaxUint32 {
-		return nil, fmt.Errorf("%w: k is %d, want 1..%d", ErrOption, k, uint32(math.MaxUint32))
-	}
-	q := queries.Get().(*query)
-	defer q.release()
-	q.kind, q.x, q.y, q.limit = kindNearest, x, y, k
-	if err := c.run(ctx, q); err != nil {
-		return nil, err
-	}
-	return q.neighbors, nil
-}
-
 // run carries a query out by the path that the policy chooses, and again on
 // a new connection when one breaks: it has no effects.
 func (c *Client) run(ctx context.Context, q *query) error {
@@ -124,7 +107,15 @@ func (c *Client) run(ctx context.Context, q *query) error {
 			return err
 		}
 		err = c.once(ctx, s, q)
-		if err == nil || !lost(err) {
+		if err == nil {
+			return nil
+		}
+		if errors.Is(err, ErrUnknownCollection) && broken < maxLost && q.open != nil {
+			s.forget(q.open)
+			q.items, q.neighbors, q.count = q.items[:base], nil, 0
+			continue
+		}
+		if !lost(err) {
 			return err
 		}
 		if cause := ctx.Err(); cause != nil {
@@ -164,7 +155,8 @@ func lost(err error) bool {
 
 // once carries a query out over one session.
 func (c *Client) once(ctx context.Context, s *session, q *query) error {
-	o, err := s.open(ctx, c.collection)
+	o, err := s.openChecked(ctx, c.collection, q.kind)
+	q.open = o
 	if err != nil {
 		return err
 	}
@@ -183,7 +175,7 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 			return nil
 		}
 		if !errors.Is(err, offload.ErrRestart) && !errors.Is(err, offload.ErrTorn) && !errors.Is(err, errNoChannel) {
-			return err
+			return s.walkFailed(ctx, o, err)
 		}
 		q.items = q.items[:base]
 		tried = Offload // the time that was lost is that path's
@@ -239,13 +231,13 @@ func (c *Client) message(ctx context.Context, s *session, o *openSlab, q *query)
 		return c.messageMany(ctx, s, o, q)
 	}
 	q.req = appendHead(q.req[:0], o.coll, uint32(min(q.limit, math.MaxUint32)))
-	if q.kind == kindNearest {
-		q.req = binary.LittleEndian.AppendUint64(q.req, math.Float64bits(q.x))
-		q.req = binary.LittleEndian.AppendUint64(q.req, math.Float64bits(q.y))
+	kind := q.kind
+	if kind == kindNearest {
+		kind = q.appendNearest(s)
 	} else {
 		q.req = appendRect(q.req, q.rect)
 	}
-	q.ans, err = s.call(ctx, q.kind, q.req, q.ans[:0])
+	q.ans, err = s.call(ctx, kind, q.req, q.ans[:0])
 	c.conn.counters.addMessage(len(q.req), len(q.ans))
 	q.explain.asked(len(q.req), len(q.ans))
 	if err != nil {
@@ -270,7 +262,9 @@ func (c *Client) message(ctx context.Context, s *session, o *openSlab, q *query)
 		}
 		for b := q.ans; len(b) > 0; b = b[itemBytes:] {
 			it := getItem(b)
-			q.neighbors = append(q.neighbors, Neighbor{Item: it, Dist: it.Rect.Distance(q.x, q.y)})
+			if d := it.Rect.Distance(q.x, q.y); d <= q.within {
+				q.neighbors = append(q.neighbors, Neighbor{Item: it, Dist: d})
+			}
 		}
 		slices.SortFunc(q.neighbors, Neighbor.Compare)
 	default:
@@ -294,7 +288,7 @@ func (c *Client) offload(ctx context.Context, s *session, o *openSlab, q *query)
 	}
 	switch q.kind {
 	case kindNearest:
-		q.neighbors, err = r.Nearest(ctx, &o.slab, q.x, q.y, q.limit, q.neighbors)
+		q.neighbors, err = r.NearestWithin(ctx, &o.slab, q.x, q.y, q.limit, q.within, q.neighbors)
 	case kindCount:
 		q.count, err = r.Count(ctx, &o.slab, q.rect)
 	case kindSearchMany:
@@ -315,7 +309,7 @@ func walkError(err error) error {
 	case errors.Is(err, remote.ErrProtocol):
 		return fmt.Errorf("%w: %w", ErrProtocol, err)
 	case errors.Is(err, remote.ErrTooLarge):
-		return fmt.Errorf("%w: %w", fastmsg.ErrTooLarge, err)
+		return fmt.Errorf("%w: %w", ErrTooLarge, err)
 	}
 	return err
 }

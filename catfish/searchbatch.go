@@ -94,6 +94,13 @@ func (h *handler) ServeBatch(reqs []fastmsg.Request) int {
 		return 1
 	}
 	n, rest := h.batch.run(coll.tree, rects)
+	if coll.gone() != nil {
+		if rest != nil {
+			rest.Close()
+		}
+		h.Serve(reqs[0].Conn, reqs[0].Message)
+		return 1
+	}
 	one = request{kind: kindSearch, coll: coll}
 	for i, r := range reqs[:n] {
 		one.rect = rects[i]

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/heartbeat"
+	"github.com/catfish-index/catfish/internal/budget"
 	"github.com/catfish-index/catfish/internal/recording"
 	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rdma/ofi"
@@ -35,7 +36,9 @@ type Server struct {
 	fabrics []*fabric
 	shm     shmBudgets
 	colls   collections
-	monitor *heartbeat.Monitor
+	// clientColls counts the collections that clients created, by source.
+	clientColls *budget.Budget
+	monitor     *heartbeat.Monitor
 
 	budgets budgets
 	memory  memory
@@ -97,7 +100,8 @@ func newServer(opts ServerOptions) (*Server, error) {
 	s := &Server{
 		opts: opts, log: opts.Logger, started: time.Now(),
 		tcpConns: make(map[net.Conn]bool), shm: newSHMBudgets(),
-		budgets: newBudgets(opts.MemoryLimit), turns: newTurns(), checks: newChecks(),
+		clientColls: newClientCollections(opts.ClientCollections),
+		budgets:     newBudgets(opts.MemoryLimit), turns: newTurns(), checks: newChecks(),
 	}
 	for s.bootID == 0 {
 		s.bootID = rand.Uint64()
@@ -132,7 +136,7 @@ func (s *Server) open() (err error) {
 		return err
 	}
 	for _, name := range append([]string{DefaultCollection}, s.opts.Collections...) {
-		if _, err := s.colls.create(name, s); err != nil {
+		if _, err := s.colls.create(name, s, nil); err != nil {
 			return err
 		}
 	}
@@ -198,12 +202,14 @@ func (s *Server) Close() error {
 		}
 		s.closeTCP()
 		s.serving.Wait()
+		s.colls.shut()
 		// First the trees, which wait for searches in this process. Then the
 		// devices, in reverse: the first one owns the memory that the others
 		// read from as long as they run.
 		for _, c := range s.colls.all() {
 			c.tree.Close()
 		}
+		s.colls.closing.Wait()
 		for _, f := range slices.Backward(s.fabrics) {
 			f.close()
 		}
@@ -259,7 +265,7 @@ func (s *Server) CreateCollection(name string) (*rstar.Tree, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	c, err := s.colls.create(name, s)
+	c, err := s.colls.create(name, s, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -280,6 +286,7 @@ func (s *Server) hello() hello {
 	h := hello{
 		Version: Version, Protocol: protocolVersion, BootID: s.bootID, Host: hostID(),
 		Transports: s.Transports(), Socket: s.SocketPath(), Polling: s.opts.Polling,
+		Requests: lastRequest,
 	}
 	if h.Socket != "" {
 		uid := uint32(os.Geteuid())

@@ -19,7 +19,8 @@ type service struct {
 	items     []rstar.Item
 	out       []byte
 	batch     searchBatch
-	rest      *long // of the request being served, if it takes long
+	rest      *long                      // of the request being served, if it takes long
+	peer      interface{ Peer() string } // of the request being served
 
 	// For the recording.
 	via    querylog.Via
@@ -64,12 +65,15 @@ func (v *service) answer(kind fastmsg.Kind, p, out []byte) (_ []byte, done uint6
 	case kindStats:
 		b, err := json.Marshal(v.s.Stats())
 		return append(out, b...), 0, err
+	case kindCreate, kindDrop:
+		out, err = v.manage(kind == kindCreate, string(p), out)
+		return out, 0, err
 	}
 	req := &v.req
 	if err := v.s.decode(kind, p, req); err != nil {
 		return out, 0, err
 	}
-	out, done, err = v.carryOut(req, out)
+	out, done, err = v.carryOutUnlessGone(req, out)
 	if v.rest != nil {
 		v.rest.req = *req
 		return out, 0, nil
@@ -81,6 +85,9 @@ func (v *service) answer(kind fastmsg.Kind, p, out []byte) (_ []byte, done uint6
 func (v *service) open(name string, out []byte) ([]byte, error) {
 	c, err := v.s.colls.byName(name)
 	if err != nil {
+		return out, err
+	}
+	if err := c.ready(); err != nil {
 		return out, err
 	}
 	r := openReply{coll: c.num, nodeBytes: uint32(c.tree.NodeBytes()), slabBytes: uint64(len(c.tree.Memory())), bootID: v.s.bootID}
@@ -131,7 +138,10 @@ func (v *service) carryOut(req *request, out []byte) (_ []byte, done uint64, err
 			v.rest = &long{scan: newNearestScan(t, req)}
 			return out, 0, nil
 		}
-		t.Nearest(req.rect.MinX, req.rect.MinY, func(r rstar.Rect, id uint64, _ float64) bool {
+		t.Nearest(req.rect.MinX, req.rect.MinY, func(r rstar.Rect, id uint64, dist float64) bool {
+			if dist > req.within {
+				return false
+			}
 			out = appendItem(out, rstar.Item{Rect: r, ID: id})
 			left--
 			return left > 0

@@ -35,6 +35,7 @@ type session struct {
 	mailbox   mailbox
 	window    int
 	shared    *Shared
+	doubt     *doubt          // of what a restarted server has; nil: none
 	cacheKey  remote.CacheKey // of this session's caches, but for the collection
 	trust     time.Duration   // slab.Trust
 
@@ -94,7 +95,11 @@ func (c *connection) connect(ctx context.Context) (*session, error) {
 	}
 	// The collection is opened now, so that offloading needs no worker
 	// later, and a wrong name is an error at once.
-	if _, err := s.open(ctx, c.opts.Collection); err != nil {
+	// If it is gone, or not there yet, when a client comes back, or not
+	// loaded yet, the client's calls tell.
+	_, err = s.open(ctx, c.opts.Collection)
+	again := c.sessions.latest() != nil && errors.Is(err, ErrUnknownCollection)
+	if err != nil && !again && !errors.Is(err, ErrNotReady) {
 		s.close()
 		return nil, err
 	}
@@ -249,6 +254,16 @@ func (s *session) open(ctx context.Context, name string) (*openSlab, error) {
 		s.slabs[name] = o
 	}
 	return s.slabs[name], nil
+}
+
+// openChecked is open for a request of that kind, which a restarted server
+// may not be asked.
+func (s *session) openChecked(ctx context.Context, name string, kind fastmsg.Kind) (*openSlab, error) {
+	o, err := s.open(ctx, name)
+	if err == nil && s.doubt != nil {
+		err = s.doubt.check(ctx, s, o, kind)
+	}
+	return o, err
 }
 
 // canOffload is false over plain sockets, where nothing is one-sided.

@@ -23,6 +23,8 @@ type ServerStats struct {
 	// Memory is what the process holds, and Budgets what clients hold of it.
 	Memory  MemoryStats   `json:"memory"`
 	Budgets []BudgetStats `json:"budgets"`
+	// Loading are the collections that clients cannot use yet.
+	Loading []string `json:"loading,omitempty"`
 	// Recording is nil if nothing is recorded.
 	Recording *RecordStats `json:"recording,omitempty"`
 }
@@ -78,7 +80,7 @@ func (s *Server) Stats() ServerStats {
 		st.Transports = append(st.Transports, t)
 	}
 	st.Memory, st.Budgets = s.memory.stats(s.opts.MemoryLimit), s.budgets.stats()
-	st.Recording = s.Recording()
+	st.Recording, st.Loading = s.Recording(), s.colls.loading()
 	for _, c := range s.colls.all() {
 		st.Collections[c.name] = c.tree.Stats()
 	}

@@ -73,7 +73,7 @@ func fitReply(kind fastmsg.Kind, answer []byte) (fastmsg.Kind, []byte) {
 	if len(answer) <= maxReply-frameBytes {
 		return kind, answer
 	}
-	err := fmt.Errorf("answer of %d bytes, limit %d", len(answer), maxReply-frameBytes)
+	err := fmt.Errorf("%w: %d bytes, limit %d", ErrTooLarge, len(answer), maxReply-frameBytes)
 	return kindFailure, appendFailure(nil, err, 0)
 }
 
@@ -84,7 +84,7 @@ func (s *Server) serveTCP(c net.Conn) {
 		return
 	}
 	defer s.untrack(c)
-	v := service{s: s, transport: TransportTCP, via: querylog.ViaTCP}
+	v := service{s: s, transport: TransportTCP, via: querylog.ViaTCP, peer: tcpPeer{c}}
 	if s.rec != nil {
 		v.client = s.rec.Client()
 	}

@@ -25,6 +25,9 @@ import (
 //	stats       empty                                        JSON
 //	check       coll u32, 0 u32                              empty
 //	searchMany  coll u32, n u32, n rects                     n counts u32, items
+//	create      name                                         empty
+//	drop        name                                         found u8
+//	within      coll u32, k u32, x f64, y f64, most f64      items, nearest first
 //	(any)                                                    failure: code u16, n u64, text
 //
 // An item is rect 4 x f64 (min x, min y, max x, max y), id u64: 40 bytes.
@@ -46,6 +49,13 @@ const (
 	kindStats
 	kindCheck
 	kindSearchMany
+	kindCreate
+	kindDrop
+	kindWithin
+
+	// lastRequest is in the hello, so that clients send nothing that this
+	// server does not know. Kinds are only ever added, behind it.
+	lastRequest = kindWithin
 
 	kindReply   fastmsg.Kind = 64
 	kindFailure fastmsg.Kind = 65
@@ -89,6 +99,7 @@ const (
 	codeBusy
 	codeTooLarge
 	codeNotReady
+	codeNotPermitted
 )
 
 func appendHead(b []byte, coll, arg uint32) []byte {

@@ -48,8 +48,9 @@ type peer struct {
 	long   *long  // the request that is answered in steps, nil: none
 }
 
-// serves sets the client whose request is served next, for the recording.
+// serves sets the client whose request is served next.
 func (h *handler) serves(c *fastmsg.Conn) {
+	h.peer = c
 	if h.s.rec != nil {
 		h.client = c.Context.(*peer).client // Opened has set it.
 	}

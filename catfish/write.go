@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/rstar"
@@ -49,22 +50,18 @@ func (c *Client) Update(ctx context.Context, old, new rstar.Rect, id uint64) (bo
 
 // InsertMany adds objects in order, in messages of up to 256, and returns
 // how many are certainly in: after an error it is the first n of items,
-// and up to 256 more when the error is ErrUnknownOutcome.
+// and up to 256 more when the error is ErrUnknownOutcome. With ErrRestarted the
+// first n are lost: the server restarted before it had all.
 func (c *Client) InsertMany(ctx context.Context, items []rstar.Item) (n int, err error) {
 	for i, it := range items {
 		if err := it.Rect.Validate(); err != nil {
 			return 0, fmt.Errorf("item %d (id %d): %w", i, it.ID, err)
 		}
 	}
+	var boot atomic.Uint64
 	for n < len(items) {
 		batch := items[n:min(n+maxBatch, len(items))]
-		b, err := c.write(ctx, kindInsertMany, uint32(len(batch)), func(b []byte) []byte {
-			for _, it := range batch {
-				b = appendItem(b, it)
-			}
-			return b
-		})
-		if err != nil {
+		if err := c.insertBatch(ctx, batch, &boot); err != nil {
 			var r *remoteError
 			if errors.As(err, &r) {
 				n += int(min(r.done, uint64(len(batch))))
@@ -74,9 +71,6 @@ func (c *Client) InsertMany(ctx context.Context, items []rstar.Item) (n int, err
 			}
 			return n, err
 		}
-		if len(b) != 8 || binary.LittleEndian.Uint64(b) != uint64(len(batch)) {
-			return n, fmt.Errorf("%w: insertMany of %d answered %x", ErrProtocol, len(batch), b)
-		}
 		n += len(batch)
 	}
 	return n, nil
@@ -85,7 +79,7 @@ func (c *Client) InsertMany(ctx context.Context, items []rstar.Item) (n int, err
 // Stats asks the server how it is.
 func (c *Client) Stats(ctx context.Context) (ServerStats, error) {
 	var st ServerStats
-	b, err := c.request(ctx, kindStats, func(*session) ([]byte, error) { return nil, nil })
+	b, err := c.request(ctx, kindStats, func(*session) (*openSlab, []byte, error) { return nil, nil, nil })
 	if err != nil {
 		return st, err
 	}
@@ -114,18 +108,20 @@ func boolAnswer(b []byte, err error) (bool, error) {
 
 // write sends a request about this collection.
 func (c *Client) write(ctx context.Context, kind fastmsg.Kind, arg uint32, body func([]byte) []byte) ([]byte, error) {
-	return c.request(ctx, kind, func(s *session) ([]byte, error) {
-		o, err := s.open(ctx, c.collection)
+	return c.request(ctx, kind, func(s *session) (*openSlab, []byte, error) {
+		o, err := s.openChecked(ctx, c.collection, kind)
 		if err != nil {
-			return nil, err
+			return o, nil, err
 		}
-		return body(appendHead(nil, o.coll, arg)), nil
+		return o, body(appendHead(nil, o.coll, arg)), nil
 	})
 }
 
 // request sends what build makes for the present session, and again on
-// the next session as long as it certainly was not sent.
-func (c *Client) request(ctx context.Context, kind fastmsg.Kind, build func(*session) ([]byte, error)) ([]byte, error) {
+// the next session as long as it certainly was not sent. build returns the
+// collection that it is about, if there is one: if that was dropped, there may
+// be another.
+func (c *Client) request(ctx context.Context, kind fastmsg.Kind, build func(*session) (*openSlab, []byte, error)) ([]byte, error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
@@ -134,13 +130,17 @@ func (c *Client) request(ctx context.Context, kind fastmsg.Kind, build func(*ses
 		if err != nil {
 			return nil, err
 		}
-		b, err := build(s)
+		o, b, err := build(s)
 		if err == nil {
 			var ans []byte
 			ans, err = s.call(ctx, kind, b, nil)
 			if err == nil {
 				c.conn.counters.addMessage(len(b), len(ans))
 				return ans, nil
+			}
+			if errors.Is(err, ErrUnknownCollection) && o != nil {
+				s.forget(o)
+				continue
 			}
 		} else if errors.Is(err, fastmsg.ErrTooLarge) {
 			return nil, err // no use in waiting for another connection

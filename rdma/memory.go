@@ -6,6 +6,8 @@ package rdma
 type MemoryRegistrar interface {
 	// RegisterMemory registers mem, which must be aligned to 64 bytes, hold
 	// no Go pointers, not move, and outlive the Region. Closing the Region
-	// does not free mem; it remains its owner's.
+	// does not free mem; it remains its owner's, who may free it when Close has
+	// returned: Close waits for remote accesses that have begun. Requests of
+	// this process that use the Region must have completed.
 	RegisterMemory(mem []byte, access Access) (Region, error)
 }

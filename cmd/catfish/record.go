@@ -12,7 +12,6 @@ import (
 	"github.com/catfish-index/catfish/api"
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/internal/querylog"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -74,7 +73,7 @@ func (r recordGRPC) HandleRPC(ctx context.Context, s stats.RPCStats) {
 	if !ok {
 		return
 	}
-	rec := querylog.Record{Via: querylog.ViaGRPC, Found: querylog.NotKnown}
+	rec := catfish.Recorded{Via: "grpc", Found: -1}
 	rec.Client, _ = ctx.Value(grpcClient{}).(uint32)
 	var collection string
 	var valid bool
@@ -84,13 +83,13 @@ func (r recordGRPC) HandleRPC(ctx context.Context, s stats.RPCStats) {
 	}
 	switch m := in.Payload.(type) {
 	case *catfishv1.SearchRequest:
-		rec.Kind, rec.Limit, collection = querylog.Search, m.GetLimit(), m.GetCollection()
+		rec.Kind, rec.Limit, collection = catfish.RecordSearch, m.GetLimit(), m.GetCollection()
 		rec.Rect, valid = recordRect(m.GetQuery())
 	case *catfishv1.CountRequest:
-		rec.Kind, collection = querylog.Count, m.GetCollection()
+		rec.Kind, collection = catfish.RecordCount, m.GetCollection()
 		rec.Rect, valid = recordRect(m.GetQuery())
 	case *catfishv1.NearestRequest:
-		rec.Kind, rec.Limit, collection = querylog.Nearest, m.GetK(), m.GetCollection()
+		rec.Kind, rec.Limit, collection = catfish.RecordNearest, m.GetK(), m.GetCollection()
 		rec.X, rec.Y, rec.Within = m.GetX(), m.GetY(), math.Inf(1)
 		if m.MaxDistance != nil {
 			rec.Within = m.GetMaxDistance()
@@ -98,13 +97,13 @@ func (r recordGRPC) HandleRPC(ctx context.Context, s stats.RPCStats) {
 		point := rstar.Rect{MinX: rec.X, MinY: rec.Y, MaxX: rec.X, MaxY: rec.Y}
 		valid = point.Validate() == nil && rec.Within >= 0 && (rec.Limit > 0 || m.MaxDistance != nil)
 	case *catfishv1.InsertRequest:
-		rec.Kind, rec.ID, collection = querylog.Insert, m.GetItem().GetId(), m.GetCollection()
+		rec.Kind, rec.ID, collection = catfish.RecordInsert, m.GetItem().GetId(), m.GetCollection()
 		rec.Rect, valid = recordRect(m.GetItem().GetRect())
 	case *catfishv1.DeleteRequest:
-		rec.Kind, rec.ID, collection = querylog.Delete, m.GetItem().GetId(), m.GetCollection()
+		rec.Kind, rec.ID, collection = catfish.RecordDelete, m.GetItem().GetId(), m.GetCollection()
 		rec.Rect, valid = recordRect(m.GetItem().GetRect())
 	case *catfishv1.UpdateRequest:
-		rec.Kind, rec.ID, collection = querylog.Update, m.GetId(), m.GetCollection()
+		rec.Kind, rec.ID, collection = catfish.RecordUpdate, m.GetId(), m.GetCollection()
 		rec.Rect, valid = recordRect(m.GetOldRect())
 		if valid {
 			rec.To, valid = recordRect(m.GetNewRect())
@@ -116,7 +115,7 @@ func (r recordGRPC) HandleRPC(ctx context.Context, s stats.RPCStats) {
 	r.record(collection, rec)
 }
 
-func (r recordGRPC) record(collection string, rec querylog.Record) {
+func (r recordGRPC) record(collection string, rec catfish.Recorded) {
 	if collection == "" {
 		collection = catfish.DefaultCollection
 	}
@@ -124,8 +123,8 @@ func (r recordGRPC) record(collection string, rec querylog.Record) {
 }
 
 // searches records each of a SearchMany, unless it will be refused.
-func (r recordGRPC) searches(m *catfishv1.SearchManyRequest, rec querylog.Record) {
-	rec.Kind = querylog.Search
+func (r recordGRPC) searches(m *catfishv1.SearchManyRequest, rec catfish.Recorded) {
+	rec.Kind = catfish.RecordSearch
 	if len(m.GetQueries()) > api.MaxQueries {
 		return
 	}

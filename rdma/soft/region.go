@@ -27,6 +27,7 @@ type region struct {
 	dev    *device
 	mem    []byte
 	free   func()
+	unused chan struct{} // closed by free, if the memory is the caller's; else nil
 	key    rdma.Key
 	access rdma.Access
 
@@ -45,12 +46,11 @@ func (d *device) Register(size int, access rdma.Access) (rdma.Region, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %d bytes: %w", rdma.ErrRegister, size, err)
 	}
-	return d.register(mem, free, access)
+	return d.register(mem, free, nil, access)
 }
 
-// RegisterMemory is described at rdma.MemoryRegistrar. A remote access that
-// has begun when the Region is closed may still access mem for a moment; it
-// is over once the queue pairs are closed.
+// RegisterMemory is described at rdma.MemoryRegistrar. Close waits for no
+// peer that reads: the memory is copied, and sent later.
 func (d *device) RegisterMemory(mem []byte, access rdma.Access) (rdma.Region, error) {
 	if err := checkRegister(len(mem), access); err != nil {
 		return nil, err
@@ -60,7 +60,8 @@ func (d *device) RegisterMemory(mem []byte, access rdma.Access) (rdma.Region, er
 		return nil, fmt.Errorf("%w: memory at %#x, must be a multiple of %d",
 			rdma.ErrRegister, at, rdma.LineBytes)
 	}
-	return d.register(mem[:len(mem):len(mem)], func() {}, access)
+	unused := make(chan struct{})
+	return d.register(mem[:len(mem):len(mem)], func() { close(unused) }, unused, access)
 }
 
 func checkRegister(size int, access rdma.Access) error {
@@ -76,8 +77,8 @@ func checkRegister(size int, access rdma.Access) error {
 	return nil
 }
 
-func (d *device) register(mem []byte, free func(), access rdma.Access) (rdma.Region, error) {
-	r := &region{dev: d, mem: mem, free: free, access: access}
+func (d *device) register(mem []byte, free func(), unused chan struct{}, access rdma.Access) (rdma.Region, error) {
+	r := &region{dev: d, mem: mem, free: free, unused: unused, access: access}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -108,7 +109,8 @@ func (r *region) Remote() rdma.Remote { return rdma.Remote{Key: r.key} }
 func (r *region) Access() rdma.Access { return r.access }
 
 // Close deregisters. A remote access that has begun may still access the
-// memory, which stays mapped for it; no new one begins.
+// memory, which stays mapped for it; no new one begins. If the memory is the
+// caller's, Close waits until that is over.
 func (r *region) Close() error {
 	if r.closed.Swap(true) {
 		return nil
@@ -116,6 +118,9 @@ func (r *region) Close() error {
 	r.dev.regions.Delete(r.key)
 	if r.state.Add(closing) == closing {
 		r.freeOnce.Do(r.free)
+	}
+	if r.unused != nil {
+		<-r.unused
 	}
 	return nil
 }

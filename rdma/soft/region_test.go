@@ -3,6 +3,7 @@ package soft
 import (
 	"errors"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -137,5 +138,32 @@ func TestRegionClosedInUse(t *testing.T) {
 		}
 		must(t, c.dev.Close())
 		must(t, s.dev.Close())
+	}
+}
+
+// TestRegisteredMemory: when Close of a Region of the caller's memory has
+// returned, no remote access uses the memory.
+func TestRegisteredMemory(t *testing.T) {
+	s := open(t, Options{}, 1)
+	reg, err := s.dev.RegisterMemory(make([]byte, 4096), rdma.RemoteRead)
+	must(t, err)
+	r := reg.(*region)
+	if !r.acquire() {
+		t.Fatal("closed")
+	}
+	var released atomic.Bool
+	began := make(chan struct{})
+	go func() {
+		<-began
+		for !r.closed.Load() {
+			runtime.Gosched()
+		}
+		released.Store(true)
+		r.release()
+	}()
+	close(began)
+	must(t, r.Close())
+	if !released.Load() {
+		t.Error("Close returned while the memory was in use")
 	}
 }

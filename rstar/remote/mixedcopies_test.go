@@ -2,6 +2,7 @@ package remote
 
 import (
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -155,7 +156,7 @@ func TestMixedCopiesTrusted(t *testing.T) {
 func TestMixedCopiesNearest(t *testing.T) {
 	repairs := 0
 	mixed(t, func(tr *rstar.Tree, _ []rstar.Item, _, after rstar.Header, cache *Cache, r *rand.Rand) {
-		w := nearestWalk{k: 1 + r.IntN(200)}
+		w := nearestWalk{k: 1 + r.IntN(200), within: math.Inf(1)}
 		for range 5 {
 			s := &Tree{Bytes: uint64(len(tr.Memory())), NodeBytes: 704, BootID: after.BootID, Cache: cache}
 			s.learn(after)

@@ -27,6 +27,7 @@ type nearestWalk struct {
 	walk
 	x, y     float64
 	k        int
+	within   float64       // nothing farther
 	best     []Neighbor    // max-heap by distance, at most k
 	todo     []nodeDist    // min-heap by distance
 	out      int           // blocks under way, but for lines and repairs
@@ -57,8 +58,7 @@ func (s *nearestWalk) Next() (offload.Ref, bool, error) {
 		switch {
 		case err != nil:
 			return r, false, err
-		case !ok && (len(s.todo) == 0 || s.out >= speculate ||
-			len(s.best) == s.k && s.todo[0].dist > s.best[0].Dist):
+		case !ok && (len(s.todo) == 0 || s.out >= speculate || s.tooFar(s.todo[0].dist)):
 			if last := len(s.toRepair) - 1; last >= 0 {
 				r, s.toRepair = s.toRepair[last], s.toRepair[:last]
 				return r, true, nil
@@ -79,12 +79,18 @@ func (s *nearestWalk) Next() (offload.Ref, bool, error) {
 	}
 }
 
+// tooFar reports whether nothing at that distance, or farther, can be among the
+// found.
+func (s *nearestWalk) tooFar(dist float64) bool {
+	return dist > s.within || len(s.best) == s.k && dist > s.best[0].Dist
+}
+
 // addChildren adds the children of an internal node that are to be read in round
 // trip hop.
 func (s *nearestWalk) addChildren(n rstar.Node, hop uint16) error {
 	for i := range n.Count() {
 		d := n.Rect(i).Distance(s.x, s.y)
-		if len(s.best) == s.k && d > s.best[0].Dist {
+		if s.tooFar(d) {
 			continue
 		}
 		r, err := s.ref(n.Ref(i), n.Level()-1, hop)
@@ -125,10 +131,10 @@ func (s *nearestWalk) Visit(ref offload.Ref, b []byte) (offload.Verdict, error) 
 	for i := range n.Count() {
 		r := n.Rect(i)
 		d := r.Distance(s.x, s.y)
+		if s.tooFar(d) {
+			continue
+		}
 		if len(s.best) == s.k {
-			if d > s.best[0].Dist {
-				continue
-			}
 			heapPop(&s.best, byFarther)
 		}
 		heapPush(&s.best, Neighbor{rstar.Item{Rect: r, ID: n.Ref(i)}, d}, byFarther)
@@ -152,7 +158,7 @@ func (s *nearestWalk) visitRepair(ref offload.Ref, b []byte) (offload.Verdict, e
 	}
 	for i := range n.Count() {
 		r, d := n.Ref(i), n.Rect(i).Distance(s.x, s.y)
-		if len(s.best) == s.k && d > s.best[0].Dist || slices.Contains(s.read, r) {
+		if s.tooFar(d) || slices.Contains(s.read, r) {
 			continue
 		}
 		if j := s.queued(r); j >= 0 {

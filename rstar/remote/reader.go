@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -89,9 +90,14 @@ func (r *Reader) Count(ctx context.Context, t *Tree, q rstar.Rect) (int, error) 
 
 // Nearest appends the k objects nearest to (x, y) to dst, nearest first.
 func (r *Reader) Nearest(ctx context.Context, t *Tree, x, y float64, k int, dst []Neighbor) ([]Neighbor, error) {
+	return r.NearestWithin(ctx, t, x, y, k, math.Inf(1), dst)
+}
+
+// NearestWithin is Nearest without the objects that are farther than within.
+func (r *Reader) NearestWithin(ctx context.Context, t *Tree, x, y float64, k int, within float64, dst []Neighbor) ([]Neighbor, error) {
 	r.stats = offload.Stats{}
 	w := &r.near
-	w.x, w.y, w.k = x, y, k
+	w.x, w.y, w.k, w.within = x, y, k, within
 	if err := r.repeat(ctx, t, w, 0); err != nil {
 		return dst, err
 	}

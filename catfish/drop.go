@@ -1,0 +1,123 @@
+package catfish
+
+import (
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/catfish-index/catfish/internal/budget"
+)
+
+// Collections come and go while workers and clients search them.
+//
+// A worker that has looked a collection up may search its tree until it is
+// closed, which waits for it; then the tree looks empty. So every answer is
+// given only if the collection is not dropped by then (gone).
+//
+// A client that offloads reads the memory until its region is closed, and then
+// gets an error from the transport. It asks for the collection again, by
+// name, and learns that there is none. Clients of shared memory may have it
+// mapped for longer. The tree there does not change any more.
+//
+// The memory is given back by a goroutine: closing a tree waits for searches,
+// and a worker that waits for itself would do so for ever. Until then the slot
+// is taken, so there are never more slabs than slots.
+
+// DropCollection removes a collection, and reports whether there was one.
+// Searches of it fail with ErrUnknownCollection; its tree looks empty and
+// refuses writes with rstar.ErrClosed. Its memory is free soon after. The
+// default collection cannot be dropped (ErrNotPermitted).
+func (s *Server) DropCollection(name string) (bool, error) { return s.colls.drop(name, false) }
+
+func (cs *collections) drop(name string, byClient bool) (bool, error) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	c, err := cs.byName(name)
+	switch {
+	case cs.closed:
+		return false, ErrClosed
+	case err != nil:
+		return false, nil
+	case name == DefaultCollection:
+		return false, fmt.Errorf("%w: collection %q always exists", ErrNotPermitted, name)
+	case byClient && c.account == nil:
+		return false, fmt.Errorf("%w: collection %q was not created by a client", ErrNotPermitted, name)
+	}
+	c.dropped.Store(true)
+	cs.names.Delete(name)
+	cs.closing.Go(func() {
+		c.close()
+		cs.mu.Lock()
+		defer cs.mu.Unlock()
+		slot := c.num % maxCollections
+		cs.before[slot].num, cs.before[slot].name = c.num, c.name
+		cs.slots[slot].Store(nil)
+		c.account.Close()
+	})
+	return true, nil
+}
+
+// gone is an error if the collection was dropped, nil if not.
+func (c *collection) gone() error {
+	if !c.dropped.Load() {
+		return nil
+	}
+	return fmt.Errorf("%w: %q was dropped", ErrUnknownCollection, c.name)
+}
+
+// carryOutUnlessGone is carryOut, whose answer counts only if the collection is
+// still there afterwards.
+func (v *service) carryOutUnlessGone(req *request, out []byte) (_ []byte, done uint64, err error) {
+	out, done, err = v.carryOut(req, out)
+	if gone := req.coll.gone(); gone != nil && v.rest == nil { // or its steps will notice
+		return out, 0, gone
+	}
+	return out, done, err
+}
+
+// manage carries out a client's kindCreate or kindDrop.
+func (v *service) manage(create bool, name string, out []byte) ([]byte, error) {
+	if v.s.opts.ClientCollections < 0 {
+		return out, fmt.Errorf("%w: the collections of this server are fixed", ErrNotPermitted)
+	}
+	if !create {
+		ok, err := v.s.colls.drop(name, true)
+		return appendBool(out, ok), err
+	}
+	if err := checkName(name); err != nil {
+		return out, fmt.Errorf("%w: %w", ErrProtocol, err) // the client has checked it
+	}
+	a := v.s.clientColls.Open(v.source(), func(error) {})
+	_, err := v.s.colls.create(name, v.s, a)
+	return out, err
+}
+
+// newClientCollections bounds what each source creates, not all together: to
+// make room, a budget would drop somebody's data. The table bounds the total.
+func newClientCollections(share int) *budget.Budget {
+	return budget.New("collections that clients created", 1<<62, int64(share))
+}
+
+// source is whom the present request's client counts as. Connections of shared memory
+// name the user, the others the host.
+func (v *service) source() string {
+	if v.peer == nil {
+		return "" // this process
+	}
+	p := v.peer.Peer()
+	if i := strings.LastIndex(p, "uid "); i >= 0 && v.transport == TransportSHM {
+		return p[i:]
+	}
+	return budget.SourceOf(peerAddr(p))
+}
+
+// peerAddr is the text of an address.
+type peerAddr string
+
+func (peerAddr) Network() string  { return "" }
+func (a peerAddr) String() string { return string(a) }
+
+// tcpPeer is the peer of a plain socket.
+type tcpPeer struct{ c net.Conn }
+
+func (p tcpPeer) Peer() string { return p.c.RemoteAddr().String() }

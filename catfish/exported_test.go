@@ -1,0 +1,114 @@
+package catfish
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestExported: what the module exports can be used by other modules: no
+// signature, field, constant or alias of a public package names a type of an
+// internal one.
+func TestExported(t *testing.T) {
+	files := 0
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir():
+			switch d.Name() {
+			case "bench": // nothing is promised of it (docs/compatibility.md)
+				return filepath.SkipDir
+			case "internal", "testdata", "cmd", "bin", ".git":
+				return filepath.SkipDir
+			}
+			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && path != ".." {
+				return filepath.SkipDir // a module of its own
+			}
+			return nil
+		case !strings.HasSuffix(path, ".go"), strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		files++
+		return checkExported(t, path)
+	})
+	if err != nil || files < 150 {
+		t.Fatalf("%d files, %v", files, err)
+	}
+}
+
+func checkExported(t *testing.T, path string) error {
+	set := token.NewFileSet()
+	f, err := parser.ParseFile(set, path, nil, 0)
+	if err != nil {
+		return err
+	}
+	internal := map[string]string{} // name in this file -> path
+	for _, i := range f.Imports {
+		p, err := strconv.Unquote(i.Path.Value)
+		if err != nil {
+			return err
+		}
+		name := p[strings.LastIndexByte(p, '/')+1:]
+		if i.Name != nil {
+			name = i.Name.Name
+		}
+		if strings.Contains("/"+p+"/", "/internal/") {
+			internal[name] = p
+		}
+	}
+	look := func(what string, in ast.Node) {
+		ast.Inspect(in, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.Field: // an unexported one is nobody's business
+				if len(n.Names) == 1 && !n.Names[0].IsExported() && what == "field" {
+					return false
+				}
+			case *ast.SelectorExpr:
+				if x, ok := n.X.(*ast.Ident); ok && internal[x.Name] != "" {
+					t.Errorf("%s: %s exports %s of %s", set.Position(n.Pos()), what, n.Sel.Name, internal[x.Name])
+				}
+			}
+			return true
+		})
+	}
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Name.IsExported() && (d.Recv == nil || exportedReceiver(d.Recv)) {
+				look("func "+d.Name.Name, d.Type)
+			}
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				switch s := s.(type) {
+				case *ast.TypeSpec:
+					if s.Name.IsExported() {
+						look("field", s.Type)
+					}
+				case *ast.ValueSpec:
+					if s.Names[0].IsExported() && s.Type != nil {
+						look("value", s.Type)
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func exportedReceiver(l *ast.FieldList) bool {
+	exported := false
+	ast.Inspect(l, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			exported = exported || id.IsExported()
+		}
+		return true
+	})
+	return exported
+}

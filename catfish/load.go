@@ -1,0 +1,123 @@
+package catfish
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"sync/atomic"
+
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// loadAhead messages under way hide the round trip. The server has one
+// writer for each tree, so more gain nothing.
+const loadAhead = 4
+
+// loadBatch is one message of a Load.
+type loadBatch struct {
+	items []rstar.Item
+	done  chan error
+}
+
+// Load inserts all items, in messages of 256, some at once, and returns how
+// many are certainly stored. After an error these are the first n, and of the
+// next 1,024 some may be stored, too. progress, if not nil, is called
+// with n as it grows, on the caller's goroutine. items is not read further
+// after an error; the first bad rectangle is one, and so is a server that
+// restarts meanwhile (ErrRestarted): it has lost what was stored.
+//
+// Server.Collection's tree has a Load of its own, which is faster and packs
+// better, for a server that loads its data itself.
+func (c *Client) Load(ctx context.Context, items iter.Seq[rstar.Item], progress func(n int)) (n int, err error) {
+	var boot atomic.Uint64
+	var under []*loadBatch // oldest first
+	spare := []rstar.Item(nil)
+	stored := false // something, though perhaps not the first ones
+	settle := func() {
+		b := under[0]
+		under = under[1:]
+		e := <-b.done
+		stored = stored || e == nil || !RetrySafe(e)
+		switch {
+		case e == nil && err == nil:
+			n += len(b.items)
+			if progress != nil {
+				progress(n)
+			}
+		case err == nil:
+			var r *remoteError
+			if errors.As(e, &r) {
+				n += int(min(r.done, uint64(len(b.items))))
+			}
+			err = e
+		}
+		spare = b.items[:0]
+	}
+	send := func(batch []rstar.Item) {
+		b := &loadBatch{batch, make(chan error, 1)}
+		under = append(under, b)
+		go func() { b.done <- c.insertBatch(ctx, batch, &boot) }()
+	}
+	var batch []rstar.Item
+	read := 0
+	for it := range items {
+		if bad := it.Rect.Validate(); bad != nil {
+			bad = fmt.Errorf("item %d (id %d): %w", read, it.ID, bad)
+			for len(under) > 0 {
+				settle()
+			}
+			if err == nil {
+				err = bad
+			}
+			break
+		}
+		read++
+		if batch = append(batch, it); len(batch) < maxBatch {
+			continue
+		}
+		send(batch)
+		if batch = nil; len(under) == loadAhead {
+			settle()
+			batch = spare
+		}
+		if err != nil {
+			break
+		}
+	}
+	if err == nil && len(batch) > 0 {
+		send(batch)
+	}
+	for len(under) > 0 {
+		settle()
+	}
+	if err != nil && stored {
+		err = &partlyDone{n, err}
+	}
+	return n, err
+}
+
+// insertBatch inserts up to maxBatch items into the life of the server that
+// boot says, 0: the present one.
+func (c *Client) insertBatch(ctx context.Context, batch []rstar.Item, boot *atomic.Uint64) error {
+	b, err := c.request(ctx, kindInsertMany, func(s *session) (*openSlab, []byte, error) {
+		if !boot.CompareAndSwap(0, s.hello.BootID) && boot.Load() != s.hello.BootID {
+			return nil, nil, fmt.Errorf("%w: boot id %#x at %s, was %#x: what was stored before is lost",
+				ErrRestarted, s.hello.BootID, c.conn.addr, boot.Load())
+		}
+		o, err := s.openChecked(ctx, c.collection, kindInsertMany)
+		if err != nil {
+			return nil, nil, err
+		}
+		b := appendHead(make([]byte, 0, headBytes+len(batch)*itemBytes), o.coll, uint32(len(batch)))
+		for _, it := range batch {
+			b = appendItem(b, it)
+		}
+		return o, b, nil
+	})
+	if err == nil && (len(b) != 8 || binary.LittleEndian.Uint64(b) != uint64(len(batch))) {
+		err = fmt.Errorf("%w: insertMany of %d answered %x", ErrProtocol, len(batch), b)
+	}
+	return err
+}

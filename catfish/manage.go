@@ -1,0 +1,75 @@
+package catfish
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/catfish-index/catfish/fastmsg"
+)
+
+// CollectionInfo describes a collection of a server.
+type CollectionInfo struct {
+	Name    string `json:"name"`
+	Objects int    `json:"objects"`
+	Loading bool   `json:"loading,omitempty"` // calls fail with ErrNotReady
+	// UsedBytes of SlabBytes hold objects and nodes.
+	UsedBytes int64 `json:"used_bytes"`
+	SlabBytes int64 `json:"slab_bytes"`
+}
+
+// Collections lists the server's collections, sorted by name.
+func (c *Client) Collections(ctx context.Context) ([]CollectionInfo, error) {
+	st, err := c.Stats(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l := make([]CollectionInfo, 0, len(st.Collections))
+	for _, name := range slices.Sorted(maps.Keys(st.Collections)) {
+		t := st.Collections[name]
+		l = append(l, CollectionInfo{
+			Name: name, Objects: t.Len, Loading: slices.Contains(st.Loading, name),
+			UsedBytes: t.UsedBytes, SlabBytes: t.SlabBytes,
+		})
+	}
+	return l, nil
+}
+
+// CreateCollection adds a collection, unless there is one of that name.
+// Client.Collection then gives a Client for it. A host, or with shm a user,
+// may have created a number of them (ErrBusy: drop one, or see
+// ServerOptions.ClientCollections). ErrNotPermitted: the server's collections
+// are fixed. Its memory is the server's, of the size that the server chooses.
+func (c *Client) CreateCollection(ctx context.Context, name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	_, err := c.manage(ctx, kindCreate, "create collections", name)
+	return err
+}
+
+// DropCollection removes a collection that a client created, with all objects,
+// and reports whether there was one. Others are the server's: ErrNotPermitted.
+// Searches of it, under way and later, fail with ErrUnknownCollection.
+func (c *Client) DropCollection(ctx context.Context, name string) (bool, error) {
+	if err := checkName(name); err != nil {
+		return false, err
+	}
+	return boolAnswer(c.manage(ctx, kindDrop, "drop collections", name))
+}
+
+func (c *Client) manage(ctx context.Context, kind fastmsg.Kind, what, name string) ([]byte, error) {
+	return c.request(ctx, kind, func(s *session) (*openSlab, []byte, error) {
+		if !s.knows(kind) {
+			return nil, nil, fmt.Errorf("%w: server %s at %s is older than this client %s and cannot %s; update the server",
+				ErrVersionMismatch, s.hello.Version, c.conn.addr, Version, what)
+		}
+		return nil, []byte(name), nil
+	})
+}
+
+// knows reports whether the session's server knows a kind of request.
+func (s *session) knows(kind fastmsg.Kind) bool {
+	return kind <= max(s.hello.Requests, kindSearchMany)
+}

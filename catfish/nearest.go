@@ -1,0 +1,62 @@
+package catfish
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// Nearest returns the k objects nearest to (x, y) by Euclidean distance
+// to their rectangles, nearest first, ties by id. There are fewer when
+// the collection holds fewer. k is at most MaxNearest.
+func (c *Client) Nearest(ctx context.Context, x, y float64, k int) ([]Neighbor, error) {
+	return c.NearestWithin(ctx, x, y, k, math.Inf(1))
+}
+
+// NearestWithin is Nearest without the objects whose distance exceeds
+// within, which is 0 or more, and may be infinite.
+func (c *Client) NearestWithin(ctx context.Context, x, y float64, k int, within float64) ([]Neighbor, error) {
+	if err := (rstar.Rect{MinX: x, MinY: y, MaxX: x, MaxY: y}).Validate(); err != nil {
+		return nil, err
+	}
+	if k < 1 || k > MaxNearest {
+		return nil, fmt.Errorf("%w: k is %d, want 1..%d", ErrOption, k, MaxNearest)
+	}
+	if !(within >= 0) {
+		return nil, fmt.Errorf("%w: distance %v, want 0 or more", ErrOption, within)
+	}
+	q := queries.Get().(*query)
+	defer q.release()
+	q.kind, q.x, q.y, q.limit, q.within = kindNearest, x, y, k, within
+	if err := c.run(ctx, q); err != nil {
+		return nil, err
+	}
+	return q.neighbors, nil
+}
+
+// appendNearest appends the body of a request for the nearest, and returns
+// its kind. A server that does not know the bound sends all k.
+func (q *query) appendNearest(s *session) fastmsg.Kind {
+	q.req = binary.LittleEndian.AppendUint64(q.req, math.Float64bits(q.x))
+	q.req = binary.LittleEndian.AppendUint64(q.req, math.Float64bits(q.y))
+	if math.IsInf(q.within, 1) || !s.knows(kindWithin) {
+		return kindNearest
+	}
+	q.req = binary.LittleEndian.AppendUint64(q.req, math.Float64bits(q.within))
+	return kindWithin
+}
+
+// checkNearest is the server's check of a request's numbers.
+func checkNearest(k uint32, within float64) error {
+	if k > MaxNearest {
+		return fmt.Errorf("%w: k is %d, limit %d", ErrTooLarge, k, MaxNearest)
+	}
+	if !(within >= 0) {
+		return fmt.Errorf("%w: distance %v, want 0 or more", ErrProtocol, within)
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package catfish
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A collection that the server has yet to load looks like one that is empty.
+// So clients cannot open it: they get ErrNotReady, by whichever path they
+// search, since all begins with open. They are connected meanwhile, and go on
+// when it is ready.
+
+// SetReady opens a collection of ServerOptions.Loading to clients.
+func (s *Server) SetReady(name string) error {
+	c, err := s.colls.byName(name)
+	if err != nil {
+		return err
+	}
+	c.loading.Store(false)
+	return nil
+}
+
+// Ready returns nil if clients can use a collection. Otherwise the error wraps
+// ErrNotReady or ErrUnknownCollection. It is for other services of the
+// process, such as gRPC.
+func (s *Server) Ready(name string) error {
+	c, err := s.colls.byName(name)
+	if err != nil {
+		return err
+	}
+	return c.ready()
+}
+
+func (c *collection) ready() error {
+	if !c.loading.Load() {
+		return nil
+	}
+	return fmt.Errorf("%w: the server is loading %q, which has %d objects so far", ErrNotReady, c.name, c.tree.Len())
+}
+
+// loading lists the collections that are not ready, sorted.
+func (cs *collections) loading() []string {
+	var l []string
+	for _, c := range cs.all() {
+		if c.loading.Load() {
+			l = append(l, c.name)
+		}
+	}
+	slices.Sort(l)
+	return l
+}

@@ -1,0 +1,53 @@
+package catfish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/catfish-index/catfish/offload"
+	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rstar"
+	"github.com/catfish-index/catfish/rstar/remote"
+)
+
+// A collection that a session has opened may be dropped, and perhaps created
+// again, with another number and other memory. Messages then fail with
+// ErrUnknownCollection. An offloaded search finds that its memory is not
+// registered any more, or is no tree.
+
+// forget has the collection opened again, if that has not happened yet.
+func (s *session) forget(o *openSlab) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last.CompareAndSwap(o, nil)
+	if s.slabs[o.name] == o {
+		delete(s.slabs, o.name)
+		o.release()
+	}
+}
+
+// walkFailed looks into the failure of an offloaded search: if the collection
+// was dropped, it is not the transport's.
+func (s *session) walkFailed(ctx context.Context, o *openSlab, err error) error {
+	var c *rdma.CompletionError
+	broke := errors.Is(err, offload.ErrChannel) && !(errors.As(err, &c) && c.Status == rdma.StatusPeerLost)
+	if !broke && !errors.Is(err, remote.ErrProtocol) && !errors.Is(err, rstar.ErrLayout) && !errors.Is(err, rstar.ErrCorrupt) {
+		return err
+	}
+	// A server that says nothing is lost for another reason.
+	ctx, cancel := context.WithTimeout(ctx, rdma.PeerTimeout)
+	defer cancel()
+	b, asked := s.call(ctx, kindOpen, []byte(o.name), nil)
+	if asked == nil {
+		if r, bad := getOpenReply(b); bad != nil || r.coll == o.coll {
+			return err
+		}
+		asked = ErrUnknownCollection // that one; there is another
+	}
+	// One that is open is ready: this is another.
+	if !errors.Is(asked, ErrUnknownCollection) && !errors.Is(asked, ErrNotReady) {
+		return err
+	}
+	return fmt.Errorf("%w: %q was dropped: %w", ErrUnknownCollection, o.name, err)
+}

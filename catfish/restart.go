@@ -1,0 +1,87 @@
+package catfish
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/catfish-index/catfish/fastmsg"
+)
+
+// ServerInfo is one life of a server.
+type ServerInfo struct {
+	Addr    string `json:"addr"`
+	Version string `json:"version"`
+	BootID  uint64 `json:"boot_id,string"` // random at each start
+}
+
+// doubt is what a client has about a server that restarted: an empty answer
+// would be right for the server, and wrong for who knew the last one. Sessions
+// with the same life of the server share it. docs/decisions/restarts.md.
+type doubt struct {
+	was, is ServerInfo
+	err     error       // OnRestart's; nil: there is none
+	over    atomic.Bool // AcceptRestart was called
+	full    sync.Map    // string -> true: collections that were seen to have objects
+}
+
+// AcceptRestart ends ErrRestarted: the present server is taken as it is. It
+// does nothing if no call would fail so.
+func (c *Client) AcceptRestart() {
+	if s := c.conn.sessions.latest(); s.doubt != nil {
+		s.doubt.over.Store(true)
+	}
+}
+
+func (c *connection) serverInfo(s *session) ServerInfo {
+	return ServerInfo{Addr: c.addr, Version: s.hello.Version, BootID: s.hello.BootID}
+}
+
+// meet compares the server of a new session, which nobody uses yet, with that
+// of the last one.
+func (c *connection) meet(old, s *session) {
+	if s.hello.BootID == old.hello.BootID {
+		s.doubt = old.doubt
+		return
+	}
+	d := &doubt{was: c.serverInfo(old), is: c.serverInfo(s)}
+	if c.opts.OnRestart == nil {
+		s.doubt = d
+		return
+	}
+	c.sessions.failed(errors.New("the server has restarted, and OnRestart has yet to return"))
+	if err := c.opts.OnRestart(c.ctx, d.was, d.is); err != nil {
+		d.err = fmt.Errorf("%w: %w", ErrRestarted, err)
+		s.doubt = d
+	}
+}
+
+// check refuses a call that a restarted server cannot answer: all, if OnRestart
+// failed; and what tells about objects that are there, if the collection is
+// empty.
+func (d *doubt) check(ctx context.Context, s *session, o *openSlab, kind fastmsg.Kind) error {
+	if d == nil || d.over.Load() {
+		return nil
+	}
+	if d.err != nil {
+		return d.err
+	}
+	if _, ok := d.full.Load(o.name); ok || kind == kindInsert || kind == kindInsertMany || kind == kindCheck {
+		return nil
+	}
+	req := appendHead(nil, o.coll, 1)
+	req = binary.LittleEndian.AppendUint64(req, 0)
+	found, err := s.call(ctx, kindNearest, binary.LittleEndian.AppendUint64(req, 0), nil)
+	switch {
+	case err != nil:
+		return err
+	case len(found) > 0:
+		d.full.Store(o.name, true)
+		return nil
+	}
+	return fmt.Errorf("%w: boot id %#x at %s, was %#x, and collection %q is empty",
+		ErrRestarted, d.is.BootID, d.is.Addr, d.was.BootID, o.name)
+}
