@@ -100,6 +100,23 @@ func TestReplacingCutsTheOldestOfTheLargest(t *testing.T) {
 	}
 }
 
+// One source alone has its oldest replaced, too.
+func TestReplacingOneSource(t *testing.T) {
+	b := NewReplacing("silent", 3)
+	var cut []string
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		if err := b.Open("flood", func(error) { cut = append(cut, name) }).Take(1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := strings.Join(cut, " "); got != "a b" {
+		t.Fatalf("cut %s, want a b", got)
+	}
+	if err := b.Open("flood", never(t)).Take(4); !errors.Is(err, ErrExceeded) || b.Use().Used != 3 {
+		t.Fatalf("more than the total: %v, %+v", err, b.Use())
+	}
+}
+
 func TestNilCountsNothing(t *testing.T) {
 	var b *Budget
 	a := b.Open("a", nil)
