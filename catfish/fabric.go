@@ -246,6 +246,7 @@ func (f *fabric) reapReadChannels(ctx context.Context) error {
 				// The end of the channel, or a write that breaks the protocol.
 				f.endReadChannel(c.QP)
 			}
+			clear(done[:n]) // a queue pair keeps buffers
 		}
 	}
 }
