@@ -54,9 +54,10 @@ func readChannelPrivate(boot uint64) []byte {
 	return binary.LittleEndian.AppendUint64(b, boot)
 }
 
-// openDevice opens the provider of a transport. listen and mode are for servers
-// only. Waits spin for at most that long, 0: the default, negative: not at all.
-func openDevice(transport string, listen func(string) (net.Listener, error), mode fs.FileMode, f Fabric, spin time.Duration) (rdma.Device, error) {
+// openDevice opens the provider of a transport. listen, mode and s are for
+// servers only. Waits spin for at most that long, 0: the default, negative: not
+// at all.
+func openDevice(transport string, listen func(string) (net.Listener, error), mode fs.FileMode, f Fabric, spin time.Duration, s *Server) (rdma.Device, error) {
 	dial := func(kind uint16) func(context.Context, string) (net.Conn, error) {
 		return func(ctx context.Context, addr string) (net.Conn, error) {
 			return dialStream(ctx, addr, kind)
@@ -68,12 +69,17 @@ func openDevice(transport string, listen func(string) (net.Listener, error), mod
 	case TransportOFI:
 		return ofi.Open(ofi.Options{
 			Provider: f.Provider, Device: f.Device, Addr: f.Addr,
-			Listen: listen, Dial: dial(streamOFI), Spin: spin,
+			Listen: listen, Dial: dial(streamOFI), Spin: spin, Log: s.logger(),
 		})
 	case TransportSoft:
-		return soft.Open(soft.Options{
-			Listen: listen, Dial: dial(streamSoft), Detail: "the server's TCP port", Spin: spin,
-		})
+		o := soft.Options{
+			Listen: listen, Dial: dial(streamSoft), Detail: "the server's TCP port", Spin: spin, Log: s.logger(),
+		}
+		if s != nil {
+			o.QueuePairs, o.Unsent = s.streams.conns, s.streams.unsent
+			o.ReadWindow, o.QueuedBytes = servedReads, servedQueue
+		}
+		return soft.Open(o)
 	}
 	return nil, fmt.Errorf("%w: %q has no device", ErrTransport, transport)
 }
@@ -125,7 +131,7 @@ func (s *Server) openFabric(name string) (err error) {
 		// Others want the core, and the paper's threads block at once.
 		spin = -1
 	}
-	if f.dev, err = openDevice(name, listen, s.opts.SocketMode, s.opts.Fabric, spin); err != nil {
+	if f.dev, err = openDevice(name, listen, s.opts.SocketMode, s.opts.Fabric, spin, s); err != nil {
 		return err
 	}
 	s.fabrics = append(s.fabrics, f)

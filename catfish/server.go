@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/heartbeat"
+	"github.com/catfish-index/catfish/internal/quietlog"
 	"github.com/catfish-index/catfish/internal/recording"
 	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rdma/ofi"
@@ -26,11 +27,13 @@ import (
 type Server struct {
 	opts    ServerOptions
 	log     *slog.Logger
-	bootID  uint64 // random at each start, so that clients notice a restart
+	quiet   *quietlog.Handler // behind log: peers cannot fill it
+	bootID  uint64            // random at each start, so that clients notice a restart
 	started time.Time
 
 	ln      net.Listener
 	mux     *mux
+	streams *streamBudgets
 	fabrics []*fabric
 	colls   collections
 	monitor *heartbeat.Monitor
@@ -86,9 +89,11 @@ func NewServer(opts ServerOptions) (*Server, error) {
 
 func newServer(opts ServerOptions) (*Server, error) {
 	s := &Server{
-		opts: opts, log: opts.Logger, started: time.Now(),
-		tcpConns: make(map[net.Conn]bool),
+		opts: opts, started: time.Now(),
+		tcpConns: make(map[net.Conn]bool), streams: newStreamBudgets(defaultStreamBytes),
+		quiet: quietlog.New(opts.Logger.Handler(), time.Now),
 	}
+	s.log = slog.New(s.quiet)
 	for s.bootID == 0 {
 		s.bootID = rand.Uint64()
 	}
@@ -108,7 +113,7 @@ func (s *Server) open() (err error) {
 		}
 		return fmt.Errorf("catfish: cannot listen on %q: %w", s.opts.Listen, err)
 	}
-	s.mux = newMux(s.ln)
+	s.mux = newMux(s.ln, s.streams)
 	s.mux.hello = s.hello
 	s.mux.tcp = s.serveTCP
 	s.mux.reject = func(c net.Conn, err error) {
@@ -203,8 +208,17 @@ func (s *Server) Close() error {
 			s.monitor.Close()
 		}
 		s.closeErr = s.endRecord()
+		s.quiet.Flush()
 	})
 	return s.closeErr
+}
+
+// logger is the log of the server's devices, nil for a client's.
+func (s *Server) logger() *slog.Logger {
+	if s == nil {
+		return nil
+	}
+	return s.log
 }
 
 // Addr is the TCP address that clients dial.

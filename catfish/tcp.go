@@ -3,13 +3,10 @@ package catfish
 import (
 	"bufio"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 
 	"github.com/catfish-index/catfish/fastmsg"
-	"github.com/catfish-index/catfish/internal/querylog"
 )
 
 // The baseline of the paper: the same requests over a plain socket, with one
@@ -19,7 +16,9 @@ import (
 //	+--------+------+-----+---------+---------+
 //	| size   | kind | 0   | id      | payload |   little-endian
 //	+--------+------+-----+---------+---------+
-//	size u32 counts header and payload.
+//	size u32 counts header and payload. An answer has the id of its request.
+//	A failure with id 0 answers none: the server refuses the connection, and
+//	carries out nothing.
 const (
 	frameBytes = 16
 	// maxRequest is the size of the largest request that a server takes.
@@ -30,10 +29,14 @@ const (
 )
 
 func appendFrame(b []byte, kind fastmsg.Kind, id uint64, payload []byte) []byte {
-	b = binary.LittleEndian.AppendUint32(b, uint32(frameBytes+len(payload)))
+	return append(appendFrameHead(b, kind, id, len(payload)), payload...)
+}
+
+// appendFrameHead appends a frame without its payload of n bytes.
+func appendFrameHead(b []byte, kind fastmsg.Kind, id uint64, n int) []byte {
+	b = binary.LittleEndian.AppendUint32(b, uint32(frameBytes+n))
 	b = append(b, byte(kind), 0, 0, 0)
-	b = binary.LittleEndian.AppendUint64(b, id)
-	return append(b, payload...)
+	return binary.LittleEndian.AppendUint64(b, id)
 }
 
 // readFrame reads one message into buf, growing it as needed.
@@ -70,44 +73,4 @@ func fitReply(kind fastmsg.Kind, answer []byte) (fastmsg.Kind, []byte) {
 	}
 	err := fmt.Errorf("answer of %d bytes, limit %d", len(answer), maxReply-frameBytes)
 	return kindFailure, appendFailure(nil, err, 0)
-}
-
-// serveTCP answers one plain-socket connection until it ends.
-func (s *Server) serveTCP(c net.Conn) {
-	defer c.Close()
-	if !s.track(c) {
-		return
-	}
-	defer s.untrack(c)
-	v := service{s: s, transport: TransportTCP, via: querylog.ViaTCP}
-	if s.rec != nil {
-		v.client = s.rec.Client()
-	}
-	r, w := bufio.NewReaderSize(c, 64<<10), bufio.NewWriterSize(c, 64<<10)
-	var in, frame []byte
-	for {
-		kind, id, p, err := readFrame(r, in, maxRequest)
-		if err != nil {
-			if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
-				s.log.Warn("connection ended", "transport", TransportTCP, "peer", c.RemoteAddr(), "err", err)
-			}
-			return
-		}
-		in = p
-		kind, answer := fitReply(v.process(kind, p))
-		s.tcpRequests.Add(1)
-		frame = appendFrame(frame[:0], kind, id, answer)
-		if _, err := w.Write(frame); err != nil {
-			return
-		}
-		if cap(frame) > keepBytes {
-			frame = nil
-		}
-		// The answers to pipelined requests share one system call.
-		if r.Buffered() < frameBytes {
-			if err := w.Flush(); err != nil {
-				return
-			}
-		}
-	}
 }
