@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"syscall"
 	"time"
 )
 
@@ -113,8 +115,12 @@ func askHello(ctx context.Context, addr string) (hello, error) {
 	defer stop()
 	var h hello
 	if err := json.NewDecoder(io.LimitReader(c, maxHello)).Decode(&h); err != nil {
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			err = ctx.Err()
+		case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+			return hello{}, fmt.Errorf("%w at %s: the connection was closed without an answer: the server ends, or has no room for more connections; try again later",
+				ErrNoServer, addr)
 		}
 		return hello{}, fmt.Errorf("%w at %s: no Catfish hello: %w", ErrNoServer, addr, err)
 	}
