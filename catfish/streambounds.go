@@ -24,11 +24,12 @@ const (
 	// same host there are 25 ms for it.
 	maxSilent = 256
 
-	// connBytes is what a connection takes at rest: of soft, the buffers of
-	// its NIC goroutine (32 KiB and 9 KiB), that goroutine, and the kernel's
-	// socket; a plain socket takes as much in buffers of its own.
-	connBytes = 64 << 10
-	// defaultStreamBytes is for 32,768 connections, and 2 GiB unsent.
+	// connBytes is what a connection takes that holds nothing unsent: of soft,
+	// the buffers of its NIC goroutine (32 KiB and 9 KiB), that goroutine, the
+	// kernel's socket, and 32 KiB of outgoing frames that are not counted. A
+	// plain socket takes as much: buffers of 16 KiB and 64 KiB.
+	connBytes = 96 << 10
+	// defaultStreamBytes is for 21,845 connections, and 2 GiB unsent.
 	defaultStreamBytes = 4 << 30
 )
 

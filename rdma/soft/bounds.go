@@ -24,9 +24,9 @@ const (
 	// least send a frame that it began, and take what is sent to it.
 	leastRate = 64 << 10
 
-	// freeBytes of an outbox are not counted: a batch of 16 Reads of
-	// 4 KiB, and half as much again.
-	freeBytes = 96 << 10
+	// freeBytes of an outbox are not counted: what messages and heartbeats
+	// need. So a queue pair without large answers ends for none.
+	freeBytes = 32 << 10
 )
 
 // transferTime is what n bytes take at leastRate.
