@@ -19,8 +19,8 @@ type choice struct {
 // chooseTransports compares what both sides have (RDMA context detection)
 // and lists what to try, best first: shm on the same host; ofi where both
 // have RDMA devices on one network; soft. A pinned transport stands alone.
-// More than one is only listed when ofi comes first: whether the devices
-// reach each other is known when they have.
+// What is listed may still fail: devices may not reach each other, or the
+// server has no room for another client there.
 func chooseTransports(want string, h hello, f Fabric) ([]choice, error) {
 	has := func(t string) bool { return slices.Contains(h.Transports, t) }
 	noSHM := whyNotSHM(h, has(TransportSHM))
@@ -42,12 +42,14 @@ func chooseTransports(want string, h hello, f Fabric) ([]choice, error) {
 		}
 		return []choice{pinned}, nil
 	}
-	if noSHM == nil {
-		return []choice{{transport: TransportSHM, reason: "same host"}}, nil
-	}
 	var all []choice
 	device, noOFI := whyNotOFI(h, has(TransportOFI), f)
-	why := "not shm: " + noSHM.Error()
+	why := "same host"
+	if noSHM == nil {
+		all = append(all, choice{transport: TransportSHM, reason: why})
+	} else {
+		why = "not shm: " + noSHM.Error()
+	}
 	if noOFI == nil {
 		all = append(all, choice{TransportOFI, why, device})
 	} else {

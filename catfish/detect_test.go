@@ -22,6 +22,8 @@ func TestChooseTransports(t *testing.T) {
 	far.Host = "another"
 	lost := here
 	lost.Socket += "x"
+	only := here
+	only.Transports = []string{"shm", "tcp"}
 	plain := hello{Transports: []string{"tcp"}}
 	noOFI := "not ofi: this build has no libfabric"
 	if ofi.Built {
@@ -33,7 +35,8 @@ func TestChooseTransports(t *testing.T) {
 		choices    []string
 		reason     string // part of the first one's, or of the error
 	}{
-		{"same host", "auto", here, []string{"shm"}, "same host"},
+		{"same host", "auto", here, []string{"shm", "soft"}, "same host"},
+		{"same host, shm alone", "auto", only, []string{"shm"}, "same host"},
 		{"another host", "auto", far, []string{"soft"}, "not shm: the server runs on another host; " + noOFI},
 		{"no socket", "auto", lost, []string{"soft"}, "its socket cannot be reached from here"},
 		{"nothing", "auto", plain, nil, "name tcp to use plain sockets"},

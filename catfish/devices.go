@@ -29,7 +29,7 @@ func (d *devices) get(transport string, at Fabric, wrap func(rdma.Device) rdma.D
 	if dev := d.open[transport]; dev != nil {
 		return dev, nil
 	}
-	dev, err := openDevice(transport, nil, shm.Options{CheckPeer: d.trust.check}, at, 0)
+	dev, err := openDevice(transport, nil, shm.Options{CheckPeer: d.trust.check}, at, 0, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrTransport, transport, err)
 	}

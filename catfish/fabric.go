@@ -50,9 +50,10 @@ func readChannelPrivate(boot uint64) []byte {
 	return binary.LittleEndian.AppendUint64(b, boot)
 }
 
-// openDevice opens the provider of a transport. listen is for servers only,
-// local for shm. Waits spin for at most that long, 0: the default, negative: not at all.
-func openDevice(transport string, listen func(string) (net.Listener, error), local shm.Options, f Fabric, spin time.Duration) (rdma.Device, error) {
+// openDevice opens the provider of a transport. listen and s are for servers
+// only, local for shm. Waits spin for at most that long, 0: the default,
+// negative: not at all.
+func openDevice(transport string, listen func(string) (net.Listener, error), local shm.Options, f Fabric, spin time.Duration, s *Server) (rdma.Device, error) {
 	dial := func(kind uint16) func(context.Context, string) (net.Conn, error) {
 		return func(ctx context.Context, addr string) (net.Conn, error) {
 			return dialStream(ctx, addr, kind)
@@ -65,12 +66,17 @@ func openDevice(transport string, listen func(string) (net.Listener, error), loc
 	case TransportOFI:
 		return ofi.Open(ofi.Options{
 			Provider: f.Provider, Device: f.Device, Addr: f.Addr,
-			Listen: listen, Dial: dial(streamOFI), Spin: spin,
+			Listen: listen, Dial: dial(streamOFI), Spin: spin, Log: s.logger(),
 		})
 	case TransportSoft:
-		return soft.Open(soft.Options{
-			Listen: listen, Dial: dial(streamSoft), Detail: "the server's TCP port", Spin: spin,
-		})
+		o := soft.Options{
+			Listen: listen, Dial: dial(streamSoft), Detail: "the server's TCP port", Spin: spin, Log: s.logger(),
+		}
+		if s != nil {
+			o.QueuePairs, o.Unsent = s.streams.conns, s.streams.unsent
+			o.ReadWindow, o.QueuedBytes = servedReads, servedQueue
+		}
+		return soft.Open(o)
 	}
 	return nil, fmt.Errorf("%w: %q has no device", ErrTransport, transport)
 }
@@ -122,7 +128,7 @@ func (s *Server) openFabric(name string) (err error) {
 		// Others want the core, and the paper's threads block at once.
 		spin = -1
 	}
-	if f.dev, err = openDevice(name, listen, s.shm.options(&s.opts), s.opts.Fabric, spin); err != nil {
+	if f.dev, err = openDevice(name, listen, s.shm.options(&s.opts), s.opts.Fabric, spin, s); err != nil {
 		return err
 	}
 	s.fabrics = append(s.fabrics, f)
@@ -228,6 +234,7 @@ func (f *fabric) reapReadChannels(ctx context.Context) error {
 				// The end of the channel, or a write that breaks the protocol.
 				f.endReadChannel(c.QP)
 			}
+			clear(done[:n]) // a queue pair keeps buffers
 		}
 	}
 }

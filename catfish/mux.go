@@ -4,57 +4,42 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"net"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/catfish-index/catfish/internal/budget"
 )
 
 // mux shares the server's TCP port. For each connection, a goroutine reads the
 // preamble and passes the connection on to the service that it asks for.
+//
+//	            preamble       kind
+//	accept --> silent --> route --> hello: answered and closed
+//	                        |-----> soft, ofi: their listeners
+//	                        |-----> tcp: serveTCP
+//	                        +-----> none of these, or over budget: refused
 type mux struct {
-	ln     net.Listener
-	hello  func() hello
-	tcp    func(net.Conn)
-	reject func(net.Conn, error)
-	failed func(error) // called when Accept fails
-	wg     sync.WaitGroup
+	ln      net.Listener
+	budgets *streamBudgets
+	hello   func() hello
+	tcp     func(net.Conn)
+	reject  func(net.Conn, error)
+	failed  func(error) // called when Accept fails
+	wg      sync.WaitGroup
 	// streams are the listeners of the transports that are served, by kind
 	// of stream. Constant once run is called.
 	streams map[uint16]*chanListener
-
-	mu     sync.Mutex
-	silent []net.Conn // whose preamble has not arrived, oldest first
 }
-
-// maxSilent bounds the connections whose preamble has not arrived, so that they
-// cannot use up descriptors. Beyond it the oldest is closed: a correct client
-// sends its preamble at once, so a flood of silent connections closes its own.
-const maxSilent = 256
 
 // acceptPause is the pause after a failed accept.
 const acceptPause = 50 * time.Millisecond
 
-func newMux(ln net.Listener) *mux { return &mux{ln: ln, streams: make(map[uint16]*chanListener)} }
-
-// arrived adds a new connection to the silent ones.
-func (m *mux) arrived(c net.Conn) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.silent) == maxSilent {
-		m.silent[0].Close()
-		m.silent = slices.Delete(m.silent, 0, 1)
-	}
-	m.silent = append(m.silent, c)
-}
-
-// spoke removes a connection from the silent ones.
-func (m *mux) spoke(c net.Conn) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if i := slices.Index(m.silent, c); i >= 0 {
-		m.silent = slices.Delete(m.silent, i, i+1)
-	}
+func newMux(ln net.Listener, b *streamBudgets) *mux {
+	return &mux{ln: ln, budgets: b, streams: make(map[uint16]*chanListener)}
 }
 
 // run accepts until the listener is closed, then waits for its goroutines.
@@ -77,33 +62,108 @@ func (m *mux) run(ctx context.Context) error {
 			}
 			continue
 		}
-		m.arrived(c)
-		m.wg.Go(func() {
-			stop := context.AfterFunc(ctx, func() { c.Close() })
-			kind, err := readPreamble(c)
-			m.spoke(c)
-			stop()
-			m.route(ctx, c, kind, err)
-		})
+		m.arrived(ctx, c)
 	}
 }
 
-func (m *mux) route(ctx context.Context, c net.Conn, kind uint16, err error) {
-	switch {
-	case err == nil && kind == streamHello:
-		_ = json.NewEncoder(c).Encode(m.hello()) // if the client has left, it needs no answer
+// arrived reads a new connection's preamble on a goroutine. Accounts are
+// opened in the order of arrival, for it decides who is shed first.
+func (m *mux) arrived(ctx context.Context, c net.Conn) {
+	var cut atomic.Pointer[error]
+	place := m.budgets.silent.Open(budget.SourceOf(c.RemoteAddr()), func(err error) {
+		cut.Store(&err)
 		c.Close()
-	case err == nil && m.streams[kind] != nil:
-		m.streams[kind].hand(ctx, c)
-	case err == nil && kind == streamTCP:
-		m.wg.Go(func() { m.tcp(c) })
-	default:
-		if err == nil {
-			err = ErrTransport
-		}
+	})
+	if err := place.Take(1); err != nil { // only if there is room for none
+		place.Close()
 		m.reject(c, err)
 		c.Close()
+		return
 	}
+	m.wg.Go(func() {
+		defer place.Close()
+		stop := context.AfterFunc(ctx, func() { c.Close() })
+		kind, err := readPreamble(c)
+		if why := cut.Load(); err != nil && why != nil {
+			err = *why
+		}
+		pass, err := m.route(ctx, c, kind, err)
+		if err != nil {
+			m.reject(c, err)
+		}
+		stop()
+		if pass == nil {
+			c.Close()
+			return
+		}
+		place.Close()
+		pass()
+	})
+}
+
+// route answers what is answered at once, and returns what else is to be done,
+// nil if the connection is to be closed.
+func (m *mux) route(ctx context.Context, c net.Conn, kind uint16, err error) (pass func(), _ error) {
+	if err != nil {
+		return nil, err
+	}
+	switch ln := m.streams[kind]; {
+	case kind == streamHello:
+		_ = c.SetWriteDeadline(time.Now().Add(preambleTimeout))
+		_ = json.NewEncoder(c).Encode(m.hello()) // if the client has left, it needs no answer
+		return nil, nil
+	case kind == streamSoft && ln != nil: // it counts its queue pairs itself
+		return func() { ln.hand(ctx, c) }, nil
+	case kind != streamTCP && ln == nil:
+		return nil, fmt.Errorf("%w: stream of kind %d", ErrTransport, kind)
+	}
+	counted, err := m.count(c)
+	switch {
+	case err != nil && kind == streamTCP:
+		refuseTCP(c, err)
+		return nil, err
+	case err != nil:
+		return nil, err
+	case kind == streamTCP:
+		return func() { m.wg.Go(func() { m.tcp(counted) }) }, nil
+	}
+	return func() { m.streams[kind].hand(ctx, counted) }, nil
+}
+
+// count gives a connection its place among those that are served.
+func (m *mux) count(c net.Conn) (net.Conn, error) {
+	place := m.budgets.conns.Open(budget.SourceOf(c.RemoteAddr()), func(error) { c.Close() })
+	if err := place.Take(1); err != nil {
+		place.Close()
+		return nil, err
+	}
+	return &countedConn{c, place}, nil
+}
+
+// countedConn gives its place back when it is closed.
+type countedConn struct {
+	net.Conn
+	place *budget.Account
+}
+
+func (c *countedConn) Close() error {
+	err := c.Conn.Close()
+	c.place.Close()
+	return err
+}
+
+// refuseTCP tells a client over plain sockets why it is not served: by a
+// failure that answers no request. It returns when the client has closed, so
+// that no reset overtakes the text.
+func refuseTCP(c net.Conn, why error) {
+	_ = c.SetDeadline(time.Now().Add(preambleTimeout))
+	if _, err := c.Write(appendFrame(nil, kindFailure, 0, appendFailure(nil, why, 0))); err != nil {
+		return
+	}
+	if w, ok := c.(interface{ CloseWrite() error }); ok {
+		_ = w.CloseWrite()
+	}
+	_, _ = io.Copy(io.Discard, c)
 }
 
 // chanListener is a net.Listener for connections that hand passes to it.

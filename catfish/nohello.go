@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"syscall"
 )
 
 // noHello says what is at an address if it did not answer as a server does.
@@ -14,8 +15,9 @@ func noHello(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("something listens there, but does not answer: %w", ctx.Err())
-	case errors.Is(err, io.EOF):
-		return fmt.Errorf("something listens there, but ends the connection without an answer: %w", err)
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+		return fmt.Errorf("what listens there ended the connection without an answer (a server that"+
+			" ends, or has no room for more connections; try again later): %w", err)
 	case errors.As(err, &broken):
 		return err
 	}

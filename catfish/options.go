@@ -39,6 +39,9 @@ const (
 	// DefaultWindow is how many reads of one search are under way at
 	// once: the outstanding reads that common cards grant a queue pair.
 	DefaultWindow = 16
+	// maxWindow bounds Window: a server over soft keeps so many answers for a
+	// client that does not take them.
+	maxWindow = 1024
 	// maxReadChannels bounds concurrent offloaded searches of one client;
 	// more queue pairs than that would only fill the card's cache.
 	maxReadChannels = 64
@@ -354,8 +357,8 @@ func (o *Options) validate() error {
 			return err
 		}
 	}
-	if o.Window < 1 || o.Window > 1024 {
-		return fmt.Errorf("%w: window %d, want 1..1024", ErrOption, o.Window)
+	if o.Window < 1 || o.Window > maxWindow {
+		return fmt.Errorf("%w: window %d, want 1..%d", ErrOption, o.Window, maxWindow)
 	}
 	if o.ReadChannels < 1 || o.ReadChannels > maxReadChannels {
 		return fmt.Errorf("%w: %d read channels, want 1..%d", ErrOption, o.ReadChannels, maxReadChannels)

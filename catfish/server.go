@@ -17,6 +17,7 @@ import (
 
 	"github.com/catfish-index/catfish/heartbeat"
 	"github.com/catfish-index/catfish/internal/budget"
+	"github.com/catfish-index/catfish/internal/quietlog"
 	"github.com/catfish-index/catfish/internal/recording"
 	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rdma/ofi"
@@ -28,11 +29,13 @@ import (
 type Server struct {
 	opts    ServerOptions
 	log     *slog.Logger
-	bootID  uint64 // random at each start, so that clients notice a restart
+	quiet   *quietlog.Handler // behind log: peers cannot fill it
+	bootID  uint64            // random at each start, so that clients notice a restart
 	started time.Time
 
 	ln      net.Listener
 	mux     *mux
+	streams *streamBudgets
 	fabrics []*fabric
 	shm     shmBudgets
 	colls   collections
@@ -98,11 +101,14 @@ func NewServer(opts ServerOptions) (*Server, error) {
 
 func newServer(opts ServerOptions) (*Server, error) {
 	s := &Server{
-		opts: opts, log: opts.Logger, started: time.Now(),
+		opts: opts, started: time.Now(),
 		tcpConns: make(map[net.Conn]bool), shm: newSHMBudgets(),
+		streams:     newStreamBudgets(defaultStreamBytes),
 		clientColls: newClientCollections(opts.ClientCollections),
 		budgets:     newBudgets(opts.MemoryLimit), turns: newTurns(), checks: newChecks(),
+		quiet: quietlog.New(opts.Logger.Handler(), time.Now),
 	}
+	s.log = slog.New(s.quiet)
 	for s.bootID == 0 {
 		s.bootID = rand.Uint64()
 	}
@@ -122,7 +128,7 @@ func (s *Server) open() (err error) {
 		}
 		return fmt.Errorf("catfish: cannot listen on %q: %w", s.opts.Listen, err)
 	}
-	s.mux = newMux(s.ln)
+	s.mux = newMux(s.ln, s.streams)
 	s.mux.hello = s.hello
 	s.mux.tcp = s.serveTCP
 	s.mux.reject = func(c net.Conn, err error) {
@@ -220,8 +226,17 @@ func (s *Server) Close() error {
 			s.monitor.Close()
 		}
 		s.closeErr = s.endRecord()
+		s.quiet.Flush()
 	})
 	return s.closeErr
+}
+
+// logger is the log of the server's devices, nil for a client's.
+func (s *Server) logger() *slog.Logger {
+	if s == nil {
+		return nil
+	}
+	return s.log
 }
 
 // Addr is the TCP address that clients dial.

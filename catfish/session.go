@@ -75,23 +75,12 @@ func (c *connection) connect(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	var s *session
-	for i := range choices {
-		ch := choices[i]
-		if c.scheme.TCP {
-			ch.reason = "policy tcp is plain sockets"
-		}
-		last := i+1 == len(choices)
-		s, err = c.connectBy(ctx, h, ch, !last)
-		if err == nil {
-			break
-		}
-		if last || !errors.Is(err, rdma.ErrDial) && !errors.Is(err, rdma.ErrRegister) && !errors.Is(err, ErrTransport) {
-			return nil, err
-		}
-		choices[i+1].reason = fmt.Sprintf("%s; %s failed: %v", ch.reason, ch.transport, err)
-		c.log.Warn("transport failed, trying the next", "transport", ch.transport,
-			"next", choices[i+1].transport, "err", err)
+	if c.scheme.TCP {
+		choices[0].reason = "policy tcp is plain sockets"
+	}
+	s, err := c.connectByAny(ctx, h, choices)
+	if err != nil {
+		return nil, err
 	}
 	// The collection is opened now, so that offloading needs no worker
 	// later, and a wrong name is an error at once.
@@ -124,6 +113,43 @@ func (c *connection) openFirst(ctx context.Context, s *session) {
 	case c.ctx.Err() == nil:
 		c.log.Warn("no read channel to offload by yet", "server", c.addr, "err", err)
 	}
+}
+
+// connectByAny makes the session's connection over the first of choices that
+// works. The reason of a later one says why those before did not.
+func (c *connection) connectByAny(ctx context.Context, h hello, choices []choice) (*session, error) {
+	why := choices[0].reason
+	for i, ch := range choices {
+		ch.reason = why
+		last := i+1 == len(choices)
+		s, err := c.connectBy(ctx, h, ch, !last)
+		switch {
+		case err == nil:
+			return s, nil
+		case last && i > 0:
+			return nil, fmt.Errorf("%w; before it: %s", err, why)
+		case last || !triesNext(err) || ctx.Err() != nil:
+			return nil, err
+		}
+		why = fmt.Sprintf("%s; %s failed: %v", why, ch.transport, err)
+		c.log.Warn("transport failed, trying the next", "transport", ch.transport,
+			"next", choices[i+1].transport, "err", err)
+	}
+	return nil, ErrTransport // choices are never empty
+}
+
+// triesNext reports whether another transport may do better: this one could
+// not be opened or reached, did not answer in time, or refused, for example for
+// want of room.
+func triesNext(err error) bool {
+	for _, e := range []error{
+		rdma.ErrDial, rdma.ErrRegister, rdma.ErrRejected, rdma.ErrTimeout, ErrTransport, context.DeadlineExceeded,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 // connectBy makes the session's connection over one transport. It leaves

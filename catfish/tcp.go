@@ -3,14 +3,10 @@ package catfish
 import (
 	"bufio"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 
 	"github.com/catfish-index/catfish/fastmsg"
-	"github.com/catfish-index/catfish/internal/budget"
-	"github.com/catfish-index/catfish/internal/querylog"
 )
 
 // The baseline of the paper: the same requests over a plain socket, with one
@@ -20,7 +16,9 @@ import (
 //	+--------+------+-----+---------+---------+
 //	| size   | kind | 0   | id      | payload |   little-endian
 //	+--------+------+-----+---------+---------+
-//	size u32 counts header and payload.
+//	size u32 counts header and payload. An answer has the id of its request.
+//	A failure with id 0 answers none: the server refuses the connection, and
+//	carries out nothing.
 const (
 	frameBytes = 16
 	// maxRequest is the size of the largest request that a server takes.
@@ -75,88 +73,4 @@ func fitReply(kind fastmsg.Kind, answer []byte) (fastmsg.Kind, []byte) {
 	}
 	err := fmt.Errorf("%w: %d bytes, limit %d", ErrTooLarge, len(answer), maxReply-frameBytes)
 	return kindFailure, appendFailure(nil, err, 0)
-}
-
-// serveTCP answers one plain-socket connection until it ends.
-func (s *Server) serveTCP(c net.Conn) {
-	defer c.Close()
-	if !s.track(c) {
-		return
-	}
-	defer s.untrack(c)
-	v := service{s: s, transport: TransportTCP, via: querylog.ViaTCP, peer: tcpPeer{c}}
-	if s.rec != nil {
-		v.client = s.rec.Client()
-	}
-	r, w := bufio.NewReaderSize(c, 64<<10), bufio.NewWriterSize(c, 64<<10)
-	account := tcpAccount{s.budgets.answers.Open(budget.SourceOf(c.RemoteAddr()), func(err error) {
-		c.Close()
-	})}
-	defer account.Close()
-	var in, frame []byte
-	for {
-		kind, id, p, err := readFrame(r, in, maxRequest)
-		if err != nil {
-			if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
-				s.log.Warn("connection ended", "transport", TransportTCP, "peer", c.RemoteAddr(), "err", err)
-			}
-			return
-		}
-		in = p
-		kind, answer, rest := v.process(kind, p)
-		s.tcpRequests.Add(1)
-		if rest != nil {
-			if err := v.sendLong(w, id, rest, account); err != nil {
-				return
-			}
-			continue
-		}
-		kind, answer = fitReply(kind, answer)
-		frame = appendFrame(frame[:0], kind, id, answer)
-		if _, err := w.Write(frame); err != nil {
-			return
-		}
-		if v.trim(); cap(frame) > keepBytes {
-			frame = nil
-		}
-		// The answers to pipelined requests share one system call.
-		if r.Buffered() < frameBytes {
-			if err := w.Flush(); err != nil {
-				return
-			}
-		}
-	}
-}
-
-// tcpAccount is what a plain socket holds.
-type tcpAccount struct{ *budget.Account }
-
-func (a tcpAccount) Hold(n int64) error { return a.Take(n) }
-func (a tcpAccount) Unhold(n int64)     { a.Give(n) }
-
-// sendLong makes and sends the answer to a request that takes long. An error
-// means that the connection is lost.
-func (v *service) sendLong(w *bufio.Writer, id uint64, l *long, h holder) error {
-	defer l.end(h)
-	if err := v.s.turns.search(v.s, l, h); err != nil {
-		v.out = appendFrame(v.out[:0], kindFailure, id, appendFailure(nil, err, 0))
-		return write(w, v.out)
-	}
-	v.recordRead(&l.req, l.scan.Count())
-	v.out = appendFrameHead(v.out[:0], kindReply, id, l.bytes())
-	for last := false; !last; {
-		v.out, last = l.piece(h, v.out)
-		if _, err := w.Write(v.out); err != nil {
-			return err
-		}
-		v.out = v.out[:0]
-	}
-	return w.Flush()
-}
-
-func write(w *bufio.Writer, b []byte) error {
-	if _, err := w.Write(b); err != nil {
-		return err
-	}
-	return w.Flush()
 }

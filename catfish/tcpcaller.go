@@ -64,6 +64,10 @@ func (t *tcpCaller) read() {
 		if buf = p; cap(buf) > keepBytes {
 			buf = nil
 		}
+		if id == 0 && kind == kindFailure { // no request has this id
+			t.end(ErrNotSent, getFailure(p))
+			return
+		}
 		t.mu.Lock()
 		call := t.wait[id]
 		delete(t.wait, id)
@@ -78,14 +82,17 @@ func (t *tcpCaller) read() {
 	}
 }
 
-func (t *tcpCaller) fail(err error) {
+func (t *tcpCaller) fail(err error) { t.end(ErrUnknownOutcome, err) }
+
+// end fails all calls. outcome says what became of them.
+func (t *tcpCaller) end(outcome, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.err == nil {
 		t.err = fmt.Errorf("tcp to %s: %w", t.c.RemoteAddr(), err)
 	}
 	for id, call := range t.wait {
-		call.err = fmt.Errorf("%w: %w", ErrUnknownOutcome, t.err)
+		call.err = fmt.Errorf("%w: %w", outcome, t.err)
 		delete(t.wait, id)
 		close(call.ch)
 	}

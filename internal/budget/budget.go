@@ -124,7 +124,11 @@ func (a *Account) take(n int64) (victims []*Account, err error) {
 	if a.ended {
 		return nil, fmt.Errorf("%w: %s: this connection was cut", ErrExceeded, b.name)
 	}
-	if have := a.of.used; have+n > b.share && !b.replace {
+	have := a.of.used
+	if b.replace { // the others of the source give way
+		have = a.held
+	}
+	if have+n > b.share {
 		b.refused++
 		return nil, fmt.Errorf("%w: %s: %d more to the %d that %s holds, limit %d for one source",
 			ErrExceeded, b.name, n, have, a.of.name, b.share)

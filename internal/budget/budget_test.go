@@ -100,17 +100,20 @@ func TestReplacingCutsTheOldestOfTheLargest(t *testing.T) {
 	}
 }
 
-// A source that has the whole budget replaces its own.
+// One source alone has its oldest replaced, too.
 func TestReplacingOneSource(t *testing.T) {
-	b := NewReplacing("silent", 2)
-	var cut []int
-	for i := range 5 {
-		if err := b.Open("flood", func(error) { cut = append(cut, i) }).Take(1); err != nil {
+	b := NewReplacing("silent", 3)
+	var cut []string
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		if err := b.Open("flood", func(error) { cut = append(cut, name) }).Take(1); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(cut) != 3 || cut[0] != 0 || cut[2] != 2 {
-		t.Fatalf("cut %v, want 0 1 2", cut)
+	if got := strings.Join(cut, " "); got != "a b" {
+		t.Fatalf("cut %s, want a b", got)
+	}
+	if err := b.Open("flood", never(t)).Take(4); !errors.Is(err, ErrExceeded) || b.Use().Used != 3 {
+		t.Fatalf("more than the total: %v, %+v", err, b.Use())
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/catfish-index/catfish/internal/budget"
 	"github.com/catfish-index/catfish/rdma"
 )
 
@@ -23,7 +24,8 @@ const (
 	// backlog is the number of dialers that wait for Accept to be called.
 	backlog = 128
 	// maxGreeters bounds connections that have not greeted yet: a
-	// goroutine and a descriptor each, as in package soft.
+	// goroutine and a descriptor each. As in package soft, the oldest of the
+	// host that has most of them goes first.
 	maxGreeters = 1024
 	// acceptPause follows an accept that failed, mostly for lack of
 	// descriptors.
@@ -38,9 +40,11 @@ type listener struct {
 	requests chan *connRequest
 	done     chan struct{}
 
+	silent *budget.Budget // connections that have not greeted yet
+
 	mu     sync.Mutex
 	closed bool
-	open   map[*control]struct{} // not answered yet
+	open   map[*control]*budget.Account // not answered yet
 }
 
 // Listen listens for control connections, and on the fabric.
@@ -60,7 +64,8 @@ func (d *device) Listen(addr string) (rdma.Listener, error) {
 		dev: d, ln: ln,
 		requests: make(chan *connRequest, backlog),
 		done:     make(chan struct{}),
-		open:     make(map[*control]struct{}),
+		silent:   budget.NewReplacing("greetings", maxGreeters),
+		open:     make(map[*control]*budget.Account),
 	}
 	d.mu.Lock()
 	closed := d.closed
@@ -113,26 +118,42 @@ func (l *listener) acceptLoop() {
 		}
 		ctl := newControl(conn)
 		if !l.admit(ctl) || !l.dev.spawn(func() { l.receive(ctl) }) {
+			l.take(ctl)
 			ctl.close()
 		}
 	}
 }
 
 func (l *listener) admit(ctl *control) bool {
+	place := l.silent.Open(budget.SourceOf(ctl.conn.RemoteAddr()), func(error) { ctl.close() })
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed || len(l.open) >= maxGreeters {
+	closed := l.closed
+	if !closed {
+		l.open[ctl] = place
+	}
+	l.mu.Unlock()
+	if closed {
+		place.Close()
 		return false
 	}
-	l.open[ctl] = struct{}{}
-	return true
+	return place.Take(1) == nil
+}
+
+// greeted gives the place of a silent connection back.
+func (l *listener) greeted(ctl *control) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if place := l.open[ctl]; place != nil {
+		place.Close()
+	}
 }
 
 // take makes the caller the owner of a connection. False: it was closed.
 func (l *listener) take(ctl *control) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, ok := l.open[ctl]
+	place, ok := l.open[ctl]
+	place.Close()
 	delete(l.open, ctl)
 	return ok
 }
@@ -141,6 +162,7 @@ func (l *listener) take(ctl *control) bool {
 func (l *listener) receive(ctl *control) {
 	_ = ctl.conn.SetDeadline(time.Now().Add(l.dev.opt.HandshakeTimeout))
 	g, err := ctl.receive()
+	l.greeted(ctl)
 	if err == nil {
 		_ = ctl.conn.SetDeadline(time.Time{})
 		if p := l.dev.at.Provider; g.Provider != p {
@@ -192,7 +214,8 @@ func (l *listener) Close() error {
 	}
 	l.closed = true
 	close(l.done)
-	for ctl := range l.open {
+	for ctl, place := range l.open {
+		place.Close()
 		ctl.close()
 	}
 	clear(l.open)

@@ -106,8 +106,8 @@ func (d *device) Dial(ctx context.Context, addr string, cfg rdma.QPConfig,
 		err = &rdma.RejectError{Peer: peer, Reason: string(h.body)}
 	}
 	if err == nil {
-		var q *queuePair
-		if q, err = d.newQP(conn, peer, &cfg, h); err == nil {
+		q := d.newQP(conn, peer, &cfg, h)
+		if err = q.start(); err == nil {
 			return q, nil
 		}
 	}

@@ -18,7 +18,7 @@
 // Read in this order: frame.go (the wire format), queuepair.go (Post),
 // outbox.go (writing to the connection), reader.go (the NIC goroutine),
 // target.go, initiator.go, teardown.go (how a queue pair ends), monitor.go
-// (silent peers).
+// (silent peers), bounds.go (what a peer may hold).
 //
 // # Why there is no deadlock
 //
@@ -35,11 +35,17 @@
 //	bytes of one request          Options.MaxRequest       target (handshake)
 //	bytes posted, not yet sent    Options.QueuedBytes      initiator
 //
+// Peers that keep to their credits may still be many, slow or silent. What all
+// of them hold together is bounded by the budgets of Options (bounds.go), and
+// what they begin, or leave to be taken, by time.
+//
 // Acks, credits and pongs are counters and flags, sent in their latest state,
 // so they need no bound.
 //
 // # Locks
 //
-// In order: device.mu, queuePair.mu, completionQueue.mu. No lock is held
-// during a system call that can block.
+// In order: listener.mu, device.mu, queuePair.mu, then completionQueue.mu or
+// that of a budget. A budget calls back without its lock, but perhaps with a
+// queue pair's held, so what it calls takes no lock. No lock is held during a
+// system call that can block.
 package soft

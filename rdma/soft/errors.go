@@ -14,6 +14,10 @@ var ErrOptions = errors.New("soft: bad options")
 // It ends the connection; what was outstanding has an unknown effect.
 var ErrProtocol = errors.New("soft: protocol violation")
 
+// ErrStalled: the peer took what was sent to it too slowly, or not at all. It
+// ends the connection; what was outstanding has an unknown effect.
+var ErrStalled = errors.New("soft: peer does not take what is sent to it")
+
 // VersionError: the two sides speak different protocol versions. It wraps
 // rdma.ErrDial: nothing was sent, and dialing again helps only after one side
 // has been upgraded.

@@ -193,17 +193,6 @@ func TestDialSilentListener(t *testing.T) {
 	})
 }
 
-func TestTooManyHandshakes(t *testing.T) {
-	var log logBuffer
-	s := open(t, Options{MaxHandshakes: 2, Log: log.logger()}, 1)
-	l, err := s.dev.Listen("127.0.0.1:0")
-	must(t, err)
-	for range 3 {
-		dialRaw(t, l.Addr())
-	}
-	until(t, "log", func() bool { return log.has("2 handshakes are pending, allowed 2") })
-}
-
 func TestOptions(t *testing.T) {
 	for name, o := range map[string]Options{
 		"MaxRequest":       {MaxRequest: -1},

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/catfish-index/catfish/internal/budget"
 	"github.com/catfish-index/catfish/rdma"
 )
 
@@ -23,15 +25,30 @@ const (
 
 // listener accepts streams and reads each one's hello on a separate
 // goroutine, so that a slow or hostile dialer delays no other.
+//
+//	stream --> silent --hello--> waiting --Accept--> queue pair
+//
+// Silent streams are shed by source and by age; those that wait keep their
+// place, unless another source has less.
 type listener struct {
 	dev      *device
 	ln       net.Listener
 	requests chan *connRequest
 	done     chan struct{}
 
+	silent, waiting *budget.Budget
+
 	mu     sync.Mutex
 	closed bool
-	conns  map[net.Conn]struct{} // not answered yet
+	conns  map[net.Conn]*handshake // not answered yet
+}
+
+// handshake is a stream that is not answered yet.
+type handshake struct {
+	conn    net.Conn
+	from    string
+	account *budget.Account // silent, then waiting; under mu
+	cutFor  atomic.Pointer[error]
 }
 
 func (d *device) Listen(addr string) (rdma.Listener, error) {
@@ -44,7 +61,10 @@ func (d *device) Listen(addr string) (rdma.Listener, error) {
 		ln:       ln,
 		requests: make(chan *connRequest, backlog),
 		done:     make(chan struct{}),
-		conns:    make(map[net.Conn]struct{}),
+		silent:   budget.NewReplacing("handshakes", int64(d.opt.MaxHandshakes)),
+		waiting: budget.New("connections that wait to be accepted",
+			int64(d.opt.MaxHandshakes), int64(d.opt.MaxHandshakes)),
+		conns: make(map[net.Conn]*handshake),
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -87,22 +107,45 @@ func (l *listener) acceptLoop() {
 
 // admit starts the handshake of a new stream.
 func (l *listener) admit(conn net.Conn) error {
+	h := &handshake{conn: conn, from: budget.SourceOf(conn.RemoteAddr())}
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.closed {
+		l.mu.Unlock()
 		return rdma.ErrClosed
 	}
-	if most := l.dev.opt.MaxHandshakes; len(l.conns) >= most {
-		return fmt.Errorf("%d handshakes are pending, allowed %d",
-			len(l.conns), most)
+	l.conns[conn] = h
+	l.mu.Unlock()
+	if err := l.enter(h, l.silent); err != nil {
+		l.take(conn)
+		return err
 	}
-	l.conns[conn] = struct{}{}
-	l.dev.spawn(func() { l.receive(conn) })
+	l.dev.spawn(func() { l.receive(h) })
+	return nil
+}
+
+// enter moves a stream into a budget, out of the one that it was in.
+func (l *listener) enter(h *handshake, b *budget.Budget) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conns[h.conn] == nil {
+		return rdma.ErrClosed
+	}
+	a := b.Open(h.from, func(err error) {
+		h.cutFor.CompareAndSwap(nil, &err)
+		l.dev.spawn(func() { l.drop(h.conn) }) // Close of a TLS stream waits
+	})
+	if err := a.Take(1); err != nil {
+		a.Close()
+		return err
+	}
+	h.account.Close()
+	h.account = a
 	return nil
 }
 
 // receive reads the dialer's hello and queues its request.
-func (l *listener) receive(conn net.Conn) {
+func (l *listener) receive(hs *handshake) {
+	conn := hs.conn
 	peer := conn.RemoteAddr().String()
 	_ = conn.SetDeadline(time.Now().Add(l.dev.opt.HandshakeTimeout))
 	h, err := readHello(conn, peer)
@@ -120,7 +163,15 @@ func (l *listener) receive(conn net.Conn) {
 		}
 		return
 	}
+	if err == nil {
+		if err = l.enter(hs, l.waiting); err != nil {
+			_, _ = conn.Write((&hello{verdict: verdictReject, body: []byte(err.Error())}).encode())
+		}
+	}
 	if err != nil {
+		if cut := hs.cutFor.Load(); cut != nil {
+			err = *cut
+		}
 		l.dev.opt.Log.Warn("soft: handshake failed", "peer", peer, "err", err)
 		l.drop(conn)
 		return
@@ -136,8 +187,11 @@ func (l *listener) receive(conn net.Conn) {
 func (l *listener) take(conn net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, ok := l.conns[conn]
-	delete(l.conns, conn)
+	h, ok := l.conns[conn]
+	if ok {
+		h.account.Close()
+		delete(l.conns, conn)
+	}
 	return ok
 }
 
@@ -174,7 +228,8 @@ func (l *listener) Close() error {
 	}
 	l.closed = true
 	close(l.done)
-	for conn := range l.conns {
+	for conn, h := range l.conns {
+		h.account.Close()
 		_ = conn.Close()
 	}
 	clear(l.conns)
@@ -207,13 +262,18 @@ func (r *connRequest) Accept(cfg rdma.QPConfig, private []byte) (rdma.QueuePair,
 	if !r.l.take(r.conn) {
 		return nil, rdma.ErrClosed
 	}
-	err := r.answer(d.ourHello(&cfg, verdictAccept, private))
-	if err == nil {
-		var q *queuePair
-		if q, err = d.newQP(r.conn, r.peer, &cfg, r.hello); err == nil {
+	q := d.newQP(r.conn, r.peer, &cfg, r.hello)
+	err := q.admit()
+	if err != nil {
+		_ = r.refuse(err.Error())
+		return nil, fmt.Errorf("soft: accepting %s: %w", r.peer, err)
+	}
+	if err = r.answer(d.ourHello(&cfg, verdictAccept, private)); err == nil {
+		if err = q.start(); err == nil {
 			return q, nil
 		}
 	}
+	q.leave()
 	_ = r.conn.Close()
 	return nil, fmt.Errorf("soft: accepting %s: %w", r.peer, err)
 }
@@ -223,6 +283,10 @@ func (r *connRequest) Reject(reason string) error {
 	if !r.l.take(r.conn) {
 		return rdma.ErrClosed
 	}
+	return r.refuse(reason)
+}
+
+func (r *connRequest) refuse(reason string) error {
 	defer r.conn.Close()
 	body := []byte(reason)
 	return r.answer(&hello{verdict: verdictReject,

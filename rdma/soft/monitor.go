@@ -92,6 +92,7 @@ func (q *queuePair) tick(keepAlive int) {
 	}
 	// Acks that were not requested wait a tick at most.
 	q.box.ackDue = q.box.ackDue || q.executed > q.box.acked
+	q.trimLocked()
 	q.flushUnlock()
 
 	if w.silent > silentTicks {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/catfish-index/catfish/internal/budget"
 	"github.com/catfish-index/catfish/rdma"
 )
 
@@ -21,12 +22,13 @@ const (
 	DefaultHandshakeTimeout = 5 * time.Second
 
 	// DefaultFrameTimeout is the time that a peer has to complete a frame
-	// that it began, in addition to the time that frameRate allows for its
+	// that it began, in addition to the time that leastRate allows for its
 	// payload.
 	DefaultFrameTimeout = 5 * time.Second
 
 	// DefaultStallTimeout bounds how long a peer may leave writeChunk
-	// bytes unread.
+	// bytes unread. What is sent at once must be taken within that and the
+	// time that it takes at leastRate.
 	DefaultStallTimeout = 10 * time.Second
 
 	// DefaultKeepAlive is the silence after which an idle connection is
@@ -34,7 +36,8 @@ const (
 	DefaultKeepAlive = 5 * time.Second
 
 	// DefaultMaxHandshakes bounds the connections of one Listener that have
-	// not sent their hello yet: a goroutine and a descriptor each.
+	// not sent their hello yet: a goroutine and a descriptor each. With 10,000
+	// silent ones a second, each has 100 ms to speak.
 	DefaultMaxHandshakes = 1024
 )
 
@@ -60,14 +63,28 @@ type Options struct {
 
 	HandshakeTimeout time.Duration // the whole of Dial; the hello in Accept
 	FrameTimeout     time.Duration // for a frame that has begun to arrive
-	StallTimeout     time.Duration // for a peer that does not read
+	StallTimeout     time.Duration // for a peer that does not read; more by leastRate
 	KeepAlive        time.Duration // probes idle connections; negative: never
 	// PeerTimeout is the time within which a silent peer's outstanding
 	// requests are flushed. Default rdma.PeerTimeout, which the verbs
 	// promise; a greater value gives peers on bad networks longer.
 	PeerTimeout time.Duration
 
-	MaxHandshakes int // pending per Listener
+	// MaxHandshakes bounds, per Listener, the streams whose hello has not
+	// arrived. Beyond it the oldest of the host that has most of them is
+	// closed, so that who speaks at once gets in. As many more may wait for
+	// Accept.
+	MaxHandshakes int
+
+	// QueuePairs bounds the queue pairs that listeners accept, by the dialers'
+	// hosts. What exceeds it is rejected with a text that names the limit.
+	// Nil: no bound.
+	QueuePairs *budget.Budget
+	// Unsent bounds the bytes that accepted queue pairs hold for peers that do
+	// not take them. A queue pair that exceeds it, or has most when others
+	// need the room, ends with an error that wraps budget.ErrExceeded. Nil: no
+	// bound but QueuedBytes and ReadWindow for each.
+	Unsent *budget.Budget
 
 	// Spin bounds how long a Wait spins before it sleeps. 0 means
 	// spin.WakeCost, negative not at all.

@@ -32,10 +32,16 @@ type outbox struct {
 	buf     []byte
 	spare   []byte // the other buffer
 	sending int    // bytes of the buffer being sent
-	writing bool
-	direct  *directWriter // nil: the stream cannot send without blocking
-	broken  bool          // a send failed: drop everything
-	drained chan struct{} // if not nil: closed when the role is dropped
+	// sendingCap is that buffer's capacity, held what is accounted for
+	// (bounds.go).
+	sendingCap, held int
+	// peak is the most bytes sent at once in the last ticks of the monitor.
+	peak, ticks int
+	writing     bool
+	direct      *directWriter // nil: the stream cannot send without blocking
+	broken      bool          // a send failed: drop everything
+	ended       bool          // keep no buffers
+	drained     chan struct{} // if not nil: closed when the role is dropped
 
 	// respBytes counts READ_RESPs in buf, respSending those being sent.
 	respBytes, respSending int
@@ -53,8 +59,8 @@ const (
 	inlineRounds = 2
 
 	// writeChunk is what a blocking send passes at once, and what the peer
-	// must accept within Options.StallTimeout: 256 KiB in 10 s is a link of
-	// 210 kbit/s.
+	// must accept within Options.StallTimeout. All that is sent must be
+	// taken at leastRate, too.
 	writeChunk = 256 << 10
 
 	// keepBuffer is the largest buffer that is kept for reuse: a batch
@@ -74,7 +80,9 @@ func (q *queuePair) dueLocked() bool {
 func (q *queuePair) takeLocked() []byte {
 	o := &q.box
 	if o.broken {
-		o.buf = o.buf[:0]
+		if o.buf = o.buf[:0]; o.ended {
+			o.buf, o.spare = nil, nil
+		}
 		o.ackDue, o.creditDue, o.pingDue, o.pongDue = false, false, false, false
 		return nil
 	}
@@ -101,7 +109,8 @@ func (q *queuePair) takeLocked() []byte {
 	o.ackDue, o.creditDue, o.pingDue, o.pongDue = false, false, false, false
 	b := o.buf
 	o.buf, o.spare = o.spare[:0], nil
-	o.sending = len(b)
+	o.sending, o.sendingCap = len(b), cap(b)
+	o.peak = max(o.peak, len(b))
 	o.respSending, o.respBytes = o.respBytes, 0
 	return b
 }
@@ -109,9 +118,12 @@ func (q *queuePair) takeLocked() []byte {
 // sentLocked ends the sending of b.
 func (q *queuePair) sentLocked(b []byte) {
 	o := &q.box
-	o.sending, o.respSending = 0, 0
-	if o.spare == nil && cap(b) <= keepBuffer {
+	o.sending, o.sendingCap, o.respSending = 0, 0, 0
+	if o.spare == nil && cap(b) <= keepBuffer && !o.ended {
 		o.spare = b[:0]
+	}
+	if o.held > 0 {
+		_ = q.settleLocked() // what Take refuses, the next call asks for again
 	}
 	q.unstarveLocked() // QueuedBytes
 }
@@ -164,15 +176,25 @@ func (q *queuePair) handOver(b []byte, n int) {
 // drain sends b[n:] and all that comes after, blocking.
 func (q *queuePair) drain(b []byte, n int) {
 	for {
+		begun, from := time.Now(), n
+		end := begun.Add(q.dev.opt.StallTimeout + transferTime(len(b)-n))
 		for n < len(b) {
 			k := min(len(b)-n, writeChunk)
-			_ = q.conn.SetWriteDeadline(time.Now().Add(q.dev.opt.StallTimeout))
-			if _, err := q.conn.Write(b[n : n+k]); err != nil {
+			by := time.Now().Add(q.dev.opt.StallTimeout)
+			if end.Before(by) {
+				by = end
+			}
+			_ = q.conn.SetWriteDeadline(by)
+			m, err := q.conn.Write(b[n : n+k])
+			n += m
+			if err != nil {
+				if why := stalled(err, n-from, len(b)-from, begun); why != nil {
+					q.cutFor.CompareAndSwap(nil, &why)
+				}
 				q.sendFailed()
 				break
 			}
 			q.dev.nic.flushes.Add(1)
-			n += k
 		}
 		q.mu.Lock()
 		q.sentLocked(b)

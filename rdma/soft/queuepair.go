@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/catfish-index/catfish/internal/budget"
 	"github.com/catfish-index/catfish/internal/lines"
 	"github.com/catfish-index/catfish/rdma"
 )
@@ -40,6 +41,7 @@ type queuePair struct {
 	polled   atomic.Uint64 // receives polled
 	credited atomic.Uint64 // receives that the last CREDIT reported; under mu
 	dead     atomic.Bool   // failed or closed; set under mu
+	cutFor   atomic.Pointer[error]
 	stopped  chan struct{} // the NIC goroutine no longer executes anything
 
 	mu         sync.Mutex
@@ -59,6 +61,9 @@ type queuePair struct {
 	farewell   bool // the outbox holds a NAK or BYE worth delivering
 
 	watch watch // of the monitor
+
+	// Of queue pairs that a listener accepted; nil for others.
+	place, unsent *budget.Account
 }
 
 // pending is a posted request without an answer.
@@ -71,9 +76,9 @@ type pending struct {
 	signaled bool
 }
 
-// newQP starts a queue pair on a stream whose handshake is done.
+// newQP makes a queue pair for a stream. It runs after start.
 func (d *device) newQP(conn net.Conn, peer string, cfg *rdma.QPConfig,
-	h *hello) (*queuePair, error) {
+	h *hello) *queuePair {
 	q := &queuePair{
 		dev:           d,
 		conn:          conn,
@@ -94,11 +99,16 @@ func (d *device) newQP(conn net.Conn, peer string, cfg *rdma.QPConfig,
 	}
 	q.maxRead = min(q.maxWrite, q.readWindow)
 	q.box.direct = newDirectWriter(conn)
+	return q
+}
 
+// start runs a queue pair whose handshake is done.
+func (q *queuePair) start() error {
+	d := q.dev
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		return nil, rdma.ErrClosed
+		return rdma.ErrClosed
 	}
 	d.qps[q] = struct{}{}
 	d.spawnLocked(newReader(q).run)
@@ -106,7 +116,7 @@ func (d *device) newQP(conn net.Conn, peer string, cfg *rdma.QPConfig,
 		d.monitoring = true
 		d.spawnLocked(d.monitor)
 	}
-	return q, nil
+	return nil
 }
 
 func (q *queuePair) PrivateData() []byte { return q.private }
@@ -126,12 +136,17 @@ func (q *queuePair) Post(wrs []rdma.WorkRequest) (n int, err error) {
 	q.mu.Lock()
 	for n = range wrs {
 		if err = q.enqueueLocked(&wrs[n]); err != nil {
-			q.flushUnlock()
-			return n, err
+			break
 		}
 	}
+	if err == nil {
+		n = len(wrs)
+	}
+	if over := q.settleLocked(); over != nil {
+		q.cut(over)
+	}
 	q.flushUnlock()
-	return len(wrs), nil
+	return n, err
 }
 
 // enqueueLocked checks one request and accepts it, or returns what is wrong.

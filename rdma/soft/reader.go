@@ -17,10 +17,6 @@ const (
 
 	// batch is how many completions are pushed at once at most.
 	batch = 64
-
-	// frameRate is the rate, in bytes per second, at which a peer must at
-	// least send a long payload.
-	frameRate = 64 << 10
 )
 
 // reader is the NIC goroutine of one queue pair.
@@ -70,7 +66,10 @@ var errDead = errors.New("soft: queue pair is dead")
 
 func (r *reader) run() {
 	r.woke = time.Since(r.q.dev.base)
-	err := r.loop()
+	err := r.q.cutErr() // before this goroutine ran
+	if err == nil {
+		err = r.loop()
+	}
 	r.teardown(err)
 }
 
@@ -195,6 +194,9 @@ func (r *reader) read(b []byte) (int, error) {
 	if r.q.dead.Load() {
 		return 0, errDead
 	}
+	if cut := r.q.cutErr(); cut != nil {
+		return 0, cut
+	}
 	if err == nil {
 		err = io.ErrNoProgress
 	}
@@ -209,7 +211,7 @@ func (r *reader) read(b []byte) (int, error) {
 func (r *reader) deadline(n int) error {
 	r.timed = true
 	return r.setDeadline(time.Now().Add(r.q.dev.opt.FrameTimeout +
-		time.Duration(n)*time.Second/frameRate))
+		transferTime(n)))
 }
 
 // setDeadline must not undo an interrupt, which comes after dead is set
@@ -224,7 +226,7 @@ func (r *reader) setDeadline(t time.Time) error {
 	if !q.box.broken {
 		_ = q.conn.SetReadDeadline(t)
 	}
-	return nil
+	return q.cutErr() // the deadline may have undone cut's
 }
 
 func (q *queuePair) broken() bool {

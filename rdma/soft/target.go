@@ -109,6 +109,10 @@ func (r *reader) serveRead(f *frame) error {
 			q.dev.opt.ReadWindow)
 	}
 	q.respondLocked(r.executed, reg.mem[f.offset:f.offset+uint64(n)])
+	if err := q.settleLocked(); err != nil {
+		q.mu.Unlock()
+		return err
+	}
 	if len(q.box.buf) >= flushAfter {
 		q.flushUnlock()
 	} else {

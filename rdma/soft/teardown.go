@@ -7,6 +7,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/catfish-index/catfish/internal/budget"
 	"github.com/catfish-index/catfish/rdma"
 )
 
@@ -32,6 +33,9 @@ func (r *reader) teardown(err error) {
 	case errors.Is(err, ErrProtocol):
 		status = rdma.StatusProtocol
 		no = &refusal{status: status, seq: r.executed + 1}
+	case errors.Is(err, budget.ErrExceeded), errors.Is(err, ErrStalled):
+		cause = fmt.Errorf("connection to %s cut: %w", q.peer, err)
+		q.dev.opt.Log.Warn("soft: connection cut", "peer", q.peer, "err", err)
 	default:
 		cause = fmt.Errorf("connection to %s lost: %w", q.peer, err)
 	}
@@ -83,6 +87,14 @@ func (r *reader) teardown(err error) {
 		lingerClose(q.conn)
 	}
 	_ = q.conn.Close()
+	q.mu.Lock()
+	// The owner may keep the queue pair for longer.
+	q.box.ended, q.box.broken = true, true
+	if q.box.spare = nil; !q.box.writing {
+		q.box.buf = nil
+	}
+	q.mu.Unlock()
+	q.leave()
 	now := time.Since(q.dev.base)
 	q.dev.nic.busy.Add(int64(now - r.woke))
 	q.dev.mu.Lock()

@@ -1,0 +1,121 @@
+package catfish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// unreachable is a device that reaches nobody.
+type unreachable struct {
+	rdma.Device
+	dial func(ctx context.Context) error
+}
+
+func (d unreachable) Dial(ctx context.Context, _ string, _ rdma.QPConfig, _ []byte) (rdma.QueuePair, error) {
+	return nil, d.dial(ctx)
+}
+
+// TestAutoGoesOn: where shared memory cannot be reached, does not answer or is
+// refused, auto takes the next transport and says why; a pinned one fails.
+func TestAutoGoesOn(t *testing.T) {
+	s := startServer(t, ServerOptions{Transports: []string{TransportSHM, TransportSoft}})
+	for name, dialErr := range map[string]func(context.Context) error{
+		"no socket": func(context.Context) error { return fmt.Errorf("%w: no such file", rdma.ErrDial) },
+		"refused": func(context.Context) error {
+			return &rdma.RejectError{Peer: "server", Reason: "over budget: limit 7"}
+		},
+		"memory": func(context.Context) error { return fmt.Errorf("%w: no memory", rdma.ErrRegister) },
+		"silent": func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := &logLines{}
+			opts := Options{Logger: log.logger(), wrap: func(d rdma.Device) rdma.Device {
+				if d.Info().Provider == TransportSHM {
+					return unreachable{d, dialErr}
+				}
+				return d
+			}}
+			c, err := Dial(t.Context(), s.Addr(), opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if _, err := c.Count(t.Context(), square(0, 0)); err != nil {
+				t.Error(err)
+			}
+			in := c.Info()
+			if in.Transport != TransportSoft || !strings.Contains(in.Reason, "same host; shm failed: ") {
+				t.Errorf("on %s, because %q", in.Transport, in.Reason)
+			}
+			if !strings.Contains(log.String(), "transport failed, trying the next") {
+				t.Errorf("the log says %q", log)
+			}
+			opts.Transport, opts.DialTimeout = TransportSHM, time.Second
+			if c, err := Dial(t.Context(), s.Addr(), opts); err == nil {
+				c.Close()
+				t.Error("a pinned transport was replaced")
+			}
+		})
+	}
+}
+
+// TestNoRoom: clients that the server has no room for are told the limit, and
+// those of other transports are served.
+func TestNoRoom(t *testing.T) {
+	s := startServer(t, ServerOptions{Transports: []string{TransportSHM, TransportSoft}})
+	rest := s.streams.conns.Open("127.0.0.1", nil)
+	defer rest.Close()
+	if err := rest.Take(s.streams.conns.Use().Limit); err != nil {
+		t.Fatal(err)
+	}
+	for _, tr := range []string{TransportSoft, TransportTCP} {
+		_, err := Dial(t.Context(), s.Addr(), Options{Transport: tr, Logger: quiet()})
+		if err == nil || !strings.Contains(err.Error(), "TCP connections: 1 more to the") || !RetrySafe(err) {
+			t.Errorf("%s: %v, want the limit and that a retry is safe", tr, err)
+		}
+	}
+	c := dial(t, s, Options{})
+	if in := c.Info(); in.Transport != TransportSHM {
+		t.Errorf("on %s", in.Transport)
+	}
+	rest.Close()
+	if c := dial(t, s, Options{Transport: TransportSoft, Policy: "offload"}); c.Info().Transport != TransportSoft {
+		t.Errorf("on %s", c.Info().Transport)
+	}
+	if u := s.streams.conns.Use(); u.Used == 0 || u.Refused == 0 {
+		t.Errorf("soft's queue pairs are not counted: %+v", u)
+	}
+}
+
+// TestHelloClosed: a server that closes without an answer is told from one
+// that is none.
+func TestHelloClosed(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+		}
+	}()
+	_, err = Dial(t.Context(), l.Addr().String(), Options{Logger: quiet()})
+	if !errors.Is(err, ErrNoServer) || !RetrySafe(err) || !strings.Contains(err.Error(), "try again later") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,216 @@
+package catfish
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/catfish-index/catfish/internal/budget"
+)
+
+// pipeListener accepts the ends of pipes that dial makes.
+type pipeListener struct{ *chanListener }
+
+func newPipeListener() pipeListener { return pipeListener{newChanListener(&net.TCPAddr{})} }
+
+// dial connects from a host.
+func (l pipeListener) dial(t testing.TB, host string) net.Conn {
+	a, b := net.Pipe()
+	l.hand(t.Context(), hostConn{b, host})
+	t.Cleanup(func() { a.Close() })
+	return a
+}
+
+// hostConn says that it comes from a host.
+type hostConn struct {
+	net.Conn
+	host string
+}
+
+func (c hostConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(c.host), Port: 1} }
+
+// testMux runs a mux on pipes, and collects why connections were refused.
+func testMux(t testing.TB, b *streamBudgets) (l pipeListener, m *mux, refused func() []error) {
+	l = newPipeListener()
+	m = newMux(l, b)
+	m.hello = func() hello { return hello{Protocol: protocolVersion} }
+	m.tcp = func(c net.Conn) { io.Copy(io.Discard, c); c.Close() }
+	m.failed = func(err error) { t.Error(err) }
+	var mu sync.Mutex
+	var errs []error
+	m.reject = func(_ net.Conn, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		errs = append(errs, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		m.run(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		l.Close()
+		<-ended
+	})
+	return l, m, func() []error {
+		mu.Lock()
+		defer mu.Unlock()
+		return errs
+	}
+}
+
+// asks sends a preamble, and returns the hello that answers it.
+func asks(c net.Conn) (h hello, err error) {
+	p := preamble(protocolVersion, streamHello)
+	if _, err := c.Write(p[:]); err != nil {
+		return h, err
+	}
+	return h, json.NewDecoder(c).Decode(&h)
+}
+
+// TestSilentSources: connections that say nothing end each other, the oldest of
+// the host that has most first. A client of another host keeps its place
+// whatever comes, one of the same host as long as there is room for those after
+// it.
+func TestSilentSources(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newStreamBudgets(defaultStreamBytes)
+		l, _, refused := testMux(t, b)
+		honest := l.dial(t, "10.0.0.7")
+		first := l.dial(t, "10.0.0.66")
+		for range 10 * maxSilent {
+			l.dial(t, "10.0.0.66")
+		}
+		same := l.dial(t, "10.0.0.66")
+		for range maxSilent - 2 { // the honest one has a place, too
+			l.dial(t, "10.0.0.66")
+		}
+		synctest.Wait()
+		if u := b.silent.Use(); u.Used != maxSilent {
+			t.Errorf("%d silent connections, want %d", u.Used, maxSilent)
+		}
+		for name, c := range map[string]net.Conn{"another host": honest, "the flood's host": same} {
+			if h, err := asks(c); err != nil || h.Protocol != protocolVersion {
+				t.Errorf("a client of %s: %+v, %v", name, h, err)
+			}
+		}
+		if _, err := first.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("the oldest silent connection: %v, want its end", err)
+		}
+		errs := refused()
+		if want := 10*maxSilent + 1; len(errs) != want || !errors.Is(errs[0], budget.ErrCut) {
+			t.Errorf("%d were cut, want %d; the log says %v", len(errs), want, errs[:1])
+		}
+	})
+}
+
+// TestSlowPreamble: a preamble that comes byte by byte is not waited for.
+func TestSlowPreamble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, _, _ := testMux(t, newStreamBudgets(defaultStreamBytes))
+		c := l.dial(t, "10.0.0.66")
+		start, p := time.Now(), preamble(protocolVersion, streamHello)
+		var err error
+		for i := range p {
+			if _, err = c.Write(p[i : i+1]); err != nil {
+				break
+			}
+			<-time.After(time.Second)
+		}
+		if took := time.Since(start); err == nil || took > preambleTimeout+time.Second {
+			t.Errorf("%v after %v, want the end after %v", err, took, preambleTimeout)
+		}
+	})
+}
+
+// TestConnectionTotal: plain sockets beyond the total of a host are refused
+// with the limit, and counted while they are open.
+func TestConnectionTotal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newStreamBudgets(defaultStreamBytes)
+		b.conns = budget.New("TCP connections", 3, 2)
+		l, _, refused := testMux(t, b)
+		open := func(host string) net.Conn {
+			c := l.dial(t, host)
+			p := preamble(protocolVersion, streamTCP)
+			if _, err := c.Write(p[:]); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			return c
+		}
+		one := open("10.0.0.66")
+		open("10.0.0.66")
+		tc := &tcpCaller{c: open("10.0.0.66"), wait: map[uint64]*tcpCall{}, done: make(chan struct{})}
+		call := &tcpCall{ch: make(chan struct{})}
+		tc.wait[1] = call
+		tc.read()
+		if <-call.ch; !errors.Is(call.err, ErrNotSent) || !strings.Contains(call.err.Error(), "limit 2 for one source") {
+			t.Errorf("the refused client was told: %v", call.err)
+		}
+		synctest.Wait()
+		if errs := refused(); len(errs) != 1 || !errors.Is(errs[0], budget.ErrExceeded) {
+			t.Errorf("the log says %v", errs)
+		}
+		if u := b.conns.Use(); u.Used != 2 {
+			t.Errorf("%d connections are open, want 2", u.Used)
+		}
+		one.Close()
+		synctest.Wait()
+		open("10.0.0.66")
+		open("10.0.0.7")
+		if u := b.conns.Use(); u.Used != 3 || u.Refused != 1 || u.Cut != 0 {
+			t.Errorf("%+v", u)
+		}
+		open("10.0.0.8") // another host takes the place of one that has two
+		if u := b.conns.Use(); u.Used != 3 || u.Cut != 1 {
+			t.Errorf("%+v", u)
+		}
+	})
+}
+
+// bytesConn is a connection from which bytes are read.
+type bytesConn struct {
+	net.Conn
+	io.Reader
+}
+
+func (c bytesConn) Read(b []byte) (int, error)    { return c.Reader.Read(b) }
+func (bytesConn) SetReadDeadline(time.Time) error { return nil }
+
+// FuzzPreamble: whatever a peer begins with is a stream's kind or an error,
+// and what comes after it is left.
+func FuzzPreamble(f *testing.F) {
+	for kind := range uint16(6) {
+		p := preamble(protocolVersion, kind)
+		f.Add(p[:])
+		f.Add(append(p[:], "more"...))
+		p = preamble(protocolVersion+1, kind)
+		f.Add(p[:])
+	}
+	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r := strings.NewReader(string(b))
+		kind, err := readPreamble(bytesConn{Reader: r})
+		if err != nil {
+			return
+		}
+		if len(b)-r.Len() != preambleBytes {
+			t.Fatalf("% x: took %d bytes", b, len(b)-r.Len())
+		}
+		want := preamble(protocolVersion, kind)
+		if kind != streamHello && string(b[:preambleBytes]) != string(want[:]) {
+			t.Fatalf("% x became kind %d", b, kind)
+		}
+	})
+}

@@ -1,0 +1,57 @@
+package catfish
+
+import (
+	"github.com/catfish-index/catfish/internal/budget"
+)
+
+// streamBudgets bound what the peers of the server's TCP port hold, by their
+// hosts. Beyond a total, the host that has most gives way.
+type streamBudgets struct {
+	// silent are connections whose preamble has not arrived, or that are
+	// being refused.
+	silent *budget.Budget
+	// conns are those that are served: soft's queue pairs and plain sockets.
+	conns *budget.Budget
+	// unsent are the bytes that soft's queue pairs hold for clients that have
+	// yet to take them.
+	unsent *budget.Budget
+}
+
+const (
+	// maxSilent bounds the connections whose preamble has not arrived. Beyond
+	// it the oldest of the host that has most is closed: who sends it at
+	// once, as clients do, gets in. With 10,000 silent ones a second from the
+	// same host there are 25 ms for it.
+	maxSilent = 256
+
+	// connBytes is what a connection takes that holds nothing unsent: of soft,
+	// the buffers of its NIC goroutine (32 KiB and 9 KiB), that goroutine, the
+	// kernel's socket, and 32 KiB of outgoing frames that are not counted. A
+	// plain socket takes as much: buffers of 16 KiB and 64 KiB.
+	connBytes = 96 << 10
+	// defaultStreamBytes is for 21,845 connections, and 2 GiB unsent.
+	defaultStreamBytes = 4 << 30
+)
+
+// newStreamBudgets divides memory, in bytes: one half is for connections at
+// rest, the other for what they hold. Connections take at most half of the
+// descriptors that this process may have; the others are for shm and files.
+func newStreamBudgets(memory int64) *streamBudgets {
+	conns := min(memory/2/connBytes, descriptors()/2)
+	return &streamBudgets{
+		silent: budget.NewReplacing("connections that have not said what for", maxSilent),
+		conns:  budget.New("TCP connections", conns, conns),
+		unsent: budget.New("bytes that soft's clients have yet to take", memory/2, memory/2),
+	}
+}
+
+// What soft holds for one client at most, beyond which it breaks the protocol
+// or waits.
+const (
+	// servedReads is the largest window of reads that a client may have
+	// (Options.Window), with their headers.
+	servedReads = maxWindow * (maxNode + 64)
+	// servedQueue is what workers queue for a client: four full rings of the
+	// default size. What is beyond waits in package fastmsg.
+	servedQueue = 1 << 20
+)

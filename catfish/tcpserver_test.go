@@ -1,0 +1,229 @@
+package catfish
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/catfish-index/catfish/fastmsg"
+)
+
+// logLines is a log that tests look at.
+type logLines struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logLines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logLines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func (l *logLines) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
+
+// socketServer serves one pipe as a plain socket, without collections.
+func socketServer(t *testing.T) (c net.Conn, log *logLines, ended chan struct{}) {
+	log, ended = &logLines{}, make(chan struct{})
+	s := &Server{tcpConns: map[net.Conn]bool{}, log: log.logger()}
+	c, end := net.Pipe()
+	t.Cleanup(func() { c.Close() })
+	go func() {
+		defer close(ended)
+		s.serveTCP(end)
+	}()
+	return c, log, ended
+}
+
+// TestSlowRequest: a client may rest between requests, but not within one,
+// wherever it stops.
+func TestSlowRequest(t *testing.T) {
+	request := appendFrame(nil, kindCheck, 7, appendHead(nil, 0, 0))
+	for _, stop := range []int{1, frameBytes - 1, frameBytes, frameBytes + 1} {
+		t.Run(fmt.Sprintf("stop=%d", stop), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, log, ended := socketServer(t)
+				r := bufio.NewReader(c)
+				for range 2 {
+					if _, err := c.Write(request); err != nil {
+						t.Fatal(err)
+					}
+					if kind, id, _, err := readFrame(r, nil, maxReply); err != nil || id != 7 || kind != kindFailure {
+						t.Fatalf("answer of kind %d to %d: %v", kind, id, err)
+					}
+					<-time.After(time.Hour)
+				}
+				// In pieces, but in time.
+				for i := range request {
+					if _, err := c.Write(request[i : i+1]); err != nil {
+						t.Fatal(err)
+					}
+					<-time.After(requestTimeout / time.Duration(2*len(request)))
+				}
+				if _, id, _, err := readFrame(r, nil, maxReply); err != nil || id != 7 {
+					t.Fatalf("answer to %d: %v", id, err)
+				}
+				if _, err := c.Write(request[:stop]); err != nil {
+					t.Fatal(err)
+				}
+				start := time.Now()
+				<-ended
+				if took := time.Since(start); took > requestTimeout+time.Second {
+					t.Errorf("ended after %v", took)
+				}
+				if !strings.Contains(log.String(), "request not completed") {
+					t.Errorf("the log says %q", log)
+				}
+			})
+		})
+	}
+}
+
+// TestUnreadSocket: a client that asks and does not read loses its connection.
+func TestUnreadSocket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, log, ended := socketServer(t)
+		start := time.Now()
+		for {
+			if _, err := c.Write(appendFrame(nil, kindCheck, 7, appendHead(nil, 0, 0))); err != nil {
+				break
+			}
+		}
+		<-ended
+		if took := time.Since(start); took > 2*stallTimeout {
+			t.Errorf("ended after %v", took)
+		}
+		if !strings.Contains(log.String(), errStalled.Error()) {
+			t.Errorf("the log says %q", log)
+		}
+	})
+}
+
+// TestSlowSocket: a large answer that is taken more slowly than leastRate ends
+// the connection in time, although something is taken in each stallTimeout; one
+// that is taken as fast arrives.
+func TestSlowSocket(t *testing.T) {
+	const size = 4 << 20
+	for _, rate := range []int{leastRate / 2, 2 * leastRate} {
+		t.Run(fmt.Sprintf("rate=%d", rate), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, end := net.Pipe()
+				defer c.Close()
+				wrote := make(chan error, 1)
+				start := time.Now()
+				go func() {
+					wrote <- newAnswerWriter(end).write(kindReply, 1, make([]byte, size), true)
+					end.Close()
+				}()
+				got, b := 0, make([]byte, rate/10)
+				for {
+					n, err := c.Read(b)
+					if got += n; err != nil {
+						break
+					}
+					<-time.After(100 * time.Millisecond)
+				}
+				err := <-wrote
+				if rate > leastRate {
+					if err != nil || got != size+frameBytes {
+						t.Fatalf("%d bytes, %v", got, err)
+					}
+					return
+				}
+				if took := time.Since(start); !errors.Is(err, errStalled) || took > 2*stallTimeout+transferTime(size) {
+					t.Errorf("after %v: %v", took, err)
+				}
+			})
+		})
+	}
+}
+
+// TestShortAnswers: deadlines are not set for each answer, but never missing.
+func TestShortAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &deadlines{}
+		w := newAnswerWriter(d)
+		const n, every = 1000, 100 * time.Millisecond
+		for range n {
+			if err := w.write(fastmsg.Kind(kindReply), 1, make([]byte, 40), true); err != nil {
+				t.Fatal(err)
+			}
+			if left := time.Until(d.by); left < stallTimeout || left > 2*stallTimeout {
+				t.Fatalf("a deadline in %v", left)
+			}
+			<-time.After(every)
+		}
+		if most := int(n*every/stallTimeout) + 1; d.set > most {
+			t.Errorf("%d deadlines were set for %d answers, want at most %d", d.set, n, most)
+		}
+	})
+}
+
+type deadlines struct {
+	net.Conn
+	by  time.Time
+	set int
+}
+
+func (d *deadlines) Write(b []byte) (int, error) { return len(b), nil }
+func (d *deadlines) SetWriteDeadline(t time.Time) error {
+	d.by, d.set = t, d.set+1
+	return nil
+}
+
+// TestLogFlood: hostile connections make a handful of lines, which count all.
+func TestLogFlood(t *testing.T) {
+	var log logLines
+	s, err := NewServer(ServerOptions{SlabBytes: 1 << 20, Transports: []string{TransportSoft}, Logger: log.logger()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(t.Context()) }()
+	const n = 2000
+	for range n {
+		c, err := net.Dial("tcp", s.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Write([]byte("GET / HT"))
+		io.Copy(io.Discard, c) // until the server closes
+		c.Close()
+	}
+	s.Close()
+	if err := <-served; err != nil {
+		t.Fatal(err)
+	}
+	lines, counted := 0, 0
+	for line := range strings.Lines(log.String()) {
+		if !strings.Contains(line, "connection refused") {
+			continue
+		}
+		left := 0
+		if _, after, ok := strings.Cut(line, "suppressed="); ok {
+			fmt.Sscan(after, &left)
+		}
+		lines, counted = lines+1, counted+1+left
+		if !strings.Contains(line, "peer=") { // the last one only counts
+			counted--
+		}
+	}
+	if lines > n/20 || counted != n {
+		t.Errorf("%d lines that count %d connections, want a handful that count %d", lines, counted, n)
+	}
+}
