@@ -36,6 +36,9 @@ func (s *service) Search(req *catfishv1.SearchRequest,
 	if len(*buf) > s.options.maxResults {
 		return statusOf(name, s.tooManyResults())
 	}
+	if err := callOf(ctx).hold(int64(len(*buf)) * itemBytes); err != nil {
+		return statusOf(name, err)
+	}
 
 	for batch := range slices.Chunk(*buf, BatchItems) {
 		err := sendBatch(ctx, stream, &catfishv1.SearchResponse{
@@ -67,7 +70,7 @@ func (s *service) SearchMany(req *catfishv1.SearchManyRequest,
 	items, of := (*buf)[:0], make([]uint32, 0, len(qs))
 	c.SearchMany(qs, func(query int, r rstar.Rect, id uint64) bool {
 		if len(items)%BatchItems == 0 {
-			if err = ctx.Err(); err != nil {
+			if err = context.Cause(ctx); err != nil {
 				return false
 			}
 		}
@@ -178,7 +181,7 @@ func (s *service) collectNearest(ctx context.Context, c Collection,
 				return false
 			}
 			if len(near)%BatchItems == 0 {
-				if err = ctx.Err(); err != nil {
+				if err = context.Cause(ctx); err != nil {
 					return false
 				}
 			}
@@ -213,14 +216,11 @@ func (s *service) Count(ctx context.Context, req *catfishv1.CountRequest) (
 func sendBatch[T any](ctx context.Context,
 	stream grpc.ServerStreamingServer[T], m *T,
 ) error {
-	if err := ctx.Err(); err != nil {
+	if err := context.Cause(ctx); err != nil {
 		return err
 	}
 	if err := stream.Send(m); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return err
+		return streamError(ctx, err)
 	}
 	return nil
 }
