@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
 	"github.com/catfish-index/catfish/rstar"
@@ -147,17 +146,6 @@ func TestLoadTooLarge(t *testing.T) {
 	if u := c.server.loads.Use(); u.Used != 0 {
 		t.Fatalf("held after the calls: %+v", u)
 	}
-}
-
-// receiveSpy reports when the handler begins to receive a message.
-type receiveSpy struct {
-	grpc.ServerStream
-	receives chan<- struct{}
-}
-
-func (s receiveSpy) RecvMsg(m any) error {
-	s.receives <- struct{}{}
-	return s.ServerStream.RecvMsg(m)
 }
 
 // TestLoadEmpty loads nothing, which is no error.
