@@ -2,6 +2,8 @@ package api
 
 import (
 	"context"
+	"errors"
+	"io"
 	"math/rand/v2"
 	"net"
 	"testing"
@@ -195,7 +197,12 @@ func TestSilentCallIsEnded(t *testing.T) {
 			if u := c.use(t, ofCalls); u.Used != callBytes {
 				t.Fatalf("%s: a silent call counts %d bytes", method, u.Used)
 			}
-			time.Sleep(DefaultIdleTimeout + time.Second)
+			time.Sleep(2 * slowRequest)
+			synctest.Wait()
+			if u := c.use(t, ofCalls); u.Used != callBytes+DefaultMaxMessageBytes {
+				t.Fatalf("%s: a slow request counts %d bytes", method, u.Used)
+			}
+			time.Sleep(DefaultIdleTimeout)
 			synctest.Wait()
 			if u := c.use(t, ofCalls); u.Used != 0 {
 				t.Fatalf("%s: held after the idle timeout: %+v", method, u)
@@ -203,6 +210,43 @@ func TestSilentCallIsEnded(t *testing.T) {
 			if err := silent.RecvMsg(&catfishv1.InsertResponse{}); status.Code(err) == codes.OK {
 				t.Fatalf("%s: answered", method)
 			}
+		}
+	})
+}
+
+// TestSlowRequest: a request that arrives late is answered, and then no longer
+// counts as the largest possible one; one of too many is refused.
+func TestSlowRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := startBufconn(t, backend{"default": &fake{items: manyItems()}},
+			WithMaxAnswerBytes(2*(DefaultMaxMessageBytes+20*callBytes)))
+		open := func() grpc.ClientStream {
+			s, err := c.conn.NewStream(t.Context(), &grpc.StreamDesc{ServerStreams: true},
+				catfishv1.CatfishService_Search_FullMethodName)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		first := open()
+		time.Sleep(2 * slowRequest)
+		second := open()
+		time.Sleep(2 * slowRequest)
+		err := second.RecvMsg(&catfishv1.SearchResponse{})
+		if d := detailsOf(err); d.code != codes.ResourceExhausted || d.reason != ReasonBusy {
+			t.Errorf("a second slow request: %v: %+v", err, d)
+		}
+		if err := first.SendMsg(&catfishv1.SearchRequest{Query: pbRect(world), Limit: 1000}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if u := c.use(t, ofCalls); u.Used > 4*callBytes {
+			t.Errorf("%d bytes are held after the request has arrived", u.Used)
+		}
+		for err = nil; err == nil; err = first.RecvMsg(&catfishv1.SearchResponse{}) {
+		}
+		if !errors.Is(err, io.EOF) {
+			t.Error(err)
 		}
 	})
 }

@@ -7,9 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/peer"
-	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 
 	"github.com/catfish-index/catfish/internal/budget"
@@ -20,24 +18,33 @@ import (
 // 10,000 idle streams were measured to hold 13 KB each.
 const callBytes = 16 << 10
 
+// slowRequest is when a request counts as slow that has not arrived. Before
+// that, what has come of it is at most what the network carries in this time.
+// From then on it takes the largest message of its budget.
+const slowRequest = time.Second
+
 // gate admits calls.
 type gate struct {
-	answers *budget.Budget // bytes of calls and of their answers
-	idle    time.Duration  // how long a call may wait for its peer
+	answers      *budget.Budget // bytes of calls and of their answers
+	messageBytes int64          // the largest request
+	idle         time.Duration  // how long a call may wait for its peer
 }
 
 // call is what one call holds of the server: bytes in the budget of its
 // source, and time in which it waits for its peer. The methods are safe for
 // concurrent use.
 type call struct {
-	gate    *gate
-	account *budget.Account
-	timer   *time.Timer // runs while the call waits for its peer
-	answer  int64       // bytes of the account; the handler's own
+	gate      *gate
+	account   *budget.Account
+	timer     *time.Timer // runs while the call waits for its peer
+	lateTimer *time.Timer // runs until the request is there
+	answer    int64       // bytes of the account; the handler's own
 
-	mu   sync.Mutex
-	stop context.CancelCauseFunc
-	why  error // why the server ended the call, if it did
+	mu      sync.Mutex
+	stop    context.CancelCauseFunc
+	why     error // why the server ended the call, if it did
+	arrived bool  // its request is there
+	slow    bool  // it takes messageBytes, because that is not so
 }
 
 type callKey struct{}
@@ -72,10 +79,11 @@ func (g *gate) tap(ctx context.Context, _ *tap.Info) (context.Context, error) {
 		c.stop(err)
 		return nil, statusOf("", overBudget(g.answers, ReasonBusy, busyRetry, err))
 	}
-	// Until the handler begins, the message is awaited.
 	c.timer = time.AfterFunc(g.idle, func() { c.end(&idleError{g.idle}) })
+	c.lateTimer = time.AfterFunc(slowRequest, c.late)
 	context.AfterFunc(ctx, func() {
 		c.timer.Stop()
+		c.lateTimer.Stop()
 		c.account.Close()
 	})
 	return context.WithValue(ctx, callKey{}, c), nil
@@ -91,6 +99,46 @@ func (c *call) end(why error) {
 	c.stop(c.why)
 }
 
+// late takes room for the largest request, because this one is slow.
+func (c *call) late() {
+	if c.hasArrived() {
+		return
+	}
+	if err := c.account.Take(c.gate.messageBytes); err != nil {
+		c.end(overBudget(c.gate.answers, ReasonBusy, busyRetry, err))
+		return
+	}
+	c.mu.Lock()
+	c.slow = true
+	arrived := c.arrived
+	c.mu.Unlock()
+	if arrived {
+		c.account.Give(c.gate.messageBytes)
+	}
+}
+
+func (c *call) hasArrived() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.arrived
+}
+
+// arrive says that the request is there, or that the handler itself counts
+// what arrives.
+func (c *call) arrive() {
+	c.mu.Lock()
+	c.arrived = true
+	slow := c.slow
+	c.mu.Unlock()
+	if c.timer != nil {
+		c.timer.Stop()
+		c.lateTimer.Stop()
+	}
+	if slow {
+		c.account.Give(c.gate.messageBytes)
+	}
+}
+
 // ended returns why the server ended the call, or nil.
 func (c *call) ended() error {
 	c.mu.Lock()
@@ -102,9 +150,6 @@ func (c *call) ended() error {
 // one and no longer the stream, which would get gRPC's status CANCELED
 // before the handler can return a better one.
 func (c *call) begin(ctx context.Context) (context.Context, error) {
-	if c.timer != nil {
-		c.timer.Stop()
-	}
 	ctx, stop := context.WithCancelCause(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,78 +180,6 @@ func hold(ctx context.Context, n int64) error {
 		return why
 	}
 	return overBudget(c.gate.answers, ReasonBusy, busyRetry, err)
-}
-
-// unary is the interceptor of calls with one message each way.
-func (g *gate) unary(ctx context.Context, req any, _ *grpc.UnaryServerInfo,
-	next grpc.UnaryHandler,
-) (any, error) {
-	ctx, err := callOf(ctx).begin(ctx)
-	if err != nil {
-		return nil, statusOf("", err)
-	}
-	return next(ctx, req)
-}
-
-// stream is the interceptor of all other calls.
-func (g *gate) stream(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo,
-	next grpc.StreamHandler,
-) error {
-	c := callOf(ss.Context())
-	ctx, err := c.begin(ss.Context())
-	if err == nil {
-		err = next(srv, &callStream{ServerStream: ss, ctx: ctx, call: c})
-	}
-	if _, ok := status.FromError(err); !ok {
-		err = statusOf("", err)
-	}
-	return err
-}
-
-// callStream is a stream that waits for its peer no longer than the call may.
-type callStream struct {
-	grpc.ServerStream
-	ctx  context.Context
-	call *call
-	sent bool
-}
-
-func (s *callStream) Context() context.Context { return s.ctx }
-
-func (s *callStream) RecvMsg(m any) error {
-	return s.wait(s.ServerStream.RecvMsg, m)
-}
-
-// SendMsg waits while the client's flow-control window is full, which the
-// first message never does: gRPC buffers 64 KB of a stream.
-func (s *callStream) SendMsg(m any) error {
-	if !s.sent {
-		s.sent = true
-		return s.ServerStream.SendMsg(m)
-	}
-	return s.wait(s.ServerStream.SendMsg, m)
-}
-
-// wait calls f, which waits for the peer. If the server ends the call
-// meanwhile it returns the reason, and f ends a little later, by itself: when
-// the handler has returned. f runs in a goroutine of its own because gRPC
-// offers no other way to send a status while a message waits.
-func (s *callStream) wait(f func(any) error, m any) error {
-	if t := s.call.timer; t != nil {
-		t.Reset(s.call.gate.idle)
-		defer t.Stop()
-	}
-	done := make(chan error, 1)
-	go func() { done <- f(m) }()
-	select {
-	case err := <-done:
-		return err
-	case <-s.ctx.Done():
-		if why := s.call.ended(); why != nil {
-			return why
-		}
-		return <-done
-	}
 }
 
 // idleError is about a peer that made no progress.

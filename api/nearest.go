@@ -85,41 +85,28 @@ func (s *service) collectNearest(ctx context.Context, c Collection,
 	b := c.Browse(req.GetX(), req.GetY())
 	defer b.Close()
 	total, done := 0, false
-	batch := make([]rstar.Neighbor, 0, min(BatchItems, limit))
-	for first := true; ; first = false {
-		step := func() {
-			batch, done = b.Next(batch, min(BatchItems, limit-total)-len(batch), stepNodes)
+	for first := true; !done && total < limit; first = false {
+		if total == len(near)*BatchItems {
+			near = append(near, make([]rstar.Neighbor, 0, min(BatchItems, limit-total)))
 		}
+		last := &near[len(near)-1]
+		had := len(*last)
+		step := func() { *last, done = b.Next(*last, cap(*last)-had, stepNodes) }
 		if first {
 			step()
 		} else if err := s.turns.run(ctx, step); err != nil {
 			return nil, err
 		}
-		if n := within(batch, req.MaxDistance); n < len(batch) {
-			batch, done = batch[:n], true
+		if n := within(*last, req.MaxDistance); n < len(*last) {
+			*last, done = (*last)[:n], true
 		}
-		full := len(batch) == min(BatchItems, limit-total)
-		if done = done || full && total+len(batch) == limit; done || full {
-			if total += len(batch); len(batch) > 0 {
-				near = append(near, batch)
-			}
-			batch = nil
+		total += len(*last) - had
+		if first && (done || total == limit) {
+			break // callBytes has room for one batch
 		}
-		// The first step of a small answer is within callBytes.
-		if !done || len(near) > 1 {
-			bytes := int64(len(near)+1) * BatchItems * neighborBytes
-			if !done {
-				bytes += int64(b.Held())
-			}
-			if err := hold(ctx, bytes); err != nil {
-				return nil, err
-			}
-		}
-		if done {
-			break
-		}
-		if batch == nil {
-			batch = make([]rstar.Neighbor, 0, min(BatchItems, limit-total))
+		bytes := int64(len(near))*BatchItems*neighborBytes + int64(b.Held())
+		if err := hold(ctx, bytes); err != nil {
+			return nil, err
 		}
 	}
 	if err := b.Err(); err != nil {
@@ -127,6 +114,9 @@ func (s *service) collectNearest(ctx context.Context, c Collection,
 	}
 	if total > s.options.maxResults {
 		return nil, s.tooManyResults()
+	}
+	if n := len(near); n > 0 && len(near[n-1]) == 0 {
+		near = near[:n-1]
 	}
 	return near, nil
 }
