@@ -105,7 +105,8 @@ func WithIdleTimeout(d time.Duration) Option {
 	return func(o *options) { setPositive(&o.idle, d) }
 }
 
-// WithMaxMessageBytes bounds a received message,
+// WithMaxMessageBytes bounds a received message of a Load (of other calls
+// 256 KiB are the most),
 // DefaultMaxMessageBytes unless n is positive.
 func WithMaxMessageBytes(n int) Option {
 	return func(o *options) { setPositive(&o.maxMessageBytes, n) }

@@ -87,6 +87,7 @@ func NewServer(b Backend, opts ...Option) *Server {
 		grpc.ConnectionTimeout(handshake),
 		// An idle connection then holds 32 KB less.
 		grpc.SharedWriteBuffer(true),
+		grpc.ForceServerCodecV2(newCodec()),
 		grpc.InTapHandle(s.calls.tap),
 		grpc.ChainUnaryInterceptor(s.calls.unary),
 		grpc.ChainStreamInterceptor(s.calls.stream, s.endWatches),
