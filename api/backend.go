@@ -25,18 +25,23 @@ type Collection interface {
 	// Load fills an empty collection, all or nothing. If it is not empty
 	// the error wraps rstar.ErrNotEmpty and nothing is changed.
 	Load(items []rstar.Item) error
-	// SearchAppend appends to dst up to limit objects that intersect q,
-	// and returns the extended slice. The service always gives a
-	// positive limit.
-	SearchAppend(dst []rstar.Item, q rstar.Rect, limit int) []rstar.Item
-	// SearchMany yields the objects that intersect each of qs, in the order
-	// of qs, until yield returns false.
-	SearchMany(qs []rstar.Rect, yield func(query int, r rstar.Rect, id uint64) bool)
-	// Count returns how many objects intersect q.
-	Count(q rstar.Rect) int
-	// Nearest yields objects in ascending distance from (x, y) until
-	// yield returns false.
-	Nearest(x, y float64, yield func(r rstar.Rect, id uint64, dist float64) bool)
+	// SearchSome appends to dst up to limit objects that intersect q and
+	// returns the extended slice; or, if that takes more than about so many
+	// nodes, dst as it was and a Scan that goes on. The service always
+	// gives a positive limit.
+	SearchSome(dst []rstar.Item, q rstar.Rect, limit, nodes int) ([]rstar.Item, *rstar.Scan)
+	// SearchManySome yields the objects that intersect each of qs, in the
+	// order of qs, for as many of the first ones as so many nodes allow,
+	// until yield returns false. It returns how many are answered, and a Scan
+	// of the next one if that takes more nodes by itself. It answers at least
+	// one, or returns a Scan.
+	SearchManySome(qs []rstar.Rect, nodes int,
+		yield func(query int, r rstar.Rect, id uint64) bool) (int, *rstar.Scan)
+	// CountSome returns how many objects intersect q, or, if that takes more
+	// than so many nodes, a Scan that counts them.
+	CountSome(q rstar.Rect, nodes int) (int, *rstar.Scan)
+	// Browse finds the objects in ascending distance from (x, y).
+	Browse(x, y float64) *rstar.Browse
 	// Len returns the number of objects.
 	Len() int
 	// Stats describes the tree.

@@ -121,11 +121,7 @@ func compareReads(t *testing.T, c client, oracle *fake, q rstar.Rect, n int) {
 		}
 	}
 
-	var dists []float64
-	oracle.Nearest(q.MinX, q.MinY, func(_ rstar.Rect, _ uint64, d float64) bool {
-		dists = append(dists, d)
-		return true
-	})
+	dists := oracle.distances(q.MinX, q.MinY)
 	compareNearest(t, c, &catfishv1.NearestRequest{
 		Collection: "roads", X: q.MinX, Y: q.MinY, K: uint32(n),
 	}, dists[:n])
@@ -151,10 +147,10 @@ func compareNearest(t *testing.T, c client, req *catfishv1.NearestRequest,
 		t.Fatalf("%v: %d objects, %v, want %d", req, len(near), err, len(want))
 	}
 	for i, n := range near {
-		d := n.item.Rect.Distance(req.GetX(), req.GetY())
-		if n.dist != want[i] || n.dist != d {
+		d := n.Rect.Distance(req.GetX(), req.GetY())
+		if n.Dist != want[i] || n.Dist != d {
 			t.Fatalf("%v: object %d is at %v and says %v, want %v",
-				req, i, d, n.dist, want[i])
+				req, i, d, n.Dist, want[i])
 		}
 	}
 }

@@ -62,14 +62,8 @@ func itemsToProto(items []rstar.Item) []*catfishv1.Item {
 	return out
 }
 
-// neighbor is one result of Nearest.
-type neighbor struct {
-	item rstar.Item
-	dist float64
-}
-
 // neighborsToProto is itemsToProto for neighbors.
-func neighborsToProto(ns []neighbor) []*catfishv1.Neighbor {
+func neighborsToProto(ns []rstar.Neighbor) []*catfishv1.Neighbor {
 	cells := make([]struct {
 		neighbor catfishv1.Neighbor
 		item     catfishv1.Item
@@ -78,9 +72,9 @@ func neighborsToProto(ns []neighbor) []*catfishv1.Neighbor {
 	out := make([]*catfishv1.Neighbor, len(ns))
 	for i := range ns {
 		c := &cells[i]
-		setRect(&c.rect, &ns[i].item.Rect)
-		c.item.Id, c.item.Rect = ns[i].item.ID, &c.rect
-		c.neighbor.Item, c.neighbor.Distance = &c.item, ns[i].dist
+		setRect(&c.rect, &ns[i].Rect)
+		c.item.Id, c.item.Rect = ns[i].ID, &c.rect
+		c.neighbor.Item, c.neighbor.Distance = &c.item, ns[i].Dist
 		out[i] = &c.neighbor
 	}
 	return out

@@ -2,20 +2,32 @@
 // no RDMA client.
 //
 // NewServer puts the service in front of a Backend: named collections,
-// each with the methods of *rstar.Tree. The protocol and its promises are
-// documented in api/catfish/v1/catfish.proto; docs/api.md has runnable
-// examples, the limits and the table of errors.
+// each with the methods of *rstar.Tree. ServerBackend makes one of a
+// catfish.Server. The protocol and its promises are documented in
+// api/catfish/v1/catfish.proto; docs/api.md has runnable examples, the limits
+// and the table of errors.
 //
-// # Memory and slow clients
+// # Bounds
+//
+// Calls, uploads and connections count in budgets: bytes, or connections, of
+// one source (an IPv4 host, an IPv6 network of 64 bits) and of all. A source
+// may hold its share. If the total is exceeded, the largest call of the source
+// that holds most ends, so that who holds little is served. Server.Use shows
+// the budgets.
 //
 // A reading call first collects its answer from the collection, then streams
-// it. So a client that reads slowly keeps its own answer in memory (40 bytes
-// per object, bounded by WithMaxResults), but nothing of the collection: no
-// lock, no node, no place in a worker's queue. The call ends with its
-// deadline, or when keepalive finds the client dead.
+// it. It collects in steps of about 100 us: between them it holds no lock,
+// others work, and what it has found is counted. A client that reads slowly
+// keeps its own answer in memory (40 bytes per object), but nothing of the
+// collection. If it takes no message for WithIdleTimeout its call ends, and
+// so does an upload that sends none.
+//
+// Not counted is what gRPC keeps of a call that has ended: up to 80 KB that
+// the client has not taken, of at most 100 calls of a connection.
 //
 // # Reading the source
 //
-// server.go (life cycle), then read.go, write.go, load.go (the calls),
-// then errors.go (how errors become statuses).
+// server.go (life cycle), conns.go, call.go and intercept.go (bounds), then
+// read.go, many.go, nearest.go, steps.go, write.go, load.go, upload.go (the
+// calls), then errors.go (how errors become statuses).
 package api

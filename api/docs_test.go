@@ -102,7 +102,7 @@ func TestDocsErrors(t *testing.T) {
 	for _, reason := range []string{
 		ReasonBadRect, ReasonBadField, ReasonNoCollection, ReasonSlabFull,
 		ReasonResultTooLarge, ReasonLoadTooLarge, ReasonLoadBusy,
-		ReasonClosed, ReasonInternal,
+		ReasonBusy, ReasonIdle, ReasonClosed, ReasonInternal,
 	} {
 		if !strings.Contains(string(text), "| "+reason+" |") {
 			t.Errorf("docs/api.md does not list %s", reason)

@@ -28,6 +28,8 @@ const (
 	ReasonResultTooLarge = "RESULT_TOO_LARGE"
 	ReasonLoadTooLarge   = "LOAD_TOO_LARGE"
 	ReasonLoadBusy       = "LOAD_BUSY"
+	ReasonBusy           = "SERVER_BUSY"
+	ReasonIdle           = "CLIENT_IDLE"
 	ReasonClosed         = "COLLECTION_CLOSED"
 	ReasonInternal       = "INTERNAL"
 )
@@ -35,15 +37,19 @@ const (
 // Keys of ErrorInfo.metadata.
 const (
 	MetadataCollection = "collection" // its name
-	MetadataLimit      = "limit"      // the limit exceeded, in objects
+	// MetadataLimit is the limit exceeded: objects of RESULT_TOO_LARGE, bytes
+	// that one source may hold of the others.
+	MetadataLimit = "limit"
 )
 
 const (
 	// closedRetry suits a collection that is being replaced, or a server that
 	// shuts down and is restarted by its supervisor.
 	closedRetry = time.Second
-	// busyRetry suits uploads, which take seconds.
-	busyRetry = 5 * time.Second
+	// busyRetry suits answers, which clients take within a second or so.
+	busyRetry = time.Second
+	// loadRetry suits uploads, which take seconds.
+	loadRetry = 5 * time.Second
 )
 
 // fieldError is about one field of a request.
@@ -56,7 +62,7 @@ type fieldError struct {
 func (e *fieldError) Error() string { return e.field + ": " + e.err.Error() }
 func (e *fieldError) Unwrap() error { return e.err }
 
-// limitError is about a limit of the server, counted in objects.
+// limitError is about a limit of the server.
 type limitError struct {
 	reason, text string
 	limit        int64
@@ -94,11 +100,14 @@ func statusOf(collection string, err error,
 func classify(err error) (codes.Code, string) {
 	var field *fieldError
 	var limit *limitError
+	var idle *idleError
 	switch {
 	case errors.As(err, &field):
 		return codes.InvalidArgument, field.reason
 	case errors.As(err, &limit):
 		return codes.ResourceExhausted, limit.reason
+	case errors.As(err, &idle):
+		return codes.Aborted, ReasonIdle
 	case errors.Is(err, rstar.ErrBadRect):
 		return codes.InvalidArgument, ReasonBadRect
 	case errors.Is(err, ErrNoCollection):

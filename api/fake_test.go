@@ -97,19 +97,25 @@ func (f *fake) SearchAppend(dst []rstar.Item, q rstar.Rect, limit int,
 	return dst
 }
 
-func (f *fake) SearchMany(qs []rstar.Rect,
+func (f *fake) SearchSome(dst []rstar.Item, q rstar.Rect, limit, _ int,
+) ([]rstar.Item, *rstar.Scan) {
+	return f.SearchAppend(dst, q, limit), nil
+}
+
+func (f *fake) SearchManySome(qs []rstar.Rect, _ int,
 	yield func(query int, r rstar.Rect, id uint64) bool,
-) {
+) (int, *rstar.Scan) {
 	for i, q := range qs {
 		for _, it := range f.SearchAppend(nil, q, f.Len()+1) {
 			if !yield(i, it.Rect, it.ID) {
-				return
+				return i, nil
 			}
 		}
 	}
+	return len(qs), nil
 }
 
-func (f *fake) Count(q rstar.Rect) int {
+func (f *fake) CountSome(q rstar.Rect, _ int) (int, *rstar.Scan) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n := 0
@@ -118,33 +124,33 @@ func (f *fake) Count(q rstar.Rect) int {
 			n++
 		}
 	}
-	return n
+	return n, nil
 }
 
-func (f *fake) Nearest(x, y float64,
-	yield func(r rstar.Rect, id uint64, dist float64) bool,
-) {
+// distances are those of all objects from (x, y), ascending.
+func (f *fake) distances(x, y float64) []float64 {
 	f.mu.Lock()
-	near := make([]neighbor, len(f.items))
-	for i, it := range f.items {
-		near[i] = neighbor{it, it.Rect.Distance(x, y)}
+	defer f.mu.Unlock()
+	var d []float64
+	for _, it := range f.items {
+		d = append(d, it.Rect.Distance(x, y))
 	}
-	f.mu.Unlock()
-	slices.SortFunc(near, func(a, b neighbor) int {
-		switch {
-		case a.dist < b.dist:
-			return -1
-		case a.dist > b.dist:
-			return 1
-		}
-		return 0
-	})
-	for _, n := range near {
-		_ = f.enter("nearest")
-		if !yield(n.item.Rect, n.item.ID, n.dist) {
-			return
-		}
+	slices.Sort(d)
+	return d
+}
+
+// Browse is that of a tree, the only kind that there is.
+func (f *fake) Browse(x, y float64) *rstar.Browse {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	tree, err := rstar.New(rstar.Options{Memory: make([]byte, 1<<20+100*len(f.items))})
+	if err == nil {
+		err = tree.Load(f.items)
 	}
+	if err != nil {
+		panic(err)
+	}
+	return tree.Browse(x, y)
 }
 
 func (f *fake) Len() int {

@@ -151,13 +151,13 @@ func (c client) search(ctx context.Context, req *catfishv1.SearchRequest) (
 
 // nearest returns the whole answer in order.
 func (c client) nearest(ctx context.Context, req *catfishv1.NearestRequest) (
-	[]neighbor, error,
+	[]rstar.Neighbor, error,
 ) {
 	stream, err := c.Nearest(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	var near []neighbor
+	var near []rstar.Neighbor
 	for {
 		m, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -167,7 +167,7 @@ func (c client) nearest(ctx context.Context, req *catfishv1.NearestRequest) (
 			return near, err
 		}
 		for _, n := range m.GetNeighbors() {
-			near = append(near, neighbor{goItem(n.GetItem()), n.GetDistance()})
+			near = append(near, rstar.Neighbor{Item: goItem(n.GetItem()), Dist: n.GetDistance()})
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
 	"github.com/catfish-index/catfish/rstar"
@@ -126,65 +125,27 @@ func TestLoadCancelledWhileStoring(t *testing.T) {
 	}
 }
 
-// TestLoadLimits fills the budget of uploads from two streams, and checks
-// that it is released.
-func TestLoadLimits(t *testing.T) {
+// TestLoadTooLarge: an upload that needs more than one source may hold is to
+// be divided, and nothing of it is held.
+func TestLoadTooLarge(t *testing.T) {
 	col := &fake{}
-	receives := make(chan struct{}, 100)
-	c := startBufconn(t, backend{"default": col}, WithMaxLoadItems(100),
-		WithGRPC(grpc.ChainStreamInterceptor(
-			func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo,
-				next grpc.StreamHandler,
-			) error {
-				return next(srv, receiveSpy{ss, receives})
-			})))
+	// One message of 1 KB takes 35 KB, and the objects the rest of 60 KB.
+	c := startBufconn(t, backend{"default": col},
+		WithMaxMessageBytes(1<<10), WithMaxLoadBytes(80<<10))
 	ctx := testContext(t)
-	items := randomItems(rand.New(rand.NewPCG(15, 16)), 101)
-
+	items := randomItems(rand.New(rand.NewPCG(15, 16)), 1000)
 	_, err := c.load(ctx, "", items, 10)
 	d := detailsOf(err)
 	if d.code != codes.ResourceExhausted || d.reason != ReasonLoadTooLarge ||
-		d.retry || d.meta[MetadataLimit] != "100" || col.Len() != 0 {
-		t.Fatalf("too large: %v: %+v", err, d)
+		d.retry || d.meta[MetadataLimit] != "61440" || col.Len() != 0 {
+		t.Fatalf("%v: %+v", err, d)
 	}
-
-	// A slow upload of 60 stays open while another needs 60. The first upload
-	// holds its first message by the time that it asks for the second.
-	for len(receives) > 0 {
-		<-receives
+	if res, err := c.load(ctx, "", items[:250], 10); err != nil || res.GetLoaded() != 250 {
+		t.Fatalf("a smaller one: %v, %v", res, err)
 	}
-	slow, err := c.Load(ctx)
-	if err != nil {
-		t.Fatal(err)
+	if u := c.server.loads.Use(); u.Used != 0 {
+		t.Fatalf("held after the calls: %+v", u)
 	}
-	if err := slow.Send(loadRequest(items[:60])); err != nil {
-		t.Fatal(err)
-	}
-	await(t, "the first receive", receives)
-	await(t, "the second receive", receives)
-	_, err = c.load(ctx, "", items[:60], 60)
-	if d = detailsOf(err); d.reason != ReasonLoadBusy || !d.retry ||
-		d.code != codes.ResourceExhausted || col.Len() != 0 {
-		t.Fatalf("busy: %v: %+v", err, d)
-	}
-	if res, err := slow.CloseAndRecv(); err != nil || res.GetLoaded() != 60 {
-		t.Fatalf("slow: %v, %v", res, err)
-	}
-	if res, err := c.load(ctx, "", items[:100], 30); err != nil ||
-		res.GetLoaded() != 100 || res.GetBulk() {
-		t.Fatalf("after: %v, %v", res, err)
-	}
-}
-
-// receiveSpy reports when the handler begins to receive a message.
-type receiveSpy struct {
-	grpc.ServerStream
-	receives chan<- struct{}
-}
-
-func (s receiveSpy) RecvMsg(m any) error {
-	s.receives <- struct{}{}
-	return s.ServerStream.RecvMsg(m)
 }
 
 // TestLoadEmpty loads nothing, which is no error.

@@ -3,6 +3,7 @@ package api
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc/codes"
@@ -64,5 +65,24 @@ func TestSearchManyTooLarge(t *testing.T) {
 	if d := detailsOf(err); d.code != codes.ResourceExhausted ||
 		d.reason != ReasonResultTooLarge || d.meta[MetadataLimit] != "299" {
 		t.Errorf("300 objects: %v: %+v", err, d)
+	}
+}
+
+// TestLargeRequest: a request that no call needs is refused before it is
+// decoded; one with a few queries too many is told so.
+func TestLargeRequest(t *testing.T) {
+	c := startBufconn(t, backend{"default": &fake{}})
+	empty := &catfishv1.Rect{}
+	_, err := c.searchMany(testContext(t), &catfishv1.SearchManyRequest{
+		Queries: slices.Repeat([]*catfishv1.Rect{empty}, maxRequestBytes/2),
+	})
+	if err == nil || !strings.Contains(err.Error(), "want at most 1024") {
+		t.Errorf("at the limit: %v", err)
+	}
+	_, err = c.searchMany(testContext(t), &catfishv1.SearchManyRequest{
+		Queries: slices.Repeat([]*catfishv1.Rect{empty}, maxRequestBytes/2+1),
+	})
+	if err == nil || !strings.Contains(err.Error(), "request of 262146 bytes, limit 262144") {
+		t.Errorf("beyond the limit: %v", err)
 	}
 }

@@ -1,6 +1,10 @@
 package api
 
-import "google.golang.org/grpc"
+import (
+	"time"
+
+	"google.golang.org/grpc"
+)
 
 // DefaultCollection is the collection that an empty name refers to.
 const DefaultCollection = "default"
@@ -20,17 +24,35 @@ const (
 	// ones take a core less than a millisecond.
 	MaxQueries = 1024
 
+	// MaxNearest is the largest k of a Nearest, as for RDMA clients: when
+	// writers disturb a traversal it begins again, which costs as much as
+	// all that it has found.
+	MaxNearest = 1 << 16
+
 	// DefaultMaxResults bounds one answer: 2^22 objects keep 168 MB in
 	// the server until the client has read them.
 	DefaultMaxResults = 1 << 22
 
-	// DefaultMaxLoadItems bounds the objects of all uploads in progress
-	// together: 2^24 objects keep up to 0.7 GB.
-	DefaultMaxLoadItems = 1 << 24
+	// DefaultMaxAnswerBytes bounds what all calls hold together: the largest
+	// answers of six clients. A source may hold half, three of them.
+	DefaultMaxAnswerBytes = 1 << 30
 
-	// DefaultMaxMessageBytes bounds one received message; gRPC's own
-	// default, which clients of every language expect.
-	DefaultMaxMessageBytes = 4 << 20
+	// DefaultMaxLoadBytes bounds what all uploads hold together. A source
+	// may hold three quarters: 17 million objects, at the 90 bytes that
+	// each takes while the server makes room for more (upload.go).
+	DefaultMaxLoadBytes = 2 << 30
+
+	// DefaultMaxConnections bounds the open connections: with 100 KB each,
+	// 0.4 GB. A source may have half.
+	DefaultMaxConnections = 1 << 12
+
+	// DefaultIdleTimeout is how long a call waits for its client.
+	DefaultIdleTimeout = 30 * time.Second
+
+	// DefaultMaxMessageBytes bounds one received message: 17,000 objects. An
+	// upload reserves 35 times as much, which is what a message may take when
+	// it is decoded.
+	DefaultMaxMessageBytes = 1 << 20
 )
 
 // Option changes a default of NewServer.
@@ -38,8 +60,11 @@ type Option func(*options)
 
 type options struct {
 	maxResults      int
-	maxLoadItems    int
+	maxAnswerBytes  int64
+	maxLoadBytes    int64
 	maxMessageBytes int
+	maxConnections  int
+	idle            time.Duration
 	grpc            []grpc.ServerOption
 }
 
@@ -50,26 +75,51 @@ func WithMaxResults(n int) Option {
 	return func(o *options) { setPositive(&o.maxResults, n) }
 }
 
-// WithMaxLoadItems bounds the objects of all Loads in progress together,
-// DefaultMaxLoadItems unless n is positive. A Load that would exceed it is
-// refused with RESOURCE_EXHAUSTED and changes nothing.
-func WithMaxLoadItems(n int) Option {
-	return func(o *options) { setPositive(&o.maxLoadItems, n) }
+// WithMaxAnswerBytes bounds the bytes that all calls in progress hold
+// together, answers that clients have yet to take included,
+// DefaultMaxAnswerBytes unless n is positive. One source (an IPv4 host, an
+// IPv6 network of 64 bits) may hold half. A call beyond that ends with
+// RESOURCE_EXHAUSTED, SERVER_BUSY.
+func WithMaxAnswerBytes(n int64) Option {
+	return func(o *options) { setPositive(&o.maxAnswerBytes, n) }
 }
 
-// WithMaxMessageBytes bounds a received message,
+// WithMaxLoadBytes bounds the bytes that all Loads in progress hold
+// together, DefaultMaxLoadBytes unless n is positive. One source may hold
+// three quarters. A Load beyond that ends with RESOURCE_EXHAUSTED.
+func WithMaxLoadBytes(n int64) Option {
+	return func(o *options) { setPositive(&o.maxLoadBytes, n) }
+}
+
+// WithMaxConnections bounds the open connections, DefaultMaxConnections
+// unless n is positive. One source may have half. Those beyond are closed
+// before a byte is answered.
+func WithMaxConnections(n int) Option {
+	return func(o *options) { setPositive(&o.maxConnections, n) }
+}
+
+// WithIdleTimeout sets how long a call waits for its client to send or to
+// take a message, and a connection for its peer to take bytes,
+// DefaultIdleTimeout unless d is positive.
+func WithIdleTimeout(d time.Duration) Option {
+	return func(o *options) { setPositive(&o.idle, d) }
+}
+
+// WithMaxMessageBytes bounds a received message of a Load (of other calls
+// 256 KiB are the most),
 // DefaultMaxMessageBytes unless n is positive.
 func WithMaxMessageBytes(n int) Option {
 	return func(o *options) { setPositive(&o.maxMessageBytes, n) }
 }
 
 // WithGRPC passes options to the gRPC server: transport credentials,
-// interceptors, statistics. They follow the package's own.
+// interceptors, statistics. They follow the package's own. The package needs
+// grpc.InTapHandle for itself: NewServer panics if there is a second one.
 func WithGRPC(opts ...grpc.ServerOption) Option {
 	return func(o *options) { o.grpc = append(o.grpc, opts...) }
 }
 
-func setPositive(p *int, n int) {
+func setPositive[T int | int64 | time.Duration](p *T, n T) {
 	if n > 0 {
 		*p = n
 	}
@@ -78,8 +128,11 @@ func setPositive(p *int, n int) {
 func newOptions(opts []Option) options {
 	o := options{
 		maxResults:      DefaultMaxResults,
-		maxLoadItems:    DefaultMaxLoadItems,
+		maxAnswerBytes:  DefaultMaxAnswerBytes,
+		maxLoadBytes:    DefaultMaxLoadBytes,
 		maxMessageBytes: DefaultMaxMessageBytes,
+		maxConnections:  DefaultMaxConnections,
+		idle:            DefaultIdleTimeout,
 	}
 	for _, set := range opts {
 		set(&o)

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
+	"github.com/catfish-index/catfish/internal/budget"
 )
 
 const (
@@ -25,9 +26,22 @@ const (
 	idlePing    = 30 * time.Second
 	pingTimeout = 10 * time.Second
 
-	// maxStreams bounds the calls in flight on one connection; RFC 9113
-	// section 6.5.2 recommends no less than 100.
-	maxStreams = 1000
+	// idleConnection is after how long a connection without calls is asked
+	// to go. gRPC clients connect again by themselves.
+	idleConnection = 15 * time.Minute
+
+	// handshake bounds the time until a connection speaks HTTP/2.
+	handshake = 10 * time.Second
+
+	// maxSilent bounds the connections that have yet to send a byte. If
+	// 10,000 come in a second, the oldest has had 100 ms when it is closed.
+	maxSilent = 1000
+
+	// maxStreams bounds the calls in flight on one connection: the least
+	// that RFC 9113 section 6.5.2 recommends. After a call has ended, gRPC
+	// itself keeps up to 80 KB that its client has not taken, 8 MB of a
+	// connection.
+	maxStreams = 100
 )
 
 // Server is a gRPC server with the services catfish.v1.CatfishService,
@@ -38,6 +52,9 @@ type Server struct {
 	health   *health.Server
 	stopping context.Context
 	stop     context.CancelFunc
+	calls    *gate
+	conns    *connGate
+	loads    *budget.Budget
 }
 
 // NewServer returns a server in front of b. It serves nothing until Serve is
@@ -46,6 +63,17 @@ func NewServer(b Backend, opts ...Option) *Server {
 	o := newOptions(opts)
 	s := &Server{health: health.NewServer()}
 	s.stopping, s.stop = context.WithCancel(context.Background())
+	s.calls = &gate{
+		answers: budget.New("bytes of gRPC calls", o.maxAnswerBytes, o.maxAnswerBytes/2),
+		idle:    o.idle, messageBytes: int64(o.maxMessageBytes),
+	}
+	s.loads = budget.New("bytes of gRPC uploads", o.maxLoadBytes, o.maxLoadBytes/4*3)
+	s.conns = &connGate{
+		silent: budget.NewReplacing("silent gRPC connections", maxSilent),
+		open: budget.New("gRPC connections", int64(o.maxConnections),
+			int64(o.maxConnections+1)/2),
+		idle: o.idle,
+	}
 	s.grpc = grpc.NewServer(append([]grpc.ServerOption{
 		grpc.MaxRecvMsgSize(o.maxMessageBytes),
 		grpc.MaxConcurrentStreams(maxStreams),
@@ -54,12 +82,19 @@ func NewServer(b Backend, opts ...Option) *Server {
 		}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			Time: idlePing, Timeout: pingTimeout,
+			MaxConnectionIdle: idleConnection,
 		}),
-		grpc.ChainStreamInterceptor(s.endWatches),
+		grpc.ConnectionTimeout(handshake),
+		// An idle connection then holds 32 KB less.
+		grpc.SharedWriteBuffer(true),
+		grpc.ForceServerCodecV2(newCodec()),
+		grpc.InTapHandle(s.calls.tap),
+		grpc.ChainUnaryInterceptor(s.calls.unary),
+		grpc.ChainStreamInterceptor(s.calls.stream, s.endWatches),
 	}, o.grpc...)...)
 
 	catfishv1.RegisterCatfishServiceServer(s.grpc, &service{
-		backend: b, options: o,
+		backend: b, options: o, loads: s.loads, turns: newTurns(),
 	})
 	healthpb.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
@@ -74,12 +109,35 @@ func NewServer(b Backend, opts ...Option) *Server {
 // closes l. After GracefulStop or Stop it returns nil, or
 // grpc.ErrServerStopped if it had not begun yet. Several listeners may be
 // served at once.
-func (s *Server) Serve(l net.Listener) error { return s.grpc.Serve(l) }
+func (s *Server) Serve(l net.Listener) error {
+	return s.grpc.Serve(&boundedListener{Listener: l, gate: s.conns})
+}
+
+// Use is how much of one budget is in use.
+type Use struct {
+	Name    string `json:"name"`
+	Used    int64  `json:"used"`
+	Limit   int64  `json:"limit"`
+	Share   int64  `json:"share"`   // limit of one source
+	Sources int    `json:"sources"` // that hold something, or have begun to
+	Refused uint64 `json:"refused"` // requests for more, since the start
+	Cut     uint64 `json:"cut"`     // calls or connections ended to make room
+}
+
+// Use returns what calls, uploads and connections hold at this moment.
+func (s *Server) Use() []Use {
+	var all []Use
+	for _, b := range []*budget.Budget{
+		s.calls.answers, s.loads, s.conns.open, s.conns.silent,
+	} {
+		all = append(all, Use(b.Use()))
+	}
+	return all
+}
 
 // GracefulStop turns health to NOT_SERVING, accepts no more connections and
-// calls, and waits for those in flight. A client that does not read its
-// answer and has set no deadline delays it indefinitely: a caller in a hurry
-// calls Stop in the meantime.
+// calls, and waits for those in flight. A client that reads its answer slowly
+// delays it: a caller in a hurry calls Stop in the meantime.
 func (s *Server) GracefulStop() {
 	s.health.Shutdown()
 	s.stop()

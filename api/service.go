@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
+	"github.com/catfish-index/catfish/internal/budget"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -17,8 +17,8 @@ type service struct {
 	backend Backend
 	options options
 
-	// loading counts the objects that Loads in progress hold.
-	loading atomic.Int64
+	loads *budget.Budget // bytes of Loads in progress
+	turns turns          // of calls that take long
 
 	// results keeps *[]rstar.Item for Search to collect answers in.
 	results sync.Pool
@@ -41,7 +41,7 @@ func (s *service) collection(ctx context.Context, name string) (
 	}
 	// The deadline may have passed while the call was queued; a write must
 	// not happen then.
-	if err := ctx.Err(); err != nil {
+	if err := context.Cause(ctx); err != nil {
 		return nil, "", statusOf(name, err)
 	}
 	c, err := s.backend.Collection(name)

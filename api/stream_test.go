@@ -128,24 +128,6 @@ func checkEnd(t *testing.T, want codes.Code, stream searchStream,
 	}
 }
 
-// TestNearestStopsAtDeadline cancels within the traversal.
-func TestNearestStopsAtDeadline(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	yields := 0
-	col := &fake{items: manyItems(), before: func(string) error {
-		if yields++; yields == BatchItems/2 {
-			cancel()
-		}
-		return nil
-	}}
-	s := &service{options: newOptions(nil)}
-	near, err := s.collectNearest(ctx, col, &catfishv1.NearestRequest{K: 50_000})
-	if !errors.Is(err, context.Canceled) || len(near) != BatchItems {
-		t.Fatalf("%d objects, %v, want %d and a cancellation",
-			len(near), err, BatchItems)
-	}
-}
-
 // TestSlowReader checks that a client that does not read blocks no other call
 // to the collection, and gets its whole answer later, unchanged.
 func TestSlowReader(t *testing.T) {

@@ -1,13 +1,8 @@
 package catfish
 
 import (
-	"fmt"
-	"os"
-
-	"github.com/shirou/gopsutil/v3/mem"
-
 	"github.com/catfish-index/catfish/internal/budget"
-	"github.com/catfish-index/catfish/internal/cgroup"
+	"github.com/catfish-index/catfish/internal/hostmem"
 )
 
 // What clients may hold of a server (docs/security.md). Package budget has the
@@ -52,15 +47,14 @@ func (b *budgets) stats() []BudgetStats {
 const minMemoryLimit = 64 << 20
 
 // DefaultMemoryLimit is three quarters of the memory that this process may
-// use, that of its control group or of the host.
-func DefaultMemoryLimit() (int64, error) {
-	v, err := mem.VirtualMemory()
-	if err != nil {
-		return 0, fmt.Errorf("catfish: memory of this host: %w", err)
+// use, that of its control group or of the host; 2 GiB where that is not known.
+func DefaultMemoryLimit() int64 {
+	total, known := hostmem.Limit()
+	if !known {
+		return unknownMemory
 	}
-	total := int64(v.Total)
-	if n := cgroup.Memory(os.DirFS("/")); n > 0 {
-		total = min(total, n)
-	}
-	return total / 4 * 3, nil
+	return total / 4 * 3
 }
+
+// unknownMemory is the limit on systems that do not say how much there is.
+const unknownMemory = 2 << 30

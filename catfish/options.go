@@ -124,7 +124,7 @@ type ServerOptions struct {
 	maybeOFI bool // nobody asked for ofi: without it if it fails
 }
 
-func (o *ServerOptions) setDefaults() error {
+func (o *ServerOptions) setDefaults() {
 	if o.Listen == "" {
 		o.Listen = "127.0.0.1:0"
 	}
@@ -151,10 +151,7 @@ func (o *ServerOptions) setDefaults() error {
 		o.SocketMode = 0o600
 	}
 	if o.MemoryLimit == 0 {
-		var err error
-		if o.MemoryLimit, err = DefaultMemoryLimit(); err != nil {
-			return err
-		}
+		o.MemoryLimit = DefaultMemoryLimit()
 	}
 	if o.MaxResults == 0 {
 		o.MaxResults = DefaultMaxResults
@@ -165,7 +162,6 @@ func (o *ServerOptions) setDefaults() error {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	return nil
 }
 
 func (o *ServerOptions) validate() error {

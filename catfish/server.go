@@ -67,9 +67,7 @@ type Server struct {
 // NewServer binds the address and opens the transports. The server answers no
 // client before Serve, but its collections can be filled. Close it in any case.
 func NewServer(opts ServerOptions) (*Server, error) {
-	if err := opts.setDefaults(); err != nil {
-		return nil, err
-	}
+	opts.setDefaults()
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}

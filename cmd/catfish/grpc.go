@@ -14,20 +14,6 @@ import (
 	"github.com/catfish-index/catfish/catfish"
 )
 
-// backend shows a server's collections to the gRPC service.
-type backend struct{ *catfish.Server }
-
-func (b backend) Collection(name string) (api.Collection, error) {
-	tree, err := b.Server.Collection(name)
-	switch {
-	case errors.Is(err, catfish.ErrUnknownCollection):
-		return nil, fmt.Errorf("%w: %w", api.ErrNoCollection, err)
-	case err != nil:
-		return nil, err
-	}
-	return tree, nil
-}
-
 // errGRPC is wrapped when the address of --grpc is taken.
 var errGRPC = errors.New("gRPC: address in use")
 
@@ -48,7 +34,7 @@ func serveGRPC(addr string, srv *catfish.Server, fail func(error)) (string, func
 	if srv.Recording() != nil {
 		opts = append(opts, api.WithGRPC(grpc.StatsHandler(recordGRPC{srv})))
 	}
-	g := api.NewServer(backend{srv}, opts...)
+	g := api.NewServer(api.ServerBackend(srv), opts...)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

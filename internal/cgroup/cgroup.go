@@ -1,4 +1,4 @@
-// Package cgroup reads the limits of this process's control groups.
+// Package cgroup finds the control groups of this process, and its CPU quota.
 package cgroup
 
 import (
@@ -9,47 +9,22 @@ import (
 	"strings"
 )
 
-// How the limits are found:
+// Where a limit of a process stands:
 //
-//	v2  /proc/self/cgroup  0::/a/b         cpu.max              "200000 100000"
-//	                                       memory.max           "1073741824"
-//	v1  /proc/self/cgroup  3:cpu,..:/a     cpu.cfs_quota_us     200000 (-1: none)
-//	                                       cpu.cfs_period_us    100000
-//	                       4:memory:/a     memory.limit_in_bytes
+//	v2  /proc/self/cgroup  0::/a/b       cpu.max              "200000 100000"
+//	v1  /proc/self/cgroup  3:cpu,..:/a   cpu.cfs_quota_us     200000 (-1: none)
+//	                                     cpu.cfs_period_us    100000
 //
 // In a container the path may be that of the host, which is not visible. Then
 // the root of the mount is the container's own group.
 
-// Cores returns the CPU quota in cores, 0 without a quota. It is the smallest
-// quota among all ancestors. root is os.DirFS("/").
-func Cores(root fs.FS) float64 { return smallest(root, "cpu", quotaV2, quotaV1) }
-
-// Memory returns the limit of memory in bytes, 0 without a limit: the smallest
-// one among all ancestors.
-func Memory(root fs.FS) int64 {
-	limit := func(file string) func(fs.FS, string) int64 {
-		return func(root fs.FS, dir string) int64 {
-			b, _ := fs.ReadFile(root, path.Join(dir, file))
-			n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
-			if err != nil || n >= unlimited { // "max", or not there
-				return 0
-			}
-			return n
-		}
-	}
-	return smallest(root, "memory", limit("memory.max"), limit("memory.limit_in_bytes"))
-}
-
-// unlimited is less than what v1 says where there is no limit: the largest
-// int64 in whole pages.
-const unlimited = 1 << 62
-
-// smallest returns the smallest positive limit of a controller, 0 if there is
-// none.
-func smallest[N int64 | float64](root fs.FS, controller string, v2, v1 func(fs.FS, string) N) (least N) {
+// Each calls yield with the directory, in root, of each control group of the
+// process that a controller may limit, its own ones and their ancestors. root is
+// os.DirFS("/"). Some of the directories may not exist.
+func Each(root fs.FS, controller string, yield func(dir string, v2 bool)) {
 	list, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
-		return 0
+		return
 	}
 	for line := range strings.Lines(string(list)) {
 		field := strings.SplitN(strings.TrimSpace(line), ":", 3)
@@ -57,24 +32,36 @@ func smallest[N int64 | float64](root fs.FS, controller string, v2, v1 func(fs.F
 			continue
 		}
 		var mounts []string
-		read := v1
+		v2 := field[0] == "0" && field[1] == ""
 		switch {
-		case field[0] == "0" && field[1] == "":
-			mounts, read = []string{"sys/fs/cgroup", "sys/fs/cgroup/unified"}, v2
+		case v2:
+			mounts = []string{"sys/fs/cgroup", "sys/fs/cgroup/unified"}
 		case slices.Contains(strings.Split(field[1], ","), controller):
 			mounts = []string{"sys/fs/cgroup/" + field[1], "sys/fs/cgroup/" + controller}
 		}
 		for _, mount := range mounts {
 			for dir := path.Clean("/" + field[2]); ; dir = path.Dir(dir) {
-				if n := read(root, path.Join(mount, dir)); n > 0 && (least == 0 || n < least) {
-					least = n
-				}
+				yield(path.Join(mount, dir), v2)
 				if dir == "/" {
 					break
 				}
 			}
 		}
 	}
+}
+
+// Cores returns the CPU quota in cores, 0 without a quota. It is the smallest
+// quota among all ancestors.
+func Cores(root fs.FS) (least float64) {
+	Each(root, "cpu", func(dir string, v2 bool) {
+		read := quotaV1
+		if v2 {
+			read = quotaV2
+		}
+		if q := read(root, dir); q > 0 && (least == 0 || q < least) {
+			least = q
+		}
+	})
 	return least
 }
 

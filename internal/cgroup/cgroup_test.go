@@ -48,38 +48,3 @@ func TestCores(t *testing.T) {
 		}
 	}
 }
-
-func TestMemory(t *testing.T) {
-	for name, tc := range map[string]struct {
-		files map[string]string
-		want  int64
-	}{
-		"none": {map[string]string{}, 0},
-		"v2 unlimited": {map[string]string{
-			"proc/self/cgroup":         "0::/\n",
-			"sys/fs/cgroup/memory.max": "max\n",
-		}, 0},
-		"v2 smallest ancestor": {map[string]string{
-			"proc/self/cgroup":             "0::/a/b\n",
-			"sys/fs/cgroup/a/memory.max":   "1000\n",
-			"sys/fs/cgroup/a/b/memory.max": "2000\n",
-		}, 1000},
-		"v1": {map[string]string{
-			"proc/self/cgroup": "4:memory:/m\n",
-			"sys/fs/cgroup/memory/m/memory.limit_in_bytes": "3000\n",
-			"sys/fs/cgroup/memory/memory.limit_in_bytes":   "9223372036854771712\n",
-		}, 3000},
-		"v1 unlimited": {map[string]string{
-			"proc/self/cgroup":                           "4:memory:/\n",
-			"sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
-		}, 0},
-	} {
-		root := fstest.MapFS{}
-		for path, text := range tc.files {
-			root[path] = &fstest.MapFile{Data: []byte(text)}
-		}
-		if got := Memory(root); got != tc.want {
-			t.Errorf("%s: %v, want %v", name, got, tc.want)
-		}
-	}
-}

@@ -8,6 +8,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/catfish-index/catfish/internal/cgroup"
 )
 
 // Limit returns the bytes that the host has, or the smallest limit of the
@@ -69,43 +71,18 @@ type group struct{ max, used int64 }
 //
 //	v2  /proc/self/cgroup  0::/a/b         memory.max, memory.current
 //	v1  /proc/self/cgroup  4:memory:/a/b   memory.limit_in_bytes, .usage_in_bytes
-//
-// In a container the path may be that of the host, which is not visible. Then
-// the root of the mount is the container's own group.
 func eachGroup(root fs.FS, yield func(group)) {
-	list, err := fs.ReadFile(root, "proc/self/cgroup")
-	if err != nil {
-		return
-	}
-	for line := range strings.Lines(string(list)) {
-		field := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(field) != 3 {
-			continue
+	cgroup.Each(root, "memory", func(dir string, v2 bool) {
+		limit, usage, cache := "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
+		if v2 {
+			limit, usage, cache = "memory.max", "memory.current", "inactive_file"
 		}
-		var mounts []string
-		limit, usage := "memory.max", "memory.current"
-		cache := "inactive_file"
-		switch {
-		case field[0] == "0" && field[1] == "":
-			mounts = []string{"sys/fs/cgroup", "sys/fs/cgroup/unified"}
-		case strings.Contains(","+field[1]+",", ",memory,"):
-			mounts = []string{"sys/fs/cgroup/" + field[1], "sys/fs/cgroup/memory"}
-			limit, usage, cache = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
+		if most, ok := value(root, path.Join(dir, limit)); ok {
+			used, _ := value(root, path.Join(dir, usage))
+			cached, _ := lineValue(root, path.Join(dir, "memory.stat"), cache, 1)
+			yield(group{most, max(used-cached, 0)})
 		}
-		for _, mount := range mounts {
-			for dir := path.Clean("/" + field[2]); ; dir = path.Dir(dir) {
-				at := path.Join(mount, dir)
-				if most, ok := value(root, path.Join(at, limit)); ok {
-					used, _ := value(root, path.Join(at, usage))
-					cached, _ := lineValue(root, path.Join(at, "memory.stat"), cache, 1)
-					yield(group{most, max(used-cached, 0)})
-				}
-				if dir == "/" {
-					break
-				}
-			}
-		}
-	}
+	})
 }
 
 // value reads a file with one number. "max", and the huge number by which v1

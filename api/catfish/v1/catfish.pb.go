@@ -708,8 +708,8 @@ type NearestRequest struct {
 	X float64 `protobuf:"fixed64,2,opt,name=x,proto3" json:"x,omitempty"`
 	// The point; finite.
 	Y float64 `protobuf:"fixed64,3,opt,name=y,proto3" json:"y,omitempty"`
-	// Maximum number of objects to return; 0 means all within max_distance,
-	// up to the server's result limit.
+	// Maximum number of objects to return, at most 65,536; 0 means all within
+	// max_distance, up to the server's result limit.
 	K uint32 `protobuf:"varint,4,opt,name=k,proto3" json:"k,omitempty"`
 	// Objects farther than this are not returned; those at exactly this
 	// distance are.

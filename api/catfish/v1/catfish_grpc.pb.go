@@ -47,7 +47,8 @@ const (
 // during the whole call and matches is returned exactly once; no object is
 // returned that was absent during the whole call; a write that was
 // acknowledged before the call began is seen. A snapshot across objects
-// is not promised.
+// is not promised. If writes prevent a call that takes longer than about
+// 0.1 ms from finishing in one pass, it searches in parts: see docs/api.md.
 //
 // A collection is a multiset of (id, rect): storing the same pair twice
 // keeps both, and Delete removes one of them.
@@ -232,7 +233,8 @@ func (c *catfishServiceClient) Stats(ctx context.Context, in *StatsRequest, opts
 // during the whole call and matches is returned exactly once; no object is
 // returned that was absent during the whole call; a write that was
 // acknowledged before the call began is seen. A snapshot across objects
-// is not promised.
+// is not promised. If writes prevent a call that takes longer than about
+// 0.1 ms from finishing in one pass, it searches in parts: see docs/api.md.
 //
 // A collection is a multiset of (id, rect): storing the same pair twice
 // keeps both, and Delete removes one of them.

@@ -1,0 +1,90 @@
+package api
+
+import (
+	"net"
+	"sync"
+	"time"
+
+	"github.com/catfish-index/catfish/internal/budget"
+)
+
+// boundedListener accepts connections as far as their sources may have more.
+// A connection over the budget is closed.
+type boundedListener struct {
+	net.Listener
+	gate *connGate
+}
+
+// connGate is shared by the listeners of a server.
+type connGate struct {
+	silent *budget.Budget // connections that have yet to send a byte
+	open   *budget.Budget // all others
+	idle   time.Duration  // how long a write may make no progress
+}
+
+func (l *boundedListener) Accept() (net.Conn, error) {
+	for {
+		inner, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		c := &boundedConn{Conn: inner, gate: l.gate}
+		if c.count(l.gate.silent) == nil {
+			return c, nil
+		}
+		c.Close()
+	}
+}
+
+// boundedConn counts in the budget of its source until it is closed.
+type boundedConn struct {
+	net.Conn
+	gate  *connGate
+	spoke bool // has sent a byte; belongs to the one goroutine that reads
+
+	mu      sync.Mutex
+	account *budget.Account
+	closed  bool
+}
+
+// count moves the connection to b.
+func (c *boundedConn) count(b *budget.Budget) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return net.ErrClosed
+	}
+	c.account.Close()
+	// Closing a socket does not wait. Its reader then gives back the account.
+	c.account = b.Open(budget.SourceOf(c.RemoteAddr()), func(error) { c.Conn.Close() })
+	return c.account.Take(1)
+}
+
+func (c *boundedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 && !c.spoke {
+		c.spoke = true
+		if err := c.count(c.gate.open); err != nil {
+			c.Close()
+			return 0, err
+		}
+	}
+	return n, err
+}
+
+// Write ends the connection of a peer that takes nothing from its socket. A
+// write is at most 32 KB, which gRPC gathers.
+func (c *boundedConn) Write(p []byte) (int, error) {
+	if err := c.SetWriteDeadline(time.Now().Add(c.gate.idle)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(p)
+}
+
+func (c *boundedConn) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.account.Close()
+	c.mu.Unlock()
+	return c.Conn.Close()
+}
