@@ -72,6 +72,7 @@ func TestBrowse(t *testing.T) {
 // TestBrowseAmongMoves: what stays is returned exactly once and in order,
 // whatever is written between calls.
 func TestBrowseAmongMoves(t *testing.T) {
+	restarts := uint64(0)
 	for seed := range uint64(60 / raceFactor) {
 		k := newChurn(t, 1000, seed)
 		writes := k.r.IntN(20)
@@ -84,6 +85,10 @@ func TestBrowseAmongMoves(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		b.Close()
+		restarts += k.tr.Stats().Restarts
+	}
+	if restarts < 200/raceFactor {
+		t.Fatalf("%d passes met a move: the test shows little", restarts)
 	}
 }
 
