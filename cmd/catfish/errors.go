@@ -99,8 +99,12 @@ func hint(err error) string {
 		return "\nIs a server running there? Start one with 'catfish serve --listen ADDR'," +
 			" or name another with --server."
 	case errors.Is(err, catfish.ErrUnknownCollection):
-		return "\nSee 'catfish status' for the collections of a server;" +
-			" 'catfish serve --collection NAME' adds one."
+		return "\nSee 'catfish collections list'; 'catfish collections create NAME' adds one," +
+			" and 'catfish serve --collection NAME' one that is there from the start."
+	case errors.Is(err, catfish.ErrNotReady):
+		return "\nIt will be when the server has loaded it: try again then."
+	case errors.Is(err, catfish.ErrNotPermitted):
+		return "\nSee --client-collections of 'catfish serve'."
 	case errors.Is(err, catfish.ErrRecord) && errors.Is(err, fs.ErrExist):
 		return "\nName another file with --record, or let it be overwritten with --record-force."
 	case errors.Is(err, catfish.ErrTransport):

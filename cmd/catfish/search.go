@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -91,6 +92,7 @@ func newNearest(a *app) *cobra.Command {
 	var f clientFlags
 	var point string
 	var k int
+	within := math.Inf(1)
 	c := &cobra.Command{
 		Use:   "nearest --point x,y",
 		Short: "Find the objects nearest to a point",
@@ -98,6 +100,7 @@ func newNearest(a *app) *cobra.Command {
 standard output, separated by tabs: id, minx, miny, maxx, maxy, and the
 distance. How many there are goes to standard error.`,
 		Example: `  catfish nearest --point -122.1,37.4 -k 3
+  catfish nearest --point 0.5,0.5 --max-distance 0.01 -k 100
   catfish nearest --point 0.5,0.5 --policy offload --json`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -108,24 +111,31 @@ distance. How many there are goes to standard error.`,
 			if k < 1 {
 				return badUsage("-k is %d, want 1 or more", k)
 			}
-			return a.nearest(cmd.Context(), f, p[0], p[1], k)
+			if k > catfish.MaxNearest {
+				return badUsage("-k is %d, want %d or less", k, catfish.MaxNearest)
+			}
+			if !(within >= 0) {
+				return badUsage("--max-distance is %v, want 0 or more", within)
+			}
+			return a.nearest(cmd.Context(), f, p[0], p[1], k, within)
 		},
 	}
 	f.register(c)
 	f.registerSearch(c)
 	f.registerJSON(c)
 	c.Flags().StringVar(&point, "point", "", "where to look from")
-	c.Flags().IntVarP(&k, "k", "k", 10, "how many objects")
+	c.Flags().IntVarP(&k, "k", "k", 10, fmt.Sprintf("how many objects, at most %d", catfish.MaxNearest))
+	c.Flags().Float64Var(&within, "max-distance", math.Inf(1), "leave out what is farther; +Inf: nothing")
 	return c
 }
 
-func (a *app) nearest(ctx context.Context, f clientFlags, x, y float64, k int) error {
+func (a *app) nearest(ctx context.Context, f clientFlags, x, y float64, k int, within float64) error {
 	cl, err := f.dial(ctx, a)
 	if err != nil {
 		return err
 	}
 	defer cl.Close()
-	found, err := cl.Nearest(ctx, x, y, k)
+	found, err := cl.NearestWithin(ctx, x, y, k, within)
 	if err != nil {
 		return err
 	}

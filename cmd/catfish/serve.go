@@ -36,6 +36,9 @@ func newServe(a *app) *cobra.Command {
 
   ready addr=HOST:PORT transports=LIST objects=N collections=LIST
 
+While it loads, clients can connect; the collection that is loaded is "not
+ready" to them, which is an error that is safe to repeat.
+
 SIGHUP does not end it, as the end of a terminal would; it logs that there is
 nothing to reload.`,
 		Example: `  catfish serve --load california
@@ -80,6 +83,8 @@ nothing to reload.`,
 	fs.StringVar(&f.grpc, "grpc", "", "host:port of the gRPC service, empty: none")
 	fs.DurationVar(&f.opts.HeartbeatInterval, "heartbeat", 0,
 		"interval of heartbeats, 0: "+catfish.DefaultHeartbeatInterval.String())
+	fs.IntVar(&f.opts.ClientCollections, "client-collections", catfish.DefaultClientCollections,
+		"collections that the clients of one host, or with shm of one user, may create; -1: none")
 	recordFlags(c, &f.opts.Record)
 	completeData(c, "load")
 	fabricFlags(c, &f.opts.Fabric)
@@ -148,6 +153,12 @@ func (f *serveFlags) options(a *app) (catfish.ServerOptions, error) {
 			o.Collections = append(o.Collections, name)
 		}
 	}
+	if f.opts.ClientCollections == 0 || f.opts.ClientCollections < -1 {
+		return o, badUsage("--client-collections is %d, want 1 or more, or -1 for none", f.opts.ClientCollections)
+	}
+	if len(f.load) > 0 {
+		o.Loading = f.collections[:1]
+	}
 	return o, nil
 }
 
@@ -186,21 +197,29 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	if len(sources) > 0 {
-		if err := a.fill(ctx, tree, sources); err != nil {
-			return err
-		}
-	}
 	interrupted := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	grpcAddr, stopGRPC, err := serveGRPC(f.grpc, srv, cancel)
-	if err != nil {
-		return err
-	}
-	defer stopGRPC()
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(ctx) }()
+	// end is the end of a server that never was ready.
+	end := func(err error) error {
+		cancel(err)
+		return errors.Join(err, <-served)
+	}
+	if len(sources) > 0 {
+		if err := a.fill(ctx, tree, sources); err != nil {
+			return end(err)
+		}
+		if err := srv.SetReady(f.collections[0]); err != nil {
+			return end(err)
+		}
+	}
+	grpcAddr, stopGRPC, err := serveGRPC(f.grpc, srv, cancel)
+	if err != nil {
+		return end(err)
+	}
+	defer stopGRPC()
 	line := fmt.Sprintf("ready addr=%s transports=%s objects=%d collections=%s",
 		srv.Addr(), strings.Join(srv.Transports(), ","), tree.Len(),
 		strings.Join(srv.Collections(), ","))
@@ -213,8 +232,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 		}
 	}
 	if err := a.printf("%s\n", line); err != nil {
-		cancel(err)
-		return errors.Join(err, <-served)
+		return end(err)
 	}
 	err = <-served
 	if err == nil && interrupted.Err() == nil {

@@ -69,6 +69,9 @@ func statusText(st catfish.ServerStats, info catfish.ConnInfo) string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(st.Collections)) {
 		c := st.Collections[name]
+		if slices.Contains(st.Loading, name) {
+			printTo("collection  %s: loading, not ready for clients\n", name)
+		}
 		printTo("collection  %s: %d objects, height %d, nodes per level %v, node %d B, %.1f of %.1f MiB used, %d searches\n",
 			name, c.Len, c.Height, c.Nodes, c.NodeBytes,
 			float64(c.UsedBytes)/(1<<20), float64(c.SlabBytes)/(1<<20), c.Searches)

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/catfish-index/catfish/catfish"
+)
+
+func newCollections(a *app) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "collections",
+		Short: "List, create and drop a server's collections",
+		Long: `List, create and drop a server's collections. What is created this way is
+gone when the server ends; 'catfish serve --collection' names those that are
+there from its start, which cannot be dropped.`,
+		Example: `  catfish collections list
+  catfish collections create roads
+  catfish collections drop roads`,
+	}
+	group(c)
+	c.AddCommand(newCollectionsList(a), newCollectionsCreate(a), newCollectionsDrop(a))
+	return c
+}
+
+func newCollectionsList(a *app) *cobra.Command {
+	var f clientFlags
+	c := &cobra.Command{
+		Use:     "list",
+		Short:   "List the collections and how many objects each has",
+		Example: `  catfish collections list --server 10.0.0.5:7119 --json`,
+		Args:    args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cl, err := f.dial(cmd.Context(), a)
+			if err != nil {
+				return err
+			}
+			defer cl.Close()
+			l, err := cl.Collections(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if f.json {
+				return a.json(struct {
+					Collections []catfish.CollectionInfo `json:"collections"`
+				}{l})
+			}
+			var b strings.Builder
+			for _, i := range l {
+				state := ""
+				if i.Loading {
+					state = ", loading"
+				}
+				fmt.Fprintf(&b, "%s\t%d objects, %.1f of %.1f MiB used%s\n", i.Name, i.Objects,
+					float64(i.UsedBytes)/(1<<20), float64(i.SlabBytes)/(1<<20), state)
+			}
+			return a.printf("%s", b.String())
+		},
+	}
+	f.registerServer(c)
+	f.registerJSON(c)
+	return c
+}
+
+func newCollectionsCreate(a *app) *cobra.Command {
+	var f clientFlags
+	c := &cobra.Command{
+		Use:     "create NAME",
+		Short:   "Create a collection, unless there is one of that name",
+		Example: `  catfish collections create roads && catfish load --collection roads --file roads.csv`,
+		Args:    args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, name []string) error {
+			cl, err := f.dial(cmd.Context(), a)
+			if err != nil {
+				return err
+			}
+			defer cl.Close()
+			if err := cl.CreateCollection(cmd.Context(), name[0]); err != nil {
+				return err
+			}
+			return a.collectionDone(f, "created", name[0])
+		},
+	}
+	f.registerServer(c)
+	f.registerJSON(c)
+	return c
+}
+
+func newCollectionsDrop(a *app) *cobra.Command {
+	var f clientFlags
+	c := &cobra.Command{
+		Use:     "drop NAME",
+		Short:   "Drop a collection that was created by a client, with all its objects",
+		Example: `  catfish collections drop roads`,
+		Args:    args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, name []string) error {
+			cl, err := f.dial(cmd.Context(), a)
+			if err != nil {
+				return err
+			}
+			defer cl.Close()
+			ok, err := cl.DropCollection(cmd.Context(), name[0])
+			if err != nil {
+				return err
+			}
+			if !ok {
+				return fmt.Errorf("no collection %q: nothing was changed", name[0])
+			}
+			return a.collectionDone(f, "dropped", name[0])
+		},
+	}
+	f.registerServer(c)
+	f.registerJSON(c)
+	return c
+}
+
+func (a *app) collectionDone(f clientFlags, done, name string) error {
+	if f.json {
+		return a.json(struct {
+			Collection string `json:"collection"`
+			Done       string `json:"done"`
+		}{name, done})
+	}
+	return a.printf("%s %s\n", done, name)
+}
+
+// registerServer is register for commands about the server itself, not about
+// what one of its collections has.
+func (f *clientFlags) registerServer(c *cobra.Command) {
+	f.register(c)
+	for _, name := range []string{"collection", "policy", "cache-bytes", "trust-cache", "backoff-n", "threshold", "predictor"} {
+		_ = c.Flags().MarkHidden(name) // an error: there is none of that name
+	}
+}

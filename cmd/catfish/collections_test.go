@@ -1,0 +1,64 @@
+package main
+
+import (
+	"io"
+	"slices"
+	"testing"
+
+	"github.com/catfish-index/catfish/catfish"
+)
+
+// TestCollections: what 'collections' creates can be used, and dropped; what
+// the server has from its start cannot.
+func TestCollections(t *testing.T) {
+	_, addr, _ := serve(t, "--collection", "default,roads")
+	at := []string{"--server", addr}
+	succeed(t, append([]string{"collections", "create", "lakes"}, at...)...)
+	succeed(t, append([]string{"insert", "--id", "1", "--bbox", "0,0,1,1", "--collection", "lakes"}, at...)...)
+	out := succeed(t, append([]string{"collections", "list", "--json"}, at...)...)
+	l := decode[struct {
+		Collections []catfish.CollectionInfo `json:"collections"`
+	}](t, out).Collections
+	if len(l) != 3 || l[1].Name != "lakes" || l[1].Objects != 1 || l[2].Objects != 0 {
+		t.Errorf("%+v", l)
+	}
+	succeed(t, append([]string{"collections", "drop", "lakes"}, at...)...)
+	fail(t, exitFailure, append([]string{"collections", "drop", "lakes"}, at...), "no collection", "nothing was changed")
+	fail(t, exitFailure, append([]string{"collections", "drop", "roads"}, at...), "not permitted")
+	fail(t, exitFailure, append([]string{"count", "--bbox", "0,0,1,1", "--collection", "lakes"}, at...), "collections create")
+
+	_, addr, _ = serve(t, "--client-collections", "-1")
+	fail(t, exitFailure, []string{"collections", "create", "lakes", "--server", addr}, "--client-collections")
+	fail(t, exitUsage, []string{"serve", "--client-collections", "0"}, "--client-collections")
+}
+
+// TestNearestMaxDistance: nothing farther is found.
+func TestNearestMaxDistance(t *testing.T) {
+	_, addr, _ := serve(t)
+	for _, x := range []string{"0", "10", "20"} {
+		succeed(t, "insert", "--id", "1"+x, "--bbox", x+",0,"+x+",0", "--server", addr)
+	}
+	for within, want := range map[string]int{"0": 1, "9.5": 1, "10": 2, "+Inf": 3} {
+		out := succeed(t, "nearest", "--point", "0,0", "--max-distance", within, "--server", addr, "--json")
+		if got := decode[answerJSON](t, out).Count; got != want {
+			t.Errorf("within %s: %d objects, want %d", within, got, want)
+		}
+	}
+	fail(t, exitUsage, []string{"nearest", "--point", "0,0", "--max-distance", "-1", "--server", addr}, "--max-distance")
+	fail(t, exitUsage, []string{"nearest", "--point", "0,0", "-k", "65537", "--server", addr}, "65536")
+}
+
+// TestServeLoading: a server with data to load is not ready before it has it.
+func TestServeLoading(t *testing.T) {
+	a := &app{err: io.Discard}
+	f := serveFlags{listen: "127.0.0.1:0", socketMode: "0600", transport: "auto", collections: []string{"roads", "default"}}
+	f.opts.ClientCollections = 1
+	o, err := f.options(a)
+	if err != nil || len(o.Loading) != 0 {
+		t.Fatalf("without data: %v, %v", o.Loading, err)
+	}
+	f.load = []string{"roads.csv"}
+	if o, err = f.options(a); err != nil || !slices.Equal(o.Loading, []string{"roads"}) {
+		t.Errorf("with data: %v, %v", o.Loading, err)
+	}
+}
