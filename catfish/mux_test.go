@@ -84,7 +84,7 @@ func asks(c net.Conn) (h hello, err error) {
 // it.
 func TestSilentSources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newStreamBudgets(defaultStreamBytes)
+		b := newStreamBudgets(4 << 30)
 		l, _, refused := testMux(t, b)
 		honest := l.dial(t, "10.0.0.7")
 		first := l.dial(t, "10.0.0.66")
@@ -117,7 +117,7 @@ func TestSilentSources(t *testing.T) {
 // TestSlowPreamble: a preamble that comes byte by byte is not waited for.
 func TestSlowPreamble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, _, _ := testMux(t, newStreamBudgets(defaultStreamBytes))
+		l, _, _ := testMux(t, newStreamBudgets(4 << 30))
 		c := l.dial(t, "10.0.0.66")
 		start, p := time.Now(), preamble(protocolVersion, streamHello)
 		var err error
@@ -137,7 +137,7 @@ func TestSlowPreamble(t *testing.T) {
 // with the limit, and counted while they are open.
 func TestConnectionTotal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newStreamBudgets(defaultStreamBytes)
+		b := newStreamBudgets(4 << 30)
 		b.conns = budget.New("TCP connections", 3, 2)
 		l, _, refused := testMux(t, b)
 		open := func(host string) net.Conn {

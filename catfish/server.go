@@ -101,7 +101,7 @@ func newServer(opts ServerOptions) (*Server, error) {
 	s := &Server{
 		opts: opts, started: time.Now(),
 		tcpConns: make(map[net.Conn]bool), shm: newSHMBudgets(),
-		streams:     newStreamBudgets(defaultStreamBytes),
+		streams:     newStreamBudgets(opts.MemoryLimit / streamsPart),
 		clientColls: newClientCollections(opts.ClientCollections),
 		budgets:     newBudgets(opts.MemoryLimit), turns: newTurns(), checks: newChecks(),
 		quiet: quietlog.New(opts.Logger.Handler(), time.Now),

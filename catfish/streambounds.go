@@ -29,8 +29,10 @@ const (
 	// kernel's socket, and 32 KiB of outgoing frames that are not counted. A
 	// plain socket takes as much: buffers of 16 KiB and 64 KiB.
 	connBytes = 96 << 10
-	// defaultStreamBytes is for 21,845 connections, and 2 GiB unsent.
-	defaultStreamBytes = 4 << 30
+	// streamsPart is the part of the memory limit that connections of the TCP
+	// port and soft's frames may take: of 16 GiB, 21,845 connections and 2 GiB
+	// unsent.
+	streamsPart = 4
 )
 
 // newStreamBudgets divides memory, in bytes: one half is for connections at
