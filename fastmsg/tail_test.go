@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/catfish-index/catfish/rdma"
@@ -238,7 +239,9 @@ func TestAskedInMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer lis.Close()
-		go func() {
+		var accepting sync.WaitGroup
+		defer accepting.Wait() // the dialer does not: it goes as it reads the answer
+		accepting.Go(func() {
 			req, err := lis.Accept(within(t))
 			if err != nil {
 				t.Error(err)
@@ -251,7 +254,7 @@ func TestAskedInMemory(t *testing.T) {
 			if _, err = req.Accept(x.config(), private); err != nil {
 				t.Error(err)
 			}
-		}()
+		})
 		if _, err = Dial(within(t), p.open(t), lis.Addr(), CallerConfig{InMemory: p.inMemory}); !errors.Is(err, ErrProtocol) {
 			t.Fatalf("got %v", err)
 		}
