@@ -47,7 +47,7 @@ func (t *Tree) Count(q Rect) int {
 	if !t.enter(s) {
 		return 0
 	}
-	n, ok := t.count(s, &q)
+	n, ok := t.walkCount(s, &q, t.begin(s), unbounded)
 	if !ok {
 		t.attempt(s, func() bool {
 			n, ok = t.count(s, &q)
@@ -64,7 +64,10 @@ func (t *Tree) search(s *searcher, dst []Item, q *Rect, limit int) []Item {
 		return dst
 	}
 	base := len(dst)
-	dst, ok := t.collect(s, dst, q, limit)
+	// As collect does; a call less.
+	end := limit + min(base, math.MaxInt-limit)
+	dst, ok := t.walk(s, dst, q, t.begin(s), end, unbounded)
+	dst = dst[:min(len(dst), end)]
 	if !ok {
 		// A separate function: variables that a closure captures move to the
 		// heap.
