@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
+	"github.com/catfish-index/catfish/catfish"
 )
 
 // fromListener is a listener whose connections all come from one host.
@@ -63,15 +64,15 @@ func (c client) dialFrom(t *testing.T, host string) client {
 }
 
 // use returns a budget of the server by its name.
-func (c client) use(t *testing.T, name string) Use {
+func (c client) use(t *testing.T, name string) catfish.BudgetStats {
 	t.Helper()
-	for _, u := range c.server.Use() {
+	for _, u := range c.server.Budgets() {
 		if u.Name == name {
 			return u
 		}
 	}
 	t.Fatalf("no budget %q", name)
-	return Use{}
+	return catfish.BudgetStats{}
 }
 
 const (

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
+	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/budget"
 )
 
@@ -113,24 +114,14 @@ func (s *Server) Serve(l net.Listener) error {
 	return s.grpc.Serve(&boundedListener{Listener: l, gate: s.conns})
 }
 
-// Use is how much of one budget is in use.
-type Use struct {
-	Name    string `json:"name"`
-	Used    int64  `json:"used"`
-	Limit   int64  `json:"limit"`
-	Share   int64  `json:"share"`   // limit of one source
-	Sources int    `json:"sources"` // that hold something, or have begun to
-	Refused uint64 `json:"refused"` // requests for more, since the start
-	Cut     uint64 `json:"cut"`     // calls or connections ended to make room
-}
-
-// Use returns what calls, uploads and connections hold at this moment.
-func (s *Server) Use() []Use {
-	var all []Use
+// Budgets returns what calls, uploads and connections hold at this moment, for
+// catfish.Server.ShowBudgets.
+func (s *Server) Budgets() []catfish.BudgetStats {
+	var all []catfish.BudgetStats
 	for _, b := range []*budget.Budget{
 		s.calls.answers, s.loads, s.conns.open, s.conns.silent,
 	} {
-		all = append(all, Use(b.Use()))
+		all = append(all, catfish.BudgetStats(b.Use()))
 	}
 	return all
 }

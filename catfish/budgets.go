@@ -30,7 +30,7 @@ func newBudgets(memory int64) budgets {
 // BudgetStats is one resource of a server: what all clients hold of it, and the
 // limits.
 type BudgetStats struct {
-	Name    string `json:"name"`
+	Name    string `json:"name"` // what is counted
 	Used    int64  `json:"used"`
 	Limit   int64  `json:"limit"`
 	Share   int64  `json:"share"`   // limit of one host or process
@@ -39,8 +39,32 @@ type BudgetStats struct {
 	Cut     uint64 `json:"cut"`     // connections ended to make room
 }
 
-func (b *budgets) stats() []BudgetStats {
-	return []BudgetStats{BudgetStats(b.answers.Use())}
+// budgetStats lists all budgets of the server.
+func (s *Server) budgetStats() []BudgetStats {
+	var l []BudgetStats
+	for _, b := range []*budget.Budget{
+		s.budgets.answers,
+		s.streams.silent, s.streams.conns, s.streams.unsent,
+		s.shm.silent, s.shm.connections, s.shm.mapped,
+		s.clientColls,
+	} {
+		l = append(l, BudgetStats(b.Use()))
+	}
+	s.mu.Lock()
+	others := s.otherBudgets
+	s.mu.Unlock()
+	for _, of := range others {
+		l = append(l, of()...)
+	}
+	return l
+}
+
+// ShowBudgets has Stats list the budgets of another service of this process,
+// such as gRPC.
+func (s *Server) ShowBudgets(of func() []BudgetStats) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.otherBudgets = append(s.otherBudgets, of)
 }
 
 // minMemoryLimit is room for a small tree and a few connections.

@@ -3,6 +3,8 @@ package catfish
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -161,13 +163,14 @@ func TestAnswerLimits(t *testing.T) {
 // and its other requests go on.
 func TestAnswersOverBudget(t *testing.T) {
 	overMessages(t, ServerOptions{}, 100_000, func(t *testing.T, s *Server, c *Client) {
-		if c.Info().Transport == TransportSHM {
-			return // Its source has this process in its name; the others' is the host.
-		}
 		ctx := context.Background()
 		b := s.budgets.answers
-		// Another connection of this host has nearly all of its share.
-		other := b.Open("127.0.0.1", func(err error) { t.Error(err) })
+		source := "127.0.0.1"
+		if c.Info().Transport == TransportSHM {
+			source = fmt.Sprintf("pid %d", os.Getpid())
+		}
+		// Another connection of this source has nearly all of its share.
+		other := b.Open(source, func(err error) { t.Error(err) })
 		if err := other.Take(b.Use().Share - 1<<20); err != nil {
 			t.Fatal(err)
 		}

@@ -117,7 +117,7 @@ func TestSilentSources(t *testing.T) {
 // TestSlowPreamble: a preamble that comes byte by byte is not waited for.
 func TestSlowPreamble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, _, _ := testMux(t, newStreamBudgets(4 << 30))
+		l, _, _ := testMux(t, newStreamBudgets(4<<30))
 		c := l.dial(t, "10.0.0.66")
 		start, p := time.Now(), preamble(protocolVersion, streamHello)
 		var err error

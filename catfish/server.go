@@ -50,11 +50,12 @@ type Server struct {
 
 	rec *recording.Recorder // nil: nothing is recorded
 
-	tcpRequests atomic.Uint64
-	mu          sync.Mutex
-	tcpConns    map[net.Conn]bool
-	closed      bool
-	served      bool // Serve was called; Close waits for it
+	tcpRequests  atomic.Uint64
+	mu           sync.Mutex
+	tcpConns     map[net.Conn]bool
+	otherBudgets []func() []BudgetStats
+	closed       bool
+	served       bool // Serve was called; Close waits for it
 
 	stop   context.CancelFunc
 	ctx    context.Context
@@ -100,7 +101,7 @@ func NewServer(opts ServerOptions) (*Server, error) {
 func newServer(opts ServerOptions) (*Server, error) {
 	s := &Server{
 		opts: opts, started: time.Now(),
-		tcpConns: make(map[net.Conn]bool), shm: newSHMBudgets(),
+		tcpConns: make(map[net.Conn]bool), shm: newSHMBudgets(opts.MemoryLimit),
 		streams:     newStreamBudgets(opts.MemoryLimit / streamsPart),
 		clientColls: newClientCollections(opts.ClientCollections),
 		budgets:     newBudgets(opts.MemoryLimit), turns: newTurns(), checks: newChecks(),
@@ -239,6 +240,12 @@ func (s *Server) logger() *slog.Logger {
 
 // Addr is the TCP address that clients dial.
 func (s *Server) Addr() string { return s.ln.Addr().String() }
+
+// MaxResults is the largest answer in objects.
+func (s *Server) MaxResults() int { return s.opts.MaxResults }
+
+// MemoryLimit is what the server is to hold in memory, in bytes.
+func (s *Server) MemoryLimit() int64 { return s.opts.MemoryLimit }
 
 // BootID is random at each start.
 func (s *Server) BootID() uint64 { return s.bootID }

@@ -19,8 +19,17 @@ type shmBudgets struct {
 // default size: the region, and less than 1 MiB for what shm itself needs.
 const mappedByDefault = fastmsg.MailboxBytes + fastmsg.DefaultRingBytes + 1<<20
 
-func newSHMBudgets() shmBudgets {
-	n := shm.MaxConnections()
+const (
+	// restingSHM is what a connection takes at rest, 111 KiB, and some more
+	// that has been used.
+	restingSHM = 128 << 10
+	// shmPart is the part of the memory limit that is for connections at rest:
+	// of 16 GiB for 32,768.
+	shmPart = 4
+)
+
+func newSHMBudgets(memory int64) shmBudgets {
+	n := max(1, min(shm.MaxConnections(), memory/shmPart/restingSHM))
 	return shmBudgets{
 		silent:      budget.NewReplacing("shm connections without a hello", shm.MaxSilent),
 		connections: budget.New("shm connections", n, n),

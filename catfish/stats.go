@@ -79,7 +79,7 @@ func (s *Server) Stats() ServerStats {
 		t.EndedWorkers, t.Ended = count, workerStats(ended)
 		st.Transports = append(st.Transports, t)
 	}
-	st.Memory, st.Budgets = s.memory.stats(s.opts.MemoryLimit), s.budgets.stats()
+	st.Memory, st.Budgets = s.memory.stats(s.opts.MemoryLimit), s.budgetStats()
 	st.Recording, st.Loading = s.Recording(), s.colls.loading()
 	for _, c := range s.colls.all() {
 		st.Collections[c.name] = c.tree.Stats()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/internal/budget"
+	"github.com/catfish-index/catfish/rdma"
 )
 
 // Clients that do not take their answers
@@ -106,7 +107,11 @@ func (c *Conn) Unhold(n int64) { c.account.Give(n) }
 // openAccount lets c take from the budget. Another client may need its room:
 // then this one's loop ends it.
 func (w *Worker) openAccount(c *Conn) {
-	c.account = w.cfg.Budget.Open(budget.SourceOfPeer(c.Peer()), func(err error) {
+	source := budget.SourceOfPeer(c.Peer())
+	if of, ok := c.qp.(rdma.Sourced); ok {
+		source = of.Source()
+	}
+	c.account = w.cfg.Budget.Open(source, func(err error) {
 		w.post(posted{c, err})
 	})
 }

@@ -34,7 +34,11 @@ func serveGRPC(addr string, srv *catfish.Server, fail func(error)) (string, func
 	if srv.Recording() != nil {
 		opts = append(opts, api.WithGRPC(grpc.StatsHandler(recordGRPC{srv})))
 	}
-	g := api.NewServer(api.ServerBackend(srv), opts...)
+	limit := srv.MemoryLimit()
+	g := api.NewServer(api.ServerBackend(srv), append(opts,
+		api.WithMaxAnswerBytes(limit/grpcPart), api.WithMaxLoadBytes(limit/grpcPart),
+		api.WithMaxResults(srv.MaxResults()))...)
+	srv.ShowBudgets(g.Budgets)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -52,6 +56,9 @@ func serveGRPC(addr string, srv *catfish.Server, fail func(error)) (string, func
 		<-done
 	}, nil
 }
+
+// grpcPart is the part of the memory limit that answers may take, and uploads.
+const grpcPart = 8
 
 // grpcGrace is how long calls in flight may take after Ctrl-C.
 const grpcGrace = 2 * time.Second

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,8 +72,13 @@ nothing to reload.`,
 			"while it polls; sets GOMAXPROCS, unless\n"+
 			"the environment does, to %d more than it is: set it to more than the clients that poll",
 			catfish.MaxConnectionWorkers, connectionProcs))
-	fs.Int64Var(&f.opts.SlabBytes, "slab-bytes", 0, "capacity of each collection in bytes, 0: default")
+	fs.Var(byteSize{&f.opts.SlabBytes}, "slab-bytes", "capacity of each collection in bytes, 0: default")
 	fs.IntVar(&f.opts.NodeBytes, "node-bytes", 0, "size of a tree node in bytes, 0: default")
+	fs.Var(byteSize{&f.opts.MemoryLimit}, "memory-limit",
+		"what the server is to hold in memory, such as 2GiB; clients' shares follow from it, and above it\n"+
+			"writes and connections are refused; 0: three quarters of what the host or control group has")
+	fs.IntVar(&f.opts.MaxResults, "max-results", 0,
+		fmt.Sprintf("largest answer in objects, 0: %d; a search that finds more fails", catfish.DefaultMaxResults))
 	strategyFlag(c, &f.opts.Strategy)
 	fs.StringVar(&f.opts.SocketPath, "socket", "", "unix socket of transport shm; empty: PORT.sock in directory catfish-UID,\n"+
 		"in $XDG_RUNTIME_DIR, /run/user/UID, /run or the temp directory: the first\n"+
@@ -193,6 +199,9 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 		return err
 	}
 	defer srv.Close()
+	// Trees and rings are not in Go's heap. What is left of the limit is for
+	// them, so Go's collector works harder before the heap takes that, too.
+	debug.SetMemoryLimit(srv.MemoryLimit() / 2)
 	tree, err := srv.Collection(f.collections[0])
 	if err != nil {
 		return err

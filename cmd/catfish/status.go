@@ -41,6 +41,23 @@ func newStatus(a *app) *cobra.Command {
 	return c
 }
 
+// budgetText is what clients hold of one resource.
+func budgetText(u catfish.BudgetStats) string {
+	amount := func(n int64) string { return fmt.Sprint(n) }
+	if strings.HasPrefix(u.Name, "bytes") {
+		amount = sizeText
+	}
+	s := fmt.Sprintf("%s: %s of %s", u.Name, amount(u.Used), amount(u.Limit))
+	if u.Share < u.Limit {
+		s += fmt.Sprintf(", %s for one source", amount(u.Share))
+	}
+	s += fmt.Sprintf("; %d sources", u.Sources)
+	if u.Refused+u.Cut > 0 {
+		s += fmt.Sprintf("; %d refused, %d connections cut", u.Refused, u.Cut)
+	}
+	return s
+}
+
 // statusText says the same as the JSON, for people.
 func statusText(st catfish.ServerStats, info catfish.ConnInfo) string {
 	var b strings.Builder
@@ -64,6 +81,14 @@ func statusText(st catfish.ServerStats, info catfish.ConnInfo) string {
 			t.Transport, t.Detail, t.Connections, len(t.Workers), requests, busy, sleeps)
 	}
 	printTo("transport   tcp (base line): %d requests\n", st.TCPRequests)
+	full := ""
+	if st.Memory.Full {
+		full = ": FULL, writes and new connections are refused"
+	}
+	printTo("memory      %s of %s%s\n", sizeText(st.Memory.Resident), sizeText(st.Memory.Limit), full)
+	for _, u := range st.Budgets {
+		printTo("budget      %s\n", budgetText(u))
+	}
 	if st.Recording != nil {
 		printTo("recording   %s\n", recordText(*st.Recording))
 	}

@@ -12,6 +12,7 @@ import (
 // holding is what one connection holds of the device's budgets. When one of
 // them needs the room, it ends the connection.
 type holding struct {
+	from       string          // the source that the peer counts for
 	connection *budget.Account // nil if this side dialed
 	mapped     *budget.Account
 
@@ -22,12 +23,11 @@ type holding struct {
 
 // holdFor opens the accounts of a connection that end ends, for the peer.
 func (d *device) holdFor(p process, accepted bool, end func(error)) *holding {
-	h := &holding{end: end}
-	from := p.source(uint32(os.Geteuid()))
+	h := &holding{from: p.source(uint32(os.Geteuid())), end: end}
 	if accepted {
-		h.connection = d.opt.Connections.Open(from, h.cut)
+		h.connection = d.opt.Connections.Open(h.from, h.cut)
 	}
-	h.mapped = d.opt.Mapped.Open(from, h.cut)
+	h.mapped = d.opt.Mapped.Open(h.from, h.cut)
 	return h
 }
 

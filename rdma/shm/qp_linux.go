@@ -231,3 +231,6 @@ func (p *queuePair) discard() {
 		p.holds.close()
 	}
 }
+
+// Source implements rdma.Sourced.
+func (p *queuePair) Source() string { return p.holds.from }
