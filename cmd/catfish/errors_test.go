@@ -48,7 +48,7 @@ func TestWordsOfErrors(t *testing.T) {
 func TestNoCatfishServer(t *testing.T) {
 	for answer, says := range map[string]string{
 		"HTTP/1.1 400 Bad Request\r\n\r\n": "no Catfish server, by its answer",
-		"":                                 "ends the connection without an answer",
+		"":                                 "ended the connection without an answer",
 	} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {

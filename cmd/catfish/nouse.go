@@ -16,7 +16,11 @@ import (
 // something else than what would happen.
 
 // noUse refuses the flags that were typed. why completes "--x does nothing".
+// Without a command line, fs is nil.
 func noUse(fs *pflag.FlagSet, why string, flags ...string) error {
+	if fs == nil {
+		return nil
+	}
 	for _, name := range flags {
 		if fs.Changed(name) {
 			return badUsage("--%s does nothing %s", name, why)
