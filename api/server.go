@@ -86,8 +86,6 @@ func NewServer(b Backend, opts ...Option) *Server {
 			MaxConnectionIdle: idleConnection,
 		}),
 		grpc.ConnectionTimeout(handshake),
-		// An idle connection then holds 32 KB less.
-		grpc.SharedWriteBuffer(true),
 		grpc.ForceServerCodecV2(newCodec()),
 		grpc.InTapHandle(s.calls.tap),
 		grpc.ChainUnaryInterceptor(s.calls.unary),
