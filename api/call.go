@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/tap"
 
-	"github.com/catfish-index/catfish/internal/budget"
+	"github.com/catfish-index/catfish/rdma/budget"
 )
 
 // callBytes is what a call takes of the budget from its beginning: a stream

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/catfish-index/catfish/internal/budget"
+	"github.com/catfish-index/catfish/rdma/budget"
 )
 
 // boundedListener accepts connections as far as their sources may have more.

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
-	"github.com/catfish-index/catfish/internal/budget"
+	"github.com/catfish-index/catfish/rdma/budget"
 	"github.com/catfish-index/catfish/rstar"
 )
 

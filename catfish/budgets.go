@@ -1,8 +1,8 @@
 package catfish
 
 import (
-	"github.com/catfish-index/catfish/internal/budget"
 	"github.com/catfish-index/catfish/internal/hostmem"
+	"github.com/catfish-index/catfish/rdma/budget"
 )
 
 // What clients may hold of a server (docs/security.md). Package budget has the

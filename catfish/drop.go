@@ -5,7 +5,7 @@ import (
 	"net"
 	"strings"
 
-	"github.com/catfish-index/catfish/internal/budget"
+	"github.com/catfish-index/catfish/rdma/budget"
 )
 
 // Collections come and go while workers and clients search them.

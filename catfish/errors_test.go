@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/catfish-index/catfish/internal/budget"
+	"github.com/catfish-index/catfish/rdma/budget"
 	"github.com/catfish-index/catfish/rstar"
 )
 

@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/catfish-index/catfish/internal/budget"
+	"github.com/catfish-index/catfish/rdma/budget"
 )
 
 // pipeListener accepts the ends of pipes that dial makes.

@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/heartbeat"
-	"github.com/catfish-index/catfish/internal/budget"
 	"github.com/catfish-index/catfish/internal/quietlog"
 	"github.com/catfish-index/catfish/internal/recording"
 	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rdma/budget"
 	"github.com/catfish-index/catfish/rdma/ofi"
 	"github.com/catfish-index/catfish/rstar"
 )

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/catfish-index/catfish/fastmsg"
-	"github.com/catfish-index/catfish/internal/budget"
+	"github.com/catfish-index/catfish/rdma/budget"
 	"github.com/catfish-index/catfish/rdma/shm"
 )
 

@@ -1,7 +1,7 @@
 package catfish
 
 import (
-	"github.com/catfish-index/catfish/internal/budget"
+	"github.com/catfish-index/catfish/rdma/budget"
 )
 
 // streamBudgets bound what the peers of the server's TCP port hold, by their

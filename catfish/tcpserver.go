@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/fastmsg"
-	"github.com/catfish-index/catfish/internal/budget"
 	"github.com/catfish-index/catfish/internal/querylog"
+	"github.com/catfish-index/catfish/rdma/budget"
 )
 
 // The server's end of plain sockets. A client may rest for as long as it likes

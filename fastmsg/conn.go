@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/catfish-index/catfish/internal/budget"
 	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rdma/budget"
 )
 
 // Conn is the server's end of a connection. It belongs to its Worker:

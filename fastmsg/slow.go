@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/catfish-index/catfish/internal/budget"
 	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rdma/budget"
 )
 
 // Clients that do not take their answers

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/catfish-index/catfish/internal/budget"
+	"github.com/catfish-index/catfish/rdma/budget"
 )
 
 // A request to a stepper: kind 1 is answered at once, kind 2 in steps.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/catfish-index/catfish/internal/budget"
+	"github.com/catfish-index/catfish/rdma/budget"
 )
 
 // Handler handles the requests that a Worker receives. All calls come from

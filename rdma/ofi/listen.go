@@ -16,8 +16,8 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/catfish-index/catfish/internal/budget"
 	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rdma/budget"
 )
 
 const (

@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/catfish-index/catfish/internal/budget"
 	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rdma/budget"
 )
 
 func newSideOf(t testing.TB, o Options) *side {

@@ -6,7 +6,7 @@ import (
 	"os"
 	"sync"
 
-	"github.com/catfish-index/catfish/internal/budget"
+	"github.com/catfish-index/catfish/rdma/budget"
 )
 
 // holding is what one connection holds of the device's budgets. When one of

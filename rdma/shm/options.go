@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/catfish-index/catfish/internal/budget"
+	"github.com/catfish-index/catfish/rdma/budget"
 )
 
 // Options configure a device. The zero value works.

@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/catfish-index/catfish/internal/budget"
+	"github.com/catfish-index/catfish/rdma/budget"
 )
 
 // This file is what a peer may cost: one place among the queue pairs that

@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/catfish-index/catfish/internal/budget"
 	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rdma/budget"
 )
 
 // fromHost is a connection that says it comes from somewhere.

@@ -7,8 +7,8 @@ import (
 	"net"
 	"time"
 
-	"github.com/catfish-index/catfish/internal/budget"
 	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rdma/budget"
 )
 
 // linger bounds how long a connection stays open to deliver a NAK or a
