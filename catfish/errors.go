@@ -69,7 +69,7 @@ func RetrySafe(err error) bool {
 	case errors.Is(err, ErrNotSent), errors.Is(err, ErrNoServer):
 		return true
 	case errors.As(err, &r):
-		return r.done == 0 && r.sentinel != ErrServer
+		return r.done == 0 && !errors.Is(r, ErrServer)
 	}
 	for _, e := range []error{ErrBusy, budget.ErrExceeded, ErrNotReady, ErrRestarted, ErrOption, rstar.ErrBadRect} {
 		if errors.Is(err, e) {

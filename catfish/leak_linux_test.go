@@ -2,6 +2,7 @@ package catfish
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -60,6 +61,9 @@ func TestReconnectsDoNotLeak(t *testing.T) {
 				}
 				stop()
 				stop = run()
+				if _, err := c.Search(t.Context(), square(0, 0)); !errors.Is(err, ErrRestarted) {
+					t.Fatalf("restart %d: %v", i, err)
+				}
 				if err := c.Insert(t.Context(), square(0, 0), 1); err != nil {
 					t.Fatalf("restart %d: %v", i, err)
 				}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -33,7 +34,7 @@ func newCollectionsList(a *app) *cobra.Command {
 		Example: `  catfish collections list --server 10.0.0.5:7119 --json`,
 		Args:    args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cl, err := f.dial(cmd.Context(), a)
+			cl, err := f.dialServer(cmd.Context(), a)
 			if err != nil {
 				return err
 			}
@@ -72,7 +73,7 @@ func newCollectionsCreate(a *app) *cobra.Command {
 		Example: `  catfish collections create roads && catfish load --collection roads --file roads.csv`,
 		Args:    args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, name []string) error {
-			cl, err := f.dial(cmd.Context(), a)
+			cl, err := f.dialServer(cmd.Context(), a)
 			if err != nil {
 				return err
 			}
@@ -96,7 +97,7 @@ func newCollectionsDrop(a *app) *cobra.Command {
 		Example: `  catfish collections drop roads`,
 		Args:    args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, name []string) error {
-			cl, err := f.dial(cmd.Context(), a)
+			cl, err := f.dialServer(cmd.Context(), a)
 			if err != nil {
 				return err
 			}
@@ -126,11 +127,21 @@ func (a *app) collectionDone(f clientFlags, done, name string) error {
 	return a.printf("%s %s\n", done, name)
 }
 
-// registerServer is register for commands about the server itself, not about
-// what one of its collections has.
+// searchFlagNames are those of clientFlags that are about searches.
+var searchFlagNames = []string{"collection", "policy"}
+
+// registerServer is register for commands about the server itself.
 func (f *clientFlags) registerServer(c *cobra.Command) {
 	f.register(c)
-	for _, name := range []string{"collection", "policy", "cache-bytes", "trust-cache", "backoff-n", "threshold", "predictor"} {
-		_ = c.Flags().MarkHidden(name) // an error: there is none of that name
+	for _, name := range searchFlagNames {
+		_ = c.Flags().MarkHidden(name) // fails for a name that there is not
 	}
+}
+
+// dialServer is dial for such commands.
+func (f *clientFlags) dialServer(ctx context.Context, a *app) (*catfish.Client, error) {
+	if err := noUse(f.flags, "for the server's collections", searchFlagNames...); err != nil {
+		return nil, err
+	}
+	return f.dial(ctx, a)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"github.com/catfish-index/catfish/catfish"
 )
 
@@ -29,6 +31,7 @@ func TestCollections(t *testing.T) {
 
 	_, addr, _ = serve(t, "--client-collections", "-1")
 	fail(t, exitFailure, []string{"collections", "create", "lakes", "--server", addr}, "--client-collections")
+	fail(t, exitUsage, []string{"collections", "list", "--policy", "fast", "--server", addr}, "--policy does nothing")
 	fail(t, exitUsage, []string{"serve", "--client-collections", "0"}, "--client-collections")
 }
 
@@ -53,6 +56,7 @@ func TestServeLoading(t *testing.T) {
 	a := &app{err: io.Discard}
 	f := serveFlags{listen: "127.0.0.1:0", socketMode: "0600", transport: "auto", collections: []string{"roads", "default"}}
 	f.opts.ClientCollections = 1
+	f.flags = pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	o, err := f.options(a)
 	if err != nil || len(o.Loading) != 0 {
 		t.Fatalf("without data: %v, %v", o.Loading, err)
