@@ -42,6 +42,9 @@ type Collection interface {
 	CountSome(q rstar.Rect, nodes int) (int, *rstar.Scan)
 	// Browse finds the objects in ascending distance from (x, y).
 	Browse(x, y float64) *rstar.Browse
+	// Closed reports whether the collection has been closed, or dropped: then
+	// an answer that was found meanwhile may be empty for that reason.
+	Closed() bool
 	// Len returns the number of objects.
 	Len() int
 	// Stats describes the tree.
@@ -52,9 +55,9 @@ type Collection interface {
 // use.
 type Backend interface {
 	// Collection returns the collection with this name, which is never empty.
-	// For an unknown name the error wraps ErrNoCollection. The collection
-	// must stay open until the calls that may use it have ended: reading
-	// methods return no error, so a closed one would look empty.
+	// For an unknown name the error wraps ErrNoCollection, and for one that is
+	// still being loaded catfish.ErrNotReady. The collection may be closed at
+	// any time: calls that use it then end with COLLECTION_CLOSED.
 	Collection(name string) (Collection, error)
 	// Collections returns all names, in any order. The caller owns the slice.
 	Collections() []string

@@ -20,6 +20,9 @@ type serverBackend struct{ *catfish.Server }
 
 func (b serverBackend) Collection(name string) (Collection, error) {
 	tree, err := b.Server.Collection(name)
+	if err == nil {
+		err = b.Server.Ready(name)
+	}
 	switch {
 	case errors.Is(err, catfish.ErrUnknownCollection):
 		return nil, fmt.Errorf("%w: %w", ErrNoCollection, err)

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -31,6 +32,7 @@ const (
 	ReasonBusy           = "SERVER_BUSY"
 	ReasonIdle           = "CLIENT_IDLE"
 	ReasonClosed         = "COLLECTION_CLOSED"
+	ReasonLoading        = "COLLECTION_LOADING" // the server has yet to load it
 	ReasonInternal       = "INTERNAL"
 )
 
@@ -112,6 +114,8 @@ func classify(err error) (codes.Code, string) {
 		return codes.InvalidArgument, ReasonBadRect
 	case errors.Is(err, ErrNoCollection):
 		return codes.NotFound, ReasonNoCollection
+	case errors.Is(err, catfish.ErrNotReady):
+		return codes.Unavailable, ReasonLoading
 	case errors.Is(err, rstar.ErrSlabFull):
 		return codes.ResourceExhausted, ReasonSlabFull
 	case errors.Is(err, rstar.ErrClosed):

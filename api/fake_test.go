@@ -179,3 +179,5 @@ func (b backend) Collections() []string {
 	}
 	return names
 }
+
+func (f *fake) Closed() bool { return false }

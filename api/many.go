@@ -63,6 +63,9 @@ func (s *service) collectMany(ctx context.Context, c Collection, qs []rstar.Rect
 		} else if err := s.turns.run(ctx, step); err != nil {
 			return err
 		}
+		if c.Closed() {
+			return errClosed
+		}
 		first += n
 		if rest != nil {
 			if err := s.addRest(ctx, rest, first, a); err != nil {

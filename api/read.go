@@ -33,10 +33,13 @@ func (s *service) Search(req *catfishv1.SearchRequest,
 	buf := s.getItems()
 	defer s.putItems(buf)
 	items, rest := c.SearchSome((*buf)[:0], q, limit, stepNodes)
-	if rest != nil {
+	switch {
+	case rest != nil:
 		defer rest.Close()
 		err = s.sendRest(ctx, rest, stream)
-	} else {
+	case c.Closed():
+		err = errClosed
+	default:
 		*buf = items
 		err = s.sendItems(ctx, items, stream)
 	}
@@ -45,6 +48,9 @@ func (s *service) Search(req *catfishv1.SearchRequest,
 	}
 	return nil
 }
+
+// errClosed: the collection was closed while the call was answered.
+var errClosed = fmt.Errorf("api: dropped during the call: %w", rstar.ErrClosed)
 
 type itemStream = grpc.ServerStreamingServer[catfishv1.SearchResponse]
 
@@ -115,6 +121,8 @@ func (s *service) Count(ctx context.Context, req *catfishv1.CountRequest) (
 			return nil, statusOf(name, err)
 		}
 		n = rest.Count()
+	} else if c.Closed() {
+		return nil, statusOf(name, errClosed)
 	}
 	return &catfishv1.CountResponse{Count: uint64(n)}, nil
 }

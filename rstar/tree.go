@@ -108,6 +108,10 @@ func (t *Tree) Close() error {
 	return unmapSlab(mem)
 }
 
+// Closed reports whether Close was called. Whoever reads a tree that another
+// may close looks afterwards: what is found after Close is nothing.
+func (t *Tree) Closed() bool { return t.closed.Load() }
+
 // lock takes the writer's lock unless the tree is closed.
 func (t *Tree) lock() error {
 	t.mu.Lock()
