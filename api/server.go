@@ -93,7 +93,7 @@ func NewServer(b Backend, opts ...Option) *Server {
 	}, o.grpc...)...)
 
 	catfishv1.RegisterCatfishServiceServer(s.grpc, &service{
-		backend: b, options: o, loads: s.loads, turns: newTurns(),
+		backend: b, options: o, loads: s.loads, turns: stepperOf(b),
 	})
 	healthpb.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)

@@ -18,7 +18,7 @@ type service struct {
 	options options
 
 	loads *budget.Budget // bytes of Loads in progress
-	turns turns          // of calls that take long
+	turns stepper        // of calls that take long
 
 	// results keeps *[]rstar.Item for Search to collect answers in.
 	results sync.Pool

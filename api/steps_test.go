@@ -2,18 +2,17 @@ package api
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
+	"github.com/catfish-index/catfish/internal/turns"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -138,7 +137,8 @@ func TestLongCallsEndBetweenSteps(t *testing.T) {
 		},
 	} {
 		tree := longTree(t, items)
-		s := &service{backend: backend{"default": tree}, options: newOptions(nil), turns: newTurns()}
+		own := turns.New(1)
+		s := &service{backend: backend{"default": tree}, options: newOptions(nil), turns: ownTurns{own}}
 		const looks = 2 // when the call begins, and before the second step
 		ss := &sink{ctx: &expiring{t.Context(), looks}}
 		err := call(s, ss)
@@ -149,7 +149,7 @@ func TestLongCallsEndBetweenSteps(t *testing.T) {
 		if n := tree.Stats().NodeReads; n > looks*(stepNodes+stepNodes/8) {
 			t.Errorf("%s: %d nodes were read", name, n)
 		}
-		if len(s.turns) != 0 {
+		if _, now := own.Join(nil); !now {
 			t.Errorf("%s: a turn was not given back", name)
 		}
 	}
@@ -198,44 +198,4 @@ func TestRefusedCallsHoldLittle(t *testing.T) {
 	if u := c.use(t, ofCalls); u.Refused != 50 || u.Cut != 0 {
 		t.Errorf("%+v", u)
 	}
-}
-
-// TestTurns: as many as may work at a time, and who asked first is first;
-// who waits in vain gets the reason.
-func TestTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		turns := make(turns, 1)
-		busy := make(chan struct{})
-		var order []int
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			if err := turns.run(t.Context(), func() { <-busy }); err != nil {
-				t.Error(err)
-			}
-		})
-		synctest.Wait()
-		gone, leave := context.WithCancelCause(t.Context())
-		why := errors.New("gone")
-		wg.Go(func() {
-			if err := turns.run(gone, func() { t.Error("a turn after the end") }); !errors.Is(err, why) {
-				t.Error(err)
-			}
-		})
-		for i := range 5 {
-			synctest.Wait()
-			wg.Go(func() {
-				if err := turns.run(t.Context(), func() { order = append(order, i) }); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		synctest.Wait()
-		leave(why)
-		synctest.Wait()
-		close(busy)
-		wg.Wait()
-		if !slices.Equal(order, []int{0, 1, 2, 3, 4}) || len(turns) != 0 {
-			t.Errorf("order %v, %d turns taken", order, len(turns))
-		}
-	})
 }

@@ -3,30 +3,30 @@ package api
 import (
 	"context"
 	"runtime"
+
+	"github.com/catfish-index/catfish/internal/turns"
 )
 
-// turns lets a few long calls work at a time, in the order in which they
+// stepper lets a few long calls work at a time, in the order in which they
 // asked. A call gives its turn back after each step, so that what is short is
 // never behind what is long, and leaves the other processors to calls that
-// take no turns.
-type turns chan struct{}
+// take no turns. A Backend that is one lets the calls take turns with its
+// other requests that take long; *catfish.Server is.
+type stepper interface {
+	// RunStep calls step when it is this call's turn. The error is the
+	// reason why ctx ended before that.
+	RunStep(ctx context.Context, step func()) error
+}
 
-// newTurns leaves at least half of the processors, if there are two.
-func newTurns() turns { return make(turns, max(1, runtime.GOMAXPROCS(0)/2)) }
+// ownTurns is for backends that are no stepper.
+type ownTurns struct{ *turns.Turns }
 
-// run calls step when it is this call's turn. The error is the reason why ctx
-// ended before that. Senders to a full channel are served first come first
-// served.
-func (t turns) run(ctx context.Context, step func()) error {
-	if err := context.Cause(ctx); err != nil {
-		return err
+func (t ownTurns) RunStep(ctx context.Context, step func()) error { return t.Run(ctx, step) }
+
+// stepperOf leaves at least half of the processors, if there are two.
+func stepperOf(b Backend) stepper {
+	if s, ok := b.(stepper); ok {
+		return s
 	}
-	select {
-	case t <- struct{}{}:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	defer func() { <-t }()
-	step()
-	return nil
+	return ownTurns{turns.New(max(1, runtime.GOMAXPROCS(0)/2))}
 }

@@ -1,11 +1,14 @@
 package catfish
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"runtime"
+	"time"
 
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/turns"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -19,14 +22,17 @@ import (
 //	sending      --piece-> ... --piece-> done      each piece gives its part back
 //
 // A worker makes one step in each turn (fastmsg.Conn.Continue), and its other
-// clients' requests go between. A plain socket has a goroutine of its own;
-// there the steps of all sockets take turns (steps), so that they leave cores
-// to the workers.
+// clients' requests go between. A plain socket has a goroutine of its own. The
+// long requests of all of them, and of gRPC, search in turn (package turns), so
+// that they leave processors to the others.
 
 const (
-	// soonNodes is how many nodes a request may visit at once, and stepNodes
-	// how many in each step: 50 to 150 us (rstar.Scan.Step).
+	// soonNodes is how many nodes a request may visit at once: 50 to 150 us
+	// (rstar.Scan.Step).
 	soonNodes = 512
+	// nodeTime is what a node of a step takes, and stepNodes how many a step
+	// visits where no worker says how long it may take.
+	nodeTime  = 200 * time.Nanosecond
 	stepNodes = 512
 	// soonNearest is the largest k of a nearest that is answered at once: it
 	// visits some 20 nodes.
@@ -54,6 +60,7 @@ type long struct {
 	found bool         // the search has ended
 	next  []rstar.Item // the piece to send next
 	held  int64        // of scan.Held, counted in the budget
+	turn  *turns.Turn  // while it searches by steps of a worker
 }
 
 // bytes is the size of the answer, once it is found.
@@ -70,10 +77,10 @@ type holder interface {
 	Unhold(n int64)
 }
 
-// step continues the search, and reports whether it has ended. If it fails the
+// step continues the search by so many nodes, and reports whether it has ended. If it fails the
 // request has failed.
-func (l *long) step(s *Server, h holder) (found bool, err error) {
-	l.found = l.scan.Step(stepNodes)
+func (l *long) step(s *Server, h holder, nodes int) (found bool, err error) {
+	l.found = l.scan.Step(nodes)
 	if err := l.req.coll.gone(); err != nil {
 		return true, err
 	}
@@ -132,21 +139,26 @@ func (l *long) piece(h holder, out []byte) (_ []byte, last bool) {
 
 // end gives everything back.
 func (l *long) end(h holder) {
+	l.leave()
 	l.scan.Close()
 	h.Unhold(l.held)
 	l.held = 0
 }
 
 // goOn makes a step, or sends a piece, of a request that c has to do.
-func (h *handler) goOn(c *fastmsg.Conn, id uint64, l *long) (done bool) {
+func (h *handler) goOn(c *fastmsg.Conn, id uint64, l *long, within time.Duration) (done bool) {
 	if !l.found {
-		found, err := l.step(h.s, c)
+		if !h.hasTurn(c, l) {
+			return false
+		}
+		found, err := l.step(h.s, c, int(within/nodeTime))
 		if err != nil {
 			c.Respond(kindFailure, id, appendFailure(h.out[:0], err, 0))
 			h.ends(c, l)
 			return true
 		}
 		if found {
+			l.leave() // What is left, sending, goes at the client's speed.
 			h.serves(c)
 			h.recordRead(&l.req, l.scan.Count())
 		}
@@ -170,14 +182,14 @@ func (h *handler) begins(c *fastmsg.Conn, id uint64, l *long) {
 		return
 	}
 	c.Context.(*peer).long = l
-	c.Continue(func() bool { return h.goOn(c, id, l) })
+	c.Continue(func(within time.Duration) bool { return h.goOn(c, id, l, within) })
 }
 
 // beginCheck has a tree checked by another goroutine, since that is one long
 // step.
 func (h *handler) beginCheck(c *fastmsg.Conn, id uint64, t *rstar.Tree) {
 	var ended chan error
-	c.Continue(func() bool {
+	c.Continue(func(time.Duration) bool {
 		if ended == nil {
 			ended = make(chan error, 1)
 			c.Park()
@@ -202,23 +214,57 @@ func (h *handler) ends(c *fastmsg.Conn, l *long) {
 	c.Context.(*peer).long = nil
 }
 
-// turns lets as many goroutines make a step at a time as there is room for: half
-// of the cores, so that workers find one.
-type turns chan struct{}
+// newTurns lets long requests have half of the processors. Whoever is ready to
+// run keeps Go from looking at its sockets, except each 10 ms, so one processor
+// must be left without steps.
+func newTurns() *turns.Turns { return turns.New(max(1, runtime.GOMAXPROCS(0)/2)) }
 
-func newTurns() turns { return make(turns, max(1, runtime.GOMAXPROCS(0)/2)) }
+// stepsPause is how often, and for how long, long requests rest where there is
+// only one processor: sockets are looked at then.
+const stepsPause = turns.Quantum / 4
 
-// search makes the steps of l, in turn with others.
-func (t turns) search(s *Server, l *long, h holder) error {
-	for found := false; !found; {
-		t <- struct{}{}
-		var err error
-		found, err = l.step(s, h)
-		<-t
-		if err != nil {
-			return err
+// hasTurn reports whether l may make a step now. Otherwise it parks c until
+// then.
+func (h *handler) hasTurn(c *fastmsg.Conn, l *long) bool {
+	if l.turn != nil && l.turn.Over() {
+		l.leave()
+		if runtime.GOMAXPROCS(0) == 1 {
+			c.Park()
+			time.AfterFunc(stepsPause, c.Resume)
+			return false
 		}
-		runtime.Gosched()
 	}
-	return nil
+	if l.turn == nil {
+		var now bool
+		if l.turn, now = h.s.turns.Join(c.Resume); !now {
+			c.Park()
+			return false
+		}
+	}
+	return true
 }
+
+// leave ends the turn, if there is one.
+func (l *long) leave() {
+	if l.turn != nil {
+		l.turn.Leave()
+		l.turn = nil
+	}
+}
+
+// search makes the steps of l in turn with other requests.
+func (s *Server) search(l *long, h holder) (err error) {
+	for found := false; !found && err == nil; {
+		step := func() { found, err = l.step(s, h, stepNodes) }
+		if e := s.turns.Run(s.ctx, step); e != nil {
+			return e
+		}
+	}
+	return err
+}
+
+// RunStep calls step, which may take about a tenth of a millisecond, when it is
+// its turn among the server's requests that take long. It is for other services
+// of the process, such as gRPC. The error is the cause of the end of ctx, if
+// that comes first.
+func (s *Server) RunStep(ctx context.Context, step func()) error { return s.turns.Run(ctx, step) }

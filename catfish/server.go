@@ -18,6 +18,7 @@ import (
 	"github.com/catfish-index/catfish/heartbeat"
 	"github.com/catfish-index/catfish/internal/quietlog"
 	"github.com/catfish-index/catfish/internal/recording"
+	"github.com/catfish-index/catfish/internal/turns"
 	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rdma/budget"
 	"github.com/catfish-index/catfish/rdma/ofi"
@@ -45,7 +46,7 @@ type Server struct {
 
 	budgets budgets
 	memory  memory
-	turns   turns
+	turns   *turns.Turns
 	checks  checks
 
 	rec *recording.Recorder // nil: nothing is recorded

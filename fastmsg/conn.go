@@ -3,6 +3,7 @@ package fastmsg
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rdma/budget"
@@ -30,7 +31,7 @@ type Conn struct {
 	failed error // why it will be closed
 	closed bool
 
-	step func() (done bool) // the rest of a request, see Continue
+	step func(time.Duration) (done bool) // the rest of a request, see Continue
 	slow progress
 
 	place place // the worker's

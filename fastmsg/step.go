@@ -1,5 +1,7 @@
 package fastmsg
 
+import "time"
+
 // Requests that take long
 //
 // While a worker serves one request, all its other clients wait. So a handler
@@ -9,6 +11,12 @@ package fastmsg
 //
 //	turn   requests of A B C | step of D | requests of B | step of E | ...
 //
+// A step may take as long as the others' requests of its turn took, within
+// bounds: then these take at most twice as long as without it, and it still gets
+// half of the worker's time. In turns without others it may take twice as long as
+// the last one, up to maxStep, so that whoever comes back waits no longer than
+// it was away.
+//
 // The connections that have a step to make take turns. A client that does not
 // take its answer makes no steps: they go on when there is room in its ring.
 // So an answer made in steps waits at the handler, as small as the handler can
@@ -17,13 +25,21 @@ package fastmsg
 // A step that waits for something else than its turn parks the connection;
 // another goroutine resumes it.
 
+const (
+	// minStep is some times what a turn costs that makes a step, 0.5 us, and
+	// little beside the 3 us of a call that waits for nobody.
+	minStep = 5 * time.Microsecond
+	// maxStep is about two wake-ups of a client that sleeps.
+	maxStep = 100 * time.Microsecond
+)
+
 // Continue has step called, at most once in a turn, until it returns true. It
 // is called from Serve, for a request that Serve does not answer, and no other
 // request of the connection is served before the last step. step answers by
-// RespondPart and Respond. It should return within about a tenth of a
-// millisecond: the worker's other clients wait for it. If the connection ends,
-// step is not called again, and Closed is called.
-func (c *Conn) Continue(step func() (done bool)) {
+// RespondPart and Respond. It should return after about the time that it is
+// given, minStep to maxStep: the worker's other clients wait for it. If the
+// connection ends, step is not called again, and Closed is called.
+func (c *Conn) Continue(step func(time.Duration) (done bool)) {
 	if c.closed || c.failed != nil {
 		return
 	}
@@ -50,8 +66,19 @@ func (w *Worker) listStep(c *Conn) {
 	}
 }
 
+// stepTime returns how long a step may take in a turn in which others' requests
+// took so long, 0: there were none.
+func (w *Worker) stepTime(others time.Duration) time.Duration {
+	w.lastStep *= 2
+	if others > 0 {
+		w.lastStep = others
+	}
+	w.lastStep = min(max(w.lastStep, minStep), maxStep)
+	return w.lastStep
+}
+
 // makeStep makes the step whose turn it is, and reports whether there was one.
-func (w *Worker) makeStep() bool {
+func (w *Worker) makeStep(others time.Duration) bool {
 	for len(w.steps) > 0 {
 		c := w.steps[0]
 		w.steps[0] = nil
@@ -63,7 +90,7 @@ func (w *Worker) makeStep() bool {
 		// As in its share of a turn, touching has no effect meanwhile.
 		listed := c.place.listed
 		c.place.listed = true
-		done := c.step()
+		done := c.step(w.stepTime(others))
 		if done {
 			c.step = nil
 		}

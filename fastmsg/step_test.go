@@ -39,7 +39,7 @@ func newStepper(parts int) *stepper {
 			return
 		}
 		made := 0
-		c.Continue(func() bool {
+		c.Continue(func(time.Duration) bool {
 			s.steps.Add(1)
 			part := bytes.Repeat([]byte{byte(made)}, partBytes)
 			if made++; made < s.parts {
@@ -89,7 +89,7 @@ func TestOthersBetweenSteps(t *testing.T) {
 		begun := make(chan struct{}, 2)
 		step := func(c *Conn, m Message, mine *atomic.Int64, until func() bool) {
 			begun <- struct{}{}
-			c.Continue(func() bool {
+			c.Continue(func(time.Duration) bool {
 				mine.Add(1)
 				if !until() {
 					return false
@@ -342,7 +342,7 @@ func TestParkAndResume(t *testing.T) {
 				return
 			}
 			first := true
-			c.Continue(func() bool {
+			c.Continue(func(time.Duration) bool {
 				steps.Add(1)
 				if first {
 					first = false
@@ -362,4 +362,18 @@ func TestParkAndResume(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Steps are as long as what others need, and grow when nobody comes.
+func TestStepTime(t *testing.T) {
+	w := &Worker{}
+	us := time.Microsecond
+	for i, s := range []struct{ others, want time.Duration }{
+		{0, minStep}, {0, 2 * minStep}, {0, 4 * minStep}, {20 * us, 20 * us}, {0, 40 * us},
+		{1 * us, minStep}, {time.Second, maxStep}, {0, maxStep}, {0, maxStep},
+	} {
+		if got := w.stepTime(s.others); got != s.want {
+			t.Errorf("step %d: %v beside %v, want %v", i, got, s.others, s.want)
+		}
+	}
 }

@@ -74,7 +74,7 @@ func (w *Worker) turn() bool {
 	w.beginBusy(from)
 	w.takeEvents(w.comps[:n])
 	w.publishWaiting()
-	now := from
+	now, served := from, w.count.requests
 	for _, c := range w.schedule.begin() {
 		if c.closed || !c.place.opened {
 			w.schedule.remove(c)
@@ -91,8 +91,14 @@ func (w *Worker) turn() bool {
 		w.serveBatch(nil)
 		now = w.afterFinish()
 	}
-	if w.makeStep() {
-		now = w.afterFinish()
+	if len(w.steps) > 0 {
+		others := time.Duration(0)
+		if w.count.requests != served {
+			others = now.Sub(from)
+		}
+		if w.makeStep(others) {
+			now = w.afterFinish()
+		}
 	}
 	w.schedule.end()
 	w.checkSlow(now)

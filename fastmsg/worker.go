@@ -38,6 +38,7 @@ type Worker struct {
 	conns    []*Conn
 	schedule schedule
 	steps    []*Conn // that have a step to make, in turn
+	lastStep time.Duration
 	slow     slow
 	opening  []*Conn
 	comps    []rdma.Completion

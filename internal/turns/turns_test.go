@@ -1,0 +1,127 @@
+package turns
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestFewRunInTurn(t *testing.T) {
+	q := New(2)
+	var order []int
+	var all []*Turn
+	for i := range 6 {
+		turn, now := q.Join(func() { order = append(order, i) })
+		if now != (i < 2) {
+			t.Fatalf("job %d runs at once: %t", i, now)
+		}
+		all = append(all, turn)
+	}
+	all[3].Leave() // it has waited in vain
+	all[0].Leave()
+	all[0].Leave()
+	all[1].Leave()
+	all[2].Leave()
+	if want := []int{2, 4, 5}; !slices.Equal(order, want) {
+		t.Fatalf("granted to %v, want %v", order, want)
+	}
+	all[4].Leave()
+	all[5].Leave()
+	for range 2 {
+		if _, now := q.Join(nil); !now {
+			t.Fatal("a place was lost")
+		}
+	}
+	if _, now := q.Join(nil); now {
+		t.Fatal("a place too many")
+	}
+}
+
+func TestQuantum(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(1)
+		turn, _ := q.Join(nil)
+		time.Sleep(Quantum - 1)
+		if turn.Over() {
+			t.Error("over too early")
+		}
+		next := make(chan *Turn, 1)
+		_, _ = q.Join(func() { next <- nil })
+		time.Sleep(1)
+		if !turn.Over() {
+			t.Error("not over after a quantum")
+		}
+		turn.Leave()
+		<-next
+	})
+}
+
+func TestRun(t *testing.T) {
+	q := New(2)
+	var at, most atomic.Int32
+	var group sync.WaitGroup
+	for range 16 {
+		group.Go(func() {
+			for range 50 {
+				err := q.Run(t.Context(), func() {
+					n := at.Add(1)
+					for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+					}
+					at.Add(-1)
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if most.Load() > 2 {
+		t.Fatalf("%d ran at a time", most.Load())
+	}
+}
+
+// TestRunInTurn: as many as may work at a time, and who asked first is first;
+// who waits in vain gets the reason.
+func TestRunInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := New(1)
+		busy := make(chan struct{})
+		var order []int
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if err := turns.Run(t.Context(), func() { <-busy }); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		gone, leave := context.WithCancelCause(t.Context())
+		why := errors.New("gone")
+		wg.Go(func() {
+			if err := turns.Run(gone, func() { t.Error("a turn after the end") }); !errors.Is(err, why) {
+				t.Error(err)
+			}
+		})
+		for i := range 5 {
+			synctest.Wait()
+			wg.Go(func() {
+				if err := turns.Run(t.Context(), func() { order = append(order, i) }); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		leave(why)
+		synctest.Wait()
+		close(busy)
+		wg.Wait()
+		if !slices.Equal(order, []int{0, 1, 2, 3, 4}) || turns.free != 1 {
+			t.Errorf("order %v, %d free", order, turns.free)
+		}
+	})
+}
