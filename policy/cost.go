@@ -35,6 +35,7 @@ import (
 // cost is what the clients of a group share.
 type cost struct {
 	now atomic.Pointer[interval] // the one under way; stored under mu
+	_   [56]byte                 // a line of its own: who locks mu takes mu's away
 
 	mu    sync.Mutex
 	state State // for people
