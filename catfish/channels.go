@@ -11,28 +11,22 @@ import (
 	"github.com/catfish-index/catfish/rstar/remote"
 )
 
-// channelPool owns the read channels of one session. It opens them as they
-// are needed, up to a limit. A search that is offloaded has one to itself,
-// from get to put:
+// channels is a session's use of read channels, which it may share with the
+// sessions of other clients (channelPool). It counts those that it has out, so
+// that the session's end stops its own searches and nobody else's:
 //
-//	      get                   put
-//	free -----> one search's --------> free
-//	 ^                 |
-//	 | open            | the channel broke, or the pool is closed
-//	not opened <-------+
-type channelPool struct {
-	open func(ctx context.Context) (*remote.Reader, error)
+//	get --> a walk, which close stops --> put
+//	close: nobody gets one any more; drained when all were put back
+type channels struct {
+	pool  *channelPool // nil: nothing is one-sided
+	leave func()       // the pool
+	open  func(ctx context.Context) (*remote.Reader, error)
 
-	mu     sync.Mutex
-	free   []*remote.Reader
-	left   int // channels that may still be opened
-	out    int // channels, or permissions to open one, that take gave out
-	closed bool
-	wait   chan struct{} // a token for each return; never fewer than free channels
-
-	stop    atomic.Bool   // ends the walks that run
+	stop    atomic.Bool   // ends the walks that run; set by close
 	ended   chan struct{} // closed by close
+	out     atomic.Int64  // read channels, and calls of get under way
 	drained chan struct{} // closed when close was called and nothing is out
+	drain   sync.Once
 }
 
 // errNoChannel: the server opens no read channel for this client, because
@@ -40,103 +34,84 @@ type channelPool struct {
 // answer shows which of the two it is.
 var errNoChannel = errors.New("catfish: cannot open a read channel")
 
-func (p *channelPool) init(limit int, open func(ctx context.Context) (*remote.Reader, error)) {
-	p.open = open
-	p.left, p.wait = limit, make(chan struct{}, limit)
-	p.ended, p.drained = make(chan struct{}), make(chan struct{})
+// init is before all else.
+func (u *channels) init() {
+	u.ended, u.drained = make(chan struct{}), make(chan struct{})
+}
+
+// join is before the first get. open opens a channel for the pool.
+func (u *channels) join(p *channelPool, leave func(), open func(ctx context.Context) (*remote.Reader, error)) {
+	u.pool, u.leave, u.open = p, leave, open
 }
 
 // get returns a read channel, which is to be put back. It waits for one if
 // all are in use.
-func (p *channelPool) get(ctx context.Context) (*remote.Reader, error) {
-	r, err := p.take(ctx)
-	if r != nil || err != nil {
-		return r, err
+func (u *channels) get(ctx context.Context) (*remote.Reader, error) {
+	u.out.Add(1)
+	if u.stop.Load() {
+		u.done()
+		return nil, offload.ErrStopped
 	}
-	if r, err = p.open(ctx); err == nil {
-		return r, nil
-	}
-	p.put(nil)
-	if ctx.Err() == nil {
-		err = fmt.Errorf("%w: %w", errNoChannel, err)
-	}
-	return nil, err
-}
-
-// take returns a free channel, or nil, which is the permission to open one.
-// Either is to be put back.
-func (p *channelPool) take(ctx context.Context) (*remote.Reader, error) {
-	for {
-		p.mu.Lock()
-		switch {
-		case p.closed:
-			p.mu.Unlock()
-			return nil, offload.ErrChannel
-		case len(p.free) > 0:
-			r := p.free[len(p.free)-1]
-			p.free = p.free[:len(p.free)-1]
-			p.out++
-			p.mu.Unlock()
-			return r, nil
-		case p.left > 0:
-			p.left--
-			p.out++
-			p.mu.Unlock()
-			return nil, nil
-		}
-		p.mu.Unlock()
-		select {
-		case <-p.wait:
-		case <-p.ended:
-		case <-ctx.Done():
-			return nil, ctx.Err()
+	r, err := u.pool.take(ctx, u.ended)
+	if r == nil && err == nil {
+		if r, err = u.open(ctx); err != nil {
+			u.pool.put(nil)
+			if ctx.Err() == nil {
+				err = fmt.Errorf("%w: %w", errNoChannel, err)
+			}
 		}
 	}
+	if err != nil {
+		u.done()
+		return nil, err
+	}
+	r.StopBy(&u.stop)
+	return r, nil
 }
 
-// put takes a channel back; nil gives back the permission to open one.
-func (p *channelPool) put(r *remote.Reader) {
-	p.mu.Lock()
-	if r != nil && (p.closed || r.Err() != nil) {
-		p.mu.Unlock()
-		r.Close()
-		p.mu.Lock()
-		r = nil
+// put takes a channel back.
+func (u *channels) put(r *remote.Reader) {
+	r.StopBy(nil)
+	u.pool.put(r)
+	u.done()
+}
+
+// openFirst has the pool open a read channel if it has none.
+func (u *channels) openFirst(ctx context.Context) error {
+	if !u.pool.empty() {
+		return nil
 	}
-	if r == nil {
-		p.left++
-	} else {
-		p.free = append(p.free, r)
+	r, err := u.get(ctx)
+	if err == nil {
+		u.put(r)
 	}
-	if p.out--; p.out == 0 && p.closed {
-		close(p.drained)
-	}
-	p.mu.Unlock()
-	select {
-	case p.wait <- struct{}{}:
-	default:
+	return err
+}
+
+func (u *channels) done() {
+	// Who comes after the end counts, too, but has not touched the pool.
+	if u.out.Add(-1) == 0 && u.stop.Load() {
+		u.drain.Do(u.over)
 	}
 }
 
-// close closes the free channels, ends the walks on those in use, which
-// are closed when they come back, and turns away all callers of get. A
-// second call does nothing.
-func (p *channelPool) close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
+// close ends the walks that run and turns away all callers of get. A second
+// call does nothing.
+func (u *channels) close() {
+	if u.stop.Swap(true) {
 		return
 	}
-	p.closed = true
-	p.stop.Store(true)
-	close(p.ended)
-	for _, r := range p.free {
-		r.Close()
+	close(u.ended)
+	if u.out.Load() == 0 {
+		u.drain.Do(u.over)
 	}
-	p.free = nil
-	if p.out == 0 {
-		close(p.drained)
+}
+
+func (u *channels) over() {
+	if u.pool != nil {
+		u.leave()
 	}
+	close(u.drained)
 }
 
 // answerLimits bound what reading brings home as messages do in bytes.
@@ -149,10 +124,25 @@ func (c *connection) openReadChannel(ctx context.Context, s *session) (*remote.R
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
 	ch, err := offload.Dial(ctx, s.dev, s.addr, offload.ChannelConfig{
-		BlockBytes: maxNode, Window: s.window, Private: readChannelPrivate(s.hello.BootID), Stop: &s.channels.stop,
+		BlockBytes: maxNode, Window: s.window, Private: readChannelPrivate(s.hello.BootID),
 	})
 	if err != nil {
 		return nil, err
 	}
 	return remote.NewReader(ch, answerLimits), nil
+}
+
+// joinChannels has the session use the read channels that clients of the same
+// Shared have to the same server. They are opened by the device that these
+// share, too; a session with a device of its own has channels of its own.
+func (c *connection) joinChannels(s *session, key deviceKey) {
+	pool, leave := new(channelPool), func() {}
+	if c.opts.wrap == nil {
+		pool, leave = c.opts.Shared.channels.join(poolKey{key, s.addr, s.hello.BootID, s.window})
+	}
+	pool.admit(c.opts.ReadChannels)
+	s.channels.join(pool, func() {
+		pool.admit(-c.opts.ReadChannels)
+		leave()
+	}, func(ctx context.Context) (*remote.Reader, error) { return c.openReadChannel(ctx, s) })
 }

@@ -19,7 +19,7 @@ import (
 //
 //	engine     which path a search takes (package policy)
 //	sessions   which session is the present one
-//	devices    the transports' devices
+//	devices    the transports' devices, shared with other clients
 //	counters   what was done
 type connection struct {
 	addr   string
@@ -63,6 +63,7 @@ func newConnection(addr string, opts Options) (*connection, error) {
 		return nil, fmt.Errorf("%w: TrustCache without a cache; set CacheBytes, or a policy that has one", ErrOption)
 	}
 	c.sessions.init()
+	c.devices.shared = &opts.Shared.devices
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	c.decideBy(opts.Custom)
 	return c, nil

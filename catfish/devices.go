@@ -9,48 +9,128 @@ import (
 	"github.com/catfish-index/catfish/rdma/shm"
 )
 
-// devices owns the devices of a client, one for each transport. They outlive
-// sessions: what was registered serves the next one, too.
+// devices are what a client uses of its Shared's devices, one for each
+// transport and server. They outlive sessions: what was registered serves the
+// next one, too. A client with fault injection has its own.
 type devices struct {
-	mu     sync.Mutex
-	open   map[string]rdma.Device // by transport
-	closed bool
+	shared *sharedDevices
 
-	trust socketTrust
+	mu     sync.Mutex
+	open   map[deviceKey]openDeviceOf
+	closed bool
 }
 
-// get opens a transport's device at first. wrap is for fault injection.
-func (d *devices) get(transport string, at Fabric, wrap func(rdma.Device) rdma.Device) (rdma.Device, error) {
+type openDeviceOf struct {
+	dev   rdma.Device
+	close func() error
+}
+
+// deviceKey is what the users of a device have in common. The server is part of
+// it: what one server is allowed to write to is not within another's reach.
+type deviceKey struct {
+	transport, server string
+	at                Fabric
+	uid               int64 // the server's user, which shm trusts; -1: unknown
+}
+
+func keyOf(server string, ch *session) deviceKey {
+	k := deviceKey{ch.transport, server, ch.fabric, -1}
+	if ch.hello.UID != nil {
+		k.uid = int64(*ch.hello.UID)
+	}
+	return k
+}
+
+// get opens a device at first. wrap is for fault injection.
+func (d *devices) get(k deviceKey, wrap func(rdma.Device) rdma.Device) (rdma.Device, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
 		return nil, ErrClosed
 	}
-	if dev := d.open[transport]; dev != nil {
-		return dev, nil
+	if o, ok := d.open[k]; ok {
+		return o.dev, nil
 	}
-	dev, err := openDevice(transport, nil, shm.Options{CheckPeer: d.trust.check}, at, 0, nil)
+	var o openDeviceOf
+	var err error
+	if wrap == nil {
+		o, err = d.shared.get(k)
+	} else if o.dev, err = k.open(); err == nil {
+		o.dev = wrap(o.dev)
+		o.close = o.dev.Close
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrTransport, transport, err)
-	}
-	if wrap != nil {
-		dev = wrap(dev)
+		return nil, fmt.Errorf("%w: %s: %w", ErrTransport, k.transport, err)
 	}
 	if d.open == nil {
-		d.open = map[string]rdma.Device{}
+		d.open = map[deviceKey]openDeviceOf{}
 	}
-	d.open[transport] = dev
-	return dev, nil
+	d.open[k] = o
+	return o.dev, nil
 }
 
-// close closes all of them. Nothing may use them any more.
+// close gives all of them back. The client may not use them any more.
 func (d *devices) close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var err error
-	for _, dev := range d.open {
-		err = errors.Join(err, dev.Close())
+	for _, o := range d.open {
+		err = errors.Join(err, o.close())
 	}
 	d.open, d.closed = nil, true
 	return err
+}
+
+func (k deviceKey) open() (rdma.Device, error) {
+	var trust socketTrust
+	if k.uid >= 0 {
+		uid := uint32(k.uid)
+		trust.server.Store(&uid)
+	}
+	return openDevice(k.transport, nil, shm.Options{CheckPeer: trust.check}, k.at, 0, nil)
+}
+
+// sharedDevices are those of a Shared: what a process needs for a transport, as
+// a table of regions, a protection domain or a goroutine that watches for dead
+// peers, it needs once. The zero value is empty.
+type sharedDevices struct {
+	mu sync.Mutex
+	of map[deviceKey]*usedDevice
+}
+
+type usedDevice struct {
+	dev   rdma.Device
+	users int
+}
+
+// get opens a device at first, and its last user's close closes it.
+func (s *sharedDevices) get(k deviceKey) (o openDeviceOf, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.of[k]
+	if u == nil {
+		dev, err := k.open()
+		if err != nil {
+			return o, err
+		}
+		if s.of == nil {
+			s.of = map[deviceKey]*usedDevice{}
+		}
+		u = &usedDevice{dev: dev}
+		s.of[k] = u
+	}
+	u.users++
+	return openDeviceOf{u.dev, sync.OnceValue(func() error {
+		s.mu.Lock()
+		u.users--
+		last := u.users == 0
+		if last {
+			delete(s.of, k)
+		}
+		s.mu.Unlock()
+		if last {
+			return u.dev.Close()
+		}
+		return nil
+	})}, nil
 }

@@ -77,41 +77,6 @@ func TestCloseUnderSearches(t *testing.T) {
 	}
 }
 
-// TestChannelPoolClose: nobody who waits for a read channel sleeps for ever.
-func TestChannelPoolClose(t *testing.T) {
-	var p channelPool
-	p.init(2, nil)
-	for range 2 {
-		if r, err := p.take(t.Context()); r != nil || err != nil {
-			t.Fatal(r, err)
-		}
-	}
-	const waiters = 20
-	errs := make(chan error, waiters)
-	for range waiters {
-		go func() {
-			_, err := p.get(context.Background())
-			errs <- err
-		}()
-	}
-	p.close()
-	p.close()
-	for range waiters {
-		if err := <-errs; !errors.Is(err, offload.ErrChannel) {
-			t.Error(err)
-		}
-	}
-	for range 2 {
-		select {
-		case <-p.drained:
-			t.Fatal("drained while read channels are out")
-		default:
-		}
-		p.put(nil)
-	}
-	<-p.drained
-}
-
 // TestServerCloseUnderUse: the owner of a server may still search the
 // trees, or ask for the state, while another goroutine closes it.
 func TestServerCloseUnderUse(t *testing.T) {
@@ -285,9 +250,9 @@ func TestLost(t *testing.T) {
 func TestFirstReadChannel(t *testing.T) {
 	s := startServer(t, ServerOptions{})
 	for policy, want := range map[string]int{"cost": 1, "paper": 1, "offload": 1, "fast": 0} {
-		c := dial(t, s, Options{Transport: TransportSHM, Policy: policy})
+		c := dial(t, s, Options{Transport: TransportSHM, Policy: policy, Shared: new(Shared)})
 		channels := func() int {
-			p := &c.conn.sessions.latest().channels
+			p := c.conn.sessions.latest().channels.pool
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			return len(p.free)

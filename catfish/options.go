@@ -42,8 +42,9 @@ const (
 	// maxWindow bounds Window: a server over soft keeps so many answers for a
 	// client that does not take them.
 	maxWindow = 1024
-	// maxReadChannels bounds concurrent offloaded searches of one client;
-	// more queue pairs than that would only fill the card's cache.
+	// maxReadChannels bounds concurrent offloaded searches of the clients that
+	// share read channels; more queue pairs than that would only fill the card's
+	// cache.
 	maxReadChannels = 64
 	// maxMaxResults is what fits into the largest answer that clients take.
 	maxMaxResults = (maxReply - frameBytes) / itemBytes
@@ -285,7 +286,9 @@ type Options struct {
 	RingBytes int
 	// Window is the number of reads of one search under way at once, 0:
 	// DefaultWindow. ReadChannels is the number of searches that can offload
-	// at the same time, 0: twice GOMAXPROCS; at most 64.
+	// at the same time, 0: twice GOMAXPROCS; at most 64. Clients with the same
+	// Shared, server, transport and Window share read channels: as many as all
+	// of them may have, at most 64. They are opened when they are needed.
 	Window, ReadChannels int
 	// CacheBytes bounds the internal nodes that are cached to save round
 	// trips when offloading; clients with the same Shared that name a

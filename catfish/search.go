@@ -149,7 +149,7 @@ func lost(err error) bool {
 	if errors.Is(err, fastmsg.ErrTooLarge) {
 		return false // so would be the next answer
 	}
-	return errors.Is(err, offload.ErrChannel) || errors.Is(err, remote.ErrServerChanged) ||
+	return errors.Is(err, offload.ErrChannel) || errors.Is(err, offload.ErrStopped) || errors.Is(err, remote.ErrServerChanged) ||
 		errors.Is(err, ErrNotSent) || errors.Is(err, ErrUnknownOutcome)
 }
 

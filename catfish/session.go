@@ -42,7 +42,7 @@ type session struct {
 	last     atomic.Pointer[openSlab] // that open returned
 	mu       sync.Mutex
 	slabs    map[string]*openSlab
-	channels channelPool
+	channels channels
 	ended    bool // close was called
 }
 
@@ -95,22 +95,18 @@ func (c *connection) connect(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// openFirst opens a read channel of a session that is in use, if searches
-// may be offloaded. Later, a search would wait for it that fast messaging
-// could have answered, and a policy would take the time for that of
-// offloading. If it takes too long here, the first offloaded search tries
-// again.
+// openFirst opens a read channel for a session that is in use, if searches
+// may be offloaded and no client that it shares channels with has opened one.
+// Later, a search would wait for it that fast messaging could have answered,
+// and a policy would take the time for that of offloading. If it takes too long
+// here, the first offloaded search tries again.
 func (c *connection) openFirst(ctx context.Context, s *session) {
 	if path, always := c.engine.Always(); !s.canOffload() || always && path == FastMessaging {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.opts.DialTimeout/4)
 	defer cancel()
-	r, err := s.channels.get(ctx)
-	switch {
-	case err == nil:
-		s.channels.put(r)
-	case c.ctx.Err() == nil:
+	if err := s.channels.openFirst(ctx); err != nil && c.ctx.Err() == nil {
 		c.log.Warn("no read channel to offload by yet", "server", c.addr, "err", err)
 	}
 }
@@ -175,9 +171,7 @@ func (c *connection) connectBy(ctx context.Context, h hello, ch choice, next boo
 	if c.scheme.Single {
 		s.window = 1
 	}
-	s.channels.init(c.opts.ReadChannels, func(ctx context.Context) (*remote.Reader, error) {
-		return c.openReadChannel(ctx, s)
-	})
+	s.channels.init()
 	if err := s.dial(ctx, c); err != nil {
 		s.close()
 		return nil, err
@@ -195,14 +189,15 @@ func (s *session) dial(ctx context.Context, c *connection) error {
 		s.caller = t
 		return nil
 	}
-	c.devices.trust.server.Store(s.hello.UID)
 	var err error
-	if s.dev, err = c.devices.get(s.transport, s.fabric, c.opts.wrap); err != nil {
+	key := keyOf(c.addr, s)
+	if s.dev, err = c.devices.get(key, c.opts.wrap); err != nil {
 		return err
 	}
 	if s.addr = c.addr; s.transport == TransportSHM {
 		s.addr = s.hello.Socket
 	}
+	c.joinChannels(s, key)
 	fc, err := fastmsg.Dial(ctx, s.dev, s.addr, fastmsg.CallerConfig{
 		RingBytes: c.opts.RingBytes,
 		Hello:     appendClientHello(nil, s.hello.BootID, c.opts.HeartbeatInterval, c.scheme.Poll),

@@ -6,12 +6,14 @@ import (
 )
 
 // Shared is what clients have in common: the nodes that one has read and
-// cached serve the others, and clients of one server decide as a group, by
-// what all of them finish. Clients with different Shared share nothing. The
+// cached serve the others, those of one server decide as a group, by what all
+// of them finish, and read by the same connections. Clients with different Shared share nothing. The
 // zero value is ready; it must not be copied.
 type Shared struct {
-	caches remote.Caches
-	groups policy.Groups
+	caches   remote.Caches
+	groups   policy.Groups
+	devices  sharedDevices
+	channels channelPools
 }
 
 // processShared is for all clients that name no other.

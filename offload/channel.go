@@ -37,7 +37,7 @@ type Channel struct {
 	slots  []slot
 	wrs    []rdma.WorkRequest  // scratch of walks
 	done   [16]rdma.Completion // scratch of walks
-	stop   *atomic.Bool        // ChannelConfig.Stop
+	stop   *atomic.Bool        // StopBy
 	twice  bool                // lines may be torn: see above
 	failed error               // the channel is dead
 	vague  bool                // failed is a flush, not its cause
@@ -53,9 +53,6 @@ type ChannelConfig struct {
 	BlockBytes int    // largest block
 	Window     int    // reads under way at once; 1 = single-issue
 	Private    []byte // goes to the server's ConnRequest
-	// Stop, if set and true, ends the walk that runs, and refuses others,
-	// with ErrChannel. For an owner that is about to close the device.
-	Stop *atomic.Bool
 }
 
 // Dial opens a read channel to a listener.
@@ -76,7 +73,6 @@ func Dial(ctx context.Context, dev rdma.Device, addr string, cfg ChannelConfig) 
 	}
 	ch := &Channel{
 		block: cfg.BlockBytes,
-		stop:  cfg.Stop,
 		free:  make([]uint16, 0, window),
 		slots: make([]slot, window),
 		wrs:   make([]rdma.WorkRequest, 0, copies*window),
@@ -106,6 +102,12 @@ func Dial(ctx context.Context, dev rdma.Device, addr string, cfg ChannelConfig) 
 
 // Window is the number of reads that may be under way at once.
 func (ch *Channel) Window() int { return len(ch.slots) }
+
+// StopBy has walks end with ErrStopped when stop is true, as soon as the reads
+// under way are back; nil: nothing stops them. The channel can carry others
+// afterwards. It is for an owner that passes the channel from one user to the
+// next, between walks.
+func (ch *Channel) StopBy(stop *atomic.Bool) { ch.stop = stop }
 
 // Err is nil while the channel can carry walks.
 func (ch *Channel) Err() error { return ch.failed }

@@ -82,10 +82,11 @@ func newSite(t *testing.T, provider string, blocks, window int) *site {
 	if provider == "tearing" {
 		client = tearing{client}
 	}
-	s.channel, err = offload.Dial(t.Context(), client, ln.Addr(), offload.ChannelConfig{BlockBytes: blockBytes, Window: window, Stop: &s.stop})
+	s.channel, err = offload.Dial(t.Context(), client, ln.Addr(), offload.ChannelConfig{BlockBytes: blockBytes, Window: window})
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.channel.StopBy(&s.stop)
 	t.Cleanup(func() { s.channel.Close() })
 	return s
 }
@@ -376,9 +377,11 @@ func TestEndless(t *testing.T) {
 		}
 		s.again(t)
 		err := s.channel.Run(t.Context(), s.region.Remote(), at(func() { s.stop.Store(true) }), &st)
-		if !errors.Is(err, offload.ErrChannel) || s.channel.Err() == nil {
-			t.Fatalf("stopped: %v", err)
+		if !errors.Is(err, offload.ErrStopped) || s.channel.Err() != nil {
+			t.Fatalf("stopped: %v, the channel %v", err, s.channel.Err())
 		}
+		s.stop.Store(false)
+		s.again(t)
 	})
 }
 

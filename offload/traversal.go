@@ -58,11 +58,12 @@ func (s *Stats) Add(o Stats) {
 }
 
 // Errors. After ErrRestart the walk may simply begin again, and the channel
-// stays usable. After ErrChannel the channel is dead. Reads have no side
+// stays usable, as after ErrStopped. After ErrChannel it is dead. Reads have no side
 // effects, so repeating the walk elsewhere is always safe.
 var (
 	ErrRestart = errors.New("offload: the structure moved under the walk")
 	ErrTorn    = errors.New("offload: block stays inconsistent")
 	ErrChannel = errors.New("offload: connection failed")
+	ErrStopped = errors.New("offload: stopped by the walk's owner")
 	ErrRef     = errors.New("offload: bad reference")
 )

@@ -21,8 +21,8 @@ const eagerTries = 4
 
 // Run carries the walk t over the region that begins at base, until it is
 // over, and adds its cost to st. It returns ErrRestart if Visit asked for
-// it, ctx's error if ctx is done, the Traversal's own error, or an error
-// that wraps ErrChannel if the connection is lost.
+// it, ctx's error if ctx is done, ErrStopped (StopBy), the Traversal's own
+// error, or an error that wraps ErrChannel if the connection is lost.
 func (ch *Channel) Run(ctx context.Context, base rdma.Remote, t Traversal, st *Stats) error {
 	if ch.failed != nil {
 		return ch.failed
@@ -59,8 +59,7 @@ func (w *walk) run() error {
 			}
 		}
 		if w.err == nil && w.stop != nil && w.stop.Load() {
-			w.failed = fmt.Errorf("%w: closed", ErrChannel)
-			w.fail(w.failed)
+			w.fail(ErrStopped)
 		}
 		if w.err == nil {
 			w.issue()

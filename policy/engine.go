@@ -38,6 +38,7 @@ type Engine struct {
 
 	policy  Policy
 	learner Learner // policy, or nil
+	shared  bool    // learner has a lock of its own
 	group   *Group
 	now     func() time.Time
 
@@ -60,6 +61,7 @@ func NewEngine(p Policy, seed uint64, now func() time.Time, g *Group) *Engine {
 	}
 	e := &Engine{policy: p, group: g, now: now}
 	e.learner, _ = p.(Learner)
+	_, e.shared = p.(ownLocker)
 	e.seed.Store(mix(seed))
 	if f, ok := p.(fixed); ok {
 		e.forever.Store(1 + uint32(f.path))
@@ -200,10 +202,16 @@ func (e *Engine) Done(began time.Time, o Outcome, ended Path) {
 	}
 	now := e.now()
 	o.Took = now.Sub(began)
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	if !e.shared {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+	}
 	e.learner.Observe(now, o)
 }
+
+// ownLocker is a policy that the clients of a group share. It locks what they
+// share, so the engine's lock would be a second one for nothing.
+type ownLocker interface{ ownLock() }
 
 // Policy is the policy's name.
 func (e *Engine) Policy() string { return e.policy.Name() }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/bench/idle"
 	"github.com/catfish-index/catfish/bench/micro"
 	"github.com/catfish-index/catfish/bench/replay"
 	"github.com/catfish-index/catfish/catfish"
@@ -29,7 +30,7 @@ func newBench(a *app) *cobra.Command {
 	}
 	group(c)
 	c.AddCommand(newBenchRun(a), newBenchStep(a), newBenchPaper(a), newBenchSim(a), newBenchPolicies(a),
-		newBenchDocs(a), newBenchChild(a))
+		newBenchIdle(a), newBenchDocs(a), newBenchChild(a))
 	return c
 }
 
@@ -235,7 +236,7 @@ func newBenchChild(a *app) *cobra.Command {
 		Hidden: true,
 		Args:   args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
 		ValidArgs: []string{string(bench.ServerRole), string(bench.ClientRole), string(replay.Role),
-			string(micro.ServerRole), string(micro.ClientRole)},
+			string(micro.ServerRole), string(micro.ClientRole), string(idle.ServerRole), string(idle.ClientRole)},
 		RunE: func(cmd *cobra.Command, role []string) error {
 			set, err := affinity.Parse(cpus)
 			if err == nil {
@@ -260,6 +261,10 @@ func newBenchChild(a *app) *cobra.Command {
 				return bench.ServerMain(cmd.Context(), a.in, a.out, bench.StartCatfish)
 			case replay.Role:
 				return replay.Main(cmd.Context(), a.in, a.out, replay.Dial)
+			case idle.ServerRole:
+				return idle.ServerMain(cmd.Context(), a.in, a.out)
+			case idle.ClientRole:
+				return idle.ClientMain(cmd.Context(), a.in, a.out)
 			case micro.ServerRole:
 				return micro.ServerMain(cmd.Context(), a.in, a.out, micro.OpenDevice)
 			case micro.ClientRole:

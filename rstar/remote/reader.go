@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/catfish-index/catfish/offload"
@@ -45,6 +46,10 @@ type Reader struct {
 func NewReader(ch *offload.Channel, limits Limits) *Reader {
 	return &Reader{channel: ch, limits: limits, one: searchWalk{most: limits.Items}}
 }
+
+// StopBy has searches end with offload.ErrStopped when stop is true; nil:
+// nothing stops them. It may not be called during a search.
+func (r *Reader) StopBy(stop *atomic.Bool) { r.channel.StopBy(stop) }
 
 // Err is nil while the Reader's read channel can carry searches.
 func (r *Reader) Err() error { return r.channel.Err() }

@@ -1,0 +1,151 @@
+package idle
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/catfish"
+)
+
+// settle is how long nothing is measured after a change: heartbeats stop when a
+// server had no requests for a second, and so do other timers.
+const settle = 2 * time.Second
+
+// Run measures one transport after the other. note is called with what goes on.
+func Run(ctx context.Context, cfg Config, spawn child.Spawn, note func(string)) ([]Row, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	var rows []Row
+	for _, t := range cfg.Transports {
+		r, err := run(ctx, cfg, t, spawn, note)
+		if err != nil {
+			return rows, fmt.Errorf("%s: %w", t, err)
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+func run(ctx context.Context, cfg Config, transport string, spawn child.Spawn, note func(string)) (Row, error) {
+	procs := cfg.procs()
+	row := Row{Transport: transport, Policy: cfg.Policy, Clients: cfg.Clients, Procs: procs, Commit: cfg.Commit}
+	if transport == catfish.TransportTCP {
+		row.Policy = "tcp"
+	}
+	j := job{Transport: transport, Policy: cfg.Policy, Clients: cfg.Clients}
+	server, err := child.Start(spawn, ServerRole, nil, j, note)
+	if err != nil {
+		return row, err
+	}
+	defer server.Stop()
+	var ready answer
+	if err := server.Next(ctx, &ready); err != nil {
+		return row, err
+	}
+	j.Addr = ready.Addr
+	var clients []*child.Process
+	for i := range procs {
+		j.Clients = cfg.Clients*(i+1)/procs - cfg.Clients*i/procs
+		c, err := child.Start(spawn, ClientRole, nil, j, note)
+		if err != nil {
+			return row, err
+		}
+		defer c.Stop()
+		clients = append(clients, c)
+	}
+
+	serverBefore, clientBefore, err := measure(ctx, server, clients, true)
+	if err != nil {
+		return row, err
+	}
+	note(fmt.Sprintf("%s: opening %d connections", transport, cfg.Clients))
+	start := time.Now()
+	if _, err := ask(ctx, clients, command{Dial: true}); err != nil {
+		return row, err
+	}
+	row.Dialing = time.Since(start).Seconds()
+	if err := pause(ctx, settle); err != nil {
+		return row, err
+	}
+	s, c, err := measure(ctx, server, clients, true)
+	if err != nil {
+		return row, err
+	}
+	row.Server, row.Client = s.costs(serverBefore, cfg.Clients), c.costs(clientBefore, cfg.Clients)
+	note(fmt.Sprintf("%s: nothing happens for %v", transport, cfg.Duration))
+	if row.Server.Rest, row.Client.Rest, err = watch(ctx, cfg.Duration, server, clients); err != nil {
+		return row, err
+	}
+	if _, err := ask(ctx, clients[:1], command{Search: true}); err != nil {
+		return row, err
+	}
+	note(fmt.Sprintf("%s: one client searches for %v", transport, cfg.Duration))
+	row.Server.Beats, row.Client.Beats, err = watch(ctx, cfg.Duration, server, clients)
+	return row, err
+}
+
+// watch returns the shares of a core that the server and all clients' processes
+// use.
+func watch(ctx context.Context, d time.Duration, server *child.Process, clients []*child.Process) (s, c float64, err error) {
+	if err := pause(ctx, settle); err != nil {
+		return 0, 0, err
+	}
+	s0, c0, err := measure(ctx, server, clients, false)
+	if err == nil {
+		err = pause(ctx, d)
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	s1, c1, err := measure(ctx, server, clients, false)
+	return busy(s0, s1), busy(c0, c1), err
+}
+
+// measure asks the server, and all clients' processes together.
+func measure(ctx context.Context, server *child.Process, clients []*child.Process, collect bool) (s, c Held, err error) {
+	cmd := command{Measure: true, Collect: collect}
+	of, err := ask(ctx, []*child.Process{server}, cmd)
+	if err != nil {
+		return s, c, err
+	}
+	s = of[0]
+	of, err = ask(ctx, clients, cmd)
+	for _, h := range of {
+		c = c.add(h)
+	}
+	return s, c, err
+}
+
+// ask sends a command to all, then waits for their answers.
+func ask(ctx context.Context, of []*child.Process, cmd command) ([]Held, error) {
+	for _, p := range of {
+		if err := p.Send(cmd); err != nil {
+			return nil, err
+		}
+	}
+	held := make([]Held, len(of))
+	for i, p := range of {
+		var a answer
+		if err := p.Next(ctx, &a); err != nil {
+			return nil, err
+		}
+		if a.Held != nil {
+			held[i] = *a.Held
+		}
+	}
+	return held, nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+		return nil
+	}
+}

@@ -1,0 +1,219 @@
+package catfish
+
+import (
+	"context"
+	"sync"
+
+	"github.com/catfish-index/catfish/offload"
+	"github.com/catfish-index/catfish/rstar/remote"
+)
+
+// channelPool has read channels of some sessions with one incarnation of a
+// server. They are opened as they are needed, up to what the sessions may have
+// together. A search that is offloaded has one to itself, from take to put, so
+// a channel that breaks concerns this search only:
+//
+//	      take                  put
+//	free -----> one search's --------> free, or who waits longest
+//	 ^                 |
+//	 | open            | it broke, or there are too many
+//	not opened <-------+
+//
+// The channel that was put back last is taken first: a few searches at a time
+// use a few, whose buffers stay in the cache, however many clients there are.
+type channelPool struct {
+	mu      sync.Mutex
+	allowed int // what the sessions may have, added up
+	have    int // channels, and permissions to open one that take gave out
+	free    []*remote.Reader
+	first   *poolWaiter // nobody waits while a channel is free or may be opened
+	last    *poolWaiter
+	spare   *poolWaiter // those that waited before
+}
+
+// poolWaiter is a caller of take that waits.
+type poolWaiter struct {
+	next  *poolWaiter
+	given chan *remote.Reader // has room for the one that it gets
+}
+
+// most is how many channels there may be. The caller holds mu.
+func (p *channelPool) most() int { return min(p.allowed, maxReadChannels) }
+
+// admit changes how many channels the sessions may have, as one comes (n > 0)
+// or leaves. When all have left, all channels are closed.
+func (p *channelPool) admit(n int) {
+	p.mu.Lock()
+	p.allowed += n
+	for p.first != nil && p.have < p.most() {
+		p.have++
+		p.give(nil)
+	}
+	var excess []*remote.Reader
+	for p.have > p.most() && len(p.free) > 0 {
+		excess = append(excess, p.free[0])
+		p.free = p.free[1:]
+		p.have--
+	}
+	p.mu.Unlock()
+	for _, r := range excess {
+		r.Close()
+	}
+}
+
+// empty reports whether no channel is open or about to be.
+func (p *channelPool) empty() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.have == 0
+}
+
+// take returns a free channel, or nil, which is the permission to open one.
+// Either is to be put back. If all are in use it waits, unless ended is closed:
+// who came first is served first.
+func (p *channelPool) take(ctx context.Context, ended <-chan struct{}) (*remote.Reader, error) {
+	p.mu.Lock()
+	if n := len(p.free); n > 0 {
+		r := p.free[n-1]
+		p.free = p.free[:n-1]
+		p.mu.Unlock()
+		return r, nil
+	}
+	if p.have < p.most() {
+		p.have++
+		p.mu.Unlock()
+		return nil, nil
+	}
+	w := p.spare
+	if w == nil {
+		w = &poolWaiter{given: make(chan *remote.Reader, 1)}
+	} else {
+		p.spare, w.next = w.next, nil
+	}
+	if p.first == nil {
+		p.first = w
+	} else {
+		p.last.next = w
+	}
+	p.last = w
+	p.mu.Unlock()
+
+	var err error
+	select {
+	case r := <-w.given:
+		p.keep(w)
+		return r, nil
+	case <-ended:
+		err = offload.ErrStopped
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if !p.leave(w) { // it was given one meanwhile
+		p.put(<-w.given)
+	}
+	p.keep(w)
+	return nil, err
+}
+
+// keep saves the next one who waits an allocation.
+func (p *channelPool) keep(w *poolWaiter) {
+	p.mu.Lock()
+	p.spare, w.next = w, p.spare
+	p.mu.Unlock()
+}
+
+// leave takes w out of the queue; false if it is not in it any more.
+func (p *channelPool) leave(w *poolWaiter) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var before *poolWaiter
+	for q := p.first; q != nil; before, q = q, q.next {
+		if q != w {
+			continue
+		}
+		if before == nil {
+			p.first = w.next
+		} else {
+			before.next = w.next
+		}
+		if p.last == w {
+			p.last = before
+		}
+		w.next = nil
+		return true
+	}
+	return false
+}
+
+// give hands a channel, or the permission to open one, to who waits longest.
+// The caller holds mu.
+func (p *channelPool) give(r *remote.Reader) {
+	w := p.first
+	p.first, w.next = w.next, nil
+	w.given <- r
+}
+
+// put takes a channel back; nil gives back the permission to open one.
+func (p *channelPool) put(r *remote.Reader) {
+	p.mu.Lock()
+	drop := r != nil && (r.Err() != nil || p.have > p.most())
+	switch {
+	case drop || r == nil:
+		p.have--
+		if p.first != nil && p.have < p.most() {
+			p.have++
+			p.give(nil)
+		}
+	case p.first != nil:
+		p.give(r)
+	default:
+		p.free = append(p.free, r)
+	}
+	p.mu.Unlock()
+	if drop {
+		r.Close()
+	}
+}
+
+// poolKey is what the sessions have in common that share read channels. A
+// restarted server has another boot id.
+type poolKey struct {
+	device deviceKey
+	addr   string // that channels dial
+	boot   uint64
+	window int
+}
+
+// channelPools are those of a Shared. The zero value is empty.
+type channelPools struct {
+	mu sync.Mutex
+	of map[poolKey]*usedPool
+}
+
+type usedPool struct {
+	channelPool
+	users int
+}
+
+// join returns the pool of a key, which is forgotten when leave was called as
+// often as join.
+func (ps *channelPools) join(k poolKey) (p *channelPool, leave func()) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	u := ps.of[k]
+	if u == nil {
+		if ps.of == nil {
+			ps.of = map[poolKey]*usedPool{}
+		}
+		u = new(usedPool)
+		ps.of[k] = u
+	}
+	u.users++
+	return &u.channelPool, sync.OnceFunc(func() {
+		ps.mu.Lock()
+		defer ps.mu.Unlock()
+		if u.users--; u.users == 0 {
+			delete(ps.of, k)
+		}
+	})
+}

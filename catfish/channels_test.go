@@ -1,0 +1,268 @@
+package catfish
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/catfish-index/catfish/offload"
+	"github.com/catfish-index/catfish/rstar"
+	"github.com/catfish-index/catfish/rstar/remote"
+)
+
+// user is a session's use of a pool that cannot open channels.
+func user(p *channelPool, may int) *channels {
+	u := new(channels)
+	u.init()
+	p.admit(may)
+	u.join(p, func() { p.admit(-may) }, func(context.Context) (*remote.Reader, error) { return nil, errNoChannel })
+	return u
+}
+
+// TestChannelsClose: nobody who waits for a read channel sleeps for ever, and
+// the end of one session concerns no other.
+func TestChannelsClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var p channelPool
+		u, other := user(&p, 2), user(&p, 1)
+		for range 3 {
+			if r, err := p.take(t.Context(), u.ended); r != nil || err != nil {
+				t.Fatal(r, err)
+			}
+		}
+		u.out.Add(2)
+		const waiters = 20
+		errs := make(chan error, waiters)
+		for range waiters {
+			go func() {
+				_, err := u.get(context.Background())
+				errs <- err
+			}()
+		}
+		synctest.Wait()
+		waits := make(chan error, 1)
+		go func() {
+			_, err := other.get(context.Background())
+			waits <- err
+		}()
+		synctest.Wait()
+		u.close()
+		u.close()
+		for range waiters {
+			if err := <-errs; !errors.Is(err, offload.ErrStopped) {
+				t.Error(err)
+			}
+		}
+		for range 2 {
+			synctest.Wait()
+			select {
+			case <-u.drained:
+				t.Fatal("drained while read channels are out")
+			default:
+			}
+			if p.first == nil {
+				t.Fatal("another session was served, or stopped, while all channels are out")
+			}
+			u.done()
+		}
+		<-u.drained
+		if _, err := u.get(t.Context()); !errors.Is(err, offload.ErrStopped) {
+			t.Error("after the end:", err)
+		}
+		// What the session had leaves one for all. When its searches have put
+		// theirs back, and that one is, too, it is the other one's turn.
+		for range 3 {
+			synctest.Wait()
+			if len(waits) > 0 {
+				t.Fatal("another session may open a channel, but there are as many as are allowed")
+			}
+			p.put(nil)
+		}
+		if err := <-waits; !errors.Is(err, errNoChannel) {
+			t.Error("another session:", err)
+		}
+		other.close()
+		<-other.drained
+		if p.have != 0 || p.allowed != 0 || p.first != nil {
+			t.Errorf("%d channels of %d and %v in the queue when all have left", p.have, p.allowed, p.first)
+		}
+	})
+}
+
+// TestChannelsInTurn: who waits longest is served first, also if others before
+// him gave up.
+func TestChannelsInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var p channelPool
+		p.admit(1)
+		if _, err := p.take(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		const waiters = 8
+		served := make(chan int, waiters)
+		var cancels []context.CancelFunc
+		for i := range waiters {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancels = append(cancels, cancel)
+			go func() {
+				if _, err := p.take(ctx, nil); err == nil {
+					served <- i
+				}
+			}()
+			synctest.Wait()
+		}
+		for _, i := range []int{0, 3, waiters - 1} {
+			cancels[i]()
+			synctest.Wait()
+		}
+		for _, want := range []int{1, 2, 4, 5, 6} {
+			p.put(nil)
+			synctest.Wait()
+			if len(served) != 1 {
+				t.Fatalf("%d are served by one channel", len(served))
+			}
+			if got := <-served; got != want {
+				t.Errorf("number %d is served before %d", got, want)
+			}
+		}
+		p.put(nil)
+		if p.have != 0 || p.first != nil {
+			t.Errorf("%d channels, %v in the queue", p.have, p.first)
+		}
+		for _, cancel := range cancels {
+			cancel()
+		}
+	})
+}
+
+// TestReadChannelsAreShared: the clients of a process have as many read
+// channels to a server as searches run at a time, not as there are clients, and
+// one device. Close of some, in the middle of searches, does not disturb the
+// others.
+func TestReadChannelsAreShared(t *testing.T) {
+	for _, tr := range oneSided {
+		t.Run(tr, func(t *testing.T) {
+			s := startServer(t, ServerOptions{Transports: []string{tr}})
+			const objects = 5000
+			for i := range objects {
+				if err := tree(t, s).Insert(square(float64(i), 0), uint64(i)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			h := new(Shared)
+			const clients = 20
+			all := make([]*Client, clients)
+			for i := range all {
+				all[i] = dial(t, s, Options{Transport: tr, Policy: "offload", Shared: h})
+				if n, err := all[i].Count(t.Context(), rstar.Rect{MaxX: objects, MaxY: 1}); n != objects || err != nil {
+					t.Fatal(n, err)
+				}
+			}
+			if n := s.Stats().Transports[0].ReadChannels; n != 1 {
+				t.Errorf("%d read channels for %d clients that search one after the other, want 1", n, clients)
+			}
+			for _, c := range all[1:] {
+				if c.conn.sessions.latest().dev != all[0].conn.sessions.latest().dev {
+					t.Fatal("clients of one Shared have several devices")
+				}
+			}
+			var wg sync.WaitGroup
+			for i, c := range all {
+				wg.Go(func() {
+					for k := range 50 {
+						if i < clients/2 && k == 20 {
+							c.Close()
+						}
+						n, err := c.Count(t.Context(), rstar.Rect{MaxX: objects, MaxY: 1})
+						switch {
+						case i < clients/2 && k >= 20:
+							if !errors.Is(err, ErrClosed) {
+								t.Errorf("closed: %v", err)
+							}
+						case err != nil || n != objects:
+							t.Errorf("client %d: %d objects, %v", i, n, err)
+						}
+					}
+				})
+			}
+			wg.Wait()
+			if n := s.Stats().Transports[0].ReadChannels; n > maxReadChannels {
+				t.Errorf("%d read channels, want at most %d", n, maxReadChannels)
+			}
+			for i, c := range all {
+				if got := c.Counters(); i >= clients/2 && (got.Reconnects > 0 || got.FellBack > 0) {
+					t.Errorf("client %d: %d reconnects, %d searches fell back", i, got.Reconnects, got.FellBack)
+				}
+				c.Close()
+			}
+			if len(h.devices.of)+len(h.channels.of) != 0 {
+				t.Errorf("%d devices and %d pools are left when all clients are closed", len(h.devices.of), len(h.channels.of))
+			}
+			eventually(t, "the server closes the read channels", func() bool {
+				return s.Stats().Transports[0].ReadChannels == 0
+			})
+		})
+	}
+}
+
+// TestBrokenChannelIsNobodyElses: what breaks a read channel in the middle of
+// one client's search costs this client a connection, and others nothing.
+func TestBrokenChannelIsNobodyElses(t *testing.T) {
+	s := startServer(t, ServerOptions{Transports: []string{TransportSoft}})
+	for i := range 2000 {
+		if err := tree(t, s).Insert(square(float64(i), 0), uint64(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := s.fabrics[0]
+	h := new(Shared)
+	var clients []*Client
+	for range 4 {
+		clients = append(clients, dial(t, s, Options{Transport: TransportSoft, Policy: "offload", Shared: h}))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var cuts sync.WaitGroup
+	cuts.Go(func() {
+		for ctx.Err() == nil {
+			f.mu.Lock()
+			for qp := range f.readChannels {
+				delete(f.readChannels, qp)
+				go qp.Close()
+				break
+			}
+			f.mu.Unlock()
+			// The next one when somebody has noticed.
+			for before := reconnects(clients); ctx.Err() == nil && reconnects(clients) == before; {
+				if _, err := clients[0].Count(ctx, rstar.Rect{MaxX: 1, MaxY: 1}); err != nil {
+					break
+				}
+			}
+		}
+	})
+	var wg sync.WaitGroup
+	for _, c := range clients[1:] {
+		wg.Go(func() {
+			for range 200 {
+				if n, err := c.Count(t.Context(), rstar.Rect{MaxX: 2000, MaxY: 1}); n != 2000 || err != nil {
+					t.Errorf("%d objects, %v", n, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	cancel()
+	cuts.Wait()
+	if reconnects(clients) == 0 {
+		t.Error("no channel broke in the middle of a search")
+	}
+}
+
+func reconnects(clients []*Client) (n uint64) {
+	for _, c := range clients {
+		n += c.Counters().Reconnects
+	}
+	return n
+}
