@@ -25,18 +25,19 @@ func (d *noChannels) Dial(ctx context.Context, addr string, cfg rdma.QPConfig, p
 }
 
 // offloader offloads, and notes what it is told.
-type offloader struct{ told []Path }
+type offloader struct {
+	Named
+	told []Path
+}
 
-func (o *offloader) Name() string                     { return "offloader" }
 func (o *offloader) Plan(*Ask) Plan                   { return Plan{Share: 1, Searches: 1} }
-func (o *offloader) State() PolicyState               { return PolicyState{} }
 func (o *offloader) Observe(_ time.Time, out Outcome) { o.told = append(o.told, out.Path) }
 
 // TestFellBackIsOffload: a policy is not told that fast messaging took the
 // time that was lost by offloading.
 func TestFellBackIsOffload(t *testing.T) {
 	s := startServer(t, ServerOptions{Workers: 1})
-	p := &offloader{}
+	p := &offloader{Named: "offloader"}
 	c := dial(t, s, Options{Transport: TransportSHM, Custom: p,
 		wrap: func(d rdma.Device) rdma.Device { return &noChannels{Device: d} }})
 	if _, err := c.Search(t.Context(), rstar.Rect{MaxX: 1, MaxY: 1}); err != nil {

@@ -10,7 +10,8 @@ import (
 type (
 	Policy      = policy.Policy
 	Learner     = policy.Learner
-	Explainer   = policy.Explainer
+	Named       = policy.Named
+	Description = policy.Description
 	Plan        = policy.Plan
 	Ask         = policy.Ask
 	PolicyState = policy.State

@@ -19,8 +19,6 @@ type probe struct {
 	bad      string
 }
 
-func (p *probe) Name() string { return "probe" }
-
 func (p *probe) Plan(a *Ask) Plan {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -46,7 +44,9 @@ func (p *probe) Observe(_ time.Time, o Outcome) {
 	}
 }
 
-func (p *probe) State() PolicyState { return PolicyState{Left: p.n} }
+func (p *probe) Describe() Description {
+	return Description{Name: "probe", State: PolicyState{Left: p.n}}
+}
 
 // TestCustomPolicy: a policy of the user's is asked for each search, gets
 // the server's heartbeats, each once, and hears what searches cost.

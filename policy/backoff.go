@@ -109,13 +109,6 @@ func newBackoff(seed uint64, with Backoff, literal bool) *backoff {
 	}
 }
 
-func (b *backoff) Name() string {
-	if b.literal {
-		return "paper-literal"
-	}
-	return "paper"
-}
-
 // Plan is Algorithm 1, for as many searches as nothing but a heartbeat can
 // change their path: the r_off searches to offload, or all until a heartbeat.
 func (b *backoff) Plan(a *Ask) Plan {
@@ -154,12 +147,16 @@ func (b *backoff) Plan(a *Ask) Plan {
 	return p
 }
 
-// Why tells the back-off's state.
-func (b *backoff) Why() string {
-	return fmt.Sprintf("the server's CPU was %.0f %% busy when last judged, the threshold is %.0f %%; back-off %d, %d more searches to offload",
-		100*b.util, 100*b.T, b.busy, b.left)
-}
-
-func (b *backoff) State() State {
-	return State{Busy: b.busy, Left: b.left, Utilisation: b.util, Peak: b.peak}
+// Describe tells the back-off's state.
+func (b *backoff) Describe() Description {
+	d := Description{
+		Name:  "paper",
+		State: State{Busy: b.busy, Left: b.left, Utilisation: b.util, Peak: b.peak},
+		Why: fmt.Sprintf("the server's CPU was %.0f %% busy when last judged, the threshold is %.0f %%; back-off %d, %d more searches to offload",
+			100*b.util, 100*b.T, b.busy, b.left),
+	}
+	if b.literal {
+		d.Name = "paper-literal"
+	}
+	return d
 }

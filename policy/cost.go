@@ -99,8 +99,6 @@ func newCost() *cost {
 	}
 }
 
-func (c *cost) Name() string { return "cost" }
-
 // Plan ends when something is to be counted.
 func (c *cost) Plan(a *Ask) Plan {
 	if !a.Fresh {
@@ -345,21 +343,15 @@ func (c *cost) Observe(_ time.Time, o Outcome) {
 	c.lat[o.Path].add(math.Log(1+finite(float64(o.Took), 1e15)/float64(max(o.Searches, 1))), 32)
 }
 
-// State shows the share.
-func (c *cost) State() State {
+// Describe tells the share, and what is known of both paths.
+func (c *cost) Describe() Description {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.state.Share = c.q
-	return c.state
-}
-
-// Why is what is known of both paths.
-func (c *cost) Why() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.lat[0].n == 0 || c.lat[1].n == 0 {
-		return "one path was not tried yet"
+	d := Description{Name: "cost", State: c.state, Why: "one path was not tried yet"}
+	if c.lat[0].n > 0 && c.lat[1].n > 0 {
+		d.Why = fmt.Sprintf("%.0f %% offloaded lets most searches finish, some %.0f a second; fast %.0f us, offload %.0f us; server busy %.2f",
+			100*c.q, math.Exp(c.level.mean), math.Exp(c.lat[0].mean)/1e3, math.Exp(c.lat[1].mean)/1e3, c.state.Utilisation)
 	}
-	return fmt.Sprintf("%.0f %% offloaded lets most searches finish, some %.0f a second; fast %.0f us, offload %.0f us; server busy %.2f",
-		100*c.q, math.Exp(c.level.mean), math.Exp(c.lat[0].mean)/1e3, math.Exp(c.lat[1].mean)/1e3, c.state.Utilisation)
+	return d
 }

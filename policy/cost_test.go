@@ -262,10 +262,10 @@ func TestCostHostile(t *testing.T) {
 		default:
 			now = now.Add(time.Duration(r.IntN(300)) * us)
 		}
-		if s := p.State(); !(s.Share >= 0 && s.Share <= 1 && s.Utilisation >= 0 && s.Utilisation <= 1) {
+		if s := p.Describe().State; !(s.Share >= 0 && s.Share <= 1 && s.Utilisation >= 0 && s.Utilisation <= 1) {
 			t.Fatalf("search %d: %+v", i, s)
 		}
-		if p.Why() == "" {
+		if p.Describe().Why == "" {
 			t.Fatal("says nothing")
 		}
 	}
@@ -301,10 +301,10 @@ func TestCostShared(t *testing.T) {
 	w.serve = 20 * us
 	w.run(time.Second)
 	w.add(1, 1)
-	if p := w.clients[4].policy.State(); p.Share != 1 {
+	if p := w.clients[4].policy.Describe().State; p.Share != 1 {
 		t.Errorf("a share of %v beside others of 1", p.Share)
 	}
-	if p := NewGroup().policy("cost", func() Policy { return newCost() }).State(); p.Share != 0 {
+	if p := NewGroup().policy("cost", func() Policy { return newCost() }).Describe().State; p.Share != 0 {
 		t.Errorf("a share of %v in another group", p.Share)
 	}
 }

@@ -37,6 +37,7 @@ type Engine struct {
 	heartbeats atomic.Uint64
 
 	policy  Policy
+	name    string
 	learner Learner // policy, or nil
 	shared  bool    // learner has a lock of its own
 	group   *Group
@@ -59,7 +60,7 @@ func NewEngine(p Policy, seed uint64, now func() time.Time, g *Group) *Engine {
 	if g == nil {
 		g = NewGroup()
 	}
-	e := &Engine{policy: p, group: g, now: now}
+	e := &Engine{policy: p, name: p.Describe().Name, group: g, now: now}
 	e.learner, _ = p.(Learner)
 	_, e.shared = p.(ownLocker)
 	e.seed.Store(mix(seed))
@@ -214,7 +215,7 @@ func (e *Engine) Done(began time.Time, o Outcome, ended Path) {
 type ownLocker interface{ ownLock() }
 
 // Policy is the policy's name.
-func (e *Engine) Policy() string { return e.policy.Name() }
+func (e *Engine) Policy() string { return e.name }
 
 // Always is the path of a policy that never changes it.
 func (e *Engine) Always() (p Path, ok bool) {
@@ -241,17 +242,17 @@ func (e *Engine) Last(m Mailbox) (Load, State) {
 	if e.fresh && e.heartbeat.Load() { // The next search is to ask.
 		e.granted -= max(e.left.Swap(0), 0)
 	}
-	return e.load, e.policy.State()
+	return e.load, e.policy.Describe().State
 }
 
 // Why is the policy's own word on its latest plan.
 func (e *Engine) Why() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if p, ok := e.policy.(Explainer); ok {
-		return p.Why()
+	if why := e.policy.Describe().Why; why != "" {
+		return why
 	}
-	return "policy " + e.policy.Name() + " says so"
+	return "policy " + e.name + " says so"
 }
 
 // YieldReads is after how many reads a client lets others run: some 20 us

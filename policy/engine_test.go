@@ -31,7 +31,6 @@ type scripted struct {
 	outcomes []Outcome
 }
 
-func (s *scripted) Name() string { return "scripted" }
 func (s *scripted) Plan(a *Ask) Plan {
 	s.asks = append(s.asks, *a)
 	p := s.plan
@@ -40,7 +39,7 @@ func (s *scripted) Plan(a *Ask) Plan {
 	}
 	return p
 }
-func (s *scripted) State() State                   { return State{} }
+func (s *scripted) Describe() Description          { return Description{Name: "scripted"} }
 func (s *scripted) Observe(_ time.Time, o Outcome) { s.outcomes = append(s.outcomes, o) }
 
 // searches makes n of them, each of which takes a time, and returns how many

@@ -25,14 +25,27 @@ func (p Path) String() string {
 // A Policy decides how the searches of one client are carried out. Its
 // methods are called under a lock of the client's, one at a time. A policy
 // that is given to one client only needs no lock of its own.
+//
+// Most embed Named, and have one method of their own, Plan:
+//
+//	type busy struct{ policy.Named }
+//
+//	func (busy) Plan(a *policy.Ask) policy.Plan {
+//		if a.Load.Seq > 0 && a.Load.CPU > 0.9 {
+//			return policy.Plan{Share: 1, Heartbeat: true}
+//		}
+//		return policy.Plan{Heartbeat: true}
+//	}
+//
+//	catfish.Dial(ctx, addr, catfish.Options{Custom: busy{"busy"}})
+//
+// One that learns from what searches cost is a Learner, too.
 type Policy interface {
-	// Name is what --policy takes and benchmark rows show.
-	Name() string
 	// Plan says how the next searches go, the first of which is about to
 	// begin. a is valid during the call.
 	Plan(a *Ask) Plan
-	// State is shown to people.
-	State() State
+	// Describe is for people. What it returns may change, but for the name.
+	Describe() Description
 }
 
 // A Learner is a Policy that wants to know what searches cost.
@@ -44,13 +57,18 @@ type Learner interface {
 	Observe(now time.Time, o Outcome)
 }
 
-// An Explainer is a Policy that can say why it chose.
-type Explainer interface {
-	Policy
-	// Why is asked under the same lock; a sentence's part, such as "the
-	// server was busy 0.97 of the time".
-	Why() string
+// Description is what people see of a policy.
+type Description struct {
+	Name  string // what --policy takes and benchmark rows show
+	Why   string // it chose so; a sentence's part, such as "the server was busy 0.97 of the time"
+	State State
 }
+
+// Named is the Describe of a policy that has only a name to tell.
+type Named string
+
+// Describe returns the name.
+func (n Named) Describe() Description { return Description{Name: string(n)} }
 
 // Ask is what a policy knows when it makes a plan.
 type Ask struct {
@@ -145,7 +163,8 @@ type fixed struct {
 	path Path
 }
 
-func (f fixed) Name() string   { return f.name }
 func (f fixed) Plan(*Ask) Plan { return Plan{Share: float64(f.path)} }
-func (f fixed) State() State   { return State{} }
-func (f fixed) Why() string    { return "policy " + f.name + " always does" }
+
+func (f fixed) Describe() Description {
+	return Description{Name: f.name, Why: "policy " + f.name + " always does"}
+}

@@ -18,8 +18,6 @@ type probe struct {
 	observed   [2]int
 }
 
-func (p *probe) Name() string { return "probe" }
-
 func (p *probe) Plan(a *policy.Ask) policy.Plan {
 	if a.Now.UnixNano() != p.s.now {
 		p.t.Fatalf("the clock says %v at %d", a.Now, p.s.now)
@@ -40,7 +38,7 @@ func (p *probe) Observe(now time.Time, o policy.Outcome) {
 	p.observed[o.Path]++
 }
 
-func (p *probe) State() policy.State { return policy.State{} }
+func (p *probe) Describe() policy.Description { return policy.Description{Name: "probe"} }
 
 // Policies live in simulated time: heartbeats come once an interval, each
 // once and in order, with the server's true utilisation; every search is
