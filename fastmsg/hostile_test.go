@@ -22,6 +22,7 @@ type stranger struct {
 	ringBytes uint64
 	inMemory  bool   // announces in memory
 	tail      uint64 // up to there
+	words     int    // written
 }
 
 func newStranger(t testing.TB, p provider) *stranger {
@@ -89,9 +90,11 @@ func (x *stranger) post(offset uint64, bytes []byte, imm uint32) error {
 	return x.writeWord(tailWord(x.tail))
 }
 
-// writeWord writes a tail word into the default ring's line.
+// writeWord writes a tail word into the default ring's line. Each has a source
+// of its own, since the Write may be carried out later.
 func (x *stranger) writeWord(word uint64) error {
-	const at = DefaultRingBytes / 2 // behind all messages
+	at := DefaultRingBytes/2 + x.words*wordBytes // behind all messages
+	x.words++
 	binary.LittleEndian.PutUint64(x.source.Bytes()[at:], word)
 	_, err := x.qp.Post([]rdma.WorkRequest{{
 		Op: rdma.OpWrite, Local: rdma.Buffer{Region: x.source, Offset: at, Len: wordBytes},
