@@ -84,3 +84,16 @@ func TestBatchDoesNotAllocate(t *testing.T) {
 		}
 	})
 }
+
+// TestSlotsCostNothingUnused: a client makes nothing for each of the calls that
+// it may have in flight and never makes.
+func TestSlotsCostNothingUnused(t *testing.T) {
+	const slots = 4096
+	overProviders(t, func(t *testing.T, p provider) {
+		s := serve(t, p, handlerFuncs{serve: echo}, WorkerConfig{})
+		n := testing.AllocsPerRun(3, func() { s.dial(t, CallerConfig{MaxInFlight: slots}).Close() })
+		if n >= slots {
+			t.Errorf("%v allocations for a client with %d slots", n, slots)
+		}
+	})
+}

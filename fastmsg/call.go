@@ -25,7 +25,9 @@ import (
 //
 // An abandoned slot is not used again before its late answer has arrived.
 type slot struct {
-	wake chan struct{} // a token: the answer is complete
+	// wake takes a token: the answer is complete. It is made when the slot is
+	// first used: most clients use a few of their slots.
+	wake chan struct{}
 
 	mu    sync.Mutex
 	state slotState
@@ -79,6 +81,9 @@ func (c *Caller) Call(ctx context.Context, kind Kind, payload, dst []byte) ([]by
 	}
 	s := &c.slots[i]
 	s.mu.Lock()
+	if s.wake == nil {
+		s.wake = make(chan struct{}, 1)
+	}
 	s.state, s.err, s.buf, s.base = slotOpen, nil, dst, len(dst)
 	s.gen++
 	c.lead.open.Add(1)

@@ -122,9 +122,6 @@ func dial(ctx context.Context, dev rdma.Device, addr string, cfg CallerConfig) (
 	}
 	c.idle.L = &c.mu
 	c.initLead(dev.Info().SynchronousOps)
-	for i := range c.slots {
-		c.slots[i].wake = make(chan struct{}, 1)
-	}
 	defer func() {
 		if err != nil {
 			c.release()
