@@ -280,7 +280,10 @@ type Options struct {
 	Collection string
 	// DialTimeout, 0: DefaultDialTimeout.
 	DialTimeout time.Duration
-	// HeartbeatInterval asked of the server, 0: the server's own.
+	// HeartbeatInterval asked of the server, 0: the server's own. A client that
+	// has sent no request for a second, because it is idle or only offloads,
+	// gets one heartbeat a second, if its interval is shorter, until it sends
+	// one.
 	HeartbeatInterval time.Duration
 	// RingBytes of the response ring, 0: fastmsg's default.
 	RingBytes int

@@ -51,6 +51,9 @@ type peer struct {
 // serves sets the client whose request is served next.
 func (h *handler) serves(c *fastmsg.Conn) {
 	h.peer = c
+	if h.heartbeats.Resting() > 0 {
+		h.heartbeats.Wake(c.Context.(*peer).sub)
+	}
 	if h.s.rec != nil {
 		h.client = c.Context.(*peer).client // Opened has set it.
 	}
@@ -92,7 +95,7 @@ func (s *Server) newWorker(f *fabric, over func()) (_ *worker, err error) {
 		tick, phases = s.opts.HeartbeatInterval, 1
 	}
 	h.heartbeats, err = heartbeat.NewSender(f.dev, heartbeat.SenderConfig{
-		Load: s.monitor.Load, TickEvery: tick, Phases: phases,
+		Load: s.monitor.Load, TickEvery: tick, Phases: phases, RestInterval: restInterval,
 	})
 	if err != nil {
 		return nil, err
@@ -128,6 +131,11 @@ const (
 	heartbeatGroups = 8
 	heartbeatTick   = time.Millisecond
 )
+
+// restInterval is the time between the heartbeats of a client that has asked
+// nothing for a second: over sockets, where one takes 5 us, ten thousand such
+// clients take 5 % of a core.
+const restInterval = time.Second
 
 // heartbeatPhases divides the interval between heartbeats into ticks. While the
 // server records, there are enough of them that no record waits for long.

@@ -51,6 +51,9 @@ func (c *Conn) Hello() []byte { return c.hello }
 // Mailbox is the client's mailbox, MailboxBytes long.
 func (c *Conn) Mailbox() rdma.Remote { return c.peer }
 
+// Arrived is a number that changes with each request that arrives.
+func (c *Conn) Arrived() uint64 { return c.in.tail }
+
 // KeepPolling puts the worker into polling mode (WorkerConfig.Polling) as
 // long as this connection is open.
 func (c *Conn) KeepPolling() { c.w.keepPolling(c) }

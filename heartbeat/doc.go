@@ -9,5 +9,6 @@
 //	         worker, called by the worker's loop (fastmsg's Tick)
 //	Mailbox  reads the slot, in the client
 //
-// No heartbeat means "not busy": a server without requests sends none.
+// No heartbeat means "not busy": a server without requests sends none. A
+// connection without requests gets few (rest.go).
 package heartbeat

@@ -13,6 +13,8 @@ import (
 type Target interface {
 	QueuePair() rdma.QueuePair
 	Mailbox() rdma.Remote
+	// Arrived changes with each request of the client.
+	Arrived() uint64
 }
 
 // SenderConfig configures a Sender. Load is required.
@@ -30,6 +32,9 @@ type SenderConfig struct {
 	// IdleAfter is the time without any request after which heartbeats stop
 	// (0: 1 s).
 	IdleAfter time.Duration
+	// RestInterval, if not 0, is the time between the heartbeats of a
+	// connection that has had no request for IdleAfter, until Wake.
+	RestInterval time.Duration
 }
 
 const (
@@ -79,6 +84,9 @@ type Sender struct {
 	requests uint64
 	active   time.Time // when requests last increased
 	wr       [1]rdma.WorkRequest
+
+	resting int             // subscriptions
+	quiet   []*Subscription // scratch of Tick: those that begin to rest
 }
 
 type encoded struct{ every, slot int }
@@ -107,6 +115,8 @@ type Subscription struct {
 	phase  int
 	posted int // heartbeats since the last signaled one
 	index  int // in its phase; -1: removed
+
+	rest rest
 }
 
 // NewSender registers the buffers with dev, the device of the connections.
@@ -123,9 +133,9 @@ func NewSender(dev rdma.Device, cfg SenderConfig) (*Sender, error) {
 	if cfg.Phases == 0 {
 		cfg.Phases = 1
 	}
-	if cfg.TickEvery < 0 || cfg.IdleAfter < 0 || cfg.Phases < 0 {
-		return nil, fmt.Errorf("heartbeat: TickEvery %v, IdleAfter %v, Phases %d: must be positive",
-			cfg.TickEvery, cfg.IdleAfter, cfg.Phases)
+	if cfg.TickEvery < 0 || cfg.IdleAfter < 0 || cfg.Phases < 0 || cfg.RestInterval < 0 {
+		return nil, fmt.Errorf("heartbeat: TickEvery %v, IdleAfter %v, Phases %d, RestInterval %v: must be positive",
+			cfg.TickEvery, cfg.IdleAfter, cfg.Phases, cfg.RestInterval)
 	}
 	// Twice what one interval needs: clients may use two.
 	round := cfg.TickEvery * time.Duration(cfg.Phases)
@@ -144,15 +154,26 @@ func (s *Sender) Close() error { return s.region.Close() }
 // whole rounds (0: every round). It is put into the phase with the fewest
 // connections, so the first heartbeat comes within one interval.
 func (s *Sender) Add(t Target, interval time.Duration) *Subscription {
-	round := s.cfg.TickEvery * time.Duration(s.cfg.Phases)
-	every := s.cfg.Phases * int(max(1, (interval+round-1)/round))
 	if s.count == 0 {
 		// The load of this round may be old: without subscriptions there
 		// are no ticks. So a new round begins.
 		s.tick += (s.cfg.Phases - s.tick%s.cfg.Phases) % s.cfg.Phases
 	}
+	sub := &Subscription{t: t}
+	s.put(sub, s.ticks(interval))
+	return sub
+}
+
+// ticks is an interval in ticks, rounded up to whole rounds.
+func (s *Sender) ticks(interval time.Duration) int {
+	round := s.cfg.TickEvery * time.Duration(s.cfg.Phases)
+	return s.cfg.Phases * int(max(1, (interval+round-1)/round))
+}
+
+// put puts a subscription into the group of an interval.
+func (s *Sender) put(sub *Subscription, every int) {
 	g := s.groupOf(every)
-	sub := &Subscription{t: t, group: g}
+	sub.group, sub.phase = g, 0
 	for p := range g.phases {
 		if len(g.phases[p]) < len(g.phases[sub.phase]) {
 			sub.phase = p
@@ -162,7 +183,6 @@ func (s *Sender) Add(t Target, interval time.Duration) *Subscription {
 	g.phases[sub.phase] = append(g.phases[sub.phase], sub)
 	g.count++
 	s.count++
-	return sub
 }
 
 func (s *Sender) groupOf(every int) *group {
@@ -186,6 +206,14 @@ func (s *Sender) Remove(sub *Subscription) {
 	if sub.index < 0 {
 		return
 	}
+	if sub.rest.every > 0 {
+		s.resting--
+	}
+	s.take(sub)
+}
+
+// take takes a subscription out of its group.
+func (s *Sender) take(sub *Subscription) {
 	subs := sub.group.phases[sub.phase]
 	last := len(subs) - 1
 	subs[sub.index] = subs[last]
@@ -226,10 +254,14 @@ func (s *Sender) Tick(now time.Time) (more bool) {
 		if slot, ok := s.encode(now, g.every); ok {
 			for _, sub := range due {
 				s.post(sub, slot)
+				if sub.posted == 0 && s.isQuiet(sub, now) {
+					s.quiet = append(s.quiet, sub)
+				}
 			}
 		}
 	}
 	s.tick++
+	s.putToRest()
 	return true
 }
 

@@ -32,6 +32,7 @@ func (n *nic) Bytes() []byte        { return n.mem }
 func (n *nic) Close() error         { return nil }
 func (n *nic) Err() error           { return n.failed }
 func (n *nic) Mailbox() rdma.Remote { return rdma.Remote{Key: 5} }
+func (n *nic) Arrived() uint64      { return 0 }
 func (n *nic) Post(wrs []rdma.WorkRequest) (int, error) {
 	if n.postOK != nil {
 		return 0, n.postOK
@@ -259,6 +260,7 @@ type sink struct{ qp sinkQP }
 
 func (n *sink) QueuePair() rdma.QueuePair { return &n.qp }
 func (n *sink) Mailbox() rdma.Remote      { return rdma.Remote{} }
+func (n *sink) Arrived() uint64           { return 0 }
 
 type sinkQP struct {
 	rdma.QueuePair

@@ -1,0 +1,50 @@
+package catfish
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestIdleClientRests: while others keep the server awake, a client that asks
+// nothing gets a heartbeat a second, and after its next request one at each
+// interval again.
+func TestIdleClientRests(t *testing.T) {
+	s := startServer(t, ServerOptions{Transports: []string{TransportSHM}, Workers: 1})
+	idle := dial(t, s, Options{Transport: TransportSHM, Policy: "fast"})
+	busy := dial(t, s, Options{Transport: TransportSHM, Policy: "fast"})
+	ctx, cancel := context.WithCancel(t.Context())
+	var searches sync.WaitGroup
+	defer searches.Wait()
+	defer cancel()
+	searches.Go(func() {
+		for ctx.Err() == nil {
+			if _, err := busy.Search(ctx, square(0, 0)); err != nil && ctx.Err() == nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	interval := func(c *Client) (d time.Duration) {
+		eventually(t, "a heartbeat comes", func() bool {
+			l, ok := c.conn.mailbox().Take()
+			d = l.Interval
+			return ok
+		})
+		return d
+	}
+	eventually(t, "a client without requests rests", func() bool { return interval(idle) == restInterval })
+	if d := interval(busy); d != DefaultHeartbeatInterval {
+		t.Errorf("%v between the heartbeats of a client that searches", d)
+	}
+	for range 2 { // The second time it is awake.
+		if _, err := idle.Search(ctx, square(0, 0)); err != nil {
+			t.Fatal(err)
+		}
+		// One that was sent before may be there.
+		eventually(t, "a client with a request gets heartbeats at its interval", func() bool {
+			return interval(idle) == DefaultHeartbeatInterval
+		})
+	}
+}
