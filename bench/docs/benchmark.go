@@ -16,6 +16,7 @@ const (
 	Runs  Kind = iota // rows of catfish bench run
 	Loads             // rows of catfish replay, of which loading counts
 	Trees             // the table of make bench-tree
+	Idles             // rows of catfish bench idle
 )
 
 // Benchmark is one section of the page with one table.
@@ -36,6 +37,9 @@ type Sizes struct {
 	Warmup   time.Duration
 	Duration time.Duration
 	Repeat   int // runs, of which the tables hold medians
+	// Idle is how many connections do nothing, over the network and over
+	// shared memory, of which each takes two descriptors at the server.
+	Idle, IdleLocal int
 	// Tree are variables of make bench-tree.
 	Tree string
 }
@@ -44,6 +48,7 @@ type Sizes struct {
 var Full = Sizes{
 	Objects: 2_000_000, Queries: 10_000, Clients: []int{1, 8, 64},
 	Warmup: 700 * time.Millisecond, Duration: time.Second, Repeat: 3,
+	Idle: 10_000, IdleLocal: 7_000, // A process with 20,000 descriptors has no room for more.
 	Tree: "OBJECTS=2000000 COUNT=3 BENCHTIME=300ms",
 }
 
@@ -51,6 +56,7 @@ var Full = Sizes{
 var Quick = Sizes{
 	Objects: 2000, Queries: 50, Clients: []int{1, 2},
 	Warmup: 10 * time.Millisecond, Duration: 20 * time.Millisecond, Repeat: 1,
+	Idle: 10, IdleLocal: 10,
 	Tree: "OBJECTS=2000 COUNT=1 BENCHTIME=1ms",
 }
 
@@ -74,6 +80,9 @@ func (b *Benchmark) commands(s Sizes) []string {
 			c += fmt.Sprintf(" --objects %d --query-count %d", s.Objects, s.Queries)
 		case Trees:
 			c += " " + s.Tree
+		case Idles:
+			c = strings.NewReplacer("{idle}", strconv.Itoa(s.Idle), "{local}", strconv.Itoa(s.IdleLocal)).Replace(c) +
+				fmt.Sprintf(" --duration %v", 10*s.Duration)
 		}
 		if !strings.Contains(c, "{clients}") {
 			all = append(all, c)

@@ -53,6 +53,14 @@ func (f *fake) exec(_ context.Context, args []string) (string, error) {
 		return fmt.Sprintf(`{"loaded_by":%q,"loaded":2000,"loaded_per_s":%d,"load_s":0.5}`, by, 1000*len(f.asked)), nil
 	}
 	var rows strings.Builder
+	if args[2] == "idle" {
+		for transport := range strings.SplitSeq(flag("transport"), ",") {
+			fmt.Fprintf(&rows, `{"transport":%q,"policy":"fast","clients":%s,"client_procs":5,"server":{"memory_bytes":102400,`+
+				`"descriptors":2,"cpu_at_rest":0.025,"cpu_with_heartbeats":0.05},"client":{"memory_bytes":2048}}`+"\n",
+				transport, flag("clients"))
+		}
+		return rows.String(), nil
+	}
 	for scheme := range strings.SplitSeq(flag("scheme"), ",") {
 		fmt.Fprintf(&rows, `{"scheme":%q,"clients":%s,"in_flight":%s,"batch":%s,"transport":%q,"mix":%q,"server_cpus":"0",`+
 			`"ops_per_s":1234567,"p99_us":1500.25,"spread":{"ops_per_s":[1000000,2000000],"mean_us":[1,2]}}`+"\n",
@@ -122,6 +130,9 @@ func TestPage(t *testing.T) {
 			" --clients 64 --in-flight 1 --objects 2000000 --warmup 700ms --duration 1s --repeat 3\n",
 		"BENCH='data=uniform,andorra op=insert,delete,search,nearest,load' OBJECTS=",
 		"| 64 | 1 | `cost` | shm | 1,234,567 (1,000,000 to 2,000,000) |", "1,500.2",
+		"| soft | `fast` | 10,000 | the server | 100.0 | 2.00 | 0.00 | 2.5 % | 5.0 % |",
+		"| shm | `fast` | 7,000 | the clients' 5 processes | 2.0 |",
+		"catfish bench idle --transport shm --clients 7000 --duration 10s\n",
 		"(plots/benchmarks-small.svg)", "| bulk | 2,000 |", " to ", "| searches a call |", "| restarts |",
 		"| data=uniform/op=search | ns/op | 100 | 200 | 0.500 [0.4, 0.6] | 0.500 tidwall |",
 	} {

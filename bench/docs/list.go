@@ -67,6 +67,17 @@ var Benchmarks = []Benchmark{
 		},
 	},
 	{
+		Name: "idle", Title: "Idle connections", Kind: Idles,
+		Text: "What each connection takes of a process, and how much of one core all of them: first nothing happens," +
+			" then one of the clients searches a hundred times a second, so that the server sends heartbeats. Memory is" +
+			" what is resident after a collection of garbage, with pages that server and client share; the kernel's own," +
+			" for sockets, is not in it. Here a process may have 20,000 descriptors, which bounds the connections.",
+		Commands: []string{
+			"catfish bench idle --transport shm --clients {local}",
+			"catfish bench idle --transport soft,tcp --policy fast --clients {idle}",
+		},
+	},
+	{
 		Name: "load", Title: "Loading", Kind: Loads,
 		Text: "At once, which includes making the objects and the start of the server, and by insertion from one" +
 			" client in batches.",

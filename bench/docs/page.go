@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/idle"
 	"github.com/catfish-index/catfish/bench/replay"
 	"github.com/catfish-index/catfish/bench/report"
 )
@@ -111,6 +112,14 @@ func (p *Page) section(b *Benchmark) (s report.Section, where string, err error)
 		}
 	case Trees:
 		t = treeTable(outputs)
+	case Idles:
+		rows, err := rowsOf[idle.Row](outputs)
+		if err != nil {
+			return s, "", err
+		}
+		if len(rows) > 0 {
+			t = idleTable(rows)
+		}
 	}
 	t.Code = code(b.commands(p.Sizes))
 	s.Tables = append(s.Tables, t)

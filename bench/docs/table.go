@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/idle"
 	"github.com/catfish-index/catfish/bench/replay"
 	"github.com/catfish-index/catfish/bench/report"
 	"github.com/catfish-index/catfish/bench/stats"
@@ -100,6 +101,27 @@ func loadTable(rows []replay.Row) report.Table {
 		t.Rows = append(t.Rows, []string{
 			by, whole(float64(objects[by])), rate, fmt.Sprintf("%.2f", stats.Median(took[by])),
 		})
+	}
+	return t
+}
+
+// idleTable has a line for each side of the connections.
+func idleTable(rows []idle.Row) report.Table {
+	t := report.Table{Head: []string{
+		"transport", "policy", "connections", "of", "KiB each", "descriptors each", "mappings each",
+		"CPU at rest", "CPU with heartbeats",
+	}}
+	for _, r := range rows {
+		for _, side := range []struct {
+			name string
+			idle.Cost
+		}{{"the server", r.Server}, {fmt.Sprintf("the clients' %d processes", r.Procs), r.Client}} {
+			t.Rows = append(t.Rows, []string{
+				r.Transport, "`" + r.Policy + "`", whole(float64(r.Clients)), side.name, tenths(side.Memory / 1024),
+				fmt.Sprintf("%.2f", side.Files), fmt.Sprintf("%.2f", side.Mappings),
+				fmt.Sprintf("%.1f %%", 100*side.Rest), fmt.Sprintf("%.1f %%", 100*side.Beats),
+			})
+		}
 	}
 	return t
 }

@@ -13,7 +13,7 @@ import (
 
 func newBenchIdle(a *app) *cobra.Command {
 	var cfg idle.Config
-	var json string
+	var json, profile string
 	c := &cobra.Command{
 		Use:   "idle",
 		Short: "Measure what idle connections cost",
@@ -37,7 +37,7 @@ The table goes to standard output, or to standard error with --json -.`,
 			if err := cfg.Validate(); err != nil {
 				return err
 			}
-			return a.benchIdle(cmd.Context(), cfg, json)
+			return a.benchIdle(cmd.Context(), cfg, json, profile)
 		},
 	}
 	fs := c.Flags()
@@ -48,13 +48,14 @@ The table goes to standard output, or to standard error with --json -.`,
 	fs.StringVar(&cfg.Policy, "policy", catfish.DefaultPolicy, "of the clients; over tcp it is always tcp")
 	fs.DurationVar(&cfg.Duration, "duration", 10*time.Second, "for which processor time is measured, twice")
 	fs.StringVar(&json, "json", "", "write one JSON object per transport to this file, - for standard output")
+	fs.StringVar(&profile, "profile", "", "directory for a CPU profile of each process, for go tool pprof")
 	complete(c, "transport", "shm", "soft", "tcp")
 	completeList(c, "policy", policies()...)
 	return c
 }
 
-func (a *app) benchIdle(ctx context.Context, cfg idle.Config, file string) error {
-	spawn, err := spawner("")
+func (a *app) benchIdle(ctx context.Context, cfg idle.Config, file, profile string) error {
+	spawn, err := spawner(profile)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/idle"
 	"github.com/catfish-index/catfish/bench/paper"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/datasets"
@@ -51,7 +52,7 @@ func isUsage(err error) bool {
 	}
 	for _, sentinel := range []error{
 		bench.ErrConfig, catfish.ErrOption, policy.ErrScheme, datasets.ErrOption,
-		affinity.ErrBadList, affinity.ErrUnavailable,
+		affinity.ErrBadList, affinity.ErrUnavailable, idle.ErrConfig,
 		paper.ErrFigure, paper.ErrNetwork,
 	} {
 		if errors.Is(err, sentinel) {

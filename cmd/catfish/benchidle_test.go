@@ -1,0 +1,60 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/catfish-index/catfish/bench/idle"
+)
+
+// TestBenchIdle: what a connection takes is found, of both sides, and in the
+// table what is in the rows.
+func TestBenchIdle(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rows.jsonl")
+	args := strings.Fields("bench idle --clients 21 --client-procs 2 --transport shm,tcp --duration 200ms --json " + path)
+	table := succeed(t, args...)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := strings.Split(strings.TrimSpace(string(b)), "\n")
+	if len(rows) != 2 {
+		t.Fatalf("%d rows, want 2", len(rows))
+	}
+	for i, want := range []idle.Row{
+		// With shm: the socket and the ring, and one read channel to each process.
+		{Transport: "shm", Policy: "cost", Server: idle.Cost{Files: 2}, Client: idle.Cost{Files: 2}},
+		{Transport: "tcp", Policy: "tcp", Server: idle.Cost{Files: 1}, Client: idle.Cost{Files: 1}},
+	} {
+		r := decode[idle.Row](t, rows[i])
+		if r.Transport != want.Transport || r.Policy != want.Policy || r.Clients != 21 || r.Procs != 2 || r.Dialing <= 0 {
+			t.Errorf("row %+v", r)
+		}
+		for side, c := range map[string][2]idle.Cost{"server": {r.Server, want.Server}, "client": {r.Client, want.Client}} {
+			// What a process opens once is shared by few connections here.
+			if got, least := c[0].Files, c[1].Files; got < least || got > least+0.5 {
+				t.Errorf("%s: %.2f descriptors a connection at the %s, want %.0f", r.Transport, got, side, least)
+			}
+			if c[0].Memory <= 0 || c[0].Rest < 0 || c[0].Beats <= 0 {
+				t.Errorf("%s, %s: %+v", r.Transport, side, c[0])
+			}
+		}
+	}
+	for _, want := range []string{"server", "2 of clients", "KiB/conn.", "CPU at rest", "shm", "tcp"} {
+		if !strings.Contains(table, want) {
+			t.Errorf("no %q in\n%s", want, table)
+		}
+	}
+	for says, args := range map[string]string{
+		`transport "ofi"`:   "--transport ofi",
+		"0 clients":         "--clients 0",
+		"3 processes":       "--clients 2 --client-procs 3",
+		"duration 10ms":     "--duration 10ms",
+		"so it is never id": "--policy fast-polling",
+		`"fst"`:             "--policy fst",
+	} {
+		fail(t, exitUsage, append([]string{"bench", "idle"}, strings.Fields(args)...), says)
+	}
+}
