@@ -16,11 +16,12 @@ type devices struct {
 	shared *sharedDevices
 
 	mu     sync.Mutex
-	open   map[deviceKey]openDeviceOf
+	open   map[deviceKey]deviceUse
 	closed bool
 }
 
-type openDeviceOf struct {
+// deviceUse is a client's use of a device.
+type deviceUse struct {
 	dev   rdma.Device
 	close func() error
 }
@@ -33,10 +34,10 @@ type deviceKey struct {
 	uid               int64 // the server's user, which shm trusts; -1: unknown
 }
 
-func keyOf(server string, ch *session) deviceKey {
-	k := deviceKey{ch.transport, server, ch.fabric, -1}
-	if ch.hello.UID != nil {
-		k.uid = int64(*ch.hello.UID)
+func (s *session) deviceKey(server string) deviceKey {
+	k := deviceKey{s.transport, server, s.fabric, -1}
+	if s.hello.UID != nil {
+		k.uid = int64(*s.hello.UID)
 	}
 	return k
 }
@@ -51,7 +52,7 @@ func (d *devices) get(k deviceKey, wrap func(rdma.Device) rdma.Device) (rdma.Dev
 	if o, ok := d.open[k]; ok {
 		return o.dev, nil
 	}
-	var o openDeviceOf
+	var o deviceUse
 	var err error
 	if wrap == nil {
 		o, err = d.shared.get(k)
@@ -63,7 +64,7 @@ func (d *devices) get(k deviceKey, wrap func(rdma.Device) rdma.Device) (rdma.Dev
 		return nil, fmt.Errorf("%w: %s: %w", ErrTransport, k.transport, err)
 	}
 	if d.open == nil {
-		d.open = map[deviceKey]openDeviceOf{}
+		d.open = map[deviceKey]deviceUse{}
 	}
 	d.open[k] = o
 	return o.dev, nil
@@ -99,38 +100,47 @@ type sharedDevices struct {
 }
 
 type usedDevice struct {
-	dev   rdma.Device
+	open  func() (rdma.Device, error) // once; others wait
 	users int
 }
 
 // get opens a device at first, and its last user's close closes it.
-func (s *sharedDevices) get(k deviceKey) (o openDeviceOf, err error) {
+func (s *sharedDevices) get(k deviceKey) (o deviceUse, err error) {
+	u := s.use(k)
+	if o.dev, err = u.open(); err != nil {
+		s.leave(k, u)
+		return o, err
+	}
+	o.close = sync.OnceValue(func() error {
+		if s.leave(k, u) {
+			return o.dev.Close()
+		}
+		return nil
+	})
+	return o, nil
+}
+
+func (s *sharedDevices) use(k deviceKey) *usedDevice {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u := s.of[k]
 	if u == nil {
-		dev, err := k.open()
-		if err != nil {
-			return o, err
-		}
 		if s.of == nil {
 			s.of = map[deviceKey]*usedDevice{}
 		}
-		u = &usedDevice{dev: dev}
+		u = &usedDevice{open: sync.OnceValues(k.open)}
 		s.of[k] = u
 	}
 	u.users++
-	return openDeviceOf{u.dev, sync.OnceValue(func() error {
-		s.mu.Lock()
-		u.users--
-		last := u.users == 0
-		if last {
-			delete(s.of, k)
-		}
-		s.mu.Unlock()
-		if last {
-			return u.dev.Close()
-		}
-		return nil
-	})}, nil
+	return u
+}
+
+// leave reports whether that was the last user.
+func (s *sharedDevices) leave(k deviceKey, u *usedDevice) (last bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if u.users--; u.users == 0 {
+		delete(s.of, k)
+	}
+	return u.users == 0
 }

@@ -190,7 +190,7 @@ func (s *session) dial(ctx context.Context, c *connection) error {
 		return nil
 	}
 	var err error
-	key := keyOf(c.addr, s)
+	key := s.deviceKey(c.addr)
 	if s.dev, err = c.devices.get(key, c.opts.wrap); err != nil {
 		return err
 	}
