@@ -3,6 +3,7 @@ package catfish
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -265,4 +266,37 @@ func reconnects(clients []*Client) (n uint64) {
 		n += c.Counters().Reconnects
 	}
 	return n
+}
+
+// TestHeadersOfSharedChannels: of two clients that search by turns over one
+// read channel, each has the header of its tree read as often as if it were
+// alone. Otherwise one would never learn of moves.
+func TestHeadersOfSharedChannels(t *testing.T) {
+	s, tr := cachedServer(t)
+	h := new(Shared)
+	var clients [2]*Client
+	for i := range clients {
+		clients[i] = dial(t, s, Options{Transport: TransportSHM, Policy: "offload-cached", Shared: h})
+		warm(t, clients[i], tr)
+	}
+	const rounds = 20 * remote.HeaderEvery
+	reads := func(both bool) (n [2]uint64) {
+		before := [2]uint64{clients[0].Counters().Reads, clients[1].Counters().Reads}
+		r := rand.New(rand.NewPCG(1, 2))
+		for range rounds {
+			q := someQuery(r)
+			mustFind(t, clients[0], tr, q)
+			if both {
+				mustFind(t, clients[1], tr, q)
+			}
+		}
+		return [2]uint64{clients[0].Counters().Reads - before[0], clients[1].Counters().Reads - before[1]}
+	}
+	alone, together := reads(false), reads(true)
+	if n := s.Stats().Transports[0].ReadChannels; n != 1 {
+		t.Fatalf("%d read channels, want 1", n)
+	}
+	if together[0] != alone[0] || together[1] != alone[0] {
+		t.Errorf("%d reads of one client alone, %d and %d of two by turns", alone[0], together[0], together[1])
+	}
 }

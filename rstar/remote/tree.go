@@ -21,6 +21,10 @@ type Tree struct {
 	Trust     time.Duration // how long a copy is used without validating it again
 
 	known atomic.Pointer[rstar.Header] // latest header read; nil at first
+	// walks with a cache, for HeaderEvery. A Reader cannot count them: it goes
+	// from client to client, and of two trees that it walks by turns one would
+	// have all reads of headers.
+	walks atomic.Uint64
 }
 
 // learn makes h the known header if it is newer.

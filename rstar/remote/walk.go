@@ -18,8 +18,8 @@ const (
 	tagBits     = lineTag | repairTag | leafHeadTag | headerTag
 )
 
-// HeaderEvery is how many walks of a Reader with a cache share one read of
-// the header.
+// HeaderEvery is how many walks of a Tree with a cache share one read of the
+// header.
 const HeaderEvery = 8
 
 // walk is what all traversals share: the header protocol, the cache, and
@@ -38,24 +38,27 @@ type walk struct {
 	validating int          // how many of them have their read handed out
 	cached     int          // copies used, for the statistics
 	repairs    int          // of these, had changed
-	turn       uint         // counts walks, for HeaderEvery
 }
 
 // begin starts a walk, try 0, or starts it again after a restart.
 func (w *walk) begin(t *Tree, try int) {
 	clear(w.copies)
 	last := *w
-	*w = walk{tree: t, copies: last.copies[:0], turn: last.turn + 1, first: 1}
+	*w = walk{tree: t, copies: last.copies[:0], first: 1}
 	if h := t.known.Load(); h != nil && try == 0 {
 		w.h, w.ready = *h, true
 	} else {
 		w.first = 2
 	}
-	if t.Cache == nil || try > 1 {
+	if t.Cache == nil {
+		return
+	}
+	turn := t.walks.Add(1)
+	if try > 1 {
 		return
 	}
 	w.cache = t.Cache
-	w.asked = w.ready && w.turn%HeaderEvery != 0
+	w.asked = w.ready && turn%HeaderEvery != 0
 	if t.Trust > 0 {
 		w.now = t.Cache.now()
 	}
