@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,11 +34,12 @@ func TestBenchIdle(t *testing.T) {
 			t.Errorf("row %+v", r)
 		}
 		for side, c := range map[string][2]idle.Cost{"server": {r.Server, want.Server}, "client": {r.Client, want.Client}} {
-			// What a process opens once is shared by few connections here.
-			if got, least := c[0].Files, c[1].Files; got < least || got > least+0.5 {
-				t.Errorf("%s: %.2f descriptors a connection at the %s, want %.0f", r.Transport, got, side, least)
+			// What a process opens once, or for a moment, is a part of few
+			// connections here.
+			if got := c[0].Files; math.Abs(got-c[1].Files) > 0.5 {
+				t.Errorf("%s: %.2f descriptors a connection at the %s, want %.0f", r.Transport, got, side, c[1].Files)
 			}
-			if c[0].Memory <= 0 || c[0].Rest < 0 || c[0].Beats <= 0 {
+			if c[0].Memory == 0 || c[0].Rest < 0 || c[0].Beats <= 0 {
 				t.Errorf("%s, %s: %+v", r.Transport, side, c[0])
 			}
 		}
