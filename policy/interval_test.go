@@ -30,11 +30,11 @@ func TestIntervalChangesNothing(t *testing.T) {
 			w.group = NewGroup()
 			w.make = func(g *Group) Policy {
 				return g.policy("cost", func() Policy {
-					if c := newCost(); i == 0 {
+					c := newCost()
+					if i == 0 {
 						return countedAlone{c}
-					} else {
-						return c
 					}
+					return c
 				})
 			}
 			w.add(8, 4)

@@ -82,7 +82,9 @@ func ServerMain(ctx context.Context, in io.Reader, out io.Writer) error {
 	go func() { served <- s.Serve(ctx) }()
 	defer func() {
 		s.Close()
-		<-served
+		if err := <-served; err != nil {
+			_ = p.Fail(err)
+		}
 	}()
 	if err := p.Write(answer{Addr: s.Addr()}); err != nil {
 		return err
