@@ -153,14 +153,22 @@ func (p *channelPool) give(r *remote.Reader) {
 	w.given <- r
 }
 
-// put takes a channel back; nil gives back the permission to open one.
+// put takes a channel back; nil gives back the permission to open one. What
+// broke one may have broken those that are free, without anybody's noticing.
+// They are closed, too: otherwise one search might meet them all.
 func (p *channelPool) put(r *remote.Reader) {
+	broke := r != nil && r.Err() != nil
+	var doubtful []*remote.Reader
 	p.mu.Lock()
-	drop := r != nil && (r.Err() != nil || p.have > p.most())
+	if broke {
+		doubtful, p.free = p.free, nil
+		p.have -= len(doubtful)
+	}
+	drop := broke || r != nil && p.have > p.most()
 	switch {
 	case drop || r == nil:
 		p.have--
-		if p.first != nil && p.have < p.most() {
+		for p.first != nil && p.have < p.most() {
 			p.have++
 			p.give(nil)
 		}
@@ -171,6 +179,9 @@ func (p *channelPool) put(r *remote.Reader) {
 	}
 	p.mu.Unlock()
 	if drop {
+		r.Close()
+	}
+	for _, r := range doubtful {
 		r.Close()
 	}
 }

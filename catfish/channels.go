@@ -53,6 +53,10 @@ func (u *channels) get(ctx context.Context) (*remote.Reader, error) {
 		return nil, offload.ErrStopped
 	}
 	r, err := u.pool.take(ctx, u.ended)
+	for r != nil && r.Err() != nil { // It was lost while nobody used it.
+		u.pool.put(r)
+		r, err = u.pool.take(ctx, u.ended)
+	}
 	if r == nil && err == nil {
 		if r, err = u.open(ctx); err != nil {
 			u.pool.put(nil)

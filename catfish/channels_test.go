@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -208,56 +209,105 @@ func TestReadChannelsAreShared(t *testing.T) {
 	}
 }
 
-// TestBrokenChannelIsNobodyElses: what breaks a read channel in the middle of
-// one client's search costs this client a connection, and others nothing.
-func TestBrokenChannelIsNobodyElses(t *testing.T) {
+// brokenServer has objects, and clients that share read channels over soft.
+func brokenServer(t *testing.T, clients int) (f *fabric, all []*Client, count func(*Client)) {
 	s := startServer(t, ServerOptions{Transports: []string{TransportSoft}})
-	for i := range 2000 {
+	const objects = 2000
+	for i := range objects {
 		if err := tree(t, s).Insert(square(float64(i), 0), uint64(i)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	f := s.fabrics[0]
 	h := new(Shared)
-	var clients []*Client
-	for range 4 {
-		clients = append(clients, dial(t, s, Options{Transport: TransportSoft, Policy: "offload", Shared: h}))
+	for range clients {
+		all = append(all, dial(t, s, Options{Transport: TransportSoft, Policy: "offload", Shared: h}))
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var cuts sync.WaitGroup
-	cuts.Go(func() {
-		for ctx.Err() == nil {
-			f.mu.Lock()
-			for qp := range f.readChannels {
-				delete(f.readChannels, qp)
-				go qp.Close()
-				break
-			}
-			f.mu.Unlock()
-			// The next one when somebody has noticed.
-			for before := reconnects(clients); ctx.Err() == nil && reconnects(clients) == before; {
-				if _, err := clients[0].Count(ctx, rstar.Rect{MaxX: 1, MaxY: 1}); err != nil {
-					break
-				}
-			}
+	return s.fabrics[0], all, func(c *Client) {
+		t.Helper()
+		if n, err := c.Count(t.Context(), rstar.Rect{MaxX: objects, MaxY: 1}); n != objects || err != nil {
+			t.Errorf("%d objects, %v", n, err)
 		}
-	})
+	}
+}
+
+// cut ends some read channels at the server, and returns how many.
+func (f *fabric) cut(most int) (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for qp := range f.readChannels {
+		if n == most {
+			break
+		}
+		delete(f.readChannels, qp)
+		go qp.Close()
+		n++
+	}
+	return n
+}
+
+// TestBrokenChannelIsNobodyElses: what breaks a read channel in the middle of
+// one client's search costs this client a connection, and others nothing.
+func TestBrokenChannelIsNobodyElses(t *testing.T) {
+	f, clients, count := brokenServer(t, 4)
 	var wg sync.WaitGroup
-	for _, c := range clients[1:] {
+	for _, c := range clients {
 		wg.Go(func() {
-			for range 200 {
-				if n, err := c.Count(t.Context(), rstar.Rect{MaxX: 2000, MaxY: 1}); n != 2000 || err != nil {
-					t.Errorf("%d objects, %v", n, err)
-				}
+			for range 100 {
+				count(c)
 			}
 		})
 	}
+	// Fewer than a search may lose.
+	cuts := 0
+	for range maxLost - 1 {
+		eventually(t, "a read channel is open", func() bool {
+			n := f.cut(1)
+			cuts += n
+			return n > 0
+		})
+	}
 	wg.Wait()
-	cancel()
-	cuts.Wait()
-	if reconnects(clients) == 0 {
-		t.Error("no channel broke in the middle of a search")
+	if n := reconnects(clients); n > uint64(cuts) {
+		t.Errorf("%d connections were lost by %d cuts", n, cuts)
+	}
+}
+
+// TestLostWhileFree: read channels that are lost while nobody uses them, more
+// of them than connections that a search may lose, cost no search anything.
+func TestLostWhileFree(t *testing.T) {
+	f, clients, count := brokenServer(t, maxLost)
+	p := clients[0].conn.sessions.latest().channels.pool
+	u := clients[0].conn.sessions.latest().channels.open
+	var opened []*remote.Reader
+	for range maxLost + 1 {
+		r, err := p.take(t.Context(), nil)
+		if r == nil && err == nil {
+			r, err = u(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened = append(opened, r)
+	}
+	for _, r := range opened {
+		p.put(r)
+	}
+	if n := f.cut(100); n != len(opened) {
+		t.Fatalf("%d channels at the server, want %d", n, len(opened))
+	}
+	eventually(t, "the client's side knows", func() bool {
+		return !slices.ContainsFunc(opened, func(r *remote.Reader) bool { return r.Err() == nil })
+	})
+	for _, c := range clients {
+		count(c)
+	}
+	if n := reconnects(clients); n != 0 {
+		t.Errorf("%d connections were lost", n)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.have != len(p.free) || p.have != 1 {
+		t.Errorf("%d channels, %d of them free, want 1", p.have, len(p.free))
 	}
 }
 

@@ -109,8 +109,17 @@ func (ch *Channel) Window() int { return len(ch.slots) }
 // next, between walks.
 func (ch *Channel) StopBy(stop *atomic.Bool) { ch.stop = stop }
 
-// Err is nil while the channel can carry walks.
-func (ch *Channel) Err() error { return ch.failed }
+// Err is nil while the channel can carry walks, as far as is known: it may
+// have been lost since the last one.
+func (ch *Channel) Err() error {
+	if ch.failed != nil {
+		return ch.failed
+	}
+	if err := ch.qp.Err(); err != nil {
+		return fmt.Errorf("%w: %w", ErrChannel, err)
+	}
+	return nil
+}
 
 // Close ends the connection. No walk may be running.
 func (ch *Channel) Close() error {
