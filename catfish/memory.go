@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -44,10 +45,13 @@ type MemoryStats struct {
 	Resident int64 `json:"resident"` // as of the last 0.1 s
 	Limit    int64 `json:"limit"`
 	Full     bool  `json:"full"` // writes and connections are refused
+	// Goroutines of the process: some for each connection, the same number
+	// when all have left.
+	Goroutines int `json:"goroutines"`
 }
 
 func (m *memory) stats(limit int64) MemoryStats {
-	return MemoryStats{m.resident.Load(), limit, m.full.Load()}
+	return MemoryStats{m.resident.Load(), limit, m.full.Load(), runtime.NumGoroutine()}
 }
 
 // check refuses what needs memory while there is none.
