@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -21,8 +22,8 @@ import (
 // connections. A tree takes 50 bytes an object, so a million inserts in a
 // second exceed the limit by 5 MB.
 //
-// After large answers the guard has the garbage collected and given back: an
-// idle process would keep it until the next collection, two minutes later.
+// After large answers or uploads the guard has the garbage collected and given
+// back: an idle process would keep it until the next collection, two minutes later.
 
 const (
 	memoryTick = 100 * time.Millisecond
@@ -89,13 +90,30 @@ func (s *Server) guardMemory(ctx context.Context) error {
 			return fmt.Errorf("catfish: memory of this process: %w", err)
 		}
 		s.observe(int64(m.RSS))
-		if idle.due(s.budgets.answers.Use().Used) {
+		if idle.due(s.heldBytes()) {
 			// The first collection empties pools of what it finds there, the
 			// second one frees it.
 			debug.FreeOSMemory()
 			debug.FreeOSMemory()
 		}
 	}
+}
+
+// heldBytes is what clients hold of Go's heap: answers, what soft has yet to
+// send, and calls and uploads of other services.
+func (s *Server) heldBytes() int64 {
+	n := s.budgets.answers.Use().Used + s.streams.unsent.Use().Used
+	s.mu.Lock()
+	others := s.otherBudgets
+	s.mu.Unlock()
+	for _, of := range others {
+		for _, u := range of() {
+			if strings.HasPrefix(u.Name, "bytes") {
+				n += u.Used
+			}
+		}
+	}
+	return n
 }
 
 // observe takes the resident memory of this moment.
