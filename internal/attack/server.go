@@ -3,6 +3,7 @@ package attack
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -69,12 +70,11 @@ func startServer(ctx context.Context, cfg ServerConfig) (_ *server, err error) {
 		err = s.cmd.Start()
 	}
 	if err != nil {
-		os.RemoveAll(dir)
-		return nil, fmt.Errorf("attack: server: %w", err)
+		return nil, errors.Join(fmt.Errorf("attack: server: %w", err), os.RemoveAll(dir))
 	}
 	defer func() {
 		if err != nil {
-			s.stop()
+			err = errors.Join(err, s.stop())
 		}
 	}()
 	ready := make(chan string, 1)
@@ -110,8 +110,8 @@ func word(line, name string) string {
 }
 
 // stop ends the server. It returns an error if it had ended before, or failed.
-func (s *server) stop() error {
-	defer os.RemoveAll(s.dir)
+func (s *server) stop() (err error) {
+	defer func() { err = errors.Join(err, os.RemoveAll(s.dir)) }()
 	if err := s.died(); err != nil {
 		return err
 	}
@@ -125,11 +125,14 @@ func (s *server) stop() error {
 	return nil
 }
 
+// errDied: the server ended, and nobody told it to.
+var errDied = errors.New("attack: the server died")
+
 // died tells whether the server has ended, and how.
 func (s *server) died() error {
 	select {
 	case <-s.ended:
-		return fmt.Errorf("attack: the server died: %v", s.err)
+		return fmt.Errorf("%w: %s", errDied, s.cmd.ProcessState)
 	default:
 		return nil
 	}

@@ -37,8 +37,8 @@ func main() {
 		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	ok, err := run(ctx)
+	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
