@@ -16,8 +16,10 @@ type Attack struct {
 	Slow bool
 	// Uploads has an honest client upload collections meanwhile.
 	Uploads bool
-	shows   string // what it has counted if it did anything
-	run     func(context.Context, *Enemy) error
+	// Keeps: what it had the server make stays, as it may.
+	Keeps bool
+	shows string // what it has counted if it did anything
+	run   func(context.Context, *Enemy) error
 }
 
 // Attacks lists all attacks.

@@ -148,7 +148,7 @@ var slowSenders = Attack{
 }
 
 var collections = Attack{
-	Name: "collections", shows: "created",
+	Name: "collections", shows: "created", Keeps: true,
 	What: "collections are created up to the limit and dropped, over plain sockets",
 	run: func(ctx context.Context, e *Enemy) error {
 		return e.each(ctx, e.size(4, 1), func(ctx context.Context, i int) error {

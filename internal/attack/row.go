@@ -3,6 +3,7 @@ package attack
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -104,7 +105,8 @@ func (r *Row) Broken(attacks []Attack, timed bool) (broken []string) {
 	if log, most := r.Beside.LogBytes-r.Alone.LogBytes, int64(logBurst+logRate*r.Seconds); log > most {
 		say("%d bytes of log in %.0f s, want at most %d", log, r.Seconds, most)
 	}
-	if r.GivenBack < 0 {
+	keeps := slices.ContainsFunc(attacks, func(a Attack) bool { return a.Keeps })
+	if r.GivenBack < 0 && !keeps {
 		say("not given back: %d bytes resident, %d before; %d descriptors, %d before",
 			r.After.Resident, r.Alone.Resident, r.After.Descriptors, r.Alone.Descriptors)
 	}
