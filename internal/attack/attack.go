@@ -49,6 +49,7 @@ type Job struct {
 	Target   Target `json:"target"`
 	Small    bool   `json:"small"`     // as in tests
 	SameHost bool   `json:"same_host"` // as the honest clients
+	Second   bool   `json:"second"`    // the attack's second process
 }
 
 // Enemy is an attacker at work.

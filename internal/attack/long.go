@@ -85,8 +85,17 @@ func (e *Enemy) client(ctx context.Context, transport string) (*catfish.Client, 
 
 var hugeRegions = Attack{
 	Name: "huge-regions", shows: "ended",
-	What: "rings in sparse memory files of 1 TiB each, over shm",
+	What: "rings in sparse memory files of 1 TiB each, over shm, from two processes: more than a server can address",
 	run: func(ctx context.Context, e *Enemy) error {
+		if !e.job.Small && !e.job.Second {
+			job := e.job
+			job.Second = true
+			_, end, err := another(ctx, job)
+			if err != nil {
+				return err
+			}
+			defer end()
+		}
 		dev, err := e.openDevice("shm")
 		if err != nil {
 			return err
