@@ -51,6 +51,12 @@ race: ## test what is concurrent under the race detector (needs gcc)
 	CGO_ENABLED=1 $(GO) test -race -skip '^Test(BenchPaper|BenchSim|Replay|$(ONE_GOROUTINE))|^TestExact/andorra' \
 		./rstar ./catfish $$($(GO) list ./... | grep -Ev '/(bench/(sim|report|paper)|datasets|cmd/catfish)$$')
 
+# In tests the attacks are small, and not judged by time. ATTACK may be mix.
+ATTACK ?= all
+.PHONY: attack
+attack: build ## attack a server, see what its other clients notice
+	$(GO) run ./internal/attack/cmd/attack --attack '$(ATTACK)'
+
 .PHONY: build-ofi
 build-ofi: ## build bin/catfish-ofi, with RDMA (needs libfabric-dev, libibverbs-dev, gcc)
 	CGO_ENABLED=1 $(GO) build -tags ofi -trimpath -buildvcs=false \

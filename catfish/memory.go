@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -20,8 +22,8 @@ import (
 // connections. A tree takes 50 bytes an object, so a million inserts in a
 // second exceed the limit by 5 MB.
 //
-// After large answers the guard has the garbage collected and given back: an
-// idle process would keep it until the next collection, two minutes later.
+// After large answers or uploads the guard has the garbage collected and given
+// back: an idle process would keep it until the next collection, two minutes later.
 
 const (
 	memoryTick = 100 * time.Millisecond
@@ -44,10 +46,13 @@ type MemoryStats struct {
 	Resident int64 `json:"resident"` // as of the last 0.1 s
 	Limit    int64 `json:"limit"`
 	Full     bool  `json:"full"` // writes and connections are refused
+	// Goroutines of the process: some for each connection, the same number
+	// when all have left.
+	Goroutines int `json:"goroutines"`
 }
 
 func (m *memory) stats(limit int64) MemoryStats {
-	return MemoryStats{m.resident.Load(), limit, m.full.Load()}
+	return MemoryStats{m.resident.Load(), limit, m.full.Load(), runtime.NumGoroutine()}
 }
 
 // check refuses what needs memory while there is none.
@@ -85,13 +90,30 @@ func (s *Server) guardMemory(ctx context.Context) error {
 			return fmt.Errorf("catfish: memory of this process: %w", err)
 		}
 		s.observe(int64(m.RSS))
-		if idle.due(s.budgets.answers.Use().Used) {
+		if idle.due(s.heldBytes()) {
 			// The first collection empties pools of what it finds there, the
 			// second one frees it.
 			debug.FreeOSMemory()
 			debug.FreeOSMemory()
 		}
 	}
+}
+
+// heldBytes is what clients hold of Go's heap: answers, what soft has yet to
+// send, and calls and uploads of other services.
+func (s *Server) heldBytes() int64 {
+	n := s.budgets.answers.Use().Used + s.streams.unsent.Use().Used
+	s.mu.Lock()
+	others := s.otherBudgets
+	s.mu.Unlock()
+	for _, of := range others {
+		for _, u := range of() {
+			if strings.HasPrefix(u.Name, "bytes") {
+				n += u.Used
+			}
+		}
+	}
+	return n
 }
 
 // observe takes the resident memory of this moment.

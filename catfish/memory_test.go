@@ -1,0 +1,51 @@
+package catfish
+
+import (
+	"errors"
+	"testing"
+)
+
+// Memory is given back after all that clients can have the server keep in Go's
+// heap: answers, what soft has yet to send, and what other services say.
+func TestHeldBytes(t *testing.T) {
+	s := startServer(t, ServerOptions{})
+	s.ShowBudgets(func() []BudgetStats {
+		return []BudgetStats{{Name: "bytes of uploads", Used: 100}, {Name: "connections", Used: 7}}
+	})
+	answers, unsent := s.budgets.answers.Open("a", nil), s.streams.unsent.Open("a", nil)
+	defer answers.Close()
+	defer unsent.Close()
+	if err := errors.Join(answers.Take(1000), unsent.Take(10)); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.heldBytes(); n != 1110 {
+		t.Errorf("%d bytes are held, want 1110", n)
+	}
+}
+
+// The collector is due once when something large has been gone for a while, and
+// not while large answers come all the time.
+func TestCollector(t *testing.T) {
+	const large = 2 * keepAnswers
+	quiet := int(collectAfter / memoryTick)
+	var c collector
+	dues := func(used int64, ticks int) (n int) {
+		for range ticks {
+			if c.due(used) {
+				n++
+			}
+		}
+		return n
+	}
+	if n := dues(0, 10*quiet); n != 0 {
+		t.Errorf("due %d times at rest", n)
+	}
+	for range 10 {
+		if n := dues(large, 1) + dues(0, quiet-1); n != 0 {
+			t.Errorf("due %d times beside large answers", n)
+		}
+	}
+	if n := dues(0, 10*quiet); n != 1 {
+		t.Errorf("due %d times after large answers", n)
+	}
+}

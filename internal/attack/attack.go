@@ -1,0 +1,119 @@
+package attack
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+)
+
+// Attack is one way to attack a server.
+type Attack struct {
+	Name string
+	What string // what it does, for people
+	// Slow attacks are on requests that take long: the honest clients' p99 may
+	// be three times that of a server at rest.
+	Slow bool
+	// Uploads has an honest client upload collections meanwhile.
+	Uploads bool
+	// Keeps: what it had the server make stays, as it may.
+	Keeps bool
+	shows string // what it has counted if it did anything
+	run   func(context.Context, *Enemy) error
+}
+
+// Attacks lists all attacks.
+func Attacks() []Attack {
+	return []Attack{
+		longRequests, hugeAnswers, hugeRegions,
+		unreadRings, unreadSockets, unreadLanes, trickle, stopped,
+		grpcSearches, idleUploads,
+		silentStreams, silentHandshakes, silentSockets,
+		malformed, malformedRings, resets, slowSenders, collections,
+	}
+}
+
+// Find returns the attack of that name.
+func Find(name string) (Attack, bool) {
+	for _, a := range Attacks() {
+		if a.Name == name {
+			return a, true
+		}
+	}
+	return Attack{}, false
+}
+
+// Job is what an attacker's process is to do until it is told to stop.
+type Job struct {
+	Attack   string `json:"attack"`
+	Target   Target `json:"target"`
+	Small    bool   `json:"small"`     // as in tests
+	SameHost bool   `json:"same_host"` // as the honest clients
+	Second   bool   `json:"second"`    // the attack's second process
+}
+
+// Enemy is an attacker at work.
+type Enemy struct {
+	job    Job
+	target Target
+
+	mu     sync.Mutex
+	counts map[string]int
+}
+
+func newEnemy(j Job) *Enemy {
+	return &Enemy{job: j, target: j.Target, counts: map[string]int{}}
+}
+
+// size is how many there are of something.
+func (e *Enemy) size(full, small int) int {
+	if e.job.Small {
+		return small
+	}
+	return full
+}
+
+// count adds to what is reported.
+func (e *Enemy) count(what string, n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.counts[what] += n
+}
+
+func (e *Enemy) report() map[string]int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return maps.Clone(e.counts)
+}
+
+// each runs work(i) for i below n again and again until ctx is done, each i in
+// its own goroutine. A pause follows a failure, which is what most attacks end
+// in.
+func (e *Enemy) each(ctx context.Context, n int, work func(ctx context.Context, i int) error) error {
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				round, cancel := context.WithCancel(ctx)
+				err := work(round, i)
+				cancel()
+				if err != nil && ctx.Err() == nil {
+					e.count("ended", 1)
+					pause(ctx, 10*time.Millisecond)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return nil
+}
+
+// pause waits, less if ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

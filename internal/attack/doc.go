@@ -1,0 +1,26 @@
+// Package attack attacks a running server as a hostile or broken client would,
+// and measures what other clients notice of it.
+//
+//	                 +-- honest clients ---- know every answer beforehand
+//	this process ----+-- new clients ------- dial again and again
+//	                 +-- samples ----------- memory, descriptors, log, budgets
+//	     |
+//	     +-- catfish serve                   the server, a child
+//	     +-- attackers                       a child for each attack
+//
+// Attackers are processes of their own, with the lowest priority, because the
+// server tells peers apart by process and by host: over TCP they come from
+// 127.0.0.2 and beyond, unless they are to share the honest clients' host.
+// What an attacker must do wrong, it does by the raw protocols (raw.go,
+// ring.go).
+//
+// A measurement has three parts: the honest clients alone, beside the attack,
+// and after it, when what it took has to be given back. Row has the results,
+// and Row.Broken what was promised and does not hold. In tests the attacks are
+// small and nothing is judged by time.
+//
+// Reading order: target, raw and ring (the protocols), attack and the files of
+// attacks (long, unread, silent, malformed, upload, stopped), child (the
+// attackers' process), data and honest (the honest clients), server, run, row,
+// soak.
+package attack
