@@ -34,9 +34,6 @@ const (
 	// visits where no worker says how long it may take.
 	nodeTime  = 200 * time.Nanosecond
 	stepNodes = 512
-	// soonNearest is the largest k of a nearest that is answered at once: it
-	// visits some 20 nodes.
-	soonNearest = 64
 
 	// DefaultMaxResults bounds one answer: 168 MB.
 	DefaultMaxResults = 1 << 22

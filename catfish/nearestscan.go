@@ -13,22 +13,35 @@ type nearestScan struct {
 	within float64
 	near   []rstar.Neighbor // of one step
 	items  []rstar.Item     // what was found
+	ended  bool
 	taken  bool
 }
 
-func newNearestScan(t *rstar.Tree, req *request) *nearestScan {
-	return &nearestScan{browse: t.Browse(req.rect.MinX, req.rect.MinY), k: int(req.limit), within: req.within}
+// newNearestScan goes on after the objects that were found already.
+func newNearestScan(rest *rstar.Browse, found []rstar.Neighbor, req *request) *nearestScan {
+	n := &nearestScan{browse: rest, k: int(req.limit), within: req.within}
+	n.ended = n.take(found)
+	return n
 }
 
-func (n *nearestScan) Step(nodes int) (done bool) {
-	n.near, done = n.browse.Next(n.near[:0], n.k-len(n.items), nodes)
-	for _, x := range n.near {
+// take adds objects to the answer, and reports whether it is complete.
+func (n *nearestScan) take(near []rstar.Neighbor) (done bool) {
+	for _, x := range near {
 		if x.Dist > n.within {
 			return true
 		}
 		n.items = append(n.items, x.Item)
 	}
-	return done || len(n.items) == n.k
+	return len(n.items) == n.k
+}
+
+func (n *nearestScan) Step(nodes int) (done bool) {
+	if n.ended {
+		return true
+	}
+	n.near, done = n.browse.Next(n.near[:0], n.k-len(n.items), nodes)
+	n.ended = n.take(n.near) || done
+	return n.ended
 }
 
 func (n *nearestScan) Err() error { return n.browse.Err() }

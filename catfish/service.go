@@ -17,6 +17,7 @@ type service struct {
 	transport string // open answers with its keys of slabs
 	req       request
 	items     []rstar.Item
+	near      []rstar.Neighbor
 	out       []byte
 	batch     searchBatch
 	rest      *long                      // of the request being served, if it takes long
@@ -51,7 +52,7 @@ func (v *service) process(kind fastmsg.Kind, p []byte) (fastmsg.Kind, []byte, *l
 // trim gives back large buffers, when the answer has been sent.
 func (v *service) trim() {
 	if cap(v.out) > keepBytes || cap(v.items)*itemBytes > keepBytes || cap(v.batch.out) > keepBytes {
-		v.out, v.items, v.batch.out = nil, nil, nil
+		v.out, v.items, v.near, v.batch.out = nil, nil, nil, nil
 	}
 }
 
@@ -130,22 +131,18 @@ func (v *service) carryOut(req *request, out []byte) (_ []byte, done uint64, err
 		}
 		out = binary.LittleEndian.AppendUint64(out, uint64(n))
 	case kindNearest:
-		left := req.limit
-		if left == 0 {
+		var rest *rstar.Browse
+		v.near, rest = t.NearestSome(v.near[:0], req.rect.MinX, req.rect.MinY, int(req.limit), soonNodes)
+		if rest != nil {
+			v.rest = &long{scan: newNearestScan(rest, v.near, req)}
 			return out, 0, nil
 		}
-		if left > soonNearest {
-			v.rest = &long{scan: newNearestScan(t, req)}
-			return out, 0, nil
-		}
-		t.Nearest(req.rect.MinX, req.rect.MinY, func(r rstar.Rect, id uint64, dist float64) bool {
-			if dist > req.within {
-				return false
+		for _, n := range v.near {
+			if n.Dist > req.within {
+				break
 			}
-			out = appendItem(out, rstar.Item{Rect: r, ID: id})
-			left--
-			return left > 0
-		})
+			out = appendItem(out, n.Item)
+		}
 	case kindInsert:
 		return out, 0, t.Insert(req.rect, req.id)
 	case kindDelete:

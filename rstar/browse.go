@@ -122,9 +122,17 @@ func (s *nearScratch) bytes() int {
 	return n
 }
 
-// keptBytes is how much memory a searcher keeps after a Browse: that of 1,000
+// keptBytes is how much memory a searcher keeps after a nearest: that of 1,000
 // objects or more.
 const keptBytes = 1 << 20
+
+// trim gives large memory back.
+func (s *nearScratch) trim() {
+	const page, item, c = 4 << 10, int(unsafe.Sizeof(Item{})), int(unsafe.Sizeof(cand{}))
+	if len(s.pages)*page+cap(s.objects)*item+(cap(s.queue.heap)+cap(s.queue.far))*c > keptBytes {
+		*s = nearScratch{}
+	}
+}
 
 // Close gives the memory back, at any time. A Browse that is not closed is
 // ordinary garbage.
@@ -133,9 +141,7 @@ func (b *Browse) Close() {
 	if s == nil {
 		return
 	}
-	if s.near.bytes() > keptBytes {
-		s.near = nearScratch{}
-	}
+	s.near.trim()
 	b.done, b.ties, b.seen, b.b.s = true, nil, nil, nil
 	b.b.t.pool.Put(s)
 }

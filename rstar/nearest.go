@@ -48,6 +48,7 @@ type browse struct {
 // nearScratch is the memory of a searcher for Nearest.
 type nearScratch struct {
 	browse  browse
+	some    Browse // of NearestSome
 	queue   nearQueue
 	objects []Item // that the queue refers to
 	pages   []*page
@@ -79,7 +80,10 @@ func (t *Tree) Nearest(x, y float64, yield func(r Rect, id uint64, dist float64)
 	b := &s.near.browse
 	*b = browse{t: t, s: s, x: x, y: y, uncounted: 1, done: b.done[:0], ties: b.ties[:0]}
 	s.near.past = disc{}
-	defer t.pool.Put(s)
+	defer func() {
+		s.near.trim()
+		t.pool.Put(s)
+	}()
 	for want := 1; ; want = min(2*want, maxBatch) {
 		first := len(b.done)
 		if !b.advance(want) {

@@ -78,3 +78,40 @@ func (t *Tree) CountSome(q Rect, nodes int) (n int, rest *Scan) {
 		runtime.Gosched()
 	}
 }
+
+// NearestSome appends to dst the k objects nearest to (x, y), nearest first, if
+// that takes about so many nodes at most (see Browse.Next). If it takes more,
+// or moves prevent it from making the search in one pass, it appends those that
+// were found, maybe none, and returns a Browse that goes on after them. With a
+// NaN there is nothing.
+func (t *Tree) NearestSome(dst []Neighbor, x, y float64, k, nodes int) (near []Neighbor, rest *Browse) {
+	s := t.pool.Get().(*searcher)
+	b := &s.near.some
+	*b = Browse{b: browse{t: t, s: s, x: x, y: y, uncounted: 1}, ties: b.ties[:0]}
+	if math.IsNaN(x) || math.IsNaN(y) || k <= 0 || !t.enter(s) {
+		t.pool.Put(s)
+		return dst, nil
+	}
+	goal := len(dst) + min(k, math.MaxInt-len(dst))
+	for try := 0; ; try++ {
+		b.begin()
+		found, ok := b.walk(dst, goal, max(nodes, 1), false)
+		if ok && (b.done || len(found) == goal) {
+			t.exit(s, 1)
+			s.near.trim()
+			t.pool.Put(s)
+			return found, nil
+		}
+		if !ok { // What was found is not the answer of one pass.
+			found, b.last, b.ties, b.live = dst, 0, b.ties[:0], false
+		}
+		if ok || try == maxRestarts {
+			rest = new(Browse)
+			*rest, b.ties = *b, nil
+			t.exit(s, 0)
+			return found, rest
+		}
+		s.restarts++
+		runtime.Gosched()
+	}
+}
