@@ -149,7 +149,7 @@ func TestLongCallsEndBetweenSteps(t *testing.T) {
 		if n := tree.Stats().NodeReads; n > looks*(stepNodes+stepNodes/8) {
 			t.Errorf("%s: %d nodes were read", name, n)
 		}
-		if _, now := own.Join(nil); !now {
+		if _, now := own.Join("a", nil); !now {
 			t.Errorf("%s: a turn was not given back", name)
 		}
 	}

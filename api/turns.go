@@ -8,20 +8,22 @@ import (
 )
 
 // stepper lets a few long calls work at a time, in the order in which they
-// asked. A call gives its turn back after each step, so that what is short is
+// asked; sources take turns. A call gives its turn back after each step, so that what is short is
 // never behind what is long, and leaves the other processors to calls that
 // take no turns. A Backend that is one lets the calls take turns with its
 // other requests that take long; *catfish.Server is.
 type stepper interface {
 	// RunStep calls step when it is this call's turn. The error is the
 	// reason why ctx ended before that.
-	RunStep(ctx context.Context, step func()) error
+	RunStep(ctx context.Context, source string, step func()) error
 }
 
 // ownTurns is for backends that are no stepper.
 type ownTurns struct{ *turns.Turns }
 
-func (t ownTurns) RunStep(ctx context.Context, step func()) error { return t.Run(ctx, step) }
+func (t ownTurns) RunStep(ctx context.Context, source string, step func()) error {
+	return t.Run(ctx, source, step)
+}
 
 // stepperOf leaves at least half of the processors, if there are two.
 func stepperOf(b Backend) stepper {

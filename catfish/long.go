@@ -233,7 +233,7 @@ func (h *handler) hasTurn(c *fastmsg.Conn, l *long) bool {
 	}
 	if l.turn == nil {
 		var now bool
-		if l.turn, now = h.s.turns.Join(c.Resume); !now {
+		if l.turn, now = h.s.turns.Join(c.Source(), c.Resume); !now {
 			c.Park()
 			return false
 		}
@@ -250,10 +250,10 @@ func (l *long) leave() {
 }
 
 // search makes the steps of l in turn with other requests.
-func (s *Server) search(l *long, h holder) (err error) {
+func (s *Server) search(from string, l *long, h holder) (err error) {
 	for found := false; !found && err == nil; {
 		step := func() { found, err = l.step(s, h, stepNodes) }
-		if e := s.turns.Run(s.ctx, step); e != nil {
+		if e := s.turns.Run(s.ctx, from, step); e != nil {
 			return e
 		}
 	}
@@ -261,7 +261,9 @@ func (s *Server) search(l *long, h holder) (err error) {
 }
 
 // RunStep calls step, which may take about a tenth of a millisecond, when it is
-// its turn among the server's requests that take long. It is for other services
-// of the process, such as gRPC. The error is the cause of the end of ctx, if
-// that comes first.
-func (s *Server) RunStep(ctx context.Context, step func()) error { return s.turns.Run(ctx, step) }
+// its turn among the server's requests that take long; sources, such as hosts,
+// take turns. It is for other services of the process, such as gRPC. The error
+// is the cause of the end of ctx, if that comes first.
+func (s *Server) RunStep(ctx context.Context, source string, step func()) error {
+	return s.turns.Run(ctx, source, step)
+}

@@ -84,7 +84,7 @@ func (v *service) answerTCP(w *answerWriter, kind fastmsg.Kind, id uint64, p []b
 		return err
 	}
 	defer rest.end(h)
-	if err := v.s.search(rest, h); err != nil {
+	if err := v.s.search(v.source(), rest, h); err != nil {
 		return w.write(kindFailure, id, appendFailure(nil, err, 0), flush)
 	}
 	v.recordRead(&rest.req, rest.scan.Count())

@@ -26,6 +26,7 @@ type Conn struct {
 	out      sendRing
 	backlog  backlog
 	account  *budget.Account // of what waits here
+	source   string
 	wrs      [maxWRs]rdma.WorkRequest
 
 	failed error // why it will be closed

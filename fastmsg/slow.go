@@ -96,6 +96,10 @@ func (w *Worker) untilSlow(timeout time.Duration) time.Duration {
 	return min(timeout, left)
 }
 
+// Source is whose share of the server the client takes: a host, or a process or
+// user of this one.
+func (c *Conn) Source() string { return c.source }
+
 // Hold takes n bytes more from the worker's budget, for what the handler keeps
 // for this client. If it fails, nothing was taken, and the handler should give
 // up the request. The end of the connection gives back everything.
@@ -107,11 +111,11 @@ func (c *Conn) Unhold(n int64) { c.account.Give(n) }
 // openAccount lets c take from the budget. Another client may need its room:
 // then this one's loop ends it.
 func (w *Worker) openAccount(c *Conn) {
-	source := budget.SourceOfPeer(c.Peer())
+	c.source = budget.SourceOfPeer(c.Peer())
 	if of, ok := c.qp.(rdma.Sourced); ok {
-		source = of.Source()
+		c.source = of.Source()
 	}
-	c.account = w.cfg.Budget.Open(source, func(err error) {
+	c.account = w.cfg.Budget.Open(c.source, func(err error) {
 		w.post(posted{c, err})
 	})
 }

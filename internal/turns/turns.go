@@ -1,10 +1,12 @@
 // Package turns lets a few of many long jobs run at a time, in turn: the
 // requests of a server that take long, so that they leave processors to the
-// others.
+// others. Sources take turns, and the jobs of each source among themselves, so
+// that one that has very many delays its own.
 package turns
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -13,19 +15,27 @@ import (
 // handing over, which wakes another thread (50 us), costs little.
 const Quantum = time.Millisecond
 
-// Turns is a queue of jobs, of which the first few run. All methods are safe
-// for concurrent use.
+// Turns are the jobs, of which a few run. All methods are safe for concurrent
+// use.
 type Turns struct {
-	mu    sync.Mutex
-	free  int
-	queue []*Turn // that wait, oldest first
+	mu   sync.Mutex
+	free int
+	line []*source // whose jobs wait, in the order of their turns
+	by   map[string]*source
+}
+
+// source is the jobs of one source that wait, oldest first.
+type source struct {
+	name string
+	jobs []*Turn
 }
 
 // Turn is one job's.
 type Turn struct {
 	of      *Turns
+	from    string
 	granted func()
-	since   time.Time // when it began; written before granted is called
+	since   time.Time // of its first step; the job's
 	state   state     // guarded by Turns.mu
 }
 
@@ -37,33 +47,39 @@ const (
 	over
 )
 
-// New returns a queue of which n jobs run at a time.
-func New(n int) *Turns { return &Turns{free: n} }
+// New returns Turns of which n jobs run at a time.
+func New(n int) *Turns { return &Turns{free: n, by: map[string]*source{}} }
 
-// Join puts a job into the queue. If it may run at once, now is true; otherwise
-// granted is called when it may, from any goroutine, and must not wait. Whoever
-// joins leaves, once.
-func (t *Turns) Join(granted func()) (turn *Turn, now bool) {
+// Join adds a job. If it may run at once, now is true; otherwise granted is
+// called when it may, from any goroutine, and must not wait. Whoever joins
+// leaves, once.
+func (t *Turns) Join(from string, granted func()) (turn *Turn, now bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	turn = &Turn{of: t, granted: granted}
+	turn = &Turn{of: t, from: from, granted: granted}
 	if t.free > 0 {
 		t.free--
-		turn.begin()
+		turn.state = running
 		return turn, true
 	}
-	t.queue = append(t.queue, turn)
+	s := t.by[from]
+	if s == nil {
+		s = &source{name: from}
+		t.by[from] = s
+		t.line = append(t.line, s)
+	}
+	s.jobs = append(s.jobs, turn)
 	return turn, false
 }
 
-// begin is called with Turns.mu held.
-func (n *Turn) begin() {
-	n.state, n.since = running, time.Now()
+// Over reports whether a job that runs has run for a Quantum since the first
+// call. It is called by the job, before each step.
+func (n *Turn) Over() bool {
+	if n.since.IsZero() {
+		n.since = time.Now()
+	}
+	return time.Since(n.since) >= Quantum
 }
-
-// Over reports whether a job that runs has run for a Quantum. It is called by
-// the job.
-func (n *Turn) Over() bool { return time.Since(n.since) >= Quantum }
 
 // Leave ends the turn, or the wait for it. A second time does nothing.
 func (n *Turn) Leave() {
@@ -79,34 +95,48 @@ func (n *Turn) leave() (next *Turn) {
 	defer t.mu.Unlock()
 	switch n.state {
 	case waiting:
-		for i, q := range t.queue {
-			if q == n {
-				t.queue = append(t.queue[:i], t.queue[i+1:]...)
-				break
-			}
+		s := t.by[n.from]
+		s.jobs = slices.DeleteFunc(s.jobs, func(q *Turn) bool { return q == n })
+		if len(s.jobs) == 0 {
+			delete(t.by, s.name)
+			t.line = slices.DeleteFunc(t.line, func(q *source) bool { return q == s })
 		}
 	case running:
-		if len(t.queue) == 0 {
+		if next = t.next(); next == nil {
 			t.free++
-			break
 		}
-		next = t.queue[0]
-		t.queue[0] = nil
-		t.queue = t.queue[1:]
-		next.begin()
 	}
 	n.state = over
 	return next
 }
 
+// next takes the job whose turn it is, nil if none waits.
+func (t *Turns) next() *Turn {
+	if len(t.line) == 0 {
+		return nil
+	}
+	s := t.line[0]
+	t.line[0] = nil
+	t.line = t.line[1:]
+	n := s.jobs[0]
+	s.jobs[0] = nil
+	if s.jobs = s.jobs[1:]; len(s.jobs) > 0 {
+		t.line = append(t.line, s)
+	} else {
+		delete(t.by, s.name)
+	}
+	n.state = running
+	return n
+}
+
 // Run calls step, which may take about a tenth of a Quantum, when it is its
 // turn. It returns the cause of ctx's end if that comes first.
-func (t *Turns) Run(ctx context.Context, step func()) error {
+func (t *Turns) Run(ctx context.Context, from string, step func()) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
 	granted := make(chan struct{})
-	turn, now := t.Join(func() { close(granted) })
+	turn, now := t.Join(from, func() { close(granted) })
 	defer turn.Leave()
 	if !now {
 		select {

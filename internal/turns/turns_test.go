@@ -16,7 +16,7 @@ func TestFewRunInTurn(t *testing.T) {
 	var order []int
 	var all []*Turn
 	for i := range 6 {
-		turn, now := q.Join(func() { order = append(order, i) })
+		turn, now := q.Join("a", func() { order = append(order, i) })
 		if now != (i < 2) {
 			t.Fatalf("job %d runs at once: %t", i, now)
 		}
@@ -33,11 +33,11 @@ func TestFewRunInTurn(t *testing.T) {
 	all[4].Leave()
 	all[5].Leave()
 	for range 2 {
-		if _, now := q.Join(nil); !now {
+		if _, now := q.Join("a", nil); !now {
 			t.Fatal("a place was lost")
 		}
 	}
-	if _, now := q.Join(nil); now {
+	if _, now := q.Join("a", nil); now {
 		t.Fatal("a place too many")
 	}
 }
@@ -45,20 +45,48 @@ func TestFewRunInTurn(t *testing.T) {
 func TestQuantum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(1)
-		turn, _ := q.Join(nil)
+		turn, _ := q.Join("a", nil)
+		time.Sleep(time.Hour) // until its first step
+		if turn.Over() {
+			t.Error("over before the first step")
+		}
 		time.Sleep(Quantum - 1)
 		if turn.Over() {
 			t.Error("over too early")
 		}
-		next := make(chan *Turn, 1)
-		_, _ = q.Join(func() { next <- nil })
 		time.Sleep(1)
 		if !turn.Over() {
 			t.Error("not over after a quantum")
 		}
-		turn.Leave()
-		<-next
 	})
+}
+
+// A source with many jobs delays its own, not those of another.
+func TestSourcesTakeTurns(t *testing.T) {
+	q := New(1)
+	var order []string
+	var all []*Turn
+	add := func(from string) {
+		turn, _ := q.Join(from, func() { order = append(order, from) })
+		all = append(all, turn)
+	}
+	for range 5 {
+		add("many")
+	}
+	add("one")
+	add("two")
+	add("gone")
+	all[7].Leave()
+	for _, i := range []int{0, 1, 5, 6, 2, 3, 4} {
+		all[i].Leave()
+	}
+	want := []string{"many", "one", "two", "many", "many", "many"}
+	if !slices.Equal(order, want) {
+		t.Fatalf("turns of %v, want %v", order, want)
+	}
+	if q.free != 1 || len(q.by) != 0 || len(q.line) != 0 {
+		t.Fatalf("%d free, %d sources wait", q.free, len(q.by))
+	}
 }
 
 func TestRun(t *testing.T) {
@@ -68,7 +96,7 @@ func TestRun(t *testing.T) {
 	for range 16 {
 		group.Go(func() {
 			for range 50 {
-				err := q.Run(t.Context(), func() {
+				err := q.Run(t.Context(), "a", func() {
 					n := at.Add(1)
 					for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 					}
@@ -95,7 +123,7 @@ func TestRunInTurn(t *testing.T) {
 		var order []int
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if err := turns.Run(t.Context(), func() { <-busy }); err != nil {
+			if err := turns.Run(t.Context(), "a", func() { <-busy }); err != nil {
 				t.Error(err)
 			}
 		})
@@ -103,14 +131,14 @@ func TestRunInTurn(t *testing.T) {
 		gone, leave := context.WithCancelCause(t.Context())
 		why := errors.New("gone")
 		wg.Go(func() {
-			if err := turns.Run(gone, func() { t.Error("a turn after the end") }); !errors.Is(err, why) {
+			if err := turns.Run(gone, "a", func() { t.Error("a turn after the end") }); !errors.Is(err, why) {
 				t.Error(err)
 			}
 		})
 		for i := range 5 {
 			synctest.Wait()
 			wg.Go(func() {
-				if err := turns.Run(t.Context(), func() { order = append(order, i) }); err != nil {
+				if err := turns.Run(t.Context(), "a", func() { order = append(order, i) }); err != nil {
 					t.Error(err)
 				}
 			})
