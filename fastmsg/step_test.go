@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -376,4 +378,52 @@ func TestStepTime(t *testing.T) {
 			t.Errorf("step %d: %v beside %v, want %v", i, got, s.others, s.want)
 		}
 	}
+}
+
+// A connection whose requests take long gets fewer in a turn, so that others
+// are served between.
+func TestShareIsBoundedInTime(t *testing.T) {
+	overProviders(t, func(t *testing.T, p provider) {
+		clk := newClock()
+		var order []Kind // the worker's
+		var conns []*Conn
+		s := serve(t, p, handlerFuncs{
+			opened: func(c *Conn) { conns = append(conns, c) },
+			serve: func(c *Conn, m Message) {
+				// The other's request must be there, or there is nothing to be
+				// fair about.
+				until(t, "the other's request", func() bool { return conns[1].requests.Bytes()[0] != 0 })
+				order = append(order, m.Kind)
+				if m.Kind == kindLong {
+					clk.advance(shareTime / 2)
+				}
+				c.Respond(m.Kind, m.ID, nil)
+			},
+		}, WorkerConfig{Now: clk.now})
+		slow := s.dial(t, CallerConfig{})
+		until(t, "first", func() bool { return s.Stats().Connections == 1 })
+		other := s.dial(t, CallerConfig{})
+		until(t, "second", func() bool { return s.Stats().Connections == 2 })
+		s.Pause()
+		var group sync.WaitGroup
+		call := func(c *Caller, kind Kind, n int) {
+			payload := make([]byte, BatchPayload+1)
+			for range n {
+				group.Go(func() {
+					if _, _, err := c.Call(within(t), kind, payload, nil); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			until(t, "sent", func() bool { return sent(c) == uint64(n*messageBytes(len(payload))) })
+		}
+		call(slow, kindLong, turnRequests)
+		call(other, kindSoon, 1)
+		s.Resume()
+		group.Wait()
+		s.stop()
+		if at := slices.Index(order, kindSoon); at > 4 {
+			t.Fatalf("%d slow requests before the other's", at)
+		}
+	})
 }

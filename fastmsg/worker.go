@@ -49,6 +49,7 @@ type Worker struct {
 	nextTick time.Time
 	ticking  bool // the last tick asked for another
 	yielded  time.Time
+	now      time.Time // when the present share of a turn began
 	pollers  int       // number of connections that asked for polling
 	words    []watched // of the connections that announce in memory
 	wordsOf  []*Conn
