@@ -16,12 +16,14 @@ import (
 //	loading -----> serving -----> dropped
 //	       SetReady        drop
 type collection struct {
-	num     uint32
-	name    string
-	tree    *rstar.Tree
-	regions map[string]rdma.Region // by transport
-	order   []rdma.Region          // as registered: the first owns the memory
-	account *budget.Account        // of who created it; nil: the server's owner
+	num  uint32
+	name string
+	tree *rstar.Tree
+	// slabBytes is the size of its memory: tree.Memory waits for writers.
+	slabBytes uint64
+	regions   map[string]rdma.Region // by transport
+	order     []rdma.Region          // as registered: the first owns the memory
+	account   *budget.Account        // of who created it; nil: the server's owner
 
 	loading atomic.Bool // clients cannot open it yet
 	// dropped is set before the tree is closed. A search that ran meanwhile
@@ -145,6 +147,7 @@ func (cs *collections) make(name string, s *Server, account *budget.Account) (*c
 		c.close()
 		return nil, err
 	}
+	c.slabBytes = uint64(len(c.tree.Memory()))
 	return c, nil
 }
 

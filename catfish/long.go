@@ -52,12 +52,14 @@ type pieces interface {
 // long is what is left to do of a request.
 type long struct {
 	req   request
-	scan  pieces       // nil for a check
-	many  int          // of a searchMany: how many searches it has; scan is the first
-	found bool         // the search has ended
-	next  []rstar.Item // the piece to send next
-	held  int64        // of scan.Held, counted in the budget
-	turn  *turns.Turn  // while it searches by steps of a worker
+	scan  pieces        // nil if apart is set
+	apart func() result // carries it out, and may wait (apart.go)
+	items []byte        // of an insertMany that is carried out apart
+	many  int           // of a searchMany: how many searches it has; scan is the first
+	found bool          // the search has ended
+	next  []rstar.Item  // the piece to send next
+	held  int64         // of scan.Held, counted in the budget
+	turn  *turns.Turn   // while it searches by steps of a worker
 }
 
 // bytes is the size of the answer, once it is found.
@@ -174,35 +176,12 @@ func (h *handler) goOn(c *fastmsg.Conn, id uint64, l *long, within time.Duration
 
 // begins has a request answered in steps.
 func (h *handler) begins(c *fastmsg.Conn, id uint64, l *long) {
-	if l.req.kind == kindCheck {
-		h.beginCheck(c, id, l.req.coll.tree)
+	if l.apart != nil {
+		h.beginApart(c, id, l)
 		return
 	}
 	c.Context.(*peer).long = l
 	c.Continue(func(within time.Duration) bool { return h.goOn(c, id, l, within) })
-}
-
-// beginCheck has a tree checked by another goroutine, since that is one long
-// step.
-func (h *handler) beginCheck(c *fastmsg.Conn, id uint64, t *rstar.Tree) {
-	var ended chan error
-	c.Continue(func(time.Duration) bool {
-		if ended == nil {
-			ended = make(chan error, 1)
-			c.Park()
-			h.s.serving.Go(func() {
-				ended <- h.s.checks.run(t)
-				c.Resume()
-			})
-			return false
-		}
-		if err := <-ended; err != nil {
-			c.Respond(kindFailure, id, appendFailure(nil, err, 0))
-		} else {
-			c.Respond(kindReply, id, nil)
-		}
-		return true
-	})
 }
 
 // ends is called when a request in steps is done, or its connection has ended.

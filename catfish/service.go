@@ -77,6 +77,7 @@ func (v *service) answer(kind fastmsg.Kind, p, out []byte) (_ []byte, done uint6
 	out, done, err = v.carryOutUnlessGone(req, out)
 	if v.rest != nil {
 		v.rest.req = *req
+		v.rest.req.items = v.rest.items
 		return out, 0, nil
 	}
 	v.record(req, out, done, err)
@@ -91,7 +92,7 @@ func (v *service) open(name string, out []byte) ([]byte, error) {
 	if err := c.ready(); err != nil {
 		return out, err
 	}
-	r := openReply{coll: c.num, nodeBytes: uint32(c.tree.NodeBytes()), slabBytes: uint64(len(c.tree.Memory())), bootID: v.s.bootID}
+	r := openReply{coll: c.num, nodeBytes: uint32(c.tree.NodeBytes()), slabBytes: c.slabBytes, bootID: v.s.bootID}
 	if g := c.regions[v.transport]; g != nil {
 		r.base = g.Remote()
 	}
@@ -143,26 +144,12 @@ func (v *service) carryOut(req *request, out []byte) (_ []byte, done uint64, err
 			}
 			out = appendItem(out, n.Item)
 		}
-	case kindInsert:
-		return out, 0, t.Insert(req.rect, req.id)
-	case kindDelete:
-		ok, err := t.Delete(req.rect, req.id)
-		return appendBool(out, ok), 0, err
-	case kindUpdate:
-		ok, err := t.Update(req.rect, req.to, req.id)
-		return appendBool(out, ok), 0, err
-	case kindInsertMany:
-		for p := req.items; len(p) > 0; p = p[itemBytes:] {
-			it := getItem(p)
-			if err := t.Insert(it.Rect, it.ID); err != nil {
-				return out, done, err
-			}
-			done++
-		}
-		return binary.LittleEndian.AppendUint64(out, done), done, nil
+	case kindInsert, kindDelete, kindUpdate, kindInsertMany:
+		r := v.write(req, out)
+		return r.out, r.done, r.err
 	case kindCheck:
 		if v.transport != TransportTCP { // which has a goroutine of its own
-			v.rest = &long{}
+			v.rest = &long{apart: func() result { return result{err: v.s.checks.run(t)} }}
 			return out, 0, nil
 		}
 		return out, 0, v.s.checks.run(t)

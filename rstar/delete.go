@@ -1,6 +1,9 @@
 package rstar
 
-import "math/bits"
+import (
+	"errors"
+	"math/bits"
+)
 
 // Delete removes one object with this rectangle and id and reports whether
 // there was one. The error wraps ErrBadRect, ErrClosed or, in a slab with no
@@ -12,6 +15,23 @@ func (t *Tree) Delete(r Rect, id uint64) (bool, error) {
 	if err := t.lock(); err != nil {
 		return false, err
 	}
+	return t.deleteLocked(r, id)
+}
+
+// TryDelete is Delete, but does not wait for a Load or a Check: then it returns
+// ErrLocked.
+func (t *Tree) TryDelete(r Rect, id uint64) (bool, error) {
+	if err := r.Validate(); err != nil {
+		return false, err
+	}
+	if err := t.tryLock(); err != nil {
+		return false, err
+	}
+	return t.deleteLocked(r, id)
+}
+
+// deleteLocked unlocks the tree.
+func (t *Tree) deleteLocked(r Rect, id uint64) (bool, error) {
 	defer t.mu.Unlock()
 	x := &t.tx
 	x.begin()
@@ -47,6 +67,23 @@ func (t *Tree) Update(old, new Rect, id uint64) (bool, error) {
 	if err := t.lock(); err != nil {
 		return false, err
 	}
+	return t.updateLocked(old, new, id)
+}
+
+// TryUpdate is Update, but does not wait for a Load or a Check: then it returns
+// ErrLocked.
+func (t *Tree) TryUpdate(old, new Rect, id uint64) (bool, error) {
+	if err := errors.Join(old.Validate(), new.Validate()); err != nil {
+		return false, err
+	}
+	if err := t.tryLock(); err != nil {
+		return false, err
+	}
+	return t.updateLocked(old, new, id)
+}
+
+// updateLocked unlocks the tree.
+func (t *Tree) updateLocked(old, new Rect, id uint64) (bool, error) {
 	defer t.mu.Unlock()
 	x := &t.tx
 	x.begin()

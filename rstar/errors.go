@@ -16,6 +16,9 @@ var (
 	// ErrSlabFull: the slab has no chunk left. Nothing was changed; a
 	// retry helps only after deletes.
 	ErrSlabFull = errors.New("rstar: slab full")
+	// ErrLocked: a Load or a Check has the writer's lock, or very many other
+	// writers. Nothing was changed; a retry may succeed soon.
+	ErrLocked = errors.New("rstar: another writer has the tree")
 	// ErrCheck is wrapped by every finding of Check.
 	ErrCheck = errors.New("rstar: tree is damaged")
 )

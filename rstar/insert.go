@@ -18,6 +18,23 @@ func (t *Tree) Insert(r Rect, id uint64) error {
 	if err := t.lock(); err != nil {
 		return err
 	}
+	return t.insertLocked(r, id)
+}
+
+// TryInsert is Insert, but does not wait for a Load or a Check: then it returns
+// ErrLocked.
+func (t *Tree) TryInsert(r Rect, id uint64) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	if err := t.tryLock(); err != nil {
+		return err
+	}
+	return t.insertLocked(r, id)
+}
+
+// insertLocked unlocks the tree.
+func (t *Tree) insertLocked(r Rect, id uint64) error {
 	defer t.mu.Unlock()
 	x := &t.tx
 	x.begin()

@@ -122,6 +122,37 @@ func (t *Tree) lock() error {
 	return nil
 }
 
+// Frozen calls f while no write is made; searches go on. f must not write. The
+// error wraps ErrClosed; then f was not called.
+func (t *Tree) Frozen(f func()) error {
+	if err := t.lock(); err != nil {
+		return err
+	}
+	defer t.mu.Unlock()
+	f()
+	return nil
+}
+
+// tryLock is lock for those who cannot wait long: other writers have the lock for
+// a microsecond, Load and Check for as long as they take. It does not wait for
+// these.
+func (t *Tree) tryLock() error {
+	for range lockSpins {
+		if t.mu.TryLock() {
+			if t.closed.Load() {
+				t.mu.Unlock()
+				return ErrClosed
+			}
+			return nil
+		}
+		runtime.Gosched()
+	}
+	return ErrLocked
+}
+
+// lockSpins are 10 us and more: ten writes of others.
+const lockSpins = 100
+
 // Len returns the number of objects, 0 after Close.
 func (t *Tree) Len() int { return int(t.size.Load()) }
 
