@@ -18,6 +18,7 @@ type Attack struct {
 	Uploads bool
 	// Keeps: what it had the server make stays, as it may.
 	Keeps bool
+	flood bool   // one of those that share floodRate
 	shows string // what it has counted if it did anything
 	run   func(context.Context, *Enemy) error
 }
@@ -50,19 +51,21 @@ type Job struct {
 	Small    bool   `json:"small"`     // as in tests
 	SameHost bool   `json:"same_host"` // as the honest clients
 	Second   bool   `json:"second"`    // the attack's second process
+	Rate     int    `json:"rate"`      // of a flood, connections per second
 }
 
 // Enemy is an attacker at work.
 type Enemy struct {
 	job    Job
 	target Target
+	pace   *pacer // of a flood
 
 	mu     sync.Mutex
 	counts map[string]int
 }
 
 func newEnemy(j Job) *Enemy {
-	return &Enemy{job: j, target: j.Target, counts: map[string]int{}}
+	return &Enemy{job: j, target: j.Target, pace: newPacer(max(1, j.Rate)), counts: map[string]int{}}
 }
 
 // size is how many there are of something.

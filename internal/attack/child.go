@@ -77,6 +77,7 @@ type attackers map[string]*child.Process
 // startAttackers starts each attack.
 func startAttackers(spawn child.Spawn, list []Attack, j Job) (attackers, error) {
 	all := attackers{}
+	j.Rate = floodRate / floods(list)
 	for _, a := range list {
 		j.Attack = a.Name
 		p, err := child.Start(spawn, role, affinity.Set{}, j, func(string) {})

@@ -21,10 +21,11 @@ func junk(n int) []byte {
 }
 
 var malformed = Attack{
-	Name: "malformed", shows: "malformed",
+	Name: "malformed", shows: "malformed", flood: true,
 	What: "random bytes to the TCP port, behind each preamble, to shm's socket and to gRPC",
 	run: func(ctx context.Context, e *Enemy) error {
 		return e.each(ctx, e.size(8, 5), func(ctx context.Context, i int) error {
+			e.pace.wait(ctx)
 			var c net.Conn
 			var err error
 			switch i % 5 {
@@ -98,12 +99,13 @@ func (e *Enemy) scribble(ctx context.Context, dev rdma.Device, transport string)
 }
 
 var resets = Attack{
-	Name: "resets", shows: "connections",
+	Name: "resets", shows: "connections", flood: true,
 	What: "connections that are reset, or closed by half, at each point of their beginning",
 	run: func(ctx context.Context, e *Enemy) error {
 		whole := append(preamble(streamTCP), frame(kindSearch, 1, searchAll())...)
 		lane := append(preamble(streamSoft), softHello(e.readChannel())...)
 		return e.each(ctx, e.size(8, 4), func(ctx context.Context, i int) error {
+			e.pace.wait(ctx)
 			c, err := e.dialTCP(ctx, i, e.target.Addr)
 			if err != nil {
 				return err

@@ -9,7 +9,7 @@ import (
 // silentOpen is how many connections each goroutine of a flood keeps open.
 const silentOpen = 200
 
-// flood dials as fast as it can, and closes only what it opened long ago.
+// flood dials at the rate of a flood, and closes only what it opened long ago.
 func (e *Enemy) flood(ctx context.Context, dial func(ctx context.Context, i int) (net.Conn, error)) error {
 	return e.each(ctx, e.size(8, 2), func(ctx context.Context, i int) error {
 		open := make([]net.Conn, e.size(silentOpen, 40))
@@ -21,6 +21,7 @@ func (e *Enemy) flood(ctx context.Context, dial func(ctx context.Context, i int)
 			}
 		}()
 		for n := 0; ctx.Err() == nil; n++ {
+			e.pace.wait(ctx)
 			c, err := dial(ctx, i)
 			if err != nil {
 				e.count("dial failed", 1)
@@ -52,8 +53,8 @@ func (e *Enemy) dialSilent(ctx context.Context, i int, b []byte) (net.Conn, erro
 }
 
 var silentStreams = Attack{
-	Name: "silent-streams", shows: "silent",
-	What: "connections to the TCP port that say nothing, as many as the machine gives",
+	Name: "silent-streams", shows: "silent", flood: true,
+	What: "connections to the TCP port that say nothing",
 	run: func(ctx context.Context, e *Enemy) error {
 		return e.flood(ctx, func(ctx context.Context, i int) (net.Conn, error) {
 			return e.dialSilent(ctx, i, nil)
@@ -62,7 +63,7 @@ var silentStreams = Attack{
 }
 
 var silentHandshakes = Attack{
-	Name: "silent-handshakes", shows: "silent",
+	Name: "silent-handshakes", shows: "silent", flood: true,
 	What: "connections to the TCP port that ask for a queue pair of soft and say nothing more",
 	run: func(ctx context.Context, e *Enemy) error {
 		return e.flood(ctx, func(ctx context.Context, i int) (net.Conn, error) {
@@ -72,7 +73,7 @@ var silentHandshakes = Attack{
 }
 
 var silentSockets = Attack{
-	Name: "silent-sockets", shows: "silent",
+	Name: "silent-sockets", shows: "silent", flood: true,
 	What: "connections to shm's socket that say nothing",
 	run: func(ctx context.Context, e *Enemy) error {
 		return e.flood(ctx, func(ctx context.Context, _ int) (net.Conn, error) {
