@@ -190,25 +190,14 @@ func (h *handler) ends(c *fastmsg.Conn, l *long) {
 	c.Context.(*peer).long = nil
 }
 
-// newTurns lets long requests have half of the processors. Whoever is ready to
-// run keeps Go from looking at its sockets, except each 10 ms, so one processor
-// must be left without steps.
+// newTurns lets long requests have half of the processors.
 func newTurns() *turns.Turns { return turns.New(max(1, runtime.GOMAXPROCS(0)/2)) }
-
-// stepsPause is how often, and for how long, long requests rest where there is
-// only one processor: sockets are looked at then.
-const stepsPause = turns.Quantum / 4
 
 // hasTurn reports whether l may make a step now. Otherwise it parks c until
 // then.
 func (h *handler) hasTurn(c *fastmsg.Conn, l *long) bool {
 	if l.turn != nil && l.turn.Over() {
 		l.leave()
-		if runtime.GOMAXPROCS(0) == 1 {
-			c.Park()
-			time.AfterFunc(stepsPause, c.Resume)
-			return false
-		}
 	}
 	if l.turn == nil {
 		var now bool

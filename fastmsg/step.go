@@ -1,6 +1,9 @@
 package fastmsg
 
-import "time"
+import (
+	"runtime"
+	"time"
+)
 
 // Requests that take long
 //
@@ -46,6 +49,27 @@ func (c *Conn) Continue(step func(time.Duration) (done bool)) {
 	c.step = step
 	c.w.listStep(c)
 }
+
+// yield lets other goroutines run, now and then, and those that wait for sockets,
+// too, since a worker that makes steps is always ready to run (package netpoll).
+func (w *Worker) yield(now time.Time, stepped bool) {
+	since := now.Sub(w.yielded)
+	switch {
+	case w.cfg.OwnThread && !w.info.Emulated:
+		return
+	case stepped && since >= restEvery:
+		w.poller.Poll()
+	case since >= yieldEvery:
+		runtime.Gosched()
+	default:
+		return
+	}
+	w.yielded = now
+}
+
+// restEvery is how long requests that come by sockets wait for a worker that
+// makes steps; a poll takes some 3 us.
+const restEvery = 50 * time.Microsecond
 
 // Park, called by a step that is not done, has no further step made until
 // Resume. The step that parks starts what resumes: a Resume before it is lost.

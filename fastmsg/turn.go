@@ -1,7 +1,6 @@
 package fastmsg
 
 import (
-	"runtime"
 	"time"
 
 	"github.com/catfish-index/catfish/rdma"
@@ -96,22 +95,20 @@ func (w *Worker) turn() bool {
 		w.serveBatch(nil)
 		now = w.afterFinish()
 	}
+	stepped := false
 	if len(w.steps) > 0 {
 		others := time.Duration(0)
 		if w.count.requests != served {
 			others = now.Sub(from)
 		}
-		if w.makeStep(others) {
+		if stepped = w.makeStep(others); stepped {
 			now = w.afterFinish()
 		}
 	}
 	w.schedule.end()
 	w.checkSlow(now)
 	w.endBusy(from, now)
-	if (!w.cfg.OwnThread || w.info.Emulated) && now.Sub(w.yielded) >= yieldEvery {
-		runtime.Gosched()
-		w.yielded = now
-	}
+	w.yield(now, stepped)
 	return true
 }
 

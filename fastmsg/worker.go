@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/catfish-index/catfish/internal/netpoll"
 	"github.com/catfish-index/catfish/rdma"
 )
 
@@ -39,6 +40,7 @@ type Worker struct {
 	schedule schedule
 	steps    []*Conn // that have a step to make, in turn
 	lastStep time.Duration
+	poller   netpoll.Poller
 	slow     slow
 	opening  []*Conn
 	comps    []rdma.Completion
@@ -288,5 +290,6 @@ func (w *Worker) shutdown(err error) {
 		}
 		w.publishWaiting()
 		w.cq.Close()
+		w.poller.Close()
 	})
 }

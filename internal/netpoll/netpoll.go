@@ -1,0 +1,71 @@
+// Package netpoll has Go look at its sockets.
+//
+// Go does so when no goroutine is ready to run, and else each 10 ms. Where
+// there is one processor, a goroutine that works without end keeps all those
+// waiting that read from sockets, however often it yields: after a yield it is
+// ready again. So it parks until a byte comes that it has just written to a
+// pipe: then nobody may be ready, Go looks, and finds this byte and everything
+// else that has come. It takes some 3 us.
+package netpoll
+
+import (
+	"os"
+	"runtime"
+	"syscall"
+)
+
+// Poller belongs to one goroutine. The zero value is ready.
+type Poller struct {
+	r, w  *os.File
+	conn  syscall.RawConn
+	ready func(fd uintptr) bool // step, once, since a method value allocates
+	wrote bool
+	err   error
+	bytes [1]byte
+}
+
+// Poll lets other goroutines run, and Go look at its sockets, where no idle
+// processor does so.
+func (p *Poller) Poll() {
+	if runtime.GOMAXPROCS(0) > 1 || p.open() != nil {
+		runtime.Gosched()
+		return
+	}
+	p.wrote = false
+	p.err = p.conn.Read(p.ready)
+}
+
+// open makes the pipe, at first.
+func (p *Poller) open() error {
+	if p.r != nil || p.err != nil {
+		return p.err
+	}
+	if p.r, p.w, p.err = os.Pipe(); p.err != nil {
+		return p.err
+	}
+	p.ready = p.step
+	p.conn, p.err = p.r.SyscallConn()
+	return p.err
+}
+
+// step writes the byte when Go has begun to wait for it, not before: what comes
+// earlier may be forgotten. Then it reads the byte.
+func (p *Poller) step(fd uintptr) (done bool) {
+	if !p.wrote {
+		p.wrote = true
+		_, p.err = p.w.Write(p.bytes[:])
+		return p.err != nil
+	}
+	_, err := syscall.Read(int(fd), p.bytes[:])
+	return err != syscall.EAGAIN
+}
+
+// Close frees the pipe.
+func (p *Poller) Close() {
+	if p.r != nil {
+		p.r.Close()
+		p.w.Close()
+		p.r = nil
+	}
+	p.err = os.ErrClosed
+}
