@@ -2,7 +2,6 @@ package catfish
 
 import (
 	"fmt"
-	"net"
 	"strings"
 
 	"github.com/catfish-index/catfish/rdma/budget"
@@ -116,8 +115,3 @@ type peerAddr string
 
 func (peerAddr) Network() string  { return "" }
 func (a peerAddr) String() string { return string(a) }
-
-// tcpPeer is the peer of a plain socket.
-type tcpPeer struct{ c net.Conn }
-
-func (p tcpPeer) Peer() string { return p.c.RemoteAddr().String() }

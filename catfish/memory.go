@@ -67,6 +67,15 @@ func (m *memory) check(limit int64) error {
 // room refuses what needs memory while there is none.
 func (s *Server) room() error { return s.memory.check(s.opts.MemoryLimit) }
 
+// roomFor refuses an answer of n bytes, if that is much, while there is no
+// memory.
+func (s *Server) roomFor(n int64) error {
+	if n <= fullAnswer {
+		return nil
+	}
+	return s.room()
+}
+
 // guardMemory runs until ctx is done.
 func (s *Server) guardMemory(ctx context.Context) error {
 	p, err := process.NewProcess(int32(os.Getpid()))

@@ -52,6 +52,7 @@ type Server struct {
 	rec *recording.Recorder // nil: nothing is recorded
 
 	tcpRequests  atomic.Uint64
+	tcpWork      sync.Pool // of *tcpWork
 	mu           sync.Mutex
 	tcpConns     map[net.Conn]bool
 	otherBudgets []func() []BudgetStats
