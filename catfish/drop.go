@@ -86,6 +86,9 @@ func (v *service) manage(create bool, name string, out []byte) ([]byte, error) {
 	if err := checkName(name); err != nil {
 		return out, fmt.Errorf("%w: %w", ErrProtocol, err) // the client has checked it
 	}
+	if err := v.s.Room(); err != nil {
+		return out, err
+	}
 	a := v.s.clientColls.Open(v.source(), func(error) {})
 	_, err := v.s.colls.create(name, v.s, a)
 	return out, err
