@@ -9,13 +9,13 @@ import (
 // rule: a share for each host or process, a total for all, and who holds most
 // makes room. The totals are parts of ServerOptions.MemoryLimit:
 //
-//	answers that wait, over rings and plain sockets    1/8
-//	frames of soft that wait                           1/24
-//	calls of gRPC (command catfish)                    1/16
-//	uploads over gRPC (command catfish)                1/12
+//	answers that wait, over rings and plain sockets    1/9
+//	frames of soft that wait                           1/32
+//	calls of gRPC (command catfish)                    1/18
+//	uploads over gRPC (command catfish)                1/8
 //	connections of the TCP port at rest                1/12   96 KiB each
 //	connections of shm at rest                         1/11  112 KiB each
-//	                                            sum    0.49
+//	                                            sum    0.50
 //	rings, if their clients fill them                  1/2   576 KiB each
 //
 // So half of the limit is left to trees, whatever clients hold. A ring takes
@@ -25,7 +25,8 @@ import (
 // limit of 3/4 of the host, a third more than the limit is all there is.
 //
 // With 16 GiB the limit is 12 GiB: 10,922 clients with default rings, 10,213 of
-// them over shm, 10,922 connections of the port.
+// them over shm, 10,922 connections of the port. With 4 GiB the share of one
+// source is the largest answer, 168 MB.
 type budgets struct {
 	// answers are bytes that wait for clients to take them: answers that are
 	// made in steps, and what does not fit into a ring or a socket.
@@ -35,8 +36,8 @@ type budgets struct {
 }
 
 const (
-	answersPart = 8
-	unsentPart  = 24
+	answersPart = 9
+	unsentPart  = 32
 	streamsPart = 12
 	shmPart     = 11
 	ringsPart   = 2

@@ -126,7 +126,7 @@ func TestPartsOfMemory(t *testing.T) {
 	if n := limit / streamsPart / connBytes; n < clients {
 		t.Errorf("%d connections of the port", n)
 	}
-	const grpc = 1./16 + 1./12 // command catfish
+	const grpc = 1./18 + 1./8 // command catfish
 	if sum := 1./answersPart + 1./unsentPart + grpc + 1./streamsPart + 1./shmPart; sum > 0.5 {
 		t.Errorf("clients may hold %.2f of the limit", sum)
 	}

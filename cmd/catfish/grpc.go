@@ -61,8 +61,8 @@ func serveGRPC(addr string, srv *catfish.Server, fail func(error)) (string, func
 // their answers may take, and uploads. The table of all parts is in package
 // catfish, budgets.go.
 const (
-	callsPart   = 16
-	uploadsPart = 12
+	callsPart   = 18
+	uploadsPart = 8
 )
 
 // grpcGrace is how long calls in flight may take after Ctrl-C.
