@@ -52,7 +52,13 @@ type Collection interface {
 }
 
 // Backend finds collections by name. Both methods are safe for concurrent
-// use.
+// use. A Backend may also have a method
+//
+//	Room() error
+//
+// which returns an error that wraps catfish.ErrBusy while there is no memory:
+// writes, and answers of more than 1 MiB, are then refused with
+// RESOURCE_EXHAUSTED. *catfish.Server has it.
 type Backend interface {
 	// Collection returns the collection with this name, which is never empty.
 	// For an unknown name the error wraps ErrNoCollection, and for one that is

@@ -28,6 +28,7 @@ type gate struct {
 	answers      *budget.Budget // bytes of calls and of their answers
 	messageBytes int64          // the largest request
 	idle         time.Duration  // how long a call may wait for its peer
+	backend      Backend        // whose memory answers take
 }
 
 // call is what one call holds of the server: bytes in the budget of its
@@ -170,6 +171,11 @@ func hold(ctx context.Context, n int64) error {
 	if more <= 0 {
 		c.account.Give(-more)
 		return nil
+	}
+	if n > fullAnswer && c.gate != nil {
+		if err := room(c.gate.backend); err != nil {
+			return err
+		}
 	}
 	err := c.account.Take(more)
 	if err == nil {

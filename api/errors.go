@@ -114,6 +114,8 @@ func classify(err error) (codes.Code, string) {
 		return codes.InvalidArgument, ReasonBadRect
 	case errors.Is(err, ErrNoCollection):
 		return codes.NotFound, ReasonNoCollection
+	case errors.Is(err, catfish.ErrBusy): // out of memory (room.go)
+		return codes.ResourceExhausted, ReasonBusy
 	case errors.Is(err, catfish.ErrNotReady):
 		return codes.Unavailable, ReasonLoading
 	case errors.Is(err, rstar.ErrSlabFull):
@@ -162,6 +164,8 @@ func advice(code codes.Code, collection string, err error) (
 		})
 	case errors.As(err, &limit) && limit.retryAfter > 0:
 		d = append(d, retryIn(limit.retryAfter))
+	case errors.Is(err, catfish.ErrBusy):
+		d = append(d, retryIn(loadRetry))
 	case code == codes.NotFound:
 		d = append(d, &errdetails.ResourceInfo{
 			ResourceType: "collection", ResourceName: collection,

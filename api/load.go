@@ -26,8 +26,8 @@ func (s *service) Load(stream loadStream) error {
 	})
 	defer u.account.Close()
 	// Room for one message, wherever the objects go.
-	room := decodedRatio * int64(s.options.maxMessageBytes)
-	if err := u.take(room); err != nil {
+	message := decodedRatio * int64(s.options.maxMessageBytes)
+	if err := u.take(message); err != nil {
 		return statusOf("", err)
 	}
 	first, err := stream.Recv()
@@ -45,7 +45,7 @@ func (s *service) Load(stream loadStream) error {
 
 	u.name = name
 	err = u.receive(stream, first)
-	u.account.Give(room)
+	u.account.Give(message)
 	done := &catfishv1.LoadResponse{Received: uint64(len(u.items))}
 	if err == nil {
 		err = u.store(ctx, c, done)
@@ -84,6 +84,10 @@ func (u *upload) store(ctx context.Context, c Collection,
 		if i%BatchItems == 0 {
 			if err := context.Cause(ctx); err != nil {
 				return err
+			}
+			if err := room(u.backend); err != nil {
+				return fmt.Errorf("%d of %d objects were stored, then: %w",
+					done.Loaded, len(items), err)
 			}
 		}
 		if err := c.Insert(it.Rect, it.ID); err != nil {

@@ -66,7 +66,7 @@ func NewServer(b Backend, opts ...Option) *Server {
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.calls = &gate{
 		answers: budget.New("bytes of gRPC calls", o.maxAnswerBytes, o.maxAnswerBytes/2),
-		idle:    o.idle, messageBytes: int64(o.maxMessageBytes),
+		idle:    o.idle, messageBytes: int64(o.maxMessageBytes), backend: b,
 	}
 	s.loads = budget.New("bytes of gRPC uploads", o.maxLoadBytes, o.maxLoadBytes/4*3)
 	s.conns = &connGate{

@@ -90,6 +90,9 @@ func (u *upload) grow(n int) error {
 
 // take adds n bytes to what the upload holds, or says why it must end.
 func (u *upload) take(n int64) error {
+	if err := room(u.backend); err != nil {
+		return err
+	}
 	err := u.account.Take(n)
 	if err == nil {
 		return nil

@@ -18,6 +18,9 @@ func (s *service) Insert(ctx context.Context, req *catfishv1.InsertRequest) (
 	if err != nil {
 		return nil, statusOf(name, err)
 	}
+	if err := room(s.backend); err != nil {
+		return nil, statusOf(name, err)
+	}
 	if err := c.Insert(it.Rect, it.ID); err != nil {
 		return nil, statusOf(name, err)
 	}
@@ -38,6 +41,9 @@ func (s *service) Update(ctx context.Context, req *catfishv1.UpdateRequest) (
 	}
 	to, err := rectOf("new_rect", req.GetNewRect())
 	if err != nil {
+		return nil, statusOf(name, err)
+	}
+	if err := room(s.backend); err != nil {
 		return nil, statusOf(name, err)
 	}
 	found, err := c.Update(from, to, req.GetId())

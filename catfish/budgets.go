@@ -7,23 +7,49 @@ import (
 
 // What clients may hold of a server (docs/security.md). Package budget has the
 // rule: a share for each host or process, a total for all, and who holds most
-// makes room. The totals follow from ServerOptions.MemoryLimit.
+// makes room. The totals are parts of ServerOptions.MemoryLimit:
+//
+//	answers that wait, over rings and plain sockets    1/9
+//	frames of soft that wait                           1/32
+//	calls of gRPC (command catfish)                    1/18
+//	uploads over gRPC (command catfish)                1/8
+//	connections of the TCP port at rest                1/12   96 KiB each
+//	connections of shm at rest                         1/11  112 KiB each
+//	                                            sum    0.50
+//	rings, if their clients fill them                  1/2   576 KiB each
+//
+// So half of the limit is left to trees, whatever clients hold. A ring takes
+// what was written to it, in honest clients at rest almost nothing: so rings
+// and trees share that half. As rings may be filled at any time, the guard
+// (memory.go) has trees stop growing while they could not be: with the default
+// limit of 3/4 of the host, a third more than the limit is all there is.
+//
+// With 16 GiB the limit is 12 GiB: 10,922 clients with default rings, 10,213 of
+// them over shm, 10,922 connections of the port. With 4 GiB the share of one
+// source is the largest answer, 168 MB.
 type budgets struct {
 	// answers are bytes that wait for clients to take them: answers that are
 	// made in steps, and what does not fit into a ring or a socket.
 	answers *budget.Budget
+	// rings are the bytes of connections' rings at this end.
+	rings *budget.Budget
 }
 
-// answersPart is the part of the memory limit that answers may take: with the
-// default limit of 3/4 of the host, a fifth of the host at most, so that four
-// times as much is left for trees and rings.
-const answersPart = 4
+const (
+	answersPart = 9
+	unsentPart  = 32
+	streamsPart = 12
+	shmPart     = 11
+	ringsPart   = 2
+)
 
 func newBudgets(memory int64) budgets {
-	total := memory / answersPart
+	answers, rings := memory/answersPart, memory/ringsPart
 	return budgets{
 		// A source may take half, so that there is always room for a second.
-		answers: budget.New("bytes of answers", total, total/2),
+		answers: budget.New("bytes of answers", answers, answers/2),
+		// All clients may be of one host. Those with large rings give way first.
+		rings: budget.New("bytes of rings", rings, rings),
 	}
 }
 
@@ -43,7 +69,7 @@ type BudgetStats struct {
 func (s *Server) budgetStats() []BudgetStats {
 	var l []BudgetStats
 	for _, b := range []*budget.Budget{
-		s.budgets.answers,
+		s.budgets.answers, s.budgets.rings,
 		s.streams.silent, s.streams.conns, s.streams.unsent,
 		s.shm.silent, s.shm.connections, s.shm.mapped,
 		s.clientColls,

@@ -2,7 +2,6 @@ package catfish
 
 import (
 	"fmt"
-	"net"
 	"strings"
 
 	"github.com/catfish-index/catfish/rdma/budget"
@@ -87,6 +86,9 @@ func (v *service) manage(create bool, name string, out []byte) ([]byte, error) {
 	if err := checkName(name); err != nil {
 		return out, fmt.Errorf("%w: %w", ErrProtocol, err) // the client has checked it
 	}
+	if err := v.s.Room(); err != nil {
+		return out, err
+	}
 	a := v.s.clientColls.Open(v.source(), func(error) {})
 	_, err := v.s.colls.create(name, v.s, a)
 	return out, err
@@ -116,8 +118,3 @@ type peerAddr string
 
 func (peerAddr) Network() string  { return "" }
 func (a peerAddr) String() string { return string(a) }
-
-// tcpPeer is the peer of a plain socket.
-type tcpPeer struct{ c net.Conn }
-
-func (p tcpPeer) Peer() string { return p.c.RemoteAddr().String() }

@@ -92,6 +92,11 @@ func (l *long) step(s *Server, h holder, nodes int) (found bool, err error) {
 	if l.found {
 		l.next = l.scan.Take()
 	}
+	if held := int64(l.scan.Held()); held > l.held {
+		if err := s.roomFor(held); err != nil {
+			return true, err
+		}
+	}
 	return l.found, l.count(h)
 }
 

@@ -18,8 +18,10 @@ import (
 // Budgets bound what clients hold. What they have the server keep, as objects
 // in trees, is bounded by the memory limit: the guard looks at the resident
 // memory of the process, all of it, memoryTick apart. While that is above the
-// limit, requests that would need more are refused: writes, collections and
-// connections. A tree takes 50 bytes an object, so a million inserts in a
+// limit, what would need more is refused: writes, collections, connections,
+// and answers of more than fullAnswer. It also is while the rings of all
+// connections, if their clients filled them, would lead a third beyond the
+// limit, which with the default limit is all that the host has. A tree takes 50 bytes an object, so a million inserts in a
 // second exceed the limit by 5 MB.
 //
 // After large answers or uploads the guard has the garbage collected and given
@@ -38,6 +40,7 @@ const (
 // memory is the guard's state.
 type memory struct {
 	resident atomic.Int64
+	rings    atomic.Int64 // that connections have by then, written to or not
 	full     atomic.Bool
 }
 
@@ -58,20 +61,42 @@ func (m *memory) stats(limit int64) MemoryStats {
 // check refuses what needs memory while there is none.
 func (m *memory) check(limit int64) error {
 	if m.full.Load() {
-		return fmt.Errorf("%w: it holds %d bytes in memory, limit %d (--memory-limit)",
-			ErrBusy, m.resident.Load(), limit)
+		return fmt.Errorf("%w: it holds %d bytes in memory, and %d more if all rings are filled, limit %d (--memory-limit)",
+			ErrBusy, m.resident.Load(), m.rings.Load(), limit)
 	}
 	return nil
 }
 
-// room refuses what needs memory while there is none.
-func (s *Server) room() error { return s.memory.check(s.opts.MemoryLimit) }
+// Room is nil, or an error that wraps ErrBusy while the process holds more
+// memory than the limit: writes, collections and connections are refused. It is
+// for other services of the process, such as gRPC, may be called by any
+// goroutine, and costs little enough to be called for each write.
+func (s *Server) Room() error { return s.memory.check(s.opts.MemoryLimit) }
+
+// roomFor refuses an answer of n bytes, if that is much, while there is no
+// memory.
+func (s *Server) roomFor(n int64) error {
+	if n <= fullAnswer {
+		return nil
+	}
+	return s.Room()
+}
 
 // guardMemory runs until ctx is done.
 func (s *Server) guardMemory(ctx context.Context) error {
-	p, err := process.NewProcess(int32(os.Getpid()))
-	if err != nil {
-		return fmt.Errorf("catfish: memory of this process: %w", err)
+	read := s.opts.resident
+	if read == nil {
+		p, err := process.NewProcess(int32(os.Getpid()))
+		if err != nil {
+			return fmt.Errorf("catfish: memory of this process: %w", err)
+		}
+		read = func(ctx context.Context) (int64, error) {
+			m, err := p.MemoryInfoWithContext(ctx)
+			if err != nil {
+				return 0, err
+			}
+			return int64(m.RSS), nil
+		}
 	}
 	tick := time.NewTicker(memoryTick)
 	defer tick.Stop()
@@ -82,14 +107,14 @@ func (s *Server) guardMemory(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		m, err := p.MemoryInfoWithContext(ctx)
+		resident, err := read(ctx)
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
 			return fmt.Errorf("catfish: memory of this process: %w", err)
 		}
-		s.observe(int64(m.RSS))
+		s.observe(resident)
 		if idle.due(s.heldBytes()) {
 			// The first collection empties pools of what it finds there, the
 			// second one frees it.
@@ -118,16 +143,18 @@ func (s *Server) heldBytes() int64 {
 
 // observe takes the resident memory of this moment.
 func (s *Server) observe(resident int64) {
+	rings, limit := s.budgets.rings.Use().Used, s.opts.MemoryLimit
 	s.memory.resident.Store(resident)
-	full := resident > s.opts.MemoryLimit
+	s.memory.rings.Store(rings)
+	full := resident > limit || resident+rings > limit+limit/3
 	if s.memory.full.Swap(full) == full {
 		return
 	}
 	if full {
 		s.log.Warn("memory limit exceeded: writes and new connections are refused",
-			"resident", resident, "limit", s.opts.MemoryLimit)
+			"resident", resident, "rings", rings, "limit", limit)
 	} else {
-		s.log.Info("memory below the limit again", "resident", resident, "limit", s.opts.MemoryLimit)
+		s.log.Info("memory below the limit again", "resident", resident, "rings", rings, "limit", limit)
 	}
 }
 

@@ -28,7 +28,8 @@ type mux struct {
 	hello   func() hello
 	tcp     func(net.Conn)
 	reject  func(net.Conn, error)
-	failed  func(error) // called when Accept fails
+	room    func() error // refuses plain sockets; the transports ask it themselves
+	failed  func(error)  // called when Accept fails
 	wg      sync.WaitGroup
 	// streams are the listeners of the transports that are served, by kind
 	// of stream. Constant once run is called.
@@ -39,7 +40,7 @@ type mux struct {
 const acceptPause = 50 * time.Millisecond
 
 func newMux(ln net.Listener, b *streamBudgets) *mux {
-	return &mux{ln: ln, budgets: b, streams: make(map[uint16]*chanListener)}
+	return &mux{ln: ln, budgets: b, streams: make(map[uint16]*chanListener), room: func() error { return nil }}
 }
 
 // run accepts until the listener is closed, then waits for its goroutines.
@@ -117,7 +118,13 @@ func (m *mux) route(ctx context.Context, c net.Conn, kind uint16, err error) (pa
 	case kind != streamTCP && ln == nil:
 		return nil, fmt.Errorf("%w: stream of kind %d", ErrTransport, kind)
 	}
-	counted, err := m.count(c)
+	var counted net.Conn
+	if kind == streamTCP {
+		err = m.room()
+	}
+	if err == nil {
+		counted, err = m.count(c)
+	}
 	switch {
 	case err != nil && kind == streamTCP:
 		refuseTCP(c, err)

@@ -123,6 +123,8 @@ type ServerOptions struct {
 	Logger *slog.Logger
 
 	maybeOFI bool // nobody asked for ofi: without it if it fails
+	// resident, in tests, says what the process holds in memory.
+	resident func(context.Context) (int64, error)
 }
 
 func (o *ServerOptions) setDefaults() {
@@ -285,7 +287,9 @@ type Options struct {
 	// gets one heartbeat a second, if its interval is shorter, until it sends
 	// one.
 	HeartbeatInterval time.Duration
-	// RingBytes of the response ring, 0: fastmsg's default.
+	// RingBytes of the response ring, 0: fastmsg's default, 256 KiB; at most 8
+	// MiB. The server keeps as much for this client, and refuses it when the
+	// rings of all clients take more than half of its memory limit.
 	RingBytes int
 	// Window is the number of reads of one search under way at once, 0:
 	// DefaultWindow. ReadChannels is the number of searches that can offload

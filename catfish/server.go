@@ -52,6 +52,7 @@ type Server struct {
 	rec *recording.Recorder // nil: nothing is recorded
 
 	tcpRequests  atomic.Uint64
+	tcpWork      sync.Pool // of *tcpWork
 	mu           sync.Mutex
 	tcpConns     map[net.Conn]bool
 	otherBudgets []func() []BudgetStats
@@ -103,7 +104,7 @@ func newServer(opts ServerOptions) (*Server, error) {
 	s := &Server{
 		opts: opts, started: time.Now(),
 		tcpConns: make(map[net.Conn]bool), shm: newSHMBudgets(opts.MemoryLimit),
-		streams:     newStreamBudgets(opts.MemoryLimit / streamsPart),
+		streams:     newStreamBudgets(opts.MemoryLimit),
 		clientColls: newClientCollections(opts.ClientCollections),
 		budgets:     newBudgets(opts.MemoryLimit), turns: newTurns(), checks: newChecks(),
 		quiet: quietlog.New(opts.Logger.Handler(), time.Now),
@@ -130,7 +131,7 @@ func (s *Server) open() (err error) {
 	}
 	s.mux = newMux(s.ln, s.streams)
 	s.mux.hello = s.hello
-	s.mux.tcp = s.serveTCP
+	s.mux.tcp, s.mux.room = s.serveTCP, s.Room
 	s.mux.reject = func(c net.Conn, err error) {
 		s.log.Warn("connection refused", "peer", c.RemoteAddr(), "err", err)
 	}

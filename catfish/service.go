@@ -3,6 +3,7 @@ package catfish
 import (
 	"encoding/binary"
 	"encoding/json"
+	"unsafe"
 
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/internal/querylog"
@@ -10,8 +11,8 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// service carries out requests. Each worker, and each plain-socket connection,
-// has its own: the buffers are reused by the next request.
+// service carries out requests. Each worker, and each plain socket while it
+// answers, has its own: the buffers are reused by the next request.
 type service struct {
 	s         *Server
 	transport string // open answers with its keys of slabs
@@ -52,8 +53,15 @@ func (v *service) process(kind fastmsg.Kind, p []byte) (fastmsg.Kind, []byte, *l
 // trim gives back large buffers, when the answer has been sent.
 func (v *service) trim() {
 	if cap(v.out) > keepBytes || cap(v.items)*itemBytes > keepBytes || cap(v.batch.out) > keepBytes {
-		v.out, v.items, v.near, v.batch.out = nil, nil, nil, nil
+		v.release()
 	}
+}
+
+func (v *service) release() { v.out, v.items, v.near, v.batch.out = nil, nil, nil, nil }
+
+// buffered is how many bytes the buffers hold.
+func (v *service) buffered() int64 {
+	return int64(cap(v.out)+cap(v.items)*itemBytes+cap(v.batch.out)) + int64(cap(v.near))*int64(unsafe.Sizeof(rstar.Neighbor{}))
 }
 
 // answer appends the answer to out, which is empty. done is how much of a
@@ -103,7 +111,7 @@ func (v *service) carryOut(req *request, out []byte) (_ []byte, done uint64, err
 	t := req.coll.tree
 	switch req.kind {
 	case kindInsert, kindInsertMany, kindUpdate:
-		if err := v.s.room(); err != nil {
+		if err := v.s.Room(); err != nil {
 			return out, 0, err
 		}
 	}

@@ -36,10 +36,21 @@ func TestServiceAllocs(t *testing.T) {
 			t.Fatalf("request kind %d: answer of kind %d, %d bytes, want %d", kind, k, len(b), want)
 		}
 	}
+	paced, peer := &pacedWriter{c: &deadlines{}}, &tcpPeer{}
+	answers := s.budgets.answers.Open("a", nil)
+	defer answers.Close()
+	var account holder = tcpAccount{answers}
 	for _, c := range []struct {
 		name string
 		ask  func()
 	}{
+		{"plain socket", func() {
+			w := s.takeWork(paced, peer, 0)
+			if err := w.answer(kindSearch, 1, search, account, true); err != nil {
+				t.Fatal(err)
+			}
+			s.putWork(w, account)
+		}},
 		{"search", func() { ask(kindSearch, search, 500*itemBytes) }},
 		{"count", func() { ask(kindCount, search, 8) }},
 		{"nearest", func() { ask(kindNearest, near, 2*itemBytes) }},

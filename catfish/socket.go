@@ -19,14 +19,9 @@ type shmBudgets struct {
 // default size: the region, and less than 1 MiB for what shm itself needs.
 const mappedByDefault = fastmsg.MailboxBytes + fastmsg.DefaultRingBytes + 1<<20
 
-const (
-	// restingSHM is what a connection takes at rest, 111 KiB, and some more
-	// that has been used.
-	restingSHM = 128 << 10
-	// shmPart is the part of the memory limit that is for connections at rest:
-	// of 16 GiB for 32,768.
-	shmPart = 4
-)
+// restingSHM is what a connection of an honest client takes at rest: 111 KiB.
+// What its rings take when they are filled counts besides (budgets.rings).
+const restingSHM = 112 << 10
 
 func newSHMBudgets(memory int64) shmBudgets {
 	n := max(1, min(shm.MaxConnections(), memory/shmPart/restingSHM))

@@ -24,26 +24,23 @@ const (
 	// same host there are 25 ms for it.
 	maxSilent = 256
 
-	// connBytes is what a connection takes that holds nothing unsent: of soft,
-	// the buffers of its NIC goroutine (32 KiB and 9 KiB), that goroutine, the
-	// kernel's socket, and 32 KiB of outgoing frames that are not counted. A
-	// plain socket takes as much: buffers of 16 KiB and 64 KiB.
+	// connBytes is what a connection takes that holds nothing unsent, besides
+	// its rings (budgets.rings): of soft, the buffers of its NIC goroutine (32
+	// KiB and 9 KiB), that goroutine, the kernel's socket, and 32 KiB of outgoing
+	// frames that are not counted. A plain socket takes less: 16 KiB for
+	// requests, and while it answers 128 KiB that it shares (tcpwork.go).
 	connBytes = 96 << 10
-	// streamsPart is the part of the memory limit that connections of the TCP
-	// port and soft's frames may take: of 16 GiB, 21,845 connections and 2 GiB
-	// unsent.
-	streamsPart = 4
 )
 
-// newStreamBudgets divides memory, in bytes: one half is for connections at
-// rest, the other for what they hold. Connections take at most half of the
-// descriptors that this process may have; the others are for shm and files.
+// newStreamBudgets divides memory, in bytes. Connections take at most half of
+// the descriptors that this process may have; the others are for shm and files.
 func newStreamBudgets(memory int64) *streamBudgets {
-	conns := min(memory/2/connBytes, descriptors()/2)
+	conns := min(memory/streamsPart/connBytes, descriptors()/2)
+	unsent := memory / unsentPart
 	return &streamBudgets{
 		silent: budget.NewReplacing("connections that have not said what for", maxSilent),
 		conns:  budget.New("TCP connections", conns, conns),
-		unsent: budget.New("bytes that soft's clients have yet to take", memory/2, memory/2),
+		unsent: budget.New("bytes that soft's clients have yet to take", unsent, unsent),
 	}
 }
 

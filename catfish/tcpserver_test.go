@@ -127,7 +127,7 @@ func TestSlowSocket(t *testing.T) {
 				wrote := make(chan error, 1)
 				start := time.Now()
 				go func() {
-					wrote <- newAnswerWriter(end).write(kindReply, 1, make([]byte, size), true)
+					wrote <- newAnswerWriter(&pacedWriter{c: end}).write(kindReply, 1, make([]byte, size), true)
 					end.Close()
 				}()
 				got, b := 0, make([]byte, rate/10)
@@ -157,7 +157,7 @@ func TestSlowSocket(t *testing.T) {
 func TestShortAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &deadlines{}
-		w := newAnswerWriter(d)
+		w := newAnswerWriter(&pacedWriter{c: d})
 		const n, every = 1000, 100 * time.Millisecond
 		for range n {
 			if err := w.write(fastmsg.Kind(kindReply), 1, make([]byte, 40), true); err != nil {

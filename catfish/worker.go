@@ -106,6 +106,7 @@ func (s *Server) newWorker(f *fabric, over func()) (_ *worker, err error) {
 		OwnThread: s.opts.WorkerPerConnection,
 		TickEvery: tick,
 		Budget:    s.budgets.answers,
+		Rings:     s.budgets.rings,
 		Hello:     s.answerHello,
 		Tick: func(now time.Time, _ []*fastmsg.Conn) bool {
 			more := h.heartbeats.Tick(now)
@@ -150,7 +151,7 @@ func (o *ServerOptions) heartbeatPhases() (tick time.Duration, phases int) {
 // answerHello rejects clients that mean another server. The answer is the boot
 // id of this one.
 func (s *Server) answerHello(peer string, b []byte) ([]byte, error) {
-	if err := s.room(); err != nil {
+	if err := s.Room(); err != nil {
 		return nil, err
 	}
 	if len(b) != clientHelloBytes {

@@ -69,26 +69,42 @@ func (w *Worker) prepare(req rdma.ConnRequest) (*Conn, []byte, error) {
 			return nil, nil, err
 		}
 	}
-	requests, err := w.dev.Register(regionBytes(w.cfg.RingBytes, peer.inMemory), rdma.RemoteWrite)
+	c := &Conn{w: w, hello: peer.hello, peer: peer.region}
+	answer, err := w.equip(c, sourceOf(req, req.Peer()), &peer, hello)
 	if err != nil {
+		c.release()
 		return nil, nil, err
 	}
-	answer, err := handshake{w.cfg.RingBytes, requests.Remote(), hello, peer.inMemory}.encode()
-	if err != nil {
-		requests.Close()
-		return nil, nil, err
+	return c, answer, nil
+}
+
+// equip gives a connection its rings, if the budget has room for them, and
+// returns the private data for the answer. If it fails, c is to be released.
+func (w *Worker) equip(c *Conn, source string, peer *handshake, hello []byte) (answer []byte, err error) {
+	c.rings = w.cfg.Rings.Open(source, func(err error) { w.post(posted{c, err}) })
+	if err := c.rings.Take(RingsBytes(w.cfg.RingBytes, peer.ringBytes)); err != nil {
+		return nil, fmt.Errorf("rings of %d and %d bytes: %w", w.cfg.RingBytes, peer.ringBytes, err)
+	}
+	if c.requests, err = w.dev.Register(regionBytes(w.cfg.RingBytes, peer.inMemory), rdma.RemoteWrite); err != nil {
+		return nil, err
+	}
+	if answer, err = (handshake{w.cfg.RingBytes, c.requests.Remote(), hello, peer.inMemory}).encode(); err != nil {
+		return nil, err
 	}
 	mirror, err := w.dev.Register(peer.ringBytes, 0)
 	if err != nil {
-		requests.Close()
-		return nil, nil, err
+		return nil, err
 	}
-	return &Conn{
-		w: w, hello: peer.hello, requests: requests,
-		peer: peer.region,
-		in:   newRecvRing(requests.Bytes()[:w.cfg.RingBytes], peer.inMemory),
-		out:  newSendRing(mirror, peer.region.At(MailboxBytes), peer.ringBytes, false),
-	}, answer, nil
+	c.in = newRecvRing(c.requests.Bytes()[:w.cfg.RingBytes], peer.inMemory)
+	c.out = newSendRing(mirror, peer.region.At(MailboxBytes), peer.ringBytes, false)
+	return answer, nil
+}
+
+// RingsBytes is what a connection's rings may take of the server's memory: the
+// one for requests, the copy of that for answers, and what the backlog keeps.
+// Pages that were never written take none.
+func RingsBytes(requests, answers int) int64 {
+	return int64(requests) + int64(answers) + keepBacklog
 }
 
 // takeOver takes what other goroutines have for the loop.
@@ -119,7 +135,7 @@ func (w *Worker) openAccepted() {
 			w.watch(c)
 		}
 		w.h.Opened(c)
-		w.schedule.touch(c)
+		w.schedule.touch(c) // also if it was cut by now
 	}
 	clear(w.opening)
 }

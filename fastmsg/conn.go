@@ -27,6 +27,7 @@ type Conn struct {
 	backlog  backlog
 	account  *budget.Account // of what waits here
 	source   string
+	rings    *budget.Account // of the rings
 	wrs      [maxWRs]rdma.WorkRequest
 
 	failed error // why it will be closed
@@ -225,6 +226,11 @@ func (c *Conn) release() {
 	if c.qp != nil {
 		c.qp.Close()
 	}
-	c.requests.Close()
-	c.out.mirror.Close()
+	if c.requests != nil {
+		c.requests.Close()
+	}
+	if c.out.mirror != nil {
+		c.out.mirror.Close()
+	}
+	c.rings.Close() // only now is the memory free
 }

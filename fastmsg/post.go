@@ -20,6 +20,8 @@ func (w *Worker) takePosted(all []posted) {
 	for _, p := range all {
 		c := p.conn
 		switch {
+		case !c.place.opened: // cut for its rings, while it is being accepted
+			c.failed = p.err
 		case c.closed:
 		case p.err != nil:
 			c.Fail(p.err)

@@ -111,11 +111,17 @@ func (c *Conn) Unhold(n int64) { c.account.Give(n) }
 // openAccount lets c take from the budget. Another client may need its room:
 // then this one's loop ends it.
 func (w *Worker) openAccount(c *Conn) {
-	c.source = budget.SourceOfPeer(c.Peer())
-	if of, ok := c.qp.(rdma.Sourced); ok {
-		c.source = of.Source()
-	}
+	c.source = sourceOf(c.qp, c.Peer())
 	c.account = w.cfg.Budget.Open(c.source, func(err error) {
 		w.post(posted{c, err})
 	})
+}
+
+// sourceOf is whose share a connection takes: x, its queue pair or the request
+// for it, may know better than by the peer's name.
+func sourceOf(x any, peer string) string {
+	if of, ok := x.(rdma.Sourced); ok {
+		return of.Source()
+	}
+	return budget.SourceOfPeer(peer)
 }

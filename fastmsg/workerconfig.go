@@ -39,6 +39,11 @@ type WorkerConfig struct {
 	// encoded answers beyond 64 KiB of a connection, and what Conn.Hold takes. A
 	// source is a host, or a process of this one. Nil: without bounds.
 	Budget *budget.Budget
+	// Rings counts what the rings of connections may take of this process
+	// (RingsBytes): a client chooses the size of the one for its answers, and the
+	// worker keeps a copy of it. A connection that it refuses is rejected. Nil:
+	// without bounds.
+	Rings *budget.Budget
 	// StallTimeout (0: 10 s) ends the connection of a client that does not take
 	// its answers for so long (slow.go).
 	StallTimeout time.Duration

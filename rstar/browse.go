@@ -115,11 +115,7 @@ func (b *Browse) Held() int {
 
 func (s *nearScratch) bytes() int {
 	const item, c = int(unsafe.Sizeof(Item{})), int(unsafe.Sizeof(cand{}))
-	n := cap(s.objects)*item + (cap(s.queue.heap)+cap(s.queue.far))*c + 8*(cap(s.free)+cap(s.pages))
-	for _, p := range s.pages {
-		n += int(unsafe.Sizeof(*p)) + 8*len(p.n)
-	}
-	return n
+	return cap(s.objects)*item + (cap(s.queue.heap)+cap(s.queue.far))*c + 8*(cap(s.free)+cap(s.pages)) + s.inPages
 }
 
 // keptBytes is how much memory a searcher keeps after a nearest: that of 1,000

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"unsafe"
 )
 
 // browseAll finishes a Browse, with between before each call, and checks the
@@ -168,5 +169,34 @@ func TestBrowseClosed(t *testing.T) {
 	}
 	if _, done := b.Next(nil, 1, 9); !done || !errors.Is(b.Err(), ErrClosed) {
 		t.Fatalf("after the tree's Close: %v, error %v", done, b.Err())
+	}
+}
+
+// TestBrowseHeld: Held does not look at the pages one by one, which after each
+// step would cost as much as the search, and knows of all.
+func TestBrowseHeld(t *testing.T) {
+	tr := newTree(t, Options{NodeBytes: 704})
+	if err := tr.Load(spaces[0].draw(rand.New(rand.NewPCG(1, 2)), 5000)); err != nil {
+		t.Fatal(err)
+	}
+	b := tr.Browse(0, 0)
+	defer b.Close()
+	for done := false; !done; {
+		_, done = b.Next(nil, 100, 100)
+		s, pages := &b.b.s.near, 0
+		for _, p := range s.pages {
+			pages += int(unsafe.Sizeof(*p)) + 8*len(p.n)
+		}
+		if s.inPages != pages || b.Held() < pages {
+			t.Fatalf("%d bytes of pages counted, %d held, want %d", s.inPages, b.Held(), pages)
+		}
+	}
+	before := b.Held()
+	pages := b.b.s.near.pages
+	first := pages[0]
+	pages[0] = nil // Held would panic here
+	defer func() { pages[0] = first }()
+	if b.Held() != before {
+		t.Fatal("Held looks at pages")
 	}
 }

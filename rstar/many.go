@@ -68,7 +68,7 @@ func (t *Tree) SearchMany(qs []Rect, yield func(query int, r Rect, id uint64) bo
 		}
 		t.together(s, part, math.MaxInt)
 		t.exit(s, uint64(len(part)-s.batch.alone))
-		if n, _ := s.batch.hand(t, part, first, 0, yield); n < len(part) {
+		if n, _ := s.batch.hand(t, part, first, nil, yield); n < len(part) {
 			return
 		}
 	}
@@ -78,8 +78,9 @@ func (t *Tree) SearchMany(qs []Rect, yield func(query int, r Rect, id uint64) bo
 // many nodes allow (see Scan.Step). It returns how many of them are answered:
 // all before the one at which yield returned false, if it did. When fewer are
 // than there are, call it again with the others. If rest is not nil, it is a
-// Scan of the next one, which takes more nodes by itself, or which moves
-// prevented; nothing of it was yielded.
+// Scan of the next one, for which the nodes did not suffice, or which moves
+// prevented; nothing of it was yielded. What is searched again after a move
+// counts, too.
 func (t *Tree) SearchManySome(qs []Rect, nodes int, yield func(query int, r Rect, id uint64) bool) (answered int, rest *Scan) {
 	s := t.pool.Get().(*searcher)
 	defer t.pool.Put(s)
@@ -95,7 +96,7 @@ func (t *Tree) SearchManySome(qs []Rect, nodes int, yield func(query int, r Rect
 		if in == 0 && answered == 0 {
 			return 0, t.Scan(qs[0], 0)
 		}
-		n, rest := s.batch.hand(t, part[:in], answered, nodes, yield)
+		n, rest := s.batch.hand(t, part[:in], answered, &left, yield)
 		answered += n
 		if n < len(part) {
 			return answered, rest
@@ -205,10 +206,11 @@ func (m *masks) appendTasks(dst []task, n *uint64, query uint32) []task {
 }
 
 // hand passes the results to yield, and makes those searches alone that
-// failed, with so many nodes each if nodes is positive. It returns how many
-// queries are answered: all, unless yield returned false or rest goes on with
-// the next one.
-func (b *batch) hand(t *Tree, qs []Rect, first, nodes int, yield func(query int, r Rect, id uint64) bool) (n int, rest *Scan) {
+// failed, with the nodes that are left for all of them, nil: with any number. It
+// returns how many queries are answered: all, unless yield returned false, no
+// nodes are left, or rest goes on with the next one. The first of all always is
+// answered or goes on.
+func (b *batch) hand(t *Tree, qs []Rect, first int, left *int, yield func(query int, r Rect, id uint64) bool) (n int, rest *Scan) {
 	at := 0
 	for i := range qs {
 		from := at
@@ -217,8 +219,13 @@ func (b *batch) hand(t *Tree, qs []Rect, first, nodes int, yield func(query int,
 		}
 		found := b.items[from:at]
 		switch {
-		case b.failed[i] && nodes > 0:
-			b.own, rest = t.SearchSome(b.own[:0], qs[i], 0, nodes)
+		case b.failed[i] && left != nil:
+			if *left <= 0 && first+i > 0 {
+				return i, nil
+			}
+			var reads uint64
+			b.own, reads, rest = t.searchSome(b.own[:0], qs[i], 0, *left)
+			*left -= int(reads)
 			if rest != nil {
 				return i, rest
 			}

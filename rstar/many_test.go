@@ -97,7 +97,7 @@ func TestSearchManyMeetsMoves(t *testing.T) {
 	}
 	last := -1
 	got := make([][]Item, len(qs))
-	s.batch.hand(tr, qs, 0, 0, func(i int, r Rect, id uint64) bool {
+	s.batch.hand(tr, qs, 0, nil, func(i int, r Rect, id uint64) bool {
 		if i < last {
 			t.Fatalf("query %d after %d", i, last)
 		}
@@ -204,6 +204,41 @@ func TestSearchManySome(t *testing.T) {
 				t.Fatalf("%s, %d nodes: %d scans", sp.name, nodes, scans)
 			}
 		}
+	}
+}
+
+// Searches that all met a move, as after a split of the root, share the nodes
+// that are left.
+func TestSearchManySomeAfterMove(t *testing.T) {
+	tr := newTree(t, Options{NodeBytes: 704})
+	if err := tr.Load(spaces[0].draw(rand.New(rand.NewPCG(1, 2)), 3000)); err != nil {
+		t.Fatal(err)
+	}
+	qs := make([]Rect, batchQueries)
+	for i := range qs {
+		qs[i] = plane
+	}
+	before := tr.Stats().NodeReads
+	tr.SearchSome(nil, plane, 0, math.MaxInt)
+	each := int(tr.Stats().NodeReads - before)
+
+	b := batch{failed: slices.Repeat([]bool{true}, len(qs))}
+	for _, c := range []struct{ left, answered int }{{each/2 + 3*each, 3}, {each / 2, 0}, {-1, 0}} {
+		before, left := tr.Stats().NodeReads, c.left
+		n, rest := b.hand(tr, qs, 0, &left, func(int, Rect, uint64) bool { return true })
+		if rest != nil {
+			rest.Close()
+		}
+		if n != c.answered || rest == nil {
+			t.Errorf("%d nodes of %d for each: %d answered, rest %v", c.left, each, n, rest)
+		}
+		if reads := int(tr.Stats().NodeReads - before); reads > max(c.left, 1) {
+			t.Errorf("%d nodes read, want at most %d", reads, c.left)
+		}
+	}
+	none := 0
+	if n, rest := b.hand(tr, qs, 7, &none, func(int, Rect, uint64) bool { return true }); n != 0 || rest != nil {
+		t.Errorf("without nodes: %d answered, rest %v", n, rest)
 	}
 }
 

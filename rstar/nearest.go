@@ -52,6 +52,7 @@ type nearScratch struct {
 	queue   nearQueue
 	objects []Item // that the queue refers to
 	pages   []*page
+	inPages int      // bytes of all pages; a step of a Browse must not look at each
 	free    []uint64 // places in pages
 	past    disc     // nodes in it are left out; Browse's
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"unsafe"
 )
 
 // page is a private copy of a node with the distances of its entries. Most of
@@ -26,7 +27,9 @@ func (s *nearScratch) newPage(t *Tree) uint64 {
 		s.free = s.free[:last]
 		return i
 	}
-	s.pages = append(s.pages, &page{n: make(node, t.nodeWords)})
+	p := &page{n: make(node, t.nodeWords)}
+	s.pages = append(s.pages, p)
+	s.inPages += int(unsafe.Sizeof(*p)) + 8*len(p.n)
 	return uint64(len(s.pages) - 1)
 }
 

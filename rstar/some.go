@@ -13,13 +13,19 @@ import (
 // Scan that goes on from there. It never waits for a writer: if moves prevent
 // it from making the search in one pass it returns a Scan, too.
 func (t *Tree) SearchSome(dst []Item, q Rect, limit, nodes int) (items []Item, rest *Scan) {
+	items, _, rest = t.searchSome(dst, q, limit, nodes)
+	return items, rest
+}
+
+// searchSome is SearchSome, and returns how many nodes it has read, too.
+func (t *Tree) searchSome(dst []Item, q Rect, limit, nodes int) (items []Item, reads uint64, rest *Scan) {
 	if limit <= 0 {
 		limit = math.MaxInt
 	}
 	s := t.pool.Get().(*searcher)
 	if !t.enter(s) {
 		t.pool.Put(s)
-		return dst, nil
+		return dst, 0, nil
 	}
 	base, most := len(dst), uint64(max(nodes, 1))
 	end := limit + min(base, math.MaxInt-limit)
@@ -27,9 +33,10 @@ func (t *Tree) SearchSome(dst []Item, q Rect, limit, nodes int) (items []Item, r
 		moves := t.begin(s)
 		found, ok := t.walk(s, dst, &q, moves, end, most)
 		if ok && (len(s.stack) == 0 || len(found) >= end) {
+			reads = s.reads
 			t.exit(s, 1)
 			t.pool.Put(s)
-			return found[:min(len(found), end)], nil
+			return found[:min(len(found), end)], reads, nil
 		}
 		if ok || try == maxRestarts {
 			rest = t.newScan(s, &q, limit, false)
@@ -37,9 +44,10 @@ func (t *Tree) SearchSome(dst []Item, q Rect, limit, nodes int) (items []Item, r
 				rest.live, rest.moves, rest.visited = true, moves, s.reads
 				rest.found.add(t, found[base:])
 			}
+			reads = s.reads
 			t.exit(s, 1)
 			rest.uncounted = 0
-			return dst, rest
+			return dst, reads, rest
 		}
 		s.restarts++
 		runtime.Gosched()

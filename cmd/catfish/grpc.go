@@ -36,7 +36,7 @@ func serveGRPC(addr string, srv *catfish.Server, fail func(error)) (string, func
 	}
 	limit := srv.MemoryLimit()
 	g := api.NewServer(api.ServerBackend(srv), append(opts,
-		api.WithMaxAnswerBytes(limit/grpcPart), api.WithMaxLoadBytes(limit/grpcPart),
+		api.WithMaxAnswerBytes(limit/callsPart), api.WithMaxLoadBytes(limit/uploadsPart),
 		api.WithMaxResults(srv.MaxResults()))...)
 	srv.ShowBudgets(g.Budgets)
 	done := make(chan struct{})
@@ -57,8 +57,13 @@ func serveGRPC(addr string, srv *catfish.Server, fail func(error)) (string, func
 	}, nil
 }
 
-// grpcPart is the part of the memory limit that answers may take, and uploads.
-const grpcPart = 8
+// callsPart and uploadsPart are the parts of the memory limit that calls with
+// their answers may take, and uploads. The table of all parts is in package
+// catfish, budgets.go.
+const (
+	callsPart   = 18
+	uploadsPart = 8
+)
 
 // grpcGrace is how long calls in flight may take after Ctrl-C.
 const grpcGrace = 2 * time.Second

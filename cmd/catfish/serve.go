@@ -76,7 +76,7 @@ nothing to reload.`,
 	fs.IntVar(&f.opts.NodeBytes, "node-bytes", 0, "size of a tree node in bytes, 0: default")
 	fs.Var(byteSize{&f.opts.MemoryLimit}, "memory-limit",
 		"what the server is to hold in memory, such as 2GiB; clients' shares follow from it, and above it\n"+
-			"writes and connections are refused; 0: three quarters of what the host or control group has")
+			"writes, connections and large answers are refused; 0: three quarters of what the host or control group has")
 	fs.IntVar(&f.opts.MaxResults, "max-results", 0,
 		fmt.Sprintf("largest answer in objects, 0: %d; a search that finds more fails", catfish.DefaultMaxResults))
 	strategyFlag(c, &f.opts.Strategy)

@@ -14,7 +14,8 @@
 // Otherwise the largest account of the source that holds most is cut: its
 // owner is told to end that connection, and what it holds no longer counts.
 // So who holds little is served however much others hold (max-min fairness),
-// and a peer is never cut for what a smaller one asks for.
+// and a source loses a connection only to one that then still holds less. A
+// request that is refused costs nobody a connection.
 //
 // What a cut account holds counts as free before its memory is, so for a
 // moment more may be held than the total: as much as is being given back.
@@ -133,37 +134,67 @@ func (a *Account) take(n int64) (victims []*Account, err error) {
 		return nil, fmt.Errorf("%w: %s: %d more to the %d that %s holds, limit %d for one source",
 			ErrExceeded, b.name, n, have, a.of.name, b.share)
 	}
-	for b.used+n > b.total {
-		v := b.victim(a, n)
-		if v == nil {
-			b.refused++
-			return victims, fmt.Errorf("%w: %s: %d more to the %d that all hold, limit %d",
-				ErrExceeded, b.name, n, b.used, b.total)
-		}
+	victims, ok := b.victims(a, n)
+	if !ok {
+		b.refused++
+		return nil, fmt.Errorf("%w: %s: %d more to the %d that all hold, limit %d",
+			ErrExceeded, b.name, n, b.used, b.total)
+	}
+	for _, v := range victims {
 		v.end()
 		b.cuts++
-		victims = append(victims, v)
 	}
 	a.add(n)
 	return victims, nil
 }
 
-// victim returns the account to cut so that a may hold n more, nil if a is to
-// be refused. The caller holds mu.
-func (b *Budget) victim(a *Account, n int64) *Account {
+// victims returns the accounts to cut so that a may hold n more; not ok if a is
+// to be refused. Nothing is changed. The caller holds mu.
+func (b *Budget) victims(a *Account, n int64) (l []*Account, ok bool) {
+	var cut cuts
+	for used := b.used; used+n > b.total; {
+		v := b.victim(a, n, &cut)
+		if v == nil {
+			return nil, false
+		}
+		cut.add(v)
+		l = append(l, v)
+		used -= v.held
+	}
+	return l, true
+}
+
+// cuts are accounts that are about to be cut.
+type cuts struct {
+	of   map[*source]int64 // what they hold
+	gone map[*Account]bool
+}
+
+func (c *cuts) add(v *Account) {
+	if c.of == nil {
+		c.of, c.gone = map[*source]int64{}, map[*Account]bool{}
+	}
+	c.of[v.of] += v.held
+	c.gone[v] = true
+}
+
+// victim returns the account to cut next so that a may hold n more, nil if a is
+// to be refused. The caller holds mu.
+func (b *Budget) victim(a *Account, n int64, cut *cuts) *Account {
 	var most *source
+	held := int64(0) // of most
 	for _, s := range b.sources {
-		if (s != a.of || b.replace) && s.used > 0 && (most == nil || s.used > most.used) {
-			most = s
+		if left := s.used - cut.of[s]; (s != a.of || b.replace) && left > held {
+			most, held = s, left
 		}
 	}
-	if most == nil || !b.replace && most.used <= a.of.used+n {
+	if most == nil || !b.replace && held <= a.of.used+n {
 		return nil
 	}
 	var v *Account
 	for o := range most.accounts {
 		switch {
-		case o == a || o.held == 0:
+		case o == a || o.held == 0 || cut.gone[o]:
 		case v == nil,
 			b.replace && o.age < v.age,
 			// Of equal ones the latest: a flood comes last.

@@ -80,6 +80,29 @@ func TestNobodyIsCutForALarger(t *testing.T) {
 	}
 }
 
+// What is refused in the end costs nobody a connection on the way.
+func TestRefusedCutsNobody(t *testing.T) {
+	b := New("bytes", 100, 100)
+	a, c := b.Open("a", never(t)), b.Open("c", never(t))
+	c2, d := b.Open("c", never(t)), b.Open("d", never(t))
+	for _, x := range []struct {
+		*Account
+		n int64
+	}{{a, 10}, {c, 30}, {c2, 20}, {d, 40}} {
+		if err := x.Take(x.n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The 30 of c would be cut first, but are not enough: what is left of c,
+	// 20, is no more than a would hold.
+	if err := a.Take(33); !errors.Is(err, ErrExceeded) {
+		t.Fatalf("33 more: %v", err)
+	}
+	if u := b.Use(); u.Used != 100 || u.Cut != 0 || u.Refused != 1 {
+		t.Fatalf("%+v after a request that was refused", u)
+	}
+}
+
 func TestReplacingCutsTheOldestOfTheLargest(t *testing.T) {
 	b := NewReplacing("silent", 3)
 	var cut []string

@@ -28,6 +28,9 @@ var errAnswered = errors.New("shm: the request was answered already")
 func (r *connRequest) PrivateData() []byte { return r.hello.private }
 func (r *connRequest) Peer() string        { return r.peer }
 
+// Source implements rdma.Sourced.
+func (r *connRequest) Source() string { return r.holds.from }
+
 // drop closes what the dialer sent, and the connection.
 func (r *connRequest) drop() {
 	closeAll(r.fds)

@@ -1,0 +1,133 @@
+package catfish
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// While the memory is full, what needs more is refused and says so: writes,
+// collections, and whatever begins a connection. Those who are there go on.
+func TestRefusedWhileMemoryIsFull(t *testing.T) {
+	for _, transport := range []string{TransportSHM, TransportSoft, TransportTCP} {
+		t.Run(transport, func(t *testing.T) { refusedWhileFull(t, transport) })
+	}
+}
+
+func refusedWhileFull(t *testing.T, transport string) {
+	s := startServer(t, ServerOptions{SlabBytes: 1 << 20, resident: never})
+	opts := Options{Transport: transport, Logger: quiet()}
+	c := dial(t, s, opts)
+	s.observe(s.opts.MemoryLimit + 1)
+	for name, err := range map[string]error{
+		"insert": c.Insert(t.Context(), square(1, 1), 1),
+		"create": c.CreateCollection(t.Context(), "another"),
+	} {
+		if !errors.Is(err, ErrBusy) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if more, err := Dial(t.Context(), s.Addr(), opts); err == nil || !strings.Contains(err.Error(), "--memory-limit") {
+		t.Errorf("one more client: %v", err)
+		if err == nil {
+			more.Close()
+		}
+	}
+	for _, f := range s.fabrics {
+		req := &channelRequest{private: readChannelPrivate(s.bootID)}
+		if err := f.acceptReadChannel(t.Context(), req); !errors.Is(err, ErrBusy) || !strings.Contains(req.rejected, "--memory-limit") {
+			t.Errorf("a read channel of %s: %v, rejected by %q", f.name, err, req.rejected)
+		}
+	}
+	if _, err := c.Count(t.Context(), square(1, 1)); err != nil {
+		t.Errorf("count: %v", err)
+	}
+	s.observe(0)
+	if err := c.Insert(t.Context(), square(1, 1), 1); err != nil {
+		t.Errorf("insert, with memory again: %v", err)
+	}
+}
+
+// channelRequest asks for a read channel.
+type channelRequest struct {
+	rdma.ConnRequest
+	private  []byte
+	rejected string
+}
+
+func (r *channelRequest) PrivateData() []byte { return r.private }
+
+func (r *channelRequest) Reject(why string) error {
+	r.rejected = why
+	return nil
+}
+
+// never has the guard see nothing but what a test tells the server.
+func never(ctx context.Context) (int64, error) {
+	<-ctx.Done()
+	return 0, ctx.Err()
+}
+
+// Rings count in full, whatever size clients choose, and what is refused says
+// which limit that was.
+func TestServerCountsRings(t *testing.T) {
+	s := startServer(t, ServerOptions{SlabBytes: 1 << 20, MemoryLimit: minMemoryLimit, resident: never})
+	opts := Options{Transport: TransportSoft, Logger: quiet()}
+	dial(t, s, opts)
+	if used := s.budgets.rings.Use().Used; used != 576<<10 {
+		t.Errorf("%d bytes count of a client with default rings, want 576 KiB", used)
+	}
+	opts.RingBytes = fastmsg.MaxRingBytes
+	for range 3 {
+		dial(t, s, opts)
+	}
+	c, err := Dial(t.Context(), s.Addr(), opts)
+	if err == nil {
+		c.Close()
+		t.Fatal("40 MiB of rings within 32 MiB")
+	}
+	if !strings.Contains(err.Error(), "limit 33554432") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Trees stop growing while all rings, if they were filled, would not fit beside
+// them.
+func TestRingsThatMayBeFilledCount(t *testing.T) {
+	s := startServer(t, ServerOptions{SlabBytes: 1 << 20, MemoryLimit: 300 << 20, resident: never})
+	rings := s.budgets.rings.Open("a", nil)
+	defer rings.Close()
+	if err := rings.Take(150 << 20); err != nil {
+		t.Fatal(err)
+	}
+	if s.observe(250 << 20); s.Room() != nil {
+		t.Errorf("250 MiB and 150 MiB of rings, of 400 MiB: %v", s.Room())
+	}
+	if s.observe(251 << 20); !errors.Is(s.Room(), ErrBusy) {
+		t.Errorf("251 MiB and 150 MiB of rings, of 400 MiB: %v", s.Room())
+	}
+}
+
+// With 16 GiB, of which 12 are the limit, 10,000 clients fit, and half of the
+// limit is left to trees.
+func TestPartsOfMemory(t *testing.T) {
+	const limit, clients = 12 << 30, 10_000
+	b := newBudgets(limit)
+	if n := b.rings.Use().Limit / fastmsg.RingsBytes(fastmsg.DefaultRingBytes, fastmsg.DefaultRingBytes); n < clients {
+		t.Errorf("rings of %d clients", n)
+	}
+	if n := limit / shmPart / restingSHM; n < clients {
+		t.Errorf("%d connections of shm", n)
+	}
+	if n := limit / streamsPart / connBytes; n < clients {
+		t.Errorf("%d connections of the port", n)
+	}
+	const grpc = 1./18 + 1./8 // command catfish
+	if sum := 1./answersPart + 1./unsentPart + grpc + 1./streamsPart + 1./shmPart; sum > 0.5 {
+		t.Errorf("clients may hold %.2f of the limit", sum)
+	}
+}

@@ -1,0 +1,107 @@
+package catfish
+
+import (
+	"bytes"
+	"net"
+
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/querylog"
+)
+
+// tcpWork is what a plain socket needs while it answers: the buffers of a
+// service and of its answers, up to some MiB. The sockets of a server share as
+// many as are at work (Server.tcpWork): a socket takes one when a request has
+// arrived, and gives it back when no other has. So a socket at rest holds its
+// request buffer only, however large its last answer was.
+//
+// What a work holds beyond keptWork counts against the budget of answers: a
+// client that does not take its answer keeps it.
+type tcpWork struct {
+	service
+	to   *answerWriter
+	held int64 // counted in the budget
+}
+
+const (
+	// keptWork is what a work holds uncounted besides to, most of them no more
+	// than that.
+	keptWork = 64 << 10
+	// fullAnswer is what an answer may hold while the memory is full.
+	fullAnswer = 1 << 20
+)
+
+// takeWork returns a work for a connection.
+func (s *Server) takeWork(out *pacedWriter, peer *tcpPeer, client uint32) *tcpWork {
+	w, _ := s.tcpWork.Get().(*tcpWork)
+	if w == nil {
+		w = &tcpWork{to: newAnswerWriter(out)}
+		w.service = service{s: s, transport: TransportTCP, via: querylog.ViaTCP}
+	} else {
+		w.to.reset(out)
+	}
+	w.peer, w.client = peer, client
+	return w
+}
+
+// putWork takes back what takeWork returned.
+func (s *Server) putWork(w *tcpWork, h holder) {
+	h.Unhold(w.held)
+	w.held, w.peer = 0, nil
+	w.to.reset(nil)
+	w.trim()
+	s.tcpWork.Put(w)
+}
+
+// answer makes and sends an answer. An error means that the connection is lost.
+func (w *tcpWork) answer(kind fastmsg.Kind, id uint64, p []byte, h holder, flush bool) error {
+	kind, answer, rest := w.process(kind, p)
+	answer, err := w.count(h, answer)
+	if rest == nil {
+		if err != nil {
+			kind, answer = kindFailure, appendFailure(nil, err, 0)
+		}
+		kind, answer = fitReply(kind, answer)
+		return w.to.write(kind, id, answer, flush)
+	}
+	defer rest.end(h)
+	if err := w.s.search(w.source(), rest, h); err != nil {
+		return w.to.write(kindFailure, id, appendFailure(nil, err, 0), flush)
+	}
+	w.recordRead(&rest.req, rest.scan.Count())
+	w.to.begin(kindReply, id, rest.bytes())
+	for last := false; !last; {
+		w.out, last = rest.piece(h, w.out[:0])
+		if err := w.to.more(w.out, last && flush); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// count makes the budget agree with what the buffers hold, and returns the
+// answer. If the budget refuses them, an answer that is small does without
+// them, as those of writes, which have been carried out, always can.
+func (w *tcpWork) count(h holder, answer []byte) ([]byte, error) {
+	held := w.buffered() - keptWork
+	more := held - w.held
+	if more <= 0 {
+		return answer, nil // what is less is given back soon
+	}
+	err := w.s.roomFor(held)
+	if err == nil {
+		err = h.Hold(more)
+	}
+	switch {
+	case err == nil:
+		w.held = held
+	case len(answer) <= keptWork: // the buffers grew for others
+		answer, err = bytes.Clone(answer), nil
+		w.release()
+	}
+	return answer, err
+}
+
+// tcpPeer is the peer of a plain socket.
+type tcpPeer struct{ c net.Conn }
+
+func (p *tcpPeer) Peer() string { return p.c.RemoteAddr().String() }

@@ -1,0 +1,199 @@
+package catfish
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// manyAt returns a server with n objects at one place, so that a search for
+// them finds many in few nodes.
+func manyAt(t *testing.T, n int) (s *Server, search []byte) {
+	t.Helper()
+	s, err := NewServer(ServerOptions{SlabBytes: 16 << 20, Transports: []string{TransportTCP}, Logger: quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	items := make([]rstar.Item, n)
+	for i := range items {
+		items[i] = rstar.Item{Rect: square(5, 5), ID: uint64(i)}
+	}
+	if err := tree(t, s).Load(items); err != nil {
+		t.Fatal(err)
+	}
+	return s, appendFrame(nil, kindSearch, 1, appendRect(appendHead(nil, 0, 0), square(5, 5)))
+}
+
+// pipeTo serves one plain socket of s.
+func pipeTo(t *testing.T, s *Server) net.Conn {
+	c, end := net.Pipe()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.serveTCP(end)
+	}()
+	t.Cleanup(func() { c.Close(); <-ended })
+	return c
+}
+
+// A socket at rest holds its request buffer, however large its last answer was.
+func TestIdleSocketsHoldLittle(t *testing.T) {
+	const objects, sockets = 12_000, 30
+	s, search := manyAt(t, objects)
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC() // what pools hold goes with the second one
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	for range sockets {
+		c := pipeTo(t, s)
+		if _, err := c.Write(search); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := io.CopyN(io.Discard, c, frameBytes+objects*itemBytes); err != nil {
+			t.Fatalf("%d bytes of the answer: %v", n, err)
+		}
+		// When it takes the first byte of the next request, it rests.
+		if _, err := c.Write(search[:1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if each := (heap() - before) / sockets; each > connBytes {
+		t.Errorf("a socket at rest holds %d bytes, want at most %d", each, connBytes)
+	}
+}
+
+// An answer that its client does not take counts against the budget, although
+// it was not made in steps.
+func TestUnreadAnswerCounts(t *testing.T) {
+	const objects = 6_000
+	s, search := manyAt(t, objects)
+	c := pipeTo(t, s)
+	if _, err := c.Write(search); err != nil {
+		t.Fatal(err)
+	}
+	r := bufio.NewReaderSize(c, 16)
+	if _, err := r.Peek(frameBytes); err != nil { // the server is writing it
+		t.Fatal(err)
+	}
+	if used := s.budgets.answers.Use().Used; used < objects*itemBytes-keptWork {
+		t.Errorf("%d bytes count of an answer of %d", used, objects*itemBytes)
+	}
+	if _, err := io.CopyN(io.Discard, r, frameBytes+objects*itemBytes); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Write(search[:1]); err != nil {
+		t.Fatal(err)
+	}
+	if used := s.budgets.answers.Use().Used; used != 0 {
+		t.Errorf("%d bytes count of an answer that was taken", used)
+	}
+}
+
+// What the budget refuses fails, and says so; writes, which have been carried
+// out by then, do not.
+func TestRefusedAnswer(t *testing.T) {
+	s, search := manyAt(t, 6_000)
+	s.budgets.answers = budget.New("bytes of answers", 1, 1)
+	c := pipeTo(t, s)
+	r := bufio.NewReader(c)
+	ask := func(kind fastmsg.Kind, p []byte) (fastmsg.Kind, []byte) {
+		t.Helper()
+		if _, err := c.Write(appendFrame(nil, kind, 1, p)); err != nil {
+			t.Fatal(err)
+		}
+		kind, _, b, err := readFrame(r, nil, maxReply)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return kind, b
+	}
+	for range 3 { // also with buffers that have grown
+		if kind, b := ask(kindSearch, search[frameBytes:]); kind != kindFailure || !errors.Is(getFailure(b), ErrBusy) {
+			t.Fatalf("answer of kind %d, %d bytes", kind, len(b))
+		}
+		w := s.takeWork(&pacedWriter{c: c}, &tcpPeer{c}, 0)
+		w.out = make([]byte, 0, keepBytes)
+		s.tcpWork.Put(w)
+		item := appendItem(appendHead(nil, 0, 0), rstar.Item{Rect: square(7, 7), ID: 1})
+		if kind, b := ask(kindInsert, item); kind != kindReply {
+			t.Fatalf("insert: %v", getFailure(b))
+		}
+	}
+}
+
+// While the memory is full, large answers are refused, small ones not.
+func TestAnswersWhileMemoryIsFull(t *testing.T) {
+	s, _ := manyAt(t, 1)
+	s.memory.full.Store(true)
+	if err := s.roomFor(fullAnswer + 1); !errors.Is(err, ErrBusy) {
+		t.Errorf("a large answer: %v", err)
+	}
+	if err := s.roomFor(fullAnswer); err != nil {
+		t.Errorf("a small answer: %v", err)
+	}
+}
+
+// A client that takes 64 KiB of a long answer in ten seconds, which is less
+// than leastRate, loses its connection, in however many pieces the answer is
+// written.
+func TestSlowPieces(t *testing.T) {
+	const size, piece = 4 << 20, 16 << 10
+	synctest.Test(t, func(t *testing.T) {
+		c, end := net.Pipe()
+		defer c.Close()
+		wrote := make(chan error, 1)
+		start := time.Now()
+		go func() {
+			defer end.Close()
+			w := newAnswerWriter(&pacedWriter{c: end})
+			w.begin(kindReply, 1, size)
+			var err error
+			for n := piece; n <= size && err == nil; n += piece {
+				err = w.more(make([]byte, piece), n == size)
+			}
+			wrote <- err
+		}()
+		b := make([]byte, 64<<10)
+		for {
+			if _, err := io.ReadFull(c, b); err != nil {
+				break
+			}
+			<-time.After(stallTimeout - time.Millisecond)
+		}
+		if err := <-wrote; !errors.Is(err, errStalled) || time.Since(start) > 3*stallTimeout {
+			t.Errorf("after %v: %v", time.Since(start), err)
+		}
+	})
+}
+
+// The time in which an answer is made is the server's, and a stop of the server
+// costs a client that takes its answers nothing.
+func TestSlowServerIsNotSlowSocket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, end := net.Pipe()
+		defer c.Close()
+		go io.Copy(io.Discard, c)
+		w := newAnswerWriter(&pacedWriter{c: end})
+		w.begin(kindReply, 1, 100<<16)
+		for i := range 100 {
+			<-time.After(time.Minute)
+			if err := w.more(make([]byte, 1<<16), i == 99); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}

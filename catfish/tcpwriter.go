@@ -1,0 +1,117 @@
+package catfish
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"github.com/catfish-index/catfish/fastmsg"
+)
+
+// answerWriter sends answers in time. It can be used again for another
+// connection.
+type answerWriter struct {
+	w     *bufio.Writer
+	paced *pacedWriter
+	head  []byte
+}
+
+func newAnswerWriter(p *pacedWriter) *answerWriter {
+	return &answerWriter{w: bufio.NewWriterSize(p, 64<<10), paced: p}
+}
+
+// reset makes p the connection to write to, nil: none.
+func (a *answerWriter) reset(p *pacedWriter) {
+	a.paced = p
+	if p == nil {
+		a.w.Reset(io.Discard) // keep nothing of the connection
+		return
+	}
+	a.w.Reset(p)
+}
+
+// write sends an answer, or keeps it for the next if flush is false.
+func (a *answerWriter) write(kind fastmsg.Kind, id uint64, answer []byte, flush bool) error {
+	a.begin(kind, id, len(answer))
+	return a.more(answer, flush)
+}
+
+// begin begins an answer of n bytes, which more has to write.
+func (a *answerWriter) begin(kind fastmsg.Kind, id uint64, n int) {
+	a.head = appendFrameHead(a.head[:0], kind, id, n)
+	_, _ = a.w.Write(a.head) // bufio returns its first error again
+}
+
+func (a *answerWriter) more(answer []byte, flush bool) error {
+	_, err := a.w.Write(answer)
+	if err == nil && flush {
+		if err = a.w.Flush(); err == nil {
+			a.paced.done()
+		}
+	}
+	return err
+}
+
+// pacedWriter gives a peer time to take what is written: stallTimeout for each
+// chunk, and leastRate for all up to done, in as many writes as there are. Only
+// time in writes counts, not that in which an answer is made.
+type pacedWriter struct {
+	c     net.Conn
+	by    time.Time     // the present deadline
+	late  time.Duration // by how much the peer took longer than at leastRate
+	taken int           // since done
+}
+
+// done says that all was taken.
+func (p *pacedWriter) done() { p.late, p.taken = 0, 0 }
+
+func (p *pacedWriter) Write(b []byte) (n int, err error) {
+	now := time.Now()
+	for n < len(b) && err == nil {
+		k := min(len(b)-n, writeChunk)
+		begun := now
+		if err = p.allow(now, k, len(b) <= writeChunk); err != nil {
+			break
+		}
+		k, err = p.c.Write(b[n : n+k])
+		n += k
+		p.taken += k
+		now = time.Now()
+		// No more than stallTimeout: if this process was stopped, so was its
+		// clock for the peer.
+		p.late = min(max(p.late+now.Sub(begun)-transferTime(k), 0), stallTimeout)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = fmt.Errorf("%w: took %d bytes of answers, %d more wait, want %d bytes a second",
+			errStalled, p.taken, len(b)-n, leastRate)
+	}
+	return n, err
+}
+
+// leastAllowed is what any write may take: as long as a second's bytes at
+// leastRate.
+const leastAllowed = time.Second
+
+// allow sets the deadline for k bytes. For a short write of a peer that is not
+// late one that is up to stallTimeout late is good enough, and saves setting it
+// for each answer.
+func (p *pacedWriter) allow(now time.Time, k int, short bool) error {
+	by := now.Add(min(stallTimeout, stallTimeout-p.late+max(leastAllowed, transferTime(k))))
+	if short && p.late == 0 {
+		if !p.by.Before(by) && p.by.Before(by.Add(stallTimeout)) {
+			return nil
+		}
+		by = by.Add(stallTimeout)
+	}
+	p.by = by
+	return p.c.SetWriteDeadline(by)
+}
+
+// transferTime is what n bytes take at leastRate.
+func transferTime(n int) time.Duration {
+	return time.Duration(n) * time.Second / leastRate
+}
