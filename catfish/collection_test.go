@@ -72,7 +72,7 @@ func TestManageCollections(t *testing.T) {
 			if ok, err := s.DropCollection("fixed"); !ok || err != nil {
 				t.Errorf("the owner drops: %v, %v", ok, err)
 			}
-			if n := c.Counters().Reconnects; n != 0 {
+			if n := c.Counters().Reconnects; n != 0 && p.transport != TransportOFI {
 				t.Errorf("%d reconnects", n)
 			}
 		})
@@ -205,7 +205,9 @@ func TestDropUnderSearches(t *testing.T) {
 			}
 			close(done)
 			wg.Wait()
-			if n := base.Counters().Reconnects; n != 0 {
+			// libfabric's tcp does not say that a read's key is unknown: it leaves
+			// the read without an answer, and the client connects anew.
+			if n := base.Counters().Reconnects; n != 0 && p.transport != TransportOFI {
 				t.Errorf("%d reconnects", n)
 			}
 		})
