@@ -169,6 +169,11 @@ func TestStalledClientIsCut(t *testing.T) {
 		// However long the server itself was stopped, that counts once.
 		clk.advance(time.Hour)
 		call()
+		// What it took before does not count for ever.
+		for taken := 0; taken < 2*MinRingBytes; {
+			taken += x.takeAll(t)
+		}
+		call()
 		call()
 		select {
 		case err := <-h.ended:
@@ -330,13 +335,7 @@ func TestClosedBetweenSteps(t *testing.T) {
 // A parked connection makes no step until another goroutine resumes it.
 func TestParkAndResume(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
-		work := make(chan func())
-		defer close(work)
-		go func() {
-			for resume := range work {
-				resume()
-			}
-		}()
+		work := make(chan func(), 1)
 		var steps atomic.Int64
 		s := serve(t, p, handlerFuncs{serve: func(c *Conn, m Message) {
 			if m.Kind == kindSoon {
@@ -357,7 +356,20 @@ func TestParkAndResume(t *testing.T) {
 			})
 		}}, WorkerConfig{})
 		c := s.dial(t, CallerConfig{})
+		other := s.dial(t, CallerConfig{})
 		for n := int64(1); n <= 20; n++ {
+			go func() {
+				resume := <-work
+				for range 5 { // turns of the worker
+					if _, _, err := other.Call(within(t), kindSoon, nil, nil); err != nil {
+						t.Error(err)
+					}
+				}
+				if steps.Load() != 2*n-1 {
+					t.Error("a step while it was parked")
+				}
+				resume()
+			}()
 			got, _, err := c.Call(within(t), kindLong, nil, nil)
 			if err != nil || string(got) != "resumed" || steps.Load() != 2*n {
 				t.Fatalf("%q after %d steps, want %d: %v", got, steps.Load(), 2*n, err)
