@@ -23,8 +23,9 @@ import (
 //
 // A worker makes one step in each turn (fastmsg.Conn.Continue), and its other
 // clients' requests go between. A plain socket has a goroutine of its own. The
-// long requests of all of them, and of gRPC, search in turn (package turns), so
-// that they leave processors to the others.
+// long requests of all of them, and the searches of gRPC, take turns (package
+// turns), so that they leave processors to the others. A request whose client
+// has no room for a piece gives up its turn until there is room.
 
 const (
 	// soonNodes is how many nodes a request may visit at once: 50 to 150 us
@@ -59,7 +60,7 @@ type long struct {
 	found bool          // the search has ended
 	next  []rstar.Item  // the piece to send next
 	held  int64         // of scan.Held, counted in the budget
-	turn  *turns.Turn   // while it searches by steps of a worker
+	turn  *turns.Turn   // while it makes steps of a worker
 }
 
 // bytes is the size of the answer, once it is found.
@@ -151,10 +152,10 @@ func (l *long) end(h holder) {
 
 // goOn makes a step, or sends a piece, of a request that c has to do.
 func (h *handler) goOn(c *fastmsg.Conn, id uint64, l *long, within time.Duration) (done bool) {
+	if !h.hasTurn(c, l) {
+		return false
+	}
 	if !l.found {
-		if !h.hasTurn(c, l) {
-			return false
-		}
 		found, err := l.step(h.s, c, int(within/nodeTime))
 		if err != nil {
 			c.Respond(kindFailure, id, appendFailure(h.out[:0], err, 0))
@@ -162,7 +163,6 @@ func (h *handler) goOn(c *fastmsg.Conn, id uint64, l *long, within time.Duration
 			return true
 		}
 		if found {
-			l.leave() // What is left, sending, goes at the client's speed.
 			h.serves(c)
 			h.recordRead(&l.req, l.scan.Count())
 		}
@@ -172,6 +172,9 @@ func (h *handler) goOn(c *fastmsg.Conn, id uint64, l *long, within time.Duration
 	h.out = out
 	if !last {
 		c.RespondPart(kindReply, id, out)
+		if c.Waits() {
+			l.leave()
+		}
 		return false
 	}
 	c.Respond(kindReply, id, out)

@@ -12,51 +12,62 @@ type nearestScan struct {
 	k      int
 	within float64
 	near   []rstar.Neighbor // of one step
-	items  []rstar.Item     // what was found
+	found  [][]rstar.Item   // full pieces, and the one that is filled
+	n      int              // objects in them
+	taken  int              // pieces that Take has returned
 	ended  bool
-	taken  bool
 }
+
+// pieceItems is how many objects of an answer are sent at a time: as many as
+// those of a Scan. All 65,536 at once kept the other clients waiting for 8 ms.
+const pieceItems = 32 << 10 / itemBytes
 
 // newNearestScan goes on after the objects that were found already.
 func newNearestScan(rest *rstar.Browse, found []rstar.Neighbor, req *request) *nearestScan {
 	n := &nearestScan{browse: rest, k: int(req.limit), within: req.within}
-	n.ended = n.take(found)
+	n.ended = n.keep(found)
 	return n
 }
 
-// take adds objects to the answer, and reports whether it is complete.
-func (n *nearestScan) take(near []rstar.Neighbor) (done bool) {
+// keep adds objects to the answer, and reports whether it is complete.
+func (n *nearestScan) keep(near []rstar.Neighbor) (done bool) {
 	for _, x := range near {
 		if x.Dist > n.within {
 			return true
 		}
-		n.items = append(n.items, x.Item)
+		if n.n%pieceItems == 0 {
+			n.found = append(n.found, make([]rstar.Item, 0, pieceItems))
+		}
+		last := &n.found[len(n.found)-1]
+		*last = append(*last, x.Item)
+		n.n++
 	}
-	return len(n.items) == n.k
+	return n.n == n.k
 }
 
 func (n *nearestScan) Step(nodes int) (done bool) {
 	if n.ended {
 		return true
 	}
-	n.near, done = n.browse.Next(n.near[:0], n.k-len(n.items), nodes)
-	n.ended = n.take(n.near) || done
+	n.near, done = n.browse.Next(n.near[:0], n.k-n.n, nodes)
+	n.ended = n.keep(n.near) || done
 	return n.ended
 }
 
 func (n *nearestScan) Err() error { return n.browse.Err() }
-func (n *nearestScan) Count() int { return len(n.items) }
+func (n *nearestScan) Count() int { return n.n }
 func (n *nearestScan) Close()     { n.browse.Close() }
 
-// Take returns all in one piece: 2.6 MB at most.
 func (n *nearestScan) Take() []rstar.Item {
-	if n.taken || len(n.items) == 0 {
+	if n.taken == len(n.found) {
 		return nil
 	}
-	n.taken = true
-	return n.items
+	piece := n.found[n.taken]
+	n.found[n.taken] = nil
+	n.taken++
+	return piece
 }
 
 func (n *nearestScan) Held() int {
-	return n.browse.Held() + cap(n.items)*itemBytes + cap(n.near)*int(unsafe.Sizeof(rstar.Neighbor{}))
+	return n.browse.Held() + (len(n.found)-max(n.taken-1, 0))*pieceItems*itemBytes + cap(n.near)*int(unsafe.Sizeof(rstar.Neighbor{}))
 }

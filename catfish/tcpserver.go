@@ -56,7 +56,7 @@ func (s *Server) serveTCP(c net.Conn) {
 	}
 	account := tcpAccount{s.budgets.answers.Open(budget.SourceOf(c.RemoteAddr()), func(error) { c.Close() })}
 	defer account.Close()
-	in, out, peer := newRequestReader(c), &pacedWriter{c: c}, &tcpPeer{c}
+	in, out, peer := newRequestReader(c), newPacedWriter(c), &tcpPeer{c}
 	var w *tcpWork // nil while no request is waiting
 	for {
 		kind, id, p, err := in.next()

@@ -68,14 +68,33 @@ func (w *tcpWork) answer(kind fastmsg.Kind, id uint64, p []byte, h holder, flush
 		return w.to.write(kindFailure, id, appendFailure(nil, err, 0), flush)
 	}
 	w.recordRead(&rest.req, rest.scan.Count())
-	w.to.begin(kindReply, id, rest.bytes())
-	for last := false; !last; {
-		w.out, last = rest.piece(h, w.out[:0])
-		if err := w.to.more(w.out, last && flush); err != nil {
+	return w.send(id, rest, h)
+}
+
+// sendsPerTurn is how many pieces are made and sent in a turn: some 60 us.
+const sendsPerTurn = 4
+
+// send sends a long answer, in turn with other requests. It waits for its client
+// outside of its turns.
+func (w *tcpWork) send(id uint64, l *long, h holder) error {
+	defer w.to.paced.done()
+	w.to.begin(kindReply, id, l.bytes())
+	last, left := false, []byte(nil)
+	pieces := func() {
+		for n := 0; n < sendsPerTurn && !last && len(left) == 0; n++ {
+			w.out, last = l.piece(h, w.out[:0])
+			left = w.out[w.to.paced.try(w.out):]
+		}
+	}
+	for {
+		if err := w.to.push(left); err != nil || last {
+			return err
+		}
+		left = nil
+		if err := w.s.turns.Run(w.s.ctx, w.source(), pieces); err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
 // count makes the budget agree with what the buffers hold, and returns the

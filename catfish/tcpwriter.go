@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/direct"
 )
 
 // answerWriter sends answers in time. It can be used again for another
@@ -56,6 +57,15 @@ func (a *answerWriter) more(answer []byte, flush bool) error {
 	return err
 }
 
+// push sends a part of an answer, and what was kept before it.
+func (a *answerWriter) push(part []byte) error {
+	_, err := a.w.Write(part)
+	if err == nil {
+		err = a.w.Flush()
+	}
+	return err
+}
+
 // pacedWriter gives a peer time to take what is written: stallTimeout for each
 // chunk, and leastRate for all up to done, in as many writes as there are. Only
 // time in writes counts, not that in which an answer is made.
@@ -64,6 +74,21 @@ type pacedWriter struct {
 	by    time.Time     // the present deadline
 	late  time.Duration // by how much the peer took longer than at leastRate
 	taken int           // since done
+
+	direct *direct.Writer // nil: c cannot send without waiting
+}
+
+func newPacedWriter(c net.Conn) *pacedWriter { return &pacedWriter{c: c, direct: direct.New(c)} }
+
+// try sends what there is room for, and returns how much that was.
+func (p *pacedWriter) try(b []byte) (n int) {
+	if p.direct == nil {
+		return 0
+	}
+	n, _ = p.direct.Try(b) // Write will return the error again.
+	p.taken += n
+	p.late = max(p.late-transferTime(n), 0)
+	return n
 }
 
 // done says that all was taken.

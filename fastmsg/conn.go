@@ -78,6 +78,10 @@ func (c *Conn) Respond(kind Kind, id uint64, payload []byte) {
 	c.respond(kind, id, payload, FlagEnd)
 }
 
+// Waits reports whether an answer waits for room in the client's ring. Then no
+// step is made, either.
+func (c *Conn) Waits() bool { return !c.backlog.empty() }
+
 // RespondPart sends a piece of an answer; Respond must follow.
 func (c *Conn) RespondPart(kind Kind, id uint64, payload []byte) {
 	if len(payload) > 0 {

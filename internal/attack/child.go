@@ -62,7 +62,7 @@ func beLastToRun() error {
 	for _, t := range tasks {
 		id, err := strconv.Atoi(t.Name())
 		if err == nil {
-			err = unix.Setpriority(unix.PRIO_PROCESS, id, 19)
+			err = unix.SchedSetAttr(id, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}, 0)
 		}
 		if err != nil {
 			return fmt.Errorf("attack: priority of thread %s: %w", t.Name(), err)

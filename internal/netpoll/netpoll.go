@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package netpoll has Go look at its sockets.
 //
 // Go does so when no goroutine is ready to run, and else each 10 ms. Where

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/catfish-index/catfish/internal/netpoll"
 )
 
 // Quantum is how long a job runs before the next one's turn: long enough that
@@ -22,6 +24,9 @@ type Turns struct {
 	free int
 	line []*source // whose jobs wait, in the order of their turns
 	by   map[string]*source
+
+	alone  bool           // one job runs at a time: it has poller
+	poller netpoll.Poller // one processor's (package netpoll)
 }
 
 // source is the jobs of one source that wait, oldest first.
@@ -48,7 +53,7 @@ const (
 )
 
 // New returns Turns of which n jobs run at a time.
-func New(n int) *Turns { return &Turns{free: n, by: map[string]*source{}} }
+func New(n int) *Turns { return &Turns{free: n, by: map[string]*source{}, alone: n == 1} }
 
 // Join adds a job. If it may run at once, now is true; otherwise granted is
 // called when it may, from any goroutine, and must not wait. Whoever joins
@@ -146,5 +151,9 @@ func (t *Turns) Run(ctx context.Context, from string, step func()) error {
 		}
 	}
 	step()
+	if t.alone {
+		// Jobs that hand over to each other leave none to look at sockets.
+		t.poller.Poll()
+	}
 	return nil
 }

@@ -2,6 +2,8 @@ package soft
 
 import (
 	"time"
+
+	"github.com/catfish-index/catfish/internal/direct"
 )
 
 // outbox collects frames and sends them, many in one system call.
@@ -38,10 +40,10 @@ type outbox struct {
 	// peak is the most bytes sent at once in the last ticks of the monitor.
 	peak, ticks int
 	writing     bool
-	direct      *directWriter // nil: the stream cannot send without blocking
-	broken      bool          // a send failed: drop everything
-	ended       bool          // keep no buffers
-	drained     chan struct{} // if not nil: closed when the role is dropped
+	direct      *direct.Writer // nil: the stream cannot send without blocking
+	broken      bool           // a send failed: drop everything
+	ended       bool           // keep no buffers
+	drained     chan struct{}  // if not nil: closed when the role is dropped
 
 	// respBytes counts READ_RESPs in buf, respSending those being sent.
 	respBytes, respSending int
@@ -155,7 +157,7 @@ func (q *queuePair) flushUnlock() {
 			q.handOver(b, 0)
 			return
 		}
-		n, err := o.direct.try(b)
+		n, err := o.direct.Try(b)
 		if err != nil {
 			q.sendFailed()
 		} else if n < len(b) {
@@ -200,7 +202,7 @@ func (q *queuePair) drain(b []byte, n int) {
 		q.sentLocked(b)
 		b, n = q.takeLocked(), 0
 		if len(b) == 0 {
-			_ = q.conn.SetWriteDeadline(time.Time{}) // direct.try obeys it
+			_ = q.conn.SetWriteDeadline(time.Time{}) // direct.Try obeys it
 			q.dropRoleLocked()
 			q.mu.Unlock()
 			return

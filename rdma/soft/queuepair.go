@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/catfish-index/catfish/internal/direct"
 	"github.com/catfish-index/catfish/internal/lines"
 	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rdma/budget"
@@ -98,7 +99,7 @@ func (d *device) newQP(conn net.Conn, peer string, cfg *rdma.QPConfig,
 		sq:       make([]pending, cfg.SendDepth),
 	}
 	q.maxRead = min(q.maxWrite, q.readWindow)
-	q.box.direct = newDirectWriter(conn)
+	q.box.direct = direct.New(conn)
 	return q
 }
 

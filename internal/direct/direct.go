@@ -1,6 +1,8 @@
 //go:build unix
 
-package soft
+// Package direct sends through sockets without waiting: what there is room for
+// at once, and nothing else.
+package direct
 
 import (
 	"errors"
@@ -8,25 +10,20 @@ import (
 	"syscall"
 )
 
-// DirectWriter may be implemented by the connections that Options.Dial and
-// Options.Listen make, if they wrap a TCP connection but send through it
-// unchanged: posting then uses the same short path as without the wrapper.
-type DirectWriter interface {
-	DirectWriter() *net.TCPConn
-}
-
-// directWriter sends without blocking. One goroutine at a time.
-type directWriter struct {
+// Writer sends without blocking. It belongs to one goroutine at a time.
+type Writer struct {
 	raw syscall.RawConn
 	b   []byte
 	n   int
 	err error
-	fn  func(fd uintptr) bool // made once, so that try does not allocate
+	fn  func(fd uintptr) bool // made once, so that Try does not allocate
 }
 
-// newDirectWriter returns nil for a stream that does not support this: not a
-// socket, or one whose Write does more than sending (TLS).
-func newDirectWriter(conn net.Conn) *directWriter {
+// New returns nil for a stream that does not support this: not a socket, or one
+// whose Write does more than sending (TLS). A connection that wraps a TCP
+// connection but sends through it unchanged may have a method DirectWriter that
+// returns it.
+func New(conn net.Conn) *Writer {
 	var raw syscall.RawConn
 	var err error
 	switch c := conn.(type) {
@@ -34,7 +31,7 @@ func newDirectWriter(conn net.Conn) *directWriter {
 		raw, err = c.SyscallConn()
 	case *net.UnixConn:
 		raw, err = c.SyscallConn()
-	case DirectWriter:
+	case interface{ DirectWriter() *net.TCPConn }:
 		raw, err = c.DirectWriter().SyscallConn()
 	default:
 		return nil
@@ -42,13 +39,14 @@ func newDirectWriter(conn net.Conn) *directWriter {
 	if err != nil {
 		return nil
 	}
-	w := &directWriter{raw: raw}
+	w := &Writer{raw: raw}
 	w.fn = w.write
 	return w
 }
 
-// try sends what the socket's buffer has room for, n bytes.
-func (w *directWriter) try(b []byte) (n int, err error) {
+// Try sends what the socket's buffer has room for, n bytes. It obeys the write
+// deadline.
+func (w *Writer) Try(b []byte) (n int, err error) {
 	w.b, w.n, w.err = b, 0, nil
 	err = w.raw.Write(w.fn)
 	w.b = nil
@@ -59,7 +57,7 @@ func (w *directWriter) try(b []byte) (n int, err error) {
 }
 
 // write always returns true: RawConn.Write must not wait and call again.
-func (w *directWriter) write(fd uintptr) bool {
+func (w *Writer) write(fd uintptr) bool {
 	for w.n < len(w.b) {
 		n, err := syscall.Write(int(fd), w.b[w.n:])
 		if n > 0 {
