@@ -49,11 +49,8 @@ type Neighbor struct {
 // returned at both places, or not at all; Nearest knows it again, at the
 // price that its time grows with the square of the number of objects.
 //
-// Memory: 56 bytes for each object found and about 4 KB for each node that
-// has pending entries. The first grows with the number of objects returned,
-// in slices that are copied when they grow: for 65,536 objects that takes a
-// millisecond, as often as the number doubles, and they take 4 MB. Who wants
-// more objects than that should search a rectangle.
+// Memory: about 4 KB for each node that has pending entries, and 100 bytes for
+// each object that was found ahead: 1 MB for 65,536 objects.
 type Browse struct {
 	b      browse // what expand and takeFrom need
 	done   bool
@@ -111,23 +108,6 @@ func (b *Browse) Held() int {
 		return 0
 	}
 	return b.b.s.near.bytes() + int(unsafe.Sizeof(*b)) + cap(b.ties)*int(unsafe.Sizeof(Item{}))
-}
-
-func (s *nearScratch) bytes() int {
-	const item, c = int(unsafe.Sizeof(Item{})), int(unsafe.Sizeof(cand{}))
-	return cap(s.objects)*item + (cap(s.queue.heap)+cap(s.queue.far))*c + 8*(cap(s.free)+cap(s.pages)) + s.inPages
-}
-
-// keptBytes is how much memory a searcher keeps after a nearest: that of 1,000
-// objects or more.
-const keptBytes = 1 << 20
-
-// trim gives large memory back.
-func (s *nearScratch) trim() {
-	const page, item, c = 4 << 10, int(unsafe.Sizeof(Item{})), int(unsafe.Sizeof(cand{}))
-	if len(s.pages)*page+cap(s.objects)*item+(cap(s.queue.heap)+cap(s.queue.far))*c > keptBytes {
-		*s = nearScratch{}
-	}
 }
 
 // Close gives the memory back, at any time. A Browse that is not closed is

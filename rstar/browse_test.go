@@ -200,3 +200,26 @@ func TestBrowseHeld(t *testing.T) {
 		t.Fatal("Held looks at pages")
 	}
 }
+
+// TestBrowseDropsDead: objects that were returned take no memory, and those that
+// wait are the same after they were moved.
+func TestBrowseDropsDead(t *testing.T) {
+	const n = 50_000
+	items := spaces[0].draw(rand.New(rand.NewPCG(7, 8)), n)
+	tr := newTree(t, Options{})
+	if err := tr.Load(items); err != nil {
+		t.Fatal(err)
+	}
+	sameBrowse(t, tr, items, 0.5, 0.5)
+	b := tr.Browse(0.5, 0.5)
+	defer b.Close()
+	most := 0
+	for done := false; !done; {
+		_, done = b.Next(nil, 1000, 1000)
+		s := &b.b.s.near
+		most = max(most, cap(s.objects)+cap(s.spare))
+	}
+	if most > n/2 {
+		t.Fatalf("places for %d of %d objects", most, n)
+	}
+}

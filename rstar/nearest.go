@@ -50,7 +50,8 @@ type nearScratch struct {
 	browse  browse
 	some    Browse // of NearestSome
 	queue   nearQueue
-	objects []Item // that the queue refers to
+	objects []Item // that the queue refers to (nearroom.go)
+	spare   []Item
 	pages   []*page
 	inPages int      // bytes of all pages; a step of a Browse must not look at each
 	free    []uint64 // places in pages
@@ -67,7 +68,7 @@ type nearScratch struct {
 // nearer than what was already yielded. Objects are distinguished by id for
 // this purpose, so of two objects of one id, if one is moved or deleted
 // during the call, the other may be omitted. Memory: 48 bytes per object
-// yielded, 56 per object and 16 per node found ahead, and about 4 KB for each
+// yielded, 100 per object and 16 per node found ahead, and about 4 KB for each
 // node that still has pending entries (page.go).
 //
 // When a move is met, all that was yielded is searched for again. Beyond some

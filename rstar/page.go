@@ -3,7 +3,6 @@ package rstar
 import (
 	"math"
 	"math/bits"
-	"slices"
 	"unsafe"
 )
 
@@ -84,8 +83,8 @@ func (p *page) take(t *Tree, s *nearScratch) (rest float64, any bool) {
 	}
 	var hits masks
 	rest = leafNear(&p.d, p.groups(), &p.left, &hits, s.queue.near)
+	s.makeRoom(hits.count())
 	at := len(s.objects)
-	s.objects = slices.Grow(s.objects, hits.count())
 	for i, b := range hits[:2] {
 		p.left[i] &^= b
 		any = any || p.left[i] != 0
