@@ -5,10 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"strconv"
-
-	"golang.org/x/sys/unix"
+	"time"
 
 	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/internal/affinity"
@@ -42,7 +39,7 @@ func ChildMain(in io.Reader, out io.Writer) error {
 	defer cancel()
 	e := newEnemy(j)
 	done := make(chan error, 1)
-	go func() { done <- a.run(ctx, e) }()
+	go func() { done <- attempts(ctx, a, e) }()
 	var t told
 	stop := p.Read(&t)
 	cancel()
@@ -52,23 +49,20 @@ func ChildMain(in io.Reader, out io.Writer) error {
 	return p.Write(told{Counts: e.report()})
 }
 
-// beLastToRun gives all threads of this process the lowest priority: it stands
-// for clients on other machines, which take none of this one's cores.
-func beLastToRun() error {
-	tasks, err := os.ReadDir("/proc/self/task")
-	if err != nil {
-		return fmt.Errorf("attack: %w", err)
-	}
-	for _, t := range tasks {
-		id, err := strconv.Atoi(t.Name())
-		if err == nil {
-			err = unix.SchedSetAttr(id, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}, 0)
-		}
-		if err != nil {
-			return fmt.Errorf("attack: priority of thread %s: %w", t.Name(), err)
+// attempts attacks until ctx is done. Where other attacks go on the server may
+// refuse what an attack begins with. It returns why nothing could be done at all.
+func attempts(ctx context.Context, a Attack, e *Enemy) (last error) {
+	for ctx.Err() == nil {
+		if err := a.run(ctx, e); err != nil && ctx.Err() == nil {
+			last = err
+			e.count("not begun", 1)
+			pause(ctx, 100*time.Millisecond)
 		}
 	}
-	return nil
+	if e.report()[a.shows] > 0 {
+		return nil
+	}
+	return last
 }
 
 // attackers are the processes of attacks that go on at the same time.

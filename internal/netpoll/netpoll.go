@@ -2,18 +2,20 @@
 
 // Package netpoll has Go look at its sockets.
 //
-// Go does so when no goroutine is ready to run, and else each 10 ms. Where
-// there is one processor, a goroutine that works without end keeps all those
-// waiting that read from sockets, however often it yields: after a yield it is
-// ready again. So it parks until a byte comes that it has just written to a
-// pipe: then nobody may be ready, Go looks, and finds this byte and everything
-// else that has come. It takes some 3 us.
+// Go does so when a processor has no goroutine to run, and else each 10 ms. Where
+// all processors have goroutines that work without end, they keep those waiting
+// that read from sockets, however often they yield: after a yield they are
+// ready again. So such a goroutine parks until a byte comes that it has just
+// written to a pipe: then its processor may have nobody to run, Go looks, and
+// finds this byte and everything else that has come. That takes some 3 us, and
+// 50 us if an idle processor has looked before, whose thread wakes up for it.
 package netpoll
 
 import (
 	"os"
 	"runtime"
 	"syscall"
+	"time"
 )
 
 // Poller belongs to one goroutine. The zero value is ready.
@@ -22,14 +24,26 @@ type Poller struct {
 	conn  syscall.RawConn
 	ready func(fd uintptr) bool // step, once, since a method value allocates
 	wrote bool
+	last  time.Time
 	err   error
 	bytes [1]byte
 }
 
-// Poll lets other goroutines run, and Go look at its sockets, where no idle
-// processor does so.
+// seldom is how often it looks where there may be an idle processor, which
+// looks by itself.
+const seldom = time.Millisecond
+
+// Poll lets other goroutines run, and Go look at its sockets.
 func (p *Poller) Poll() {
-	if runtime.GOMAXPROCS(0) > 1 || p.open() != nil {
+	if runtime.GOMAXPROCS(0) > 1 {
+		now := time.Now()
+		if now.Sub(p.last) < seldom {
+			runtime.Gosched()
+			return
+		}
+		p.last = now
+	}
+	if p.open() != nil {
 		runtime.Gosched()
 		return
 	}
