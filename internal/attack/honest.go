@@ -57,7 +57,7 @@ func newHonest(ctx context.Context, t Target, qs []question, rate float64) (all 
 	}()
 	for _, o := range []struct{ name, transport, policy string }{
 		{"shm", "shm", "fast"}, {"shm, default policy", "shm", ""},
-		{"soft", "soft", "fast"}, {"plain sockets", "tcp", "tcp"}, {"shm, writes", "shm", "fast"},
+		{"soft", "soft", "fast"}, {"plain sockets", "tcp", "tcp"}, {writer, "shm", "fast"},
 	} {
 		c, err := catfish.Dial(ctx, t.Addr, catfish.Options{
 			Transport: o.transport, Policy: o.policy, Logger: discard(), DialTimeout: patience,
@@ -66,7 +66,7 @@ func newHonest(ctx context.Context, t Target, qs []question, rate float64) (all 
 			return all, fmt.Errorf("attack: client over %s: %w", o.name, err)
 		}
 		h := &honest{name: o.name, ask: func(ctx context.Context) error { return askClient(ctx, c, qs) }}
-		if o.name == "shm, writes" {
+		if o.name == writer {
 			h.ask = func(ctx context.Context) error { return write(ctx, c) }
 		}
 		h.close = func() { c.Close() }
@@ -83,6 +83,9 @@ func newHonest(ctx context.Context, t Target, qs []question, rate float64) (all 
 	})
 	for _, h := range all {
 		h.every = time.Duration(float64(time.Second) / rate)
+		if h.name == writer {
+			h.every *= writes
+		}
 	}
 	return all, nil
 }
@@ -133,6 +136,12 @@ func askGRPC(ctx context.Context, c catfishv1.CatfishServiceClient, qs []questio
 		}
 	}
 }
+
+// writer is the client that calls write, which makes so many requests.
+const (
+	writer = "shm, writes"
+	writes = 3
+)
 
 // write inserts an object where no question looks, finds it, and deletes it.
 func write(ctx context.Context, c *catfish.Client) error {

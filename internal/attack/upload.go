@@ -33,7 +33,7 @@ func rectProto(r rstar.Rect) *catfishv1.Rect {
 }
 
 var grpcSearches = Attack{
-	Name: "grpc-searches", shows: "answers", Slow: true,
+	Name: "grpc-searches", shows: "calls", Slow: true,
 	What: "concurrent searches for everything by gRPC, half of them never read",
 	run: func(ctx context.Context, e *Enemy) error {
 		calls := e.size(50, 6)
@@ -56,6 +56,7 @@ var grpcSearches = Attack{
 
 // searchAll begins a search, and reads the answer or waits.
 func (e *Enemy) searchAll(ctx context.Context, c catfishv1.CatfishServiceClient, read bool) {
+	e.count("calls", 1)
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	stream, err := c.Search(ctx, &catfishv1.SearchRequest{Query: rectProto(everything)})
