@@ -161,7 +161,7 @@ func (s *Server) observe(resident int64) {
 		return
 	}
 	if full {
-		s.log.Warn("memory limit exceeded: writes and new connections are refused",
+		s.log.Warn("memory limit exceeded: writes and connections over rings are refused",
 			"resident", resident, "rings", rings, "limit", limit)
 	} else {
 		s.log.Info("memory below the limit again", "resident", resident, "rings", rings, "limit", limit)

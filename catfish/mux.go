@@ -28,8 +28,7 @@ type mux struct {
 	hello   func() hello
 	tcp     func(net.Conn)
 	reject  func(net.Conn, error)
-	room    func() error // refuses plain sockets; the transports ask it themselves
-	failed  func(error)  // called when Accept fails
+	failed  func(error) // called when Accept fails
 	wg      sync.WaitGroup
 	// streams are the listeners of the transports that are served, by kind
 	// of stream. Constant once run is called.
@@ -40,7 +39,7 @@ type mux struct {
 const acceptPause = 50 * time.Millisecond
 
 func newMux(ln net.Listener, b *streamBudgets) *mux {
-	return &mux{ln: ln, budgets: b, streams: make(map[uint16]*chanListener), room: func() error { return nil }}
+	return &mux{ln: ln, budgets: b, streams: make(map[uint16]*chanListener)}
 }
 
 // run accepts until the listener is closed, then waits for its goroutines.
@@ -118,13 +117,7 @@ func (m *mux) route(ctx context.Context, c net.Conn, kind uint16, err error) (pa
 	case kind != streamTCP && ln == nil:
 		return nil, fmt.Errorf("%w: stream of kind %d", ErrTransport, kind)
 	}
-	var counted net.Conn
-	if kind == streamTCP {
-		err = m.room()
-	}
-	if err == nil {
-		counted, err = m.count(c)
-	}
+	counted, err := m.count(c)
 	switch {
 	case err != nil && kind == streamTCP:
 		refuseTCP(c, err)

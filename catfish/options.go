@@ -107,7 +107,7 @@ type ServerOptions struct {
 	MaxResults int
 	// MemoryLimit is what the server is to hold in memory, in bytes, 0:
 	// DefaultMemoryLimit. Answers that wait for clients take a quarter of it
-	// at most. While the process holds more, writes and new connections are
+	// at most. While the process holds more, writes and connections over rings are
 	// refused with ErrBusy; searches go on.
 	MemoryLimit int64
 	// Loading are collections, of those above or DefaultCollection, that the

@@ -11,7 +11,7 @@ import (
 )
 
 // While the memory is full, what needs more is refused and says so: writes,
-// collections, and whatever begins a connection. Those who are there go on.
+// collections, and connections over rings. Those who are there go on.
 func TestRefusedWhileMemoryIsFull(t *testing.T) {
 	for _, transport := range []string{TransportSHM, TransportSoft, TransportTCP} {
 		t.Run(transport, func(t *testing.T) { refusedWhileFull(t, transport) })
@@ -31,11 +31,14 @@ func refusedWhileFull(t *testing.T, transport string) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if more, err := Dial(t.Context(), s.Addr(), opts); err == nil || !strings.Contains(err.Error(), "--memory-limit") {
+	more, err := Dial(t.Context(), s.Addr(), opts)
+	if err == nil {
+		defer more.Close()
+	}
+	// A plain socket takes little, has a budget of its own, and may be that of
+	// somebody who looks what the matter is, or drops a collection.
+	if socket := transport == TransportTCP; socket != (err == nil) || !socket && !errors.Is(err, ErrBusy) && !strings.Contains(err.Error(), "--memory-limit") {
 		t.Errorf("one more client: %v", err)
-		if err == nil {
-			more.Close()
-		}
 	}
 	for _, f := range s.fabrics {
 		req := &channelRequest{private: readChannelPrivate(s.bootID)}

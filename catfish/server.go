@@ -131,7 +131,7 @@ func (s *Server) open() (err error) {
 	}
 	s.mux = newMux(s.ln, s.streams)
 	s.mux.hello = s.hello
-	s.mux.tcp, s.mux.room = s.serveTCP, s.Room
+	s.mux.tcp = s.serveTCP
 	s.mux.reject = func(c net.Conn, err error) {
 		s.log.Warn("connection refused", "peer", c.RemoteAddr(), "err", err)
 	}

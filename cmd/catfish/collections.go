@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/rdma"
 )
 
 func newCollections(a *app) *cobra.Command {
@@ -143,5 +145,18 @@ func (f *clientFlags) dialServer(ctx context.Context, a *app) (*catfish.Client, 
 	if err := noUse(f.flags, "for the server's collections", searchFlagNames...); err != nil {
 		return nil, err
 	}
-	return f.dial(ctx, a)
+	return f.dialBusy(ctx, a)
+}
+
+// dialBusy is dial, but asks a server that has no memory for rings by plain
+// sockets: this is when somebody wants to see its status, or drop a collection.
+func (f *clientFlags) dialBusy(ctx context.Context, a *app) (*catfish.Client, error) {
+	c, err := f.dial(ctx, a)
+	if errors.Is(err, rdma.ErrRejected) && f.transport == catfish.TransportAuto && f.policy == "" {
+		a.logger().Warn("refused; asking by plain sockets", "err", err)
+		plain := *f
+		plain.transport = catfish.TransportTCP
+		return plain.dial(ctx, a)
+	}
+	return c, err
 }

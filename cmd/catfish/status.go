@@ -21,7 +21,7 @@ func newStatus(a *app) *cobra.Command {
   catfish status --server 10.0.0.5:7119 --json`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cl, err := f.dial(cmd.Context(), a)
+			cl, err := f.dialBusy(cmd.Context(), a)
 			if err != nil {
 				return err
 			}
@@ -83,7 +83,7 @@ func statusText(st catfish.ServerStats, info catfish.ConnInfo) string {
 	printTo("transport   tcp (base line): %d requests\n", st.TCPRequests)
 	full := ""
 	if st.Memory.Full {
-		full = ": FULL, writes and new connections are refused"
+		full = ": FULL, writes and connections over rings are refused"
 	}
 	printTo("memory      %s of %s%s\n", sizeText(st.Memory.Resident), sizeText(st.Memory.Limit), full)
 	for _, u := range st.Budgets {
