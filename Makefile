@@ -51,11 +51,12 @@ race: ## test what is concurrent under the race detector (needs gcc)
 	CGO_ENABLED=1 $(GO) test -race -skip '^Test(BenchPaper|BenchSim|Replay|$(ONE_GOROUTINE))|^TestExact/andorra' \
 		./rstar ./catfish $$($(GO) list ./... | grep -Ev '/(bench/(sim|report|paper)|datasets|cmd/catfish)$$')
 
-# In tests the attacks are small, and not judged by time. ATTACK may be mix.
+# In tests the attacks are small, and not judged by time. ATTACK may be mix;
+# ATTACKFLAGS are flags of the program, --help lists them.
 ATTACK ?= all
 .PHONY: attack
 attack: build ## attack a server, see what its other clients notice
-	$(GO) run ./internal/attack/cmd/attack --attack '$(ATTACK)'
+	$(GO) run ./internal/attack/cmd/attack --attack '$(ATTACK)' $(ATTACKFLAGS)
 
 .PHONY: build-ofi
 build-ofi: ## build bin/catfish-ofi, with RDMA (needs libfabric-dev, libibverbs-dev, gcc)

@@ -72,10 +72,12 @@ func (s *Server) budgetStats() []BudgetStats {
 		s.budgets.answers, s.budgets.rings,
 		s.streams.silent, s.streams.conns, s.streams.unsent,
 		s.shm.silent, s.shm.connections, s.shm.mapped,
-		s.clientColls,
 	} {
 		l = append(l, BudgetStats(b.Use()))
 	}
+	colls := s.clientColls.Use()
+	colls.Limit = maxCollections // the table's
+	l = append(l, BudgetStats(colls))
 	s.mu.Lock()
 	others := s.otherBudgets
 	s.mu.Unlock()

@@ -3,6 +3,8 @@ package turns
 import (
 	"context"
 	"errors"
+	"net"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -152,4 +154,59 @@ func TestRunInTurn(t *testing.T) {
 			t.Errorf("order %v, %d free", order, turns.free)
 		}
 	})
+}
+
+// Jobs that hand over to each other all the time leave moments in which Go looks
+// at sockets, on one processor.
+func TestSocketsAreLookedAt(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	a, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	b, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	var got atomic.Int64
+	go func() {
+		for buf := make([]byte, 1); ; got.Add(1) {
+			if _, err := b.Read(buf); err != nil {
+				return
+			}
+		}
+	}()
+	q := New(1)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var steps atomic.Int64
+	var group sync.WaitGroup
+	group.Go(func() {
+		for ctx.Err() == nil {
+			_ = q.Run(ctx, "other", func() { steps.Add(1) })
+		}
+	})
+	for i := int64(1); i <= 100; i++ {
+		begun := steps.Load()
+		if _, err := a.Write([]byte{1}); err != nil {
+			t.Fatal(err)
+		}
+		for got.Load() < i {
+			if err := q.Run(ctx, "this", func() {}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := steps.Load() - begun; n > 200 {
+			t.Fatalf("byte %d was read after %d steps", i, n)
+		}
+	}
+	cancel()
+	group.Wait()
 }

@@ -65,7 +65,7 @@ func run(ctx context.Context) (ok bool, err error) {
 	flag.Float64Var(&cfg.Rate, "rate", 500, "of each honest client, requests per second at most")
 	flag.DurationVar(&cfg.Alone, "alone", 5*time.Second, "measurement before the attack")
 	flag.DurationVar(&cfg.Duration, "duration", 15*time.Second, "of each attack")
-	flag.DurationVar(&cfg.After, "after", 15*time.Second, "within which all must be given back")
+	flag.DurationVar(&cfg.After, "after", time.Minute, "within which all must be given back")
 	flag.StringVar(&file, "json", "", "file for the results, a line each")
 	flag.DurationVar(&soak, "soak", 0, "instead of attacks, churn clients, collections and writes for so long")
 	flag.StringVar(&out, "out", "soak", "directory for the plots and samples of --soak")
