@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rdma/budget"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -16,14 +15,11 @@ import (
 //	loading -----> serving -----> dropped
 //	       SetReady        drop
 type collection struct {
-	num  uint32
-	name string
-	tree *rstar.Tree
-	// slabBytes is the size of its memory: tree.Memory waits for writers.
-	slabBytes uint64
-	regions   map[string]rdma.Region // by transport
-	order     []rdma.Region          // as registered: the first owns the memory
-	account   *budget.Account        // of who created it; nil: the server's owner
+	num     uint32
+	name    string
+	tree    *rstar.Tree
+	slab    slabMemory
+	account *budget.Account // of who created it; nil: the server's owner
 
 	loading atomic.Bool // clients cannot open it yet
 	// dropped is set before the tree is closed. A search that ran meanwhile
@@ -117,8 +113,7 @@ func (cs *collections) create(name string, s *Server, account *budget.Account) (
 	return c, nil
 }
 
-// make allocates the slab with the first device and registers the same
-// memory with the others, so that all transports serve the same bytes.
+// make makes a collection in the first free slot.
 func (cs *collections) make(name string, s *Server, account *budget.Account) (*collection, error) {
 	if cs.closed {
 		return nil, ErrClosed
@@ -134,20 +129,19 @@ func (cs *collections) make(name string, s *Server, account *budget.Account) (*c
 		return nil, fmt.Errorf("%w: it has %d collections and can have no more", ErrBusy, maxCollections)
 	}
 	c := &collection{
-		num: cs.next[slot]<<slotBits | uint32(slot), name: name,
-		regions: make(map[string]rdma.Region), account: account,
+		num: cs.next[slot]<<slotBits | uint32(slot), name: name, account: account,
 	}
 	c.loading.Store(slices.Contains(s.opts.Loading, name))
 	opts := rstar.Options{NodeBytes: s.opts.NodeBytes, SlabBytes: s.opts.SlabBytes, BootID: s.bootID, Strategy: s.opts.Strategy}
-	err := c.register(s, &opts)
+	err := c.slab.make(s.fabrics, name, opts.SlabBytes, s.opts.firstPinned)
 	if err == nil {
+		opts.Memory, opts.Grow = c.slab.mem, c.slab.grower()
 		c.tree, err = rstar.New(opts)
 	}
 	if err != nil {
 		c.close()
 		return nil, err
 	}
-	c.slabBytes = uint64(len(c.tree.Memory()))
 	return c, nil
 }
 
@@ -158,37 +152,10 @@ func (cs *collections) shut() {
 	cs.closed = true
 }
 
-// register sets opts.Memory, if there is a device.
-func (c *collection) register(s *Server, opts *rstar.Options) error {
-	for _, f := range s.fabrics {
-		var r rdma.Region
-		var err error
-		if opts.Memory == nil {
-			r, err = f.dev.Register(int(opts.SlabBytes), rdma.RemoteRead)
-		} else if m, ok := f.dev.(rdma.MemoryRegistrar); ok {
-			r, err = m.RegisterMemory(opts.Memory, rdma.RemoteRead)
-		} else {
-			return fmt.Errorf("%w: %s cannot register memory of another device", ErrTransport, f.name)
-		}
-		if err != nil {
-			return fmt.Errorf("catfish: slab of %d bytes (--slab-bytes) for %q: %w", opts.SlabBytes, c.name, err)
-		}
-		if opts.Memory == nil {
-			opts.Memory = r.Bytes()
-		}
-		c.regions[f.name] = r
-		c.order = append(c.order, r)
-	}
-	return nil
-}
-
-// close closes the tree before its memory is freed, and of the regions the one
-// that owns the memory last.
+// close closes the tree before its memory is freed.
 func (c *collection) close() {
 	if c.tree != nil {
 		c.tree.Close()
 	}
-	for _, r := range slices.Backward(c.order) {
-		r.Close()
-	}
+	c.slab.close()
 }

@@ -131,6 +131,9 @@ func (s *Server) openFabric(name string) (err error) {
 	if f.dev, err = openDevice(name, listen, s.shm.options(&s.opts), s.opts.Fabric, spin, s); err != nil {
 		return err
 	}
+	if s.opts.wrap != nil {
+		f.dev = s.opts.wrap(f.dev)
+	}
 	s.fabrics = append(s.fabrics, f)
 	s.log.Info("transport opened", "transport", name, "device", f.dev.Info().Detail)
 	if f.readCQ, err = f.dev.CreateCQ(1); err != nil {

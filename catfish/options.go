@@ -86,7 +86,9 @@ type ServerOptions struct {
 	HeartbeatInterval time.Duration
 	// RingBytes of each request ring, 0: fastmsg's default, 256 KiB.
 	RingBytes int
-	// SlabBytes and NodeBytes of each collection, 0: rstar's defaults.
+	// SlabBytes is the most memory that a collection may take, 0: MemoryLimit. It
+	// is address space, and costs nothing until it is used. NodeBytes is the size
+	// of a tree's node, 0: rstar's default.
 	SlabBytes int64
 	NodeBytes int
 	// Strategy of each collection's insertions and splits, 0: rstar.Revised.
@@ -123,6 +125,10 @@ type ServerOptions struct {
 	Logger *slog.Logger
 
 	maybeOFI bool // nobody asked for ofi: without it if it fails
+	// wrap, in tests, puts a provider between; firstPinned is the size of the
+	// first region where memory is pinned, 0: FirstPinnedBytes.
+	wrap        func(rdma.Device) rdma.Device
+	firstPinned int64
 	// resident, in tests, says what the process holds in memory.
 	resident func(context.Context) (int64, error)
 }
@@ -147,14 +153,14 @@ func (o *ServerOptions) setDefaults() {
 	if o.HeartbeatInterval == 0 {
 		o.HeartbeatInterval = DefaultHeartbeatInterval
 	}
-	if o.SlabBytes == 0 {
-		o.SlabBytes = rstar.DefaultSlabBytes
-	}
 	if o.SocketMode == 0 {
 		o.SocketMode = 0o600
 	}
 	if o.MemoryLimit == 0 {
 		o.MemoryLimit = DefaultMemoryLimit()
+	}
+	if o.SlabBytes == 0 {
+		o.SlabBytes = min(max(o.MemoryLimit, rstar.DefaultSlabBytes), mostDefaultSlab)
 	}
 	if o.MaxResults == 0 {
 		o.MaxResults = DefaultMaxResults
@@ -166,6 +172,10 @@ func (o *ServerOptions) setDefaults() {
 		o.Logger = slog.Default()
 	}
 }
+
+// mostDefaultSlab keeps a default slab below the most chunks that a tree may have,
+// on any machine.
+const mostDefaultSlab = 1 << 40
 
 func (o *ServerOptions) validate() error {
 	for _, t := range o.Transports {

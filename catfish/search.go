@@ -174,7 +174,9 @@ func (c *Client) once(ctx context.Context, s *session, q *query) error {
 				Reads: int(st.Reads), Trips: int(st.RoundTrips), Bytes: int(st.Bytes)}, Offload)
 			return nil
 		}
-		if !errors.Is(err, offload.ErrRestart) && !errors.Is(err, offload.ErrTorn) && !errors.Is(err, errNoChannel) {
+		if errors.Is(err, remote.ErrGrown) {
+			o.outgrown.Store(true) // The next search will ask.
+		} else if !errors.Is(err, offload.ErrRestart) && !errors.Is(err, offload.ErrTorn) && !errors.Is(err, errNoChannel) {
 			return s.walkFailed(ctx, o, err)
 		}
 		q.items = q.items[:base]

@@ -100,9 +100,10 @@ func (v *service) open(name string, out []byte) ([]byte, error) {
 	if err := c.ready(); err != nil {
 		return out, err
 	}
-	r := openReply{coll: c.num, nodeBytes: uint32(c.tree.NodeBytes()), slabBytes: c.slabBytes, bootID: v.s.bootID}
-	if g := c.regions[v.transport]; g != nil {
-		r.base = g.Remote()
+	region, size := c.slab.reach(v.transport)
+	r := openReply{coll: c.num, nodeBytes: uint32(c.tree.NodeBytes()), slabBytes: uint64(size), bootID: v.s.bootID}
+	if region != nil {
+		r.base = region.Remote()
 	}
 	return r.append(out), nil
 }

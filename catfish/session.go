@@ -55,6 +55,8 @@ type openSlab struct {
 	name    string
 	coll    uint32
 	release func() // gives the cache back
+	// outgrown: the server has to be asked again where the tree is.
+	outgrown atomic.Bool
 }
 
 // maxNode is the largest node that clients have read buffers for: rstar
@@ -235,13 +237,13 @@ func (s *session) call(ctx context.Context, kind fastmsg.Kind, payload, dst []by
 
 // open resolves a collection's name, once per session.
 func (s *session) open(ctx context.Context, name string) (*openSlab, error) {
-	if o := s.last.Load(); o != nil && o.name == name {
+	if o := s.last.Load(); o != nil && o.name == name && !o.outgrown.Load() {
 		return o, nil
 	}
 	s.mu.Lock()
 	o := s.slabs[name]
 	s.mu.Unlock()
-	if o != nil {
+	if o != nil && !o.outgrown.Load() {
 		s.last.Store(o)
 		return o, nil
 	}
@@ -262,7 +264,8 @@ func (s *session) open(ctx context.Context, name string) (*openSlab, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.slabs[name] == nil {
+	switch old := s.slabs[name]; {
+	case old == nil:
 		o := &openSlab{name: name, coll: r.coll, release: func() {}, slab: slab{
 			Base: r.base, Bytes: r.slabBytes, NodeBytes: r.nodeBytes, BootID: s.hello.BootID,
 			Trust: s.trust,
@@ -273,8 +276,17 @@ func (s *session) open(ctx context.Context, name string) (*openSlab, error) {
 			o.Cache, o.release = s.shared.caches.Share(k)
 		}
 		s.slabs[name] = o
+	case old.outgrown.Load() && old.coll == r.coll:
+		s.slabs[name] = old.grown(r.base, r.slabBytes)
 	}
 	return s.slabs[name], nil
+}
+
+// grown is the same tree with more memory.
+func (o *openSlab) grown(base rdma.Remote, bytes uint64) *openSlab {
+	return &openSlab{name: o.name, coll: o.coll, release: o.release, slab: slab{
+		Base: base, Bytes: bytes, NodeBytes: o.NodeBytes, BootID: o.BootID, Cache: o.Cache, Trust: o.Trust,
+	}}
 }
 
 // openChecked is open for a request of that kind, which a restarted server

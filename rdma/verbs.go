@@ -96,6 +96,8 @@ type Info struct {
 	// Two equal Reads, one posted after the other on a queue pair, contain no
 	// such line.
 	TornLines bool
+	// Pins: registered memory occupies memory, touched or not.
+	Pins bool
 }
 
 // Faults says how precisely a device reports why the target refused a

@@ -25,7 +25,7 @@ func TestCheckFinds(t *testing.T) {
 		{"height", "header is", func(tr *Tree) { tr.words[headerDynamic+1] += 1 << 32 }},
 		{"header count", "header is", func(tr *Tree) { tr.words[headerCount]++ }},
 		{"moves", "header is", func(tr *Tree) { tr.words[headerDynamic+3]++ }},
-		{"chunks used", "header counts", func(tr *Tree) { tr.words[headerDynamic+4]++ }},
+		{"chunks used", "header is", func(tr *Tree) { tr.words[headerDynamic+4]++ }},
 		{"odd version", "is odd", func(tr *Tree) { child(tr, 0)[0]++ }},
 		{"line version", "line 3 has", func(tr *Tree) { child(tr, 0)[3*lanes] += 2 }},
 		{"stamp", "stamp", func(tr *Tree) { child(tr, 1)[laneStamp] += 1 << 40 }},

@@ -114,6 +114,12 @@ func (x *tx) load(items []Item) error {
 			ErrSlabFull, len(items), need, t.opts.NodeBytes, left, x.reserve(),
 			t.opts.SlabBytes)
 	}
+	if n := need + x.reserve(); x.ready() < n && x.usable < t.chunks {
+		if err := x.grow(x.used - uint64(x.free) + n); err != nil {
+			return fmt.Errorf("%w: it has %d bytes and cannot grow: %w; no object was loaded",
+				ErrSlabFull, x.usable*uint64(t.opts.NodeBytes), err)
+		}
+	}
 	x.release(x.root)
 	es := x.loadObjects(items, &l, leaves)
 	for len(es) > 1 {

@@ -20,6 +20,12 @@ type Options struct {
 	// the tree's own: zeroed, 64-byte aligned. The caller keeps
 	// ownership and may free it after Close has returned.
 	Memory []byte
+	// Grow, if not nil, makes the slab usable piece by piece: it has at least
+	// its first bytes ready for remote readers, and returns how many are, no
+	// fewer than before. Writers call it, one at a time, before they use more.
+	// If it fails, a write that needs more fails with ErrSlabFull and its
+	// error. nil: all of the slab is usable.
+	Grow func(bytes int64) (usable int64, err error)
 	// BootID distinguishes one life of a tree from the next for remote
 	// readers. 0 means a random id.
 	BootID uint64

@@ -1,7 +1,9 @@
 package rstar
 
 import (
+	"errors"
 	"fmt"
+	"github.com/catfish-index/catfish/internal/mapped"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -67,7 +69,7 @@ func New(o Options) (*Tree, error) {
 		t.minFill[i] = t.fanout[i] * o.Strategy.minFillPercent() / 100
 	}
 	if t.mem == nil {
-		t.mem, err = mapSlab(int64(t.chunks) * int64(o.NodeBytes))
+		t.mem, err = mapped.Map(int64(t.chunks) * int64(o.NodeBytes))
 		if err != nil {
 			return nil, fmt.Errorf("rstar: mapping a slab of %d bytes (SlabBytes): %w",
 				o.SlabBytes, err)
@@ -81,7 +83,12 @@ func New(o Options) (*Tree, error) {
 		int(t.chunks)*t.nodeWords)
 	t.base = unsafe.Pointer(&t.mem[0])
 	t.pool.New = func() any { return t.newSearcher() }
-	t.tx.init(t)
+	if err := t.tx.init(t); err != nil {
+		if o.Memory == nil {
+			err = errors.Join(err, mapped.Unmap(t.mem))
+		}
+		return nil, fmt.Errorf("rstar: %w", err)
+	}
 	return t, nil
 }
 
@@ -105,7 +112,7 @@ func (t *Tree) Close() error {
 	if t.opts.Memory != nil {
 		return nil
 	}
-	return unmapSlab(mem)
+	return mapped.Unmap(mem)
 }
 
 // Closed reports whether Close was called. Whoever reads a tree that another

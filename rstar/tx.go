@@ -40,6 +40,8 @@ type tx struct {
 	looks      int  // nodes that find has read so far: tests bound it
 	quick      quick
 
+	usable uint64 // chunks that may be used (Options.Grow); it only grows
+
 	// Committed state.
 	header     [lanes]uint64
 	freeChunks []uint32
@@ -73,8 +75,15 @@ func (p *path) push(chunk uint32, slot int) {
 }
 
 // init writes an empty tree into the slab.
-func (x *tx) init(t *Tree) {
+func (x *tx) init(t *Tree) error {
 	x.t = t
+	x.usable = t.chunks
+	if t.opts.Grow != nil {
+		x.usable = 0
+		if err := x.grow(minSlabChunks); err != nil {
+			return err
+		}
+	}
 	x.quick.scratch = make(node, t.nodeWords)
 	x.committed.used = 1
 	x.begin()
@@ -85,6 +94,7 @@ func (x *tx) init(t *Tree) {
 	h[2] = uint64(LayoutVersion) | uint64(t.opts.NodeBytes)<<32
 	h[3], h[4] = t.chunks, t.opts.BootID
 	atomic.StoreUint64(&h[laneMeta], magic)
+	return nil
 }
 
 // begin starts over from the committed tree.
@@ -145,11 +155,31 @@ func (x *tx) alloc(level int) (node, error) {
 		b.reset(level, chunk, emptyRect)
 		return b, nil
 	}
-	left := x.t.chunks - x.used + uint64(x.free)
-	if left == 0 || left <= x.reserve() && !x.spare {
+	var err error
+	if x.ready() <= x.reserve() && x.usable < x.t.chunks {
+		err = x.grow(x.used + x.reserve() + 1)
+	}
+	if left := x.ready(); left == 0 || left <= x.reserve() && !x.spare {
+		if err != nil {
+			return nil, fmt.Errorf("%w: it cannot grow beyond %d bytes: %w; this change was not made",
+				ErrSlabFull, x.usable*uint64(x.t.opts.NodeBytes), err)
+		}
 		return nil, x.t.fullError()
 	}
 	return x.node(x.allocAt(level)), nil
+}
+
+// ready is how many chunks can be used at once.
+func (x *tx) ready() uint64 { return x.usable - x.used + uint64(x.free) }
+
+// grow makes the first chunks of the slab usable, as many as there are.
+func (x *tx) grow(chunks uint64) error {
+	size := int64(x.t.opts.NodeBytes)
+	usable, err := x.t.opts.Grow(int64(min(chunks, x.t.chunks)) * size)
+	if err == nil {
+		x.usable = min(uint64(usable/size), x.t.chunks)
+	}
+	return err
 }
 
 func (t *Tree) fullError() error {

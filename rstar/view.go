@@ -20,6 +20,9 @@ type Header struct {
 	Height int    // number of levels, at least 1
 	Len    uint64 // objects; counted apart from root and Moves
 	Moves  uint64 // the move counter M (publish.go)
+	// Used is how many chunks the tree has used so far: every chunk number of
+	// it is less, and all of them are in the first Used*NodeBytes bytes.
+	Used uint64
 }
 
 // ParseHeader reads a private copy of the first HeaderBytes of a slab,
@@ -56,6 +59,7 @@ func ParseHeader(b []byte) (Header, error) {
 	rh := word(b, headerDynamic+1)
 	h.Root, h.Height = uint32(rh), int(rh>>32)
 	h.Len, h.Moves = word(b, headerCount), word(b, headerDynamic+3)
+	h.Used = word(b, headerDynamic+4)
 	if h.Root == 0 || uint64(h.Root) >= h.Chunks {
 		return Header{}, fmt.Errorf("%w: root is chunk %d, want 1 to %d",
 			ErrCorrupt, h.Root, h.Chunks-1)
@@ -63,6 +67,9 @@ func ParseHeader(b []byte) (Header, error) {
 	if h.Height < 1 || h.Height > maxHeight {
 		return Header{}, fmt.Errorf("%w: height is %d, want 1 to %d",
 			ErrCorrupt, h.Height, maxHeight)
+	}
+	if h.Used > h.Chunks {
+		return Header{}, fmt.Errorf("%w: it uses %d chunks, want %d at most", ErrCorrupt, h.Used, h.Chunks)
 	}
 	return h, nil
 }

@@ -37,6 +37,7 @@ func TestParseHeader(t *testing.T) {
 		LayoutVersion: LayoutVersion, NodeBytes: 704,
 		Chunks: uint64(DefaultSlabBytes) / 704, BootID: 77,
 		Root: h.Root, Height: tr.Stats().Height, Len: 60, Moves: tr.Stats().Moves,
+		Used: uint64(tr.Stats().UsedBytes) / 704,
 	}
 	if h != want || h.Height != 2 {
 		t.Fatalf("header is %+v, want %+v", h, want)
@@ -59,6 +60,7 @@ func TestParseHeader(t *testing.T) {
 		{"root beyond", d + 1, 0xFFFFFFFF | 2<<32, ErrCorrupt},
 		{"height 0", d + 1, 1, ErrCorrupt},
 		{"height", d + 1, 1 | 99<<32, ErrCorrupt},
+		{"more chunks than there are", d + 4, 1 + uint64(DefaultSlabBytes)/704, ErrCorrupt},
 	} {
 		b := slices.Clone(tr.Memory()[:HeaderBytes])
 		setWord(b, c.word, c.value)

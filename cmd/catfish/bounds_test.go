@@ -16,7 +16,7 @@ import (
 // What cannot fit is refused before it is made or read.
 func TestTooManyObjects(t *testing.T) {
 	for _, command := range []string{
-		"serve --listen 127.0.0.1:0 --load uniform --objects 400000000",
+		"serve --listen 127.0.0.1:0 --slab-bytes 1GiB --load uniform --objects 400000000",
 		"check uniform --objects 400000000",
 	} {
 		fail(t, exitFailure, strings.Fields(command),

@@ -9,7 +9,6 @@ import (
 
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/rdma/ofi"
-	"github.com/catfish-index/catfish/rstar"
 )
 
 // fabricReport is what 'catfish fabric' found on this host.
@@ -92,10 +91,10 @@ func newFabricReport(fabrics []ofi.Fabric, err error, kernel []kernelDevice, loc
 	for i := range r.Kernel {
 		r.Kernel[i].explain(r.Fabrics, err)
 	}
-	if lock.Known && !lock.Unlimited && lock.Bytes < uint64(rstar.DefaultSlabBytes) && (rdma.Available || len(kernel) > 0) {
-		r.Locked.Hint = fmt.Sprintf("below a default slab (%s): a server over RDMA cannot register it, unless it has"+
+	if lock.Known && !lock.Unlimited && lock.Bytes < catfish.FirstPinnedBytes && (rdma.Available || len(kernel) > 0) {
+		r.Locked.Hint = fmt.Sprintf("below what a collection has at first (%s): a server over RDMA cannot register it, unless it has"+
 			" CAP_IPC_LOCK as root has; ulimit -l unlimited, systemd: LimitMEMLOCK=infinity, or a smaller --slab-bytes",
-			mib(uint64(rstar.DefaultSlabBytes)))
+			mib(catfish.FirstPinnedBytes))
 	}
 	return r
 }

@@ -72,7 +72,7 @@ nothing to reload.`,
 			"while it polls; sets GOMAXPROCS, unless\n"+
 			"the environment does, to %d more than it is: set it to more than the clients that poll",
 			catfish.MaxConnectionWorkers, connectionProcs))
-	fs.Var(byteSize{&f.opts.SlabBytes}, "slab-bytes", "capacity of each collection in bytes, 0: default")
+	fs.Var(byteSize{&f.opts.SlabBytes}, "slab-bytes", "most memory of each collection, 0: --memory-limit; it costs nothing until it is used")
 	fs.IntVar(&f.opts.NodeBytes, "node-bytes", 0, "size of a tree node in bytes, 0: default")
 	fs.Var(byteSize{&f.opts.MemoryLimit}, "memory-limit",
 		"what the server is to hold in memory, such as 2GiB; clients' shares follow from it, and above it\n"+

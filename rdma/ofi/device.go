@@ -129,6 +129,7 @@ func (d *device) Info() rdma.Info {
 		Faults:   rdma.FaultsCoarse,
 		// A CPU serves the reads; cards move whole lines.
 		TornLines: d.at.Emulated,
+		Pins:      true, // cards do, of others it cannot be known
 	}
 	if d.at.Provider == TCP {
 		i.Faults = rdma.FaultsNone

@@ -13,7 +13,7 @@ import (
 // empty costs little, and the garbage collector never sees it.
 func alloc(size int) (mem []byte, free func(), err error) {
 	b, err := unix.Mmap(-1, 0, roundUp(size, os.Getpagesize()),
-		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_NORESERVE)
 	if err != nil {
 		return nil, nil, os.NewSyscallError("mmap", err)
 	}

@@ -82,7 +82,7 @@ func TestCachedHostileMemory(t *testing.T) {
 				ends["fine"]++
 			case errors.Is(err, offload.ErrRestart), errors.Is(err, offload.ErrTorn),
 				errors.Is(err, rstar.ErrCorrupt), errors.Is(err, rstar.ErrLayout),
-				errors.Is(err, ErrProtocol), errors.Is(err, ErrServerChanged):
+				errors.Is(err, ErrProtocol), errors.Is(err, ErrServerChanged), errors.Is(err, ErrGrown):
 				ends[errors.Unwrap(err).Error()]++
 			default:
 				t.Fatalf("round %d: %v", round, err)

@@ -189,7 +189,7 @@ func TestReaderFails(t *testing.T) {
 	check("too many objects", s.tree, ErrTooLarge)
 	check("another boot id", other(func(t *Tree) { t.BootID++ }), ErrServerChanged)
 	check("another node size", other(func(t *Tree) { t.NodeBytes += 64 }), ErrProtocol)
-	check("less memory", other(func(t *Tree) { t.Bytes /= 64 }), ErrProtocol)
+	check("less memory", other(func(t *Tree) { t.Bytes /= 64 }), ErrGrown)
 	if n, err := s.reader.Count(t.Context(), s.tree, all); n != threeLevels || err != nil {
 		t.Errorf("afterwards it counts %d, %v", n, err)
 	}

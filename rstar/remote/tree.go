@@ -14,7 +14,7 @@ import (
 // of Readers may use it.
 type Tree struct {
 	Base      rdma.Remote // of the slab
-	Bytes     uint64      // of the slab
+	Bytes     uint64      // of the slab that can be read there
 	NodeBytes uint32
 	BootID    uint64        // of the server that the tree was opened at
 	Cache     *Cache        // nil: none
@@ -47,6 +47,9 @@ var (
 	ErrServerChanged = errors.New("remote: server restarted")
 	// ErrProtocol: the memory holds what no tree does.
 	ErrProtocol = errors.New("remote: not a tree")
+	// ErrGrown: the tree uses more memory than Bytes by now. Ask its server
+	// where, and search another Tree.
+	ErrGrown = errors.New("remote: the tree has grown")
 	// ErrTooLarge: there are more objects than Limits allows.
 	ErrTooLarge = errors.New("remote: answer too large")
 )

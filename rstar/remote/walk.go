@@ -115,10 +115,12 @@ func (w *walk) visitHeader(b []byte) (offload.Verdict, error) {
 		return 0, err
 	case h.BootID != w.tree.BootID:
 		return 0, fmt.Errorf("%w: boot id %#x, was %#x", ErrServerChanged, h.BootID, w.tree.BootID)
-	case h.NodeBytes != int(w.tree.NodeBytes) || h.Chunks > w.tree.Bytes/uint64(w.tree.NodeBytes):
-		return 0, fmt.Errorf("%w: slab header: %d bytes a node, %d chunks, height %d in %d bytes",
-			ErrProtocol, h.NodeBytes, h.Chunks, h.Height, w.tree.Bytes)
+	case h.NodeBytes != int(w.tree.NodeBytes):
+		return 0, fmt.Errorf("%w: slab header: %d bytes a node, want %d", ErrProtocol, h.NodeBytes, w.tree.NodeBytes)
+	case h.Used > w.tree.Bytes/uint64(w.tree.NodeBytes):
+		return 0, fmt.Errorf("%w: it uses %d nodes of %d bytes, known are %d bytes", ErrGrown, h.Used, h.NodeBytes, w.tree.Bytes)
 	}
+	h.Chunks = min(h.Chunks, w.tree.Bytes/uint64(w.tree.NodeBytes))
 	w.tree.learn(h)
 	if !w.ready {
 		w.h, w.ready = h, true

@@ -1,0 +1,198 @@
+package catfish
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/catfish-index/catfish/internal/mapped"
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// slabMemory is the memory of a collection, which all devices have registered,
+// so that all transports serve the same bytes.
+//
+// Its size is a limit: pages take memory when they are touched. But some devices
+// pin what they register (rdma.Info.Pins), touched or not. With these the slab
+// is registered as far as it is used, by regions that all begin at its front:
+//
+//	slab      |#########################...................................|
+//	first     |--------|
+//	second    |----------------|
+//	third     |--------------------------------|   clients get the latest
+//
+// A client that has an earlier region keeps it. It asks for the latest one when
+// it meets a tree that uses more (remote.ErrGrown). So all regions stay; what is
+// pinned twice was pinned already.
+//
+// Pinning takes a card some 0.3 ms a MiB, and writers must not wait for that: the
+// next region is made in the background when three quarters of the last one are
+// used.
+type slabMemory struct {
+	name    string
+	mem     []byte
+	free    func()
+	regions []rdma.Region          // in the order in which they were made
+	whole   map[string]rdma.Region // by transport: all of the slab
+
+	pins  []pinner
+	first int64      // size of the first region that is pinned
+	mu    sync.Mutex // held while regions are made
+	// pinned is what all pins have registered, in bytes; latest their regions.
+	pinned int64
+	latest map[string]rdma.Region
+	closed bool
+	ahead  sync.WaitGroup
+}
+
+// pinner is a device that pins what it registers.
+type pinner struct {
+	transport string
+	rdma.MemoryRegistrar
+}
+
+// FirstPinnedBytes is what is registered of a collection at first where memory is
+// pinned: 20 ms.
+const FirstPinnedBytes = 64 << 20
+
+// make allocates the memory, with a device if one has to, and registers it.
+func (s *slabMemory) make(fabrics []*fabric, name string, size, first int64) (err error) {
+	s.name, s.free, s.first = name, func() {}, cmp.Or(first, FirstPinnedBytes)
+	s.whole, s.latest = map[string]rdma.Region{}, map[string]rdma.Region{}
+	for _, f := range fabrics {
+		if f.dev.Info().Pins {
+			continue
+		}
+		var r rdma.Region
+		if s.mem == nil {
+			r, err = f.dev.Register(int(size), rdma.RemoteRead)
+		} else {
+			r, err = s.registerWith(f, s.mem)
+		}
+		if err != nil {
+			return s.failed(size, err)
+		}
+		s.mem, s.whole[f.name] = r.Bytes(), r
+		s.regions = append(s.regions, r)
+	}
+	if s.mem == nil {
+		if s.mem, err = mapped.Map(size); err != nil {
+			return s.failed(size, err)
+		}
+		s.free = func() { _ = mapped.Unmap(s.mem) }
+	}
+	for _, f := range fabrics {
+		if m, ok := f.dev.(rdma.MemoryRegistrar); f.dev.Info().Pins && ok {
+			s.pins = append(s.pins, pinner{f.name, m})
+		} else if !ok && s.whole[f.name] == nil {
+			return s.failed(size, errNoRegistrar(f))
+		}
+	}
+	return nil
+}
+
+func (s *slabMemory) failed(size int64, err error) error {
+	return fmt.Errorf("catfish: slab of %d bytes (--slab-bytes) for %q: %w", size, s.name, err)
+}
+
+func errNoRegistrar(f *fabric) error {
+	return fmt.Errorf("%w: %s cannot register memory of another device", ErrTransport, f.name)
+}
+
+func (s *slabMemory) registerWith(f *fabric, mem []byte) (rdma.Region, error) {
+	m, ok := f.dev.(rdma.MemoryRegistrar)
+	if !ok {
+		return nil, errNoRegistrar(f)
+	}
+	return m.RegisterMemory(mem, rdma.RemoteRead)
+}
+
+// grower is for rstar.Options.Grow.
+func (s *slabMemory) grower() func(int64) (int64, error) {
+	if len(s.pins) == 0 {
+		return nil
+	}
+	return s.grow
+}
+
+// grow has at least the first bytes of the slab registered, and returns how many
+// the tree may use before it asks again.
+func (s *slabMemory) grow(bytes int64) (usable int64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.pinned < bytes {
+		if err := s.pin(); err != nil {
+			return s.pinned, err
+		}
+	}
+	switch most := s.pinned / 4 * 3; {
+	case s.pinned == int64(len(s.mem)):
+		return s.pinned, nil
+	case bytes <= most:
+		return most, nil
+	}
+	s.ahead.Go(s.pinAhead)
+	return s.pinned, nil
+}
+
+// pinAhead makes the next region before it is needed. If that fails, the write
+// that needs it tries again, and has the error.
+func (s *slabMemory) pinAhead() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.pin()
+}
+
+// pin makes the next regions, one with each device.
+func (s *slabMemory) pin() error {
+	if s.closed {
+		return ErrClosed
+	}
+	size := min(max(2*s.pinned, s.first), int64(len(s.mem)))
+	made := map[string]rdma.Region{}
+	for _, p := range s.pins {
+		r, err := p.RegisterMemory(s.mem[:size:size], rdma.RemoteRead)
+		if err != nil {
+			for _, r := range made {
+				err = errors.Join(err, r.Close())
+			}
+			return fmt.Errorf("catfish: %s cannot register %d bytes of %q: %w", p.transport, size, s.name, err)
+		}
+		made[p.transport] = r
+	}
+	for transport, r := range made {
+		s.latest[transport] = r
+		s.regions = append(s.regions, r)
+	}
+	s.pinned = size
+	return nil
+}
+
+// reach returns where clients of a transport read the slab, and how much of it;
+// a nil region: nowhere.
+func (s *slabMemory) reach(transport string) (rdma.Region, int) {
+	if r := s.whole[transport]; r != nil {
+		return r, len(s.mem)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.latest[transport]; r != nil {
+		return r, int(s.pinned)
+	}
+	return nil, len(s.mem)
+}
+
+// close unregisters and frees the memory, of which the first region may be the
+// owner.
+func (s *slabMemory) close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.ahead.Wait()
+	for _, r := range slices.Backward(s.regions) {
+		r.Close()
+	}
+	s.free()
+}

@@ -1,0 +1,167 @@
+package catfish
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// pinning is a device that pins what it registers, as cards do, as far as its
+// limit.
+type pinning struct {
+	rdma.Device
+	mu    sync.Mutex
+	limit int   // bytes of one region
+	sizes []int // of regions of memory
+}
+
+func (p *pinning) Info() rdma.Info {
+	i := p.Device.Info()
+	i.Pins = true
+	return i
+}
+
+var errPinned = errors.New("RLIMIT_MEMLOCK")
+
+func (p *pinning) RegisterMemory(mem []byte, access rdma.Access) (rdma.Region, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(mem) > p.limit {
+		return nil, errPinned
+	}
+	p.sizes = append(p.sizes, len(mem))
+	return p.Device.(rdma.MemoryRegistrar).RegisterMemory(mem, access)
+}
+
+func (p *pinning) may(limit int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.limit = limit
+}
+
+// startPinning starts a server whose device of a transport pins memory.
+func startPinning(t *testing.T, of string, transports ...string) (*Server, *pinning) {
+	p := &pinning{limit: 1 << 30}
+	s := startServer(t, ServerOptions{
+		Transports: transports, SlabBytes: 64 << 20, firstPinned: 1 << 20,
+		wrap: func(d rdma.Device) rdma.Device {
+			if d.Info().Provider != of {
+				return d
+			}
+			p.Device = d
+			return p
+		},
+	})
+	return s, p
+}
+
+// Where memory is pinned a tree's slab is registered as it is used, and clients
+// that offload follow it.
+func TestSlabGrows(t *testing.T) {
+	cases := [][]string{{TransportSoft}, {TransportSoft, TransportSHM}}
+	if slices.Contains(offered, TransportOFI) {
+		cases = append(cases, []string{TransportOFI, TransportSoft})
+	}
+	for _, transports := range cases {
+		of := transports[0]
+		s, p := startPinning(t, of, transports...)
+		if !slices.Equal(p.sizes, []int{1 << 20}) {
+			t.Fatalf("registered at first: %d", p.sizes)
+		}
+		writer := dial(t, s, Options{Transport: of, Fabric: testFabric, Policy: "fast"})
+		reader := dial(t, s, Options{Transport: of, Fabric: testFabric, Policy: "offload-cached"})
+		local := dial(t, s, Options{Fabric: testFabric, Policy: "offload"})
+		inserted := 0
+		insert := func() {
+			t.Helper()
+			var items []rstar.Item
+			for range 1000 {
+				x, y := float64(inserted%317), float64(inserted/317)
+				items = append(items, rstar.Item{Rect: rstar.Rect{MinX: x, MinY: y, MaxX: x, MaxY: y}, ID: uint64(inserted)})
+				inserted++
+			}
+			if _, err := writer.InsertMany(t.Context(), items); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 100 {
+			insert()
+			for _, c := range []*Client{reader, local} {
+				n, err := c.Count(t.Context(), plane)
+				if err != nil || n != inserted {
+					t.Fatalf("%d objects, %v, want %d", n, err, inserted)
+				}
+			}
+		}
+		p.mu.Lock()
+		sizes := slices.Clone(p.sizes)
+		p.mu.Unlock()
+		for i, n := range sizes {
+			if n != 1<<20<<i {
+				t.Fatalf("registered %d", sizes)
+			}
+		}
+		used := s.colls.all()[0].tree.Stats().UsedBytes
+		if last := int64(sizes[len(sizes)-1]); len(sizes) < 3 || used > last || last > 4*used {
+			t.Errorf("%d bytes are used, registered were %d", used, sizes)
+		}
+		// Each growth costs a client one search that it cannot make by itself.
+		if got := reader.Counters(); got.OffloadedSearches < 90 || got.FellBack < 2 || got.FellBack > uint64(len(sizes)) || got.Reconnects > 0 {
+			t.Errorf("%d searches offloaded, %d fell back, %d reconnects", got.OffloadedSearches, got.FellBack, got.Reconnects)
+		}
+	}
+}
+
+// When no more can be registered, writes say so and change nothing, searches and
+// deletes go on, and writes do again when there is room.
+func TestSlabCannotGrow(t *testing.T) {
+	s, p := startPinning(t, TransportSoft, TransportSoft)
+	p.may(1 << 20)
+	c := dial(t, s, Options{Transport: TransportSoft, Policy: "fast"})
+	n := 0
+	insert := func() error {
+		x, y := float64(n%317), float64(n/317)
+		err := c.Insert(t.Context(), rstar.Rect{MinX: x, MinY: y, MaxX: x, MaxY: y}, uint64(n))
+		if err == nil {
+			n++
+		}
+		return err
+	}
+	var err error
+	for err == nil && n < 100_000 {
+		err = insert()
+	}
+	if !errors.Is(err, rstar.ErrSlabFull) || !strings.Contains(err.Error(), errPinned.Error()) {
+		t.Fatalf("after %d inserts: %v", n, err)
+	}
+	tree := s.colls.all()[0].tree
+	if used := tree.Stats().UsedBytes; used < 1<<20*3/4 {
+		t.Errorf("%d bytes are used of %d", used, 1<<20)
+	}
+	if got, err := c.Count(t.Context(), plane); err != nil || got != n {
+		t.Fatalf("%d objects, %v, want %d", got, err, n)
+	}
+	for id := range 100 {
+		x, y := float64(id%317), float64(id/317)
+		if ok, err := c.Delete(t.Context(), rstar.Rect{MinX: x, MinY: y, MaxX: x, MaxY: y}, uint64(id)); err != nil || !ok {
+			t.Fatalf("delete %d: %t, %v", id, ok, err)
+		}
+	}
+	p.may(1 << 30)
+	for range 10_000 {
+		if err := insert(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tree.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// plane is everything.
+var plane = rstar.Rect{MinX: -1e9, MinY: -1e9, MaxX: 1e9, MaxY: 1e9}
