@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/fnv"
+	"math"
 	"strings"
 	"testing"
 )
@@ -112,12 +113,19 @@ func TestPopularity(t *testing.T) {
 // Latest has the law of Zipf over the ages, with the client's own insertions
 // in it as soon as they are there, and never one of the last Lag.
 func TestLatestFollowsInsertions(t *testing.T) {
+	ten := 0.0
+	for k := 1.; k <= 10; k++ {
+		ten += math.Pow(k, -Theta)
+	}
 	for _, lag := range []int{0, 15} {
 		cfg := config(Latest, 500)
 		cfg.Mix, cfg.Lag = Mix{Read: 50, Insert: 50}, lag
 		ops := start(t, cfg, 3)
 		owner, inserted := uint64(4)<<ownerShift, uint64(0)
 		ages := make([]int, 10)
+		// How often one of the newest ten is to be read, at each number of
+		// keys, and was.
+		harmonic, n, expected, variance := 0.0, uint64(0), 0.0, 0.0
 		for range 200_000 {
 			op := ops.Next()
 			if op.Kind == Insert {
@@ -135,12 +143,24 @@ func TestLatestFollowsInsertions(t *testing.T) {
 			if age >= cfg.Keys+there {
 				t.Fatalf("lag %d: %x was read with %d insertions", lag, op.Number, inserted)
 			}
-			if inserted > 50_000 && age < uint64(len(ages)) { // by then the law hardly changes
+			if age < uint64(len(ages)) {
 				ages[age]++
 			}
+			for ; n < cfg.Keys+there; n++ {
+				harmonic += math.Pow(float64(n+1), -Theta)
+			}
+			p := ten / harmonic
+			expected, variance = expected+p, variance+p*(1-p)
 		}
 		// Shares among the newest ten do not depend on how many there are.
 		fits(t, "ages", ages, law(len(ages), Theta))
+		read := 0
+		for _, n := range ages {
+			read += n
+		}
+		if math.Abs(float64(read)-expected) > 4*math.Sqrt(variance) {
+			t.Errorf("one of the newest ten was read %d times, want %.0f", read, expected)
+		}
 	}
 }
 
