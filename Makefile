@@ -21,7 +21,7 @@ GO_FILES   := git ls-files --cached --others --exclude-standard '*.go'
 .PHONY: help
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / \
-		{ printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+		{ printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build bin/catfish, static, without cgo
@@ -41,6 +41,12 @@ test: ## vet and test everything, without cgo
 	CGO_ENABLED=0 $(GO) vet ./...
 	CGO_ENABLED=0 $(GO) test $(LONG) ./...
 	cd bench/peers && CGO_ENABLED=0 $(GO) test ./...
+	cd bench/kvpeers && CGO_ENABLED=0 $(GO) test ./...
+
+.PHONY: test-kvpeers
+test-kvpeers: ## test bench/kvpeers with its servers (needs redis-server, memcached)
+	cd bench/kvpeers && CGO_ENABLED=0 $(GO) vet -tags servers ./...
+	cd bench/kvpeers && CGO_ENABLED=0 $(GO) test -tags servers ./...
 
 # Simulations, the explorer, readers of files and some other tests have one
 # goroutine; what the commands do is tested under the detector in the packages

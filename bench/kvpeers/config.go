@@ -51,6 +51,9 @@ func (c *Config) Validate() error {
 			return err
 		}
 	}
+	if err := checkTransport(c.Transport); err != nil {
+		return err
+	}
 	if err := c.Workload.Validate(); err != nil {
 		return err
 	}

@@ -32,10 +32,9 @@ type peer struct {
 	name    string
 	program string
 	debian  string // package that has the program
-	// perItem is what an item takes beside its value, at most.
-	args   func(at place, bytes int64) []string
-	dial   func(ctx context.Context, network, addr string) (Conn, error)
-	shared bool // a client's operations come from goroutines of their own
+	args    func(at place, bytes int64) []string
+	dial    func(ctx context.Context, network, addr string) (Conn, error)
+	shared  bool // a client's operations come from goroutines of their own
 }
 
 // place is where a server is: a port, or a socket in its directory.
@@ -87,6 +86,13 @@ func find(name string) (*peer, error) {
 	return peers[i], nil
 }
 
+func checkTransport(t string) error {
+	if t != TCP && t != Unix {
+		return fmt.Errorf("%w: transport %q, want %s or %s", ErrConfig, t, TCP, Unix)
+	}
+	return nil
+}
+
 // Server is a running server. Stop ends it.
 type Server struct {
 	peer    *peer
@@ -105,8 +111,8 @@ func Start(ctx context.Context, name, transport string, cpus affinity.Set, bytes
 	if err != nil {
 		return nil, err
 	}
-	if transport != TCP && transport != Unix {
-		return nil, fmt.Errorf("%w: transport %q, want %s or %s", ErrConfig, transport, TCP, Unix)
+	if err := checkTransport(transport); err != nil {
+		return nil, err
 	}
 	program, err := exec.LookPath(p.program)
 	if err != nil {
@@ -175,7 +181,7 @@ func (s *Server) Stop() {
 		<-s.ended
 	}
 	if s.place.dir != "" {
-		os.RemoveAll(s.place.dir)
+		_ = os.RemoveAll(s.place.dir) // What stays is in the temporary directory.
 	}
 }
 
