@@ -55,7 +55,7 @@ ONE_GOROUTINE := Explore|Cost|Degenerate|SlidingWindow|DuplicatesStayFast|Refram
 .PHONY: race
 race: ## test what is concurrent under the race detector (needs gcc)
 	CGO_ENABLED=1 $(GO) test -race -skip '^Test(BenchPaper|BenchSim|Replay|$(ONE_GOROUTINE))|^TestExact/andorra' \
-		./rstar ./catfish $$($(GO) list ./... | grep -Ev '/(bench/(sim|report|paper)|datasets|cmd/catfish)$$')
+		./rstar ./catfish $$($(GO) list ./... | grep -Ev '/(bench/(sim|report|paper)|datasets(/ycsb)?|cmd/catfish)$$')
 
 # In tests the attacks are small, and not judged by time. ATTACK may be mix;
 # ATTACKFLAGS are flags of the program, --help lists them.
