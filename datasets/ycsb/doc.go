@@ -50,7 +50,7 @@
 //     hash of the rank modulo the number of keys. So the law depends on how
 //     ranks fall together, and the most popular key has 3.8 % however many
 //     keys there are. Here ranks are permuted, and the law stays what it says:
-//     with 10 million keys the most popular one has 5.7 %.
+//     with 10 million keys the most popular one has 5.5 %.
 //   - Uniform and Zipfian draw from the loaded keys only. YCSB's Zipfian also
 //     meets inserted ones, with the popularity of their place in the hash.
 //   - Latest is over the loaded keys and the client's own insertions. In YCSB
