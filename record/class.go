@@ -1,0 +1,49 @@
+package record
+
+// Size classes
+//
+// A place of class c has classLines[c] lines. Up to 8 lines there is a class
+// for each number of lines. Beyond that a class is a span divided by a whole
+// number, the number growing by about a quarter from class to class: what a
+// span cannot be divided into is less than one place, and under a hundredth
+// of it. A record takes less than 5/4 of its lines, and so wastes less than
+// a quarter of its place (TestClasses).
+
+const (
+	// SpanBytes is the unit in which memory passes from class to class.
+	// Smaller ones would waste more on the largest places, larger ones more
+	// on classes with few records.
+	SpanBytes = 256 << 10
+	spanLines = SpanBytes / LineBytes
+
+	exactLines = 8 // classes of every number of lines
+)
+
+// classLines are the sizes of places, ascending. classOf[n] is the first
+// class whose places have n lines or more.
+var classLines, classOf = func() (sizes []uint16, of [lenMask + 2]uint8) {
+	for n := spanLines / (lenMask + 1); ; n = max(n+1, n*5/4) {
+		lines := spanLines / n
+		if lines <= exactLines {
+			break
+		}
+		sizes = append(sizes, uint16(lines))
+	}
+	for n := exactLines; n > 0; n-- {
+		sizes = append(sizes, uint16(n))
+	}
+	for i, j := 0, len(sizes)-1; i < j; i, j = i+1, j-1 {
+		sizes[i], sizes[j] = sizes[j], sizes[i]
+	}
+	c := 0
+	for n := 1; n < len(of); n++ {
+		if n > int(sizes[c]) {
+			c++
+		}
+		of[n] = uint8(c)
+	}
+	return sizes, of
+}()
+
+// placesOf is how many places a span of the class has.
+func placesOf(class uint8) int { return spanLines / int(classLines[class]) }

@@ -1,0 +1,38 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrStale is what ErrDead, ErrReused, ErrOtherKey and ErrTorn have in
+// common: the reference is no longer good. Look the key up again. Only a
+// search that has just taken the reference from tree or index may use the
+// View that comes with ErrDead.
+var ErrStale = errors.New("record: stale reference")
+
+// Reasons for a reference to be stale. They are returned as they are,
+// because a client that keeps references meets them often.
+var (
+	ErrDead     = fmt.Errorf("%w: the record was replaced or deleted", ErrStale)
+	ErrReused   = fmt.Errorf("%w: its place was used again", ErrStale)
+	ErrOtherKey = fmt.Errorf("%w: the record has another key", ErrStale)
+	ErrTorn     = fmt.Errorf("%w: the check sum does not fit", ErrStale)
+)
+
+// Errors of readers that looking up again does not cure.
+var (
+	// ErrMalformed: bytes that no server writes that keeps to the layout.
+	ErrMalformed = errors.New("record: malformed")
+	// ErrRef: no heap of this size gives out such a reference.
+	ErrRef = errors.New("record: bad reference")
+)
+
+// Errors of writers. Nothing was changed.
+var (
+	// ErrFull: no free place is left. Reclaim and Compact may make one; a
+	// place of a dead record becomes free by time.
+	ErrFull     = errors.New("record: heap full")
+	ErrTooLarge = errors.New("record: too large")
+	ErrOptions  = errors.New("record: bad options")
+)

@@ -1,0 +1,27 @@
+package record
+
+// mutation is a rule of readers.go that is broken on purpose, to show that
+// the tests would notice. Only builds with the tag mutants have any but the
+// first.
+type mutation int
+
+const (
+	faithful mutation = iota
+
+	// The heap.
+	sameGeneration // a place is used again under the same generation
+	noGrace        // a place is free as soon as the latest lease is over
+	noLease        // a place is free after the base grace, whatever the lease
+	aliveEarly     // the guardian is alive before the bytes are there
+	deadGranted    // a lease is granted after the record's death
+	keyUnchecked   // the check sum does not cover the key
+
+	// Readers.
+	sumIgnored        // the check sum is not compared
+	generationIgnored // the generation is not compared
+	deadAccepted      // a kept reference is taken though the guardian is dead
+
+	// The heap's caller.
+	ackEarly  // an update is acknowledged before the guardian is marked
+	killEarly // the guardian is marked before the index lets go
+)

@@ -1,0 +1,52 @@
+//go:build mutants
+
+package record
+
+import "testing"
+
+// TestMutants: whichever rule is broken, a script of few steps shows it, and
+// none does if all rules are kept.
+//
+// There is one exception: that readers compare the generation. The reference
+// is in the check sum, so that a reader who does not compare it is refused by
+// the sum. The comparison is quicker, and tells a reused place from a torn
+// record.
+func TestMutants(t *testing.T) {
+	defer func() { mutant = faithful }()
+	for m := faithful; m < mutations; m++ {
+		t.Run(m.String(), func(t *testing.T) {
+			mutant = m
+			harmless := m == faithful || m == generationIgnored
+			for n := 1; n <= scriptOps; n++ {
+				for _, same := range []bool{false, true} {
+					var c explored
+					script, err := exploreAll(t, n, same, &c)
+					if err == nil {
+						continue
+					}
+					if harmless {
+						t.Fatalf("%v: %v", script, err)
+					}
+					t.Logf("%v: %v", script, err)
+					return
+				}
+			}
+			if !harmless {
+				t.Error("not noticed")
+			}
+		})
+	}
+}
+
+// TestMutantInTime: readers in time need no check sum and no generation. (It
+// is late ones that do: TestMutants.)
+func TestMutantInTime(t *testing.T) {
+	defer func() { mutant = faithful }()
+	for _, m := range []mutation{sumIgnored, generationIgnored} {
+		mutant = m
+		c := explored{onlyInTime: true}
+		if script, err := exploreAll(t, scriptOps, false, &c); err != nil || c.taken == 0 || c.late > 0 {
+			t.Errorf("%v: %v: %v, %+v", m, script, err, c)
+		}
+	}
+}

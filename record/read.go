@@ -1,0 +1,53 @@
+package record
+
+import (
+	"slices"
+
+	"github.com/catfish-index/catfish/internal/lines"
+)
+
+// Read reads a record without a lock, as a remote reader does: any goroutine
+// may call it at any time. The bytes are copied to buf from its start, which
+// grows if it has to; the View is in what is returned. Errors are those of
+// Space.Parse. A long value is put together.
+func (h *Heap) Read(ref Ref, key, buf []byte) (View, []byte, error) {
+	if err := h.space.Check(ref); err != nil {
+		return View{}, buf, err
+	}
+	buf = slices.Grow(buf[:0], ref.Bytes())[:ref.Bytes()]
+	lines.Copy(buf, h.at(ref))
+	v, err := h.space.Parse(ref, buf, key)
+	if v.Blocks() == 0 {
+		return v, buf, err
+	}
+	return h.readLong(ref, key, buf, v.ValueBytes)
+}
+
+// readLong reads each block to where its data belong. Its header then lies on
+// the end of the data before it, which are kept aside meanwhile.
+func (h *Heap) readLong(ref Ref, key, buf []byte, valueBytes int) (View, []byte, error) {
+	head := len(buf)
+	buf = slices.Grow(buf, offData+valueBytes+LineBytes)
+	buf = buf[:head+offData+valueBytes+LineBytes]
+	v, dead := h.space.Parse(ref, buf, key) // in the buffer as it is now
+	for i := range v.Blocks() {
+		block, n := v.Block(i)
+		if err := h.space.Check(block); err != nil {
+			return View{}, buf, err
+		}
+		b := buf[head+i*blockBytes:]
+		if len(b) < block.Bytes() {
+			return View{}, buf, ErrMalformed
+		}
+		b = b[:block.Bytes()]
+		aside := [offData]byte(b)
+		lines.Copy(b, h.at(block))
+		if _, err := h.space.ParseBlock(block, b, n); err != nil {
+			return View{}, buf, err
+		}
+		copy(b, aside[:])
+	}
+	v.Value = buf[head+offData : head+offData+valueBytes]
+	v.refs = nil
+	return v, buf, dead
+}

@@ -1,0 +1,76 @@
+package record
+
+import "fmt"
+
+// Ref says where a record is, how much of it one read fetches, and which use
+// of that place is meant. It is never 0.
+//
+//	bits   63 ............. 30 | 29 ..... 20 | 19 ........ 0
+//	      | place: number of   | lines - 1   | generation   |
+//	      | its first line, 34 |          10 |           20 |
+//
+// 34 bits of lines are 1 TiB. 10 bits of length are 64 KiB, so that any
+// record up to that is one read; of a longer one it is the head (layout.go).
+//
+// Each time a place is used its record has another generation, never 0, of a
+// counter that the places of a span share (span.go). The counter comes round
+// after 2^20 - 1 records in one span. A span has at most 4096 places, and a
+// place is used again no sooner than the base grace (1 s) after the death of
+// its last record. So that takes at least 255 s, four times the longest lease
+// and more: whoever keeps to its lease meets no generation twice. Who does
+// not still needs a record with the same key, generation and first line, and
+// a check sum that fits, which is computed with the reference in it: it is
+// then the record of that very place, generation and key, alive and whole.
+// That is the newest value of the key, under a reference that was given out
+// for an older one.
+type Ref uint64
+
+const (
+	genBits  = 20
+	lenBits  = 10
+	genMask  = 1<<genBits - 1
+	lenMask  = 1<<lenBits - 1
+	maxPlace = 1<<(64-genBits-lenBits) - 1
+)
+
+// MaxSlabBytes is what references reach.
+const MaxSlabBytes = (maxPlace + 1) * LineBytes
+
+func makeRef(place uint64, lines int, gen uint32) Ref {
+	return Ref(place<<(genBits+lenBits) | uint64(lines-1)<<genBits | uint64(gen))
+}
+
+// place is the number of the first line.
+func (r Ref) place() uint64 { return uint64(r) >> (genBits + lenBits) }
+
+func (r Ref) generation() uint32 { return uint32(r & genMask) }
+
+func (r Ref) lines() int { return int(r>>genBits&lenMask) + 1 }
+
+// Offset is where the record begins in the slab, in bytes.
+func (r Ref) Offset() uint64 { return r.place() * LineBytes }
+
+// Bytes is how many bytes to read there: LineBytes to MaxBlockBytes.
+func (r Ref) Bytes() int { return r.lines() * LineBytes }
+
+func (r Ref) String() string {
+	return fmt.Sprintf("line %d+%d generation %d", r.place(), r.lines(), r.generation())
+}
+
+// Space is what a reader knows of a heap: enough to check whatever a
+// reference leads to.
+type Space struct {
+	Bytes uint64 // of the slab
+	// Boot is a number that no other heap has had, of this server or
+	// another one, now or before. Check sums are computed with it.
+	Boot uint64
+}
+
+// Check reports whether what ref names lies within the slab.
+func (s Space) Check(ref Ref) error {
+	if ref.generation() == 0 || ref.place() < spanLines ||
+		ref.place()+uint64(ref.lines()) > s.Bytes/LineBytes {
+		return fmt.Errorf("%w: %v, the slab has %d lines", ErrRef, ref, s.Bytes/LineBytes)
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package record
+
+import "time"
+
+// retiree is a place that was taken out of use, until nobody may read it.
+type retiree struct {
+	due   time.Duration
+	ref   Ref
+	alone bool // a head whose blocks belong to another head now, or a block
+}
+
+// fifo holds places that only the base grace keeps: they become due in the
+// order in which they came. It is a ring that grows by doubling.
+type fifo struct {
+	ring []retiree
+	head int
+	n    int
+}
+
+func (f *fifo) push(r retiree) {
+	if f.n == len(f.ring) {
+		ring := make([]retiree, max(2*f.n, 64))
+		copy(ring[copy(ring, f.ring[f.head:]):], f.ring[:f.head])
+		f.ring, f.head = ring, 0
+	}
+	f.ring[(f.head+f.n)&(len(f.ring)-1)] = r
+	f.n++
+}
+
+func (f *fifo) pop() retiree {
+	r := f.ring[f.head]
+	f.head = (f.head + 1) & (len(f.ring) - 1)
+	f.n--
+	return r
+}
+
+// due is when nobody may read a record any more that dies now.
+func (h *Heap) due(ref Ref) time.Duration {
+	end := leaseEnd(word(h.at(ref), offLease))
+	switch mutant {
+	case noLease:
+		end = 0
+	case noGrace:
+		return max(h.now, end)
+	}
+	return max(h.now+h.grace, end)
+}
+
+// retire queues a place that is free when due.
+func (h *Heap) retire(ref Ref, due time.Duration, alone bool) {
+	h.retiredBytes += h.bytesOf(ref, alone)
+	r := retiree{due: due, ref: ref, alone: alone}
+	if due <= h.now+h.grace {
+		h.retired.push(r)
+		return
+	}
+	// Up the heap.
+	q := append(h.leased, r)
+	i := len(q) - 1
+	for ; i > 0 && q[(i-1)/2].due > due; i = (i - 1) / 2 {
+		q[i] = q[(i-1)/2]
+	}
+	q[i] = r
+	h.leased = q
+}
+
+// popLeased removes the first of h.leased.
+func (h *Heap) popLeased() retiree {
+	q := h.leased
+	first, last := q[0], q[len(q)-1]
+	q = q[:len(q)-1]
+	i := 0
+	for c := 1; c < len(q); c = 2*i + 1 {
+		if c+1 < len(q) && q[c+1].due < q[c].due {
+			c++
+		}
+		if q[c].due >= last.due {
+			break
+		}
+		q[i] = q[c]
+		i = c
+	}
+	if len(q) > 0 {
+		q[i] = last
+	}
+	h.leased = q
+	return first
+}
+
+// Reclaim frees up to most places that nobody may read any more, and returns
+// how many. A long record counts as one for each of its blocks, and is freed
+// whole: so it may be MaxValueBytes/BlockBytes+2 places more.
+func (h *Heap) Reclaim(now time.Duration, most int) int {
+	h.advance(now)
+	n := 0
+	for n < most {
+		var r retiree
+		switch {
+		case h.retired.n > 0 && h.retired.ring[h.retired.head].due <= h.now:
+			r = h.retired.pop()
+		case len(h.leased) > 0 && h.leased[0].due <= h.now:
+			r = h.popLeased()
+		default:
+			return n
+		}
+		h.retiredBytes -= h.bytesOf(r.ref, r.alone)
+		n += h.free(r)
+	}
+	return n
+}
+
+// free releases what a retiree stands for, and returns how many places.
+func (h *Heap) free(r retiree) int {
+	n := 1
+	if g := guard(word(h.at(r.ref), 0)); g.kind() == longKind && !r.alone {
+		v := h.view(r.ref, g)
+		for i := range v.Blocks() {
+			ref, _ := v.Block(i)
+			h.release(ref)
+			n++
+		}
+	}
+	h.release(r.ref)
+	return n
+}
+
+// bytesOf is the size of the places that a retiree stands for.
+func (h *Heap) bytesOf(ref Ref, alone bool) int {
+	n := h.placeBytes(ref)
+	if g := guard(word(h.at(ref), 0)); g.kind() == longKind && !alone {
+		v := h.view(ref, g)
+		for i := range v.Blocks() {
+			ref, _ := v.Block(i)
+			n += h.placeBytes(ref)
+		}
+	}
+	return n
+}
+
+func (h *Heap) placeBytes(ref Ref) int {
+	return int(classLines[h.spans[ref.place()/spanLines].class]) * LineBytes
+}

@@ -1,0 +1,115 @@
+package record
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// View is a record in bytes that somebody else owns: its slices are as good
+// as those.
+type View struct {
+	Key      []byte
+	Value    []byte // nil if Blocks is not 0: see there
+	Revision uint64
+	Expiry   int64 // in the unit of who put it; 0: none
+	Flags    uint16
+	// ValueBytes is the length of the whole value.
+	ValueBytes int
+	refs       []byte
+}
+
+// Blocks is how many blocks hold the value, 0 if Value does.
+func (v *View) Blocks() int { return len(v.refs) / refBytes }
+
+// Block returns the reference of block i, and how many bytes of the value it
+// holds. Blocks hold BlockBytes each, the last one the rest.
+func (v *View) Block(i int) (Ref, int) {
+	return Ref(word(v.refs, i*refBytes)), min(blockBytes, v.ValueBytes-i*blockBytes)
+}
+
+// BlockBytes is how much of a long value is in each block but the last.
+const BlockBytes = blockBytes
+
+// Parse finds the record that ref names in b, the bytes that were read at
+// ref.Offset, each 64-byte line at a moment of its own. key is the key that
+// the record must have, nil: any. Bytes are not trusted: whatever they are,
+// Parse neither panics nor allocates but for an error.
+//
+// With ErrDead the View is complete, too: a reader that took ref from tree
+// or index within the base grace may use it (readers.go). With any other
+// error it is empty.
+func (s Space) Parse(ref Ref, b, key []byte) (View, error) {
+	g, err := s.parseGuard(ref, b)
+	if err != nil {
+		return View{}, err
+	}
+	v := View{
+		Revision: word(b, offRevision), Expiry: int64(word(b, offExpiry)),
+		Flags: g.flags(), ValueBytes: int(half(b, offLen)),
+	}
+	keyEnd := headBytes + g.keyBytes()
+	n := keyEnd + v.ValueBytes
+	at := refsAt(g.keyBytes())
+	if g.kind() == longKind {
+		n = at + blocksOf(v.ValueBytes)*refBytes
+	}
+	switch {
+	case g.kind() == blockKind, g.keyBytes() == 0, g.keyBytes() > MaxKeyBytes,
+		v.ValueBytes > MaxValueBytes, linesOf(n) != ref.lines(),
+		g.kind() == longKind && keyEnd+v.ValueBytes <= MaxBlockBytes:
+		return View{}, fmt.Errorf("%w: kind %d, key of %d bytes, value of %d, in %d lines",
+			ErrMalformed, g.kind(), g.keyBytes(), v.ValueBytes, ref.lines())
+	case s.checkSum(ref, g, b[:n]) != half(b, offSum) && mutant != sumIgnored:
+		return View{}, ErrTorn
+	}
+	v.Key = b[headBytes:keyEnd:keyEnd]
+	if key != nil && !bytes.Equal(key, v.Key) {
+		return View{}, ErrOtherKey
+	}
+	if g.kind() == longKind {
+		v.refs = b[at:n:n]
+	} else {
+		v.Value = b[keyEnd:n:n]
+	}
+	if !g.alive() {
+		return v, ErrDead
+	}
+	return v, nil
+}
+
+// ParseBlock finds the part of a long value that ref, from View.Block, names
+// in b. want is the number of bytes that Block told. A block is as immutable
+// as its head, and says nothing of whether the record is alive.
+func (s Space) ParseBlock(ref Ref, b []byte, want int) ([]byte, error) {
+	g, err := s.parseGuard(ref, b)
+	if err != nil {
+		return nil, err
+	}
+	n := int(half(b, offLen))
+	switch {
+	case g.kind() != blockKind, n != want, n > blockBytes, linesOf(offData+n) != ref.lines():
+		return nil, fmt.Errorf("%w: kind %d, block of %d bytes in %d lines, want %d bytes",
+			ErrMalformed, g.kind(), n, ref.lines(), want)
+	case s.checkSum(ref, g, b[:offData+n]) != half(b, offSum) && mutant != sumIgnored:
+		return nil, ErrTorn
+	}
+	return b[offData : offData+n : offData+n], nil
+}
+
+// parseGuard checks the reference and the guardian word.
+func (s Space) parseGuard(ref Ref, b []byte) (guard, error) {
+	if err := s.Check(ref); err != nil {
+		return 0, err
+	}
+	if len(b) < ref.Bytes() {
+		return 0, fmt.Errorf("%w: %d bytes, want %d", ErrMalformed, len(b), ref.Bytes())
+	}
+	g := guard(word(b, 0))
+	switch {
+	case g.generation() != ref.generation() && mutant != generationIgnored:
+		return 0, ErrReused
+	case g&guardZeros != 0:
+		return 0, fmt.Errorf("%w: guardian %#x", ErrMalformed, uint64(g))
+	}
+	return g, nil
+}
