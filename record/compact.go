@@ -137,7 +137,8 @@ func (h *Heap) move(place uint64, g guard, relocate func([]byte, Ref, Ref) bool)
 			return false // dead, its block waits with it
 		}
 	} else {
-		n := refsAt(g.keyBytes()) + blocksOf(int(half(b, offLen)))*refBytes
+		at := blocksAt(g.keyBytes())
+		n := at + int(word(b, at-countBytes))*refBytes
 		head = makeRef(place, linesOf(n), g.generation())
 	}
 	return h.moveLong(head, block, g, relocate)
@@ -175,7 +176,7 @@ func (h *Heap) moveLong(head, block Ref, g guard, relocate func([]byte, Ref, Ref
 	if ok {
 		due = h.due(head)
 		h.mark(head, g)
-		h.retire(head, due, true)
+		h.retire(head, due, false)
 		for at := 0; at < len(h.refs); at += refBytes {
 			h.store(h.at(Ref(word(h.refs, at)))[offLease:], uint64(to))
 		}
@@ -185,7 +186,7 @@ func (h *Heap) moveLong(head, block Ref, g guard, relocate func([]byte, Ref, Ref
 	if block != 0 && ok {
 		old := guard(word(h.at(block), 0))
 		h.store(h.at(block), uint64(old&^aliveBit))
-		h.retire(block, due, true)
+		h.retire(block, due, false)
 	} else if block != 0 {
 		h.release(moved)
 	}

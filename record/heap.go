@@ -123,8 +123,11 @@ func (h *Heap) Put(r Record, now time.Duration) (Ref, error) {
 		return h.putLong(&r)
 	}
 	ref, err := h.take(linesOf(n))
+	if err != nil && len(r.Value) > 0 {
+		return h.putLong(&r)
+	}
 	if err != nil {
-		return 0, err
+		return 0, h.full(n)
 	}
 	h.write(ref, plainKind, &r, r.Value, len(r.Value))
 	h.records++
@@ -143,7 +146,7 @@ func (h *Heap) Kill(ref Ref, now time.Duration) error {
 		return fmt.Errorf("%w: %v is not alive", ErrStale, ref)
 	}
 	h.mark(ref, g)
-	h.retire(ref, h.due(ref), false)
+	h.retire(ref, h.due(ref), g.kind() == longKind)
 	return nil
 }
 
@@ -186,8 +189,8 @@ func (h *Heap) view(ref Ref, g guard) View {
 	end := headBytes + g.keyBytes()
 	v.Key = b[headBytes:end:end]
 	if g.kind() == longKind {
-		at := refsAt(g.keyBytes())
-		v.refs = b[at : at+blocksOf(v.ValueBytes)*refBytes]
+		at := blocksAt(g.keyBytes())
+		v.refs = b[at : at+int(word(b, at-countBytes))*refBytes]
 	} else {
 		v.Value = b[end : end+v.ValueBytes : end+v.ValueBytes]
 	}

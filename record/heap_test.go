@@ -207,7 +207,7 @@ func TestFull(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := h.Put(Record{Key: keyOf(1), Value: make([]byte, 600<<10)}, 2*DefaultGrace); !errors.Is(err, ErrFull) {
+	if _, err := h.Put(Record{Key: keyOf(1), Value: make([]byte, 760<<10)}, 2*DefaultGrace); !errors.Is(err, ErrFull) {
 		t.Fatal(err)
 	}
 	gens := make([]uint32, len(h.spans))
@@ -215,7 +215,7 @@ func TestFull(t *testing.T) {
 		gens[i] = h.spans[i].gen
 	}
 	for range 1000 {
-		_, _ = h.Put(Record{Key: keyOf(1), Value: make([]byte, 600<<10)}, 2*DefaultGrace)
+		_, _ = h.Put(Record{Key: keyOf(1), Value: make([]byte, 760<<10)}, 2*DefaultGrace)
 	}
 	for i := range h.spans {
 		if h.spans[i].gen != gens[i] {
@@ -241,7 +241,7 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	// A head has room for the references of the longest value.
-	if n := refsAt(MaxKeyBytes) + blocksOf(MaxValueBytes)*refBytes; n > MaxBlockBytes {
+	if n := blocksAt(MaxKeyBytes) + (MaxValueBytes/blockBytes+1)*refBytes; n > MaxBlockBytes {
 		t.Errorf("a head of %d bytes", n)
 	}
 }

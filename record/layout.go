@@ -31,19 +31,24 @@ import (
 // these are in it, too. A key of 16 bytes and a value of 32 are two lines,
 // with a value of 8 one.
 //
-// A record that exceeds 64 KiB is in several places: a head (kind 1) has,
-// from the first multiple of 8 after the key on, references in the value's
-// stead, one for each 65,512 bytes of the value:
+// A value may be in several places: because the record would exceed 64 KiB,
+// or because there is no free place as large as that. Then there is a head
+// (kind 1), which has, in the value's stead, from the first multiple of 8
+// after the key on, a number of blocks, u64, and as many references to them:
 //
 //	block   0          8       16         20      24
 //	       | guardian | head  | check sum| bytes | bytes of the value
 //	       | kind 2   |       |          | of it |
 //
-// The word "head" is the reference of the head, for the writer. A list in the
-// head instead of links from block to block: all blocks are read in one round
-// trip, whatever the length, and there is no loop that a reader could be sent
-// into. There are no places larger than 64 KiB, so that all spans are alike,
-// and a long record needs no contiguous memory.
+// All blocks but the last are full to the end of their last line, so that
+// references tell which part of the value is in which block. The word "head"
+// is the reference of the head, for the writer.
+//
+// A list in the head instead of links from block to block: all blocks are read
+// in one round trip, whatever the length, and there is no loop that a reader
+// could be sent into. There are no places larger than 64 KiB: that is what a
+// reference reads, all spans are alike, and a long record needs no contiguous
+// memory.
 
 const (
 	// LineBytes is what RDMA reads and CPU stores exchange whole.
@@ -58,7 +63,7 @@ const (
 	// little enough for a head to have room for the references of a value
 	// of MaxValueBytes.
 	MaxKeyBytes = 4096
-	// MaxValueBytes is 4098 blocks.
+	// MaxValueBytes is 4098 blocks, if they are of the largest size.
 	MaxValueBytes = 1 << 28
 
 	magic = uint64('C') | 'F'<<8 | 'R'<<16 | 'E'<<24 | 'C'<<32 |
@@ -73,6 +78,7 @@ const (
 	offData     = 24 // of a block
 	blockBytes  = MaxBlockBytes - offData
 	refBytes    = 8
+	countBytes  = 8
 
 	aliveBit   = 1 << genBits
 	kindShift  = genBits + 1
@@ -104,11 +110,8 @@ func (g guard) flags() uint16      { return uint16(g >> flagShift) }
 
 func linesOf(bytes int) int { return (bytes + LineBytes - 1) / LineBytes }
 
-// blocksOf is how many blocks a value of so many bytes needs.
-func blocksOf(valueBytes int) int { return (valueBytes + blockBytes - 1) / blockBytes }
-
-// refsAt is where a head's references begin.
-func refsAt(keyBytes int) int { return (headBytes + keyBytes + 7) &^ 7 }
+// blocksAt is where a head's references begin, after their number.
+func blocksAt(keyBytes int) int { return (headBytes+keyBytes+7)&^7 + countBytes }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 

@@ -41,7 +41,7 @@ func TestModel(t *testing.T) {
 		var buf []byte
 		t.Repeat(map[string]func(*rapid.T){
 			"put": func(t *rapid.T) {
-				k := rapid.IntRange(0, 30).Draw(t, "key")
+				k := rapid.IntRange(0, 11).Draw(t, "key")
 				size := rapid.SampledFrom([]int{0, 10, 32, 80, 300, 3000, 20_000, 65_000, 66_000, 300_000}).Draw(t, "size")
 				rev++
 				v := someBytes(rev, size)
@@ -58,14 +58,14 @@ func TestModel(t *testing.T) {
 				index[k] = state{ref, v, rev}
 			},
 			"kill": func(t *rapid.T) {
-				k := rapid.IntRange(0, 30).Draw(t, "key")
+				k := rapid.IntRange(0, 11).Draw(t, "key")
 				if _, ok := index[k]; ok {
 					kill(k)
 					delete(index, k)
 				}
 			},
 			"grant": func(t *rapid.T) {
-				k := rapid.IntRange(0, 30).Draw(t, "key")
+				k := rapid.IntRange(0, 11).Draw(t, "key")
 				if s, ok := index[k]; ok {
 					d := h.Grant(s.ref, now)
 					if d < time.Second || d > 64*time.Second {

@@ -30,16 +30,15 @@ func (h *Heap) readLong(ref Ref, key, buf []byte, valueBytes int) (View, []byte,
 	buf = slices.Grow(buf, offData+valueBytes+LineBytes)
 	buf = buf[:head+offData+valueBytes+LineBytes]
 	v, dead := h.space.Parse(ref, buf, key) // in the buffer as it is now
+	at := 0                                 // in the value
 	for i := range v.Blocks() {
-		block, n := v.Block(i)
+		block, n := v.Block(i, at)
 		if err := h.space.Check(block); err != nil {
 			return View{}, buf, err
 		}
-		b := buf[head+i*blockBytes:]
-		if len(b) < block.Bytes() {
-			return View{}, buf, ErrMalformed
-		}
-		b = b[:block.Bytes()]
+		// What is after the last block's data is less than a line.
+		b := buf[head+at:][:min(block.Bytes(), len(buf)-head-at)]
+		at += n
 		aside := [offData]byte(b)
 		lines.Copy(b, h.at(block))
 		if _, err := h.space.ParseBlock(block, b, n); err != nil {
@@ -47,7 +46,5 @@ func (h *Heap) readLong(ref Ref, key, buf []byte, valueBytes int) (View, []byte,
 		}
 		copy(b, aside[:])
 	}
-	v.Value = buf[head+offData : head+offData+valueBytes]
-	v.refs = nil
-	return v, buf, dead
+	return v.Whole(buf[head+offData:][:valueBytes:valueBytes]), buf, dead
 }

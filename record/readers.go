@@ -78,8 +78,9 @@ package record
 //
 // # Which stores are ordered
 //
-// (3) follows (2): an atomic store. (1) precedes (2) on x86 and nearly always
-// elsewhere; only late readers would notice, and they have the check sum.
+// (3) follows (2): an atomic store. (1) precedes (2) under the race detector
+// and in tests, and nearly always elsewhere: it is a plain store. Only late
+// readers would notice, and they have the check sum.
 // The guardian is a word of 8 bytes, aligned, which is read whole even where
 // lines are not (rdma.Info.TornLines): the rest of a record that is read in
 // time does not change.

@@ -4,9 +4,11 @@ import "time"
 
 // retiree is a place that was taken out of use, until nobody may read it.
 type retiree struct {
-	due   time.Duration
-	ref   Ref
-	alone bool // a head whose blocks belong to another head now, or a block
+	due time.Duration
+	ref Ref
+	// blocks: ref is a head, and its blocks go with it. Told here, so that
+	// nothing of other records is read again, whose lines are cold by then.
+	blocks bool
 }
 
 // fifo holds places that only the base grace keeps: they become due in the
@@ -47,9 +49,9 @@ func (h *Heap) due(ref Ref) time.Duration {
 }
 
 // retire queues a place that is free when due.
-func (h *Heap) retire(ref Ref, due time.Duration, alone bool) {
-	h.retiredBytes += h.bytesOf(ref, alone)
-	r := retiree{due: due, ref: ref, alone: alone}
+func (h *Heap) retire(ref Ref, due time.Duration, blocks bool) {
+	r := retiree{due: due, ref: ref, blocks: blocks}
+	h.retiredBytes += h.bytesOf(r)
 	if due <= h.now+h.grace {
 		h.retired.push(r)
 		return
@@ -89,7 +91,7 @@ func (h *Heap) popLeased() retiree {
 
 // Reclaim frees up to most places that nobody may read any more, and returns
 // how many. A long record counts as one for each of its blocks, and is freed
-// whole: so it may be MaxValueBytes/BlockBytes+2 places more.
+// whole: so it may be some thousands more.
 func (h *Heap) Reclaim(now time.Duration, most int) int {
 	h.advance(now)
 	n := 0
@@ -103,7 +105,7 @@ func (h *Heap) Reclaim(now time.Duration, most int) int {
 		default:
 			return n
 		}
-		h.retiredBytes -= h.bytesOf(r.ref, r.alone)
+		h.retiredBytes -= h.bytesOf(r)
 		n += h.free(r)
 	}
 	return n
@@ -112,11 +114,10 @@ func (h *Heap) Reclaim(now time.Duration, most int) int {
 // free releases what a retiree stands for, and returns how many places.
 func (h *Heap) free(r retiree) int {
 	n := 1
-	if g := guard(word(h.at(r.ref), 0)); g.kind() == longKind && !r.alone {
-		v := h.view(r.ref, g)
+	if r.blocks {
+		v := h.view(r.ref, guard(word(h.at(r.ref), 0)))
 		for i := range v.Blocks() {
-			ref, _ := v.Block(i)
-			h.release(ref)
+			h.release(v.block(i))
 			n++
 		}
 	}
@@ -125,13 +126,12 @@ func (h *Heap) free(r retiree) int {
 }
 
 // bytesOf is the size of the places that a retiree stands for.
-func (h *Heap) bytesOf(ref Ref, alone bool) int {
-	n := h.placeBytes(ref)
-	if g := guard(word(h.at(ref), 0)); g.kind() == longKind && !alone {
-		v := h.view(ref, g)
+func (h *Heap) bytesOf(r retiree) int {
+	n := h.placeBytes(r.ref)
+	if r.blocks {
+		v := h.view(r.ref, guard(word(h.at(r.ref), 0)))
 		for i := range v.Blocks() {
-			ref, _ := v.Block(i)
-			n += h.placeBytes(ref)
+			n += h.placeBytes(v.block(i))
 		}
 	}
 	return n

@@ -125,22 +125,31 @@ func (h *Heap) takeFrom(class uint8, lines int) Ref {
 
 // take finds a place for so many lines.
 func (h *Heap) take(lines int) (Ref, error) {
+	class, ok := h.find(lines)
+	if !ok {
+		return 0, ErrFull
+	}
+	return h.takeFrom(class, lines), nil
+}
+
+// find returns a class with a free place for so many lines.
+func (h *Heap) find(lines int) (uint8, bool) {
 	class := classOf[lines]
 	if h.classes[class].first >= 0 || h.openSpan(class) {
-		return h.takeFrom(class, lines), nil
+		return class, true
 	}
 	// Memory is short.
 	if h.Reclaim(h.now, int(^uint(0)>>1)) > 0 || h.stopDraining() {
 		if h.classes[class].first >= 0 || h.openSpan(class) {
-			return h.takeFrom(class, lines), nil
+			return class, true
 		}
 	}
 	for c := class + 1; int(c) < len(classLines); c++ {
 		if h.classes[c].first >= 0 {
-			return h.takeFrom(c, lines), nil
+			return c, true
 		}
 	}
-	return 0, h.full(lines * LineBytes)
+	return 0, false
 }
 
 func (h *Heap) full(bytes int) error {

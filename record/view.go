@@ -22,13 +22,19 @@ type View struct {
 func (v *View) Blocks() int { return len(v.refs) / refBytes }
 
 // Block returns the reference of block i, and how many bytes of the value it
-// holds. Blocks hold BlockBytes each, the last one the rest.
-func (v *View) Block(i int) (Ref, int) {
-	return Ref(word(v.refs, i*refBytes)), min(blockBytes, v.ValueBytes-i*blockBytes)
+// holds. at is where these begin: the sum of what the blocks before it hold.
+func (v *View) Block(i, at int) (Ref, int) {
+	ref := v.block(i)
+	return ref, min(ref.Bytes()-offData, v.ValueBytes-at)
 }
 
-// BlockBytes is how much of a long value is in each block but the last.
-const BlockBytes = blockBytes
+func (v *View) block(i int) Ref { return Ref(word(v.refs, i*refBytes)) }
+
+// Whole is v with a value that was put together from its blocks.
+func (v View) Whole(value []byte) View {
+	v.Value, v.refs = value, nil
+	return v
+}
 
 // Parse finds the record that ref names in b, the bytes that were read at
 // ref.Offset, each 64-byte line at a moment of its own. key is the key that
@@ -49,14 +55,15 @@ func (s Space) Parse(ref Ref, b, key []byte) (View, error) {
 	}
 	keyEnd := headBytes + g.keyBytes()
 	n := keyEnd + v.ValueBytes
-	at := refsAt(g.keyBytes())
+	at := blocksAt(g.keyBytes())
 	if g.kind() == longKind {
-		n = at + blocksOf(v.ValueBytes)*refBytes
+		if n = 0; at <= ref.Bytes() && word(b, at-countBytes) <= MaxBlockBytes/refBytes {
+			n = at + int(word(b, at-countBytes))*refBytes
+		}
 	}
 	switch {
 	case g.kind() == blockKind, g.keyBytes() == 0, g.keyBytes() > MaxKeyBytes,
-		v.ValueBytes > MaxValueBytes, linesOf(n) != ref.lines(),
-		g.kind() == longKind && keyEnd+v.ValueBytes <= MaxBlockBytes:
+		v.ValueBytes > MaxValueBytes, linesOf(n) != ref.lines():
 		return View{}, fmt.Errorf("%w: kind %d, key of %d bytes, value of %d, in %d lines",
 			ErrMalformed, g.kind(), g.keyBytes(), v.ValueBytes, ref.lines())
 	case s.checkSum(ref, g, b[:n]) != half(b, offSum) && mutant != sumIgnored:
@@ -68,6 +75,9 @@ func (s Space) Parse(ref Ref, b, key []byte) (View, error) {
 	}
 	if g.kind() == longKind {
 		v.refs = b[at:n:n]
+		if !v.fits() {
+			return View{}, fmt.Errorf("%w: %d blocks do not make %d bytes", ErrMalformed, v.Blocks(), v.ValueBytes)
+		}
 	} else {
 		v.Value = b[keyEnd:n:n]
 	}
@@ -75,6 +85,19 @@ func (s Space) Parse(ref Ref, b, key []byte) (View, error) {
 		return v, ErrDead
 	}
 	return v, nil
+}
+
+// fits reports whether the blocks hold the value: all of them are needed, and
+// suffice.
+func (v *View) fits() bool {
+	room := 0
+	for i := range v.Blocks() {
+		if room >= v.ValueBytes {
+			return false
+		}
+		room += v.block(i).Bytes() - offData
+	}
+	return v.Blocks() > 0 && room >= v.ValueBytes
 }
 
 // ParseBlock finds the part of a long value that ref, from View.Block, names
@@ -87,7 +110,7 @@ func (s Space) ParseBlock(ref Ref, b []byte, want int) ([]byte, error) {
 	}
 	n := int(half(b, offLen))
 	switch {
-	case g.kind() != blockKind, n != want, n > blockBytes, linesOf(offData+n) != ref.lines():
+	case g.kind() != blockKind, n != want, linesOf(offData+n) != ref.lines():
 		return nil, fmt.Errorf("%w: kind %d, block of %d bytes in %d lines, want %d bytes",
 			ErrMalformed, g.kind(), n, ref.lines(), want)
 	case s.checkSum(ref, g, b[:offData+n]) != half(b, offSum) && mutant != sumIgnored:

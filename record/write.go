@@ -17,8 +17,9 @@ func (h *Heap) write(ref Ref, kind int, r *Record, body []byte, valueBytes int) 
 	binary.LittleEndian.PutUint64(b[offExpiry:], uint64(r.Expiry))
 	at := headBytes + copy(b[headBytes:], r.Key)
 	if kind == longKind {
-		clear(b[at:refsAt(len(r.Key))])
-		at = refsAt(len(r.Key))
+		clear(b[at:blocksAt(len(r.Key))])
+		at = blocksAt(len(r.Key))
+		binary.LittleEndian.PutUint64(b[at-countBytes:], uint64(len(body)/refBytes))
 	}
 	n := at + copy(b[at:], body)
 	h.finish(ref, g, b, n)
@@ -41,8 +42,12 @@ func (h *Heap) begin(ref Ref, g guard) []byte {
 	if mutant == aliveEarly {
 		g |= aliveBit
 	}
-	h.store(b, uint64(g))
-	if !plainStores || h.onStore != nil {
+	if plainStores && h.onStore == nil {
+		// Not an atomic store, which would wait for this line before the
+		// others are asked for.
+		binary.LittleEndian.PutUint64(b, uint64(g))
+	} else {
+		h.store(b, uint64(g))
 		if h.scratch == nil {
 			h.scratch = make([]byte, MaxBlockBytes)
 		}
