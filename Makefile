@@ -94,11 +94,12 @@ test-arm64: ## vet for arm64, test scans by NEON, emulated
 fuzz: ## run each fuzz target of PKGS for FUZZTIME (default 10s)
 	tools/fuzz.sh $(FUZZTIME) '$(PKGS)'
 
-# Each breaks one rule of rstar/publish.go; the explorer must notice.
+# Each breaks one rule of rstar/publish.go or record/readers.go; the explorers
+# must notice.
 .PHONY: mutants
 mutants: ## show that a broken protocol would be noticed
-	CGO_ENABLED=0 $(GO) vet -tags mutants ./rstar
-	CGO_ENABLED=0 $(GO) test -tags mutants -run Mutant ./rstar
+	CGO_ENABLED=0 $(GO) vet -tags mutants ./rstar ./record
+	CGO_ENABLED=0 $(GO) test -tags mutants -run Mutant ./rstar ./record
 
 # Six runs of each benchmark are the fewest from which benchstat derives
 # a 95 % confidence interval.

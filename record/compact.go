@@ -171,26 +171,23 @@ func (h *Heap) moveLong(head, block Ref, g guard, relocate func([]byte, Ref, Ref
 	r := Record{Key: v.Key, Revision: v.Revision, Expiry: v.Expiry, Flags: v.Flags}
 	h.write(to, longKind, &r, h.refs, v.ValueBytes)
 	h.records++
-	due := time.Duration(0)
-	ok := relocate(v.Key, head, to)
-	if ok {
-		due = h.due(head)
-		h.mark(head, g)
-		h.retire(head, due, false)
-		for at := 0; at < len(h.refs); at += refBytes {
-			h.store(h.at(Ref(word(h.refs, at)))[offLease:], uint64(to))
-		}
-	} else {
+	if !relocate(v.Key, head, to) {
 		h.unput(to)
+		if block != 0 {
+			h.release(moved)
+		}
+		return false
 	}
-	if block != 0 && ok {
-		old := guard(word(h.at(block), 0))
-		h.store(h.at(block), uint64(old&^aliveBit))
+	due := h.due(head)
+	h.mark(head, g)
+	h.retire(head, due, false)
+	if block != 0 {
 		h.retire(block, due, false)
-	} else if block != 0 {
-		h.release(moved)
 	}
-	return ok
+	for at := 0; at < len(h.refs); at += refBytes {
+		h.store(h.at(Ref(word(h.refs, at)))[offLease:], uint64(to))
+	}
+	return true
 }
 
 // swap ends the move of a plain record.

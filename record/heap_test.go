@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"testing"
@@ -153,9 +154,13 @@ func TestForeignReferences(t *testing.T) {
 	// A value that looks like a guardian.
 	b := h.at(ref)
 	copy(b[128:], b[:8])
+	// A free place, which holds what was a value when the span had another
+	// class.
+	free := makeRef(ref.place()+3*uint64(classLines[classOf[ref.lines()]]), 1, 7)
+	binary.LittleEndian.PutUint64(h.at(free), uint64(makeGuard(7, plainKind, 16, 0)|aliveBit))
 	before := bytes.Clone(h.slab)
 	inside := makeRef(ref.place()+2, 1, ref.generation())
-	for _, r := range []Ref{0, inside, ref + 1, ref ^ 1<<50, makeRef(3, 1, 1), makeRef(maxPlace, 1, 1), makeRef(2*spanLines, 1, 1)} {
+	for _, r := range []Ref{0, inside, free, ref + 1, ref ^ 1<<50, makeRef(3, 1, 1), makeRef(maxPlace, 1, 1), makeRef(2*spanLines, 1, 1)} {
 		if d := h.Grant(r, 0); d != 0 {
 			t.Errorf("%v: a lease of %v", r, d)
 		}

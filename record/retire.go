@@ -57,13 +57,13 @@ func (h *Heap) retire(ref Ref, due time.Duration, blocks bool) {
 		return
 	}
 	// Up the heap.
-	q := append(h.leased, r)
+	h.leased = append(h.leased, r)
+	q := h.leased
 	i := len(q) - 1
 	for ; i > 0 && q[(i-1)/2].due > due; i = (i - 1) / 2 {
 		q[i] = q[(i-1)/2]
 	}
 	q[i] = r
-	h.leased = q
 }
 
 // popLeased removes the first of h.leased.

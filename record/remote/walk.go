@@ -132,7 +132,7 @@ func (w *Walk) Next() (offload.Ref, bool, error) {
 }
 
 // failed reports whether a block was wrong, so that no other is needed.
-func (w *Walk) failed(l *long) bool { return w.items[l.item].Err != ErrUnread }
+func (w *Walk) failed(l *long) bool { return !errors.Is(w.items[l.item].Err, ErrUnread) }
 
 func (w *Walk) check(ref record.Ref) error {
 	if err := w.space.Check(ref); err != nil {
