@@ -97,8 +97,8 @@ fuzz: ## run each fuzz target of PKGS for FUZZTIME (default 10s)
 # Each breaks one rule of rstar/publish.go; the explorer must notice.
 .PHONY: mutants
 mutants: ## show that a broken protocol would be noticed
-	CGO_ENABLED=0 $(GO) vet -tags mutants ./rstar
-	CGO_ENABLED=0 $(GO) test -tags mutants -run Mutant ./rstar
+	CGO_ENABLED=0 $(GO) vet -tags mutants ./rstar ./cuckoo/...
+	CGO_ENABLED=0 $(GO) test -tags mutants -run Mutant ./rstar ./cuckoo/...
 
 # Six runs of each benchmark are the fewest from which benchstat derives
 # a 95 % confidence interval.

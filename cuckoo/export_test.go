@@ -1,0 +1,26 @@
+package cuckoo
+
+import "unsafe"
+
+// OnStore calls f after each store of a writer to the slab.
+func OnStore(x Index, f func(offset, value uint64)) {
+	t := x.(*table)
+	t.onStore = nil
+	if f != nil {
+		t.onStore = func(w *uint64, v uint64) {
+			f(uint64(uintptr(unsafe.Pointer(w))-uintptr(t.base)), v)
+		}
+	}
+}
+
+// OnLoad calls f between the loads of a local reader.
+func OnLoad(x Index, f func()) { x.(*table).onLoad = f }
+
+// Slab is the memory in use.
+func Slab(x Index) []byte { return x.(*table).mem[:x.(*table).end] }
+
+// Aligned returns n bytes of zeros that begin at a line.
+func Aligned(n int) []byte { return aligned(n) }
+
+// Key makes a hash with these low bits of its halves.
+func Key(p1, p2, n uint64) uint64 { return key(p1, p2, n) }

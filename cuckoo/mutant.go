@@ -1,0 +1,21 @@
+package cuckoo
+
+// mutation is a rule of publish.go that is broken on purpose, to show that
+// the tests would notice. Only builds with the tag mutants have any but the
+// first.
+type mutation int
+
+const (
+	faithful mutation = iota
+
+	noLineMarks   // lines are written under an even version
+	overwriteLast // kicks overwrite an item before it is copied
+	noKickMark    // (2): kicked is not set
+	noStashMark   // (3): the first bucket is not marked
+	movedEarly    // (5): a bucket is marked moved before its new lines are written
+	headerLate    // (5): splits begin before the header is published
+	headerEarly   // (5): the header is without the old tables before all are split
+	stashDropped  // (5): new lines are not marked stashed
+	unchecked     // local readers do not compare a line's version
+	unconfirmed   // local readers do not look at the buckets again
+)
