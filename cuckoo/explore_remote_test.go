@@ -181,14 +181,14 @@ func exploreRemote(s *script) (wrong string, runs int, whole bool) {
 	return "", runs, whole
 }
 
-const remoteScripts = 60
+const remoteScripts, remoteStores = 60, 24
 
 // TestExploreRemote explores random scripts. Kicks, the stash and growth must
 // occur in them.
 func TestExploreRemote(t *testing.T) {
 	all, partly, total := 0, 0, cuckoo.Stats{}
 	for seed := range uint64(remoteScripts) {
-		s := newScript(t, seed)
+		s := newScript(t, seed, remoteStores)
 		wrong, runs, whole := exploreRemote(s)
 		if wrong != "" {
 			t.Fatalf("script %d\n%s", seed, wrong)

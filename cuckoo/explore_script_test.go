@@ -101,8 +101,9 @@ func (s *script) step(t *testing.T, buckets uint64) {
 	}
 }
 
-// newScript makes a script of a table with few buckets. Keys share them.
-func newScript(t *testing.T, seed uint64) *script {
+// newScript makes a script of a table with few buckets, which keys share. It
+// ends with the write that makes the number of stores.
+func newScript(t *testing.T, seed uint64, stores int) *script {
 	s := &script{rng: rand.New(rand.NewPCG(seed, 99))}
 	items := 1 + s.rng.IntN(2)
 	kind := cuckoo.GCuckoo
@@ -146,7 +147,7 @@ func newScript(t *testing.T, seed uint64) *script {
 	s.stores = s.stores[:0]
 	s.before = append([]byte(nil), cuckoo.Slab(s.index)...)
 	s.told = append(s.told, "readers may begin")
-	for s.now() < 24 && len(s.told) < 40 {
+	for s.now() < stores && len(s.told) < 40 {
 		s.step(t, 4)
 	}
 	cuckoo.OnStore(s.index, nil)

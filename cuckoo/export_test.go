@@ -24,3 +24,19 @@ func Aligned(n int) []byte { return aligned(n) }
 
 // Key makes a hash with these low bits of its halves.
 func Key(p1, p2, n uint64) uint64 { return key(p1, p2, n) }
+
+// Replica is an Index for lookups alone, in a copy of a slab.
+func Replica(mem []byte, onLoad func()) Index {
+	t := &table{mem: mem, base: unsafe.Pointer(&mem[0]), onLoad: onLoad}
+	NewHeader(t)
+	return t
+}
+
+// NewHeader gives a Replica the header that its slab has, if that is not
+// being written.
+func NewHeader(x Index) {
+	t := x.(*table)
+	if h, err := ParseHeader(t.mem, uint64(len(t.mem))); err == nil {
+		t.head.Store(&h)
+	}
+}

@@ -58,10 +58,6 @@ func (t *table) grow() {
 	t.oldHashes, t.hashes = t.hashes, make([]uint64, t.vertices()*t.items)
 	t.rule.reset()
 	t.stats.Grown++
-	if mutant == headerLate {
-		t.split(0, 0)
-		t.split(1, 0)
-	}
 	t.publishHeader()
 }
 

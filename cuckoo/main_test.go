@@ -1,6 +1,7 @@
 package cuckoo
 
 import (
+	"math/rand/v2"
 	"testing"
 	"unsafe"
 
@@ -29,3 +30,5 @@ var layouts = []layout{
 	{GCuckoo, 1}, {GCuckoo, 2}, {GCuckoo, 4}, {GCuckoo, 5},
 	{Conventional, 1}, {Conventional, 4}, {Compact, 0},
 }
+
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 5)) }

@@ -13,7 +13,6 @@ const (
 	noKickMark    // (2): kicked is not set
 	noStashMark   // (3): the first bucket is not marked
 	movedEarly    // (5): a bucket is marked moved before its new lines are written
-	headerLate    // (5): splits begin before the header is published
 	headerEarly   // (5): the header is without the old tables before all are split
 	stashDropped  // (5): new lines are not marked stashed
 	unchecked     // local readers do not compare a line's version

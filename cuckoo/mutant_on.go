@@ -10,7 +10,7 @@ import (
 
 var mutationNames = [...]string{
 	"faithful", "noLineMarks", "overwriteLast", "noKickMark", "noStashMark",
-	"movedEarly", "headerLate", "headerEarly", "stashDropped", "unchecked",
+	"movedEarly", "headerEarly", "stashDropped", "unchecked",
 	"unconfirmed",
 }
 

@@ -84,6 +84,9 @@ func (t *table) look(h *Header, dst []uint64, from int, hash uint64) ([]uint64, 
 			dst = l.AppendCandidates(dst, from, hash)
 		}
 	}
+	if t.onLoad != nil {
+		t.onLoad()
+	}
 	if mutant == unconfirmed {
 		return dst, true
 	}
