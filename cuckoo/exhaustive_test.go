@@ -112,7 +112,8 @@ func exhaust(t *testing.T, pairs [6]int) int {
 		}
 		seen[string(name)] = true
 		checkExhaustive(t, tab, hashes[:], in&^out)
-		saved, nodes, kept := slices.Clone(tab.mem[:tab.end]), slices.Clone(f.nodes), *tab
+		saved, nodes := slices.Clone(tab.mem[:tab.end]), slices.Clone(f.nodes)
+		stats, stash := tab.stats, tab.stashHashes
 		table := slices.Clone(tab.hashes)
 		for i, h := range hashes {
 			nextIn, nextOut := in|1<<i, out
@@ -130,7 +131,7 @@ func exhaust(t *testing.T, pairs [6]int) int {
 			copy(tab.mem, saved)
 			copy(f.nodes, nodes)
 			copy(tab.hashes, table)
-			tab.stats, tab.stashHashes = kept.stats, kept.stashHashes
+			tab.stats, tab.stashHashes = stats, stash
 		}
 	}
 	visit(0, 0)

@@ -16,7 +16,7 @@ func TestMutants(t *testing.T) {
 		name := cuckoo.SetMutant(m)
 		t.Run(name, func(t *testing.T) {
 			remotely, locally, told := -1, -1, ""
-			for seed := range uint64(200) {
+			for seed := range uint64(100) {
 				if remotely < 0 {
 					s := newScript(t, seed, remoteStores)
 					if wrong, _, _ := exploreRemote(s); wrong != "" {

@@ -62,76 +62,75 @@ func (k *history) alive() bool {
 
 func (k *history) last() *span { return &k.spans[len(k.spans)-1] }
 
-// step makes a random write.
-func (s *script) step(t *testing.T, buckets uint64) {
-	k := s.keys[s.rng.IntN(len(s.keys))]
+// insert, remove and replace write a key.
+func (s *script) insert(k *history) {
 	begin := s.now()
 	s.refs++
-	var err error
+	if err := s.index.Insert(k.hash, s.refs); err != nil {
+		s.tell("insert %#x: %v", k.hash, err) // a full table
+		return
+	}
+	s.tell("inserted %#x -> %d", k.hash, s.refs)
+	k.spans = append(k.spans, span{
+		ref: s.refs, begin: begin, from: s.now(), until: never, end: never, byInsert: true,
+	})
+}
+
+func (s *script) remove(t *testing.T, k *history) {
+	begin, l := s.now(), k.last()
+	if err := s.index.Delete(k.hash, l.ref); err != nil {
+		t.Fatal(err)
+	}
+	s.tell("deleted %#x -> %d", k.hash, l.ref)
+	l.until, l.end, l.byLast = begin, s.now(), true
+}
+
+func (s *script) replace(t *testing.T, k *history) {
+	begin, l := s.now(), k.last()
+	s.refs++
+	if err := s.index.Replace(k.hash, l.ref, s.refs); err != nil {
+		t.Fatal(err)
+	}
+	s.tell("replaced %#x -> %d, was %d", k.hash, s.refs, l.ref)
+	l.until, l.end = begin, s.now()
+	k.spans = append(k.spans, span{ref: s.refs, begin: begin, from: s.now(), until: never, end: never})
+}
+
+// step makes a random write.
+func (s *script) step(t *testing.T) {
+	k := s.keys[s.rng.IntN(len(s.keys))]
 	switch op := s.rng.IntN(8); {
 	case op == 0:
 		s.tell("advance")
 		s.index.Advance(1)
-		return
 	case !k.alive():
-		if err = s.index.Insert(k.hash, s.refs); err != nil {
-			s.tell("insert %#x: %v", k.hash, err)
-			return // a full table
-		}
-		s.tell("inserted %#x -> %d", k.hash, s.refs)
-		k.spans = append(k.spans, span{
-			ref: s.refs, begin: begin, from: s.now(),
-			until: never, end: never, byInsert: true,
-		})
+		s.insert(k)
 	case op < 4:
-		l := k.last()
-		if err = s.index.Delete(k.hash, l.ref); err != nil {
-			t.Fatal(err)
-		}
-		s.tell("deleted %#x -> %d", k.hash, l.ref)
-		l.until, l.end, l.byLast = begin, s.now(), true
+		s.remove(t, k)
 	case op < 6:
-		l := k.last()
-		if err = s.index.Replace(k.hash, l.ref, s.refs); err != nil {
-			t.Fatal(err)
-		}
-		s.tell("replaced %#x -> %d, was %d", k.hash, s.refs, l.ref)
-		l.until, l.end = begin, s.now()
-		k.spans = append(k.spans, span{ref: s.refs, begin: begin, from: s.now(), until: never, end: never})
+		s.replace(t, k)
 	}
 }
 
-// newScript makes a script of a table with few buckets, which keys share. It
-// ends with the write that makes the number of stores.
-func newScript(t *testing.T, seed uint64, stores int) *script {
-	s := &script{rng: rand.New(rand.NewPCG(seed, 99))}
-	items := 1 + s.rng.IntN(2)
-	kind := cuckoo.GCuckoo
-	if s.rng.IntN(4) == 0 {
-		kind = cuckoo.Conventional
-	}
-	load := []float64{0.6, 1}[s.rng.IntN(2)]
+// makeScript makes an empty script.
+func makeScript(t *testing.T, kind cuckoo.Kind, o cuckoo.Options, hashes ...uint64) *script {
+	s := &script{}
 	var err error
-	s.index, err = cuckoo.New(kind, cuckoo.Aligned(16<<10), cuckoo.Options{
-		Items: items, Buckets: 2, MaxLoad: load, Seed: seed, MaxKicks: 20,
-	})
-	if err != nil {
+	if s.index, err = cuckoo.New(kind, cuckoo.Aligned(16<<10), o); err != nil {
 		t.Fatal(err)
 	}
-	for n := range uint64(4 + 4*items) {
-		h := cuckoo.Key(s.rng.Uint64N(4), s.rng.Uint64N(4), n)
-		if n == 1 {
-			h = s.keys[0].hash // two keys of one hash
-		}
+	for _, h := range hashes {
 		s.keys = append(s.keys, &history{hash: h})
 	}
 	cuckoo.OnStore(s.index, func(offset, value uint64) {
 		s.stores = append(s.stores, store{offset, value})
 	})
-	for range s.rng.IntN(14) {
-		s.step(t, 4)
-	}
-	for _, k := range s.keys { // time begins here
+	return s
+}
+
+// begin: readers may begin now, time 0.
+func (s *script) begin() {
+	for _, k := range s.keys {
 		for i := range k.spans {
 			sp := &k.spans[i]
 			for _, at := range []*int{&sp.begin, &sp.from, &sp.until, &sp.end} {
@@ -147,8 +146,53 @@ func newScript(t *testing.T, seed uint64, stores int) *script {
 	s.stores = s.stores[:0]
 	s.before = append([]byte(nil), cuckoo.Slab(s.index)...)
 	s.told = append(s.told, "readers may begin")
+}
+
+// kickScript kicks an item from the second table to the first, and so from
+// the bucket that a local lookup reads last to the one that it reads first.
+func kickScript(t *testing.T) *script {
+	s := makeScript(t, cuckoo.GCuckoo, cuckoo.Options{Items: 1, Buckets: 4, MaxLoad: 1},
+		cuckoo.Key(0, 0, 1), cuckoo.Key(0, 0, 2), cuckoo.Key(1, 0, 3), cuckoo.Key(1, 0, 4))
+	s.insert(s.keys[0])
+	s.insert(s.keys[1])
+	s.remove(t, s.keys[0])
+	s.insert(s.keys[2])
+	s.begin()
+	s.insert(s.keys[3])
+	cuckoo.OnStore(s.index, nil)
+	return s
+}
+
+// newScript makes a script of a table with few buckets, which keys share. It
+// ends with the write that makes the number of stores.
+func newScript(t *testing.T, seed uint64, stores int) *script {
+	if seed == 0 {
+		return kickScript(t)
+	}
+	rng := rand.New(rand.NewPCG(seed, 99))
+	items := 1 + rng.IntN(2)
+	kind := cuckoo.GCuckoo
+	if rng.IntN(4) == 0 {
+		kind = cuckoo.Conventional
+	}
+	var hashes []uint64
+	for n := range uint64(4 + 4*items) {
+		h := cuckoo.Key(rng.Uint64N(4), rng.Uint64N(4), n)
+		if n == 1 || n > 0 && seed%4 == 1 {
+			h = hashes[0] // keys of one hash
+		}
+		hashes = append(hashes, h)
+	}
+	s := makeScript(t, kind, cuckoo.Options{
+		Items: items, Buckets: 2, MaxLoad: []float64{0.6, 1}[rng.IntN(2)], Seed: seed, MaxKicks: 20,
+	}, hashes...)
+	s.rng = rng
+	for range rng.IntN(14) {
+		s.step(t)
+	}
+	s.begin()
 	for s.now() < stores && len(s.told) < 40 {
-		s.step(t, 4)
+		s.step(t)
 	}
 	cuckoo.OnStore(s.index, nil)
 	return s

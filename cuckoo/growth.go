@@ -68,12 +68,6 @@ func (t *table) Advance(buckets int) bool {
 	}
 	n := uint64(1) << (t.h.Log2 - 1)
 	for ; buckets > 0 && t.next < n; buckets-- {
-		if mutant == headerEarly && t.next == n-1 {
-			h := t.h
-			t.h.Old = 0
-			t.publishHeader()
-			t.h = h
-		}
 		t.split(0, t.next)
 		t.split(1, t.next)
 		t.next++
@@ -111,6 +105,9 @@ func (t *table) split(side uint, i uint64) {
 	moved := *p
 	moved[laneMeta] |= metaMoved
 	if mutant == movedEarly {
+		empty := Line{laneMeta: uint64(t.h.Generation) << metaGenShift}
+		t.publish(t.line(uint64(side)<<t.h.Log2+i), &empty)
+		t.publish(t.line(uint64(side)<<t.h.Log2+i+n), &empty)
 		t.publish(p, &moved)
 	}
 	for half := range uint64(2) {

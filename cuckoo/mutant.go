@@ -12,9 +12,7 @@ const (
 	overwriteLast // kicks overwrite an item before it is copied
 	noKickMark    // (2): kicked is not set
 	noStashMark   // (3): the first bucket is not marked
-	movedEarly    // (5): a bucket is marked moved before its new lines are written
-	headerEarly   // (5): the header is without the old tables before all are split
+	movedEarly    // (5): new lines are there, but empty, when a bucket is marked moved
 	stashDropped  // (5): new lines are not marked stashed
-	unchecked     // local readers do not compare a line's version
 	unconfirmed   // local readers do not look at the buckets again
 )

@@ -10,8 +10,7 @@ import (
 
 var mutationNames = [...]string{
 	"faithful", "noLineMarks", "overwriteLast", "noKickMark", "noStashMark",
-	"movedEarly", "headerEarly", "stashDropped", "unchecked",
-	"unconfirmed",
+	"movedEarly", "stashDropped", "unconfirmed",
 }
 
 func (m mutation) String() string { return mutationNames[m] }

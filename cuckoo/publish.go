@@ -40,9 +40,10 @@ import (
 //	    tables, and split an old bucket before they touch its new ones.
 //
 // Lines of the present tables that no split has written are zeros, of
-// generation 0, which no reader takes for a bucket. A line that a reader finds
-// moved or of another generation than its header says means that the header
-// is old.
+// generation 0, which no reader takes for a bucket, whatever its header says:
+// it looks again. A line that a reader finds moved or of another generation
+// than its header says means that the header is old. So of (5) the order of
+// headers only keeps readers from waiting; the order of lines is essential.
 //
 // # Local readers
 //
