@@ -148,7 +148,7 @@ func exploreLocal(s *script) (wrong string, runs int) {
 }
 
 // Local lookups have many points at which to switch, so scripts are shorter.
-const localScripts, localStores = 8, 8
+const localScripts, localStores = 5, 8
 
 // TestExploreLocal explores random scripts.
 func TestExploreLocal(t *testing.T) {

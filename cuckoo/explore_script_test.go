@@ -163,11 +163,29 @@ func kickScript(t *testing.T) *script {
 	return s
 }
 
+// stashScript grows a table while items of one hash are in its stash, which
+// stay there.
+func stashScript(t *testing.T) *script {
+	h := cuckoo.Key(0, 1, 0)
+	s := makeScript(t, cuckoo.GCuckoo, cuckoo.Options{Items: 1, Buckets: 2, MaxLoad: 0.6}, h, h, h, h, cuckoo.Key(1, 0, 5))
+	for _, k := range s.keys[:4] {
+		s.insert(k)
+	}
+	s.begin()
+	s.insert(s.keys[4])
+	s.index.Advance(4)
+	cuckoo.OnStore(s.index, nil)
+	return s
+}
+
 // newScript makes a script of a table with few buckets, which keys share. It
 // ends with the write that makes the number of stores.
 func newScript(t *testing.T, seed uint64, stores int) *script {
-	if seed == 0 {
+	switch seed {
+	case 0:
 		return kickScript(t)
+	case remoteScripts - 1: // too long for local lookups
+		return stashScript(t)
 	}
 	rng := rand.New(rand.NewPCG(seed, 99))
 	items := 1 + rng.IntN(2)
