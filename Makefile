@@ -98,8 +98,8 @@ fuzz: ## run each fuzz target of PKGS for FUZZTIME (default 10s)
 # must notice.
 .PHONY: mutants
 mutants: ## show that a broken protocol would be noticed
-	CGO_ENABLED=0 $(GO) vet -tags mutants ./rstar ./record
-	CGO_ENABLED=0 $(GO) test -tags mutants -run Mutant ./rstar ./record
+	CGO_ENABLED=0 $(GO) vet -tags mutants ./rstar ./record ./cuckoo/...
+	CGO_ENABLED=0 $(GO) test -tags mutants -run Mutant ./rstar ./record ./cuckoo/...
 
 # Six runs of each benchmark are the fewest from which benchstat derives
 # a 95 % confidence interval.

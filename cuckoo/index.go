@@ -1,0 +1,186 @@
+package cuckoo
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+)
+
+// Index maps hashes to references. See the package comment for who may call
+// what at the same time.
+type Index interface {
+	// Lookup appends the references of all items with this hash to dst, each
+	// once, perhaps among those of others with a similar hash. It does not
+	// allocate if dst has room, for which 16 is nearly always enough.
+	Lookup(dst []uint64, hash uint64) []uint64
+	// Insert adds an item. Items that are equal in hash and reference are the
+	// caller's mistake, which is not noticed.
+	Insert(hash, ref uint64) error
+	// Replace gives an item another reference, in place. It returns
+	// ErrNotFound if there is no such item.
+	Replace(hash, old, ref uint64) error
+	// Delete removes an item. It returns ErrNotFound if there is no such item.
+	Delete(hash, ref uint64) error
+	// Scan calls f for items at the cursor, whose zero value is the beginning,
+	// and returns the cursor of the rest; Done says that there is none. It
+	// ends soon after max items. Between two calls anything may be written.
+	// An item that is there during all of the scan is given at least once,
+	// one that is moved in the meantime perhaps twice. ErrScanLost: too much
+	// was moved since the last call; begin again.
+	Scan(c Cursor, limit int, f func(hash, ref uint64)) (Cursor, error)
+	// Advance carries a growth that is under way on by so many buckets, and
+	// reports whether it is still under way. Each write does the same for two
+	// buckets of each table, so this is only for an owner with time to spare.
+	Advance(buckets int) bool
+	Len() int
+	Stats() Stats
+}
+
+// Kind is an implementation of Index.
+type Kind uint8
+
+// The kinds. See the package comment.
+const (
+	GCuckoo Kind = iota
+	Conventional
+	Compact
+)
+
+var kindNames = [...]string{"gcuckoo", "conventional", "compact"}
+
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("Kind(%d)", uint8(k))
+}
+
+// Options configure New. Zero values are the defaults.
+type Options struct {
+	// Items is the number of items a bucket, 1 to MaxItems, 5 by default.
+	// Kind Compact has seven, always.
+	Items int
+	// Buckets is the initial number of buckets of each of the two tables, a
+	// power of two, 64 by default. Kind Compact has so many heads of chains, for
+	// good.
+	Buckets int
+	// MaxLoad is the load factor from which the tables grow: by default 0.48
+	// with one item a bucket, 0.8 with two, 0.9 with three, 0.94 with four and
+	// 0.96 with five (docs/decisions/key-index.md). With 1 they grow only
+	// when the stash fills.
+	MaxLoad float64
+	// MaxKicks bounds the random walk of kind Conventional, 500 by default,
+	// the usual bound (Li et al., EuroSys 2014, use 250 to 2000).
+	MaxKicks int
+	Seed     uint64 // of the hash of keys
+	BootID   uint64 // of the server
+	// Release, if set, is called when the tables at these bytes of the slab
+	// are out of use. The owner may give the memory back to the system if it
+	// reads as zeros from then on; readers notice.
+	Release func(offset, bytes uint64)
+}
+
+// defaultMaxLoad is by items a bucket.
+var defaultMaxLoad = [MaxItems + 1]float64{1: 0.48, 2: 0.8, 3: 0.9, 4: 0.94, 5: 0.96}
+
+const (
+	defaultBuckets  = 64 // 8 KiB
+	defaultMaxKicks = 500
+	maxKicksLimit   = 1 << 20
+)
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Items == 0 {
+		o.Items = MaxItems
+	}
+	if o.Items < 1 || o.Items > MaxItems {
+		return o, fmt.Errorf("%w: %d items a bucket, want 1 to %d", ErrOptions, o.Items, MaxItems)
+	}
+	if o.Buckets == 0 {
+		o.Buckets = defaultBuckets
+	}
+	if o.Buckets < 1 || o.Buckets > 1<<maxLog2 || bits.OnesCount(uint(o.Buckets)) != 1 {
+		return o, fmt.Errorf("%w: %d buckets, want a power of two up to %d", ErrOptions, o.Buckets, 1<<maxLog2)
+	}
+	if o.MaxLoad == 0 {
+		o.MaxLoad = defaultMaxLoad[o.Items]
+	}
+	if !(o.MaxLoad > 0 && o.MaxLoad <= 1) {
+		return o, fmt.Errorf("%w: maximal load %v, want above 0 and at most 1", ErrOptions, o.MaxLoad)
+	}
+	if o.MaxKicks == 0 {
+		o.MaxKicks = defaultMaxKicks
+	}
+	if o.MaxKicks < 1 || o.MaxKicks > maxKicksLimit {
+		return o, fmt.Errorf("%w: %d kicks, want 1 to %d", ErrOptions, o.MaxKicks, maxKicksLimit)
+	}
+	return o, nil
+}
+
+// New makes an empty index in mem: zeros, which begin at a line boundary. It
+// touches only what it needs.
+func New(kind Kind, mem []byte, o Options) (Index, error) {
+	switch kind {
+	case GCuckoo, Conventional:
+		return newTable(kind, mem, o)
+	case Compact:
+		return newCompact(mem, o)
+	}
+	return nil, fmt.Errorf("%w: %v", ErrOptions, kind)
+}
+
+// Stats describes an index. What happened is counted since New.
+type Stats struct {
+	Items    int // the stash's included
+	Buckets  int // of the present tables, both; Compact: heads and overflow
+	Capacity int // places in them
+	Bytes    uint64
+	Growing  bool
+	Grown    uint64 // growths begun
+
+	Inserts     uint64
+	Kicks       uint64 // items moved to their other bucket
+	LongestKick int    // most of them for one insertion
+	// Cases of G-Cuckoo with one item a bucket (RHKV, Algorithm 1): neither,
+	// one or both of the buckets belong to a component; both and there is room
+	// in both or the one component (C1), in one of two (C2), in none (C3).
+	CaseA, CaseB, CaseC1, CaseC2, CaseC3 uint64
+	Disagreed                            uint64 // C1 or C2 by the counts, but no way to the room, because of deletions
+	Rebuilt                              uint64 // components counted anew because of that
+
+	Stash       int    // items there now
+	StashMost   int    // most at any time
+	Stashed     uint64 // items put there
+	FirstStash  int    // Items when the first one was, 0: none
+	Loops       uint64 // Conventional: walks that reached MaxKicks
+	BoundedOut  uint64 // G-Cuckoo, several items a bucket: searches that gave up
+	Overflows   uint64 // Compact: overflow buckets linked
+	Merges      uint64 // Compact: overflow buckets given back after deletions
+	LongestLink int    // Compact: most buckets in a chain at any time
+}
+
+// Load is the load factor.
+func (s Stats) Load() float64 { return float64(s.Items) / float64(s.Capacity) }
+
+// Errors of New and of writes.
+var (
+	ErrOptions  = errors.New("cuckoo: bad option")
+	ErrMemory   = errors.New("cuckoo: bad memory")
+	ErrRef      = errors.New("cuckoo: bad reference")
+	ErrNotFound = errors.New("cuckoo: no such item")
+	// ErrFull: the slab has no room for larger tables.
+	ErrFull = errors.New("cuckoo: slab is full")
+	// ErrTooManyAlike: this item's buckets and the stash are full although the
+	// tables are not. By chance this does not happen; it does where many keys
+	// were chosen so that their hashes agree, and growing would not help.
+	ErrTooManyAlike = errors.New("cuckoo: too many items with similar hashes")
+	ErrScanLost     = errors.New("cuckoo: too much was moved since the scan's last call")
+)
+
+// Errors of remote readers.
+var (
+	// ErrTorn: a line was being written. Read it again.
+	ErrTorn    = errors.New("cuckoo: torn line")
+	ErrLayout  = errors.New("cuckoo: unknown layout")
+	ErrCorrupt = errors.New("cuckoo: corrupt slab")
+)

@@ -1,0 +1,34 @@
+// Package remote looks keys up in a cuckoo table in a server's memory by RDMA
+// Reads. The server's CPU takes no part, and its writer goes on meanwhile.
+//
+// A Table is what a client knows of one table. A Walk is an
+// offload.Traversal that looks up one hash or many; it hands references to a
+// Follower, which reads the records and compares keys, in the same walk:
+//
+//	known header
+//	   +-- both buckets, at once ---------------- round trip 1, 2 reads
+//	         +-- the candidate's record --------- round trip 2, 1 read
+//
+// With 16 bits of signature a candidate is another key's in one of some 6000
+// lookups of ten places, and the key's own nearly always. A key that is not there costs
+// the first round trip alone, unless a mark in the buckets says that it may
+// have been missed (publish.go of package cuckoo, "Remote readers"):
+//
+//	in neither bucket, but marked
+//	   +-- the stash, if that is marked
+//	         +-- candidates' records
+//	               +-- both buckets again: unchanged, so it is not there
+//
+// While the table grows both buckets of the old tables are read as well, in
+// the same round trip.
+//
+// A client's header may be old, since it is read only when needed: at first,
+// and when a bucket says that it has moved. The argument needs no fresh one.
+//
+// # Hostile memory
+//
+// A server's memory may hold anything. Headers are checked before they are
+// used, lines lead nowhere by themselves, and references go to the Follower,
+// which must check them. A lookup makes a bounded number of attempts and then
+// ends Unsettled.
+package remote

@@ -1,0 +1,129 @@
+package remote
+
+import (
+	"context"
+	"encoding/binary"
+	"path/filepath"
+	"testing"
+	"unsafe"
+
+	"go.uber.org/goleak"
+
+	"github.com/catfish-index/catfish/cuckoo"
+	"github.com/catfish-index/catfish/offload"
+	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rdma/shm"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	slabBytes  = 4 << 20
+	recordsAt  = slabBytes // the records lie behind the slab
+	records    = 1 << 13
+	recordSize = 64
+)
+
+// site is a server's index with records of one line, and a client of it.
+type site struct {
+	mem   []byte
+	index cuckoo.Index
+	table *Table
+	ch    *offload.Channel
+	walk  Walk
+	stats offload.Stats
+}
+
+func newSite(t testing.TB, o cuckoo.Options) *site {
+	t.Helper()
+	open := func() rdma.Device {
+		d, err := shm.Open(shm.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { d.Close() })
+		return d
+	}
+	dev := open()
+	region, err := dev.Register(slabBytes+records*recordSize, rdma.RemoteRead)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{mem: region.Bytes()}
+	o.BootID = 7
+	if s.index, err = cuckoo.New(cuckoo.GCuckoo, s.mem[:slabBytes], o); err != nil {
+		t.Fatal(err)
+	}
+	ln, err := dev.Listen(filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cq, err := dev.CreateCQ(8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		if req, err := ln.Accept(context.Background()); err == nil {
+			_, _ = req.Accept(rdma.QPConfig{SendCQ: cq, RecvCQ: cq}, nil)
+		}
+	}()
+	s.ch, err = offload.Dial(context.Background(), open(), ln.Addr(), offload.ChannelConfig{BlockBytes: BlockBytes, Window: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.ch.Close() })
+	s.table = &Table{Base: region.Remote(), Bytes: slabBytes, BootID: 7}
+	return s
+}
+
+// put adds a key, whose record at place ref is its name and a hash.
+func (s *site) put(name, ref uint64) (hash uint64, err error) {
+	hash = hashOf(name)
+	r := s.mem[recordsAt+ref*recordSize:]
+	binary.LittleEndian.PutUint64(r, 0)
+	binary.LittleEndian.PutUint64(r[8:], name)
+	return hash, s.index.Insert(hash, ref)
+}
+
+func hashOf(name uint64) uint64 {
+	return cuckoo.Hash(3, binary.LittleEndian.AppendUint64(nil, name))
+}
+
+// keys is a Follower for names, which finds their references.
+type keys struct {
+	names []uint64
+	found []uint64
+}
+
+func (k *keys) Candidates(_ int, refs []uint64, hop uint16, dst []offload.Ref) ([]offload.Ref, error) {
+	for _, r := range refs {
+		dst = append(dst, offload.Ref{
+			Offset: recordsAt + r%records*recordSize, Len: recordSize, Hop: hop, Tag: r % records,
+		})
+	}
+	return dst, nil
+}
+
+func (k *keys) Visit(i int, ref offload.Ref, b []byte, dst []offload.Ref) ([]offload.Ref, Judgement, offload.Verdict, error) {
+	if binary.LittleEndian.Uint64(b[8:]) != k.names[i] {
+		return dst, OtherKey, offload.Accept, nil
+	}
+	k.found[i] = ref.Tag
+	return dst, Match, offload.Accept, nil
+}
+
+// get looks names up in one walk.
+func (s *site) get(ctx context.Context, k *keys, hashes []uint64) error {
+	s.stats = offload.Stats{}
+	if err := s.walk.Begin(s.table, hashes, k); err != nil {
+		return err
+	}
+	return s.ch.Run(ctx, s.table.Base, &s.walk, &s.stats)
+}
+
+// aligned returns n bytes of zeros that begin at a line.
+func aligned(n int) []byte {
+	b := make([]byte, n+cuckoo.LineBytes)
+	off := -int(uintptr(unsafe.Pointer(&b[0]))) & (cuckoo.LineBytes - 1)
+	return b[off : off+n : off+n]
+}
