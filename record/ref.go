@@ -43,6 +43,14 @@ func makeRef(place uint64, lines int, gen uint32) Ref {
 // place is the number of the first line.
 func (r Ref) place() uint64 { return uint64(r) >> (genBits + lenBits) }
 
+// RefAt is the reference of what Offset, Bytes and Generation say.
+func RefAt(offset uint64, bytes int, generation uint32) Ref {
+	return makeRef(offset/LineBytes, bytes/LineBytes, generation)
+}
+
+// Generation is which use of the place is meant.
+func (r Ref) Generation() uint32 { return r.generation() }
+
 func (r Ref) generation() uint32 { return uint32(r & genMask) }
 
 func (r Ref) lines() int { return int(r>>genBits&lenMask) + 1 }

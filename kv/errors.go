@@ -1,0 +1,15 @@
+package kv
+
+import "errors"
+
+// Errors of a Map, besides record.ErrFull, record.ErrTooLarge, cuckoo.ErrFull and
+// cuckoo.ErrTooManyAlike, after which nothing was changed.
+var (
+	ErrOptions = errors.New("kv: bad option")
+	// ErrNotFound: there is no record of that key.
+	ErrNotFound = errors.New("kv: no such key")
+	// ErrExists: the key has a record, and the write was for one without.
+	ErrExists = errors.New("kv: the key exists")
+	// ErrConflict: the key's record has another revision than the write wants.
+	ErrConflict = errors.New("kv: another revision")
+)

@@ -1,0 +1,180 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/catfish-index/catfish/cuckoo"
+	"github.com/catfish-index/catfish/record"
+)
+
+// Options configure a Map.
+type Options struct {
+	// Memory of the index, and of the records: zeroed, aligned to pages, sparse.
+	// That of the records is a multiple of record.SpanBytes.
+	Index, Records []byte
+	// Boot is a number that no other Map had, of this server or another one.
+	Boot uint64
+	// Seed of the hash of keys.
+	Seed uint64
+	// Table and Items say which index: see cuckoo.New and cuckoo.Options.
+	Table cuckoo.Kind
+	Items int
+	// Now is the time since some moment, never going back; expiry counts in it,
+	// in nanoseconds.
+	Now func() time.Duration
+	// GiveBack may return pages of the records' memory to the system.
+	GiveBack func([]byte)
+}
+
+// Map is a collection of records by key. All methods are safe for concurrent use:
+// writes take a lock, Get does not.
+type Map struct {
+	now   func() time.Duration
+	seed  uint64
+	heap  *record.Heap
+	index cuckoo.Index
+
+	mu       sync.Mutex
+	revision uint64   // of the last write
+	refs     []uint64 // scratch of find
+	expiring cuckoo.Cursor
+	counts   Stats
+}
+
+// New makes an empty Map.
+func New(o Options) (*Map, error) {
+	if o.Now == nil {
+		return nil, fmt.Errorf("%w: no clock", ErrOptions)
+	}
+	index, err := cuckoo.New(o.Table, o.Index, cuckoo.Options{Items: o.Items, Seed: o.Seed, BootID: o.Boot})
+	if err != nil {
+		return nil, fmt.Errorf("kv: %w", err)
+	}
+	heap, err := record.New(record.Options{Memory: o.Records, Boot: o.Boot, GiveBack: o.GiveBack})
+	if err != nil {
+		return nil, fmt.Errorf("kv: %w", err)
+	}
+	return &Map{now: o.Now, seed: o.Seed, heap: heap, index: index}, nil
+}
+
+// Space is what readers of the records have to know.
+func (m *Map) Space() record.Space { return m.heap.Space() }
+
+// Seed is that of cuckoo.Hash.
+func (m *Map) Seed() uint64 { return m.seed }
+
+// Condition says when a write is made; the zero value: always.
+type Condition struct {
+	IfAbsent   bool   // the key has no record
+	IfRevision uint64 // its record has this revision; 0: any
+}
+
+// check compares with the revision of the record that there is, 0: none.
+func (c Condition) check(key []byte, has uint64) error {
+	switch {
+	case c.IfAbsent && has != 0:
+		return fmt.Errorf("%w: %q has revision %d", ErrExists, key, has)
+	case c.IfRevision != 0 && has == 0:
+		return fmt.Errorf("%w: %q has no record, want revision %d", ErrConflict, key, c.IfRevision)
+	case c.IfRevision != 0 && has != c.IfRevision:
+		return fmt.Errorf("%w: %q has revision %d, want %d", ErrConflict, key, has, c.IfRevision)
+	}
+	return nil
+}
+
+// Entry is what Put stores.
+type Entry struct {
+	Key, Value []byte
+	Expiry     time.Duration // by the Map's clock; 0: never
+	Flags      uint16
+}
+
+// Put stores a record under its key, in place of the one that there is, and
+// returns its revision.
+func (m *Map) Put(e Entry, c Condition) (revision uint64, err error) {
+	hash := cuckoo.Hash(m.seed, e.Key)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	old, has := m.find(hash, e.Key, now)
+	if err := c.check(e.Key, has); err != nil {
+		return 0, err
+	}
+	r := record.Record{Key: e.Key, Value: e.Value, Revision: m.revision + 1, Expiry: int64(e.Expiry), Flags: e.Flags}
+	ref, err := m.heap.Put(r, now)
+	if errors.Is(err, record.ErrFull) && m.tidy(now, tidyWhenFull) {
+		ref, err = m.heap.Put(r, now)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if old != 0 {
+		err = m.index.Replace(hash, uint64(old), uint64(ref))
+	} else {
+		err = m.index.Insert(hash, uint64(ref))
+	}
+	if err != nil {
+		return 0, errors.Join(err, m.heap.Kill(ref, now))
+	}
+	if old != 0 {
+		if err := m.heap.Kill(old, now); err != nil {
+			return 0, err // the index led to what is no record
+		}
+	}
+	m.revision++
+	m.counts.Puts++
+	m.tidy(now, tidyEachWrite)
+	return m.revision, nil
+}
+
+// Delete removes a key's record. Without one it returns ErrNotFound.
+func (m *Map) Delete(key []byte, c Condition) error {
+	hash := cuckoo.Hash(m.seed, key)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	ref, has := m.find(hash, key, now)
+	if err := c.check(key, has); err != nil {
+		return err
+	}
+	if has == 0 {
+		return fmt.Errorf("%w: %q", ErrNotFound, key)
+	}
+	if err := m.remove(hash, ref, now); err != nil {
+		return err
+	}
+	m.counts.Deletes++
+	m.tidy(now, tidyEachWrite)
+	return nil
+}
+
+// remove lets go of a record, which then is dead.
+func (m *Map) remove(hash uint64, ref record.Ref, now time.Duration) error {
+	if err := m.index.Delete(hash, uint64(ref)); err != nil {
+		return err
+	}
+	m.revision++
+	return m.heap.Kill(ref, now)
+}
+
+// find returns the key's reference, 0: none, and its record's revision, 0 if there
+// is none or it has expired. The caller holds the lock.
+func (m *Map) find(hash uint64, key []byte, now time.Duration) (ref record.Ref, revision uint64) {
+	m.refs = m.index.Lookup(m.refs[:0], hash)
+	for _, ref := range m.refs {
+		v, err := m.heap.View(record.Ref(ref), key)
+		switch {
+		case err != nil: // another key
+		case expired(v.Expiry, now):
+			return record.Ref(ref), 0
+		default:
+			return record.Ref(ref), v.Revision
+		}
+	}
+	return 0, 0
+}
+
+func expired(expiry int64, now time.Duration) bool { return expiry != 0 && expiry <= int64(now) }

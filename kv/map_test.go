@@ -1,0 +1,237 @@
+package kv
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/catfish-index/catfish/cuckoo"
+	"github.com/catfish-index/catfish/internal/mapped"
+	"github.com/catfish-index/catfish/record"
+)
+
+// clock is a time that tests move.
+type clock struct{ now atomic.Int64 }
+
+func (c *clock) Now() time.Duration      { return time.Duration(c.now.Load()) }
+func (c *clock) advance(d time.Duration) { c.now.Add(int64(d)) }
+func memory(t testing.TB, n int64) []byte {
+	b, err := mapped.Map(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = mapped.Unmap(b) })
+	return b
+}
+
+func newMap(t testing.TB, now func() time.Duration, o Options) *Map {
+	t.Helper()
+	if o.Records == nil {
+		o.Records = memory(t, 64<<20)
+	}
+	o.Index, o.Boot, o.Seed, o.Now = memory(t, 64<<20), 7, 3, now
+	m, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// What a Map holds is what a Go map holds, whatever happens: conditions, expiry,
+// deletions, growth of the table, time.
+func TestMapAgainstModel(t *testing.T) {
+	type state struct {
+		value  string
+		rev    uint64
+		expiry time.Duration
+	}
+	for _, kind := range []cuckoo.Kind{cuckoo.GCuckoo, cuckoo.Compact} {
+		var c clock
+		c.advance(time.Hour)
+		m := newMap(t, c.Now, Options{Table: kind})
+		want := map[string]state{}
+		there := func(k string) (state, bool) {
+			s, ok := want[k]
+			return s, ok && (s.expiry == 0 || s.expiry > c.Now())
+		}
+		r := rand.New(rand.NewPCG(1, uint64(kind)))
+		var buf Buffer
+		rev := uint64(0)
+		for range 60_000 {
+			k := fmt.Sprintf("key-%d", r.IntN(3000))
+			s, ok := there(k)
+			switch r.IntN(10) {
+			case 0, 1, 2, 3:
+				e := Entry{Key: []byte(k), Value: make([]byte, r.IntN(300)), Flags: 9}
+				for i := range e.Value {
+					e.Value[i] = byte(r.Uint32())
+				}
+				if r.IntN(4) == 0 {
+					e.Expiry = c.Now() + time.Duration(r.IntN(100))*time.Millisecond + 1
+				}
+				var cond Condition
+				var wrong error
+				switch r.IntN(4) {
+				case 0:
+					if cond.IfAbsent = true; ok {
+						wrong = ErrExists
+					}
+				case 1:
+					cond.IfRevision = s.rev + uint64(r.IntN(2))
+					if cond.IfRevision != 0 && (!ok || cond.IfRevision != s.rev) {
+						wrong = ErrConflict
+					}
+				}
+				got, err := m.Put(e, cond)
+				if !errors.Is(err, wrong) || wrong == nil && (err != nil || got <= rev) {
+					t.Fatalf("put %s %+v: revision %d after %d, %v, want %v", k, cond, got, rev, err, wrong)
+				}
+				if err == nil {
+					rev = got
+					want[k] = state{string(e.Value), got, e.Expiry}
+				}
+			case 4:
+				if err := m.Delete([]byte(k), Condition{}); ok != (err == nil) || !ok && !errors.Is(err, ErrNotFound) {
+					t.Fatalf("delete %s, which exists %t: %v", k, ok, err)
+				}
+				delete(want, k)
+			case 5:
+				c.advance(time.Duration(r.IntN(int(20 * time.Millisecond))))
+				m.Tidy(10)
+			default:
+				v, ref, err := m.Get([]byte(k), &buf)
+				if !ok {
+					if !errors.Is(err, ErrNotFound) {
+						t.Fatalf("get %s, which does not exist: %v, %v", k, v, err)
+					}
+					continue
+				}
+				if err != nil || ref == 0 || string(v.Key) != k || string(v.Value) != s.value || v.Revision != s.rev || v.Flags != 9 {
+					t.Fatalf("get %s: revision %d, %d bytes, %v, want %d, %d", k, v.Revision, len(v.Value), err, s.rev, len(s.value))
+				}
+			}
+		}
+		for k := range want {
+			if _, ok := there(k); !ok {
+				delete(want, k)
+			}
+		}
+		for range 1000 {
+			m.Tidy(100)
+		}
+		if n := m.Stats().Records.Records; n != len(want) {
+			t.Errorf("%v: %d records after what has expired was removed, want %d", kind, n, len(want))
+		}
+	}
+}
+
+// Readers without a lock see every write that returned before they began, and
+// never a value that is not the key's.
+func TestGetBesideWrites(t *testing.T) {
+	start := time.Now()
+	m := newMap(t, func() time.Duration { return time.Since(start) }, Options{Records: memory(t, 16<<20)})
+	const keys = 64
+	var acked [keys]atomic.Uint64
+	key := func(i int) []byte { return []byte(fmt.Sprintf("key %d", i)) }
+	value := func(i int, n uint64, size int) []byte {
+		b := binary.LittleEndian.AppendUint64(nil, n)
+		return append(b, bytes.Repeat([]byte{byte(i)}, size)...)
+	}
+	for i := range keys {
+		if _, err := m.Put(Entry{Key: key(i), Value: value(i, 0, 8)}, Condition{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var writers, readers sync.WaitGroup
+	var done atomic.Bool
+	for w := range 2 {
+		writers.Go(func() {
+			r := rand.New(rand.NewPCG(5, uint64(w)))
+			for n := uint64(1); n <= 5000; n++ {
+				i := r.IntN(keys/2)*2 + w
+				if _, err := m.Put(Entry{Key: key(i), Value: value(i, n, r.IntN(500))}, Condition{}); err != nil {
+					t.Error(err)
+					return
+				}
+				acked[i].Store(n)
+			}
+		})
+	}
+	for range 3 {
+		readers.Go(func() {
+			var b Buffer
+			for i := 0; !done.Load(); i = (i + 1) % keys {
+				least := acked[i].Load()
+				v, _, err := m.Get(key(i), &b)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				n := binary.LittleEndian.Uint64(v.Value)
+				if n < least || !bytes.Equal(v.Value, value(i, n, len(v.Value)-8)) {
+					t.Errorf("key %d: write %d, of %d acknowledged, %d bytes", i, n, least, len(v.Value))
+					return
+				}
+			}
+		})
+	}
+	writers.Wait()
+	done.Store(true)
+	readers.Wait()
+}
+
+// Updates without end take no more memory than a second of them.
+func TestUpdatesAreBounded(t *testing.T) {
+	var c clock
+	m := newMap(t, c.Now, Options{Records: memory(t, 4<<20)})
+	value := make([]byte, 100)
+	for n := range 300_000 {
+		if _, err := m.Put(Entry{Key: []byte(fmt.Sprint(n % 1000)), Value: value}, Condition{}); err != nil {
+			t.Fatalf("update %d: %v", n, err)
+		}
+		c.advance(100 * time.Microsecond)
+	}
+	// Without time passing nothing is freed, and writes say that there is no room.
+	var err error
+	for n := 0; err == nil && n < 100_000; n++ {
+		_, err = m.Put(Entry{Key: []byte(fmt.Sprint(n % 1000)), Value: value}, Condition{})
+	}
+	if !errors.Is(err, record.ErrFull) {
+		t.Fatalf("full: %v", err)
+	}
+	c.advance(2 * time.Second)
+	if _, err := m.Put(Entry{Key: []byte("x"), Value: value}, Condition{}); err != nil {
+		t.Errorf("after two seconds: %v", err)
+	}
+}
+
+func TestGetDoesNotAllocate(t *testing.T) {
+	var c clock
+	m := newMap(t, c.Now, Options{})
+	e := Entry{Key: []byte("0123456789abcdef"), Value: make([]byte, 32)}
+	if _, err := m.Put(e, Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	var b Buffer
+	if n := testing.AllocsPerRun(100, func() {
+		if _, _, err := m.Get(e.Key, &b); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("get: %v allocations", n)
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		c.advance(time.Millisecond)
+		if _, err := m.Put(e, Condition{}); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("put: %v allocations", n)
+	}
+}

@@ -1,0 +1,14 @@
+// Package remote reads a kv.Map in a server's memory by RDMA Reads. The server's
+// CPU takes no part, and its writers go on meanwhile.
+//
+//	hash of key ---- both buckets, at once ------- round trip 1, 2 reads
+//	reference ------ the record ------------------ round trip 2, 1 read
+//
+// The two round trips are one walk (package cuckoo/remote), which may carry many
+// keys. A value of more than a block takes a walk more (package record/remote).
+//
+// A reference that was read in the index is good for a second from when that read
+// was posted, whether its record is dead or not (record/readers.go). A Reader
+// counts from the walk's beginning, and looks at the clock when the record has
+// come; what came too late is looked up again.
+package remote

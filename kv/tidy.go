@@ -1,0 +1,94 @@
+package kv
+
+import (
+	"time"
+
+	"github.com/catfish-index/catfish/cuckoo"
+	"github.com/catfish-index/catfish/record"
+)
+
+// What a Map does beside its requests: places of dead records are freed, sparse
+// spans emptied, the table's growth is carried on, expired records are removed. All
+// of it in small pieces, some with each write and some with each Tidy.
+
+const (
+	// tidyEachWrite: a write leaves one dead record; twice as many are freed.
+	tidyEachWrite = 2
+	// tidyWhenFull: there is no room; this takes a millisecond.
+	tidyWhenFull = 4096
+)
+
+// Tidy does so many pieces of what is to be done, some 0.2 us each, and reports
+// whether there may be more.
+func (m *Map) Tidy(pieces int) (more bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	more = m.tidy(now, pieces)
+	more = m.index.Advance(pieces) || more
+	m.expire(now, pieces)
+	m.heap.Trim(1)
+	return more
+}
+
+// tidy frees places, and reports whether it freed any.
+func (m *Map) tidy(now time.Duration, most int) bool {
+	n := m.heap.Reclaim(now, most)
+	if most > tidyEachWrite {
+		n += m.heap.Compact(now, most, m.relocate)
+	}
+	return n > 0
+}
+
+// relocate has the index lead to where a record has been moved.
+func (m *Map) relocate(key []byte, from, to record.Ref) bool {
+	return m.index.Replace(cuckoo.Hash(m.seed, key), uint64(from), uint64(to)) == nil
+}
+
+// expire removes those of the next few records that have expired.
+func (m *Map) expire(now time.Duration, most int) {
+	type gone struct {
+		hash uint64
+		ref  record.Ref
+	}
+	var all []gone
+	next, err := m.index.Scan(m.expiring, most, func(hash, ref uint64) {
+		if v, err := m.heap.View(record.Ref(ref), nil); err == nil && expired(v.Expiry, now) {
+			all = append(all, gone{hash, record.Ref(ref)})
+		}
+	})
+	m.expiring = next
+	if err != nil || next.Done {
+		m.expiring = cuckoo.Cursor{}
+	}
+	for _, g := range all {
+		if m.remove(g.hash, g.ref, now) == nil {
+			m.counts.Expired++
+		}
+	}
+}
+
+// Stats describes a Map.
+type Stats struct {
+	Puts, Deletes, Expired uint64
+	Revision               uint64 // of the last write
+	Records                record.Stats
+	Index                  cuckoo.Stats
+}
+
+// Stats counts.
+func (m *Map) Stats() Stats {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.counts
+	s.Revision, s.Records, s.Index = m.revision, m.heap.Stats(), m.index.Stats()
+	return s
+}
+
+// Grant gives leases on records that a client was told of, in the order of refs:
+// how long it may keep each, counted from when it sent its request; 0: not at all.
+func (m *Map) Grant(refs []record.Ref, dst []time.Duration) []time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.heap.GrantMany(refs, m.now(), dst)
+}
