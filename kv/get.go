@@ -33,7 +33,7 @@ func (m *Map) Get(key []byte, b *Buffer) (record.View, record.Ref, error) {
 			var err error
 			v, b.record, err = m.heap.Read(record.Ref(ref), key, b.record)
 			switch {
-			case err == nil, err == record.ErrDead:
+			case err == nil, errors.Is(err, record.ErrDead):
 				now := m.now()
 				if late = now-from >= record.DefaultGrace; late {
 					continue

@@ -94,7 +94,7 @@ func (r *Reader) GetMany(ctx context.Context, m *Map, keys [][]byte, answers []A
 		a := &r.answers[i]
 		switch r.walk.Result(i) {
 		case table.Absent:
-			if a.Err == ErrUnsettled { // not a candidate that is too large
+			if errors.Is(a.Err, ErrUnsettled) { // not a candidate that is too large
 				a.Err = kv.ErrNotFound
 			}
 		case table.Found:
@@ -148,7 +148,7 @@ func (f *follower) Visit(i int, r offload.Ref, block []byte, dst []offload.Ref) 
 	f.arena = append(f.arena, block...)
 	v, err := f.m.Space.Parse(ref, f.arena[from:], f.keys[i])
 	switch {
-	case err == nil, err == record.ErrDead: // it was the key's when the index was read
+	case err == nil, errors.Is(err, record.ErrDead): // it was the key's when the index was read
 		a := &f.answers[i]
 		a.View, a.Ref, a.Err = v, ref, nil
 		if v.Blocks() > 0 {
