@@ -194,17 +194,16 @@ func TestGetBesideWriters(t *testing.T) {
 	for k, r := range readers {
 		group.Go(func() {
 			rnd := rand.New(rand.NewPCG(uint64(k), 1))
-			unsettled := 0
-			for n := 0; !done.Load(); n++ {
+			for found := 0; !done.Load() || found < 100; {
 				i := rnd.IntN(keys)
 				least, deleted := acked[i].writes.Load(), acked[i].deletes.Load()
 				a, err := r.Get(t.Context(), s.known, key(i))
 				switch {
+				case errors.Is(err, offload.ErrTorn), errors.Is(a.Err, ErrUnsettled):
+					// A writer lost its processor, or writes all the time.
 				case err != nil:
 					t.Error(err)
 					return
-				case errors.Is(a.Err, ErrUnsettled):
-					unsettled++
 				case errors.Is(a.Err, kv.ErrNotFound):
 					if acked[i].deletes.Load() == 0 && deleted == 0 {
 						t.Errorf("key %d was not found", i)
@@ -214,14 +213,12 @@ func TestGetBesideWriters(t *testing.T) {
 					t.Error(a.Err)
 					return
 				default:
+					found++
 					if got, of := binary.LittleEndian.Uint64(a.View.Value), binary.LittleEndian.Uint64(a.View.Value[8:]); got < least || of != uint64(i) {
 						t.Errorf("key %d: write %d of key %d, %d was acknowledged", i, got, of, least)
 						return
 					}
 				}
-			}
-			if unsettled > 0 {
-				t.Logf("%d lookups unsettled", unsettled)
 			}
 		})
 	}
