@@ -21,6 +21,7 @@ import (
 // ServerConfig says which server to attack.
 type ServerConfig struct {
 	Binary  string // catfish
+	CPUs    string // that it may use, as for taskset; empty: all of this process
 	Objects int64
 	Flags   []string // more for 'catfish serve'
 	Log     io.Writer
@@ -58,7 +59,11 @@ func startServer(ctx context.Context, cfg ServerConfig) (_ *server, err error) {
 		"--socket", filepath.Join(dir, "shm"),
 		"--load", "uniform", "--objects", strconv.FormatInt(cfg.Objects, 10), "--seed", strconv.Itoa(seed),
 	}, cfg.Flags...)
-	s := &server{cmd: exec.Command(cfg.Binary, args...), dir: dir, ended: make(chan struct{})}
+	cmd := exec.Command(cfg.Binary, args...)
+	if cfg.CPUs != "" { // which this process, and with it 'serve --cpus', may not have
+		cmd = exec.Command("taskset", append([]string{"-c", cfg.CPUs, cfg.Binary}, args...)...)
+	}
+	s := &server{cmd: cmd, dir: dir, ended: make(chan struct{})}
 	s.log.w = io.Discard
 	if cfg.Log != nil {
 		s.log.w = cfg.Log

@@ -58,6 +58,7 @@ func run(ctx context.Context) (ok bool, err error) {
 	flag.BoolVar(&list, "list", false, "list the attacks")
 	flag.StringVar(&cfg.Binary, "binary", "bin/catfish", "the server")
 	flag.Int64Var(&cfg.Objects, "objects", 1_000_000, "in the server's tree")
+	flag.StringVar(&cfg.CPUs, "server-cpus", "", "cores of the server, by taskset; the clients have those of this program")
 	flag.StringVar(&flags, "server-flags", "", "more flags for 'catfish serve', separated by spaces")
 	flag.StringVar(&log, "server-log", "", "file for the server's log; empty: none")
 	flag.BoolVar(&cfg.Small, "small", false, "attack as tests do")
