@@ -26,9 +26,7 @@
 // decides on. The time of a long yield is work of others, so it is not
 // charged to the budget, nor to Spun; but after a few of them the spinner
 // gives up: the core has better things to do, and the sleep is cheap, because
-// the run queue is checked without any wake-up. After one that took longer than
-// Max it gives up at once: a sleep would have cost less. That also lets Go look
-// at its sockets, which it does only when no goroutine is ready to run.
+// the run queue is checked without any wake-up.
 //
 // Goroutines of other processes count too: several clients may share a core,
 // and while one waits for the server another could post. So every few polls,
@@ -139,12 +137,9 @@ func (s *Spinner) Spin(ready func() bool) bool {
 		s.yield(look)
 		ok := ready()
 		now := s.now()
-		switch d := now - last; {
-		case d < longYield:
+		if d := now - last; d < longYield {
 			own += d
-		case d > s.limit():
-			long = maxLongYields
-		default:
+		} else {
 			long++
 		}
 		last = now
