@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -52,10 +53,15 @@ type MemoryStats struct {
 	// Goroutines of the process: some for each connection, the same number
 	// when all have left.
 	Goroutines int `json:"goroutines"`
+	// Live is what Go's heap held that was in use, as of the last garbage
+	// collection: without what is registered, and without garbage.
+	Live int64 `json:"live"`
 }
 
 func (m *memory) stats(limit int64) MemoryStats {
-	return MemoryStats{m.resident.Load(), limit, m.full.Load(), runtime.NumGoroutine()}
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	return MemoryStats{m.resident.Load(), limit, m.full.Load(), runtime.NumGoroutine(), int64(live[0].Value.Uint64())}
 }
 
 // check refuses what needs memory while there is none.

@@ -233,9 +233,10 @@ func TestSoak(t *testing.T) {
 func TestGrew(t *testing.T) {
 	flat := make([]Sample, 16)
 	for i := range flat {
-		flat[i] = Sample{Resident: 100 << 20, Descriptors: 30, Goroutines: 50, Threads: 10}
+		flat[i] = Sample{Resident: 100 << 20, Descriptors: 30, Goroutines: 50, Live: 4 << 20, Threads: 10}
 	}
 	flat[1].Resident = 1 << 30 // at the beginning anything goes
+	flat[15].Live = 1 << 30    // large answers come and go
 	if g := Grew(flat); len(g) != 0 {
 		t.Errorf("flat samples: %q", g)
 	}

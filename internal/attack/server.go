@@ -151,6 +151,7 @@ type Sample struct {
 	Descriptors int     `json:"descriptors"`
 	Threads     int     `json:"threads"`
 	Goroutines  int     `json:"goroutines,omitempty"`
+	Live        int64   `json:"live,omitempty"` // of Go's heap
 	LogBytes    int64   `json:"log_bytes"`
 }
 
