@@ -3,16 +3,14 @@ package remote
 import (
 	"context"
 	"encoding/binary"
-	"path/filepath"
 	"testing"
 	"unsafe"
 
 	"go.uber.org/goleak"
 
 	"github.com/catfish-index/catfish/cuckoo"
+	"github.com/catfish-index/catfish/internal/readtest"
 	"github.com/catfish-index/catfish/offload"
-	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/shm"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -36,43 +34,15 @@ type site struct {
 
 func newSite(t testing.TB, o cuckoo.Options) *site {
 	t.Helper()
-	open := func() rdma.Device {
-		d, err := shm.Open(shm.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { d.Close() })
-		return d
-	}
-	dev := open()
-	region, err := dev.Register(slabBytes+records*recordSize, rdma.RemoteRead)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &site{mem: region.Bytes()}
+	srv := readtest.Serve(t, slabBytes+records*recordSize)
+	s := &site{mem: srv.Bytes()}
 	o.BootID = 7
+	var err error
 	if s.index, err = cuckoo.New(cuckoo.GCuckoo, s.mem[:slabBytes], o); err != nil {
 		t.Fatal(err)
 	}
-	ln, err := dev.Listen(filepath.Join(t.TempDir(), "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cq, err := dev.CreateCQ(8)
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		if req, err := ln.Accept(context.Background()); err == nil {
-			_, _ = req.Accept(rdma.QPConfig{SendCQ: cq, RecvCQ: cq}, nil)
-		}
-	}()
-	s.ch, err = offload.Dial(context.Background(), open(), ln.Addr(), offload.ChannelConfig{BlockBytes: BlockBytes, Window: 16})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.ch.Close() })
-	s.table = &Table{Base: region.Remote(), Bytes: slabBytes, BootID: 7}
+	s.ch = srv.Dial(BlockBytes, 16)
+	s.table = &Table{Base: srv.Remote(), Bytes: slabBytes, BootID: 7}
 	return s
 }
 

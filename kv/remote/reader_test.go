@@ -1,12 +1,10 @@
 package remote
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,10 +14,9 @@ import (
 
 	"github.com/catfish-index/catfish/cuckoo"
 	table "github.com/catfish-index/catfish/cuckoo/remote"
+	"github.com/catfish-index/catfish/internal/readtest"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/offload"
-	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/shm"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -41,55 +38,20 @@ type site struct {
 
 func newSite(t testing.TB) *site {
 	t.Helper()
-	open := func() rdma.Device {
-		d, err := shm.Open(shm.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { d.Close() })
-		return d
-	}
-	dev := open()
-	region, err := dev.Register(indexBytes+recordBytes, rdma.RemoteRead)
-	if err != nil {
-		t.Fatal(err)
-	}
+	srv := readtest.Serve(t, indexBytes+recordBytes)
 	begun := time.Now()
 	s := &site{clock: func() time.Duration { return time.Since(begun) }}
-	mem := region.Bytes()
+	mem := srv.Bytes()
+	var err error
 	s.m, err = kv.New(kv.Options{Index: mem[:indexBytes], Records: mem[indexBytes:], Boot: boot, Seed: seed, Now: s.clock})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ln, err := dev.Listen(filepath.Join(t.TempDir(), "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cq, err := dev.CreateCQ(8)
-	if err != nil {
-		t.Fatal(err)
-	}
 	s.known = &Map{
-		Table: &table.Table{Base: region.Remote(), Bytes: indexBytes, BootID: boot},
+		Table: &table.Table{Base: srv.Remote(), Bytes: indexBytes, BootID: boot},
 		Seed:  seed, Space: s.m.Space(), RecordsAt: indexBytes, Block: 4096,
 	}
-	client := open()
-	s.dial = func() *Reader {
-		accepted := make(chan error, 1)
-		go func() {
-			req, err := ln.Accept(context.Background())
-			if err == nil {
-				_, err = req.Accept(rdma.QPConfig{SendCQ: cq, RecvCQ: cq}, nil)
-			}
-			accepted <- err
-		}()
-		ch, err := offload.Dial(context.Background(), client, ln.Addr(), offload.ChannelConfig{BlockBytes: 4096, Window: 32})
-		if err := errors.Join(err, <-accepted); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { ch.Close() })
-		return NewReader(ch, s.clock, s.clock)
-	}
+	s.dial = func() *Reader { return NewReader(srv.Dial(4096, 32), s.clock, s.clock) }
 	return s
 }
 

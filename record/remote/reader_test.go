@@ -7,15 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/catfish-index/catfish/internal/readtest"
 	"github.com/catfish-index/catfish/offload"
 	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/shm"
 	"github.com/catfish-index/catfish/record"
 )
 
@@ -37,46 +36,17 @@ type site struct {
 
 func newSite(t testing.TB, limits Limits) *site {
 	t.Helper()
-	open := func() rdma.Device {
-		d, err := shm.Open(shm.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { d.Close() })
-		return d
-	}
-	dev := open()
-	region, err := dev.Register(slabBytes, rdma.RemoteRead)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &site{slab: region.Bytes(), base: region.Remote()}
+	srv := readtest.Serve(t, slabBytes)
+	s := &site{slab: srv.Bytes(), base: srv.Remote()}
+	var err error
 	if s.heap, err = record.New(record.Options{Memory: s.slab, Boot: 7}); err != nil {
 		t.Fatal(err)
 	}
-	ln, err := dev.Listen(filepath.Join(t.TempDir(), "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cq, err := dev.CreateCQ(8)
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		if req, err := ln.Accept(context.Background()); err == nil {
-			_, _ = req.Accept(rdma.QPConfig{SendCQ: cq, RecvCQ: cq}, nil)
-		}
-	}()
-	ch, err := offload.Dial(t.Context(), open(), ln.Addr(), offload.ChannelConfig{BlockBytes: limits.Block, Window: window})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ch.Close() })
 	space, err := record.ParseHeader(s.slab[:record.HeaderBytes])
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.reader = NewReader(ch, s.base, space, limits, func() time.Duration { return s.now })
+	s.reader = NewReader(srv.Dial(limits.Block, window), s.base, space, limits, func() time.Duration { return s.now })
 	return s
 }
 

@@ -4,16 +4,14 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/catfish-index/catfish/internal/readtest"
 	"github.com/catfish-index/catfish/offload"
-	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/shm"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -28,21 +26,10 @@ type site struct {
 
 func newSite(t *testing.T, cached bool, limits Limits) *site {
 	t.Helper()
-	open := func() rdma.Device {
-		d, err := shm.Open(shm.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { d.Close() })
-		return d
-	}
-	dev := open()
-	region, err := dev.Register(4<<20, rdma.RemoteRead)
-	if err != nil {
-		t.Fatal(err)
-	}
+	srv := readtest.Serve(t, 4<<20)
 	s := &site{}
-	if s.server, err = rstar.New(rstar.Options{NodeBytes: 704, Memory: region.Bytes(), BootID: 7}); err != nil {
+	var err error
+	if s.server, err = rstar.New(rstar.Options{NodeBytes: 704, Memory: srv.Bytes(), BootID: 7}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.server.Close() })
@@ -51,26 +38,8 @@ func newSite(t *testing.T, cached bool, limits Limits) *site {
 			t.Fatal(err)
 		}
 	}
-	ln, err := dev.Listen(filepath.Join(t.TempDir(), "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cq, err := dev.CreateCQ(8)
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		if req, err := ln.Accept(context.Background()); err == nil {
-			_, _ = req.Accept(rdma.QPConfig{SendCQ: cq, RecvCQ: cq}, nil)
-		}
-	}()
-	ch, err := offload.Dial(t.Context(), open(), ln.Addr(), offload.ChannelConfig{BlockBytes: 704 + 64, Window: 16})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.reader = NewReader(ch, limits)
-	t.Cleanup(func() { s.reader.Close() })
-	s.tree = &Tree{Base: region.Remote(), Bytes: 4 << 20, NodeBytes: 704, BootID: 7}
+	s.reader = NewReader(srv.Dial(704+64, 16), limits)
+	s.tree = &Tree{Base: srv.Remote(), Bytes: 4 << 20, NodeBytes: 704, BootID: 7}
 	if cached {
 		s.tree.Cache = NewCache(cacheBytes, 704)
 	}
