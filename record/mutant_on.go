@@ -2,11 +2,7 @@
 
 package record
 
-import (
-	"fmt"
-	"os"
-	"slices"
-)
+import "github.com/catfish-index/catfish/internal/mutants"
 
 // mutations is how many there are.
 const mutations = killEarly + 1
@@ -19,16 +15,6 @@ var mutationNames = [mutations]string{
 
 func (m mutation) String() string { return mutationNames[m] }
 
-// mutant is the rule that this process breaks, initially CATFISH_MUTANT.
-// Tests set it while nobody reads or writes a heap.
-var mutant = func() mutation {
-	name := os.Getenv("CATFISH_MUTANT")
-	if name == "" {
-		return faithful
-	}
-	m := slices.Index(mutationNames[:], name)
-	if m < 0 {
-		panic(fmt.Sprintf("record: CATFISH_MUTANT is %q, want one of %q", name, mutationNames))
-	}
-	return mutation(m)
-}()
+// mutant is the rule that this process breaks, initially what the
+// environment says. Tests set it while nobody reads or writes a heap.
+var mutant = mutation(mutants.Chosen("record", mutationNames[:]))

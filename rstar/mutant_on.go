@@ -2,11 +2,7 @@
 
 package rstar
 
-import (
-	"fmt"
-	"os"
-	"slices"
-)
+import "github.com/catfish-index/catfish/internal/mutants"
 
 // mutations is how many there are.
 const mutations = oldLines + 1
@@ -20,20 +16,10 @@ var mutationNames = [mutations]string{
 
 func (m mutation) String() string { return mutationNames[m] }
 
-// mutant is the rule that this process breaks, initially CATFISH_MUTANT.
-// Tests set it while nobody reads or writes a tree. Writers break theirs on
-// the portable path only (Options.PortableStores).
-var mutant = func() mutation {
-	name := os.Getenv("CATFISH_MUTANT")
-	if name == "" {
-		return faithful
-	}
-	m := slices.Index(mutationNames[:], name)
-	if m < 0 {
-		panic(fmt.Sprintf("rstar: CATFISH_MUTANT is %q, want one of %q", name, mutationNames))
-	}
-	return mutation(m)
-}()
+// mutant is the rule that this process breaks, initially what the environment
+// says. Tests set it while nobody reads or writes a tree. Writers break theirs
+// on the portable path only (Options.PortableStores).
+var mutant = mutation(mutants.Chosen("rstar", mutationNames[:]))
 
 // leavesStamp reports whether the mutant omits the stamp of a node that a
 // move turns from old into new.
