@@ -43,6 +43,9 @@ type slabMemory struct {
 	// pinned is what all pins have registered, in bytes; latest their regions.
 	pinned int64
 	latest map[string]rdma.Region
+	// began is what was pinned when pinAhead was last begun: it is begun once for
+	// each region, and not after close.
+	began  int64
 	closed bool
 	ahead  sync.WaitGroup
 }
@@ -62,14 +65,18 @@ func (s *slabMemory) make(fabrics []*fabric, name string, size, first int64) (er
 	s.name, s.free, s.first = name, func() {}, cmp.Or(first, FirstPinnedBytes)
 	s.whole, s.latest = map[string]rdma.Region{}, map[string]rdma.Region{}
 	for _, f := range fabrics {
-		if f.dev.Info().Pins {
-			continue
-		}
 		var r rdma.Region
-		if s.mem == nil {
+		m, can := f.dev.(rdma.MemoryRegistrar)
+		switch pins := f.dev.Info().Pins; {
+		case !pins && s.mem == nil:
 			r, err = f.dev.Register(int(size), rdma.RemoteRead)
-		} else {
-			r, err = s.registerWith(f, s.mem)
+		case !can:
+			err = fmt.Errorf("%w: %s cannot register memory of another device", ErrTransport, f.name)
+		case pins:
+			s.pins = append(s.pins, pinner{f.name, m})
+			continue
+		default:
+			r, err = m.RegisterMemory(s.mem, rdma.RemoteRead)
 		}
 		if err != nil {
 			return s.failed(size, err)
@@ -83,30 +90,11 @@ func (s *slabMemory) make(fabrics []*fabric, name string, size, first int64) (er
 		}
 		s.free = func() { _ = mapped.Unmap(s.mem) }
 	}
-	for _, f := range fabrics {
-		if m, ok := f.dev.(rdma.MemoryRegistrar); f.dev.Info().Pins && ok {
-			s.pins = append(s.pins, pinner{f.name, m})
-		} else if !ok && s.whole[f.name] == nil {
-			return s.failed(size, errNoRegistrar(f))
-		}
-	}
 	return nil
 }
 
 func (s *slabMemory) failed(size int64, err error) error {
 	return fmt.Errorf("catfish: slab of %d bytes (--slab-bytes) for %q: %w", size, s.name, err)
-}
-
-func errNoRegistrar(f *fabric) error {
-	return fmt.Errorf("%w: %s cannot register memory of another device", ErrTransport, f.name)
-}
-
-func (s *slabMemory) registerWith(f *fabric, mem []byte) (rdma.Region, error) {
-	m, ok := f.dev.(rdma.MemoryRegistrar)
-	if !ok {
-		return nil, errNoRegistrar(f)
-	}
-	return m.RegisterMemory(mem, rdma.RemoteRead)
 }
 
 // grower is for rstar.Options.Grow.
@@ -133,16 +121,21 @@ func (s *slabMemory) grow(bytes int64) (usable int64, err error) {
 	case bytes <= most:
 		return most, nil
 	}
-	s.ahead.Go(s.pinAhead)
+	if s.began < s.pinned && !s.closed {
+		s.began = s.pinned
+		s.ahead.Go(s.pinAhead)
+	}
 	return s.pinned, nil
 }
 
-// pinAhead makes the next region before it is needed. If that fails, the write
-// that needs it tries again, and has the error.
+// pinAhead makes the next region before it is needed, unless a write was quicker.
+// If that fails, the write that needs it tries again, and has the error.
 func (s *slabMemory) pinAhead() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_ = s.pin()
+	if s.pinned == s.began {
+		_ = s.pin()
+	}
 }
 
 // pin makes the next regions, one with each device.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rdma/soft"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -160,6 +161,44 @@ func TestSlabCannotGrow(t *testing.T) {
 	}
 	if err := tree.Check(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestSlabPinsAheadOnce: writes that follow each other have the next region made
+// once, and none after close.
+func TestSlabPinsAheadOnce(t *testing.T) {
+	dev, err := soft.Open(soft.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dev.Close()
+	for range 20 { // the goroutine that pins may be quick
+		p := &pinning{Device: dev, limit: 1 << 30}
+		var s slabMemory
+		if err := s.make([]*fabric{{name: TransportSoft, dev: p}}, "default", 64<<20, 1<<20); err != nil {
+			t.Fatal(err)
+		}
+		for range 100 {
+			if _, err := s.grow(1 << 20); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.ahead.Wait()
+		if !slices.Equal(p.sizes, []int{1 << 20, 2 << 20}) {
+			t.Errorf("registered %d", p.sizes)
+		}
+		if _, err := s.grow(2 << 20); err != nil { // has another one made, or not in time
+			t.Fatal(err)
+		}
+		s.close()
+		n := len(p.sizes)
+		if usable, err := s.grow(2 << 20); usable < 2<<20 || err != nil {
+			t.Errorf("after close: %d, %v", usable, err)
+		}
+		s.ahead.Wait()
+		if len(p.sizes) != n {
+			t.Errorf("registered after close: %d", p.sizes)
+		}
 	}
 }
 
