@@ -147,7 +147,7 @@ func TestDemoInterrupted(t *testing.T) {
 	for !strings.Contains(p.line(t), "0ms ") { // The first frame.
 	}
 	rest, code := p.interrupt(t)
-	if code != exitOK || !strings.Contains(rest, "summary: ") || p.errOut.Len() > 0 {
+	if code != exitOK || !strings.Contains(rest, "summary: ") || p.errOut.String() != "" {
 		t.Errorf("exit %d, printed %q, said %q", code, rest, p.errOut.String())
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"io"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -71,15 +70,10 @@ func TestServeLoading(t *testing.T) {
 // Of a server that has no memory for connections over rings one can still see
 // why, and drop what takes it.
 func TestServerIsFull(t *testing.T) {
-	_, addr, _ := serve(t, "--memory-limit", "64MiB", "--load", "uniform", "--objects", "1000000")
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		st := decode[catfish.ServerStats](t, succeed(t, "status", "--server", addr, "--json"))
-		if st.Memory.Full {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("holds %d bytes of %d", st.Memory.Resident, st.Memory.Limit)
-		}
+	p, addr, _ := serve(t, "--memory-limit", "64MiB", "--load", "uniform", "--objects", "1000000")
+	p.awaitError(t, "memory limit exceeded")
+	if st := decode[catfish.ServerStats](t, succeed(t, "status", "--server", addr, "--json")); !st.Memory.Full {
+		t.Errorf("holds %d bytes of %d, and is not full", st.Memory.Resident, st.Memory.Limit)
 	}
 	fail(t, exitFailure, []string{"search", "--bbox", "0,0,1,1", "--server", addr, "--limit", "1"}, "--memory-limit")
 	succeed(t, "collections", "list", "--server", addr)

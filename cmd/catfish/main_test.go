@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -90,7 +91,7 @@ func decode[T any](t *testing.T, text string) T {
 type process struct {
 	cmd    *exec.Cmd
 	out    *bufio.Reader
-	errOut bytes.Buffer
+	errOut transcript
 }
 
 func start(t *testing.T, args ...string) *process {
@@ -98,6 +99,7 @@ func start(t *testing.T, args ...string) *process {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	p := &process{cmd: exec.CommandContext(ctx, os.Args[0], args...)}
+	p.errOut.grown = make(chan struct{}, 1)
 	p.cmd.Stderr = &p.errOut
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -112,6 +114,42 @@ func start(t *testing.T, args ...string) *process {
 		_ = p.cmd.Wait()
 	})
 	return p
+}
+
+// transcript is what a process has said so far.
+type transcript struct {
+	mu    sync.Mutex
+	said  bytes.Buffer
+	grown chan struct{} // has an element if more was said since it was empty
+}
+
+func (s *transcript) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case s.grown <- struct{}{}:
+	default:
+	}
+	return s.said.Write(b)
+}
+
+func (s *transcript) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.said.String()
+}
+
+// awaitError returns when the process has said text on standard error.
+func (p *process) awaitError(t *testing.T, text string) {
+	t.Helper()
+	late := time.After(patience)
+	for !strings.Contains(p.errOut.String(), text) {
+		select {
+		case <-p.errOut.grown:
+		case <-late:
+			t.Fatalf("did not say %q; standard error:\n%s", text, p.errOut.String())
+		}
+	}
 }
 
 func (p *process) line(t *testing.T) string {
