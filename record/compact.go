@@ -201,7 +201,7 @@ func (h *Heap) swap(from, to Ref, g guard, key []byte, relocate func([]byte, Ref
 	return true
 }
 
-// unput takes back a record that nobody was told of.
+// unput takes back a record whose reference nobody has.
 func (h *Heap) unput(ref Ref) {
 	h.mark(ref, guard(word(h.at(ref), 0)))
 	h.release(ref)

@@ -24,7 +24,7 @@ type Options struct {
 	Boot uint64
 	// Grace is the base grace, 0: DefaultGrace.
 	Grace time.Duration
-	// GiveBack, if set, is told by Trim of memory that nothing uses. It may
+	// GiveBack, if set, is called by Trim with memory that nothing uses. It may
 	// return the pages to the system; what they hold then does not matter.
 	GiveBack func(b []byte)
 }
@@ -217,8 +217,8 @@ func (h *Heap) Stats() Stats {
 	}
 }
 
-// Trim tells Options.GiveBack of up to most spans that nothing uses and that
-// it has not been told of, and returns how many it told.
+// Trim calls Options.GiveBack for up to most spans that nothing uses and that it
+// has not given back already, and returns how many that were.
 func (h *Heap) Trim(most int) int {
 	n := 0
 	for ; h.giveBack != nil && n < most && h.clean < len(h.empty); n++ {

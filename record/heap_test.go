@@ -251,12 +251,12 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestTrim: each free span is told of once, and again when it was used since.
+// TestTrim: each free span is given back once, and again when it was used since.
 func TestTrim(t *testing.T) {
-	told := 0
+	given := 0
 	var h *Heap
 	h, err := New(Options{Memory: slabOf(10), GiveBack: func(b []byte) {
-		told++
+		given++
 		if len(b) != SpanBytes {
 			t.Errorf("%d bytes", len(b))
 		}
@@ -275,8 +275,8 @@ func TestTrim(t *testing.T) {
 		h.Reclaim(now+DefaultGrace, 1000)
 	}
 	fill(20, 0)
-	if a, b, c := h.Trim(2), h.Trim(100), h.Trim(100); a != 2 || b != 3 || c != 0 || told != 5 {
-		t.Errorf("%d, %d, %d, told %d", a, b, c, told)
+	if a, b, c := h.Trim(2), h.Trim(100), h.Trim(100); a != 2 || b != 3 || c != 0 || given != 5 {
+		t.Errorf("%d, %d, %d, given %d", a, b, c, given)
 	}
 	fill(5, 10*time.Second)
 	if n := h.Trim(100); n != 2 {

@@ -56,7 +56,7 @@ func (h *Heap) newLease() uint64 {
 	return uint64(h.now/time.Second) & birthMask << birthShift
 }
 
-// Grant gives a lease on a record that a client was told of, and returns its
+// Grant gives a lease on a record whose reference a client has, and returns its
 // length, 0 if the record is not alive (or was not given out by this heap:
 // ref may come from a client).
 func (h *Heap) Grant(ref Ref, now time.Duration) time.Duration {

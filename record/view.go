@@ -101,7 +101,7 @@ func (v *View) fits() bool {
 }
 
 // ParseBlock finds the part of a long value that ref, from View.Block, names
-// in b. want is the number of bytes that Block told. A block is as immutable
+// in b. want is the number of bytes that Block gave. A block is as immutable
 // as its head, and says nothing of whether the record is alive.
 func (s Space) ParseBlock(ref Ref, b []byte, want int) ([]byte, error) {
 	g, err := s.parseGuard(ref, b)

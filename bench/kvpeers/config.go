@@ -27,7 +27,7 @@ type Config struct {
 	Repeat           int
 
 	// Cores of each server; all if there are none. Those of the clients are
-	// the caller's to set (affinity.Reexec), and only told.
+	// the caller's to set (affinity.Reexec), and only reported.
 	ServerCPUs, ClientCPUs affinity.Set
 
 	Commit string
@@ -36,7 +36,7 @@ type Config struct {
 const (
 	// maxOutstanding bounds what a wrong number can ask for.
 	maxOutstanding = 1 << 16
-	// maxValueBytes is half of what memcached is told to take: an item has a
+	// maxValueBytes is half of what memcached takes: an item has a
 	// header.
 	maxValueBytes = maxMemcachedValue / 2
 )

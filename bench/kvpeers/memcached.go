@@ -25,7 +25,7 @@ type memcachedConn struct {
 	out  []byte
 }
 
-// maxMemcachedValue is what memcached is told to take, by -I.
+// maxMemcachedValue is the longest value that memcached takes, by -I.
 const maxMemcachedValue = 64 << 20
 
 // memcachedBuffer takes the answers to a few hundred small requests.

@@ -34,8 +34,8 @@ func newOutcome() *outcome {
 }
 
 // Run starts and loads all peers, then measures them in rounds, every other
-// one backwards. It returns a row for each peer, in their order. note is told
-// how it gets on.
+// one backwards. It returns a row for each peer, in their order. note gets a
+// line for each step.
 func Run(ctx context.Context, c Config, note func(string)) ([]Row, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err

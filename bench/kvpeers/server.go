@@ -41,7 +41,7 @@ type peer struct {
 type place struct{ network, addr, port, dir string }
 
 // In their favour: nothing is kept on disk. Both have one thread for
-// requests; Redis has no other choice, memcached is told.
+// requests: Redis has no choice, memcached an option.
 func redisArgs(at place, _ int64) []string {
 	args := []string{"--save", "", "--appendonly", "no", "--dir", at.dir, "--port", at.port, "--bind", "127.0.0.1"}
 	if at.network == Unix {
