@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"unsafe"
 
 	"go.uber.org/goleak"
 
@@ -129,7 +130,7 @@ func TestTornLines(t *testing.T) {
 		s := newSite(t, "tearing", nodes+1, window)
 		s.link(nodes + 1)
 		v, st := newVisitor(), offload.Stats{}
-		if err := s.channel.Run(t.Context(), s.region.Remote(), v, &st); err != nil {
+		if err := s.channel.Run(t.Context(), s.regions(), v, &st); err != nil {
 			t.Fatal(err)
 		}
 		v.check(t, nodes+1)
@@ -138,6 +139,53 @@ func TestTornLines(t *testing.T) {
 			t.Errorf("window %d: %+v, want two reads a block, a third of them torn", window, st)
 		}
 	}
+}
+
+// regions is what walks go over.
+func (s *site) regions() []rdma.Remote { return []rdma.Remote{s.region.Remote()} }
+
+// apart reads blocks with odd numbers in region 1.
+type apart struct{ *visitor }
+
+func (a apart) Next() (offload.Ref, bool, error) {
+	ref, ok, err := a.visitor.Next()
+	ref.Region = uint8(ref.Tag % 2)
+	return ref, ok, err
+}
+
+// TestRegions: a walk reads each block in the region that its Ref names, repeats
+// included.
+func TestRegions(t *testing.T) {
+	if n := unsafe.Sizeof(offload.Ref{}); n != 24 {
+		t.Errorf("a Ref has %d bytes; walks keep many of them", n)
+	}
+	each(t, func(t *testing.T, p string) {
+		s := newSite(t, p, nodes, 8)
+		s.link(nodes)
+		odd, err := s.dev.Register(nodes*blockBytes, rdma.RemoteRead)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := s.region.Bytes()
+		for i := range nodes {
+			if line := b[i*blockBytes:][:blockBytes]; i%2 == 1 {
+				copy(odd.Bytes()[i*blockBytes:], line)
+				clear(line)
+			}
+		}
+		v, st := newVisitor(), offload.Stats{}
+		v.judge = func(_ offload.Ref, visits int) (offload.Verdict, error) {
+			return offload.Verdict(visits % 2), nil // Accept or Retry
+		}
+		regions := []rdma.Remote{s.region.Remote(), odd.Remote()}
+		if err := s.channel.Run(t.Context(), regions, apart{v}, &st); err != nil {
+			t.Fatal(err)
+		}
+		v.check(t, nodes)
+		if st.Torn == 0 {
+			t.Error("nothing was read again")
+		}
+	})
 }
 
 // link fills the region with a ternary heap: block i names 3i+1 to 3i+3.
@@ -226,7 +274,7 @@ func TestMultiIssue(t *testing.T) {
 			s := newSite(t, p, nodes, window)
 			s.link(nodes)
 			v, st := newVisitor(), offload.Stats{}
-			if err := s.channel.Run(t.Context(), s.region.Remote(), v, &st); err != nil {
+			if err := s.channel.Run(t.Context(), s.regions(), v, &st); err != nil {
 				t.Fatal(err)
 			}
 			v.check(t, nodes)
@@ -255,7 +303,7 @@ func TestRetry(t *testing.T) {
 			}
 			return offload.Accept, nil
 		}
-		if err := s.channel.Run(t.Context(), s.region.Remote(), v, &st); err != nil {
+		if err := s.channel.Run(t.Context(), s.regions(), v, &st); err != nil {
 			t.Fatal(err)
 		}
 		v.check(t, nodes)
@@ -276,7 +324,7 @@ func TestTornForEver(t *testing.T) {
 		s.link(nodes)
 		v, st := newVisitor(), offload.Stats{}
 		v.judge = func(offload.Ref, int) (offload.Verdict, error) { return offload.Retry, nil }
-		if err := s.channel.Run(t.Context(), s.region.Remote(), v, &st); !errors.Is(err, offload.ErrTorn) {
+		if err := s.channel.Run(t.Context(), s.regions(), v, &st); !errors.Is(err, offload.ErrTorn) {
 			t.Fatal(err)
 		}
 		s.again(t)
@@ -287,7 +335,7 @@ func TestTornForEver(t *testing.T) {
 func (s *site) again(t *testing.T) {
 	t.Helper()
 	v, st := newVisitor(), offload.Stats{}
-	if err := s.channel.Run(t.Context(), s.region.Remote(), v, &st); err != nil {
+	if err := s.channel.Run(t.Context(), s.regions(), v, &st); err != nil {
 		t.Fatal(err)
 	}
 	v.check(t, nodes)
@@ -317,6 +365,10 @@ func TestEnds(t *testing.T) {
 			v.todo = append([]offload.Ref{{}}, v.todo...)
 			return offload.Accept, nil
 		}, offload.ErrRef},
+		{"no region", func(v *visitor) (offload.Verdict, error) {
+			v.todo = append([]offload.Ref{{Len: blockBytes, Region: 1}}, v.todo...)
+			return offload.Accept, nil
+		}, offload.ErrRef},
 		{"context", func(*visitor) (offload.Verdict, error) { cancel(); return offload.Retry, nil }, context.Canceled},
 	} {
 		each(t, func(t *testing.T, p string) {
@@ -329,7 +381,7 @@ func TestEnds(t *testing.T) {
 				}
 				return offload.Accept, nil
 			}
-			if err := s.channel.Run(ctx, s.region.Remote(), v, &st); !errors.Is(err, c.want) {
+			if err := s.channel.Run(ctx, s.regions(), v, &st); !errors.Is(err, c.want) {
 				t.Fatalf("%s: %v, want %v", c.name, err, c.want)
 			}
 			s.again(t)
@@ -372,11 +424,11 @@ func TestEndless(t *testing.T) {
 			}}
 		}
 		var st offload.Stats
-		if err := s.channel.Run(ctx, s.region.Remote(), at(cancel), &st); !errors.Is(err, context.Canceled) {
+		if err := s.channel.Run(ctx, s.regions(), at(cancel), &st); !errors.Is(err, context.Canceled) {
 			t.Fatalf("cancelled: %v", err)
 		}
 		s.again(t)
-		err := s.channel.Run(t.Context(), s.region.Remote(), at(func() { s.stop.Store(true) }), &st)
+		err := s.channel.Run(t.Context(), s.regions(), at(func() { s.stop.Store(true) }), &st)
 		if !errors.Is(err, offload.ErrStopped) || s.channel.Err() != nil {
 			t.Fatalf("stopped: %v, the channel %v", err, s.channel.Err())
 		}
@@ -402,26 +454,26 @@ func TestLost(t *testing.T) {
 			}
 			return offload.Accept, nil
 		}
-		err := s.channel.Run(t.Context(), s.region.Remote(), v, &st)
+		err := s.channel.Run(t.Context(), s.regions(), v, &st)
 		if !errors.Is(err, offload.ErrChannel) && !errors.Is(err, offload.ErrTorn) {
 			t.Fatal(err)
 		}
 		for errors.Is(err, offload.ErrTorn) { // noticed within PeerTimeout
 			v = newVisitor()
 			v.judge = func(offload.Ref, int) (offload.Verdict, error) { return offload.Retry, nil }
-			err = s.channel.Run(t.Context(), s.region.Remote(), v, &st)
+			err = s.channel.Run(t.Context(), s.regions(), v, &st)
 		}
 		if !errors.Is(err, offload.ErrChannel) || s.channel.Err() == nil {
 			t.Fatalf("%v, read channel's error %v", err, s.channel.Err())
 		}
-		if err := s.channel.Run(t.Context(), s.region.Remote(), newVisitor(), &st); !errors.Is(err, offload.ErrChannel) {
+		if err := s.channel.Run(t.Context(), s.regions(), newVisitor(), &st); !errors.Is(err, offload.ErrChannel) {
 			t.Errorf("a dead read channel ran: %v", err)
 		}
 	})
 	each(t, func(t *testing.T, p string) {
 		s := newSite(t, p, nodes, 8)
 		var st offload.Stats
-		err := s.channel.Run(t.Context(), rdma.Remote{Key: s.region.Key() + 1}, newVisitor(), &st)
+		err := s.channel.Run(t.Context(), []rdma.Remote{{Key: s.region.Key() + 1}}, newVisitor(), &st)
 		var ce *rdma.CompletionError
 		if !errors.Is(err, offload.ErrChannel) || !errors.As(err, &ce) || ce.Status != rdma.StatusRemoteKey {
 			t.Errorf("wrong key: %v", err)
@@ -446,10 +498,10 @@ func TestRunAllocatesNothing(t *testing.T) {
 	s := newSite(t, "shm", nodes, 16)
 	s.link(nodes)
 	v, st := newVisitor(), offload.Stats{}
-	todo := make([]offload.Ref, 0, 1000)
+	todo, regions := make([]offload.Ref, 0, 1000), s.regions()
 	if n := testing.AllocsPerRun(100, func() {
 		v.seen, v.todo, v.count = v.seen[:0], append(todo, block(0, 1)), 0
-		if err := s.channel.Run(context.Background(), s.region.Remote(), v, &st); err != nil {
+		if err := s.channel.Run(context.Background(), regions, v, &st); err != nil {
 			t.Fatal(err)
 		}
 	}); n > 0 {

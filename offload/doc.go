@@ -3,8 +3,8 @@
 // follows the references in them. The server's CPU takes no part.
 //
 // The package knows nothing of the structure. A Traversal names the
-// blocks to read next and looks at what arrived; a Channel carries the
-// reads. R-trees, B+-trees and hash tables differ only in the Traversal;
+// blocks to read next, in one of the regions of the walk, and looks at what
+// arrived; a Channel carries the reads. R-trees, B+-trees and hash tables differ only in the Traversal;
 // package rstar/remote has those of R*-trees. A Cache saves reads of blocks
 // that were read before.
 //

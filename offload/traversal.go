@@ -2,14 +2,15 @@ package offload
 
 import "errors"
 
-// Ref names a block of the remote region to be read.
+// Ref names a block of a remote region to be read.
 type Ref struct {
 	Offset uint64 // bytes from the region's start
 	Len    uint32 // bytes; at most the read channel's block size
 	// Hop counts round trips: 1 for a block known from the start, one
 	// more than its parent's for every other. For statistics only.
-	Hop uint16
-	Tag uint64 // the traversal's own
+	Hop    uint16
+	Region uint8  // which of Run's regions
+	Tag    uint64 // the traversal's own
 }
 
 // Verdict is what is to be done about a block that arrived.

@@ -19,15 +19,17 @@ const maxTries = 1000
 // eagerTries is how many repeats go out without yielding the processor.
 const eagerTries = 4
 
-// Run carries the walk t over the region that begins at base, until it is
-// over, and adds its cost to st. It returns ErrRestart if Visit asked for
-// it, ctx's error if ctx is done, ErrStopped (StopBy), the Traversal's own
-// error, or an error that wraps ErrChannel if the connection is lost.
-func (ch *Channel) Run(ctx context.Context, base rdma.Remote, t Traversal, st *Stats) error {
+// Run carries the walk t over regions, of which Ref.Region names one, until
+// it is over, and adds its cost to st. It returns ErrRestart if Visit asked
+// for it, ctx's error if ctx is done, ErrStopped (StopBy), ErrRef, the
+// Traversal's own error, or an error that wraps ErrChannel if the connection
+// is lost. regions may be used again when it has returned: a caller that keeps
+// them in a field of its own has Run allocate nothing.
+func (ch *Channel) Run(ctx context.Context, regions []rdma.Remote, t Traversal, st *Stats) error {
 	if ch.failed != nil {
 		return ch.failed
 	}
-	w := walk{Channel: ch, ctx: ctx, base: base, t: t, st: st}
+	w := walk{Channel: ch, ctx: ctx, regions: regions, t: t, st: st}
 	err := w.run()
 	if w.hops > 0 {
 		st.RoundTrips += w.hops
@@ -38,13 +40,13 @@ func (ch *Channel) Run(ctx context.Context, base rdma.Remote, t Traversal, st *S
 // walk is one Run.
 type walk struct {
 	*Channel
-	ctx  context.Context
-	base rdma.Remote
-	t    Traversal
-	st   *Stats
-	out  int    // reads under way
-	hops uint64 // longest chain so far
-	err  error  // first failure: nothing new is posted, slots drain
+	ctx     context.Context
+	regions []rdma.Remote
+	t       Traversal
+	st      *Stats
+	out     int    // reads under way
+	hops    uint64 // longest chain so far
+	err     error  // first failure: nothing new is posted, slots drain
 }
 
 // lookEvery is how many batches of completions go by between looks at
@@ -128,6 +130,10 @@ func (w *walk) issue() {
 			w.fail(fmt.Errorf("%w: %d bytes, want 1..%d", ErrRef, ref.Len, w.block))
 			break
 		}
+		if int(ref.Region) >= len(w.regions) {
+			w.fail(fmt.Errorf("%w: region %d of %d", ErrRef, ref.Region, len(w.regions)))
+			break
+		}
 		s := w.free[len(w.free)-1]
 		w.free = w.free[:len(w.free)-1]
 		w.slots[s] = slot{ref: ref}
@@ -151,7 +157,7 @@ func (w *walk) read(wrs []rdma.WorkRequest, s uint16) []rdma.WorkRequest {
 	wr := rdma.WorkRequest{
 		Op: rdma.OpRead, ID: uint64(s),
 		Local:  rdma.Buffer{Region: w.region, Offset: int(s) * w.block, Len: int(ref.Len)},
-		Remote: w.base.At(ref.Offset),
+		Remote: w.regions[ref.Region].At(ref.Offset),
 	}
 	if w.twice {
 		first := wr

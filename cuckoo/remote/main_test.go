@@ -88,7 +88,7 @@ func (s *site) get(ctx context.Context, k *keys, hashes []uint64) error {
 	if err := s.walk.Begin(s.table, hashes, k); err != nil {
 		return err
 	}
-	return s.ch.Run(ctx, s.table.Base, &s.walk, &s.stats)
+	return s.ch.Run(ctx, []rdma.Remote{s.table.Base}, &s.walk, &s.stats)
 }
 
 // aligned returns n bytes of zeros that begin at a line.

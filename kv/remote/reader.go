@@ -10,6 +10,7 @@ import (
 	table "github.com/catfish-index/catfish/cuckoo/remote"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/offload"
+	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/record"
 	records "github.com/catfish-index/catfish/record/remote"
 )
@@ -45,6 +46,7 @@ type Answer struct {
 // Reader looks keys up over a read channel, for one goroutine at a time.
 type Reader struct {
 	channel *offload.Channel
+	regions [1]rdma.Remote       // the slab
 	now     func() time.Duration // of a monotonic clock
 	wall    func() time.Duration // of the Map's: records expire by it
 	walk    table.Walk
@@ -88,8 +90,9 @@ func (r *Reader) GetMany(ctx context.Context, m *Map, keys [][]byte, answers []A
 	if err := r.walk.Begin(m.Table, r.hashes, (*follower)(r)); err != nil {
 		return err
 	}
+	r.regions[0] = m.Table.Base
 	r.begun = r.now()
-	err := r.channel.Run(ctx, m.Table.Base, &r.walk, &r.stats)
+	err := r.channel.Run(ctx, r.regions[:], &r.walk, &r.stats)
 	for i := range r.answers {
 		a := &r.answers[i]
 		switch r.walk.Result(i) {

@@ -12,7 +12,7 @@ import (
 // Reader reads records over a read channel, for one goroutine at a time.
 type Reader struct {
 	channel *offload.Channel
-	base    rdma.Remote
+	regions [1]rdma.Remote // the slab
 	walk    *Walk
 	stats   offload.Stats
 }
@@ -20,7 +20,7 @@ type Reader struct {
 // NewReader makes a Reader of the heap whose slab begins at base. It uses the
 // channel, which stays the caller's. now is as for NewWalk.
 func NewReader(ch *offload.Channel, base rdma.Remote, space record.Space, limits Limits, now func() time.Duration) *Reader {
-	return &Reader{channel: ch, base: base, walk: NewWalk(space, limits, now)}
+	return &Reader{channel: ch, regions: [1]rdma.Remote{base}, walk: NewWalk(space, limits, now)}
 }
 
 // Read reads all items in one walk: Item.View and Item.Err are the answers,
@@ -29,7 +29,7 @@ func NewReader(ch *offload.Channel, base rdma.Remote, space record.Space, limits
 func (r *Reader) Read(ctx context.Context, items []Item) error {
 	r.stats = offload.Stats{}
 	r.walk.Reset(items)
-	return r.channel.Run(ctx, r.base, r.walk, &r.stats)
+	return r.channel.Run(ctx, r.regions[:], r.walk, &r.stats)
 }
 
 // Stats is what the last Read has cost, whether it failed or not.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/offload"
+	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -34,6 +35,7 @@ type Reader struct {
 	OnWalk func(own time.Duration)
 
 	channel *offload.Channel
+	regions [1]rdma.Remote // the tree's slab
 	limits  Limits
 	stats   offload.Stats
 	one     searchWalk
@@ -129,11 +131,12 @@ func (r *Reader) repeat(ctx context.Context, t *Tree, w interface {
 }
 
 func (r *Reader) run(ctx context.Context, t *Tree, w offload.Traversal) error {
+	r.regions[0] = t.Base
 	if r.OnWalk == nil {
-		return r.channel.Run(ctx, t.Base, w, &r.stats)
+		return r.channel.Run(ctx, r.regions[:], w, &r.stats)
 	}
 	timed := timed{Traversal: w}
-	err := r.channel.Run(ctx, t.Base, &timed, &r.stats)
+	err := r.channel.Run(ctx, r.regions[:], &timed, &r.stats)
 	r.OnWalk(timed.own)
 	return err
 }
