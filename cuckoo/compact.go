@@ -42,6 +42,8 @@ type compact struct {
 	heads   uint64
 	buckets uint64 // that fit into the slab, with the unused bucket 0
 	used    uint64 // buckets ever used, with bucket 0
+	usable  uint64 // bytes that Options.Grow has given
+	o       Options
 	free    []uint32
 	hashes  []uint64 // by bucket and slot
 	moves   atomic.Uint64
@@ -58,7 +60,12 @@ func newCompact(mem []byte, o Options) (*compact, error) {
 	if err := checkMemory(mem, (heads+1)*LineBytes); err != nil {
 		return nil, err
 	}
+	usable, err := o.ask((heads+1)*LineBytes, 0)
+	if err != nil {
+		return nil, fmt.Errorf("cuckoo: no memory for the first buckets: %w", err)
+	}
 	return &compact{
+		o: o, usable: usable,
 		base: unsafe.Pointer(&mem[0]), heads: heads, used: heads + 1,
 		buckets: min(uint64(len(mem)/LineBytes), 1<<32),
 		hashes:  make([]uint64, (heads+1)*compactSlots),
@@ -169,6 +176,11 @@ func (c *compact) overflow() (uint64, error) {
 	if c.used == c.buckets {
 		return 0, fmt.Errorf("%w: %d items in %d buckets", ErrFull, c.stats.Items, c.buckets-1)
 	}
+	usable, err := c.o.ask((c.used+1)*LineBytes, c.usable)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %d items in %d buckets: %w", ErrFull, c.stats.Items, c.used-1, err)
+	}
+	c.usable = usable
 	c.used++
 	c.hashes = append(c.hashes, make([]uint64, compactSlots)...)
 	return c.used - 1, nil

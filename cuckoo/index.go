@@ -74,6 +74,13 @@ type Options struct {
 	MaxKicks int
 	Seed     uint64 // of the hash of keys
 	BootID   uint64 // of the server
+	// Grow, if not nil, makes the slab usable piece by piece: it has at least
+	// its first bytes ready for remote readers, and returns how many are. It
+	// is called by New, and before a growth makes its tables (kind Compact:
+	// before it links a bucket beyond that). If it fails, or gives less, there
+	// is no growth for now (growth.go), and a write that finds no room fails
+	// with ErrFull and its error. nil: all of the slab is usable.
+	Grow func(bytes int64) (usable int64, err error)
 	// Release, if set, is called when the tables at these bytes of the slab
 	// are out of use. The owner may give the memory back to the system if it
 	// reads as zeros from then on; readers notice.
@@ -115,6 +122,21 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("%w: %d kicks, want 1 to %d", ErrOptions, o.MaxKicks, maxKicksLimit)
 	}
 	return o, nil
+}
+
+// ask asks the hook for memory, and returns how much may be used.
+func (o *Options) ask(want, has uint64) (usable uint64, err error) {
+	if o.Grow == nil || want <= has {
+		return max(want, has), nil
+	}
+	got, err := o.Grow(int64(want))
+	if err == nil && got < int64(want) {
+		err = fmt.Errorf("cuckoo: %d bytes usable, wanted %d", got, want)
+	}
+	if err != nil {
+		return has, err
+	}
+	return uint64(got), nil
 }
 
 // New makes an empty index in mem: zeros, which begin at a line boundary. It
@@ -168,7 +190,8 @@ var (
 	ErrMemory   = errors.New("cuckoo: bad memory")
 	ErrRef      = errors.New("cuckoo: bad reference")
 	ErrNotFound = errors.New("cuckoo: no such item")
-	// ErrFull: the slab has no room for larger tables.
+	// ErrFull: the slab has no room for larger tables, or Options.Grow gives
+	// none, whose error is wrapped then, too.
 	ErrFull = errors.New("cuckoo: slab is full")
 	// ErrTooManyAlike: this item's buckets and the stash are full although the
 	// tables are not. By chance this does not happen; it does where many keys
@@ -183,4 +206,8 @@ var (
 	ErrTorn    = errors.New("cuckoo: torn line")
 	ErrLayout  = errors.New("cuckoo: unknown layout")
 	ErrCorrupt = errors.New("cuckoo: corrupt slab")
+	// ErrGrown: the tables are beyond what the reader knows of the slab, so
+	// nothing was read. Ask the server how much there is by now, and give up if
+	// it is no more.
+	ErrGrown = errors.New("cuckoo: the tables are beyond the memory that is known")
 )

@@ -118,9 +118,10 @@ func (h *Header) line() (l Line) {
 	return l
 }
 
-// ParseHeader reads a header line that was copied from a slab of the given
-// size. It returns ErrTorn if the line is to be read again. Any bytes are
-// safe: a Header that is returned leads nowhere outside of the slab.
+// ParseHeader reads a header line that was copied from a slab of which so many
+// bytes, from its front, can be reached. It returns ErrTorn if the line is to be
+// read again, and ErrGrown if the tables lie beyond. Any bytes are safe: a Header
+// that is returned leads nowhere outside of those bytes.
 func ParseHeader(b []byte, slabBytes uint64) (Header, error) {
 	l, err := ParseLine(b)
 	if err != nil {
@@ -140,19 +141,37 @@ func ParseHeader(b []byte, slabBytes uint64) (Header, error) {
 		return Header{}, fmt.Errorf("%w: %d items a bucket, want 1 to %d", ErrCorrupt, h.Items, MaxItems)
 	case h.StashLines != StashLines:
 		return Header{}, fmt.Errorf("%w: a stash of %d lines, want %d", ErrCorrupt, h.StashLines, StashLines)
-	case h.Generation == 0 || h.Log2 > maxLog2 || !inSlab(h.Tables, h.Log2, slabBytes):
-		return Header{}, fmt.Errorf("%w: generation %d, 2^%d buckets at %d in a slab of %d bytes",
-			ErrCorrupt, h.Generation, h.Log2, h.Tables, slabBytes)
-	case h.growing() && (h.Log2 == 0 || h.Generation == 1 || !inSlab(h.Old, h.Log2-1, slabBytes)):
-		return Header{}, fmt.Errorf("%w: generation %d of 2^%d buckets grows from the tables at %d in a slab of %d bytes",
-			ErrCorrupt, h.Generation, h.Log2, h.Old, slabBytes)
+	case h.Generation == 0 || h.Log2 > maxLog2 || !placed(h.Tables, h.Log2):
+		return Header{}, fmt.Errorf("%w: generation %d, 2^%d buckets at %d",
+			ErrCorrupt, h.Generation, h.Log2, h.Tables)
+	case h.growing() && (h.Log2 == 0 || h.Generation == 1 || !placed(h.Old, h.Log2-1)):
+		return Header{}, fmt.Errorf("%w: generation %d of 2^%d buckets grows from the tables at %d",
+			ErrCorrupt, h.Generation, h.Log2, h.Old)
+	}
+	if err := h.Within(slabBytes); err != nil {
+		return Header{}, err
 	}
 	return h, nil
 }
 
-func inSlab(tables uint64, log2 uint8, slabBytes uint64) bool {
-	n := tablesBytes(log2)
-	return tables%LineBytes == 0 && tables >= firstTables && n <= slabBytes && tables <= slabBytes-n
+// placed reports whether tables of this size may begin there: behind smaller
+// ones only, which are smaller than these all together. So whatever a header
+// says, it says nothing of memory far beyond the tables' own size.
+func placed(tables uint64, log2 uint8) bool {
+	return tables%LineBytes == 0 && tables >= firstTables && tables-firstTables < tablesBytes(log2)
+}
+
+// Within returns ErrGrown unless all that the header leads to lies in the first
+// bytes of the slab.
+func (h *Header) Within(bytes uint64) error {
+	end := h.Tables + tablesBytes(h.Log2)
+	if h.growing() {
+		end = max(end, h.Old+tablesBytes(h.Log2-1))
+	}
+	if end > bytes {
+		return fmt.Errorf("%w: generation %d ends at %d, known are %d bytes", ErrGrown, h.Generation, end, bytes)
+	}
+	return nil
 }
 
 // Line is a private copy of a line.

@@ -36,7 +36,8 @@ func TestParseHeader(t *testing.T) {
 		{"magic", 1, 1, ErrLayout},
 		{"layout", 2, 9, ErrLayout},
 		{"no items", 2, 1, ErrCorrupt},
-		{"tables past the end", 5, bytes - 64, ErrCorrupt},
+		{"tables behind nothing", 5, firstTables + tablesBytes(4), ErrCorrupt},
+		{"old behind nothing", 6, firstTables + tablesBytes(3), ErrCorrupt},
 		{"tables wrap around", 5, ^uint64(63), ErrCorrupt},
 		{"tables not at a line", 5, firstTables + 1, ErrCorrupt},
 		{"old in the header", 6, 64, ErrCorrupt},
@@ -45,6 +46,15 @@ func TestParseHeader(t *testing.T) {
 		binary.LittleEndian.PutUint64(b[8*c.lane:], c.value)
 		if _, err := ParseHeader(b, bytes); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		}
+	}
+	end := uint64(firstTables) + tablesBytes(3) + tablesBytes(4)
+	if _, err := ParseHeader(header(), end); err != nil {
+		t.Errorf("tables to the end: %v", err)
+	}
+	for _, known := range []uint64{end - 1, end - tablesBytes(4), firstTables, 64, 0} {
+		if _, err := ParseHeader(header(), known); !errors.Is(err, ErrGrown) {
+			t.Errorf("%d bytes known of %d: %v", known, end, err)
 		}
 	}
 	if _, err := ParseHeader(header()[:63], bytes); !errors.Is(err, ErrCorrupt) {

@@ -28,6 +28,9 @@ type table struct {
 	stashNext   int    // the item that a growth tries next
 	next        uint64 // growing: the first old bucket that may not be split
 	end         uint64 // of the tables, bytes
+	usable      uint64 // bytes that Options.Grow has given
+	denied      error  // why it gave no more when it was asked last
+	patience    int    // inserts that wait for a growth until it is asked again
 	moves       moveLog
 	stats       Stats
 
@@ -71,6 +74,9 @@ func newTable(kind Kind, mem []byte, o Options) (*table, error) {
 	t.end = firstTables + tablesBytes(t.h.Log2)
 	if err := checkMemory(mem, t.end); err != nil {
 		return nil, err
+	}
+	if t.usable, err = o.ask(t.end, 0); err != nil {
+		return nil, fmt.Errorf("cuckoo: no memory for the first tables: %w", err)
 	}
 	t.base = unsafe.Pointer(&mem[0])
 	t.hashes = make([]uint64, t.vertices()*t.items)
@@ -182,24 +188,43 @@ func (t *table) Insert(hash, ref uint64) error {
 	if ref == 0 {
 		return fmt.Errorf("%w: 0", ErrRef)
 	}
+	tried := false
 	if t.h.growing() {
 		t.Advance(splitsPerWrite)
-	} else if t.wantsGrowth() {
+	} else if t.due() {
+		tried = true
 		t.grow()
 	}
-	t.own(t.vertex(hash, 0))
-	t.own(t.vertex(hash, 1))
-	if !t.rule.place(hash, ref) && !t.stashPut(hash, ref) {
-		if !t.h.growing() && t.stats.Items >= t.growthItems() {
-			return fmt.Errorf("%w: %d items in %d bytes; twice as large tables need %d",
-				ErrFull, t.stats.Items, len(t.mem), t.nextEnd())
+	if !t.place(hash, ref) {
+		// Memory that was refused some inserts ago may be there by now.
+		if tried || t.h.growing() || !t.wantsGrowth() || !t.grow() || !t.place(hash, ref) {
+			return t.noRoom()
 		}
-		return fmt.Errorf("%w: the stash has %d, the tables %d in %d places",
-			ErrTooManyAlike, t.stats.Stash, t.stats.Items-t.stats.Stash, t.vertices()*t.items)
 	}
 	t.stats.Items++
 	t.stats.Inserts++
 	return nil
+}
+
+// place puts a new item wherever there is room.
+func (t *table) place(hash, ref uint64) bool {
+	t.own(t.vertex(hash, 0))
+	t.own(t.vertex(hash, 1))
+	return t.rule.place(hash, ref) || t.stashPut(hash, ref)
+}
+
+// noRoom says why an insertion failed.
+func (t *table) noRoom() error {
+	switch {
+	case t.h.growing() || t.stats.Items < t.growthItems():
+		return fmt.Errorf("%w: the stash has %d, the tables %d in %d places",
+			ErrTooManyAlike, t.stats.Stash, t.stats.Items-t.stats.Stash, t.vertices()*t.items)
+	case t.denied != nil:
+		return fmt.Errorf("%w: %d items; tables twice as large end at %d bytes: %w",
+			ErrFull, t.stats.Items, t.nextEnd(), t.denied)
+	}
+	return fmt.Errorf("%w: %d items in %d bytes; twice as large tables need %d",
+		ErrFull, t.stats.Items, len(t.mem), t.nextEnd())
 }
 
 // find returns the line that holds an item, and the place in it. The item's

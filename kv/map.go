@@ -25,6 +25,11 @@ type Options struct {
 	// Now is the time since some moment, never going back; expiry counts in it,
 	// in nanoseconds.
 	Now func() time.Duration
+	// GrowIndex and GrowRecords make the memory of the two usable piece by
+	// piece (cuckoo.Options.Grow, record.Options.Grow). They are called under
+	// the Map's lock. A write that needs more than they give fails with
+	// cuckoo.ErrFull or record.ErrFull, and their error.
+	GrowIndex, GrowRecords func(bytes int64) (usable int64, err error)
 	// GiveBack may return pages of the records' memory to the system.
 	GiveBack func([]byte)
 }
@@ -49,18 +54,23 @@ func New(o Options) (*Map, error) {
 	if o.Now == nil {
 		return nil, fmt.Errorf("%w: no clock", ErrOptions)
 	}
-	index, err := cuckoo.New(o.Table, o.Index, cuckoo.Options{Items: o.Items, Seed: o.Seed, BootID: o.Boot})
+	index, err := cuckoo.New(o.Table, o.Index, cuckoo.Options{
+		Items: o.Items, Seed: o.Seed, BootID: o.Boot, Grow: o.GrowIndex,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("kv: %w", err)
 	}
-	heap, err := record.New(record.Options{Memory: o.Records, Boot: o.Boot, GiveBack: o.GiveBack})
+	heap, err := record.New(record.Options{
+		Memory: o.Records, Boot: o.Boot, Grow: o.GrowRecords, GiveBack: o.GiveBack,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("kv: %w", err)
 	}
 	return &Map{now: o.Now, seed: o.Seed, heap: heap, index: index}, nil
 }
 
-// Space is what readers of the records have to know.
+// Space is what readers of the records have to know. Its Bytes are all of the
+// memory; a remote reader is told as many as are registered.
 func (m *Map) Space() record.Space { return m.heap.Space() }
 
 // Seed is that of cuckoo.Hash.

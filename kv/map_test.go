@@ -211,6 +211,53 @@ func TestUpdatesAreBounded(t *testing.T) {
 	}
 }
 
+// A Map is given memory piece by piece. What it is not given it does without: writes
+// fail, with the reason, and change nothing.
+func TestGrow(t *testing.T) {
+	reason := errors.New("no more")
+	for _, what := range []string{"index", "records"} {
+		var c clock
+		refuse := false
+		asked := map[string]int{}
+		grow := func(name string) func(int64) (int64, error) {
+			return func(n int64) (int64, error) {
+				if asked[name]++; refuse && name == what {
+					return 0, reason
+				}
+				return n, nil
+			}
+		}
+		m := newMap(t, c.Now, Options{GrowIndex: grow("index"), GrowRecords: grow("records")})
+		value := map[string]int{"index": 1, "records": 10_000}[what]
+		put := func(n int) error {
+			_, err := m.Put(Entry{Key: []byte(fmt.Sprint(n)), Value: make([]byte, value)}, Condition{})
+			return err
+		}
+		n, failed := 0, 0
+		for ; failed < 10; n++ {
+			refuse = n >= 1000
+			err := put(n)
+			if err != nil {
+				failed++
+			}
+			full := map[string]error{"index": cuckoo.ErrFull, "records": record.ErrFull}[what]
+			if err != nil && (!refuse || !errors.Is(err, full) || !errors.Is(err, reason)) {
+				t.Fatalf("%s: put %d: %v", what, n, err)
+			}
+			if n > 1<<20 {
+				t.Fatalf("%s: nothing is refused", what)
+			}
+		}
+		if s := m.Stats(); s.Records.Records != n-failed || s.Index.Items != n-failed || s.Revision != uint64(n-failed) {
+			t.Errorf("%s: %+v after %d writes of which %d failed", what, s, n, failed)
+		}
+		refuse = false
+		if err := put(n); err != nil || asked["index"] == 0 || asked["records"] == 0 {
+			t.Errorf("%s: there is memory again: %v; asked %v", what, err, asked)
+		}
+	}
+}
+
 func TestGetDoesNotAllocate(t *testing.T) {
 	var c clock
 	m := newMap(t, c.Now, Options{})

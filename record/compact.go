@@ -18,6 +18,7 @@ import (
 // places for all of them, so that no further span is opened.
 func (h *Heap) Compact(now time.Duration, most int, relocate func(key []byte, from, to Ref) bool) int {
 	h.advance(now)
+	h.denied = nil
 	moved := 0
 	for turn := 0; turn < compactSpans && turn < len(h.spans) && most > 0; turn++ {
 		if h.cursor++; int(h.cursor) >= len(h.spans) {

@@ -26,12 +26,17 @@ var (
 	ErrMalformed = errors.New("record: malformed")
 	// ErrRef: no heap of this size gives out such a reference.
 	ErrRef = errors.New("record: bad reference")
+	// ErrGrown, an ErrRef: the reference leads beyond what the reader knows of
+	// the slab (Space.Bytes), so nothing was read. Ask the server how much there
+	// is by now, and give up if it is no more.
+	ErrGrown = fmt.Errorf("%w: beyond the memory that is known", ErrRef)
 )
 
 // Errors of writers. Nothing was changed.
 var (
 	// ErrFull: no free place is left. Reclaim and Compact may make one; a
-	// place of a dead record becomes free by time.
+	// place of a dead record becomes free by time. If Options.Grow gave no
+	// more memory, its error is wrapped, too.
 	ErrFull     = errors.New("record: heap full")
 	ErrTooLarge = errors.New("record: too large")
 	ErrOptions  = errors.New("record: bad options")

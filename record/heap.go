@@ -24,6 +24,13 @@ type Options struct {
 	Boot uint64
 	// Grace is the base grace, 0: DefaultGrace.
 	Grace time.Duration
+	// Grow, if not nil, makes the slab usable piece by piece: it has at least
+	// its first bytes ready for remote readers, and returns how many are. It
+	// is called by New, and by Put before records use more than that. If it
+	// fails, or gives less, a Put that finds no other place fails with ErrFull
+	// and its error, and changes nothing; the next one that needs more asks
+	// again. nil: all of the slab is usable.
+	Grow func(bytes int64) (usable int64, err error)
 	// GiveBack, if set, is called by Trim with memory that nothing uses. It may
 	// return the pages to the system; what they hold then does not matter.
 	GiveBack func(b []byte)
@@ -49,10 +56,13 @@ type Heap struct {
 	space    Space
 	grace    time.Duration
 	giveBack func([]byte)
-	now      time.Duration // the latest time that was handed in
+	ask      func(bytes int64) (usable int64, err error) // Options.Grow
+	now      time.Duration                               // the latest time that was handed in
 
 	spans    []span
 	limit    int     // spans in the slab, the header's included
+	usable   int     // of these, from the first on, that may be opened
+	denied   error   // why usable could not grow during the present call
 	empty    []int32 // spans without a class, last in first out
 	clean    int     // so many of empty, from the first on, were given back
 	classes  []classState
@@ -86,7 +96,13 @@ func New(o Options) (*Heap, error) {
 		slab: o.Memory, space: Space{Bytes: bytes, Boot: o.Boot},
 		grace: o.Grace, giveBack: o.GiveBack,
 		spans: []span{{class: noClass}}, limit: int(bytes / SpanBytes),
-		classes: make([]classState, len(classLines)),
+		classes: make([]classState, len(classLines)), ask: o.Grow,
+	}
+	if h.usable = h.limit; o.Grow != nil {
+		h.usable = 0
+		if !h.grow(1) {
+			return nil, fmt.Errorf("record: no memory for the header: %w", h.denied)
+		}
 	}
 	if h.grace == 0 {
 		h.grace = DefaultGrace
@@ -114,6 +130,7 @@ func (h *Heap) at(ref Ref) []byte {
 // ErrFull, and does not allocate but for growth of the heap's own account.
 func (h *Heap) Put(r Record, now time.Duration) (Ref, error) {
 	h.advance(now)
+	h.denied = nil
 	if len(r.Key) == 0 || len(r.Key) > MaxKeyBytes || len(r.Value) > MaxValueBytes {
 		return 0, fmt.Errorf("%w: key of %d bytes, value of %d; want 1 to %d, up to %d",
 			ErrTooLarge, len(r.Key), len(r.Value), MaxKeyBytes, MaxValueBytes)

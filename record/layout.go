@@ -146,7 +146,8 @@ func (s Space) writeHeader(b []byte) {
 }
 
 // ParseHeader reads the header of a slab of which the first HeaderBytes are b.
-// Any bytes are safe.
+// Its Space says that all of the slab can be reached; who was told less sets
+// Bytes. Any bytes are safe.
 func ParseHeader(b []byte) (Space, error) {
 	if len(b) < HeaderBytes {
 		return Space{}, fmt.Errorf("%w: %d bytes of a header, want %d", ErrMalformed, len(b), HeaderBytes)

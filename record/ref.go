@@ -68,17 +68,25 @@ func (r Ref) String() string {
 // Space is what a reader knows of a heap: enough to check whatever a
 // reference leads to.
 type Space struct {
-	Bytes uint64 // of the slab
+	// Bytes is how much of the slab, from its front, the reader can reach. For
+	// the heap's own readers that is all of it; for a remote one it is what
+	// the server had registered when it told (Options.Grow). Nothing but Check
+	// depends on it: a record has the same bytes, check sum included, for all.
+	Bytes uint64
 	// Boot is a number that no other heap has had, of this server or
 	// another one, now or before. Check sums are computed with it.
 	Boot uint64
 }
 
-// Check reports whether what ref names lies within the slab.
+// Check reports whether what ref names lies within the slab, as far as it is
+// known. A reference reaches no further than MaxSlabBytes; so what is not known
+// of that may be there by now, and is ErrGrown.
 func (s Space) Check(ref Ref) error {
-	if ref.generation() == 0 || ref.place() < spanLines ||
-		ref.place()+uint64(ref.lines()) > s.Bytes/LineBytes {
-		return fmt.Errorf("%w: %v, the slab has %d lines", ErrRef, ref, s.Bytes/LineBytes)
+	switch {
+	case ref.generation() == 0 || ref.place() < spanLines:
+		return fmt.Errorf("%w: %v", ErrRef, ref)
+	case ref.place()+uint64(ref.lines()) > s.Bytes/LineBytes:
+		return fmt.Errorf("%w: %v, known are %d lines", ErrGrown, ref, s.Bytes/LineBytes)
 	}
 	return nil
 }

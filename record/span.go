@@ -67,7 +67,7 @@ func (h *Heap) openSpan(class uint8) bool {
 		i = h.empty[n-1]
 		h.empty = h.empty[:n-1]
 		h.clean = min(h.clean, n-1)
-	} else if len(h.spans) < h.limit {
+	} else if len(h.spans) < h.limit && (len(h.spans) < h.usable || h.grow(len(h.spans)+1)) {
 		i = int32(len(h.spans))
 		h.spans = append(h.spans, span{})
 	} else {
@@ -81,6 +81,25 @@ func (h *Heap) openSpan(class uint8) bool {
 	}
 	h.classes[class].places += n
 	h.list(i)
+	return true
+}
+
+// grow makes the first spans of the slab usable. A Put may come here for each
+// block of a long value, so that one refusal counts until it ends.
+func (h *Heap) grow(spans int) bool {
+	if h.denied != nil {
+		return false
+	}
+	want := int64(spans) * SpanBytes
+	usable, err := h.ask(want)
+	if err == nil && usable < want {
+		err = fmt.Errorf("record: %d bytes usable, wanted %d", usable, want)
+	}
+	if err != nil {
+		h.denied = err
+		return false
+	}
+	h.usable = int(min(usable/SpanBytes, int64(h.limit)))
 	return true
 }
 
@@ -153,6 +172,10 @@ func (h *Heap) find(lines int) (uint8, bool) {
 }
 
 func (h *Heap) full(bytes int) error {
+	if h.denied != nil {
+		return fmt.Errorf("%w: %d bytes used, of these %d of dead records, wanted %d, no memory beyond %d: %w",
+			ErrFull, h.used, h.retiredBytes, bytes, h.usable*SpanBytes-SpanBytes, h.denied)
+	}
 	return fmt.Errorf("%w: %d bytes used, of these %d of dead records, limit %d, wanted %d",
 		ErrFull, h.used, h.retiredBytes, h.limit*SpanBytes-SpanBytes, bytes)
 }

@@ -25,6 +25,11 @@
 // A client's header may be old, since it is read only when needed: at first,
 // and when a bucket says that it has moved. The argument needs no fresh one.
 //
+// A walk whose header leads beyond Table.Bytes ends with cuckoo.ErrGrown, and has
+// read nothing there. Where memory is registered as it is needed, the owner then
+// asks the server for a Table anew; the one it has goes on serving walks that meet
+// no newer header.
+//
 // # Hostile memory
 //
 // A server's memory may hold anything. Headers are checked before they are

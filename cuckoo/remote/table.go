@@ -13,15 +13,19 @@ import (
 // Walks may use it at the same time.
 type Table struct {
 	Base   rdma.Remote // of the slab, to be passed to offload.Channel.Run
-	Bytes  uint64      // of the slab
+	Bytes  uint64      // of the slab, as many as can be reached from Base
 	BootID uint64      // of the server that the table was opened at
 
 	known atomic.Pointer[cuckoo.Header] // latest header read; nil at first
 }
 
 // Learn makes h the known header if it is newer. An owner that got it with the
-// answer that opened the table saves its clients the first read.
+// answer that opened the table saves its clients the first read. A header that
+// leads beyond Bytes is not learnt.
 func (t *Table) Learn(h cuckoo.Header) {
+	if h.Within(t.Bytes) != nil {
+		return
+	}
 	for {
 		old := t.known.Load()
 		if old != nil && (old.Generation > h.Generation ||

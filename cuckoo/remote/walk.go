@@ -46,7 +46,8 @@ const (
 // goroutine that runs the walk.
 type Follower interface {
 	// Candidates appends to dst the reads for references that may be those of
-	// lookup i, an index of Begin's hashes. Offsets count from Table.Base. It
+	// lookup i, an index of Begin's hashes. Ref.Region says where the records
+	// are: region 0 of the walk is the table's slab. It
 	// sets Hop to the value given, and may use the low 32 bits of Tag.
 	// References are what the peer's memory held: check them. A lookup may have
 	// several calls, and the same reference may come again.

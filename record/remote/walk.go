@@ -31,7 +31,7 @@ type Item struct {
 	// Reset of the Walk.
 	View record.View
 	// Err is nil, or one of record.ErrDead (View is complete then),
-	// record.ErrStale, record.ErrMalformed, record.ErrRef, ErrLate,
+	// record.ErrStale, record.ErrMalformed, record.ErrRef (also ErrGrown), ErrLate,
 	// ErrTooLarge, ErrUnread.
 	Err error
 }
