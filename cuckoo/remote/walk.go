@@ -71,7 +71,8 @@ type Walk struct {
 	waiting       []int32 // lookups at stage waiting
 }
 
-// Tags of reads: kind<<48 | lookup<<32 | a number of the kind.
+// Tags of reads: kind<<48 | lookup<<32 | a number of the kind. The top bit is
+// never set: a Traversal around a Walk may tell its own reads by that.
 const (
 	kindShift, lookupShift = 48, 32
 	kindLine               = iota // number: of the line
@@ -110,7 +111,8 @@ const (
 )
 
 // Begin prepares the walk to look up hashes, which it does not keep. After
-// the walk has run, Result tells what became of each.
+// the walk has run, Result tells what became of each. There may be none; Add
+// adds some.
 func (w *Walk) Begin(t *Table, hashes []uint64, f Follower) error {
 	if len(hashes) > MaxLookups {
 		return fmt.Errorf("%w: %d, want at most %d", ErrTooMany, len(hashes), MaxLookups)
@@ -123,12 +125,22 @@ func (w *Walk) Begin(t *Table, hashes []uint64, f Follower) error {
 	}
 	w.lookups = w.lookups[:len(hashes)]
 	for i, h := range hashes {
-		w.lookups[i] = lookup{hash: h}
+		w.lookups[i] = lookup{hash: h, hop: 1}
 	}
 	return nil
 }
 
-// Result tells how lookup i ended.
+// Add has the walk look up another hash, by reads of round trip hop on, also
+// while it runs, but not while a Follower is called.
+func (w *Walk) Add(hash uint64, hop uint16) error {
+	if len(w.lookups) == MaxLookups {
+		return fmt.Errorf("%w: want at most %d", ErrTooMany, MaxLookups)
+	}
+	w.lookups = append(w.lookups, lookup{hash: hash, hop: hop})
+	return nil
+}
+
+// Result tells how lookup i ended: those of Begin first, then those of Add.
 func (w *Walk) Result(i int) Result { return w.lookups[i].result }
 
 // Next implements offload.Traversal. Lookups begin in order, when those before
@@ -139,7 +151,7 @@ func (w *Walk) Next() (offload.Ref, bool, error) {
 			return offload.Ref{}, false, nil
 		}
 		w.begun++
-		w.look(w.begun-1, 1)
+		w.look(w.begun-1, w.lookups[w.begun-1].hop)
 	}
 	r := w.todo[len(w.todo)-1]
 	w.todo = w.todo[:len(w.todo)-1]

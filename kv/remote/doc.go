@@ -11,4 +11,10 @@
 // was posted, whether its record is dead or not (record/readers.go). A Reader
 // counts from the walk's beginning, and looks at the clock when the record has
 // come; what came too late is looked up again.
+//
+// Index and records are two regions of the server's memory. Either may grow beyond
+// what a client knows of it; a walk that would lead there ends with ErrGrown.
+//
+// A client that has kept a reference reads its record in one round trip, one read
+// (GetKept; kept.go says when that is right).
 package remote

@@ -18,14 +18,28 @@ import (
 // Map is what a client knows of a kv.Map in a server's memory. Any number of
 // Readers may use it.
 type Map struct {
-	Table *table.Table // its Base is that of the slab
+	Table *table.Table // its Base is where the index begins
 	Seed  uint64       // of cuckoo.Hash
-	// Space is that of the records, which begin at RecordsAt in the slab.
-	Space     record.Space
-	RecordsAt uint64
+	// Space is that of the records. Its Bytes, and Table.Bytes, are what the
+	// client can reach: no read leads beyond.
+	Space record.Space
+	// Records is where the memory of the records begins.
+	Records rdma.Remote
 	// Block is the block size of the readers' channels.
 	Block int
 }
+
+// The regions of a walk.
+const (
+	indexRegion = iota // package cuckoo/remote reads it
+	recordsRegion
+	regions
+)
+
+// ErrGrown: the index or a record lies beyond what the client knows of the memory
+// (Table.Bytes, Space.Bytes), where nothing was read. Ask the server where the
+// memory is by now, and read with a new Map; give up if it is no more.
+var ErrGrown = errors.New("kv/remote: memory has grown beyond what is known")
 
 // Errors of an Answer besides kv.ErrNotFound and those of records.
 var (
@@ -41,20 +55,37 @@ type Answer struct {
 	View record.View
 	Ref  record.Ref
 	Err  error
+	// Until is when a read by Ref has to have come back at the latest, if the
+	// client keeps it without a lease (kept.go). 0: it is not to be kept, or
+	// was kept, under a time of its own.
+	Until   time.Duration
+	Kept    bool // the reference that was kept has given this answer
+	Invalid bool // there was one, and it was no good: the key was looked up
+}
+
+// found is the answer that a record gives.
+func (a *Answer) found(v record.View, ref record.Ref) {
+	a.View, a.Ref, a.Err = v, ref, nil
+	if v.Blocks() > 0 {
+		a.Err = fmt.Errorf("%w: a value of %d bytes", ErrTooLarge, v.ValueBytes)
+	}
 }
 
 // Reader looks keys up over a read channel, for one goroutine at a time.
 type Reader struct {
 	channel *offload.Channel
-	regions [1]rdma.Remote       // the slab
+	regions [regions]rdma.Remote
 	now     func() time.Duration // of a monotonic clock
 	wall    func() time.Duration // of the Map's: records expire by it
 	walk    table.Walk
 	stats   offload.Stats
 
 	m       *Map
-	begun   time.Duration
+	begun   time.Duration // before anything was posted
 	keys    [][]byte
+	kept    []Kept  // as many as keys, or none
+	next    int     // of kept: not read by yet
+	lookups []int32 // by the walk's numbers: which key
 	hashes  []uint64
 	answers []Answer
 	arena   []byte // what Views lie in
@@ -81,29 +112,52 @@ func (r *Reader) Get(ctx context.Context, m *Map, key []byte) (Answer, error) {
 // that of the channel, of the server's memory, or of ctx; answers say what became
 // of each key then, too.
 func (r *Reader) GetMany(ctx context.Context, m *Map, keys [][]byte, answers []Answer) error {
-	r.m, r.keys, r.answers = m, keys, answers[:len(keys)]
-	r.stats, r.arena, r.hashes = offload.Stats{}, r.arena[:0], r.hashes[:0]
+	return r.GetKept(ctx, m, keys, nil, answers)
+}
+
+// GetKept is GetMany for a client that has kept references to some of the records.
+// kept has as many elements as keys, or none. A key with a reference that is good
+// takes one read; one with another is looked up in the same walk (kept.go).
+func (r *Reader) GetKept(ctx context.Context, m *Map, keys [][]byte, kept []Kept, answers []Answer) error {
+	if len(keys) > table.MaxLookups {
+		return fmt.Errorf("%w: %d keys, want at most %d", table.ErrTooMany, len(keys), table.MaxLookups)
+	}
+	if kept != nil {
+		kept = kept[:len(keys)]
+	}
+	r.m, r.keys, r.kept, r.answers = m, keys, kept, answers[:len(keys)]
+	r.stats, r.arena = offload.Stats{}, r.arena[:0]
+	r.hashes, r.lookups, r.next = r.hashes[:0], r.lookups[:0], 0
+	r.regions = [regions]rdma.Remote{indexRegion: m.Table.Base, recordsRegion: m.Records}
+	r.begun = r.now()
 	for i, k := range keys {
+		a := &r.answers[i]
+		*a = Answer{Err: ErrUnsettled}
+		if kept != nil && kept[i].Ref != 0 {
+			if r.usable(kept[i]) {
+				continue
+			}
+			a.Invalid = true
+		}
 		r.hashes = append(r.hashes, cuckoo.Hash(m.Seed, k))
-		answers[i] = Answer{Err: ErrUnsettled}
+		r.lookups = append(r.lookups, int32(i))
 	}
 	if err := r.walk.Begin(m.Table, r.hashes, (*follower)(r)); err != nil {
 		return err
 	}
-	r.regions[0] = m.Table.Base
-	r.begun = r.now()
-	err := r.channel.Run(ctx, r.regions[:], &r.walk, &r.stats)
+	err := r.channel.Run(ctx, r.regions[:], (*traversal)(r), &r.stats)
+	if errors.Is(err, cuckoo.ErrGrown) || errors.Is(err, record.ErrGrown) {
+		err = fmt.Errorf("%w: %w", ErrGrown, err)
+	}
+	for n, i := range r.lookups {
+		// Not found, and not a candidate that was too large to be looked at.
+		if a := &r.answers[i]; r.walk.Result(n) == table.Absent && errors.Is(a.Err, ErrUnsettled) {
+			a.Err = kv.ErrNotFound
+		}
+	}
 	for i := range r.answers {
-		a := &r.answers[i]
-		switch r.walk.Result(i) {
-		case table.Absent:
-			if errors.Is(a.Err, ErrUnsettled) { // not a candidate that is too large
-				a.Err = kv.ErrNotFound
-			}
-		case table.Found:
-			if a.Err == nil && a.View.Expiry != 0 && a.View.Expiry <= int64(r.wall()) {
-				*a = Answer{Err: kv.ErrNotFound}
-			}
+		if a := &r.answers[i]; a.Err == nil && a.View.Expiry != 0 && a.View.Expiry <= int64(r.wall()) {
+			*a = Answer{Err: kv.ErrNotFound, Kept: a.Kept, Invalid: a.Invalid}
 		}
 	}
 	return err
@@ -115,47 +169,59 @@ const maxBytes = 64 << 20
 // Stats is what the last call has cost, whether it failed or not.
 func (r *Reader) Stats() offload.Stats { return r.stats }
 
+// own copies what was read for key i to the arena. Without room that is the
+// answer.
+func (r *Reader) own(i int, block []byte) ([]byte, bool) {
+	from := len(r.arena)
+	if from+len(block) > maxBytes {
+		r.answers[i].Err = fmt.Errorf("%w: more than %d bytes in one walk", ErrTooLarge, maxBytes)
+		return nil, false
+	}
+	r.arena = append(r.arena, block...)
+	return r.arena[from:], true
+}
+
 // follower reads the records of candidates.
 type follower Reader
 
 // Candidates implements cuckoo/remote.Follower. The read says what the reference
 // was: its place, its length, and by Tag its generation.
-func (f *follower) Candidates(i int, refs []uint64, hop uint16, dst []offload.Ref) ([]offload.Ref, error) {
+func (f *follower) Candidates(n int, refs []uint64, hop uint16, dst []offload.Ref) ([]offload.Ref, error) {
 	for _, r := range refs {
 		ref := record.Ref(r)
 		if err := f.m.Space.Check(ref); err != nil {
 			return dst, fmt.Errorf("kv/remote: %w", err)
 		}
 		if ref.Bytes() > f.m.Block {
-			f.answers[i].Err = fmt.Errorf("%w: a record of %d bytes, blocks are %d", ErrTooLarge, ref.Bytes(), f.m.Block)
+			f.answers[f.lookups[n]].Err = fmt.Errorf("%w: a record of %d bytes, blocks are %d", ErrTooLarge, ref.Bytes(), f.m.Block)
 			continue
 		}
 		dst = append(dst, offload.Ref{
-			Offset: f.m.RecordsAt + ref.Offset(), Len: uint32(ref.Bytes()), Hop: hop, Tag: uint64(ref.Generation()),
+			Offset: ref.Offset(), Len: uint32(ref.Bytes()), Hop: hop, Region: recordsRegion, Tag: uint64(ref.Generation()),
 		})
 	}
 	return dst, nil
 }
 
 // Visit implements cuckoo/remote.Follower.
-func (f *follower) Visit(i int, r offload.Ref, block []byte, dst []offload.Ref) ([]offload.Ref, table.Judgement, offload.Verdict, error) {
-	ref := record.RefAt(r.Offset-f.m.RecordsAt, int(r.Len), uint32(r.Tag))
+func (f *follower) Visit(n int, r offload.Ref, block []byte, dst []offload.Ref) ([]offload.Ref, table.Judgement, offload.Verdict, error) {
+	ref := record.RefAt(r.Offset, int(r.Len), uint32(r.Tag))
 	if f.now()-f.begun >= record.DefaultGrace {
 		return dst, table.Stale, offload.Accept, nil
 	}
+	i := int(f.lookups[n])
 	from := len(f.arena)
-	if from+len(block) > maxBytes {
-		f.answers[i].Err = fmt.Errorf("%w: more than %d bytes in one walk", ErrTooLarge, maxBytes)
+	own, ok := (*Reader)(f).own(i, block)
+	if !ok {
 		return dst, table.Match, offload.Accept, nil
 	}
-	f.arena = append(f.arena, block...)
-	v, err := f.m.Space.Parse(ref, f.arena[from:], f.keys[i])
+	v, err := f.m.Space.Parse(ref, own, f.keys[i])
 	switch {
 	case err == nil, errors.Is(err, record.ErrDead): // it was the key's when the index was read
 		a := &f.answers[i]
-		a.View, a.Ref, a.Err = v, ref, nil
-		if v.Blocks() > 0 {
-			a.Err = fmt.Errorf("%w: a value of %d bytes", ErrTooLarge, v.ValueBytes)
+		a.found(v, ref)
+		if a.Until = f.begun + record.DefaultGrace; err != nil {
+			a.Until = 0
 		}
 		return dst, table.Match, offload.Accept, nil
 	case errors.Is(err, record.ErrOtherKey):

@@ -49,7 +49,7 @@ func newSite(t testing.TB) *site {
 	}
 	s.known = &Map{
 		Table: &table.Table{Base: srv.Remote(), Bytes: indexBytes, BootID: boot},
-		Seed:  seed, Space: s.m.Space(), RecordsAt: indexBytes, Block: 4096,
+		Seed:  seed, Space: s.m.Space(), Records: srv.Remote().At(indexBytes), Block: 4096,
 	}
 	s.dial = func() *Reader { return NewReader(srv.Dial(4096, 32), s.clock, s.clock) }
 	return s
@@ -216,7 +216,7 @@ func TestHostileMemory(t *testing.T) {
 	if _, err := r.Get(t.Context(), &other, key(1)); !errors.Is(err, table.ErrServerChanged) {
 		t.Errorf("another boot id: %v", err)
 	}
-	other.Table = &table.Table{Base: s.known.Table.Base.At(indexBytes), Bytes: indexBytes, BootID: boot}
+	other.Table = &table.Table{Base: s.known.Records, Bytes: indexBytes, BootID: boot}
 	if _, err := r.Get(t.Context(), &other, key(1)); !errors.Is(err, cuckoo.ErrLayout) && !errors.Is(err, offload.ErrTorn) {
 		t.Errorf("records in place of the index: %v", err)
 	}
