@@ -1,13 +1,12 @@
 package remote
 
-import "sync"
+import "github.com/catfish-index/catfish/offload"
 
 // Caches are the node caches that some clients share: one for each tree,
 // there as long as somebody uses it. Clients with different Caches share
 // nothing. The zero value is ready for use, by any number of goroutines.
 type Caches struct {
-	mu sync.Mutex
-	of map[CacheKey]*shared
+	of offload.Shared[CacheKey, *Cache]
 }
 
 // CacheKey names a tree of one incarnation of a server. The address is
@@ -21,33 +20,11 @@ type CacheKey struct {
 	Bytes     int64 // of the cache
 }
 
-type shared struct {
-	cache *Cache
-	users int
-}
-
 // Share returns the cache of a tree, nil for 0 bytes, and a function that
 // gives it back. The last user's return drops it.
 func (c *Caches) Share(k CacheKey) (*Cache, func()) {
 	if k.Bytes == 0 {
 		return nil, func() {}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := c.of[k]
-	if s == nil {
-		if c.of == nil {
-			c.of = make(map[CacheKey]*shared)
-		}
-		s = &shared{cache: NewCache(k.Bytes, int(k.NodeBytes))}
-		c.of[k] = s
-	}
-	s.users++
-	return s.cache, sync.OnceFunc(func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if s.users--; s.users == 0 {
-			delete(c.of, k)
-		}
-	})
+	return c.of.Share(k, func() *Cache { return NewCache(k.Bytes, int(k.NodeBytes)) })
 }

@@ -1,0 +1,120 @@
+package remote
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/catfish-index/catfish/record"
+)
+
+// Leases are renewed in batches, before they end, for what is in use. A lease is
+// due for renewal from the middle of its time on, and a hit in that half asks for
+// it: no other search for popular entries is needed.
+//
+// Why the middle? Let n hits be spread at random over a lease, b renewals share a
+// message, and s be the share of the lease in which a hit asks. The messages for
+// each lease are
+//
+//	1/b / (1-s) + e^(-n s)
+//
+// the renewal, more often the earlier it comes, and the lookup of a key that
+// nobody asked for in time. With b = 64 the least of that is 0.11 at s = 0.73
+// for 4 hits, 0.05 at 0.57 for 8, 0.03 at 0.37 for 16. With s = 1/2 it is 0.17,
+// 0.05 and 0.03.
+
+// lease is the word of Pointers' layout.
+type lease uint64
+
+const (
+	leaseAsked lease = 1
+	leaseHit   lease = 1 << 63
+
+	endShift  = 19
+	endMax    = 1<<44 - 1
+	halfShift = 1
+	halfMax   = 1<<18 - 1
+)
+
+// newLease is 0, which is over, if it ends by now.
+func newLease(now, until time.Duration) lease {
+	end, from := until.Milliseconds(), max(now, 0).Milliseconds()
+	if end <= from {
+		return 0
+	}
+	return lease(min(end, endMax)<<endShift | min((end-from)/2, halfMax)<<halfShift)
+}
+
+func (l lease) end() time.Duration {
+	return time.Duration(l>>endShift&endMax) * time.Millisecond
+}
+
+// due reports whether a hit asks for the renewal.
+func (l lease) due(now time.Duration) bool {
+	return now >= l.end()-time.Duration(l>>halfShift&halfMax)*time.Millisecond
+}
+
+// Renewal is an entry whose lease is to be renewed: the server is sent Ref
+// (record.Heap.GrantMany).
+type Renewal struct {
+	Hash  uint64
+	Ref   record.Ref
+	Until time.Duration
+}
+
+// maxRenewals is how many renewals wait at most: 64 messages of 64. At more than
+// that between two calls of Due the oldest are dropped, and their keys are looked
+// up when their leases are over.
+const maxRenewals = 4096
+
+// renewals is a ring of what waits.
+type renewals struct {
+	waiting atomic.Int64 // length, for Waiting
+
+	mu    sync.Mutex
+	ring  []Renewal
+	first int // the oldest
+}
+
+func (q *renewals) add(r Renewal) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := int(q.waiting.Load())
+	q.ring[(q.first+n)%len(q.ring)] = r
+	if n < len(q.ring) {
+		q.waiting.Store(int64(n + 1))
+	} else {
+		q.first = (q.first + 1) % len(q.ring)
+	}
+}
+
+// Waiting is how many renewals wait, those included whose leases have ended. It
+// costs no lock.
+func (p *Pointers) Waiting() int { return int(p.due.waiting.Load()) }
+
+// Due appends to dst what is to be renewed, most at most, the longest waiting first.
+// Each is returned once for each of its leases. The caller sends the references
+// in one message and calls Renewed for each lease granted, counted from when that
+// message was sent, and Forget for those that the server did not grant. If it
+// does nothing, the leases end.
+//
+// A lease of a second is in the ring for half of that. So a client that calls Due
+// every 100 ms, or as soon as a message's worth is Waiting, is in time.
+func (p *Pointers) Due(now time.Duration, dst []Renewal, most int) []Renewal {
+	q := p.due
+	if q.waiting.Load() == 0 {
+		return dst
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := int(q.waiting.Load())
+	for ; n > 0 && most > 0; n-- {
+		if r := q.ring[q.first]; r.Until > now {
+			dst = append(dst, r)
+			most--
+		}
+		q.first = (q.first + 1) % len(q.ring)
+	}
+	q.waiting.Store(int64(n))
+	return dst
+}
