@@ -133,7 +133,8 @@ func (p *Pointers) Put(hash uint64, ref record.Ref, now, until time.Duration) {
 	p.put(hash, ref, now, until, false)
 }
 
-// Renewed is Put for what Due has returned, if it is still there.
+// Renewed is Put for what Due has returned, if it is still there and its lease
+// not over.
 func (p *Pointers) Renewed(r Renewal, now, until time.Duration) {
 	p.put(r.Hash, r.Ref, now, until, true)
 }
@@ -150,9 +151,12 @@ func (p *Pointers) put(hash uint64, ref record.Ref, now, until time.Duration, re
 	}
 	defer s.unlock(version)
 	e := s.find(hash)
-	same := e != nil && record.Ref(e.ref.Load()) == ref
+	var end time.Duration // of the lease that this reference has
+	if e != nil && record.Ref(e.ref.Load()) == ref {
+		end = lease(e.lease.Load()).end()
+	}
 	switch {
-	case renewal && !same, same && lease(e.lease.Load()).end() >= l.end():
+	case end >= l.end(), renewal && end <= now:
 		return
 	case e == nil:
 		e = s.least(now)

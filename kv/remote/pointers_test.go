@@ -102,7 +102,7 @@ func TestPointersModel(t *testing.T) {
 			}
 		case 2:
 			p.Renewed(Renewal{Hash: h, Ref: ref}, now, until)
-			if k != nil && k.ref == ref && k.end < until.Truncate(ms) {
+			if live && k.ref == ref && k.end < until.Truncate(ms) {
 				grant(h, ref, now, until)
 			}
 		case 3:
