@@ -3,10 +3,18 @@ package catfish
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/catfish-index/catfish/offload"
-	"github.com/catfish-index/catfish/rstar/remote"
 )
+
+// reader reads over a read channel of its own: a tree (*remote.Reader), or
+// records (*recordReader).
+type reader interface {
+	Err() error
+	StopBy(stop *atomic.Bool)
+	Close() error
+}
 
 // channelPool has read channels of some sessions with one incarnation of a
 // server. They are opened as they are needed, up to what the sessions may have
@@ -25,7 +33,7 @@ type channelPool struct {
 	mu      sync.Mutex
 	allowed int // what the sessions may have, added up
 	have    int // channels, and permissions to open one that take gave out
-	free    []*remote.Reader
+	free    []reader
 	first   *poolWaiter // nobody waits while a channel is free or may be opened
 	last    *poolWaiter
 	spare   *poolWaiter // those that waited before
@@ -34,7 +42,7 @@ type channelPool struct {
 // poolWaiter is a caller of take that waits.
 type poolWaiter struct {
 	next  *poolWaiter
-	given chan *remote.Reader // has room for the one that it gets
+	given chan reader // has room for the one that it gets
 }
 
 // most is how many channels there may be. The caller holds mu.
@@ -49,7 +57,7 @@ func (p *channelPool) admit(n int) {
 		p.have++
 		p.give(nil)
 	}
-	var excess []*remote.Reader
+	var excess []reader
 	for p.have > p.most() && len(p.free) > 0 {
 		excess = append(excess, p.free[0])
 		p.free = p.free[1:]
@@ -71,7 +79,7 @@ func (p *channelPool) empty() bool {
 // take returns a free channel, or nil, which is the permission to open one.
 // Either is to be put back. If all are in use it waits, unless ended is closed:
 // who came first is served first.
-func (p *channelPool) take(ctx context.Context, ended <-chan struct{}) (*remote.Reader, error) {
+func (p *channelPool) take(ctx context.Context, ended <-chan struct{}) (reader, error) {
 	p.mu.Lock()
 	if n := len(p.free); n > 0 {
 		r := p.free[n-1]
@@ -86,7 +94,7 @@ func (p *channelPool) take(ctx context.Context, ended <-chan struct{}) (*remote.
 	}
 	w := p.spare
 	if w == nil {
-		w = &poolWaiter{given: make(chan *remote.Reader, 1)}
+		w = &poolWaiter{given: make(chan reader, 1)}
 	} else {
 		p.spare, w.next = w.next, nil
 	}
@@ -147,7 +155,7 @@ func (p *channelPool) leave(w *poolWaiter) bool {
 
 // give hands a channel, or the permission to open one, to who waits longest.
 // The caller holds mu.
-func (p *channelPool) give(r *remote.Reader) {
+func (p *channelPool) give(r reader) {
 	w := p.first
 	p.first, w.next = w.next, nil
 	w.given <- r
@@ -156,9 +164,9 @@ func (p *channelPool) give(r *remote.Reader) {
 // put takes a channel back; nil gives back the permission to open one. What
 // broke one may have broken those that are free, without anybody's noticing.
 // They are closed, too: otherwise one search might meet them all.
-func (p *channelPool) put(r *remote.Reader) {
+func (p *channelPool) put(r reader) {
 	broke := r != nil && r.Err() != nil
-	var doubtful []*remote.Reader
+	var doubtful []reader
 	p.mu.Lock()
 	if broke {
 		doubtful, p.free = p.free, nil
@@ -193,6 +201,7 @@ type poolKey struct {
 	addr   string // that channels dial
 	boot   uint64
 	window int
+	block  int // of the channels' blocks
 }
 
 // channelPools are those of a Shared. The zero value is empty.

@@ -20,7 +20,7 @@ import (
 type channels struct {
 	pool  *channelPool // nil: nothing is one-sided
 	leave func()       // the pool
-	open  func(ctx context.Context) (*remote.Reader, error)
+	open  func(ctx context.Context) (reader, error)
 
 	stop    atomic.Bool   // ends the walks that run; set by close
 	ended   chan struct{} // closed by close
@@ -40,13 +40,13 @@ func (u *channels) init() {
 }
 
 // join is before the first get. open opens a channel for the pool.
-func (u *channels) join(p *channelPool, leave func(), open func(ctx context.Context) (*remote.Reader, error)) {
+func (u *channels) join(p *channelPool, leave func(), open func(ctx context.Context) (reader, error)) {
 	u.pool, u.leave, u.open = p, leave, open
 }
 
 // get returns a read channel, which is to be put back. It waits for one if
 // all are in use.
-func (u *channels) get(ctx context.Context) (*remote.Reader, error) {
+func (u *channels) get(ctx context.Context) (reader, error) {
 	u.out.Add(1)
 	if u.stop.Load() {
 		u.done()
@@ -74,7 +74,7 @@ func (u *channels) get(ctx context.Context) (*remote.Reader, error) {
 }
 
 // put takes a channel back.
-func (u *channels) put(r *remote.Reader) {
+func (u *channels) put(r reader) {
 	r.StopBy(nil)
 	u.pool.put(r)
 	u.done()
@@ -123,13 +123,18 @@ var answerLimits = remote.Limits{Items: maxReply / itemBytes, Batch: manyBytes /
 
 // openReadChannel dials a read channel to the session's server. The end of
 // the client ends that too.
-func (c *connection) openReadChannel(ctx context.Context, s *session) (*remote.Reader, error) {
+func (c *connection) openReadChannel(ctx context.Context, s *session, block int) (*offload.Channel, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.DialTimeout)
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
-	ch, err := offload.Dial(ctx, s.dev, s.addr, offload.ChannelConfig{
-		BlockBytes: maxNode, Window: s.window, Private: readChannelPrivate(s.hello.BootID),
+	return offload.Dial(ctx, s.dev, s.addr, offload.ChannelConfig{
+		BlockBytes: block, Window: s.window, Private: readChannelPrivate(s.hello.BootID),
 	})
+}
+
+// openTreeReader opens a channel whose blocks are nodes.
+func (c *connection) openTreeReader(ctx context.Context, s *session) (reader, error) {
+	ch, err := c.openReadChannel(ctx, s, maxNode)
 	if err != nil {
 		return nil, err
 	}
@@ -137,16 +142,25 @@ func (c *connection) openReadChannel(ctx context.Context, s *session) (*remote.R
 }
 
 // joinChannels has the session use the read channels that clients of the same
-// Shared have to the same server. They are opened by the device that these
-// share, too; a session with a device of its own has channels of its own.
+// Shared have to the same server: some for trees and some for records, since the
+// blocks that are read differ in size, and large buffers are slower. They are
+// opened by the device that these share, too; a session with a device of its own
+// has channels of its own.
 func (c *connection) joinChannels(s *session, key deviceKey) {
+	c.joinPool(&s.channels, poolKey{key, s.addr, s.hello.BootID, s.window, maxNode},
+		func(ctx context.Context) (reader, error) { return c.openTreeReader(ctx, s) })
+	c.joinPool(&s.recordChannels, poolKey{key, s.addr, s.hello.BootID, s.window, maxRecordRead},
+		func(ctx context.Context) (reader, error) { return c.openRecordReader(ctx, s) })
+}
+
+func (c *connection) joinPool(u *channels, k poolKey, open func(ctx context.Context) (reader, error)) {
 	pool, leave := new(channelPool), func() {}
 	if c.opts.wrap == nil {
-		pool, leave = c.opts.Shared.channels.join(poolKey{key, s.addr, s.hello.BootID, s.window})
+		pool, leave = c.opts.Shared.channels.join(k)
 	}
 	pool.admit(c.opts.ReadChannels)
-	s.channels.join(pool, func() {
+	u.join(pool, func() {
 		pool.admit(-c.opts.ReadChannels)
 		leave()
-	}, func(ctx context.Context) (*remote.Reader, error) { return c.openReadChannel(ctx, s) })
+	}, open)
 }

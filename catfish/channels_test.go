@@ -19,7 +19,7 @@ func user(p *channelPool, may int) *channels {
 	u := new(channels)
 	u.init()
 	p.admit(may)
-	u.join(p, func() { p.admit(-may) }, func(context.Context) (*remote.Reader, error) { return nil, errNoChannel })
+	u.join(p, func() { p.admit(-may) }, func(context.Context) (reader, error) { return nil, errNoChannel })
 	return u
 }
 
@@ -278,7 +278,7 @@ func TestLostWhileFree(t *testing.T) {
 	f, clients, count := brokenServer(t, maxLost)
 	p := clients[0].conn.sessions.latest().channels.pool
 	u := clients[0].conn.sessions.latest().channels.open
-	var opened []*remote.Reader
+	var opened []reader
 	for range maxLost + 1 {
 		r, err := p.take(t.Context(), nil)
 		if r == nil && err == nil {
@@ -298,7 +298,7 @@ func TestLostWhileFree(t *testing.T) {
 		return cuts == len(opened)
 	})
 	eventually(t, "the client's side knows", func() bool {
-		return !slices.ContainsFunc(opened, func(r *remote.Reader) bool { return r.Err() == nil })
+		return !slices.ContainsFunc(opened, func(r reader) bool { return r.Err() == nil })
 	})
 	for _, c := range clients {
 		count(c)

@@ -6,19 +6,23 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/rdma/budget"
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// collection is a named tree in a slab that every device has registered.
+// collection is a named tree, or records, in slabs that every device has
+// registered.
 //
 //	loading -----> serving -----> dropped
 //	       SetReady        drop
 type collection struct {
 	num     uint32
 	name    string
-	tree    *rstar.Tree
-	slab    slabMemory
+	tree    *rstar.Tree     // of boxes; nil: it has records
+	records *kv.Map         // nil: it has boxes
+	slab    slabMemory      // of the tree, or of the records
+	index   slabMemory      // of the records' keys
 	account *budget.Account // of who created it; nil: the server's owner
 
 	loading atomic.Bool // clients cannot open it yet
@@ -93,16 +97,17 @@ func (cs *collections) nameOf(n uint32) string {
 	return "dropped"
 }
 
-// create makes a collection, unless there is one of that name. account is of
-// the client that wants it; nil: the server's owner does.
-func (cs *collections) create(name string, s *Server, account *budget.Account) (*collection, error) {
+// create makes a collection, unless there is one of that name: of records, or
+// with nil of boxes. account is of the client that wants it; nil: the server's
+// owner does.
+func (cs *collections) create(name string, s *Server, records *RecordsOptions, account *budget.Account) (*collection, error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	if c, err := cs.byName(name); err == nil {
 		account.Close()
-		return c, nil
+		return c, c.isOf(kindOf(records != nil))
 	}
-	c, err := cs.make(name, s, account)
+	c, err := cs.make(name, s, records, account)
 	if err != nil {
 		account.Close()
 		return nil, err
@@ -114,7 +119,7 @@ func (cs *collections) create(name string, s *Server, account *budget.Account) (
 }
 
 // make makes a collection in the first free slot.
-func (cs *collections) make(name string, s *Server, account *budget.Account) (*collection, error) {
+func (cs *collections) make(name string, s *Server, records *RecordsOptions, account *budget.Account) (*collection, error) {
 	if cs.closed {
 		return nil, ErrClosed
 	}
@@ -132,17 +137,26 @@ func (cs *collections) make(name string, s *Server, account *budget.Account) (*c
 		num: cs.next[slot]<<slotBits | uint32(slot), name: name, account: account,
 	}
 	c.loading.Store(slices.Contains(s.opts.Loading, name))
-	opts := rstar.Options{NodeBytes: s.opts.NodeBytes, SlabBytes: s.opts.SlabBytes, BootID: s.bootID, Strategy: s.opts.Strategy}
-	err := c.slab.make(s.fabrics, name, opts.SlabBytes, s.opts.firstPinned)
-	if err == nil {
-		opts.Memory, opts.Grow = c.slab.mem, c.slab.grower()
-		c.tree, err = rstar.New(opts)
+	fill := c.makeTree
+	if records != nil {
+		fill = func(s *Server) error { return c.makeRecords(s, records) }
 	}
-	if err != nil {
+	if err := fill(s); err != nil {
 		c.close()
 		return nil, err
 	}
 	return c, nil
+}
+
+func (c *collection) makeTree(s *Server) error {
+	opts := rstar.Options{NodeBytes: s.opts.NodeBytes, SlabBytes: s.opts.SlabBytes, BootID: s.bootID, Strategy: s.opts.Strategy}
+	if err := c.slab.make(s.fabrics, c.name, opts.SlabBytes, s.opts.firstPinned); err != nil {
+		return err
+	}
+	opts.Memory, opts.Grow = c.slab.mem, c.slab.grower()
+	var err error
+	c.tree, err = rstar.New(opts)
+	return err
 }
 
 // shut refuses further collections, and further drops.
@@ -152,10 +166,27 @@ func (cs *collections) shut() {
 	cs.closed = true
 }
 
-// close closes the tree before its memory is freed.
-func (c *collection) close() {
+// shut ends reads and writes by this process, and waits for those under way.
+func (c *collection) shut() {
 	if c.tree != nil {
 		c.tree.Close()
 	}
+	if c.records != nil {
+		c.records.Close()
+	}
+}
+
+// close frees the memory.
+func (c *collection) close() {
+	c.shut()
 	c.slab.close()
+	c.index.close()
+}
+
+// objects is how many there are.
+func (c *collection) objects() int {
+	if c.records != nil {
+		return c.records.Len()
+	}
+	return c.tree.Len()
 }

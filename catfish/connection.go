@@ -17,7 +17,8 @@ import (
 // server, one after the other, and what outlives each of them. Each part
 // owns its state:
 //
-//	engine     which path a search takes (package policy)
+//	engine     which path a search takes (package policy); records have their
+//	           own, since what their reads cost has nothing to do with a tree's
 //	sessions   which session is the present one
 //	devices    the transports' devices, shared with other clients
 //	counters   what was done
@@ -28,7 +29,8 @@ type connection struct {
 	log    *slog.Logger
 
 	engine   *policy.Engine
-	leave    func() // the group of clients
+	records  *policy.Engine // engine, if the policy is the user's own
+	leave    func()         // the group of clients
 	sessions sessions
 	devices  devices
 	counters counters
@@ -71,13 +73,26 @@ func newConnection(addr string, opts Options) (*connection, error) {
 
 // decideBy makes the engine, with the user's own policy if there is one.
 func (c *connection) decideBy(p Policy) {
-	g, leave := c.opts.Shared.groups.Join(groupKey{c.addr, c.opts.Transport, c.opts.Fabric, c.cacheBytes() > 0})
+	var leave, leaveRecords func()
+	c.engine, leave = c.newEngine(p, KindBoxes)
+	c.records, leaveRecords = c.engine, func() {}
+	if p == nil {
+		c.records, leaveRecords = c.newEngine(nil, KindRecords)
+	}
+	c.leave = func() {
+		leaveRecords()
+		leave()
+	}
+}
+
+func (c *connection) newEngine(p Policy, kind string) (*policy.Engine, func()) {
+	g, leave := c.opts.Shared.groups.Join(groupKey{c.addr, c.opts.Transport, c.opts.Fabric, c.cacheBytes() > 0, kind})
 	if p == nil {
 		p = c.scheme.New(c.opts.Seed, g, c.opts.Backoff)
 	}
-	c.engine = policy.NewEngine(p, c.opts.Seed, time.Now, g)
-	c.leave = func() {
-		c.engine.Close()
+	e := policy.NewEngine(p, c.opts.Seed, time.Now, g)
+	return e, func() {
+		e.Close()
 		leave()
 	}
 }
@@ -103,7 +118,7 @@ func (c *connection) close() error {
 	c.leave()
 	if s := c.sessions.latest(); s != nil {
 		s.close()
-		<-s.channels.drained
+		s.drained()
 	}
 	return c.devices.close()
 }
@@ -126,7 +141,7 @@ func (c *connection) maintain() {
 		}
 		s.close()
 		// Reads under way use memory of the device: close waits for them.
-		c.wg.Go(func() { <-s.channels.drained })
+		c.wg.Go(s.drained)
 		c.log.Warn("connection lost, reconnecting", "addr", c.addr, "transport", s.transport)
 		if !c.reconnect(s) {
 			return

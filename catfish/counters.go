@@ -13,8 +13,11 @@ type counters struct {
 	bytesSent, bytesReceived        atomic.Uint64
 	restarts, torn, cached, repairs atomic.Uint64
 	// together are fast searches that shared another one's round trip.
-	together            atomic.Uint64
-	retried, reconnects atomic.Uint64
+	together atomic.Uint64
+	// pointerHits are Gets by a kept reference, pointerInvalid those by one
+	// that was no good.
+	pointerHits, pointerInvalid atomic.Uint64
+	retried, reconnects         atomic.Uint64
 }
 
 // Counters is what a client has done since Dial, all collections and
@@ -35,6 +38,11 @@ type Counters struct {
 	Heartbeats        uint64 `json:"heartbeats"`     // taken from the mailbox
 	Retried           uint64 `json:"retried"`        // operations repeated on a new connection
 	Reconnects        uint64 `json:"reconnects"`
+	// Of records: Gets, each of a key.
+	FastGets       uint64 `json:"fast_gets"`
+	OffloadedGets  uint64 `json:"offloaded_gets"`
+	PointerHits    uint64 `json:"pointer_hits"`    // of these, by a kept reference: one read
+	PointerInvalid uint64 `json:"pointer_invalid"` // kept references that were no good any more
 
 	Policy    PolicyState `json:"policy_state"`
 	ServerCPU float64     `json:"server_cpu"` // last heartbeat's, 0..1
@@ -45,14 +53,21 @@ func (c *Client) Counters() Counters {
 	n, engine := &c.conn.counters, c.conn.engine
 	load, state := engine.Last(c.conn.mailbox())
 	fast := engine.Finished(FastMessaging)
-	together := min(n.together.Load(), fast) // which may have grown since
+	fastGets, offloadedGets := uint64(0), uint64(0)
+	if r := c.conn.records; r != engine {
+		fastGets, offloadedGets = r.Finished(FastMessaging), r.Finished(Offload)
+	}
+	fastAll := fast + fastGets
+	together := min(n.together.Load(), fastAll) // which may have grown since
 	return Counters{
 		FastSearches: fast, OffloadedSearches: engine.Finished(Offload), FellBack: n.fellBack.Load(),
-		Reads: n.reads.Load(), RoundTrips: n.trips.Load() + fast - together, BytesRead: n.bytesRead.Load(),
+		Reads: n.reads.Load(), RoundTrips: n.trips.Load() + fastAll - together, BytesRead: n.bytesRead.Load(),
 		BytesSent: n.bytesSent.Load(), BytesReceived: n.bytesReceived.Load(),
 		Restarts: n.restarts.Load(), TornReads: n.torn.Load(),
 		CachedNodes: n.cached.Load(), Repairs: n.repairs.Load(),
 		Heartbeats: engine.Heartbeats(), Retried: n.retried.Load(), Reconnects: n.reconnects.Load(),
+		FastGets: fastGets, OffloadedGets: offloadedGets,
+		PointerHits: n.pointerHits.Load(), PointerInvalid: n.pointerInvalid.Load(),
 		Policy: state, ServerCPU: load.CPU,
 	}
 }
@@ -72,6 +87,13 @@ func (n *counters) addOffload(st *offload.Stats) {
 	}
 	if st.Torn > 0 {
 		n.torn.Add(st.Torn)
+	}
+}
+
+func (n *counters) addPointers(hits, invalid uint64) {
+	n.pointerHits.Add(hits)
+	if invalid > 0 {
+		n.pointerInvalid.Add(invalid)
 	}
 }
 

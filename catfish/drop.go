@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/rdma/budget"
 )
 
@@ -74,14 +75,23 @@ func (v *service) carryOutUnlessGone(req *request, out []byte) (_ []byte, done u
 	return out, done, err
 }
 
-// manage carries out a client's kindCreate or kindDrop.
-func (v *service) manage(create bool, name string, out []byte) ([]byte, error) {
+// manage carries out a client's kindCreate, kindCreateRecords or kindDrop.
+func (v *service) manage(kind fastmsg.Kind, p, out []byte) ([]byte, error) {
 	if v.s.opts.ClientCollections < 0 {
 		return out, fmt.Errorf("%w: the collections of this server are fixed", ErrNotPermitted)
 	}
-	if !create {
+	name := string(p)
+	var records *RecordsOptions
+	switch kind {
+	case kindDrop:
 		ok, err := v.s.colls.drop(name, true)
 		return appendBool(out, ok), err
+	case kindCreateRecords:
+		o, rest, err := getRecordsOptions(p)
+		if err != nil {
+			return out, err
+		}
+		records, name = &o, string(rest)
 	}
 	if err := checkName(name); err != nil {
 		return out, fmt.Errorf("%w: %w", ErrProtocol, err) // the client has checked it
@@ -90,7 +100,7 @@ func (v *service) manage(create bool, name string, out []byte) ([]byte, error) {
 		return out, err
 	}
 	a := v.s.clientColls.Open(v.source(), func(error) {})
-	_, err := v.s.colls.create(name, v.s, a)
+	_, err := v.s.colls.create(name, v.s, records, a)
 	return out, err
 }
 

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/catfish-index/catfish/cuckoo"
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/record"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -50,6 +53,9 @@ var (
 	// ErrNotPermitted: the server does not let clients do this. Nothing was
 	// done.
 	ErrNotPermitted = errors.New("catfish: not permitted")
+	// ErrKind: the collection has objects of another kind than the call is
+	// about. Nothing was done.
+	ErrKind = errors.New("catfish: collection of another kind")
 	// ErrRestarted: another server answers at the address, and lacks the
 	// objects that the last one had. Nothing was done. See
 	// Options.OnRestart.
@@ -108,6 +114,16 @@ var failures = []struct {
 	{codeTooLarge, ErrTooLarge},
 	{codeNotReady, ErrNotReady},
 	{codeNotPermitted, ErrNotPermitted},
+	{codeKind, ErrKind},
+	{codeNotFound, kv.ErrNotFound},
+	{codeExists, kv.ErrExists},
+	{codeConflict, kv.ErrConflict},
+	{codeRecordsFull, record.ErrFull},
+	{codeRecordsFull, cuckoo.ErrFull},
+	{codeRecordTooLarge, record.ErrTooLarge},
+	{codeScanLost, cuckoo.ErrScanLost},
+	{codeTooManyAlike, cuckoo.ErrTooManyAlike},
+	{codeClosed, kv.ErrClosed},
 }
 
 // failureHead is code u16 and the number of items done before it u64.

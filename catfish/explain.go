@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/offload"
+	"github.com/catfish-index/catfish/policy"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -30,6 +31,10 @@ type Explanation struct {
 	TornReads   uint64 `json:"torn_reads"`
 	Restarts    uint64 `json:"restarts"`
 	Bytes       uint64 `json:"bytes"` // read, sent and received
+
+	// Of a Get: kept references that answered it, and that were no good.
+	PointerHits    uint64 `json:"pointer_hits,omitempty"`
+	PointerInvalid uint64 `json:"pointer_invalid,omitempty"`
 
 	Took  time.Duration `json:"took_ns"`
 	Steps []Step        `json:"steps"`
@@ -72,18 +77,18 @@ func (x *Explanation) step(name string) {
 
 // chose notes the choice, and what offloading would have read as far as
 // cached nodes show, whether the policy looked at that or not.
-func (x *Explanation) chose(c *connection, s *session, q *query, path Path) {
+func (x *Explanation) chose(e *policy.Engine, s *session, q policy.Search, path Path) {
 	if x == nil {
 		return
 	}
 	x.step("choose")
 	x.Transport, x.Path = s.transport, path.String()
-	var e Estimate
-	if q.Estimate(&e) {
-		x.Estimate = &e
+	var est Estimate
+	if q.Estimate(&est) {
+		x.Estimate = &est
 		x.step("estimate by cached nodes, for this report")
 	}
-	x.Why = c.engine.Why()
+	x.Why = e.Why()
 	if path == Offload && !s.canOffload() {
 		x.Why += "; but plain sockets carry no reads"
 	}
@@ -101,6 +106,15 @@ func (x *Explanation) read(st *offload.Stats) {
 	x.TornReads += st.Torn
 	x.Restarts += st.Restarts
 	x.Bytes += st.Bytes
+}
+
+// pointers notes what kept references did.
+func (x *Explanation) pointers(hits, invalid uint64) {
+	if x == nil {
+		return
+	}
+	x.PointerHits += hits
+	x.PointerInvalid += invalid
 }
 
 // asked notes a request and its answer.

@@ -3,8 +3,8 @@ package catfish
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
 
 	"github.com/catfish-index/catfish/fastmsg"
 )
@@ -12,6 +12,7 @@ import (
 // CollectionInfo describes a collection of a server.
 type CollectionInfo struct {
 	Name    string `json:"name"`
+	Kind    string `json:"kind"` // KindBoxes or KindRecords
 	Objects int    `json:"objects"`
 	Loading bool   `json:"loading,omitempty"` // calls fail with ErrNotReady
 	// UsedBytes of SlabBytes hold objects and nodes.
@@ -25,14 +26,20 @@ func (c *Client) Collections(ctx context.Context) ([]CollectionInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := make([]CollectionInfo, 0, len(st.Collections))
-	for _, name := range slices.Sorted(maps.Keys(st.Collections)) {
-		t := st.Collections[name]
+	l := make([]CollectionInfo, 0, len(st.Collections)+len(st.Records))
+	for name, t := range st.Collections {
 		l = append(l, CollectionInfo{
-			Name: name, Objects: t.Len, Loading: slices.Contains(st.Loading, name),
+			Name: name, Kind: KindBoxes, Objects: t.Len, Loading: slices.Contains(st.Loading, name),
 			UsedBytes: t.UsedBytes, SlabBytes: t.SlabBytes,
 		})
 	}
+	for name, r := range st.Records {
+		l = append(l, CollectionInfo{
+			Name: name, Kind: KindRecords, Objects: r.Index.Items, Loading: slices.Contains(st.Loading, name),
+			UsedBytes: r.UsedBytes, SlabBytes: r.SlabBytes,
+		})
+	}
+	slices.SortFunc(l, func(a, b CollectionInfo) int { return strings.Compare(a.Name, b.Name) })
 	return l, nil
 }
 

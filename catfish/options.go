@@ -104,6 +104,8 @@ type ServerOptions struct {
 	SocketMode fs.FileMode
 	// Collections are hosted besides DefaultCollection.
 	Collections []string
+	// Records are hosted, too: collections of records.
+	Records []string
 	// MaxResults bounds the objects of one answer, 0: DefaultMaxResults. A
 	// search that finds more fails with ErrTooLarge, unless it has a limit.
 	MaxResults int
@@ -207,10 +209,10 @@ func (o *ServerOptions) validate() error {
 	if _, err := o.Strategy.MarshalText(); err != nil {
 		return fmt.Errorf("%w: %w", ErrOption, err)
 	}
-	if len(o.Collections) >= maxCollections {
-		return fmt.Errorf("%w: %d collections, want at most %d", ErrOption, len(o.Collections)+1, maxCollections)
+	if n := len(o.Collections) + len(o.Records); n >= maxCollections {
+		return fmt.Errorf("%w: %d collections, want at most %d", ErrOption, n+1, maxCollections)
 	}
-	for _, n := range o.Collections {
+	for _, n := range slices.Concat(o.Collections, o.Records) {
 		if err := checkName(n); err != nil {
 			return err
 		}

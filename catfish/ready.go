@@ -35,7 +35,7 @@ func (c *collection) ready() error {
 	if !c.loading.Load() {
 		return nil
 	}
-	return fmt.Errorf("%w: the server is loading %q, which has %d objects so far", ErrNotReady, c.name, c.tree.Len())
+	return fmt.Errorf("%w: the server is loading %q, which has %d objects so far", ErrNotReady, c.name, c.objects())
 }
 
 // loading lists the collections that are not ready, sorted.

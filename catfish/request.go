@@ -35,6 +35,9 @@ func (s *Server) decode(kind fastmsg.Kind, p []byte, req *request) error {
 		return fmt.Errorf("%w: request kind %d of %d bytes", ErrProtocol, kind, len(p))
 	}
 	c, err := s.colls.byNumber(binary.LittleEndian.Uint32(p))
+	if err == nil {
+		err = c.isOf(KindBoxes)
+	}
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/catfish-index/catfish/cuckoo"
 	"github.com/catfish-index/catfish/fastmsg"
 )
 
@@ -72,6 +73,9 @@ func (d *doubt) check(ctx context.Context, s *session, o *openSlab, kind fastmsg
 	if _, ok := d.full.Load(o.name); ok || kind == kindInsert || kind == kindInsertMany || kind == kindCheck {
 		return nil
 	}
+	if o.records != nil {
+		return d.checkRecords(ctx, s, o, kind)
+	}
 	req := appendHead(nil, o.coll, 1)
 	req = binary.LittleEndian.AppendUint64(req, 0)
 	found, err := s.call(ctx, kindNearest, binary.LittleEndian.AppendUint64(req, 0), nil)
@@ -82,6 +86,33 @@ func (d *doubt) check(ctx context.Context, s *session, o *openSlab, kind fastmsg
 		d.full.Store(o.name, true)
 		return nil
 	}
+	return d.empty(o)
+}
+
+func (d *doubt) empty(o *openSlab) error {
 	return fmt.Errorf("%w: boot id %#x at %s, was %#x, and collection %q is empty",
 		ErrRestarted, d.is.BootID, d.is.Addr, d.was.BootID, o.name)
+}
+
+// checkRecords is check for a collection of records.
+func (d *doubt) checkRecords(ctx context.Context, s *session, o *openSlab, kind fastmsg.Kind) error {
+	if kind == kindPut {
+		return nil
+	}
+	cursor := cuckoo.Cursor{}
+	for !cursor.Done {
+		ans, err := s.call(ctx, kindScan, appendCursor(appendHead(nil, o.coll, 0), cursor), nil)
+		if err != nil {
+			return err
+		}
+		if len(ans) < cursorBytes {
+			return fmt.Errorf("%w: scan answered %d bytes, want at least %d", ErrProtocol, len(ans), cursorBytes)
+		}
+		if len(ans) > cursorBytes {
+			d.full.Store(o.name, true)
+			return nil
+		}
+		cursor = getCursor(ans)
+	}
+	return d.empty(o)
 }

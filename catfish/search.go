@@ -33,6 +33,7 @@ type query struct {
 	limit  int          // search: 0 = all; nearest: k
 	rects  []rstar.Rect // searchMany
 
+	base      int          // of items, that the caller brought
 	items     []rstar.Item // search: the caller's slice
 	counts    []uint32     // searchMany: of items, for those that are answered
 	neighbors []Neighbor
@@ -94,10 +95,28 @@ func (c *Client) Count(ctx context.Context, r rstar.Rect) (int, error) {
 	return q.count, nil
 }
 
-// run carries a query out by the path that the policy chooses, and again on
-// a new connection when one breaks: it has no effects.
-func (c *Client) run(ctx context.Context, q *query) error {
-	base := len(q.items)
+// operation is a read: it has no effects, and may be carried out again.
+type operation interface {
+	// begin is called once, before all else.
+	begin()
+	// once carries it out over one session.
+	once(ctx context.Context, c *Client, s *session) error
+	// again forgets what an attempt that failed has found.
+	again()
+	// opened is the collection, nil before it is open.
+	opened() *openSlab
+	explained() *Explanation
+}
+
+func (q *query) begin()                  { q.base = len(q.items) }
+func (q *query) again()                  { q.items, q.neighbors, q.count = q.items[:q.base], nil, 0 }
+func (q *query) opened() *openSlab       { return q.open }
+func (q *query) explained() *Explanation { return q.explain }
+
+// run carries a read out by the path that the policy chooses, and again on
+// a new connection when one breaks.
+func (c *Client) run(ctx context.Context, q operation) error {
+	q.begin()
 	for broken := 1; ; broken++ {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("catfish: %w", err)
@@ -106,13 +125,13 @@ func (c *Client) run(ctx context.Context, q *query) error {
 		if err != nil {
 			return err
 		}
-		err = c.once(ctx, s, q)
+		err = q.once(ctx, c, s)
 		if err == nil {
 			return nil
 		}
-		if errors.Is(err, ErrUnknownCollection) && broken < maxLost && q.open != nil {
-			s.forget(q.open)
-			q.items, q.neighbors, q.count = q.items[:base], nil, 0
+		if errors.Is(err, ErrUnknownCollection) && broken < maxLost && q.opened() != nil {
+			s.forget(q.opened())
+			q.again()
 			continue
 		}
 		if !lost(err) {
@@ -127,10 +146,10 @@ func (c *Client) run(ctx context.Context, q *query) error {
 		if broken == maxLost {
 			return fmt.Errorf("catfish: gave up after losing %d connections: %w", broken, err)
 		}
-		q.items, q.neighbors, q.count = q.items[:base], nil, 0
+		q.again()
 		c.conn.counters.retried.Add(1)
-		if q.explain != nil {
-			q.explain.Retried++
+		if x := q.explained(); x != nil {
+			x.Retried++
 		}
 		// The ring's poller notices a dead peer as the read channels do; until
 		// then there is no use in asking it again.
@@ -138,7 +157,7 @@ func (c *Client) run(ctx context.Context, q *query) error {
 		case <-s.caller.Done():
 		case <-ctx.Done():
 		case <-time.After(rdma.PeerTimeout):
-			s.mailbox.retire()
+			s.retire()
 			s.caller.Close()
 		}
 	}
@@ -154,16 +173,19 @@ func lost(err error) bool {
 }
 
 // once carries a query out over one session.
-func (c *Client) once(ctx context.Context, s *session, q *query) error {
+func (q *query) once(ctx context.Context, c *Client, s *session) error {
 	o, err := s.openChecked(ctx, c.collection, q.kind)
 	q.open = o
+	if err == nil {
+		err = o.isOf(KindBoxes)
+	}
 	if err != nil {
 		return err
 	}
 	q.explain.step("get the connection")
 	q.at = &o.slab
 	path, began := c.conn.engine.Choose(&s.mailbox, q)
-	q.explain.chose(c.conn, s, q, path)
+	q.explain.chose(c.conn.engine, s, q, path)
 	tried := FastMessaging
 	if path == Offload && s.canOffload() {
 		c.conn.letOthersRun()
@@ -278,11 +300,12 @@ func (c *Client) message(ctx context.Context, s *session, o *openSlab, q *query)
 
 // offload carries a query out by reading the tree.
 func (c *Client) offload(ctx context.Context, s *session, o *openSlab, q *query) (st offload.Stats, err error) {
-	r, err := s.channels.get(ctx)
+	u, err := s.channels.get(ctx)
 	if err != nil {
 		return st, err
 	}
-	defer s.channels.put(r)
+	defer s.channels.put(u)
+	r := u.(*remote.Reader)
 	q.explain.step("get a read channel")
 	if q.explain != nil {
 		r.OnWalk = q.explain.walked

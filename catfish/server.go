@@ -143,7 +143,12 @@ func (s *Server) open() (err error) {
 		return err
 	}
 	for _, name := range append([]string{DefaultCollection}, s.opts.Collections...) {
-		if _, err := s.colls.create(name, s, nil); err != nil {
+		if _, err := s.colls.create(name, s, nil, nil); err != nil {
+			return err
+		}
+	}
+	for _, name := range s.opts.Records {
+		if _, err := s.colls.create(name, s, &RecordsOptions{}, nil); err != nil {
 			return err
 		}
 	}
@@ -187,6 +192,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	}
 	run(s.mux.run)
 	run(s.guardMemory)
+	run(s.tidyRecords)
 	<-s.ctx.Done()
 	s.closeTCP()
 	wg.Wait()
@@ -214,7 +220,7 @@ func (s *Server) Close() error {
 		// devices, in reverse: the first one owns the memory that the others
 		// read from as long as they run.
 		for _, c := range s.colls.all() {
-			c.tree.Close()
+			c.shut()
 		}
 		s.colls.closing.Wait()
 		for _, f := range slices.Backward(s.fabrics) {
@@ -275,19 +281,22 @@ func (s *Server) SocketPath() string {
 // concurrently with remote clients. The Server owns it: do not Close it.
 func (s *Server) Collection(name string) (*rstar.Tree, error) {
 	c, err := s.colls.byName(name)
+	if err == nil {
+		err = c.isOf(KindBoxes)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return c.tree, nil
 }
 
-// CreateCollection adds a collection, unless there is one of that name, and
-// returns its tree.
+// CreateCollection adds a collection of boxes, unless there is one of that name,
+// and returns its tree. ErrKind: there is one of another kind.
 func (s *Server) CreateCollection(name string) (*rstar.Tree, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	c, err := s.colls.create(name, s, nil)
+	c, err := s.colls.create(name, s, nil, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ type service struct {
 	near      []rstar.Neighbor
 	out       []byte
 	batch     searchBatch
+	records   recordScratch
 	rest      *long                      // of the request being served, if it takes long
 	peer      interface{ Peer() string } // of the request being served
 
@@ -74,8 +75,12 @@ func (v *service) answer(kind fastmsg.Kind, p, out []byte) (_ []byte, done uint6
 	case kindStats:
 		b, err := json.Marshal(v.s.Stats())
 		return append(out, b...), 0, err
-	case kindCreate, kindDrop:
-		out, err = v.manage(kind == kindCreate, string(p), out)
+	case kindCreate, kindCreateRecords, kindDrop:
+		out, err = v.manage(kind, p, out)
+		return out, 0, err
+	}
+	if isRecords(kind) {
+		out, err = v.answerRecords(kind, p, out)
 		return out, 0, err
 	}
 	req := &v.req
@@ -99,6 +104,9 @@ func (v *service) open(name string, out []byte) ([]byte, error) {
 	}
 	if err := c.ready(); err != nil {
 		return out, err
+	}
+	if c.records != nil {
+		return v.openRecords(c).append(out), nil
 	}
 	region, size := c.slab.reach(v.transport)
 	r := openReply{coll: c.num, nodeBytes: uint32(c.tree.NodeBytes()), slabBytes: uint64(size), bootID: v.s.bootID}

@@ -32,7 +32,8 @@ type session struct {
 	dev       rdma.Device
 	addr      string // where read channels dial
 	caller    caller
-	mailbox   mailbox
+	mailbox   mailbox // for trees, and recordBox for records: each engine
+	recordBox mailbox // takes all heartbeats
 	window    int
 	shared    *Shared
 	doubt     *doubt          // of what a restarted server has; nil: none
@@ -42,8 +43,13 @@ type session struct {
 	last     atomic.Pointer[openSlab] // that open returned
 	mu       sync.Mutex
 	slabs    map[string]*openSlab
-	channels channels
-	ended    bool // close was called
+	channels channels // for trees
+	// recordChannels are for records.
+	recordChannels channels
+	ended          bool // close was called
+	renewals       sync.Once
+	background     sync.WaitGroup
+	clock          atomic.Int64 // the server's, less monotonic, in ns
 }
 
 // slab is a collection's tree in the server's memory.
@@ -52,6 +58,7 @@ type slab = remote.Tree
 // openSlab is a collection as this session knows it.
 type openSlab struct {
 	slab
+	records *recordsAt // nil: it has boxes
 	name    string
 	coll    uint32
 	release func() // gives the cache back
@@ -174,6 +181,7 @@ func (c *connection) connectBy(ctx context.Context, h hello, ch choice, next boo
 		s.window = 1
 	}
 	s.channels.init()
+	s.recordChannels.init()
 	if err := s.dial(ctx, c); err != nil {
 		s.close()
 		return nil, err
@@ -216,8 +224,12 @@ func (s *session) dial(ctx context.Context, c *connection) error {
 		return fmt.Errorf("%w at %s: another server answers on %s", ErrNoServer, c.addr, s.addr)
 	}
 	s.caller = fc
-	s.mailbox.slot, err = heartbeat.NewMailbox(fc.Mailbox())
-	return err
+	for _, m := range []*mailbox{&s.mailbox, &s.recordBox} {
+		if m.slot, err = heartbeat.NewMailbox(fc.Mailbox()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // call sends a request and turns a failure answer into an error.
@@ -247,9 +259,13 @@ func (s *session) open(ctx context.Context, name string) (*openSlab, error) {
 		s.last.Store(o)
 		return o, nil
 	}
+	asked := time.Now()
 	b, err := s.call(ctx, kindOpen, []byte(name), nil)
 	if err != nil {
 		return nil, err
+	}
+	if len(b) == openRecordsBytes {
+		return s.openedRecords(name, b, asked)
 	}
 	r, err := getOpenReply(b)
 	if err != nil {
@@ -317,11 +333,12 @@ func (s *session) alive() bool {
 
 // close ends it. A second time does nothing.
 func (s *session) close() {
-	s.mailbox.retire()
+	s.retire()
 	if s.caller != nil {
 		s.caller.Close()
 	}
 	s.channels.close()
+	s.recordChannels.close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
@@ -331,4 +348,18 @@ func (s *session) close() {
 	for _, o := range s.slabs {
 		o.release()
 	}
+}
+
+// retire comes before the memory of the mailboxes goes.
+func (s *session) retire() {
+	s.mailbox.retire()
+	s.recordBox.retire()
+}
+
+// drained waits for the reads under way of a session that was closed: they use
+// memory of its device.
+func (s *session) drained() {
+	<-s.channels.drained
+	<-s.recordChannels.drained
+	s.background.Wait()
 }

@@ -1,6 +1,7 @@
 package catfish
 
 import (
+	records "github.com/catfish-index/catfish/kv/remote"
 	"github.com/catfish-index/catfish/policy"
 	"github.com/catfish-index/catfish/rstar/remote"
 )
@@ -14,6 +15,7 @@ type Shared struct {
 	groups   policy.Groups
 	devices  sharedDevices
 	channels channelPools
+	pointers records.PointerCaches
 }
 
 // processShared is for all clients that name no other.
@@ -25,6 +27,7 @@ type groupKey struct {
 	addr, transport string
 	fabric          Fabric
 	cached          bool
+	kind            string // of the collections
 }
 
 // DefaultCacheBytes is room for the internal nodes of four million objects:

@@ -27,7 +27,7 @@ func TestShared(t *testing.T) {
 		t.Fatal(err)
 	}
 	for h, want := range map[*Shared]uint64{one: 1, two: 0} {
-		g, leave := h.groups.Join(groupKey{s.Addr(), TransportSHM, Fabric{}, true})
+		g, leave := h.groups.Join(groupKey{s.Addr(), TransportSHM, Fabric{}, true, KindBoxes})
 		if n := g.Finished(); n != want {
 			t.Errorf("%d searches of a group, want %d", n, want)
 		}

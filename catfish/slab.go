@@ -187,5 +187,7 @@ func (s *slabMemory) close() {
 	for _, r := range slices.Backward(s.regions) {
 		r.Close()
 	}
-	s.free()
+	if s.free != nil { // It was made.
+		s.free()
+	}
 }

@@ -19,7 +19,9 @@ type ServerStats struct {
 	Cores       float64                `json:"cores"`       // that it may use
 	Heartbeat   float64                `json:"heartbeat_seconds"`
 	TCPRequests uint64                 `json:"tcp_requests"`
-	Collections map[string]rstar.Stats `json:"collections"`
+	Collections map[string]rstar.Stats `json:"collections"` // of boxes
+	// Records are the collections of records.
+	Records map[string]RecordsStats `json:"records,omitempty"`
 	// Memory is what the process holds, and Budgets what clients hold of it.
 	Memory  MemoryStats   `json:"memory"`
 	Budgets []BudgetStats `json:"budgets"`
@@ -82,6 +84,13 @@ func (s *Server) Stats() ServerStats {
 	st.Memory, st.Budgets = s.memory.stats(s.opts.MemoryLimit), s.budgetStats()
 	st.Recording, st.Loading = s.Recording(), s.colls.loading()
 	for _, c := range s.colls.all() {
+		if c.records != nil {
+			if st.Records == nil {
+				st.Records = map[string]RecordsStats{}
+			}
+			st.Records[c.name] = c.recordsStats()
+			continue
+		}
 		st.Collections[c.name] = c.tree.Stats()
 	}
 	return st

@@ -52,10 +52,16 @@ const (
 	kindCreate
 	kindDrop
 	kindWithin
+	kindCreateRecords
+	kindGet
+	kindPut
+	kindRemove
+	kindScan
+	kindRenew
 
 	// lastRequest is in the hello, so that clients send nothing that this
 	// server does not know. Kinds are only ever added, behind it.
-	lastRequest = kindWithin
+	lastRequest = kindRenew
 
 	kindReply   fastmsg.Kind = 64
 	kindFailure fastmsg.Kind = 65
@@ -100,6 +106,14 @@ const (
 	codeTooLarge
 	codeNotReady
 	codeNotPermitted
+	codeKind
+	codeNotFound
+	codeExists
+	codeConflict
+	codeTooManyAlike
+	codeRecordsFull
+	codeRecordTooLarge
+	codeScanLost
 )
 
 func appendHead(b []byte, coll, arg uint32) []byte {

@@ -14,6 +14,8 @@ import (
 type Buffer struct {
 	refs   []uint64
 	record []byte
+	of     *gate
+	stripe stripe
 }
 
 // Get returns the key's record and its reference, without a lock. The View is good
@@ -23,6 +25,10 @@ type Buffer struct {
 // was the key's when Get looked (record/readers.go). One whose place is used again
 // by then, or torn, comes of a Get that was stopped for a second: it looks again.
 func (m *Map) Get(key []byte, b *Buffer) (record.View, record.Ref, error) {
+	if err := m.gate.enter(&b.of, &b.stripe); err != nil {
+		return record.View{}, 0, err
+	}
+	defer b.stripe.leave()
 	hash := cuckoo.Hash(m.seed, key)
 	for {
 		from := m.now()

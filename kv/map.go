@@ -42,6 +42,8 @@ type Map struct {
 	heap  *record.Heap
 	index cuckoo.Index
 
+	gate gate
+
 	mu       sync.Mutex
 	revision uint64   // of the last write
 	refs     []uint64 // scratch of find
@@ -106,7 +108,9 @@ type Entry struct {
 // returns its revision.
 func (m *Map) Put(e Entry, c Condition) (revision uint64, err error) {
 	hash := cuckoo.Hash(m.seed, e.Key)
-	m.mu.Lock()
+	if err := m.lock(); err != nil {
+		return 0, err
+	}
 	defer m.mu.Unlock()
 	now := m.now()
 	old, has := m.find(hash, e.Key, now)
@@ -143,7 +147,9 @@ func (m *Map) Put(e Entry, c Condition) (revision uint64, err error) {
 // Delete removes a key's record. Without one it returns ErrNotFound.
 func (m *Map) Delete(key []byte, c Condition) error {
 	hash := cuckoo.Hash(m.seed, key)
-	m.mu.Lock()
+	if err := m.lock(); err != nil {
+		return err
+	}
 	defer m.mu.Unlock()
 	now := m.now()
 	ref, has := m.find(hash, key, now)

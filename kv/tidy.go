@@ -21,7 +21,9 @@ const (
 // Tidy does so many pieces of what is to be done, some 0.2 us each, and reports
 // whether there may be more.
 func (m *Map) Tidy(pieces int) (more bool) {
-	m.mu.Lock()
+	if m.lock() != nil {
+		return false
+	}
 	defer m.mu.Unlock()
 	now := m.now()
 	more = m.tidy(now, pieces)
@@ -76,6 +78,14 @@ type Stats struct {
 	Index                  cuckoo.Stats
 }
 
+// Len is how many records there are, those included that have expired and are not
+// removed yet.
+func (m *Map) Len() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.index.Len()
+}
+
 // Stats counts.
 func (m *Map) Stats() Stats {
 	m.mu.Lock()
@@ -88,7 +98,9 @@ func (m *Map) Stats() Stats {
 // Grant gives leases on records that a client was told of, in the order of refs:
 // how long it may keep each, counted from when it sent its request; 0: not at all.
 func (m *Map) Grant(refs []record.Ref, dst []time.Duration) []time.Duration {
-	m.mu.Lock()
+	if m.lock() != nil {
+		return append(dst, make([]time.Duration, len(refs))...)
+	}
 	defer m.mu.Unlock()
 	return m.heap.GrantMany(refs, m.now(), dst)
 }

@@ -11,16 +11,22 @@ import (
 // grows if it has to; the View is in what is returned. Errors are those of
 // Space.Parse. A long value is put together.
 func (h *Heap) Read(ref Ref, key, buf []byte) (View, []byte, error) {
+	v, buf, err := h.ReadHead(ref, key, buf)
+	if v.Blocks() == 0 {
+		return v, buf, err
+	}
+	return h.readLong(ref, key, buf, v.ValueBytes)
+}
+
+// ReadHead is Read without the value, if that is long (View.Blocks).
+func (h *Heap) ReadHead(ref Ref, key, buf []byte) (View, []byte, error) {
 	if err := h.space.Check(ref); err != nil {
 		return View{}, buf, err
 	}
 	buf = slices.Grow(buf[:0], ref.Bytes())[:ref.Bytes()]
 	lines.Copy(buf, h.at(ref))
 	v, err := h.space.Parse(ref, buf, key)
-	if v.Blocks() == 0 {
-		return v, buf, err
-	}
-	return h.readLong(ref, key, buf, v.ValueBytes)
+	return v, buf, err
 }
 
 // readLong reads each block to where its data belong. Its header then lies on

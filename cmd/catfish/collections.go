@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/cuckoo"
 	"github.com/catfish-index/catfish/rdma"
 )
 
@@ -56,7 +57,11 @@ func newCollectionsList(a *app) *cobra.Command {
 				if i.Loading {
 					state = ", loading"
 				}
-				fmt.Fprintf(&b, "%s\t%d objects, %.1f of %.1f MiB used%s\n", i.Name, i.Objects,
+				what := "objects"
+				if i.Kind == catfish.KindRecords {
+					what = "records"
+				}
+				fmt.Fprintf(&b, "%s\t%d %s, %.1f of %.1f MiB used%s\n", i.Name, i.Objects, what,
 					float64(i.UsedBytes)/(1<<20), float64(i.SlabBytes)/(1<<20), state)
 			}
 			return a.printf("%s", b.String())
@@ -69,18 +74,26 @@ func newCollectionsList(a *app) *cobra.Command {
 
 func newCollectionsCreate(a *app) *cobra.Command {
 	var f clientFlags
+	var records bool
+	var opts catfish.RecordsOptions
 	c := &cobra.Command{
-		Use:     "create NAME",
-		Short:   "Create a collection, unless there is one of that name",
-		Example: `  catfish collections create roads && catfish load --collection roads --file roads.csv`,
-		Args:    args(cobra.ExactArgs(1)),
+		Use:   "create NAME",
+		Short: "Create a collection, unless there is one of that name",
+		Example: `  catfish collections create roads && catfish load --collection roads --file roads.csv
+  catfish collections create --records sessions && catfish kv put --collection sessions 7 open`,
+		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, name []string) error {
 			cl, err := f.dialServer(cmd.Context(), a)
 			if err != nil {
 				return err
 			}
 			defer cl.Close()
-			if err := cl.CreateCollection(cmd.Context(), name[0]); err != nil {
+			if records {
+				err = cl.CreateRecords(cmd.Context(), name[0], opts)
+			} else {
+				err = cl.CreateCollection(cmd.Context(), name[0])
+			}
+			if err != nil {
 				return err
 			}
 			return a.collectionDone(f, "created", name[0])
@@ -88,6 +101,9 @@ func newCollectionsCreate(a *app) *cobra.Command {
 	}
 	f.registerServer(c)
 	f.registerJSON(c)
+	c.Flags().BoolVar(&records, "records", false, "of records: values by key (catfish kv)")
+	c.Flags().IntVar(&opts.Items, "items", cuckoo.MaxItems,
+		"with --records: items a bucket of the key index; 1: the paper's table")
 	return c
 }
 

@@ -60,7 +60,8 @@ nothing to reload.`,
 	fs.StringArrayVar(&f.load, "load", nil,
 		"file or generator to load first; repeat it, or list more files after it")
 	fs.StringSliceVarP(&f.collections, "collection", "c", []string{catfish.DefaultCollection},
-		"collections to serve; the first one gets what is loaded")
+		"collections of boxes to serve; the first one gets what is loaded")
+	fs.StringSliceVar(&f.opts.Records, "records", nil, "collections of records to serve (catfish kv)")
 	fs.StringVar(&f.transport, "transport", "auto",
 		"auto (all that this machine has), or a list of shm, soft, ofi, tcp")
 	fs.IntVar(&f.opts.Workers, "workers", 0, "worker threads per transport, 0: one per core")
@@ -150,6 +151,11 @@ func (f *serveFlags) options(a *app) (catfish.ServerOptions, error) {
 	}
 	if err := f.noUse(o.Transports); err != nil {
 		return o, err
+	}
+	for i, name := range o.Records {
+		if slices.Contains(o.Records[:i], name) || slices.Contains(f.collections, name) {
+			return o, badUsage("--records lists %s, which is a collection already", name)
+		}
 	}
 	for i, name := range f.collections {
 		if slices.Contains(f.collections[:i], name) {

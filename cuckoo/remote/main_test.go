@@ -11,6 +11,7 @@ import (
 	"github.com/catfish-index/catfish/cuckoo"
 	"github.com/catfish-index/catfish/internal/readtest"
 	"github.com/catfish-index/catfish/offload"
+	"github.com/catfish-index/catfish/rdma"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -1,0 +1,289 @@
+package catfish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/catfish-index/catfish/cuckoo"
+	"github.com/catfish-index/catfish/kv"
+	records "github.com/catfish-index/catfish/kv/remote"
+	"github.com/catfish-index/catfish/offload"
+	"github.com/catfish-index/catfish/record"
+)
+
+// getQuery is a Get or GetMany of up to maxKeys keys, by either path. Pooled.
+//
+// By offloading, a key whose reference this process has kept takes one read; the
+// others take a lookup. What cannot be read so, because it is too long or changes
+// too quickly, is asked for by fast messaging afterwards.
+type getQuery struct {
+	keys    [][]byte
+	records []Record // the caller's: Value is where to append to
+	appends int      // len of records[0].Value that is kept: Get's dst
+
+	hashes  []uint64
+	kept    []records.Kept // from the pointer cache
+	answers []records.Answer
+	left    []int // keys that have no answer yet
+
+	open     *openSlab
+	req, ans []byte
+	explain  *Explanation
+
+	one struct {
+		keys    [1][]byte
+		records [1]Record
+	}
+}
+
+func (g *getQuery) release() {
+	g.keys, g.records, g.open, g.explain = nil, nil, nil, nil
+	g.one.keys[0], g.one.records[0] = nil, Record{}
+	clear(g.answers)
+	if cap(g.ans) > keepBytes {
+		g.ans = nil
+	}
+	gets.Put(g)
+}
+
+func (g *getQuery) begin()                  {}
+func (g *getQuery) opened() *openSlab       { return g.open }
+func (g *getQuery) explained() *Explanation { return g.explain }
+
+// again forgets what was found.
+func (g *getQuery) again() {
+	for i := range g.records {
+		g.set(i, nil, found{})
+	}
+}
+
+// set makes an answer the caller's.
+func (g *getQuery) set(i int, value []byte, f found) {
+	r := &g.records[i]
+	keep := 0
+	if i == 0 {
+		keep = g.appends
+	}
+	*r = Record{Value: append(r.Value[:keep], value...), Revision: f.revision, Flags: f.flags}
+	r.setExpiry(f.expiry)
+}
+
+func (g *getQuery) once(ctx context.Context, c *Client, s *session) error {
+	o, err := s.openChecked(ctx, c.collection, kindGet)
+	g.open = o
+	if err == nil {
+		err = o.isOf(KindRecords)
+	}
+	if err != nil {
+		return err
+	}
+	g.explain.step("get the connection")
+	for _, k := range g.keys {
+		if err := checkKey(k); err != nil {
+			return err
+		}
+	}
+	engine := c.conn.records
+	path, began := engine.Choose(&s.recordBox, g)
+	g.explain.chose(engine, s, g, path)
+	g.left = g.left[:0]
+	for i := range g.keys {
+		g.left = append(g.left, i)
+	}
+	out := Outcome{Path: FastMessaging, Searches: len(g.keys), Results: len(g.keys)}
+	if path == Offload && s.canOffload() {
+		c.conn.letOthersRun()
+		out.Path = Offload // also if it ends by fast messaging
+		st, err := g.offload(ctx, c, s)
+		if err != nil {
+			return err
+		}
+		out.Reads, out.Trips, out.Bytes = int(st.Reads), int(st.RoundTrips), int(st.Bytes)
+		if len(g.left) == 0 {
+			engine.Done(began, out, Offload)
+			return nil
+		}
+		c.conn.counters.fellBack.Add(uint64(len(g.left)))
+		if g.explain != nil {
+			g.explain.FellBack = true
+		}
+	}
+	asked := len(g.left)
+	for len(g.left) > 0 {
+		if err := g.message(ctx, c, s); err != nil {
+			return err
+		}
+		out.Trips++
+		out.Bytes += len(g.req) + len(g.ans) + 2*frameBytes
+	}
+	if asked > 1 {
+		c.conn.counters.together.Add(uint64(asked - 1))
+	}
+	engine.Done(began, out, FastMessaging)
+	return nil
+}
+
+// Estimate knows nothing: what a kept reference saves shows in what Gets cost.
+func (g *getQuery) Estimate(*Estimate) bool { return false }
+
+// offload reads what it can, and leaves the rest in g.left.
+func (g *getQuery) offload(ctx context.Context, c *Client, s *session) (st offload.Stats, err error) {
+	u, err := s.recordChannels.get(ctx)
+	if errors.Is(err, errNoChannel) {
+		return st, nil
+	}
+	if err != nil {
+		return st, err
+	}
+	defer s.recordChannels.put(u)
+	g.explain.step("get a read channel")
+	r, at := u.(*recordReader), g.open.records
+	kept := g.lookUpKept(at)
+	for len(g.answers) < len(g.keys) {
+		g.answers = append(g.answers, records.Answer{})
+	}
+	answers := g.answers[:len(g.keys)]
+	err = r.GetKept(ctx, &at.m, g.keys, kept, answers)
+	st = r.Stats()
+	c.conn.counters.addOffload(&st)
+	g.explain.read(&st)
+	switch {
+	case errors.Is(err, records.ErrGrown):
+		g.open.outgrown.Store(true) // The next one will ask.
+		return st, nil
+	case errors.Is(err, offload.ErrTorn), errors.Is(err, offload.ErrRestart):
+		return st, nil
+	case err != nil:
+		return st, s.walkFailed(ctx, g.open, err)
+	}
+	g.take(c, at, answers)
+	return st, nil
+}
+
+// lookUpKept asks the pointer cache, nil: there is none.
+func (g *getQuery) lookUpKept(at *recordsAt) []records.Kept {
+	g.kept, g.hashes = g.kept[:0], g.hashes[:0]
+	if at.pointers == nil {
+		return nil
+	}
+	now := monotonic()
+	for _, k := range g.keys {
+		h := cuckoo.Hash(at.m.Seed, k)
+		var p records.Kept
+		p.Ref, p.Until, _ = at.pointers.Get(h, now)
+		g.kept, g.hashes = append(g.kept, p), append(g.hashes, h)
+	}
+	return g.kept
+}
+
+// take makes answers the caller's, and keeps their references.
+func (g *getQuery) take(c *Client, at *recordsAt, answers []records.Answer) {
+	g.left = g.left[:0]
+	hits, invalid := uint64(0), uint64(0)
+	for i := range answers {
+		a := &answers[i]
+		switch {
+		case a.Err == nil:
+			v := &a.View
+			g.set(i, v.Value, found{revision: v.Revision, expiry: time.Duration(v.Expiry), flags: v.Flags})
+		case errors.Is(a.Err, kv.ErrNotFound):
+			g.set(i, nil, found{})
+		default:
+			g.left = append(g.left, i)
+		}
+		if at.pointers == nil {
+			continue
+		}
+		if a.Invalid {
+			invalid++
+			at.pointers.Forget(g.hashes[i], g.kept[i].Ref)
+		}
+		switch {
+		case a.Kept:
+			hits++
+		case a.Err == nil:
+			at.pointers.Put(g.hashes[i], a.Ref, monotonic(), a.Until)
+		}
+	}
+	if at.pointers != nil {
+		c.conn.counters.addPointers(hits, invalid)
+		g.explain.pointers(hits, invalid)
+	}
+}
+
+// message asks for the keys in g.left, as many as fit, and leaves those that are
+// not answered.
+func (g *getQuery) message(ctx context.Context, c *Client, s *session) (err error) {
+	most := maxRequest - frameBytes
+	if m, ok := s.caller.(interface{ MaxPayload() int }); ok {
+		most = m.MaxPayload()
+	}
+	g.req = appendHead(g.req[:0], g.open.coll, 0)
+	n := 0
+	for _, i := range g.left {
+		if n > 0 && len(g.req)+2+len(g.keys[i]) > most {
+			break
+		}
+		g.req = appendKey(g.req, g.keys[i])
+		n++
+	}
+	at, arg := g.open.records, uint32(n)
+	if at.pointers != nil {
+		arg |= leaseFlag
+	}
+	putArgument(g.req, arg)
+	sent := monotonic()
+	g.ans, err = s.call(ctx, kindGet, g.req, g.ans[:0])
+	c.conn.counters.addMessage(len(g.req), len(g.ans))
+	g.explain.asked(len(g.req), len(g.ans))
+	if err != nil {
+		return err
+	}
+	return g.takeAnswer(g.ans, n, sent)
+}
+
+// takeAnswer decodes the answer to a get of the first n keys of g.left, which was
+// sent then.
+func (g *getQuery) takeAnswer(b []byte, n int, sent time.Duration) error {
+	left, at, all := g.left[:0], g.open.records, len(b)
+	for j, i := range g.left {
+		if j >= n {
+			left = append(left, i)
+			continue
+		}
+		if len(b) < foundBytes {
+			return fmt.Errorf("%w: get of %d keys answered %d bytes", ErrProtocol, n, all)
+		}
+		f := getFound(b)
+		if b = b[foundBytes:]; f.valueBytes == unanswered {
+			if j == 0 {
+				return fmt.Errorf("%w: none of %d keys is answered", ErrProtocol, n)
+			}
+			left = append(left, i)
+			continue
+		}
+		if uint64(f.valueBytes) > uint64(len(b)) {
+			return fmt.Errorf("%w: value of %d bytes, %d are left of the answer", ErrProtocol, f.valueBytes, len(b))
+		}
+		g.set(i, b[:f.valueBytes], f)
+		b = b[f.valueBytes:]
+		if f.lease > 0 && at.pointers != nil {
+			at.pointers.Put(cuckoo.Hash(at.m.Seed, g.keys[i]), f.ref, monotonic(), sent+time.Duration(f.lease)*time.Second)
+		}
+	}
+	if len(b) > 0 {
+		return fmt.Errorf("%w: get of %d keys answered with %d bytes too many", ErrProtocol, n, len(b))
+	}
+	g.left = left
+	return nil
+}
+
+// checkKey finds what no server would take.
+func checkKey(k []byte) error {
+	if len(k) == 0 || len(k) > record.MaxKeyBytes {
+		return fmt.Errorf("%w: key of %d bytes, want 1 to %d", ErrOption, len(k), record.MaxKeyBytes)
+	}
+	return nil
+}

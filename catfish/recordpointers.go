@@ -1,0 +1,171 @@
+package catfish
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	table "github.com/catfish-index/catfish/cuckoo/remote"
+	records "github.com/catfish-index/catfish/kv/remote"
+	"github.com/catfish-index/catfish/offload"
+	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/record"
+	"github.com/catfish-index/catfish/rstar/remote"
+)
+
+// recordsAt is where the records of a collection are, as a session knows it.
+type recordsAt struct {
+	m        records.Map
+	pointers *records.Pointers // what clients of this process keep; nil: nothing
+	clock    time.Duration     // the server's, less monotonic
+}
+
+// clockBase is when monotonic began.
+var clockBase = time.Now()
+
+// monotonic is the clock of leases, the same for all clients of the process, since
+// they share what they keep.
+func monotonic() time.Duration { return time.Since(clockBase) }
+
+// maxRecordRead is the block size of read channels for records: any record up to
+// that is one read.
+const maxRecordRead = record.MaxBlockBytes
+
+// recordReader is a reader of records.
+type recordReader struct {
+	*records.Reader
+	*offload.Channel
+}
+
+// openRecordReader opens a read channel for records.
+func (c *connection) openRecordReader(ctx context.Context, s *session) (reader, error) {
+	ch, err := c.openReadChannel(ctx, s, maxRecordRead)
+	if err != nil {
+		return nil, err
+	}
+	clock := time.Duration(s.clock.Load())
+	return &recordReader{
+		records.NewReader(ch, monotonic, func() time.Duration { return clock + monotonic() }), ch,
+	}, nil
+}
+
+// isOf is an error if the collection is of another kind.
+func (o *openSlab) isOf(kind string) error {
+	if is := kindOf(o.records != nil); is != kind {
+		return fmt.Errorf("%w: %q is one of %s, not of %s", ErrKind, o.name, is, kind)
+	}
+	return nil
+}
+
+// openedRecords takes the answer to an open that was asked then, of a collection
+// of records.
+func (s *session) openedRecords(name string, b []byte, asked time.Time) (*openSlab, error) {
+	r, err := getOpenRecords(b)
+	if err != nil {
+		return nil, err
+	}
+	if r.bootID != s.hello.BootID {
+		return nil, fmt.Errorf("%w: boot id %#x, said hello with %#x", remote.ErrServerChanged, r.bootID, s.hello.BootID)
+	}
+	// Later by up to a round trip: a record may expire that much earlier here.
+	clock := r.now - asked.Sub(clockBase)
+	s.clock.Store(int64(clock))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.slabs[name]
+	if old != nil && !(old.outgrown.Load() && old.coll == r.coll) {
+		return old, nil
+	}
+	o := &openSlab{name: name, coll: r.coll, release: func() {}, records: &recordsAt{
+		m: records.Map{
+			Table: &table.Table{Base: r.index, Bytes: r.indexBytes, BootID: r.space.Boot},
+			Seed:  r.seed, Space: r.space, Records: r.records, Block: maxRecordRead,
+		},
+		clock: clock,
+	}}
+	switch {
+	case old != nil:
+		o.release, o.records.pointers = old.release, old.records.pointers
+	case s.canOffload() && !s.ended && s.cacheKey.Bytes > 0:
+		o.records.pointers, o.release = s.shared.pointers.Share(records.PointersKey{
+			Addr: s.cacheKey.Addr, BootID: s.hello.BootID, Collection: r.coll, Bytes: s.cacheKey.Bytes,
+		})
+		s.startRenewals()
+	}
+	s.slabs[name] = o
+	return o, nil
+}
+
+const (
+	// renewEvery is how often a session looks for leases to renew: often against
+	// the shortest, of a second.
+	renewEvery = 100 * time.Millisecond
+	// renewOnce is how many are renewed by a message: a worker writes to so many
+	// records.
+	renewOnce = 256
+)
+
+// startRenewals is for a session that keeps references.
+func (s *session) startRenewals() { s.renewals.Do(func() { s.background.Go(s.renew) }) }
+
+// renew renews the leases of what is popular in the session's collections, until
+// it ends.
+func (s *session) renew() {
+	tick := time.NewTicker(renewEvery)
+	defer tick.Stop()
+	var due []records.Renewal
+	for {
+		select {
+		case <-s.caller.Done():
+			return
+		case <-tick.C:
+		}
+		s.mu.Lock()
+		ended := s.ended
+		var all []*openSlab
+		for _, o := range s.slabs {
+			if o.records != nil && o.records.pointers != nil {
+				all = append(all, o)
+			}
+		}
+		s.mu.Unlock()
+		if ended {
+			return
+		}
+		for _, o := range all {
+			for more := true; more; {
+				due = o.records.pointers.Due(monotonic(), due[:0], renewOnce)
+				more = len(due) > 0 && s.renewLeases(o, due) == nil && len(due) == renewOnce
+			}
+		}
+	}
+}
+
+// renewLeases asks for leases. After an error they end, and lookups find the
+// records anew.
+func (s *session) renewLeases(o *openSlab, due []records.Renewal) error {
+	b := appendHead(nil, o.coll, uint32(len(due)))
+	for _, d := range due {
+		b = binary.LittleEndian.AppendUint64(b, uint64(d.Ref))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), rdma.PeerTimeout)
+	defer cancel()
+	sent := monotonic()
+	ans, err := s.call(ctx, kindRenew, b, nil)
+	if err != nil {
+		return err
+	}
+	if len(ans) != 2*len(due) {
+		return fmt.Errorf("%w: %d renewals answered with %d bytes", ErrProtocol, len(due), len(ans))
+	}
+	for i, d := range due {
+		lease := time.Duration(binary.LittleEndian.Uint16(ans[2*i:])) * time.Second
+		if lease == 0 {
+			o.records.pointers.Forget(d.Hash, d.Ref)
+			continue
+		}
+		o.records.pointers.Renewed(d, monotonic(), sent+lease)
+	}
+	return nil
+}

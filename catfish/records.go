@@ -1,0 +1,184 @@
+package catfish
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/catfish-index/catfish/cuckoo"
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/kv"
+)
+
+// Records reads and changes a collection of records: values by key. All methods
+// are safe for any number of goroutines, which share the connection of the Client
+// that it was made of.
+//
+// A Get returns the state of its key at a moment of the call; it sees every write
+// that was acknowledged before it began, whichever path it takes.
+type Records struct{ c *Client }
+
+// Records is for a collection of records over the same connection. Its first
+// operation shows whether it exists, and is one of records (ErrKind).
+func (c *Client) Records(name string) (*Records, error) {
+	other, err := c.Collection(name)
+	if err != nil {
+		return nil, err
+	}
+	return &Records{other}, nil
+}
+
+// Record is a value under a key. Keys have 1 to record.MaxKeyBytes bytes. Key and
+// value together travel in one message: some 64 KB with the default ring, 10 KB
+// over plain sockets.
+type Record struct {
+	Key, Value []byte
+	// Revision of the collection that this record was written with; 0: there
+	// is no record.
+	Revision uint64
+	// Expires is when it is gone, by the server's clock; zero: never.
+	Expires time.Time
+	Flags   uint16 // the user's own
+}
+
+// Get returns the record of a key, whose value is appended to dst. ErrNotFound:
+// there is none. The Record's Key is the caller's.
+func (r *Records) Get(ctx context.Context, key, dst []byte) (Record, error) {
+	g := gets.Get().(*getQuery)
+	defer g.release()
+	g.one.keys[0], g.one.records[0].Value = key, dst
+	g.keys, g.records, g.appends = g.one.keys[:], g.one.records[:], len(dst)
+	if err := r.c.run(ctx, g); err != nil {
+		return Record{}, err
+	}
+	rec := g.one.records[0]
+	if rec.Revision == 0 {
+		return Record{}, fmt.Errorf("%w: %q", kv.ErrNotFound, key)
+	}
+	rec.Key = key
+	return rec, nil
+}
+
+// Explain does what Get does, and says how.
+func (r *Records) Explain(ctx context.Context, key []byte) (Record, *Explanation, error) {
+	began := time.Now()
+	x := &Explanation{Policy: r.c.conn.records.Policy(), last: began}
+	g := gets.Get().(*getQuery)
+	defer g.release()
+	g.one.keys[0], g.one.records[0].Value = key, nil
+	g.keys, g.records, g.appends, g.explain = g.one.keys[:], g.one.records[:], 0, x
+	if err := r.c.run(ctx, g); err != nil {
+		return Record{}, x, err
+	}
+	rec := g.one.records[0]
+	x.Took = time.Since(began)
+	if rec.Revision != 0 {
+		rec.Key, x.Results = key, 1
+	}
+	return rec, x, nil
+}
+
+// GetMany returns the records of keys, in their order; where there is none
+// Revision is 0. It reuses dst, and the values in it. Together they are no
+// snapshot. Up to 256 keys travel in one message, or are read at the same time,
+// which is faster than one by one.
+func (r *Records) GetMany(ctx context.Context, keys [][]byte, dst []Record) ([]Record, error) {
+	for len(dst) < len(keys) {
+		dst = append(dst, Record{})
+	}
+	dst = dst[:len(keys)]
+	g := gets.Get().(*getQuery)
+	defer g.release()
+	for n := 0; n < len(keys); n += maxKeys {
+		end := min(n+maxKeys, len(keys))
+		g.keys, g.records, g.appends = keys[n:end], dst[n:end], 0
+		if err := r.c.run(ctx, g); err != nil {
+			return dst[:0], fmt.Errorf("keys %d to %d of %d: %w", n, end-1, len(keys), err)
+		}
+	}
+	for i := range dst {
+		dst[i].Key = keys[i]
+	}
+	return dst, nil
+}
+
+// Put stores a record in place of the one that its key has, if there is one, and
+// returns its revision. kv.ErrExists, kv.ErrConflict: the condition does not hold,
+// and nothing was changed. ErrUnknownOutcome: look before repeating it, or have a
+// condition.
+func (r *Records) Put(ctx context.Context, rec Record, cond kv.Condition) (revision uint64, err error) {
+	if err := checkKey(rec.Key); err != nil {
+		return 0, err
+	}
+	expiry := int64(0)
+	if !rec.Expires.IsZero() {
+		expiry = rec.Expires.UnixNano()
+	}
+	b, err := r.write(ctx, kindPut, cond, func(b []byte) []byte {
+		b = appendPut(b, uint64(expiry), rec.Flags, rec.Key)
+		return append(b, rec.Value...)
+	})
+	if err != nil {
+		return 0, err
+	}
+	return getRevision(b)
+}
+
+// Delete removes the record of a key. kv.ErrNotFound: there is none.
+func (r *Records) Delete(ctx context.Context, key []byte, cond kv.Condition) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	_, err := r.write(ctx, kindRemove, cond, func(b []byte) []byte { return append(b, key...) })
+	return err
+}
+
+// Scan is all records, in no order. One whose key has a record during all of the
+// scan is given at least once, as it was at a moment of the scan; one that is
+// moved meanwhile perhaps twice. An error ends it: cuckoo.ErrScanLost, if too much
+// was written between two steps of a slow loop. Begin again.
+func (r *Records) Scan(ctx context.Context) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		for cursor := (cuckoo.Cursor{}); !cursor.Done; {
+			ans, err := r.c.write(ctx, kindScan, 0, func(b []byte) []byte { return appendCursor(b, cursor) })
+			var part []Record
+			if err == nil {
+				part, cursor, err = getScan(ans)
+			}
+			for i := 0; i < len(part) && err == nil; i++ {
+				if part[i].Value == nil { // It was too long for the scan.
+					part[i], err = r.Get(ctx, part[i].Key, nil)
+				}
+				if err == nil && !yield(part[i], nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(Record{}, err)
+				return
+			}
+		}
+	}
+}
+
+// CreateRecords adds a collection of records, unless there is one of that name
+// (ErrKind: of another kind). See CreateCollection.
+func (c *Client) CreateRecords(ctx context.Context, name string, o RecordsOptions) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if err := o.validate(); err != nil {
+		return err
+	}
+	_, err := c.manage(ctx, kindCreateRecords, "create collections of records", string(appendRecordsOptions(nil, o))+name)
+	return err
+}
+
+// write sends a request that changes records.
+func (r *Records) write(ctx context.Context, kind fastmsg.Kind, cond kv.Condition, body func([]byte) []byte) ([]byte, error) {
+	return r.c.write(ctx, kind, conditionOf(cond), func(b []byte) []byte { return body(appendRevision(b, cond.IfRevision)) })
+}
+
+var gets = sync.Pool{New: func() any { return new(getQuery) }}

@@ -1,0 +1,346 @@
+package catfish
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/catfish-index/catfish/internal/history"
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/record"
+)
+
+// kvPaths are the paths on which clients get records.
+func kvPaths() []path {
+	ps := []path{{name: "tcp", transport: TransportTCP, policy: "tcp"}}
+	for _, tr := range oneSided {
+		for _, p := range []string{"fast", "offload-single", "offload", "offload-cached", "paper", "default"} {
+			ps = append(ps, path{name: tr + "/" + p, transport: tr, policy: p})
+		}
+	}
+	return ps
+}
+
+const testRecords = "records"
+
+func startRecords(t testing.TB, opts ServerOptions) *Server {
+	opts.Records = []string{testRecords}
+	return startServer(t, opts)
+}
+
+func dialRecords(t testing.TB, s *Server, o Options) *Records {
+	t.Helper()
+	r, err := dial(t, s, o).Records(testRecords)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func testKey(i int) []byte { return fmt.Appendf(nil, "key %d", i) }
+
+// What is put is got, by every path; values come in all sizes, and are appended to
+// what the caller has.
+func TestRecords(t *testing.T) {
+	s := startRecords(t, ServerOptions{})
+	for _, p := range kvPaths() {
+		t.Run(p.name, func(t *testing.T) {
+			ctx := t.Context()
+			r := dialRecords(t, s, p.options())
+			sizes := []int{0, 1, 31, 32, 500, 4000, 4096, 9000}
+			if p.transport != TransportTCP {
+				sizes = append(sizes, 60_000)
+			}
+			revisions := map[int]uint64{}
+			for i, n := range sizes {
+				rec := Record{Key: testKey(i), Value: bytes.Repeat([]byte{byte(i + 1)}, n), Flags: uint16(i)}
+				rev, err := r.Put(ctx, rec, kv.Condition{})
+				if err != nil || rev == 0 {
+					t.Fatalf("put of %d bytes: %d, %v", n, rev, err)
+				}
+				revisions[i] = rev
+			}
+			keys := [][]byte{testKey(-1)}
+			for range 3 { // kept references answer from the second time on
+				for i, n := range sizes {
+					rec, err := r.Get(ctx, testKey(i), []byte("before "))
+					want := append([]byte("before "), bytes.Repeat([]byte{byte(i + 1)}, n)...)
+					if err != nil || !bytes.Equal(rec.Value, want) || rec.Revision != revisions[i] || rec.Flags != uint16(i) || !rec.Expires.IsZero() {
+						t.Fatalf("get of %d bytes: %d bytes, revision %d, flags %d, %v", n, len(rec.Value), rec.Revision, rec.Flags, err)
+					}
+				}
+				if _, err := r.Get(ctx, testKey(-1), nil); !errors.Is(err, kv.ErrNotFound) {
+					t.Fatalf("get of a key without a record: %v", err)
+				}
+			}
+			for i := range sizes {
+				keys = append(keys, testKey(i))
+			}
+			many, err := r.GetMany(ctx, keys, nil)
+			if err != nil || len(many) != len(keys) || many[0].Revision != 0 {
+				t.Fatalf("get of many: %d, %v", len(many), err)
+			}
+			for i, n := range sizes {
+				if rec := many[i+1]; !bytes.Equal(rec.Value, bytes.Repeat([]byte{byte(i + 1)}, n)) || rec.Revision != revisions[i] {
+					t.Errorf("value %d of many: %d bytes, want %d", i, len(rec.Value), n)
+				}
+			}
+			scanned := map[string]int{}
+			for rec, err := range r.Scan(ctx) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				scanned[string(rec.Key)] = len(rec.Value)
+			}
+			for i, n := range sizes {
+				if got, ok := scanned[string(testKey(i))]; !ok || got != n {
+					t.Errorf("scan: key %d has %d bytes (%t), want %d", i, got, ok, n)
+				}
+			}
+			for i := range sizes {
+				if err := r.Delete(ctx, testKey(i), kv.Condition{}); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := r.Get(ctx, testKey(i), nil); !errors.Is(err, kv.ErrNotFound) {
+					t.Fatalf("get of a deleted key: %v", err)
+				}
+			}
+			if err := r.Delete(ctx, testKey(0), kv.Condition{}); !errors.Is(err, kv.ErrNotFound) {
+				t.Errorf("delete of a deleted key: %v", err)
+			}
+		})
+	}
+}
+
+// Conditions, limits and expiry are judged by the server; the errors are what
+// callers tell apart.
+func TestRecordConditions(t *testing.T) {
+	s := startRecords(t, ServerOptions{})
+	ctx := t.Context()
+	r := dialRecords(t, s, Options{})
+	put := func(v string, c kv.Condition) (uint64, error) {
+		return r.Put(ctx, Record{Key: []byte("k"), Value: []byte(v)}, c)
+	}
+	rev, err := put("1", kv.Condition{IfAbsent: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := put("2", kv.Condition{IfAbsent: true}); !errors.Is(err, kv.ErrExists) || !RetrySafe(err) {
+		t.Errorf("if absent: %v", err)
+	}
+	if _, err := put("2", kv.Condition{IfRevision: rev + 1}); !errors.Is(err, kv.ErrConflict) {
+		t.Errorf("if another revision: %v", err)
+	}
+	if err := r.Delete(ctx, []byte("k"), kv.Condition{IfRevision: rev + 1}); !errors.Is(err, kv.ErrConflict) {
+		t.Errorf("delete if another revision: %v", err)
+	}
+	if rev, err = put("2", kv.Condition{IfRevision: rev}); err != nil {
+		t.Errorf("if this revision: %v", err)
+	}
+	if err := r.Delete(ctx, []byte("k"), kv.Condition{IfRevision: rev}); err != nil {
+		t.Error(err)
+	}
+	for _, k := range [][]byte{nil, make([]byte, record.MaxKeyBytes+1)} {
+		_, get := r.Get(ctx, k, nil)
+		_, put := r.Put(ctx, Record{Key: k}, kv.Condition{})
+		for what, err := range map[string]error{"get": get, "put": put, "delete": r.Delete(ctx, k, kv.Condition{})} {
+			if !errors.Is(err, ErrOption) {
+				t.Errorf("%s of a key of %d bytes: %v", what, len(k), err)
+			}
+		}
+	}
+	if _, err := r.Put(ctx, Record{Key: []byte("k"), Value: make([]byte, 1<<20)}, kv.Condition{}); err == nil || errors.Is(err, ErrUnknownOutcome) {
+		t.Errorf("a value that fits into no message: %v", err)
+	}
+	past := Record{Key: []byte("gone"), Expires: time.Now().Add(-time.Minute)}
+	soon := Record{Key: []byte("there"), Expires: time.Now().Add(time.Hour)}
+	for _, rec := range []Record{past, soon} {
+		if _, err := r.Put(ctx, rec, kv.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range kvPaths() {
+		r := dialRecords(t, s, p.options())
+		if _, err := r.Get(ctx, past.Key, nil); !errors.Is(err, kv.ErrNotFound) {
+			t.Errorf("%s: a record that has expired: %v", p.name, err)
+		}
+		if rec, err := r.Get(ctx, soon.Key, nil); err != nil || !rec.Expires.Equal(soon.Expires.Round(0)) {
+			t.Errorf("%s: expires %v, %v, want %v", p.name, rec.Expires, err, soon.Expires)
+		}
+	}
+}
+
+// A collection is of one kind, whatever is asked of it.
+func TestKinds(t *testing.T) {
+	s := startRecords(t, ServerOptions{})
+	ctx := t.Context()
+	for _, p := range kvPaths() {
+		c := dial(t, s, p.options())
+		boxes, _ := c.Collection(testRecords)
+		notRecords, _ := c.Records(DefaultCollection)
+		_, search := boxes.Search(ctx, square(0, 0))
+		_, get := notRecords.Get(ctx, []byte("k"), nil)
+		_, put := notRecords.Put(ctx, Record{Key: []byte("k")}, kv.Condition{})
+		for what, err := range map[string]error{
+			"search": search, "insert": boxes.Insert(ctx, square(0, 0), 1), "get": get, "put": put,
+			"create": c.CreateCollection(ctx, testRecords), "create records": c.CreateRecords(ctx, DefaultCollection, RecordsOptions{}),
+		} {
+			if !errors.Is(err, ErrKind) {
+				t.Errorf("%s, %s: %v, want ErrKind", p.name, what, err)
+			}
+		}
+	}
+	if _, err := s.Collection(testRecords); !errors.Is(err, ErrKind) {
+		t.Errorf("the tree of records: %v", err)
+	}
+	if _, err := s.Records(DefaultCollection); !errors.Is(err, ErrKind) {
+		t.Errorf("the records of boxes: %v", err)
+	}
+	all, err := dial(t, s, Options{}).Collections(ctx)
+	if err != nil || len(all) != 2 || all[0].Kind != KindBoxes || all[1].Kind != KindRecords {
+		t.Errorf("collections: %+v, %v", all, err)
+	}
+}
+
+// Clients create collections of records and drop them; a new one of the same name
+// is another, for those who know the old one, too.
+func TestRecordsComeAndGo(t *testing.T) {
+	s := startServer(t, ServerOptions{})
+	ctx := t.Context()
+	for _, p := range kvPaths() {
+		c := dial(t, s, p.options())
+		r, err := c.Records("mine")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Get(ctx, []byte("k"), nil); !errors.Is(err, ErrUnknownCollection) {
+			t.Fatalf("%s: before it was created: %v", p.name, err)
+		}
+		for round := range 3 {
+			if err := c.CreateRecords(ctx, "mine", RecordsOptions{Items: 1 + 2*round}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.Get(ctx, []byte("k"), nil); !errors.Is(err, kv.ErrNotFound) {
+				t.Fatalf("%s, round %d: in a new collection: %v", p.name, round, err)
+			}
+			value := fmt.Appendf(nil, "round %d", round)
+			if _, err := r.Put(ctx, Record{Key: []byte("k"), Value: value}, kv.Condition{}); err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				if rec, err := r.Get(ctx, []byte("k"), nil); err != nil || !bytes.Equal(rec.Value, value) {
+					t.Fatalf("%s, round %d: %q, %v", p.name, round, rec.Value, err)
+				}
+			}
+			if ok, err := c.DropCollection(ctx, "mine"); err != nil || !ok {
+				t.Fatal(ok, err)
+			}
+			if _, err := r.Get(ctx, []byte("k"), nil); !errors.Is(err, ErrUnknownCollection) {
+				t.Fatalf("%s, round %d: of a dropped collection: %v", p.name, round, err)
+			}
+		}
+	}
+}
+
+// Offloading costs what it should: two round trips without a kept reference, one
+// with.
+func TestRecordsByKeptReference(t *testing.T) {
+	s := startRecords(t, ServerOptions{})
+	ctx := t.Context()
+	for _, tr := range oneSided {
+		r := dialRecords(t, s, Options{Transport: tr, Policy: "offload-cached", Shared: new(Shared)})
+		if _, err := r.Put(ctx, Record{Key: testKey(1), Value: []byte("1")}, kv.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+		_, first, err := r.Explain(ctx, testKey(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, second, err := r.Explain(ctx, testKey(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first.PointerHits != 0 || first.Path != "offload" || second.PointerHits != 1 || second.RoundTrips != 1 {
+			t.Errorf("%s: first %+v, second %+v", tr, first, second)
+		}
+		if _, err := r.Put(ctx, Record{Key: testKey(1), Value: []byte("2")}, kv.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+		rec, third, err := r.Explain(ctx, testKey(1))
+		if err != nil || string(rec.Value) != "2" || third.PointerInvalid != 1 {
+			t.Errorf("%s: after an update: %q, %+v, %v", tr, rec.Value, third, err)
+		}
+	}
+}
+
+// TestKeyHistories: clients of every path get, put and delete the same keys; what
+// each key was seen to have must be linearizable. Keys of others come and go, so
+// that the tables grow and items are kicked meanwhile.
+func TestKeyHistories(t *testing.T) {
+	s := startRecords(t, ServerOptions{Workers: 2})
+	const keys, rounds = 6, 60
+	h := history.NewKeys()
+	var clients sync.WaitGroup
+	var writes atomic.Uint64
+	value := func(n uint64, size int) []byte {
+		return append(binary.LittleEndian.AppendUint64(nil, n), make([]byte, size)...)
+	}
+	for i, p := range kvPaths() {
+		r := dialRecords(t, s, p.options())
+		clients.Go(func() {
+			rng := rand.New(rand.NewPCG(7, uint64(i)))
+			ctx := t.Context()
+			for n := range rounds {
+				k := rng.IntN(keys)
+				call := h.Now()
+				switch rng.IntN(6) {
+				case 0, 1:
+					id, absent := writes.Add(1), rng.IntN(3) == 0
+					_, err := r.Put(ctx, Record{Key: testKey(k), Value: value(id, rng.IntN(2000))}, kv.Condition{IfAbsent: absent})
+					outcome := history.Done
+					if errors.Is(err, kv.ErrExists) {
+						outcome = history.Refused
+					} else if err != nil {
+						t.Errorf("%s: put: %v", p.name, err)
+					}
+					h.Put(i, call, k, id, absent, outcome)
+				case 2:
+					err := r.Delete(ctx, testKey(k), kv.Condition{})
+					outcome := history.Done
+					if errors.Is(err, kv.ErrNotFound) {
+						outcome = history.Refused
+					} else if err != nil {
+						t.Errorf("%s: delete: %v", p.name, err)
+					}
+					h.Delete(i, call, k, outcome)
+				default:
+					rec, err := r.Get(ctx, testKey(k), nil)
+					switch {
+					case errors.Is(err, kv.ErrNotFound):
+						h.Get(i, call, k, 0)
+					case err != nil || len(rec.Value) < 8:
+						t.Errorf("%s: get: %d bytes, %v", p.name, len(rec.Value), err)
+					default:
+						h.Get(i, call, k, binary.LittleEndian.Uint64(rec.Value))
+					}
+				}
+				for j := range 5 { // others
+					if _, err := r.Put(ctx, Record{Key: testKey(1000*(i+1) + 5*n + j), Value: value(1, 20)}, kv.Condition{}); err != nil {
+						t.Errorf("%s: %v", p.name, err)
+					}
+				}
+			}
+		})
+	}
+	clients.Wait()
+	if err := h.Check(time.Minute); err != nil {
+		t.Error(err)
+	}
+	t.Logf("%d operations", h.Len())
+}

@@ -1,0 +1,199 @@
+package catfish
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/record"
+)
+
+// records is what a service needs for requests about records.
+type recordScratch struct {
+	get    kv.Buffer
+	refs   []record.Ref
+	at     []int // where in the answer the leases of refs belong
+	leases []time.Duration
+	scan   kv.ScanBuffer
+}
+
+// openRecords is the answer to a client that opens c.
+func (v *service) openRecords(c *collection) *openRecords {
+	o := &openRecords{coll: c.num, bootID: v.s.bootID, seed: c.records.Seed(), space: c.records.Space(), now: v.s.now()}
+	index, n := c.index.reach(v.transport)
+	o.indexBytes = uint64(n)
+	recs, n := c.slab.reach(v.transport)
+	o.space.Bytes = uint64(n)
+	if index != nil && recs != nil {
+		o.index, o.records = index.Remote(), recs.Remote()
+	}
+	return o
+}
+
+// answerRecords carries out a request about records.
+func (v *service) answerRecords(kind fastmsg.Kind, p, out []byte) ([]byte, error) {
+	if len(p) < headBytes {
+		return out, fmt.Errorf("%w: request kind %d of %d bytes", ErrProtocol, kind, len(p))
+	}
+	c, err := v.s.colls.byNumber(binary.LittleEndian.Uint32(p))
+	if err == nil {
+		err = c.isOf(KindRecords)
+	}
+	if err != nil {
+		return out, err
+	}
+	arg, p := binary.LittleEndian.Uint32(p[4:]), p[headBytes:]
+	switch kind {
+	case kindGet:
+		out, err = v.getRecords(c, arg, p, out)
+	case kindPut:
+		out, err = v.putRecord(c, arg, p, out)
+	case kindRemove:
+		err = v.removeRecord(c, arg, p)
+	case kindScan:
+		out, err = v.scanRecords(c, p, out)
+	case kindRenew:
+		out, err = v.renewLeases(c, arg, p, out)
+	}
+	if errors.Is(err, kv.ErrClosed) || err == nil {
+		if gone := c.gone(); gone != nil {
+			return out[:0], gone
+		}
+	}
+	return out, err
+}
+
+func (v *service) getRecords(c *collection, arg uint32, p, out []byte) (_ []byte, err error) {
+	n, leases := arg&^leaseFlag, arg&leaseFlag != 0
+	if n == 0 || n > maxKeys {
+		return out, fmt.Errorf("%w: get of %d keys, want 1 to %d", ErrProtocol, n, maxKeys)
+	}
+	r := &v.records
+	r.refs, r.at = r.refs[:0], r.at[:0]
+	begin := len(out)
+	for i := range n {
+		var key []byte
+		if key, p, err = cutKey(p); err != nil {
+			return out[:begin], err
+		}
+		if i > 0 && len(out)-begin > manyBytes {
+			f := found{valueBytes: unanswered}
+			out = f.append(out)
+			continue
+		}
+		if out, err = v.getRecord(c, key, leases, out); err != nil {
+			return out[:begin], err
+		}
+	}
+	if len(p) > 0 {
+		return out[:begin], fmt.Errorf("%w: get of %d keys with %d bytes behind them", ErrProtocol, n, len(p))
+	}
+	if len(r.refs) > 0 {
+		r.leases = c.records.Grant(r.refs, r.leases[:0])
+		for i, at := range r.at {
+			binary.LittleEndian.PutUint16(out[at+30:], uint16(r.leases[i]/time.Second))
+		}
+	}
+	return out, nil
+}
+
+func (v *service) getRecord(c *collection, key []byte, lease bool, out []byte) ([]byte, error) {
+	r := &v.records
+	view, ref, err := c.records.Get(key, &r.get)
+	var f found
+	switch {
+	case errors.Is(err, kv.ErrNotFound):
+		return f.append(out), nil
+	case err != nil:
+		return out, err
+	case view.ValueBytes > mostValue:
+		return out, fmt.Errorf("%w: value of %d bytes, limit %d", ErrTooLarge, view.ValueBytes, mostValue)
+	}
+	if lease {
+		r.refs, r.at = append(r.refs, ref), append(r.at, len(out))
+	}
+	f = foundOf(ref, &view)
+	return append(f.append(out), view.Value...), nil
+}
+
+func foundOf(ref record.Ref, v *record.View) found {
+	return found{
+		ref: ref, revision: v.Revision, expiry: time.Duration(v.Expiry),
+		valueBytes: uint32(v.ValueBytes), flags: v.Flags,
+	}
+}
+
+func (v *service) putRecord(c *collection, arg uint32, p, out []byte) ([]byte, error) {
+	if err := v.s.Room(); err != nil {
+		return out, err
+	}
+	if len(p) < putBytes {
+		return out, fmt.Errorf("%w: put of %d bytes, want at least %d", ErrProtocol, len(p), putBytes)
+	}
+	cond, err := getCondition(arg, binary.LittleEndian.Uint64(p))
+	if err != nil {
+		return out, err
+	}
+	e := kv.Entry{Expiry: time.Duration(binary.LittleEndian.Uint64(p[8:])), Flags: binary.LittleEndian.Uint16(p[16:])}
+	if e.Key, e.Value, err = cutKey(p[putBytes-2:]); err != nil {
+		return out, err
+	}
+	revision, err := c.records.Put(e, cond)
+	return binary.LittleEndian.AppendUint64(out, revision), err
+}
+
+func (v *service) removeRecord(c *collection, arg uint32, p []byte) error {
+	if len(p) < 8 {
+		return fmt.Errorf("%w: remove of %d bytes, want at least 8", ErrProtocol, len(p))
+	}
+	cond, err := getCondition(arg, binary.LittleEndian.Uint64(p))
+	if err != nil {
+		return err
+	}
+	return c.records.Delete(p[8:], cond)
+}
+
+func (v *service) scanRecords(c *collection, p, out []byte) ([]byte, error) {
+	if len(p) != cursorBytes {
+		return out, fmt.Errorf("%w: scan with a cursor of %d bytes, want %d", ErrProtocol, len(p), cursorBytes)
+	}
+	begin, n, cursor := len(out), 0, getCursor(p)
+	out = append(out, p...) // the cursor's place
+	for !cursor.Done && n < scanRecords && len(out)-begin < scanBytes {
+		var err error
+		cursor, err = c.records.Scan(cursor, &v.records.scan, func(ref record.Ref, view record.View) {
+			f := foundOf(ref, &view)
+			value := view.Value
+			if view.ValueBytes > scanValue {
+				value = nil
+			}
+			out = binary.LittleEndian.AppendUint16(out, uint16(len(view.Key)))
+			out = append(append(f.append(out), view.Key...), value...)
+			n++
+		})
+		if err != nil {
+			return out[:begin], err
+		}
+	}
+	appendCursor(out[:begin], cursor)
+	return out, nil
+}
+
+func (v *service) renewLeases(c *collection, n uint32, p, out []byte) ([]byte, error) {
+	if n > maxRenewals || len(p) != 8*int(n) {
+		return out, fmt.Errorf("%w: %d leases to renew in %d bytes, want up to %d, 8 bytes each", ErrProtocol, n, len(p), maxRenewals)
+	}
+	r := &v.records
+	r.refs = r.refs[:0]
+	for ; len(p) > 0; p = p[8:] {
+		r.refs = append(r.refs, record.Ref(binary.LittleEndian.Uint64(p)))
+	}
+	r.leases = c.records.Grant(r.refs, r.leases[:0])
+	for _, l := range r.leases {
+		out = binary.LittleEndian.AppendUint16(out, uint16(l/time.Second))
+	}
+	return out, nil
+}

@@ -1,0 +1,256 @@
+package catfish
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/catfish-index/catfish/cuckoo"
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/record"
+)
+
+// The payloads of messages about records, little-endian, as in wire.go.
+//
+//	request        payload                                            answer
+//	open           name                                               openRecords
+//	createRecords  table u8, items u8, name                           empty
+//	get            coll u32, n u32 | leases, n keys                   n found
+//	put            coll u32, if u32, revision u64, expiry i64,        revision u64
+//	               flags u16, key bytes u16, key, value
+//	remove         coll u32, if u32, revision u64, key                empty
+//	scan           coll u32, 0 u32, cursor                            cursor, entries
+//	renew          coll u32, n u32, n references u64                  n leases u16, in s
+//
+//	key      bytes u16, key
+//	found    reference u64, revision u64, expiry i64, value bytes u32,
+//	         flags u16, lease u16 in s, value; revision 0: there is none
+//	cursor   moves u64, next u64, sub u64, log2 u8, size u8, done u8, 0 u8
+//	entry    key bytes u16, found, key, value
+//
+// Expiry is in ns by the server's clock (openRecords), 0: never. A lease of 0 was
+// not asked for, or not granted. Like those of searchMany the values of a get end
+// after manyBytes: keys that are not answered have the value bytes unanswered, and
+// the client asks for them again. An entry whose value is longer than scanValue
+// has none, but says how long it is.
+const (
+	leaseFlag = 1 << 31 // of get's n
+
+	ifAbsent   = 1 // of put's and remove's if
+	ifRevision = 2
+
+	foundBytes  = 32
+	cursorBytes = 28
+	putBytes    = 20 // of put, after the head, before the key
+
+	// maxKeys bounds get, and maxRenewals renew: some 50 us.
+	maxKeys     = 256
+	maxRenewals = 1024
+	// A scan's answer ends after scanRecords records, or scanBytes; longer
+	// values than scanValue are left out.
+	scanRecords = 256
+	scanBytes   = 256 << 10
+	scanValue   = 64 << 10
+	// mostValue is the largest value that is answered: it takes a worker 0.1 ms.
+	mostValue = 1 << 20
+)
+
+// isRecords tells requests about records from others.
+func isRecords(k fastmsg.Kind) bool { return k >= kindGet && k <= kindRenew }
+
+// openRecords is the answer to open where the collection has records: where they
+// and their keys are.
+//
+//	 0 coll u32 | 4 0 u32 | 8 keys' key u64 | 16 address u64 | 24 bytes u64 |
+//	32 server's boot id u64 | 40 records' key u64 | 48 address u64 | 56 bytes u64 |
+//	64 records' boot u64 | 72 seed u64 | 80 server's clock i64
+type openRecords struct {
+	coll       uint32
+	index      rdma.Remote
+	indexBytes uint64
+	bootID     uint64
+	records    rdma.Remote
+	space      record.Space
+	seed       uint64
+	now        time.Duration
+}
+
+const openRecordsBytes = 88
+
+func (o *openRecords) append(b []byte) []byte {
+	b = appendHead(b, o.coll, 0)
+	for _, w := range []uint64{
+		uint64(o.index.Key), o.index.Addr, o.indexBytes, o.bootID,
+		uint64(o.records.Key), o.records.Addr, o.space.Bytes, o.space.Boot, o.seed, uint64(o.now),
+	} {
+		b = binary.LittleEndian.AppendUint64(b, w)
+	}
+	return b
+}
+
+func getOpenRecords(b []byte) (o openRecords, err error) {
+	if len(b) != openRecordsBytes {
+		return o, fmt.Errorf("%w: open answered %d bytes, want %d", ErrProtocol, len(b), openRecordsBytes)
+	}
+	w := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
+	return openRecords{
+		coll:  binary.LittleEndian.Uint32(b),
+		index: rdma.Remote{Key: rdma.Key(w(8)), Addr: w(16)}, indexBytes: w(24), bootID: w(32),
+		records: rdma.Remote{Key: rdma.Key(w(40)), Addr: w(48)},
+		space:   record.Space{Bytes: w(56), Boot: w(64)}, seed: w(72), now: time.Duration(w(80)),
+	}, nil
+}
+
+func appendRecordsOptions(b []byte, o RecordsOptions) []byte {
+	return append(b, byte(o.Table), byte(o.Items))
+}
+
+func getRecordsOptions(b []byte) (o RecordsOptions, rest []byte, err error) {
+	if len(b) < 2 {
+		return o, nil, fmt.Errorf("%w: collection of records described by %d bytes", ErrProtocol, len(b))
+	}
+	o = RecordsOptions{Table: cuckoo.Kind(b[0]), Items: int(b[1])}
+	if err := o.validate(); err != nil {
+		return o, nil, fmt.Errorf("%w: %w", ErrProtocol, err)
+	}
+	return o, b[2:], nil
+}
+
+// found is what a get or scan says of a record.
+type found struct {
+	ref        record.Ref
+	revision   uint64 // 0: there is none
+	expiry     time.Duration
+	valueBytes uint32
+	flags      uint16
+	lease      uint16 // s
+}
+
+func (f *found) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, uint64(f.ref))
+	b = binary.LittleEndian.AppendUint64(b, f.revision)
+	b = binary.LittleEndian.AppendUint64(b, uint64(f.expiry))
+	b = binary.LittleEndian.AppendUint32(b, f.valueBytes)
+	b = binary.LittleEndian.AppendUint16(b, f.flags)
+	return binary.LittleEndian.AppendUint16(b, f.lease)
+}
+
+// getFound decodes what b, of at least foundBytes, begins with.
+func getFound(b []byte) found {
+	_ = b[foundBytes-1]
+	return found{
+		ref: record.Ref(binary.LittleEndian.Uint64(b)), revision: binary.LittleEndian.Uint64(b[8:]),
+		expiry: time.Duration(binary.LittleEndian.Uint64(b[16:])), valueBytes: binary.LittleEndian.Uint32(b[24:]),
+		flags: binary.LittleEndian.Uint16(b[28:]), lease: binary.LittleEndian.Uint16(b[30:]),
+	}
+}
+
+func appendKey(b, key []byte) []byte {
+	return append(binary.LittleEndian.AppendUint16(b, uint16(len(key))), key...)
+}
+
+// cutKey decodes the key that b begins with.
+func cutKey(b []byte) (key, rest []byte, err error) {
+	if len(b) < 2 || len(b)-2 < int(binary.LittleEndian.Uint16(b)) {
+		return nil, nil, fmt.Errorf("%w: a key ends behind the request, %d bytes are left", ErrProtocol, len(b))
+	}
+	end := 2 + int(binary.LittleEndian.Uint16(b))
+	return b[2:end], b[end:], nil
+}
+
+func conditionOf(c kv.Condition) uint32 {
+	f := uint32(0)
+	if c.IfAbsent {
+		f |= ifAbsent
+	}
+	if c.IfRevision != 0 {
+		f |= ifRevision
+	}
+	return f
+}
+
+func getCondition(arg uint32, revision uint64) (kv.Condition, error) {
+	c := kv.Condition{IfAbsent: arg&ifAbsent != 0}
+	if arg&^(ifAbsent|ifRevision) != 0 || (arg&ifRevision != 0) != (revision != 0) {
+		return c, fmt.Errorf("%w: a condition of %#x with revision %d", ErrProtocol, arg, revision)
+	}
+	c.IfRevision = revision
+	return c, nil
+}
+
+func appendCursor(b []byte, c cuckoo.Cursor) []byte {
+	b = binary.LittleEndian.AppendUint64(b, c.Moves)
+	b = binary.LittleEndian.AppendUint64(b, c.Next)
+	b = binary.LittleEndian.AppendUint64(b, c.Sub)
+	b = append(b, c.Log2, c.Size)
+	return append(appendBool(b, c.Done), 0)
+}
+
+// getCursor decodes any bytes, of at least cursorBytes: any cursor is safe.
+func getCursor(b []byte) cuckoo.Cursor {
+	_ = b[cursorBytes-1]
+	return cuckoo.Cursor{
+		Moves: binary.LittleEndian.Uint64(b), Next: binary.LittleEndian.Uint64(b[8:]), Sub: binary.LittleEndian.Uint64(b[16:]),
+		Log2: b[24], Size: b[25], Done: b[26] != 0,
+	}
+}
+
+// appendRevision is the condition's revision, which put and remove begin with.
+func appendRevision(b []byte, r uint64) []byte { return binary.LittleEndian.AppendUint64(b, r) }
+
+// appendPut is the rest of a put, but for the value.
+func appendPut(b []byte, expiry uint64, flags uint16, key []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, expiry)
+	b = binary.LittleEndian.AppendUint16(b, flags)
+	return appendKey(b, key)
+}
+
+func getRevision(b []byte) (uint64, error) {
+	if len(b) != 8 {
+		return 0, fmt.Errorf("%w: put answered %d bytes, want 8", ErrProtocol, len(b))
+	}
+	return binary.LittleEndian.Uint64(b), nil
+}
+
+// putArgument changes the argument of a request's head.
+func putArgument(b []byte, arg uint32) { binary.LittleEndian.PutUint32(b[4:], arg) }
+
+// getScan decodes the answer to a scan. A Record whose value was left out has a
+// nil Value. The Records refer to b.
+func getScan(b []byte) (l []Record, c cuckoo.Cursor, err error) {
+	if len(b) < cursorBytes {
+		return nil, c, fmt.Errorf("%w: scan answered %d bytes, want at least %d", ErrProtocol, len(b), cursorBytes)
+	}
+	c = getCursor(b)
+	for b = b[cursorBytes:]; len(b) > 0; {
+		if len(b) < 2+foundBytes {
+			return nil, c, fmt.Errorf("%w: a scan's answer ends with %d bytes", ErrProtocol, len(b))
+		}
+		keyBytes, f := int(binary.LittleEndian.Uint16(b)), getFound(b[2:])
+		b = b[2+foundBytes:]
+		value := int64(f.valueBytes)
+		if value > scanValue {
+			value = 0
+		}
+		if int64(keyBytes)+value > int64(len(b)) {
+			return nil, c, fmt.Errorf("%w: key of %d bytes, value of %d, %d are left of the answer", ErrProtocol, keyBytes, value, len(b))
+		}
+		r := Record{Key: b[:keyBytes:keyBytes], Revision: f.revision, Flags: f.flags}
+		b = b[keyBytes:]
+		if r.setExpiry(f.expiry); f.valueBytes <= scanValue {
+			r.Value = b[:value:value]
+		}
+		b = b[value:]
+		l = append(l, r)
+	}
+	return l, c, nil
+}
+
+func (r *Record) setExpiry(e time.Duration) {
+	r.Expires = time.Time{}
+	if e != 0 {
+		r.Expires = time.Unix(0, int64(e))
+	}
+}

@@ -1,0 +1,76 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/catfish-index/catfish/cuckoo"
+	"github.com/catfish-index/catfish/record"
+)
+
+// ScanBuffer is what Scan needs besides the Map, for one goroutine at a time. The
+// zero value is ready.
+type ScanBuffer struct {
+	Buffer
+	// LongestValue bounds the values that are given; 0: all are.
+	LongestValue int
+}
+
+// scanPiece is how many records a call of Scan gives, or a few more: 10 us, of
+// which the writers' lock is held for one.
+const scanPiece = 32
+
+// Scan gives f a few records from the cursor on, whose zero value is the beginning,
+// and returns the cursor of the rest; Done says that there is none. A record whose
+// key has one during all of the scan is given at least once, as it was at a moment
+// of the scan; one that is moved meanwhile perhaps twice. Its View is good during
+// the call of f, and without a value if that is longer than b.LongestValue.
+// cuckoo.ErrScanLost: too much was moved since the last call.
+func (m *Map) Scan(c cuckoo.Cursor, b *ScanBuffer, f func(record.Ref, record.View)) (cuckoo.Cursor, error) {
+	if err := m.gate.enter(&b.of, &b.stripe); err != nil {
+		return c, err
+	}
+	defer b.stripe.leave()
+	for {
+		from, next, err := m.scanIndex(c, b)
+		if err != nil {
+			return c, err
+		}
+		given := 0
+		for _, ref := range b.refs {
+			var v record.View
+			v, b.record, err = m.heap.ReadHead(record.Ref(ref), nil, b.record)
+			if v.Blocks() > 0 && (b.LongestValue == 0 || v.ValueBytes <= b.LongestValue) {
+				v, b.record, err = m.heap.Read(record.Ref(ref), nil, b.record)
+			}
+			now := m.now()
+			if errors.Is(err, record.ErrStale) || now-from >= record.DefaultGrace {
+				break // too late: its place may be used again
+			}
+			if err != nil && !errors.Is(err, record.ErrDead) {
+				return c, fmt.Errorf("kv: scan: %w", err)
+			}
+			given++
+			if b.LongestValue > 0 && v.ValueBytes > b.LongestValue {
+				v.Value = nil
+			}
+			if !expired(v.Expiry, now) {
+				f(record.Ref(ref), v)
+			}
+		}
+		if given == len(b.refs) {
+			return next, nil
+		}
+	}
+}
+
+// scanIndex takes references under the writers' lock. They are good for a grace
+// from then on.
+func (m *Map) scanIndex(c cuckoo.Cursor, b *ScanBuffer) (from time.Duration, next cuckoo.Cursor, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b.refs = b.refs[:0]
+	next, err = m.index.Scan(c, scanPiece, func(_, ref uint64) { b.refs = append(b.refs, ref) })
+	return m.now(), next, err
+}
