@@ -1,0 +1,188 @@
+package catfish
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/record"
+)
+
+var stops = flag.Int("stops", 3, "how often TestStoppedReader stops a client")
+
+const (
+	stopChild = "CATFISH_TEST_STOPPED" // the address, of a test's client process
+	stopKeys  = 200
+)
+
+// stopValue is what write n of a key stores: it shows a mixture of two writes.
+func stopValue(key int, n uint64) []byte {
+	b := binary.LittleEndian.AppendUint64(nil, n)
+	return append(b, bytes.Repeat([]byte{byte(key), byte(n), byte(n >> 8), byte(n >> 16)}, 30+key%40)...)
+}
+
+// stopReport is what the client process says at its end.
+type stopReport struct {
+	Gets, Hits, Invalid uint64
+	Wrong               string
+}
+
+// TestStoppedReader: a client process that is stopped past the grace and its
+// leases, while the records that it reads die and their places are used again,
+// never gets a wrong value, nor an older one than it had.
+func TestStoppedReader(t *testing.T) {
+	if addr := os.Getenv(stopChild); addr != "" {
+		if err := json.NewEncoder(os.Stdout).Encode(readUntilTold(t, addr)); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	for _, tr := range oneSided {
+		t.Run(tr, func(t *testing.T) { testStops(t, tr) })
+	}
+}
+
+func testStops(t *testing.T, transport string) {
+	// Little memory, so that places are used again as soon as they may be.
+	s := startRecords(t, ServerOptions{SlabBytes: 4 << 20})
+	m, err := s.Records(testRecords)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n atomic.Uint64
+	put := func(key int) {
+		_, err := m.Put(kv.Entry{Key: testKey(key), Value: stopValue(key, n.Add(1))}, kv.Condition{})
+		if err != nil && !errors.Is(err, record.ErrFull) {
+			t.Error(err)
+		}
+	}
+	for key := range stopKeys {
+		put(key)
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestStoppedReader$")
+	cmd.Env = append(os.Environ(), stopChild+"="+s.Addr()+"/"+transport)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(out)
+	if first, err := lines.ReadString('\n'); err != nil || first != "reading\n" {
+		t.Fatalf("%q, %v", first, err)
+	}
+	var writer sync.WaitGroup
+	var done atomic.Bool
+	writer.Go(func() {
+		// As many as there is room for, if places are used again at once.
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for key := 0; !done.Load(); key = (key + 1) % stopKeys {
+			if key%4 != 0 { // some stay, and get long leases
+				put(key)
+			}
+			if key%20 == 0 {
+				<-tick.C
+			}
+		}
+	})
+	for range *stops {
+		for _, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
+			if err := cmd.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			// The time itself is what is tested: more than the grace.
+			time.Sleep(map[syscall.Signal]time.Duration{syscall.SIGSTOP: record.DefaultGrace * 11 / 10, syscall.SIGCONT: 300 * time.Millisecond}[sig])
+		}
+	}
+	in.Close() // tells the process to end
+	var r stopReport
+	if err := json.NewDecoder(lines).Decode(&r); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	done.Store(true)
+	writer.Wait()
+	t.Logf("%d writes, %d gets, %d by kept references, %d of these no good", n.Load(), r.Gets, r.Hits, r.Invalid)
+	if r.Wrong != "" {
+		t.Error(r.Wrong)
+	}
+	if r.Gets < 100 || r.Hits == 0 || r.Invalid == 0 {
+		t.Error("the client saw too little to say anything")
+	}
+}
+
+// readUntilTold gets keys until standard input ends.
+func readUntilTold(t *testing.T, at string) (r stopReport) {
+	addr, transport := at[:bytes.LastIndexByte([]byte(at), '/')], at[bytes.LastIndexByte([]byte(at), '/')+1:]
+	c, err := Dial(t.Context(), addr, Options{Transport: transport, Policy: "offload-cached", Logger: quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	recs, err := c.Records(testRecords)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told atomic.Bool
+	go func() {
+		var b [1]byte
+		_, _ = os.Stdin.Read(b[:])
+		told.Store(true)
+	}()
+	fmt.Println("reading")
+	var mu sync.Mutex
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			last := make([]uint64, stopKeys)
+			var buf []byte
+			for key := 0; !told.Load(); key = (key + 1) % stopKeys {
+				rec, err := recs.Get(t.Context(), testKey(key), buf[:0])
+				wrong := ""
+				switch {
+				case err != nil:
+					wrong = err.Error()
+				case len(rec.Value) < 8:
+					wrong = fmt.Sprintf("key %d: %d bytes", key, len(rec.Value))
+				default:
+					n := binary.LittleEndian.Uint64(rec.Value)
+					if !bytes.Equal(rec.Value, stopValue(key, n)) || n < last[key] {
+						wrong = fmt.Sprintf("key %d: write %d after write %d, %x", key, n, last[key], rec.Value)
+					}
+					last[key], buf = n, rec.Value
+				}
+				mu.Lock()
+				r.Gets++
+				if wrong != "" && r.Wrong == "" {
+					r.Wrong = wrong
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	readers.Wait()
+	n := c.Counters()
+	r.Hits, r.Invalid = n.PointerHits, n.PointerInvalid
+	return r
+}
