@@ -176,7 +176,7 @@ func (c Config) Validate(known []string) error {
 	if err := checkBackoff(c.Backoff); err != nil {
 		return err
 	}
-	return checkCores(c.ServerCPUs, c.ClientCPUs)
+	return CheckCores(c.ServerCPUs, c.ClientCPUs)
 }
 
 // checkTree checks what a server makes its tree of.
@@ -187,8 +187,8 @@ func checkTree(nodeBytes int, slabBytes int64, by rstar.Strategy) error {
 	return nil
 }
 
-// checkCores checks that this process may use the cores.
-func checkCores(server, client affinity.Set) error {
+// CheckCores checks that this process may use the cores. Errors wrap ErrConfig.
+func CheckCores(server, client affinity.Set) error {
 	avail, err := affinity.Available()
 	if err != nil {
 		return err

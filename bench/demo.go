@@ -128,7 +128,7 @@ func (c DemoConfig) Validate(known []string) error {
 	if err := checkBackoff(c.Backoff); err != nil {
 		return err
 	}
-	return checkCores(c.ServerCPUs, c.ClientCPUs)
+	return CheckCores(c.ServerCPUs, c.ClientCPUs)
 }
 
 func (c DemoConfig) steps() []Step {

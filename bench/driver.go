@@ -27,36 +27,25 @@ func Run(ctx context.Context, cfg Config, spawn child.Spawn, known []string,
 	cfg = cfg.withDefaults()
 	var rows []Row
 	var first *outcome
-	n := len(cfg.Schemes)
-	runs := make([][]*outcome, n)
-	for i := range cfg.Repeat {
-		for j := range n {
-			// The last round is in order, for the rows are. Every other
-			// one runs backwards: what went before leaves the machine
-			// in a state, so nobody may always follow the same.
-			left := cfg.Repeat - 1 - i
-			at := (j + left) % n
-			if left%2 == 1 {
-				at = n - 1 - at
-			}
-			scheme := cfg.Schemes[at]
-			note(fmt.Sprintf("%s: run %d of %d", scheme, i+1, cfg.Repeat))
-			o, err := runOnce(ctx, cfg, scheme, spawn, note)
-			if err != nil {
-				return rows, fmt.Errorf("scheme %s: %w", scheme, err)
-			}
-			if first == nil {
-				first = o
-			}
-			if err := o.agrees(first); err != nil {
-				return rows, err
-			}
-			runs[at] = append(runs[at], o)
-			if i == cfg.Repeat-1 {
-				row := newRow(cfg, scheme, runs[at])
-				rows = append(rows, row)
-				done(row)
-			}
+	runs := make([][]*outcome, len(cfg.Schemes))
+	for i, at := range Rounds(cfg.Repeat, len(cfg.Schemes)) {
+		scheme := cfg.Schemes[at]
+		note(fmt.Sprintf("%s: run %d of %d", scheme, i+1, cfg.Repeat))
+		o, err := runOnce(ctx, cfg, scheme, spawn, note)
+		if err != nil {
+			return rows, fmt.Errorf("scheme %s: %w", scheme, err)
+		}
+		if first == nil {
+			first = o
+		}
+		if err := o.agrees(first); err != nil {
+			return rows, err
+		}
+		runs[at] = append(runs[at], o)
+		if i == cfg.Repeat-1 {
+			row := newRow(cfg, scheme, runs[at])
+			rows = append(rows, row)
+			done(row)
 		}
 	}
 	return rows, nil

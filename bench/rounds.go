@@ -2,26 +2,53 @@ package bench
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"strings"
 )
 
-// Within compares the throughputs of two rows round by round: the geometric
-// mean of r's by the other's, and its standard error. Runs of one round stand
-// side by side, so that a machine which others use too slows down both; medians
-// of many runs do not know which belong together. ok is false with fewer than
-// two rounds.
+// Rounds yields, of n things that are to be compared, which one is next, and in
+// which of so many rounds, both from 0. Each begins with another one, because
+// machines drift. The last round is in order, for the rows are. Every other one
+// runs backwards: what went before leaves the machine in a state, so nobody may
+// always follow the same.
+func Rounds(rounds, n int) iter.Seq2[int, int] {
+	return func(yield func(round, at int) bool) {
+		for i := range rounds {
+			for j := range n {
+				left := rounds - 1 - i
+				at := (j + left) % n
+				if left%2 == 1 {
+					at = n - 1 - at
+				}
+				if !yield(i, at) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Within compares the throughputs of two rows round by round, see the function.
 func (r *Row) Within(other *Row) (times, stderr float64, ok bool) {
-	n := len(r.Runs)
-	if n < 2 || len(other.Runs) != n {
+	return Within(r.Runs, other.Runs)
+}
+
+// Within compares throughputs of the same rounds: the geometric mean of runs by
+// the others, and its standard error. Runs of one round stand side by side, so
+// that a machine which others use too slows down both; medians of many runs do
+// not know which belong together. ok is false with fewer than two rounds.
+func Within(runs, others []float64) (times, stderr float64, ok bool) {
+	n := len(runs)
+	if n < 2 || len(others) != n {
 		return 0, 0, false
 	}
 	sum, squares := 0.0, 0.0
-	for i, ops := range r.Runs {
-		if ops <= 0 || other.Runs[i] <= 0 {
+	for i, ops := range runs {
+		if ops <= 0 || others[i] <= 0 {
 			return 0, 0, false
 		}
-		l := math.Log(ops / other.Runs[i])
+		l := math.Log(ops / others[i])
 		sum += l
 		squares += l * l
 	}
@@ -34,15 +61,26 @@ func (r *Row) Within(other *Row) (times, stderr float64, ok bool) {
 // rounds is a line that compares all rows with the first, "" if there is
 // nothing to compare.
 func rounds(rows []Row) string {
+	var names []string
+	var runs [][]float64
+	for i := range rows {
+		names, runs = append(names, rows[i].Scheme), append(runs, rows[i].Runs)
+	}
+	return WithinText(names, runs)
+}
+
+// WithinText is a line that compares the throughputs of all schemes with the
+// first one's, "" if there is nothing to compare.
+func WithinText(schemes []string, runs [][]float64) string {
 	var parts []string
-	for i := 1; i < len(rows); i++ {
-		if times, stderr, ok := rows[i].Within(&rows[0]); ok {
-			parts = append(parts, fmt.Sprintf("%s %.2f +- %.2f", rows[i].Scheme, times, stderr))
+	for i := 1; i < len(schemes); i++ {
+		if times, stderr, ok := Within(runs[i], runs[0]); ok {
+			parts = append(parts, fmt.Sprintf("%s %.2f +- %.2f", schemes[i], times, stderr))
 		}
 	}
 	if len(parts) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("\ntimes %s, within rounds (geometric mean +- standard error): %s\n",
-		rows[0].Scheme, strings.Join(parts, ", "))
+		schemes[0], strings.Join(parts, ", "))
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"slices"
 
 	"github.com/catfish-index/catfish/bench/stats"
 	"github.com/catfish-index/catfish/policy"
@@ -121,23 +120,18 @@ type OpFigures struct {
 	P999Us float64 `json:"p999_us"`
 }
 
-func (f *Figures) named() []struct {
-	name  string
-	value *float64
-} {
-	return []struct {
-		name  string
-		value *float64
-	}{
-		{"ops_per_s", &f.OpsPerS}, {"mean_us", &f.MeanUs},
-		{"p50_us", &f.P50Us}, {"p99_us", &f.P99Us}, {"p999_us", &f.P999Us},
-		{"server_cpu_util", &f.CPUUtil}, {"offload_share", &f.Offload},
-		{"round_trips_per_search", &f.Trips}, {"reads_per_search", &f.Reads},
-		{"bytes_per_search", &f.Bytes}, {"restarts_per_search", &f.Restarts},
-		{"torn_reads", &f.Torn}, {"results_per_search", &f.Results},
-		{"cached_nodes_per_search", &f.Cached}, {"repairs_per_search", &f.Repairs},
-		{"client_cpu_util", &f.ClientUtil},
-		{"net_in_bytes_per_s", &f.NetIn}, {"net_out_bytes_per_s", &f.NetOut},
+// Named lists the figures by their JSON names.
+func (f *Figures) Named() []stats.Figure {
+	return []stats.Figure{
+		{Name: "ops_per_s", Value: &f.OpsPerS}, {Name: "mean_us", Value: &f.MeanUs},
+		{Name: "p50_us", Value: &f.P50Us}, {Name: "p99_us", Value: &f.P99Us}, {Name: "p999_us", Value: &f.P999Us},
+		{Name: "server_cpu_util", Value: &f.CPUUtil}, {Name: "offload_share", Value: &f.Offload},
+		{Name: "round_trips_per_search", Value: &f.Trips}, {Name: "reads_per_search", Value: &f.Reads},
+		{Name: "bytes_per_search", Value: &f.Bytes}, {Name: "restarts_per_search", Value: &f.Restarts},
+		{Name: "torn_reads", Value: &f.Torn}, {Name: "results_per_search", Value: &f.Results},
+		{Name: "cached_nodes_per_search", Value: &f.Cached}, {Name: "repairs_per_search", Value: &f.Repairs},
+		{Name: "client_cpu_util", Value: &f.ClientUtil},
+		{Name: "net_in_bytes_per_s", Value: &f.NetIn}, {Name: "net_out_bytes_per_s", Value: &f.NetOut},
 	}
 }
 
@@ -160,11 +154,12 @@ func newRow(cfg Config, scheme string, runs []*outcome) Row {
 	if !cfg.Mix.ReadOnly() {
 		row.Inserts = cfg.Inserts
 	}
-	figures := make([]Figures, len(runs))
+	figures := make([][]stats.Figure, len(runs))
 	byOp := newTally()
 	for i, o := range runs {
-		figures[i] = o.figures(cfg)
-		row.Runs = append(row.Runs, figures[i].OpsPerS)
+		f := o.figures(cfg)
+		figures[i] = f.Named()
+		row.Runs = append(row.Runs, f.OpsPerS)
 		row.Cut += int64(cfg.Requests) * int64(cfg.Clients)
 		for _, s := range o.samples {
 			row.Cut -= s.Ops()
@@ -184,19 +179,7 @@ func newRow(cfg Config, scheme string, runs []*outcome) Row {
 	if cfg.Detail {
 		row.Detail = newDetail(byOp, runs)
 	}
-	if len(runs) > 1 {
-		row.Spread = map[string][2]float64{}
-	}
-	for j, f := range row.Figures.named() {
-		values := make([]float64, len(figures))
-		for i := range figures {
-			values[i] = *figures[i].named()[j].value
-		}
-		*f.value = stats.Median(values)
-		if row.Spread != nil {
-			row.Spread[f.name] = [2]float64{slices.Min(values), slices.Max(values)}
-		}
-	}
+	row.Spread = stats.Summarize(row.Figures.Named(), figures)
 	return row
 }
 

@@ -14,6 +14,33 @@ func Median(values []float64) float64 {
 	return (s[(n-1)/2] + s[n/2]) / 2
 }
 
+// Figure is a number of a row, by its JSON name.
+type Figure struct {
+	Name  string
+	Value *float64
+}
+
+// Summarize sets each figure of a row to the median of what the runs, at least
+// one, have in its place. Of several runs it returns the smallest and the
+// largest value of each, else nil.
+func Summarize(row []Figure, runs [][]Figure) map[string][2]float64 {
+	var spread map[string][2]float64
+	if len(runs) > 1 {
+		spread = map[string][2]float64{}
+	}
+	values := make([]float64, len(runs))
+	for j, f := range row {
+		for i := range runs {
+			values[i] = *runs[i][j].Value
+		}
+		*f.Value = Median(values)
+		if spread != nil {
+			spread[f.Name] = [2]float64{slices.Min(values), slices.Max(values)}
+		}
+	}
+	return spread
+}
+
 // Ratio is a by b, and 0 without a denominator, so that rows stay valid
 // JSON.
 func Ratio(a, b float64) float64 {

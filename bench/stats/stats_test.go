@@ -28,3 +28,21 @@ func TestRatio(t *testing.T) {
 		t.Error("1500 ns")
 	}
 }
+
+// TestSummarize: figures keep their places, and one run has no spread.
+func TestSummarize(t *testing.T) {
+	list := func(a, b *float64) []Figure { return []Figure{{"a", a}, {"b", b}} }
+	var runs [][]Figure
+	for _, v := range []float64{3, 1, 8} {
+		w := 10 * v
+		runs = append(runs, list(&v, &w))
+	}
+	var a, b float64
+	spread := Summarize(list(&a, &b), runs)
+	if a != 3 || b != 30 || spread["a"] != [2]float64{1, 8} || spread["b"] != [2]float64{10, 80} {
+		t.Errorf("%v, %v, %v", a, b, spread)
+	}
+	if spread := Summarize(list(&a, &b), runs[2:]); spread != nil || a != 8 {
+		t.Errorf("one run: %v, spread %v", a, spread)
+	}
+}
