@@ -95,7 +95,10 @@ func (r *Records) GetMany(ctx context.Context, keys [][]byte, dst []Record) ([]R
 		end := min(n+maxKeys, len(keys))
 		g.keys, g.records, g.appends = keys[n:end], dst[n:end], 0
 		if err := r.c.run(ctx, g); err != nil {
-			return dst[:0], fmt.Errorf("keys %d to %d of %d: %w", n, end-1, len(keys), err)
+			if len(keys) > maxKeys {
+				err = fmt.Errorf("keys %d to %d of %d: %w", n, end-1, len(keys), err)
+			}
+			return dst[:0], err
 		}
 	}
 	for i := range dst {

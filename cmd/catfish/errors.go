@@ -100,8 +100,9 @@ func hint(err error) string {
 		return "\nIs a server running there? Start one with 'catfish serve --listen ADDR'," +
 			" or name another with --server."
 	case errors.Is(err, catfish.ErrUnknownCollection):
-		return "\nSee 'catfish collections list'; 'catfish collections create NAME' adds one," +
-			" and 'catfish serve --collection NAME' one that is there from the start."
+		return "\nSee 'catfish collections list'; 'catfish collections create NAME' adds one" +
+			" (--records: of records), and 'catfish serve --collection NAME' (--records NAME)" +
+			" one that is there from the start."
 	case errors.Is(err, catfish.ErrNotReady):
 		return "\nIt will be when the server has loaded it: try again then."
 	case errors.Is(err, catfish.ErrNotPermitted):

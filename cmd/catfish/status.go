@@ -101,5 +101,11 @@ func statusText(st catfish.ServerStats, info catfish.ConnInfo) string {
 			name, c.Len, c.Height, c.Nodes, c.NodeBytes,
 			float64(c.UsedBytes)/(1<<20), float64(c.SlabBytes)/(1<<20), c.Searches)
 	}
+	for _, name := range slices.Sorted(maps.Keys(st.Records)) {
+		r := st.Records[name]
+		printTo("records     %s: %d records, %d puts, %d deletes, %d expired, key index %.2f full, %.1f of %.1f MiB used, %.1f of it by dead records\n",
+			name, r.Index.Items, r.Puts, r.Deletes, r.Expired, r.Load,
+			float64(r.UsedBytes)/(1<<20), float64(r.SlabBytes)/(1<<20), float64(r.Records.RetiredBytes)/(1<<20))
+	}
 	return b.String()
 }
