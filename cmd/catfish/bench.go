@@ -15,6 +15,7 @@ import (
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/bench/idle"
+	"github.com/catfish-index/catfish/bench/kv"
 	"github.com/catfish-index/catfish/bench/micro"
 	"github.com/catfish-index/catfish/bench/replay"
 	"github.com/catfish-index/catfish/catfish"
@@ -30,7 +31,7 @@ func newBench(a *app) *cobra.Command {
 	}
 	group(c)
 	c.AddCommand(newBenchRun(a), newBenchStep(a), newBenchPaper(a), newBenchSim(a), newBenchPolicies(a),
-		newBenchIdle(a), newBenchDocs(a), newBenchChild(a))
+		newBenchKV(a), newBenchIdle(a), newBenchDocs(a), newBenchChild(a))
 	return c
 }
 
@@ -236,7 +237,8 @@ func newBenchChild(a *app) *cobra.Command {
 		Hidden: true,
 		Args:   args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
 		ValidArgs: []string{string(bench.ServerRole), string(bench.ClientRole), string(replay.Role),
-			string(micro.ServerRole), string(micro.ClientRole), string(idle.ServerRole), string(idle.ClientRole)},
+			string(micro.ServerRole), string(micro.ClientRole), string(idle.ServerRole), string(idle.ClientRole),
+			string(kv.ServerRole), string(kv.ClientRole)},
 		RunE: func(cmd *cobra.Command, role []string) error {
 			set, err := affinity.Parse(cpus)
 			if err == nil {
@@ -261,6 +263,10 @@ func newBenchChild(a *app) *cobra.Command {
 				return bench.ServerMain(cmd.Context(), a.in, a.out, bench.StartCatfish)
 			case replay.Role:
 				return replay.Main(cmd.Context(), a.in, a.out, replay.Dial)
+			case kv.ServerRole:
+				return kv.ServerMain(cmd.Context(), a.in, a.out, kv.StartCatfish)
+			case kv.ClientRole:
+				return kv.ClientMain(cmd.Context(), a.in, a.out, kv.DialCatfish)
 			case idle.ServerRole:
 				return idle.ServerMain(cmd.Context(), a.in, a.out)
 			case idle.ClientRole:

@@ -155,7 +155,7 @@ func TestDemoInterrupted(t *testing.T) {
 // Not for people, but it must not crash on them either.
 func TestBenchChild(t *testing.T) {
 	fail(t, exitUsage, []string{"bench", "child", "spy"}, "spy")
-	for _, role := range []string{"server", "client"} {
+	for _, role := range []string{"server", "client", "kv-server", "kv-client"} {
 		succeed(t, "bench", "child", role) // Its input ends at once.
 	}
 }

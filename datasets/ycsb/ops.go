@@ -111,6 +111,10 @@ type Op struct {
 	Size int
 }
 
+// Writer says which client's operation has a sequence number, counting from 1;
+// 0: the value was loaded. Those of one client ascend.
+func Writer(seq uint64) uint64 { return seq >> ownerShift }
+
 // AppendValue appends the value that the operation writes.
 func (o *Op) AppendValue(dst []byte) []byte { return AppendValue(dst, o.Key, o.Seq, o.Size) }
 

@@ -78,7 +78,7 @@ func CheckValue(key Key, value []byte) (seq uint64, err error) {
 			ErrValue, got, sum, key, len(value))
 	}
 	if of := Key(value[12:HeaderBytes]); of != key {
-		return 0, fmt.Errorf("%w: it is of key %q, want %s", ErrValue, of[:], key)
+		return 0, fmt.Errorf("%w: it is of key %q, want %s", ErrValue, of.String(), key)
 	}
 	return seq, nil
 }

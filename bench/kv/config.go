@@ -1,0 +1,190 @@
+package kv
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/datasets/ycsb"
+	"github.com/catfish-index/catfish/internal/affinity"
+)
+
+// Config says what Run measures. Zero values are replaced by the defaults that
+// the fields give.
+type Config struct {
+	Schemes  []string    // in this order; DefaultSchemes
+	Workload ycsb.Config // mix A, a million keys with 32 B values
+
+	Clients  int // connections, over all processes; 8
+	InFlight int // operations per connection; 16
+	// InFlightOf has the schemes that have another number.
+	InFlightOf map[string]int
+	Batch      int // keys of a GetMany, 1: single Gets; 1
+	Procs      int // client processes; 1
+
+	Warmup    time.Duration // not measured; 1 s
+	Duration  time.Duration // measured; 5 s
+	Repeat    int           // runs per scheme, of which medians; 1
+	Transport string        // of Catfish: shm, soft, ofi or auto; auto
+	Fabric    bench.Fabric  // of ofi
+
+	ServerCPUs affinity.Set // empty: not pinned
+	ClientCPUs affinity.Set // empty: not pinned
+
+	Commit string // of the program, for the rows
+}
+
+// DefaultSchemes are both ways with and without kept references, the paper's
+// choice between them, and the default policy.
+var DefaultSchemes = []string{"tcp", "fast", "offload", "offload-cached", "paper", "cost"}
+
+// Limits against typing errors; all far beyond what one machine drives.
+const (
+	maxClients  = 1 << 14
+	maxInFlight = 1 << 12
+	maxBatch    = 1 << 10
+	maxRepeat   = 1000
+
+	maxValueBytes = 1 << 20
+)
+
+func (c Config) withDefaults() Config {
+	w := &c.Workload
+	if w.Mix == (ycsb.Mix{}) {
+		w.Mix, w.Dist, w.Theta = ycsb.MixA, ycsb.Zipfian, ycsb.Theta
+	}
+	def(&w.Keys, 1_000_000)
+	def(&w.ValueBytes, 32)
+	def(&c.Clients, 8)
+	def(&c.InFlight, 16)
+	def(&c.Batch, 1)
+	def(&c.Procs, 1)
+	def(&c.Warmup, time.Second)
+	def(&c.Duration, 5*time.Second)
+	def(&c.Repeat, 1)
+	def(&c.Transport, catfish.TransportAuto)
+	if len(c.Schemes) == 0 {
+		c.Schemes = DefaultSchemes
+	}
+	return c
+}
+
+func def[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Workload is a letter's mix with the usual skew, and the distribution that is
+// named: empty is YCSB's own, latest for D and zipf for the others. Keys,
+// ValueBytes and Seed remain to be set. Errors wrap bench.ErrConfig.
+func Workload(mix, dist string) (ycsb.Config, error) {
+	w := ycsb.Config{Dist: ycsb.Zipfian, Theta: ycsb.Theta}
+	var err error
+	if w.Mix, err = ycsb.ParseMix(mix); err != nil {
+		return w, fmt.Errorf("%w: %w", bench.ErrConfig, err)
+	}
+	if w.Mix == ycsb.MixD {
+		w.Dist = ycsb.Latest
+	}
+	if dist != "" {
+		if w.Dist, err = ycsb.ParseDist(dist); err != nil {
+			return w, fmt.Errorf("%w: %w", bench.ErrConfig, err)
+		}
+	}
+	return w, nil
+}
+
+// Validate checks every value. Errors wrap bench.ErrConfig and name the value and
+// the range. known lists the schemes that exist.
+func (c Config) Validate(known []string) error {
+	c = c.withDefaults()
+	for i, s := range c.Schemes {
+		if !slices.Contains(known, s) {
+			return fmt.Errorf("%w: unknown scheme %q, want some of %s", bench.ErrConfig, s, strings.Join(known, ", "))
+		}
+		if slices.Contains(c.Schemes[:i], s) {
+			return fmt.Errorf("%w: scheme %q is listed twice", bench.ErrConfig, s)
+		}
+		if _, err := catfish.SchemeByName(s); err == nil && c.Transport == catfish.TransportTCP && s != c.Transport {
+			return fmt.Errorf("%w: scheme %q cannot run on transport tcp", bench.ErrConfig, s)
+		}
+		if n := c.inFlight(s); n < 1 || n > maxInFlight {
+			return fmt.Errorf("%w: in-flight of %s is %d, want 1 to %d", bench.ErrConfig, s, n, maxInFlight)
+		}
+	}
+	if err := c.Workload.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", bench.ErrConfig, err)
+	}
+	if m := c.Workload.Mix; m.Has(ycsb.Scan) {
+		return fmt.Errorf("%w: mix %v scans keys in their order, which records have none of", bench.ErrConfig, m)
+	}
+	for _, v := range []struct {
+		name     string
+		value    int
+		min, max int
+	}{
+		{"value-bytes", max(c.Workload.ValueBytes, c.Workload.LargestValueBytes), 1, maxValueBytes},
+		{"clients", c.Clients, 1, maxClients},
+		{"batch", c.Batch, 1, maxBatch},
+		{"client-procs", c.Procs, 1, c.Clients},
+		{"repeat", c.Repeat, 1, maxRepeat},
+	} {
+		if v.value < v.min || v.value > v.max {
+			return fmt.Errorf("%w: %s is %d, want %d to %d", bench.ErrConfig, v.name, v.value, v.min, v.max)
+		}
+	}
+	// A measured interval needs a few of the kernel's 4 ms ticks.
+	if c.Duration < 10*time.Millisecond {
+		return fmt.Errorf("%w: duration is %v, want at least 10ms", bench.ErrConfig, c.Duration)
+	}
+	if c.Warmup < 0 {
+		return fmt.Errorf("%w: warmup is %v, want 0 or more", bench.ErrConfig, c.Warmup)
+	}
+	return bench.CheckCores(c.ServerCPUs, c.ClientCPUs)
+}
+
+func (c Config) inFlight(scheme string) int {
+	if n, ok := c.InFlightOf[scheme]; ok {
+		return n
+	}
+	return c.InFlight
+}
+
+// serverJob is what the server of one scheme is told.
+func (c Config) serverJob(scheme string) ServerJob {
+	return ServerJob{
+		Scheme: scheme, Transport: c.transport(scheme), Fabric: c.Fabric, Polling: bench.Polls(scheme),
+		Keys: c.Workload.Keys, ValueBytes: max(c.Workload.ValueBytes, c.Workload.LargestValueBytes),
+	}
+}
+
+// clientJob is what client process proc of one scheme is told. Clients and keys
+// are dealt out to the processes as evenly as can be.
+func (c Config) clientJob(scheme string, proc int, server ServerReady) ClientJob {
+	first, next := c.Clients*proc/c.Procs, c.Clients*(proc+1)/c.Procs
+	n := uint64(c.Procs)
+	each, rest, p := c.Workload.Keys/n, c.Workload.Keys%n, uint64(proc)
+	from := p*each + min(p, rest)
+	to := from + each
+	if p < rest {
+		to++
+	}
+	return ClientJob{
+		Addr: server.Addr, Scheme: scheme, Transport: c.transport(scheme), Fabric: c.Fabric,
+		Workload: c.Workload, LoadFrom: from, LoadTo: to, FirstClient: first, Clients: next - first,
+		InFlight: c.inFlight(scheme), Batch: c.Batch, Warmup: c.Warmup, Duration: c.Duration,
+	}
+}
+
+// transport of a scheme: tcp has its own.
+func (c Config) transport(scheme string) string {
+	if scheme == catfish.TransportTCP {
+		return scheme
+	}
+	return c.Transport
+}

@@ -1,0 +1,128 @@
+package kv
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/catfish-index/catfish/bench"
+)
+
+// load is one client process's goroutines.
+type load struct {
+	job     ClientJob
+	stores  []Store
+	workers []*worker
+	next    []func(context.Context) (time.Time, error) // of each worker
+}
+
+func newLoad(job ClientJob, stores []Store) (*load, error) {
+	l := &load{job: job, stores: stores}
+	for i, s := range stores {
+		_, pipelined := s.(Pipeliner)
+		goroutines, together := job.InFlight, job.Batch
+		if pipelined = pipelined && job.InFlight > 1; pipelined {
+			if job.Batch > 1 {
+				return nil, fmt.Errorf("%w: batch is %d and in-flight %d: %s has one batch in flight for each client",
+					bench.ErrConfig, job.Batch, job.InFlight, job.Scheme)
+			}
+			goroutines, together = 1, job.InFlight
+		}
+		for j := range goroutines {
+			w, err := newWorker(job.Workload, (job.FirstClient+i)*goroutines+j, together, s)
+			if err != nil {
+				return nil, err
+			}
+			next := w.one
+			if pipelined {
+				next = w.pipeline
+				w.checker.ascending = w.checker.ascending && inOrder(job.Workload.Mix)
+			}
+			l.workers, l.next = append(l.workers, w), append(l.next, next)
+		}
+	}
+	return l, nil
+}
+
+// moment is what a process has counted and used until then.
+type moment struct {
+	at       time.Time
+	counters Counters
+	cpu      time.Duration
+}
+
+func (l *load) now(began time.Time) (m moment, err error) {
+	u, err := bench.UsageSince(began)
+	for _, s := range l.stores {
+		m.counters = m.counters.Add(s.Counters())
+	}
+	m.at, m.cpu = time.Now(), u.CPU
+	return m, err
+}
+
+// run works for the warm-up and the measured time. The process began at a time.
+func (l *load) run(ctx context.Context, began time.Time) (*Sample, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	from := time.Now().Add(l.job.Warmup)
+	to := from.Add(l.job.Duration)
+	var group sync.WaitGroup
+	for i, w := range l.workers {
+		w.from, w.to = from, to
+		group.Go(func() {
+			if err := w.run(ctx, l.next[i]); err != nil {
+				cancel(err) // The first says why.
+			}
+		})
+	}
+	first, last, err := l.watch(ctx, began, from, to)
+	if err != nil {
+		cancel(err)
+	}
+	group.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	s := &Sample{
+		Elapsed: to.Sub(from), Latency: latencies(l.job.Workload.Mix),
+		Counters: last.counters.Sub(first.counters),
+		// The readings may be late, and are not equally so.
+		CPU: time.Duration(float64(last.cpu-first.cpu) * float64(to.Sub(from)) / float64(last.at.Sub(first.at))),
+	}
+	for _, w := range l.workers {
+		for k, lat := range w.latency {
+			if lat != nil {
+				s.Latency[k].Merge(lat)
+			}
+		}
+		s.Answers = s.Answers.Add(w.checker.Answers)
+	}
+	return s, nil
+}
+
+// watch reads counters and usage at both ends of the measured time.
+func (l *load) watch(ctx context.Context, began, from, to time.Time) (first, last moment, err error) {
+	if err = sleepUntil(ctx, from); err != nil {
+		return first, last, err
+	}
+	if first, err = l.now(began); err != nil {
+		return first, last, err
+	}
+	if err = sleepUntil(ctx, to); err != nil {
+		return first, last, err
+	}
+	last, err = l.now(began)
+	return first, last, err
+}
+
+func sleepUntil(ctx context.Context, t time.Time) error {
+	timer := time.NewTimer(time.Until(t))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}

@@ -1,0 +1,194 @@
+package kv
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/stats"
+	"github.com/catfish-index/catfish/datasets/ycsb"
+)
+
+// Row is what `catfish bench kv` prints for one scheme: a JSON object per scheme.
+// Columns that bench.Row has, too, have its names and meanings, with Gets for
+// searches. With repeats every figure is the median of the runs and Spread holds
+// the smallest and the largest.
+type Row struct {
+	Scheme    string `json:"scheme"`
+	Version   string `json:"version,omitempty"` // of another program than Catfish
+	Transport string `json:"transport"`
+	Device    string `json:"device"` // what carries it: provider, card, port, GID
+	Mix       string `json:"mix"`
+	Dist      string `json:"dist"`
+	// Theta is of zipf and latest.
+	Theta      float64 `json:"theta,omitempty"`
+	Keys       uint64  `json:"keys"`
+	ValueBytes int     `json:"value_bytes"`
+	// LargestValueBytes, if sizes differ.
+	LargestValueBytes int `json:"largest_value_bytes,omitempty"`
+
+	Clients    int    `json:"clients"`
+	InFlight   int    `json:"in_flight"`
+	Batch      int    `json:"batch"` // keys per GetMany
+	Procs      int    `json:"client_procs"`
+	ServerCPUs string `json:"server_cpus"` // empty: not pinned
+	ClientCPUs string `json:"client_cpus"`
+
+	Figures
+
+	// Values that were read and checked, of all runs, and those that were wrong.
+	Checked int64 `json:"answers_checked"`
+	Wrong   int64 `json:"answers_wrong"`
+
+	Simulated bool    `json:"simulated"` // always false here
+	Seed      uint64  `json:"seed"`
+	WarmupS   float64 `json:"warmup_s"`
+	DurationS float64 `json:"duration_s"`
+	Repeat    int     `json:"repeat"`
+	Commit    string  `json:"commit"`
+
+	// Runs are the throughputs of the single runs in the order of the rounds.
+	Runs []float64 `json:"runs_ops_per_s"`
+	// ByOp has the latencies of each kind of operation in the mix, of all runs
+	// together.
+	ByOp map[string]bench.OpFigures `json:"by_op"`
+	// Spread maps a figure's name to its smallest and largest value.
+	Spread map[string][2]float64 `json:"spread,omitempty"`
+}
+
+// Figures are the measured numbers of a row. OpsPerS counts keys, not batches;
+// Results are right values per key that was read.
+type Figures struct {
+	bench.Figures
+	// Shares of the Gets, 0 to 1: a kept reference was right, or was not.
+	PointerHits    float64 `json:"pointer_hits"`
+	PointerInvalid float64 `json:"pointer_invalid"`
+	// Of the key index when the run ended, and of its whole life: items moved
+	// per insertion, items in the stash and the most there were, load factor.
+	Kicks      float64 `json:"kicks_per_insert"`
+	Stash      float64 `json:"stash_items"`
+	StashMost  float64 `json:"stash_most"`
+	LoadFactor float64 `json:"load_factor"` // 0 to 1
+}
+
+// Named lists the figures by their JSON names.
+func (f *Figures) Named() []stats.Figure {
+	return append(f.Figures.Named(),
+		stats.Figure{Name: "pointer_hits", Value: &f.PointerHits},
+		stats.Figure{Name: "pointer_invalid", Value: &f.PointerInvalid},
+		stats.Figure{Name: "kicks_per_insert", Value: &f.Kicks},
+		stats.Figure{Name: "stash_items", Value: &f.Stash},
+		stats.Figure{Name: "stash_most", Value: &f.StashMost},
+		stats.Figure{Name: "load_factor", Value: &f.LoadFactor},
+	)
+}
+
+// newRow turns the runs of one scheme, at least one, into its row.
+func newRow(cfg Config, scheme string, runs []*outcome) Row {
+	w, info := &cfg.Workload, runs[0].clients[0].Info
+	row := Row{
+		Scheme: scheme, Version: runs[0].server.Version, Transport: info.Transport, Device: info.Device,
+		Mix: w.Mix.String(), Dist: w.Dist.String(),
+		Keys: w.Keys, ValueBytes: w.ValueBytes, LargestValueBytes: w.LargestValueBytes,
+		Clients: cfg.Clients, InFlight: cfg.inFlight(scheme), Batch: cfg.Batch, Procs: cfg.Procs,
+		ServerCPUs: cfg.ServerCPUs.String(), ClientCPUs: cfg.ClientCPUs.String(), Seed: w.Seed,
+		WarmupS: cfg.Warmup.Seconds(), DurationS: cfg.Duration.Seconds(), Repeat: cfg.Repeat, Commit: cfg.Commit,
+		ByOp: map[string]bench.OpFigures{},
+	}
+	if w.Dist != ycsb.Uniform {
+		row.Theta = w.Theta
+	}
+	byKind := latencies(w.Mix)
+	var figures [][]stats.Figure
+	for _, o := range runs {
+		f := o.figures(cfg)
+		figures = append(figures, f.Named())
+		row.Runs = append(row.Runs, f.OpsPerS)
+		a := o.answers()
+		row.Checked, row.Wrong = row.Checked+a.Checked, row.Wrong+a.Wrong
+		for _, s := range o.samples {
+			merge(&byKind, s)
+		}
+	}
+	for k, l := range byKind {
+		if l != nil && l.Count() > 0 {
+			row.ByOp[ycsb.Kind(k).String()] = l.Figures()
+		}
+	}
+	row.Spread = stats.Summarize(row.Figures.Named(), figures)
+	return row
+}
+
+// merge adds a sample's latencies.
+func merge(to *[kinds]*bench.Latency, s *Sample) {
+	for k, l := range s.Latency {
+		if l != nil && to[k] != nil {
+			to[k].Merge(l)
+		}
+	}
+}
+
+// figures adds up the client processes of one run.
+func (o *outcome) figures(cfg Config) Figures {
+	byKind, all := latencies(cfg.Workload.Mix), bench.NewLatency()
+	var opsPerS, cores float64
+	var c Counters
+	for _, s := range o.samples {
+		merge(&byKind, s)
+		ops := int64(0)
+		for _, l := range s.Latency {
+			if l != nil {
+				ops += l.Count()
+			}
+		}
+		opsPerS += stats.Ratio(float64(ops), s.Elapsed.Seconds())
+		cores += stats.Ratio(s.CPU.Seconds(), s.Elapsed.Seconds())
+		c = c.Add(s.Counters)
+	}
+	gets := int64(0)
+	for k, l := range byKind {
+		if l == nil {
+			continue
+		}
+		all.Merge(l)
+		if k := ycsb.Kind(k); k == ycsb.Read || k == ycsb.ReadModifyWrite {
+			gets += l.Count()
+		}
+	}
+	f := Figures{Figures: bench.NewFigures(all, c.Counters)}
+	f.OpsPerS, f.ClientUtil = opsPerS, min(1, cores/float64(coresOf(cfg)))
+	f.CPUUtil, f.NetIn, f.NetOut = o.after.Usage.Since(o.before.Usage)
+	// Traffic is of all calls. Their number is as the counters see it: a busy core
+	// may put milliseconds between reading these and what was timed.
+	asked, calls := float64(c.Fast+c.Offloaded), float64(all.Count())
+	if gets > 0 && asked > 0 {
+		calls *= asked / float64(gets)
+	}
+	f.Bytes = stats.Ratio(float64(c.Bytes), calls)
+	f.PointerHits = stats.Ratio(float64(c.PointerHits), asked)
+	f.PointerInvalid = stats.Ratio(float64(c.PointerInvalid), asked)
+	a := o.answers()
+	f.Results = stats.Ratio(float64(a.Checked-a.Wrong), float64(a.Checked))
+	x := o.after.Index
+	f.Kicks = stats.Ratio(float64(x.Kicks), float64(x.Inserts))
+	f.Stash, f.StashMost, f.LoadFactor = float64(x.Stash), float64(x.StashMost), x.Load
+	return f
+}
+
+// coresOf counts the clients' cores.
+func coresOf(cfg Config) int {
+	if n := len(cfg.ClientCPUs); n > 0 {
+		return n
+	}
+	return runtime.NumCPU()
+}
+
+// WriteJSON writes the row as one line.
+func (r Row) WriteJSON(w io.Writer) error {
+	if err := json.NewEncoder(w).Encode(r); err != nil {
+		return fmt.Errorf("bench: writing a row: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package kv
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/stats"
+)
+
+// WriteTable prints rows of one Run for people. With repeats the spread of the
+// throughput stands beside its median.
+func WriteTable(w io.Writer, rows []Row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	r := rows[0]
+	fmt.Fprintf(w, "YCSB mix %s, %s, %d keys, values of %d B\n", r.Mix, r.Dist, r.Keys, r.ValueBytes)
+	fmt.Fprintf(w, "%d clients in %d process(es), reads %s, server on %s, clients on %s\n",
+		r.Clients, r.Procs, reads(r.Batch), bench.Cores(r.ServerCPUs), bench.Cores(r.ClientCPUs))
+	fmt.Fprintf(w, "seed %d, %g s after %g s of warm-up, median of %d, commit %s\n\n",
+		r.Seed, r.DurationS, r.WarmupS, r.Repeat, r.Commit)
+	for _, l := range devices(rows) {
+		fmt.Fprintln(w, l)
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, strings.Join([]string{
+		"scheme", "transport", "in flight", "ops/s", "(min-max)", "mean us", "p50", "p99", "p99.9", "server CPU", "client CPU",
+		"offloaded", "trips", "reads", "bytes", "restarts", "torn", "hits", "invalid", "kicks", "stash", "load", "wrong", "",
+	}, "\t"))
+	for _, r := range rows {
+		spread := "-"
+		if s, ok := r.Spread["ops_per_s"]; ok {
+			spread = fmt.Sprintf("%.0f-%.0f", s[0], s[1])
+		}
+		fmt.Fprintf(t, "%s\t%s\t%d\t%.0f\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f%%\t%.1f%%\t%s\t%d\t\n",
+			r.Scheme, r.Transport, r.InFlight, r.OpsPerS, spread, r.MeanUs, r.P50Us, r.P99Us, r.P999Us,
+			100*r.CPUUtil, 100*r.ClientUtil, inside(&r), r.Wrong)
+	}
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("bench: writing the table: %w", err)
+	}
+	var names []string
+	var runs [][]float64
+	for _, r := range rows {
+		names, runs = append(names, r.Scheme), append(runs, r.Runs)
+	}
+	if _, err := io.WriteString(w, bench.WithinText(names, runs)); err != nil {
+		return fmt.Errorf("bench: writing the table: %w", err)
+	}
+	return nil
+}
+
+// inside are the columns of what only Catfish tells.
+func inside(r *Row) string {
+	if r.Version != "" {
+		return strings.Repeat("-\t", 10) + "-"
+	}
+	return fmt.Sprintf("%.1f%%\t%.2f\t%.2f\t%.0f\t%.4f\t%.0f\t%.1f%%\t%.2f%%\t%.3f\t%.0f\t%.2f",
+		100*r.Offload, r.Trips, r.Reads, r.Bytes, r.Restarts, r.Torn, 100*r.PointerHits, 100*r.PointerInvalid,
+		r.Kicks, r.StashMost, r.LoadFactor)
+}
+
+func reads(batch int) string {
+	if batch == 1 {
+		return "one by one"
+	}
+	return fmt.Sprintf("%d in a call", batch)
+}
+
+// devices says once what carries each transport, and which version a peer has.
+func devices(rows []Row) []string {
+	var lines []string
+	for _, r := range rows {
+		l := ""
+		switch {
+		case r.Version != "":
+			l = r.Scheme + ": version " + r.Version
+		case r.Device != "":
+			l = r.Transport + ": " + r.Device
+		}
+		if l != "" && !slices.Contains(lines, l) {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+// WriteRatios prints how many times the throughput of each scheme named by a
+// column each row has: within rounds, with its standard error, if there were two
+// or more, else of the only one.
+func WriteRatios(w io.Writer, rows []Row, columns []string) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(t, "times the ops/s of\t%s\t\n", strings.Join(columns, "\t"))
+	for i := range rows {
+		fmt.Fprintf(t, "%s\t", rows[i].Scheme)
+		for _, name := range columns {
+			cell := "-"
+			if j := slices.IndexFunc(rows, func(r Row) bool { return r.Scheme == name }); j >= 0 {
+				cell = ratio(&rows[i], &rows[j])
+			}
+			fmt.Fprintf(t, "%s\t", cell)
+		}
+		fmt.Fprintln(t)
+	}
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("bench: writing the table: %w", err)
+	}
+	return nil
+}
+
+func ratio(r, by *Row) string {
+	if times, stderr, ok := bench.Within(r.Runs, by.Runs); ok {
+		return fmt.Sprintf("%.2f +- %.2f", times, stderr)
+	}
+	return fmt.Sprintf("%.2f", stats.Ratio(r.OpsPerS, by.OpsPerS))
+}

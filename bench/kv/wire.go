@@ -1,0 +1,107 @@
+package kv
+
+import (
+	"time"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/datasets/ycsb"
+)
+
+// The roles of children.
+const (
+	ServerRole child.Role = "kv-server"
+	ClientRole child.Role = "kv-client"
+)
+
+// kinds is the number of kinds of operations, ycsb.Kind.
+const kinds = ycsb.ReadModifyWrite + 1
+
+// ServerJob is the first line that a server child reads.
+type ServerJob struct {
+	Scheme    string       `json:"scheme"`
+	Transport string       `json:"transport"`
+	Fabric    bench.Fabric `json:"fabric"` // of ofi
+	Polling   bool         `json:"polling"`
+	// What will be stored: keys that are loaded, bytes of a value. Mixes that
+	// insert store more.
+	Keys       uint64 `json:"keys"`
+	ValueBytes int    `json:"value_bytes"`
+}
+
+// ServerReady is what a server child answers once it serves.
+type ServerReady struct {
+	Addr    string `json:"addr"`
+	Version string `json:"version"`
+}
+
+// ClientJob is the first line that a client child reads.
+type ClientJob struct {
+	Addr      string       `json:"addr"`
+	Scheme    string       `json:"scheme"`
+	Transport string       `json:"transport"`
+	Fabric    bench.Fabric `json:"fabric"` // of ofi
+
+	Workload ycsb.Config `json:"workload"`
+	// This process loads the keys from LoadFrom to before LoadTo, and has so many
+	// clients, of which the first one has number FirstClient of all.
+	LoadFrom    uint64 `json:"load_from"`
+	LoadTo      uint64 `json:"load_to"`
+	FirstClient int    `json:"first_client"`
+	Clients     int    `json:"clients"`
+	InFlight    int    `json:"in_flight"` // per client
+	Batch       int    `json:"batch"`     // keys of a GetMany; 1: by Get
+
+	Warmup   time.Duration `json:"warmup_ns"`
+	Duration time.Duration `json:"duration_ns"`
+}
+
+// ClientReady is what a client child answers once its keys are loaded.
+type ClientReady struct {
+	Info bench.Info `json:"info"`
+}
+
+// State is what a server child answers when it is asked.
+type State struct {
+	Usage bench.Usage `json:"usage"`
+	Index Index       `json:"index"`
+}
+
+// Sample is what one client process saw in the measured time.
+type Sample struct {
+	Elapsed  time.Duration         `json:"elapsed_ns"`
+	Latency  [kinds]*bench.Latency `json:"latency"` // by ycsb.Kind
+	Counters Counters              `json:"counters"`
+	CPU      time.Duration         `json:"cpu_ns"` // processor time of the client process
+	Answers  Answers               `json:"answers"`
+}
+
+// Answers counts values that were read, since the operations began, the warm-up's
+// included.
+type Answers struct {
+	Checked int64  `json:"checked"`
+	Wrong   int64  `json:"wrong"`
+	First   string `json:"first,omitempty"` // what was wrong with the first of these
+}
+
+// Add returns the sum.
+func (a Answers) Add(o Answers) Answers {
+	if a.First == "" {
+		a.First = o.First
+	}
+	return Answers{a.Checked + o.Checked, a.Wrong + o.Wrong, a.First}
+}
+
+// toChild is a line to a child after its job: exactly one field is set.
+type toChild struct {
+	Go  bool `json:"go,omitempty"`  // client: begin
+	Ask bool `json:"ask,omitempty"` // server: tell the state
+}
+
+// fromChild is a line from a child: exactly one field is set.
+type fromChild struct {
+	Server *ServerReady `json:"server,omitempty"`
+	Client *ClientReady `json:"client,omitempty"`
+	State  *State       `json:"state,omitempty"`
+	Sample *Sample      `json:"sample,omitempty"`
+}

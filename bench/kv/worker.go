@@ -1,0 +1,152 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/datasets/ycsb"
+)
+
+// worker is one goroutine's closed loop. What it has measured is looked at when
+// it has ended.
+type worker struct {
+	store   Store
+	ops     *ycsb.Ops
+	checker checker
+	latency [kinds]*bench.Latency // of kinds in the mix
+
+	from, to time.Time // calls that end in between are measured
+
+	op    ycsb.Op
+	value []byte
+	reads []ycsb.Op // collected for a GetMany, or drawn for a Do
+	many  []Request
+	// second are writes of read-modify-writes, of a Do.
+	second []Request
+}
+
+// newWorker is for the operations of one of all clients' goroutines. together is
+// how many operations go into one call.
+func newWorker(w ycsb.Config, number, together int, store Store) (*worker, error) {
+	ops, err := w.Ops(number)
+	if err != nil {
+		return nil, err
+	}
+	wk := &worker{store: store, ops: ops, latency: latencies(w.Mix)}
+	wk.checker.ascending = w.ValueBytes >= ycsb.HeaderBytes
+	if together > 1 {
+		wk.reads, wk.many = make([]ycsb.Op, 0, together), make([]Request, together)
+	}
+	return wk, nil
+}
+
+func latencies(m ycsb.Mix) (l [kinds]*bench.Latency) {
+	for k := range l {
+		if m.Has(ycsb.Kind(k)) {
+			l[k] = bench.NewLatency()
+		}
+	}
+	return l
+}
+
+// run makes calls with next until one ends after the measured time, fails or ctx
+// is done.
+func (w *worker) run(ctx context.Context, next func(context.Context) (time.Time, error)) error {
+	for ctx.Err() == nil {
+		end, err := next(ctx)
+		if err != nil {
+			return err
+		}
+		if end.After(w.to) {
+			return nil
+		}
+	}
+	return ctx.Err()
+}
+
+// one carries out the next operation, and returns when it ended: the zero time,
+// if it was a read that waits for others.
+func (w *worker) one(ctx context.Context) (end time.Time, err error) {
+	w.op = w.ops.Next()
+	op := &w.op
+	var start time.Time
+	switch op.Kind {
+	case ycsb.Read:
+		if cap(w.reads) > 0 {
+			if w.reads = append(w.reads, *op); len(w.reads) < cap(w.reads) {
+				return time.Time{}, nil
+			}
+			return w.getMany(ctx)
+		}
+		start = time.Now()
+		err = w.get(ctx)
+		end = time.Now()
+	case ycsb.ReadModifyWrite:
+		start = time.Now()
+		if err = w.get(ctx); err == nil {
+			err = w.put(ctx)
+		}
+		end = time.Now()
+	default:
+		start = time.Now()
+		err = w.put(ctx)
+		end = time.Now()
+	}
+	if err != nil {
+		return end, fmt.Errorf("bench: %s of key %s: %w", op.Kind, op.Key, err)
+	}
+	w.record(op.Kind, start, end, 1)
+	return end, nil
+}
+
+func (w *worker) get(ctx context.Context) error {
+	value, err := w.store.Get(ctx, w.op.Key[:], w.value[:0])
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	w.value = value
+	w.checker.saw(w.op.Number, w.checker.check(&w.op, value, err == nil))
+	return nil
+}
+
+func (w *worker) put(ctx context.Context) error {
+	w.value = w.op.AppendValue(w.value[:0])
+	if err := w.store.Put(ctx, w.op.Key[:], w.value); err != nil {
+		return err
+	}
+	w.checker.saw(w.op.Number, w.op.Seq)
+	return nil
+}
+
+// getMany reads what was collected. Reads of one call are not in any order, so
+// all are judged by what was seen before it.
+func (w *worker) getMany(ctx context.Context) (end time.Time, err error) {
+	for i := range w.reads {
+		w.many[i].Key, w.many[i].Found = w.reads[i].Key, false
+	}
+	start := time.Now()
+	err = w.store.GetMany(ctx, w.many)
+	end = time.Now()
+	if err != nil {
+		return end, fmt.Errorf("bench: reading %d keys: %w", len(w.many), err)
+	}
+	w.record(ycsb.Read, start, end, len(w.many))
+	for i := range w.reads {
+		w.reads[i].Seq = w.checker.check(&w.reads[i], w.many[i].Value, w.many[i].Found)
+	}
+	for i := range w.reads {
+		w.checker.saw(w.reads[i].Number, w.reads[i].Seq)
+	}
+	w.reads = w.reads[:0]
+	return end, nil
+}
+
+// record counts n operations of one call.
+func (w *worker) record(k ycsb.Kind, start, end time.Time, n int) {
+	if end.After(w.from) && !end.After(w.to) {
+		w.latency[k].RecordMany(end.Sub(start), n)
+	}
+}
