@@ -94,7 +94,7 @@ func dialAll(ctx context.Context, job ClientJob, dial Dialer) ([]Store, error) {
 		slots <- struct{}{}
 		group.Go(func() {
 			if stores[i], errs[i] = dial(ctx, job); errs[i] == nil {
-				errs[i] = try(ctx, stores[i], fmt.Appendf(nil, "try-%d", job.FirstClient+i))
+				errs[i] = try(ctx, stores[i], fmt.Appendf(nil, "try-%012d", job.FirstClient+i))
 			}
 			<-slots
 		})
@@ -109,8 +109,8 @@ func dialAll(ctx context.Context, job ClientJob, dial Dialer) ([]Store, error) {
 	return open, nil
 }
 
-// try sees that a store does what is not measured, or not seen by what is: a key
-// that was deleted is not found.
+// try sees that a store does what is not measured: a key that was deleted is not
+// found. The key has the length of all others, and is none of them.
 func try(ctx context.Context, s Store, key []byte) error {
 	value := []byte("value of " + string(key))
 	if err := s.Put(ctx, key, value); err != nil {

@@ -15,8 +15,9 @@ var (
 	ErrWrong = errors.New("bench: wrong answers")
 )
 
-// Store is one connection to what is measured. All methods are safe for
-// concurrent use, unless it is a Pipeliner: one goroutine uses that.
+// Store is one connection to what is measured. Keys have ycsb.KeyBytes. All
+// methods are safe for concurrent use, unless it is a Pipeliner: one goroutine
+// uses that.
 type Store interface {
 	// Get appends the value of a key to dst. The error wraps ErrNotFound if there
 	// is none, and dst is returned as it was.

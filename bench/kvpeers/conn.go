@@ -5,53 +5,51 @@ package kvpeers
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
+	"runtime/debug"
 
-	"github.com/catfish-index/catfish/datasets/ycsb"
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/kv"
 )
 
 var (
-	// ErrConfig: a configuration has a value that is not allowed.
-	ErrConfig = errors.New("kvpeers: bad configuration")
+	// ErrScheme: there is no such peer, or no such way to reach it.
+	ErrScheme = errors.New("kvpeers: unknown scheme")
 	// ErrMissing: a server's program is not installed; the text says what to
 	// install.
 	ErrMissing = errors.New("kvpeers: not installed")
 	// ErrAnswer: a server's answer is an error, or is not understood. The
 	// connection is of no use any more.
 	ErrAnswer = errors.New("kvpeers: bad answer")
-	// ErrLost: a key that was written is not there.
-	ErrLost = errors.New("kvpeers: lost key")
 )
 
-// Request is a Get, or a Set of Value. A Get sets Found, and Value to what
-// was found, in the room that Value has.
-type Request struct {
-	Key   ycsb.Key
-	Value []byte
-	Set   bool
-	Found bool
-}
+// gcPercent of a client process: little is live, and Redis's client allocates.
+const gcPercent = 400
 
-// Conn is a connection to a server.
-type Conn interface {
-	// Do sends all requests, then waits for all answers. They are carried
-	// out in their order.
-	Do(ctx context.Context, rs []Request) error
-	// GetMany reads all keys by one command, if the server has one that is
-	// faster than Do.
-	GetMany(ctx context.Context, rs []Request) error
-	Close() error
-}
-
-// Get reads one key; nil if it is not there.
-func Get(ctx context.Context, c Conn, key ycsb.Key) ([]byte, error) {
-	rs := []Request{{Key: key}}
-	if err := c.Do(ctx, rs); err != nil || !rs[0].Found {
+// Dial is the kv.Dialer of the peers.
+func Dial(ctx context.Context, job kv.ClientJob) (kv.Store, error) {
+	p, transport, err := find(job.Scheme)
+	if err != nil {
 		return nil, err
 	}
-	return rs[0].Value, nil
+	debug.SetGCPercent(gcPercent) // of this process, which is a client only
+	s, err := p.dial(ctx, dialer{transport, job.Addr})
+	if err != nil {
+		return nil, fmt.Errorf("kvpeers: dialling %s at %s: %w", p.name, job.Addr, err)
+	}
+	return s, nil
 }
 
-// Set writes one key.
-func Set(ctx context.Context, c Conn, key ycsb.Key, value []byte) error {
-	return c.Do(ctx, []Request{{Key: key, Value: value, Set: true}})
+// dialer connects to a place.
+type dialer struct{ network, addr string }
+
+func (d dialer) dial(ctx context.Context, nd *net.Dialer) (net.Conn, error) {
+	return nd.DialContext(ctx, d.network, d.addr)
 }
+
+// Info of a connection; nothing is known but where it goes.
+func (d dialer) Info() bench.Info { return bench.Info{Transport: d.network} }
+
+// Counters are what peers do not tell.
+func (d dialer) Counters() kv.Counters { return kv.Counters{} }

@@ -1,8 +1,14 @@
-// Package kvpeers measures key-value servers that Catfish's records are
-// compared with: Redis and memcached, with the operations of datasets/ycsb.
+// Package kvpeers has the key-value servers that Catfish's records are compared
+// with, Redis and memcached, as servers and stores of package bench/kv, which
+// measures them as it does Catfish.
 //
 //	cd bench/kvpeers
 //	go run ./cmd/kvpeers -mix A -keys 1000000 -json -
+//	go run ./cmd/kvpeers -catfish ../../bin/catfish -transport shm
+//
+// With the program catfish, the schemes of `catfish bench kv` run in the same
+// rounds and stand in the same table, and another table has how many times each
+// peer's throughput everybody has.
 //
 // It is a module of its own, so that programs that import Catfish inherit no
 // client of another server. docs/decisions/kv-peers.md says which clients are
@@ -10,12 +16,11 @@
 //
 // # What is comparable
 //
-// A server is a process of its own with one thread for requests, on cores of
-// its own, over loopback or a unix socket; nothing is written to disk.
-// Clients are closed loops: each has so many operations in flight, and none
-// more before one is done. All values that are read are checked, and a key
-// that is not found ends the run with an error: a server that forgets would
-// otherwise win.
+// A server is a process of its own with one thread for requests, on the cores
+// that Catfish's server has in its turn, over loopback (redis-tcp) or a unix
+// socket (redis-unix); nothing is written to disk. Each run has a fresh one, and
+// loads it. Keys, values, operations, the closed loop and the check of every value
+// are those of bench/kv.
 //
 // How operations are in flight depends on the peer:
 //

@@ -10,6 +10,9 @@ import (
 	"io"
 	"net"
 	"strconv"
+
+	"github.com/catfish-index/catfish/bench/kv"
+	"github.com/catfish-index/catfish/datasets/ycsb"
 )
 
 // memcachedConn speaks memcached's meta commands (doc/protocol.txt of
@@ -17,12 +20,15 @@ import (
 //
 //	mg KEY v               ->  VA SIZE, then the value; EN: not there
 //	ms KEY SIZE, value     ->  HD
+//	md KEY                 ->  HD; NF: not there
 //
-// Lines and values end with \r\n. For one goroutine.
+// Lines and values end with \r\n. It is a kv.Pipeliner.
 type memcachedConn struct {
+	dialer
 	conn net.Conn
 	r    *bufio.Reader
 	out  []byte
+	one  [1]kv.Request
 }
 
 // maxMemcachedValue is the longest value that memcached takes, by -I.
@@ -31,25 +37,61 @@ const maxMemcachedValue = 64 << 20
 // memcachedBuffer takes the answers to a few hundred small requests.
 const memcachedBuffer = 64 << 10
 
-func dialMemcached(ctx context.Context, network, addr string) (Conn, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+func dialMemcached(ctx context.Context, d dialer) (kv.Store, error) {
+	conn, err := d.dial(ctx, new(net.Dialer))
 	if err != nil {
 		return nil, err
 	}
-	return newMemcachedConn(conn), nil
+	return &memcachedConn{dialer: d, conn: conn, r: bufio.NewReaderSize(conn, memcachedBuffer)}, nil
 }
 
-func newMemcachedConn(conn net.Conn) *memcachedConn {
-	return &memcachedConn{conn: conn, r: bufio.NewReaderSize(conn, memcachedBuffer)}
+// Get is Do of one.
+func (c *memcachedConn) Get(ctx context.Context, key, dst []byte) ([]byte, error) {
+	r := &c.one[0]
+	*r = kv.Request{Key: ycsb.Key(key), Value: dst[len(dst):]}
+	if err := c.Do(ctx, c.one[:]); err != nil {
+		return dst, err
+	}
+	if !r.Found {
+		return dst, fmt.Errorf("%w: %s", kv.ErrNotFound, key)
+	}
+	return append(dst, r.Value...), nil // Already there, if dst had room.
 }
 
-func (c *memcachedConn) Do(ctx context.Context, rs []Request) error {
+// Put is Do of one.
+func (c *memcachedConn) Put(ctx context.Context, key, value []byte) error {
+	c.one[0] = kv.Request{Key: ycsb.Key(key), Value: value, Put: true}
+	return c.Do(ctx, c.one[:])
+}
+
+// Delete removes a key.
+func (c *memcachedConn) Delete(ctx context.Context, key []byte) error {
+	stop := context.AfterFunc(ctx, func() { c.conn.Close() })
+	defer stop()
+	if _, err := fmt.Fprintf(c.conn, "md %s\r\n", key); err != nil {
+		return fmt.Errorf("kvpeers: sending to memcached: %w", err)
+	}
+	line, err := c.r.ReadSlice('\n')
+	if err != nil {
+		return fmt.Errorf("%w: it begins with %.80q: %w", ErrAnswer, line, err)
+	}
+	switch string(line) {
+	case "HD\r\n":
+		return nil
+	case "NF\r\n":
+		return fmt.Errorf("%w: %s", kv.ErrNotFound, key)
+	}
+	return fmt.Errorf("%w: memcached says %.80q", ErrAnswer, line)
+}
+
+// Do pipelines.
+func (c *memcachedConn) Do(ctx context.Context, rs []kv.Request) error {
 	stop := context.AfterFunc(ctx, func() { c.conn.Close() })
 	defer stop()
 	c.out = c.out[:0]
 	sent := 0 // requests before this one are answered
 	for i := range rs {
-		if len(c.out) > 0 && len(c.out)+rs[i].bytes() > sendBytes {
+		if len(c.out) > 0 && len(c.out)+requestBytes(&rs[i]) > sendBytes {
 			if err := c.exchange(rs[sent:i]); err != nil {
 				return err
 			}
@@ -69,16 +111,16 @@ const (
 	commandBytes = 64
 )
 
-// bytes are at most what a request takes.
-func (r *Request) bytes() int {
-	if r.Set {
+// requestBytes are at most what a request takes.
+func requestBytes(r *kv.Request) int {
+	if r.Put {
 		return commandBytes + len(r.Value)
 	}
 	return commandBytes
 }
 
 // exchange sends what is in c.out, the requests rs, and reads their answers.
-func (c *memcachedConn) exchange(rs []Request) error {
+func (c *memcachedConn) exchange(rs []kv.Request) error {
 	if _, err := c.conn.Write(c.out); err != nil {
 		return fmt.Errorf("kvpeers: sending to memcached: %w", err)
 	}
@@ -91,8 +133,8 @@ func (c *memcachedConn) exchange(rs []Request) error {
 	return nil
 }
 
-func (c *memcachedConn) add(r *Request) {
-	if !r.Set {
+func (c *memcachedConn) add(r *kv.Request) {
+	if !r.Put {
 		c.out = append(c.out, "mg "...)
 		c.out = append(c.out, r.Key[:]...)
 		c.out = append(c.out, " v\r\n"...)
@@ -108,25 +150,25 @@ func (c *memcachedConn) add(r *Request) {
 }
 
 // reply reads the answer to a request.
-func (c *memcachedConn) reply(r *Request) error {
+func (c *memcachedConn) reply(r *kv.Request) error {
 	line, err := c.r.ReadSlice('\n')
 	if err != nil {
 		return fmt.Errorf("%w: it begins with %.80q: %w", ErrAnswer, line, err)
 	}
 	line = bytes.TrimSuffix(line, []byte("\r\n"))
 	switch {
-	case r.Set && string(line) == "HD":
+	case r.Put && string(line) == "HD":
 		return nil
-	case !r.Set && string(line) == "EN":
+	case !r.Put && string(line) == "EN":
 		r.Found, r.Value = false, r.Value[:0]
 		return nil
-	case !r.Set && bytes.HasPrefix(line, []byte("VA ")):
+	case !r.Put && bytes.HasPrefix(line, []byte("VA ")):
 		return c.value(r, line[len("VA "):])
 	}
 	return fmt.Errorf("%w: memcached says %.80q", ErrAnswer, line)
 }
 
-func (c *memcachedConn) value(r *Request, size []byte) error {
+func (c *memcachedConn) value(r *kv.Request, size []byte) error {
 	n := 0
 	for _, d := range size { // strconv would want a string
 		if d < '0' || d > '9' || n > maxMemcachedValue {
@@ -165,6 +207,7 @@ func noEOF(err error) error {
 }
 
 // GetMany is Do: memcached's developers advise against `get` of many keys.
-func (c *memcachedConn) GetMany(ctx context.Context, rs []Request) error { return c.Do(ctx, rs) }
+func (c *memcachedConn) GetMany(ctx context.Context, rs []kv.Request) error { return c.Do(ctx, rs) }
 
+// Close ends the connection.
 func (c *memcachedConn) Close() error { return c.conn.Close() }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/catfish-index/catfish/bench/kv"
 	"github.com/catfish-index/catfish/datasets/ycsb"
 )
 
@@ -49,7 +50,7 @@ func TestReply(t *testing.T) {
 		{answer: "VA 3\r\nabc", fails: true},
 		{answer: strings.Repeat("x", 100) + "\r\n", fails: true}, // longer than the buffer
 	} {
-		conn, r := answers(c.answer), Request{Key: aKey, Set: c.set, Value: []byte("before")}
+		conn, r := answers(c.answer), kv.Request{Key: aKey, Put: c.set, Value: []byte("before")}
 		err := conn.reply(&r)
 		if c.fails {
 			if !errors.Is(err, ErrAnswer) {
@@ -74,7 +75,7 @@ func FuzzReply(f *testing.F) {
 	f.Add("VA 5\r\nabcde\r\n", false)
 	f.Add("EN\r\n", false)
 	f.Fuzz(func(t *testing.T, answer string, set bool) {
-		r := Request{Key: aKey, Set: set}
+		r := kv.Request{Key: aKey, Put: set}
 		err := answers(answer).reply(&r)
 		if err != nil && !errors.Is(err, ErrAnswer) || len(r.Value) > len(answer) {
 			t.Errorf("%q: %d bytes, %v", answer, len(r.Value), err)
@@ -84,8 +85,8 @@ func FuzzReply(f *testing.F) {
 
 func TestCommands(t *testing.T) {
 	c := new(memcachedConn)
-	c.add(&Request{Key: aKey, Value: []byte("old")})
-	c.add(&Request{Key: aKey, Value: []byte("new"), Set: true})
+	c.add(&kv.Request{Key: aKey, Value: []byte("old")})
+	c.add(&kv.Request{Key: aKey, Value: []byte("new"), Put: true})
 	if want := fmt.Sprintf("mg %s v\r\nms %s 3\r\nnew\r\n", aKey, aKey); string(c.out) != want {
 		t.Errorf("%q, want %q", c.out, want)
 	}

@@ -9,60 +9,95 @@ import (
 	"net"
 
 	"github.com/redis/rueidis"
+
+	"github.com/catfish-index/catfish/bench/kv"
 )
 
 // redisConn speaks to Redis by rueidis, over one connection. It may be used
-// by several goroutines, whose commands rueidis then sends together; Do and
-// GetMany of one goroutine keep their order.
+// by several goroutines, whose commands rueidis then sends together.
 type redisConn struct {
+	dialer
 	client rueidis.Client
-	many   []rueidis.Completed // of Do
-	shared bool                // several goroutines: many is not used
 }
 
-func dialRedis(shared bool) func(context.Context, string, string) (Conn, error) {
-	return func(_ context.Context, network, addr string) (Conn, error) {
-		client, err := rueidis.NewClient(rueidis.ClientOption{
-			InitAddress: []string{addr},
-			DialCtxFn: func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
-				return d.DialContext(ctx, network, addr)
-			},
-			ForceSingleClient: true, // It need not ask whether this is a cluster.
-			PipelineMultiplex: -1,   // One connection, as all peers have.
-			AlwaysPipelining:  true, // Of its two ways the one that is measured.
-			DisableCache:      true, // Each Get shall reach the server.
-			DisableRetry:      true, // What goes wrong shall be seen.
-		})
-		if err != nil {
-			return nil, err
-		}
-		return &redisConn{client: client, shared: shared}, nil
-	}
+// redisPipeline is a redisConn that is a kv.Pipeliner.
+type redisPipeline struct {
+	*redisConn
+	many []rueidis.Completed
 }
 
-func (c *redisConn) command(r *Request) rueidis.Completed {
-	key := rueidis.BinaryString(r.Key[:])
-	if r.Set {
-		return c.client.B().Set().Key(key).Value(rueidis.BinaryString(r.Value)).Build()
+func dialRedis(_ context.Context, d dialer) (kv.Store, error) {
+	client, err := rueidis.NewClient(rueidis.ClientOption{
+		InitAddress: []string{d.addr},
+		DialCtxFn: func(ctx context.Context, _ string, nd *net.Dialer, _ *tls.Config) (net.Conn, error) {
+			return d.dial(ctx, nd)
+		},
+		ForceSingleClient: true, // It need not ask whether this is a cluster.
+		PipelineMultiplex: -1,   // One connection, as all peers have.
+		AlwaysPipelining:  true, // Of its two ways the one that is measured.
+		DisableCache:      true, // Each Get shall reach the server.
+		DisableRetry:      true, // What goes wrong shall be seen.
+	})
+	if err != nil {
+		return nil, err
 	}
-	return c.client.B().Get().Key(key).Build()
+	return &redisConn{dialer: d, client: client}, nil
 }
 
-func (c *redisConn) Do(ctx context.Context, rs []Request) error {
-	if len(rs) == 1 {
-		return take(&rs[0], c.client.Do(ctx, c.command(&rs[0])))
+func dialRedisPipeline(ctx context.Context, d dialer) (kv.Store, error) {
+	s, err := dialRedis(ctx, d)
+	if err != nil {
+		return nil, err
 	}
-	var many []rueidis.Completed
-	if !c.shared {
-		many = c.many[:0]
+	return &redisPipeline{redisConn: s.(*redisConn)}, nil
+}
+
+// Get reads one key.
+func (c *redisConn) Get(ctx context.Context, key, dst []byte) ([]byte, error) {
+	value, err := c.client.Do(ctx, c.client.B().Get().Key(rueidis.BinaryString(key)).Build()).ToString()
+	switch {
+	case rueidis.IsRedisNil(err):
+		return dst, fmt.Errorf("%w: %s", kv.ErrNotFound, key)
+	case err != nil:
+		return dst, fmt.Errorf("%w: GET %s: %w", ErrAnswer, key, err)
 	}
+	return append(dst, value...), nil
+}
+
+// Put writes one key.
+func (c *redisConn) Put(ctx context.Context, key, value []byte) error {
+	if err := c.client.Do(ctx, c.client.B().Set().Key(rueidis.BinaryString(key)).
+		Value(rueidis.BinaryString(value)).Build()).Error(); err != nil {
+		return fmt.Errorf("%w: SET %s: %w", ErrAnswer, key, err)
+	}
+	return nil
+}
+
+// Delete removes a key.
+func (c *redisConn) Delete(ctx context.Context, key []byte) error {
+	n, err := c.client.Do(ctx, c.client.B().Del().Key(rueidis.BinaryString(key)).Build()).ToInt64()
+	if err != nil {
+		return fmt.Errorf("%w: DEL %s: %w", ErrAnswer, key, err)
+	}
+	if n == 0 {
+		return fmt.Errorf("%w: %s", kv.ErrNotFound, key)
+	}
+	return nil
+}
+
+// Do pipelines.
+func (c *redisPipeline) Do(ctx context.Context, rs []kv.Request) error {
+	c.many = c.many[:0]
 	for i := range rs {
-		many = append(many, c.command(&rs[i]))
+		r := &rs[i]
+		key := rueidis.BinaryString(r.Key[:])
+		if r.Put {
+			c.many = append(c.many, c.client.B().Set().Key(key).Value(rueidis.BinaryString(r.Value)).Build())
+		} else {
+			c.many = append(c.many, c.client.B().Get().Key(key).Build())
+		}
 	}
-	answers := c.client.DoMulti(ctx, many...)
-	if !c.shared {
-		c.many = many
-	}
+	answers := c.client.DoMulti(ctx, c.many...)
 	for i := range rs {
 		if err := take(&rs[i], answers[i]); err != nil {
 			return err
@@ -72,8 +107,8 @@ func (c *redisConn) Do(ctx context.Context, rs []Request) error {
 }
 
 // take puts an answer into its request.
-func take(r *Request, answer rueidis.RedisResult) error {
-	if r.Set {
+func take(r *kv.Request, answer rueidis.RedisResult) error {
+	if r.Put {
 		if err := answer.Error(); err != nil {
 			return fmt.Errorf("%w: SET %s: %w", ErrAnswer, r.Key, err)
 		}
@@ -88,7 +123,8 @@ func take(r *Request, answer rueidis.RedisResult) error {
 	return nil
 }
 
-func (c *redisConn) GetMany(ctx context.Context, rs []Request) error {
+// GetMany is MGET.
+func (c *redisConn) GetMany(ctx context.Context, rs []kv.Request) error {
 	keys := make([]string, len(rs))
 	for i := range rs {
 		keys[i] = rueidis.BinaryString(rs[i].Key[:])
@@ -111,6 +147,7 @@ func (c *redisConn) GetMany(ctx context.Context, rs []Request) error {
 	return nil
 }
 
+// Close ends the connection.
 func (c *redisConn) Close() error {
 	c.client.Close()
 	return nil

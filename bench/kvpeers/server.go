@@ -12,13 +12,13 @@ import (
 	"os/user"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/kv"
 )
 
 // Transports of the peers.
@@ -33,8 +33,7 @@ type peer struct {
 	program string
 	debian  string // package that has the program
 	args    func(at place, bytes int64) []string
-	dial    func(ctx context.Context, network, addr string) (Conn, error)
-	shared  bool // a client's operations come from goroutines of their own
+	dial    func(context.Context, dialer) (kv.Store, error)
 }
 
 // place is where a server is: a port, or a socket in its directory.
@@ -65,85 +64,77 @@ func memcachedArgs(at place, bytes int64) []string {
 }
 
 var peers = []*peer{
-	{name: "redis", program: "redis-server", debian: "redis-server", args: redisArgs, dial: dialRedis(false)},
-	{name: "redis-auto", program: "redis-server", debian: "redis-server", args: redisArgs, dial: dialRedis(true), shared: true},
+	{name: "redis", program: "redis-server", debian: "redis-server", args: redisArgs, dial: dialRedisPipeline},
+	{name: "redis-auto", program: "redis-server", debian: "redis-server", args: redisArgs, dial: dialRedis},
 	{name: "memcached", program: "memcached", debian: "memcached", args: memcachedArgs, dial: dialMemcached},
 }
 
-// Names returns the names of all peers.
-func Names() (names []string) {
+// Schemes lists what Dial and StartServer know: each peer with each transport,
+// such as redis-unix.
+func Schemes() (names []string) {
 	for _, p := range peers {
-		names = append(names, p.name)
+		names = append(names, p.name+"-"+Unix, p.name+"-"+TCP)
 	}
 	return names
 }
 
-func find(name string) (*peer, error) {
-	i := slices.IndexFunc(peers, func(p *peer) bool { return p.name == name })
-	if i < 0 {
-		return nil, fmt.Errorf("%w: peer %q, want one of %s", ErrConfig, name, strings.Join(Names(), ", "))
+func find(scheme string) (p *peer, transport string, err error) {
+	for _, transport := range []string{Unix, TCP} {
+		for _, p := range peers {
+			if scheme == p.name+"-"+transport {
+				return p, transport, nil
+			}
+		}
 	}
-	return peers[i], nil
+	return nil, "", fmt.Errorf("%w: %q, want one of %s", ErrScheme, scheme, strings.Join(Schemes(), ", "))
 }
 
-func checkTransport(t string) error {
-	if t != TCP && t != Unix {
-		return fmt.Errorf("%w: transport %q, want %s or %s", ErrConfig, t, TCP, Unix)
-	}
-	return nil
+// memoryOf bounds what a server holds. An item of memcached has 56 bytes and its
+// key beside the value, in a slab of a class at most 1.25 times as large, and
+// a hash table's pointer; twice that and a gigabyte are for inserts. It is a
+// limit, not taken at once.
+func memoryOf(job kv.ServerJob) int64 {
+	return int64(job.Keys)*int64(job.ValueBytes+100)*5/2 + 1<<30
 }
 
-// Server is a running server. Stop ends it.
-type Server struct {
-	peer    *peer
+// server is a running server, a kv.Server.
+type server struct {
 	place   place
 	version string
 	cmd     *exec.Cmd
+	began   time.Time
 	ended   chan struct{} // cmd has
 	output  bytes.Buffer  // of cmd
 }
 
-// Start starts the server of a peer on cores of its own, all if there are
-// none, and waits until it answers. It is sized for so many bytes. Errors wrap
-// ErrMissing if there is no such program.
-func Start(ctx context.Context, name, transport string, cpus affinity.Set, bytes int64) (_ *Server, err error) {
-	p, err := find(name)
+// StartServer is the kv.StartServer of the peers: it starts a peer's program, on
+// the cores of this process, and waits until it answers. Errors wrap ErrMissing if
+// there is no such program.
+func StartServer(ctx context.Context, job kv.ServerJob, note func(string)) (kv.Server, error) {
+	p, transport, err := find(job.Scheme)
 	if err != nil {
-		return nil, err
-	}
-	if err := checkTransport(transport); err != nil {
 		return nil, err
 	}
 	program, err := exec.LookPath(p.program)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s (apt-get install %s)", ErrMissing, p.program, p.debian)
 	}
-	s := &Server{peer: p}
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("kvpeers: starting %s: %w", name, err)
-			s.Stop()
+	note("starting " + program)
+	s := &server{began: time.Now()}
+	if s.version, err = version(ctx, program); err == nil {
+		if s.place, err = findPlace(transport); err == nil {
+			err = s.run(ctx, append([]string{program}, p.args(s.place, memoryOf(job))...))
 		}
-	}()
-	if s.version, err = version(ctx, program); err != nil {
-		return nil, err
 	}
-	if s.place, err = findPlace(transport); err != nil {
-		return nil, err
+	if err != nil {
+		s.Close()
+		return nil, fmt.Errorf("kvpeers: starting %s: %w", job.Scheme, err)
 	}
-	args := append([]string{program}, p.args(s.place, bytes)...)
-	if len(cpus) > 0 {
-		taskset, err := exec.LookPath("taskset")
-		if err != nil {
-			return nil, fmt.Errorf("%w: taskset (apt-get install util-linux)", ErrMissing)
-		}
-		args = append([]string{taskset, "-c", cpus.String()}, args...)
-	}
-	return s, s.run(ctx, args)
+	return s, nil
 }
 
 // run starts the program and waits until it can be connected to.
-func (s *Server) run(ctx context.Context, args []string) error {
+func (s *server) run(ctx context.Context, args []string) error {
 	s.cmd = exec.Command(args[0], args[1:]...)
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.place.dir, &s.output, &s.output
 	// A group of its own: Ctrl-C is ours, Stop ends it in order.
@@ -168,14 +159,25 @@ func (s *Server) run(ctx context.Context, args []string) error {
 	}
 }
 
-// Dial connects. Each connection is for one goroutine, but those of
-// redis-auto are for several.
-func (s *Server) Dial(ctx context.Context) (Conn, error) {
-	return s.peer.dial(ctx, s.place.network, s.place.addr)
+// Addr is an address of the scheme's transport.
+func (s *server) Addr() string { return s.place.addr }
+
+// Version of the program.
+func (s *server) Version() string { return s.version }
+
+// Index is nothing that peers tell.
+func (s *server) Index() (kv.Index, error) { return kv.Index{}, nil }
+
+// Usage is that of the program; this process only waits.
+func (s *server) Usage() (u bench.Usage, err error) {
+	if u, err = bench.UsageSince(s.began); err == nil {
+		u.CPU, err = s.cpuTime()
+	}
+	return u, err
 }
 
-// Stop ends the server and removes its files.
-func (s *Server) Stop() {
+// Close ends the server and removes its files.
+func (s *server) Close() error {
 	if s.ended != nil {
 		_ = s.cmd.Process.Signal(syscall.SIGTERM)
 		<-s.ended
@@ -183,10 +185,11 @@ func (s *Server) Stop() {
 	if s.place.dir != "" {
 		_ = os.RemoveAll(s.place.dir) // What stays is in the temporary directory.
 	}
+	return nil
 }
 
 // cpuTime is the processor time of the server, in clock ticks.
-func (s *Server) cpuTime() (time.Duration, error) {
+func (s *server) cpuTime() (time.Duration, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
 	if err != nil {
 		return 0, fmt.Errorf("kvpeers: %w", err)

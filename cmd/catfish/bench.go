@@ -141,9 +141,8 @@ func (f *benchFlags) config() (bench.Config, error) {
 	return cfg, err
 }
 
-// splitCores reads two lists of cores. What is empty gets a default: the
-// first core for the server, the others for the clients, all for both
-// where there is but one.
+// splitCores reads two lists of cores. What is empty gets affinity.Split's
+// default.
 func splitCores(server, client string) (s, c affinity.Set, err error) {
 	if s, err = affinity.Parse(server); err != nil {
 		return nil, nil, fmt.Errorf("--server-cpus: %w", err)
@@ -151,19 +150,7 @@ func splitCores(server, client string) (s, c affinity.Set, err error) {
 	if c, err = affinity.Parse(client); err != nil {
 		return nil, nil, fmt.Errorf("--client-cpus: %w", err)
 	}
-	avail, err := affinity.Available()
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(avail) > 1 {
-		if len(s) == 0 {
-			s = avail[:1]
-		}
-		if len(c) == 0 {
-			c = avail[1:]
-		}
-	}
-	return s, c, nil
+	return affinity.Split(s, c)
 }
 
 // bench runs and prints. The JSON file is opened first, so that a typing

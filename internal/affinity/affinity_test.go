@@ -112,3 +112,21 @@ func TestReexec(t *testing.T) {
 		}
 	}
 }
+
+// TestSplit: what was given stays, and what was not does not overlap.
+func TestSplit(t *testing.T) {
+	avail, err := Available()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, c, err := Split(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(avail) > 1 && (!slices.Equal(s, avail[:1]) || !slices.Equal(c, avail[1:])) || len(avail) == 1 && len(s)+len(c) > 0 {
+		t.Errorf("of %v: %v and %v", avail, s, c)
+	}
+	if s, c, err = Split(Set{5}, Set{3, 4}); err != nil || !slices.Equal(s, Set{5}) || !slices.Equal(c, Set{3, 4}) {
+		t.Errorf("%v and %v, %v", s, c, err)
+	}
+}

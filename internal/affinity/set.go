@@ -108,3 +108,23 @@ func (s Set) Within(avail Set) error {
 	}
 	return nil
 }
+
+// Split gives a server and its clients what is empty of their cores: the first
+// core that this process may use to the server, the others to the clients. Where
+// there is but one, what is empty stays so.
+func Split(server, clients Set) (s, c Set, err error) {
+	avail, err := Available()
+	if err != nil {
+		return nil, nil, err
+	}
+	s, c = server, clients
+	if len(avail) > 1 {
+		if len(s) == 0 {
+			s = avail[:1]
+		}
+		if len(c) == 0 {
+			c = avail[1:]
+		}
+	}
+	return s, c, nil
+}
