@@ -3,13 +3,144 @@ package kv
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/catfish"
+	records "github.com/catfish-index/catfish/kv"
 )
 
-// ErrNoRecords: this build's server has no collections of records.
-var ErrNoRecords = errors.New("bench: this build serves no records")
+// collection is what is measured.
+const collection = "bench"
 
-// StartCatfish is the StartServer of Catfish itself.
-func StartCatfish(context.Context, ServerJob, func(string)) (Server, error) { return nil, ErrNoRecords }
+// StartCatfish is the StartServer of Catfish itself: it serves an empty collection
+// of records on a free port of the loopback interface.
+func StartCatfish(ctx context.Context, job ServerJob, _ func(string)) (Server, error) {
+	began := time.Now()
+	opts := catfish.ServerOptions{
+		Polling: job.Polling, Records: []string{collection}, Fabric: catfish.Fabric(job.Fabric),
+		Logger: slog.New(slog.DiscardHandler),
+	}
+	switch job.Transport {
+	case catfish.TransportSHM, catfish.TransportSoft, catfish.TransportOFI:
+		opts.Transports = []string{job.Transport}
+	}
+	s, err := catfish.NewServer(opts)
+	if err != nil {
+		return nil, err
+	}
+	m, err := s.Records(collection)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	c := &catfishServer{Server: s, records: m, ended: make(chan error, 1), began: began}
+	go func() { c.ended <- s.Serve(ctx) }()
+	return c, nil
+}
+
+type catfishServer struct {
+	*catfish.Server
+	records *records.Map
+	ended   chan error
+	began   time.Time
+}
+
+func (s *catfishServer) Version() string             { return "" }
+func (s *catfishServer) Usage() (bench.Usage, error) { return bench.UsageSince(s.began) }
+
+func (s *catfishServer) Index() (Index, error) {
+	i := s.records.Stats().Index
+	x := Index{Items: i.Items, Inserts: i.Inserts, Kicks: i.Kicks, Stash: i.Stash, StashMost: i.StashMost}
+	if i.Capacity > 0 {
+		x.Load = i.Load()
+	}
+	return x, nil
+}
+
+func (s *catfishServer) Close() error {
+	err := s.Server.Close()
+	if served := <-s.ended; served != nil {
+		return served
+	}
+	return err
+}
 
 // DialCatfish is the Dialer of Catfish itself.
-func DialCatfish(context.Context, ClientJob) (Store, error) { return nil, ErrNoRecords }
+func DialCatfish(ctx context.Context, job ClientJob) (Store, error) {
+	c, err := catfish.Dial(ctx, job.Addr, catfish.Options{
+		Transport: job.Transport, Policy: job.Scheme, Fabric: catfish.Fabric(job.Fabric),
+		Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("dialling %s: %w", job.Addr, err)
+	}
+	r, err := c.Records(collection)
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return &catfishStore{Client: c, r: r}, nil
+}
+
+type catfishStore struct {
+	*catfish.Client
+	r *catfish.Records
+}
+
+func (s *catfishStore) Get(ctx context.Context, key, dst []byte) ([]byte, error) {
+	rec, err := s.r.Get(ctx, key, dst)
+	if err != nil {
+		return dst, notFound(err)
+	}
+	return rec.Value, nil
+}
+
+// notFound makes a missing key this package's error.
+func notFound(err error) error {
+	if errors.Is(err, records.ErrNotFound) {
+		err = fmt.Errorf("%w: %w", ErrNotFound, err)
+	}
+	return err
+}
+
+func (s *catfishStore) GetMany(ctx context.Context, rs []Request) error {
+	keys, found := make([][]byte, len(rs)), make([]catfish.Record, len(rs))
+	for i := range rs {
+		keys[i], found[i].Value = rs[i].Key[:], rs[i].Value
+	}
+	found, err := s.r.GetMany(ctx, keys, found)
+	if err != nil {
+		return err
+	}
+	for i := range rs {
+		rs[i].Value, rs[i].Found = found[i].Value, found[i].Revision != 0
+	}
+	return nil
+}
+
+func (s *catfishStore) Put(ctx context.Context, key, value []byte) error {
+	_, err := s.r.Put(ctx, catfish.Record{Key: key, Value: value}, records.Condition{})
+	return err
+}
+
+func (s *catfishStore) Delete(ctx context.Context, key []byte) error {
+	return notFound(s.r.Delete(ctx, key, records.Condition{}))
+}
+
+func (s *catfishStore) Counters() Counters {
+	n := s.Client.Counters()
+	return Counters{
+		Counters: bench.Counters{
+			Fast: n.FastGets, Offloaded: n.OffloadedGets, FellBack: n.FellBack,
+			Reads: n.Reads, RoundTrips: n.RoundTrips, TornReads: n.TornReads, Restarts: n.Restarts,
+			Bytes: n.BytesRead + n.BytesSent + n.BytesReceived,
+		},
+		PointerHits: n.PointerHits, PointerInvalid: n.PointerInvalid,
+	}
+}
+
+func (s *catfishStore) Info() bench.Info {
+	i := s.Client.Info()
+	return bench.Info{Transport: i.Transport, Device: i.Device, Policy: i.Policy}
+}
