@@ -16,5 +16,6 @@
 // what a client knows of it; a walk that would lead there ends with ErrGrown.
 //
 // A client that has kept a reference reads its record in one round trip, one read
-// (GetKept; kept.go says when that is right).
+// (GetKept; kept.go says when that is right). Pointers keep them, for all clients of
+// a process.
 package remote

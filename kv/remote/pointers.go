@@ -8,10 +8,7 @@ import (
 	"github.com/catfish-index/catfish/record"
 )
 
-// Pointers is what the clients of one process know of where records of one Map
-// are, and until when they may read there: one read instead of a lookup. It keeps
-// no keys, but their hashes: the record that is read says its key itself, so that
-// a wrong reference costs a read and nothing else.
+// The pointer cache
 //
 // # Layout
 //
@@ -40,7 +37,7 @@ import (
 // the set in between, since versions only grow, and never come round in 64 bits.
 // All words are atomic, in Go's one order of them.
 //
-// Nobody waits. Who meets a writer in the set gives up: Get finds nothing, and the
+// Nobody waits for a set. Who meets a writer in the set gives up: Get finds nothing, and the
 // others change nothing. A cache may forget, and an entry that stays although its
 // record is dead costs a read.
 //
@@ -57,6 +54,15 @@ import (
 // the least lease word. There is no hand and no count that fades with time: time
 // itself ends what is not renewed, after 64 s at the latest, and the server gives
 // popular records the longer leases.
+
+// Pointers is what the clients of one process know of where records of one Map
+// are, and until when they may read there: one read instead of a lookup. It keeps
+// no keys, but their hashes: the record that is read says its key itself, so that
+// a wrong reference costs a read and nothing else. Leases are of records, not of
+// clients: who got one by whatever connection shares it with all.
+//
+// All methods are safe for any number of goroutines. Times are of one monotonic
+// clock for all users, from 0.
 type Pointers struct {
 	sets []pointerSet
 	due  *renewals // apart from sets, whose address all cores read
@@ -98,8 +104,7 @@ func (p *Pointers) set(hash uint64) *pointerSet {
 
 // Get returns the reference of the key with this hash (cuckoo.Hash with the Map's
 // seed), and until when, later than now, an answer by it has to be there. The
-// record may have another key, and may be dead: see Forget. Times are of one
-// monotonic clock for all users of p, from 0.
+// record may have another key, and may be dead: see Forget.
 func (p *Pointers) Get(hash uint64, now time.Duration) (ref record.Ref, until time.Duration, ok bool) {
 	s := p.set(hash)
 	version := s.version.Load()
@@ -116,7 +121,7 @@ func (p *Pointers) Get(hash uint64, now time.Duration) (ref record.Ref, until ti
 		if l.due(now) {
 			seen |= leaseAsked
 		}
-		if seen != l && e.lease.CompareAndSwap(uint64(l), uint64(seen)) && (seen^l)&leaseAsked != 0 {
+		if seen != l && e.lease.CompareAndSwap(uint64(l), uint64(seen)) && seen&leaseAsked != 0 {
 			p.due.add(Renewal{Hash: hash, Ref: ref, Until: l.end()})
 		}
 		return ref, l.end(), true

@@ -312,6 +312,27 @@ func TestPointersTogether(t *testing.T) {
 	}
 }
 
+// TestPointersInUse: while a writer is in the middle of a set, nobody waits, reads
+// or writes there.
+func TestPointersInUse(t *testing.T) {
+	p := NewPointers(1)
+	p.Put(1, 1, 0, time.Second)
+	s := p.set(1)
+	version, ok := s.lock()
+	if !ok {
+		t.Fatal("a set that nobody uses is locked")
+	}
+	s.find(1).ref.Store(2) // its lease is still that of reference 1
+	p.expect(t, 1, 0, 0, 0)
+	p.Forget(1, 2)
+	p.Put(1, 3, 0, 2*time.Second)
+	s.find(1).ref.Store(1)
+	s.unlock(version)
+	p.expect(t, 1, 0, 1, time.Second)
+	p.Put(1, 3, 0, 2*time.Second)
+	p.expect(t, 1, 0, 3, 2*time.Second)
+}
+
 // TestPointersAllocateNothing, but once.
 func TestPointersAllocateNothing(t *testing.T) {
 	if underRace {
