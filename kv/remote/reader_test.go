@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -30,20 +31,27 @@ const (
 
 // site is a server's Map, and a client of it.
 type site struct {
-	m     *kv.Map
-	known *Map
-	dial  func() *Reader
-	clock func() time.Duration
+	m       *kv.Map
+	known   *Map
+	records []byte // the memory of the records
+	dial    func() *Reader
+	clock   func() time.Duration
 }
 
 func newSite(t testing.TB) *site {
 	t.Helper()
-	srv := readtest.Serve(t, indexBytes+recordBytes)
 	begun := time.Now()
-	s := &site{clock: func() time.Duration { return time.Since(begun) }}
+	return newSiteBy(t, func() time.Duration { return time.Since(begun) })
+}
+
+// newSiteBy makes a site of which both sides have the same clock.
+func newSiteBy(t testing.TB, clock func() time.Duration) *site {
+	t.Helper()
+	srv := readtest.Serve(t, indexBytes+recordBytes)
 	mem := srv.Bytes()
+	s := &site{clock: clock, records: mem[indexBytes:]}
 	var err error
-	s.m, err = kv.New(kv.Options{Index: mem[:indexBytes], Records: mem[indexBytes:], Boot: boot, Seed: seed, Now: s.clock})
+	s.m, err = kv.New(kv.Options{Index: mem[:indexBytes], Records: s.records, Boot: boot, Seed: seed, Now: s.clock})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,12 +141,14 @@ func TestGetOthers(t *testing.T) {
 }
 
 // Beside writers, deletions, and a table that grows, a client sees every write
-// that was acknowledged before it asked, and no value of another key.
+// that was acknowledged before it asked, and no value of another key, by lookups
+// and by references that it has kept.
 func TestGetBesideWriters(t *testing.T) {
 	s := newSite(t)
 	const keys = 300
 	type ack struct{ writes, deletes atomic.Uint64 }
 	var acked [keys]ack
+	var last, good, bad atomic.Int64
 	put := func(i int, n uint64) {
 		value := binary.LittleEndian.AppendUint64(nil, n)
 		value = binary.LittleEndian.AppendUint64(value, uint64(i))
@@ -146,6 +156,7 @@ func TestGetBesideWriters(t *testing.T) {
 			t.Error(err)
 		}
 		acked[i].writes.Store(n)
+		last.Store(int64(i))
 	}
 	for i := range keys {
 		put(i, 1)
@@ -156,10 +167,24 @@ func TestGetBesideWriters(t *testing.T) {
 	for k, r := range readers {
 		group.Go(func() {
 			rnd := rand.New(rand.NewPCG(uint64(k), 1))
+			var kept [keys]Kept
+			var answer [1]Answer
 			for found := 0; !done.Load() || found < 100; {
 				i := rnd.IntN(keys)
+				if rnd.IntN(2) == 0 {
+					i = int(last.Load()) // written just now
+				}
 				least, deleted := acked[i].writes.Load(), acked[i].deletes.Load()
-				a, err := r.Get(t.Context(), s.known, key(i))
+				err := r.GetKept(t.Context(), s.known, [][]byte{key(i)}, kept[i:i+1], answer[:])
+				a := answer[0]
+				if a.Kept {
+					good.Add(1)
+				} else {
+					kept[i] = Kept{a.Ref, a.Until}
+				}
+				if a.Invalid {
+					bad.Add(1)
+				}
 				switch {
 				case errors.Is(err, offload.ErrTorn), errors.Is(a.Err, ErrUnsettled):
 					// A writer lost its processor, or writes all the time.
@@ -198,12 +223,20 @@ func TestGetBesideWriters(t *testing.T) {
 				t.Error(err)
 			}
 		}
+		// Readers may have had no turn yet.
+		for n := uint64(30_000); (good.Load() == 0 || bad.Load() == 0) && !t.Failed(); n++ {
+			put(0, n)
+			runtime.Gosched()
+		}
 	})
 	writer.Wait()
 	done.Store(true)
 	group.Wait()
 	if st := s.m.Stats(); st.Index.Grown == 0 {
 		t.Error("the table did not grow")
+	}
+	if good.Load() == 0 || bad.Load() == 0 {
+		t.Errorf("%d kept references were good, %d were not", good.Load(), bad.Load())
 	}
 }
 
