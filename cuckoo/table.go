@@ -188,16 +188,14 @@ func (t *table) Insert(hash, ref uint64) error {
 	if ref == 0 {
 		return fmt.Errorf("%w: 0", ErrRef)
 	}
-	tried := false
 	if t.h.growing() {
 		t.Advance(splitsPerWrite)
 	} else if t.due() {
-		tried = true
 		t.grow()
 	}
 	if !t.place(hash, ref) {
-		// Memory that was refused some inserts ago may be there by now.
-		if tried || t.h.growing() || !t.wantsGrowth() || !t.grow() || !t.place(hash, ref) {
+		// Memory that was refused may be there by now.
+		if t.h.growing() || !t.wantsGrowth() || !t.grow() || !t.place(hash, ref) {
 			return t.noRoom()
 		}
 	}
