@@ -10,7 +10,7 @@
 // A reference that was read in the index is good for a second from when that read
 // was posted, whether its record is dead or not (record/readers.go). A Reader
 // counts from the walk's beginning, and looks at the clock when the record has
-// come; what came too late is looked up again.
+// come; what came too late is looked up again, counted from then.
 //
 // Index and records are two regions of the server's memory. Either may grow beyond
 // what a client knows of it; a walk that would lead there ends with ErrGrown.

@@ -35,19 +35,20 @@ import (
 // client may only trust a time that the server counts as well. With a lease it is
 // told one. Without, it is the base grace (Answer.Until):
 //
-//	begun <= posted <= R < D,   Until = begun + grace < D + grace
+//	since <= posted <= R < D,   Until = since + grace < D + grace
 //
-// The Reader looks at its clock (begun) before the walk posts its first read. A
+// The Reader looks at its clock (since) before the walk posts its first read, and
+// again before a key's buckets are read anew because a record was late or stale. A
 // read of the index that found the reference was posted after that, and took place
 // at R, when the index led to the record: so it was alive, and dies at D later than
 // R, if at all (its writer lets the index go before it kills). Its place is used
 // again at D + grace at the earliest. So a read polled before Until is in time, by
-// the argument for a lease that was asked for at begun. Rates of clocks differ by
+// the argument for a lease that was asked for at since. Rates of clocks differ by
 // so little that a read at the very end of a second may be late by microseconds;
 // generation and check sum refuse it as any other late one.
 //
-// For all references of a walk Until counts from its beginning, though most were
-// read later: that is on the safe side.
+// For nearly all references of a walk since is its beginning, though most were read
+// later: that is on the safe side.
 
 // Kept is a reference that a client has kept for a key.
 type Kept struct {
@@ -87,7 +88,8 @@ func (t *traversal) Visit(r offload.Ref, block []byte) (offload.Verdict, error) 
 	}
 	i := int(r.Tag &^ keptTag)
 	a, k := &t.answers[i], t.kept[i]
-	if t.now() < k.Until {
+	now := t.now()
+	if now < k.Until {
 		from := len(t.arena)
 		own, ok := (*Reader)(t).own(i, block)
 		if !ok {
@@ -102,16 +104,11 @@ func (t *traversal) Visit(r offload.Ref, block []byte) (offload.Verdict, error) 
 		t.arena = t.arena[:from]
 	}
 	a.Invalid = true
-	return offload.Accept, t.lookUp(i, r.Hop+1)
+	t.lookups = append(t.lookups, lookup{key: i, since: now})
+	return offload.Accept, t.walk.Add(cuckoo.Hash(t.m.Seed, t.keys[i]), r.Hop+1)
 }
 
 // usable reports whether a kept reference may be read by at all.
 func (r *Reader) usable(k Kept) bool {
 	return k.Until > r.begun && r.m.Space.Check(k.Ref) == nil && k.Ref.Bytes() <= r.m.Block
-}
-
-// lookUp has key i looked up, while the walk runs.
-func (t *traversal) lookUp(i int, hop uint16) error {
-	t.lookups = append(t.lookups, int32(i))
-	return t.walk.Add(cuckoo.Hash(t.m.Seed, t.keys[i]), hop)
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	table "github.com/catfish-index/catfish/cuckoo/remote"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/offload"
 	"github.com/catfish-index/catfish/record"
@@ -343,6 +344,54 @@ func TestKeptHostile(t *testing.T) {
 				t.Fatalf("%v: %+v", kept[i].Ref, a)
 			}
 		}
+	}
+}
+
+// A client that was held up between index and record looks the key up again, and
+// counts from then.
+func TestLate(t *testing.T) {
+	c := &stopped{now: time.Hour}
+	s := newSiteBy(t, c.Now)
+	r := s.dial()
+	s.put(t, 1, "one")
+	s.keep(t, r, 1) // the header
+	calls := 0
+	r.now = func() time.Duration {
+		if calls++; calls == 2 { // begun, then the record has come
+			c.now += record.DefaultGrace
+		}
+		return c.now
+	}
+	a, err := r.Get(t.Context(), s.known, key(1))
+	if err != nil || a.Err != nil || string(a.View.Value) != "one" || a.Until != c.now+record.DefaultGrace {
+		t.Errorf("%+v, %v", a, err)
+	}
+	if st := r.Stats(); st.Reads != 6 || st.RoundTrips != 4 {
+		t.Errorf("%+v, want two lookups", st)
+	}
+	// The other candidates of the lookup that was late are as late.
+	f := (*follower)(r)
+	r.lookups[0] = lookup{since: c.now}
+	read, err := f.Candidates(0, []uint64{uint64(a.Ref), uint64(a.Ref)}, 2, nil)
+	if err != nil || len(read) != 2 {
+		t.Fatal(read, err)
+	}
+	visit := func() table.Judgement {
+		_, j, _, err := f.Visit(0, read[0], s.records[read[0].Offset:][:read[0].Len], nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return j
+	}
+	c.now += record.DefaultGrace
+	if first, second := visit(), visit(); first != table.Stale || second != table.Stale {
+		t.Errorf("late: %v, %v", first, second)
+	}
+	if _, err := f.Candidates(0, []uint64{uint64(a.Ref)}, 4, nil); err != nil {
+		t.Fatal(err)
+	}
+	if j := visit(); j != table.Match {
+		t.Errorf("looked up again: %v", j)
 	}
 }
 

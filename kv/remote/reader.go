@@ -83,9 +83,9 @@ type Reader struct {
 	m       *Map
 	begun   time.Duration // before anything was posted
 	keys    [][]byte
-	kept    []Kept  // as many as keys, or none
-	next    int     // of kept: not read by yet
-	lookups []int32 // by the walk's numbers: which key
+	kept    []Kept   // as many as keys, or none
+	next    int      // of kept: not read by yet
+	lookups []lookup // by the walk's numbers
 	hashes  []uint64
 	answers []Answer
 	arena   []byte // what Views lie in
@@ -140,7 +140,7 @@ func (r *Reader) GetKept(ctx context.Context, m *Map, keys [][]byte, kept []Kept
 			a.Invalid = true
 		}
 		r.hashes = append(r.hashes, cuckoo.Hash(m.Seed, k))
-		r.lookups = append(r.lookups, int32(i))
+		r.lookups = append(r.lookups, lookup{key: i, since: r.begun})
 	}
 	if err := r.walk.Begin(m.Table, r.hashes, (*follower)(r)); err != nil {
 		return err
@@ -149,9 +149,9 @@ func (r *Reader) GetKept(ctx context.Context, m *Map, keys [][]byte, kept []Kept
 	if errors.Is(err, cuckoo.ErrGrown) || errors.Is(err, record.ErrGrown) {
 		err = fmt.Errorf("%w: %w", ErrGrown, err)
 	}
-	for n, i := range r.lookups {
+	for n, l := range r.lookups {
 		// Not found, and not a candidate that was too large to be looked at.
-		if a := &r.answers[i]; r.walk.Result(n) == table.Absent && errors.Is(a.Err, ErrUnsettled) {
+		if a := &r.answers[l.key]; r.walk.Result(n) == table.Absent && errors.Is(a.Err, ErrUnsettled) {
 			a.Err = kv.ErrNotFound
 		}
 	}
@@ -181,19 +181,31 @@ func (r *Reader) own(i int, block []byte) ([]byte, bool) {
 	return r.arena[from:], true
 }
 
+// lookup is a key that is looked up. Its references come from reads of the index
+// that were posted after since. A record that comes too late, or is stale, has the
+// buckets read again, from when nothing is under way for the key any more: so what
+// Candidates is given next was read after the Visit that said so, but what Visit is
+// shown until then was not.
+type lookup struct {
+	key          int
+	since, again time.Duration // again: since, from the next Candidates on
+}
+
 // follower reads the records of candidates.
 type follower Reader
 
 // Candidates implements cuckoo/remote.Follower. The read says what the reference
 // was: its place, its length, and by Tag its generation.
 func (f *follower) Candidates(n int, refs []uint64, hop uint16, dst []offload.Ref) ([]offload.Ref, error) {
+	l := &f.lookups[n]
+	l.since = max(l.since, l.again)
 	for _, r := range refs {
 		ref := record.Ref(r)
 		if err := f.m.Space.Check(ref); err != nil {
 			return dst, fmt.Errorf("kv/remote: %w", err)
 		}
 		if ref.Bytes() > f.m.Block {
-			f.answers[f.lookups[n]].Err = fmt.Errorf("%w: a record of %d bytes, blocks are %d", ErrTooLarge, ref.Bytes(), f.m.Block)
+			f.answers[l.key].Err = fmt.Errorf("%w: a record of %d bytes, blocks are %d", ErrTooLarge, ref.Bytes(), f.m.Block)
 			continue
 		}
 		dst = append(dst, offload.Ref{
@@ -206,10 +218,12 @@ func (f *follower) Candidates(n int, refs []uint64, hop uint16, dst []offload.Re
 // Visit implements cuckoo/remote.Follower.
 func (f *follower) Visit(n int, r offload.Ref, block []byte, dst []offload.Ref) ([]offload.Ref, table.Judgement, offload.Verdict, error) {
 	ref := record.RefAt(r.Offset, int(r.Len), uint32(r.Tag))
-	if f.now()-f.begun >= record.DefaultGrace {
+	l, now := &f.lookups[n], f.now()
+	if now-l.since >= record.DefaultGrace {
+		l.again = now
 		return dst, table.Stale, offload.Accept, nil
 	}
-	i := int(f.lookups[n])
+	i := l.key
 	from := len(f.arena)
 	own, ok := (*Reader)(f).own(i, block)
 	if !ok {
@@ -220,7 +234,7 @@ func (f *follower) Visit(n int, r offload.Ref, block []byte, dst []offload.Ref) 
 	case err == nil, errors.Is(err, record.ErrDead): // it was the key's when the index was read
 		a := &f.answers[i]
 		a.found(v, ref)
-		if a.Until = f.begun + record.DefaultGrace; err != nil {
+		if a.Until = l.since + record.DefaultGrace; err != nil {
 			a.Until = 0
 		}
 		return dst, table.Match, offload.Accept, nil
@@ -229,6 +243,7 @@ func (f *follower) Visit(n int, r offload.Ref, block []byte, dst []offload.Ref) 
 		return dst, table.OtherKey, offload.Accept, nil
 	case errors.Is(err, record.ErrStale):
 		f.arena = f.arena[:from]
+		l.again = now
 		return dst, table.Stale, offload.Accept, nil
 	}
 	return dst, 0, 0, fmt.Errorf("kv/remote: %w", err)
