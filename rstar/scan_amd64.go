@@ -133,10 +133,3 @@ func copyLines(dst, src *uint64, lines int) {
 		copyLinesPlain(dst, src, lines)
 	}
 }
-
-// prefetch asks for the first lines of a node to be brought into the caches.
-func (t *Tree) prefetch(chunk uint32, lines int) {
-	if uint64(chunk) < t.chunks {
-		prefetchLines(&t.words[int(chunk)*t.nodeWords], lines)
-	}
-}

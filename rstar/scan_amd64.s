@@ -877,19 +877,6 @@ next:
 	VZEROUPPER
 	RET
 
-// func prefetchLines(n *uint64, lines int)
-// Requires: MMX+
-TEXT ·prefetchLines(SB), NOSPLIT, $0-16
-	MOVQ n+0(FP), AX
-	MOVQ lines+8(FP), CX
-
-next:
-	PREFETCHT1 (AX)
-	ADDQ       $0x40, AX
-	DECQ       CX
-	JNZ        next
-	RET
-
 // func ranksAVX2(keys *int32, n int, ranks *int32)
 // Requires: AVX, AVX2
 TEXT ·ranksAVX2(SB), NOSPLIT, $0-24

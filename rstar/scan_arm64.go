@@ -79,13 +79,6 @@ func copyLines(dst, src *uint64, lines int) {
 	copyLinesNEON(dst, src, lines)
 }
 
-// prefetch asks for the first lines of a node to be brought into the caches.
-func (t *Tree) prefetch(chunk uint32, lines int) {
-	if uint64(chunk) < t.chunks {
-		prefetchLines(&t.words[int(chunk)*t.nodeWords], lines)
-	}
-}
-
 // leafMaskNEON is leafMaskPlain, a line at a time; most is the query's high
 // bits (leafFrame.query).
 //
@@ -114,9 +107,3 @@ func innerBoundsNEON(n *uint64, groups int, b *bounds)
 //
 //go:noescape
 func copyLinesNEON(dst, src *uint64, lines int)
-
-// prefetchLines prefetches the lines from n on into the second level cache,
-// as on x86-64 (docs/decisions/scan.md).
-//
-//go:noescape
-func prefetchLines(n *uint64, lines int)

@@ -282,15 +282,3 @@ next:
 	BNE    next
 	DMB    $9 // ISHLD
 	RET
-
-// func prefetchLines(n *uint64, lines int)
-TEXT ·prefetchLines(SB), NOSPLIT, $0-16
-	MOVD n+0(FP), R0
-	MOVD lines+8(FP), R1
-
-next:
-	PRFM (R0), PLDL2KEEP
-	ADD  $64, R0
-	SUBS $1, R1
-	BNE  next
-	RET

@@ -35,6 +35,3 @@ func innerNear(d *distances, _ int, left, hits *masks, near float32) float32 {
 	return nearPlain(d.inner[:], left, hits, near)
 }
 func copyLines(dst, src *uint64, lines int) { copyLinesPlain(dst, src, lines) }
-
-// prefetch: Go has none for other processors.
-func (t *Tree) prefetch(uint32, int) {}

@@ -90,12 +90,6 @@ func copyLinesAVX2(dst *uint64, src *uint64, lines int)
 //go:noescape
 func copyLinesAVX512(dst *uint64, src *uint64, lines int)
 
-// prefetchLines asks for the lines from n on to be brought into the second
-// level cache: more reads may be on their way there than to the first.
-//
-//go:noescape
-func prefetchLines(n *uint64, lines int)
-
 // ranksAVX2 is ranksPlain, eight keys at a time.
 //
 //go:noescape

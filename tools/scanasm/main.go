@@ -45,7 +45,6 @@ func main() {
 	bounds("innerBoundsAVX512", ZMM, 64, "innerBoundsAVX512 is innerBoundsPlain, a line at a time.")
 	copyLines("copyLinesAVX2", YMM, 32, "copyLinesAVX2 is copyLinesPlain by loads of 32 bytes.")
 	copyLines("copyLinesAVX512", ZMM, 64, "copyLinesAVX512 is copyLinesPlain by loads of 64 bytes.")
-	prefetch()
 	splits()
 	chooses()
 	encode()
@@ -181,21 +180,6 @@ func innerLoopAVX512(n reg.GPVirtual, query [4]reg.VecVirtual) {
 		KMOVW(hits, bits.As32())
 		return bits
 	})
-}
-
-func prefetch() {
-	TEXT("prefetchLines", NOSPLIT, "func(n *uint64, lines int)")
-	Doc("prefetchLines asks for the lines from n on to be brought into the second",
-		"level cache: more reads may be on their way there than to the first.")
-	Pragma("noescape")
-	n := Load(Param("n"), GP64())
-	lines := Load(Param("lines"), GP64())
-	Label("next")
-	PREFETCHT1(Mem{Base: n})
-	ADDQ(U8(line), n)
-	DECQ(lines)
-	JNZ(LabelRef("next"))
-	RET()
 }
 
 // distances emits the distances of an internal node's children from a point,
