@@ -75,7 +75,7 @@ func New(o Options) (*Tree, error) {
 				o.SlabBytes, err)
 		}
 	}
-	adviseHuge(t.mem)
+	mapped.AdviseHuge(t.mem)
 	// SAFETY: the slab is 64-byte aligned (withDefaults, mmap), at least
 	// chunks*NodeBytes long, holds no pointers, and outlives every access:
 	// Close waits for readers and takes the writer's lock.

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package mapped
+
+// AdviseHuge does nothing here.
+func AdviseHuge([]byte) {}

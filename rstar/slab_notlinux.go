@@ -1,6 +1,0 @@
-//go:build !linux
-
-package rstar
-
-// adviseHuge does nothing here.
-func adviseHuge([]byte) {}
