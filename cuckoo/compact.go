@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/catfish-index/catfish/internal/prefetch"
 )
 
 // HydraDB's compact table (section 4.1), to compare: chains of 64-byte buckets
@@ -79,6 +81,17 @@ func (c *compact) at(b uint64) *Line {
 }
 
 func (c *compact) head(hash uint64) uint64 { return 1 + hash&(c.heads-1) }
+
+// Prefetch implements Index. It asks for the chain's head, where most chains
+// end.
+func (c *compact) Prefetch(hash uint64) {
+	prefetch.Lines(unsafe.Pointer(c.at(c.head(hash))), 1)
+}
+
+// PrefetchWrite implements Index.
+func (c *compact) PrefetchWrite(hash uint64) {
+	prefetch.Lines(unsafe.Pointer(&c.hashes[c.head(hash)*compactSlots]), 1)
+}
 
 // Lookup implements Index.
 func (c *compact) Lookup(dst []uint64, hash uint64) []uint64 {

@@ -17,9 +17,10 @@
 // # Concurrency
 //
 // One writer at a time, which is the caller's to see to: Insert, Replace,
-// Delete, Scan, Advance, Len and Stats under one lock. Lookup takes no lock
-// and may run at any time in any number of goroutines. Remote readers (package
-// cuckoo/remote) read the lines of the first two tables at the same time.
+// Delete, Scan, Advance, Len, Stats and PrefetchWrite under one lock. Lookup
+// and Prefetch take no lock and may run at any time in any number of
+// goroutines. Remote readers (package cuckoo/remote) read the lines of the
+// first two tables at the same time.
 //
 // A Lookup gives every reference that the index held under this hash during
 // all of the Lookup, and none that it held at no moment of it. So each

@@ -13,6 +13,13 @@ type Index interface {
 	// once, perhaps among those of others with a similar hash. It does not
 	// allocate if dst has room, for which 16 is nearly always enough.
 	Lookup(dst []uint64, hash uint64) []uint64
+	// Prefetch asks for the memory that a Lookup of this hash is going to
+	// read, and does not wait for it. Many of these before as many Lookups make
+	// one wait for memory of all. Like Lookup it takes no lock.
+	Prefetch(hash uint64)
+	// PrefetchWrite is the same for what writes read besides. It is called under
+	// their lock.
+	PrefetchWrite(hash uint64)
 	// Insert adds an item. Items that are equal in hash and reference are the
 	// caller's mistake, which is not noticed.
 	Insert(hash, ref uint64) error

@@ -15,8 +15,8 @@ import (
 // A writer that turns a line from version v (even) to v+2 stores v+1, then
 // the lanes that change, then v+2, in this order. A remote reader gets a line
 // as it was at one instant and refuses an odd version. A local one loads the
-// version, the lanes, and the version again, all by sync/atomic, which keeps
-// program order. So what either accepts is what the line held at one instant.
+// version, the lanes that it needs, and the version again, all by sync/atomic,
+// which keeps program order. So what either accepts is what the line held at one instant.
 //
 // # Where an item is
 //

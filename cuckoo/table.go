@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/catfish-index/catfish/internal/prefetch"
 )
 
 // table is the Index of kinds GCuckoo and Conventional.
@@ -279,6 +281,15 @@ func (t *table) Delete(hash, ref uint64) error {
 		t.rule.removed(hash)
 	}
 	return nil
+}
+
+// PrefetchWrite implements Index.
+func (t *table) PrefetchWrite(hash uint64) {
+	for side := range uint(2) {
+		h := t.hashes[t.vertex(hash, side)*t.items:][:t.items]
+		prefetch.Lines(unsafe.Pointer(&h[0]), 1)
+		prefetch.Lines(unsafe.Pointer(&h[len(h)-1]), 1) // five may lie in two lines
+	}
 }
 
 // begin is what a write to an item does first.

@@ -2,9 +2,27 @@ package record
 
 import (
 	"slices"
+	"unsafe"
 
 	"github.com/catfish-index/catfish/internal/lines"
+	"github.com/catfish-index/catfish/internal/prefetch"
 )
+
+// prefetchLines bounds what Prefetch asks for. From there on the processor sees
+// that lines are read in order, and fetches ahead by itself.
+const prefetchLines = 4
+
+// Prefetch asks for the memory that Read of ref is going to read, and does not
+// wait for it. Any goroutine may call it at any time, with any reference.
+func (h *Heap) Prefetch(ref Ref) {
+	if h.space.Check(ref) == nil {
+		h.prefetch(ref.place(), ref.lines())
+	}
+}
+
+func (h *Heap) prefetch(place uint64, lines int) {
+	prefetch.Lines(unsafe.Pointer(&h.slab[place*LineBytes]), min(lines, prefetchLines))
+}
 
 // Read reads a record without a lock, as a remote reader does: any goroutine
 // may call it at any time. The bytes are copied to buf from its start, which

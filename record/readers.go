@@ -74,7 +74,9 @@ package record
 // into a value, but for one that is older than this use of the span: for
 // readers in time there is none.
 //
-// Local readers (Read) do the same on copies by package lines.
+// Local readers (Read) do the same on copies by package lines. They can ask the
+// index again afterwards: if it still leads to the record, that is alive, so the
+// read was in time, without a look at a clock (kv.Map.Get).
 //
 // # Which stores are ordered
 //

@@ -132,6 +132,10 @@ func (h *Heap) takeFrom(class uint8, lines int) Ref {
 	h.used += int(classLines[class]) * LineBytes
 	if int(s.used) == placesOf(class) {
 		h.unlist(i)
+	} else if next := s.free[s.hint]; next != 0 {
+		// The place that is taken next: it was used a second ago at the
+		// latest, so no cache has it.
+		h.prefetch(uint64(i)*spanLines+(uint64(s.hint)*64+uint64(bits.TrailingZeros64(next)))*uint64(classLines[class]), lines)
 	}
 	if s.gen = (s.gen + 1) & genMask; s.gen == 0 {
 		s.gen = 1
