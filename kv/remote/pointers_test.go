@@ -239,7 +239,7 @@ func TestPointersBounds(t *testing.T) {
 			t.Errorf("limit %d: %d bytes", limit, bytes)
 		}
 		live := 0
-		for i := range 3 * min(p.Cap(), 1<<16) {
+		for i := range 3 * min(p.Cap(), 1<<14) {
 			p.Put(rand.Uint64(), record.Ref(i+1), 0, time.Second)
 		}
 		for i := range p.sets {
@@ -249,7 +249,7 @@ func TestPointersBounds(t *testing.T) {
 				}
 			}
 		}
-		if least := min(p.Cap(), 1<<16) * 9 / 10; live < least {
+		if least := min(p.Cap(), 1<<14) * 9 / 10; live < least {
 			t.Errorf("limit %d: %d entries, want %d", limit, live, least)
 		}
 	}

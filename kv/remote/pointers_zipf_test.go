@@ -42,7 +42,7 @@ func TestPointersZipf(t *testing.T) {
 	const (
 		keys = 1 << 16
 		rate = 256 << 10 // reads a second: each entry sees 2.5 in a second's lease
-		read = 8 * rate
+		read = 4 * rate
 	)
 	for _, renewing := range []bool{false, true} {
 		p := NewPointers(keys / 10 * setBytes / pointerWays)
