@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 
 	"github.com/catfish-index/catfish/cuckoo"
 	"github.com/catfish-index/catfish/record"
@@ -21,45 +22,55 @@ type Buffer struct {
 // Get returns the key's record and its reference, without a lock. The View is good
 // until the buffer is used again. ErrNotFound: there is none.
 //
-// A record that has died since the index led to it is taken all the same, since it
-// was the key's when Get looked (record/readers.go). One whose place is used again
-// by then, or torn, comes of a Get that was stopped for a second: it looks again.
+// It reads the record between two lookups. If the index leads to the same
+// references in both, it led to the record while that was read: so the place was
+// not used again, and what was read is the state of the key then
+// (record/readers.go). Otherwise it begins anew. That takes no clock, of which a
+// look costs as much as a third lookup, and no grace: a Get may be stopped
+// anywhere for however long.
 func (m *Map) Get(key []byte, b *Buffer) (record.View, record.Ref, error) {
 	if err := m.gate.enter(&b.of, &b.stripe); err != nil {
 		return record.View{}, 0, err
 	}
 	defer b.stripe.leave()
-	hash := cuckoo.Hash(m.seed, key)
+	return m.get(key, cuckoo.Hash(m.seed, key), b)
+}
+
+func (m *Map) get(key []byte, hash uint64, b *Buffer) (record.View, record.Ref, error) {
 	for {
-		from := m.now()
 		b.refs = m.index.Lookup(b.refs[:0], hash)
-		late := false
-		for _, ref := range b.refs {
-			var v record.View
-			var err error
-			v, b.record, err = m.heap.Read(record.Ref(ref), key, b.record)
-			switch {
-			case err == nil, errors.Is(err, record.ErrDead):
-				now := m.now()
-				if late = now-from >= record.DefaultGrace; late {
-					continue
-				}
-				if expired(v.Expiry, now) {
-					return record.View{}, 0, notFound(key)
-				}
-				return v, record.Ref(ref), nil
-			case errors.Is(err, record.ErrOtherKey):
-			case errors.Is(err, record.ErrStale):
-				late = true
-			default:
-				return record.View{}, 0, fmt.Errorf("kv: %q: %w", key, err)
-			}
-		}
-		if !late {
-			return record.View{}, 0, notFound(key)
+		v, ref, ok, err := m.read(key, hash, b, len(b.refs))
+		if ok {
+			return v, ref, err
 		}
 		runtime.Gosched()
 	}
+}
+
+// read finds the key's record among the last n references of the buffer, which a
+// lookup gave. It is not ok if there are others now.
+func (m *Map) read(key []byte, hash uint64, b *Buffer, n int) (v record.View, ref record.Ref, ok bool, err error) {
+	if n == 0 {
+		return v, 0, true, notFound(key)
+	}
+	refs := b.refs[len(b.refs)-n:]
+	for _, r := range refs {
+		ref = record.Ref(r)
+		v, b.record, err = m.heap.Read(ref, key, b.record)
+		if !errors.Is(err, record.ErrOtherKey) {
+			break
+		}
+	}
+	all := m.index.Lookup(b.refs, hash)
+	switch b.refs = all[:len(b.refs)]; {
+	case !slices.Equal(refs, all[len(b.refs):]):
+		return record.View{}, 0, false, nil
+	case errors.Is(err, record.ErrOtherKey), err == nil && v.Expiry != 0 && expired(v.Expiry, m.now()):
+		return record.View{}, 0, true, notFound(key)
+	case err != nil: // of a record that the index leads to
+		return record.View{}, 0, true, fmt.Errorf("kv: %q: %w", key, err)
+	}
+	return v, ref, true, nil
 }
 
 func notFound(key []byte) error { return fmt.Errorf("%w: %q", ErrNotFound, key) }

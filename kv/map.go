@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/cuckoo"
+	"github.com/catfish-index/catfish/internal/mapped"
 	"github.com/catfish-index/catfish/record"
 )
 
@@ -68,6 +69,10 @@ func New(o Options) (*Map, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kv: %w", err)
 	}
+	for _, mem := range [][]byte{o.Index, o.Records} {
+		// What stays small keeps small pages, of which it takes what it touches.
+		mapped.AdviseHuge(mem[min(mapped.HugeBytes, len(mem)):])
+	}
 	return &Map{now: o.Now, seed: o.Seed, heap: heap, index: index}, nil
 }
 
@@ -108,6 +113,7 @@ type Entry struct {
 // returns its revision.
 func (m *Map) Put(e Entry, c Condition) (revision uint64, err error) {
 	hash := cuckoo.Hash(m.seed, e.Key)
+	m.index.Prefetch(hash)
 	if err := m.lock(); err != nil {
 		return 0, err
 	}
@@ -147,6 +153,7 @@ func (m *Map) Put(e Entry, c Condition) (revision uint64, err error) {
 // Delete removes a key's record. Without one it returns ErrNotFound.
 func (m *Map) Delete(key []byte, c Condition) error {
 	hash := cuckoo.Hash(m.seed, key)
+	m.index.Prefetch(hash)
 	if err := m.lock(); err != nil {
 		return err
 	}
@@ -179,6 +186,7 @@ func (m *Map) remove(hash uint64, ref record.Ref, now time.Duration) error {
 // find returns the key's reference, 0: none, and its record's revision, 0 if there
 // is none or it has expired. The caller holds the lock.
 func (m *Map) find(hash uint64, key []byte, now time.Duration) (ref record.Ref, revision uint64) {
+	m.index.PrefetchWrite(hash)
 	m.refs = m.index.Lookup(m.refs[:0], hash)
 	for _, ref := range m.refs {
 		v, err := m.heap.View(record.Ref(ref), key)

@@ -51,7 +51,14 @@ func TestMapAgainstModel(t *testing.T) {
 		rev    uint64
 		expiry time.Duration
 	}
-	for _, kind := range []cuckoo.Kind{cuckoo.GCuckoo, cuckoo.Compact} {
+	for _, way := range []struct {
+		kind cuckoo.Kind
+		get  getFunc
+	}{
+		{cuckoo.GCuckoo, getOne}, {cuckoo.GCuckoo, getAmong(1)}, {cuckoo.GCuckoo, getAmong(150)},
+		{cuckoo.Compact, getOne}, {cuckoo.Compact, getAmong(70)},
+	} {
+		kind, get := way.kind, way.get()
 		var c clock
 		c.advance(time.Hour)
 		m := newMap(t, c.Now, Options{Table: kind})
@@ -61,7 +68,6 @@ func TestMapAgainstModel(t *testing.T) {
 			return s, ok && (s.expiry == 0 || s.expiry > c.Now())
 		}
 		r := rand.New(rand.NewPCG(1, uint64(kind)))
-		var buf Buffer
 		rev := uint64(0)
 		for range 60_000 {
 			k := fmt.Sprintf("key-%d", r.IntN(3000))
@@ -105,7 +111,7 @@ func TestMapAgainstModel(t *testing.T) {
 				c.advance(time.Duration(r.IntN(int(20 * time.Millisecond))))
 				m.Tidy(10)
 			default:
-				v, ref, err := m.Get([]byte(k), &buf)
+				v, ref, err := get(m, []byte(k))
 				if !ok {
 					if !errors.Is(err, ErrNotFound) {
 						t.Fatalf("get %s, which does not exist: %v, %v", k, v, err)
@@ -134,6 +140,12 @@ func TestMapAgainstModel(t *testing.T) {
 // Readers without a lock see every write that returned before they began, and
 // never a value that is not the key's.
 func TestGetBesideWrites(t *testing.T) {
+	for name, way := range map[string]getFunc{"Get": getOne, "GetMany": getAmong(65)} {
+		t.Run(name, func(t *testing.T) { getBesideWrites(t, way) })
+	}
+}
+
+func getBesideWrites(t *testing.T, way getFunc) {
 	start := time.Now()
 	m := newMap(t, func() time.Duration { return time.Since(start) }, Options{Records: memory(t, 16<<20)})
 	const keys = 64
@@ -165,10 +177,10 @@ func TestGetBesideWrites(t *testing.T) {
 	}
 	for range 3 {
 		readers.Go(func() {
-			var b Buffer
+			get := way()
 			for i := 0; !done.Load(); i = (i + 1) % keys {
 				least := acked[i].Load()
-				v, _, err := m.Get(key(i), &b)
+				v, _, err := get(m, key(i))
 				if err != nil {
 					t.Error(err)
 					return
