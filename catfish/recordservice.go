@@ -11,15 +11,6 @@ import (
 	"github.com/catfish-index/catfish/record"
 )
 
-// records is what a service needs for requests about records.
-type recordScratch struct {
-	get    kv.Buffer
-	refs   []record.Ref
-	at     []int // where in the answer the leases of refs belong
-	leases []time.Duration
-	scan   kv.ScanBuffer
-}
-
 // openRecords is the answer to a client that opens c.
 func (v *service) openRecords(c *collection) *openRecords {
 	o := &openRecords{coll: c.num, bootID: v.s.bootID, seed: c.records.Seed(), space: c.records.Space(), now: v.s.now()}
@@ -48,7 +39,7 @@ func (v *service) answerRecords(kind fastmsg.Kind, p, out []byte) ([]byte, error
 	arg, p := binary.LittleEndian.Uint32(p[4:]), p[headBytes:]
 	switch kind {
 	case kindGet:
-		out, err = v.getRecords(c, arg, p, out)
+		out, err = v.records.answer(c, arg, p, out)
 	case kindPut:
 		out, err = v.putRecord(c, arg, p, out)
 	case kindRemove:
@@ -64,59 +55,6 @@ func (v *service) answerRecords(kind fastmsg.Kind, p, out []byte) ([]byte, error
 		}
 	}
 	return out, err
-}
-
-func (v *service) getRecords(c *collection, arg uint32, p, out []byte) (_ []byte, err error) {
-	n, leases := arg&^leaseFlag, arg&leaseFlag != 0
-	if n == 0 || n > maxKeys {
-		return out, fmt.Errorf("%w: get of %d keys, want 1 to %d", ErrProtocol, n, maxKeys)
-	}
-	r := &v.records
-	r.refs, r.at = r.refs[:0], r.at[:0]
-	begin := len(out)
-	for i := range n {
-		var key []byte
-		if key, p, err = cutKey(p); err != nil {
-			return out[:begin], err
-		}
-		if i > 0 && len(out)-begin > manyBytes {
-			f := found{valueBytes: unanswered}
-			out = f.append(out)
-			continue
-		}
-		if out, err = v.getRecord(c, key, leases, out); err != nil {
-			return out[:begin], err
-		}
-	}
-	if len(p) > 0 {
-		return out[:begin], fmt.Errorf("%w: get of %d keys with %d bytes behind them", ErrProtocol, n, len(p))
-	}
-	if len(r.refs) > 0 {
-		r.leases = c.records.Grant(r.refs, r.leases[:0])
-		for i, at := range r.at {
-			binary.LittleEndian.PutUint16(out[at+30:], uint16(r.leases[i]/time.Second))
-		}
-	}
-	return out, nil
-}
-
-func (v *service) getRecord(c *collection, key []byte, lease bool, out []byte) ([]byte, error) {
-	r := &v.records
-	view, ref, err := c.records.Get(key, &r.get)
-	var f found
-	switch {
-	case errors.Is(err, kv.ErrNotFound):
-		return f.append(out), nil
-	case err != nil:
-		return out, err
-	case view.ValueBytes > mostValue:
-		return out, fmt.Errorf("%w: value of %d bytes, limit %d", ErrTooLarge, view.ValueBytes, mostValue)
-	}
-	if lease {
-		r.refs, r.at = append(r.refs, ref), append(r.at, len(out))
-	}
-	f = foundOf(ref, &view)
-	return append(f.append(out), view.Value...), nil
 }
 
 func foundOf(ref record.Ref, v *record.View) found {

@@ -42,6 +42,7 @@ const (
 	ifRevision = 2
 
 	foundBytes  = 32
+	foundLease  = 30 // in found
 	cursorBytes = 28
 	putBytes    = 20 // of put, after the head, before the key
 

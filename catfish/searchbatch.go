@@ -68,9 +68,10 @@ func (b *searchBatch) appendAnswer(out []byte, all, n int) []byte {
 	return append(out, b.out[:b.ends[n-1]]...)
 }
 
-// Batches accepts searches without a limit; rstar.Tree.SearchMany has none.
+// Batches accepts gets of one key, and searches without a limit:
+// rstar.Tree.SearchMany has none.
 func (h *handler) Batches(m fastmsg.Message) bool {
-	return m.Kind == kindSearch && len(m.Payload) == headBytes+rectBytes &&
+	return isGet(&m) || m.Kind == kindSearch && len(m.Payload) == headBytes+rectBytes &&
 		binary.LittleEndian.Uint32(m.Payload[4:]) == 0
 }
 
@@ -78,11 +79,14 @@ func (h *handler) Batches(m fastmsg.Message) bool {
 // collection or one that is malformed. That one begins the next batch, or is
 // served alone.
 func (h *handler) ServeBatch(reqs []fastmsg.Request) int {
+	if reqs[0].Kind == kindGet {
+		return h.serveGets(reqs)
+	}
 	var one request
 	var coll *collection
 	rects := h.req.rects[:0]
 	for i, r := range reqs {
-		if h.s.decode(r.Kind, r.Payload, &one) != nil || i > 0 && one.coll != coll {
+		if r.Kind != kindSearch || h.s.decode(r.Kind, r.Payload, &one) != nil || i > 0 && one.coll != coll {
 			break
 		}
 		coll = one.coll

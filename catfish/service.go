@@ -53,16 +53,18 @@ func (v *service) process(kind fastmsg.Kind, p []byte) (fastmsg.Kind, []byte, *l
 
 // trim gives back large buffers, when the answer has been sent.
 func (v *service) trim() {
-	if cap(v.out) > keepBytes || cap(v.items)*itemBytes > keepBytes || cap(v.batch.out) > keepBytes {
+	if cap(v.out) > keepBytes || cap(v.records.out) > keepBytes || cap(v.items)*itemBytes > keepBytes || cap(v.batch.out) > keepBytes {
 		v.release()
 	}
 }
 
-func (v *service) release() { v.out, v.items, v.near, v.batch.out = nil, nil, nil, nil }
+func (v *service) release() {
+	v.out, v.items, v.near, v.batch.out, v.records.out = nil, nil, nil, nil, nil
+}
 
 // buffered is how many bytes the buffers hold.
 func (v *service) buffered() int64 {
-	return int64(cap(v.out)+cap(v.items)*itemBytes+cap(v.batch.out)) + int64(cap(v.near))*int64(unsafe.Sizeof(rstar.Neighbor{}))
+	return int64(cap(v.out)+cap(v.items)*itemBytes+cap(v.batch.out)+cap(v.records.out)) + int64(cap(v.near))*int64(unsafe.Sizeof(rstar.Neighbor{}))
 }
 
 // answer appends the answer to out, which is empty. done is how much of a

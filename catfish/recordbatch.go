@@ -1,0 +1,154 @@
+package catfish
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/record"
+)
+
+// recordScratch is what a service needs for requests about records.
+//
+// Keys are looked up together, so that their waits for memory overlap: those of a
+// get, or of the gets that a worker finds in the same turn.
+type recordScratch struct {
+	many  kv.ManyBuffer
+	keys  [][]byte
+	yield func(i int, v record.View, ref record.Ref, err error)
+	scan  kv.ScanBuffer
+
+	out    []byte // found of each key, with its value
+	ends   []int  // where in out that of each key ends
+	most   int    // bytes after which keys are not answered any more
+	leased []bool // by key: whether a lease is wanted
+	err    error
+
+	refs   []record.Ref // that leases are wanted on
+	at     []int        // where in out these belong
+	leases []time.Duration
+}
+
+// begin is before add.
+func (r *recordScratch) begin(most int) {
+	r.keys, r.leased, r.most = r.keys[:0], r.leased[:0], most
+}
+
+func (r *recordScratch) add(key []byte, lease bool) {
+	r.keys, r.leased = append(r.keys, key), append(r.leased, lease)
+}
+
+// run gets the keys that were added. What was found of each is in out.
+func (r *recordScratch) run(c *collection) error {
+	if r.yield == nil {
+		r.yield = r.take // once, since a method value allocates
+	}
+	r.out, r.ends, r.refs, r.at, r.err = r.out[:0], r.ends[:0], r.refs[:0], r.at[:0], nil
+	c.records.GetMany(r.keys, &r.many, r.yield)
+	clear(r.keys)
+	if r.err != nil {
+		return r.err
+	}
+	if len(r.refs) > 0 {
+		r.leases = c.records.Grant(r.refs, r.leases[:0])
+		for i, at := range r.at {
+			binary.LittleEndian.PutUint16(r.out[at+foundLease:], uint16(r.leases[i]/time.Second))
+		}
+	}
+	return nil
+}
+
+// take receives what was found, in the order of the keys.
+func (r *recordScratch) take(i int, v record.View, ref record.Ref, err error) {
+	var f found
+	switch {
+	case r.err != nil:
+		return
+	case i > 0 && len(r.out) > r.most:
+		f.valueBytes = unanswered
+	case errors.Is(err, kv.ErrNotFound):
+	case err != nil:
+		r.err = err
+		return
+	case v.ValueBytes > mostValue:
+		r.err = fmt.Errorf("%w: value of %d bytes, limit %d", ErrTooLarge, v.ValueBytes, mostValue)
+		return
+	default:
+		f = foundOf(ref, &v)
+		if r.leased[i] {
+			r.refs, r.at = append(r.refs, ref), append(r.at, len(r.out))
+		}
+	}
+	r.out = f.append(r.out)
+	if f.revision != 0 {
+		r.out = append(r.out, v.Value...)
+	}
+	r.ends = append(r.ends, len(r.out))
+}
+
+// of is what was found of key i.
+func (r *recordScratch) of(i int) []byte {
+	if i == 0 {
+		return r.out[:r.ends[0]]
+	}
+	return r.out[r.ends[i-1]:r.ends[i]]
+}
+
+// answer carries out a get.
+func (r *recordScratch) answer(c *collection, arg uint32, p, out []byte) (_ []byte, err error) {
+	n, lease := arg&^leaseFlag, arg&leaseFlag != 0
+	if n == 0 || n > maxKeys {
+		return out, fmt.Errorf("%w: get of %d keys, want 1 to %d", ErrProtocol, n, maxKeys)
+	}
+	r.begin(manyBytes)
+	for range n {
+		var key []byte
+		if key, p, err = cutKey(p); err != nil {
+			return out, err
+		}
+		r.add(key, lease)
+	}
+	if len(p) > 0 {
+		return out, fmt.Errorf("%w: get of %d keys with %d bytes behind them", ErrProtocol, n, len(p))
+	}
+	if err := r.run(c); err != nil {
+		return out, err
+	}
+	return append(out, r.out...), nil
+}
+
+// isGet reports whether a message is a get of one key.
+func isGet(m *fastmsg.Message) bool {
+	return m.Kind == kindGet && len(m.Payload) > headBytes+2 &&
+		binary.LittleEndian.Uint32(m.Payload[4:])&^leaseFlag == 1 &&
+		int(binary.LittleEndian.Uint16(m.Payload[headBytes:])) == len(m.Payload)-headBytes-2
+}
+
+// serveGets makes the first gets of one key together, up to another collection's or
+// another request.
+func (h *handler) serveGets(reqs []fastmsg.Request) int {
+	r := &h.records
+	r.begin(manyBytes)
+	num := binary.LittleEndian.Uint32(reqs[0].Payload)
+	c, err := h.s.colls.byNumber(num)
+	for i := 0; i < len(reqs) && err == nil && c.records != nil; i++ {
+		p := reqs[i].Payload
+		if !isGet(&reqs[i].Message) || binary.LittleEndian.Uint32(p) != num {
+			break
+		}
+		r.add(p[headBytes+2:], binary.LittleEndian.Uint32(p[4:])&leaseFlag != 0)
+	}
+	if len(r.keys) < 2 || r.run(c) != nil || c.gone() != nil {
+		h.Serve(reqs[0].Conn, reqs[0].Message)
+		return 1
+	}
+	n := 0
+	for ; n < len(r.ends) && (n == 0 || len(r.of(n)) > foundBytes || getFound(r.of(n)).valueBytes != unanswered); n++ {
+		h.serves(reqs[n].Conn)
+		reqs[n].Conn.Respond(kindReply, reqs[n].ID, r.of(n))
+	}
+	return n
+}
