@@ -134,6 +134,10 @@ func (s *session) renew() {
 			return
 		}
 		for _, o := range all {
+			// Ticks of one session may be a little closer than others'.
+			if !o.records.pointers.Turn(monotonic(), renewEvery*3/4) {
+				continue
+			}
 			for more := true; more; {
 				due = o.records.pointers.Due(monotonic(), due[:0], renewOnce)
 				more = len(due) > 0 && s.renewLeases(o, due) == nil && len(due) == renewOnce

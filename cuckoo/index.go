@@ -160,32 +160,36 @@ func New(kind Kind, mem []byte, o Options) (Index, error) {
 
 // Stats describes an index. What happened is counted since New.
 type Stats struct {
-	Items    int // the stash's included
-	Buckets  int // of the present tables, both; Compact: heads and overflow
-	Capacity int // places in them
-	Bytes    uint64
-	Growing  bool
-	Grown    uint64 // growths begun
+	Items    int    `json:"items"`    // the stash's included
+	Buckets  int    `json:"buckets"`  // of the present tables, both; Compact: heads and overflow
+	Capacity int    `json:"capacity"` // places in them
+	Bytes    uint64 `json:"bytes"`
+	Growing  bool   `json:"growing"`
+	Grown    uint64 `json:"grown"` // growths begun
 
-	Inserts     uint64
-	Kicks       uint64 // items moved to their other bucket
-	LongestKick int    // most of them for one insertion
+	Inserts     uint64 `json:"inserts"`
+	Kicks       uint64 `json:"kicks"`        // items moved to their other bucket
+	LongestKick int    `json:"longest_kick"` // most of them for one insertion
 	// Cases of G-Cuckoo with one item a bucket (RHKV, Algorithm 1): neither,
 	// one or both of the buckets belong to a component; both and there is room
 	// in both or the one component (C1), in one of two (C2), in none (C3).
-	CaseA, CaseB, CaseC1, CaseC2, CaseC3 uint64
-	Disagreed                            uint64 // C1 or C2 by the counts, but no way to the room, because of deletions
-	Rebuilt                              uint64 // components counted anew because of that
+	CaseA     uint64 `json:"case_a"`
+	CaseB     uint64 `json:"case_b"`
+	CaseC1    uint64 `json:"case_c1"`
+	CaseC2    uint64 `json:"case_c2"`
+	CaseC3    uint64 `json:"case_c3"`
+	Disagreed uint64 `json:"disagreed"` // C1 or C2 by the counts, but no way to the room, because of deletions
+	Rebuilt   uint64 `json:"rebuilt"`   // components counted anew because of that
 
-	Stash       int    // items there now
-	StashMost   int    // most at any time
-	Stashed     uint64 // items put there
-	FirstStash  int    // Items when the first one was, 0: none
-	Loops       uint64 // Conventional: walks that reached MaxKicks
-	BoundedOut  uint64 // G-Cuckoo, several items a bucket: searches that gave up
-	Overflows   uint64 // Compact: overflow buckets linked
-	Merges      uint64 // Compact: overflow buckets given back after deletions
-	LongestLink int    // Compact: most buckets in a chain at any time
+	Stash       int    `json:"stash"`        // items there now
+	StashMost   int    `json:"stash_most"`   // most at any time
+	Stashed     uint64 `json:"stashed"`      // items put there
+	FirstStash  int    `json:"first_stash"`  // Items when the first one was, 0: none
+	Loops       uint64 `json:"loops"`        // Conventional: walks that reached MaxKicks
+	BoundedOut  uint64 `json:"bounded_out"`  // G-Cuckoo, several items a bucket: searches that gave up
+	Overflows   uint64 `json:"overflows"`    // Compact: overflow buckets linked
+	Merges      uint64 `json:"merges"`       // Compact: overflow buckets given back after deletions
+	LongestLink int    `json:"longest_link"` // Compact: most buckets in a chain at any time
 }
 
 // Load is the load factor.

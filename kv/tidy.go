@@ -72,10 +72,12 @@ func (m *Map) expire(now time.Duration, most int) {
 
 // Stats describes a Map.
 type Stats struct {
-	Puts, Deletes, Expired uint64
-	Revision               uint64 // of the last write
-	Records                record.Stats
-	Index                  cuckoo.Stats
+	Puts     uint64       `json:"puts"`
+	Deletes  uint64       `json:"deletes"`
+	Expired  uint64       `json:"expired"`
+	Revision uint64       `json:"revision"` // of the last write
+	Records  record.Stats `json:"records"`
+	Index    cuckoo.Stats `json:"index"`
 }
 
 // Len is how many records there are, those included that have expired and are not

@@ -216,12 +216,12 @@ func (h *Heap) view(ref Ref, g guard) View {
 
 // Stats are sizes of a heap.
 type Stats struct {
-	Records      int // alive
-	UsedBytes    int // of places in use
-	RetiredBytes int // of these, of dead records
-	SpanBytes    int // of spans that have a class: used places and free ones
-	EmptyBytes   int // of spans that were used and are not now
-	LimitBytes   int // of all spans that records may use
+	Records      int `json:"records"`       // alive
+	UsedBytes    int `json:"used_bytes"`    // of places in use
+	RetiredBytes int `json:"retired_bytes"` // of these, of dead records
+	SpanBytes    int `json:"span_bytes"`    // of spans that have a class: used places and free ones
+	EmptyBytes   int `json:"empty_bytes"`   // of spans that were used and are not now
+	LimitBytes   int `json:"limit_bytes"`   // of all spans that records may use
 }
 
 // Stats counts.

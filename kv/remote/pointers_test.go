@@ -385,3 +385,16 @@ func TestPointerCaches(t *testing.T) {
 		release()
 	}
 }
+
+// Of many clients one at a time renews.
+func TestPointersTurn(t *testing.T) {
+	p := NewPointers(1 << 20)
+	for i, c := range []struct {
+		at   time.Duration
+		want bool
+	}{{time.Second, true}, {time.Second, false}, {time.Second + 9, false}, {time.Second + 10, true}, {2 * time.Second, true}} {
+		if got := p.Turn(c.at, 10); got != c.want {
+			t.Errorf("call %d at %v: %t", i, c.at, got)
+		}
+	}
+}

@@ -70,6 +70,7 @@ const maxRenewals = 4096
 // renewals is a ring of what waits.
 type renewals struct {
 	waiting atomic.Int64 // length, for Waiting
+	turn    atomic.Int64 // when Turn was last granted
 
 	mu    sync.Mutex
 	ring  []Renewal
@@ -91,6 +92,14 @@ func (q *renewals) add(r Renewal) {
 // Waiting is how many renewals wait, those included whose leases have ended. It
 // costs no lock.
 func (p *Pointers) Waiting() int { return int(p.due.waiting.Load()) }
+
+// Turn reports whether it is the caller's turn to renew leases: nobody has had it
+// for so long. So of many clients of a process one at a time sends what is due,
+// in one message instead of many.
+func (p *Pointers) Turn(now, every time.Duration) bool {
+	last := p.due.turn.Load()
+	return int64(now)-last >= int64(every) && p.due.turn.CompareAndSwap(last, int64(now))
+}
 
 // Due appends to dst what is to be renewed, most at most, the longest waiting first.
 // Each is returned once for each of its leases. The caller sends the references
