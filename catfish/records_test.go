@@ -292,7 +292,13 @@ func TestKeyHistories(t *testing.T) {
 	value := func(n uint64, size int) []byte {
 		return append(binary.LittleEndian.AppendUint64(nil, n), make([]byte, size)...)
 	}
-	for i, p := range kvPaths() {
+	ps := kvPaths()
+	for _, tr := range oneSided {
+		for _, p := range []string{"offload", "offload-cached"} {
+			ps = append(ps, path{name: tr + "/torn/" + p, transport: tr, policy: p, wrap: tearing})
+		}
+	}
+	for i, p := range ps {
 		r := dialRecords(t, s, p.options())
 		clients.Go(func() {
 			rng := rand.New(rand.NewPCG(7, uint64(i)))
@@ -344,4 +350,49 @@ func TestKeyHistories(t *testing.T) {
 		t.Error(err)
 	}
 	t.Logf("%d operations", h.Len())
+}
+
+// A server that restarts has no records: none of the old one's is got, by whatever
+// reference a client has kept, and its empty collection is not taken for true.
+func TestRecordsRestarted(t *testing.T) {
+	for _, p := range kvPaths() {
+		t.Run(p.name, func(t *testing.T) {
+			ctx := t.Context()
+			l := newLives(t)
+			l.stop()
+			l.opts.Records = []string{testRecords}
+			l.start()
+			r := dialRecords(t, l.Server, p.options())
+			key := []byte("k")
+			put := func(v string) error {
+				_, err := r.Put(ctx, Record{Key: key, Value: []byte(v)}, kv.Condition{})
+				return err
+			}
+			if err := put("old"); err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				if rec, err := r.Get(ctx, key, nil); err != nil || string(rec.Value) != "old" {
+					t.Fatalf("%q, %v", rec.Value, err)
+				}
+			}
+			l.restart()
+			_, get := r.Get(ctx, key, nil)
+			_, many := r.GetMany(ctx, [][]byte{key}, nil)
+			for what, err := range map[string]error{"get": get, "many": many, "delete": r.Delete(ctx, key, kv.Condition{})} {
+				if !errors.Is(err, ErrRestarted) {
+					t.Errorf("%s at a server that has lost its records: %v", what, err)
+				}
+			}
+			// A server that has been filled again is taken at its word.
+			if err := put("new"); err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				if rec, err := r.Get(ctx, key, nil); err != nil || string(rec.Value) != "new" {
+					t.Errorf("%q, %v", rec.Value, err)
+				}
+			}
+		})
+	}
 }
