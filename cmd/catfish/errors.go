@@ -12,6 +12,7 @@ import (
 
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/bench/idle"
+	"github.com/catfish-index/catfish/bench/kvlocal"
 	"github.com/catfish-index/catfish/bench/paper"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/datasets"
@@ -52,7 +53,7 @@ func isUsage(err error) bool {
 	}
 	for _, sentinel := range []error{
 		bench.ErrConfig, catfish.ErrOption, policy.ErrScheme, datasets.ErrOption,
-		affinity.ErrBadList, affinity.ErrUnavailable, idle.ErrConfig,
+		affinity.ErrBadList, affinity.ErrUnavailable, idle.ErrConfig, kvlocal.ErrConfig,
 		paper.ErrFigure, paper.ErrNetwork,
 	} {
 		if errors.Is(err, sentinel) {
