@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
@@ -50,14 +51,7 @@ type catfishServer struct {
 func (s *catfishServer) Version() string             { return "" }
 func (s *catfishServer) Usage() (bench.Usage, error) { return bench.UsageSince(s.began) }
 
-func (s *catfishServer) Index() (Index, error) {
-	i := s.records.Stats().Index
-	x := Index{Items: i.Items, Inserts: i.Inserts, Kicks: i.Kicks, Stash: i.Stash, StashMost: i.StashMost}
-	if i.Capacity > 0 {
-		x.Load = i.Load()
-	}
-	return x, nil
-}
+func (s *catfishServer) Index() (Index, error) { return IndexOf(s.records.Stats()), nil }
 
 func (s *catfishServer) Close() error {
 	err := s.Server.Close()
@@ -85,7 +79,13 @@ func DialCatfish(ctx context.Context, job ClientJob) (Store, error) {
 
 type catfishStore struct {
 	*catfish.Client
-	r *catfish.Records
+	r    *catfish.Records
+	many sync.Pool // of *many, what a GetMany needs
+}
+
+type many struct {
+	keys  [][]byte
+	found []catfish.Record
 }
 
 func (s *catfishStore) Get(ctx context.Context, key, dst []byte) ([]byte, error) {
@@ -104,17 +104,22 @@ func notFound(err error) error {
 	return err
 }
 
-func (s *catfishStore) GetMany(ctx context.Context, rs []Request) error {
-	keys, found := make([][]byte, len(rs)), make([]catfish.Record, len(rs))
-	for i := range rs {
-		keys[i], found[i].Value = rs[i].Key[:], rs[i].Value
+func (s *catfishStore) GetMany(ctx context.Context, rs []Request) (err error) {
+	m, _ := s.many.Get().(*many)
+	if m == nil {
+		m = new(many)
 	}
-	found, err := s.r.GetMany(ctx, keys, found)
-	if err != nil {
+	defer s.many.Put(m)
+	m.keys, m.found = m.keys[:0], m.found[:0]
+	for i := range rs {
+		m.keys = append(m.keys, rs[i].Key[:])
+		m.found = append(m.found, catfish.Record{Value: rs[i].Value})
+	}
+	if m.found, err = s.r.GetMany(ctx, m.keys, m.found); err != nil {
 		return err
 	}
 	for i := range rs {
-		rs[i].Value, rs[i].Found = found[i].Value, found[i].Revision != 0
+		rs[i].Value, rs[i].Found = m.found[i].Value, m.found[i].Revision != 0
 	}
 	return nil
 }

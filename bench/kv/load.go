@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
@@ -14,7 +15,8 @@ type load struct {
 	job     ClientJob
 	stores  []Store
 	workers []*worker
-	next    []func(context.Context) (time.Time, error) // of each worker
+	next    []func(context.Context) error // of each worker
+	phase   atomic.Int32
 }
 
 func newLoad(job ClientJob, stores []Store) (*load, error) {
@@ -30,7 +32,7 @@ func newLoad(job ClientJob, stores []Store) (*load, error) {
 			goroutines, together = 1, job.InFlight
 		}
 		for j := range goroutines {
-			w, err := newWorker(job.Workload, (job.FirstClient+i)*goroutines+j, together, s)
+			w, err := newWorker(job.Workload, (job.FirstClient+i)*goroutines+j, together, s, &l.phase)
 			if err != nil {
 				return nil, err
 			}
@@ -65,18 +67,15 @@ func (l *load) now(began time.Time) (m moment, err error) {
 func (l *load) run(ctx context.Context, began time.Time) (*Sample, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	from := time.Now().Add(l.job.Warmup)
-	to := from.Add(l.job.Duration)
 	var group sync.WaitGroup
 	for i, w := range l.workers {
-		w.from, w.to = from, to
 		group.Go(func() {
 			if err := w.run(ctx, l.next[i]); err != nil {
 				cancel(err) // The first says why.
 			}
 		})
 	}
-	first, last, err := l.watch(ctx, began, from, to)
+	first, last, err := l.measure(ctx, began)
 	if err != nil {
 		cancel(err)
 	}
@@ -85,10 +84,8 @@ func (l *load) run(ctx context.Context, began time.Time) (*Sample, error) {
 		return nil, context.Cause(ctx)
 	}
 	s := &Sample{
-		Elapsed: to.Sub(from), Latency: latencies(l.job.Workload.Mix),
-		Counters: last.counters.Sub(first.counters),
-		// The readings may be late, and are not equally so.
-		CPU: time.Duration(float64(last.cpu-first.cpu) * float64(to.Sub(from)) / float64(last.at.Sub(first.at))),
+		Elapsed: last.at.Sub(first.at), Latency: latencies(l.job.Workload.Mix),
+		Counters: last.counters.Sub(first.counters), CPU: last.cpu - first.cpu,
 	}
 	for _, w := range l.workers {
 		for k, lat := range w.latency {
@@ -101,15 +98,18 @@ func (l *load) run(ctx context.Context, began time.Time) (*Sample, error) {
 	return s, nil
 }
 
-// watch reads counters and usage at both ends of the measured time.
-func (l *load) watch(ctx context.Context, began, from, to time.Time) (first, last moment, err error) {
-	if err = sleepUntil(ctx, from); err != nil {
+// measure sets the phases, and reads what was counted at both ends of the measured
+// time: which is as long as it was, on a machine that wakes nobody in time, too.
+func (l *load) measure(ctx context.Context, began time.Time) (first, last moment, err error) {
+	defer l.phase.Store(over)
+	if err = sleepUntil(ctx, time.Now().Add(l.job.Warmup)); err != nil {
 		return first, last, err
 	}
 	if first, err = l.now(began); err != nil {
 		return first, last, err
 	}
-	if err = sleepUntil(ctx, to); err != nil {
+	l.phase.Store(measuring)
+	if err = sleepUntil(ctx, first.at.Add(l.job.Duration)); err != nil {
 		return first, last, err
 	}
 	last, err = l.now(began)

@@ -11,13 +11,13 @@ import (
 // pipeline is the one of a Pipeliner: it draws as many operations as are to be in
 // flight, sends them together and checks their answers. A read-modify-write is
 // sent as a read; the writes of all of them follow together.
-func (w *worker) pipeline(ctx context.Context) (end time.Time, err error) {
+func (w *worker) pipeline(ctx context.Context) error {
 	w.draw()
 	start := time.Now()
-	err = w.store.(Pipeliner).Do(ctx, w.many)
-	end = time.Now()
+	err := w.store.(Pipeliner).Do(ctx, w.many)
+	end := time.Now()
 	if err != nil {
-		return end, fmt.Errorf("bench: %d operations: %w", len(w.many), err)
+		return fmt.Errorf("bench: %d operations: %w", len(w.many), err)
 	}
 	for i := range w.reads {
 		op, r := &w.reads[i], &w.many[i]
@@ -30,7 +30,7 @@ func (w *worker) pipeline(ctx context.Context) (end time.Time, err error) {
 			w.checker.saw(op.Number, w.checker.check(op, r.Value, r.Found))
 		}
 	}
-	return w.modify(ctx, start, end)
+	return w.modify(ctx, start)
 }
 
 // draw makes the requests of the next operations.
@@ -46,8 +46,8 @@ func (w *worker) draw() {
 	}
 }
 
-// modify sends the writes of read-modify-writes.
-func (w *worker) modify(ctx context.Context, start, end time.Time) (time.Time, error) {
+// modify sends the writes of read-modify-writes, which began at start.
+func (w *worker) modify(ctx context.Context, start time.Time) error {
 	w.second = w.second[:0]
 	for i := range w.reads {
 		if op := &w.reads[i]; op.Kind == ycsb.ReadModifyWrite {
@@ -58,12 +58,12 @@ func (w *worker) modify(ctx context.Context, start, end time.Time) (time.Time, e
 		}
 	}
 	if len(w.second) == 0 {
-		return end, nil
+		return nil
 	}
 	err := w.store.(Pipeliner).Do(ctx, w.second)
-	end = time.Now()
+	end := time.Now()
 	if err != nil {
-		return end, fmt.Errorf("bench: %d writes: %w", len(w.second), err)
+		return fmt.Errorf("bench: %d writes: %w", len(w.second), err)
 	}
 	w.record(ycsb.ReadModifyWrite, start, end, len(w.second))
 	for i := range w.reads {
@@ -71,7 +71,7 @@ func (w *worker) modify(ctx context.Context, start, end time.Time) (time.Time, e
 			w.checker.saw(op.Number, op.Seq)
 		}
 	}
-	return end, nil
+	return nil
 }
 
 // inOrder reports whether a pipeline makes its writes in the order in which they

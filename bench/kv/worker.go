@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
@@ -18,7 +19,7 @@ type worker struct {
 	checker checker
 	latency [kinds]*bench.Latency // of kinds in the mix
 
-	from, to time.Time // calls that end in between are measured
+	phase *atomic.Int32 // of the process; calls that end while it is measuring count
 
 	op    ycsb.Op
 	value []byte
@@ -28,14 +29,21 @@ type worker struct {
 	second []Request
 }
 
+// Phases of a client process, one after the other.
+const (
+	warming int32 = iota
+	measuring
+	over
+)
+
 // newWorker is for the operations of one of all clients' goroutines. together is
 // how many operations go into one call.
-func newWorker(w ycsb.Config, number, together int, store Store) (*worker, error) {
+func newWorker(w ycsb.Config, number, together int, store Store, phase *atomic.Int32) (*worker, error) {
 	ops, err := w.Ops(number)
 	if err != nil {
 		return nil, err
 	}
-	wk := &worker{store: store, ops: ops, latency: latencies(w.Mix)}
+	wk := &worker{store: store, ops: ops, phase: phase, latency: latencies(w.Mix)}
 	wk.checker.ascending = w.ValueBytes >= ycsb.HeaderBytes
 	if together > 1 {
 		wk.reads, wk.many = make([]ycsb.Op, 0, together), make([]Request, together)
@@ -52,32 +60,27 @@ func latencies(m ycsb.Mix) (l [kinds]*bench.Latency) {
 	return l
 }
 
-// run makes calls with next until one ends after the measured time, fails or ctx
-// is done.
-func (w *worker) run(ctx context.Context, next func(context.Context) (time.Time, error)) error {
-	for ctx.Err() == nil {
-		end, err := next(ctx)
-		if err != nil {
+// run makes calls with next until the measured time is over, one fails or ctx is
+// done.
+func (w *worker) run(ctx context.Context, next func(context.Context) error) error {
+	for ctx.Err() == nil && w.phase.Load() != over {
+		if err := next(ctx); err != nil {
 			return err
-		}
-		if end.After(w.to) {
-			return nil
 		}
 	}
 	return ctx.Err()
 }
 
-// one carries out the next operation, and returns when it ended: the zero time,
-// if it was a read that waits for others.
-func (w *worker) one(ctx context.Context) (end time.Time, err error) {
+// one carries out the next operation, or collects it for a GetMany.
+func (w *worker) one(ctx context.Context) (err error) {
 	w.op = w.ops.Next()
 	op := &w.op
-	var start time.Time
+	var start, end time.Time
 	switch op.Kind {
 	case ycsb.Read:
 		if cap(w.reads) > 0 {
 			if w.reads = append(w.reads, *op); len(w.reads) < cap(w.reads) {
-				return time.Time{}, nil
+				return nil
 			}
 			return w.getMany(ctx)
 		}
@@ -96,10 +99,10 @@ func (w *worker) one(ctx context.Context) (end time.Time, err error) {
 		end = time.Now()
 	}
 	if err != nil {
-		return end, fmt.Errorf("bench: %s of key %s: %w", op.Kind, op.Key, err)
+		return fmt.Errorf("bench: %s of key %s: %w", op.Kind, op.Key, err)
 	}
 	w.record(op.Kind, start, end, 1)
-	return end, nil
+	return nil
 }
 
 func (w *worker) get(ctx context.Context) error {
@@ -123,15 +126,15 @@ func (w *worker) put(ctx context.Context) error {
 
 // getMany reads what was collected. Reads of one call are not in any order, so
 // all are judged by what was seen before it.
-func (w *worker) getMany(ctx context.Context) (end time.Time, err error) {
+func (w *worker) getMany(ctx context.Context) error {
 	for i := range w.reads {
 		w.many[i].Key, w.many[i].Found = w.reads[i].Key, false
 	}
 	start := time.Now()
-	err = w.store.GetMany(ctx, w.many)
-	end = time.Now()
+	err := w.store.GetMany(ctx, w.many)
+	end := time.Now()
 	if err != nil {
-		return end, fmt.Errorf("bench: reading %d keys: %w", len(w.many), err)
+		return fmt.Errorf("bench: reading %d keys: %w", len(w.many), err)
 	}
 	w.record(ycsb.Read, start, end, len(w.many))
 	for i := range w.reads {
@@ -141,12 +144,12 @@ func (w *worker) getMany(ctx context.Context) (end time.Time, err error) {
 		w.checker.saw(w.reads[i].Number, w.reads[i].Seq)
 	}
 	w.reads = w.reads[:0]
-	return end, nil
+	return nil
 }
 
-// record counts n operations of one call.
+// record counts n operations of one call that has ended just now.
 func (w *worker) record(k ycsb.Kind, start, end time.Time, n int) {
-	if end.After(w.from) && !end.After(w.to) {
+	if w.phase.Load() == measuring {
 		w.latency[k].RecordMany(end.Sub(start), n)
 	}
 }

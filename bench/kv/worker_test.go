@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/datasets/ycsb"
@@ -70,11 +70,13 @@ func testWorker(t *testing.T, mix string, together int) (*maps, *worker) {
 		op := w.Load(i)
 		m.values[op.Key] = op.AppendValue(nil)
 	}
-	wk, err := newWorker(w, 0, together, m)
+	var phase atomic.Int32
+	phase.Store(measuring)
+	wk, err := newWorker(w, 0, together, m, &phase)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wk.to = time.Now().Add(time.Hour)
+	wk.checker.ascending = true
 	return m, wk
 }
 
@@ -91,7 +93,7 @@ func TestOperations(t *testing.T) {
 				w.checker.ascending = inOrder(w.ops.Mix)
 			}
 			for range 1000 {
-				if _, err := next(t.Context()); err != nil {
+				if err := next(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -143,17 +145,24 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// Only calls that end in the measured time count.
-func TestRecord(t *testing.T) {
+// Only calls that end in the measured time count, and all others are checked, too.
+func TestPhases(t *testing.T) {
 	_, w := testWorker(t, "C", 1)
-	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
-	w.from, w.to = at(10), at(20)
-	for end, want := range map[int]int64{9: 0, 10: 0, 11: 1, 20: 1, 21: 0} {
+	calls := 0
+	for _, phase := range []int32{warming, measuring, over} {
+		w.phase.Store(phase)
 		w.latency[ycsb.Read].Reset()
-		w.record(ycsb.Read, at(1), at(end), 1)
-		if got := w.latency[ycsb.Read].Count(); got != want {
-			t.Errorf("a call that ends at %d counts %d times, want %d", end, got, want)
+		calls++
+		if err := w.one(t.Context()); err != nil {
+			t.Fatal(err)
 		}
+		if got := w.latency[ycsb.Read].Count() == 1; got != (phase == measuring) || w.checker.Checked != int64(calls) {
+			t.Errorf("phase %d: counts %v, %d checked", phase, got, w.checker.Checked)
+		}
+	}
+	// When it is over no call begins.
+	if err := w.run(t.Context(), func(context.Context) error { t.Error("a call"); return nil }); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -166,11 +175,11 @@ func TestWorkersDoNotAllocate(t *testing.T) {
 		}
 		ctx := t.Context()
 		for range 2000 { // All buffers have grown.
-			if _, err := next(ctx); err != nil {
+			if err := next(ctx); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if n := testing.AllocsPerRun(1000, func() { _, _ = next(ctx) }); n != 0 {
+		if n := testing.AllocsPerRun(1000, func() { _ = next(ctx) }); n != 0 {
 			t.Errorf("%s: %v allocations", how, n)
 		}
 	}
@@ -300,5 +309,37 @@ func TestStreams(t *testing.T) {
 	slices.Sort(firsts)
 	if len(slices.Compact(firsts)) != 8 {
 		t.Errorf("first keys %v, want 8 different ones", firsts)
+	}
+}
+
+// unordered answers the reads of one call with different states of one key, the
+// newer one first.
+type unordered struct{ *maps }
+
+func (unordered) GetMany(_ context.Context, rs []Request) error {
+	for i := range rs {
+		rs[i].Found, rs[i].Value = true, ycsb.AppendValue(rs[i].Value[:0], rs[i].Key, 1<<40|uint64(10-i), 40)
+	}
+	return nil
+}
+
+// Reads of one GetMany are not in any order; but what it read is seen.
+func TestGetManyIsUnordered(t *testing.T) {
+	m, w := testWorker(t, "C", 4)
+	w.store = unordered{m}
+	op := w.ops.Load(7)
+	for range 2 {
+		for range 4 {
+			w.reads = append(w.reads, op)
+		}
+		if err := w.getMany(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if w.checker.Checked == 4 && w.checker.Wrong != 0 {
+			t.Errorf("in one call: %+v", w.checker.Answers)
+		}
+	}
+	if w.checker.Wrong != 3 { // All but the newest, again.
+		t.Errorf("in the next call: %+v", w.checker.Answers)
 	}
 }

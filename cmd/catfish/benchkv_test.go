@@ -47,3 +47,36 @@ func TestBenchKVFlags(t *testing.T) {
 		fail(t, exitUsage, append([]string{"bench", "kv"}, strings.Fields(args)...), says, "--help' for usage.")
 	}
 }
+
+// One call, several schemes: a JSON object each, with figures that hang together,
+// and what each scheme must show.
+func TestBenchKV(t *testing.T) {
+	schemes := []string{"tcp", "fast", "offload", "offload-cached"}
+	for _, batch := range []string{"1", "8"} {
+		out := succeed(t, "bench", "kv", "--scheme", strings.Join(schemes, ","), "--mix", "B", "--keys", "3000", "--value-bytes", "100",
+			"--clients", "3", "--in-flight", "2", "--client-procs", "2", "--batch", batch, "--duration", "500ms", "--warmup", "100ms",
+			"--seed", "5", "--transport", "shm", "--json", "-")
+		lines := strings.Split(strings.TrimSpace(out), "\n")
+		if len(lines) != len(schemes) {
+			t.Fatalf("%d rows, want %d: %s", len(lines), len(schemes), out)
+		}
+		for i, l := range lines {
+			r := decode[kv.Row](t, l)
+			transport := "shm"
+			if r.Scheme == "tcp" {
+				transport = "tcp"
+			}
+			if r.Scheme != schemes[i] || r.Transport != transport || r.Mix != "B" || r.Dist != "zipf" || r.Keys != 3000 || r.ValueBytes != 100 {
+				t.Errorf("%+v", r)
+			}
+			if r.OpsPerS <= 0 || r.P50Us > r.P99Us || r.Bytes <= 0 || r.Results != 1 || r.Wrong != 0 || r.Checked == 0 ||
+				r.ByOp["read"].Count == 0 || r.LoadFactor <= 0 || r.LoadFactor > 1 {
+				t.Errorf("%s: %+v", r.Scheme, r)
+			}
+			offloads, cached := strings.HasPrefix(r.Scheme, "offload"), r.Scheme == "offload-cached"
+			if (r.Offload == 1) != offloads || (r.Offload == 0) == offloads || (r.Reads > 0) != offloads || (r.PointerHits > 0) != cached {
+				t.Errorf("%s, batch %s: offload share %v, %v reads, %v hits", r.Scheme, batch, r.Offload, r.Reads, r.PointerHits)
+			}
+		}
+	}
+}
