@@ -34,7 +34,7 @@ type remoteRun struct {
 
 func (r *remoteRun) Candidates(_ int, refs []uint64, hop uint16, dst []offload.Ref) ([]offload.Ref, error) {
 	for _, ref := range refs {
-		dst = append(dst, offload.Ref{Offset: recordOffset + ref, Len: 64, Hop: hop})
+		dst = append(dst, offload.Ref{Offset: recordOffset + ref, Len: 64, Read: offload.Read{Hop: hop}})
 	}
 	return dst, nil
 }

@@ -131,7 +131,7 @@ func (w *Walk) missed(i int) {
 		offset, n := l.h.Stash()
 		l.pending = 1
 		w.todo = append(w.todo, offload.Ref{
-			Offset: offset, Len: uint32(n), Hop: hop,
+			Offset: offset, Len: uint32(n), Read: offload.Read{Hop: hop},
 			Tag: kindStash<<kindShift | uint64(i)<<lookupShift,
 		})
 	case l.kicked || l.stage == following2:

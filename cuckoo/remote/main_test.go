@@ -69,7 +69,7 @@ type keys struct {
 func (k *keys) Candidates(_ int, refs []uint64, hop uint16, dst []offload.Ref) ([]offload.Ref, error) {
 	for _, r := range refs {
 		dst = append(dst, offload.Ref{
-			Offset: recordsAt + r%records*recordSize, Len: recordSize, Hop: hop, Tag: r % records,
+			Offset: recordsAt + r%records*recordSize, Len: recordSize, Read: offload.Read{Hop: hop}, Tag: r % records,
 		})
 	}
 	return dst, nil

@@ -184,7 +184,7 @@ func (w *Walk) look(i int, hop uint16) {
 
 func (w *Walk) line(i int, number uint64, offset uint64) {
 	w.todo = append(w.todo, offload.Ref{
-		Offset: offset, Len: cuckoo.LineBytes, Hop: w.lookups[i].hop,
+		Offset: offset, Len: cuckoo.LineBytes, Read: offload.Read{Hop: w.lookups[i].hop},
 		Tag: kindLine<<kindShift | uint64(i)<<lookupShift | number,
 	})
 }
@@ -200,7 +200,7 @@ func (w *Walk) renew(i int, hop uint16) {
 	w.waiting = append(w.waiting, int32(i))
 	if !w.headerPending {
 		w.headerPending = true
-		w.todo = append(w.todo, offload.Ref{Len: cuckoo.LineBytes, Hop: hop, Tag: kindHeader << kindShift})
+		w.todo = append(w.todo, offload.Ref{Len: cuckoo.LineBytes, Read: offload.Read{Hop: hop}, Tag: kindHeader << kindShift})
 	}
 }
 

@@ -277,7 +277,7 @@ type hostile struct{ mem []byte }
 
 func (h *hostile) Candidates(_ int, refs []uint64, hop uint16, dst []offload.Ref) ([]offload.Ref, error) {
 	for range refs {
-		dst = append(dst, offload.Ref{Len: 64, Hop: hop})
+		dst = append(dst, offload.Ref{Len: 64, Read: offload.Read{Hop: hop}})
 	}
 	return dst, nil
 }

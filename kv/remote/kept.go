@@ -75,7 +75,7 @@ func (t *traversal) Next() (offload.Ref, bool, error) {
 		}
 		ref := t.kept[i].Ref
 		return offload.Ref{
-			Offset: ref.Offset(), Len: uint32(ref.Bytes()), Hop: 1, Region: recordsRegion, Tag: keptTag | uint64(i),
+			Offset: ref.Offset(), Len: uint32(ref.Bytes()), Read: offload.Read{Hop: 1, Region: recordsRegion}, Tag: keptTag | uint64(i),
 		}, true, nil
 	}
 	return t.walk.Next()

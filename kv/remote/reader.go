@@ -209,7 +209,7 @@ func (f *follower) Candidates(n int, refs []uint64, hop uint16, dst []offload.Re
 			continue
 		}
 		dst = append(dst, offload.Ref{
-			Offset: ref.Offset(), Len: uint32(ref.Bytes()), Hop: hop, Region: recordsRegion, Tag: uint64(ref.Generation()),
+			Offset: ref.Offset(), Len: uint32(ref.Bytes()), Read: offload.Read{Hop: hop, Region: recordsRegion}, Tag: uint64(ref.Generation()),
 		})
 	}
 	return dst, nil

@@ -110,7 +110,7 @@ func (w *Walk) Next() (offload.Ref, bool, error) {
 			w.items[i].Err = err
 			continue
 		}
-		return offload.Ref{Offset: ref.Offset(), Len: uint32(ref.Bytes()), Hop: 1, Tag: uint64(i)}, true, nil
+		return offload.Ref{Offset: ref.Offset(), Len: uint32(ref.Bytes()), Read: offload.Read{Hop: 1}, Tag: uint64(i)}, true, nil
 	}
 	for w.turn < len(w.longs) {
 		l := &w.longs[w.turn]
@@ -126,7 +126,7 @@ func (w *Walk) Next() (offload.Ref, bool, error) {
 			w.items[l.item].Err = err
 			continue
 		}
-		return offload.Ref{Offset: ref.Offset(), Len: uint32(ref.Bytes()), Hop: 2, Tag: tag}, true, nil
+		return offload.Ref{Offset: ref.Offset(), Len: uint32(ref.Bytes()), Read: offload.Read{Hop: 2}, Tag: tag}, true, nil
 	}
 	return offload.Ref{}, false, nil
 }

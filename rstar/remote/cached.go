@@ -50,7 +50,7 @@ func (w *walk) nextLine() (offload.Ref, bool) {
 	w.validating++
 	return offload.Ref{
 		Offset: uint64(k.chunk) * uint64(w.tree.NodeBytes), Len: rstar.LineBytes,
-		Hop: k.hop, Tag: lineTag | uint64(w.validating-1),
+		Read: offload.Read{Hop: k.hop}, Tag: lineTag | uint64(w.validating-1),
 	}, true
 }
 

@@ -68,7 +68,7 @@ func (w *walk) begin(t *Tree, try int) {
 func (w *walk) next() (offload.Ref, bool, error) {
 	if !w.asked {
 		w.asked = true
-		return offload.Ref{Len: rstar.HeaderBytes, Hop: 1, Tag: headerTag}, true, nil
+		return offload.Ref{Len: rstar.HeaderBytes, Read: offload.Read{Hop: 1}, Tag: headerTag}, true, nil
 	}
 	if w.ready && !w.rooted {
 		w.rooted = true
@@ -101,7 +101,7 @@ func (w *walk) ref(chunk uint64, level int, hop uint16) (offload.Ref, error) {
 func (w *walk) whole(chunk uint64, level int, hop uint16) offload.Ref {
 	return offload.Ref{
 		Offset: chunk * uint64(w.tree.NodeBytes), Len: w.tree.NodeBytes,
-		Hop: hop, Tag: uint64(level)<<32 | chunk,
+		Read: offload.Read{Hop: hop}, Tag: uint64(level)<<32 | chunk,
 	}
 }
 
