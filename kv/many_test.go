@@ -24,11 +24,12 @@ func getOne() func(m *Map, key []byte) (record.View, record.Ref, error) {
 func getAmong(n int) getFunc {
 	return func() func(m *Map, key []byte) (record.View, record.Ref, error) {
 		var b ManyBuffer
-		keys := make([][]byte, n)
+		others, keys := make([][]byte, n), make([][]byte, n)
+		for i := range others {
+			others[i] = fmt.Appendf(nil, "key-%d", i)
+		}
 		return func(m *Map, key []byte) (v record.View, ref record.Ref, err error) {
-			for i := range keys {
-				keys[i] = []byte(fmt.Sprintf("key-%d", i))
-			}
+			copy(keys, others)
 			keys[n/3], keys[n-1] = key, key
 			next := 0
 			m.GetMany(keys, &b, func(i int, got record.View, r record.Ref, e error) {
