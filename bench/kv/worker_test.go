@@ -343,3 +343,43 @@ func TestGetManyIsUnordered(t *testing.T) {
 		t.Errorf("in the next call: %+v", w.checker.Answers)
 	}
 }
+
+// still is a Store that costs nothing: it answers each Get with the value that was
+// loaded.
+type still struct {
+	*maps
+	values map[ycsb.Key][]byte
+}
+
+func (s still) Get(_ context.Context, key, dst []byte) ([]byte, error) {
+	return append(dst, s.values[ycsb.Key(key)]...), nil
+}
+
+// BenchmarkWorker is what a read costs besides the store (and a map's lookup, some
+// 20 ns): drawing, timing, recording, checking.
+func BenchmarkWorker(b *testing.B) {
+	w, err := Workload("C", "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	w.Keys, w.ValueBytes, w.Seed = 1000, 32, 1
+	s := still{values: map[ycsb.Key][]byte{}}
+	for i := range w.Keys {
+		op := w.Load(i)
+		s.values[op.Key] = op.AppendValue(nil)
+	}
+	var phase atomic.Int32
+	phase.Store(measuring)
+	wk, err := newWorker(w, 0, 1, s, &phase)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if err := wk.one(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if wk.checker.Wrong > 0 {
+		b.Error(wk.checker.Answers)
+	}
+}
