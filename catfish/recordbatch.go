@@ -21,48 +21,35 @@ type recordScratch struct {
 	yield func(i int, v record.View, ref record.Ref, err error)
 	scan  kv.ScanBuffer
 
-	out    []byte // found of each key, with its value
-	ends   []int  // where in out that of each key ends
-	most   int    // bytes after which keys are not answered any more
-	leased []bool // by key: whether a lease is wanted
-	err    error
+	out  []byte // found of each key, with its value
+	ends []int  // where in out that of each key ends
+	most int    // bytes after which keys are not answered any more
+	err  error
 
-	refs   []record.Ref // that leases are wanted on
-	at     []int        // where in out these belong
+	refs   []record.Ref // of a renewal
 	leases []time.Duration
 }
 
 // begin is before add.
 func (r *recordScratch) begin(most int) {
-	r.keys, r.leased, r.most = r.keys[:0], r.leased[:0], most
+	r.keys, r.most = r.keys[:0], most
 }
 
-func (r *recordScratch) add(key []byte, lease bool) {
-	r.keys, r.leased = append(r.keys, key), append(r.leased, lease)
-}
+func (r *recordScratch) add(key []byte) { r.keys = append(r.keys, key) }
 
 // run gets the keys that were added. What was found of each is in out.
 func (r *recordScratch) run(c *collection) error {
 	if r.yield == nil {
 		r.yield = r.take // once, since a method value allocates
 	}
-	r.out, r.ends, r.refs, r.at, r.err = r.out[:0], r.ends[:0], r.refs[:0], r.at[:0], nil
+	r.out, r.ends, r.err = r.out[:0], r.ends[:0], nil
 	c.records.GetMany(r.keys, &r.many, r.yield)
 	clear(r.keys)
-	if r.err != nil {
-		return r.err
-	}
-	if len(r.refs) > 0 {
-		r.leases = c.records.Grant(r.refs, r.leases[:0])
-		for i, at := range r.at {
-			binary.LittleEndian.PutUint16(r.out[at+foundLease:], uint16(r.leases[i]/time.Second))
-		}
-	}
-	return nil
+	return r.err
 }
 
 // take receives what was found, in the order of the keys.
-func (r *recordScratch) take(i int, v record.View, ref record.Ref, err error) {
+func (r *recordScratch) take(i int, v record.View, _ record.Ref, err error) {
 	var f found
 	switch {
 	case r.err != nil:
@@ -77,10 +64,7 @@ func (r *recordScratch) take(i int, v record.View, ref record.Ref, err error) {
 		r.err = fmt.Errorf("%w: value of %d bytes, limit %d", ErrTooLarge, v.ValueBytes, mostValue)
 		return
 	default:
-		f = foundOf(ref, &v)
-		if r.leased[i] {
-			r.refs, r.at = append(r.refs, ref), append(r.at, len(r.out))
-		}
+		f = foundOf(&v)
 	}
 	r.out = f.append(r.out)
 	if f.revision != 0 {
@@ -98,8 +82,7 @@ func (r *recordScratch) of(i int) []byte {
 }
 
 // answer carries out a get.
-func (r *recordScratch) answer(c *collection, arg uint32, p, out []byte) (_ []byte, err error) {
-	n, lease := arg&^leaseFlag, arg&leaseFlag != 0
+func (r *recordScratch) answer(c *collection, n uint32, p, out []byte) (_ []byte, err error) {
 	if n == 0 || n > maxKeys {
 		return out, fmt.Errorf("%w: get of %d keys, want 1 to %d", ErrProtocol, n, maxKeys)
 	}
@@ -109,7 +92,7 @@ func (r *recordScratch) answer(c *collection, arg uint32, p, out []byte) (_ []by
 		if key, p, err = cutKey(p); err != nil {
 			return out, err
 		}
-		r.add(key, lease)
+		r.add(key)
 	}
 	if len(p) > 0 {
 		return out, fmt.Errorf("%w: get of %d keys with %d bytes behind them", ErrProtocol, n, len(p))
@@ -123,7 +106,7 @@ func (r *recordScratch) answer(c *collection, arg uint32, p, out []byte) (_ []by
 // isGet reports whether a message is a get of one key.
 func isGet(m *fastmsg.Message) bool {
 	return m.Kind == kindGet && len(m.Payload) > headBytes+2 &&
-		binary.LittleEndian.Uint32(m.Payload[4:])&^leaseFlag == 1 &&
+		binary.LittleEndian.Uint32(m.Payload[4:]) == 1 &&
 		int(binary.LittleEndian.Uint16(m.Payload[headBytes:])) == len(m.Payload)-headBytes-2
 }
 
@@ -139,7 +122,7 @@ func (h *handler) serveGets(reqs []fastmsg.Request) int {
 		if !isGet(&reqs[i].Message) || binary.LittleEndian.Uint32(p) != num {
 			break
 		}
-		r.add(p[headBytes+2:], binary.LittleEndian.Uint32(p[4:])&leaseFlag != 0)
+		r.add(p[headBytes+2:])
 	}
 	if len(r.keys) < 2 || r.run(c) != nil || c.gone() != nil {
 		h.Serve(reqs[0].Conn, reqs[0].Message)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"time"
 
 	"github.com/catfish-index/catfish/cuckoo"
@@ -117,13 +118,15 @@ func (s *Server) Records(name string) (*kv.Map, error) {
 }
 
 const (
-	// recordsTick is how often collections of records are tidied. Places of
-	// dead records are reused after a second, so this is soon enough.
+	// recordsTick is how often collections of records are tidied, for up to
+	// tidyTime each: a tenth of the time of a processor. Places of dead records
+	// are reused after a second, so this is soon enough; and each write tidies
+	// up after itself.
 	recordsTick = 10 * time.Millisecond
-	// tidyPieces is what is done of a collection before others get its lock: 50
-	// us. A tick does no more than tidyTurns of it, some tenth of the time.
-	tidyPieces = 256
-	tidyTurns  = 20
+	tidyTime    = time.Millisecond
+	// tidyPieces is what is done of a collection before others get its lock, and
+	// the processor: 20 us.
+	tidyPieces = 64
 )
 
 // tidyRecords frees what records leave behind, until ctx is done.
@@ -137,7 +140,8 @@ func (s *Server) tidyRecords(ctx context.Context) error {
 		case <-tick.C:
 		}
 		for _, c := range s.colls.all() {
-			for n := 0; c.records != nil && n < tidyTurns && c.records.Tidy(tidyPieces); n++ {
+			for begun := time.Now(); c.records != nil && c.records.Tidy(tidyPieces) && time.Since(begun) < tidyTime; {
+				runtime.Gosched()
 			}
 		}
 	}

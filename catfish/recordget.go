@@ -229,25 +229,19 @@ func (g *getQuery) message(ctx context.Context, c *Client, s *session) (err erro
 		g.req = appendKey(g.req, g.keys[i])
 		n++
 	}
-	at, arg := g.open.records, uint32(n)
-	if at.pointers != nil {
-		arg |= leaseFlag
-	}
-	putArgument(g.req, arg)
-	sent := monotonic()
+	putArgument(g.req, uint32(n))
 	g.ans, err = s.call(ctx, kindGet, g.req, g.ans[:0])
 	c.conn.counters.addMessage(len(g.req), len(g.ans))
 	g.explain.asked(len(g.req), len(g.ans))
 	if err != nil {
 		return err
 	}
-	return g.takeAnswer(g.ans, n, sent)
+	return g.takeAnswer(g.ans, n)
 }
 
-// takeAnswer decodes the answer to a get of the first n keys of g.left, which was
-// sent then.
-func (g *getQuery) takeAnswer(b []byte, n int, sent time.Duration) error {
-	left, at, all := g.left[:0], g.open.records, len(b)
+// takeAnswer decodes the answer to a get of the first n keys of g.left.
+func (g *getQuery) takeAnswer(b []byte, n int) error {
+	left, all := g.left[:0], len(b)
 	for j, i := range g.left {
 		if j >= n {
 			left = append(left, i)
@@ -269,9 +263,6 @@ func (g *getQuery) takeAnswer(b []byte, n int, sent time.Duration) error {
 		}
 		g.set(i, b[:f.valueBytes], f)
 		b = b[f.valueBytes:]
-		if f.lease > 0 && at.pointers != nil {
-			at.pointers.Put(cuckoo.Hash(at.m.Seed, g.keys[i]), f.ref, monotonic(), sent+time.Duration(f.lease)*time.Second)
-		}
 	}
 	if len(b) > 0 {
 		return fmt.Errorf("%w: get of %d keys answered with %d bytes too many", ErrProtocol, n, len(b))

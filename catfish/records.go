@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/cuckoo"
-	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/kv"
 )
 
@@ -107,37 +106,6 @@ func (r *Records) GetMany(ctx context.Context, keys [][]byte, dst []Record) ([]R
 	return dst, nil
 }
 
-// Put stores a record in place of the one that its key has, if there is one, and
-// returns its revision. kv.ErrExists, kv.ErrConflict: the condition does not hold,
-// and nothing was changed. ErrUnknownOutcome: look before repeating it, or have a
-// condition.
-func (r *Records) Put(ctx context.Context, rec Record, cond kv.Condition) (revision uint64, err error) {
-	if err := checkKey(rec.Key); err != nil {
-		return 0, err
-	}
-	expiry := int64(0)
-	if !rec.Expires.IsZero() {
-		expiry = rec.Expires.UnixNano()
-	}
-	b, err := r.write(ctx, kindPut, cond, func(b []byte) []byte {
-		b = appendPut(b, uint64(expiry), rec.Flags, rec.Key)
-		return append(b, rec.Value...)
-	})
-	if err != nil {
-		return 0, err
-	}
-	return getRevision(b)
-}
-
-// Delete removes the record of a key. kv.ErrNotFound: there is none.
-func (r *Records) Delete(ctx context.Context, key []byte, cond kv.Condition) error {
-	if err := checkKey(key); err != nil {
-		return err
-	}
-	_, err := r.write(ctx, kindRemove, cond, func(b []byte) []byte { return append(b, key...) })
-	return err
-}
-
 // Scan is all records, in no order. One whose key has a record during all of the
 // scan is given at least once, as it was at a moment of the scan; one that is
 // moved meanwhile perhaps twice. An error ends it: cuckoo.ErrScanLost, if too much
@@ -177,11 +145,6 @@ func (c *Client) CreateRecords(ctx context.Context, name string, o RecordsOption
 	}
 	_, err := c.manage(ctx, kindCreateRecords, "create collections of records", string(appendRecordsOptions(nil, o))+name)
 	return err
-}
-
-// write sends a request that changes records.
-func (r *Records) write(ctx context.Context, kind fastmsg.Kind, cond kv.Condition, body func([]byte) []byte) ([]byte, error) {
-	return r.c.write(ctx, kind, conditionOf(cond), func(b []byte) []byte { return body(appendRevision(b, cond.IfRevision)) })
 }
 
 var gets = sync.Pool{New: func() any { return new(getQuery) }}

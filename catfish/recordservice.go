@@ -57,10 +57,9 @@ func (v *service) answerRecords(kind fastmsg.Kind, p, out []byte) ([]byte, error
 	return out, err
 }
 
-func foundOf(ref record.Ref, v *record.View) found {
+func foundOf(v *record.View) found {
 	return found{
-		ref: ref, revision: v.Revision, expiry: time.Duration(v.Expiry),
-		valueBytes: uint32(v.ValueBytes), flags: v.Flags,
+		revision: v.Revision, expiry: time.Duration(v.Expiry), valueBytes: uint32(v.ValueBytes), flags: v.Flags,
 	}
 }
 
@@ -102,8 +101,8 @@ func (v *service) scanRecords(c *collection, p, out []byte) ([]byte, error) {
 	out = append(out, p...) // the cursor's place
 	for !cursor.Done && n < scanRecords && len(out)-begin < scanBytes {
 		var err error
-		cursor, err = c.records.Scan(cursor, &v.records.scan, func(ref record.Ref, view record.View) {
-			f := foundOf(ref, &view)
+		cursor, err = c.records.Scan(cursor, &v.records.scan, func(_ record.Ref, view record.View) {
+			f := foundOf(&view)
 			value := view.Value
 			if view.ValueBytes > scanValue {
 				value = nil

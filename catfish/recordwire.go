@@ -17,7 +17,7 @@ import (
 //	request        payload                                            answer
 //	open           name                                               openRecords
 //	createRecords  table u8, items u8, name                           empty
-//	get            coll u32, n u32 | leases, n keys                   n found
+//	get            coll u32, n u32, n keys                            n found
 //	put            coll u32, if u32, revision u64, expiry i64,        revision u64
 //	               flags u16, key bytes u16, key, value
 //	remove         coll u32, if u32, revision u64, key                empty
@@ -25,24 +25,21 @@ import (
 //	renew          coll u32, n u32, n references u64                  n leases u16, in s
 //
 //	key      bytes u16, key
-//	found    reference u64, revision u64, expiry i64, value bytes u32,
-//	         flags u16, lease u16 in s, value; revision 0: there is none
+//	found    revision u64, expiry i64, value bytes u32, flags u16, 0 u16,
+//	         value; revision 0: there is none
 //	cursor   moves u64, next u64, sub u64, log2 u8, size u8, done u8, 0 u8
 //	entry    key bytes u16, found, key, value
 //
 // Expiry is in ns by the server's clock (openRecords), 0: never. A lease of 0 was
-// not asked for, or not granted. Like those of searchMany the values of a get end
+// not granted. Like those of searchMany the values of a get end
 // after manyBytes: keys that are not answered have the value bytes unanswered, and
 // the client asks for them again. An entry whose value is longer than scanValue
 // has none, but says how long it is.
 const (
-	leaseFlag = 1 << 31 // of get's n
-
 	ifAbsent   = 1 // of put's and remove's if
 	ifRevision = 2
 
-	foundBytes  = 32
-	foundLease  = 30 // in found
+	foundBytes  = 24
 	cursorBytes = 28
 	putBytes    = 20 // of put, after the head, before the key
 
@@ -121,30 +118,25 @@ func getRecordsOptions(b []byte) (o RecordsOptions, rest []byte, err error) {
 
 // found is what a get or scan says of a record.
 type found struct {
-	ref        record.Ref
 	revision   uint64 // 0: there is none
 	expiry     time.Duration
 	valueBytes uint32
 	flags      uint16
-	lease      uint16 // s
 }
 
 func (f *found) append(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(b, uint64(f.ref))
 	b = binary.LittleEndian.AppendUint64(b, f.revision)
 	b = binary.LittleEndian.AppendUint64(b, uint64(f.expiry))
 	b = binary.LittleEndian.AppendUint32(b, f.valueBytes)
-	b = binary.LittleEndian.AppendUint16(b, f.flags)
-	return binary.LittleEndian.AppendUint16(b, f.lease)
+	return binary.LittleEndian.AppendUint32(b, uint32(f.flags))
 }
 
 // getFound decodes what b, of at least foundBytes, begins with.
 func getFound(b []byte) found {
 	_ = b[foundBytes-1]
 	return found{
-		ref: record.Ref(binary.LittleEndian.Uint64(b)), revision: binary.LittleEndian.Uint64(b[8:]),
-		expiry: time.Duration(binary.LittleEndian.Uint64(b[16:])), valueBytes: binary.LittleEndian.Uint32(b[24:]),
-		flags: binary.LittleEndian.Uint16(b[28:]), lease: binary.LittleEndian.Uint16(b[30:]),
+		revision: binary.LittleEndian.Uint64(b), expiry: time.Duration(binary.LittleEndian.Uint64(b[8:])),
+		valueBytes: binary.LittleEndian.Uint32(b[16:]), flags: binary.LittleEndian.Uint16(b[20:]),
 	}
 }
 

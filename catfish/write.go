@@ -122,6 +122,11 @@ func (c *Client) write(ctx context.Context, kind fastmsg.Kind, arg uint32, body 
 // collection that it is about, if there is one: if that was dropped, there may
 // be another.
 func (c *Client) request(ctx context.Context, kind fastmsg.Kind, build func(*session) (*openSlab, []byte, error)) ([]byte, error) {
+	return c.requestAppend(ctx, nil, kind, build)
+}
+
+// requestAppend is request that appends the answer to dst, which is empty.
+func (c *Client) requestAppend(ctx context.Context, dst []byte, kind fastmsg.Kind, build func(*session) (*openSlab, []byte, error)) ([]byte, error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
@@ -133,7 +138,7 @@ func (c *Client) request(ctx context.Context, kind fastmsg.Kind, build func(*ses
 		o, b, err := build(s)
 		if err == nil {
 			var ans []byte
-			ans, err = s.call(ctx, kind, b, nil)
+			ans, err = s.call(ctx, kind, b, dst)
 			if err == nil {
 				c.conn.counters.addMessage(len(b), len(ans))
 				return ans, nil

@@ -49,6 +49,7 @@ type Map struct {
 	revision uint64   // of the last write
 	refs     []uint64 // scratch of find
 	expiring cuckoo.Cursor
+	mortal   int // records that expire
 	counts   Stats
 }
 
@@ -119,7 +120,7 @@ func (m *Map) Put(e Entry, c Condition) (revision uint64, err error) {
 	}
 	defer m.mu.Unlock()
 	now := m.now()
-	old, has := m.find(hash, e.Key, now)
+	old, has, mortal := m.find(hash, e.Key, now)
 	if err := c.check(e.Key, has); err != nil {
 		return 0, err
 	}
@@ -144,6 +145,7 @@ func (m *Map) Put(e Entry, c Condition) (revision uint64, err error) {
 			return 0, err // the index led to what is no record
 		}
 	}
+	m.count(mortal, e.Expiry != 0)
 	m.revision++
 	m.counts.Puts++
 	m.tidy(now, tidyEachWrite)
@@ -159,7 +161,7 @@ func (m *Map) Delete(key []byte, c Condition) error {
 	}
 	defer m.mu.Unlock()
 	now := m.now()
-	ref, has := m.find(hash, key, now)
+	ref, has, mortal := m.find(hash, key, now)
 	if err := c.check(key, has); err != nil {
 		return err
 	}
@@ -169,6 +171,7 @@ func (m *Map) Delete(key []byte, c Condition) error {
 	if err := m.remove(hash, ref, now); err != nil {
 		return err
 	}
+	m.count(mortal, false)
 	m.counts.Deletes++
 	m.tidy(now, tidyEachWrite)
 	return nil
@@ -183,9 +186,19 @@ func (m *Map) remove(hash uint64, ref record.Ref, now time.Duration) error {
 	return m.heap.Kill(ref, now)
 }
 
-// find returns the key's reference, 0: none, and its record's revision, 0 if there
-// is none or it has expired. The caller holds the lock.
-func (m *Map) find(hash uint64, key []byte, now time.Duration) (ref record.Ref, revision uint64) {
+// count keeps the number of records that expire.
+func (m *Map) count(before, after bool) {
+	if before {
+		m.mortal--
+	}
+	if after {
+		m.mortal++
+	}
+}
+
+// find returns the key's reference, 0: none, its record's revision, 0 if there is
+// none or it has expired, and whether it ever does. The caller holds the lock.
+func (m *Map) find(hash uint64, key []byte, now time.Duration) (ref record.Ref, revision uint64, mortal bool) {
 	m.index.PrefetchWrite(hash)
 	m.refs = m.index.Lookup(m.refs[:0], hash)
 	for _, ref := range m.refs {
@@ -193,12 +206,12 @@ func (m *Map) find(hash uint64, key []byte, now time.Duration) (ref record.Ref, 
 		switch {
 		case err != nil: // another key
 		case expired(v.Expiry, now):
-			return record.Ref(ref), 0
+			return record.Ref(ref), 0, true
 		default:
-			return record.Ref(ref), v.Revision
+			return record.Ref(ref), v.Revision, v.Expiry != 0
 		}
 	}
-	return 0, 0
+	return 0, 0, false
 }
 
 func expired(expiry int64, now time.Duration) bool { return expiry != 0 && expiry <= int64(now) }

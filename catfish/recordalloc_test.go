@@ -1,0 +1,42 @@
+//go:build !race
+
+package catfish
+
+import (
+	"testing"
+
+	"github.com/catfish-index/catfish/kv"
+)
+
+// Once buffers are large enough, records are got and put without allocating, at
+// both ends. Not under the race detector, where sync.Pool drops what it is given
+// at random.
+func TestRecordsDoNotAllocate(t *testing.T) {
+	s := startRecords(t, ServerOptions{Transports: []string{TransportSHM}})
+	ctx := t.Context()
+	rec := Record{Key: []byte("0123456789abcdef"), Value: make([]byte, 32)}
+	keys := [][]byte{rec.Key, []byte("another"), rec.Key}
+	for _, policy := range []string{"fast", "offload", "offload-cached"} {
+		r := dialRecords(t, s, Options{Transport: TransportSHM, Policy: policy})
+		var dst []byte
+		var many []Record
+		for name, f := range map[string]func() error{
+			"put": func() error { _, err := r.Put(ctx, rec, kv.Condition{}); return err },
+			"get": func() error {
+				got, err := r.Get(ctx, rec.Key, dst[:0])
+				dst = got.Value
+				return err
+			},
+			"get many": func() (err error) { many, err = r.GetMany(ctx, keys, many); return err },
+		} {
+			// Heartbeats and timers of the process allocate a little now and then.
+			if n := testing.AllocsPerRun(500, func() {
+				if err := f(); err != nil {
+					t.Fatal(err)
+				}
+			}); n >= 1 {
+				t.Errorf("%s, %s: %v allocations", policy, name, n)
+			}
+		}
+	}
+}

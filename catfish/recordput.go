@@ -1,0 +1,95 @@
+package catfish
+
+import (
+	"context"
+	"sync"
+
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/kv"
+)
+
+// Put stores a record in place of the one that its key has, if there is one, and
+// returns its revision. kv.ErrExists, kv.ErrConflict: the condition does not hold,
+// and nothing was changed. ErrUnknownOutcome: look before repeating it, or have a
+// condition.
+func (r *Records) Put(ctx context.Context, rec Record, cond kv.Condition) (revision uint64, err error) {
+	w := newPutQuery(kindPut, r.c, rec, cond)
+	defer w.release()
+	ans, err := w.send(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return getRevision(ans)
+}
+
+// Delete removes the record of a key. kv.ErrNotFound: there is none.
+func (r *Records) Delete(ctx context.Context, key []byte, cond kv.Condition) error {
+	w := newPutQuery(kindRemove, r.c, Record{Key: key}, cond)
+	defer w.release()
+	_, err := w.send(ctx)
+	return err
+}
+
+// putQuery is a Put or Delete. Pooled: a client that writes much makes no garbage.
+type putQuery struct {
+	ctx  context.Context // of the call
+	kind fastmsg.Kind
+	c    *Client
+	rec  Record
+	cond kv.Condition
+
+	req, ans []byte
+	build    func(*session) (*openSlab, []byte, error) // made once: a method value allocates
+}
+
+var puts = sync.Pool{New: func() any {
+	w := new(putQuery)
+	w.build = w.encode
+	return w
+}}
+
+func newPutQuery(kind fastmsg.Kind, c *Client, rec Record, cond kv.Condition) *putQuery {
+	w := puts.Get().(*putQuery)
+	w.kind, w.c, w.rec, w.cond = kind, c, rec, cond
+	return w
+}
+
+func (w *putQuery) release() {
+	w.ctx, w.c, w.rec = nil, nil, Record{}
+	puts.Put(w)
+}
+
+func (w *putQuery) send(ctx context.Context) (_ []byte, err error) {
+	if err := checkKey(w.rec.Key); err != nil {
+		return nil, err
+	}
+	w.ctx = ctx
+	ans, err := w.c.requestAppend(ctx, w.ans[:0], w.kind, w.build)
+	if err == nil {
+		w.ans = ans
+	}
+	return ans, err
+}
+
+// encode makes the request for a session.
+func (w *putQuery) encode(s *session) (*openSlab, []byte, error) {
+	o, err := s.openChecked(w.ctx, w.c.collection, w.kind)
+	if err == nil {
+		err = o.isOf(KindRecords)
+	}
+	if err != nil {
+		return o, nil, err
+	}
+	b := appendRevision(appendHead(w.req[:0], o.coll, conditionOf(w.cond)), w.cond.IfRevision)
+	if w.kind == kindPut {
+		expiry := uint64(0)
+		if !w.rec.Expires.IsZero() {
+			expiry = uint64(w.rec.Expires.UnixNano())
+		}
+		b = append(appendPut(b, expiry, w.rec.Flags, w.rec.Key), w.rec.Value...)
+	} else {
+		b = append(b, w.rec.Key...)
+	}
+	w.req = b
+	return o, b, nil
+}
