@@ -67,6 +67,7 @@ func (c *collection) makeRecords(s *Server, o *RecordsOptions) error {
 	if err := c.slab.make(s.fabrics, c.name, bytes, s.opts.firstPinned); err != nil {
 		return err
 	}
+	c.index.doubles = true
 	if err := c.index.make(s.fabrics, c.name+" (keys)", bytes, s.opts.firstPinned); err != nil {
 		return err
 	}

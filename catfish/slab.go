@@ -39,6 +39,8 @@ type slabMemory struct {
 
 	pins  []pinner
 	first int64      // size of the first region that is pinned
+	// doubles: what is used grows by doubling, as the index of keys does.
+	doubles bool
 	mu    sync.Mutex // held while regions are made
 	// pinned is what all pins have registered, in bytes; latest their regions.
 	pinned int64
@@ -115,7 +117,11 @@ func (s *slabMemory) grow(bytes int64) (usable int64, err error) {
 			return s.pinned, err
 		}
 	}
-	switch most := s.pinned / 4 * 3; {
+	most := s.pinned / 4 * 3
+	if s.doubles {
+		most = s.pinned / 2
+	}
+	switch {
 	case s.pinned == int64(len(s.mem)):
 		return s.pinned, nil
 	case bytes <= most:
