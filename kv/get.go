@@ -20,7 +20,8 @@ type Buffer struct {
 }
 
 // Get returns the key's record and its reference, without a lock. The View is good
-// until the buffer is used again. ErrNotFound: there is none.
+// until the buffer is used again. ErrNotFound, as it is, since a miss is no failure:
+// there is none.
 //
 // It reads the record between two lookups. If the index leads to the same
 // references in both, it led to the record while that was read: so the place was
@@ -51,7 +52,7 @@ func (m *Map) get(key []byte, hash uint64, b *Buffer) (record.View, record.Ref, 
 // lookup gave. It is not ok if there are others now.
 func (m *Map) read(key []byte, hash uint64, b *Buffer, n int) (v record.View, ref record.Ref, ok bool, err error) {
 	if n == 0 {
-		return v, 0, true, notFound(key)
+		return v, 0, true, ErrNotFound
 	}
 	refs := b.refs[len(b.refs)-n:]
 	for _, r := range refs {
@@ -66,11 +67,9 @@ func (m *Map) read(key []byte, hash uint64, b *Buffer, n int) (v record.View, re
 	case !slices.Equal(refs, all[len(b.refs):]):
 		return record.View{}, 0, false, nil
 	case errors.Is(err, record.ErrOtherKey), err == nil && v.Expiry != 0 && expired(v.Expiry, m.now()):
-		return record.View{}, 0, true, notFound(key)
+		return record.View{}, 0, true, ErrNotFound
 	case err != nil: // of a record that the index leads to
 		return record.View{}, 0, true, fmt.Errorf("kv: %q: %w", key, err)
 	}
 	return v, ref, true, nil
 }
-
-func notFound(key []byte) error { return fmt.Errorf("%w: %q", ErrNotFound, key) }
