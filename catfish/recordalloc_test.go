@@ -18,6 +18,9 @@ func TestRecordsDoNotAllocate(t *testing.T) {
 	keys := [][]byte{rec.Key, []byte("another"), rec.Key}
 	for _, policy := range []string{"fast", "offload", "offload-cached"} {
 		r := dialRecords(t, s, Options{Transport: TransportSHM, Policy: policy})
+		if _, err := r.Put(ctx, rec, kv.Condition{}); err != nil {
+			t.Fatal(err)
+		}
 		var dst []byte
 		var many []Record
 		for name, f := range map[string]func() error{
