@@ -131,6 +131,8 @@ type ServerOptions struct {
 	// first region where memory is pinned, 0: FirstPinnedBytes.
 	wrap        func(rdma.Device) rdma.Device
 	firstPinned int64
+	// now, in tests, is the clock of records.
+	now func() time.Duration
 	// resident, in tests, says what the process holds in memory.
 	resident func(context.Context) (int64, error)
 }
@@ -326,8 +328,10 @@ type Options struct {
 	// Logger, nil: slog.Default().
 	Logger *slog.Logger
 
-	// wrap puts a provider between, for fault injection in tests.
-	wrap func(rdma.Device) rdma.Device
+	// wrap puts a provider between, for fault injection in tests. keepYoung, in
+	// tests, keeps references of records of any age.
+	wrap      func(rdma.Device) rdma.Device
+	keepYoung bool
 }
 
 func (o *Options) setDefaults() {

@@ -89,6 +89,9 @@ func (c *collection) makeRecords(s *Server, o *RecordsOptions) error {
 // now is the time by which records expire, since the Unix epoch. It does not
 // follow the system's clock when that is set.
 func (s *Server) now() time.Duration {
+	if s.opts.now != nil {
+		return s.opts.now()
+	}
 	return time.Duration(s.started.UnixNano()) + time.Since(s.started)
 }
 

@@ -178,10 +178,16 @@ func (g *getQuery) lookUpKept(at *recordsAt) []records.Kept {
 	return g.kept
 }
 
+// youngRecord: the reference of a younger record is not kept. Without a lease it is
+// good for a second, and a key that changed in the last one will likely change
+// in the next; one that is no good costs as much as a good one saves.
+const youngRecord = record.DefaultGrace
+
 // take makes answers the caller's, and keeps their references.
 func (g *getQuery) take(c *Client, at *recordsAt, answers []records.Answer) {
 	g.left = g.left[:0]
 	hits, invalid := uint64(0), uint64(0)
+	now := monotonic()
 	for i := range answers {
 		a := &answers[i]
 		switch {
@@ -203,8 +209,8 @@ func (g *getQuery) take(c *Client, at *recordsAt, answers []records.Answer) {
 		switch {
 		case a.Kept:
 			hits++
-		case a.Err == nil:
-			at.pointers.Put(g.hashes[i], a.Ref, monotonic(), a.Until)
+		case a.Err == nil && (a.View.Age(now+at.clock) >= youngRecord || c.conn.opts.keepYoung):
+			at.pointers.Put(g.hashes[i], a.Ref, now, a.Until)
 		}
 	}
 	if at.pointers != nil {

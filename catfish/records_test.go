@@ -34,8 +34,10 @@ func startRecords(t testing.TB, opts ServerOptions) *Server {
 	return startServer(t, opts)
 }
 
+// dialRecords keeps references of records of any age: tests take less than a second.
 func dialRecords(t testing.TB, s *Server, o Options) *Records {
 	t.Helper()
+	o.keepYoung = true
 	r, err := dial(t, s, o).Records(testRecords)
 	if err != nil {
 		t.Fatal(err)
@@ -394,5 +396,43 @@ func TestRecordsRestarted(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A key that changed in the last second is looked up again: its reference is not
+// kept.
+func TestYoungRecordsAreNotKept(t *testing.T) {
+	var now atomic.Int64
+	now.Store(int64(time.Hour))
+	s := startRecords(t, ServerOptions{
+		Transports: []string{TransportSHM}, now: func() time.Duration { return time.Duration(now.Load()) },
+	})
+	m, err := s.Records(testRecords)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func() {
+		if _, err := m.Put(kv.Entry{Key: testKey(1)}, kv.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put()
+	now.Add(int64(2 * time.Second))
+	ctx := t.Context()
+	c := dial(t, s, Options{Transport: TransportSHM, Policy: "offload-cached", Shared: new(Shared)})
+	r, err := c.Records(testRecords)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []uint64{0, 1, 2} {
+		if _, err := r.Get(ctx, testKey(1), nil); err != nil || c.Counters().PointerHits != want {
+			t.Errorf("get %d of an old record: %d by a kept reference, %v", i, c.Counters().PointerHits, err)
+		}
+	}
+	put()
+	for i := range 5 {
+		if _, err := r.Get(ctx, testKey(1), nil); err != nil || c.Counters().PointerHits != 2 {
+			t.Errorf("get %d of a young record: %d by a kept reference, %v", i, c.Counters().PointerHits, err)
+		}
 	}
 }

@@ -38,10 +38,10 @@ type slabMemory struct {
 	whole   map[string]rdma.Region // by transport: all of the slab
 
 	pins  []pinner
-	first int64      // size of the first region that is pinned
+	first int64 // size of the first region that is pinned
 	// doubles: what is used grows by doubling, as the index of keys does.
 	doubles bool
-	mu    sync.Mutex // held while regions are made
+	mu      sync.Mutex // held while regions are made
 	// pinned is what all pins have registered, in bytes; latest their regions.
 	pinned int64
 	latest map[string]rdma.Region
