@@ -18,7 +18,7 @@ import (
 type recordScratch struct {
 	many  kv.ManyBuffer
 	keys  [][]byte
-	yield func(i int, v record.View, ref record.Ref, err error)
+	yield func(i int, v record.View, ref record.Ref, err error) bool
 	scan  kv.ScanBuffer
 
 	out  []byte // found of each key, with its value
@@ -43,26 +43,27 @@ func (r *recordScratch) run(c *collection) error {
 		r.yield = r.take // once, since a method value allocates
 	}
 	r.out, r.ends, r.err = r.out[:0], r.ends[:0], nil
+	r.many.LongestValue = mostValue
 	c.records.GetMany(r.keys, &r.many, r.yield)
+	for none := (found{valueBytes: unanswered}); r.err == nil && len(r.ends) < len(r.keys); {
+		r.out = none.append(r.out)
+		r.ends = append(r.ends, len(r.out))
+	}
 	clear(r.keys)
 	return r.err
 }
 
-// take receives what was found, in the order of the keys.
-func (r *recordScratch) take(i int, v record.View, _ record.Ref, err error) {
+// take receives what was found, in the order of the keys, until that is enough.
+func (r *recordScratch) take(_ int, v record.View, _ record.Ref, err error) (more bool) {
 	var f found
 	switch {
-	case r.err != nil:
-		return
-	case i > 0 && len(r.out) > r.most:
-		f.valueBytes = unanswered
 	case errors.Is(err, kv.ErrNotFound):
 	case err != nil:
 		r.err = err
-		return
+		return false
 	case v.ValueBytes > mostValue:
 		r.err = fmt.Errorf("%w: value of %d bytes, limit %d", ErrTooLarge, v.ValueBytes, mostValue)
-		return
+		return false
 	default:
 		f = foundOf(&v)
 	}
@@ -71,6 +72,7 @@ func (r *recordScratch) take(i int, v record.View, _ record.Ref, err error) {
 		r.out = append(r.out, v.Value...)
 	}
 	r.ends = append(r.ends, len(r.out))
+	return len(r.out) <= r.most
 }
 
 // of is what was found of key i.

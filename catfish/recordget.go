@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/cuckoo"
+	table "github.com/catfish-index/catfish/cuckoo/remote"
 	"github.com/catfish-index/catfish/kv"
 	records "github.com/catfish-index/catfish/kv/remote"
 	"github.com/catfish-index/catfish/offload"
 	"github.com/catfish-index/catfish/record"
+	"github.com/catfish-index/catfish/rstar/remote"
 )
 
 // getQuery is a Get or GetMany of up to maxKeys keys, by either path. Pooled.
@@ -140,6 +142,7 @@ func (g *getQuery) offload(ctx context.Context, c *Client, s *session) (st offlo
 	defer s.recordChannels.put(u)
 	g.explain.step("get a read channel")
 	r, at := u.(*recordReader), g.open.records
+	r.clock = at.clock
 	kept := g.lookUpKept(at)
 	for len(g.answers) < len(g.keys) {
 		g.answers = append(g.answers, records.Answer{})
@@ -155,6 +158,9 @@ func (g *getQuery) offload(ctx context.Context, c *Client, s *session) (st offlo
 		return st, nil
 	case errors.Is(err, offload.ErrTorn), errors.Is(err, offload.ErrRestart):
 		return st, nil
+	case errors.Is(err, table.ErrServerChanged):
+		err = fmt.Errorf("%w: %w", remote.ErrServerChanged, err)
+		fallthrough
 	case err != nil:
 		return st, s.walkFailed(ctx, g.open, err)
 	}

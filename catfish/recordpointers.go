@@ -18,6 +18,7 @@ import (
 type recordsAt struct {
 	m        records.Map
 	pointers *records.Pointers // what clients of this process keep; nil: nothing
+	leave    func()            // the pointers
 	clock    time.Duration     // the server's, less monotonic
 }
 
@@ -36,6 +37,7 @@ const maxRecordRead = record.MaxBlockBytes
 type recordReader struct {
 	*records.Reader
 	*offload.Channel
+	clock time.Duration // recordsAt.clock, of who uses it
 }
 
 // openRecordReader opens a read channel for records.
@@ -44,10 +46,9 @@ func (c *connection) openRecordReader(ctx context.Context, s *session) (reader, 
 	if err != nil {
 		return nil, err
 	}
-	clock := time.Duration(s.clock.Load())
-	return &recordReader{
-		records.NewReader(ch, monotonic, func() time.Duration { return clock + monotonic() }), ch,
-	}, nil
+	r := &recordReader{Channel: ch}
+	r.Reader = records.NewReader(ch, monotonic, func() time.Duration { return r.clock + monotonic() })
+	return r, nil
 }
 
 // isOf is an error if the collection is of another kind.
@@ -70,41 +71,45 @@ func (s *session) openedRecords(name string, b []byte, asked time.Time) (*openSl
 	}
 	// Later by up to a round trip: a record may expire that much earlier here.
 	clock := r.now - asked.Sub(clockBase)
-	s.clock.Store(int64(clock))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.slabs[name]
 	if old != nil && !(old.outgrown.Load() && old.coll == r.coll) {
 		return old, nil
 	}
-	o := &openSlab{name: name, coll: r.coll, release: func() {}, records: &recordsAt{
+	at := &recordsAt{
 		m: records.Map{
 			Table: &table.Table{Base: r.index, Bytes: r.indexBytes, BootID: r.space.Boot},
 			Seed:  r.seed, Space: r.space, Records: r.records, Block: maxRecordRead,
 		},
-		clock: clock,
-	}}
+		clock: clock, leave: func() {},
+	}
 	switch {
-	case old != nil:
-		o.release, o.records.pointers = old.release, old.records.pointers
+	case old != nil && old.records != nil:
+		at.pointers, at.leave = old.records.pointers, old.records.leave
 	case s.canOffload() && !s.ended && s.cacheKey.Bytes > 0:
-		o.records.pointers, o.release = s.shared.pointers.Share(records.PointersKey{
+		at.pointers, at.leave = s.shared.pointers.Share(records.PointersKey{
 			Addr: s.cacheKey.Addr, BootID: s.hello.BootID, Collection: r.coll, Bytes: s.cacheKey.Bytes,
 		})
 		s.startRenewals()
+	}
+	o := &openSlab{name: name, coll: r.coll, records: at}
+	again := time.AfterFunc(clockLasts, func() { o.outgrown.Store(true) })
+	o.release = func() {
+		again.Stop()
+		at.leave()
 	}
 	s.slabs[name] = o
 	return o, nil
 }
 
-const (
-	// renewEvery is how often a session looks for leases to renew: often against
-	// the shortest, of a second.
-	renewEvery = 100 * time.Millisecond
-	// renewOnce is how many are renewed by a message: a worker writes to so many
-	// records.
-	renewOnce = 256
-)
+// clockLasts is how long what a client knows of the server's clock is good for:
+// two clocks go apart by up to 100 us in a second, so by 60 ms until then.
+const clockLasts = 10 * time.Minute
+
+// renewEvery is how often a session looks for leases to renew: often against the
+// shortest, of a second.
+const renewEvery = 100 * time.Millisecond
 
 // startRenewals is for a session that keeps references.
 func (s *session) startRenewals() { s.renewals.Do(func() { s.background.Go(s.renew) }) }
@@ -139,8 +144,8 @@ func (s *session) renew() {
 				continue
 			}
 			for more := true; more; {
-				due = o.records.pointers.Due(monotonic(), due[:0], renewOnce)
-				more = len(due) > 0 && s.renewLeases(o, due) == nil && len(due) == renewOnce
+				due = o.records.pointers.Due(monotonic(), due[:0], maxRenewals)
+				more = len(due) > 0 && s.renewLeases(o, due) == nil && len(due) == maxRenewals
 			}
 		}
 	}

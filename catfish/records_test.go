@@ -436,3 +436,47 @@ func TestYoungRecordsAreNotKept(t *testing.T) {
 		}
 	}
 }
+
+// Values that a server has and that fit into no answer are refused, and many large
+// ones come in several answers.
+func TestLargeRecords(t *testing.T) {
+	s := startRecords(t, ServerOptions{})
+	m, err := s.Records(testRecords)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sizes := []int{mostValue, 600_000, 600_000, 10, mostValue + 1}
+	var keys [][]byte
+	for i, n := range sizes {
+		keys = append(keys, testKey(i))
+		if _, err := m.Put(kv.Entry{Key: keys[i], Value: bytes.Repeat([]byte{byte(i + 1)}, n)}, kv.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range kvPaths() {
+		r := dialRecords(t, s, p.options())
+		many, err := r.GetMany(t.Context(), keys[:4], nil)
+		if err != nil {
+			t.Fatalf("%s: %v", p.name, err)
+		}
+		for i, rec := range many {
+			if len(rec.Value) != sizes[i] || rec.Value[sizes[i]-1] != byte(i+1) {
+				t.Errorf("%s: value %d has %d bytes, want %d", p.name, i, len(rec.Value), sizes[i])
+			}
+		}
+		if _, err := r.Get(t.Context(), keys[4], nil); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("%s: a value of more than a MiB: %v", p.name, err)
+		}
+		// A scan says what it left out by asking for it.
+		found := 0
+		for _, err := range r.Scan(t.Context()) {
+			if err != nil && !errors.Is(err, ErrTooLarge) {
+				t.Fatalf("%s: %v", p.name, err)
+			}
+			found++
+		}
+		if found == 0 {
+			t.Errorf("%s: nothing scanned", p.name)
+		}
+	}
+}

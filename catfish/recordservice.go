@@ -99,16 +99,13 @@ func (v *service) scanRecords(c *collection, p, out []byte) ([]byte, error) {
 	}
 	begin, n, cursor := len(out), 0, getCursor(p)
 	out = append(out, p...) // the cursor's place
+	v.records.scan.LongestValue = scanValue
 	for !cursor.Done && n < scanRecords && len(out)-begin < scanBytes {
 		var err error
 		cursor, err = c.records.Scan(cursor, &v.records.scan, func(_ record.Ref, view record.View) {
 			f := foundOf(&view)
-			value := view.Value
-			if view.ValueBytes > scanValue {
-				value = nil
-			}
 			out = binary.LittleEndian.AppendUint16(out, uint16(len(view.Key)))
-			out = append(append(f.append(out), view.Key...), value...)
+			out = append(append(f.append(out), view.Key...), view.Value...)
 			n++
 		})
 		if err != nil {

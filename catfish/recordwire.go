@@ -43,9 +43,9 @@ const (
 	cursorBytes = 28
 	putBytes    = 20 // of put, after the head, before the key
 
-	// maxKeys bounds get, and maxRenewals renew: some 50 us.
+	// maxKeys bounds get, and maxRenewals renew, under the writers' lock: some 50 us.
 	maxKeys     = 256
-	maxRenewals = 1024
+	maxRenewals = 256
 	// A scan's answer ends after scanRecords records, or scanBytes; longer
 	// values than scanValue are left out.
 	scanRecords = 256

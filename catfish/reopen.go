@@ -2,11 +2,15 @@ package catfish
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/catfish-index/catfish/cuckoo"
 	"github.com/catfish-index/catfish/offload"
 	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/record"
 	"github.com/catfish-index/catfish/rstar"
 	"github.com/catfish-index/catfish/rstar/remote"
 )
@@ -27,12 +31,17 @@ func (s *session) forget(o *openSlab) {
 	}
 }
 
+// noStructure are errors of memory that is no tree, or no records.
+var noStructure = []error{
+	remote.ErrProtocol, rstar.ErrLayout, rstar.ErrCorrupt, cuckoo.ErrLayout, cuckoo.ErrCorrupt, record.ErrRef,
+}
+
 // walkFailed looks into the failure of an offloaded search: if the collection
 // was dropped, it is not the transport's.
 func (s *session) walkFailed(ctx context.Context, o *openSlab, err error) error {
 	var c *rdma.CompletionError
 	broke := errors.Is(err, offload.ErrChannel) && !(errors.As(err, &c) && c.Status == rdma.StatusPeerLost)
-	if !broke && !errors.Is(err, remote.ErrProtocol) && !errors.Is(err, rstar.ErrLayout) && !errors.Is(err, rstar.ErrCorrupt) {
+	if !broke && !slices.ContainsFunc(noStructure, func(e error) bool { return errors.Is(err, e) }) {
 		return err
 	}
 	// A server that says nothing is lost for another reason.
@@ -40,7 +49,8 @@ func (s *session) walkFailed(ctx context.Context, o *openSlab, err error) error 
 	defer cancel()
 	b, asked := s.call(ctx, kindOpen, []byte(o.name), nil)
 	if asked == nil {
-		if r, bad := getOpenReply(b); bad != nil || r.coll == o.coll {
+		// Either kind's answer begins with the number.
+		if len(b) < headBytes || binary.LittleEndian.Uint32(b) == o.coll {
 			return err
 		}
 		asked = ErrUnknownCollection // that one; there is another

@@ -49,7 +49,6 @@ type session struct {
 	ended          bool // close was called
 	renewals       sync.Once
 	background     sync.WaitGroup
-	clock          atomic.Int64 // the server's, less monotonic, in ns
 }
 
 // slab is a collection's tree in the server's memory.

@@ -13,6 +13,10 @@ import (
 // Buffer is what Get needs besides the Map, for one goroutine at a time. The zero
 // value is ready.
 type Buffer struct {
+	// LongestValue bounds the values that are copied, 0: all are. A View of a
+	// longer one has none, but its ValueBytes.
+	LongestValue int
+
 	refs   []uint64
 	record []byte
 	of     *gate
@@ -57,7 +61,7 @@ func (m *Map) read(key []byte, hash uint64, b *Buffer, n int) (v record.View, re
 	refs := b.refs[len(b.refs)-n:]
 	for _, r := range refs {
 		ref = record.Ref(r)
-		v, b.record, err = m.heap.Read(ref, key, b.record)
+		v, err = m.copyTo(b, ref, key)
 		if !errors.Is(err, record.ErrOtherKey) {
 			break
 		}
@@ -72,4 +76,17 @@ func (m *Map) read(key []byte, hash uint64, b *Buffer, n int) (v record.View, re
 		return record.View{}, 0, true, fmt.Errorf("kv: %q: %w", key, err)
 	}
 	return v, ref, true, nil
+}
+
+// copyTo reads a record into the buffer.
+func (m *Map) copyTo(b *Buffer, ref record.Ref, key []byte) (v record.View, err error) {
+	v, b.record, err = m.heap.ReadHead(ref, key, b.record)
+	long := b.LongestValue > 0 && v.ValueBytes > b.LongestValue
+	if v.Blocks() > 0 && !long {
+		v, b.record, err = m.heap.Read(ref, key, b.record)
+	}
+	if long {
+		v = v.Whole(nil)
+	}
+	return v, err
 }

@@ -21,6 +21,9 @@ const manyKeys = 64
 // ManyBuffer is what GetMany needs besides the Map, for one goroutine at a time.
 // The zero value is ready.
 type ManyBuffer struct {
+	// LongestValue is as for Buffer.
+	LongestValue int
+
 	hashes [manyKeys]uint64
 	counts [manyKeys]int // of each key's references
 	refs   []uint64
@@ -28,23 +31,26 @@ type ManyBuffer struct {
 }
 
 // GetMany makes a Get of each key, and calls f with the results, in the order of
-// the keys. It is faster than as many Gets. Each keeps the promises of Get for
+// the keys, until it returns false. It is faster than as many Gets. Each keeps the promises of Get for
 // itself; together they are no snapshot. The View is good until f returns. f may
 // read and write the Map, with other buffers, and may not close it.
-func (m *Map) GetMany(keys [][]byte, b *ManyBuffer, f func(i int, v record.View, ref record.Ref, err error)) {
+func (m *Map) GetMany(keys [][]byte, b *ManyBuffer, f func(i int, v record.View, ref record.Ref, err error) (more bool)) {
 	if err := m.gate.enter(&b.one.of, &b.one.stripe); err != nil {
 		for i := range keys {
-			f(i, record.View{}, 0, err)
+			if !f(i, record.View{}, 0, err) {
+				break
+			}
 		}
 		return
 	}
 	defer b.one.stripe.leave()
-	for first := 0; first < len(keys); first += manyKeys {
-		m.together(keys[first:min(first+manyKeys, len(keys))], first, b, f)
+	b.one.LongestValue = b.LongestValue
+	for first, more := 0, true; more && first < len(keys); first += manyKeys {
+		more = m.together(keys[first:min(first+manyKeys, len(keys))], first, b, f)
 	}
 }
 
-func (m *Map) together(keys [][]byte, first int, b *ManyBuffer, f func(int, record.View, record.Ref, error)) {
+func (m *Map) together(keys [][]byte, first int, b *ManyBuffer, f func(int, record.View, record.Ref, error) bool) (more bool) {
 	for i, key := range keys {
 		b.hashes[i] = cuckoo.Hash(m.seed, key)
 		m.index.Prefetch(b.hashes[i])
@@ -66,6 +72,9 @@ func (m *Map) together(keys [][]byte, first int, b *ManyBuffer, f func(int, reco
 		if !ok {
 			v, ref, err = m.get(key, b.hashes[i], &b.one)
 		}
-		f(first+i, v, ref, err)
+		if !f(first+i, v, ref, err) {
+			return false
+		}
 	}
+	return true
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -32,7 +33,7 @@ func getAmong(n int) getFunc {
 			copy(keys, others)
 			keys[n/3], keys[n-1] = key, key
 			next := 0
-			m.GetMany(keys, &b, func(i int, got record.View, r record.Ref, e error) {
+			m.GetMany(keys, &b, func(i int, got record.View, r record.Ref, e error) bool {
 				if i != next || e == nil && !bytes.Equal(got.Key, keys[i]) {
 					err = fmt.Errorf("result %d is of key %q, want result %d, of %q: %w", i, got.Key, next, keys[i], e)
 				}
@@ -40,6 +41,7 @@ func getAmong(n int) getFunc {
 					v, ref, err = got, r, e
 					v.Value = bytes.Clone(got.Value) // it was good until now
 				}
+				return true
 			})
 			if next != n {
 				err = fmt.Errorf("%d results for %d keys", next, n)
@@ -147,11 +149,12 @@ func TestGetManyOfAClosedMap(t *testing.T) {
 	m := newMap(t, c.Now, Options{})
 	m.Close()
 	n := 0
-	m.GetMany([][]byte{[]byte("a"), []byte("b")}, &ManyBuffer{}, func(i int, _ record.View, _ record.Ref, err error) {
+	m.GetMany([][]byte{[]byte("a"), []byte("b")}, &ManyBuffer{}, func(i int, _ record.View, _ record.Ref, err error) bool {
 		if !errors.Is(err, ErrClosed) || i != n {
 			t.Errorf("key %d: %v", i, err)
 		}
 		n++
+		return true
 	})
 	if n != 2 {
 		t.Errorf("%d results", n)
@@ -172,15 +175,42 @@ func TestGetManyDoesNotAllocate(t *testing.T) {
 	var b ManyBuffer
 	if n := testing.AllocsPerRun(100, func() {
 		found := 0
-		m.GetMany(keys, &b, func(_ int, v record.View, _ record.Ref, err error) {
+		m.GetMany(keys, &b, func(_ int, v record.View, _ record.Ref, err error) bool {
 			if err == nil && len(v.Value) == 32 {
 				found++
 			}
+			return true
 		})
 		if found != len(keys) {
 			t.Fatalf("found %d of %d", found, len(keys))
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// It ends when the caller has enough, and long values are left out if they are not
+// wanted.
+func TestGetManyOfLongValues(t *testing.T) {
+	var c clock
+	m := newMap(t, c.Now, Options{})
+	var keys [][]byte
+	for i, bytes := range []int{10, 200_000, 3000, 100} {
+		keys = append(keys, fmt.Appendf(nil, "key %d", i))
+		if _, err := m.Put(Entry{Key: keys[i], Value: make([]byte, bytes)}, Condition{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := ManyBuffer{LongestValue: 1000}
+	var got, whole []int
+	m.GetMany(keys, &b, func(i int, v record.View, _ record.Ref, err error) bool {
+		if err != nil {
+			t.Error(err)
+		}
+		got, whole = append(got, len(v.Value)), append(whole, v.ValueBytes)
+		return i < 2
+	})
+	if !slices.Equal(got, []int{10, 0, 0}) || !slices.Equal(whole, []int{10, 200_000, 3000}) {
+		t.Errorf("values of %d bytes, of %d", got, whole)
 	}
 }

@@ -11,11 +11,7 @@ import (
 
 // ScanBuffer is what Scan needs besides the Map, for one goroutine at a time. The
 // zero value is ready.
-type ScanBuffer struct {
-	Buffer
-	// LongestValue bounds the values that are given; 0: all are.
-	LongestValue int
-}
+type ScanBuffer struct{ Buffer }
 
 // scanPiece is how many records a call of Scan gives, or a few more: 10 us, of
 // which the writers' lock is held for one.
@@ -40,10 +36,7 @@ func (m *Map) Scan(c cuckoo.Cursor, b *ScanBuffer, f func(record.Ref, record.Vie
 		given := 0
 		for _, ref := range b.refs {
 			var v record.View
-			v, b.record, err = m.heap.ReadHead(record.Ref(ref), nil, b.record)
-			if v.Blocks() > 0 && (b.LongestValue == 0 || v.ValueBytes <= b.LongestValue) {
-				v, b.record, err = m.heap.Read(record.Ref(ref), nil, b.record)
-			}
+			v, err = m.copyTo(&b.Buffer, record.Ref(ref), nil)
 			now := m.now()
 			if errors.Is(err, record.ErrStale) || now-from >= record.DefaultGrace {
 				break // too late: its place may be used again
@@ -52,9 +45,6 @@ func (m *Map) Scan(c cuckoo.Cursor, b *ScanBuffer, f func(record.Ref, record.Vie
 				return c, fmt.Errorf("kv: scan: %w", err)
 			}
 			given++
-			if b.LongestValue > 0 && v.ValueBytes > b.LongestValue {
-				v.Value = nil
-			}
 			if !expired(v.Expiry, now) {
 				f(record.Ref(ref), v)
 			}

@@ -37,7 +37,7 @@ func TestScan(t *testing.T) {
 	seen := map[string]int{}
 	for _, longest := range []int{0, 1000} {
 		clear(seen)
-		b := ScanBuffer{LongestValue: longest}
+		b := ScanBuffer{Buffer{LongestValue: longest}}
 		for c := (cuckoo.Cursor{}); !c.Done; {
 			var err error
 			if c, err = m.Scan(c, &b, func(_ record.Ref, v record.View) { seen[string(v.Key)] = len(v.Value) }); err != nil {

@@ -65,12 +65,13 @@ func (c *GetConfig) getMany(m *kv.Map) way {
 			for i := range n {
 				keys[i] = c.draw(r, &bytes[i])
 			}
-			m.GetMany(keys[:n], &b, func(_ int, v record.View, _ record.Ref, e error) {
+			m.GetMany(keys[:n], &b, func(_ int, v record.View, _ record.Ref, e error) bool {
 				if e != nil {
 					err = e
-					return
+					return false
 				}
 				sum += binary.LittleEndian.Uint64(v.Value)
+				return true
 			})
 		}
 		return sum, err
