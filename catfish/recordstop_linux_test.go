@@ -135,7 +135,7 @@ func testStops(t *testing.T, transport string) {
 // readUntilTold gets keys until standard input ends.
 func readUntilTold(t *testing.T, at string) (r stopReport) {
 	addr, transport := at[:bytes.LastIndexByte([]byte(at), '/')], at[bytes.LastIndexByte([]byte(at), '/')+1:]
-	c, err := Dial(t.Context(), addr, Options{Transport: transport, Policy: "offload-cached", Logger: quiet(), keepYoung: true})
+	c, err := Dial(t.Context(), addr, Options{Transport: transport, Fabric: testFabric, Policy: "offload-cached", Logger: quiet(), keepYoung: true})
 	if err != nil {
 		t.Fatal(err)
 	}
