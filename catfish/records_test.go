@@ -243,7 +243,7 @@ func TestRecordsComeAndGo(t *testing.T) {
 			if ok, err := c.DropCollection(ctx, "mine"); err != nil || !ok {
 				t.Fatal(ok, err)
 			}
-			s.colls.closing.Wait() // A client may read by itself until the memory is gone.
+			waitDropped(s) // A client may read by itself until the memory is gone.
 			if _, err := r.Get(ctx, []byte("k"), nil); !errors.Is(err, ErrUnknownCollection) {
 				t.Fatalf("%s, round %d: of a dropped collection: %v", p.name, round, err)
 			}
