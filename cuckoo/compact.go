@@ -262,7 +262,7 @@ func (c *compact) Delete(hash, ref uint64) error {
 // Scan implements Index. A chain is given whole: whoever chose keys that fall
 // into one chain makes it longer than limit.
 func (c *compact) Scan(at Cursor, limit int, f func(hash, ref uint64)) (Cursor, error) {
-	for given := 0; given < limit && at.Next < c.heads; at.Next++ {
+	for given, end := 0, at.Next+scanBuckets*uint64(limit); given < limit && at.Next < min(end, c.heads); at.Next++ {
 		for b := 1 + at.Next; b != 0; b = c.at(b)[0] >> linkShift {
 			p := c.at(b)
 			for i := range compactSlots {

@@ -30,6 +30,10 @@ type Cursor struct {
 // thousand inserts.
 const movesKept = 1 << 15
 
+// scanBuckets bounds what a call looks at for each item that it may give: a table
+// that was full once is scanned in as many calls when it is empty.
+const scanBuckets = 8
+
 type moveLog struct {
 	ring  []uint64 // nil: nobody has scanned yet
 	count uint64   // notes ever made
@@ -65,10 +69,10 @@ func (t *table) Scan(c Cursor, limit int, f func(hash, ref uint64)) (Cursor, err
 		given += t.scanHash(t.moves.ring[c.Moves%movesKept], f)
 	}
 	classes := uint64(1) << (c.Log2 - 1)
-	for given < limit && c.Next < 2*classes {
+	for buckets := scanBuckets * limit; given < limit && c.Next < 2*classes && buckets > 0; buckets-- {
 		given += t.scanBucket(&c, classes, f)
 	}
-	if given >= limit || c.Moves < t.moves.count {
+	if given >= limit || c.Next < 2*classes || c.Moves < t.moves.count {
 		return c, nil
 	}
 	for i := range StashItems {

@@ -16,5 +16,7 @@
 // leads to the new record before the old one is marked dead, and that is before
 // the write returns.
 //
-// Each write of a Map has a revision, one more than the write before.
+// Each write of a Map has a revision, one more than the write before, beginning
+// after Options.Revision. A server begins each collection with the time, so that a
+// revision of one before a restart, or of one that was dropped, is none of the next.
 package kv

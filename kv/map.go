@@ -3,6 +3,7 @@ package kv
 import (
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -20,6 +21,8 @@ type Options struct {
 	Boot uint64
 	// Seed of the hash of keys.
 	Seed uint64
+	// Revision is that of the last write before: the first has the next one.
+	Revision uint64
 	// Table and Items say which index: see cuckoo.New and cuckoo.Options.
 	Table cuckoo.Kind
 	Items int
@@ -31,7 +34,8 @@ type Options struct {
 	// the Map's lock. A write that needs more than they give fails with
 	// cuckoo.ErrFull or record.ErrFull, and their error.
 	GrowIndex, GrowRecords func(bytes int64) (usable int64, err error)
-	// GiveBack may return pages of the records' memory to the system.
+	// GiveBack may return pages of either memory to the system. They read as zeros
+	// from then on.
 	GiveBack func([]byte)
 }
 
@@ -49,7 +53,8 @@ type Map struct {
 	revision uint64   // of the last write
 	refs     []uint64 // scratch of find
 	expiring cuckoo.Cursor
-	mortal   int // records that expire
+	mortal   int           // records that expire
+	wasFull  time.Duration // when makeRoom was last called
 	counts   Stats
 }
 
@@ -58,8 +63,17 @@ func New(o Options) (*Map, error) {
 	if o.Now == nil {
 		return nil, fmt.Errorf("%w: no clock", ErrOptions)
 	}
+	var release func(offset, bytes uint64)
+	if page := uint64(os.Getpagesize()); o.GiveBack != nil {
+		release = func(from, bytes uint64) {
+			to := (from + bytes) / page * page
+			if from = (from + page - 1) / page * page; from < to {
+				o.GiveBack(o.Index[from:to])
+			}
+		}
+	}
 	index, err := cuckoo.New(o.Table, o.Index, cuckoo.Options{
-		Items: o.Items, Seed: o.Seed, BootID: o.Boot, Grow: o.GrowIndex,
+		Items: o.Items, Seed: o.Seed, BootID: o.Boot, Grow: o.GrowIndex, Release: release,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("kv: %w", err)
@@ -74,7 +88,7 @@ func New(o Options) (*Map, error) {
 		// What stays small keeps small pages, of which it takes what it touches.
 		mapped.AdviseHuge(mem[min(mapped.HugeBytes, len(mem)):])
 	}
-	return &Map{now: o.Now, seed: o.Seed, heap: heap, index: index}, nil
+	return &Map{now: o.Now, seed: o.Seed, heap: heap, index: index, revision: o.Revision}, nil
 }
 
 // Space is what readers of the records have to know. Its Bytes are all of the
@@ -126,7 +140,7 @@ func (m *Map) Put(e Entry, c Condition) (revision uint64, err error) {
 	}
 	r := record.Record{Key: e.Key, Value: e.Value, Revision: m.revision + 1, Expiry: int64(e.Expiry), Flags: e.Flags}
 	ref, err := m.heap.Put(r, now)
-	if errors.Is(err, record.ErrFull) && m.tidy(now, tidyWhenFull) {
+	if errors.Is(err, record.ErrFull) && m.makeRoom(now) {
 		ref, err = m.heap.Put(r, now)
 	}
 	if err != nil {

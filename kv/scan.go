@@ -17,7 +17,7 @@ type ScanBuffer struct{ Buffer }
 // which the writers' lock is held for one.
 const scanPiece = 32
 
-// Scan gives f a few records from the cursor on, whose zero value is the beginning,
+// Scan gives f a few records, perhaps none, from the cursor on, whose zero value is the beginning,
 // and returns the cursor of the rest; Done says that there is none. A record whose
 // key has one during all of the scan is given at least once, as it was at a moment
 // of the scan; one that is moved meanwhile perhaps twice. Its View is good during
@@ -38,10 +38,11 @@ func (m *Map) Scan(c cuckoo.Cursor, b *ScanBuffer, f func(record.Ref, record.Vie
 			var v record.View
 			v, err = m.copyTo(&b.Buffer, record.Ref(ref), nil)
 			now := m.now()
-			if errors.Is(err, record.ErrStale) || now-from >= record.DefaultGrace {
+			dead := errors.Is(err, record.ErrDead) // since the index led to it
+			if errors.Is(err, record.ErrStale) && !dead || now-from >= record.DefaultGrace {
 				break // too late: its place may be used again
 			}
-			if err != nil && !errors.Is(err, record.ErrDead) {
+			if err != nil && !dead {
 				return c, fmt.Errorf("kv: scan: %w", err)
 			}
 			given++

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -104,5 +105,131 @@ func TestClose(t *testing.T) {
 	}
 	if l := m.Grant([]record.Ref{1 << 40}, nil); len(l) != 1 || l[0] != 0 {
 		t.Errorf("leases %v", l)
+	}
+}
+
+// Scans come to an end beside writers that replace every record all the time.
+func TestScanBesideUpdates(t *testing.T) {
+	start := time.Now()
+	m := newMap(t, func() time.Duration { return time.Since(start) }, Options{})
+	key := func(i int) []byte { return fmt.Append(nil, i) }
+	const keys = 32
+	put := func(i int) {
+		if _, err := m.Put(Entry{Key: key(i % keys)}, Condition{}); err != nil {
+			t.Error(err)
+		}
+	}
+	for i := range keys {
+		put(i)
+	}
+	var wg sync.WaitGroup
+	var stop atomic.Bool
+	for range 2 {
+		wg.Go(func() {
+			for i := 0; !stop.Load(); i++ {
+				put(i)
+			}
+		})
+	}
+	for range 50 {
+		seen := map[string]bool{}
+		var b ScanBuffer
+		for c := (cuckoo.Cursor{}); !c.Done; {
+			var err error
+			if c, err = m.Scan(c, &b, func(_ record.Ref, v record.View) { seen[string(v.Key)] = true }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(seen) != keys {
+			t.Fatalf("%d keys, want %d", len(seen), keys)
+		}
+	}
+	stop.Store(true)
+	wg.Wait()
+}
+
+// What is deleted and what has expired is passed over a piece at a time: each call
+// holds the lock for little, however much there was.
+func TestScanOfAnEmptyTable(t *testing.T) {
+	now := time.Second
+	m := newMap(t, func() time.Duration { return now }, Options{})
+	for i := range 20_000 {
+		e := Entry{Key: fmt.Append(nil, i)}
+		if i%2 == 0 {
+			e.Expiry = 2 * time.Second
+		}
+		if _, err := m.Put(e, Condition{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := 1; i < 20_000; i += 2 {
+		if err := m.Delete(fmt.Append(nil, i), Condition{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now = 3 * time.Second
+	calls := func() (n int) {
+		var b ScanBuffer
+		for c := (cuckoo.Cursor{}); !c.Done; n++ {
+			var err error
+			if c, err = m.Scan(c, &b, func(_ record.Ref, v record.View) { t.Fatalf("%q", v.Key) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return n
+	}
+	if n := calls(); n < 10_000/(scanPiece+8) {
+		t.Errorf("10,000 records that have expired are scanned in %d calls", n)
+	}
+	// One Tidy after another as long as it is worth it: then none is left.
+	tidies := 0
+	for m.Tidy(64) {
+		if tidies++; tidies > 10_000 {
+			t.Fatal("there is always more to tidy")
+		}
+	}
+	if n := m.Stats().Expired; n != 10_000 {
+		t.Errorf("%d records have expired after %d turns, want 10,000", n, tidies)
+	}
+	if n := calls(); n < 20 {
+		t.Errorf("an empty table of %d buckets is scanned in %d calls", m.Stats().Index.Capacity, n)
+	}
+}
+
+// Close waits for what goes on, which may write.
+func TestCloseBesideOthers(t *testing.T) {
+	start := time.Now()
+	for range 20 {
+		m := newMap(t, func() time.Duration { return time.Since(start) }, Options{})
+		keys := make([][]byte, 100)
+		for i := range keys {
+			keys[i] = fmt.Append(nil, i)
+			if _, err := m.Put(Entry{Key: keys[i]}, Condition{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for {
+				var b ScanBuffer
+				if _, err := m.Scan(cuckoo.Cursor{}, &b, func(record.Ref, record.View) {}); err != nil {
+					return
+				}
+			}
+		})
+		going := make(chan struct{})
+		wg.Go(func() {
+			var b ManyBuffer
+			m.GetMany(keys, &b, func(i int, _ record.View, _ record.Ref, _ error) bool {
+				if i == 0 {
+					close(going)
+				}
+				_, _ = m.Put(Entry{Key: keys[i]}, Condition{})
+				return true
+			})
+		})
+		<-going
+		m.Close()
+		wg.Wait()
 	}
 }

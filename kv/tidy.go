@@ -14,8 +14,10 @@ import (
 const (
 	// tidyEachWrite: a write leaves one dead record; twice as many are freed.
 	tidyEachWrite = 2
-	// tidyWhenFull: there is no room; this takes a millisecond.
-	tidyWhenFull = 4096
+	// tidyWhenFull: there is no room; this takes a millisecond, and so is done
+	// once in one at most.
+	tidyWhenFull  = 4096
+	tidyFullEvery = time.Millisecond
 )
 
 // Tidy does so many pieces of what is to be done, some 0.2 us each, and reports
@@ -28,7 +30,7 @@ func (m *Map) Tidy(pieces int) (more bool) {
 	now := m.now()
 	more = m.tidy(now, pieces)
 	more = m.index.Advance(pieces) || more
-	m.expire(now, pieces)
+	more = m.expire(now, pieces) || more
 	m.heap.Trim(1)
 	return more
 }
@@ -42,23 +44,37 @@ func (m *Map) tidy(now time.Duration, most int) bool {
 	return n > 0
 }
 
+// makeRoom is for a write that found none, and reports whether it freed any.
+// Records that have expired are out of the way after the grace.
+func (m *Map) makeRoom(now time.Duration) bool {
+	if m.wasFull != 0 && now-m.wasFull < tidyFullEvery {
+		return false
+	}
+	m.wasFull = now
+	m.expire(now, tidyWhenFull)
+	return m.tidy(now, tidyWhenFull)
+}
+
 // relocate has the index lead to where a record has been moved.
 func (m *Map) relocate(key []byte, from, to record.Ref) bool {
 	return m.index.Replace(cuckoo.Hash(m.seed, key), uint64(from), uint64(to)) == nil
 }
 
-// expire removes those of the next few records that have expired. Looking takes a
-// cold read or two a record, so it is left out while none ever does.
-func (m *Map) expire(now time.Duration, most int) {
+// expire removes those of the next few records that have expired, and reports
+// whether it is worth to go on: a quarter of them had. Looking takes a cold read or
+// two a record, so it is left out while none ever does.
+func (m *Map) expire(now time.Duration, most int) (more bool) {
 	if m.mortal == 0 {
-		return
+		return false
 	}
+	looked := 0
 	type gone struct {
 		hash uint64
 		ref  record.Ref
 	}
 	var all []gone
 	next, err := m.index.Scan(m.expiring, most, func(hash, ref uint64) {
+		looked++
 		if v, err := m.heap.View(record.Ref(ref), nil); err == nil && expired(v.Expiry, now) {
 			all = append(all, gone{hash, record.Ref(ref)})
 		}
@@ -73,6 +89,7 @@ func (m *Map) expire(now time.Duration, most int) {
 			m.counts.Expired++
 		}
 	}
+	return len(all) > 0 && 4*len(all) >= looked
 }
 
 // Stats describes a Map.

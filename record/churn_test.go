@@ -244,6 +244,9 @@ func TestCompactLong(t *testing.T) {
 				if err != nil && !errors.Is(err, ErrDead) || !bytes.Equal(v.Value, someBytes(uint64(i), size)) {
 					t.Fatalf("round %d, key %d: %v", round, i, err)
 				}
+				if v.Age(now) != now {
+					t.Fatalf("round %d, key %d: its age is %v of %v", round, i, v.Age(now), now)
+				}
 			}
 		}
 		now += DefaultGrace

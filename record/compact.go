@@ -124,7 +124,7 @@ func (h *Heap) move(place uint64, g guard, relocate func([]byte, Ref, Ref) bool)
 			return false
 		}
 		v := h.view(from, g)
-		r := Record{Key: v.Key, Revision: v.Revision, Expiry: v.Expiry, Flags: v.Flags}
+		r := moved(&v)
 		h.write(to, plainKind, &r, v.Value, v.ValueBytes)
 		h.records++
 		return h.swap(from, to, g, v.Key, relocate)
@@ -145,6 +145,14 @@ func (h *Heap) move(place uint64, g guard, relocate func([]byte, Ref, Ref) bool)
 	return h.moveLong(head, block, g, relocate)
 }
 
+// moved is what is moved, with its birth.
+func moved(v *View) Record {
+	return Record{
+		Key: v.Key, Revision: v.Revision, Expiry: v.Expiry, Flags: v.Flags,
+		moved: true, born: v.born,
+	}
+}
+
 // moveLong moves one block of a long record, and with it the head, which
 // holds the block's reference; block 0: only the head. The other blocks stay,
 // and belong to the new head from then on.
@@ -155,27 +163,27 @@ func (h *Heap) moveLong(head, block Ref, g guard, relocate func([]byte, Ref, Ref
 		return false
 	}
 	h.refs = append(h.refs[:0], v.refs...)
-	moved := Ref(0)
+	other := Ref(0)
 	if block != 0 {
-		if moved, err = h.take(block.lines()); err != nil {
+		if other, err = h.take(block.lines()); err != nil {
 			h.release(to)
 			return false
 		}
 		n := int(half(h.at(block), offLen))
-		h.writeBlock(moved, to, h.at(block)[offData:offData+n])
+		h.writeBlock(other, to, h.at(block)[offData:offData+n])
 		for at := 0; at < len(h.refs); at += refBytes {
 			if Ref(word(h.refs, at)) == block {
-				binary.LittleEndian.PutUint64(h.refs[at:], uint64(moved))
+				binary.LittleEndian.PutUint64(h.refs[at:], uint64(other))
 			}
 		}
 	}
-	r := Record{Key: v.Key, Revision: v.Revision, Expiry: v.Expiry, Flags: v.Flags}
+	r := moved(&v)
 	h.write(to, longKind, &r, h.refs, v.ValueBytes)
 	h.records++
 	if !relocate(v.Key, head, to) {
 		h.unput(to)
 		if block != 0 {
-			h.release(moved)
+			h.release(other)
 		}
 		return false
 	}

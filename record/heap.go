@@ -44,6 +44,8 @@ type Record struct {
 	Revision uint64
 	Expiry   int64
 	Flags    uint16
+	moved    bool   // by Compact, and born then:
+	born     uint32 // as View.born
 }
 
 // Heap keeps records in a slab. One goroutine at a time may call its methods,

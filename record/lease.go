@@ -27,8 +27,8 @@ import "time"
 // record ran. So it grows where clients come back within their leases, and
 // is forgotten a few seconds after they stop.
 //
-// Age: an update makes a new record, so the age of a record is how long its
-// key has not changed. What has not changed for a while will not change for
+// Age: an update makes a new record, and one that Compact moves keeps its birth,
+// so the age of a record is how long its key has not changed. What has not changed for a while will not change for
 // about as long again. And so a record is never kept longer after its death
 // than it lived, or a second: what leases keep of dead records of a key is
 // at most what the living ones took, whatever clients do.
@@ -51,9 +51,12 @@ func leaseEnd(w uint64) time.Duration {
 	return time.Duration(w&endMask) * time.Second
 }
 
-// newLease is the lease word of a record that is born now.
-func (h *Heap) newLease() uint64 {
-	return uint64(h.now/time.Second) & birthMask << birthShift
+// lease is the lease word of a new record.
+func (r *Record) lease(now time.Duration) uint64 {
+	if r.moved {
+		return uint64(r.born) << birthShift
+	}
+	return uint64(now/time.Second) & birthMask << birthShift
 }
 
 // Grant gives a lease on a record whose reference a client has, and returns its

@@ -20,8 +20,8 @@ type View struct {
 	refs       []byte
 }
 
-// Age is how long ago the record was put, in whole seconds, and so how long its key
-// has not changed, if the heap's clock says now. A hint: it comes round after 194
+// Age is how long ago the record was put, and so how long its key has not changed,
+// in whole seconds, perhaps one too many, if the heap's clock says now. A hint: it comes round after 194
 // days, and is not in the check sum.
 func (v *View) Age(now time.Duration) time.Duration {
 	return time.Duration((uint64(now/time.Second)-uint64(v.born))&birthMask) * time.Second

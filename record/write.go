@@ -11,7 +11,7 @@ import (
 func (h *Heap) write(ref Ref, kind int, r *Record, body []byte, valueBytes int) {
 	g := makeGuard(ref.generation(), kind, len(r.Key), r.Flags)
 	b := h.begin(ref, g)
-	binary.LittleEndian.PutUint64(b[offLease:], h.newLease())
+	binary.LittleEndian.PutUint64(b[offLease:], r.lease(h.now))
 	binary.LittleEndian.PutUint32(b[offLen:], uint32(valueBytes))
 	binary.LittleEndian.PutUint64(b[offRevision:], r.Revision)
 	binary.LittleEndian.PutUint64(b[offExpiry:], uint64(r.Expiry))
