@@ -77,7 +77,7 @@ func RetrySafe(err error) bool {
 	case errors.As(err, &r):
 		return r.done == 0 && !errors.Is(r, ErrServer)
 	}
-	for _, e := range []error{ErrBusy, budget.ErrExceeded, ErrNotReady, ErrRestarted, ErrOption, rstar.ErrBadRect} {
+	for _, e := range []error{ErrBusy, budget.ErrExceeded, ErrNotReady, ErrRestarted, ErrOption, ErrKind, rstar.ErrBadRect} {
 		if errors.Is(err, e) {
 			return true
 		}

@@ -113,7 +113,8 @@ func isGet(m *fastmsg.Message) bool {
 }
 
 // serveGets makes the first gets of one key together, up to another collection's or
-// another request.
+// another request. The worker hands over requests of up to fastmsg.BatchPayload
+// bytes, so of keys of up to 54.
 func (h *handler) serveGets(reqs []fastmsg.Request) int {
 	r := &h.records
 	r.begin(manyBytes)
@@ -135,5 +136,6 @@ func (h *handler) serveGets(reqs []fastmsg.Request) int {
 		h.serves(reqs[n].Conn)
 		reqs[n].Conn.Respond(kindReply, reqs[n].ID, r.of(n))
 	}
+	h.trim()
 	return n
 }

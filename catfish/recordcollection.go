@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/catfish-index/catfish/cuckoo"
@@ -128,7 +129,7 @@ func (s *Server) Records(name string) (*kv.Map, error) {
 
 const (
 	// recordsTick is how often collections of records are tidied, for up to
-	// tidyTime each: a tenth of the time of a processor. Places of dead records
+	// tidyTime in all: a tenth of the time of a processor. Places of dead records
 	// are reused after a second, so this is soon enough; and each write tidies
 	// up after itself.
 	recordsTick = 10 * time.Millisecond
@@ -142,14 +143,17 @@ const (
 func (s *Server) tidyRecords(ctx context.Context) error {
 	tick := time.NewTicker(recordsTick)
 	defer tick.Stop()
-	for {
+	for turn := 0; ; turn++ {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
-		for _, c := range s.colls.all() {
-			for begun := time.Now(); c.records != nil && c.records.Tidy(tidyPieces) && time.Since(begun) < tidyTime; {
+		// Each collection gets its first pieces, and those that begin in turn
+		// what is left of the time.
+		all := slices.DeleteFunc(s.colls.all(), func(c *collection) bool { return c.records == nil })
+		for i, begun := 0, time.Now(); i < len(all); i++ {
+			for m := all[(turn+i)%len(all)].records; m.Tidy(tidyPieces) && time.Since(begun) < tidyTime; {
 				runtime.Gosched()
 			}
 		}

@@ -7,12 +7,10 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/cuckoo"
-	table "github.com/catfish-index/catfish/cuckoo/remote"
 	"github.com/catfish-index/catfish/kv"
 	records "github.com/catfish-index/catfish/kv/remote"
 	"github.com/catfish-index/catfish/offload"
 	"github.com/catfish-index/catfish/record"
-	"github.com/catfish-index/catfish/rstar/remote"
 )
 
 // getQuery is a Get or GetMany of up to maxKeys keys, by either path. Pooled.
@@ -41,9 +39,9 @@ type getQuery struct {
 }
 
 func (g *getQuery) release() {
-	g.keys, g.records, g.open, g.explain = nil, nil, nil, nil
 	g.one.keys[0], g.one.records[0] = nil, Record{}
-	clear(g.answers)
+	clear(g.answers[:min(len(g.keys), len(g.answers))])
+	g.keys, g.records, g.open, g.explain = nil, nil, nil, nil
 	if cap(g.ans) > keepBytes {
 		g.ans = nil
 	}
@@ -158,9 +156,6 @@ func (g *getQuery) offload(ctx context.Context, c *Client, s *session) (st offlo
 		return st, nil
 	case errors.Is(err, offload.ErrTorn), errors.Is(err, offload.ErrRestart):
 		return st, nil
-	case errors.Is(err, table.ErrServerChanged):
-		err = fmt.Errorf("%w: %w", remote.ErrServerChanged, err)
-		fallthrough
 	case err != nil:
 		return st, s.walkFailed(ctx, g.open, err)
 	}
@@ -215,7 +210,7 @@ func (g *getQuery) take(c *Client, at *recordsAt, answers []records.Answer) {
 		switch {
 		case a.Kept:
 			hits++
-		case a.Err == nil && (a.View.Age(now+at.clock) >= youngRecord || c.conn.opts.keepYoung):
+		case a.Err == nil && (a.View.Age(now+at.clock) > youngRecord || c.conn.opts.keepYoung):
 			at.pointers.Put(g.hashes[i], a.Ref, now, a.Until)
 		}
 	}

@@ -69,8 +69,9 @@ func (s *session) openedRecords(name string, b []byte, asked time.Time) (*openSl
 	if r.bootID != s.hello.BootID {
 		return nil, fmt.Errorf("%w: boot id %#x, said hello with %#x", remote.ErrServerChanged, r.bootID, s.hello.BootID)
 	}
-	// Later by up to a round trip: a record may expire that much earlier here.
-	clock := r.now - asked.Sub(clockBase)
+	// The server looked at its clock between the two: wrong by half a round trip
+	// at most, which moves a record's expiry here by that.
+	clock := r.now - (asked.Sub(clockBase)+monotonic())/2
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.slabs[name]

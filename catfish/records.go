@@ -3,11 +3,9 @@ package catfish
 import (
 	"context"
 	"fmt"
-	"iter"
 	"sync"
 	"time"
 
-	"github.com/catfish-index/catfish/cuckoo"
 	"github.com/catfish-index/catfish/kv"
 )
 
@@ -104,34 +102,6 @@ func (r *Records) GetMany(ctx context.Context, keys [][]byte, dst []Record) ([]R
 		dst[i].Key = keys[i]
 	}
 	return dst, nil
-}
-
-// Scan is all records, in no order. One whose key has a record during all of the
-// scan is given at least once, as it was at a moment of the scan; one that is
-// moved meanwhile perhaps twice. An error ends it: cuckoo.ErrScanLost, if too much
-// was written between two steps of a slow loop. Begin again.
-func (r *Records) Scan(ctx context.Context) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
-		for cursor := (cuckoo.Cursor{}); !cursor.Done; {
-			ans, err := r.c.write(ctx, kindScan, 0, func(b []byte) []byte { return appendCursor(b, cursor) })
-			var part []Record
-			if err == nil {
-				part, cursor, err = getScan(ans)
-			}
-			for i := 0; i < len(part) && err == nil; i++ {
-				if part[i].Value == nil { // It was too long for the scan.
-					part[i], err = r.Get(ctx, part[i].Key, nil)
-				}
-				if err == nil && !yield(part[i], nil) {
-					return
-				}
-			}
-			if err != nil {
-				yield(Record{}, err)
-				return
-			}
-		}
-	}
 }
 
 // CreateRecords adds a collection of records, unless there is one of that name

@@ -100,7 +100,7 @@ func (v *service) scanRecords(c *collection, p, out []byte) ([]byte, error) {
 	begin, n, cursor := len(out), 0, getCursor(p)
 	out = append(out, p...) // the cursor's place
 	v.records.scan.LongestValue = scanValue
-	for !cursor.Done && n < scanRecords && len(out)-begin < scanBytes {
+	for pieces := 0; !cursor.Done && pieces < scanPieces && n < scanRecords && len(out)-begin < scanBytes; pieces++ {
 		var err error
 		cursor, err = c.records.Scan(cursor, &v.records.scan, func(_ record.Ref, view record.View) {
 			f := foundOf(&view)

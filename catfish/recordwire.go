@@ -46,11 +46,13 @@ const (
 	// maxKeys bounds get, and maxRenewals renew, under the writers' lock: some 50 us.
 	maxKeys     = 256
 	maxRenewals = 256
-	// A scan's answer ends after scanRecords records, or scanBytes; longer
-	// values than scanValue are left out.
+	// A scan's answer ends after scanRecords records, scanBytes, or scanPieces of
+	// 10 us, however few records they have; longer values than scanValue are left
+	// out.
 	scanRecords = 256
 	scanBytes   = 256 << 10
-	scanValue   = 64 << 10
+	scanPieces  = 32
+	scanValue   = 16 << 10
 	// mostValue is the largest value that is answered: it takes a worker 0.1 ms.
 	mostValue = 1 << 20
 )

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/catfish-index/catfish/cuckoo"
+	table "github.com/catfish-index/catfish/cuckoo/remote"
 	"github.com/catfish-index/catfish/offload"
 	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/record"
@@ -33,7 +34,8 @@ func (s *session) forget(o *openSlab) {
 
 // noStructure are errors of memory that is no tree, or no records.
 var noStructure = []error{
-	remote.ErrProtocol, rstar.ErrLayout, rstar.ErrCorrupt, cuckoo.ErrLayout, cuckoo.ErrCorrupt, record.ErrRef,
+	remote.ErrProtocol, rstar.ErrLayout, rstar.ErrCorrupt, cuckoo.ErrLayout, cuckoo.ErrCorrupt, table.ErrServerChanged,
+	record.ErrRef, record.ErrMalformed,
 }
 
 // walkFailed looks into the failure of an offloaded search: if the collection

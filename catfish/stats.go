@@ -58,7 +58,7 @@ type WorkerStats struct {
 }
 
 // Stats returns the server's state. It waits for no request, and no
-// request for it.
+// request for it, but for a moment each collection's writers and it.
 func (s *Server) Stats() ServerStats {
 	st := ServerStats{
 		Addr: s.Addr(), Version: Version, BootID: s.bootID,

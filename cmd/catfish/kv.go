@@ -110,14 +110,19 @@ is an error, after all others were printed.`,
 			}
 			defer cl.Close()
 			if explain {
-				_, x, err := r.Explain(cmd.Context(), []byte(keys[0]))
-				if err != nil {
+				rec, x, err := r.Explain(cmd.Context(), []byte(keys[0]))
+				switch {
+				case err != nil:
 					return err
+				case f.json:
+					err = a.json(x)
+				default:
+					err = a.printf("%s", explained(x))
 				}
-				if f.json {
-					return a.json(x)
+				if err == nil && rec.Revision == 0 {
+					err = fmt.Errorf("%w: %q", kv.ErrNotFound, keys[0])
 				}
-				return a.printf("%s", explained(x))
+				return err
 			}
 			return a.kvGet(cmd.Context(), r, f.json, keys)
 		},
@@ -223,7 +228,7 @@ standard input. Prints the revision of the record.`,
 	}
 	f.register(c)
 	fs := c.Flags()
-	fs.DurationVar(&ttl, "ttl", 0, "after which the record is gone, by the clock of the server; 0: never")
+	fs.DurationVar(&ttl, "ttl", 0, "after which the record is gone, counted by this machine's clock, and ended by the server's; 0: never")
 	fs.BoolVar(&cond.IfAbsent, "if-absent", false, "only if the key has no record")
 	fs.Uint64Var(&cond.IfRevision, "if-revision", 0, "only if the key's record has this revision; 0: any")
 	fs.Uint16Var(&flags, "flags", 0, "a number to store with the value")
