@@ -513,3 +513,62 @@ func TestStampRestarts(t *testing.T) {
 		t.Fatalf("found %v", got)
 	}
 }
+
+// TestReplaceIsOneStep: a search finds all parts of one state of a thing, whatever
+// the number of parts, and however far they lie from each other.
+func TestReplaceIsOneStep(t *testing.T) {
+	tr := newTree(t, Options{NodeBytes: 704, SlabBytes: 16 << 20})
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range 2000 {
+		mustInsert(t, tr, Item{box(r.Float64(), r.Float64(), 0.001, 0.001), uint64(i) << 32})
+	}
+	// The id of a part is the state's number, and the number of its parts.
+	state := func(k uint64) (parts []Item) {
+		r := rand.New(rand.NewPCG(3, k))
+		n := 1 + r.Uint64N(6)
+		for range n {
+			parts = append(parts, Item{box(r.Float64(), r.Float64(), 0.001, 0.001), k<<8 | n})
+		}
+		return parts
+	}
+	now := state(1)
+	if ok, err := tr.Replace(nil, now); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			var found []Item
+			for !stop.Load() {
+				found = tr.SearchAppend(found[:0], plane, 0)
+				parts := slices.DeleteFunc(found, func(it Item) bool { return it.ID>>32 != 0 || it.ID == 0 })
+				if len(parts) == 0 || uint64(len(parts)) != parts[0].ID&0xff {
+					t.Errorf("%d parts: %v", len(parts), parts)
+					return
+				}
+				for _, it := range parts {
+					if it.ID != parts[0].ID {
+						t.Errorf("parts of two states: %v", parts)
+						return
+					}
+				}
+			}
+		})
+	}
+	for k := uint64(2); k < 3000/raceFactor && !t.Failed(); k++ {
+		next := state(k)
+		if k%3 == 0 { // some stay where they are
+			for i := range min(len(now), len(next)) {
+				next[i].Rect = now[i].Rect
+			}
+		}
+		if ok, err := tr.Replace(now, next); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		now = next
+	}
+	stop.Store(true)
+	wg.Wait()
+	mustCheck(t, tr)
+}

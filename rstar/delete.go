@@ -1,7 +1,6 @@
 package rstar
 
 import (
-	"errors"
 	"math/bits"
 )
 
@@ -51,98 +50,6 @@ func (t *Tree) deleteLocked(r Rect, id uint64) (bool, error) {
 	x.count--
 	x.commit(true)
 	return true, nil
-}
-
-// Update moves one object from rectangle old to rectangle new and reports
-// whether there was one; if not, nothing is inserted. A search sees the
-// object at exactly one of the two places. The error wraps ErrBadRect,
-// ErrSlabFull or ErrClosed; then nothing was changed.
-func (t *Tree) Update(old, new Rect, id uint64) (bool, error) {
-	if err := old.Validate(); err != nil {
-		return false, err
-	}
-	if err := new.Validate(); err != nil {
-		return false, err
-	}
-	if err := t.lock(); err != nil {
-		return false, err
-	}
-	return t.updateLocked(old, new, id)
-}
-
-// TryUpdate is Update, but does not wait for a Load or a Check: then it returns
-// ErrLocked.
-func (t *Tree) TryUpdate(old, new Rect, id uint64) (bool, error) {
-	if err := errors.Join(old.Validate(), new.Validate()); err != nil {
-		return false, err
-	}
-	if err := t.tryLock(); err != nil {
-		return false, err
-	}
-	return t.updateLocked(old, new, id)
-}
-
-// updateLocked unlocks the tree.
-func (t *Tree) updateLocked(old, new Rect, id uint64) (bool, error) {
-	defer t.mu.Unlock()
-	x := &t.tx
-	x.begin()
-	slot, ok := x.find(old, id)
-	if !ok || old == new {
-		return ok, nil
-	}
-	e := entry{rect: new, ref: id, lo: id, hi: id}
-	if x.staysInLeaf(&e) {
-		x.updateInLeaf(&e, slot)
-		return true, nil
-	}
-	x.move, x.spare = true, true
-	err := x.remove(&x.path, slot)
-	x.spare = false
-	if err == nil {
-		err = x.insert(&e, 0)
-	}
-	if err != nil {
-		x.begin()
-		return false, err
-	}
-	x.collapse()
-	x.commit(true)
-	return true, nil
-}
-
-// staysInLeaf reports whether an object of the leaf at the end of x.path
-// may stay in it with its new rectangle: the leaf's box covers it, or an
-// insertion would choose that leaf.
-func (x *tx) staysInLeaf(e *entry) bool {
-	d := x.path.n - 1
-	if d == 0 {
-		return true
-	}
-	parent := x.node(x.path.step[d-1].chunk)
-	if parent.rect(x.path.step[d].slot).Contains(e.rect) {
-		return true
-	}
-	var p path
-	x.choose(&p, e, 0)
-	return p.step[p.n-1].chunk == x.path.step[d].chunk
-}
-
-// updateInLeaf changes the rectangle of an object in its leaf in two commits:
-// first enlarged ancestors, then the leaf and ancestors that shrink.
-func (x *tx) updateInLeaf(e *entry, slot int) {
-	p := x.path
-	x.enlarge(&p, p.n-1, e)
-	if len(x.dirty) > 0 {
-		x.commit(false)
-	}
-	n := x.edit(p.step[p.n-1].chunk)
-	if !n.reaches(e.rect) {
-		n.reframeLeaf(e.rect)
-	}
-	n.setRect(slot, e.rect)
-	x.tighten(&p, p.n-1)
-	x.commit(true)
 }
 
 // find sets x.path to a leaf with the object and returns its slot

@@ -39,6 +39,44 @@ func (m *model) updateAt(i int, r Rect) {
 	it.Rect = r
 }
 
+// replace takes up to three objects out, and puts up to three in, in one step.
+func (m *model) replace(r *rand.Rand, sp space) {
+	m.t.Helper()
+	var old, new []Item
+	for range r.IntN(4) {
+		if n := len(m.items); n > 0 {
+			i := r.IntN(n)
+			old = append(old, m.items[i])
+			m.items[i] = m.items[n-1]
+			m.items = m.items[:n-1]
+		}
+	}
+	for range r.IntN(len(old) + 1) {
+		it := Item{sp.rect(r), m.next}
+		if r.IntN(3) == 0 && len(new) < len(old) { // the same place
+			it.Rect = old[len(new)].Rect
+		}
+		m.next += r.Uint64N(3)
+		new = append(new, it)
+	}
+	if ok, err := m.tr.Replace(old, new); !ok || err != nil {
+		m.t.Fatalf("Replace(%v, %v) = %v, %v", old, new, ok, err)
+	}
+	m.items = append(m.items, new...)
+	if len(old) > 0 {
+		gone := old[len(old)-1]
+		gone.ID = m.next + 1
+		if ok, err := m.tr.Replace([]Item{gone}, new); ok || err != nil {
+			m.t.Fatalf("Replace of what is not there: %v, %v", ok, err)
+		}
+		if len(new) > 0 {
+			if ok, err := m.tr.Replace([]Item{new[0], gone}, nil); ok || err != nil {
+				m.t.Fatalf("Replace of one that is there and one that is not: %v, %v", ok, err)
+			}
+		}
+	}
+}
+
 // agree compares the tree with the slice.
 func (m *model) agree(q Rect) {
 	m.t.Helper()
@@ -131,6 +169,8 @@ func (m *model) step(r *rand.Rand, sp space, weights [3]int) {
 		m.next++
 	case w < weights[0]+weights[1]:
 		m.deleteAt(r.IntN(len(m.items)))
+	case r.IntN(3) == 0:
+		m.replace(r, sp)
 	default:
 		m.updateAt(r.IntN(len(m.items)), sp.rect(r))
 	}
