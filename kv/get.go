@@ -78,6 +78,22 @@ func (m *Map) read(key []byte, hash uint64, b *Buffer, n int) (v record.View, re
 	return v, ref, true, nil
 }
 
+// Read reads the record that a reference names, which the caller has from where
+// Options.Follow put it: less than the grace ago, or under the Map's lock. It is
+// the state of its key at a moment since, also with record.ErrDead. The View is
+// good until the buffer is used again. record.ErrStale without that: it is too
+// late, look for the reference again. It takes no lock.
+func (m *Map) Read(ref record.Ref, b *Buffer) (record.View, error) {
+	if err := m.gate.enter(&b.of, &b.stripe); err != nil {
+		return record.View{}, err
+	}
+	defer b.stripe.leave()
+	return m.copyTo(b, ref, nil)
+}
+
+// Prefetch asks for the first lines of records that Read is to read.
+func (m *Map) Prefetch(ref record.Ref) { m.heap.Prefetch(ref) }
+
 // copyTo reads a record into the buffer.
 func (m *Map) copyTo(b *Buffer, ref record.Ref, key []byte) (v record.View, err error) {
 	v, b.record, err = m.heap.ReadHead(ref, key, b.record)

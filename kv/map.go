@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -34,6 +33,17 @@ type Options struct {
 	// the Map's lock. A write that needs more than they give fails with
 	// cuckoo.ErrFull or record.ErrFull, and their error.
 	GrowIndex, GrowRecords func(bytes int64) (usable int64, err error)
+	// Follow, if not nil, is told of each change of what a key leads to, so that
+	// others who hold references change them. It is called under the Map's lock,
+	// after the key index has changed and before the old record is dead: from 0,
+	// there was none before; to 0, there is none any more. Map.Read reads both.
+	// It must not call other methods. If it fails, the write is undone, and
+	// fails with its error.
+	Follow func(from, to record.Ref) error
+	// Expired, if not nil, is told of records that have expired, under the Map's
+	// lock, and they stay, unseen, until somebody deletes them. nil: they are
+	// deleted.
+	Expired func(key []byte, revision uint64)
 	// GiveBack may return pages of either memory to the system. They read as zeros
 	// from then on.
 	GiveBack func([]byte)
@@ -46,6 +56,9 @@ type Map struct {
 	seed  uint64
 	heap  *record.Heap
 	index cuckoo.Index
+
+	follow  func(from, to record.Ref) error // nil: nobody
+	expired func(key []byte, revision uint64)
 
 	gate gate
 
@@ -88,7 +101,8 @@ func New(o Options) (*Map, error) {
 		// What stays small keeps small pages, of which it takes what it touches.
 		mapped.AdviseHuge(mem[min(mapped.HugeBytes, len(mem)):])
 	}
-	return &Map{now: o.Now, seed: o.Seed, heap: heap, index: index, revision: o.Revision}, nil
+	return &Map{now: o.Now, seed: o.Seed, heap: heap, index: index, revision: o.Revision,
+		follow: o.Follow, expired: o.Expired}, nil
 }
 
 // Space is what readers of the records have to know. Its Bytes are all of the
@@ -122,82 +136,8 @@ type Entry struct {
 	Key, Value []byte
 	Expiry     time.Duration // by the Map's clock; 0: never
 	Flags      uint16
-}
-
-// Put stores a record under its key, in place of the one that there is, and
-// returns its revision.
-func (m *Map) Put(e Entry, c Condition) (revision uint64, err error) {
-	hash := cuckoo.Hash(m.seed, e.Key)
-	m.index.Prefetch(hash)
-	if err := m.lock(); err != nil {
-		return 0, err
-	}
-	defer m.mu.Unlock()
-	now := m.now()
-	old, has, mortal := m.find(hash, e.Key, now)
-	if err := c.check(e.Key, has); err != nil {
-		return 0, err
-	}
-	r := record.Record{Key: e.Key, Value: e.Value, Revision: m.revision + 1, Expiry: int64(e.Expiry), Flags: e.Flags}
-	ref, err := m.heap.Put(r, now)
-	if errors.Is(err, record.ErrFull) && m.makeRoom(now) {
-		ref, err = m.heap.Put(r, now)
-	}
-	if err != nil {
-		return 0, err
-	}
-	if old != 0 {
-		err = m.index.Replace(hash, uint64(old), uint64(ref))
-	} else {
-		err = m.index.Insert(hash, uint64(ref))
-	}
-	if err != nil {
-		return 0, errors.Join(err, m.heap.Kill(ref, now))
-	}
-	if old != 0 {
-		if err := m.heap.Kill(old, now); err != nil {
-			return 0, err // the index led to what is no record
-		}
-	}
-	m.count(mortal, e.Expiry != 0)
-	m.revision++
-	m.counts.Puts++
-	m.tidy(now, tidyEachWrite)
-	return m.revision, nil
-}
-
-// Delete removes a key's record. Without one it returns ErrNotFound.
-func (m *Map) Delete(key []byte, c Condition) error {
-	hash := cuckoo.Hash(m.seed, key)
-	m.index.Prefetch(hash)
-	if err := m.lock(); err != nil {
-		return err
-	}
-	defer m.mu.Unlock()
-	now := m.now()
-	ref, has, mortal := m.find(hash, key, now)
-	if err := c.check(key, has); err != nil {
-		return err
-	}
-	if has == 0 {
-		return fmt.Errorf("%w: %q", ErrNotFound, key)
-	}
-	if err := m.remove(hash, ref, now); err != nil {
-		return err
-	}
-	m.count(mortal, false)
-	m.counts.Deletes++
-	m.tidy(now, tidyEachWrite)
-	return nil
-}
-
-// remove lets go of a record, which then is dead.
-func (m *Map) remove(hash uint64, ref record.Ref, now time.Duration) error {
-	if err := m.index.Delete(hash, uint64(ref)); err != nil {
-		return err
-	}
-	m.revision++
-	return m.heap.Kill(ref, now)
+	// Revision is that of the write, above all before it; 0: the next one.
+	Revision uint64
 }
 
 // count keeps the number of records that expire.

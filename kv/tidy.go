@@ -57,7 +57,16 @@ func (m *Map) makeRoom(now time.Duration) bool {
 
 // relocate has the index lead to where a record has been moved.
 func (m *Map) relocate(key []byte, from, to record.Ref) bool {
-	return m.index.Replace(cuckoo.Hash(m.seed, key), uint64(from), uint64(to)) == nil
+	hash := cuckoo.Hash(m.seed, key)
+	if m.index.Replace(hash, uint64(from), uint64(to)) != nil {
+		return false
+	}
+	if m.follow != nil && m.follow(from, to) != nil {
+		// What leads to a place that it has just left leads back to it.
+		_ = m.index.Replace(hash, uint64(to), uint64(from))
+		return false
+	}
+	return true
 }
 
 // expire removes those of the next few records that have expired, and reports
@@ -75,7 +84,12 @@ func (m *Map) expire(now time.Duration, most int) (more bool) {
 	var all []gone
 	next, err := m.index.Scan(m.expiring, most, func(hash, ref uint64) {
 		looked++
-		if v, err := m.heap.View(record.Ref(ref), nil); err == nil && expired(v.Expiry, now) {
+		v, err := m.heap.View(record.Ref(ref), nil)
+		switch {
+		case err != nil || !expired(v.Expiry, now):
+		case m.expired != nil:
+			m.expired(v.Key, v.Revision)
+		default:
 			all = append(all, gone{hash, record.Ref(ref)})
 		}
 	})
@@ -84,7 +98,7 @@ func (m *Map) expire(now time.Duration, most int) (more bool) {
 		m.expiring = cuckoo.Cursor{}
 	}
 	for _, g := range all {
-		if m.remove(g.hash, g.ref, now) == nil {
+		if m.remove(g.hash, g.ref, 0, now) == nil {
 			m.count(true, false)
 			m.counts.Expired++
 		}

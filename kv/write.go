@@ -1,0 +1,175 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/catfish-index/catfish/cuckoo"
+	"github.com/catfish-index/catfish/record"
+)
+
+// Writes
+//
+// A Put is two steps, between which a caller may have the write made durable:
+//
+//	Stage     the record is written; nothing leads to it
+//	Publish   the key index leads to it, then what follows (Options.Follow),
+//	          then the old record is dead
+
+// Put stores a record under its key, in place of the one that there is, and
+// returns its revision.
+func (m *Map) Put(e Entry, c Condition) (revision uint64, err error) {
+	hash := cuckoo.Hash(m.seed, e.Key)
+	m.index.Prefetch(hash)
+	if err := m.lock(); err != nil {
+		return 0, err
+	}
+	defer m.mu.Unlock()
+	now := m.now()
+	old, has, mortal := m.find(hash, e.Key, now)
+	if err := c.check(e.Key, has); err != nil {
+		return 0, err
+	}
+	ref, err := m.stage(&e, now)
+	if err != nil {
+		return 0, err
+	}
+	if err := m.publish(hash, old, ref, now); err != nil {
+		return 0, err
+	}
+	m.count(mortal, e.Expiry != 0)
+	m.tidy(now, tidyEachWrite)
+	return m.revision, nil
+}
+
+// Stage writes a record that nothing leads to, until Publish, or Discard.
+func (m *Map) Stage(e Entry) (record.Ref, error) {
+	if err := m.lock(); err != nil {
+		return 0, err
+	}
+	defer m.mu.Unlock()
+	return m.stage(&e, m.now())
+}
+
+func (m *Map) stage(e *Entry, now time.Duration) (record.Ref, error) {
+	r := record.Record{Key: e.Key, Value: e.Value, Revision: e.Revision, Expiry: int64(e.Expiry), Flags: e.Flags}
+	if r.Revision == 0 {
+		r.Revision = m.revision + 1
+	}
+	ref, err := m.heap.Put(r, now)
+	if errors.Is(err, record.ErrFull) && m.makeRoom(now) {
+		ref, err = m.heap.Put(r, now)
+	}
+	return ref, err
+}
+
+// Discard takes back what was staged.
+func (m *Map) Discard(ref record.Ref) error {
+	if err := m.lock(); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	return m.heap.Kill(ref, m.now())
+}
+
+// Publish has the key of a staged record lead to it. If it fails nothing was
+// changed, and the record is discarded.
+func (m *Map) Publish(key []byte, ref record.Ref) error {
+	hash := cuckoo.Hash(m.seed, key)
+	m.index.Prefetch(hash)
+	if err := m.lock(); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	now := m.now()
+	old, _, mortal := m.find(hash, key, now)
+	v, err := m.heap.View(ref, key)
+	if err != nil {
+		return fmt.Errorf("kv: publish: %w", err)
+	}
+	expires := v.Expiry != 0
+	if err := m.publish(hash, old, ref, now); err != nil {
+		return err
+	}
+	m.count(mortal, expires)
+	m.tidy(now, tidyEachWrite)
+	return nil
+}
+
+// publish has a hash lead to ref instead of old, 0: nothing.
+func (m *Map) publish(hash uint64, old, ref record.Ref, now time.Duration) error {
+	v, err := m.heap.View(ref, nil)
+	if err != nil {
+		return fmt.Errorf("kv: publish: %w", err)
+	}
+	revision := v.Revision
+	if old != 0 {
+		err = m.index.Replace(hash, uint64(old), uint64(ref))
+	} else {
+		err = m.index.Insert(hash, uint64(ref))
+	}
+	if err != nil {
+		return errors.Join(err, m.heap.Kill(ref, now))
+	}
+	if m.follow != nil {
+		if err := m.follow(old, ref); err != nil {
+			if old != 0 {
+				err = errors.Join(err, m.index.Replace(hash, uint64(ref), uint64(old)))
+			} else {
+				err = errors.Join(err, m.index.Delete(hash, uint64(ref)))
+			}
+			return errors.Join(err, m.heap.Kill(ref, now))
+		}
+	}
+	m.revision = max(m.revision, revision)
+	m.counts.Puts++
+	if old != 0 {
+		return m.heap.Kill(old, now) // It fails if the index led to what is no record.
+	}
+	return nil
+}
+
+// Delete removes a key's record. Without one it returns ErrNotFound.
+func (m *Map) Delete(key []byte, c Condition) error { return m.DeleteAs(key, c, 0) }
+
+// DeleteAs is a Delete with the revision of the write, above all before it; 0: the
+// next one.
+func (m *Map) DeleteAs(key []byte, c Condition, revision uint64) error {
+	hash := cuckoo.Hash(m.seed, key)
+	m.index.Prefetch(hash)
+	if err := m.lock(); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	now := m.now()
+	ref, has, mortal := m.find(hash, key, now)
+	if err := c.check(key, has); err != nil {
+		return err
+	}
+	// One that has expired is gone, but it may be kept until it is deleted.
+	if ref == 0 || has == 0 && m.expired == nil {
+		return fmt.Errorf("%w: %q", ErrNotFound, key)
+	}
+	if err := m.remove(hash, ref, revision, now); err != nil {
+		return err
+	}
+	m.count(mortal, false)
+	m.counts.Deletes++
+	m.tidy(now, tidyEachWrite)
+	return nil
+}
+
+// remove lets go of a record, which then is dead.
+func (m *Map) remove(hash uint64, ref record.Ref, revision uint64, now time.Duration) error {
+	if err := m.index.Delete(hash, uint64(ref)); err != nil {
+		return err
+	}
+	if m.follow != nil {
+		if err := m.follow(ref, 0); err != nil {
+			return errors.Join(err, m.index.Insert(hash, uint64(ref)))
+		}
+	}
+	m.revision = max(m.revision+1, revision)
+	return m.heap.Kill(ref, now)
+}
