@@ -1,0 +1,171 @@
+package feature
+
+import (
+	"strconv"
+	"unicode/utf8"
+)
+
+// AppendGeoJSON appends the feature as a GeoJSON Feature. If fields are
+// given, of the properties only those members are written, in the order in
+// which they are stored. Coordinates are written with as many digits as it
+// takes to read the same float64 again. It does not allocate but for dst.
+func (v *View) AppendGeoJSON(dst []byte, id string, fields ...string) []byte {
+	dst = append(dst, `{"type":"Feature","id":`...)
+	dst = appendString(dst, id)
+	dst = append(dst, `,"geometry":`...)
+	dst = v.AppendGeometryJSON(dst)
+	dst = append(dst, `,"properties":`...)
+	p := v.Properties()
+	switch {
+	case p == nil:
+		dst = append(dst, "null"...)
+	case len(fields) == 0:
+		dst = append(dst, p...)
+	default:
+		dst = appendFields(dst, p, fields)
+	}
+	return append(dst, '}')
+}
+
+// AppendGeometryJSON appends the geometry alone, null if there is none.
+func (v *View) AppendGeometryJSON(dst []byte) []byte {
+	if v.typ == None {
+		return append(dst, "null"...)
+	}
+	w := writer{v: v, dst: dst}
+	w.geometry(v.typ, v.npaths, v.nmembers)
+	return w.dst
+}
+
+// writer walks as builder does.
+type writer struct {
+	v      *View
+	dst    []byte
+	path   path
+	member int
+}
+
+func (w *writer) geometry(t Type, count, members int) {
+	w.dst = append(append(append(w.dst, `{"type":"`...), t.String()...), '"')
+	if t == GeometryCollection {
+		w.dst = append(w.dst, `,"geometries":[`...)
+		for n := 0; n < members && w.member < w.v.nmembers; n++ {
+			if n > 0 {
+				w.dst = append(w.dst, ',')
+			}
+			off := w.v.members + w.member*memberBytes
+			w.member++
+			c := u32(w.v.b, off+4)
+			w.geometry(Type(u32(w.v.b, off)), c, c)
+		}
+		w.dst = append(w.dst, "]}"...)
+		return
+	}
+	w.dst = append(w.dst, `,"coordinates":`...)
+	switch t {
+	case Point:
+		w.v.next(&w.path)
+		w.position(w.path.first)
+	case MultiPoint, LineString:
+		w.positions()
+	case MultiPolygon:
+		w.dst = append(w.dst, '[')
+		for i := range count {
+			w.v.next(&w.path)
+			if w.path.kind == shell {
+				if i > 0 {
+					w.dst = append(w.dst, ']', ',')
+				}
+				w.dst = append(w.dst, '[')
+			} else {
+				w.dst = append(w.dst, ',')
+			}
+			w.run()
+		}
+		w.dst = append(w.dst, ']', ']')
+	default: // MultiLineString, Polygon
+		w.dst = append(w.dst, '[')
+		for i := range count {
+			if i > 0 {
+				w.dst = append(w.dst, ',')
+			}
+			w.positions()
+		}
+		w.dst = append(w.dst, ']')
+	}
+	w.dst = append(w.dst, '}')
+}
+
+func (w *writer) positions() {
+	w.v.next(&w.path)
+	w.run()
+}
+
+// run writes the current path.
+func (w *writer) run() {
+	w.dst = append(w.dst, '[')
+	for i := w.path.first; i < w.path.end; i++ {
+		if i > w.path.first {
+			w.dst = append(w.dst, ',')
+		}
+		w.position(i)
+	}
+	w.dst = append(w.dst, ']')
+}
+
+func (w *writer) position(i int) {
+	x, y := w.v.vertex(i)
+	w.dst = append(w.dst, '[')
+	w.dst = appendNumber(w.dst, x)
+	w.dst = append(w.dst, ',')
+	w.dst = appendNumber(w.dst, y)
+	w.dst = append(w.dst, ']')
+}
+
+// appendNumber uses an exponent where encoding/json does.
+func appendNumber(dst []byte, f float64) []byte {
+	format := byte('f')
+	if a := max(f, -f); a != 0 && (a < 1e-6 || a >= 1e21) {
+		format = 'e'
+	}
+	return strconv.AppendFloat(dst, f, format, -1, 64)
+}
+
+const hex = "0123456789abcdef"
+
+// appendString appends s as a JSON string. What is not UTF-8 becomes U+FFFD.
+func appendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			dst = append(dst, '\\', byte(r))
+		case r < ' ':
+			dst = append(dst, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
+		default:
+			dst = utf8.AppendRune(dst, r)
+		}
+	}
+	return append(dst, '"')
+}
+
+// appendFields copies the members of an object whose names are in fields.
+func appendFields(dst, object []byte, fields []string) []byte {
+	dst = append(dst, '{')
+	s := scanner{b: object, depth: maxJSONDepth}
+	first := true
+	_ = s.object("properties", func(name []byte, value []byte) {
+		for _, f := range fields {
+			if !sameString(name, f) {
+				continue
+			}
+			if !first {
+				dst = append(dst, ',')
+			}
+			first = false
+			dst = append(append(append(dst, name...), ':'), value...)
+			return
+		}
+	})
+	return append(dst, '}')
+}
