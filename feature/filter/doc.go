@@ -1,0 +1,2 @@
+// Package filter is a placeholder.
+package filter

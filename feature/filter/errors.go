@@ -1,0 +1,68 @@
+package filter
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+var (
+	// ErrFilter tells that an expression does not compile. What is told
+	// further is an *Error.
+	ErrFilter = errors.New("filter: invalid expression")
+	// ErrCost tells that an evaluation took more than Options.CostLimit.
+	ErrCost = errors.New("filter: cost limit exceeded")
+	// ErrProperties tells that a feature's properties are not JSON.
+	ErrProperties = errors.New("filter: malformed properties")
+)
+
+// Error is why an expression does not compile, and where. It is an
+// ErrFilter.
+type Error struct {
+	Expr    string // the whole expression
+	Line    int    // from 1
+	Column  int    // in that line, in characters, from 1; 0 if there is no place
+	Message string
+}
+
+// Error returns the message, and below it the line of the expression with a
+// caret under the column.
+func (e *Error) Error() string {
+	if e.Column == 0 {
+		return fmt.Sprintf("%v: %s", ErrFilter, e.Message)
+	}
+	at := fmt.Sprintf("column %d", e.Column)
+	if e.Line > 1 {
+		at = fmt.Sprintf("line %d, %s", e.Line, at)
+	}
+	line, indent := e.snippet()
+	return fmt.Sprintf("%v: %s: %s\n  %s\n  %s^", ErrFilter, at, e.Message, line, indent)
+}
+
+// Is tells that e is an ErrFilter.
+func (e *Error) Is(target error) bool { return target == ErrFilter }
+
+// snippetWidth is how much of a long line is shown, in characters: it fits a
+// terminal of 80 columns.
+const snippetWidth = 72
+
+// snippet returns the part of the line around the column, and what stands
+// before the caret: tabs where the line has tabs, so that both move alike.
+func (e *Error) snippet() (line, indent string) {
+	lines := strings.Split(e.Expr, "\n")
+	if e.Line < 1 || e.Line > len(lines) {
+		return "", ""
+	}
+	chars := []rune(strings.TrimSuffix(lines[e.Line-1], "\r"))
+	at := min(e.Column-1, len(chars))
+	from := max(0, at-snippetWidth/2)
+	to := min(len(chars), from+snippetWidth)
+	pad := make([]rune, at-from)
+	for i := range pad {
+		pad[i] = ' '
+		if chars[from+i] == '\t' {
+			pad[i] = '\t'
+		}
+	}
+	return string(chars[from:to]), string(pad)
+}

@@ -1,0 +1,211 @@
+package filter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/cost"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/interpreter"
+)
+
+// Options limit what one expression may take. The zero value means the
+// defaults.
+type Options struct {
+	// CostLimit is what one evaluation may take, in units of CEL's cost: 1
+	// for looking up a name, comparing or calling, and 1 for each ten bytes
+	// of strings or properties that are passed. Default 100000: about 10 ms
+	// at worst, and a thousand times what simple filters take.
+	CostLimit uint64
+	// MaxLength of an expression, in bytes. Default 4096.
+	MaxLength int
+}
+
+const (
+	defaultCost   = 100_000
+	defaultLength = 4096
+)
+
+func (o Options) withDefaults() Options {
+	if o.CostLimit == 0 {
+		o.CostLimit = defaultCost
+	}
+	// So that it can be told in bytes, too.
+	o.CostLimit = min(o.CostLimit, math.MaxInt/bytesPerUnit)
+	if o.MaxLength <= 0 {
+		o.MaxLength = defaultLength
+	}
+	return o
+}
+
+// Input is what a filter knows of a feature. Nothing of it is kept after an
+// evaluation, and nothing is changed.
+type Input struct {
+	ID         []byte    // `id`, a string
+	Type       string    // `type`, the geometry's: "Point"; "" if there is none
+	Properties []byte    // `properties`, a JSON object; empty or null is {}
+	Revision   uint64    // `revision`
+	Expires    time.Time // `expires`; the zero time is never, null in CEL
+	Now        time.Time // `now`
+}
+
+// Program is a compiled filter. It is safe for concurrent use.
+type Program struct {
+	text   string
+	limit  uint64
+	eval   cel.Program
+	simple *simple // nil if the expression is not simple
+	vars   sync.Pool
+}
+
+// Compile compiles an expression, which must be a condition. The error is an
+// *Error, which is an ErrFilter, unless the library itself fails.
+func Compile(expr string, opts Options) (*Program, error) {
+	opts = opts.withDefaults()
+	if len(expr) > opts.MaxLength {
+		return nil, &Error{Expr: expr, Message: fmt.Sprintf(
+			"%d bytes, at most %d are allowed", len(expr), opts.MaxLength)}
+	}
+	if !utf8.ValidString(expr) {
+		return nil, &Error{Expr: expr, Message: "not UTF-8"}
+	}
+	if strings.TrimSpace(expr) == "" {
+		return nil, &Error{Expr: expr, Message: "the expression is empty"}
+	}
+	env, err := environment()
+	if err != nil {
+		return nil, fmt.Errorf("filter: declare the language: %w", err)
+	}
+	checked, err := check(env, expr)
+	if err != nil {
+		return nil, err
+	}
+	estimate, err := env.EstimateCost(checked, anySize{})
+	if err != nil {
+		return nil, &Error{Expr: expr, Message: err.Error()}
+	}
+	if estimate.Min > opts.CostLimit {
+		return nil, &Error{Expr: expr, Message: fmt.Sprintf(
+			"costs at least %d units for each feature, at most %d are allowed",
+			estimate.Min, opts.CostLimit)}
+	}
+	p := &Program{text: expr, limit: opts.CostLimit, simple: compileSimple(checked.NativeRep())}
+	p.eval, err = env.Program(checked,
+		cel.EvalOptions(cel.OptOptimize),
+		cel.CostLimit(opts.CostLimit),
+		cel.InterruptCheckFrequency(interruptEvery))
+	if err != nil {
+		return nil, &Error{Expr: expr, Message: err.Error()}
+	}
+	return p, nil
+}
+
+// interruptEvery so many steps of a loop the context is asked: some 20 us.
+const interruptEvery = 100
+
+// anySize lets CEL estimate the cost without knowing any feature.
+type anySize struct{}
+
+func (anySize) EstimateSize(cost.AstNode) *cost.SizeEstimate { return nil }
+
+func (anySize) EstimateCallCost(string, string, *cost.AstNode, []cost.AstNode) *cost.CallEstimate {
+	return nil
+}
+
+// String returns the expression as it was given. It compiles to an equal
+// program wherever it is sent.
+func (p *Program) String() string { return p.text }
+
+// Match tells whether the filter is true for a feature. What the filter asks
+// for and the feature does not have makes it unknown, which is no match, as
+// the package's documentation tells. An error is an ErrCost or an
+// ErrProperties.
+func (p *Program) Match(f Input) (bool, error) {
+	return p.MatchContext(context.Background(), f)
+}
+
+// MatchContext is Match that ends early when ctx does, with its error.
+func (p *Program) MatchContext(ctx context.Context, f Input) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, fmt.Errorf("filter: %w", context.Cause(ctx))
+	}
+	if p.simple != nil {
+		return p.matchSimple(&f)
+	}
+	return p.matchCEL(ctx, &f)
+}
+
+// matchCEL evaluates the expression by CEL.
+func (p *Program) matchCEL(ctx context.Context, f *Input) (bool, error) {
+	v, _ := p.vars.Get().(*variables)
+	if v == nil {
+		v = new(variables)
+	}
+	v.in = *f
+	v.r.begin(f.Properties, p.limit)
+	out, _, err := p.eval.ContextEval(ctx, v)
+	failed := v.r.err(p)
+	*v = variables{}
+	p.vars.Put(v)
+	if failed != nil {
+		return false, failed
+	}
+	if err == nil {
+		return out == types.True, nil
+	}
+	var cancelled interpreter.EvalCancelledError
+	if errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded {
+		return false, p.costError()
+	}
+	if ctx.Err() != nil {
+		return false, fmt.Errorf("filter: %w", context.Cause(ctx))
+	}
+	if types.IsError(out) {
+		// Data that the expression did not expect: a missing name, a string
+		// where it wants a number, a division by 0.
+		return false, nil
+	}
+	return false, fmt.Errorf("filter: evaluate: %w", err)
+}
+
+func (p *Program) costError() error {
+	return fmt.Errorf("%w: an evaluation took more than %d units", ErrCost, p.limit)
+}
+
+// variables resolves the variables of one evaluation when they are asked for.
+type variables struct {
+	in Input
+	r  reader
+}
+
+// ResolveName implements cel.Activation.
+func (v *variables) ResolveName(name string) (any, bool) {
+	switch name {
+	case varProperties:
+		return v.r.val(value{kind: object, s: v.r.props}), true
+	case varID:
+		return types.String(v.in.ID), true
+	case varType:
+		return types.String(v.in.Type), true
+	case varRevision:
+		return v.r.val(unsignedValue(v.in.Revision)), true
+	case varExpires:
+		if v.in.Expires.IsZero() {
+			return types.NullValue, true
+		}
+		return types.Timestamp{Time: v.in.Expires}, true
+	case varNow:
+		return types.Timestamp{Time: v.in.Now}, true
+	}
+	return nil, false
+}
+
+// Parent implements cel.Activation.
+func (v *variables) Parent() cel.Activation { return nil }

@@ -1,0 +1,327 @@
+package filter
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strconv"
+)
+
+// Properties are read where they lie: a cursor steps over the members of one
+// object, or the elements of one list, and parses only what is asked for.
+//
+//	{ "kind" : "cafe" , "seats" : 24 }
+//	   ^^^^    ^^^^^^                     name and value of the first step
+//
+// What is stepped over is not checked: strings are passed to their closing
+// quote, objects and lists to their closing bracket, everything else to the
+// next delimiter. So malformed JSON is found where it is read, or where a
+// value does not end. No function here recurses or reads outside its slice.
+
+// cursor steps over the members of an object or the elements of a list.
+type cursor struct {
+	b     []byte
+	i     int
+	begun bool
+	bad   bool // what followed is not JSON; final
+}
+
+// member is one step of a cursor. Both slices are parts of the JSON text.
+type member struct {
+	name    []byte // without quotes; nil in lists
+	escaped bool   // the name holds escapes
+	val     []byte
+}
+
+// open returns a cursor over b, which must begin with the bracket.
+func open(b []byte, bracket byte) (cursor, bool) {
+	i := skipSpace(b, 0)
+	if i == len(b) || b[i] != bracket {
+		return cursor{}, false
+	}
+	return cursor{b: b, i: i + 1}, true
+}
+
+// next returns the next member, or false at the end or when c.bad.
+func (c *cursor) next(object bool) (m member, ok bool) {
+	if c.bad {
+		return m, false
+	}
+	b, end := c.b, byte(']')
+	if object {
+		end = '}'
+	}
+	i := skipSpace(b, c.i)
+	if i < len(b) && b[i] == end {
+		c.i = i // stays on the bracket: asked again, it ends again
+		return m, false
+	}
+	if c.begun {
+		if i == len(b) || b[i] != ',' {
+			return m, c.fail()
+		}
+		i = skipSpace(b, i+1)
+	}
+	c.begun = true
+	if object {
+		if i == len(b) || b[i] != '"' {
+			return m, c.fail()
+		}
+		from := i + 1
+		if i, m.escaped = skipString(b, from); i < 0 {
+			return m, c.fail()
+		}
+		m.name = b[from : i-1]
+		if i = skipSpace(b, i); i == len(b) || b[i] != ':' {
+			return m, c.fail()
+		}
+		i = skipSpace(b, i+1)
+	}
+	j := skipValue(b, i)
+	if j <= i {
+		return m, c.fail()
+	}
+	m.val, c.i = b[i:j], j
+	return m, true
+}
+
+func (c *cursor) fail() bool {
+	c.bad = true
+	return false
+}
+
+// is tells whether the member has this name.
+func (m *member) is(name string) bool {
+	if !m.escaped {
+		return string(m.name) == name
+	}
+	s, ok := unquote(m.name)
+	return ok && s == name
+}
+
+func skipSpace(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// skipString returns the index after the closing quote of the string whose
+// content begins at i, or -1, and whether the content holds escapes.
+//
+// Strings of properties are short: a loop costs less than two calls of
+// bytes.IndexByte up to about 30 bytes, the loop below ends there.
+func skipString(b []byte, i int) (end int, escaped bool) {
+	for short := min(len(b), i+32); i < short; i++ {
+		switch b[i] {
+		case '"':
+			return i + 1, escaped
+		case '\\':
+			escaped = true
+			i++
+		}
+	}
+	for i < len(b) {
+		q := bytes.IndexByte(b[i:], '"')
+		if q < 0 {
+			return -1, escaped
+		}
+		s := bytes.IndexByte(b[i:i+q], '\\')
+		if s < 0 {
+			return i + q + 1, escaped
+		}
+		escaped = true
+		i += s + 2
+	}
+	return -1, escaped
+}
+
+// skipValue returns the index after the value that begins at i: i itself if
+// there is none, -1 if it does not end.
+func skipValue(b []byte, i int) int {
+	depth := 0
+	for i < len(b) {
+		switch b[i] {
+		case '"':
+			if i, _ = skipString(b, i+1); i < 0 {
+				return -1
+			}
+			if depth == 0 {
+				return i
+			}
+			continue
+		case '{', '[':
+			depth++
+			i++
+			continue
+		case '}', ']':
+			if depth == 0 {
+				return i
+			}
+			depth--
+			i++
+			if depth == 0 {
+				return i
+			}
+			continue
+		}
+		if depth == 0 {
+			for i < len(b) && !delimits[b[i]] {
+				i++
+			}
+			return i
+		}
+		i++
+	}
+	if depth > 0 {
+		return -1
+	}
+	return i
+}
+
+// delimits are the bytes that end a number, true, false or null.
+var delimits = [256]bool{
+	' ': true, '\n': true, '\t': true, '\r': true,
+	',': true, ':': true, '}': true, ']': true, '{': true, '[': true, '"': true,
+}
+
+// unquote returns the string whose content, with escapes, is raw.
+func unquote(raw []byte) (string, bool) {
+	quoted := make([]byte, 0, len(raw)+2)
+	quoted = append(append(append(quoted, '"'), raw...), '"')
+	var s string
+	if json.Unmarshal(quoted, &s) != nil {
+		return "", false
+	}
+	return s, true
+}
+
+// kind is what a value is. The numbers are neighbours.
+type kind uint8
+
+const (
+	missing kind = iota // not there, or not JSON: unknown to every test
+	null
+	boolean
+	integer  // num is an int64
+	unsigned // num is a uint64 above the largest int64
+	double   // num is a float64
+	text
+	object
+	list
+)
+
+// value is one JSON value, a literal of an expression, or another variable.
+type value struct {
+	kind kind
+	num  uint64 // boolean: 0 or 1; numbers: see kind
+	s    []byte // text: the string; object and list: the JSON text
+}
+
+// parse reads one value that a cursor stepped over. A kind of missing tells
+// that it is not JSON. Only a string with escapes allocates.
+func parse(raw []byte) value {
+	if len(raw) == 0 {
+		return value{}
+	}
+	switch raw[0] {
+	case '"':
+		end, escaped := skipString(raw, 1)
+		if end != len(raw) {
+			return value{}
+		}
+		s := raw[1 : end-1]
+		if escaped {
+			u, ok := unquote(s)
+			if !ok {
+				return value{}
+			}
+			s = []byte(u)
+		}
+		return value{kind: text, s: s}
+	case '{':
+		return value{kind: object, s: raw}
+	case '[':
+		return value{kind: list, s: raw}
+	case 't':
+		if string(raw) == "true" {
+			return value{kind: boolean, num: 1}
+		}
+	case 'f':
+		if string(raw) == "false" {
+			return value{kind: boolean}
+		}
+	case 'n':
+		if string(raw) == "null" {
+			return value{kind: null}
+		}
+	default:
+		return parseNumber(raw)
+	}
+	return value{}
+}
+
+// parseNumber reads a number by JSON's grammar. Without point and exponent it
+// is an integer if it fits one. What is beyond a double becomes infinite.
+func parseNumber(raw []byte) value {
+	digits, neg := raw, false
+	if digits[0] == '-' {
+		digits, neg = digits[1:], true
+	}
+	n := 0
+	var u uint64
+	for n < len(digits) && digits[n]-'0' <= 9 {
+		u = u*10 + uint64(digits[n]-'0')
+		n++
+	}
+	if n == 0 || n > 1 && digits[0] == '0' {
+		return value{}
+	}
+	if n == len(digits) {
+		if n <= 18 { // below 10^18, so it fits an int64
+			if neg {
+				return value{kind: integer, num: -u}
+			}
+			return value{kind: integer, num: u}
+		}
+		if i, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
+			return value{kind: integer, num: uint64(i)}
+		}
+		if u, err := strconv.ParseUint(string(raw), 10, 64); err == nil {
+			return value{kind: unsigned, num: u}
+		}
+	} else if !isFraction(digits[n:]) {
+		return value{}
+	}
+	// Only a number out of range is an error here: f is infinite then.
+	f, _ := strconv.ParseFloat(string(raw), 64)
+	return value{kind: double, num: math.Float64bits(f)}
+}
+
+// isFraction tells whether b is what may follow the digits of a number:
+// a point with digits, an exponent, or both.
+func isFraction(b []byte) bool {
+	digits := func() bool {
+		n := 0
+		for n < len(b) && b[n]-'0' <= 9 {
+			n++
+		}
+		b = b[n:]
+		return n > 0
+	}
+	if b[0] == '.' {
+		if b = b[1:]; !digits() {
+			return false
+		}
+	}
+	if len(b) > 0 && (b[0] == 'e' || b[0] == 'E') {
+		b = b[1:]
+		if len(b) > 0 && (b[0] == '+' || b[0] == '-') {
+			b = b[1:]
+		}
+		if !digits() {
+			return false
+		}
+	}
+	return len(b) == 0
+}

@@ -1,0 +1,128 @@
+package filter
+
+import "fmt"
+
+// reader reads the properties of one feature for one evaluation. It counts
+// the bytes that it passes, because a test in a loop would otherwise read a
+// large object again and again at no cost, and it keeps the first failure:
+// CEL lets `true || error` pass, but malformed properties and a spent budget
+// end the evaluation whatever the rest of the expression says.
+type reader struct {
+	props []byte
+	left  int // bytes that may still be passed
+	fault fault
+}
+
+type fault uint8
+
+const (
+	sound fault = iota
+	malformed
+	spent
+)
+
+// bytesPerUnit of cost: CEL charges a tenth for each byte of a string that a
+// function passes, so the same is charged for bytes of properties.
+const bytesPerUnit = 10
+
+// begin makes r ready to read p within limit units of cost. Like GeoJSON it
+// takes null, and an empty text, for an object without members.
+func (r *reader) begin(p []byte, limit uint64) {
+	i := skipSpace(p, 0)
+	if i == len(p) || string(p[i:]) == "null" {
+		p = emptyObject
+	}
+	*r = reader{props: p, left: int(limit * bytesPerUnit)}
+}
+
+var emptyObject = []byte("{}")
+
+// err is what went wrong, in p.
+func (r *reader) err(p *Program) error {
+	switch r.fault {
+	case malformed:
+		return fmt.Errorf("%w: %d bytes that are no JSON object with complete members",
+			ErrProperties, len(r.props))
+	case spent:
+		return p.costError()
+	}
+	return nil
+}
+
+// spend counts n bytes and tells whether reading may go on.
+func (r *reader) spend(n int) bool {
+	r.left -= n
+	if r.left < 0 && r.fault == sound {
+		r.fault = spent
+	}
+	return r.fault == sound
+}
+
+// close counts what c has passed and tells whether that was JSON.
+func (r *reader) close(c *cursor) bool {
+	if c.bad && r.fault == sound {
+		r.fault = malformed
+	}
+	return r.spend(c.i)
+}
+
+// find returns the text of a member of the object raw, nil if there is none
+// or if reading failed. The first of several members of one name counts.
+func (r *reader) find(raw []byte, name string) []byte {
+	if r.fault != sound {
+		return nil
+	}
+	c, ok := open(raw, '{')
+	if !ok {
+		r.fault = malformed
+		return nil
+	}
+	var val []byte
+	for m, ok := c.next(true); ok; m, ok = c.next(true) {
+		if m.is(name) {
+			val = m.val
+			break
+		}
+	}
+	if !r.close(&c) {
+		return nil
+	}
+	return val
+}
+
+// findAll is find for several names of the properties in one pass. It sets
+// the values in found, which has the length of names.
+func (r *reader) findAll(names []string, found [][]byte) {
+	c, ok := open(r.props, '{')
+	if !ok {
+		r.fault = malformed
+		return
+	}
+	left := len(names)
+	for left > 0 {
+		m, ok := c.next(true)
+		if !ok {
+			break
+		}
+		for i, name := range names {
+			if found[i] == nil && m.is(name) {
+				found[i] = m.val
+				left--
+				break
+			}
+		}
+	}
+	r.close(&c)
+}
+
+// value parses raw, and notes when it is not JSON.
+func (r *reader) value(raw []byte) value {
+	if raw == nil || r.fault != sound {
+		return value{}
+	}
+	v := parse(raw)
+	if v.kind == missing {
+		r.fault = malformed
+	}
+	return v
+}
