@@ -118,8 +118,9 @@ type Condition struct {
 	IfRevision uint64 // its record has this revision; 0: any
 }
 
-// check compares with the revision of the record that there is, 0: none.
-func (c Condition) check(key []byte, has uint64) error {
+// Check compares with the revision of the record that there is, 0: none. The error
+// is ErrExists or ErrConflict.
+func (c Condition) Check(key []byte, has uint64) error {
 	switch {
 	case c.IfAbsent && has != 0:
 		return fmt.Errorf("%w: %q has revision %d", ErrExists, key, has)

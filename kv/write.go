@@ -28,7 +28,7 @@ func (m *Map) Put(e Entry, c Condition) (revision uint64, err error) {
 	defer m.mu.Unlock()
 	now := m.now()
 	old, has, mortal := m.find(hash, e.Key, now)
-	if err := c.check(e.Key, has); err != nil {
+	if err := c.Check(e.Key, has); err != nil {
 		return 0, err
 	}
 	ref, err := m.stage(&e, now)
@@ -130,6 +130,21 @@ func (m *Map) publish(hash uint64, old, ref record.Ref, now time.Duration) error
 	return nil
 }
 
+// Peek is the revision of the key's record and when that expires, also if it has;
+// 0: there is none.
+func (m *Map) Peek(key []byte) (revision uint64, expiry time.Duration) {
+	if m.lock() != nil {
+		return 0, 0
+	}
+	defer m.mu.Unlock()
+	if ref, _, _ := m.find(cuckoo.Hash(m.seed, key), key, m.now()); ref != 0 {
+		if v, err := m.heap.View(ref, key); err == nil {
+			return v.Revision, time.Duration(v.Expiry)
+		}
+	}
+	return 0, 0
+}
+
 // Delete removes a key's record. Without one it returns ErrNotFound.
 func (m *Map) Delete(key []byte, c Condition) error { return m.DeleteAs(key, c, 0) }
 
@@ -144,7 +159,7 @@ func (m *Map) DeleteAs(key []byte, c Condition, revision uint64) error {
 	defer m.mu.Unlock()
 	now := m.now()
 	ref, has, mortal := m.find(hash, key, now)
-	if err := c.check(key, has); err != nil {
+	if err := c.Check(key, has); err != nil {
 		return err
 	}
 	// One that has expired is gone, but it may be kept until it is deleted.

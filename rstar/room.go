@@ -21,6 +21,35 @@ func (t *Tree) LoadRoom() int {
 	})
 }
 
+// RoomFor reports whether n more objects can be inserted, whatever they are: nil,
+// or an error that wraps ErrSlabFull or ErrClosed. It may refuse some that would
+// find room. What it has found is the next writer's, whoever that is.
+func (t *Tree) RoomFor(n int) error {
+	if err := t.lock(); err != nil {
+		return err
+	}
+	defer t.mu.Unlock()
+	// Each may split a leaf, and one in a half-full node's worth a node above.
+	need := uint64(n) + uint64(n)/uint64(t.least(1)) + maxHeight
+	return t.tx.reserved(need)
+}
+
+func (x *tx) reserved(need uint64) error {
+	x.begin()
+	need += x.reserve()
+	var err error
+	if x.ready() < need && x.usable < x.t.chunks {
+		err = x.grow(x.used + need)
+	}
+	switch {
+	case x.ready() >= need:
+		return nil
+	case err != nil:
+		return x.cannotGrow(err)
+	}
+	return x.t.fullError()
+}
+
 // left is how many chunks are not in use.
 func (x *tx) left() uint64 { return x.t.chunks - x.used + uint64(x.free) }
 

@@ -1,6 +1,7 @@
 package rstar
 
 import (
+	"cmp"
 	"errors"
 	"math/rand/v2"
 	"testing"
@@ -54,5 +55,32 @@ func TestLoadNodes(t *testing.T) {
 	}
 	if uint64(made) != all {
 		t.Errorf("%d nodes, counted %d", made, all)
+	}
+}
+
+// RoomFor is true to its word: what it promises can be inserted, also where each
+// object lies elsewhere, and it does not give up while there is much room.
+func TestRoomFor(t *testing.T) {
+	for _, o := range []Options{{NodeBytes: 704}, {NodeBytes: 704, Strategy: Original}, {}} {
+		o.SlabBytes = 600 * int64(cmp.Or(o.NodeBytes, DefaultNodeBytes))
+		tr := newTree(t, o)
+		r := rand.New(rand.NewPCG(1, 2))
+		for {
+			n := 1 + r.IntN(20)
+			if err := tr.RoomFor(n); err != nil {
+				if !errors.Is(err, ErrSlabFull) {
+					t.Fatal(err)
+				}
+				break
+			}
+			for range n {
+				if err := tr.Insert(box(r.Float64(), r.Float64(), 0, 0), r.Uint64()); err != nil {
+					t.Fatalf("after %d objects: %v", tr.Len(), err)
+				}
+			}
+		}
+		if st := tr.Stats(); st.UsedBytes < st.SlabBytes*7/10 {
+			t.Errorf("%+v: it has no room with %d of %d bytes in use", o, st.UsedBytes, st.SlabBytes)
+		}
 	}
 }

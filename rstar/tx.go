@@ -161,8 +161,7 @@ func (x *tx) alloc(level int) (node, error) {
 	}
 	if left := x.ready(); left == 0 || left <= x.reserve() && !x.spare {
 		if err != nil {
-			return nil, fmt.Errorf("%w: it cannot grow beyond %d bytes: %w; this change was not made",
-				ErrSlabFull, x.usable*uint64(x.t.opts.NodeBytes), err)
+			return nil, x.cannotGrow(err)
 		}
 		return nil, x.t.fullError()
 	}
@@ -180,6 +179,11 @@ func (x *tx) grow(chunks uint64) error {
 		x.usable = min(uint64(usable/size), x.t.chunks)
 	}
 	return err
+}
+
+func (x *tx) cannotGrow(err error) error {
+	return fmt.Errorf("%w: it cannot grow beyond %d bytes: %w; this change was not made",
+		ErrSlabFull, x.usable*uint64(x.t.opts.NodeBytes), err)
 }
 
 func (t *Tree) fullError() error {
