@@ -131,7 +131,7 @@ func appendNumber(dst []byte, f float64) []byte {
 	return strconv.AppendFloat(dst, f, format, -1, 64)
 }
 
-const hex = "0123456789abcdef"
+const hexDigits = "0123456789abcdef"
 
 // appendString appends s as a JSON string. What is not UTF-8 becomes U+FFFD.
 func appendString(dst []byte, s string) []byte {
@@ -141,7 +141,7 @@ func appendString(dst []byte, s string) []byte {
 		case r == '"' || r == '\\':
 			dst = append(dst, '\\', byte(r))
 		case r < ' ':
-			dst = append(dst, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
+			dst = append(dst, '\\', 'u', '0', '0', hexDigits[r>>4], hexDigits[r&15])
 		default:
 			dst = utf8.AppendRune(dst, r)
 		}

@@ -1,0 +1,206 @@
+package feature
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/paulmach/orb"
+	"pgregory.net/rapid"
+)
+
+// The bytes of version 1, once and for all.
+func TestLayoutGolden(t *testing.T) {
+	for _, c := range []struct {
+		g    orb.Geometry
+		p    string
+		want string
+	}{
+		{nil, "", "0100000000000000"},
+		{nil, "{}", "01000001020000007b7d"},
+		{orb.Point{1, -2}, `{"a":1}`, "0101000107000000000000000000f03f00000000000000c07b2261223a317d"},
+		{orb.LineString{{0, 0}, {1, 2}}, "", "0102000000000000" +
+			"00000000000000000000000000000000000000000000f03f0000000000000040" +
+			"01000000020000000000000000000000" + "0200000002000000" +
+			"00000000000000000000000000000000000000000000f03f0000000000000040"},
+	} {
+		var p []byte
+		if c.p != "" {
+			p = []byte(c.p)
+		}
+		b, err := Append(nil, c.g, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := hex.EncodeToString(b); got != c.want {
+			t.Errorf("%v: got\n%s, want\n%s", c.g, got, c.want)
+		}
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := drawGeometry(t, "g")
+		p := rapid.SampledFrom([][]byte{nil, []byte(`{}`), []byte(`{"a":[1]}`)}).Draw(t, "p")
+		prefix := rapid.SliceOf(rapid.Byte()).Draw(t, "prefix")
+		b, err := Append(bytes.Clone(prefix), g, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := Parse(b[len(prefix):])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := v.Geometry(); !reflect.DeepEqual(got, g) {
+			t.Fatalf("got %v, want %v", got, g)
+		}
+		if got := v.Properties(); !bytes.Equal(got, p) || (got == nil) != (p == nil) {
+			t.Fatalf("got %q, want %q", got, p)
+		}
+		want := g.Bound()
+		if got := v.Bound(); got != (Box{want.Min[0], want.Min[1], want.Max[0], want.Max[1]}) {
+			t.Fatalf("bound %v, want %v", got, want)
+		}
+		// And through GeoJSON.
+		f, err := Decode(v.AppendGeoJSON(nil, "x"), Options{Space: Planar, Lenient: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(f.Geometry, g) || !bytes.Equal(f.Properties, p) || f.ID != "x" {
+			t.Fatalf("GeoJSON: got %+v, want %v", f, g)
+		}
+	})
+}
+
+func TestNested(t *testing.T) {
+	var g orb.Geometry = orb.Collection{orb.Point{1, 1}, orb.LineString{{0, 0}, {1, 1}}}
+	for range MaxDepth - 1 {
+		g = orb.Collection{g, orb.Point{2, 2}}
+	}
+	if v := stored(t, g, nil); !reflect.DeepEqual(v.Geometry(), g) {
+		t.Errorf("got %v, want %v", v.Geometry(), g)
+	}
+	if _, err := Append(nil, orb.Collection{g}, nil); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("deeper: %v, want ErrTooLarge", err)
+	}
+}
+
+func TestEmptyParts(t *testing.T) {
+	for _, g := range []orb.Geometry{
+		orb.MultiPolygon{}, orb.MultiPolygon{{}}, orb.LineString{}, orb.Polygon{{}},
+		orb.Collection{}, orb.Collection{orb.MultiPoint{}}, orb.MultiLineString{{}},
+	} {
+		v := stored(t, g, nil)
+		if v.Type() != None || v.Geometry() != nil || len(v.Boxes(nil)) != 0 {
+			t.Errorf("%T: stored as %v", g, v.Type())
+		}
+	}
+	g := orb.Collection{orb.MultiPoint{}, orb.Point{1, 2}, orb.Collection{orb.LineString{}}}
+	v := stored(t, g, nil)
+	if want := (orb.Collection{orb.Point{1, 2}}); !reflect.DeepEqual(v.Geometry(), want) {
+		t.Errorf("got %v, want %v", v.Geometry(), want)
+	}
+}
+
+func TestAppendRefuses(t *testing.T) {
+	nan := orb.Point{0, 0}
+	nan[0] -= nan[0] / nan[0]
+	for _, c := range []struct {
+		g    orb.Geometry
+		want error
+	}{
+		{nan, ErrRange},
+		{orb.LineString{{0, 0}, nan}, ErrRange},
+		{orb.LineString{{0, 0}}, ErrInvalidGeometry},
+		{orb.Polygon{{{0, 0}, {1, 0}, {1, 1}, {0, 1}}}, ErrInvalidGeometry},
+		{orb.Polygon{{{0, 0}, {1, 0}, {0, 0}}}, ErrInvalidGeometry},
+	} {
+		if b, err := Append([]byte("x"), c.g, nil); !errors.Is(err, c.want) || string(b) != "x" {
+			t.Errorf("%v: %q, %v, want %v", c.g, b, err, c.want)
+		}
+	}
+}
+
+// exercise calls everything on a View; nothing may panic.
+func exercise(v *View) {
+	v.Type()
+	v.Bound()
+	v.Boxes(nil)
+	v.Geometry()
+	v.AppendGeoJSON(nil, "id", "a")
+	other := View{}
+	if b, err := Append(nil, rect(0, 0, 5, 5), nil); err == nil {
+		other, _ = Open(b)
+	}
+	intersects(v, &other)
+	contact(v, &other)
+	v.meetsBox(Box{0, 0, 1, 1})
+	v.hasPoint(1, 1)
+	for _, s := range []Space{Geographic, Planar} {
+		o := originAt(s, 1, 1)
+		o.Distance(v)
+		o.toEdges(v, true)
+		q := Query{space: s, relation: Within, kind: queryBox, boxes: []Box{{0, 0, 1, 1}, {3, 3, 4, 4}}}
+		q.withinBoxes(v)
+	}
+}
+
+// TestParseHostile changes every byte of good features, and cuts them.
+func TestParseHostile(t *testing.T) {
+	accepted := 0
+	for _, g := range []orb.Geometry{
+		nil, orb.Point{1, 2}, orb.MultiPoint{{1, 2}, {3, 4}},
+		orb.Polygon{rect(0, 0, 9, 9)[0], rect(1, 1, 2, 2)[0]},
+		orb.Collection{orb.Point{1, 2}, orb.Collection{rect(0, 0, 1, 1)}, orb.LineString{{0, 0}, {1, 1}}},
+		star(newRand(1), 40, 0, 0, 1), orb.MultiPolygon{rect(0, 0, 1, 1), rect(50, 50, 51, 51)},
+	} {
+		good, err := Append(nil, g, []byte(`{"a":1}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range good {
+			if _, err := Parse(good[:i]); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("%T cut at %d: %v, want ErrCorrupt", g, i, err)
+			}
+			for _, to := range []byte{0, 1, 7, 0x7f, 0xff, good[i] + 1, good[i] - 1, good[i] ^ 0x80} {
+				b := bytes.Clone(good)
+				b[i] = to
+				if v, err := Parse(b); err == nil {
+					accepted++
+					exercise(&v)
+				} else if !errors.Is(err, ErrCorrupt) {
+					t.Errorf("byte %d: %v, want ErrCorrupt", i, err)
+				}
+			}
+		}
+	}
+	if accepted == 0 {
+		t.Error("no changed byte was accepted: nothing was tried")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, g := range []orb.Geometry{
+		nil, orb.Point{1, 2}, rect(0, 0, 9, 9),
+		orb.Collection{orb.Point{1, 2}, orb.LineString{{0, 0}, {1, 1}}},
+		star(newRand(1), 40, 0, 0, 1), orb.MultiPolygon{rect(0, 0, 1, 1), rect(50, 50, 51, 51)},
+	} {
+		b, err := Append(nil, g, []byte(`{"a":1}`))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		v, err := Parse(b)
+		if err != nil {
+			if !errors.Is(err, ErrCorrupt) {
+				t.Fatalf("%v, want ErrCorrupt", err)
+			}
+			return
+		}
+		exercise(&v)
+	})
+}

@@ -1,0 +1,204 @@
+package feature
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/paulmach/orb"
+)
+
+// Relation is what must hold between a feature and the area of a query.
+// Edges belong to both: what touches intersects.
+type Relation uint8
+
+const (
+	// Intersects: they share a point.
+	Intersects Relation = iota
+	// Within: all of the feature lies in the area, and not only on its
+	// edge (DE-9IM within: a point on the edge intersects, but is not
+	// within).
+	Within
+	// Contains: all of the area lies in the feature, and not only on its
+	// edge.
+	Contains
+)
+
+// Query is an area and a relation, prepared for many features. It does not
+// change once made.
+//
+// Points, boxes and polygons in a geographic space are as in the plane of
+// longitude and latitude. What lies exactly on 180 degrees has two names; that
+// is honoured for points and boxes on one side, not for lines and polygons
+// that only touch 180 from different sides.
+type Query struct {
+	space    Space
+	relation Relation
+	kind     queryKind
+	boxes    []Box // what to search for in a tree
+	area     View  // points and polygons; boxes if relation is Contains
+	origin   Origin
+	antipode Origin
+	radius   float64
+}
+
+type queryKind uint8
+
+const (
+	queryPoint queryKind = iota
+	queryBox
+	queryPolygon
+	queryCircle
+)
+
+// Boxes are what to search for in a tree: a feature can only match if one of
+// its boxes intersects one of these. The caller must not change them.
+func (q *Query) Boxes() []Box { return q.boxes }
+
+// Relation of the query.
+func (q *Query) Relation() Relation { return q.relation }
+
+// NewPoint asks for the features that contain a point or have it on their
+// edge: which country is this point in. Its relation is Intersects.
+func NewPoint(s Space, p orb.Point) (*Query, error) {
+	g, err := Normalise(p, Options{Space: s})
+	if err != nil {
+		return nil, err
+	}
+	p = g.(orb.Point)
+	all := orb.MultiPoint{p}
+	if s == Geographic && math.Abs(p[0]) == 180 {
+		all = append(all, orb.Point{-p[0], p[1]})
+	}
+	q := &Query{space: s, kind: queryPoint}
+	for _, p := range all {
+		q.boxes = append(q.boxes, Box{p[0], p[1], p[0], p[1]})
+	}
+	return q, q.setArea(all)
+}
+
+// NewBox asks for a box. In a geographic space one with west > east crosses
+// 180 degrees, and longitudes may be from -540 to 540. A box without area is a
+// line or a point; all that lies in it is within it.
+func NewBox(s Space, west, south, east, north float64, r Relation) (*Query, error) {
+	for _, p := range []orb.Point{{west, south}, {east, north}} {
+		if _, err := Normalise(p, Options{Space: s}); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case south > north:
+		return nil, fmt.Errorf("%w: south %v is above north %v",
+			ErrInvalidGeometry, south, north)
+	case s == Planar && west > east:
+		return nil, fmt.Errorf("%w: minimum x %v is above maximum %v",
+			ErrInvalidGeometry, west, east)
+	}
+	q := &Query{space: s, relation: r, kind: queryBox}
+	if s == Planar {
+		q.boxes = []Box{{west, south, east, north}}
+	} else {
+		q.boxes = longitudes(west, south, east, north)
+	}
+	if r != Contains {
+		return q, nil
+	}
+	var area orb.MultiPolygon
+	for _, b := range q.boxes {
+		if !b.degenerate() || len(q.boxes) == 1 {
+			area = append(area, orb.Bound{
+				Min: orb.Point{b.MinX, b.MinY}, Max: orb.Point{b.MaxX, b.MaxY},
+			}.ToPolygon())
+		}
+	}
+	return q, q.setArea(area)
+}
+
+// longitudes returns the boxes of -180..180 from west to east. What ends at
+// 180 degrees also has the other name of that meridian, as a box of no width.
+func longitudes(west, south, east, north float64) []Box {
+	if east-west >= 360 {
+		return []Box{{-180, south, 180, north}}
+	}
+	w, e := wrapLongitude(west), wrapLongitude(east)
+	switch {
+	case w == 180 && w != e:
+		w = -180
+	case e == -180 && w != e:
+		e = 180
+	}
+	if w > e {
+		return []Box{{w, south, 180, north}, {-180, south, e, north}}
+	}
+	boxes := []Box{{w, south, e, north}}
+	return withMeridian(boxes)
+}
+
+// withMeridian adds the other name of the meridian of 180 degrees.
+func withMeridian(boxes []Box) []Box {
+	east, west := emptyBox(), emptyBox()
+	for _, b := range boxes {
+		if b.MaxX == 180 {
+			east = east.extend(b)
+		}
+		if b.MinX == -180 {
+			west = west.extend(b)
+		}
+	}
+	if east.MaxX == 180 && west.MinX != -180 {
+		boxes = append(boxes, Box{-180, east.MinY, -180, east.MaxY})
+	}
+	if west.MinX == -180 && east.MaxX != 180 {
+		boxes = append(boxes, Box{180, west.MinY, 180, west.MaxY})
+	}
+	return boxes
+}
+
+// NewPolygon asks for an orb.Polygon, MultiPolygon, Ring or Bound. It is
+// normalised and checked as features are.
+func NewPolygon(s Space, g orb.Geometry, r Relation) (*Query, error) {
+	switch g.(type) {
+	case orb.Polygon, orb.MultiPolygon, orb.Ring, orb.Bound:
+	default:
+		return nil, fmt.Errorf("%w: type %T, want a polygon", ErrInvalidGeometry, g)
+	}
+	g, err := Normalise(g, Options{Space: s})
+	if err != nil {
+		return nil, err
+	}
+	if g == nil {
+		return nil, fmt.Errorf("%w: the polygon has no positions", ErrInvalidGeometry)
+	}
+	q := &Query{space: s, relation: r, kind: queryPolygon}
+	if err := q.setArea(g); err != nil {
+		return nil, err
+	}
+	q.boxes = q.area.Boxes(nil)
+	if s == Geographic {
+		q.boxes = withMeridian(q.boxes)
+	}
+	return q, nil
+}
+
+func (q *Query) setArea(g orb.Geometry) error {
+	b, err := Append(nil, g, nil)
+	if err == nil {
+		q.area, err = Open(b)
+	}
+	return err
+}
+
+// NewCircle asks for what is at most radius away from the centre, by
+// Origin.Distance: metres in a geographic space.
+func NewCircle(s Space, centre orb.Point, radius float64, r Relation) (*Query, error) {
+	if !(radius >= 0) || math.IsInf(radius, 1) {
+		return nil, fmt.Errorf("%w: radius %v", ErrRange, radius)
+	}
+	o, err := NewOrigin(s, centre)
+	if err != nil {
+		return nil, err
+	}
+	q := &Query{space: s, relation: r, kind: queryCircle, origin: o, radius: radius}
+	q.boxes = o.around(radius)
+	q.antipode = o.antipode()
+	return q, nil
+}
