@@ -7,7 +7,7 @@ replace github.com/catfish-index/catfish => ../..
 require (
 	github.com/catfish-index/catfish v0.0.0-00010101000000-000000000000
 	github.com/jackc/pgx/v5 v5.12.0
-	github.com/peterstace/simplefeatures v0.50.0
+	github.com/peterstace/simplefeatures v0.59.0
 	github.com/tidwall/rtree v1.10.0
 	golang.org/x/sys v0.49.0
 )

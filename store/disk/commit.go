@@ -1,0 +1,196 @@
+package disk
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// Commit writes entries as one batch, to state and log, and returns when they are
+// durable as Options.Sync has it. Their revisions must follow Revision() without a
+// gap. Their bytes are not kept.
+//
+// After any error but ErrClosed nothing of them is there, now or later. With
+// ErrReadOnly and ErrClosed the same entries may be right another time; with
+// ErrEntry never. If a write fails in a way that leaves it open whether the batch
+// is on disk, Commit waits until that is known, which may be until the disk can be
+// written again; readers do not wait meanwhile, and Healthy tells.
+func (db *DB) Commit(entries []Entry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	if err := db.Healthy(); err != nil {
+		return err // Without waiting for a Commit that waits.
+	}
+	db.commits <- struct{}{}
+	defer func() { <-db.commits }()
+	db.mu.Lock()
+	err, e := db.healthy(), db.engine
+	db.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	steps, collections, err := e.check(db.steps[:0], entries, db.revision.Load())
+	if err != nil {
+		return err
+	}
+	db.steps = steps[:0]
+	if err := db.throttle(e, steps); err != nil {
+		return err
+	}
+	b := e.NewBatch()
+	defer b.Close()
+	from, to, trim := e.kept.excess()
+	if trim {
+		if err := db.durableUpTo(e, to); err != nil {
+			return fmt.Errorf("%w: %w", ErrReadOnly, err)
+		}
+		if err := b.DeleteRange(logKey(from), logKey(to), nil); err != nil {
+			return err
+		}
+	}
+	for i := range entries {
+		db.stage(b, &entries[i], steps[i].meta)
+	}
+	last := entries[len(entries)-1].Revision
+	if in, err := db.write(e, b, last); !in {
+		return err
+	}
+	if db.engine != e { // Replaced, and found on disk.
+		return nil
+	}
+	if trim {
+		e.kept.trim()
+	}
+	if !db.o.IDsOnly {
+		for i := range steps {
+			e.kept.add(entries[i].Revision, steps[i].bytes)
+		}
+	}
+	e.collections = collections
+	return nil
+}
+
+// write commits a batch, and returns whether it is in.
+func (db *DB) write(e *engine, b *pebble.Batch, last uint64) (in bool, err error) {
+	// Readers keep to the state before, as Pebble shows a batch before it is
+	// durable. A snapshot costs a microsecond.
+	db.mu.Lock()
+	db.before = e.NewSnapshot()
+	db.mu.Unlock()
+	mode := pebble.NoSync
+	if db.o.Sync.always() {
+		mode = pebble.Sync
+	}
+	if err := b.Commit(mode); err != nil {
+		e.g.freeze(err)
+	}
+	// Frozen, the sync above may have been left out. The other modes promise
+	// none, and what is in memory only will be written again.
+	if db.o.Sync.always() && e.g.cause() != nil {
+		err := db.settle(last)
+		return err == nil, err
+	}
+	db.mu.Lock()
+	before := db.before
+	db.before = nil
+	db.revision.Store(last)
+	if db.o.Sync.always() {
+		db.durable.Store(last)
+	}
+	db.mu.Unlock()
+	return true, before.Close()
+}
+
+// A step is what check found out about an entry.
+type step struct {
+	bytes int64 // in the log
+	meta  Meta  // of Create and Alter: the collection after it
+}
+
+// check looks at entries before anything is written. It appends to steps, and
+// returns the collections after all of them.
+func (e *engine) check(steps []step, entries []Entry, last uint64) ([]step, map[uint32]Meta, error) {
+	collections, copied, total := e.collections, false, int64(0)
+	for i := range entries {
+		n := &entries[i]
+		if err := n.validate(); err != nil {
+			return nil, nil, err
+		}
+		if last >= math.MaxUint64-1 || n.Revision != last+1 {
+			return nil, nil, fmt.Errorf("%w: revision %d after %d", ErrEntry, n.Revision, last)
+		}
+		last++
+		s := step{bytes: n.logBytes()}
+		if total += s.bytes; total > MaxBatchBytes {
+			return nil, nil, fmt.Errorf("%w: a batch of more than %d bytes, at revision %d", ErrEntry, MaxBatchBytes, n.Revision)
+		}
+		m, known := collections[n.Collection]
+		if known == (n.Kind == Create) {
+			return nil, nil, fmt.Errorf("%w: revision %d: %v in collection %d, known: %v", ErrEntry, n.Revision, n.Kind, n.Collection, known)
+		}
+		if n.Kind != Put && n.Kind != Delete {
+			if !copied {
+				collections, copied = maps.Clone(collections), true
+			}
+			if n.Kind == Drop {
+				delete(collections, n.Collection)
+			} else {
+				if n.Kind == Create {
+					m.Created = n.Revision
+				}
+				s.meta = Meta{Collection: n.Collection, Created: m.Created, Changed: n.Revision,
+					Name: string(n.Key), Metadata: bytes.Clone(n.Value)}
+				collections[n.Collection] = s.meta
+			}
+		}
+		steps = append(steps, s)
+	}
+	return steps, collections, nil
+}
+
+// stage adds an entry to a batch: its effect on state, and the log's record.
+// Batches are memory, so what is added cannot fail.
+func (db *DB) stage(b *pebble.Batch, n *Entry, m Meta) {
+	switch n.Kind {
+	case Put:
+		size := stateHeader + len(n.Value)
+		if db.o.IDsOnly {
+			size = 0
+		}
+		op := b.SetDeferred(collectionBytes+len(n.Key), size)
+		putCollectionKey(op.Key, n)
+		if size > 0 {
+			putStateHeader(op.Value, n.Revision, n.Expiry, n.Flags)
+			copy(op.Value[stateHeader:], n.Value)
+		}
+		_ = op.Finish()
+	case Delete:
+		op := b.DeleteDeferred(collectionBytes + len(n.Key))
+		putCollectionKey(op.Key, n)
+		_ = op.Finish()
+	case Create, Alter:
+		_ = b.Set(collectionKey(metaPrefix, n.Collection), m.encode(), nil)
+	case Drop:
+		_ = b.Delete(collectionKey(metaPrefix, n.Collection), nil)
+		_ = b.DeleteRange(collectionKey(statePrefix, n.Collection), collectionEnd(statePrefix, n.Collection), nil)
+	}
+	if db.o.IDsOnly {
+		return
+	}
+	op := b.SetDeferred(logKeyBytes, int(n.logBytes())-logKeyBytes)
+	op.Key[0] = logPrefix
+	binary.BigEndian.PutUint64(op.Key[1:], n.Revision)
+	n.put(op.Value)
+	_ = op.Finish()
+}
+
+func putCollectionKey(k []byte, n *Entry) {
+	k[0] = statePrefix
+	binary.BigEndian.PutUint32(k[1:], n.Collection)
+	copy(k[collectionBytes:], n.Key)
+}

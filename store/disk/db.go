@@ -1,0 +1,258 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// DB is an open data directory. One goroutine at a time may Commit; everything
+// else may be called at any time by any.
+type DB struct {
+	o     Options
+	dir   string
+	id    identity
+	cache *pebble.Cache
+
+	revision atomic.Uint64 // the last one acknowledged
+	durable  atomic.Uint64 // not above revision: known to survive a crash
+
+	commits chan struct{} // full while a Commit is under way
+	steps   []step        // the committer's
+	credit  int64         // and bytes until it looks at throttle again
+
+	mu     sync.Mutex
+	engine *engine // the one that serves
+	// before is the state without the commit that is under way or has failed,
+	// and nil if there is none. Readers use it.
+	before *pebble.Snapshot
+	closed bool
+	open   int // engines that are not closed yet
+	lock   io.Closer
+	errs   []error // of closing
+
+	stop    context.CancelFunc
+	ctx     context.Context
+	tasks   sync.WaitGroup
+	pending chan *doubt // commits that want to know what became of them
+}
+
+// Open opens a data directory, and makes it if it is not there or empty. dir is
+// not looked at with Options.IDsOnly.
+func Open(dir string, o Options) (*DB, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if o.IDsOnly {
+		dir = "ids"
+	}
+	if dir, err = absolute(o.FS, dir); err != nil {
+		return nil, err
+	}
+	id, found, err := readIdentity(o.FS, dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := makeDir(o.FS, dir); err != nil {
+		return nil, err
+	}
+	l, err := lock(o.FS, dir)
+	if err != nil {
+		return nil, err
+	}
+	db := &DB{o: o, dir: dir, lock: l, commits: make(chan struct{}, 1), pending: make(chan *doubt)}
+	if found {
+		// Again, under the lock: another process may have been at it.
+		if id, err = loadIdentity(o.FS, dir); err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+	} else {
+		id = newIdentity()
+	}
+	db.id = id
+	if err := db.start(found); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return db, nil
+}
+
+// start opens Pebble's files, or makes them.
+func (db *DB) start(found bool) (err error) {
+	if !found {
+		if err := db.id.save(db.o.FS, db.dir); err != nil {
+			return err
+		}
+	}
+	if !db.id.ready {
+		// What a creation that stopped has left holds nothing.
+		if err := db.o.FS.RemoveAll(db.files()); err != nil {
+			return err
+		}
+	}
+	db.cache = pebble.NewCache(db.o.CacheBytes)
+	e, err := openEngine(db.o, db.cache, db.files(), false, !db.id.ready)
+	if err == nil && !db.id.ready {
+		db.id.ready = true
+		if err = db.id.save(db.o.FS, db.dir); err != nil {
+			e.release()
+		}
+	}
+	if err != nil {
+		db.cache.Unref()
+		return fmt.Errorf("opening %s: %w", db.dir, err)
+	}
+	db.serve(e)
+	db.revision.Store(e.last)
+	db.durable.Store(e.last) // Open writes what the WAL held to a table.
+	db.ctx, db.stop = context.WithCancel(context.Background())
+	db.tasks.Go(db.repair)
+	if db.o.Sync.every > 0 {
+		db.tasks.Go(db.syncer)
+	}
+	return nil
+}
+
+// serve makes e the engine that serves. db.mu is held, or nobody knows db yet.
+func (db *DB) serve(e *engine) {
+	db.engine, db.open = e, db.open+1
+	e.closed = func(err error) {
+		db.mu.Lock()
+		defer db.mu.Unlock()
+		db.errs = append(db.errs, err)
+		db.open--
+		db.letGo()
+	}
+}
+
+// letGo gives up the lock after the last engine. db.mu is held.
+func (db *DB) letGo() {
+	if db.closed && db.open == 0 {
+		db.cache.Unref()
+		db.errs = append(db.errs, db.lock.Close())
+	}
+}
+
+func (db *DB) files() string { return db.o.FS.PathJoin(db.dir, pebbleName) }
+
+// Close ends the database. Iterators that are still open keep working, and the
+// directory stays locked until the last of them is closed. A Commit that waits
+// for a failed disk returns ErrClosed.
+func (db *DB) Close() error {
+	db.mu.Lock()
+	if db.closed {
+		db.mu.Unlock()
+		return ErrClosed
+	}
+	db.closed = true
+	db.mu.Unlock()
+	db.stop()
+	db.tasks.Wait()
+	db.commits <- struct{}{} // The last one has returned.
+	db.mu.Lock()
+	e := db.engine
+	if db.before != nil {
+		_ = db.before.Close()
+		db.before = nil
+	}
+	db.mu.Unlock()
+	e.release()
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	return errors.Join(db.errs...)
+}
+
+// Revision of the last entry that was acknowledged, 0 if there is none.
+func (db *DB) Revision() uint64 { return db.revision.Load() }
+
+// Store is a random number that was drawn when the data directory was made, and
+// anew when it was restored: revisions of another store mean other writes.
+func (db *DB) Store() [16]byte { return db.id.store }
+
+// Healthy is nil if commits are taken, and else what Commit would return:
+// ErrReadOnly with its cause, or ErrClosed.
+func (db *DB) Healthy() error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	return db.healthy()
+}
+
+func (db *DB) healthy() error {
+	if db.closed {
+		return ErrClosed
+	}
+	if cause := db.engine.g.cause(); cause != nil {
+		return fmt.Errorf("%w: %w", ErrReadOnly, cause)
+	}
+	return nil
+}
+
+// Collections tells what Create and Alter said of each, by number.
+func (db *DB) Collections() ([]Meta, error) {
+	e, r, err := db.reader()
+	if err != nil {
+		return nil, err
+	}
+	defer e.release()
+	defer db.mu.Unlock()
+	return readCollections(r)
+}
+
+// reader is what shows the acknowledged state: until db.mu is unlocked, which is
+// the caller's, as is the reference to the engine. Iterators made of it may be
+// used as long as the engine.
+func (db *DB) reader() (*engine, pebble.Reader, error) {
+	db.mu.Lock()
+	if db.closed {
+		db.mu.Unlock()
+		return nil, nil, ErrClosed
+	}
+	db.engine.acquire()
+	if db.before != nil {
+		return db.engine, db.before, nil
+	}
+	return db.engine, db.engine.DB, nil
+}
+
+// absolute: one directory must have one name, or it could be opened twice.
+func absolute(fs vfs.FS, dir string) (string, error) {
+	if vfs.Root(fs) != vfs.Default {
+		return dir, nil
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		abs = real
+	}
+	return abs, nil
+}
+
+// makeDir makes a directory and what is above it, durably.
+func makeDir(fs vfs.FS, dir string) error {
+	var missing []string
+	for d := dir; ; d = fs.PathDir(d) {
+		if _, err := fs.Stat(d); err == nil || fs.PathDir(d) == d {
+			break
+		}
+		missing = append(missing, d)
+	}
+	if err := fs.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, d := range slices.Backward(missing) {
+		if err := syncDir(fs, fs.PathDir(d)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// An engine is one opened Pebble, with the guard below it. Readers hold
+// references; it is closed when the last is given back.
+type engine struct {
+	*pebble.DB
+	g      *guard
+	refs   atomic.Int64
+	closed func(error) // called once, when it is closed
+	log    *slog.Logger
+	// compacted gets a token after a compaction, unless it has one.
+	compacted chan struct{}
+
+	// Of the state it was opened with; later the committer's own.
+	last        uint64 // revision, 0: none
+	collections map[uint32]Meta
+	kept        retention
+}
+
+// Where the figures come from: docs/decisions/pebble.md.
+const (
+	memTableBytes = 64 << 20
+	tableBytes    = 32 << 20
+)
+
+func pebbleOptions(o Options, cache *pebble.Cache, g vfs.FS, readOnly bool) *pebble.Options {
+	po := &pebble.Options{
+		FS:                          g,
+		Cache:                       cache,
+		FormatMajorVersion:          pebble.FormatNewest,
+		MemTableSize:                memTableBytes,
+		MemTableStopWritesThreshold: 4,
+		L0CompactionThreshold:       2,
+		L0StopWritesThreshold:       math.MaxInt32, // throttle.go
+		LBaseMaxBytes:               256 << 20,
+		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
+		DisableWAL:                  o.IDsOnly,
+		ReadOnly:                    readOnly,
+		Logger:                      pebbleLog{o.Logger},
+	}
+	if o.IDsOnly {
+		po.MemTableSize = 16 << 20
+	}
+	po.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionFastest })
+	for i := range po.TargetFileSizes {
+		po.TargetFileSizes[i] = tableBytes // Load splits its work by tables.
+	}
+	return po
+}
+
+// openEngine opens the Pebble of dir. With holding set, no file is removed until
+// letRemove. If create is not set, Pebble's files must be there.
+func openEngine(o Options, cache *pebble.Cache, dir string, holding, create bool) (*engine, error) {
+	g := newGuard(o.FS, dir, holding)
+	po := pebbleOptions(o, cache, g, false)
+	po.ErrorIfNotExists = !create
+	compacted := make(chan struct{}, 1)
+	po.EventListener = &pebble.EventListener{
+		BackgroundError: func(err error) { g.freeze(fmt.Errorf("in the background: %w", err)) },
+		CompactionEnd: func(pebble.CompactionInfo) {
+			select {
+			case compacted <- struct{}{}:
+			default:
+			}
+		},
+		DataCorruption: func(info pebble.DataCorruptionInfo) {
+			g.freeze(fmt.Errorf("%w: %v", ErrCorrupt, info))
+		},
+	}
+	p, err := pebble.Open(dir, po)
+	if err != nil {
+		if cause := g.cause(); cause != nil {
+			err = cause
+		}
+		g.end()
+		return nil, err
+	}
+	e := &engine{DB: p, g: g, log: o.Logger, closed: func(error) {}, compacted: compacted}
+	e.refs.Store(1)
+	// What Open was not able to write is in memory only.
+	if err = g.cause(); err == nil {
+		err = e.read(o)
+	}
+	if err != nil {
+		e.release()
+		return nil, err
+	}
+	return e, nil
+}
+
+// read finds the last revision, the collections and what the log keeps.
+func (e *engine) read(o Options) error {
+	metas, err := readCollections(e.DB)
+	if err != nil {
+		return err
+	}
+	e.collections = map[uint32]Meta{}
+	for _, m := range metas {
+		e.collections[m.Collection] = m
+	}
+	first, last, err := logEnds(e.DB)
+	if err != nil {
+		return err
+	}
+	e.last = last
+	e.kept, err = measureLog(e.DB, first, last, o.LogBytes)
+	return err
+}
+
+func readCollections(r pebble.Reader) (metas []Meta, err error) {
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: []byte{metaPrefix}, UpperBound: []byte{metaPrefix + 1}})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for ok := it.First(); ok; ok = it.Next() {
+		c, rest, err := parseCollection(it.Key())
+		if err == nil && len(rest) > 0 {
+			err = fmt.Errorf("%w: %x is no key of a collection", ErrCorrupt, it.Key())
+		}
+		if err != nil {
+			return nil, err
+		}
+		m, err := parseMeta(c, it.Value())
+		if err != nil {
+			return nil, err
+		}
+		metas = append(metas, m)
+	}
+	return metas, it.Error()
+}
+
+// acquire and release count the readers.
+func (e *engine) acquire() { e.refs.Add(1) }
+
+func (e *engine) release() {
+	if e.refs.Add(-1) > 0 {
+		return
+	}
+	e.g.end()
+	err := e.Close()
+	if cause := e.g.cause(); cause != nil {
+		// Its files were frozen, and somebody was told.
+		e.log.Debug("closed a frozen database", "error", err)
+		err = nil
+	}
+	e.closed(err)
+}
+
+// pebbleLog is Pebble's logger. Fatalf must not return; what calls it are broken
+// invariants of Pebble and files that others removed, since of failed writes it
+// is not told.
+type pebbleLog struct{ *slog.Logger }
+
+func (l pebbleLog) Infof(f string, a ...any)  { l.Debug(fmt.Sprintf(f, a...)) }
+func (l pebbleLog) Errorf(f string, a ...any) { l.Error(fmt.Sprintf(f, a...)) }
+func (l pebbleLog) Fatalf(f string, a ...any) {
+	l.Error(fmt.Sprintf(f, a...))
+	panic(fmt.Sprintf("disk: pebble: "+f, a...))
+}

@@ -1,0 +1,112 @@
+package disk
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// Kind of an entry.
+type Kind uint8
+
+// Kinds. The numbers are in the log.
+const (
+	Put    Kind = 1 // Key has Value now
+	Delete Kind = 2 // Key is gone; it need not have been there
+	Create Kind = 3 // a collection begins; Key is its name, Value its metadata
+	Alter  Kind = 4 // its name and metadata are these now
+	Drop   Kind = 5 // it ends, with all that it held
+)
+
+var kindNames = [...]string{Put: "put", Delete: "delete", Create: "create", Alter: "alter", Drop: "drop"}
+
+func (k Kind) valid() bool { return k >= Put && k <= Drop }
+
+func (k Kind) String() string {
+	if !k.valid() {
+		return fmt.Sprintf("kind %d", uint8(k))
+	}
+	return kindNames[k]
+}
+
+// Entry is one write: what Commit takes and what the log tells. It says what is so
+// from Revision on, not what to do, so that applying it twice changes nothing.
+type Entry struct {
+	Collection uint32
+	Kind       Kind
+	Flags      uint16 // opaque
+	Key        []byte
+	Value      []byte
+	Revision   uint64
+	Expiry     int64 // opaque
+	// Old is the value before, and OldRevision its revision, 0 if there was none.
+	// Both are only kept in the log, for watchers.
+	Old         []byte
+	OldRevision uint64
+}
+
+func (e *Entry) validate() error {
+	what := ""
+	switch {
+	case !e.Kind.valid():
+		what = "unknown"
+	case len(e.Key) > MaxKeyBytes:
+		what = fmt.Sprintf("a key of %d bytes, at most %d", len(e.Key), MaxKeyBytes)
+	case len(e.Value) > MaxValueBytes:
+		what = fmt.Sprintf("a value of %d bytes, at most %d", len(e.Value), MaxValueBytes)
+	case len(e.Old) > MaxValueBytes:
+		what = fmt.Sprintf("an old value of %d bytes, at most %d", len(e.Old), MaxValueBytes)
+	case e.Kind != Drop && len(e.Key) == 0:
+		what = "an empty key"
+	case e.Kind == Delete && len(e.Value) != 0:
+		what = fmt.Sprintf("a value of %d bytes", len(e.Value))
+	case e.Kind == Drop && len(e.Key)+len(e.Value) != 0:
+		what = "a key or value"
+	default:
+		return nil
+	}
+	return fmt.Errorf("%w: revision %d, %v in collection %d: %s", ErrEntry, e.Revision, e.Kind, e.Collection, what)
+}
+
+// logBytes is what the entry takes in the log, before compression.
+func (e *Entry) logBytes() int64 {
+	return int64(logKeyBytes + logHeader + len(e.Key) + len(e.Value) + len(e.Old))
+}
+
+// put writes the entry's value in the log to b, which is just long enough.
+func (e *Entry) put(b []byte) {
+	le := binary.LittleEndian
+	b[0], b[1] = byte(e.Kind), 0
+	le.PutUint16(b[2:], e.Flags)
+	le.PutUint32(b[4:], e.Collection)
+	le.PutUint64(b[8:], uint64(e.Expiry))
+	le.PutUint64(b[16:], e.OldRevision)
+	le.PutUint32(b[24:], uint32(len(e.Key)))
+	le.PutUint32(b[28:], uint32(len(e.Value)))
+	n := logHeader + copy(b[logHeader:], e.Key)
+	n += copy(b[n:], e.Value)
+	copy(b[n:], e.Old)
+}
+
+// parseEntry reads what put wrote. The entry's slices lie in b.
+func parseEntry(revision uint64, b []byte) (Entry, error) {
+	if len(b) < logHeader {
+		return Entry{}, fmt.Errorf("%w: log entry %d has %d bytes, not %d or more", ErrCorrupt, revision, len(b), logHeader)
+	}
+	le := binary.LittleEndian
+	key, value := uint64(le.Uint32(b[24:])), uint64(le.Uint32(b[28:]))
+	body := b[logHeader:]
+	if key+value > uint64(len(body)) {
+		return Entry{}, fmt.Errorf("%w: log entry %d: a key of %d and a value of %d bytes, %d are left",
+			ErrCorrupt, revision, key, value, len(body))
+	}
+	e := Entry{
+		Kind: Kind(b[0]), Flags: le.Uint16(b[2:]), Collection: le.Uint32(b[4:]),
+		Expiry: int64(le.Uint64(b[8:])), OldRevision: le.Uint64(b[16:]), Revision: revision,
+		Key: body[:key:key], Value: body[key : key+value : key+value], Old: body[key+value:],
+	}
+	if err := e.validate(); err != nil || b[1] != 0 || revision == 0 || revision == math.MaxUint64 {
+		return Entry{}, fmt.Errorf("%w: log entry %d: %v", ErrCorrupt, revision, err)
+	}
+	return e, nil
+}

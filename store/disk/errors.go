@@ -1,0 +1,36 @@
+package disk
+
+import "errors"
+
+// Errors. All are wrapped, with the values and limits in question.
+var (
+	// ErrReadOnly: a write failed, the cause is wrapped, too. The entries of the
+	// Commit that returns it are not in, now or later, so trying again is safe. It
+	// succeeds once the database has recovered, which it tries by itself.
+	ErrReadOnly = errors.New("disk: no writes until the data directory can be written again")
+	// ErrClosed: Close was called. Of a Commit that was waiting for a failed disk
+	// at that moment nothing is known, as after a crash.
+	ErrClosed = errors.New("disk: closed")
+	// ErrTrimmed: entries of the log that were asked for are no longer kept.
+	ErrTrimmed = errors.New("disk: no longer in the log")
+	// ErrAhead: a revision that was asked for was not given yet. Whoever knows it
+	// has seen another history, for example one before a backup was restored.
+	ErrAhead = errors.New("disk: revision not given yet")
+	// ErrNoLog: Options.IDsOnly keeps none.
+	ErrNoLog = errors.New("disk: no log is kept")
+	// ErrFormat: the data directory was written by another version.
+	ErrFormat = errors.New("disk: format of the data directory")
+	// ErrForeign: a directory that is not empty, and not a data directory.
+	ErrForeign = errors.New("disk: not a data directory")
+	// ErrLocked: another process has the data directory open, or this one.
+	ErrLocked = errors.New("disk: the data directory is in use")
+	// ErrExists: Checkpoint and Restore write to directories that do not exist or
+	// are empty.
+	ErrExists = errors.New("disk: the directory is not empty")
+	// ErrEntry: an entry that Commit does not take. Nothing was written.
+	ErrEntry = errors.New("disk: bad entry")
+	// ErrCorrupt: bytes on disk are not what was written.
+	ErrCorrupt = errors.New("disk: corrupt")
+	// ErrOptions: an option out of its range.
+	ErrOptions = errors.New("disk: bad option")
+)

@@ -1,0 +1,143 @@
+package disk
+
+// A guard stands between Pebble and the file system, so that a failed write costs
+// neither the process nor what was written.
+//
+// Pebble takes a write of its WAL or MANIFEST that fails for the end: it panics
+// with its locks held, or calls Logger.Fatalf, from goroutines of its own, too; a
+// flush that fails it tries again at once, without end (its issues 270, 3427,
+// 6139). None of that can be caught from outside. So it never sees such an error:
+//
+//	              write fails                    closing
+//	  passing ------------------> frozen ----------------------> closed
+//	  to the disk                 to memory, the disk
+//	                              keeps its state
+//
+// From the first write that fails on, the guard is frozen: nothing reaches the
+// disk any more, and Pebble is told that all went well. For the disk this is a
+// crash of the process at that moment, which is what Pebble's recovery is made
+// for. For Pebble nothing has happened: what it believes to have written is in
+// its memtables, or in memory here, so it can be read until another instance
+// takes its place.
+//
+//	in state frozen         is
+//	write, sync             told to have succeeded, and left out; of a table that
+//	                        is half written, an error: Pebble writes it anew
+//	create                  a file in memory. That is bounded by the memtables,
+//	                        since nobody commits to a frozen database
+//	  of a compaction       kept waiting until the guard closes, then an error:
+//	                        compactions are not bounded, and can wait
+//	remove, rename          left out: files stay for those who read them
+//	open, stat, read        of memory if it is there, else of the disk
+//
+// A write that has reached the operating system when the guard freezes is let
+// through; quiesce waits for those, and after it the disk does not change.
+//
+// A guard may also hold removals: while the instance before still serves, its
+// files must not go (letRemove).
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+type guard struct {
+	vfs.FS               // the disk
+	dir    string        // what is guarded; names outside it are passed on
+	memory *vfs.MemFS    // what was created while frozen
+	frozen chan struct{} // closed when frozen
+	why    atomic.Pointer[error]
+	writes sync.RWMutex  // held to read by each write to the disk
+	ending chan struct{} // closed by end
+	endOne sync.Once
+
+	mu      sync.Mutex
+	holding bool
+	held    []string // to be removed
+}
+
+func newGuard(fs vfs.FS, dir string, holding bool) *guard {
+	return &guard{FS: fs, dir: dir, memory: vfs.NewMem(), holding: holding,
+		frozen: make(chan struct{}), ending: make(chan struct{})}
+}
+
+// freeze is called with the first error; others change nothing.
+func (g *guard) freeze(cause error) {
+	if g.why.CompareAndSwap(nil, &cause) {
+		close(g.frozen)
+	}
+}
+
+// cause of the freeze, or nil.
+func (g *guard) cause() error {
+	if p := g.why.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// quiesce waits until no write is under way. The guard is frozen.
+func (g *guard) quiesce() {
+	g.writes.Lock()
+	//lint:ignore SA2001 waiting is the purpose
+	g.writes.Unlock()
+}
+
+// end lets go of what waits for the end of Pebble.
+func (g *guard) end() { g.endOne.Do(func() { close(g.ending) }) }
+
+// write does f on the disk unless frozen. It returns whether f was done and
+// succeeded; if not, the guard is frozen.
+func (g *guard) write(f func() error) bool {
+	g.writes.RLock()
+	defer g.writes.RUnlock()
+	if g.why.Load() != nil {
+		return false
+	}
+	if err := f(); err != nil {
+		g.freeze(err)
+		return false
+	}
+	return true
+}
+
+// ours says whether a name is guarded.
+func (g *guard) ours(name string) bool {
+	rest, ok := strings.CutPrefix(name, g.dir)
+	return ok && (rest == "" || rest[0] == '/' || rest[0] == '\\' || strings.HasSuffix(g.dir, "/"))
+}
+
+// letRemove ends the holding of removals.
+func (g *guard) letRemove() {
+	g.mu.Lock()
+	held := g.held
+	g.held, g.holding = nil, false
+	g.mu.Unlock()
+	for _, name := range held {
+		_ = g.Remove(name) // What fails freezes the guard.
+	}
+}
+
+// inMemory says whether a name was created while frozen.
+func (g *guard) inMemory(name string) bool {
+	if g.why.Load() == nil {
+		return false
+	}
+	_, err := g.memory.Stat(name)
+	return err == nil
+}
+
+// createInMemory makes a file there, with the directories above it.
+func (g *guard) createInMemory(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if strings.Contains(string(c), "compaction") {
+		<-g.ending
+		return nil, g.cause()
+	}
+	if err := g.memory.MkdirAll(g.PathDir(name), 0o755); err != nil {
+		return nil, err
+	}
+	return g.memory.Create(name, c)
+}

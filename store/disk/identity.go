@@ -1,0 +1,153 @@
+package disk
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/cockroachdb/errors/oserror"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// The file CATFISH makes a directory a data directory. It is looked at before any
+// file of Pebble is touched, and says
+//
+//	catfish data directory
+//	format 1
+//	store 0123456789abcdef0123456789abcdef
+//	state creating
+//
+// State creating becomes ready when Pebble's files are there. Without that, a
+// data directory that has lost them would be taken for one that was never
+// finished, and begin anew, empty.
+
+const (
+	identityName = "CATFISH"
+	identityHead = "catfish data directory"
+	pebbleName   = "pebble"
+)
+
+type identity struct {
+	store [16]byte
+	ready bool
+}
+
+func newIdentity() identity {
+	var id identity
+	_, _ = rand.Read(id.store[:]) // It does not fail (crypto/rand).
+	return id
+}
+
+func (id identity) String() string {
+	state := "creating"
+	if id.ready {
+		state = "ready"
+	}
+	return fmt.Sprintf("%s\nformat %d\nstore %x\nstate %s\n", identityHead, Format, id.store, state)
+}
+
+func parseIdentity(text string) (id identity, err error) {
+	lines := strings.Split(text, "\n")
+	if lines[0] != identityHead {
+		return id, fmt.Errorf("%w: the first line of %s is not %q", ErrForeign, identityName, identityHead)
+	}
+	field := func(i int, name string) string {
+		if i >= len(lines) {
+			return ""
+		}
+		value, _ := strings.CutPrefix(lines[i], name+" ")
+		return value
+	}
+	// The format comes first: of another version nothing else is known.
+	format, err := strconv.ParseUint(field(1, "format"), 10, 32)
+	if err != nil {
+		return id, fmt.Errorf("%w: %s names no format", ErrCorrupt, identityName)
+	}
+	if format != Format {
+		return id, fmt.Errorf("%w: it is format %d, this version reads format %d", ErrFormat, format, Format)
+	}
+	store, err := hex.DecodeString(field(2, "store"))
+	state := field(3, "state")
+	if err != nil || len(store) != len(id.store) || (state != "ready" && state != "creating") {
+		return id, fmt.Errorf("%w: %s: store %q, state %q", ErrCorrupt, identityName, field(2, "store"), state)
+	}
+	copy(id.store[:], store)
+	id.ready = state == "ready"
+	return id, nil
+}
+
+// readIdentity of a directory. Without one, found is false if the directory is
+// empty or not there, and the error ErrForeign if it is not empty.
+func readIdentity(fs vfs.FS, dir string) (id identity, found bool, err error) {
+	names, err := fs.List(dir)
+	if oserror.IsNotExist(err) {
+		return id, false, nil
+	}
+	if err != nil {
+		return id, false, err
+	}
+	empty := true
+	for _, name := range names {
+		if name == identityName {
+			id, err = loadIdentity(fs, dir)
+			return id, err == nil, err
+		}
+		// Left by a creation that stopped before CATFISH.
+		if name != lockName && name != identityName+".tmp" {
+			empty = false
+		}
+	}
+	if !empty {
+		return id, false, fmt.Errorf("%w: %s is not empty and has no file %s", ErrForeign, dir, identityName)
+	}
+	return id, false, nil
+}
+
+func loadIdentity(fs vfs.FS, dir string) (id identity, err error) {
+	f, err := fs.Open(fs.PathJoin(dir, identityName))
+	if err != nil {
+		return id, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, 4096))
+	if err != nil {
+		return id, err
+	}
+	id, err = parseIdentity(string(text))
+	if err != nil {
+		err = fmt.Errorf("%s: %w", dir, err)
+	}
+	return id, err
+}
+
+// save writes the file anew, and durably.
+func (id identity) save(fs vfs.FS, dir string) error {
+	name := fs.PathJoin(dir, identityName)
+	f, err := fs.Create(name+".tmp", vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write([]byte(id.String()))
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := fs.Rename(name+".tmp", name); err != nil {
+		return err
+	}
+	return syncDir(fs, dir)
+}
+
+func syncDir(fs vfs.FS, dir string) error {
+	d, err := fs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,242 @@
+package disk
+
+// How a frozen database (guard.go) comes back, without a restart.
+//
+//	 frozen engine, serves readers          the disk, as after a crash
+//	 | ... | acked | failed batch? |        | ... | found |
+//	          |                                      |
+//	          |   1 no write is under way, and no commit but one in doubt
+//	          |   2 open a second engine on the disk's files: it recovers as after
+//	          |     a crash, and writes what it found to new tables
+//	          |   3 write what is in (found, acked] again, from the frozen log
+//	          v   4 the second serves; the first goes with its last reader
+//
+// Why what was acknowledged is there again: the frozen engine holds all of it. It
+// was not trimmed from its log, since only durable entries are (Commit), and what
+// is durable is found. Step 3 is one batch, so a crash at any moment leaves a
+// prefix of whole batches. With SyncAlways (found, acked] is empty unless the disk
+// lost what it had promised to keep.
+//
+// Why nothing that was refused is there: found > acked holds only if the batch
+// whose Commit saw the failure reached the disk. Then Commit is still waiting, and
+// is told that it succeeded, rightly: step 2 has made it durable, also if the
+// failure was that of an fsync, after which the old file cannot be trusted. If
+// step 2 fails, the files are only looked at (look). When the batch is not in them
+// now it never will be, since nobody writes to them, and Commit is told so. When
+// it is, it may be in memory of the operating system only, so there is no answer
+// yet, and Commit goes on waiting.
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// A doubt is a commit of which nobody knows whether it is on disk.
+type doubt struct {
+	last    uint64
+	verdict chan error // one; nil: it is in
+}
+
+// settle finds out what became of a batch.
+func (db *DB) settle(last uint64) error {
+	d := &doubt{last: last, verdict: make(chan error, 1)}
+	select {
+	case db.pending <- d:
+	case <-db.ctx.Done():
+		return ErrClosed
+	}
+	select {
+	case err := <-d.verdict:
+		return err
+	case <-db.ctx.Done():
+		return ErrClosed
+	}
+}
+
+// Between attempts: short at first, for errors that were a moment's, and never
+// long, since whoever has made room waits for it. An attempt reads the WAL, at
+// most a few memtables.
+const (
+	firstWait = 100 * time.Millisecond
+	longWait  = 5 * time.Second
+)
+
+// repair is the goroutine that replaces frozen engines.
+func (db *DB) repair() {
+	for {
+		e := db.engine // Only this goroutine changes it.
+		select {
+		case <-db.ctx.Done():
+			return
+		case <-e.g.frozen:
+		}
+		cause := e.g.cause()
+		db.o.Logger.Error("no more writes to the data directory until it can be written again", "dir", db.dir, "error", cause)
+		e.g.quiesce()
+		var d *doubt
+		select {
+		case db.commits <- struct{}{}: // None is under way, and others are refused.
+			<-db.commits
+		case d = <-db.pending:
+		case <-db.ctx.Done():
+			return
+		}
+		for wait := firstWait; ; wait = min(2*wait, longWait) {
+			found, err := db.replace(e, d)
+			if err == nil {
+				db.o.Logger.Info("the data directory is written again", "dir", db.dir, "revision", db.Revision())
+				d.tell(found, cause)
+				break
+			}
+			db.o.Logger.Warn("the data directory cannot be written yet", "dir", db.dir, "error", err, "next", wait)
+			if d != nil {
+				if found, err := db.look(); err == nil && found < d.last {
+					d.tell(found, cause)
+					d = nil
+				}
+			}
+			select {
+			case <-db.ctx.Done():
+				return
+			case <-db.o.After(wait):
+			}
+		}
+	}
+}
+
+// tell ends the doubt, knowing the last revision on disk.
+func (d *doubt) tell(found uint64, cause error) {
+	switch {
+	case d == nil:
+	case found >= d.last:
+		d.verdict <- nil
+	default:
+		d.verdict <- fmt.Errorf("%w: %w", ErrReadOnly, cause)
+	}
+}
+
+// replace opens a second engine, completes it, and lets it serve. It returns the
+// last revision found on disk.
+func (db *DB) replace(old *engine, d *doubt) (found uint64, err error) {
+	if err := db.probe(); err != nil {
+		return 0, err
+	}
+	next, err := openEngine(db.o, db.cache, db.files(), true, false)
+	if err != nil {
+		return 0, err
+	}
+	acked := db.Revision()
+	found = next.last
+	switch {
+	case found > acked && (d == nil || found != d.last):
+		err = fmt.Errorf("%w: revision %d on disk, %d was the last acknowledged", ErrCorrupt, found, acked)
+	case found < acked:
+		err = rewrite(db, old, next, found, acked)
+	}
+	if err == nil {
+		err = next.g.cause()
+	}
+	if err != nil {
+		next.release()
+		return 0, err
+	}
+	closed := old.closed
+	old.closed = func(err error) {
+		next.g.letRemove()
+		closed(err)
+	}
+	db.mu.Lock()
+	before := db.before
+	db.before = nil
+	db.serve(next)
+	db.revision.Store(max(acked, found))
+	db.durable.Store(max(acked, found))
+	db.mu.Unlock()
+	if before != nil {
+		_ = before.Close()
+	}
+	old.release()
+	return found, nil
+}
+
+// rewrite copies the log's (found, acked] from old to next, and their effect.
+func rewrite(db *DB, old, next *engine, found, acked uint64) (err error) {
+	it, err := old.NewIter(&pebble.IterOptions{LowerBound: logKey(found + 1), UpperBound: logKey(acked + 1)})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	var entries []Entry
+	for ok := it.First(); ok; ok = it.Next() {
+		revision, err := parseLogKey(it.Key())
+		if err != nil {
+			return err
+		}
+		n, err := parseEntry(revision, append([]byte(nil), it.Value()...))
+		if err != nil {
+			return err
+		}
+		entries = append(entries, n)
+	}
+	if err := it.Error(); err != nil {
+		return err
+	}
+	if uint64(len(entries)) != acked-found {
+		return fmt.Errorf("%w: %d entries in memory after revision %d, not %d", ErrCorrupt, len(entries), found, acked-found)
+	}
+	steps, collections, err := next.check(nil, entries, found)
+	if err != nil {
+		return err
+	}
+	b := next.NewBatch()
+	defer b.Close()
+	for i := range entries {
+		db.stage(b, &entries[i], steps[i].meta)
+		next.kept.add(entries[i].Revision, steps[i].bytes)
+	}
+	next.collections = collections
+	return b.Commit(pebble.Sync)
+}
+
+// look returns the last revision on disk, and writes nothing.
+func (db *DB) look() (last uint64, err error) {
+	g := newGuard(db.o.FS, db.files(), true)
+	g.freeze(ErrReadOnly)
+	p, err := pebble.Open(db.files(), pebbleOptions(db.o, db.cache, g, true))
+	if err != nil {
+		return 0, err
+	}
+	_, last, err = logEnds(p)
+	return last, errors.Join(err, p.Close())
+}
+
+// probe tries cheaply whether another engine has a chance: it writes what the WAL
+// holds to tables before it serves.
+func (db *DB) probe() error {
+	fs := db.o.FS
+	need := uint64(1 << 20)
+	names, err := fs.List(db.files())
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if info, err := fs.Stat(fs.PathJoin(db.files(), name)); err == nil && len(name) > 4 && name[len(name)-4:] == ".log" {
+			need += uint64(info.Size())
+		}
+	}
+	// Not every file system knows.
+	if usage, err := fs.GetDiskUsage(db.dir); err == nil && usage.AvailBytes < need {
+		return fmt.Errorf("%d bytes are free, %d needed", usage.AvailBytes, need)
+	}
+	name := fs.PathJoin(db.dir, "PROBE")
+	f, err := fs.Create(name, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(make([]byte, 4096))
+	return errors.Join(err, f.Sync(), f.Close(), fs.Remove(name))
+}
