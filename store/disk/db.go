@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"sync"
 	"sync/atomic"
 
+	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -62,8 +62,10 @@ func Open(dir string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := makeDir(o.FS, dir); err != nil {
-		return nil, err
+	if !found {
+		if err := makeDir(o.FS, dir); err != nil {
+			return nil, err
+		}
 	}
 	l, err := lock(o.FS, dir)
 	if err != nil {
@@ -237,22 +239,21 @@ func absolute(fs vfs.FS, dir string) (string, error) {
 	return abs, nil
 }
 
-// makeDir makes a directory and what is above it, durably.
+// makeDir makes a directory and what is above it, durably. It may have been made
+// by somebody who then failed, so all directories above are synced that may be
+// read.
 func makeDir(fs vfs.FS, dir string) error {
-	var missing []string
-	for d := dir; ; d = fs.PathDir(d) {
-		if _, err := fs.Stat(d); err == nil || fs.PathDir(d) == d {
-			break
-		}
-		missing = append(missing, d)
-	}
 	if err := fs.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	for _, d := range slices.Backward(missing) {
-		if err := syncDir(fs, fs.PathDir(d)); err != nil {
+	for {
+		above := fs.PathDir(dir)
+		if above == dir {
+			return nil
+		}
+		if err := syncDir(fs, above); err != nil && !oserror.IsPermission(err) {
 			return err
 		}
+		dir = above
 	}
-	return nil
 }

@@ -99,6 +99,18 @@ func openEngine(o Options, cache *pebble.Cache, dir string, holding, create bool
 	return e, nil
 }
 
+// openReadOnly opens the Pebble of dir above a guard that lets nothing through.
+func openReadOnly(o Options, cache *pebble.Cache, dir string) (*pebble.DB, error) {
+	g := newGuard(o.FS, dir, true)
+	g.freeze(ErrReadOnly)
+	po := pebbleOptions(o, cache, g, true)
+	po.EventListener = &pebble.EventListener{
+		// Told by whoever reads; the default ends the process.
+		DataCorruption: func(info pebble.DataCorruptionInfo) { o.Logger.Error(info.String()) },
+	}
+	return pebble.Open(dir, po)
+}
+
 // read finds the last revision, the collections and what the log keeps.
 func (e *engine) read(o Options) error {
 	metas, err := readCollections(e.DB)

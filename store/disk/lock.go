@@ -29,5 +29,5 @@ func lock(fs vfs.FS, dir string) (io.Closer, error) {
 			f.Close()
 		}
 	}
-	return nil, fmt.Errorf("%w%s: %s: %v", ErrLocked, who, dir, err)
+	return nil, fmt.Errorf("%w%s: %s: %w", ErrLocked, who, dir, err)
 }

@@ -204,9 +204,7 @@ func rewrite(db *DB, old, next *engine, found, acked uint64) (err error) {
 
 // look returns the last revision on disk, and writes nothing.
 func (db *DB) look() (last uint64, err error) {
-	g := newGuard(db.o.FS, db.files(), true)
-	g.freeze(ErrReadOnly)
-	p, err := pebble.Open(db.files(), pebbleOptions(db.o, db.cache, g, true))
+	p, err := openReadOnly(db.o, db.cache, db.files())
 	if err != nil {
 		return 0, err
 	}

@@ -1,0 +1,109 @@
+package disk
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cockroachdb/errors/oserror"
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Checkpoint copies the database as it is to a directory that is not there or
+// empty, while commits go on, and checks the copy (Check). On one file system
+// tables are linked, not copied. The copy is a data directory like any other, and
+// can be opened where it is; Restore makes one that counts as another store.
+func (db *DB) Checkpoint(dir string) (Report, error) {
+	if db.o.IDsOnly {
+		return Report{}, fmt.Errorf("%w, nor values", ErrNoLog)
+	}
+	fs := db.o.FS
+	dir, err := absolute(fs, dir)
+	if err != nil {
+		return Report{}, err
+	}
+	if dir == db.dir || strings.HasPrefix(dir, db.dir+"/") {
+		return Report{}, fmt.Errorf("%w: %s is within %s", ErrOptions, dir, db.dir)
+	}
+	if err := vacant(fs, dir); err != nil {
+		return Report{}, err
+	}
+	e, _, err := db.reader()
+	if err != nil {
+		return Report{}, err
+	}
+	err = db.healthy() // A frozen engine has files that are not on disk.
+	db.mu.Unlock()
+	defer e.release()
+	if err != nil {
+		return Report{}, err
+	}
+	if err := makeDir(fs, dir); err != nil {
+		return Report{}, err
+	}
+	if err := e.DB.Checkpoint(fs.PathJoin(dir, pebbleName), pebble.WithFlushedWAL()); err != nil {
+		return Report{}, err
+	}
+	if cause := e.g.cause(); cause != nil { // It may have come in between.
+		return Report{}, fmt.Errorf("%w: %w", ErrReadOnly, cause)
+	}
+	// Last: without it the copy is not taken for one.
+	if err := db.id.save(fs, dir); err != nil {
+		return Report{}, err
+	}
+	return check(fs, dir)
+}
+
+// Restore copies a checkpoint to a data directory that is not there or empty, as
+// another store: who goes on by revision must notice that history has changed.
+// The checkpoint is checked before, and stays.
+func Restore(from, to string) (Report, error) { return restore(vfs.Default, from, to) }
+
+func restore(fs vfs.FS, from, to string) (r Report, err error) {
+	if from, err = absolute(fs, from); err != nil {
+		return r, err
+	}
+	if to, err = absolute(fs, to); err != nil {
+		return r, err
+	}
+	if err := vacant(fs, to); err != nil {
+		return r, err
+	}
+	if r, err = check(fs, from); err != nil {
+		return r, err
+	}
+	source, target := fs.PathJoin(from, pebbleName), fs.PathJoin(to, pebbleName)
+	if err := makeDir(fs, target); err != nil {
+		return r, err
+	}
+	names, err := fs.List(source)
+	if err != nil {
+		return r, err
+	}
+	for _, name := range names {
+		if name == lockName {
+			continue
+		}
+		if err := vfs.Copy(fs, fs.PathJoin(source, name), fs.PathJoin(target, name)); err != nil {
+			return r, err
+		}
+	}
+	if err := syncDir(fs, target); err != nil {
+		return r, err
+	}
+	id := newIdentity()
+	id.ready, r.Store = true, id.store
+	return r, id.save(fs, to)
+}
+
+// vacant: a directory is not there or empty.
+func vacant(fs vfs.FS, dir string) error {
+	names, err := fs.List(dir)
+	if err != nil && !oserror.IsNotExist(err) {
+		return err
+	}
+	if len(names) > 0 {
+		return fmt.Errorf("%w: %s", ErrExists, dir)
+	}
+	return nil
+}
