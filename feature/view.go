@@ -167,3 +167,14 @@ func (v *View) piece(p *path, i int) (first, last int, box Box) {
 	}
 	return first, last, v.Bound()
 }
+
+// NumBoxes is how many Boxes there are.
+func (v *View) NumBoxes() int {
+	if v.typ == None {
+		return 0
+	}
+	return max(1, v.nboxes)
+}
+
+// Several reports whether there is more than one of the Boxes.
+func (v *View) Several() bool { return v.nboxes > 1 }

@@ -1,0 +1,27 @@
+package store
+
+import "errors"
+
+// Errors. What is returned wraps one of them, or one of kv's (ErrNotFound,
+// ErrExists, ErrConflict), record's, feature's or disk's.
+var (
+	// ErrQuery: a query that no collection answers; the text says which part.
+	ErrQuery = errors.New("store: bad query")
+	// ErrUnknownCollection: there is none of that name.
+	ErrUnknownCollection = errors.New("store: unknown collection")
+	// ErrCollectionExists: there is one of that name, with other options.
+	ErrCollectionExists = errors.New("store: the collection exists")
+	// ErrName: a name that no collection may have.
+	ErrName = errors.New("store: bad name of a collection")
+	// ErrFeature: a feature that cannot be stored; the text says why.
+	ErrFeature = errors.New("store: bad feature")
+	// ErrClosed: Close was called, or the collection was dropped.
+	ErrClosed = errors.New("store: closed")
+	// ErrPaused: the process did not run for a second in the middle of a search,
+	// and what it was about to read is gone. Search again.
+	ErrPaused = errors.New("store: the search was stopped for too long")
+	// ErrCorrupt: what is in memory or on disk contradicts itself.
+	ErrCorrupt = errors.New("store: corrupt")
+	// ErrOptions: an option out of its range.
+	ErrOptions = errors.New("store: bad option")
+)

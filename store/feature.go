@@ -1,0 +1,93 @@
+package store
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/paulmach/orb"
+
+	"github.com/catfish-index/catfish/feature"
+)
+
+// Feature is a place: an id, a geometry, properties.
+type Feature struct {
+	// ID is unique in its collection, 1 to 512 bytes of UTF-8. Empty in a Put:
+	// one is made (UUIDv7, RFC 9562).
+	ID string
+	// Geometry of any GeoJSON type, or nil.
+	Geometry orb.Geometry
+	// Properties is the text of a JSON object, or nil.
+	Properties json.RawMessage
+	// Expires is when it is gone, by the server's clock; zero: never.
+	Expires time.Time
+	// Revision of the write that made it so.
+	Revision uint64
+	// Distance of a Nearest: metres, or the unit of a planar space.
+	Distance float64
+}
+
+// Feature is what was found, in memory of its own.
+func (f *Found) Feature() Feature {
+	return Feature{
+		ID: string(f.ID), Geometry: f.View.Geometry(), Properties: bytes.Clone(f.View.Properties()),
+		Expires: f.Expires(), Revision: f.Revision, Distance: f.Distance,
+	}
+}
+
+// open finds the View in the value.
+func (f *Found) open() (err error) {
+	f.View, err = feature.Open(f.Value)
+	return err
+}
+
+// encode checks a feature, and is its bytes.
+func (f *Feature) encode(s feature.Space) ([]byte, error) {
+	if err := feature.CheckID(f.ID); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFeature, err)
+	}
+	g, err := feature.Normalise(f.Geometry, feature.Options{Space: s})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %q: %w", ErrFeature, f.ID, err)
+	}
+	p, err := feature.CompactProperties(f.Properties)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %q: %w", ErrFeature, f.ID, err)
+	}
+	b, err := feature.Append(nil, g, p)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %q: %w", ErrFeature, f.ID, err)
+	}
+	return b, nil
+}
+
+// newID is a UUIDv7: ids that are made one after the other are nearly in order.
+func newID(now time.Duration) string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // It never fails.
+	binary.BigEndian.PutUint64(b[:], uint64(now/time.Millisecond)<<16|uint64(b[6])<<8|uint64(b[7]))
+	b[6] = b[6]&0x0f | 0x70
+	b[8] = b[8]&0x3f | 0x80
+	var t [36]byte
+	hex.Encode(t[:8], b[:4])
+	hex.Encode(t[9:13], b[4:6])
+	hex.Encode(t[14:18], b[6:8])
+	hex.Encode(t[19:23], b[8:10])
+	hex.Encode(t[24:], b[10:])
+	t[8], t[13], t[18], t[23] = '-', '-', '-', '-'
+	return string(t[:])
+}
+
+// expiry is a time in a record, 0 for never.
+func expiry(t time.Time) time.Duration {
+	if t.IsZero() {
+		return 0
+	}
+	return time.Duration(t.UnixNano())
+}
+
+func duration(ns int64) time.Duration { return time.Duration(ns) }

@@ -1,0 +1,61 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/catfish-index/catfish/feature"
+)
+
+// mergePatch is a JSON merge patch of properties (RFC 7396): members replace those
+// of the same name, objects are merged, null removes.
+type mergePatch map[string]json.RawMessage
+
+func parsePatch(text []byte) (p mergePatch, err error) {
+	if err := json.Unmarshal(text, &p); err != nil || p == nil {
+		return nil, fmt.Errorf("%w: a patch is a JSON object: %v", ErrFeature, err)
+	}
+	return p, nil
+}
+
+// apply is what properties are after the patch.
+func (p mergePatch) apply(properties []byte) ([]byte, error) {
+	merged, err := p.merge(properties)
+	if err != nil {
+		return nil, err
+	}
+	return feature.CompactProperties(merged)
+}
+
+func (p mergePatch) merge(target []byte) ([]byte, error) {
+	var members map[string]json.RawMessage
+	if t := bytes.TrimSpace(target); len(t) > 0 && t[0] == '{' {
+		if err := json.Unmarshal(t, &members); err != nil {
+			return nil, err
+		}
+	}
+	if members == nil {
+		members = map[string]json.RawMessage{} // What is no object counts as an empty one.
+	}
+	for name, value := range p {
+		v := bytes.TrimSpace(value)
+		switch {
+		case string(v) == "null":
+			delete(members, name)
+		case len(v) > 0 && v[0] == '{':
+			var inner mergePatch
+			if err := json.Unmarshal(v, &inner); err != nil {
+				return nil, err
+			}
+			m, err := inner.merge(members[name])
+			if err != nil {
+				return nil, err
+			}
+			members[name] = m
+		default:
+			members[name] = v
+		}
+	}
+	return json.Marshal(members)
+}

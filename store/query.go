@@ -1,0 +1,189 @@
+package store
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/paulmach/orb"
+
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// Query says which features are wanted. The zero value is all of them.
+type Query struct {
+	Area *Area // nil: everywhere, and nowhere: features without a geometry, too
+	// Relation is what must hold between a feature and the area.
+	Relation feature.Relation
+	// Filter is a condition on properties, id, geometry type and times
+	// (package filter). Empty: none.
+	Filter string
+	// Limit is how many are wanted; 0: all. Limits apply to what has passed the
+	// filter.
+	Limit int
+	// Order says in which order they come, and which of them if there are more
+	// than Limit.
+	Order Order
+	// After continues an order by id behind this one.
+	After string
+}
+
+// Order of an answer.
+type Order uint8
+
+// Orders. ByID is that of the bytes of ids. It is stable: what is written in the
+// meantime moves nothing else.
+const (
+	AnyOrder Order = iota
+	ByID
+)
+
+// Area is a part of a collection's space.
+type Area struct {
+	Shape Shape
+	// Box: west, south, east, north. In a geographic space west may be greater
+	// than east: then it crosses 180 degrees.
+	Box [4]float64
+	// Polygon is an orb.Polygon or orb.MultiPolygon.
+	Polygon orb.Geometry
+	// Centre and Radius of a circle, in metres or the unit of a planar space.
+	Centre orb.Point
+	Radius float64
+}
+
+// Shape says which fields of an Area count.
+type Shape uint8
+
+// Shapes.
+const (
+	ShapeBox Shape = iota
+	ShapePolygon
+	ShapeCircle
+)
+
+// Box is the area from west to east and south to north.
+func Box(west, south, east, north float64) *Area {
+	return &Area{Box: [4]float64{west, south, east, north}}
+}
+
+// Polygon is the area of an orb.Polygon or orb.MultiPolygon.
+func Polygon(g orb.Geometry) *Area { return &Area{Shape: ShapePolygon, Polygon: g} }
+
+// Circle is what is at most radius away.
+func Circle(x, y, radius float64) *Area {
+	return &Area{Shape: ShapeCircle, Centre: orb.Point{x, y}, Radius: radius}
+}
+
+func (a *Area) prepare(s feature.Space, r feature.Relation) (*feature.Query, error) {
+	switch a.Shape {
+	case ShapeBox:
+		return feature.NewBox(s, a.Box[0], a.Box[1], a.Box[2], a.Box[3], r)
+	case ShapePolygon:
+		return feature.NewPolygon(s, a.Polygon, r)
+	case ShapeCircle:
+		return feature.NewCircle(s, a.Centre, a.Radius, r)
+	}
+	return nil, fmt.Errorf("%w: shape %d", ErrQuery, a.Shape)
+}
+
+// Prepared is a Query for a space, ready for any number of features. It is safe
+// for concurrent use.
+type Prepared struct {
+	Query
+	area   *feature.Query  // nil: everywhere
+	filter *filter.Program // nil: none
+	boxes  []rstar.Rect    // what to search for in the tree
+}
+
+// plane is all of a tree.
+var plane = rstar.Rect{MinX: -math.MaxFloat64, MinY: -math.MaxFloat64, MaxX: math.MaxFloat64, MaxY: math.MaxFloat64}
+
+// Prepare checks and compiles a query. Errors wrap ErrQuery, filter.ErrFilter, or
+// what package feature says of the area.
+func (q *Query) Prepare(s feature.Space) (*Prepared, error) {
+	p := &Prepared{Query: *q}
+	switch {
+	case q.Limit < 0:
+		return nil, fmt.Errorf("%w: limit %d, want 0 or more", ErrQuery, q.Limit)
+	case q.Order > ByID:
+		return nil, fmt.Errorf("%w: order %d", ErrQuery, q.Order)
+	case q.After != "" && q.Order != ByID:
+		return nil, fmt.Errorf("%w: a cursor of an answer without order", ErrQuery)
+	case q.Relation > feature.Contains:
+		return nil, fmt.Errorf("%w: relation %d", ErrQuery, q.Relation)
+	}
+	var err error
+	if q.Area != nil {
+		if p.area, err = q.Area.prepare(s, q.Relation); err != nil {
+			return nil, fmt.Errorf("%w: area: %w", ErrQuery, err)
+		}
+		for _, b := range p.area.Boxes() {
+			p.boxes = append(p.boxes, rstar.Rect(b))
+		}
+	}
+	if q.Filter != "" {
+		if p.filter, err = filter.Compile(q.Filter, filter.Options{}); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrQuery, err)
+		}
+	}
+	return p, nil
+}
+
+// Boxes are what to search for in the tree, none for everything.
+func (p *Prepared) Boxes() []rstar.Rect { return p.boxes }
+
+// First reports whether box i is the first that a tree's entry intersects: an entry
+// that intersects several counts for that one.
+func (p *Prepared) First(i int, r rstar.Rect) bool {
+	for _, b := range p.boxes[:i] {
+		if b.Intersects(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// Match decides about a feature.
+func (p *Prepared) Match(f *Found) (bool, error) {
+	if p.area != nil {
+		if ok, err := p.area.Match(&f.View); !ok || err != nil {
+			return false, err
+		}
+	}
+	if p.filter == nil {
+		return true, nil
+	}
+	return p.filter.Match(filter.Input{
+		ID: f.ID, Type: typeOf(&f.View), Properties: f.View.Properties(),
+		Revision: f.Revision, Expires: f.Expires(), Now: time.Unix(0, int64(f.Now)),
+	})
+}
+
+func typeOf(v *feature.View) string {
+	if v.Type() == feature.None {
+		return ""
+	}
+	return v.Type().String()
+}
+
+// Found is a feature that a search has found, in bytes that are good for as long as
+// the search says.
+type Found struct {
+	ID       []byte
+	View     feature.View
+	Value    []byte // of the record: what View looks into
+	Revision uint64
+	Expiry   time.Duration // since the Unix epoch; 0: never
+	Now      time.Duration // when it was found
+	Distance float64       // of a nearest
+}
+
+// Expires is Expiry as a time, zero for never.
+func (f *Found) Expires() time.Time {
+	if f.Expiry == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, int64(f.Expiry))
+}

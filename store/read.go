@@ -1,0 +1,248 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// buffers of searches, by all collections.
+var buffers = sync.Pool{New: func() any { return new(Buffer) }}
+
+// use has the collection's memory stay until leave.
+func (c *Collection) use() error {
+	c.using.Add(1)
+	if c.dropped.Load() {
+		c.using.Done()
+		return fmt.Errorf("%w: collection %q", ErrClosed, c.name)
+	}
+	return nil
+}
+
+// Get is the feature of an id. kv.ErrNotFound: there is none.
+func (c *Collection) Get(ctx context.Context, id string) (Feature, error) {
+	var f Feature
+	err := c.GetMany(ctx, []string{id}, func(_ int, found *Found) (bool, error) {
+		if found == nil {
+			return false, fmt.Errorf("%w: %q", kv.ErrNotFound, id)
+		}
+		f = found.Feature()
+		return true, nil
+	})
+	return f, err
+}
+
+// GetMany calls yield with the features of ids, in their order, nil where there is
+// none, until it returns false. What it is given is good until it returns.
+func (c *Collection) GetMany(ctx context.Context, ids []string, yield func(i int, f *Found) (more bool, err error)) error {
+	if err := c.use(); err != nil {
+		return err
+	}
+	defer c.using.Done()
+	b := buffers.Get().(*Buffer)
+	defer buffers.Put(b)
+	for i, id := range ids {
+		if i%1024 == 1023 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		f, err := c.set.get([]byte(id), b)
+		if err != nil {
+			return err
+		}
+		if more, err := yield(i, f); !more || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// get is the feature of an id, nil: there is none.
+func (s *set) get(id []byte, b *Buffer) (*Found, error) {
+	v, _, err := s.m.Get(id, &b.one)
+	if err == kv.ErrNotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if ok, err := s.of(&v, &b.found); !ok || err != nil {
+		return nil, err
+	}
+	return &b.found, nil
+}
+
+// Search calls yield with the features that a query wants, until it returns false.
+// What it is given is good until it returns.
+//
+// A feature that is there and matches during all of the search is given exactly
+// once, as it was at a moment of the search; none is that was not there, or did not
+// match, at any moment of it. A search without order that takes more than 0.1 ms
+// may, beside many writes, give one twice that is moved meanwhile, or not at all.
+func (c *Collection) Search(ctx context.Context, q Query, yield func(*Found) (more bool, err error)) error {
+	p, err := q.Prepare(c.o.Space)
+	if err != nil {
+		return err
+	}
+	return c.SearchPrepared(ctx, p, yield)
+}
+
+// SearchPrepared is Search with a query that is ready.
+func (c *Collection) SearchPrepared(ctx context.Context, p *Prepared, yield func(*Found) (more bool, err error)) error {
+	if err := c.use(); err != nil {
+		return err
+	}
+	defer c.using.Done()
+	b := buffers.Get().(*Buffer)
+	defer buffers.Put(b)
+	looked := 0
+	give := func(f *Found) (bool, error) {
+		if looked++; looked%256 == 0 {
+			if err := ctx.Err(); err != nil {
+				return false, err
+			}
+		}
+		return yield(f)
+	}
+	switch {
+	case p.area == nil, p.Order == ByID && c.set.byKeys(p):
+		return c.byID(ctx, p, b, give)
+	case p.Order == ByID:
+		return c.set.first(p, b, give)
+	}
+	return c.set.search(p, b, give)
+}
+
+// byKeys reports whether an ordered answer is found sooner by going through ids in
+// their order than by finding all in the area: that takes as long as there are
+// features in the area, and this as long as it takes to meet enough of them.
+func (s *set) byKeys(p *Prepared) bool {
+	if p.Limit == 0 {
+		return true
+	}
+	in, all := 0, s.tree.Len()
+	for _, box := range p.boxes {
+		in += s.tree.Count(box)
+	}
+	return in > 0 && float64(in)*float64(in) > keyCost*float64(p.Limit)*float64(all)
+}
+
+// keyCost is what finding a feature by its id costs of what it costs by area.
+const keyCost = 3
+
+// byID goes through ids in their order.
+func (c *Collection) byID(ctx context.Context, p *Prepared, b *Buffer, yield func(*Found) (bool, error)) error {
+	from := []byte(p.After)
+	if p.After != "" {
+		from = append(from, 0) // the next one
+	}
+	keys, err := c.st.db.Keys(c.num, from)
+	if err != nil {
+		return err
+	}
+	defer keys.Close()
+	for left, n := p.Limit, 0; keys.Next(); n++ {
+		if n%256 == 255 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		f, err := c.set.get(keys.Key(), b)
+		if err != nil {
+			return err
+		}
+		if f == nil {
+			continue
+		}
+		ok, err := p.Match(f)
+		if err != nil {
+			return fmt.Errorf("%q: %w", f.ID, err)
+		}
+		if !ok {
+			continue
+		}
+		more, err := yield(f)
+		if left--; !more || err != nil || left == 0 {
+			return err
+		}
+	}
+	return keys.Err()
+}
+
+// first finds the first of an area by id: all are looked at, and the first kept.
+func (s *set) first(p *Prepared, b *Buffer, yield func(*Found) (bool, error)) error {
+	all := *p
+	all.Limit = 0
+	var best []Found
+	err := s.search(&all, b, func(f *Found) (bool, error) {
+		if string(f.ID) <= p.After && p.After != "" {
+			return true, nil
+		}
+		if len(best) == p.Limit && string(f.ID) >= string(best[len(best)-1].ID) {
+			return true, nil
+		}
+		i, again := slices.BinarySearchFunc(best, f.ID, func(g Found, id []byte) int { return cmp.Compare(string(g.ID), string(id)) })
+		if again {
+			return true, nil
+		}
+		if len(best) == p.Limit {
+			best = best[:len(best)-1]
+		}
+		best = slices.Insert(best, i, f.clone())
+		return true, nil
+	})
+	for i := range best {
+		if err != nil {
+			break
+		}
+		var more bool
+		if more, err = yield(&best[i]); !more {
+			break
+		}
+	}
+	return err
+}
+
+// clone is f in memory of its own.
+func (f *Found) clone() Found {
+	c := *f
+	c.ID = slices.Clone(f.ID)
+	c.Value = slices.Clone(f.Value)
+	c.View, _ = feature.Open(c.Value) // as before
+	return c
+}
+
+// Count is how many features a query wants, its limit aside.
+func (c *Collection) Count(ctx context.Context, q Query) (n int, err error) {
+	q.Limit, q.Order, q.After = 0, AnyOrder, ""
+	err = c.Search(ctx, q, func(*Found) (bool, error) { n++; return true, nil })
+	return n, err
+}
+
+// Nearest calls yield with the features around a point, the nearest first, until
+// it returns false. What it is given is good until it returns.
+func (c *Collection) Nearest(ctx context.Context, q NearestQuery, yield func(*Found) (more bool, err error)) error {
+	p, err := q.Prepare(c.o.Space)
+	if err != nil {
+		return err
+	}
+	if err := c.use(); err != nil {
+		return err
+	}
+	defer c.using.Done()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	b := buffers.Get().(*Buffer)
+	defer buffers.Put(b)
+	return c.set.nearestOf(p, b, yield)
+}
+
+// Extent is the box around all features, false if there is none with a geometry.
+func (c *Collection) Extent() (r rstar.Rect, ok bool) {
+	return r, ok
+}
+

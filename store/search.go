@@ -1,0 +1,135 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/record"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// Buffer is what searches need besides the collection, for one goroutine at a
+// time. The zero value is ready.
+type Buffer struct {
+	one   kv.Buffer
+	items []rstar.Item
+	seen  map[record.Ref]struct{} // features with several boxes
+	found Found
+}
+
+const (
+	// soonNodes is how many nodes a search may visit at once, 0.1 ms, and
+	// stepNodes how many between two looks at the records that were found.
+	soonNodes = 512
+	stepNodes = 256
+	// ahead is how many records are asked for before the first is read.
+	ahead = 16
+)
+
+// search calls yield with each feature that a query with an area wants, until it
+// returns false, in no order. What it is given is good until it returns.
+//
+// A feature that is there and matches during all of the search is given exactly
+// once, as it was at a moment of the search; none is that was not there at any
+// moment of it. In a search of more than 0.1 ms, beside many writes, one that is
+// moved meanwhile may be given twice or not at all (rstar.Scan).
+func (s *set) search(p *Prepared, b *Buffer, yield func(*Found) (more bool, err error)) error {
+	clear(b.seen)
+	left := p.Limit
+	give := func(f *Found) (bool, error) {
+		more, err := yield(f)
+		left--
+		return more && left != 0, err
+	}
+	for i, box := range p.boxes {
+		var rest *rstar.Scan
+		b.items, rest = s.tree.SearchSome(b.items[:0], box, 0, soonNodes)
+		more, err := s.take(p, i, b.items, b, give)
+		if rest != nil {
+			for done := false; more && err == nil && !done; {
+				done = rest.Step(stepNodes)
+				for items := rest.Take(); items != nil && more && err == nil; items = rest.Take() {
+					more, err = s.take(p, i, items, b, give)
+				}
+			}
+			if err == nil {
+				err = rest.Err()
+			}
+			rest.Close()
+		}
+		if err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// take decides about candidates for box i.
+func (s *set) take(p *Prepared, i int, items []rstar.Item, b *Buffer, yield func(*Found) (bool, error)) (more bool, err error) {
+	f := &b.found
+	for j := range min(ahead, len(items)) {
+		s.m.Prefetch(record.Ref(items[j].ID))
+	}
+	for j, it := range items {
+		if j+ahead < len(items) {
+			s.m.Prefetch(record.Ref(items[j+ahead].ID))
+		}
+		if i > 0 && !p.First(i, it.Rect) {
+			continue
+		}
+		ref := record.Ref(it.ID)
+		ok, err := s.read(ref, b, f)
+		if err != nil {
+			return false, err
+		}
+		if ok && f.View.Several() {
+			if _, again := b.seen[ref]; again {
+				continue
+			}
+			if b.seen == nil {
+				b.seen = map[record.Ref]struct{}{}
+			}
+			b.seen[ref] = struct{}{}
+		}
+		if ok {
+			ok, err = p.Match(f)
+		}
+		if err != nil {
+			return false, fmt.Errorf("%q: %w", f.ID, err)
+		}
+		if !ok {
+			continue
+		}
+		if more, err := yield(f); !more || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// read is the feature of a record that the tree led to a moment ago. It is not ok
+// if it has expired.
+func (s *set) read(ref record.Ref, b *Buffer, f *Found) (ok bool, err error) {
+	v, err := s.m.Read(ref, &b.one)
+	switch {
+	case err == nil, errors.Is(err, record.ErrDead): // since the tree led to it
+	case errors.Is(err, record.ErrStale):
+		return false, ErrPaused
+	default:
+		return false, err
+	}
+	return s.of(&v, f)
+}
+
+// of is the feature of a record.
+func (s *set) of(v *record.View, f *Found) (ok bool, err error) {
+	f.ID, f.Value, f.Revision, f.Expiry = v.Key, v.Value, v.Revision, duration(v.Expiry)
+	f.Now = s.now()
+	if f.Expiry != 0 && f.Expiry <= f.Now {
+		return false, nil
+	}
+	f.View, err = feature.Open(v.Value)
+	return err == nil, err
+}

@@ -1,0 +1,140 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/record"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// Features in memory
+//
+// A set is a kv.Map of features by id, and a tree of their boxes. Both lead to the
+// same records:
+//
+//	id  --hash--> key index --reference--.
+//	                                      >--> | id | geometry | properties |
+//	area -------> tree -------reference--'
+//
+// A write stages the record, and then publishes it: the key index leads to it,
+// then the tree (follow), then the record before is dead. Readers take no lock. Who
+// took a reference out of the tree has a second to read the record
+// (record/readers.go), and then has the feature as it was at a moment of the search.
+type set struct {
+	space feature.Space
+	m     *kv.Map
+	tree  *rstar.Tree
+	now   func() time.Duration
+
+	// several counts features with several boxes, which a search may meet more
+	// than once.
+	several atomic.Int64
+
+	loading bool // the tree will be loaded later: follow does nothing
+
+	expiredMu sync.Mutex
+	expired   []expiredID
+
+	// Under the Map's lock.
+	buf      kv.Buffer
+	old, new []rstar.Item
+	boxes    []feature.Box
+}
+
+// follow has the tree lead to a record instead of another. It is called by the Map
+// (kv.Options.Follow).
+func (s *set) follow(from, to record.Ref) (err error) {
+	if s.loading {
+		return nil
+	}
+	if s.old, err = s.items(s.old[:0], from); err != nil {
+		return err
+	}
+	if s.new, err = s.items(s.new[:0], to); err != nil {
+		return err
+	}
+	ok, err := s.tree.Replace(s.old, s.new)
+	if err == nil && !ok {
+		err = fmt.Errorf("%w: the tree has not what the index has: %v", ErrCorrupt, from)
+	}
+	if err != nil {
+		return err
+	}
+	s.several.Add(many(s.new) - many(s.old))
+	return nil
+}
+
+func many(items []rstar.Item) int64 {
+	if len(items) > 1 {
+		return 1
+	}
+	return 0
+}
+
+// items are the tree's entries of a record, none of 0.
+func (s *set) items(dst []rstar.Item, ref record.Ref) ([]rstar.Item, error) {
+	if ref == 0 {
+		return dst, nil
+	}
+	v, err := s.m.Read(ref, &s.buf)
+	if err != nil && !errors.Is(err, record.ErrDead) {
+		return dst, err
+	}
+	f, err := feature.Open(v.Value)
+	if err != nil {
+		return dst, err
+	}
+	s.boxes = f.Boxes(s.boxes[:0])
+	for _, b := range s.boxes {
+		dst = append(dst, rstar.Item{Rect: rstar.Rect(b), ID: uint64(ref)})
+	}
+	return dst, nil
+}
+
+// newSet makes an empty set.
+func newSet(st *Store, space feature.Space, parts [IndexPart + 1]Memory) (*set, error) {
+	s := &set{space: space, now: st.now}
+	tree, recs, keys := parts[TreePart], parts[RecordsPart], parts[IndexPart]
+	var err error
+	s.tree, err = rstar.New(rstar.Options{NodeBytes: st.o.NodeBytes, Memory: tree.Bytes, Grow: tree.Grow, BootID: st.boot})
+	if err != nil {
+		return nil, err
+	}
+	s.m, err = kv.New(kv.Options{
+		Index: keys.Bytes, GrowIndex: keys.Grow, Records: recs.Bytes, GrowRecords: recs.Grow, GiveBack: recs.GiveBack,
+		Boot: rand.Uint64(), Seed: rand.Uint64(), Now: st.now, Follow: s.follow, Expired: s.hasExpired,
+	})
+	return s, err
+}
+
+// room reports whether n more boxes surely find room in the tree.
+func (s *set) room(n int) error { return s.tree.RoomFor(n) }
+
+// hasExpired is called by the Map in a turn of tidying.
+func (s *set) hasExpired(id []byte, revision uint64) {
+	s.expiredMu.Lock()
+	defer s.expiredMu.Unlock()
+	s.expired = append(s.expired, expiredID{string(id), revision})
+}
+
+// expiredID is a feature that has expired, and is to be deleted.
+type expiredID struct {
+	id       string
+	revision uint64
+}
+
+// takeExpired is what has expired.
+func (s *set) takeExpired() []expiredID {
+	s.expiredMu.Lock()
+	defer s.expiredMu.Unlock()
+	all := s.expired
+	s.expired = nil
+	return all
+}

@@ -1,0 +1,146 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/store/disk"
+)
+
+// Put stores a feature in place of the one of its id, if there is one, and returns
+// its id and revision. It is durable when Put returns, as far as Options.Sync says.
+// kv.ErrExists, kv.ErrConflict: the condition does not hold, and nothing was
+// changed.
+func (c *Collection) Put(ctx context.Context, f Feature, cond kv.Condition) (id string, revision uint64, err error) {
+	if f.ID == "" {
+		f.ID = newID(c.st.now())
+	}
+	value, err := f.encode(c.o.Space)
+	if err != nil {
+		return "", 0, err
+	}
+	revision, err = c.wait(ctx, &write{coll: c, kind: disk.Put, id: f.ID, value: value, cond: cond, expiry: expiry(f.Expires)})
+	return f.ID, revision, err
+}
+
+// PutEncoded is Put of bytes that feature.Append has made, which then belong to
+// the collection. done is called when it is durable, perhaps before PutEncoded
+// returns, and may not wait.
+func (c *Collection) PutEncoded(id string, value []byte, expires int64, cond kv.Condition, done func(revision uint64, err error)) {
+	c.st.submit(&write{coll: c, kind: disk.Put, id: id, value: value, cond: cond, expiry: duration(expires), done: done})
+}
+
+// Patch changes properties by a JSON merge patch (RFC 7396), and returns the new
+// revision. kv.ErrNotFound: there is no such feature.
+func (c *Collection) Patch(ctx context.Context, id string, patch []byte, cond kv.Condition) (revision uint64, err error) {
+	p, err := parsePatch(patch)
+	if err != nil {
+		return 0, err
+	}
+	return c.wait(ctx, c.patch(id, p, cond))
+}
+
+func (c *Collection) patch(id string, p mergePatch, cond kv.Condition) *write {
+	w := &write{coll: c, kind: disk.Put, id: id, cond: cond}
+	w.patch = func(old *Found) ([]byte, error) {
+		w.expiry = old.Expiry
+		properties, err := p.apply(old.View.Properties())
+		if err != nil {
+			return nil, fmt.Errorf("%w: %q: %w", ErrFeature, id, err)
+		}
+		return feature.Append(nil, old.View.Geometry(), properties)
+	}
+	return w
+}
+
+// Delete removes a feature. kv.ErrNotFound: there is none.
+func (c *Collection) Delete(ctx context.Context, id string, cond kv.Condition) (revision uint64, err error) {
+	return c.wait(ctx, &write{coll: c, kind: disk.Delete, id: id, cond: cond})
+}
+
+// DeleteLater is Delete, whose done is called as PutEncoded's is.
+func (c *Collection) DeleteLater(id string, cond kv.Condition, done func(revision uint64, err error)) {
+	c.st.submit(&write{coll: c, kind: disk.Delete, id: id, cond: cond, done: done})
+}
+
+// wait submits a write and waits for it. A context that ends first leaves it to be
+// carried out or not.
+func (c *Collection) wait(ctx context.Context, w *write) (uint64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, fmt.Errorf("store: %q was not written: %w", w.id, err)
+	}
+	ended := make(chan struct{})
+	var revision uint64
+	var err error
+	w.done = func(r uint64, e error) {
+		revision, err = r, e
+		close(ended)
+	}
+	c.st.submit(w)
+	select {
+	case <-ended:
+		if err != nil {
+			return 0, err
+		}
+		return revision, nil
+	case <-ctx.Done():
+		return 0, fmt.Errorf("store: whether %q was written is unknown: %w", w.id, ctx.Err())
+	}
+}
+
+// deleteAtOnce is how many features DeleteWhere and expiry delete together.
+const deleteAtOnce = 256
+
+// DeleteWhere deletes the features that a query wants, and returns how many. Each
+// is deleted if it is as it was found; one that is written meanwhile is looked at
+// again.
+func (c *Collection) DeleteWhere(ctx context.Context, q Query) (deleted int, err error) {
+	for again := true; again && err == nil; {
+		var n int
+		n, again, err = c.deleteFound(ctx, q)
+		if deleted += n; q.Limit > 0 {
+			if q.Limit -= n; q.Limit <= 0 {
+				break
+			}
+		}
+	}
+	return deleted, err
+}
+
+func (c *Collection) deleteFound(ctx context.Context, q Query) (deleted int, again bool, err error) {
+	type found struct {
+		id       string
+		revision uint64
+	}
+	var all []found
+	if err = c.Search(ctx, q, func(f *Found) (bool, error) {
+		all = append(all, found{string(f.ID), f.Revision})
+		return true, nil
+	}); err != nil {
+		return 0, false, err
+	}
+	type result struct{ err error }
+	for len(all) > 0 && err == nil {
+		n := min(len(all), deleteAtOnce)
+		results := make(chan result, n)
+		for _, f := range all[:n] {
+			c.DeleteLater(f.id, kv.Condition{IfRevision: f.revision}, func(_ uint64, err error) { results <- result{err} })
+		}
+		for range n {
+			switch r := <-results; {
+			case r.err == nil:
+				deleted++
+			case errors.Is(r.err, kv.ErrConflict), errors.Is(r.err, kv.ErrNotFound):
+				again = true
+			default:
+				err = errors.Join(err, r.err)
+			}
+		}
+		all = all[n:]
+		err = errors.Join(err, ctx.Err())
+	}
+	return deleted, again, err
+}
