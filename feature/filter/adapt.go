@@ -39,7 +39,7 @@ func (r *reader) val(v value) ref.Val {
 		return types.String(v.s)
 	case object:
 		return &jsonObject{r, v.s}
-	case list:
+	case array:
 		return &jsonList{r, v.s}
 	}
 	return types.WrapErr(errRead)
@@ -107,7 +107,7 @@ func (o *jsonObject) all() ref.Val {
 	members := make(map[ref.Val]ref.Val)
 	for it := newIterator(o.r, o.raw, '{'); it.more; it.step() {
 		if _, twice := members[it.name()]; !twice {
-			members[it.name()] = o.r.val(o.r.value(it.at.val))
+			members[it.name()] = o.r.val(o.r.value(it.c.val))
 		}
 	}
 	return types.NewRefValMap(types.DefaultTypeAdapter, members)
@@ -132,7 +132,7 @@ func (l *jsonList) Get(index ref.Val) ref.Val {
 	for ; it.more; it.step() {
 		if i == 0 {
 			it.done()
-			return l.r.val(l.r.value(it.at.val))
+			return l.r.val(l.r.value(it.c.val))
 		}
 		i--
 	}
@@ -142,7 +142,7 @@ func (l *jsonList) Get(index ref.Val) ref.Val {
 func (l *jsonList) Contains(elem ref.Val) ref.Val {
 	it := newIterator(l.r, l.raw, '[')
 	for ; it.more; it.step() {
-		if types.Equal(l.r.val(l.r.value(it.at.val)), elem) == types.True {
+		if types.Equal(l.r.val(l.r.value(it.c.val)), elem) == types.True {
 			it.done()
 			return types.True
 		}
@@ -176,7 +176,7 @@ func (l *jsonList) Value() any { return l.all().Value() }
 func (l *jsonList) all() ref.Val {
 	var elems []ref.Val
 	for it := newIterator(l.r, l.raw, '['); it.more; it.step() {
-		elems = append(elems, l.r.val(l.r.value(it.at.val)))
+		elems = append(elems, l.r.val(l.r.value(it.c.val)))
 	}
 	return types.NewRefValList(types.DefaultTypeAdapter, elems)
 }
@@ -201,7 +201,6 @@ type iterator struct {
 	c       cursor
 	object  bool
 	counted int // how far c was counted
-	at      member
 	more    bool
 }
 
@@ -217,7 +216,7 @@ func newIterator(r *reader, raw []byte, bracket byte) *iterator {
 
 // step moves to the next member. It sets more.
 func (it *iterator) step() {
-	it.at, it.more = it.c.next(it.object)
+	it.more = it.c.next(it.object)
 	it.done()
 	if it.r.fault != sound {
 		it.more = false
@@ -235,10 +234,10 @@ func (it *iterator) done() {
 
 // name is the name of the current member.
 func (it *iterator) name() ref.Val {
-	if !it.at.escaped {
-		return types.String(it.at.name)
+	if !it.c.escaped {
+		return types.String(it.c.name)
 	}
-	s, ok := unquote(it.at.name)
+	s, ok := unquote(it.c.name)
 	if !ok {
 		it.r.fault = max(it.r.fault, malformed)
 	}
@@ -257,7 +256,7 @@ func (it *iterator) Next() ref.Val {
 	if it.object {
 		v = it.name()
 	} else {
-		v = it.r.val(it.r.value(it.at.val))
+		v = it.r.val(it.r.value(it.c.val))
 	}
 	it.step()
 	return v

@@ -1,2 +1,58 @@
-// Package filter is a placeholder.
+// Package filter decides which features pass a condition such as
+//
+//	properties.kind == "cafe" && properties.seats > 20
+//
+// Conditions are written in CEL (cel.dev). Compile checks one once; Match and
+// MatchContext apply it to the JSON text of a feature's properties, of which
+// only what the condition names is parsed. The same program runs on a server
+// and on a client that reads features by itself: what is sent is the text.
+//
+// The variables:
+//
+//	properties  the feature's JSON object
+//	id          string
+//	type        string, the geometry's type ("Point"); "" if it has none
+//	revision    int
+//	expires     timestamp, or null if the feature does not expire
+//	now         timestamp
+//
+// The language is that of CEL with optional syntax (properties.?name), with
+// the macros has, all, exists, exists_one and filter, but without map, and
+// without variables of macros in list and map literals (bounds.go tells why).
+// Numbers of properties are int if they are written without point and
+// exponent and fit one (or uint), otherwise double. All kinds of numbers
+// compare with each other; arithmetic does not mix them.
+//
+// # Missing and null
+//
+// What a feature does not have is unknown, as NULL is to SQL, and a feature
+// passes only if the condition is true:
+//
+//	condition                      x missing   x null   x is 5   x is "five"
+//	properties.x == 3              unknown     false    false    false
+//	properties.x != 3              unknown     true     true     true
+//	properties.x > 3               unknown     unknown  true     unknown
+//	!(properties.x > 3)            unknown     unknown  false    unknown
+//	properties.x == null           unknown     true     false    false
+//	properties.x in [3, 5]         unknown     false    true     false
+//	has(properties.x)              false       true     true     true
+//	!has(properties.x)             true        false    false    false
+//	properties.x                   unknown     unknown  unknown  unknown
+//	properties.?x.orValue(9) > 3   true        unknown  true     unknown
+//
+//	false && unknown is false, true || unknown is true, on either side;
+//	anything else with unknown is unknown, negation included
+//
+// The same holds for what does not fit: an order between a number and a
+// string, a method of strings on a number, an index past a list, a division
+// by 0. This is CEL's handling of errors; only the last step, that an error
+// is no match, is this package's.
+//
+// # Errors and limits
+//
+// Compile returns an *Error with line, column and message. An evaluation
+// fails with ErrCost when it takes more than Options.CostLimit, and with
+// ErrProperties when it reads properties that are not JSON, whatever else
+// the condition says. What is not read is not checked. Of several members of
+// one name the first counts.
 package filter

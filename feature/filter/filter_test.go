@@ -206,7 +206,9 @@ func TestMatch(t *testing.T) {
 		{`[1, 2, 3] == properties.sums`, true, cel},
 		{`properties.sums + [4] == [1, 2, 3, 4]`, true, cel},
 		{`properties.sums.all(n, n > 0) && !properties.sums.exists(n, n > 3)`, true, cel},
-		{`properties.sums.map(n, n * 2) == [2, 4, 6]`, true, cel},
+		{`properties.sums.exists_one(n, n > 2)`, true, cel},
+		{`properties.sums.filter(n, n > 1) == [2, 3]`, true, cel},
+		{`"cafe" in [properties.kind, properties.tags["wifi"]]`, true, cel},
 		{`properties.sums.filter(n, n > 1).size() == 2`, true, cel},
 
 		// Patterns, conversions.
@@ -246,6 +248,56 @@ func TestMatch(t *testing.T) {
 		}
 		if p.String() != c.expr {
 			t.Errorf("%s: String is %q", c.expr, p)
+		}
+	}
+}
+
+// The table of the package's documentation, line by line: whether the
+// condition passes and whether its negation does, which tells unknown.
+func TestMissingAndNull(t *testing.T) {
+	const (
+		f = "false"
+		y = "true"
+		u = "unknown"
+	)
+	props := []string{`{}`, `{"x":null}`, `{"x":5}`, `{"x":"five"}`}
+	for expr, want := range map[string][4]string{
+		`properties.x == 3`:                {u, f, f, f},
+		`properties.x != 3`:                {u, y, y, y},
+		`properties.x > 3`:                 {u, u, y, u},
+		`!(properties.x > 3)`:              {u, u, f, u},
+		`properties.x == null`:             {u, y, f, f},
+		`properties.x in [3, 5]`:           {u, f, y, f},
+		`has(properties.x)`:                {f, y, y, y},
+		`!has(properties.x)`:               {y, f, f, f},
+		`properties.x`:                     {u, u, u, u},
+		`properties.?x.orValue(9) > 3`:     {y, u, y, u},
+		`false && properties.x > 3`:        {f, f, f, f},
+		`properties.x > 3 && false`:        {f, f, f, f},
+		`true || properties.x > 3`:         {y, y, y, y},
+		`properties.x > 3 || true`:         {y, y, y, y},
+		`properties.x > 3 && 1 == 1`:       {u, u, y, u},
+		`properties.x > 3 || 1 == 2`:       {u, u, y, u},
+		`1 / (properties.x - 5) == 1`:      {u, u, u, u},
+		`properties.x.startsWith("f")`:     {u, u, u, y},
+		`properties.x[0] == 1`:             {u, u, u, u},
+		`expires == null || expires > now`: {y, y, y, y},
+	} {
+		p, not := mustCompile(t, expr), mustCompile(t, "!("+expr+")")
+		for i, properties := range props {
+			in := Input{Properties: []byte(properties), Now: noon}
+			yes, err := match(t, p, in)
+			no, err2 := match(t, not, in)
+			got := u
+			if yes {
+				got = y
+			} else if no {
+				got = f
+			}
+			if got != want[i] || yes && no || err != nil || err2 != nil {
+				t.Errorf("%s on %s: got %s (%v, %v), %v, %v; want %s",
+					expr, properties, got, yes, no, err, err2, want[i])
+			}
 		}
 	}
 }
@@ -333,7 +385,12 @@ func TestCompileErrors(t *testing.T) {
 		{strings.Repeat("(", 100) + "true" + strings.Repeat(")", 100), 0, 0, "recursion"},
 		{strings.Repeat("x", 4097), 0, 0, "4097 bytes, at most 4096"},
 		{"id == \"\xff\"", 0, 0, "UTF-8"},
-		{"properties.a.b(1)", 1, 15, "undeclared reference to 'b'"},
+		{"properties.a.b(1)", 1, 15, "there is no function 'b'"},
+		{`properties.l.map(x, x) == []`, 1, 17, "there is no function 'map'"},
+		{`properties.l.exists(x, [x, x] == x)`, 1, 25, "literals and fields only"},
+		{`properties.l.exists(x, {"a": [1, x]} == x)`, 1, 34, "literals and fields only"},
+		{`properties.l.filter(x, [x] == x) == []`, 1, 25, "literals and fields only"},
+		{`[properties.a + 1] == []`, 1, 15, "literals and fields only"},
 	} {
 		_, err := Compile(c.expr, Options{})
 		var e *Error
@@ -388,28 +445,5 @@ func TestMatchContext(t *testing.T) {
 		if got || !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: got %v, %v", expr, got, err)
 		}
-	}
-}
-
-// countdown is a context that ends when it was asked n times.
-type countdown struct {
-	context.Context
-	n    int
-	done chan struct{}
-}
-
-func (c *countdown) Done() <-chan struct{} {
-	if c.n--; c.n == 0 {
-		close(c.done)
-	}
-	return c.done
-}
-
-func (c *countdown) Err() error {
-	select {
-	case <-c.done:
-		return context.DeadlineExceeded
-	default:
-		return nil
 	}
 }

@@ -1,9 +1,10 @@
 package filter
 
 import (
-	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"math"
+	"math/bits"
 	"strconv"
 )
 
@@ -24,10 +25,8 @@ type cursor struct {
 	i     int
 	begun bool
 	bad   bool // what followed is not JSON; final
-}
 
-// member is one step of a cursor. Both slices are parts of the JSON text.
-type member struct {
+	// The current member. Both slices are parts of b.
 	name    []byte // without quotes; nil in lists
 	escaped bool   // the name holds escapes
 	val     []byte
@@ -42,10 +41,10 @@ func open(b []byte, bracket byte) (cursor, bool) {
 	return cursor{b: b, i: i + 1}, true
 }
 
-// next returns the next member, or false at the end or when c.bad.
-func (c *cursor) next(object bool) (m member, ok bool) {
+// next moves to the next member, and returns false at the end or when c.bad.
+func (c *cursor) next(object bool) bool {
 	if c.bad {
-		return m, false
+		return false
 	}
 	b, end := c.b, byte(']')
 	if object {
@@ -54,35 +53,35 @@ func (c *cursor) next(object bool) (m member, ok bool) {
 	i := skipSpace(b, c.i)
 	if i < len(b) && b[i] == end {
 		c.i = i // stays on the bracket: asked again, it ends again
-		return m, false
+		return false
 	}
 	if c.begun {
 		if i == len(b) || b[i] != ',' {
-			return m, c.fail()
+			return c.fail()
 		}
 		i = skipSpace(b, i+1)
 	}
 	c.begun = true
 	if object {
 		if i == len(b) || b[i] != '"' {
-			return m, c.fail()
+			return c.fail()
 		}
 		from := i + 1
-		if i, m.escaped = skipString(b, from); i < 0 {
-			return m, c.fail()
+		if i, c.escaped = skipString(b, from); i < 0 {
+			return c.fail()
 		}
-		m.name = b[from : i-1]
+		c.name = b[from : i-1]
 		if i = skipSpace(b, i); i == len(b) || b[i] != ':' {
-			return m, c.fail()
+			return c.fail()
 		}
 		i = skipSpace(b, i+1)
 	}
 	j := skipValue(b, i)
 	if j <= i {
-		return m, c.fail()
+		return c.fail()
 	}
-	m.val, c.i = b[i:j], j
-	return m, true
+	c.val, c.i = b[i:j], j
+	return true
 }
 
 func (c *cursor) fail() bool {
@@ -90,12 +89,12 @@ func (c *cursor) fail() bool {
 	return false
 }
 
-// is tells whether the member has this name.
-func (m *member) is(name string) bool {
-	if !m.escaped {
-		return string(m.name) == name
+// is tells whether the current member has this name.
+func (c *cursor) is(name string) bool {
+	if !c.escaped {
+		return string(c.name) == name
 	}
-	s, ok := unquote(m.name)
+	s, ok := unquote(c.name)
 	return ok && s == name
 }
 
@@ -109,10 +108,26 @@ func skipSpace(b []byte, i int) int {
 // skipString returns the index after the closing quote of the string whose
 // content begins at i, or -1, and whether the content holds escapes.
 //
-// Strings of properties are short: a loop costs less than two calls of
-// bytes.IndexByte up to about 30 bytes, the loop below ends there.
+// It looks at eight bytes at a time: half of what a filter takes is spent
+// here. x below has a zero byte where w has the byte that is sought, and
+// (x - ones) &^ x & tops has the top bit of each zero byte, besides false
+// ones above the lowest, which alone is used.
 func skipString(b []byte, i int) (end int, escaped bool) {
-	for short := min(len(b), i+32); i < short; i++ {
+	const (
+		ones = 0x0101010101010101
+		tops = 0x8080808080808080
+	)
+	for i < len(b) {
+		if i+8 <= len(b) {
+			w := binary.LittleEndian.Uint64(b[i:])
+			x, y := w^('"'*ones), w^('\\'*ones)
+			stop := ((x-ones)&^x | (y-ones)&^y) & tops
+			if stop == 0 {
+				i += 8
+				continue
+			}
+			i += bits.TrailingZeros64(stop) / 8
+		}
 		switch b[i] {
 		case '"':
 			return i + 1, escaped
@@ -120,18 +135,7 @@ func skipString(b []byte, i int) (end int, escaped bool) {
 			escaped = true
 			i++
 		}
-	}
-	for i < len(b) {
-		q := bytes.IndexByte(b[i:], '"')
-		if q < 0 {
-			return -1, escaped
-		}
-		s := bytes.IndexByte(b[i:i+q], '\\')
-		if s < 0 {
-			return i + q + 1, escaped
-		}
-		escaped = true
-		i += s + 2
+		i++
 	}
 	return -1, escaped
 }
@@ -208,14 +212,14 @@ const (
 	double   // num is a float64
 	text
 	object
-	list
+	array
 )
 
 // value is one JSON value, a literal of an expression, or another variable.
 type value struct {
 	kind kind
 	num  uint64 // boolean: 0 or 1; numbers: see kind
-	s    []byte // text: the string; object and list: the JSON text
+	s    []byte // text: the string; object and array: the JSON text
 }
 
 // parse reads one value that a cursor stepped over. A kind of missing tells
@@ -242,7 +246,7 @@ func parse(raw []byte) value {
 	case '{':
 		return value{kind: object, s: raw}
 	case '[':
-		return value{kind: list, s: raw}
+		return value{kind: array, s: raw}
 	case 't':
 		if string(raw) == "true" {
 			return value{kind: boolean, num: 1}

@@ -78,9 +78,9 @@ func (r *reader) find(raw []byte, name string) []byte {
 		return nil
 	}
 	var val []byte
-	for m, ok := c.next(true); ok; m, ok = c.next(true) {
-		if m.is(name) {
-			val = m.val
+	for c.next(true) {
+		if c.is(name) {
+			val = c.val
 			break
 		}
 	}
@@ -99,14 +99,10 @@ func (r *reader) findAll(names []string, found [][]byte) {
 		return
 	}
 	left := len(names)
-	for left > 0 {
-		m, ok := c.next(true)
-		if !ok {
-			break
-		}
+	for left > 0 && c.next(true) {
 		for i, name := range names {
-			if found[i] == nil && m.is(name) {
-				found[i] = m.val
+			if found[i] == nil && c.is(name) {
+				found[i] = c.val
 				left--
 				break
 			}

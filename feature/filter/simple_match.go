@@ -27,7 +27,7 @@ func truthOf(b bool) truth {
 // simpleRun is one evaluation of a simple filter.
 type simpleRun struct {
 	s     *simple
-	in    *Input
+	in    Input // a copy: a pointer would move the caller's to the heap
 	r     reader
 	read  bool // found is filled
 	found [maxNames][]byte
@@ -35,7 +35,7 @@ type simpleRun struct {
 
 // matchSimple evaluates the expression by its tree.
 func (p *Program) matchSimple(f *Input) (bool, error) {
-	run := simpleRun{s: p.simple, in: f}
+	run := simpleRun{s: p.simple, in: *f}
 	run.r.begin(f.Properties, p.limit)
 	t := run.eval(len(p.simple.nodes) - 1)
 	if run.r.fault != sound {
@@ -135,7 +135,7 @@ func (x *simpleRun) value(f *field) value {
 	case varID:
 		return value{kind: text, s: x.in.ID}
 	case varType:
-		return value{kind: text, s: []byte(x.in.Type)}
+		return value{kind: text, s: typeBytes(x.in.Type)}
 	case varRevision:
 		return unsignedValue(x.in.Revision)
 	}
@@ -147,6 +147,22 @@ func (x *simpleRun) value(f *field) value {
 		raw = x.r.find(raw, name)
 	}
 	return x.r.value(raw)
+}
+
+// typeBytes returns a geometry's type without allocating.
+func typeBytes(name string) []byte {
+	for i := range geometries {
+		if string(geometries[i]) == name {
+			return geometries[i]
+		}
+	}
+	return []byte(name)
+}
+
+// geometries are GeoJSON's types (RFC 7946, 1.4).
+var geometries = [...][]byte{
+	[]byte("Point"), []byte("LineString"), []byte("Polygon"), []byte("MultiPolygon"),
+	[]byte("MultiPoint"), []byte("MultiLineString"), []byte("GeometryCollection"), {},
 }
 
 // slot returns the text of a property, which are all found when one is first
@@ -167,7 +183,7 @@ func (x *simpleRun) has(f *field) truth {
 	last := len(f.path) - 1
 	holder := x.value(&field{variable: f.variable, slot: f.slot, path: f.path[:last]})
 	switch holder.kind {
-	case missing, list:
+	case missing, array:
 		return unknown
 	case object:
 		return truthOf(x.r.find(holder.s, f.path[last]) != nil)
@@ -183,11 +199,11 @@ func (x *simpleRun) contains(v value, l *value) truth {
 			return no
 		}
 		return truthOf(x.r.find(v.s, string(l.s)) != nil)
-	case list:
+	case array:
 		c, _ := open(v.s, '[')
 		found := no
-		for m, ok := c.next(false); ok && found == no; m, ok = c.next(false) {
-			e := x.r.value(m.val)
+		for found == no && c.next(false) {
+			e := x.r.value(c.val)
 			found = truthOf(e.equal(l))
 		}
 		x.r.close(&c)

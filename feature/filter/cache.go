@@ -1,0 +1,76 @@
+package filter
+
+import (
+	"container/list"
+	"sync"
+)
+
+// Cache compiles expressions and keeps the programs that were asked for
+// last, because clients send the same few texts again and again. It is safe
+// for concurrent use.
+type Cache struct {
+	opts Options
+	size int
+
+	mu     sync.Mutex
+	byText map[string]*list.Element
+	recent *list.List // of *Program, the last one asked for first
+}
+
+// NewCache returns a cache of at most size programs, at least one. A program
+// of an expression of usual length takes some 30 KB, the largest that
+// compile about 1 MiB. Expressions that do not compile are not kept.
+func NewCache(size int, opts Options) *Cache {
+	return &Cache{
+		opts:   opts,
+		size:   max(1, size),
+		byText: make(map[string]*list.Element),
+		recent: list.New(),
+	}
+}
+
+// Compile returns the program of expr, as Compile does. While several ask
+// for a new text at once, each compiles it, and one program is kept.
+func (c *Cache) Compile(expr string) (*Program, error) {
+	if p := c.get(expr); p != nil {
+		return p, nil
+	}
+	p, err := Compile(expr, c.opts)
+	if err != nil {
+		return nil, err
+	}
+	return c.put(p), nil
+}
+
+// Len returns how many programs are kept.
+func (c *Cache) Len() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.recent.Len()
+}
+
+func (c *Cache) get(expr string) *Program {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.byText[expr]
+	if e == nil {
+		return nil
+	}
+	c.recent.MoveToFront(e)
+	return e.Value.(*Program)
+}
+
+// put keeps p, or returns the program of the same text that another kept.
+func (c *Cache) put(p *Program) *Program {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.byText[p.text]; e != nil {
+		return e.Value.(*Program)
+	}
+	c.byText[p.text] = c.recent.PushFront(p)
+	if c.recent.Len() > c.size {
+		oldest := c.recent.Remove(c.recent.Back()).(*Program)
+		delete(c.byText, oldest.text)
+	}
+	return p
+}

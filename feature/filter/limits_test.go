@@ -1,0 +1,232 @@
+package filter
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// numbers is an object with a list of n numbers.
+func numbers(n int) Input {
+	return Input{Properties: []byte(`{"list":[1` + strings.Repeat(",1", n-1) + `],"last":1}`)}
+}
+
+func TestCostLimit(t *testing.T) {
+	for _, c := range []struct {
+		name, expr string
+		in         Input
+	}{
+		{"loops", `properties.list.all(x, properties.list.all(y, x + y == 2))`, numbers(300)},
+		{"loops", `!properties.list.exists(x, properties.list.exists(y, x + y == 3)) || true`, numbers(300)},
+		// Few steps, each of which reads 6 KB.
+		{"reading", `properties.list.filter(x, properties.last == 1).size() > 0`, numbers(3000)},
+		{"reading", `properties.list.all(x, properties.last == 2 || true) || true`, numbers(3000)},
+		// Strings that grow, lists that grow: not for long.
+		{"strings", strings.Repeat(`properties.s + `, 50) + `"" != ""`,
+			Input{Properties: []byte(`{"s":"` + strings.Repeat("x", 50_000) + `"}`)}},
+		{"iterated", `properties.l.all(s, ` + strings.Repeat(`s+`, 50) + `s != "")`,
+			Input{Properties: []byte(`{"l":["` + strings.Repeat("x", 50_000) + `"]}`)}},
+		{"lists", `size(` + strings.Repeat(`properties.list+`, 50) + `[1]) > 0`, numbers(1000)},
+		// Comparing strings, whose types are not known before.
+		{"order", `properties.list.all(x, properties.l.all(s, s <= s))`, Input{Properties: []byte(
+			`{"l":["` + strings.Repeat("x", 50_000) + `"],` + string(numbers(100).Properties[1:]))}},
+		// Reading the file of a time zone.
+		{"zones", `properties.list.all(x, now.getHours("Europe/Andorra") == 14 || true)`, numbers(1000)},
+	} {
+		p := mustCompile(t, c.expr)
+		got, err := p.Match(c.in)
+		if got || !errors.Is(err, ErrCost) || !strings.Contains(err.Error(), "100000 units") {
+			t.Errorf("%s: got %v, %v", c.name, got, err)
+		}
+		// A larger limit is enough.
+		if c.name != "loops" && c.name != "reading" {
+			continue
+		}
+		p, err = Compile(c.expr, Options{CostLimit: 1e9})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := p.Match(c.in); !got || err != nil {
+			t.Errorf("%s with 1e9: got %v, %v", c.name, got, err)
+		}
+	}
+}
+
+// Simple filters count what they read, too: here 6 KB, 600 units.
+func TestCostLimitSimple(t *testing.T) {
+	in := numbers(3000)
+	for _, c := range []struct {
+		limit uint64
+		err   error
+	}{{500, ErrCost}, {700, nil}} {
+		for _, expr := range []string{`properties.last == 1`, `has(properties.last)`, `properties.last in [1]`} {
+			p, err := Compile(expr, Options{CostLimit: c.limit})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.simple == nil {
+				t.Fatalf("%s is not simple", expr)
+			}
+			got, err := match(t, p, in)
+			if !errors.Is(err, c.err) || got != (c.err == nil) {
+				t.Errorf("%s, limit %d: got %v, %v", expr, c.limit, got, err)
+			}
+		}
+	}
+}
+
+// What costs too much for any feature does not compile.
+func TestCostLimitCompile(t *testing.T) {
+	expr := `[` + strings.Repeat(`{},`, 100) + `{}] == properties.l`
+	_, err := Compile(expr, Options{CostLimit: 1000})
+	if !errors.Is(err, ErrFilter) || !strings.Contains(err.Error(), "at most 1000") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := Compile(expr, Options{}); err != nil {
+		t.Errorf("got %v", err)
+	}
+}
+
+// late is a context that has ended, but does not tell when first asked.
+type late struct {
+	context.Context
+	asked int
+}
+
+func (l *late) Err() error {
+	if l.asked++; l.asked == 1 {
+		return nil
+	}
+	return context.DeadlineExceeded
+}
+
+func (l *late) Done() <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
+}
+
+// A long evaluation notices that its context ends.
+func TestMatchContextInterrupts(t *testing.T) {
+	p := mustCompile(t, `properties.list.all(x, x == 1)`)
+	got, err := p.MatchContext(&late{Context: context.Background()}, numbers(10*interruptEvery))
+	if got || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+// Evaluations at the same time do not see each other's features.
+func TestMatchConcurrently(t *testing.T) {
+	for _, expr := range []string{
+		`properties.last == 1 && 1 in properties.list`,
+		`properties.list.all(x, x == 1) && size(properties.list) < 3`,
+	} {
+		p := mustCompile(t, expr)
+		var group sync.WaitGroup
+		for g := range 4 {
+			group.Go(func() {
+				in, want := numbers(2), true
+				if g%2 == 1 {
+					in, want = Input{Properties: []byte(`{"list":[1,2],"last":2}`)}, false
+				}
+				for range 500 {
+					if got, err := p.Match(in); got != want || err != nil {
+						t.Errorf("%s: got %v, %v; want %v", expr, got, err, want)
+						return
+					}
+				}
+			})
+		}
+		group.Wait()
+	}
+}
+
+// Nothing of a feature stays behind, not even when an evaluation fails.
+func TestMatchForgets(t *testing.T) {
+	p := mustCompile(t, `size(properties.a) == 1`)
+	for _, c := range []struct {
+		props string
+		want  bool
+		err   error
+	}{
+		{`{"a":[1]}`, true, nil}, {`{"a":[1`, false, ErrProperties},
+		{`{}`, false, nil}, {`{"a":[2]}`, true, nil},
+	} {
+		if got, err := p.Match(Input{Properties: []byte(c.props)}); got != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%s: got %v, %v", c.props, got, err)
+		}
+	}
+}
+
+func TestSimpleAllocatesNothing(t *testing.T) {
+	for _, expr := range []string{
+		`properties.amenity == "cafe" && properties.seats > 20 && properties.rating >= 4`,
+		`id.startsWith("node/") && type == "Point" && revision > 1`,
+		`!has(properties.stars) || properties.stars in [3, 4, 5]`,
+		`properties["addr:city"].contains("Vella")`,
+	} {
+		p := mustCompile(t, expr)
+		ctx := context.Background()
+		if n := testing.AllocsPerRun(100, func() {
+			if ok, err := p.MatchContext(ctx, place); !ok || err != nil {
+				t.Fatal(ok, err)
+			}
+		}); n != 0 {
+			t.Errorf("%s: %v allocations", expr, n)
+		}
+	}
+}
+
+func TestCache(t *testing.T) {
+	c := NewCache(2, Options{CostLimit: 500})
+	get := func(expr string) *Program {
+		t.Helper()
+		p, err := c.Compile(expr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	a, b := get(`properties.a`), get(`properties.b`)
+	if get(`properties.a`) != a || get(`properties.b`) != b {
+		t.Error("compiled again what was kept")
+	}
+	get(`properties.a`)
+	get(`properties.c`) // instead of b, which was not asked for longest
+	if c.Len() != 2 || get(`properties.a`) != a || get(`properties.b`) == b {
+		t.Errorf("%d programs, or the wrong one was dropped", c.Len())
+	}
+	if _, err := c.Compile(`properties.`); !errors.Is(err, ErrFilter) {
+		t.Errorf("got %v", err)
+	}
+	if c.Len() != 2 {
+		t.Errorf("%d programs", c.Len())
+	}
+	if _, err := get(`properties.last == 1`).Match(numbers(3000)); !errors.Is(err, ErrCost) {
+		t.Errorf("options are not used: %v", err)
+	}
+	if c := NewCache(0, Options{}); c.size != 1 {
+		t.Errorf("size is %d", c.size)
+	}
+}
+
+func TestCacheConcurrently(t *testing.T) {
+	c := NewCache(3, Options{})
+	var group sync.WaitGroup
+	for g := range 4 {
+		group.Go(func() {
+			for i := range 20 {
+				expr := `properties.` + string(rune('a'+(g+i)%5))
+				if p, err := c.Compile(expr); err != nil || p.String() != expr {
+					t.Errorf("%s: got %v, %v", expr, p, err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if c.Len() != 3 {
+		t.Errorf("%d programs", c.Len())
+	}
+}
