@@ -197,6 +197,15 @@ func (s *simple) test(n node, e ast.Expr, literals ...ast.Expr) (node, bool) {
 		return n, k == text || k.isNumber()
 	case opStartsWith, opEndsWith, opHasText:
 		return n, n.literals[0].kind == text
+	case opIn:
+		// From here on CEL's "in" compares an integer with a double exactly,
+		// unlike its "==".
+		const exact = 1 << 53
+		for _, l := range n.literals {
+			if l.kind.isNumber() && math.Abs(l.float()) >= exact {
+				return n, false
+			}
+		}
 	}
 	return n, true
 }
