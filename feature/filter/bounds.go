@@ -47,6 +47,7 @@ func (bounds) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST, issues *ce
 		}
 	}
 	exempt := make(map[int64]bool) // lists of the macro filter
+	regexes := 0                   // instructions of all patterns so far
 	ast.PreOrderVisit(a.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		switch e.Kind() {
 		case ast.ComprehensionKind:
@@ -58,7 +59,7 @@ func (bounds) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST, issues *ce
 			args := c.Args()
 			if c.FunctionName() == overloads.Matches {
 				p := args[len(args)-1]
-				check(p, checkPattern(p))
+				check(p, checkPattern(p, &regexes))
 			}
 		case ast.ListKind:
 			if exempt[e.ID()] {
@@ -127,14 +128,14 @@ func isField(e ast.Expr) bool {
 	return false
 }
 
-// maxRegex bounds the program of a regular expression, which counted
-// repetitions multiply. Matching takes time by the product of its length and
-// the string's, some 10 ns each.
+// maxRegex bounds the programs of a filter's regular expressions, which
+// counted repetitions multiply. Matching takes time by the product of its
+// length and the string's, some 10 ns each; an instruction takes 40 bytes.
 const maxRegex = 1000
 
 // checkPattern wants a literal: it is compiled once, within maxRegex, and
-// not once for each feature.
-func checkPattern(e ast.Expr) error {
+// not once for each feature. It adds its instructions to all.
+func checkPattern(e ast.Expr, all *int) error {
 	if e.Kind() != ast.LiteralKind {
 		return errors.New("the pattern of matches must be a literal string")
 	}
@@ -150,8 +151,9 @@ func checkPattern(e ast.Expr) error {
 	if err != nil {
 		return err
 	}
-	if n := len(prog.Inst); n > maxRegex {
-		return fmt.Errorf("the pattern compiles to %d instructions, at most %d are allowed", n, maxRegex)
+	if *all += len(prog.Inst); *all > maxRegex {
+		return fmt.Errorf("the patterns so far compile to %d instructions, at most %d are allowed",
+			*all, maxRegex)
 	}
 	return nil
 }

@@ -29,6 +29,8 @@ func TestCostLimit(t *testing.T) {
 		{"iterated", `properties.l.all(s, ` + strings.Repeat(`s+`, 50) + `s != "")`,
 			Input{Properties: []byte(`{"l":["` + strings.Repeat("x", 50_000) + `"]}`)}},
 		{"lists", `size(` + strings.Repeat(`properties.list+`, 50) + `[1]) > 0`, numbers(1000)},
+		// A joined list is slow to step over.
+		{"joined", `(properties.list + [1]).all(x, x == 1)`, numbers(1000)},
 		// Comparing strings, whose types are not known before.
 		{"order", `properties.list.all(x, properties.l.all(s, s <= s))`, Input{Properties: []byte(
 			`{"l":["` + strings.Repeat("x", 50_000) + `"],` + string(numbers(100).Properties[1:]))}},

@@ -292,6 +292,6 @@ func (s *simple) below(e ast.Expr, name string) (field, bool) {
 	if !ok || f.variable != varProperties {
 		return field{}, false
 	}
-	f.path = append(f.path[:len(f.path):len(f.path)], name)
+	f.path = append(f.path, name)
 	return f, true
 }
