@@ -51,7 +51,10 @@ type jsonObject struct {
 	raw []byte
 }
 
-var _ traits.Mapper = (*jsonObject)(nil)
+var (
+	_ traits.Mapper   = (*jsonObject)(nil)
+	_ traits.Foldable = (*jsonObject)(nil)
+)
 
 func (o *jsonObject) Type() ref.Type { return types.MapType }
 
@@ -92,6 +95,9 @@ func (o *jsonObject) Size() ref.Val { return size(o.r, o.raw, '{') }
 // Iterator steps over the names.
 func (o *jsonObject) Iterator() traits.Iterator { return newIterator(o.r, o.raw, '{') }
 
+// Fold is what CEL's macros call.
+func (o *jsonObject) Fold(f traits.Folder) { fold(o.r, o.raw, '{', f) }
+
 func (o *jsonObject) Equal(other ref.Val) ref.Val { return o.all().Equal(other) }
 
 func (o *jsonObject) ConvertToNative(t reflect.Type) (any, error) {
@@ -119,7 +125,10 @@ type jsonList struct {
 	raw []byte
 }
 
-var _ traits.Lister = (*jsonList)(nil)
+var (
+	_ traits.Lister   = (*jsonList)(nil)
+	_ traits.Foldable = (*jsonList)(nil)
+)
 
 func (l *jsonList) Type() ref.Type { return types.ListType }
 
@@ -153,6 +162,10 @@ func (l *jsonList) Contains(elem ref.Val) ref.Val {
 func (l *jsonList) Size() ref.Val { return size(l.r, l.raw, '[') }
 
 func (l *jsonList) Iterator() traits.Iterator { return newIterator(l.r, l.raw, '[') }
+
+// Fold is what CEL's macros call. Without it they would call Get for each
+// index, which steps over all before it.
+func (l *jsonList) Fold(f traits.Folder) { fold(l.r, l.raw, '[', f) }
 
 func (l *jsonList) Add(other ref.Val) ref.Val {
 	a, ok := l.all().(traits.Adder)
@@ -192,9 +205,24 @@ func size(r *reader, raw []byte, bracket byte) ref.Val {
 	return n
 }
 
-// iterator steps over the names of an object or the elements of a list, as
-// CEL's macros (all, exists, map, filter) ask. It counts what it passes step
-// by step, so that no loop goes on when the budget is spent.
+// fold hands f the members one by one, until f has enough.
+func fold(r *reader, raw []byte, bracket byte, f traits.Folder) {
+	i := types.Int(0)
+	for it := newIterator(r, raw, bracket); it.more; it.step() {
+		key := ref.Val(i)
+		if it.object {
+			key = it.name()
+		}
+		if !f.FoldEntry(key, r.val(r.value(it.c.val))) {
+			return
+		}
+		i++
+	}
+}
+
+// iterator steps over the names of an object or the elements of a list. It
+// counts what it passes step by step, so that no loop goes on when the budget
+// is spent.
 type iterator struct {
 	ref.Val // for methods that no iterator of CEL implements, either
 	r       *reader

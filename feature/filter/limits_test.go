@@ -3,6 +3,7 @@ package filter
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -32,7 +33,7 @@ func TestCostLimit(t *testing.T) {
 		// A joined list is slow to step over.
 		{"joined", `(properties.list + [1]).all(x, x == 1)`, numbers(1000)},
 		// Comparing strings, whose types are not known before.
-		{"order", `properties.list.all(x, properties.l.all(s, s <= s))`, Input{Properties: []byte(
+		{"order", `properties.l.all(s, properties.list.all(x, s <= s))`, Input{Properties: []byte(
 			`{"l":["` + strings.Repeat("x", 50_000) + `"],` + string(numbers(100).Properties[1:]))}},
 		// Reading the file of a time zone.
 		{"zones", `properties.list.all(x, now.getHours("Europe/Andorra") == 14 || true)`, numbers(1000)},
@@ -52,6 +53,25 @@ func TestCostLimit(t *testing.T) {
 		}
 		if got, err := p.Match(c.in); !got || err != nil {
 			t.Errorf("%s with 1e9: got %v, %v", c.name, got, err)
+		}
+	}
+}
+
+// Loops read each element once: within the default limit there is room for
+// some 10000, of objects, too.
+func TestCostOfLoops(t *testing.T) {
+	names := `{"n0":0`
+	for i := range 5000 {
+		names += fmt.Sprintf(`,"n%d":%d`, i+1, i)
+	}
+	for expr, in := range map[string]Input{
+		`properties.list.all(x, x == 1)`:                 numbers(10_000),
+		`!properties.list.exists(x, x != 1)`:             numbers(10_000),
+		`properties.list.filter(x, x == 1).size() > 999`: numbers(1000),
+		`properties.all(n, n.startsWith("n"))`:           {Properties: []byte(names + "}")},
+	} {
+		if got, err := mustCompile(t, expr).Match(in); !got || err != nil {
+			t.Errorf("%s: got %v, %v", expr, got, err)
 		}
 	}
 }
