@@ -23,9 +23,6 @@ const (
 	// maxDepth of nested parentheses, calls and operators: far more than
 	// people write, and little for the stack of the recursive parser.
 	maxDepth = 64
-	// maxNodes of the expression after macros, which can multiply it: a node
-	// takes some hundred bytes compiled, so this is about 1 MiB.
-	maxNodes = 4096
 )
 
 // environment declares the language. It never changes, so that programs
@@ -44,7 +41,6 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 		cel.ClearMacros(),
 		cel.Macros(macros...),
 		cel.ParserRecursionLimit(maxDepth),
-		cel.ExpressionNodeLimit(maxNodes),
 		cel.ASTValidators(
 			cel.ValidateTimestampLiterals(),
 			cel.ValidateDurationLiterals(),

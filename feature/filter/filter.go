@@ -24,7 +24,7 @@ type Options struct {
 	// for looking up a name, comparing or calling, and 1 for each ten bytes
 	// of strings or properties that are passed. Default 100000, a thousand
 	// times what most filters take: the worst evaluations that we found end
-	// there after 20 ms.
+	// there after 20 ms, with patterns after 100 ms.
 	CostLimit uint64
 	// MaxLength of an expression, in bytes. Default 4096.
 	MaxLength int
@@ -101,7 +101,7 @@ func Compile(expr string, opts Options) (*Program, error) {
 	p := &Program{text: expr, limit: opts.CostLimit, simple: compileSimple(checked.NativeRep())}
 	p.eval, err = env.Program(checked,
 		cel.EvalOptions(cel.OptOptimize),
-		cel.CostTracking(prices{}),
+		cel.CostTracking(prices{regex: regexSize(checked.NativeRep())}),
 		cel.CostLimit(opts.CostLimit),
 		cel.InterruptCheckFrequency(interruptEvery))
 	if err != nil {

@@ -20,7 +20,7 @@ var cafe = Input{
 		"open":true, "closed":false, "owner":null, "empty":"",
 		"tags":{"addr:city":"Andorra la Vella","wifi":"yes","deep":{"er":{"n":-7}}},
 		"list":["x","y",3,null,{"a":1}], "sums":[1,2,3], "none":[], "a.b":1,
-		"huge":1e400, "exp":2e1, "neg":-0.5, "back\\slash":true, "seats":99}`),
+		"huge":1e400, "exp":2e1, "neg":-0.5, "back\\slash":true, "twice":{"n":1, "n":2}, "seats":99}`),
 	Revision: 7,
 	Expires:  noon.Add(time.Hour),
 	Now:      noon,
@@ -81,6 +81,7 @@ func TestMatch(t *testing.T) {
 
 		// The first of two members of one name counts.
 		{`properties.seats == 24`, true, simple},
+		{`properties.twice == {"n": 1}`, true, cel},
 
 		// Numbers compare, however they are written.
 		{`properties.seats == 24.0`, true, simple},
@@ -232,11 +233,13 @@ func TestMatch(t *testing.T) {
 		{`type in ["LineString", "Polygon"]`, false, simple},
 		{`revision > 6 && revision < 8 && revision == 7`, true, simple},
 		{`revision != 7`, false, simple},
+		{`revision < 7.5 && revision > 6u`, true, simple},
 		{`expires > now`, true, cel},
 		{`expires - now == duration("1h")`, true, cel},
 		{`expires == null`, false, cel},
 		{`now == timestamp("2026-05-01T12:00:00Z")`, true, cel},
 		{`now.getHours() == 12`, true, cel},
+		{`now.getHours("+02:00") == 14`, true, cel},
 	} {
 		p, err := Compile(c.expr, Options{})
 		if err != nil {
@@ -403,9 +406,9 @@ func TestCompileErrors(t *testing.T) {
 		{`properties`, 1, 1, "is a condition (bool), this is map"},
 		{`properties.a.matches("(")`, 1, 22, "missing closing )"},
 		{`properties.a.matches("(x{100}){100}")`, 1, 22, "repeat"},
-		{`properties.a.matches("x{900}") && id == ""`, 0, 0, ""},
-		{`properties.a.matches("x{900}") && id.matches("x{100}")`, 1, 46, "at most 1000"},
-		{`properties.a.matches("[a-z]{1000}[a-z]")`, 1, 22, "at most 1000"},
+		{`properties.a.matches("x{240}") && id == ""`, 0, 0, ""},
+		{`properties.a.matches("x{240}") && id.matches("x{100}")`, 1, 46, "at most 250"},
+		{`properties.a.matches("[a-z]{240}[0-9]{20}")`, 1, 22, "at most 250"},
 		{`properties.a.matches(properties.b)`, 1, 32, "literal string"},
 		{`matches(properties.a, id)`, 1, 23, "literal string"},
 		{`now > timestamp("x")`, 1, 17, "invalid timestamp"},
@@ -448,6 +451,9 @@ func TestErrorShowsCaret(t *testing.T) {
 		}
 		if at := len(lines[2]) - 1; !strings.HasPrefix(lines[1][at:], "foo") || lines[2][at] != '^' {
 			t.Errorf("%q: the caret is elsewhere:\n%v", expr, err)
+		}
+		if strings.Contains(lines[1], "\t") != strings.Contains(lines[2], "\t") {
+			t.Errorf("%q: tabs move the caret:\n%v", expr, err)
 		}
 	}
 	// Of a long line the part around the caret is shown.

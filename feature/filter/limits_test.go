@@ -24,6 +24,7 @@ func TestCostLimit(t *testing.T) {
 		// Few steps, each of which reads 6 KB.
 		{"reading", `properties.list.filter(x, properties.last == 1).size() > 0`, numbers(3000)},
 		{"reading", `properties.list.all(x, properties.last == 2 || true) || true`, numbers(3000)},
+		{"comparing", `properties.list.all(x, properties != {"a": 1})`, numbers(1000)},
 		// Strings that grow, lists that grow: not for long.
 		{"strings", strings.Repeat(`properties.s + `, 50) + `"" != ""`,
 			Input{Properties: []byte(`{"s":"` + strings.Repeat("x", 50_000) + `"}`)}},
@@ -35,6 +36,9 @@ func TestCostLimit(t *testing.T) {
 		// Comparing strings, whose types are not known before.
 		{"order", `properties.l.all(s, properties.list.all(x, s <= s))`, Input{Properties: []byte(
 			`{"l":["` + strings.Repeat("x", 50_000) + `"],` + string(numbers(100).Properties[1:]))}},
+		// A pattern of 20 characters that is slow.
+		{"pattern", `properties.list.all(x, id.matches("(x{1,50}){1,2}y") || true)`,
+			Input{ID: []byte(strings.Repeat("x", 100)), Properties: numbers(100).Properties}},
 		// Reading the file of a time zone.
 		{"zones", `properties.list.all(x, now.getHours("Europe/Andorra") == 14 || true)`, numbers(1000)},
 	} {
