@@ -19,11 +19,9 @@ const (
 	varNow        = "now"
 )
 
-const (
-	// maxDepth of nested parentheses, calls and operators: far more than
-	// people write, and little for the stack of the recursive parser.
-	maxDepth = 64
-)
+// maxDepth of nested parentheses, calls and operators: far more than
+// people write, and little for the stack of the recursive parser.
+const maxDepth = 64
 
 // environment declares the language. It never changes, so that programs
 // share it.
