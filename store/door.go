@@ -45,7 +45,7 @@ type write struct {
 	// expired is the revision of a feature that has expired, and is deleted for
 	// that.
 	expired uint64
-	done   func(revision uint64, err error)
+	done    func(revision uint64, err error)
 
 	revision uint64
 	boxes    int

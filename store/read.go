@@ -245,4 +245,3 @@ func (c *Collection) Nearest(ctx context.Context, q NearestQuery, yield func(*Fo
 func (c *Collection) Extent() (r rstar.Rect, ok bool) {
 	return r, ok
 }
-

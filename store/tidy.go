@@ -22,4 +22,3 @@ func (c *Collection) Tidy(pieces int) (more bool) {
 	}
 	return more
 }
-
