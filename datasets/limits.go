@@ -46,3 +46,7 @@ const maxFeatureBytes = 64 << 20
 // maxWayNodes bounds the nodes of one OpenStreetMap way: 8 MiB. The database
 // itself allows 2,000.
 const maxWayNodes = 1 << 20
+
+// maxMembers bounds the members of one OpenStreetMap relation: 5 MiB. The
+// database itself allows 32,000.
+const maxMembers = 1 << 17

@@ -3,6 +3,7 @@ package datasets
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -41,39 +42,22 @@ type osmReader struct {
 }
 
 func readOSM(p *pass, r io.Reader, mode OSMMode, highways bool) error {
-	file := &pbfReader{r: r}
+	file := NewOSMFile(r)
 	o := &osmReader{pass: p, mode: mode, highways: highways}
-	block := &osmBlock{sink: o}
 	for {
-		start := file.next
-		kind, data, err := file.frame()
-		if err == io.EOF && start > 0 {
+		if err := file.Next(o); err == io.EOF {
 			return nil
-		}
-		want := "OSMData"
-		if start == 0 {
-			want = "OSMHeader"
-		}
-		switch {
-		case err == io.EOF:
-			err = fmt.Errorf("%w: no OSMHeader", ErrTruncated)
-		case err != nil:
-		case kind != want:
-			err = fmt.Errorf("%w: blob of type %s, want %s", ErrSyntax, quote(kind), want)
-		case start == 0:
-			err = checkOSMHeader(data)
-		default:
-			err = block.read(data)
-		}
-		if err != nil {
-			return p.fail(0, start, err)
+		} else if err != nil {
+			return p.fail(0, file.Offset(), err)
 		}
 	}
 }
 
-func (o *osmReader) node(id int64, at point, tagged bool) error {
+// Node implements OSMVisitor.
+func (o *osmReader) Node(id int64, lon, lat float64, tags []OSMTag) error {
+	at := point{lon, lat}
 	if o.mode == TaggedNodes {
-		if !tagged {
+		if len(tags) == 0 {
 			return nil
 		}
 		return o.emitOSM(box(at, at), id)
@@ -85,7 +69,8 @@ func (o *osmReader) node(id int64, at point, tagged bool) error {
 	return o.nodes.add(osmNode{id, at}, o.keep)
 }
 
-func (o *osmReader) way(id int64, refs []int64, highway bool) error {
+// Way implements OSMVisitor.
+func (o *osmReader) Way(id int64, refs []int64, tags []OSMTag) error {
 	if o.mode == TaggedNodes {
 		return nil
 	}
@@ -95,7 +80,7 @@ func (o *osmReader) way(id int64, refs []int64, highway bool) error {
 		}
 	}
 	o.anyWay = true
-	if o.highways && !highway {
+	if o.highways && !slices.ContainsFunc(tags, isHighway) {
 		return nil
 	}
 	if o.mode == WayBoxes {
@@ -117,6 +102,11 @@ func (o *osmReader) way(id int64, refs []int64, highway bool) error {
 	}
 	return nil
 }
+
+// Relation implements OSMVisitor: no box is made of relations.
+func (o *osmReader) Relation(int64, []OSMMember, []OSMTag) error { return nil }
+
+func isHighway(t OSMTag) bool { return string(t.Key) == "highway" }
 
 // wayBox delivers the box of those of its nodes that the extract has.
 func (o *osmReader) wayBox(id int64, refs []int64) error {

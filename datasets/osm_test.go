@@ -123,8 +123,15 @@ func TestOSMDetails(t *testing.T) {
 		{"granularity", osmData(node(1, 42, 1), 17, 1_000_000_000), WaySegments, 0, 0, nil, ""},
 		{"packed", pack(message(2, nodes+way(1, 5, 4)), len(message(2, nodes+way(1, 5, 4)))), WaySegments, 1, 0, nil, ""},
 
-		{"tagged node", osmData(message(1, message(1, zigzag(3), 2, "\x01", 8, zigzag(0), 9, zigzag(0)))), TaggedNodes, 1, 0, nil, ""},
+		{"tagged node", osmData(message(1, message(1, zigzag(3), 2, "\x01", 3, "\x00", 8, zigzag(0), 9, zigzag(0)))), TaggedNodes, 1, 0, nil, ""},
 
+		{"key without a value", osmData(message(1, message(1, zigzag(3), 2, "\x01"))), TaggedNodes, 0, 0, ErrSyntax, "node 3: a tag's value"},
+		{"value without a key", osmData(message(3, message(1, 7, 3, "\x01"))), WayBoxes, 0, 0, ErrSyntax, "way 7: malformed: more values"},
+		{"relation", osmData(message(4, message(1, 7, 8, "\x01", 9, packed(5), 10, "\x01"))), WayBoxes, 0, 0, nil, ""},
+		{"member's kind", osmData(message(4, message(1, 7, 8, "\x01", 9, packed(5), 10, "\x03"))), WayBoxes, 0, 0, ErrSyntax, "member 5 of kind 3"},
+		{"member's role", osmData(message(4, message(1, 7, 8, "\x02", 9, packed(5), 10, "\x01"))), WayBoxes, 0, 0, ErrSyntax, "string 2, the table has 2"},
+		{"member without a role", osmData(message(4, message(1, 7, 9, packed(5), 10, "\x01"))), WayBoxes, 0, 0, ErrSyntax, "role of member 5"},
+		{"role without a member", osmData(message(4, message(1, 7, 8, "\x01"))), WayBoxes, 0, 0, ErrSyntax, "fewer members"},
 		{"node's tag", osmData(message(1, message(1, zigzag(3), 2, "\x05"))), TaggedNodes, 0, 0, ErrSyntax, "string 5"},
 		{"node's type", osmData(message(1, message(8, "north"))), TaggedNodes, 0, 0, ErrSyntax, "field 8 has protobuf wire type 2"},
 		{"table's type", frame("OSMData", message(1, message(1, 5))), WaySegments, 0, 0, ErrSyntax, "wire type"},

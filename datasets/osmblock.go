@@ -14,21 +14,19 @@ import (
 //	PrimitiveBlock  1 stringtable   17 granularity (default 100)
 //	                2 groups        19 lat_offset  20 lon_offset
 //	StringTable     1 s (bytes, repeated)
-//	PrimitiveGroup  1 nodes  2 dense  3 ways  (4 relations: unused)
-//	Node            1 id (sint64)  2 keys  8 lat  9 lon (sint64)
+//	PrimitiveGroup  1 nodes  2 dense  3 ways  4 relations
+//	Node            1 id (sint64)  2 keys  3 values  8 lat  9 lon (sint64)
 //	DenseNodes      1 id  8 lat  9 lon (sint64, packed, deltas)
 //	                10 keys_vals (packed): (key value)* 0 per node
-//	Way             1 id (int64)  2 keys (packed)  8 refs (sint64, packed,
-//	                deltas)
+//	Way             1 id (int64)  2 keys  3 values (packed)
+//	                8 refs (sint64, packed, deltas)
+//	Relation        1 id (int64)  2 keys  3 values (packed)  8 roles (packed)
+//	                9 member ids (sint64, packed, deltas)  10 kinds (packed)
+//
+// Keys, values and roles are indices into the string table.
 //
 // A position in degrees is 1e-9 * (offset + granularity * value). Dividing by
 // 1e9 instead gives the float64 nearest to the decimal.
-
-// osmSink receives the content of a block. refs are valid during the call.
-type osmSink interface {
-	node(id int64, at point, tagged bool) error
-	way(id int64, refs []int64, highway bool) error
-}
 
 // osmFeatures are the required features that this reader supports.
 var osmFeatures = []string{"OsmSchema-V0.6", "DenseNodes"}
@@ -44,20 +42,21 @@ func checkOSMHeader(data []byte) error {
 }
 
 type osmBlock struct {
-	sink        osmSink
+	visitor     OSMVisitor
 	granularity int64
 	lat0, lon0  int64
-	strings     int    // length of the string table
-	highway     uint64 // its index there
-	hasHighway  bool
-	refs        []int64 // reused
+	strings     [][]byte // parts of the block
+
+	refs    []int64 // these are reused
+	tags    []OSMTag
+	members []OSMMember
 }
 
 // read decodes a PrimitiveBlock: the table and the scale first, because the
 // groups need them.
 func (b *osmBlock) read(data []byte) error {
 	b.granularity, b.lat0, b.lon0 = 100, 0, 0
-	b.strings, b.hasHighway = 0, false
+	b.strings = b.strings[:0]
 	err := eachField(data, func(f protoField) error {
 		switch f.number {
 		case 1:
@@ -96,17 +95,14 @@ func (b *osmBlock) table(f protoField) error {
 		if f.number != 1 {
 			return nil
 		}
-		if string(f.bytes) == "highway" {
-			b.highway, b.hasHighway = uint64(b.strings), true
-		}
-		b.strings++
+		b.strings = append(b.strings, f.bytes)
 		return f.want(protowire.BytesType)
 	})
 }
 
 func (b *osmBlock) group(data []byte) error {
 	return eachField(data, func(f protoField) error {
-		if f.number > 3 {
+		if f.number > 4 {
 			return nil
 		}
 		if err := f.want(protowire.BytesType); err != nil {
@@ -117,24 +113,25 @@ func (b *osmBlock) group(data []byte) error {
 			return b.node(f.bytes)
 		case 2:
 			return b.dense(f.bytes)
+		case 3:
+			return b.way(f.bytes)
 		}
-		return b.way(f.bytes)
+		return b.relation(f.bytes)
 	})
 }
 
 func (b *osmBlock) node(data []byte) error {
 	var id, lat, lon int64
-	tagged := false
+	var keys, values packedInts
 	err := eachField(data, func(f protoField) error {
 		switch f.number {
 		case 1:
 			id = protowire.DecodeZigZag(f.varint)
 		case 2:
-			keys := packedInts(f.bytes)
-			tagged = len(keys) > 0
-			if _, err := b.tags(keys); err != nil {
-				return err
-			}
+			keys = f.bytes
+			return f.want(protowire.BytesType)
+		case 3:
+			values = f.bytes
 			return f.want(protowire.BytesType)
 		case 8:
 			lat = protowire.DecodeZigZag(f.varint)
@@ -148,7 +145,10 @@ func (b *osmBlock) node(data []byte) error {
 	if err != nil {
 		return err
 	}
-	return b.place(id, lat, lon, tagged)
+	if err := b.pair(keys, values); err != nil {
+		return fmt.Errorf("node %d: %w", id, err)
+	}
+	return b.place(id, lat, lon)
 }
 
 func (b *osmBlock) dense(data []byte) error {
@@ -184,7 +184,7 @@ func (b *osmBlock) dense(data []byte) error {
 			}
 			*column.sum += delta
 		}
-		tagged := false
+		b.tags = b.tags[:0]
 		for anyTags {
 			key, err := tags.next()
 			if err != nil {
@@ -197,12 +197,11 @@ func (b *osmBlock) dense(data []byte) error {
 			if err != nil {
 				return fmt.Errorf("tags of node %d: %w", id, err)
 			}
-			if err := b.known(max(key, value)); err != nil {
+			if err := b.tag(key, value); err != nil {
 				return err
 			}
-			tagged = true
 		}
-		if err := b.place(id, lat, lon, tagged); err != nil {
+		if err := b.place(id, lat, lon); err != nil {
 			return err
 		}
 	}
@@ -214,17 +213,18 @@ func (b *osmBlock) dense(data []byte) error {
 
 func (b *osmBlock) way(data []byte) error {
 	var id int64
-	highway := false
+	var keys, values packedInts
 	b.refs = b.refs[:0]
-	err := eachField(data, func(f protoField) (err error) {
+	err := eachField(data, func(f protoField) error {
 		switch f.number {
 		case 1:
 			id = int64(f.varint)
 			return f.want(protowire.VarintType)
 		case 2:
-			if highway, err = b.tags(f.bytes); err != nil {
-				return err
-			}
+			keys = f.bytes
+			return f.want(protowire.BytesType)
+		case 3:
+			values = f.bytes
 			return f.want(protowire.BytesType)
 		case 8:
 			var ref int64
@@ -247,33 +247,13 @@ func (b *osmBlock) way(data []byte) error {
 	if err != nil {
 		return err
 	}
-	return b.sink.way(id, b.refs, highway)
-}
-
-// tags reports whether the keys of an object include highway.
-func (b *osmBlock) tags(keys packedInts) (highway bool, err error) {
-	for len(keys) > 0 {
-		key, err := keys.next()
-		if err != nil {
-			return false, err
-		}
-		if err := b.known(key); err != nil {
-			return false, err
-		}
-		highway = highway || b.hasHighway && key == b.highway
+	if err := b.pair(keys, values); err != nil {
+		return fmt.Errorf("way %d: %w", id, err)
 	}
-	return highway, nil
+	return b.visitor.Way(id, b.refs, b.tags)
 }
 
-func (b *osmBlock) known(index uint64) error {
-	if index >= uint64(b.strings) {
-		return fmt.Errorf("%w: tag with string %d, the table has %d",
-			ErrSyntax, index, b.strings)
-	}
-	return nil
-}
-
-func (b *osmBlock) place(id, lat, lon int64, tagged bool) error {
+func (b *osmBlock) place(id, lat, lon int64) error {
 	y, okY := b.degrees(b.lat0, lat, 90)
 	x, okX := b.degrees(b.lon0, lon, 180)
 	if !okX || !okY {
@@ -281,7 +261,7 @@ func (b *osmBlock) place(id, lat, lon int64, tagged bool) error {
 			" nanodegrees), want within 180 and 90 degrees",
 			ErrSyntax, id, lon, lat, b.granularity)
 	}
-	return b.sink.node(id, point{x, y}, tagged)
+	return b.visitor.Node(id, x, y, b.tags)
 }
 
 // degrees reports false if the position is off the globe, including overflow.
