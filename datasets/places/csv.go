@@ -1,0 +1,180 @@
+package places
+
+import (
+	"bufio"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/paulmach/orb"
+
+	"github.com/catfish-index/catfish/datasets"
+)
+
+// CSV (RFC 4180): a header line, then one place a line, with quotes around
+// fields that hold separators, quotes or line ends. A column is a position, a
+// geometry as text, the id, or a property. A property is a number if its whole
+// field is a JSON number, else text; an empty field is no property.
+
+// maxRowBytes bounds a row. encoding/csv takes up to 24 bytes of memory for a
+// byte of input, if that is a separator.
+const maxRowBytes = 16 << 20
+
+type csvSource struct {
+	rows    *csv.Reader
+	columns *columns
+	limit   *rowLimit
+	text    []byte // reused
+}
+
+func newCSV(in *bufio.Reader, head []byte, opts Options) (*csvSource, error) {
+	if string(head[:min(len(head), 3)]) == string(byteOrderMark) {
+		_, _ = in.Discard(3) // was just seen
+	}
+	limit := &rowLimit{r: in}
+	rows := csv.NewReader(limit)
+	limit.taken = rows.InputOffset
+	rows.ReuseRecord = true
+	rows.FieldsPerRecord = -1 // checked below, where the header is known
+	if rows.Comma = opts.Separator; rows.Comma == 0 {
+		var err error
+		if rows.Comma, err = findSeparator(headerLine(head)); err != nil {
+			return nil, err
+		}
+	}
+	header, err := rows.Read()
+	if err == io.EOF {
+		err = fmt.Errorf("%w: no header line", datasets.ErrTruncated)
+	}
+	if err != nil {
+		return nil, csvError(err)
+	}
+	c, err := findColumns(header, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &csvSource{rows: rows, columns: c, limit: limit}, nil
+}
+
+func (s *csvSource) next() (Place, error) {
+	offset := s.rows.InputOffset()
+	row, err := s.rows.Read()
+	var bad *csv.ParseError
+	switch {
+	case err == io.EOF:
+		return Place{}, err
+	case errors.As(err, &bad):
+		return Place{}, badAt(int64(bad.StartLine), offset, csvError(err))
+	case err != nil:
+		return Place{}, finalAt(0, offset, err)
+	}
+	p, err := s.place(row)
+	if err != nil {
+		line, _ := s.rows.FieldPos(0)
+		return Place{}, badAt(int64(line), offset, err)
+	}
+	return p, nil
+}
+
+// csvError gives errors of encoding/csv a kind.
+func csvError(err error) error {
+	var bad *csv.ParseError
+	if errors.As(err, &bad) {
+		return fmt.Errorf("%w: column %d: %w", datasets.ErrSyntax, bad.Column, bad.Err)
+	}
+	return err
+}
+
+func (s *csvSource) place(row []string) (p Place, err error) {
+	c := s.columns
+	if len(row) != len(c.names) {
+		return p, fmt.Errorf("%w: %d fields, the header has %d",
+			datasets.ErrSyntax, len(row), len(c.names))
+	}
+	for i, field := range row {
+		if !utf8.ValidString(field) {
+			return p, fmt.Errorf("%w: %s is %s, which is not UTF-8; convert the file first",
+				datasets.ErrSyntax, quote(c.names[i]), quote(field))
+		}
+	}
+	if c.wkt >= 0 {
+		p.Geometry, err = decodeWKT(row[c.wkt])
+	} else {
+		p.Geometry, err = position(row[c.x], row[c.y])
+	}
+	if err != nil {
+		return p, err
+	}
+	if c.id >= 0 {
+		if p.ID = strings.Clone(row[c.id]); p.ID == "" && !c.idIsOptional {
+			return p, noID(c.names[c.id])
+		}
+	}
+	p.Properties = s.properties(row)
+	return p, nil
+}
+
+// properties makes an object of the fields that are not empty.
+func (s *csvSource) properties(row []string) []byte {
+	text := append(s.text[:0], '{')
+	for i, field := range row {
+		key := s.columns.keys[i]
+		if key == nil || field == "" {
+			continue
+		}
+		if len(text) > 1 {
+			text = append(text, ',')
+		}
+		text = append(text, key...)
+		if isNumber(field) {
+			text = append(text, field...)
+		} else {
+			text = appendString(text, field)
+		}
+	}
+	if s.text = append(text, '}'); len(s.text) == len("{}") {
+		return nil
+	}
+	return append([]byte(nil), s.text...)
+}
+
+// position is nil if both fields are empty.
+func position(x, y string) (orb.Geometry, error) {
+	x, y = strings.TrimSpace(x), strings.TrimSpace(y)
+	if x == "" && y == "" {
+		return nil, nil
+	}
+	var p orb.Point
+	for i, field := range [2]string{x, y} {
+		v, err := strconv.ParseFloat(field, 64)
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("%w: coordinate %s, want a finite number",
+				datasets.ErrSyntax, quote(field))
+		}
+		p[i] = v
+	}
+	return p, nil
+}
+
+// rowLimit ends the input when a row, such as one with a quote that nothing
+// closes, is longer than the most.
+type rowLimit struct {
+	r     io.Reader
+	taken func() int64
+	read  int64
+}
+
+func (l *rowLimit) Read(b []byte) (int, error) {
+	if taken := l.taken(); l.read-taken > maxRowBytes {
+		return 0, fmt.Errorf("%w: the row at offset %d has more than %d bytes; is there"+
+			" a quote that is not closed?", datasets.ErrTooLarge, taken, maxRowBytes)
+	}
+	n, err := l.r.Read(b)
+	l.read += int64(n)
+	return n, err
+}

@@ -1,0 +1,2 @@
+// Package places reads files of places.
+package places

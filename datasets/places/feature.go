@@ -1,0 +1,154 @@
+package places
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/paulmach/orb"
+
+	"github.com/catfish-index/catfish/datasets"
+)
+
+// decodeFeature makes a place of a GeoJSON Feature, or of a geometry, which is
+// a feature without properties. id names the property that is the id, empty:
+// the feature's own. It keeps nothing of raw. All GeoJSON is decoded here.
+func decodeFeature(raw []byte, id string) (Place, error) {
+	if !utf8.Valid(raw) {
+		return Place{}, fmt.Errorf("%w: the text is not UTF-8", datasets.ErrSyntax)
+	}
+	var f struct {
+		Type       string
+		ID         json.RawMessage
+		Geometry   json.RawMessage
+		Properties json.RawMessage
+	}
+	if err := json.Unmarshal(raw, &f); err != nil {
+		return Place{}, fmt.Errorf("%w: %w", datasets.ErrSyntax, err)
+	}
+	if f.Type != "Feature" {
+		if id != "" {
+			return Place{}, fmt.Errorf("%w: a geometry has no property %s to be its id",
+				datasets.ErrSyntax, quote(id))
+		}
+		g, err := decodeGeometry(raw, 0)
+		return Place{Geometry: g}, err
+	}
+	var p Place
+	var err error
+	if !null(f.Geometry) {
+		if p.Geometry, err = decodeGeometry(f.Geometry, 0); err != nil {
+			return Place{}, err
+		}
+	}
+	if !null(f.Properties) {
+		if f.Properties[0] != '{' {
+			return Place{}, fmt.Errorf("%w: properties are %s, want an object or null",
+				datasets.ErrSyntax, quote(f.Properties))
+		}
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, f.Properties); err != nil {
+			return Place{}, fmt.Errorf("%w: %w", datasets.ErrSyntax, err)
+		}
+		p.Properties = compact.Bytes()
+	}
+	if id != "" {
+		p.ID, err = propertyID(p.Properties, id)
+	} else if !null(f.ID) {
+		p.ID, err = idText(f.ID)
+	}
+	return p, err
+}
+
+func null(raw json.RawMessage) bool { return raw == nil || string(raw) == "null" }
+
+// propertyID returns the property of this name as an id.
+func propertyID(properties json.RawMessage, name string) (string, error) {
+	if properties == nil {
+		return "", noID(name)
+	}
+	// One member at a time: a map would take far more memory than the text.
+	dec := json.NewDecoder(bytes.NewReader(properties))
+	_, err := dec.Token()
+	for err == nil && dec.More() {
+		var key json.Token
+		var value json.RawMessage
+		if key, err = dec.Token(); err != nil {
+			break
+		}
+		if err = dec.Decode(&value); err == nil && key == name && !null(value) {
+			return idText(value)
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", datasets.ErrSyntax, err)
+	}
+	return "", noID(name)
+}
+
+func noID(name string) error {
+	return fmt.Errorf("%w: no property %s to be the id", datasets.ErrSyntax, quote(name))
+}
+
+// idText returns a string, or the digits of a number as they stand there: an
+// id of 64 bits stays what it is.
+func idText(raw json.RawMessage) (string, error) {
+	switch c := raw[0]; {
+	case c == '"':
+		var s string
+		if err := json.Unmarshal(raw, &s); err != nil {
+			return "", fmt.Errorf("%w: %w", datasets.ErrSyntax, err)
+		}
+		return s, nil
+	case c == '-' || '0' <= c && c <= '9':
+		return string(raw), nil
+	}
+	return "", fmt.Errorf("%w: id %s, want text or a number", datasets.ErrSyntax, quote(raw))
+}
+
+// maxCollections bounds the nesting of GeometryCollections: RFC 7946, section
+// 3.1.8, advises against any, and each level costs a scan of what is inside.
+const maxCollections = 8
+
+// decodeGeometry returns nil for a geometry without any position.
+func decodeGeometry(raw []byte, level int) (orb.Geometry, error) {
+	var g struct {
+		Type        string
+		Coordinates json.RawMessage
+		Geometries  json.RawMessage
+	}
+	if err := json.Unmarshal(raw, &g); err != nil {
+		return nil, fmt.Errorf("%w: %w", datasets.ErrSyntax, err)
+	}
+	if g.Type != "GeometryCollection" {
+		return decodeCoordinates(g.Type, g.Coordinates)
+	}
+	if level == maxCollections {
+		return nil, fmt.Errorf("%w: GeometryCollections nested deeper than %d",
+			datasets.ErrUnsupported, maxCollections)
+	}
+	var all orb.Collection
+	dec := json.NewDecoder(bytes.NewReader(g.Geometries))
+	if open, err := dec.Token(); err != nil || open != json.Delim('[') {
+		return nil, fmt.Errorf("%w: geometries are %s, want an array",
+			datasets.ErrSyntax, quote(g.Geometries))
+	}
+	for dec.More() {
+		var part json.RawMessage
+		if err := dec.Decode(&part); err != nil {
+			return nil, fmt.Errorf("%w: %w", datasets.ErrSyntax, err)
+		}
+		one, err := decodeGeometry(part, level+1)
+		if err != nil {
+			return nil, err
+		}
+		if one != nil {
+			all = append(all, one)
+		}
+	}
+	if all == nil {
+		return nil, nil
+	}
+	return all, nil
+}

@@ -1,0 +1,242 @@
+package places
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/catfish-index/catfish/datasets"
+)
+
+// GeoJSON (RFC 7946) comes as one text, whose features are read one by one,
+// or as many: one a line, or each behind a record separator (RFC 8142). A
+// text is a FeatureCollection, a Feature, or a geometry.
+//
+// In a file of many texts a broken one is left out. In one text a feature is
+// left out if its brackets are in pairs, whatever is between them; otherwise
+// nobody can say where the next one begins, and reading ends.
+
+type geoJSONSource struct {
+	in *scanner
+	id string // Options.ID
+
+	many       bool // texts are cut at separators
+	separator  byte
+	texts      int
+	inFeatures bool
+	kind       string // type of the collection, if it came before features
+	inner      *geoJSONSource // of a collection that is one of many texts
+	line, off  int64 // of the record in hand
+}
+
+func newGeoJSON(r *bufio.Reader, f Format, id string) *geoJSONSource {
+	g := &geoJSONSource{in: newScanner(r), id: id, many: f == GeoJSONSeq, separator: '\n'}
+	if c, err := g.in.skipSpace(); err == nil && c == recordSeparator {
+		g.separator = recordSeparator
+	}
+	return g
+}
+
+func (g *geoJSONSource) next() (Place, error) {
+	for {
+		raw, err := g.record()
+		if err == io.EOF {
+			return Place{}, err
+		}
+		if err == nil && raw == nil {
+			continue
+		}
+		var p Place
+		if err == nil {
+			if p, err = decodeFeature(raw, g.id); err != nil {
+				err = badAt(g.line, g.off, err)
+			}
+		}
+		var placed *RecordError
+		if err != nil && !errors.As(err, &placed) {
+			err = finalAt(g.in.line, g.in.offset, err)
+		}
+		return p, err
+	}
+}
+
+// record returns the bytes of the next feature, or nil if what was read has
+// none.
+func (g *geoJSONSource) record() ([]byte, error) {
+	switch {
+	case g.inner != nil:
+		return g.within()
+	case g.many:
+		return g.separated()
+	case g.inFeatures:
+		return g.feature()
+	}
+	return g.text()
+}
+
+// separated reads a text of a file of many.
+func (g *geoJSONSource) separated() ([]byte, error) {
+	g.line, g.off = g.in.line, g.in.offset
+	raw, err := g.in.until(g.separator)
+	if errors.Is(err, datasets.ErrTooLarge) {
+		return nil, badAt(g.line, g.off, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	raw = bytes.Trim(raw, " \t\r\n\x1e")
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	if bytes.Contains(raw, []byte("FeatureCollection")) {
+		in := bufio.NewReader(bytes.NewReader(bytes.Clone(raw)))
+		g.inner = &geoJSONSource{in: newScanner(in), id: g.id}
+		return nil, nil
+	}
+	return raw, nil
+}
+
+// within reads on in a text that is a collection, or looks like one. What ends
+// it is bad, but the next text is not concerned.
+func (g *geoJSONSource) within() ([]byte, error) {
+	raw, err := g.inner.record()
+	if err == nil {
+		return raw, nil
+	}
+	g.inner = nil
+	if err == io.EOF {
+		return nil, nil
+	}
+	return nil, badAt(g.line, g.off, err)
+}
+
+// text reads a top-level text up to the first of its features, or whole.
+func (g *geoJSONSource) text() ([]byte, error) {
+	if _, err := g.in.skip(); err == io.EOF && g.texts > 0 {
+		return nil, io.EOF
+	}
+	g.line, g.off = g.in.line, g.in.offset
+	g.texts++
+	g.kind = ""
+	if _, err := g.in.expect("{"); err != nil {
+		return nil, err
+	}
+	return g.members([]byte{'{'})
+}
+
+// members reads the members of a text that is not over, and returns it
+// without its features. Of other members it keeps what a feature needs.
+func (g *geoJSONSource) members(text []byte) ([]byte, error) {
+	for {
+		switch c, err := g.in.skip(); {
+		case err != nil:
+			return nil, truncated(err)
+		case c == '}' || c == ',':
+			_, _ = g.in.readByte() // was just seen
+			if c == '}' {
+				return g.ended(append(bytes.TrimSuffix(text, []byte(",")), '}'))
+			}
+			continue
+		case c != '"':
+			return nil, fmt.Errorf("%w: %q where a member or the end of an object should be",
+				datasets.ErrSyntax, c)
+		}
+		key, err := g.in.value()
+		if err != nil {
+			return nil, err
+		}
+		name := string(key)
+		if _, err := g.in.expect(":"); err != nil {
+			return nil, err
+		}
+		c, err := g.in.skip()
+		if err != nil {
+			return nil, truncated(err)
+		}
+		if name == `"features"` && c == '[' {
+			_, _ = g.in.readByte() // was just seen
+			g.inFeatures = true
+			return nil, nil
+		}
+		value, err := g.in.value()
+		if err != nil {
+			return nil, err
+		}
+		switch name {
+		case `"type"`:
+			if err := json.Unmarshal(value, &g.kind); err != nil {
+				return nil, fmt.Errorf("%w: type %s", datasets.ErrSyntax, quote(value))
+			}
+		case `"id"`, `"geometry"`, `"properties"`, `"coordinates"`, `"geometries"`:
+		default:
+			continue
+		}
+		if len(text)+len(value) > maxRecordBytes {
+			return nil, fmt.Errorf("%w: a record of more than %d bytes",
+				datasets.ErrTooLarge, maxRecordBytes)
+		}
+		text = append(append(append(append(text, name...), ':'), value...), ',')
+	}
+}
+
+// ended takes a text that is complete: a feature or a geometry, or a
+// collection whose features were read.
+func (g *geoJSONSource) ended(text []byte) ([]byte, error) {
+	switch g.kind {
+	case "FeatureCollection":
+		return nil, nil
+	case "":
+		return nil, fmt.Errorf("%w: an object without a type", datasets.ErrSyntax)
+	}
+	return text, nil
+}
+
+// feature reads the next of a collection's features.
+func (g *geoJSONSource) feature() ([]byte, error) {
+	for {
+		c, err := g.in.skip()
+		if err != nil {
+			return nil, truncated(err)
+		}
+		switch c {
+		case ',':
+			_, _ = g.in.readByte() // was just seen
+			continue
+		case ']':
+			_, _ = g.in.readByte()
+			g.inFeatures = false
+			if g.kind == "" { // It may still come.
+				g.kind = "FeatureCollection"
+			}
+			if g.kind != "FeatureCollection" {
+				return nil, fmt.Errorf("%w: type %s does not go with the member features",
+					datasets.ErrSyntax, quote(g.kind))
+			}
+			return g.members([]byte{'{'})
+		case '{', '[', '"':
+		case '}', ':':
+			return nil, fmt.Errorf("%w: %q within features", datasets.ErrSyntax, c)
+		}
+		g.line, g.off = g.in.line, g.in.offset
+		return g.in.value()
+	}
+}
+
+// skipSpace is skip that stops at a separator.
+func (s *scanner) skipSpace() (byte, error) {
+	for {
+		c, err := s.readByte()
+		if err != nil {
+			return 0, err
+		}
+		switch c {
+		case ' ', '\t', '\r', '\n':
+			continue
+		}
+		s.unreadByte(c)
+		return c, nil
+	}
+}

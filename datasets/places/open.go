@@ -1,0 +1,113 @@
+package places
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+
+	"github.com/catfish-index/catfish/datasets"
+)
+
+// Stdin is the path that means standard input.
+const Stdin = "-"
+
+// Open opens a file, or standard input if path is Stdin. Bad options, an
+// unknown format, or a CSV header without positions are errors here; those of
+// records come from Next.
+func Open(path string, opts Options) (*Reader, error) {
+	if path == Stdin {
+		return newReader(os.Stdin, "standard input", -1, opts)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("places: %w", err)
+	}
+	total := int64(-1)
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		_ = f.Close() // only opened: nothing to lose
+		return nil, fmt.Errorf("places: %w", err)
+	case info.IsDir():
+		_ = f.Close()
+		return nil, fmt.Errorf("places: %s: %w: a directory", path, datasets.ErrUnsupported)
+	case info.Mode().IsRegular():
+		total = info.Size()
+	}
+	r, err := newReader(f, path, total, opts)
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	r.close = append([]func() error{f.Close}, r.close...)
+	return r, nil
+}
+
+// NewReader reads from r, which has no end that is known before. The name
+// stands in messages; its ending helps to find the format.
+func NewReader(r io.Reader, name string, opts Options) (*Reader, error) {
+	return newReader(r, name, -1, opts)
+}
+
+func newReader(raw io.Reader, name string, total int64, opts Options) (*Reader, error) {
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	counter := &countingReader{r: raw}
+	r := &Reader{name: name, total: total, strict: opts.Strict, read: &counter.n}
+	plain, done, err := unpack(bufio.NewReaderSize(counter, bufferBytes))
+	if err != nil {
+		return nil, fmt.Errorf("places: %s: %w", name, err)
+	}
+	if done != nil {
+		r.close = append(r.close, done)
+	}
+	if err := r.start(plain, opts); err != nil {
+		_ = r.Close() // the first error says more
+		return nil, fmt.Errorf("places: %s: %w", name, err)
+	}
+	return r, nil
+}
+
+// start finds the format and makes its source.
+func (r *Reader) start(in *bufio.Reader, opts Options) (err error) {
+	head, err := in.Peek(sniffBytes)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	if r.format = opts.Format; r.format == "" {
+		if r.format, err = detect(r.name, head); err != nil {
+			return err
+		}
+	}
+	if err := opts.suits(r.format); err != nil {
+		return err
+	}
+	memory := budget{opts.memory(), opts.memory()}
+	switch r.format {
+	case GeoJSON, GeoJSONSeq:
+		r.src = newGeoJSON(in, r.format, opts.ID)
+	case CSV:
+		r.src, err = newCSV(in, head, opts)
+	case OSMPBF:
+		r.src = newPBF(in, newOSM(memory, &r.incomplete), opts.ID)
+	case OSMXML:
+		r.src = newXML(in, newOSM(memory, &r.incomplete), opts.ID)
+	case FlatGeobuf:
+		r.src, err = newFlatGeobuf(in, opts.ID)
+	}
+	return err
+}
+
+type countingReader struct {
+	r io.Reader
+	n atomic.Int64
+}
+
+func (c *countingReader) Read(b []byte) (int, error) {
+	n, err := c.r.Read(b)
+	c.n.Add(int64(n))
+	return n, err
+}

@@ -1,0 +1,117 @@
+package places
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/catfish-index/catfish/datasets"
+)
+
+// Format names how places are written down.
+type Format string
+
+// The formats.
+const (
+	GeoJSON    Format = "geojson"    // RFC 7946: collection, feature or geometry
+	GeoJSONSeq Format = "geojsonseq" // one text a line, or RFC 8142
+	OSMPBF     Format = "pbf"        // OpenStreetMap
+	OSMXML     Format = "osm"        // OpenStreetMap
+	CSV        Format = "csv"        // a header line, any separator
+	FlatGeobuf Format = "fgb"        // read only
+)
+
+// Formats are all formats that can be read.
+var formats = []Format{GeoJSON, GeoJSONSeq, OSMPBF, OSMXML, CSV, FlatGeobuf}
+
+// ParseFormat accepts the names of the formats. Its errors wrap
+// datasets.ErrFormat.
+func ParseFormat(s string) (Format, error) {
+	if slices.Contains(formats, Format(s)) {
+		return Format(s), nil
+	}
+	return "", fmt.Errorf("places: %w: %s, want one of %s",
+		datasets.ErrFormat, quote(s), formatNames())
+}
+
+func formatNames() string {
+	var names []string
+	for _, f := range formats {
+		names = append(names, string(f))
+	}
+	return strings.Join(names, ", ")
+}
+
+// Options say how to read. The zero value finds everything out.
+type Options struct {
+	// Format of the input; empty: by its content, and by its name if the
+	// content leaves it open.
+	Format Format
+	// Strict makes the first bad record the error of the Reader. Otherwise
+	// bad records are left out, counted, and the first of them kept.
+	Strict bool
+	// ID names the property, or the column of a CSV file, whose value is a
+	// place's id. A record without it is bad. Empty: the id of the GeoJSON
+	// feature, the OpenStreetMap id as in way/5, or the CSV column "id".
+	ID string
+	// X and Y name the columns of a CSV file that hold longitude and
+	// latitude, WKT the one that holds a geometry as text. Empty: by the
+	// usual names, see the package's comment.
+	X, Y, WKT string
+	// Separator of a CSV file; 0: found in its header line.
+	Separator rune
+	// MemoryBytes bounds what must be kept until the end of the input, which
+	// only OpenStreetMap's formats need; 0: datasets.DefaultMemoryBytes.
+	MemoryBytes int64
+}
+
+func (o Options) validate() error {
+	if o.Format != "" {
+		if _, err := ParseFormat(string(o.Format)); err != nil {
+			return err
+		}
+	}
+	if o.MemoryBytes < 0 {
+		return fmt.Errorf("places: %w: MemoryBytes is %d, want 1 or more, or 0 for %d",
+			datasets.ErrOption, o.MemoryBytes, datasets.DefaultMemoryBytes)
+	}
+	if (o.X == "") != (o.Y == "") {
+		return fmt.Errorf("places: %w: X is %s and Y is %s, want both or none",
+			datasets.ErrOption, quote(o.X), quote(o.Y))
+	}
+	if o.X != "" && o.WKT != "" {
+		return fmt.Errorf("places: %w: X and WKT are both given, want one", datasets.ErrOption)
+	}
+	if s := o.Separator; s != 0 && (s > 0x7e || s == '"' || s == '\r' || s == '\n') {
+		return fmt.Errorf("places: %w: separator %q, want an ASCII character other"+
+			" than a quote or a line end", datasets.ErrOption, s)
+	}
+	return nil
+}
+
+func (o Options) memory() int64 { return cmp.Or(o.MemoryBytes, datasets.DefaultMemoryBytes) }
+
+const (
+	// maxRecordBytes bounds one record: a GeoJSON feature, a CSV row, an XML
+	// element. It is what package datasets allows for a feature: outlines of
+	// whole countries at full resolution take some 50 MB.
+	maxRecordBytes = 64 << 20
+	// keptBad is how many bad records a Reader keeps: what fits on a screen.
+	keptBad = 10
+	// bufferBytes is read at once: a few hundred short records.
+	bufferBytes = 64 << 10
+)
+
+// budget is the memory that a source may still keep.
+type budget struct{ left, limit int64 }
+
+func (b *budget) keep(bytes int64, what string) error {
+	if bytes > b.left {
+		return fmt.Errorf("%w: %s need more than %d bytes of memory; raise the limit"+
+			" if that is meant (Options.MemoryBytes, --read-memory)",
+			datasets.ErrTooLarge, what, b.limit)
+	}
+	b.left -= bytes
+	return nil
+}

@@ -1,0 +1,88 @@
+package places
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/paulmach/orb"
+)
+
+// osmNode is where a node is, in 1e-7 degrees, which is as exactly as
+// OpenStreetMap's database keeps it.
+type osmNode struct {
+	id       int64
+	lon, lat int32
+}
+
+const (
+	osmNodeBytes  = 16
+	perDegree     = 1e7
+	firstNodes    = 1 << 10 // room of the first chunk: for a small file
+	nodesPerChunk = 1 << 16
+)
+
+// osmNodes are the positions of nodes, in chunks, so that more room needs no
+// copy of all. Sorted by id they can be searched.
+type osmNodes struct {
+	chunks   [][]osmNode
+	last     int64
+	unsorted bool
+}
+
+func (l *osmNodes) add(id int64, lon, lat float64, memory *budget) error {
+	n := len(l.chunks) - 1
+	if n < 0 || len(l.chunks[n]) == cap(l.chunks[n]) {
+		size := firstNodes
+		if n >= 0 {
+			size = min(2*cap(l.chunks[n]), nodesPerChunk)
+		}
+		if err := memory.keep(osmNodeBytes*int64(size), "the positions of nodes"); err != nil {
+			return err
+		}
+		l.chunks = append(l.chunks, make([]osmNode, 0, size))
+		n++
+	}
+	l.unsorted = l.unsorted || n+len(l.chunks[n]) > 0 && id < l.last
+	l.last = id
+	l.chunks[n] = append(l.chunks[n], osmNode{id,
+		int32(math.Round(lon * perDegree)), int32(math.Round(lat * perDegree))})
+	return nil
+}
+
+// sort makes find work for all that were added. Nodes that do not come by id,
+// which is rare, are copied for it.
+func (l *osmNodes) sort(memory *budget) error {
+	if !l.unsorted {
+		return nil
+	}
+	n := 0
+	for _, c := range l.chunks {
+		n += len(c)
+	}
+	if err := memory.keep(osmNodeBytes*int64(n), "nodes that are not sorted by id"); err != nil {
+		return err
+	}
+	all := slices.Concat(l.chunks...)
+	slices.SortStableFunc(all, func(a, b osmNode) int { return cmp.Compare(a.id, b.id) })
+	l.chunks, l.unsorted, l.last = [][]osmNode{all}, false, all[n-1].id
+	return nil
+}
+
+// find returns the position of the first node with this id.
+func (l *osmNodes) find(id int64) (orb.Point, bool) {
+	i, _ := slices.BinarySearchFunc(l.chunks, id, func(c []osmNode, id int64) int {
+		return cmp.Compare(c[len(c)-1].id, id)
+	})
+	if i == len(l.chunks) {
+		return orb.Point{}, false
+	}
+	c := l.chunks[i]
+	j, ok := slices.BinarySearchFunc(c, id, func(n osmNode, id int64) int {
+		return cmp.Compare(n.id, id)
+	})
+	if !ok {
+		return orb.Point{}, false
+	}
+	return orb.Point{float64(c[j].lon) / perDegree, float64(c[j].lat) / perDegree}, true
+}

@@ -1,0 +1,126 @@
+package places
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/paulmach/orb"
+	"github.com/paulmach/orb/encoding/wkt"
+
+	"github.com/catfish-index/catfish/datasets"
+)
+
+// decodeWKT reads well-known text (OGC 06-103r4), with the SRID that PostGIS
+// writes before it if that is longitude and latitude. It returns nil for an
+// empty field and an empty geometry.
+func decodeWKT(text string) (orb.Geometry, error) {
+	text = strings.TrimSpace(text)
+	if srid, rest, ok := strings.Cut(text, ";"); ok {
+		if !strings.EqualFold(srid, "SRID=4326") {
+			return nil, fmt.Errorf("%w: %s, want SRID=4326 or none",
+				datasets.ErrUnsupported, quote(srid))
+		}
+		text = rest
+	}
+	if text == "" || strings.EqualFold(text, "POINT EMPTY") {
+		return nil, nil
+	}
+	if strings.Count(text, "(") > 0 && depth(text) > maxWKTDepth {
+		return nil, fmt.Errorf("%w: WKT nested deeper than %d brackets",
+			datasets.ErrUnsupported, maxWKTDepth)
+	}
+	g, err := wkt.Unmarshal(text)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", datasets.ErrSyntax, quote(text), err)
+	}
+	return normal(g)
+}
+
+// maxWKTDepth is that of a MultiPolygon within collections, as in GeoJSON.
+const maxWKTDepth = maxCollections + 3
+
+func depth(text string) int {
+	deepest, now := 0, 0
+	for i := range len(text) {
+		switch text[i] {
+		case '(':
+			now++
+			deepest = max(deepest, now)
+		case ')':
+			now--
+		}
+	}
+	return deepest
+}
+
+// normal checks a geometry that another decoder made, as decodeGeometry does
+// its own, and makes nil of one without positions.
+func normal(g orb.Geometry) (orb.Geometry, error) {
+	var n normaliser
+	n.add(g)
+	switch {
+	case n.err != nil:
+		return nil, n.err
+	case n.positions == 0:
+		return nil, nil
+	}
+	return g, nil
+}
+
+type normaliser struct {
+	positions int
+	err       error
+}
+
+func (n *normaliser) add(g orb.Geometry) {
+	switch g := g.(type) {
+	case orb.Point:
+		n.list([]orb.Point{g}, 1)
+	case orb.MultiPoint:
+		n.list(g, 0)
+	case orb.LineString:
+		n.list(g, 2)
+	case orb.MultiLineString:
+		for _, l := range g {
+			n.list(l, 2)
+		}
+	case orb.Polygon:
+		for _, r := range g {
+			n.list(r, 4)
+			if len(r) > 0 && r[0] != r[len(r)-1] {
+				n.fail("a ring from %v to %v, want it closed", r[0], r[len(r)-1])
+			}
+		}
+	case orb.MultiPolygon:
+		for _, p := range g {
+			n.add(p)
+		}
+	case orb.Collection:
+		for _, p := range g {
+			n.add(p)
+		}
+	default:
+		n.fail("a geometry of type %T", g)
+	}
+}
+
+func (n *normaliser) list(points []orb.Point, least int) {
+	n.positions += len(points)
+	if len(points) > 0 && len(points) < least {
+		n.fail("a line or ring of %d positions, want %d or more", len(points), least)
+	}
+	for _, p := range points {
+		for _, v := range p {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				n.fail("coordinate %v, want a finite number", v)
+			}
+		}
+	}
+}
+
+func (n *normaliser) fail(format string, args ...any) {
+	if n.err == nil {
+		n.err = fmt.Errorf("%w: "+format, append([]any{datasets.ErrSyntax}, args...)...)
+	}
+}
