@@ -38,7 +38,6 @@ func newCSV(in *bufio.Reader, head []byte, opts Options) (*csvSource, error) {
 	}
 	limit := &rowLimit{r: in}
 	rows := csv.NewReader(limit)
-	limit.taken = rows.InputOffset
 	rows.ReuseRecord = true
 	rows.FieldsPerRecord = -1 // checked below, where the header is known
 	if rows.Comma = opts.Separator; rows.Comma == 0 {
@@ -63,6 +62,7 @@ func newCSV(in *bufio.Reader, head []byte, opts Options) (*csvSource, error) {
 
 func (s *csvSource) next() (Place, error) {
 	offset := s.rows.InputOffset()
+	s.limit.begun = offset
 	row, err := s.rows.Read()
 	var bad *csv.ParseError
 	switch {
@@ -165,14 +165,14 @@ func position(x, y string) (orb.Geometry, error) {
 // closes, is longer than the most.
 type rowLimit struct {
 	r     io.Reader
-	taken func() int64
+	begun int64 // where the row begins
 	read  int64
 }
 
 func (l *rowLimit) Read(b []byte) (int, error) {
-	if taken := l.taken(); l.read-taken > maxRowBytes {
+	if l.read-l.begun > maxRowBytes {
 		return 0, fmt.Errorf("%w: the row at offset %d has more than %d bytes; is there"+
-			" a quote that is not closed?", datasets.ErrTooLarge, taken, maxRowBytes)
+			" a quote that is not closed?", datasets.ErrTooLarge, l.begun, maxRowBytes)
 	}
 	n, err := l.r.Read(b)
 	l.read += int64(n)

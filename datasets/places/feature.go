@@ -18,6 +18,9 @@ func decodeFeature(raw []byte, id string) (Place, error) {
 	if !utf8.Valid(raw) {
 		return Place{}, fmt.Errorf("%w: the text is not UTF-8", datasets.ErrSyntax)
 	}
+	if raw[0] != '{' {
+		return Place{}, fmt.Errorf("%w: %s, want an object", datasets.ErrSyntax, quote(raw))
+	}
 	var f struct {
 		Type       string
 		ID         json.RawMessage
@@ -65,26 +68,19 @@ func null(raw json.RawMessage) bool { return raw == nil || string(raw) == "null"
 
 // propertyID returns the property of this name as an id.
 func propertyID(properties json.RawMessage, name string) (string, error) {
-	if properties == nil {
-		return "", noID(name)
-	}
+	id, found := "", false
 	// One member at a time: a map would take far more memory than the text.
-	dec := json.NewDecoder(bytes.NewReader(properties))
-	_, err := dec.Token()
-	for err == nil && dec.More() {
-		var key json.Token
-		var value json.RawMessage
-		if key, err = dec.Token(); err != nil {
-			break
+	err := eachProperty(properties, func(key string, value json.RawMessage) (err error) {
+		if key == name && !null(value) {
+			id, err = idText(value)
+			found = true
 		}
-		if err = dec.Decode(&value); err == nil && key == name && !null(value) {
-			return idText(value)
-		}
+		return err
+	})
+	if err == nil && !found {
+		err = noID(name)
 	}
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", datasets.ErrSyntax, err)
-	}
-	return "", noID(name)
+	return id, err
 }
 
 func noID(name string) error {

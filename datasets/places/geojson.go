@@ -27,9 +27,9 @@ type geoJSONSource struct {
 	separator  byte
 	texts      int
 	inFeatures bool
-	kind       string // type of the collection, if it came before features
+	kind       string         // type of the collection, if it came before features
 	inner      *geoJSONSource // of a collection that is one of many texts
-	line, off  int64 // of the record in hand
+	line, off  int64          // of the record in hand
 }
 
 func newGeoJSON(r *bufio.Reader, f Format, id string) *geoJSONSource {
@@ -120,7 +120,7 @@ func (g *geoJSONSource) text() ([]byte, error) {
 	}
 	g.line, g.off = g.in.line, g.in.offset
 	g.texts++
-	g.kind = ""
+	g.kind, g.collection = "", false
 	if _, err := g.in.expect("{"); err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (g *geoJSONSource) members(text []byte) ([]byte, error) {
 		}
 		if name == `"features"` && c == '[' {
 			_, _ = g.in.readByte() // was just seen
-			g.inFeatures = true
+			g.inFeatures, g.collection = true, true
 			return nil, nil
 		}
 		value, err := g.in.value()
@@ -185,11 +185,14 @@ func (g *geoJSONSource) members(text []byte) ([]byte, error) {
 // ended takes a text that is complete: a feature or a geometry, or a
 // collection whose features were read.
 func (g *geoJSONSource) ended(text []byte) ([]byte, error) {
-	switch g.kind {
-	case "FeatureCollection":
-		return nil, nil
-	case "":
+	switch {
+	case g.kind == "":
 		return nil, fmt.Errorf("%w: an object without a type", datasets.ErrSyntax)
+	case g.collection != (g.kind == "FeatureCollection"):
+		return nil, fmt.Errorf("%w: type %s does not go with the member features",
+			datasets.ErrSyntax, quote(g.kind))
+	case g.collection:
+		return nil, nil
 	}
 	return text, nil
 }
@@ -208,13 +211,6 @@ func (g *geoJSONSource) feature() ([]byte, error) {
 		case ']':
 			_, _ = g.in.readByte()
 			g.inFeatures = false
-			if g.kind == "" { // It may still come.
-				g.kind = "FeatureCollection"
-			}
-			if g.kind != "FeatureCollection" {
-				return nil, fmt.Errorf("%w: type %s does not go with the member features",
-					datasets.ErrSyntax, quote(g.kind))
-			}
 			return g.members([]byte{'{'})
 		case '{', '[', '"':
 		case '}', ':':

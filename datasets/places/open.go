@@ -77,6 +77,7 @@ func (r *Reader) start(in *bufio.Reader, opts Options) (err error) {
 	if err != nil && err != io.EOF {
 		return err
 	}
+	err = nil // Short input is for its source to judge.
 	if r.format = opts.Format; r.format == "" {
 		if r.format, err = detect(r.name, head); err != nil {
 			return err

@@ -1,0 +1,171 @@
+package places
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"strconv"
+
+	"github.com/paulmach/orb"
+
+	"github.com/catfish-index/catfish/datasets"
+)
+
+// WriteOptions say how to write CSV; the zero value looks at the first places.
+type WriteOptions struct {
+	// Columns are the properties to write, in this order, and no others.
+	// Empty: those of the first 1,000 places; a later place with another one
+	// is an error then.
+	Columns []string
+	// WKT writes geometries as text in a column wkt, which any geometry has
+	// room in, instead of lon and lat. Without it they are written so if one
+	// of the first 1,000 places is no point.
+	WKT bool
+}
+
+// Write writes places as GeoJSON, GeoJSONSeq (a feature a line) or CSV, one by
+// one, and returns how many. An error of the places is returned, and what
+// preceded it has been written; a GeoJSON collection is then left open, so that
+// nobody takes it for a complete one.
+//
+// GeoJSON keeps all but altitudes, which a Place does not have. CSV keeps the
+// values of numbers, booleans and text; null, and text without characters, are
+// empty fields; objects and lists are written as JSON. Read again, all but
+// numbers is text.
+func Write(w io.Writer, f Format, all iter.Seq2[Place, error], opts WriteOptions) (n int64, err error) {
+	out := bufio.NewWriterSize(w, bufferBytes)
+	switch f {
+	case GeoJSON, GeoJSONSeq:
+		n, err = writeGeoJSON(out, f, all)
+	case CSV:
+		n, err = writeCSV(out, all, opts)
+	default:
+		return 0, fmt.Errorf("places: %w: writing format %s, want one of %s, %s, %s",
+			datasets.ErrUnsupported, quote(f), GeoJSON, GeoJSONSeq, CSV)
+	}
+	if failed := out.Flush(); err == nil && failed != nil {
+		err = fmt.Errorf("places: writing: %w", failed)
+	}
+	return n, err
+}
+
+func writeGeoJSON(out *bufio.Writer, f Format, all iter.Seq2[Place, error]) (n int64, err error) {
+	before, between, after := "", "\n", "\n"
+	if f == GeoJSON {
+		before, between, after = `{"type":"FeatureCollection","features":[`+"\n", ",\n", "\n]}\n"
+	}
+	_, _ = out.WriteString(before) // a bufio.Writer keeps its error for Flush
+	var text []byte
+	for p, err := range all {
+		if err != nil {
+			return n, err
+		}
+		text = text[:0]
+		if n > 0 {
+			text = append(text, between...)
+		}
+		if text, err = AppendFeature(text, p); err != nil {
+			return n, fmt.Errorf("places: writing place %d, id %s: %w", n+1, quote(p.ID), err)
+		}
+		if _, err := out.Write(text); err != nil {
+			return n, fmt.Errorf("places: writing: %w", err)
+		}
+		n++
+	}
+	if n > 0 || f == GeoJSON {
+		_, _ = out.WriteString(after)
+	}
+	return n, nil
+}
+
+// AppendFeature appends a place as a GeoJSON Feature, in one line.
+func AppendFeature(dst []byte, p Place) ([]byte, error) {
+	dst = append(dst, `{"type":"Feature"`...)
+	if p.ID != "" {
+		dst = appendString(append(dst, `,"id":`...), p.ID)
+	}
+	dst = append(dst, `,"geometry":`...)
+	dst, err := appendGeometry(dst, p.Geometry)
+	if err != nil {
+		return dst, err
+	}
+	dst = append(dst, `,"properties":`...)
+	if p.Properties == nil {
+		return append(dst, "null}"...), nil
+	}
+	var compact bytes.Buffer // line ends would end the feature's line
+	if err := json.Compact(&compact, p.Properties); err != nil || compact.Bytes()[0] != '{' {
+		return dst, fmt.Errorf("%w: properties %s, want a JSON object",
+			datasets.ErrSyntax, quote(p.Properties))
+	}
+	return append(append(dst, compact.Bytes()...), '}'), nil
+}
+
+func appendGeometry(dst []byte, g orb.Geometry) ([]byte, error) {
+	if g == nil {
+		return append(dst, "null"...), nil
+	}
+	dst = append(append(append(dst, `{"type":"`...), g.GeoJSONType()...), '"')
+	c, ok := g.(orb.Collection)
+	if !ok {
+		dst, err := appendCoordinates(append(dst, `,"coordinates":`...), g)
+		return append(dst, '}'), err
+	}
+	dst, err := appendList(append(dst, `,"geometries":`...), c, appendGeometry)
+	return append(dst, '}'), err
+}
+
+func appendCoordinates(dst []byte, g orb.Geometry) ([]byte, error) {
+	switch g := g.(type) {
+	case orb.Point:
+		return appendPoint(dst, g)
+	case orb.MultiPoint:
+		return appendList(dst, g, appendPoint)
+	case orb.LineString:
+		return appendList(dst, g, appendPoint)
+	case orb.Ring:
+		return appendList(dst, g, appendPoint)
+	case orb.MultiLineString:
+		return appendList(dst, g, func(dst []byte, l orb.LineString) ([]byte, error) {
+			return appendCoordinates(dst, l)
+		})
+	case orb.Polygon:
+		return appendList(dst, g, func(dst []byte, r orb.Ring) ([]byte, error) {
+			return appendCoordinates(dst, r)
+		})
+	case orb.MultiPolygon:
+		return appendList(dst, g, func(dst []byte, p orb.Polygon) ([]byte, error) {
+			return appendCoordinates(dst, p)
+		})
+	}
+	return dst, fmt.Errorf("%w: a geometry of type %T", datasets.ErrUnsupported, g)
+}
+
+func appendList[E any](dst []byte, all []E, one func([]byte, E) ([]byte, error)) ([]byte, error) {
+	dst = append(dst, '[')
+	for i, e := range all {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		var err error
+		if dst, err = one(dst, e); err != nil {
+			return dst, err
+		}
+	}
+	return append(dst, ']'), nil
+}
+
+func appendPoint(dst []byte, p orb.Point) ([]byte, error) {
+	for i, v := range p {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return dst, fmt.Errorf("%w: coordinate %v, want a finite number", datasets.ErrSyntax, v)
+		}
+		dst = append(dst, "[,"[i])
+		dst = strconv.AppendFloat(dst, v, 'f', -1, 64)
+	}
+	return append(dst, ']'), nil
+}
