@@ -27,7 +27,8 @@ type geoJSONSource struct {
 	separator  byte
 	texts      int
 	inFeatures bool
-	kind       string         // type of the collection, if it came before features
+	kind       string         // type of the text in hand, once it was read
+	collection bool           // it has features
 	inner      *geoJSONSource // of a collection that is one of many texts
 	line, off  int64          // of the record in hand
 }
