@@ -3,6 +3,7 @@ package places
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 
@@ -71,10 +72,10 @@ type unpackErrors struct {
 
 func (u unpackErrors) Read(b []byte) (int, error) {
 	n, err := u.r.Read(b)
-	switch err {
-	case nil, io.EOF:
+	switch {
+	case err == nil, err == io.EOF:
 		return n, err
-	case io.ErrUnexpectedEOF:
+	case errors.Is(err, io.ErrUnexpectedEOF):
 		return n, fmt.Errorf("%w: %s", datasets.ErrTruncated, u.name)
 	}
 	return n, fmt.Errorf("%w: %s: %w", datasets.ErrSyntax, u.name, err)

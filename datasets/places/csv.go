@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -121,7 +122,8 @@ func (s *csvSource) place(row []string) (p Place, err error) {
 
 // properties makes an object of the fields that are not empty.
 func (s *csvSource) properties(row []string) []byte {
-	text := append(s.text[:0], '{')
+	text := s.text[:0]
+	text = append(text, '{')
 	for i, field := range row {
 		key := s.columns.keys[i]
 		if key == nil || field == "" {
@@ -137,10 +139,11 @@ func (s *csvSource) properties(row []string) []byte {
 			text = appendString(text, field)
 		}
 	}
-	if s.text = append(text, '}'); len(s.text) == len("{}") {
+	text = append(text, '}')
+	if s.text = text; len(text) == len("{}") {
 		return nil
 	}
-	return append([]byte(nil), s.text...)
+	return slices.Clone(text)
 }
 
 // position is nil if both fields are empty.

@@ -65,7 +65,8 @@ func (s *fgbSource) properties(f *flat, values []byte, columns []fgbColumn) []by
 	for i := range columns {
 		*columns[i].used = false
 	}
-	text := append(s.text[:0], '{')
+	text := s.text[:0]
+	text = append(text, '{')
 	for len(values) > 0 && f.err == nil {
 		if len(values) < 2 {
 			f.fail("half of a column's number")
@@ -93,10 +94,11 @@ func (s *fgbSource) properties(f *flat, values []byte, columns []fgbColumn) []by
 			text = text[:before] // null
 		}
 	}
-	if s.text = append(text, '}'); len(s.text) == len("{}") || f.err != nil {
+	text = append(text, '}')
+	if s.text = text; len(text) == len("{}") || f.err != nil {
 		return nil
 	}
-	return slices.Clone(s.text)
+	return slices.Clone(text)
 }
 
 // cut takes a value.

@@ -1,6 +1,7 @@
 package places
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -72,7 +73,8 @@ func (s *osmSource) more() error {
 	if err == nil {
 		return nil
 	}
-	if bad, ok := err.(badRecord); ok {
+	var bad badRecord
+	if errors.As(err, &bad) {
 		return bad
 	}
 	line, offset = s.where()
