@@ -193,8 +193,10 @@ func (o *osm) relation(ways []int64) (orb.Geometry, bool, error) {
 		if nodes, ok = o.ways.appendNodes(nodes[:0], way); !ok {
 			return nil, false, nil
 		}
-		if _, ok := o.line(nodes); !ok {
-			return nil, false, nil
+		for _, id := range nodes {
+			if _, ok := o.nodes.find(id); !ok {
+				return nil, false, nil
+			}
 		}
 		o.rings.add(nodes)
 	}

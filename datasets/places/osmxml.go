@@ -46,6 +46,9 @@ type xmlReader struct {
 func newXML(r io.Reader, o *osm, id string) *osmSource {
 	limit := &elementLimit{r: r}
 	x := &xmlReader{dec: xml.NewDecoder(limit), limit: limit, sink: o}
+	x.dec.CharsetReader = func(name string, _ io.Reader) (io.Reader, error) {
+		return nil, fmt.Errorf("%w: XML in %s, want UTF-8", datasets.ErrUnsupported, quote(name))
+	}
 	return &osmSource{osm: o, id: id, read: x.object, where: x.where}
 }
 
