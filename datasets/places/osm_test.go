@@ -3,7 +3,6 @@ package places
 import (
 	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -211,19 +210,5 @@ func TestOSMTagID(t *testing.T) {
 	all, r, err := readAll(t, "x.osm", smallOSM, Options{ID: "name"})
 	if err != nil || len(all) != 1 || all[0].ID != "é" || r.Stats().Bad != 4 {
 		t.Errorf("%v, %v, %v", all, r.Bad(), err)
-	}
-}
-
-func BenchmarkAndorra(b *testing.B) {
-	data, err := os.ReadFile("../testdata/andorra.osm.pbf")
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(int64(len(data)))
-	for b.Loop() {
-		r, err := NewReader(strings.NewReader(string(data)), "x", Options{})
-		for err == nil {
-			_, err = r.Next()
-		}
 	}
 }
