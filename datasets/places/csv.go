@@ -76,10 +76,15 @@ func (s *csvSource) next() (Place, error) {
 	}
 	p, err := s.place(row)
 	if err != nil {
-		line, _ := s.rows.FieldPos(0)
-		return Place{}, badAt(int64(line), offset, err)
+		line, _ := s.at()
+		return Place{}, badAt(line, offset, err)
 	}
 	return p, nil
+}
+
+func (s *csvSource) at() (line, offset int64) {
+	at, _ := s.rows.FieldPos(0)
+	return int64(at), s.limit.begun
 }
 
 // csvError gives errors of encoding/csv a kind.

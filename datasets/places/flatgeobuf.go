@@ -40,7 +40,8 @@ const (
 type fgbSource struct {
 	in      *bufio.Reader
 	id      string
-	offset  int64
+	offset  int64 // of what comes next
+	start   int64 // of the feature in hand
 	columns []fgbColumn
 	kind    int // geometry type of all features, 0: each has its own
 	buf     bytes.Buffer
@@ -134,20 +135,22 @@ func (s *fgbSource) sized(most int64) ([]byte, error) {
 }
 
 func (s *fgbSource) next() (Place, error) {
-	start := s.offset
+	s.start = s.offset
 	b, err := s.sized(maxRecordBytes)
 	if err == io.EOF {
 		return Place{}, err
 	}
 	if err != nil {
-		return Place{}, finalAt(0, start, err)
+		return Place{}, finalAt(0, s.start, err)
 	}
 	p, err := s.place(&flat{b: b})
 	if err != nil {
-		return Place{}, badAt(0, start, err)
+		return Place{}, badAt(0, s.start, err)
 	}
 	return p, nil
 }
+
+func (s *fgbSource) at() (line, offset int64) { return 0, s.start }
 
 func (s *fgbSource) place(f *flat) (p Place, err error) {
 	feature := f.root()

@@ -64,6 +64,8 @@ func (g *geoJSONSource) next() (Place, error) {
 	}
 }
 
+func (g *geoJSONSource) at() (line, offset int64) { return g.line, g.off }
+
 // record returns the bytes of the next feature, or nil if what was read has
 // none.
 func (g *geoJSONSource) record() ([]byte, error) {

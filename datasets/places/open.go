@@ -56,7 +56,7 @@ func newReader(raw io.Reader, name string, total int64, opts Options) (*Reader, 
 		return nil, err
 	}
 	counter := &countingReader{r: raw}
-	r := &Reader{name: name, total: total, strict: opts.Strict, read: &counter.n}
+	r := &Reader{name: name, total: total, strict: opts.Strict, check: opts.Check, read: &counter.n}
 	plain, done, err := unpack(bufio.NewReaderSize(counter, bufferBytes))
 	if err != nil {
 		return nil, fmt.Errorf("places: %s: %w", name, err)

@@ -61,6 +61,10 @@ type Options struct {
 	X, Y, WKT string
 	// Separator of a CSV file; 0: found in its header line.
 	Separator rune
+	// Check is called with each place before it is delivered, and may change
+	// it; an error makes its record bad. Here belongs what a collection asks
+	// for, such as feature.Normalise. Nil: all are good.
+	Check func(*Place) error
 	// MemoryBytes bounds what must be kept until the end of the input, which
 	// only OpenStreetMap's formats need; 0: datasets.DefaultMemoryBytes.
 	MemoryBytes int64

@@ -15,7 +15,7 @@ type osmSource struct {
 	id string // Options.ID
 	// read hands some more objects to osm. It returns io.EOF at the end.
 	read func() error
-	// where is the position of the objects read last.
+	// where is the position of the objects read last: of a block, in PBF.
 	where func() (line, offset int64)
 	ended bool
 	taken int // of ready
@@ -44,6 +44,8 @@ func (s *osmSource) next() (Place, error) {
 		}
 	}
 }
+
+func (s *osmSource) at() (line, offset int64) { return s.where() }
 
 // more reads, or after the end takes an object that waited.
 func (s *osmSource) more() error {

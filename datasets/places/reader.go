@@ -15,6 +15,7 @@ type Reader struct {
 	name   string
 	format Format
 	strict bool
+	check  func(*Place) error
 	src    source
 	close  []func() error
 	err    error // final
@@ -29,14 +30,24 @@ type Reader struct {
 }
 
 // source is the reader of one format. next returns io.EOF at the end, and
-// badRecord for a record that the following ones do not depend on.
-type source interface{ next() (Place, error) }
+// badRecord for a record that the following ones do not depend on. at says
+// where the record of the last place begins.
+type source interface {
+	next() (Place, error)
+	at() (line, offset int64)
+}
 
 // Next returns the next place, or io.EOF. Its memory is the caller's. Other
 // errors are final; those of the input are a *RecordError.
 func (r *Reader) Next() (Place, error) {
 	for r.err == nil {
 		p, err := r.src.next()
+		if err == nil && r.check != nil {
+			if err = r.check(&p); err != nil {
+				line, offset := r.src.at()
+				err = badAt(line, offset, err)
+			}
+		}
 		if err == nil {
 			r.places.Add(1)
 			if p.Geometry == nil {

@@ -87,6 +87,38 @@ func TestBadRecords(t *testing.T) {
 	}
 }
 
+var errRefused = errors.New("refused")
+
+// A check says what else is bad, and where that begins, in each format.
+func TestCheck(t *testing.T) {
+	for format, text := range samples(t) {
+		n := 0
+		check := func(p *Place) error {
+			if n++; n == 1 {
+				return errRefused
+			}
+			p.ID = "changed"
+			return nil
+		}
+		all, r, err := readAll(t, "x", text, Options{Format: format, Check: check})
+		if err != nil || len(all) != n-1 || len(all) > 0 && all[0].ID != "changed" {
+			t.Errorf("%s: %d places of %d, %v", format, len(all), n, err)
+		}
+		bad := r.Bad()
+		if len(bad) == 0 || !errors.Is(bad[0], errRefused) {
+			t.Errorf("%s: %v", format, bad)
+			continue
+		}
+		want := map[Format]string{
+			GeoJSON: `{"type":"Feature","id":"a"`, GeoJSONSeq: `{"type":"Feature","id":"a"`,
+			CSV: "1,2,3", OSMXML: `<node id="7"`, OSMPBF: "\x00\x00\x00", FlatGeobuf: "",
+		}[format]
+		if at := text[bad[0].Offset:]; !strings.HasPrefix(at, want) || format == CSV && bad[0].Line != 2 {
+			t.Errorf("%s: line %d, offset %d: %.40q", format, bad[0].Line, bad[0].Offset, at)
+		}
+	}
+}
+
 // All bad records are counted, ten are kept.
 func TestManyBad(t *testing.T) {
 	_, r, err := readAll(t, "x", threeLines+strings.Repeat("{\n", 50), Options{Format: GeoJSONSeq})
