@@ -88,6 +88,7 @@ func TestBadWKT(t *testing.T) {
 		"CIRCLE(1 2)":                     "unsupported",
 		"POINT(NaN 2)":                    "finite",
 		"LINESTRING(1 2)":                 "2 or more",
+		"MULTILINESTRING((1 2))":          "2 or more",
 		"POLYGON((0 0,1 0,1 1,0 1))":      "closed",
 		"SRID=3857;POINT(1 2)":            "SRID=3857",
 		strings.Repeat("(", 20) + "POINT": "nested",

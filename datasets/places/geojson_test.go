@@ -92,6 +92,15 @@ func TestBadGeoJSON(t *testing.T) {
 	}
 }
 
+// Lines are counted where values end with them, too.
+func TestGeoJSONLine(t *testing.T) {
+	text := "{\"a\": 1\n,\"b\": null\n,\"type\": \"FeatureCollection\", \"features\": [\n5\n,\n 6\n]}"
+	_, r, err := readAll(t, "x", text, Options{Format: GeoJSON})
+	if bad := r.Bad(); err != nil || len(bad) != 2 || bad[0].Line != 4 || bad[1].Line != 6 {
+		t.Errorf("%v, %v", bad, err)
+	}
+}
+
 func TestGeoJSONEnds(t *testing.T) {
 	good := `{"type":"Feature","id":"ok","geometry":null}`
 	for _, c := range []struct {

@@ -108,6 +108,7 @@ func TestBadXML(t *testing.T) {
 		{"stray end", "<osm>" + node + "</way>", 1, 0, datasets.ErrSyntax},
 		{"changes", "<osmChange>" + node + "</osmChange>", 0, 0, datasets.ErrUnsupported},
 		{"Latin 1", "<?xml version='1.0' encoding='ISO-8859-1'?><osm></osm>", 0, 0, datasets.ErrUnsupported},
+		{"version", "<?xml version='1.1'?><osm></osm>", 0, 0, datasets.ErrUnsupported},
 		{"long", "<osm>" + node + "<!--" + strings.Repeat(" ", 2*maxElementBytes), 1, 0, datasets.ErrTooLarge},
 	} {
 		all, r, err := readAll(t, "x", c.text, Options{Format: OSMXML})

@@ -64,6 +64,8 @@ func (x *xmlReader) token() (xml.Token, error) {
 		return nil, fmt.Errorf("%w: line %d: %s", datasets.ErrSyntax, bad.Line, bad.Msg)
 	case err == io.ErrUnexpectedEOF:
 		return nil, fmt.Errorf("%w: within an XML element", datasets.ErrTruncated)
+	case err != nil && err != io.EOF && x.limit.failed == nil: // another version
+		return nil, fmt.Errorf("%w: %w", datasets.ErrUnsupported, err)
 	}
 	return t, err
 }
@@ -239,14 +241,19 @@ func degrees(attrs []xml.Attr, name string, most float64) (float64, error) {
 type elementLimit struct {
 	r             io.Reader
 	read, element int64
+	failed        error // of r, or the limit; not io.EOF
 }
 
 func (l *elementLimit) Read(b []byte) (int, error) {
 	if l.read-l.element > maxElementBytes {
-		return 0, fmt.Errorf("%w: an XML element of more than %d bytes",
+		l.failed = fmt.Errorf("%w: an XML element of more than %d bytes",
 			datasets.ErrTooLarge, maxElementBytes)
+		return 0, l.failed
 	}
 	n, err := l.r.Read(b)
 	l.read += int64(n)
+	if err != io.EOF {
+		l.failed = err
+	}
 	return n, err
 }

@@ -244,6 +244,17 @@ func TestWriteErrors(t *testing.T) {
 	}
 }
 
+func TestWriteNone(t *testing.T) {
+	for f, want := range map[Format]string{
+		GeoJSON: "{\"type\":\"FeatureCollection\",\"features\":[\n\n]}\n", GeoJSONSeq: "", CSV: "id,lon,lat\n",
+	} {
+		var b strings.Builder
+		if n, err := Write(&b, f, each(nil), WriteOptions{}); n != 0 || err != nil || b.String() != want {
+			t.Errorf("%s: %q, %d, %v", f, b.String(), n, err)
+		}
+	}
+}
+
 // A feature is one line, whatever its properties look like.
 func TestFeatureLine(t *testing.T) {
 	got, err := AppendFeature(nil, Place{ID: "a\nb", Properties: []byte("{\n \"a\": 1\r\n}")})
