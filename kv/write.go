@@ -19,7 +19,10 @@ import (
 
 // Put stores a record under its key, in place of the one that there is, and
 // returns its revision.
-func (m *Map) Put(e Entry, c Condition) (revision uint64, err error) {
+func (m *Map) Put(e Entry, c Condition) (revision uint64, err error) { return m.put(e, c, nil) }
+
+// put is Put, or Draft.Put.
+func (m *Map) put(e Entry, c Condition, d *record.Draft) (revision uint64, err error) {
 	hash := cuckoo.Hash(m.seed, e.Key)
 	m.index.Prefetch(hash)
 	if err := m.lock(); err != nil {
@@ -31,7 +34,7 @@ func (m *Map) Put(e Entry, c Condition) (revision uint64, err error) {
 	if err := c.Check(e.Key, has); err != nil {
 		return 0, err
 	}
-	ref, err := m.stage(&e, now)
+	ref, err := m.stage(&e, d, now)
 	if err != nil {
 		return 0, err
 	}
@@ -49,17 +52,18 @@ func (m *Map) Stage(e Entry) (record.Ref, error) {
 		return 0, err
 	}
 	defer m.mu.Unlock()
-	return m.stage(&e, m.now())
+	return m.stage(&e, nil, m.now())
 }
 
-func (m *Map) stage(e *Entry, now time.Duration) (record.Ref, error) {
+// stage writes a record, whose value is d if that is not nil.
+func (m *Map) stage(e *Entry, d *record.Draft, now time.Duration) (record.Ref, error) {
 	r := record.Record{Key: e.Key, Value: e.Value, Revision: e.Revision, Expiry: int64(e.Expiry), Flags: e.Flags}
 	if r.Revision == 0 {
 		r.Revision = m.revision + 1
 	}
-	ref, err := m.heap.Put(r, now)
+	ref, err := m.write(&r, d, now)
 	if errors.Is(err, record.ErrFull) && m.makeRoom(now) {
-		ref, err = m.heap.Put(r, now)
+		ref, err = m.write(&r, d, now)
 	}
 	return ref, err
 }
