@@ -45,7 +45,8 @@ var (
 	// client, or for all. Nothing was done; later it may succeed.
 	ErrBusy = errors.New("catfish: server is busy")
 	// ErrTooLarge: the answer exceeds a limit, which the text names. So
-	// would the next one: ask for less.
+	// would the next one: ask for less. A value that is too large to be put is
+	// record.ErrTooLarge.
 	ErrTooLarge = errors.New("catfish: answer too large")
 	// ErrNotReady: the server has yet to load the collection. Nothing was
 	// done; later it succeeds.
@@ -77,7 +78,7 @@ func RetrySafe(err error) bool {
 	case errors.As(err, &r):
 		return r.done == 0 && !errors.Is(r, ErrServer)
 	}
-	for _, e := range []error{ErrBusy, budget.ErrExceeded, ErrNotReady, ErrRestarted, ErrOption, ErrKind, rstar.ErrBadRect} {
+	for _, e := range []error{ErrBusy, budget.ErrExceeded, ErrNotReady, ErrRestarted, ErrOption, ErrKind, rstar.ErrBadRect, record.ErrTooLarge} {
 		if errors.Is(err, e) {
 			return true
 		}

@@ -56,6 +56,7 @@ type long struct {
 	scan  pieces        // nil if apart is set
 	apart func() result // carries it out, and may wait (apart.go)
 	items []byte        // of an insertMany that is carried out apart
+	value *largeValue   // of a get, if that is set (recordlargeget.go)
 	many  int           // of a searchMany: how many searches it has; scan is the first
 	found bool          // the search has ended
 	next  []rstar.Item  // the piece to send next
@@ -145,7 +146,9 @@ func (l *long) piece(h holder, out []byte) (_ []byte, last bool) {
 // end gives everything back.
 func (l *long) end(h holder) {
 	l.leave()
-	l.scan.Close()
+	if l.scan != nil {
+		l.scan.Close()
+	}
 	h.Unhold(l.held)
 	l.held = 0
 }
@@ -189,6 +192,10 @@ func (h *handler) begins(c *fastmsg.Conn, id uint64, l *long) {
 		return
 	}
 	c.Context.(*peer).long = l
+	if l.value != nil {
+		c.Continue(func(time.Duration) bool { return h.goOnValue(c, id, l) })
+		return
+	}
 	c.Continue(func(within time.Duration) bool { return h.goOn(c, id, l, within) })
 }
 

@@ -24,7 +24,10 @@ type recordScratch struct {
 	out  []byte // found of each key, with its value
 	ends []int  // where in out that of each key ends
 	most int    // bytes after which keys are not answered any more
-	err  error
+	// large is the first key's value if it exceeds mostValue, 0: it does not.
+	// Then no key is answered.
+	large int
+	err   error
 
 	refs   []record.Ref // of a renewal
 	leases []time.Duration
@@ -42,7 +45,7 @@ func (r *recordScratch) run(c *collection) error {
 	if r.yield == nil {
 		r.yield = r.take // once, since a method value allocates
 	}
-	r.out, r.ends, r.err = r.out[:0], r.ends[:0], nil
+	r.out, r.ends, r.large, r.err = r.out[:0], r.ends[:0], 0, nil
 	r.many.LongestValue = mostValue
 	c.records.GetMany(r.keys, &r.many, r.yield)
 	for none := (found{valueBytes: unanswered}); r.err == nil && len(r.ends) < len(r.keys); {
@@ -62,8 +65,10 @@ func (r *recordScratch) take(_ int, v record.View, _ record.Ref, err error) (mor
 		r.err = err
 		return false
 	case v.ValueBytes > mostValue:
-		r.err = fmt.Errorf("%w: value of %d bytes, limit %d", ErrTooLarge, v.ValueBytes, mostValue)
-		return false
+		if len(r.ends) == 0 {
+			r.large = v.ValueBytes
+		}
+		return false // It is answered alone.
 	default:
 		f = foundOf(&v)
 	}
@@ -127,7 +132,7 @@ func (h *handler) serveGets(reqs []fastmsg.Request) int {
 		}
 		r.add(p[headBytes+2:])
 	}
-	if len(r.keys) < 2 || r.run(c) != nil || c.gone() != nil {
+	if len(r.keys) < 2 || r.run(c) != nil || r.large > 0 || c.gone() != nil {
 		h.Serve(reqs[0].Conn, reqs[0].Message)
 		return 1
 	}

@@ -149,6 +149,7 @@ func (s *Server) tidyRecords(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
+		s.uploads.expire(s.now())
 		// Each collection gets its first pieces, and those that begin in turn
 		// what is left of the time.
 		all := slices.DeleteFunc(s.colls.all(), func(c *collection) bool { return c.records == nil })

@@ -223,10 +223,7 @@ func (g *getQuery) take(c *Client, at *recordsAt, answers []records.Answer) {
 // message asks for the keys in g.left, as many as fit, and leaves those that are
 // not answered.
 func (g *getQuery) message(ctx context.Context, c *Client, s *session) (err error) {
-	most := maxRequest - frameBytes
-	if m, ok := s.caller.(interface{ MaxPayload() int }); ok {
-		most = m.MaxPayload()
-	}
+	most := s.mostPayload()
 	g.req = appendHead(g.req[:0], g.open.coll, 0)
 	n := 0
 	for _, i := range g.left {

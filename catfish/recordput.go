@@ -38,6 +38,8 @@ type putQuery struct {
 	rec  Record
 	cond kv.Condition
 
+	uploading uploading // a value that exceeds a message
+
 	req, ans []byte
 	build    func(*session) (*openSlab, []byte, error) // made once: a method value allocates
 }
@@ -55,6 +57,7 @@ func newPutQuery(kind fastmsg.Kind, c *Client, rec Record, cond kv.Condition) *p
 }
 
 func (w *putQuery) release() {
+	w.uploading.end()
 	w.ctx, w.c, w.rec = nil, nil, Record{}
 	puts.Put(w)
 }
@@ -80,16 +83,25 @@ func (w *putQuery) encode(s *session) (*openSlab, []byte, error) {
 	if err != nil {
 		return o, nil, err
 	}
-	b := appendRevision(appendHead(w.req[:0], o.coll, conditionOf(w.cond)), w.cond.IfRevision)
-	if w.kind == kindPut {
-		expiry := uint64(0)
-		if !w.rec.Expires.IsZero() {
-			expiry = uint64(w.rec.Expires.UnixNano())
-		}
-		b = append(appendPut(b, expiry, w.rec.Flags, w.rec.Key), w.rec.Value...)
-	} else {
-		b = append(b, w.rec.Key...)
+	if w.kind == kindPut && headBytes+putBytes+len(w.rec.Key)+len(w.rec.Value) > s.mostPayload() {
+		return w.upload(s, o)
 	}
-	w.req = b
-	return o, b, nil
+	w.req = w.appendHead(w.req[:0], o, 0)
+	if w.kind == kindPut {
+		w.req = append(w.req, w.rec.Value...)
+	}
+	return o, w.req, nil
+}
+
+// appendHead makes the request, up to the value.
+func (w *putQuery) appendHead(b []byte, o *openSlab, flags uint32) []byte {
+	b = appendRevision(appendHead(b, o.coll, conditionOf(w.cond)|flags), w.cond.IfRevision)
+	if w.kind != kindPut {
+		return append(b, w.rec.Key...)
+	}
+	expiry := uint64(0)
+	if !w.rec.Expires.IsZero() {
+		expiry = uint64(w.rec.Expires.UnixNano())
+	}
+	return appendPut(b, expiry, w.rec.Flags, w.rec.Key)
 }

@@ -39,7 +39,7 @@ func (v *service) answerRecords(kind fastmsg.Kind, p, out []byte) ([]byte, error
 	arg, p := binary.LittleEndian.Uint32(p[4:]), p[headBytes:]
 	switch kind {
 	case kindGet:
-		out, err = v.records.answer(c, arg, p, out)
+		out, err = v.getRecords(c, arg, p, out)
 	case kindPut:
 		out, err = v.putRecord(c, arg, p, out)
 	case kindRemove:
@@ -48,6 +48,8 @@ func (v *service) answerRecords(kind fastmsg.Kind, p, out []byte) ([]byte, error
 		out, err = v.scanRecords(c, p, out)
 	case kindRenew:
 		out, err = v.renewLeases(c, arg, p, out)
+	case kindPart:
+		err = v.takePart(c, arg, p)
 	}
 	if errors.Is(err, kv.ErrClosed) || err == nil {
 		if gone := c.gone(); gone != nil {
@@ -70,7 +72,7 @@ func (v *service) putRecord(c *collection, arg uint32, p, out []byte) ([]byte, e
 	if len(p) < putBytes {
 		return out, fmt.Errorf("%w: put of %d bytes, want at least %d", ErrProtocol, len(p), putBytes)
 	}
-	cond, err := getCondition(arg, binary.LittleEndian.Uint64(p))
+	cond, err := getCondition(arg&^putParts, binary.LittleEndian.Uint64(p))
 	if err != nil {
 		return out, err
 	}
@@ -78,7 +80,11 @@ func (v *service) putRecord(c *collection, arg uint32, p, out []byte) ([]byte, e
 	if e.Key, e.Value, err = cutKey(p[putBytes-2:]); err != nil {
 		return out, err
 	}
-	revision, err := c.records.Put(e, cond)
+	put := c.records.Put
+	if arg&putParts != 0 {
+		put = func(e kv.Entry, cond kv.Condition) (uint64, error) { return v.putParts(c, e, cond) }
+	}
+	revision, err := put(e, cond)
 	return binary.LittleEndian.AppendUint64(out, revision), err
 }
 

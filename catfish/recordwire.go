@@ -23,6 +23,7 @@ import (
 //	remove         coll u32, if u32, revision u64, key                empty
 //	scan           coll u32, 0 u32, cursor                            cursor, entries
 //	renew          coll u32, n u32, n references u64                  n leases u16, in s
+//	part           coll u32, upload u32, at u32, of u32, bytes        empty
 //
 //	key      bytes u16, key
 //	found    revision u64, expiry i64, value bytes u32, flags u16, 0 u16,
@@ -30,18 +31,24 @@ import (
 //	cursor   moves u64, next u64, sub u64, log2 u8, size u8, done u8, 0 u8
 //	entry    key bytes u16, found, key, value
 //
+// A part is some bytes of a value that is put in parts, at an offset of so many
+// (recordlargeput.go). If has putParts: in the value's place is the upload u32.
+//
 // Expiry is in ns by the server's clock (openRecords), 0: never. A lease of 0 was
 // not granted. Like those of searchMany the values of a get end
 // after manyBytes: keys that are not answered have the value bytes unanswered, and
-// the client asks for them again. An entry whose value is longer than scanValue
+// the client asks for them again; so do those from a value of more than mostValue
+// on, unless that is the first. An entry whose value is longer than scanValue
 // has none, but says how long it is.
 const (
 	ifAbsent   = 1 // of put's and remove's if
 	ifRevision = 2
+	putParts   = 4
 
 	foundBytes  = 24
 	cursorBytes = 28
 	putBytes    = 20 // of put, after the head, before the key
+	partBytes   = 8  // of part, after the head, before the value's bytes
 
 	// maxKeys bounds get, and maxRenewals renew, under the writers' lock: some 50 us.
 	maxKeys     = 256
@@ -53,12 +60,13 @@ const (
 	scanBytes   = 256 << 10
 	scanPieces  = 32
 	scanValue   = 16 << 10
-	// mostValue is the largest value that is answered: it takes a worker 0.1 ms.
+	// mostValue is the largest value that a worker answers with at once, which
+	// takes it 0.1 ms; others are answered in steps (recordlargeget.go).
 	mostValue = 1 << 20
 )
 
 // isRecords tells requests about records from others.
-func isRecords(k fastmsg.Kind) bool { return k >= kindGet && k <= kindRenew }
+func isRecords(k fastmsg.Kind) bool { return k >= kindGet && k <= kindPart }
 
 // openRecords is the answer to open where the collection has records: where they
 // and their keys are.

@@ -48,6 +48,7 @@ type Server struct {
 	memory  memory
 	turns   *turns.Turns
 	checks  checks
+	uploads uploads // that are under way
 
 	rec *recording.Recorder // nil: nothing is recorded
 

@@ -24,6 +24,7 @@ type service struct {
 	records   recordScratch
 	rest      *long                      // of the request being served, if it takes long
 	peer      interface{ Peer() string } // of the request being served
+	uploads   *uploadSet                 // that peer's, nil: there is no connection
 
 	// For the recording.
 	via    querylog.Via

@@ -48,6 +48,7 @@ type session struct {
 	recordChannels channels
 	ended          bool // close was called
 	renewals       sync.Once
+	uploads        uploadNumbers
 	background     sync.WaitGroup
 }
 
@@ -167,7 +168,7 @@ func (c *connection) connectBy(ctx context.Context, h hello, ch choice, next boo
 	}
 	s := &session{
 		hello: h, transport: ch.transport, reason: ch.reason, fabric: ch.fabric,
-		slabs: make(map[string]*openSlab), window: c.opts.Window, shared: c.opts.Shared,
+		slabs: make(map[string]*openSlab), uploads: newUploadNumbers(), window: c.opts.Window, shared: c.opts.Shared,
 		cacheKey: remote.CacheKey{Addr: c.addr, BootID: h.BootID, Bytes: c.cacheBytes()},
 	}
 	if c.opts.TrustCache {

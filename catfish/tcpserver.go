@@ -56,7 +56,8 @@ func (s *Server) serveTCP(c net.Conn) {
 	}
 	account := tcpAccount{s.budgets.answers.Open(budget.SourceOf(c.RemoteAddr()), func(error) { c.Close() })}
 	defer account.Close()
-	in, out, peer := newRequestReader(c), newPacedWriter(c), &tcpPeer{c}
+	in, out, peer := newRequestReader(c), newPacedWriter(c), &tcpPeer{c: c}
+	defer peer.uploads.close(&s.uploads)
 	var w *tcpWork // nil while no request is waiting
 	for {
 		kind, id, p, err := in.next()

@@ -39,14 +39,14 @@ func (s *Server) takeWork(out *pacedWriter, peer *tcpPeer, client uint32) *tcpWo
 	} else {
 		w.to.reset(out)
 	}
-	w.peer, w.client = peer, client
+	w.peer, w.uploads, w.client = peer, &peer.uploads, client
 	return w
 }
 
 // putWork takes back what takeWork returned.
 func (s *Server) putWork(w *tcpWork, h holder) {
 	h.Unhold(w.held)
-	w.held, w.peer = 0, nil
+	w.held, w.peer, w.uploads = 0, nil, nil
 	w.to.reset(nil)
 	w.trim()
 	s.tcpWork.Put(w)
@@ -62,6 +62,9 @@ func (w *tcpWork) answer(kind fastmsg.Kind, id uint64, p []byte, h holder, flush
 		}
 		kind, answer = fitReply(kind, answer)
 		return w.to.write(kind, id, answer, flush)
+	}
+	if rest.value != nil {
+		return w.sendValue(id, rest, h)
 	}
 	defer rest.end(h)
 	if err := w.s.search(w.source(), rest, h); err != nil {
@@ -121,6 +124,9 @@ func (w *tcpWork) count(h holder, answer []byte) ([]byte, error) {
 }
 
 // tcpPeer is the peer of a plain socket.
-type tcpPeer struct{ c net.Conn }
+type tcpPeer struct {
+	c       net.Conn
+	uploads uploadSet
+}
 
 func (p *tcpPeer) Peer() string { return p.c.RemoteAddr().String() }

@@ -125,7 +125,7 @@ func TestRefusedAnswer(t *testing.T) {
 		if kind, b := ask(kindSearch, search[frameBytes:]); kind != kindFailure || !errors.Is(getFailure(b), ErrBusy) {
 			t.Fatalf("answer of kind %d, %d bytes", kind, len(b))
 		}
-		w := s.takeWork(&pacedWriter{c: c}, &tcpPeer{c}, 0)
+		w := s.takeWork(&pacedWriter{c: c}, &tcpPeer{c: c}, 0)
 		w.out = make([]byte, 0, keepBytes)
 		s.tcpWork.Put(w)
 		item := appendItem(appendHead(nil, 0, 0), rstar.Item{Rect: square(7, 7), ID: 1})

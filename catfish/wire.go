@@ -58,10 +58,11 @@ const (
 	kindRemove
 	kindScan
 	kindRenew
+	kindPart
 
 	// lastRequest is in the hello, so that clients send nothing that this
 	// server does not know. Kinds are only ever added, behind it.
-	lastRequest = kindRenew
+	lastRequest = kindPart
 
 	kindReply   fastmsg.Kind = 64
 	kindFailure fastmsg.Kind = 65

@@ -46,16 +46,18 @@ type peer struct {
 	sub    *heartbeat.Subscription
 	client uint32 // its number in the recording
 	long   *long  // the request that is answered in steps, nil: none
+	// uploads are the values that it puts in parts.
+	uploads uploadSet
 }
 
 // serves sets the client whose request is served next.
 func (h *handler) serves(c *fastmsg.Conn) {
-	h.peer = c
+	h.peer, h.uploads = c, &c.Context.(*peer).uploads // Opened has set it.
 	if h.heartbeats.Resting() > 0 {
 		h.heartbeats.Wake(c.Context.(*peer).sub)
 	}
 	if h.s.rec != nil {
-		h.client = c.Context.(*peer).client // Opened has set it.
+		h.client = c.Context.(*peer).client
 	}
 }
 
@@ -76,6 +78,7 @@ func (h *handler) Closed(c *fastmsg.Conn, err error) {
 		if p.long != nil {
 			h.ends(c, p.long)
 		}
+		p.uploads.close(&h.s.uploads)
 	}
 	if h.tap != nil {
 		h.tap.HandOver() // This may have been the last: no more ticks.

@@ -1,0 +1,484 @@
+package catfish
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/record"
+)
+
+// largeMemory is a memory limit with which values of up to 8 MiB, less a few bytes,
+// may be put and got: a 36th.
+const largeMemory = 36 * (8<<20 - 5)
+
+func largePaths() []path {
+	ps := []path{{name: "tcp", transport: TransportTCP, policy: "tcp"}}
+	for _, tr := range oneSided {
+		for _, p := range []string{"fast", "offload"} {
+			ps = append(ps, path{name: tr + "/" + p, transport: tr, policy: p})
+		}
+	}
+	return ps
+}
+
+// numbered is a value whose every 8 bytes say where they are, and of which value.
+func numbered(seed uint64, n int) []byte {
+	b := make([]byte, 0, n+8)
+	for i := uint64(0); len(b) < n; i++ {
+		b = binary.LittleEndian.AppendUint64(b, seed<<32|i)
+	}
+	return b[:n]
+}
+
+func startLarge(t *testing.T, o ServerOptions) *Server {
+	o.MemoryLimit, o.resident = largeMemory, never
+	if o.SlabBytes == 0 {
+		o.SlabBytes = 128 << 20
+	}
+	return startRecords(t, o)
+}
+
+// nothingHeld waits until no connection holds anything of the budget, and no upload
+// is under way.
+func nothingHeld(t *testing.T, s *Server) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
+		s.uploads.mu.Lock()
+		n := len(s.uploads.sets)
+		s.uploads.mu.Unlock()
+		used := s.budgets.answers.Use().Used
+		if n == 0 && used == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d connections have uploads, %d bytes are held", n, used)
+		}
+	}
+}
+
+// Values of all sizes up to the limit are put and got, by every path, alone and
+// among others.
+func TestLargeValues(t *testing.T) {
+	for _, p := range largePaths() {
+		t.Run(p.name, func(t *testing.T) {
+			s := startLarge(t, ServerOptions{})
+			limit := s.mostValue()
+			if limit != 8<<20-5 {
+				t.Fatalf("limit of %d bytes", limit)
+			}
+			ctx := t.Context()
+			r := dialRecords(t, s, p.options())
+			sizes := []int{
+				0, 1, 10_000, 15_000, 65_000, record.MaxBlockBytes - 40 - 5, record.MaxBlockBytes, 70_000, mostValue, mostValue + 1,
+				3<<20 + 1, 40, limit - 1, limit,
+			}
+			var keys [][]byte
+			revisions := make([]uint64, len(sizes))
+			for i, n := range sizes {
+				keys = append(keys, testKey(i))
+				var err error
+				rec := Record{Key: keys[i], Value: numbered(uint64(i), n), Flags: uint16(i)}
+				if revisions[i], err = r.Put(ctx, rec, kv.Condition{IfAbsent: true}); err != nil {
+					t.Fatalf("put of %d bytes: %v", n, err)
+				}
+				if _, err := r.Put(ctx, rec, kv.Condition{IfAbsent: true}); !errors.Is(err, kv.ErrExists) {
+					t.Fatalf("put of %d bytes, if there were none: %v", n, err)
+				}
+				got, err := r.Get(ctx, keys[i], []byte("before "))
+				if err != nil || !bytes.Equal(got.Value, append([]byte("before "), rec.Value...)) || got.Revision != revisions[i] || got.Flags != uint16(i) {
+					t.Fatalf("get of %d bytes: %d bytes, revision %d, want %d: %v", n, len(got.Value), got.Revision, revisions[i], err)
+				}
+			}
+			nothingHeld(t, s)
+			many, err := r.GetMany(ctx, append(keys, testKey(-1)), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			scanned := map[string]int{}
+			for rec, err := range r.Scan(ctx) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				scanned[string(rec.Key)] = len(rec.Value)
+			}
+			for i, n := range sizes {
+				if !bytes.Equal(many[i].Value, numbered(uint64(i), n)) || many[i].Revision != revisions[i] {
+					t.Errorf("value %d of many has %d bytes, want %d", i, len(many[i].Value), n)
+				}
+				if got, ok := scanned[string(keys[i])]; !ok || got != n {
+					t.Errorf("scan: key %d has %d bytes, %t, want %d", i, got, ok, n)
+				}
+			}
+			if many[len(sizes)].Revision != 0 {
+				t.Error("a key without a record has one")
+			}
+			// What is too large says so, and changes nothing.
+			for _, n := range []int{limit + 1, 2 * limit} {
+				_, err := r.Put(ctx, Record{Key: keys[0], Value: make([]byte, n)}, kv.Condition{})
+				if !errors.Is(err, record.ErrTooLarge) || !RetrySafe(err) || !bytes.Contains([]byte(err.Error()), fmt.Appendf(nil, "value of %d bytes, limit %d", n, limit)) {
+					t.Errorf("put of %d bytes: %v", n, err)
+				}
+			}
+			if got, err := r.Get(ctx, keys[0], nil); err != nil || got.Revision != revisions[0] {
+				t.Errorf("after puts that were too large: revision %d, %v", got.Revision, err)
+			}
+			// A record of this process may be larger than what is answered.
+			m, err := s.Records(testRecords)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := m.Put(kv.Entry{Key: keys[1], Value: make([]byte, limit+1)}, kv.Condition{}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.Get(ctx, keys[1], nil); !errors.Is(err, ErrTooLarge) {
+				t.Errorf("get of %d bytes: %v", limit+1, err)
+			}
+			if _, err := r.GetMany(ctx, keys[:3], nil); !errors.Is(err, ErrTooLarge) {
+				t.Errorf("get of many, of these one of %d bytes: %v", limit+1, err)
+			}
+			nothingHeld(t, s)
+		})
+	}
+}
+
+// Nothing that exceeds what records may hold is sent.
+func TestPutBeyondRecords(t *testing.T) {
+	s := startLarge(t, ServerOptions{})
+	r := dialRecords(t, s, Options{Transport: TransportTCP})
+	_, err := r.Put(t.Context(), Record{Key: testKey(1), Value: make([]byte, record.MaxValueBytes+1)}, kv.Condition{})
+	if !errors.Is(err, record.ErrTooLarge) || !RetrySafe(err) {
+		t.Fatal(err)
+	}
+}
+
+// More uploads than a connection may have at once wait for each other.
+func TestUploadsAtOnce(t *testing.T) {
+	for _, transport := range []string{TransportSHM, TransportSoft, TransportTCP} {
+		t.Run(transport, func(t *testing.T) {
+			s := startLarge(t, ServerOptions{})
+			r := dialRecords(t, s, Options{Transport: transport})
+			var wg sync.WaitGroup
+			for i := range 3 * maxUploads {
+				wg.Go(func() {
+					value := numbered(uint64(i), 300_000+i)
+					if _, err := r.Put(t.Context(), Record{Key: testKey(i), Value: value}, kv.Condition{}); err != nil {
+						t.Errorf("put %d: %v", i, err)
+						return
+					}
+					if got, err := r.Get(t.Context(), testKey(i), nil); err != nil || !bytes.Equal(got.Value, value) {
+						t.Errorf("get %d: %d bytes, %v", i, len(got.Value), err)
+					}
+				})
+			}
+			wg.Wait()
+			nothingHeld(t, s)
+		})
+	}
+}
+
+// Readers of a key that several writers replace see one writer's value, whole.
+func TestLargeValuesAreNotMixed(t *testing.T) {
+	var now atomic.Int64 // it runs fast, so that places are used again soon
+	now.Store(int64(time.Hour))
+	s := startLarge(t, ServerOptions{SlabBytes: 512 << 20, now: func() time.Duration {
+		return time.Duration(now.Add(int64(time.Millisecond)))
+	}})
+	var wg sync.WaitGroup
+	var puts, gets atomic.Int64
+	sizes := []int{1<<20 + 100, 2 << 20, 500, 3<<20 + 7}
+	first := dialRecords(t, s, Options{Transport: TransportSHM})
+	if _, err := first.Put(t.Context(), Record{Key: testKey(1), Value: numbered(0, sizes[0])}, kv.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	rounds := 20
+	for w, transport := range []string{TransportSHM, TransportSoft, TransportTCP} {
+		r := dialRecords(t, s, Options{Transport: transport})
+		wg.Go(func() {
+			for i := range rounds {
+				v := numbered(uint64(w*1000+i+1), sizes[(w+i)%len(sizes)])
+				if _, err := r.Put(t.Context(), Record{Key: testKey(1), Value: v, Flags: uint16(w*1000 + i + 1)}, kv.Condition{}); err != nil {
+					t.Errorf("put: %v", err)
+					return
+				}
+				puts.Add(1)
+			}
+		})
+		wg.Go(func() {
+			last := uint64(0)
+			for range rounds {
+				got, err := r.Get(t.Context(), testKey(1), nil)
+				if err != nil {
+					t.Errorf("get: %v", err)
+					return
+				}
+				if got.Revision < last || !bytes.Equal(got.Value, numbered(uint64(got.Flags), len(got.Value))) {
+					t.Errorf("%s: revision %d after %d, value of %d bytes is mixed", transport, got.Revision, last, len(got.Value))
+					return
+				}
+				last = got.Revision
+				gets.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if puts.Load() == 0 || gets.Load() == 0 {
+		t.Error("nothing happened")
+	}
+	nothingHeld(t, s)
+}
+
+// part is a well-formed part of upload 0 of collection 1.
+func partOf(number uint32, at, of int, b []byte) []byte {
+	return append(appendPart(appendHead(nil, 1, number), at, of), b...)
+}
+
+// putUpload puts upload number under the key "k".
+func putUpload(number uint32) []byte {
+	b := appendPut(appendRevision(appendHead(nil, 1, putParts), 0), 0, 0, []byte("k"))
+	return binary.LittleEndian.AppendUint32(b, number)
+}
+
+// Parts that no client sends are refused, end their upload, and change nothing.
+func TestHostileParts(t *testing.T) {
+	type step struct {
+		kind    fastmsg.Kind
+		payload []byte
+		want    error
+	}
+	some := make([]byte, 1000)
+	begun := step{kindPart, partOf(0, 0, 3000, some), nil}
+	put := step{kindPut, putUpload(0), ErrBusy} // there is no upload any more
+	for name, steps := range map[string][]step{
+		"put without parts":      {put},
+		"put of another one":     {begun, {kindPut, putUpload(1), ErrBusy}},
+		"put of a part":          {begun, {kindPut, putUpload(0), ErrProtocol}, put},
+		"put, no such number":    {begun, {kindPut, putUpload(maxUploads), ErrProtocol}},
+		"put, any number":        {begun, {kindPut, putUpload(math.MaxUint32), ErrProtocol}},
+		"put, no number":         {begun, {kindPut, putUpload(0)[:len(putUpload(0))-4], ErrProtocol}},
+		"put, a longer number":   {begun, {kindPut, append(putUpload(0), 0), ErrProtocol}},
+		"without a beginning":    {{kindPart, partOf(0, 1000, 3000, some), ErrBusy}, put},
+		"out of order":           {begun, {kindPart, partOf(0, 2000, 3000, some), ErrProtocol}, put},
+		"overlapping":            {begun, {kindPart, partOf(0, 999, 3000, some), ErrProtocol}, put},
+		"twice":                  {begun, {kindPart, partOf(0, 1000, 3000, some), nil}, {kindPart, partOf(0, 1000, 3000, some), ErrProtocol}, put},
+		"longer than it said":    {begun, {kindPart, partOf(0, 1000, 3000, make([]byte, 2001)), ErrProtocol}, put},
+		"another length":         {begun, {kindPart, partOf(0, 1000, 3001, some), ErrProtocol}, put},
+		"shorter than it is":     {begun, {kindPart, partOf(0, 1000, 500, some), ErrProtocol}, put},
+		"empty":                  {{kindPart, partOf(0, 0, 3000, nil), ErrProtocol}, put},
+		"empty, of nothing":      {{kindPart, partOf(0, 0, 0, nil), ErrProtocol}, put},
+		"an empty one later":     {begun, {kindPart, partOf(0, 1000, 3000, nil), ErrProtocol}, put},
+		"behind the end":         {begun, {kindPart, partOf(0, math.MaxUint32, 3000, some), ErrProtocol}, put},
+		"more than the limit":    {{kindPart, partOf(0, 0, math.MaxUint32, some), record.ErrTooLarge}, put},
+		"no such number":         {{kindPart, partOf(maxUploads, 0, 3000, some), ErrProtocol}},
+		"any number":             {{kindPart, partOf(math.MaxUint32, 0, 3000, some), ErrProtocol}},
+		"too short":              {{kindPart, appendHead(nil, 1, 0), ErrProtocol}},
+		"no collection":          {{kindPart, appendHead(nil, 77, 0), ErrUnknownCollection}},
+		"a collection of boxes":  {{kindPart, appendPart(appendHead(nil, 0, 0), 0, 3000), ErrKind}},
+		"begun again, and put":   {begun, begun, {kindPut, putUpload(0), ErrProtocol}, put},
+		"with a forged revision": {begun, {kindPut, append(appendRevision(appendHead(nil, 1, putParts|8), 0), putUpload(0)[16:]...), ErrProtocol}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startLarge(t, ServerOptions{SlabBytes: 32 << 20})
+			m, err := s.Records(testRecords)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, transport := range []string{TransportTCP, TransportSHM} {
+				c := dial(t, s, Options{Transport: transport})
+				for i, st := range steps {
+					_, err := c.conn.sessions.latest().call(t.Context(), st.kind, st.payload, nil)
+					if !errors.Is(err, st.want) {
+						t.Fatalf("%s: step %d: %v, want %v", transport, i, err, st.want)
+					}
+				}
+				c.Close()
+			}
+			nothingHeld(t, s)
+			if st := m.Stats(); st.Revision != 0 || st.Records.UsedBytes != 0 {
+				t.Errorf("%+v", st)
+			}
+		})
+	}
+}
+
+// beginUpload sends the first parts of a value, of so many bytes, and no more.
+func beginUpload(t *testing.T, c *Client, number uint32, bytes, of int) {
+	t.Helper()
+	for at := 0; at < bytes; at += 10_000 {
+		p := partOf(number, at, of, make([]byte, min(10_000, bytes-at)))
+		if _, err := c.conn.sessions.latest().call(t.Context(), kindPart, p, nil); err != nil {
+			t.Fatalf("part at %d: %v", at, err)
+		}
+	}
+}
+
+// A connection that ends in the middle of an upload, or makes no progress, leaves
+// nothing behind.
+func TestUploadIsGivenUp(t *testing.T) {
+	for _, transport := range []string{TransportSHM, TransportSoft, TransportTCP} {
+		t.Run(transport, func(t *testing.T) {
+			var now atomic.Int64
+			now.Store(int64(time.Hour))
+			s := startLarge(t, ServerOptions{now: func() time.Duration { return time.Duration(now.Load()) }})
+			m, err := s.Records(testRecords)
+			if err != nil {
+				t.Fatal(err)
+			}
+			held := func(want bool) {
+				t.Helper()
+				if got := s.budgets.answers.Use().Used; (got > 0) != want {
+					t.Fatalf("%d bytes are held", got)
+				}
+				if got := m.Stats().Records.UsedBytes; (got > 0) != want {
+					t.Fatalf("records use %d bytes", got)
+				}
+			}
+			c := dial(t, s, Options{Transport: transport})
+			beginUpload(t, c, 3, 300_000, 400_000)
+			beginUpload(t, c, 4, 300_000, 400_000)
+			held(true)
+			c.Close()
+			nothingHeld(t, s)
+			held(false)
+
+			c = dial(t, s, Options{Transport: transport})
+			beginUpload(t, c, 3, 300_000, 400_000)
+			now.Add(int64(uploadTimeout) - 1)
+			s.uploads.expire(s.now())
+			held(true)
+			beginUpload(t, c, 4, 300_000, 400_000) // younger
+			now.Add(1)
+			s.uploads.expire(s.now())
+			held(true)
+			_, err = c.conn.sessions.latest().call(t.Context(), kindPart, partOf(3, 300_000, 400_000, make([]byte, 10_000)), nil)
+			if !errors.Is(err, ErrBusy) || !RetrySafe(err) {
+				t.Errorf("a part that is too late: %v", err)
+			}
+			_, err = c.conn.sessions.latest().call(t.Context(), kindPart, partOf(4, 300_000, 400_000, make([]byte, 10_000)), nil)
+			if err != nil {
+				t.Errorf("a part in time: %v", err)
+			}
+			now.Add(int64(uploadTimeout))
+			nothingHeld(t, s) // the server's own loop ends it
+			held(false)
+		})
+	}
+}
+
+// A source cannot hold more than its share by uploads; who holds most makes room for
+// another, and is told.
+func TestUploadsAreBounded(t *testing.T) {
+	s := startLarge(t, ServerOptions{})
+	share := s.budgets.answers.Use().Share
+	c := dial(t, s, Options{Transport: TransportTCP})
+	of := s.mostValue() - s.mostValue()%10_000
+	beginUpload(t, c, 0, of, of)
+	n, err := 0, error(nil)
+	for ; err == nil; n += 10_000 {
+		_, err = c.conn.sessions.latest().call(t.Context(), kindPart, partOf(1, n, of, make([]byte, 10_000)), nil)
+	}
+	if !errors.Is(err, ErrBusy) || !RetrySafe(err) {
+		t.Fatal(err)
+	}
+	if total := int64(of + n); total > share || total < share-4*uploadBase {
+		t.Errorf("%d bytes were taken, share %d", total, share)
+	}
+	// The first upload is as it was. The largest one of who holds most is cut when
+	// there is no room for it and others: by hand, as all clients here are one source.
+	beginUpload(t, c, 1, of*3/4, of)
+	for _, name := range []string{"another", "a third"} {
+		a := s.budgets.answers.Open(name, func(err error) { t.Error(name, err) })
+		defer a.Close()
+		if err := a.Take(share * 6 / 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = c.conn.sessions.latest().call(t.Context(), kindPut, putUpload(0), nil)
+	if !errors.Is(err, ErrBusy) || !RetrySafe(err) {
+		t.Errorf("put of an upload that was cut: %v", err)
+	}
+	if _, err := c.conn.sessions.latest().call(t.Context(), kindPart, partOf(1, of*3/4, of, make([]byte, 10_000)), nil); err != nil {
+		t.Errorf("a part of another one: %v", err)
+	}
+}
+
+// A Put whose context ends in the middle has done nothing, and others go on.
+func TestUploadIsCancelled(t *testing.T) {
+	s := startLarge(t, ServerOptions{})
+	r := dialRecords(t, s, Options{Transport: TransportSHM})
+	ctx, cancel := context.WithCancel(t.Context())
+	parts := 0
+	ss := r.c.conn.sessions.latest()
+	inner := ss.caller
+	ss.caller = callerFunc{inner, func(kind fastmsg.Kind) {
+		if kind == kindPart {
+			if parts++; parts == 3 {
+				cancel()
+			}
+		}
+	}}
+	for range 2 * maxUploads { // so that numbers are given back
+		_, err := r.Put(ctx, Record{Key: testKey(1), Value: make([]byte, 1<<20)}, kv.Condition{})
+		if !errors.Is(err, ErrNotSent) || !errors.Is(err, context.Canceled) && parts > 3 || !RetrySafe(err) {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.Get(t.Context(), testKey(1), nil); !errors.Is(err, kv.ErrNotFound) {
+		t.Errorf("a record: %v", err)
+	}
+	if _, err := r.Put(t.Context(), Record{Key: testKey(1), Value: make([]byte, 1<<20)}, kv.Condition{}); err != nil {
+		t.Error(err)
+	}
+	s.uploads.expire(s.now() + uploadTimeout)
+	nothingHeld(t, s)
+}
+
+// callerFunc sees the requests of a session.
+type callerFunc struct {
+	caller
+	before func(fastmsg.Kind)
+}
+
+func (f callerFunc) Call(ctx context.Context, kind fastmsg.Kind, p, dst []byte) ([]byte, fastmsg.Kind, error) {
+	f.before(kind)
+	return f.caller.Call(ctx, kind, p, dst)
+}
+
+// A connection that is lost in the middle of an upload: the Put begins anew on the
+// next one. One that is lost with the put itself has an unknown outcome.
+func TestUploadSurvivesConnections(t *testing.T) {
+	for _, transport := range []string{TransportSHM, TransportTCP} {
+		t.Run(transport, func(t *testing.T) {
+			s := startLarge(t, ServerOptions{})
+			r := dialRecords(t, s, Options{Transport: transport})
+			ss := r.c.conn.sessions.latest()
+			inner, parts := ss.caller, 0
+			ss.caller = callerFunc{inner, func(kind fastmsg.Kind) {
+				if kind == kindPart {
+					if parts++; parts == 3 {
+						inner.Close()
+					}
+				}
+			}}
+			value := numbered(7, 1<<20)
+			rev, err := r.Put(t.Context(), Record{Key: testKey(1), Value: value}, kv.Condition{IfAbsent: true})
+			if err != nil || parts != 3 {
+				t.Fatalf("%v after %d parts over the first connection", err, parts)
+			}
+			if got, err := r.Get(t.Context(), testKey(1), nil); err != nil || got.Revision != rev || !bytes.Equal(got.Value, value) {
+				t.Fatalf("revision %d, %v", got.Revision, err)
+			}
+			nothingHeld(t, s)
+		})
+	}
+}

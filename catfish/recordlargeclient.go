@@ -1,0 +1,100 @@
+package catfish
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/catfish-index/catfish/record"
+)
+
+// Values in parts, at the client (recordlargeput.go): each part waits for the
+// answer to the one before it. What is lost before the put itself was sent has
+// changed nothing, so it begins anew on the next connection.
+
+// mostPayload is the largest request that the session's connection takes.
+func (s *session) mostPayload() int {
+	if m, ok := s.caller.(interface{ MaxPayload() int }); ok {
+		return m.MaxPayload()
+	}
+	return maxRequest - frameBytes
+}
+
+// uploadNumbers are those of the uploads that a session may still begin.
+type uploadNumbers chan uint32
+
+func newUploadNumbers() uploadNumbers {
+	n := make(uploadNumbers, maxUploads)
+	for i := range uint32(maxUploads) {
+		n <- i
+	}
+	return n
+}
+
+// uploading is the number that a Put uses.
+type uploading struct {
+	of     uploadNumbers // nil: none
+	number uint32
+}
+
+func (u *uploading) end() {
+	if u.of != nil {
+		u.of <- u.number
+		u.of = nil
+	}
+}
+
+// upload sends the value of w in parts, and makes the request that puts it.
+func (w *putQuery) upload(s *session, o *openSlab) (*openSlab, []byte, error) {
+	if n := len(w.rec.Value); n > record.MaxValueBytes {
+		return o, nil, fmt.Errorf("%w: value of %d bytes, limit %d", record.ErrTooLarge, n, record.MaxValueBytes)
+	}
+	if !s.knows(kindPart) {
+		return o, nil, fmt.Errorf("%w: server %s at %s is older than this client %s and takes no values in parts; update the server",
+			ErrVersionMismatch, s.hello.Version, w.c.conn.addr, Version)
+	}
+	w.uploading.end() // of a session that is lost
+	select {
+	case w.uploading.number = <-s.uploads:
+		w.uploading.of = s.uploads
+	case <-s.caller.Done():
+		return o, nil, fmt.Errorf("%w: the connection ended", ErrNotSent)
+	case <-w.ctx.Done():
+		return o, nil, fmt.Errorf("%w: %w", ErrNotSent, w.ctx.Err())
+	}
+	most := s.mostPayload() - headBytes - partBytes
+	for at := 0; at < len(w.rec.Value); {
+		part := w.rec.Value[at:min(at+most, len(w.rec.Value))]
+		w.req = appendPart(appendHead(w.req[:0], o.coll, w.uploading.number), at, len(w.rec.Value))
+		w.req = append(w.req, part...)
+		ans, err := s.call(w.ctx, kindPart, w.req, w.ans[:0])
+		if err == nil && len(ans) > 0 {
+			err = fmt.Errorf("%w: a part answered %d bytes, want none", ErrProtocol, len(ans))
+		}
+		switch {
+		case errors.Is(err, ErrUnknownCollection):
+			s.forget(o)
+			if o, err = s.openChecked(w.ctx, w.c.collection, w.kind); err == nil {
+				err = o.isOf(KindRecords)
+			}
+			if at = 0; err == nil {
+				continue
+			}
+		case errors.Is(err, ErrUnknownOutcome):
+			err = fmt.Errorf("%w: part at %d of %d bytes: %s", ErrNotSent, at, len(w.rec.Value), err.Error())
+		}
+		if err != nil {
+			return o, nil, err
+		}
+		w.c.conn.counters.addMessage(len(w.req), 0)
+		at += len(part)
+	}
+	w.req = binary.LittleEndian.AppendUint32(w.appendHead(w.req[:0], o, putParts), w.uploading.number)
+	return o, w.req, nil
+}
+
+// appendPart begins the body of a part of a value.
+func appendPart(b []byte, at, of int) []byte {
+	b = binary.LittleEndian.AppendUint32(b, uint32(at))
+	return binary.LittleEndian.AppendUint32(b, uint32(of))
+}

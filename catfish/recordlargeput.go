@@ -1,0 +1,229 @@
+package catfish
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/record"
+)
+
+// Values in parts, at the server
+//
+// A Put that exceeds a message comes in parts. Each is a request of its own, so
+// that other requests go between, and is answered when it was taken:
+//
+//	client   part 0 | part 1 | part 2 | ... | put: key, condition
+//	          at 0     at n1    at n2                     number of the upload
+//	server   a draft in the records' memory (kv.Draft)   the record
+//
+// An upload belongs to a connection and has a number there, 0 to maxUploads-1. The
+// part at 0 begins one, and ends what was under that number: so a client that gave
+// up one needs not say so. Parts come in order. Until the put nobody can see
+// anything of the value, and it is a Put as any other: the condition is looked at then.
+//
+// What an upload holds counts against the budget of answers, as that of the
+// connection's source. It is given back, and the draft discarded, when the upload
+// is put or fails, when the connection ends, when no part came for uploadTimeout,
+// and when others need the room (budget.Account's cut). A client whose upload is
+// gone is told ErrBusy with its next part: nothing was done, and it may begin anew.
+
+const (
+	// maxUploads is how many values a connection may be putting: enough that
+	// some are under way while one waits for its answer.
+	maxUploads = 8
+	// uploadTimeout is how long a part may take: as a peer's chunk of an answer.
+	uploadTimeout = stallTimeout
+	// uploadBase is what an upload holds besides what came: the block that is
+	// being gathered.
+	uploadBase = record.MaxBlockBytes
+)
+
+// upload is a value of which parts have come.
+type upload struct {
+	coll    *collection
+	draft   *kv.Draft
+	of      uint32        // its bytes
+	last    time.Duration // when the last part came, by Server.now
+	account *budget.Account
+	cut     atomic.Bool // others need the room: no part is taken any more
+}
+
+// uploadSet is what a connection is putting. The connection's goroutine and the
+// server's, which ends what makes no progress, use it.
+type uploadSet struct {
+	mu   sync.Mutex
+	have [maxUploads]*upload
+	n    int // of these
+}
+
+// uploads are the sets of all connections that have an upload. Locks: a set's mu,
+// then mu.
+type uploads struct {
+	mu   sync.Mutex
+	sets map[*uploadSet]struct{}
+}
+
+// list counts a set, or counts it no more.
+func (us *uploads) list(set *uploadSet, listed bool) {
+	us.mu.Lock()
+	defer us.mu.Unlock()
+	switch {
+	case !listed:
+		delete(us.sets, set)
+	case us.sets == nil:
+		us.sets = map[*uploadSet]struct{}{set: {}}
+	default:
+		us.sets[set] = struct{}{}
+	}
+}
+
+// expire ends the uploads that made no progress, or were cut.
+func (us *uploads) expire(now time.Duration) {
+	us.mu.Lock()
+	sets := make([]*uploadSet, 0, len(us.sets))
+	for s := range us.sets {
+		sets = append(sets, s)
+	}
+	us.mu.Unlock()
+	for _, set := range sets {
+		set.mu.Lock()
+		for i, u := range set.have {
+			if u != nil && (u.cut.Load() || now-u.last >= uploadTimeout) {
+				set.drop(us, i)
+			}
+		}
+		set.mu.Unlock()
+	}
+}
+
+// close ends all uploads of a connection that has ended.
+func (set *uploadSet) close(us *uploads) {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	for i := range set.have {
+		set.drop(us, i)
+	}
+}
+
+// drop ends an upload, if there is one. The caller holds mu.
+func (set *uploadSet) drop(us *uploads, i int) {
+	u := set.have[i]
+	if u == nil {
+		return
+	}
+	u.draft.Discard()
+	u.account.Close()
+	set.have[i] = nil
+	if set.n--; set.n == 0 {
+		us.list(set, false)
+	}
+}
+
+// begin begins upload i. The caller holds mu.
+func (set *uploadSet) begin(s *Server, i int, u *upload, source string) error {
+	set.drop(&s.uploads, i)
+	u.account = s.budgets.answers.Open(source, func(error) { u.cut.Store(true) })
+	if err := u.account.Take(uploadBase); err != nil {
+		u.account.Close()
+		return fmt.Errorf("value of %d bytes in parts: %w", u.of, err)
+	}
+	u.draft = u.coll.records.NewDraft()
+	set.have[i] = u
+	if set.n++; set.n == 1 {
+		s.uploads.list(set, true)
+	}
+	return nil
+}
+
+// mostValue is the largest value that a Put in parts or a Get's answer may have:
+// half of what a source may hold, so that it may put one and get one at once.
+func (s *Server) mostValue() int {
+	return int(min(record.MaxValueBytes, s.budgets.answers.Use().Share/2))
+}
+
+// valueTooLarge names the limit of mostValue.
+func (s *Server) valueTooLarge(sentinel error, bytes int) error {
+	return fmt.Errorf("%w: value of %d bytes, limit %d (a 36th of --memory-limit, up to %d)",
+		sentinel, bytes, s.mostValue(), record.MaxValueBytes)
+}
+
+// noUpload says that it is gone.
+func noUpload(i uint32) error {
+	return fmt.Errorf("%w: no upload %d: it was ended, after %v without a part or to make room for others",
+		ErrBusy, i, uploadTimeout)
+}
+
+// takePart carries out a part: i is the upload's number.
+func (v *service) takePart(c *collection, i uint32, p []byte) error {
+	if len(p) < partBytes || i >= maxUploads || v.uploads == nil {
+		return fmt.Errorf("%w: part of upload %d, want 0 to %d, of %d bytes, want at least %d",
+			ErrProtocol, i, maxUploads-1, len(p), partBytes)
+	}
+	at, of, p := binary.LittleEndian.Uint32(p), binary.LittleEndian.Uint32(p[4:]), p[partBytes:]
+	set := v.uploads
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	err := v.s.Room()
+	if err == nil && at == 0 {
+		if most := v.s.mostValue(); uint64(of) > uint64(most) {
+			err = v.s.valueTooLarge(record.ErrTooLarge, int(of))
+		} else {
+			err = set.begin(v.s, int(i), &upload{coll: c, of: of}, v.source())
+		}
+	}
+	u := set.have[i]
+	if err == nil && (u == nil || u.cut.Load()) {
+		err = noUpload(i)
+	}
+	if err == nil {
+		err = u.take(c, at, of, p, v.s.now())
+	}
+	if err != nil {
+		set.drop(&v.s.uploads, int(i))
+	}
+	return err
+}
+
+// take adds a part.
+func (u *upload) take(c *collection, at, of uint32, p []byte, now time.Duration) error {
+	have := uint32(u.draft.Bytes())
+	if c != u.coll || of != u.of || at != have || len(p) == 0 || uint64(len(p)) > uint64(of-at) {
+		return fmt.Errorf("%w: part of %d bytes at %d of %d, collection %d, want a part at %d of %d, collection %d",
+			ErrProtocol, len(p), at, of, c.num, have, u.of, u.coll.num)
+	}
+	if err := u.account.Take(int64(len(p))); err != nil {
+		return fmt.Errorf("value of %d bytes in parts: %w", of, err)
+	}
+	u.last = now
+	return u.draft.Append(p)
+}
+
+// putParts puts the value of an upload, which has ended then.
+func (v *service) putParts(c *collection, e kv.Entry, cond kv.Condition) (revision uint64, err error) {
+	if len(e.Value) != 4 {
+		return 0, fmt.Errorf("%w: the number of an upload has %d bytes, want 4", ErrProtocol, len(e.Value))
+	}
+	i := binary.LittleEndian.Uint32(e.Value)
+	if i >= maxUploads || v.uploads == nil {
+		return 0, fmt.Errorf("%w: upload %d, want 0 to %d", ErrProtocol, i, maxUploads-1)
+	}
+	set := v.uploads
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	defer set.drop(&v.s.uploads, int(i))
+	u := set.have[i]
+	switch {
+	case u == nil || u.cut.Load():
+		return 0, noUpload(i)
+	case u.coll != c || u.draft.Bytes() != int(u.of):
+		return 0, fmt.Errorf("%w: upload %d has %d bytes of %d, of collection %d, to be put into %d",
+			ErrProtocol, i, u.draft.Bytes(), u.of, u.coll.num, c.num)
+	}
+	e.Value = nil
+	return u.draft.Put(e, cond)
+}
