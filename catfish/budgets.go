@@ -9,7 +9,8 @@ import (
 // rule: a share for each host or process, a total for all, and who holds most
 // makes room. The totals are parts of ServerOptions.MemoryLimit:
 //
-//	answers that wait, over rings and plain sockets    1/9
+//	answers that wait, over rings and plain sockets,
+//	and values of records that are put in parts        1/9
 //	frames of soft that wait                           1/32
 //	calls of gRPC (command catfish)                    1/18
 //	uploads over gRPC (command catfish)                1/8
@@ -29,7 +30,8 @@ import (
 // source is the largest answer, 168 MB.
 type budgets struct {
 	// answers are bytes that wait for clients to take them: answers that are
-	// made in steps, and what does not fit into a ring or a socket.
+	// made in steps, and what does not fit into a ring or a socket; and of values
+	// that are put in parts.
 	answers *budget.Budget
 	// rings are the bytes of connections' rings at this end.
 	rings *budget.Budget

@@ -242,8 +242,14 @@ func FuzzService(f *testing.F) {
 	for kind, p := range recordRequests() {
 		f.Add(byte(kind), p)
 	}
+	f.Add(byte(kindPut), putUpload(2))
 	f.Fuzz(func(t *testing.T, kind byte, payload []byte) {
-		v := service{s: s, transport: TransportSoft}
+		v := service{s: s, transport: TransportSoft, uploads: &uploadSet{}}
+		defer v.uploads.close(&s.uploads)
+		begun := append(appendPart(appendHead(nil, 1, 2), 0, 5), "valu"...)
+		if k, ans, _ := v.process(kindPart, begun); k != kindReply {
+			t.Fatal(getFailure(ans))
+		}
 		k, ans, rest := v.process(fastmsg.Kind(kind), payload)
 		if rest != nil && rest.scan != nil {
 			rest.scan.Close()

@@ -171,7 +171,7 @@ func TestUploadsAtOnce(t *testing.T) {
 			var wg sync.WaitGroup
 			for i := range 3 * maxUploads {
 				wg.Go(func() {
-					value := numbered(uint64(i), 300_000+i)
+					value := numbered(uint64(i), []int{300_000, 30_000, mostValue + 100_000}[i%3]+i)
 					if _, err := r.Put(t.Context(), Record{Key: testKey(i), Value: value}, kv.Condition{}); err != nil {
 						t.Errorf("put %d: %v", i, err)
 						return
@@ -182,6 +182,18 @@ func TestUploadsAtOnce(t *testing.T) {
 				})
 			}
 			wg.Wait()
+			// Gets that a worker finds together, and large values among them.
+			for range 4 {
+				for i := range 3 * maxUploads {
+					wg.Go(func() {
+						got, err := r.Get(t.Context(), testKey(i), nil)
+						if err != nil || !bytes.Equal(got.Value, numbered(uint64(i), len(got.Value))) || len(got.Value) < 30_000 {
+							t.Errorf("get %d: %d bytes, %v", i, len(got.Value), err)
+						}
+					})
+				}
+				wg.Wait()
+			}
 			nothingHeld(t, s)
 		})
 	}

@@ -12,6 +12,12 @@ import (
 // returns its revision. kv.ErrExists, kv.ErrConflict: the condition does not hold,
 // and nothing was changed. ErrUnknownOutcome: look before repeating it, or have a
 // condition.
+//
+// What exceeds a message (64 KB with the default ring, 10 KB over plain sockets) is
+// sent in parts, each of which waits for its answer. Nobody sees anything of it before
+// all of it is there, and the condition is looked at then. Up to 8 such Puts of a
+// Client go on at a time; others wait. record.ErrTooLarge: see Record. ErrBusy: the
+// server has no room, or no part came for 10 s; nothing was done.
 func (r *Records) Put(ctx context.Context, rec Record, cond kv.Condition) (revision uint64, err error) {
 	w := newPutQuery(kindPut, r.c, rec, cond)
 	defer w.release()

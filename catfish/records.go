@@ -27,9 +27,9 @@ func (c *Client) Records(name string) (*Records, error) {
 	return &Records{other}, nil
 }
 
-// Record is a value under a key. Keys have 1 to record.MaxKeyBytes bytes. Key and
-// value together travel in one message: some 64 KB with the default ring, 10 KB
-// over plain sockets.
+// Record is a value under a key. Keys have 1 to record.MaxKeyBytes bytes, values up
+// to record.MaxValueBytes, or a 36th of the server's memory limit if that is less:
+// so much a client may be putting or getting at a time, by message.
 type Record struct {
 	Key, Value []byte
 	// Revision of the collection that this record was written with; 0: there
@@ -41,7 +41,12 @@ type Record struct {
 }
 
 // Get returns the record of a key, whose value is appended to dst. ErrNotFound:
-// there is none. The Record's Key is the caller's.
+// there is none. The Record's Key is the caller's. ErrTooLarge: a program that embeds
+// the server has put a larger value than it answers with. ErrBusy: there is no room
+// for the value now.
+//
+// A value of more than 1 MiB is copied at the server before it is sent, whole: it
+// is always that of one Put.
 func (r *Records) Get(ctx context.Context, key, dst []byte) (Record, error) {
 	g := gets.Get().(*getQuery)
 	defer g.release()
@@ -80,7 +85,8 @@ func (r *Records) Explain(ctx context.Context, key []byte) (Record, *Explanation
 // GetMany returns the records of keys, in their order; where there is none
 // Revision is 0. It reuses dst, and the values in it. Together they are no
 // snapshot. Up to 256 keys travel in one message, or are read at the same time,
-// which is faster than one by one.
+// which is faster than one by one. A value of more than 1 MiB takes an answer of its
+// own. ErrTooLarge: one is larger than Get returns; all fail then.
 func (r *Records) GetMany(ctx context.Context, keys [][]byte, dst []Record) ([]Record, error) {
 	for len(dst) < len(keys) {
 		dst = append(dst, Record{})

@@ -21,6 +21,7 @@ func recordRequests() map[fastmsg.Kind][]byte {
 		kindRemove:        append(appendRevision(appendHead(nil, 1, ifRevision), 3), "k"...),
 		kindScan:          appendCursor(appendHead(nil, 1, 0), cuckoo.Cursor{}),
 		kindRenew:         appendRevision(appendHead(nil, 1, 1), 1<<40|1),
+		kindPart:          append(appendPart(appendHead(nil, 1, 3), 0, 5), "value"...),
 	}
 }
 

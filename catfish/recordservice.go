@@ -80,11 +80,12 @@ func (v *service) putRecord(c *collection, arg uint32, p, out []byte) ([]byte, e
 	if e.Key, e.Value, err = cutKey(p[putBytes-2:]); err != nil {
 		return out, err
 	}
-	put := c.records.Put
+	revision := uint64(0)
 	if arg&putParts != 0 {
-		put = func(e kv.Entry, cond kv.Condition) (uint64, error) { return v.putParts(c, e, cond) }
+		revision, err = v.putParts(c, e, cond)
+	} else {
+		revision, err = c.records.Put(e, cond)
 	}
-	revision, err := put(e, cond)
 	return binary.LittleEndian.AppendUint64(out, revision), err
 }
 

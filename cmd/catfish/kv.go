@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"time"
 	"unicode"
@@ -89,20 +90,25 @@ func recordJSON(r catfish.Record) kvJSON {
 
 func newKVGet(a *app) *cobra.Command {
 	var f kvFlags
-	var explain bool
+	var explain, raw bool
 	c := &cobra.Command{
 		Use:   "get KEY...",
 		Short: "Print the values of keys",
 		Long: `Print the value of a key as it is; of several keys a line each: key and value,
 separated by a tab, quoted where they are not plain text. A key without a record
-is an error, after all others were printed.`,
+is an error, after all others were printed. With --raw the value's bytes and nothing
+else, no line end either.`,
 		Example: `  catfish kv get cafe-7
   catfish kv get cafe-7 cafe-8 --json
+  catfish kv get map --raw > map.bin
   catfish kv get cafe-7 --policy offload --explain`,
 		Args: args(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, keys []string) error {
 			if explain && len(keys) != 1 {
 				return badUsage("--explain with %d keys, want one", len(keys))
+			}
+			if raw && (len(keys) != 1 || explain || f.json) {
+				return badUsage("--raw is for one key, without --explain or --json")
 			}
 			cl, r, err := f.dialRecords(cmd.Context(), a)
 			if err != nil {
@@ -124,12 +130,20 @@ is an error, after all others were printed.`,
 				}
 				return err
 			}
+			if raw {
+				rec, err := r.Get(cmd.Context(), []byte(keys[0]), nil)
+				if err == nil {
+					_, err = a.out.Write(rec.Value)
+				}
+				return err
+			}
 			return a.kvGet(cmd.Context(), r, f.json, keys)
 		},
 	}
 	f.register(c)
 	f.registerSearch(c)
 	c.Flags().BoolVar(&explain, "explain", false, "tell how the key was looked up instead of its value")
+	c.Flags().BoolVar(&raw, "raw", false, "print the value of one key as it is, without a line end")
 	return c
 }
 
@@ -188,25 +202,37 @@ func newKVPut(a *app) *cobra.Command {
 	var ttl time.Duration
 	var cond kv.Condition
 	var flags uint16
+	var file string
 	c := &cobra.Command{
-		Use:   "put KEY VALUE",
+		Use:   "put KEY VALUE | put KEY --file FILE",
 		Short: "Store a value under a key",
 		Long: `Store a value under a key, in place of the one that is there. A VALUE of - is
-standard input. Prints the revision of the record.`,
+standard input. Prints the revision of the record. A value may have 256 MiB, or a 36th
+of the server's --memory-limit if that is less.`,
 		Example: `  catfish kv put cafe-7 open --ttl 1h
   catfish kv put cafe-7 - --if-absent < cafe.json
+  catfish kv put map --file map.bin
   catfish kv put cafe-7 closed --if-revision 12`,
-		Args: args(cobra.ExactArgs(2)),
+		Args: args(cobra.RangeArgs(1, 2)),
 		RunE: func(cmd *cobra.Command, kv []string) error {
 			if ttl < 0 {
 				return badUsage("--ttl is %v, want 0 (for good) or more", ttl)
 			}
-			rec := catfish.Record{Key: []byte(kv[0]), Value: []byte(kv[1]), Flags: flags}
-			if kv[1] == "-" {
-				var err error
-				if rec.Value, err = io.ReadAll(a.in); err != nil {
-					return err
-				}
+			if (len(kv) == 2) == (file != "") {
+				return badUsage("want a VALUE or --file, one of them")
+			}
+			rec := catfish.Record{Key: []byte(kv[0]), Flags: flags}
+			var err error
+			switch {
+			case file != "":
+				rec.Value, err = os.ReadFile(file)
+			case kv[1] == "-":
+				rec.Value, err = io.ReadAll(a.in)
+			default:
+				rec.Value = []byte(kv[1])
+			}
+			if err != nil {
+				return err
 			}
 			cl, r, err := f.dialRecords(cmd.Context(), a)
 			if err != nil {
@@ -229,6 +255,7 @@ standard input. Prints the revision of the record.`,
 	f.register(c)
 	fs := c.Flags()
 	fs.DurationVar(&ttl, "ttl", 0, "after which the record is gone, counted by this machine's clock, and ended by the server's; 0: never")
+	fs.StringVar(&file, "file", "", "file that has the value")
 	fs.BoolVar(&cond.IfAbsent, "if-absent", false, "only if the key has no record")
 	fs.Uint64Var(&cond.IfRevision, "if-revision", 0, "only if the key's record has this revision; 0: any")
 	fs.Uint16Var(&flags, "flags", 0, "a number to store with the value")
