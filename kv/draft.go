@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -42,12 +41,7 @@ func (d *Draft) flush() error {
 		return err
 	}
 	defer m.mu.Unlock()
-	now := m.now()
-	err := m.heap.Flush(&d.d, now)
-	if errors.Is(err, record.ErrFull) && m.tidy(now, tidyWhenFull) {
-		err = m.heap.Flush(&d.d, now)
-	}
-	return err
+	return m.heap.Flush(&d.d, m.now()) // which uses any free place, and what is due
 }
 
 // Put is Map.Put of an Entry whose Value is nil: the draft is the value. Either

@@ -34,7 +34,7 @@ func TestDraft(t *testing.T) {
 			if piece == 1 && n > 1<<20 {
 				continue
 			}
-			h := newHeap(t, 60)
+			h := newHeap(t, 300)
 			r := Record{Key: keyOf(1), Revision: 7, Expiry: -5, Flags: 0xABCD}
 			whole := r
 			whole.Value = someBytes(uint64(n), n)
@@ -63,17 +63,20 @@ func TestDraft(t *testing.T) {
 				}
 			}
 			check("put")
-			for i := range h.spans { // as Compact does
+			for i := len(h.spans) - 1; i >= 0; i-- { // as Compact does; the head, in the first one, last
 				if h.spans[i].class == noClass || i == 0 {
 					continue
 				}
 				h.startDraining(int32(i))
-				h.drain(int32(i), 1<<20, func(_ []byte, from, to Ref) bool {
+				moved, tried := h.drain(int32(i), 1<<20, func(_ []byte, from, to Ref) bool {
 					if from == ref {
 						ref = to
 					}
 					return true
 				})
+				if moved != tried {
+					t.Errorf("%d bytes in pieces of %d: %d of %d places moved", n, piece, moved, tried)
+				}
 			}
 			check("moved")
 			h.Discard(&d) // it has nothing
