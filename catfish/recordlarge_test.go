@@ -316,7 +316,7 @@ func TestHostileParts(t *testing.T) {
 				c.Close()
 			}
 			nothingHeld(t, s)
-			if st := m.Stats(); st.Revision != 0 || st.Records.UsedBytes != 0 {
+			if st := m.Stats(); st.Puts != 0 || st.Records.UsedBytes != 0 {
 				t.Errorf("%+v", st)
 			}
 		})
