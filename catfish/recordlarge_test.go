@@ -427,18 +427,16 @@ func TestUploadsAreBounded(t *testing.T) {
 // A Put whose context ends in the middle has done nothing, and others go on.
 func TestUploadIsCancelled(t *testing.T) {
 	s := startLarge(t, ServerOptions{})
-	r := dialRecords(t, s, Options{Transport: TransportSHM})
+	r := dialRecords(t, s, Options{Transport: TransportTCP})
 	ctx, cancel := context.WithCancel(t.Context())
 	parts := 0
-	ss := r.c.conn.sessions.latest()
-	inner := ss.caller
-	ss.caller = callerFunc{inner, func(kind fastmsg.Kind) {
+	defer seeRequests(r, func(kind fastmsg.Kind, _ caller) {
 		if kind == kindPart {
 			if parts++; parts == 3 {
 				cancel()
 			}
 		}
-	}}
+	})()
 	for range 2 * maxUploads { // so that numbers are given back
 		_, err := r.Put(ctx, Record{Key: testKey(1), Value: make([]byte, 1<<20)}, kv.Condition{})
 		if !errors.Is(err, ErrNotSent) || !errors.Is(err, context.Canceled) && parts > 3 || !RetrySafe(err) {
@@ -458,39 +456,48 @@ func TestUploadIsCancelled(t *testing.T) {
 // callerFunc sees the requests of a session.
 type callerFunc struct {
 	caller
-	before func(fastmsg.Kind)
+	before func(fastmsg.Kind, caller)
 }
 
 func (f callerFunc) Call(ctx context.Context, kind fastmsg.Kind, p, dst []byte) ([]byte, fastmsg.Kind, error) {
-	f.before(kind)
+	f.before(kind, f.caller)
 	return f.caller.Call(ctx, kind, p, dst)
 }
 
-// A connection that is lost in the middle of an upload: the Put begins anew on the
-// next one. One that is lost with the put itself has an unknown outcome.
-func TestUploadSurvivesConnections(t *testing.T) {
-	for _, transport := range []string{TransportSHM, TransportTCP} {
-		t.Run(transport, func(t *testing.T) {
-			s := startLarge(t, ServerOptions{})
-			r := dialRecords(t, s, Options{Transport: transport})
-			ss := r.c.conn.sessions.latest()
-			inner, parts := ss.caller, 0
-			ss.caller = callerFunc{inner, func(kind fastmsg.Kind) {
-				if kind == kindPart {
-					if parts++; parts == 3 {
-						inner.Close()
-					}
-				}
-			}}
-			value := numbered(7, 1<<20)
-			rev, err := r.Put(t.Context(), Record{Key: testKey(1), Value: value}, kv.Condition{IfAbsent: true})
-			if err != nil || parts != 3 {
-				t.Fatalf("%v after %d parts over the first connection", err, parts)
-			}
-			if got, err := r.Get(t.Context(), testKey(1), nil); err != nil || got.Revision != rev || !bytes.Equal(got.Value, value) {
-				t.Fatalf("revision %d, %v", got.Revision, err)
-			}
-			nothingHeld(t, s)
-		})
+// seeRequests has before called with each request, as long as the connection lasts,
+// or until the end. It is a plain socket, and so has no other resources.
+func seeRequests(r *Records, before func(fastmsg.Kind, caller)) (end func()) {
+	s := r.c.conn.sessions.latest()
+	seen := &session{
+		hello: s.hello, transport: s.transport, caller: callerFunc{s.caller, before},
+		slabs: make(map[string]*openSlab), uploads: newUploadNumbers(), shared: s.shared, cacheKey: s.cacheKey,
 	}
+	seen.channels.init()
+	seen.recordChannels.init()
+	r.c.conn.sessions.present.Store(seen)
+	return func() { r.c.conn.sessions.present.CompareAndSwap(seen, s) }
+}
+
+// A connection that is lost in the middle of an upload: the Put begins anew on the
+// next one.
+func TestUploadSurvivesConnections(t *testing.T) {
+	s := startLarge(t, ServerOptions{})
+	r := dialRecords(t, s, Options{Transport: TransportTCP})
+	parts := 0
+	defer seeRequests(r, func(kind fastmsg.Kind, inner caller) {
+		if kind == kindPart {
+			if parts++; parts == 3 {
+				inner.Close()
+			}
+		}
+	})()
+	value := numbered(7, 1<<20)
+	rev, err := r.Put(t.Context(), Record{Key: testKey(1), Value: value}, kv.Condition{IfAbsent: true})
+	if err != nil || parts != 3 {
+		t.Fatalf("%v after %d parts over the first connection", err, parts)
+	}
+	if got, err := r.Get(t.Context(), testKey(1), nil); err != nil || got.Revision != rev || !bytes.Equal(got.Value, value) {
+		t.Fatalf("revision %d, %v", got.Revision, err)
+	}
+	nothingHeld(t, s)
 }
