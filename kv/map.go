@@ -66,8 +66,10 @@ type Map struct {
 	revision uint64   // of the last write
 	refs     []uint64 // scratch of find
 	expiring cuckoo.Cursor
-	mortal   int           // records that expire
-	wasFull  time.Duration // when makeRoom was last called
+	mortal   int // records that expire
+	looks    []indexed
+	look     func(hash, ref uint64) // appends to looks; made once: a closure allocates
+	wasFull  time.Duration          // when makeRoom was last called
 	counts   Stats
 }
 
@@ -101,8 +103,10 @@ func New(o Options) (*Map, error) {
 		// What stays small keeps small pages, of which it takes what it touches.
 		mapped.AdviseHuge(mem[min(mapped.HugeBytes, len(mem)):])
 	}
-	return &Map{now: o.Now, seed: o.Seed, heap: heap, index: index, revision: o.Revision,
-		follow: o.Follow, expired: o.Expired}, nil
+	m := &Map{now: o.Now, seed: o.Seed, heap: heap, index: index, revision: o.Revision,
+		follow: o.Follow, expired: o.Expired}
+	m.look = func(hash, ref uint64) { m.looks = append(m.looks, indexed{hash, record.Ref(ref)}) }
+	return m, nil
 }
 
 // Space is what readers of the records have to know. Its Bytes are all of the

@@ -12,7 +12,9 @@ import (
 // of it in small pieces, some with each write and some with each Tidy.
 
 const (
-	// tidyEachWrite: a write leaves one dead record; twice as many are freed.
+	// tidyEachWrite: a write leaves one dead record; twice as many are freed. A
+	// write of a record that expires looks at as many that do, or a bucket of
+	// them: so however fast they come, at most half of them are of the past.
 	tidyEachWrite = 2
 	// tidyWhenFull: there is no room; this takes a millisecond, and so is done
 	// once in one at most.
@@ -76,34 +78,34 @@ func (m *Map) expire(now time.Duration, most int) (more bool) {
 	if m.mortal == 0 {
 		return false
 	}
-	looked := 0
-	type gone struct {
-		hash uint64
-		ref  record.Ref
+	m.looks = m.looks[:0]
+	next, err := m.index.Scan(m.expiring, most, m.look)
+	m.expiring = next
+	if err != nil || next.Done {
+		m.expiring = cuckoo.Cursor{}
 	}
-	var all []gone
-	next, err := m.index.Scan(m.expiring, most, func(hash, ref uint64) {
-		looked++
-		v, err := m.heap.View(record.Ref(ref), nil)
+	gone := 0
+	for _, l := range m.looks {
+		v, err := m.heap.View(l.ref, nil)
 		switch {
 		case err != nil || !expired(v.Expiry, now):
 		case m.expired != nil:
 			m.expired(v.Key, v.Revision)
 		default:
-			all = append(all, gone{hash, record.Ref(ref)})
-		}
-	})
-	m.expiring = next
-	if err != nil || next.Done {
-		m.expiring = cuckoo.Cursor{}
-	}
-	for _, g := range all {
-		if m.remove(g.hash, g.ref, 0, now) == nil {
-			m.count(true, false)
-			m.counts.Expired++
+			gone++
+			if m.remove(l.hash, l.ref, 0, now) == nil {
+				m.count(true, false)
+				m.counts.Expired++
+			}
 		}
 	}
-	return len(all) > 0 && 4*len(all) >= looked
+	return gone > 0 && 4*gone >= len(m.looks)
+}
+
+// indexed is a record that the index leads to.
+type indexed struct {
+	hash uint64
+	ref  record.Ref
 }
 
 // Stats describes a Map.

@@ -41,9 +41,13 @@ func (m *Map) put(e Entry, c Condition, d *record.Draft) (revision uint64, err e
 	if err := m.publish(hash, old, ref, now); err != nil {
 		return 0, err
 	}
+	revision = m.revision
 	m.count(mortal, e.Expiry != 0)
 	m.tidy(now, tidyEachWrite)
-	return m.revision, nil
+	if e.Expiry != 0 && m.expired == nil {
+		m.expire(now, tidyEachWrite) // whose deletes have revisions, too
+	}
+	return revision, nil
 }
 
 // Stage writes a record that nothing leads to, until Publish, or Discard.
