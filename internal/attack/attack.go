@@ -31,6 +31,7 @@ func Attacks() []Attack {
 		grpcSearches, idleUploads,
 		silentStreams, silentHandshakes, silentSockets,
 		malformed, malformedRings, resets, slowSenders, collections,
+		malformedRecords, cursors, leases, shortLived, fullRecords,
 	}
 }
 

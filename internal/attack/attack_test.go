@@ -59,12 +59,16 @@ const (
 	memoryLimit = "2GiB"
 )
 
+// A collection is full in moments.
+var testFlags = []string{"--memory-limit", memoryLimit, "--slab-bytes", "32MiB"}
+
 // The attacks that are made at the same time, so that few servers are started.
 var groups = map[string][]Attack{
 	"ask much":     {longRequests, hugeAnswers, grpcSearches, idleUploads, hugeRegions},
 	"take nothing": {unreadRings, unreadSockets, unreadLanes, trickle, stopped},
 	"say nothing":  {silentStreams, silentHandshakes, silentSockets, slowSenders},
-	"talk rubbish": {malformed, malformedRings, resets, collections},
+	"talk rubbish": {malformed, malformedRings, resets, collections, fullRecords},
+	"want records": {malformedRecords, cursors, leases, shortLived},
 }
 
 // TestAttacks: beside all attacks the honest clients get right answers and no
@@ -78,7 +82,7 @@ func TestAttacks(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			row, err := Run(t.Context(), Config{
-				ServerConfig: ServerConfig{Binary: serverBinary, Objects: testObjects, Flags: []string{"--memory-limit", memoryLimit}},
+				ServerConfig: ServerConfig{Binary: serverBinary, Objects: testObjects, Flags: testFlags},
 				Spawn:        spawn, Attacks: attacks, Name: name, Small: true, Rate: 100,
 				Alone: 200 * time.Millisecond, Duration: 2 * time.Second, After: time.Minute,
 			})
@@ -212,7 +216,7 @@ func TestServerDies(t *testing.T) {
 
 func TestSoak(t *testing.T) {
 	samples, row, err := Soak(t.Context(), Config{
-		ServerConfig: ServerConfig{Binary: serverBinary, Objects: testObjects, Flags: []string{"--memory-limit", memoryLimit}},
+		ServerConfig: ServerConfig{Binary: serverBinary, Objects: testObjects, Flags: testFlags},
 		Spawn:        spawn, Rate: 50, Duration: 2 * time.Second,
 	})
 	if err != nil || len(samples) == 0 || samples[0].Goroutines == 0 {

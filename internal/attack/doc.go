@@ -20,7 +20,7 @@
 // small and nothing is judged by time.
 //
 // Reading order: target, raw and ring (the protocols), attack and the files of
-// attacks (long, unread, silent, malformed, upload, stopped), child (the
-// attackers' process), data and honest (the honest clients), server, run, row,
-// soak.
+// attacks (long, unread, silent, malformed, upload, stopped; rawrecords and
+// records), child (the attackers' process), data, honest and honestrecords (the
+// honest clients), server, run, row, soak.
 package attack

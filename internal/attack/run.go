@@ -96,12 +96,21 @@ func Run(ctx context.Context, cfg Config) (_ Row, err error) {
 	return row, err
 }
 
-// honestClients are all that watch: the readers and the writer, new clients,
-// and uploads if an attack is on those.
+// honestClients are all that watch: the readers and the writer, those of records,
+// new clients, and uploads if an attack is on those.
 func honestClients(ctx context.Context, t Target, qs []question, cfg *Config) ([]*honest, error) {
 	all, err := newHonest(ctx, t, qs, cfg.Rate)
 	if err != nil {
 		return nil, err
+	}
+	keepers, err := newKeepers(ctx, t)
+	all = append(all, keepers...)
+	if err != nil {
+		closeAll(all)
+		return nil, err
+	}
+	for _, h := range keepers {
+		h.every = time.Duration(float64(time.Second) / cfg.Rate)
 	}
 	all = append(all, newcomers(t, qs))
 	for _, a := range cfg.Attacks {

@@ -27,6 +27,10 @@ type ServerConfig struct {
 	Log     io.Writer
 }
 
+// slabBytes bounds each collection. By default one may take all of the memory
+// limit, and a client that fills it leaves no room for writes of others.
+const slabBytes = "1GiB"
+
 // server is a running 'catfish serve'.
 type server struct {
 	Target
@@ -57,6 +61,7 @@ func startServer(ctx context.Context, cfg ServerConfig) (_ *server, err error) {
 	args := append([]string{
 		"serve", "--listen", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--transport", "shm,soft,tcp",
 		"--socket", filepath.Join(dir, "shm"),
+		"--records", recordsName, "--slab-bytes", slabBytes,
 		"--load", "uniform", "--objects", strconv.FormatInt(cfg.Objects, 10), "--seed", strconv.Itoa(seed),
 	}, cfg.Flags...)
 	cmd := exec.Command(cfg.Binary, args...)

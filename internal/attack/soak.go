@@ -16,8 +16,13 @@ import (
 
 // soakAttacks are what goes on beside the honest clients of a soak: client
 // processes that are killed, connections that are cut, collections that come
-// and go, large answers.
-func soakAttacks() []Attack { return []Attack{stopped, resets, collections, longRequests} }
+// and go, large answers, and all that attacks records.
+func soakAttacks() []Attack {
+	return []Attack{
+		stopped, resets, collections, longRequests,
+		malformedRecords, cursors, leases, shortLived, fullRecords,
+	}
+}
 
 // soakEvery is how often a soak takes a sample.
 const soakEvery = 2 * time.Second
