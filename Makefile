@@ -36,10 +36,14 @@ demo: build ## 20 s of a server and clients on real map data
 # not wait until one processor has nothing else to do.
 LONG := ./rstar ./catfish ./cmd/catfish ./bench
 
+# Remote readers of records and keys, whose tests run over each transport.
+READERS := ./cuckoo/remote ./record/remote ./kv/remote
+
 .PHONY: test
 test: ## vet and test everything, without cgo
 	CGO_ENABLED=0 $(GO) vet ./...
 	CGO_ENABLED=0 $(GO) test $(LONG) ./...
+	CATFISH_READTEST_OVER=soft CGO_ENABLED=0 $(GO) test $(READERS)
 	cd bench/peers && CGO_ENABLED=0 $(GO) test ./...
 	cd bench/kvpeers && CGO_ENABLED=0 $(GO) test ./...
 
@@ -71,13 +75,13 @@ build-ofi: ## build bin/catfish-ofi, with RDMA (needs libfabric-dev, libibverbs-
 
 # Over libfabric's tcp, natively. The address sanitizer finds what the C
 # side leaks, or touches after it was freed.
-OFI_PKGS := ./rdma/ofi ./internal/rdmaprobe ./catfish ./cmd/catfish
+OFI_PKGS := ./rdma/ofi ./internal/rdmaprobe ./internal/readtest ./catfish ./cmd/catfish $(READERS)
 
 .PHONY: test-ofi
 test-ofi: $(TOOLS) ## vet, lint and test with libfabric (needs what build-ofi needs)
 	CGO_ENABLED=1 $(GO) vet -tags ofi ./...
 	CGO_ENABLED=1 $(BIN)/golangci-lint run --build-tags ofi $(OFI_PKGS)
-	CGO_ENABLED=1 $(GO) test -tags ofi ./internal/rdmaprobe ./catfish
+	CGO_ENABLED=1 $(GO) test -tags ofi ./internal/rdmaprobe ./catfish $(READERS)
 	CGO_ENABLED=1 $(GO) test -tags ofi -run Fabric ./cmd/catfish
 	CGO_ENABLED=1 $(GO) test -race -tags ofi ./rdma/ofi
 	CGO_ENABLED=1 $(GO) test -asan -tags ofi ./rdma/ofi

@@ -141,7 +141,7 @@ func TestValidate(t *testing.T) {
 
 // Lines have as many columns as their headings.
 func TestColumns(t *testing.T) {
-	for _, r := range []Row{GetRow{}, PutRow{}, LoadRow{}, InsertsRow{}} {
+	for _, r := range []Row{GetRow{}, PutRow{}, LoadRow{}, InsertsRow{}, ShardsRow{}} {
 		if h, l := strings.Count(r.Heading(), "\t"), strings.Count(r.Line(), "\t"); h != l {
 			t.Errorf("%T: %d columns, %d headings", r, l+1, h+1)
 		}

@@ -61,3 +61,14 @@ func (r InsertsRow) Line() string {
 		r.Kind, r.Items, r.Load, r.Inserts, r.Ns, r.Loops, float64(r.Loops)/n, r.BoundedOut, r.Longest, float64(r.Kicks)/n,
 		r.Stashed, r.Refused, r.CaseA, r.CaseB, r.CaseC1, r.CaseC2, r.CaseC3, r.Disagreed, r.Rebuilt)
 }
+
+// Heading implements Row.
+func (ShardsRow) Heading() string {
+	return "way\tgoroutines\tmaps\tkeys\tmix\tdist\tops/s\tleast\tmost\trate to shared\tbusiest map"
+}
+
+// Line implements Row.
+func (r ShardsRow) Line() string {
+	return fmt.Sprintf("%s\t%d\t%d\t%d\t%s\t%s\t%.0f\t%.0f\t%.0f\t%.2f\t%.2f", r.Way, r.Goroutines, r.Maps, r.Keys, r.Mix, r.Dist,
+		r.Rate, r.Least, r.Most, r.Ratio, r.Busiest)
+}

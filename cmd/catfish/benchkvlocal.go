@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/bench/kvlocal"
+	"github.com/catfish-index/catfish/datasets/ycsb"
 )
 
 func newBenchKVLocal(a *app) *cobra.Command {
@@ -17,10 +19,11 @@ func newBenchKVLocal(a *app) *cobra.Command {
 		Example: `  catfish bench kv-local get --keys 10000000
   catfish bench kv-local put --updates 1000000000
   catfish bench kv-local inserts --inserts 1000000000
-  catfish bench kv-local load`,
+  catfish bench kv-local load
+  catfish bench kv-local shards --mix B`,
 	}
 	group(c)
-	c.AddCommand(newBenchKVGet(a), newBenchKVPut(a), newBenchKVInserts(a), newBenchKVLoad(a))
+	c.AddCommand(newBenchKVGet(a), newBenchKVPut(a), newBenchKVInserts(a), newBenchKVLoad(a), newBenchKVShards(a))
 	return c
 }
 
@@ -162,5 +165,49 @@ latest: medians over the seeds.`,
 			note(fmt.Sprintf("%s with %d items a bucket: done", r.Kind, r.Items))
 			each(r)
 		})
+	})
+}
+
+func newBenchKVShards(a *app) *cobra.Command {
+	cfg := kvlocal.ShardsConfig{Theta: ycsb.Theta}
+	var mix, dist string
+	c := &cobra.Command{
+		Use:   "shards",
+		Short: "Compare one map with single-threaded shards and with pipelined ones",
+		Long: `Compare what goroutines do together with the same keys and operations: in one map
+that all share; in a map for each, with keys that no other one touches
+(single-threaded shards); and pipelined, where half of them dispatch, and hand
+batches of requests to those that own the shards through queues, which answer.
+Rates are compared within rounds. The busiest map's share is told, 1 being equal
+shares: a way is done when its last goroutine is.`,
+		Example: `  catfish bench kv-local shards --keys 10000000 --mix read=95,update=5 --dist uniform
+  catfish bench kv-local shards --goroutines 8 --mix A --json rows.jsonl`,
+	}
+	fs := c.Flags()
+	fs.IntVar(&cfg.Goroutines, "goroutines", runtime.GOMAXPROCS(0), "of each way; pipelined has two or more")
+	fs.IntVar(&cfg.Keys, "keys", 1_000_000, "keys, 16 bytes each")
+	fs.IntVar(&cfg.ValueBytes, "value-bytes", 32, "bytes of each value")
+	fs.StringVar(&mix, "mix", "B", "A, B or C, or shares in percent as in read=95,update=5")
+	fs.StringVar(&dist, "dist", "zipf", "uniform or zipf")
+	fs.Float64Var(&cfg.Theta, "theta", cfg.Theta, "skew of zipf")
+	fs.IntVar(&cfg.Ops, "ops", 1_000_000, "operations of each way in a round, of all goroutines together")
+	fs.IntVar(&cfg.Rounds, "rounds", 21, "in which the ways take turns")
+	fs.IntVar(&cfg.Batch, "batch", 64, "requests that are handed over at once")
+	fs.Uint64Var(&cfg.Seed, "seed", 1, "of the operations and of hashes")
+	validate := func() (err error) {
+		if cfg.Mix, err = ycsb.ParseMix(mix); err != nil {
+			return badUsage("--mix: %w", err)
+		}
+		if cfg.Dist, err = ycsb.ParseDist(dist); err != nil {
+			return badUsage("--dist: %w", err)
+		}
+		return cfg.Validate()
+	}
+	return kvLocal(a, c, validate, func(ctx context.Context, note func(string), each func(kvlocal.Row)) error {
+		rows, err := kvlocal.Shards(ctx, cfg, note)
+		for _, r := range rows {
+			each(r)
+		}
+		return err
 	})
 }

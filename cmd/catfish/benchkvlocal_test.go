@@ -20,6 +20,8 @@ func TestBenchKVLocal(t *testing.T) {
 		"put --keys 1000 --updates 10000 --parts 4":       {4, "10000"},
 		"inserts --inserts 2000 --buckets 64":             {18, "conventional"},
 		"load --buckets 64 --seeds 2":                     {6, "gcuckoo"},
+
+		"shards --keys 1000 --ops 2000 --rounds 2 --goroutines 3 --mix A": {3, "pipelined"},
 	} {
 		path := filepath.Join(t.TempDir(), "rows.jsonl")
 		table := succeed(t, append(strings.Fields("bench kv-local "+args), "--json", path)...)
@@ -42,6 +44,8 @@ func TestBenchKVLocal(t *testing.T) {
 		"20 parts":    "put --updates 10 --parts 20",
 		"100 buckets": "load --buckets 100",
 		"0 inserts":   "inserts --inserts 0",
+		"mix D":       "shards --mix D",
+		"latest":      "shards --dist latest",
 	} {
 		fail(t, exitUsage, append([]string{"bench", "kv-local"}, strings.Fields(args)...), says)
 	}

@@ -31,12 +31,14 @@ type site struct {
 	ch    *offload.Channel
 	walk  Walk
 	stats offload.Stats
+
+	copies uint64 // reads that a block takes
 }
 
 func newSite(t testing.TB, o cuckoo.Options) *site {
 	t.Helper()
 	srv := readtest.Serve(t, slabBytes+records*recordSize)
-	s := &site{mem: srv.Bytes()}
+	s := &site{mem: srv.Bytes(), copies: srv.Copies()}
 	o.BootID = 7
 	var err error
 	if s.index, err = cuckoo.New(cuckoo.GCuckoo, s.mem[:slabBytes], o); err != nil {

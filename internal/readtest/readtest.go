@@ -1,18 +1,18 @@
-// Package readtest serves memory to the read channels of tests.
+// Package readtest serves memory to the read channels of tests: over shared memory,
+// over soft if CATFISH_READTEST_OVER says so, and in builds with the tag ofi over
+// libfabric, by the provider that CATFISH_OFI_PROVIDER names, tcp by default.
 package readtest
 
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"testing"
 
 	"github.com/catfish-index/catfish/offload"
 	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/shm"
 )
 
-// Server is a region of memory that read channels over shared memory reach.
+// Server is a region of memory that read channels reach.
 type Server struct {
 	tb     testing.TB
 	region rdma.Region
@@ -30,7 +30,7 @@ func Serve(tb testing.TB, bytes int) *Server {
 	if s.region, err = dev.Register(bytes, rdma.RemoteRead); err != nil {
 		tb.Fatal(err)
 	}
-	if s.ln, err = dev.Listen(filepath.Join(tb.TempDir(), "s")); err != nil {
+	if s.ln, err = dev.Listen(address(tb)); err != nil {
 		tb.Fatal(err)
 	}
 	if s.cq, err = dev.CreateCQ(8); err != nil {
@@ -42,12 +42,21 @@ func Serve(tb testing.TB, bytes int) *Server {
 
 func (s *Server) open() rdma.Device {
 	s.tb.Helper()
-	d, err := shm.Open(shm.Options{})
+	d, err := openDevice()
 	if err != nil {
 		s.tb.Fatal(err)
 	}
 	s.tb.Cleanup(func() { d.Close() })
 	return d
+}
+
+// Copies is how many reads a channel makes of each block: two where a read may
+// return a line half changed (rdma.Info.TornLines).
+func (s *Server) Copies() uint64 {
+	if s.client.Info().TornLines {
+		return 2
+	}
+	return 1
 }
 
 // Bytes is the memory.

@@ -47,15 +47,18 @@ CGO_ENABLED=1 $go test -tags ofi -c -o "$tmp/share/ofi.test" ./rdma/ofi
 mkdir -p "$tmp/share/catfish-src/catfish" "$tmp/share/catfish-src/datasets"
 cp -r datasets/testdata "$tmp/share/catfish-src/datasets/"
 CGO_ENABLED=1 $go test -tags ofi -c -o "$tmp/share/catfish-src/catfish/catfish.test" ./catfish
+for p in cuckoo record kv; do
+	CGO_ENABLED=1 $go test -tags ofi -c -o "$tmp/share/$p-remote.test" ./$p/remote
+done
 CGO_ENABLED=1 $go build -tags ofi -buildvcs=false -o "$tmp/share/catfish" ./cmd/catfish
 
 # The guest's device first, so that its failure is not mistaken for ours.
 "$here/run.sh" "$here/selfcheck" 60
-# The library's histories need more memory than the rest, so they get a machine
-# of their own. STAGES selects one: see suite/run.sh.
-for stage in ${STAGES:-conformance library processes}; do
+# Histories need more memory than the rest, so they get machines of their own.
+# STAGES selects one: see suite/run.sh.
+for stage in ${STAGES:-conformance library records processes}; do
 	echo "$stage" >"$tmp/share/stages"
 	mem=512
-	[ "$stage" = library ] && mem=1024
+	case $stage in library | records) mem=1024 ;; esac
 	RDMAVM_MEM=$mem "$here/run.sh" "$tmp/share" 260
 done

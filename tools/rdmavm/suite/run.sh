@@ -4,6 +4,8 @@
 #   conformance  rdma/ofi's suite, over rxe0
 #   library      catfish's end-to-end and history tests; servers that are
 #                stopped and killed
+#   records      readers of records and keys; catfish's collections of records,
+#                with histories of their keys
 #   processes    a server and two clients, then all schemes of bench run,
 #                which compares what they return; no memory stays registered
 #
@@ -23,6 +25,16 @@ library() {
 	cd /share/catfish-src/catfish
 	./catfish.test -test.short -test.v -test.timeout 200s -test.run \
 		'TestRestart|TestStoppedServer|TestKilledServer|TestOffloadNeeds|TestHistories|TestHostile|TestExact'
+}
+
+records() {
+	for p in cuckoo record kv; do
+		/share/$p-remote.test -test.short -test.v -test.timeout 100s -test.run \
+			'RoundTrips|BesideWriter|Grown|Read$|Unread|Hostile|Kept|Get$'
+	done
+	cd /share/catfish-src/catfish
+	./catfish.test -test.short -test.v -test.timeout 150s -test.run \
+		'TestRecords$|TestRecordConditions|TestRecordsByKeptReference|TestKeyHistories|TestRecordsRestarted|TestRecordsGrow'
 }
 
 regions() { rdma resource show mr | wc -l; }
