@@ -30,7 +30,7 @@ library() {
 records() {
 	for p in cuckoo record kv; do
 		/share/$p-remote.test -test.short -test.v -test.timeout 100s -test.run \
-			'RoundTrips|BesideWriter|Grown|Read$|Unread|Hostile|Kept|Get$'
+			'RoundTrips|BesideWriter|Grown|Read$|Unread|Hostile|Kept$|KeptMixed'
 	done
 	cd /share/catfish-src/catfish
 	./catfish.test -test.short -test.v -test.timeout 150s -test.run \
