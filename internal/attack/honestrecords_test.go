@@ -160,3 +160,58 @@ func TestRecordRequests(t *testing.T) {
 		t.Errorf("collections of records: %+v, %v", st.Records, err)
 	}
 }
+
+// A collection is filled by one client and refuses its writes; another one goes on
+// with its own, and the first can drop it.
+func TestFill(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	s, err := startServer(ctx, ServerConfig{Binary: serverBinary, Objects: 1000, Flags: []string{"--slab-bytes", "8MiB"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	e := newEnemy(Job{Target: s.Target, Small: true})
+	c, err := e.client(ctx, "shm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.CreateRecords(ctx, "full", catfish.RecordsOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	full, err := c.Records("full")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := c.Records(recordsName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	filled := make(chan error, 1)
+	go func() { filled <- e.fill(ctx, full) }()
+	k := newKeeper(r)
+	for done := false; !done; {
+		select {
+		case err := <-filled:
+			if done = true; err != nil {
+				t.Error(err)
+			}
+		default:
+		}
+		if err := k.ask(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	counts := e.report()
+	if most := (8 << 20) / 30_000; counts["full"] != fillers || counts["refused"] < fillers*afterFull || counts["puts"] < most/2 || counts["puts"] > most {
+		t.Errorf("%v", counts)
+	}
+	if _, err := c.DropCollection(ctx, "full"); err != nil {
+		t.Error(err)
+	}
+}

@@ -160,7 +160,7 @@ func (e *Enemy) refused(err error) error {
 }
 
 var fullRecords = Attack{
-	Name: "full-records", shows: "full",
+	Name: "full-records", shows: "puts",
 	What: "collections of records that are filled until there is no room, written to for a while longer, and dropped",
 	run: func(ctx context.Context, e *Enemy) error {
 		return e.each(ctx, e.size(2, 1), func(ctx context.Context, i int) error {

@@ -18,6 +18,7 @@ import (
 	"github.com/catfish-index/catfish/internal/readtest"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/offload"
+	"github.com/catfish-index/catfish/record"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -150,12 +151,19 @@ func TestGetBesideWriters(t *testing.T) {
 	type ack struct{ writes, deletes atomic.Uint64 }
 	var acked [keys]ack
 	var last, good, bad atomic.Int64
+	store := func(e kv.Entry) {
+		_, err := s.m.Put(e, kv.Condition{})
+		for ; errors.Is(err, record.ErrFull); _, err = s.m.Put(e, kv.Condition{}) {
+			runtime.Gosched() // until places of the last second's dead are free
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
 	put := func(i int, n uint64) {
 		value := binary.LittleEndian.AppendUint64(nil, n)
 		value = binary.LittleEndian.AppendUint64(value, uint64(i))
-		if _, err := s.m.Put(kv.Entry{Key: key(i), Value: append(value, make([]byte, n%400)...)}, kv.Condition{}); err != nil {
-			t.Error(err)
-		}
+		store(kv.Entry{Key: key(i), Value: append(value, make([]byte, n%400)...)})
 		acked[i].writes.Store(n)
 		last.Store(int64(i))
 	}
@@ -220,9 +228,7 @@ func TestGetBesideWriters(t *testing.T) {
 			}
 			put(i, n)
 			// New keys make the table grow.
-			if _, err := s.m.Put(kv.Entry{Key: key(int(n) + keys)}, kv.Condition{}); err != nil {
-				t.Error(err)
-			}
+			store(kv.Entry{Key: key(int(n) + keys)})
 		}
 		// Readers may have had no turn yet.
 		for n := uint64(30_000); (good.Load() == 0 || bad.Load() == 0) && !t.Failed(); n++ {
