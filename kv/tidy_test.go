@@ -22,7 +22,7 @@ func TestShortLivedDoNotPileUp(t *testing.T) {
 			alive = int(lives / every)
 		)
 		key, most, last := make([]byte, 8), 0, uint64(0)
-		for i := range 300_000 {
+		for i := range 50_000 {
 			c.advance(every)
 			binary.LittleEndian.PutUint64(key, uint64(i))
 			rev, err := m.Put(Entry{Key: key, Expiry: c.Now() + lives}, Condition{})
