@@ -35,6 +35,8 @@ func Soak(ctx context.Context, cfg Config) (samples []Sample, row Row, err error
 	if err != nil {
 		return nil, row, err
 	}
+	// Collections that are filled are to come and go within a quarter of a soak.
+	cfg.Flags = append([]string{"--slab-bytes", "256MiB"}, cfg.Flags...)
 	srv, err := startServer(ctx, cfg.ServerConfig)
 	if err != nil {
 		return nil, row, err
