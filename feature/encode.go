@@ -153,19 +153,40 @@ func appendString(dst []byte, s string) []byte {
 func appendFields(dst, object []byte, fields []string) []byte {
 	dst = append(dst, '{')
 	s := scanner{b: object, depth: maxJSONDepth}
-	first := true
-	_ = s.object("properties", func(name []byte, value []byte) {
-		for _, f := range fields {
-			if !sameString(name, f) {
-				continue
-			}
-			if !first {
-				dst = append(dst, ',')
-			}
-			first = false
-			dst = append(append(append(dst, name...), ':'), value...)
-			return
+	if s.open('{', "an object") != nil {
+		return append(dst, '}')
+	}
+	written := 0
+	for n := 0; ; n++ {
+		// Errors end the object: Append was not given properties of Decode.
+		if more, err := s.more(n, '}'); err != nil || !more {
+			break
 		}
-	})
+		name, err := s.key()
+		if err != nil {
+			break
+		}
+		value, err := s.value()
+		if err != nil {
+			break
+		}
+		if !selected(name, fields) {
+			continue
+		}
+		if written > 0 {
+			dst = append(dst, ',')
+		}
+		written++
+		dst = append(append(append(dst, name...), ':'), value...)
+	}
 	return append(dst, '}')
+}
+
+func selected(name []byte, fields []string) bool {
+	for _, f := range fields {
+		if sameString(name, f) {
+			return true
+		}
+	}
+	return false
 }

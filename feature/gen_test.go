@@ -3,6 +3,7 @@ package feature
 import (
 	"math"
 	"math/rand/v2"
+	"sort"
 
 	"github.com/paulmach/orb"
 	"pgregory.net/rapid"
@@ -29,23 +30,18 @@ func drawStar(t *rapid.T, label string) (orb.Ring, bool) {
 		}
 	}
 	var ring orb.Ring
-	sortFloats(angles)
+	sort.Float64s(angles)
 	for i, a := range angles {
 		next := angles[(i+1)%len(angles)]
-		if turn := math.Mod(next-a+4*math.Pi, 2*math.Pi); len(angles) < 3 || turn >= math.Pi-1e-9 {
+		if turn := math.Mod(next-a+4*math.Pi, 2*math.Pi); turn >= math.Pi-1e-9 {
 			return nil, false // The centre would not see all of it.
 		}
 		ring = append(ring, byAngle[a])
 	}
-	return append(ring, ring[0]), len(ring) > 3
-}
-
-func sortFloats(f []float64) {
-	for i := range f {
-		for j := i; j > 0 && f[j] < f[j-1]; j-- {
-			f[j], f[j-1] = f[j-1], f[j]
-		}
+	if len(ring) < 3 {
+		return nil, false
 	}
+	return append(ring, ring[0]), true
 }
 
 // drawPolygon is a star, or a rectangle with a star as its hole.

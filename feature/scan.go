@@ -93,28 +93,6 @@ func (s *scanner) key() ([]byte, error) {
 	return name, err
 }
 
-// object calls f with each member of an object.
-func (s *scanner) object(what string, f func(name, value []byte)) error {
-	if err := s.open('{', "an object for "+what); err != nil {
-		return err
-	}
-	for n := 0; ; n++ {
-		more, err := s.more(n, '}')
-		if err != nil || !more {
-			return err
-		}
-		name, err := s.key()
-		if err != nil {
-			return err
-		}
-		value, err := s.value()
-		if err != nil {
-			return err
-		}
-		f(name, value)
-	}
-}
-
 // value takes any value and returns its text.
 func (s *scanner) value() ([]byte, error) {
 	c := s.peek()
