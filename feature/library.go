@@ -2,23 +2,79 @@ package feature
 
 import "github.com/peterstace/simplefeatures/geom"
 
-// library answers by simplefeatures.
+// library answers by simplefeatures. Geometry collections are not handed to
+// it: its Relate (0.59.0) says that the collection of a polygon and a point
+// outside of it does not contain a square inside the polygon. So of b only
+// the polygons are, and a is taken apart by dimension: all of it must be
+// covered, and some of it within.
 func library(a, b *View) (bool, error) {
-	return geom.Within(a.simple(), b.simple())
+	area := b.simple(shell)
+	if a.typ != GeometryCollection {
+		return geom.Within(a.simple(0), area)
+	}
+	inside := false
+	for _, k := range []kind{points, line, shell} {
+		part := a.simple(k)
+		if part.IsEmpty() {
+			continue
+		}
+		covered, err := geom.CoveredBy(part, area)
+		if err != nil || !covered {
+			return false, err
+		}
+		within, err := geom.Within(part, area)
+		if err != nil {
+			return false, err
+		}
+		inside = inside || within
+	}
+	return inside, nil
 }
 
-// simple is v for simplefeatures. It is not validated: Relate accepts more
-// than is valid.
-func (v *View) simple() geom.Geometry {
+// simple is v for simplefeatures, or only its paths of one kind as a multi
+// geometry (shell: polygons). It is not validated: Relate accepts more than is
+// valid.
+func (v *View) simple(only kind) geom.Geometry {
 	w := simplifier{v: v}
-	return w.geometry(v.typ, v.npaths, v.nmembers)
+	if only == 0 && v.typ != GeometryCollection {
+		return w.geometry(v.typ, v.npaths)
+	}
+	var xys []float64
+	var lines [][]float64
+	var polygons [][][]float64
+	for range v.npaths {
+		c := w.coordinates()
+		switch k := w.path.kind; {
+		case k == points && only == points:
+			xys = append(xys, c...)
+		case k == line && only == line:
+			lines = append(lines, c)
+		case k >= shell && only == shell:
+			polygons = addRing(polygons, k, c)
+		}
+	}
+	switch only {
+	case points:
+		return geom.NewMultiPointXY(xys...).AsGeometry()
+	case line:
+		return geom.NewMultiLineStringXY(lines...).AsGeometry()
+	}
+	return geom.NewMultiPolygonXY(polygons...).AsGeometry()
 }
 
-// simplifier walks as builder does.
+func addRing(polygons [][][]float64, k kind, ring []float64) [][][]float64 {
+	if k == shell {
+		polygons = append(polygons, nil)
+	}
+	last := len(polygons) - 1
+	polygons[last] = append(polygons[last], ring)
+	return polygons
+}
+
+// simplifier walks as builder does, except for collections.
 type simplifier struct {
-	v      *View
-	path   path
-	member int
+	v    *View
+	path path
 }
 
 // coordinates of the next path, x and y in turns.
@@ -32,7 +88,7 @@ func (w *simplifier) coordinates() []float64 {
 	return c
 }
 
-func (w *simplifier) geometry(t Type, count, members int) geom.Geometry {
+func (w *simplifier) geometry(t Type, count int) geom.Geometry {
 	switch t {
 	case Point:
 		c := w.coordinates()
@@ -47,27 +103,14 @@ func (w *simplifier) geometry(t Type, count, members int) geom.Geometry {
 			lines[i] = w.coordinates()
 		}
 		return geom.NewMultiLineStringXY(lines...).AsGeometry()
-	case Polygon, MultiPolygon:
-		var polygons [][][]float64
-		for range count {
-			ring := w.coordinates()
-			if w.path.kind == shell {
-				polygons = append(polygons, nil)
-			}
-			last := len(polygons) - 1
-			polygons[last] = append(polygons[last], ring)
-		}
-		if t == Polygon {
-			return geom.NewPolygonXY(polygons[0]...).AsGeometry()
-		}
-		return geom.NewMultiPolygonXY(polygons...).AsGeometry()
 	}
-	var all []geom.Geometry
-	for n := 0; n < members && w.member < w.v.nmembers; n++ {
-		off := w.v.members + w.member*memberBytes
-		w.member++
-		c := u32(w.v.b, off+4)
-		all = append(all, w.geometry(Type(u32(w.v.b, off)), c, c))
+	var polygons [][][]float64
+	for range count {
+		c := w.coordinates()
+		polygons = addRing(polygons, w.path.kind, c)
 	}
-	return geom.NewGeometryCollection(all).AsGeometry()
+	if t == Polygon {
+		return geom.NewPolygonXY(polygons[0]...).AsGeometry()
+	}
+	return geom.NewMultiPolygonXY(polygons...).AsGeometry()
 }
