@@ -90,6 +90,10 @@ test-ofi: $(TOOLS) ## vet, lint and test with libfabric (needs what build-ofi ne
 test-rdma: ## test over libfabric's verbs in a small virtual machine
 	GO='$(GO)' tools/rdmavm/test.sh
 
+.PHONY: test-geos
+test-geos: ## predicates of package feature beside those of GEOS (needs libgeos-dev, gcc)
+	CGO_ENABLED=1 $(GO) test -tags geos -run GEOS ./feature
+
 .PHONY: test-arm64
 test-arm64: ## vet for arm64, test scans by NEON, emulated
 	GO='$(GO)' tools/arm64.sh

@@ -54,9 +54,7 @@ func drawPolygon(t *rapid.T, label string) (orb.Polygon, bool) {
 	if rapid.Bool().Draw(t, label+".hole") {
 		w := float64(rapid.IntRange(1, 3).Draw(t, label+".w"))
 		hole := make(orb.Ring, len(ring))
-		for i, c := range ring {
-			hole[i] = c
-		}
+		copy(hole, ring)
 		// The star is the hole of a rectangle around it.
 		b := orb.MultiPoint(hole).Bound()
 		p = orb.Polygon{rect(b.Min[0]-w, b.Min[1]-1, b.Max[0]+1, b.Max[1]+w)[0], hole}
