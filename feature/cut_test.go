@@ -20,6 +20,9 @@ func TestCutLines(t *testing.T) {
 		{orb.LineString{{180, 0}, {190, 5}}, orb.LineString{{-180, 0}, {-170, 5}}},
 		{orb.LineString{{180, 0}, {185, 0}, {175, 0}},
 			orb.MultiLineString{{{-180, 0}, {-175, 0}, {-180, 0}}, {{180, 0}, {175, 0}}}},
+		// What is moved there and back stays the same number.
+		{orb.LineString{{170, 0}, {-100.1, 0}, {-10.3, 5}},
+			orb.MultiLineString{{{170, 0}, {180, 0}}, {{-180, 0}, {-100.1, 0}, {-10.3, 5}}}},
 		{orb.MultiPoint{{190, 1}, {5, 5}}, orb.MultiPoint{{-170, 1}, {5, 5}}},
 		{orb.Point{-185.5, 1}, orb.Point{174.5, 1}},
 		{orb.Point{-180, 1}, orb.Point{-180, 1}},
@@ -61,6 +64,8 @@ func TestCutPolygons(t *testing.T) {
 			[]orb.Point{{12, 85}, {-179, 85}, {180, 90}, {0, 90}}, []orb.Point{{0, 79}, {0, -90}}, 1, 3600},
 		{"the south pole, westwards", orb.Polygon{{{0, -80}, {-120, -80}, {120, -80}, {0, -80}}},
 			[]orb.Point{{12, -85}, {-179, -85}}, []orb.Point{{0, -79}, {0, 90}}, 1, 3600},
+		{"corners on 180", orb.Polygon{{{180, -5}, {185, 0}, {180, 5}, {175, 0}, {180, -5}}},
+			[]orb.Point{{177, 0}, {-177, 0}}, []orb.Point{{176, 3}}, 2, 50},
 		{"two teeth", orb.Polygon{{{170, 0}, {190, 0}, {190, 4}, {175, 4}, {175, 6}, {190, 6}, {190, 10}, {170, 10}, {170, 0}}},
 			[]orb.Point{{-175, 2}, {-175, 8}, {172, 5}}, []orb.Point{{-175, 5}, {178, 5}}, 3, 170},
 	} {
@@ -89,6 +94,11 @@ func TestCutPolygons(t *testing.T) {
 			}
 			for _, p := range polygons {
 				for i, r := range p {
+					for k := 1; k < len(r); k++ {
+						if r[k] == r[k-1] {
+							t.Errorf("%s: %v comes twice", c.name, r[k])
+						}
+					}
 					a := math.Abs(signedArea(r))
 					if i > 0 {
 						a = -a

@@ -36,7 +36,7 @@ func (o *Origin) Distance(v *View) float64 {
 		x, y := v.vertex(0)
 		return o.to(x, y)
 	}
-	if o.inside(v) {
+	if v.locate(o.x, o.y) >= 0 {
 		return 0
 	}
 	return o.toEdges(v, false)
@@ -48,12 +48,6 @@ func (o *Origin) to(x, y float64) float64 {
 		return planarDistance(o.x, o.y, x, y)
 	}
 	return o.metres(x, y)
-}
-
-// inside honours both names of 180 degrees.
-func (o *Origin) inside(v *View) bool {
-	return v.locate(o.x, o.y) >= 0 ||
-		o.space == Geographic && math.Abs(o.x) == 180 && v.locate(-o.x, o.y) >= 0
 }
 
 // toEdges is the distance to the nearest edge, or to the nearest one that is

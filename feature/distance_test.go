@@ -135,6 +135,7 @@ func TestDistanceCases(t *testing.T) {
 		{"in a hole", orb.Polygon{rect(-10, -10, 10, 10)[0], rect(-2, -1, 2, 1)[0]}, orb.Point{0, 0}, degree},
 		{"a polygon beyond 180", rect(170, -5, 190, 5), orb.Point{-175, 0}, 0},
 		{"near a polygon beyond 180", rect(170, -5, 190, 5), orb.Point{-169, 0}, degree},
+		{"on 180, by its other name", rect(-180, -5, -170, 5), orb.Point{180, 0}, 0},
 		{"on 180 in it", rect(170, -5, 190, 5), orb.Point{180, 0}, 0},
 	} {
 		o, err := NewOrigin(Geographic, c.p)
@@ -187,7 +188,7 @@ func TestCircle(t *testing.T) {
 				near, far = min(near, d), max(far, d)
 			}
 		}
-		inside := o.inside(&v)
+		inside := v.locate(o.x, o.y) >= 0
 		if inside {
 			near = 0
 		}

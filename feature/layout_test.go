@@ -2,6 +2,7 @@ package feature
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"reflect"
@@ -178,6 +179,41 @@ func TestParseHostile(t *testing.T) {
 	}
 	if accepted == 0 {
 		t.Error("no changed byte was accepted: nothing was tried")
+	}
+}
+
+// TestParseRefuses: one lie each.
+func TestParseRefuses(t *testing.T) {
+	le := binary.LittleEndian
+	polygon := func() []byte {
+		b, err := Append(nil, orb.Polygon{rect(0, 0, 9, 9)[0], rect(1, 1, 2, 2)[0]}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	for name, lie := range map[string]func(b []byte){
+		"version":           func(b []byte) { b[0] = 2 },
+		"type":              func(b []byte) { b[1] = 8 },
+		"a polygon's paths": func(b []byte) { b[1] = byte(LineString) },
+		"flags":             func(b []byte) { b[3] = 2 },
+		"an open ring":      func(b []byte) { b[len(b)-1] ^= 1 },
+		"a short ring":      func(b []byte) { le.PutUint32(b[56:], 7) },
+		"a hole first":      func(b []byte) { b[60] = byte(hole) },
+		"two shells":        func(b []byte) { b[68] = byte(shell) },
+		"a path's end":      func(b []byte) { le.PutUint32(b[64:], 11) },
+		"chunks":            func(b []byte) { b[68] |= 8 },
+		"NaN":               func(b []byte) { le.PutUint64(b[len(b)-24:], 0x7ff8<<48) },
+		"an infinite bound": func(b []byte) { le.PutUint64(b[8:], 0x7ff0<<48) },
+	} {
+		b := polygon()
+		if _, err := Parse(b); err != nil {
+			t.Fatal(err)
+		}
+		lie(b)
+		if _, err := Parse(b); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: %v, want ErrCorrupt", name, err)
+		}
 	}
 }
 

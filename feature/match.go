@@ -208,7 +208,7 @@ func (q *Query) matchCircle(v *View) bool {
 	case q.relation == Intersects:
 		return q.origin.Distance(v) <= q.radius
 	case q.relation == Contains:
-		return q.origin.inside(v) && q.origin.toEdges(v, true) >= q.radius &&
+		return v.locate(q.origin.x, q.origin.y) >= 0 && q.origin.toEdges(v, true) >= q.radius &&
 			(q.radius > 0 || v.locate(q.origin.x, q.origin.y) > 0)
 	case q.space == Planar:
 		for i := range v.nvertices {

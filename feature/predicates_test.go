@@ -224,3 +224,50 @@ func anyHas(boxes []Box, x, y float64) bool {
 	}
 	return false
 }
+
+func TestMatchCases(t *testing.T) {
+	ring := orb.Polygon{rect(-10, -10, 10, 10)[0], rect(-1, -1, 1, 1)[0]}
+	big := rect(-10, -10, 10, 10)
+	for _, c := range []struct {
+		name string
+		g    orb.Geometry
+		area orb.Polygon
+		r    Relation
+		want bool
+	}{
+		{"around a hole", rect(-5, -5, 5, 5), ring, Within, false},
+		{"around a hole", rect(-5, -5, 5, 5), ring, Intersects, true},
+		{"in a hole", rect(-0.5, -0.5, 0.5, 0.5), ring, Intersects, false},
+		{"fills a hole", rect(-1, -1, 1, 1), ring, Intersects, true},
+		{"fills a hole", rect(-1, -1, 1, 1), ring, Within, false},
+		{"beside a hole", rect(1, 1, 5, 5), ring, Within, true},
+		{"from corner to corner", orb.LineString{{-10, -10}, {10, 10}}, big, Within, true},
+		{"along an edge", orb.LineString{{-10, -10}, {10, -10}}, big, Within, false},
+		{"along two edges", orb.LineString{{-10, -10}, {10, -10}, {10, 10}}, big, Within, false},
+		{"on an edge", orb.Point{10, 0}, big, Within, false},
+		{"on an edge", orb.Point{10, 0}, big, Intersects, true},
+		{"one on an edge", orb.MultiPoint{{10, 0}, {0, 0}}, big, Within, true},
+		{"one outside", orb.MultiPoint{{11, 0}, {0, 0}}, big, Within, false},
+		{"touches a corner", rect(10, 10, 11, 11), big, Intersects, true},
+		{"holds it, and a point far away", orb.Collection{rect(-20, -20, 20, 20), orb.Point{50, 50}}, big, Contains, true},
+		{"a line cannot", orb.LineString{{-20, 0}, {20, 0}}, big, Contains, false},
+	} {
+		v := stored(t, c.g, nil)
+		q, err := NewPolygon(Planar, c.area, c.r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := q.Match(&v); got != c.want || err != nil {
+			t.Errorf("%s, relation %d: %v, %v, want %v", c.name, c.r, got, err, c.want)
+		}
+		if len(c.area) > 1 {
+			continue
+		}
+		if q, err = NewBox(Planar, -10, -10, 10, 10, c.r); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := q.Match(&v); got != c.want || err != nil {
+			t.Errorf("%s, as a box, relation %d: %v, %v, want %v", c.name, c.r, got, err, c.want)
+		}
+	}
+}
