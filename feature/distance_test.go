@@ -190,12 +190,12 @@ func TestCircle(t *testing.T) {
 		}
 		inside := v.locate(o.x, o.y) >= 0
 		if inside {
-			near = 0
+			near = -1
 		}
 		margin := (dx + dy) / 120 * radians * EarthRadius
 		for r, want := range map[Relation][2]bool{
-			Intersects: {near <= radius, near <= radius+margin},
-			Within:     {far <= radius-margin, far <= radius},
+			Intersects: {near <= radius-1e-6, near <= radius+margin},
+			Within:     {far <= radius-margin, far <= radius+1e-6},
 		} {
 			q, err := NewCircle(Geographic, c, radius, r)
 			if err != nil {

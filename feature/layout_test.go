@@ -217,6 +217,17 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+func TestParseShortLine(t *testing.T) {
+	b, err := Append(nil, orb.MultiPoint{{1, 2}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[1], b[60] = byte(LineString), byte(line)
+	if _, err := Parse(b); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("a line of one vertex: %v, want ErrCorrupt", err)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, g := range []orb.Geometry{
 		nil, orb.Point{1, 2}, rect(0, 0, 9, 9),
