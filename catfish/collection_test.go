@@ -314,8 +314,8 @@ func TestOlderServer(t *testing.T) {
 // requests go through shared memory.
 func waitDropped(s *Server) {
 	s.colls.mu.Lock()
-	s.colls.mu.Unlock()
+	s.colls.mu.Unlock() //nolint:staticcheck // SA2001: this is only about the order
 	s.colls.closing.Wait()
 	s.colls.mu.Lock()
-	s.colls.mu.Unlock()
+	s.colls.mu.Unlock() //nolint:staticcheck // SA2001: as above
 }

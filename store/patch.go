@@ -13,8 +13,11 @@ import (
 type mergePatch map[string]json.RawMessage
 
 func parsePatch(text []byte) (p mergePatch, err error) {
-	if err := json.Unmarshal(text, &p); err != nil || p == nil {
-		return nil, fmt.Errorf("%w: a patch is a JSON object: %v", ErrFeature, err)
+	switch err := json.Unmarshal(text, &p); {
+	case err != nil:
+		return nil, fmt.Errorf("%w: a patch is a JSON object: %w", ErrFeature, err)
+	case p == nil:
+		return nil, fmt.Errorf("%w: a patch is a JSON object, not null", ErrFeature)
 	}
 	return p, nil
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/paulmach/orb"
@@ -96,9 +95,6 @@ type Prepared struct {
 	filter *filter.Program // nil: none
 	boxes  []rstar.Rect    // what to search for in the tree
 }
-
-// plane is all of a tree.
-var plane = rstar.Rect{MinX: -math.MaxFloat64, MinY: -math.MaxFloat64, MaxX: math.MaxFloat64, MaxY: math.MaxFloat64}
 
 // Prepare checks and compiles a query. Errors wrap ErrQuery, filter.ErrFilter, or
 // what package feature says of the area.

@@ -3,13 +3,13 @@ package store
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/rstar"
 )
 
 // buffers of searches, by all collections.
@@ -65,10 +65,10 @@ func (c *Collection) GetMany(ctx context.Context, ids []string, yield func(i int
 // get is the feature of an id, nil: there is none.
 func (s *set) get(id []byte, b *Buffer) (*Found, error) {
 	v, _, err := s.m.Get(id, &b.one)
-	if err == kv.ErrNotFound {
+	switch {
+	case errors.Is(err, kv.ErrNotFound):
 		return nil, nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
 	if ok, err := s.of(&v, &b.found); !ok || err != nil {
@@ -239,9 +239,4 @@ func (c *Collection) Nearest(ctx context.Context, q NearestQuery, yield func(*Fo
 	b := buffers.Get().(*Buffer)
 	defer buffers.Put(b)
 	return c.set.nearestOf(p, b, yield)
-}
-
-// Extent is the box around all features, false if there is none with a geometry.
-func (c *Collection) Extent() (r rstar.Rect, ok bool) {
-	return r, ok
 }
