@@ -113,6 +113,7 @@ func (w *Worker) takeOver() {
 	w.opening, w.inbox = w.inbox, w.opening[:0]
 	posted := w.posted
 	w.posted = nil
+	w.takeAnsweredLocked()
 	w.mu.Unlock()
 	w.openAccepted()
 	w.takePosted(posted)

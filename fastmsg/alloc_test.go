@@ -85,6 +85,40 @@ func TestBatchDoesNotAllocate(t *testing.T) {
 	})
 }
 
+// TestLaterDoesNotAllocate: nor do answers from another goroutine, at most
+// keepAnswer long.
+func TestLaterDoesNotAllocate(t *testing.T) {
+	overProviders(t, func(t *testing.T, p provider) {
+		answer := make(chan Later, 16)
+		s := serve(t, p, handlerFuncs{serve: func(c *Conn, m Message) {
+			l, err := c.Later(m.ID, 0)
+			if err != nil {
+				c.Fail(err)
+			}
+			answer <- l
+		}}, WorkerConfig{})
+		ended, bytes := make(chan struct{}), make([]byte, keepAnswer)
+		go func() {
+			defer close(ended)
+			for l := range answer {
+				l.Respond(1, bytes)
+			}
+		}()
+		c := s.dial(t, CallerConfig{MaxInFlight: 4})
+		ctx := within(t)
+		payload, dst := make([]byte, 40), make([]byte, 0, keepAnswer)
+		if n := allocsPerCall(func() {
+			if _, _, err := c.Call(ctx, 1, payload, dst); err != nil {
+				t.Fatal(err)
+			}
+		}); n != 0 {
+			t.Errorf("%v allocations per call", n)
+		}
+		close(answer)
+		<-ended
+	})
+}
+
 // TestSlotsCostNothingUnused: a client makes nothing for each of the calls that
 // it may have in flight and never makes.
 func TestSlotsCostNothingUnused(t *testing.T) {

@@ -26,6 +26,7 @@ type Conn struct {
 	out      sendRing
 	backlog  backlog
 	account  *budget.Account // of what waits here
+	later    int             // requests that are answered later, under way
 	source   string
 	rings    *budget.Account // of the rings
 	wrs      [maxWRs]rdma.WorkRequest
@@ -73,7 +74,8 @@ func (c *Conn) Fail(err error) {
 // copies the payload and never blocks: what does not fit into the client's
 // ring waits in the backlog. Until the backlog is empty, no further request
 // of this connection is served, and no step is made. So the backlog holds at
-// most what one call of Serve, of ServeBatch or of a step responds.
+// most what one call of Serve, of ServeBatch or of a step responds, and what
+// is answered later (Later).
 func (c *Conn) Respond(kind Kind, id uint64, payload []byte) {
 	c.respond(kind, id, payload, FlagEnd)
 }
@@ -221,12 +223,20 @@ func (c *Conn) unhold() { c.in.unhold() }
 // consume frees the request that next returned, or the first one held.
 func (c *Conn) consume(size uint64) { c.in.consume(size) }
 
+// closeAccount gives back what is held here, when the connection has ended and
+// the last of its requests was answered.
+func (c *Conn) closeAccount() {
+	if c.closed && c.later == 0 {
+		c.account.Close()
+	}
+}
+
 // release frees everything; the queue pair first, since the regions must
 // outlive its requests.
 func (c *Conn) release() {
 	c.closed = true
 	c.step = nil
-	c.account.Close()
+	c.closeAccount()
 	if c.qp != nil {
 		c.qp.Close()
 	}

@@ -33,6 +33,9 @@ var (
 	// ErrRingFull is in the chain of an ErrNotSent when the context
 	// ended while the request waited for room in the peer's ring.
 	ErrRingFull = errors.New("the server takes no requests: their ring is full")
+	// ErrBusy: more requests of one connection would be answered later than
+	// WorkerConfig.MaxLater. Nothing of this one was done.
+	ErrBusy = errors.New("too many requests under way")
 	// ErrInFlight is in the chain of an ErrNotSent when the context
 	// ended while MaxInFlight other calls were unanswered.
 	ErrInFlight = errors.New("too many calls in flight")

@@ -12,6 +12,7 @@ import (
 //
 //	take the events, and    which connections have something to do?
 //	look at the tail words
+//	give later answers      (later.go)
 //	for each of those       its share of the turn: answers that wait for
 //	    serve               room, then requests, served or batched
 //	    finish              one WriteImm for all its answers
@@ -44,10 +45,9 @@ import (
 //
 //   - Only the worker's goroutine runs this code. Other goroutines put what
 //     they have into a queue under Worker.mu and wake the worker, which takes
-//     it over before a turn (takeOver): new connections (Accept), and those of
-//     which other goroutines have something to say (post.go). Answers from
-//     other goroutines can come the same way: Respond, called before a turn,
-//     touches the connection.
+//     it over before a turn (takeOver): new connections (Accept), those of
+//     which other goroutines have something to say (post.go), and answers
+//     (later.go), which wake it only if it sleeps.
 //   - Only methods of Conn change its rings, its backlog and its error. It
 //     calls its worker to be listed (touch), to be listed again when its queue
 //     pair may have room (stall), to keep it polling, and to count answers.
@@ -67,7 +67,7 @@ const shareTime = 100 * time.Microsecond
 func (w *Worker) turn() bool {
 	n := w.cq.Poll(w.comps)
 	w.look()
-	if n == 0 && w.schedule.empty() && len(w.steps) == 0 {
+	if n == 0 && w.schedule.empty() && len(w.steps) == 0 && w.late.empty() {
 		if len(w.slow.conns) > 0 {
 			w.checkSlow(w.cfg.Now())
 		}
@@ -77,6 +77,7 @@ func (w *Worker) turn() bool {
 	w.now = from
 	w.beginBusy(from)
 	w.takeEvents(w.comps[:n])
+	w.giveAnswers()
 	w.publishWaiting()
 	now, served := from, w.count.requests
 	for _, c := range w.schedule.begin() {

@@ -27,11 +27,14 @@ type Worker struct {
 
 	gate gate
 
-	mu     sync.Mutex
-	inbox  []*Conn // accepted, not opened yet
-	posted []posted
-	closed bool // the worker is shutting down
-	ran    bool
+	mu       sync.Mutex
+	inbox    []*Conn // accepted, not opened yet
+	posted   []posted
+	answered []*later // answered.go
+	asleep   bool     // the next answer wakes the worker
+	over     bool     // answers are dropped
+	closed   bool     // the worker is shutting down
+	ran      bool
 
 	stats published
 
@@ -42,6 +45,7 @@ type Worker struct {
 	lastStep time.Duration
 	poller   netpoll.Poller
 	slow     slow
+	late     answers
 	opening  []*Conn
 	comps    []rdma.Completion
 	scratch  []byte // payload of the request being served
@@ -98,7 +102,8 @@ func NewWorker(dev rdma.Device, h Handler, cfg WorkerConfig) (*Worker, error) {
 }
 
 // Run serves until ctx is done, then closes all connections and returns the
-// error of ctx. It may be called once. A worker that never runs is freed by
+// error of ctx. Answers that are given later (Conn.Later) it drops, and waits
+// for none. It may be called once. A worker that never runs is freed by
 // Close.
 func (w *Worker) Run(ctx context.Context) error {
 	w.mu.Lock()
@@ -243,6 +248,9 @@ func (w *Worker) sleep(ctx context.Context) error {
 		timeout = stallRetry
 	}
 	timeout = w.untilSlow(timeout)
+	if !w.maySleep() {
+		return nil
+	}
 	w.countSleep()
 	err := w.cq.Wait(ctx, timeout)
 	if err != nil && !errors.Is(err, rdma.ErrTimeout) {
@@ -288,6 +296,7 @@ func (w *Worker) shutdown(err error) {
 		for len(w.conns) > 0 {
 			w.close(w.conns[len(w.conns)-1], fmt.Errorf("%w: worker ended: %w", ErrClosed, err))
 		}
+		w.dropAnswers()
 		w.publishWaiting()
 		w.cq.Close()
 		w.poller.Close()

@@ -14,7 +14,7 @@ type Handler interface {
 	Opened(c *Conn)
 	// Serve handles one request, and answers it by c.Respond (and
 	// c.RespondPart) at any time during the call, or has it answered in steps
-	// by c.Continue. m.Payload is valid
+	// by c.Continue, or by another goroutine after c.Later. m.Payload is valid
 	// during the call only; the handler may modify it.
 	Serve(c *Conn, m Message)
 	// Closed announces the end of a connection; err is the reason.
@@ -36,7 +36,8 @@ type WorkerConfig struct {
 	// there must be more of those than such workers.
 	OwnThread bool
 	// Budget counts what waits at the server for clients to take it, in bytes:
-	// encoded answers beyond 64 KiB of a connection, and what Conn.Hold takes. A
+	// encoded answers beyond 64 KiB of a connection, requests that are answered
+	// later, and what Conn.Hold takes. A
 	// source is a host, or a process of this one. Nil: without bounds.
 	Budget *budget.Budget
 	// Rings counts what the rings of connections may take of this process
@@ -44,6 +45,9 @@ type WorkerConfig struct {
 	// worker keeps a copy of it. A connection that it refuses is rejected. Nil:
 	// without bounds.
 	Rings *budget.Budget
+	// MaxLater is how many requests of one connection may be answered later
+	// (Conn.Later) at a time; 0: as many as a Caller has in flight by default.
+	MaxLater int
 	// StallTimeout (0: 10 s) ends the connection of a client that does not take
 	// its answers for so long (slow.go).
 	StallTimeout time.Duration
@@ -79,6 +83,12 @@ func (c *WorkerConfig) setDefaults() error {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.MaxLater == 0 {
+		c.MaxLater = defaultInFlight
+	}
+	if c.MaxLater < 0 {
+		return fmt.Errorf("%w: MaxLater %d, must be positive", ErrConfig, c.MaxLater)
 	}
 	if c.TickEvery < 0 {
 		return fmt.Errorf("%w: TickEvery %v, must be positive", ErrConfig, c.TickEvery)

@@ -1,0 +1,470 @@
+package fastmsg
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"unsafe"
+
+	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rdma/budget"
+)
+
+// laterOf hands the requests of kindLong to others, and echoes kindSoon.
+type laterOf struct {
+	handlerFuncs
+	asked chan asked
+	ended chan error
+}
+
+type asked struct {
+	Later
+	payload []byte
+}
+
+const kindRefused Kind = 9
+
+func newLaterOf() *laterOf {
+	h := &laterOf{asked: make(chan asked, 4096), ended: make(chan error, 64)}
+	h.closed = func(_ *Conn, err error) { h.ended <- err }
+	h.serve = func(c *Conn, m Message) {
+		if m.Kind == kindSoon {
+			c.Respond(m.Kind, m.ID, m.Payload)
+			return
+		}
+		l, err := c.Later(m.ID, len(m.Payload))
+		if err != nil {
+			c.Respond(kindRefused, m.ID, []byte(err.Error()))
+			return
+		}
+		h.asked <- asked{l, bytes.Clone(m.Payload)}
+	}
+	return h
+}
+
+func number(i int) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(i)) }
+
+// A thousand requests of one connection wait for their answers while it and
+// another are served, and are answered in random order by several goroutines.
+func TestLaterInAnyOrder(t *testing.T) {
+	const n = 1000
+	overProviders(t, func(t *testing.T, p provider) {
+		h := newLaterOf()
+		s := serve(t, p, h, WorkerConfig{})
+		c, other := s.dial(t, CallerConfig{}), s.dial(t, CallerConfig{})
+		var calls sync.WaitGroup
+		for i := range n {
+			calls.Go(func() {
+				got, kind, err := c.Call(within(t), kindLong, number(i), nil)
+				if err != nil || kind != kindLong || !bytes.Equal(got, number(i)) {
+					t.Errorf("call %d: %x of kind %d, %v", i, got, kind, err)
+				}
+			})
+		}
+		all := make([]asked, n)
+		for i := range all {
+			all[i] = <-h.asked
+		}
+		for _, c := range []*Caller{c, other} {
+			if got, _, err := c.Call(within(t), kindSoon, []byte("soon"), nil); err != nil || string(got) != "soon" {
+				t.Fatalf("meanwhile: %q, %v", got, err)
+			}
+		}
+		newRand(7).Shuffle(n, func(i, k int) { all[i], all[k] = all[k], all[i] })
+		var others sync.WaitGroup
+		for g := range 4 {
+			others.Go(func() {
+				for i := g; i < n; i += 4 {
+					if !all[i].Respond(kindLong, all[i].payload) || all[i].Respond(kindLong, []byte("again")) {
+						t.Error("not exactly one answer")
+					}
+				}
+			})
+		}
+		others.Wait()
+		calls.Wait()
+	})
+}
+
+// Respond from the worker's own goroutine.
+func TestLaterAtOnce(t *testing.T) {
+	overProviders(t, func(t *testing.T, p provider) {
+		s := serve(t, p, handlerFuncs{serve: func(c *Conn, m Message) {
+			l, err := c.Later(m.ID, 0)
+			if err != nil || !l.Respond(m.Kind, m.Payload) {
+				t.Error(err)
+			}
+		}}, WorkerConfig{})
+		c := s.dial(t, CallerConfig{})
+		for i := range 100 {
+			if got, _, err := c.Call(within(t), kindLong, number(i), nil); err != nil || !bytes.Equal(got, number(i)) {
+				t.Fatalf("%x, %v", got, err)
+			}
+		}
+	})
+}
+
+// A worker without ticks that sleeps is woken by each answer, and one that polls
+// finds it.
+func TestLaterWakes(t *testing.T) {
+	for _, polling := range []bool{false, true} {
+		overProviders(t, func(t *testing.T, p provider) {
+			h := newLaterOf()
+			s := serve(t, p, h, WorkerConfig{Polling: polling})
+			c := s.dial(t, CallerConfig{})
+			done := make(chan error, 1)
+			for range 200 {
+				go func() {
+					_, _, err := c.Call(within(t), kindLong, nil, nil)
+					done <- err
+				}()
+				a := <-h.asked
+				if !polling && !p.inMemory {
+					until(t, "asleep", func() bool {
+						s.mu.Lock()
+						defer s.mu.Unlock()
+						return s.asleep
+					})
+				}
+				a.Respond(kindLong, nil)
+				if err := <-done; err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// Callers that each wait for their own answer, from goroutines of their own: the
+// worker goes to sleep at any moment between.
+func TestLaterWhileFallingAsleep(t *testing.T) {
+	overProviders(t, func(t *testing.T, p provider) {
+		h := newLaterOf()
+		s := serve(t, p, h, WorkerConfig{})
+		var others, calls sync.WaitGroup
+		for range 3 {
+			others.Go(func() {
+				for a := range h.asked {
+					a.Respond(kindLong, a.payload)
+				}
+			})
+		}
+		for range 2 {
+			c := s.dial(t, CallerConfig{})
+			for k := range 2 {
+				calls.Go(func() {
+					for i := range 3000 {
+						if got, _, err := c.Call(within(t), kindLong, number(i+k), nil); err != nil || !bytes.Equal(got, number(i+k)) {
+							t.Errorf("%x, %v", got, err)
+							return
+						}
+					}
+				})
+			}
+		}
+		calls.Wait()
+		close(h.asked)
+		others.Wait()
+	})
+}
+
+// wakes counts the calls of Wake.
+type wakes struct {
+	rdma.CompletionQueue
+	n atomic.Int64
+}
+
+func (w *wakes) Wake() { w.n.Add(1) }
+
+// One answer wakes a worker that sleeps, those behind it do not, and none wakes
+// one that is awake.
+func TestLaterWakesOnce(t *testing.T) {
+	cq := new(wakes)
+	w := &Worker{cq: cq, cfg: WorkerConfig{MaxLater: 1000}}
+	c := &Conn{w: w}
+	answer := func() {
+		l, err := c.Later(1, 0)
+		if err != nil || !l.Respond(1, nil) {
+			t.Fatal(err)
+		}
+	}
+	answer()
+	if w.maySleep() || cq.n.Load() != 0 {
+		t.Fatal("asleep beside an answer, or woken while awake")
+	}
+	w.takeOver()
+	if !w.maySleep() {
+		t.Fatal("awake without an answer")
+	}
+	for range 100 {
+		answer()
+	}
+	if n := cq.n.Load(); n != 1 {
+		t.Fatalf("%d wake-ups for 100 answers, want 1", n)
+	}
+	w.maySleep() // as sleep does; it was woken by something else
+	w.takeOver()
+	answer()
+	if n := cq.n.Load(); n != 1 {
+		t.Fatalf("%d wake-ups, want none after takeOver", n)
+	}
+	if len(w.late.now) != 1 { // what was left goes first
+		t.Fatalf("%d answers taken over beside others", len(w.late.now))
+	}
+}
+
+// A Later of a request that was answered cannot answer the one that its later
+// serves now.
+func TestLaterOfThePast(t *testing.T) {
+	overProviders(t, func(t *testing.T, p provider) {
+		h := newLaterOf()
+		s := serve(t, p, h, WorkerConfig{})
+		c := s.dial(t, CallerConfig{})
+		done := make(chan []byte)
+		var past []asked
+		for i := range 20 {
+			go func() {
+				got, _, err := c.Call(within(t), kindLong, nil, nil)
+				if err != nil {
+					t.Error(err)
+				}
+				done <- got
+			}()
+			a := <-h.asked
+			for _, old := range past {
+				if old.Respond(kindLong, []byte("old")) {
+					t.Fatal("an old Later answered")
+				}
+			}
+			if i > 0 && a.l != past[0].l {
+				t.Fatal("later is not used again")
+			}
+			a.Respond(kindLong, number(i))
+			if got := <-done; !bytes.Equal(got, number(i)) {
+				t.Fatalf("%q, want %x", got, number(i))
+			}
+			past = append(past, a)
+		}
+		if (Later{}).Respond(kindLong, nil) {
+			t.Fatal("the zero Later answered")
+		}
+	})
+}
+
+// What is under way counts until it is answered, also when its client has hung
+// up, and the answers are dropped.
+func TestLaterOfClosedConnection(t *testing.T) {
+	const n, bytesEach = 100, 1000
+	overProviders(t, func(t *testing.T, p provider) {
+		h := newLaterOf()
+		b := budget.New("bytes of answers", 1<<20, 1<<20)
+		s := serve(t, p, h, WorkerConfig{Budget: b})
+		ctx, cancel := context.WithCancel(within(t))
+		c := s.dial(t, CallerConfig{})
+		var calls sync.WaitGroup
+		for range n {
+			calls.Go(func() {
+				if _, _, err := c.Call(ctx, kindLong, make([]byte, bytesEach), nil); !errors.Is(err, ErrUnknownOutcome) {
+					t.Errorf("%v", err)
+				}
+			})
+		}
+		all := make([]asked, n)
+		for i := range all {
+			all[i] = <-h.asked
+		}
+		cancel()
+		c.Close()
+		calls.Wait()
+		<-h.ended
+		if u := b.Use(); u.Used != n*(laterBytes+bytesEach) || u.Sources != 1 {
+			t.Fatalf("%+v", u)
+		}
+		for i, a := range all {
+			if !a.Respond(kindLong, make([]byte, 10*i)) {
+				t.Fatal("not the answer")
+			}
+		}
+		until(t, "all is given back", func() bool { u := b.Use(); return u.Used == 0 && u.Sources == 0 })
+		d := s.dial(t, CallerConfig{})
+		go func() { a := <-h.asked; a.Respond(kindLong, []byte("next")) }()
+		if got, _, err := d.Call(within(t), kindLong, nil, nil); err != nil || string(got) != "next" {
+			t.Fatalf("%q, %v", got, err)
+		}
+	})
+}
+
+// Answers while the worker ends, and after: all is given back.
+func TestLaterOfEndedWorker(t *testing.T) {
+	const n = 200
+	overProviders(t, func(t *testing.T, p provider) {
+		h := newLaterOf()
+		b := budget.New("bytes of answers", 1<<20, 1<<20)
+		s := serve(t, p, h, WorkerConfig{Budget: b})
+		c := s.dial(t, CallerConfig{})
+		var calls sync.WaitGroup
+		for range n {
+			calls.Go(func() { _, _, _ = c.Call(within(t), kindLong, nil, nil) })
+		}
+		all := make([]asked, n)
+		for i := range all {
+			all[i] = <-h.asked
+		}
+		var others sync.WaitGroup
+		others.Go(func() {
+			for _, a := range all[:n/2] {
+				a.Respond(kindLong, nil)
+			}
+		})
+		s.stop()
+		others.Wait()
+		if u := b.Use(); u.Used == 0 || u.Sources != 1 {
+			t.Fatalf("before the last answers: %+v", u)
+		}
+		for _, a := range all[n/2:] {
+			others.Go(func() { a.Respond(kindLong, nil) })
+		}
+		others.Wait()
+		if u := b.Use(); u.Used != 0 || u.Sources != 0 {
+			t.Fatalf("%+v", u)
+		}
+		calls.Wait()
+	})
+}
+
+// Beyond MaxLater, and beyond the budget, requests are refused, and the others go
+// on.
+func TestLaterIsBounded(t *testing.T) {
+	overProviders(t, func(t *testing.T, p provider) {
+		h := newLaterOf()
+		const room = 10 * laterBytes
+		b := budget.New("bytes of answers", room, room)
+		s := serve(t, p, h, WorkerConfig{MaxLater: 3, Budget: b})
+		c := s.dial(t, CallerConfig{})
+		done := make(chan error, 3)
+		ask := func(n int) {
+			go func() {
+				_, kind, err := c.Call(within(t), kindLong, make([]byte, n), nil)
+				if err == nil && kind != kindLong {
+					err = errors.New("refused")
+				}
+				done <- err
+			}()
+		}
+		refused := func(n int, want string) {
+			t.Helper()
+			got, kind, err := c.Call(within(t), kindLong, make([]byte, n), nil)
+			if err != nil || kind != kindRefused || !bytes.Contains(got, []byte(want)) {
+				t.Fatalf("%q of kind %d, %v; want %q", got, kind, err, want)
+			}
+		}
+		refused(room, budget.ErrExceeded.Error())
+		for range 3 {
+			ask(0)
+		}
+		all := []asked{<-h.asked, <-h.asked, <-h.asked}
+		refused(0, ErrBusy.Error())
+		refused(0, "limit 3")
+		for _, a := range all {
+			a.Respond(kindLong, nil)
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+		}
+		until(t, "given back", func() bool { return b.Use().Used == 0 })
+		ask(0)
+		a := <-h.asked
+		a.Respond(kindLong, nil)
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// Answers larger than the ring wait in the backlog, in order with others, and
+// those that the budget refuses end their connection.
+func TestLargeLaterAnswers(t *testing.T) {
+	const n, size = 20, 20_000
+	overProviders(t, func(t *testing.T, p provider) {
+		h := newLaterOf()
+		b := budget.New("bytes of answers", 4<<20, 4<<20)
+		s := serve(t, p, h, WorkerConfig{Budget: b})
+		c := s.dial(t, CallerConfig{RingBytes: MinRingBytes})
+		var calls sync.WaitGroup
+		for i := range n {
+			calls.Go(func() {
+				got, _, err := c.Call(within(t), kindLong, []byte{byte(i)}, nil)
+				if err != nil || !bytes.Equal(got, bytes.Repeat([]byte{byte(i)}, size)) {
+					t.Errorf("%d bytes, %v", len(got), err)
+				}
+			})
+		}
+		for range n {
+			a := <-h.asked
+			calls.Go(func() { a.Respond(kindLong, bytes.Repeat(a.payload, size)) })
+		}
+		calls.Wait()
+		until(t, "given back", func() bool { return b.Use().Used == 0 })
+		calls.Go(func() {
+			if _, _, err := c.Call(within(t), kindLong, nil, nil); !errors.Is(err, ErrUnknownOutcome) {
+				t.Errorf("%v", err)
+			}
+		})
+		a := <-h.asked
+		a.Respond(kindLong, make([]byte, 5<<20))
+		if err := <-h.ended; !errors.Is(err, budget.ErrExceeded) {
+			t.Fatal(err)
+		}
+		calls.Wait()
+		until(t, "given back", func() bool { u := b.Use(); return u.Used == 0 && u.Sources == 0 })
+	})
+}
+
+// However many answers there are, a turn takes turnAnswers of them.
+func TestLaterShareOfTurn(t *testing.T) {
+	const n = 3*turnAnswers + 7
+	overProviders(t, func(t *testing.T, p provider) {
+		h := newLaterOf()
+		clk := newClock()
+		s := serve(t, p, h, WorkerConfig{Now: clk.now})
+		c := s.dial(t, CallerConfig{})
+		var calls sync.WaitGroup
+		for range n {
+			calls.Go(func() {
+				if _, _, err := c.Call(within(t), kindLong, nil, nil); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all := make([]asked, n)
+		for i := range all {
+			all[i] = <-h.asked
+		}
+		s.Pause()
+		before := s.Stats()
+		for _, a := range all {
+			a.Respond(kindLong, nil)
+		}
+		s.Resume()
+		calls.Wait()
+		s.stop()
+		after := s.Stats()
+		if turns := after.Batches - before.Batches; turns < 4 || after.Responses-before.Responses != n {
+			t.Fatalf("%d answers in %d turns", after.Responses-before.Responses, turns)
+		}
+	})
+}
+
+// A later fills two lines, and laterBytes covers it.
+func TestLaterSize(t *testing.T) {
+	if n := unsafe.Sizeof(later{}); n != 128 || n+keepAnswer > laterBytes {
+		t.Errorf("%d bytes", n)
+	}
+	if err := (&WorkerConfig{MaxLater: -1}).setDefaults(); !errors.Is(err, ErrConfig) {
+		t.Error(err)
+	}
+}
