@@ -112,6 +112,7 @@ var failures = []struct {
 	{codeClosed, rstar.ErrClosed},
 	{codeBusy, ErrBusy},
 	{codeBusy, budget.ErrExceeded},
+	{codeBusy, fastmsg.ErrBusy},
 	{codeTooLarge, ErrTooLarge},
 	{codeNotReady, ErrNotReady},
 	{codeNotPermitted, ErrNotPermitted},

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rdma/ofi"
 	"github.com/catfish-index/catfish/rstar"
@@ -133,6 +134,8 @@ type ServerOptions struct {
 	firstPinned int64
 	// now, in tests, is the clock of records.
 	now func() time.Duration
+	// later, in tests, has a request answered later, if it does not return nil.
+	later func(fastmsg.Kind, []byte) pending
 	// resident, in tests, says what the process holds in memory.
 	resident func(context.Context) (int64, error)
 }

@@ -23,6 +23,7 @@ type service struct {
 	batch     searchBatch
 	records   recordScratch
 	rest      *long                      // of the request being served, if it takes long
+	pending   pending                    // the request being served, if it is answered later
 	peer      interface{ Peer() string } // of the request being served
 	uploads   *uploadSet                 // that peer's, nil: there is no connection
 
@@ -35,8 +36,8 @@ type service struct {
 // keepBytes is the largest answer buffer that a service keeps between requests.
 const keepBytes = 1 << 20
 
-// process returns the answer to a request, or what is left to do for it. The
-// bytes are valid until the next call. Whatever the payload holds, it does not
+// process returns the answer to a request, or what is left to do for it, or
+// leaves it in v.pending (later.go). The bytes are valid until the next call. Whatever the payload holds, it does not
 // panic.
 func (v *service) process(kind fastmsg.Kind, p []byte) (fastmsg.Kind, []byte, *long) {
 	out, done, err := v.answer(kind, p, v.out[:0])
@@ -44,6 +45,9 @@ func (v *service) process(kind fastmsg.Kind, p []byte) (fastmsg.Kind, []byte, *l
 	if l := v.rest; l != nil {
 		v.rest = nil
 		return 0, nil, l
+	}
+	if v.pending != nil {
+		return 0, nil, nil
 	}
 	if err != nil {
 		v.out = appendFailure(v.out[:0], err, done)
@@ -71,6 +75,11 @@ func (v *service) buffered() int64 {
 // answer appends the answer to out, which is empty. done is how much of a
 // request that failed was carried out nevertheless.
 func (v *service) answer(kind fastmsg.Kind, p, out []byte) (_ []byte, done uint64, err error) {
+	if later := v.s.opts.later; later != nil {
+		if v.pending = later(kind, p); v.pending != nil {
+			return out, 0, nil
+		}
+	}
 	switch kind {
 	case kindOpen:
 		out, err = v.open(string(p), out)

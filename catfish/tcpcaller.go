@@ -25,7 +25,7 @@ type tcpCaller struct {
 	wait map[uint64]*tcpCall
 	err  error
 	// sent counts the bytes of all requests, taken those that the server
-	// has read for certain: it answers in order.
+	// has read for certain: it reads in order.
 	sent, taken uint64
 }
 

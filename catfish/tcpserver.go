@@ -55,9 +55,9 @@ func (s *Server) serveTCP(c net.Conn) {
 		client = s.rec.Client()
 	}
 	account := tcpAccount{s.budgets.answers.Open(budget.SourceOf(c.RemoteAddr()), func(error) { c.Close() })}
-	defer account.Close()
 	in, out, peer := newRequestReader(c), newPacedWriter(c), &tcpPeer{c: c}
 	defer peer.uploads.close(&s.uploads)
+	late := newSocketAnswers(c, out, account)
 	var w *tcpWork // nil while no request is waiting
 	for {
 		kind, id, p, err := in.next()
@@ -75,6 +75,9 @@ func (s *Server) serveTCP(c net.Conn) {
 			}
 		}
 		if err != nil {
+			if why := late.end(w != nil && w.to.owned); why != nil {
+				err = why // what ended the reading
+			}
 			if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
 				s.log.Warn("connection ended", "transport", TransportTCP, "peer", c.RemoteAddr(), "err", err)
 			}

@@ -55,6 +55,9 @@ func (s *Server) putWork(w *tcpWork, h holder) {
 // answer makes and sends an answer. An error means that the connection is lost.
 func (w *tcpWork) answer(kind fastmsg.Kind, id uint64, p []byte, h holder, flush bool) error {
 	kind, answer, rest := w.process(kind, p)
+	if p := w.takePending(); p != nil {
+		return w.beginLater(id, p, flush)
+	}
 	answer, err := w.count(h, answer)
 	if rest == nil {
 		if err != nil {
@@ -71,7 +74,10 @@ func (w *tcpWork) answer(kind fastmsg.Kind, id uint64, p []byte, h holder, flush
 		return w.to.write(kindFailure, id, appendFailure(nil, err, 0), flush)
 	}
 	w.recordRead(&rest.req, rest.scan.Count())
-	return w.send(id, rest, h)
+	if err := w.send(id, rest, h); err != nil {
+		return err
+	}
+	return w.to.flush()
 }
 
 // sendsPerTurn is how many pieces are made and sent in a turn: some 60 us.
@@ -80,7 +86,6 @@ const sendsPerTurn = 4
 // send sends a long answer, in turn with other requests. It waits for its client
 // outside of its turns.
 func (w *tcpWork) send(id uint64, l *long, h holder) error {
-	defer w.to.paced.done()
 	w.to.begin(kindReply, id, l.bytes())
 	last, left := false, []byte(nil)
 	pieces := func() {

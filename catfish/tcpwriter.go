@@ -19,6 +19,7 @@ type answerWriter struct {
 	w     *bufio.Writer
 	paced *pacedWriter
 	head  []byte
+	owned bool // it owns the socket (tcplater.go), as long as it keeps anything
 }
 
 func newAnswerWriter(p *pacedWriter) *answerWriter {
@@ -27,7 +28,7 @@ func newAnswerWriter(p *pacedWriter) *answerWriter {
 
 // reset makes p the connection to write to, nil: none.
 func (a *answerWriter) reset(p *pacedWriter) {
-	a.paced = p
+	a.paced, a.owned = p, false
 	if p == nil {
 		a.w.Reset(io.Discard) // keep nothing of the connection
 		return
@@ -43,6 +44,10 @@ func (a *answerWriter) write(kind fastmsg.Kind, id uint64, answer []byte, flush 
 
 // begin begins an answer of n bytes, which more has to write.
 func (a *answerWriter) begin(kind fastmsg.Kind, id uint64, n int) {
+	if !a.owned {
+		a.paced.answers.own()
+		a.owned = true
+	}
 	a.head = appendFrameHead(a.head[:0], kind, id, n)
 	_, _ = a.w.Write(a.head) // bufio returns its first error again
 }
@@ -50,9 +55,22 @@ func (a *answerWriter) begin(kind fastmsg.Kind, id uint64, n int) {
 func (a *answerWriter) more(answer []byte, flush bool) error {
 	_, err := a.w.Write(answer)
 	if err == nil && flush {
-		if err = a.w.Flush(); err == nil {
-			a.paced.done()
-		}
+		err = a.flush()
+	}
+	return err
+}
+
+// flush sends what was kept, and what was answered later meanwhile.
+func (a *answerWriter) flush() error {
+	if !a.owned {
+		return nil // nothing was kept
+	}
+	_, _ = a.w.Write(a.paced.answers.take())
+	err := a.w.Flush()
+	if err == nil {
+		a.paced.done()
+		a.owned = false
+		a.paced.answers.disown()
 	}
 	return err
 }
@@ -68,14 +86,16 @@ func (a *answerWriter) push(part []byte) error {
 
 // pacedWriter gives a peer time to take what is written: stallTimeout for each
 // chunk, and leastRate for all up to done, in as many writes as there are. Only
-// time in writes counts, not that in which an answer is made.
+// time in writes counts, not that in which an answer is made. It is used by who
+// owns the socket (tcplater.go).
 type pacedWriter struct {
 	c     net.Conn
 	by    time.Time     // the present deadline
 	late  time.Duration // by how much the peer took longer than at leastRate
 	taken int           // since done
 
-	direct *direct.Writer // nil: c cannot send without waiting
+	direct  *direct.Writer // nil: c cannot send without waiting
+	answers *socketAnswers // nil: nothing is answered later
 }
 
 func newPacedWriter(c net.Conn) *pacedWriter { return &pacedWriter{c: c, direct: direct.New(c)} }

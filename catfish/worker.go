@@ -68,6 +68,10 @@ func (h *handler) Serve(c *fastmsg.Conn, m fastmsg.Message) {
 		h.begins(c, m.ID, rest)
 		return
 	}
+	if p := h.takePending(); p != nil {
+		h.beginLater(c, m.ID, p)
+		return
+	}
 	c.Respond(kind, m.ID, answer)
 	h.trim()
 }
@@ -110,6 +114,7 @@ func (s *Server) newWorker(f *fabric, over func()) (_ *worker, err error) {
 		TickEvery: tick,
 		Budget:    s.budgets.answers,
 		Rings:     s.budgets.rings,
+		MaxLater:  maxLater,
 		Hello:     s.answerHello,
 		Tick: func(now time.Time, _ []*fastmsg.Conn) bool {
 			more := h.heartbeats.Tick(now)

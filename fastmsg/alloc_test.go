@@ -114,6 +114,7 @@ func TestLaterDoesNotAllocate(t *testing.T) {
 		}); n != 0 {
 			t.Errorf("%v allocations per call", n)
 		}
+		s.stop()
 		close(answer)
 		<-ended
 	})

@@ -125,8 +125,8 @@ func TestLaterWakes(t *testing.T) {
 				a := <-h.asked
 				if !polling && !p.inMemory {
 					until(t, "asleep", func() bool {
-						s.mu.Lock()
-						defer s.mu.Unlock()
+						s.Worker.mu.Lock()
+						defer s.Worker.mu.Unlock()
 						return s.asleep
 					})
 				}
@@ -167,6 +167,7 @@ func TestLaterWhileFallingAsleep(t *testing.T) {
 			}
 		}
 		calls.Wait()
+		s.stop()
 		close(h.asked)
 		others.Wait()
 	})
