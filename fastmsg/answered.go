@@ -8,7 +8,7 @@ import (
 // later is a request that is answered later, and then its answer. later.go
 // says who owns it. It fills two cache lines, with a small answer in it.
 type later struct {
-	turn    atomic.Uint64
+	turn    atomic.Uint64 // how many requests it has answered
 	conn    *Conn
 	id      uint64
 	held    int64 // of conn.account
@@ -115,7 +115,6 @@ func (l *later) settle() {
 
 // freeLater has a settled one used again.
 func (w *Worker) freeLater(l *later) {
-	l.turn.Add(1)
 	l.conn, l.err, l.payload = nil, nil, l.payload[:0]
 	if cap(l.payload) > keepAnswer {
 		l.payload = l.small[:0]

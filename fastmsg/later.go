@@ -29,11 +29,10 @@ import "fmt"
 //	          Worker.answered; from then on the worker's, which sends the
 //	          answer in a turn, and has it free again
 //
-// later.turn says which: even while it is free or open, odd while it is
-// answered. A Later holds the value of its own round, and Respond changes that
-// value to the next one by compare-and-swap. So of many calls one succeeds, and
-// one that comes when the later serves another request finds a greater value:
-// no answer is given twice, or to another request.
+// later.turn counts the rounds: Respond makes it greater by one, by
+// compare-and-swap from the value that it had when the Later was made. So of
+// many calls one succeeds, and one that comes in a later round finds a greater
+// value: no answer is given twice, or to another request.
 //
 // # Why no answer is lost, and no wake-up missed
 //
@@ -69,7 +68,7 @@ import "fmt"
 // small value, to be copied freely. The zero Later is no request's.
 type Later struct {
 	l    *later
-	turn uint64 // of l, while it is this request's
+	turn uint64 // of l, until the answer
 }
 
 // Later has request id answered later, in place of Respond. keeps is how many

@@ -6,8 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/catfish-index/catfish/rdma"
@@ -173,48 +173,58 @@ func TestLaterWhileFallingAsleep(t *testing.T) {
 	})
 }
 
-// wakes counts the calls of Wake.
-type wakes struct {
+// sleeper counts the calls of Wake and Wait.
+type sleeper struct {
 	rdma.CompletionQueue
-	n atomic.Int64
+	wakes, waits int
 }
 
-func (w *wakes) Wake() { w.n.Add(1) }
+func (q *sleeper) Wake() { q.wakes++ }
 
-// One answer wakes a worker that sleeps, those behind it do not, and none wakes
-// one that is awake.
+func (q *sleeper) Wait(context.Context, time.Duration) error {
+	q.waits++
+	return nil
+}
+
+// A worker does not sleep beside an answer. If it sleeps, one answer wakes it,
+// and those behind that do not. None wakes it while it is awake.
 func TestLaterWakesOnce(t *testing.T) {
-	cq := new(wakes)
-	w := &Worker{cq: cq, cfg: WorkerConfig{MaxLater: 1000}}
+	q := new(sleeper)
+	w := &Worker{cq: q, cfg: WorkerConfig{MaxLater: 1000, Now: newClock().now}}
 	c := &Conn{w: w}
-	answer := func() {
-		l, err := c.Later(1, 0)
-		if err != nil || !l.Respond(1, nil) {
-			t.Fatal(err)
+	answer := func(n int) {
+		for range n {
+			l, err := c.Later(1, 0)
+			if err != nil || !l.Respond(1, nil) {
+				t.Fatal(err)
+			}
 		}
 	}
-	answer()
-	if w.maySleep() || cq.n.Load() != 0 {
-		t.Fatal("asleep beside an answer, or woken while awake")
+	steps := []struct {
+		name         string
+		do           func()
+		wakes, waits int
+	}{
+		{"awake", func() { answer(1) }, 0, 0},
+		{"sleep beside an answer", func() { _ = w.sleep(t.Context()) }, 0, 0},
+		{"taken over", w.takeOver, 0, 0},
+		{"sleep", func() { _ = w.sleep(t.Context()) }, 0, 1},
+		{"answers while asleep", func() { answer(100) }, 1, 1},
+		{"sleep beside them", func() { _ = w.sleep(t.Context()) }, 1, 1},
+		{"what is left goes first", w.takeOver, 1, 1},
+		{"given", func() { w.late.next = len(w.late.now); w.takeOver() }, 1, 1},
+		{"sleep again", func() { _ = w.sleep(t.Context()) }, 1, 2},
+		{"woken by something else", w.takeOver, 1, 2},
+		{"awake again", func() { answer(3) }, 1, 2},
 	}
-	w.takeOver()
-	if !w.maySleep() {
-		t.Fatal("awake without an answer")
+	for _, s := range steps {
+		s.do()
+		if q.wakes != s.wakes || q.waits != s.waits {
+			t.Fatalf("%s: woken %d times, asleep %d times, want %d, %d", s.name, q.wakes, q.waits, s.wakes, s.waits)
+		}
 	}
-	for range 100 {
-		answer()
-	}
-	if n := cq.n.Load(); n != 1 {
-		t.Fatalf("%d wake-ups for 100 answers, want 1", n)
-	}
-	w.maySleep() // as sleep does; it was woken by something else
-	w.takeOver()
-	answer()
-	if n := cq.n.Load(); n != 1 {
-		t.Fatalf("%d wake-ups, want none after takeOver", n)
-	}
-	if len(w.late.now) != 1 { // what was left goes first
-		t.Fatalf("%d answers taken over beside others", len(w.late.now))
+	if len(w.late.now) != 100 || len(w.answered) != 3 {
+		t.Fatalf("%d answers taken over, %d not, want 100 and 3", len(w.late.now), len(w.answered))
 	}
 }
 
@@ -422,6 +432,17 @@ func TestLargeLaterAnswers(t *testing.T) {
 		}
 		calls.Wait()
 		until(t, "given back", func() bool { u := b.Use(); return u.Used == 0 && u.Sources == 0 })
+		// What served it serves others.
+		d := s.dial(t, CallerConfig{})
+		for range n {
+			calls.Go(func() { a := <-h.asked; a.Respond(kindLong, a.payload) })
+			calls.Go(func() {
+				if got, _, err := d.Call(within(t), kindLong, []byte("next"), nil); err != nil || string(got) != "next" {
+					t.Errorf("%q, %v", got, err)
+				}
+			})
+		}
+		calls.Wait()
 	})
 }
 
