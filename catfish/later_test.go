@@ -14,7 +14,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// committer has inserts answered later by a goroutine of its own, that takes
+// committer has inserts and deletes answered later by a goroutine of its own, that takes
 // all there are at once, as a group commit does, in random order.
 type committer struct {
 	tree *rstar.Tree
@@ -26,13 +26,14 @@ type committer struct {
 	ended bool
 	hold  int // so many are to be asked before any is answered
 
-	off             atomic.Bool // inserts are answered at once
+	off             atomic.Bool // they are answered at once
 	refusals, twice atomic.Int64
 }
 
-// commit is one insert.
+// commit is one insert or delete.
 type commit struct {
 	c    *committer
+	kind fastmsg.Kind
 	item rstar.Item
 	size int
 	to   lateAnswer
@@ -49,10 +50,10 @@ func (p *commit) begin(to lateAnswer) {
 }
 
 func (c *committer) take(kind fastmsg.Kind, b []byte) pending {
-	if c.off.Load() || kind != kindInsert || len(b) != headBytes+itemBytes {
+	if c.off.Load() || kind != kindInsert && kind != kindDelete || len(b) != headBytes+itemBytes {
 		return nil
 	}
-	return &commit{c: c, item: getItem(b[headBytes:]), size: len(b)}
+	return &commit{c: c, kind: kind, item: getItem(b[headBytes:]), size: len(b)}
 }
 
 // run answers until end.
@@ -71,9 +72,18 @@ func (c *committer) run() {
 		}
 		rand.Shuffle(len(group), func(i, k int) { group[i], group[k] = group[k], group[i] })
 		for _, p := range group {
-			if err := c.tree.Insert(p.item.Rect, p.item.ID); err != nil {
+			var answer []byte
+			var err error
+			if p.kind == kindInsert {
+				err = c.tree.Insert(p.item.Rect, p.item.ID)
+			} else {
+				var ok bool
+				ok, err = c.tree.Delete(p.item.Rect, p.item.ID)
+				answer = appendBool(nil, ok)
+			}
+			if err != nil {
 				p.to.fail(err, 0)
-			} else if !p.to.reply(nil) {
+			} else if !p.to.reply(answer) {
 				c.twice.Add(1)
 			}
 			if p.to.reply([]byte("again")) {
@@ -290,7 +300,8 @@ func TestAnsweredLaterBusy(t *testing.T) {
 	}
 }
 
-// BenchmarkLater inserts into a small tree, directly or answered later.
+// BenchmarkLater deletes objects that are not there, directly or answered later:
+// what it measures is how the answers come.
 func BenchmarkLater(b *testing.B) {
 	for _, transport := range allTransports {
 		for _, later := range []bool{false, true} {
@@ -304,9 +315,8 @@ func BenchmarkLater(b *testing.B) {
 					b.ResetTimer()
 					for k := range callers {
 						group.Go(func() {
-							at := square(float64(k), 0)
 							for i := k; i < b.N; i += callers {
-								if err := c.Insert(b.Context(), at, uint64(i)); err != nil {
+								if _, err := c.Delete(b.Context(), square(0, 0), uint64(i)); err != nil {
 									b.Error(err)
 									return
 								}
