@@ -59,6 +59,7 @@ func (s *Server) serveTCP(c net.Conn) {
 	defer peer.uploads.close(&s.uploads)
 	late := newSocketAnswers(c, out, account)
 	var w *tcpWork // nil while no request is waiting
+	mine := false  // w owns the socket (tcplater.go)
 	for {
 		kind, id, p, err := in.next()
 		if err == nil {
@@ -69,13 +70,14 @@ func (s *Server) serveTCP(c net.Conn) {
 			// The answers to pipelined requests share one system call.
 			last := !in.more()
 			err = w.answer(kind, id, p, account, last)
+			mine = w.to.owned
 			if last {
 				s.putWork(w, account)
 				w = nil
 			}
 		}
 		if err != nil {
-			if why := late.end(w != nil && w.to.owned); why != nil {
+			if why := late.end(mine); why != nil {
 				err = why // what ended the reading
 			}
 			if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
