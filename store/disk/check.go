@@ -154,7 +154,7 @@ func (c *checker) log() error {
 }
 
 func (c *checker) collections() (err error) {
-	if c.r.Collections, err = readCollections(c.p); err != nil {
+	if c.r.Collections, err = readCollections(c.p.NewIter); err != nil {
 		return err
 	}
 	live := map[uint32]bool{}

@@ -77,31 +77,37 @@ func (db *DB) Commit(entries []Entry) error {
 
 // write commits a batch, and returns whether it is in.
 func (db *DB) write(e *engine, b *pebble.Batch, last uint64) (in bool, err error) {
-	// Readers keep to the state before, as Pebble shows a batch before it is
-	// durable. A snapshot costs a microsecond.
-	db.mu.Lock()
-	db.before = e.NewSnapshot()
-	db.mu.Unlock()
-	mode := pebble.NoSync
-	if db.o.Sync.always() {
-		mode = pebble.Sync
+	if !db.o.Sync.always() {
+		// It is acknowledged as soon as it can be read. If it is in memory only,
+		// as the database is frozen, it will be written again.
+		if err := b.Commit(pebble.NoSync); err != nil {
+			e.g.freeze(err)
+			return false, fmt.Errorf("%w: %w", ErrReadOnly, err)
+		}
+		db.revision.Store(last)
+		return true, nil
 	}
-	if err := b.Commit(mode); err != nil {
+	// Readers keep to the state before, as Pebble shows a batch before it is
+	// durable. An iterator is a cheaper view than a snapshot, at whose end Pebble
+	// looks for work.
+	before, err := e.NewIter(nil)
+	if err != nil {
+		return false, err
+	}
+	db.mu.Lock()
+	db.before = before
+	db.mu.Unlock()
+	if err := b.Commit(pebble.Sync); err != nil {
 		e.g.freeze(err)
 	}
-	// Frozen, the sync above may have been left out. The other modes promise
-	// none, and what is in memory only will be written again.
-	if db.o.Sync.always() && e.g.cause() != nil {
+	if e.g.cause() != nil { // Then the sync may have been left out.
 		err := db.settle(last)
 		return err == nil, err
 	}
 	db.mu.Lock()
-	before := db.before
 	db.before = nil
 	db.revision.Store(last)
-	if db.o.Sync.always() {
-		db.durable.Store(last)
-	}
+	db.durable.Store(last)
 	db.mu.Unlock()
 	return true, before.Close()
 }

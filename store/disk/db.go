@@ -33,7 +33,7 @@ type DB struct {
 	engine *engine // the one that serves
 	// before is the state without the commit that is under way or has failed,
 	// and nil if there is none. Readers use it.
-	before *pebble.Snapshot
+	before *pebble.Iterator
 	closed bool
 	open   int // engines that are not closed yet
 	lock   io.Closer
@@ -199,29 +199,35 @@ func (db *DB) healthy() error {
 
 // Collections tells what Create and Alter said of each, by number.
 func (db *DB) Collections() ([]Meta, error) {
-	e, r, err := db.reader()
+	e, iters, err := db.reader()
 	if err != nil {
 		return nil, err
 	}
 	defer e.release()
 	defer db.mu.Unlock()
-	return readCollections(r)
+	return readCollections(iters)
 }
+
+// A view makes iterators of one state.
+type view func(*pebble.IterOptions) (*pebble.Iterator, error)
 
 // reader is what shows the acknowledged state: until db.mu is unlocked, which is
 // the caller's, as is the reference to the engine. Iterators made of it may be
 // used as long as the engine.
-func (db *DB) reader() (*engine, pebble.Reader, error) {
+func (db *DB) reader() (*engine, view, error) {
 	db.mu.Lock()
 	if db.closed {
 		db.mu.Unlock()
 		return nil, nil, ErrClosed
 	}
-	db.engine.acquire()
-	if db.before != nil {
-		return db.engine, db.before, nil
+	e := db.engine
+	e.acquire()
+	if before := db.before; before != nil {
+		return e, func(o *pebble.IterOptions) (*pebble.Iterator, error) {
+			return before.Clone(pebble.CloneOptions{IterOptions: o})
+		}, nil
 	}
-	return db.engine, db.engine.DB, nil
+	return e, e.NewIter, nil
 }
 
 // absolute: one directory must have one name, or it could be opened twice.

@@ -41,7 +41,7 @@ func pebbleOptions(o Options, cache *pebble.Cache, g vfs.FS, readOnly bool) *peb
 		FormatMajorVersion:          pebble.FormatNewest,
 		MemTableSize:                memTableBytes,
 		MemTableStopWritesThreshold: 4,
-		L0CompactionThreshold:       2,
+		L0CompactionThreshold:       8,
 		L0StopWritesThreshold:       math.MaxInt32, // throttle.go
 		LBaseMaxBytes:               256 << 20,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
@@ -113,7 +113,7 @@ func openReadOnly(o Options, cache *pebble.Cache, dir string) (*pebble.DB, error
 
 // read finds the last revision, the collections and what the log keeps.
 func (e *engine) read(o Options) error {
-	metas, err := readCollections(e.DB)
+	metas, err := readCollections(e.NewIter)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (e *engine) read(o Options) error {
 	for _, m := range metas {
 		e.collections[m.Collection] = m
 	}
-	first, last, err := logEnds(e.DB)
+	first, last, err := logEnds(e.NewIter)
 	if err != nil {
 		return err
 	}
@@ -130,8 +130,8 @@ func (e *engine) read(o Options) error {
 	return err
 }
 
-func readCollections(r pebble.Reader) (metas []Meta, err error) {
-	it, err := r.NewIter(&pebble.IterOptions{LowerBound: []byte{metaPrefix}, UpperBound: []byte{metaPrefix + 1}})
+func readCollections(iters view) (metas []Meta, err error) {
+	it, err := iters(&pebble.IterOptions{LowerBound: []byte{metaPrefix}, UpperBound: []byte{metaPrefix + 1}})
 	if err != nil {
 		return nil, err
 	}

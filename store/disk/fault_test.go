@@ -38,6 +38,18 @@ func (f *faults) MaybeError(op errorfs.Op) error {
 	return errorfs.ErrInjected
 }
 
+// inject is errorfs.Wrap, but faults reach recycled files, too: they are made anew.
+func inject(fs vfs.FS, inj errorfs.Injector) vfs.FS { return injectFS{errorfs.Wrap(fs, inj)} }
+
+type injectFS struct{ *errorfs.FS }
+
+func (fs injectFS) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if err := fs.Remove(from); err != nil {
+		return nil, err
+	}
+	return fs.Create(to, c)
+}
+
 // soon is a clock on which every wait is over at once.
 func soon(time.Duration) <-chan time.Time {
 	runtime.Gosched()
@@ -161,7 +173,7 @@ func script(t *testing.T, db *DB, f *faults, m *model) {
 
 func openFaulty(t *testing.T, fs vfs.FS, f *faults, s Sync) *DB {
 	for {
-		db, err := Open("data", Options{FS: errorfs.Wrap(fs, f), Sync: s, After: soon})
+		db, err := Open("data", Options{FS: inject(fs, f), Sync: s, After: soon})
 		if err == nil {
 			return db
 		}

@@ -14,12 +14,12 @@ type Keys struct {
 
 // Keys stands before the first key that is not less than from.
 func (db *DB) Keys(collection uint32, from []byte) (*Keys, error) {
-	e, r, err := db.reader()
+	e, iters, err := db.reader()
 	if err != nil {
 		return nil, err
 	}
 	defer db.mu.Unlock()
-	it, err := r.NewIter(&pebble.IterOptions{
+	it, err := iters(&pebble.IterOptions{
 		LowerBound: collectionKey(statePrefix, collection),
 		UpperBound: collectionEnd(statePrefix, collection),
 	})

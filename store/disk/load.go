@@ -24,13 +24,13 @@ func (db *DB) Load(ctx context.Context, collection uint32, workers int,
 	if db.o.IDsOnly {
 		return fmt.Errorf("%w, nor values", ErrNoLog)
 	}
-	e, r, err := db.reader()
+	e, iters, err := db.reader()
 	if err != nil {
 		return err
 	}
 	defer e.release()
 	from, to := collectionKey(statePrefix, collection), collectionEnd(statePrefix, collection)
-	it, err := r.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
+	it, err := iters(&pebble.IterOptions{LowerBound: from, UpperBound: to})
 	db.mu.Unlock()
 	if err != nil {
 		return err

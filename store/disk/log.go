@@ -25,7 +25,7 @@ func (db *DB) Log(from uint64) (*LogIter, error) {
 	if db.o.IDsOnly {
 		return nil, ErrNoLog
 	}
-	e, r, err := db.reader()
+	e, iters, err := db.reader()
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func (db *DB) Log(from uint64) (*LogIter, error) {
 	if from > last+1 {
 		err = fmt.Errorf("%w: revision %d, the last one is %d", ErrAhead, from, last)
 	} else {
-		it, err = r.NewIter(&pebble.IterOptions{LowerBound: logKey(from), UpperBound: []byte{endPrefix}})
+		it, err = iters(&pebble.IterOptions{LowerBound: logKey(from), UpperBound: logKey(last + 1)})
 	}
 	if err != nil {
 		e.release()
@@ -96,13 +96,13 @@ func (l *LogIter) Close() error {
 // First returns the first revision that the log keeps, Revision() + 1 if it keeps
 // none.
 func (db *DB) First() (uint64, error) {
-	e, r, err := db.reader()
+	e, iters, err := db.reader()
 	if err != nil {
 		return 0, err
 	}
 	defer e.release()
 	defer db.mu.Unlock()
-	first, last, err := logEnds(r)
+	first, last, err := logEnds(iters)
 	if err == nil && last == 0 {
 		first = db.revision.Load() + 1
 	}

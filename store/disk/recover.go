@@ -208,7 +208,7 @@ func (db *DB) look() (last uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	_, last, err = logEnds(p)
+	_, last, err = logEnds(p.NewIter)
 	return last, errors.Join(err, p.Close())
 }
 

@@ -58,8 +58,8 @@ func (r *retention) first(last uint64) uint64 {
 	return r.segments[0].first
 }
 
-func logEnds(r pebble.Reader) (first, last uint64, err error) {
-	it, err := r.NewIter(&pebble.IterOptions{LowerBound: []byte{logPrefix}, UpperBound: []byte{endPrefix}})
+func logEnds(iters view) (first, last uint64, err error) {
+	it, err := iters(&pebble.IterOptions{LowerBound: []byte{logPrefix}, UpperBound: []byte{endPrefix}})
 	if err != nil {
 		return 0, 0, err
 	}
