@@ -58,7 +58,7 @@ func Open(dir string, o Options) (*DB, error) {
 	if dir, err = absolute(o.FS, dir); err != nil {
 		return nil, err
 	}
-	id, found, err := readIdentity(o.FS, dir)
+	_, found, err := readIdentity(o.FS, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -72,15 +72,13 @@ func Open(dir string, o Options) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{o: o, dir: dir, lock: l, commits: make(chan struct{}, 1), pending: make(chan *doubt)}
-	if found {
-		// Again, under the lock: another process may have been at it.
-		if id, err = loadIdentity(o.FS, dir); err != nil {
-			return nil, errors.Join(err, l.Close())
-		}
-	} else {
-		id = newIdentity()
+	// Again, under the lock: another process may have been at it.
+	if db.id, found, err = readIdentity(o.FS, dir); err != nil {
+		return nil, errors.Join(err, l.Close())
 	}
-	db.id = id
+	if !found {
+		db.id = newIdentity()
+	}
 	if err := db.start(found); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -145,9 +143,11 @@ func (db *DB) letGo() {
 
 func (db *DB) files() string { return db.o.FS.PathJoin(db.dir, pebbleName) }
 
-// Close ends the database. Iterators that are still open keep working, and the
-// directory stays locked until the last of them is closed. A Commit that waits
-// for a failed disk returns ErrClosed.
+// Close makes durable what was acknowledged and ends the database. ErrReadOnly:
+// the disk did not take it, so without SyncAlways the last entries are lost.
+// Iterators that are still open keep working, and the directory stays locked until
+// the last of them is closed. A Commit that waits for a failed disk returns
+// ErrClosed.
 func (db *DB) Close() error {
 	db.mu.Lock()
 	if db.closed {
@@ -161,6 +161,15 @@ func (db *DB) Close() error {
 	db.commits <- struct{}{} // The last one has returned.
 	db.mu.Lock()
 	e := db.engine
+	db.mu.Unlock()
+	var lost error
+	if kept := db.durable.Load(); !db.o.IDsOnly && kept < db.Revision() {
+		if err := db.syncNow(e); err != nil {
+			lost = fmt.Errorf("%w: %w: what came after revision %d is lost", ErrReadOnly, err, kept)
+		}
+	}
+	db.mu.Lock()
+	db.errs = append(db.errs, lost)
 	if db.before != nil {
 		_ = db.before.Close()
 		db.before = nil

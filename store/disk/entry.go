@@ -105,8 +105,11 @@ func parseEntry(revision uint64, b []byte) (Entry, error) {
 		Expiry: int64(le.Uint64(b[8:])), OldRevision: le.Uint64(b[16:]), Revision: revision,
 		Key: body[:key:key], Value: body[key : key+value : key+value], Old: body[key+value:],
 	}
-	if err := e.validate(); err != nil || b[1] != 0 || revision == 0 || revision == math.MaxUint64 {
-		return Entry{}, fmt.Errorf("%w: log entry %d: %v", ErrCorrupt, revision, err)
+	if err := e.validate(); err != nil {
+		return Entry{}, fmt.Errorf("%w: in the log: %w", ErrCorrupt, err)
+	}
+	if b[1] != 0 || revision == 0 || revision == math.MaxUint64 {
+		return Entry{}, fmt.Errorf("%w: log entry %d: byte 1 is %d", ErrCorrupt, revision, b[1])
 	}
 	return e, nil
 }

@@ -112,7 +112,7 @@ func TestLocked(t *testing.T) {
 func TestBackup(t *testing.T) {
 	fs := vfs.NewMem()
 	db := open(t, fs, Options{Sync: SyncOff})
-	m := &model{rows: map[string]row{}}
+	m := newModel()
 	step := func(entries ...Entry) {
 		commit(t, db, entries...)
 		m.apply(entries)

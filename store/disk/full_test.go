@@ -106,7 +106,7 @@ func TestFullDisk(t *testing.T) {
 			fs.room.Store(1 << 20)
 			tick := make(chan time.Time)
 			db := open(t, fs, Options{Sync: s, After: func(time.Duration) <-chan time.Time { return tick }})
-			m := &model{rows: map[string]row{}}
+			m := newModel()
 			for range 3 {
 				fs.room.Store(1 << 20)
 				if err := fill(t, db, m); !errors.Is(err, ErrReadOnly) || !errors.Is(err, syscall.ENOSPC) {
@@ -162,7 +162,7 @@ func TestFullTmpfs(t *testing.T) {
 	if err := os.WriteFile(ballast, make([]byte, 4<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	m := &model{rows: map[string]row{}}
+	m := newModel()
 	if err := fill(t, db, m); !errors.Is(err, ErrReadOnly) || !errors.Is(err, syscall.ENOSPC) {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestDoubt(t *testing.T) {
 		if failing.Load() {
 			t.Fatal("no sync has failed")
 		}
-		m := &model{rows: map[string]row{}}
+		m := newModel()
 		m.apply([]Entry{{Kind: Create, Value: []byte("meta"), Revision: 1}, put(1, "a", "1", 2)})
 		verifyCrashed(t, mem.CrashClone(vfs.CrashCloneCfg{}), m, "crashed")
 		commit(t, db, put(1, "a", "1", 3))
@@ -220,7 +220,7 @@ func TestDoubt(t *testing.T) {
 			db := open(t, fs, Options{After: func(time.Duration) <-chan time.Time { return tick }})
 			first := []Entry{create(db, 1, "c"), put(1, "a", "1", 2)}
 			commit(t, db, first...)
-			m := &model{rows: map[string]row{}}
+			m := newModel()
 			m.apply(first)
 			failing.Store(true)
 			second := []Entry{put(1, "a", "2", 3)}

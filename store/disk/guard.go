@@ -82,8 +82,7 @@ func (g *guard) cause() error {
 // quiesce waits until no write is under way. The guard is frozen.
 func (g *guard) quiesce() {
 	g.writes.Lock()
-	//lint:ignore SA2001 waiting is the purpose
-	g.writes.Unlock()
+	defer g.writes.Unlock()
 }
 
 // end lets go of what waits for the end of Pebble.

@@ -35,7 +35,7 @@ func TestReadersSeeWhatIsAcknowledged(t *testing.T) {
 		return nil
 	}))
 	db := open(t, fs, Options{})
-	m := &model{rows: map[string]row{}}
+	m := newModel()
 	first := []Entry{create(db, 1, "c"), put(1, "a", "1", 2), put(1, "b", "1", 3)}
 	commit(t, db, first...)
 	m.apply(first)
@@ -121,6 +121,31 @@ func TestLogTrims(t *testing.T) {
 		check1("after opening again")
 		closeDB(t, db)
 	}
+}
+
+// TestTrimmedIsDurable, or what a crash loses could not be written again.
+func TestTrimmedIsDurable(t *testing.T) {
+	fs := vfs.NewCrashableMem()
+	db := open(t, fs, Options{Sync: SyncOff, LogBytes: 2000})
+	commit(t, db, create(db, 1, "c"))
+	trimmed := false
+	for range 200 {
+		commit(t, db, put(1, "k", "v", db.Revision()+1))
+		first, err := db.First()
+		if err != nil {
+			t.Fatal(err)
+		}
+		crashed := open(t, fs.CrashClone(vfs.CrashCloneCfg{}), Options{})
+		if last := crashed.Revision(); first > last+1 {
+			t.Fatalf("the log begins at %d, after a crash it ends at %d", first, last)
+		}
+		trimmed = trimmed || first > 1
+		closeDB(t, crashed)
+	}
+	if !trimmed {
+		t.Fatal("nothing was trimmed")
+	}
+	closeDB(t, db)
 }
 
 func TestLogEnds(t *testing.T) {

@@ -50,14 +50,6 @@ func (r *retention) trim() {
 	r.segments = append(r.segments[:0], r.segments[1:]...)
 }
 
-// first revision that is kept; last is the log's last.
-func (r *retention) first(last uint64) uint64 {
-	if len(r.segments) == 0 {
-		return last + 1
-	}
-	return r.segments[0].first
-}
-
 func logEnds(iters view) (first, last uint64, err error) {
 	it, err := iters(&pebble.IterOptions{LowerBound: []byte{logPrefix}, UpperBound: []byte{endPrefix}})
 	if err != nil {
