@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -105,6 +106,25 @@ func TestLocked(t *testing.T) {
 		t.Fatalf("%s, not %s", out, want)
 	}
 	closeDB(t, db)
+}
+
+// TestCloseTellsOfLoss: without SyncAlways, what the disk does not take is lost.
+func TestCloseTellsOfLoss(t *testing.T) {
+	var failing atomic.Bool
+	fs := inject(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if failing.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+			return errorfs.ErrInjected
+		}
+		return nil
+	}))
+	db := open(t, fs, Options{Sync: SyncOff})
+	commit(t, db, create(db, 1, "c"))
+	failing.Store(true)
+	if err := db.Close(); !errors.Is(err, ErrReadOnly) || !errors.Is(err, errorfs.ErrInjected) || !strings.Contains(err.Error(), "after revision 0") {
+		t.Fatal(err)
+	}
+	failing.Store(false)
+	closeDB(t, open(t, fs, Options{}))
 }
 
 // TestBackup: while commits go on; the copy is checked, and is a store of its own
