@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 
-	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // DB is an open data directory. One goroutine at a time may Commit; everything
@@ -237,38 +234,4 @@ func (db *DB) reader() (*engine, view, error) {
 		}, nil
 	}
 	return e, e.NewIter, nil
-}
-
-// absolute: one directory must have one name, or it could be opened twice.
-func absolute(fs vfs.FS, dir string) (string, error) {
-	if vfs.Root(fs) != vfs.Default {
-		return dir, nil
-	}
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	if real, err := filepath.EvalSymlinks(abs); err == nil {
-		abs = real
-	}
-	return abs, nil
-}
-
-// makeDir makes a directory and what is above it, durably. It may have been made
-// by somebody who then failed, so all directories above are synced that may be
-// read.
-func makeDir(fs vfs.FS, dir string) error {
-	if err := fs.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	for {
-		above := fs.PathDir(dir)
-		if above == dir {
-			return nil
-		}
-		if err := syncDir(fs, above); err != nil && !oserror.IsPermission(err) {
-			return err
-		}
-		dir = above
-	}
 }
