@@ -184,7 +184,6 @@ func (w *tcpWork) sendValue(id uint64, l *long, h holder) error {
 			return w.to.write(kindFailure, id, appendFailure(nil, err, 0), true)
 		}
 	}
-	defer w.to.paced.done()
 	w.to.begin(kindReply, id, v.bytes())
 	for last := false; !last; {
 		w.out, last = v.piece(w.out[:0])
@@ -192,5 +191,5 @@ func (w *tcpWork) sendValue(id uint64, l *long, h holder) error {
 			return err
 		}
 	}
-	return nil
+	return w.to.flush() // gives up the socket
 }

@@ -75,7 +75,8 @@ func (a *answerWriter) flush() error {
 	return err
 }
 
-// push sends a part of an answer, and what was kept before it.
+// push sends a part of an answer, and what was kept before it. After the last
+// part, flush gives up the socket.
 func (a *answerWriter) push(part []byte) error {
 	_, err := a.w.Write(part)
 	if err == nil {
