@@ -9,6 +9,7 @@ import (
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/rdma/budget"
 	"github.com/catfish-index/catfish/rstar"
+	"github.com/catfish-index/catfish/store"
 )
 
 // collection is a named tree, or records, in slabs that every device has
@@ -19,11 +20,14 @@ import (
 type collection struct {
 	num     uint32
 	name    string
-	tree    *rstar.Tree     // of boxes; nil: it has records
-	records *kv.Map         // nil: it has boxes
-	slab    slabMemory      // of the tree, or of the records
-	index   slabMemory      // of the records' keys
-	account *budget.Account // of who created it; nil: the server's owner
+	tree    *rstar.Tree // of boxes; nil: it has records
+	records *kv.Map     // nil: it has boxes
+	// features has a tree and records of its own, which are those above.
+	features *store.Collection
+	slab     slabMemory      // of the tree, or of the records
+	index    slabMemory      // of the records' keys
+	heap     slabMemory      // of the features' records
+	account  *budget.Account // of who created it; nil: the server's owner
 
 	loading atomic.Bool // clients cannot open it yet
 	// dropped is set before the tree is closed. A search that ran meanwhile
@@ -97,49 +101,100 @@ func (cs *collections) nameOf(n uint32) string {
 	return "dropped"
 }
 
-// create makes a collection, unless there is one of that name: of records, or
-// with nil of boxes. account is of the client that wants it; nil: the server's
-// owner does.
-func (cs *collections) create(name string, s *Server, records *RecordsOptions, account *budget.Account) (*collection, error) {
+// newCollection says what a collection is to have: records, features, or with
+// neither boxes.
+type newCollection struct {
+	records  *RecordsOptions
+	features *store.CollectionOptions
+}
+
+func (n newCollection) kind() string {
+	if n.features != nil {
+		return KindFeatures
+	}
+	return kindOf(n.records != nil)
+}
+
+// create makes a collection, unless there is one of that name. account is of the
+// client that wants it; nil: the server's owner does.
+func (cs *collections) create(name string, s *Server, what newCollection, account *budget.Account) (*collection, error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	if c, err := cs.byName(name); err == nil {
 		account.Close()
-		return c, c.isOf(kindOf(records != nil))
+		if err := c.isOf(what.kind()); err != nil || what.features == nil {
+			return c, err
+		}
+		if is := c.features.Options(); is != *what.features {
+			return c, fmt.Errorf("%w: %q is %v", store.ErrCollectionExists, name, is.Space)
+		}
+		return c, nil
 	}
-	c, err := cs.make(name, s, records, account)
+	c, err := cs.make(name, s, what, account)
 	if err != nil {
 		account.Close()
 		return nil, err
 	}
-	cs.next[c.num%maxCollections]++
-	cs.slots[c.num%maxCollections].Store(c)
-	cs.names.Store(name, c)
+	cs.publish(c)
 	return c, nil
 }
 
+func (cs *collections) publish(c *collection) {
+	cs.next[c.num%maxCollections]++
+	cs.slots[c.num%maxCollections].Store(c)
+	cs.names.Store(c.name, c)
+}
+
+// adopt adds a collection of features that the store has kept.
+func (cs *collections) adopt(c *collection) (*collection, error) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if other, err := cs.byName(c.name); err == nil {
+		return nil, fmt.Errorf("%w: collection %q is one of %s, and the store has one of features", ErrKind, c.name, other.kind())
+	}
+	var err error
+	if c.num, err = cs.number(); err == nil {
+		cs.publish(c)
+	}
+	return c, err
+}
+
+// number is that of the first free slot.
+func (cs *collections) number() (uint32, error) {
+	slot := 0
+	for slot < maxCollections && (cs.slots[slot].Load() != nil || cs.next[slot] >= 1<<(32-slotBits)) {
+		slot++
+	}
+	if slot == maxCollections {
+		return 0, fmt.Errorf("%w: it has %d collections and can have no more", ErrBusy, maxCollections)
+	}
+	return cs.next[slot]<<slotBits | uint32(slot), nil
+}
+
 // make makes a collection in the first free slot.
-func (cs *collections) make(name string, s *Server, records *RecordsOptions, account *budget.Account) (*collection, error) {
+func (cs *collections) make(name string, s *Server, what newCollection, account *budget.Account) (*collection, error) {
 	if cs.closed {
 		return nil, ErrClosed
 	}
 	if err := account.Take(1); err != nil {
 		return nil, err
 	}
-	slot := 0
-	for slot < maxCollections && (cs.slots[slot].Load() != nil || cs.next[slot] >= 1<<(32-slotBits)) {
-		slot++
+	num, err := cs.number()
+	if err != nil {
+		return nil, err
 	}
-	if slot == maxCollections {
-		return nil, fmt.Errorf("%w: it has %d collections and can have no more", ErrBusy, maxCollections)
+	if what.features != nil {
+		c, err := s.features.make(name, what.features)
+		if err == nil {
+			c.num, c.account = num, account
+		}
+		return c, err
 	}
-	c := &collection{
-		num: cs.next[slot]<<slotBits | uint32(slot), name: name, account: account,
-	}
+	c := &collection{num: num, name: name, account: account}
 	c.loading.Store(slices.Contains(s.opts.Loading, name))
 	fill := c.makeTree
-	if records != nil {
-		fill = func(s *Server) error { return c.makeRecords(s, records) }
+	if what.records != nil {
+		fill = func(s *Server) error { return c.makeRecords(s, what.records) }
 	}
 	if err := fill(s); err != nil {
 		c.close()
@@ -168,6 +223,9 @@ func (cs *collections) shut() {
 
 // shut ends reads and writes by this process, and waits for those under way.
 func (c *collection) shut() {
+	if c.features != nil {
+		return // The store closes it.
+	}
 	if c.tree != nil {
 		c.tree.Close()
 	}
@@ -178,6 +236,9 @@ func (c *collection) shut() {
 
 // close frees the memory.
 func (c *collection) close() {
+	if c.features != nil {
+		return // The store has freed it.
+	}
 	c.shut()
 	c.slab.close()
 	c.index.close()

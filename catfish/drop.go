@@ -43,10 +43,16 @@ func (cs *collections) drop(name string, byClient bool) (bool, error) {
 	case byClient && c.account == nil:
 		return false, fmt.Errorf("%w: collection %q was not created by a client", ErrNotPermitted, name)
 	}
+	free := c.close
+	if c.features != nil {
+		if free, err = c.features.Retire(); err != nil {
+			return false, err
+		}
+	}
 	c.dropped.Store(true)
 	cs.names.Delete(name)
 	cs.closing.Go(func() {
-		c.close()
+		free()
 		cs.mu.Lock()
 		defer cs.mu.Unlock()
 		slot := c.num % maxCollections
@@ -81,7 +87,7 @@ func (v *service) manage(kind fastmsg.Kind, p, out []byte) ([]byte, error) {
 		return out, fmt.Errorf("%w: the collections of this server are fixed", ErrNotPermitted)
 	}
 	name := string(p)
-	var records *RecordsOptions
+	var what newCollection
 	switch kind {
 	case kindDrop:
 		ok, err := v.s.colls.drop(name, true)
@@ -91,7 +97,7 @@ func (v *service) manage(kind fastmsg.Kind, p, out []byte) ([]byte, error) {
 		if err != nil {
 			return out, err
 		}
-		records, name = &o, string(rest)
+		what.records, name = &o, string(rest)
 	}
 	if err := checkName(name); err != nil {
 		return out, fmt.Errorf("%w: %w", ErrProtocol, err) // the client has checked it
@@ -100,7 +106,7 @@ func (v *service) manage(kind fastmsg.Kind, p, out []byte) ([]byte, error) {
 		return out, err
 	}
 	a := v.s.clientColls.Open(v.source(), func(error) {})
-	_, err := v.s.colls.create(name, v.s, records, a)
+	_, err := v.s.colls.create(name, v.s, what, a)
 	return out, err
 }
 

@@ -4,8 +4,9 @@ import "fmt"
 
 // The kinds of collections.
 const (
-	KindBoxes   = "boxes"   // rectangles with numbers, in an R*-tree
-	KindRecords = "records" // values by key
+	KindBoxes    = "boxes"    // rectangles with numbers, in an R*-tree
+	KindRecords  = "records"  // values by key
+	KindFeatures = "features" // places: geometries with properties, by area and by id
 )
 
 func kindOf(records bool) string {
@@ -15,7 +16,12 @@ func kindOf(records bool) string {
 	return KindBoxes
 }
 
-func (c *collection) kind() string { return kindOf(c.records != nil) }
+func (c *collection) kind() string {
+	if c.features != nil {
+		return KindFeatures
+	}
+	return kindOf(c.records != nil)
+}
 
 // isOf is an error if the collection is of another kind.
 func (c *collection) isOf(kind string) error {

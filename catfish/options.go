@@ -14,6 +14,8 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rdma/ofi"
 	"github.com/catfish-index/catfish/rstar"
+	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/disk"
 )
 
 // Version is the release; the build stamps it.
@@ -107,6 +109,14 @@ type ServerOptions struct {
 	Collections []string
 	// Records are hosted, too: collections of records.
 	Records []string
+	// Features are hosted, too: collections of features, by name.
+	Features map[string]store.CollectionOptions
+	// DataDir is where the features of all collections are kept, and their log;
+	// empty: in memory alone. Sync says when a write is durable, and LogBytes how
+	// much of the log is kept (store.Options).
+	DataDir  string
+	Sync     disk.Sync
+	LogBytes int64
 	// MaxResults bounds the objects of one answer, 0: DefaultMaxResults. A
 	// search that finds more fails with ErrTooLarge, unless it has a limit.
 	MaxResults int

@@ -53,11 +53,27 @@ type RecordsStats struct {
 
 func (c *collection) recordsStats() RecordsStats {
 	s := c.records.Stats()
-	r := RecordsStats{Stats: s, UsedBytes: int64(s.Records.SpanBytes) + int64(s.Index.Bytes), SlabBytes: int64(len(c.slab.mem))}
+	r := RecordsStats{Stats: s, UsedBytes: int64(s.Records.SpanBytes) + int64(s.Index.Bytes), SlabBytes: int64(len(c.recordSlab().mem))}
 	if s.Index.Capacity > 0 {
 		r.Load = s.Index.Load()
 	}
 	return r
+}
+
+// recordSlab has the records.
+func (c *collection) recordSlab() *slabMemory {
+	if c.features != nil {
+		return &c.heap
+	}
+	return &c.slab
+}
+
+// tidy does so many pieces of what is to be done besides requests.
+func (c *collection) tidy(pieces int) (more bool) {
+	if c.features != nil {
+		return c.features.Tidy(pieces)
+	}
+	return c.records.Tidy(pieces)
 }
 
 func (c *collection) makeRecords(s *Server, o *RecordsOptions) error {
@@ -108,7 +124,7 @@ func (s *Server) CreateRecords(name string, o RecordsOptions) (*kv.Map, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	c, err := s.colls.create(name, s, &o, nil)
+	c, err := s.colls.create(name, s, newCollection{records: &o}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +170,7 @@ func (s *Server) tidyRecords(ctx context.Context) error {
 		// what is left of the time.
 		all := slices.DeleteFunc(s.colls.all(), func(c *collection) bool { return c.records == nil })
 		for i, begun := 0, time.Now(); i < len(all); i++ {
-			for m := all[(turn+i)%len(all)].records; m.Tidy(tidyPieces) && time.Since(begun) < tidyTime; {
+			for c := all[(turn+i)%len(all)]; c.tidy(tidyPieces) && time.Since(begun) < tidyTime; {
 				runtime.Gosched()
 			}
 		}

@@ -16,7 +16,7 @@ func (v *service) openRecords(c *collection) *openRecords {
 	o := &openRecords{coll: c.num, bootID: v.s.bootID, seed: c.records.Seed(), space: c.records.Space(), now: v.s.now()}
 	index, n := c.index.reach(v.transport)
 	o.indexBytes = uint64(n)
-	recs, n := c.slab.reach(v.transport)
+	recs, n := c.recordSlab().reach(v.transport)
 	o.space.Bytes = uint64(n)
 	if index != nil && recs != nil {
 		o.index, o.records = index.Remote(), recs.Remote()

@@ -40,6 +40,8 @@ type Server struct {
 	fabrics []*fabric
 	shm     shmBudgets
 	colls   collections
+
+	features features
 	// clientColls counts the collections that clients created, by source.
 	clientColls *budget.Budget
 	monitor     *heartbeat.Monitor
@@ -144,16 +146,20 @@ func (s *Server) open() (err error) {
 		return err
 	}
 	for _, name := range append([]string{DefaultCollection}, s.opts.Collections...) {
-		if _, err := s.colls.create(name, s, nil, nil); err != nil {
+		if _, err := s.colls.create(name, s, newCollection{}, nil); err != nil {
 			return err
 		}
 	}
 	for _, name := range s.opts.Records {
-		if _, err := s.colls.create(name, s, &RecordsOptions{}, nil); err != nil {
+		if _, err := s.colls.create(name, s, newCollection{records: &RecordsOptions{}}, nil); err != nil {
 			return err
 		}
 	}
-	return nil
+	s.openStore()
+	if s.opts.DataDir == "" {
+		_, err = s.features.ready()
+	}
+	return err
 }
 
 // Serve answers clients until ctx is done or the Server is closed. It
@@ -224,6 +230,7 @@ func (s *Server) Close() error {
 			c.shut()
 		}
 		s.colls.closing.Wait()
+		s.features.close()
 		for _, f := range slices.Backward(s.fabrics) {
 			f.close()
 		}
@@ -297,7 +304,7 @@ func (s *Server) CreateCollection(name string) (*rstar.Tree, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	c, err := s.colls.create(name, s, nil, nil)
+	c, err := s.colls.create(name, s, newCollection{}, nil)
 	if err != nil {
 		return nil, err
 	}

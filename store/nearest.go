@@ -9,6 +9,7 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/record"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -52,6 +53,10 @@ const MaxNearest = 1 << 16
 
 // Prepare checks and compiles a query.
 func (q *NearestQuery) Prepare(s feature.Space) (*PreparedNearest, error) {
+	return q.prepare(s, func(expr string) (*filter.Program, error) { return filter.Compile(expr, filter.Options{}) })
+}
+
+func (q *NearestQuery) prepare(s feature.Space, compile func(string) (*filter.Program, error)) (*PreparedNearest, error) {
 	switch {
 	case q.K < 0 || q.K > MaxNearest:
 		return nil, fmt.Errorf("%w: k is %d, want 0 to %d", ErrQuery, q.K, MaxNearest)
@@ -64,7 +69,7 @@ func (q *NearestQuery) Prepare(s feature.Space) (*PreparedNearest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrQuery, err)
 	}
-	pass, err := (&Query{Filter: q.Filter}).Prepare(s)
+	pass, err := (&Query{Filter: q.Filter}).prepare(s, compile)
 	if err != nil {
 		return nil, err
 	}
@@ -159,6 +164,9 @@ func (s *set) look(n *nearest, it rstar.Item, b *Buffer) error {
 	ref := record.Ref(it.ID)
 	if _, ok := n.refs[ref]; ok {
 		return nil
+	}
+	if err := b.spend(); err != nil {
+		return err
 	}
 	f := &b.found
 	ok, err := s.read(ref, b, f)

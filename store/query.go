@@ -99,6 +99,10 @@ type Prepared struct {
 // Prepare checks and compiles a query. Errors wrap ErrQuery, filter.ErrFilter, or
 // what package feature says of the area.
 func (q *Query) Prepare(s feature.Space) (*Prepared, error) {
+	return q.prepare(s, func(expr string) (*filter.Program, error) { return filter.Compile(expr, filter.Options{}) })
+}
+
+func (q *Query) prepare(s feature.Space, compile func(string) (*filter.Program, error)) (*Prepared, error) {
 	p := &Prepared{Query: *q}
 	switch {
 	case q.Limit < 0:
@@ -120,7 +124,7 @@ func (q *Query) Prepare(s feature.Space) (*Prepared, error) {
 		}
 	}
 	if q.Filter != "" {
-		if p.filter, err = filter.Compile(q.Filter, filter.Options{}); err != nil {
+		if p.filter, err = compile(q.Filter); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrQuery, err)
 		}
 	}

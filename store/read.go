@@ -85,21 +85,32 @@ func (s *set) get(id []byte, b *Buffer) (*Found, error) {
 // match, at any moment of it. A search without order that takes more than 0.1 ms
 // may, beside many writes, give one twice that is moved meanwhile, or not at all.
 func (c *Collection) Search(ctx context.Context, q Query, yield func(*Found) (more bool, err error)) error {
-	p, err := q.Prepare(c.o.Space)
+	p, err := c.Prepare(q)
 	if err != nil {
 		return err
 	}
-	return c.SearchPrepared(ctx, p, yield)
+	b := buffers.Get().(*Buffer)
+	defer buffers.Put(b)
+	b.Budget = 0
+	return c.SearchWith(ctx, p, b, yield)
 }
 
-// SearchPrepared is Search with a query that is ready.
-func (c *Collection) SearchPrepared(ctx context.Context, p *Prepared, yield func(*Found) (more bool, err error)) error {
+// Prepare prepares a query of the collection. Compiled filters are kept.
+func (c *Collection) Prepare(q Query) (*Prepared, error) {
+	return q.prepare(c.o.Space, c.st.filters.Compile)
+}
+
+// PrepareNearest is Prepare for the nearest.
+func (c *Collection) PrepareNearest(q NearestQuery) (*PreparedNearest, error) {
+	return q.prepare(c.o.Space, c.st.filters.Compile)
+}
+
+// SearchWith is Search with a query and a buffer that are ready.
+func (c *Collection) SearchWith(ctx context.Context, p *Prepared, b *Buffer, yield func(*Found) (more bool, err error)) error {
 	if err := c.use(); err != nil {
 		return err
 	}
 	defer c.using.Done()
-	b := buffers.Get().(*Buffer)
-	defer buffers.Put(b)
 	looked := 0
 	give := func(f *Found) (bool, error) {
 		if looked++; looked%256 == 0 {
@@ -110,7 +121,9 @@ func (c *Collection) SearchPrepared(ctx context.Context, p *Prepared, yield func
 		return yield(f)
 	}
 	switch {
-	case p.area == nil, p.Order == ByID && c.set.byKeys(p):
+	case p.area == nil && b.Budget > 0:
+		return ErrBudget
+	case p.area == nil, b.Budget == 0 && p.Order == ByID && c.set.byKeys(p):
 		return c.byID(ctx, p, b, give)
 	case p.Order == ByID:
 		return c.set.first(p, b, give)
@@ -225,18 +238,24 @@ func (c *Collection) Count(ctx context.Context, q Query) (n int, err error) {
 // Nearest calls yield with the features around a point, the nearest first, until
 // it returns false. What it is given is good until it returns.
 func (c *Collection) Nearest(ctx context.Context, q NearestQuery, yield func(*Found) (more bool, err error)) error {
-	p, err := q.Prepare(c.o.Space)
+	p, err := c.PrepareNearest(q)
 	if err != nil {
 		return err
 	}
-	if err := c.use(); err != nil {
-		return err
-	}
-	defer c.using.Done()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	b := buffers.Get().(*Buffer)
 	defer buffers.Put(b)
+	b.Budget = 0
+	return c.NearestWith(p, b, yield)
+}
+
+// NearestWith is Nearest with a query and a buffer that are ready.
+func (c *Collection) NearestWith(p *PreparedNearest, b *Buffer, yield func(*Found) (more bool, err error)) error {
+	if err := c.use(); err != nil {
+		return err
+	}
+	defer c.using.Done()
 	return c.set.nearestOf(p, b, yield)
 }

@@ -13,10 +13,25 @@ import (
 // Buffer is what searches need besides the collection, for one goroutine at a
 // time. The zero value is ready.
 type Buffer struct {
+	// Budget is how many features a search may look at; 0: any number. If it is
+	// not enough the search ends with ErrBudget.
+	Budget int
+
 	one   kv.Buffer
 	items []rstar.Item
 	seen  map[record.Ref]struct{} // features with several boxes
 	found Found
+}
+
+// spend counts a feature that is looked at.
+func (b *Buffer) spend() error {
+	if b.Budget == 0 {
+		return nil
+	}
+	if b.Budget--; b.Budget == 0 {
+		return ErrBudget
+	}
+	return nil
 }
 
 const (
@@ -46,6 +61,12 @@ func (s *set) search(p *Prepared, b *Buffer, yield func(*Found) (more bool, err 
 	for i, box := range p.boxes {
 		var rest *rstar.Scan
 		b.items, rest = s.tree.SearchSome(b.items[:0], box, 0, soonNodes)
+		if b.Budget > 0 && (rest != nil || len(b.items) >= b.Budget) {
+			if rest != nil {
+				rest.Close()
+			}
+			return ErrBudget
+		}
 		more, err := s.take(p, i, b.items, b, give)
 		if rest != nil {
 			for done := false; more && err == nil && !done; {
@@ -78,6 +99,9 @@ func (s *set) take(p *Prepared, i int, items []rstar.Item, b *Buffer, yield func
 		}
 		if i > 0 && !p.First(i, it.Rect) {
 			continue
+		}
+		if err := b.spend(); err != nil {
+			return false, err
 		}
 		ref := record.Ref(it.ID)
 		ok, err := s.read(ref, b, f)

@@ -15,6 +15,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/record"
 	"github.com/catfish-index/catfish/rstar"
 	"github.com/catfish-index/catfish/store/disk"
@@ -35,6 +37,8 @@ type Options struct {
 	// Memory, if not nil, makes the memory of collections: a server lets clients
 	// read it. nil: private memory.
 	Memory func(collection string, part Part, bytes int64) (Memory, error)
+	// BootID is in each tree's header, for remote readers; 0: a random one.
+	BootID uint64
 	Logger *slog.Logger // nil: none
 	// Now is the time since the Unix epoch, never going back; nil: the clock.
 	Now func() time.Duration
@@ -43,6 +47,9 @@ type Options struct {
 
 	disk func(dir string, o disk.Options) (*disk.DB, error) // tests
 }
+
+// filterCache is how many compiled filters are kept: 50 us each saved.
+const filterCache = 256
 
 // DefaultSlabBytes is Options.SlabBytes if that is 0.
 const DefaultSlabBytes = 64 << 30
@@ -56,6 +63,8 @@ type Store struct {
 	boot         uint64
 	waitsForDisk bool // writes do
 	keepsOld     bool // values before are needed
+
+	filters *filter.Cache
 
 	door     door
 	revision uint64 // of the last write that was committed
@@ -107,7 +116,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		o.disk = disk.Open
 	}
 	st := &Store{
-		o: o, now: o.Now, boot: rand.Uint64(),
+		o: o, now: o.Now, boot: cmp.Or(o.BootID, rand.Uint64()), filters: filter.NewCache(filterCache, filter.Options{}),
 		names: map[string]*Collection{}, nums: map[uint32]*Collection{}, next: 1,
 	}
 	st.door.wake = make(chan struct{}, 1)
@@ -276,29 +285,35 @@ func (st *Store) make(name string, num uint32, o CollectionOptions) (_ *Collecti
 // Drop removes a collection with all that it has, and reports whether there was
 // one.
 func (st *Store) Drop(name string) (bool, error) {
+	free, err := st.Retire(name)
+	if free != nil {
+		free()
+	}
+	return free != nil, err
+}
+
+// Retire is Drop up to where the memory is to be freed, which waits for reads that
+// are under way. free is nil if there was no such collection, or after an error.
+func (st *Store) Retire(name string) (free func(), err error) {
 	st.mu.Lock()
+	defer st.mu.Unlock()
 	c := st.names[name]
 	if c == nil || st.closed {
-		st.mu.Unlock()
-		return false, nil
+		return nil, nil
 	}
-	err := st.through(func() error {
+	err = st.through(func() error {
 		err := st.commit([]disk.Entry{{Collection: c.num, Kind: disk.Drop, Revision: st.number()}})
 		if err == nil {
 			c.dropped.Store(true)
 		}
 		return err
 	})
-	if err == nil {
-		delete(st.names, name)
-		delete(st.nums, c.num)
-	}
-	st.mu.Unlock()
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	c.close()
-	return true, nil
+	delete(st.names, name)
+	delete(st.nums, c.num)
+	return c.close, nil
 }
 
 // number is the next revision, for who is inside the door.
@@ -339,6 +354,9 @@ func (st *Store) idsOf(entries []disk.Entry) []disk.Entry {
 	return ids
 }
 
+// Retire is Store.Retire of the collection.
+func (c *Collection) Retire() (free func(), err error) { return c.st.Retire(c.name) }
+
 // Name of the collection.
 func (c *Collection) Name() string { return c.name }
 
@@ -369,3 +387,6 @@ func (c *Collection) release() {
 
 // Tree is that of the features' boxes, whose ids are references of records.
 func (c *Collection) Tree() *rstar.Tree { return c.set.tree }
+
+// Map is that of the features' records by id. Only the store may write it.
+func (c *Collection) Map() *kv.Map { return c.set.m }

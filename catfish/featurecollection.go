@@ -1,0 +1,203 @@
+package catfish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/catfish-index/catfish/internal/mapped"
+	"github.com/catfish-index/catfish/record"
+	"github.com/catfish-index/catfish/store"
+)
+
+// Collections of features, at the server
+//
+// They are a store's (package store), which the server opens with memory that
+// clients may read:
+//
+//	slab    tree of boxes      its ids are references of records
+//	heap    records            features, by id
+//	index   key index          ids
+//
+// So a client reads a feature collection as it reads boxes and records: it walks
+// the tree, and then reads the records that the leaves refer to; or it looks an id
+// up. Writes go through the store's one door, and are answered when it has made
+// them durable (later.go).
+
+// features is the server's store, and the memory of its collections.
+type features struct {
+	s     *Server
+	st    atomic.Pointer[store.Store] // nil: it is yet to be opened
+	err   atomic.Pointer[error]       // why it could not be opened
+	ended chan struct{}               // opening has ended
+
+	mu   sync.Mutex
+	made map[string]*collection // those whose memory was made, by name
+}
+
+// openStore opens the server's store. What it has kept is loaded meanwhile, and
+// until then calls for features fail with ErrNotReady.
+func (s *Server) openStore() {
+	f := &s.features
+	f.s, f.ended, f.made = s, make(chan struct{}), map[string]*collection{}
+	open := func() {
+		defer close(f.ended)
+		began := time.Now()
+		st, err := store.Open(s.ctx, store.Options{
+			Dir: s.opts.DataDir, Sync: s.opts.Sync, LogBytes: s.opts.LogBytes,
+			SlabBytes: s.opts.SlabBytes, NodeBytes: s.opts.NodeBytes, BootID: s.bootID,
+			Memory: f.memory, Logger: s.log, Now: s.now,
+		})
+		if err == nil {
+			err = f.serve(st)
+		}
+		if err != nil {
+			f.err.Store(&err)
+			s.log.Error("the store cannot be opened", "dir", s.opts.DataDir, "err", err)
+			return
+		}
+		if s.opts.DataDir != "" {
+			s.log.Info("store opened", "dir", s.opts.DataDir, "collections", len(st.Collections()),
+				"took", time.Since(began).Round(time.Millisecond))
+		}
+	}
+	if s.opts.DataDir == "" {
+		open()
+		return
+	}
+	go open()
+}
+
+// serve lets clients reach the collections of a store that was opened.
+func (f *features) serve(st *store.Store) error {
+	for _, c := range st.Collections() {
+		if _, err := f.s.colls.adopt(f.take(c)); err != nil {
+			return errors.Join(err, st.Close())
+		}
+	}
+	f.st.Store(st)
+	for name, o := range f.s.opts.Features {
+		if _, err := f.s.CreateFeatures(name, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take is the collection whose memory was made for c.
+func (f *features) take(c *store.Collection) *collection {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	own := f.made[c.Name()]
+	delete(f.made, c.Name())
+	own.name, own.features, own.tree, own.records = c.Name(), c, c.Tree(), c.Map()
+	return own
+}
+
+// memory makes one part of a collection's memory (store.Options.Memory).
+func (f *features) memory(name string, part store.Part, bytes int64) (store.Memory, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := f.made[name]
+	if c == nil {
+		c = &collection{}
+		f.made[name] = c
+	}
+	slab := map[store.Part]*slabMemory{store.TreePart: &c.slab, store.RecordsPart: &c.heap, store.IndexPart: &c.index}[part]
+	slab.doubles = part == store.IndexPart
+	if part == store.IndexPart {
+		bytes = min(bytes, record.MaxSlabBytes)
+	}
+	if err := slab.make(f.s.fabrics, fmt.Sprintf("%s (%v)", name, part), bytes, f.s.opts.firstPinned); err != nil {
+		return store.Memory{}, err
+	}
+	m := store.Memory{Bytes: slab.mem, Grow: slab.grower(), Free: slab.close}
+	if m.Grow == nil {
+		m.GiveBack = mapped.GiveBack // What is pinned cannot be given back.
+	}
+	return m, nil
+}
+
+// ready is the store, or ErrNotReady, or why there is none.
+func (f *features) ready() (*store.Store, error) {
+	if st := f.st.Load(); st != nil {
+		return st, nil
+	}
+	if err := f.err.Load(); err != nil {
+		return nil, fmt.Errorf("%w: the store could not be opened: %w", ErrServer, *err)
+	}
+	return nil, fmt.Errorf("%w: the store is being loaded", ErrNotReady)
+}
+
+// close closes the store, and with it its collections.
+func (f *features) close() {
+	if f.ended == nil {
+		return
+	}
+	<-f.ended
+	if st := f.st.Swap(nil); st != nil {
+		if err := st.Close(); err != nil {
+			slog.New(f.s.log.Handler()).Error("the store did not close well", "err", err)
+		}
+	}
+}
+
+// CreateFeatures adds a collection of features, unless there is one of that name,
+// and returns it, for use in this process concurrently with remote clients.
+// ErrKind: there is one of another kind.
+func (s *Server) CreateFeatures(name string, o store.CollectionOptions) (*store.Collection, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	c, err := s.colls.create(name, s, newCollection{features: &o}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return c.features, nil
+}
+
+// Features returns a collection of features, as CreateFeatures does.
+func (s *Server) Features(name string) (*store.Collection, error) {
+	c, err := s.colls.byName(name)
+	if err != nil {
+		if _, notYet := s.features.ready(); notYet != nil {
+			return nil, notYet
+		}
+		return nil, err
+	}
+	if err := c.isOf(KindFeatures); err != nil {
+		return nil, err
+	}
+	return c.features, nil
+}
+
+// Store is the server's store. ErrNotReady: it is being loaded.
+func (s *Server) Store() (*store.Store, error) { return s.features.ready() }
+
+// makeFeatures makes a collection by the store.
+func (f *features) make(name string, o *store.CollectionOptions) (*collection, error) {
+	st, err := f.ready()
+	if err != nil {
+		return nil, err
+	}
+	c, err := st.Create(name, *o)
+	if err != nil {
+		return nil, err
+	}
+	return f.take(c), nil
+}
+
+// WaitReady waits until what the store has kept is loaded.
+func (s *Server) WaitReady(ctx context.Context) error {
+	select {
+	case <-s.features.ended:
+		_, err := s.features.ready()
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
