@@ -30,6 +30,7 @@ type connection struct {
 
 	engine   *policy.Engine
 	records  *policy.Engine // engine, if the policy is the user's own
+	features *policy.Engine // so
 	leave    func()         // the group of clients
 	sessions sessions
 	devices  devices
@@ -73,13 +74,16 @@ func newConnection(addr string, opts Options) (*connection, error) {
 
 // decideBy makes the engine, with the user's own policy if there is one.
 func (c *connection) decideBy(p Policy) {
-	var leave, leaveRecords func()
+	var leave, leaveRecords, leaveFeatures func()
 	c.engine, leave = c.newEngine(p, KindBoxes)
 	c.records, leaveRecords = c.engine, func() {}
+	c.features, leaveFeatures = c.engine, func() {}
 	if p == nil {
 		c.records, leaveRecords = c.newEngine(nil, KindRecords)
+		c.features, leaveFeatures = c.newEngine(nil, KindFeatures)
 	}
 	c.leave = func() {
+		leaveFeatures()
 		leaveRecords()
 		leave()
 	}

@@ -52,7 +52,10 @@ type Counters struct {
 func (c *Client) Counters() Counters {
 	n, engine := &c.conn.counters, c.conn.engine
 	load, state := engine.Last(c.conn.mailbox())
-	fast := engine.Finished(FastMessaging)
+	fast, offloaded := engine.Finished(FastMessaging), engine.Finished(Offload)
+	if f := c.conn.features; f != engine {
+		fast, offloaded = fast+f.Finished(FastMessaging), offloaded+f.Finished(Offload)
+	}
 	fastGets, offloadedGets := uint64(0), uint64(0)
 	if r := c.conn.records; r != engine {
 		fastGets, offloadedGets = r.Finished(FastMessaging), r.Finished(Offload)
@@ -60,7 +63,7 @@ func (c *Client) Counters() Counters {
 	fastAll := fast + fastGets
 	together := min(n.together.Load(), fastAll) // which may have grown since
 	return Counters{
-		FastSearches: fast, OffloadedSearches: engine.Finished(Offload), FellBack: n.fellBack.Load(),
+		FastSearches: fast, OffloadedSearches: offloaded, FellBack: n.fellBack.Load(),
 		Reads: n.reads.Load(), RoundTrips: n.trips.Load() + fastAll - together, BytesRead: n.bytesRead.Load(),
 		BytesSent: n.bytesSent.Load(), BytesReceived: n.bytesReceived.Load(),
 		Restarts: n.restarts.Load(), TornReads: n.torn.Load(),

@@ -90,6 +90,10 @@ func (v *service) manage(kind fastmsg.Kind, p, out []byte) ([]byte, error) {
 	var what newCollection
 	switch kind {
 	case kindDrop:
+		if c, err := v.s.colls.byName(name); err == nil && c.features != nil {
+			v.dropFeatures(name)
+			return out, nil
+		}
 		ok, err := v.s.colls.drop(name, true)
 		return appendBool(out, ok), err
 	case kindCreateRecords:

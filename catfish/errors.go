@@ -7,10 +7,13 @@ import (
 
 	"github.com/catfish-index/catfish/cuckoo"
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/rdma/budget"
 	"github.com/catfish-index/catfish/record"
 	"github.com/catfish-index/catfish/rstar"
+	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/disk"
 )
 
 // Errors that callers tell apart with errors.Is. RetrySafe says of any
@@ -126,6 +129,14 @@ var failures = []struct {
 	{codeScanLost, cuckoo.ErrScanLost},
 	{codeTooManyAlike, cuckoo.ErrTooManyAlike},
 	{codeClosed, kv.ErrClosed},
+	{codeQuery, store.ErrQuery},
+	{codeFeature, store.ErrFeature},
+	{codeReadOnly, disk.ErrReadOnly},
+	{codePaused, store.ErrPaused},
+	{codeCollectionExists, store.ErrCollectionExists},
+	{codeFilterCost, filter.ErrCost},
+	{codeClosed, store.ErrClosed},
+	{codeUnknownCollection, store.ErrUnknownCollection},
 }
 
 // failureHead is code u16 and the number of items done before it u64.

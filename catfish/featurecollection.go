@@ -11,6 +11,7 @@ import (
 
 	"github.com/catfish-index/catfish/internal/mapped"
 	"github.com/catfish-index/catfish/record"
+	"github.com/catfish-index/catfish/rstar"
 	"github.com/catfish-index/catfish/store"
 )
 
@@ -200,4 +201,15 @@ func (s *Server) WaitReady(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// FeaturesStats is the state of a collection of features.
+type FeaturesStats struct {
+	store.CollectionOptions
+	Tree    rstar.Stats  `json:"tree"`
+	Records RecordsStats `json:"records"`
+}
+
+func (c *collection) featuresStats() FeaturesStats {
+	return FeaturesStats{CollectionOptions: c.features.Options(), Tree: c.tree.Stats(), Records: c.recordsStats()}
 }

@@ -1,6 +1,7 @@
 package catfish
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 // others take a lookup. What cannot be read so, because it is too long or changes
 // too quickly, is asked for by fast messaging afterwards.
 type getQuery struct {
+	kind    string // of the collection; empty: KindRecords
 	keys    [][]byte
 	records []Record // the caller's: Value is where to append to
 	appends int      // len of records[0].Value that is kept: Get's dst
@@ -41,7 +43,7 @@ type getQuery struct {
 func (g *getQuery) release() {
 	g.one.keys[0], g.one.records[0] = nil, Record{}
 	clear(g.answers[:min(len(g.keys), len(g.answers))])
-	g.keys, g.records, g.open, g.explain = nil, nil, nil, nil
+	g.kind, g.keys, g.records, g.open, g.explain = "", nil, nil, nil, nil
 	if cap(g.ans) > keepBytes {
 		g.ans = nil
 	}
@@ -74,7 +76,7 @@ func (g *getQuery) once(ctx context.Context, c *Client, s *session) error {
 	o, err := s.openChecked(ctx, c.collection, kindGet)
 	g.open = o
 	if err == nil {
-		err = o.isOf(KindRecords)
+		err = o.isOf(cmp.Or(g.kind, KindRecords))
 	}
 	if err != nil {
 		return err

@@ -53,19 +53,19 @@ func (c *connection) openRecordReader(ctx context.Context, s *session) (reader, 
 
 // isOf is an error if the collection is of another kind.
 func (o *openSlab) isOf(kind string) error {
-	if is := kindOf(o.records != nil); is != kind {
+	is := kindOf(o.records != nil)
+	if o.features {
+		is = KindFeatures
+	}
+	if is != kind {
 		return fmt.Errorf("%w: %q is one of %s, not of %s", ErrKind, o.name, is, kind)
 	}
 	return nil
 }
 
 // openedRecords takes the answer to an open that was asked then, of a collection
-// of records.
-func (s *session) openedRecords(name string, b []byte, asked time.Time) (*openSlab, error) {
-	r, err := getOpenRecords(b)
-	if err != nil {
-		return nil, err
-	}
+// of records, or with f of features.
+func (s *session) openedRecords(name string, r *openRecords, f *openFeatures, asked time.Time) (*openSlab, error) {
 	if r.bootID != s.hello.BootID {
 		return nil, fmt.Errorf("%w: boot id %#x, said hello with %#x", remote.ErrServerChanged, r.bootID, s.hello.BootID)
 	}
@@ -95,10 +95,12 @@ func (s *session) openedRecords(name string, b []byte, asked time.Time) (*openSl
 		s.startRenewals()
 	}
 	o := &openSlab{name: name, coll: r.coll, records: at}
+	leaveCache := s.openedTree(o, f, old)
 	again := time.AfterFunc(clockLasts, func() { o.outgrown.Store(true) })
 	o.release = func() {
 		again.Stop()
 		at.leave()
+		leaveCache()
 	}
 	s.slabs[name] = o
 	return o, nil

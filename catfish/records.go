@@ -88,16 +88,21 @@ func (r *Records) Explain(ctx context.Context, key []byte) (Record, *Explanation
 // which is faster than one by one. A value of more than 1 MiB takes an answer of its
 // own. ErrTooLarge: one is larger than Get returns; all fail then.
 func (r *Records) GetMany(ctx context.Context, keys [][]byte, dst []Record) ([]Record, error) {
+	return r.c.getMany(ctx, KindRecords, keys, dst)
+}
+
+func (c *Client) getMany(ctx context.Context, kind string, keys [][]byte, dst []Record) ([]Record, error) {
 	for len(dst) < len(keys) {
 		dst = append(dst, Record{})
 	}
 	dst = dst[:len(keys)]
 	g := gets.Get().(*getQuery)
+	g.kind = kind
 	defer g.release()
 	for n := 0; n < len(keys); n += maxKeys {
 		end := min(n+maxKeys, len(keys))
 		g.keys, g.records, g.appends = keys[n:end], dst[n:end], 0
-		if err := r.c.run(ctx, g); err != nil {
+		if err := c.run(ctx, g); err != nil {
 			if len(keys) > maxKeys {
 				err = fmt.Errorf("keys %d to %d of %d: %w", n, end-1, len(keys), err)
 			}

@@ -30,7 +30,8 @@ func (v *service) answerRecords(kind fastmsg.Kind, p, out []byte) ([]byte, error
 		return out, fmt.Errorf("%w: request kind %d of %d bytes", ErrProtocol, kind, len(p))
 	}
 	c, err := v.s.colls.byNumber(binary.LittleEndian.Uint32(p))
-	if err == nil {
+	if err == nil && (c.features == nil || kind != kindGet && kind != kindRenew && kind != kindScan) {
+		// Features are records that are written otherwise.
 		err = c.isOf(KindRecords)
 	}
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/catfish-index/catfish/internal/querylog"
 	"github.com/catfish-index/catfish/internal/recording"
 	"github.com/catfish-index/catfish/rstar"
+	"github.com/catfish-index/catfish/store"
 )
 
 // service carries out requests. Each worker, and each plain socket while it
@@ -22,6 +23,7 @@ type service struct {
 	out       []byte
 	batch     searchBatch
 	records   recordScratch
+	places    store.Buffer               // of searches of features
 	rest      *long                      // of the request being served, if it takes long
 	pending   pending                    // the request being served, if it is answered later
 	peer      interface{ Peer() string } // of the request being served
@@ -87,12 +89,18 @@ func (v *service) answer(kind fastmsg.Kind, p, out []byte) (_ []byte, done uint6
 	case kindStats:
 		b, err := json.Marshal(v.s.Stats())
 		return append(out, b...), 0, err
+	case kindCreateFeatures:
+		return out, 0, v.createFeatures(p)
 	case kindCreate, kindCreateRecords, kindDrop:
 		out, err = v.manage(kind, p, out)
 		return out, 0, err
 	}
 	if isRecords(kind) {
 		out, err = v.answerRecords(kind, p, out)
+		return out, 0, err
+	}
+	if isFeatures(kind) {
+		out, err = v.answerFeatures(kind, p, out)
 		return out, 0, err
 	}
 	req := &v.req
@@ -112,12 +120,18 @@ func (v *service) answer(kind fastmsg.Kind, p, out []byte) (_ []byte, done uint6
 func (v *service) open(name string, out []byte) ([]byte, error) {
 	c, err := v.s.colls.byName(name)
 	if err != nil {
+		if _, notYet := v.s.features.ready(); notYet != nil {
+			err = notYet // It may be there.
+		}
 		return out, err
 	}
 	if err := c.ready(); err != nil {
 		return out, err
 	}
-	if c.records != nil {
+	switch {
+	case c.features != nil:
+		return v.openFeatures(c).append(out), nil
+	case c.records != nil:
 		return v.openRecords(c).append(out), nil
 	}
 	region, size := c.slab.reach(v.transport)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/heartbeat"
 	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rstar/remote"
@@ -25,20 +26,21 @@ type caller interface {
 // session is one connection to one incarnation of a server. When it
 // breaks, the client makes a new one; nothing in it is repaired.
 type session struct {
-	hello     hello
-	transport string
-	reason    string // why this transport
-	fabric    Fabric // ofi's device
-	dev       rdma.Device
-	addr      string // where read channels dial
-	caller    caller
-	mailbox   mailbox // for trees, and recordBox for records: each engine
-	recordBox mailbox // takes all heartbeats
-	window    int
-	shared    *Shared
-	doubt     *doubt          // of what a restarted server has; nil: none
-	cacheKey  remote.CacheKey // of this session's caches, but for the collection
-	trust     time.Duration   // slab.Trust
+	hello      hello
+	transport  string
+	reason     string // why this transport
+	fabric     Fabric // ofi's device
+	dev        rdma.Device
+	addr       string // where read channels dial
+	caller     caller
+	featureBox mailbox
+	mailbox    mailbox // for trees, and recordBox for records: each engine
+	recordBox  mailbox // takes all heartbeats
+	window     int
+	shared     *Shared
+	doubt      *doubt          // of what a restarted server has; nil: none
+	cacheKey   remote.CacheKey // of this session's caches, but for the collection
+	trust      time.Duration   // slab.Trust
 
 	last     atomic.Pointer[openSlab] // that open returned
 	mu       sync.Mutex
@@ -59,9 +61,14 @@ type slab = remote.Tree
 type openSlab struct {
 	slab
 	records *recordsAt // nil: it has boxes
-	name    string
-	coll    uint32
-	release func() // gives the cache back
+	// features: the records are those, and the tree has their boxes.
+	features bool
+	space    feature.Space
+	name     string
+	coll     uint32
+	release  func() // gives the cache back
+	// leaveCache is part of release, of features.
+	leaveCache func()
 	// outgrown: the server has to be asked again where the tree is.
 	outgrown atomic.Bool
 }
@@ -224,7 +231,7 @@ func (s *session) dial(ctx context.Context, c *connection) error {
 		return fmt.Errorf("%w at %s: another server answers on %s", ErrNoServer, c.addr, s.addr)
 	}
 	s.caller = fc
-	for _, m := range []*mailbox{&s.mailbox, &s.recordBox} {
+	for _, m := range []*mailbox{&s.mailbox, &s.recordBox, &s.featureBox} {
 		if m.slot, err = heartbeat.NewMailbox(fc.Mailbox()); err != nil {
 			return err
 		}
@@ -264,8 +271,19 @@ func (s *session) open(ctx context.Context, name string) (*openSlab, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(b) == openRecordsBytes {
-		return s.openedRecords(name, b, asked)
+	switch len(b) {
+	case openRecordsBytes:
+		r, err := getOpenRecords(b)
+		if err != nil {
+			return nil, err
+		}
+		return s.openedRecords(name, &r, nil, asked)
+	case openFeaturesBytes:
+		f, err := getOpenFeatures(b)
+		if err != nil {
+			return nil, err
+		}
+		return s.openedRecords(name, &f.openRecords, &f, asked)
 	}
 	r, err := getOpenReply(b)
 	if err != nil {
@@ -354,6 +372,7 @@ func (s *session) close() {
 func (s *session) retire() {
 	s.mailbox.retire()
 	s.recordBox.retire()
+	s.featureBox.retire()
 }
 
 // drained waits for the reads under way of a session that was closed: they use

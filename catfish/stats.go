@@ -22,6 +22,8 @@ type ServerStats struct {
 	Collections map[string]rstar.Stats `json:"collections"` // of boxes
 	// Records are the collections of records.
 	Records map[string]RecordsStats `json:"records,omitempty"`
+	// Features are the collections of features.
+	Features map[string]FeaturesStats `json:"features,omitempty"`
 	// Memory is what the process holds, and Budgets what clients hold of it.
 	Memory  MemoryStats   `json:"memory"`
 	Budgets []BudgetStats `json:"budgets"`
@@ -84,6 +86,13 @@ func (s *Server) Stats() ServerStats {
 	st.Memory, st.Budgets = s.memory.stats(s.opts.MemoryLimit), s.budgetStats()
 	st.Recording, st.Loading = s.Recording(), s.colls.loading()
 	for _, c := range s.colls.all() {
+		if c.features != nil {
+			if st.Features == nil {
+				st.Features = map[string]FeaturesStats{}
+			}
+			st.Features[c.name] = c.featuresStats()
+			continue
+		}
 		if c.records != nil {
 			if st.Records == nil {
 				st.Records = map[string]RecordsStats{}

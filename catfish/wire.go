@@ -59,10 +59,18 @@ const (
 	kindScan
 	kindRenew
 	kindPart
+	kindCreateFeatures
+	kindFind
+	kindNear
+	kindCountFeatures
+	kindStore
+	kindErase
+	kindPatch
+	kindEraseWhere
 
 	// lastRequest is in the hello, so that clients send nothing that this
 	// server does not know. Kinds are only ever added, behind it.
-	lastRequest = kindPart
+	lastRequest = kindEraseWhere
 
 	kindReply   fastmsg.Kind = 64
 	kindFailure fastmsg.Kind = 65
@@ -115,6 +123,12 @@ const (
 	codeRecordsFull
 	codeRecordTooLarge
 	codeScanLost
+	codeQuery
+	codeFeature
+	codeReadOnly
+	codePaused
+	codeCollectionExists
+	codeFilterCost
 )
 
 func appendHead(b []byte, coll, arg uint32) []byte {

@@ -91,3 +91,16 @@ func expiry(t time.Time) time.Duration {
 }
 
 func duration(ns int64) time.Duration { return time.Duration(ns) }
+
+// Encode checks a feature for a space, and is its id, which is made if it has none,
+// and its bytes, for PutEncoded.
+func Encode(f Feature, s feature.Space) (id string, value []byte, err error) {
+	if f.ID == "" {
+		f.ID = newID(time.Duration(time.Now().UnixNano()))
+	}
+	value, err = f.encode(s)
+	return f.ID, value, err
+}
+
+// Expiry is when a feature expires, since the Unix epoch, 0 for never.
+func Expiry(t time.Time) time.Duration { return expiry(t) }

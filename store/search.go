@@ -150,7 +150,7 @@ func (s *set) read(ref record.Ref, b *Buffer, f *Found) (ok bool, err error) {
 // of is the feature of a record.
 func (s *set) of(v *record.View, f *Found) (ok bool, err error) {
 	f.ID, f.Value, f.Revision, f.Expiry = v.Key, v.Value, v.Revision, duration(v.Expiry)
-	f.Now = s.now()
+	f.Now, f.Distance = s.now(), 0
 	if f.Expiry != 0 && f.Expiry <= f.Now {
 		return false, nil
 	}

@@ -43,6 +43,18 @@ func (c *Collection) Patch(ctx context.Context, id string, patch []byte, cond kv
 	return c.wait(ctx, c.patch(id, p, cond))
 }
 
+// PatchLater is Patch, whose done is called as PutEncoded's is.
+func (c *Collection) PatchLater(id string, patch []byte, cond kv.Condition, done func(revision uint64, err error)) {
+	p, err := parsePatch(patch)
+	if err != nil {
+		done(0, err)
+		return
+	}
+	w := c.patch(id, p, cond)
+	w.done = done
+	c.st.submit(w)
+}
+
 func (c *Collection) patch(id string, p mergePatch, cond kv.Condition) *write {
 	w := &write{coll: c, kind: disk.Put, id: id, cond: cond}
 	w.patch = func(old *Found) ([]byte, error) {

@@ -1,0 +1,147 @@
+package catfish
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/store"
+)
+
+// put sends features, as many as fit in each message.
+func (r *remoteFeatures) put(ctx context.Context, fs []Feature, cond kv.Condition, results []PutResult) error {
+	for n := 0; n < len(fs); {
+		sent, err := r.putSome(ctx, fs[n:], cond, results[n:])
+		if err != nil {
+			for i := range results[n:] {
+				if results[n+i].Err == nil && results[n+i].Revision == 0 {
+					results[n+i].Err = err
+				}
+			}
+			if n > 0 {
+				err = &partlyDone{n, err}
+			}
+			return err
+		}
+		n += sent
+	}
+	return nil
+}
+
+// putSome sends one message.
+func (r *remoteFeatures) putSome(ctx context.Context, fs []Feature, cond kv.Condition, results []PutResult) (sent int, err error) {
+	ans, err := r.c.request(ctx, kindStore, func(s *session) (*openSlab, []byte, error) {
+		o, err := r.open(ctx, s, kindStore)
+		if err != nil {
+			return o, nil, err
+		}
+		most := maxRequest - frameBytes
+		if m, ok := s.caller.(interface{ MaxPayload() int }); ok {
+			most = m.MaxPayload()
+		}
+		b := appendHead(nil, o.coll, 0)
+		sent = 0
+		for i := range min(len(fs), maxStore) {
+			id, value, err := store.Encode(fs[i], o.space)
+			if err != nil {
+				results[i].Err = err
+				if i == 0 {
+					return o, nil, err
+				}
+				break // It has a message of its own, which fails.
+			}
+			p := stored{cond: conditionOf(cond), revision: cond.IfRevision, expiry: store.Expiry(fs[i].Expires), id: id, value: value}
+			n := len(b)
+			if b = p.append(b); len(b) > most && i > 0 {
+				b = b[:n]
+				break
+			}
+			results[i] = PutResult{ID: id}
+			sent++
+		}
+		putArgument(b, uint32(sent))
+		return o, b, nil
+	})
+	if err != nil {
+		if errors.Is(err, store.ErrFeature) && results[0].Err != nil && len(fs) > 1 {
+			return 1, nil // That one's result says it.
+		}
+		return 0, err
+	}
+	return sent, takeResults(ans, results[:sent])
+}
+
+func takeResults(ans []byte, results []PutResult) error {
+	for i := range results {
+		if len(ans) < 8 {
+			return fmt.Errorf("%w: %d features stored, answered with %d results", ErrProtocol, len(results), i)
+		}
+		results[i].Revision = binary.LittleEndian.Uint64(ans)
+		if ans = ans[8:]; results[i].Revision != 0 {
+			continue
+		}
+		if len(ans) < 4 || uint64(binary.LittleEndian.Uint32(ans)) > uint64(len(ans)-4) {
+			return fmt.Errorf("%w: a failure of %d bytes", ErrProtocol, len(ans))
+		}
+		n := 4 + int(binary.LittleEndian.Uint32(ans))
+		results[i].Err = getFailure(ans[4:n])
+		ans = ans[n:]
+	}
+	if len(ans) > 0 {
+		return fmt.Errorf("%w: results with %d bytes behind them", ErrProtocol, len(ans))
+	}
+	return nil
+}
+
+func (r *remoteFeatures) open(ctx context.Context, s *session, kind fastmsg.Kind) (*openSlab, error) {
+	o, err := s.openChecked(ctx, r.c.collection, kind)
+	if err == nil {
+		err = o.isOf(KindFeatures)
+	}
+	return o, err
+}
+
+// change sends an erase or patch.
+func (r *remoteFeatures) change(ctx context.Context, kind fastmsg.Kind, id string, patch []byte, cond kv.Condition) (uint64, error) {
+	ans, err := r.c.request(ctx, kind, func(s *session) (*openSlab, []byte, error) {
+		o, err := r.open(ctx, s, kind)
+		if err != nil {
+			return o, nil, err
+		}
+		b := appendRevision(appendHead(nil, o.coll, conditionOf(cond)), cond.IfRevision)
+		return o, append(appendText(b, id), patch...), nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return getRevision(ans)
+}
+
+func (r *remoteFeatures) patch(ctx context.Context, id string, patch []byte, cond kv.Condition) (uint64, error) {
+	return r.change(ctx, kindPatch, id, patch, cond)
+}
+
+func (r *remoteFeatures) erase(ctx context.Context, id string, cond kv.Condition) (uint64, error) {
+	return r.change(ctx, kindErase, id, nil, cond)
+}
+
+func (r *remoteFeatures) eraseWhere(ctx context.Context, q FeatureQuery) (int, error) {
+	ans, err := r.c.request(ctx, kindEraseWhere, func(s *session) (*openSlab, []byte, error) {
+		o, err := r.open(ctx, s, kindEraseWhere)
+		if err != nil {
+			return o, nil, err
+		}
+		b, err := appendFindQuery(appendHead(nil, o.coll, 0), &q, o.space)
+		return o, b, err
+	})
+	if err != nil {
+		return 0, err
+	}
+	if len(ans) != 8 {
+		return 0, fmt.Errorf("%w: %d bytes answered, want 8", ErrProtocol, len(ans))
+	}
+	return int(binary.LittleEndian.Uint64(ans)), nil
+}

@@ -1,0 +1,196 @@
+package catfish
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/store"
+)
+
+// Of package store, where they are described.
+type (
+	// Feature is a place: id, geometry, properties, expiry.
+	Feature = store.Feature
+	// FeatureQuery says which features are wanted.
+	FeatureQuery = store.Query
+	// NearestQuery asks for the features around a point.
+	NearestQuery = store.NearestQuery
+	// FeaturesOptions configure a collection of features.
+	FeaturesOptions = store.CollectionOptions
+)
+
+// Features reads and changes a collection of features: places by area, distance,
+// properties and id. All methods are safe for any number of goroutines.
+//
+// Each read sees every write that was acknowledged before it began, whichever path
+// it takes: by message, or by reading the server's memory.
+type Features struct{ be featuresBackend }
+
+// featuresBackend carries calls out: over a connection, or in this process.
+type featuresBackend interface {
+	put(ctx context.Context, fs []Feature, cond kv.Condition, results []PutResult) error
+	patch(ctx context.Context, id string, patch []byte, cond kv.Condition) (uint64, error)
+	erase(ctx context.Context, id string, cond kv.Condition) (uint64, error)
+	eraseWhere(ctx context.Context, q FeatureQuery) (int, error)
+	get(ctx context.Context, ids []string, yield func(i int, f *store.Found) (bool, error)) error
+	search(ctx context.Context, q FeatureQuery, yield func(*store.Found) (bool, error)) error
+	nearest(ctx context.Context, q NearestQuery, yield func(*store.Found) (bool, error)) error
+	count(ctx context.Context, q FeatureQuery) (int, error)
+}
+
+// Features is for a collection of features over the same connection. Its first
+// operation shows whether it exists, and is one of features (ErrKind).
+func (c *Client) Features(name string) (*Features, error) {
+	other, err := c.Collection(name)
+	if err != nil {
+		return nil, err
+	}
+	return &Features{&remoteFeatures{other}}, nil
+}
+
+// CreateFeatures adds a collection of features, unless there is one of that name
+// (store.ErrCollectionExists: with other options; ErrKind: of another kind). See
+// CreateCollection.
+func (c *Client) CreateFeatures(ctx context.Context, name string, o FeaturesOptions) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	b, err := appendFeaturesOptions(nil, o)
+	if err != nil {
+		return err
+	}
+	_, err = c.manage(ctx, kindCreateFeatures, "create collections of features", string(b)+name)
+	return err
+}
+
+// Put stores a feature in place of the one of its id, if there is one, and returns
+// its id, which is made if it has none, and its revision. When Put returns it is as
+// durable as the server makes it. kv.ErrExists, kv.ErrConflict: the condition does
+// not hold, and nothing was changed. store.ErrFeature: the text says what is wrong
+// with it.
+func (f *Features) Put(ctx context.Context, place Feature, cond kv.Condition) (id string, revision uint64, err error) {
+	var results [1]PutResult
+	if err := f.be.put(ctx, []Feature{place}, cond, results[:]); err != nil {
+		return "", 0, err
+	}
+	return results[0].ID, results[0].Revision, results[0].Err
+}
+
+// PutResult is what became of one feature of PutMany.
+type PutResult struct {
+	ID       string
+	Revision uint64
+	Err      error
+}
+
+// PutMany stores features, which is faster than one by one. Each is stored or not
+// for itself, which its result says. The error is of those whose result says
+// nothing else.
+func (f *Features) PutMany(ctx context.Context, places []Feature) ([]PutResult, error) {
+	results := make([]PutResult, len(places))
+	return results, f.be.put(ctx, places, kv.Condition{}, results)
+}
+
+// Patch changes properties by a JSON merge patch (RFC 7396), and returns the new
+// revision. kv.ErrNotFound: there is no such feature.
+func (f *Features) Patch(ctx context.Context, id string, patch []byte, cond kv.Condition) (revision uint64, err error) {
+	return f.be.patch(ctx, id, patch, cond)
+}
+
+// Delete removes a feature. kv.ErrNotFound: there is none.
+func (f *Features) Delete(ctx context.Context, id string, cond kv.Condition) (revision uint64, err error) {
+	return f.be.erase(ctx, id, cond)
+}
+
+// DeleteWhere deletes the features that a query wants, and returns how many.
+func (f *Features) DeleteWhere(ctx context.Context, q FeatureQuery) (deleted int, err error) {
+	return f.be.eraseWhere(ctx, q)
+}
+
+// Get is the feature of an id. kv.ErrNotFound: there is none.
+func (f *Features) Get(ctx context.Context, id string) (place Feature, err error) {
+	err = f.be.get(ctx, []string{id}, func(_ int, found *store.Found) (bool, error) {
+		if found == nil {
+			return false, fmt.Errorf("%w: %q", kv.ErrNotFound, id)
+		}
+		place = found.Feature()
+		return true, nil
+	})
+	return place, err
+}
+
+// GetMany returns the features of ids, in their order; where there is none ID is
+// empty. Together they are no snapshot.
+func (f *Features) GetMany(ctx context.Context, ids []string) ([]Feature, error) {
+	places := make([]Feature, len(ids))
+	err := f.be.get(ctx, ids, func(i int, found *store.Found) (bool, error) {
+		if found != nil {
+			places[i] = found.Feature()
+		}
+		return true, nil
+	})
+	return places, err
+}
+
+// Search is the features that a query wants. An error ends it.
+//
+// A feature that is there and matches during all of the search comes exactly once,
+// as it was at a moment of the search; none comes that was not there, or did not
+// match, at any moment of it. Large answers come in pages, in the order of ids.
+func (f *Features) Search(ctx context.Context, q FeatureQuery) iter.Seq2[Feature, error] {
+	return each(func(yield func(*store.Found) (bool, error)) error { return f.be.search(ctx, q, yield) })
+}
+
+// Nearest is the features around a point, the nearest first, with their distances.
+// An error ends it.
+func (f *Features) Nearest(ctx context.Context, q NearestQuery) iter.Seq2[Feature, error] {
+	return each(func(yield func(*store.Found) (bool, error)) error { return f.be.nearest(ctx, q, yield) })
+}
+
+// Count is how many features a query wants, its limit aside. It is exact.
+func (f *Features) Count(ctx context.Context, q FeatureQuery) (int, error) { return f.be.count(ctx, q) }
+
+// each makes an iterator of a search.
+func each(search func(yield func(*store.Found) (bool, error)) error) iter.Seq2[Feature, error] {
+	return func(yield func(Feature, error) bool) {
+		err := search(func(f *store.Found) (bool, error) { return yield(f.Feature(), nil), nil })
+		if err != nil {
+			yield(Feature{}, err)
+		}
+	}
+}
+
+// remoteFeatures is a collection over a connection.
+type remoteFeatures struct{ c *Client }
+
+// get is a get of records, whose values are features.
+func (r *remoteFeatures) get(ctx context.Context, ids []string, yield func(int, *store.Found) (bool, error)) error {
+	keys := make([][]byte, len(ids))
+	for i, id := range ids {
+		if err := feature.CheckID(id); err != nil {
+			return fmt.Errorf("%w: %w", ErrOption, err)
+		}
+		keys[i] = []byte(id)
+	}
+	records, err := r.c.getMany(ctx, KindFeatures, keys, nil)
+	if err != nil {
+		return err
+	}
+	for i := range records {
+		rec, f := &records[i], (*store.Found)(nil)
+		if rec.Revision != 0 {
+			f = &store.Found{ID: keys[i], Value: rec.Value, Revision: rec.Revision}
+			f.Expiry = store.Expiry(rec.Expires)
+			if f.View, err = feature.Parse(rec.Value); err != nil {
+				return fmt.Errorf("%w: %q: %w", ErrProtocol, ids[i], err)
+			}
+		}
+		if more, err := yield(i, f); !more || err != nil {
+			return err
+		}
+	}
+	return nil
+}

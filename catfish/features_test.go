@@ -1,0 +1,241 @@
+package catfish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/paulmach/orb"
+
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/store"
+)
+
+const testFeatures = "places"
+
+func startFeatures(t testing.TB, opts ServerOptions) *Server {
+	opts.Features = map[string]FeaturesOptions{testFeatures: {}}
+	return startServer(t, opts)
+}
+
+func dialFeatures(t testing.TB, s *Server, o Options) *Features {
+	t.Helper()
+	o.keepYoung = true
+	f, err := dial(t, s, o).Features(testFeatures)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func testPlace(r *rand.Rand, id int) Feature {
+	x, y := r.Float64()*20-10, r.Float64()*20-10
+	f := Feature{ID: fmt.Sprintf("place %d", id), Geometry: orb.Point{x, y}, Properties: fmt.Appendf(nil, `{"n":%d}`, id%10)}
+	if id%7 == 0 {
+		var all orb.MultiPolygon
+		for i := range 4 {
+			x := x + float64(i)*30
+			all = append(all, orb.Polygon{{{x, y}, {x + 1, y}, {x + 1, y + 1}, {x, y + 1}, {x, y}}})
+		}
+		f.Geometry = all
+	}
+	return f
+}
+
+// What is put is found by area, filter, distance and id, by every path.
+func TestFeatures(t *testing.T) {
+	s := startFeatures(t, ServerOptions{})
+	r := rand.New(rand.NewPCG(1, 2))
+	ctx := t.Context()
+	first := dialFeatures(t, s, Options{})
+	var all []Feature
+	for i := range 3000 {
+		all = append(all, testPlace(r, i))
+	}
+	results, err := first.PutMany(ctx, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, res := range results {
+		if res.Err != nil || res.ID != all[i].ID || res.Revision == 0 {
+			t.Fatalf("%d: %+v", i, res)
+		}
+		all[i].Revision = res.Revision
+	}
+	c, err := s.Features(testFeatures)
+	if err != nil {
+		t.Fatal(err)
+	}
+	queries := []FeatureQuery{
+		{Area: store.Box(-10, -10, -9, -9)},
+		{Area: store.Box(-1, -1, 1, 1), Filter: "properties.n > 6"},
+		{Area: store.Circle(3, 3, 200_000), Order: store.ByID, Limit: 7},
+		{Area: store.Polygon(orb.Polygon{{{0, 0}, {5, 0}, {0, 5}, {0, 0}}}), Relation: feature.Within},
+		{Area: store.Box(20, -90, 60, 90), Order: store.ByID},
+		{Area: store.Box(-10, -10, 10, 10), Order: store.ByID, Limit: 2500},
+		{Filter: "properties.n == 3", Order: store.ByID},
+		{Order: store.ByID, Limit: 10, After: "place 2"},
+	}
+	for _, p := range kvPaths() {
+		t.Run(p.name, func(t *testing.T) {
+			f := dialFeatures(t, s, p.options())
+			for _, q := range queries {
+				want := allFound(t, func(yield func(*store.Found) (bool, error)) error { return c.Search(ctx, q, yield) })
+				var got []Feature
+				for place, err := range f.Search(ctx, q) {
+					if err != nil {
+						t.Fatalf("%+v: %v", q, err)
+					}
+					got = append(got, place)
+				}
+				samePlaces(t, q, got, want, q.Order == store.ByID)
+				if len(want) == 0 {
+					t.Errorf("%+v finds nothing", q)
+				}
+				if q.Limit == 0 {
+					if n, err := f.Count(ctx, q); err != nil || n != len(want) {
+						t.Errorf("%+v: %d, %v, want %d", q, n, err, len(want))
+					}
+				}
+			}
+			for _, q := range []NearestQuery{{X: 1, Y: 1, K: 10}, {X: 1, Y: 1, K: 3, Filter: "properties.n == 9"}, {X: 0, Y: 0, Within: 100_000}} {
+				want := allFound(t, func(yield func(*store.Found) (bool, error)) error { return c.Nearest(ctx, q, yield) })
+				var got []Feature
+				for place, err := range f.Nearest(ctx, q) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					got = append(got, place)
+				}
+				samePlaces(t, q, got, want, true)
+			}
+			for range 3 { // by a kept reference, too
+				got, err := f.GetMany(ctx, []string{"place 1", "none", "place 7"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				samePlaces(t, "get", got, []Feature{all[1], {}, all[7]}, true)
+			}
+			if _, err := f.Get(ctx, "none"); !errors.Is(err, kv.ErrNotFound) {
+				t.Errorf("get of none: %v", err)
+			}
+		})
+	}
+}
+
+func allFound(t *testing.T, search func(func(*store.Found) (bool, error)) error) (fs []Feature) {
+	t.Helper()
+	if err := search(func(f *store.Found) (bool, error) { fs = append(fs, f.Feature()); return true, nil }); err != nil {
+		t.Fatal(err)
+	}
+	return fs
+}
+
+func samePlaces(t *testing.T, what any, got, want []Feature, ordered bool) {
+	t.Helper()
+	byID := func(a, b Feature) int { return slices.Compare([]byte(a.ID), []byte(b.ID)) }
+	if !ordered {
+		slices.SortFunc(got, byID)
+		slices.SortFunc(want, byID)
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%+v: %d features, want %d", what, len(got), len(want))
+	}
+	for i, g := range got {
+		w := want[i]
+		if g.ID != w.ID || g.Revision != w.Revision || g.Distance != w.Distance || !orb.Equal(g.Geometry, w.Geometry) && g.Geometry != nil || string(g.Properties) != string(w.Properties) {
+			t.Fatalf("%+v: %d is %+v, want %+v", what, i, g, w)
+		}
+	}
+}
+
+// Changes are seen by every path as soon as they are acknowledged, and conditions
+// and bad input say what they are.
+func TestFeaturesChange(t *testing.T) {
+	for _, dir := range []bool{false, true} {
+		o := ServerOptions{}
+		if dir {
+			o.DataDir = t.TempDir()
+		}
+		s := startFeatures(t, o)
+		if err := s.WaitReady(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range kvPaths() {
+			t.Run(fmt.Sprintf("%s, dir=%t", p.name, dir), func(t *testing.T) { changeFeatures(t, t.Context(), dialFeatures(t, s, p.options())) })
+		}
+	}
+}
+
+func changeFeatures(t *testing.T, ctx context.Context, f *Features) {
+	is := func(err, want error) {
+		t.Helper()
+		if !errors.Is(err, want) || want == nil && err != nil {
+			t.Fatalf("%v, want %v", err, want)
+		}
+	}
+	at := func(x float64) []string {
+		t.Helper()
+		var ids []string
+		for place, err := range f.Search(ctx, FeatureQuery{Area: store.Box(x-1, -1, x+1, 1)}) {
+			is(err, nil)
+			ids = append(ids, place.ID)
+		}
+		return ids
+	}
+	for range 3 {
+		_, rev, err := f.Put(ctx, Feature{ID: "bus", Geometry: orb.Point{0, 0}, Properties: []byte(`{"line":1}`)}, kv.Condition{IfAbsent: true})
+		is(err, nil)
+		if got := at(0); !slices.Equal(got, []string{"bus"}) {
+			t.Fatalf("at 0: %q", got)
+		}
+		_, _, err = f.Put(ctx, Feature{ID: "bus"}, kv.Condition{IfAbsent: true})
+		is(err, kv.ErrExists)
+		_, rev2, err := f.Put(ctx, Feature{ID: "bus", Geometry: orb.Point{50, 0}, Properties: []byte(`{"line":1}`)}, kv.Condition{IfRevision: rev})
+		is(err, nil)
+		if got := at(0); len(got) != 0 {
+			t.Fatalf("at 0, after it moved: %q", got)
+		}
+		if got := at(50); !slices.Equal(got, []string{"bus"}) {
+			t.Fatalf("at 50: %q", got)
+		}
+		_, err = f.Patch(ctx, "bus", []byte(`{"late":true}`), kv.Condition{IfRevision: rev})
+		is(err, kv.ErrConflict)
+		_, err = f.Patch(ctx, "bus", []byte(`{"late":true}`), kv.Condition{IfRevision: rev2})
+		is(err, nil)
+		got, err := f.Get(ctx, "bus")
+		is(err, nil)
+		if string(got.Properties) != `{"late":true,"line":1}` {
+			t.Fatalf("%s", got.Properties)
+		}
+		n, err := f.DeleteWhere(ctx, FeatureQuery{Filter: "properties.late"})
+		is(err, nil)
+		if n != 1 {
+			t.Fatalf("%d deleted", n)
+		}
+		_, err = f.Delete(ctx, "bus", kv.Condition{})
+		is(err, kv.ErrNotFound)
+		if got := at(50); len(got) != 0 {
+			t.Fatalf("at 50, deleted: %q", got)
+		}
+	}
+	_, _, err := f.Put(ctx, Feature{Geometry: orb.Point{0, 95}}, kv.Condition{})
+	is(err, store.ErrFeature)
+	for _, err := range f.Search(ctx, FeatureQuery{Filter: "properties."}) {
+		is(err, filter.ErrFilter)
+	}
+	results, err := f.PutMany(ctx, []Feature{{ID: "a", Geometry: orb.Point{1, 1}}, {ID: "b", Geometry: orb.Point{1, 91}}, {ID: "c"}})
+	is(err, nil)
+	is(results[0].Err, nil)
+	is(results[1].Err, store.ErrFeature)
+	is(results[2].Err, nil)
+	for _, id := range []string{"a", "c"} {
+		_, err := f.Delete(ctx, id, kv.Condition{})
+		is(err, nil)
+	}
+}

@@ -1,0 +1,268 @@
+package catfish
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/store"
+)
+
+// Searches of features, at the client
+//
+// By message the server answers with the features. By offloading the client does
+// what the server would (featureoffload.go), with the same code of package store:
+//
+//	tree      boxes that meet the area   1 round trip, with cached nodes
+//	records   of all those at once       1 round trip
+//	decide    exact geometry, filter     here
+//
+// What takes too many reads is left to a message.
+
+// pageFeatures is how many features an unlimited search asks for at a time.
+const pageFeatures = 1000
+
+func (r *remoteFeatures) search(ctx context.Context, q FeatureQuery, yield func(*store.Found) (bool, error)) error {
+	if q.Limit == 0 && q.Order == store.AnyOrder && q.Area != nil {
+		// Most answers are small.
+		switch fs, _, err := r.find(ctx, q, nil); {
+		case err == nil:
+			_, err := giveAll(fs, yield)
+			return err
+		case !errors.Is(err, ErrTooLarge):
+			return err
+		}
+	}
+	if q.Limit > 0 && q.Limit <= pageFeatures && q.Order == store.AnyOrder {
+		fs, _, err := r.find(ctx, q, nil)
+		if err == nil {
+			_, err = giveAll(fs, yield)
+		}
+		if !errors.Is(err, ErrTooLarge) {
+			return err
+		}
+	}
+	q.Order = store.ByID
+	left := q.Limit
+	for {
+		page := q
+		if page.Limit = pageFeatures; left > 0 {
+			page.Limit = min(page.Limit, left)
+		}
+		fs, more, err := r.find(ctx, page, nil)
+		if err != nil {
+			return err
+		}
+		if on, err := giveAll(fs, yield); !on || err != nil {
+			return err
+		}
+		if left -= len(fs); left == 0 && q.Limit > 0 || len(fs) < page.Limit && !more || len(fs) == 0 {
+			return nil
+		}
+		q.After = string(fs[len(fs)-1].ID)
+	}
+}
+
+func giveAll(fs []store.Found, yield func(*store.Found) (bool, error)) (more bool, err error) {
+	for i := range fs {
+		if more, err := yield(&fs[i]); !more || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// find asks for the answer to one request.
+func (r *remoteFeatures) find(ctx context.Context, q FeatureQuery, x *Explanation) (fs []store.Found, more bool, err error) {
+	f := &findQuery{kind: kindFind, q: q, explain: x}
+	err = r.c.run(ctx, f)
+	return f.found, f.more, err
+}
+
+func (r *remoteFeatures) count(ctx context.Context, q FeatureQuery) (int, error) {
+	q.Limit, q.Order, q.After = 0, store.AnyOrder, ""
+	f := &findQuery{kind: kindCountFeatures, q: q}
+	err := r.c.run(ctx, f)
+	return f.count, err
+}
+
+func (r *remoteFeatures) nearest(ctx context.Context, q NearestQuery, yield func(*store.Found) (bool, error)) error {
+	f := &findQuery{kind: kindNear, near: q}
+	if err := r.c.run(ctx, f); err != nil {
+		return err
+	}
+	_, err := giveAll(f.found, yield)
+	return err
+}
+
+// Explain does what Search does, with a limit of up to 1,000, and says how.
+func (f *Features) Explain(ctx context.Context, q FeatureQuery) ([]Feature, *Explanation, error) {
+	r, ok := f.be.(*remoteFeatures)
+	if !ok || q.Limit < 0 || q.Limit > pageFeatures {
+		return nil, nil, fmt.Errorf("%w: Explain of %d features, want up to %d over a connection", ErrOption, q.Limit, pageFeatures)
+	}
+	began := time.Now()
+	x := &Explanation{Policy: r.c.conn.features.Policy(), last: began}
+	found, _, err := r.find(ctx, q, x)
+	if err != nil {
+		return nil, x, err
+	}
+	fs := make([]Feature, len(found))
+	for i := range found {
+		fs[i] = found[i].Feature()
+	}
+	x.Results, x.Took = len(fs), time.Since(began)
+	return fs, x, nil
+}
+
+// findQuery is a find, near or countFeatures, by either path.
+type findQuery struct {
+	kind fastmsg.Kind
+	q    FeatureQuery
+	near NearestQuery
+
+	found []store.Found // in memory of the query's own
+	more  bool          // there may be more, after the last one
+	count int
+
+	prepared *store.Prepared
+	space    feature.Space
+	bytes    []byte // of what was found by offloading
+	open     *openSlab
+	req      []byte
+	explain  *Explanation
+}
+
+func (g *findQuery) begin()                  {}
+func (g *findQuery) again()                  { g.found, g.more, g.count = nil, false, 0 }
+func (g *findQuery) opened() *openSlab       { return g.open }
+func (g *findQuery) explained() *Explanation { return g.explain }
+
+// Estimate knows nothing: how many records there are to read is in the leaves.
+func (g *findQuery) Estimate(*Estimate) bool { return false }
+
+// prepare checks the query, in the collection's space.
+func (g *findQuery) prepare(space feature.Space) (err error) {
+	if g.kind == kindNear {
+		_, err = g.near.Prepare(space)
+		return err
+	}
+	if g.prepared == nil || g.space != space {
+		g.prepared, err = g.q.Prepare(space)
+		g.space = space
+	}
+	return err
+}
+
+func (g *findQuery) once(ctx context.Context, c *Client, s *session) error {
+	o, err := s.openChecked(ctx, c.collection, g.kind)
+	g.open = o
+	if err == nil {
+		err = o.isOf(KindFeatures)
+	}
+	if err != nil {
+		return err
+	}
+	g.explain.step("get the connection")
+	if err := g.prepare(o.space); err != nil {
+		return err
+	}
+	engine := c.conn.features
+	path, began := engine.Choose(&s.featureBox, g)
+	g.explain.chose(engine, s, g, path)
+	out := Outcome{Path: FastMessaging, Searches: 1}
+	if path == Offload && s.canOffload() && g.kind != kindNear && g.q.Area != nil {
+		c.conn.letOthersRun()
+		out.Path = Offload // also if it ends by fast messaging
+		st, ok, err := g.offload(ctx, c, s)
+		if err != nil {
+			return err
+		}
+		out.Reads, out.Trips, out.Bytes, out.Results = int(st.Reads), int(st.RoundTrips), int(st.Bytes), len(g.found)
+		if ok {
+			engine.Done(began, out, Offload)
+			return nil
+		}
+		g.again()
+		c.conn.counters.fellBack.Add(1)
+		if g.explain != nil {
+			g.explain.FellBack = true
+		}
+	}
+	n, err := g.message(ctx, c, s)
+	if err != nil {
+		return err
+	}
+	out.Trips, out.Bytes, out.Results = out.Trips+1, out.Bytes+n, len(g.found)
+	engine.Done(began, out, FastMessaging)
+	return nil
+}
+
+// message asks the server, and returns how many bytes that took.
+func (g *findQuery) message(ctx context.Context, c *Client, s *session) (n int, err error) {
+	if g.kind == kindNear {
+		g.req, err = appendNear(appendHead(g.req[:0], g.open.coll, uint32(g.near.K)), &g.near)
+	} else {
+		g.req, err = appendFindQuery(appendHead(g.req[:0], g.open.coll, 0), &g.q, g.open.space)
+	}
+	if err != nil {
+		return 0, err
+	}
+	ans, err := s.call(ctx, g.kind, g.req, nil)
+	c.conn.counters.addMessage(len(g.req), len(ans))
+	g.explain.asked(len(g.req), len(ans))
+	if err != nil {
+		return 0, err
+	}
+	return len(g.req) + len(ans) + 2*frameBytes, g.take(ans)
+}
+
+// take decodes the answer.
+func (g *findQuery) take(ans []byte) error {
+	if g.kind == kindCountFeatures {
+		if len(ans) != 8 {
+			return fmt.Errorf("%w: count answered %d bytes, want 8", ErrProtocol, len(ans))
+		}
+		g.count = int(binary.LittleEndian.Uint64(ans))
+		return nil
+	}
+	if len(ans) == 0 {
+		return fmt.Errorf("%w: an answer of no bytes", ErrProtocol)
+	}
+	g.more = ans[0] == 1
+	for rest := ans[1:]; len(rest) > 0; {
+		f, after, err := getFeature(rest)
+		if err != nil {
+			return err
+		}
+		g.found = append(g.found, f)
+		rest = after
+	}
+	if g.kind == kindFind && g.q.Limit > 0 && len(g.found) > g.q.Limit {
+		return fmt.Errorf("%w: %d features answered, want at most %d", ErrProtocol, len(g.found), g.q.Limit)
+	}
+	return nil
+}
+
+// arrange puts what was found by offloading into the order that is wanted, and cuts
+// it.
+func (g *findQuery) arrange() {
+	if g.kind == kindCountFeatures {
+		g.count, g.found = len(g.found), nil
+		return
+	}
+	if g.q.Order == store.ByID {
+		slices.SortFunc(g.found, func(a, b store.Found) int { return slices.Compare(a.ID, b.ID) })
+		if g.q.After != "" {
+			g.found = slices.DeleteFunc(g.found, func(f store.Found) bool { return string(f.ID) <= g.q.After })
+		}
+	}
+	if g.q.Limit > 0 && len(g.found) > g.q.Limit {
+		g.found = g.found[:g.q.Limit]
+	}
+}

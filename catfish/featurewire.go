@@ -1,0 +1,271 @@
+package catfish
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/store"
+)
+
+// The payloads of messages about features, little-endian, as in wire.go and
+// recordwire.go.
+//
+//	request         payload                                          answer
+//	open            name                                             openFeatures
+//	createFeatures  options bytes u16, options (JSON), name          empty
+//	find            coll u32, 0 u32, query                           more u8, features
+//	near            coll u32, k u32, x, y, within f64, filter        more u8, features
+//	countFeatures   coll u32, 0 u32, query                           n u64
+//	store           coll u32, n u32, n places                        n results
+//	erase           coll u32, if u32, revision u64, id               revision u64
+//	patch           coll u32, if u32, revision u64, id, merge patch  revision u64
+//	eraseWhere      coll u32, 0 u32, query                           n u64
+//	get, renew      as of records: ids are keys, features values
+//
+//	query    limit u32, order u8, relation u8, shape u8 (noArea: none), 0 u8,
+//	         after (id), filter bytes u16, filter,
+//	         box 4 x f64 | polygon (feature) | circle x, y, radius f64
+//	id       bytes u16, text
+//	feature  id, found (recordwire.go), distance f64, bytes (package feature)
+//	place    if u32, revision u64, expiry i64, id, bytes u32, bytes
+//	result   revision u64; 0: failure bytes u32, failure
+//
+// An answer ends before it exceeds featureBytes. Then more is 1 if it is ordered
+// by id, and the client goes on after the last one; else it fails with
+// ErrTooLarge.
+const (
+	noArea = 0xff
+
+	// featureBytes bounds the features of an answer: it takes a worker 0.5 ms.
+	featureBytes = 4 << 20
+	// maxStore bounds the places of a message.
+	maxStore = 1024
+
+	openFeaturesBytes = openRecordsBytes + 32
+)
+
+// openFeatures is the answer to open where the collection has features:
+// openRecords, and then the tree.
+//
+//	88 key u64 | 96 address u64 | 104 bytes u64 | 112 node bytes u32 | 116 space u32
+type openFeatures struct {
+	openRecords
+	tree      rdma.Remote
+	treeBytes uint64
+	nodeBytes uint32
+	space     feature.Space
+}
+
+func (o *openFeatures) append(b []byte) []byte {
+	b = o.openRecords.append(b)
+	b = binary.LittleEndian.AppendUint64(b, uint64(o.tree.Key))
+	b = binary.LittleEndian.AppendUint64(b, o.tree.Addr)
+	b = binary.LittleEndian.AppendUint64(b, o.treeBytes)
+	b = binary.LittleEndian.AppendUint32(b, o.nodeBytes)
+	return binary.LittleEndian.AppendUint32(b, uint32(o.space))
+}
+
+// getOpenFeatures decodes openFeaturesBytes.
+func getOpenFeatures(b []byte) (o openFeatures, err error) {
+	if o.openRecords, err = getOpenRecords(b[:openRecordsBytes]); err != nil {
+		return o, err
+	}
+	b = b[openRecordsBytes:]
+	w := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
+	o.tree = rdma.Remote{Key: rdma.Key(w(0)), Addr: w(8)}
+	o.treeBytes, o.nodeBytes = w(16), binary.LittleEndian.Uint32(b[24:])
+	space := binary.LittleEndian.Uint32(b[28:])
+	if o.space = feature.Space(space); space > uint32(feature.Planar) || o.nodeBytes > maxNode {
+		return o, fmt.Errorf("%w: collection in space %d, nodes of %d bytes", ErrProtocol, space, o.nodeBytes)
+	}
+	return o, nil
+}
+
+func appendFeaturesOptions(b []byte, o store.CollectionOptions) ([]byte, error) {
+	text, err := json.Marshal(o)
+	if err != nil || len(text) > math.MaxUint16 {
+		return b, fmt.Errorf("%w: options of %d bytes", ErrOption, len(text))
+	}
+	return append(binary.LittleEndian.AppendUint16(b, uint16(len(text))), text...), nil
+}
+
+func getFeaturesOptions(b []byte) (o store.CollectionOptions, name string, err error) {
+	text, rest, err := cutText(b)
+	if err == nil {
+		err = json.Unmarshal(text, &o)
+	}
+	if err != nil {
+		return o, "", fmt.Errorf("%w: options of a collection: %w", ErrProtocol, err)
+	}
+	return o, string(rest), nil
+}
+
+// cutText cuts off a text with its length in front, perhaps an empty one.
+func cutText(b []byte) (text, rest []byte, err error) {
+	if len(b) < 2 || len(b)-2 < int(binary.LittleEndian.Uint16(b)) {
+		return nil, nil, fmt.Errorf("%w: text in %d bytes", ErrProtocol, len(b))
+	}
+	n := int(binary.LittleEndian.Uint16(b))
+	return b[2 : 2+n], b[2+n:], nil
+}
+
+func appendText(b []byte, s string) []byte {
+	return append(binary.LittleEndian.AppendUint16(b, uint16(len(s))), s...)
+}
+
+const queryBytes = 8
+
+func appendFindQuery(b []byte, q *store.Query, space feature.Space) ([]byte, error) {
+	if len(q.Filter) > math.MaxUint16 || len(q.After) > math.MaxUint16 || q.Limit < 0 {
+		return b, fmt.Errorf("%w: limit %d, filter of %d bytes, cursor of %d", store.ErrQuery, q.Limit, len(q.Filter), len(q.After))
+	}
+	shape := byte(noArea)
+	if q.Area != nil {
+		shape = byte(q.Area.Shape)
+	}
+	b = binary.LittleEndian.AppendUint32(b, uint32(min(q.Limit, math.MaxUint32)))
+	b = append(b, byte(q.Order), byte(q.Relation), shape, 0)
+	b = appendText(appendText(b, q.After), q.Filter)
+	switch {
+	case q.Area == nil:
+	case q.Area.Shape == store.ShapeBox:
+		for _, v := range q.Area.Box {
+			b = appendF64(b, v)
+		}
+	case q.Area.Shape == store.ShapeCircle:
+		b = appendF64(appendF64(appendF64(b, q.Area.Centre[0]), q.Area.Centre[1]), q.Area.Radius)
+	default:
+		g, err := feature.Normalise(q.Area.Polygon, feature.Options{Space: space})
+		if err != nil {
+			return b, fmt.Errorf("%w: area: %w", store.ErrQuery, err)
+		}
+		return feature.Append(b, g, nil)
+	}
+	return b, nil
+}
+
+func getFindQuery(b []byte) (q store.Query, err error) {
+	if len(b) < queryBytes {
+		return q, fmt.Errorf("%w: query of %d bytes", ErrProtocol, len(b))
+	}
+	q.Limit = int(binary.LittleEndian.Uint32(b))
+	q.Order, q.Relation = store.Order(b[4]), feature.Relation(b[5])
+	shape := b[6]
+	after, b, err := cutText(b[queryBytes:])
+	if err != nil {
+		return q, err
+	}
+	expr, b, err := cutText(b)
+	if err != nil {
+		return q, err
+	}
+	q.After, q.Filter = string(after), string(expr)
+	want := map[byte]int{noArea: 0, byte(store.ShapeBox): 32, byte(store.ShapeCircle): 24}
+	if n, fixed := want[shape]; fixed && n != len(b) || shape != noArea && shape > byte(store.ShapeCircle) {
+		return q, fmt.Errorf("%w: shape %d in %d bytes", ErrProtocol, shape, len(b))
+	}
+	switch shape {
+	case noArea:
+	case byte(store.ShapeBox):
+		q.Area = store.Box(f64(b), f64(b[8:]), f64(b[16:]), f64(b[24:]))
+	case byte(store.ShapeCircle):
+		q.Area = store.Circle(f64(b), f64(b[8:]), f64(b[16:]))
+	default:
+		v, err := feature.Parse(b)
+		if err != nil {
+			return q, fmt.Errorf("%w: polygon: %w", ErrProtocol, err)
+		}
+		q.Area = store.Polygon(v.Geometry())
+	}
+	return q, nil
+}
+
+func appendNear(b []byte, q *store.NearestQuery) ([]byte, error) {
+	if len(q.Filter) > math.MaxUint16 {
+		return b, fmt.Errorf("%w: filter of %d bytes", store.ErrQuery, len(q.Filter))
+	}
+	return append(appendF64(appendF64(appendF64(b, q.X), q.Y), q.Within), q.Filter...), nil
+}
+
+func getNear(k uint32, b []byte) (q store.NearestQuery, err error) {
+	if len(b) < 24 || k > store.MaxNearest {
+		return q, fmt.Errorf("%w: %d nearest, in %d bytes", ErrProtocol, k, len(b))
+	}
+	return store.NearestQuery{X: f64(b), Y: f64(b[8:]), Within: f64(b[16:]), K: int(k), Filter: string(b[24:])}, nil
+}
+
+// appendFeature adds a feature to an answer.
+func appendFeature(b []byte, f *store.Found) []byte {
+	head := found{revision: f.Revision, expiry: f.Expiry, valueBytes: uint32(len(f.Value))}
+	b = append(binary.LittleEndian.AppendUint16(b, uint16(len(f.ID))), f.ID...)
+	b = appendF64(head.append(b), f.Distance)
+	return append(b, f.Value...)
+}
+
+// getFeature cuts a feature off an answer, whose bytes it is in.
+func getFeature(b []byte) (f store.Found, rest []byte, err error) {
+	id, b, err := cutText(b)
+	if err != nil {
+		return f, nil, err
+	}
+	if len(b) < foundBytes+8 {
+		return f, nil, fmt.Errorf("%w: a feature of %d bytes", ErrProtocol, len(b))
+	}
+	head := getFound(b)
+	f = store.Found{ID: id, Revision: head.revision, Expiry: head.expiry, Distance: f64(b[foundBytes:])}
+	if b = b[foundBytes+8:]; uint64(head.valueBytes) > uint64(len(b)) {
+		return f, nil, fmt.Errorf("%w: a feature of %d bytes, %d are left of the answer", ErrProtocol, head.valueBytes, len(b))
+	}
+	f.Value = b[:head.valueBytes]
+	if f.View, err = feature.Parse(f.Value); err != nil {
+		return f, nil, fmt.Errorf("%w: %q: %w", ErrProtocol, f.ID, err)
+	}
+	return f, b[head.valueBytes:], nil
+}
+
+// stored is one of a store request.
+type stored struct {
+	cond     uint32
+	revision uint64
+	expiry   time.Duration
+	id       string
+	value    []byte
+}
+
+const placeBytes = 20 // before the id
+
+func (p *stored) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint32(b, p.cond)
+	b = binary.LittleEndian.AppendUint64(b, p.revision)
+	b = appendText(binary.LittleEndian.AppendUint64(b, uint64(p.expiry)), p.id)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(p.value)))
+	return append(b, p.value...)
+}
+
+// getStored cuts one off a request, whose bytes its value is in.
+func getStored(b []byte) (p stored, rest []byte, err error) {
+	if len(b) < placeBytes {
+		return p, nil, fmt.Errorf("%w: a place of %d bytes", ErrProtocol, len(b))
+	}
+	p.cond, p.revision = binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint64(b[4:])
+	p.expiry = time.Duration(binary.LittleEndian.Uint64(b[12:]))
+	id, b, err := cutText(b[placeBytes:])
+	if err != nil {
+		return p, nil, err
+	}
+	if p.id = string(id); len(b) < 4 || uint64(binary.LittleEndian.Uint32(b)) > uint64(len(b)-4) {
+		return p, nil, fmt.Errorf("%w: a place that ends with %d bytes", ErrProtocol, len(b))
+	}
+	n := 4 + int(binary.LittleEndian.Uint32(b))
+	p.value = b[4:n]
+	return p, b[n:], nil
+}
+
+func appendF64(b []byte, v float64) []byte {
+	return binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+}
