@@ -239,3 +239,39 @@ func changeFeatures(t *testing.T, ctx context.Context, f *Features) {
 		is(err, nil)
 	}
 }
+
+// A Local is the same without a network, and has kept all when it is opened again.
+func TestLocal(t *testing.T) {
+	dir := t.TempDir()
+	for round := range 3 {
+		l, err := Open(t.Context(), dir, LocalOptions{SlabBytes: 1 << 30})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if round == 0 {
+			if _, err := l.Features("places"); !errors.Is(err, ErrUnknownCollection) {
+				t.Fatal(err)
+			}
+		}
+		if err := l.CreateFeatures(t.Context(), "places", FeaturesOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		f, err := l.Features("places")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := f.Count(t.Context(), FeatureQuery{}); err != nil || n != round {
+			t.Fatalf("%d, %v", n, err)
+		}
+		changeFeatures(t, t.Context(), f)
+		if _, _, err := f.Put(t.Context(), Feature{}, kv.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Get(t.Context(), "bus"); !errors.Is(err, store.ErrClosed) {
+			t.Fatalf("after Close: %v", err)
+		}
+	}
+}
