@@ -39,7 +39,7 @@ func (g *findQuery) offload(ctx context.Context, c *Client, s *session) (st offl
 	}
 	if len(items) > 0 {
 		var more offload.Stats
-		more, ok, err = g.readAll(ctx, c, s, items, began)
+		more, ok, err = g.readAll(ctx, c, s, items, began, g.keep)
 		// The walks follow each other.
 		st.Add(more)
 		if !ok || err != nil {
@@ -64,39 +64,49 @@ func (g *findQuery) cannot(ctx context.Context, s *session, err error) (ok bool,
 
 // candidates are the entries of the tree that meet the area, each once.
 func (g *findQuery) candidates(ctx context.Context, c *Client, s *session) (items []rstar.Item, st offload.Stats, err error) {
+	err = g.walk(ctx, c, s, &st, func(r *remote.Reader) error {
+		for i, box := range g.prepared.Boxes() {
+			n := len(items)
+			if items, err = r.Search(ctx, &g.open.slab, box, searchCandidates+1, items); err != nil {
+				return err
+			}
+			kept := items[:n]
+			for _, it := range items[n:] {
+				if g.prepared.First(i, it.Rect) {
+					kept = append(kept, it)
+				}
+			}
+			if items = kept; len(items) > searchCandidates {
+				return nil
+			}
+		}
+		return nil
+	})
+	return items, st, err
+}
+
+// walk lends f a reader of the tree, and counts what it does.
+func (g *findQuery) walk(ctx context.Context, c *Client, s *session, st *offload.Stats, f func(*remote.Reader) error) error {
 	u, err := s.channels.get(ctx)
 	if err != nil {
-		return nil, st, err
+		return err
 	}
 	defer s.channels.put(u)
 	g.explain.step("get a read channel")
 	r := u.(*remote.Reader)
-	for i, box := range g.prepared.Boxes() {
-		n := len(items)
-		items, err = r.Search(ctx, &g.open.slab, box, searchCandidates+1, items)
-		one := r.Stats()
-		c.conn.counters.addOffload(&one)
-		g.explain.read(&one)
-		st.Add(one)
-		if err != nil {
-			return nil, st, walkError(err)
-		}
-		kept := items[:n]
-		for _, it := range items[n:] {
-			if g.prepared.First(i, it.Rect) {
-				kept = append(kept, it)
-			}
-		}
-		if items = kept; len(items) > searchCandidates {
-			break
-		}
-	}
+	err = f(r)
+	one := r.Stats()
+	c.conn.counters.addOffload(&one)
+	g.explain.read(&one)
 	g.explain.step("walk the tree")
-	return items, st, nil
+	st.Add(one)
+	return walkError(err)
 }
 
-// readAll reads the records of candidates, and keeps the features that match.
-func (g *findQuery) readAll(ctx context.Context, c *Client, s *session, items []rstar.Item, began time.Duration) (st offload.Stats, ok bool, err error) {
+// readAll reads the records of candidates, and calls decide with each feature. It
+// is not ok if one could not be read.
+func (g *findQuery) readAll(ctx context.Context, c *Client, s *session, items []rstar.Item, began time.Duration,
+	decide func(f *store.Found, ref record.Ref) error) (st offload.Stats, ok bool, err error) {
 	u, err := s.recordChannels.get(ctx)
 	if errors.Is(err, errNoChannel) {
 		return st, false, nil
@@ -127,7 +137,7 @@ func (g *findQuery) readAll(ctx context.Context, c *Client, s *session, items []
 		return st, ok, err
 	}
 	for i := range reads {
-		if ok, err := g.decide(&reads[i], at); !ok || err != nil {
+		if ok, err := g.readOne(&reads[i], at, decide); !ok || err != nil {
 			return st, false, err
 		}
 	}
@@ -135,8 +145,8 @@ func (g *findQuery) readAll(ctx context.Context, c *Client, s *session, items []
 	return st, true, nil
 }
 
-// decide looks at a record that was read. It is not ok if it could not be.
-func (g *findQuery) decide(it *recordreader.Item, at *recordsAt) (ok bool, err error) {
+// readOne looks at a record that was read. It is not ok if it could not be.
+func (g *findQuery) readOne(it *recordreader.Item, at *recordsAt, decide func(*store.Found, record.Ref) error) (ok bool, err error) {
 	if errors.Is(it.Err, record.ErrRef) {
 		g.open.outgrown.Store(true) // It may have grown.
 	}
@@ -144,24 +154,23 @@ func (g *findQuery) decide(it *recordreader.Item, at *recordsAt) (ok bool, err e
 		return false, nil
 	}
 	now := at.clock + monotonic()
-	f := store.Found{ID: it.View.Key, Revision: it.View.Revision, Expiry: time.Duration(it.View.Expiry), Now: now}
+	f := store.Found{ID: it.View.Key, Value: it.View.Value, Revision: it.View.Revision, Expiry: time.Duration(it.View.Expiry), Now: now}
 	if f.Expiry != 0 && f.Expiry <= now {
 		return true, nil
 	}
-	if f.View, err = feature.Parse(it.View.Value); err != nil {
+	if f.View, err = feature.Parse(f.Value); err != nil {
 		return false, nil // Foreign bytes: the server knows better.
 	}
-	match, err := g.prepared.Match(&f)
-	if !match || err != nil {
-		return err == nil, err
+	err = decide(&f, it.Ref)
+	return err == nil, err
+}
+
+// keep is what a search without distances does with a feature.
+func (g *findQuery) keep(f *store.Found, _ record.Ref) error {
+	match, err := g.prepared.Match(f)
+	if match {
+		// The reader's memory goes with the channel.
+		g.found = append(g.found, f.Clone())
 	}
-	// The reader's memory goes with the channel.
-	n := len(g.bytes)
-	g.bytes = append(append(g.bytes, it.View.Key...), it.View.Value...)
-	k := n + len(it.View.Key)
-	f.ID, f.Value = g.bytes[n:k:k], g.bytes[k:len(g.bytes):len(g.bytes)]
-	if f.View, err = feature.Open(f.Value); err == nil {
-		g.found = append(g.found, f)
-	}
-	return true, err
+	return err
 }

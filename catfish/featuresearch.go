@@ -130,12 +130,13 @@ type findQuery struct {
 	more  bool          // there may be more, after the last one
 	count int
 
-	prepared *store.Prepared
-	space    feature.Space
-	bytes    []byte // of what was found by offloading
-	open     *openSlab
-	req      []byte
-	explain  *Explanation
+	prepared     *store.Prepared
+	preparedNear *store.PreparedNearest
+	space        feature.Space
+	bytes        []byte // of what was found by offloading
+	open         *openSlab
+	req          []byte
+	explain      *Explanation
 }
 
 func (g *findQuery) begin()                  {}
@@ -149,7 +150,10 @@ func (g *findQuery) Estimate(*Estimate) bool { return false }
 // prepare checks the query, in the collection's space.
 func (g *findQuery) prepare(space feature.Space) (err error) {
 	if g.kind == kindNear {
-		_, err = g.near.Prepare(space)
+		if g.preparedNear == nil || g.space != space {
+			g.preparedNear, err = g.near.Prepare(space)
+			g.space = space
+		}
 		return err
 	}
 	if g.prepared == nil || g.space != space {
@@ -176,10 +180,14 @@ func (g *findQuery) once(ctx context.Context, c *Client, s *session) error {
 	path, began := engine.Choose(&s.featureBox, g)
 	g.explain.chose(engine, s, g, path)
 	out := Outcome{Path: FastMessaging, Searches: 1}
-	if path == Offload && s.canOffload() && g.kind != kindNear && g.q.Area != nil {
+	if path == Offload && s.canOffload() && (g.kind == kindNear || g.q.Area != nil) {
 		c.conn.letOthersRun()
 		out.Path = Offload // also if it ends by fast messaging
-		st, ok, err := g.offload(ctx, c, s)
+		offload := g.offload
+		if g.kind == kindNear {
+			offload = g.offloadNear
+		}
+		st, ok, err := offload(ctx, c, s)
 		if err != nil {
 			return err
 		}

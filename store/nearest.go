@@ -1,10 +1,8 @@
 package store
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/paulmach/orb"
 
@@ -76,112 +74,6 @@ func (q *NearestQuery) prepare(s feature.Space, compile func(string) (*filter.Pr
 	return &PreparedNearest{NearestQuery: *q, space: s, origin: o, pass: pass}, nil
 }
 
-// near is a feature with its distance.
-type near struct {
-	Found
-	ref record.Ref
-}
-
-func (a *near) compare(b *near) int {
-	return cmp.Or(cmp.Compare(a.Distance, b.Distance), slices.Compare(a.ID, b.ID))
-}
-
-// nearest are the k nearest so far, as a heap: the farthest first.
-type nearest struct {
-	q    *PreparedNearest
-	k    int // 0: all
-	best []near
-	refs map[record.Ref]struct{} // in best
-}
-
-// reach is how far away a feature may be to be of use.
-func (n *nearest) reach() float64 {
-	r := math.Inf(1)
-	if n.q.Within > 0 {
-		r = n.q.Within
-	}
-	if n.k > 0 && len(n.best) == n.k {
-		r = min(r, n.best[0].Distance)
-	}
-	return r
-}
-
-// offer takes a feature if it is nearer than those there are.
-func (n *nearest) offer(f *Found, ref record.Ref) {
-	c := near{*f, ref}
-	full := n.k > 0 && len(n.best) == n.k
-	if f.Distance > n.reach() || full && c.compare(&n.best[0]) >= 0 {
-		return
-	}
-	// The bytes are the search's buffer.
-	c.Value = slices.Clone(f.Value)
-	c.ID = slices.Clone(f.ID)
-	c.View, _ = feature.Open(c.Value) // as before
-	if full {
-		delete(n.refs, n.best[0].ref)
-		n.best[0] = c
-		n.down()
-	} else {
-		n.best = append(n.best, c)
-		n.up()
-	}
-	n.refs[ref] = struct{}{}
-}
-
-func (n *nearest) up() {
-	for i := len(n.best) - 1; i > 0; {
-		p := (i - 1) / 2
-		if n.best[p].compare(&n.best[i]) >= 0 {
-			return
-		}
-		n.best[p], n.best[i] = n.best[i], n.best[p]
-		i = p
-	}
-}
-
-func (n *nearest) down() {
-	for i := 0; ; {
-		c := 2*i + 1
-		if c >= len(n.best) {
-			return
-		}
-		if c+1 < len(n.best) && n.best[c+1].compare(&n.best[c]) > 0 {
-			c++
-		}
-		if n.best[i].compare(&n.best[c]) >= 0 {
-			return
-		}
-		n.best[i], n.best[c] = n.best[c], n.best[i]
-		i = c
-	}
-}
-
-// look decides about an entry of the tree.
-func (s *set) look(n *nearest, it rstar.Item, b *Buffer) error {
-	if n.q.origin.LowerBound(feature.Box(it.Rect)) > n.reach() {
-		return nil
-	}
-	ref := record.Ref(it.ID)
-	if _, ok := n.refs[ref]; ok {
-		return nil
-	}
-	if err := b.spend(); err != nil {
-		return err
-	}
-	f := &b.found
-	ok, err := s.read(ref, b, f)
-	if !ok || err != nil {
-		return err
-	}
-	if f.Distance = n.q.origin.Distance(&f.View); f.Distance > n.reach() {
-		return nil
-	}
-	if ok, err = n.q.pass.Match(f); ok {
-		n.offer(f, ref)
-	}
-	return err
-}
-
 const (
 	// browsed is how many entries of the tree are looked at at once.
 	browsed = 32
@@ -192,40 +84,55 @@ const (
 
 // nearestOf calls yield with the nearest features, in order.
 func (s *set) nearestOf(q *PreparedNearest, b *Buffer, yield func(*Found) (more bool, err error)) error {
-	n := &nearest{q: q, k: q.K, refs: map[record.Ref]struct{}{}}
+	n := q.Collect()
 	done, err := s.around(n, b)
 	if err == nil && !done {
 		done, err = s.byBoxes(n, b)
 	}
 	if err == nil && !done {
-		err = s.circle(n, n.reach(), b)
+		err = s.circle(n, n.Reach(), b)
 	}
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(n.best, func(a, b near) int { return a.compare(&b) })
-	for i := range n.best {
-		if more, err := yield(&n.best[i].Found); !more || err != nil {
+	for f := range n.Result() {
+		if more, err := yield(f); !more || err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// look decides about an entry of the tree.
+func (s *set) look(n *NearestSoFar, it rstar.Item, b *Buffer) error {
+	if !n.Wants(it) {
+		return nil
+	}
+	if err := b.spend(); err != nil {
+		return err
+	}
+	ref := record.Ref(it.ID)
+	ok, err := s.read(ref, b, &b.found)
+	if ok {
+		err = n.Offer(&b.found, ref)
+	}
+	return err
+}
+
 // around searches the circle of the greatest distance, if that is no work.
-func (s *set) around(n *nearest, b *Buffer) (done bool, err error) {
+func (s *set) around(n *NearestSoFar, b *Buffer) (done bool, err error) {
 	if n.q.Within == 0 {
 		return false, nil
 	}
-	if n.k > 0 {
-		c, err := feature.NewCircle(n.q.space, orb.Point{n.q.X, n.q.Y}, n.q.Within, feature.Intersects)
+	if n.q.K > 0 {
+		boxes, err := n.Circle(n.q.Within)
 		if err != nil {
 			return false, err
 		}
 		in := 0
-		for _, box := range c.Boxes() {
-			some, rest := s.tree.CountSome(rstar.Rect(box), soonNodes)
-			if in += some; rest != nil || in > circleFirst*n.k+browsed {
+		for _, box := range boxes {
+			some, rest := s.tree.CountSome(box, soonNodes)
+			if in += some; rest != nil || in > circleFirst*n.q.K+browsed {
 				return false, nil
 			}
 		}
@@ -234,10 +141,10 @@ func (s *set) around(n *nearest, b *Buffer) (done bool, err error) {
 }
 
 // byBoxes is the first pass. It is done if it has seen all there is.
-func (s *set) byBoxes(n *nearest, b *Buffer) (done bool, err error) {
+func (s *set) byBoxes(n *NearestSoFar, b *Buffer) (done bool, err error) {
 	br := s.tree.Browse(n.q.X, n.q.Y)
 	defer br.Close()
-	for !done && len(n.best) < n.k {
+	for !done && !n.Full() {
 		var found []rstar.Neighbor
 		found, done = br.Next(nil, browsed, soonNodes)
 		for _, it := range found {
@@ -253,14 +160,14 @@ func (s *set) byBoxes(n *nearest, b *Buffer) (done bool, err error) {
 }
 
 // circle is the second pass.
-func (s *set) circle(n *nearest, radius float64, b *Buffer) error {
-	c, err := feature.NewCircle(n.q.space, orb.Point{n.q.X, n.q.Y}, radius, feature.Intersects)
+func (s *set) circle(n *NearestSoFar, radius float64, b *Buffer) error {
+	boxes, err := n.Circle(radius)
 	if err != nil {
 		return err
 	}
-	for _, box := range c.Boxes() {
+	for _, box := range boxes {
 		var rest *rstar.Scan
-		b.items, rest = s.tree.SearchSome(b.items[:0], rstar.Rect(box), 0, soonNodes)
+		b.items, rest = s.tree.SearchSome(b.items[:0], box, 0, soonNodes)
 		for _, it := range b.items {
 			if err := s.look(n, it, b); err != nil {
 				return err
@@ -278,7 +185,7 @@ func (s *set) circle(n *nearest, radius float64, b *Buffer) error {
 	return nil
 }
 
-func (s *set) rest(n *nearest, rest *rstar.Scan, b *Buffer) error {
+func (s *set) rest(n *NearestSoFar, rest *rstar.Scan, b *Buffer) error {
 	for done := false; !done; {
 		done = rest.Step(stepNodes)
 		for items := rest.Take(); items != nil; items = rest.Take() {

@@ -204,7 +204,7 @@ func (s *set) first(p *Prepared, b *Buffer, yield func(*Found) (bool, error)) er
 		if len(best) == p.Limit {
 			best = best[:len(best)-1]
 		}
-		best = slices.Insert(best, i, f.clone())
+		best = slices.Insert(best, i, f.Clone())
 		return true, nil
 	})
 	for i := range best {
@@ -219,8 +219,8 @@ func (s *set) first(p *Prepared, b *Buffer, yield func(*Found) (bool, error)) er
 	return err
 }
 
-// clone is f in memory of its own.
-func (f *Found) clone() Found {
+// Clone is f in memory of its own.
+func (f *Found) Clone() Found {
 	c := *f
 	c.ID = slices.Clone(f.ID)
 	c.Value = slices.Clone(f.Value)
