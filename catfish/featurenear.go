@@ -71,7 +71,8 @@ func (g *findQuery) nearestEntries(ctx context.Context, c *Client, s *session, n
 	}
 	for pass := 0; pass < passes && want <= searchCandidates; pass++ {
 		var near []remote.Neighbor
-		err := g.walk(ctx, c, s, st, func(r *remote.Reader) (err error) {
+		err := g.walk(ctx, c, s, st, func(r *remote.Reader, ended func()) (err error) {
+			defer ended()
 			near, err = r.Nearest(ctx, &g.open.slab, g.near.X, g.near.Y, want, nil)
 			return err
 		})
@@ -102,9 +103,10 @@ func (g *findQuery) circle(ctx context.Context, c *Client, s *session, n *store.
 		return false, err
 	}
 	var items []rstar.Item
-	err = g.walk(ctx, c, s, st, func(r *remote.Reader) (err error) {
+	err = g.walk(ctx, c, s, st, func(r *remote.Reader, ended func()) (err error) {
 		for _, box := range boxes {
-			if items, err = r.Search(ctx, &g.open.slab, box, 4*searchCandidates, items); err != nil {
+			items, err = r.Search(ctx, &g.open.slab, box, 4*searchCandidates, items)
+			if ended(); err != nil {
 				return err
 			}
 		}

@@ -64,10 +64,11 @@ func (g *findQuery) cannot(ctx context.Context, s *session, err error) (ok bool,
 
 // candidates are the entries of the tree that meet the area, each once.
 func (g *findQuery) candidates(ctx context.Context, c *Client, s *session) (items []rstar.Item, st offload.Stats, err error) {
-	err = g.walk(ctx, c, s, &st, func(r *remote.Reader) error {
+	err = g.walk(ctx, c, s, &st, func(r *remote.Reader, ended func()) error {
 		for i, box := range g.prepared.Boxes() {
 			n := len(items)
-			if items, err = r.Search(ctx, &g.open.slab, box, searchCandidates+1, items); err != nil {
+			items, err = r.Search(ctx, &g.open.slab, box, searchCandidates+1, items)
+			if ended(); err != nil {
 				return err
 			}
 			kept := items[:n]
@@ -85,8 +86,8 @@ func (g *findQuery) candidates(ctx context.Context, c *Client, s *session) (item
 	return items, st, err
 }
 
-// walk lends f a reader of the tree, and counts what it does.
-func (g *findQuery) walk(ctx context.Context, c *Client, s *session, st *offload.Stats, f func(*remote.Reader) error) error {
+// walk lends f a reader of the tree. f calls ended after each search, which counts.
+func (g *findQuery) walk(ctx context.Context, c *Client, s *session, st *offload.Stats, f func(r *remote.Reader, ended func()) error) error {
 	u, err := s.channels.get(ctx)
 	if err != nil {
 		return err
@@ -94,12 +95,13 @@ func (g *findQuery) walk(ctx context.Context, c *Client, s *session, st *offload
 	defer s.channels.put(u)
 	g.explain.step("get a read channel")
 	r := u.(*remote.Reader)
-	err = f(r)
-	one := r.Stats()
-	c.conn.counters.addOffload(&one)
-	g.explain.read(&one)
+	err = f(r, func() {
+		one := r.Stats()
+		c.conn.counters.addOffload(&one)
+		g.explain.read(&one)
+		st.Add(one)
+	})
 	g.explain.step("walk the tree")
-	st.Add(one)
 	return walkError(err)
 }
 

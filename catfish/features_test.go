@@ -275,3 +275,46 @@ func TestLocal(t *testing.T) {
 		}
 	}
 }
+
+// An offloaded search with cached nodes takes two round trips: one for a leaf, and
+// one for all records. The server has no part in it.
+func TestFeaturesOffloaded(t *testing.T) {
+	s := startFeatures(t, ServerOptions{})
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, tr := range oneSided {
+		f := dialFeatures(t, s, Options{Transport: tr, Policy: "offload-cached", Shared: new(Shared)})
+		var all []Feature
+		for i := range 2000 {
+			all = append(all, Feature{ID: fmt.Sprint(i), Geometry: orb.Point{r.Float64(), r.Float64()}})
+		}
+		if _, err := f.PutMany(t.Context(), all); err != nil {
+			t.Fatal(err)
+		}
+		at := func(i int) FeatureQuery {
+			p := all[i].Geometry.(orb.Point)
+			return FeatureQuery{Area: store.Box(p[0]-0.01, p[1]-0.01, p[0]+0.01, p[1]+0.01)}
+		}
+		trips, n := uint64(0), 0
+		for i := range all {
+			found, x, err := f.Explain(t.Context(), at(i))
+			if err != nil || !slices.ContainsFunc(found, func(f Feature) bool { return f.ID == all[i].ID }) {
+				t.Fatalf("%s: %v, %v", tr, found, err)
+			}
+			if i < len(all)/2 {
+				continue // until the inner nodes are cached
+			}
+			if x.Path != "offload" || x.FellBack {
+				t.Fatalf("%s: %+v", tr, x)
+			}
+			trips += x.RoundTrips
+			n++
+		}
+		// Where nothing is expected only a leaf's first lines are read at first.
+		if mean := float64(trips) / float64(n); mean > 2.1 {
+			t.Errorf("%s: %.2f round trips a search", tr, mean)
+		}
+		if n, err := f.DeleteWhere(t.Context(), FeatureQuery{}); n != len(all) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+}
