@@ -153,6 +153,29 @@ func (m *Map) Peek(key []byte) (revision uint64, expiry time.Duration) {
 	return 0, 0
 }
 
+// GetExpired is the key's record if that has expired, and is not removed yet. The
+// View is good until the buffer is used again. Other than Get, it takes the lock.
+// ErrNotFound: there is none, or it has not expired.
+func (m *Map) GetExpired(key []byte, b *Buffer) (record.View, error) {
+	if err := m.lock(); err != nil {
+		return record.View{}, err
+	}
+	defer m.mu.Unlock()
+	if m.mortal == 0 {
+		return record.View{}, ErrNotFound
+	}
+	now := m.now()
+	ref, _, _ := m.find(cuckoo.Hash(m.seed, key), key, now)
+	if ref == 0 {
+		return record.View{}, ErrNotFound
+	}
+	v, err := m.copyTo(b, ref, key)
+	if err == nil && !expired(v.Expiry, now) {
+		err = ErrNotFound
+	}
+	return v, err
+}
+
 // Delete removes a key's record. Without one it returns ErrNotFound.
 func (m *Map) Delete(key []byte, c Condition) error { return m.DeleteAs(key, c, 0) }
 

@@ -50,9 +50,11 @@ type write struct {
 	revision uint64
 	boxes    int
 	ref      record.Ref
-	old      []byte // value before, if somebody watches
-	oldRev   uint64
-	err      error
+	// The feature before, its value if keepsOld.
+	old       []byte
+	oldExpiry time.Duration
+	oldRev    uint64
+	err       error
 }
 
 // maxBatch is how many writes go together: 10 ms of work.
@@ -138,7 +140,9 @@ func (st *Store) pass() {
 // carryOut takes one batch through.
 func (st *Store) carryOut(batch []*write) {
 	if run := batch[0].run; run != nil {
-		batch[0].done(0, run())
+		err := run()
+		st.hub.tell()
+		batch[0].done(0, err)
 		return
 	}
 	d := &st.door
@@ -167,6 +171,7 @@ func (st *Store) carryOut(batch []*write) {
 			}
 		}
 	}
+	st.hub.tell()
 	for _, w := range batch {
 		w.done(w.revision, w.err)
 	}
@@ -195,9 +200,14 @@ func (st *Store) prepare(w *write, more bool) error {
 		}
 	}
 	if old != nil {
-		w.oldRev = old.Revision
+		w.oldRev, w.oldExpiry = old.Revision, old.Expiry
 		if st.keepsOld {
 			w.old = append([]byte(nil), old.Value...)
+		}
+	}
+	if old == nil && st.keepsOld {
+		if err := st.expiredBefore(w); err != nil {
+			return err
 		}
 	}
 	w.revision = st.numbered + 1
@@ -224,6 +234,24 @@ func (st *Store) prepare(w *write, more bool) error {
 		st.door.pending[pendingKey{w.coll, w.id}] = w
 	}
 	return nil
+}
+
+// expiredBefore finds the feature before, if that has expired and is not removed
+// yet. It is not there for a precondition, but it was for watchers.
+func (st *Store) expiredBefore(w *write) error {
+	if st.door.pending[pendingKey{w.coll, w.id}] != nil {
+		return nil
+	}
+	st.door.buf.LongestValue = 0
+	v, err := w.coll.set.m.GetExpired([]byte(w.id), &st.door.buf)
+	if err == nil {
+		w.old = append([]byte(nil), v.Value...)
+		w.oldRev, w.oldExpiry = v.Revision, duration(v.Expiry)
+	}
+	if errors.Is(err, kv.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // stillExpired is an error if the feature was written since.
@@ -285,10 +313,14 @@ func judge(w *write, old *Found) error {
 }
 
 func (w *write) entry() disk.Entry {
-	return disk.Entry{
+	e := disk.Entry{
 		Collection: w.coll.num, Kind: w.kind, Key: []byte(w.id), Value: w.value,
-		Revision: w.revision, Expiry: int64(w.expiry), Old: w.old, OldRevision: w.oldRev,
+		Revision: w.revision, Expiry: int64(w.expiry), Old: w.old, OldExpiry: int64(w.oldExpiry), OldRevision: w.oldRev,
 	}
+	if w.expired != 0 {
+		e.Flags = expiredFlag
+	}
+	return e
 }
 
 // discard takes back what was staged.
@@ -302,7 +334,10 @@ func (w *write) discard() error {
 // undo is for a write that is in the log, and could not be published: what it has
 // changed is written anew as it was before, so that the log tells what readers see.
 func (st *Store) undo(w *write) error {
-	undo := disk.Entry{Collection: w.coll.num, Kind: disk.Delete, Key: []byte(w.id), Revision: st.revision + 1, Old: w.value, OldRevision: w.revision}
+	undo := disk.Entry{Collection: w.coll.num, Kind: disk.Delete, Key: []byte(w.id), Revision: st.revision + 1}
+	if w.kind == disk.Put {
+		undo.Old, undo.OldExpiry, undo.OldRevision = w.value, int64(w.expiry), w.revision
+	}
 	v, _, err := w.coll.set.m.Get([]byte(w.id), &kv.Buffer{})
 	if err == nil {
 		undo.Kind, undo.Value, undo.Expiry = disk.Put, v.Value, v.Expiry

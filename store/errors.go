@@ -24,6 +24,11 @@ var (
 	ErrBudget = errors.New("store: the search takes more than its budget")
 	// ErrCorrupt: what is in memory or on disk contradicts itself.
 	ErrCorrupt = errors.New("store: corrupt")
+	// ErrLagged: what a watcher would look at next is no longer kept: it was too
+	// slow. Search again, and watch from then on.
+	ErrLagged = errors.New("store: a watcher has lost changes")
+	// ErrWatchLimit: one of WatchLimits; the text says which.
+	ErrWatchLimit = errors.New("store: too many watchers or areas")
 	// ErrOptions: an option out of its range.
 	ErrOptions = errors.New("store: bad option")
 )

@@ -28,6 +28,7 @@ func (st *Store) restore(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		c.created = m.Created
 		st.names[m.Name], st.nums[m.Collection] = c, c
 		st.next = max(st.next, m.Collection+1)
 		if err := st.load(ctx, c); err != nil {

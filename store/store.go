@@ -44,6 +44,7 @@ type Options struct {
 	Now func() time.Duration
 	// Workers load collections at the start; 0: one for each processor.
 	Workers int
+	Watch   WatchLimits
 
 	disk func(dir string, o disk.Options) (*disk.DB, error) // tests
 }
@@ -62,11 +63,12 @@ type Store struct {
 	now          func() time.Duration
 	boot         uint64
 	waitsForDisk bool // writes do
-	keepsOld     bool // values before are needed
+	keepsOld     bool // values before are needed: who is inside the door
 
 	filters *filter.Cache
 
 	door     door
+	hub      hub
 	revision uint64 // of the last write that was committed
 	numbered uint64 // of the last write that was prepared
 
@@ -84,6 +86,7 @@ type Collection struct {
 	num     uint32
 	o       CollectionOptions
 	set     *set
+	created uint64 // revision
 	free    []func()
 	dropped atomic.Bool
 	using   sync.WaitGroup
@@ -120,6 +123,11 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		names: map[string]*Collection{}, nums: map[uint32]*Collection{}, next: 1,
 	}
 	st.door.wake = make(chan struct{}, 1)
+	limits, err := o.Watch.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	st.hub.init(st, limits)
 	db, err := o.disk(o.Dir, disk.Options{
 		Sync: o.Sync, LogBytes: o.LogBytes, Logger: o.Logger, IDsOnly: o.Dir == "",
 	})
@@ -132,6 +140,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		st.revision = uint64(st.now()) >> 8
 	}
 	st.waitsForDisk = o.Dir != "" && o.Sync == disk.SyncAlways
+	st.keepsOld = o.Dir != "" // The log has them.
 	if err := st.restore(ctx); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
@@ -158,6 +167,7 @@ func (st *Store) Close() error {
 	st.closed = true
 	st.mu.Unlock()
 	st.shut()
+	st.hub.close()
 	for _, c := range st.Collections() {
 		c.close()
 	}
@@ -241,8 +251,9 @@ func (st *Store) Create(name string, o CollectionOptions) (*Collection, error) {
 		return nil, err
 	}
 	err = st.through(func() error {
+		c.created = st.number()
 		return st.commit([]disk.Entry{{
-			Collection: c.num, Kind: disk.Create, Key: []byte(name), Value: meta, Revision: st.number(),
+			Collection: c.num, Kind: disk.Create, Key: []byte(name), Value: meta, Revision: c.created,
 		}})
 	})
 	if err != nil {
@@ -322,15 +333,17 @@ func (st *Store) number() uint64 { return st.revision + 1 }
 // commit makes writes durable, in the order of their revisions.
 func (st *Store) commit(entries []disk.Entry) error {
 	last := entries[len(entries)-1].Revision
+	logged := entries
 	if st.o.Dir == "" {
-		entries = st.idsOf(entries)
+		logged = st.idsOf(entries)
 	}
-	if len(entries) > 0 {
-		if err := st.db.Commit(entries); err != nil {
+	if len(logged) > 0 {
+		if err := st.db.Commit(logged); err != nil {
 			return err
 		}
 	}
 	st.revision = last
+	st.hub.collect(entries)
 	return nil
 }
 

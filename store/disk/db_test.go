@@ -118,7 +118,7 @@ func TestReopen(t *testing.T) {
 			db := open(t, fs, Options{Sync: s})
 			id := db.Store()
 			commit(t, db, create(db, 7, "cafes"), put(7, "b", "1", 2), put(7, "a", "2", 3))
-			commit(t, db, put(7, "c", "3", 4), Entry{Collection: 7, Kind: Delete, Key: []byte("b"), Revision: 5, Old: []byte("1"), OldRevision: 2})
+			commit(t, db, put(7, "c", "3", 4), Entry{Collection: 7, Kind: Delete, Key: []byte("b"), Revision: 5, Old: []byte("1"), OldRevision: 2, OldExpiry: 77})
 			for range 2 {
 				if got := state(t, db, 7); len(got) != 2 || got["a"] != (row{"2", 3, 3, 3}) || got["c"] != (row{"3", 4, 4, 4}) {
 					t.Fatal(got)
@@ -127,7 +127,7 @@ func TestReopen(t *testing.T) {
 					t.Fatal(got)
 				}
 				l := log(t, db, 1)
-				if len(l) != 5 || l[4].Kind != Delete || string(l[4].Old) != "1" || l[4].OldRevision != 2 || string(l[2].Value) != "2" {
+				if len(l) != 5 || l[4].Kind != Delete || string(l[4].Old) != "1" || l[4].OldRevision != 2 || l[4].OldExpiry != 77 || string(l[2].Value) != "2" {
 					t.Fatal(l)
 				}
 				m, err := db.Collections()

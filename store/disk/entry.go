@@ -39,9 +39,10 @@ type Entry struct {
 	Value      []byte
 	Revision   uint64
 	Expiry     int64 // opaque
-	// Old is the value before, and OldRevision its revision, 0 if there was none.
-	// Both are only kept in the log, for watchers.
+	// Old is the value before, OldExpiry its expiry, and OldRevision its revision,
+	// 0 if there was none. They are only kept in the log, for watchers.
 	Old         []byte
+	OldExpiry   int64
 	OldRevision uint64
 }
 
@@ -81,8 +82,9 @@ func (e *Entry) put(b []byte) {
 	le.PutUint32(b[4:], e.Collection)
 	le.PutUint64(b[8:], uint64(e.Expiry))
 	le.PutUint64(b[16:], e.OldRevision)
-	le.PutUint32(b[24:], uint32(len(e.Key)))
-	le.PutUint32(b[28:], uint32(len(e.Value)))
+	le.PutUint64(b[24:], uint64(e.OldExpiry))
+	le.PutUint32(b[32:], uint32(len(e.Key)))
+	le.PutUint32(b[36:], uint32(len(e.Value)))
 	n := logHeader + copy(b[logHeader:], e.Key)
 	n += copy(b[n:], e.Value)
 	copy(b[n:], e.Old)
@@ -94,7 +96,7 @@ func parseEntry(revision uint64, b []byte) (Entry, error) {
 		return Entry{}, fmt.Errorf("%w: log entry %d has %d bytes, not %d or more", ErrCorrupt, revision, len(b), logHeader)
 	}
 	le := binary.LittleEndian
-	key, value := uint64(le.Uint32(b[24:])), uint64(le.Uint32(b[28:]))
+	key, value := uint64(le.Uint32(b[32:])), uint64(le.Uint32(b[36:]))
 	body := b[logHeader:]
 	if key+value > uint64(len(body)) {
 		return Entry{}, fmt.Errorf("%w: log entry %d: a key of %d and a value of %d bytes, %d are left",
@@ -102,7 +104,8 @@ func parseEntry(revision uint64, b []byte) (Entry, error) {
 	}
 	e := Entry{
 		Kind: Kind(b[0]), Flags: le.Uint16(b[2:]), Collection: le.Uint32(b[4:]),
-		Expiry: int64(le.Uint64(b[8:])), OldRevision: le.Uint64(b[16:]), Revision: revision,
+		Expiry: int64(le.Uint64(b[8:])), OldRevision: le.Uint64(b[16:]),
+		OldExpiry: int64(le.Uint64(b[24:])), Revision: revision,
 		Key: body[:key:key], Value: body[key : key+value : key+value], Old: body[key+value:],
 	}
 	if err := e.validate(); err != nil {

@@ -17,7 +17,7 @@ package disk
 //	meta   | created u64 | changed u64 | name length u16 | name | metadata     |
 //	state  | revision u64 | expiry i64 | flags u16 | value                      |
 //	log    | kind u8 | 0 u8 | flags u16 | collection u32 | expiry i64 |
-//	       | old revision u64 | key length u32 | value length u32 |
+//	       | old revision u64 | old expiry i64 | key length u32 | value length u32 |
 //	       | key | value | old value                                            |
 //
 // Values carry no check sums of their own. Pebble has one for each block of a
@@ -46,7 +46,7 @@ const (
 	collectionBytes = 1 + 4 // of a key, before the collection's own
 	logKeyBytes     = 1 + 8
 	stateHeader     = 8 + 8 + 2
-	logHeader       = 1 + 1 + 2 + 4 + 8 + 8 + 4 + 4
+	logHeader       = 1 + 1 + 2 + 4 + 8 + 8 + 8 + 4 + 4
 	metaHeader      = 8 + 8 + 2
 )
 

@@ -1,0 +1,13 @@
+package feature
+
+import "bytes"
+
+// SameGeometry reports whether two features have the same geometry, position for
+// position.
+func (v *View) SameGeometry(w *View) bool {
+	if v.typ != w.typ || v.typ == None {
+		return v.typ == w.typ
+	}
+	// Between the head, which has the length of the properties, and those.
+	return bytes.Equal(v.b[headBytes:v.properties], w.b[headBytes:w.properties])
+}

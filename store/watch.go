@@ -1,0 +1,180 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/catfish-index/catfish/store/disk"
+)
+
+// Watching
+//
+// The log says which writes there were, and each entry has the feature before and
+// after. An event is a function of one entry and one area, and of nothing else: so
+// a watcher has no state but its areas and a revision, and whoever knows the
+// revision can go on from there, in another process, too.
+//
+//	door --> ring: the last changes, one for each revision, shared by all
+//	           |                                  |
+//	           |  in the order of revisions       |  one after the other
+//	           v                                  v
+//	          hub --revisions--> queue of a    scan by a watcher that is not live
+//	          (boxes only)       live watcher     ^
+//	                                              |  before what the ring has
+//	                                             log
+//
+// The door appends what it has committed and published to the ring, and goes on: it
+// waits for no watcher. What the ring has no room for is forgotten, the oldest
+// first.
+//
+// The hub, one goroutine, holds the boxes of all areas in a tree. For each change
+// it finds the watchers with an area that the feature's box meets, before or
+// after, and queues the revision for them. Filters and exact shapes are left to
+// the watchers (Next): one whose filter takes long delays nobody else.
+//
+// # No change is left out, and none comes twice
+//
+// Let pos be the revision up to which a watcher has looked at all changes. It only
+// grows, and what is at or below it is never looked at again: none comes twice.
+// Let done be that of the hub. Both, and the queue, are changed under hub.mu. The
+// watcher is in one of two states.
+//
+//	live    what is above pos, up to done, and could matter, is in the queue
+//	behind  the same up to scan, a revision; what is above that is not, and the
+//	        watcher looks at each change itself, from the ring or the log
+//
+// It begins behind, with scan = pos = WatchOptions.From. The steps:
+//
+//   - behind, and pos >= done: it becomes live. Nothing is between pos and done; the
+//     hub queues what is above done.
+//   - the queue is full, or the ring has forgotten changes that the hub has not
+//     looked at: it falls behind with scan = done. Up to there the queue is right.
+//   - the ring has forgotten a revision r of the queue: it falls behind with
+//     scan = r-1, and the queue is emptied.
+//   - live, the queue is empty: pos becomes done.
+//
+// Each keeps what the states say. A scan takes revisions one by one, and both ring
+// and log have all from the first to the last that they have, so it leaves none
+// out; it goes on where the ring ends, and reads the log only up to where the ring
+// begins: all that is published. If neither has the next one, the watcher ends with
+// ErrLagged.
+//
+// # While nobody watches
+//
+// The ring is off, and costs a write one load. The first watcher has it turned on
+// by the door, between two writes; from then on writes keep the values before. In
+// a store with a data directory, whose log always has those, the ring is turned
+// off after the last watcher; without, when it has forgotten all that was there
+// when that one left, since until then it may come back.
+
+// WatchOptions say where a watcher begins.
+type WatchOptions struct {
+	// From is the revision after which events are wanted: Event.Resume of the last
+	// one that was taken. 0: from now on.
+	From uint64
+}
+
+// progressEvery is after how many revisions without an event Next tells how far it
+// is. Who resumes looks at no more than these again: some 20 ms.
+const progressEvery = 8192
+
+// Watch returns a watcher without areas. It ends with ctx. disk.ErrTrimmed: the
+// log, or the ring of a store without a data directory, begins after From.
+// disk.ErrAhead: From is not given yet: it is of another store, or of writes that a
+// crash took away. ErrWatchLimit: there are too many.
+//
+// Events are of writes, and say nothing of what there is already. To follow what
+// is in an area: Watch, Add, Search, and then Next; events that the search has
+// seen already come again.
+func (c *Collection) Watch(ctx context.Context, o WatchOptions) (*Watcher, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("store: watch %q: %w", c.name, err)
+	}
+	h := &c.st.hub
+	w := &Watcher{c: c, h: h, wake: make(chan struct{}, 1), names: map[string]*area{}, filters: map[string]*sharedFilter{}}
+	w.areas.init()
+	w.visit = w.candidate
+	if err := h.register(w); err != nil {
+		return nil, err
+	}
+	err := h.turnOn(ctx)
+	if err == nil {
+		err = w.begin(o.From)
+	}
+	if err != nil {
+		w.Close()
+		return nil, fmt.Errorf("store: watch %q: %w", c.name, err)
+	}
+	w.stop = context.AfterFunc(ctx, func() { w.end(ctx.Err()) })
+	return w, nil
+}
+
+// begin has the watcher begin behind a revision.
+func (w *Watcher) begin(from uint64) error {
+	first, last := w.h.ring.kept()
+	switch {
+	case w.c.dropped.Load(): // If not, what tells it comes after last.
+		return w.c.errDropped()
+	case from == 0:
+		from = last
+	case from > last:
+		return fmt.Errorf("%w: revision %d, the last one is %d", disk.ErrAhead, from, last)
+	case from < w.c.created:
+		return fmt.Errorf("%w: revision %d, the collection began with %d", disk.ErrTrimmed, from, w.c.created)
+	case from+1 < first:
+		if w.c.st.o.Dir != "" {
+			var err error
+			if first, err = w.c.st.db.First(); err != nil {
+				return err
+			}
+		}
+		if from+1 < first {
+			return trimmed(from+1, first)
+		}
+	}
+	w.start, w.told, w.scan = from, from, from
+	w.pos.Store(from)
+	return nil
+}
+
+func trimmed(revision, first uint64) error {
+	return fmt.Errorf("%w: revision %d, the first one kept is %d", disk.ErrTrimmed, revision, first)
+}
+
+// WatchArea is the events of one area, as Next gives them, until ctx ends or
+// something else does, which is the last that is yielded.
+func (c *Collection) WatchArea(ctx context.Context, q Query, from uint64) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		w, err := c.Watch(ctx, WatchOptions{From: from})
+		if err != nil {
+			yield(Event{}, err)
+			return
+		}
+		defer w.Close()
+		if err = w.Add("", q); err != nil {
+			yield(Event{}, err)
+			return
+		}
+		for {
+			e, err := w.Next(ctx)
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// errDropped ends the watchers of a collection.
+func (c *Collection) errDropped() error {
+	return fmt.Errorf("%w: collection %q was dropped", ErrClosed, c.name)
+}
+
+// lagged says that a watcher was too slow, if that is what happened.
+func lagged(err error) error {
+	if errors.Is(err, disk.ErrTrimmed) {
+		return fmt.Errorf("%w: %w", ErrLagged, err)
+	}
+	return err
+}

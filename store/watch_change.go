@@ -1,0 +1,67 @@
+package store
+
+import (
+	"fmt"
+	"time"
+	"unsafe"
+
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/store/disk"
+)
+
+// change is an entry of the log as watchers need it. It does not change.
+type change struct {
+	collection uint32
+	kind       disk.Kind
+	expired    bool // a Delete for that reason
+	revision   uint64
+	id         string
+	now, old   *Found // nil: there is none
+	states     [2]Found
+}
+
+// expiredFlag in the flags of a Delete: the feature had expired.
+const expiredFlag = 1
+
+// changeOf takes over the bytes of an entry; open finds the View in a value.
+func changeOf(e *disk.Entry, at time.Duration, open func([]byte) (feature.View, error)) (*change, error) {
+	c := &change{collection: e.Collection, kind: e.Kind, revision: e.Revision}
+	if e.Kind != disk.Put && e.Kind != disk.Delete {
+		return c, nil
+	}
+	c.id = string(e.Key)
+	c.expired = e.Kind == disk.Delete && e.Flags&expiredFlag != 0
+	if e.Kind == disk.Put {
+		c.now = &c.states[0]
+		*c.now = Found{ID: e.Key, Value: e.Value, Revision: e.Revision, Expiry: duration(e.Expiry), Now: at}
+	}
+	if e.OldRevision != 0 {
+		c.old = &c.states[1]
+		*c.old = Found{ID: e.Key, Value: e.Old, Revision: e.OldRevision, Expiry: duration(e.OldExpiry), Now: at}
+	}
+	for _, f := range []*Found{c.now, c.old} {
+		if f == nil {
+			continue
+		}
+		var err error
+		if f.View, err = open(f.Value); err != nil {
+			return nil, fmt.Errorf("%w: revision %d of %q in the log of %d: %w", ErrCorrupt, f.Revision, c.id, c.revision, err)
+		}
+	}
+	return c, nil
+}
+
+// bytes that the ring counts.
+func (c *change) bytes() int64 {
+	return int64(int(unsafe.Sizeof(*c)) + 2*len(c.id) + len(c.states[0].Value) + len(c.states[1].Value))
+}
+
+// boxes of the feature, before and after.
+func (c *change) boxes(dst []feature.Box) []feature.Box {
+	for _, f := range []*Found{c.now, c.old} {
+		if f != nil {
+			dst = f.View.Boxes(dst)
+		}
+	}
+	return dst
+}

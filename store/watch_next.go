@@ -1,0 +1,250 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/store/disk"
+)
+
+// Watcher gives the events of any number of areas of a collection. Next is for one
+// goroutine at a time, everything else for all.
+type Watcher struct {
+	c    *Collection
+	h    *hub
+	stop func() bool
+	// wake has a token if there is something in the queue, or the watcher has
+	// fallen behind, or ended, since it looked.
+	wake chan struct{}
+
+	start uint64        // WatchOptions.From, or the revision at the start
+	pos   atomic.Uint64 // see above; what is left to give is above it, too
+
+	mu      sync.Mutex // before hub.mu
+	started bool
+	names   map[string]*area
+	areas   areas
+	filters map[string]*sharedFilter
+	weight  int
+
+	// Under hub.mu.
+	live  bool
+	scan  uint64
+	queue []uint64
+	err   error // it has ended
+
+	// Of who calls Next.
+	revisions []uint64
+	todo      []*change
+	at        int    // of todo
+	upTo      uint64 // pos when all of todo was looked at
+	ready     []result
+	given     int // of ready
+	told      uint64
+	current   uint64 // revision
+	visit     func(*area)
+	found     []*area
+	boxes     []feature.Box
+}
+
+// Next waits for the next event. Events come in the order of revisions; of one
+// write, features leave areas before they enter others. An error of the context
+// leaves the watcher as it is, and so does that of a filter, which names area and
+// feature: what it would have said of them is lost, and the next Next goes on
+// behind it. Any other error ends the watcher: ErrLagged, if what comes next is
+// forgotten; ErrClosed, with the store, the collection or Close.
+func (w *Watcher) Next(ctx context.Context) (Event, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return Event{}, err
+		}
+		if r := w.pop(); r != nil {
+			return r.Event, r.err
+		}
+		if w.at < len(w.todo) {
+			c := w.todo[w.at]
+			w.at++
+			w.match(c)
+			continue
+		}
+		w.pos.Store(max(w.pos.Load(), w.upTo))
+		if pos := w.pos.Load(); pos-w.told >= progressEvery {
+			w.told = pos
+			return Event{Kind: Progress, Revision: pos, Resume: pos}, nil
+		}
+		idle, err := w.fill()
+		if err != nil {
+			return Event{}, err
+		}
+		if idle && w.pos.Load()-w.told < progressEvery {
+			select {
+			case <-w.wake:
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+// Revision up to which Next has given all events.
+func (w *Watcher) Revision() uint64 { return w.pos.Load() }
+
+// pop takes the next result, nil if there is none.
+func (w *Watcher) pop() *result {
+	for w.given < len(w.ready) {
+		r := &w.ready[w.given]
+		w.given++
+		if w.given == len(w.ready) {
+			w.pos.Store(r.Revision)
+		} else {
+			r.Resume--
+		}
+		if r.area.gone.Load() {
+			continue
+		}
+		w.told = r.Resume
+		return r
+	}
+	clear(w.ready)
+	w.ready, w.given = w.ready[:0], 0
+	return nil
+}
+
+// candidate is called for each area that a change may concern.
+func (w *Watcher) candidate(a *area) {
+	if a.seen != w.current && w.current > a.from {
+		a.seen = w.current
+		w.found = append(w.found, a)
+	}
+}
+
+// match finds what a change means for the areas.
+func (w *Watcher) match(c *change) {
+	if c.collection != w.c.num {
+		return
+	}
+	if c.kind == disk.Drop {
+		w.end(w.c.errDropped())
+		return
+	}
+	w.mu.Lock()
+	w.boxes = c.boxes(w.boxes[:0])
+	w.current = c.revision
+	w.areas.visit(w.boxes, w.visit)
+	w.mu.Unlock()
+	for _, a := range w.found {
+		if r := c.event(a); r.Kind != Progress || r.err != nil {
+			w.ready = append(w.ready, r)
+		}
+	}
+	clear(w.found)
+	w.found = w.found[:0]
+	if len(w.ready) > 1 {
+		slices.SortFunc(w.ready, compareResults)
+	}
+}
+
+// fill finds the next changes to look at. It is idle if there are none, until wake.
+func (w *Watcher) fill() (idle bool, err error) {
+	if !w.started {
+		w.mu.Lock()
+		w.started = true
+		w.mu.Unlock()
+	}
+	h := w.h
+	clear(w.todo)
+	w.todo, w.at = w.todo[:0], 0
+	h.mu.Lock()
+	live, pos := w.live, w.pos.Load()
+	if err = w.err; err != nil {
+		h.mu.Unlock()
+		return false, err
+	}
+	w.revisions, w.queue = w.queue, w.revisions[:0]
+	if w.upTo = w.scan; live {
+		w.upTo = h.done
+	}
+	if len(w.revisions) == 0 && max(pos, w.upTo) >= h.done {
+		w.live = true
+	}
+	idle = live
+	h.mu.Unlock()
+
+	for len(w.revisions) > 0 && w.revisions[0] <= pos {
+		w.revisions = w.revisions[1:]
+	}
+	if len(w.revisions) > 0 {
+		var missed uint64
+		if w.todo, missed = h.ring.pick(w.todo, w.revisions); missed > 0 {
+			w.upTo = missed - 1
+			h.mu.Lock()
+			w.live, w.scan, w.queue = false, missed-1, w.queue[:0]
+			h.mu.Unlock()
+		}
+		return false, nil
+	}
+	if live {
+		w.pos.Store(max(pos, w.upTo))
+		return true, nil
+	}
+	return false, w.look(max(pos, w.upTo) + 1)
+}
+
+// look takes the changes from a revision on out of the ring or the log.
+func (w *Watcher) look(from uint64) (err error) {
+	var first uint64
+	w.upTo = from - 1
+	if w.todo, first, _ = w.h.ring.scan(w.todo, from, scanChanges); from < first {
+		err = w.read(from, first)
+	} else if n := len(w.todo); n > 0 {
+		w.upTo = w.todo[n-1].revision
+	}
+	if err != nil {
+		w.end(err)
+	}
+	return err
+}
+
+const (
+	// scanChanges is how many changes are taken at once, and scanBytes how many of
+	// the log, so that a watcher whose caller is slow holds neither files nor much
+	// memory. To begin reading the log takes 20 us or so.
+	scanChanges = 256
+	scanBytes   = 1 << 20
+)
+
+// read takes some changes out of the log, before revision end.
+func (w *Watcher) read(from, end uint64) (err error) {
+	if w.c.st.o.Dir == "" {
+		return lagged(trimmed(from, end))
+	}
+	l, err := w.c.st.db.Log(from)
+	if err != nil {
+		return lagged(err)
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	now := w.c.st.now()
+	for n, bytes := 0, 0; n < scanChanges && bytes < scanBytes && w.upTo+1 < end && l.Next(); n++ {
+		e := l.Entry()
+		if e.Collection == w.c.num {
+			c, err := changeOf(&e, now, feature.Parse)
+			if err != nil {
+				return err
+			}
+			w.todo = append(w.todo, c)
+		}
+		w.upTo = e.Revision
+		bytes += len(e.Key) + len(e.Value) + len(e.Old)
+	}
+	if err := l.Err(); err != nil {
+		return err
+	}
+	if w.upTo < from {
+		return fmt.Errorf("%w: the log ends before revision %d, which was written", ErrCorrupt, from)
+	}
+	return nil
+}
