@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -291,6 +292,7 @@ func TestWatchEnds(t *testing.T) {
 				_, err := w.Next(t.Context())
 				ended <- err
 			}()
+			untilLive(w)
 			end(c, w, cancel)
 			want := ErrClosed
 			if name == "context" {
@@ -317,6 +319,95 @@ func TestWatchEnds(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// untilLive waits for a Next in another goroutine.
+func untilLive(w *Watcher) {
+	for live := false; !live; {
+		w.h.mu.Lock()
+		live = w.live && len(w.queue) == 0
+		w.h.mu.Unlock()
+		runtime.Gosched()
+	}
+}
+
+// A live watcher that takes nothing loses nothing: from the queue, when that is
+// full, and when the ring has forgotten what is in it.
+func TestWatchSlow(t *testing.T) {
+	for _, changes := range []int{20, 1 << 16} {
+		for _, writes := range []int{10, queueLength, 3 * queueLength} {
+			t.Run(fmt.Sprintf("changes=%d,writes=%d", changes, writes), func(t *testing.T) {
+				st := open(t, Options{Dir: t.TempDir(), Sync: disk.SyncOff, Watch: WatchLimits{Changes: changes}})
+				c := create(t, st, CollectionOptions{})
+				w := watch(t, c, 0, map[string]Query{"": {Area: Box(0, 0, 1, 1)}})
+				first := make(chan Event)
+				go func() {
+					e, _ := w.Next(t.Context())
+					first <- e
+				}()
+				untilLive(w)
+				want := put(t, c, at("a", 1, 1, "")) // Enter
+				if e := <-first; e.Revision != want {
+					t.Fatalf("%+v, want revision %d", e, want)
+				}
+				for range writes {
+					put(t, c, at("a", 1, 1, ""))
+					put(t, c, at("b", 2, 2, ""))
+				}
+				for range writes {
+					want++
+					if e := next(t, w); e.Revision != want || e.Kind != Changed {
+						t.Fatalf("%+v, want revision %d", e, want)
+					}
+					want++
+				}
+			})
+		}
+	}
+}
+
+// What cannot be told is not left out silently.
+func TestWatchBroken(t *testing.T) {
+	st := open(t, Options{})
+	c := create(t, st, CollectionOptions{})
+	w := watch(t, c, 0, map[string]Query{"": {}})
+	put(t, c, at("a", 1, 1, ""))
+	next(t, w)
+	_ = st.through(func() error {
+		st.revision++
+		st.hub.collect([]disk.Entry{{Collection: c.num, Kind: disk.Put, Key: []byte("x"), Value: []byte("no feature"), Revision: st.revision}})
+		return nil
+	})
+	put(t, c, at("a", 1, 1, ""))
+	if _, err := w.Next(t.Context()); !errors.Is(err, ErrLagged) {
+		t.Errorf("%v, want %v", err, ErrLagged)
+	}
+}
+
+// A watcher allocates nothing for changes that concern none of its areas, and the
+// door nothing while nobody watches.
+func TestWatchAllocs(t *testing.T) {
+	st := open(t, Options{})
+	c := create(t, st, CollectionOptions{})
+	w := watch(t, c, 0, nil)
+	for i := range 1000 {
+		if err := w.Add(fmt.Sprint(i), Query{Area: Box(0, 0, 1, float64(i%80)), Filter: "properties.n == 1"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, c, at("a", 0, 0, `{"n":2}`))
+	changes, _, _ := st.hub.ring.scan(nil, w.Revision()+1, 1)
+	if n := testing.AllocsPerRun(100, func() { w.match(changes[0]) }); n > 0 {
+		t.Errorf("%v allocations for a change that concerns nobody", n)
+	}
+	st = open(t, Options{})
+	entries := []disk.Entry{{Kind: disk.Put, Key: []byte("a")}}
+	if n := testing.AllocsPerRun(100, func() {
+		st.hub.collect(entries)
+		st.hub.tell()
+	}); n > 0 {
+		t.Errorf("%v allocations while nobody watches", n)
 	}
 }
 
