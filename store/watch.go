@@ -77,7 +77,8 @@ type WatchOptions struct {
 }
 
 // progressEvery is after how many revisions without an event Next tells how far it
-// is. Who resumes looks at no more than these again: some 20 ms.
+// is. Who resumes looks at no more than twice these again: a quarter of what the ring
+// keeps by default.
 const progressEvery = 8192
 
 // Watch returns a watcher without areas. It ends with ctx. disk.ErrTrimmed: the

@@ -59,10 +59,6 @@ func (t told) String() string {
 	return fmt.Sprintf("%d %q %q %v %v", t.revision, t.name, t.id, t.kind, t.why)
 }
 
-func compareTold(a, b told) int {
-	return compareResults(result{Event: Event{Kind: a.kind, Name: a.name}}, result{Event: Event{Kind: b.kind, Name: b.name}})
-}
-
 // checked is a watcher that is made again and again.
 type checked struct {
 	areas  map[string]Query

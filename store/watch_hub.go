@@ -12,7 +12,7 @@ import (
 
 // WatchLimits bound what watchers take. 0 means the default.
 type WatchLimits struct {
-	// Watchers of a store; default 10,000, each 10 KB.
+	// Watchers of a store; default 10,000, each up to 20 KB.
 	Watchers int
 	// WatcherAreas of one watcher, default 200,000, and Areas of all, default
 	// 1,000,000, each 1 KB. A polygon counts once more for each 64 of its

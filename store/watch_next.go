@@ -171,7 +171,6 @@ func (w *Watcher) fill() (idle bool, err error) {
 	if len(w.revisions) == 0 && max(pos, w.upTo) >= h.done {
 		w.live = true
 	}
-	idle = live
 	h.mu.Unlock()
 
 	for len(w.revisions) > 0 && w.revisions[0] <= pos {
@@ -212,7 +211,7 @@ func (w *Watcher) look(from uint64) (err error) {
 const (
 	// scanChanges is how many changes are taken at once, and scanBytes how many of
 	// the log, so that a watcher whose caller is slow holds neither files nor much
-	// memory. To begin reading the log takes 20 us or so.
+	// memory, and to begin reading the log is shared by many entries.
 	scanChanges = 256
 	scanBytes   = 1 << 20
 )
