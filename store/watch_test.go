@@ -367,6 +367,26 @@ func TestWatchSlow(t *testing.T) {
 	}
 }
 
+// A watcher that became live with more behind it than the hub gets nothing twice.
+func TestWatchAheadOfHub(t *testing.T) {
+	c := create(t, open(t, Options{}), CollectionOptions{})
+	w := watch(t, c, 0, map[string]Query{"": {}})
+	var last uint64
+	for i := range 4 {
+		last = put(t, c, at("a", float64(i), 1, ""))
+	}
+	for range 4 {
+		next(t, w)
+	}
+	w.h.mu.Lock()
+	w.live, w.queue = true, append(w.queue[:0], last-1, last)
+	w.h.mu.Unlock()
+	last = put(t, c, at("a", 1, 1, ""))
+	if e := next(t, w); e.Revision != last {
+		t.Errorf("revision %d, want %d", e.Revision, last)
+	}
+}
+
 // What cannot be told is not left out silently.
 func TestWatchBroken(t *testing.T) {
 	st := open(t, Options{})
