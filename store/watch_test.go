@@ -387,6 +387,21 @@ func TestWatchAheadOfHub(t *testing.T) {
 	}
 }
 
+// What is behind the ring's beginning may not be published yet: the log is read
+// only up to there.
+func TestWatchReadsWhatIsPublished(t *testing.T) {
+	c := create(t, open(t, Options{Dir: t.TempDir(), Sync: disk.SyncOff}), CollectionOptions{})
+	w := watch(t, c, 0, nil)
+	from := w.Revision() + 1
+	for range 10 {
+		put(t, c, at("a", 1, 1, ""))
+	}
+	w.upTo = from - 1
+	if err := w.read(from, from+4); err != nil || w.upTo != from+3 || len(w.todo) != 4 {
+		t.Errorf("read to revision %d, %d changes, %v; want to %d", w.upTo, len(w.todo), err, from+3)
+	}
+}
+
 // What cannot be told is not left out silently.
 func TestWatchBroken(t *testing.T) {
 	st := open(t, Options{})
