@@ -163,13 +163,17 @@ func (st *Store) carryOut(batch []*write) {
 			}
 		}
 	}
+	var undo []*write
 	for _, w := range batch {
 		if w.err == nil {
-			w.err = st.publish(w)
-			if w.err != nil {
-				w.err = st.undo(w)
+			if w.err = st.publish(w); w.err != nil {
+				undo = append(undo, w)
 			}
 		}
+	}
+	// After what comes behind them in the batch, perhaps to the same features.
+	for _, w := range undo {
+		w.err = st.undo(w)
 	}
 	st.hub.tell()
 	for _, w := range batch {

@@ -181,6 +181,11 @@ func (st *Store) shut() {
 	d.closed = true
 	refused := d.queue
 	d.queue = nil
+	for d.busy { // Who is inside finds the queue empty, and comes out.
+		d.mu.Unlock()
+		time.Sleep(time.Millisecond)
+		d.mu.Lock()
+	}
 	d.mu.Unlock()
 	close(d.wake)
 	d.gone.Wait()

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -309,5 +310,48 @@ func TestCollectionAgainstModel(t *testing.T) {
 				m.is(st.Close(), nil)
 			}
 		})
+	}
+}
+
+// Close waits for writes that are inside, and refuses those that wait, while
+// others go on writing.
+func TestCloseBesideWrites(t *testing.T) {
+	for _, o := range []Options{{}, {Dir: "always"}, {Dir: "off", Sync: disk.SyncOff}} {
+		for range 5 {
+			o := o
+			if o.SlabBytes = 1 << 30; o.Dir != "" {
+				o.Dir = t.TempDir()
+			}
+			st, err := Open(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := create(t, st, CollectionOptions{})
+			var writers sync.WaitGroup
+			begun := make(chan struct{}, 4)
+			for w := range 4 {
+				writers.Go(func() {
+					for i := 0; ; i++ {
+						_, _, err := c.Put(t.Context(), Feature{ID: fmt.Sprint(w, i), Geometry: orb.Point{1, 1}}, kv.Condition{})
+						if err != nil {
+							if !errors.Is(err, ErrClosed) && !errors.Is(err, ErrUnknownCollection) && !errors.Is(err, kv.ErrClosed) {
+								t.Error(err)
+							}
+							return
+						}
+						if i == 10 {
+							begun <- struct{}{}
+						}
+					}
+				})
+			}
+			for range 4 {
+				<-begun
+			}
+			if err := st.Close(); err != nil {
+				t.Error(err)
+			}
+			writers.Wait()
+		}
 	}
 }
