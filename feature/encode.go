@@ -15,16 +15,22 @@ func (v *View) AppendGeoJSON(dst []byte, id string, fields ...string) []byte {
 	dst = append(dst, `,"geometry":`...)
 	dst = v.AppendGeometryJSON(dst)
 	dst = append(dst, `,"properties":`...)
-	p := v.Properties()
-	switch {
-	case p == nil:
+	if v.Properties() == nil {
 		dst = append(dst, "null"...)
-	case len(fields) == 0:
-		dst = append(dst, p...)
-	default:
-		dst = appendFields(dst, p, fields)
+	} else {
+		dst = v.AppendProperties(dst, fields...)
 	}
 	return append(dst, '}')
+}
+
+// AppendProperties appends the properties alone, nothing for null, and those
+// of fields if any are given.
+func (v *View) AppendProperties(dst []byte, fields ...string) []byte {
+	p := v.Properties()
+	if p == nil || len(fields) == 0 {
+		return append(dst, p...)
+	}
+	return appendFields(dst, p, fields)
 }
 
 // AppendGeometryJSON appends the geometry alone, null if there is none.
