@@ -65,6 +65,9 @@ func (f *Feature) encode(s feature.Space) ([]byte, error) {
 	return b, nil
 }
 
+// NewID is an id as Put makes one.
+func (c *Collection) NewID() string { return newID(c.st.now()) }
+
 // newID is a UUIDv7: ids that are made one after the other are nearly in order.
 func newID(now time.Duration) string {
 	var b [16]byte

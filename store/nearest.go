@@ -36,6 +36,7 @@ type NearestQuery struct {
 	// 0: none.
 	Within float64
 	Filter string
+	Pace   func() error // as of a Query
 }
 
 // PreparedNearest is a NearestQuery for a space.
@@ -105,6 +106,9 @@ func (s *set) nearestOf(q *PreparedNearest, b *Buffer, yield func(*Found) (more 
 
 // look decides about an entry of the tree.
 func (s *set) look(n *NearestSoFar, it rstar.Item, b *Buffer) error {
+	if err := b.looked(); err != nil {
+		return err
+	}
 	if !n.Wants(it) {
 		return nil
 	}

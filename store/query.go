@@ -27,6 +27,10 @@ type Query struct {
 	Order Order
 	// After continues an order by id behind this one.
 	After string
+	// Pace, if not nil, is called after each 0.1 ms or so of work, so that a
+	// server can let others go first. Its error ends the search. If it takes most
+	// of a second the search may end with ErrPaused.
+	Pace func() error
 }
 
 // Order of an answer.

@@ -111,24 +111,17 @@ func (c *Collection) SearchWith(ctx context.Context, p *Prepared, b *Buffer, yie
 		return err
 	}
 	defer c.using.Done()
-	looked := 0
-	give := func(f *Found) (bool, error) {
-		if looked++; looked%256 == 0 {
-			if err := ctx.Err(); err != nil {
-				return false, err
-			}
-		}
-		return yield(f)
-	}
+	b.begin(ctx, p.Pace)
+	defer b.end()
 	switch {
 	case p.area == nil && b.Budget > 0:
 		return ErrBudget
 	case p.area == nil, b.Budget == 0 && p.Order == ByID && c.set.byKeys(p):
-		return c.byID(ctx, p, b, give)
+		return c.byID(p, b, yield)
 	case p.Order == ByID:
-		return c.set.first(p, b, give)
+		return c.set.first(p, b, yield)
 	}
-	return c.set.search(p, b, give)
+	return c.set.search(p, b, yield)
 }
 
 // byKeys reports whether an ordered answer is found sooner by going through ids in
@@ -149,7 +142,7 @@ func (s *set) byKeys(p *Prepared) bool {
 const keyCost = 3
 
 // byID goes through ids in their order.
-func (c *Collection) byID(ctx context.Context, p *Prepared, b *Buffer, yield func(*Found) (bool, error)) error {
+func (c *Collection) byID(p *Prepared, b *Buffer, yield func(*Found) (bool, error)) error {
 	from := []byte(p.After)
 	if p.After != "" {
 		from = append(from, 0) // the next one
@@ -159,9 +152,9 @@ func (c *Collection) byID(ctx context.Context, p *Prepared, b *Buffer, yield fun
 		return err
 	}
 	defer keys.Close()
-	for left, n := p.Limit, 0; keys.Next(); n++ {
-		if n%256 == 255 && ctx.Err() != nil {
-			return ctx.Err()
+	for left := p.Limit; keys.Next(); {
+		if err := b.looked(); err != nil {
+			return err
 		}
 		f, err := c.set.get(keys.Key(), b)
 		if err != nil {
@@ -248,6 +241,8 @@ func (c *Collection) Nearest(ctx context.Context, q NearestQuery, yield func(*Fo
 	b := buffers.Get().(*Buffer)
 	defer buffers.Put(b)
 	b.Budget = 0
+	b.begin(ctx, p.Pace)
+	defer b.end()
 	return c.NearestWith(p, b, yield)
 }
 

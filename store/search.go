@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -21,6 +22,33 @@ type Buffer struct {
 	items []rstar.Item
 	seen  map[record.Ref]struct{} // features with several boxes
 	found Found
+
+	ctx   context.Context
+	pace  func() error // nil: none
+	looks int
+}
+
+// lookedAt is how many features are looked at before the next pause, 0.1 ms.
+const lookedAt = 256
+
+// begin is called before a search.
+func (b *Buffer) begin(ctx context.Context, pace func() error) {
+	b.ctx, b.pace, b.looks = ctx, pace, 0
+}
+
+// end lets go of what the search was given.
+func (b *Buffer) end() { b.ctx, b.pace = nil, nil }
+
+// looked counts a feature that was looked at, whether it is wanted or not, and
+// is why the search must end.
+func (b *Buffer) looked() error {
+	if b.looks++; b.looks%lookedAt != 0 || b.ctx == nil {
+		return nil
+	}
+	if err := b.ctx.Err(); err != nil || b.pace == nil {
+		return err
+	}
+	return b.pace()
 }
 
 // spend counts a feature that is looked at.
@@ -96,6 +124,9 @@ func (s *set) take(p *Prepared, i int, items []rstar.Item, b *Buffer, yield func
 	for j, it := range items {
 		if j+ahead < len(items) {
 			s.m.Prefetch(record.Ref(items[j+ahead].ID))
+		}
+		if err := b.looked(); err != nil {
+			return false, err
 		}
 		if i > 0 && !p.First(i, it.Rect) {
 			continue
