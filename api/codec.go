@@ -17,12 +17,23 @@ import (
 // better error.
 const maxRequestBytes = 256 << 10
 
-// codec is gRPC's own, with this bound.
+// codec is gRPC's own, with this bound. Messages that are in their wire form
+// already it sends as they are.
 type codec struct{ encoding.CodecV2 }
 
 func newCodec() codec { return codec{encoding.GetCodecV2(proto.Name)} }
 
+func (c codec) Marshal(m any) (mem.BufferSlice, error) {
+	if w, ok := m.(*wire); ok {
+		return w.buffers(), nil
+	}
+	return c.CodecV2.Marshal(m)
+}
+
 func (c codec) Unmarshal(data mem.BufferSlice, m any) error {
+	if s, ok := m.(*sized); ok {
+		return s.unmarshal(c, data)
+	}
 	if _, ok := m.(*catfishv1.LoadRequest); !ok && data.Len() > maxRequestBytes {
 		return fmt.Errorf("request of %d bytes, limit %d", data.Len(), maxRequestBytes)
 	}

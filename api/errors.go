@@ -80,7 +80,7 @@ func statusOf(collection string, err error,
 	extra ...protoadapt.MessageV1,
 ) error {
 	code, reason := classify(err)
-	st := status.New(code, err.Error())
+	st := status.New(code, clip(err.Error(), maxErrorText))
 	var details []protoadapt.MessageV1
 	if own, ok := status.FromError(err); ok {
 		st = own
@@ -90,7 +90,7 @@ func statusOf(collection string, err error,
 	if reason != "" {
 		details = append(details, info(reason, collection, err))
 	}
-	details = append(details, advice(code, collection, err)...)
+	details = append(details, advice(code, reason, collection, err)...)
 	if full, e := st.WithDetails(append(details, extra...)...); e == nil {
 		st = full
 	}
@@ -110,6 +110,11 @@ func classify(err error) (codes.Code, string) {
 		return codes.ResourceExhausted, limit.reason
 	case errors.As(err, &idle):
 		return codes.Aborted, ReasonIdle
+	}
+	if code, reason, ok := classifyStore(err); ok {
+		return code, reason
+	}
+	switch {
 	case errors.Is(err, rstar.ErrBadRect):
 		return codes.InvalidArgument, ReasonBadRect
 	case errors.Is(err, ErrNoCollection):
@@ -142,6 +147,7 @@ func info(reason, collection string, err error) *errdetails.ErrorInfo {
 	if errors.As(err, &limit) {
 		m[MetadataLimit] = strconv.FormatInt(limit.limit, 10)
 	}
+	describe(m, err)
 	return &errdetails.ErrorInfo{
 		Reason: reason, Domain: ErrorDomain, Metadata: m,
 	}
@@ -149,7 +155,7 @@ func info(reason, collection string, err error) *errdetails.ErrorInfo {
 
 // advice returns the details that tell a client what to correct, or when
 // to retry.
-func advice(code codes.Code, collection string, err error) (
+func advice(code codes.Code, reason, collection string, err error) (
 	d []protoadapt.MessageV1,
 ) {
 	var field *fieldError
@@ -158,7 +164,7 @@ func advice(code codes.Code, collection string, err error) (
 	case errors.As(err, &field):
 		d = append(d, &errdetails.BadRequest{
 			FieldViolations: []*errdetails.BadRequest_FieldViolation{{
-				Field: field.field, Description: field.err.Error(),
+				Field: field.field, Description: clip(field.err.Error(), maxErrorText),
 				Reason: field.reason,
 			}},
 		})
@@ -166,11 +172,8 @@ func advice(code codes.Code, collection string, err error) (
 		d = append(d, retryIn(limit.retryAfter))
 	case errors.Is(err, catfish.ErrBusy):
 		d = append(d, retryIn(loadRetry))
-	case code == codes.NotFound:
-		d = append(d, &errdetails.ResourceInfo{
-			ResourceType: "collection", ResourceName: collection,
-			Description: err.Error(),
-		})
+	case code == codes.NotFound || code == codes.AlreadyExists:
+		d = append(d, resource(reason, collection, err))
 	case code == codes.Unavailable:
 		d = append(d, retryIn(closedRetry))
 	}

@@ -30,7 +30,9 @@ func (g *gate) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo
 		c.arrive()
 	}
 	if err == nil {
-		err = next(srv, &callStream{ServerStream: ss, ctx: ctx, call: c})
+		err = next(srv, &callStream{
+			ServerStream: ss, ctx: ctx, call: c, sizes: isFeatureMethod(info.FullMethod),
+		})
 	}
 	if _, ok := status.FromError(err); !ok {
 		err = statusOf("", err)
@@ -44,16 +46,27 @@ type callStream struct {
 	ctx  context.Context
 	call *call
 	sent bool
+	// sizes: messages too large are refused with details. CatfishService, which
+	// is older, does so without.
+	sizes bool
 }
 
 func (s *callStream) Context() context.Context { return s.ctx }
 
 func (s *callStream) RecvMsg(m any) error {
-	err := s.wait(s.ServerStream.RecvMsg, m)
+	receive := s.ServerStream.RecvMsg
+	if s.sizes {
+		receive = s.receiveSized
+	}
+	err := s.wait(receive, m)
 	if err == nil && !s.call.hasArrived() {
 		s.call.arrive()
 	}
 	return err
+}
+
+func (s *callStream) receiveSized(m any) error {
+	return receiveSized(s.ServerStream.RecvMsg, m, s.call.gate.messageBytes)
 }
 
 // SendMsg waits while the client's flow-control window is full, which the

@@ -66,6 +66,8 @@ type options struct {
 	maxConnections  int
 	idle            time.Duration
 	grpc            []grpc.ServerOption
+	features        FeatureBackend
+	featuresLater   bool
 }
 
 // WithMaxResults bounds the objects of one answer of Search, SearchMany or
@@ -117,6 +119,20 @@ func WithMaxMessageBytes(n int) Option {
 // grpc.InTapHandle for itself: NewServer panics if there is a second one.
 func WithGRPC(opts ...grpc.ServerOption) Option {
 	return func(o *options) { o.grpc = append(o.grpc, opts...) }
+}
+
+// WithFeatures also serves catfish.v1.FeatureService and CollectionService, from
+// b.
+func WithFeatures(b FeatureBackend) Option {
+	return func(o *options) { o.features = b }
+}
+
+// WithFeaturesLater is WithFeatures for a server that has yet to load them. Until
+// Server.ServeFeatures is called their calls end with UNAVAILABLE,
+// COLLECTION_LOADING, and the health of these services, and of the server as a
+// whole, is NOT_SERVING.
+func WithFeaturesLater() Option {
+	return func(o *options) { o.featuresLater = true }
 }
 
 func setPositive[T int | int64 | time.Duration](p *T, n T) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	_ "google.golang.org/grpc/encoding/gzip" // for clients that ask for it
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -45,7 +46,8 @@ const (
 	maxStreams = 100
 )
 
-// Server is a gRPC server with the services catfish.v1.CatfishService,
+// Server is a gRPC server with the services catfish.v1.CatfishService, with
+// WithFeatures also FeatureService and CollectionService,
 // grpc.health.v1.Health and reflection. Its methods are safe for
 // concurrent use.
 type Server struct {
@@ -56,6 +58,7 @@ type Server struct {
 	calls    *gate
 	conns    *connGate
 	loads    *budget.Budget
+	features *features // nil: not served
 }
 
 // NewServer returns a server in front of b. It serves nothing until Serve is
@@ -95,13 +98,42 @@ func NewServer(b Backend, opts ...Option) *Server {
 	catfishv1.RegisterCatfishServiceServer(s.grpc, &service{
 		backend: b, options: o, loads: s.loads, turns: stepperOf(b),
 	})
+	s.registerFeatures(b, o)
 	healthpb.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
-	// The server as a whole ("") is SERVING from the start.
+	// The server as a whole ("") is SERVING from the start, or with its features.
 	s.health.SetServingStatus(
 		catfishv1.CatfishService_ServiceDesc.ServiceName,
 		healthpb.HealthCheckResponse_SERVING)
 	return s
+}
+
+// registerFeatures adds the services of features, if there are to be any.
+func (s *Server) registerFeatures(b Backend, o options) {
+	if o.features == nil && !o.featuresLater {
+		return
+	}
+	s.features = &features{boxes: b, options: o, loads: s.loads, turns: stepperOf(b)}
+	s.grpc.RegisterService(withSizes(catfishv1.CollectionService_ServiceDesc), &collectionService{features: s.features})
+	s.grpc.RegisterService(withSizes(catfishv1.FeatureService_ServiceDesc), &featureService{features: s.features})
+	if o.features != nil {
+		s.ServeFeatures(o.features)
+		return
+	}
+	s.setFeaturesHealth(healthpb.HealthCheckResponse_NOT_SERVING)
+}
+
+// ServeFeatures is called when the features of a server with WithFeaturesLater
+// are there. It panics if the server has no such services.
+func (s *Server) ServeFeatures(b FeatureBackend) {
+	s.features.backend.Store(&b)
+	s.setFeaturesHealth(healthpb.HealthCheckResponse_SERVING)
+}
+
+func (s *Server) setFeaturesHealth(to healthpb.HealthCheckResponse_ServingStatus) {
+	s.health.SetServingStatus("", to)
+	s.health.SetServingStatus(catfishv1.CollectionService_ServiceDesc.ServiceName, to)
+	s.health.SetServingStatus(catfishv1.FeatureService_ServiceDesc.ServiceName, to)
 }
 
 // Serve accepts connections on l until it fails or the server stops, and

@@ -1,0 +1,200 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+
+	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/store"
+)
+
+// collectionService implements catfish.v1.CollectionService.
+type collectionService struct {
+	catfishv1.UnimplementedCollectionServiceServer
+	*features
+}
+
+const (
+	// maxCollections is the largest page of collections: 0.2 MB of short names.
+	maxCollections = 1000
+	// MaxTextBytes bounds a title, and a description.
+	MaxTextBytes = 4096
+)
+
+// Create makes a collection of features.
+func (s *collectionService) Create(ctx context.Context, req *catfishv1.CollectionServiceCreateRequest) (
+	*catfishv1.CollectionServiceCreateResponse, error,
+) {
+	name := req.GetName()
+	o, err := optionsOf(req)
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	var b FeatureBackend
+	if err == nil {
+		b, err = s.ready()
+	}
+	if err == nil && slices.Contains(s.boxes.Collections(), name) {
+		if _, e := b.Features(name); e != nil {
+			err = fmt.Errorf("%w: %q holds boxes", store.ErrCollectionExists, name)
+		}
+	}
+	var c FeatureCollection
+	if err == nil {
+		c, err = b.CreateFeatures(name, o)
+	}
+	if err != nil {
+		return nil, statusOf(name, err)
+	}
+	return &catfishv1.CollectionServiceCreateResponse{Collection: collectionOf(c)}, nil
+}
+
+func optionsOf(req *catfishv1.CollectionServiceCreateRequest) (o store.CollectionOptions, err error) {
+	if err := checkName("name", req.GetName()); err != nil {
+		return o, err
+	}
+	switch req.GetKind() {
+	case catfishv1.CollectionKind_COLLECTION_KIND_UNSPECIFIED, catfishv1.CollectionKind_COLLECTION_KIND_FEATURES:
+	default:
+		return o, &fieldError{"kind", ReasonBadField, fmt.Errorf("is %v, want FEATURES", req.GetKind())}
+	}
+	switch req.GetSpace() {
+	case catfishv1.Space_SPACE_UNSPECIFIED, catfishv1.Space_SPACE_GEOGRAPHIC:
+	case catfishv1.Space_SPACE_PLANAR:
+		o.Space = feature.Planar
+	default:
+		return o, unknownEnum("space", int32(req.GetSpace()))
+	}
+	for field, text := range map[string]string{"title": req.GetTitle(), "description": req.GetDescription()} {
+		if len(text) > MaxTextBytes {
+			return o, &fieldError{field, ReasonBadField, fmt.Errorf("has %d bytes, want at most %d", len(text), MaxTextBytes)}
+		}
+	}
+	o.Title, o.Description = req.GetTitle(), req.GetDescription()
+	return o, nil
+}
+
+func collectionOf(c FeatureCollection) *catfishv1.Collection {
+	o := c.Options()
+	p := &catfishv1.Collection{
+		Name: c.Name(), Kind: catfishv1.CollectionKind_COLLECTION_KIND_FEATURES,
+		Space: catfishv1.Space_SPACE_GEOGRAPHIC, Title: o.Title, Description: o.Description,
+		Count: uint64(c.Len()),
+	}
+	if o.Space == feature.Planar {
+		p.Space = catfishv1.Space_SPACE_PLANAR
+	}
+	return p
+}
+
+// boxesOf describes a collection of boxes.
+func (s *features) boxesOf(name string) (*catfishv1.Collection, error) {
+	c, err := s.boxes.Collection(name)
+	if err != nil {
+		return nil, err
+	}
+	return &catfishv1.Collection{
+		Name: name, Kind: catfishv1.CollectionKind_COLLECTION_KIND_BOXES, Count: uint64(c.Len()),
+	}, nil
+}
+
+// List tells a page of collections. Those that are still being loaded are left
+// out.
+func (s *collectionService) List(_ context.Context, req *catfishv1.CollectionServiceListRequest) (
+	*catfishv1.CollectionServiceListResponse, error,
+) {
+	size := int(min(req.GetPageSize(), maxCollections))
+	if size == 0 {
+		size = maxCollections
+	}
+	after, err := base64.RawURLEncoding.DecodeString(req.GetPageToken())
+	if err != nil || len(after) > store.MaxNameBytes {
+		return nil, statusOf("", &fieldError{"page_token", ReasonBadCursor, errCursor})
+	}
+	b, err := s.ready()
+	if err != nil {
+		return nil, statusOf("", err)
+	}
+	kept := map[string]FeatureCollection{}
+	names := s.boxes.Collections()
+	for _, c := range b.AllFeatures() {
+		kept[c.Name()] = c
+		names = append(names, c.Name())
+	}
+	slices.SortFunc(names, cmp.Compare[string])
+	names = slices.Compact(names)
+	res := &catfishv1.CollectionServiceListResponse{}
+	for _, name := range names {
+		if name <= string(after) && len(after) > 0 {
+			continue
+		}
+		if n := len(res.Collections); n == size {
+			res.NextPageToken = base64.RawURLEncoding.EncodeToString([]byte(res.Collections[n-1].Name))
+			break
+		}
+		if c := kept[name]; c != nil {
+			res.Collections = append(res.Collections, collectionOf(c))
+		} else if c, err := s.boxesOf(name); err == nil {
+			res.Collections = append(res.Collections, c)
+		}
+	}
+	return res, nil
+}
+
+// Describe tells more of one collection.
+func (s *collectionService) Describe(ctx context.Context, req *catfishv1.CollectionServiceDescribeRequest) (
+	*catfishv1.CollectionServiceDescribeResponse, error,
+) {
+	name := req.GetName()
+	if err := checkName("name", name); err != nil {
+		return nil, statusOf("", err)
+	}
+	c, err := s.find(ctx, name)
+	if errors.Is(err, catfish.ErrKind) {
+		var boxes *catfishv1.Collection
+		if boxes, err = s.boxesOf(name); err == nil {
+			return &catfishv1.CollectionServiceDescribeResponse{Collection: boxes}, nil
+		}
+	}
+	if err != nil {
+		return nil, statusOf(name, err)
+	}
+	res := &catfishv1.CollectionServiceDescribeResponse{Collection: collectionOf(c)}
+	if r, ok := c.Extent(); ok {
+		res.Extent = &catfishv1.Box{West: r.MinX, South: r.MinY, East: r.MaxX, North: r.MaxY}
+	}
+	p := s.pacer(ctx)
+	defer p.end()
+	if err := sample(ctx, c, p, res); err != nil {
+		return nil, failed(ctx, name, err)
+	}
+	return res, nil
+}
+
+// Drop removes a collection.
+func (s *collectionService) Drop(ctx context.Context, req *catfishv1.CollectionServiceDropRequest) (
+	*catfishv1.CollectionServiceDropResponse, error,
+) {
+	name := req.GetName()
+	if _, err := s.collection(ctx, "name", name); err != nil {
+		return nil, err
+	}
+	b, err := s.ready()
+	if err != nil {
+		return nil, statusOf(name, err)
+	}
+	ok, err := b.DropFeatures(name)
+	if err == nil && !ok {
+		err = fmt.Errorf("%w: %q", store.ErrUnknownCollection, name)
+	}
+	if err != nil {
+		return nil, statusOf(name, err)
+	}
+	return &catfishv1.CollectionServiceDropResponse{}, nil
+}

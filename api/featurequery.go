@@ -1,0 +1,93 @@
+package api
+
+import (
+	"context"
+	"errors"
+
+	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/store"
+)
+
+// queryOf converts a Query in a field of a request, and checks its area and
+// filter by preparing them. Its error is a *fieldError.
+func queryOf(c FeatureCollection, field string, p *catfishv1.Query) (store.Query, error) {
+	_, q, err := prepared(c, field, p)
+	return q, err
+}
+
+// prepared is queryOf, with the query ready for its collection.
+func prepared(c FeatureCollection, field string, p *catfishv1.Query) (*store.Prepared, store.Query, error) {
+	q := store.Query{Filter: p.GetFilter()}
+	var err error
+	space := c.Options().Space
+	if q.Relation, err = relationOf(field+".relation", p.GetRelation()); err != nil {
+		return nil, q, err
+	}
+	if a := p.GetArea(); a != nil {
+		if q.Area, err = areaOf(space, field+".area", a); err != nil {
+			return nil, q, err
+		}
+	}
+	ready, err := q.Prepare(space)
+	switch {
+	case errors.Is(err, filter.ErrFilter):
+		return nil, q, &fieldError{field + ".filter", ReasonBadFilter, err}
+	case err != nil:
+		return nil, q, &fieldError{field + ".area", reasonOfFeature(err), err}
+	}
+	return ready, q, nil
+}
+
+func relationOf(field string, r catfishv1.Relation) (feature.Relation, error) {
+	switch r {
+	case catfishv1.Relation_RELATION_UNSPECIFIED, catfishv1.Relation_RELATION_INTERSECTS:
+		return feature.Intersects, nil
+	case catfishv1.Relation_RELATION_WITHIN:
+		return feature.Within, nil
+	case catfishv1.Relation_RELATION_CONTAINS:
+		return feature.Contains, nil
+	}
+	return 0, unknownEnum(field, int32(r))
+}
+
+func areaOf(space feature.Space, field string, a *catfishv1.Area) (*store.Area, error) {
+	switch s := a.GetShape().(type) {
+	case *catfishv1.Area_Box:
+		b := s.Box
+		return store.Box(b.GetWest(), b.GetSouth(), b.GetEast(), b.GetNorth()), nil
+	case *catfishv1.Area_Polygon:
+		g, err := feature.DecodeGeometry([]byte(s.Polygon), feature.Options{Space: space})
+		if err != nil {
+			return nil, &fieldError{field + ".polygon", reasonOfFeature(err), err}
+		}
+		return store.Polygon(g), nil
+	case *catfishv1.Area_Circle:
+		return store.Circle(s.Circle.GetX(), s.Circle.GetY(), s.Circle.GetRadius()), nil
+	}
+	return nil, &fieldError{field, ReasonBadField, errMissing}
+}
+
+// Count counts while the search goes on.
+func (s *featureService) Count(ctx context.Context, req *catfishv1.FeatureServiceCountRequest) (
+	*catfishv1.FeatureServiceCountResponse, error,
+) {
+	name := req.GetCollection()
+	c, err := s.collection(ctx, "collection", name)
+	if err != nil {
+		return nil, err
+	}
+	q, _, err := prepared(c, "query", req.GetQuery())
+	if err != nil {
+		return nil, statusOf(name, err)
+	}
+	p := s.pacer(ctx)
+	defer p.end()
+	q.Pace = p.pace
+	var n uint64
+	if err := c.SearchPrepared(ctx, q, func(*store.Found) (bool, error) { n++; return true, nil }); err != nil {
+		return nil, failed(ctx, name, err)
+	}
+	return &catfishv1.FeatureServiceCountResponse{Count: n}, nil
+}

@@ -1,0 +1,153 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/rstar"
+	"github.com/catfish-index/catfish/store"
+)
+
+// FeatureCollection is what the service needs of a collection of features;
+// *store.Collection implements it, and documents the methods. All are safe for
+// concurrent use.
+type FeatureCollection interface {
+	Name() string
+	Options() store.CollectionOptions
+	Len() int
+	Extent() (rstar.Rect, bool)
+	NewID() string
+	PutEncoded(id string, value []byte, expires int64, cond kv.Condition, done func(revision uint64, err error))
+	Patch(ctx context.Context, id string, patch []byte, cond kv.Condition) (revision uint64, err error)
+	Delete(ctx context.Context, id string, cond kv.Condition) (revision uint64, err error)
+	DeleteWhere(ctx context.Context, q store.Query) (deleted int, err error)
+	GetMany(ctx context.Context, ids []string, yield func(i int, f *store.Found) (more bool, err error)) error
+	SearchPrepared(ctx context.Context, p *store.Prepared, yield func(*store.Found) (more bool, err error)) error
+	Nearest(ctx context.Context, q store.NearestQuery, yield func(*store.Found) (more bool, err error)) error
+}
+
+// FeatureBackend has collections of features. All methods are safe for
+// concurrent use. Errors wrap those of package store, or catfish.ErrNotReady for
+// a collection that is still being loaded.
+type FeatureBackend interface {
+	// CreateFeatures makes a collection, unless there is one of that name with
+	// the same options.
+	CreateFeatures(name string, o store.CollectionOptions) (FeatureCollection, error)
+	// Features is the collection of a name. The error wraps
+	// store.ErrUnknownCollection if there is none.
+	Features(name string) (FeatureCollection, error)
+	// AllFeatures are all, in any order. The caller owns the slice.
+	AllFeatures() []FeatureCollection
+	// DropFeatures removes a collection, and reports whether there was one.
+	DropFeatures(name string) (bool, error)
+}
+
+// StoreBackend is a FeatureBackend of all collections of a store.
+func StoreBackend(st *store.Store) FeatureBackend { return storeBackend{st} }
+
+type storeBackend struct{ *store.Store }
+
+func (b storeBackend) CreateFeatures(name string, o store.CollectionOptions) (FeatureCollection, error) {
+	c, err := b.Create(name, o)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (b storeBackend) Features(name string) (FeatureCollection, error) {
+	c, err := b.Collection(name)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (b storeBackend) AllFeatures() (all []FeatureCollection) {
+	for _, c := range b.Collections() {
+		all = append(all, c)
+	}
+	return all
+}
+
+func (b storeBackend) DropFeatures(name string) (bool, error) { return b.Drop(name) }
+
+// features is what the services of features and of collections share.
+type features struct {
+	backend atomic.Pointer[FeatureBackend] // nil: not loaded yet
+	boxes   Backend
+	options options
+	loads   *budget.Budget // bytes of Loads in progress
+	turns   stepper        // of calls that take long
+}
+
+// ready is the backend, once there is one.
+func (s *features) ready() (FeatureBackend, error) {
+	if b := s.backend.Load(); b != nil {
+		return *b, nil
+	}
+	return nil, fmt.Errorf("api: the server has yet to load its features: %w", catfish.ErrNotReady)
+}
+
+// collection finds the collection in a field of a request. The error is a status.
+func (s *features) collection(ctx context.Context, field, name string) (FeatureCollection, error) {
+	if err := checkName(field, name); err != nil {
+		return nil, statusOf("", err)
+	}
+	c, err := s.find(ctx, name)
+	if err != nil {
+		return nil, statusOf(name, err)
+	}
+	return c, nil
+}
+
+func (s *features) find(ctx context.Context, name string) (FeatureCollection, error) {
+	// The deadline may have passed while the call was queued; a write must not
+	// happen then.
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	b, err := s.ready()
+	if err != nil {
+		return nil, err
+	}
+	c, err := b.Features(name)
+	if errors.Is(err, store.ErrUnknownCollection) && slices.Contains(s.boxes.Collections(), name) {
+		err = fmt.Errorf("%w: %q holds boxes, not features", catfish.ErrKind, name)
+	}
+	return c, err
+}
+
+func checkName(field, name string) error {
+	if name == "" {
+		return &fieldError{field, ReasonBadField, errMissing}
+	}
+	if err := store.CheckName(name); err != nil {
+		return &fieldError{field, ReasonBadField, err}
+	}
+	return nil
+}
+
+// failed is the status of a call on a collection.
+func failed(ctx context.Context, name string, err error, extra ...protoDetail) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		// The reason why the server ended the call says more.
+		if why := context.Cause(ctx); why != nil {
+			err = why
+		}
+	}
+	return statusOf(name, err, extra...)
+}
+
+// isFeatureMethod reports whether a method is one of FeatureService.
+func isFeatureMethod(full string) bool {
+	return strings.HasPrefix(full, "/"+catfishv1.FeatureService_ServiceDesc.ServiceName+"/")
+}

@@ -1,0 +1,115 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/paulmach/orb"
+
+	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/store"
+)
+
+// ranking orders what a search finds by distance, then by id.
+type ranking struct {
+	*features
+	answer *featureAnswer
+	limit  int     // 0: all
+	after  *cursor // behind which the answer begins; no id: at the first
+	more   bool    // there is more than limit
+	last   ranked  // of the answer
+
+	origin feature.Origin
+	best   []ranked
+	bytes  int64 // of best
+}
+
+// ranked is a feature in its wire form.
+type ranked struct {
+	distance float64
+	id       string
+	b        []byte
+}
+
+func (a *ranked) compare(b *ranked) int {
+	return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.id, b.id))
+}
+
+// rankedBytes is what a ranked takes besides its bytes.
+const rankedBytes = 64
+
+// from sets the point in a field of a request.
+func (k *ranking) from(c FeatureCollection, field string, p *catfishv1.Point) (err error) {
+	if p == nil {
+		return &fieldError{field, ReasonBadField, errMissing}
+	}
+	if k.origin, err = feature.NewOrigin(c.Options().Space, orb.Point{p.GetX(), p.GetY()}); err != nil {
+		return &fieldError{field, reasonOfFeature(err), err}
+	}
+	return nil
+}
+
+// search looks at all that q finds, and has the answer at the end.
+func (k *ranking) search(ctx context.Context, c FeatureCollection, q *store.Prepared) error {
+	err := c.SearchPrepared(ctx, q, func(f *store.Found) (bool, error) {
+		f.Distance = k.origin.Distance(&f.View)
+		r := ranked{distance: f.Distance, id: string(f.ID)}
+		if k.after.id != "" && r.compare(&ranked{distance: k.after.distance, id: k.after.id}) <= 0 {
+			return true, nil
+		}
+		// Kept is what may be among the first: one more than the limit, to know
+		// whether there is more. They are sorted when there are twice as many.
+		if k.limit > 0 && len(k.best) > 2*k.limit {
+			k.cut()
+		}
+		var err error
+		if r.b, err = k.answer.appendFeature(nil, f); err != nil {
+			return false, err
+		}
+		k.best = append(k.best, r)
+		if k.limit == 0 && len(k.best) > k.options.maxResults {
+			return false, tooManyFeatures(k.options.maxResults)
+		}
+		if k.bytes += int64(cap(r.b)) + rankedBytes; k.bytes <= callBytes {
+			return true, nil
+		}
+		return true, hold(ctx, k.bytes)
+	})
+	if err != nil {
+		return err
+	}
+	k.cut()
+	if k.limit > 0 && len(k.best) > k.limit {
+		k.best, k.more = k.best[:k.limit], true
+	}
+	for i := range k.best {
+		k.last = k.best[i]
+		if err := k.answer.addWire(ctx, k.best[i].b); err != nil {
+			return err
+		}
+		k.best[i].b = nil
+	}
+	return nil
+}
+
+// cut sorts, and drops what is beyond the limit. What was moved during the search
+// may have been found twice: it counts once, where it is nearer.
+func (k *ranking) cut() {
+	slices.SortFunc(k.best, func(a, b ranked) int { return a.compare(&b) })
+	seen := make(map[string]struct{}, len(k.best))
+	k.best = slices.DeleteFunc(k.best, func(r ranked) bool {
+		_, again := seen[r.id]
+		seen[r.id] = struct{}{}
+		return again
+	})
+	if k.limit > 0 && len(k.best) > k.limit+1 {
+		clear(k.best[k.limit+1:])
+		k.best = k.best[:k.limit+1]
+	}
+	k.bytes = 0
+	for i := range k.best {
+		k.bytes += int64(cap(k.best[i].b)) + rankedBytes
+	}
+}

@@ -1,0 +1,105 @@
+package api
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
+)
+
+// sized is a message that is to be received. What is too large is not decoded,
+// and leaves an error with details: errors of the codec itself would come to the
+// client as INTERNAL, as a text.
+type sized struct {
+	m   any
+	err error
+}
+
+// largeRequest reports whether m is one of those with a geometry or many objects: they may be as
+// large as the server accepts messages.
+func largeRequest(m any) bool {
+	switch m.(type) {
+	case *catfishv1.FeatureServicePutRequest, *catfishv1.FeatureServicePatchRequest,
+		*catfishv1.FeatureServiceDeleteWhereRequest, *catfishv1.FeatureServiceLoadRequest,
+		*catfishv1.FeatureServiceSearchRequest, *catfishv1.FeatureServiceCountRequest,
+		*catfishv1.FeatureServiceWatchRequest:
+		return true
+	}
+	return false
+}
+
+func (s *sized) unmarshal(c codec, data mem.BufferSlice) error {
+	switch m := s.m.(type) {
+	case *catfishv1.FeatureServiceLoadRequest:
+		if n := countField(data.Materialize(), loadFeaturesField); n > MaxLoadFeatures {
+			s.err = &fieldError{"features", ReasonBadField,
+				fmt.Errorf("has %d elements, want at most %d", n, MaxLoadFeatures)}
+			return nil
+		}
+		return c.CodecV2.Unmarshal(data, m)
+	default:
+		if largeRequest(m) {
+			return c.CodecV2.Unmarshal(data, m)
+		}
+		if n := data.Len(); n > maxRequestBytes {
+			s.err = tooLarge(n, maxRequestBytes)
+			return nil
+		}
+		return c.CodecV2.Unmarshal(data, m)
+	}
+}
+
+// loadFeaturesField is the number of FeatureServiceLoadRequest.features.
+const loadFeaturesField = 3
+
+// countField counts a field of a message, as far as that can be parsed.
+func countField(b []byte, number protowire.Number) (n int) {
+	for len(b) > 0 {
+		num, _, size := protowire.ConsumeField(b)
+		if size < 0 {
+			return n
+		}
+		if num == number {
+			n++
+		}
+		b = b[size:]
+	}
+	return n
+}
+
+// withSizes is a service whose unary calls receive sized messages. Streams do in
+// callStream.RecvMsg.
+func withSizes(d grpc.ServiceDesc) *grpc.ServiceDesc {
+	methods := make([]grpc.MethodDesc, len(d.Methods))
+	for i, m := range d.Methods {
+		handle := m.Handler
+		m.Handler = func(srv any, ctx context.Context, dec func(any) error, in grpc.UnaryServerInterceptor) (any, error) {
+			return handle(srv, ctx, func(m any) error { return receiveSized(dec, m, 0) }, in)
+		}
+		methods[i] = m
+	}
+	d.Methods = methods
+	return &d
+}
+
+// receiveSized receives m. The limit is gRPC's own for messages.
+func receiveSized(receive func(any) error, m any, limit int64) error {
+	s := sized{m: m}
+	if err := receive(&s); err != nil {
+		if st := status.Convert(err); st.Code() == codes.ResourceExhausted && len(st.Details()) == 0 {
+			// By gRPC itself, which knows the sizes, but tells them as text only.
+			return statusOf("", &limitError{reason: ReasonMessageTooLarge, limit: limit, text: st.Message()})
+		}
+		return err
+	}
+	if s.err != nil {
+		return statusOf("", s.err)
+	}
+	return nil
+}
