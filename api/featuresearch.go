@@ -86,7 +86,7 @@ func (r *featureSearch) run() (err error) {
 	if err != nil {
 		return err
 	}
-	p.end() // A client may take its time.
+	p.end()
 	r.finish()
 	return r.answer.send(r.ctx, r.stream)
 }
@@ -150,8 +150,11 @@ func (r *featureSearch) inPages(p *pacer) error {
 		if err != nil || !cut {
 			return err
 		}
-		p.end()
+		p.end() // A client may take its time.
 		if err := r.answer.send(r.ctx, r.stream); err != nil {
+			return err
+		}
+		if err := p.pace(); err != nil {
 			return err
 		}
 		r.q.After = r.last

@@ -54,19 +54,18 @@ type callStream struct {
 func (s *callStream) Context() context.Context { return s.ctx }
 
 func (s *callStream) RecvMsg(m any) error {
-	receive := s.ServerStream.RecvMsg
-	if s.sizes {
-		receive = s.receiveSized
-	}
-	err := s.wait(receive, m)
+	err := s.wait(s.receive, m)
 	if err == nil && !s.call.hasArrived() {
 		s.call.arrive()
 	}
 	return err
 }
 
-func (s *callStream) receiveSized(m any) error {
-	return receiveSized(s.ServerStream.RecvMsg, m, s.call.gate.messageBytes)
+func (s *callStream) receive(m any) error {
+	if s.sizes {
+		return receiveSized(s.ServerStream.RecvMsg, m)
+	}
+	return s.ServerStream.RecvMsg(m)
 }
 
 // SendMsg waits while the client's flow-control window is full, which the

@@ -5,9 +5,7 @@ import (
 	"fmt"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/mem"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
@@ -15,7 +13,8 @@ import (
 
 // sized is a message that is to be received. What is too large is not decoded,
 // and leaves an error with details: errors of the codec itself would come to the
-// client as INTERNAL, as a text.
+// client as INTERNAL, as a text. Beyond WithMaxMessageBytes gRPC itself ends the
+// call before it comes to this, without details.
 type sized struct {
 	m   any
 	err error
@@ -80,7 +79,7 @@ func withSizes(d grpc.ServiceDesc) *grpc.ServiceDesc {
 	for i, m := range d.Methods {
 		handle := m.Handler
 		m.Handler = func(srv any, ctx context.Context, dec func(any) error, in grpc.UnaryServerInterceptor) (any, error) {
-			return handle(srv, ctx, func(m any) error { return receiveSized(dec, m, 0) }, in)
+			return handle(srv, ctx, func(m any) error { return receiveSized(dec, m) }, in)
 		}
 		methods[i] = m
 	}
@@ -88,14 +87,10 @@ func withSizes(d grpc.ServiceDesc) *grpc.ServiceDesc {
 	return &d
 }
 
-// receiveSized receives m. The limit is gRPC's own for messages.
-func receiveSized(receive func(any) error, m any, limit int64) error {
+// receiveSized receives m.
+func receiveSized(receive func(any) error, m any) error {
 	s := sized{m: m}
 	if err := receive(&s); err != nil {
-		if st := status.Convert(err); st.Code() == codes.ResourceExhausted && len(st.Details()) == 0 {
-			// By gRPC itself, which knows the sizes, but tells them as text only.
-			return statusOf("", &limitError{reason: ReasonMessageTooLarge, limit: limit, text: st.Message()})
-		}
 		return err
 	}
 	if s.err != nil {
