@@ -211,3 +211,25 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestAppendProperties writes the properties alone, and those that are asked for.
+func TestAppendProperties(t *testing.T) {
+	for properties, want := range map[string][2]string{
+		"":                            {"", ""},
+		`{}`:                          {`{}`, `{}`},
+		`{"a":1,"b":{"a":2},"c":[3]}`: {`{"a":1,"b":{"a":2},"c":[3]}`, `{"a":1,"c":[3]}`},
+	} {
+		b, err := Append(nil, nil, []byte(properties))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := Parse(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, some := v.AppendProperties([]byte("x")), v.AppendProperties([]byte("x"), "c", "a")
+		if string(all) != "x"+want[0] || string(some) != "x"+want[1] {
+			t.Errorf("%s: %s and %s", properties, all, some)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/paulmach/orb"
+
+	"github.com/catfish-index/catfish/kv"
+)
+
+// TestPace: a search whose filter nothing passes gives others their turn, and
+// ends when it is told to, or with its context.
+func TestPace(t *testing.T) {
+	c := create(t, open(t, Options{}), CollectionOptions{})
+	ctx := context.Background()
+	const n = 10 * lookedAt
+	for i := range n {
+		if _, _, err := c.Put(ctx, Feature{ID: fmt.Sprint(i), Geometry: orb.Point{float64(i % 100), float64(i % 80)}}, kv.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	enough := errors.New("enough")
+	for name, search := range map[string]func(ctx context.Context, pace func() error) error{
+		"by area": func(ctx context.Context, pace func() error) error {
+			return c.Search(ctx, Query{Area: Box(-180, -90, 180, 90), Filter: "false", Pace: pace}, nil)
+		},
+		"by id": func(ctx context.Context, pace func() error) error {
+			return c.Search(ctx, Query{Filter: "false", Pace: pace}, nil)
+		},
+		"in order": func(ctx context.Context, pace func() error) error {
+			return c.Search(ctx, Query{Area: Box(-180, -90, 180, 90), Filter: "false", Order: ByID, Pace: pace}, nil)
+		},
+		"nearest": func(ctx context.Context, pace func() error) error {
+			return c.Nearest(ctx, NearestQuery{K: 3, Filter: "false", Pace: pace}, nil)
+		},
+	} {
+		paces := 0
+		if err := search(ctx, func() error { paces++; return nil }); err != nil || paces < n/lookedAt-1 || paces > 3*n/lookedAt {
+			t.Errorf("%s: %d times in %d features, %v", name, paces, n, err)
+		}
+		paces = 0
+		if err := search(ctx, func() error { paces++; return enough }); !errors.Is(err, enough) || paces != 1 {
+			t.Errorf("%s: told to end it was asked %d times, %v", name, paces, err)
+		}
+		gone, cancel := context.WithCancel(ctx)
+		if err := search(gone, func() error { cancel(); return nil }); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: its context has ended, %v", name, err)
+		}
+	}
+}
+
+// TestDistanceIsOfNearest alone, whatever was searched for with the same buffer
+// before.
+func TestDistanceIsOfNearest(t *testing.T) {
+	c := create(t, open(t, Options{}), CollectionOptions{})
+	ctx := context.Background()
+	if _, _, err := c.Put(ctx, Feature{ID: "a", Geometry: orb.Point{1, 2}}, kv.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		if err := c.Nearest(ctx, NearestQuery{K: 1}, func(f *Found) (bool, error) {
+			if f.Distance == 0 {
+				t.Error("no distance")
+			}
+			return true, nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if f, err := c.Get(ctx, "a"); err != nil || f.Distance != 0 {
+			t.Errorf("%v, %v", f, err)
+		}
+	}
+}
