@@ -77,7 +77,9 @@ func must[T any](t testing.TB) func(T, error) T {
 	}
 }
 
-func geojson(text string) *catfishv1.Feature_Geojson { return &catfishv1.Feature_Geojson{Geojson: text} }
+func geojson(text string) *catfishv1.Feature_Geojson {
+	return &catfishv1.Feature_Geojson{Geojson: text}
+}
 
 func pointText(x, y float64) string {
 	return fmt.Sprintf(`{"type":"Point","coordinates":[%v,%v]}`, x, y)
