@@ -219,7 +219,11 @@ func TestAppendProperties(t *testing.T) {
 		`{}`:                          {`{}`, `{}`},
 		`{"a":1,"b":{"a":2},"c":[3]}`: {`{"a":1,"b":{"a":2},"c":[3]}`, `{"a":1,"c":[3]}`},
 	} {
-		b, err := Append(nil, nil, []byte(properties))
+		text, err := CompactProperties([]byte(properties))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := Append(nil, nil, text)
 		if err != nil {
 			t.Fatal(err)
 		}
