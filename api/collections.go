@@ -166,7 +166,7 @@ func (s *collectionService) Describe(ctx context.Context, req *catfishv1.Collect
 		return nil, statusOf(name, err)
 	}
 	res := &catfishv1.CollectionServiceDescribeResponse{Collection: collectionOf(c)}
-	if r, ok := c.Extent(); ok {
+	if r, ok := extent(c.Tree()); ok {
 		res.Extent = &catfishv1.Box{West: r.MinX, South: r.MinY, East: r.MaxX, North: r.MaxY}
 	}
 	p := s.pacer(ctx)

@@ -2,6 +2,8 @@ package api
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
+	"github.com/catfish-index/catfish/rstar"
 	"github.com/catfish-index/catfish/store"
 )
 
@@ -108,9 +111,8 @@ func TestDescribe(t *testing.T) {
 		!slices.Equal(d.GetGeometryTypes(), []string{"Point", "null"}) {
 		t.Errorf("%v", d)
 	}
-	coll := must[*store.Collection](t)(c.store.Collection("places"))
-	if r, ok := coll.Extent(); ok != (d.GetExtent() != nil) || ok && (r.MinX != d.GetExtent().GetWest() || r.MaxY != d.GetExtent().GetNorth()) {
-		t.Errorf("the extent is %v, told is %v", r, d.GetExtent())
+	if e := d.GetExtent(); e.GetWest() != -1 || e.GetSouth() != 2 || e.GetEast() != 1 || e.GetNorth() != 5 {
+		t.Errorf("the extent is %v", e)
 	}
 	scatter(t, c, 2000)
 	if d := describe(); d.GetSample().GetFeatures() != sampleFeatures || d.GetSample().GetMethod() != "first by id" {
@@ -138,4 +140,27 @@ func TestDeleteWhere(t *testing.T) {
 		t.Fatalf("%d are left, %v", len(p.ids), err)
 	}
 	del(&catfishv1.FeatureServiceDeleteWhereRequest{Everything: true}, len(spots)-len(east))
+}
+
+// TestExtent compares with the box around all rectangles.
+func TestExtent(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, n := range []int{0, 1, 2, 300} {
+		for range 20 {
+			tree := newTree(t, rstar.Options{})
+			want := rstar.Rect{MinX: math.Inf(1), MinY: math.Inf(1), MaxX: math.Inf(-1), MaxY: math.Inf(-1)}
+			scale := math.Pow(10, rng.Float64()*40-20)
+			for i := range n {
+				x, y := rng.NormFloat64()*scale, rng.NormFloat64()*scale
+				r := rstar.Rect{MinX: x, MinY: y, MaxX: x + rng.Float64(), MaxY: y + rng.Float64()*scale}
+				if err := tree.Insert(r, uint64(i)); err != nil {
+					t.Fatal(err)
+				}
+				want = rstar.Rect{MinX: min(want.MinX, r.MinX), MinY: min(want.MinY, r.MinY), MaxX: max(want.MaxX, r.MaxX), MaxY: max(want.MaxY, r.MaxY)}
+			}
+			if got, ok := extent(tree); ok != (n > 0) || ok && got != want {
+				t.Fatalf("%d rectangles: %v, %v, want %v", n, got, ok, want)
+			}
+		}
+	}
 }

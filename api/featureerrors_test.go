@@ -207,7 +207,7 @@ func (b broken) PutEncoded(_ string, _ []byte, _ int64, _ kv.Condition, done fun
 	done(0, b.err)
 }
 
-func (b broken) SearchPrepared(context.Context, *store.Prepared, func(*store.Found) (bool, error)) error {
+func (b broken) SearchWith(context.Context, *store.Prepared, *store.Buffer, func(*store.Found) (bool, error)) error {
 	return b.err
 }
 

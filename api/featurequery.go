@@ -30,7 +30,7 @@ func prepared(c FeatureCollection, field string, p *catfishv1.Query) (*store.Pre
 			return nil, q, err
 		}
 	}
-	ready, err := q.Prepare(space)
+	ready, err := c.Prepare(q)
 	switch {
 	case errors.Is(err, filter.ErrFilter):
 		return nil, q, &fieldError{field + ".filter", ReasonBadFilter, err}
@@ -86,7 +86,7 @@ func (s *featureService) Count(ctx context.Context, req *catfishv1.FeatureServic
 	defer p.end()
 	q.Pace = p.pace
 	var n uint64
-	if err := c.SearchPrepared(ctx, q, func(*store.Found) (bool, error) { n++; return true, nil }); err != nil {
+	if err := search(ctx, c, q, func(*store.Found) (bool, error) { n++; return true, nil }); err != nil {
 		return nil, failed(ctx, name, err)
 	}
 	return &catfishv1.FeatureServiceCountResponse{Count: n}, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
@@ -23,14 +24,15 @@ type FeatureCollection interface {
 	Name() string
 	Options() store.CollectionOptions
 	Len() int
-	Extent() (rstar.Rect, bool)
 	NewID() string
+	Tree() *rstar.Tree
 	PutEncoded(id string, value []byte, expires int64, cond kv.Condition, done func(revision uint64, err error))
 	Patch(ctx context.Context, id string, patch []byte, cond kv.Condition) (revision uint64, err error)
 	Delete(ctx context.Context, id string, cond kv.Condition) (revision uint64, err error)
 	DeleteWhere(ctx context.Context, q store.Query) (deleted int, err error)
 	GetMany(ctx context.Context, ids []string, yield func(i int, f *store.Found) (more bool, err error)) error
-	SearchPrepared(ctx context.Context, p *store.Prepared, yield func(*store.Found) (more bool, err error)) error
+	Prepare(q store.Query) (*store.Prepared, error)
+	SearchWith(ctx context.Context, p *store.Prepared, b *store.Buffer, yield func(*store.Found) (more bool, err error)) error
 	Nearest(ctx context.Context, q store.NearestQuery, yield func(*store.Found) (more bool, err error)) error
 }
 
@@ -79,6 +81,16 @@ func (b storeBackend) AllFeatures() (all []FeatureCollection) {
 }
 
 func (b storeBackend) DropFeatures(name string) (bool, error) { return b.Drop(name) }
+
+// buffers of searches.
+var buffers = sync.Pool{New: func() any { return new(store.Buffer) }}
+
+// search calls yield with what a query finds.
+func search(ctx context.Context, c FeatureCollection, p *store.Prepared, yield func(*store.Found) (more bool, err error)) error {
+	b := buffers.Get().(*store.Buffer)
+	defer buffers.Put(b)
+	return c.SearchWith(ctx, p, b, yield)
+}
 
 // features is what the services of features and of collections share.
 type features struct {

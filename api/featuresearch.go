@@ -114,7 +114,7 @@ func (r *featureSearch) collect() error {
 	if r.limit > 0 {
 		r.q.Limit = min(r.limit, r.options.maxResults) + 1
 	}
-	return r.c.SearchPrepared(r.ctx, r.q, func(f *store.Found) (bool, error) {
+	return search(r.ctx, r.c, r.q, func(f *store.Found) (bool, error) {
 		switch {
 		case r.answer.n == r.limit && r.limit > 0:
 			r.more = true
@@ -135,7 +135,7 @@ func (r *featureSearch) inPages(p *pacer) error {
 		if r.limit > 0 {
 			r.q.Limit = r.limit - r.answer.n + 1
 		}
-		err := r.c.SearchPrepared(r.ctx, r.q, func(f *store.Found) (bool, error) {
+		err := search(r.ctx, r.c, r.q, func(f *store.Found) (bool, error) {
 			if r.answer.n == r.limit && r.limit > 0 {
 				r.more = true
 				return false, nil

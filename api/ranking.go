@@ -53,7 +53,7 @@ func (k *ranking) from(c FeatureCollection, field string, p *catfishv1.Point) (e
 
 // search looks at all that q finds, and has the answer at the end.
 func (k *ranking) search(ctx context.Context, c FeatureCollection, q *store.Prepared) error {
-	err := c.SearchPrepared(ctx, q, func(f *store.Found) (bool, error) {
+	err := search(ctx, c, q, func(f *store.Found) (bool, error) {
 		f.Distance = k.origin.Distance(&f.View)
 		r := ranked{distance: f.Distance, id: string(f.ID)}
 		if k.after.id != "" && r.compare(&ranked{distance: k.after.distance, id: k.after.id}) <= 0 {

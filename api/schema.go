@@ -27,11 +27,11 @@ func sample(ctx context.Context, c FeatureCollection, p *pacer, res *catfishv1.C
 	s, types := schema{}, map[string]bool{}
 	var n, bytes int
 	method := "all"
-	q, err := (&store.Query{Order: store.ByID, Pace: p.pace}).Prepare(c.Options().Space)
+	q, err := c.Prepare(store.Query{Order: store.ByID, Pace: p.pace})
 	if err != nil {
 		return err
 	}
-	err = c.SearchPrepared(ctx, q, func(f *store.Found) (bool, error) {
+	err = search(ctx, c, q, func(f *store.Found) (bool, error) {
 		if n == sampleFeatures || bytes >= sampleBytes {
 			method = "first by id"
 			return false, nil
