@@ -1,6 +1,10 @@
 // Package api serves Catfish over gRPC (catfish.v1), for front ends that have
 // no RDMA client.
 //
+// There are three services: CatfishService for rectangles, from a Backend, and
+// FeatureService and CollectionService for features, from a FeatureBackend, which
+// StoreBackend makes of a store.Store.
+//
 // NewServer puts the service in front of a Backend: named collections,
 // each with the methods of *rstar.Tree. ServerBackend makes one of a
 // catfish.Server. The protocol and its promises are documented in
@@ -29,5 +33,9 @@
 //
 // server.go (life cycle), conns.go, call.go and intercept.go (bounds), then
 // read.go, many.go, nearest.go, steps.go, write.go, load.go, upload.go (the
-// calls), then errors.go (how errors become statuses).
+// calls), then errors.go (how errors become statuses). Of features: features.go
+// (what is served), featuremessage.go and answer.go (how answers are encoded),
+// featurequery.go, featuresearch.go, ranking.go, cursor.go and pace.go (searches),
+// featurewrite.go and featureload.go (writes), collections.go, schema.go,
+// featureerrors.go.
 package api

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/catfish-index/catfish/rstar"
+	"github.com/catfish-index/catfish/store"
 )
 
 const docsFile = "../docs/api.md"
@@ -26,19 +27,27 @@ func TestDocsExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := startLoopback(t, backend{"default": newTree(t, rstar.Options{})})
+	c := startLoopback(t, backend{"default": newTree(t, rstar.Options{})},
+		WithFeatures(StoreBackend(openStore(t, store.Options{}))))
 	shown := map[string]string{}
 	for _, m := range regexp.MustCompile(
 		`(?m)^grpcurl -plaintext -d '(.*)' localhost:50051 ([\w.]+)/(\w+)$`,
 	).FindAllStringSubmatch(string(text), -1) {
-		shown[m[3]] = callJSON(t, c, m[2], m[3], m[1])
+		service := strings.TrimPrefix(m[2], "catfish.v1.")
+		shown[service+"/"+m[3]] = callJSON(t, c, m[2], m[3], m[1])
 	}
 	for call, want := range map[string]string{
-		"Insert": "", "Load": `"loaded":"2"`, "Search": `"id":"7"`,
-		"SearchMany": `"queries":[0`,
-		"Count":      `"count":"3"`, "Nearest": `"id":"7"`,
-		"Update": `"found":true`, "Delete": `"found":true`,
-		"Stats": `"objects":"2"`, "Check": `"SERVING"`,
+		"CatfishService/Insert": "", "CatfishService/Load": `"loaded":"2"`, "CatfishService/Search": `"id":"7"`,
+		"CatfishService/SearchMany": `"queries":[0`,
+		"CatfishService/Count":      `"count":"3"`, "CatfishService/Nearest": `"id":"7"`,
+		"CatfishService/Update": `"found":true`, "CatfishService/Delete": `"found":true`,
+		"CatfishService/Stats": `"objects":"2"`, "grpc.health.v1.Health/Check": `"SERVING"`,
+		"CollectionService/Create": `"name":"cafes"`, "FeatureService/Put": `"id":"einstein"`,
+		"FeatureService/Get": `"properties":"{\"name\":\"Einstein\"}"`, "FeatureService/Load": `"received":"3","stored":"2","rejected":"1"`,
+		"FeatureService/Search": `"id":"einstein"`, "FeatureService/Count": `"count":"2"`,
+		"FeatureService/Nearest": `"id":"sybille"`, "FeatureService/GetMany": `"id":"einstein"`,
+		"FeatureService/Patch": `"revision"`, "FeatureService/Delete": `"revision"`, "FeatureService/DeleteWhere": `"deleted":"1"`,
+		"CollectionService/List": `"name":"cafes"`, "CollectionService/Describe": `"name":"seats"`, "CollectionService/Drop": "{}",
 	} {
 		got, ok := shown[call]
 		if !ok || !strings.Contains(got, want) {
@@ -103,6 +112,10 @@ func TestDocsErrors(t *testing.T) {
 		ReasonBadRect, ReasonBadField, ReasonNoCollection, ReasonSlabFull,
 		ReasonResultTooLarge, ReasonLoadTooLarge, ReasonLoadBusy,
 		ReasonBusy, ReasonIdle, ReasonClosed, ReasonInternal,
+		ReasonBadGeoJSON, ReasonBadGeometry, ReasonBadCoordinate, ReasonBadProperties,
+		ReasonFeatureTooLarge, ReasonBadFilter, ReasonFilterCost, ReasonBadCursor,
+		ReasonNoFeature, ReasonFeatureExists, ReasonConflict, ReasonExists, ReasonKind,
+		ReasonReadOnly, ReasonPaused, ReasonMessageTooLarge,
 	} {
 		if !strings.Contains(string(text), "| "+reason+" |") {
 			t.Errorf("docs/api.md does not list %s", reason)
