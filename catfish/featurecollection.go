@@ -94,6 +94,9 @@ func (f *features) take(c *store.Collection) *collection {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	own := f.made[c.Name()]
+	if own == nil {
+		return nil
+	}
 	delete(f.made, c.Name())
 	own.name, own.features, own.tree, own.records = c.Name(), c, c.Tree(), c.Map()
 	return own
@@ -187,9 +190,16 @@ func (f *features) make(name string, o *store.CollectionOptions) (*collection, e
 	}
 	c, err := st.Create(name, *o)
 	if err != nil {
+		f.mu.Lock()
+		delete(f.made, name) // The store has freed it.
+		f.mu.Unlock()
 		return nil, err
 	}
-	return f.take(c), nil
+	own := f.take(c)
+	if own == nil {
+		return nil, fmt.Errorf("%w: collection %q was made by others", ErrServer, name)
+	}
+	return own, nil
 }
 
 // WaitReady waits until what the store has kept is loaded.

@@ -96,7 +96,7 @@ func (d *doubt) empty(o *openSlab) error {
 
 // checkRecords is check for a collection of records.
 func (d *doubt) checkRecords(ctx context.Context, s *session, o *openSlab, kind fastmsg.Kind) error {
-	if kind == kindPut {
+	if kind == kindPut || kind == kindStore {
 		return nil
 	}
 	cursor := cuckoo.Cursor{}

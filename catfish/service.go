@@ -67,6 +67,7 @@ func (v *service) trim() {
 
 func (v *service) release() {
 	v.out, v.items, v.near, v.batch.out, v.records.out = nil, nil, nil, nil, nil
+	v.places = store.Buffer{}
 }
 
 // buffered is how many bytes the buffers hold.
