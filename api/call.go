@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/tap"
 
+	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/rdma/budget"
 )
 
@@ -29,6 +30,7 @@ type gate struct {
 	messageBytes int64          // the largest request
 	idle         time.Duration  // how long a call may wait for its peer
 	backend      Backend        // whose memory answers take
+	keys         *access.Keys   // nil: calls need no key
 }
 
 // call is what one call holds of the server: bytes in the budget of its
@@ -40,6 +42,7 @@ type call struct {
 	timer     *time.Timer // runs while the call waits for its peer
 	lateTimer *time.Timer // runs until the request is there
 	answer    int64       // bytes of the account; the handler's own
+	caller    caller      // who calls; constant
 
 	mu      sync.Mutex
 	stop    context.CancelCauseFunc
@@ -69,8 +72,8 @@ func sourceOf(ctx context.Context) string {
 
 // tap admits a call as soon as its headers are there: before an interceptor
 // could, when the message may still be on its way. It must not block.
-func (g *gate) tap(ctx context.Context, _ *tap.Info) (context.Context, error) {
-	c := &call{gate: g}
+func (g *gate) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
+	c := &call{gate: g, caller: identify(g.keys, info.FullMethodName, info.Header)}
 	ctx, c.stop = context.WithCancelCause(ctx)
 	c.account = g.answers.Open(sourceOf(ctx), func(err error) {
 		c.end(overBudget(g.answers, ReasonBusy, busyRetry, err))

@@ -116,6 +116,7 @@ func TestDocsErrors(t *testing.T) {
 		ReasonFeatureTooLarge, ReasonBadFilter, ReasonFilterCost, ReasonBadCursor,
 		ReasonNoFeature, ReasonFeatureExists, ReasonConflict, ReasonExists, ReasonKind,
 		ReasonReadOnly, ReasonPaused, ReasonMessageTooLarge,
+		ReasonNoKey, ReasonNotPermitted, ReasonRateLimited,
 	} {
 		if !strings.Contains(string(text), "| "+reason+" |") {
 			t.Errorf("docs/api.md does not list %s", reason)

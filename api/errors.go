@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -34,6 +35,9 @@ const (
 	ReasonClosed         = "COLLECTION_CLOSED"
 	ReasonLoading        = "COLLECTION_LOADING" // the server has yet to load it
 	ReasonInternal       = "INTERNAL"
+	ReasonNoKey          = "KEY_INVALID"    // none, wrong, removed or expired
+	ReasonNotPermitted   = "ROLE_MISSING"   // the key is good, not for this
+	ReasonRateLimited    = "KEY_RATE_LIMIT" // the key asks too often
 )
 
 // Keys of ErrorInfo.metadata.
@@ -110,6 +114,12 @@ func classify(err error) (codes.Code, string) {
 		return codes.ResourceExhausted, limit.reason
 	case errors.As(err, &idle):
 		return codes.Aborted, ReasonIdle
+	case errors.Is(err, access.ErrUnauthenticated):
+		return codes.Unauthenticated, ReasonNoKey
+	case errors.Is(err, access.ErrPermission):
+		return codes.PermissionDenied, ReasonNotPermitted
+	case errors.Is(err, access.ErrRateLimited):
+		return codes.ResourceExhausted, ReasonRateLimited
 	}
 	if code, reason, ok := classifyStore(err); ok {
 		return code, reason
@@ -160,7 +170,10 @@ func advice(code codes.Code, reason, collection string, err error) (
 ) {
 	var field *fieldError
 	var limit *limitError
+	var rate *access.RateLimitedError
 	switch {
+	case errors.As(err, &rate):
+		d = append(d, retryIn(rate.RetryAfter))
 	case errors.As(err, &field):
 		d = append(d, &errdetails.BadRequest{
 			FieldViolations: []*errdetails.BadRequest_FieldViolation{{

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+
+	"github.com/catfish-index/catfish/internal/access"
 )
 
 // DefaultCollection is the collection that an empty name refers to.
@@ -68,6 +70,7 @@ type options struct {
 	grpc            []grpc.ServerOption
 	features        FeatureBackend
 	featuresLater   bool
+	keys            *access.Keys
 }
 
 // WithMaxResults bounds the objects of one answer of Search, SearchMany or
@@ -112,6 +115,13 @@ func WithIdleTimeout(d time.Duration) Option {
 // DefaultMaxMessageBytes unless n is positive.
 func WithMaxMessageBytes(n int) Option {
 	return func(o *options) { setPositive(&o.maxMessageBytes, n) }
+}
+
+// WithKeys has each call need a key, but for those of health and reflection; see
+// catfish.OpenKeys. Without keys, or with nil, whoever reaches the server may do
+// everything.
+func WithKeys(keys *access.Keys) Option {
+	return func(o *options) { o.keys = keys }
 }
 
 // WithGRPC passes options to the gRPC server: transport credentials,

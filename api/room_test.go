@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/tap"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/catfish"
@@ -76,7 +77,7 @@ func TestNoRoomForLargeAnswer(t *testing.T) {
 	b := &fullBackend{backend: backend{}}
 	s := NewServer(b)
 	b.full.Store(true)
-	ctx, err := s.calls.tap(t.Context(), nil)
+	ctx, err := s.calls.tap(t.Context(), &tap.Info{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -69,7 +70,7 @@ func NewServer(b Backend, opts ...Option) *Server {
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.calls = &gate{
 		answers: budget.New("bytes of gRPC calls", o.maxAnswerBytes, o.maxAnswerBytes/2),
-		idle:    o.idle, messageBytes: int64(o.maxMessageBytes), backend: b,
+		idle:    o.idle, messageBytes: int64(o.maxMessageBytes), backend: b, keys: o.keys,
 	}
 	s.loads = budget.New("bytes of gRPC uploads", o.maxLoadBytes, o.maxLoadBytes/4*3)
 	s.conns = &connGate{
@@ -78,7 +79,8 @@ func NewServer(b Backend, opts ...Option) *Server {
 			int64(o.maxConnections+1)/2),
 		idle: o.idle,
 	}
-	s.grpc = grpc.NewServer(append([]grpc.ServerOption{
+	keys := guard{o.keys}
+	s.grpc = grpc.NewServer(slices.Concat([]grpc.ServerOption{
 		grpc.MaxRecvMsgSize(o.maxMessageBytes),
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{
@@ -93,7 +95,10 @@ func NewServer(b Backend, opts ...Option) *Server {
 		grpc.InTapHandle(s.calls.tap),
 		grpc.ChainUnaryInterceptor(s.calls.unary),
 		grpc.ChainStreamInterceptor(s.calls.stream, s.endWatches),
-	}, o.grpc...)...)
+	}, o.grpc, []grpc.ServerOption{
+		// Last, so that logs and metrics see what is refused.
+		grpc.ChainUnaryInterceptor(keys.unary), grpc.ChainStreamInterceptor(keys.stream),
+	})...)
 
 	catfishv1.RegisterCatfishServiceServer(s.grpc, &service{
 		backend: b, options: o, loads: s.loads, turns: stepperOf(b),

@@ -1,0 +1,96 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Principal is who holds a key. All methods are safe for concurrent use.
+type Principal struct {
+	entry   Entry
+	rule    rule
+	limiter *rate.Limiter // nil: any rate
+	now     func() time.Time
+
+	// ended is closed when the entry is removed, changed or expires. over says
+	// the same, and costs a load.
+	ended context.Context
+	end   context.CancelFunc
+	over  atomic.Bool
+}
+
+func newPrincipal(e Entry, r rule, now func() time.Time) *Principal {
+	p := &Principal{entry: e, rule: r, now: now}
+	if e.Rate > 0 {
+		p.limiter = rate.NewLimiter(rate.Limit(e.Rate), e.burst())
+	}
+	p.ended, p.end = context.WithCancel(context.Background())
+	return p
+}
+
+// ID names the key; it is no secret.
+func (p *Principal) ID() string { return p.entry.ID }
+
+// Name is what its owner calls it.
+func (p *Principal) Name() string { return p.entry.Name }
+
+// Role is what the key may do with a collection. It may be kept as long as the
+// key has not ended: a change of its roles ends it.
+func (p *Principal) Role(collection string) Role { return roleOf(p.rule.grants, collection) }
+
+// Check is an error that wraps ErrPermission unless the key has that role, or a
+// larger one.
+func (p *Principal) Check(collection string, need Role) error {
+	return p.CheckRole(p.Role(collection), collection, need)
+}
+
+// CheckRole is Check for a caller that has kept what Role returned.
+func (p *Principal) CheckRole(has Role, collection string, need Role) error {
+	if has >= need {
+		return nil
+	}
+	return fmt.Errorf("%w: key %s has role %v for collection %.200q, want %v", ErrPermission, p.ID(), has, collection, need)
+}
+
+// Admit takes a request, or returns a *RateLimitedError. The error wraps
+// ErrUnauthenticated if the key has ended.
+func (p *Principal) Admit() error {
+	if p.over.Load() {
+		return p.endedError()
+	}
+	if p.limiter == nil {
+		return nil
+	}
+	now := p.now()
+	r := p.limiter.ReserveN(now, 1)
+	wait := r.DelayFrom(now)
+	if wait == 0 {
+		return nil
+	}
+	r.CancelAt(now)
+	return &RateLimitedError{Key: p.ID(), PerSecond: p.entry.Rate, RetryAfter: wait}
+}
+
+func (p *Principal) endedError() error {
+	return fmt.Errorf("%w: key %s was removed, changed or has expired", ErrUnauthenticated, p.ID())
+}
+
+// Ended reports whether the key was removed or changed, or has expired.
+func (p *Principal) Ended() bool { return p.over.Load() }
+
+// OnEnd has f called, in its own goroutine, when the key ends, or now if it
+// has. stop undoes it.
+func (p *Principal) OnEnd(f func()) (stop func() bool) { return context.AfterFunc(p.ended, f) }
+
+func (p *Principal) finish() {
+	p.over.Store(true)
+	p.end()
+}
+
+func (p *Principal) expired(now time.Time) bool {
+	return !p.rule.expires.IsZero() && !now.Before(p.rule.expires)
+}
