@@ -202,6 +202,7 @@ type poolKey struct {
 	boot   uint64
 	window int
 	block  int // of the channels' blocks
+	ticket uint64
 }
 
 // channelPools are those of a Shared. The zero value is empty.

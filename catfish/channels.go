@@ -128,7 +128,7 @@ func (c *connection) openReadChannel(ctx context.Context, s *session, block int)
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
 	return offload.Dial(ctx, s.dev, s.addr, offload.ChannelConfig{
-		BlockBytes: block, Window: s.window, Private: readChannelPrivate(s.hello.BootID),
+		BlockBytes: block, Window: s.window, Private: appendTicket(readChannelPrivate(s.hello.BootID), s.hello.ticket),
 	})
 }
 
@@ -147,9 +147,9 @@ func (c *connection) openTreeReader(ctx context.Context, s *session) (reader, er
 // opened by the device that these share, too; a session with a device of its own
 // has channels of its own.
 func (c *connection) joinChannels(s *session, key deviceKey) {
-	c.joinPool(&s.channels, poolKey{key, s.addr, s.hello.BootID, s.window, maxNode},
+	c.joinPool(&s.channels, poolKey{key, s.addr, s.hello.BootID, s.window, maxNode, s.hello.ticket},
 		func(ctx context.Context) (reader, error) { return c.openTreeReader(ctx, s) })
-	c.joinPool(&s.recordChannels, poolKey{key, s.addr, s.hello.BootID, s.window, maxRecordRead},
+	c.joinPool(&s.recordChannels, poolKey{key, s.addr, s.hello.BootID, s.window, maxRecordRead, s.hello.ticket},
 		func(ctx context.Context) (reader, error) { return c.openRecordReader(ctx, s) })
 }
 

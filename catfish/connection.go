@@ -193,6 +193,9 @@ func (c *connection) session(ctx context.Context) (*session, error) {
 		if s.alive() {
 			return s, nil
 		}
+		if last := c.sessions.lastError(); errors.Is(last, ErrUnauthenticated) {
+			return nil, fmt.Errorf("%w: %w", ErrNotSent, last) // Waiting does not help.
+		}
 		select {
 		case <-changed:
 		case <-ctx.Done():

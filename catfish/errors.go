@@ -8,6 +8,7 @@ import (
 	"github.com/catfish-index/catfish/cuckoo"
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/rdma/budget"
 	"github.com/catfish-index/catfish/record"
@@ -54,8 +55,8 @@ var (
 	// ErrNotReady: the server has yet to load the collection. Nothing was
 	// done; later it succeeds.
 	ErrNotReady = errors.New("catfish: collection is not ready")
-	// ErrNotPermitted: the server does not let clients do this. Nothing was
-	// done.
+	// ErrNotPermitted: the server does not let clients do this, or not with
+	// their key. Nothing was done.
 	ErrNotPermitted = errors.New("catfish: not permitted")
 	// ErrKind: the collection has objects of another kind than the call is
 	// about. Nothing was done.
@@ -81,7 +82,7 @@ func RetrySafe(err error) bool {
 	case errors.As(err, &r):
 		return r.done == 0 && !errors.Is(r, ErrServer)
 	}
-	for _, e := range []error{ErrBusy, budget.ErrExceeded, ErrNotReady, ErrRestarted, ErrOption, ErrKind, rstar.ErrBadRect, record.ErrTooLarge} {
+	for _, e := range []error{ErrUnauthenticated, ErrBusy, budget.ErrExceeded, ErrNotReady, ErrRestarted, ErrOption, ErrKind, rstar.ErrBadRect, record.ErrTooLarge} {
 		if errors.Is(err, e) {
 			return true
 		}
@@ -137,6 +138,9 @@ var failures = []struct {
 	{codeFilterCost, filter.ErrCost},
 	{codeClosed, store.ErrClosed},
 	{codeUnknownCollection, store.ErrUnknownCollection},
+	{codeUnauthenticated, ErrUnauthenticated},
+	{codeRateLimited, ErrRateLimited},
+	{codeNotPermitted, access.ErrPermission},
 }
 
 // failureHead is code u16 and the number of items done before it u64.

@@ -30,6 +30,8 @@ type fabric struct {
 	readCQ       rdma.CompletionQueue
 	mu           sync.Mutex
 	readChannels map[rdma.QueuePair]bool
+	// keyed undo what ends read channels with their keys.
+	keyed map[rdma.QueuePair]func() bool
 }
 
 // The private data of a read channel distinguishes it from a ring connection,
@@ -181,9 +183,9 @@ func isReadChannel(p []byte) bool {
 }
 
 func (f *fabric) acceptReadChannel(_ context.Context, req rdma.ConnRequest) error {
-	p := req.PrivateData()
-	var why error
+	g, p, why := f.s.access.cutTicket(req.PrivateData())
 	switch {
+	case why != nil:
 	case len(p) != readChannelBytes:
 		why = fmt.Errorf("%w: read channel hello of %d bytes, want %d", ErrProtocol, len(p), readChannelBytes)
 	case binary.LittleEndian.Uint16(p[4:]) != protocolVersion:
@@ -207,6 +209,12 @@ func (f *fabric) acceptReadChannel(_ context.Context, req rdma.ConnRequest) erro
 	}
 	f.mu.Lock()
 	f.readChannels[qp] = true
+	if g != nil {
+		if f.keyed == nil {
+			f.keyed = map[rdma.QueuePair]func() bool{}
+		}
+		f.keyed[qp] = g.principal.OnEnd(func() { f.endReadChannel(qp) })
+	}
 	f.mu.Unlock()
 	if qp.Err() != nil { // it may have ended before it was in the table
 		f.endReadChannel(qp)
@@ -218,7 +226,12 @@ func (f *fabric) endReadChannel(qp rdma.QueuePair) {
 	f.mu.Lock()
 	known := f.readChannels[qp]
 	delete(f.readChannels, qp)
+	stop := f.keyed[qp]
+	delete(f.keyed, qp)
 	f.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
 	if known {
 		qp.Close()
 	}

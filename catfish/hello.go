@@ -23,6 +23,8 @@ import (
 //	kind 2: a queue pair of the soft provider follows.
 //	kind 3: messages over plain sockets follow (tcp.go).
 //	kind 4: the control connection of one of ofi's queue pairs follows.
+//	kind 5: a key follows. The server answers one JSON object and closes.
+//	kind 6: a ticket, and messages over plain sockets (ticket.go).
 //
 // The hello is the server's half of RDMA context detection: it says what
 // the server has, so that the client can choose, and say why (detect.go).
@@ -55,6 +57,10 @@ type hello struct {
 	// Requests is the last kind of request that the server knows, 0: of a
 	// server older than that, which knows all up to kindSearchMany.
 	Requests fastmsg.Kind `json:"requests,omitempty"`
+	// Key: clients need a key (access.go).
+	Key bool `json:"key,omitempty"`
+
+	ticket uint64 // that the client has got since; 0: it needs none
 }
 
 // fabricHello is the server's fabric device.

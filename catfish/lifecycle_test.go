@@ -162,7 +162,7 @@ func deaf(t *testing.T) (addr string) {
 // TestDeafServer: a peer that takes nothing holds up neither calls whose
 // context ends nor Close.
 func TestDeafServer(t *testing.T) {
-	c, err := dialTCP(t.Context(), deaf(t))
+	c, err := dialTCP(t.Context(), deaf(t), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

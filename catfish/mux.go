@@ -29,6 +29,7 @@ type mux struct {
 	tcp     func(net.Conn)
 	reject  func(net.Conn, error)
 	failed  func(error) // called when Accept fails
+	access  *gatekeeper // nil: clients need no key
 	wg      sync.WaitGroup
 	// streams are the listeners of the transports that are served, by kind
 	// of stream. Constant once run is called.
@@ -107,6 +108,13 @@ func (m *mux) route(ctx context.Context, c net.Conn, kind uint16, err error) (pa
 	if err != nil {
 		return nil, err
 	}
+	var g *guard
+	if m.access != nil {
+		var done bool
+		if kind, g, done, err = m.access.greet(c, kind); done {
+			return nil, err
+		}
+	}
 	switch ln := m.streams[kind]; {
 	case kind == streamHello:
 		_ = c.SetWriteDeadline(time.Now().Add(preambleTimeout))
@@ -125,25 +133,27 @@ func (m *mux) route(ctx context.Context, c net.Conn, kind uint16, err error) (pa
 	case err != nil:
 		return nil, err
 	case kind == streamTCP:
+		counted.guard = g
 		return func() { m.wg.Go(func() { m.tcp(counted) }) }, nil
 	}
 	return func() { m.streams[kind].hand(ctx, counted) }, nil
 }
 
 // count gives a connection its place among those that are served.
-func (m *mux) count(c net.Conn) (net.Conn, error) {
+func (m *mux) count(c net.Conn) (*countedConn, error) {
 	place := m.budgets.conns.Open(budget.SourceOf(c.RemoteAddr()), func(error) { c.Close() })
 	if err := place.Take(1); err != nil {
 		place.Close()
 		return nil, err
 	}
-	return &countedConn{c, place}, nil
+	return &countedConn{Conn: c, place: place}, nil
 }
 
 // countedConn gives its place back when it is closed.
 type countedConn struct {
 	net.Conn
 	place *budget.Account
+	guard *guard // nil: clients need no key
 }
 
 func (c *countedConn) Close() error {

@@ -107,6 +107,9 @@ type ServerOptions struct {
 	SocketMode fs.FileMode
 	// Collections are hosted besides DefaultCollection.
 	Collections []string
+	// Keys, if not nil, are what clients need to be served (OpenKeys). Serve reads
+	// their file again when it changes.
+	Keys *Keys
 	// Records are hosted, too: collections of records.
 	Records []string
 	// Features are hosted, too: collections of features, by name.
@@ -307,6 +310,9 @@ type Options struct {
 	OnRestart func(ctx context.Context, old, new ServerInfo) error
 	// Collection, empty: DefaultCollection.
 	Collection string
+	// Key is shown to a server that wants one (ErrUnauthenticated). It is sent
+	// as it is, over the server's TCP port: see docs/security.md.
+	Key string
 	// DialTimeout, 0: DefaultDialTimeout.
 	DialTimeout time.Duration
 	// HeartbeatInterval asked of the server, 0: the server's own. A client that

@@ -127,6 +127,9 @@ func (h *handler) serveGets(reqs []fastmsg.Request) int {
 	c, err := h.s.colls.byNumber(num)
 	for i := 0; i < len(reqs) && err == nil && c.records != nil; i++ {
 		p := reqs[i].Payload
+		if h.s.access != nil && !reqs[i].Conn.Context.(*peer).guard.mayBatch(h.s, reqs[i].Kind, p) {
+			break
+		}
 		if !isGet(&reqs[i].Message) || binary.LittleEndian.Uint32(p) != num {
 			break
 		}

@@ -86,6 +86,9 @@ func (h *handler) ServeBatch(reqs []fastmsg.Request) int {
 	var coll *collection
 	rects := h.req.rects[:0]
 	for i, r := range reqs {
+		if h.s.access != nil && !r.Conn.Context.(*peer).guard.mayBatch(h.s, r.Kind, r.Payload) {
+			break
+		}
 		if r.Kind != kindSearch || h.s.decode(r.Kind, r.Payload, &one) != nil || i > 0 && one.coll != coll {
 			break
 		}

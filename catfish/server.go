@@ -52,7 +52,8 @@ type Server struct {
 	checks  checks
 	uploads uploads // that are under way
 
-	rec *recording.Recorder // nil: nothing is recorded
+	rec    *recording.Recorder // nil: nothing is recorded
+	access *gatekeeper         // nil: clients need no key
 
 	tcpRequests  atomic.Uint64
 	tcpWork      sync.Pool // of *tcpWork
@@ -110,7 +111,8 @@ func newServer(opts ServerOptions) (*Server, error) {
 		streams:     newStreamBudgets(opts.MemoryLimit),
 		clientColls: newClientCollections(opts.ClientCollections),
 		budgets:     newBudgets(opts.MemoryLimit), turns: newTurns(), checks: newChecks(),
-		quiet: quietlog.New(opts.Logger.Handler(), time.Now),
+		access: newGatekeeper(opts.Keys),
+		quiet:  quietlog.New(opts.Logger.Handler(), time.Now),
 	}
 	s.log = slog.New(s.quiet)
 	for s.bootID == 0 {
@@ -134,7 +136,7 @@ func (s *Server) open() (err error) {
 	}
 	s.mux = newMux(s.ln, s.streams)
 	s.mux.hello = s.hello
-	s.mux.tcp = s.serveTCP
+	s.mux.tcp, s.mux.access = s.serveTCP, s.access
 	s.mux.reject = func(c net.Conn, err error) {
 		s.log.Warn("connection refused", "peer", c.RemoteAddr(), "err", err)
 	}
@@ -200,6 +202,9 @@ func (s *Server) Serve(ctx context.Context) error {
 	run(s.mux.run)
 	run(s.guardMemory)
 	run(s.tidyRecords)
+	if s.access != nil {
+		wg.Go(func() { s.access.keys.Watch(s.ctx) })
+	}
 	<-s.ctx.Done()
 	s.closeTCP()
 	wg.Wait()
@@ -325,7 +330,7 @@ func (s *Server) hello() hello {
 	h := hello{
 		Version: Version, Protocol: protocolVersion, BootID: s.bootID, Host: hostID(),
 		Transports: s.Transports(), Socket: s.SocketPath(), Polling: s.opts.Polling,
-		Requests: lastRequest,
+		Requests: lastRequest, Key: s.access != nil,
 	}
 	if h.Socket != "" {
 		uid := uint32(os.Geteuid())
@@ -385,7 +390,7 @@ func (s *Server) closeTCP() {
 //
 //	0 boot id u64 | 8 heartbeat interval ns u64 | 16 flags u64
 //
-// Flag 1 asks the worker to poll while the connection is open. The paper's
+// The upper 63 bits of the flags are a ticket (access.go). Flag 1 asks the worker to poll while the connection is open. The paper's
 // fast messaging with polling also announces requests in memory, which the
 // handshake of fastmsg says.
 const (

@@ -28,6 +28,7 @@ type service struct {
 	pending   pending                    // the request being served, if it is answered later
 	peer      interface{ Peer() string } // of the request being served
 	uploads   *uploadSet                 // that peer's, nil: there is no connection
+	guard     *guard                     // that peer's, if the server has keys
 
 	// For the recording.
 	via    querylog.Via
@@ -78,6 +79,11 @@ func (v *service) buffered() int64 {
 // answer appends the answer to out, which is empty. done is how much of a
 // request that failed was carried out nevertheless.
 func (v *service) answer(kind fastmsg.Kind, p, out []byte) (_ []byte, done uint64, err error) {
+	if v.s.access != nil {
+		if err := v.guard.check(v.s, kind, p); err != nil {
+			return out, 0, err
+		}
+	}
 	if later := v.s.opts.later; later != nil {
 		if v.pending = later(kind, p); v.pending != nil {
 			return out, 0, nil
@@ -88,7 +94,11 @@ func (v *service) answer(kind fastmsg.Kind, p, out []byte) (_ []byte, done uint6
 		out, err = v.open(string(p), out)
 		return out, 0, err
 	case kindStats:
-		b, err := json.Marshal(v.s.Stats())
+		st := v.s.Stats()
+		if v.guard != nil {
+			v.guard.hide(&st)
+		}
+		b, err := json.Marshal(st)
 		return append(out, b...), 0, err
 	case kindCreateFeatures:
 		return out, 0, v.createFeatures(p)

@@ -83,6 +83,12 @@ func (c *connection) connect(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	ticket := uint64(0)
+	if h.Key {
+		if ticket, err = askTicket(ctx, c.addr, c.opts.Key); err != nil {
+			return nil, err
+		}
+	}
 	want := c.opts.Transport
 	if c.scheme.TCP {
 		want = TransportTCP
@@ -94,6 +100,7 @@ func (c *connection) connect(ctx context.Context) (*session, error) {
 	if c.scheme.TCP {
 		choices[0].reason = "policy tcp is plain sockets"
 	}
+	h.ticket = ticket
 	s, err := c.connectByAny(ctx, h, choices)
 	if err != nil {
 		return nil, err
@@ -199,7 +206,7 @@ func (c *connection) connectBy(ctx context.Context, h hello, ch choice, next boo
 
 func (s *session) dial(ctx context.Context, c *connection) error {
 	if s.transport == TransportTCP {
-		t, err := dialTCP(ctx, c.addr)
+		t, err := dialTCP(ctx, c.addr, s.hello.ticket)
 		if err != nil {
 			return err
 		}
@@ -217,7 +224,7 @@ func (s *session) dial(ctx context.Context, c *connection) error {
 	c.joinChannels(s, key)
 	fc, err := fastmsg.Dial(ctx, s.dev, s.addr, fastmsg.CallerConfig{
 		RingBytes: c.opts.RingBytes,
-		Hello:     appendClientHello(nil, s.hello.BootID, c.opts.HeartbeatInterval, c.scheme.Poll),
+		Hello:     addTicket(appendClientHello(nil, s.hello.BootID, c.opts.HeartbeatInterval, c.scheme.Poll), s.hello.ticket),
 		InMemory:  c.scheme.InMemory,
 	})
 	if err != nil {

@@ -41,8 +41,8 @@ type tcpCall struct {
 	ch   chan struct{}
 }
 
-func dialTCP(ctx context.Context, addr string) (*tcpCaller, error) {
-	c, err := dialStream(ctx, addr, streamTCP)
+func dialTCP(ctx context.Context, addr string, ticket uint64) (*tcpCaller, error) {
+	c, err := dialTCPBy(ctx, addr, ticket)
 	if err != nil {
 		return nil, fmt.Errorf("%w at %s: %w", ErrNoServer, addr, err)
 	}

@@ -56,6 +56,10 @@ func (s *Server) serveTCP(c net.Conn) {
 	}
 	account := tcpAccount{s.budgets.answers.Open(budget.SourceOf(c.RemoteAddr()), func(error) { c.Close() })}
 	in, out, peer := newRequestReader(c), newPacedWriter(c), &tcpPeer{c: c}
+	if counted, ok := c.(*countedConn); ok && counted.guard != nil {
+		peer.guard = counted.guard
+		defer peer.guard.principal.OnEnd(func() { c.Close() })()
+	}
 	defer peer.uploads.close(&s.uploads)
 	late := newSocketAnswers(c, out, account)
 	var w *tcpWork // nil while no request is waiting

@@ -39,14 +39,14 @@ func (s *Server) takeWork(out *pacedWriter, peer *tcpPeer, client uint32) *tcpWo
 	} else {
 		w.to.reset(out)
 	}
-	w.peer, w.uploads, w.client = peer, &peer.uploads, client
+	w.peer, w.uploads, w.client, w.guard = peer, &peer.uploads, client, peer.guard
 	return w
 }
 
 // putWork takes back what takeWork returned.
 func (s *Server) putWork(w *tcpWork, h holder) {
 	h.Unhold(w.held)
-	w.held, w.peer, w.uploads = 0, nil, nil
+	w.held, w.peer, w.uploads, w.guard = 0, nil, nil, nil
 	w.to.reset(nil)
 	w.trim()
 	s.tcpWork.Put(w)
@@ -132,6 +132,7 @@ func (w *tcpWork) count(h holder, answer []byte) ([]byte, error) {
 type tcpPeer struct {
 	c       net.Conn
 	uploads uploadSet
+	guard   *guard
 }
 
 func (p *tcpPeer) Peer() string { return p.c.RemoteAddr().String() }

@@ -16,6 +16,7 @@ type handler struct {
 	service
 	heartbeats *heartbeat.Sender
 	over       func() // called when a connection has ended, if not nil
+	keyEnds    uint64 // of keys, as of the last tick
 }
 
 // Opened subscribes the connection to heartbeats at the interval that its
@@ -27,6 +28,10 @@ func (h *handler) Opened(c *fastmsg.Conn) {
 		interval = h.s.opts.HeartbeatInterval
 	}
 	peer := &peer{sub: h.heartbeats.Add(c, interval)}
+	if h.s.access != nil {
+		// nil, if the key has ended since answerHello: then each request fails.
+		peer.guard, _ = h.s.access.byTicket(ticketOf(hello))
+	}
 	if h.s.rec != nil {
 		peer.client = h.s.rec.Client()
 		// A worker of one connection uses the shared one: a tap stays with the
@@ -48,11 +53,13 @@ type peer struct {
 	long   *long  // the request that is answered in steps, nil: none
 	// uploads are the values that it puts in parts.
 	uploads uploadSet
+	guard   *guard // of its requests, if the server has keys
 }
 
 // serves sets the client whose request is served next.
 func (h *handler) serves(c *fastmsg.Conn) {
-	h.peer, h.uploads = c, &c.Context.(*peer).uploads // Opened has set it.
+	p := c.Context.(*peer) // Opened has set it.
+	h.peer, h.uploads, h.guard = c, &p.uploads, p.guard
 	if h.heartbeats.Resting() > 0 {
 		h.heartbeats.Wake(c.Context.(*peer).sub)
 	}
@@ -116,7 +123,8 @@ func (s *Server) newWorker(f *fabric, over func()) (_ *worker, err error) {
 		Rings:     s.budgets.rings,
 		MaxLater:  maxLater,
 		Hello:     s.answerHello,
-		Tick: func(now time.Time, _ []*fastmsg.Conn) bool {
+		Tick: func(now time.Time, conns []*fastmsg.Conn) bool {
+			s.access.endConns(conns, &h.keyEnds)
 			more := h.heartbeats.Tick(now)
 			if h.tap != nil && more {
 				h.tap.HandOverOld()
@@ -168,7 +176,11 @@ func (s *Server) answerHello(peer string, b []byte) ([]byte, error) {
 	if boot := binary.LittleEndian.Uint64(b); boot != s.bootID {
 		return nil, fmt.Errorf("%w: meant for boot id %#x, this server is %#x", ErrNoServer, boot, s.bootID)
 	}
-	if f := binary.LittleEndian.Uint64(b[16:]); f&^helloPolling != 0 {
+	if s.access != nil {
+		if _, err := s.access.byTicket(ticketOf(b)); err != nil {
+			return nil, err
+		}
+	} else if f := binary.LittleEndian.Uint64(b[16:]); f&^helloPolling != 0 {
 		return nil, fmt.Errorf("%w: hello with flags %#x, want 0 or %d", ErrProtocol, f, helloPolling)
 	}
 	if d := time.Duration(binary.LittleEndian.Uint64(b[8:])); d != 0 {

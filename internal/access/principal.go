@@ -75,6 +75,9 @@ func (p *Principal) Admit() error {
 	return &RateLimitedError{Key: p.ID(), PerSecond: p.entry.Rate, RetryAfter: wait}
 }
 
+// Limited reports whether the key has a rate.
+func (p *Principal) Limited() bool { return p.limiter != nil }
+
 func (p *Principal) endedError() error {
 	return fmt.Errorf("%w: key %s was removed, changed or has expired", ErrUnauthenticated, p.ID())
 }

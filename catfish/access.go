@@ -1,0 +1,238 @@
+package catfish
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/access"
+)
+
+// A server with keys (ServerOptions.Keys) serves only who has one. A key is
+// longer than what a connection over RDMA can carry in its hello, so a client
+// shows it once, over the TCP port, and gets a ticket of 63 bits for it:
+//
+//	client                                    server
+//	  hello ---------------------------------> "key": true
+//	  stream of kind key, with the key ------> ticket, or why not
+//	  ring, read channels, plain socket,
+//	  each with the ticket in its hello -----> the key's guard
+//
+// A ticket stands for its key until that ends, or the server does. It cannot be
+// guessed: each attempt is a connection. When a key ends, so does what was
+// connected by it: rings, plain sockets and read channels.
+//
+// Each request is checked: the key has not ended, has some of its rate left, and
+// the role that the kind of request needs for the collection. To know a
+// collection's memory, so as to read it, a client has to open it, and for that
+// needs role read. docs/security.md says what this does not protect.
+
+// Keys are the keys that a server takes, and what each may do.
+type Keys = access.Keys
+
+// OpenKeys reads a file of keys, which 'catfish keys' makes. A Server that has
+// them reads it again when it changes; without one, Keys.Watch does.
+func OpenKeys(file string, log *slog.Logger) (*Keys, error) { return access.Open(file, log, nil) }
+
+var (
+	// ErrUnauthenticated: the server wants a key (Options.Key), and there is
+	// none, or one that is wrong, was removed or has expired. Nothing was done.
+	ErrUnauthenticated = access.ErrUnauthenticated
+	// ErrRateLimited: the key asks more often than it may. Nothing was done;
+	// later it succeeds.
+	ErrRateLimited = access.ErrRateLimited
+)
+
+// kindRoles are the roles that requests need. Any other kind needs Admin, so that
+// one that was forgotten here is not open to all.
+var kindRoles = map[fastmsg.Kind]access.Role{
+	kindOpen: access.Read, kindSearch: access.Read, kindCount: access.Read, kindNearest: access.Read,
+	kindSearchMany: access.Read, kindWithin: access.Read,
+	kindGet: access.Read, kindScan: access.Read, kindRenew: access.Read,
+	kindInsert: access.Write, kindDelete: access.Write, kindUpdate: access.Write, kindInsertMany: access.Write,
+	kindPut: access.Write, kindRemove: access.Write, kindPart: access.Write,
+	kindCreate: access.Admin, kindCreateRecords: access.Admin, kindDrop: access.Admin,
+	kindCheck: access.Admin, // Writers wait for it.
+	kindStats: access.None,  // It shows what the key may read.
+}
+
+// needs is kindRoles as a table.
+var needs = func() (t [256]access.Role) {
+	for k := range t {
+		t[k] = access.Admin
+		if r, ok := kindRoles[fastmsg.Kind(k)]; ok {
+			t[k] = r
+		}
+	}
+	return t
+}()
+
+// gatekeeper knows the tickets of a server.
+type gatekeeper struct {
+	keys *Keys
+
+	mu      sync.Mutex
+	of      map[*access.Principal]*guard
+	tickets map[uint64]*guard
+	// ends counts the keys that have ended, for workers, which then look which of
+	// their connections have.
+	ends atomic.Uint64
+}
+
+// newGatekeeper returns nil if there are no keys.
+func newGatekeeper(keys *Keys) *gatekeeper {
+	if keys == nil {
+		return nil
+	}
+	return &gatekeeper{keys: keys, of: map[*access.Principal]*guard{}, tickets: map[uint64]*guard{}}
+}
+
+// guard checks the requests of a key.
+type guard struct {
+	principal *access.Principal
+	ticket    uint64
+	// roles are what the key may do with each collection, by slot: the
+	// collection's number, and the role. 0: not known yet. Numbers are never used
+	// twice, and neither a collection's name nor a key's roles change.
+	roles [maxCollections]atomic.Uint64
+}
+
+// byKey returns the guard of a key.
+func (g *gatekeeper) byKey(key string) (*guard, error) {
+	p, err := g.keys.Authenticate(key)
+	if err != nil {
+		return nil, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if known := g.of[p]; known != nil {
+		return known, nil
+	}
+	n := &guard{principal: p}
+	for n.ticket == 0 || g.tickets[n.ticket] != nil {
+		var b [8]byte
+		if _, err := rand.Read(b[:]); err != nil {
+			return nil, fmt.Errorf("%w: no random bits: %w", ErrServer, err)
+		}
+		n.ticket = binary.LittleEndian.Uint64(b[:]) >> 1
+	}
+	g.of[p], g.tickets[n.ticket] = n, n
+	p.OnEnd(func() {
+		g.mu.Lock()
+		delete(g.of, p)
+		delete(g.tickets, n.ticket)
+		g.mu.Unlock()
+		g.ends.Add(1)
+	})
+	return n, nil
+}
+
+// byTicket returns the guard of a ticket.
+func (g *gatekeeper) byTicket(ticket uint64) (*guard, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := g.tickets[ticket]
+	if n == nil || n.principal.Ended() {
+		return nil, fmt.Errorf("%w: ask for a ticket, with a key", ErrUnauthenticated)
+	}
+	return n, nil
+}
+
+// check says whether a request may be carried out. g is nil if the connection's
+// key had ended before it was served.
+func (g *guard) check(s *Server, kind fastmsg.Kind, p []byte) error {
+	if g == nil {
+		return ErrUnauthenticated
+	}
+	if err := g.permits(s, kind, p); err != nil {
+		return err
+	}
+	return g.principal.Admit()
+}
+
+// permits is check, but for the key's rate and its end.
+func (g *guard) permits(s *Server, kind fastmsg.Kind, p []byte) error {
+	need := needs[kind]
+	switch kind {
+	case kindStats:
+		return nil
+	case kindOpen, kindCreate, kindDrop:
+		return g.principal.Check(string(p), need)
+	case kindCreateRecords:
+		_, name, err := getRecordsOptions(p)
+		if err != nil {
+			return err
+		}
+		return g.principal.Check(string(name), need)
+	}
+	if len(p) < headBytes {
+		return fmt.Errorf("%w: request kind %d of %d bytes", ErrProtocol, kind, len(p))
+	}
+	num := binary.LittleEndian.Uint32(p)
+	slot := &g.roles[num%maxCollections]
+	has := slot.Load()
+	if has == 0 || uint32(has>>8) != num {
+		c, err := s.colls.byNumber(num)
+		if err != nil {
+			return err
+		}
+		has = uint64(num)<<8 | 1<<7 | uint64(g.principal.Role(c.name))
+		slot.Store(has)
+	}
+	role := access.Role(has & 0x7f)
+	if role >= need {
+		return nil
+	}
+	return g.principal.CheckRole(role, s.colls.nameOf(num), need)
+}
+
+// mayBatch reports whether requests may be carried out with those of others: such
+// as need no count of the key's rate. What may not is served alone, and then
+// refused if it has to be.
+func (g *guard) mayBatch(s *Server, kind fastmsg.Kind, p []byte) bool {
+	return g != nil && !g.principal.Limited() && !g.principal.Ended() && g.permits(s, kind, p) == nil
+}
+
+// hide leaves out the collections that the key may not read.
+func (g *guard) hide(st *ServerStats) {
+	hidden := func(name string) bool { return g.principal.Role(name) < access.Read }
+	for name := range st.Collections {
+		if hidden(name) {
+			delete(st.Collections, name)
+		}
+	}
+	for name := range st.Records {
+		if hidden(name) {
+			delete(st.Records, name)
+		}
+	}
+	var loading []string
+	for _, name := range st.Loading {
+		if !hidden(name) {
+			loading = append(loading, name)
+		}
+	}
+	st.Loading = loading
+}
+
+// endConns ends a worker's connections whose keys have ended. seen is the
+// worker's.
+func (g *gatekeeper) endConns(conns []*fastmsg.Conn, seen *uint64) {
+	if g == nil {
+		return
+	}
+	now := g.ends.Load()
+	if now == *seen {
+		return
+	}
+	*seen = now
+	for _, c := range conns {
+		if p, ok := c.Context.(*peer); ok && (p.guard == nil || p.guard.principal.Ended()) {
+			c.Fail(fmt.Errorf("%w: the key has ended", ErrUnauthenticated))
+		}
+	}
+}

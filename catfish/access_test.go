@@ -1,0 +1,382 @@
+package catfish
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/access"
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// keyFile makes a file with a key for each list of roles.
+func keyFile(t testing.TB, entries ...access.Entry) (keys *Keys, file string, texts []string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "keys")
+	for _, e := range entries {
+		e, key, err := access.NewKey(e)
+		if err == nil {
+			err = access.Add(file, e)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, key)
+	}
+	keys, err := OpenKeys(file, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys, file, texts
+}
+
+// Each kind of request has a role, so that a new one cannot be forgotten.
+func TestEveryKindHasARole(t *testing.T) {
+	for k := kindOpen; k <= lastRequest; k++ {
+		if _, ok := kindRoles[k]; !ok {
+			t.Errorf("request kind %d has no role in kindRoles", k)
+		}
+	}
+	if needs[lastRequest+1] != access.Admin || needs[0] != access.Admin {
+		t.Error("an unknown kind is open")
+	}
+}
+
+// everyRequest calls each operation once on a client's collection of boxes.
+func everyRequest(ctx context.Context, c *Client) (reads, writes map[string]error) {
+	reads, writes = map[string]error{}, map[string]error{}
+	r := rstar.Rect{MaxX: 1, MaxY: 1}
+	_, reads["search"] = c.Search(ctx, r)
+	_, reads["count"] = c.Count(ctx, r)
+	_, reads["nearest"] = c.Nearest(ctx, 0, 0, 1)
+	writes["insert"] = c.Insert(ctx, r, 1)
+	_, writes["update"] = c.Update(ctx, r, r, 1)
+	_, writes["delete"] = c.Delete(ctx, r, 1)
+	return reads, writes
+}
+
+// Over every transport: what a key may do, and may not.
+func TestKeysOnEveryTransport(t *testing.T) {
+	keys, _, k := keyFile(t,
+		access.Entry{Roles: []string{"default:read"}},
+		access.Entry{Roles: []string{"default:write"}},
+		access.Entry{Roles: []string{"*:admin"}})
+	s := startServer(t, ServerOptions{Keys: keys, Collections: []string{"other"}, Records: []string{"records"}})
+	ctx := t.Context()
+	for _, p := range []path{
+		{name: "shm fast", transport: TransportSHM, policy: "fast"},
+		{name: "shm offload", transport: TransportSHM, policy: "offload"},
+		{name: "soft fast", transport: TransportSoft, policy: "fast"},
+		{name: "soft offload", transport: TransportSoft, policy: "offload"},
+		{name: "tcp", transport: TransportTCP, policy: "tcp"},
+	} {
+		if p.transport != TransportTCP && !slices.Contains(oneSided, p.transport) {
+			p.transport = oneSided[0]
+		}
+		t.Run(p.name, func(t *testing.T) {
+			with := func(key string) Options {
+				o := p.options()
+				o.Key, o.Logger = key, quiet()
+				return o
+			}
+			for _, key := range []string{"", "x", k[0][:len(k[0])-1] + "!"} {
+				if c, err := Dial(ctx, s.Addr(), with(key)); !errors.Is(err, ErrUnauthenticated) {
+					t.Errorf("key %.12q: %v, want ErrUnauthenticated", key, err)
+					if err == nil {
+						c.Close()
+					}
+				}
+			}
+			for i, want := range []struct{ read, write, manage error }{
+				{nil, ErrNotPermitted, ErrNotPermitted}, {nil, nil, ErrNotPermitted}, {nil, nil, nil},
+			} {
+				c := dial(t, s, with(k[i]))
+				reads, writes := everyRequest(ctx, c)
+				for what, err := range reads {
+					if !errors.Is(err, want.read) {
+						t.Errorf("key %d: %s: %v, want %v", i, what, err, want.read)
+					}
+				}
+				for what, err := range writes {
+					if !errors.Is(err, want.write) || err != nil && !RetrySafe(err) {
+						t.Errorf("key %d: %s: %v, want %v", i, what, err, want.write)
+					}
+				}
+				if err := c.CreateCollection(ctx, "new"); !errors.Is(err, want.manage) {
+					t.Errorf("key %d: create: %v, want %v", i, err, want.manage)
+				}
+				if _, err := c.DropCollection(ctx, "new"); !errors.Is(err, want.manage) {
+					t.Errorf("key %d: drop: %v, want %v", i, err, want.manage)
+				}
+				// What it may not read it does not get the place of, nor see.
+				other, err := c.Collection("other")
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = other.Count(ctx, rstar.Rect{MaxX: 1, MaxY: 1})
+				if !errors.Is(err, want.manage) {
+					t.Errorf("key %d: another collection: %v, want %v", i, err, want.manage)
+				}
+				l, err := c.Collections(ctx)
+				if all := len(l) == 3; err != nil || all != (want.manage == nil) {
+					t.Errorf("key %d sees %v, %v", i, l, err)
+				}
+				if err := c.Check(ctx); !errors.Is(err, want.manage) {
+					t.Errorf("key %d: check: %v, want %v", i, err, want.manage)
+				}
+			}
+			o := with(k[0])
+			r, err := dial(t, s, o).Records("records")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.Get(ctx, []byte("a"), nil); !errors.Is(err, ErrNotPermitted) {
+				t.Errorf("records: %v, want ErrNotPermitted", err)
+			}
+			if r, err = dial(t, s, with(k[2])).Records("records"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.Put(ctx, Record{Key: []byte("a"), Value: []byte("b")}, kv.Condition{}); err != nil {
+				t.Error(err)
+			}
+			if rec, err := r.Get(ctx, []byte("a"), nil); err != nil || string(rec.Value) != "b" {
+				t.Errorf("%q, %v", rec.Value, err)
+			}
+		})
+	}
+}
+
+// Clients of one process that have different keys do not share read channels.
+// When a key ends so do its connections, read channels included; those of others
+// stay.
+func TestEndOfAKey(t *testing.T) {
+	for _, transport := range append(slices.Clone(oneSided), TransportTCP) {
+		t.Run(transport, func(t *testing.T) {
+			keys, file, k := keyFile(t,
+				access.Entry{Name: "stays", Roles: []string{"*:read"}},
+				access.Entry{Name: "goes", Roles: []string{"*:read"}})
+			s := startServer(t, ServerOptions{Keys: keys})
+			if err := tree(t, s).Insert(rstar.Rect{MaxX: 1, MaxY: 1}, 7); err != nil {
+				t.Fatal(err)
+			}
+			ctx := t.Context()
+			policy := "offload"
+			if transport == TransportTCP {
+				policy = "tcp"
+			}
+			o := Options{Transport: transport, Policy: policy, Key: k[0], DialTimeout: 2 * time.Second}
+			stays := dial(t, s, o)
+			o.Key = k[1]
+			goes := dial(t, s, o)
+			search := func(c *Client) error {
+				items, err := c.Search(ctx, rstar.Rect{MaxX: 1, MaxY: 1})
+				if err == nil && len(items) != 1 {
+					t.Errorf("%d items, want 1", len(items))
+				}
+				return err
+			}
+			for _, c := range []*Client{stays, goes} {
+				if err := search(c); err != nil {
+					t.Fatal(err)
+				}
+			}
+			patience := time.Now().Add(30 * time.Second)
+			session := stays.conn.sessions.latest()
+			if _, err := access.Revoke(file, "goes"); err != nil {
+				t.Fatal(err)
+			}
+			if err := keys.Reload(); err != nil {
+				t.Fatal(err)
+			}
+			// Reads by the client itself end when their read channels do, soon.
+			for err := search(goes); !errors.Is(err, ErrUnauthenticated); err = search(goes) {
+				if err != nil && !errors.Is(err, ErrUnknownOutcome) && !errors.Is(err, ErrNoServer) && !errors.Is(err, ErrNotSent) {
+					t.Fatalf("search with a key that has ended: %v", err)
+				}
+				if time.Now().After(patience) {
+					t.Fatalf("after 30 s a search with a key that has ended: %v", err)
+				}
+			}
+			if err := search(stays); err != nil {
+				t.Errorf("search with the other key: %v", err)
+			}
+			if stays.conn.sessions.latest() != session {
+				t.Error("the connection of the other key was lost")
+			}
+			// Rings and read channels of the key are gone.
+			for {
+				left := 0
+				for _, f := range s.fabrics {
+					f.mu.Lock()
+					left += len(f.keyed)
+					f.mu.Unlock()
+				}
+				rings := 0
+				for _, tr := range s.Stats().Transports {
+					rings += tr.Connections
+				}
+				if transport == TransportTCP && rings == 0 || left <= 2 && rings == 1 {
+					break
+				}
+				if time.Now().After(patience) {
+					t.Fatalf("%d read channels and %d rings are left", left, rings)
+				}
+			}
+		})
+	}
+}
+
+// A key's rate counts over all of its connections.
+func TestRateOfAKey(t *testing.T) {
+	keys, _, k := keyFile(t, access.Entry{Roles: []string{"*:read"}, Rate: 0.001, Burst: 4})
+	s := startServer(t, ServerOptions{Keys: keys})
+	// Each dial opens the collection: one request.
+	a := dial(t, s, Options{Transport: TransportTCP, Key: k[0]})
+	b := dial(t, s, Options{Transport: oneSided[0], Policy: "fast", Key: k[0]})
+	r := rstar.Rect{MaxX: 1, MaxY: 1}
+	for i, c := range []*Client{a, b, a, b} {
+		_, err := c.Count(t.Context(), r)
+		if limited := errors.Is(err, ErrRateLimited); limited != (i >= 2) || err != nil && !RetrySafe(err) {
+			t.Errorf("request %d: %v", i, err)
+		}
+	}
+}
+
+// Strangers who do not follow the protocol get nothing either: no ring, read
+// channel or socket without a ticket, and no answer to rubbish.
+func TestStrangers(t *testing.T) {
+	keys, _, k := keyFile(t, access.Entry{Roles: []string{"*:read"}})
+	s := startServer(t, ServerOptions{Keys: keys})
+	c := dial(t, s, Options{Transport: oneSided[0], Policy: "offload", Key: k[0]})
+	ses := c.conn.sessions.latest()
+	ticket := ses.hello.ticket
+	cq, err := ses.dev.CreateCQ(16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cq.Close()
+	open := func(private []byte) error {
+		qp, err := ses.dev.Dial(t.Context(), ses.addr, rdma.QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 1, RecvDepth: 1}, private)
+		if err == nil {
+			qp.Close()
+		}
+		return err
+	}
+	channel := readChannelPrivate(s.BootID())
+	if err := open(appendTicket(slices.Clone(channel), ticket)); err != nil {
+		t.Errorf("a read channel with a ticket: %v", err)
+	}
+	for what, private := range map[string][]byte{
+		"no ticket": channel, "ticket 0": append(slices.Clone(channel), make([]byte, 8)...),
+		"another": appendTicket(slices.Clone(channel), ticket^1), "half": append(slices.Clone(channel), 1, 2, 3, 4),
+	} {
+		if err := open(private); !errors.Is(err, rdma.ErrRejected) {
+			t.Errorf("a read channel, %s: %v, want ErrRejected", what, err)
+		}
+	}
+	ring := func(ticket uint64) error {
+		fc, err := fastmsg.Dial(t.Context(), ses.dev, ses.addr, fastmsg.CallerConfig{
+			Hello: addTicket(appendClientHello(nil, s.BootID(), 0, false), ticket),
+		})
+		if err == nil {
+			fc.Close()
+		}
+		return err
+	}
+	if err := ring(ticket); err != nil {
+		t.Errorf("a ring with a ticket: %v", err)
+	}
+	for _, bad := range []uint64{0, ticket ^ 1, 1<<63 - 1} {
+		if err := ring(bad); !errors.Is(err, rdma.ErrRejected) {
+			t.Errorf("a ring with ticket %#x: %v, want ErrRejected", bad, err)
+		}
+	}
+	for _, bad := range []uint64{0, ticket ^ 1} {
+		tc, err := dialTCP(t.Context(), s.Addr(), bad)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := tc.Call(t.Context(), kindStats, nil, nil); !errors.Is(err, ErrUnauthenticated) || !errors.Is(err, ErrNotSent) {
+			t.Errorf("a plain socket with ticket %#x: %v", bad, err)
+		}
+		tc.Close()
+	}
+	// The key stream: too long, not a key, cut off.
+	for _, b := range [][]byte{{0xff, 0xff}, {3, 0, 'a', 'b', 'c'}, {0, 0}} {
+		st, err := dialStream(t.Context(), s.Addr(), streamKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st.Write(b)
+		st.SetReadDeadline(time.Now().Add(20 * time.Second))
+		answer, err := io.ReadAll(st)
+		var timeout net.Error
+		if errors.As(err, &timeout) && timeout.Timeout() || len(answer) > 1000 {
+			t.Errorf("key stream %x: %q, %v", b, answer, err)
+		}
+		st.Close()
+	}
+}
+
+// A client with a key gets along with a server that wants none, and a server
+// without keys knows no tickets.
+func TestKeyNotWanted(t *testing.T) {
+	_, _, k := keyFile(t, access.Entry{Roles: []string{"*:read"}})
+	s := startServer(t, ServerOptions{})
+	c := dial(t, s, Options{Key: k[0]})
+	if _, err := c.Count(t.Context(), rstar.Rect{MaxX: 1, MaxY: 1}); err != nil {
+		t.Error(err)
+	}
+	if _, err := askTicket(t.Context(), s.Addr(), k[0]); !errors.Is(err, ErrNoServer) {
+		t.Errorf("a ticket of a server without keys: %v", err)
+	}
+}
+
+// The check of a request allocates nothing.
+func TestAccessAllocations(t *testing.T) {
+	keys, _, k := keyFile(t, access.Entry{Roles: []string{"*:write"}})
+	s := startServer(t, ServerOptions{Keys: keys})
+	g, err := s.access.byKey(k[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := s.colls.byName(DefaultCollection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := binary.LittleEndian.AppendUint64(nil, uint64(c.num))
+	if n := testing.AllocsPerRun(100, func() {
+		if err := g.check(s, kindInsert, p); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+	if err := g.check(s, kindCheck, p); !errors.Is(err, access.ErrPermission) {
+		t.Errorf("check with role write: %v", err)
+	}
+}
+
+func BenchmarkAccess(b *testing.B) {
+	keys, _, k := keyFile(b, access.Entry{Roles: []string{"*:write"}})
+	s := startServer(b, ServerOptions{Keys: keys})
+	g, err := s.access.byKey(k[0])
+	if err != nil {
+		b.Fatal(err)
+	}
+	p := make([]byte, 8)
+	for b.Loop() {
+		if err := g.check(s, kindSearch, p); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
