@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/tap"
 
-	"github.com/catfish-index/catfish/internal/access"
+	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/rdma/budget"
 )
 

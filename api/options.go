@@ -5,7 +5,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/catfish-index/catfish/internal/access"
+	"github.com/catfish-index/catfish/catfish/access"
 )
 
 // DefaultCollection is the collection that an empty name refers to.

@@ -198,3 +198,6 @@ type streamWithContext struct {
 }
 
 func (s streamWithContext) Context() context.Context { return s.ctx }
+
+// GetServiceInfo says which methods there are, for metrics.
+func (s *Server) GetServiceInfo() map[string]grpc.ServiceInfo { return s.grpc.GetServiceInfo() }

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/fastmsg"
-	"github.com/catfish-index/catfish/internal/access"
 )
 
 // A server with keys (ServerOptions.Keys) serves only who has one. A key is

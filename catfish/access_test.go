@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/fastmsg"
-	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rstar"

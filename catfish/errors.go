@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/cuckoo"
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/feature/filter"
-	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/rdma/budget"
 	"github.com/catfish-index/catfish/record"

@@ -111,6 +111,8 @@ func (c *connection) connect(ctx context.Context) (*session, error) {
 	// loaded yet, the client's calls tell.
 	_, err = s.open(ctx, c.opts.Collection)
 	again := c.sessions.latest() != nil && errors.Is(err, ErrUnknownCollection)
+	// A key that is for other collections need not be for the default one.
+	again = again || c.opts.Collection == DefaultCollection && errors.Is(err, ErrNotPermitted)
 	if err != nil && !again && !errors.Is(err, ErrNotReady) {
 		s.close()
 		return nil, err

@@ -24,6 +24,7 @@ type clientFlags struct {
 	flags                                 *pflag.FlagSet // of the command
 	searches                              bool           // it has registerSearch's flags
 	json                                  bool
+	keyFile                               string
 }
 
 func (f *clientFlags) register(c *cobra.Command) {
@@ -38,6 +39,7 @@ func (f *clientFlags) register(c *cobra.Command) {
 		"how searches go: "+strings.Join(catfish.Schemes(), ", "))
 	fs.DurationVar(&f.dialTimeout, "dial-timeout", catfish.DefaultDialTimeout,
 		"how long to try to reach the server")
+	fs.StringVar(&f.keyFile, "key-file", "", "file with the key that the server wants; empty: $"+keyVariable)
 	fabricFlags(c, &f.fabric)
 	complete(c, "transport", "auto", "shm", "soft", "ofi", "tcp")
 	complete(c, "policy", policies()...)
@@ -79,7 +81,12 @@ func (f *clientFlags) dial(ctx context.Context, a *app) (*catfish.Client, error)
 	if err := f.noUse(scheme); err != nil {
 		return nil, err
 	}
+	key, err := clientKey(f.keyFile)
+	if err != nil {
+		return nil, err
+	}
 	return catfish.Dial(ctx, addr, catfish.Options{
+		Key:       key,
 		Transport: f.transport, Fabric: f.fabric, Policy: scheme, Collection: f.collection,
 		DialTimeout: f.dialTimeout, Logger: a.logger(),
 		CacheBytes: f.cacheBytes, TrustCache: f.trustCache, Backoff: f.backoff,

@@ -107,7 +107,12 @@ func hint(err error) string {
 	case errors.Is(err, catfish.ErrNotReady):
 		return "\nIt will be when the server has loaded it: try again then."
 	case errors.Is(err, catfish.ErrNotPermitted):
-		return "\nSee --client-collections of 'catfish serve'."
+		return "\nSee 'catfish keys' for what a key may do, and --client-collections of 'catfish serve'."
+	case errors.Is(err, errMetrics):
+		return "\nChoose another address with --metrics; port 0 takes any free one."
+	case errors.Is(err, catfish.ErrUnauthenticated):
+		return "\nThe server has --keys: put one into a file for --key-file, or into $" + keyVariable +
+			"; 'catfish keys add' makes one."
 	case errors.Is(err, catfish.ErrRecord) && errors.Is(err, fs.ErrExist):
 		return "\nName another file with --record, or let it be overwritten with --record-force."
 	case errors.Is(err, catfish.ErrTransport):

@@ -19,7 +19,7 @@ var errGRPC = errors.New("gRPC: address in use")
 
 // serveGRPC starts the gRPC service on addr, if there is one, and returns
 // its address and a function that ends it. A failure goes to fail.
-func serveGRPC(addr string, srv *catfish.Server, fail func(error)) (string, func(), error) {
+func serveGRPC(ctx context.Context, addr string, srv *catfish.Server, guards guards, seen *observed, fail func(error)) (string, func(), error) {
 	if addr == "" {
 		return "", func() {}, nil
 	}
@@ -30,7 +30,10 @@ func serveGRPC(addr string, srv *catfish.Server, fail func(error)) (string, func
 		}
 		return "", nil, fmt.Errorf("gRPC: cannot listen on %q: %w", addr, err)
 	}
-	var opts []api.Option
+	opts := []api.Option{api.WithKeys(guards.keys), api.WithGRPC(guards.grpc()...), api.WithGRPC(seen.grpc()...)}
+	if guards.tls != nil {
+		go guards.tls.Watch(ctx)
+	}
 	if srv.Recording() != nil {
 		opts = append(opts, api.WithGRPC(grpc.StatsHandler(recordGRPC{srv})))
 	}
@@ -39,6 +42,7 @@ func serveGRPC(addr string, srv *catfish.Server, fail func(error)) (string, func
 		api.WithMaxAnswerBytes(limit/callsPart), api.WithMaxLoadBytes(limit/uploadsPart),
 		api.WithMaxResults(srv.MaxResults()))...)
 	srv.ShowBudgets(g.Budgets)
+	seen.register(g)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

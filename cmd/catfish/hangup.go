@@ -7,17 +7,24 @@ import (
 	"syscall"
 )
 
-// ignoreHangups keeps SIGHUP from ending a server: init systems and log
-// rotation send it for "reload", and a terminal when it closes. There is
-// nothing to reload, which the log says.
-func ignoreHangups(log *slog.Logger) (stop func()) {
+// onHangup has SIGHUP reload keys and certificates, and keeps it from ending a
+// server: init systems and log rotation send it for "reload", and a terminal when
+// it closes. If there is nothing to reload the log says so.
+func onHangup(log *slog.Logger, reload func() (nothing bool, err error)) (stop func()) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		for range hup {
-			log.Warn("SIGHUP ignored: there is no configuration to reload; SIGTERM or Ctrl-C ends the server")
+			switch nothing, err := reload(); {
+			case err != nil:
+				log.Error("SIGHUP: not reloaded, the old ones stay", "err", err)
+			case nothing:
+				log.Warn("SIGHUP ignored: there is no configuration to reload; SIGTERM or Ctrl-C ends the server")
+			default:
+				log.Warn("SIGHUP: keys and certificates reloaded")
+			}
 		}
 	}()
 	return func() {

@@ -73,7 +73,7 @@ memory (shm) or a software RNIC on TCP (soft), and says so.`,
 	root.SetGlobalNormalizationFunc(aliases)
 	root.AddCommand(
 		newServe(a), newLoad(a), newSearch(a), newNearest(a), newCount(a),
-		newInsert(a), newDelete(a), newUpdate(a), newStatus(a), newCollections(a), newKV(a), newCheck(a),
+		newInsert(a), newDelete(a), newUpdate(a), newStatus(a), newCollections(a), newKV(a), newKeys(a), newCheck(a),
 		newGen(a), newDemo(a), newBench(a), newReplay(a), newFabric(a), newVersion(a),
 	)
 	return root

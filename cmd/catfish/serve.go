@@ -25,6 +25,8 @@ type serveFlags struct {
 	listen, grpc, transport, cpus string
 	collections                   []string
 	socketMode                    string
+	guard                         guardFlags
+	metrics                       string
 	opts                          catfish.ServerOptions
 }
 
@@ -40,8 +42,8 @@ func newServe(a *app) *cobra.Command {
 While it loads, clients can connect; the collection that is loaded is "not
 ready" to them, which is an error that is safe to repeat.
 
-SIGHUP does not end it, as the end of a terminal would; it logs that there is
-nothing to reload.`,
+SIGHUP does not end it, as the end of a terminal would; it reads keys and
+certificates again, or logs that there is nothing to reload.`,
 		Example: `  catfish serve --load california
   catfish serve --listen 0.0.0.0:7119 --load roads.csv --load rivers.geojson
   catfish serve --listen 127.0.0.1:0 --transport soft --cpus 0-1 --grpc :9090`,
@@ -92,6 +94,9 @@ nothing to reload.`,
 		"interval of heartbeats, 0: "+catfish.DefaultHeartbeatInterval.String())
 	fs.IntVar(&f.opts.ClientCollections, "client-collections", catfish.DefaultClientCollections,
 		"collections that the clients of one host, or with shm of one user, may create; -1: none")
+	fs.StringVar(&f.metrics, "metrics", "",
+		"host:port of Prometheus metrics (/metrics) and probes (/healthz, /readyz), empty: none; who reaches it needs no key")
+	f.guard.register(c)
 	recordFlags(c, &f.opts.Record)
 	completeData(c, "load")
 	fabricFlags(c, &f.opts.Fabric)
@@ -116,6 +121,14 @@ func (f *serveFlags) options(a *app) (catfish.ServerOptions, error) {
 		if err := checkAddr("grpc", f.grpc, 0); err != nil {
 			return o, err
 		}
+	}
+	if f.metrics != "" {
+		if err := checkAddr("metrics", f.metrics, 0); err != nil {
+			return o, err
+		}
+	}
+	if err := f.guard.check(f.grpc); err != nil {
+		return o, err
 	}
 	if f.transport != "auto" && f.transport != "" {
 		o.Transports = strings.Split(f.transport, ",")
@@ -188,7 +201,12 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	defer ignoreHangups(opts.Logger)()
+	guards, err := f.guard.open(opts.Logger)
+	if err != nil {
+		return err
+	}
+	opts.Keys = guards.keys
+	defer onHangup(opts.Logger, guards.reload)()
 	// Nothing was opened yet that a new image would lose.
 	if err := affinity.Reexec(cpus); err != nil {
 		return fmt.Errorf("--cpus: %w", err)
@@ -222,6 +240,11 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 		cancel(err)
 		return errors.Join(err, <-served)
 	}
+	seen, err := newObserved(ctx, srv, f.metrics, opts.Logger, cancel)
+	if err != nil {
+		return end(err)
+	}
+	defer seen.close()
 	if len(sources) > 0 {
 		if err := a.fill(ctx, tree, sources); err != nil {
 			return end(err)
@@ -230,7 +253,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 			return end(err)
 		}
 	}
-	grpcAddr, stopGRPC, err := serveGRPC(f.grpc, srv, cancel)
+	grpcAddr, stopGRPC, err := serveGRPC(ctx, f.grpc, srv, guards, seen, cancel)
 	if err != nil {
 		return end(err)
 	}
@@ -240,6 +263,9 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 		strings.Join(srv.Collections(), ","))
 	if grpcAddr != "" {
 		line += " grpc=" + grpcAddr
+	}
+	if seen.addr != "" {
+		line += " metrics=" + seen.addr
 	}
 	for _, t := range srv.Stats().Transports {
 		if t.Transport == catfish.TransportOFI {

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"errors"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/certs"
+)
+
+// guardFlags are the flags of 'serve' that say who is served.
+type guardFlags struct {
+	keys  string
+	files certs.Files
+}
+
+func (f *guardFlags) register(c *cobra.Command) {
+	fs := c.Flags()
+	fs.StringVar(&f.keys, "keys", "", "serve only who has a key of this file, over RDMA and gRPC (catfish keys); read again when it changes")
+	fs.StringVar(&f.files.Cert, "tls-cert", "", "certificate of the gRPC service, PEM, with those between it and the root; read again when it changes")
+	fs.StringVar(&f.files.Key, "tls-key", "", "its key, PEM")
+	fs.StringVar(&f.files.ClientCA, "tls-client-ca", "", "roots, PEM: gRPC clients need a certificate of one of them")
+}
+
+// check refuses flags that would do nothing, or less than they say.
+func (f *guardFlags) check(grpcAddr string) error {
+	t := f.files
+	switch {
+	case (t.Cert == "") != (t.Key == ""):
+		return badUsage("--tls-cert and --tls-key go together")
+	case t.ClientCA != "" && t.Cert == "":
+		return badUsage("--tls-client-ca goes with --tls-cert and --tls-key")
+	case t.Cert != "" && grpcAddr == "":
+		return badUsage("--tls-cert goes with --grpc: RDMA and plain sockets have no TLS")
+	}
+	return nil
+}
+
+// guards are what the flags ask for.
+type guards struct {
+	keys *catfish.Keys // nil: none are needed
+	tls  *certs.Server // nil: gRPC without TLS
+}
+
+func (f *guardFlags) open(log *slog.Logger) (g guards, err error) {
+	if f.keys != "" {
+		if g.keys, err = catfish.OpenKeys(f.keys, log); err != nil {
+			return g, err
+		}
+	}
+	if f.files.Cert != "" {
+		if g.tls, err = certs.NewServer(f.files, log); err != nil {
+			return g, err
+		}
+	}
+	return g, nil
+}
+
+// grpc are the options of a gRPC server.
+func (g guards) grpc() []grpc.ServerOption {
+	if g.tls == nil {
+		return nil
+	}
+	return []grpc.ServerOption{grpc.Creds(credentials.NewTLS(g.tls.Config()))}
+}
+
+// reload reads all files again. nothing: there are none.
+func (g guards) reload() (nothing bool, err error) {
+	if g.keys != nil {
+		err = g.keys.Reload()
+	}
+	if g.tls != nil {
+		err = errors.Join(err, g.tls.Reload())
+	}
+	return g.keys == nil && g.tls == nil, err
+}

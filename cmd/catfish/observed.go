@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"syscall"
+	"time"
+
+	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
+	"google.golang.org/grpc"
+
+	"github.com/catfish-index/catfish/api"
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/metrics"
+	"github.com/catfish-index/catfish/internal/quietlog"
+)
+
+// errMetrics is wrapped when the address of --metrics is taken.
+var errMetrics = errors.New("metrics: address in use")
+
+// observed is what of a server is seen from outside (observe.go).
+type observed struct {
+	addr   string // of the metrics, empty: none are served
+	log    *slog.Logger
+	quiet  *quietlog.Handler
+	calls  *grpcprom.ServerMetrics // nil: none are served
+	traces *tracing                // nil: none are sent
+	stop   context.CancelFunc
+	done   chan struct{}
+}
+
+// newObserved serves metrics on addr, if there is one, already while the server
+// loads. A later failure goes to fail.
+func newObserved(ctx context.Context, srv *catfish.Server, addr string, log *slog.Logger, fail func(error)) (*observed, error) {
+	o := &observed{quiet: quietlog.New(log.Handler(), time.Now), done: make(chan struct{})}
+	o.log = slog.New(o.quiet)
+	ctx, o.stop = context.WithCancel(ctx)
+	var err error
+	if o.traces, err = newTracingOfProcess(ctx); err != nil {
+		o.stop()
+		return nil, err
+	}
+	if addr == "" {
+		close(o.done)
+		return o, nil
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		o.stop()
+		o.traces.close(o.log)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return nil, fmt.Errorf("%w: %w", errMetrics, err)
+		}
+		return nil, fmt.Errorf("metrics: cannot listen on %q: %w", addr, err)
+	}
+	o.addr, o.calls = l.Addr().String(), grpcMetrics()
+	h := metrics.Handler(metrics.New(srv, append(metrics.Process(), o.calls)...), srv, o.log)
+	go func() {
+		defer close(o.done)
+		if err := metrics.Serve(ctx, l, h); err != nil {
+			fail(fmt.Errorf("metrics: %w", err))
+		}
+	}()
+	return o, nil
+}
+
+// grpc are the options of a gRPC server that is to be seen.
+func (o *observed) grpc() []grpc.ServerOption {
+	opts := append(o.traces.grpc(), logCalls(o.log)...)
+	if o.calls != nil {
+		opts = append(opts, measureCalls(o.calls)...)
+	}
+	return opts
+}
+
+// register has a method that is not called yet count as 0, not as missing.
+func (o *observed) register(g *api.Server) {
+	if o.calls != nil {
+		o.calls.InitializeMetrics(g)
+	}
+}
+
+// close is after the gRPC server's end.
+func (o *observed) close() {
+	o.stop()
+	<-o.done
+	o.traces.close(o.log)
+	o.quiet.Flush()
+}

@@ -1,0 +1,163 @@
+package metrics
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.uber.org/goleak"
+
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fixed is a server that says the same each time.
+type fixed catfish.ServerStats
+
+func (f *fixed) Stats() catfish.ServerStats { return catfish.ServerStats(*f) }
+
+func sample() *fixed {
+	return &fixed{
+		Version: "v1", BootID: 0xabc, Uptime: 5, CPUSeconds: 3, Cores: 2, TCPRequests: 9,
+		Transports: []catfish.TransportStats{{
+			Transport: "shm", Connections: 4, ReadChannels: 6,
+			Workers: []catfish.WorkerStats{{Requests: 10, BytesIn: 100, Waiting: 1}, {Requests: 20, BytesIn: 200, Waiting: 2}},
+			Ended:   catfish.WorkerStats{Requests: 5, BytesIn: 50},
+		}},
+		Collections: map[string]rstar.Stats{"cafes": {Len: 7, UsedBytes: 70, SlabBytes: 700, Searches: 11}},
+		Records:     map[string]catfish.RecordsStats{"kv": {UsedBytes: 80, Stats: kv.Stats{}}},
+		Memory:      catfish.MemoryStats{Resident: 1, Limit: 2, Full: true},
+		Budgets:     []catfish.BudgetStats{{Name: "bytes of answers", Used: 1, Limit: 2, Refused: 3, Cut: 4}},
+		Recording:   &catfish.RecordStats{Records: 1, Dropped: 2},
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	r := New(sample())
+	problems, err := testutil.GatherAndLint(r)
+	if err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v", problems, err)
+	}
+	text := scrape(t, sample(), "/metrics", http.StatusOK)
+	for _, line := range []string{
+		`catfish_info{boot_id="0xabc",version="v1"} 1`,
+		`catfish_requests_total{transport="shm"} 35`, // With those of workers that have ended.
+		`catfish_requests_total{transport="tcp"} 9`,
+		`catfish_received_bytes_total{transport="shm"} 350`,
+		`catfish_waiting_requests{transport="shm"} 3`,
+		`catfish_read_channels{transport="shm"} 6`,
+		`catfish_collection_objects{collection="cafes",kind="boxes"} 7`,
+		`catfish_collection_used_bytes{collection="kv",kind="records"} 80`,
+		`catfish_collection_searches_total{collection="cafes"} 11`,
+		`catfish_memory_full 1`,
+		`catfish_budget_cut_total{budget="bytes of answers"} 4`,
+		`catfish_recording_dropped_total 2`,
+		`catfish_collections_loading 0`,
+	} {
+		if !strings.Contains(text, line+"\n") {
+			t.Errorf("no line %s in\n%s", line, text)
+		}
+	}
+	for _, name := range names {
+		if !strings.Contains(text, "\n"+name+"{") && !strings.Contains(text, "\n"+name+" ") {
+			t.Errorf("%s is described, and not there", name)
+		}
+	}
+}
+
+// Every metric is in the documentation.
+func TestDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append([]string{"catfish_scrape_duration_seconds"}, names...) {
+		if !strings.Contains(string(text), "`"+strings.TrimPrefix(name, "catfish_")) {
+			t.Errorf("docs/operations.md does not name %s", name)
+		}
+	}
+}
+
+func TestProbes(t *testing.T) {
+	s := sample()
+	scrape(t, s, "/healthz", http.StatusOK)
+	scrape(t, s, "/readyz", http.StatusOK)
+	s.Loading = []string{"secret"}
+	scrape(t, s, "/healthz", http.StatusOK)
+	if text := scrape(t, s, "/readyz", http.StatusServiceUnavailable); strings.Contains(text, "secret") {
+		t.Errorf("readyz tells names: %s", text)
+	}
+	scrape(t, s, "/", http.StatusNotFound)
+}
+
+func scrape(t *testing.T, s Source, path string, want int) string {
+	t.Helper()
+	h := Handler(New(s), s, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	if w.Code != want {
+		t.Errorf("%s: status %d, want %d: %s", path, w.Code, want, w.Body)
+	}
+	return w.Body.String()
+}
+
+// Connections beyond the bound are closed, and their places come back.
+func TestBound(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- Serve(ctx, l, Handler(New(sample()), sample(), slog.New(slog.NewTextHandler(io.Discard, nil))))
+	}()
+	dial := func() net.Conn {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	var held []net.Conn
+	for range maxConnections {
+		c := dial()
+		held = append(held, c)
+		// Served: it has its place.
+		if _, err := io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	over := dial()
+	if _, err := over.Read(make([]byte, 1)); err == nil {
+		t.Error("a connection beyond the bound was served")
+	}
+	over.Close()
+	for _, c := range held {
+		c.Close()
+	}
+	for served := false; !served && t.Context().Err() == nil; {
+		c := dial()
+		_, _ = io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+		_, err := c.Read(make([]byte, 1))
+		served = err == nil
+		c.Close()
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
