@@ -122,6 +122,10 @@ func isGet(m *fastmsg.Message) bool {
 // bytes, so of keys of up to 54.
 func (h *handler) serveGets(reqs []fastmsg.Request) int {
 	r := &h.records
+	var began time.Time
+	if h.meter != nil {
+		began = time.Now()
+	}
 	r.begin(manyBytes)
 	num := binary.LittleEndian.Uint32(reqs[0].Payload)
 	c, err := h.s.colls.byNumber(num)
@@ -143,6 +147,9 @@ func (h *handler) serveGets(reqs []fastmsg.Request) int {
 	for ; n < len(r.ends) && (n == 0 || len(r.of(n)) > foundBytes || getFound(r.of(n)).valueBytes != unanswered); n++ {
 		h.serves(reqs[n].Conn)
 		reqs[n].Conn.Respond(kindReply, reqs[n].ID, r.of(n))
+	}
+	if h.meter != nil {
+		h.meter.observe(kindGet, n, time.Since(began), false)
 	}
 	h.trim()
 	return n

@@ -2,6 +2,7 @@ package catfish
 
 import (
 	"encoding/binary"
+	"time"
 
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/rstar"
@@ -100,6 +101,10 @@ func (h *handler) ServeBatch(reqs []fastmsg.Request) int {
 		h.Serve(reqs[0].Conn, reqs[0].Message)
 		return 1
 	}
+	var began time.Time
+	if h.meter != nil {
+		began = time.Now()
+	}
 	n, rest := h.batch.run(coll.tree, rects)
 	if coll.gone() != nil {
 		if rest != nil {
@@ -107,6 +112,9 @@ func (h *handler) ServeBatch(reqs []fastmsg.Request) int {
 		}
 		h.Serve(reqs[0].Conn, reqs[0].Message)
 		return 1
+	}
+	if h.meter != nil && n > 0 {
+		h.meter.observe(kindSearch, n, time.Since(began), false)
 	}
 	one = request{kind: kindSearch, coll: coll}
 	for i, r := range reqs[:n] {

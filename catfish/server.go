@@ -54,6 +54,7 @@ type Server struct {
 
 	rec    *recording.Recorder // nil: nothing is recorded
 	access *gatekeeper         // nil: clients need no key
+	meters map[string]*meter   // by transport; nil: nothing is counted
 
 	tcpRequests  atomic.Uint64
 	tcpWork      sync.Pool // of *tcpWork
@@ -111,8 +112,8 @@ func newServer(opts ServerOptions) (*Server, error) {
 		streams:     newStreamBudgets(opts.MemoryLimit),
 		clientColls: newClientCollections(opts.ClientCollections),
 		budgets:     newBudgets(opts.MemoryLimit), turns: newTurns(), checks: newChecks(),
-		access: newGatekeeper(opts.Keys),
-		quiet:  quietlog.New(opts.Logger.Handler(), time.Now),
+		access: newGatekeeper(opts.Keys), meters: newMeters(&opts),
+		quiet: quietlog.New(opts.Logger.Handler(), time.Now),
 	}
 	s.log = slog.New(s.quiet)
 	for s.bootID == 0 {

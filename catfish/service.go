@@ -3,6 +3,7 @@ package catfish
 import (
 	"encoding/binary"
 	"encoding/json"
+	"time"
 	"unsafe"
 
 	"github.com/catfish-index/catfish/fastmsg"
@@ -29,6 +30,7 @@ type service struct {
 	peer      interface{ Peer() string } // of the request being served
 	uploads   *uploadSet                 // that peer's, nil: there is no connection
 	guard     *guard                     // that peer's, if the server has keys
+	meter     *meter                     // of the transport, nil: nothing is counted
 
 	// For the recording.
 	via    querylog.Via
@@ -43,8 +45,15 @@ const keepBytes = 1 << 20
 // leaves it in v.pending (later.go). The bytes are valid until the next call. Whatever the payload holds, it does not
 // panic.
 func (v *service) process(kind fastmsg.Kind, p []byte) (fastmsg.Kind, []byte, *long) {
+	var began time.Time
+	if v.meter != nil {
+		began = time.Now()
+	}
 	out, done, err := v.answer(kind, p, v.out[:0])
 	v.out = out
+	if v.meter != nil {
+		v.meter.observe(kind, 1, time.Since(began), err != nil)
+	}
 	if l := v.rest; l != nil {
 		v.rest = nil
 		return 0, nil, l

@@ -35,7 +35,7 @@ func (s *Server) takeWork(out *pacedWriter, peer *tcpPeer, client uint32) *tcpWo
 	w, _ := s.tcpWork.Get().(*tcpWork)
 	if w == nil {
 		w = &tcpWork{to: newAnswerWriter(out)}
-		w.service = service{s: s, transport: TransportTCP, via: querylog.ViaTCP}
+		w.service = service{s: s, transport: TransportTCP, via: querylog.ViaTCP, meter: s.meters[TransportTCP]}
 	} else {
 		w.to.reset(out)
 	}

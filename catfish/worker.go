@@ -103,7 +103,7 @@ func (h *handler) Closed(c *fastmsg.Conn, err error) {
 // newWorker makes a worker of a transport; over is nil, or is called when a
 // connection of it has ended.
 func (s *Server) newWorker(f *fabric, over func()) (_ *worker, err error) {
-	h := &handler{service: service{s: s, transport: f.name, via: vias[f.name]}, over: over}
+	h := &handler{service: service{s: s, transport: f.name, via: vias[f.name], meter: s.meters[f.name]}, over: over}
 	tick, phases := s.opts.heartbeatPhases()
 	if over != nil { // One connection cannot be spread, and has no tap.
 		tick, phases = s.opts.HeartbeatInterval, 1

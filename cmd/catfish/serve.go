@@ -113,6 +113,7 @@ const connectionProcs = 256
 func (f *serveFlags) options(a *app) (catfish.ServerOptions, error) {
 	o := f.opts
 	o.Logger = a.logger()
+	o.Meter = f.metrics != ""
 	var err error
 	if o.Listen, err = endpoint("listen", f.listen, 0); err != nil {
 		return o, err

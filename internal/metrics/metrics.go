@@ -1,13 +1,13 @@
 // Package metrics shows a server to Prometheus.
 //
-// Nothing is counted for it: a scrape asks the server for its statistics, which
-// take as long as 'catfish status', and what is written is made from those. So
-// requests cost the same with metrics and without. A registry is the caller's;
-// there is none for the process.
+// A scrape asks the server for its statistics, which take as long as 'catfish
+// status', and what is written is made from those. Requests cost the same with
+// metrics and without, unless the server counts them by kind (catfish.Server.Requests).
+// A registry is the caller's; there is none for the process.
 //
 // Names follow Prometheus' conventions: base units, _total for what only grows.
-// Labels have few values: transports (4), budgets (about 15), and collections,
-// of which a server has at most 1,024 at a time.
+// Labels have few values: transports (4), kinds of requests (about 20), budgets
+// (about 15), and collections, of which a server has at most 1,024 at a time.
 package metrics
 
 import (
@@ -20,7 +20,10 @@ import (
 )
 
 // Source is a server; *catfish.Server is one.
-type Source interface{ Stats() catfish.ServerStats }
+type Source interface {
+	Stats() catfish.ServerStats
+	Requests() []catfish.RequestStats
+}
 
 // collector asks a server at each scrape.
 type collector struct {
@@ -49,6 +52,8 @@ var (
 	core = desc("cores", "Cores that the process may use.")
 
 	requests = desc("requests_total", "Requests by messages, by transport; searches that clients make by reading are not among them.", "transport")
+	service  = desc("request_service_seconds", "Time that workers took for requests, by kind; without waits, and the first step of long ones.", "transport", "kind")
+	failed   = desc("requests_failed_total", "Requests that were answered by an error.", "transport", "kind")
 	bytesIn  = desc("received_bytes_total", "Bytes of requests over rings.", "transport")
 	bytesOut = desc("sent_bytes_total", "Bytes of answers over rings.", "transport")
 	busy     = desc("worker_busy_seconds_total", "Time in which workers worked.", "transport")
@@ -118,6 +123,9 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		e.transport(&st.Transports[i])
 	}
 	e.count(requests, float64(st.TCPRequests), catfish.TransportTCP)
+	for _, r := range c.from.Requests() {
+		e.service(&r)
+	}
 	for name, t := range st.Collections {
 		e.gauge(objects, float64(t.Len), name, catfish.KindBoxes)
 		e.gauge(usedBytes, float64(t.UsedBytes), name, catfish.KindBoxes)
@@ -197,3 +205,17 @@ func (e emitter) memory(m *catfish.MemoryStats) {
 
 // hex is how logs write a boot id.
 func hex(id uint64) string { return fmt.Sprintf("%#x", id) }
+
+// service is a histogram. Prometheus' buckets have those before them in them.
+func (e emitter) service(r *catfish.RequestStats) {
+	buckets, sum, upTo := make(map[float64]uint64, len(r.Buckets)), uint64(0), 1e-6
+	for i, n := range r.Buckets {
+		sum += n
+		if i%2 == 1 { // Every other: 10 series of a kind and transport are enough.
+			buckets[upTo] = sum
+		}
+		upTo *= 2
+	}
+	e.ch <- prometheus.MustNewConstHistogram(service, r.Count, r.Seconds, buckets, r.Transport, r.Kind)
+	e.count(failed, float64(r.Failed), r.Transport, r.Kind)
+}

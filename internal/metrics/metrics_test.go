@@ -26,6 +26,10 @@ type fixed catfish.ServerStats
 
 func (f *fixed) Stats() catfish.ServerStats { return catfish.ServerStats(*f) }
 
+func (f *fixed) Requests() []catfish.RequestStats {
+	return []catfish.RequestStats{{Transport: "shm", Kind: "search", Count: 10, Failed: 1, Seconds: 0.5, Buckets: []uint64{1, 2, 3, 0}}}
+}
+
 func sample() *fixed {
 	return &fixed{
 		Version: "v1", BootID: 0xabc, Uptime: 5, CPUSeconds: 3, Cores: 2, TCPRequests: 9,
@@ -59,6 +63,11 @@ func TestMetrics(t *testing.T) {
 		`catfish_collection_objects{collection="cafes",kind="boxes"} 7`,
 		`catfish_collection_used_bytes{collection="kv",kind="records"} 80`,
 		`catfish_collection_searches_total{collection="cafes"} 11`,
+		`catfish_request_service_seconds_bucket{kind="search",transport="shm",le="2e-06"} 3`,
+		`catfish_request_service_seconds_bucket{kind="search",transport="shm",le="8e-06"} 6`,
+		`catfish_request_service_seconds_bucket{kind="search",transport="shm",le="+Inf"} 10`,
+		`catfish_request_service_seconds_sum{kind="search",transport="shm"} 0.5`,
+		`catfish_requests_failed_total{kind="search",transport="shm"} 1`,
 		`catfish_memory_full 1`,
 		`catfish_budget_cut_total{budget="bytes of answers"} 4`,
 		`catfish_recording_dropped_total 2`,
@@ -69,7 +78,7 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	for _, name := range names {
-		if !strings.Contains(text, "\n"+name+"{") && !strings.Contains(text, "\n"+name+" ") {
+		if !strings.Contains(text, "\n"+name+"{") && !strings.Contains(text, "\n"+name+" ") && !strings.Contains(text, "\n"+name+"_bucket{") {
 			t.Errorf("%s is described, and not there", name)
 		}
 	}
