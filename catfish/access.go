@@ -95,6 +95,7 @@ func newGatekeeper(keys *Keys) *gatekeeper {
 type guard struct {
 	principal *access.Principal
 	ticket    uint64
+	forget    func() bool // undoes what the key's end would do
 	// roles are what the key may do with each collection, by slot: the
 	// collection's number, and the role. 0: not known yet. Numbers are never used
 	// twice, and neither a collection's name nor a key's roles change.
@@ -121,7 +122,7 @@ func (g *gatekeeper) byKey(key string) (*guard, error) {
 		n.ticket = binary.LittleEndian.Uint64(b[:]) >> 1
 	}
 	g.of[p], g.tickets[n.ticket] = n, n
-	p.OnEnd(func() {
+	n.forget = p.OnEnd(func() {
 		g.mu.Lock()
 		delete(g.of, p)
 		delete(g.tickets, n.ticket)
@@ -129,6 +130,18 @@ func (g *gatekeeper) byKey(key string) (*guard, error) {
 		g.ends.Add(1)
 	})
 	return n, nil
+}
+
+// close leaves the keys to others.
+func (g *gatekeeper) close() {
+	if g == nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, n := range g.of {
+		n.forget()
+	}
 }
 
 // byTicket returns the guard of a ticket.

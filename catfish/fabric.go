@@ -262,5 +262,10 @@ func (f *fabric) close() {
 		f.ln.Close()
 	}
 	f.workers.close()
+	f.mu.Lock()
+	for _, stop := range f.keyed {
+		stop()
+	}
+	f.mu.Unlock()
 	f.dev.Close()
 }

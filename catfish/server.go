@@ -240,6 +240,7 @@ func (s *Server) Close() error {
 		for _, f := range slices.Backward(s.fabrics) {
 			f.close()
 		}
+		s.access.close()
 		for _, c := range s.colls.all() {
 			c.close()
 		}

@@ -69,6 +69,11 @@ func TestKeysSession(t *testing.T) {
 	}
 	fail(t, exitUsage, append(search, "--key-file", file(t, "empty", "")), "no key")
 
+	// A new key is known without a word to the server.
+	late := succeed(t, "keys", "add", "-f", keys, "--name", "late", "--role", "*:read")
+	p.awaitError(t, "keys reloaded")
+	succeed(t, append(search, "--key-file", file(t, "late", late))...)
+
 	// gRPC.
 	call := func(ctx context.Context, cert, certKey string) codes.Code {
 		t.Helper()
