@@ -175,7 +175,7 @@ func change(file string, edit func(text []byte) ([]byte, error)) (err error) {
 	defer func() {
 		if err != nil {
 			f.Close()
-			os.Remove(next)
+			err = errors.Join(err, os.Remove(next))
 		}
 	}()
 	text, err := readText(file)
