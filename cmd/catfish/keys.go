@@ -117,7 +117,9 @@ func newKeysList(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List the keys of a file, without their hashes",
-		Args:  args(cobra.NoArgs),
+		Example: `  catfish keys list --file keys
+  catfish keys list -f keys --json`,
+		Args: args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			if err := checkKeysFile(file); err != nil {
 				return err
@@ -171,7 +173,9 @@ func newKeysRevoke(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "revoke ID|NAME",
 		Short: "Remove a key: servers end its connections within a second",
-		Args:  args(cobra.ExactArgs(1)),
+		Example: `  catfish keys revoke --file keys web
+  catfish keys revoke -f keys 3f9a1c2b4d5e`,
+		Args: args(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, which []string) error {
 			if err := checkKeysFile(file); err != nil {
 				return err
