@@ -5,11 +5,13 @@ import (
 	"encoding/binary"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"sync/atomic"
 
 	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/rstar"
 )
 
 // A server with keys (ServerOptions.Keys) serves only who has one. A key is
@@ -55,7 +57,9 @@ var kindRoles = map[fastmsg.Kind]access.Role{
 	kindGet: access.Read, kindScan: access.Read, kindRenew: access.Read,
 	kindInsert: access.Write, kindDelete: access.Write, kindUpdate: access.Write, kindInsertMany: access.Write,
 	kindPut: access.Write, kindRemove: access.Write, kindPart: access.Write,
-	kindCreate: access.Admin, kindCreateRecords: access.Admin, kindDrop: access.Admin,
+	kindFind: access.Read, kindNear: access.Read, kindCountFeatures: access.Read,
+	kindStore: access.Write, kindErase: access.Write, kindPatch: access.Write, kindEraseWhere: access.Write,
+	kindCreate: access.Admin, kindCreateFeatures: access.Admin, kindCreateRecords: access.Admin, kindDrop: access.Admin,
 	kindCheck: access.Admin, // Writers wait for it.
 	kindStats: access.None,  // It shows what the key may read.
 }
@@ -181,6 +185,12 @@ func (g *guard) permits(s *Server, kind fastmsg.Kind, p []byte) error {
 			return err
 		}
 		return g.principal.Check(string(name), need)
+	case kindCreateFeatures:
+		_, name, err := getFeaturesOptions(p)
+		if err != nil {
+			return err
+		}
+		return g.principal.Check(name, need)
 	}
 	if len(p) < headBytes {
 		return fmt.Errorf("%w: request kind %d of %d bytes", ErrProtocol, kind, len(p))
@@ -213,16 +223,9 @@ func (g *guard) mayBatch(s *Server, kind fastmsg.Kind, p []byte) bool {
 // hide leaves out the collections that the key may not read.
 func (g *guard) hide(st *ServerStats) {
 	hidden := func(name string) bool { return g.principal.Role(name) < access.Read }
-	for name := range st.Collections {
-		if hidden(name) {
-			delete(st.Collections, name)
-		}
-	}
-	for name := range st.Records {
-		if hidden(name) {
-			delete(st.Records, name)
-		}
-	}
+	maps.DeleteFunc(st.Collections, func(name string, _ rstar.Stats) bool { return hidden(name) })
+	maps.DeleteFunc(st.Records, func(name string, _ RecordsStats) bool { return hidden(name) })
+	maps.DeleteFunc(st.Features, func(name string, _ FeaturesStats) bool { return hidden(name) })
 	var loading []string
 	for _, name := range st.Loading {
 		if !hidden(name) {

@@ -7,9 +7,12 @@ import (
 	"io"
 	"net"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/paulmach/orb"
 
 	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/fastmsg"
@@ -70,7 +73,8 @@ func TestKeysOnEveryTransport(t *testing.T) {
 		access.Entry{Roles: []string{"default:read"}},
 		access.Entry{Roles: []string{"default:write"}},
 		access.Entry{Roles: []string{"*:admin"}})
-	s := startServer(t, ServerOptions{Keys: keys, Collections: []string{"other"}, Records: []string{"records"}})
+	s := startServer(t, ServerOptions{Keys: keys, Collections: []string{"other"}, Records: []string{"records"},
+		Features: map[string]FeaturesOptions{testFeatures: {}}})
 	ctx := t.Context()
 	for _, p := range []path{
 		{name: "shm fast", transport: TransportSHM, policy: "fast"},
@@ -127,7 +131,14 @@ func TestKeysOnEveryTransport(t *testing.T) {
 					t.Errorf("key %d: another collection: %v, want %v", i, err, want.manage)
 				}
 				l, err := c.Collections(ctx)
-				if all := len(l) == 3; err != nil || all != (want.manage == nil) {
+				sees := 1
+				if want.manage == nil {
+					sees = 3
+				}
+				if st, err := c.Stats(ctx); err != nil || (len(st.Features) == 1) != (want.manage == nil) {
+					t.Errorf("key %d sees features %v, %v", i, st.Features, err)
+				}
+				if err != nil || len(l) != sees {
 					t.Errorf("key %d sees %v, %v", i, l, err)
 				}
 				if err := c.Check(ctx); !errors.Is(err, want.manage) {
@@ -151,7 +162,111 @@ func TestKeysOnEveryTransport(t *testing.T) {
 			if rec, err := r.Get(ctx, []byte("a"), nil); err != nil || string(rec.Value) != "b" {
 				t.Errorf("%q, %v", rec.Value, err)
 			}
+			// Features.
+			for i, want := range []error{ErrNotPermitted, ErrNotPermitted, nil} {
+				c := dial(t, s, with(k[i]))
+				f, err := c.Features(testFeatures)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = f.PutMany(ctx, []Feature{{ID: "a", Geometry: orb.Point{1, 1}}})
+				if !errors.Is(err, want) {
+					t.Errorf("key %d: put a feature: %v, want %v", i, err, want)
+				}
+				if _, err := f.Count(ctx, FeatureQuery{}); !errors.Is(err, want) {
+					t.Errorf("key %d: count features: %v, want %v", i, err, want)
+				}
+				if err := c.CreateFeatures(ctx, "new", FeaturesOptions{}); !errors.Is(err, want) {
+					t.Errorf("key %d: create features: %v, want %v", i, err, want)
+				}
+				if err := c.CreateRecords(ctx, "newer", RecordsOptions{}); !errors.Is(err, want) {
+					t.Errorf("key %d: create records: %v, want %v", i, err, want)
+				}
+				for _, name := range []string{"new", "newer"} {
+					if _, err := c.DropCollection(ctx, name); !errors.Is(err, want) {
+						t.Errorf("key %d: drop %s: %v, want %v", i, name, err, want)
+					}
+				}
+			}
 		})
+	}
+}
+
+// A collection that takes another one's place does not take over what a key might
+// do with that.
+func TestRolesOfANewCollection(t *testing.T) {
+	keys, _, k := keyFile(t, access.Entry{Roles: []string{"mine*:admin"}})
+	s := startServer(t, ServerOptions{Keys: keys})
+	g, err := s.access.byKey(k[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := func(name string) uint32 {
+		if _, err := s.CreateCollection(name); err != nil {
+			t.Fatal(err)
+		}
+		c, err := s.colls.byName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.num
+	}
+	check := func(num uint32) error {
+		return g.check(s, kindInsert, binary.LittleEndian.AppendUint64(nil, uint64(num)))
+	}
+	mine := number("mine")
+	if err := check(mine); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.colls.drop("mine", false); err != nil {
+		t.Fatal(err)
+	}
+	s.colls.closing.Wait()
+	if err := check(mine); err == nil {
+		t.Log("a dropped collection is still permitted, as the request itself finds out")
+	}
+	other := number("other")
+	if other%maxCollections != mine%maxCollections || other == mine {
+		t.Fatalf("numbers %#x and %#x, want the same slot", mine, other)
+	}
+	if err := check(other); !errors.Is(err, access.ErrPermission) {
+		t.Errorf("another collection in its place: %v", err)
+	}
+}
+
+// What may be served together with others: nothing that is counted, refused, or
+// of a key that has ended.
+func TestMayBatch(t *testing.T) {
+	keys, file, k := keyFile(t, access.Entry{Roles: []string{"default:read"}},
+		access.Entry{Roles: []string{"default:read"}, Rate: 1000}, access.Entry{Roles: []string{"x:read"}},
+		access.Entry{Name: "ended", Roles: []string{"default:read"}})
+	s := startServer(t, ServerOptions{Keys: keys})
+	c, err := s.colls.byName(DefaultCollection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := binary.LittleEndian.AppendUint64(nil, uint64(c.num))
+	var guards []*guard
+	for _, key := range k {
+		g, err := s.access.byKey(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		guards = append(guards, g)
+	}
+	if _, err := access.Revoke(file, "ended"); err != nil {
+		t.Fatal(err)
+	}
+	if err := keys.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bool{true, false, false, false} {
+		if got := guards[i].mayBatch(s, kindSearch, p); got != want {
+			t.Errorf("key %d: %v, want %v", i, got, want)
+		}
+	}
+	if (*guard)(nil).mayBatch(s, kindSearch, p) || !errors.Is((*guard)(nil).check(s, kindSearch, p), ErrUnauthenticated) {
+		t.Error("a connection without a guard is served")
 	}
 }
 
@@ -191,11 +306,41 @@ func TestEndOfAKey(t *testing.T) {
 			}
 			patience := time.Now().Add(30 * time.Second)
 			session := stays.conn.sessions.latest()
+			ended := goes.conn.sessions.latest()
+			var channel rdma.QueuePair // that its client does not close
+			if transport != TransportTCP {
+				if session.channels.pool == ended.channels.pool {
+					t.Error("clients with different keys share read channels")
+				}
+				cq, err := ended.dev.CreateCQ(16)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer cq.Close()
+				channel, err = ended.dev.Dial(ctx, ended.addr, rdma.QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 1, RecvDepth: 1},
+					appendTicket(readChannelPrivate(s.BootID()), ended.hello.ticket))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer channel.Close()
+			}
 			if _, err := access.Revoke(file, "goes"); err != nil {
 				t.Fatal(err)
 			}
 			if err := keys.Reload(); err != nil {
 				t.Fatal(err)
+			}
+			// The server ends what was connected, whatever the client does.
+			select {
+			case <-ended.caller.Done():
+			case <-time.After(time.Until(patience)):
+				t.Fatal("after 30 s the connection is still there")
+			}
+			for channel != nil && channel.Err() == nil {
+				if time.Now().After(patience) {
+					t.Fatal("after 30 s the read channel is still there")
+				}
+				runtime.Gosched()
 			}
 			// Reads by the client itself end when their read channels do, soon.
 			for err := search(goes); !errors.Is(err, ErrUnauthenticated); err = search(goes) {
@@ -211,25 +356,6 @@ func TestEndOfAKey(t *testing.T) {
 			}
 			if stays.conn.sessions.latest() != session {
 				t.Error("the connection of the other key was lost")
-			}
-			// Rings and read channels of the key are gone.
-			for {
-				left := 0
-				for _, f := range s.fabrics {
-					f.mu.Lock()
-					left += len(f.keyed)
-					f.mu.Unlock()
-				}
-				rings := 0
-				for _, tr := range s.Stats().Transports {
-					rings += tr.Connections
-				}
-				if transport == TransportTCP && rings == 0 || left <= 2 && rings == 1 {
-					break
-				}
-				if time.Now().After(patience) {
-					t.Fatalf("%d read channels and %d rings are left", left, rings)
-				}
 			}
 		})
 	}

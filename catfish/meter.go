@@ -40,6 +40,8 @@ var kindNames = map[fastmsg.Kind]string{
 	kindStats: "stats", kindCheck: "check", kindSearchMany: "search_many", kindCreate: "create",
 	kindDrop: "drop", kindWithin: "within", kindCreateRecords: "create_records", kindGet: "get",
 	kindPut: "put", kindRemove: "remove", kindScan: "scan", kindRenew: "renew", kindPart: "part",
+	kindCreateFeatures: "create_features", kindFind: "find", kindNear: "near", kindCountFeatures: "count_features",
+	kindStore: "store", kindErase: "erase", kindPatch: "patch", kindEraseWhere: "erase_where",
 }
 
 // observe counts n requests that took d together.

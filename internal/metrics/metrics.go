@@ -140,6 +140,11 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		e.gauge(usedBytes, float64(r.UsedBytes), name, catfish.KindRecords)
 		e.gauge(slabBytes, float64(r.SlabBytes), name, catfish.KindRecords)
 	}
+	for name, f := range st.Features {
+		e.gauge(objects, float64(f.Records.Index.Items), name, catfish.KindFeatures)
+		e.gauge(usedBytes, float64(f.Records.UsedBytes+f.Tree.UsedBytes), name, catfish.KindFeatures)
+		e.gauge(slabBytes, float64(f.Records.SlabBytes+f.Tree.SlabBytes), name, catfish.KindFeatures)
+	}
 	e.gauge(loading, float64(len(st.Loading)))
 	e.memory(&st.Memory)
 	for _, b := range st.Budgets {
