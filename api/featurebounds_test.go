@@ -70,12 +70,12 @@ func TestFeatureResultLimit(t *testing.T) {
 type countingTurns struct {
 	backend
 	n, now atomic.Int64
-	after  func(n int64)
+	after  func(ctx context.Context, n int64)
 }
 
 func (b *countingTurns) RunStep(ctx context.Context, _ string, step func()) error {
 	if n := b.n.Add(1); b.after != nil {
-		b.after(n)
+		b.after(ctx, n)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -134,9 +134,10 @@ func TestLongFeatureCallsTakeTurns(t *testing.T) {
 	// Its client leaves in the middle.
 	ctx2, cancel := context.WithCancel(ctx)
 	b.n.Store(0)
-	b.after = func(n int64) {
+	b.after = func(ctx context.Context, n int64) {
 		if n == 2 {
 			cancel()
+			<-ctx.Done() // until the server knows
 		}
 	}
 	if _, err := c.FeatureServiceClient.Count(ctx2, &catfishv1.FeatureServiceCountRequest{Collection: "places", Query: nothing}); status.Code(err) != codes.Canceled {
@@ -266,6 +267,73 @@ func TestOutOfMemoryFeatures(t *testing.T) {
 		t.Errorf("%v, %v", p.ids, err)
 	}
 	if _, err := c.FeatureServiceClient.Delete(ctx, &catfishv1.FeatureServiceDeleteRequest{Collection: "places", Id: "a"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFeatureAnswersAreCounted: one that takes more than its source may hold is
+// refused.
+func TestFeatureAnswersAreCounted(t *testing.T) {
+	c := startFeatures(t, store.Options{}, WithMaxAnswerBytes(400<<10))
+	scatter(t, c, 3000)
+	world := &catfishv1.Query{Area: boxArea(-180, -90, 180, 90)}
+	for _, order := range []catfishv1.Order{0, catfishv1.Order_ORDER_DISTANCE} {
+		_, err := c.find(testContext(t), &catfishv1.FeatureServiceSearchRequest{Query: world, Order: order, From: &catfishv1.Point{}})
+		if d := detailsOf(err); d.code != codes.ResourceExhausted || d.reason != ReasonBusy || !d.retry {
+			t.Errorf("%v: %v: %+v", order, err, d)
+		}
+	}
+	if p, err := c.find(testContext(t), &catfishv1.FeatureServiceSearchRequest{}); err != nil || len(p.ids) != 3000 {
+		t.Errorf("as it is found: %d features, %v", len(p.ids), err)
+	}
+}
+
+// twice is a collection that finds all twice, as if it were moved meanwhile.
+type twice struct{ FeatureCollection }
+
+func (c twice) SearchWith(ctx context.Context, p *store.Prepared, b *store.Buffer, yield func(*store.Found) (bool, error)) error {
+	for range 2 {
+		if err := c.FeatureCollection.SearchWith(ctx, p, b, yield); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type twiceBackend struct{ FeatureBackend }
+
+func (b twiceBackend) Features(name string) (FeatureCollection, error) {
+	c, err := b.FeatureBackend.Features(name)
+	return twice{c}, err
+}
+
+// TestFoundTwice: by distance it is given once.
+func TestFoundTwice(t *testing.T) {
+	st := openStore(t, store.Options{})
+	c := withFeatures(startBufconn(t, backend{}, WithFeatures(twiceBackend{StoreBackend(st)})), st)
+	c.put(t, pbPoint("a", 1, 2, ""))
+	p, err := c.find(testContext(t), &catfishv1.FeatureServiceSearchRequest{
+		Query: &catfishv1.Query{Area: circleArea(1, 2, 10)}, Order: catfishv1.Order_ORDER_DISTANCE,
+	})
+	if err != nil || len(p.ids) != 1 {
+		t.Errorf("%v, %v", p.ids, err)
+	}
+}
+
+// TestTokenOfAnotherQuery is refused.
+func TestTokenOfAnotherQuery(t *testing.T) {
+	c := startFeatures(t, store.Options{})
+	for _, id := range []string{"a", "b"} {
+		c.put(t, pbPoint(id, 1, 2, ""))
+	}
+	req := &catfishv1.FeatureServiceSearchRequest{Order: catfishv1.Order_ORDER_ID, Limit: 1}
+	p, err := c.find(testContext(t), req)
+	if err != nil || p.token == "" {
+		t.Fatal(p, err)
+	}
+	req.PageToken = p.token
+	req.Query = &catfishv1.Query{Filter: "true"}
+	if _, err := c.find(testContext(t), req); detailsOf(err).reason != ReasonBadCursor || detailsOf(err).field != "page_token" {
 		t.Error(err)
 	}
 }
