@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"google.golang.org/grpc"
 	"io"
 	"log/slog"
 	"os"
@@ -49,17 +50,21 @@ func withKey(ctx context.Context, key string) context.Context {
 
 // Each method needs a role, so that a new one cannot be forgotten.
 func TestEveryMethodHasARole(t *testing.T) {
-	d, n := catfishv1.CatfishService_ServiceDesc, 0
-	for _, m := range d.Methods {
-		n++
-		if roles["/"+d.ServiceName+"/"+m.MethodName] == access.None {
-			t.Errorf("%s has no role", m.MethodName)
+	n := 0
+	for _, d := range []grpc.ServiceDesc{
+		catfishv1.CatfishService_ServiceDesc, catfishv1.CollectionService_ServiceDesc, catfishv1.FeatureService_ServiceDesc,
+	} {
+		for _, m := range d.Methods {
+			n++
+			if roles["/"+d.ServiceName+"/"+m.MethodName] == access.None {
+				t.Errorf("%s has no role", m.MethodName)
+			}
 		}
-	}
-	for _, m := range d.Streams {
-		n++
-		if roles["/"+d.ServiceName+"/"+m.StreamName] == access.None {
-			t.Errorf("%s has no role", m.StreamName)
+		for _, m := range d.Streams {
+			n++
+			if roles["/"+d.ServiceName+"/"+m.StreamName] == access.None {
+				t.Errorf("%s has no role", m.StreamName)
+			}
 		}
 	}
 	if n != len(roles) {
