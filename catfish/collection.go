@@ -28,6 +28,9 @@ type collection struct {
 	index    slabMemory      // of the records' keys
 	heap     slabMemory      // of the features' records
 	account  *budget.Account // of who created it; nil: the server's owner
+	// kept: it was there when the store was opened, and the server's owner does
+	// not name it. Clients may drop it, as they might when it was created.
+	kept bool
 
 	loading atomic.Bool // clients cannot open it yet
 	// dropped is set before the tree is closed. A search that ran meanwhile

@@ -40,7 +40,7 @@ func (cs *collections) drop(name string, byClient bool) (bool, error) {
 		return false, nil
 	case name == DefaultCollection:
 		return false, fmt.Errorf("%w: collection %q always exists", ErrNotPermitted, name)
-	case byClient && c.account == nil:
+	case byClient && c.account == nil && !c.kept:
 		return false, fmt.Errorf("%w: collection %q was not created by a client", ErrNotPermitted, name)
 	}
 	free := c.close

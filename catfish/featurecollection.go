@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -76,7 +77,10 @@ func (s *Server) openStore() {
 // serve lets clients reach the collections of a store that was opened.
 func (f *features) serve(st *store.Store) error {
 	for _, c := range st.Collections() {
-		if _, err := f.s.colls.adopt(f.take(c)); err != nil {
+		own := f.take(c)
+		_, fixed := f.s.opts.Features[own.name]
+		own.kept = !fixed
+		if _, err := f.s.colls.adopt(own); err != nil {
 			return errors.Join(err, st.Close())
 		}
 	}
@@ -99,6 +103,7 @@ func (f *features) take(c *store.Collection) *collection {
 	}
 	delete(f.made, c.Name())
 	own.name, own.features, own.tree, own.records = c.Name(), c, c.Tree(), c.Map()
+	own.loading.Store(slices.Contains(f.s.opts.Loading, own.name))
 	return own
 }
 

@@ -39,6 +39,7 @@ type featuresBackend interface {
 	search(ctx context.Context, q FeatureQuery, yield func(*store.Found) (bool, error)) error
 	nearest(ctx context.Context, q NearestQuery, yield func(*store.Found) (bool, error)) error
 	count(ctx context.Context, q FeatureQuery) (int, error)
+	describe(ctx context.Context) (FeaturesInfo, error)
 }
 
 // Features is for a collection of features over the same connection. Its first

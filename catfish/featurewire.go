@@ -25,6 +25,7 @@ import (
 //	erase           coll u32, if u32, revision u64, id               revision u64
 //	patch           coll u32, if u32, revision u64, id, merge patch  revision u64
 //	eraseWhere      coll u32, 0 u32, query                           n u64
+//	backup          name                                             BackupInfo (JSON)
 //	get, renew      as of records: ids are keys, features values
 //
 //	query    limit u32, order u8, relation u8, shape u8 (noArea: none), 0 u8,

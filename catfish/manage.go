@@ -12,12 +12,14 @@ import (
 // CollectionInfo describes a collection of a server.
 type CollectionInfo struct {
 	Name    string `json:"name"`
-	Kind    string `json:"kind"` // KindBoxes or KindRecords
+	Kind    string `json:"kind"` // KindBoxes, KindRecords or KindFeatures
 	Objects int    `json:"objects"`
 	Loading bool   `json:"loading,omitempty"` // calls fail with ErrNotReady
 	// UsedBytes of SlabBytes hold objects and nodes.
 	UsedBytes int64 `json:"used_bytes"`
 	SlabBytes int64 `json:"slab_bytes"`
+	// Features are the options of a collection of features, of others nil.
+	Features *FeaturesOptions `json:"features,omitempty"`
 }
 
 // Collections lists the server's collections, sorted by name.
@@ -26,7 +28,7 @@ func (c *Client) Collections(ctx context.Context) ([]CollectionInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := make([]CollectionInfo, 0, len(st.Collections)+len(st.Records))
+	l := make([]CollectionInfo, 0, len(st.Collections)+len(st.Records)+len(st.Features))
 	for name, t := range st.Collections {
 		l = append(l, CollectionInfo{
 			Name: name, Kind: KindBoxes, Objects: t.Len, Loading: slices.Contains(st.Loading, name),
@@ -37,6 +39,13 @@ func (c *Client) Collections(ctx context.Context) ([]CollectionInfo, error) {
 		l = append(l, CollectionInfo{
 			Name: name, Kind: KindRecords, Objects: r.Index.Items, Loading: slices.Contains(st.Loading, name),
 			UsedBytes: r.UsedBytes, SlabBytes: r.SlabBytes,
+		})
+	}
+	for name, f := range st.Features {
+		l = append(l, CollectionInfo{
+			Name: name, Kind: KindFeatures, Objects: f.Records.Index.Items, Loading: slices.Contains(st.Loading, name),
+			UsedBytes: f.Tree.UsedBytes + f.Records.UsedBytes, SlabBytes: f.Tree.SlabBytes + f.Records.SlabBytes,
+			Features: &f.CollectionOptions,
 		})
 	}
 	slices.SortFunc(l, func(a, b CollectionInfo) int { return strings.Compare(a.Name, b.Name) })

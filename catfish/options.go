@@ -123,6 +123,8 @@ type ServerOptions struct {
 	DataDir  string
 	Sync     disk.Sync
 	LogBytes int64
+	// BackupDir is where clients may have backups made; empty: nowhere.
+	BackupDir string
 	// MaxResults bounds the objects of one answer, 0: DefaultMaxResults. A
 	// search that finds more fails with ErrTooLarge, unless it has a limit.
 	MaxResults int
@@ -244,7 +246,8 @@ func (o *ServerOptions) validate() error {
 // checkLoading finds a name that no collection would ever have.
 func (o *ServerOptions) checkLoading() error {
 	for _, n := range o.Loading {
-		if n != DefaultCollection && !slices.Contains(o.Collections, n) {
+		_, features := o.Features[n]
+		if n != DefaultCollection && !slices.Contains(o.Collections, n) && !features {
 			return fmt.Errorf("%w: loading %q, which is none of the collections", ErrOption, n)
 		}
 	}

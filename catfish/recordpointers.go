@@ -51,13 +51,16 @@ func (c *connection) openRecordReader(ctx context.Context, s *session) (reader, 
 	return r, nil
 }
 
+func (o *openSlab) kind() string {
+	if o.features {
+		return KindFeatures
+	}
+	return kindOf(o.records != nil)
+}
+
 // isOf is an error if the collection is of another kind.
 func (o *openSlab) isOf(kind string) error {
-	is := kindOf(o.records != nil)
-	if o.features {
-		is = KindFeatures
-	}
-	if is != kind {
+	if is := o.kind(); is != kind {
 		return fmt.Errorf("%w: %q is one of %s, not of %s", ErrKind, o.name, is, kind)
 	}
 	return nil

@@ -41,7 +41,8 @@ type Server struct {
 	shm     shmBudgets
 	colls   collections
 
-	features features
+	features  features
+	backingUp sync.Mutex // held while a backup is made
 	// clientColls counts the collections that clients created, by source.
 	clientColls *budget.Budget
 	monitor     *heartbeat.Monitor

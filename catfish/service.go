@@ -109,6 +109,9 @@ func (v *service) answer(kind fastmsg.Kind, p, out []byte) (_ []byte, done uint6
 		}
 		b, err := json.Marshal(st)
 		return append(out, b...), 0, err
+	case kindBackup:
+		v.pending = &backupWork{v.s, string(p)}
+		return out, 0, nil
 	case kindCreateFeatures:
 		return out, 0, v.createFeatures(p)
 	case kindCreate, kindCreateRecords, kindDrop:

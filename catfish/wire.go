@@ -67,10 +67,11 @@ const (
 	kindErase
 	kindPatch
 	kindEraseWhere
+	kindBackup
 
 	// lastRequest is in the hello, so that clients send nothing that this
 	// server does not know. Kinds are only ever added, behind it.
-	lastRequest = kindEraseWhere
+	lastRequest = kindBackup
 
 	kindReply   fastmsg.Kind = 64
 	kindFailure fastmsg.Kind = 65

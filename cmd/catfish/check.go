@@ -13,19 +13,35 @@ func newCheck(a *app) *cobra.Command {
 	var f clientFlags
 	var sf sourceFlags
 	var slab int64
+	var dir string
 	c := &cobra.Command{
 		Use:   "check [FILE...]",
-		Short: "Check a tree: containment, boxes, fill, levels, versions",
-		Long: `Check the tree of a server's collection; its writers wait meanwhile. With
-files, load them into a tree of this process and check that one: a test
-of the files and of the tree.`,
+		Short: "Check a tree, or a data directory",
+		Long: `Check the tree of a server's collection: containment, boxes, fill, levels,
+versions; its writers wait meanwhile. With files, load them into a tree of this
+process and check that one: a test of the files and of the tree.
+
+With --data-dir, read the whole data directory of a server that is stopped:
+check sums, that everything can be decoded, and that the log tells of the
+collections and features as they are. Nothing is changed.`,
 		Example: `  catfish check --server 127.0.0.1:7119
   catfish check roads.csv
-  catfish check uniform --objects 100000`,
+  catfish check uniform --objects 100000
+  catfish check --data-dir data`,
 		Args:              args(cobra.ArbitraryArgs),
 		ValidArgsFunction: dataSets,
 		RunE: func(cmd *cobra.Command, files []string) error {
 			fs := cmd.Flags()
+			if dir != "" {
+				if len(files) > 0 {
+					return badUsage("--data-dir with files, want one of them")
+				}
+				if err := noUse(fs, "with --data-dir, which this process checks by itself", append(append([]string{
+					"server", "collection", "transport", "policy", "dial-timeout", "slab-bytes"}, fabricFlagNames...), sourceFlagNames...)...); err != nil {
+					return err
+				}
+				return a.checkDir(&f, dir)
+			}
 			if len(files) == 0 {
 				if err := noUse(fs, "without files", append([]string{"slab-bytes"}, sourceFlagNames...)...); err != nil {
 					return err
@@ -60,6 +76,8 @@ of the files and of the tree.`,
 	f.register(c)
 	f.registerJSON(c)
 	sf.register(c)
+	c.Flags().StringVar(&dir, "data-dir", "", "data directory of a stopped server")
+	_ = c.MarkFlagDirname("data-dir") // fails for a flag that there is not
 	c.Flags().Int64Var(&slab, "slab-bytes", 0, "capacity of the tree that files are loaded into, 0: default")
 	return c
 }

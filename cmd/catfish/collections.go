@@ -18,8 +18,9 @@ func newCollections(a *app) *cobra.Command {
 		Use:   "collections",
 		Short: "List, create and drop a server's collections",
 		Long: `List, create and drop a server's collections. What is created this way is
-gone when the server ends; 'catfish serve --collection' names those that are
-there from its start, which cannot be dropped.`,
+gone when the server ends, but for features of a server with --data-dir;
+'catfish serve --collection' names those that are there from its start, which
+cannot be dropped.`,
 		Example: `  catfish collections list
   catfish collections create roads
   catfish collections drop roads`,
@@ -58,8 +59,11 @@ func newCollectionsList(a *app) *cobra.Command {
 					state = ", loading"
 				}
 				what := "objects"
-				if i.Kind == catfish.KindRecords {
+				switch i.Kind {
+				case catfish.KindRecords:
 					what = "records"
+				case catfish.KindFeatures:
+					what = fmt.Sprintf("features (%v)", i.Features.Space)
 				}
 				fmt.Fprintf(&b, "%s\t%d %s, %.1f of %.1f MiB used%s\n", i.Name, i.Objects, what,
 					float64(i.UsedBytes)/(1<<20), float64(i.SlabBytes)/(1<<20), state)
@@ -74,23 +78,37 @@ func newCollectionsList(a *app) *cobra.Command {
 
 func newCollectionsCreate(a *app) *cobra.Command {
 	var f clientFlags
-	var records bool
+	var records, features, planar bool
 	var opts catfish.RecordsOptions
+	var about catfish.FeaturesOptions
 	c := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Create a collection, unless there is one of that name",
 		Example: `  catfish collections create roads && catfish load --collection roads --file roads.csv
+  catfish collections create cafes --features --title "Cafes of Andorra"
   catfish collections create --records sessions && catfish kv put --collection sessions 7 open`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, name []string) error {
+			if records && features {
+				return badUsage("--records and --features, want one of them")
+			}
+			if !features {
+				if err := noUse(cmd.Flags(), "without --features", "planar", "title", "description"); err != nil {
+					return err
+				}
+			}
 			cl, err := f.dialServer(cmd.Context(), a)
 			if err != nil {
 				return err
 			}
 			defer cl.Close()
-			if records {
+			switch {
+			case features:
+				about.Space = planarOptions(planar).Space
+				err = cl.CreateFeatures(cmd.Context(), name[0], about)
+			case records:
 				err = cl.CreateRecords(cmd.Context(), name[0], opts)
-			} else {
+			default:
 				err = cl.CreateCollection(cmd.Context(), name[0])
 			}
 			if err != nil {
@@ -101,6 +119,10 @@ func newCollectionsCreate(a *app) *cobra.Command {
 	}
 	f.registerServer(c)
 	f.registerJSON(c)
+	c.Flags().BoolVar(&features, "features", false, "of features: places with ids, geometries and properties (catfish features)")
+	c.Flags().BoolVar(&planar, "planar", false, "with --features: x and y in any unit, which is also that of distances; else longitude and latitude, and metres")
+	c.Flags().StringVar(&about.Title, "title", "", "with --features: a title, for people")
+	c.Flags().StringVar(&about.Description, "description", "", "with --features: a description, for people")
 	c.Flags().BoolVar(&records, "records", false, "of records: values by key (catfish kv)")
 	c.Flags().IntVar(&opts.Items, "items", cuckoo.MaxItems,
 		"with --records: items a bucket of the key index; 1: the paper's table")

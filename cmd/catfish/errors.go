@@ -17,8 +17,11 @@ import (
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/internal/affinity"
 	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/disk"
 )
 
 // The exit statuses that scripts rely on.
@@ -54,7 +57,7 @@ func isUsage(err error) bool {
 	for _, sentinel := range []error{
 		bench.ErrConfig, catfish.ErrOption, policy.ErrScheme, datasets.ErrOption,
 		affinity.ErrBadList, affinity.ErrUnavailable, idle.ErrConfig, kvlocal.ErrConfig,
-		paper.ErrFigure, paper.ErrNetwork,
+		paper.ErrFigure, paper.ErrNetwork, store.ErrQuery, filter.ErrFilter,
 	} {
 		if errors.Is(err, sentinel) {
 			return true
@@ -66,7 +69,7 @@ func isUsage(err error) bool {
 // packageNames are those that errors of Go packages begin with, alone or
 // within others. They help programmers only.
 var packageNames = regexp.MustCompile(
-	`(^|[ (\n])(?:(?:catfish|rstar|rdma|offload|remote|datasets|ycsb|bench|replay|sim|kv|kv/remote|record|cuckoo): )+`)
+	`(^|[ (\n])(?:(?:catfish|rstar|rdma|offload|remote|datasets|ycsb|bench|replay|sim|kv|kv/remote|record|cuckoo|store|disk|places): )+`)
 
 // exitCode prints the reason and chooses the status.
 func exitCode(ctx context.Context, cmd *cobra.Command, err error, w io.Writer) int {
@@ -102,8 +105,14 @@ func hint(err error) string {
 			" or name another with --server."
 	case errors.Is(err, catfish.ErrUnknownCollection):
 		return "\nSee 'catfish collections list'; 'catfish collections create NAME' adds one" +
-			" (--records: of records), and 'catfish serve --collection NAME' (--records NAME)" +
+			" (--records: of records, --features: of features), and 'catfish serve --collection NAME' (--records NAME)" +
 			" one that is there from the start."
+	case errors.Is(err, disk.ErrLocked):
+		return "\nA server has it open, or another process: stop that first. 'catfish backup NAME' copies a running server."
+	case errors.Is(err, disk.ErrReadOnly):
+		return "\nReads go on, and writes will again by themselves: make room on the server's disk, or see its log."
+	case errors.Is(err, catfish.ErrKind):
+		return "\n'catfish collections list' has the kinds."
 	case errors.Is(err, catfish.ErrNotReady):
 		return "\nIt will be when the server has loaded it: try again then."
 	case errors.Is(err, catfish.ErrNotPermitted):

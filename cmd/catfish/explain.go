@@ -12,26 +12,26 @@ import (
 
 // explain searches and tells how each search went. The first one over a
 // connection opens a read channel and fills the cache; --repeat shows those after.
-func (a *app) explain(ctx context.Context, f clientFlags, q rstar.Rect, limit, repeat int) error {
-	cl, err := f.dial(ctx, a)
-	if err != nil {
-		return err
-	}
-	defer cl.Close()
+func (a *app) explain(ctx context.Context, cl *catfish.Client, f clientFlags, q rstar.Rect, limit, repeat int) (err error) {
 	all := make([]*catfish.Explanation, repeat)
 	for i := range all {
 		if _, all[i], err = cl.Explain(ctx, q, limit); err != nil {
 			return err
 		}
 	}
+	return a.explained(f, all)
+}
+
+// explained prints how searches went.
+func (a *app) explained(f clientFlags, all []*catfish.Explanation) error {
 	if f.json {
 		return a.json(struct {
 			Searches []*catfish.Explanation `json:"searches"`
 		}{all})
 	}
 	for i, x := range all {
-		if repeat > 1 {
-			if err := a.printf("search %d of %d\n", i+1, repeat); err != nil {
+		if len(all) > 1 {
+			if err := a.printf("search %d of %d\n", i+1, len(all)); err != nil {
 				return err
 			}
 		}

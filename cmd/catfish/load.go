@@ -25,29 +25,55 @@ const (
 func newLoad(a *app) *cobra.Command {
 	var f clientFlags
 	var sf sourceFlags
+	var into intoFlags
 	var files []string
 	c := &cobra.Command{
-		Use:   "load --file FILE...",
+		Use:   "load FILE...",
 		Short: "Send the objects of files to a running server",
 		Long: `Send the objects of files, or of generators, to a running server. What
 was sent before an error or Ctrl-C stays there, and the message says how
 much, "at least" so much if answers are missing.
-For a first bulk load 'catfish serve --load' is faster and packs tighter.`,
-		Example: `  catfish load --file roads.csv
-  catfish load --file andorra.osm.pbf --highways --collection roads
+
+A collection of boxes takes rectangles and numbers: CSV with the header
+id,minx,miny,maxx,maxy or id,x,y, the boxes of GeoJSON and OpenStreetMap files,
+rea02, road networks, generators. For a first bulk load 'catfish serve --load'
+is faster and packs tighter.
+
+A collection of features takes places with ids, geometries and properties, from
+GeoJSON (also a feature a line), CSV with any columns, OpenStreetMap (PBF, XML)
+and FlatGeobuf, also packed by gzip or zstd; - is standard input. It is made if
+it is not there. A place without an id gets one: loaded again, it is another one.
+Bad records are left out, counted and shown.`,
+		Example: `  catfish load cafes.geojson --collection cafes
+  catfish load stops.csv.gz --collection stops --id stop_id --x lon --y lat
+  catfish load andorra.osm.pbf --collection andorra
+  catfish load --file roads.csv
   catfish load --file uniform --objects 100000 --seed 1`,
 		Args: args(cobra.ArbitraryArgs),
 		RunE: func(cmd *cobra.Command, more []string) error {
-			sources, err := sf.openFiles("file", append(files, more...))
+			files := append(files, more...)
+			if f.collection != catfish.DefaultCollection || into.features {
+				return a.loadInto(cmd.Context(), f, &into, &sf, files)
+			}
+			if err := into.noUse("for the collection default, which is of boxes: want --collection NAME, too"); err != nil {
+				return err
+			}
+			sources, err := sf.openFiles("file", files)
 			if err != nil {
 				return err
 			}
-			return a.load(cmd.Context(), f, sources)
+			cl, err := f.dial(cmd.Context(), a)
+			if err != nil {
+				return err
+			}
+			defer cl.Close()
+			return a.load(cmd.Context(), cl, f, sources)
 		},
 	}
 	f.register(c)
 	f.registerJSON(c)
 	sf.register(c)
+	into.register(c)
 	c.Flags().StringArrayVarP(&files, "file", "f", nil,
 		"file to load; repeat it, or list more files after it")
 	completeData(c, "file")
@@ -62,12 +88,7 @@ func (f *sourceFlags) openFiles(flag string, files []string) ([]*datasets.Source
 	return f.openAll(files)
 }
 
-func (a *app) load(ctx context.Context, f clientFlags, sources []*datasets.Source) error {
-	cl, err := f.dial(ctx, a)
-	if err != nil {
-		return err
-	}
-	defer cl.Close()
+func (a *app) load(ctx context.Context, cl *catfish.Client, f clientFlags, sources []*datasets.Source) error {
 	var sent sent
 	for _, src := range sources {
 		if err := a.send(ctx, cl, src, &sent); err != nil {

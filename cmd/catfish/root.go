@@ -74,6 +74,7 @@ memory (shm) or a software RNIC on TCP (soft), and says so.`,
 	root.AddCommand(
 		newServe(a), newLoad(a), newSearch(a), newNearest(a), newCount(a),
 		newInsert(a), newDelete(a), newUpdate(a), newStatus(a), newCollections(a), newKV(a), newKeys(a), newCheck(a),
+		newFeatures(a), newFeatureGet(a), newFeaturePut(a), newExport(a), newBackup(a), newRestore(a),
 		newGen(a), newDemo(a), newBench(a), newReplay(a), newFabric(a), newVersion(a),
 	)
 	return root
@@ -112,6 +113,10 @@ func aliases(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		name = "bbox"
 	case "addr":
 		name = "server"
+	case "polygon":
+		name = "within"
+	case "after":
+		name = "cursor"
 	}
 	return pflag.NormalizedName(name)
 }

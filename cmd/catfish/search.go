@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,23 +15,36 @@ import (
 
 func newSearch(a *app) *cobra.Command {
 	var f clientFlags
-	var bbox string
+	var ff findFlags
 	var limit, repeat int
 	var explain bool
 	c := &cobra.Command{
 		Use:   "search --bbox minx,miny,maxx,maxy",
-		Short: "Find the objects that intersect a rectangle",
+		Short: "Find the objects that intersect a rectangle, or features",
 		Long: `Find the objects that intersect a rectangle. Each is a line of standard
 output, separated by tabs: id, minx, miny, maxx, maxy. How many there are goes
-to standard error.`,
+to standard error.
+
+In a collection of features: find those of an area (a box, which crosses 180
+degrees if west > east; a circle in metres; polygons of a file), or without an
+area all, for which a filter holds. Lines are id, geometry and properties, or
+another --format. With --limit they come by id, and the answer says what goes on:
+"next" in geojson and --json, and on standard error.`,
 		Example: `  catfish search --bbox -122.5,37.2,-121.7,37.9
   catfish search --server 10.0.0.5:7119 --bbox 0,0,1,1 --policy offload --json
-  catfish search --bbox 0.5,0.5,0.501,0.501 --explain --repeat 2`,
+  catfish search --bbox 0.5,0.5,0.501,0.501 --explain --repeat 2
+  catfish search -c cafes --bbox 1.4,42.4,1.8,42.7 --filter 'properties.seats > 20'
+  catfish search -c cafes --near 1.52,42.51 --radius 500 --format geojson
+  catfish search -c cafes --within town.geojson --limit 20 --fields name,seats`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			q, err := parseRect("bbox", bbox)
-			if err != nil {
-				return err
+			boxes := f.collection == catfish.DefaultCollection && !ff.used()
+			var q rstar.Rect
+			var err error
+			if boxes {
+				if q, err = parseRect("bbox", ff.bbox); err != nil {
+					return err
+				}
 			}
 			if limit < 0 {
 				return badUsage("--limit is %d, want 0 (all) or more", limit)
@@ -41,30 +55,54 @@ to standard error.`,
 			if repeat > 1 && !explain {
 				return badUsage("--repeat is %d without --explain", repeat)
 			}
-			if explain {
-				return a.explain(cmd.Context(), f, q, limit, repeat)
+			if !boxes {
+				if _, err := ff.query(limit); err != nil {
+					return err
+				}
 			}
-			return a.search(cmd.Context(), f, q, limit)
+			ctx := cmd.Context()
+			cl, err := f.dial(ctx, a)
+			if err != nil {
+				return err
+			}
+			defer cl.Close()
+			if !boxes {
+				fs, kind, err := f.openFeatures(ctx, cl)
+				switch {
+				case err != nil:
+					return err
+				case fs != nil && explain:
+					return a.explainFeatures(ctx, fs, f, &ff, limit, repeat)
+				case fs != nil:
+					return a.searchFeatures(ctx, cl, fs, f, &ff, limit)
+				}
+				if err := ff.noUse(kind, findFlagNames...); err != nil {
+					return err
+				}
+				if q, err = parseRect("bbox", ff.bbox); err != nil {
+					return err
+				}
+			}
+			if explain {
+				return a.explain(ctx, cl, f, q, limit, repeat)
+			}
+			return a.search(ctx, cl, f, q, limit)
 		},
 	}
 	f.register(c)
 	f.registerSearch(c)
 	f.registerJSON(c)
+	ff.register(c)
 	c.Flags().BoolVar(&explain, "explain", false,
 		"tell how the search went instead of what it found")
 	c.Flags().IntVar(&repeat, "repeat", 1,
 		"with --explain: search so many times over one connection, and tell of each")
-	c.Flags().StringVar(&bbox, "bbox", "", "rectangle to search, borders included")
+	c.Flags().StringVar(&ff.bbox, "bbox", "", "rectangle to search, borders included")
 	c.Flags().IntVar(&limit, "limit", 0, "most objects to return, 0 for all")
 	return c
 }
 
-func (a *app) search(ctx context.Context, f clientFlags, q rstar.Rect, limit int) error {
-	cl, err := f.dial(ctx, a)
-	if err != nil {
-		return err
-	}
-	defer cl.Close()
+func (a *app) search(ctx context.Context, cl *catfish.Client, f clientFlags, q rstar.Rect, limit int) error {
 	items, err := cl.SearchAppend(ctx, nil, q, limit)
 	if err != nil {
 		return err
@@ -92,16 +130,23 @@ func newNearest(a *app) *cobra.Command {
 	var f clientFlags
 	var point string
 	var k int
+	var filter string
+	var af answerFlags
 	within := math.Inf(1)
 	c := &cobra.Command{
 		Use:   "nearest --point x,y",
-		Short: "Find the objects nearest to a point",
+		Short: "Find the objects nearest to a point, or features",
 		Long: `Find the objects nearest to a point, nearest first. Each is a line of
 standard output, separated by tabs: id, minx, miny, maxx, maxy, and the
-distance. How many there are goes to standard error.`,
+distance. How many there are goes to standard error.
+
+In a collection of features distances are metres on the sphere, or the unit of a
+planar collection, and only features count for which the filter holds.`,
 		Example: `  catfish nearest --point -122.1,37.4 -k 3
   catfish nearest --point 0.5,0.5 --max-distance 0.01 -k 100
-  catfish nearest --point 0.5,0.5 --policy offload --json`,
+  catfish nearest --point 0.5,0.5 --policy offload --json
+  catfish nearest -c cafes --point 1.52,42.51 -k 10 --filter 'properties.open'
+  catfish nearest -c cafes --point 1.52,42.51 --max-distance 500 --format geojson`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := parseNumbers("point", point, 2, "x,y")
@@ -117,24 +162,44 @@ distance. How many there are goes to standard error.`,
 			if !(within >= 0) {
 				return badUsage("--max-distance is %v, want 0 or more", within)
 			}
-			return a.nearest(cmd.Context(), f, p[0], p[1], k, within)
+			ctx := cmd.Context()
+			cl, err := f.dial(ctx, a)
+			if err != nil {
+				return err
+			}
+			defer cl.Close()
+			only := append([]string{"filter"}, answerFlagNames...)
+			if f.collection != catfish.DefaultCollection || slices.ContainsFunc(only, cmd.Flags().Changed) {
+				fs, kind, err := f.openFeatures(ctx, cl)
+				if err != nil {
+					return err
+				}
+				if fs != nil {
+					q := catfish.NearestQuery{X: p[0], Y: p[1], K: k, Filter: filter}
+					if !math.IsInf(within, 1) {
+						q.Within = max(within, math.SmallestNonzeroFloat64) // 0 stands for no limit
+					}
+					return a.nearestFeatures(ctx, cl, fs, f, &af, q)
+				}
+				if err := noUse(cmd.Flags(), "in a collection of "+kind, only...); err != nil {
+					return err
+				}
+			}
+			return a.nearest(ctx, cl, f, p[0], p[1], k, within)
 		},
 	}
 	f.register(c)
 	f.registerSearch(c)
 	f.registerJSON(c)
+	af.register(c)
+	c.Flags().StringVar(&filter, "filter", "", `features: condition, such as 'properties.kind == "cafe"'`)
 	c.Flags().StringVar(&point, "point", "", "where to look from")
 	c.Flags().IntVarP(&k, "k", "k", 10, fmt.Sprintf("how many objects, at most %d", catfish.MaxNearest))
-	c.Flags().Float64Var(&within, "max-distance", math.Inf(1), "leave out what is farther; +Inf: nothing")
+	c.Flags().Float64Var(&within, "max-distance", math.Inf(1), "leave out what is farther, of features in metres; +Inf: nothing")
 	return c
 }
 
-func (a *app) nearest(ctx context.Context, f clientFlags, x, y float64, k int, within float64) error {
-	cl, err := f.dial(ctx, a)
-	if err != nil {
-		return err
-	}
-	defer cl.Close()
+func (a *app) nearest(ctx context.Context, cl *catfish.Client, f clientFlags, x, y float64, k int, within float64) error {
 	found, err := cl.NearestWithin(ctx, x, y, k, within)
 	if err != nil {
 		return err
@@ -170,23 +235,52 @@ func (a *app) found(lines string, n int, info catfish.ConnInfo) error {
 
 func newCount(a *app) *cobra.Command {
 	var f clientFlags
-	var bbox string
+	var af areaFlags
 	c := &cobra.Command{
-		Use:     "count --bbox minx,miny,maxx,maxy",
-		Short:   "Count the objects that intersect a rectangle",
-		Example: `  catfish count --bbox -122.5,37.2,-121.7,37.9 --json`,
-		Args:    args(cobra.NoArgs),
+		Use:   "count --bbox minx,miny,maxx,maxy",
+		Short: "Count the objects that intersect a rectangle, or features",
+		Long: `Count the objects that intersect a rectangle, or in a collection of features
+those that 'catfish search' with the same area and filter finds. It is exact.`,
+		Example: `  catfish count --bbox -122.5,37.2,-121.7,37.9 --json
+  catfish count -c cafes --near 1.52,42.51 --radius 500 --filter 'properties.open'`,
+		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			q, err := parseRect("bbox", bbox)
+			ctx := cmd.Context()
+			boxes := f.collection == catfish.DefaultCollection && !af.used()
+			var q rstar.Rect
+			var fq catfish.FeatureQuery
+			var err error
+			if boxes {
+				q, err = parseRect("bbox", af.bbox)
+			} else {
+				fq, err = af.query()
+			}
 			if err != nil {
 				return err
 			}
-			cl, err := f.dial(cmd.Context(), a)
+			cl, err := f.dial(ctx, a)
 			if err != nil {
 				return err
 			}
 			defer cl.Close()
-			n, err := cl.Count(cmd.Context(), q)
+			var fs *catfish.Features
+			var n int
+			if !boxes {
+				var kind string
+				if fs, kind, err = f.openFeatures(ctx, cl); err == nil && fs == nil {
+					if err = af.noUse(kind); err == nil {
+						q, err = parseRect("bbox", af.bbox)
+					}
+				}
+				if err != nil {
+					return err
+				}
+			}
+			if fs != nil {
+				n, err = fs.Count(ctx, fq)
+			} else {
+				n, err = cl.Count(ctx, q)
+			}
 			if err != nil {
 				return err
 			}
@@ -204,6 +298,7 @@ func newCount(a *app) *cobra.Command {
 	f.register(c)
 	f.registerSearch(c)
 	f.registerJSON(c)
-	c.Flags().StringVar(&bbox, "bbox", "", "rectangle to count in, borders included")
+	af.register(c)
+	c.Flags().StringVar(&af.bbox, "bbox", "", "rectangle to count in, borders included")
 	return c
 }

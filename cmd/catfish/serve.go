@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/internal/affinity"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -27,6 +28,7 @@ type serveFlags struct {
 	socketMode                    string
 	guard                         guardFlags
 	metrics                       string
+	keep                          keepFlags
 	opts                          catfish.ServerOptions
 }
 
@@ -39,6 +41,10 @@ func newServe(a *app) *cobra.Command {
 
   ready addr=HOST:PORT transports=LIST objects=N collections=LIST
 
+objects are those of the collection that --load fills. With --data-dir features
+are kept: they are there again after a restart, before the ready line. Boxes and
+records are in memory alone.
+
 While it loads, clients can connect; the collection that is loaded is "not
 ready" to them, which is an error that is safe to repeat.
 
@@ -46,6 +52,8 @@ SIGHUP does not end it, as the end of a terminal would; it reads keys and
 certificates again, or logs that there is nothing to reload.`,
 		Example: `  catfish serve --load california
   catfish serve --listen 0.0.0.0:7119 --load roads.csv --load rivers.geojson
+  catfish serve --data-dir data --features cafes
+  catfish serve --data-dir data --collection cafes --load cafes.geojson
   catfish serve --listen 127.0.0.1:0 --transport soft --cpus 0-1 --grpc :9090`,
 		Args: args(cobra.ArbitraryArgs),
 		RunE: func(cmd *cobra.Command, more []string) error {
@@ -56,7 +64,7 @@ certificates again, or logs that there is nothing to reload.`,
 			return a.serve(cmd.Context(), f)
 		},
 	}
-	f.register(c)
+	f.sourceFlags.register(c)
 	fs := c.Flags()
 	fs.StringVarP(&f.listen, "listen", "l", defaultAddr, "host:port to listen on, port 0 for any, or host for port "+defaultPort)
 	fs.StringArrayVar(&f.load, "load", nil,
@@ -97,6 +105,7 @@ certificates again, or logs that there is nothing to reload.`,
 	fs.StringVar(&f.metrics, "metrics", "",
 		"host:port of Prometheus metrics (/metrics) and probes (/healthz, /readyz), empty: none; who reaches it needs no key")
 	f.guard.register(c)
+	f.registerKeep(c)
 	recordFlags(c, &f.opts.Record)
 	completeData(c, "load")
 	fabricFlags(c, &f.opts.Fabric)
@@ -166,6 +175,9 @@ func (f *serveFlags) options(a *app) (catfish.ServerOptions, error) {
 	if err := f.noUse(o.Transports); err != nil {
 		return o, err
 	}
+	if err := f.keepOptions(&o); err != nil {
+		return o, err
+	}
 	for i, name := range o.Records {
 		if slices.Contains(o.Records[:i], name) || slices.Contains(f.collections, name) {
 			return o, badUsage("--records lists %s, which is a collection already", name)
@@ -182,7 +194,10 @@ func (f *serveFlags) options(a *app) (catfish.ServerOptions, error) {
 	if f.opts.ClientCollections == 0 || f.opts.ClientCollections < -1 {
 		return o, badUsage("--client-collections is %d, want 1 or more, or -1 for none", f.opts.ClientCollections)
 	}
-	if len(f.load) > 0 {
+	switch {
+	case len(f.load) > 0 && f.keep.into != "":
+		o.Loading = []string{f.keep.into}
+	case len(f.load) > 0:
 		o.Loading = f.collections[:1]
 	}
 	return o, nil
@@ -198,9 +213,11 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if err != nil {
 		return fmt.Errorf("--cpus: %w", err)
 	}
-	sources, err := f.openAll(f.load)
-	if err != nil {
-		return err
+	var sources []*datasets.Source
+	if f.keep.into == "" {
+		if sources, err = f.openAll(f.load); err != nil {
+			return err
+		}
 	}
 	guards, err := f.guard.open(opts.Logger)
 	if err != nil {
@@ -227,10 +244,16 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	// Trees and rings are not in Go's heap. What is left of the limit is for
 	// them, so Go's collector works harder before the heap takes that, too.
 	debug.SetMemoryLimit(srv.MemoryLimit() / 2)
-	tree, err := srv.Collection(f.collections[0])
+	// What the ready line tells of, and --load fills.
+	first := catfish.DefaultCollection
+	if len(f.collections) > 0 {
+		first = f.collections[0]
+	}
+	tree, err := srv.Collection(first)
 	if err != nil {
 		return err
 	}
+	objects := tree.Len
 	interrupted := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -250,9 +273,24 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 		if err := a.fill(ctx, tree, sources); err != nil {
 			return end(err)
 		}
-		if err := srv.SetReady(f.collections[0]); err != nil {
+		if err := srv.SetReady(first); err != nil {
 			return end(err)
 		}
+	}
+	if err := a.awaitStore(ctx, srv, opts.DataDir); err != nil {
+		return end(err)
+	}
+	if f.keep.into != "" {
+		if len(f.load) > 0 {
+			if err := a.loadKept(ctx, srv, &f); err != nil {
+				return end(err)
+			}
+		}
+		c, err := srv.Features(f.keep.into)
+		if err != nil {
+			return end(err)
+		}
+		objects = c.Len
 	}
 	grpcAddr, stopGRPC, err := serveGRPC(ctx, f.grpc, srv, guards, seen, cancel)
 	if err != nil {
@@ -260,7 +298,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	}
 	defer stopGRPC()
 	line := fmt.Sprintf("ready addr=%s transports=%s objects=%d collections=%s",
-		srv.Addr(), strings.Join(srv.Transports(), ","), tree.Len(),
+		srv.Addr(), strings.Join(srv.Transports(), ","), objects(),
 		strings.Join(srv.Collections(), ","))
 	if grpcAddr != "" {
 		line += " grpc=" + grpcAddr

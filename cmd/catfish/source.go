@@ -22,12 +22,12 @@ type sourceFlags struct {
 	flags       *pflag.FlagSet // of the command
 }
 
-var formats = []string{"csv", "geojson", "osm", "rea02", "rec", "road"}
+var formats = []string{"csv", "geojson", "geojsonseq", "osm", "pbf", "fgb", "rea02", "rec", "road"}
 
 func (f *sourceFlags) register(c *cobra.Command) {
 	fs := c.Flags()
 	fs.StringVar(&f.format, "format", "",
-		"format of the files: csv, geojson, osm, rea02, rec or road; empty: detect")
+		"format of the files: csv, geojson, osm, of boxes also rea02, rec or road,\nof features also geojsonseq or fgb; empty: detect")
 	complete(c, "format", formats...)
 	f.registerOptions(c)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -84,13 +85,25 @@ func newDelete(a *app) *cobra.Command {
 	var f writeFlags
 	var bbox string
 	c := &cobra.Command{
-		Use:   "delete --id ID --bbox minx,miny,maxx,maxy",
-		Short: "Remove one object",
+		Use:   "delete --id ID --bbox minx,miny,maxx,maxy | delete ID...",
+		Short: "Remove one object, or features by id",
 		Long: `Remove one object with exactly this id and rectangle. It is a failure
-if there is none.`,
-		Example: `  catfish delete --id 7 --bbox 0.1,0.1,0.2,0.2`,
-		Args:    args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+if there is none. In a collection of features: remove those of ids.`,
+		Example: `  catfish delete --id 7 --bbox 0.1,0.1,0.2,0.2
+  catfish delete cafe-7 --collection cafes`,
+		Args: args(cobra.ArbitraryArgs),
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			if len(ids) > 0 {
+				if err := noUse(cmd.Flags(), "with features, which their id is enough for", "id", "bbox"); err != nil {
+					return err
+				}
+				cl, fs, err := f.dialFeatures(cmd.Context(), a)
+				if err != nil {
+					return err
+				}
+				defer cl.Close()
+				return a.featureDelete(cmd.Context(), fs, f.json, ids, kv.Condition{})
+			}
 			r, err := parseRect("bbox", bbox)
 			if err != nil {
 				return err

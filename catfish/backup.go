@@ -1,0 +1,93 @@
+package catfish
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+)
+
+// BackupInfo is what a backup has.
+type BackupInfo struct {
+	Dir         string `json:"dir"` // on the server's machine
+	Collections int    `json:"collections"`
+	Features    uint64 `json:"features"`
+	Revision    uint64 `json:"revision"` // of the last write that is in it
+}
+
+// Backup copies all features, as they are at one moment, to a new directory of that
+// name in ServerOptions.BackupDir, while others read and write, and checks the copy.
+// ErrNotPermitted: the server keeps nothing, or has no BackupDir. ErrBusy: one is
+// being made. disk.ErrExists: there is such a backup. disk.Restore makes a data
+// directory of it.
+func (s *Server) Backup(name string) (BackupInfo, error) {
+	if s.opts.DataDir == "" || s.opts.BackupDir == "" {
+		return BackupInfo{}, fmt.Errorf("%w: backups: the server has no data directory, or no directory for backups", ErrNotPermitted)
+	}
+	if err := checkBackupName(name); err != nil {
+		return BackupInfo{}, err
+	}
+	if !s.backingUp.TryLock() {
+		return BackupInfo{}, fmt.Errorf("%w: another backup is being made", ErrBusy)
+	}
+	defer s.backingUp.Unlock()
+	st, err := s.features.ready()
+	if err != nil {
+		return BackupInfo{}, err
+	}
+	dir := filepath.Join(s.opts.BackupDir, name)
+	r, err := st.Checkpoint(dir)
+	if err != nil {
+		return BackupInfo{}, err
+	}
+	s.log.Info("backed up", "dir", dir, "features", r.Keys, "revision", r.Last)
+	return BackupInfo{dir, len(r.Collections), r.Keys, r.Last}, nil
+}
+
+// checkBackupName: one directory, not a path that leads elsewhere.
+func checkBackupName(name string) error {
+	if err := checkName(name); err != nil || name != filepath.Base(name) || !filepath.IsLocal(name) || name == "." {
+		return fmt.Errorf("%w: backup %q, want the name of a directory, without a path", ErrOption, name)
+	}
+	return nil
+}
+
+// Backup has the server do what Server.Backup does.
+func (c *Client) Backup(ctx context.Context, name string) (b BackupInfo, err error) {
+	if err := checkBackupName(name); err != nil {
+		return b, err
+	}
+	ans, err := c.manage(ctx, kindBackup, "make backups", name)
+	if err != nil {
+		return b, err
+	}
+	if err := json.Unmarshal(ans, &b); err != nil {
+		return b, fmt.Errorf("%w: backup: %w", ErrProtocol, err)
+	}
+	return b, nil
+}
+
+// backupWork is a backup that a client asked for. It reads all that there is, and
+// so takes no turn among searches, which would wait for it.
+type backupWork struct {
+	s    *Server
+	name string
+}
+
+func (w *backupWork) keeps() int { return 0 }
+func (w *backupWork) refused()   {}
+
+func (w *backupWork) begin(a lateAnswer) {
+	w.s.serving.Go(func() {
+		b, err := w.s.Backup(w.name)
+		var out []byte
+		if err == nil {
+			out, err = json.Marshal(b)
+		}
+		if err != nil {
+			a.fail(err, 0)
+			return
+		}
+		a.reply(out)
+	})
+}

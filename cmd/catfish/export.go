@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/datasets/places"
+	"github.com/catfish-index/catfish/store"
+)
+
+func newExport(a *app) *cobra.Command {
+	var f clientFlags
+	var area areaFlags
+	var answer answerFlags
+	var out string
+	c := &cobra.Command{
+		Use:   "export",
+		Short: "Write the features of a collection to a file",
+		Long: `Write the features of a collection, or those of an area and a filter, as
+GeoJSON, a feature a line, or CSV, in the order of their ids. Features that are
+there during all of it come exactly once, whatever others write meanwhile. A file is
+replaced when it is complete.`,
+		Example: `  catfish export -c cafes --out cafes.geojson
+  catfish export -c cafes --format csv --fields name,seats > cafes.csv
+  catfish export -c cafes --format geojsonseq --filter 'properties.open' | gzip > open.geojsonl.gz`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if answer.format == "table" {
+				return badUsage("--format is table, want geojson, geojsonseq or csv")
+			}
+			if err := answer.check(false); err != nil {
+				return err
+			}
+			q, err := area.query()
+			if err != nil {
+				return err
+			}
+			q.Order = store.ByID
+			cl, fs, err := f.dialFeatures(cmd.Context(), a)
+			if err != nil {
+				return err
+			}
+			defer cl.Close()
+			info, err := fs.Describe(cmd.Context()) // before the first byte is written
+			if err != nil {
+				return err
+			}
+			e := &exporter{a: a, answer: &answer, total: info.Features}
+			if q.Area != nil || q.Filter != "" {
+				e.total = 0
+			}
+			return e.export(cmd.Context(), fs.Search(cmd.Context(), q), out)
+		},
+	}
+	f.register(c)
+	f.registerSearch(c)
+	area.register(c)
+	answer.register(c)
+	fs := c.Flags()
+	format := fs.Lookup("format")
+	format.DefValue, format.Usage, answer.format = "geojson", "format to write: geojson, geojsonseq or csv", "geojson"
+	fs.StringVar(&area.bbox, "bbox", "", "west,south,east,north of what to write; empty: everything")
+	fs.StringVarP(&out, "out", "o", "-", "file to write, - for standard output")
+	return c
+}
+
+// exporter writes features, with progress.
+type exporter struct {
+	a           *app
+	answer      *answerFlags
+	total       int // 0: unknown
+	n           int
+	began, next time.Time
+}
+
+// export writes to a new file beside out and renames it when it is complete, so
+// that a failure leaves an old one as it was.
+func (e *exporter) export(ctx context.Context, all iter.Seq2[catfish.Feature, error], out string) error {
+	e.began = time.Now()
+	e.next = e.began.Add(progressEvery)
+	if out == "-" {
+		if err := e.write(untilDone{ctx, e.a.out}, all); err != nil {
+			return err
+		}
+		e.tell("wrote", "standard output")
+		return nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(out), filepath.Base(out)+".*")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", out, err)
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // Gone after the rename, which is fine.
+	defer f.Close()
+	if err := e.write(untilDone{ctx, f}, all); err != nil {
+		return err
+	}
+	// CreateTemp's 0600 is meant for secrets.
+	if err := errors.Join(f.Chmod(0o644), f.Sync(), f.Close(), os.Rename(f.Name(), out)); err != nil {
+		return fmt.Errorf("writing %s: %w", out, err)
+	}
+	e.tell("wrote", out)
+	return nil
+}
+
+func (e *exporter) write(w io.Writer, all iter.Seq2[catfish.Feature, error]) error {
+	_, err := places.Write(w, places.Format(e.answer.format), func(yield func(places.Place, error) bool) {
+		for x, err := range all {
+			if err != nil {
+				yield(places.Place{}, err)
+				return
+			}
+			p, err := e.answer.place(x)
+			if !yield(p, err) || err != nil {
+				return
+			}
+			e.one()
+		}
+	}, places.WriteOptions{Columns: e.answer.fields})
+	return err
+}
+
+// one counts a feature, and shows the progress now and then.
+func (e *exporter) one() {
+	if e.n++; e.n%lookPlaces != 0 {
+		return
+	}
+	if now := time.Now(); now.After(e.next) {
+		e.next = now.Add(progressEvery)
+		e.tell("writing", fmt.Sprintf("%d%%", 100*e.n/max(e.total, e.n)))
+	}
+}
+
+func (e *exporter) tell(doing, to string) {
+	if doing == "writing" && e.total == 0 {
+		to = "the total is unknown"
+	}
+	took := time.Since(e.began)
+	fmt.Fprintf(e.a.err, "%s %d features in %v, %s: %s\n", doing, e.n, took.Round(time.Millisecond), rateText(int64(e.n), took), to)
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/feature"
+)
+
+// intoFlags are those of commands that store places in a collection.
+type intoFlags struct {
+	placeFlags
+	features, noCreate bool
+}
+
+func (f *intoFlags) register(c *cobra.Command) {
+	f.placeFlags.register(c)
+	fs := c.Flags()
+	fs.BoolVar(&f.features, "features", false, "load features, also from files that hold boxes; the collection is made if it is not there")
+	fs.BoolVar(&f.noCreate, "no-create", false, "fail if the collection is not there")
+}
+
+func (f *intoFlags) noUse(why string) error {
+	return noUse(f.flags, why, append([]string{"features", "no-create"}, placeFlagNames...)...)
+}
+
+// loadInto loads files into a collection of either kind.
+func (a *app) loadInto(ctx context.Context, f clientFlags, into *intoFlags, sf *sourceFlags, files []string) error {
+	if len(files) == 0 {
+		return badUsage("--file is missing, want a file or a generator")
+	}
+	what := catfish.KindFeatures
+	if !into.features {
+		what = sf.boxesOrPlaces(files)
+	}
+	cl, done, err := f.dialAny(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer done()
+	kind, err := cl.Kind(ctx)
+	if errors.Is(err, catfish.ErrUnknownCollection) && !into.noCreate && what == catfish.KindFeatures {
+		if err = cl.CreateFeatures(ctx, f.collection, into.space()); err == nil {
+			kind = catfish.KindFeatures
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if kind == catfish.KindFeatures || into.features {
+		return a.loadFeatures(ctx, cl, &f, &into.placeFlags, sf, files)
+	}
+	if err := into.noUse("for a collection of " + kind); err != nil {
+		return err
+	}
+	sources, err := sf.openFiles("file", files)
+	if err != nil {
+		return err
+	}
+	return a.load(ctx, cl, f, sources)
+}
+
+// dialAny is dial for a collection that need not be there.
+func (f *clientFlags) dialAny(ctx context.Context, a *app) (cl *catfish.Client, done func(), err error) {
+	first := *f
+	first.collection = catfish.DefaultCollection
+	conn, err := first.dial(ctx, a)
+	if err != nil {
+		return nil, nil, err
+	}
+	if cl, err = conn.Collection(f.collection); err != nil {
+		conn.Close()
+		return nil, nil, err
+	}
+	return cl, func() { conn.Close() }, nil
+}
+
+// planarOptions are those of a collection that is made.
+func planarOptions(planar bool) (o catfish.FeaturesOptions) {
+	if planar {
+		o.Space = feature.Planar
+	}
+	return o
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/catfish-index/catfish/datasets/places"
+)
+
+// placesProgress shows how far a file of places has been read: a bar on a
+// terminal, which has rate and time left, else a line every few seconds.
+type placesProgress struct {
+	w      io.Writer
+	r      *places.Reader
+	stored *atomic.Int64
+	before int64 // of stored
+	bar    *progressbar.ProgressBar
+	places int64
+	began  time.Time
+	next   time.Time
+	stamp  bool
+	now    func() time.Time
+}
+
+// lookPlaces is how many places pass between looks at the clock: some
+// milliseconds.
+const lookPlaces = 1024
+
+func newPlacesProgress(a *app, r *places.Reader, stored *atomic.Int64) *placesProgress {
+	p := &placesProgress{w: a.err, r: r, stored: stored, before: stored.Load(), now: time.Now, stamp: a.stamp}
+	p.began = p.now()
+	p.next = p.began.Add(progressEvery)
+	if isTerminal(a.err) {
+		p.stamp = false
+		p.bar = progressbar.NewOptions64(r.Stats().Total,
+			progressbar.OptionSetWriter(a.err),
+			progressbar.OptionSetDescription("loading "+r.Name()),
+			progressbar.OptionShowBytes(true),
+			progressbar.OptionThrottle(100*time.Millisecond),
+			progressbar.OptionClearOnFinish())
+	}
+	return p
+}
+
+// place counts one, and shows the progress now and then.
+func (p *placesProgress) place() {
+	if p.places++; p.places%lookPlaces != 0 {
+		return
+	}
+	if p.bar != nil {
+		_ = p.bar.Set64(p.r.Stats().Read) // It cannot be drawn: not worth failing.
+		return
+	}
+	if now := p.now(); now.After(p.next) {
+		p.next = now.Add(progressEvery)
+		fmt.Fprintln(p.w, p.line(now))
+	}
+}
+
+// line is the progress as text.
+func (p *placesProgress) line(now time.Time) string {
+	st, took := p.r.Stats(), now.Sub(p.began)
+	text := fmt.Sprintf("%sloading %s: %d features, %s", p.time(now), p.r.Name(), p.places, rateText(p.places, took))
+	if st.Total > 0 && st.Read > 0 {
+		left := time.Duration(float64(took) * float64(st.Total-st.Read) / float64(st.Read))
+		text += fmt.Sprintf(", %d%% of %s, %v left", 100*st.Read/st.Total, sizeText(st.Total), left.Round(time.Second))
+	}
+	return text
+}
+
+// end removes the bar, and if all went well says what was done.
+func (p *placesProgress) end(ok bool) {
+	if p.bar != nil {
+		_ = p.bar.Finish() // As above.
+	}
+	if now := p.now(); ok {
+		n, took := p.stored.Load()-p.before, now.Sub(p.began)
+		fmt.Fprintf(p.w, "%sloading %s: %d features in %v, %s\n", p.time(now), p.r.Name(), n,
+			took.Round(time.Millisecond), rateText(n, took))
+	}
+}
+
+func (p *placesProgress) time(now time.Time) string {
+	if !p.stamp {
+		return ""
+	}
+	return logTime(now) + " "
+}
+
+// rateText is how many a second.
+func rateText(n int64, took time.Duration) string {
+	if took <= 0 {
+		return "0/s"
+	}
+	return fmt.Sprintf("%.0f/s", float64(n)/took.Seconds())
+}

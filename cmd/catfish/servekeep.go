@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/store/disk"
+)
+
+// keepFlags are the flags of 'serve' about collections of features, and where they
+// are kept.
+type keepFlags struct {
+	placeFlags
+	kind, sync string
+	features   []string
+	into       string // the collection of features that is loaded; empty: none
+}
+
+func (f *serveFlags) registerKeep(c *cobra.Command) {
+	k, o := &f.keep, &f.opts
+	k.register(c)
+	fs := c.Flags()
+	fs.StringVar(&k.kind, "kind", "", "what --load makes of files: boxes or features; empty: features if --collection names a\n"+
+		"collection and the files hold places, which CSV with the header of boxes, rea02, road and generators do not")
+	fs.StringSliceVar(&k.features, "features", nil, "collections of features to serve (catfish features)")
+	fs.StringVar(&o.DataDir, "data-dir", "", "directory where all features are kept, made if it is missing; empty: in memory alone")
+	fs.StringVar(&k.sync, "sync", "always", "with --data-dir, when a write is durable: always (before it is answered), an interval such as\n"+
+		"100ms (what a crash may lose), or off (survives the process, not the machine)")
+	fs.Var(byteSize{&o.LogBytes}, "log-bytes", "with --data-dir: about how much of the log is kept, such as 1GiB; 0: 256MiB")
+	fs.StringVar(&o.BackupDir, "backup-dir", "", "with --data-dir: where 'catfish backup' of clients may write; empty: nowhere")
+	complete(c, "kind", catfish.KindBoxes, catfish.KindFeatures)
+	complete(c, "sync", "always", "100ms", "off")
+	_ = c.MarkFlagDirname("data-dir") // fails for a flag that there is not
+	_ = c.MarkFlagDirname("backup-dir")
+}
+
+// keepOptions checks those flags, and moves the collection that is loaded from the
+// boxes to the features if it is to have these.
+func (f *serveFlags) keepOptions(o *catfish.ServerOptions) (err error) {
+	k := &f.keep
+	if k.kind != "" && k.kind != catfish.KindBoxes && k.kind != catfish.KindFeatures {
+		return badUsage("--kind is %q, want boxes or features", k.kind)
+	}
+	if o.DataDir == "" {
+		if err := noUse(f.flags, "without --data-dir", "sync", "log-bytes", "backup-dir"); err != nil {
+			return err
+		}
+	}
+	if o.LogBytes < 0 {
+		return badUsage("--log-bytes is %d, want 0 (default) or more", o.LogBytes)
+	}
+	if o.Sync, err = parseSync(k.sync); err != nil {
+		return err
+	}
+	kind := k.kind
+	named := f.flags != nil && f.flags.Changed("collection")
+	if kind == "" {
+		kind = catfish.KindBoxes
+		if len(f.load) > 0 && named && f.collections[0] != catfish.DefaultCollection {
+			kind = f.boxesOrPlaces(f.load)
+		}
+	}
+	if kind == catfish.KindFeatures && f.collections[0] == catfish.DefaultCollection {
+		return badUsage("--kind features: collection default is of boxes, want --collection NAME")
+	}
+	o.Features = map[string]catfish.FeaturesOptions{}
+	if kind == catfish.KindFeatures {
+		k.into, f.collections = f.collections[0], f.collections[1:]
+		o.Features[k.into] = k.space()
+		if err := noUse(f.flags, "for a collection of features", boxFlagNames...); err != nil {
+			return err
+		}
+	} else if err := noUse(f.flags, "without a collection of features to load: see --kind", placeFlagNames...); err != nil {
+		return err
+	}
+	for _, name := range k.features {
+		if _, twice := o.Features[name]; twice || slices.Contains(f.collections, name) || slices.Contains(o.Records, name) {
+			return badUsage("--features lists %s, which is a collection already", name)
+		}
+		o.Features[name] = catfish.FeaturesOptions{}
+	}
+	return nil
+}
+
+func parseSync(s string) (disk.Sync, error) {
+	switch s {
+	case "always", "":
+		return disk.SyncAlways, nil
+	case "off":
+		return disk.SyncOff, nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d <= 0 {
+		return disk.Sync{}, badUsage("--sync is %q, want always, off, or an interval such as 100ms", s)
+	}
+	return disk.SyncInterval(d), nil
+}
+
+// awaitStore waits until what was kept is loaded, and says now and then that it
+// waits.
+func (a *app) awaitStore(ctx context.Context, srv *catfish.Server, dir string) error {
+	if dir == "" {
+		return srv.WaitReady(ctx)
+	}
+	began := time.Now()
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	ready := make(chan error, 1)
+	go func() { ready <- srv.WaitReady(ctx) }()
+	for {
+		select {
+		case err := <-ready:
+			return err
+		case now := <-tick.C:
+			fmt.Fprintf(a.err, "%s loading %s: %v\n", logTime(now), dir, now.Sub(began).Round(time.Second))
+		}
+	}
+}
+
+// loadKept loads files into a collection of features, unless it has features from
+// before: whoever starts a server again does not mean to take back what was
+// changed since.
+func (a *app) loadKept(ctx context.Context, srv *catfish.Server, f *serveFlags) error {
+	c, err := srv.Features(f.keep.into)
+	if err != nil {
+		return err
+	}
+	if n := c.Len(); n > 0 {
+		fmt.Fprintf(a.err, "%s collection %s has %d features from before: nothing was loaded\n", logTime(time.Now()), f.keep.into, n)
+		return srv.SetReady(f.keep.into)
+	}
+	l := &featureLoader{a: a, to: catfish.FeaturesOf(c), space: c.Options().Space, strict: f.keep.strict}
+	if err := l.loadAll(ctx, &f.keep.placeFlags, &f.sourceFlags, f.load); err != nil {
+		return err
+	}
+	return srv.SetReady(f.keep.into)
+}

@@ -1,0 +1,20 @@
+package store
+
+import (
+	"fmt"
+
+	"github.com/catfish-index/catfish/store/disk"
+)
+
+// Checkpoint copies all that is durable to a directory that is not there or empty,
+// while reads and writes go on, and checks the copy (disk.DB.Checkpoint).
+// disk.ErrNoLog: the store keeps nothing.
+func (st *Store) Checkpoint(dir string) (disk.Report, error) {
+	st.mu.RLock()
+	closed := st.closed
+	st.mu.RUnlock()
+	if closed {
+		return disk.Report{}, fmt.Errorf("%w: nothing was copied", ErrClosed)
+	}
+	return st.db.Checkpoint(dir)
+}
