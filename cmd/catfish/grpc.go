@@ -40,7 +40,12 @@ func serveGRPC(ctx context.Context, addr string, srv *catfish.Server, guards gua
 	limit := srv.MemoryLimit()
 	g := api.NewServer(api.ServerBackend(srv), append(opts,
 		api.WithMaxAnswerBytes(limit/callsPart), api.WithMaxLoadBytes(limit/uploadsPart),
-		api.WithMaxResults(srv.MaxResults()))...)
+		api.WithMaxResults(srv.MaxResults()), api.WithFeaturesLater())...)
+	go func() {
+		if srv.WaitReady(ctx) == nil {
+			g.ServeFeatures(api.ServerFeatures(srv))
+		}
+	}()
 	srv.ShowBudgets(g.Budgets)
 	seen.register(g)
 	done := make(chan struct{})

@@ -277,6 +277,12 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 			return end(err)
 		}
 	}
+	// gRPC is there while features are loaded, and says that it is not serving.
+	grpcAddr, stopGRPC, err := serveGRPC(ctx, f.grpc, srv, guards, seen, cancel)
+	if err != nil {
+		return end(err)
+	}
+	defer stopGRPC()
 	if err := a.awaitStore(ctx, srv, opts.DataDir); err != nil {
 		return end(err)
 	}
@@ -292,11 +298,6 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 		}
 		objects = c.Len
 	}
-	grpcAddr, stopGRPC, err := serveGRPC(ctx, f.grpc, srv, guards, seen, cancel)
-	if err != nil {
-		return end(err)
-	}
-	defer stopGRPC()
 	line := fmt.Sprintf("ready addr=%s transports=%s objects=%d collections=%s",
 		srv.Addr(), strings.Join(srv.Transports(), ","), objects(),
 		strings.Join(srv.Collections(), ","))
