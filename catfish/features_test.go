@@ -1,7 +1,6 @@
 package catfish
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -167,12 +166,13 @@ func TestFeaturesChange(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range kvPaths() {
-			t.Run(fmt.Sprintf("%s, dir=%t", p.name, dir), func(t *testing.T) { changeFeatures(t, t.Context(), dialFeatures(t, s, p.options())) })
+			t.Run(fmt.Sprintf("%s, dir=%t", p.name, dir), func(t *testing.T) { changeFeatures(t, dialFeatures(t, s, p.options())) })
 		}
 	}
 }
 
-func changeFeatures(t *testing.T, ctx context.Context, f *Features) {
+func changeFeatures(t *testing.T, f *Features) {
+	ctx := t.Context()
 	is := func(err, want error) {
 		t.Helper()
 		if !errors.Is(err, want) || want == nil && err != nil {
@@ -263,7 +263,7 @@ func TestLocal(t *testing.T) {
 		if n, err := f.Count(t.Context(), FeatureQuery{}); err != nil || n != round {
 			t.Fatalf("%d, %v", n, err)
 		}
-		changeFeatures(t, t.Context(), f)
+		changeFeatures(t, f)
 		if _, _, err := f.Put(t.Context(), Feature{}, kv.Condition{}); err != nil {
 			t.Fatal(err)
 		}

@@ -133,7 +133,6 @@ type findQuery struct {
 	prepared     *store.Prepared
 	preparedNear *store.PreparedNearest
 	space        feature.Space
-	bytes        []byte // of what was found by offloading
 	open         *openSlab
 	req          []byte
 	explain      *Explanation

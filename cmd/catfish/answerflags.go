@@ -69,7 +69,8 @@ func (f *answerFlags) place(x catfish.Feature) (places.Place, error) {
 			b = append(append(append(b, key...), ':'), v...)
 		}
 	}
-	p.Properties = append(b, '}')
+	b = append(b, '}')
+	p.Properties = b
 	return p, nil
 }
 
