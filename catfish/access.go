@@ -60,8 +60,9 @@ var kindRoles = map[fastmsg.Kind]access.Role{
 	kindFind: access.Read, kindNear: access.Read, kindCountFeatures: access.Read,
 	kindStore: access.Write, kindErase: access.Write, kindPatch: access.Write, kindEraseWhere: access.Write,
 	kindCreate: access.Admin, kindCreateFeatures: access.Admin, kindCreateRecords: access.Admin, kindDrop: access.Admin,
-	kindCheck: access.Admin, // Writers wait for it.
-	kindStats: access.None,  // It shows what the key may read.
+	kindCheck:  access.Admin, // Writers wait for it.
+	kindBackup: access.Admin, // Of all collections.
+	kindStats:  access.None,  // It shows what the key may read.
 }
 
 // needs is kindRoles as a table.
@@ -179,6 +180,8 @@ func (g *guard) permits(s *Server, kind fastmsg.Kind, p []byte) error {
 		return nil
 	case kindOpen, kindCreate, kindDrop:
 		return g.principal.Check(string(p), need)
+	case kindBackup: // Only a role for * is for the name *, and it is for all.
+		return g.principal.Check("*", need)
 	case kindCreateRecords:
 		_, name, err := getRecordsOptions(p)
 		if err != nil {

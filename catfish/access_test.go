@@ -133,7 +133,7 @@ func TestKeysOnEveryTransport(t *testing.T) {
 				l, err := c.Collections(ctx)
 				sees := 1
 				if want.manage == nil {
-					sees = 3
+					sees = 4
 				}
 				if st, err := c.Stats(ctx); err != nil || (len(st.Features) == 1) != (want.manage == nil) {
 					t.Errorf("key %d sees features %v, %v", i, st.Features, err)
@@ -231,6 +231,21 @@ func TestRolesOfANewCollection(t *testing.T) {
 	}
 	if err := check(other); !errors.Is(err, access.ErrPermission) {
 		t.Errorf("another collection in its place: %v", err)
+	}
+}
+
+// A backup has all collections, and only who is admin of all may make it.
+func TestRoleOfBackups(t *testing.T) {
+	keys, _, k := keyFile(t, access.Entry{Roles: []string{"*:write", "a*:admin", "default:admin"}}, access.Entry{Roles: []string{"*:admin"}})
+	s := startServer(t, ServerOptions{Keys: keys})
+	for i, want := range []error{access.ErrPermission, nil} {
+		g, err := s.access.byKey(k[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := g.check(s, kindBackup, []byte("a backup")); !errors.Is(err, want) {
+			t.Errorf("key %d: %v, want %v", i, err, want)
+		}
 	}
 }
 
