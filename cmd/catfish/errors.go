@@ -69,7 +69,7 @@ func isUsage(err error) bool {
 // packageNames are those that errors of Go packages begin with, alone or
 // within others. They help programmers only.
 var packageNames = regexp.MustCompile(
-	`(^|[ (\n])(?:(?:catfish|rstar|rdma|offload|remote|datasets|ycsb|bench|replay|sim|kv|kv/remote|record|cuckoo|store|disk|places): )+`)
+	`(^|[ (\n])(?:(?:catfish|rstar|rdma|offload|remote|datasets|ycsb|bench|replay|sim|kv|kv/remote|record|cuckoo|store|disk|filter|places): )+`)
 
 // exitCode prints the reason and chooses the status.
 func exitCode(ctx context.Context, cmd *cobra.Command, err error, w io.Writer) int {

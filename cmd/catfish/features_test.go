@@ -1,0 +1,329 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/catfish-index/catfish/catfish"
+)
+
+const cafesCSV = `ref;lat;lon;name;seats
+c1;42.5;1.5;Bar Sol;20
+c2;north;1.6;Broken;
+c3;42.51;1.52;"Cafe; Luna";8
+c4;95;1.52;Off the map;8
+c5;42.55;1.6;Far;40
+`
+
+const townJSON = `{"type":"Feature","geometry":{"type":"Polygon","coordinates":[[[1.49,42.49],[1.53,42.49],[1.53,42.52],[1.49,42.52],[1.49,42.49]]]},"properties":null}`
+
+// collectionJSON is a FeatureCollection as search prints it.
+type collectionJSON struct {
+	Type     string `json:"type"`
+	Features []struct {
+		Type       string          `json:"type"`
+		ID         string          `json:"id"`
+		Geometry   json.RawMessage `json:"geometry"`
+		Properties map[string]any  `json:"properties"`
+	} `json:"features"`
+	NumberReturned int    `json:"numberReturned"`
+	Next           string `json:"next"`
+}
+
+func (c *collectionJSON) ids() (ids []string) {
+	for _, f := range c.Features {
+		ids = append(ids, f.ID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// itemsJSON is what search and nearest print with --json.
+type itemsJSON struct {
+	Count     int           `json:"count"`
+	Items     []featureJSON `json:"items"`
+	Next      string        `json:"next"`
+	Policy    string        `json:"policy"`
+	Transport string        `json:"transport"`
+}
+
+// programIn is program with standard input.
+func programIn(t *testing.T, in string, args ...string) (code int, out, errOut string) {
+	t.Helper()
+	var o, e bytes.Buffer
+	code = run(args, strings.NewReader(in), &o, &e)
+	return code, o.String(), e.String()
+}
+
+// at adds the server and the collection cafes to a command.
+func at(addr string, args ...string) []string {
+	return append(args, "--server", addr, "--collection", "cafes")
+}
+
+// A file is loaded, what is wrong with it is told, and its places are found by area,
+// distance and filter, by every path.
+func TestFeatures(t *testing.T) {
+	_, addr, _ := serve(t)
+	csv, town := file(t, "cafes.csv", cafesCSV), file(t, "town.geojson", townJSON)
+	code, out, says := program(t, at(addr, "load", csv, "--id", "ref")...)
+	if code != exitOK || out != "loaded 3 features into cafes\n" {
+		t.Fatalf("exit %d, %q\n%s", code, out, says)
+	}
+	for _, s := range []string{"2 bad records", "line 3", `"north"`, "line 5", "latitude 95"} {
+		if !strings.Contains(says, s) {
+			t.Errorf("load does not say %q:\n%s", s, says)
+		}
+	}
+	for _, way := range [][]string{{}, {"--policy", "fast"}, {"--policy", "offload"}, {"--transport", "soft"}, {"--transport", "tcp"}} {
+		for args, want := range map[string][]string{
+			"":                                {"c1", "c3", "c5"},
+			"--bbox 1,42,1.55,43":             {"c1", "c3"},
+			"--bbox 179,42,1.55,43":           {"c1", "c3"}, // across 180 degrees
+			"--near 1.52,42.51 --radius 2000": {"c1", "c3"},
+			"--circle 1.52,42.51,1900":        {"c3"},
+			"--within " + town:                {"c1", "c3"},
+			"--polygon " + town + " --relation within":         {"c1", "c3"},
+			"--filter properties.seats>10":                     {"c1", "c5"},
+			"--bbox 1,42,1.55,43 --filter properties.seats>10": {"c1"},
+			"--order id --limit 2":                             {"c1", "c3"},
+			"--after c1":                                       {"c3", "c5"},
+		} {
+			given := append(strings.Fields(args), way...)
+			got := decode[collectionJSON](t, succeed(t, at(addr, append([]string{"search", "--format", "geojson"}, given...)...)...))
+			if !slices.Equal(got.ids(), want) || got.NumberReturned != len(want) || (got.Next != "") != strings.Contains(args, "limit") {
+				t.Errorf("search %v %v: %+v, want %q", args, way, got, want)
+			}
+			if strings.Contains(args, "order") || strings.Contains(args, "after") {
+				continue
+			}
+			if n := succeed(t, at(addr, append([]string{"count"}, given...)...)...); strings.TrimSpace(n) != string(rune('0'+len(want))) {
+				t.Errorf("count %v %v: %s, want %d", args, way, n, len(want))
+			}
+		}
+		near := decode[itemsJSON](t, succeed(t, at(addr, append([]string{"nearest", "--point", "1.52,42.51", "-k", "2",
+			"--filter", "properties.seats > 10", "--json"}, way...)...)...))
+		if len(near.Items) != 2 || near.Items[0].ID != "c1" || *near.Items[0].Metres < 1980 || *near.Items[0].Metres > 1982 {
+			t.Errorf("nearest %v: %+v", way, near)
+		}
+		if n := decode[itemsJSON](t, succeed(t, at(addr, append([]string{"nearest", "--point", "1.52,42.51",
+			"--max-distance", "0", "--json"}, way...)...)...)).Count; n != 1 {
+			t.Errorf("nearest within 0 m: %d", n)
+		}
+	}
+	// The next ones, until there are none.
+	var all []string
+	for cursor, n := "", 0; n < 4; n++ {
+		args := []string{"search", "--limit", "1", "--json"}
+		if cursor != "" {
+			args = append(args, "--cursor", cursor)
+		}
+		got := decode[itemsJSON](t, succeed(t, at(addr, args...)...))
+		for _, i := range got.Items {
+			all = append(all, i.ID)
+		}
+		if cursor = got.Next; cursor == "" {
+			break
+		}
+	}
+	if !slices.Equal(all, []string{"c1", "c3", "c5"}) {
+		t.Errorf("by pages: %q", all)
+	}
+	if out := succeed(t, at(addr, "search", "--explain", "--bbox", "1,42,2,43")...); !strings.Contains(out, "results       3") {
+		t.Errorf("explained: %s", out)
+	}
+	for args, says := range map[string]string{
+		"search --bbox 0,0,1,1 --near 1,1":      "are 2 areas",
+		"search --near 1,1":                     "--radius is missing",
+		"search --radius 5":                     "goes with --near",
+		"search --circle 1,1,-1":                "radius -1",
+		"search --filter properties.":           "column 12",
+		"search --relation near --bbox 0,0,1,1": `--relation is "near"`,
+		"search --relation within":              "without an area",
+		"search --format xml":                   `--format is "xml"`,
+		"search --format csv --json":            "want one of them",
+		"search --order size":                   `--order is "size"`,
+		"search --within " + csv:                "--within",
+		"search --bbox 0,95,1,96":               "latitude",
+		"features delete":                       "want ids, or an area",
+		"features delete c1 --filter true":      "want ids, or an area",
+		"features put x --file y":               "want one of them",
+		"features patch c1 [1]":                 "JSON object",
+		"load " + csv + " --highways":           "--highways",
+		"load " + csv + " --separator ;;":       "--separator",
+		"load " + csv + " --planar":             "geographic",
+		"load":                                  "--file is missing",
+		"export --format table":                 "want geojson",
+		"delete c1 --bbox 0,0,1,1":              "--bbox does nothing",
+	} {
+		fail(t, exitUsage, at(addr, strings.Fields(args)...), says)
+	}
+	fail(t, exitFailure, at(addr, "load", csv, "--id", "ref", "--strict"), "line 3", "north")
+	fail(t, exitFailure, at(addr, "get", "none"), "none")
+	fail(t, exitFailure, []string{"load", csv, "-s", addr, "-c", "other", "--no-create"}, "unknown collection")
+	fail(t, exitFailure, []string{"search", "-s", addr, "-c", "other", "--bbox", "0,0,1,1"}, "unknown collection", "--features")
+	fail(t, exitUsage, []string{"search", "-s", addr, "--filter", "true"}, "--filter does nothing in a collection of boxes")
+	fail(t, exitUsage, []string{"nearest", "-s", addr, "--point", "1,1", "--filter", "true"}, "--filter does nothing in a collection of boxes")
+}
+
+// One feature's life, and a file that comes back as it was.
+func TestFeaturesByID(t *testing.T) {
+	_, addr, _ := serve(t)
+	const sol = `{"type":"Feature","id":"sol","geometry":{"type":"Point","coordinates":[1.5,42.5]},"properties":{"name":"Sol","seats":20}}`
+	code, out, says := programIn(t, sol, at(addr, "put", "--json")...)
+	if code != exitOK {
+		t.Fatal(says)
+	}
+	type doneJSON struct {
+		Features []featureDone `json:"features"`
+	}
+	done := decode[doneJSON](t, out).Features
+	if len(done) != 1 || done[0].ID != "sol" || done[0].Revision == 0 {
+		t.Fatalf("%+v", done)
+	}
+	if got := succeed(t, at(addr, "get", "sol")...); got != sol+"\n" {
+		t.Errorf("%s", got)
+	}
+	if code, _, says := programIn(t, sol, at(addr, "features", "put", "-", "--if-absent")...); code != exitFailure || !strings.Contains(says, "sol") {
+		t.Errorf("put twice: exit %d, %s", code, says)
+	}
+	succeed(t, at(addr, "features", "patch", "sol", `{"seats":null,"open":true}`)...)
+	got := decode[struct {
+		Features []featureJSON `json:"features"`
+	}](t, succeed(t, at(addr, "get", "sol", "--json")...)).Features
+	if len(got) != 1 || !strings.Contains(string(got[0].Feature), `"properties":{"name":"Sol","open":true}`) || got[0].Revision <= done[0].Revision {
+		t.Errorf("patched: %+v", got)
+	}
+	// A collection made by --features --planar takes what no latitude could be, and
+	// measures in its unit.
+	succeed(t, "collections", "create", "hall", "--features", "--planar", "--title", "Hall", "-s", addr)
+	list := decode[struct {
+		Collections []catfish.CollectionInfo `json:"collections"`
+	}](t, succeed(t, "collections", "list", "--json", "-s", addr)).Collections
+	if i := slices.IndexFunc(list, func(c catfish.CollectionInfo) bool { return c.Name == "hall" }); i < 0 ||
+		list[i].Kind != catfish.KindFeatures || list[i].Features.Title != "Hall" {
+		t.Errorf("%+v", list)
+	}
+	shelf := file(t, "shelf.csv", "id,x,y,wide\n7,3000,4000,1.5\n")
+	succeed(t, "load", shelf, "--collection", "hall", "-s", addr)
+	near := decode[itemsJSON](t, succeed(t, "nearest", "--point", "0,0", "--collection", "hall", "-s", addr, "--json"))
+	if len(near.Items) != 1 || near.Items[0].Metres != nil || *near.Items[0].Distance != 5000 {
+		t.Errorf("planar: %+v", near)
+	}
+	fail(t, exitFailure, []string{"collections", "create", "hall", "--features", "-s", addr}, "planar")
+	fail(t, exitUsage, []string{"collections", "create", "x", "--planar", "-s", addr}, "--planar does nothing")
+
+	if out := succeed(t, at(addr, "delete", "sol")...); !strings.HasPrefix(out, "deleted sol, revision ") {
+		t.Errorf("%q", out)
+	}
+	fail(t, exitFailure, at(addr, "delete", "sol"), "sol")
+	for _, f := range []string{"geojson", "geojsonseq", "csv"} {
+		code, _, says := programIn(t, sol, at(addr, "load", "-", "--json")...) // standard input
+		if code != exitOK {
+			t.Fatal(says)
+		}
+		path := filepath.Join(t.TempDir(), "out."+f)
+		succeed(t, at(addr, "export", "--format", f, "--out", path)...)
+		first, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := succeed(t, at(addr, "features", "delete", "--filter", `id == "sol"`)...); n != "deleted 1 features\n" {
+			t.Errorf("%q", n)
+		}
+		succeed(t, at(addr, "load", path)...)
+		if again := succeed(t, at(addr, "export", "--format", f)...); again != string(first) || !strings.Contains(again, "Sol") {
+			t.Errorf("%s came back as %s, was %s", f, again, first)
+		}
+	}
+}
+
+// What is kept is there after a restart, and after a restore, and clients may drop
+// it.
+func TestDataDir(t *testing.T) {
+	dir := t.TempDir()
+	data, backups, restored := filepath.Join(dir, "data"), filepath.Join(dir, "backups"), filepath.Join(dir, "restored")
+	csv := file(t, "cafes.csv", cafesCSV)
+	start := func(data string, more ...string) (*process, string, string) {
+		return serve(t, append([]string{"--data-dir", data, "--backup-dir", backups, "--grpc", "127.0.0.1:0"}, more...)...)
+	}
+	p, addr, ready := start(data, "--collection", "cafes", "--load", csv, "--id", "ref")
+	if !strings.Contains(ready, " objects=3 collections=cafes,default") {
+		t.Errorf("%s", ready)
+	}
+	succeed(t, "load", csv, "--collection", "stops", "--id", "ref", "-s", addr)
+	succeed(t, at(addr, "delete", "c5")...)
+	if out := succeed(t, "backup", "monday", "-s", addr); !strings.Contains(out, "5 features of 2 collections") {
+		t.Errorf("%s", out)
+	}
+	fail(t, exitFailure, []string{"backup", "monday", "-s", addr}, "not empty")
+	fail(t, exitUsage, []string{"backup", "../monday", "-s", addr}, "without a path")
+	fail(t, exitFailure, []string{"check", "--data-dir", data}, "in use", "stop that first")
+	succeed(t, at(addr, "delete", "c3")...)
+	if _, code := p.interrupt(t); code != exitOK {
+		t.Fatalf("exit %d: %s", code, p.errOut.String())
+	}
+	if out := succeed(t, "check", "--data-dir", data); !strings.Contains(out, "4 features of 2 collections") {
+		t.Errorf("%s", out)
+	}
+	// Loaded once is enough: c3 and c5 do not come back.
+	p, addr, ready = start(data, "--collection", "cafes", "--load", csv, "--id", "ref", "--sync", "50ms", "--log-bytes", "1MiB")
+	if !strings.Contains(ready, " objects=1 collections=cafes,default,stops") || !strings.Contains(p.errOut.String(), "1 features from before") {
+		t.Errorf("%s; %s", ready, p.errOut.String())
+	}
+	fail(t, exitFailure, []string{"collections", "drop", "cafes", "-s", addr}, "not permitted")
+	succeed(t, "collections", "drop", "stops", "-s", addr)
+	p.interrupt(t)
+
+	succeed(t, "restore", "--from", filepath.Join(backups, "monday"), "--data-dir", restored)
+	fail(t, exitFailure, []string{"restore", "--from", filepath.Join(backups, "monday"), "--data-dir", restored}, "not empty")
+	fail(t, exitUsage, []string{"restore", "--from", restored}, "both")
+	succeed(t, "backup", "--data-dir", data, "--out", filepath.Join(backups, "off"))
+	fail(t, exitFailure, []string{"backup", "--data-dir", filepath.Join(dir, "none"), "--out", filepath.Join(backups, "x")}, "none")
+	p, addr, ready = start(restored, "--features", "cafes")
+	if !strings.Contains(ready, "collections=cafes,default,stops") {
+		t.Errorf("%s", ready)
+	}
+	if n := succeed(t, at(addr, "count")...); n != "2\n" {
+		t.Errorf("restored: %s", n)
+	}
+	p.interrupt(t)
+	_, addr, _ = serve(t)
+	fail(t, exitFailure, []string{"backup", "monday", "-s", addr}, "not permitted")
+}
+
+// What --load fills is by what files hold, and what was typed.
+func TestServeKind(t *testing.T) {
+	places := file(t, "places.geojson", townJSON)
+	boxes := file(t, "boxes.csv", "ID, minx,miny,maxx,maxy\n1,0,0,1,1\n")
+	for args, want := range map[string]string{
+		"--collection c --load " + places:              "1 features (geographic)",
+		"--collection c --planar --load " + places:     "1 features (planar)",
+		"--collection c --kind boxes --load " + places: "1 objects",
+		"--collection c --load " + boxes:               "1 objects",
+		"--collection c --load uniform --objects 9":    "9 objects",
+	} {
+		p, addr, ready := serve(t, strings.Fields(args)...)
+		if list := succeed(t, "collections", "list", "-s", addr); !strings.Contains(list, "c\t"+want) {
+			t.Errorf("serve %s: %s; %s", args, list, ready)
+		}
+		p.interrupt(t)
+	}
+	for args, says := range map[string]string{
+		"--kind x":                         `--kind is "x"`,
+		"--kind features --load " + places: "want --collection NAME",
+		"--sync off":                       "--sync does nothing without --data-dir",
+		"--data-dir d --sync often":        `--sync is "often"`,
+		"--data-dir d --sync 0s":           `--sync is "0s"`,
+		"--data-dir d --log-bytes -1":      "--log-bytes is -1",
+		"--features a,a":                   "--features lists a",
+		"--features default":               "--features lists default",
+		"--strict --load " + boxes:         "--strict does nothing",
+	} {
+		fail(t, exitUsage, append([]string{"serve"}, strings.Fields(args)...), says)
+	}
+}
