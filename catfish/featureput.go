@@ -59,6 +59,9 @@ func (r *remoteFeatures) putSome(ctx context.Context, fs []Feature, cond kv.Cond
 				b = b[:n]
 				break
 			}
+			if len(b) > most {
+				return o, nil, fmt.Errorf("%w: feature %q takes a message of %d bytes, the limit is %d", fastmsg.ErrTooLarge, id, len(b), most)
+			}
 			results[i] = PutResult{ID: id}
 			sent++
 		}

@@ -1,0 +1,183 @@
+package catfish_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"log/slog"
+	"strings"
+
+	"github.com/paulmach/orb"
+
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/datasets/places"
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/store"
+)
+
+// cafes stores some cafes in a collection.
+func cafes(ctx context.Context, c *catfish.Features) {
+	for _, cafe := range []struct {
+		id         string
+		at         orb.Point
+		properties string
+	}{
+		{"sol", orb.Point{1.50, 42.50}, `{"name":"Bar Sol","seats":20,"open":true}`},
+		{"luna", orb.Point{1.52, 42.51}, `{"name":"Cafe Luna","seats":8,"open":false}`},
+		{"far", orb.Point{1.60, 42.55}, `{"name":"Refugi","seats":40,"open":true}`},
+	} {
+		f := catfish.Feature{ID: cafe.id, Geometry: cafe.at, Properties: []byte(cafe.properties)}
+		if _, _, err := c.Put(ctx, f, kv.Condition{}); err != nil {
+			log.Fatal(err)
+		}
+	}
+}
+
+// Features in this process, without a network: an empty directory keeps them in
+// memory alone.
+func ExampleOpen() {
+	ctx := context.Background()
+	db, err := catfish.Open(ctx, "", catfish.LocalOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.CreateFeatures(ctx, "cafes", catfish.FeaturesOptions{Title: "Cafes of Andorra"}); err != nil {
+		log.Fatal(err)
+	}
+	c, err := db.Features("cafes")
+	if err != nil {
+		log.Fatal(err)
+	}
+	cafes(ctx, c)
+	f, err := c.Get(ctx, "luna")
+	if err != nil {
+		log.Fatal(err)
+	}
+	info, err := c.Describe(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s, one of %d: %s\n", f.ID, info.Features, f.Properties)
+	// Output:
+	// luna, one of 3: {"name":"Cafe Luna","seats":8,"open":false}
+}
+
+// What is in an area, of a server's collection.
+func ExampleFeatures_Search() {
+	slog.SetLogLoggerLevel(slog.LevelError)
+	ctx, stop := context.WithCancel(context.Background())
+	srv, err := catfish.NewServer(catfish.ServerOptions{
+		Transports: []string{"soft"},
+		Features:   map[string]catfish.FeaturesOptions{"cafes": {}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	done := make(chan error)
+	go func() { done <- srv.Serve(ctx) }()
+	defer func() { stop(); <-done; srv.Close() }()
+
+	client, err := catfish.Dial(ctx, srv.Addr(), catfish.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	c, err := client.Features("cafes")
+	if err != nil {
+		log.Fatal(err)
+	}
+	cafes(ctx, c)
+	for f, err := range c.Search(ctx, catfish.FeatureQuery{
+		Area:   store.Box(1.4, 42.4, 1.55, 42.6),
+		Filter: "properties.seats >= 8",
+		Order:  store.ByID,
+	}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(f.ID, f.Geometry)
+	}
+	// Output:
+	// luna [1.52 42.51]
+	// sol [1.5 42.5]
+}
+
+// The ten nearest cafes that are open, and how many metres away they are.
+func ExampleFeatures_Nearest() {
+	ctx := context.Background()
+	db, err := catfish.Open(ctx, "", catfish.LocalOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.CreateFeatures(ctx, "cafes", catfish.FeaturesOptions{}); err != nil {
+		log.Fatal(err)
+	}
+	c, err := db.Features("cafes")
+	if err != nil {
+		log.Fatal(err)
+	}
+	cafes(ctx, c)
+	for f, err := range c.Nearest(ctx, catfish.NearestQuery{X: 1.52, Y: 42.51, K: 10, Filter: "properties.open"}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%s, %.0f m\n", f.ID, f.Distance)
+	}
+	// Output:
+	// sol, 1981 m
+	// far, 7922 m
+}
+
+// A file is read place by place, and stored many at a time.
+func ExampleFeatures_PutMany() {
+	ctx := context.Background()
+	db, err := catfish.Open(ctx, "", catfish.LocalOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.CreateFeatures(ctx, "stops", catfish.FeaturesOptions{}); err != nil {
+		log.Fatal(err)
+	}
+	c, err := db.Features("stops")
+	if err != nil {
+		log.Fatal(err)
+	}
+	table := "stop_id,stop_name,lat,lon\n1,Plaza,42.507,1.521\n2,Pont,42.506,1.524\n3,Station,over there,1.5\n"
+	r, err := places.NewReader(strings.NewReader(table), "stops.csv", places.Options{ID: "stop_id"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer r.Close()
+	var batch []catfish.Feature
+	stored := 0
+	store := func() {
+		results, err := c.PutMany(ctx, batch)
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, res := range results {
+			if res.Err != nil {
+				fmt.Println(res.ID, res.Err)
+				continue
+			}
+			stored++
+		}
+		batch = batch[:0]
+	}
+	for p, err := range r.All() {
+		if err != nil {
+			log.Fatal(err)
+		}
+		batch = append(batch, catfish.Feature{ID: p.ID, Geometry: p.Geometry, Properties: p.Properties})
+		if len(batch) == 256 {
+			store()
+		}
+	}
+	store()
+	fmt.Println(stored, "stored,", r.Stats().Bad, "bad")
+	// Output:
+	// 2 stored, 1 bad
+}
