@@ -18,8 +18,9 @@ import (
 var errGRPC = errors.New("gRPC: address in use")
 
 // serveGRPC starts the gRPC service on addr, if there is one, and returns
-// its address and a function that ends it. A failure goes to fail.
-func serveGRPC(ctx context.Context, addr string, srv *catfish.Server, guards guards, seen *observed, fail func(error)) (string, func(), error) {
+// its address and a function that ends it. Features are served when loaded is
+// closed. A failure goes to fail.
+func serveGRPC(ctx context.Context, addr string, srv *catfish.Server, guards guards, seen *observed, loaded <-chan struct{}, fail func(error)) (string, func(), error) {
 	if addr == "" {
 		return "", func() {}, nil
 	}
@@ -42,8 +43,10 @@ func serveGRPC(ctx context.Context, addr string, srv *catfish.Server, guards gua
 		api.WithMaxAnswerBytes(limit/callsPart), api.WithMaxLoadBytes(limit/uploadsPart),
 		api.WithMaxResults(srv.MaxResults()), api.WithFeaturesLater())...)
 	go func() {
-		if srv.WaitReady(ctx) == nil {
+		select {
+		case <-loaded:
 			g.ServeFeatures(api.ServerFeatures(srv))
+		case <-ctx.Done():
 		}
 	}()
 	srv.ShowBudgets(g.Budgets)

@@ -278,7 +278,8 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 		}
 	}
 	// gRPC is there while features are loaded, and says that it is not serving.
-	grpcAddr, stopGRPC, err := serveGRPC(ctx, f.grpc, srv, guards, seen, cancel)
+	loaded := make(chan struct{})
+	grpcAddr, stopGRPC, err := serveGRPC(ctx, f.grpc, srv, guards, seen, loaded, cancel)
 	if err != nil {
 		return end(err)
 	}
@@ -298,6 +299,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 		}
 		objects = c.Len
 	}
+	close(loaded)
 	line := fmt.Sprintf("ready addr=%s transports=%s objects=%d collections=%s",
 		srv.Addr(), strings.Join(srv.Transports(), ","), objects(),
 		strings.Join(srv.Collections(), ","))
