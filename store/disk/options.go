@@ -16,12 +16,14 @@ type Sync struct {
 var (
 	// SyncAlways: before Commit returns.
 	SyncAlways = Sync{}
-	// SyncOff: when the operating system writes it. Survives the process, not
-	// the machine.
+	// SyncOff: when Pebble has given it to the operating system, which it does in
+	// blocks of 32 KiB, and that has written it. A process that is killed loses the
+	// last entries, a machine more; what is left is a prefix. Close loses nothing.
 	SyncOff = Sync{every: -1}
 )
 
-// SyncInterval makes commits durable every d, which must be positive.
+// SyncInterval makes commits durable every d, which must be positive. A process or
+// a machine that dies loses what came since; what is left is a prefix.
 func SyncInterval(d time.Duration) Sync { return Sync{every: max(d, 1)} }
 
 func (s Sync) always() bool { return s.every == 0 }
