@@ -92,6 +92,14 @@ func (st *Store) submit(w *write) {
 		w.done(0, fmt.Errorf("%w: %q was not written", ErrClosed, w.id))
 		return
 	}
+	if d.busy && st.waitsForDisk {
+		// The batch inside may wait for a failed disk.
+		if err := st.db.Healthy(); err != nil {
+			d.mu.Unlock()
+			w.done(0, err)
+			return
+		}
+	}
 	d.queue = append(d.queue, w)
 	if d.busy {
 		d.mu.Unlock()
