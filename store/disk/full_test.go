@@ -166,6 +166,9 @@ func TestFullTmpfs(t *testing.T) {
 	if err := fill(t, db, m); !errors.Is(err, ErrReadOnly) || !errors.Is(err, syscall.ENOSPC) {
 		t.Fatal(err)
 	}
+	if len(m.log) < 500 {
+		t.Error("full after", len(m.log), "writes of 3000 bytes, with 4 MiB free")
+	}
 	m.verify(t, db, "full")
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
