@@ -201,7 +201,7 @@ func TestStoreEachWriteFails(t *testing.T) {
 					hits++
 				}
 				t.Log(hits, "writes failed")
-				if hits < 8 {
+				if hits < 3 {
 					t.Error("too few writes")
 				}
 			})
