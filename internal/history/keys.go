@@ -38,6 +38,7 @@ type keyOp struct {
 	ifAbsent bool   // put
 	remove   bool
 	outcome  Outcome
+	covers   func(value uint64) bool // read that did not see the key, of a part of all
 }
 
 func (k *Keys) add(client int, call int64, o keyOp) {
@@ -53,6 +54,12 @@ func (k *Keys) add(client int, call int64, o keyOp) {
 // Get records what a read saw.
 func (k *Keys) Get(client int, call int64, key int, value uint64) {
 	k.add(client, call, keyOp{key: key, read: true, value: value})
+}
+
+// Missed records that a search of an area did not see a key: there is none, or covers
+// says of its value that it is elsewhere.
+func (k *Keys) Missed(client int, call int64, key int, covers func(value uint64) bool) {
+	k.add(client, call, keyOp{key: key, read: true, covers: covers})
 }
 
 // Put records a write.
@@ -91,7 +98,7 @@ var register = porcupine.Model{
 	Step: func(state, input, _ any) (bool, any) {
 		is, o := state.(uint64), input.(keyOp)
 		if o.read {
-			return is == o.value, is
+			return is == o.value || o.covers != nil && !o.covers(is), is
 		}
 		holds := !o.ifAbsent || is == 0
 		if o.remove {

@@ -26,6 +26,14 @@ func TestKeys(t *testing.T) {
 			k.Delete(1, k.Now(), 7, Done)
 			k.Get(2, k.Now(), 7, 1)
 		}},
+		"missed elsewhere": {true, func(k *Keys) {
+			k.Put(1, k.Now(), 7, 1, false, Done)
+			k.Missed(2, k.Now(), 7, func(value uint64) bool { return value != 1 })
+		}},
+		"missed": {false, func(k *Keys) {
+			k.Put(1, k.Now(), 7, 1, false, Done)
+			k.Missed(2, k.Now(), 7, func(value uint64) bool { return value == 1 })
+		}},
 		"a value of nobody":   {false, func(k *Keys) { k.Get(2, k.Now(), 7, 1) }},
 		"refused, and absent": {false, func(k *Keys) { k.Put(1, k.Now(), 7, 1, true, Refused) }},
 		"stored, and present": {false, func(k *Keys) {
