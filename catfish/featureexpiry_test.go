@@ -1,0 +1,184 @@
+package catfish
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/paulmach/orb"
+
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/store"
+)
+
+// visible are the ids that each kind of read sees.
+func visible(t *testing.T, f *Features, ids []string) map[string][]string {
+	t.Helper()
+	ctx := t.Context()
+	got := map[string][]string{}
+	for what, q := range map[string]FeatureQuery{"by area": {Area: store.Box(-180, -90, 180, 90)}, "by id": {Order: store.ByID}} {
+		for place, err := range f.Search(ctx, q) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[what] = append(got[what], place.ID)
+		}
+		n, err := f.Count(ctx, q)
+		if err != nil || n != len(got[what]) {
+			t.Errorf("%s: %d counted, %d found, %v", what, n, len(got[what]), err)
+		}
+	}
+	for place, err := range f.Nearest(ctx, NearestQuery{K: len(ids)}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got["nearest"] = append(got["nearest"], place.ID)
+	}
+	many, err := f.GetMany(ctx, ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, place := range many {
+		if place.ID != "" {
+			got["get"] = append(got["get"], place.ID)
+		}
+	}
+	for _, found := range got {
+		slices.Sort(found)
+	}
+	return got
+}
+
+func sees(t *testing.T, what string, f *Features, ids, want []string) {
+	t.Helper()
+	for how, got := range visible(t, f, ids) {
+		if !slices.Equal(got, want) {
+			t.Errorf("%s, %s: %q, want %q", what, how, got, want)
+		}
+	}
+}
+
+// TestFeaturesExpire: what has expired by the server's clock is gone for readers on
+// all paths, whether it was deleted yet or not; and it is deleted for good: a server
+// whose clock is behind does not have it again.
+func TestFeaturesExpire(t *testing.T) {
+	var ahead atomic.Int64
+	began := time.Now()
+	now := func() time.Duration {
+		return time.Duration(began.UnixNano()) + time.Since(began) + time.Duration(ahead.Load())
+	}
+	l := newLives(t)
+	l.stop()
+	l.opts.SlabBytes, l.opts.DataDir, l.opts.now = 64<<20, t.TempDir(), now
+	l.opts.Features = map[string]FeaturesOptions{testFeatures: {}}
+	l.start()
+	ctx := t.Context()
+	if err := l.WaitReady(ctx); err != nil {
+		t.Fatal(err)
+	}
+	f := dialFeatures(t, l.Server, Options{Transport: TransportTCP, Policy: "tcp"})
+	var ids, stay []string
+	for i := range 40 {
+		place := Feature{ID: fmt.Sprintf("place %02d", i), Geometry: orb.Point{float64(i), 1}}
+		ids = append(ids, place.ID)
+		if i%2 == 0 {
+			place.Expires = time.Unix(0, int64(now())).Add(time.Hour)
+		} else {
+			stay = append(stay, place.ID)
+		}
+		if _, _, err := f.Put(ctx, place, kv.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range kvPaths() {
+		sees(t, p.name+", before", dialFeatures(t, l.Server, p.options()), ids, ids)
+	}
+	ahead.Store(int64(2 * time.Hour))
+	// Clients that read by themselves learn the clock when they open a collection.
+	for _, p := range kvPaths() {
+		sees(t, p.name+", after", dialFeatures(t, l.Server, p.options()), ids, stay)
+	}
+	// One that is written again stays.
+	if _, _, err := f.Put(ctx, Feature{ID: ids[0], Geometry: orb.Point{0, 2}}, kv.Condition{IfAbsent: true}); err != nil {
+		t.Error(err)
+	}
+	stay = append([]string{ids[0]}, stay...)
+	c, err := l.Features(testFeatures)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for c.Len() > len(stay) { // The server tidies up.
+		runtime.Gosched()
+	}
+	l.stop()
+	ahead.Store(0)
+	l.start()
+	if err := l.WaitReady(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range kvPaths() {
+		sees(t, p.name+", restarted", dialFeatures(t, l.Server, p.options()), ids, stay)
+	}
+}
+
+// TestFeaturesExpireMeanwhile: a client that knows the server's clock since before
+// sees a feature until it expires, and then no more. What it knows is as wrong as
+// the answer that told it took long.
+func TestFeaturesExpireMeanwhile(t *testing.T) {
+	s := startFeatures(t, ServerOptions{})
+	ctx := t.Context()
+	var clients []*Features
+	var slack time.Duration
+	ps := kvPaths()
+	for _, p := range ps {
+		f := dialFeatures(t, s, p.options())
+		asked := time.Now()
+		if _, err := f.Get(ctx, "none"); !errors.Is(err, kv.ErrNotFound) {
+			t.Fatal(err)
+		}
+		slack = max(slack, time.Since(asked))
+		clients = append(clients, f)
+	}
+	ends := s.now() + 300*time.Millisecond
+	place := Feature{ID: "soon gone", Geometry: orb.Point{1, 1}, Expires: time.Unix(0, int64(ends))}
+	if _, _, err := clients[0].Put(ctx, place, kv.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for i, f := range clients {
+		all.Go(func() {
+			for seen, n := 2, 0; seen > 0; n++ {
+				before := s.now()
+				_, err := f.Get(ctx, place.ID)
+				got, after := err == nil, s.now()
+				if err != nil && !errors.Is(err, kv.ErrNotFound) {
+					t.Errorf("%s: %v", ps[i].name, err)
+					return
+				}
+				if n%2 == 1 {
+					got, before = false, s.now()
+					for _, err := range f.Search(ctx, FeatureQuery{Area: store.Box(0, 0, 2, 2)}) {
+						if got = true; err != nil {
+							t.Errorf("%s: %v", ps[i].name, err)
+							return
+						}
+					}
+					after = s.now()
+				}
+				if got && before > ends+slack || !got && after < ends-slack {
+					t.Errorf("%s: found: %t, %v to %v from when it expires, clocks differ by %v", ps[i].name, got, before-ends, after-ends, slack)
+					return
+				}
+				if !got {
+					seen-- // once by id, and once by area
+				}
+			}
+		})
+	}
+	all.Wait()
+}
