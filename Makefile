@@ -55,7 +55,7 @@ test-kvpeers: ## test bench/kvpeers with its servers (needs redis-server, memcac
 # Simulations, the explorer, readers of files and some other tests have one
 # goroutine; what the commands do is tested under the detector in the packages
 # that do it.
-ONE_GOROUTINE := Explore|Cost|Degenerate|SlidingWindow|DuplicatesStayFast|Reframed|Selective|Exhaustive|ForestExact|Disagreement|Model$$|Mutants$$|Fragmentation|NoSpaceIsLost|MapAgainstModel|PointersZipf
+ONE_GOROUTINE := Explore|Cost|Degenerate|SlidingWindow|DuplicatesStayFast|Reframed|Selective|Exhaustive|ForestExact|Disagreement|Model$$|Mutants$$|Fragmentation|NoSpaceIsLost|MapAgainstModel|PointersZipf|EachWriteFails|StoreEachWriteFails|CollectionAgainstModel
 .PHONY: race
 race: ## test what is concurrent under the race detector (needs gcc)
 	CGO_ENABLED=1 $(GO) test -race -skip '^Test(BenchPaper|BenchSim|Replay|$(ONE_GOROUTINE))|^TestExact/andorra' \

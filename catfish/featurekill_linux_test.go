@@ -254,7 +254,8 @@ func (k *killing) life() int {
 		writers.Go(func() { w.write(ctx, done) })
 	}
 	for i, c := range k.clients {
-		all.Go(func() { k.observe(ctx, c, rand.New(rand.NewPCG(uint64(i), k.rng.Uint64()))) })
+		rng := rand.New(rand.NewPCG(uint64(i), k.rng.Uint64()))
+		all.Go(func() { k.observe(ctx, c, rng) })
 	}
 	ended := make(chan struct{})
 	go func() {

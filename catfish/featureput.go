@@ -33,7 +33,10 @@ func (r *remoteFeatures) put(ctx context.Context, fs []Feature, cond kv.Conditio
 
 // putSome sends one message.
 func (r *remoteFeatures) putSome(ctx context.Context, fs []Feature, cond kv.Condition, results []PutResult) (sent int, err error) {
+	var up uploading
+	defer up.end()
 	ans, err := r.c.request(ctx, kindStore, func(s *session) (*openSlab, []byte, error) {
+		up.end() // of a session that is lost
 		o, err := r.open(ctx, s, kindStore)
 		if err != nil {
 			return o, nil, err
@@ -59,11 +62,17 @@ func (r *remoteFeatures) putSome(ctx context.Context, fs []Feature, cond kv.Cond
 				b = b[:n]
 				break
 			}
-			if len(b) > most {
-				return o, nil, fmt.Errorf("%w: feature %q takes a message of %d bytes, the limit is %d", fastmsg.ErrTooLarge, id, len(b), most)
-			}
 			results[i] = PutResult{ID: id}
 			sent++
+			if len(b) > most {
+				number, err := r.upload(ctx, s, o, &up, value)
+				if err != nil {
+					return o, nil, err
+				}
+				p.cond, p.value = p.cond|putParts, number
+				b = p.append(b[:n])
+				break
+			}
 		}
 		putArgument(b, uint32(sent))
 		return o, b, nil

@@ -140,9 +140,7 @@ func (f *Features) GetMany(ctx context.Context, ids []string) ([]Feature, error)
 //
 // A feature that is there and matches during all of the search comes exactly once,
 // as it was at a moment of the search; none comes that was not there, or did not
-// match, at any moment of it. Large answers come in pages, in the order of ids. An
-// area over 180 degrees is searched on both sides, one after the other: a feature
-// that is moved from one to the other meanwhile may come twice, or not at all.
+// match, at any moment of it. Large answers come in pages, in the order of ids.
 func (f *Features) Search(ctx context.Context, q FeatureQuery) iter.Seq2[Feature, error] {
 	return each(func(yield func(*store.Found) (bool, error)) error { return f.be.search(ctx, q, yield) })
 }

@@ -3,6 +3,7 @@ package catfish
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -315,6 +316,48 @@ func TestFeaturesOffloaded(t *testing.T) {
 		}
 		if n, err := f.DeleteWhere(t.Context(), FeatureQuery{}); n != len(all) || err != nil {
 			t.Fatal(n, err)
+		}
+	}
+}
+
+// A feature that exceeds a message is put in parts, and found and got whole.
+func TestLargeFeatures(t *testing.T) {
+	s := startFeatures(t, ServerOptions{})
+	ctx := t.Context()
+	ring := make(orb.Ring, 0, 60_001)
+	for i := range 60_000 {
+		a := 2 * math.Pi * float64(i) / 60_000
+		ring = append(ring, orb.Point{10 + math.Cos(a), 10 + math.Sin(a)})
+	}
+	ring = append(ring, ring[0])
+	small := Feature{ID: "small", Geometry: orb.Point{10, 10}}
+	for _, p := range kvPaths() {
+		f := dialFeatures(t, s, p.options())
+		large := Feature{ID: "large " + p.name, Geometry: orb.Polygon{ring}, Properties: []byte(`{"a":1}`)}
+		results, err := f.PutMany(ctx, []Feature{small, large, small})
+		if err != nil || results[1].Err != nil || results[2].Revision <= results[1].Revision {
+			t.Fatalf("%s: %v, %v", p.name, err, results)
+		}
+		large.Revision = results[1].Revision
+		got, err := f.Get(ctx, large.ID)
+		if err != nil {
+			t.Fatalf("%s: %v", p.name, err)
+		}
+		samePlaces(t, p.name, []Feature{got}, []Feature{large}, true)
+		n := 0
+		for place, err := range f.Search(ctx, FeatureQuery{Area: store.Box(10, 10, 10.1, 10.1)}) {
+			if err != nil {
+				t.Fatalf("%s: %v", p.name, err)
+			}
+			if n++; place.ID == large.ID {
+				samePlaces(t, p.name, []Feature{place}, []Feature{large}, true)
+			}
+		}
+		if n != 2 {
+			t.Errorf("%s: %d features, want 2", p.name, n)
+		}
+		if _, err := f.Delete(ctx, large.ID, kv.Condition{}); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -179,7 +179,7 @@ func (g *findQuery) once(ctx context.Context, c *Client, s *session) error {
 	path, began := engine.Choose(&s.featureBox, g)
 	g.explain.chose(engine, s, g, path)
 	out := Outcome{Path: FastMessaging, Searches: 1}
-	if path == Offload && s.canOffload() && (g.kind == kindNear || g.q.Area != nil) {
+	if path == Offload && s.canOffload() && (g.kind == kindNear || len(g.prepared.Boxes()) == 1) {
 		c.conn.letOthersRun()
 		out.Path = Offload // also if it ends by fast messaging
 		offload := g.offload

@@ -175,6 +175,7 @@ type stores struct {
 	payload []byte // the places' values are in it
 	places  []stored
 	left    atomic.Int32
+	bytes   int // of values that came in parts
 	results []storeResult
 }
 
@@ -200,6 +201,13 @@ func (v *service) storeFeatures(c *collection, n uint32, p []byte) error {
 		if pl, rest, err = getStored(rest); err != nil {
 			return err
 		}
+		if pl.cond&putParts != 0 {
+			if pl.value, err = v.bodyOf(c, pl.value); err != nil {
+				return err
+			}
+			pl.cond &^= putParts
+			w.bytes += len(pl.value)
+		}
 		if err := feature.CheckID(pl.id); err != nil {
 			return fmt.Errorf("%w: %w", store.ErrFeature, err)
 		}
@@ -215,7 +223,7 @@ func (v *service) storeFeatures(c *collection, n uint32, p []byte) error {
 	return nil
 }
 
-func (w *stores) keeps() int { return len(w.payload) }
+func (w *stores) keeps() int { return len(w.payload) + w.bytes }
 func (w *stores) refused()   {}
 
 func (w *stores) begin(a lateAnswer) {

@@ -46,7 +46,8 @@ const (
 // upload is a value of which parts have come.
 type upload struct {
 	coll    *collection
-	draft   *kv.Draft
+	draft   *kv.Draft     // of a record; nil: body
+	body    []byte        // of a feature, which the store's log needs whole
 	of      uint32        // its bytes
 	last    time.Duration // when the last part came, by Server.now
 	account *budget.Account
@@ -116,7 +117,9 @@ func (set *uploadSet) drop(us *uploads, i int) {
 	if u == nil {
 		return
 	}
-	u.draft.Discard()
+	if u.draft != nil {
+		u.draft.Discard()
+	}
 	u.account.Close()
 	set.have[i] = nil
 	if set.n--; set.n == 0 {
@@ -132,7 +135,9 @@ func (set *uploadSet) begin(s *Server, i int, u *upload, source string) error {
 		u.account.Close()
 		return fmt.Errorf("value of %d bytes in parts: %w", u.of, err)
 	}
-	u.draft = u.coll.records.NewDraft()
+	if u.coll.features == nil {
+		u.draft = u.coll.records.NewDraft()
+	}
 	set.have[i] = u
 	if set.n++; set.n == 1 {
 		s.uploads.list(set, true)
@@ -191,7 +196,7 @@ func (v *service) takePart(c *collection, i uint32, p []byte) error {
 
 // take adds a part.
 func (u *upload) take(c *collection, at, of uint32, p []byte, now time.Duration) error {
-	have := uint32(u.draft.Bytes())
+	have := uint32(u.bytes())
 	if c != u.coll || of != u.of || at != have || len(p) == 0 || uint64(len(p)) > uint64(of-at) {
 		return fmt.Errorf("%w: part of %d bytes at %d of %d, collection %d, want a part at %d of %d, collection %d",
 			ErrProtocol, len(p), at, of, c.num, have, u.of, u.coll.num)
@@ -200,17 +205,48 @@ func (u *upload) take(c *collection, at, of uint32, p []byte, now time.Duration)
 		return fmt.Errorf("value of %d bytes in parts: %w", of, err)
 	}
 	u.last = now
+	if u.draft == nil {
+		u.body = append(u.body, p...)
+		return nil
+	}
 	return u.draft.Append(p)
+}
+
+// bytes is how much has come.
+func (u *upload) bytes() int {
+	if u.draft == nil {
+		return len(u.body)
+	}
+	return u.draft.Bytes()
 }
 
 // putParts puts the value of an upload, which has ended then.
 func (v *service) putParts(c *collection, e kv.Entry, cond kv.Condition) (revision uint64, err error) {
-	if len(e.Value) != 4 {
-		return 0, fmt.Errorf("%w: the number of an upload has %d bytes, want 4", ErrProtocol, len(e.Value))
+	err = v.endUpload(c, e.Value, func(u *upload) error {
+		e.Value = nil
+		revision, err = u.draft.Put(e, cond)
+		return err
+	})
+	return revision, err
+}
+
+// bodyOf is the value of an upload of a feature, which has ended then.
+func (v *service) bodyOf(c *collection, number []byte) (body []byte, err error) {
+	err = v.endUpload(c, number, func(u *upload) error {
+		body = u.body
+		return nil
+	})
+	return body, err
+}
+
+// endUpload ends the upload of a number, and calls f with it if it is whole.
+func (v *service) endUpload(c *collection, number []byte, f func(*upload) error) error {
+	if len(number) != 4 {
+		return fmt.Errorf("%w: the number of an upload has %d bytes, want 4", ErrProtocol, len(number))
 	}
-	i := binary.LittleEndian.Uint32(e.Value)
+	i := binary.LittleEndian.Uint32(number)
 	if i >= maxUploads || v.uploads == nil {
-		return 0, fmt.Errorf("%w: upload %d, want 0 to %d", ErrProtocol, i, maxUploads-1)
+		return fmt.Errorf("%w: upload %d, want 0 to %d", ErrProtocol, i, maxUploads-1)
 	}
 	set := v.uploads
 	set.mu.Lock()
@@ -219,11 +255,10 @@ func (v *service) putParts(c *collection, e kv.Entry, cond kv.Condition) (revisi
 	u := set.have[i]
 	switch {
 	case u == nil || u.cut.Load():
-		return 0, noUpload(i)
-	case u.coll != c || u.draft.Bytes() != int(u.of):
-		return 0, fmt.Errorf("%w: upload %d has %d bytes of %d, of collection %d, to be put into %d",
-			ErrProtocol, i, u.draft.Bytes(), u.of, u.coll.num, c.num)
+		return noUpload(i)
+	case u.coll != c || u.bytes() != int(u.of):
+		return fmt.Errorf("%w: upload %d has %d bytes of %d, of collection %d, to be put into %d",
+			ErrProtocol, i, u.bytes(), u.of, u.coll.num, c.num)
 	}
-	e.Value = nil
-	return u.draft.Put(e, cond)
+	return f(u)
 }

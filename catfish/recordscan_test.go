@@ -14,6 +14,9 @@ import (
 func TestScanOfWhatGoes(t *testing.T) {
 	s := startServer(t, ServerOptions{})
 	for _, p := range kvPaths() {
+		if p.transport != TransportTCP && p.policy != "fast" {
+			continue // A scan goes by message.
+		}
 		c := dial(t, s, p.options())
 		r, err := c.Records("mine")
 		if err != nil {
@@ -23,7 +26,7 @@ func TestScanOfWhatGoes(t *testing.T) {
 			if err := c.CreateRecords(ctx, "mine", RecordsOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			for i := range 600 {
+			for i := range 300 {
 				if _, err := r.Put(ctx, Record{Key: testKey(i)}, kv.Condition{}); err != nil {
 					t.Fatal(err)
 				}
@@ -50,7 +53,7 @@ func TestScanOfWhatGoes(t *testing.T) {
 				}
 			}
 		}
-		if seen < 599 || seen > 602 {
+		if seen < 299 || seen > 302 {
 			t.Errorf("%s: %d records", p.name, seen)
 		}
 		var lost error

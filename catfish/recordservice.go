@@ -30,7 +30,7 @@ func (v *service) answerRecords(kind fastmsg.Kind, p, out []byte) ([]byte, error
 		return out, fmt.Errorf("%w: request kind %d of %d bytes", ErrProtocol, kind, len(p))
 	}
 	c, err := v.s.colls.byNumber(binary.LittleEndian.Uint32(p))
-	if err == nil && (c.features == nil || kind != kindGet && kind != kindRenew && kind != kindScan) {
+	if err == nil && (c.features == nil || !readsRecords(kind) && kind != kindPart) {
 		// Features are records that are written otherwise.
 		err = c.isOf(KindRecords)
 	}
@@ -139,3 +139,7 @@ func (v *service) renewLeases(c *collection, n uint32, p, out []byte) ([]byte, e
 	}
 	return out, nil
 }
+
+// readsRecords reports whether a request reads records, as those of features are
+// read, too.
+func readsRecords(k fastmsg.Kind) bool { return k == kindGet || k == kindRenew || k == kindScan }

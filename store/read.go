@@ -84,7 +84,7 @@ func (s *set) get(id []byte, b *Buffer) (*Found, error) {
 // once, as it was at a moment of the search; none is that was not there, or did not
 // match, at any moment of it. A search without order that takes more than 0.1 ms
 // may, beside many writes, give one twice that is moved meanwhile, or not at all; so
-// may one of an area over 180 degrees, whose sides are searched one after the other.
+// may one of that length over 180 degrees, from one side to the other.
 func (c *Collection) Search(ctx context.Context, q Query, yield func(*Found) (more bool, err error)) error {
 	p, err := c.Prepare(q)
 	if err != nil {

@@ -20,6 +20,7 @@ type Buffer struct {
 
 	one   kv.Buffer
 	items []rstar.Item
+	ends  []int // in items, of each box
 	seen  map[record.Ref]struct{} // features with several boxes
 	found Found
 
@@ -86,6 +87,11 @@ func (s *set) search(p *Prepared, b *Buffer, yield func(*Found) (more bool, err 
 		left--
 		return more && left != 0, err
 	}
+	if len(p.boxes) > 1 {
+		if done, err := s.sides(p, b, give); done || err != nil {
+			return err
+		}
+	}
 	for i, box := range p.boxes {
 		var rest *rstar.Scan
 		b.items, rest = s.tree.SearchSome(b.items[:0], box, 0, soonNodes)
@@ -113,6 +119,40 @@ func (s *set) search(p *Prepared, b *Buffer, yield func(*Found) (more bool, err 
 		}
 	}
 	return nil
+}
+
+// sides searches an area over 180 degrees, whose boxes lie on both sides, at one
+// moment: no feature is met twice, or missed, that goes over meanwhile. It is not
+// done if that takes more than 0.1 ms, for which writers wait.
+func (s *set) sides(p *Prepared, b *Buffer, yield func(*Found) (bool, error)) (done bool, err error) {
+	b.items, b.ends, done = b.items[:0], b.ends[:0], true
+	err = s.tree.Frozen(func() {
+		for i := 0; i < len(p.boxes) && done; i++ {
+			var rest *rstar.Scan
+			b.items, rest = s.tree.SearchSome(b.items, p.boxes[i], 0, soonNodes)
+			if rest != nil {
+				rest.Close()
+				done = false
+			}
+			b.ends = append(b.ends, len(b.items))
+		}
+	})
+	switch {
+	case err != nil:
+		return false, err
+	case b.Budget > 0 && (!done || len(b.items) >= b.Budget):
+		return false, ErrBudget
+	case !done:
+		return false, nil
+	}
+	begin := 0
+	for i, end := range b.ends {
+		if more, err := s.take(p, i, b.items[begin:end], b, yield); !more || err != nil {
+			return true, err
+		}
+		begin = end
+	}
+	return true, nil
 }
 
 // take decides about candidates for box i.
