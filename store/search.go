@@ -20,7 +20,7 @@ type Buffer struct {
 
 	one   kv.Buffer
 	items []rstar.Item
-	ends  []int // in items, of each box
+	ends  []int                   // in items, of each box
 	seen  map[record.Ref]struct{} // features with several boxes
 	found Found
 
