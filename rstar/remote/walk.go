@@ -80,16 +80,16 @@ func (w *walk) next() (offload.Ref, bool, error) {
 
 // ref is the read of a node, after a check that it can exist. Every node
 // has one parent, and one that got another since carries a stamp that view
-// refuses. So a walk names no more nodes than there are, or the memory
-// holds no tree. Without this bound a few nodes that name each other would
-// keep a client busy for ever. (Copies of different age may name a node more
-// than once; they are few beside all chunks.)
+// refuses. Copies of different age may name a node more than once, where most
+// cached nodes have changed since. So a walk that names twice as many nodes as
+// there are is in no tree. Without this bound a few nodes that name each other
+// would keep a client busy for ever.
 func (w *walk) ref(chunk uint64, level int, hop uint16) (offload.Ref, error) {
 	if chunk == 0 || chunk >= w.h.Chunks || level < 0 || level >= w.h.Height {
 		return offload.Ref{}, fmt.Errorf("%w: reference to chunk %d at level %d; the slab has %d chunks, the tree %d levels",
 			ErrProtocol, chunk, level, w.h.Chunks, w.h.Height)
 	}
-	if w.refs++; w.refs >= w.h.Chunks {
+	if w.refs++; w.refs >= 2*w.h.Chunks {
 		return offload.Ref{}, fmt.Errorf("%w: more than %d references to nodes in a slab of %d chunks",
 			ErrProtocol, w.refs-1, w.h.Chunks)
 	}
