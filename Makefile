@@ -55,10 +55,10 @@ test-kvpeers: ## test bench/kvpeers with its servers (needs redis-server, memcac
 # Simulations, the explorer, readers of files and some other tests have one
 # goroutine; what the commands do is tested under the detector in the packages
 # that do it.
-ONE_GOROUTINE := Explore|Cost|Degenerate|SlidingWindow|DuplicatesStayFast|Reframed|Selective|Exhaustive|ForestExact|Disagreement|Model$$|Mutants$$|Fragmentation|NoSpaceIsLost|MapAgainstModel|PointersZipf|EachWriteFails|StoreEachWriteFails|CollectionAgainstModel
+ONE_GOROUTINE := Explore|Cost|Degenerate|SlidingWindow|DuplicatesStayFast|Reframed|Selective|Exhaustive|ForestExact|Disagreement|Model$$|Mutants$$|Fragmentation|NoSpaceIsLost|MapAgainstModel|PointersZipf|EachWriteFails|StoreEachWriteFails|CollectionAgainstModel|Exact$$
 .PHONY: race
 race: ## test what is concurrent under the race detector (needs gcc)
-	CGO_ENABLED=1 $(GO) test -race -skip '^Test(BenchPaper|BenchSim|Replay|$(ONE_GOROUTINE))|^TestExact/andorra' \
+	CGO_ENABLED=1 $(GO) test -race -skip '^Test(BenchPaper|BenchSim|Replay|$(ONE_GOROUTINE))' \
 		./rstar ./catfish $$($(GO) list ./... | grep -Ev '/(bench/(sim|report|paper)|datasets(/ycsb)?|cmd/catfish)$$')
 
 # In tests the attacks are small, and not judged by time. ATTACK may be mix;
