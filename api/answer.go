@@ -18,11 +18,11 @@ func floatBits(f float64) uint64 { return math.Float64bits(f) }
 type wire struct{ b []byte }
 
 func (w *wire) buffers() mem.BufferSlice {
-	return mem.BufferSlice{mem.NewBuffer(&w.b, mem.DefaultBufferPool())}
+	return mem.BufferSlice{mem.NewBuffer(&w.b, &batches)}
 }
 
 // batchBytes is when a batch of features is full: several fit HTTP/2's initial
-// flow-control window of 64 KiB, and one the 32 KiB buffers of gRPC's pool, with
+// flow-control window of 64 KiB, and one a buffer of 32 KiB, with
 // 4 KiB for its last feature. soonBytes are those of an answer's first batch,
 // which most have no second to.
 const (
@@ -77,7 +77,7 @@ func (a *featureAnswer) room() []byte {
 		if a.n > 0 {
 			size = poolBytes
 		}
-		a.last = (*mem.DefaultBufferPool().Get(size))[:0]
+		a.last = (*batches.Get(size))[:0]
 	}
 	return a.last
 }

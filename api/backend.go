@@ -13,7 +13,12 @@ var ErrNoCollection = errors.New("api: no such collection")
 
 // Collection is what the service needs from a tree; *rstar.Tree implements
 // it. All methods are safe for concurrent use and check rectangles
-// themselves. Errors wrap rstar's sentinels where one fits.
+// themselves. Errors wrap rstar's sentinels where one fits. One whose inserts wait
+// for a disk may also have a method
+//
+//	InsertMany(items []rstar.Item) (n int, err error)
+//
+// which inserts together, and returns how many of the first ones are stored.
 type Collection interface {
 	// Insert stores one object.
 	Insert(r rstar.Rect, id uint64) error

@@ -200,7 +200,7 @@ func TestSilentCallIsEnded(t *testing.T) {
 			}
 			time.Sleep(2 * slowRequest)
 			synctest.Wait()
-			if u := c.use(t, ofCalls); u.Used != callBytes+DefaultMaxMessageBytes {
+			if u := c.use(t, ofCalls); u.Used != callBytes+received*DefaultMaxMessageBytes {
 				t.Fatalf("%s: a slow request counts %d bytes", method, u.Used)
 			}
 			time.Sleep(DefaultIdleTimeout)
@@ -208,9 +208,30 @@ func TestSilentCallIsEnded(t *testing.T) {
 			if u := c.use(t, ofCalls); u.Used != 0 {
 				t.Fatalf("%s: held after the idle timeout: %+v", method, u)
 			}
-			if err := silent.RecvMsg(&catfishv1.InsertResponse{}); status.Code(err) == codes.OK {
+			err = silent.RecvMsg(&catfishv1.InsertResponse{})
+			if status.Code(err) == codes.OK {
 				t.Fatalf("%s: answered", method)
 			}
+			if d := detailsOf(err); method == catfishv1.CatfishService_Search_FullMethodName &&
+				(d.code != codes.Aborted || d.reason != ReasonIdle) {
+				t.Fatalf("%s: ended by %v: %+v", method, err, d)
+			}
+		}
+	})
+}
+
+// TestShortIdleTimeout: one that is over before a request counts as slow.
+func TestShortIdleTimeout(t *testing.T) {
+	const idle = slowRequest / 2
+	synctest.Test(t, func(t *testing.T) {
+		c := startBufconn(t, backend{"default": &fake{}}, WithIdleTimeout(idle))
+		begun := time.Now()
+		silent, err := c.conn.NewStream(t.Context(), &grpc.StreamDesc{ServerStreams: true}, catfishv1.CatfishService_Search_FullMethodName)
+		if err == nil {
+			err = silent.RecvMsg(&catfishv1.SearchResponse{})
+		}
+		if d := detailsOf(err); d.code != codes.Aborted || d.reason != ReasonIdle || time.Since(begun) != idle {
+			t.Errorf("after %v: %v: %+v", time.Since(begun), err, d)
 		}
 	})
 }
@@ -220,7 +241,7 @@ func TestSilentCallIsEnded(t *testing.T) {
 func TestSlowRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startBufconn(t, backend{"default": &fake{items: manyItems()}},
-			WithMaxAnswerBytes(2*(DefaultMaxMessageBytes+20*callBytes)))
+			WithMaxAnswerBytes(2*(received*DefaultMaxMessageBytes+20*callBytes)))
 		open := func() grpc.ClientStream {
 			s, err := c.conn.NewStream(t.Context(), &grpc.StreamDesc{ServerStreams: true},
 				catfishv1.CatfishService_Search_FullMethodName)

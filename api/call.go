@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 
 	"github.com/catfish-index/catfish/catfish/access"
@@ -19,11 +20,6 @@ import (
 // 10,000 idle streams were measured to hold 13 KB each.
 const callBytes = 16 << 10
 
-// slowRequest is when a request counts as slow that has not arrived. Before
-// that, what has come of it is at most what the network carries in this time.
-// From then on it takes the largest message of its budget.
-const slowRequest = time.Second
-
 // gate admits calls.
 type gate struct {
 	answers      *budget.Budget // bytes of calls and of their answers
@@ -31,24 +27,30 @@ type gate struct {
 	idle         time.Duration  // how long a call may wait for its peer
 	backend      Backend        // whose memory answers take
 	keys         *access.Keys   // nil: calls need no key
+	// stopping ends with the server.
+	stopping context.Context //nolint:containedctx // of the server, not of a call
 }
 
 // call is what one call holds of the server: bytes in the budget of its
 // source, and time in which it waits for its peer. The methods are safe for
 // concurrent use.
 type call struct {
-	gate      *gate
-	account   *budget.Account
-	timer     *time.Timer // runs while the call waits for its peer
-	lateTimer *time.Timer // runs until the request is there
-	answer    int64       // bytes of the account; the handler's own
-	caller    caller      // who calls; constant
+	gate     *gate
+	account  *budget.Account
+	late     *time.Timer // runs until the request is there, or is slow
+	stayOpen func() bool // has the end of the stream not close the account; false: too late
+	answer   int64       // bytes of the account; the handler's own
+	search   int64       // others: of a search that goes on
+	caller   caller      // who calls; constant
+	context  callContext // of the stream; constant
 
 	mu      sync.Mutex
 	stop    context.CancelCauseFunc
-	why     error // why the server ended the call, if it did
-	arrived bool  // its request is there
-	slow    bool  // it takes messageBytes, because that is not so
+	why     error        // why the server ended the call, if it did
+	arrived bool         // its request is there
+	slow    bool         // it takes messageBytes, because that is not so
+	idle    *time.Timer  // runs while the call waits for its peer; nil: it never had to
+	waiting statusWriter // the stream of which the handler waits for the request
 }
 
 type callKey struct{}
@@ -83,63 +85,51 @@ func (g *gate) tap(ctx context.Context, info *tap.Info) (context.Context, error)
 		c.stop(err)
 		return nil, statusOf("", overBudget(g.answers, ReasonBusy, busyRetry, err))
 	}
-	c.timer = time.AfterFunc(g.idle, func() { c.end(&idleError{g.idle}) })
-	c.lateTimer = time.AfterFunc(slowRequest, c.late)
-	context.AfterFunc(ctx, func() {
-		c.timer.Stop()
-		c.lateTimer.Stop()
-		c.account.Close()
-	})
-	return context.WithValue(ctx, callKey{}, c), nil
+	c.late = time.AfterFunc(min(slowRequest, g.idle), c.isLate)
+	c.stayOpen = context.AfterFunc(ctx, c.close)
+	c.context = callContext{ctx, c}
+	return &c.context, nil
+}
+
+// callContext is the context of a call.
+type callContext struct {
+	context.Context
+	call *call
+}
+
+func (c *callContext) Value(key any) any {
+	if key == (callKey{}) {
+		return c.call
+	}
+	return c.Context.Value(key)
+}
+
+// close gives back what the call holds, when its stream ends.
+func (c *call) close() {
+	c.arrive() // Nobody waits for its request any more.
+	c.account.Close()
+}
+
+// leave is close when the handler ends, which is a little earlier.
+func (c *call) leave() {
+	if c.stayOpen != nil && c.stayOpen() {
+		c.close()
+	}
 }
 
 // end ends the call, and tells why. The first reason counts.
 func (c *call) end(why error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.why == nil {
 		c.why = why
 	}
-	c.stop(c.why)
-}
-
-// late takes room for the largest request, because this one is slow.
-func (c *call) late() {
-	if c.hasArrived() {
-		return
-	}
-	if err := c.account.Take(c.gate.messageBytes); err != nil {
-		c.end(overBudget(c.gate.answers, ReasonBusy, busyRetry, err))
-		return
-	}
-	c.mu.Lock()
-	c.slow = true
-	arrived := c.arrived
+	why = c.why
+	c.stop(why)
+	waiting := c.waiting
 	c.mu.Unlock()
-	if arrived {
-		c.account.Give(c.gate.messageBytes)
-	}
-}
-
-func (c *call) hasArrived() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.arrived
-}
-
-// arrive says that the request is there, or that the handler itself counts
-// what arrives.
-func (c *call) arrive() {
-	c.mu.Lock()
-	c.arrived = true
-	slow := c.slow
-	c.mu.Unlock()
-	if c.timer != nil {
-		c.timer.Stop()
-		c.lateTimer.Stop()
-	}
-	if slow {
-		c.account.Give(c.gate.messageBytes)
+	if waiting != nil {
+		st, _ := status.FromError(statusOf("", why))
+		_ = waiting.WriteStatus(st) // Otherwise the stream has ended.
 	}
 }
 
@@ -169,9 +159,23 @@ func (c *call) begin(ctx context.Context) (context.Context, error) {
 // error says why the call must end. Only the call's handler calls it.
 func hold(ctx context.Context, n int64) error {
 	c := callOf(ctx)
-	more := n - c.answer
-	c.answer = n
+	return c.hold(ctx, &c.answer, n)
+}
+
+// searching is a store.Query's Hold: what the search of the call of ctx keeps counts
+// besides its answer.
+func searching(ctx context.Context) func(bytes int64) error {
+	return func(bytes int64) error {
+		c := callOf(ctx)
+		return c.hold(ctx, &c.search, bytes)
+	}
+}
+
+// hold makes part, of what the call holds, n bytes.
+func (c *call) hold(ctx context.Context, part *int64, n int64) error {
+	more := n - *part
 	if more <= 0 {
+		*part = n
 		c.account.Give(-more)
 		return nil
 	}
@@ -182,6 +186,7 @@ func hold(ctx context.Context, n int64) error {
 	}
 	err := c.account.Take(more)
 	if err == nil {
+		*part = n
 		return nil
 	}
 	// The account also ends with the stream, or when it is cut.
@@ -189,13 +194,6 @@ func hold(ctx context.Context, n int64) error {
 		return why
 	}
 	return overBudget(c.gate.answers, ReasonBusy, busyRetry, err)
-}
-
-// idleError is about a peer that made no progress.
-type idleError struct{ limit time.Duration }
-
-func (e *idleError) Error() string {
-	return fmt.Sprintf("the client neither sent nor took a message for %v", e.limit)
 }
 
 // overBudget is the status of a call that a budget has no room for.

@@ -2,9 +2,10 @@ package api
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/rstar"
+	"github.com/catfish-index/catfish/store"
 )
 
 // ServerBackend returns a Backend of the collections of srv, so that gRPC
@@ -19,15 +20,49 @@ func ServerBackend(srv *catfish.Server) Backend { return serverBackend{srv} }
 type serverBackend struct{ *catfish.Server }
 
 func (b serverBackend) Collection(name string) (Collection, error) {
-	tree, err := b.Server.Collection(name)
+	c, err := b.boxes(name)
 	if err == nil {
 		err = b.Server.Ready(name)
 	}
 	switch {
 	case errors.Is(err, catfish.ErrUnknownCollection):
-		return nil, fmt.Errorf("%w: %w", ErrNoCollection, err)
+		return nil, noCollection{err}
 	case err != nil:
 		return nil, err
 	}
-	return tree, nil
+	return c, nil
 }
+
+func (b serverBackend) boxes(name string) (Collection, error) {
+	tree, err := b.Server.Collection(name)
+	if err == nil {
+		return tree, nil
+	}
+	// It is kept, or nobody knows yet.
+	if !errors.Is(err, catfish.ErrNotPermitted) && !errors.Is(err, catfish.ErrUnknownCollection) {
+		return nil, err
+	}
+	kept, err := b.Server.Kept(name)
+	if err != nil {
+		return nil, err
+	}
+	return keptBoxes{kept.Tree(), kept}, nil
+}
+
+// keptBoxes reads a tree, and writes by the store that keeps it.
+type keptBoxes struct {
+	*rstar.Tree
+	kept *store.Boxes
+}
+
+func (k keptBoxes) Insert(r rstar.Rect, id uint64) error { return k.kept.Insert(r, id) }
+
+func (k keptBoxes) InsertMany(items []rstar.Item) (int, error) { return k.kept.InsertMany(items) }
+
+func (k keptBoxes) Delete(r rstar.Rect, id uint64) (bool, error) { return k.kept.Delete(r, id) }
+
+func (k keptBoxes) Update(old, new rstar.Rect, id uint64) (bool, error) {
+	return k.kept.Update(old, new, id)
+}
+
+func (k keptBoxes) Load(items []rstar.Item) error { return k.kept.Load(items) }

@@ -49,6 +49,10 @@ func (s *collectionService) Create(ctx context.Context, req *catfishv1.Collectio
 	if err == nil {
 		c, err = b.CreateFeatures(name, o)
 	}
+	if errors.Is(err, catfish.ErrOption) || errors.Is(err, store.ErrName) {
+		// A server has rules for names beyond the store's.
+		err = &fieldError{"name", ReasonBadField, err}
+	}
 	if err != nil {
 		return nil, statusOf(name, err)
 	}
@@ -165,16 +169,11 @@ func (s *collectionService) Describe(ctx context.Context, req *catfishv1.Collect
 	if err != nil {
 		return nil, statusOf(name, err)
 	}
-	res := &catfishv1.CollectionServiceDescribeResponse{Collection: collectionOf(c)}
-	if r, ok := extent(c.Tree()); ok {
-		res.Extent = &catfishv1.Box{West: r.MinX, South: r.MinY, East: r.MaxX, North: r.MaxY}
-	}
-	p := s.pacer(ctx)
-	defer p.end()
-	if err := sample(ctx, c, p, res); err != nil {
+	d, err := c.Describe()
+	if err != nil {
 		return nil, failed(ctx, name, err)
 	}
-	return res, nil
+	return described(&d, collectionOf(c)), nil
 }
 
 // Drop removes a collection.
@@ -197,4 +196,28 @@ func (s *collectionService) Drop(ctx context.Context, req *catfishv1.CollectionS
 		return nil, statusOf(name, err)
 	}
 	return &catfishv1.CollectionServiceDropResponse{}, nil
+}
+
+// Swap exchanges the names of two collections.
+func (s *collectionService) Swap(ctx context.Context, req *catfishv1.CollectionServiceSwapRequest) (
+	*catfishv1.CollectionServiceSwapResponse, error,
+) {
+	a, b := req.GetName(), req.GetOther()
+	if _, err := s.collection(ctx, "name", a); err != nil {
+		return nil, err
+	}
+	if _, err := s.collection(ctx, "other", b); err != nil {
+		return nil, err
+	}
+	if a == b {
+		return nil, statusOf(a, &fieldError{"other", ReasonBadField, errors.New("is the same as name")})
+	}
+	backend, err := s.ready()
+	if err == nil {
+		err = backend.SwapFeatures(ctx, a, b)
+	}
+	if err != nil {
+		return nil, failed(ctx, a, err)
+	}
+	return &catfishv1.CollectionServiceSwapResponse{}, nil
 }

@@ -2,8 +2,6 @@ package api
 
 import (
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +9,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
-	"github.com/catfish-index/catfish/rstar"
 	"github.com/catfish-index/catfish/store"
 )
 
@@ -99,24 +96,25 @@ func TestDescribe(t *testing.T) {
 	var got []string
 	for _, p := range d.GetProperties() {
 		s := fmt.Sprint(p.GetName(), " ", p.GetFeatures())
-		for _, k := range p.GetTypes() {
-			s += " " + strings.TrimPrefix(k.String(), "PROPERTY_TYPE_")
+		for i, k := range p.GetTypes() {
+			s += fmt.Sprint(" ", strings.TrimPrefix(k.String(), "PROPERTY_TYPE_"), " ", p.GetCounts()[i])
 		}
 		got = append(got, s)
 	}
-	if want := []string{"name 2 NULL STRING", "open 1 BOOLEAN", "seats 2 NUMBER STRING", "tags 1 ARRAY", "wifi 1 OBJECT"}; !slices.Equal(got, want) {
+	if want := []string{"name 2 NULL 1 STRING 1", "open 1 BOOLEAN 1", "seats 2 NUMBER 1 STRING 1", "tags 1 ARRAY 1", "wifi 1 OBJECT 1"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if d.GetSample().GetFeatures() != 3 || d.GetSample().GetMethod() != "all" || d.GetCollection().GetCount() != 3 ||
-		!slices.Equal(d.GetGeometryTypes(), []string{"Point", "null"}) {
+		!slices.Equal(d.GetGeometryTypes(), []string{"Point", "null"}) || !slices.Equal(d.GetGeometryCounts(), []uint64{2, 1}) ||
+		d.GetMoreProperties() || d.GetCreated().AsTime().IsZero() || d.GetCreatedRevision() == 0 || d.GetRevision() < d.GetCreatedRevision()+3 {
 		t.Errorf("%v", d)
 	}
 	if e := d.GetExtent(); e.GetWest() != -1 || e.GetSouth() != 2 || e.GetEast() != 1 || e.GetNorth() != 5 {
 		t.Errorf("the extent is %v", e)
 	}
 	scatter(t, c, 2000)
-	if d := describe(); d.GetSample().GetFeatures() != sampleFeatures || d.GetSample().GetMethod() != "first by id" {
-		t.Errorf("sampled %v", d.GetSample())
+	if d := describe(); d.GetSample().GetFeatures() != 2003 || d.GetSample().GetMethod() != "all" || d.GetCollection().GetCount() != 2003 {
+		t.Errorf("counted %v", d.GetSample())
 	}
 }
 
@@ -142,25 +140,33 @@ func TestDeleteWhere(t *testing.T) {
 	del(&catfishv1.FeatureServiceDeleteWhereRequest{Everything: true}, len(spots)-len(east))
 }
 
-// TestExtent compares with the box around all rectangles.
-func TestExtent(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 6))
-	for _, n := range []int{0, 1, 2, 300} {
-		for range 20 {
-			tree := newTree(t, rstar.Options{})
-			want := rstar.Rect{MinX: math.Inf(1), MinY: math.Inf(1), MaxX: math.Inf(-1), MaxY: math.Inf(-1)}
-			scale := math.Pow(10, rng.Float64()*40-20)
-			for i := range n {
-				x, y := rng.NormFloat64()*scale, rng.NormFloat64()*scale
-				r := rstar.Rect{MinX: x, MinY: y, MaxX: x + rng.Float64(), MaxY: y + rng.Float64()*scale}
-				if err := tree.Insert(r, uint64(i)); err != nil {
-					t.Fatal(err)
-				}
-				want = rstar.Rect{MinX: min(want.MinX, r.MinX), MinY: min(want.MinY, r.MinY), MaxX: max(want.MaxX, r.MaxX), MaxY: max(want.MaxY, r.MaxY)}
-			}
-			if got, ok := extent(tree); ok != (n > 0) || ok && got != want {
-				t.Fatalf("%d rectangles: %v, %v, want %v", n, got, ok, want)
-			}
+// Names are exchanged at once; the error names the field that is wrong.
+func TestSwap(t *testing.T) {
+	c := startFeatures(t, store.Options{})
+	ctx := testContext(t)
+	c.put(t, pbPoint("a", 1, 2, `{"of":"places"}`))
+	if _, err := c.colls.Create(ctx, &catfishv1.CollectionServiceCreateRequest{Name: "other"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.colls.Swap(ctx, &catfishv1.CollectionServiceSwapRequest{Name: "places", Other: "other"}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]uint64{"places": 0, "other": 1} {
+		d, err := c.colls.Describe(ctx, &catfishv1.CollectionServiceDescribeRequest{Name: name})
+		if err != nil || d.GetCollection().GetCount() != want || d.GetCollection().GetName() != name {
+			t.Errorf("%q: %v, %v", name, d, err)
+		}
+	}
+	for _, x := range []struct{ a, b, reason, field string }{
+		{"places", "none", ReasonNoCollection, ""},
+		{"places", "boxes", ReasonKind, ""},
+		{"places", "places", ReasonBadField, "other"},
+		{"", "places", ReasonBadField, "name"},
+		{"places", "", ReasonBadField, "other"},
+	} {
+		_, err := c.colls.Swap(ctx, &catfishv1.CollectionServiceSwapRequest{Name: x.a, Other: x.b})
+		if d := detailsOf(err); d.reason != x.reason || d.field != x.field {
+			t.Errorf("%q and %q: %v, %+v", x.a, x.b, err, d)
 		}
 	}
 }

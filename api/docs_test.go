@@ -31,7 +31,7 @@ func TestDocsExamples(t *testing.T) {
 		WithFeatures(StoreBackend(openStore(t, store.Options{}))))
 	shown := map[string]string{}
 	for _, m := range regexp.MustCompile(
-		`(?m)^grpcurl -plaintext -d '(.*)' localhost:50051 ([\w.]+)/(\w+)$`,
+		`(?m)^grpcurl -plaintext (?:-max-time 600 )?-d '(.*)' localhost:50051 ([\w.]+)/(\w+)$`,
 	).FindAllStringSubmatch(string(text), -1) {
 		service := strings.TrimPrefix(m[2], "catfish.v1.")
 		shown[service+"/"+m[3]] = callJSON(t, c, m[2], m[3], m[1])
@@ -42,12 +42,14 @@ func TestDocsExamples(t *testing.T) {
 		"CatfishService/Count":      `"count":"3"`, "CatfishService/Nearest": `"id":"7"`,
 		"CatfishService/Update": `"found":true`, "CatfishService/Delete": `"found":true`,
 		"CatfishService/Stats": `"objects":"2"`, "grpc.health.v1.Health/Check": `"SERVING"`,
-		"CollectionService/Create": `"name":"cafes"`, "FeatureService/Put": `"id":"einstein"`,
+		"CollectionService/Create": `"name":"cafes`, "FeatureService/Put": `"id":"einstein"`,
 		"FeatureService/Get": `"properties":"{\"name\":\"Einstein\"}"`, "FeatureService/Load": `"received":"3","stored":"2","rejected":"1"`,
 		"FeatureService/Search": `"id":"einstein"`, "FeatureService/Count": `"count":"2"`,
 		"FeatureService/Nearest": `"id":"sybille"`, "FeatureService/GetMany": `"id":"einstein"`,
+		"FeatureService/Watch": `"revision"`,
 		"FeatureService/Patch": `"revision"`, "FeatureService/Delete": `"revision"`, "FeatureService/DeleteWhere": `"deleted":"1"`,
 		"CollectionService/List": `"name":"cafes"`, "CollectionService/Describe": `"name":"seats"`, "CollectionService/Drop": "{}",
+		"CollectionService/Swap": "{}",
 	} {
 		got, ok := shown[call]
 		if !ok || !strings.Contains(got, want) {
@@ -99,6 +101,9 @@ func callJSON(t *testing.T, c client, service, method, body string) string {
 			t.Fatal(err)
 		}
 		all.Write(b)
+		if method == "Watch" { // It has no end.
+			return strings.ReplaceAll(all.String(), " ", "")
+		}
 	}
 }
 
@@ -115,7 +120,8 @@ func TestDocsErrors(t *testing.T) {
 		ReasonBadGeoJSON, ReasonBadGeometry, ReasonBadCoordinate, ReasonBadProperties,
 		ReasonFeatureTooLarge, ReasonBadFilter, ReasonFilterCost, ReasonBadCursor,
 		ReasonNoFeature, ReasonFeatureExists, ReasonConflict, ReasonExists, ReasonKind,
-		ReasonReadOnly, ReasonPaused, ReasonMessageTooLarge,
+		ReasonReadOnly, ReasonFixed, ReasonSwapped, ReasonPaused, ReasonMessageTooLarge,
+		ReasonLagged, ReasonNotKept, ReasonAhead, ReasonWatchLimit, ReasonStopping,
 		ReasonNoKey, ReasonNotPermitted, ReasonRateLimited,
 	} {
 		if !strings.Contains(string(text), "| "+reason+" |") {

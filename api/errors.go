@@ -84,7 +84,7 @@ func statusOf(collection string, err error,
 	extra ...protoadapt.MessageV1,
 ) error {
 	code, reason := classify(err)
-	st := status.New(code, clip(err.Error(), maxErrorText))
+	st := status.New(code, textOf(err, maxErrorText))
 	var details []protoadapt.MessageV1
 	if own, ok := status.FromError(err); ok {
 		st = own
@@ -177,7 +177,7 @@ func advice(code codes.Code, reason, collection string, err error) (
 	case errors.As(err, &field):
 		d = append(d, &errdetails.BadRequest{
 			FieldViolations: []*errdetails.BadRequest_FieldViolation{{
-				Field: field.field, Description: clip(field.err.Error(), maxErrorText),
+				Field: field.field, Description: textOf(field.err, maxErrorText),
 				Reason: field.reason,
 			}},
 		})

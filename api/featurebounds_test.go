@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -33,13 +34,34 @@ func TestMessagesTooLarge(t *testing.T) {
 			t.Errorf("%s: %v: %+v", name, err, d)
 		}
 	}
-	// Beyond what gRPC receives it has the word.
+	// Those that may be large.
 	_, put := c.Put(ctx, &catfishv1.FeatureServicePutRequest{Collection: large})
 	_, search := c.find(ctx, &catfishv1.FeatureServiceSearchRequest{PageToken: large})
-	for _, err := range []error{put, search} {
-		if status.Code(err) != codes.ResourceExhausted {
-			t.Error(err)
+	boxes := catfishv1.NewCatfishServiceClient(c.conn)
+	_, insert := boxes.Insert(ctx, &catfishv1.InsertRequest{Collection: medium})
+	_, load := func() (*catfishv1.LoadResponse, error) {
+		stream, err := boxes.Load(ctx)
+		if err != nil {
+			return nil, err
 		}
+		_ = stream.Send(&catfishv1.LoadRequest{Collection: large}) // CloseAndRecv has the error.
+		return stream.CloseAndRecv()
+	}()
+	for name, err := range map[string]error{"put": put, "search": search, "load": load, "insert": insert} {
+		limit := strconv.Itoa(DefaultMaxMessageBytes)
+		if name == "insert" {
+			limit = "262144"
+		}
+		d := detailsOf(err)
+		if d.code != codes.ResourceExhausted || d.reason != ReasonMessageTooLarge || d.meta[MetadataLimit] != limit ||
+			!strings.Contains(err.Error(), "at most "+limit) {
+			t.Errorf("%s: %v: %+v", name, err, d)
+		}
+	}
+	// Beyond what gRPC receives it has the word.
+	_, put = c.Put(ctx, &catfishv1.FeatureServicePutRequest{Collection: strings.Repeat(large, received)})
+	if status.Code(put) != codes.ResourceExhausted || detailsOf(put).reason != "" || !strings.Contains(put.Error(), "larger than max") {
+		t.Error(put)
 	}
 	// A feature may be that large.
 	properties := `{"a":"` + large[:DefaultMaxMessageBytes-200] + `"}`

@@ -35,9 +35,18 @@ const (
 	ReasonConflict        = "REVISION_CONFLICT"
 	ReasonExists          = "COLLECTION_EXISTS"
 	ReasonKind            = "COLLECTION_KIND"
+	ReasonFixed           = "COLLECTION_FIXED"   // the server's owner has it so
+	ReasonSwapped         = "COLLECTION_SWAPPED" // of a watch
 	ReasonReadOnly        = "STORE_READ_ONLY"
 	ReasonPaused          = "SEARCH_PAUSED"
 	ReasonMessageTooLarge = "MESSAGE_TOO_LARGE"
+
+	// Of Watch. After the first three: search again, and watch from then on.
+	ReasonLagged     = "WATCH_LAGGED"      // the client was too slow
+	ReasonNotKept    = "REVISION_NOT_KEPT" // what follows the revision is no longer there
+	ReasonAhead      = "REVISION_AHEAD"    // the server never gave it
+	ReasonWatchLimit = "WATCH_LIMIT"       // too many watches, areas or filters
+	ReasonStopping   = "SERVER_STOPPING"
 )
 
 // Keys of ErrorInfo.metadata.
@@ -45,6 +54,9 @@ const (
 	MetadataID     = "id"     // of a feature
 	MetadataLine   = "line"   // of a filter, from 1
 	MetadataColumn = "column" // in that line, in characters, from 1
+	// MetadataRevision is the after_revision with which a Watch that ended goes on.
+	// It is missing where the client has to search again.
+	MetadataRevision = "revision"
 )
 
 type protoDetail = protoadapt.MessageV1
@@ -55,7 +67,6 @@ type featureError struct {
 	err error
 }
 
-func (e *featureError) Error() string { return e.err.Error() }
 func (e *featureError) Unwrap() error { return e.err }
 
 func ofFeature(id string, err error) error { return &featureError{clip(id, 128), err} }
@@ -88,8 +99,15 @@ func classifyStore(err error) (code codes.Code, reason string, ok bool) {
 		reason string
 	}{
 		{store.ErrUnknownCollection, codes.NotFound, ReasonNoCollection},
+		{store.ErrSwapped, codes.Aborted, ReasonSwapped}, // It is an ErrLagged, too.
+		{store.ErrLagged, codes.OutOfRange, ReasonLagged},
+		{disk.ErrTrimmed, codes.OutOfRange, ReasonNotKept},
+		{disk.ErrAhead, codes.OutOfRange, ReasonAhead},
+		{store.ErrWatchLimit, codes.ResourceExhausted, ReasonWatchLimit},
+		{errStopping, codes.Unavailable, ReasonStopping},
 		{store.ErrCollectionExists, codes.AlreadyExists, ReasonExists},
 		{catfish.ErrKind, codes.FailedPrecondition, ReasonKind},
+		{catfish.ErrNotPermitted, codes.FailedPrecondition, ReasonFixed},
 		{kv.ErrNotFound, codes.NotFound, ReasonNoFeature},
 		{kv.ErrExists, codes.AlreadyExists, ReasonFeatureExists},
 		{kv.ErrConflict, codes.Aborted, ReasonConflict},
@@ -122,16 +140,25 @@ func describe(m map[string]string, err error) {
 	if errors.As(err, &of) {
 		m[MetadataID] = of.id
 	}
+	var w *watchError
+	if errors.As(err, &w) {
+		m[MetadataRevision] = strconv.FormatUint(w.resume, 10)
+	}
 	var f *filter.Error
 	if errors.As(err, &f) {
 		m[MetadataLine], m[MetadataColumn] = strconv.Itoa(f.Line), strconv.Itoa(f.Column)
 	}
 }
 
+// searchesAgain reports whether a watch cannot go on where it was.
+func searchesAgain(err error) bool {
+	return errors.Is(err, store.ErrLagged) || errors.Is(err, disk.ErrTrimmed) || errors.Is(err, disk.ErrAhead)
+}
+
 // resource is what was not found, or is there already.
 func resource(reason, collection string, err error) protoDetail {
 	r := &errdetails.ResourceInfo{
-		ResourceType: "collection", ResourceName: collection, Description: clip(err.Error(), maxErrorText),
+		ResourceType: "collection", ResourceName: collection, Description: textOf(err, maxErrorText),
 	}
 	var of *featureError
 	if errors.As(err, &of) && (reason == ReasonNoFeature || reason == ReasonFeatureExists) {

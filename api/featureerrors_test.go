@@ -64,6 +64,7 @@ func TestFeatureErrors(t *testing.T) {
 		_, err := c.colls.Create(ctx, req)
 		return err
 	}
+	watch := watching(ctx, c)
 	at := &catfishv1.Point{X: 1, Y: 2}
 	tooFar, notFinite := -1.0, math.Inf(1)
 	const bad, missing = codes.InvalidArgument, codes.NotFound
@@ -141,7 +142,21 @@ func TestFeatureErrors(t *testing.T) {
 		"drop none":             {second(c.colls.Drop(ctx, &catfishv1.CollectionServiceDropRequest{Name: "none"})), missing, ReasonNoCollection, ""},
 		"describe none":         {second(c.colls.Describe(ctx, &catfishv1.CollectionServiceDescribeRequest{Name: "none"})), missing, ReasonNoCollection, ""},
 		"list from nowhere":     {second(c.colls.List(ctx, &catfishv1.CollectionServiceListRequest{PageToken: "%"})), bad, ReasonBadCursor, "page_token"},
-		"watch":                 {second(all2(c.Watch(ctx, &catfishv1.FeatureServiceWatchRequest{Collection: "places"}))), codes.Unimplemented, "", ""},
+		"watch no collection":   {watch(&catfishv1.FeatureServiceWatchRequest{}), bad, ReasonBadField, "collection"},
+		"watch nowhere":         {watch(&catfishv1.FeatureServiceWatchRequest{Collection: "none"}), missing, ReasonNoCollection, ""},
+		"watch by a filter":     {watch(&catfishv1.FeatureServiceWatchRequest{Collection: "places", Query: &catfishv1.Query{Filter: "1 +"}}), bad, ReasonBadFilter, "query.filter"},
+		"watch a bad area": {watch(&catfishv1.FeatureServiceWatchRequest{Collection: "places", Areas: []*catfishv1.WatchedArea{
+			{}, {Name: "x", Query: &catfishv1.Query{Area: boxArea(0, 5, 1, 4)}},
+		}}), bad, ReasonBadGeometry, "areas[1].query.area"},
+		"watch an area twice": {watch(&catfishv1.FeatureServiceWatchRequest{Collection: "places", Areas: []*catfishv1.WatchedArea{{}, {}}}), bad, ReasonBadField, "areas[1].name"},
+		"watch areas and a query": {watch(&catfishv1.FeatureServiceWatchRequest{
+			Collection: "places", Query: &catfishv1.Query{}, Areas: []*catfishv1.WatchedArea{{}},
+		}), bad, ReasonBadField, "query"},
+		"watch too many areas":   {watch(&catfishv1.FeatureServiceWatchRequest{Collection: "places", Areas: make([]*catfishv1.WatchedArea, MaxWatchAreas+1)}), bad, ReasonBadField, "areas"},
+		"watch an unknown part":  {watch(&catfishv1.FeatureServiceWatchRequest{Collection: "places", Selection: &catfishv1.Selection{GeometryFormat: 9}}), bad, ReasonBadField, "selection.geometry_format"},
+		"watch before the log":   {watch(&catfishv1.FeatureServiceWatchRequest{Collection: "places", AfterRevision: 1}), codes.OutOfRange, ReasonNotKept, ""},
+		"watch ahead of the log": {watch(&catfishv1.FeatureServiceWatchRequest{Collection: "places", AfterRevision: 1 << 62}), codes.OutOfRange, ReasonAhead, ""},
+		"watch another history":  {watch(&catfishv1.FeatureServiceWatchRequest{Collection: "places", AfterRevision: rev, History: 7}), codes.OutOfRange, ReasonAhead, ""},
 	} {
 		d := detailsOf(tc.err)
 		if d.code != tc.code || d.reason != tc.reason || d.field != tc.field {
@@ -154,6 +169,13 @@ func TestFeatureErrors(t *testing.T) {
 	}
 	if got := c.get(t, "there"); got.GetRevision() != rev {
 		t.Errorf("the feature is now %v", got)
+	}
+}
+
+// watching is why a watch ends.
+func watching(ctx context.Context, c featureClient) func(*catfishv1.FeatureServiceWatchRequest) error {
+	return func(req *catfishv1.FeatureServiceWatchRequest) error {
+		return second(all2(c.Watch(ctx, req)))
 	}
 }
 

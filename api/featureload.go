@@ -181,7 +181,7 @@ func (u *featureUpload) reject(index uint64, id string, err error) error {
 	if len(u.errors) < loadErrors {
 		_, reason := classify(err)
 		u.errors = append(u.errors, &catfishv1.FeatureError{
-			Index: index, Id: clip(id, 64), Reason: reason, Message: clip(err.Error(), 200),
+			Index: index, Id: clip(id, 64), Reason: reason, Message: textOf(err, 200),
 		})
 	}
 	if u.strict {

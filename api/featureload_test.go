@@ -103,7 +103,7 @@ func TestLoadErrors(t *testing.T) {
 		"other later": {[]*catfishv1.FeatureServiceLoadRequest{{Collection: "places", Features: []*catfishv1.Feature{{}}}, {Collection: "plane"}}, codes.InvalidArgument, ReasonBadField, "collection", 1},
 		"too many":    {[]*catfishv1.FeatureServiceLoadRequest{many}, codes.InvalidArgument, ReasonBadField, "features", 0},
 		"too large": {[]*catfishv1.FeatureServiceLoadRequest{{Collection: "places", Features: []*catfishv1.Feature{
-			{Properties: `"` + strings.Repeat("x", DefaultMaxMessageBytes) + `"`}}}}, codes.ResourceExhausted, "", "", 0},
+			{Properties: `"` + strings.Repeat("x", DefaultMaxMessageBytes) + `"`}}}}, codes.ResourceExhausted, ReasonMessageTooLarge, "", 0},
 	} {
 		_, err := c.loadFeatures(ctx, tc.reqs...)
 		d := detailsOf(err)

@@ -43,13 +43,13 @@ func (s *featureService) Nearest(req *catfishv1.FeatureServiceNearestRequest,
 			}},
 		}})
 		if err == nil {
-			q.Pace = p.pace
+			q.Pace, q.Hold = p.pace, searching(ctx)
 			err = k.search(ctx, c, q)
 		}
 	} else {
 		err = c.Nearest(ctx, store.NearestQuery{
 			X: req.GetPoint().GetX(), Y: req.GetPoint().GetY(), K: int(req.GetK()),
-			Within: req.GetMaxDistance(), Filter: req.GetFilter(), Pace: p.pace,
+			Within: req.GetMaxDistance(), Filter: req.GetFilter(), Pace: p.pace, Hold: searching(ctx),
 		}, func(f *store.Found) (bool, error) { return true, a.add(ctx, f) })
 	}
 	if err == nil {

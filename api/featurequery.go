@@ -19,25 +19,39 @@ func queryOf(c FeatureCollection, field string, p *catfishv1.Query) (store.Query
 
 // prepared is queryOf, with the query ready for its collection.
 func prepared(c FeatureCollection, field string, p *catfishv1.Query) (*store.Prepared, store.Query, error) {
-	q := store.Query{Filter: p.GetFilter()}
-	var err error
-	space := c.Options().Space
-	if q.Relation, err = relationOf(field+".relation", p.GetRelation()); err != nil {
+	q, err := decoded(c, field, p)
+	if err != nil {
 		return nil, q, err
 	}
-	if a := p.GetArea(); a != nil {
-		if q.Area, err = areaOf(space, field+".area", a); err != nil {
-			return nil, q, err
-		}
-	}
 	ready, err := c.Prepare(q)
-	switch {
-	case errors.Is(err, filter.ErrFilter):
-		return nil, q, &fieldError{field + ".filter", ReasonBadFilter, err}
-	case err != nil:
-		return nil, q, &fieldError{field + ".area", reasonOfFeature(err), err}
+	if err != nil {
+		return nil, q, ofQuery(field, err)
 	}
 	return ready, q, nil
+}
+
+// decoded is queryOf, without a check of what preparing checks.
+func decoded(c FeatureCollection, field string, p *catfishv1.Query) (q store.Query, err error) {
+	q.Filter = p.GetFilter()
+	if q.Relation, err = relationOf(field+".relation", p.GetRelation()); err != nil {
+		return q, err
+	}
+	if a := p.GetArea(); a != nil {
+		q.Area, err = areaOf(c.Options().Space, field+".area", a)
+	}
+	return q, err
+}
+
+// ofQuery is an error of preparing a query.
+func ofQuery(field string, err error) error {
+	var bad *filter.Error
+	switch {
+	case errors.As(err, &bad): // What it is wrapped in tells no more.
+		return &fieldError{field + ".filter", ReasonBadFilter, bad}
+	case errors.Is(err, filter.ErrFilter):
+		return &fieldError{field + ".filter", ReasonBadFilter, err}
+	}
+	return &fieldError{field + ".area", reasonOfFeature(err), err}
 }
 
 func relationOf(field string, r catfishv1.Relation) (feature.Relation, error) {
@@ -84,7 +98,7 @@ func (s *featureService) Count(ctx context.Context, req *catfishv1.FeatureServic
 	}
 	p := s.pacer(ctx)
 	defer p.end()
-	q.Pace = p.pace
+	q.Pace, q.Hold = p.pace, searching(ctx)
 	var n uint64
 	if err := search(ctx, c, q, func(*store.Found) (bool, error) { n++; return true, nil }); err != nil {
 		return nil, failed(ctx, name, err)

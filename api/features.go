@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
-	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/rdma/budget"
-	"github.com/catfish-index/catfish/rstar"
 	"github.com/catfish-index/catfish/store"
 )
 
@@ -25,7 +22,8 @@ type FeatureCollection interface {
 	Options() store.CollectionOptions
 	Len() int
 	NewID() string
-	Tree() *rstar.Tree
+	Describe() (store.Description, error)
+	Schema() (store.Description, error)
 	PutEncoded(id string, value []byte, expires int64, cond kv.Condition, done func(revision uint64, err error))
 	Patch(ctx context.Context, id string, patch []byte, cond kv.Condition) (revision uint64, err error)
 	Delete(ctx context.Context, id string, cond kv.Condition) (revision uint64, err error)
@@ -34,6 +32,7 @@ type FeatureCollection interface {
 	Prepare(q store.Query) (*store.Prepared, error)
 	SearchWith(ctx context.Context, p *store.Prepared, b *store.Buffer, yield func(*store.Found) (more bool, err error)) error
 	Nearest(ctx context.Context, q store.NearestQuery, yield func(*store.Found) (more bool, err error)) error
+	Watch(ctx context.Context, o store.WatchOptions) (*store.Watcher, error)
 }
 
 // FeatureBackend has collections of features. All methods are safe for
@@ -50,6 +49,9 @@ type FeatureBackend interface {
 	AllFeatures() []FeatureCollection
 	// DropFeatures removes a collection, and reports whether there was one.
 	DropFeatures(name string) (bool, error)
+	// SwapFeatures exchanges the names of two collections. When it returns, reads
+	// that begin see it.
+	SwapFeatures(ctx context.Context, a, b string) error
 }
 
 // StoreBackend is a FeatureBackend of all collections of a store.
@@ -82,6 +84,8 @@ func (b storeBackend) AllFeatures() (all []FeatureCollection) {
 
 func (b storeBackend) DropFeatures(name string) (bool, error) { return b.Drop(name) }
 
+func (b storeBackend) SwapFeatures(_ context.Context, x, y string) error { return b.Swap(x, y) }
+
 // buffers of searches.
 var buffers = sync.Pool{New: func() any { return new(store.Buffer) }}
 
@@ -99,6 +103,8 @@ type features struct {
 	options options
 	loads   *budget.Budget // bytes of Loads in progress
 	turns   stepper        // of calls that take long
+	// watches counts areas. It is replaced before there is a backend.
+	watches atomic.Pointer[budget.Budget]
 }
 
 // ready is the backend, once there is one.
@@ -157,9 +163,4 @@ func failed(ctx context.Context, name string, err error, extra ...protoDetail) e
 		}
 	}
 	return statusOf(name, err, extra...)
-}
-
-// isFeatureMethod reports whether a method is one of FeatureService.
-func isFeatureMethod(full string) bool {
-	return strings.HasPrefix(full, "/"+catfishv1.FeatureService_ServiceDesc.ServiceName+"/")
 }

@@ -67,7 +67,7 @@ func (r *featureSearch) run() (err error) {
 	}
 	p := r.pacer(r.ctx)
 	defer p.end()
-	r.q.Pace = p.pace
+	r.q.Pace, r.q.Hold = p.pace, searching(r.ctx)
 	byID := r.req.GetOrder() == catfishv1.Order_ORDER_ID
 	switch {
 	case r.req.GetOrder() == catfishv1.Order_ORDER_DISTANCE:

@@ -156,6 +156,9 @@ func (s *featureService) Patch(ctx context.Context, req *catfishv1.FeatureServic
 }
 
 func checkID(field, id string) error {
+	if id == "" {
+		return &fieldError{field, ReasonBadField, errMissing}
+	}
 	if err := feature.CheckID(id); err != nil {
 		return &fieldError{field, ReasonBadField, err}
 	}
@@ -200,7 +203,7 @@ func (s *featureService) DeleteWhere(ctx context.Context, req *catfishv1.Feature
 	}
 	p := s.pacer(ctx)
 	defer p.end()
-	q.Limit, q.Pace = int(req.GetLimit()), p.pace
+	q.Limit, q.Pace, q.Rest, q.Hold = int(req.GetLimit()), p.pace, p.end, searching(ctx)
 	n, err := c.DeleteWhere(ctx, q)
 	res := &catfishv1.FeatureServiceDeleteWhereResponse{Deleted: uint64(n)}
 	if err != nil {

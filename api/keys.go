@@ -41,6 +41,7 @@ var roles = map[string]access.Role{
 	catfishv1.CollectionService_Describe_FullMethodName: access.Read,
 	catfishv1.CollectionService_Create_FullMethodName:   access.Admin,
 	catfishv1.CollectionService_Drop_FullMethodName:     access.Admin,
+	catfishv1.CollectionService_Swap_FullMethodName:     access.Admin, // of both
 
 	catfishv1.FeatureService_Get_FullMethodName:         access.Read,
 	catfishv1.FeatureService_GetMany_FullMethodName:     access.Read,
@@ -99,11 +100,11 @@ func KeyOf(ctx context.Context) string {
 }
 
 // guard admits calls by their keys.
-type guard struct{ keys *access.Keys }
+type guard struct{ keys *access.Keys } // not nil
 
 // admit checks all but the role. p is nil if the method needs no key.
 func (g guard) admit(ctx context.Context, method string) (p *access.Principal, need access.Role, err error) {
-	if g.keys == nil || isFree(method) {
+	if isFree(method) {
 		return nil, access.None, nil
 	}
 	who := callOf(ctx).caller
@@ -146,6 +147,11 @@ func (g guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, n
 	if _, all := req.(*catfishv1.CollectionServiceListRequest); !all {
 		if err := p.Check(name, need); err != nil {
 			return nil, statusOf(name, err)
+		}
+	}
+	if swap, ok := req.(*catfishv1.CollectionServiceSwapRequest); ok {
+		if err := p.Check(swap.GetOther(), need); err != nil {
+			return nil, statusOf(swap.GetOther(), err)
 		}
 	}
 	res, err := next(ctx, req)

@@ -43,6 +43,8 @@ func TestKeysOfFeatures(t *testing.T) {
 		check("describe another", err, want.other)
 		_, err = c.colls.Create(ctx, &catfishv1.CollectionServiceCreateRequest{Name: "new"})
 		check("create", err, want.manage)
+		_, err = c.colls.Swap(ctx, &catfishv1.CollectionServiceSwapRequest{Name: "new", Other: "places"})
+		check("swap", err, want.manage)
 		_, err = c.colls.Drop(ctx, &catfishv1.CollectionServiceDropRequest{Name: "new"})
 		check("drop", err, want.manage)
 		l, err := c.colls.List(ctx, &catfishv1.CollectionServiceListRequest{})

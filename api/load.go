@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"google.golang.org/grpc"
 
@@ -80,21 +81,37 @@ func (u *upload) store(ctx context.Context, c Collection,
 			return err
 		}
 	}
-	for i, it := range items {
-		if i%BatchItems == 0 {
-			if err := context.Cause(ctx); err != nil {
-				return err
-			}
-			if err := room(u.backend); err != nil {
-				return fmt.Errorf("%d of %d objects were stored, then: %w",
-					done.Loaded, len(items), err)
-			}
+	for some := range slices.Chunk(items, BatchItems) {
+		if err := context.Cause(ctx); err != nil {
+			return err
 		}
-		if err := c.Insert(it.Rect, it.ID); err != nil {
+		err := room(u.backend)
+		if err == nil {
+			var n int
+			n, err = insert(c, some)
+			done.Loaded += uint64(n)
+		}
+		if err != nil {
 			return fmt.Errorf("%d of %d objects were stored, then: %w",
 				done.Loaded, len(items), err)
 		}
-		done.Loaded++
 	}
 	return nil
+}
+
+// insert inserts objects one by one; or together, where each would wait for the
+// disk. It returns how many are stored.
+func insert(c Collection, items []rstar.Item) (n int, err error) {
+	if m, ok := c.(interface {
+		InsertMany(items []rstar.Item) (int, error)
+	}); ok {
+		return m.InsertMany(items)
+	}
+	for _, it := range items {
+		if err := c.Insert(it.Rect, it.ID); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
 }

@@ -54,7 +54,7 @@ func TestLoadSlabFull(t *testing.T) {
 	_, err := c.load(testContext(t), "", items, 64)
 	d := detailsOf(err)
 	if d.code != codes.ResourceExhausted || d.reason != ReasonSlabFull ||
-		!strings.Contains(err.Error(), "300 of 400 objects were stored, then: rstar: slab full: 64 MB") {
+		!strings.Contains(err.Error(), "300 of 400 objects were stored, then: slab full: 64 MB") {
 		t.Fatalf("%v: %+v", err, d)
 	}
 	if d.load.GetReceived() != 400 || d.load.GetLoaded() != 300 {

@@ -82,7 +82,7 @@ func TestLargeRequest(t *testing.T) {
 	_, err = c.searchMany(testContext(t), &catfishv1.SearchManyRequest{
 		Queries: slices.Repeat([]*catfishv1.Rect{empty}, maxRequestBytes/2+1),
 	})
-	if err == nil || !strings.Contains(err.Error(), "request of 262146 bytes, limit 262144") {
+	if d := detailsOf(err); d.reason != ReasonMessageTooLarge || !strings.Contains(err.Error(), "message of 262146 bytes, at most 262144") {
 		t.Errorf("beyond the limit: %v", err)
 	}
 }

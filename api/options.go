@@ -71,6 +71,7 @@ type options struct {
 	features        FeatureBackend
 	featuresLater   bool
 	keys            *access.Keys
+	watchProgress   time.Duration
 }
 
 // WithMaxResults bounds the objects of one answer of Search, SearchMany or
@@ -117,6 +118,12 @@ func WithMaxMessageBytes(n int) Option {
 	return func(o *options) { setPositive(&o.maxMessageBytes, n) }
 }
 
+// WithWatchProgress sets after how long a Watch without events tells how far it is,
+// DefaultWatchProgress unless d is positive.
+func WithWatchProgress(d time.Duration) Option {
+	return func(o *options) { setPositive(&o.watchProgress, d) }
+}
+
 // WithKeys has each call need a key, but for those of health and reflection; see
 // catfish.OpenKeys. Without keys, or with nil, whoever reaches the server may do
 // everything.
@@ -159,6 +166,7 @@ func newOptions(opts []Option) options {
 		maxMessageBytes: DefaultMaxMessageBytes,
 		maxConnections:  DefaultMaxConnections,
 		idle:            DefaultIdleTimeout,
+		watchProgress:   DefaultWatchProgress,
 	}
 	for _, set := range opts {
 		set(&o)

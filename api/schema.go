@@ -1,94 +1,42 @@
 package api
 
 import (
-	"context"
-	"encoding/json"
-	"maps"
-	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
+	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/store"
 )
 
-const (
-	// sampleFeatures and sampleBytes bound what Describe looks at: 10 ms.
-	sampleFeatures = 1000
-	sampleBytes    = 1 << 20
-	// sampleNames and sampleNameBytes bound what it tells.
-	sampleNames     = 1000
-	sampleNameBytes = 256
-)
-
-// schema is what was seen of properties.
-type schema map[string]*catfishv1.PropertySchema
-
-// sample looks at the first features by id.
-func sample(ctx context.Context, c FeatureCollection, p *pacer, res *catfishv1.CollectionServiceDescribeResponse) error {
-	s, types := schema{}, map[string]bool{}
-	var n, bytes int
-	method := "all"
-	q, err := c.Prepare(store.Query{Order: store.ByID, Pace: p.pace})
-	if err != nil {
-		return err
+// described is a description as the service gives it.
+func described(d *store.Description, c *catfishv1.Collection) *catfishv1.CollectionServiceDescribeResponse {
+	c.Count = uint64(d.Features)
+	res := &catfishv1.CollectionServiceDescribeResponse{
+		Collection: c, MoreProperties: d.MoreProperties, CreatedRevision: d.CreatedRevision, Revision: d.Revision,
+		Sample: &catfishv1.Sample{Features: uint64(d.Features), Method: "all"},
 	}
-	err = search(ctx, c, q, func(f *store.Found) (bool, error) {
-		if n == sampleFeatures || bytes >= sampleBytes {
-			method = "first by id"
-			return false, nil
-		}
-		n++
-		bytes += len(f.View.Properties())
-		types[f.View.Type().String()] = true
-		s.add(f.View.Properties())
-		return true, nil
-	})
-	if err != nil {
-		return err
+	if e := d.Extent; e != nil {
+		res.Extent = &catfishv1.Box{West: e[0], South: e[1], East: e[2], North: e[3]}
 	}
-	res.Sample = &catfishv1.Sample{Features: uint64(n), Method: method}
-	res.GeometryTypes = slices.Sorted(maps.Keys(types))
-	for _, name := range slices.Sorted(maps.Keys(s)) {
-		res.Properties = append(res.Properties, s[name])
+	if !d.Created.IsZero() {
+		res.Created = timestamppb.New(d.Created)
 	}
-	return nil
-}
-
-// add counts the members of an object. What is no object has none.
-func (s schema) add(properties []byte) {
-	var members map[string]json.RawMessage
-	if len(properties) == 0 || json.Unmarshal(properties, &members) != nil {
-		return
+	for _, g := range d.Geometries {
+		res.GeometryTypes = append(res.GeometryTypes, g.Type)
+		res.GeometryCounts = append(res.GeometryCounts, uint64(g.Features))
 	}
-	for name, value := range members {
-		name = clip(name, sampleNameBytes)
-		p := s[name]
-		if p == nil {
-			if len(s) == sampleNames {
-				continue
+	for _, p := range d.Properties {
+		s := &catfishv1.PropertySchema{Name: strings.ToValidUTF8(p.Name, "\uFFFD"), Features: uint64(p.Features)}
+		for t := range feature.JSONType(feature.JSONTypes) {
+			if n := p.Types[t.String()]; n > 0 {
+				// In the same order, behind UNSPECIFIED.
+				s.Types = append(s.Types, catfishv1.PropertyType(t)+catfishv1.PropertyType_PROPERTY_TYPE_NULL)
+				s.Counts = append(s.Counts, uint64(n))
 			}
-			p = &catfishv1.PropertySchema{Name: name}
-			s[name] = p
 		}
-		p.Features++
-		t := typeOfJSON(value)
-		if i, ok := slices.BinarySearch(p.Types, t); !ok {
-			p.Types = slices.Insert(p.Types, i, t)
-		}
+		res.Properties = append(res.Properties, s)
 	}
-}
-
-func typeOfJSON(v json.RawMessage) catfishv1.PropertyType {
-	switch v[0] {
-	case 'n':
-		return catfishv1.PropertyType_PROPERTY_TYPE_NULL
-	case 't', 'f':
-		return catfishv1.PropertyType_PROPERTY_TYPE_BOOLEAN
-	case '"':
-		return catfishv1.PropertyType_PROPERTY_TYPE_STRING
-	case '[':
-		return catfishv1.PropertyType_PROPERTY_TYPE_ARRAY
-	case '{':
-		return catfishv1.PropertyType_PROPERTY_TYPE_OBJECT
-	}
-	return catfishv1.PropertyType_PROPERTY_TYPE_NUMBER
+	return res
 }

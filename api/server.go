@@ -70,7 +70,8 @@ func NewServer(b Backend, opts ...Option) *Server {
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.calls = &gate{
 		answers: budget.New("bytes of gRPC calls", o.maxAnswerBytes, o.maxAnswerBytes/2),
-		idle:    o.idle, messageBytes: int64(o.maxMessageBytes), backend: b, keys: o.keys,
+		idle:    o.idle, messageBytes: received * int64(o.maxMessageBytes), backend: b, keys: o.keys,
+		stopping: s.stopping,
 	}
 	s.loads = budget.New("bytes of gRPC uploads", o.maxLoadBytes, o.maxLoadBytes/4*3)
 	s.conns = &connGate{
@@ -79,9 +80,13 @@ func NewServer(b Backend, opts ...Option) *Server {
 			int64(o.maxConnections+1)/2),
 		idle: o.idle,
 	}
-	keys := guard{o.keys}
+	var admitting []grpc.ServerOption
+	if o.keys != nil {
+		keys := guard{o.keys}
+		admitting = append(admitting, grpc.ChainUnaryInterceptor(keys.unary), grpc.ChainStreamInterceptor(keys.stream))
+	}
 	s.grpc = grpc.NewServer(slices.Concat([]grpc.ServerOption{
-		grpc.MaxRecvMsgSize(o.maxMessageBytes),
+		grpc.MaxRecvMsgSize(received * o.maxMessageBytes),
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{
 			MinTime: minPing, PermitWithoutStream: true,
@@ -91,16 +96,13 @@ func NewServer(b Backend, opts ...Option) *Server {
 			MaxConnectionIdle: idleConnection,
 		}),
 		grpc.ConnectionTimeout(handshake),
-		grpc.ForceServerCodecV2(newCodec()),
+		grpc.ForceServerCodecV2(newCodec(o.maxMessageBytes)),
 		grpc.InTapHandle(s.calls.tap),
 		grpc.ChainUnaryInterceptor(s.calls.unary),
-		grpc.ChainStreamInterceptor(s.calls.stream, s.endWatches),
-	}, o.grpc, []grpc.ServerOption{
-		// Last, so that logs and metrics see what is refused.
-		grpc.ChainUnaryInterceptor(keys.unary), grpc.ChainStreamInterceptor(keys.stream),
-	})...)
+		grpc.ChainStreamInterceptor(s.calls.stream),
+	}, o.grpc, admitting)...) // The last, so that logs and metrics see what is refused.
 
-	catfishv1.RegisterCatfishServiceServer(s.grpc, &service{
+	s.grpc.RegisterService(withSizes(catfishv1.CatfishService_ServiceDesc), &service{
 		backend: b, options: o, loads: s.loads, turns: stepperOf(b),
 	})
 	s.registerFeatures(b, o)
@@ -119,6 +121,7 @@ func (s *Server) registerFeatures(b Backend, o options) {
 		return
 	}
 	s.features = &features{boxes: b, options: o, loads: s.loads, turns: stepperOf(b)}
+	s.features.watches.Store(newWatchBudget(nil))
 	s.grpc.RegisterService(withSizes(catfishv1.CollectionService_ServiceDesc), &collectionService{features: s.features})
 	s.grpc.RegisterService(withSizes(catfishv1.FeatureService_ServiceDesc), &featureService{features: s.features})
 	if o.features != nil {
@@ -131,6 +134,7 @@ func (s *Server) registerFeatures(b Backend, o options) {
 // ServeFeatures is called when the features of a server with WithFeaturesLater
 // are there. It panics if the server has no such services.
 func (s *Server) ServeFeatures(b FeatureBackend) {
+	s.features.watches.Store(newWatchBudget(b))
 	s.features.backend.Store(&b)
 	s.setFeaturesHealth(healthpb.HealthCheckResponse_SERVING)
 }
@@ -153,9 +157,11 @@ func (s *Server) Serve(l net.Listener) error {
 // catfish.Server.ShowBudgets.
 func (s *Server) Budgets() []catfish.BudgetStats {
 	var all []catfish.BudgetStats
-	for _, b := range []*budget.Budget{
-		s.calls.answers, s.loads, s.conns.open, s.conns.silent,
-	} {
+	budgets := []*budget.Budget{s.calls.answers, s.loads, s.conns.open, s.conns.silent}
+	if s.features != nil {
+		budgets = append(budgets, s.features.watches.Load())
+	}
+	for _, b := range budgets {
 		all = append(all, catfish.BudgetStats(b.Use()))
 	}
 	return all
@@ -177,27 +183,6 @@ func (s *Server) Stop() {
 	s.stop()
 	s.grpc.Stop()
 }
-
-// endWatches ends health watches when the server stops: they have no end of
-// their own, and GracefulStop would wait for them forever.
-func (s *Server) endWatches(srv any, ss grpc.ServerStream,
-	info *grpc.StreamServerInfo, next grpc.StreamHandler,
-) error {
-	if info.FullMethod != healthpb.Health_Watch_FullMethodName {
-		return next(srv, ss)
-	}
-	ctx, cancel := context.WithCancel(ss.Context())
-	defer cancel()
-	defer context.AfterFunc(s.stopping, cancel)()
-	return next(srv, streamWithContext{ss, ctx})
-}
-
-type streamWithContext struct {
-	grpc.ServerStream
-	ctx context.Context
-}
-
-func (s streamWithContext) Context() context.Context { return s.ctx }
 
 // GetServiceInfo says which methods there are, for metrics.
 func (s *Server) GetServiceInfo() map[string]grpc.ServiceInfo { return s.grpc.GetServiceInfo() }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -57,4 +58,11 @@ func (b serverFeatures) DropFeatures(name string) (bool, error) {
 		return false, nil //nolint:nilerr // There is no such one.
 	}
 	return b.srv.DropCollection(name)
+}
+
+// WatchLimits makes it a watchLimiter.
+func (b serverFeatures) WatchLimits() store.WatchLimits { return b.srv.WatchLimits() }
+
+func (b serverFeatures) SwapFeatures(ctx context.Context, x, y string) error {
+	return b.srv.SwapCollections(ctx, x, y)
 }

@@ -13,18 +13,31 @@ import (
 
 // sized is a message that is to be received. What is too large is not decoded,
 // and leaves an error with details: errors of the codec itself would come to the
-// client as INTERNAL, as a text. Beyond WithMaxMessageBytes gRPC itself ends the
-// call before it comes to this, without details.
+// client as INTERNAL, as a text. Beyond twice WithMaxMessageBytes gRPC itself ends
+// the call before it comes to this, without details (codec.received).
 type sized struct {
 	m   any
 	err error
+}
+
+// Payload is the message of a stats.InPayload of a Server's calls, for stats handlers
+// (WithGRPC): what gRPC gives them is wrapped. nil: it was refused for its size.
+func Payload(received any) any {
+	s, ok := received.(*sized)
+	switch {
+	case !ok:
+		return received
+	case s.err != nil:
+		return nil
+	}
+	return s.m
 }
 
 // largeRequest reports whether m is one of those with a geometry or many objects: they may be as
 // large as the server accepts messages.
 func largeRequest(m any) bool {
 	switch m.(type) {
-	case *catfishv1.FeatureServicePutRequest, *catfishv1.FeatureServicePatchRequest,
+	case *catfishv1.LoadRequest, *catfishv1.FeatureServicePutRequest, *catfishv1.FeatureServicePatchRequest,
 		*catfishv1.FeatureServiceDeleteWhereRequest, *catfishv1.FeatureServiceLoadRequest,
 		*catfishv1.FeatureServiceSearchRequest, *catfishv1.FeatureServiceCountRequest,
 		*catfishv1.FeatureServiceWatchRequest:
@@ -34,28 +47,32 @@ func largeRequest(m any) bool {
 }
 
 func (s *sized) unmarshal(c codec, data mem.BufferSlice) error {
-	switch m := s.m.(type) {
-	case *catfishv1.FeatureServiceLoadRequest:
+	if n, most := data.Len(), c.limit(s.m); n > most {
+		s.err = tooLarge(n, most)
+		return nil
+	}
+	if _, ok := s.m.(*catfishv1.FeatureServiceLoadRequest); ok {
 		if n := countField(data.Materialize(), loadFeaturesField); n > MaxLoadFeatures {
 			s.err = &fieldError{"features", ReasonBadField,
 				fmt.Errorf("has %d elements, want at most %d", n, MaxLoadFeatures)}
 			return nil
 		}
-		return c.CodecV2.Unmarshal(data, m)
-	default:
-		if largeRequest(m) {
-			return c.CodecV2.Unmarshal(data, m)
-		}
-		if n := data.Len(); n > maxRequestBytes {
-			s.err = tooLarge(n, maxRequestBytes)
+	}
+	if _, ok := s.m.(*catfishv1.FeatureServiceWatchRequest); ok {
+		if n := countField(data.Materialize(), watchAreasField); n > MaxWatchAreas {
+			s.err = &fieldError{"areas", ReasonBadField,
+				fmt.Errorf("has %d elements, want at most %d", n, MaxWatchAreas)}
 			return nil
 		}
-		return c.CodecV2.Unmarshal(data, m)
 	}
+	return c.CodecV2.Unmarshal(data, s.m)
 }
 
 // loadFeaturesField is the number of FeatureServiceLoadRequest.features.
 const loadFeaturesField = 3
+
+// watchAreasField is the number of FeatureServiceWatchRequest.areas.
+const watchAreasField = 5
 
 // countField counts a field of a message, as far as that can be parsed.
 func countField(b []byte, number protowire.Number) (n int) {
@@ -79,6 +96,7 @@ func withSizes(d grpc.ServiceDesc) *grpc.ServiceDesc {
 	for i, m := range d.Methods {
 		handle := m.Handler
 		m.Handler = func(srv any, ctx context.Context, dec func(any) error, in grpc.UnaryServerInterceptor) (any, error) {
+			growStack()
 			return handle(srv, ctx, func(m any) error { return receiveSized(dec, m) }, in)
 		}
 		methods[i] = m

@@ -138,7 +138,7 @@ func TestLongCallsEndBetweenSteps(t *testing.T) {
 	} {
 		tree := longTree(t, items)
 		own := turns.New(1)
-		s := &service{backend: backend{"default": tree}, options: newOptions(nil), turns: ownTurns{own}}
+		s := &service{backend: backend{"default": tree}, options: newOptions(nil), turns: own}
 		const looks = 2 // when the call begins, and before the second step
 		ss := &sink{ctx: &expiring{t.Context(), looks}}
 		err := call(s, ss)

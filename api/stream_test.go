@@ -67,9 +67,10 @@ func manyItems() []rstar.Item {
 func TestStreamEnds(t *testing.T) {
 	items := manyItems()
 	for name, start := range transports {
-		ended, opt := handlerErrors()
-		c := start(t, backend{"default": &fake{items: items}}, opt)
+		b := backend{"default": &fake{items: items}}
 		t.Run(name+"/cancel", func(t *testing.T) {
+			ended, opt := handlerErrors()
+			c := start(t, b, opt)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			stream, err := readOneBatch(ctx, c)
@@ -80,8 +81,12 @@ func TestStreamEnds(t *testing.T) {
 			checkEnd(t, codes.Canceled, stream, ended)
 		})
 		t.Run(name+"/deadline", func(t *testing.T) {
-			// A busy machine may need longer for the first batch.
+			// A busy machine may need longer for the first batch. Each try has a
+			// server of its own: how the handler of one before ended is not
+			// how this one ends.
 			for d := 100 * time.Millisecond; ; d *= 2 {
+				ended, opt := handlerErrors()
+				c := start(t, b, opt)
 				ctx, cancel := context.WithTimeout(t.Context(), d)
 				defer cancel()
 				stream, err := readOneBatch(ctx, c)

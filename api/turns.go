@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"runtime"
 
 	"github.com/catfish-index/catfish/internal/turns"
@@ -12,23 +11,12 @@ import (
 // never behind what is long, and leaves the other processors to calls that
 // take no turns. A Backend that is one lets the calls take turns with its
 // other requests that take long; *catfish.Server is.
-type stepper interface {
-	// RunStep calls step when it is this call's turn. The error is the
-	// reason why ctx ended before that.
-	RunStep(ctx context.Context, source string, step func()) error
-}
-
-// ownTurns is for backends that are no stepper.
-type ownTurns struct{ *turns.Turns }
-
-func (t ownTurns) RunStep(ctx context.Context, source string, step func()) error {
-	return t.Run(ctx, source, step)
-}
+type stepper = turns.Stepper
 
 // stepperOf leaves at least half of the processors, if there are two.
 func stepperOf(b Backend) stepper {
 	if s, ok := b.(stepper); ok {
 		return s
 	}
-	return ownTurns{turns.New(max(1, runtime.GOMAXPROCS(0)/2))}
+	return turns.New(max(1, runtime.GOMAXPROCS(0)/2))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -57,12 +58,15 @@ var kindRoles = map[fastmsg.Kind]access.Role{
 	kindGet: access.Read, kindScan: access.Read, kindRenew: access.Read,
 	kindInsert: access.Write, kindDelete: access.Write, kindUpdate: access.Write, kindInsertMany: access.Write,
 	kindPut: access.Write, kindRemove: access.Write, kindPart: access.Write,
-	kindFind: access.Read, kindNear: access.Read, kindCountFeatures: access.Read,
+	kindFind: access.Read, kindNear: access.Read, kindCountFeatures: access.Read, kindWatch: access.Read,
 	kindStore: access.Write, kindErase: access.Write, kindPatch: access.Write, kindEraseWhere: access.Write,
 	kindCreate: access.Admin, kindCreateFeatures: access.Admin, kindCreateRecords: access.Admin, kindDrop: access.Admin,
-	kindCheck:  access.Admin, // Writers wait for it.
-	kindBackup: access.Admin, // Of all collections.
-	kindStats:  access.None,  // It shows what the key may read.
+	kindCreateKept: access.Admin,
+	kindCheck:      access.Admin, // Writers wait for it.
+	kindBackup:     access.Admin, // Of all collections.
+	kindDescribe:   access.Read, kindPick: access.Read,
+	kindSwap:  access.Admin, // Of both.
+	kindStats: access.None,  // It shows what the key may read.
 }
 
 // needs is kindRoles as a table.
@@ -79,6 +83,7 @@ var needs = func() (t [256]access.Role) {
 // gatekeeper knows the tickets of a server.
 type gatekeeper struct {
 	keys *Keys
+	wake func() // has workers look at ends, also those that sleep
 
 	mu      sync.Mutex
 	of      map[*access.Principal]*guard
@@ -89,11 +94,11 @@ type gatekeeper struct {
 }
 
 // newGatekeeper returns nil if there are no keys.
-func newGatekeeper(keys *Keys) *gatekeeper {
+func newGatekeeper(keys *Keys, wake func()) *gatekeeper {
 	if keys == nil {
 		return nil
 	}
-	return &gatekeeper{keys: keys, of: map[*access.Principal]*guard{}, tickets: map[uint64]*guard{}}
+	return &gatekeeper{keys: keys, wake: wake, of: map[*access.Principal]*guard{}, tickets: map[uint64]*guard{}}
 }
 
 // guard checks the requests of a key.
@@ -133,6 +138,7 @@ func (g *gatekeeper) byKey(key string) (*guard, error) {
 		delete(g.tickets, n.ticket)
 		g.mu.Unlock()
 		g.ends.Add(1)
+		g.wake()
 	})
 	return n, nil
 }
@@ -178,10 +184,19 @@ func (g *guard) permits(s *Server, kind fastmsg.Kind, p []byte) error {
 	switch kind {
 	case kindStats:
 		return nil
-	case kindOpen, kindCreate, kindDrop:
-		return g.principal.Check(string(p), need)
+	case kindOpen, kindCreate, kindCreateKept, kindDrop:
+		return g.principal.Check(collectionOf(string(p)), need)
 	case kindBackup: // Only a role for * is for the name *, and it is for all.
 		return g.principal.Check("*", need)
+	case kindSwap:
+		a, b, err := getNames(p)
+		if err == nil {
+			err = g.principal.Check(a, need)
+		}
+		if err == nil {
+			err = g.principal.Check(b, need)
+		}
+		return err
 	case kindCreateRecords:
 		_, name, err := getRecordsOptions(p)
 		if err != nil {
@@ -206,14 +221,14 @@ func (g *guard) permits(s *Server, kind fastmsg.Kind, p []byte) error {
 		if err != nil {
 			return err
 		}
-		has = uint64(num)<<8 | 1<<7 | uint64(g.principal.Role(c.name))
+		has = uint64(num)<<8 | 1<<7 | uint64(g.principal.Role(collectionOf(c.name)))
 		slot.Store(has)
 	}
 	role := access.Role(has & 0x7f)
 	if role >= need {
 		return nil
 	}
-	return g.principal.CheckRole(role, s.colls.nameOf(num), need)
+	return g.principal.CheckRole(role, collectionOf(s.colls.nameOf(num)), need)
 }
 
 // mayBatch reports whether requests may be carried out with those of others: such
@@ -229,6 +244,9 @@ func (g *guard) hide(st *ServerStats) {
 	maps.DeleteFunc(st.Collections, func(name string, _ rstar.Stats) bool { return hidden(name) })
 	maps.DeleteFunc(st.Records, func(name string, _ RecordsStats) bool { return hidden(name) })
 	maps.DeleteFunc(st.Features, func(name string, _ FeaturesStats) bool { return hidden(name) })
+	if hidden("*") { // It counts all collections together.
+		st.Store = nil
+	}
 	var loading []string
 	for _, name := range st.Loading {
 		if !hidden(name) {
@@ -236,6 +254,7 @@ func (g *guard) hide(st *ServerStats) {
 		}
 	}
 	st.Loading = loading
+	st.Kept = slices.DeleteFunc(st.Kept, hidden)
 }
 
 // endConns ends a worker's connections whose keys have ended. seen is the

@@ -74,8 +74,11 @@ func TestKeysOnEveryTransport(t *testing.T) {
 		access.Entry{Roles: []string{"default:write"}},
 		access.Entry{Roles: []string{"*:admin"}})
 	s := startServer(t, ServerOptions{Keys: keys, Collections: []string{"other"}, Records: []string{"records"},
-		Features: map[string]FeaturesOptions{testFeatures: {}}})
+		Features: map[string]FeaturesOptions{testFeatures: {}}, DataDir: t.TempDir(), Keep: []string{testKept}})
 	ctx := t.Context()
+	if err := s.WaitReady(ctx); err != nil {
+		t.Fatal(err)
+	}
 	for _, p := range []path{
 		{name: "shm fast", transport: TransportSHM, policy: "fast"},
 		{name: "shm offload", transport: TransportSHM, policy: "offload"},
@@ -118,8 +121,13 @@ func TestKeysOnEveryTransport(t *testing.T) {
 				if err := c.CreateCollection(ctx, "new"); !errors.Is(err, want.manage) {
 					t.Errorf("key %d: create: %v, want %v", i, err, want.manage)
 				}
-				if _, err := c.DropCollection(ctx, "new"); !errors.Is(err, want.manage) {
-					t.Errorf("key %d: drop: %v, want %v", i, err, want.manage)
+				if err := c.CreateBoxes(ctx, "new-kept", BoxesOptions{Keep: true}); !errors.Is(err, want.manage) {
+					t.Errorf("key %d: create one that is kept: %v, want %v", i, err, want.manage)
+				}
+				for _, name := range []string{"new", "new-kept"} {
+					if _, err := c.DropCollection(ctx, name); !errors.Is(err, want.manage) {
+						t.Errorf("key %d: drop %s: %v, want %v", i, name, err, want.manage)
+					}
 				}
 				// What it may not read it does not get the place of, nor see.
 				other, err := c.Collection("other")
@@ -133,10 +141,10 @@ func TestKeysOnEveryTransport(t *testing.T) {
 				l, err := c.Collections(ctx)
 				sees := 1
 				if want.manage == nil {
-					sees = 4
+					sees = 5
 				}
-				if st, err := c.Stats(ctx); err != nil || (len(st.Features) == 1) != (want.manage == nil) {
-					t.Errorf("key %d sees features %v, %v", i, st.Features, err)
+				if st, err := c.Stats(ctx); err != nil || (len(st.Features) == 1) != (want.manage == nil) || len(st.Kept) != len(st.Features) {
+					t.Errorf("key %d sees features %v, and kept %v, %v", i, st.Features, st.Kept, err)
 				}
 				if err != nil || len(l) != sees {
 					t.Errorf("key %d sees %v, %v", i, l, err)
@@ -245,6 +253,27 @@ func TestRoleOfBackups(t *testing.T) {
 		}
 		if err := g.check(s, kindBackup, []byte("a backup")); !errors.Is(err, want) {
 			t.Errorf("key %d: %v, want %v", i, err, want)
+		}
+	}
+}
+
+// Who swaps two collections must be admin of both.
+func TestRoleOfSwaps(t *testing.T) {
+	keys, _, k := keyFile(t, access.Entry{Roles: []string{"a:admin", "*:write"}}, access.Entry{Roles: []string{"b:admin"}},
+		access.Entry{Roles: []string{"a:admin", "b:admin"}})
+	s := startServer(t, ServerOptions{Keys: keys})
+	for i, want := range []error{access.ErrPermission, access.ErrPermission, nil} {
+		g, err := s.access.byKey(k[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, names := range [][2]string{{"a", "b"}, {"b", "a"}} {
+			if err := g.check(s, kindSwap, appendText(appendText(nil, names[0]), names[1])); !errors.Is(err, want) {
+				t.Errorf("key %d, %v: %v, want %v", i, names, err, want)
+			}
+		}
+		if err := g.check(s, kindSwap, []byte{9}); !errors.Is(err, ErrProtocol) {
+			t.Error(err)
 		}
 	}
 }
@@ -373,6 +402,47 @@ func TestEndOfAKey(t *testing.T) {
 				t.Error("the connection of the other key was lost")
 			}
 		})
+	}
+}
+
+// The end of a key wakes workers: those whose clients ask nothing do not tick, and a
+// watch of a quiet collection would go on until its next request.
+func TestEndOfAKeyWakesWorkers(t *testing.T) {
+	keys, file, k := keyFile(t, access.Entry{Name: "goes", Roles: []string{"*:read"}})
+	woken := make(chan struct{})
+	g := newGatekeeper(keys, func() { close(woken) })
+	if _, err := g.byKey(k[0]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := access.Revoke(file, "goes"); err != nil {
+		t.Fatal(err)
+	}
+	if err := keys.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	<-woken
+	if g.ends.Load() != 1 {
+		t.Error("workers would not look")
+	}
+}
+
+// Who waits for a connection while its key ends is told so at once, however long it
+// would wait for a server.
+func TestEndOfAKeyWhileWaiting(t *testing.T) {
+	keys, file, k := keyFile(t, access.Entry{Name: "goes", Roles: []string{"*:read"}})
+	s := startFeatures(t, ServerOptions{Keys: keys})
+	o := messagesOnly(TransportTCP)
+	o.Key, o.DialTimeout = k[0], time.Hour
+	stands, ended := follow(t.Context(), dialFeatures(t, s, o), WatchQuery{}, func(FeatureEvent) bool { return true })
+	<-stands
+	if _, err := access.Revoke(file, "goes"); err != nil {
+		t.Fatal(err)
+	}
+	if err := keys.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; !errors.Is(err, ErrUnauthenticated) {
+		t.Errorf("%v, want ErrUnauthenticated", err)
 	}
 }
 

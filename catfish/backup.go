@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+
+	"github.com/catfish-index/catfish/store"
 )
 
 // BackupInfo is what a backup has.
@@ -12,10 +14,11 @@ type BackupInfo struct {
 	Dir         string `json:"dir"` // on the server's machine
 	Collections int    `json:"collections"`
 	Features    uint64 `json:"features"`
-	Revision    uint64 `json:"revision"` // of the last write that is in it
+	Boxes       uint64 `json:"boxes,omitempty"` // different ones
+	Revision    uint64 `json:"revision"`        // of the last write that is in it
 }
 
-// Backup copies all features, as they are at one moment, to a new directory of that
+// Backup copies all that is kept, as they are at one moment, to a new directory of that
 // name in ServerOptions.BackupDir, while others read and write, and checks the copy.
 // ErrNotPermitted: the server keeps nothing, or has no BackupDir. ErrBusy: one is
 // being made. disk.ErrExists: there is such a backup. disk.Restore makes a data
@@ -40,8 +43,9 @@ func (s *Server) Backup(name string) (BackupInfo, error) {
 	if err != nil {
 		return BackupInfo{}, err
 	}
-	s.log.Info("backed up", "dir", dir, "features", r.Keys, "revision", r.Last)
-	return BackupInfo{dir, len(r.Collections), r.Keys, r.Last}, nil
+	features, boxes := store.CountKept(r)
+	s.log.Info("backed up", "dir", dir, "features", features, "boxes", boxes, "revision", r.Last)
+	return BackupInfo{dir, len(r.Collections), features, boxes, r.Last}, nil
 }
 
 // checkBackupName: one directory, not a path that leads elsewhere.

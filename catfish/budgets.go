@@ -12,7 +12,7 @@ import (
 //	answers that wait, over rings and plain sockets,
 //	and values of records that are put in parts        1/9
 //	frames of soft that wait                           1/32
-//	calls of gRPC (command catfish)                    1/18
+//	calls of gRPC and requests of HTTP (command catfish) 1/18
 //	uploads over gRPC (command catfish)                1/8
 //	connections of the TCP port at rest                1/12   96 KiB each
 //	connections of shm at rest                         1/11  112 KiB each
@@ -71,7 +71,7 @@ type BudgetStats struct {
 func (s *Server) budgetStats() []BudgetStats {
 	var l []BudgetStats
 	for _, b := range []*budget.Budget{
-		s.budgets.answers, s.budgets.rings,
+		s.budgets.answers, s.budgets.rings, s.watchBudget,
 		s.streams.silent, s.streams.conns, s.streams.unsent,
 		s.shm.silent, s.shm.connections, s.shm.mapped,
 	} {

@@ -2,6 +2,7 @@ package catfish
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -24,16 +25,26 @@ type collection struct {
 	records *kv.Map     // nil: it has boxes
 	// features has a tree and records of its own, which are those above.
 	features *store.Collection
-	slab     slabMemory      // of the tree, or of the records
-	index    slabMemory      // of the records' keys
-	heap     slabMemory      // of the features' records
-	account  *budget.Account // of who created it; nil: the server's owner
+	boxes    *store.Boxes // that are kept, in the tree above; nil: it is not kept
+	// The memory goes with the data when names are swapped: swap.go.
+	slab    *slabMemory     // of the tree, or of the records
+	index   *slabMemory     // of the records' keys
+	heap    *slabMemory     // of the features' records
+	account *budget.Account // of who created it; nil: the server's owner
+	// shards are nil if the collection is not divided. This is that of number shard.
+	shards *shards
+	shard  int
+	// owned and strayed count the requests about a shard that its owner carried
+	// out, and that others did.
+	owned, strayed atomic.Uint64
 	// kept: it was there when the store was opened, and the server's owner does
 	// not name it. Clients may drop it, as they might when it was created.
 	kept bool
+	// opened is when a client was last told where the memory is (monotonic).
+	opened atomic.Int64
 
 	loading atomic.Bool // clients cannot open it yet
-	// dropped is set before the tree is closed. A search that ran meanwhile
+	// dropped is set before the tree is closed, and when the name was swapped. A search that ran meanwhile
 	// may have found nothing for that reason: look at it afterwards.
 	dropped atomic.Bool
 }
@@ -46,16 +57,24 @@ type collection struct {
 // collection never reaches another one.
 type collections struct {
 	slots [maxCollections]atomic.Pointer[collection]
-	names sync.Map // string -> *collection; not the dropped ones
+	names atomic.Pointer[map[string]*collection] // without the dropped ones; replaced as a whole
 
-	mu     sync.Mutex             // serialises create and drop
-	next   [maxCollections]uint32 // how many collections a slot has had
-	before [maxCollections]struct {
-		num  uint32
-		name string
-	} // that was dropped last: the recording may still ask for its name
+	// before is that of a slot which was dropped last: the recording may still ask
+	// for its name.
+	before [maxCollections]atomic.Pointer[formerly]
+
+	// mu serialises create, drop and swap, which may wait for the disk: workers never
+	// wait for it.
+	mu      sync.Mutex
+	next    [maxCollections]uint32 // how many collections a slot has had
 	closed  bool
 	closing sync.WaitGroup // memory of dropped collections on its way back
+}
+
+// formerly is the name that a number had.
+type formerly struct {
+	num  uint32
+	name string
 }
 
 const (
@@ -84,10 +103,20 @@ func (cs *collections) byNumber(n uint32) (*collection, error) {
 }
 
 func (cs *collections) byName(name string) (*collection, error) {
-	if c, ok := cs.names.Load(name); ok {
-		return c.(*collection), nil
+	if all := cs.names.Load(); all != nil && (*all)[name] != nil {
+		return (*all)[name], nil
 	}
 	return nil, fmt.Errorf("%w: %q", ErrUnknownCollection, name)
+}
+
+// rename replaces what names lead to. cs.mu is held.
+func (cs *collections) rename(f func(names map[string]*collection)) {
+	names := map[string]*collection{}
+	if all := cs.names.Load(); all != nil {
+		maps.Copy(names, *all)
+	}
+	f(names)
+	cs.names.Store(&names)
 }
 
 // nameOf is for the recording, which may be late.
@@ -96,9 +125,7 @@ func (cs *collections) nameOf(n uint32) string {
 	if c := cs.slots[slot].Load(); c != nil && c.num == n {
 		return c.name
 	}
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	if b := cs.before[slot]; b.num == n {
+	if b := cs.before[slot].Load(); b != nil && b.num == n {
 		return b.name
 	}
 	return "dropped"
@@ -109,6 +136,7 @@ func (cs *collections) nameOf(n uint32) string {
 type newCollection struct {
 	records  *RecordsOptions
 	features *store.CollectionOptions
+	keep     bool // boxes that are kept
 }
 
 func (n newCollection) kind() string {
@@ -125,15 +153,26 @@ func (cs *collections) create(name string, s *Server, what newCollection, accoun
 	defer cs.mu.Unlock()
 	if c, err := cs.byName(name); err == nil {
 		account.Close()
-		if err := c.isOf(what.kind()); err != nil || what.features == nil {
+		err := c.isOf(what.kind())
+		if err == nil && what.keep && c.boxes == nil {
+			err = fmt.Errorf("%w: %q is in memory alone", store.ErrCollectionExists, name)
+		}
+		if err == nil && what.records != nil {
+			err = c.hasOptions(what.records)
+		}
+		if err != nil || what.features == nil {
 			return c, err
 		}
-		if is := c.features.Options(); is != *what.features {
-			return c, fmt.Errorf("%w: %q is %v", store.ErrCollectionExists, name, is.Space)
-		}
-		return c, nil
+		return c, c.features.Options().CheckSame(name, *what.features)
 	}
-	c, err := cs.make(name, s, what, account)
+	var c *collection
+	var err error
+	if account != nil {
+		err = s.features.notYet() // One of that name may be on its way.
+	}
+	if err == nil {
+		c, err = cs.make(name, s, what, account)
+	}
 	if err != nil {
 		account.Close()
 		return nil, err
@@ -143,67 +182,85 @@ func (cs *collections) create(name string, s *Server, what newCollection, accoun
 }
 
 func (cs *collections) publish(c *collection) {
-	cs.next[c.num%maxCollections]++
-	cs.slots[c.num%maxCollections].Store(c)
-	cs.names.Store(c.name, c)
+	for _, part := range c.parts() {
+		cs.next[part.num%maxCollections]++
+		cs.slots[part.num%maxCollections].Store(part)
+	}
+	cs.rename(func(names map[string]*collection) { names[c.name] = c })
 }
 
-// adopt adds a collection of features that the store has kept.
+// adopt adds a collection that the store has kept.
 func (cs *collections) adopt(c *collection) (*collection, error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	if other, err := cs.byName(c.name); err == nil {
-		return nil, fmt.Errorf("%w: collection %q is one of %s, and the store has one of features", ErrKind, c.name, other.kind())
+	switch other, err := cs.byName(c.name); {
+	case err == nil && other.kind() == c.kind():
+		return nil, fmt.Errorf("%w: collection %q is kept in the data directory, and to be in memory alone: keep it (ServerOptions.Keep, serve --keep), or name another",
+			store.ErrCollectionExists, c.name)
+	case err == nil:
+		return nil, fmt.Errorf("%w: collection %q is one of %s, and the store has one of %s", ErrKind, c.name, other.kind(), c.kind())
 	}
-	var err error
-	if c.num, err = cs.number(); err == nil {
+	nums, err := cs.numbers(1)
+	if err == nil {
+		c.num = nums[0]
 		cs.publish(c)
 	}
 	return c, err
 }
 
-// number is that of the first free slot.
-func (cs *collections) number() (uint32, error) {
-	slot := 0
-	for slot < maxCollections && (cs.slots[slot].Load() != nil || cs.next[slot] >= 1<<(32-slotBits)) {
-		slot++
+// numbers are those of the first n free slots.
+func (cs *collections) numbers(n int) (nums []uint32, err error) {
+	for slot := 0; slot < maxCollections && len(nums) < n; slot++ {
+		if cs.slots[slot].Load() == nil && cs.next[slot] < 1<<(32-slotBits) {
+			nums = append(nums, cs.next[slot]<<slotBits|uint32(slot))
+		}
 	}
-	if slot == maxCollections {
-		return 0, fmt.Errorf("%w: it has %d collections and can have no more", ErrBusy, maxCollections)
+	if len(nums) < n {
+		return nil, fmt.Errorf("%w: it can have %d collections, shards included, and has no room for %d more", ErrBusy, maxCollections, n)
 	}
-	return cs.next[slot]<<slotBits | uint32(slot), nil
+	return nums, nil
 }
 
-// make makes a collection in the first free slot.
+// make makes a collection in the first free slots.
 func (cs *collections) make(name string, s *Server, what newCollection, account *budget.Account) (*collection, error) {
 	if cs.closed {
 		return nil, ErrClosed
 	}
-	if err := account.Take(1); err != nil {
+	n := what.slots()
+	if err := account.Take(int64(n)); err != nil {
 		return nil, err
 	}
-	num, err := cs.number()
+	nums, err := cs.numbers(n)
 	if err != nil {
 		return nil, err
 	}
-	if what.features != nil {
-		c, err := s.features.make(name, what.features)
+	num := nums[0]
+	if what.features != nil || what.keep {
+		c, err := s.features.make(name, what)
 		if err == nil {
 			c.num, c.account = num, account
 		}
 		return c, err
 	}
-	c := &collection{num: num, name: name, account: account}
+	c := withMemory()
+	c.num, c.name, c.account = num, name, account
 	c.loading.Store(slices.Contains(s.opts.Loading, name))
 	fill := c.makeTree
 	if what.records != nil {
-		fill = func(s *Server) error { return c.makeRecords(s, what.records) }
+		fill = func(s *Server) error { return c.makeShards(s, what.records, nums) }
 	}
 	if err := fill(s); err != nil {
-		c.close()
+		for _, part := range c.parts() {
+			part.close()
+		}
 		return nil, err
 	}
 	return c, nil
+}
+
+// withMemory is a collection whose memory is yet to be made.
+func withMemory() *collection {
+	return &collection{slab: new(slabMemory), index: new(slabMemory), heap: new(slabMemory)}
 }
 
 func (c *collection) makeTree(s *Server) error {
@@ -226,7 +283,7 @@ func (cs *collections) shut() {
 
 // shut ends reads and writes by this process, and waits for those under way.
 func (c *collection) shut() {
-	if c.features != nil {
+	if c.features != nil || c.boxes != nil {
 		return // The store closes it.
 	}
 	if c.tree != nil {
@@ -239,7 +296,7 @@ func (c *collection) shut() {
 
 // close frees the memory.
 func (c *collection) close() {
-	if c.features != nil {
+	if c.features != nil || c.boxes != nil {
 		return // The store has freed it.
 	}
 	c.shut()

@@ -2,32 +2,58 @@ package catfish
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+
+	"github.com/catfish-index/catfish/store"
 )
 
-// FeaturesInfo describes a collection of features.
-type FeaturesInfo struct {
-	Name string `json:"name"`
-	FeaturesOptions
-	// Features are how many there are, those included that have expired and are
-	// not removed yet.
-	Features int `json:"features"`
-}
+// FeaturesInfo describes a collection of features: options, count, extent, types of
+// geometries and properties.
+type FeaturesInfo = store.Description
 
-// Describe tells what the collection is, and how much it has.
+// Describe tells what the collection is, and what it has. A server that is older
+// than this client tells only name, options and count.
 func (f *Features) Describe(ctx context.Context) (FeaturesInfo, error) { return f.be.describe(ctx) }
 
-func (l *localFeatures) describe(context.Context) (FeaturesInfo, error) {
-	return FeaturesInfo{l.c.Name(), l.c.Options(), l.c.Len()}, nil
+// describe answers a client.
+func (c *collection) describe() ([]byte, error) {
+	d, err := c.features.Describe()
+	if err != nil {
+		return nil, c.goneOr(err)
+	}
+	return json.Marshal(d)
 }
 
-func (r *remoteFeatures) describe(ctx context.Context) (FeaturesInfo, error) {
-	if kind, err := r.c.Kind(ctx); err != nil || kind != KindFeatures {
+func (r *remoteFeatures) describe(ctx context.Context) (d FeaturesInfo, err error) {
+	older := false
+	ans, err := r.c.request(ctx, kindDescribe, func(s *session) (*openSlab, []byte, error) {
+		o, err := s.openChecked(ctx, r.c.collection, kindOpen)
 		if err == nil {
-			err = fmt.Errorf("%w: %q is one of %s, not of %s", ErrKind, r.c.collection, kind, KindFeatures)
+			err = o.isOf(KindFeatures)
 		}
-		return FeaturesInfo{}, err
+		if older = err == nil && !s.knows(kindDescribe); older {
+			err = ErrVersionMismatch
+		}
+		if err != nil {
+			return o, nil, err
+		}
+		return o, appendHead(nil, o.coll, 0), nil
+	})
+	if older {
+		return r.brief(ctx)
 	}
+	if err != nil {
+		return d, err
+	}
+	if err := json.Unmarshal(ans, &d); err != nil {
+		return d, fmt.Errorf("%w: description of %d bytes: %w", ErrProtocol, len(ans), err)
+	}
+	return d, nil
+}
+
+// brief is describe for servers that are older.
+func (r *remoteFeatures) brief(ctx context.Context) (FeaturesInfo, error) {
 	st, err := r.c.Stats(ctx)
 	if err != nil {
 		return FeaturesInfo{}, err
@@ -36,7 +62,7 @@ func (r *remoteFeatures) describe(ctx context.Context) (FeaturesInfo, error) {
 	if !ok {
 		return FeaturesInfo{}, fmt.Errorf("%w: %q was dropped", ErrUnknownCollection, r.c.collection)
 	}
-	return FeaturesInfo{r.c.collection, f.CollectionOptions, f.Records.Index.Items}, nil
+	return FeaturesInfo{Name: r.c.collection, CollectionOptions: f.CollectionOptions, Features: f.Records.Index.Items}, nil
 }
 
 // Kind is what the client's collection has: KindBoxes, KindRecords or KindFeatures.

@@ -43,21 +43,33 @@ func (cs *collections) drop(name string, byClient bool) (bool, error) {
 	case byClient && c.account == nil && !c.kept:
 		return false, fmt.Errorf("%w: collection %q was not created by a client", ErrNotPermitted, name)
 	}
-	free := c.close
-	if c.features != nil {
-		if free, err = c.features.Retire(); err != nil {
-			return false, err
+	free := func() {
+		for _, part := range c.parts() {
+			part.close()
 		}
 	}
-	c.dropped.Store(true)
-	cs.names.Delete(name)
+	switch {
+	case c.features != nil:
+		free, err = c.features.Retire()
+	case c.boxes != nil:
+		free, err = c.boxes.Retire()
+	}
+	if err != nil {
+		return false, err
+	}
+	for _, part := range c.parts() {
+		part.dropped.Store(true)
+	}
+	cs.rename(func(names map[string]*collection) { delete(names, name) })
 	cs.closing.Go(func() {
 		free()
 		cs.mu.Lock()
 		defer cs.mu.Unlock()
-		slot := c.num % maxCollections
-		cs.before[slot].num, cs.before[slot].name = c.num, c.name
-		cs.slots[slot].Store(nil)
+		for _, part := range c.parts() {
+			slot := part.num % maxCollections
+			cs.before[slot].Store(&formerly{part.num, part.name})
+			cs.slots[slot].Store(nil)
+		}
 		c.account.Close()
 	})
 	return true, nil
@@ -81,37 +93,32 @@ func (v *service) carryOutUnlessGone(req *request, out []byte) (_ []byte, done u
 	return out, done, err
 }
 
-// manage carries out a client's kindCreate, kindCreateRecords or kindDrop.
-func (v *service) manage(kind fastmsg.Kind, p, out []byte) ([]byte, error) {
+// manage leaves a client's kindCreate, kindCreateRecords or kindDrop in v.pending.
+func (v *service) manage(kind fastmsg.Kind, p []byte) error {
 	if v.s.opts.ClientCollections < 0 {
-		return out, fmt.Errorf("%w: the collections of this server are fixed", ErrNotPermitted)
+		return fmt.Errorf("%w: the collections of this server are fixed", ErrNotPermitted)
 	}
 	name := string(p)
 	var what newCollection
 	switch kind {
 	case kindDrop:
-		if c, err := v.s.colls.byName(name); err == nil && c.features != nil {
-			v.dropFeatures(name)
-			return out, nil
-		}
-		ok, err := v.s.colls.drop(name, true)
-		return appendBool(out, ok), err
+		v.dropLater(name)
+		return nil
 	case kindCreateRecords:
 		o, rest, err := getRecordsOptions(p)
 		if err != nil {
-			return out, err
+			return err
 		}
 		what.records, name = &o, string(rest)
 	}
 	if err := checkName(name); err != nil {
-		return out, fmt.Errorf("%w: %w", ErrProtocol, err) // the client has checked it
+		return fmt.Errorf("%w: %w", ErrProtocol, err) // the client has checked it
 	}
 	if err := v.s.Room(); err != nil {
-		return out, err
+		return err
 	}
-	a := v.s.clientColls.Open(v.source(), func(error) {})
-	_, err := v.s.colls.create(name, v.s, what, a)
-	return out, err
+	v.createLater(name, what)
+	return nil
 }
 
 // newClientCollections bounds what each source creates, not all together: to

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	tidwall "github.com/tidwall/rtree"
@@ -122,15 +123,25 @@ func testExact(t *testing.T, d exactSet, polling bool) {
 		}
 		o := newOracle(group.items)
 		for _, seed := range some(group.seeds) {
-			for _, q := range queriesAround(group.items, seed, d.queries) {
-				want := o.search(t, q)
-				x, y := q.MinX, q.MaxY
-				dist := o.nearest(x, y, 7)
-				for i, c := range clients {
-					if err := sameAnswers(t, c, q, want, x, y, dist); err != nil {
-						t.Fatalf("%s, seed %d: %v", ps[i].name, seed, err)
+			qs := queriesAround(group.items, seed, d.queries)
+			want, dist := make([][]rstar.Item, len(qs)), make([][]float64, len(qs))
+			for i, q := range qs {
+				want[i], dist[i] = o.search(t, q), o.nearest(q.MinX, q.MaxY, 7)
+			}
+			// Alone, a client would wait for wake-ups most of the time.
+			var asking sync.WaitGroup
+			for i, c := range clients {
+				asking.Go(func() {
+					for j, q := range qs {
+						if err := sameAnswers(t, c, q, want[j], q.MinX, q.MaxY, dist[j]); err != nil {
+							t.Errorf("%s, seed %d: %v", ps[i].name, seed, err)
+							return
+						}
 					}
-				}
+				})
+			}
+			if asking.Wait(); t.Failed() {
+				return
 			}
 		}
 		for i, c := range clients {

@@ -181,3 +181,69 @@ func ExampleFeatures_PutMany() {
 	// Output:
 	// 2 stored, 1 bad
 }
+
+// Buses that move are followed in an area: what is there, and then what changes.
+func ExampleFeatures_Watch() {
+	ctx := context.Background()
+	db, err := catfish.Open(ctx, "", catfish.LocalOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.CreateFeatures(ctx, "buses", catfish.FeaturesOptions{}); err != nil {
+		log.Fatal(err)
+	}
+	buses, err := db.Features("buses")
+	if err != nil {
+		log.Fatal(err)
+	}
+	move := func(bus string, lon, lat float64) {
+		if _, _, err := buses.Put(ctx, catfish.Feature{ID: bus, Geometry: orb.Point{lon, lat}}, kv.Condition{}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	move("L1", 1.51, 42.50)
+	move("L2", 1.70, 42.60)
+
+	town := catfish.FeatureQuery{Area: store.Circle(1.52, 42.51, 3000)}
+	seen := map[string]uint64{} // bus -> revision
+	for e, err := range buses.Watch(ctx, catfish.WatchQuery{Query: town, Progress: true}) {
+		if err != nil {
+			log.Fatal(err) // store.ErrLagged: begin again, with a search
+		}
+		switch e.Kind {
+		case store.Progress: // The watch stands.
+			for bus, err := range buses.Search(ctx, town) {
+				if err != nil {
+					log.Fatal(err)
+				}
+				seen[bus.ID] = bus.Revision
+				fmt.Println(bus.ID, "is in town")
+			}
+			go func() { // Others move buses.
+				move("L1", 1.52, 42.51)
+				move("L2", 1.53, 42.52)
+				move("L1", 1.60, 42.55)
+				if _, err := buses.Delete(ctx, "L2", kv.Condition{}); err != nil {
+					log.Fatal(err)
+				}
+			}()
+		case store.Exit:
+			fmt.Println(e.ID, "leaves:", e.Why)
+			if delete(seen, e.ID); len(seen) == 0 {
+				return // e.Resume is where another watch goes on.
+			}
+		default:
+			if e.Revision > seen[e.ID] { // not seen by the search already
+				seen[e.ID] = e.Revision
+				fmt.Println(e.ID, e.Kind, e.Feature.Geometry)
+			}
+		}
+	}
+	// Output:
+	// L1 is in town
+	// L1 inside [1.52 42.51]
+	// L2 enter [1.53 42.52]
+	// L1 leaves: moved
+	// L2 leaves: deleted
+}

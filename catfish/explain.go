@@ -36,6 +36,9 @@ type Explanation struct {
 	PointerHits    uint64 `json:"pointer_hits,omitempty"`
 	PointerInvalid uint64 `json:"pointer_invalid,omitempty"`
 
+	// Shard that has the key, nil: the collection is not divided.
+	Shard *ShardAt `json:"shard,omitempty"`
+
 	Took  time.Duration `json:"took_ns"`
 	Steps []Step        `json:"steps"`
 
@@ -133,4 +136,11 @@ func (x *Explanation) walked(own time.Duration) {
 	last := &x.Steps[len(x.Steps)-1]
 	last.Took -= own
 	x.Steps = append(x.Steps, Step{"look at nodes", own})
+}
+
+// shard notes where the key is.
+func (x *Explanation) shard(o *openSlab) {
+	if x != nil {
+		x.Shard = o.shardAt()
+	}
 }

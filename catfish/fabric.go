@@ -141,8 +141,8 @@ func (s *Server) openFabric(name string) (err error) {
 	if f.readCQ, err = f.dev.CreateCQ(1); err != nil {
 		return err
 	}
-	for range s.opts.Workers {
-		w, err := s.newWorker(f, nil)
+	for i := range s.opts.Workers {
+		w, err := s.newWorker(f, i+1, nil)
 		if err != nil {
 			return err
 		}
@@ -167,7 +167,7 @@ func (f *fabric) accept(ctx context.Context) error {
 		}
 		accept := f.acceptReadChannel
 		if !isReadChannel(req.PrivateData()) {
-			accept = f.workerFor()
+			accept = f.workerFor(req.PrivateData())
 		}
 		// Accepting waits for the client. Other clients must not wait for it.
 		wg.Go(func() {

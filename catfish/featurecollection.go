@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -51,10 +50,12 @@ func (s *Server) openStore() {
 		began := time.Now()
 		st, err := store.Open(s.ctx, store.Options{
 			Dir: s.opts.DataDir, Sync: s.opts.Sync, LogBytes: s.opts.LogBytes,
-			SlabBytes: s.opts.SlabBytes, NodeBytes: s.opts.NodeBytes, BootID: s.bootID,
-			Memory: f.memory, Logger: s.log, Now: s.now,
+			SlabBytes: s.opts.SlabBytes, NodeBytes: s.opts.NodeBytes, Strategy: s.opts.Strategy, BootID: s.bootID,
+			Memory: f.memory, Logger: s.log, Now: s.now, Watch: s.opts.Watch,
 		})
 		if err == nil {
+			// Server.Close waits for requests that wait for the disk.
+			context.AfterFunc(s.ctx, st.GiveUp)
 			err = f.serve(st)
 		}
 		if err != nil {
@@ -63,7 +64,7 @@ func (s *Server) openStore() {
 			return
 		}
 		if s.opts.DataDir != "" {
-			s.log.Info("store opened", "dir", s.opts.DataDir, "collections", len(st.Collections()),
+			s.log.Info("store opened", "dir", s.opts.DataDir, "collections", len(st.Collections())+len(st.AllBoxes()),
 				"took", time.Since(began).Round(time.Millisecond))
 		}
 	}
@@ -76,15 +77,29 @@ func (s *Server) openStore() {
 
 // serve lets clients reach the collections of a store that was opened.
 func (f *features) serve(st *store.Store) error {
+	var all []*collection
 	for _, c := range st.Collections() {
 		own := f.take(c)
 		_, fixed := f.s.opts.Features[own.name]
 		own.kept = !fixed
+		all = append(all, own)
+	}
+	for _, b := range st.AllBoxes() {
+		own := f.takeBoxes(b)
+		own.kept = !slices.Contains(f.s.opts.Keep, own.name)
+		all = append(all, own)
+	}
+	for _, own := range all {
 		if _, err := f.s.colls.adopt(own); err != nil {
 			return errors.Join(err, st.Close())
 		}
 	}
 	f.st.Store(st)
+	for _, name := range f.s.opts.Keep {
+		if _, err := f.s.CreateKept(name); err != nil {
+			return err
+		}
+	}
 	for name, o := range f.s.opts.Features {
 		if _, err := f.s.CreateFeatures(name, o); err != nil {
 			return err
@@ -95,15 +110,25 @@ func (f *features) serve(st *store.Store) error {
 
 // take is the collection whose memory was made for c.
 func (f *features) take(c *store.Collection) *collection {
+	own := f.takeMade(c.Name())
+	if own != nil {
+		own.features, own.tree, own.records = c, c.Tree(), c.Map()
+	}
+	return own
+}
+
+// takeMade is the collection whose memory was made for that name, nil if there is
+// none.
+func (f *features) takeMade(name string) *collection {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	own := f.made[c.Name()]
+	own := f.made[name]
 	if own == nil {
 		return nil
 	}
-	delete(f.made, c.Name())
-	own.name, own.features, own.tree, own.records = c.Name(), c, c.Tree(), c.Map()
-	own.loading.Store(slices.Contains(f.s.opts.Loading, own.name))
+	delete(f.made, name)
+	own.name = name
+	own.loading.Store(slices.Contains(f.s.opts.Loading, name))
 	return own
 }
 
@@ -113,10 +138,10 @@ func (f *features) memory(name string, part store.Part, bytes int64) (store.Memo
 	defer f.mu.Unlock()
 	c := f.made[name]
 	if c == nil {
-		c = &collection{}
+		c = withMemory()
 		f.made[name] = c
 	}
-	slab := map[store.Part]*slabMemory{store.TreePart: &c.slab, store.RecordsPart: &c.heap, store.IndexPart: &c.index}[part]
+	slab := map[store.Part]*slabMemory{store.TreePart: c.slab, store.RecordsPart: c.heap, store.IndexPart: c.index}[part]
 	slab.doubles = part == store.IndexPart
 	if part == store.IndexPart {
 		bytes = min(bytes, record.MaxSlabBytes)
@@ -150,7 +175,7 @@ func (f *features) close() {
 	<-f.ended
 	if st := f.st.Swap(nil); st != nil {
 		if err := st.Close(); err != nil {
-			slog.New(f.s.log.Handler()).Error("the store did not close well", "err", err)
+			f.s.log.Error("the store did not close well", "err", err)
 		}
 	}
 }
@@ -187,13 +212,16 @@ func (s *Server) Features(name string) (*store.Collection, error) {
 // Store is the server's store. ErrNotReady: it is being loaded.
 func (s *Server) Store() (*store.Store, error) { return s.features.ready() }
 
-// makeFeatures makes a collection by the store.
-func (f *features) make(name string, o *store.CollectionOptions) (*collection, error) {
+// make makes a collection by the store.
+func (f *features) make(name string, what newCollection) (*collection, error) {
+	if what.keep {
+		return f.makeKept(name)
+	}
 	st, err := f.ready()
 	if err != nil {
 		return nil, err
 	}
-	c, err := st.Create(name, *o)
+	c, err := st.Create(name, *what.features)
 	if err != nil {
 		f.mu.Lock()
 		delete(f.made, name) // The store has freed it.

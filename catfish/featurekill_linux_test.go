@@ -1,24 +1,16 @@
 package catfish
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/paulmach/orb"
 
@@ -41,20 +33,6 @@ import (
 // With SyncAlways R is above all that was acknowledged. Otherwise there must be
 // one: what is left is a prefix of what was done, and what came after it is lost.
 
-var kills = flag.Int("kills", 3, "how often TestKilledStore kills a server with sync always")
-
-// Environment of the child: where it listens, its socket, data directory and sync.
-const (
-	killListen = "CATFISH_TEST_KILL_LISTEN"
-	killSocket = "CATFISH_TEST_KILL_SOCKET"
-	killDir    = "CATFISH_TEST_KILL_DIR"
-	killSync   = "CATFISH_TEST_KILL_SYNC"
-)
-
-func killSyncs() []disk.Sync {
-	return []disk.Sync{disk.SyncAlways, disk.SyncInterval(5 * time.Millisecond), disk.SyncOff}
-}
-
 func TestKilledStore(t *testing.T) {
 	if os.Getenv(killDir) != "" {
 		serveUntilKilled(t)
@@ -69,56 +47,13 @@ func TestKilledStore(t *testing.T) {
 	}
 }
 
-// serveUntilKilled is the child. It ends with its parent.
-func serveUntilKilled(t *testing.T) {
-	o := ServerOptions{
-		Listen: os.Getenv(killListen), SocketPath: os.Getenv(killSocket), DataDir: os.Getenv(killDir),
-		Transports: offered, Fabric: testFabric, SlabBytes: 64 << 20, Logger: quiet(),
-		Features: map[string]FeaturesOptions{testFeatures: {}},
-	}
-	for _, s := range killSyncs() {
-		if s.String() == os.Getenv(killSync) {
-			o.Sync = s
-		}
-	}
-	s, err := NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fmt.Println("listens", s.Addr())
-	go func() {
-		if err := s.WaitReady(t.Context()); err != nil {
-			fmt.Println(err)
-			return
-		}
-		fmt.Println("ready")
-	}()
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(0)
-	}()
-	if err := s.Serve(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // killing is a data directory, its server processes, and their clients.
 type killing struct {
-	t    *testing.T
-	sync disk.Sync
-	rng  *rand.Rand
-	env  []string
-	addr string
-
-	cmd   *exec.Cmd
-	in    io.Closer
-	lines *bufio.Reader
-
+	*killedServer
 	clients []killClient
 	writers []*killWriter
 	first   uint64            // above the revisions of the lives before
 	given   map[uint64]string // what each revision was given to
-	lost    int
 
 	mu       sync.Mutex
 	observed map[string]map[uint64]bool // numbers of writes that readers saw, by id
@@ -130,59 +65,10 @@ type killClient struct {
 }
 
 func newKilling(t *testing.T, sync disk.Sync) *killing {
-	dir := t.TempDir()
 	return &killing{
-		t: t, sync: sync, rng: rand.New(rand.NewPCG(18, 5)), addr: "127.0.0.1:0",
-		env: append(os.Environ(), killSocket+"="+filepath.Join(dir, "s"),
-			killDir+"="+filepath.Join(dir, "data"), killSync+"="+sync.String()),
-		given: map[uint64]string{}, observed: map[string]map[uint64]bool{},
+		killedServer: newKilledServer(t, sync),
+		given:        map[uint64]string{}, observed: map[string]map[uint64]bool{},
 	}
-}
-
-// start starts a server process, and returns when it listens.
-func (k *killing) start() {
-	k.t.Helper()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestKilledStore$")
-	cmd.Env = append(slices.Clone(k.env), killListen+"="+k.addr)
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		k.t.Fatal(err)
-	}
-	k.cmd, k.in, k.lines = cmd, in, bufio.NewReader(out)
-	addr, ok := strings.CutPrefix(k.line(), "listens ")
-	if !ok {
-		k.t.Fatalf("the child said %q", addr)
-	}
-	k.addr = addr
-}
-
-func (k *killing) line() string {
-	l, err := k.lines.ReadString('\n')
-	if err != nil {
-		k.t.Fatalf("the child said %q, and %v", l, err)
-	}
-	return strings.TrimSpace(l)
-}
-
-func (k *killing) ready() {
-	k.t.Helper()
-	if l := k.line(); l != "ready" {
-		k.t.Fatalf("the child said %q", l)
-	}
-}
-
-func (k *killing) kill() {
-	_ = k.cmd.Process.Kill()
-	_ = k.cmd.Wait()
-	_ = k.in.Close()
 }
 
 const (
@@ -217,60 +103,20 @@ func (k *killing) run(rounds int) {
 			k.writers = append(k.writers, newKillWriter(k, len(k.writers), k.clients[len(k.clients)-1]))
 		}
 	}
-	writes := 0
-	for range rounds {
-		writes += k.life()
-		if k.t.Failed() {
-			return
-		}
-		k.start()
-		if k.rng.IntN(4) == 0 { // while it is loading
-			k.kill()
-			k.start()
-		}
-		k.ready()
-		k.verify()
-	}
-	k.t.Logf("%d rounds, %d writes acknowledged, %d lost", rounds, writes, k.lost)
-	if k.sync == disk.SyncAlways && writes < 10*rounds {
-		k.t.Error("too few writes to say anything")
-	}
+	k.again(rounds, k.life, k.verify)
 }
 
-// life has clients write and read until the server is killed, and returns how many
-// writes were acknowledged.
-func (k *killing) life() int {
-	ctx, cancel := context.WithCancel(k.t.Context())
-	defer cancel()
-	var acked atomic.Int64
-	until, reached := int64(20+k.rng.IntN(600)), make(chan struct{})
-	done := func() {
-		if acked.Add(1) == until {
-			close(reached)
+// life has clients write and read until the server is killed.
+func (k *killing) life() (writes int) {
+	return k.untilKilled(func(ctx context.Context, done func(), writers, readers *sync.WaitGroup) {
+		for _, w := range k.writers {
+			writers.Go(func() { w.write(ctx, done) })
 		}
-	}
-	var all, writers sync.WaitGroup
-	for _, w := range k.writers {
-		writers.Go(func() { w.write(ctx, done) })
-	}
-	for i, c := range k.clients {
-		rng := rand.New(rand.NewPCG(uint64(i), k.rng.Uint64()))
-		all.Go(func() { k.observe(ctx, c, rng) })
-	}
-	ended := make(chan struct{})
-	go func() {
-		writers.Wait()
-		close(ended)
-	}()
-	select {
-	case <-reached:
-	case <-ended: // They have failed.
-	}
-	k.kill()
-	cancel()
-	writers.Wait()
-	all.Wait()
-	return int(acked.Load())
+		for i, c := range k.clients {
+			rng := rand.New(rand.NewPCG(uint64(i), k.rng.Uint64()))
+			readers.Go(func() { k.observe(ctx, c, rng) })
+		}
+	})
 }
 
 // killOp is what an operation made of an id.
@@ -463,152 +309,6 @@ func (k *killing) observe(ctx context.Context, c killClient, rng *rand.Rand) {
 				return
 			}
 			see(f)
-		}
-	}
-}
-
-// verify compares what all paths read with what is known, and begins a new life.
-func (k *killing) verify() {
-	k.t.Helper()
-	ctx := k.t.Context()
-	var is map[string]killOp
-	for _, c := range k.clients {
-		got := map[string]killOp{}
-		for what, q := range map[string]FeatureQuery{"by area": {Area: store.Box(-180, -90, 180, 90)}, "by id": {Order: store.ByID}} {
-			found := map[string]killOp{}
-			for f, err := range c.Search(ctx, q) {
-				if err != nil {
-					k.t.Fatalf("%s, %s: %v", c.name, what, err)
-				}
-				op, err := killOpOf(&f)
-				if _, again := found[f.ID]; err != nil || again {
-					k.t.Fatalf("%s, %s: %q: %v, again: %t", c.name, what, f.ID, err, again)
-				}
-				found[f.ID] = op
-			}
-			if is == nil {
-				is = found
-			}
-			k.same(c.name+", "+what, found, is)
-		}
-		for _, w := range k.writers {
-			fs, err := c.GetMany(ctx, w.ids)
-			if err != nil {
-				k.t.Fatalf("%s: get: %v", c.name, err)
-			}
-			for i := range fs {
-				if fs[i].ID == "" {
-					continue
-				}
-				op, err := killOpOf(&fs[i])
-				if err != nil {
-					k.t.Fatalf("%s: %v", c.name, err)
-				}
-				got[fs[i].ID] = op
-			}
-		}
-		k.same(c.name+", get", got, is)
-	}
-	k.explain(is)
-	k.begin(is)
-}
-
-func (k *killing) same(what string, got, want map[string]killOp) {
-	k.t.Helper()
-	for id, op := range want {
-		if got[id] != op {
-			k.t.Errorf("%s: %q is %+v, others see %+v", what, id, got[id], op)
-		}
-	}
-	if len(got) != len(want) {
-		k.t.Errorf("%s: %d features, others see %d", what, len(got), len(want))
-	}
-}
-
-// explain looks for the revision up to which everything is there.
-func (k *killing) explain(is map[string]killOp) {
-	k.t.Helper()
-	ends := []uint64{k.first}
-	for _, w := range k.writers {
-		for id, i := range w.know {
-			for _, op := range i.ops[1:] {
-				if op.revision <= k.first {
-					k.t.Errorf("revision %d, of write %d to %q, was given before", op.revision, op.n, id)
-				}
-				k.give(op.revision, id, op)
-				ends = append(ends, op.revision)
-			}
-		}
-	}
-	slices.Sort(ends)
-	last := ends[len(ends)-1]
-	why := k.upTo(last, is)
-	if why == nil || k.sync == disk.SyncAlways {
-		if why != nil {
-			k.t.Error(why)
-		}
-		return
-	}
-	for i, r := range slices.Backward(ends) {
-		if k.upTo(r, is) == nil {
-			k.lost += len(ends) - 1 - i
-			return
-		}
-	}
-	k.t.Errorf("no revision explains what is left; up to the last, %d: %v", last, why)
-}
-
-// give notes whom a revision was given to.
-func (k *killing) give(revision uint64, id string, op killOp) {
-	to := fmt.Sprintf("write %d to %q", op.n, id)
-	if was, ok := k.given[revision]; ok && was != to {
-		k.t.Errorf("revision %d was given to %s and %s", revision, was, to)
-	}
-	k.given[revision] = to
-}
-
-// upTo is nil if all that was acknowledged up to a revision is there, and of what
-// came later nothing.
-func (k *killing) upTo(r uint64, is map[string]killOp) error {
-	for _, w := range k.writers {
-		for id, i := range w.know {
-			want, n := i.ops[0], 1
-			for ; n < len(i.ops) && i.ops[n].revision <= r; n++ {
-				want = i.ops[n]
-			}
-			got := is[id]
-			if got == want || want.n == 0 && got.n == 0 {
-				// It was seen, so it was durable.
-				if m := i.maybe; m != nil && m.n != 0 && k.observed[id][m.n] && k.sync == disk.SyncAlways {
-					return fmt.Errorf("%q is %+v, and readers saw %+v before", id, got, *m)
-				}
-				continue
-			}
-			if m := i.maybe; n == len(i.ops) && m != nil && got.n == m.n && got.g == m.g && (m.n == 0 || got.revision > want.revision) {
-				continue
-			}
-			return fmt.Errorf("%q is %+v, want %+v, or %+v", id, got, want, i.maybe)
-		}
-	}
-	return nil
-}
-
-// begin takes what is there for the begin of the next life.
-func (k *killing) begin(is map[string]killOp) {
-	if k.sync != disk.SyncAlways {
-		// Revisions of writes that are lost are given again.
-		k.given, k.first = map[uint64]string{}, 0
-	}
-	for id, op := range is {
-		k.give(op.revision, id, op)
-	}
-	for r := range k.given {
-		k.first = max(k.first, r)
-	}
-	clear(k.observed)
-	for _, w := range k.writers {
-		for id, i := range w.know {
-			*i = killID{ops: []killOp{is[id]}}
 		}
 	}
 }

@@ -54,6 +54,9 @@ func (g *findQuery) offloadNear(ctx context.Context, c *Client, s *session) (st 
 		return st, false, err
 	}
 	for f := range n.Result() {
+		if fields := g.fields(); !fields.All() {
+			f.Cut(nil, fields)
+		}
 		g.found = append(g.found, *f)
 	}
 	return st, true, nil
@@ -104,13 +107,9 @@ func (g *findQuery) circle(ctx context.Context, c *Client, s *session, n *store.
 	}
 	var items []rstar.Item
 	err = g.walk(ctx, c, s, st, func(r *remote.Reader, ended func()) (err error) {
-		for _, box := range boxes {
-			items, err = r.Search(ctx, &g.open.slab, box, 4*searchCandidates, items)
-			if ended(); err != nil {
-				return err
-			}
-		}
-		return nil
+		defer ended()
+		items, err = r.SearchAny(ctx, &g.open.slab, boxes, 4*searchCandidates, nil)
+		return err
 	})
 	if err != nil {
 		return g.cannot(ctx, s, err)

@@ -65,23 +65,9 @@ func (g *findQuery) cannot(ctx context.Context, s *session, err error) (ok bool,
 // candidates are the entries of the tree that meet the area, each once.
 func (g *findQuery) candidates(ctx context.Context, c *Client, s *session) (items []rstar.Item, st offload.Stats, err error) {
 	err = g.walk(ctx, c, s, &st, func(r *remote.Reader, ended func()) error {
-		for i, box := range g.prepared.Boxes() {
-			n := len(items)
-			items, err = r.Search(ctx, &g.open.slab, box, searchCandidates+1, items)
-			if ended(); err != nil {
-				return err
-			}
-			kept := items[:n]
-			for _, it := range items[n:] {
-				if g.prepared.First(i, it.Rect) {
-					kept = append(kept, it)
-				}
-			}
-			if items = kept; len(items) > searchCandidates {
-				return nil
-			}
-		}
-		return nil
+		defer ended()
+		items, err = r.SearchAny(ctx, &g.open.slab, g.prepared.Boxes(), searchCandidates+1, nil)
+		return err
 	})
 	return items, st, err
 }
@@ -172,7 +158,7 @@ func (g *findQuery) keep(f *store.Found, _ record.Ref) error {
 	match, err := g.prepared.Match(f)
 	if match {
 		// The reader's memory goes with the channel.
-		g.found = append(g.found, f.Clone())
+		g.found = append(g.found, g.own(f))
 	}
 	return err
 }

@@ -9,7 +9,10 @@ func (s *session) openedTree(o *openSlab, f *openFeatures, old *openSlab) (leave
 		return func() {}
 	}
 	o.features, o.space = true, f.space
-	o.slab = slab{Base: f.tree, Bytes: f.treeBytes, NodeBytes: f.nodeBytes, BootID: s.hello.BootID, Trust: s.trust}
+	o.slab = slab{
+		Base: f.tree, Bytes: f.treeBytes, NodeBytes: f.nodeBytes, BootID: s.hello.BootID, Trust: s.trust,
+		WholeLeaves: true, // Places crowd, and people ask for where they are.
+	}
 	switch {
 	case old != nil && old.features:
 		o.Cache, o.leaveCache = old.Cache, old.leaveCache

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/kv"
@@ -149,11 +150,20 @@ func (r *remoteFeatures) eraseWhere(ctx context.Context, q FeatureQuery) (int, e
 		b, err := appendFindQuery(appendHead(nil, o.coll, 0), &q, o.space)
 		return o, b, err
 	})
+	return erased(ans, err)
+}
+
+// erased reads the answer to an eraseWhere: also an error counts those deleted.
+func erased(ans []byte, err error) (int, error) {
 	if err != nil {
+		var r *remoteError
+		if errors.As(err, &r) {
+			return int(min(r.done, math.MaxInt)), err
+		}
 		return 0, err
 	}
 	if len(ans) != 8 {
 		return 0, fmt.Errorf("%w: %d bytes answered, want 8", ErrProtocol, len(ans))
 	}
-	return int(binary.LittleEndian.Uint64(ans)), nil
+	return int(min(binary.LittleEndian.Uint64(ans), math.MaxInt)), nil
 }

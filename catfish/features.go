@@ -18,6 +18,8 @@ type (
 	FeatureQuery = store.Query
 	// NearestQuery asks for the features around a point.
 	NearestQuery = store.NearestQuery
+	// FeatureFields says which parts of features are wanted.
+	FeatureFields = feature.Selection
 	// FeaturesOptions configure a collection of features.
 	FeaturesOptions = store.CollectionOptions
 )
@@ -35,10 +37,11 @@ type featuresBackend interface {
 	patch(ctx context.Context, id string, patch []byte, cond kv.Condition) (uint64, error)
 	erase(ctx context.Context, id string, cond kv.Condition) (uint64, error)
 	eraseWhere(ctx context.Context, q FeatureQuery) (int, error)
-	get(ctx context.Context, ids []string, yield func(i int, f *store.Found) (bool, error)) error
+	get(ctx context.Context, ids []string, fields *feature.Selection, yield func(i int, f *store.Found) (bool, error)) error
 	search(ctx context.Context, q FeatureQuery, yield func(*store.Found) (bool, error)) error
 	nearest(ctx context.Context, q NearestQuery, yield func(*store.Found) (bool, error)) error
 	count(ctx context.Context, q FeatureQuery) (int, error)
+	watch(ctx context.Context, q *WatchQuery, yield func(FeatureEvent) bool) error
 	describe(ctx context.Context) (FeaturesInfo, error)
 }
 
@@ -106,14 +109,15 @@ func (f *Features) Delete(ctx context.Context, id string, cond kv.Condition) (re
 	return f.be.erase(ctx, id, cond)
 }
 
-// DeleteWhere deletes the features that a query wants, and returns how many.
+// DeleteWhere deletes the features that a query wants, and returns how many, also with
+// an error: those are deleted. With ErrUnknownOutcome there may be more.
 func (f *Features) DeleteWhere(ctx context.Context, q FeatureQuery) (deleted int, err error) {
 	return f.be.eraseWhere(ctx, q)
 }
 
 // Get is the feature of an id. kv.ErrNotFound: there is none.
 func (f *Features) Get(ctx context.Context, id string) (place Feature, err error) {
-	err = f.be.get(ctx, []string{id}, func(_ int, found *store.Found) (bool, error) {
+	err = f.be.get(ctx, []string{id}, nil, func(_ int, found *store.Found) (bool, error) {
 		if found == nil {
 			return false, fmt.Errorf("%w: %q", kv.ErrNotFound, id)
 		}
@@ -126,11 +130,28 @@ func (f *Features) Get(ctx context.Context, id string) (place Feature, err error
 // GetMany returns the features of ids, in their order; where there is none ID is
 // empty. Together they are no snapshot.
 func (f *Features) GetMany(ctx context.Context, ids []string) ([]Feature, error) {
+	return f.getMany(ctx, ids, nil)
+}
+
+// GetFields is GetMany of some parts of features. By message the answers are
+// smaller; where the client reads by itself it leaves out the rest.
+func (f *Features) GetFields(ctx context.Context, ids []string, fields FeatureFields) ([]Feature, error) {
+	if len(fields.Fields) > store.MaxFields {
+		return nil, fmt.Errorf("%w: %d fields, at most %d", store.ErrQuery, len(fields.Fields), store.MaxFields)
+	}
+	return f.getMany(ctx, ids, &fields)
+}
+
+func (f *Features) getMany(ctx context.Context, ids []string, fields *feature.Selection) ([]Feature, error) {
 	places := make([]Feature, len(ids))
-	err := f.be.get(ctx, ids, func(i int, found *store.Found) (bool, error) {
-		if found != nil {
-			places[i] = found.Feature()
+	err := f.be.get(ctx, ids, fields, func(i int, found *store.Found) (bool, error) {
+		if found == nil {
+			return true, nil
 		}
+		if fields != nil {
+			found.Cut(nil, fields) // Perhaps it is so already.
+		}
+		places[i] = found.Feature()
 		return true, nil
 	})
 	return places, err
@@ -168,7 +189,7 @@ func each(search func(yield func(*store.Found) (bool, error)) error) iter.Seq2[F
 type remoteFeatures struct{ c *Client }
 
 // get is a get of records, whose values are features.
-func (r *remoteFeatures) get(ctx context.Context, ids []string, yield func(int, *store.Found) (bool, error)) error {
+func (r *remoteFeatures) get(ctx context.Context, ids []string, fields *feature.Selection, yield func(int, *store.Found) (bool, error)) error {
 	keys := make([][]byte, len(ids))
 	for i, id := range ids {
 		if err := feature.CheckID(id); err != nil {
@@ -176,7 +197,7 @@ func (r *remoteFeatures) get(ctx context.Context, ids []string, yield func(int, 
 		}
 		keys[i] = []byte(id)
 	}
-	records, err := r.c.getMany(ctx, KindFeatures, keys, nil)
+	records, err := r.c.getMany(ctx, KindFeatures, keys, fields, nil)
 	if err != nil {
 		return err
 	}

@@ -3,13 +3,14 @@ package catfish
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/store"
 )
 
@@ -24,60 +25,18 @@ import (
 //
 // What takes too many reads is left to a message.
 
-// pageFeatures is how many features an unlimited search asks for at a time.
-const pageFeatures = 1000
-
 func (r *remoteFeatures) search(ctx context.Context, q FeatureQuery, yield func(*store.Found) (bool, error)) error {
-	if q.Limit == 0 && q.Order == store.AnyOrder && q.Area != nil {
-		// Most answers are small.
-		switch fs, _, err := r.find(ctx, q, nil); {
-		case err == nil:
-			_, err := giveAll(fs, yield)
-			return err
-		case !errors.Is(err, ErrTooLarge):
-			return err
-		}
-	}
-	if q.Limit > 0 && q.Limit <= pageFeatures && q.Order == store.AnyOrder {
-		fs, _, err := r.find(ctx, q, nil)
-		if err == nil {
-			_, err = giveAll(fs, yield)
-		}
-		if !errors.Is(err, ErrTooLarge) {
-			return err
-		}
-	}
-	q.Order = store.ByID
-	left := q.Limit
-	for {
-		page := q
-		if page.Limit = pageFeatures; left > 0 {
-			page.Limit = min(page.Limit, left)
-		}
-		fs, more, err := r.find(ctx, page, nil)
-		if err != nil {
-			return err
-		}
-		if on, err := giveAll(fs, yield); !on || err != nil {
-			return err
-		}
-		if left -= len(fs); left == 0 && q.Limit > 0 || len(fs) < page.Limit && !more || len(fs) == 0 {
-			return nil
-		}
-		q.After = string(fs[len(fs)-1].ID)
-	}
+	f := findQueries.Get().(*findQuery)
+	defer f.release()
+	return inPages(ctx, q, pageFeatures, func(ctx context.Context, q FeatureQuery) ([]store.Found, bool, error) {
+		f.again()
+		f.kind, f.q, f.ready = kindFind, q, false
+		err := r.c.run(ctx, f)
+		return f.found, f.more, err
+	}, yield)
 }
 
-func giveAll(fs []store.Found, yield func(*store.Found) (bool, error)) (more bool, err error) {
-	for i := range fs {
-		if more, err := yield(&fs[i]); !more || err != nil {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
-// find asks for the answer to one request.
+// find asks for the answer to one request, in memory of its own.
 func (r *remoteFeatures) find(ctx context.Context, q FeatureQuery, x *Explanation) (fs []store.Found, more bool, err error) {
 	f := &findQuery{kind: kindFind, q: q, explain: x}
 	err = r.c.run(ctx, f)
@@ -86,13 +45,17 @@ func (r *remoteFeatures) find(ctx context.Context, q FeatureQuery, x *Explanatio
 
 func (r *remoteFeatures) count(ctx context.Context, q FeatureQuery) (int, error) {
 	q.Limit, q.Order, q.After = 0, store.AnyOrder, ""
-	f := &findQuery{kind: kindCountFeatures, q: q}
+	f := findQueries.Get().(*findQuery)
+	defer f.release()
+	f.kind, f.q = kindCountFeatures, q
 	err := r.c.run(ctx, f)
 	return f.count, err
 }
 
 func (r *remoteFeatures) nearest(ctx context.Context, q NearestQuery, yield func(*store.Found) (bool, error)) error {
-	f := &findQuery{kind: kindNear, near: q}
+	f := findQueries.Get().(*findQuery)
+	defer f.release()
+	f.kind, f.near = kindNear, q
 	if err := r.c.run(ctx, f); err != nil {
 		return err
 	}
@@ -120,26 +83,49 @@ func (f *Features) Explain(ctx context.Context, q FeatureQuery) ([]Feature, *Exp
 	return fs, x, nil
 }
 
-// findQuery is a find, near or countFeatures, by either path.
+// findQuery is a find, near or countFeatures, by either path. Pooled.
 type findQuery struct {
 	kind fastmsg.Kind
 	q    FeatureQuery
 	near NearestQuery
 
-	found []store.Found // in memory of the query's own
+	found []store.Found // in memory of the query's own, until release
 	more  bool          // there may be more, after the last one
 	count int
 
-	prepared     *store.Prepared
-	preparedNear *store.PreparedNearest
+	ready        bool // what is prepared is, for space
+	prepared     store.Prepared
+	preparedNear store.PreparedNearest
 	space        feature.Space
 	open         *openSlab
-	req          []byte
+	req, ans     []byte
 	explain      *Explanation
+	older        bool // the server does not know Fields, and sends all
 }
 
-func (g *findQuery) begin()                  {}
-func (g *findQuery) again()                  { g.found, g.more, g.count = nil, false, 0 }
+var findQueries = sync.Pool{New: func() any { return new(findQuery) }}
+
+// release ends what is in found. What the caller brought is let go.
+func (g *findQuery) release() {
+	g.again()
+	g.q, g.near, g.prepared.Query, g.preparedNear.NearestQuery = FeatureQuery{}, NearestQuery{}, FeatureQuery{}, NearestQuery{}
+	g.ready, g.open, g.explain = false, nil, nil
+	if cap(g.ans) > keepBytes {
+		g.ans = nil
+	}
+	if cap(g.found) > pageFeatures {
+		g.found = nil
+	}
+	findQueries.Put(g)
+}
+
+func (g *findQuery) begin() {}
+
+func (g *findQuery) again() {
+	clear(g.found)
+	g.found, g.more, g.count = g.found[:0], false, 0
+}
+
 func (g *findQuery) opened() *openSlab       { return g.open }
 func (g *findQuery) explained() *Explanation { return g.explain }
 
@@ -147,18 +133,16 @@ func (g *findQuery) explained() *Explanation { return g.explain }
 func (g *findQuery) Estimate(*Estimate) bool { return false }
 
 // prepare checks the query, in the collection's space.
-func (g *findQuery) prepare(space feature.Space) (err error) {
+func (g *findQuery) prepare(space feature.Space, filters *filter.Cache) (err error) {
+	if g.ready && g.space == space {
+		return nil
+	}
 	if g.kind == kindNear {
-		if g.preparedNear == nil || g.space != space {
-			g.preparedNear, err = g.near.Prepare(space)
-			g.space = space
-		}
-		return err
+		err = g.preparedNear.Set(&g.near, space, filters)
+	} else {
+		err = g.prepared.Set(&g.q, space, filters)
 	}
-	if g.prepared == nil || g.space != space {
-		g.prepared, err = g.q.Prepare(space)
-		g.space = space
-	}
+	g.ready, g.space = err == nil, space
 	return err
 }
 
@@ -172,14 +156,14 @@ func (g *findQuery) once(ctx context.Context, c *Client, s *session) error {
 		return err
 	}
 	g.explain.step("get the connection")
-	if err := g.prepare(o.space); err != nil {
+	if err := g.prepare(o.space, c.conn.filters); err != nil {
 		return err
 	}
 	engine := c.conn.features
 	path, began := engine.Choose(&s.featureBox, g)
 	g.explain.chose(engine, s, g, path)
 	out := Outcome{Path: FastMessaging, Searches: 1}
-	if path == Offload && s.canOffload() && (g.kind == kindNear || len(g.prepared.Boxes()) == 1) {
+	if path == Offload && s.canOffload() && (g.kind == kindNear || g.q.Area != nil) {
 		c.conn.letOthersRun()
 		out.Path = Offload // also if it ends by fast messaging
 		offload := g.offload
@@ -212,24 +196,30 @@ func (g *findQuery) once(ctx context.Context, c *Client, s *session) error {
 
 // message asks the server, and returns how many bytes that took.
 func (g *findQuery) message(ctx context.Context, c *Client, s *session) (n int, err error) {
+	near, q := &g.near, &g.q
+	if g.older = !s.knows(kindPick); (g.older || g.kind == kindCountFeatures) && !g.fields().All() {
+		whole, all := *near, *q
+		whole.Fields, all.Fields = feature.Selection{}, feature.Selection{}
+		near, q = &whole, &all
+	}
 	if g.kind == kindNear {
-		g.req, err = appendNear(appendHead(g.req[:0], g.open.coll, uint32(g.near.K)), &g.near)
+		g.req, err = appendNear(appendHead(g.req[:0], g.open.coll, nearArgument(near)), near)
 	} else {
-		g.req, err = appendFindQuery(appendHead(g.req[:0], g.open.coll, 0), &g.q, g.open.space)
+		g.req, err = appendFindQuery(appendHead(g.req[:0], g.open.coll, 0), q, g.open.space)
 	}
 	if err != nil {
 		return 0, err
 	}
-	ans, err := s.call(ctx, g.kind, g.req, nil)
-	c.conn.counters.addMessage(len(g.req), len(ans))
-	g.explain.asked(len(g.req), len(ans))
+	g.ans, err = s.call(ctx, g.kind, g.req, g.ans[:0])
+	c.conn.counters.addMessage(len(g.req), len(g.ans))
+	g.explain.asked(len(g.req), len(g.ans))
 	if err != nil {
 		return 0, err
 	}
-	return len(g.req) + len(ans) + 2*frameBytes, g.take(ans)
+	return len(g.req) + len(g.ans) + 2*frameBytes, g.take(g.ans)
 }
 
-// take decodes the answer.
+// take decodes the answer, in whose bytes found is.
 func (g *findQuery) take(ans []byte) error {
 	if g.kind == kindCountFeatures {
 		if len(ans) != 8 {
@@ -247,6 +237,9 @@ func (g *findQuery) take(ans []byte) error {
 		if err != nil {
 			return err
 		}
+		if fields := g.fields(); g.older && !fields.All() {
+			f.Cut(nil, fields)
+		}
 		g.found = append(g.found, f)
 		rest = after
 	}
@@ -254,6 +247,26 @@ func (g *findQuery) take(ans []byte) error {
 		return fmt.Errorf("%w: %d features answered, want at most %d", ErrProtocol, len(g.found), g.q.Limit)
 	}
 	return nil
+}
+
+// fields are the parts of features that are wanted.
+func (g *findQuery) fields() *feature.Selection {
+	if g.kind == kindNear {
+		return &g.near.Fields
+	}
+	return &g.q.Fields
+}
+
+// own is a feature that was read, in memory of its own, with what is wanted of it.
+func (g *findQuery) own(f *store.Found) store.Found {
+	fields := g.fields()
+	if fields.All() {
+		return f.Clone()
+	}
+	c := *f
+	c.ID = slices.Clone(f.ID)
+	c.Cut(nil, fields)
+	return c
 }
 
 // arrange puts what was found by offloading into the order that is wanted, and cuts

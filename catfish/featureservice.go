@@ -1,15 +1,11 @@
 package catfish
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/catfish-index/catfish/fastmsg"
-	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
 )
 
@@ -23,7 +19,9 @@ import (
 const soonFeatures = 512
 
 // isFeatures tells requests about features from others.
-func isFeatures(k fastmsg.Kind) bool { return k >= kindFind && k <= kindEraseWhere }
+func isFeatures(k fastmsg.Kind) bool {
+	return k >= kindFind && k <= kindEraseWhere || k >= kindWatch && k <= kindPick
+}
 
 // openFeatures is the answer to a client that opens c.
 func (v *service) openFeatures(c *collection) *openFeatures {
@@ -48,6 +46,9 @@ func (v *service) answerFeatures(kind fastmsg.Kind, p, out []byte) ([]byte, erro
 	if err != nil {
 		return out, err
 	}
+	if kind == kindWatch {
+		return v.watchFeatures(c, p, out)
+	}
 	arg, p := binary.LittleEndian.Uint32(p[4:]), p[headBytes:]
 	switch kind {
 	case kindFind, kindNear, kindCountFeatures:
@@ -58,6 +59,10 @@ func (v *service) answerFeatures(kind fastmsg.Kind, p, out []byte) ([]byte, erro
 		err = v.changeFeature(c, kind, arg, p)
 	case kindEraseWhere:
 		err = v.eraseWhere(c, p)
+	case kindDescribe:
+		v.pending = &work{s: v.s, source: v.source(), do: func(*doing) ([]byte, error) { return c.describe() }}
+	case kindPick:
+		out, err = v.pickFeatures(c, arg, p, out)
 	}
 	if gone := c.gone(); gone != nil && errors.Is(err, store.ErrClosed) {
 		return out[:0], gone
@@ -92,8 +97,15 @@ func (c *collection) search(kind fastmsg.Kind, arg uint32, p []byte) (s search, 
 	return s, err
 }
 
-// run appends the answer to out.
-func (q *search) run(s *Server, b *store.Buffer, out []byte) ([]byte, error) {
+// run appends the answer to out. d is nil if it is carried out at once.
+func (q *search) run(s *Server, b *store.Buffer, out []byte, d *doing) ([]byte, error) {
+	if d != nil {
+		if q.near != nil {
+			q.near.Pace, q.near.Hold = d.pause, d.keeps
+		} else {
+			q.find.Pace, q.find.Hold = d.pause, d.keeps
+		}
+	}
 	if q.count {
 		n := uint64(0)
 		err := q.c.features.SearchWith(s.ctx, q.find, b, func(*store.Found) (bool, error) { n++; return true, nil })
@@ -111,11 +123,11 @@ func (q *search) run(s *Server, b *store.Buffer, out []byte) ([]byte, error) {
 			return false, nil
 		}
 		out = appendFeature(out, f)
-		return true, nil
+		return true, d.answers(cap(out))
 	}
 	var err error
 	if q.near != nil {
-		err = q.c.features.NearestWith(q.near, b, add)
+		err = q.c.features.NearestWith(s.ctx, q.near, b, add)
 	} else {
 		err = q.c.features.SearchWith(s.ctx, q.find, b, add)
 	}
@@ -130,114 +142,56 @@ func (v *service) findFeatures(c *collection, kind fastmsg.Kind, arg uint32, p, 
 	}
 	begin := len(out)
 	v.places.Budget = soonFeatures
-	out, err = q.run(v.s, &v.places, out)
+	out, err = q.run(v.s, &v.places, out, nil)
 	if !errors.Is(err, store.ErrBudget) {
 		return out, err
 	}
-	v.pending = &work{s: v.s, source: v.source(), do: func() ([]byte, error) {
-		return q.run(v.s, new(store.Buffer), nil)
+	v.pending = &work{s: v.s, source: v.source(), do: func(d *doing) ([]byte, error) {
+		return q.run(d.s, new(store.Buffer), nil, d)
 	}}
 	return out[:begin], nil
 }
 
-// work is a request that another goroutine carries out, in turn with others.
-type work struct {
-	s      *Server
-	source string
-	do     func() ([]byte, error)
-	bytes  int
-}
-
-func (w *work) keeps() int { return w.bytes }
-func (w *work) refused()   {}
-
-func (w *work) begin(a lateAnswer) {
-	w.s.serving.Go(func() {
-		var out []byte
-		var err error
-		if turned := w.s.turns.Run(w.s.ctx, w.source, func() { out, err = w.do() }); turned != nil {
-			err = turned
+// pickFeatures answers a get of n features of which not all is wanted.
+func (v *service) pickFeatures(c *collection, n uint32, p, out []byte) ([]byte, error) {
+	if n == 0 || n > maxKeys {
+		return out, fmt.Errorf("%w: %d features to pick, want 1 to %d", ErrProtocol, n, maxKeys)
+	}
+	fields, p, err := getSelection(p)
+	if err != nil {
+		return out, err
+	}
+	ids := make([]string, n)
+	for i := range ids {
+		var id []byte
+		if id, p, err = cutText(p); err != nil {
+			return out, err
 		}
-		if err == nil {
-			err = w.s.roomFor(int64(len(out)))
+		ids[i] = string(id)
+	}
+	if len(p) > 0 {
+		return out, fmt.Errorf("%w: %d features to pick, with %d bytes behind them", ErrProtocol, n, len(p))
+	}
+	begin := len(out)
+	err = c.features.GetMany(v.s.ctx, ids, func(i int, f *store.Found) (bool, error) {
+		var head found
+		if f == nil {
+			out = head.append(out)
+			return true, nil
 		}
-		if err != nil {
-			a.fail(err, 0)
-			return
+		v.cut = f.Cut(v.cut[:0], &fields)
+		head = found{revision: f.Revision, expiry: f.Expiry, valueBytes: uint32(len(f.Value))}
+		if i > 0 && len(out)-begin+len(f.Value)+foundBytes > featureBytes {
+			head = found{valueBytes: unanswered}
+			for range ids[i:] {
+				out = head.append(out)
+			}
+			return false, nil
 		}
-		a.reply(out)
+		out = append(head.append(out), f.Value...)
+		return true, nil
 	})
-}
-
-// stores is a store request.
-type stores struct {
-	c       *collection
-	payload []byte // the places' values are in it
-	places  []stored
-	left    atomic.Int32
-	bytes   int // of values that came in parts
-	results []storeResult
-}
-
-type storeResult struct {
-	revision uint64
-	err      error
-}
-
-func (v *service) storeFeatures(c *collection, n uint32, p []byte) error {
-	if n == 0 || n > maxStore {
-		return fmt.Errorf("%w: %d places to store, want 1 to %d", ErrProtocol, n, maxStore)
-	}
-	if err := v.s.Room(); err != nil {
-		return err
-	}
-	w := &stores{c: c, payload: bytes.Clone(p), results: make([]storeResult, n)}
-	for rest := w.payload; len(w.places) < int(n) || len(rest) > 0; {
-		if len(w.places) == int(n) {
-			return fmt.Errorf("%w: %d places with %d bytes behind them", ErrProtocol, n, len(rest))
-		}
-		var pl stored
-		var err error
-		if pl, rest, err = getStored(rest); err != nil {
-			return err
-		}
-		if pl.cond&putParts != 0 {
-			if pl.value, err = v.bodyOf(c, pl.value); err != nil {
-				return err
-			}
-			pl.cond &^= putParts
-			w.bytes += len(pl.value)
-		}
-		if err := feature.CheckID(pl.id); err != nil {
-			return fmt.Errorf("%w: %w", store.ErrFeature, err)
-		}
-		if _, err := feature.Parse(pl.value); err != nil {
-			return fmt.Errorf("%w: %q: %w", store.ErrFeature, pl.id, err)
-		}
-		if _, err := getCondition(pl.cond, pl.revision); err != nil {
-			return err
-		}
-		w.places = append(w.places, pl)
-	}
-	v.pending = w
-	return nil
-}
-
-func (w *stores) keeps() int { return len(w.payload) + w.bytes }
-func (w *stores) refused()   {}
-
-func (w *stores) begin(a lateAnswer) {
-	w.left.Store(int32(len(w.places)))
-	for i := range w.places {
-		p := &w.places[i]
-		cond, _ := getCondition(p.cond, p.revision) // It was checked.
-		w.c.features.PutEncoded(p.id, p.value, int64(p.expiry), cond, func(revision uint64, err error) {
-			w.results[i] = storeResult{revision, w.c.goneOr(err)}
-			if w.left.Add(-1) == 0 {
-				w.answer(a)
-			}
-		})
-	}
+	return out, err
 }
 
 // goneOr is an error of the store, or that the collection was dropped.
@@ -246,88 +200,6 @@ func (c *collection) goneOr(err error) error {
 		return gone
 	}
 	return err
-}
-
-func (w *stores) answer(a lateAnswer) {
-	if len(w.results) == 1 && w.results[0].err != nil {
-		a.fail(w.results[0].err, 0)
-		return
-	}
-	out := make([]byte, 0, 8*len(w.results))
-	for _, r := range w.results {
-		if r.err == nil {
-			out = binary.LittleEndian.AppendUint64(out, r.revision)
-			continue
-		}
-		failure := appendFailure(nil, r.err, 0)
-		out = binary.LittleEndian.AppendUint64(out, 0)
-		out = append(binary.LittleEndian.AppendUint32(out, uint32(len(failure))), failure...)
-	}
-	a.reply(out)
-}
-
-// change is an erase or patch.
-type change struct {
-	c     *collection
-	id    string
-	patch []byte // nil: erase
-	cond  kv.Condition
-}
-
-func (v *service) changeFeature(c *collection, kind fastmsg.Kind, arg uint32, p []byte) error {
-	if len(p) < 8 {
-		return fmt.Errorf("%w: change of %d bytes", ErrProtocol, len(p))
-	}
-	cond, err := getCondition(arg, binary.LittleEndian.Uint64(p))
-	if err != nil {
-		return err
-	}
-	id, rest, err := cutText(p[8:])
-	if err != nil {
-		return err
-	}
-	w := &change{c: c, id: string(id), cond: cond}
-	if kind == kindPatch {
-		if err := v.s.Room(); err != nil {
-			return err
-		}
-		w.patch = append([]byte{}, rest...)
-	}
-	v.pending = w
-	return nil
-}
-
-func (w *change) keeps() int { return len(w.patch) }
-func (w *change) refused()   {}
-
-func (w *change) begin(a lateAnswer) {
-	done := func(revision uint64, err error) {
-		if err != nil {
-			a.fail(w.c.goneOr(err), 0)
-			return
-		}
-		a.reply(binary.LittleEndian.AppendUint64(nil, revision))
-	}
-	if w.patch == nil {
-		w.c.features.DeleteLater(w.id, w.cond, done)
-		return
-	}
-	w.c.features.PatchLater(w.id, w.patch, w.cond, done)
-}
-
-func (v *service) eraseWhere(c *collection, p []byte) error {
-	q, err := getFindQuery(p)
-	if err != nil {
-		return err
-	}
-	if _, err := c.features.Prepare(q); err != nil {
-		return err
-	}
-	v.pending = &work{s: v.s, source: v.source(), do: func() ([]byte, error) {
-		n, err := c.features.DeleteWhere(v.s.ctx, q)
-		return binary.LittleEndian.AppendUint64(nil, uint64(n)), c.goneOr(err)
-	}}
-	return nil
 }
 
 // createFeatures has a collection of features made.
@@ -345,18 +217,27 @@ func (v *service) createFeatures(p []byte) error {
 	if err := v.s.Room(); err != nil {
 		return err
 	}
-	s, a := v.s, v.s.clientColls.Open(v.source(), func(error) {})
-	v.pending = &work{s: s, source: v.source(), do: func() ([]byte, error) {
-		_, err := s.colls.create(name, s, newCollection{features: &o}, a)
-		return nil, err
-	}}
+	v.createLater(name, newCollection{features: &o})
 	return nil
 }
 
-// drop has a collection of features dropped.
-func (v *service) dropFeatures(name string) {
+// createLater has a collection made. One of the store waits for the disk, and others
+// wait for that one: not with a turn, and not on a worker.
+func (v *service) createLater(name string, what newCollection) {
+	s, source := v.s, v.source()
+	v.pending = &work{s: s, source: source, do: func(d *doing) ([]byte, error) {
+		d.End()
+		// Not before: a client that has hung up gets no collection.
+		_, err := s.colls.create(name, s, what, s.clientColls.Open(source, func(error) {}))
+		return nil, err
+	}}
+}
+
+// dropLater has a collection dropped: see createLater.
+func (v *service) dropLater(name string) {
 	s := v.s
-	v.pending = &work{s: s, source: v.source(), do: func() ([]byte, error) {
+	v.pending = &work{s: s, source: v.source(), do: func(d *doing) ([]byte, error) {
+		d.End()
 		ok, err := s.colls.drop(name, true)
 		return appendBool(nil, ok), err
 	}}

@@ -25,15 +25,22 @@ import (
 //	erase           coll u32, if u32, revision u64, id               revision u64
 //	patch           coll u32, if u32, revision u64, id, merge patch  revision u64
 //	eraseWhere      coll u32, 0 u32, query                           n u64
+//	watch           featurewatchwire.go
 //	backup          name                                             BackupInfo (JSON)
+//	describe        coll u32, 0 u32                                  FeaturesInfo (JSON)
+//	pick            coll u32, n u32, fields, n ids                   as of get, with those fields
+//	swap            name, name (as ids)                              empty
 //	get, renew      as of records: ids are keys, features values
 //
-//	query    limit u32, order u8, relation u8, shape u8 (noArea: none), 0 u8,
-//	         after (id), filter bytes u16, filter,
+//	query    limit u32, order u8, relation u8, shape u8 (noArea: none), flags u8,
+//	         after (id), filter bytes u16, filter, fields if flags is withFields,
 //	         box 4 x f64 | polygon (feature) | circle x, y, radius f64
+//	near     k may have nearFields: then fields come before the filter
+//	fields   flags u8: 1 no properties, 2 no geometry; n u16, n names (as ids)
 //	id       bytes u16, text
 //	feature  id, found (recordwire.go), distance f64, bytes (package feature)
-//	place    if u32, revision u64, expiry i64, id, bytes u32, bytes
+//	place    if u32, revision u64, expiry i64, id, bytes u32, bytes; with putParts
+//	         in if, the bytes are the number, u32, of an upload (kindPart)
 //	result   revision u64; 0: failure bytes u32, failure
 //
 // An answer ends before it exceeds featureBytes. Then more is 1 if it is ordered
@@ -44,6 +51,10 @@ const (
 
 	// featureBytes bounds the features of an answer: it takes a worker 0.5 ms.
 	featureBytes = 4 << 20
+	// Fields are sent to servers that know kindPick.
+	withFields = 1
+	nearFields = 1 << 31
+
 	// maxStore bounds the places of a message.
 	maxStore = 1024
 
@@ -104,100 +115,6 @@ func getFeaturesOptions(b []byte) (o store.CollectionOptions, name string, err e
 		return o, "", fmt.Errorf("%w: options of a collection: %w", ErrProtocol, err)
 	}
 	return o, string(rest), nil
-}
-
-// cutText cuts off a text with its length in front, perhaps an empty one.
-func cutText(b []byte) (text, rest []byte, err error) {
-	if len(b) < 2 || len(b)-2 < int(binary.LittleEndian.Uint16(b)) {
-		return nil, nil, fmt.Errorf("%w: text in %d bytes", ErrProtocol, len(b))
-	}
-	n := int(binary.LittleEndian.Uint16(b))
-	return b[2 : 2+n], b[2+n:], nil
-}
-
-func appendText(b []byte, s string) []byte {
-	return append(binary.LittleEndian.AppendUint16(b, uint16(len(s))), s...)
-}
-
-const queryBytes = 8
-
-func appendFindQuery(b []byte, q *store.Query, space feature.Space) ([]byte, error) {
-	if len(q.Filter) > math.MaxUint16 || len(q.After) > math.MaxUint16 || q.Limit < 0 {
-		return b, fmt.Errorf("%w: limit %d, filter of %d bytes, cursor of %d", store.ErrQuery, q.Limit, len(q.Filter), len(q.After))
-	}
-	shape := byte(noArea)
-	if q.Area != nil {
-		shape = byte(q.Area.Shape)
-	}
-	b = binary.LittleEndian.AppendUint32(b, uint32(min(q.Limit, math.MaxUint32)))
-	b = append(b, byte(q.Order), byte(q.Relation), shape, 0)
-	b = appendText(appendText(b, q.After), q.Filter)
-	switch {
-	case q.Area == nil:
-	case q.Area.Shape == store.ShapeBox:
-		for _, v := range q.Area.Box {
-			b = appendF64(b, v)
-		}
-	case q.Area.Shape == store.ShapeCircle:
-		b = appendF64(appendF64(appendF64(b, q.Area.Centre[0]), q.Area.Centre[1]), q.Area.Radius)
-	default:
-		g, err := feature.Normalise(q.Area.Polygon, feature.Options{Space: space})
-		if err != nil {
-			return b, fmt.Errorf("%w: area: %w", store.ErrQuery, err)
-		}
-		return feature.Append(b, g, nil)
-	}
-	return b, nil
-}
-
-func getFindQuery(b []byte) (q store.Query, err error) {
-	if len(b) < queryBytes {
-		return q, fmt.Errorf("%w: query of %d bytes", ErrProtocol, len(b))
-	}
-	q.Limit = int(binary.LittleEndian.Uint32(b))
-	q.Order, q.Relation = store.Order(b[4]), feature.Relation(b[5])
-	shape := b[6]
-	after, b, err := cutText(b[queryBytes:])
-	if err != nil {
-		return q, err
-	}
-	expr, b, err := cutText(b)
-	if err != nil {
-		return q, err
-	}
-	q.After, q.Filter = string(after), string(expr)
-	want := map[byte]int{noArea: 0, byte(store.ShapeBox): 32, byte(store.ShapeCircle): 24}
-	if n, fixed := want[shape]; fixed && n != len(b) || shape != noArea && shape > byte(store.ShapeCircle) {
-		return q, fmt.Errorf("%w: shape %d in %d bytes", ErrProtocol, shape, len(b))
-	}
-	switch shape {
-	case noArea:
-	case byte(store.ShapeBox):
-		q.Area = store.Box(f64(b), f64(b[8:]), f64(b[16:]), f64(b[24:]))
-	case byte(store.ShapeCircle):
-		q.Area = store.Circle(f64(b), f64(b[8:]), f64(b[16:]))
-	default:
-		v, err := feature.Parse(b)
-		if err != nil {
-			return q, fmt.Errorf("%w: polygon: %w", ErrProtocol, err)
-		}
-		q.Area = store.Polygon(v.Geometry())
-	}
-	return q, nil
-}
-
-func appendNear(b []byte, q *store.NearestQuery) ([]byte, error) {
-	if len(q.Filter) > math.MaxUint16 {
-		return b, fmt.Errorf("%w: filter of %d bytes", store.ErrQuery, len(q.Filter))
-	}
-	return append(appendF64(appendF64(appendF64(b, q.X), q.Y), q.Within), q.Filter...), nil
-}
-
-func getNear(k uint32, b []byte) (q store.NearestQuery, err error) {
-	if len(b) < 24 || k > store.MaxNearest {
-		return q, fmt.Errorf("%w: %d nearest, in %d bytes", ErrProtocol, k, len(b))
-	}
-	return store.NearestQuery{X: f64(b), Y: f64(b[8:]), Within: f64(b[16:]), K: int(k), Filter: string(b[24:])}, nil
 }
 
 // appendFeature adds a feature to an answer.
@@ -265,8 +182,4 @@ func getStored(b []byte) (p stored, rest []byte, err error) {
 	n := 4 + int(binary.LittleEndian.Uint32(b))
 	p.value = b[4:n]
 	return p, b[n:], nil
-}
-
-func appendF64(b []byte, v float64) []byte {
-	return binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
 }

@@ -133,3 +133,33 @@ func askHello(ctx context.Context, addr string) (hello, error) {
 	}
 	return h, nil
 }
+
+const intervalBits = 48 // of the hello's second word; below the worker
+
+func intervalIn(hello []byte) time.Duration {
+	return time.Duration(binary.LittleEndian.Uint64(hello[8:]) & (1<<intervalBits - 1))
+}
+
+// askWorker has a client's hello name a worker, from 0 on.
+func askWorker(hello []byte, n int) []byte {
+	binary.LittleEndian.PutUint16(hello[14:], uint16(n+1))
+	return hello
+}
+
+// workerNamed is the worker that a client's hello names.
+func workerNamed(hello []byte) (n int, named bool) {
+	if len(hello) != clientHelloBytes {
+		return 0, false
+	}
+	w := binary.LittleEndian.Uint16(hello[14:])
+	return int(w) - 1, w > 0
+}
+
+// checkWorker refuses a hello that names another worker than that of a number, from 1
+// on, 0: it serves one connection.
+func checkWorker(hello []byte, number int) error {
+	if n, named := workerNamed(hello); named && n+1 != number {
+		return fmt.Errorf("%w: hello names worker %d, and there is none", ErrProtocol, n)
+	}
+	return nil
+}

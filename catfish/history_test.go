@@ -56,6 +56,31 @@ func TestWorkerPerConnectionHistories(t *testing.T) {
 	testHistory(t, ps, seeds+1, crowded(seeds+1), ServerOptions{WorkerPerConnection: true})
 }
 
+// TestKeptHistories: the same of a collection that is kept. Nobody sees a write that
+// is not durable yet, nor misses one that was acknowledged.
+func TestKeptHistories(t *testing.T) {
+	seed := uint64(seeds + 2)
+	testHistory(t, paths(), seed, crowded(seed), ServerOptions{
+		Workers: 2, DataDir: t.TempDir(), Keep: []string{DefaultCollection},
+	})
+}
+
+// writable is the default collection, and what writes it.
+func writable(t *testing.T, s *Server) (tr *rstar.Tree, load func([]rstar.Item) error, insert func(rstar.Rect, uint64) error) {
+	if len(s.opts.Keep) == 0 {
+		tr = tree(t, s)
+		return tr, tr.Load, tr.Insert
+	}
+	if err := s.WaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := s.Kept(DefaultCollection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kept.Tree(), kept.Load, kept.Insert
+}
+
 // arena is where a history takes place: tracked objects come and go in
 // box, among untracked ones that stay.
 type arena struct {
@@ -159,14 +184,14 @@ func testHistory(t *testing.T, ps []path, seed uint64, a arena, opts ServerOptio
 	opts.NodeBytes = a.nodeBytes
 	s := startServer(t, opts)
 	r := rand.New(rand.NewPCG(seed, 2))
-	tr := tree(t, s)
-	if err := tr.Load(a.stay); err != nil {
+	tr, load, insert := writable(t, s)
+	if err := load(a.stay); err != nil {
 		t.Fatal(err)
 	}
 	initial := make(map[uint64]rstar.Rect)
 	for id := range uint64(present) {
 		initial[id] = a.place(r)
-		if err := tr.Insert(initial[id], id); err != nil {
+		if err := insert(initial[id], id); err != nil {
 			t.Fatal(err)
 		}
 	}

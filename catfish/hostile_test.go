@@ -256,6 +256,7 @@ func FuzzService(f *testing.F) {
 		}
 		switch {
 		case rest != nil: // a check, or much was inserted
+		case v.takePending() != nil: // as in FuzzFeatureService, where it is begun
 		case k == kindReply:
 		case k == kindFailure:
 			if err := getFailure(ans); err == nil || errors.Is(err, ErrServer) {

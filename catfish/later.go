@@ -55,6 +55,32 @@ func (a lateAnswer) fail(err error, done uint64) bool {
 	return a.respond(kindFailure, appendFailure(nil, err, done))
 }
 
+// hold counts n bytes against the connection's account until unhold; both come
+// before the answer.
+func (a lateAnswer) hold(n int64) error {
+	if a.socket.of != nil {
+		return a.socket.of.account.Hold(n)
+	}
+	return a.ring.Hold(n)
+}
+
+func (a lateAnswer) unhold(n int64) {
+	if a.socket.of != nil {
+		a.socket.of.account.Unhold(n)
+		return
+	}
+	a.ring.Unhold(n)
+}
+
+// ended reports whether the connection has ended, so that nobody waits for the
+// answer, which is to be given nevertheless.
+func (a lateAnswer) ended() bool {
+	if a.socket.of != nil {
+		return a.socket.of.over()
+	}
+	return a.ring.Ended()
+}
+
 func (a lateAnswer) respond(kind fastmsg.Kind, p []byte) bool {
 	if a.socket.of != nil {
 		return a.socket.respond(kind, p)
@@ -78,7 +104,25 @@ func (h *handler) beginLater(c *fastmsg.Conn, id uint64, p pending) {
 		c.Respond(kindFailure, id, appendFailure(h.out[:0], err, 0))
 		return
 	}
-	p.begin(lateAnswer{ring: l})
+	w, ok := p.(*stores)
+	if !ok {
+		p.begin(lateAnswer{ring: l})
+		return
+	}
+	if w.put(&h.writes, lateAnswer{ring: l}); h.writes.Len() >= maxWrites {
+		h.writes.Submit()
+	}
+}
+
+// maxWrites of a turn go to the store's door together: half a millisecond of work
+// for a worker that goes through it by itself.
+const maxWrites = 128
+
+// TurnEnds has the writes of a turn made.
+func (h *handler) TurnEnds() bool {
+	any := h.writes.Len() > 0
+	h.writes.Submit()
+	return any
 }
 
 // beginLater begins a request of a plain socket.

@@ -26,7 +26,8 @@ type loadBatch struct {
 // next 1,024 some may be stored, too. progress, if not nil, is called
 // with n as it grows, on the caller's goroutine. items is not read further
 // after an error; the first bad rectangle is one, and so is a server that
-// restarts meanwhile (ErrRestarted): it has lost what was stored.
+// restarts meanwhile (ErrRestarted): it has lost what was stored, unless the
+// collection is kept.
 //
 // Server.Collection's tree has a Load of its own, which is faster and packs
 // better, for a server that loads its data itself.
@@ -103,7 +104,7 @@ func (c *Client) Load(ctx context.Context, items iter.Seq[rstar.Item], progress 
 func (c *Client) insertBatch(ctx context.Context, batch []rstar.Item, boot *atomic.Uint64) error {
 	b, err := c.request(ctx, kindInsertMany, func(s *session) (*openSlab, []byte, error) {
 		if !boot.CompareAndSwap(0, s.hello.BootID) && boot.Load() != s.hello.BootID {
-			return nil, nil, fmt.Errorf("%w: boot id %#x at %s, was %#x: what was stored before is lost",
+			return nil, nil, fmt.Errorf("%w: boot id %#x at %s, was %#x: what was stored before is lost, unless the collection is kept",
 				ErrRestarted, s.hello.BootID, c.conn.addr, boot.Load())
 		}
 		o, err := s.openChecked(ctx, c.collection, kindInsertMany)

@@ -1,10 +1,10 @@
 package catfish
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
@@ -39,19 +39,7 @@ func Open(ctx context.Context, dir string, o LocalOptions) (*Local, error) {
 
 // keepTidy does what is to be done besides calls.
 func (l *Local) keepTidy(ctx context.Context) {
-	tick := time.NewTicker(recordsTick)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		for _, c := range l.st.Collections() {
-			for began := time.Now(); c.Tidy(tidyPieces) && time.Since(began) < tidyTime; {
-			}
-		}
-	}
+	everyTick(ctx, func(turn int) { tidyInTurn(l.st.Collections(), turn, (*store.Collection).Tidy) })
 }
 
 // Store is what the Local has opened.
@@ -62,6 +50,7 @@ func (l *Local) Store() *store.Store { return l.st }
 func (l *Local) Close() (err error) {
 	l.close.Do(func() {
 		l.stop()
+		l.st.GiveUp() // What keeps tidy writes, too.
 		l.tidy.Wait()
 		err = l.st.Close()
 	})
@@ -70,8 +59,8 @@ func (l *Local) Close() (err error) {
 
 // CreateFeatures adds a collection, unless there is one of that name
 // (store.ErrCollectionExists: with other options).
-func (l *Local) CreateFeatures(_ context.Context, name string, o FeaturesOptions) error {
-	if err := checkName(name); err != nil {
+func (l *Local) CreateFeatures(ctx context.Context, name string, o FeaturesOptions) error {
+	if err := cmp.Or(ctx.Err(), checkName(name)); err != nil {
 		return err
 	}
 	_, err := l.st.Create(name, o)
@@ -80,37 +69,72 @@ func (l *Local) CreateFeatures(_ context.Context, name string, o FeaturesOptions
 
 // DropCollection removes a collection with all features, and reports whether there
 // was one.
-func (l *Local) DropCollection(_ context.Context, name string) (bool, error) { return l.st.Drop(name) }
-
-// Features is for a collection. ErrUnknownCollection: there is none of that name.
-func (l *Local) Features(name string) (*Features, error) {
-	c, err := l.st.Collection(name)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %q", ErrUnknownCollection, name)
+func (l *Local) DropCollection(ctx context.Context, name string) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
 	}
-	return FeaturesOf(c), nil
+	return l.st.Drop(name)
 }
 
-// FeaturesOf is for a collection in this process, such as a Server's.
-func FeaturesOf(c *store.Collection) *Features { return &Features{&localFeatures{c}} }
+// SwapCollections exchanges the names of two collections, as a Client does, and
+// returns at once.
+func (l *Local) SwapCollections(ctx context.Context, a, b string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return l.st.Swap(a, b)
+}
 
-// localFeatures is a collection in this process.
-type localFeatures struct{ c *store.Collection }
+// Features is for the collection of a name. ErrUnknownCollection: there is none.
+func (l *Local) Features(name string) (*Features, error) {
+	f := &localFeatures{func() (*store.Collection, error) {
+		c, err := l.st.Collection(name)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %q", ErrUnknownCollection, name)
+		}
+		return c, nil
+	}}
+	if _, err := f.open(); err != nil {
+		return nil, err
+	}
+	return &Features{f}, nil
+}
+
+// FeaturesOf is for a collection in this process, such as a Server's, whatever its
+// name is.
+func FeaturesOf(c *store.Collection) *Features {
+	return &Features{&localFeatures{func() (*store.Collection, error) { return c, nil }}}
+}
+
+// localFeatures is a collection in this process, found anew by each call.
+type localFeatures struct {
+	open func() (*store.Collection, error)
+}
+
+// begin is open for a call, which an ended context ends before it begins, as over a
+// connection.
+func (l *localFeatures) begin(ctx context.Context) (*store.Collection, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return l.open()
+}
 
 // put has all under way at once, so that they share a commit.
 func (l *localFeatures) put(ctx context.Context, fs []Feature, cond kv.Condition, results []PutResult) error {
-	if err := ctx.Err(); err != nil {
+	c, err := l.begin(ctx)
+	if err != nil {
 		return err
 	}
 	var under sync.WaitGroup
 	for i, f := range fs {
-		id, value, err := store.Encode(f, l.c.Options().Space)
+		id, value, err := store.Encode(f, c.Options().Space)
 		if results[i].ID = id; err != nil {
 			results[i].Err = err
 			continue
 		}
 		under.Add(1)
-		l.c.PutEncoded(id, value, int64(store.Expiry(f.Expires)), cond, func(revision uint64, err error) {
+		c.PutEncoded(id, value, int64(store.Expiry(f.Expires)), cond, func(revision uint64, err error) {
 			results[i].Revision, results[i].Err = revision, err
 			under.Done()
 		})
@@ -120,29 +144,98 @@ func (l *localFeatures) put(ctx context.Context, fs []Feature, cond kv.Condition
 }
 
 func (l *localFeatures) patch(ctx context.Context, id string, patch []byte, cond kv.Condition) (uint64, error) {
-	return l.c.Patch(ctx, id, patch, cond)
+	c, err := l.begin(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return c.Patch(ctx, id, patch, cond)
 }
 
 func (l *localFeatures) erase(ctx context.Context, id string, cond kv.Condition) (uint64, error) {
-	return l.c.Delete(ctx, id, cond)
+	c, err := l.begin(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return c.Delete(ctx, id, cond)
 }
 
 func (l *localFeatures) eraseWhere(ctx context.Context, q FeatureQuery) (int, error) {
-	return l.c.DeleteWhere(ctx, q)
+	c, err := l.begin(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return c.DeleteWhere(ctx, q)
 }
 
-func (l *localFeatures) get(ctx context.Context, ids []string, yield func(int, *store.Found) (bool, error)) error {
-	return l.c.GetMany(ctx, ids, yield)
+func (l *localFeatures) get(ctx context.Context, ids []string, _ *FeatureFields, yield func(int, *store.Found) (bool, error)) error {
+	c, err := l.begin(ctx)
+	if err != nil {
+		return err
+	}
+	return c.GetMany(ctx, ids, yield)
 }
 
 func (l *localFeatures) search(ctx context.Context, q FeatureQuery, yield func(*store.Found) (bool, error)) error {
-	return l.c.Search(ctx, q, yield)
+	c, err := l.begin(ctx)
+	if err != nil {
+		return err
+	}
+	return inPages(ctx, q, localPage, func(ctx context.Context, q FeatureQuery) ([]store.Found, bool, error) { return findIn(ctx, c, q) }, yield)
+}
+
+const (
+	// localBytes bounds what a search in this process copies before it gives: 30 ms,
+	// and the memory of one caller.
+	localBytes = 64 << 20
+	// localPage is how many features that may be: those are small.
+	localPage = 1 << 17
+)
+
+// findIn copies what it finds: the caller may take longer than records stay.
+func findIn(ctx context.Context, c *store.Collection, q FeatureQuery) (found []store.Found, more bool, err error) {
+	bytes := 0
+	err = c.Search(ctx, q, func(f *store.Found) (bool, error) {
+		if bytes += len(f.ID) + len(f.Value); bytes > localBytes && len(found) > 0 {
+			if q.Order != store.ByID {
+				return false, ErrTooLarge
+			}
+			more = true
+			return false, nil
+		}
+		found = append(found, f.Clone())
+		return true, nil
+	})
+	return found, more, err
 }
 
 func (l *localFeatures) nearest(ctx context.Context, q NearestQuery, yield func(*store.Found) (bool, error)) error {
-	return l.c.Nearest(ctx, q, yield)
+	c, err := l.begin(ctx)
+	if err != nil {
+		return err
+	}
+	var found []store.Found
+	err = c.Nearest(ctx, q, func(f *store.Found) (bool, error) {
+		found = append(found, f.Clone())
+		return true, nil
+	})
+	if err == nil {
+		_, err = giveAll(found, yield)
+	}
+	return err
 }
 
 func (l *localFeatures) count(ctx context.Context, q FeatureQuery) (int, error) {
-	return l.c.Count(ctx, q)
+	c, err := l.begin(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return c.Count(ctx, q)
+}
+
+func (l *localFeatures) describe(ctx context.Context) (FeaturesInfo, error) {
+	c, err := l.begin(ctx)
+	if err != nil {
+		return FeaturesInfo{}, err
+	}
+	return c.Describe()
 }

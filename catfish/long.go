@@ -236,7 +236,7 @@ func (l *long) leave() {
 func (s *Server) search(from string, l *long, h holder) (err error) {
 	for found := false; !found && err == nil; {
 		step := func() { found, err = l.step(s, h, stepNodes) }
-		if e := s.turns.Run(s.ctx, from, step); e != nil {
+		if e := s.turns.RunStep(s.ctx, from, step); e != nil {
 			return e
 		}
 	}
@@ -248,5 +248,5 @@ func (s *Server) search(from string, l *long, h holder) (err error) {
 // take turns. It is for other services of the process, such as gRPC. The error
 // is the cause of the end of ctx, if that comes first.
 func (s *Server) RunStep(ctx context.Context, source string, step func()) error {
-	return s.turns.Run(ctx, source, step)
+	return s.turns.RunStep(ctx, source, step)
 }

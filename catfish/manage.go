@@ -18,6 +18,11 @@ type CollectionInfo struct {
 	// UsedBytes of SlabBytes hold objects and nodes.
 	UsedBytes int64 `json:"used_bytes"`
 	SlabBytes int64 `json:"slab_bytes"`
+	// Kept: of boxes, in the server's data directory. Those of features are kept
+	// if the server has one.
+	Kept bool `json:"kept,omitempty"`
+	// Shards of a collection of records, 0: it is not divided.
+	Shards int `json:"shards,omitempty"`
 	// Features are the options of a collection of features, of others nil.
 	Features *FeaturesOptions `json:"features,omitempty"`
 }
@@ -32,20 +37,22 @@ func (c *Client) Collections(ctx context.Context) ([]CollectionInfo, error) {
 	for name, t := range st.Collections {
 		l = append(l, CollectionInfo{
 			Name: name, Kind: KindBoxes, Objects: t.Len, Loading: slices.Contains(st.Loading, name),
-			UsedBytes: t.UsedBytes, SlabBytes: t.SlabBytes,
+			Kept: slices.Contains(st.Kept, name), UsedBytes: t.UsedBytes, SlabBytes: t.SlabBytes,
 		})
 	}
 	for name, r := range st.Records {
 		l = append(l, CollectionInfo{
 			Name: name, Kind: KindRecords, Objects: r.Index.Items, Loading: slices.Contains(st.Loading, name),
-			UsedBytes: r.UsedBytes, SlabBytes: r.SlabBytes,
+			UsedBytes: r.UsedBytes, SlabBytes: r.SlabBytes, Shards: len(r.Shards),
 		})
 	}
 	for name, f := range st.Features {
 		l = append(l, CollectionInfo{
 			Name: name, Kind: KindFeatures, Objects: f.Records.Index.Items, Loading: slices.Contains(st.Loading, name),
-			UsedBytes: f.Tree.UsedBytes + f.Records.UsedBytes, SlabBytes: f.Tree.SlabBytes + f.Records.SlabBytes,
-			Features: &f.CollectionOptions,
+			UsedBytes: f.Tree.UsedBytes + f.Records.UsedBytes,
+			// Two slabs, which have no more memory than the server.
+			SlabBytes: min(f.Tree.SlabBytes+f.Records.SlabBytes, st.Memory.Limit),
+			Features:  &f.CollectionOptions,
 		})
 	}
 	slices.SortFunc(l, func(a, b CollectionInfo) int { return strings.Compare(a.Name, b.Name) })

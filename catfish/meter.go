@@ -42,7 +42,8 @@ var kindNames = map[fastmsg.Kind]string{
 	kindPut: "put", kindRemove: "remove", kindScan: "scan", kindRenew: "renew", kindPart: "part",
 	kindCreateFeatures: "create_features", kindFind: "find", kindNear: "near", kindCountFeatures: "count_features",
 	kindStore: "store", kindErase: "erase", kindPatch: "patch", kindEraseWhere: "erase_where",
-	kindBackup: "backup",
+	kindBackup: "backup", kindCreateKept: "create_kept", kindWatch: "watch", kindDescribe: "describe", kindPick: "pick",
+	kindSwap: "swap",
 }
 
 // observe counts n requests that took d together.

@@ -21,5 +21,5 @@ func noHello(ctx context.Context, err error) error {
 	case errors.As(err, &broken):
 		return err
 	}
-	return fmt.Errorf("what listens there is no Catfish server, by its answer: %w", err)
+	return fmt.Errorf("what listens there is no Catfish server, by its answer (the ports of --grpc and --metrics are others): %w", err)
 }

@@ -54,6 +54,8 @@ const (
 	// DefaultClientCollections is how many collections each user or host may
 	// have created: a program needs few. Sixteen hosts fill the table.
 	DefaultClientCollections = maxCollections / 16
+	// maxWorkers bounds ServerOptions.Workers: more than any machine has cores for.
+	maxWorkers = 1024
 	// maxName bounds a collection's name in bytes.
 	maxName = 128
 )
@@ -113,16 +115,27 @@ type ServerOptions struct {
 	// Meter counts requests by kind, and how long workers take for them
 	// (Server.Requests). It costs each request some 100 ns.
 	Meter bool
-	// Records are hosted, too: collections of records.
-	Records []string
+	// Records are hosted, too: collections of records, each divided into
+	// RecordShards (RecordsOptions.Shards).
+	Records      []string
+	RecordShards int
 	// Features are hosted, too: collections of features, by name.
 	Features map[string]store.CollectionOptions
-	// DataDir is where the features of all collections are kept, and their log;
-	// empty: in memory alone. Sync says when a write is durable, and LogBytes how
+	// Keep are collections of boxes that are kept in DataDir: of Collections, or
+	// DefaultCollection, or others, which are hosted, too. A write to them is
+	// answered when it is durable. One that DataDir has from before is kept in any
+	// case: it is an error to name it in Collections and not here. Server.Kept has
+	// them, Server.Collection has not.
+	Keep []string
+	// DataDir is where the features of all collections are kept, the boxes of
+	// those of Keep, and their log; empty: in memory alone. Sync says when a write is durable, and LogBytes how
 	// much of the log is kept (store.Options).
 	DataDir  string
 	Sync     disk.Sync
 	LogBytes int64
+	// Watch bounds what the watchers of features take, those of gRPC and of this
+	// process included. 0 in a field means the default.
+	Watch store.WatchLimits
 	// BackupDir is where clients may have backups made; empty: nowhere.
 	BackupDir string
 	// MaxResults bounds the objects of one answer, 0: DefaultMaxResults. A
@@ -150,6 +163,7 @@ type ServerOptions struct {
 	// first region where memory is pinned, 0: FirstPinnedBytes.
 	wrap        func(rdma.Device) rdma.Device
 	firstPinned int64
+	nameLease   time.Duration // in tests, 0: nameLease
 	// now, in tests, is the clock of records.
 	now func() time.Duration
 	// later, in tests, has a request answered later, if it does not return nil.
@@ -217,8 +231,8 @@ func (o *ServerOptions) validate() error {
 	if o.WorkerPerConnection && o.Workers != 0 {
 		return fmt.Errorf("%w: %d workers and a worker per connection, want one of them", ErrOption, o.Workers)
 	}
-	if !o.WorkerPerConnection && (o.Workers < 1 || o.Workers > 1024) {
-		return fmt.Errorf("%w: %d workers, want 1..1024", ErrOption, o.Workers)
+	if !o.WorkerPerConnection && (o.Workers < 1 || o.Workers > maxWorkers) {
+		return fmt.Errorf("%w: %d workers, want 1..%d", ErrOption, o.Workers, maxWorkers)
 	}
 	if o.MemoryLimit < minMemoryLimit {
 		return fmt.Errorf("%w: memory limit of %d bytes, want %d or more", ErrOption, o.MemoryLimit, minMemoryLimit)
@@ -232,10 +246,22 @@ func (o *ServerOptions) validate() error {
 	if _, err := o.Strategy.MarshalText(); err != nil {
 		return fmt.Errorf("%w: %w", ErrOption, err)
 	}
-	if n := len(o.Collections) + len(o.Records); n >= maxCollections {
+	if err := (&RecordsOptions{Shards: o.RecordShards}).validate(); err != nil {
+		return err
+	}
+	for i, n := range o.Keep {
+		_, features := o.Features[n]
+		switch {
+		case o.DataDir == "":
+			return fmt.Errorf("%w: collection %q is to be kept, and there is no DataDir", ErrOption, n)
+		case features || slices.Contains(o.Records, n) || slices.Contains(o.Keep[:i], n):
+			return fmt.Errorf("%w: collection %q is named twice: of boxes to be kept, and again", ErrOption, n)
+		}
+	}
+	if n := len(o.Collections) + len(o.Records)*max(o.RecordShards, 1) + len(o.Keep); n >= maxCollections {
 		return fmt.Errorf("%w: %d collections, want at most %d", ErrOption, n+1, maxCollections)
 	}
-	for _, n := range slices.Concat(o.Collections, o.Records) {
+	for _, n := range slices.Concat(o.Collections, o.Records, o.Keep) {
 		if err := checkName(n); err != nil {
 			return err
 		}
@@ -247,7 +273,7 @@ func (o *ServerOptions) validate() error {
 func (o *ServerOptions) checkLoading() error {
 	for _, n := range o.Loading {
 		_, features := o.Features[n]
-		if n != DefaultCollection && !slices.Contains(o.Collections, n) && !features {
+		if n != DefaultCollection && !slices.Contains(o.Collections, n) && !slices.Contains(o.Keep, n) && !features {
 			return fmt.Errorf("%w: loading %q, which is none of the collections", ErrOption, n)
 		}
 	}
@@ -357,6 +383,7 @@ type Options struct {
 	// tests, keeps references of records of any age.
 	wrap      func(rdma.Device) rdma.Device
 	keepYoung bool
+	nameLease time.Duration // in tests, 0: nameLease
 }
 
 func (o *Options) setDefaults() {

@@ -41,7 +41,7 @@ func (c *collection) ready() error {
 // loading lists the collections that are not ready, sorted.
 func (cs *collections) loading() []string {
 	var l []string
-	for _, c := range cs.all() {
+	for _, c := range cs.named() {
 		if c.loading.Load() {
 			l = append(l, c.name)
 		}

@@ -28,6 +28,9 @@ type recordScratch struct {
 	// Then no key is answered.
 	large int
 	err   error
+	first int // among ends, of the keys of this run
+
+	shards shardBatch
 
 	refs   []record.Ref // of a renewal
 	leases []time.Duration
@@ -42,13 +45,19 @@ func (r *recordScratch) add(key []byte) { r.keys = append(r.keys, key) }
 
 // run gets the keys that were added. What was found of each is in out.
 func (r *recordScratch) run(c *collection) error {
+	r.out, r.ends, r.large, r.err = r.out[:0], r.ends[:0], 0, nil
+	return r.runMore(c)
+}
+
+// runMore is run that goes on behind what was found.
+func (r *recordScratch) runMore(c *collection) error {
 	if r.yield == nil {
 		r.yield = r.take // once, since a method value allocates
 	}
-	r.out, r.ends, r.large, r.err = r.out[:0], r.ends[:0], 0, nil
+	r.first = len(r.ends)
 	r.many.LongestValue = mostValue
 	c.records.GetMany(r.keys, &r.many, r.yield)
-	for none := (found{valueBytes: unanswered}); r.err == nil && len(r.ends) < len(r.keys); {
+	for none := (found{valueBytes: unanswered}); r.err == nil && len(r.ends)-r.first < len(r.keys); {
 		r.out = none.append(r.out)
 		r.ends = append(r.ends, len(r.out))
 	}
@@ -65,7 +74,7 @@ func (r *recordScratch) take(_ int, v record.View, _ record.Ref, err error) (mor
 		r.err = err
 		return false
 	case v.ValueBytes > mostValue:
-		if len(r.ends) == 0 {
+		if len(r.ends) == r.first {
 			r.large = v.ValueBytes
 		}
 		return false // It is answered alone.
@@ -86,6 +95,12 @@ func (r *recordScratch) of(i int) []byte {
 		return r.out[:r.ends[0]]
 	}
 	return r.out[r.ends[i-1]:r.ends[i]]
+}
+
+// answered reports whether key i is.
+func (r *recordScratch) answered(i int) bool {
+	b := r.of(i)
+	return len(b) > foundBytes || getFound(b).valueBytes != unanswered
 }
 
 // answer carries out a get.
@@ -118,13 +133,16 @@ func isGet(m *fastmsg.Message) bool {
 }
 
 // serveGets makes the first gets of one key together, up to another collection's or
-// another request. The worker hands over requests of up to fastmsg.BatchPayload
+// another request; those of shards as well (recordshardbatch.go). The worker hands over requests of up to fastmsg.BatchPayload
 // bytes, so of keys of up to 54.
 func (h *handler) serveGets(reqs []fastmsg.Request) int {
 	r := &h.records
 	var began time.Time
 	if h.meter != nil {
 		began = time.Now()
+	}
+	if n := h.serveShards(reqs); n > 0 {
+		return n
 	}
 	r.begin(manyBytes)
 	num := binary.LittleEndian.Uint32(reqs[0].Payload)
@@ -144,10 +162,11 @@ func (h *handler) serveGets(reqs []fastmsg.Request) int {
 		return 1
 	}
 	n := 0
-	for ; n < len(r.ends) && (n == 0 || len(r.of(n)) > foundBytes || getFound(r.of(n)).valueBytes != unanswered); n++ {
+	for ; n < len(r.ends) && (n == 0 || r.answered(n)); n++ {
 		h.serves(reqs[n].Conn)
 		reqs[n].Conn.Respond(kindReply, reqs[n].ID, r.of(n))
 	}
+	h.touches(c, n)
 	if h.meter != nil {
 		h.meter.observe(kindGet, n, time.Since(began), false)
 	}

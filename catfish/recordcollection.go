@@ -12,6 +12,7 @@ import (
 	"github.com/catfish-index/catfish/internal/mapped"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/record"
+	"github.com/catfish-index/catfish/store"
 )
 
 // A collection of records is a kv.Map in two slabs, so that either grows without
@@ -30,6 +31,8 @@ type RecordsOptions struct {
 	// Items is how many items a bucket of the key index has, 1 to
 	// cuckoo.MaxItems, 0: that. The paper's table (RHKV) has one.
 	Items int `json:"items,omitempty"`
+	// Shards, up to MaxShards, divide the keys (shards.go). 0, 1: not divided.
+	Shards int `json:"shards,omitempty"`
 }
 
 func (o *RecordsOptions) validate() error {
@@ -40,6 +43,18 @@ func (o *RecordsOptions) validate() error {
 	if o.Items < 0 || o.Items > cuckoo.MaxItems {
 		return fmt.Errorf("%w: %d items a bucket, want 1 to %d", ErrOption, o.Items, cuckoo.MaxItems)
 	}
+	if o.Shards < 0 || o.Shards > MaxShards {
+		return fmt.Errorf("%w: %d shards, want 0 to %d", ErrOption, o.Shards, MaxShards)
+	}
+	return nil
+}
+
+// hasOptions is store.ErrCollectionExists if records that are wanted with so many
+// shards have another number. 0 is any: who names none wants the collection.
+func (c *collection) hasOptions(want *RecordsOptions) error {
+	if has := len(c.parts()); want.Shards > 0 && want.Shards != has {
+		return fmt.Errorf("%w: %q has %d shards, not %d", store.ErrCollectionExists, c.name, has, want.Shards)
+	}
 	return nil
 }
 
@@ -49,13 +64,23 @@ type RecordsStats struct {
 	Load      float64 `json:"load"` // of the key index, 0..1
 	UsedBytes int64   `json:"used_bytes"`
 	SlabBytes int64   `json:"slab_bytes"` // most of records, and as much again of keys
+	// Shards are those of a divided collection, of which the rest are sums (the
+	// revision is the latest).
+	Shards []ShardStats `json:"shards,omitempty"`
 }
 
-func (c *collection) recordsStats() RecordsStats {
-	s := c.records.Stats()
-	r := RecordsStats{Stats: s, UsedBytes: int64(s.Records.SpanBytes) + int64(s.Index.Bytes), SlabBytes: int64(len(c.recordSlab().mem))}
-	if s.Index.Capacity > 0 {
-		r.Load = s.Index.Load()
+func (c *collection) recordsStats() (r RecordsStats) {
+	for _, part := range c.parts() {
+		s := part.records.Stats()
+		r.Add(s)
+		r.UsedBytes += int64(s.Records.SpanBytes) + int64(s.Index.Bytes)
+		r.SlabBytes += int64(len(part.recordSlab().mem))
+		if c.shards != nil {
+			r.Shards = append(r.Shards, ShardStats{s.Index.Items, part.owned.Load(), part.strayed.Load()})
+		}
+	}
+	if r.Index.Capacity > 0 {
+		r.Load = r.Index.Load()
 	}
 	return r
 }
@@ -63,9 +88,9 @@ func (c *collection) recordsStats() RecordsStats {
 // recordSlab has the records.
 func (c *collection) recordSlab() *slabMemory {
 	if c.features != nil {
-		return &c.heap
+		return c.heap
 	}
-	return &c.slab
+	return c.slab
 }
 
 // tidy does so many pieces of what is to be done besides requests.
@@ -76,11 +101,16 @@ func (c *collection) tidy(pieces int) (more bool) {
 	return c.records.Tidy(pieces)
 }
 
-func (c *collection) makeRecords(s *Server, o *RecordsOptions) error {
-	if err := o.validate(); err != nil {
-		return err
+// leastShard is a span for what is stored, and the first one, which is not.
+const leastShard = 2 * record.SpanBytes
+
+// makeRecords makes the records, in slabs of one share of so many.
+func (c *collection) makeRecords(s *Server, o *RecordsOptions, shares int) error {
+	bytes := min(s.opts.SlabBytes/int64(shares), record.MaxSlabBytes) / record.SpanBytes * record.SpanBytes
+	if bytes < leastShard && shares > 1 {
+		return fmt.Errorf("%w: %d shards of %d bytes (--slab-bytes) are %d each, want at least %d",
+			ErrOption, shares, s.opts.SlabBytes, bytes, leastShard)
 	}
-	bytes := min(s.opts.SlabBytes, record.MaxSlabBytes) / record.SpanBytes * record.SpanBytes
 	if err := c.slab.make(s.fabrics, c.name, bytes, s.opts.firstPinned); err != nil {
 		return err
 	}
@@ -120,27 +150,26 @@ func (s *Server) now() time.Duration {
 // CreateRecords adds a collection of records, unless there is one of that name,
 // and returns it, for use in this process concurrently with remote clients. The
 // Server owns it: do not Close it. ErrKind: there is one of another kind.
+// ErrOption: one that is divided, which is for CreateRecordShards.
 func (s *Server) CreateRecords(name string, o RecordsOptions) (*kv.Map, error) {
-	if err := checkName(name); err != nil {
-		return nil, err
+	if o.Shards > 1 {
+		return nil, fmt.Errorf("%w: %d shards of %q are no single Map: see CreateRecordShards", ErrOption, o.Shards, name)
 	}
-	c, err := s.colls.create(name, s, newCollection{records: &o}, nil)
+	l, err := s.CreateRecordShards(name, o)
 	if err != nil {
 		return nil, err
 	}
-	return c.records, nil
+	return l.single(name)
 }
 
-// Records returns a collection of records, as CreateRecords does.
+// Records returns a collection of records, as CreateRecords does. ErrOption: it is
+// divided, which is for RecordShards.
 func (s *Server) Records(name string) (*kv.Map, error) {
-	c, err := s.colls.byName(name)
-	if err == nil {
-		err = c.isOf(KindRecords)
-	}
+	l, err := s.RecordShards(name)
 	if err != nil {
 		return nil, err
 	}
-	return c.records, nil
+	return l.single(name)
 }
 
 const (
@@ -157,22 +186,37 @@ const (
 
 // tidyRecords frees what records leave behind, until ctx is done.
 func (s *Server) tidyRecords(ctx context.Context) error {
+	everyTick(ctx, func(turn int) {
+		s.uploads.expire(s.now())
+		if turn%watchSweep == 0 {
+			s.watchSets.expire(s.now())
+		}
+		all := slices.DeleteFunc(s.colls.all(), func(c *collection) bool { return c.records == nil })
+		tidyInTurn(all, turn, (*collection).tidy)
+	})
+	return nil
+}
+
+// everyTick calls do each recordsTick, until ctx is done.
+func everyTick(ctx context.Context, do func(turn int)) {
 	tick := time.NewTicker(recordsTick)
 	defer tick.Stop()
 	for turn := 0; ; turn++ {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-tick.C:
 		}
-		s.uploads.expire(s.now())
-		// Each collection gets its first pieces, and those that begin in turn
-		// what is left of the time.
-		all := slices.DeleteFunc(s.colls.all(), func(c *collection) bool { return c.records == nil })
-		for i, begun := 0, time.Now(); i < len(all); i++ {
-			for c := all[(turn+i)%len(all)]; c.tidy(tidyPieces) && time.Since(begun) < tidyTime; {
-				runtime.Gosched()
-			}
+		do(turn)
+	}
+}
+
+// tidyInTurn gives each collection its first pieces, and those that begin in this
+// turn what is left of the time.
+func tidyInTurn[C any](all []C, turn int, tidy func(c C, pieces int) (more bool)) {
+	for i, begun := 0, time.Now(); i < len(all); i++ {
+		for c := all[(turn+i)%len(all)]; tidy(c, tidyPieces) && time.Since(begun) < tidyTime; {
+			runtime.Gosched()
 		}
 	}
 }

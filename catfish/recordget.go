@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/cuckoo"
+	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
 	records "github.com/catfish-index/catfish/kv/remote"
 	"github.com/catfish-index/catfish/offload"
@@ -22,8 +23,9 @@ import (
 type getQuery struct {
 	kind    string // of the collection; empty: KindRecords
 	keys    [][]byte
-	records []Record // the caller's: Value is where to append to
-	appends int      // len of records[0].Value that is kept: Get's dst
+	fields  *feature.Selection // of features; nil: all
+	records []Record           // the caller's: Value is where to append to
+	appends int                // len of records[0].Value that is kept: Get's dst
 
 	hashes  []uint64
 	kept    []records.Kept // from the pointer cache
@@ -33,6 +35,9 @@ type getQuery struct {
 	open     *openSlab
 	req, ans []byte
 	explain  *Explanation
+
+	sharded shardedGet // of a divided collection
+	part    shardGet   // of its shards
 
 	one struct {
 		keys    [1][]byte
@@ -44,6 +49,7 @@ func (g *getQuery) release() {
 	g.one.keys[0], g.one.records[0] = nil, Record{}
 	clear(g.answers[:min(len(g.keys), len(g.answers))])
 	g.kind, g.keys, g.records, g.open, g.explain = "", nil, nil, nil, nil
+	g.fields = nil
 	if cap(g.ans) > keepBytes {
 		g.ans = nil
 	}
@@ -87,6 +93,14 @@ func (g *getQuery) once(ctx context.Context, c *Client, s *session) error {
 			return err
 		}
 	}
+	if o.part != nil {
+		return g.byShard(ctx, c, s)
+	}
+	return g.onceOpen(ctx, c, s)
+}
+
+// onceOpen is once, of keys that the collection that is open has.
+func (g *getQuery) onceOpen(ctx context.Context, c *Client, s *session) error {
 	engine := c.conn.records
 	path, began := engine.Choose(&s.recordBox, g)
 	g.explain.chose(engine, s, g, path)
@@ -227,7 +241,13 @@ func (g *getQuery) take(c *Client, at *recordsAt, answers []records.Answer) {
 func (g *getQuery) message(ctx context.Context, c *Client, s *session) (err error) {
 	most := s.mostPayload()
 	g.req = appendHead(g.req[:0], g.open.coll, 0)
-	n := 0
+	kind, n := kindGet, 0
+	if g.fields != nil && s.knows(kindPick) {
+		kind = kindPick
+		if g.req, err = appendSelection(g.req, g.fields); err != nil {
+			return err
+		}
+	}
 	for _, i := range g.left {
 		if n > 0 && len(g.req)+2+len(g.keys[i]) > most {
 			break
@@ -236,7 +256,7 @@ func (g *getQuery) message(ctx context.Context, c *Client, s *session) (err erro
 		n++
 	}
 	putArgument(g.req, uint32(n))
-	g.ans, err = s.call(ctx, kindGet, g.req, g.ans[:0])
+	g.ans, err = s.callOf(ctx, g.open, kind, g.req, g.ans[:0])
 	c.conn.counters.addMessage(len(g.req), len(g.ans))
 	g.explain.asked(len(g.req), len(g.ans))
 	if err != nil {

@@ -467,15 +467,20 @@ func (f callerFunc) Call(ctx context.Context, kind fastmsg.Kind, p, dst []byte) 
 // seeRequests has before called with each request, as long as the connection lasts,
 // or until the end. It is a plain socket, and so has no other resources.
 func seeRequests(r *Records, before func(fastmsg.Kind, caller)) (end func()) {
-	s := r.c.conn.sessions.latest()
+	return callBySome(r.c, func(inner caller) caller { return callerFunc{inner, before} })
+}
+
+// callBySome has another caller carry requests.
+func callBySome(c *Client, by func(inner caller) caller) (end func()) {
+	s := c.conn.sessions.latest()
 	seen := &session{
-		hello: s.hello, transport: s.transport, caller: callerFunc{s.caller, before},
+		hello: s.hello, transport: s.transport, caller: by(s.caller),
 		slabs: make(map[string]*openSlab), uploads: newUploadNumbers(), shared: s.shared, cacheKey: s.cacheKey,
 	}
 	seen.channels.init()
 	seen.recordChannels.init()
-	r.c.conn.sessions.present.Store(seen)
-	return func() { r.c.conn.sessions.present.CompareAndSwap(seen, s) }
+	c.conn.sessions.present.Store(seen)
+	return func() { c.conn.sessions.present.CompareAndSwap(seen, s) }
 }
 
 // A connection that is lost in the middle of an upload: the Put begins anew on the

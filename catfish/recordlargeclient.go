@@ -67,16 +67,14 @@ func (w *putQuery) upload(s *session, o *openSlab) (*openSlab, []byte, error) {
 		part := w.rec.Value[at:min(at+most, len(w.rec.Value))]
 		w.req = appendPart(appendHead(w.req[:0], o.coll, w.uploading.number), at, len(w.rec.Value))
 		w.req = append(w.req, part...)
-		ans, err := s.call(w.ctx, kindPart, w.req, w.ans[:0])
+		ans, err := s.callOf(w.ctx, o, kindPart, w.req, w.ans[:0])
 		if err == nil && len(ans) > 0 {
 			err = fmt.Errorf("%w: a part answered %d bytes, want none", ErrProtocol, len(ans))
 		}
 		switch {
 		case errors.Is(err, ErrUnknownCollection):
 			s.forget(o)
-			if o, err = s.openChecked(w.ctx, w.c.collection, w.kind); err == nil {
-				err = o.isOf(KindRecords)
-			}
+			o, err = w.openShard(s)
 			if at = 0; err == nil {
 				continue
 			}

@@ -146,7 +146,7 @@ func (h *handler) goOnValue(c *fastmsg.Conn, id uint64, l *long) (done bool) {
 		v.reading = ended
 		c.Park()
 		h.s.serving.Go(func() {
-			ended <- h.s.turns.Run(h.s.ctx, source, v.copy)
+			ended <- h.s.turns.RunStep(h.s.ctx, source, v.copy)
 			c.Resume()
 		})
 		return false
@@ -175,7 +175,7 @@ func (w *tcpWork) sendValue(id uint64, l *long, h holder) error {
 	for !v.read {
 		err := v.hold(l, w.s, h)
 		if err == nil {
-			err = w.s.turns.Run(w.s.ctx, w.source(), v.copy)
+			err = w.s.turns.RunStep(w.s.ctx, w.source(), v.copy)
 		}
 		if err == nil {
 			err = v.err

@@ -1,6 +1,7 @@
 package catfish
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -78,8 +79,18 @@ func (s *session) openedRecords(name string, r *openRecords, f *openFeatures, as
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.slabs[name]
-	if old != nil && !(old.outgrown.Load() && old.coll == r.coll) {
-		return old, nil
+	switch {
+	case old == nil:
+	case !old.stale():
+		return old, nil // of another call, meanwhile
+	case old.coll != r.coll:
+		old.release() // The name leads elsewhere.
+		delete(s.slabs, name)
+		old = nil
+	}
+	p := s.newPart(r.shard)
+	if old != nil {
+		p = old.part // It has others.
 	}
 	at := &recordsAt{
 		m: records.Map{
@@ -93,12 +104,16 @@ func (s *session) openedRecords(name string, r *openRecords, f *openFeatures, as
 		at.pointers, at.leave = old.records.pointers, old.records.leave
 	case s.canOffload() && !s.ended && s.cacheKey.Bytes > 0:
 		at.pointers, at.leave = s.shared.pointers.Share(records.PointersKey{
-			Addr: s.cacheKey.Addr, BootID: s.hello.BootID, Collection: r.coll, Bytes: s.cacheKey.Bytes,
+			Addr: s.cacheKey.Addr, BootID: s.hello.BootID, Collection: r.coll,
+			Bytes: max(s.cacheKey.Bytes/int64(max(r.shard.of, 1)), 1), // of a shard its share
 		})
 		s.startRenewals()
 	}
-	o := &openSlab{name: name, coll: r.coll, records: at}
+	o := &openSlab{name: name, coll: r.coll, records: at, part: p}
 	leaveCache := s.openedTree(o, f, old)
+	if f != nil && s.canOffload() {
+		o.until = asked.Sub(clockBase) + cmp.Or(s.nameLease, nameLease)
+	}
 	again := time.AfterFunc(clockLasts, func() { o.outgrown.Store(true) })
 	o.release = func() {
 		again.Stop()
@@ -167,7 +182,7 @@ func (s *session) renewLeases(o *openSlab, due []records.Renewal) error {
 	ctx, cancel := context.WithTimeout(context.Background(), rdma.PeerTimeout)
 	defer cancel()
 	sent := monotonic()
-	ans, err := s.call(ctx, kindRenew, b, nil)
+	ans, err := s.callOf(ctx, o, kindRenew, b, nil)
 	if err != nil {
 		return err
 	}

@@ -82,10 +82,7 @@ func (w *putQuery) send(ctx context.Context) (_ []byte, err error) {
 
 // encode makes the request for a session.
 func (w *putQuery) encode(s *session) (*openSlab, []byte, error) {
-	o, err := s.openChecked(w.ctx, w.c.collection, w.kind)
-	if err == nil {
-		err = o.isOf(KindRecords)
-	}
+	o, err := w.openShard(s)
 	if err != nil {
 		return o, nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
 )
 
@@ -88,16 +89,16 @@ func (r *Records) Explain(ctx context.Context, key []byte) (Record, *Explanation
 // which is faster than one by one. A value of more than 1 MiB takes an answer of its
 // own. ErrTooLarge: one is larger than Get returns; all fail then.
 func (r *Records) GetMany(ctx context.Context, keys [][]byte, dst []Record) ([]Record, error) {
-	return r.c.getMany(ctx, KindRecords, keys, dst)
+	return r.c.getMany(ctx, KindRecords, keys, nil, dst)
 }
 
-func (c *Client) getMany(ctx context.Context, kind string, keys [][]byte, dst []Record) ([]Record, error) {
+func (c *Client) getMany(ctx context.Context, kind string, keys [][]byte, fields *feature.Selection, dst []Record) ([]Record, error) {
 	for len(dst) < len(keys) {
 		dst = append(dst, Record{})
 	}
 	dst = dst[:len(keys)]
 	g := gets.Get().(*getQuery)
-	g.kind = kind
+	g.kind, g.fields = kind, fields
 	defer g.release()
 	for n := 0; n < len(keys); n += maxKeys {
 		end := min(n+maxKeys, len(keys))
@@ -128,4 +129,8 @@ func (c *Client) CreateRecords(ctx context.Context, name string, o RecordsOption
 	return err
 }
 
-var gets = sync.Pool{New: func() any { return new(getQuery) }}
+var gets = sync.Pool{New: func() any {
+	g := new(getQuery)
+	g.part.work = g.work
+	return g
+}}

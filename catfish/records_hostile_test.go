@@ -70,6 +70,9 @@ func TestHostileRecordRequests(t *testing.T) {
 			{kindCreateRecords, []byte{9, 1, 'x'}, ErrProtocol},
 			{kindCreateRecords, []byte{0, 9, 'x'}, ErrProtocol},
 			{kindCreateRecords, []byte{0, 0}, ErrProtocol},
+			{kindCreateRecords, []byte{withShards, 1}, ErrProtocol},
+			{kindCreateRecords, []byte{withShards, 1, MaxShards + 1, 'x'}, ErrProtocol},
+			{kindCreateRecords, []byte{withShards, 1, 2, 'x', '/', '1'}, ErrProtocol},
 		} {
 			before := m.Stats()
 			_, err := c.conn.sessions.latest().call(t.Context(), a.kind, a.payload, nil)
@@ -107,6 +110,7 @@ func FuzzRecordAnswers(f *testing.F) {
 	one := found{revision: 1, valueBytes: 2}
 	f.Add(append(one.append(nil), "ab"...))
 	f.Add((&openRecords{coll: 1, seed: 3}).append(nil))
+	f.Add((&openRecords{coll: 1, seed: 3, shard: shardAt{seed: 5, of: 4, number: 3, workers: 2}}).append(nil))
 	scan := appendCursor(nil, cuckoo.Cursor{Next: 3, Log2: 4})
 	scan = append(append(one.append(append(scan, 1, 0)), 'k'), "ab"...)
 	f.Add(scan)

@@ -48,11 +48,17 @@ func dialRecords(t testing.TB, s *Server, o Options) *Records {
 func testKey(i int) []byte { return fmt.Appendf(nil, "key %d", i) }
 
 // What is put is got, by every path; values come in all sizes, and are appended to
-// what the caller has.
+// what the caller has. So it is with shards.
 func TestRecords(t *testing.T) {
-	s := startRecords(t, ServerOptions{})
+	for name, shards := range map[string]int{"": 0, "/shards": 3} {
+		s := startRecords(t, ServerOptions{RecordShards: shards, Workers: 2})
+		testRecordsOf(t, s, name)
+	}
+}
+
+func testRecordsOf(t *testing.T, s *Server, name string) {
 	for _, p := range kvPaths() {
-		t.Run(p.name, func(t *testing.T) {
+		t.Run(p.name+name, func(t *testing.T) {
 			ctx := t.Context()
 			r := dialRecords(t, s, p.options())
 			sizes := []int{0, 1, 31, 32, 500, 4000, 4096, 9000}
@@ -222,7 +228,7 @@ func TestRecordsComeAndGo(t *testing.T) {
 			t.Fatalf("%s: before it was created: %v", p.name, err)
 		}
 		for round := range 3 {
-			if err := c.CreateRecords(ctx, "mine", RecordsOptions{Items: 1 + 2*round}); err != nil {
+			if err := c.CreateRecords(ctx, "mine", RecordsOptions{Items: 1 + 2*round, Shards: 4 - 2*round}); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := r.Get(ctx, []byte("k"), nil); !errors.Is(err, kv.ErrNotFound) {
@@ -283,7 +289,14 @@ func TestRecordsByKeptReference(t *testing.T) {
 // each key was seen to have must be linearizable. Keys of others come and go, so
 // that the tables grow and items are kicked meanwhile.
 func TestKeyHistories(t *testing.T) {
-	s := startRecords(t, ServerOptions{Workers: 2})
+	for name, shards := range map[string]int{"undivided": 0, "shards": 3} {
+		t.Run(name, func(t *testing.T) {
+			testKeyHistories(t, startRecords(t, ServerOptions{Workers: 2, RecordShards: shards}))
+		})
+	}
+}
+
+func testKeyHistories(t *testing.T, s *Server) {
 	const keys, rounds = 6, 60
 	h := history.NewKeys()
 	var clients sync.WaitGroup
@@ -354,15 +367,25 @@ func TestKeyHistories(t *testing.T) {
 // A server that restarts has no records: none of the old one's is got, by whatever
 // reference a client has kept, and its empty collection is not taken for true.
 func TestRecordsRestarted(t *testing.T) {
+	testRecordsRestarted(t, "", 0, 0)
+	// So it is with shards, and if there are others then.
+	testRecordsRestarted(t, "/2 to 3 shards", 2, 3)
+	testRecordsRestarted(t, "/3 shards to none", 3, 0)
+	testRecordsRestarted(t, "/none to 2 shards", 0, 2)
+}
+
+func testRecordsRestarted(t *testing.T, name string, before, after int) {
 	for _, p := range kvPaths() {
-		t.Run(p.name, func(t *testing.T) {
+		t.Run(p.name+name, func(t *testing.T) {
 			ctx := t.Context()
 			l := newLives(t)
 			l.stop()
-			l.opts.Records = []string{testRecords}
+			l.opts.Records, l.opts.RecordShards = []string{testRecords}, before
+			l.opts.SlabBytes = 8 << 20
 			l.start()
 			r := dialRecords(t, l.Server, p.options())
 			key := []byte("k")
+			l.opts.RecordShards = after
 			put := func(v string) error {
 				_, err := r.Put(ctx, Record{Key: key, Value: []byte(v)}, kv.Condition{})
 				return err

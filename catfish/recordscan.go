@@ -10,7 +10,7 @@ import (
 	"github.com/catfish-index/catfish/kv"
 )
 
-// Scan is all records, in no order. One whose key has a record during all of the
+// Scan is all records, in no order, one shard after the other. One whose key has a record during all of the
 // scan is given at least once, as it was at a moment of the scan; one that is
 // moved meanwhile perhaps twice. A record whose value is too long to be answered
 // comes without it, and with ErrTooLarge; the loop may go on. Any other error ends
@@ -18,7 +18,7 @@ import (
 // the collection is another one of that name. Begin again.
 func (r *Records) Scan(ctx context.Context) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		for q := (scanQuery{}); !q.cursor.Done; {
+		for q := (scanQuery{}); !q.done; {
 			if err := r.c.run(ctx, &q); err != nil {
 				yield(Record{}, err)
 				return
@@ -45,8 +45,10 @@ func (r *Records) Scan(ctx context.Context) iter.Seq2[Record, error] {
 // scanQuery asks for the next part of a scan.
 type scanQuery struct {
 	cursor cuckoo.Cursor
+	shard  int    // that the cursor is of
 	boot   uint64 // of the collection that the cursor is of
 	begun  bool
+	done   bool // of all shards
 	part   []Record
 
 	open *openSlab
@@ -72,12 +74,22 @@ func (q *scanQuery) once(ctx context.Context, c *Client, s *session) error {
 		return fmt.Errorf("%w: %q is another collection since", cuckoo.ErrScanLost, c.collection)
 	}
 	q.begun, q.boot = true, boot
+	shards := o.shards()
+	if q.shard >= shards { // as another server's answer has it
+		return fmt.Errorf("%w: %q has %d shards since", cuckoo.ErrScanLost, c.collection, shards)
+	}
+	if o, err = s.shard(ctx, o, q.shard); err != nil {
+		return err
+	}
 	q.req = appendCursor(appendHead(q.req[:0], o.coll, 0), q.cursor)
-	ans, err := s.call(ctx, kindScan, q.req, nil) // The records are in it.
+	ans, err := s.callOf(ctx, o, kindScan, q.req, nil) // The records are in it.
 	if err != nil {
 		return err
 	}
 	c.conn.counters.addMessage(len(q.req), len(ans))
-	q.part, q.cursor, err = getScan(ans)
+	if q.part, q.cursor, err = getScan(ans); err == nil && q.cursor.Done {
+		q.shard, q.cursor = q.shard+1, cuckoo.Cursor{}
+		q.done = q.shard == shards
+	}
 	return err
 }

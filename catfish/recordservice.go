@@ -21,6 +21,9 @@ func (v *service) openRecords(c *collection) *openRecords {
 	if index != nil && recs != nil {
 		o.index, o.records = index.Remote(), recs.Remote()
 	}
+	if c.shards != nil {
+		o.shard = shardAt{seed: c.shards.seed, of: len(c.shards.all), number: c.shard, workers: v.s.owners(v.transport)}
+	}
 	return o
 }
 
@@ -37,6 +40,7 @@ func (v *service) answerRecords(kind fastmsg.Kind, p, out []byte) ([]byte, error
 	if err != nil {
 		return out, err
 	}
+	v.touches(c, 1)
 	arg, p := binary.LittleEndian.Uint32(p[4:]), p[headBytes:]
 	switch kind {
 	case kindGet:
@@ -81,6 +85,9 @@ func (v *service) putRecord(c *collection, arg uint32, p, out []byte) ([]byte, e
 	if e.Key, e.Value, err = cutKey(p[putBytes-2:]); err != nil {
 		return out, err
 	}
+	if err := c.checkShard(e.Key); err != nil {
+		return out, err
+	}
 	revision := uint64(0)
 	if arg&putParts != 0 {
 		revision, err = v.putParts(c, e, cond)
@@ -96,6 +103,9 @@ func (v *service) removeRecord(c *collection, arg uint32, p []byte) error {
 	}
 	cond, err := getCondition(arg, binary.LittleEndian.Uint64(p))
 	if err != nil {
+		return err
+	}
+	if err := c.checkShard(p[8:]); err != nil {
 		return err
 	}
 	return c.records.Delete(p[8:], cond)

@@ -16,7 +16,8 @@ import (
 //
 //	request        payload                                            answer
 //	open           name                                               openRecords
-//	createRecords  table u8, items u8, name                           empty
+//	createRecords  table u8, items u8, name, or of shards:            empty
+//	               table u8 with 0x80, items u8, shards u8, name
 //	get            coll u32, n u32, n keys                            n found
 //	put            coll u32, if u32, revision u64, expiry i64,        revision u64
 //	               flags u16, key bytes u16, key, value
@@ -74,6 +75,11 @@ func isRecords(k fastmsg.Kind) bool { return k >= kindGet && k <= kindPart }
 //	 0 coll u32 | 4 0 u32 | 8 keys' key u64 | 16 address u64 | 24 bytes u64 |
 //	32 server's boot id u64 | 40 records' key u64 | 48 address u64 | 56 bytes u64 |
 //	64 records' boot u64 | 72 seed u64 | 80 server's clock i64
+//
+// Of a shard (shards.go) more follows, so that a client that knows of none takes it
+// for nothing else:
+//
+//	88 shards' seed u64 | 96 shards u16 | 98 number u16 | 100 owners u16 | 102 0 u16
 type openRecords struct {
 	coll       uint32
 	index      rdma.Remote
@@ -83,9 +89,24 @@ type openRecords struct {
 	space      record.Space
 	seed       uint64
 	now        time.Duration
+	shard      shardAt
 }
 
-const openRecordsBytes = 88
+const (
+	openRecordsBytes = 88
+	openShardBytes   = openRecordsBytes + 16
+
+	// withShards in the table's byte of createRecords: shards follow.
+	withShards = 0x80
+)
+
+// shardAt says which shard is opened.
+type shardAt struct {
+	seed    uint64
+	of      int // shards, 0: the collection is not divided
+	number  int
+	workers int // of the transport, which own shards; 0: none do
+}
 
 func (o *openRecords) append(b []byte) []byte {
 	b = appendHead(b, o.coll, 0)
@@ -95,15 +116,27 @@ func (o *openRecords) append(b []byte) []byte {
 	} {
 		b = binary.LittleEndian.AppendUint64(b, w)
 	}
+	if s := &o.shard; s.of > 0 {
+		b = binary.LittleEndian.AppendUint64(b, s.seed)
+		for _, w := range []int{s.of, s.number, s.workers, 0} {
+			b = binary.LittleEndian.AppendUint16(b, uint16(w))
+		}
+	}
 	return b
 }
 
 func getOpenRecords(b []byte) (o openRecords, err error) {
-	if len(b) != openRecordsBytes {
-		return o, fmt.Errorf("%w: open answered %d bytes, want %d", ErrProtocol, len(b), openRecordsBytes)
+	if len(b) != openRecordsBytes && len(b) != openShardBytes {
+		return o, fmt.Errorf("%w: open answered %d bytes, want %d or %d", ErrProtocol, len(b), openRecordsBytes, openShardBytes)
+	}
+	if len(b) == openShardBytes {
+		if o.shard, err = getShardAt(b[openRecordsBytes:]); err != nil {
+			return o, err
+		}
 	}
 	w := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
 	return openRecords{
+		shard: o.shard,
 		coll:  binary.LittleEndian.Uint32(b),
 		index: rdma.Remote{Key: rdma.Key(w(8)), Addr: w(16)}, indexBytes: w(24), bootID: w(32),
 		records: rdma.Remote{Key: rdma.Key(w(40)), Addr: w(48)},
@@ -111,19 +144,39 @@ func getOpenRecords(b []byte) (o openRecords, err error) {
 	}, nil
 }
 
+// getShardAt decodes 16 bytes.
+func getShardAt(b []byte) (shardAt, error) {
+	w := func(at int) int { return int(binary.LittleEndian.Uint16(b[at:])) }
+	s := shardAt{binary.LittleEndian.Uint64(b), w(8), w(10), w(12)}
+	if s.of < 2 || s.of > MaxShards || s.number >= s.of || s.workers > maxWorkers || w(14) != 0 {
+		return s, fmt.Errorf("%w: shard %d of %d with %d owners, want up to %d shards and %d owners",
+			ErrProtocol, s.number, s.of, s.workers, MaxShards, maxWorkers)
+	}
+	return s, nil
+}
+
 func appendRecordsOptions(b []byte, o RecordsOptions) []byte {
-	return append(b, byte(o.Table), byte(o.Items))
+	if o.Shards < 2 {
+		return append(b, byte(o.Table), byte(o.Items))
+	}
+	return append(b, byte(o.Table)|withShards, byte(o.Items), byte(o.Shards))
 }
 
 func getRecordsOptions(b []byte) (o RecordsOptions, rest []byte, err error) {
 	if len(b) < 2 {
 		return o, nil, fmt.Errorf("%w: collection of records described by %d bytes", ErrProtocol, len(b))
 	}
-	o = RecordsOptions{Table: cuckoo.Kind(b[0]), Items: int(b[1])}
+	o, rest = RecordsOptions{Table: cuckoo.Kind(b[0] &^ withShards), Items: int(b[1])}, b[2:]
+	if b[0]&withShards != 0 {
+		if len(rest) == 0 {
+			return o, nil, fmt.Errorf("%w: shards of a collection of records described by %d bytes", ErrProtocol, len(b))
+		}
+		o.Shards, rest = int(rest[0]), rest[1:]
+	}
 	if err := o.validate(); err != nil {
 		return o, nil, fmt.Errorf("%w: %w", ErrProtocol, err)
 	}
-	return o, b[2:], nil
+	return o, rest, nil
 }
 
 // found is what a get or scan says of a record.

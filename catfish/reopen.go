@@ -21,14 +21,15 @@ import (
 // ErrUnknownCollection. An offloaded search finds that its memory is not
 // registered any more, or is no tree.
 
-// forget has the collection opened again, if that has not happened yet.
+// forget has the collection opened again, if that has not happened yet. If o is a
+// shard, so are all.
 func (s *session) forget(o *openSlab) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last.CompareAndSwap(o, nil)
-	if s.slabs[o.name] == o {
-		delete(s.slabs, o.name)
-		o.release()
+	for _, k := range s.family(o) {
+		s.last.CompareAndSwap(k, nil)
+		k.release()
 	}
 }
 

@@ -35,7 +35,7 @@ func (s *Server) decode(kind fastmsg.Kind, p []byte, req *request) error {
 		return fmt.Errorf("%w: request kind %d of %d bytes", ErrProtocol, kind, len(p))
 	}
 	c, err := s.colls.byNumber(binary.LittleEndian.Uint32(p))
-	if err == nil {
+	if err == nil && (kind != kindCheck || c.features == nil) { // whose tree is checked, too
 		err = c.isOf(KindBoxes)
 	}
 	if err != nil {

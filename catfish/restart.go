@@ -70,7 +70,7 @@ func (d *doubt) check(ctx context.Context, s *session, o *openSlab, kind fastmsg
 	if d.err != nil {
 		return d.err
 	}
-	if _, ok := d.full.Load(o.name); ok || kind == kindInsert || kind == kindInsertMany || kind == kindCheck {
+	if _, ok := d.full.Load(o.name); ok || kind == kindInsert || kind == kindInsertMany || kind == kindCheck || kind == kindWatch { // which knows the history
 		return nil
 	}
 	if o.records != nil {
@@ -99,20 +99,36 @@ func (d *doubt) checkRecords(ctx context.Context, s *session, o *openSlab, kind 
 	if kind == kindPut || kind == kindStore {
 		return nil
 	}
-	cursor := cuckoo.Cursor{}
-	for !cursor.Done {
-		ans, err := s.call(ctx, kindScan, appendCursor(appendHead(nil, o.coll, 0), cursor), nil)
+	for i := range o.shards() {
+		part, err := s.shard(ctx, o, i)
 		if err != nil {
 			return err
 		}
-		if len(ans) < cursorBytes {
-			return fmt.Errorf("%w: scan answered %d bytes, want at least %d", ErrProtocol, len(ans), cursorBytes)
-		}
-		if len(ans) > cursorBytes {
+		if some, err := s.hasRecords(ctx, part); err != nil {
+			return err
+		} else if some {
 			d.full.Store(o.name, true)
 			return nil
 		}
-		cursor = getCursor(ans)
 	}
 	return d.empty(o)
+}
+
+// hasRecords reports whether there are any.
+func (s *session) hasRecords(ctx context.Context, o *openSlab) (bool, error) {
+	cursor := cuckoo.Cursor{}
+	for !cursor.Done {
+		ans, err := s.callOf(ctx, o, kindScan, appendCursor(appendHead(nil, o.coll, 0), cursor), nil)
+		if err != nil {
+			return false, err
+		}
+		if len(ans) < cursorBytes {
+			return false, fmt.Errorf("%w: scan answered %d bytes, want at least %d", ErrProtocol, len(ans), cursorBytes)
+		}
+		if len(ans) > cursorBytes {
+			return true, nil
+		}
+		cursor = getCursor(ans)
+	}
+	return false, nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/rdma"
 )
 
@@ -19,13 +20,22 @@ func TestRefusedWhileMemoryIsFull(t *testing.T) {
 }
 
 func refusedWhileFull(t *testing.T, transport string) {
-	s := startServer(t, ServerOptions{SlabBytes: 1 << 20, resident: never})
+	s := startFeatures(t, ServerOptions{SlabBytes: 1 << 20, resident: never})
 	opts := Options{Transport: transport, Logger: quiet()}
 	c := dial(t, s, opts)
+	places, err := c.Features(testFeatures)
+	if err != nil {
+		t.Fatal(err)
+	}
 	s.observe(s.opts.MemoryLimit + 1)
+	_, _, put := places.Put(t.Context(), Feature{ID: "a"}, kv.Condition{})
+	_, patch := places.Patch(t.Context(), "a", []byte("{}"), kv.Condition{})
 	for name, err := range map[string]error{
-		"insert": c.Insert(t.Context(), square(1, 1), 1),
-		"create": c.CreateCollection(t.Context(), "another"),
+		"insert":          c.Insert(t.Context(), square(1, 1), 1),
+		"create":          c.CreateCollection(t.Context(), "another"),
+		"create features": c.CreateFeatures(t.Context(), "another", FeaturesOptions{}),
+		"put":             put,
+		"patch":           patch,
 	} {
 		if !errors.Is(err, ErrBusy) {
 			t.Errorf("%s: %v", name, err)
@@ -49,7 +59,13 @@ func refusedWhileFull(t *testing.T, transport string) {
 	if _, err := c.Count(t.Context(), square(1, 1)); err != nil {
 		t.Errorf("count: %v", err)
 	}
+	if n, err := places.Count(t.Context(), FeatureQuery{}); n != 0 || err != nil {
+		t.Errorf("count of features: %d, %v", n, err)
+	}
 	s.observe(0)
+	if _, _, err := places.Put(t.Context(), Feature{ID: "a"}, kv.Condition{}); err != nil {
+		t.Errorf("put, with memory again: %v", err)
+	}
 	if err := c.Insert(t.Context(), square(1, 1), 1); err != nil {
 		t.Errorf("insert, with memory again: %v", err)
 	}
@@ -132,5 +148,31 @@ func TestPartsOfMemory(t *testing.T) {
 	const grpc = 1./18 + 1./8 // command catfish
 	if sum := 1./answersPart + 1./unsentPart + grpc + 1./streamsPart + 1./shmPart; sum > 0.5 {
 		t.Errorf("clients may hold %.2f of the limit", sum)
+	}
+}
+
+// A client that hangs up before its collection is made leaves nothing behind. No
+// worker makes or drops one: it would wait for who waits for the disk.
+func TestCreateOfWhoHasHungUp(t *testing.T) {
+	s := startFeatures(t, ServerOptions{})
+	options, err := appendFeaturesOptions(nil, FeaturesOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, payload := range map[fastmsg.Kind][]byte{
+		kindCreateFeatures: append(options, "another"...),
+		kindCreateKept:     []byte("another"),
+		kindCreate:         []byte("another"),
+		kindCreateRecords:  append(appendRecordsOptions(nil, RecordsOptions{}), "another"...),
+		kindDrop:           []byte("another"),
+	} {
+		v := service{s: s, transport: TransportSoft}
+		v.process(kind, payload)
+		if v.pending == nil {
+			t.Fatalf("kind %d was answered at once", kind)
+		}
+		if u := s.clientColls.Use(); u.Sources != 0 {
+			t.Errorf("kind %d: an account is open before the collection is made: %+v", kind, u)
+		}
 	}
 }

@@ -69,10 +69,10 @@ func (b *searchBatch) appendAnswer(out []byte, all, n int) []byte {
 	return append(out, b.out[:b.ends[n-1]]...)
 }
 
-// Batches accepts gets of one key, and searches without a limit:
-// rstar.Tree.SearchMany has none.
+// Batches accepts gets of one key, searches of features by a box, and searches
+// without a limit: rstar.Tree.SearchMany has none.
 func (h *handler) Batches(m fastmsg.Message) bool {
-	return isGet(&m) || m.Kind == kindSearch && len(m.Payload) == headBytes+rectBytes &&
+	return isGet(&m) || isBoxFind(&m) || m.Kind == kindSearch && len(m.Payload) == headBytes+rectBytes &&
 		binary.LittleEndian.Uint32(m.Payload[4:]) == 0
 }
 
@@ -80,8 +80,11 @@ func (h *handler) Batches(m fastmsg.Message) bool {
 // collection or one that is malformed. That one begins the next batch, or is
 // served alone.
 func (h *handler) ServeBatch(reqs []fastmsg.Request) int {
-	if reqs[0].Kind == kindGet {
+	switch reqs[0].Kind {
+	case kindGet:
 		return h.serveGets(reqs)
+	case kindFind:
+		return h.serveFinds(reqs)
 	}
 	var one request
 	var coll *collection

@@ -23,6 +23,7 @@ import (
 	"github.com/catfish-index/catfish/rdma/budget"
 	"github.com/catfish-index/catfish/rdma/ofi"
 	"github.com/catfish-index/catfish/rstar"
+	"github.com/catfish-index/catfish/store"
 )
 
 // Server hosts named collections and answers clients over the transports of
@@ -52,6 +53,9 @@ type Server struct {
 	turns   *turns.Turns
 	checks  checks
 	uploads uploads // that are under way
+
+	watchSets   watchSets
+	watchBudget *budget.Budget // areas that clients watch
 
 	rec    *recording.Recorder // nil: nothing is recorded
 	access *gatekeeper         // nil: clients need no key
@@ -112,10 +116,11 @@ func newServer(opts ServerOptions) (*Server, error) {
 		tcpConns: make(map[net.Conn]bool), shm: newSHMBudgets(opts.MemoryLimit),
 		streams:     newStreamBudgets(opts.MemoryLimit),
 		clientColls: newClientCollections(opts.ClientCollections),
-		budgets:     newBudgets(opts.MemoryLimit), turns: newTurns(), checks: newChecks(),
-		access: newGatekeeper(opts.Keys), meters: newMeters(&opts),
-		quiet: quietlog.New(opts.Logger.Handler(), time.Now),
+		budgets:     newBudgets(opts.MemoryLimit), turns: newTurns(), checks: newChecks(), watchBudget: newWatchBudget(opts.Watch),
+		meters: newMeters(&opts),
+		quiet:  quietlog.New(opts.Logger.Handler(), time.Now),
 	}
+	s.access = newGatekeeper(opts.Keys, s.tickSoon)
 	s.log = slog.New(s.quiet)
 	for s.bootID == 0 {
 		s.bootID = rand.Uint64()
@@ -150,12 +155,15 @@ func (s *Server) open() (err error) {
 		return err
 	}
 	for _, name := range append([]string{DefaultCollection}, s.opts.Collections...) {
+		if slices.Contains(s.opts.Keep, name) {
+			continue // It is the store's.
+		}
 		if _, err := s.colls.create(name, s, newCollection{}, nil); err != nil {
 			return err
 		}
 	}
 	for _, name := range s.opts.Records {
-		if _, err := s.colls.create(name, s, newCollection{records: &RecordsOptions{}}, nil); err != nil {
+		if _, err := s.colls.create(name, s, newCollection{records: &RecordsOptions{Shards: s.opts.RecordShards}}, nil); err != nil {
 			return err
 		}
 	}
@@ -268,6 +276,9 @@ func (s *Server) Addr() string { return s.ln.Addr().String() }
 // MaxResults is the largest answer in objects.
 func (s *Server) MaxResults() int { return s.opts.MaxResults }
 
+// WatchLimits are ServerOptions.Watch; 0: the default.
+func (s *Server) WatchLimits() store.WatchLimits { return s.opts.Watch }
+
 // MemoryLimit is what the server is to hold in memory, in bytes.
 func (s *Server) MemoryLimit() int64 { return s.opts.MemoryLimit }
 
@@ -295,19 +306,18 @@ func (s *Server) SocketPath() string {
 
 // Collection returns the tree of a collection, for use in this process
 // concurrently with remote clients. The Server owns it: do not Close it.
+// ErrNotPermitted: it is kept; Kept has its writes.
 func (s *Server) Collection(name string) (*rstar.Tree, error) {
 	c, err := s.colls.byName(name)
-	if err == nil {
-		err = c.isOf(KindBoxes)
-	}
 	if err != nil {
 		return nil, err
 	}
-	return c.tree, nil
+	return c.ownTree()
 }
 
 // CreateCollection adds a collection of boxes, unless there is one of that name,
-// and returns its tree. ErrKind: there is one of another kind.
+// and returns its tree. ErrKind: there is one of another kind. ErrNotPermitted: it
+// is kept.
 func (s *Server) CreateCollection(name string) (*rstar.Tree, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -316,13 +326,13 @@ func (s *Server) CreateCollection(name string) (*rstar.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.tree, nil
+	return c.ownTree()
 }
 
 // Collections lists the names of the collections, sorted.
 func (s *Server) Collections() []string {
 	var names []string
-	for _, c := range s.colls.all() {
+	for _, c := range s.colls.named() {
 		names = append(names, c.name)
 	}
 	slices.Sort(names)
@@ -391,7 +401,10 @@ func (s *Server) closeTCP() {
 // The hello of a client's ring connection: which server it means, and how often
 // it wants a heartbeat.
 //
-//	0 boot id u64 | 8 heartbeat interval ns u64 | 16 flags u64
+//	0 boot id u64 | 8 heartbeat interval ns u48 | 14 worker u16 | 16 flags u64
+//
+// Worker is 1 more than the number of the one that is to serve the connection
+// (lanes.go), 0: any.
 //
 // The upper 63 bits of the flags are a ticket (access.go). Flag 1 asks the worker to poll while the connection is open. The paper's
 // fast messaging with polling also announces requests in memory, which the

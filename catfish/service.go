@@ -18,6 +18,7 @@ import (
 type service struct {
 	s         *Server
 	transport string // open answers with its keys of slabs
+	owner     int    // this worker's number, from 1 on: whose shards these are; 0: nobody's
 	req       request
 	items     []rstar.Item
 	near      []rstar.Neighbor
@@ -25,10 +26,13 @@ type service struct {
 	batch     searchBatch
 	records   recordScratch
 	places    store.Buffer               // of searches of features
+	finds     findBatch                  // of those that are made together
+	cut       []byte                     // what is wanted of a feature
 	rest      *long                      // of the request being served, if it takes long
 	pending   pending                    // the request being served, if it is answered later
 	peer      interface{ Peer() string } // of the request being served
 	uploads   *uploadSet                 // that peer's, nil: there is no connection
+	watches   *watchSet                  // so
 	guard     *guard                     // that peer's, if the server has keys
 	meter     *meter                     // of the transport, nil: nothing is counted
 
@@ -70,19 +74,20 @@ func (v *service) process(kind fastmsg.Kind, p []byte) (fastmsg.Kind, []byte, *l
 
 // trim gives back large buffers, when the answer has been sent.
 func (v *service) trim() {
-	if cap(v.out) > keepBytes || cap(v.records.out) > keepBytes || cap(v.items)*itemBytes > keepBytes || cap(v.batch.out) > keepBytes {
+	if cap(v.out) > keepBytes || cap(v.records.out) > keepBytes || cap(v.items)*itemBytes > keepBytes || cap(v.batch.out) > keepBytes ||
+		cap(v.finds.out) > keepBytes {
 		v.release()
 	}
 }
 
 func (v *service) release() {
 	v.out, v.items, v.near, v.batch.out, v.records.out = nil, nil, nil, nil, nil
-	v.places = store.Buffer{}
+	v.places, v.finds, v.cut = store.Buffer{}, findBatch{}, nil
 }
 
 // buffered is how many bytes the buffers hold.
 func (v *service) buffered() int64 {
-	return int64(cap(v.out)+cap(v.items)*itemBytes+cap(v.batch.out)+cap(v.records.out)) + int64(cap(v.near))*int64(unsafe.Sizeof(rstar.Neighbor{}))
+	return int64(cap(v.out)+cap(v.items)*itemBytes+cap(v.batch.out)+cap(v.records.out)+cap(v.finds.out)) + int64(cap(v.near))*int64(unsafe.Sizeof(rstar.Neighbor{}))
 }
 
 // answer appends the answer to out, which is empty. done is how much of a
@@ -112,11 +117,18 @@ func (v *service) answer(kind fastmsg.Kind, p, out []byte) (_ []byte, done uint6
 	case kindBackup:
 		v.pending = &backupWork{v.s, string(p)}
 		return out, 0, nil
+	case kindSwap:
+		a, b, err := getNames(p)
+		if err == nil {
+			err = v.swap(a, b)
+		}
+		return out, 0, err
 	case kindCreateFeatures:
 		return out, 0, v.createFeatures(p)
+	case kindCreateKept:
+		return out, 0, v.createKept(p)
 	case kindCreate, kindCreateRecords, kindDrop:
-		out, err = v.manage(kind, p, out)
-		return out, 0, err
+		return out, 0, v.manage(kind, p)
 	}
 	if isRecords(kind) {
 		out, err = v.answerRecords(kind, p, out)
@@ -136,12 +148,15 @@ func (v *service) answer(kind fastmsg.Kind, p, out []byte) (_ []byte, done uint6
 		v.rest.req.items = v.rest.items
 		return out, 0, nil
 	}
+	if v.pending != nil {
+		return out, 0, nil
+	}
 	v.record(req, out, done, err)
 	return out, done, err
 }
 
 func (v *service) open(name string, out []byte) ([]byte, error) {
-	c, err := v.s.colls.byName(name)
+	c, err := v.s.colls.shardByName(name)
 	if err != nil {
 		if _, notYet := v.s.features.ready(); notYet != nil {
 			err = notYet // It may be there.
@@ -153,6 +168,9 @@ func (v *service) open(name string, out []byte) ([]byte, error) {
 	}
 	switch {
 	case c.features != nil:
+		if c.open(v.transport); c.dropped.Load() {
+			return v.open(name, out) // Its name was swapped, or it was dropped.
+		}
 		return v.openFeatures(c).append(out), nil
 	case c.records != nil:
 		return v.openRecords(c).append(out), nil
@@ -211,6 +229,9 @@ func (v *service) carryOut(req *request, out []byte) (_ []byte, done uint64, err
 			out = appendItem(out, n.Item)
 		}
 	case kindInsert, kindDelete, kindUpdate, kindInsertMany:
+		if req.coll.boxes != nil {
+			return out, 0, v.writeKept(req)
+		}
 		r := v.write(req, out)
 		return r.out, r.done, r.err
 	case kindCheck:

@@ -2,7 +2,6 @@ package catfish
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
@@ -51,7 +50,15 @@ type session struct {
 	ended          bool // close was called
 	renewals       sync.Once
 	uploads        uploadNumbers
+	watches        atomic.Uint64 // the number of the last one
 	background     sync.WaitGroup
+	nameLease      time.Duration // Options.nameLease
+
+	// lanes to owners of shards, by worker: nil, it is not ready. An owner's number
+	// is below that of shards.
+	lanes    [MaxShards]atomic.Pointer[lane]
+	opening  map[int]*lane // all of them, by worker
+	dialLane func(worker int) (caller, error)
 }
 
 // slab is a collection's tree in the server's memory.
@@ -64,6 +71,7 @@ type openSlab struct {
 	// features: the records are those, and the tree has their boxes.
 	features bool
 	space    feature.Space
+	part     *openShard // of a shard, nil: the collection is not divided
 	name     string
 	coll     uint32
 	release  func() // gives the cache back
@@ -71,6 +79,8 @@ type openSlab struct {
 	leaveCache func()
 	// outgrown: the server has to be asked again where the tree is.
 	outgrown atomic.Bool
+	// until is when the name has to be asked for again (swap.go), 0: never.
+	until time.Duration
 }
 
 // maxNode is the largest node that clients have read buffers for: rstar
@@ -185,7 +195,8 @@ func (c *connection) connectBy(ctx context.Context, h hello, ch choice, next boo
 	s := &session{
 		hello: h, transport: ch.transport, reason: ch.reason, fabric: ch.fabric,
 		slabs: make(map[string]*openSlab), uploads: newUploadNumbers(), window: c.opts.Window, shared: c.opts.Shared,
-		cacheKey: remote.CacheKey{Addr: c.addr, BootID: h.BootID, Bytes: c.cacheBytes()},
+		nameLease: c.opts.nameLease,
+		cacheKey:  remote.CacheKey{Addr: c.addr, BootID: h.BootID, Bytes: c.cacheBytes()},
 	}
 	if c.opts.TrustCache {
 		s.trust = c.opts.HeartbeatInterval
@@ -224,20 +235,13 @@ func (s *session) dial(ctx context.Context, c *connection) error {
 		s.addr = s.hello.Socket
 	}
 	c.joinChannels(s, key)
-	fc, err := fastmsg.Dial(ctx, s.dev, s.addr, fastmsg.CallerConfig{
-		RingBytes: c.opts.RingBytes,
-		Hello:     addTicket(appendClientHello(nil, s.hello.BootID, c.opts.HeartbeatInterval, c.scheme.Poll), s.hello.ticket),
-		InMemory:  c.scheme.InMemory,
-	})
+	s.dialLane = func(worker int) (caller, error) { return c.dialWorker(s, worker) }
+	fc, err := c.dialRing(ctx, s, appendClientHello(nil, s.hello.BootID, c.opts.HeartbeatInterval, c.scheme.Poll))
 	if err != nil {
 		if errors.Is(err, rdma.ErrDial) && !errors.Is(err, ErrTransport) {
 			err = fmt.Errorf("%w at %s: %w", ErrNoServer, c.addr, err)
 		}
 		return fmt.Errorf("catfish: transport %s: %w", s.transport, err)
-	}
-	if b := fc.Hello(); len(b) < 8 || binary.LittleEndian.Uint64(b) != s.hello.BootID {
-		fc.Close()
-		return fmt.Errorf("%w at %s: another server answers on %s", ErrNoServer, c.addr, s.addr)
 	}
 	s.caller = fc
 	for _, m := range []*mailbox{&s.mailbox, &s.recordBox, &s.featureBox} {
@@ -250,8 +254,12 @@ func (s *session) dial(ctx context.Context, c *connection) error {
 
 // call sends a request and turns a failure answer into an error.
 func (s *session) call(ctx context.Context, kind fastmsg.Kind, payload, dst []byte) ([]byte, error) {
+	return callBy(ctx, s.caller, kind, payload, dst)
+}
+
+func callBy(ctx context.Context, by caller, kind fastmsg.Kind, payload, dst []byte) ([]byte, error) {
 	base := len(dst)
-	dst, k, err := s.caller.Call(ctx, kind, payload, dst)
+	dst, k, err := by.Call(ctx, kind, payload, dst)
 	switch {
 	case err != nil:
 		return dst, err
@@ -265,13 +273,13 @@ func (s *session) call(ctx context.Context, kind fastmsg.Kind, payload, dst []by
 
 // open resolves a collection's name, once per session.
 func (s *session) open(ctx context.Context, name string) (*openSlab, error) {
-	if o := s.last.Load(); o != nil && o.name == name && !o.outgrown.Load() {
+	if o := s.last.Load(); o != nil && o.name == name && !o.stale() {
 		return o, nil
 	}
 	s.mu.Lock()
 	o := s.slabs[name]
 	s.mu.Unlock()
-	if o != nil && !o.outgrown.Load() {
+	if o != nil && !o.stale() {
 		s.last.Store(o)
 		return o, nil
 	}
@@ -281,7 +289,7 @@ func (s *session) open(ctx context.Context, name string) (*openSlab, error) {
 		return nil, err
 	}
 	switch len(b) {
-	case openRecordsBytes:
+	case openRecordsBytes, openShardBytes:
 		r, err := getOpenRecords(b)
 		if err != nil {
 			return nil, err
@@ -366,6 +374,7 @@ func (s *session) close() {
 	}
 	s.channels.close()
 	s.recordChannels.close()
+	defer s.closeLanes()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {

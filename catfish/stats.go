@@ -1,10 +1,12 @@
 package catfish
 
 import (
+	"slices"
 	"time"
 
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/rstar"
+	"github.com/catfish-index/catfish/store"
 )
 
 // ServerStats is the state of a server. Counts are since its start.
@@ -24,9 +26,13 @@ type ServerStats struct {
 	Records map[string]RecordsStats `json:"records,omitempty"`
 	// Features are the collections of features.
 	Features map[string]FeaturesStats `json:"features,omitempty"`
+	// Store is what keeps features, nil while it is being loaded.
+	Store *store.Stats `json:"store,omitempty"`
 	// Memory is what the process holds, and Budgets what clients hold of it.
 	Memory  MemoryStats   `json:"memory"`
 	Budgets []BudgetStats `json:"budgets"`
+	// Kept are the collections of boxes that are kept, sorted.
+	Kept []string `json:"kept,omitempty"`
 	// Loading are the collections that clients cannot use yet.
 	Loading []string `json:"loading,omitempty"`
 	// Recording is nil if nothing is recorded.
@@ -85,7 +91,11 @@ func (s *Server) Stats() ServerStats {
 	}
 	st.Memory, st.Budgets = s.memory.stats(s.opts.MemoryLimit), s.budgetStats()
 	st.Recording, st.Loading = s.Recording(), s.colls.loading()
-	for _, c := range s.colls.all() {
+	if kept, err := s.features.ready(); err == nil {
+		counts := kept.Stats()
+		st.Store = &counts
+	}
+	for _, c := range s.colls.named() {
 		if c.features != nil {
 			if st.Features == nil {
 				st.Features = map[string]FeaturesStats{}
@@ -101,7 +111,11 @@ func (s *Server) Stats() ServerStats {
 			continue
 		}
 		st.Collections[c.name] = c.tree.Stats()
+		if c.boxes != nil {
+			st.Kept = append(st.Kept, c.name)
+		}
 	}
+	slices.Sort(st.Kept)
 	return st
 }
 

@@ -139,6 +139,13 @@ func (l socketLater) respond(kind fastmsg.Kind, p []byte) bool {
 	return true
 }
 
+// over reports whether the connection has ended.
+func (a *socketAnswers) over() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.err != nil || a.ended
+}
+
 // failLocked ends the connection.
 func (a *socketAnswers) failLocked(err error) {
 	if a.err == nil {

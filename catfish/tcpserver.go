@@ -61,6 +61,7 @@ func (s *Server) serveTCP(c net.Conn) {
 		defer peer.guard.principal.OnEnd(func() { c.Close() })()
 	}
 	defer peer.uploads.close(&s.uploads)
+	defer peer.watches.close(&s.watchSets)
 	late := newSocketAnswers(c, out, account)
 	var w *tcpWork // nil while no request is waiting
 	mine := false  // w owns the socket (tcplater.go)

@@ -39,14 +39,14 @@ func (s *Server) takeWork(out *pacedWriter, peer *tcpPeer, client uint32) *tcpWo
 	} else {
 		w.to.reset(out)
 	}
-	w.peer, w.uploads, w.client, w.guard = peer, &peer.uploads, client, peer.guard
+	w.peer, w.uploads, w.watches, w.client, w.guard = peer, &peer.uploads, &peer.watches, client, peer.guard
 	return w
 }
 
 // putWork takes back what takeWork returned.
 func (s *Server) putWork(w *tcpWork, h holder) {
 	h.Unhold(w.held)
-	w.held, w.peer, w.uploads, w.guard = 0, nil, nil, nil
+	w.held, w.peer, w.uploads, w.watches, w.guard = 0, nil, nil, nil, nil
 	w.to.reset(nil)
 	w.trim()
 	s.tcpWork.Put(w)
@@ -99,7 +99,7 @@ func (w *tcpWork) send(id uint64, l *long, h holder) error {
 			return err
 		}
 		left = nil
-		if err := w.s.turns.Run(w.s.ctx, w.source(), pieces); err != nil {
+		if err := w.s.turns.RunStep(w.s.ctx, w.source(), pieces); err != nil {
 			return err
 		}
 	}
@@ -132,6 +132,7 @@ func (w *tcpWork) count(h holder, answer []byte) ([]byte, error) {
 type tcpPeer struct {
 	c       net.Conn
 	uploads uploadSet
+	watches watchSet
 	guard   *guard
 }
 

@@ -27,6 +27,7 @@ import (
 //	searchMany  coll u32, n u32, n rects                     n counts u32, items
 //	create      name                                         empty
 //	drop        name                                         found u8
+//	createKept  name                                         empty
 //	within      coll u32, k u32, x f64, y f64, most f64      items, nearest first
 //	(any)                                                    failure: code u16, n u64, text
 //
@@ -68,10 +69,15 @@ const (
 	kindPatch
 	kindEraseWhere
 	kindBackup
+	kindCreateKept
+	kindWatch
+	kindDescribe
+	kindPick
+	kindSwap
 
 	// lastRequest is in the hello, so that clients send nothing that this
 	// server does not know. Kinds are only ever added, behind it.
-	lastRequest = kindBackup
+	lastRequest = kindSwap
 
 	kindReply   fastmsg.Kind = 64
 	kindFailure fastmsg.Kind = 65
@@ -130,6 +136,10 @@ const (
 	codePaused
 	codeCollectionExists
 	codeFilterCost
+	codeLagged
+	codeTrimmed
+	codeAhead
+	codeWatchLimit
 )
 
 func appendHead(b []byte, coll, arg uint32) []byte {

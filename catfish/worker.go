@@ -9,21 +9,23 @@ import (
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/heartbeat"
 	"github.com/catfish-index/catfish/internal/recording"
+	"github.com/catfish-index/catfish/store"
 )
 
 // handler is the fastmsg.BatchHandler of a worker. Each worker has its own.
 type handler struct {
 	service
 	heartbeats *heartbeat.Sender
-	over       func() // called when a connection has ended, if not nil
-	keyEnds    uint64 // of keys, as of the last tick
+	over       func()       // called when a connection has ended, if not nil
+	keyEnds    uint64       // of keys, as of the last tick
+	writes     store.Writes // of this turn
 }
 
 // Opened subscribes the connection to heartbeats at the interval that its
 // hello asks for, which answerHello has checked.
 func (h *handler) Opened(c *fastmsg.Conn) {
 	hello := c.Hello()
-	interval := time.Duration(binary.LittleEndian.Uint64(hello[8:]))
+	interval := intervalIn(hello)
 	if interval == 0 {
 		interval = h.s.opts.HeartbeatInterval
 	}
@@ -53,13 +55,14 @@ type peer struct {
 	long   *long  // the request that is answered in steps, nil: none
 	// uploads are the values that it puts in parts.
 	uploads uploadSet
+	watches watchSet
 	guard   *guard // of its requests, if the server has keys
 }
 
 // serves sets the client whose request is served next.
 func (h *handler) serves(c *fastmsg.Conn) {
 	p := c.Context.(*peer) // Opened has set it.
-	h.peer, h.uploads, h.guard = c, &p.uploads, p.guard
+	h.peer, h.uploads, h.watches, h.guard = c, &p.uploads, &p.watches, p.guard
 	if h.heartbeats.Resting() > 0 {
 		h.heartbeats.Wake(c.Context.(*peer).sub)
 	}
@@ -90,6 +93,7 @@ func (h *handler) Closed(c *fastmsg.Conn, err error) {
 			h.ends(c, p.long)
 		}
 		p.uploads.close(&h.s.uploads)
+		p.watches.close(&h.s.watchSets)
 	}
 	if h.tap != nil {
 		h.tap.HandOver() // This may have been the last: no more ticks.
@@ -100,10 +104,10 @@ func (h *handler) Closed(c *fastmsg.Conn, err error) {
 	}
 }
 
-// newWorker makes a worker of a transport; over is nil, or is called when a
-// connection of it has ended.
-func (s *Server) newWorker(f *fabric, over func()) (_ *worker, err error) {
-	h := &handler{service: service{s: s, transport: f.name, via: vias[f.name], meter: s.meters[f.name]}, over: over}
+// newWorker makes a worker of a transport, of that number from 1 on, 0: of one
+// connection; over is nil, or is called when that has ended.
+func (s *Server) newWorker(f *fabric, number int, over func()) (_ *worker, err error) {
+	h := &handler{service: service{s: s, transport: f.name, owner: number, via: vias[f.name], meter: s.meters[f.name]}, over: over}
 	tick, phases := s.opts.heartbeatPhases()
 	if over != nil { // One connection cannot be spread, and has no tap.
 		tick, phases = s.opts.HeartbeatInterval, 1
@@ -122,7 +126,13 @@ func (s *Server) newWorker(f *fabric, over func()) (_ *worker, err error) {
 		Budget:    s.budgets.answers,
 		Rings:     s.budgets.rings,
 		MaxLater:  maxLater,
-		Hello:     s.answerHello,
+		Hello: func(peer string, b []byte) ([]byte, error) {
+			answer, err := s.answerHello(peer, b)
+			if err == nil {
+				err = checkWorker(b, number)
+			}
+			return answer, err
+		},
 		Tick: func(now time.Time, conns []*fastmsg.Conn) bool {
 			s.access.endConns(conns, &h.keyEnds)
 			more := h.heartbeats.Tick(now)
@@ -139,6 +149,16 @@ func (s *Server) newWorker(f *fabric, over func()) (_ *worker, err error) {
 		return nil, err
 	}
 	return &worker{w, h.heartbeats}, nil
+}
+
+// tickSoon has all workers tick, also those that sleep since their clients ask
+// nothing.
+func (s *Server) tickSoon() {
+	for _, f := range s.fabrics {
+		for _, w := range f.workers.all() {
+			w.TickSoon()
+		}
+	}
 }
 
 // The clients of a worker get its heartbeats in heartbeatGroups groups, one
@@ -183,7 +203,7 @@ func (s *Server) answerHello(peer string, b []byte) ([]byte, error) {
 	} else if f := binary.LittleEndian.Uint64(b[16:]); f&^helloPolling != 0 {
 		return nil, fmt.Errorf("%w: hello with flags %#x, want 0 or %d", ErrProtocol, f, helloPolling)
 	}
-	if d := time.Duration(binary.LittleEndian.Uint64(b[8:])); d != 0 {
+	if d := intervalIn(b); d != 0 {
 		if err := checkInterval(d); err != nil {
 			return nil, err
 		}

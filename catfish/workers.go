@@ -76,14 +76,19 @@ func (ws *workers) add(w *worker) {
 	}
 }
 
-// workerFor returns what accepts the next connection.
-func (f *fabric) workerFor() func(context.Context, rdma.ConnRequest) error {
+// workerFor returns what accepts a connection: the worker that its hello names, or
+// the next one.
+func (f *fabric) workerFor(private []byte) func(context.Context, rdma.ConnRequest) error {
 	if f.s.opts.WorkerPerConnection {
 		return f.acceptByOwn
 	}
 	ws := &f.workers // of a fixed number
-	w := ws.live[ws.next]
-	ws.next = (ws.next + 1) % len(ws.live)
+	n, named := workerNamed(fastmsg.HelloIn(private))
+	if named = named && n < len(ws.live); !named { // Another one refuses it (answerHello).
+		n = ws.next
+		ws.next = (ws.next + 1) % len(ws.live)
+	}
+	w := ws.live[n]
 	return func(_ context.Context, req rdma.ConnRequest) error { return w.Accept(req) }
 }
 
@@ -127,7 +132,7 @@ func (f *fabric) beginWorker(over func()) (*worker, error) {
 	}
 	ws.places++
 	ws.mu.Unlock()
-	w, err := f.s.newWorker(f, over)
+	w, err := f.s.newWorker(f, 0, over)
 	if err != nil {
 		ws.mu.Lock()
 		ws.places--

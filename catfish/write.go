@@ -51,7 +51,8 @@ func (c *Client) Update(ctx context.Context, old, new rstar.Rect, id uint64) (bo
 // InsertMany adds objects in order, in messages of up to 256, and returns
 // how many are certainly in: after an error it is the first n of items,
 // and up to 256 more when the error is ErrUnknownOutcome. With ErrRestarted the
-// first n are lost: the server restarted before it had all.
+// first n are lost, unless the collection is kept: the server restarted before it
+// had all.
 func (c *Client) InsertMany(ctx context.Context, items []rstar.Item) (n int, err error) {
 	for i, it := range items {
 		if err := it.Rect.Validate(); err != nil {
@@ -89,7 +90,7 @@ func (c *Client) Stats(ctx context.Context) (ServerStats, error) {
 	return st, nil
 }
 
-// Check has the server run the tree's checker, which holds up writers
+// Check has the server run the checker of a tree, of boxes or features, which holds up writers
 // meanwhile. The error wraps rstar.ErrCheck when the tree is damaged.
 func (c *Client) Check(ctx context.Context) error {
 	_, err := c.write(ctx, kindCheck, 0, func(b []byte) []byte { return b })
@@ -118,7 +119,7 @@ func (c *Client) write(ctx context.Context, kind fastmsg.Kind, arg uint32, body 
 }
 
 // request sends what build makes for the present session, and again on
-// the next session as long as it certainly was not sent. build returns the
+// the next session as long as it certainly was not sent, or only reads. build returns the
 // collection that it is about, if there is one: if that was dropped, there may
 // be another.
 func (c *Client) request(ctx context.Context, kind fastmsg.Kind, build func(*session) (*openSlab, []byte, error)) ([]byte, error) {
@@ -127,7 +128,7 @@ func (c *Client) request(ctx context.Context, kind fastmsg.Kind, build func(*ses
 
 // requestAppend is request that appends the answer to dst, which is empty.
 func (c *Client) requestAppend(ctx context.Context, dst []byte, kind fastmsg.Kind, build func(*session) (*openSlab, []byte, error)) ([]byte, error) {
-	for {
+	for broken := 1; ; broken++ {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
 		}
@@ -138,7 +139,7 @@ func (c *Client) requestAppend(ctx context.Context, dst []byte, kind fastmsg.Kin
 		o, b, err := build(s)
 		if err == nil {
 			var ans []byte
-			ans, err = s.call(ctx, kind, b, dst)
+			ans, err = s.callOf(ctx, o, kind, b, dst)
 			if err == nil {
 				c.conn.counters.addMessage(len(b), len(ans))
 				return ans, nil
@@ -153,7 +154,8 @@ func (c *Client) requestAppend(ctx context.Context, dst []byte, kind fastmsg.Kin
 			// It was opening the collection that failed.
 			err = fmt.Errorf("%w: opening collection %q: %s", ErrNotSent, c.collection, err.Error())
 		}
-		if !errors.Is(err, ErrNotSent) || ctx.Err() != nil || errors.Is(err, fastmsg.ErrTooLarge) {
+		again := errors.Is(err, ErrNotSent) || onlyReads(kind) && errors.Is(err, ErrUnknownOutcome) && broken < maxLost
+		if !again || ctx.Err() != nil || errors.Is(err, fastmsg.ErrTooLarge) {
 			return nil, err
 		}
 		select {
@@ -163,4 +165,9 @@ func (c *Client) requestAppend(ctx context.Context, dst []byte, kind fastmsg.Kin
 			return nil, err
 		}
 	}
+}
+
+// onlyReads reports whether a request changes nothing, and costs the server little.
+func onlyReads(k fastmsg.Kind) bool {
+	return k == kindOpen || k == kindStats || k == kindDescribe
 }

@@ -192,6 +192,38 @@ type Stats struct {
 	LongestLink int    `json:"longest_link"` // Compact: most buckets in a chain at any time
 }
 
+// Add adds those of another index: the longest, and the most at any time, are the
+// larger ones, and FirstStash is the smaller one.
+func (s *Stats) Add(o Stats) {
+	s.Items += o.Items
+	s.Buckets += o.Buckets
+	s.Capacity += o.Capacity
+	s.Bytes += o.Bytes
+	s.Growing = s.Growing || o.Growing
+	s.Grown += o.Grown
+	s.Inserts += o.Inserts
+	s.Kicks += o.Kicks
+	s.LongestKick = max(s.LongestKick, o.LongestKick)
+	s.CaseA += o.CaseA
+	s.CaseB += o.CaseB
+	s.CaseC1 += o.CaseC1
+	s.CaseC2 += o.CaseC2
+	s.CaseC3 += o.CaseC3
+	s.Disagreed += o.Disagreed
+	s.Rebuilt += o.Rebuilt
+	s.Stash += o.Stash
+	s.StashMost = max(s.StashMost, o.StashMost)
+	s.Stashed += o.Stashed
+	if s.FirstStash == 0 || o.FirstStash > 0 && o.FirstStash < s.FirstStash {
+		s.FirstStash = o.FirstStash
+	}
+	s.Loops += o.Loops
+	s.BoundedOut += o.BoundedOut
+	s.Overflows += o.Overflows
+	s.Merges += o.Merges
+	s.LongestLink = max(s.LongestLink, o.LongestLink)
+}
+
 // Load is the load factor.
 func (s Stats) Load() float64 { return float64(s.Items) / float64(s.Capacity) }
 

@@ -28,6 +28,16 @@ type BatchHandler interface {
 	ServeBatch(reqs []Request) (n int)
 }
 
+// TurnHandler is a Handler that leaves work of the requests of a turn until all of
+// them were served: for those whose answers come later (Conn.Later), and are cheaper
+// to find together.
+type TurnHandler interface {
+	Handler
+	// TurnEnds is called by the worker's goroutine after the requests of a turn,
+	// before any other method. It reports whether there was work.
+	TurnEnds() bool
+}
+
 // Request is one request of a batch.
 type Request struct {
 	Conn *Conn

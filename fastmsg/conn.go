@@ -3,6 +3,7 @@ package fastmsg
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/catfish-index/catfish/rdma"
@@ -33,6 +34,7 @@ type Conn struct {
 
 	failed error // why it will be closed
 	closed bool
+	over   atomic.Bool // closed, for other goroutines (Later.Ended)
 
 	step func(time.Duration) (done bool) // the rest of a request, see Continue
 	slow progress
@@ -235,6 +237,7 @@ func (c *Conn) closeAccount() {
 // outlive its requests.
 func (c *Conn) release() {
 	c.closed = true
+	c.over.Store(true)
 	c.step = nil
 	c.closeAccount()
 	if c.qp != nil {

@@ -96,6 +96,16 @@ func decodeHandshake(b []byte, peer, self string) (h handshake, err error) {
 	return h, nil
 }
 
+// HelloIn is the hello in the private data of a client's dial, for whoever chooses
+// the Worker. nil: it is none that a Worker would accept.
+func HelloIn(private []byte) []byte {
+	h, err := decodeHandshake(private, "client", "server")
+	if err != nil {
+		return nil
+	}
+	return h.hello
+}
+
 // checkRing checks that a ring has whole pages, within the limits.
 func checkRing(bytes int) error {
 	if bytes < MinRingBytes || bytes > MaxRingBytes || bytes%MinRingBytes != 0 {

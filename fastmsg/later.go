@@ -94,6 +94,18 @@ func (c *Conn) Later(id uint64, keeps int) (Later, error) {
 	return Later{l, l.turn.Load()}, nil
 }
 
+// Hold takes n bytes more from the worker's budget, for what is kept for the request
+// until the answer, and Unhold gives them back. Any goroutine may call them, before
+// Respond.
+func (a Later) Hold(n int64) error { return a.l.conn.account.Take(n) }
+
+// Unhold gives back n bytes of what Hold took.
+func (a Later) Unhold(n int64) { a.l.conn.account.Give(n) }
+
+// Ended reports whether the connection has ended: nobody waits for the answer. Any
+// goroutine may call it, before Respond, which is to be called nevertheless.
+func (a Later) Ended() bool { return a.l.conn.over.Load() }
+
 // Respond gives the answer. It copies the payload, and waits for nobody: the
 // connection's worker sends the answer in its next turn. It may be called from
 // any goroutine, also from the worker's. It reports whether this is the answer:

@@ -286,7 +286,9 @@ func TestLaterOfClosedConnection(t *testing.T) {
 		}
 		all := make([]asked, n)
 		for i := range all {
-			all[i] = <-h.asked
+			if all[i] = <-h.asked; all[i].Ended() {
+				t.Fatal("its client is there")
+			}
 		}
 		cancel()
 		c.Close()
@@ -295,7 +297,17 @@ func TestLaterOfClosedConnection(t *testing.T) {
 		if u := b.Use(); u.Used != n*(laterBytes+bytesEach) || u.Sources != 1 {
 			t.Fatalf("%+v", u)
 		}
+		if err := all[0].Hold(5000); err != nil {
+			t.Fatal(err)
+		}
+		all[0].Unhold(4000)
+		if u := b.Use(); u.Used != n*(laterBytes+bytesEach)+1000 {
+			t.Fatalf("%+v", u)
+		}
 		for i, a := range all {
+			if !a.Ended() {
+				t.Fatal("its client has hung up")
+			}
 			if !a.Respond(kindLong, make([]byte, 10*i)) {
 				t.Fatal("not the answer")
 			}

@@ -18,6 +18,7 @@ import (
 //	    finish              one WriteImm for all its answers
 //	    tick if it is due   on time even when saturated
 //	serve the batch         and finish the connections in it
+//	tell that all is served (TurnHandler)
 //	make one step           of a request that takes long (step.go)
 //
 // A connection is in one of four states:
@@ -94,6 +95,9 @@ func (w *Worker) turn() bool {
 	}
 	if w.batch.n > 0 {
 		w.serveBatch(nil)
+		now = w.afterFinish()
+	}
+	if w.turns != nil && w.turns.TurnEnds() {
 		now = w.afterFinish()
 	}
 	stepped := false

@@ -21,6 +21,7 @@ type Worker struct {
 	h   Handler
 	// batcher is h, if it is a BatchHandler.
 	batcher BatchHandler
+	turns   TurnHandler // h, if it is one
 	cfg     WorkerConfig
 	cq      rdma.CompletionQueue
 	info    rdma.Info
@@ -93,8 +94,9 @@ func NewWorker(dev rdma.Device, h Handler, cfg WorkerConfig) (*Worker, error) {
 		return nil, fmt.Errorf("fastmsg: worker: %w", err)
 	}
 	batcher, _ := h.(BatchHandler)
+	turns, _ := h.(TurnHandler)
 	return &Worker{
-		dev: dev, h: h, batcher: batcher, cfg: cfg, cq: cq, info: dev.Info(),
+		dev: dev, h: h, batcher: batcher, turns: turns, cfg: cfg, cq: cq, info: dev.Info(),
 		comps:   make([]rdma.Completion, batchEvents),
 		scratch: make([]byte, 0, maxMessage(cfg.RingBytes)),
 		ticking: true,

@@ -31,6 +31,9 @@ func TestNoAllocations(t *testing.T) {
 		"box":                func() { _, _ = box.Match(&shape); _, _ = box.Match(&point) },
 		"within box":         func() { _, _ = inBox.Match(&shape); _, _ = inBox.Match(&point) },
 		"point":              func() { _, _ = at.Match(&shape); _, _ = at.Match(&point) },
+		"SetBox":             func() { _ = box.SetBox(Geographic, 0, 0, 2, 2, Intersects) },
+		"SetBox, two":        func() { _ = inBox.SetBox(Geographic, 170, -5, -170, 5, Within) },
+		"NewOrigin":          func() { _, _ = NewOrigin(Geographic, orb.Point{5, 5}) },
 		"circle":             func() { _, _ = circle.Match(&shape); _, _ = circle.Match(&point) },
 		"polygon":            func() { _, _ = area.Match(&shape); _, _ = area.Match(&point) },
 		"Distance":           func() { o.Distance(&shape); o.Distance(&point) },
@@ -38,5 +41,12 @@ func TestNoAllocations(t *testing.T) {
 		if n := testing.AllocsPerRun(100, f); n != 0 {
 			t.Errorf("%s: %v allocations", name, n)
 		}
+	}
+}
+
+// TestBoxAllocations: a search makes one; it takes the query and its boxes.
+func TestBoxAllocations(t *testing.T) {
+	if n := testing.AllocsPerRun(100, func() { _, _ = NewBox(Geographic, 1, 42, 2, 43, Intersects) }); n > 2 {
+		t.Errorf("%v allocations", n)
 	}
 }

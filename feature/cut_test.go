@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/paulmach/orb"
@@ -238,6 +239,7 @@ func TestCountries(t *testing.T) {
 func TestBoxQueries(t *testing.T) {
 	fiji := viewOf(t, Geographic, rect(177, -19, 181, -16))
 	point := viewOf(t, Geographic, orb.Point{180, 0})
+	var again Query // that each takes over from the last
 	for _, c := range []struct {
 		w, s, e, n float64
 		r          Relation
@@ -262,8 +264,16 @@ func TestBoxQueries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := q.Match(c.v); got != c.want || err != nil {
-			t.Errorf("%v %v %v %v relation %d: %v, %v, want %v", c.w, c.s, c.e, c.n, c.r, got, err, c.want)
+		if err := again.SetBox(Geographic, c.w, c.s, c.e, c.n, c.r); err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range []*Query{q, &again} {
+			if got, err := q.Match(c.v); got != c.want || err != nil {
+				t.Errorf("%v %v %v %v relation %d: %v, %v, want %v", c.w, c.s, c.e, c.n, c.r, got, err, c.want)
+			}
+		}
+		if !slices.Equal(q.Boxes(), again.Boxes()) {
+			t.Errorf("boxes %v, set anew %v", q.Boxes(), again.Boxes())
 		}
 	}
 	for _, c := range []struct {

@@ -54,11 +54,11 @@ func (o *Origin) to(x, y float64) float64 {
 // really a boundary: not made by cutting at 180 degrees, nor at a pole.
 func (o *Origin) toEdges(v *View, boundary bool) float64 {
 	best := math.Inf(1)
-	n := nearest{o: o, h: math.Inf(1), chord: math.Inf(1)}
+	n := nearest{o: o, h: math.Inf(1), chord: math.Inf(1), reach: math.Inf(1)}
 	for p := (path{}); v.next(&p); {
 		for i := range p.pieces() {
 			first, end, box := v.edges(&p, i)
-			if p.chunks > 0 && o.LowerBound(box) > best {
+			if p.chunks > 0 && o.Beyond(box, best) {
 				continue
 			}
 			if o.space == Planar {
@@ -69,6 +69,9 @@ func (o *Origin) toEdges(v *View, boundary bool) float64 {
 			}
 			for j := first; j < end; j++ {
 				ax, ay, bx, by := v.edge(&p, j)
+				if least, _ := o.angles(edgeBox(ax, ay, bx, by)); least > n.reach {
+					continue
+				}
 				if !boundary || !v.seam(ax, ay, bx, by) {
 					n.edge(ax, ay, bx, by)
 				}
@@ -77,6 +80,10 @@ func (o *Origin) toEdges(v *View, boundary bool) float64 {
 		}
 	}
 	return best
+}
+
+func edgeBox(ax, ay, bx, by float64) Box {
+	return Box{min(ax, bx), min(ay, by), max(ax, bx), max(ay, by)}
 }
 
 // seam reports whether an edge lies at a pole, or at 180 degrees with the
@@ -89,10 +96,12 @@ func (v *View) seam(ax, ay, bx, by float64) bool {
 }
 
 // nearest is the nearest point so far, by its haversine and, equivalently, the
-// length of the chord to it on a sphere of radius 1.
+// length of the chord to it on a sphere of radius 1. A box with least (Origin.angles)
+// above reach has no point so near.
 type nearest struct {
 	o        *Origin
 	h, chord float64
+	reach    float64
 	x, y     float64
 	// The point tried last, which is where the next edge begins.
 	lastX, lastY, last float64
@@ -114,6 +123,7 @@ func (n *nearest) try(x, y float64) float64 {
 	h := n.o.haversine(x, y)
 	if h < n.h {
 		n.h, n.chord, n.x, n.y = h, 2*math.Sqrt(h), x, y
+		n.reach = grown(n.chord)
 	}
 	n.lastX, n.lastY, n.last = x, y, h
 	return h

@@ -56,6 +56,19 @@ func TestLowerBound(t *testing.T) {
 		if best < bound {
 			t.Fatalf("a point of %v is %v from %v, the bound is %v", box, best, p, bound)
 		}
+		// Beyond says the same.
+		for _, reach := range []float64{0, bound / 2, bound * (1 - 1e-6), bound * (1 + 1e-6), 2 * bound, best, math.Inf(1)} {
+			if math.Abs(reach-bound) > 2*slack && o.Beyond(box, reach) != (bound > reach) {
+				t.Fatalf("%v of %v: bound %v, beyond %v: %v", box, p, bound, reach, o.Beyond(box, reach))
+			}
+		}
+		if s == Geographic {
+			least, most := o.angles(box)
+			angle := best / EarthRadius
+			if least > grown(angle) || grown(math.Sqrt(most)) < (bound/EarthRadius)*(bound/EarthRadius) {
+				t.Fatalf("%v of %v: angle %v, bounds %v and %v", box, p, angle, math.Sqrt(least), math.Sqrt(most))
+			}
+		}
 		// And it is not far below: half a step of the grid.
 		step := max(box.MaxX-box.MinX, box.MaxY-box.MinY) / 20
 		if s == Geographic {
@@ -115,6 +128,37 @@ func TestDistanceDense(t *testing.T) {
 			t.Fatalf("distance %v m from %v to %v-%v, but a point is at %v m", got, p, a, b, want)
 		}
 	})
+}
+
+// The distance to a shape is that of the nearest of its edges, each by itself: none
+// is passed over that is nearer.
+func TestDistanceOfEdges(t *testing.T) {
+	r := newRand(5)
+	for range 2000 {
+		scale := []float64{1e-4, 0.1, 20}[r.IntN(3)]
+		x, y := r.Float64()*300-150, r.Float64()*140-70
+		line := orb.LineString{}
+		for range 2 + r.IntN(80) {
+			line = append(line, orb.Point{min(max(x+r.NormFloat64()*scale, -180), 180), min(max(y+r.NormFloat64()*scale, -90), 90)})
+		}
+		at := orb.Point{x + r.NormFloat64()*scale, clamp(y+r.NormFloat64()*scale/2, -90, 90)}
+		if r.IntN(3) == 0 { // up to half the globe away
+			at = orb.Point{r.Float64()*360 - 180, r.Float64()*180 - 90}
+		}
+		o, err := NewOrigin(Geographic, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := viewOf(t, Planar, line) // as it is: not cut at 180 degrees
+		want := math.Inf(1)
+		for i := range line[1:] {
+			edge := viewOf(t, Planar, line[i:i+2])
+			want = min(want, o.Distance(&edge))
+		}
+		if got := o.Distance(&v); got != want {
+			t.Fatalf("distance %v m, that of the nearest edge is %v m: %v", got, want, line)
+		}
+	}
 }
 
 func TestDistanceCases(t *testing.T) {

@@ -1,9 +1,6 @@
 package feature
 
-import (
-	"strconv"
-	"unicode/utf8"
-)
+import "unicode/utf8"
 
 // AppendGeoJSON appends the feature as a GeoJSON Feature. If fields are
 // given, of the properties only those members are written, in the order in
@@ -126,15 +123,6 @@ func (w *writer) position(i int) {
 	w.dst = append(w.dst, ',')
 	w.dst = appendNumber(w.dst, y)
 	w.dst = append(w.dst, ']')
-}
-
-// appendNumber uses an exponent where encoding/json does.
-func appendNumber(dst []byte, f float64) []byte {
-	format := byte('f')
-	if a := max(f, -f); a != 0 && (a < 1e-6 || a >= 1e21) {
-		format = 'e'
-	}
-	return strconv.AppendFloat(dst, f, format, -1, 64)
 }
 
 const hexDigits = "0123456789abcdef"

@@ -99,6 +99,9 @@ func (v *View) meetsBox(b Box) bool {
 	if v.typ == Point || b.covers(bound) {
 		return true
 	}
+	if b.MinX == b.MaxX && b.MinY == b.MaxY {
+		return v.hasPoint(b.MinX, b.MinY) // in one pass
+	}
 	for p := (path{}); v.next(&p); {
 		for i := range p.pieces() {
 			first, end, box := v.edges(&p, i)

@@ -7,9 +7,9 @@ import (
 	"github.com/paulmach/orb"
 )
 
-// maxLongitude: one whole turn to either side of the map is accepted, which is
-// where map libraries put what was drawn after the map was dragged around.
-const maxLongitude = 540
+// maxLongitude: -180..180, 0..360, and what is drawn across 180 degrees on either
+// side of a map, are accepted. More is a mistake, such as metres.
+const maxLongitude = 360
 
 // maxPlanar keeps sums of products of coordinates finite, which exact tests
 // rely on.
@@ -24,7 +24,7 @@ const maxPlanar = 1e150
 // either winding. Options.Lenient closes and accepts.
 //
 // In a geographic space latitudes are from -90 to 90, and longitudes from
-// -540 to 540; they are brought to -180..180. What crosses 180 degrees is cut
+// -360 to 360, so that 0..360 are, too; they are brought to -180..180. What crosses 180 degrees is cut
 // there and may become a MultiLineString or MultiPolygon. A step of more than
 // 180 degrees between two positions is taken to be the short way, across 180
 // degrees; one of exactly 360 is left, since it follows a parallel from one
@@ -40,6 +40,15 @@ func Normalise(g orb.Geometry, o Options) (orb.Geometry, error) {
 		return nil, fmt.Errorf("geometry%w", err)
 	}
 	return g, nil
+}
+
+// checkPosition is the error of Normalise for a point.
+func checkPosition(s Space, p orb.Point) error {
+	n := normaliser{Options: Options{Space: s}, left: 1}
+	if err := n.check(p); err != nil {
+		return fmt.Errorf("geometry%w", prefix(".coordinates", err))
+	}
+	return nil
 }
 
 type normaliser struct {

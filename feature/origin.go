@@ -1,6 +1,7 @@
 package feature
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/paulmach/orb"
@@ -18,12 +19,11 @@ type Origin struct {
 
 // NewOrigin normalises and checks the point as Normalise does.
 func NewOrigin(s Space, p orb.Point) (Origin, error) {
-	g, err := Normalise(p, Options{Space: s})
-	if err != nil {
-		return Origin{}, err
+	n := normaliser{Options: Options{Space: s}, left: 1}
+	if err := n.check(p); err != nil {
+		return Origin{}, fmt.Errorf("geometry%w", prefix(".coordinates", err))
 	}
-	p = g.(orb.Point)
-	return originAt(s, p[0], p[1]), nil
+	return originAt(s, n.wrap(p[0]), p[1]), nil
 }
 
 func originAt(s Space, x, y float64) Origin {
@@ -138,5 +138,5 @@ func (o *Origin) around(radius float64) []Box {
 	}
 	// The meridian that touches the circle: sin l = sin(angle) / cos(y).
 	l := math.Asin(min(1, math.Sin(angle)/o.cos)) / radians * (1 + 1e-12)
-	return longitudes(o.x-l, south, o.x+l, north)
+	return longitudes(nil, o.x-l, south, o.x+l, north)
 }

@@ -34,8 +34,9 @@ type Query struct {
 	space    Space
 	relation Relation
 	kind     queryKind
-	boxes    []Box // what to search for in a tree
-	area     View  // points and polygons; boxes if relation is Contains
+	boxes    []Box  // what to search for in a tree
+	own      [2]Box // where these are, of a query by box
+	area     View   // points and polygons; boxes if relation is Contains
 	origin   Origin
 	antipode Origin
 	radius   float64
@@ -77,30 +78,41 @@ func NewPoint(s Space, p orb.Point) (*Query, error) {
 }
 
 // NewBox asks for a box. In a geographic space one with west > east crosses
-// 180 degrees, and longitudes may be from -540 to 540. A box without area is a
+// 180 degrees, and longitudes may be from -360 to 360. A box without area is a
 // line or a point; all that lies in it is within it.
 func NewBox(s Space, west, south, east, north float64, r Relation) (*Query, error) {
-	for _, p := range []orb.Point{{west, south}, {east, north}} {
-		if _, err := Normalise(p, Options{Space: s}); err != nil {
-			return nil, err
+	q := new(Query)
+	if err := q.SetBox(s, west, south, east, north, r); err != nil {
+		return nil, err
+	}
+	return q, nil
+}
+
+// SetBox makes q what NewBox returns, whatever it was, in its own memory: only
+// Contains allocates. Nobody may use q or its Boxes meanwhile, and q must not be
+// copied. After an error q is of no use until the next SetBox.
+func (q *Query) SetBox(s Space, west, south, east, north float64, r Relation) error {
+	q.space, q.relation, q.kind, q.boxes = s, r, queryBox, nil
+	for _, p := range [...]orb.Point{{west, south}, {east, north}} {
+		if err := checkPosition(s, p); err != nil {
+			return err
 		}
 	}
 	switch {
 	case south > north:
-		return nil, fmt.Errorf("%w: south %v is above north %v",
+		return fmt.Errorf("%w: south %v is above north %v",
 			ErrInvalidGeometry, south, north)
 	case s == Planar && west > east:
-		return nil, fmt.Errorf("%w: minimum x %v is above maximum %v",
+		return fmt.Errorf("%w: minimum x %v is above maximum %v",
 			ErrInvalidGeometry, west, east)
 	}
-	q := &Query{space: s, relation: r, kind: queryBox}
 	if s == Planar {
-		q.boxes = []Box{{west, south, east, north}}
+		q.boxes = append(q.own[:0], Box{west, south, east, north})
 	} else {
-		q.boxes = longitudes(west, south, east, north)
+		q.boxes = longitudes(q.own[:0], west, south, east, north)
 	}
 	if r != Contains {
-		return q, nil
+		return nil
 	}
 	var area orb.MultiPolygon
 	for _, b := range q.boxes {
@@ -110,14 +122,15 @@ func NewBox(s Space, west, south, east, north float64, r Relation) (*Query, erro
 			}.ToPolygon())
 		}
 	}
-	return q, q.setArea(area)
+	return q.setArea(area)
 }
 
-// longitudes returns the boxes of -180..180 from west to east. What ends at
-// 180 degrees also has the other name of that meridian, as a box of no width.
-func longitudes(west, south, east, north float64) []Box {
+// longitudes appends the boxes of -180..180 from west to east to an empty dst, at
+// most two. What ends at 180 degrees also has the other name of that meridian, as a
+// box of no width.
+func longitudes(dst []Box, west, south, east, north float64) []Box {
 	if east-west >= 360 {
-		return []Box{{-180, south, 180, north}}
+		return append(dst, Box{-180, south, 180, north})
 	}
 	w, e := wrapLongitude(west), wrapLongitude(east)
 	switch {
@@ -127,10 +140,9 @@ func longitudes(west, south, east, north float64) []Box {
 		e = 180
 	}
 	if w > e {
-		return []Box{{w, south, 180, north}, {-180, south, e, north}}
+		return append(dst, Box{w, south, 180, north}, Box{-180, south, e, north})
 	}
-	boxes := []Box{{w, south, e, north}}
-	return withMeridian(boxes)
+	return withMeridian(append(dst, Box{w, south, e, north}))
 }
 
 // withMeridian adds the other name of the meridian of 180 degrees.

@@ -106,6 +106,9 @@ func TestFollow(t *testing.T) {
 	if len(held) != m.Len() || len(want) != m.Len() {
 		t.Errorf("%d are held, %d in the index, want %d", len(held), m.Len(), len(want))
 	}
+	if n := m.Stats().Records.Records; n != len(held) {
+		t.Errorf("%d records are alive, want those %d that are held", n, len(held))
+	}
 	var b Buffer
 	for ref := range held {
 		v, err := m.Read(ref, &b)

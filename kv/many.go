@@ -50,7 +50,23 @@ func (m *Map) GetMany(keys [][]byte, b *ManyBuffer, f func(i int, v record.View,
 	}
 }
 
-func (m *Map) together(keys [][]byte, first int, b *ManyBuffer, f func(int, record.View, record.Ref, error) bool) (more bool) {
+// PrefetchKeys asks for the buckets and records of keys, which the next Gets and
+// writes of them then find in the processor's cache. It does not wait for the
+// records.
+func (m *Map) PrefetchKeys(keys [][]byte, b *ManyBuffer) {
+	if m.gate.enter(&b.one.of, &b.one.stripe) != nil {
+		return
+	}
+	defer b.one.stripe.leave()
+	for len(keys) > 0 {
+		n := min(len(keys), manyKeys)
+		m.ask(keys[:n], b)
+		keys = keys[n:]
+	}
+}
+
+// ask looks up to manyKeys keys up, and prefetches their records.
+func (m *Map) ask(keys [][]byte, b *ManyBuffer) {
 	for i, key := range keys {
 		b.hashes[i] = cuckoo.Hash(m.seed, key)
 		m.index.Prefetch(b.hashes[i])
@@ -63,6 +79,10 @@ func (m *Map) together(keys [][]byte, first int, b *ManyBuffer, f func(int, reco
 			m.heap.Prefetch(record.Ref(b.refs[n])) // others are there by chance
 		}
 	}
+}
+
+func (m *Map) together(keys [][]byte, first int, b *ManyBuffer, f func(int, record.View, record.Ref, error) bool) (more bool) {
+	m.ask(keys, b)
 	at := 0
 	for i, key := range keys {
 		n := b.counts[i]

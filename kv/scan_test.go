@@ -59,6 +59,12 @@ func TestScan(t *testing.T) {
 
 // After Close nothing touches the memory.
 func TestClose(t *testing.T) {
+	for range 20 {
+		closeBesideReadersAndWriters(t)
+	}
+}
+
+func closeBesideReadersAndWriters(t *testing.T) {
 	start := time.Now()
 	records, err := mapped.Map(64 << 20)
 	if err != nil {
@@ -82,11 +88,24 @@ func TestClose(t *testing.T) {
 			}
 		})
 	}
-	for range 1000 {
-		if _, err := m.Put(Entry{Key: []byte("k")}, Condition{}); err != nil {
-			t.Fatal(err)
+	going := make(chan struct{})
+	wg.Go(func() {
+		value := make([]byte, 100_000) // The writer is inside most of the time.
+		for n := 0; ; n++ {
+			if n == 10 {
+				close(going)
+			}
+			_, err := m.Put(Entry{Key: []byte("k"), Value: value}, Condition{})
+			if errors.Is(err, ErrClosed) {
+				return
+			}
+			if err != nil && !errors.Is(err, record.ErrFull) {
+				t.Error(err)
+				return
+			}
 		}
-	}
+	})
+	<-going
 	m.Close()
 	m.Close()
 	if err := mapped.Unmap(records); err != nil { // Who touches it ends the test.

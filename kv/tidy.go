@@ -68,6 +68,7 @@ func (m *Map) relocate(key []byte, from, to record.Ref) bool {
 		_ = m.index.Replace(hash, uint64(to), uint64(from))
 		return false
 	}
+	m.heap.Advance(m.now()) // What led to the old record has let go of it now.
 	return true
 }
 
@@ -116,6 +117,17 @@ type Stats struct {
 	Revision uint64       `json:"revision"` // of the last write
 	Records  record.Stats `json:"records"`
 	Index    cuckoo.Stats `json:"index"`
+}
+
+// Add adds those of another Map: the revision is the latest, the most of anything
+// the larger one.
+func (s *Stats) Add(o Stats) {
+	s.Puts += o.Puts
+	s.Deletes += o.Deletes
+	s.Expired += o.Expired
+	s.Revision = max(s.Revision, o.Revision)
+	s.Records.Add(o.Records)
+	s.Index.Add(o.Index)
 }
 
 // Len is how many records there are, those included that have expired and are not

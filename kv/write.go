@@ -112,6 +112,9 @@ func (m *Map) publish(hash uint64, old, ref record.Ref, now time.Duration) error
 		return fmt.Errorf("kv: publish: %w", err)
 	}
 	revision := v.Revision
+	if mutant == killFirst && old != 0 {
+		_ = m.heap.Kill(old, now)
+	}
 	if old != 0 {
 		err = m.index.Replace(hash, uint64(old), uint64(ref))
 	} else {
@@ -120,22 +123,47 @@ func (m *Map) publish(hash uint64, old, ref record.Ref, now time.Duration) error
 	if err != nil {
 		return errors.Join(err, m.heap.Kill(ref, now))
 	}
-	if m.follow != nil {
+	if mutant == killBetween && old != 0 {
+		_ = m.heap.Kill(old, now)
+	}
+	if m.follow != nil && mutant != notFollowed {
 		if err := m.follow(old, ref); err != nil {
-			if old != 0 {
-				err = errors.Join(err, m.index.Replace(hash, uint64(ref), uint64(old)))
-			} else {
-				err = errors.Join(err, m.index.Delete(hash, uint64(ref)))
-			}
-			return errors.Join(err, m.heap.Kill(ref, now))
+			return m.undo(hash, old, ref, err)
 		}
 	}
 	m.revision = max(m.revision, revision)
 	m.counts.Puts++
-	if old != 0 {
-		return m.heap.Kill(old, now) // It fails if the index led to what is no record.
+	if old == 0 || mutant == killFirst || mutant == killBetween || mutant == neverDead {
+		return nil
 	}
-	return nil
+	return m.heap.Kill(old, m.diedAt(now)) // It fails if the index led to what is no record.
+}
+
+// undo has a hash lead to old again instead of ref, 0: nothing. It returns why.
+func (m *Map) undo(hash uint64, old, ref record.Ref, why error) error {
+	if mutant == undoneLate {
+		why = errors.Join(why, m.heap.Kill(ref, m.now()))
+	}
+	switch {
+	case mutant == notUndone:
+	case old != 0:
+		why = errors.Join(why, m.index.Replace(hash, uint64(ref), uint64(old)))
+	default:
+		why = errors.Join(why, m.index.Delete(hash, uint64(ref)))
+	}
+	if mutant == undoneLate || mutant == undoneAlive {
+		return why
+	}
+	return errors.Join(why, m.heap.Kill(ref, m.diedAt(0)))
+}
+
+// diedAt is when a record dies that nothing leads to any more: now, not when the
+// write began (follow.go).
+func (m *Map) diedAt(began time.Duration) time.Duration {
+	if mutant == deadAtFirst {
+		return began
+	}
+	return m.now()
 }
 
 // Peek is the revision of the key's record and when that expires, also if it has;
@@ -211,11 +239,17 @@ func (m *Map) remove(hash uint64, ref record.Ref, revision uint64, now time.Dura
 	if err := m.index.Delete(hash, uint64(ref)); err != nil {
 		return err
 	}
-	if m.follow != nil {
+	if m.follow != nil && mutant != notFollowed {
 		if err := m.follow(ref, 0); err != nil {
+			if mutant == notUndone {
+				return err
+			}
 			return errors.Join(err, m.index.Insert(hash, uint64(ref)))
 		}
 	}
 	m.revision = max(m.revision+1, revision)
-	return m.heap.Kill(ref, now)
+	if mutant == neverDead {
+		return nil
+	}
+	return m.heap.Kill(ref, m.diedAt(now))
 }

@@ -11,7 +11,7 @@ import (
 // relocate is called for each: it makes index and tree lead to the new record
 // instead of the old one, or returns false if they did not lead to the old
 // one, which then stays. key is good during the call, in which the heap may
-// not be used. The old record is killed, as by an update.
+// not be used, but for Advance. The old record is killed, as by an update.
 //
 // A span is sparse if at most half of its places are used, so that a byte
 // moved gains a byte at least, and if the other spans of its class have free
@@ -117,7 +117,7 @@ func (h *Heap) drain(i int32, most int, relocate func([]byte, Ref, Ref) bool) (m
 func (h *Heap) move(place uint64, g guard, relocate func([]byte, Ref, Ref) bool) bool {
 	b := h.slab[place*LineBytes:]
 	if g.kind() == plainKind {
-		n := headBytes + g.keyBytes() + int(half(b, offLen))
+		n := g.keyEnd() + int(half(b, offLen))
 		from := makeRef(place, linesOf(n), g.generation())
 		to, err := h.take(from.lines())
 		if err != nil {
@@ -138,7 +138,7 @@ func (h *Heap) move(place uint64, g guard, relocate func([]byte, Ref, Ref) bool)
 			return false // dead, its block waits with it
 		}
 	} else {
-		at := blocksAt(g.keyBytes())
+		at := blocksAt(g.keyEnd())
 		n := at + int(word(b, at-countBytes))*refBytes
 		head = makeRef(place, linesOf(n), g.generation())
 	}

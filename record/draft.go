@@ -90,7 +90,7 @@ func (h *Heap) PutDraft(r Record, d *Draft, now time.Duration) (Ref, error) {
 			return 0, err
 		}
 	}
-	lines := linesOf(blocksAt(len(r.Key)) + len(d.refs))
+	lines := linesOf(blocksAt(r.keyEnd()) + len(d.refs))
 	if lines > lenMask+1 {
 		return 0, h.full(d.bytes)
 	}

@@ -77,11 +77,11 @@ type world struct {
 	quiet   bool
 }
 
-// Two keys that differ in the second line only, and that end where the value
-// begins: 40 bytes of header, 24 of the key, and 8.
+// Two keys that differ in the second line only: the header and what they share fill
+// the first.
 var exploredKeys = [2][]byte{
-	[]byte("the beginning is shared.AAAAAAAA"),
-	[]byte("the beginning is shared.BBBBBBBB"),
+	[]byte("the beginning of both is shared.AAAAAAAA"),
+	[]byte("the beginning of both is shared.BBBBBBBB"),
 }
 
 func newWorld(t *testing.T, slab []byte, same bool) *world {

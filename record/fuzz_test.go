@@ -46,10 +46,10 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, w uint64, b []byte, sum bool) {
 		ref := Ref(w)
 		b = bytes.Clone(b)
-		if sum && len(b) >= ref.Bytes() && len(b) > headBytes { // a server that knows how
+		if sum && len(b) >= ref.Bytes() && len(b) >= LineBytes { // a server that knows how
 			g := guard(word(b, 0))
-			end := headBytes + g.keyBytes() + int(half(b, offLen))
-			if at := blocksAt(g.keyBytes()); g.kind() == longKind && at < len(b) {
+			end := g.keyEnd() + int(half(b, offLen))
+			if at := blocksAt(g.keyEnd()); g.kind() == longKind && at < len(b) {
 				end = at + int(uint16(word(b, at-countBytes)))*refBytes
 			} else if g.kind() == blockKind {
 				end = offData + int(half(b, offLen))

@@ -121,6 +121,11 @@ func (h *Heap) Space() Space { return h.space }
 
 func (h *Heap) advance(now time.Duration) { h.now = max(h.now, now) }
 
+// Advance tells the heap what time it is, which other calls do, too. relocate, of
+// Compact, may call it: the record that it has let go of dies now, not when Compact
+// began.
+func (h *Heap) Advance(now time.Duration) { h.advance(now) }
+
 // at is the memory that ref names.
 func (h *Heap) at(ref Ref) []byte {
 	off := ref.Offset()
@@ -137,7 +142,7 @@ func (h *Heap) Put(r Record, now time.Duration) (Ref, error) {
 		return 0, fmt.Errorf("%w: key of %d bytes, value of %d; want 1 to %d, up to %d",
 			ErrTooLarge, len(r.Key), len(r.Value), MaxKeyBytes, MaxValueBytes)
 	}
-	n := headBytes + len(r.Key) + len(r.Value)
+	n := r.keyEnd() + len(r.Value)
 	if n > MaxBlockBytes {
 		return h.putLong(&r)
 	}
@@ -202,13 +207,13 @@ func (h *Heap) View(ref Ref, key []byte) (View, error) {
 func (h *Heap) view(ref Ref, g guard) View {
 	b := h.at(ref)
 	v := View{
-		Revision: word(b, offRevision), Expiry: int64(word(b, offExpiry)),
+		Revision: word(b, offRevision), Expiry: g.expiry(b),
 		Flags: g.flags(), ValueBytes: int(half(b, offLen)),
 	}
-	end := headBytes + g.keyBytes()
-	v.Key = b[headBytes:end:end]
+	end := g.keyEnd()
+	v.Key = b[g.keyAt():end:end]
 	if g.kind() == longKind {
-		at := blocksAt(g.keyBytes())
+		at := blocksAt(end)
 		v.refs = b[at : at+int(word(b, at-countBytes))*refBytes]
 	} else {
 		v.Value = b[end : end+v.ValueBytes : end+v.ValueBytes]
@@ -224,6 +229,16 @@ type Stats struct {
 	SpanBytes    int `json:"span_bytes"`    // of spans that have a class: used places and free ones
 	EmptyBytes   int `json:"empty_bytes"`   // of spans that were used and are not now
 	LimitBytes   int `json:"limit_bytes"`   // of all spans that records may use
+}
+
+// Add adds those of another Heap.
+func (s *Stats) Add(o Stats) {
+	s.Records += o.Records
+	s.UsedBytes += o.UsedBytes
+	s.RetiredBytes += o.RetiredBytes
+	s.SpanBytes += o.SpanBytes
+	s.EmptyBytes += o.EmptyBytes
+	s.LimitBytes += o.LimitBytes
 }
 
 // Stats counts.

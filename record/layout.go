@@ -15,21 +15,23 @@ import (
 //	       | magic  | layout u32 | slab  | boot |
 //	       |        | 0      u32 | bytes |      |
 //
-//	record  0          8       16         20      24         32       40
-//	       | guardian | lease | check sum| value | revision | expiry | key, value
-//	       |          |       |      u32 | bytes |          |        |
+//	record  0          8       16         20      24         32
+//	       | guardian | lease | check sum| value | revision | expiry, key, value
+//	       |          |       |      u32 | bytes |          | if any
 //	                                     '------- in the check sum ----------'
 //
-//	guardian  bits  0-19   20      21-22   23-31   32-47   48-63
-//	               | gen. | alive | kind  | 0     | bytes | flags |
-//	               |      |       |       |       | of key|       |
+//	guardian  bits  0-19   20      21-22   23       24-31   32-47   48-63
+//	               | gen. | alive | kind  | expires| 0     | bytes | flags |
+//	               |      |       |       |        |       | of key|       |
+//
+// The expiry, 8 bytes, is there if the guardian says so: few records have one.
 //
 // The guardian changes once, when the record dies. The lease word belongs to
 // the writer (lease.go); readers ignore it. All else is immutable until the
 // place is used again. The check sum (CRC-32C) begins with a mixture of the
 // heap's boot number, the reference and the guardian without "alive", so
 // these are in it, too. A key of 16 bytes and a value of 32 are two lines,
-// with a value of 8 one.
+// with a value of 16 one.
 //
 // A value may be in several places: because the record would exceed 64 KiB,
 // or because there is no free place as large as that. Then there is a head
@@ -53,8 +55,9 @@ import (
 const (
 	// LineBytes is what RDMA reads and CPU stores exchange whole.
 	LineBytes = 64
-	// LayoutVersion is the layout drawn above.
-	LayoutVersion uint32 = 1
+	// LayoutVersion is the layout drawn above. In version 1 all records had an
+	// expiry.
+	LayoutVersion uint32 = 2
 	// HeaderBytes is the part of the slab that ParseHeader needs.
 	HeaderBytes = LineBytes
 	// MaxBlockBytes is the most that one reference reads.
@@ -73,8 +76,9 @@ const (
 	offSum      = 16
 	offLen      = 20 // first byte in the check sum
 	offRevision = 24
-	offExpiry   = 32
-	headBytes   = 40
+	headBytes   = 32 // without an expiry
+	offExpiry   = headBytes
+	expiryBytes = 8
 	offData     = 24 // of a block
 	blockBytes  = MaxBlockBytes - offData
 	refBytes    = 8
@@ -83,7 +87,8 @@ const (
 	aliveBit   = 1 << genBits
 	kindShift  = genBits + 1
 	kindMask   = 3
-	guardZeros = (1<<32 - 1) &^ (1<<(kindShift+2) - 1)
+	expiresBit = 1 << (kindShift + 2)
+	guardZeros = (1<<32 - 1) &^ (2*expiresBit - 1)
 	keyShift   = 32
 	flagShift  = 48
 )
@@ -106,12 +111,39 @@ func (g guard) generation() uint32 { return uint32(g & genMask) }
 func (g guard) alive() bool        { return g&aliveBit != 0 }
 func (g guard) kind() int          { return int(g >> kindShift & kindMask) }
 func (g guard) keyBytes() int      { return int(g >> keyShift & 0xFFFF) }
+func (g guard) expires() bool      { return g&expiresBit != 0 }
 func (g guard) flags() uint16      { return uint16(g >> flagShift) }
 
 func linesOf(bytes int) int { return (bytes + LineBytes - 1) / LineBytes }
 
+// keyAt and keyEnd are where the key of a record is.
+func (g guard) keyAt() int {
+	if g.expires() {
+		return headBytes + expiryBytes
+	}
+	return headBytes
+}
+
+func (g guard) keyEnd() int { return g.keyAt() + g.keyBytes() }
+
+// expiry is that of a record of which b are the bytes, 0: none.
+func (g guard) expiry(b []byte) int64 {
+	if g.expires() {
+		return int64(word(b, offExpiry))
+	}
+	return 0
+}
+
+// keyEnd is where the key ends in the record that r becomes.
+func (r *Record) keyEnd() int {
+	if r.Expiry != 0 {
+		return headBytes + expiryBytes + len(r.Key)
+	}
+	return headBytes + len(r.Key)
+}
+
 // blocksAt is where a head's references begin, after their number.
-func blocksAt(keyBytes int) int { return (headBytes+keyBytes+7)&^7 + countBytes }
+func blocksAt(keyEnd int) int { return (keyEnd+7)&^7 + countBytes }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -121,8 +153,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 func (s Space) checkSum(ref Ref, g guard, b []byte) uint32 {
 	h := mix(s.Boot ^ mix(uint64(ref)^mix(uint64(g&^aliveBit))))
 	if mutant == keyUnchecked && g.kind() == plainKind {
-		sum := crc32.Update(uint32(h), castagnoli, b[offLen:headBytes])
-		return crc32.Update(sum, castagnoli, b[headBytes+g.keyBytes():])
+		sum := crc32.Update(uint32(h), castagnoli, b[offLen:g.keyAt()])
+		return crc32.Update(sum, castagnoli, b[g.keyEnd():])
 	}
 	return crc32.Update(uint32(h), castagnoli, b[offLen:])
 }

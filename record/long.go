@@ -9,7 +9,7 @@ import "encoding/binary"
 // for the head.
 func (h *Heap) putLong(r *Record) (Ref, error) {
 	ideal := (len(r.Value) + blockBytes - 1) / blockBytes
-	lines := linesOf(blocksAt(len(r.Key)) + ideal*refBytes)
+	lines := linesOf(blocksAt(r.keyEnd()) + ideal*refBytes)
 	for {
 		// The head first: once the blocks are taken there may be no place
 		// large enough. How large is known only then.
@@ -18,7 +18,7 @@ func (h *Heap) putLong(r *Record) (Ref, error) {
 			return 0, h.fullFor(r)
 		}
 		enough := h.takeBlocks(len(r.Value))
-		need := linesOf(blocksAt(len(r.Key)) + len(h.refs))
+		need := linesOf(blocksAt(r.keyEnd()) + len(h.refs))
 		if enough && need <= lines {
 			h.writeLong(r, makeRef(head.place(), need, head.generation()))
 			return makeRef(head.place(), need, head.generation()), nil
@@ -34,7 +34,7 @@ func (h *Heap) putLong(r *Record) (Ref, error) {
 	}
 }
 
-func (h *Heap) fullFor(r *Record) error { return h.full(headBytes + len(r.Key) + len(r.Value)) }
+func (h *Heap) fullFor(r *Record) error { return h.full(r.keyEnd() + len(r.Value)) }
 
 // takeBlocks takes places for so many bytes, into h.refs.
 func (h *Heap) takeBlocks(bytes int) bool {

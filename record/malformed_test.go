@@ -18,7 +18,7 @@ func TestMalformed(t *testing.T) {
 	if err != nil || v.Blocks() != 2 {
 		t.Fatal(v.Blocks(), err)
 	}
-	at := blocksAt(len(key))
+	at := blocksAt(headBytes + len(key))
 	put := binary.LittleEndian.PutUint64
 	for name, c := range map[string]struct {
 		ref    Ref

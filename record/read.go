@@ -9,8 +9,9 @@ import (
 )
 
 // prefetchLines bounds what Prefetch asks for. From there on the processor sees
-// that lines are read in order, and fetches ahead by itself.
-const prefetchLines = 4
+// that lines are read in order, and fetches ahead by itself. With 4, searches that
+// find places of seven lines were 7 % slower.
+const prefetchLines = 16
 
 // Prefetch asks for the memory that Read of ref is going to read, and does not
 // wait for it. Any goroutine may call it at any time, with any reference.
@@ -44,6 +45,19 @@ func (h *Heap) ReadHead(ref Ref, key, buf []byte) (View, []byte, error) {
 	buf = slices.Grow(buf[:0], ref.Bytes())[:ref.Bytes()]
 	lines.Copy(buf, h.at(ref))
 	v, err := h.space.Parse(ref, buf, key)
+	return v, buf, err
+}
+
+// ReadTimely is ReadHead without the check sum, which readers in time do not need
+// (readers.go). Whether it was in time the caller finds out afterwards, by a clock;
+// of one that was late it may be a mixture of records.
+func (h *Heap) ReadTimely(ref Ref, buf []byte) (View, []byte, error) {
+	if err := h.space.Check(ref); err != nil {
+		return View{}, buf, err
+	}
+	buf = slices.Grow(buf[:0], ref.Bytes())[:ref.Bytes()]
+	lines.Copy(buf, h.at(ref))
+	v, err := h.space.parse(ref, buf, nil, false)
 	return v, buf, err
 }
 

@@ -76,7 +76,8 @@ package record
 //
 // Local readers (Read) do the same on copies by package lines. They can ask the
 // index again afterwards: if it still leads to the record, that is alive, so the
-// read was in time, without a look at a clock (kv.Map.Get).
+// read was in time, without a look at a clock (kv.Map.Get). Or they look at one, and
+// then need no check sum (ReadTimely, kv.Map.ReadSince).
 //
 // # Which stores are ordered
 //

@@ -53,18 +53,21 @@ func (v View) Whole(value []byte) View {
 // With ErrDead the View is complete, too: a reader that took ref from tree
 // or index within the base grace may use it (readers.go). With any other
 // error it is empty.
-func (s Space) Parse(ref Ref, b, key []byte) (View, error) {
+func (s Space) Parse(ref Ref, b, key []byte) (View, error) { return s.parse(ref, b, key, true) }
+
+// parse computes the check sum if it is to be looked at.
+func (s Space) parse(ref Ref, b, key []byte, sum bool) (View, error) {
 	g, err := s.parseGuard(ref, b)
 	if err != nil {
 		return View{}, err
 	}
 	v := View{
-		Revision: word(b, offRevision), Expiry: int64(word(b, offExpiry)),
+		Revision: word(b, offRevision), Expiry: g.expiry(b),
 		Flags: g.flags(), ValueBytes: int(half(b, offLen)), born: uint32(word(b, offLease) >> birthShift & birthMask),
 	}
-	keyEnd := headBytes + g.keyBytes()
+	keyEnd := g.keyEnd()
 	n := keyEnd + v.ValueBytes
-	at := blocksAt(g.keyBytes())
+	at := blocksAt(keyEnd)
 	if g.kind() == longKind {
 		if n = 0; at <= ref.Bytes() && word(b, at-countBytes) <= MaxBlockBytes/refBytes {
 			n = at + int(word(b, at-countBytes))*refBytes
@@ -75,10 +78,10 @@ func (s Space) Parse(ref Ref, b, key []byte) (View, error) {
 		v.ValueBytes > MaxValueBytes, linesOf(n) != ref.lines():
 		return View{}, fmt.Errorf("%w: kind %d, key of %d bytes, value of %d, in %d lines",
 			ErrMalformed, g.kind(), g.keyBytes(), v.ValueBytes, ref.lines())
-	case s.checkSum(ref, g, b[:n]) != half(b, offSum) && mutant != sumIgnored:
+	case sum && s.checkSum(ref, g, b[:n]) != half(b, offSum) && mutant != sumIgnored:
 		return View{}, ErrTorn
 	}
-	v.Key = b[headBytes:keyEnd:keyEnd]
+	v.Key = b[g.keyAt():keyEnd:keyEnd]
 	if key != nil && !bytes.Equal(key, v.Key) {
 		return View{}, ErrOtherKey
 	}

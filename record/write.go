@@ -10,15 +10,21 @@ import (
 // key: the value, or a head's references; valueBytes is the value's length.
 func (h *Heap) write(ref Ref, kind int, r *Record, body []byte, valueBytes int) {
 	g := makeGuard(ref.generation(), kind, len(r.Key), r.Flags)
+	if r.Expiry != 0 {
+		g |= expiresBit
+	}
 	b := h.begin(ref, g)
 	binary.LittleEndian.PutUint64(b[offLease:], r.lease(h.now))
 	binary.LittleEndian.PutUint32(b[offLen:], uint32(valueBytes))
 	binary.LittleEndian.PutUint64(b[offRevision:], r.Revision)
-	binary.LittleEndian.PutUint64(b[offExpiry:], uint64(r.Expiry))
-	at := headBytes + copy(b[headBytes:], r.Key)
+	if r.Expiry != 0 {
+		binary.LittleEndian.PutUint64(b[offExpiry:], uint64(r.Expiry))
+	}
+	at := g.keyEnd()
+	copy(b[g.keyAt():], r.Key)
 	if kind == longKind {
-		clear(b[at:blocksAt(len(r.Key))])
-		at = blocksAt(len(r.Key))
+		clear(b[at:blocksAt(at)])
+		at = blocksAt(at)
 		binary.LittleEndian.PutUint64(b[at-countBytes:], uint64(len(body)/refBytes))
 	}
 	n := at + copy(b[at:], body)

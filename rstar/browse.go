@@ -56,6 +56,7 @@ type Browse struct {
 	done   bool
 	live   bool // a pass is under way: the queue is valid
 	passes int  // that met a move since an object was found
+	again  int  // passes that began when objects had been returned
 	err    error
 
 	last float64      // distance of the last object
@@ -101,6 +102,10 @@ const workOfNode = 8
 
 // Err is nil, or wraps ErrClosed or ErrCheck; see Scan.Err.
 func (b *Browse) Err() error { return b.err }
+
+// Parts is in how many passes the objects were found, as yet. If it is 1, one that
+// Update has moved meanwhile was returned once, too, if it is near enough.
+func (b *Browse) Parts() int { return b.again + 1 }
 
 // Held is how many bytes of memory the Browse takes at present.
 func (b *Browse) Held() int {
@@ -167,6 +172,7 @@ func (b *Browse) begin() {
 	s.past = disc{b.b.x, b.b.y, b.last}
 	s.queue.near = b.last
 	if len(b.ties) > 0 {
+		b.again++
 		b.seen = make(map[Item]int, len(b.ties))
 		for _, it := range b.ties {
 			b.seen[it]++

@@ -26,7 +26,7 @@ const (
 func (c *Scan) divide(most uint64) {
 	a, b, ok := c.cell, c.cell, false
 	if c.mayCut(most) {
-		a, b, ok = halve(c.cell, c.t.boxesIn(c.cell))
+		a, b, ok = halve(c.cell, c.t.boxesIn(c.cell, c.s.boxes))
 	}
 	if !ok {
 		c.whole = true
@@ -51,9 +51,10 @@ func (c *Scan) mayCut(most uint64) bool {
 	return uint64(c.cuts) < few+4*nodes/most
 }
 
-// boxesIn returns the parts of some boxes, or of objects, that lie in cell.
+// boxesIn returns the parts of some boxes, or of objects, that lie in cell, of those
+// that intersect one of some if that is not nil.
 // The caller holds the writer's lock.
-func (t *Tree) boxesIn(cell Rect) (boxes []Rect) {
+func (t *Tree) boxesIn(cell Rect, some []Rect) (boxes []Rect) {
 	finite := Rect{-math.MaxFloat64, -math.MaxFloat64, math.MaxFloat64, math.MaxFloat64}
 	cell, ok := intersection(cell, finite)
 	if !ok {
@@ -66,7 +67,11 @@ func (t *Tree) boxesIn(cell Rect) (boxes []Rect) {
 		for _, chunk := range nodes {
 			n := t.at(chunk)
 			for i := range n.count() {
-				if r, ok := intersection(n.rect(i), cell); ok {
+				whole := n.rect(i)
+				if some != nil && !whole.intersectsAny(some) {
+					continue
+				}
+				if r, ok := intersection(whole, cell); ok {
 					boxes = append(boxes, r)
 					next = append(next, uint32(n.ref(i)))
 				}

@@ -224,7 +224,7 @@ func (b *batch) hand(t *Tree, qs []Rect, first int, left *int, yield func(query 
 				return i, nil
 			}
 			var reads uint64
-			b.own, reads, rest = t.searchSome(b.own[:0], qs[i], 0, *left)
+			b.own, reads, rest = t.searchSome(b.own[:0], qs[i], nil, 0, *left)
 			*left -= int(reads)
 			if rest != nil {
 				return i, rest

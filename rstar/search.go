@@ -152,9 +152,15 @@ func (t *Tree) walk(s *searcher, dst []Item, q *Rect, moves uint64, limit int, m
 			}
 			m.scanLeaf(n, count, q)
 			dst = m.appendItems(dst, n, t.groups, q)
+			if s.boxes != nil {
+				dst = onlyAny(dst, mark, s.boxes)
+			}
 			stack = stack[:top]
 		} else {
 			m.scanInner(n, count, q)
+			if s.boxes != nil {
+				m.onlyAny(n, count, s.boxes)
+			}
 			stack = m.appendRefs(stack[:top], n, r.level-1)
 			for i := max(top, len(stack)-1-lookahead); i < len(stack)-1; i++ {
 				t.prefetch(stack[i].chunk, t.nodeLines)

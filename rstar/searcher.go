@@ -44,6 +44,7 @@ const stripeCount = 32
 type searcher struct {
 	stripe *stripe
 	stack  []ref
+	boxes  []Rect // that are searched, if several (any.go), else nil
 	items  []Item
 	near   nearScratch
 	batch  batch

@@ -13,12 +13,13 @@ import (
 // Scan that goes on from there. It never waits for a writer: if moves prevent
 // it from making the search in one pass it returns a Scan, too.
 func (t *Tree) SearchSome(dst []Item, q Rect, limit, nodes int) (items []Item, rest *Scan) {
-	items, _, rest = t.searchSome(dst, q, limit, nodes)
+	items, _, rest = t.searchSome(dst, q, nil, limit, nodes)
 	return items, rest
 }
 
-// searchSome is SearchSome, and returns how many nodes it has read, too.
-func (t *Tree) searchSome(dst []Item, q Rect, limit, nodes int) (items []Item, reads uint64, rest *Scan) {
+// searchSome is SearchSome, and returns how many nodes it has read, too. If
+// boxes is not nil q is the rectangle around those (SearchAny).
+func (t *Tree) searchSome(dst []Item, q Rect, boxes []Rect, limit, nodes int) (items []Item, reads uint64, rest *Scan) {
 	if limit <= 0 {
 		limit = math.MaxInt
 	}
@@ -27,6 +28,7 @@ func (t *Tree) searchSome(dst []Item, q Rect, limit, nodes int) (items []Item, r
 		t.pool.Put(s)
 		return dst, 0, nil
 	}
+	s.boxes = boxes
 	base, most := len(dst), uint64(max(nodes, 1))
 	end := limit + min(base, math.MaxInt-limit)
 	for try := 0; ; try++ {
@@ -35,6 +37,7 @@ func (t *Tree) searchSome(dst []Item, q Rect, limit, nodes int) (items []Item, r
 		if ok && (len(s.stack) == 0 || len(found) >= end) {
 			reads = s.reads
 			t.exit(s, 1)
+			s.boxes = nil
 			t.pool.Put(s)
 			return found[:min(len(found), end)], reads, nil
 		}

@@ -159,7 +159,8 @@ func (c *Scan) Step(nodes int) (done bool) {
 // end. Searching again is useless.
 func (c *Scan) Err() error { return c.err }
 
-// Count is the number of objects found, when the search has ended.
+// Count is the number of objects found, when the search has ended. Before, it is how
+// many were found so far, some of them perhaps in vain, by a pass that begins again.
 func (c *Scan) Count() int { return c.found.total }
 
 // Parts is in how many parts the query is searched, as yet. If it is 1 at the
@@ -174,6 +175,7 @@ func (c *Scan) Close() {
 	}
 	c.done = true
 	c.found.release(c.t)
+	c.s.boxes = nil
 	c.t.pool.Put(c.s)
 	c.s = nil
 }

@@ -350,8 +350,13 @@ func (x *tx) entryAt(n node, i int) entry {
 func (x *tx) tightenIDs(n node) {
 	n[laneMinID], n[laneMaxID] = ^uint64(0), 0
 	for i, c := 0, n.count(); i < c; i++ {
-		e := x.entryAt(n, i)
-		n.widen(e.lo, e.hi)
+		lo := n.ref(i)
+		hi := lo
+		if n.inner() { // of a child that is a line, other than its MBR
+			child := x.node(uint32(lo))
+			lo, hi = child.minID(), child.maxID()
+		}
+		n.widen(lo, hi)
 	}
 }
 

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/catfish-index/catfish/store/disk"
@@ -17,4 +18,17 @@ func (st *Store) Checkpoint(dir string) (disk.Report, error) {
 		return disk.Report{}, fmt.Errorf("%w: nothing was copied", ErrClosed)
 	}
 	return st.db.Checkpoint(dir)
+}
+
+// CountKept tells how many features a data directory has, and how many different
+// boxes.
+func CountKept(r disk.Report) (features, boxes uint64) {
+	features = r.Keys
+	for _, m := range r.Collections {
+		var is metadata
+		if json.Unmarshal(m.Metadata, &is) == nil && is.Kind == boxesKind {
+			boxes += r.KeysOf[m.Collection]
+		}
+	}
+	return features - boxes, boxes
 }

@@ -6,9 +6,9 @@
 //	                          '-----> records, key index, tree   kv, rstar
 //	Get, Search, Nearest <----------- in memory, without locks
 //
-// A Store has collections, and one log of all their writes. It runs in a process of
-// its own choice: a server lets clients read its memory (Options.Memory), a program
-// may use it without a network.
+// A Store has collections, of features or of boxes, and one log of all their writes.
+// It runs in a process of its own choice: a server lets clients read its memory
+// (Options.Memory), a program may use it without a network.
 //
 // # Promises
 //
@@ -25,5 +25,5 @@
 //
 // set.go is how memory hangs together, door.go how writes pass, query.go and
 // search.go what searches do, nearest.go what is near on a sphere, restore.go how a
-// store begins.
+// store begins; boxes.go how collections of boxes are kept.
 package store

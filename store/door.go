@@ -28,14 +28,18 @@ import (
 // So readers never see what is not durable, what is acknowledged is seen by all who
 // ask later, and while the disk is busy the next batch comes together. If nothing
 // waits for the disk, whoever finds the door free goes through by itself, and with
-// it what came meanwhile: no goroutine has to wake another one.
+// it what came meanwhile: no goroutine has to wake another one. Writes that come to one
+// goroutine together go to the door together (Writes), so that they share a commit, and
+// their waits for memory (warm).
 
 // write is a write on its way.
 type write struct {
 	run  func() error // alone in its batch: collections come and go
+	box  *boxWrite    // to a collection of boxes; then what follows is not used
 	coll *Collection
 	kind disk.Kind
 	id   string
+	key  []byte // the id's bytes, since submit
 	// value is what the feature is to be, of a Put. patch is a merge patch of its
 	// properties instead.
 	value  []byte
@@ -50,20 +54,23 @@ type write struct {
 	revision uint64
 	boxes    int
 	ref      record.Ref
-	// The feature before, its value if keepsOld.
+	// The feature before, and its value if keepsOld, or if they are not alike.
 	old       []byte
+	alike     bool // to the feature before, for the schema
 	oldExpiry time.Duration
 	oldRev    uint64
 	err       error
 }
 
-// maxBatch is how many writes go together: 10 ms of work.
+// maxBatch is how many writes go together, each box that is added counted: 10 ms of
+// work.
 const maxBatch = 1024
 
 type door struct {
 	mu     sync.Mutex
 	queue  []*write
-	busy   bool // somebody is inside
+	busy   bool      // somebody is inside
+	left   sync.Cond // busy is false
 	closed bool
 	wake   chan struct{} // of the committer, if writes wait for the disk
 	gone   sync.WaitGroup
@@ -73,9 +80,13 @@ type door struct {
 	entries []disk.Entry
 	ids     []disk.Entry
 	pending map[pendingKey]*write // the last write of the batch to a feature
-	buf     kv.Buffer
-	found   Found
-	boxes   int // of the batch's features
+	// How many there are of boxes after the last write of the batch to them.
+	pendingBoxes map[pendingBox]uint64
+	buf          kv.Buffer
+	keys         [][]byte // of warm
+	many         kv.ManyBuffer
+	found        Found
+	boxes        int // of the batch's features, and boxes
 }
 
 type pendingKey struct {
@@ -83,13 +94,19 @@ type pendingKey struct {
 	id   string
 }
 
-// submit has a write made, and its done called, perhaps by this goroutine.
-func (st *Store) submit(w *write) {
+// submit has writes made, and done of each called, perhaps by this goroutine. Those
+// that come together go through together, if none of others are between them.
+func (st *Store) submit(ws ...*write) {
+	for _, w := range ws {
+		w.key = []byte(w.id)
+	}
 	d := &st.door
 	d.mu.Lock()
 	if d.closed {
 		d.mu.Unlock()
-		w.done(0, fmt.Errorf("%w: %q was not written", ErrClosed, w.id))
+		for _, w := range ws {
+			w.done(0, fmt.Errorf("%w: %q was not written", ErrClosed, w.id))
+		}
 		return
 	}
 	if st.o.Dir != "" {
@@ -97,11 +114,16 @@ func (st *Store) submit(w *write) {
 		// in vain takes up room for a second.
 		if err := st.db.Healthy(); err != nil {
 			d.mu.Unlock()
-			w.done(0, err)
+			for _, w := range ws {
+				if w.run == nil {
+					st.counters.count(w, err)
+				}
+				w.done(0, err)
+			}
 			return
 		}
 	}
-	d.queue = append(d.queue, w)
+	d.queue = append(d.queue, ws...)
 	if d.busy {
 		d.mu.Unlock()
 		return
@@ -127,12 +149,14 @@ func (st *Store) pass() {
 	d := &st.door
 	for {
 		d.mu.Lock()
-		n := 0
-		for n < min(len(d.queue), maxBatch) && (n == 0 || d.queue[0].run == nil && d.queue[n].run == nil) {
+		n, weight := 0, 0
+		for n < len(d.queue) && (n == 0 || d.queue[0].run == nil && d.queue[n].run == nil && weight+d.queue[n].weight() <= maxBatch) {
+			weight += d.queue[n].weight()
 			n++
 		}
 		if n == 0 {
 			d.busy = false
+			d.left.Broadcast()
 			d.mu.Unlock()
 			return
 		}
@@ -157,14 +181,18 @@ func (st *Store) carryOut(batch []*write) {
 	d := &st.door
 	d.entries = d.entries[:0]
 	clear(d.pending)
+	clear(d.pendingBoxes)
 	d.boxes, st.numbered = 0, st.revision
+	if len(batch) > 1 {
+		d.warm(batch)
+	}
 	for _, w := range batch {
 		if w.err = st.prepare(w, len(batch) > 1); w.err == nil {
-			d.entries = append(d.entries, w.entry())
+			d.entries = w.appendEntries(d.entries)
 		}
 	}
 	if len(d.entries) > 0 {
-		if err := st.commit(d.entries); err != nil {
+		if err := st.timed(d.entries); err != nil {
 			for _, w := range batch {
 				if w.err == nil {
 					w.err = errors.Join(err, w.discard())
@@ -173,10 +201,11 @@ func (st *Store) carryOut(batch []*write) {
 		}
 	}
 	var undo []*write
-	for _, w := range batch {
+	for i, w := range batch {
 		if w.err == nil {
 			if w.err = st.publish(w); w.err != nil {
 				undo = append(undo, w)
+				w.unseen(batch[i+1:])
 			}
 		}
 	}
@@ -186,148 +215,15 @@ func (st *Store) carryOut(batch []*write) {
 	}
 	st.hub.tell()
 	for _, w := range batch {
+		st.counters.count(w, w.err)
 		w.done(w.revision, w.err)
 	}
 	clear(d.entries)
 }
 
-// prepare judges, numbers and stages a write.
-func (st *Store) prepare(w *write, more bool) error {
-	if w.coll.dropped.Load() {
-		return fmt.Errorf("%w: collection %q was dropped", ErrUnknownCollection, w.coll.name)
-	}
-	old, err := st.before(w)
-	if err != nil {
-		return err
-	}
-	if w.expired != 0 {
-		if err := st.stillExpired(w); err != nil {
-			return err
-		}
-	} else if err := judge(w, old); err != nil {
-		return err
-	}
-	if w.patch != nil {
-		if w.value, err = w.patch(old); err != nil {
-			return err
-		}
-	}
-	if old != nil {
-		w.oldRev, w.oldExpiry = old.Revision, old.Expiry
-		if st.keepsOld {
-			w.old = append([]byte(nil), old.Value...)
-		}
-	}
-	if old == nil && st.keepsOld {
-		if err := st.expiredBefore(w); err != nil {
-			return err
-		}
-	}
-	w.revision = st.numbered + 1
-	if w.kind == disk.Put {
-		if w.boxes, err = boxesOf(w.value); err != nil {
-			return err
-		}
-		if err := w.coll.set.room(st.door.boxes + w.boxes); err != nil {
-			return err
-		}
-		w.ref, err = w.coll.set.m.Stage(kv.Entry{
-			Key: []byte(w.id), Value: w.value, Expiry: w.expiry, Revision: w.revision,
-		})
-		if err != nil {
-			return err
-		}
-	}
-	st.door.boxes += w.boxes
-	st.numbered++
-	if more {
-		if st.door.pending == nil {
-			st.door.pending = map[pendingKey]*write{}
-		}
-		st.door.pending[pendingKey{w.coll, w.id}] = w
-	}
-	return nil
-}
-
-// expiredBefore finds the feature before, if that has expired and is not removed
-// yet. It is not there for a precondition, but it was for watchers.
-func (st *Store) expiredBefore(w *write) error {
-	if st.door.pending[pendingKey{w.coll, w.id}] != nil {
-		return nil
-	}
-	st.door.buf.LongestValue = 0
-	v, err := w.coll.set.m.GetExpired([]byte(w.id), &st.door.buf)
-	if err == nil {
-		w.old = append([]byte(nil), v.Value...)
-		w.oldRev, w.oldExpiry = v.Revision, duration(v.Expiry)
-	}
-	if errors.Is(err, kv.ErrNotFound) {
-		return nil
-	}
-	return err
-}
-
-// stillExpired is an error if the feature was written since.
-func (st *Store) stillExpired(w *write) error {
-	has, expiry := w.coll.set.m.Peek([]byte(w.id))
-	if has == w.expired && expiry <= st.now() && st.door.pending[pendingKey{w.coll, w.id}] == nil {
-		return nil
-	}
-	return fmt.Errorf("%w: %q", kv.ErrConflict, w.id)
-}
-
-func boxesOf(value []byte) (int, error) {
-	v, err := feature.Open(value)
-	return v.NumBoxes(), err
-}
-
-// before is the feature that a write finds, nil if there is none. It is good until
-// the next call.
-func (st *Store) before(w *write) (*Found, error) {
-	d := &st.door
-	f := &d.found
-	if p := d.pending[pendingKey{w.coll, w.id}]; p != nil {
-		if p.kind == disk.Delete {
-			return nil, nil
-		}
-		*f = Found{ID: []byte(p.id), Value: p.value, Revision: p.revision, Expiry: p.expiry, Now: st.now()}
-		return f, f.open()
-	}
-	if d.buf.LongestValue = 1; w.patch != nil || st.keepsOld {
-		d.buf.LongestValue = 0
-	}
-	v, _, err := w.coll.set.m.Get([]byte(w.id), &d.buf)
-	if errors.Is(err, kv.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	*f = Found{ID: v.Key, Value: v.Value, Revision: v.Revision, Expiry: duration(v.Expiry), Now: st.now()}
-	if d.buf.LongestValue == 0 {
-		err = f.open()
-	}
-	return f, err
-}
-
-// judge compares a precondition with what there is.
-func judge(w *write, old *Found) error {
-	has := uint64(0)
-	if old != nil {
-		has = old.Revision
-	}
-	if err := w.cond.Check([]byte(w.id), has); err != nil {
-		return err
-	}
-	if has == 0 && (w.kind == disk.Delete || w.patch != nil) {
-		return fmt.Errorf("%w: %q", kv.ErrNotFound, w.id)
-	}
-	return nil
-}
-
 func (w *write) entry() disk.Entry {
 	e := disk.Entry{
-		Collection: w.coll.num, Kind: w.kind, Key: []byte(w.id), Value: w.value,
+		Collection: w.coll.num, Kind: w.kind, Key: w.key, Value: w.value,
 		Revision: w.revision, Expiry: int64(w.expiry), Old: w.old, OldExpiry: int64(w.oldExpiry), OldRevision: w.oldRev,
 	}
 	if w.expired != 0 {
@@ -347,11 +243,14 @@ func (w *write) discard() error {
 // undo is for a write that is in the log, and could not be published: what it has
 // changed is written anew as it was before, so that the log tells what readers see.
 func (st *Store) undo(w *write) error {
-	undo := disk.Entry{Collection: w.coll.num, Kind: disk.Delete, Key: []byte(w.id), Revision: st.revision + 1}
+	if w.box != nil {
+		return st.undoBoxes(w)
+	}
+	undo := disk.Entry{Collection: w.coll.num, Kind: disk.Delete, Key: w.key, Revision: st.revision + 1}
 	if w.kind == disk.Put {
 		undo.Old, undo.OldExpiry, undo.OldRevision = w.value, int64(w.expiry), w.revision
 	}
-	v, _, err := w.coll.set.m.Get([]byte(w.id), &kv.Buffer{})
+	v, _, err := w.coll.set.m.Get(w.key, &kv.Buffer{})
 	if err == nil {
 		undo.Kind, undo.Value, undo.Expiry = disk.Put, v.Value, v.Expiry
 	}
@@ -359,7 +258,7 @@ func (st *Store) undo(w *write) error {
 		err = st.commit([]disk.Entry{undo})
 	}
 	if err != nil {
-		st.o.Logger.Error("a write is in the log, but could not be carried out or undone", "collection", w.coll.name, "id", w.id, "revision", w.revision, "error", err)
+		st.o.Logger.Error("a write is in the log, but could not be carried out or undone", "collection", w.coll.Name(), "id", w.id, "revision", w.revision, "error", err)
 	}
 	return errors.Join(w.err, err)
 }
@@ -373,9 +272,53 @@ func (st *Store) through(f func() error) error {
 
 // publish makes a write seen.
 func (st *Store) publish(w *write) error {
-	m := w.coll.set.m
-	if w.kind == disk.Delete {
-		return m.DeleteAs([]byte(w.id), kv.Condition{}, w.revision)
+	if w.box != nil {
+		return st.publishBoxes(w)
 	}
-	return m.Publish([]byte(w.id), w.ref)
+	m := w.coll.set.m
+	var err error
+	if w.kind == disk.Delete {
+		w.coll.set.changes.deleted = w.revision
+		err = m.DeleteAs(w.key, kv.Condition{}, w.revision)
+	} else {
+		err = m.Publish(w.key, w.ref)
+	}
+	if err == nil {
+		w.seen()
+	}
+	return err
+}
+
+// unseen is for a write that was not published. The next one of the feature comes, for
+// the schema, after what was before this one.
+func (w *write) unseen(after []*write) {
+	if w.box != nil || w.alike {
+		return
+	}
+	for _, n := range after {
+		if n.err == nil && n.box == nil && n.coll == w.coll && n.id == w.id {
+			n.old, n.oldRev, n.alike = w.old, w.oldRev, false
+			return
+		}
+	}
+}
+
+// seen tells the collection's schema of a write that readers see. What it opens was
+// opened before.
+func (w *write) seen() {
+	w.coll.revision.Store(w.revision)
+	if w.alike {
+		return
+	}
+	var before, now *feature.View
+	var views [2]feature.View
+	if w.oldRev != 0 {
+		views[0], _ = feature.Open(w.old)
+		before = &views[0]
+	}
+	if w.kind == disk.Put {
+		views[1], _ = feature.Open(w.value)
+		now = &views[1]
+	}
+	w.coll.set.schema.change(before, now)
 }

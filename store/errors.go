@@ -3,7 +3,9 @@ package store
 import "errors"
 
 // Errors. What is returned wraps one of them, or one of kv's (ErrNotFound,
-// ErrExists, ErrConflict), record's, feature's or disk's.
+// ErrExists, ErrConflict), record's, feature's or disk's. After disk.ErrInDoubt of a
+// write, a create, a drop or a swap (Store.Close was called while the disk was failed)
+// look at what is there when the store is open again, before trying again.
 var (
 	// ErrQuery: a query that no collection answers; the text says which part.
 	ErrQuery = errors.New("store: bad query")
@@ -15,7 +17,7 @@ var (
 	ErrName = errors.New("store: bad name of a collection")
 	// ErrFeature: a feature that cannot be stored; the text says why.
 	ErrFeature = errors.New("store: bad feature")
-	// ErrClosed: Close was called, or the collection was dropped.
+	// ErrClosed: Close was called, or the collection was dropped. Nothing was written.
 	ErrClosed = errors.New("store: closed")
 	// ErrPaused: the process did not run for a second in the middle of a search,
 	// and what it was about to read is gone. Search again.
@@ -27,6 +29,9 @@ var (
 	// ErrLagged: what a watcher would look at next is no longer kept: it was too
 	// slow. Search again, and watch from then on.
 	ErrLagged = errors.New("store: a watcher has lost changes")
+	// ErrSwapped: the watched collection has another name since (Store.Swap). Search
+	// again, and watch from then on.
+	ErrSwapped = errors.New("store: the collection was swapped with another one")
 	// ErrWatchLimit: one of WatchLimits; the text says which.
 	ErrWatchLimit = errors.New("store: too many watchers or areas")
 	// ErrOptions: an option out of its range.

@@ -397,6 +397,9 @@ func TestStoreInDoubt(t *testing.T) {
 		t.Fatalf("an answer, but nobody knows: %+v", r)
 	default:
 	}
+	if s := st.Stats(); s.Writes["read_only"] != 5 || s.Writes["put"] != 1 || s.Disk.ReadOnly == "" || s.Disk.Recoveries != 0 {
+		t.Errorf("in doubt: %+v, %+v", s, s.Disk)
+	}
 	d.repair()
 	r := <-first
 	if r.err != nil {
@@ -404,6 +407,9 @@ func TestStoreInDoubt(t *testing.T) {
 	}
 	h["b"] = r.f
 	waitHealthy(st)
+	if s := st.Stats(); s.Writes["put"] != 2 || s.Disk.ReadOnly != "" || s.Disk.Recoveries != 1 {
+		t.Errorf("recovered: %+v, %+v", s, s.Disk)
+	}
 	f, err := put("c")
 	if err != nil {
 		t.Fatal(err)

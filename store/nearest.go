@@ -24,8 +24,14 @@ import (
 //	(2) a search of the circle of radius R, which wraps (feature.NewCircle): the
 //	    k nearest are in it
 //
+// Features that move meanwhile only make R larger than need be, or are met in both
+// passes, and take one place (NearestSoFar.Offer). The second pass is one of the
+// tree (rstar's SearchAny), so one that goes over 180 degrees meanwhile is met in it
+// once. If there are fewer than k features in all, there is no R: the first pass has
+// met all of them if it was one of the tree, too; otherwise everything is searched.
+//
 // A record is not read if its box alone is farther than the k found so far
-// (Origin.LowerBound).
+// (Origin.Beyond). Those of some entries are asked for before the first is read.
 
 // NearestQuery asks for the features around a point, in the order of their
 // distance, then of their ids. At least one of K and Within is needed.
@@ -36,7 +42,9 @@ type NearestQuery struct {
 	// 0: none.
 	Within float64
 	Filter string
-	Pace   func() error // as of a Query
+	Fields feature.Selection // as of a Query
+	Pace   func() error      // as of a Query
+	Hold   func(bytes int64) error
 }
 
 // PreparedNearest is a NearestQuery for a space.
@@ -44,7 +52,7 @@ type PreparedNearest struct {
 	NearestQuery
 	space  feature.Space
 	origin feature.Origin
-	pass   *Prepared // the filter
+	pass   Prepared // the filter
 }
 
 // MaxNearest is the greatest K.
@@ -52,32 +60,53 @@ const MaxNearest = 1 << 16
 
 // Prepare checks and compiles a query.
 func (q *NearestQuery) Prepare(s feature.Space) (*PreparedNearest, error) {
-	return q.prepare(s, func(expr string) (*filter.Program, error) { return filter.Compile(expr, filter.Options{}) })
+	return q.prepare(s, compile)
+}
+
+// Set is Prepare into memory that p has: see Prepared.Set.
+func (p *PreparedNearest) Set(q *NearestQuery, s feature.Space, filters *filter.Cache) error {
+	return p.set(q, s, filters.Compile)
 }
 
 func (q *NearestQuery) prepare(s feature.Space, compile func(string) (*filter.Program, error)) (*PreparedNearest, error) {
-	switch {
-	case q.K < 0 || q.K > MaxNearest:
-		return nil, fmt.Errorf("%w: k is %d, want 0 to %d", ErrQuery, q.K, MaxNearest)
-	case !(q.Within >= 0) || math.IsInf(q.Within, 1):
-		return nil, fmt.Errorf("%w: a greatest distance of %v", ErrQuery, q.Within)
-	case q.K == 0 && q.Within == 0:
-		return nil, fmt.Errorf("%w: neither k nor a greatest distance", ErrQuery)
-	}
-	o, err := feature.NewOrigin(s, orb.Point{q.X, q.Y})
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrQuery, err)
-	}
-	pass, err := (&Query{Filter: q.Filter}).prepare(s, compile)
-	if err != nil {
+	p := new(PreparedNearest)
+	if err := p.set(q, s, compile); err != nil {
 		return nil, err
 	}
-	return &PreparedNearest{NearestQuery: *q, space: s, origin: o, pass: pass}, nil
+	return p, nil
+}
+
+func (p *PreparedNearest) set(q *NearestQuery, s feature.Space, compile func(string) (*filter.Program, error)) (err error) {
+	p.NearestQuery, p.space = *q, s
+	switch {
+	case q.K < 0 || q.K > MaxNearest:
+		return fmt.Errorf("%w: k is %d, want 0 to %d", ErrQuery, q.K, MaxNearest)
+	case !(q.Within >= 0) || math.IsInf(q.Within, 1):
+		return fmt.Errorf("%w: a greatest distance of %v", ErrQuery, q.Within)
+	case q.K == 0 && q.Within == 0:
+		return fmt.Errorf("%w: neither k nor a greatest distance", ErrQuery)
+	}
+	if err := checkFields(&q.Fields); err != nil {
+		return err
+	}
+	if p.origin, err = feature.NewOrigin(s, orb.Point{q.X, q.Y}); err != nil {
+		return fmt.Errorf("%w: %w", ErrQuery, err)
+	}
+	return p.pass.set(&Query{Filter: q.Filter}, s, compile)
+}
+
+// everywhere intersects all boxes.
+var everywhere = rstar.Rect{
+	MinX: math.Inf(-1), MinY: math.Inf(-1), MaxX: math.Inf(1), MaxY: math.Inf(1),
 }
 
 const (
-	// browsed is how many entries of the tree are looked at at once.
+	// browsed is how many entries of the tree are looked at at once: their records
+	// come from memory together.
 	browsed = 32
+	// usualQueue is what a queue of entries takes for some hundreds of features,
+	// which is not counted: a node of 4 KB for each of some 100.
+	usualQueue = 512 << 10
 	// circleFirst: a circle of so many entries a feature wanted is searched at
 	// once, without the first pass.
 	circleFirst = 4
@@ -85,7 +114,9 @@ const (
 
 // nearestOf calls yield with the nearest features, in order.
 func (s *set) nearestOf(q *PreparedNearest, b *Buffer, yield func(*Found) (more bool, err error)) error {
-	n := q.Collect()
+	n := &b.near
+	n.begin(q)
+	defer n.end()
 	done, err := s.around(n, b)
 	if err == nil && !done {
 		done, err = s.byBoxes(n, b)
@@ -104,23 +135,47 @@ func (s *set) nearestOf(q *PreparedNearest, b *Buffer, yield func(*Found) (more 
 	return nil
 }
 
-// look decides about an entry of the tree.
-func (s *set) look(n *NearestSoFar, it rstar.Item, b *Buffer) error {
-	if err := b.looked(); err != nil {
-		return err
+// look decides about entries of the tree, some at a time. It changes items.
+func (s *set) look(n *NearestSoFar, items []rstar.Item, b *Buffer) error {
+	for len(items) > 0 {
+		some := items[:min(len(items), browsed)]
+		items = items[len(some):]
+		wanted := some[:0]
+		for _, it := range some {
+			if err := b.looked(); err != nil {
+				return err
+			}
+			if n.Wants(it) {
+				s.m.Prefetch(record.Ref(it.ID))
+				wanted = append(wanted, it)
+			}
+		}
+		for _, it := range wanted {
+			if !n.Wants(it) {
+				continue // The features before it were nearer, or it is one of those.
+			}
+			if err := s.offer(n, record.Ref(it.ID), b); err != nil {
+				return err
+			}
+		}
 	}
-	if !n.Wants(it) {
-		return nil
-	}
+	return nil
+}
+
+// offer reads a feature and offers it.
+func (s *set) offer(n *NearestSoFar, ref record.Ref, b *Buffer) error {
 	if err := b.spend(); err != nil {
 		return err
 	}
-	ref := record.Ref(it.ID)
 	ok, err := s.read(ref, b, &b.found)
-	if ok {
-		err = n.Offer(&b.found, ref)
+	if !ok || err != nil {
+		return err
 	}
-	return err
+	before := n.Held()
+	if err := n.Offer(&b.found, ref); err != nil {
+		return err
+	}
+	return b.keep(n.Held() - before)
 }
 
 // around searches the circle of the greatest distance, if that is no work.
@@ -144,61 +199,53 @@ func (s *set) around(n *NearestSoFar, b *Buffer) (done bool, err error) {
 	return true, s.circle(n, n.q.Within, b)
 }
 
-// byBoxes is the first pass. It is done if it has seen all there is.
+// byBoxes is the first pass. It is done if it has seen all there is, at one moment.
 func (s *set) byBoxes(n *NearestSoFar, b *Buffer) (done bool, err error) {
 	br := s.tree.Browse(n.q.X, n.q.Y)
-	defer br.Close()
+	held := int64(0) // by the queue of entries, which has some memory in any case
+	defer func() {
+		br.Close()
+		b.drop(held)
+	}()
 	for !done && !n.Full() {
-		var found []rstar.Neighbor
-		found, done = br.Next(nil, browsed, soonNodes)
-		for _, it := range found {
-			s.m.Prefetch(record.Ref(it.ID))
+		b.neighbors, done = br.Next(b.neighbors[:0], browsed, soonNodes)
+		b.items = b.items[:0]
+		for _, it := range b.neighbors {
+			b.items = append(b.items, it.Item)
 		}
-		for _, it := range found {
-			if err := s.look(n, it.Item, b); err != nil {
-				return false, err
-			}
+		now := max(0, int64(br.Held())-usualQueue)
+		if err := b.keep(now - held); err != nil {
+			return false, err
+		}
+		held = now
+		if err := s.look(n, b.items, b); err != nil {
+			return false, err
 		}
 	}
-	return done, br.Err()
+	return done && br.Parts() == 1, br.Err()
 }
 
 // circle is the second pass.
-func (s *set) circle(n *NearestSoFar, radius float64, b *Buffer) error {
-	boxes, err := n.Circle(radius)
-	if err != nil {
-		return err
-	}
-	for _, box := range boxes {
-		var rest *rstar.Scan
-		b.items, rest = s.tree.SearchSome(b.items[:0], box, 0, soonNodes)
-		for _, it := range b.items {
-			if err := s.look(n, it, b); err != nil {
-				return err
-			}
-		}
-		if rest == nil {
-			continue
-		}
-		err := s.rest(n, rest, b)
-		rest.Close()
-		if err != nil {
+func (s *set) circle(n *NearestSoFar, radius float64, b *Buffer) (err error) {
+	boxes := []rstar.Rect{everywhere}
+	if !math.IsInf(radius, 1) {
+		if boxes, err = n.Circle(radius); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-func (s *set) rest(n *NearestSoFar, rest *rstar.Scan, b *Buffer) error {
-	for done := false; !done; {
-		done = rest.Step(stepNodes)
-		for items := rest.Take(); items != nil; items = rest.Take() {
-			for _, it := range items {
-				if err := s.look(n, it, b); err != nil {
-					return err
-				}
-			}
-		}
+	var rest *rstar.Scan
+	b.items, rest = s.tree.SearchAny(b.items[:0], boxes, 0, soonNodes)
+	if rest != nil {
+		defer rest.Close()
 	}
-	return rest.Err()
+	items := int64(len(b.items)) * itemBytes
+	if err := b.keep(items); err != nil {
+		return err
+	}
+	defer b.drop(items)
+	take := func(items []rstar.Item) (bool, error) { return true, s.look(n, items, b) }
+	if _, err := take(b.items); rest == nil || err != nil {
+		return err
+	}
+	return s.rest(rest, b, take)
 }

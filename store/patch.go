@@ -12,12 +12,18 @@ import (
 // of the same name, objects are merged, null removes.
 type mergePatch map[string]json.RawMessage
 
+// parsePatch refuses what nests deeper than properties do (package feature): each
+// level is parsed again, where all writes wait for it.
 func parsePatch(text []byte) (p mergePatch, err error) {
-	switch err := json.Unmarshal(text, &p); {
+	whole, err := feature.CompactProperties(text)
+	switch {
 	case err != nil:
+		return nil, fmt.Errorf("%w: a patch: %w", ErrFeature, err)
+	case whole == nil:
+		return nil, fmt.Errorf("%w: a patch is a JSON object, neither null nor empty", ErrFeature)
+	}
+	if err := json.Unmarshal(whole, &p); err != nil {
 		return nil, fmt.Errorf("%w: a patch is a JSON object: %w", ErrFeature, err)
-	case p == nil:
-		return nil, fmt.Errorf("%w: a patch is a JSON object, not null", ErrFeature)
 	}
 	return p, nil
 }
@@ -61,4 +67,18 @@ func (p mergePatch) merge(target []byte) ([]byte, error) {
 		}
 	}
 	return json.Marshal(members)
+}
+
+// MergePatch is what the properties of a feature are after a JSON merge patch (RFC
+// 7396), as Collection.Patch makes them. Errors wrap ErrFeature.
+func MergePatch(properties, patch []byte) ([]byte, error) {
+	p, err := parsePatch(patch)
+	if err != nil {
+		return nil, err
+	}
+	merged, err := p.apply(properties)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFeature, err)
+	}
+	return merged, nil
 }

@@ -27,10 +27,19 @@ type Query struct {
 	Order Order
 	// After continues an order by id behind this one.
 	After string
+	// Fields are the parts of features that are wanted. Filters see all of them.
+	Fields feature.Selection
 	// Pace, if not nil, is called after each 0.1 ms or so of work, so that a
 	// server can let others go first. Its error ends the search. If it takes most
 	// of a second the search may end with ErrPaused.
 	Pace func() error
+	// Rest, if not nil, is called before DeleteWhere waits for its writes: until
+	// Pace is called it needs no processor.
+	Rest func()
+	// Hold, if not nil, is told how many bytes the search keeps, when that has
+	// changed by 64 KiB: what it has found, and has yet to look at or to give. At
+	// the end it is told 0. Its error ends the search.
+	Hold func(bytes int64) error
 }
 
 // Order of an answer.
@@ -79,16 +88,23 @@ func Circle(x, y, radius float64) *Area {
 	return &Area{Shape: ShapeCircle, Centre: orb.Point{x, y}, Radius: radius}
 }
 
-func (a *Area) prepare(s feature.Space, r feature.Relation) (*feature.Query, error) {
+// prepare makes p.area, in memory that p has, if it is a box.
+func (a *Area) prepare(p *Prepared, s feature.Space, r feature.Relation) (err error) {
 	switch a.Shape {
 	case ShapeBox:
-		return feature.NewBox(s, a.Box[0], a.Box[1], a.Box[2], a.Box[3], r)
+		if p.box == nil {
+			p.box = new(feature.Query)
+		}
+		p.area = p.box
+		return p.box.SetBox(s, a.Box[0], a.Box[1], a.Box[2], a.Box[3], r)
 	case ShapePolygon:
-		return feature.NewPolygon(s, a.Polygon, r)
+		p.area, err = feature.NewPolygon(s, a.Polygon, r)
+		return err
 	case ShapeCircle:
-		return feature.NewCircle(s, a.Centre, a.Radius, r)
+		p.area, err = feature.NewCircle(s, a.Centre, a.Radius, r)
+		return err
 	}
-	return nil, fmt.Errorf("%w: shape %d", ErrQuery, a.Shape)
+	return fmt.Errorf("%w: shape %d", ErrQuery, a.Shape)
 }
 
 // Prepared is a Query for a space, ready for any number of features. It is safe
@@ -98,30 +114,48 @@ type Prepared struct {
 	area   *feature.Query  // nil: everywhere
 	filter *filter.Program // nil: none
 	boxes  []rstar.Rect    // what to search for in the tree
+	box    *feature.Query  // memory for area
 }
 
 // Prepare checks and compiles a query. Errors wrap ErrQuery, filter.ErrFilter, or
 // what package feature says of the area.
-func (q *Query) Prepare(s feature.Space) (*Prepared, error) {
-	return q.prepare(s, func(expr string) (*filter.Program, error) { return filter.Compile(expr, filter.Options{}) })
+func (q *Query) Prepare(s feature.Space) (*Prepared, error) { return q.prepare(s, compile) }
+
+// Set is Prepare into memory that p has, with filters that a cache keeps: a query by
+// box allocates nothing the second time. Nobody may use p meanwhile, and it must not
+// be copied. After an error it is of no use until the next Set.
+func (p *Prepared) Set(q *Query, s feature.Space, filters *filter.Cache) error {
+	return p.set(q, s, filters.Compile)
 }
 
+func compile(expr string) (*filter.Program, error) { return filter.Compile(expr, filter.Options{}) }
+
 func (q *Query) prepare(s feature.Space, compile func(string) (*filter.Program, error)) (*Prepared, error) {
-	p := &Prepared{Query: *q}
+	p := new(Prepared)
+	if err := p.set(q, s, compile); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *Prepared) set(q *Query, s feature.Space, compile func(string) (*filter.Program, error)) (err error) {
+	p.Query, p.area, p.filter, p.boxes = *q, nil, nil, p.boxes[:0]
 	switch {
 	case q.Limit < 0:
-		return nil, fmt.Errorf("%w: limit %d, want 0 or more", ErrQuery, q.Limit)
+		return fmt.Errorf("%w: limit %d, want 0 or more", ErrQuery, q.Limit)
 	case q.Order > ByID:
-		return nil, fmt.Errorf("%w: order %d", ErrQuery, q.Order)
+		return fmt.Errorf("%w: order %d", ErrQuery, q.Order)
 	case q.After != "" && q.Order != ByID:
-		return nil, fmt.Errorf("%w: a cursor of an answer without order", ErrQuery)
+		return fmt.Errorf("%w: a cursor of an answer without order", ErrQuery)
 	case q.Relation > feature.Contains:
-		return nil, fmt.Errorf("%w: relation %d", ErrQuery, q.Relation)
+		return fmt.Errorf("%w: relation %d", ErrQuery, q.Relation)
 	}
-	var err error
+	if err := checkFields(&q.Fields); err != nil {
+		return err
+	}
 	if q.Area != nil {
-		if p.area, err = q.Area.prepare(s, q.Relation); err != nil {
-			return nil, fmt.Errorf("%w: area: %w", ErrQuery, err)
+		if err := q.Area.prepare(p, s, q.Relation); err != nil {
+			return fmt.Errorf("%w: area: %w", ErrQuery, err)
 		}
 		for _, b := range p.area.Boxes() {
 			p.boxes = append(p.boxes, rstar.Rect(b))
@@ -129,25 +163,14 @@ func (q *Query) prepare(s feature.Space, compile func(string) (*filter.Program, 
 	}
 	if q.Filter != "" {
 		if p.filter, err = compile(q.Filter); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrQuery, err)
+			return fmt.Errorf("%w: %w", ErrQuery, err)
 		}
 	}
-	return p, nil
+	return nil
 }
 
 // Boxes are what to search for in the tree, none for everything.
 func (p *Prepared) Boxes() []rstar.Rect { return p.boxes }
-
-// First reports whether box i is the first that a tree's entry intersects: an entry
-// that intersects several counts for that one.
-func (p *Prepared) First(i int, r rstar.Rect) bool {
-	for _, b := range p.boxes[:i] {
-		if b.Intersects(r) {
-			return false
-		}
-	}
-	return true
-}
 
 // Match decides about a feature.
 func (p *Prepared) Match(f *Found) (bool, error) {

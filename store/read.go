@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 
@@ -17,10 +18,12 @@ var buffers = sync.Pool{New: func() any { return new(Buffer) }}
 
 // use has the collection's memory stay until leave.
 func (c *Collection) use() error {
-	c.using.Add(1)
+	if !c.using.enter() {
+		return fmt.Errorf("%w: collection %q", ErrClosed, c.Name())
+	}
 	if c.dropped.Load() {
-		c.using.Done()
-		return fmt.Errorf("%w: collection %q", ErrClosed, c.name)
+		c.using.leave()
+		return fmt.Errorf("%w: collection %q was dropped", ErrClosed, c.Name())
 	}
 	return nil
 }
@@ -44,7 +47,7 @@ func (c *Collection) GetMany(ctx context.Context, ids []string, yield func(i int
 	if err := c.use(); err != nil {
 		return err
 	}
-	defer c.using.Done()
+	defer c.using.leave()
 	b := buffers.Get().(*Buffer)
 	defer buffers.Put(b)
 	for i, id := range ids {
@@ -71,20 +74,20 @@ func (s *set) get(id []byte, b *Buffer) (*Found, error) {
 	case err != nil:
 		return nil, err
 	}
-	if ok, err := s.of(&v, &b.found); !ok || err != nil {
+	if ok, err := b.found.of(&v, s.now()); !ok || err != nil {
 		return nil, err
 	}
 	return &b.found, nil
 }
 
 // Search calls yield with the features that a query wants, until it returns false.
-// What it is given is good until it returns.
+// What it is given is good until it returns, which must be soon: a search that
+// waits for most of a second ends with ErrPaused. Nearest is the same.
 //
 // A feature that is there and matches during all of the search is given exactly
 // once, as it was at a moment of the search; none is that was not there, or did not
 // match, at any moment of it. A search without order that takes more than 0.1 ms
-// may, beside many writes, give one twice that is moved meanwhile, or not at all; so
-// may one of that length over 180 degrees, from one side to the other.
+// may, beside many writes, give one twice that is moved meanwhile, or not at all.
 func (c *Collection) Search(ctx context.Context, q Query, yield func(*Found) (more bool, err error)) error {
 	p, err := c.Prepare(q)
 	if err != nil {
@@ -111,9 +114,11 @@ func (c *Collection) SearchWith(ctx context.Context, p *Prepared, b *Buffer, yie
 	if err := c.use(); err != nil {
 		return err
 	}
-	defer c.using.Done()
-	b.begin(ctx, p.Pace)
+	defer c.using.leave()
+	b.begin(ctx, p.Pace, p.Hold)
+	b.since = c.set.now()
 	defer b.end()
+	yield = b.cutting(&p.Fields, yield)
 	switch {
 	case p.area == nil && b.Budget > 0:
 		return ErrBudget
@@ -181,25 +186,30 @@ func (c *Collection) byID(p *Prepared, b *Buffer, yield func(*Found) (bool, erro
 
 // first finds the first of an area by id: all are looked at, and the first kept.
 func (s *set) first(p *Prepared, b *Buffer, yield func(*Found) (bool, error)) error {
-	all := *p
+	all, limit := *p, p.Limit
 	all.Limit = 0
+	if limit == 0 {
+		limit = math.MaxInt
+	}
 	var best []Found
 	err := s.search(&all, b, func(f *Found) (bool, error) {
 		if string(f.ID) <= p.After && p.After != "" {
 			return true, nil
 		}
-		if len(best) == p.Limit && string(f.ID) >= string(best[len(best)-1].ID) {
+		if len(best) == limit && string(f.ID) >= string(best[len(best)-1].ID) {
 			return true, nil
 		}
 		i, again := slices.BinarySearchFunc(best, f.ID, func(g Found, id []byte) int { return cmp.Compare(string(g.ID), string(id)) })
 		if again {
 			return true, nil
 		}
-		if len(best) == p.Limit {
+		change := int64(0)
+		if len(best) == limit {
+			change -= best[len(best)-1].held()
 			best = best[:len(best)-1]
 		}
 		best = slices.Insert(best, i, f.Clone())
-		return true, nil
+		return true, b.keep(change + best[i].held())
 	})
 	for i := range best {
 		if err != nil {
@@ -242,16 +252,17 @@ func (c *Collection) Nearest(ctx context.Context, q NearestQuery, yield func(*Fo
 	b := buffers.Get().(*Buffer)
 	defer buffers.Put(b)
 	b.Budget = 0
-	b.begin(ctx, p.Pace)
-	defer b.end()
-	return c.NearestWith(p, b, yield)
+	return c.NearestWith(ctx, p, b, yield)
 }
 
 // NearestWith is Nearest with a query and a buffer that are ready.
-func (c *Collection) NearestWith(p *PreparedNearest, b *Buffer, yield func(*Found) (more bool, err error)) error {
+func (c *Collection) NearestWith(ctx context.Context, p *PreparedNearest, b *Buffer, yield func(*Found) (more bool, err error)) error {
 	if err := c.use(); err != nil {
 		return err
 	}
-	defer c.using.Done()
-	return c.set.nearestOf(p, b, yield)
+	defer c.using.leave()
+	b.begin(ctx, p.Pace, p.Hold)
+	b.since = c.set.now()
+	defer b.end()
+	return c.set.nearestOf(p, b, b.cutting(&p.Fields, yield))
 }

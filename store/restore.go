@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/rstar"
+	"github.com/catfish-index/catfish/store/disk"
 )
 
 // restore makes the collections that the log has, and loads them: records by all
@@ -20,22 +22,56 @@ func (st *Store) restore(ctx context.Context) error {
 		return err
 	}
 	for _, m := range all {
-		var o CollectionOptions
-		if err := json.Unmarshal(m.Metadata, &o); err != nil {
+		st.next = max(st.next, m.Collection+1)
+		var is metadata
+		if err := json.Unmarshal(m.Metadata, &is); err != nil {
+			return fmt.Errorf("%w: kind of collection %q: %w", ErrCorrupt, m.Name, err)
+		}
+		if is.Kind != "" {
+			if err := st.restoreBoxes(ctx, m, is); err != nil {
+				return fmt.Errorf("store: collection %q: %w", m.Name, err)
+			}
+			continue
+		}
+		var meta about
+		if err := json.Unmarshal(m.Metadata, &meta); err != nil {
 			return fmt.Errorf("%w: options of collection %q: %w", ErrCorrupt, m.Name, err)
 		}
-		c, err := st.make(m.Name, m.Collection, o)
+		c, err := st.make(m.Name, m.Collection, meta)
 		if err != nil {
 			return err
 		}
 		c.created = m.Created
+		c.changed.Store(m.Changed)
 		st.names[m.Name], st.nums[m.Collection] = c, c
-		st.next = max(st.next, m.Collection+1)
 		if err := st.load(ctx, c); err != nil {
 			return fmt.Errorf("store: collection %q: %w", m.Name, err)
 		}
 	}
 	return nil
+}
+
+// restoreBoxes makes a collection of boxes, and loads it. It drops what a bulk load
+// has left that did not end.
+func (st *Store) restoreBoxes(ctx context.Context, m disk.Meta, is metadata) error {
+	switch {
+	case is.Kind != boxesKind:
+		return fmt.Errorf("%w: it is of kind %q, which this version does not know", ErrCorrupt, is.Kind)
+	case is.Loading:
+		err := st.commit([]disk.Entry{{Collection: m.Collection, Kind: disk.Drop, Revision: st.number()}})
+		if err != nil { // The next start tries again.
+			st.o.Logger.Warn("what a bulk load has left cannot be dropped", "collection", m.Name, "error", err)
+		}
+		return nil
+	case st.names[m.Name] != nil || st.boxes[m.Name] != nil:
+		return fmt.Errorf("%w: there are two of that name", ErrCorrupt)
+	}
+	c, err := st.makeBoxes(m.Name, m.Collection)
+	if err != nil {
+		return err
+	}
+	st.boxes[m.Name] = c
+	return c.restore(ctx)
 }
 
 // load loads a collection.
@@ -47,9 +83,10 @@ func (st *Store) load(ctx context.Context, c *Collection) error {
 	}
 	items := make([][]rstar.Item, workers)
 	boxes := make([][]feature.Box, workers)
-	several := make([]int64, workers)
+	schemas := make([]schema, workers)
+	latest := make([]uint64, workers)
 	s := c.set
-	s.loading = true
+	s.restoring = true
 	err := st.db.Load(ctx, c.num, workers, func(w int, key, value []byte, revision uint64, expiry int64, flags uint16) error {
 		v, err := feature.Parse(value)
 		if err != nil {
@@ -66,9 +103,8 @@ func (st *Store) load(ctx context.Context, c *Collection) error {
 		for _, b := range boxes[w] {
 			items[w] = append(items[w], rstar.Item{Rect: rstar.Rect(b), ID: uint64(ref)})
 		}
-		if len(boxes[w]) > 1 {
-			several[w]++
-		}
+		schemas[w].add(&v)
+		latest[w] = max(latest[w], revision)
 		return nil
 	})
 	if err != nil {
@@ -78,14 +114,15 @@ func (st *Store) load(ctx context.Context, c *Collection) error {
 	for w := range items {
 		all = append(all, items[w]...)
 		items[w] = nil
-		s.several.Add(several[w])
 	}
+	s.schema.join(schemas)
+	c.revision.Store(slices.Max(latest))
 	if err := s.tree.Load(all); err != nil {
 		return err
 	}
-	s.loading = false
+	s.restoring = false
 	if n := s.m.Len(); n > 0 {
-		st.o.Logger.Info("collection loaded", "collection", c.name, "features", n, "took", time.Since(began).Round(time.Millisecond))
+		st.o.Logger.Info("collection loaded", "collection", c.Name(), "features", n, "took", time.Since(began).Round(time.Millisecond))
 	}
 	return nil
 }

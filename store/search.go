@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
@@ -18,27 +19,44 @@ type Buffer struct {
 	// not enough the search ends with ErrBudget.
 	Budget int
 
+	since time.Duration // by the store's clock: the search has begun
+
 	one   kv.Buffer
 	items []rstar.Item
-	ends  []int                   // in items, of each box
 	seen  map[record.Ref]struct{} // features with several boxes
 	found Found
+	cut   []byte // what is selected of a feature
+
+	near      NearestSoFar
+	neighbors []rstar.Neighbor
 
 	ctx   context.Context
 	pace  func() error // nil: none
 	looks int
+	steps int
+	reads int
+	now   time.Duration // of the store's clock, a few looks ago; 0: not looked at
+	kept  kept
 }
 
-// lookedAt is how many features are looked at before the next pause, 0.1 ms.
-const lookedAt = 256
+const (
+	// lookedAt is how many features are looked at before the next pause, 0.1 ms.
+	lookedAt = 256
+	// clockEvery is how many are read before the next look at the clock, which takes
+	// 50 ns: a quarter of what a feature takes.
+	clockEvery = 16
+)
 
 // begin is called before a search.
-func (b *Buffer) begin(ctx context.Context, pace func() error) {
-	b.ctx, b.pace, b.looks = ctx, pace, 0
+func (b *Buffer) begin(ctx context.Context, pace func() error, hold func(int64) error) {
+	b.ctx, b.pace, b.looks, b.steps, b.now, b.kept = ctx, pace, 0, 0, 0, kept{hold: hold}
 }
 
 // end lets go of what the search was given.
-func (b *Buffer) end() { b.ctx, b.pace = nil, nil }
+func (b *Buffer) end() {
+	b.kept.end()
+	b.ctx, b.pace, b.kept = nil, nil, kept{}
+}
 
 // looked counts a feature that was looked at, whether it is wanted or not, and
 // is why the search must end.
@@ -49,6 +67,30 @@ func (b *Buffer) looked() error {
 	if err := b.ctx.Err(); err != nil || b.pace == nil {
 		return err
 	}
+	b.now = 0
+	return b.pace()
+}
+
+// clock is a time since the search began, a few features ago at most: what had not
+// expired then was there at a moment of the search.
+func (b *Buffer) clock(now func() time.Duration) time.Duration {
+	if b.reads++; b.now == 0 || b.reads%clockEvery == 0 {
+		b.now = now()
+	}
+	return b.now
+}
+
+// stepped counts a step of a search of the tree, which pauses more seldom: what is
+// written meanwhile may make it begin again.
+func (b *Buffer) stepped() error {
+	if b.ctx == nil {
+		return nil
+	}
+	b.steps++
+	if err := b.ctx.Err(); err != nil || b.pace == nil || b.steps%stepsAtOnce != 0 {
+		return err
+	}
+	b.now = 0
 	return b.pace()
 }
 
@@ -68,6 +110,9 @@ const (
 	// stepNodes how many between two looks at the records that were found.
 	soonNodes = 512
 	stepNodes = 256
+	// stepsAtOnce is after how many of them a search pauses: 1 ms, which is for
+	// how long it has its turn (package turns).
+	stepsAtOnce = 16
 	// ahead is how many records are asked for before the first is read.
 	ahead = 16
 )
@@ -77,8 +122,9 @@ const (
 //
 // A feature that is there and matches during all of the search is given exactly
 // once, as it was at a moment of the search; none is that was not there at any
-// moment of it. In a search of more than 0.1 ms, beside many writes, one that is
-// moved meanwhile may be given twice or not at all (rstar.Scan).
+// moment of it. A search of more than 0.1 ms is divided where many writes do not let
+// it pass; then one that is moved meanwhile may be given twice or not at all
+// (rstar.Scan).
 func (s *set) search(p *Prepared, b *Buffer, yield func(*Found) (more bool, err error)) error {
 	clear(b.seen)
 	left := p.Limit
@@ -87,77 +133,52 @@ func (s *set) search(p *Prepared, b *Buffer, yield func(*Found) (more bool, err 
 		left--
 		return more && left != 0, err
 	}
-	if len(p.boxes) > 1 {
-		if done, err := s.sides(p, b, give); done || err != nil {
-			return err
-		}
+	var rest *rstar.Scan
+	b.items, rest = s.tree.SearchAny(b.items[:0], p.boxes, 0, soonNodes)
+	if rest != nil {
+		defer rest.Close()
 	}
-	for i, box := range p.boxes {
-		var rest *rstar.Scan
-		b.items, rest = s.tree.SearchSome(b.items[:0], box, 0, soonNodes)
-		if b.Budget > 0 && (rest != nil || len(b.items) >= b.Budget) {
-			if rest != nil {
-				rest.Close()
-			}
-			return ErrBudget
-		}
-		more, err := s.take(p, i, b.items, b, give)
-		if rest != nil {
-			for done := false; more && err == nil && !done; {
-				done = rest.Step(stepNodes)
-				for items := rest.Take(); items != nil && more && err == nil; items = rest.Take() {
-					more, err = s.take(p, i, items, b, give)
-				}
-			}
-			if err == nil {
-				err = rest.Err()
-			}
-			rest.Close()
-		}
-		if err != nil || !more {
-			return err
-		}
+	items := int64(len(b.items)) * itemBytes
+	if err := b.keep(items); err != nil {
+		return err
 	}
-	return nil
+	defer b.drop(items)
+	if b.Budget > 0 && (rest != nil || len(b.items) >= b.Budget) {
+		return ErrBudget
+	}
+	more, err := s.take(p, b.items, b, give)
+	if rest == nil || !more || err != nil {
+		return err
+	}
+	return s.rest(rest, b, func(items []rstar.Item) (bool, error) { return s.take(p, items, b, give) })
 }
 
-// sides searches an area over 180 degrees, whose boxes lie on both sides, at one
-// moment: no feature is met twice, or missed, that goes over meanwhile. It is not
-// done if that takes more than 0.1 ms, for which writers wait.
-func (s *set) sides(p *Prepared, b *Buffer, yield func(*Found) (bool, error)) (done bool, err error) {
-	b.items, b.ends, done = b.items[:0], b.ends[:0], true
-	err = s.tree.Frozen(func() {
-		for i := 0; i < len(p.boxes) && done; i++ {
-			var rest *rstar.Scan
-			b.items, rest = s.tree.SearchSome(b.items, p.boxes[i], 0, soonNodes)
-			if rest != nil {
-				rest.Close()
-				done = false
+// rest goes on with a search of the tree, and has take look at what it finds, until
+// that returns false.
+func (s *set) rest(rest *rstar.Scan, b *Buffer, take func([]rstar.Item) (more bool, err error)) error {
+	held := int64(0)
+	defer func() { b.drop(held) }()
+	for done := false; !done; {
+		done = rest.Step(stepNodes)
+		now := int64(rest.Held())
+		err := b.keep(now - held)
+		if held = now; err == nil {
+			err = b.stepped()
+		}
+		if err != nil {
+			return err
+		}
+		for items := rest.Take(); items != nil; items = rest.Take() {
+			if more, err := take(items); !more || err != nil {
+				return err
 			}
-			b.ends = append(b.ends, len(b.items))
 		}
-	})
-	switch {
-	case err != nil:
-		return false, err
-	case b.Budget > 0 && (!done || len(b.items) >= b.Budget):
-		return false, ErrBudget
-	case !done:
-		return false, nil
 	}
-	begin := 0
-	for i, end := range b.ends {
-		if more, err := s.take(p, i, b.items[begin:end], b, yield); !more || err != nil {
-			return true, err
-		}
-		begin = end
-	}
-	return true, nil
+	return rest.Err()
 }
 
-// take decides about candidates for box i.
-func (s *set) take(p *Prepared, i int, items []rstar.Item, b *Buffer, yield func(*Found) (bool, error)) (more bool, err error) {
-	f := &b.found
+// take decides about candidates.
+func (s *set) take(p *Prepared, items []rstar.Item, b *Buffer, yield func(*Found) (bool, error)) (more bool, err error) {
 	for j := range min(ahead, len(items)) {
 		s.m.Prefetch(record.Ref(items[j].ID))
 	}
@@ -165,49 +186,52 @@ func (s *set) take(p *Prepared, i int, items []rstar.Item, b *Buffer, yield func
 		if j+ahead < len(items) {
 			s.m.Prefetch(record.Ref(items[j+ahead].ID))
 		}
-		if err := b.looked(); err != nil {
-			return false, err
-		}
-		if i > 0 && !p.First(i, it.Rect) {
-			continue
-		}
-		if err := b.spend(); err != nil {
-			return false, err
-		}
-		ref := record.Ref(it.ID)
-		ok, err := s.read(ref, b, f)
+		ok, err := s.decide(p, it, b)
 		if err != nil {
 			return false, err
-		}
-		if ok && f.View.Several() {
-			if _, again := b.seen[ref]; again {
-				continue
-			}
-			if b.seen == nil {
-				b.seen = map[record.Ref]struct{}{}
-			}
-			b.seen[ref] = struct{}{}
-		}
-		if ok {
-			ok, err = p.Match(f)
-		}
-		if err != nil {
-			return false, fmt.Errorf("%q: %w", f.ID, err)
 		}
 		if !ok {
 			continue
 		}
-		if more, err := yield(f); !more || err != nil {
+		if more, err := yield(&b.found); !more || err != nil {
 			return false, err
 		}
 	}
 	return true, nil
 }
 
+// decide reports whether the feature that an entry of the tree leads to is wanted,
+// and was not met before. It is then in b.found.
+func (s *set) decide(p *Prepared, it rstar.Item, b *Buffer) (ok bool, err error) {
+	if err := b.looked(); err != nil {
+		return false, err
+	}
+	if err := b.spend(); err != nil {
+		return false, err
+	}
+	ref, f := record.Ref(it.ID), &b.found
+	if ok, err = s.read(ref, b, f); !ok || err != nil {
+		return false, err
+	}
+	if f.View.Several() {
+		if _, again := b.seen[ref]; again {
+			return false, nil
+		}
+		if b.seen == nil {
+			b.seen = map[record.Ref]struct{}{}
+		}
+		b.seen[ref] = struct{}{}
+	}
+	if ok, err = p.Match(f); err != nil {
+		return false, fmt.Errorf("%q: %w", f.ID, err)
+	}
+	return ok, nil
+}
+
 // read is the feature of a record that the tree led to a moment ago. It is not ok
 // if it has expired.
 func (s *set) read(ref record.Ref, b *Buffer, f *Found) (ok bool, err error) {
-	v, err := s.m.Read(ref, &b.one)
+	v, err := s.m.ReadSince(ref, b.since, &b.one)
 	switch {
 	case err == nil, errors.Is(err, record.ErrDead): // since the tree led to it
 	case errors.Is(err, record.ErrStale):
@@ -215,13 +239,13 @@ func (s *set) read(ref record.Ref, b *Buffer, f *Found) (ok bool, err error) {
 	default:
 		return false, err
 	}
-	return s.of(&v, f)
+	return f.of(&v, b.clock(s.now))
 }
 
-// of is the feature of a record.
-func (s *set) of(v *record.View, f *Found) (ok bool, err error) {
+// of makes f the feature of a record. It is not ok if it has expired.
+func (f *Found) of(v *record.View, now time.Duration) (ok bool, err error) {
 	f.ID, f.Value, f.Revision, f.Expiry = v.Key, v.Value, v.Revision, duration(v.Expiry)
-	f.Now, f.Distance = s.now(), 0
+	f.Now, f.Distance = now, 0
 	if f.Expiry != 0 && f.Expiry <= f.Now {
 		return false, nil
 	}

@@ -33,11 +33,15 @@ type set struct {
 	tree  *rstar.Tree
 	now   func() time.Duration
 
-	// several counts features with several boxes, which a search may meet more
-	// than once.
-	several atomic.Int64
+	schema  schema
+	changes changes
 
-	loading bool // the tree will be loaded later: follow does nothing
+	// loading: the tree will be loaded later, and follow only counts (fill.go). It
+	// changes inside the door, from true under the Map's lock, too.
+	loading   bool
+	restoring bool         // nobody else uses it yet, and follow does nothing
+	toLoad    atomic.Int64 // boxes
+	loadRoom  int          // for so many
 
 	expiredMu sync.Mutex
 	expired   []expiredID
@@ -51,56 +55,63 @@ type set struct {
 // follow has the tree lead to a record instead of another. It is called by the Map
 // (kv.Options.Follow).
 func (s *set) follow(from, to record.Ref) (err error) {
-	if s.loading {
+	if s.restoring {
 		return nil
 	}
-	if s.old, err = s.items(s.old[:0], from); err != nil {
+	var before, after uint64
+	if s.old, before, err = s.items(s.old[:0], from); err != nil {
 		return err
 	}
-	if s.new, err = s.items(s.new[:0], to); err != nil {
+	if s.new, after, err = s.items(s.new[:0], to); err != nil {
 		return err
 	}
-	ok, err := s.tree.Replace(s.old, s.new)
-	if err == nil && !ok {
-		err = fmt.Errorf("%w: the tree has not what the index has: %v", ErrCorrupt, from)
+	revision, written := s.changes.revisionOf(from, to, before, after)
+	if s.loading {
+		s.toLoad.Add(int64(len(s.new) - len(s.old)))
+		if written {
+			s.changes.unseen = revision
+		}
+		return nil
 	}
-	if err != nil {
+	replace := func() error {
+		ok, err := s.tree.Replace(s.old, s.new)
+		if err == nil && !ok {
+			err = fmt.Errorf("%w: the tree has not what the index has: %v", ErrCorrupt, from)
+		}
 		return err
 	}
-	s.several.Add(many(s.new) - many(s.old))
-	return nil
+	s.changes.mu.Lock()
+	defer s.changes.mu.Unlock()
+	if !written {
+		return replace()
+	}
+	return s.changes.around(revision, s.old, s.new, replace)
 }
 
-func many(items []rstar.Item) int64 {
-	if len(items) > 1 {
-		return 1
-	}
-	return 0
-}
-
-// items are the tree's entries of a record, none of 0.
-func (s *set) items(dst []rstar.Item, ref record.Ref) ([]rstar.Item, error) {
+// items are the tree's entries of a record, and its revision, none of 0.
+func (s *set) items(dst []rstar.Item, ref record.Ref) (_ []rstar.Item, revision uint64, err error) {
 	if ref == 0 {
-		return dst, nil
+		return dst, 0, nil
 	}
 	v, err := s.m.Read(ref, &s.buf)
 	if err != nil && !errors.Is(err, record.ErrDead) {
-		return dst, err
+		return dst, 0, err
 	}
 	f, err := feature.Open(v.Value)
 	if err != nil {
-		return dst, err
+		return dst, 0, err
 	}
 	s.boxes = f.Boxes(s.boxes[:0])
 	for _, b := range s.boxes {
 		dst = append(dst, rstar.Item{Rect: rstar.Rect(b), ID: uint64(ref)})
 	}
-	return dst, nil
+	return dst, v.Revision, nil
 }
 
 // newSet makes an empty set.
 func newSet(st *Store, space feature.Space, parts [IndexPart + 1]Memory) (*set, error) {
 	s := &set{space: space, now: st.now}
+	s.changes.space, s.changes.last = space, st.last.Load()
 	tree, recs, keys := parts[TreePart], parts[RecordsPart], parts[IndexPart]
 	var err error
 	s.tree, err = rstar.New(rstar.Options{NodeBytes: st.o.NodeBytes, Memory: tree.Bytes, Grow: tree.Grow, BootID: st.boot})
@@ -113,9 +124,6 @@ func newSet(st *Store, space feature.Space, parts [IndexPart + 1]Memory) (*set, 
 	})
 	return s, err
 }
-
-// room reports whether n more boxes surely find room in the tree.
-func (s *set) room(n int) error { return s.tree.RoomFor(n) }
 
 // hasExpired is called by the Map in a turn of tidying.
 func (s *set) hasExpired(id []byte, revision uint64) {

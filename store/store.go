@@ -3,7 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
-	"encoding/json"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,12 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
-	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/feature/filter"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/record"
 	"github.com/catfish-index/catfish/rstar"
 	"github.com/catfish-index/catfish/store/disk"
 )
@@ -34,6 +30,8 @@ type Options struct {
 	// It is address space until it is used. 0: 64 GiB.
 	SlabBytes int64
 	NodeBytes int // of trees; 0: rstar.DefaultNodeBytes
+	// Strategy of the trees of boxes; 0: rstar.Revised.
+	Strategy rstar.Strategy
 	// Memory, if not nil, makes the memory of collections: a server lets clients
 	// read it. nil: private memory.
 	Memory func(collection string, part Part, bytes int64) (Memory, error)
@@ -55,7 +53,7 @@ const filterCache = 256
 // DefaultSlabBytes is Options.SlabBytes if that is 0.
 const DefaultSlabBytes = 64 << 30
 
-// Store has collections of features, and their log. All methods are safe for
+// Store has collections of features and of boxes, and their log. All methods are safe for
 // concurrent use.
 type Store struct {
 	o            Options
@@ -69,35 +67,21 @@ type Store struct {
 
 	door     door
 	hub      hub
-	revision uint64 // of the last write that was committed
+	revision uint64        // of the last write that was committed
+	last     atomic.Uint64 // the same, for others
+	counters counters
 	numbered uint64 // of the last write that was prepared
 
+	naming sync.Mutex // serialises create, drop and swap, which wait for the disk
+
+	// mu is of the maps, and nobody waits for the disk with it. They change inside
+	// the door.
 	mu     sync.RWMutex
 	names  map[string]*Collection
 	nums   map[uint32]*Collection
+	boxes  map[string]*Boxes
 	next   uint32
 	closed bool
-}
-
-// Collection is a named set of features.
-type Collection struct {
-	st      *Store
-	name    string
-	num     uint32
-	o       CollectionOptions
-	set     *set
-	created uint64 // revision
-	free    []func()
-	dropped atomic.Bool
-	using   sync.WaitGroup
-}
-
-// CollectionOptions configure a collection. They do not change.
-type CollectionOptions struct {
-	Space feature.Space `json:"space"`
-	// Title and Description are for people.
-	Title       string `json:"title,omitempty"`
-	Description string `json:"description,omitempty"`
 }
 
 // Open opens a store, and loads what it has kept.
@@ -120,9 +104,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	st := &Store{
 		o: o, now: o.Now, boot: cmp.Or(o.BootID, rand.Uint64()), filters: filter.NewCache(filterCache, filter.Options{}),
-		names: map[string]*Collection{}, nums: map[uint32]*Collection{}, next: 1,
+		names: map[string]*Collection{}, nums: map[uint32]*Collection{},
+		boxes: map[string]*Boxes{}, next: 1,
 	}
-	st.door.wake = make(chan struct{}, 1)
+	st.door.wake, st.door.left.L = make(chan struct{}, 1), &st.door.mu
 	limits, err := o.Watch.withDefaults()
 	if err != nil {
 		return nil, err
@@ -139,6 +124,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		// Above those of the store that this one takes the place of.
 		st.revision = uint64(st.now()) >> 8
 	}
+	st.last.Store(st.revision)
 	st.waitsForDisk = o.Dir != "" && o.Sync == disk.SyncAlways
 	st.keepsOld = o.Dir != "" // The log has them.
 	if err := st.restore(ctx); err != nil {
@@ -156,8 +142,22 @@ func sinceEpoch() func() time.Duration {
 	return func() time.Duration { return time.Duration(began.UnixNano()) + time.Since(began) }
 }
 
+// History is whose revisions the store's are, never 0: that of its data directory,
+// or without one of this Store alone. A revision means the same writes only with the
+// same History: a data directory that was restored from a backup has another.
+func (st *Store) History() uint64 {
+	id := st.boot
+	if st.o.Dir != "" {
+		of := st.db.Store()
+		id = binary.LittleEndian.Uint64(of[:])
+	}
+	return cmp.Or(id, 1)
+}
+
 // Close ends reads and writes, waits for those under way, and closes the log.
-// Writes that wait are refused with ErrClosed.
+// Writes that wait are refused with ErrClosed. It does not wait for a failed disk: a
+// write under way of which nobody knows whether it is on disk fails with
+// disk.ErrInDoubt, and may be there when the store is opened again.
 func (st *Store) Close() error {
 	st.mu.Lock()
 	if st.closed {
@@ -167,12 +167,22 @@ func (st *Store) Close() error {
 	st.closed = true
 	st.mu.Unlock()
 	st.shut()
+	st.naming.Lock() // Who has made a collection has put it into the maps, or freed it.
+	defer st.naming.Unlock()
 	st.hub.close()
 	for _, c := range st.Collections() {
 		c.close()
 	}
+	for _, c := range st.AllBoxes() {
+		c.close()
+	}
 	return st.db.Close()
 }
+
+// GiveUp ends waits for a failed disk, for good: a write of which nobody knows whether
+// it is on disk fails with disk.ErrInDoubt. Close does so by itself; whoever waits for
+// writes before Close calls it first.
+func (st *Store) GiveUp() { st.db.GiveUp() }
 
 // shut closes the door, and waits until nobody is inside.
 func (st *Store) shut() {
@@ -181,10 +191,9 @@ func (st *Store) shut() {
 	d.closed = true
 	refused := d.queue
 	d.queue = nil
-	for d.busy { // Who is inside finds the queue empty, and comes out.
-		d.mu.Unlock()
-		time.Sleep(time.Millisecond)
-		d.mu.Lock()
+	st.db.GiveUp() // Now, since whoever is inside gets no further batch.
+	for d.busy {   // Who is inside finds the queue empty, and comes out.
+		d.left.Wait()
 	}
 	d.mu.Unlock()
 	close(d.wake)
@@ -202,7 +211,7 @@ func (st *Store) Collections() []*Collection {
 	for _, c := range st.names {
 		all = append(all, c)
 	}
-	slices.SortFunc(all, func(a, b *Collection) int { return cmp.Compare(a.name, b.name) })
+	slices.SortFunc(all, func(a, b *Collection) int { return cmp.Compare(a.Name(), b.Name()) })
 	return all
 }
 
@@ -215,196 +224,3 @@ func (st *Store) Collection(name string) (*Collection, error) {
 	}
 	return nil, fmt.Errorf("%w: %q", ErrUnknownCollection, name)
 }
-
-// MaxNameBytes is the longest name of a collection.
-const MaxNameBytes = 128
-
-// CheckName finds what no collection may be called.
-func CheckName(name string) error {
-	if name == "" || len(name) > MaxNameBytes || !utf8.ValidString(name) {
-		return fmt.Errorf("%w: %q, want 1 to %d bytes of UTF-8", ErrName, name, MaxNameBytes)
-	}
-	return nil
-}
-
-// Create makes a collection, unless there is one of that name with the same
-// options. ErrCollectionExists: it has others.
-func (st *Store) Create(name string, o CollectionOptions) (*Collection, error) {
-	if err := CheckName(name); err != nil {
-		return nil, err
-	}
-	if o.Space > feature.Planar {
-		return nil, fmt.Errorf("%w: space %d", ErrOptions, o.Space)
-	}
-	meta, err := json.Marshal(o)
-	if err != nil {
-		return nil, err
-	}
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if st.closed {
-		return nil, ErrClosed
-	}
-	if c := st.names[name]; c != nil {
-		if c.o != o {
-			return nil, fmt.Errorf("%w: %q is %v", ErrCollectionExists, name, c.o.Space)
-		}
-		return c, nil
-	}
-	c, err := st.make(name, st.next, o)
-	if err != nil {
-		return nil, err
-	}
-	err = st.through(func() error {
-		c.created = st.number()
-		return st.commit([]disk.Entry{{
-			Collection: c.num, Kind: disk.Create, Key: []byte(name), Value: meta, Revision: c.created,
-		}})
-	})
-	if err != nil {
-		c.close()
-		return nil, err
-	}
-	st.next++
-	st.names[name], st.nums[c.num] = c, c
-	return c, nil
-}
-
-// make makes the memory of a collection.
-func (st *Store) make(name string, num uint32, o CollectionOptions) (_ *Collection, err error) {
-	c := &Collection{st: st, name: name, num: num, o: o}
-	defer func() {
-		if err != nil {
-			c.release()
-		}
-	}()
-	var parts [IndexPart + 1]Memory
-	for p := range parts {
-		size := st.o.SlabBytes
-		if Part(p) == RecordsPart {
-			size = min(size, record.MaxSlabBytes) / record.SpanBytes * record.SpanBytes
-		}
-		if st.o.Memory != nil {
-			parts[p], err = st.o.Memory(name, Part(p), size)
-		} else {
-			parts[p], err = ownMemory(size)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("store: collection %q: memory of its %v: %w", name, Part(p), err)
-		}
-		c.free = append(c.free, parts[p].Free)
-	}
-	c.set, err = newSet(st, o.Space, parts)
-	return c, err
-}
-
-// Drop removes a collection with all that it has, and reports whether there was
-// one.
-func (st *Store) Drop(name string) (bool, error) {
-	free, err := st.Retire(name)
-	if free != nil {
-		free()
-	}
-	return free != nil, err
-}
-
-// Retire is Drop up to where the memory is to be freed, which waits for reads that
-// are under way. free is nil if there was no such collection, or after an error.
-func (st *Store) Retire(name string) (free func(), err error) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	c := st.names[name]
-	if c == nil || st.closed {
-		return nil, nil
-	}
-	err = st.through(func() error {
-		err := st.commit([]disk.Entry{{Collection: c.num, Kind: disk.Drop, Revision: st.number()}})
-		if err == nil {
-			c.dropped.Store(true)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	delete(st.names, name)
-	delete(st.nums, c.num)
-	return c.close, nil
-}
-
-// number is the next revision, for who is inside the door.
-func (st *Store) number() uint64 { return st.revision + 1 }
-
-// commit makes writes durable, in the order of their revisions.
-func (st *Store) commit(entries []disk.Entry) error {
-	last := entries[len(entries)-1].Revision
-	logged := entries
-	if st.o.Dir == "" {
-		logged = st.idsOf(entries)
-	}
-	if len(logged) > 0 {
-		if err := st.db.Commit(logged); err != nil {
-			return err
-		}
-	}
-	st.revision = last
-	st.hub.collect(entries)
-	return nil
-}
-
-// idsOf are those entries that change which ids there are, without their values,
-// and with numbers of their own.
-func (st *Store) idsOf(entries []disk.Entry) []disk.Entry {
-	ids := st.door.ids[:0]
-	next := st.db.Revision() + 1
-	for _, e := range entries {
-		if e.Kind == disk.Put && e.OldRevision != 0 {
-			continue
-		}
-		if e.Kind == disk.Put {
-			e.Value = nil
-		}
-		e.Old, e.OldRevision, e.Revision = nil, 0, next
-		ids = append(ids, e)
-		next++
-	}
-	st.door.ids = ids
-	return ids
-}
-
-// Retire is Store.Retire of the collection.
-func (c *Collection) Retire() (free func(), err error) { return c.st.Retire(c.name) }
-
-// Name of the collection.
-func (c *Collection) Name() string { return c.name }
-
-// Options that it was created with.
-func (c *Collection) Options() CollectionOptions { return c.o }
-
-// Len is how many features there are, those included that have expired and are not
-// removed yet.
-func (c *Collection) Len() int { return c.set.m.Len() }
-
-// close ends reads, and frees the memory.
-func (c *Collection) close() {
-	c.dropped.Store(true)
-	c.using.Wait()
-	c.set.m.Close()
-	_ = c.set.tree.Close()
-	c.release()
-}
-
-func (c *Collection) release() {
-	for _, f := range c.free {
-		if f != nil {
-			f()
-		}
-	}
-	c.free = nil
-}
-
-// Tree is that of the features' boxes, whose ids are references of records.
-func (c *Collection) Tree() *rstar.Tree { return c.set.tree }
-
-// Map is that of the features' records by id. Only the store may write it.
-func (c *Collection) Map() *kv.Map { return c.set.m }

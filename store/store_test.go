@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -247,7 +248,7 @@ func (m *model) nearest(q NearestQuery) {
 	for id, f := range m.m {
 		value, _ := f.encode(m.c.o.Space)
 		v, _ := feature.Open(value)
-		if d := p.origin.Distance(&v); m.matches(p.pass, f) && !math.IsInf(d, 1) && (q.Within == 0 || d <= q.Within) {
+		if d := p.origin.Distance(&v); m.matches(&p.pass, f) && !math.IsInf(d, 1) && (q.Within == 0 || d <= q.Within) {
 			want = append(want, at{d, id})
 		}
 	}
@@ -313,6 +314,22 @@ func TestCollectionAgainstModel(t *testing.T) {
 	}
 }
 
+// An order without a limit is one beside a budget, too: a peer may ask for that.
+func TestOrderWithoutLimit(t *testing.T) {
+	c := create(t, open(t, Options{}), CollectionOptions{})
+	fill(t, c, 9, func(i int) Feature { return Feature{ID: fmt.Sprint(8 - i), Geometry: orb.Point{float64(i), 0}} })
+	p, err := c.Prepare(Query{Area: Box(0, 0, 9, 1), Order: ByID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	b := Buffer{Budget: 512}
+	err = c.SearchWith(t.Context(), p, &b, func(f *Found) (bool, error) { got += string(f.ID); return true, nil })
+	if err != nil || got != "012345678" {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
 // Close waits for writes that are inside, and refuses those that wait, while
 // others go on writing.
 func TestCloseBesideWrites(t *testing.T) {
@@ -353,5 +370,45 @@ func TestCloseBesideWrites(t *testing.T) {
 			}
 			writers.Wait()
 		}
+	}
+}
+
+// Close lets out who is inside before it refuses those who wait, and ends.
+func TestCloseWaits(t *testing.T) {
+	st, err := Open(t.Context(), Options{SlabBytes: 1 << 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside, out := make(chan struct{}), make(chan struct{})
+	var left atomic.Bool
+	var all sync.WaitGroup
+	all.Go(func() {
+		if err := st.through(func() error { close(inside); <-out; left.Store(true); return nil }); err != nil {
+			t.Error(err)
+		}
+	})
+	<-inside
+	refused := false
+	st.submit(&write{run: func() error { t.Error("carried out"); return nil }, done: func(_ uint64, err error) {
+		if refused = true; !errors.Is(err, ErrClosed) || !left.Load() {
+			t.Errorf("the one who waits: %v, told after the other has left: %v", err, left.Load())
+		}
+	}})
+	all.Go(func() {
+		if err := st.Close(); err != nil || !left.Load() {
+			t.Errorf("Close: %v, who was inside has left: %v", err, left.Load())
+		}
+	})
+	for closed := false; !closed; runtime.Gosched() {
+		st.door.mu.Lock()
+		closed = st.door.closed
+		st.door.mu.Unlock()
+	}
+	for range 1000 { // time for a Close that does not wait
+		runtime.Gosched()
+	}
+	close(out)
+	if all.Wait(); !refused {
+		t.Error("the one who waits was told nothing")
 	}
 }

@@ -12,7 +12,7 @@ func (c *Collection) Tidy(pieces int) (more bool) {
 	if c.use() != nil {
 		return false
 	}
-	defer c.using.Done()
+	defer c.using.leave()
 	more = c.set.m.Tidy(pieces)
 	for _, x := range c.set.takeExpired() {
 		c.st.submit(&write{

@@ -74,6 +74,9 @@ type WatchOptions struct {
 	// From is the revision after which events are wanted: Event.Resume of the last
 	// one that was taken. 0: from now on.
 	From uint64
+	// History is Watcher.History of the watcher that gave From; 0: not known. Where
+	// From may be of a directory that was replaced since, only this tells.
+	History uint64
 }
 
 // progressEvery is after how many revisions without an event Next tells how far it
@@ -91,7 +94,7 @@ const progressEvery = 8192
 // seen already come again.
 func (c *Collection) Watch(ctx context.Context, o WatchOptions) (*Watcher, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("store: watch %q: %w", c.name, err)
+		return nil, fmt.Errorf("store: watch %q: %w", c.Name(), err)
 	}
 	h := &c.st.hub
 	w := &Watcher{c: c, h: h, wake: make(chan struct{}, 1), names: map[string]*area{}, filters: map[string]*sharedFilter{}}
@@ -102,28 +105,31 @@ func (c *Collection) Watch(ctx context.Context, o WatchOptions) (*Watcher, error
 	}
 	err := h.turnOn(ctx)
 	if err == nil {
-		err = w.begin(o.From)
+		err = w.begin(o)
 	}
 	if err != nil {
 		w.Close()
-		return nil, fmt.Errorf("store: watch %q: %w", c.name, err)
+		return nil, fmt.Errorf("store: watch %q: %w", c.Name(), err)
 	}
 	w.stop = context.AfterFunc(ctx, func() { w.end(ctx.Err()) })
 	return w, nil
 }
 
 // begin has the watcher begin behind a revision.
-func (w *Watcher) begin(from uint64) error {
+func (w *Watcher) begin(o WatchOptions) error {
+	from := o.From
 	first, last := w.h.ring.kept()
-	switch {
+	switch mine := w.History(); {
 	case w.c.dropped.Load(): // If not, what tells it comes after last.
 		return w.c.errDropped()
 	case from == 0:
 		from = last
+	case o.History != 0 && o.History != mine:
+		return fmt.Errorf("%w: revision %d is of history %#x, this is %#x", disk.ErrAhead, from, o.History, mine)
 	case from > last:
 		return fmt.Errorf("%w: revision %d, the last one is %d", disk.ErrAhead, from, last)
-	case from < w.c.created:
-		return fmt.Errorf("%w: revision %d, the collection began with %d", disk.ErrTrimmed, from, w.c.created)
+	case from < w.c.changed.Load():
+		return fmt.Errorf("%w: revision %d, the collection has been %q since %d", disk.ErrTrimmed, from, w.c.Name(), w.c.changed.Load())
 	case from+1 < first:
 		if w.c.st.o.Dir != "" {
 			var err error
@@ -139,6 +145,9 @@ func (w *Watcher) begin(from uint64) error {
 	w.pos.Store(from)
 	return nil
 }
+
+// History is that of the store (Store.History).
+func (w *Watcher) History() uint64 { return w.c.st.History() }
 
 func trimmed(revision, first uint64) error {
 	return fmt.Errorf("%w: revision %d, the first one kept is %d", disk.ErrTrimmed, revision, first)
@@ -169,7 +178,7 @@ func (c *Collection) WatchArea(ctx context.Context, q Query, from uint64) iter.S
 
 // errDropped ends the watchers of a collection.
 func (c *Collection) errDropped() error {
-	return fmt.Errorf("%w: collection %q was dropped", ErrClosed, c.name)
+	return fmt.Errorf("%w: %w: %q was dropped", ErrClosed, ErrUnknownCollection, c.Name())
 }
 
 // lagged says that a watcher was too slow, if that is what happened.

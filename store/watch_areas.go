@@ -90,10 +90,7 @@ func (w *Watcher) Add(name string, q Query) error {
 	}
 	p.Query = q
 	p.Area = nil // Its polygon is in p.area.
-	a := &area{w: w, name: name, p: p, weight: 1}
-	if q.Area != nil {
-		a.weight += positions(q.Area.Polygon) / 64
-	}
+	a := &area{w: w, name: name, p: p, weight: WatchWeight(&q)}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.names[name] != nil {
@@ -196,6 +193,14 @@ func (h *hub) remove(a *area) {
 		of.areas.remove(a)
 		h.areas -= a.weight
 	}
+}
+
+// WatchWeight is as how many areas a watched one counts in WatchLimits.
+func WatchWeight(q *Query) int {
+	if q.Area == nil {
+		return 1
+	}
+	return 1 + positions(q.Area.Polygon)/64
 }
 
 // positions of a polygon.

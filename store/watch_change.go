@@ -26,7 +26,7 @@ const expiredFlag = 1
 // changeOf takes over the bytes of an entry; open finds the View in a value.
 func changeOf(e *disk.Entry, at time.Duration, open func([]byte) (feature.View, error)) (*change, error) {
 	c := &change{collection: e.Collection, kind: e.Kind, revision: e.Revision}
-	if e.Kind != disk.Put && e.Kind != disk.Delete {
+	if e.Kind != disk.Put && e.Kind != disk.Delete || e.Flags&boxFlag != 0 {
 		return c, nil
 	}
 	c.id = string(e.Key)

@@ -1,5 +1,7 @@
 package store
 
+import "errors"
+
 // How a watcher falls behind, and how it ends.
 
 // fall has a live watcher look at all changes above a revision by itself. hub.mu
@@ -33,6 +35,9 @@ func (w *Watcher) end(err error) {
 	h := w.h
 	h.mu.Lock()
 	if w.err == nil {
+		if errors.Is(err, ErrLagged) && !errors.Is(err, ErrSwapped) {
+			h.st.counters.lagged.Add(1)
+		}
 		of := h.watched[w.c.num]
 		w.endLocked(err)
 		h.forget(of, w)

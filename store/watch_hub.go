@@ -24,6 +24,9 @@ type WatchLimits struct {
 	Bytes   int64
 }
 
+// WatchLimits are those of the store, with defaults.
+func (st *Store) WatchLimits() WatchLimits { return st.hub.limits }
+
 func (l WatchLimits) withDefaults() (WatchLimits, error) {
 	for _, x := range []struct {
 		n *int
@@ -193,7 +196,7 @@ func (h *hub) step() bool {
 
 // look queues a change for whom it may concern.
 func (h *hub) look(of *watched, c *change) {
-	if c.kind == disk.Drop {
+	if c.kind == disk.Drop || c.kind == disk.Alter {
 		for w := range of.watchers {
 			h.push(w)
 		}

@@ -57,14 +57,35 @@ type Watcher struct {
 // leaves the watcher as it is, and so does that of a filter, which names area and
 // feature: what it would have said of them is lost, and the next Next goes on
 // behind it. Any other error ends the watcher: ErrLagged, if what comes next is
-// forgotten; ErrClosed, with the store, the collection or Close.
+// forgotten; ErrClosed, with the store, the collection (then ErrUnknownCollection, too)
+// or Close.
 func (w *Watcher) Next(ctx context.Context) (Event, error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return Event{}, err
 		}
+		if e, ok, err := w.Try(); ok || err != nil {
+			return e, err
+		}
+		w.Wait(ctx)
+	}
+}
+
+// Wait waits until Try may say something else than that there is nothing, or ctx
+// ends. It is for who calls Next, or Try.
+func (w *Watcher) Wait(ctx context.Context) {
+	select {
+	case <-w.wake:
+	case <-ctx.Done():
+	}
+}
+
+// Try is Next that does not wait: not ok if there is no event yet, and then
+// Revision is up to date. It looks at up to 16,384 changes at once.
+func (w *Watcher) Try() (e Event, ok bool, err error) {
+	for {
 		if r := w.pop(); r != nil {
-			return r.Event, r.err
+			return r.Event, true, r.err
 		}
 		if w.at < len(w.todo) {
 			c := w.todo[w.at]
@@ -75,17 +96,14 @@ func (w *Watcher) Next(ctx context.Context) (Event, error) {
 		w.pos.Store(max(w.pos.Load(), w.upTo))
 		if pos := w.pos.Load(); pos-w.told >= progressEvery {
 			w.told = pos
-			return Event{Kind: Progress, Revision: pos, Resume: pos}, nil
+			return Event{Kind: Progress, Revision: pos, Resume: pos}, true, nil
 		}
 		idle, err := w.fill()
 		if err != nil {
-			return Event{}, err
+			return Event{}, false, err
 		}
 		if idle && w.pos.Load()-w.told < progressEvery {
-			select {
-			case <-w.wake:
-			case <-ctx.Done():
-			}
+			return Event{}, false, nil
 		}
 	}
 }
@@ -127,8 +145,12 @@ func (w *Watcher) match(c *change) {
 	if c.collection != w.c.num {
 		return
 	}
-	if c.kind == disk.Drop {
+	switch c.kind {
+	case disk.Drop:
 		w.end(w.c.errDropped())
+		return
+	case disk.Alter:
+		w.end(w.c.errSwapped())
 		return
 	}
 	w.mu.Lock()

@@ -268,7 +268,7 @@ func TestWatchEnds(t *testing.T) {
 	ends := map[string]func(c *Collection, w *Watcher, cancel func()){
 		"close":   func(c *Collection, w *Watcher, cancel func()) { w.Close() },
 		"context": func(c *Collection, w *Watcher, cancel func()) { cancel() },
-		"drop":    func(c *Collection, w *Watcher, cancel func()) { _, _ = c.st.Drop(c.name) },
+		"drop":    func(c *Collection, w *Watcher, cancel func()) { _, _ = c.st.Drop(c.Name()) },
 		"store":   func(c *Collection, w *Watcher, cancel func()) { _ = c.st.Close() },
 	}
 	for name, end := range ends {
@@ -415,7 +415,7 @@ func TestWatchBroken(t *testing.T) {
 		return nil
 	})
 	put(t, c, at("a", 1, 1, ""))
-	if _, err := w.Next(t.Context()); !errors.Is(err, ErrLagged) {
+	if _, err := w.Next(t.Context()); !errors.Is(err, ErrLagged) || w.c.st.Stats().Lagged != 1 {
 		t.Errorf("%v, want %v", err, ErrLagged)
 	}
 }

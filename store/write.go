@@ -106,9 +106,15 @@ func (c *Collection) wait(ctx context.Context, w *write) (uint64, error) {
 // deleteAtOnce is how many features DeleteWhere and expiry delete together.
 const deleteAtOnce = 256
 
+// deletePiece is how many bytes of ids DeleteWhere holds at a time: 50,000 ids of 40
+// bytes. Each piece is a search of its own, which takes up to half of the time that
+// deleting so many takes (2,000,000 features that are looked at: 0.4 s).
+const deletePiece = 4 << 20
+
 // DeleteWhere deletes the features that a query wants, and returns how many. Each
 // is deleted if it is as it was found; one that is written meanwhile is looked at
-// again.
+// again. Many are deleted piece by piece, and what is put between two pieces is
+// deleted, too. An error leaves those deleted that were counted.
 func (c *Collection) DeleteWhere(ctx context.Context, q Query) (deleted int, err error) {
 	for again := true; again && err == nil; {
 		var n int
@@ -128,11 +134,25 @@ func (c *Collection) deleteFound(ctx context.Context, q Query) (deleted int, aga
 		revision uint64
 	}
 	var all []found
+	k, searching := kept{hold: q.Hold}, int64(0)
+	defer k.end()
+	q.Hold = func(bytes int64) error {
+		more := bytes - searching
+		searching = bytes
+		return k.keep(more)
+	}
+	ids := int64(0)
 	if err = c.Search(ctx, q, func(f *Found) (bool, error) {
 		all = append(all, found{string(f.ID), f.Revision})
-		return true, nil
+		n := int64(len(f.ID)) + foundBytes
+		ids += n
+		again = ids >= deletePiece
+		return !again, k.keep(n)
 	}); err != nil {
 		return 0, false, err
+	}
+	if q.Rest != nil && len(all) > 0 {
+		q.Rest()
 	}
 	type result struct{ err error }
 	for len(all) > 0 && err == nil {

@@ -9,8 +9,9 @@ import (
 	"github.com/catfish-index/catfish/catfish"
 )
 
-// settle is how long nothing is measured after a change: heartbeats stop when a
-// server had no requests for a second, and so do other timers.
+// settle is how long nothing is measured after a change, if that is measured for as
+// long at least: heartbeats stop when a server had no requests for a second, and so do
+// other timers.
 const settle = 2 * time.Second
 
 // Run measures one transport after the other. note is called with what goes on.
@@ -67,7 +68,7 @@ func run(ctx context.Context, cfg Config, transport string, spawn child.Spawn, n
 		return row, err
 	}
 	row.Dialing = time.Since(start).Seconds()
-	if err := pause(ctx, settle); err != nil {
+	if err := pause(ctx, min(settle, cfg.Duration)); err != nil {
 		return row, err
 	}
 	s, c, err := measure(ctx, server, clients, true)
@@ -90,7 +91,7 @@ func run(ctx context.Context, cfg Config, transport string, spawn child.Spawn, n
 // watch returns the shares of a core that the server and all clients' processes
 // use.
 func watch(ctx context.Context, d time.Duration, server *child.Process, clients []*child.Process) (s, c float64, err error) {
-	if err := pause(ctx, settle); err != nil {
+	if err := pause(ctx, min(settle, d)); err != nil {
 		return 0, 0, err
 	}
 	s0, c0, err := measure(ctx, server, clients, false)

@@ -21,7 +21,7 @@ const collection = "bench"
 func StartCatfish(ctx context.Context, job ServerJob, _ func(string)) (Server, error) {
 	began := time.Now()
 	opts := catfish.ServerOptions{
-		Polling: job.Polling, Records: []string{collection}, Fabric: catfish.Fabric(job.Fabric),
+		Polling: job.Polling, Records: []string{collection}, RecordShards: job.Shards, Fabric: catfish.Fabric(job.Fabric),
 		Logger: slog.New(slog.DiscardHandler),
 	}
 	switch job.Transport {
@@ -32,26 +32,32 @@ func StartCatfish(ctx context.Context, job ServerJob, _ func(string)) (Server, e
 	if err != nil {
 		return nil, err
 	}
-	m, err := s.Records(collection)
+	shards, err := s.RecordShards(collection)
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	c := &catfishServer{Server: s, records: m, ended: make(chan error, 1), began: began}
+	c := &catfishServer{Server: s, shards: shards, ended: make(chan error, 1), began: began}
 	go func() { c.ended <- s.Serve(ctx) }()
 	return c, nil
 }
 
 type catfishServer struct {
 	*catfish.Server
-	records *records.Map
-	ended   chan error
-	began   time.Time
+	shards *catfish.RecordShards
+	ended  chan error
+	began  time.Time
 }
 
 func (s *catfishServer) Version() string             { return "" }
 func (s *catfishServer) Usage() (bench.Usage, error) { return bench.UsageSince(s.began) }
 
-func (s *catfishServer) Index() (Index, error) { return IndexOf(s.records.Stats()), nil }
+func (s *catfishServer) Index() (Index, error) {
+	var sum records.Stats
+	for _, m := range s.shards.Maps() {
+		sum.Add(m.Stats())
+	}
+	return IndexOf(sum), nil
+}
 
 func (s *catfishServer) Close() error {
 	err := s.Server.Close()

@@ -24,6 +24,7 @@ type Config struct {
 	InFlightOf map[string]int
 	Batch      int // keys of a GetMany, 1: single Gets; 1
 	Procs      int // client processes; 1
+	Shards     int // of Catfish's collection; 0: it is not divided
 
 	Warmup    time.Duration // not measured; 1 s
 	Duration  time.Duration // measured; 5 s
@@ -132,6 +133,7 @@ func (c Config) Validate(known []string) error {
 		{"clients", c.Clients, 1, maxClients},
 		{"batch", c.Batch, 1, maxBatch},
 		{"client-procs", c.Procs, 1, c.Clients},
+		{"shards", c.Shards, 0, catfish.MaxShards},
 		{"repeat", c.Repeat, 1, maxRepeat},
 	} {
 		if v.value < v.min || v.value > v.max {
@@ -159,7 +161,7 @@ func (c Config) inFlight(scheme string) int {
 func (c Config) serverJob(scheme string) ServerJob {
 	return ServerJob{
 		Scheme: scheme, Transport: c.transport(scheme), Fabric: c.Fabric, Polling: bench.Polls(scheme),
-		Keys: c.Workload.Keys, ValueBytes: max(c.Workload.ValueBytes, c.Workload.LargestValueBytes),
+		Keys: c.Workload.Keys, ValueBytes: max(c.Workload.ValueBytes, c.Workload.LargestValueBytes), Shards: c.Shards,
 	}
 }
 

@@ -33,6 +33,7 @@ type Row struct {
 	InFlight   int    `json:"in_flight"`
 	Batch      int    `json:"batch"` // keys per GetMany
 	Procs      int    `json:"client_procs"`
+	Shards     int    `json:"shards"`      // of Catfish's collection, 0: it is not divided
 	ServerCPUs string `json:"server_cpus"` // empty: not pinned
 	ClientCPUs string `json:"client_cpus"`
 
@@ -92,7 +93,7 @@ func newRow(cfg Config, scheme string, runs []*outcome) Row {
 		Scheme: scheme, Version: runs[0].server.Version, Transport: info.Transport, Device: info.Device,
 		Mix: w.Mix.String(), Dist: w.Dist.String(),
 		Keys: w.Keys, ValueBytes: w.ValueBytes, LargestValueBytes: w.LargestValueBytes,
-		Clients: cfg.Clients, InFlight: cfg.inFlight(scheme), Batch: cfg.Batch, Procs: cfg.Procs,
+		Clients: cfg.Clients, InFlight: cfg.inFlight(scheme), Batch: cfg.Batch, Procs: cfg.Procs, Shards: cfg.Shards,
 		ServerCPUs: cfg.ServerCPUs.String(), ClientCPUs: cfg.ClientCPUs.String(), Seed: w.Seed,
 		WarmupS: cfg.Warmup.Seconds(), DurationS: cfg.Duration.Seconds(), Repeat: cfg.Repeat, Commit: cfg.Commit,
 		ByOp: map[string]bench.OpFigures{},

@@ -112,7 +112,7 @@ func columns(t reflect.Type) map[string]reflect.Type {
 // Whoever reads rows of bench run can read these: the columns that are not its own
 // have the same names and types.
 func TestColumns(t *testing.T) {
-	own := "version dist theta keys value_bytes largest_value_bytes pointer_hits pointer_invalid kicks_per_insert" +
+	own := "version dist theta keys shards value_bytes largest_value_bytes pointer_hits pointer_invalid kicks_per_insert" +
 		" stash_items stash_most load_factor answers_checked answers_wrong"
 	theirs := columns(reflect.TypeFor[bench.Row]())
 	mine := columns(reflect.TypeFor[Row]())

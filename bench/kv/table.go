@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -28,7 +29,7 @@ func WriteTable(w io.Writer, rows []Row) error {
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, strings.Join([]string{
-		"scheme", "transport", "in flight", "ops/s", "(min-max)", "mean us", "p50", "p99", "p99.9", "server CPU", "client CPU",
+		"scheme", "transport", "shards", "in flight", "ops/s", "(min-max)", "mean us", "p50", "p99", "p99.9", "server CPU", "client CPU",
 		"offloaded", "trips", "reads", "bytes", "restarts", "torn", "hits", "invalid", "kicks", "stash", "load", "wrong", "",
 	}, "\t"))
 	for _, r := range rows {
@@ -36,8 +37,8 @@ func WriteTable(w io.Writer, rows []Row) error {
 		if s, ok := r.Spread["ops_per_s"]; ok {
 			spread = fmt.Sprintf("%.0f-%.0f", s[0], s[1])
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%.0f\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f%%\t%.1f%%\t%s\t%d\t\n",
-			r.Scheme, r.Transport, r.InFlight, r.OpsPerS, spread, r.MeanUs, r.P50Us, r.P99Us, r.P999Us,
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%.0f\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f%%\t%.1f%%\t%s\t%d\t\n",
+			r.Scheme, r.Transport, shardsOf(&r), r.InFlight, r.OpsPerS, spread, r.MeanUs, r.P50Us, r.P99Us, r.P999Us,
 			100*r.CPUUtil, 100*r.ClientUtil, inside(&r), r.Wrong)
 	}
 	if err := t.Flush(); err != nil {
@@ -52,6 +53,14 @@ func WriteTable(w io.Writer, rows []Row) error {
 		return fmt.Errorf("bench: writing the table: %w", err)
 	}
 	return nil
+}
+
+// shardsOf is the column of shards, which other programs have none of.
+func shardsOf(r *Row) string {
+	if r.Shards == 0 || r.Version != "" {
+		return "-"
+	}
+	return strconv.Itoa(r.Shards)
 }
 
 // inside are the columns of what only Catfish tells.

@@ -27,6 +27,7 @@ type ServerJob struct {
 	// insert store more.
 	Keys       uint64 `json:"keys"`
 	ValueBytes int    `json:"value_bytes"`
+	Shards     int    `json:"shards,omitempty"` // of the collection, 0: it is not divided
 }
 
 // ServerReady is what a server child answers once it serves.

@@ -52,7 +52,8 @@ func runChild(role child.Role, fault, cpus string) error {
 	return ClientMain(context.Background(), os.Stdin, os.Stdout, open)
 }
 
-// faulty is a device that moves one byte less, or one more, than it should.
+// faulty is a device that moves one byte less, or one more, than it should, or whose
+// queue is often full.
 type faulty struct {
 	rdma.Device
 	fault string
@@ -60,15 +61,25 @@ type faulty struct {
 
 func (f faulty) Dial(ctx context.Context, addr string, cfg rdma.QPConfig, private []byte) (rdma.QueuePair, error) {
 	qp, err := f.Device.Dial(ctx, addr, cfg, private)
-	return faultyPair{qp, map[string]int{"short": -1, "long": 1}[f.fault]}, err
+	p := &faultyPair{QueuePair: qp, more: map[string]int{"short": -1, "long": 1}[f.fault]}
+	if f.fault == "full" {
+		p.full = cfg.SendCQ
+	}
+	return p, err
 }
 
 type faultyPair struct {
 	rdma.QueuePair
-	more int
+	more  int
+	full  rdma.CompletionQueue // nil: every request finds room
+	posts int
 }
 
-func (q faultyPair) Post(wrs []rdma.WorkRequest) (int, error) {
+func (q *faultyPair) Post(wrs []rdma.WorkRequest) (int, error) {
+	if q.posts++; q.full != nil && q.posts%3 == 1 {
+		q.full.Wake() // As when there is room again.
+		return 0, rdma.ErrQueueFull
+	}
 	wrs = slices.Clone(wrs)
 	for i := range wrs {
 		if wrs[i].Op != rdma.OpWriteImm {
@@ -164,6 +175,14 @@ func TestLargest(t *testing.T) {
 	for op, transport := range map[Op]string{TCP: "tcp", Read: "soft", Write: "soft"} {
 		cfg := Config{Op: op, Transport: transport, Sizes: []int{MaxBytes}, Duration: time.Millisecond}
 		checkRows(t, cfg, measured(t, cfg, spawn("")))
+	}
+}
+
+// A full queue, which soft's can be although nothing is outstanding, is waited for.
+func TestFullQueue(t *testing.T) {
+	for _, op := range []Op{Read, Write} {
+		cfg := Config{Op: op, Transport: "shm", Sizes: []int{64}, Duration: time.Millisecond}
+		checkRows(t, cfg, measured(t, cfg, spawn("full")))
 	}
 }
 

@@ -2,6 +2,7 @@ package micro
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -74,8 +75,19 @@ func (v *verbs) begin(_ context.Context, size int, seed uint64) error {
 }
 
 func (v *verbs) request(ctx context.Context) error {
-	if _, err := v.qp.Post(v.wrs[:]); err != nil {
-		return err
+	for {
+		_, err := v.qp.Post(v.wrs[:])
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, rdma.ErrQueueFull) {
+			return err
+		}
+		// Nothing is outstanding, but soft may receive the acknowledgement before its
+		// own sender has counted the bytes as sent. It wakes the queue then.
+		if err := v.send.Wait(ctx, v.patience); err != nil {
+			return fmt.Errorf("the queue stays full: %w", err)
+		}
 	}
 	_, err := rdmaprobe.Next(ctx, v.qp, v.send, v.got[:], v.patience)
 	return err

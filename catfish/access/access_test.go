@@ -117,6 +117,47 @@ func TestFileHasNoKey(t *testing.T) {
 	}
 }
 
+// Two keys of a name could be told apart by their ids only.
+func TestNameTaken(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "keys")
+	first, _ := add(t, file, Entry{Name: "web", Roles: []string{"*:read"}})
+	add(t, file, Entry{Roles: []string{"*:read"}})
+	add(t, file, Entry{Roles: []string{"*:read"}}) // Any number have none.
+	second, _, err := NewKey(Entry{Name: "web", Roles: []string{"*:read"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Add(file, second); !errors.Is(err, ErrNameTaken) {
+		t.Errorf("a second key of the name: %v", err)
+	}
+	if removed, err := Revoke(file, "web"); err != nil || removed.ID != first.ID {
+		t.Errorf("revoked %v, %v", removed, err)
+	}
+	if err := Add(file, second); err != nil {
+		t.Errorf("when the name is free again: %v", err)
+	}
+}
+
+// A key of a request a second can still finish a command, which asks some times.
+func TestLeastBurst(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "keys")
+	_, slow := add(t, file, Entry{Roles: []string{"*:read"}, Rate: 0.5})
+	_, fast := add(t, file, Entry{Roles: []string{"*:read"}, Rate: 20})
+	_, strict := add(t, file, Entry{Roles: []string{"*:read"}, Rate: 20, Burst: 1})
+	k := open(t, file, new(clock))
+	for key, want := range map[string]int{slow: 10, fast: 20, strict: 1} {
+		n := 0
+		for ; n < 100; n++ {
+			if _, err := k.Check(key, "a", Read); err != nil {
+				break
+			}
+		}
+		if n != want {
+			t.Errorf("%d requests at once, want %d", n, want)
+		}
+	}
+}
+
 func TestRate(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "keys")
 	_, key := add(t, file, Entry{Roles: []string{"*:read"}, Rate: 10, Burst: 3})
@@ -262,7 +303,14 @@ func TestRevokeByName(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "keys")
 	one, _ := add(t, file, Entry{Name: "one", Roles: []string{"*:read"}})
 	add(t, file, Entry{Name: "two", Roles: []string{"*:read"}})
-	add(t, file, Entry{Name: "two", Roles: []string{"*:read"}})
+	add(t, file, Entry{Name: "2nd", Roles: []string{"*:read"}})
+	text, err := os.ReadFile(file) // Add would refuse it, another program may do it.
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, bytes.Replace(text, []byte(`"2nd"`), []byte(`"two"`), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if e, err := Revoke(file, "one"); err != nil || e.ID != one.ID {
 		t.Errorf("%v, %v", e, err)
 	}

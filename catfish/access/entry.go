@@ -20,7 +20,7 @@ type Entry struct {
 	Hash  string   `json:"hash"`
 	Roles []string `json:"roles"` // such as cafes:read, eu-*:write, *:admin
 	// Rate is how many requests a second are taken, 0: any number. Burst is how
-	// many of them may come at once, 0: a second's.
+	// many of them may come at once, 0: a second's, and at least 10.
 	Rate    float64 `json:"rate,omitempty"`
 	Burst   int     `json:"burst,omitempty"`
 	Created string  `json:"created,omitempty"` // RFC 3339
@@ -38,6 +38,10 @@ const (
 	maxName    = 128
 	maxRate    = 1e9
 	maxBurst   = 1 << 30
+	// leastBurst unless an entry says otherwise: a command asks four times, once
+	// each for the statistics, the kind, the collection and the answer, so that with
+	// a burst of less no command of a slow key would ever end. Ten allow two.
+	leastBurst = 10
 )
 
 // NewKey makes a key. The entry has its hash; the text is nowhere else.
@@ -116,7 +120,7 @@ func (e *Entry) burst() int {
 	if e.Burst > 0 {
 		return e.Burst
 	}
-	return max(1, int(math.Ceil(e.Rate)))
+	return max(leastBurst, int(math.Ceil(e.Rate)))
 }
 
 func (e *Entry) equal(o *Entry) bool {

@@ -12,6 +12,9 @@ var (
 	ErrUnauthenticated = errors.New("no valid key")
 	// ErrPermission: the key is good, but not for this.
 	ErrPermission = errors.New("the key does not permit this")
+	// ErrNameTaken: another key of the file has the name, by which Revoke would then
+	// find neither.
+	ErrNameTaken = errors.New("the name is another key's")
 	// ErrRateLimited: the key has used up its rate. The error is a
 	// *RateLimitedError.
 	ErrRateLimited = errors.New("rate limit of the key is used up")

@@ -92,9 +92,19 @@ func readText(file string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, MaxFileBytes+1))
 }
 
-// Add appends an entry to a file, which it makes if there is none.
+// Add appends an entry to a file, which it makes if there is none. ErrNameTaken:
+// another one has its name, unless that is empty.
 func Add(file string, e Entry) error {
 	return change(file, func(text []byte) ([]byte, error) {
+		all, err := Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range all {
+			if e.Name != "" && o.Name == e.Name {
+				return nil, fmt.Errorf("%w: %q is key %s; revoke that first, or choose another name", ErrNameTaken, e.Name, o.ID)
+			}
+		}
 		line, err := json.Marshal(e)
 		if err != nil {
 			return nil, err

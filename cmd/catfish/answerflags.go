@@ -22,17 +22,34 @@ import (
 // answerFlags say how features are printed.
 type answerFlags struct {
 	format string
-	fields []string
+	fieldFlags
 }
 
-var answerFlagNames = []string{"format", "fields"}
+var answerFlagNames = []string{"format", "fields", "no-geometry"}
+
+// fieldFlags say which parts of features are asked for.
+type fieldFlags struct {
+	fields     []string
+	noGeometry bool
+}
+
+func (f *fieldFlags) register(c *cobra.Command) {
+	fs := c.Flags()
+	fs.StringSliceVar(&f.fields, "fields", nil, "features: properties that are asked for, printed in this order; empty: all")
+	fs.BoolVar(&f.noGeometry, "no-geometry", false, "features: without their geometries")
+}
+
+// selection is what is asked for.
+func (f *fieldFlags) selection() catfish.FeatureFields {
+	return catfish.FeatureFields{Fields: f.fields, NoGeometry: f.noGeometry}
+}
 
 var answerFormats = []string{"table", "geojson", "geojsonseq", "csv"}
 
 func (f *answerFlags) register(c *cobra.Command) {
 	fs := c.Flags()
 	fs.StringVar(&f.format, "format", "table", "features: how they are printed: "+strings.Join(answerFormats, ", "))
-	fs.StringSliceVar(&f.fields, "fields", nil, "features: properties to print, in this order; empty: all")
+	f.fieldFlags.register(c)
 	complete(c, "format", answerFormats...)
 }
 

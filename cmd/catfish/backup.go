@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/disk"
 )
 
@@ -69,8 +70,8 @@ func (a *app) backup(ctx context.Context, f *clientFlags, name string) error {
 	if f.json {
 		return a.json(b)
 	}
-	return a.printf("backed up %d features of %d collections, up to revision %d, in %s\n",
-		b.Features, b.Collections, b.Revision, b.Dir)
+	return a.printf("backed up %s of %d collections, up to revision %d, in %s\n",
+		keptText(b.Features, b.Boxes), b.Collections, b.Revision, b.Dir)
 }
 
 // backupDir copies the data directory of a server that is stopped.
@@ -94,6 +95,7 @@ func (a *app) backupDir(asJSON bool, from, to string) (err error) {
 
 // tellReport prints what a data directory has.
 func (a *app) tellReport(asJSON bool, done, dir string, r disk.Report) error {
+	features, boxes := store.CountKept(r)
 	if asJSON {
 		type collection struct {
 			Name    string `json:"name"`
@@ -110,13 +112,22 @@ func (a *app) tellReport(asJSON bool, done, dir string, r disk.Report) error {
 			Store       string       `json:"store"`
 			Collections []collection `json:"collections"`
 			Features    uint64       `json:"features"`
+			Boxes       uint64       `json:"boxes,omitempty"` // different ones
 			Bytes       uint64       `json:"bytes"`
 			First       uint64       `json:"first_revision"` // in the log
 			Last        uint64       `json:"last_revision"`
-		}{true, dir, r.Format, fmt.Sprintf("%x", r.Store), all, r.Keys, r.Bytes, r.First, r.Last})
+		}{true, dir, r.Format, fmt.Sprintf("%x", r.Store), all, features, boxes, r.Bytes, r.First, r.Last})
 	}
-	return a.printf("%s: %s, %d features of %d collections, %s, log from revision %d to %d\n",
-		done, dir, r.Keys, len(r.Collections), sizeText(int64(r.Bytes)), r.First, r.Last)
+	return a.printf("%s: %s, %s of %d collections, %s, log from revision %d to %d\n",
+		done, dir, keptText(features, boxes), len(r.Collections), sizeText(int64(r.Bytes)), r.First, r.Last)
+}
+
+// keptText is how much is kept.
+func keptText(features, boxes uint64) string {
+	if boxes == 0 {
+		return fmt.Sprintf("%d features", features)
+	}
+	return fmt.Sprintf("%d features and %d different boxes", features, boxes)
 }
 
 func newRestore(a *app) *cobra.Command {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/bench/features"
 	"github.com/catfish-index/catfish/bench/idle"
 	"github.com/catfish-index/catfish/bench/kv"
 	"github.com/catfish-index/catfish/bench/micro"
@@ -31,7 +32,7 @@ func newBench(a *app) *cobra.Command {
 	}
 	group(c)
 	c.AddCommand(newBenchRun(a), newBenchStep(a), newBenchPaper(a), newBenchSim(a), newBenchPolicies(a),
-		newBenchKV(a), newBenchKVLocal(a), newBenchIdle(a), newBenchDocs(a), newBenchChild(a))
+		newBenchKV(a), newBenchKVLocal(a), newBenchFeatures(a), newBenchIdle(a), newBenchDocs(a), newBenchChild(a))
 	return c
 }
 
@@ -225,7 +226,8 @@ func newBenchChild(a *app) *cobra.Command {
 		Args:   args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
 		ValidArgs: []string{string(bench.ServerRole), string(bench.ClientRole), string(replay.Role),
 			string(micro.ServerRole), string(micro.ClientRole), string(idle.ServerRole), string(idle.ClientRole),
-			string(kv.ServerRole), string(kv.ClientRole)},
+			string(kv.ServerRole), string(kv.ClientRole),
+			string(features.ServerRole), string(features.ClientRole), string(features.LocalRole)},
 		RunE: func(cmd *cobra.Command, role []string) error {
 			set, err := affinity.Parse(cpus)
 			if err == nil {
@@ -254,6 +256,12 @@ func newBenchChild(a *app) *cobra.Command {
 				return kv.ServerMain(cmd.Context(), a.in, a.out, kv.StartCatfish)
 			case kv.ClientRole:
 				return kv.ClientMain(cmd.Context(), a.in, a.out, kv.DialCatfish)
+			case features.ServerRole:
+				return features.ServerMain(cmd.Context(), a.in, a.out)
+			case features.ClientRole:
+				return features.ClientMain(cmd.Context(), a.in, a.out)
+			case features.LocalRole:
+				return features.LocalMain(cmd.Context(), a.in, a.out)
 			case idle.ServerRole:
 				return idle.ServerMain(cmd.Context(), a.in, a.out)
 			case idle.ClientRole:

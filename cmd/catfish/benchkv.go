@@ -65,6 +65,7 @@ measures Redis and memcached in the same rounds.`,
 	fs.IntVar(&f.cfg.Clients, "clients", 8, "connections")
 	fs.IntVar(&f.cfg.InFlight, "in-flight", 16, "calls under way per connection")
 	fs.IntVar(&f.cfg.Batch, "batch", 1, "keys that are read by one call, if more than one by GetMany")
+	fs.IntVar(&f.cfg.Shards, "shards", 0, shardsUsage(""))
 	fs.IntVar(&f.cfg.Procs, "client-procs", 1, "processes that the connections are dealt to")
 	fs.DurationVar(&f.cfg.Duration, "duration", 5*time.Second, "measured time per run")
 	fs.DurationVar(&f.cfg.Warmup, "warmup", time.Second, "time before it that is not measured")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -33,6 +34,7 @@ func TestBenchKVFlags(t *testing.T) {
 		"values of -1":                 "--value-bytes -1",
 		"--batch is empty or 0":        "--batch 0",
 		"batch is 2000":                "--batch 2000",
+		"shards is 65":                 "--shards 65",
 		"--in-flight is empty or 0":    "--in-flight 0",
 		"client-procs is 9":            "--client-procs 9",
 		"unknown scheme \"quick\"":     "--scheme quick",
@@ -53,8 +55,13 @@ func TestBenchKVFlags(t *testing.T) {
 func TestBenchKV(t *testing.T) {
 	schemes := []string{"tcp", "fast", "offload", "offload-cached"}
 	for _, batch := range []string{"1", "8"} {
-		warmup := map[string]string{"1": "1200ms", "8": "100ms"}[batch] // references of records of a second are kept
-		out := succeed(t, "bench", "kv", "--scheme", strings.Join(schemes, ","), "--mix", "B", "--keys", "3000", "--value-bytes", "100",
+		// References are kept of records that nobody has written for a second.
+		warmup, mix := "1200ms", "C"
+		if batch == "8" {
+			warmup, mix = "100ms", "B"
+		}
+		shards := map[string]int{"1": 0, "8": 2}[batch]
+		out := succeed(t, "bench", "kv", "--shards", strconv.Itoa(shards), "--scheme", strings.Join(schemes, ","), "--mix", mix, "--keys", "3000", "--value-bytes", "100",
 			"--clients", "3", "--in-flight", "2", "--client-procs", "2", "--batch", batch, "--duration", "500ms", "--warmup", warmup,
 			"--seed", "5", "--transport", "shm", "--json", "-")
 		lines := strings.Split(strings.TrimSpace(out), "\n")
@@ -67,7 +74,7 @@ func TestBenchKV(t *testing.T) {
 			if r.Scheme == "tcp" {
 				transport = "tcp"
 			}
-			if r.Scheme != schemes[i] || r.Transport != transport || r.Mix != "B" || r.Dist != "zipf" || r.Keys != 3000 || r.ValueBytes != 100 {
+			if r.Scheme != schemes[i] || r.Transport != transport || r.Mix != mix || r.Shards != shards || r.Dist != "zipf" || r.Keys != 3000 || r.ValueBytes != 100 {
 				t.Errorf("%+v", r)
 			}
 			if r.OpsPerS <= 0 || r.P50Us > r.P99Us || r.Bytes <= 0 || r.Results != 1 || r.Wrong != 0 || r.Checked == 0 ||

@@ -66,7 +66,7 @@ func TestBenchSimPlots(t *testing.T) {
 func TestBenchSimTable(t *testing.T) {
 	dir := t.TempDir()
 	rows := filepath.Join(dir, "simulated.jsonl")
-	out := succeed(t, append(strings.Fields("bench sim --table --objects 20000 --duration 2ms"+
+	out := succeed(t, append(strings.Fields("bench sim --table --objects 5000 --duration 2ms"+
 		" --set heartbeat.interval_ns=1e6 --json"), rows)...)
 	for _, want := range []string{"Simulated, cluster paper", "| 203.96 |", "| 14.22 |", "| fitted |", "docs/paper-simulated.md"} {
 		if !strings.Contains(out, want) {

@@ -17,7 +17,7 @@ func newCheck(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check [FILE...]",
 		Short: "Check a tree, or a data directory",
-		Long: `Check the tree of a server's collection: containment, boxes, fill, levels,
+		Long: `Check the tree of a server's collection, of boxes or features: containment, boxes, fill, levels,
 versions; its writers wait meanwhile. With files, load them into a tree of this
 process and check that one: a test of the files and of the tree.
 
@@ -95,7 +95,11 @@ func (a *app) checkServer(ctx context.Context, f clientFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.checked(f, f.server, st.Collections[f.collection])
+	tree, boxes := st.Collections[f.collection]
+	if !boxes {
+		tree = st.Features[f.collection].Tree
+	}
+	return a.checked(f, f.server, tree)
 }
 
 func (a *app) checked(f clientFlags, where string, st rstar.Stats) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,7 +19,8 @@ func newCollections(a *app) *cobra.Command {
 		Use:   "collections",
 		Short: "List, create and drop a server's collections",
 		Long: `List, create and drop a server's collections. What is created this way is
-gone when the server ends, but for features of a server with --data-dir;
+gone when the server ends, but for features of a server with --data-dir, and
+boxes that are created with --keep;
 'catfish serve --collection' names those that are there from its start, which
 cannot be dropped.`,
 		Example: `  catfish collections list
@@ -55,13 +57,18 @@ func newCollectionsList(a *app) *cobra.Command {
 			var b strings.Builder
 			for _, i := range l {
 				state := ""
+				if i.Kept {
+					state = ", kept"
+				}
 				if i.Loading {
-					state = ", loading"
+					state += ", loading"
 				}
 				what := "objects"
 				switch i.Kind {
 				case catfish.KindRecords:
-					what = "records"
+					if what = "records"; i.Shards > 0 {
+						what = fmt.Sprintf("records in %d shards", i.Shards)
+					}
 				case catfish.KindFeatures:
 					what = fmt.Sprintf("features (%v)", i.Features.Space)
 				}
@@ -78,22 +85,33 @@ func newCollectionsList(a *app) *cobra.Command {
 
 func newCollectionsCreate(a *app) *cobra.Command {
 	var f clientFlags
-	var records, features, planar bool
+	var records, features, planar, keep bool
 	var opts catfish.RecordsOptions
 	var about catfish.FeaturesOptions
 	c := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Create a collection, unless there is one of that name",
+		Long: `Create a collection, and say "created"; or "exists", if there is one of that name
+and kind. One of another kind, or with other options, is an error.`,
 		Example: `  catfish collections create roads && catfish load --collection roads --file roads.csv
   catfish collections create cafes --features --title "Cafes of Andorra"
+  catfish collections create roads --keep
   catfish collections create --records sessions && catfish kv put --collection sessions 7 open`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, name []string) error {
 			if records && features {
 				return badUsage("--records and --features, want one of them")
 			}
+			if keep && (records || features) {
+				return badUsage("--keep is for boxes; records are in memory alone, and features kept if the server has a --data-dir")
+			}
 			if !features {
 				if err := noUse(cmd.Flags(), "without --features", "planar", "title", "description"); err != nil {
+					return err
+				}
+			}
+			if !records {
+				if err := noUse(cmd.Flags(), "without --records", "shards"); err != nil {
 					return err
 				}
 			}
@@ -102,6 +120,16 @@ func newCollectionsCreate(a *app) *cobra.Command {
 				return err
 			}
 			defer cl.Close()
+			// The server says if the one that is there has other options. Another
+			// client may create it in between: then this one says created, too.
+			done := "created"
+			there, err := cl.Collections(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if slices.ContainsFunc(there, func(i catfish.CollectionInfo) bool { return i.Name == name[0] }) {
+				done = "exists"
+			}
 			switch {
 			case features:
 				about.Space = planarOptions(planar).Space
@@ -109,12 +137,12 @@ func newCollectionsCreate(a *app) *cobra.Command {
 			case records:
 				err = cl.CreateRecords(cmd.Context(), name[0], opts)
 			default:
-				err = cl.CreateCollection(cmd.Context(), name[0])
+				err = cl.CreateBoxes(cmd.Context(), name[0], catfish.BoxesOptions{Keep: keep})
 			}
 			if err != nil {
 				return err
 			}
-			return a.collectionDone(f, "created", name[0])
+			return a.collectionDone(f, done, name[0])
 		},
 	}
 	f.registerServer(c)
@@ -123,10 +151,16 @@ func newCollectionsCreate(a *app) *cobra.Command {
 	c.Flags().BoolVar(&planar, "planar", false, "with --features: x and y in any unit, which is also that of distances; else longitude and latitude, and metres")
 	c.Flags().StringVar(&about.Title, "title", "", "with --features: a title, for people")
 	c.Flags().StringVar(&about.Description, "description", "", "with --features: a description, for people")
+	c.Flags().BoolVar(&keep, "keep", false, "of boxes that are kept in the server's --data-dir")
 	c.Flags().BoolVar(&records, "records", false, "of records: values by key (catfish kv)")
 	c.Flags().IntVar(&opts.Items, "items", cuckoo.MaxItems,
 		"with --records: items a bucket of the key index; 1: the paper's table")
+	c.Flags().IntVar(&opts.Shards, "shards", 0, shardsUsage("with --records: "))
 	return c
+}
+
+func shardsUsage(of string) string {
+	return fmt.Sprintf("%sdivide the keys into so many shards, each with a worker to itself, up to %d; 0: do not", of, catfish.MaxShards)
 }
 
 func newCollectionsDrop(a *app) *cobra.Command {
@@ -163,6 +197,9 @@ func (a *app) collectionDone(f clientFlags, done, name string) error {
 			Collection string `json:"collection"`
 			Done       string `json:"done"`
 		}{name, done})
+	}
+	if done == "exists" {
+		return a.printf("%s exists\n", name)
 	}
 	return a.printf("%s %s\n", done, name)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -16,6 +17,14 @@ func TestCollections(t *testing.T) {
 	_, addr, _ := serve(t, "--collection", "default,roads")
 	at := []string{"--server", addr}
 	succeed(t, append([]string{"collections", "create", "lakes"}, at...)...)
+	create := append([]string{"collections", "create", "lakes"}, at...)
+	if got := succeed(t, create...); got != "lakes exists\n" {
+		t.Errorf("create again says %q", got)
+	}
+	if got := succeed(t, append(create, "--json")...); !strings.Contains(got, `"done":"exists"`) {
+		t.Errorf("create again says %q", got)
+	}
+	fail(t, exitFailure, append(create, "--records"), "another kind")
 	succeed(t, append([]string{"insert", "--id", "1", "--bbox", "0,0,1,1", "--collection", "lakes"}, at...)...)
 	out := succeed(t, append([]string{"collections", "list", "--json"}, at...)...)
 	l := decode[struct {
@@ -26,7 +35,10 @@ func TestCollections(t *testing.T) {
 	}
 	succeed(t, append([]string{"collections", "drop", "lakes"}, at...)...)
 	fail(t, exitFailure, append([]string{"collections", "drop", "lakes"}, at...), "no collection", "nothing was changed")
-	fail(t, exitFailure, append([]string{"collections", "drop", "roads"}, at...), "not permitted")
+	fail(t, exitFailure, append([]string{"collections", "drop", "roads"}, at...), "not permitted", "'catfish serve' without its name")
+	fail(t, exitFailure, append([]string{"collections", "drop", "default"}, at...), "what clients have created")
+	fail(t, exitFailure, append([]string{"collections", "create", "kept", "--keep"}, at...), "--data-dir DIR")
+	fail(t, exitFailure, append([]string{"backup", "monday"}, at...), "--backup-dir DIR")
 	fail(t, exitFailure, append([]string{"count", "--bbox", "0,0,1,1", "--collection", "lakes"}, at...), "collections create")
 
 	_, addr, _ = serve(t, "--client-collections", "-1")

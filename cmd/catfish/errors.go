@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,11 +16,13 @@ import (
 	"github.com/catfish-index/catfish/bench/kvlocal"
 	"github.com/catfish-index/catfish/bench/paper"
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/internal/affinity"
 	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/rdma/budget"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/disk"
 )
@@ -97,6 +100,8 @@ func hint(err error) string {
 		return "\nTake the same settings, another directory with --out, or --fresh to discard those points."
 	case errors.Is(err, errGRPC):
 		return "\nChoose another address with --grpc; port 0 takes any free one."
+	case errors.Is(err, errHTTP):
+		return "\nChoose another address with --http; port 0 takes any free one."
 	case errors.Is(err, fs.ErrPermission) && errors.Is(err, catfish.ErrNoServer):
 		return "\nThe server is there, but its unix socket is not open to you: --socket-mode" +
 			" of 'catfish serve' decides who may use shm. --transport soft needs no socket."
@@ -111,12 +116,14 @@ func hint(err error) string {
 		return "\nA server has it open, or another process: stop that first. 'catfish backup NAME' copies a running server."
 	case errors.Is(err, disk.ErrReadOnly):
 		return "\nReads go on, and writes will again by themselves: make room on the server's disk, or see its log."
+	case errors.Is(err, store.ErrLagged):
+		return "\nSearch again for what is there, and watch from then on, without --from."
 	case errors.Is(err, catfish.ErrKind):
-		return "\n'catfish collections list' has the kinds."
+		return "\nName another one with -c NAME: 'catfish collections list' has the kinds."
 	case errors.Is(err, catfish.ErrNotReady):
 		return "\nIt will be when the server has loaded it: try again then."
 	case errors.Is(err, catfish.ErrNotPermitted):
-		return "\nSee 'catfish keys' for what a key may do, and --client-collections of 'catfish serve'."
+		return notPermitted(err)
 	case errors.Is(err, errMetrics):
 		return "\nChoose another address with --metrics; port 0 takes any free one."
 	case errors.Is(err, catfish.ErrUnauthenticated):
@@ -126,7 +133,7 @@ func hint(err error) string {
 		return "\nName another file with --record, or let it be overwritten with --record-force."
 	case errors.Is(err, catfish.ErrTransport):
 		return "\n--transport auto takes the best that client and server have; 'catfish fabric' shows RDMA devices."
-	case errors.Is(err, fastmsg.ErrTooLarge):
+	case errors.Is(err, fastmsg.ErrTooLarge), errors.Is(err, catfish.ErrTooLarge):
 		return "\nAsk for less: a smaller rectangle, --limit or -k."
 	case errors.Is(err, catfish.ErrInUse):
 		return "\nChoose another address with --listen; port 0 takes any free one."
@@ -134,8 +141,41 @@ func hint(err error) string {
 		return "" // Neither nothing nor everything was done.
 	case errors.Is(err, catfish.ErrUnknownOutcome):
 		return "\nThe write may or may not have happened: look before repeating it."
-	case catfish.RetrySafe(err):
+	case catfish.RetrySafe(err) && passes(err):
 		return "\nNothing was changed: it is safe to try again."
+	case catfish.RetrySafe(err):
+		return "\nNothing was changed."
 	}
 	return ""
+}
+
+// notPermitted is the hint for what a server refuses. It says why in words alone:
+// one code stands for all reasons.
+func notPermitted(err error) string {
+	for _, w := range []struct{ says, hint string }{
+		{access.ErrPermission.Error(), "See 'catfish keys' for what a key may do."},
+		{"backups:", "'catfish serve --data-dir DIR --backup-dir DIR' lets clients make backups."},
+		{"cannot be kept", "'catfish serve --data-dir DIR' keeps collections; without --keep this one is in memory alone."},
+		{"always exists", "Only what clients have created can be dropped."},
+		{"not created by a client", "Only what clients have created can be dropped; 'catfish serve' without its name drops this one."},
+		{"are fixed", "--client-collections of 'catfish serve' says how many collections clients may create."},
+	} {
+		if strings.Contains(err.Error(), w.says) {
+			return "\n" + w.hint
+		}
+	}
+	return ""
+}
+
+// passes reports whether the same may succeed later.
+func passes(err error) bool {
+	for _, e := range []error{
+		catfish.ErrNotSent, catfish.ErrBusy, catfish.ErrNotReady, catfish.ErrRestarted, catfish.ErrRateLimited,
+		budget.ErrExceeded, fastmsg.ErrBusy, store.ErrPaused, store.ErrWatchLimit, store.ErrLagged,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return fastmsg.RetrySafe(err)
 }

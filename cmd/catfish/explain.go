@@ -51,6 +51,9 @@ func explained(x *catfish.Explanation) string {
 	}
 	line("path", "%s, transport %s, policy %s", x.Path, x.Transport, x.Policy)
 	line("because", "%s", x.Why)
+	if s := x.Shard; s != nil {
+		line("shard", "%s", shardText(s))
+	}
 	if e := x.Estimate; e != nil {
 		line("expected to read", "%d leaves, %d of these by their first lines, %d inner nodes that are not cached, %d bytes",
 			e.Leaves, e.Heads, e.Missing, e.Bytes)
@@ -73,4 +76,13 @@ func explained(x *catfish.Explanation) string {
 	}
 	_ = w.Flush() // into memory
 	return b.String()
+}
+
+// shardText says where a key is.
+func shardText(s *catfish.ShardAt) string {
+	text := fmt.Sprintf("%d of %d", s.Number, s.Of)
+	if s.Owner >= 0 {
+		text += fmt.Sprintf(", of worker %d", s.Owner)
+	}
+	return text
 }

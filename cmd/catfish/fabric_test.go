@@ -87,7 +87,7 @@ func TestFabricBadUsage(t *testing.T) {
 		"--test --size 0":                          "--size 0, want 1 to 1048576 bytes",
 		"--test --size 64,2000000":                 "--size 2000000",
 		"--test --duration 0s":                     "--duration is 0s",
-		"--test mlx5_0":                            "unknown command",
+		"--test mlx5_0":                            "unexpected argument",
 	} {
 		fail(t, exitUsage, append([]string{"fabric"}, strings.Fields(args)...), says, "catfish fabric --help")
 	}

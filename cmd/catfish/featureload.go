@@ -216,15 +216,26 @@ func (a *app) loadFeatures(ctx context.Context, cl *catfish.Client, f *clientFla
 	if err := l.loadAll(ctx, pf, sf, files); err != nil {
 		return err
 	}
+	var none error
+	if l.stored.Load() == 0 && l.total.Bad > 0 {
+		none = fmt.Errorf("nothing was loaded: all %d records are bad", l.total.Bad)
+	}
 	if f.json {
-		return a.json(struct {
+		return errors.Join(none, a.json(struct {
 			Collection string `json:"collection"`
 			Loaded     int64  `json:"loaded"`
 			Bad        int64  `json:"bad"`
 			NoGeometry int64  `json:"no_geometry"`
 			Incomplete int64  `json:"incomplete"`
 			Transport  string `json:"transport"`
-		}{f.collection, l.stored.Load(), l.total.Bad, l.total.NoGeometry, l.total.Incomplete, cl.Info().Transport})
+		}{f.collection, l.stored.Load(), l.total.Bad, l.total.NoGeometry, l.total.Incomplete, cl.Info().Transport}))
 	}
-	return a.printf("loaded %d features into %s\n", l.stored.Load(), f.collection)
+	if none != nil {
+		return none
+	}
+	left := ""
+	if l.total.Bad > 0 {
+		left = fmt.Sprintf(", %d bad records were left out", l.total.Bad)
+	}
+	return a.printf("loaded %d features into %s%s\n", l.stored.Load(), f.collection, left)
 }

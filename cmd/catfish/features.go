@@ -28,10 +28,12 @@ properties: search, nearest, count, export.`,
 		Example: `  catfish features put cafe.geojson -c cafes
   catfish features get cafe-7 -c cafes
   catfish features patch cafe-7 '{"open": false}' -c cafes
-  catfish features delete cafe-7 -c cafes`,
+  catfish features delete cafe-7 -c cafes
+  catfish features describe -c cafes
+  catfish features swap cafes cafes-new`,
 	}
 	group(c)
-	c.AddCommand(newFeatureGet(a), newFeaturePut(a), newFeaturePatch(a), newFeatureDelete(a))
+	c.AddCommand(newFeatureGet(a), newFeaturePut(a), newFeaturePatch(a), newFeatureDelete(a), newFeatureDescribe(a), newFeatureSwap(a))
 	return c
 }
 
@@ -60,6 +62,7 @@ func (f *clientFlags) dialFeatures(ctx context.Context, a *app) (*catfish.Client
 
 func newFeatureGet(a *app) *cobra.Command {
 	var f oneFlags
+	var fields fieldFlags
 	c := &cobra.Command{
 		Use:   "get ID...",
 		Short: "Print the features of ids",
@@ -67,7 +70,7 @@ func newFeatureGet(a *app) *cobra.Command {
 with revisions and expiries, too. An id without a feature is an error, after all
 others were printed.`,
 		Example: `  catfish get cafe-7 -c cafes
-  catfish get cafe-7 cafe-8 -c cafes --json`,
+  catfish get cafe-7 cafe-8 -c cafes --json --fields name,seats`,
 		Args: args(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			cl, fs, err := f.dialFeatures(cmd.Context(), a)
@@ -75,29 +78,34 @@ others were printed.`,
 				return err
 			}
 			defer cl.Close()
-			return a.featureGet(cmd.Context(), fs, f.json, ids)
+			return a.featureGet(cmd.Context(), fs, f.json, fields, ids)
 		},
 	}
 	f.register(c)
 	f.registerSearch(c)
+	fields.register(c)
 	return c
 }
 
-func (a *app) featureGet(ctx context.Context, fs *catfish.Features, asJSON bool, ids []string) error {
-	found, err := fs.GetMany(ctx, ids)
+func (a *app) featureGet(ctx context.Context, fs *catfish.Features, asJSON bool, fields fieldFlags, ids []string) error {
+	found, err := fs.GetFields(ctx, ids, fields.selection())
 	if err != nil {
 		return err
 	}
 	var missing error
+	var absent []string
 	out := make([]featureJSON, 0, len(found))
 	for i, x := range found {
 		if x.ID == "" {
 			if missing == nil {
-				missing = fmt.Errorf("%w: %q", kv.ErrNotFound, ids[i])
+				missing = ofFeature(ids[i], kv.ErrNotFound)
+			}
+			if asJSON {
+				absent = append(absent, ids[i])
 			}
 			continue
 		}
-		j, err := new(answerFlags).json(x)
+		j, err := (&answerFlags{fieldFlags: fields}).json(x)
 		if err != nil {
 			return err
 		}
@@ -110,7 +118,8 @@ func (a *app) featureGet(ctx context.Context, fs *catfish.Features, asJSON bool,
 	if asJSON {
 		if err := a.json(struct {
 			Features []featureJSON `json:"features"`
-		}{out}); err != nil {
+			Missing  []string      `json:"missing,omitempty"`
+		}{out, absent}); err != nil {
 			return err
 		}
 	}
@@ -250,7 +259,7 @@ func putAll(ctx context.Context, fs *catfish.Features, all []catfish.Feature, co
 		for i, x := range all {
 			id, revision, err := fs.Put(ctx, x, cond)
 			if err != nil {
-				return partly(i, len(all), fmt.Errorf("%q: %w", x.ID, err))
+				return partly(i, len(all), ofFeature(x.ID, err))
 			}
 			stored(catfish.PutResult{ID: id, Revision: revision})
 		}
@@ -308,7 +317,7 @@ are given are set, null removes one, others stay. A JSON of - is standard input.
 			defer cl.Close()
 			revision, err := fs.Patch(cmd.Context(), given[0], patch, cond)
 			if err != nil {
-				return err
+				return ofFeature(given[0], err)
 			}
 			return a.tellDone(f.json, []featureDone{{given[0], "patched", revision}})
 		},
@@ -377,7 +386,7 @@ func (a *app) featureDelete(ctx context.Context, fs *catfish.Features, asJSON bo
 		case err == nil:
 			done = append(done, featureDone{id, "deleted", revision})
 		case first == nil:
-			first = fmt.Errorf("%q: %w", id, err)
+			first = ofFeature(id, err)
 		}
 		if err != nil && !errors.Is(err, kv.ErrNotFound) {
 			break // The next one would not go better.
@@ -387,6 +396,30 @@ func (a *app) featureDelete(ctx context.Context, fs *catfish.Features, asJSON bo
 		if err := a.tellDone(asJSON, done); err != nil {
 			return err
 		}
+		if first != nil {
+			first = partialError{first}
+		}
 	}
 	return first
 }
+
+// ofFeature is an error about the feature of an id, in words of features: those of
+// keys are of package kv.
+func ofFeature(id string, err error) error {
+	switch {
+	case errors.Is(err, kv.ErrNotFound):
+		return featureError{fmt.Sprintf("no such feature: %q", id), err}
+	case errors.Is(err, kv.ErrExists):
+		return featureError{fmt.Sprintf("there is a feature %q already", id), err}
+	}
+	return fmt.Errorf("%q: %w", id, err)
+}
+
+// featureError has words of its own, and is what it was.
+type featureError struct {
+	text string
+	err  error
+}
+
+func (e featureError) Error() string { return e.text }
+func (e featureError) Unwrap() error { return e.err }

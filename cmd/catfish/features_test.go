@@ -71,7 +71,7 @@ func TestFeatures(t *testing.T) {
 	_, addr, _ := serve(t)
 	csv, town := file(t, "cafes.csv", cafesCSV), file(t, "town.geojson", townJSON)
 	code, out, says := program(t, at(addr, "load", csv, "--id", "ref")...)
-	if code != exitOK || out != "loaded 3 features into cafes\n" {
+	if code != exitOK || out != "loaded 3 features into cafes, 2 bad records were left out\n" {
 		t.Fatalf("exit %d, %q\n%s", code, out, says)
 	}
 	for _, s := range []string{"2 bad records", "line 3", `"north"`, "line 5", "latitude 95"} {
@@ -156,7 +156,7 @@ func TestFeatures(t *testing.T) {
 		"load " + csv + " --highways":           "--highways",
 		"load " + csv + " --separator ;;":       "--separator",
 		"load " + csv + " --planar":             "geographic",
-		"load":                                  "--file is missing",
+		"load":                                  "FILE is missing",
 		"export --format table":                 "want geojson",
 		"delete c1 --bbox 0,0,1,1":              "--bbox does nothing",
 	} {
@@ -305,6 +305,8 @@ func TestServeKind(t *testing.T) {
 		"--collection c --load " + places:              "1 features (geographic)",
 		"--collection c --planar --load " + places:     "1 features (planar)",
 		"--collection c --kind boxes --load " + places: "1 objects",
+		"--collection c --features c --load " + places: "1 features (geographic)",
+		"--collection c --features c":                  "0 features (geographic)",
 		"--collection c --load " + boxes:               "1 objects",
 		"--collection c --load uniform --objects 9":    "9 objects",
 	} {
@@ -321,9 +323,12 @@ func TestServeKind(t *testing.T) {
 		"--data-dir d --sync often":        `--sync is "often"`,
 		"--data-dir d --sync 0s":           `--sync is "0s"`,
 		"--data-dir d --log-bytes -1":      "--log-bytes is -1",
-		"--features a,a":                   "--features lists a",
-		"--features default":               "--features lists default",
-		"--strict --load " + boxes:         "--strict does nothing",
+		"--keep":                           "--keep does nothing without --data-dir",
+		"--data-dir d --keep --collection c --load " + places:       "which are kept in any case",
+		"--collection c --features c --kind boxes --load " + places: "--features lists collection c",
+		"--features a,a":           "--features lists a",
+		"--features default":       "--features lists default",
+		"--strict --load " + boxes: "--strict does nothing",
 	} {
 		fail(t, exitUsage, append([]string{"serve"}, strings.Fields(args)...), says)
 	}

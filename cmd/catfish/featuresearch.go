@@ -31,7 +31,7 @@ func (f *findFlags) register(c *cobra.Command) {
 // used reports whether a flag was typed that only features know.
 func (f *findFlags) used() bool {
 	fs := f.areaFlags.flags
-	return f.areaFlags.used() || fs.Changed("order") || fs.Changed("cursor") || fs.Changed("format") || fs.Changed("fields")
+	return f.areaFlags.used() || fs.Changed("order") || fs.Changed("cursor") || fs.Changed("format") || fs.Changed("fields") || fs.Changed("no-geometry")
 }
 
 // noUse refuses them where the collection has something else.
@@ -39,14 +39,14 @@ func (f *areaFlags) noUse(kind string, more ...string) error {
 	return noUse(f.flags, "in a collection of "+kind, append(append([]string(nil), areaFlagNames...), more...)...)
 }
 
-var findFlagNames = []string{"order", "cursor", "format", "fields"}
+var findFlagNames = append([]string{"order", "cursor"}, answerFlagNames...)
 
 func (f *findFlags) query(limit int) (catfish.FeatureQuery, error) {
 	q, err := f.areaFlags.query()
 	if err != nil {
 		return q, err
 	}
-	q.Limit, q.After = limit, f.cursor
+	q.Limit, q.After, q.Fields = limit, f.cursor, f.selection()
 	switch f.order {
 	case "":
 		if limit > 0 || f.cursor != "" {
@@ -129,6 +129,7 @@ func (a *app) nearestFeatures(ctx context.Context, cl *catfish.Client, fs *catfi
 	if err != nil {
 		return err
 	}
+	q.Fields = af.selection()
 	p := &printer{f: af, a: a, asJSON: f.json, near: true, space: info.Space}
 	for x, err := range fs.Nearest(ctx, q) {
 		if err != nil {

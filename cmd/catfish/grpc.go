@@ -19,8 +19,8 @@ var errGRPC = errors.New("gRPC: address in use")
 
 // serveGRPC starts the gRPC service on addr, if there is one, and returns
 // its address and a function that ends it. Features are served when loaded is
-// closed. A failure goes to fail.
-func serveGRPC(ctx context.Context, addr string, srv *catfish.Server, guards guards, seen *observed, loaded <-chan struct{}, fail func(error)) (string, func(), error) {
+// closed. Calls may take that part of the memory limit. A failure goes to fail.
+func serveGRPC(ctx context.Context, addr string, part int64, srv *catfish.Server, guards guards, seen *observed, loaded <-chan struct{}, fail func(error)) (string, func(), error) {
 	if addr == "" {
 		return "", func() {}, nil
 	}
@@ -32,15 +32,12 @@ func serveGRPC(ctx context.Context, addr string, srv *catfish.Server, guards gua
 		return "", nil, fmt.Errorf("gRPC: cannot listen on %q: %w", addr, err)
 	}
 	opts := []api.Option{api.WithKeys(guards.keys), api.WithGRPC(guards.grpc()...), api.WithGRPC(seen.grpc()...)}
-	if guards.tls != nil {
-		go guards.tls.Watch(ctx)
-	}
 	if srv.Recording() != nil {
 		opts = append(opts, api.WithGRPC(grpc.StatsHandler(recordGRPC{srv})))
 	}
 	limit := srv.MemoryLimit()
 	g := api.NewServer(api.ServerBackend(srv), append(opts,
-		api.WithMaxAnswerBytes(limit/callsPart), api.WithMaxLoadBytes(limit/uploadsPart),
+		api.WithMaxAnswerBytes(limit/part), api.WithMaxLoadBytes(limit/uploadsPart),
 		api.WithMaxResults(srv.MaxResults()), api.WithFeaturesLater())...)
 	go func() {
 		select {
@@ -71,11 +68,19 @@ func serveGRPC(ctx context.Context, addr string, srv *catfish.Server, guards gua
 
 // callsPart and uploadsPart are the parts of the memory limit that calls with
 // their answers may take, and uploads. The table of all parts is in package
-// catfish, budgets.go.
+// catfish, budgets.go. gRPC and HTTP share the first.
 const (
 	callsPart   = 18
 	uploadsPart = 8
 )
+
+// callsPartOf is the part of each of two services, if both are there.
+func callsPartOf(grpcAddr, httpAddr string) int64 {
+	if grpcAddr != "" && httpAddr != "" {
+		return 2 * callsPart
+	}
+	return callsPart
+}
 
 // grpcGrace is how long calls in flight may take after Ctrl-C.
 const grpcGrace = 2 * time.Second

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 
 	"github.com/spf13/cobra"
@@ -20,22 +21,22 @@ type guardFlags struct {
 
 func (f *guardFlags) register(c *cobra.Command) {
 	fs := c.Flags()
-	fs.StringVar(&f.keys, "keys", "", "serve only who has a key of this file, over RDMA and gRPC (catfish keys); read again when it changes")
-	fs.StringVar(&f.files.Cert, "tls-cert", "", "certificate of the gRPC service, PEM, with those between it and the root; read again when it changes")
+	fs.StringVar(&f.keys, "keys", "", "serve only who has a key of this file, over RDMA, gRPC and HTTP (catfish keys); read again when it changes")
+	fs.StringVar(&f.files.Cert, "tls-cert", "", "certificate of the gRPC and HTTP services, PEM, with those between it and the root; read again when it changes")
 	fs.StringVar(&f.files.Key, "tls-key", "", "its key, PEM")
-	fs.StringVar(&f.files.ClientCA, "tls-client-ca", "", "roots, PEM: gRPC clients need a certificate of one of them")
+	fs.StringVar(&f.files.ClientCA, "tls-client-ca", "", "roots, PEM: gRPC and HTTP clients need a certificate of one of them")
 }
 
 // check refuses flags that would do nothing, or less than they say.
-func (f *guardFlags) check(grpcAddr string) error {
+func (f *guardFlags) check(grpcAddr, httpAddr string) error {
 	t := f.files
 	switch {
 	case (t.Cert == "") != (t.Key == ""):
 		return badUsage("--tls-cert and --tls-key go together")
 	case t.ClientCA != "" && t.Cert == "":
 		return badUsage("--tls-client-ca goes with --tls-cert and --tls-key")
-	case t.Cert != "" && grpcAddr == "":
-		return badUsage("--tls-cert goes with --grpc: RDMA and plain sockets have no TLS")
+	case t.Cert != "" && grpcAddr == "" && httpAddr == "":
+		return badUsage("--tls-cert goes with --grpc or --http: RDMA and plain sockets have no TLS")
 	}
 	return nil
 }
@@ -43,13 +44,13 @@ func (f *guardFlags) check(grpcAddr string) error {
 // guards are what the flags ask for.
 type guards struct {
 	keys *catfish.Keys // nil: none are needed
-	tls  *certs.Server // nil: gRPC without TLS
+	tls  *certs.Server // nil: gRPC and HTTP without TLS
 }
 
 func (f *guardFlags) open(log *slog.Logger) (g guards, err error) {
 	if f.keys != "" {
 		if g.keys, err = catfish.OpenKeys(f.keys, log); err != nil {
-			return g, err
+			return g, fmt.Errorf("--keys: %w", err)
 		}
 	}
 	if f.files.Cert != "" {

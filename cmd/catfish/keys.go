@@ -86,7 +86,7 @@ who loses it makes another one.`,
 	fs.StringVar(&e.Name, "name", "", "what to call it in lists")
 	fs.StringArrayVar(&e.Roles, "role", nil, "COLLECTION:read, :write or :admin; repeat it for more")
 	fs.Float64Var(&e.Rate, "rate", 0, "requests a second, 0: any number")
-	fs.IntVar(&e.Burst, "burst", 0, "requests that may come at once, 0: a second's")
+	fs.IntVar(&e.Burst, "burst", 0, "requests that may come at once, 0: a second's, and at least 10")
 	fs.StringVar(&expires, "expires", "", "when it ends: a duration from now such as 720h, or a time such as 2027-01-31T00:00:00Z; empty: never")
 	fs.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
@@ -128,13 +128,18 @@ func newKeysList(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for i := range all {
-				all[i].Hash = ""
-			}
 			if asJSON {
+				type shown struct {
+					access.Entry
+					Hash string `json:"hash,omitempty"` // in place of the entry's
+				}
+				keys := make([]shown, len(all))
+				for i, e := range all {
+					keys[i].Entry = e
+				}
 				return a.json(struct {
-					Keys []access.Entry `json:"keys"`
-				}{all})
+					Keys []shown `json:"keys"`
+				}{keys})
 			}
 			return a.printf("%s", keysText(all, time.Now()))
 		},
@@ -172,7 +177,7 @@ func newKeysRevoke(a *app) *cobra.Command {
 	var file string
 	c := &cobra.Command{
 		Use:   "revoke ID|NAME",
-		Short: "Remove a key: servers end its connections within a second",
+		Short: "Remove a key: servers end its connections within two seconds",
 		Example: `  catfish keys revoke --file keys web
   catfish keys revoke -f keys 3f9a1c2b4d5e`,
 		Args: args(cobra.ExactArgs(1)),

@@ -47,6 +47,10 @@ func TestKeysSession(t *testing.T) {
 		strings.Contains(list, reader) || strings.Contains(list, "sha256") {
 		t.Errorf("list says %s", list)
 	}
+	if list := succeed(t, "keys", "list", "-f", keys, "--json"); strings.Contains(list, "hash") || !strings.Contains(list, `"name":"web"`) {
+		t.Errorf("list says %s", list)
+	}
+	fail(t, exitFailure, []string{"serve", "--keys", filepath.Join(dir, "none")}, "--keys: ")
 	ca := certstest.NewCA(t, dir, "ca")
 	cert, certKey := ca.Issue(t, "server", 1)
 	mine, mineKey := ca.Issue(t, "client", 2)

@@ -246,8 +246,14 @@ of the server's --memory-limit if that is less.`,
 			if err != nil {
 				return err
 			}
-			if f.json {
-				return a.json(kvDone{Key: kv[0], Done: "put", Revision: revision, Transport: cl.Info().Transport})
+			shard, err := r.Shard(cmd.Context(), rec.Key)
+			switch {
+			case err != nil:
+				return err
+			case f.json:
+				return a.json(kvDone{Key: kv[0], Done: "put", Revision: revision, Shard: shard, Transport: cl.Info().Transport})
+			case shard != nil:
+				return a.printf("put %s, revision %d, shard %s\n", plain(rec.Key), revision, shardText(shard))
 			}
 			return a.printf("put %s, revision %d\n", plain(rec.Key), revision)
 		},
@@ -268,6 +274,8 @@ type kvDone struct {
 	Done      string `json:"done"`
 	Revision  uint64 `json:"revision,omitempty"`
 	Transport string `json:"transport"`
+	// Shard is where the key is, of a collection that is divided.
+	Shard *catfish.ShardAt `json:"shard,omitempty"`
 }
 
 func newKVDelete(a *app) *cobra.Command {
@@ -287,8 +295,14 @@ func newKVDelete(a *app) *cobra.Command {
 			if err := r.Delete(cmd.Context(), []byte(key[0]), cond); err != nil {
 				return err
 			}
-			if f.json {
-				return a.json(kvDone{Key: key[0], Done: "deleted", Transport: cl.Info().Transport})
+			shard, err := r.Shard(cmd.Context(), []byte(key[0]))
+			switch {
+			case err != nil:
+				return err
+			case f.json:
+				return a.json(kvDone{Key: key[0], Done: "deleted", Shard: shard, Transport: cl.Info().Transport})
+			case shard != nil:
+				return a.printf("deleted %s, shard %s\n", plain([]byte(key[0])), shardText(shard))
 			}
 			return a.printf("deleted %s\n", plain([]byte(key[0])))
 		},

@@ -24,3 +24,33 @@ func TestKVFile(t *testing.T) {
 		t.Errorf("a file that is not there: %s", says)
 	}
 }
+
+// The commands say in which shard a key is, and what shards have.
+func TestKVShards(t *testing.T) {
+	_, addr, _ := serve(t, "--records", defaultRecords, "--record-shards", "2")
+	if out := succeed(t, "kv", "put", "a", "1", "--addr", addr); !strings.Contains(out, ", shard ") || !strings.Contains(out, " of 2") {
+		t.Errorf("put: %s", out)
+	}
+	if out := succeed(t, "kv", "get", "a", "--explain", "--addr", addr); !strings.Contains(out, "shard ") || !strings.Contains(out, " of 2") {
+		t.Errorf("get: %s", out)
+	}
+	if out := succeed(t, "kv", "delete", "a", "--json", "--addr", addr); !strings.Contains(out, `"of":2`) {
+		t.Errorf("delete: %s", out)
+	}
+	succeed(t, "collections", "create", "mine", "--records", "--shards", "3", "--addr", addr)
+	if out := succeed(t, "collections", "list", "--addr", addr); !strings.Contains(out, "mine\t0 records in 3 shards") {
+		t.Errorf("list: %s", out)
+	}
+	if out := succeed(t, "status", "--addr", addr); strings.Count(out, "requests by its owner") != 5 {
+		t.Errorf("status: %s", out)
+	}
+	fail(t, exitUsage, []string{"collections", "create", "x", "--shards", "3", "--addr", addr}, "--shards")
+	for _, args := range [][]string{
+		{"collections", "create", "x", "--records", "--shards", "65", "--addr", addr},
+		{"serve", "--records", "x", "--record-shards", "65", "--listen", "127.0.0.1:0"},
+	} {
+		if code, _, says := program(t, args...); code == exitOK || !strings.Contains(says, "65 shards, want 0 to 64") {
+			t.Errorf("%v: %d, %s", args, code, says)
+		}
+	}
+}

@@ -37,13 +37,14 @@ much, "at least" so much if answers are missing.
 A collection of boxes takes rectangles and numbers: CSV with the header
 id,minx,miny,maxx,maxy or id,x,y, the boxes of GeoJSON and OpenStreetMap files,
 rea02, road networks, generators. For a first bulk load 'catfish serve --load'
-is faster and packs tighter.
+is faster and packs tighter. Without --collection they go to the collection default.
+Ids and properties of places are left out, which is told on standard error.
 
 A collection of features takes places with ids, geometries and properties, from
 GeoJSON (also a feature a line), CSV with any columns, OpenStreetMap (PBF, XML)
 and FlatGeobuf, also packed by gzip or zstd; - is standard input. It is made if
 it is not there. A place without an id gets one: loaded again, it is another one.
-Bad records are left out, counted and shown.`,
+Bad records are left out, counted and shown; if nothing else was there, load fails.`,
 		Example: `  catfish load cafes.geojson --collection cafes
   catfish load stops.csv.gz --collection stops --id stop_id --x lon --y lat
   catfish load andorra.osm.pbf --collection andorra
@@ -58,16 +59,16 @@ Bad records are left out, counted and shown.`,
 			if err := into.noUse("for the collection default, which is of boxes: want --collection NAME, too"); err != nil {
 				return err
 			}
-			sources, err := sf.openFiles("file", files)
+			sources, err := sf.openFiles(files)
 			if err != nil {
-				return err
+				return sf.notBoxes(err, files)
 			}
 			cl, err := f.dial(cmd.Context(), a)
 			if err != nil {
 				return err
 			}
 			defer cl.Close()
-			return a.load(cmd.Context(), cl, f, sources)
+			return a.loadBoxes(cmd.Context(), cl, f, &sf, files, sources)
 		},
 	}
 	f.register(c)
@@ -80,12 +81,20 @@ Bad records are left out, counted and shown.`,
 	return c
 }
 
-// openFiles is openAll for a flag that must be given.
-func (f *sourceFlags) openFiles(flag string, files []string) ([]*datasets.Source, error) {
+// openFiles is openAll of at least one file.
+func (f *sourceFlags) openFiles(files []string) ([]*datasets.Source, error) {
 	if len(files) == 0 {
-		return nil, badUsage("--%s is missing, want a file or a generator", flag)
+		return nil, errNoFile
 	}
 	return f.openAll(files)
+}
+
+var errNoFile = badUsage("FILE is missing, want a file or a generator")
+
+// loadBoxes is load, which tells what is left out of the files.
+func (a *app) loadBoxes(ctx context.Context, cl *catfish.Client, f clientFlags, sf *sourceFlags, files []string, sources []*datasets.Source) error {
+	a.tellLeftOut(sf, f.collection, files)
+	return sf.notBoxes(a.load(ctx, cl, f, sources), files)
 }
 
 func (a *app) load(ctx context.Context, cl *catfish.Client, f clientFlags, sources []*datasets.Source) error {

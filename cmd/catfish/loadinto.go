@@ -30,7 +30,7 @@ func (f *intoFlags) noUse(why string) error {
 // loadInto loads files into a collection of either kind.
 func (a *app) loadInto(ctx context.Context, f clientFlags, into *intoFlags, sf *sourceFlags, files []string) error {
 	if len(files) == 0 {
-		return badUsage("--file is missing, want a file or a generator")
+		return errNoFile
 	}
 	what := catfish.KindFeatures
 	if !into.features {
@@ -56,11 +56,11 @@ func (a *app) loadInto(ctx context.Context, f clientFlags, into *intoFlags, sf *
 	if err := into.noUse("for a collection of " + kind); err != nil {
 		return err
 	}
-	sources, err := sf.openFiles("file", files)
+	sources, err := sf.openFiles(files)
 	if err != nil {
-		return err
+		return sf.notBoxes(err, files)
 	}
-	return a.load(ctx, cl, f, sources)
+	return a.loadBoxes(ctx, cl, f, sf, files, sources)
 }
 
 // dialAny is dial for a collection that need not be there.

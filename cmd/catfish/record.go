@@ -77,11 +77,12 @@ func (r recordGRPC) HandleRPC(ctx context.Context, s stats.RPCStats) {
 	rec.Client, _ = ctx.Value(grpcClient{}).(uint32)
 	var collection string
 	var valid bool
-	if m, ok := in.Payload.(*catfishv1.SearchManyRequest); ok {
+	payload := api.Payload(in.Payload)
+	if m, ok := payload.(*catfishv1.SearchManyRequest); ok {
 		r.searches(m, rec)
 		return
 	}
-	switch m := in.Payload.(type) {
+	switch m := payload.(type) {
 	case *catfishv1.SearchRequest:
 		rec.Kind, rec.Limit, collection = catfish.RecordSearch, m.GetLimit(), m.GetCollection()
 		rec.Rect, valid = recordRect(m.GetQuery())

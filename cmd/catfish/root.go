@@ -72,9 +72,9 @@ memory (shm) or a software RNIC on TCP (soft), and says so.`,
 	})
 	root.SetGlobalNormalizationFunc(aliases)
 	root.AddCommand(
-		newServe(a), newLoad(a), newSearch(a), newNearest(a), newCount(a),
+		newServe(a), newConfig(a), newLoad(a), newSearch(a), newNearest(a), newCount(a),
 		newInsert(a), newDelete(a), newUpdate(a), newStatus(a), newCollections(a), newKV(a), newKeys(a), newCheck(a),
-		newFeatures(a), newFeatureGet(a), newFeaturePut(a), newExport(a), newBackup(a), newRestore(a),
+		newFeatures(a), newFeatureGet(a), newFeaturePut(a), newWatch(a), newExport(a), newBackup(a), newRestore(a),
 		newGen(a), newDemo(a), newBench(a), newReplay(a), newFabric(a), newVersion(a),
 	)
 	return root
@@ -93,6 +93,8 @@ func explainFlag(err error) error {
 		want = "a whole number from 0 to 18446744073709551615"
 	case "int", "int64":
 		want = "a whole number"
+	case "bytes":
+		want = "a number of bytes, such as 1073741824, 512MiB or 1GiB"
 	case "duration":
 		want = "a duration such as 500ms or 5s"
 	case "float64":
@@ -143,10 +145,16 @@ func group(c *cobra.Command) {
 // args turns cobra's complaints about arguments into bad usage.
 func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, given []string) error {
-		if err := check(c, given); err != nil {
-			return usageError{err}
+		err := check(c, given)
+		switch {
+		case err == nil:
+			return nil
+		case len(given) > 0 && check(c, nil) == nil && check(c, given[:1]) != nil:
+			return badUsage("unexpected argument %q: %s takes none; a value with blanks wants quotes", given[0], c.CommandPath())
+		case len(c.ValidArgs) > 0:
+			return usageError{err} // It says which there are.
 		}
-		return nil
+		return badUsage("arguments: %d, want %s %s", len(given), c.Parent().CommandPath(), c.Use)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,8 +23,10 @@ import (
 
 type serveFlags struct {
 	sourceFlags
+	config                        string
 	load                          []string
 	listen, grpc, transport, cpus string
+	http                          httpFlags
 	collections                   []string
 	socketMode                    string
 	guard                         guardFlags
@@ -33,7 +36,13 @@ type serveFlags struct {
 }
 
 func newServe(a *app) *cobra.Command {
-	var f serveFlags
+	c, _ := serveCommand(a)
+	return c
+}
+
+// serveCommand is the command with its flags.
+func serveCommand(a *app) (*cobra.Command, *serveFlags) {
+	f := new(serveFlags)
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve an index",
@@ -42,8 +51,10 @@ func newServe(a *app) *cobra.Command {
   ready addr=HOST:PORT transports=LIST objects=N collections=LIST
 
 objects are those of the collection that --load fills. With --data-dir features
-are kept: they are there again after a restart, before the ready line. Boxes and
-records are in memory alone.
+are kept: they are there again after a restart, before the ready line; with
+--keep the boxes of --collection, too. Then --load fills a collection that is
+empty, and leaves alone one that has objects from before. Records, and boxes
+without --keep, are in memory alone.
 
 While it loads, clients can connect; the collection that is loaded is "not
 ready" to them, which is an error that is safe to repeat.
@@ -52,11 +63,19 @@ SIGHUP does not end it, as the end of a terminal would; it reads keys and
 certificates again, or logs that there is nothing to reload.`,
 		Example: `  catfish serve --load california
   catfish serve --listen 0.0.0.0:7119 --load roads.csv --load rivers.geojson
+  catfish serve --config catfish.yaml
   catfish serve --data-dir data --features cafes
   catfish serve --data-dir data --collection cafes --load cafes.geojson
+  catfish serve --collection countries --load countries.geojson --http :8080
+  catfish serve --data-dir data --keep --collection roads --load roads.csv
   catfish serve --listen 127.0.0.1:0 --transport soft --cpus 0-1 --grpc :9090`,
 		Args: args(cobra.ArbitraryArgs),
 		RunE: func(cmd *cobra.Command, more []string) error {
+			if f.config != "" {
+				if _, err := readConfig(cmd.Flags(), f.config); err != nil {
+					return err
+				}
+			}
 			if len(more) > 0 && len(f.load) == 0 {
 				return badUsage("unexpected argument %q, files follow --load", more[0])
 			}
@@ -66,12 +85,14 @@ certificates again, or logs that there is nothing to reload.`,
 	}
 	f.sourceFlags.register(c)
 	fs := c.Flags()
+	fs.StringVar(&f.config, "config", "", "file with values of these flags (catfish config); those that are typed count more")
 	fs.StringVarP(&f.listen, "listen", "l", defaultAddr, "host:port to listen on, port 0 for any, or host for port "+defaultPort)
 	fs.StringArrayVar(&f.load, "load", nil,
 		"file or generator to load first; repeat it, or list more files after it")
 	fs.StringSliceVarP(&f.collections, "collection", "c", []string{catfish.DefaultCollection},
-		"collections of boxes to serve; the first one gets what is loaded")
+		"collections of boxes to serve; the first one gets what is loaded: see --kind")
 	fs.StringSliceVar(&f.opts.Records, "records", nil, "collections of records to serve (catfish kv)")
+	fs.IntVar(&f.opts.RecordShards, "record-shards", 0, shardsUsage("with --records: "))
 	fs.StringVar(&f.transport, "transport", "auto",
 		"auto (all that this machine has), or a list of shm, soft, ofi, tcp")
 	fs.IntVar(&f.opts.Workers, "workers", 0, "worker threads per transport, 0: one per core")
@@ -104,13 +125,14 @@ certificates again, or logs that there is nothing to reload.`,
 		"collections that the clients of one host, or with shm of one user, may create; -1: none")
 	fs.StringVar(&f.metrics, "metrics", "",
 		"host:port of Prometheus metrics (/metrics) and probes (/healthz, /readyz), empty: none; who reaches it needs no key")
+	f.http.register(c)
 	f.guard.register(c)
 	f.registerKeep(c)
 	recordFlags(c, &f.opts.Record)
 	completeData(c, "load")
 	fabricFlags(c, &f.opts.Fabric)
 	completeList(c, "transport", "auto", "shm", "soft", "ofi", "tcp")
-	return c
+	return c, f
 }
 
 // connectionProcs is how much GOMAXPROCS is raised for workers that may all
@@ -137,7 +159,10 @@ func (f *serveFlags) options(a *app) (catfish.ServerOptions, error) {
 			return o, err
 		}
 	}
-	if err := f.guard.check(f.grpc); err != nil {
+	if err := f.http.check(); err != nil {
+		return o, err
+	}
+	if err := f.guard.check(f.grpc, f.http.addr); err != nil {
 		return o, err
 	}
 	if f.transport != "auto" && f.transport != "" {
@@ -203,7 +228,7 @@ func (f *serveFlags) options(a *app) (catfish.ServerOptions, error) {
 	return o, nil
 }
 
-func (a *app) serve(ctx context.Context, f serveFlags) error {
+func (a *app) serve(ctx context.Context, f *serveFlags) error {
 	a.stamp = true
 	opts, err := f.options(a)
 	if err != nil {
@@ -216,7 +241,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	var sources []*datasets.Source
 	if f.keep.into == "" {
 		if sources, err = f.openAll(f.load); err != nil {
-			return err
+			return f.notBoxes(err, f.load)
 		}
 	}
 	guards, err := f.guard.open(opts.Logger)
@@ -249,11 +274,21 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if len(f.collections) > 0 {
 		first = f.collections[0]
 	}
-	tree, err := srv.Collection(first)
-	if err != nil {
-		return err
+	var tree *rstar.Tree
+	var objects func() int
+	keptBoxes := slices.Contains(opts.Keep, first)
+	if f.keep.kind != catfish.KindBoxes {
+		a.tellLeftOut(&f.sourceFlags, first, f.load[:len(sources)])
 	}
-	objects := tree.Len
+	if !keptBoxes {
+		if tree, err = srv.Collection(first); err != nil {
+			return err
+		}
+		objects = tree.Len
+		if opts.DataDir != "" && len(sources) > 0 {
+			fmt.Fprintf(a.err, "%s collection %s is in memory alone: --keep keeps it\n", logTime(time.Now()), first)
+		}
+	}
 	interrupted := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -269,27 +304,41 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 		return end(err)
 	}
 	defer seen.close()
-	if len(sources) > 0 {
+	if len(sources) > 0 && !keptBoxes {
 		if err := a.fill(ctx, tree, sources); err != nil {
-			return end(err)
+			return end(f.notBoxes(err, f.load))
 		}
 		if err := srv.SetReady(first); err != nil {
 			return end(err)
 		}
 	}
+	if guards.tls != nil {
+		go guards.tls.Watch(ctx)
+	}
+	part := callsPartOf(f.grpc, f.http.addr)
 	// gRPC is there while features are loaded, and says that it is not serving.
 	loaded := make(chan struct{})
-	grpcAddr, stopGRPC, err := serveGRPC(ctx, f.grpc, srv, guards, seen, loaded, cancel)
+	grpcAddr, stopGRPC, err := serveGRPC(ctx, f.grpc, part, srv, guards, seen, loaded, cancel)
 	if err != nil {
 		return end(err)
 	}
 	defer stopGRPC()
+	httpAddr, stopHTTP, err := serveHTTP(f.http, part, srv, guards, seen, loaded, cancel)
+	if err != nil {
+		return end(err)
+	}
+	defer stopHTTP()
 	if err := a.awaitStore(ctx, srv, opts.DataDir); err != nil {
 		return end(err)
 	}
+	if keptBoxes {
+		if objects, err = a.loadKeptBoxes(ctx, srv, first, sources); err != nil {
+			return end(err)
+		}
+	}
 	if f.keep.into != "" {
 		if len(f.load) > 0 {
-			if err := a.loadKept(ctx, srv, &f); err != nil {
+			if err := a.loadKept(ctx, srv, f); err != nil {
 				return end(err)
 			}
 		}
@@ -305,6 +354,9 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 		strings.Join(srv.Collections(), ","))
 	if grpcAddr != "" {
 		line += " grpc=" + grpcAddr
+	}
+	if httpAddr != "" {
+		line += " http=" + httpAddr
 	}
 	if seen.addr != "" {
 		line += " metrics=" + seen.addr

@@ -4,21 +4,23 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// keepFlags are the flags of 'serve' about collections of features, and where they
-// are kept.
+// keepFlags are the flags of 'serve' about collections of features, and what is kept.
 type keepFlags struct {
 	placeFlags
 	kind, sync string
 	features   []string
 	into       string // the collection of features that is loaded; empty: none
+	boxes      bool   // collections of boxes are kept, too
 }
 
 func (f *serveFlags) registerKeep(c *cobra.Command) {
@@ -29,6 +31,7 @@ func (f *serveFlags) registerKeep(c *cobra.Command) {
 		"collection and the files hold places, which CSV with the header of boxes, rea02, road and generators do not")
 	fs.StringSliceVar(&k.features, "features", nil, "collections of features to serve (catfish features)")
 	fs.StringVar(&o.DataDir, "data-dir", "", "directory where all features are kept, made if it is missing; empty: in memory alone")
+	fs.BoolVar(&k.boxes, "keep", false, "with --data-dir: the boxes of --collection are kept there, too")
 	fs.StringVar(&k.sync, "sync", "always", "with --data-dir, when a write is durable: always (before it is answered), an interval such as\n"+
 		"100ms (what a crash may lose), or off (survives the process, not the machine)")
 	fs.Var(byteSize{&o.LogBytes}, "log-bytes", "with --data-dir: about how much of the log is kept, such as 1GiB; 0: 256MiB")
@@ -47,7 +50,7 @@ func (f *serveFlags) keepOptions(o *catfish.ServerOptions) (err error) {
 		return badUsage("--kind is %q, want boxes or features", k.kind)
 	}
 	if o.DataDir == "" {
-		if err := noUse(f.flags, "without --data-dir", "sync", "log-bytes", "backup-dir"); err != nil {
+		if err := noUse(f.flags, "without --data-dir", "keep", "sync", "log-bytes", "backup-dir"); err != nil {
 			return err
 		}
 	}
@@ -59,24 +62,47 @@ func (f *serveFlags) keepOptions(o *catfish.ServerOptions) (err error) {
 	}
 	kind := k.kind
 	named := f.flags != nil && f.flags.Changed("collection")
+	if named { // What both flags name has features.
+		if first := f.collections[0]; len(f.load) > 0 && slices.Contains(k.features, first) {
+			if kind == catfish.KindBoxes {
+				return badUsage("--kind boxes: --features lists collection %s, which --load fills", first)
+			}
+			kind = catfish.KindFeatures
+			k.features = slices.DeleteFunc(k.features, func(name string) bool { return name == first })
+		}
+		f.collections = slices.DeleteFunc(f.collections, func(name string) bool { return slices.Contains(k.features, name) })
+	}
 	if kind == "" {
 		kind = catfish.KindBoxes
-		if len(f.load) > 0 && named && f.collections[0] != catfish.DefaultCollection {
+		if len(f.load) > 0 && (named && f.collections[0] != catfish.DefaultCollection || !named && len(k.features) > 0) {
 			kind = f.boxesOrPlaces(f.load)
 		}
 	}
-	if kind == catfish.KindFeatures && f.collections[0] == catfish.DefaultCollection {
-		return badUsage("--kind features: collection default is of boxes, want --collection NAME")
-	}
 	o.Features = map[string]catfish.FeaturesOptions{}
 	if kind == catfish.KindFeatures {
-		k.into, f.collections = f.collections[0], f.collections[1:]
+		switch {
+		case !named && len(k.features) == 1: // The only one that can be meant.
+			k.into, k.features = k.features[0], nil
+		case !named && len(k.features) > 1:
+			return badUsage("--load with --features %s: want --collection NAME, of the one that is loaded, and the others with --features",
+				strings.Join(k.features, ","))
+		case f.collections[0] == catfish.DefaultCollection:
+			return badUsage("--kind features: collection default is of boxes, want --collection NAME")
+		default:
+			k.into, f.collections = f.collections[0], f.collections[1:]
+		}
 		o.Features[k.into] = k.space()
 		if err := noUse(f.flags, "for a collection of features", boxFlagNames...); err != nil {
 			return err
 		}
 	} else if err := noUse(f.flags, "without a collection of features to load: see --kind", placeFlagNames...); err != nil {
 		return err
+	}
+	if k.boxes {
+		if len(f.collections) == 0 {
+			return badUsage("--keep keeps boxes, and all of --collection has features, which are kept in any case")
+		}
+		o.Keep = f.collections
 	}
 	for _, name := range k.features {
 		if _, twice := o.Features[name]; twice || slices.Contains(f.collections, name) || slices.Contains(o.Records, name) {
@@ -135,8 +161,27 @@ func (a *app) loadKept(ctx context.Context, srv *catfish.Server, f *serveFlags) 
 		return srv.SetReady(f.keep.into)
 	}
 	l := &featureLoader{a: a, to: catfish.FeaturesOf(c), space: c.Options().Space, strict: f.keep.strict}
-	if err := l.loadAll(ctx, &f.keep.placeFlags, &f.sourceFlags, f.load); err != nil {
+	if err := c.Fill(func() error { return l.loadAll(ctx, &f.keep.placeFlags, &f.sourceFlags, f.load) }); err != nil {
 		return err
 	}
 	return srv.SetReady(f.keep.into)
+}
+
+// loadKeptBoxes loads files into a collection of boxes that is kept, unless it has
+// boxes from before, as loadKept does.
+func (a *app) loadKeptBoxes(ctx context.Context, srv *catfish.Server, name string, sources []*datasets.Source) (objects func() int, err error) {
+	c, err := srv.Kept(name)
+	if err != nil {
+		return nil, err
+	}
+	if n := c.Tree().Len(); n > 0 && len(sources) > 0 {
+		fmt.Fprintf(a.err, "%s collection %s has %d objects from before: nothing was loaded\n", logTime(time.Now()), name, n)
+		sources = nil
+	}
+	if len(sources) > 0 {
+		if err := a.fillBy(ctx, c.Tree(), c.Load, sources); err != nil {
+			return nil, err
+		}
+	}
+	return c.Tree().Len, srv.SetReady(name)
 }

@@ -111,6 +111,11 @@ func (a *app) read(ctx context.Context, src *datasets.Source, each func(rstar.It
 // fill reads the sources and bulk loads a tree with all of them. What does not
 // fit is an error as soon as that is known, before memory was taken for it.
 func (a *app) fill(ctx context.Context, tree *rstar.Tree, sources []*datasets.Source) error {
+	return a.fillBy(ctx, tree, tree.Load, sources)
+}
+
+// fillBy is fill of a tree that is loaded by load.
+func (a *app) fillBy(ctx context.Context, tree *rstar.Tree, load func([]rstar.Item) error, sources []*datasets.Source) error {
 	g := datasets.NewGather(tree)
 	for _, src := range sources {
 		err := g.Expect(src)
@@ -125,7 +130,7 @@ func (a *app) fill(ctx context.Context, tree *rstar.Tree, sources []*datasets.So
 			return err
 		}
 	}
-	return tree.Load(g.Items())
+	return load(g.Items())
 }
 
 // slabFor says which --slab-bytes a source needs beside what was read before

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/store"
 )
 
 func newStatus(a *app) *cobra.Command {
@@ -58,6 +59,18 @@ func budgetText(u catfish.BudgetStats) string {
 	return s
 }
 
+// storeText says where features are kept, and who watches them.
+func storeText(s *store.Stats) string {
+	text := "nowhere, features are in memory alone (no --data-dir)"
+	if d := s.Disk; d != nil {
+		text = fmt.Sprintf("in %s, sync %s, revision %d, log %s", d.Dir, d.Sync, d.Revision, sizeText(d.LogBytes))
+		if d.ReadOnly != "" {
+			text += ", READ-ONLY: " + packageNames.ReplaceAllString(d.ReadOnly, "$1")
+		}
+	}
+	return fmt.Sprintf("%s; %d watchers of %d areas", text, s.Watchers, s.WatchedAreas)
+}
+
 // statusText says the same as the JSON, for people.
 func statusText(st catfish.ServerStats, info catfish.ConnInfo) string {
 	var b strings.Builder
@@ -86,6 +99,9 @@ func statusText(st catfish.ServerStats, info catfish.ConnInfo) string {
 		full = ": FULL, writes and connections over rings are refused"
 	}
 	printTo("memory      %s of %s%s\n", sizeText(st.Memory.Resident), sizeText(st.Memory.Limit), full)
+	if st.Store != nil {
+		printTo("kept        %s\n", storeText(st.Store))
+	}
 	for _, u := range st.Budgets {
 		printTo("budget      %s\n", budgetText(u))
 	}
@@ -101,11 +117,23 @@ func statusText(st catfish.ServerStats, info catfish.ConnInfo) string {
 			name, c.Len, c.Height, c.Nodes, c.NodeBytes,
 			float64(c.UsedBytes)/(1<<20), float64(c.SlabBytes)/(1<<20), c.Searches)
 	}
+	for _, name := range slices.Sorted(maps.Keys(st.Features)) {
+		f := st.Features[name]
+		if slices.Contains(st.Loading, name) {
+			printTo("features    %s: loading, not ready for clients\n", name)
+		}
+		printTo("features    %s: %d features (%v), height %d, %d searches, %d puts, %d deletes, %d expired, %s used\n",
+			name, f.Records.Index.Items, f.Space, f.Tree.Height, f.Tree.Searches,
+			f.Records.Puts, f.Records.Deletes, f.Records.Expired, sizeText(f.Tree.UsedBytes+f.Records.UsedBytes))
+	}
 	for _, name := range slices.Sorted(maps.Keys(st.Records)) {
 		r := st.Records[name]
 		printTo("records     %s: %d records, %d puts, %d deletes, %d expired, key index %.2f full, %.1f of %.1f MiB used, %.1f of it by dead records\n",
 			name, r.Index.Items, r.Puts, r.Deletes, r.Expired, r.Load,
 			float64(r.UsedBytes)/(1<<20), float64(r.SlabBytes)/(1<<20), float64(r.Records.RetiredBytes)/(1<<20))
+		for i, s := range r.Shards {
+			printTo("  shard %d    %d records, %d requests by its owner, %d by others\n", i, s.Records, s.Owned, s.Strayed)
+		}
 	}
 	return b.String()
 }

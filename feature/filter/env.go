@@ -73,6 +73,11 @@ func (e *Error) explain() {
 	// What could stand in its place is most of the grammar.
 	e.Message, _, _ = strings.Cut(e.Message, " expecting {")
 	e.Message = strings.Replace(e.Message, "mismatched input '<EOF>'", "the expression ends too early", 1)
+	// A lexer that wants a second = names what stands there instead, too.
+	if strings.Contains(e.Message, "token recognition error at: '=") {
+		e.Message = "equality is =="
+		return
+	}
 	rest, ok := strings.CutPrefix(e.Message, "undeclared reference to '")
 	if !ok {
 		return

@@ -456,6 +456,15 @@ func TestErrorShowsCaret(t *testing.T) {
 			t.Errorf("%q: tabs move the caret:\n%v", expr, err)
 		}
 	}
+	// A single = is shown, with what it should be.
+	for expr, column := range map[string]int{`properties.kind = "cafe"`: 17, `id == "=" && properties.kind="x"`: 29, "1=": 2} {
+		_, err := Compile(expr, Options{})
+		lines := strings.Split(err.Error(), "\n")
+		if !strings.Contains(lines[0], fmt.Sprintf("column %d: equality is ==", column)) ||
+			lines[1] != "  "+expr || len(lines[2]) != 2+column || lines[1][len(lines[2])-1] != '=' {
+			t.Errorf("%s: got\n%v", expr, err)
+		}
+	}
 	// Of a long line the part around the caret is shown.
 	_, err := Compile(strings.Repeat(`id == "a" || `, 100)+"foo"+strings.Repeat(` || id == "a"`, 100), Options{})
 	for _, l := range strings.Split(err.Error(), "\n")[1:] {

@@ -32,6 +32,7 @@ func Attacks() []Attack {
 		silentStreams, silentHandshakes, silentSockets,
 		malformed, malformedRings, resets, slowSenders, collections,
 		malformedRecords, cursors, leases, shortLived, fullRecords,
+		malformedFeatures, halfPuts, costlySearches, unreadFeatures,
 	}
 }
 
@@ -50,6 +51,7 @@ type Job struct {
 	Attack   string `json:"attack"`
 	Target   Target `json:"target"`
 	Small    bool   `json:"small"`     // as in tests
+	Shares   bool   `json:"shares"`    // takes its share of the cores, rather than what is left
 	SameHost bool   `json:"same_host"` // as the honest clients
 	Second   bool   `json:"second"`    // the attack's second process
 	Rate     int    `json:"rate"`      // of a flood, connections per second

@@ -69,6 +69,7 @@ var groups = map[string][]Attack{
 	"say nothing":  {silentStreams, silentHandshakes, silentSockets, slowSenders},
 	"talk rubbish": {malformed, malformedRings, resets, collections, fullRecords},
 	"want records": {malformedRecords, cursors, leases, shortLived},
+	"want places":  {malformedFeatures, halfPuts, costlySearches, unreadFeatures},
 }
 
 // TestAttacks: beside all attacks the honest clients get right answers and no

@@ -32,8 +32,10 @@ func ChildMain(in io.Reader, out io.Writer) error {
 	if !ok {
 		return p.Fail(fmt.Errorf("attack: no attack %q", j.Attack))
 	}
-	if err := beLastToRun(); err != nil {
-		return p.Fail(err)
+	if !j.Shares {
+		if err := beLastToRun(); err != nil {
+			return p.Fail(err)
+		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -119,7 +119,7 @@ func TestRecordRequests(t *testing.T) {
 	}
 	defer s.stop()
 	e := newEnemy(Job{Target: s.Target, Small: true})
-	coll, err := e.number(ctx)
+	coll, err := e.number(ctx, recordsName)
 	if err != nil || coll == 0 {
 		t.Fatalf("collection %d, %v", coll, err)
 	}

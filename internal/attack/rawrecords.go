@@ -58,8 +58,8 @@ func recordRequest(kind byte, coll uint32, key string) []byte {
 	}
 }
 
-// number asks over a plain socket for the number of the attacked collection.
-func (e *Enemy) number(ctx context.Context) (uint32, error) {
+// number asks over a plain socket for the number of a collection.
+func (e *Enemy) number(ctx context.Context, name string) (uint32, error) {
 	c, err := e.stream(ctx, 0, streamTCP)
 	if err != nil {
 		return 0, err
@@ -68,7 +68,7 @@ func (e *Enemy) number(ctx context.Context) (uint32, error) {
 	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
 		return 0, err
 	}
-	if _, err := c.Write(frame(kindOpen, 1, []byte(recordsName))); err != nil {
+	if _, err := c.Write(frame(kindOpen, 1, []byte(name))); err != nil {
 		return 0, err
 	}
 	var answer [frameBytes + 4]byte
@@ -76,18 +76,23 @@ func (e *Enemy) number(ctx context.Context) (uint32, error) {
 		return 0, err
 	}
 	if answer[4] != kindReply {
-		return 0, fmt.Errorf("attack: open of %q: answer of kind %d", recordsName, answer[4])
+		return 0, fmt.Errorf("attack: open of %q: answer of kind %d", name, answer[4])
 	}
 	return binary.LittleEndian.Uint32(answer[frameBytes:]), nil
 }
 
-// askRecords sends what next makes, over plain sockets, shm and soft, and takes the
-// answers; over rings, those that fit into the ring.
+// askRecords is ask about the attacked records.
 func (e *Enemy) askRecords(ctx context.Context, n int, next func(coll uint32) (kind byte, body []byte)) error {
-	coll, err := e.number(ctx)
+	coll, err := e.number(ctx, recordsName)
 	if err != nil {
 		return err
 	}
+	return e.ask(ctx, coll, n, next)
+}
+
+// ask sends what next makes, over plain sockets, shm and soft, and takes the
+// answers; over rings, those that fit into the ring.
+func (e *Enemy) ask(ctx context.Context, coll uint32, n int, next func(coll uint32) (kind byte, body []byte)) error {
 	return e.each(ctx, n, func(ctx context.Context, i int) error {
 		if i%3 == 0 {
 			return e.askSocket(ctx, i, func() (byte, []byte) { return next(coll) })

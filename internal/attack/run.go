@@ -68,7 +68,9 @@ func Run(ctx context.Context, cfg Config) (_ Row, err error) {
 	}
 	row.cut(clients, func(c *ClientRow) *Part { return &c.Alone })
 
-	enemies, err := startAttackers(cfg.Spawn, cfg.Attacks, Job{Target: srv.Target, Small: cfg.Small, SameHost: cfg.SameHost})
+	enemies, err := startAttackers(cfg.Spawn, cfg.Attacks, Job{Target: srv.Target, Small: cfg.Small, SameHost: cfg.SameHost,
+		Shares: cfg.Small, // Of a busy machine nothing may be left, and tests measure no rates.
+	})
 	if err != nil {
 		return row, err
 	}
@@ -96,8 +98,8 @@ func Run(ctx context.Context, cfg Config) (_ Row, err error) {
 	return row, err
 }
 
-// honestClients are all that watch: the readers and the writer, those of records,
-// new clients, and uploads if an attack is on those.
+// honestClients are all that watch: the readers and the writer, those of records and
+// of features, new clients, and uploads if an attack is on those.
 func honestClients(ctx context.Context, t Target, qs []question, cfg *Config) ([]*honest, error) {
 	all, err := newHonest(ctx, t, qs, cfg.Rate)
 	if err != nil {
@@ -110,6 +112,15 @@ func honestClients(ctx context.Context, t Target, qs []question, cfg *Config) ([
 		return nil, err
 	}
 	for _, h := range keepers {
+		h.every = time.Duration(float64(time.Second) / cfg.Rate)
+	}
+	wardens, err := newWardens(ctx, t)
+	all = append(all, wardens...)
+	if err != nil {
+		closeAll(all)
+		return nil, err
+	}
+	for _, h := range wardens {
 		h.every = time.Duration(float64(time.Second) / cfg.Rate)
 	}
 	all = append(all, newcomers(t, qs))

@@ -6,8 +6,8 @@
 // A registry is the caller's; there is none for the process.
 //
 // Names follow Prometheus' conventions: base units, _total for what only grows.
-// Labels have few values: transports (4), kinds of requests (about 20), budgets
-// (about 15), and collections, of which a server has at most 1,024 at a time.
+// Labels have few values: transports (4), kinds of requests (about 30), budgets
+// (about 15), results of writes (8), and collections, of which a server has at most 1,024 at a time.
 package metrics
 
 import (
@@ -71,7 +71,23 @@ var (
 	nodeReads = desc("collection_node_reads_total", "Tree nodes that these searches read.", "collection")
 	restarts  = desc("collection_restarts_total", "Searches that began again because writers moved nodes.", "collection")
 	retries   = desc("collection_retries_total", "Nodes that were read again because writers changed them.", "collection")
+	retired   = desc("collection_retired_bytes", "Memory of dead records that is yet to be used again.", "collection", "kind")
 	loading   = desc("collections_loading", "Collections that are still being loaded.")
+
+	ready      = desc("store_ready", "1 when what the store has kept is loaded.")
+	writes     = desc("store_writes_total", "Writes of features and kept boxes, by what became of them; those that failed changed nothing.", "result")
+	batched    = desc("store_batch_writes", "Writes that were committed together.")
+	commits    = desc("store_commit_seconds", "Time that commits took; with --sync always until they were durable.")
+	queued     = desc("store_waiting_writes", "Writes that have not begun.")
+	revision   = desc("store_revision", "Revision of the last write.")
+	watchers   = desc("store_watchers", "Watchers.")
+	areas      = desc("store_watched_areas", "Areas of all watchers.")
+	lagged     = desc("store_watchers_lagged_total", "Watchers that ended since they were too slow.")
+	fsyncs     = desc("store_fsync_seconds", "Time that fsyncs of the write-ahead log took.")
+	logBytes   = desc("store_log_bytes", "What the log of writes takes, before compression.")
+	durable    = desc("store_durable_revision", "Revision up to which all is known to survive a crash.")
+	readOnly   = desc("store_read_only", "1 while writes are refused since the disk is full or failed.")
+	recoveries = desc("store_recoveries_total", "How often writes were taken again after that.")
 
 	resident = desc("memory_resident_bytes", "Memory of the process that is resident.")
 	limit    = desc("memory_limit_bytes", "What the server is to hold in memory.")
@@ -139,12 +155,15 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		e.gauge(objects, float64(r.Index.Items), name, catfish.KindRecords)
 		e.gauge(usedBytes, float64(r.UsedBytes), name, catfish.KindRecords)
 		e.gauge(slabBytes, float64(r.SlabBytes), name, catfish.KindRecords)
+		e.gauge(retired, float64(r.Records.RetiredBytes), name, catfish.KindRecords)
 	}
 	for name, f := range st.Features {
 		e.gauge(objects, float64(f.Records.Index.Items), name, catfish.KindFeatures)
 		e.gauge(usedBytes, float64(f.Records.UsedBytes+f.Tree.UsedBytes), name, catfish.KindFeatures)
 		e.gauge(slabBytes, float64(f.Records.SlabBytes+f.Tree.SlabBytes), name, catfish.KindFeatures)
+		e.gauge(retired, float64(f.Records.Records.RetiredBytes), name, catfish.KindFeatures)
 	}
+	e.store(st.Store)
 	e.gauge(loading, float64(len(st.Loading)))
 	e.memory(&st.Memory)
 	for _, b := range st.Budgets {

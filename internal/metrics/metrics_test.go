@@ -2,12 +2,15 @@ package metrics
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,7 +19,10 @@ import (
 
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/record"
 	"github.com/catfish-index/catfish/rstar"
+	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/disk"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -40,10 +46,16 @@ func sample() *fixed {
 		}},
 		Collections: map[string]rstar.Stats{"cafes": {Len: 7, UsedBytes: 70, SlabBytes: 700, Searches: 11}},
 		Records:     map[string]catfish.RecordsStats{"kv": {UsedBytes: 80, Stats: kv.Stats{}}},
-		Features:    map[string]catfish.FeaturesStats{"parks": {Tree: rstar.Stats{UsedBytes: 3}, Records: catfish.RecordsStats{UsedBytes: 4}}},
-		Memory:      catfish.MemoryStats{Resident: 1, Limit: 2, Full: true},
-		Budgets:     []catfish.BudgetStats{{Name: "bytes of answers", Used: 1, Limit: 2, Refused: 3, Cut: 4}},
-		Recording:   &catfish.RecordStats{Records: 1, Dropped: 2},
+		Features:    map[string]catfish.FeaturesStats{"parks": {Tree: rstar.Stats{UsedBytes: 3}, Records: catfish.RecordsStats{UsedBytes: 4, Stats: kv.Stats{Records: record.Stats{RetiredBytes: 5}}}}},
+		Store: &store.Stats{
+			Writes: map[string]uint64{"put": 5, "read_only": 2}, Watchers: 3, WatchedAreas: 4, Lagged: 1, Revision: 9, Waiting: 6,
+			Batches: disk.HistogramStats{Count: 3, Sum: 9, Buckets: []uint64{1, 1, 1, 0}},
+			Commits: disk.HistogramStats{Count: 2, Sum: 6, Buckets: []uint64{0, 1, 1}},
+			Disk:    &disk.Stats{LogBytes: 77, Durable: 8, ReadOnly: "full", Recoveries: 2, Syncs: disk.HistogramStats{Count: 1, Sum: 4, Buckets: []uint64{0, 0, 1}}},
+		},
+		Memory:    catfish.MemoryStats{Resident: 1, Limit: 2, Full: true},
+		Budgets:   []catfish.BudgetStats{{Name: "bytes of answers", Used: 1, Limit: 2, Refused: 3, Cut: 4}},
+		Recording: &catfish.RecordStats{Records: 1, Dropped: 2},
 	}
 }
 
@@ -71,6 +83,20 @@ func TestMetrics(t *testing.T) {
 		`catfish_request_service_seconds_sum{kind="search",transport="shm"} 0.5`,
 		`catfish_requests_failed_total{kind="search",transport="shm"} 1`,
 		`catfish_memory_full 1`,
+		`catfish_store_ready 1`,
+		`catfish_store_writes_total{result="read_only"} 2`,
+		`catfish_store_batch_writes_bucket{le="1"} 1`,
+		`catfish_store_batch_writes_bucket{le="4"} 3`,
+		`catfish_store_batch_writes_sum 9`,
+		`catfish_store_commit_seconds_bucket{le="4e-06"} 2`,
+		`catfish_store_commit_seconds_count 2`,
+		`catfish_store_fsync_seconds_sum 4e-06`,
+		`catfish_store_log_bytes 77`,
+		`catfish_store_watchers 3`,
+		`catfish_store_watchers_lagged_total 1`,
+		`catfish_store_read_only 1`,
+		`catfish_store_recoveries_total 2`,
+		`catfish_collection_retired_bytes{collection="parks",kind="features"} 5`,
 		`catfish_budget_cut_total{budget="bytes of answers"} 4`,
 		`catfish_recording_dropped_total 2`,
 		`catfish_collections_loading 0`,
@@ -95,6 +121,28 @@ func TestDocumented(t *testing.T) {
 	for _, name := range append([]string{"catfish_scrape_duration_seconds"}, names...) {
 		if !strings.Contains(string(text), "`"+strings.TrimPrefix(name, "catfish_")) {
 			t.Errorf("docs/operations.md does not name %s", name)
+		}
+	}
+}
+
+// The dashboard and the alerts ask for metrics that there are.
+func TestDeployed(t *testing.T) {
+	for _, file := range []string{"grafana/catfish.json", "prometheus/alerts.yml"} {
+		text, err := os.ReadFile("../../deploy/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(file, ".json") && !json.Valid(text) {
+			t.Errorf("%s is not JSON", file)
+		}
+		asked := regexp.MustCompile(`catfish_[a-z_]+`).FindAllString(string(text), -1)
+		if len(asked) < 8 {
+			t.Errorf("%s asks for %q", file, asked)
+		}
+		for _, name := range asked {
+			if !slices.Contains(names, strings.TrimSuffix(name, "_bucket")) {
+				t.Errorf("%s asks for %s, which is not there", file, name)
+			}
 		}
 	}
 }

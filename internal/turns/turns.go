@@ -134,9 +134,9 @@ func (t *Turns) next() *Turn {
 	return n
 }
 
-// Run calls step, which may take about a tenth of a Quantum, when it is its
+// RunStep calls step, which may take about a tenth of a Quantum, when it is its
 // turn. It returns the cause of ctx's end if that comes first.
-func (t *Turns) Run(ctx context.Context, from string, step func()) error {
+func (t *Turns) RunStep(ctx context.Context, from string, step func()) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}

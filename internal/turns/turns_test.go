@@ -98,7 +98,7 @@ func TestRun(t *testing.T) {
 	for range 16 {
 		group.Go(func() {
 			for range 50 {
-				err := q.Run(t.Context(), "a", func() {
+				err := q.RunStep(t.Context(), "a", func() {
 					n := at.Add(1)
 					for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 					}
@@ -125,7 +125,7 @@ func TestRunInTurn(t *testing.T) {
 		var order []int
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if err := turns.Run(t.Context(), "a", func() { <-busy }); err != nil {
+			if err := turns.RunStep(t.Context(), "a", func() { <-busy }); err != nil {
 				t.Error(err)
 			}
 		})
@@ -133,14 +133,14 @@ func TestRunInTurn(t *testing.T) {
 		gone, leave := context.WithCancelCause(t.Context())
 		why := errors.New("gone")
 		wg.Go(func() {
-			if err := turns.Run(gone, "a", func() { t.Error("a turn after the end") }); !errors.Is(err, why) {
+			if err := turns.RunStep(gone, "a", func() { t.Error("a turn after the end") }); !errors.Is(err, why) {
 				t.Error(err)
 			}
 		})
 		for i := range 5 {
 			synctest.Wait()
 			wg.Go(func() {
-				if err := turns.Run(t.Context(), "a", func() { order = append(order, i) }); err != nil {
+				if err := turns.RunStep(t.Context(), "a", func() { order = append(order, i) }); err != nil {
 					t.Error(err)
 				}
 			})
@@ -190,7 +190,7 @@ func TestSocketsAreLookedAt(t *testing.T) {
 	var group sync.WaitGroup
 	group.Go(func() {
 		for ctx.Err() == nil {
-			_ = q.Run(ctx, "other", func() { steps.Add(1) })
+			_ = q.RunStep(ctx, "other", func() { steps.Add(1) })
 		}
 	})
 	for i := int64(1); i <= 100; i++ {
@@ -199,7 +199,7 @@ func TestSocketsAreLookedAt(t *testing.T) {
 			t.Fatal(err)
 		}
 		for got.Load() < i {
-			if err := q.Run(ctx, "this", func() {}); err != nil {
+			if err := q.RunStep(ctx, "this", func() {}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -209,4 +209,58 @@ func TestSocketsAreLookedAt(t *testing.T) {
 	}
 	cancel()
 	group.Wait()
+}
+
+// TestJob keeps its turn for a quantum, then lets others go first; one that rests
+// has none.
+func TestJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(1)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		a, b := q.Job(ctx, "a"), q.Job(ctx, "b")
+		var order []string
+		pause := func(name string, j *Job) {
+			if err := j.Pause(); err != nil {
+				t.Error(name, err)
+			}
+			order = append(order, name)
+		}
+		pause("a", a)
+		go pause("b", b)
+		synctest.Wait()
+		time.Sleep(Quantum - 1)
+		pause("a", a)
+		time.Sleep(time.Nanosecond)
+		if !slices.Equal(order, []string{"a", "a"}) {
+			t.Errorf("within a quantum %v went on", order)
+		}
+		go pause("a", a) // Its turn is over, and b's begins.
+		synctest.Wait()
+		if !slices.Equal(order, []string{"a", "a", "b"}) {
+			t.Errorf("after a quantum %v went on", order)
+		}
+		b.End()
+		b.End()
+		synctest.Wait()
+		if !slices.Equal(order, []string{"a", "a", "b", "a"}) {
+			t.Errorf("when b rests %v went on", order)
+		}
+		why := errors.New("enough")
+		go func() {
+			if err := b.Pause(); !errors.Is(err, why) {
+				t.Error(err)
+			}
+			b.End()
+		}()
+		synctest.Wait()
+		cancel(why)
+		synctest.Wait()
+		if err := a.Pause(); !errors.Is(err, why) {
+			t.Error(err)
+		}
+		a.End()
+		if q.free != 1 || len(q.line) != 0 {
+			t.Errorf("%d free, %d wait", q.free, len(q.line))
+		}
+	})
 }

@@ -242,6 +242,16 @@ func TestSourceOf(t *testing.T) {
 		if got := SourceOf(addr(in)); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}
+		tcp, err := net.ResolveTCPAddr("tcp", in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := SourceOf(tcp); got != want {
+			t.Errorf("%s as an address of TCP: %s, want %s", in, got, want)
+		}
+	}
+	if got := SourceOf(&net.TCPAddr{Port: 1}); got != "" {
+		t.Errorf("no address: %s", got)
 	}
 	if got := SourceOf(&net.UnixAddr{Name: "@x", Net: "unix"}); got != "@x" {
 		t.Errorf("unix: %s", got)

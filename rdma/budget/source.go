@@ -8,6 +8,11 @@ import (
 // SourceOf names the source of a network connection: its host. Of IPv6 it is
 // the network of 64 bits, which is the least that a host gets.
 func SourceOf(addr net.Addr) string {
+	if tcp, ok := addr.(*net.TCPAddr); ok { // of most calls: without the text between
+		if ip := tcp.AddrPort().Addr(); ip.IsValid() {
+			return sourceOf(ip)
+		}
+	}
 	host, _, err := net.SplitHostPort(addr.String())
 	if err != nil {
 		host = addr.String()
@@ -16,6 +21,10 @@ func SourceOf(addr net.Addr) string {
 	if err != nil {
 		return host
 	}
+	return sourceOf(ip)
+}
+
+func sourceOf(ip netip.Addr) string {
 	if ip = ip.Unmap().WithZone(""); ip.Is6() {
 		if net, err := ip.Prefix(64); err == nil {
 			return net.String()

@@ -62,7 +62,7 @@
 //
 // # Reading order
 //
-// tree.go, reader.go, walk.go (the protocol above), search.go, nearest.go
-// and many.go (the three searches), cached.go and leafhead.go (what saves
+// tree.go, reader.go, walk.go (the protocol above), search.go, any.go, nearest.go
+// and many.go (the searches), cached.go and leafhead.go (what saves
 // reads), cache.go and caches.go, estimate.go.
 package remote

@@ -48,7 +48,7 @@ func (est *Estimator) Add(e *Estimate, t *Tree, q *rstar.Rect) {
 		for _, i := range est.hits {
 			if level == 1 {
 				e.Leaves++
-				if rstar.HeadsFirst(k.node.Rect(int(i)), *q, int(t.NodeBytes)) {
+				if !t.WholeLeaves && rstar.HeadsFirst(k.node.Rect(int(i)), *q, int(t.NodeBytes)) {
 					e.Heads++
 				}
 				continue

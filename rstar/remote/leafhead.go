@@ -13,7 +13,8 @@ import (
 // they are not in the paper.
 func (w *walk) childRef(n rstar.Node, i int, q *rstar.Rect, hop uint16) (offload.Ref, error) {
 	ref, err := w.ref(n.Ref(i), n.Level()-1, hop)
-	if err == nil && w.cache != nil && n.Level() == 1 && rstar.HeadsFirst(n.Rect(i), *q, int(w.tree.NodeBytes)) {
+	if err == nil && w.cache != nil && !w.tree.WholeLeaves && n.Level() == 1 &&
+		rstar.HeadsFirst(n.Rect(i), *q, int(w.tree.NodeBytes)) {
 		ref.Len, ref.Tag = uint32(rstar.HeadBytes(int(w.tree.NodeBytes))), ref.Tag|leafHeadTag
 	}
 	return ref, err

@@ -71,7 +71,7 @@ func (r *Reader) Search(ctx context.Context, t *Tree, q rstar.Rect, limit int, d
 
 func (r *Reader) search(ctx context.Context, t *Tree, q rstar.Rect, limit int, dst []rstar.Item, try int) ([]rstar.Item, error) {
 	w := &r.one
-	w.q, w.limit, w.count = q, limit, false
+	w.q, w.boxes, w.limit, w.count = q, nil, limit, false
 	w.items, w.base = dst, len(dst)
 	if err := r.repeat(ctx, t, w, try); err != nil {
 		w.items = nil
@@ -85,7 +85,7 @@ func (r *Reader) search(ctx context.Context, t *Tree, q rstar.Rect, limit int, d
 func (r *Reader) Count(ctx context.Context, t *Tree, q rstar.Rect) (int, error) {
 	r.stats = offload.Stats{}
 	w := &r.one
-	w.q, w.limit, w.count = q, 0, true
+	w.q, w.boxes, w.limit, w.count = q, nil, 0, true
 	w.items, w.base = r.leaf[:0], 0
 	err := r.repeat(ctx, t, w, 0)
 	r.leaf, w.items = w.items, nil

@@ -229,3 +229,32 @@ func TestReaderAllocatesNothing(t *testing.T) {
 		}
 	})
 }
+
+// TestReaderAny: a search of several rectangles finds each object once, also where
+// copies of nodes are old. One of one rectangle after it finds all of that.
+func TestReaderAny(t *testing.T) {
+	eachSite(t, Limits{}, func(t *testing.T, s *site) {
+		r := rand.New(rand.NewPCG(24, 1))
+		own := rstar.Item{ID: 1 << 50}
+		for i := range 200 {
+			qs := []rstar.Rect{someQuery(r), someQuery(r), someQuery(r)}[:2+r.IntN(2)]
+			want := s.server.SearchAppend(nil, rstar.Rect{MaxX: 2, MaxY: 2}, 0)
+			want = byID(slices.DeleteFunc(want, func(it rstar.Item) bool { return !slices.ContainsFunc(qs, it.Rect.Intersects) }))
+			got, err := s.reader.SearchAny(t.Context(), s.tree, qs, 0, []rstar.Item{own})
+			if err != nil || got[0] != own || !slices.Equal(byID(got[1:]), want) {
+				t.Fatalf("search %v: %d objects, %v, want %d", qs, len(got)-1, err, len(want))
+			}
+			if got, err := s.reader.Search(t.Context(), s.tree, qs[0], 0, nil); err != nil || !slices.Equal(byID(got), s.want(qs[0])) {
+				t.Fatalf("search %v after one of several: %d objects, %v", qs[0], len(got), err)
+			}
+			if i%10 == 9 { // Copies grow old.
+				for range 20 {
+					q := someQuery(r)
+					if err := s.server.Insert(rstar.Rect{MinX: q.MinX, MinY: q.MinY, MaxX: q.MinX, MaxY: q.MinY}, 1<<40+r.Uint64N(1<<40)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+	})
+}

@@ -8,11 +8,13 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// searchWalk finds what intersects a rectangle. Its Reader reuses it.
+// searchWalk finds what intersects a rectangle, or at least one of several. Its Reader
+// reuses it.
 type searchWalk struct {
 	walk
 	q     rstar.Rect
-	limit int // 0: all
+	boxes []rstar.Rect // if there are several: q is around all (rstar/any.go)
+	limit int          // 0: all
 	count bool
 	found int
 	items []rstar.Item
@@ -62,7 +64,7 @@ func (s *searchWalk) Next() (offload.Ref, bool, error) {
 // addChildren adds the children of an internal node that are to be read in round
 // trip hop.
 func (s *searchWalk) addChildren(n rstar.Node, hop uint16) error {
-	s.hits = n.AppendHits(s.hits[:0], s.q)
+	s.hits = s.appendHits(s.hits[:0], n)
 	for _, i := range s.hits {
 		r, err := s.childRef(n, int(i), &s.q, hop)
 		if err != nil {
@@ -115,7 +117,7 @@ func (s *searchWalk) visitCopy(ref offload.Ref, b []byte) (offload.Verdict, erro
 	}
 	// Children are compared by reference: a move may have changed their order.
 	s.named = s.named[:0]
-	s.hits = k.node.AppendHits(s.hits[:0], s.q)
+	s.hits = s.appendHits(s.hits[:0], k.node)
 	for _, j := range s.hits {
 		r := k.node.Ref(int(j))
 		if n.Stamp() != k.node.Stamp() && !n.Names(r) {
@@ -123,7 +125,7 @@ func (s *searchWalk) visitCopy(ref offload.Ref, b []byte) (offload.Verdict, erro
 		}
 		s.named = append(s.named, r)
 	}
-	s.hits = n.AppendHits(s.hits[:0], s.q)
+	s.hits = s.appendHits(s.hits[:0], n)
 	for _, j := range s.hits {
 		if slices.Contains(s.named, n.Ref(int(j))) {
 			continue
@@ -141,6 +143,9 @@ func (s *searchWalk) visitCopy(ref offload.Ref, b []byte) (offload.Verdict, erro
 func (s *searchWalk) visitLeaf(n rstar.Node) (offload.Verdict, error) {
 	before := len(s.items)
 	s.items = n.AppendItems(s.items, s.q)
+	if s.boxes != nil {
+		s.items = s.onlyBoxes(s.items, before)
+	}
 	hits := len(s.items) - before
 	if s.limit > 0 {
 		hits = min(hits, s.limit-s.found)

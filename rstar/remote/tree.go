@@ -19,6 +19,10 @@ type Tree struct {
 	BootID    uint64        // of the server that the tree was opened at
 	Cache     *Cache        // nil: none
 	Trust     time.Duration // how long a copy is used without validating it again
+	// WholeLeaves has leaves read whole even where hardly an object is expected
+	// (leafhead.go). That takes objects to lie anywhere; searches that are made where
+	// objects crowd nearly always find some, and have paid a round trip for nothing.
+	WholeLeaves bool
 
 	known atomic.Pointer[rstar.Header] // latest header read; nil at first
 	// walks with a cache, for HeaderEvery. A Reader cannot count them: it goes

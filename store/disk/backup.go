@@ -47,8 +47,12 @@ func (db *DB) Checkpoint(dir string) (Report, error) {
 	if cause := e.g.cause(); cause != nil { // It may have come in between.
 		return Report{}, fmt.Errorf("%w: %w", ErrReadOnly, cause)
 	}
-	// Last: without it the copy is not taken for one.
-	if err := db.id.save(fs, dir); err != nil {
+	// Last: without it the copy is not taken for one. Its format is at least that of
+	// what was copied, since it is raised before anything that needs it is written.
+	db.mu.Lock()
+	id := db.id
+	db.mu.Unlock()
+	if err := id.save(fs, dir); err != nil {
 		return Report{}, err
 	}
 	return check(fs, dir)
@@ -92,7 +96,7 @@ func restore(fs vfs.FS, from, to string) (r Report, err error) {
 		return r, err
 	}
 	id := newIdentity()
-	id.ready, r.Store = true, id.store
+	id.format, id.ready, r.Store = r.Format, true, id.store
 	return r, id.save(fs, to)
 }
 

@@ -3,8 +3,10 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/cespare/xxhash/v2"
+	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -14,9 +16,10 @@ type Report struct {
 	Format      uint32
 	Store       [16]byte
 	Collections []Meta
-	Keys        uint64 // of state, in all collections
-	Bytes       uint64 // of their values
-	First, Last uint64 // revisions in the log; 0, 0: it is empty
+	Keys        uint64            // of state, in all collections
+	KeysOf      map[uint32]uint64 // and in each that has some
+	Bytes       uint64            // of their values
+	First, Last uint64            // revisions in the log; 0, 0: it is empty
 }
 
 // Check reads a whole data directory that nobody has open, and writes nothing but
@@ -33,7 +36,11 @@ func check(fs vfs.FS, dir string) (r Report, err error) {
 	}
 	id, found, err := readIdentity(fs, dir)
 	if err == nil && (!found || !id.ready) {
-		err = fmt.Errorf("%w: %s is empty", ErrForeign, dir)
+		what := "is empty"
+		if _, serr := fs.Stat(dir); oserror.IsNotExist(serr) {
+			what = "does not exist"
+		}
+		err = fmt.Errorf("%w: %s %s", ErrForeign, dir, what)
 	}
 	if err != nil {
 		return r, err
@@ -54,7 +61,7 @@ func check(fs vfs.FS, dir string) (r Report, err error) {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	r.Format, r.Store = Format, id.store
+	r.Format, r.Store = id.format, id.store
 	return r, (&checker{p: p, r: &r}).run()
 }
 
@@ -67,11 +74,14 @@ type checker struct {
 	// Collections of which the log knows, and since when they are what they are.
 	metas   map[uint32]said
 	dropped map[uint32]uint64 // revision of the last Drop
+	applied uint64            // what came after may lag
 }
 
 type said struct {
 	revision uint64
 	gone     bool
+	lags     bool   // state may have an older one (lag.go)
+	size     uint32 // of the value, if it lags
 	hash     uint64 // of the state or metadata
 }
 
@@ -82,9 +92,20 @@ func (c *checker) run() error {
 	if err := c.strangers(); err != nil {
 		return err
 	}
+	c.r.KeysOf = map[uint32]uint64{}
 	c.said, c.metas, c.dropped = map[uint64]said{}, map[uint32]said{}, map[uint32]uint64{}
+	var ok bool
+	var err error
+	if c.applied, ok, err = readApplied(c.p.NewIter); err != nil {
+		return err
+	} else if !ok {
+		c.applied = math.MaxUint64
+	}
 	if err := c.log(); err != nil {
 		return err
+	}
+	if ok && (c.applied > c.r.Last || c.applied+1 < c.r.First) {
+		return fmt.Errorf("%w: state has all up to revision %d, the log is of %d to %d", ErrCorrupt, c.applied, c.r.First, c.r.Last)
 	}
 	if err := c.collections(); err != nil {
 		return err
@@ -122,7 +143,7 @@ func keyHash(k []byte) uint64 { return xxhash.Sum64(k) }
 func (c *checker) log() error {
 	key := make([]byte, 0, collectionBytes+MaxKeyBytes)
 	state := []byte(nil)
-	return c.each([]byte{logPrefix}, []byte{endPrefix}, func(k, v []byte) error {
+	return c.each([]byte{logPrefix}, []byte{logPrefix + 1}, func(k, v []byte) error {
 		revision, err := parseLogKey(k)
 		if err != nil {
 			return err
@@ -142,9 +163,13 @@ func (c *checker) log() error {
 			key = append(append(key[:0], collectionKey(statePrefix, n.Collection)...), n.Key...)
 			state = append(append(state[:0], make([]byte, stateHeader)...), n.Value...)
 			putStateHeader(state, revision, n.Expiry, n.Flags)
-			c.said[keyHash(key)] = said{revision, n.Kind == Delete, xxhash.Sum64(state)}
+			s := said{revision: revision, gone: n.Kind == Delete, hash: xxhash.Sum64(state)}
+			if n.lags() && revision > c.applied {
+				s.lags, s.size = true, uint32(len(n.Value))
+			}
+			c.said[keyHash(key)] = s
 		case Create, Alter:
-			c.metas[n.Collection] = said{revision, false, xxhash.Sum64(append(append([]byte(nil), n.Key...), n.Value...))}
+			c.metas[n.Collection] = said{revision: revision, hash: xxhash.Sum64(append(append([]byte(nil), n.Key...), n.Value...))}
 		case Drop:
 			c.metas[n.Collection] = said{revision: revision, gone: true}
 			c.dropped[n.Collection] = revision
@@ -189,16 +214,21 @@ func (c *checker) state() error {
 			return fmt.Errorf("collection %d, key %q: %w", n, key, err)
 		}
 		c.r.Keys++
-		c.r.Bytes += uint64(len(value))
+		c.r.KeysOf[n]++
 		h := keyHash(k)
 		s, ok := c.said[h]
 		delete(c.said, h)
+		later := s.lags && revision < s.revision
+		if c.r.Bytes += uint64(len(value)); later {
+			c.r.Bytes += uint64(s.size) - uint64(len(value))
+		}
 		since, known := created[n]
 		switch {
 		case !known || len(key) == 0 || revision <= since:
 			err = fmt.Errorf("%w: collection %d, known: %v, since revision %d, key %q of revision %d", ErrCorrupt, n, known, since, key, revision)
 		case revision > c.r.Last:
 			err = fmt.Errorf("%w: collection %d, key %q: revision %d, the log ends at %d", ErrCorrupt, n, key, revision, c.r.Last)
+		case later: // The log is right.
 		case ok != (revision >= c.r.First), ok && (s.gone || s.revision != revision || s.hash != xxhash.Sum64(v)):
 			err = fmt.Errorf("%w: collection %d, key %q of revision %d is not what the log says at %d", ErrCorrupt, n, key, revision, s.revision)
 		}
@@ -208,7 +238,7 @@ func (c *checker) state() error {
 		return err
 	}
 	// What is left in c.said must be gone: deleted, or dropped with all.
-	return c.each([]byte{logPrefix}, []byte{endPrefix}, func(k, v []byte) error {
+	return c.each([]byte{logPrefix}, []byte{logPrefix + 1}, func(k, v []byte) error {
 		revision, err := parseLogKey(k)
 		if err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -14,7 +15,7 @@ import (
 // durable as Options.Sync has it. Their revisions must follow Revision() without a
 // gap. Their bytes are not kept.
 //
-// After any error but ErrClosed nothing of them is there, now or later. With
+// After any error but ErrInDoubt nothing of them is there, now or later. With
 // ErrReadOnly and ErrClosed the same entries may be right another time; with
 // ErrEntry never. If a write fails in a way that leaves it open whether the batch
 // is on disk, Commit waits until that is known, which may be until the disk can be
@@ -42,9 +43,20 @@ func (db *DB) Commit(entries []Entry) error {
 	if err := db.throttle(e, steps); err != nil {
 		return err
 	}
+	if !e.lag.on && slices.ContainsFunc(entries, lags) {
+		if err := db.Require(lagFormat); err != nil {
+			return err
+		}
+	}
 	b := e.NewBatch()
 	defer b.Close()
 	from, to, trim := e.kept.excess()
+	first, before, back := e.lag.due(to, db.revision.Load())
+	if back > 0 {
+		if err := e.writeBack(b, first, before); err != nil {
+			return err
+		}
+	}
 	if trim {
 		if err := db.durableUpTo(e, to); err != nil {
 			return fmt.Errorf("%w: %w", ErrReadOnly, err)
@@ -53,9 +65,7 @@ func (db *DB) Commit(entries []Entry) error {
 			return err
 		}
 	}
-	for i := range entries {
-		db.stage(b, &entries[i], steps[i].meta)
-	}
+	db.stageAll(e, b, entries, steps)
 	last := entries[len(entries)-1].Revision
 	if in, err := db.write(e, b, last); !in {
 		return err
@@ -66,12 +76,12 @@ func (db *DB) Commit(entries []Entry) error {
 	if trim {
 		e.kept.trim()
 	}
-	if !db.o.IDsOnly {
-		for i := range steps {
-			e.kept.add(entries[i].Revision, steps[i].bytes)
-		}
+	if back > 0 {
+		e.lag.wroteBack(back)
 	}
+	db.added(e, entries, steps)
 	e.collections = collections
+	db.o.counters.logBytes.Store(e.kept.bytes)
 	return nil
 }
 
@@ -159,22 +169,42 @@ func (e *engine) check(steps []step, entries []Entry, last uint64) ([]step, map[
 	return steps, collections, nil
 }
 
+func lags(n Entry) bool { return n.lags() }
+
+// stageAll adds entries to a batch.
+func (db *DB) stageAll(e *engine, b *pebble.Batch, entries []Entry, steps []step) {
+	if !e.lag.on && slices.ContainsFunc(entries, lags) {
+		setApplied(b, entries[0].Revision-1)
+	}
+	for i := range entries {
+		db.stage(b, &entries[i], steps[i].meta)
+	}
+}
+
+// added counts entries that are in the log.
+func (db *DB) added(e *engine, entries []Entry, steps []step) {
+	if db.o.IDsOnly {
+		return
+	}
+	for i := range entries {
+		e.kept.add(entries[i].Revision, steps[i].bytes)
+		e.lag.add(&entries[i])
+	}
+}
+
 // stage adds an entry to a batch: its effect on state, and the log's record.
 // Batches are memory, so what is added cannot fail.
 func (db *DB) stage(b *pebble.Batch, n *Entry, m Meta) {
 	switch n.Kind {
 	case Put:
-		size := stateHeader + len(n.Value)
-		if db.o.IDsOnly {
-			size = 0
+		switch {
+		case db.o.IDsOnly:
+			op := b.SetDeferred(collectionBytes+len(n.Key), 0)
+			putCollectionKey(op.Key, n)
+			_ = op.Finish()
+		case !n.lags():
+			stageState(b, n)
 		}
-		op := b.SetDeferred(collectionBytes+len(n.Key), size)
-		putCollectionKey(op.Key, n)
-		if size > 0 {
-			putStateHeader(op.Value, n.Revision, n.Expiry, n.Flags)
-			copy(op.Value[stateHeader:], n.Value)
-		}
-		_ = op.Finish()
 	case Delete:
 		op := b.DeleteDeferred(collectionBytes + len(n.Key))
 		putCollectionKey(op.Key, n)
@@ -192,6 +222,15 @@ func (db *DB) stage(b *pebble.Batch, n *Entry, m Meta) {
 	op.Key[0] = logPrefix
 	binary.BigEndian.PutUint64(op.Key[1:], n.Revision)
 	n.put(op.Value)
+	_ = op.Finish()
+}
+
+// stageState adds the state of a Put to a batch.
+func stageState(b *pebble.Batch, n *Entry) {
+	op := b.SetDeferred(collectionBytes+len(n.Key), stateHeader+len(n.Value))
+	putCollectionKey(op.Key, n)
+	putStateHeader(op.Value, n.Revision, n.Expiry, n.Flags)
+	copy(op.Value[stateHeader:], n.Value)
 	_ = op.Finish()
 }
 

@@ -32,21 +32,30 @@ type DB struct {
 	// and nil if there is none. Readers use it.
 	before *pebble.Iterator
 	closed bool
-	open   int // engines that are not closed yet
+	left   bool // in doubt is a commit whose caller does not wait any more
+	open   int  // engines that are not closed yet
 	lock   io.Closer
 	errs   []error // of closing
 
-	stop    context.CancelFunc
-	ctx     context.Context
+	stop context.CancelFunc
+	ctx  context.Context
+	// A failed disk is to be written again, unless giveUp was called, or stop.
+	repairing context.Context
+	giveUp    context.CancelFunc
+
 	tasks   sync.WaitGroup
 	pending chan *doubt // commits that want to know what became of them
 }
 
 // Open opens a data directory, and makes it if it is not there or empty. dir is
 // not looked at with Options.IDsOnly.
-func Open(dir string, o Options) (*DB, error) {
-	o, err := o.withDefaults()
-	if err != nil {
+func Open(dir string, o Options) (_ *DB, err error) {
+	defer func() {
+		if err != nil {
+			err = plain{err}
+		}
+	}()
+	if o, err = o.withDefaults(); err != nil {
 		return nil, err
 	}
 	if o.IDsOnly {
@@ -54,6 +63,9 @@ func Open(dir string, o Options) (*DB, error) {
 	}
 	if dir, err = absolute(o.FS, dir); err != nil {
 		return nil, err
+	}
+	if info, err := o.FS.Stat(dir); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%w: %s is a file, not a directory", ErrForeign, dir)
 	}
 	_, found, err := readIdentity(o.FS, dir)
 	if err != nil {
@@ -97,6 +109,11 @@ func (db *DB) start(found bool) (err error) {
 	}
 	db.cache = pebble.NewCache(db.o.CacheBytes)
 	e, err := openEngine(db.o, db.cache, db.files(), false, !db.id.ready)
+	if err == nil {
+		if err = e.catchUp(); err != nil {
+			e.release()
+		}
+	}
 	if err == nil && !db.id.ready {
 		db.id.ready = true
 		if err = db.id.save(db.o.FS, db.dir); err != nil {
@@ -108,9 +125,11 @@ func (db *DB) start(found bool) (err error) {
 		return fmt.Errorf("opening %s: %w", db.dir, err)
 	}
 	db.serve(e)
+	db.o.counters.logBytes.Store(e.kept.bytes)
 	db.revision.Store(e.last)
 	db.durable.Store(e.last) // Open writes what the WAL held to a table.
 	db.ctx, db.stop = context.WithCancel(context.Background())
+	db.repairing, db.giveUp = context.WithCancel(db.ctx)
 	db.tasks.Go(db.repair)
 	if db.o.Sync.every > 0 {
 		db.tasks.Go(db.syncer)
@@ -144,7 +163,7 @@ func (db *DB) files() string { return db.o.FS.PathJoin(db.dir, pebbleName) }
 // the disk did not take it, so without SyncAlways the last entries are lost.
 // Iterators that are still open keep working, and the directory stays locked until
 // the last of them is closed. A Commit that waits for a failed disk returns
-// ErrClosed.
+// ErrInDoubt.
 func (db *DB) Close() error {
 	db.mu.Lock()
 	if db.closed {
@@ -194,7 +213,7 @@ func (db *DB) Healthy() error {
 }
 
 func (db *DB) healthy() error {
-	if db.closed {
+	if db.closed || db.left {
 		return ErrClosed
 	}
 	if cause := db.engine.g.cause(); cause != nil {

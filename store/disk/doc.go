@@ -3,6 +3,7 @@
 // what they hold are keys with a value, a revision, an expiry and flags.
 //
 //	Commit(entries) --one batch--> | state | log | --WAL, fsync--> returns
+//	                    what is written again is in the log first (lag.go)
 //
 //	restart:   Collections, then Load of each, by all cores
 //	watchers:  Log(from), ErrTrimmed if that is no longer kept
@@ -28,10 +29,10 @@
 // the frozen one, as after a crash; what had been acknowledged and is missing
 // there is written again; then the second takes the place of the first
 // (recover.go). No restart is needed, and no commit is left in doubt: an error of
-// Commit, except ErrClosed, means that its entries are not there and never will
-// be.
+// Commit, except ErrInDoubt, means that its entries are not there and never will
+// be. Who closes the database gives up waiting for the disk: that is ErrInDoubt.
 //
 // # Reading order
 //
-// layout.go, entry.go, commit.go, guard.go, engine.go, recover.go.
+// layout.go, entry.go, lag.go, commit.go, guard.go, engine.go, recover.go.
 package disk

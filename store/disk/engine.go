@@ -26,12 +26,16 @@ type engine struct {
 	last        uint64 // revision, 0: none
 	collections map[uint32]Meta
 	kept        retention
+	lag         lag
 }
 
 // Where the figures come from: docs/decisions/pebble.md.
 const (
 	memTableBytes = 64 << 20
 	tableBytes    = 32 << 20
+	// idTableBytes: without a log there is nothing to save by a large one but
+	// compactions, and Pebble keeps two.
+	idTableBytes = 4 << 20
 )
 
 func pebbleOptions(o Options, cache *pebble.Cache, g vfs.FS, readOnly bool) *pebble.Options {
@@ -50,7 +54,7 @@ func pebbleOptions(o Options, cache *pebble.Cache, g vfs.FS, readOnly bool) *peb
 		Logger:                      pebbleLog{o.Logger},
 	}
 	if o.IDsOnly {
-		po.MemTableSize = 16 << 20
+		po.MemTableSize = idTableBytes
 	}
 	po.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionFastest })
 	for i := range po.TargetFileSizes {
@@ -63,6 +67,7 @@ func pebbleOptions(o Options, cache *pebble.Cache, g vfs.FS, readOnly bool) *peb
 // letRemove. If create is not set, Pebble's files must be there.
 func openEngine(o Options, cache *pebble.Cache, dir string, holding, create bool) (*engine, error) {
 	g := newGuard(o.FS, dir, holding)
+	g.counters = o.counters
 	po := pebbleOptions(o, cache, g, false)
 	po.ErrorIfNotExists = !create
 	compacted := make(chan struct{}, 1)
@@ -126,8 +131,10 @@ func (e *engine) read(o Options) error {
 		return err
 	}
 	e.last = last
-	e.kept, err = measureLog(e.DB, first, last, o.LogBytes)
-	return err
+	if e.kept, err = measureLog(e.DB, first, last, o.LogBytes); err != nil {
+		return err
+	}
+	return e.readLag(o)
 }
 
 func readCollections(iters view) (metas []Meta, err error) {

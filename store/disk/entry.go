@@ -40,7 +40,8 @@ type Entry struct {
 	Revision   uint64
 	Expiry     int64 // opaque
 	// Old is the value before, OldExpiry its expiry, and OldRevision its revision,
-	// 0 if there was none. They are only kept in the log, for watchers.
+	// 0 if there was none. They are only kept in the log, for watchers. Only a Put of
+	// a key that is there may have an OldRevision: its state follows later (lag.go).
 	Old         []byte
 	OldExpiry   int64
 	OldRevision uint64

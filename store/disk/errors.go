@@ -8,9 +8,12 @@ var (
 	// Commit that returns it are not in, now or later, so trying again is safe. It
 	// succeeds once the database has recovered, which it tries by itself.
 	ErrReadOnly = errors.New("disk: no writes until the data directory can be written again")
-	// ErrClosed: Close was called. Of a Commit that was waiting for a failed disk
-	// at that moment nothing is known, as after a crash.
+	// ErrClosed: Close was called. Nothing was done.
 	ErrClosed = errors.New("disk: closed")
+	// ErrInDoubt: Close or GiveUp was called while a Commit waited for a failed
+	// disk. The batch may be there when the data directory is opened again, whole, or
+	// not at all, as after a crash: look before trying again.
+	ErrInDoubt = errors.New("disk: closed before it was known whether the write is on disk")
 	// ErrTrimmed: entries of the log that were asked for are no longer kept.
 	ErrTrimmed = errors.New("disk: no longer in the log")
 	// ErrAhead: a revision that was asked for was not given yet. Whoever knows it
@@ -34,3 +37,10 @@ var (
 	// ErrOptions: an option out of its range.
 	ErrOptions = errors.New("disk: bad option")
 )
+
+// plain is an error without the stack of calls that those of Pebble print in logs,
+// which format errors with %+v.
+type plain struct{ err error }
+
+func (p plain) Error() string { return p.err.Error() }
+func (p plain) Unwrap() error { return p.err }

@@ -122,14 +122,20 @@ func (m *model) verify(t *testing.T, db *DB, what string) {
 }
 
 // batch makes entries that overwrite and delete each other's keys.
-func batch(rng *rand.Rand, db *DB) (entries []Entry) {
+func batch(rng *rand.Rand, db *DB, m *model) (entries []Entry) {
 	if db.Revision() == 0 {
 		return []Entry{create(db, 1, "c")}
 	}
+	last := map[string]uint64{}
 	for i := range 1 + rng.IntN(4) {
 		n := put(1, fmt.Sprint("k", rng.IntN(12)), fmt.Sprint("v", rng.Uint32()), db.Revision()+1+uint64(i))
-		if rng.IntN(4) == 0 {
+		var ok bool
+		if n.OldRevision, ok = last[string(n.Key)]; !ok {
+			n.OldRevision = m.rows[string(n.Key)].revision
+		}
+		if last[string(n.Key)] = n.Revision; rng.IntN(4) == 0 {
 			n = Entry{Collection: 1, Kind: Delete, Key: n.Key, Revision: n.Revision}
+			last[string(n.Key)] = 0
 		}
 		entries = append(entries, n)
 	}
@@ -141,7 +147,7 @@ func batch(rng *rand.Rand, db *DB) (entries []Entry) {
 func script(t *testing.T, db *DB, f *faults, m *model) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 24 {
-		entries := batch(rng, db)
+		entries := batch(rng, db, m)
 		verdict := make(chan error, 1)
 		go func() { verdict <- db.Commit(entries) }()
 		var err error
@@ -189,7 +195,7 @@ func script(t *testing.T, db *DB, f *faults, m *model) {
 
 func openFaulty(t *testing.T, fs vfs.FS, f *faults, s Sync) *DB {
 	for {
-		db, err := Open("data", Options{FS: inject(fs, f), Sync: s, After: soon})
+		db, err := Open("data", Options{FS: inject(fs, f), Sync: s, After: soon, lagBytes: 400})
 		if err == nil {
 			return db
 		}

@@ -41,7 +41,7 @@ func TestOtherDirectories(t *testing.T) {
 	}{
 		{"foreign", "photo.jpg", "x", ErrForeign, "data"},
 		{"other identity", identityName, "something else\n", ErrForeign, identityName},
-		{"newer format", identityName, strings.Replace(id.String(), "format 1\n", "format 2\nnew: all\n", 1), ErrFormat, "is format 2, this version reads format 1"},
+		{"newer format", identityName, strings.Replace(id.String(), "format 1\n", "format 4\nnew: all\n", 1), ErrFormat, "is format 4, this version reads formats 1 to 3"},
 		{"no format", identityName, identityHead + "\n", ErrCorrupt, "format"},
 		{"no store", identityName, identityHead + "\nformat 1\n", ErrCorrupt, "store"},
 		{"half a store", identityName, identityHead + "\nformat 1\nstore 01\nstate ready\n", ErrCorrupt, "store"},
@@ -283,4 +283,50 @@ func TestCheckFindsChangedBytes(t *testing.T) {
 	if tables == 0 {
 		t.Fatal("no tables")
 	}
+}
+
+// TestRequire: a directory says the oldest format that older programs must know,
+// and so do its copies.
+func TestRequire(t *testing.T) {
+	fs := vfs.NewMem()
+	db, err := Open("data", Options{FS: fs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	is := func(dir string, want uint32) {
+		t.Helper()
+		if id, _, err := readIdentity(fs, dir); err != nil || id.format != want {
+			t.Fatal(id, err)
+		}
+	}
+	is("data", 1)
+	if err := db.Commit([]Entry{{Kind: Create, Collection: 1, Key: []byte("c"), Revision: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []uint32{1, 2, 2, 1} { // never lowered
+		if err := db.Require(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	is("data", 2)
+	if r, err := db.Checkpoint("copy"); err != nil || r.Format != 2 {
+		t.Fatal(r, err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Require(2); !errors.Is(err, ErrClosed) {
+		t.Fatal(err)
+	}
+	if r, err := restore(fs, "copy", "again"); err != nil || r.Format != 2 {
+		t.Fatal(r, err)
+	}
+	is("again", 2)
+	if db, err = Open("again", Options{FS: fs}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	is("again", 2)
 }

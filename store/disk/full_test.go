@@ -243,7 +243,7 @@ func TestDoubt(t *testing.T) {
 			}
 			if end == "closed" {
 				closeDB(t, db)
-				if err := <-done; !errors.Is(err, ErrClosed) {
+				if err := <-done; !errors.Is(err, ErrInDoubt) {
 					t.Fatal(err)
 				}
 				return

@@ -45,6 +45,8 @@ import (
 )
 
 type guard struct {
+	counters *counters // nil: nothing is counted
+
 	vfs.FS               // the disk
 	dir    string        // what is guarded; names outside it are passed on
 	memory *vfs.MemFS    // what was created while frozen

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -128,13 +129,14 @@ func (g *guard) Unwrap() vfs.FS { return g.FS }
 // file guards a file of the disk.
 func (g *guard) file(name string, f vfs.File) vfs.File {
 	ext := filepath.Ext(name)
-	return &guardedFile{File: f, g: g, table: ext == ".sst" || ext == ".blob"}
+	return &guardedFile{File: f, g: g, table: ext == ".sst" || ext == ".blob", log: ext == ".log"}
 }
 
 type guardedFile struct {
 	vfs.File
 	g     *guard
 	table bool
+	log   bool
 }
 
 // done is what a write that was tried returns.
@@ -154,9 +156,24 @@ func (f *guardedFile) WriteAt(p []byte, at int64) (int, error) {
 	return len(p), f.done(f.g.write(func() error { _, err := f.File.WriteAt(p, at); return err }))
 }
 
-func (f *guardedFile) Sync() error { return f.done(f.g.write(f.File.Sync)) }
+func (f *guardedFile) Sync() error { return f.done(f.g.write(f.timed(f.File.Sync))) }
 
-func (f *guardedFile) SyncData() error { return f.done(f.g.write(f.File.SyncData)) }
+func (f *guardedFile) SyncData() error { return f.done(f.g.write(f.timed(f.File.SyncData))) }
+
+// timed is a sync that is counted, if it is of the log and succeeds.
+func (f *guardedFile) timed(sync func() error) func() error {
+	if !f.log || f.g.counters == nil {
+		return sync
+	}
+	return func() error {
+		began := time.Now()
+		err := sync()
+		if err == nil {
+			f.g.counters.syncs.Observe(uint64(time.Since(began).Microseconds()))
+		}
+		return err
+	}
+}
 
 func (f *guardedFile) SyncTo(length int64) (full bool, err error) {
 	ok := f.g.write(func() error { full, err = f.File.SyncTo(length); return err })

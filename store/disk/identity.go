@@ -32,12 +32,13 @@ const (
 )
 
 type identity struct {
-	store [16]byte
-	ready bool
+	format uint32
+	store  [16]byte
+	ready  bool
 }
 
 func newIdentity() identity {
-	var id identity
+	id := identity{format: 1}
 	_, _ = rand.Read(id.store[:]) // It does not fail (crypto/rand).
 	return id
 }
@@ -47,7 +48,7 @@ func (id identity) String() string {
 	if id.ready {
 		state = "ready"
 	}
-	return fmt.Sprintf("%s\nformat %d\nstore %x\nstate %s\n", identityHead, Format, id.store, state)
+	return fmt.Sprintf("%s\nformat %d\nstore %x\nstate %s\n", identityHead, id.format, id.store, state)
 }
 
 func parseIdentity(text string) (id identity, err error) {
@@ -67,9 +68,10 @@ func parseIdentity(text string) (id identity, err error) {
 	if err != nil {
 		return id, fmt.Errorf("%w: %s names no format", ErrCorrupt, identityName)
 	}
-	if format != Format {
-		return id, fmt.Errorf("%w: it is format %d, this version reads format %d", ErrFormat, format, Format)
+	if format < 1 || format > Format {
+		return id, fmt.Errorf("%w: it is format %d, this version reads formats 1 to %d", ErrFormat, format, Format)
 	}
+	id.format = uint32(format)
 	store, err := hex.DecodeString(field(2, "store"))
 	state := field(3, "state")
 	if err != nil || len(store) != len(id.store) || (state != "ready" && state != "creating") {
@@ -150,4 +152,24 @@ func syncDir(fs vfs.FS, dir string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
+}
+
+// Require raises the format of the data directory to at least this one, durably:
+// before something is written that older programs would misread. It is for who
+// commits. ErrReadOnly: the disk does not take it.
+func (db *DB) Require(format uint32) error {
+	db.mu.Lock()
+	id, err := db.id, db.healthy()
+	db.mu.Unlock()
+	if err != nil || db.o.IDsOnly || id.format >= format {
+		return err
+	}
+	id.format = format
+	if err := id.save(db.o.FS, db.dir); err != nil {
+		return fmt.Errorf("%w: %w", ErrReadOnly, err)
+	}
+	db.mu.Lock()
+	db.id.format = format
+	db.mu.Unlock()
+	return nil
 }

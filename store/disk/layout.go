@@ -11,6 +11,7 @@ package disk
 //	| 1 | collection u32 |                 meta of a collection
 //	| 2 | collection u32 | key, 1.. bytes | state
 //	| 3 | revision u64   |                 log
+//	| 4 |                                  applied
 //
 // Numbers in values are little-endian, like all that Catfish writes:
 //
@@ -19,6 +20,7 @@ package disk
 //	log    | kind u8 | 0 u8 | flags u16 | collection u32 | expiry i64 |
 //	       | old revision u64 | old expiry i64 | key length u32 | value length u32 |
 //	       | key | value | old value                                            |
+//	applied| revision u64 |  the state has all up to it (lag.go)
 //
 // Values carry no check sums of their own. Pebble has one for each block of a
 // table and each chunk of the WAL, and looks at it whenever it reads one; a
@@ -31,15 +33,25 @@ import (
 	"fmt"
 )
 
-// Format is the version of this layout. Another is refused (ErrFormat).
-const Format = 1
+// Format is the newest version of this layout; from 1 on all are read. A newer one
+// is refused (ErrFormat).
+//
+//	1   features
+//	2   and collections of boxes (package store)
+//	3   and states that are in the log only (lag.go)
+//
+// A data directory has the oldest format that says what is in it, so that older
+// programs read what they know, and refuse the rest instead of misreading it: it
+// begins with 1, and Require raises it.
+const Format = 3
 
 // The first byte of a key.
 const (
-	metaPrefix  = 1
-	statePrefix = 2
-	logPrefix   = 3
-	endPrefix   = 4
+	metaPrefix    = 1
+	statePrefix   = 2
+	logPrefix     = 3
+	appliedPrefix = 4
+	endPrefix     = 5
 )
 
 const (
@@ -58,8 +70,10 @@ const (
 	MaxBatchBytes = 1 << 30
 )
 
-func collectionKey(prefix byte, c uint32) []byte {
-	return binary.BigEndian.AppendUint32([]byte{prefix}, c)
+func collectionKey(prefix byte, c uint32) []byte { return appendCollection(nil, prefix, c) }
+
+func appendCollection(b []byte, prefix byte, c uint32) []byte {
+	return binary.BigEndian.AppendUint32(append(b, prefix), c)
 }
 
 // collectionEnd is the first key after those of a collection.

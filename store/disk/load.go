@@ -29,13 +29,19 @@ func (db *DB) Load(ctx context.Context, collection uint32, workers int,
 		return err
 	}
 	defer e.release()
-	from, to := collectionKey(statePrefix, collection), collectionEnd(statePrefix, collection)
-	it, err := iters(&pebble.IterOptions{LowerBound: from, UpperBound: to})
+	it, err := iters(nil)
 	db.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	parts, err := divide(e.DB, from, to)
+	// Clones see what the first iterator sees.
+	later, err := readOverlay(func(o *pebble.IterOptions) (*pebble.Iterator, error) {
+		return it.Clone(pebble.CloneOptions{IterOptions: o})
+	}, collection)
+	if err != nil {
+		return errors.Join(err, it.Close())
+	}
+	parts, err := divide(e.DB, collectionKey(statePrefix, collection), collectionEnd(statePrefix, collection))
 	if err != nil {
 		return errors.Join(err, it.Close())
 	}
@@ -48,7 +54,7 @@ func (db *DB) Load(ctx context.Context, collection uint32, workers int,
 	for w := range min(workers, len(parts)) {
 		g.Go(func() error {
 			for p := range next {
-				if err := loadPart(ctx, it, p, w, f); err != nil {
+				if err := loadPart(ctx, it, p, later, w, f); err != nil {
 					return err
 				}
 			}
@@ -88,9 +94,8 @@ func divide(p *pebble.DB, from, to []byte) ([]part, error) {
 // A load is looked at for its end each so many keys.
 const checkEvery = 1024
 
-func loadPart(ctx context.Context, whole *pebble.Iterator, p part, worker int,
+func loadPart(ctx context.Context, whole *pebble.Iterator, p part, later overlay, worker int,
 	f func(int, []byte, []byte, uint64, int64, uint16) error) (err error) {
-	// Clones see what the first iterator sees.
 	it, err := whole.Clone(pebble.CloneOptions{IterOptions: &pebble.IterOptions{LowerBound: p.from, UpperBound: p.to}})
 	if err != nil {
 		return err
@@ -108,6 +113,9 @@ func loadPart(ctx context.Context, whole *pebble.Iterator, p part, worker int,
 		value, revision, expiry, flags, err := parseState(it.Value())
 		if err != nil {
 			return fmt.Errorf("key %q: %w", key, err)
+		}
+		if l := later[string(key)]; l != nil {
+			value, revision, expiry, flags = l.Value, l.Revision, l.Expiry, l.Flags
 		}
 		if err := f(worker, key, value, revision, expiry, flags); err != nil {
 			return err

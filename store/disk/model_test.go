@@ -17,13 +17,13 @@ import (
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		fs := vfs.NewMem()
-		o := Options{Sync: rapid.SampledFrom([]Sync{SyncAlways, SyncOff}).Draw(rt, "sync"), LogBytes: rapid.SampledFrom([]int64{300, 1 << 20}).Draw(rt, "log")}
+		o := Options{Sync: rapid.SampledFrom([]Sync{SyncAlways, SyncOff}).Draw(rt, "sync"), LogBytes: rapid.SampledFrom([]int64{300, 1 << 20}).Draw(rt, "log"), lagBytes: rapid.SampledFrom([]int64{0, 200}).Draw(rt, "lag")}
 		db := open(t, fs, o)
 		rows := map[uint32]map[string]row{}
 		names := map[uint32]Meta{}
 		one := func(revision uint64) (n Entry) {
 			n = Entry{Collection: rapid.Uint32Range(0, 3).Draw(rt, "collection"), Revision: revision,
-				Key: []byte(rapid.StringN(1, 3, 8).Draw(rt, "key")), Value: rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(rt, "value"),
+				Key: []byte(rapid.OneOf(rapid.SampledFrom([]string{"a", "b", "c"}), rapid.StringN(1, 3, 8)).Draw(rt, "key")), Value: rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(rt, "value"),
 				Expiry: rapid.Int64().Draw(rt, "expiry"), Flags: rapid.Uint16().Draw(rt, "flags")}
 			c := n.Collection
 			if rows[c] == nil {
@@ -33,6 +33,9 @@ func TestModel(t *testing.T) {
 			}
 			switch n.Kind = rapid.SampledFrom([]Kind{Put, Put, Put, Put, Delete, Delete, Alter, Drop}).Draw(rt, "kind"); n.Kind {
 			case Put:
+				if rapid.IntRange(0, 5).Draw(rt, "log only") > 0 {
+					n.OldRevision = rows[c][string(n.Key)].revision
+				}
 				rows[c][string(n.Key)] = row{string(n.Value), revision, n.Expiry, n.Flags}
 			case Delete:
 				n.Value = nil
@@ -54,6 +57,9 @@ func TestModel(t *testing.T) {
 				entries = append(entries, one(db.Revision()+1+uint64(i)))
 			}
 			commit(t, db, entries...)
+			if got := state(t, db, 1); !maps.Equal(got, rows[1]) {
+				rt.Fatalf("%v, not %v", got, rows[1])
+			}
 			if rapid.IntRange(0, 9).Draw(rt, "reopen") == 0 {
 				closeDB(t, db)
 				if _, err := check(fs, "data"); err != nil {

@@ -56,11 +56,18 @@ type Options struct {
 	IDsOnly bool
 	// After is time.After; tests hand in another clock.
 	After func(time.Duration) <-chan time.Time
+
+	counters *counters // of the DB
+	lagBytes int64     // of lag.go; tests set less
 }
 
 func (o Options) withDefaults() (Options, error) {
 	if o.LogBytes < 0 || o.CacheBytes < 0 {
 		return o, fmt.Errorf("%w: LogBytes %d, CacheBytes %d: below 0", ErrOptions, o.LogBytes, o.CacheBytes)
+	}
+	o.counters = new(counters)
+	if o.lagBytes == 0 {
+		o.lagBytes = lagBytes
 	}
 	if o.LogBytes == 0 {
 		o.LogBytes = 256 << 20

@@ -46,16 +46,30 @@ func (db *DB) settle(last uint64) error {
 	d := &doubt{last: last, verdict: make(chan error, 1)}
 	select {
 	case db.pending <- d:
-	case <-db.ctx.Done():
-		return ErrClosed
+	case <-db.repairing.Done():
+		return db.leave(last)
 	}
 	select {
 	case err := <-d.verdict:
 		return err
-	case <-db.ctx.Done():
-		return ErrClosed
+	case <-db.repairing.Done():
+		return db.leave(last)
 	}
 }
+
+// leave is when nobody waits for the answer any more. What came after would not know
+// whether its revisions follow.
+func (db *DB) leave(last uint64) error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	db.left = true
+	return fmt.Errorf("%w: up to revision %d", ErrInDoubt, last)
+}
+
+// GiveUp ends the wait of a Commit for a failed disk, with ErrInDoubt, and attempts
+// to repair it, for good; after such a Commit there is no other (ErrClosed). Whoever
+// waits for Commits to return before Close calls it first.
+func (db *DB) GiveUp() { db.giveUp() }
 
 // Between attempts: short at first, for errors that were a moment's, and never
 // long, since whoever has made room waits for it. An attempt reads the WAL, at
@@ -70,7 +84,7 @@ func (db *DB) repair() {
 	for {
 		e := db.engine // Only this goroutine changes it.
 		select {
-		case <-db.ctx.Done():
+		case <-db.repairing.Done():
 			return
 		case <-e.g.frozen:
 		}
@@ -82,7 +96,7 @@ func (db *DB) repair() {
 		case db.commits <- struct{}{}: // None is under way, and others are refused.
 			<-db.commits
 		case d = <-db.pending:
-		case <-db.ctx.Done():
+		case <-db.repairing.Done():
 			return
 		}
 		for wait := firstWait; ; wait = min(2*wait, longWait) {
@@ -100,7 +114,7 @@ func (db *DB) repair() {
 				}
 			}
 			select {
-			case <-db.ctx.Done():
+			case <-db.repairing.Done():
 				return
 			case <-db.o.After(wait):
 			}
@@ -153,6 +167,7 @@ func (db *DB) replace(old *engine, d *doubt) (found uint64, err error) {
 	before := db.before
 	db.before = nil
 	db.serve(next)
+	db.o.counters.recoveries.Add(1)
 	db.revision.Store(max(acked, found))
 	db.durable.Store(max(acked, found))
 	db.mu.Unlock()
@@ -194,10 +209,8 @@ func rewrite(db *DB, old, next *engine, found, acked uint64) (err error) {
 	}
 	b := next.NewBatch()
 	defer b.Close()
-	for i := range entries {
-		db.stage(b, &entries[i], steps[i].meta)
-		next.kept.add(entries[i].Revision, steps[i].bytes)
-	}
+	db.stageAll(next, b, entries, steps)
+	db.added(next, entries, steps)
 	next.collections = collections
 	return b.Commit(pebble.Sync)
 }

@@ -51,7 +51,7 @@ func (r *retention) trim() {
 }
 
 func logEnds(iters view) (first, last uint64, err error) {
-	it, err := iters(&pebble.IterOptions{LowerBound: []byte{logPrefix}, UpperBound: []byte{endPrefix}})
+	it, err := iters(&pebble.IterOptions{LowerBound: []byte{logPrefix}, UpperBound: []byte{logPrefix + 1}})
 	if err != nil {
 		return 0, 0, err
 	}

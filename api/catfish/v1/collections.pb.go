@@ -1,4 +1,5 @@
-// Collections of a Catfish server over gRPC: made, listed, described, dropped.
+// Collections of a Catfish server over gRPC: made, listed, described, swapped,
+// dropped.
 //
 // Limits, errors and runnable examples: docs/api.md.
 
@@ -13,6 +14,7 @@ package catfishv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -661,16 +663,30 @@ type CollectionServiceDescribeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Options and count.
 	Collection *Collection `protobuf:"bytes,1,opt,name=collection,proto3" json:"collection,omitempty"`
-	// The box around all geometries. Missing if there are none, or if it is
-	// not known.
+	// The box around all geometries, exact. In a geographic space west exceeds
+	// east if the box is narrower across 180 degrees. Missing if there are no
+	// geometries.
 	Extent *Box `protobuf:"bytes,2,opt,name=extent,proto3" json:"extent,omitempty"`
-	// What was seen in a sample of features, in the order of names. Others may
-	// have more.
+	// The properties of all features, in the order of names.
 	Properties []*PropertySchema `protobuf:"bytes,3,rep,name=properties,proto3" json:"properties,omitempty"`
-	// Types of geometry in the sample, sorted: "Point"; "null" for none.
+	// The types of geometry that there are: "Point"; "null" for none.
 	GeometryTypes []string `protobuf:"bytes,4,rep,name=geometry_types,json=geometryTypes,proto3" json:"geometry_types,omitempty"`
-	// How the sample was taken. Missing for other kinds than features.
-	Sample        *Sample `protobuf:"bytes,5,opt,name=sample,proto3" json:"sample,omitempty"`
+	// How features were chosen: all are counted. Missing for other kinds than
+	// features.
+	Sample *Sample `protobuf:"bytes,5,opt,name=sample,proto3" json:"sample,omitempty"`
+	// There are, or were, more names of properties than are kept: 1,000, of at
+	// most 256 bytes.
+	MoreProperties bool `protobuf:"varint,6,opt,name=more_properties,json=moreProperties,proto3" json:"more_properties,omitempty"`
+	// How many features have each of geometry_types.
+	GeometryCounts []uint64 `protobuf:"varint,7,rep,packed,name=geometry_counts,json=geometryCounts,proto3" json:"geometry_counts,omitempty"`
+	// When the collection was created, by the server's clock. Missing if an
+	// older version did.
+	Created *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=created,proto3" json:"created,omitempty"`
+	// The revision of that moment.
+	CreatedRevision uint64 `protobuf:"varint,9,opt,name=created_revision,json=createdRevision,proto3" json:"created_revision,omitempty"`
+	// Of the last write to the collection; after a restart, of the latest that
+	// has left something. FeatureService.Watch may go on from here.
+	Revision      uint64 `protobuf:"varint,10,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -740,6 +756,41 @@ func (x *CollectionServiceDescribeResponse) GetSample() *Sample {
 	return nil
 }
 
+func (x *CollectionServiceDescribeResponse) GetMoreProperties() bool {
+	if x != nil {
+		return x.MoreProperties
+	}
+	return false
+}
+
+func (x *CollectionServiceDescribeResponse) GetGeometryCounts() []uint64 {
+	if x != nil {
+		return x.GeometryCounts
+	}
+	return nil
+}
+
+func (x *CollectionServiceDescribeResponse) GetCreated() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Created
+	}
+	return nil
+}
+
+func (x *CollectionServiceDescribeResponse) GetCreatedRevision() uint64 {
+	if x != nil {
+		return x.CreatedRevision
+	}
+	return 0
+}
+
+func (x *CollectionServiceDescribeResponse) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
 // PropertySchema is what is known of a property.
 type PropertySchema struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -747,8 +798,10 @@ type PropertySchema struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Which types its values have, sorted.
 	Types []PropertyType `protobuf:"varint,2,rep,packed,name=types,proto3,enum=catfish.v1.PropertyType" json:"types,omitempty"`
-	// How many features of the sample have it.
-	Features      uint64 `protobuf:"varint,3,opt,name=features,proto3" json:"features,omitempty"`
+	// How many features have it.
+	Features uint64 `protobuf:"varint,3,opt,name=features,proto3" json:"features,omitempty"`
+	// How many of them have a value of each of types.
+	Counts        []uint64 `protobuf:"varint,4,rep,packed,name=counts,proto3" json:"counts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -802,6 +855,13 @@ func (x *PropertySchema) GetFeatures() uint64 {
 		return x.Features
 	}
 	return 0
+}
+
+func (x *PropertySchema) GetCounts() []uint64 {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
 }
 
 // Sample is how features were chosen.
@@ -942,12 +1002,104 @@ func (*CollectionServiceDropResponse) Descriptor() ([]byte, []int) {
 	return file_catfish_v1_collections_proto_rawDescGZIP(), []int{11}
 }
 
+// CollectionServiceSwapRequest names two collections.
+type CollectionServiceSwapRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Required, another one.
+	Other         string `protobuf:"bytes,2,opt,name=other,proto3" json:"other,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CollectionServiceSwapRequest) Reset() {
+	*x = CollectionServiceSwapRequest{}
+	mi := &file_catfish_v1_collections_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CollectionServiceSwapRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CollectionServiceSwapRequest) ProtoMessage() {}
+
+func (x *CollectionServiceSwapRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_catfish_v1_collections_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CollectionServiceSwapRequest.ProtoReflect.Descriptor instead.
+func (*CollectionServiceSwapRequest) Descriptor() ([]byte, []int) {
+	return file_catfish_v1_collections_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *CollectionServiceSwapRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *CollectionServiceSwapRequest) GetOther() string {
+	if x != nil {
+		return x.Other
+	}
+	return ""
+}
+
+// CollectionServiceSwapResponse says that it is done.
+type CollectionServiceSwapResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CollectionServiceSwapResponse) Reset() {
+	*x = CollectionServiceSwapResponse{}
+	mi := &file_catfish_v1_collections_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CollectionServiceSwapResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CollectionServiceSwapResponse) ProtoMessage() {}
+
+func (x *CollectionServiceSwapResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_catfish_v1_collections_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CollectionServiceSwapResponse.ProtoReflect.Descriptor instead.
+func (*CollectionServiceSwapResponse) Descriptor() ([]byte, []int) {
+	return file_catfish_v1_collections_proto_rawDescGZIP(), []int{13}
+}
+
 var File_catfish_v1_collections_proto protoreflect.FileDescriptor
 
 const file_catfish_v1_collections_proto_rawDesc = "" +
 	"\n" +
 	"\x1ccatfish/v1/collections.proto\x12\n" +
-	"catfish.v1\"Y\n" +
+	"catfish.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"Y\n" +
 	"\x03Box\x12\x12\n" +
 	"\x04west\x18\x01 \x01(\x01R\x04west\x12\x14\n" +
 	"\x05south\x18\x02 \x01(\x01R\x05south\x12\x12\n" +
@@ -979,7 +1131,7 @@ const file_catfish_v1_collections_proto_rawDesc = "" +
 	"\vcollections\x18\x01 \x03(\v2\x16.catfish.v1.CollectionR\vcollections\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"6\n" +
 	" CollectionServiceDescribeRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\x93\x02\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\xe2\x03\n" +
 	"!CollectionServiceDescribeResponse\x126\n" +
 	"\n" +
 	"collection\x18\x01 \x01(\v2\x16.catfish.v1.CollectionR\n" +
@@ -989,17 +1141,28 @@ const file_catfish_v1_collections_proto_rawDesc = "" +
 	"properties\x18\x03 \x03(\v2\x1a.catfish.v1.PropertySchemaR\n" +
 	"properties\x12%\n" +
 	"\x0egeometry_types\x18\x04 \x03(\tR\rgeometryTypes\x12*\n" +
-	"\x06sample\x18\x05 \x01(\v2\x12.catfish.v1.SampleR\x06sample\"p\n" +
+	"\x06sample\x18\x05 \x01(\v2\x12.catfish.v1.SampleR\x06sample\x12'\n" +
+	"\x0fmore_properties\x18\x06 \x01(\bR\x0emoreProperties\x12'\n" +
+	"\x0fgeometry_counts\x18\a \x03(\x04R\x0egeometryCounts\x124\n" +
+	"\acreated\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\acreated\x12)\n" +
+	"\x10created_revision\x18\t \x01(\x04R\x0fcreatedRevision\x12\x1a\n" +
+	"\brevision\x18\n" +
+	" \x01(\x04R\brevision\"\x88\x01\n" +
 	"\x0ePropertySchema\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12.\n" +
 	"\x05types\x18\x02 \x03(\x0e2\x18.catfish.v1.PropertyTypeR\x05types\x12\x1a\n" +
-	"\bfeatures\x18\x03 \x01(\x04R\bfeatures\"<\n" +
+	"\bfeatures\x18\x03 \x01(\x04R\bfeatures\x12\x16\n" +
+	"\x06counts\x18\x04 \x03(\x04R\x06counts\"<\n" +
 	"\x06Sample\x12\x1a\n" +
 	"\bfeatures\x18\x01 \x01(\x04R\bfeatures\x12\x16\n" +
 	"\x06method\x18\x02 \x01(\tR\x06method\"2\n" +
 	"\x1cCollectionServiceDropRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x1f\n" +
-	"\x1dCollectionServiceDropResponse*\x87\x01\n" +
+	"\x1dCollectionServiceDropResponse\"H\n" +
+	"\x1cCollectionServiceSwapRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05other\x18\x02 \x01(\tR\x05other\"\x1f\n" +
+	"\x1dCollectionServiceSwapResponse*\x87\x01\n" +
 	"\x0eCollectionKind\x12\x1f\n" +
 	"\x1bCOLLECTION_KIND_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18COLLECTION_KIND_FEATURES\x10\x01\x12\x19\n" +
@@ -1016,12 +1179,13 @@ const file_catfish_v1_collections_proto_rawDesc = "" +
 	"\x14PROPERTY_TYPE_NUMBER\x10\x03\x12\x18\n" +
 	"\x14PROPERTY_TYPE_STRING\x10\x04\x12\x17\n" +
 	"\x13PROPERTY_TYPE_ARRAY\x10\x05\x12\x18\n" +
-	"\x14PROPERTY_TYPE_OBJECT\x10\x062\x99\x03\n" +
+	"\x14PROPERTY_TYPE_OBJECT\x10\x062\xf6\x03\n" +
 	"\x11CollectionService\x12a\n" +
 	"\x06Create\x12*.catfish.v1.CollectionServiceCreateRequest\x1a+.catfish.v1.CollectionServiceCreateResponse\x12[\n" +
 	"\x04List\x12(.catfish.v1.CollectionServiceListRequest\x1a).catfish.v1.CollectionServiceListResponse\x12g\n" +
 	"\bDescribe\x12,.catfish.v1.CollectionServiceDescribeRequest\x1a-.catfish.v1.CollectionServiceDescribeResponse\x12[\n" +
-	"\x04Drop\x12(.catfish.v1.CollectionServiceDropRequest\x1a).catfish.v1.CollectionServiceDropResponseB;Z9github.com/catfish-index/catfish/api/catfish/v1;catfishv1b\x06proto3"
+	"\x04Drop\x12(.catfish.v1.CollectionServiceDropRequest\x1a).catfish.v1.CollectionServiceDropResponse\x12[\n" +
+	"\x04Swap\x12(.catfish.v1.CollectionServiceSwapRequest\x1a).catfish.v1.CollectionServiceSwapResponseB;Z9github.com/catfish-index/catfish/api/catfish/v1;catfishv1b\x06proto3"
 
 var (
 	file_catfish_v1_collections_proto_rawDescOnce sync.Once
@@ -1036,7 +1200,7 @@ func file_catfish_v1_collections_proto_rawDescGZIP() []byte {
 }
 
 var file_catfish_v1_collections_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_catfish_v1_collections_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_catfish_v1_collections_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_catfish_v1_collections_proto_goTypes = []any{
 	(CollectionKind)(0),                       // 0: catfish.v1.CollectionKind
 	(Space)(0),                                // 1: catfish.v1.Space
@@ -1053,6 +1217,9 @@ var file_catfish_v1_collections_proto_goTypes = []any{
 	(*Sample)(nil),                            // 12: catfish.v1.Sample
 	(*CollectionServiceDropRequest)(nil),      // 13: catfish.v1.CollectionServiceDropRequest
 	(*CollectionServiceDropResponse)(nil),     // 14: catfish.v1.CollectionServiceDropResponse
+	(*CollectionServiceSwapRequest)(nil),      // 15: catfish.v1.CollectionServiceSwapRequest
+	(*CollectionServiceSwapResponse)(nil),     // 16: catfish.v1.CollectionServiceSwapResponse
+	(*timestamppb.Timestamp)(nil),             // 17: google.protobuf.Timestamp
 }
 var file_catfish_v1_collections_proto_depIdxs = []int32{
 	0,  // 0: catfish.v1.Collection.kind:type_name -> catfish.v1.CollectionKind
@@ -1065,20 +1232,23 @@ var file_catfish_v1_collections_proto_depIdxs = []int32{
 	3,  // 7: catfish.v1.CollectionServiceDescribeResponse.extent:type_name -> catfish.v1.Box
 	11, // 8: catfish.v1.CollectionServiceDescribeResponse.properties:type_name -> catfish.v1.PropertySchema
 	12, // 9: catfish.v1.CollectionServiceDescribeResponse.sample:type_name -> catfish.v1.Sample
-	2,  // 10: catfish.v1.PropertySchema.types:type_name -> catfish.v1.PropertyType
-	5,  // 11: catfish.v1.CollectionService.Create:input_type -> catfish.v1.CollectionServiceCreateRequest
-	7,  // 12: catfish.v1.CollectionService.List:input_type -> catfish.v1.CollectionServiceListRequest
-	9,  // 13: catfish.v1.CollectionService.Describe:input_type -> catfish.v1.CollectionServiceDescribeRequest
-	13, // 14: catfish.v1.CollectionService.Drop:input_type -> catfish.v1.CollectionServiceDropRequest
-	6,  // 15: catfish.v1.CollectionService.Create:output_type -> catfish.v1.CollectionServiceCreateResponse
-	8,  // 16: catfish.v1.CollectionService.List:output_type -> catfish.v1.CollectionServiceListResponse
-	10, // 17: catfish.v1.CollectionService.Describe:output_type -> catfish.v1.CollectionServiceDescribeResponse
-	14, // 18: catfish.v1.CollectionService.Drop:output_type -> catfish.v1.CollectionServiceDropResponse
-	15, // [15:19] is the sub-list for method output_type
-	11, // [11:15] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	17, // 10: catfish.v1.CollectionServiceDescribeResponse.created:type_name -> google.protobuf.Timestamp
+	2,  // 11: catfish.v1.PropertySchema.types:type_name -> catfish.v1.PropertyType
+	5,  // 12: catfish.v1.CollectionService.Create:input_type -> catfish.v1.CollectionServiceCreateRequest
+	7,  // 13: catfish.v1.CollectionService.List:input_type -> catfish.v1.CollectionServiceListRequest
+	9,  // 14: catfish.v1.CollectionService.Describe:input_type -> catfish.v1.CollectionServiceDescribeRequest
+	13, // 15: catfish.v1.CollectionService.Drop:input_type -> catfish.v1.CollectionServiceDropRequest
+	15, // 16: catfish.v1.CollectionService.Swap:input_type -> catfish.v1.CollectionServiceSwapRequest
+	6,  // 17: catfish.v1.CollectionService.Create:output_type -> catfish.v1.CollectionServiceCreateResponse
+	8,  // 18: catfish.v1.CollectionService.List:output_type -> catfish.v1.CollectionServiceListResponse
+	10, // 19: catfish.v1.CollectionService.Describe:output_type -> catfish.v1.CollectionServiceDescribeResponse
+	14, // 20: catfish.v1.CollectionService.Drop:output_type -> catfish.v1.CollectionServiceDropResponse
+	16, // 21: catfish.v1.CollectionService.Swap:output_type -> catfish.v1.CollectionServiceSwapResponse
+	17, // [17:22] is the sub-list for method output_type
+	12, // [12:17] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_catfish_v1_collections_proto_init() }
@@ -1092,7 +1262,7 @@ func file_catfish_v1_collections_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_catfish_v1_collections_proto_rawDesc), len(file_catfish_v1_collections_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   12,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

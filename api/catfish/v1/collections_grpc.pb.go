@@ -1,4 +1,5 @@
-// Collections of a Catfish server over gRPC: made, listed, described, dropped.
+// Collections of a Catfish server over gRPC: made, listed, described, swapped,
+// dropped.
 //
 // Limits, errors and runnable examples: docs/api.md.
 
@@ -27,13 +28,14 @@ const (
 	CollectionService_List_FullMethodName     = "/catfish.v1.CollectionService/List"
 	CollectionService_Describe_FullMethodName = "/catfish.v1.CollectionService/Describe"
 	CollectionService_Drop_FullMethodName     = "/catfish.v1.CollectionService/Drop"
+	CollectionService_Swap_FullMethodName     = "/catfish.v1.CollectionService/Swap"
 )
 
 // CollectionServiceClient is the client API for CollectionService service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// CollectionService makes, lists, describes and drops collections.
+// CollectionService makes, lists, describes, swaps and drops collections.
 type CollectionServiceClient interface {
 	// Create makes an empty collection of features. If there is one of this
 	// name with the same options, nothing is done; with others the call ends
@@ -46,6 +48,11 @@ type CollectionServiceClient interface {
 	// Drop removes a collection of features with all that it has. If there is
 	// none the call ends with NOT_FOUND.
 	Drop(ctx context.Context, in *CollectionServiceDropRequest, opts ...grpc.CallOption) (*CollectionServiceDropResponse, error)
+	// Swap exchanges the names of two collections of features, at one moment for
+	// all clients, and durably: what was loaded beside a collection takes its
+	// place. It returns when nobody reads by the old names any more, which takes
+	// up to 10 s if RDMA clients do. Watchers of both end.
+	Swap(ctx context.Context, in *CollectionServiceSwapRequest, opts ...grpc.CallOption) (*CollectionServiceSwapResponse, error)
 }
 
 type collectionServiceClient struct {
@@ -96,11 +103,21 @@ func (c *collectionServiceClient) Drop(ctx context.Context, in *CollectionServic
 	return out, nil
 }
 
+func (c *collectionServiceClient) Swap(ctx context.Context, in *CollectionServiceSwapRequest, opts ...grpc.CallOption) (*CollectionServiceSwapResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CollectionServiceSwapResponse)
+	err := c.cc.Invoke(ctx, CollectionService_Swap_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // CollectionServiceServer is the server API for CollectionService service.
 // All implementations must embed UnimplementedCollectionServiceServer
 // for forward compatibility.
 //
-// CollectionService makes, lists, describes and drops collections.
+// CollectionService makes, lists, describes, swaps and drops collections.
 type CollectionServiceServer interface {
 	// Create makes an empty collection of features. If there is one of this
 	// name with the same options, nothing is done; with others the call ends
@@ -113,6 +130,11 @@ type CollectionServiceServer interface {
 	// Drop removes a collection of features with all that it has. If there is
 	// none the call ends with NOT_FOUND.
 	Drop(context.Context, *CollectionServiceDropRequest) (*CollectionServiceDropResponse, error)
+	// Swap exchanges the names of two collections of features, at one moment for
+	// all clients, and durably: what was loaded beside a collection takes its
+	// place. It returns when nobody reads by the old names any more, which takes
+	// up to 10 s if RDMA clients do. Watchers of both end.
+	Swap(context.Context, *CollectionServiceSwapRequest) (*CollectionServiceSwapResponse, error)
 	mustEmbedUnimplementedCollectionServiceServer()
 }
 
@@ -134,6 +156,9 @@ func (UnimplementedCollectionServiceServer) Describe(context.Context, *Collectio
 }
 func (UnimplementedCollectionServiceServer) Drop(context.Context, *CollectionServiceDropRequest) (*CollectionServiceDropResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Drop not implemented")
+}
+func (UnimplementedCollectionServiceServer) Swap(context.Context, *CollectionServiceSwapRequest) (*CollectionServiceSwapResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Swap not implemented")
 }
 func (UnimplementedCollectionServiceServer) mustEmbedUnimplementedCollectionServiceServer() {}
 func (UnimplementedCollectionServiceServer) testEmbeddedByValue()                           {}
@@ -228,6 +253,24 @@ func _CollectionService_Drop_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
+func _CollectionService_Swap_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CollectionServiceSwapRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CollectionServiceServer).Swap(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CollectionService_Swap_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CollectionServiceServer).Swap(ctx, req.(*CollectionServiceSwapRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // CollectionService_ServiceDesc is the grpc.ServiceDesc for CollectionService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -250,6 +293,10 @@ var CollectionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Drop",
 			Handler:    _CollectionService_Drop_Handler,
+		},
+		{
+			MethodName: "Swap",
+			Handler:    _CollectionService_Swap_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -260,12 +260,16 @@ func (FeatureEventKind) EnumDescriptor() ([]byte, []int) {
 type FeatureEnd int32
 
 const (
-	// It is still there, and does not match.
+	// Of other events.
 	FeatureEnd_FEATURE_END_UNSPECIFIED FeatureEnd = 0
 	// It was deleted.
 	FeatureEnd_FEATURE_END_DELETED FeatureEnd = 1
 	// It has expired.
 	FeatureEnd_FEATURE_END_EXPIRED FeatureEnd = 2
+	// It is still there, and not in the area any more.
+	FeatureEnd_FEATURE_END_MOVED FeatureEnd = 3
+	// It is still there and in the area, and does not pass the filter any more.
+	FeatureEnd_FEATURE_END_FILTERED FeatureEnd = 4
 )
 
 // Enum value maps for FeatureEnd.
@@ -274,11 +278,15 @@ var (
 		0: "FEATURE_END_UNSPECIFIED",
 		1: "FEATURE_END_DELETED",
 		2: "FEATURE_END_EXPIRED",
+		3: "FEATURE_END_MOVED",
+		4: "FEATURE_END_FILTERED",
 	}
 	FeatureEnd_value = map[string]int32{
 		"FEATURE_END_UNSPECIFIED": 0,
 		"FEATURE_END_DELETED":     1,
 		"FEATURE_END_EXPIRED":     2,
+		"FEATURE_END_MOVED":       3,
+		"FEATURE_END_FILTERED":    4,
 	}
 )
 
@@ -2129,6 +2137,14 @@ type FeatureServiceWatchRequest struct {
 	// Go on behind this revision, of a FeatureServiceWatchResponse. 0: begin
 	// with what happens from now on.
 	AfterRevision uint64 `protobuf:"varint,4,opt,name=after_revision,json=afterRevision,proto3" json:"after_revision,omitempty"`
+	// Areas that are watched together, in place of query. Their events come in
+	// one order.
+	Areas []*WatchedArea `protobuf:"bytes,5,rep,name=areas,proto3" json:"areas,omitempty"`
+	// The feature before the write is wanted, too.
+	Old bool `protobuf:"varint,6,opt,name=old,proto3" json:"old,omitempty"`
+	// That of the response which after_revision is of. 0: not known. Only by it
+	// does the server notice that its data directory was replaced since.
+	History       uint64 `protobuf:"fixed64,7,opt,name=history,proto3" json:"history,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2191,21 +2207,101 @@ func (x *FeatureServiceWatchRequest) GetAfterRevision() uint64 {
 	return 0
 }
 
+func (x *FeatureServiceWatchRequest) GetAreas() []*WatchedArea {
+	if x != nil {
+		return x.Areas
+	}
+	return nil
+}
+
+func (x *FeatureServiceWatchRequest) GetOld() bool {
+	if x != nil {
+		return x.Old
+	}
+	return false
+}
+
+func (x *FeatureServiceWatchRequest) GetHistory() uint64 {
+	if x != nil {
+		return x.History
+	}
+	return 0
+}
+
+// WatchedArea is one of several.
+type WatchedArea struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// By which events name it; unlike that of any other.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Which features; missing or empty: all.
+	Query         *Query `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchedArea) Reset() {
+	*x = WatchedArea{}
+	mi := &file_catfish_v1_features_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchedArea) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchedArea) ProtoMessage() {}
+
+func (x *WatchedArea) ProtoReflect() protoreflect.Message {
+	mi := &file_catfish_v1_features_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchedArea.ProtoReflect.Descriptor instead.
+func (*WatchedArea) Descriptor() ([]byte, []int) {
+	return file_catfish_v1_features_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *WatchedArea) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *WatchedArea) GetQuery() *Query {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
 // FeatureServiceWatchResponse is some of what has happened, in the order of
 // revisions.
 type FeatureServiceWatchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// May be empty: then only the revision is news.
 	Events []*FeatureEvent `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
-	// All up to here was told.
-	Revision      uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	// All up to here was told: after_revision, to go on behind this message. If
+	// a write concerns several areas and a message ends between its events, that
+	// is before all of them, and they come again.
+	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	// Whose revisions they are.
+	History       uint64 `protobuf:"fixed64,3,opt,name=history,proto3" json:"history,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FeatureServiceWatchResponse) Reset() {
 	*x = FeatureServiceWatchResponse{}
-	mi := &file_catfish_v1_features_proto_msgTypes[28]
+	mi := &file_catfish_v1_features_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2217,7 +2313,7 @@ func (x *FeatureServiceWatchResponse) String() string {
 func (*FeatureServiceWatchResponse) ProtoMessage() {}
 
 func (x *FeatureServiceWatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_catfish_v1_features_proto_msgTypes[28]
+	mi := &file_catfish_v1_features_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2230,7 +2326,7 @@ func (x *FeatureServiceWatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeatureServiceWatchResponse.ProtoReflect.Descriptor instead.
 func (*FeatureServiceWatchResponse) Descriptor() ([]byte, []int) {
-	return file_catfish_v1_features_proto_rawDescGZIP(), []int{28}
+	return file_catfish_v1_features_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *FeatureServiceWatchResponse) GetEvents() []*FeatureEvent {
@@ -2247,6 +2343,13 @@ func (x *FeatureServiceWatchResponse) GetRevision() uint64 {
 	return 0
 }
 
+func (x *FeatureServiceWatchResponse) GetHistory() uint64 {
+	if x != nil {
+		return x.History
+	}
+	return 0
+}
+
 // FeatureEvent is something that happened to a feature.
 type FeatureEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2256,15 +2359,19 @@ type FeatureEvent struct {
 	Feature *Feature `protobuf:"bytes,2,opt,name=feature,proto3" json:"feature,omitempty"`
 	// Of the write. Several events may have the same.
 	Revision uint64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
-	// Of an exit: whether the feature has gone, and how.
-	End           FeatureEnd `protobuf:"varint,4,opt,name=end,proto3,enum=catfish.v1.FeatureEnd" json:"end,omitempty"`
+	// Of an exit: why.
+	End FeatureEnd `protobuf:"varint,4,opt,name=end,proto3,enum=catfish.v1.FeatureEnd" json:"end,omitempty"`
+	// The name of the area.
+	Area string `protobuf:"bytes,5,opt,name=area,proto3" json:"area,omitempty"`
+	// The feature before the write, if that is wanted and there was one.
+	Old           *Feature `protobuf:"bytes,6,opt,name=old,proto3" json:"old,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FeatureEvent) Reset() {
 	*x = FeatureEvent{}
-	mi := &file_catfish_v1_features_proto_msgTypes[29]
+	mi := &file_catfish_v1_features_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2276,7 +2383,7 @@ func (x *FeatureEvent) String() string {
 func (*FeatureEvent) ProtoMessage() {}
 
 func (x *FeatureEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_catfish_v1_features_proto_msgTypes[29]
+	mi := &file_catfish_v1_features_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2289,7 +2396,7 @@ func (x *FeatureEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeatureEvent.ProtoReflect.Descriptor instead.
 func (*FeatureEvent) Descriptor() ([]byte, []int) {
-	return file_catfish_v1_features_proto_rawDescGZIP(), []int{29}
+	return file_catfish_v1_features_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *FeatureEvent) GetKind() FeatureEventKind {
@@ -2318,6 +2425,20 @@ func (x *FeatureEvent) GetEnd() FeatureEnd {
 		return x.End
 	}
 	return FeatureEnd_FEATURE_END_UNSPECIFIED
+}
+
+func (x *FeatureEvent) GetArea() string {
+	if x != nil {
+		return x.Area
+	}
+	return ""
+}
+
+func (x *FeatureEvent) GetOld() *Feature {
+	if x != nil {
+		return x.Old
+	}
+	return nil
 }
 
 var File_catfish_v1_features_proto protoreflect.FileDescriptor
@@ -2466,22 +2587,31 @@ const file_catfish_v1_features_proto_rawDesc = "" +
 	"collection\x12'\n" +
 	"\x05query\x18\x02 \x01(\v2\x11.catfish.v1.QueryR\x05query\"3\n" +
 	"\x1bFeatureServiceCountResponse\x12\x14\n" +
-	"\x05count\x18\x01 \x01(\x04R\x05count\"\xc1\x01\n" +
+	"\x05count\x18\x01 \x01(\x04R\x05count\"\x9c\x02\n" +
 	"\x1aFeatureServiceWatchRequest\x12\x1e\n" +
 	"\n" +
 	"collection\x18\x01 \x01(\tR\n" +
 	"collection\x12'\n" +
 	"\x05query\x18\x02 \x01(\v2\x11.catfish.v1.QueryR\x05query\x123\n" +
 	"\tselection\x18\x03 \x01(\v2\x15.catfish.v1.SelectionR\tselection\x12%\n" +
-	"\x0eafter_revision\x18\x04 \x01(\x04R\rafterRevision\"k\n" +
+	"\x0eafter_revision\x18\x04 \x01(\x04R\rafterRevision\x12-\n" +
+	"\x05areas\x18\x05 \x03(\v2\x17.catfish.v1.WatchedAreaR\x05areas\x12\x10\n" +
+	"\x03old\x18\x06 \x01(\bR\x03old\x12\x18\n" +
+	"\ahistory\x18\a \x01(\x06R\ahistory\"J\n" +
+	"\vWatchedArea\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12'\n" +
+	"\x05query\x18\x02 \x01(\v2\x11.catfish.v1.QueryR\x05query\"\x85\x01\n" +
 	"\x1bFeatureServiceWatchResponse\x120\n" +
 	"\x06events\x18\x01 \x03(\v2\x18.catfish.v1.FeatureEventR\x06events\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\x04R\brevision\"\xb5\x01\n" +
+	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x18\n" +
+	"\ahistory\x18\x03 \x01(\x06R\ahistory\"\xf0\x01\n" +
 	"\fFeatureEvent\x120\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1c.catfish.v1.FeatureEventKindR\x04kind\x12-\n" +
 	"\afeature\x18\x02 \x01(\v2\x13.catfish.v1.FeatureR\afeature\x12\x1a\n" +
 	"\brevision\x18\x03 \x01(\x04R\brevision\x12(\n" +
-	"\x03end\x18\x04 \x01(\x0e2\x16.catfish.v1.FeatureEndR\x03end*\x81\x01\n" +
+	"\x03end\x18\x04 \x01(\x0e2\x16.catfish.v1.FeatureEndR\x03end\x12\x12\n" +
+	"\x04area\x18\x05 \x01(\tR\x04area\x12%\n" +
+	"\x03old\x18\x06 \x01(\v2\x13.catfish.v1.FeatureR\x03old*\x81\x01\n" +
 	"\x0eGeometryFormat\x12\x1f\n" +
 	"\x1bGEOMETRY_FORMAT_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17GEOMETRY_FORMAT_GEOJSON\x10\x01\x12\x17\n" +
@@ -2501,12 +2631,14 @@ const file_catfish_v1_features_proto_rawDesc = "" +
 	"\x18FEATURE_EVENT_KIND_ENTER\x10\x01\x12\x1b\n" +
 	"\x17FEATURE_EVENT_KIND_EXIT\x10\x02\x12\x1d\n" +
 	"\x19FEATURE_EVENT_KIND_INSIDE\x10\x03\x12\x1e\n" +
-	"\x1aFEATURE_EVENT_KIND_CHANGED\x10\x04*[\n" +
+	"\x1aFEATURE_EVENT_KIND_CHANGED\x10\x04*\x8c\x01\n" +
 	"\n" +
 	"FeatureEnd\x12\x1b\n" +
 	"\x17FEATURE_END_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13FEATURE_END_DELETED\x10\x01\x12\x17\n" +
-	"\x13FEATURE_END_EXPIRED\x10\x022\x8d\b\n" +
+	"\x13FEATURE_END_EXPIRED\x10\x02\x12\x15\n" +
+	"\x11FEATURE_END_MOVED\x10\x03\x12\x18\n" +
+	"\x14FEATURE_END_FILTERED\x10\x042\x8d\b\n" +
 	"\x0eFeatureService\x12R\n" +
 	"\x03Put\x12$.catfish.v1.FeatureServicePutRequest\x1a%.catfish.v1.FeatureServicePutResponse\x12X\n" +
 	"\x05Patch\x12&.catfish.v1.FeatureServicePatchRequest\x1a'.catfish.v1.FeatureServicePatchResponse\x12R\n" +
@@ -2533,7 +2665,7 @@ func file_catfish_v1_features_proto_rawDescGZIP() []byte {
 }
 
 var file_catfish_v1_features_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_catfish_v1_features_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_catfish_v1_features_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_catfish_v1_features_proto_goTypes = []any{
 	(GeometryFormat)(0),                       // 0: catfish.v1.GeometryFormat
 	(Relation)(0),                             // 1: catfish.v1.Relation
@@ -2568,17 +2700,18 @@ var file_catfish_v1_features_proto_goTypes = []any{
 	(*FeatureServiceCountRequest)(nil),        // 30: catfish.v1.FeatureServiceCountRequest
 	(*FeatureServiceCountResponse)(nil),       // 31: catfish.v1.FeatureServiceCountResponse
 	(*FeatureServiceWatchRequest)(nil),        // 32: catfish.v1.FeatureServiceWatchRequest
-	(*FeatureServiceWatchResponse)(nil),       // 33: catfish.v1.FeatureServiceWatchResponse
-	(*FeatureEvent)(nil),                      // 34: catfish.v1.FeatureEvent
-	(*timestamppb.Timestamp)(nil),             // 35: google.protobuf.Timestamp
-	(*Box)(nil),                               // 36: catfish.v1.Box
+	(*WatchedArea)(nil),                       // 33: catfish.v1.WatchedArea
+	(*FeatureServiceWatchResponse)(nil),       // 34: catfish.v1.FeatureServiceWatchResponse
+	(*FeatureEvent)(nil),                      // 35: catfish.v1.FeatureEvent
+	(*timestamppb.Timestamp)(nil),             // 36: google.protobuf.Timestamp
+	(*Box)(nil),                               // 37: catfish.v1.Box
 }
 var file_catfish_v1_features_proto_depIdxs = []int32{
-	35, // 0: catfish.v1.Feature.expires:type_name -> google.protobuf.Timestamp
+	36, // 0: catfish.v1.Feature.expires:type_name -> google.protobuf.Timestamp
 	0,  // 1: catfish.v1.Selection.geometry_format:type_name -> catfish.v1.GeometryFormat
 	8,  // 2: catfish.v1.Query.area:type_name -> catfish.v1.Area
 	1,  // 3: catfish.v1.Query.relation:type_name -> catfish.v1.Relation
-	36, // 4: catfish.v1.Area.box:type_name -> catfish.v1.Box
+	37, // 4: catfish.v1.Area.box:type_name -> catfish.v1.Box
 	9,  // 5: catfish.v1.Area.circle:type_name -> catfish.v1.Circle
 	5,  // 6: catfish.v1.FeatureServicePutRequest.feature:type_name -> catfish.v1.Feature
 	6,  // 7: catfish.v1.FeatureServiceGetRequest.selection:type_name -> catfish.v1.Selection
@@ -2599,37 +2732,40 @@ var file_catfish_v1_features_proto_depIdxs = []int32{
 	7,  // 22: catfish.v1.FeatureServiceCountRequest.query:type_name -> catfish.v1.Query
 	7,  // 23: catfish.v1.FeatureServiceWatchRequest.query:type_name -> catfish.v1.Query
 	6,  // 24: catfish.v1.FeatureServiceWatchRequest.selection:type_name -> catfish.v1.Selection
-	34, // 25: catfish.v1.FeatureServiceWatchResponse.events:type_name -> catfish.v1.FeatureEvent
-	3,  // 26: catfish.v1.FeatureEvent.kind:type_name -> catfish.v1.FeatureEventKind
-	5,  // 27: catfish.v1.FeatureEvent.feature:type_name -> catfish.v1.Feature
-	4,  // 28: catfish.v1.FeatureEvent.end:type_name -> catfish.v1.FeatureEnd
-	11, // 29: catfish.v1.FeatureService.Put:input_type -> catfish.v1.FeatureServicePutRequest
-	13, // 30: catfish.v1.FeatureService.Patch:input_type -> catfish.v1.FeatureServicePatchRequest
-	15, // 31: catfish.v1.FeatureService.Get:input_type -> catfish.v1.FeatureServiceGetRequest
-	17, // 32: catfish.v1.FeatureService.GetMany:input_type -> catfish.v1.FeatureServiceGetManyRequest
-	19, // 33: catfish.v1.FeatureService.Delete:input_type -> catfish.v1.FeatureServiceDeleteRequest
-	21, // 34: catfish.v1.FeatureService.DeleteWhere:input_type -> catfish.v1.FeatureServiceDeleteWhereRequest
-	23, // 35: catfish.v1.FeatureService.Load:input_type -> catfish.v1.FeatureServiceLoadRequest
-	26, // 36: catfish.v1.FeatureService.Search:input_type -> catfish.v1.FeatureServiceSearchRequest
-	28, // 37: catfish.v1.FeatureService.Nearest:input_type -> catfish.v1.FeatureServiceNearestRequest
-	30, // 38: catfish.v1.FeatureService.Count:input_type -> catfish.v1.FeatureServiceCountRequest
-	32, // 39: catfish.v1.FeatureService.Watch:input_type -> catfish.v1.FeatureServiceWatchRequest
-	12, // 40: catfish.v1.FeatureService.Put:output_type -> catfish.v1.FeatureServicePutResponse
-	14, // 41: catfish.v1.FeatureService.Patch:output_type -> catfish.v1.FeatureServicePatchResponse
-	16, // 42: catfish.v1.FeatureService.Get:output_type -> catfish.v1.FeatureServiceGetResponse
-	18, // 43: catfish.v1.FeatureService.GetMany:output_type -> catfish.v1.FeatureServiceGetManyResponse
-	20, // 44: catfish.v1.FeatureService.Delete:output_type -> catfish.v1.FeatureServiceDeleteResponse
-	22, // 45: catfish.v1.FeatureService.DeleteWhere:output_type -> catfish.v1.FeatureServiceDeleteWhereResponse
-	24, // 46: catfish.v1.FeatureService.Load:output_type -> catfish.v1.FeatureServiceLoadResponse
-	27, // 47: catfish.v1.FeatureService.Search:output_type -> catfish.v1.FeatureServiceSearchResponse
-	29, // 48: catfish.v1.FeatureService.Nearest:output_type -> catfish.v1.FeatureServiceNearestResponse
-	31, // 49: catfish.v1.FeatureService.Count:output_type -> catfish.v1.FeatureServiceCountResponse
-	33, // 50: catfish.v1.FeatureService.Watch:output_type -> catfish.v1.FeatureServiceWatchResponse
-	40, // [40:51] is the sub-list for method output_type
-	29, // [29:40] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	33, // 25: catfish.v1.FeatureServiceWatchRequest.areas:type_name -> catfish.v1.WatchedArea
+	7,  // 26: catfish.v1.WatchedArea.query:type_name -> catfish.v1.Query
+	35, // 27: catfish.v1.FeatureServiceWatchResponse.events:type_name -> catfish.v1.FeatureEvent
+	3,  // 28: catfish.v1.FeatureEvent.kind:type_name -> catfish.v1.FeatureEventKind
+	5,  // 29: catfish.v1.FeatureEvent.feature:type_name -> catfish.v1.Feature
+	4,  // 30: catfish.v1.FeatureEvent.end:type_name -> catfish.v1.FeatureEnd
+	5,  // 31: catfish.v1.FeatureEvent.old:type_name -> catfish.v1.Feature
+	11, // 32: catfish.v1.FeatureService.Put:input_type -> catfish.v1.FeatureServicePutRequest
+	13, // 33: catfish.v1.FeatureService.Patch:input_type -> catfish.v1.FeatureServicePatchRequest
+	15, // 34: catfish.v1.FeatureService.Get:input_type -> catfish.v1.FeatureServiceGetRequest
+	17, // 35: catfish.v1.FeatureService.GetMany:input_type -> catfish.v1.FeatureServiceGetManyRequest
+	19, // 36: catfish.v1.FeatureService.Delete:input_type -> catfish.v1.FeatureServiceDeleteRequest
+	21, // 37: catfish.v1.FeatureService.DeleteWhere:input_type -> catfish.v1.FeatureServiceDeleteWhereRequest
+	23, // 38: catfish.v1.FeatureService.Load:input_type -> catfish.v1.FeatureServiceLoadRequest
+	26, // 39: catfish.v1.FeatureService.Search:input_type -> catfish.v1.FeatureServiceSearchRequest
+	28, // 40: catfish.v1.FeatureService.Nearest:input_type -> catfish.v1.FeatureServiceNearestRequest
+	30, // 41: catfish.v1.FeatureService.Count:input_type -> catfish.v1.FeatureServiceCountRequest
+	32, // 42: catfish.v1.FeatureService.Watch:input_type -> catfish.v1.FeatureServiceWatchRequest
+	12, // 43: catfish.v1.FeatureService.Put:output_type -> catfish.v1.FeatureServicePutResponse
+	14, // 44: catfish.v1.FeatureService.Patch:output_type -> catfish.v1.FeatureServicePatchResponse
+	16, // 45: catfish.v1.FeatureService.Get:output_type -> catfish.v1.FeatureServiceGetResponse
+	18, // 46: catfish.v1.FeatureService.GetMany:output_type -> catfish.v1.FeatureServiceGetManyResponse
+	20, // 47: catfish.v1.FeatureService.Delete:output_type -> catfish.v1.FeatureServiceDeleteResponse
+	22, // 48: catfish.v1.FeatureService.DeleteWhere:output_type -> catfish.v1.FeatureServiceDeleteWhereResponse
+	24, // 49: catfish.v1.FeatureService.Load:output_type -> catfish.v1.FeatureServiceLoadResponse
+	27, // 50: catfish.v1.FeatureService.Search:output_type -> catfish.v1.FeatureServiceSearchResponse
+	29, // 51: catfish.v1.FeatureService.Nearest:output_type -> catfish.v1.FeatureServiceNearestResponse
+	31, // 52: catfish.v1.FeatureService.Count:output_type -> catfish.v1.FeatureServiceCountResponse
+	34, // 53: catfish.v1.FeatureService.Watch:output_type -> catfish.v1.FeatureServiceWatchResponse
+	43, // [43:54] is the sub-list for method output_type
+	32, // [32:43] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_catfish_v1_features_proto_init() }
@@ -2654,7 +2790,7 @@ func file_catfish_v1_features_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_catfish_v1_features_proto_rawDesc), len(file_catfish_v1_features_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   30,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -82,7 +82,10 @@ type FeatureServiceClient interface {
 	// Count returns how many features a query finds. It is exact.
 	Count(ctx context.Context, in *FeatureServiceCountRequest, opts ...grpc.CallOption) (*FeatureServiceCountResponse, error)
 	// Watch streams what happens to the features that a query finds, until the
-	// client ends it.
+	// client ends it. The first message comes as soon as the watch stands, and
+	// has no events: search then, to know what is there. A client that reads
+	// slowly loses nothing, or is told (OUT_OF_RANGE): search again, and watch
+	// from then on.
 	Watch(ctx context.Context, in *FeatureServiceWatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FeatureServiceWatchResponse], error)
 }
 
@@ -288,7 +291,10 @@ type FeatureServiceServer interface {
 	// Count returns how many features a query finds. It is exact.
 	Count(context.Context, *FeatureServiceCountRequest) (*FeatureServiceCountResponse, error)
 	// Watch streams what happens to the features that a query finds, until the
-	// client ends it.
+	// client ends it. The first message comes as soon as the watch stands, and
+	// has no events: search then, to know what is there. A client that reads
+	// slowly loses nothing, or is told (OUT_OF_RANGE): search again, and watch
+	// from then on.
 	Watch(*FeatureServiceWatchRequest, grpc.ServerStreamingServer[FeatureServiceWatchResponse]) error
 	mustEmbedUnimplementedFeatureServiceServer()
 }

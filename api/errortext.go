@@ -1,0 +1,65 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/catfish-index/catfish/kv"
+)
+
+// packages begin the texts of errors of Go. Callers in other languages cannot look
+// them up, and get messages without them.
+var packages = []string{
+	"api: ", "catfish: ", "store: ", "disk: ", "kv: ", "filter: ", "record: ", "cuckoo: ", "rstar: ", "fastmsg: ",
+}
+
+// textOf is the message of a status made of err.
+func textOf(err error, most int) string { return clip(withoutPackages(err.Error()), most) }
+
+// withoutPackages leaves out the names of packages, but for what is in quotes: that
+// is the caller's own.
+func withoutPackages(s string) string {
+	var b strings.Builder
+	quoted, word := false, true // word: one begins here
+next:
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if word && !quoted {
+			for _, p := range packages {
+				if strings.HasPrefix(s[i:], p) {
+					i += len(p) - 1
+					continue next
+				}
+			}
+		}
+		b.WriteByte(c)
+		switch {
+		case quoted && c == '\\' && i+1 < len(s):
+			i++
+			b.WriteByte(s[i])
+		case c == '"':
+			quoted = !quoted
+		}
+		word = c == ' ' || c == '(' || c == '\n'
+	}
+	return b.String()
+}
+
+// Error says feature where package kv, which knows only keys, says key.
+func (e *featureError) Error() string {
+	switch {
+	case errors.Is(e.err, kv.ErrNotFound):
+		return fmt.Sprintf("no such feature: %q", e.id)
+	case errors.Is(e.err, kv.ErrExists):
+		return strings.Replace(e.err.Error(), kv.ErrExists.Error(), "the feature exists", 1)
+	}
+	return e.err.Error()
+}
+
+// noCollection is an ErrNoCollection that has a text of its own.
+type noCollection struct{ err error }
+
+func (e noCollection) Error() string        { return e.err.Error() }
+func (e noCollection) Is(target error) bool { return target == ErrNoCollection }
+func (e noCollection) Unwrap() error        { return e.err }

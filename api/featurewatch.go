@@ -1,0 +1,328 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/store"
+)
+
+const (
+	// DefaultWatchProgress is after how long a Watch without events tells how far it
+	// is.
+	DefaultWatchProgress = 15 * time.Second
+
+	// watchUnits is as how many areas a watcher counts beside its own, as of
+	// catfish.Server: a store's default limits are then reached together.
+	watchUnits = 100
+	// watchAreas is the default of store.WatchLimits.Areas, for a backend that has
+	// none of its own.
+	watchAreas = 1_000_000
+	// areaBytes is what an area takes, and a watcher besides them 20 times that
+	// (store.WatchLimits). What a polygon takes more counts as areas do.
+	areaBytes = 1 << 10
+	// MaxWatchAreas is the maximum number of areas of one Watch: boxes with a filter
+	// and a name of some 100 bytes fill the largest message.
+	MaxWatchAreas = 10_000
+
+	// watchTurn is how many events are taken before others have their turn.
+	watchTurn = 64
+)
+
+// errStopping ends watches, which have no end of their own.
+var errStopping = errors.New("api: the server is stopping; watch on behind the last revision that was told, when it is there again")
+
+// watchLimiter is a FeatureBackend with limits of watches; those that are 0 are the
+// defaults. StoreBackend and ServerFeatures are ones.
+type watchLimiter interface{ WatchLimits() store.WatchLimits }
+
+// newWatchBudget is for the watches of a backend, or of none yet. A source may have
+// a quarter, and another over RDMA.
+func newWatchBudget(b FeatureBackend) *budget.Budget {
+	areas := int64(watchAreas)
+	if l, ok := b.(watchLimiter); ok {
+		areas = int64(cmp.Or(l.WatchLimits().Areas, watchAreas))
+	}
+	return budget.New("areas watched over gRPC", areas, (areas+3)/4)
+}
+
+// featureWatch is one Watch.
+type featureWatch struct {
+	*featureService
+	ctx    context.Context
+	stream grpc.ServerStream
+	req    *catfishv1.FeatureServiceWatchRequest
+	w      *store.Watcher
+	budget *budget.Budget
+	sel    selection
+	bytes  int64 // that it holds besides the batch
+	batch  []byte
+	in     int    // events in it
+	resume uint64 // told, or in the batch
+}
+
+// Watch sends what the collection's log has for the query, or areas. The watcher
+// keeps a place in the log, and looks at it when the client has taken what was sent:
+// so a client that is slow holds no more of the server than one that is not, until
+// the log has no longer what comes next (package store).
+func (s *featureService) Watch(req *catfishv1.FeatureServiceWatchRequest,
+	stream grpc.ServerStreamingServer[catfishv1.FeatureServiceWatchResponse],
+) error {
+	ctx, name := stream.Context(), req.GetCollection()
+	c, err := s.collection(ctx, "collection", name)
+	if err != nil {
+		return err
+	}
+	w := &featureWatch{featureService: s, ctx: ctx, stream: stream, req: req, budget: s.watches.Load()}
+	account := w.budget.Open(sourceOf(ctx), func(err error) {
+		callOf(ctx).end(overBudget(w.budget, ReasonWatchLimit, busyRetry, err))
+	})
+	defer account.Close()
+	if err = w.begin(c, account); err == nil {
+		defer w.w.Close()
+		err = w.run()
+	}
+	return failed(ctx, name, w.resumable(err))
+}
+
+// begin makes the watcher.
+func (r *featureWatch) begin(c FeatureCollection, account *budget.Account) (err error) {
+	areas := r.req.GetAreas()
+	switch {
+	case len(areas) == 0:
+		areas = []*catfishv1.WatchedArea{{Query: r.req.GetQuery()}}
+	case r.req.GetQuery() != nil:
+		return &fieldError{"query", ReasonBadField, errors.New("areas are given, too, want one of the two")}
+	}
+	if err := r.count(account, 1, int64(len(areas))); err != nil {
+		return err
+	}
+	if r.sel, err = selectionOf(r.req.GetSelection()); err != nil {
+		return err
+	}
+	r.w, err = c.Watch(r.ctx, store.WatchOptions{From: r.req.GetAfterRevision(), History: r.req.GetHistory()})
+	if err != nil {
+		return err
+	}
+	if err = r.add(c, areas, account); err != nil {
+		r.w.Close()
+	}
+	return err
+}
+
+// count counts so many watchers and areas more.
+func (r *featureWatch) count(account *budget.Account, watchers, areas int64) error {
+	if err := account.Take(watchers*watchUnits + areas); err != nil {
+		return overBudget(r.budget, ReasonWatchLimit, busyRetry, err)
+	}
+	r.bytes += (20*watchers + areas) * areaBytes
+	return hold(r.ctx, r.bytes)
+}
+
+// add has the areas watched. Each is prepared once, in a turn of its own.
+func (r *featureWatch) add(c FeatureCollection, areas []*catfishv1.WatchedArea, account *budget.Account) error {
+	p := r.pacer(r.ctx)
+	defer p.end()
+	names := make(map[string]struct{}, len(areas))
+	for i, a := range areas {
+		if err := p.pace(); err != nil {
+			return err
+		}
+		field, nameField := "query", "query"
+		if len(r.req.GetAreas()) > 0 {
+			nameField = fmt.Sprintf("areas[%d].name", i)
+			field = fmt.Sprintf("areas[%d].query", i)
+		}
+		if _, twice := names[a.GetName()]; twice {
+			return &fieldError{nameField, ReasonBadField, fmt.Errorf("%w: area %q twice", store.ErrQuery, a.GetName())}
+		}
+		names[a.GetName()] = struct{}{}
+		q, err := decoded(c, field, a.GetQuery())
+		if err == nil {
+			err = r.count(account, 0, int64(store.WatchWeight(&q))-1)
+		}
+		if err == nil {
+			if err = r.w.Add(a.GetName(), q); errors.Is(err, store.ErrQuery) {
+				err = ofQuery(field, err)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run sends events until something ends it.
+func (r *featureWatch) run() error {
+	r.resume = r.w.Revision()
+	if err := r.send(); err != nil { // The watch stands.
+		return err
+	}
+	for {
+		wait, done := context.WithTimeout(r.ctx, r.options.watchProgress)
+		err := r.gather(wait)
+		done()
+		// Events that precede an error are sent before it.
+		if err == nil || r.in > 0 {
+			if sent := r.send(); sent != nil {
+				return sent
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// gather waits for events, as long as wait lasts, and takes a batch of them.
+func (r *featureWatch) gather(wait context.Context) error {
+	for {
+		var idle bool
+		var err error
+		if turned := r.turns.RunStep(r.ctx, sourceOf(r.ctx), func() { idle, err = r.some() }); turned != nil {
+			return turned
+		}
+		switch {
+		case err != nil, r.full(), idle && (r.in > 0 || wait.Err() != nil):
+			return err
+		case idle:
+			r.w.Wait(wait)
+		}
+	}
+}
+
+func (r *featureWatch) full() bool { return r.in >= BatchItems || len(r.batch) >= batchBytes }
+
+// some takes some events. It is idle if there are none left.
+func (r *featureWatch) some() (idle bool, err error) {
+	for n := 0; n < watchTurn && !r.full(); n++ {
+		e, ok, err := r.w.Try()
+		switch {
+		case err != nil && ok: // It could not be made, and is not told.
+			r.resume = e.Resume
+			return false, ofFeature(e.ID, err)
+		case err != nil:
+			return false, err
+		case !ok:
+			r.resume = r.w.Revision()
+			return true, nil
+		}
+		if r.resume = e.Resume; e.Kind != store.Progress {
+			if r.batch, err = r.appendEvent(r.batch, &e); err != nil {
+				return false, err
+			}
+			r.in++
+		}
+	}
+	return false, nil
+}
+
+// Fields of FeatureServiceWatchResponse and FeatureEvent, in wire form as features
+// are (featuremessage.go).
+const (
+	eventsField = 1 + iota
+	revisionField
+	historyField
+)
+
+var (
+	eventKinds = [...]catfishv1.FeatureEventKind{
+		store.Enter:   catfishv1.FeatureEventKind_FEATURE_EVENT_KIND_ENTER,
+		store.Exit:    catfishv1.FeatureEventKind_FEATURE_EVENT_KIND_EXIT,
+		store.Inside:  catfishv1.FeatureEventKind_FEATURE_EVENT_KIND_INSIDE,
+		store.Changed: catfishv1.FeatureEventKind_FEATURE_EVENT_KIND_CHANGED,
+	}
+	eventEnds = [...]catfishv1.FeatureEnd{
+		store.Moved:    catfishv1.FeatureEnd_FEATURE_END_MOVED,
+		store.Filtered: catfishv1.FeatureEnd_FEATURE_END_FILTERED,
+		store.Deleted:  catfishv1.FeatureEnd_FEATURE_END_DELETED,
+		store.Expired:  catfishv1.FeatureEnd_FEATURE_END_EXPIRED,
+	}
+)
+
+// appendEvent appends the event to a batch.
+func (r *featureWatch) appendEvent(b []byte, e *store.Event) (_ []byte, err error) {
+	b = protowire.AppendTag(b, eventsField, protowire.BytesType)
+	at := len(b)
+	b = protowire.AppendTag(b, 1, protowire.VarintType)
+	b = protowire.AppendVarint(b, uint64(eventKinds[e.Kind]))
+	b = protowire.AppendTag(b, 2, protowire.BytesType)
+	now := len(b)
+	if e.New != nil {
+		b, err = r.sel.appendFeature(b, e.New)
+	} else {
+		b = protowire.AppendTag(b, 1, protowire.BytesType)
+		b = protowire.AppendString(b, e.ID)
+	}
+	b = prefixLength(b, now)
+	b = protowire.AppendTag(b, 3, protowire.VarintType)
+	b = protowire.AppendVarint(b, e.Revision)
+	if e.Kind == store.Exit {
+		b = protowire.AppendTag(b, 4, protowire.VarintType)
+		b = protowire.AppendVarint(b, uint64(eventEnds[e.Why]))
+	}
+	if e.Name != "" {
+		b = protowire.AppendTag(b, 5, protowire.BytesType)
+		b = protowire.AppendString(b, e.Name)
+	}
+	if err == nil && r.req.GetOld() && e.Old != nil {
+		b = protowire.AppendTag(b, 6, protowire.BytesType)
+		old := len(b)
+		b, err = r.sel.appendFeature(b, e.Old)
+		b = prefixLength(b, old)
+	}
+	return prefixLength(b, at), err
+}
+
+// send sends the batch, which may be empty, and waits until the client has room for
+// it.
+func (r *featureWatch) send() error {
+	b := protowire.AppendTag(r.batch, revisionField, protowire.VarintType)
+	b = protowire.AppendVarint(b, r.resume)
+	b = protowire.AppendTag(b, historyField, protowire.Fixed64Type)
+	b = protowire.AppendFixed64(b, r.w.History())
+	large := cap(b) > poolBytes
+	if large {
+		if err := hold(r.ctx, r.bytes+int64(cap(b))); err != nil {
+			return err
+		}
+	}
+	r.batch, r.in = nil, 0
+	err := sendWire(r.ctx, r.stream, b)
+	if err == nil && large {
+		err = hold(r.ctx, r.bytes)
+	}
+	return err
+}
+
+// watchError is why a watch ended that may go on behind a revision.
+type watchError struct {
+	resume uint64
+	err    error
+}
+
+func (e *watchError) Error() string { return e.err.Error() }
+func (e *watchError) Unwrap() error { return e.err }
+
+// resumable adds the revision from which to go on, if that is of use.
+func (r *featureWatch) resumable(err error) error {
+	if why := context.Cause(r.ctx); why != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+		err = why
+	}
+	// What watchers say of their collection: it was dropped.
+	if errors.Is(err, store.ErrUnknownCollection) || errors.Is(err, catfish.ErrUnknownCollection) ||
+		searchesAgain(err) || r.resume == 0 {
+		return err
+	}
+	return &watchError{r.resume, err}
+}

@@ -1,0 +1,213 @@
+package features
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/affinity"
+)
+
+// Works, in the order in which Run does them.
+const (
+	Load          = "load"       // features/s into memory, in the server and over a ring
+	Memory        = "memory"     // what they take
+	SearchOne     = "search-1"   // boxes with one feature
+	SearchHundred = "search-100" // boxes with 90 to 110
+	Nearest       = "nearest"    // 10, by a filter that passes one in ten
+	Upsert        = "upsert"     // durable
+	Move          = "move"       // points to other places, with sync off
+	Restart       = "restart"    // after a crash
+	Country       = "country"    // in which one is a point
+	Fences        = "geofences"  // watched areas, and objects that move
+)
+
+// Works are all works.
+var Works = []string{Load, Memory, SearchOne, SearchHundred, Nearest, Upsert, Move, Restart, Country, Fences}
+
+// Ways to do a work.
+const (
+	Ring    = "ring"    // Catfish's client, by messages, shm
+	Offload = "offload" // its own reads, with nodes kept
+	Default = "default" // its default policy
+	Sockets = "tcp"     // plain sockets
+	GRPC    = "grpc"    // package api
+	Echo    = "echo"    // plain grpc-go with the same messages, and no search
+	Tile38  = "tile38"  // Tile38, by RESP
+	Process = "process" // in the server's process
+	Disk    = "disk"    // writing as many bytes to a file, with fsync
+)
+
+// waysOf a work, the one that others are compared with first.
+func waysOf(work string, tile38 bool) []string {
+	var ways []string
+	switch work {
+	case SearchOne:
+		ways = []string{Ring, Offload, Default, Sockets, GRPC, Echo}
+	case SearchHundred:
+		ways = []string{GRPC, Ring, Offload}
+	case Nearest:
+		ways = []string{GRPC, Ring}
+	case Upsert:
+		return []string{Ring, Process, Disk}
+	case Move:
+		return []string{Ring, Process}
+	case Country:
+		return []string{Land, Globe}
+	case Fences:
+		return []string{Process}
+	}
+	if tile38 {
+		ways = append(ways, Tile38)
+	}
+	return ways
+}
+
+// AllWays are those of all works.
+var AllWays = []string{Ring, Offload, Default, Sockets, GRPC, Echo, Tile38, Process, Disk, Land, Globe}
+
+// ways of a work that are wanted.
+func (c *Config) ways(work string, tile38 bool) []string {
+	return slices.DeleteFunc(waysOf(work, tile38), func(way string) bool {
+		return len(c.Ways) > 0 && !slices.Contains(c.Ways, way)
+	})
+}
+
+// isSearch tells works that read what a server in memory has.
+func isSearch(work string) bool { return work == SearchOne || work == SearchHundred || work == Nearest }
+
+// Config says what Run measures. Zero values are replaced by the defaults that the
+// fields give.
+type Config struct {
+	Works    []string // some of Works; all
+	Ways     []string // of works with several; all
+	Features int      // 2,000,000
+	Seed     uint64
+	Source   string // file that features are made of
+	// Borders keeps what is larger than a twentieth of the source, and most places
+	// are in several of. Searches for one feature find up to 8 then.
+	Borders bool
+	// Countries is a file of polygons for work Country.
+	Countries string
+	// Dir is where data directories are made, and removed; os.TempDir. Works of
+	// writing measure its disk.
+	Dir    string
+	Tile38 string // program tile38-server; empty: none
+
+	Clients  int // connections; 8
+	InFlight int // searches under way per connection; 16
+	Writes   int // writes under way, of all connections together; 256
+	// Pipeline is how many searches a connection to Tile38 sends together; 16.
+	Pipeline int
+
+	Areas   int // watched, of work Fences; 100,000
+	Objects int // that move there; 10,000
+
+	Warmup   time.Duration // not measured; 1 s
+	Duration time.Duration // measured; 5 s
+	Repeat   int           // rounds; 3
+
+	ServerCPUs affinity.Set // empty: not pinned
+	ClientCPUs affinity.Set // empty: not pinned
+
+	Commit string
+}
+
+// Limits against typing errors; all far beyond what one machine drives.
+const (
+	maxFeatures = 1 << 28
+	maxClients  = 1 << 12
+	maxInFlight = 1 << 12
+	maxWrites   = 1 << 14
+	maxAreas    = 200_000 // store.WatchLimits.WatcherAreas
+	maxObjects  = 1 << 20
+	maxRepeat   = 1000
+)
+
+func (c Config) withDefaults() Config {
+	if len(c.Works) == 0 {
+		c.Works = Works
+	}
+	def(&c.Features, 2_000_000)
+	def(&c.Clients, 8)
+	def(&c.InFlight, 16)
+	def(&c.Writes, 256)
+	def(&c.Pipeline, 16)
+	def(&c.Areas, 100_000)
+	def(&c.Objects, 10_000)
+	def(&c.Warmup, time.Second)
+	def(&c.Duration, 5*time.Second)
+	def(&c.Repeat, 3)
+	return c
+}
+
+func def[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Validate checks every value. Errors wrap bench.ErrConfig and name the value and
+// the range.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	for i, w := range c.Works {
+		if !slices.Contains(Works, w) {
+			return fmt.Errorf("%w: unknown work %q, want some of %s", bench.ErrConfig, w, strings.Join(Works, ", "))
+		}
+		if slices.Contains(c.Works[:i], w) {
+			return fmt.Errorf("%w: work %q is listed twice", bench.ErrConfig, w)
+		}
+	}
+	for _, w := range c.Ways {
+		if !slices.Contains(AllWays, w) {
+			return fmt.Errorf("%w: unknown way %q, want some of %s", bench.ErrConfig, w, strings.Join(AllWays, ", "))
+		}
+	}
+	for _, v := range []struct {
+		name            string
+		value, min, max int
+	}{
+		{"features", c.Features, 1, maxFeatures},
+		{"clients", c.Clients, 1, maxClients},
+		{"in-flight", c.InFlight, 1, maxInFlight},
+		{"writes", c.Writes, c.Clients, maxWrites},
+		{"pipeline", c.Pipeline, 1, maxInFlight},
+		{"areas", c.Areas, 1, maxAreas},
+		{"objects", c.Objects, 1, maxObjects},
+		{"repeat", c.Repeat, 1, maxRepeat},
+	} {
+		if v.value < v.min || v.value > v.max {
+			return fmt.Errorf("%w: %s is %d, want %d to %d", bench.ErrConfig, v.name, v.value, v.min, v.max)
+		}
+	}
+	// A measured interval needs a few of the kernel's 4 ms ticks.
+	if c.Duration < 10*time.Millisecond {
+		return fmt.Errorf("%w: duration is %v, want at least 10ms", bench.ErrConfig, c.Duration)
+	}
+	if c.Warmup < 0 {
+		return fmt.Errorf("%w: warmup is %v, want 0 or more", bench.ErrConfig, c.Warmup)
+	}
+	return bench.CheckCores(c.ServerCPUs, c.ClientCPUs)
+}
+
+func (c *Config) has(works ...string) bool {
+	return slices.ContainsFunc(works, func(w string) bool { return slices.Contains(c.Works, w) })
+}
+
+// policyOf a way over rings or sockets, and its transport.
+func policyOf(way string) (policy, transport string) {
+	switch way {
+	case Offload:
+		return "offload-cached", catfish.TransportSHM
+	case Default:
+		return catfish.DefaultPolicy, catfish.TransportSHM
+	case Sockets:
+		return "tcp", catfish.TransportTCP
+	}
+	return "fast", catfish.TransportSHM
+}

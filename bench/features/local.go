@@ -1,0 +1,118 @@
+package features
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/store"
+)
+
+// local does a work in the server's process: by its store, or by its disk alone.
+func (s *catfishServer) local(ctx context.Context, job LoadJob, began time.Time) (*Sample, error) {
+	w, err := newWrites(job)
+	if err != nil {
+		return nil, err
+	}
+	st := &steps{}
+	if job.Way == Disk {
+		next, file, err := diskStep(w, job)
+		if err != nil {
+			return nil, err
+		}
+		defer func() {
+			_ = file.Close()
+			_ = os.Remove(file.Name()) // The directory will go, too.
+		}()
+		st.all = []step{next}
+	} else {
+		for range job.Clients * job.InFlight {
+			st.all = append(st.all, s.writeStep(w))
+		}
+	}
+	return loop(ctx, job, st, began)
+}
+
+// writeStep writes a feature, and waits until that is done.
+func (s *catfishServer) writeStep(w *writes) step {
+	written := make(chan error, 1)
+	tell := func(_ uint64, err error) { written <- err }
+	return func(_ context.Context, rng *rand.Rand) (done, error) {
+		id, value, err := store.Encode(w.feature(rng), s.features.Options().Space)
+		if err != nil {
+			return done{}, err
+		}
+		s.features.PutEncoded(id, value, 0, kv.Condition{}, tell)
+		return done{ops: 1, features: 1}, <-written
+	}
+}
+
+// diskStep writes the bytes of as many features as are under way to a file, and has
+// them made durable: what the disk leaves to whoever commits them together. A new
+// part of the file is written each time, as a log's is.
+func diskStep(w *writes, job LoadJob) (step, *os.File, error) {
+	file, err := os.Create(filepath.Join(job.Dir, "fsync.bench"))
+	if err != nil {
+		return nil, nil, err
+	}
+	together := job.Clients * job.InFlight
+	var buf []byte
+	return func(_ context.Context, rng *rand.Rand) (done, error) {
+		buf = buf[:0]
+		for range together {
+			id, value, err := store.Encode(w.feature(rng), 0)
+			if err != nil {
+				return done{}, err
+			}
+			buf = append(append(buf, id...), value...)
+		}
+		if _, err := file.Write(buf); err != nil {
+			return done{}, err
+		}
+		if err := file.Sync(); err != nil {
+			return done{}, err
+		}
+		if at, err := file.Seek(0, 1); err != nil || at > diskBytes {
+			_, err = file.Seek(0, 0)
+			return done{ops: together, features: together}, err
+		}
+		return done{ops: together, features: together}, nil
+	}, file, nil
+}
+
+// diskBytes is where the file begins again: a log's files are used again, too.
+const diskBytes = 1 << 30
+
+// ErrWrong is wrapped when answers are wrong.
+var ErrWrong = errors.New("bench: wrong answers")
+
+// LocalMain is the life of a child that does a work alone.
+func LocalMain(ctx context.Context, in io.Reader, out io.Writer) error {
+	p := child.NewPipe(in, out)
+	var job LocalJob
+	if err := p.Read(&job); err != nil {
+		return p.Fail(err)
+	}
+	var s *Sample
+	var err error
+	switch job.Work {
+	case Country:
+		s, err = countries(ctx, job)
+	case Fences:
+		s, err = fences(ctx, job)
+	default:
+		err = fmt.Errorf("%w: no work %q in a process of its own", bench.ErrConfig, job.Work)
+	}
+	if err != nil {
+		return p.Fail(err)
+	}
+	return p.Write(fromChild{Sample: s})
+}

@@ -1,0 +1,160 @@
+package features
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/stats"
+)
+
+// Row is one work done in one way: medians over the rounds. Figures that a work or a
+// way does not have are 0.
+type Row struct {
+	Work string `json:"work"`
+	Way  string `json:"way"`
+	// What was measured: features that were there, connections, calls under way
+	// over all of them.
+	Features int `json:"features"`
+	Clients  int `json:"clients"`
+	InFlight int `json:"in_flight"`
+
+	OpsPerS float64 `json:"ops_per_s"`
+	// OpsPerCore is by the seconds that a server's cores were busy: what others on
+	// the machine take away is not in it.
+	OpsPerCore   float64 `json:"ops_per_core"`
+	FeaturesPerS float64 `json:"features_per_s"` // in answers, or written
+	Results      float64 `json:"results"`        // features an operation
+	MeanUs       float64 `json:"mean_us"`
+	P50Us        float64 `json:"p50_us"`
+	P99Us        float64 `json:"p99_us"`
+	ServerCPU    float64 `json:"server_cpu"` // cores that it was busy with
+	ClientCPU    float64 `json:"client_cpu"`
+	Trips        float64 `json:"trips"` // round trips an operation
+	Reads        float64 `json:"reads"`
+	Bytes        float64 `json:"bytes"`
+	Offloaded    float64 `json:"offloaded"` // share, 0 to 1
+	Seconds      float64 `json:"seconds"`   // of loading, restarting
+
+	Memory *MemoryState `json:"memory,omitempty"`
+	// MemoryRatio is what is resident by what features have of their own.
+	MemoryRatio float64            `json:"memory_ratio,omitempty"`
+	More        map[string]float64 `json:"more,omitempty"`
+
+	// Runs are the rates of the rounds: features/s of SearchHundred and Load,
+	// ops/s of all other works.
+	Runs   []float64             `json:"runs,omitempty"`
+	Spread map[string][2]float64 `json:"spread,omitempty"` // with several rounds
+
+	Wrong int64  `json:"wrong"` // answers, of all rounds
+	First string `json:"first,omitempty"`
+	// Differs is by how much an answer of another server differs: features found
+	// by those that Catfish finds, less 1.
+	Differs float64 `json:"differs,omitempty"`
+
+	Seed       uint64        `json:"seed"`
+	DurationS  float64       `json:"duration_s"`
+	Repeat     int           `json:"repeat"`
+	ServerCPUs string        `json:"server_cpus"`
+	ClientCPUs string        `json:"client_cpus"`
+	Version    string        `json:"version,omitempty"` // of another server
+	Commit     string        `json:"commit"`
+	Machine    bench.Machine `json:"machine"`
+}
+
+// run is one round of a row.
+type run struct {
+	sample *Sample
+	server float64 // cores
+}
+
+// newRow sums the rounds up.
+func (r *runner) newRow(work, way string, inFlight int, runs []run) Row {
+	row := r.rowOf(work, way)
+	row.InFlight = inFlight
+	var figures [][]stats.Figure
+	found, wanted := int64(0), int64(0)
+	for i := range runs {
+		s := runs[i].sample
+		one := Row{ServerCPU: runs[i].server, More: s.More}
+		one.fill(s)
+		figures = append(figures, one.figures())
+		row.Runs = append(row.Runs, one.rate(work))
+		found, wanted = found+s.Found, wanted+s.Wanted
+		row.More = s.More
+		if row.Wrong += s.Wrong; row.First == "" {
+			row.First = s.First
+		}
+	}
+	if way == Tile38 && wanted > 0 {
+		row.Differs = stats.Ratio(float64(found), float64(wanted)) - 1
+	}
+	if way == Tile38 {
+		row.Version = r.version
+	}
+	row.Spread = stats.Summarize(row.figures(), figures)
+	return row
+}
+
+// rowOf is a row without figures.
+func (r *runner) rowOf(work, way string) Row {
+	c := &r.cfg
+	return Row{
+		Work: work, Way: way, Features: c.Features, Clients: c.Clients, Seed: c.Seed, DurationS: c.Duration.Seconds(),
+		Repeat: c.Repeat, ServerCPUs: c.ServerCPUs.String(), ClientCPUs: c.ClientCPUs.String(),
+		Commit: c.Commit, Machine: r.machine,
+	}
+}
+
+func (r *Row) fill(s *Sample) {
+	seconds := s.Elapsed.Seconds()
+	ops := float64(s.Ops)
+	r.OpsPerS, r.FeaturesPerS = stats.Ratio(ops, seconds), stats.Ratio(float64(s.Features), seconds)
+	r.Results = stats.Ratio(float64(s.Features), ops)
+	r.ClientCPU = stats.Ratio(s.CPU.Seconds(), seconds)
+	r.OpsPerCore = stats.Ratio(r.OpsPerS, r.ServerCPU)
+	r.Seconds = seconds
+	f := s.Latency.Figures()
+	r.MeanUs, r.P50Us, r.P99Us = f.MeanUs, f.P50Us, f.P99Us
+	n := s.Counters
+	searches := float64(n.Searches)
+	r.Trips, r.Reads = stats.Ratio(float64(n.Trips), searches), stats.Ratio(float64(n.Reads), searches)
+	r.Bytes, r.Offloaded = stats.Ratio(float64(n.Bytes), searches), stats.Ratio(float64(n.Offloaded), searches)
+}
+
+func (r *Row) figures() []stats.Figure {
+	return []stats.Figure{
+		{Name: "ops_per_s", Value: &r.OpsPerS}, {Name: "ops_per_core", Value: &r.OpsPerCore}, {Name: "features_per_s", Value: &r.FeaturesPerS}, {Name: "results", Value: &r.Results},
+		{Name: "mean_us", Value: &r.MeanUs}, {Name: "p50_us", Value: &r.P50Us}, {Name: "p99_us", Value: &r.P99Us},
+		{Name: "server_cpu", Value: &r.ServerCPU}, {Name: "client_cpu", Value: &r.ClientCPU},
+		{Name: "trips", Value: &r.Trips}, {Name: "reads", Value: &r.Reads}, {Name: "bytes", Value: &r.Bytes},
+		{Name: "offloaded", Value: &r.Offloaded}, {Name: "seconds", Value: &r.Seconds},
+	}
+}
+
+// rate is what ways of a work are compared by.
+func (r *Row) rate(work string) float64 {
+	if work == SearchHundred || work == Load {
+		return r.FeaturesPerS
+	}
+	return r.OpsPerS
+}
+
+// WriteJSON writes the row as a line.
+func (r *Row) WriteJSON(w io.Writer) error {
+	b, err := json.Marshal(r)
+	if err == nil {
+		_, err = w.Write(append(b, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("bench: writing a row: %w", err)
+	}
+	return nil
+}
+
+// timed is a sample of something that was done once.
+func timed(features int, took time.Duration) *Sample {
+	return &Sample{Elapsed: took, Ops: int64(features), Features: int64(features), Latency: bench.NewLatency()}
+}

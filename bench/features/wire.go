@@ -1,0 +1,149 @@
+package features
+
+import (
+	"time"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/child"
+)
+
+// The roles of children.
+const (
+	ServerRole child.Role = "features-server"
+	ClientRole child.Role = "features-client"
+	LocalRole  child.Role = "features-local"
+)
+
+// DataJob says of what features are made.
+type DataJob struct {
+	Source   string `json:"source"`
+	Features int    `json:"features"`
+	Borders  bool   `json:"borders"`
+	Seed     uint64 `json:"seed"`
+}
+
+// ServerJob is the first line that a server child reads.
+type ServerJob struct {
+	DataJob
+	Tile38 string `json:"tile38,omitempty"` // program; empty: Catfish
+	Dir    string `json:"dir,omitempty"`    // data directory; empty: in memory
+	Sync   bool   `json:"sync,omitempty"`   // with Dir: each write is durable
+	Load   bool   `json:"load,omitempty"`   // the features
+	// Queries are files to be written, by work.
+	Queries map[string]string `json:"queries,omitempty"`
+}
+
+// ServerReady is what a server child answers once it serves.
+type ServerReady struct {
+	Addr     string        `json:"addr"`
+	GRPC     string        `json:"grpc"`
+	Echo     string        `json:"echo"`
+	Version  string        `json:"version"`
+	Features int           `json:"features"` // that it has
+	Took     time.Duration `json:"took_ns"`  // loading
+	Memory   MemoryState   `json:"memory"`
+}
+
+// MemoryState is what features take.
+type MemoryState struct {
+	Before   int64 `json:"before"`   // resident, without features
+	Resident int64 `json:"resident"` // with them
+	Own      int64 `json:"own"`      // of ids and encoded features
+
+	Records int64 `json:"records"` // places in use, each of a size class
+	Free    int64 `json:"free"`    // of spans, not in use
+	Keys    int64 `json:"keys"`    // key index
+	Tree    int64 `json:"tree"`
+	Heap    int64 `json:"heap"` // Go's, in use, without that before
+}
+
+// toServer is a line to a server child after its job: exactly one field is set.
+type toServer struct {
+	Ask   bool     `json:"ask,omitempty"`
+	Weigh bool     `json:"weigh,omitempty"`
+	Load  *LoadJob `json:"load,omitempty"` // in the server's process
+	Die   bool     `json:"die,omitempty"`  // as by kill -9
+}
+
+// fromChild is a line from a child: exactly one field is set.
+type fromChild struct {
+	Server *ServerReady `json:"server,omitempty"`
+	Usage  *bench.Usage `json:"usage,omitempty"`
+	Memory *MemoryState `json:"memory,omitempty"`
+	Ready  bool         `json:"ready,omitempty"` // client: it waits for go
+	Sample *Sample      `json:"sample,omitempty"`
+}
+
+// LoadJob is what a closed loop does.
+type LoadJob struct {
+	DataJob
+	Work string `json:"work"`
+	Way  string `json:"way"`
+	Addr string `json:"addr"`
+	// Queries is a file, of searches.
+	Queries  string        `json:"queries,omitempty"`
+	Clients  int           `json:"clients"`
+	InFlight int           `json:"in_flight"` // per client
+	Warmup   time.Duration `json:"warmup_ns"`
+	Duration time.Duration `json:"duration_ns"`
+	Dir      string        `json:"dir,omitempty"` // of way Disk
+}
+
+// LocalJob is what a child does alone.
+type LocalJob struct {
+	Work      string        `json:"work"`
+	Way       string        `json:"way"`
+	Countries string        `json:"countries"`
+	Areas     int           `json:"areas"`
+	Objects   int           `json:"objects"`
+	Seed      uint64        `json:"seed"`
+	Duration  time.Duration `json:"duration_ns"`
+}
+
+// toClient is a line to a client child after its job.
+type toClient struct {
+	Go bool `json:"go"`
+}
+
+// Sample is what was measured by one child.
+type Sample struct {
+	Elapsed  time.Duration  `json:"elapsed_ns"`
+	Ops      int64          `json:"ops"`
+	Features int64          `json:"features"` // in answers, or written
+	Latency  *bench.Latency `json:"latency"`
+	CPU      time.Duration  `json:"cpu_ns"` // of the child
+	Counters Counters       `json:"counters"`
+	// Wrong answers, and what was wrong with the first.
+	Wrong int64  `json:"wrong"`
+	First string `json:"first,omitempty"`
+	// Found and Wanted are features, of all answers: other servers may judge
+	// differently what touches a box.
+	Found  int64 `json:"found"`
+	Wanted int64 `json:"wanted"`
+	// More figures of a work, by name.
+	More map[string]float64 `json:"more,omitempty"`
+}
+
+// Counters are of Catfish's clients.
+type Counters struct {
+	Searches  uint64 `json:"searches"`
+	Offloaded uint64 `json:"offloaded"`
+	FellBack  uint64 `json:"fell_back"`
+	Trips     uint64 `json:"trips"`
+	Reads     uint64 `json:"reads"`
+	Bytes     uint64 `json:"bytes"`
+}
+
+func (c Counters) add(o Counters) Counters {
+	return Counters{
+		c.Searches + o.Searches, c.Offloaded + o.Offloaded, c.FellBack + o.FellBack,
+		c.Trips + o.Trips, c.Reads + o.Reads, c.Bytes + o.Bytes,
+	}
+}
+
+func (c Counters) sub(o Counters) Counters {
+	return Counters{
+		c.Searches - o.Searches, c.Offloaded - o.Offloaded, c.FellBack - o.FellBack,
+		c.Trips - o.Trips, c.Reads - o.Reads, c.Bytes - o.Bytes,
+	}
+}

@@ -1,0 +1,37 @@
+package catfish
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/catfish-index/catfish/store"
+)
+
+// A collection that is there already is the one that is wanted, or the error names
+// what differs.
+func TestCreateAgain(t *testing.T) {
+	s := startServer(t, ServerOptions{})
+	c := dial(t, s, messagesOnly(TransportTCP))
+	ctx := t.Context()
+	records := func(shards int) error { return c.CreateRecords(ctx, "r", RecordsOptions{Shards: shards}) }
+	features := func(o FeaturesOptions) error { return c.CreateFeatures(ctx, "f", o) }
+	if err := errors.Join(records(3), features(FeaturesOptions{Title: "Cafés"})); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{records(3), records(0), features(FeaturesOptions{Title: "Cafés"})} {
+		if err != nil {
+			t.Errorf("the same again: %v", err)
+		}
+	}
+	for want, err := range map[string]error{
+		"3 shards, not 5":                      records(5),
+		`the title "Cafés", not "Bars"`:        features(FeaturesOptions{Title: "Bars"}),
+		"space geographic, not planar":         features(FeaturesOptions{Title: "Cafés", Space: 1}),
+		`the description "", not "Of a town."`: features(FeaturesOptions{Title: "Cafés", Description: "Of a town."}),
+	} {
+		if !errors.Is(err, store.ErrCollectionExists) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}

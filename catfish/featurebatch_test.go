@@ -1,0 +1,201 @@
+package catfish
+
+import (
+	"cmp"
+	"errors"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/paulmach/orb"
+
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/store"
+)
+
+// What is made together is what is simple, and it is what the client has asked for.
+func TestBoxFind(t *testing.T) {
+	box := store.Box(-1.5, 2, 170, 3)
+	for _, c := range []struct {
+		q    store.Query
+		want bool
+	}{
+		{store.Query{Area: box}, true},
+		{store.Query{Area: box, Limit: 7, Relation: feature.Within}, true},
+		{store.Query{Area: box, Order: store.ByID}, false},
+		{store.Query{Area: box, Order: store.ByID, After: "x"}, false},
+		{store.Query{Area: box, Filter: "x"}, false},
+		{store.Query{Area: box, Fields: feature.Selection{NoGeometry: true}}, false},
+		{store.Query{Area: store.Circle(1, 2, 3)}, false},
+		{store.Query{}, false},
+	} {
+		p, err := appendFindQuery(appendHead(nil, 3, 0), &c.q, feature.Geographic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := fastmsg.Message{Kind: kindFind, Payload: p}
+		if got := isBoxFind(&m); got != c.want || got && len(p) > fastmsg.BatchPayload {
+			t.Errorf("%+v: %v, want %v", c.q, got, c.want)
+		}
+		if want := (store.BoxSearch{Box: box.Box, Relation: c.q.Relation, Limit: c.q.Limit}); c.want && getBoxFind(p) != want {
+			t.Errorf("%+v: %+v, want %+v", c.q, getBoxFind(p), want)
+		}
+		m.Kind = kindCountFeatures
+		if isBoxFind(&m) {
+			t.Errorf("%+v: a count", c.q)
+		}
+		for n := range p { // whatever bytes, getBoxFind is not given too few
+			m = fastmsg.Message{Kind: kindFind, Payload: p[:n]}
+			if isBoxFind(&m) {
+				t.Errorf("%+v: %d bytes of %d", c.q, n, len(p))
+			}
+		}
+	}
+}
+
+// Finds that a worker finds ready at once are answered as each by itself: good ones,
+// such as make no batch, and those that fail, of several collections.
+func TestFindsOfOdds(t *testing.T) {
+	for _, tr := range oneSided {
+		s := startFeatures(t, ServerOptions{Transports: []string{tr}, Workers: 1})
+		r := rand.New(rand.NewPCG(3, 1))
+		var all []Feature
+		for i := range 2000 {
+			all = append(all, testPlace(r, i))
+		}
+		// More than the answers of a batch hold.
+		all[4].Properties = append(append([]byte(`{"long":"`), slices.Repeat([]byte("x"), manyBytes)...), `"}`...)
+		first := dialFeatures(t, s, Options{Transport: tr, Policy: "fast"})
+		if _, err := first.PutMany(t.Context(), all); err != nil {
+			t.Fatal(err)
+		}
+		c, err := s.colls.byName(testFeatures)
+		if err != nil {
+			t.Fatal(err)
+		}
+		boxes, err := s.colls.byName(DefaultCollection)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := func(f Feature) *store.Area {
+			b := f.Geometry.Bound()
+			return store.Box(b.Min[0], b.Min[1], b.Max[0], b.Max[1])
+		}
+		type ask struct {
+			coll uint32
+			q    store.Query
+		}
+		asks := []ask{
+			{c.num, store.Query{Area: store.Box(-180, -90, 180, 90)}}, // too much to be found at once
+			{c.num, store.Query{Area: at(all[4])}},
+			{c.num, store.Query{Area: store.Box(-10, -10, 10, 10), Limit: 40}},
+			{c.num, store.Query{Area: store.Box(170, 0, -170, 10)}},
+			{c.num, store.Query{Area: store.Box(0, 5, 1, 4)}}, // wrong
+			{c.num, store.Query{Area: at(all[7]), Relation: feature.Contains}},
+			{c.num, store.Query{Area: at(all[9]), Order: store.ByID}},
+			{c.num, store.Query{Area: at(all[9]), Filter: "properties.n == 9"}},
+			{boxes.num, store.Query{Area: at(all[9])}},
+			{boxes.num + 77, store.Query{Area: at(all[9])}},
+		}
+		for i := range 60 {
+			q := store.Query{Area: at(all[r.IntN(len(all))])}
+			if i%7 == 0 {
+				q.Area = store.Box(50, -80, 51, -79) // nothing
+			}
+			if i%5 == 0 {
+				q.Relation = feature.Within
+			}
+			asks = append(asks, ask{c.num, q})
+		}
+		decode := func(kind fastmsg.Kind, ans []byte, limit int) (fs []Feature, err error) {
+			if kind == kindFailure {
+				return nil, getFailure(ans)
+			}
+			g := findQuery{kind: kindFind}
+			err = g.take(slices.Clone(ans))
+			for i := range g.found {
+				fs = append(fs, g.found[i].Feature())
+			}
+			slices.SortFunc(fs, func(a, b Feature) int { return cmp.Compare(a.ID, b.ID) })
+			if limit > 0 { // which of them is open
+				fs = make([]Feature, len(fs))
+			}
+			return fs, err
+		}
+		sess := func(f *Features) *session { return f.be.(*remoteFeatures).c.conn.sessions.latest() }
+		clients := []*Features{first, dialFeatures(t, s, Options{Transport: tr, Policy: "fast"})}
+		for round := range 5 {
+			r.Shuffle(len(asks), func(i, j int) { asks[i], asks[j] = asks[j], asks[i] })
+			s.PauseWorkers()
+			var group sync.WaitGroup
+			for _, f := range clients {
+				for i, a := range asks {
+					group.Go(func() {
+						p, err := appendFindQuery(appendHead(nil, a.coll, 0), &a.q, feature.Geographic)
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						v := service{s: s, transport: tr}
+						kind, ans, _ := v.process(kindFind, p)
+						var want []Feature
+						if w := v.takePending(); w == nil {
+							want, err = decode(kind, ans, a.q.Limit)
+						} else { // It is answered later, by the same code without a budget.
+							q, e := c.search(kindFind, 0, p[headBytes:])
+							if err = e; err == nil {
+								if ans, err = q.run(s, new(store.Buffer), nil, nil); err == nil {
+									want, err = decode(kindReply, ans, a.q.Limit)
+								}
+							}
+						}
+						b, gotErr := sess(f).call(t.Context(), kindFind, p, nil)
+						if gotErr != nil || err != nil {
+							if gotErr == nil || err == nil || !errors.Is(gotErr, errors.Unwrap(err)) {
+								t.Errorf("%s, round %d: request %d: %v, want %v", tr, round, i, gotErr, err)
+							}
+							return
+						}
+						if got, err := decode(kindReply, b, a.q.Limit); err != nil || !reflect.DeepEqual(got, want) {
+							t.Errorf("%s, round %d: request %d, %+v: %d features, %v, want %d", tr, round, i, a.q, len(got), err, len(want))
+						}
+					})
+				}
+			}
+			s.ResumeWorkers()
+			group.Wait()
+		}
+	}
+}
+
+// A batch ends before the answers of others wait for a large one.
+func TestFindsEndWithALargeOne(t *testing.T) {
+	s := startFeatures(t, ServerOptions{})
+	c, err := s.colls.byName(testFeatures)
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := append(append([]byte(`{"long":"`), slices.Repeat([]byte("x"), manyBytes)...), `"}`...)
+	for i := range 3 {
+		f := Feature{ID: string(rune('a' + i)), Geometry: orb.Point{float64(i), 0}}
+		if i == 2 {
+			f.Properties = long
+		}
+		if _, _, err := c.features.Put(t.Context(), f, kv.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for first, want := range []int{2, 1, 0} {
+		var b findBatch
+		for i := first; i < 4; i++ {
+			b.boxes = append(b.boxes, store.BoxSearch{Box: [4]float64{float64(i), 0, float64(i) + .5, 1}})
+		}
+		if n := b.run(s, c); n != want {
+			t.Errorf("from %d on: %d answered, want %d", first, n, want)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package catfish
+
+import (
+	"context"
+	"errors"
+
+	"github.com/catfish-index/catfish/store"
+)
+
+// A search is answered by requests of a bounded size, and what one has found is
+// given to the caller after it has ended: a caller that takes its time holds up no
+// search, and nobody's memory.
+
+// pageFeatures is how many features an unlimited search over a connection asks for
+// at a time.
+const pageFeatures = 1000
+
+// finder answers one request. more says that there may be others, after the last
+// one of an answer in the order of ids. ErrTooLarge: an answer without order takes
+// too many bytes.
+type finder func(ctx context.Context, q FeatureQuery) (found []store.Found, more bool, err error)
+
+// inPages gives the features that a query wants: at once if they are few, or else
+// in the order of ids, most at a time.
+func inPages(ctx context.Context, q FeatureQuery, most int, find finder, yield func(*store.Found) (bool, error)) error {
+	few := q.Limit > 0 && q.Limit <= most || q.Limit == 0 && q.Area != nil
+	if q.Order == store.AnyOrder && few {
+		found, _, err := find(ctx, q)
+		if err == nil {
+			_, err := giveAll(found, yield)
+			return err
+		}
+		if !errors.Is(err, ErrTooLarge) {
+			return err
+		}
+	}
+	q.Order = store.ByID
+	for left := q.Limit; ; {
+		page := q
+		if page.Limit = most; left > 0 {
+			page.Limit = min(page.Limit, left)
+		}
+		found, more, err := find(ctx, page)
+		if err != nil {
+			return err
+		}
+		if on, err := giveAll(found, yield); !on || err != nil {
+			return err
+		}
+		if left -= len(found); left == 0 && q.Limit > 0 || len(found) < page.Limit && !more || len(found) == 0 {
+			return nil
+		}
+		q.After = string(found[len(found)-1].ID)
+	}
+}
+
+func giveAll(found []store.Found, yield func(*store.Found) (bool, error)) (more bool, err error) {
+	for i := range found {
+		if more, err := yield(&found[i]); !more || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,184 @@
+package catfish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/disk"
+)
+
+// WatchQuery says what to watch.
+type WatchQuery struct {
+	// Query is the area and filter; its limit, order and cursor must be zero.
+	Query FeatureQuery
+	// Areas, if there are any, are watched in place of Query, together: their
+	// events come in one order. Over a connection, all of them have to fit into one
+	// message (16 KB with transport tcp).
+	Areas []WatchArea
+	// From is the revision after which events are wanted: FeatureEvent.Resume of
+	// the last one that was taken, in this process or another. 0: from now on.
+	From uint64
+	// History is FeatureEvent.History of the same event; 0: not known. If the server's
+	// data was put back from a backup since, or begun anew, From is a revision of
+	// other writes, and only this tells.
+	History uint64
+	// Old: events have the feature before the write, too.
+	Old bool
+	// Progress: events of kind store.Progress are wanted, too. The first comes as
+	// soon as the watch stands, others when there was nothing else for a while. Who
+	// keeps their Resume has less to catch up with.
+	Progress bool
+}
+
+// WatchArea is one of several areas.
+type WatchArea struct {
+	Name  string // by which events name it, unlike that of any other
+	Query FeatureQuery
+}
+
+// FeatureEvent is something that happened to a feature, as an area sees it: see
+// store.Event.
+type FeatureEvent struct {
+	Kind store.EventKind
+	Why  store.Why // it left; of a store.Exit
+	Area string    // WatchArea.Name
+	ID   string
+	// Revision of the write. Several areas may have an event of it.
+	Revision uint64
+	// Resume is WatchQuery.From with which what follows this event comes. If a
+	// write concerns several areas, its events share one moment: until the last of
+	// them, Resume is before all of them.
+	Resume uint64
+	// History of writes that Resume is of: WatchQuery.History.
+	History uint64
+	// Feature after the write. If it is gone, its ID alone.
+	Feature Feature
+	Old     *Feature // before the write, if WatchQuery.Old and there was one
+}
+
+// Watch is what happens to the features of an area: those that enter it, leave it,
+// move inside it or are changed there, in the order of the writes, each event once,
+// until ctx ends or the caller breaks off. An error is the last that is yielded.
+//
+// Events are of writes, and say nothing of what is there already. To follow what is
+// in an area: Watch with Progress, Search when the first Progress comes, and then
+// apply the events; those that the search has seen already come again.
+//
+// Watch goes at the pace of its caller, and nothing is left out for that: what
+// happens meanwhile is looked up. If the server no longer has it, or From is of
+// another History, the error is store.ErrLagged: search again, and watch from then
+// on. Without History, a From of other writes is found only if it is ahead of all
+// that there are. A connection that is lost is made again, and a server that is away
+// is waited for, as long as ctx lasts; the watch then goes on behind the last event.
+//
+// If the collection's name leads to another one since (Client.SwapCollections), the
+// error is store.ErrLagged, in this process store.ErrSwapped, too; so it is over a
+// connection if the collection was dropped and another made before that was noticed.
+//
+// Other errors: ErrUnknownCollection, if the collection is dropped;
+// store.ErrWatchLimit, if there are too many watchers or areas; ErrBusy, if one
+// client has too many; filter.ErrCost, if a filter took too long with a feature: the
+// event that comes with the error has its ID, and Resume with which to go on behind
+// it.
+func (f *Features) Watch(ctx context.Context, q WatchQuery) iter.Seq2[FeatureEvent, error] {
+	return func(yield func(FeatureEvent, error) bool) {
+		last := FeatureEvent{Resume: q.From, History: q.History}
+		err := f.be.watch(ctx, &q, func(e FeatureEvent) bool {
+			if last = e; e.Kind == store.Progress && !q.Progress {
+				return true
+			}
+			return yield(e, nil)
+		})
+		if err != nil {
+			var failed *watchError
+			if errors.As(err, &failed) {
+				last, err = failed.event, failed.err
+			}
+			yield(FeatureEvent{Area: last.Area, ID: last.ID, Revision: last.Revision, Resume: last.Resume, History: last.History}, searchAgain(err))
+		}
+	}
+}
+
+// watchError is about one event.
+type watchError struct {
+	event FeatureEvent
+	err   error
+}
+
+func (e *watchError) Error() string { return e.err.Error() }
+func (e *watchError) Unwrap() error { return e.err }
+
+// searchAgain has one error say what to do, whatever the reason is.
+func searchAgain(err error) error {
+	if (errors.Is(err, disk.ErrTrimmed) || errors.Is(err, disk.ErrAhead)) && !errors.Is(err, store.ErrLagged) {
+		return fmt.Errorf("%w: %w", store.ErrLagged, err)
+	}
+	return err
+}
+
+// areas are what a query has watched.
+func (q *WatchQuery) areas() []WatchArea {
+	if len(q.Areas) == 0 {
+		return []WatchArea{{Query: q.Query}}
+	}
+	return q.Areas
+}
+
+// watch in this process.
+func (l *localFeatures) watch(ctx context.Context, q *WatchQuery, yield func(FeatureEvent) bool) error {
+	c, err := l.begin(ctx)
+	if err != nil {
+		return err
+	}
+	w, err := c.Watch(ctx, store.WatchOptions{From: q.From, History: q.History})
+	if err != nil {
+		return ofDropped(err)
+	}
+	defer w.Close()
+	for _, a := range q.areas() {
+		if err := w.Add(a.Name, a.Query); err != nil {
+			return err
+		}
+	}
+	pos, history := w.Revision(), w.History()
+	if !yield(FeatureEvent{Revision: pos, Resume: pos, History: history}) {
+		return nil
+	}
+	for {
+		e, err := w.Next(ctx)
+		switch {
+		case err != nil && e.Revision != 0:
+			return &watchError{eventOf(&e, history, q.Old), err}
+		case err != nil:
+			return ofDropped(err)
+		case !yield(eventOf(&e, history, q.Old)):
+			return nil
+		}
+	}
+}
+
+// ofDropped is an error of a store, with this package's sentinel if the collection
+// was dropped.
+func ofDropped(err error) error {
+	if errors.Is(err, store.ErrUnknownCollection) {
+		return fmt.Errorf("%w: %w", ErrUnknownCollection, err)
+	}
+	return err
+}
+
+// eventOf is an event in memory of its own.
+func eventOf(e *store.Event, history uint64, old bool) FeatureEvent {
+	f := FeatureEvent{Kind: e.Kind, Why: e.Why, Area: e.Name, ID: e.ID, Revision: e.Revision, Resume: e.Resume, History: history}
+	f.Feature.ID = e.ID
+	if e.New != nil {
+		f.Feature = e.New.Feature()
+	}
+	if old && e.Old != nil {
+		before := e.Old.Feature()
+		f.Old = &before
+	}
+	return f
+}

@@ -1,0 +1,235 @@
+package catfish
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/catfish-index/catfish/fastmsg"
+)
+
+// Watches, at the client: one request after the other, each for what came after the
+// last answer (featurewatchserver.go has the drawing). Events are given to the caller
+// before the next request, so none is behind the caller but those of one answer.
+
+const (
+	// watchWait is how long a request waits at the server for an event. It bounds
+	// how old a Progress may be, and is shorter than watchIdle, so that a watcher
+	// is there for the next request.
+	watchWait = 20 * time.Second
+	// watchPatience is how much later the answer may come. Then another request is
+	// made: this one's is lost.
+	watchPatience = 10 * time.Second
+	// endPatience bounds telling the server that a watch is over: it would notice
+	// by itself, after watchIdle.
+	endPatience = time.Second
+)
+
+// watcher is a watch over a connection.
+type watcher struct {
+	r       *remoteFeatures
+	q       *WatchQuery
+	s       *session // of the last request
+	o       *openSlab
+	id      uint64 // in that session
+	from    uint64
+	history uint64 // of from; 0: not known
+	stands  bool   // there was an answer
+	// An answer may end within the events of one write, those of several areas. Over
+	// another connection all of them come again, in the same order: given of
+	// revision of were given, and skip of them are to be left out.
+	of          uint64
+	given, skip int
+	req         []byte
+	ans         []byte
+}
+
+func (r *remoteFeatures) watch(ctx context.Context, q *WatchQuery, yield func(FeatureEvent) bool) error {
+	w := &watcher{r: r, q: q, from: q.From, history: q.History}
+	defer w.end(ctx)
+	for {
+		ans, err := w.next(ctx)
+		if err != nil {
+			return err
+		}
+		first := !w.stands
+		w.stands = true
+		more, err := w.give(ans, first, yield)
+		if !more || err != nil {
+			return err
+		}
+	}
+}
+
+// give decodes an answer, and gives its events to the caller. If there are none, or
+// the watch has just begun, it gives a Progress.
+func (w *watcher) give(ans []byte, first bool, yield func(FeatureEvent) bool) (more bool, err error) {
+	if len(ans) < watchAnswerBytes {
+		return false, fmt.Errorf("%w: a watch answered with %d bytes", ErrProtocol, len(ans))
+	}
+	history, resume := binary.LittleEndian.Uint64(ans), binary.LittleEndian.Uint64(ans[8:])
+	if resume < w.from || resume == 0 || history == 0 {
+		return false, fmt.Errorf("%w: a watch from revision %d answered up to %d, of history %#x", ErrProtocol, w.from, resume, history)
+	}
+	w.history = history
+	if first {
+		begin := w.from
+		if begin == 0 {
+			begin = resume
+		}
+		if !yield(FeatureEvent{Revision: begin, Resume: begin, History: history}) {
+			return false, nil
+		}
+	}
+	rest := ans[watchAnswerBytes:]
+	none := len(rest) == 0 && !first
+	for len(rest) > 0 {
+		e, after, failed, err := getEvent(rest)
+		if err != nil {
+			return false, err
+		}
+		if e.Resume < w.from || e.Resume > resume || e.Revision < e.Resume {
+			return false, fmt.Errorf("%w: event of revision %d, resume at %d, in an answer from %d to %d",
+				ErrProtocol, e.Revision, e.Resume, w.from, resume)
+		}
+		w.from, rest, e.History = e.Resume, after, history
+		if w.skip > 0 && e.Revision == w.of {
+			w.skip--
+			continue
+		}
+		if e.Revision != w.of {
+			w.of, w.given = e.Revision, 0
+		}
+		w.given++
+		if failed != nil {
+			return false, &watchError{e, failed}
+		}
+		if !yield(e) {
+			return false, nil
+		}
+	}
+	w.from = resume
+	return !none || yield(FeatureEvent{Revision: resume, Resume: resume, History: history}), nil
+}
+
+// next makes requests until one is answered.
+func (w *watcher) next(ctx context.Context) ([]byte, error) {
+	conn := w.r.c.conn
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		s, err := conn.session(ctx)
+		if err == nil {
+			var ans []byte
+			if ans, err = w.ask(ctx, s); err == nil {
+				return ans, nil
+			}
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		switch {
+		case errors.Is(err, ErrClosed), errors.Is(err, ErrUnauthenticated), errors.Is(err, fastmsg.ErrTooLarge):
+			return nil, err
+		case errors.Is(err, ErrUnknownCollection) && w.o != nil:
+			// The number is: another collection has the name, perhaps, which the next
+			// request asks. A watch that stands cannot go on there, and is told so.
+			s.forget(w.o)
+			w.o = nil
+		case s != nil && (errors.Is(err, ErrNotSent) || errors.Is(err, ErrUnknownOutcome)):
+			// The connection is lost, and there will be another; or the answer is,
+			// or there was no place for the request: it is made again.
+			if !s.alive() {
+				w.s = nil
+				conn.counters.retried.Add(1)
+				continue
+			}
+		case errors.Is(err, ErrUnknownCollection) && w.stands: // The name is.
+			return nil, fmt.Errorf("%w: it was dropped while it was watched", err)
+		case !w.stands || !waitsFor(err):
+			return nil, err
+		}
+		// The server may have ended the watcher: another number says so (anew).
+		w.s = nil
+		t := time.NewTimer(pause/2 + rand.N(pause))
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// waitsFor reports whether a watch that stands goes on later.
+func waitsFor(err error) bool {
+	for _, e := range []error{ErrNoServer, ErrNotReady, ErrBusy, ErrRateLimited} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// anew is called when a new watcher is to answer: it says again what follows from.
+func (w *watcher) anew() {
+	if w.skip = 0; w.from < w.of {
+		w.skip = w.given
+	}
+}
+
+// ask makes one request.
+func (w *watcher) ask(ctx context.Context, s *session) (_ []byte, err error) {
+	if !s.knows(kindWatch) {
+		return nil, fmt.Errorf("%w: server %s at %s is older than this client %s and cannot be watched; update the server",
+			ErrVersionMismatch, s.hello.Version, w.r.c.conn.addr, Version)
+	}
+	if w.s != s {
+		w.s, w.id = s, s.watches.Add(1)
+		w.anew()
+	}
+	if w.o, err = w.r.open(ctx, s, kindWatch); err != nil {
+		w.o = nil
+		if errors.Is(err, ErrUnknownOutcome) {
+			err = fmt.Errorf("%w: opening collection %q: %s", ErrNotSent, w.r.c.collection, err.Error())
+		}
+		return nil, err
+	}
+	req := watchRequest{coll: w.o.coll, id: w.id, from: w.from, history: w.history, areas: w.q.areas()}
+	if w.stands {
+		req.waitMs = uint32(watchWait / time.Millisecond)
+	}
+	if w.q.Old {
+		req.flags = watchOld
+	}
+	if w.req, err = req.append(w.req[:0], w.o.space); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, watchWait+watchPatience)
+	defer cancel()
+	w.ans, err = s.call(ctx, kindWatch, w.req, w.ans[:0])
+	w.r.c.conn.counters.addMessage(len(w.req), len(w.ans))
+	return w.ans, err
+}
+
+// end tells the server that the watch is over. It may have ended at the server, and
+// what is lost here ends there by itself.
+func (w *watcher) end(ctx context.Context) {
+	if w.s == nil || w.o == nil || !w.s.alive() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
+	defer cancel()
+	req := watchRequest{coll: w.o.coll, id: w.id, flags: watchEnd}
+	b, err := req.append(nil, w.o.space)
+	if err == nil {
+		_, err = w.s.call(ctx, kindWatch, b, nil)
+	}
+	if err != nil {
+		w.r.c.conn.log.Debug("a watch is left to end by itself", "server", w.r.c.conn.addr, "err", err)
+	}
+}

@@ -1,0 +1,114 @@
+package catfish
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/store"
+)
+
+// newWatchBudget: a source may have a quarter, as over gRPC, so that one that uses
+// both leaves half to others.
+func newWatchBudget(l store.WatchLimits) *budget.Budget {
+	areas := int64(cmp.Or(l.Areas, watchedAreas))
+	return budget.New("watched areas", areas, (areas+3)/4)
+}
+
+// watch is what a connection watches under one id.
+type watch struct {
+	w       *store.Watcher
+	pos     uint64 // of the last answer
+	account *budget.Account
+	last    time.Duration      // when it was answered, by Server.now
+	stop    context.CancelFunc // of the request that has it; nil: none
+	ended   bool               // it goes with that
+}
+
+// close ends what nobody has.
+func (w *watch) close() {
+	if w.w != nil {
+		w.w.Close()
+	}
+	w.account.Close()
+}
+
+// watchSet is what a connection watches.
+type watchSet struct {
+	mu     sync.Mutex
+	have   map[uint64]*watch
+	closed bool
+}
+
+// watchSets are those of all connections that watch.
+type watchSets struct {
+	mu   sync.Mutex
+	sets map[*watchSet]struct{}
+}
+
+func (ws *watchSets) list(set *watchSet, listed bool) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if !listed {
+		delete(ws.sets, set)
+		return
+	}
+	if ws.sets == nil {
+		ws.sets = map[*watchSet]struct{}{}
+	}
+	ws.sets[set] = struct{}{}
+}
+
+// expire ends the watchers that no client asks about.
+func (ws *watchSets) expire(now time.Duration) {
+	ws.mu.Lock()
+	sets := make([]*watchSet, 0, len(ws.sets))
+	for s := range ws.sets {
+		sets = append(sets, s)
+	}
+	ws.mu.Unlock()
+	for _, set := range sets {
+		set.mu.Lock()
+		for id, w := range set.have {
+			if w.stop == nil && now-w.last >= watchIdle {
+				set.drop(id)
+			}
+		}
+		set.mu.Unlock()
+	}
+}
+
+// close ends all watchers of a connection that has ended.
+func (set *watchSet) close(ws *watchSets) {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	set.closed = true
+	for id := range set.have {
+		set.drop(id)
+	}
+	ws.list(set, false)
+}
+
+// end is drop for who does not hold mu.
+func (set *watchSet) end(id uint64) {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	set.drop(id)
+}
+
+// drop ends a watcher, if there is one. The caller holds mu.
+func (set *watchSet) drop(id uint64) {
+	w := set.have[id]
+	if w == nil {
+		return
+	}
+	delete(set.have, id)
+	if w.stop != nil {
+		w.ended = true
+		w.stop()
+		return
+	}
+	w.close()
+}

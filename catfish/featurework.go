@@ -1,0 +1,90 @@
+package catfish
+
+import (
+	"errors"
+
+	"github.com/catfish-index/catfish/internal/turns"
+)
+
+// work is a request that another goroutine carries out, in turn with others.
+type work struct {
+	s      *Server
+	source string
+	do     func(d *doing) ([]byte, error)
+}
+
+func (w *work) keeps() int { return 0 }
+func (w *work) refused()   {}
+
+func (w *work) begin(a lateAnswer) {
+	w.s.serving.Go(func() {
+		d := &doing{Job: w.s.turns.Job(w.s.ctx, w.source), s: w.s, to: a}
+		var out []byte
+		err := d.pause()
+		if err == nil {
+			out, err = w.do(d)
+		}
+		d.End()
+		d.Unhold(d.kept + d.answer)
+		if err == nil {
+			err = w.s.roomFor(int64(len(out)))
+		}
+		if err != nil {
+			a.fail(err, d.done)
+			return
+		}
+		a.reply(out)
+	})
+}
+
+// doing is what a work has of the server while it is carried out: a turn, and bytes
+// of its connection's account.
+type doing struct {
+	*turns.Job
+	s            *Server
+	to           lateAnswer
+	kept, answer int64
+	done         uint64 // how much of it was carried out, for an error
+}
+
+// errHungUp ends the work for a client that is not there any more.
+var errHungUp = errors.New("catfish: the client has hung up")
+
+// pause is a search's Pace. Nobody waits for the answer to a client that has hung up.
+func (d *doing) pause() error {
+	if d.to.ended() {
+		return errHungUp
+	}
+	return d.Pause()
+}
+
+// keeps is a search's Hold.
+func (d *doing) keeps(bytes int64) error { return d.count(&d.kept, bytes) }
+
+// answers says how many bytes of memory the answer has.
+func (d *doing) answers(bytes int) error {
+	if d == nil || int64(bytes) == d.answer {
+		return nil
+	}
+	return d.count(&d.answer, int64(bytes))
+}
+
+// count makes part, of what is held, n bytes.
+func (d *doing) count(part *int64, n int64) error {
+	more := n - *part
+	if more <= 0 {
+		d.Unhold(-more)
+	} else {
+		if err := d.s.roomFor(n); err != nil {
+			return err
+		}
+		if err := d.Hold(more); err != nil {
+			return err
+		}
+	}
+	*part = n
+	return nil
+}
+
+func (d *doing) Hold(n int64) error { return d.to.hold(n) }
+func (d *doing) Unhold(n int64)     { d.to.unhold(n) }

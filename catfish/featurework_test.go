@@ -1,0 +1,128 @@
+package catfish
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/paulmach/orb"
+
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/turns"
+	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/disk"
+)
+
+// TestFeatureWorkIsCounted: what a search collects for a client counts against its
+// source's share of the server's memory. One that exceeds it fails with an error that
+// says so, over a connection that stays.
+func TestFeatureWorkIsCounted(t *testing.T) {
+	s := startFeatures(t, ServerOptions{})
+	f := dialFeatures(t, s, Options{Transport: TransportTCP})
+	var all []Feature
+	for i := range 4000 {
+		all = append(all, Feature{
+			ID: fmt.Sprint("place ", i), Geometry: orb.Point{float64(i%100) / 100, float64(i/100) / 100},
+			Properties: []byte(`{"text":"` + strings.Repeat("x", 800) + `"}`),
+		})
+	}
+	if _, err := f.PutMany(t.Context(), all); err != nil {
+		t.Fatal(err)
+	}
+	world := store.Box(-180, -90, 180, 90)
+	// Other clients of this host hold most of its share.
+	before := s.budgets.answers.Use()
+	other := s.budgets.answers.Open("127.0.0.1", func(error) {})
+	defer other.Close()
+	if err := other.Take(before.Share - before.Used - 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	be := f.be.(*remoteFeatures)
+	for what, call := range map[string]func() error{
+		"find": func() error {
+			_, _, err := be.find(t.Context(), FeatureQuery{Area: world}, nil)
+			return err
+		},
+		"near": func() error {
+			return be.nearest(t.Context(), NearestQuery{K: 4000}, func(*store.Found) (bool, error) { return true, nil })
+		},
+	} {
+		if err := call(); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "bytes of answers") {
+			t.Errorf("%s: %v, want %v", what, err, ErrBusy)
+		}
+	}
+	if n, err := f.Count(t.Context(), FeatureQuery{Area: world}); err != nil || n != len(all) {
+		t.Errorf("count: %d, %v", n, err)
+	}
+	other.Close()
+	fs, _, err := be.find(t.Context(), FeatureQuery{Area: world}, nil)
+	if err != nil || len(fs) != len(all) {
+		t.Errorf("with room: %d features, %v", len(fs), err)
+	}
+	if n, err := f.DeleteWhere(t.Context(), FeatureQuery{Area: world}); err != nil || n != len(all) {
+		t.Errorf("%d deleted, %v", n, err)
+	}
+	eventually(t, "all is given back", func() bool { return s.budgets.answers.Use().Used <= before.Used })
+}
+
+// TestFeatureWorkOfNobody: the work for a client that hangs up ends with its next
+// pause.
+func TestFeatureWorkOfNobody(t *testing.T) {
+	c, end := net.Pipe()
+	defer c.Close()
+	a := newSocketAnswers(end, newPacedWriter(end), tcpAccount{})
+	l, err := a.later(1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &doing{Job: turns.New(1).Job(t.Context(), "a"), to: lateAnswer{socket: l}}
+	if err := d.pause(); err != nil {
+		t.Fatal(err)
+	}
+	a.end(false)
+	if err := d.pause(); !errors.Is(err, errHungUp) {
+		t.Error(err)
+	}
+	d.End()
+	l.respond(kindReply, nil)
+}
+
+// TestDeleteWhereCounts: an error of a DeleteWhere counts what was deleted before it,
+// and is safe to retry only if that is nothing.
+func TestDeleteWhereCounts(t *testing.T) {
+	var s *Server
+	s = startFeatures(t, ServerOptions{later: func(kind fastmsg.Kind, p []byte) pending {
+		if kind != kindEraseWhere {
+			return nil
+		}
+		c, err := s.colls.byName(testFeatures)
+		if err != nil {
+			t.Error(err)
+			return nil
+		}
+		v := service{s: s}
+		if err := v.eraseWhere(c, p[headBytes:]); err != nil {
+			t.Error(err)
+			return nil
+		}
+		w := v.pending.(*work)
+		do := w.do
+		w.do = func(d *doing) ([]byte, error) {
+			out, err := do(d)
+			return out, errors.Join(err, disk.ErrReadOnly) // As if the disk had failed then.
+		}
+		return w
+	}})
+	f := dialFeatures(t, s, Options{})
+	if _, err := f.PutMany(t.Context(), []Feature{{ID: "a"}, {ID: "b"}, {ID: "c"}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{3, 0} {
+		n, err := f.DeleteWhere(t.Context(), FeatureQuery{})
+		if n != want || !errors.Is(err, disk.ErrReadOnly) || RetrySafe(err) != (want == 0) {
+			t.Errorf("%d deleted, want %d, and %v, to be retried: %v", n, want, err, RetrySafe(err))
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package catfish
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/store"
+)
+
+// Writes of features, at the server
+//
+// Each is left in service.pending, and answered when the store's door has let it
+// through (later.go).
+
+// stores is a store request.
+type stores struct {
+	c       *collection
+	payload []byte // the places' values are in it
+	places  []stored
+	left    atomic.Int32
+	bytes   int // of values that came in parts
+	results []storeResult
+}
+
+type storeResult struct {
+	revision uint64
+	err      error
+}
+
+func (v *service) storeFeatures(c *collection, n uint32, p []byte) error {
+	if n == 0 || n > maxStore {
+		return fmt.Errorf("%w: %d places to store, want 1 to %d", ErrProtocol, n, maxStore)
+	}
+	if err := v.s.Room(); err != nil {
+		return err
+	}
+	w := &stores{c: c, payload: bytes.Clone(p), results: make([]storeResult, n)}
+	for rest := w.payload; len(w.places) < int(n) || len(rest) > 0; {
+		if len(w.places) == int(n) {
+			return fmt.Errorf("%w: %d places with %d bytes behind them", ErrProtocol, n, len(rest))
+		}
+		var pl stored
+		var err error
+		if pl, rest, err = getStored(rest); err != nil {
+			return err
+		}
+		if pl.cond&putParts != 0 {
+			if pl.value, err = v.bodyOf(c, pl.value); err != nil {
+				return err
+			}
+			pl.cond &^= putParts
+			w.bytes += len(pl.value)
+		}
+		if err := feature.CheckID(pl.id); err != nil {
+			return fmt.Errorf("%w: %w", store.ErrFeature, err)
+		}
+		if _, err := feature.Parse(pl.value); err != nil {
+			return fmt.Errorf("%w: %q: %w", store.ErrFeature, pl.id, err)
+		}
+		if _, err := getCondition(pl.cond, pl.revision); err != nil {
+			return err
+		}
+		w.places = append(w.places, pl)
+	}
+	v.pending = w
+	return nil
+}
+
+func (w *stores) keeps() int { return len(w.payload) + w.bytes }
+func (w *stores) refused()   {}
+
+func (w *stores) begin(a lateAnswer) {
+	var all store.Writes
+	w.put(&all, a)
+	all.Submit()
+}
+
+// put adds the places to writes, whose Submit begins them.
+func (w *stores) put(to *store.Writes, a lateAnswer) {
+	w.left.Store(int32(len(w.places)))
+	for i := range w.places {
+		p := &w.places[i]
+		cond, _ := getCondition(p.cond, p.revision) // It was checked.
+		to.Put(w.c.features, p.id, p.value, int64(p.expiry), cond, func(revision uint64, err error) {
+			w.results[i] = storeResult{revision, w.c.goneOr(err)}
+			if w.left.Add(-1) == 0 {
+				w.answer(a)
+			}
+		})
+	}
+}
+
+func (w *stores) answer(a lateAnswer) {
+	if len(w.results) == 1 && w.results[0].err != nil {
+		a.fail(w.results[0].err, 0)
+		return
+	}
+	out := make([]byte, 0, 8*len(w.results))
+	for _, r := range w.results {
+		if r.err == nil {
+			out = binary.LittleEndian.AppendUint64(out, r.revision)
+			continue
+		}
+		failure := appendFailure(nil, r.err, 0)
+		out = binary.LittleEndian.AppendUint64(out, 0)
+		out = append(binary.LittleEndian.AppendUint32(out, uint32(len(failure))), failure...)
+	}
+	a.reply(out)
+}
+
+// change is an erase or patch.
+type change struct {
+	c     *collection
+	id    string
+	patch []byte // nil: erase
+	cond  kv.Condition
+}
+
+func (v *service) changeFeature(c *collection, kind fastmsg.Kind, arg uint32, p []byte) error {
+	if len(p) < 8 {
+		return fmt.Errorf("%w: change of %d bytes", ErrProtocol, len(p))
+	}
+	cond, err := getCondition(arg, binary.LittleEndian.Uint64(p))
+	if err != nil {
+		return err
+	}
+	id, rest, err := cutText(p[8:])
+	if err != nil {
+		return err
+	}
+	w := &change{c: c, id: string(id), cond: cond}
+	if kind == kindPatch {
+		if err := v.s.Room(); err != nil {
+			return err
+		}
+		w.patch = append([]byte{}, rest...)
+	}
+	v.pending = w
+	return nil
+}
+
+func (w *change) keeps() int { return len(w.patch) }
+func (w *change) refused()   {}
+
+func (w *change) begin(a lateAnswer) {
+	done := func(revision uint64, err error) {
+		if err != nil {
+			a.fail(w.c.goneOr(err), 0)
+			return
+		}
+		a.reply(binary.LittleEndian.AppendUint64(nil, revision))
+	}
+	if w.patch == nil {
+		w.c.features.DeleteLater(w.id, w.cond, done)
+		return
+	}
+	w.c.features.PatchLater(w.id, w.patch, w.cond, done)
+}
+
+func (v *service) eraseWhere(c *collection, p []byte) error {
+	q, err := getFindQuery(p)
+	if err != nil {
+		return err
+	}
+	if _, err := c.features.Prepare(q); err != nil {
+		return err
+	}
+	v.pending = &work{s: v.s, source: v.source(), do: func(d *doing) ([]byte, error) {
+		q.Pace, q.Rest, q.Hold = d.pause, d.End, d.keeps
+		n, err := c.features.DeleteWhere(d.s.ctx, q)
+		d.done = uint64(n)
+		return binary.LittleEndian.AppendUint64(nil, uint64(n)), c.goneOr(err)
+	}}
+	return nil
+}

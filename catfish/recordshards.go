@@ -1,0 +1,260 @@
+package catfish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// Shards, at the client
+//
+// A session opens a divided collection by its name, and learns the seed and how many
+// shards there are; it opens the others when it meets a key of theirs. A collection
+// that was dropped and created again has another seed. So a shard with another seed
+// is not one of that collection, which then is opened again.
+
+// openShard is what a session knows of a shard.
+type openShard struct {
+	shardAt
+	owner int // the worker that owns it, -1: none does, or any connection is its own
+	// others are the shards by number, of shard 0: nil, it was not opened yet.
+	others []atomic.Pointer[openSlab]
+}
+
+func (s *session) newPart(at shardAt) *openShard {
+	if at.of == 0 {
+		return nil
+	}
+	p := &openShard{shardAt: at, owner: -1}
+	if at.workers > 1 && s.dev != nil { // A single one has the caller, too.
+		p.owner = at.number % at.workers
+	}
+	if at.number == 0 {
+		p.others = make([]atomic.Pointer[openSlab], at.of)
+	}
+	return p
+}
+
+// shards is how many the collection has, 1: it is not divided.
+func (o *openSlab) shards() int {
+	if o.part == nil {
+		return 1
+	}
+	return o.part.of
+}
+
+// shard opens shard i of o. ErrUnknownCollection: o was dropped; forget it.
+func (s *session) shard(ctx context.Context, o *openSlab, i int) (*openSlab, error) {
+	if i == 0 {
+		return o, nil
+	}
+	p := o.part
+	if k := p.others[i].Load(); k != nil && !k.outgrown.Load() {
+		return k, nil
+	}
+	k, err := s.open(ctx, shardName(o.name, i))
+	if err != nil {
+		return nil, err
+	}
+	if k.part == nil || k.part.seed != p.seed || k.part.of != p.of || k.part.number != i {
+		s.forget(k)
+		return nil, fmt.Errorf("%w: %q was dropped; there is another", ErrUnknownCollection, o.name)
+	}
+	p.others[i].Store(k)
+	return k, nil
+}
+
+// shardOf opens the shard that has a key.
+func (s *session) shardOf(ctx context.Context, o *openSlab, key []byte) (*openSlab, error) {
+	if o.part == nil {
+		return o, nil
+	}
+	return s.shard(ctx, o, shardOf(o.part.seed, key, o.part.of))
+}
+
+// openShard opens the shard of a collection of records that has a key. It is again
+// for as long as the collection is another one each time.
+func (w *putQuery) openShard(s *session) (*openSlab, error) {
+	for again := 1; ; again++ {
+		o, err := s.openChecked(w.ctx, w.c.collection, w.kind)
+		if err == nil {
+			err = o.isOf(KindRecords)
+		}
+		if err == nil {
+			var k *openSlab
+			if k, err = s.shardOf(w.ctx, o, w.rec.Key); err == nil {
+				return k, nil
+			}
+		}
+		if !errors.Is(err, ErrUnknownCollection) || o == nil || again == maxLost {
+			return o, err
+		}
+		s.forget(o)
+	}
+}
+
+// family deletes o, and what is of the same collection, from the session. The caller
+// holds mu.
+func (s *session) family(o *openSlab) (l []*openSlab) {
+	for name, k := range s.slabs {
+		if k == o || o.part != nil && k.part != nil && k.part.seed == o.part.seed {
+			delete(s.slabs, name)
+			l = append(l, k)
+		}
+	}
+	return l
+}
+
+// shardedGet is what a GetMany of a divided collection needs: a Get of each shard,
+// which all go on at once.
+type shardedGet struct {
+	of    []*getQuery // by shard, nil: it has none of the keys
+	under sync.WaitGroup
+}
+
+// shardGet is one of these.
+type shardGet struct {
+	ctx  context.Context
+	c    *Client
+	s    *session
+	of   *getQuery
+	err  error
+	work func() // made once: a method value allocates
+
+	at      []int // of each key, its index among all
+	keys    [][]byte
+	records []Record
+}
+
+func (g *getQuery) work() {
+	p := &g.part
+	p.err = g.onceOpen(p.ctx, p.c, p.s)
+	p.of.sharded.under.Done()
+}
+
+// byShard is onceOpen for a divided collection, which is open.
+func (g *getQuery) byShard(ctx context.Context, c *Client, s *session) (err error) {
+	o := g.open
+	if len(g.keys) == 1 {
+		k, err := s.shardOf(ctx, o, g.keys[0])
+		if err != nil {
+			return err
+		}
+		g.open = k
+		g.explain.shard(k)
+		return g.onceOpen(ctx, c, s)
+	}
+	d := &g.sharded
+	d.of = slices.Grow(d.of[:0], o.part.of)[:o.part.of]
+	clear(d.of)
+	defer g.gather()
+	for i, key := range g.keys {
+		n := shardOf(o.part.seed, key, o.part.of)
+		q := d.of[n]
+		if q == nil {
+			q = gets.Get().(*getQuery)
+			d.of[n] = q
+			p := &q.part
+			p.ctx, p.c, p.s, p.of, p.err = ctx, c, s, g, nil
+			q.appends = 0
+			if q.open, err = s.shard(ctx, o, n); err != nil {
+				return err
+			}
+		}
+		p := &q.part
+		p.at, p.keys, p.records = append(p.at, i), append(p.keys, key), append(p.records, g.records[i])
+	}
+	var last *getQuery
+	for _, q := range d.of {
+		if q == nil {
+			continue
+		}
+		if q.keys, q.records = q.part.keys, q.part.records; last != nil {
+			d.under.Add(1)
+			go last.part.work()
+		}
+		last = q
+	}
+	err = last.onceOpen(ctx, c, s)
+	d.under.Wait()
+	for _, q := range d.of {
+		if q != nil && err == nil {
+			err = q.part.err
+		}
+	}
+	return err
+}
+
+// gather puts what the shards' Gets have found in its order.
+func (g *getQuery) gather() {
+	for n, q := range g.sharded.of {
+		if q == nil {
+			continue
+		}
+		p := &q.part
+		for j, i := range p.at {
+			g.records[i] = p.records[j]
+		}
+		clear(p.keys)
+		clear(p.records)
+		p.at, p.keys, p.records = p.at[:0], p.keys[:0], p.records[:0]
+		p.ctx, p.c, p.s, p.of = nil, nil, nil, nil
+		g.sharded.of[n] = nil
+		q.release()
+	}
+}
+
+// ShardAt says which shard of a collection has a key.
+type ShardAt struct {
+	Number int `json:"number"` // from 0 on
+	Of     int `json:"of"`     // shards
+	// Owner is the worker that requests about it are sent to, -1: whichever there is.
+	Owner int `json:"owner"`
+}
+
+func (o *openSlab) shardAt() *ShardAt {
+	if o.part == nil {
+		return nil
+	}
+	return &ShardAt{o.part.number, o.part.of, o.part.owner}
+}
+
+// Shard tells which shard has a key, nil: the collection is not divided.
+func (r *Records) Shard(ctx context.Context, key []byte) (*ShardAt, error) {
+	if err := checkKey(key); err != nil {
+		return nil, err
+	}
+	q := shardQuery{key: key}
+	err := r.c.run(ctx, &q)
+	return q.at, err
+}
+
+// shardQuery is a Shard.
+type shardQuery struct {
+	key  []byte
+	at   *ShardAt
+	open *openSlab
+}
+
+func (q *shardQuery) begin()                  {}
+func (q *shardQuery) again()                  {}
+func (q *shardQuery) opened() *openSlab       { return q.open }
+func (q *shardQuery) explained() *Explanation { return nil }
+
+func (q *shardQuery) once(ctx context.Context, c *Client, s *session) error {
+	o, err := s.open(ctx, c.collection)
+	q.open = o
+	if err == nil {
+		err = o.isOf(KindRecords)
+	}
+	if err == nil {
+		o, err = s.shardOf(ctx, o, q.key)
+	}
+	if err == nil {
+		q.at = o.shardAt()
+	}
+	return err
+}

@@ -1,0 +1,481 @@
+package catfish
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/cuckoo"
+	"github.com/catfish-index/catfish/kv"
+)
+
+// Each key is in the shard that its hash says, for clients and in this process;
+// every shard has its share, also of each bucket of its index.
+func TestShardOf(t *testing.T) {
+	const n, keys = 5, 50_000
+	counts := make([]int, n)
+	var buckets [n][4]int // by the lowest bits, which choose buckets
+	for i := range keys {
+		k := testKey(i)
+		shard := shardOf(7, k, n)
+		counts[shard]++
+		buckets[shard][cuckoo.Hash(7, k)&3]++
+	}
+	for i, c := range counts {
+		// A share is 10,000, with a standard deviation of 90; of a bucket 2,500 and 49.
+		if math.Abs(float64(c)-keys/n) > 500 {
+			t.Errorf("shard %d has %d of %d keys", i, c, keys)
+		}
+		for j, b := range buckets[i] {
+			if math.Abs(float64(b)-keys/n/4) > 300 {
+				t.Errorf("shard %d has %d keys in bucket %d of 4", i, b, j)
+			}
+		}
+	}
+	if shardOf(7, nil, 1) != 0 {
+		t.Error("one shard is not the first")
+	}
+}
+
+// Requests about a shard are carried out by its owner alone, if clients can choose:
+// gets and puts, alone, together, large, in parts, leases, and scans.
+func TestShardsHaveOwners(t *testing.T) {
+	const workers, n, keys = 3, 5, 100
+	for _, tr := range oneSided {
+		s := startRecords(t, ServerOptions{Workers: workers, RecordShards: n, Transports: slices.Clone(offered)})
+		ctx := t.Context()
+		var clients sync.WaitGroup
+		var before []uint64
+		for range 3 {
+			r := dialRecords(t, s, Options{Transport: tr, Policy: "fast", Shared: new(Shared)})
+			clients.Go(func() {
+				var all [][]byte
+				for i := range keys {
+					k := testKey(i)
+					size := 10
+					if i%20 == 0 {
+						size = 100_000
+					}
+					if _, err := r.Put(ctx, Record{Key: k, Value: make([]byte, size)}, kv.Condition{}); err != nil {
+						t.Errorf("%s: %v", tr, err)
+					}
+					if rec, err := r.Get(ctx, k, nil); err != nil || len(rec.Value) != size {
+						t.Errorf("%s: %d bytes, %v", tr, len(rec.Value), err)
+					}
+					all = append(all, k)
+				}
+				if _, err := r.GetMany(ctx, all, nil); err != nil {
+					t.Error(err)
+				}
+				for _, err := range r.Scan(ctx) {
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		clients.Wait()
+		st := s.Stats().Records[testRecords]
+		if len(st.Shards) != n || st.Index.Items != keys {
+			t.Fatalf("%s: %+v", tr, st)
+		}
+		records := 0
+		for i, one := range st.Shards {
+			// Of three clients: a put and a get of each key, at least.
+			if one.Strayed != 0 || one.Owned < uint64(6*one.Records) || one.Records == 0 {
+				t.Errorf("%s: shard %d: %+v", tr, i, one)
+			}
+			records += one.Records
+			before = append(before, one.Owned)
+		}
+		if records != keys {
+			t.Errorf("%s: %d records in all shards", tr, records)
+		}
+		// The connections: one of each client to any worker, and one to each owner.
+		for _, f := range s.Stats().Transports {
+			if f.Transport == tr && f.Connections != 3*(1+workers) {
+				t.Errorf("%s: %d connections", tr, f.Connections)
+			}
+		}
+		// Over a plain socket all is right, and seen to stray.
+		plain := dialRecords(t, s, Options{Transport: TransportTCP})
+		if _, err := plain.Get(ctx, testKey(1), nil); err != nil {
+			t.Error(err)
+		}
+		strayed := uint64(0)
+		for i, one := range s.Stats().Records[testRecords].Shards {
+			strayed += one.Strayed
+			if one.Owned != before[i] {
+				t.Errorf("%s: shard %d was asked otherwise", tr, i)
+			}
+		}
+		if strayed != 1 {
+			t.Errorf("%s: %d requests by a plain socket, want 1", tr, strayed)
+		}
+	}
+}
+
+// A server of one worker, or whose connections have workers of their own, needs no
+// further connections.
+func TestShardsWithoutLanes(t *testing.T) {
+	for i, o := range []ServerOptions{{Workers: 1}, {WorkerPerConnection: true}} {
+		o.RecordShards = 4
+		s := startRecords(t, o)
+		r := dialRecords(t, s, Options{Transport: oneSided[0], Policy: "fast"})
+		for j := range 20 {
+			if _, err := r.Put(t.Context(), Record{Key: testKey(j)}, kv.Condition{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		owned, strayed := uint64(0), uint64(0)
+		for _, one := range s.Stats().Records[testRecords].Shards {
+			owned, strayed = owned+one.Owned, strayed+one.Strayed
+		}
+		if want := [][2]uint64{{20, 0}, {0, 20}}[i]; [2]uint64{owned, strayed} != want {
+			t.Errorf("%d: %d by owners, %d by others, want %v", i, owned, strayed, want)
+		}
+		for _, f := range s.Stats().Transports {
+			if f.Transport == oneSided[0] && f.Connections != 1 {
+				t.Errorf("%d: %d connections", i, f.Connections)
+			}
+		}
+	}
+}
+
+// GetMany gives the records of all shards in the order of the keys, those missing
+// and those that are there twice included, and reuses what it is given.
+func TestGetManyOfShards(t *testing.T) {
+	s := startRecords(t, ServerOptions{RecordShards: 4, Workers: 2})
+	shards, err := s.RecordShards(testRecords)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys [][]byte
+	for i := range 700 {
+		k := testKey(i * 37 % 601)
+		keys = append(keys, k)
+		if i%3 > 0 {
+			continue
+		}
+		if _, err := shards.Of(k).Put(kv.Entry{Key: k, Value: append([]byte("of "), k...)}, kv.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range kvPaths() {
+		r := dialRecords(t, s, p.options())
+		var many []Record
+		for range 3 {
+			if many, err = r.GetMany(t.Context(), keys, many); err != nil || len(many) != len(keys) {
+				t.Fatalf("%s: %d, %v", p.name, len(many), err)
+			}
+			for i, rec := range many {
+				_, _, err := shards.Of(keys[i]).Get(keys[i], new(kv.Buffer))
+				want := append([]byte("of "), keys[i]...)
+				if !bytes.Equal(rec.Key, keys[i]) || (rec.Revision != 0) != (err == nil) ||
+					err == nil && !bytes.Equal(rec.Value, want) {
+					t.Fatalf("%s: record %d of %q: %q, %q", p.name, i, keys[i], rec.Key, rec.Value)
+				}
+			}
+		}
+	}
+}
+
+// What shards have is listed, counted and dropped under the collection's name alone,
+// and they take places of the table, which come back.
+func TestShardsComeAndGo(t *testing.T) {
+	s := startServer(t, ServerOptions{ClientCollections: 6, Workers: 2})
+	ctx := t.Context()
+	c := dial(t, s, Options{})
+	if err := c.CreateRecords(ctx, "mine", RecordsOptions{Shards: 7}); !errors.Is(err, ErrBusy) {
+		t.Errorf("7 shards of a client that may have 6 collections: %v", err)
+	}
+	for round := range 3 {
+		if err := c.CreateRecords(ctx, "mine", RecordsOptions{Shards: 4}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.CreateRecords(ctx, "other", RecordsOptions{Shards: 3}); !errors.Is(err, ErrBusy) {
+			t.Errorf("3 more: %v", err)
+		}
+		r, err := c.Records("mine")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 40 {
+			if _, err := r.Put(ctx, Record{Key: testKey(i)}, kv.Condition{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l, err := c.Collections(ctx)
+		if err != nil || len(l) != 2 || l[1].Name != "mine" || l[1].Objects != 40 || l[1].Shards != 4 || l[1].SlabBytes > 64<<20 {
+			t.Errorf("%+v, %v", l, err)
+		}
+		if names := s.Collections(); !slices.Equal(names, []string{DefaultCollection, "mine"}) {
+			t.Errorf("%v", names)
+		}
+		if all := len(s.colls.all()); all != 5 {
+			t.Errorf("%d places of the table are taken", all)
+		}
+		if ok, err := c.DropCollection(ctx, "mine/1"); ok || err == nil {
+			t.Errorf("a shard was dropped: %v", err)
+		}
+		if _, err := c.conn.sessions.latest().call(ctx, kindDrop, []byte("mine/1"), nil); err != nil {
+			t.Error(err)
+		}
+		at, err := r.Shard(ctx, testKey(round))
+		if err != nil || at.Of != 4 || at.Owner != at.Number%2 {
+			t.Errorf("%+v, %v", at, err)
+		}
+		_, x, err := r.Explain(ctx, testKey(round))
+		if err != nil || x.Shard == nil || *x.Shard != *at {
+			t.Errorf("%+v, %v", x, err)
+		}
+		if ok, err := c.DropCollection(ctx, "mine"); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		waitDropped(s)
+		if all := len(s.colls.all()); all != 1 {
+			t.Errorf("%d places of the table are taken after the drop", all)
+		}
+		for i := range s.colls.slots {
+			if c := s.colls.slots[i].Load(); c != nil && c.name != DefaultCollection {
+				t.Errorf("%q is still there", c.name)
+			}
+		}
+	}
+}
+
+// A client of a server that has restarted looks whether the collection has records
+// before it deletes one. If that was dropped and is there again, it opens the new one.
+func TestShardsComeAndGoAfterRestart(t *testing.T) {
+	s := startServer(t, ServerOptions{ClientCollections: 6, Workers: 2})
+	ctx := t.Context()
+	var c [2]*Client
+	var r [2]*Records
+	create := func() {
+		if err := c[1].CreateRecords(ctx, "mine", RecordsOptions{Shards: 3}); err != nil {
+			t.Fatal(err)
+		}
+		for i := range c {
+			var err error
+			if r[i], err = c[i].Records("mine"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range 10 {
+			if _, err := r[1].Put(ctx, Record{Key: testKey(i)}, kv.Condition{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for i := range c {
+		c[i] = dial(t, s, Options{})
+	}
+	create()
+	for i := range 10 {
+		if _, err := r[0].Get(ctx, testKey(i), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ok, err := c[1].DropCollection(ctx, "mine"); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	old := r[0]
+	create()
+	c[0].conn.sessions.latest().doubt = new(doubt)
+	if err := old.Delete(ctx, testKey(1), kv.Condition{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// Numbers of shards that are no use are refused, by client and server, and so is the
+// one Map of several.
+func TestShardNumbers(t *testing.T) {
+	s := startRecords(t, ServerOptions{RecordShards: 2})
+	c := dial(t, s, Options{})
+	for _, n := range []int{-1, MaxShards + 1, 1 << 20} {
+		o := RecordsOptions{Shards: n}
+		err := c.CreateRecords(t.Context(), "mine", o)
+		_, here := s.CreateRecordShards("mine", o)
+		_, server := NewServer(ServerOptions{Records: []string{"a"}, RecordShards: n})
+		for what, err := range map[string]error{"client": err, "server": here, "option": server} {
+			if want := fmt.Sprintf("%d shards, want 0 to %d", n, MaxShards); !errors.Is(err, ErrOption) || !bytes.Contains([]byte(err.Error()), []byte(want)) {
+				t.Errorf("%s, %d shards: %v", what, n, err)
+			}
+		}
+	}
+	if _, err := s.CreateRecordShards("mine", RecordsOptions{Shards: MaxShards}); err != nil {
+		t.Error(err)
+	}
+	small := ServerOptions{Records: []string{"a"}, RecordShards: 3, SlabBytes: 1 << 20, Transports: []string{TransportSoft}, Logger: quiet()}
+	if _, err := NewServer(small); !errors.Is(err, ErrOption) {
+		t.Errorf("3 shards of 1 MiB: %v", err)
+	}
+	if _, err := s.Records(testRecords); !errors.Is(err, ErrOption) {
+		t.Errorf("the Map of a divided collection: %v", err)
+	}
+	if _, err := s.CreateRecords("other", RecordsOptions{Shards: 2}); !errors.Is(err, ErrOption) {
+		t.Errorf("a divided collection as one Map: %v", err)
+	}
+	if m, err := s.CreateRecords("other", RecordsOptions{Shards: 1}); err != nil || m == nil {
+		t.Errorf("one shard: %v", err)
+	}
+}
+
+// A write to a shard that does not have the key is refused, and changes nothing: a
+// client that knows no shards, or other ones, loses no record.
+func TestWrongShard(t *testing.T) {
+	s := startRecords(t, ServerOptions{RecordShards: 2})
+	c, err := s.colls.byName(testRecords)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := service{s: s, transport: TransportTCP}
+	for i, part := range c.parts() {
+		for _, key := range [][]byte{testKey(1), testKey(2), testKey(3), testKey(4)} {
+			var want error
+			if shardOf(c.shards.seed, key, 2) != i {
+				want = ErrProtocol
+			}
+			put := appendPut(appendRevision(appendHead(nil, part.num, 0), 0), 0, 0, key)
+			if _, _, err := v.answer(kindPut, put, nil); !errors.Is(err, want) {
+				t.Errorf("put of %q into shard %d: %v, want %v", key, i, err, want)
+			}
+			remove := append(appendRevision(appendHead(nil, part.num, 0), 0), key...)
+			if _, _, err := v.answer(kindRemove, remove, nil); !errors.Is(err, want) {
+				t.Errorf("remove of %q from shard %d: %v, want %v", key, i, err, want)
+			}
+		}
+	}
+	if st := c.recordsStats(); st.Puts != 4 || st.Deletes != 4 {
+		t.Errorf("%d puts, %d deletes", st.Puts, st.Deletes)
+	}
+	for _, name := range []string{"records/2", "records/-1", "records/", "records/x", "default/0", "/1", "x/1"} {
+		if _, _, err := v.answer(kindOpen, []byte(name), nil); !errors.Is(err, ErrUnknownCollection) {
+			t.Errorf("open of %q: %v", name, err)
+		}
+	}
+}
+
+// A key's role for the collection is one for all shards.
+func TestRolesOfShards(t *testing.T) {
+	keys, _, k := keyFile(t, access.Entry{Roles: []string{testRecords + ":write"}}, access.Entry{Roles: []string{"other:write"}})
+	s := startRecords(t, ServerOptions{Keys: keys, RecordShards: 4, Workers: 2})
+	for _, p := range kvPaths() {
+		o := p.options()
+		o.Key, o.Collection, o.Shared = k[0], testRecords, new(Shared)
+		r := dialRecords(t, s, o)
+		for i := range 20 {
+			if _, err := r.Put(t.Context(), Record{Key: testKey(i)}, kv.Condition{}); err != nil {
+				t.Fatalf("%s: %v", p.name, err)
+			}
+			if _, err := r.Get(t.Context(), testKey(i), nil); err != nil {
+				t.Fatalf("%s: %v", p.name, err)
+			}
+		}
+	}
+	for i, want := range []error{nil, access.ErrPermission} {
+		g, err := s.access.byKey(k[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range 4 {
+			if err := g.check(s, kindOpen, []byte(shardName(testRecords, n))); !errors.Is(err, want) {
+				t.Errorf("key %d opens shard %d: %v, want %v", i, n, err, want)
+			}
+		}
+	}
+}
+
+// When a lane breaks, its requests go on over new connections.
+func TestLaneBreaks(t *testing.T) {
+	for _, tr := range oneSided {
+		s := startRecords(t, ServerOptions{RecordShards: 2, Workers: 2})
+		r := dialRecords(t, s, Options{Transport: tr, Policy: "fast"})
+		ctx := t.Context()
+		for i := range 10 {
+			if _, err := r.Put(ctx, Record{Key: testKey(i)}, kv.Condition{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		first := r.c.conn.sessions.latest()
+		for i := range 2 {
+			l := first.lanes[i].Load()
+			if l == nil || !l.own {
+				t.Fatalf("%s: no lane to worker %d", tr, i)
+			}
+		}
+		first.lanes[1].Load().by.Close()
+		for i := range 10 {
+			if _, err := r.Get(ctx, testKey(i), nil); err != nil {
+				t.Errorf("%s: %v", tr, err)
+			}
+		}
+		if now := r.c.conn.sessions.latest(); now == first {
+			t.Errorf("%s: the session goes on without its lane", tr)
+		}
+	}
+}
+
+// A scan of shards gives each record that stays, once or again, and ends when the
+// collection has become another one between two shards.
+func TestScanOfShards(t *testing.T) {
+	s := startServer(t, ServerOptions{Workers: 2})
+	c := dial(t, s, Options{Transport: oneSided[0]})
+	ctx := t.Context()
+	r, err := c.Records("mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(from int) { // here, which is quicker
+		l, err := s.RecordShards("mine")
+		for i := range 400 {
+			if err == nil {
+				_, err = l.Of(testKey(from+i)).Put(kv.Entry{Key: testKey(from + i)}, kv.Condition{})
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	fill := func(shards int) {
+		if err := c.CreateRecords(ctx, "mine", RecordsOptions{Shards: shards}); err != nil {
+			t.Fatal(err)
+		}
+		put(0)
+	}
+	fill(4)
+	seen := map[string]bool{}
+	for rec, err := range r.Scan(ctx) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen[string(rec.Key)] = true; len(seen) == 50 {
+			put(1000) // Others come while it goes on.
+		}
+	}
+	for i := range 400 {
+		if !seen[string(testKey(i))] {
+			t.Errorf("%q was not scanned", testKey(i))
+		}
+	}
+	for _, shards := range []int{4, 2, 0} {
+		var lost error
+		for _, err := range r.Scan(ctx) {
+			if lost = err; lost != nil {
+				break
+			}
+			if _, err := c.DropCollection(ctx, "mine"); err != nil {
+				t.Fatal(err)
+			}
+			fill(shards)
+		}
+		if !errors.Is(lost, cuckoo.ErrScanLost) {
+			t.Errorf("to %d shards: %v", shards, lost)
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package catfish
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Swapping the names of two collections
+//
+// What was loaded beside a collection takes its place at one moment, while clients
+// search both. The store exchanges the names (store.Swap). Here each of the two gets
+// a new number, and one map of names is replaced by another:
+//
+//	names   a --> 5 ----> data of a        a --> 1029 --> data of b
+//	        b --> 6 ----> data of b        b --> 1030 --> data of a
+//	numbers 5, 6                           5, 6: unknown
+//
+// A message with an old number fails, as one does whose collection was dropped, and
+// the client asks what the name means now. A client that reads by itself asks
+// nobody, and the memory is the same as before. So what a client was told of a name
+// is good for a lease only, nameLease from when it asked, and a swap does not return
+// before the last lease has ended. Both measure durations, so that their clocks need
+// not agree, and the client's begins earlier: it asked before it was answered.
+//
+//	client      ask --------------- lease ----------------|   asks again
+//	server          opened ---------------- lease --------------|
+//	swap                   names replaced ......................returns
+//
+// A client that opens an old number while names are replaced: it is told of it after
+// opened was written, and only if dropped was not set; a swap sets dropped before it
+// looks at opened. One of the two sees the other.
+//
+// The permission to drop, and whose budget it is, stay with the name.
+
+// nameLease is how long clients may read what a name led to: a message in that time
+// costs nothing, and a swap is worth the wait.
+const nameLease = 10 * time.Second
+
+// SwapCollections exchanges the names of two collections of features, at one moment
+// for clients, and durably. It returns when no client reads by an old name any more,
+// which may take 10 s; calls that begin then see the new ones. ErrKind: one is of
+// another kind. ErrNotPermitted: the server's owner has given the name other options
+// (ServerOptions.Features). Watchers of both end with store.ErrSwapped, which clients
+// are told as store.ErrLagged.
+func (s *Server) SwapCollections(ctx context.Context, a, b string) error {
+	until, err := s.colls.swap(s, a, b)
+	if err != nil {
+		return err
+	}
+	wait := time.NewTimer(until - monotonic())
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+		return nil
+	case <-s.ctx.Done():
+		return fmt.Errorf("%w: %q and %q are swapped, clients may not know it", ErrClosed, a, b)
+	case <-ctx.Done():
+		return fmt.Errorf("catfish: %q and %q are swapped, clients may not know it: %w", a, b, ctx.Err())
+	}
+}
+
+// swap returns when the last lease ends.
+func (cs *collections) swap(s *Server, a, b string) (until time.Duration, err error) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if cs.closed {
+		return 0, ErrClosed
+	}
+	st, err := s.features.ready()
+	if err != nil {
+		return 0, err
+	}
+	x, err := cs.swappable(a)
+	if err != nil {
+		return 0, err
+	}
+	y, err := cs.swappable(b)
+	if err != nil {
+		return 0, err
+	}
+	for name, c := range map[string]*collection{a: y, b: x} {
+		if o, fixed := s.opts.Features[name]; fixed && o != c.features.Options() {
+			return 0, fmt.Errorf("%w: the server has %q with other options than %q", ErrNotPermitted, name, c.name)
+		}
+	}
+	if err := st.Swap(a, b); err != nil {
+		return 0, err
+	}
+	nx, ny := cs.as(x, y), cs.as(y, x)
+	cs.rename(func(names map[string]*collection) { names[a], names[b] = ny, nx })
+	for c, after := range map[*collection]*collection{x: ny, y: nx} {
+		c.dropped.Store(true)
+		at := c.opened.Load()
+		if at == 0 {
+			continue
+		}
+		until = max(until, time.Duration(at)+s.nameLease())
+		// Who swaps the name again meanwhile waits for these leases, too. If somebody
+		// has opened it since, that is later.
+		after.opened.CompareAndSwap(0, at)
+	}
+	return until, nil
+}
+
+// swappable finds a collection of features whose slot has another number.
+func (cs *collections) swappable(name string) (*collection, error) {
+	c, err := cs.byName(name)
+	if err == nil {
+		err = c.isOf(KindFeatures)
+	}
+	if err == nil {
+		err = c.ready()
+	}
+	if err == nil && cs.next[c.num%maxCollections] >= 1<<(32-slotBits) {
+		err = fmt.Errorf("%w: %q was swapped too often", ErrBusy, name)
+	}
+	return c, err
+}
+
+// as is c under the name of another one, in its own slot.
+func (cs *collections) as(c, other *collection) *collection {
+	slot := c.num % maxCollections
+	n := &collection{
+		num: cs.next[slot]<<slotBits | slot, name: other.name, account: other.account, kept: other.kept,
+		tree: c.tree, records: c.records, features: c.features, slab: c.slab, index: c.index, heap: c.heap,
+	}
+	cs.next[slot]++
+	cs.before[slot].Store(&formerly{c.num, c.name})
+	cs.slots[slot].Store(n)
+	return n
+}
+
+// open is called before a client is told where the memory is.
+func (c *collection) open(transport string) {
+	if transport != TransportTCP {
+		c.opened.Store(int64(monotonic()))
+	}
+}
+
+func (s *Server) nameLease() time.Duration {
+	if s.opts.nameLease > 0 {
+		return s.opts.nameLease
+	}
+	return nameLease
+}
+
+// swap has collections swapped that a client named.
+func (v *service) swap(a, b string) error {
+	if a == b {
+		return fmt.Errorf("%w: %q swapped with itself", ErrProtocol, a) // The client has checked it.
+	}
+	if v.s.opts.ClientCollections < 0 {
+		return fmt.Errorf("%w: the collections of this server are fixed", ErrNotPermitted)
+	}
+	v.pending = &swapWork{v.s, a, b}
+	return nil
+}
+
+// swapWork is such a request. It takes no turn among others, since it waits.
+type swapWork struct {
+	s    *Server
+	a, b string
+}
+
+func (w *swapWork) keeps() int { return 0 }
+func (w *swapWork) refused()   {}
+
+func (w *swapWork) begin(a lateAnswer) {
+	w.s.serving.Go(func() {
+		if err := w.s.SwapCollections(w.s.ctx, w.a, w.b); err != nil {
+			a.fail(err, 0)
+			return
+		}
+		a.reply(nil)
+	})
+}
+
+// SwapCollections exchanges the names of two collections of features, at one moment
+// for all clients, and durably: what was loaded beside a collection takes its place.
+// It may take 10 s (Server.SwapCollections), and once it has returned, calls that
+// begin see the new ones. Clients older than this that read by themselves learn of it
+// from their next message. ErrUnknownCollection, ErrKind: of one of the names.
+func (c *Client) SwapCollections(ctx context.Context, a, b string) error {
+	for _, name := range []string{a, b} {
+		if err := checkName(name); err != nil {
+			return err
+		}
+	}
+	if a == b {
+		return fmt.Errorf("%w: %q swapped with itself", ErrOption, a)
+	}
+	_, err := c.manage(ctx, kindSwap, "swap collections", string(appendText(appendText(nil, a), b)))
+	return err
+}
+
+// stale reports whether the name may lead elsewhere by now.
+func (o *openSlab) stale() bool {
+	return o.outgrown.Load() || o.until != 0 && monotonic() >= o.until
+}

@@ -1,0 +1,294 @@
+package catfish
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/paulmach/orb"
+
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/store"
+)
+
+// shortLease is that of tests of swaps.
+const shortLease = 20 * time.Millisecond
+
+// fill stores n features that say which collection they are of.
+func fill(t testing.TB, c *Client, name string, n int) {
+	t.Helper()
+	if err := c.CreateFeatures(t.Context(), name, FeaturesOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := c.Features(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		place := Feature{ID: fmt.Sprint(i), Geometry: orb.Point{1, float64(i)}, Properties: json.RawMessage(`{"of":"` + name + `"}`)}
+		if _, _, err := f.Put(t.Context(), place, kv.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Once a swap has returned, every read sees it, by message and by reading: searches,
+// gets by ids whose references are kept, counts.
+func TestSwap(t *testing.T) {
+	for _, p := range kvPaths() {
+		t.Run(p.name, func(t *testing.T) {
+			s := startServer(t, ServerOptions{nameLease: shortLease})
+			o := p.options()
+			o.nameLease, o.keepYoung = shortLease, true
+			c := dial(t, s, o)
+			fill(t, c, "a", 5)
+			fill(t, c, "b", 7)
+			ctx := t.Context()
+			look := func(name, want string, n int) {
+				t.Helper()
+				f, err := c.Features(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := 0
+				for place, err := range f.Search(ctx, FeatureQuery{Area: store.Box(0, -1, 2, 20)}) {
+					if err != nil || string(place.Properties) != `{"of":"`+want+`"}` {
+						t.Fatalf("%q has %s, %v, want what is of %q", name, place.Properties, err, want)
+					}
+					got++
+				}
+				place, err := f.Get(ctx, "3")
+				if err != nil || got != n || string(place.Properties) != `{"of":"`+want+`"}` {
+					t.Fatalf("%q has %d, want %d; %s, %v", name, got, n, place.Properties, err)
+				}
+				if n := func() int { n, err := f.Count(ctx, FeatureQuery{}); _ = err; return n }(); n != got {
+					t.Fatalf("%d counted, want %d", n, got)
+				}
+			}
+			for range 3 {
+				look("a", "a", 5)
+				look("b", "b", 7)
+				if err := c.SwapCollections(ctx, "a", "b"); err != nil {
+					t.Fatal(err)
+				}
+				look("a", "b", 7)
+				look("b", "a", 5)
+				if err := s.SwapCollections(ctx, "b", "a"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := c.SwapCollections(ctx, "a", "none"); !errors.Is(err, ErrUnknownCollection) {
+				t.Error(err)
+			}
+			if err := c.SwapCollections(ctx, "a", DefaultCollection); !errors.Is(err, ErrKind) {
+				t.Error(err)
+			}
+			if ok, err := c.DropCollection(ctx, "b"); !ok || err != nil {
+				t.Error(ok, err)
+			}
+			look("a", "a", 5)
+		})
+	}
+}
+
+// A client that reads by itself meanwhile, and does not know of the swap, sees it
+// when the swap has returned, not before it began; and each answer is of one of the
+// two.
+func TestSwapWhileReading(t *testing.T) {
+	for _, p := range kvPaths() {
+		t.Run(p.name, func(t *testing.T) {
+			s := startServer(t, ServerOptions{nameLease: shortLease})
+			o := p.options()
+			o.nameLease = shortLease
+			c := dial(t, s, o)
+			fill(t, c, "a", 3)
+			fill(t, c, "b", 3)
+			f, err := c.Features("a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var begun, done atomic.Int64 // swaps
+			var all sync.WaitGroup
+			defer all.Wait()
+			swapped := make(chan struct{})
+			all.Go(func() {
+				defer close(swapped)
+				for range 4 {
+					begun.Add(1)
+					if err := s.SwapCollections(t.Context(), "a", "b"); err != nil {
+						t.Error(err)
+					}
+					done.Add(1)
+				}
+			})
+			for on := true; on; {
+				select {
+				case <-swapped:
+					on = false // once more
+				default:
+				}
+				before := done.Load()
+				of := map[string]int{}
+				for place, err := range f.Search(t.Context(), FeatureQuery{Area: store.Box(0, -1, 2, 20)}) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					of[string(place.Properties)]++
+				}
+				after := begun.Load()
+				if len(of) != 1 {
+					t.Fatalf("an answer of %v", of)
+				}
+				if is := int64(of[`{"of":"b"}`] / 3); after == before && is != before%2 {
+					t.Fatalf("after %d swaps it has %v", before, of)
+				}
+			}
+		})
+	}
+}
+
+// What a server's owner has given a name is not given to other data.
+func TestSwapFixed(t *testing.T) {
+	s := startServer(t, ServerOptions{
+		Features: map[string]FeaturesOptions{"a": {}, "b": {Title: "other"}}, Transports: []string{TransportSoft},
+	})
+	if err := s.SwapCollections(t.Context(), "a", "b"); !errors.Is(err, ErrNotPermitted) {
+		t.Error(err)
+	}
+	c := dial(t, s, Options{Policy: "tcp"})
+	fill(t, c, "c", 1)
+	if err := c.SwapCollections(t.Context(), "a", "c"); err != nil {
+		t.Fatal(err)
+	}
+	// Permissions stay with names.
+	if _, err := c.DropCollection(t.Context(), "a"); !errors.Is(err, ErrNotPermitted) {
+		t.Error(err)
+	}
+	if ok, err := c.DropCollection(t.Context(), "c"); !ok || err != nil {
+		t.Error(ok, err)
+	}
+	closed := startServer(t, ServerOptions{ClientCollections: -1, Transports: []string{TransportSoft}})
+	if err := dial(t, closed, Options{Policy: "tcp"}).SwapCollections(t.Context(), "a", "b"); !errors.Is(err, ErrNotPermitted) {
+		t.Error(err)
+	}
+}
+
+// A name that is served from a directory means the same after a restart.
+func TestSwapKept(t *testing.T) {
+	dir := t.TempDir()
+	start := func() (*Server, *Client) {
+		s := startServer(t, ServerOptions{DataDir: dir, Transports: []string{TransportSoft}})
+		if err := s.WaitReady(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return s, dial(t, s, Options{Policy: "tcp"})
+	}
+	s, c := start()
+	fill(t, c, "a", 2)
+	fill(t, c, "b", 3)
+	if err := c.SwapCollections(t.Context(), "a", "b"); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	s.Close()
+	_, c = start()
+	for name, n := range map[string]int{"a": 3, "b": 2} {
+		f, err := c.Features(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, err := f.Describe(t.Context()); err != nil || d.Features != n || d.Name != name {
+			t.Errorf("%+v, %v, want %d", d, err, n)
+		}
+	}
+}
+
+// A watch whose caller is busy with an event while names are swapped, or while the
+// collection is dropped, ends as one that waits.
+func TestSwapBetweenWatchRequests(t *testing.T) {
+	for _, how := range watchPaths {
+		t.Run(how, func(t *testing.T) {
+			s := startServer(t, ServerOptions{nameLease: shortLease})
+			c := dial(t, s, messagesOnly(cmp.Or(strings.TrimPrefix(how, "local"), TransportTCP)))
+			for name, want := range map[string]error{"swapped": store.ErrLagged, "made again": store.ErrLagged, "dropped": ErrUnknownCollection} {
+				fill(t, c, "a", 1)
+				fill(t, c, "b", 1)
+				f, err := c.Features("a")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if how == "local" {
+					of, err := s.Features("a")
+					if err != nil {
+						t.Fatal(err)
+					}
+					f = FeaturesOf(of)
+					if name == "made again" {
+						want = ErrUnknownCollection // It watches the collection, not the name.
+					}
+				}
+				ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+				defer stop()
+				var last error
+				for e, err := range f.Watch(ctx, WatchQuery{Progress: true}) {
+					last = err
+					switch {
+					case err != nil:
+					case e.Kind == store.Progress:
+						_, _, err = f.Put(ctx, Feature{ID: "x", Geometry: orb.Point{1, 1}}, kv.Condition{})
+					case name == "swapped":
+						err = s.SwapCollections(ctx, "a", "b")
+					default:
+						if _, err = s.DropCollection("a"); err == nil && name == "made again" {
+							err = c.CreateFeatures(ctx, "a", FeaturesOptions{})
+						}
+					}
+					if err != nil && last == nil {
+						t.Fatal(err)
+					}
+				}
+				if !errors.Is(last, want) {
+					t.Errorf("%s: ends with %v, want %v", name, last, want)
+				}
+				for _, name := range []string{"a", "b"} {
+					if _, err := s.DropCollection(name); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A second swap of a name waits for the leases that the first one waits for.
+func TestSwapTwice(t *testing.T) {
+	const lease = time.Hour
+	s := startServer(t, ServerOptions{nameLease: lease})
+	for _, name := range []string{"a", "b", "c"} {
+		if _, err := s.CreateFeatures(name, FeaturesOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if until, err := s.colls.swap(s, "b", "c"); until != 0 || err != nil {
+		t.Fatalf("no client has opened either: %v, %v", until, err)
+	}
+	a, err := s.colls.byName("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.open(TransportSHM)
+	opened := time.Duration(a.opened.Load())
+	for _, other := range []string{"b", "c"} {
+		until, err := s.colls.swap(s, "a", other)
+		if err != nil || until < opened+lease {
+			t.Fatalf("swapped with %s: until %v, %v, want %v", other, until, err, opened+lease)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Boxes that are kept are loaded once, are there after a restart with what was
+// written since, and are backed up, checked and restored.
+func TestKeptBoxes(t *testing.T) {
+	dir := t.TempDir()
+	data, backups, restored := filepath.Join(dir, "data"), filepath.Join(dir, "backups"), filepath.Join(dir, "restored")
+	csv := file(t, "boxes.csv", "id,minx,miny,maxx,maxy\n1,0,0,1,1\n1,0,0,1,1\n2,0,0,1,1\n")
+	start := func(data string, more ...string) (*process, string, string) {
+		return serve(t, append([]string{"--data-dir", data, "--backup-dir", backups}, more...)...)
+	}
+	roads := []string{"--keep", "--collection", "roads", "--load", csv}
+	p, addr, ready := start(data, roads...)
+	if !strings.Contains(ready, " objects=3 collections=default,roads") {
+		t.Errorf("%s", ready)
+	}
+	succeed(t, "insert", "--rect", "5,5,6,6", "--id", "3", "-s", addr, "-c", "roads")
+	succeed(t, "delete", "--rect", "0,0,1,1", "--id", "1", "-s", addr, "-c", "roads")
+	succeed(t, "collections", "create", "rivers", "--keep", "-s", addr)
+	succeed(t, "load", csv, "-c", "rivers", "-s", addr)
+	fail(t, exitUsage, []string{"collections", "create", "x", "--keep", "--records", "-s", addr}, "--keep is for boxes")
+	if out := succeed(t, "collections", "list", "-s", addr); !strings.Contains(out, "used, kept\n") {
+		t.Errorf("%s", out)
+	}
+	if out := succeed(t, "backup", "monday", "-s", addr); !strings.Contains(out, "0 features and 5 different boxes of 2 collections") {
+		t.Errorf("%s", out)
+	}
+	p.interrupt(t)
+	if out := succeed(t, "check", "--data-dir", data); !strings.Contains(out, "5 different boxes of 2 collections") {
+		t.Errorf("%s", out)
+	}
+	// Loaded once is enough.
+	p, addr, ready = start(data, roads...)
+	if !strings.Contains(ready, " objects=3 collections=default,rivers,roads") {
+		t.Errorf("%s", ready)
+	}
+	p.awaitError(t, "3 objects from before")
+	if out := succeed(t, "count", "--rect", "0,0,9,9", "-s", addr, "-c", "roads"); out != "3\n" {
+		t.Errorf("%s", out)
+	}
+	p.interrupt(t)
+	// A collection that is kept is not served empty, beside what is kept of it.
+	fail(t, exitFailure, []string{"serve", "--listen", "127.0.0.1:0", "--data-dir", data, "--collection", "roads"}, "--keep", `"roads" is kept`)
+
+	succeed(t, "restore", "--from", filepath.Join(backups, "monday"), "--data-dir", restored)
+	p, addr, _ = start(restored)
+	for _, c := range []string{"roads", "rivers"} {
+		if out := succeed(t, "count", "--rect", "0,0,9,9", "-s", addr, "-c", c); out != "3\n" {
+			t.Errorf("%s: %s", c, out)
+		}
+	}
+	p.interrupt(t)
+	p, _, _ = start(restored, "--load", csv)
+	p.awaitError(t, "default is in memory alone: --keep keeps it")
+	p.interrupt(t)
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/catfish-index/catfish/catfish"
+)
+
+// A collection is described, a search prints some of what features have, and a
+// collection that was loaded beside it takes its place.
+func TestFeaturesDescribeAndSwap(t *testing.T) {
+	_, addr, _ := serve(t)
+	csv := file(t, "cafes.csv", cafesCSV)
+	succeed(t, at(addr, "load", csv, "--id", "ref")...)
+	d := decode[catfish.FeaturesInfo](t, succeed(t, at(addr, "features", "describe", "--json")...))
+	if d.Name != "cafes" || d.Features != 3 || d.Extent == nil || *d.Extent != [4]float64{1.5, 42.5, 1.6, 42.55} ||
+		len(d.Properties) != 3 || d.Properties[2].Name != "seats" || d.Properties[2].Types["number"] != 3 || d.Created.IsZero() {
+		t.Errorf("%+v", d)
+	}
+	text := succeed(t, at(addr, "features", "describe")...)
+	for _, s := range []string{"extent      1.5,42.5,1.6,42.55\n", "geometry    Point  3\n", "property    name              3  string 3\n"} {
+		if !strings.Contains(text, s) {
+			t.Errorf("no %q in\n%s", s, text)
+		}
+	}
+	for _, way := range [][]string{{}, {"--policy", "offload"}, {"--transport", "tcp"}} {
+		for args, want := range map[string]string{
+			"search --bbox 1,42,1.505,43 --format geojsonseq --fields seats":        `{"type":"Feature","id":"c1","geometry":{"type":"Point","coordinates":[1.5,42.5]},"properties":{"seats":20}}`,
+			"search --filter properties.seats>30 --format geojsonseq --no-geometry": `{"type":"Feature","id":"c5","geometry":null,"properties":{"ref":"c5","name":"Far","seats":40}}`,
+			"get c3 --fields name,none --no-geometry":                               `{"type":"Feature","id":"c3","geometry":null,"properties":{"name":"Cafe; Luna"}}`,
+		} {
+			if got := succeed(t, at(addr, append(strings.Fields(args), way...)...)...); got != want+"\n" {
+				t.Errorf("%s %v: %s, want %s", args, way, got, want)
+			}
+		}
+		near := succeed(t, at(addr, append([]string{"nearest", "--point", "1.5,42.5", "-k", "1", "--json", "--fields", "seats", "--no-geometry"}, way...)...)...)
+		if got := decode[itemsJSON](t, near); len(got.Items) != 1 || !strings.Contains(string(got.Items[0].Feature), `"geometry":null,"properties":{"seats":20}`) {
+			t.Errorf("%v: %s", way, near)
+		}
+	}
+	fail(t, exitUsage, []string{"search", "-s", addr, "--no-geometry"}, "--no-geometry does nothing in a collection of boxes")
+
+	// By plain sockets: a swap waits until clients have noticed that read memory.
+	_, addr, _ = serve(t)
+	succeed(t, at(addr, "load", csv, "--id", "ref", "--transport", "tcp")...)
+	succeed(t, "collections", "create", "next", "--features", "-s", addr)
+	if out := succeed(t, "features", "swap", "cafes", "next", "-s", addr, "--json"); !strings.Contains(out, `"next"`) {
+		t.Error(out)
+	}
+	for name, want := range map[string]string{"cafes": "0\n", "next": "3\n"} {
+		if got := succeed(t, "count", "-s", addr, "-c", name, "--transport", "tcp"); got != want {
+			t.Errorf("%s has %s", name, got)
+		}
+	}
+	succeed(t, "collections", "drop", "cafes", "-s", addr)
+	fail(t, exitUsage, []string{"features", "swap", "next", "next", "-s", addr}, "want two collections")
+	fail(t, exitFailure, []string{"features", "swap", "next", "cafes", "-s", addr}, "cafes")
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/catfish-index/catfish/api"
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/web"
+)
+
+// errHTTP is wrapped when the address of --http is taken.
+var errHTTP = errors.New("HTTP: address in use")
+
+// httpFlags are the flags of 'serve' about HTTP.
+type httpFlags struct {
+	addr, url, origin, time string
+	flags                   *pflag.FlagSet
+}
+
+func (f *httpFlags) register(c *cobra.Command) {
+	fs := c.Flags()
+	f.flags = fs
+	fs.StringVar(&f.addr, "http", "", "host:port to serve features on over HTTP (OGC API - Features), empty: none")
+	fs.StringVar(&f.url, "http-url", "", "how clients reach --http through a proxy, such as https://example.org/places; empty: as they say")
+	fs.StringVar(&f.origin, "http-cors", "", "web site whose pages may use --http, such as https://example.org, or * for all; empty: none")
+	fs.StringVar(&f.time, "http-time", "datetime", "property that has the time of a feature, for parameter datetime of --http")
+}
+
+// check refuses flags that would do nothing.
+func (f *httpFlags) check() error {
+	if f.addr != "" {
+		return checkAddr("http", f.addr, 0)
+	}
+	return noUse(f.flags, "without --http", "http-url", "http-cors", "http-time")
+}
+
+// httpGrace is how long requests in flight may take after Ctrl-C.
+const httpGrace = grpcGrace
+
+// serveHTTP starts the HTTP service, if there is to be one, and returns its address
+// and a function that ends it. Features are served when loaded is closed. Requests
+// may take that part of the memory limit. A failure goes to fail.
+func serveHTTP(f httpFlags, part int64, srv *catfish.Server, guards guards, seen *observed, loaded <-chan struct{}, fail func(error)) (string, func(), error) {
+	if f.addr == "" {
+		return "", func() {}, nil
+	}
+	s, err := web.New(srv, web.Options{
+		URL: f.url, Origin: f.origin, Time: f.time, Keys: guards.keys, MaxAnswerBytes: srv.MemoryLimit() / part,
+		Observe: seen.http, Logger: seen.log,
+	})
+	if err != nil {
+		return "", nil, badUsage("--http-url %q, --http-cors %q: %w", f.url, f.origin, err)
+	}
+	l, err := net.Listen("tcp", f.addr)
+	if err != nil {
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return "", nil, fmt.Errorf("%w: %w", errHTTP, err)
+		}
+		return "", nil, fmt.Errorf("HTTP: cannot listen on %q: %w", f.addr, err)
+	}
+	var t *tls.Config
+	if guards.tls != nil {
+		t = guards.tls.Config()
+	}
+	srv.ShowBudgets(s.Budgets)
+	done, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		select {
+		case <-loaded:
+			s.ServeFeatures(api.ServerFeatures(srv))
+		case <-stopped:
+		}
+	}()
+	go func() {
+		defer close(done)
+		if err := s.Serve(l, t); err != nil {
+			fail(fmt.Errorf("HTTP: %w", err))
+		}
+	}()
+	return l.Addr().String(), func() {
+		ctx, cancel := context.WithTimeout(context.Background(), httpGrace)
+		defer cancel()
+		close(stopped)
+		s.Shutdown(ctx)
+		<-done
+	}, nil
+}
+
+// httpMetrics are those of HTTP requests, by method, page and status: a few dozen.
+type httpMetrics struct {
+	took  *prometheus.HistogramVec
+	bytes *prometheus.CounterVec
+}
+
+func newHTTPMetrics() *httpMetrics {
+	return &httpMetrics{
+		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "catfish_http_request_duration_seconds", Help: "Time to answer HTTP requests.",
+			// 16 us to 4 s, as of gRPC calls.
+			Buckets: []float64{16e-6, 64e-6, 256e-6, 1e-3, 4e-3, 16e-3, 64e-3, 0.25, 1, 4},
+		}, []string{"method", "route", "code"}),
+		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "catfish_http_answer_bytes_total", Help: "Bytes of the bodies of HTTP answers.",
+		}, []string{"route"}),
+	}
+}
+
+// http sees a request that has ended.
+func (o *observed) http(ctx context.Context, r web.Observed) {
+	method := r.Method
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+	default:
+		method = "other" // Clients could make as many up as they like.
+	}
+	if o.pages != nil {
+		o.pages.took.WithLabelValues(method, r.Route, strconv.Itoa(r.Status)).Observe(r.Took.Seconds())
+		o.pages.bytes.WithLabelValues(r.Route).Add(float64(r.Bytes))
+	}
+	level := slog.LevelInfo
+	switch {
+	case r.Status == http.StatusUnauthorized, r.Status == http.StatusForbidden, r.Status == http.StatusTooManyRequests,
+		r.Status >= http.StatusInternalServerError:
+		level = slog.LevelWarn // as for gRPC calls
+	}
+	args := []any{"method", method, "route", r.Route, "status", r.Status, "bytes", r.Bytes, "took", r.Took.Round(time.Microsecond)}
+	if r.Key != "" {
+		args = append(args, "key", r.Key)
+	}
+	o.log.Log(ctx, level, "http request", args...)
+}

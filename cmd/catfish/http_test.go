@@ -1,0 +1,84 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// ask is the answer to a GET with a key.
+func ask(t *testing.T, url, key string) (status int, body string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key != "" {
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(b)
+}
+
+// A first session over HTTP: real borders, a key, a proxy's address, metrics.
+func TestHTTPSession(t *testing.T) {
+	keys := filepath.Join(t.TempDir(), "keys")
+	reader := strings.TrimSpace(succeed(t, "keys", "add", "-f", keys, "--name", "web", "--role", "countries:read"))
+	p, _, ready := serve(t, "--transport", "tcp", "--collection", "countries", "--load", "../../datasets/testdata/countries.geojson",
+		"--keys", keys, "--http", "127.0.0.1:0", "--http-url", "https://example.org/geo/", "--metrics", "127.0.0.1:0")
+	site := "http://" + readyField(t, ready, "http")
+	items := site + "/collections/countries/items?limit=2&bbox=0,40,10,50"
+	if status, body := ask(t, items, ""); status != http.StatusUnauthorized {
+		t.Errorf("without a key: %d %s", status, body)
+	}
+	status, body := ask(t, items, reader)
+	var page struct {
+		NumberMatched, NumberReturned int
+		Links                         []struct{ Rel, Href string }
+	}
+	if err := json.Unmarshal([]byte(body), &page); status != http.StatusOK || err != nil || page.NumberReturned != 2 || page.NumberMatched < 5 {
+		t.Errorf("%d, %v: %.300s", status, err, body)
+	}
+	for _, l := range page.Links {
+		if !strings.HasPrefix(l.Href, "https://example.org/geo/collections/countries") {
+			t.Errorf("a link leads to %s", l.Href)
+		}
+	}
+	_, metrics := ask(t, "http://"+readyField(t, ready, "metrics")+"/metrics", "")
+	for _, want := range []string{
+		`catfish_http_request_duration_seconds_count{code="200",method="GET",route="/collections/{collectionId}/items"} 1`,
+		`code="401"`, `catfish_http_answer_bytes_total{route="/collections/{collectionId}/items"}`, `HTTP connections`,
+	} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("metrics are without %s", want)
+		}
+	}
+	fail(t, exitFailure, []string{"serve", "--listen", "127.0.0.1:0", "--transport", "tcp", "--http", strings.TrimPrefix(site, "http://")}, "--http")
+	http.DefaultClient.CloseIdleConnections()
+	if rest, code := p.interrupt(t); code != exitOK || rest != "" {
+		t.Errorf("after Ctrl-C: exit %d, printed %q; %s", code, rest, p.errOut.String())
+	}
+	if log := p.errOut.String(); strings.Contains(log, reader) {
+		t.Errorf("the log has the key: %s", log)
+	}
+}
+
+func TestHTTPFlags(t *testing.T) {
+	for _, args := range []string{
+		"--http-url https://example.org", "--http-cors *", "--http x", "--http 127.0.0.1:0 --http-url x",
+		"--http 127.0.0.1:0 --http-cors x", "--http-time when",
+	} {
+		fail(t, exitUsage, append([]string{"serve", "--listen", "127.0.0.1:0", "--transport", "tcp"}, strings.Fields(args)...), "--http")
+	}
+}

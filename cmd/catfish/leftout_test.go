@@ -1,0 +1,92 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const cafesJSON = `{"type":"FeatureCollection","features":[
+{"type":"Feature","id":"sol","geometry":{"type":"Point","coordinates":[1.5,42.5]},"properties":{"name":"Bar Sol"}}]}`
+
+// TestLoadLeavesOut: what a collection of boxes does not take is told, and where it
+// would go.
+func TestLoadLeavesOut(t *testing.T) {
+	_, addr, _ := serve(t, "--features", "cafes")
+	cafes, boxes := file(t, "cafes.geojson", cafesJSON), file(t, "boxes.csv", "id,x,y\n1,2,3\n")
+	for _, c := range []struct {
+		args string
+		told bool
+	}{
+		{cafes, true},
+		{boxes, false},
+		{"uniform --objects 3", false},
+		{cafes + " --collection cafes", false},
+	} {
+		code, _, says := program(t, append([]string{"load", "--server", addr}, strings.Fields(c.args)...)...)
+		if told := strings.Contains(says, "properties are left out") && strings.Contains(says, "--collection NAME"); code != exitOK || told != c.told {
+			t.Errorf("load %s: exit %d, says %q", c.args, code, says)
+		}
+	}
+	fail(t, exitFailure, []string{"load", "--server", addr, file(t, "stops.csv", "ref;lat;lon\na;1;2\n")}, "header line", "--collection NAME")
+	fail(t, exitFailure, []string{"get", "sol", "--server", addr}, "another kind", "-c NAME")
+	// Nothing but bad records is a failure, some are told.
+	all := file(t, "bad.csv", "id,lat,lon\na,north,2\nb,95,2\n")
+	fail(t, exitFailure, at(addr, "load", all), "nothing was loaded", "all 2 records are bad")
+	code, out, _ := program(t, at(addr, "load", all, "--json")...)
+	if code != exitFailure || !strings.Contains(out, `"loaded":0,"bad":2`) {
+		t.Errorf("exit %d, %s", code, out)
+	}
+	succeed(t, at(addr, "load", file(t, "none.geojson", `{"type":"FeatureCollection","features":[]}`))...)
+}
+
+// TestServeLoadsOnlyFeatures: places go into the only collection of features that is
+// named, and are kept; of several one has to be chosen.
+func TestServeLoadsOnlyFeatures(t *testing.T) {
+	cafes, data := file(t, "cafes.geojson", cafesJSON), filepath.Join(t.TempDir(), "data")
+	p, addr, ready := serve(t, "--data-dir", data, "--features", "cafes", "--load", cafes)
+	if !strings.Contains(ready, "objects=1 ") {
+		t.Errorf("ready says %q", ready)
+	}
+	if got := succeed(t, at(addr, "get", "sol")...); !strings.Contains(got, "Bar Sol") {
+		t.Errorf("get prints %s", got)
+	}
+	p.interrupt(t)
+	fail(t, exitUsage, []string{"serve", "--features", "cafes,parks", "--load", cafes}, "--collection NAME")
+	// Boxes stay boxes.
+	_, _, ready = serve(t, "--features", "cafes", "--load", "uniform", "--objects", "5")
+	if !strings.Contains(ready, "objects=5 ") {
+		t.Errorf("ready says %q", ready)
+	}
+}
+
+// TestConditionHints: what will not go better is not said to be safe to try again.
+func TestConditionHints(t *testing.T) {
+	_, addr, _ := serve(t, "--features", "cafes", "--records", "r")
+	cafe := file(t, "cafe.geojson", `{"type":"Feature","id":"sol","geometry":null,"properties":{}}`)
+	succeed(t, at(addr, "put", cafe)...)
+	succeed(t, "kv", "put", "a", "1", "-c", "r", "--server", addr)
+	for says, args := range map[string][]string{
+		`there is a feature "sol" already`: at(addr, "put", cafe, "--if-absent"),
+		"revision":                         at(addr, "put", cafe, "--if-revision", "99"),
+		`no such feature: "luna"`:          at(addr, "features", "delete", "luna"),
+		`no such feature: "nox"`:           at(addr, "features", "patch", "nox", "{}"),
+		`no such key: "b"`:                 {"kv", "delete", "b", "-c", "r", "--server", addr},
+		"the key exists":                   {"kv", "put", "a", "1", "-c", "r", "--if-absent", "--server", addr},
+	} {
+		code, _, got := program(t, args...)
+		if code != exitFailure || !strings.Contains(got, says) || !strings.HasSuffix(got, "\nNothing was changed.\n") {
+			t.Errorf("%v: exit %d, %q, want %q", args, code, got, says)
+		}
+	}
+	fail(t, exitFailure, at(addr, "get", "luna"), `no such feature: "luna"`)
+	code, out, _ := program(t, at(addr, "get", "sol", "luna", "--json")...)
+	if code != exitFailure || !strings.Contains(out, `"missing":["luna"]`) || !strings.Contains(out, `"id":"sol"`) {
+		t.Errorf("exit %d, %s", code, out)
+	}
+	// One is gone: that nothing was changed would be wrong.
+	code, out, got := program(t, at(addr, "features", "delete", "sol", "luna")...)
+	if code != exitFailure || !strings.Contains(out, "deleted sol") || strings.Contains(got, "Nothing") {
+		t.Errorf("exit %d, %q, %q", code, out, got)
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !mutants
+
+package kv
+
+// mutant is a constant, so that the compiler removes the mutants' code.
+const mutant = faithful

@@ -1,0 +1,19 @@
+//go:build mutants
+
+package kv
+
+import "github.com/catfish-index/catfish/internal/mutants"
+
+// mutations is how many there are.
+const mutations = neverDead + 1
+
+var mutationNames = [mutations]string{
+	"faithful", "deadAtFirst", "notFollowed", "notUndone", "undoneLate",
+	"undoneAlive", "killFirst", "killBetween", "neverDead",
+}
+
+func (m mutation) String() string { return mutationNames[m] }
+
+// mutant is the rule that this process breaks, initially what the environment says.
+// Tests set it while nobody uses a Map.
+var mutant = mutation(mutants.Chosen("kv", mutationNames[:]))

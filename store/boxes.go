@@ -1,0 +1,300 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/catfish-index/catfish/rstar"
+	"github.com/catfish-index/catfish/store/disk"
+)
+
+// Boxes that are kept
+//
+// A collection of boxes is a multiset: the same rectangle with the same id may be
+// in it several times. Readers have it in an R*-tree, as those that are not kept.
+// On disk each different box is a key, and its value is how many of it there are:
+//
+//	key    id u64 | min x | min y | max x | max y    big-endian, floats by their bits
+//	value  count u64                                 little-endian, 1 or more
+//
+// So an entry of the log says what is so, as those of features do, and not what to
+// do: it may be applied again. A write of one box is one entry, which puts the new
+// count, or deletes the key; a move is two; and all entries of a write are in one
+// batch, so a crash leaves all of them or none. -0 is 0 in a key, as for the tree.
+//
+// Writes pass the door (door.go), with those of features:
+//
+//	judge    how many are there? The tree says whether there is one, and the map
+//	         more how many more; the writes before in the batch come on top
+//	number   a revision for each entry
+//	room     for each box that is added the tree has nodes (Tree.RoomFor), and
+//	         nobody else takes them: only who is inside the door writes the tree
+//	commit   with all the others
+//	publish  into the tree, so that readers never see what is not durable
+//
+// A box costs 8 bytes of value and 40 of key on disk, and in memory nothing beside
+// the tree, but for what is there more than once.
+
+// Boxes is a collection of boxes that is kept. All methods are safe for concurrent
+// use. Reads are its tree's.
+type Boxes struct {
+	st      *Store
+	name    string
+	tree    *rstar.Tree
+	free    func()
+	dropped atomic.Bool
+
+	// Of who is inside the door.
+	num  uint32
+	more map[rstar.Item]uint64 // how many more than one there are of a box
+}
+
+// boxesFormat is the format of a data directory with boxes.
+const boxesFormat = 2
+
+// boxFlag marks entries of boxes: watchers, who follow features, pass them over.
+const boxFlag = 2
+
+// metadata of a collection of boxes. That of features has no kind.
+type metadata struct {
+	Kind string `json:"kind,omitempty"`
+	// Loading: a bulk load is under way, or was when the process ended. Then
+	// nothing of it counts.
+	Loading bool `json:"loading,omitempty"`
+}
+
+const boxesKind = "boxes"
+
+func (m metadata) encode() []byte {
+	b, _ := json.Marshal(m) // It has no field that cannot be.
+	return b
+}
+
+const (
+	boxKeyBytes   = 8 + 4*8
+	boxValueBytes = 8
+)
+
+func appendBoxKey(b []byte, it rstar.Item) []byte {
+	b = binary.BigEndian.AppendUint64(b, it.ID)
+	r := it.Rect
+	for _, f := range [4]float64{r.MinX, r.MinY, r.MaxX, r.MaxY} {
+		b = binary.BigEndian.AppendUint64(b, math.Float64bits(f+0)) // -0 + 0 is 0
+	}
+	return b
+}
+
+// parseBox reads what is on disk; nothing of it is believed.
+func parseBox(key, value []byte) (it rstar.Item, count uint64, err error) {
+	if len(key) != boxKeyBytes || len(value) != boxValueBytes {
+		return it, 0, fmt.Errorf("%w: a box with a key of %d and a value of %d bytes, want %d and %d",
+			ErrCorrupt, len(key), len(value), boxKeyBytes, boxValueBytes)
+	}
+	f := func(i int) float64 { return math.Float64frombits(binary.BigEndian.Uint64(key[8+8*i:])) }
+	it = rstar.Item{ID: binary.BigEndian.Uint64(key), Rect: rstar.Rect{MinX: f(0), MinY: f(1), MaxX: f(2), MaxY: f(3)}}
+	if err := it.Rect.Validate(); err != nil {
+		return it, 0, fmt.Errorf("%w: box %d: %w", ErrCorrupt, it.ID, err)
+	}
+	if count = binary.LittleEndian.Uint64(value); count == 0 {
+		return it, 0, fmt.Errorf("%w: box %d is there 0 times", ErrCorrupt, it.ID)
+	}
+	return it, count, nil
+}
+
+// Name of the collection.
+func (c *Boxes) Name() string { return c.name }
+
+// Tree has the boxes, for reading. Only the store may write it.
+func (c *Boxes) Tree() *rstar.Tree { return c.tree }
+
+// CreateBoxes makes a collection of boxes, unless there is one of that name.
+// ErrCollectionExists: there is one of features. ErrOptions: the store keeps
+// nothing. Programs that know nothing of boxes refuse the data directory from now
+// on (disk.ErrFormat).
+func (st *Store) CreateBoxes(name string) (*Boxes, error) {
+	if err := CheckName(name); err != nil {
+		return nil, err
+	}
+	if st.o.Dir == "" {
+		return nil, fmt.Errorf("%w: boxes %q cannot be kept without a data directory", ErrOptions, name)
+	}
+	if c, err := st.madeBoxes(name); c != nil || err != nil {
+		return c, err
+	}
+	if err := st.lockNames(); err != nil {
+		return nil, err
+	}
+	defer st.naming.Unlock()
+	if c, err := st.madeBoxes(name); c != nil || err != nil {
+		return c, err // Meanwhile.
+	}
+	c, err := st.makeBoxes(name, st.newNumber())
+	if err != nil {
+		return nil, err
+	}
+	err = st.through(func() error {
+		if err := st.db.Require(boxesFormat); err != nil {
+			return err
+		}
+		err := st.commit([]disk.Entry{{
+			Collection: c.num, Kind: disk.Create, Key: []byte(name), Value: metadata{Kind: boxesKind}.encode(), Revision: st.number(),
+		}})
+		if err == nil {
+			st.mu.Lock()
+			defer st.mu.Unlock()
+			st.boxes[name] = c
+		}
+		return err
+	})
+	if err != nil {
+		c.close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// madeBoxes is the collection of boxes of a name, nil: there is none of the name.
+func (st *Store) madeBoxes(name string) (*Boxes, error) {
+	st.mu.RLock()
+	defer st.mu.RUnlock()
+	switch {
+	case st.closed:
+		return nil, ErrClosed
+	case st.names[name] != nil:
+		return nil, fmt.Errorf("%w: %q has features", ErrCollectionExists, name)
+	}
+	return st.boxes[name], nil
+}
+
+// makeBoxes makes the tree.
+func (st *Store) makeBoxes(name string, num uint32) (*Boxes, error) {
+	m, err := st.memory(name, TreePart, st.o.SlabBytes)
+	if err != nil {
+		return nil, fmt.Errorf("store: collection %q: memory of its %v: %w", name, TreePart, err)
+	}
+	c := &Boxes{st: st, name: name, num: num, free: m.Free, more: map[rstar.Item]uint64{}}
+	c.tree, err = rstar.New(rstar.Options{
+		NodeBytes: st.o.NodeBytes, Memory: m.Bytes, Grow: m.Grow, BootID: st.boot, Strategy: st.o.Strategy,
+	})
+	if err != nil {
+		if c.free != nil {
+			c.free()
+		}
+		return nil, err
+	}
+	return c, nil
+}
+
+// AllBoxes are the collections of boxes, by name.
+func (st *Store) AllBoxes() []*Boxes {
+	st.mu.RLock()
+	defer st.mu.RUnlock()
+	var all []*Boxes
+	for _, c := range st.boxes {
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b *Boxes) int { return cmp.Compare(a.name, b.name) })
+	return all
+}
+
+// Retire drops the collection up to where its memory is to be freed, which waits
+// for reads that are under way. free is nil if it was dropped before, or after an
+// error.
+func (c *Boxes) Retire() (free func(), err error) {
+	st := c.st
+	if !c.named() {
+		return nil, nil // Also if the disk has failed.
+	}
+	if err := st.lockNames(); err != nil {
+		return nil, err
+	}
+	defer st.naming.Unlock()
+	if !c.named() {
+		return nil, nil
+	}
+	err = st.through(func() error {
+		err := st.commit([]disk.Entry{{Collection: c.num, Kind: disk.Drop, Revision: st.number()}})
+		if err == nil {
+			c.dropped.Store(true)
+			st.mu.Lock()
+			defer st.mu.Unlock()
+			delete(st.boxes, c.name)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.close, nil
+}
+
+// named reports whether its name leads to it: the store is open, and has not dropped it.
+func (c *Boxes) named() bool {
+	c.st.mu.RLock()
+	defer c.st.mu.RUnlock()
+	return c.st.boxes[c.name] == c && !c.st.closed
+}
+
+// close ends reads, and frees the memory.
+func (c *Boxes) close() {
+	c.dropped.Store(true)
+	_ = c.tree.Close()
+	if c.free != nil {
+		c.free()
+	}
+}
+
+// restore loads what was kept: by all processors from disk, and then all at once
+// into the tree, which packs it.
+func (c *Boxes) restore(ctx context.Context) error {
+	st, began := c.st, time.Now()
+	workers := cmp.Or(st.o.Workers, runtime.GOMAXPROCS(0))
+	items := make([][]rstar.Item, workers)
+	more := make([]map[rstar.Item]uint64, workers)
+	room, total := uint64(c.tree.LoadRoom()), atomic.Uint64{}
+	err := st.db.Load(ctx, c.num, workers, func(w int, key, value []byte, _ uint64, _ int64, _ uint16) error {
+		it, count, err := parseBox(key, value)
+		if err != nil {
+			return err
+		}
+		// Before memory is taken for a count that nobody has written.
+		if n := total.Add(count); count > room || n > room {
+			return fmt.Errorf("%w: box %d is there %d times, and there is room for %d boxes", rstar.ErrSlabFull, it.ID, count, room)
+		}
+		for range count {
+			items[w] = append(items[w], it)
+		}
+		if count > 1 {
+			if more[w] == nil {
+				more[w] = map[rstar.Item]uint64{}
+			}
+			more[w][it] = count - 1
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	all := slices.Concat(items...)
+	clear(items)
+	for _, m := range more {
+		for it, n := range m {
+			c.more[it] = n
+		}
+	}
+	if err := c.tree.Load(all); err != nil {
+		return err
+	}
+	if len(all) > 0 {
+		st.o.Logger.Info("collection loaded", "collection", c.name, "boxes", len(all), "took", time.Since(began).Round(time.Millisecond))
+	}
+	return nil
+}

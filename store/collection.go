@@ -1,0 +1,305 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/record"
+	"github.com/catfish-index/catfish/rstar"
+	"github.com/catfish-index/catfish/store/disk"
+)
+
+// Collection is a named set of features.
+type Collection struct {
+	st      *Store
+	named   atomic.Pointer[string]
+	num     uint32
+	o       CollectionOptions
+	set     *set
+	created uint64 // revision
+	since   time.Time
+	// revision of the last write; changed inside the door.
+	revision atomic.Uint64
+	changed  atomic.Uint64 // the revision with which it got its name
+	free     []func()
+	dropped  atomic.Bool
+	using    *users
+}
+
+// CollectionOptions configure a collection. They do not change.
+type CollectionOptions struct {
+	Space feature.Space `json:"space"`
+	// Title and Description are for people.
+	Title       string `json:"title,omitempty"`
+	Description string `json:"description,omitempty"`
+}
+
+// differs says how o differs from what is wanted.
+func (o CollectionOptions) differs(want CollectionOptions) string {
+	var all []string
+	if o.Space != want.Space {
+		all = append(all, fmt.Sprintf("the space %v, not %v", o.Space, want.Space))
+	}
+	if o.Title != want.Title {
+		all = append(all, fmt.Sprintf("the title %.80q, not %.80q", o.Title, want.Title))
+	}
+	if o.Description != want.Description {
+		all = append(all, fmt.Sprintf("the description %.80q, not %.80q", o.Description, want.Description))
+	}
+	return strings.Join(all, ", and ")
+}
+
+// CheckSame is ErrCollectionExists if a collection of that name has o, and others are
+// wanted. The text says which differ.
+func (o CollectionOptions) CheckSame(name string, want CollectionOptions) error {
+	if o == want {
+		return nil
+	}
+	return fmt.Errorf("%w: %q has %s", ErrCollectionExists, name, o.differs(want))
+}
+
+// about is what the log has of a collection of features besides its name, as JSON.
+type about struct {
+	CollectionOptions
+	Created time.Duration `json:"created,omitempty"` // since the Unix epoch
+}
+
+// MaxNameBytes is the longest name of a collection.
+const MaxNameBytes = 128
+
+// CheckName finds what no collection may be called.
+func CheckName(name string) error {
+	if name == "" || len(name) > MaxNameBytes || !utf8.ValidString(name) {
+		return fmt.Errorf("%w: %q, want 1 to %d bytes of UTF-8", ErrName, name, MaxNameBytes)
+	}
+	return nil
+}
+
+// Create makes a collection, unless there is one of that name with the same
+// options. ErrCollectionExists: it has others.
+func (st *Store) Create(name string, o CollectionOptions) (*Collection, error) {
+	if err := CheckName(name); err != nil {
+		return nil, err
+	}
+	if o.Space > feature.Planar {
+		return nil, fmt.Errorf("%w: space %d", ErrOptions, o.Space)
+	}
+	meta := about{o, st.now()}
+	value, err := json.Marshal(meta)
+	if err != nil {
+		return nil, err
+	}
+	if c, err := st.made(name, o); c != nil || err != nil {
+		return c, err
+	}
+	if err := st.lockNames(); err != nil {
+		return nil, err
+	}
+	defer st.naming.Unlock()
+	if c, err := st.made(name, o); c != nil || err != nil {
+		return c, err // Meanwhile.
+	}
+	c, err := st.make(name, st.newNumber(), meta)
+	if err != nil {
+		return nil, err
+	}
+	err = st.through(func() error {
+		c.created = st.number()
+		c.changed.Store(c.created)
+		err := st.commit([]disk.Entry{{
+			Collection: c.num, Kind: disk.Create, Key: []byte(name), Value: value, Revision: c.created,
+		}})
+		if err == nil {
+			st.mu.Lock()
+			defer st.mu.Unlock()
+			st.names[name], st.nums[c.num] = c, c
+		}
+		return err
+	})
+	if err != nil {
+		c.close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// made is the collection of a name with these options, nil: there is none of the name.
+func (st *Store) made(name string, o CollectionOptions) (*Collection, error) {
+	st.mu.RLock()
+	defer st.mu.RUnlock()
+	c := st.names[name]
+	switch {
+	case st.closed:
+		return nil, ErrClosed
+	case c != nil && c.o != o:
+		return nil, c.o.CheckSame(name, o)
+	case st.boxes[name] != nil:
+		return nil, fmt.Errorf("%w: %q has boxes", ErrCollectionExists, name)
+	}
+	return c, nil
+}
+
+// lockNames locks naming, unless the disk has failed, so that few wait for one that
+// is in doubt.
+func (st *Store) lockNames() error {
+	st.mu.RLock()
+	closed := st.closed
+	st.mu.RUnlock()
+	if closed {
+		return ErrClosed
+	}
+	if err := st.db.Healthy(); err != nil {
+		return err
+	}
+	st.naming.Lock()
+	return nil
+}
+
+// newNumber is one that no collection has had.
+func (st *Store) newNumber() uint32 {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	num := st.next
+	st.next++
+	return num
+}
+
+// make makes the memory of a collection.
+func (st *Store) make(name string, num uint32, m about) (_ *Collection, err error) {
+	c := &Collection{st: st, num: num, o: m.CollectionOptions, using: newUsers()}
+	c.named.Store(&name)
+	if m.Created != 0 {
+		c.since = time.Unix(0, int64(m.Created)).UTC()
+	}
+	defer func() {
+		if err != nil {
+			c.release()
+		}
+	}()
+	var parts [IndexPart + 1]Memory
+	for p := range parts {
+		size := st.o.SlabBytes
+		if Part(p) == RecordsPart {
+			size = min(size, record.MaxSlabBytes) / record.SpanBytes * record.SpanBytes
+		}
+		if parts[p], err = st.memory(name, Part(p), size); err != nil {
+			return nil, fmt.Errorf("store: collection %q: memory of its %v: %w", name, Part(p), err)
+		}
+		c.free = append(c.free, parts[p].Free)
+	}
+	c.set, err = newSet(st, c.o.Space, parts)
+	return c, err
+}
+
+// memory makes a part of a collection's memory.
+func (st *Store) memory(name string, p Part, bytes int64) (Memory, error) {
+	if st.o.Memory != nil {
+		return st.o.Memory(name, p, bytes)
+	}
+	return ownMemory(bytes)
+}
+
+// Drop removes a collection with all that it has, and reports whether there was
+// one.
+func (st *Store) Drop(name string) (bool, error) {
+	free, err := st.Retire(name)
+	if free != nil {
+		free()
+	}
+	return free != nil, err
+}
+
+// Retire is Drop up to where the memory is to be freed, which waits for reads that
+// are under way. free is nil if there was no such collection, or after an error.
+func (st *Store) Retire(name string) (free func(), err error) {
+	return st.retire(func() *Collection { return st.names[name] })
+}
+
+// Retire is Store.Retire of the collection, whatever its name is.
+func (c *Collection) Retire() (free func(), err error) {
+	return c.st.retire(func() *Collection {
+		if c.st.names[c.Name()] != c {
+			return nil
+		}
+		return c
+	})
+}
+
+// retire drops what find finds in the maps, and finds again when no swap can change
+// them.
+func (st *Store) retire(find func() *Collection) (free func(), err error) {
+	found := func() *Collection {
+		st.mu.RLock()
+		defer st.mu.RUnlock()
+		if st.closed {
+			return nil
+		}
+		return find()
+	}
+	if found() == nil {
+		return nil, nil // Also if the disk has failed.
+	}
+	if err := st.lockNames(); err != nil {
+		return nil, err
+	}
+	defer st.naming.Unlock()
+	c := found()
+	if c == nil {
+		return nil, nil
+	}
+	err = st.through(func() error {
+		err := st.commit([]disk.Entry{{Collection: c.num, Kind: disk.Drop, Revision: st.number()}})
+		if err == nil {
+			c.dropped.Store(true)
+			st.mu.Lock()
+			defer st.mu.Unlock()
+			delete(st.names, c.Name())
+			delete(st.nums, c.num)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.close, nil
+}
+
+// Name of the collection. Swap changes it.
+func (c *Collection) Name() string { return *c.named.Load() }
+
+// Options that it was created with.
+func (c *Collection) Options() CollectionOptions { return c.o }
+
+// Len is how many features there are, those included that have expired and are not
+// removed yet.
+func (c *Collection) Len() int { return c.set.m.Len() }
+
+// close ends reads, and frees the memory.
+func (c *Collection) close() {
+	c.dropped.Store(true)
+	c.using.close()
+	c.set.m.Close()
+	_ = c.set.tree.Close()
+	c.release()
+}
+
+func (c *Collection) release() {
+	for _, f := range c.free {
+		if f != nil {
+			f()
+		}
+	}
+	c.free = nil
+}
+
+// Tree is that of the features' boxes, whose ids are references of records.
+func (c *Collection) Tree() *rstar.Tree { return c.set.tree }
+
+// Map is that of the features' records by id. Only the store may write it.
+func (c *Collection) Map() *kv.Map { return c.set.m }

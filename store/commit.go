@@ -1,0 +1,46 @@
+package store
+
+import (
+	"github.com/catfish-index/catfish/store/disk"
+)
+
+// number is the next revision, for who is inside the door.
+func (st *Store) number() uint64 { return st.revision + 1 }
+
+// commit makes writes durable, in the order of their revisions.
+func (st *Store) commit(entries []disk.Entry) error {
+	last := entries[len(entries)-1].Revision
+	logged := entries
+	if st.o.Dir == "" {
+		logged = st.idsOf(entries)
+	}
+	if len(logged) > 0 {
+		if err := st.db.Commit(logged); err != nil {
+			return err
+		}
+	}
+	st.revision = last
+	st.last.Store(last)
+	st.hub.collect(entries)
+	return nil
+}
+
+// idsOf are those entries that change which ids there are, without their values,
+// and with numbers of their own.
+func (st *Store) idsOf(entries []disk.Entry) []disk.Entry {
+	ids := st.door.ids[:0]
+	next := st.db.Revision() + 1
+	for _, e := range entries {
+		if e.Kind == disk.Put && e.OldRevision != 0 {
+			continue
+		}
+		if e.Kind == disk.Put {
+			e.Value = nil
+		}
+		e.Old, e.OldRevision, e.Revision = nil, 0, next
+		ids = append(ids, e)
+		next++
+	}
+	st.door.ids = ids
+	return ids
+}

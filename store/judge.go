@@ -1,0 +1,141 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/store/disk"
+)
+
+// prepare judges, numbers and stages a write.
+func (st *Store) prepare(w *write, more bool) error {
+	if w.box != nil {
+		return st.prepareBoxes(w)
+	}
+	if w.coll.dropped.Load() {
+		return fmt.Errorf("%w: collection %q was dropped", ErrUnknownCollection, w.coll.Name())
+	}
+	old, err := st.before(w)
+	if err != nil {
+		return err
+	}
+	if w.expired != 0 {
+		if err := st.stillExpired(w); err != nil {
+			return err
+		}
+	} else if err := judge(w, old); err != nil {
+		return err
+	}
+	if w.patch != nil {
+		if w.value, err = w.patch(old); err != nil {
+			return err
+		}
+	}
+	if old != nil {
+		w.oldRev, w.oldExpiry = old.Revision, old.Expiry
+	}
+	w.revision = st.numbered + 1
+	var now feature.View
+	if w.kind == disk.Put {
+		if now, err = feature.Open(w.value); err != nil {
+			return err
+		}
+	}
+	if old != nil {
+		w.alike = w.kind == disk.Put && alike(&old.View, &now)
+		if st.keepsOld || !w.alike {
+			w.old = append([]byte(nil), old.Value...)
+		}
+	} else if err := st.expiredBefore(w); err != nil {
+		return err
+	}
+	if w.kind == disk.Put {
+		w.boxes = now.NumBoxes()
+		if err := w.coll.set.room(st.door.boxes + w.boxes); err != nil {
+			return err
+		}
+		w.ref, err = w.coll.set.m.Stage(kv.Entry{
+			Key: w.key, Value: w.value, Expiry: w.expiry, Revision: w.revision,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	st.door.boxes += w.boxes
+	st.numbered++
+	if more {
+		if st.door.pending == nil {
+			st.door.pending = map[pendingKey]*write{}
+		}
+		st.door.pending[pendingKey{w.coll, w.id}] = w
+	}
+	return nil
+}
+
+// expiredBefore finds the feature before, if that has expired and is not removed
+// yet. It is not there for a precondition, but it was for watchers.
+func (st *Store) expiredBefore(w *write) error {
+	if st.door.pending[pendingKey{w.coll, w.id}] != nil {
+		return nil
+	}
+	st.door.buf.LongestValue = 0
+	v, err := w.coll.set.m.GetExpired(w.key, &st.door.buf)
+	if err == nil {
+		w.old = append([]byte(nil), v.Value...)
+		w.oldRev, w.oldExpiry = v.Revision, duration(v.Expiry)
+	}
+	if errors.Is(err, kv.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// stillExpired is an error if the feature was written since.
+func (st *Store) stillExpired(w *write) error {
+	has, expiry := w.coll.set.m.Peek(w.key)
+	if has == w.expired && expiry <= st.now() && st.door.pending[pendingKey{w.coll, w.id}] == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %q", kv.ErrConflict, w.id)
+}
+
+// before is the feature that a write finds, nil if there is none. It is good until
+// the next call.
+func (st *Store) before(w *write) (*Found, error) {
+	d := &st.door
+	f := &d.found
+	if p := d.pending[pendingKey{w.coll, w.id}]; p != nil {
+		if p.kind == disk.Delete {
+			return nil, nil
+		}
+		*f = Found{ID: []byte(p.id), Value: p.value, Revision: p.revision, Expiry: p.expiry, Now: st.now()}
+		return f, f.open()
+	}
+	d.buf.LongestValue = 0
+	v, _, err := w.coll.set.m.Get(w.key, &d.buf)
+	if errors.Is(err, kv.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	*f = Found{ID: v.Key, Value: v.Value, Revision: v.Revision, Expiry: duration(v.Expiry), Now: st.now()}
+	return f, f.open()
+}
+
+// judge compares a precondition with what there is.
+func judge(w *write, old *Found) error {
+	has := uint64(0)
+	if old != nil {
+		has = old.Revision
+	}
+	if err := w.cond.Check(w.key, has); err != nil {
+		return err
+	}
+	if has == 0 && (w.kind == disk.Delete || w.patch != nil) {
+		return fmt.Errorf("%w: %q", kv.ErrNotFound, w.id)
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package store
+
+import (
+	"unsafe"
+
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// What a search keeps
+//
+// A search holds memory: the tree's entries of an area before it looks at the
+// records, the features that are to be sorted, ids that are to be deleted. It tells
+// its caller how much (Query.Hold), who counts it against a budget. Most searches
+// keep little, and tell nothing.
+
+// keptStep is by how much it changes before it is told again.
+const keptStep = 64 << 10
+
+const (
+	itemBytes  = int64(unsafe.Sizeof(rstar.Item{}))
+	foundBytes = 64 // of an id that is to be deleted, besides its bytes
+	// cloneBytes is what a Found takes besides its id and value, with its places in
+	// the heap and the maps of a nearest.
+	cloneBytes = int64(unsafe.Sizeof(near{})) + 64
+)
+
+// kept counts what one search keeps.
+type kept struct {
+	now, told int64
+	hold      func(int64) error // nil: nobody wants to know
+}
+
+// keep counts so many bytes more, or fewer. The error ends the search.
+func (k *kept) keep(more int64) error {
+	if k.now += more; k.hold == nil || k.now-k.told < keptStep && k.told-k.now < keptStep {
+		return nil
+	}
+	k.told = k.now
+	return k.hold(k.now)
+}
+
+// end says that nothing is kept any more.
+func (k *kept) end() {
+	if k.told != 0 {
+		k.told = 0
+		_ = k.hold(0) // It only shrinks.
+	}
+}
+
+func (b *Buffer) keep(more int64) error { return b.kept.keep(more) }
+
+// drop is keep of less.
+func (b *Buffer) drop(less int64) { _ = b.kept.keep(-less) }
+
+// held is how many bytes a clone takes.
+func (f *Found) held() int64 { return int64(len(f.ID)+len(f.Value)) + cloneBytes }

@@ -1,0 +1,130 @@
+package store
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/catfish-index/catfish/cuckoo"
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/record"
+	"github.com/catfish-index/catfish/rstar"
+	"github.com/catfish-index/catfish/store/disk"
+)
+
+// Result is what became of a write.
+type Result uint8
+
+// Results. Writes that fail change nothing.
+const (
+	ResultPut       Result = iota // a feature was stored, or patched
+	ResultDeleted                 // by a call
+	ResultExpired                 // by its time
+	ResultBoxes                   // a call changed kept boxes
+	ResultCondition               // its condition did not hold, or there was no such feature
+	ResultReadOnly                // the disk is full or failed
+	ResultFull                    // there is no memory left for the collection
+	ResultFailed                  // anything else, such as a patch of what is no object
+	results
+)
+
+var resultNames = [results]string{"put", "deleted", "expired", "boxes", "condition", "read_only", "full", "failed"}
+
+func (r Result) String() string {
+	if r < results {
+		return resultNames[r]
+	}
+	return "unknown"
+}
+
+// counters count what passes the door.
+type counters struct {
+	writes  [results]atomic.Uint64
+	batches disk.Histogram // writes
+	commits disk.Histogram // microseconds
+	lagged  atomic.Uint64
+}
+
+func (c *counters) count(w *write, err error) { c.writes[resultOf(w, err)].Add(1) }
+
+func resultOf(w *write, err error) Result {
+	is := func(all ...error) bool {
+		for _, e := range all {
+			if errors.Is(err, e) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case err == nil && w.box != nil:
+		return ResultBoxes
+	case err == nil && w.kind == disk.Put:
+		return ResultPut
+	case err == nil && w.expired != 0:
+		return ResultExpired
+	case err == nil:
+		return ResultDeleted
+	case is(disk.ErrReadOnly):
+		return ResultReadOnly
+	case is(kv.ErrExists, kv.ErrConflict, kv.ErrNotFound):
+		return ResultCondition
+	case is(record.ErrFull, cuckoo.ErrFull, cuckoo.ErrTooManyAlike, rstar.ErrSlabFull):
+		return ResultFull
+	}
+	return ResultFailed
+}
+
+// timed is commit, which is counted.
+func (st *Store) timed(entries []disk.Entry) error {
+	began := time.Now()
+	err := st.commit(entries)
+	if err == nil {
+		st.counters.batches.Observe(uint64(len(entries)))
+		st.counters.commits.Observe(uint64(time.Since(began).Microseconds()))
+	}
+	return err
+}
+
+// Stats is the state of a Store. Counts are since it was opened.
+type Stats struct {
+	// Writes by the names of their Results.
+	Writes map[string]uint64 `json:"writes"`
+	// Batches are writes that were committed together, and Commits how long that
+	// took, in microseconds: with disk.SyncAlways until they were durable.
+	Batches disk.HistogramStats `json:"batches"`
+	Commits disk.HistogramStats `json:"commits"`
+	// Revision of the last write, of all collections.
+	Revision uint64 `json:"revision"`
+	// Waiting are writes that have not begun.
+	Waiting int `json:"waiting"`
+	// Watchers and their areas, and how many have ended since they were too slow.
+	Watchers     int    `json:"watchers"`
+	WatchedAreas int    `json:"watched_areas"`
+	Lagged       uint64 `json:"lagged"`
+	// Disk is nil if the store keeps nothing.
+	Disk *disk.Stats `json:"disk,omitempty"`
+}
+
+// Stats counts.
+func (st *Store) Stats() Stats {
+	c := &st.counters
+	s := Stats{
+		Writes: map[string]uint64{}, Batches: c.batches.Stats(), Commits: c.commits.Stats(), Revision: st.last.Load(),
+		Watchers: int(st.hub.count.Load()), Lagged: c.lagged.Load(),
+	}
+	for r := range results {
+		s.Writes[r.String()] = c.writes[r].Load()
+	}
+	st.door.mu.Lock()
+	s.Waiting = len(st.door.queue)
+	st.door.mu.Unlock()
+	st.hub.mu.Lock()
+	s.WatchedAreas = st.hub.areas
+	st.hub.mu.Unlock()
+	if st.o.Dir != "" {
+		d := st.db.Stats()
+		s.Disk = &d
+	}
+	return s
+}

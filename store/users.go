@@ -1,0 +1,54 @@
+package store
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// users counts the calls inside a collection, for whose end its close waits. Calls
+// come in while it waits, and are told to go: that is what a sync.WaitGroup does not
+// allow (it panics where an Add from zero meets a Wait).
+//
+//	n   calls inside, those included that are about to be told to go, and one more
+//	    for the collection, until close
+//
+// Who brings n to 0 says so: nobody does before close, and those that come in later
+// bring it there again, for nothing. A call that came in before close keeps n above
+// 0 until it leaves.
+type users struct {
+	n      atomic.Int64
+	closed atomic.Bool
+	once   sync.Once
+	gone   chan struct{}
+}
+
+func newUsers() *users {
+	u := &users{gone: make(chan struct{})}
+	u.n.Store(1)
+	return u
+}
+
+// enter lets a call in until leave; not ok after close.
+func (u *users) enter() (ok bool) {
+	u.n.Add(1)
+	if u.closed.Load() {
+		u.leave()
+		return false
+	}
+	return true
+}
+
+func (u *users) leave() {
+	if u.n.Add(-1) == 0 {
+		u.once.Do(func() { close(u.gone) })
+	}
+}
+
+// close waits for the calls that are inside; later ones are told to go. A second
+// time does nothing else.
+func (u *users) close() {
+	if !u.closed.Swap(true) {
+		u.leave()
+	}
+	<-u.gone
+}

@@ -1,0 +1,54 @@
+package store
+
+import (
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/store/disk"
+)
+
+// Writes are put together, and then go to the door at once: where no write waits for
+// the disk, each would otherwise go through alone, with a commit of its own, and wait
+// for memory by itself. The zero value is empty. It is for one goroutine at a time.
+type Writes struct {
+	st  *Store
+	all []*write
+}
+
+// Put adds what Collection.PutEncoded does, whose done is called by Submit, or later.
+func (s *Writes) Put(c *Collection, id string, value []byte, expires int64, cond kv.Condition, done func(revision uint64, err error)) {
+	if s.st != c.st {
+		s.Submit()
+		s.st = c.st
+	}
+	s.all = append(s.all, &write{coll: c, kind: disk.Put, id: id, value: value, cond: cond, expiry: duration(expires), done: done})
+}
+
+// Len is how many there are.
+func (s *Writes) Len() int { return len(s.all) }
+
+// Submit has all of them made, in their order; there are none then.
+func (s *Writes) Submit() {
+	if len(s.all) == 0 {
+		return
+	}
+	s.st.submit(s.all...)
+	clear(s.all)
+	s.all = s.all[:0]
+}
+
+// warm asks for the memory that the writes of a batch look at first, so that they do
+// not wait for it one after the other.
+func (d *door) warm(batch []*write) {
+	for len(batch) > 0 {
+		c, n := batch[0].coll, 0
+		d.keys = d.keys[:0]
+		for n < len(batch) && batch[n].box == nil && batch[n].coll == c {
+			d.keys = append(d.keys, batch[n].key)
+			n++
+		}
+		if n > 1 {
+			c.set.m.PrefetchKeys(d.keys, &d.many)
+		}
+		batch = batch[max(n, 1):]
+	}
+	clear(d.keys)
+}

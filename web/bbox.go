@@ -1,0 +1,48 @@
+package web
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/catfish-index/catfish/store"
+)
+
+// bbox is the area of parameter bbox: west, south, east, north, or six numbers with
+// a lowest and a highest height, which features do not have. If west is greater
+// than east it crosses 180 degrees.
+func (p *params) bbox() (*store.Area, error) {
+	text, ok := p.take("bbox")
+	if !ok {
+		return nil, nil
+	}
+	bad := func(err error) (*store.Area, error) {
+		return nil, &paramError{name: "bbox", value: text, err: err,
+			want: "west,south,east,north in degrees, longitudes from -180 to 180, latitudes from -90 to 90, " +
+				"or six numbers with heights as the third and sixth"}
+	}
+	parts := strings.Split(text, ",")
+	if len(parts) != 4 && len(parts) != 6 {
+		return bad(errors.New("there are " + strconv.Itoa(len(parts)) + " numbers"))
+	}
+	v := make([]float64, len(parts))
+	for i, s := range parts {
+		var err error
+		if v[i], err = strconv.ParseFloat(strings.TrimSpace(s), 64); err != nil || math.IsNaN(v[i]) || math.IsInf(v[i], 0) {
+			return bad(errors.New(strconv.Quote(clip(s, maxValue)) + " is no number"))
+		}
+	}
+	west, south, east, north := v[0], v[1], v[len(v)/2], v[len(v)/2+1]
+	switch {
+	case len(v) == 6 && v[2] > v[5]:
+		return bad(errors.New("the lowest height is above the highest"))
+	case south > north:
+		return bad(errors.New("south is greater than north"))
+	case min(west, east) < -180 || max(west, east) > 180:
+		return bad(errors.New("a longitude is out of range"))
+	case south < -90 || north > 90:
+		return bad(errors.New("a latitude is out of range"))
+	}
+	return store.Box(west, south, east, north), nil
+}

@@ -1,0 +1,85 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/catfish-index/catfish/rdma/budget"
+)
+
+// body reads the body of a request. What it takes stays in the budget.
+func (q *request) body() ([]byte, error) {
+	limit := q.o.MaxBodyBytes
+	if q.r.ContentLength > limit {
+		return nil, &http.MaxBytesError{Limit: limit}
+	}
+	body := http.MaxBytesReader(q.w, q.r.Body, limit)
+	var b []byte
+	c := http.NewResponseController(q.w)
+	for {
+		if cap(b)-len(b) < 512 {
+			size := max(4<<10, 2*cap(b))
+			if err := q.hold(&q.holds.body, int64(size)*decoded); err != nil {
+				return nil, err
+			}
+			b = append(make([]byte, 0, size), b...)
+		}
+		_ = c.SetReadDeadline(time.Now().Add(q.o.IdleTimeout))
+		n, err := body.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if errors.Is(err, io.EOF) {
+			return b, nil
+		}
+		var large *http.MaxBytesError
+		switch {
+		case err == nil:
+		case errors.As(err, &large):
+			return nil, err
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return nil, &statusError{http.StatusRequestTimeout, fmt.Sprintf("nothing of the body came for %v", q.o.IdleTimeout)}
+		default:
+			return nil, &statusError{http.StatusBadRequest, "the body is not whole: " + err.Error()}
+		}
+	}
+}
+
+// bodies are the buffers of answers. Large ones are left to the collector.
+var bodies = sync.Pool{New: func() any { return new([]byte) }}
+
+const keptBody = 1 << 20
+
+func keepBody(b *[]byte) {
+	if cap(*b) <= keptBody {
+		*b = (*b)[:0]
+		bodies.Put(b)
+	}
+}
+
+// send writes an answer, which counts in the budget until the client has taken it.
+func (q *request) send(status int, contentType string, body []byte) error {
+	h := q.w.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("Content-Length", fmt.Sprint(len(body)))
+	q.w.WriteHeader(status)
+	if q.r.Method == http.MethodHead {
+		return nil
+	}
+	c := http.NewResponseController(q.w)
+	for len(body) > 0 {
+		n := min(chunk, len(body))
+		_ = c.SetWriteDeadline(time.Now().Add(q.o.IdleTimeout))
+		if _, err := q.w.Write(body[:n]); err != nil {
+			return nil //nolint:nilerr // The client has gone: nobody is left to tell.
+		}
+		if body = body[n:]; len(body) > 0 && errors.Is(context.Cause(q.ctx), budget.ErrCut) {
+			panic(http.ErrAbortHandler) // Others get what it held.
+		}
+	}
+	return nil
+}

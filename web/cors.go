@@ -1,0 +1,55 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+)
+
+// A browser shows a page of one web site answers of another only if that one
+// allows it (CORS), and asks first for what a form could not send. Independent of
+// that, it says from which site a request comes, and writes from others are
+// refused here: a page that somebody happens to look at cannot use that he reaches
+// the server, or has given it a key.
+
+// trust checks Options.Origin and Options.URL.
+func (s *Server) trust() error {
+	if u := s.o.URL; u != "" {
+		if p, err := url.Parse(u); err != nil || p.Scheme != "http" && p.Scheme != "https" || p.Host == "" || p.RawQuery != "" || p.Fragment != "" {
+			return fmt.Errorf("web: URL %q, want one such as https://example.org/places", u)
+		}
+	}
+	switch s.o.Origin {
+	case "":
+		return nil
+	case "*":
+		s.cross.AddInsecureBypassPattern("/")
+		return nil
+	}
+	if err := s.cross.AddTrustedOrigin(s.o.Origin); err != nil {
+		return fmt.Errorf("web: origin %q, want * or one such as https://example.org: %w", s.o.Origin, err)
+	}
+	return nil
+}
+
+// allowOrigin tells a browser what it may show, and reports whether that was all it
+// asked.
+func (q *request) allowOrigin(p page) (answered bool) {
+	if q.o.Origin == "" {
+		return false
+	}
+	h := q.w.Header()
+	h.Set("Access-Control-Allow-Origin", q.o.Origin)
+	if q.o.Origin != "*" {
+		h.Add("Vary", "Origin")
+	}
+	h.Set("Access-Control-Expose-Headers", "ETag, Location, Link, Retry-After")
+	if q.r.Method != http.MethodOptions || q.r.Header.Get("Access-Control-Request-Method") == "" {
+		return false
+	}
+	h.Set("Access-Control-Allow-Methods", p.allowed())
+	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, If-Match, If-None-Match, X-API-Key")
+	h.Set("Access-Control-Max-Age", "3600")
+	q.w.WriteHeader(http.StatusNoContent)
+	return true
+}

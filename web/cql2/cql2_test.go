@@ -1,0 +1,366 @@
+package cql2
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/store"
+)
+
+func any1(string) bool { return true }
+
+// matches reports whether an expression is true of a feature.
+func matches(t *testing.T, e *Expr, f *store.Found) bool {
+	t.Helper()
+	switch e.Op {
+	case And, Or:
+		for _, a := range e.Args {
+			if matches(t, a, f) == (e.Op == Or) {
+				return e.Op == Or
+			}
+		}
+		return e.Op == And
+	}
+	q := store.Query{Filter: e.Filter, Area: e.Area, Relation: e.Relation}
+	p, err := q.Prepare(feature.Geographic)
+	if err != nil {
+		t.Fatalf("%s: %v", e.Filter, err)
+	}
+	if e.Not && f.View.Type() == 0 {
+		return false
+	}
+	ok, err := p.Match(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ok != e.Not
+}
+
+func foundOf(t *testing.T, f store.Feature) *store.Found {
+	t.Helper()
+	_, value, err := store.Encode(f, feature.Geographic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := feature.Open(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &store.Found{ID: []byte(f.ID), View: v, Value: value}
+}
+
+// places are features with a number, with a text of the same name, with null,
+// without, and without a geometry.
+func places(t *testing.T) map[string]*store.Found {
+	t.Helper()
+	all := map[string]*store.Found{}
+	for id, text := range map[string]string{
+		"cafe":    `{"geometry":{"type":"Point","coordinates":[1.5,42.5]},"properties":{"kind":"cafe","seats":24,"open":true,"big":9007199254740993,"price":4.5,"t":"2024-05-01T12:00:00Z","it's \"":1}}`,
+		"bar":     `{"geometry":{"type":"Point","coordinates":[1.6,42.6]},"properties":{"kind":"bar","seats":null,"open":false,"t":"2024-05-02","min":24}}`,
+		"park":    `{"geometry":{"type":"Polygon","coordinates":[[[2,42],[3,42],[3,43],[2,43],[2,42]]]},"properties":{"kind":"park 100%_x","seats":"many","t":null,"t2":"2024-05-02"}}`,
+		"nowhere": `{"geometry":null,"properties":{"kind":"a.b\\c\nd","min":30,"seats":31}}`,
+	} {
+		d, err := feature.Decode([]byte(`{"type":"Feature",`+text[1:]), feature.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[id] = foundOf(t, store.Feature{ID: id, Geometry: d.Geometry, Properties: json.RawMessage(d.Properties)})
+	}
+	return all
+}
+
+func TestParse(t *testing.T) {
+	all := places(t)
+	for text, want := range map[string]string{
+		"kind = 'cafe'":                         "cafe",
+		"'cafe' = kind":                         "cafe",
+		"kind <> 'cafe'":                        "bar nowhere park",
+		"NOT kind = 'cafe'":                     "bar nowhere park",
+		"seats = 24":                            "cafe",
+		"seats = 24.0 and seats=2.4E+1":         "cafe",
+		"seats <> 24":                           "nowhere park", // not null
+		"not (seats = 24)":                      "nowhere park",
+		"seats > 24":                            "nowhere",
+		"not seats > 24":                        "cafe", // neither null nor a text
+		"24 < seats":                            "nowhere",
+		"seats >= 24 AND seats < 30":            "cafe",
+		"seats > min":                           "nowhere",
+		"seats = seats":                         "cafe nowhere park",
+		"seats <> min":                          "nowhere",
+		"big = 9007199254740993":                "cafe",
+		"big = 9007199254740992":                "",
+		"price = 4.5 or price = -1":             "cafe",
+		"price > +4.4":                          "cafe",
+		"open":                                  "cafe",
+		"NOT open":                              "bar",
+		"open = true":                           "cafe",
+		"open IS NULL":                          "nowhere park",
+		"true":                                  "bar cafe nowhere park",
+		"NOT TRUE":                              "",
+		"false or kind='bar'":                   "bar",
+		"seats IS NULL":                         "bar",
+		"seats is not null":                     "cafe nowhere park",
+		"not seats is null":                     "cafe nowhere park",
+		"min IS NULL":                           "cafe park",
+		"seats BETWEEN 24 AND 30":               "cafe",
+		"seats NOT BETWEEN 24 AND 30":           "nowhere",
+		"not seats between 24 and 30 and open":  "",
+		"kind IN ('cafe', 'bar')":               "bar cafe",
+		"kind NOT IN ('cafe', 'bar')":           "nowhere park",
+		"seats IN (24, 'many', 1.5, -2)":        "cafe park",
+		"seats NOT IN (24)":                     "nowhere park",
+		"kind LIKE 'ca%'":                       "cafe",
+		"kind LIKE '%ar%'":                      "bar park",
+		"kind LIKE '%ar'":                       "bar",
+		"kind LIKE '_a_'":                       "bar",
+		"kind LIKE 'bar'":                       "bar",
+		"kind LIKE 'BAR'":                       "",
+		"kind NOT LIKE '%a%'":                   "",
+		"kind NOT LIKE 'c%'":                    "bar nowhere park",
+		`kind LIKE '%100\%\_x'`:                 "park",
+		`kind LIKE '%100\_x'`:                   "",
+		"kind LIKE 'a.b\\\\c_d'":                "nowhere",
+		"kind LIKE 'axb%'":                      "",
+		"seats LIKE '2%'":                       "",
+		"t > TIMESTAMP('2024-05-01T12:00:00Z')": "bar",
+		"t >= TIMESTAMP('2024-05-01T14:00:00+02:00')":         "bar cafe",
+		"DATE('2024-05-02') = t":                              "bar",
+		"t BETWEEN DATE('2024-05-01') AND DATE('2024-05-02')": "bar cafe",
+		"t = t2":                                "",
+		`"it's """ = 1`:                         "cafe",
+		`kind = 'it''s'`:                        "",
+		"kind='cafe' OR kind='bar' AND seats=1": "cafe",
+		"(kind='cafe' OR kind='bar') AND seats=24": "cafe",
+		"NOT (kind='cafe' OR open = false)":        "", // open is not known of the others
+		"NOT (kind='cafe' AND seats = 24)":         "bar nowhere park",
+		"NOT NOT (kind='cafe')":                    "cafe",
+		"kind = '\" || true || \"'":                "",
+
+		"S_INTERSECTS(geometry, POINT(1.5 42.5))":                                                                            "cafe",
+		"S_INTERSECTS(geometry, POINT(2.5 42.5))":                                                                            "park",
+		"s_intersects(Geometry, bbox(1, 42, 2, 43))":                                                                         "bar cafe park",
+		"S_INTERSECTS(geometry, BBOX(1, 42, 0, 1.55, 43, 9))":                                                                "cafe",
+		"NOT S_INTERSECTS(geometry, BBOX(1, 42, 2, 43))":                                                                     "",
+		"S_DISJOINT(geometry, BBOX(1, 42, 1.55, 43))":                                                                        "bar park",
+		"NOT S_DISJOINT(geometry, BBOX(1, 42, 1.55, 43))":                                                                    "cafe",
+		"S_WITHIN(geometry, BBOX(1, 42, 2, 43))":                                                                             "bar cafe",
+		"S_WITHIN(geometry, POLYGON((1 41, 4 41, 4 44, 1 44, 1 41)))":                                                        "bar cafe park",
+		"S_WITHIN(POLYGON((2.1 42.1,2.2 42.1,2.2 42.2,2.1 42.1)), geometry)":                                                 "park",
+		"S_CONTAINS(geometry, POLYGON((2.1 42.1,2.2 42.1,2.2 42.2,2.1 42.1)))":                                               "park",
+		"S_CONTAINS(BBOX(1, 42, 2, 43), geometry)":                                                                           "bar cafe",
+		"S_INTERSECTS(geometry, MULTIPOLYGON(((1 42,1.55 42,1.55 43,1 43,1 42)),((1.59 42,1.7 42,1.7 43,1.59 43,1.59 42))))": "bar cafe",
+		"S_DWITHIN(geometry, POINT(1.5 42.5), 100)":                                                                          "cafe",
+		"S_DWITHIN(geometry, POINT(1.5 42.5), 20000)":                                                                        "bar cafe",
+		"not s_dwithin(geometry, POINT(1.5 42.5), 100)":                                                                      "bar park",
+		"S_INTERSECTS(geometry, BBOX(1,42,2,43)) AND NOT kind = 'bar' AND S_DISJOINT(geometry, POINT(2 42))":                 "cafe",
+		"S_INTERSECTS(geometry, POINT(1.5 42.5)) OR seats = 31":                                                              "cafe nowhere",
+		"NOT (S_INTERSECTS(geometry, POINT(1.5 42.5)) OR seats = 31)":                                                        "park",
+	} {
+		e, err := Parse(text, any1)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		var got []string
+		for id, f := range all {
+			if matches(t, e, f) {
+				got = append(got, id)
+			}
+		}
+		slices.Sort(got)
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %q, want %s", text, got, want)
+		}
+	}
+}
+
+// Conditions under one operator are one condition, which package filter answers
+// without CEL's interpreter.
+func TestJoin(t *testing.T) {
+	for text, want := range map[string]string{
+		"a = 1 AND b = 2 AND (c = 3 OR d = 4)":           `properties["a"] == 1 && properties["b"] == 2 && (properties["c"] == 3 || properties["d"] == 4)`,
+		"NOT (a < 1 AND b = 2)":                          `properties["a"] >= 1 || properties["b"] != null && properties["b"] != 2`,
+		"(a = 1 OR b = 2) AND (c = 3 OR d = 4) OR e = 5": `(properties["a"] == 1 || properties["b"] == 2) && (properties["c"] == 3 || properties["d"] == 4) || properties["e"] == 5`,
+	} {
+		e, err := Parse(text, any1)
+		if err != nil || e.Op != Filter || e.Filter != want {
+			t.Errorf("%s: %+v, %v, want %s", text, e, err, want)
+		}
+	}
+	e, err := Parse("a=1 AND S_INTERSECTS(geometry, POINT(1 2)) AND b=2 AND (c=3 OR S_INTERSECTS(geometry, POINT(1 2)))", any1)
+	if err != nil || e.Op != And || len(e.Args) != 3 || e.Args[0].Filter != `properties["a"] == 1 && properties["b"] == 2` || e.Args[1].Op != Area || e.Args[2].Op != Or {
+		t.Errorf("%+v, %v", e, err)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	known := func(name string) bool { return name == "a" || name == "é" }
+	for text, want := range map[string]struct {
+		column int
+		says   string
+	}{
+		"":                                   {1, "the end"},
+		"a":                                  {0, ""},
+		"b = 1":                              {1, `property "b" is unknown`},
+		"é = 1 and b = 2":                    {11, `property "b" is unknown`},
+		"a = ":                               {5, "the end, want a property or a literal"},
+		"a = 1 b":                            {7, `"b", want AND, OR or the end`},
+		"a = 1 AND":                          {10, "the end"},
+		"(a = 1":                             {7, "the end, want )"},
+		"a = 1)":                             {6, `")", want AND`},
+		"1 = 1":                              {1, "want a property on one side"},
+		"'x' IN ('x')":                       {1, "want a property before"},
+		"1 IS NULL":                          {1, "want a property before IS NULL"},
+		"5":                                  {2, "want a comparison"},
+		"a = 'x":                             {5, "want a property or a literal"},
+		"a # 1":                              {3, `"#", want AND`},
+		"a + 1 = 2":                          {3, `"+", want AND`},
+		"f(a) = 1":                           {1, `function "f" is unknown`},
+		"CASEI(a) = 'x'":                     {1, `function "CASEI" is unknown`},
+		"a LIKE b":                           {8, "want a pattern"},
+		"a NOT = 1":                          {7, "want BETWEEN, IN or LIKE"},
+		"a IN ()":                            {7, "want a property or a literal"},
+		"a IN (1":                            {8, "want )"},
+		"a BETWEEN 1 OR 2":                   {13, "want and"},
+		"a BETWEEN 1 AND DATE('2024-01-01')": {17, "one kind"},
+		"a IN (DATE('2024-01-01'))":          {7, "want numbers"},
+		"a > DATE('2024-13-01')":             {10, "want a time such as DATE"},
+		"a > TIMESTAMP(5)":                   {15, "want a time such as TIMESTAMP"},
+		"5 < DATE('2024-01-01')":             {1, "want a property"},
+		"a = 1e999":                          {5, "no number"},
+		"a = -":                              {6, "want a number"},
+		"and = 1":                            {1, "want a property or a literal"},
+		"S_TOUCHES(geometry, POINT(1 2))":    {1, `function "S_TOUCHES" is unknown, want S_INTERSECTS`},
+		"S_INTERSECTS(a, POINT(1 2))":        {14, "want the property geometry"},
+		"S_INTERSECTS(geometry, LINESTRING(1 2, 3 4))":           {24, "want the property geometry, POINT, POLYGON"},
+		"S_INTERSECTS(geometry, POINT(1))":                       {31, "want a number"},
+		"S_INTERSECTS(geometry, POINT(1 95))":                    {24, "95"},
+		"S_INTERSECTS(geometry, POLYGON((0 0,1 1,1 0,0 1,0 0)))": {24, "invalid geometry"},
+		"S_INTERSECTS(geometry, POLYGON((0 0,1 1,1 0)))":         {24, "invalid geometry"},
+		"S_INTERSECTS(geometry, BBOX(1,2,3))":                    {24, "4 or 6"},
+		"S_INTERSECTS(geometry, BBOX(1,5,3,4))":                  {24, "south"},
+		"S_DWITHIN(geometry, BBOX(1,2,3,4), 5)":                  {21, "want a POINT"},
+		"S_DWITHIN(geometry, POINT(1 2), -5)":                    {33, "0 or more metres"},
+		"S_DWITHIN(geometry, POINT(1 2))":                        {31, "want ,"},
+		strings.Repeat("(", 100) + "a":                           {65, "deeper than 64"},
+		strings.Repeat("not ", 100) + "a":                        {257, "deeper than 64"},
+		"a = '" + strings.Repeat("x", MaxBytes) + "'":            {1, "at most 32768"},
+	} {
+		_, err := Parse(text, known)
+		if want.column == 0 {
+			if err != nil {
+				t.Errorf("%s: %v", text, err)
+			}
+			continue
+		}
+		var bad *Error
+		if !errors.As(err, &bad) || bad.Column != want.column || !strings.Contains(bad.Message, want.says) {
+			t.Errorf("%.60s: %v, want column %d and %q", text, err, want.column, want.says)
+		}
+	}
+}
+
+// truth is true, false or unknown, as SQL has it.
+type truth int
+
+const (
+	no truth = iota
+	unknown
+	yes
+)
+
+// Random expressions agree with a plain evaluation by SQL's rules.
+func TestRandom(t *testing.T) {
+	all := places(t)
+	// Predicates, and what they are of each feature.
+	leaves := []struct {
+		text string
+		is   map[string]truth
+	}{
+		{"kind = 'cafe'", map[string]truth{"cafe": yes}},
+		{"seats > 24", map[string]truth{"cafe": no, "bar": unknown, "park": unknown, "nowhere": yes}},
+		{"seats = 24", map[string]truth{"cafe": yes, "bar": unknown}},
+		{"seats IN (31, 5)", map[string]truth{"nowhere": yes, "bar": unknown}},
+		{"open", map[string]truth{"cafe": yes, "bar": no, "park": unknown, "nowhere": unknown}},
+		{"min IS NULL", map[string]truth{"cafe": yes, "park": yes}},
+		{"seats BETWEEN 20 AND 30", map[string]truth{"cafe": yes, "bar": unknown, "park": unknown}},
+		{"kind LIKE '_a%'", map[string]truth{"cafe": yes, "bar": yes, "park": yes}},
+		{"S_INTERSECTS(geometry, BBOX(1, 42, 1.7, 43))", map[string]truth{"cafe": yes, "bar": yes, "nowhere": unknown}},
+		{"S_WITHIN(geometry, BBOX(2, 42, 3, 43))", map[string]truth{"park": yes, "nowhere": unknown}},
+		{"true", map[string]truth{"cafe": yes, "bar": yes, "park": yes, "nowhere": yes}},
+	}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	var grow func(depth int) (string, func(string) truth)
+	grow = func(depth int) (string, func(string) truth) {
+		if depth == 0 || r.IntN(5) == 0 {
+			l := leaves[r.IntN(len(leaves))]
+			return l.text, func(id string) truth { return l.is[id] }
+		}
+		a, isA := grow(depth - 1)
+		if r.IntN(3) == 0 {
+			return "NOT (" + a + ")", func(id string) truth { return yes - isA(id) }
+		}
+		b, isB := grow(depth - 1)
+		if r.IntN(2) == 0 {
+			return "(" + a + ") AND (" + b + ")", func(id string) truth { return min(isA(id), isB(id)) }
+		}
+		return "(" + a + ") OR (" + b + ")", func(id string) truth { return max(isA(id), isB(id)) }
+	}
+	for range 100 {
+		text, is := grow(4)
+		e, err := Parse(text, any1)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		for id, f := range all {
+			if got := matches(t, e, f); got != (is(id) == yes) {
+				t.Fatalf("%s: %v of %s, want %v", text, got, id, is(id))
+			}
+		}
+	}
+}
+
+// Whatever a text is, it is refused at a place in it, or what it becomes compiles.
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"a = 1", "a LIKE '%x_'", "NOT (a IN (1, 'x') OR b IS NULL)", "S_WITHIN(geometry, POLYGON((1 2,3 4,5 6,1 2)))",
+		"t > TIMESTAMP('2024-05-01T12:00:00Z')", "\"\x00\" = '\xff'", "a = 1e400", "BBOX(", "a = '\\'", "é=1"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		e, err := Parse(s, any1)
+		var bad *Error
+		if err != nil {
+			if !errors.As(err, &bad) || bad.Column < 1 || bad.Column > len(s)+1 {
+				t.Fatalf("%q: %v", s, err)
+			}
+			return
+		}
+		if len(s) > 500 {
+			return // Long conditions may be refused by package filter.
+		}
+		found := foundOf(t, store.Feature{ID: "x"})
+		matches(t, e, found)
+	})
+}
+
+func ExampleParse() {
+	e, err := Parse("kind = 'cafe' AND NOT seats < 20", func(string) bool { return true })
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(e.Filter)
+	_, err = Parse("kind = 'cafe' AND colour = 'red'", func(name string) bool { return name == "kind" })
+	fmt.Println(err)
+	// Output:
+	// properties["kind"] == "cafe" && properties["seats"] >= 20
+	// column 19: property "colour" is unknown: the collection's queryables have all
+}

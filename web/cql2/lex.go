@@ -1,0 +1,133 @@
+package cql2
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Error is about a place of a text.
+type Error struct {
+	Column  int // in characters, from 1
+	Message string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("column %d: %s", e.Column, e.Message) }
+
+type kind uint8
+
+const (
+	end     kind = iota
+	name         // identifier or keyword
+	quoted       // "identifier"
+	text         // 'text'
+	number       // 1.5
+	symbol       // ( ) , = <> < > <= >= + - * /
+	invalid      // what is no token
+)
+
+type token struct {
+	kind kind
+	text string // as it is meant: without quotes and escapes
+	at   int    // byte
+}
+
+// is reports whether the token is a keyword or symbol.
+func (t token) is(word string) bool {
+	return (t.kind == name || t.kind == symbol) && strings.EqualFold(t.text, word)
+}
+
+func (t token) String() string {
+	switch t.kind {
+	case end:
+		return "the end"
+	case text:
+		return fmt.Sprintf("'%.40s'", t.text)
+	}
+	return fmt.Sprintf("%.40q", t.text)
+}
+
+// lexer cuts a text into tokens.
+type lexer struct {
+	s  string
+	at int
+}
+
+func isLetter(r rune) bool {
+	return r == '_' || r == ':' || unicode.IsLetter(r)
+}
+
+func (l *lexer) next() token {
+	l.at += len(l.s[l.at:]) - len(strings.TrimLeft(l.s[l.at:], " \t\r\n"))
+	t := token{at: l.at}
+	if l.at == len(l.s) {
+		return t
+	}
+	rest := l.s[l.at:]
+	r, size := utf8.DecodeRuneInString(rest)
+	n := size // bytes of the token
+	switch {
+	case r == '\'':
+		return l.quoted(text, '\'')
+	case r == '"':
+		return l.quoted(quoted, '"')
+	case isLetter(r):
+		t.kind = name
+		n = len(rest) - len(strings.TrimLeftFunc(rest, func(r rune) bool { return isLetter(r) || unicode.IsDigit(r) || r == '.' }))
+	case r >= '0' && r <= '9' || r == '.':
+		t.kind, n = number, numberBytes(rest)
+	case strings.HasPrefix(rest, "<>"), strings.HasPrefix(rest, "<="), strings.HasPrefix(rest, ">="):
+		t.kind, n = symbol, 2
+	case strings.ContainsRune("(),=<>+-*/", r):
+		t.kind = symbol
+	default:
+		t.kind = invalid
+	}
+	t.text = rest[:n]
+	l.at += n
+	return t
+}
+
+// numberBytes is how long the number is that a text begins with.
+func numberBytes(s string) (n int) {
+	digits := func() {
+		for n < len(s) && s[n] >= '0' && s[n] <= '9' {
+			n++
+		}
+	}
+	digits()
+	if n < len(s) && s[n] == '.' {
+		n++
+		digits()
+	}
+	if n < len(s) && (s[n] == 'e' || s[n] == 'E') {
+		n++
+		if n < len(s) && (s[n] == '+' || s[n] == '-') {
+			n++
+		}
+		digits()
+	}
+	return n
+}
+
+// quoted is a text or name in quotes; the quote itself is doubled in it.
+func (l *lexer) quoted(k kind, quote byte) token {
+	t := token{kind: k, at: l.at}
+	var b strings.Builder
+	for i := l.at + 1; i < len(l.s); i++ {
+		if l.s[i] != quote {
+			b.WriteByte(l.s[i])
+			continue
+		}
+		if i+1 < len(l.s) && l.s[i+1] == quote {
+			b.WriteByte(quote)
+			i++
+			continue
+		}
+		t.text, l.at = b.String(), i+1
+		return t
+	}
+	t.kind, t.text, l.at = invalid, l.s[l.at:], len(l.s) // It has no end.
+	return t
+}

@@ -1,0 +1,65 @@
+package cql2
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// like translates a pattern: % is any text, _ any character, and a backslash takes
+// the next one as it is. Those with % at their ends alone have a shorter way in
+// package filter than regular expressions.
+func (p *parser) like(o operand, neg bool) *Expr {
+	t := p.tok
+	if t.kind != text {
+		p.fail(t, "%v, want a pattern such as 'A%%'", t)
+	}
+	p.step()
+	not := ""
+	if neg {
+		not = "!"
+	}
+	first, last, plain, ok := simple(t.text)
+	q := strconv.Quote(plain)
+	switch {
+	case ok && first && last:
+		return cond(not, o.cel, ".contains(", q, ")")
+	case ok && first:
+		return cond(not, o.cel, ".endsWith(", q, ")")
+	case ok && last:
+		return cond(not, o.cel, ".startsWith(", q, ")")
+	}
+	return cond(not, o.cel, ".matches(", strconv.Quote(pattern(t.text)), ")")
+}
+
+// simple reports whether a pattern is a plain text with % before it, behind it or
+// both.
+func simple(s string) (first, last bool, plain string, ok bool) {
+	plain, first = strings.CutPrefix(s, "%")
+	plain, last = strings.CutSuffix(plain, "%")
+	return first, last, plain, (first || last) && !strings.ContainsAny(plain, `%_\`)
+}
+
+// pattern is a regular expression of the whole text.
+func pattern(s string) string {
+	var b strings.Builder
+	b.WriteString(`(?s)^`)
+	escaped := false
+	for _, r := range s {
+		switch {
+		case escaped:
+			b.WriteString(regexp.QuoteMeta(string(r)))
+			escaped = false
+		case r == '\\':
+			escaped = true
+		case r == '%':
+			b.WriteString(".*")
+		case r == '_':
+			b.WriteByte('.')
+		default:
+			b.WriteString(regexp.QuoteMeta(string(r)))
+		}
+	}
+	b.WriteByte('$')
+	return b.String()
+}

@@ -1,0 +1,41 @@
+// Package web serves collections of features over HTTP, by the standard OGC API -
+// Features: Part 1 (Core, GeoJSON, HTML, OpenAPI 3.0; OGC 17-069r4), Part 3
+// (Filtering, with CQL2 text; OGC 19-079r2) and Part 4 (Create, Replace, Update and
+// Delete; OGC 20-002r1). docs/http.md shows it by example.
+//
+//	/                                            landing page
+//	/conformance                                 what of the standard it has
+//	/api                                         OpenAPI 3.0 of all this
+//	/collections                                 what is served
+//	/collections/{collectionId}                  one of them
+//	/collections/{collectionId}/schema           JSON Schema of its features
+//	/collections/{collectionId}/queryables       what filters may be about
+//	/collections/{collectionId}/items            features, page by page
+//	/collections/{collectionId}/items/{featureId}
+//
+// Collections in a planar space are not served: the standard's only reference
+// system, without its Part 2, is WGS 84 longitude and latitude.
+//
+// # Pages
+//
+// Features come in the order of the bytes of their ids, and the link to the next
+// page names the last id of this one (parameter after). So what is written
+// meanwhile moves nothing: what was there throughout is on exactly one page.
+//
+// # Bounds
+//
+// A request counts in the budget of its source (package budget) with what it
+// holds: its body, what its search has found, and its answer until the client has
+// taken it. No answer is larger than a page of 8 MiB and one feature: a page that
+// is full ends there, with a link to the next. A client that takes none of its
+// answer for IdleTimeout loses its connection. Searches take turns with others
+// that take long, as those of gRPC do (turns.Pacer).
+//
+// # Reading the source
+//
+// options.go and server.go (life cycle), conns.go, routes.go, request.go and body.go
+// (bounds, keys), problem.go (errors), cors.go, negotiate.go and params.go (what is
+// asked for), bbox.go, datetime.go, properties.go and filter.go (conditions),
+// items.go and page.go (searches), feature.go, collections.go, schema.go, links.go,
+// openapi.go, write.go, patch.go, condition.go and etag.go (Part 4), html.go.
+package web

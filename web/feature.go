@@ -1,0 +1,84 @@
+package web
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+
+	"github.com/catfish-index/catfish/api"
+	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/store"
+)
+
+// feature answers with one feature.
+func (q *request) feature() error {
+	c, err := q.find(access.Read)
+	if err != nil {
+		return err
+	}
+	html, err := q.html(typeGeoJSON, typeJSON)
+	if err != nil {
+		return err
+	}
+	if err := q.params.end("f"); err != nil {
+		return err
+	}
+	id := q.r.PathValue("featureId")
+	var b []byte
+	var revision uint64
+	err = c.GetMany(q.ctx, []string{id}, func(_ int, g *store.Found) (bool, error) {
+		if g == nil {
+			return false, noFeature(c, id)
+		}
+		revision = g.Revision
+		b = appendFeature(nil, g)
+		return false, q.holdBody(b)
+	})
+	if err != nil {
+		return err
+	}
+	h := q.w.Header()
+	h.Set("ETag", etag(revision, html))
+	// It may be kept, and must be asked about each time.
+	h.Set("Cache-Control", "no-cache")
+	if q.notModified(revision, html) {
+		q.w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	links := append(q.selfAndAlternate(html, typeGeoJSON, "collections", c.Name(), "items", id),
+		link{q.at("", "collections", c.Name()), "collection", typeJSON, "the collection"})
+	if html {
+		return q.featureHTML(c, id, b, links)
+	}
+	more, err := marshal(links)
+	if err != nil {
+		return err
+	}
+	b = append(append(b[:len(b)-1], `,"links":`...), bytes.TrimSpace(more)...)
+	b = append(b, "}\n"...)
+	if err := q.holdBody(b); err != nil {
+		return err
+	}
+	return q.send(http.StatusOK, typeGeoJSON, b)
+}
+
+func noFeature(c api.FeatureCollection, id string) error {
+	return &featureError{fmt.Errorf("%w: collection %q has no feature %.200q", kv.ErrNotFound, c.Name(), id)}
+}
+
+// featureError speaks of features where package kv, which knows only keys, says
+// key.
+type featureError struct{ err error }
+
+func (e *featureError) Error() string {
+	s := e.err.Error()
+	for _, own := range []error{kv.ErrNotFound, kv.ErrExists, kv.ErrConflict} {
+		if rest, ok := bytes.CutPrefix([]byte(s), []byte(own.Error()+": ")); ok {
+			return string(rest)
+		}
+	}
+	return s
+}
+
+func (e *featureError) Unwrap() error { return e.err }

@@ -1,0 +1,120 @@
+package web
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/catfish-index/catfish/api"
+	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/web/cql2"
+)
+
+// Filters (Part 3)
+//
+// A store's query has one area and one condition, both of which must hold. From a
+// filter it gets those that stand on the top level under AND: the first area, if
+// parameter bbox is not there, and the conditions. What is left, such as a second
+// area, or an area under OR, is judged here, feature by feature (rest).
+
+const langText = "cql2-text"
+
+// filter takes the parameters of a filter, and adds to the query what that can have.
+func (p *params) filter(c api.FeatureCollection, q *store.Query) (rest *rest, condition string, err error) {
+	if lang, ok := p.take("filter-lang"); ok && lang != langText {
+		return nil, "", &paramError{name: "filter-lang", value: lang, want: langText}
+	}
+	if crs, ok := p.take("filter-crs"); ok && crs != crs84 {
+		return nil, "", &paramError{name: "filter-crs", value: crs, want: crs84}
+	}
+	text, ok := p.take("filter")
+	if !ok {
+		return nil, "", nil
+	}
+	d, err := c.Schema()
+	if err != nil {
+		return nil, "", err
+	}
+	e, err := cql2.Parse(text, func(name string) bool {
+		return d.MoreProperties || slices.ContainsFunc(d.Properties, func(s store.PropertySchema) bool { return s.Name == name })
+	})
+	if err != nil {
+		return nil, "", &paramError{name: "filter", value: text, err: err}
+	}
+	left := []*cql2.Expr{e}
+	if e.Op == cql2.And {
+		left = slices.Clone(e.Args)
+	}
+	left = slices.DeleteFunc(left, func(e *cql2.Expr) bool {
+		switch {
+		case e.Op == cql2.Filter:
+			condition = "(" + e.Filter + ")" // There is at most one.
+			return true
+		case e.Op == cql2.Area && !e.Not && q.Area == nil:
+			q.Area, q.Relation = e.Area, e.Relation
+			return true
+		}
+		return false
+	})
+	if len(left) == 0 {
+		return nil, condition, nil
+	}
+	rest, err = restOf(c, &cql2.Expr{Op: cql2.And, Args: left})
+	return rest, condition, err
+}
+
+// rest is what a store's query cannot have of a filter.
+type rest struct {
+	op   cql2.Op
+	args []*rest
+	one  *store.Prepared // a condition or an area
+	not  bool
+}
+
+// restOf prepares conditions and areas, once for all features.
+func restOf(c api.FeatureCollection, e *cql2.Expr) (*rest, error) {
+	r := &rest{op: e.Op, not: e.Not}
+	for _, a := range e.Args {
+		arg, err := restOf(c, a)
+		if err != nil {
+			return nil, err
+		}
+		r.args = append(r.args, arg)
+	}
+	var err error
+	switch e.Op {
+	case cql2.Filter:
+		r.one, err = c.Prepare(store.Query{Filter: e.Filter})
+	case cql2.Area:
+		r.one, err = c.Prepare(store.Query{Area: e.Area, Relation: e.Relation})
+	}
+	return r, err
+}
+
+// match reports whether the rest is true of a feature. A nil one is.
+func (r *rest) match(f *store.Found) (bool, error) {
+	if r == nil {
+		return true, nil
+	}
+	if r.one != nil {
+		if r.not && f.View.Type() == 0 {
+			return false, nil // Where it is, is not known.
+		}
+		ok, err := r.one.Match(f)
+		return ok != r.not && err == nil, err
+	}
+	for _, a := range r.args {
+		if ok, err := a.match(f); err != nil || ok == (r.op == cql2.Or) {
+			return ok, err
+		}
+	}
+	return r.op == cql2.And, nil
+}
+
+// columnOf is the place of an error in a filter, 0: it has none.
+func columnOf(err error) int {
+	var bad *cql2.Error
+	if errors.As(err, &bad) {
+		return bad.Column
+	}
+	return 0
+}

@@ -1,0 +1,74 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/catfish-index/catfish/store"
+)
+
+// Filters beside all else that there is to ask for.
+func TestFilter(t *testing.T) {
+	w := newSite(t, Options{})
+	w.points(40)
+	w.put("empty", store.Feature{ID: "nowhere", Properties: json.RawMessage(`{"x":1}`)})
+	for _, c := range []struct{ filter, more, want string }{
+		{"n < 3", "", "p000 p001 p002"},
+		{"n < 3", "&even=true", "p000 p002"},
+		{"n < 3 OR n = 39", "&even=false", "p001 p039"},
+		{"n < 3 OR n = 39", "&datetime=1970-01-02/..", "p001 p002 p039"},
+		{"n < 5", "&bbox=-178.5,0,-170,90", "p002 p003 p004"},
+		{"S_INTERSECTS(geometry, BBOX(-180,0,-177.5,90))", "", "p000 p001 p002"},
+		{"S_INTERSECTS(geometry, BBOX(-180,0,-177.5,90))", "&bbox=-178.5,0,-170,90", "p002"}, // two areas
+		{"S_INTERSECTS(geometry, BBOX(-180,0,-177.5,90)) AND S_DISJOINT(geometry, BBOX(-179.5,0,-178.5,90)) AND n <> 2", "", "p000"},
+		{"S_INTERSECTS(geometry, BBOX(-180,0,-178.5,90)) OR n = 9", "", "p000 p001 p009"},
+		{"NOT S_INTERSECTS(geometry, BBOX(-178.5,0,180,90))", "", "p001"},
+		{`"addr:city" = 'A"b' AND name LIKE 'point 1_'`, "&bbox=-170.5,0,-168.5,90", "p010 p011"},
+		{"datetime >= DATE('1970-02-08')", "", "p038 p039"},
+		{"n > 100", "", ""},
+		{"n IS NULL", "", "nowhere"},
+		{"n IS NULL OR NOT S_INTERSECTS(geometry, BBOX(-178.5,0,180,90))", "", "nowhere p001"},
+	} {
+		for _, also := range []string{"", "&numberMatched=false", "&limit=1", "&limit=2&numberMatched=false", "&filter-lang=cql2-text"} {
+			target := empty + "?filter=" + url.QueryEscape(c.filter) + c.more + also
+			ids, _ := w.walk(target)
+			if got := strings.Join(ids, " "); got != c.want {
+				t.Errorf("%s%s%s: %s, want %s", c.filter, c.more, also, got, c.want)
+			}
+			p := w.page(target)
+			if counted := !strings.Contains(also, "false"); counted != (p.NumberMatched != nil) || counted && *p.NumberMatched != len(strings.Fields(c.want)) {
+				t.Errorf("%s%s%s: numberMatched %v", c.filter, c.more, also, p.NumberMatched)
+			}
+		}
+	}
+	for query, column := range map[string]int{
+		"filter=n+%3D": 4, "filter=colour=1": 1, "filter=n=1+and+S_TOUCHES(geometry,POINT(1+2))": 9,
+		"filter=n=1&filter-lang=cql2-json": 0, "filter=n=1&filter-crs=EPSG:4326": 0, "filter=": 1,
+	} {
+		p := w.problem(w.get(empty+"?"+query), http.StatusBadRequest)
+		if !strings.HasPrefix(p.Parameter, "filter") || p.Column != column {
+			t.Errorf("%s: %+v, want column %d", query, p, column)
+		}
+	}
+	// A filter may be too long for package filter.
+	long := "n = 1" + strings.Repeat(" OR name = 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'", 100)
+	w.problem(w.get(empty+"?filter="+url.QueryEscape(long)), http.StatusBadRequest)
+}
+
+func TestQueryables(t *testing.T) {
+	w := newSite(t, Options{})
+	w.points(2)
+	doc := w.json("/collections/empty/queryables")
+	properties := doc["properties"].(map[string]any)
+	for name, want := range map[string]string{"n": "number", "even": "boolean", "name": "string"} {
+		if got := properties[name].(map[string]any)["type"]; got != want {
+			t.Errorf("%s is %v, want %s", name, got, want)
+		}
+	}
+	if len(properties) != 7 || properties["geometry"] == nil || doc["$id"] != "http://example.com/collections/empty/queryables" {
+		t.Errorf("%v", doc)
+	}
+}

@@ -1,0 +1,140 @@
+package web
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/catfish-index/catfish/api"
+	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/store"
+)
+
+// itemsQuery is what is asked of /items.
+type itemsQuery struct {
+	query store.Query
+	rest  *rest // of the filter; nil: nothing
+	limit int
+	count bool // numberMatched is wanted
+}
+
+// itemsQueryOf takes the parameters of /items.
+func (q *request) itemsQueryOf(c api.FeatureCollection) (i itemsQuery, err error) {
+	p := &q.params
+	if i.query.Area, err = p.bbox(); err != nil {
+		return i, err
+	}
+	if i.limit, err = p.limit(); err != nil {
+		return i, err
+	}
+	if after, ok := p.take("after"); ok {
+		if err := feature.CheckID(after); err != nil {
+			return i, &paramError{name: "after", value: after, err: err, want: "the id of a feature"}
+		}
+		i.query.After = after
+		i.query.Order = store.ByID
+	}
+	switch text, ok := p.take("numberMatched"); {
+	case !ok || text == "true":
+		i.count = true
+	case text != "false":
+		return i, &paramError{name: "numberMatched", value: text, want: "true or false"}
+	}
+	when, err := p.datetime(q.o.Time)
+	if err != nil {
+		return i, err
+	}
+	var filter string
+	if i.rest, filter, err = p.filter(c, &i.query); err != nil {
+		return i, err
+	}
+	where, err := p.properties(c)
+	if err != nil {
+		return i, err
+	}
+	i.query.Filter = and(when, where, filter)
+	return i, nil
+}
+
+// items answers with a page of a collection's features.
+func (q *request) items() error {
+	c, err := q.find(access.Read)
+	if err != nil {
+		return err
+	}
+	html, err := q.html(typeGeoJSON, typeJSON)
+	if err != nil {
+		return err
+	}
+	i, err := q.itemsQueryOf(c)
+	if err != nil {
+		return err
+	}
+	if html {
+		return q.itemsHTML(c, i)
+	}
+	body := bodies.Get().(*[]byte)
+	defer keepBody(body)
+	b := (*body)[:0]
+	b = append(b, `{"type":"FeatureCollection","features":[`...)
+	f, err := q.search(c, i, func(g *store.Found) (bool, error) {
+		if b[len(b)-1] != '[' {
+			b = append(b, ',')
+		}
+		b = appendFeature(b, g)
+		return len(b) < pageBytes, q.holdBody(b)
+	})
+	*body = b
+	if err != nil {
+		return err
+	}
+	links, err := marshal(q.itemsLinks(c, false, f))
+	if err != nil {
+		return err
+	}
+	b = append(append(b, `],"links":`...), bytes.TrimSpace(links)...)
+	b = fmt.Appendf(b, `,"timeStamp":%q`, q.o.Now().UTC().Format(time.RFC3339))
+	if f.matched >= 0 {
+		b = append(b, `,"numberMatched":`...)
+		b = strconv.AppendInt(b, int64(f.matched), 10)
+	}
+	b = append(b, `,"numberReturned":`...)
+	b = append(strconv.AppendInt(b, int64(f.returned), 10), "}\n"...)
+	*body = b
+	if err := q.holdBody(b); err != nil {
+		return err
+	}
+	return q.send(http.StatusOK, typeGeoJSON, b)
+}
+
+// holdBody holds the bytes of an answer that grows.
+func (q *request) holdBody(b []byte) error {
+	if n := int64(cap(b)); n > q.holds.answer {
+		return q.hold(&q.holds.answer, n)
+	}
+	return nil
+}
+
+// appendFeature appends a feature as GeoJSON. What is not UTF-8 would not be JSON.
+func appendFeature(b []byte, g *store.Found) []byte {
+	at := len(b)
+	b = g.View.AppendGeoJSON(b, string(g.ID))
+	if !utf8.Valid(b[at:]) {
+		b = append(b[:at], bytes.ToValidUTF8(b[at:], []byte("\uFFFD"))...)
+	}
+	return b
+}
+
+// itemsLinks are the links of a page, that to the next one with all parameters.
+func (q *request) itemsLinks(c api.FeatureCollection, html bool, f found) []link {
+	names := []string{"collections", c.Name(), "items"}
+	links := q.selfAndAlternate(html, typeGeoJSON, names...)
+	if f.more {
+		links = append(links, link{q.at(q.params.query(param{"after", string(f.last)}), names...), "next", links[0].Type, "the next page"})
+	}
+	return append(links, link{q.at("", names[:2]...), "collection", typeJSON, "the collection"})
+}

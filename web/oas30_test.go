@@ -1,0 +1,172 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The Abstract Test Suite's class /conf/oas30, and the tests of /conf/core that
+// are about the document.
+
+// lookup is what a path of names leads to.
+func lookup(t *testing.T, doc any, names ...string) any {
+	t.Helper()
+	for _, n := range names {
+		m, ok := doc.(map[string]any)
+		if !ok || m[n] == nil {
+			t.Fatalf("no %s in %.200v", n, doc)
+		}
+		doc = m[n]
+	}
+	return doc
+}
+
+// eachRef calls f with each $ref.
+func eachRef(doc any, f func(string)) {
+	switch v := doc.(type) {
+	case map[string]any:
+		for name, value := range v {
+			if s, ok := value.(string); ok && name == "$ref" {
+				f(s)
+			}
+			eachRef(value, f)
+		}
+	case []any:
+		for _, value := range v {
+			eachRef(value, f)
+		}
+	}
+}
+
+func TestATS_oas30_definition(t *testing.T) { // -1 and -2
+	w := newSite(t, Options{})
+	doc := w.json("/api")
+	refs, used := 0, map[string]bool{}
+	eachRef(doc, func(r string) {
+		refs++
+		used[r] = true
+		lookup(t, doc, strings.Split(strings.TrimPrefix(r, "#/"), "/")...)
+	})
+	if refs < 50 {
+		t.Errorf("%d references", refs)
+	}
+	for kind, all := range lookup(t, doc, "components").(map[string]any) {
+		for name := range all.(map[string]any) {
+			if !used["#/components/"+kind+"/"+name] {
+				t.Errorf("components/%s/%s is not used", kind, name)
+			}
+		}
+	}
+	ids := map[any]bool{}
+	for path, methods := range doc["paths"].(map[string]any) {
+		for method, op := range methods.(map[string]any) {
+			id := lookup(t, op, "operationId")
+			if ids[id] {
+				t.Errorf("%s %s: operationId %v is another's", method, path, id)
+			}
+			ids[id] = true
+			lookup(t, op, "summary")
+		}
+	}
+	if enum := lookup(t, doc, "components", "parameters", "collectionId", "schema", "enum"); fmt.Sprint(enum) != "[countries empty]" {
+		t.Errorf("collections %v", enum)
+	}
+}
+
+// Each path and method that is served is in the document, and no other; and so are
+// the path's own parameters.
+func TestATS_oas30_completeness(t *testing.T) {
+	w := newSite(t, Options{})
+	doc := w.json("/api")
+	documented := 0
+	for path, methods := range doc["paths"].(map[string]any) {
+		var has []string
+		for method, op := range methods.(map[string]any) {
+			documented++
+			has = append(has, strings.ToUpper(method))
+			var names []string
+			for _, p := range lookup(t, op, "parameters").([]any) {
+				parts := strings.Split(p.(map[string]any)["$ref"].(string), "/")
+				names = append(names, parts[len(parts)-1])
+			}
+			for _, part := range strings.Split(path, "/") {
+				if name, ok := strings.CutPrefix(part, "{"); ok && !slices.Contains(names, strings.TrimSuffix(name, "}")) {
+					t.Errorf("%s %s has no parameter %s: %q", method, path, part, names)
+				}
+			}
+		}
+		target := strings.NewReplacer("{collectionId}", "countries", "{featureId}", "FJ").Replace(path)
+		a := w.do(http.MethodOptions, target, "")
+		slices.Sort(has)
+		allowed := strings.Split(a.Header.Get("Allow"), ", ")
+		allowed = slices.DeleteFunc(allowed, func(m string) bool { return m == "HEAD" || m == "OPTIONS" })
+		slices.Sort(allowed)
+		if !slices.Equal(has, allowed) {
+			t.Errorf("%s: %q are in the document, %q are allowed", path, has, allowed)
+		}
+	}
+	if documented != 13 {
+		t.Errorf("%d operations", documented)
+	}
+}
+
+func TestATS_oas30_exception_codes(t *testing.T) {
+	w := newSite(t, Options{})
+	for path, methods := range w.json("/api")["paths"].(map[string]any) {
+		for method, op := range methods.(map[string]any) {
+			want := []string{"400", "500", "503"}
+			if strings.Contains(path, "{") {
+				want = append(want, "404")
+			}
+			for _, code := range want {
+				lookup(t, op, "responses", code)
+			}
+			if method == "get" {
+				lookup(t, op, "responses", "200")
+			}
+		}
+	}
+}
+
+func TestATS_oas30_security(t *testing.T) {
+	keys, _ := testKeys(t, "*:read")
+	for _, o := range []Options{{}, {Keys: keys}} {
+		w := newSite(t, o)
+		q := &request{Server: w.Server, r: newRequest()}
+		doc := q.document(nil)
+		_, schemes := doc["components"].(object)["securitySchemes"]
+		op := doc["paths"].(object)["/collections"].(object)["get"].(object)
+		if has := len(op["security"].([]object)) > 0; has != (o.Keys != nil) || schemes != has {
+			t.Errorf("keys %v: security %v", o.Keys != nil, has)
+		}
+	}
+}
+
+func TestATS_core_definitions(t *testing.T) { // fc-bbox-, fc-limit-, fc-time-definition
+	w := newSite(t, Options{})
+	doc := w.json("/api")
+	refs := fmt.Sprint(lookup(t, doc, "paths", "/collections/{collectionId}/items", "get", "parameters"))
+	param := func(name string, path ...string) string {
+		return fmt.Sprint(lookup(t, doc, append([]string{"components", "parameters", name}, path...)...))
+	}
+	for _, name := range []string{"bbox", "limit", "datetime"} {
+		if !strings.Contains(refs, "#/components/parameters/"+name) || param(name, "in") != "query" || param(name, "name") != name ||
+			param(name, "required") != "false" || param(name, "style") != "form" || param(name, "explode") != "false" {
+			t.Errorf("%s: %v", name, lookup(t, doc, "components", "parameters", name))
+		}
+	}
+	if param("bbox", "schema", "type") != "array" || param("bbox", "schema", "items", "type") != "number" ||
+		param("bbox", "schema", "oneOf") != "[map[maxItems:4 minItems:4] map[maxItems:6 minItems:6]]" {
+		t.Error(param("bbox"))
+	}
+	if param("limit", "schema", "minimum") != "1" || param("limit", "schema", "maximum") != "10000" ||
+		param("limit", "schema", "default") != "10" || param("limit", "schema", "type") != "integer" {
+		t.Error(param("limit"))
+	}
+	if param("datetime", "schema", "type") != "string" {
+		t.Error(param("datetime"))
+	}
+}

@@ -1,0 +1,95 @@
+package web
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/catfish-index/catfish/catfish/access"
+)
+
+const (
+	// DefaultMaxAnswerBytes bounds what all requests hold together. A source may
+	// hold half.
+	DefaultMaxAnswerBytes = 1 << 30
+	// DefaultMaxConnections bounds the open connections, at some 20 KB each. A
+	// source may have half.
+	DefaultMaxConnections = 1 << 12
+	// DefaultIdleTimeout is how long the server waits for a client to take or to
+	// send anything.
+	DefaultIdleTimeout = 30 * time.Second
+	// DefaultRequestTimeout bounds the time to find an answer: enough to look at
+	// each of 20 million features.
+	DefaultRequestTimeout = time.Minute
+	// DefaultMaxBodyBytes bounds a request's body: 250,000 positions.
+	DefaultMaxBodyBytes = 8 << 20
+
+	// DefaultLimit and MaxLimit are the features of a page, as in the standard's
+	// own example of the parameter.
+	DefaultLimit, MaxLimit = 10, 10_000
+)
+
+// Options of a Server. The zero value has the defaults of the constants.
+type Options struct {
+	// Title and Description are for people. The default title is "Catfish".
+	Title, Description string
+	// URL is how clients reach the server, such as https://example.org/places,
+	// where a proxy stands before it. Empty: as the request says.
+	URL string
+	// Keys are whom the server serves; nil: everybody (catfish.OpenKeys).
+	Keys *access.Keys
+	// Origin is the web site, such as https://example.org, or *, whose pages may
+	// use the server from a browser (CORS). Empty: none but the server's own.
+	Origin string
+	// Time is the property that has the time of a feature, for parameter
+	// datetime. Default: "datetime".
+	Time string
+
+	MaxAnswerBytes int64
+	MaxConnections int
+	MaxBodyBytes   int64
+	IdleTimeout    time.Duration
+	RequestTimeout time.Duration
+
+	// Observe, if not nil, is called after each request.
+	Observe func(context.Context, Observed)
+	// Logger is for faults of the server's own. Default: slog.Default().
+	Logger *slog.Logger
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
+}
+
+// Observed is what there is to tell of a request.
+type Observed struct {
+	Method string
+	Route  string // the pattern, such as /collections/{collectionId}/items; empty: no such page
+	Status int    // 0: the client had gone
+	Bytes  int64  // of the answer's body
+	Took   time.Duration
+	Key    string // the id of the client's key, which is no secret; empty: none
+}
+
+func (o Options) withDefaults() Options {
+	def(&o.Title, "Catfish")
+	def(&o.Time, "datetime")
+	def(&o.MaxAnswerBytes, DefaultMaxAnswerBytes)
+	def(&o.MaxConnections, DefaultMaxConnections)
+	def(&o.MaxBodyBytes, DefaultMaxBodyBytes)
+	def(&o.IdleTimeout, DefaultIdleTimeout)
+	def(&o.RequestTimeout, DefaultRequestTimeout)
+	def(&o.Logger, slog.Default())
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Observe == nil {
+		o.Observe = func(context.Context, Observed) {}
+	}
+	return o
+}
+
+func def[T comparable](p *T, value T) {
+	var zero T
+	if *p == zero {
+		*p = value
+	}
+}

@@ -1,0 +1,170 @@
+package web
+
+import (
+	"container/heap"
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/catfish-index/catfish/api"
+	"github.com/catfish-index/catfish/internal/turns"
+	"github.com/catfish-index/catfish/store"
+)
+
+// A page of features
+//
+// What is wanted are the first features by id behind one, and how many there are
+// in all. There are two ways:
+//
+//	not counted, or     the store gives the first ones in their order, and stops
+//	no condition
+//	counted, or         one search looks at all that the condition could mean, counts,
+//	more than a query   and keeps the smallest ids: a heap of one more than the page
+//	has (filter.go)     has. Their features are then fetched, and judged again: what
+//	                    a writer changed in between is not given if it no longer fits
+//
+// So a request that counts costs one search, not two, and holds ids, not features.
+
+// pageBytes is when a page is full, whatever its limit: 10,000 places of 800 bytes.
+const pageBytes = 8 << 20
+
+// found is what a search gave.
+type found struct {
+	matched  int    // in all; -1: not counted
+	returned int    // on this page
+	more     bool   // there is more behind it
+	last     []byte // the id behind which the next begins
+}
+
+// buffers of searches.
+var buffers = sync.Pool{New: func() any { return new(store.Buffer) }}
+
+// search calls add with the features of a page, until it returns false: then the
+// page is full, with that feature.
+func (q *request) search(c api.FeatureCollection, i itemsQuery,
+	add func(*store.Found) (more bool, err error),
+) (f found, err error) {
+	p := &turns.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
+	defer p.End()
+	i.query.Pace = p.Pause
+	i.query.Hold = func(bytes int64) error { return q.hold(&q.holds.search, bytes) }
+	f.matched = -1
+	if i.count && i.query.Area == nil && i.query.Filter == "" && i.rest == nil {
+		f.matched, i.count = c.Len(), false
+	}
+	if i.count || i.rest != nil {
+		err = q.searchCounting(c, i, &f, add)
+	} else {
+		i.query.Order, i.query.Limit = store.ByID, i.limit+1
+		err = q.searchOrdered(c, i.query, i.limit, &f, add)
+	}
+	return f, err
+}
+
+func (q *request) searchOrdered(c api.FeatureCollection, query store.Query, limit int, f *found,
+	add func(*store.Found) (bool, error),
+) error {
+	p, err := c.Prepare(query)
+	if err != nil {
+		return err
+	}
+	return q.run1(c, p, func(g *store.Found) (bool, error) {
+		if f.returned == limit {
+			f.more = true
+			return false, nil
+		}
+		more, err := add(g)
+		f.returned++
+		f.last = append(f.last[:0], g.ID...)
+		// That a full page is the last one is not known: the next may be empty.
+		f.more = !more
+		return more, err
+	})
+}
+
+func (q *request) searchCounting(c api.FeatureCollection, i itemsQuery, f *found,
+	add func(*store.Found) (bool, error),
+) error {
+	limit, after := i.limit, i.query.After
+	i.query.After, i.query.Order = "", store.AnyOrder
+	p, err := c.Prepare(i.query)
+	if err != nil {
+		return err
+	}
+	matched := 0
+	var ids smallest
+	if err := q.run1(c, p, func(g *store.Found) (bool, error) {
+		if ok, err := i.rest.match(g); !ok || err != nil {
+			return err == nil, err
+		}
+		matched++
+		if after == "" || string(g.ID) > after {
+			return true, q.hold(&q.holds.ids, q.holds.ids+ids.offer(g.ID, limit+1))
+		}
+		return true, nil
+	}); err != nil {
+		return err
+	}
+	if i.count {
+		f.matched = matched
+	}
+	f.more = len(ids) == limit+1
+	slices.Sort(ids)
+	ids = slices.Compact(ids) // One that was moved may have been found twice.
+	if len(ids) > limit {
+		ids = ids[:limit]
+	}
+	return c.GetMany(q.ctx, ids, func(at int, g *store.Found) (bool, error) {
+		f.last = append(f.last[:0], ids[at]...)
+		if g == nil {
+			return true, nil
+		}
+		if ok, err := p.Match(g); !ok || err != nil {
+			return err == nil, err
+		}
+		if ok, err := i.rest.match(g); !ok || err != nil {
+			return err == nil, err
+		}
+		more, err := add(g)
+		f.returned++
+		f.more = f.more || !more && at < len(ids)-1
+		return more, err
+	})
+}
+
+// run1 carries out one search.
+func (q *request) run1(c api.FeatureCollection, p *store.Prepared, yield func(*store.Found) (bool, error)) error {
+	b := buffers.Get().(*store.Buffer)
+	defer buffers.Put(b)
+	if err := context.Cause(q.ctx); err != nil {
+		return err
+	}
+	return c.SearchWith(q.ctx, p, b, yield)
+}
+
+// smallest is a heap of ids with the largest first.
+type smallest []string
+
+func (s smallest) Len() int           { return len(s) }
+func (s smallest) Less(i, j int) bool { return s[i] > s[j] }
+func (s smallest) Swap(i, j int)      { s[i], s[j] = s[j], s[i] }
+func (s *smallest) Push(x any)        { *s = append(*s, x.(string)) }
+func (s *smallest) Pop() any          { x := (*s)[len(*s)-1]; *s = (*s)[:len(*s)-1]; return x }
+
+// idBytes is what an id takes besides its text.
+const idBytes = 16
+
+// offer keeps an id if it is among the most smallest ones, and returns how many
+// bytes more are kept then.
+func (s *smallest) offer(id []byte, most int) (bytes int64) {
+	switch {
+	case len(*s) < most:
+		heap.Push(s, string(id))
+		return int64(idBytes + len(id))
+	case string(id) < (*s)[0]:
+		bytes = int64(len(id) - len((*s)[0]))
+		(*s)[0] = string(id)
+		heap.Fix(s, 0)
+	}
+	return bytes
+}

@@ -1,0 +1,79 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/paulmach/orb"
+
+	"github.com/catfish-index/catfish/api"
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/store"
+)
+
+// moving is a collection in which a search meets what is moved meanwhile: each
+// feature twice; and of what it has found, one is changed and one deleted before it
+// is fetched.
+type moving struct{ *store.Collection }
+
+type movingBackend struct {
+	api.FeatureBackend
+	c *store.Collection
+}
+
+func (b movingBackend) Features(string) (api.FeatureCollection, error) { return moving{b.c}, nil }
+
+func (c moving) SearchWith(ctx context.Context, p *store.Prepared, b *store.Buffer, yield func(*store.Found) (bool, error)) error {
+	return c.Collection.SearchWith(ctx, p, b, func(f *store.Found) (bool, error) {
+		if more, err := yield(f); !more || err != nil {
+			return more, err
+		}
+		return yield(f)
+	})
+}
+
+func (c moving) GetMany(ctx context.Context, ids []string, yield func(int, *store.Found) (bool, error)) error {
+	if _, _, err := c.Put(ctx, store.Feature{ID: "b", Geometry: orb.Point{50, 50}}, kv.Condition{}); err != nil {
+		return err
+	}
+	if _, err := c.Delete(ctx, "c", kv.Condition{}); err != nil {
+		return err
+	}
+	return c.Collection.GetMany(ctx, ids, yield)
+}
+
+// What changes between the search and the answer is given once and as it is, or not
+// at all.
+func TestPageOfWhatChanges(t *testing.T) {
+	w := newSite(t, Options{})
+	for _, id := range []string{"a", "b", "c", "d", "e"} {
+		w.put("empty", store.Feature{ID: id, Geometry: orb.Point{1, 1}})
+	}
+	w.ServeFeatures(movingBackend{c: w.coll("empty")})
+	p := w.page(empty + "?bbox=0,0,2,2&limit=100")
+	if ids := p.ids(); !slices.Equal(ids, []string{"a", "d", "e"}) {
+		t.Errorf("%q", ids)
+	}
+}
+
+// A page ends when it has so many bytes, whatever its limit, and the next goes on.
+func TestPageOfLargeFeatures(t *testing.T) {
+	w := newSite(t, Options{})
+	big := json.RawMessage(`{"x":"` + strings.Repeat("x", pageBytes/4) + `"}`)
+	for i := range 6 {
+		w.put("empty", store.Feature{ID: fmt.Sprint(i), Geometry: orb.Point{1, 1}, Properties: big})
+	}
+	for _, query := range []string{"?limit=100", "?limit=100&bbox=0,0,2,2"} {
+		if ids, pages := w.walk(empty + query); len(ids) != 6 || !slices.IsSorted(ids) || pages != 2 {
+			t.Errorf("%s: %q on %d pages", query, ids, pages)
+		}
+	}
+	if a := w.get(empty + "?limit=100&f=html"); a.StatusCode != http.StatusOK || len(a.body) > 10_000 {
+		t.Errorf("%s, %d bytes", a.Status, len(a.body))
+	}
+}

@@ -1,0 +1,114 @@
+package web
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// params are the parameters of a query. Handlers take those that they know, and
+// refuse what is left: a name that is misspelt must not widen an answer.
+type params struct {
+	all   []param
+	taken []bool
+}
+
+type param struct{ name, value string }
+
+// maxParams bounds the parameters of a query.
+const maxParams = 100
+
+// parseParams keeps the order, in which links repeat them.
+func parseParams(query string) (p params, err error) {
+	for part := range strings.SplitSeq(query, "&") {
+		if part == "" {
+			continue
+		}
+		name, value, _ := strings.Cut(part, "=")
+		if name, err = url.QueryUnescape(name); err == nil {
+			value, err = url.QueryUnescape(value)
+		}
+		switch {
+		case err != nil:
+			return p, &paramError{name: clip(part, maxValue), err: err}
+		case !utf8.ValidString(name) || !utf8.ValidString(value):
+			return p, &paramError{name: strings.ToValidUTF8(name, "\uFFFD"), want: "UTF-8"}
+		case slices.ContainsFunc(p.all, func(o param) bool { return o.name == name }):
+			return p, &paramError{name: name, want: "it once"}
+		case len(p.all) == maxParams:
+			return p, &paramError{name: name, want: fmt.Sprintf("at most %d parameters", maxParams)}
+		}
+		p.all = append(p.all, param{name, value})
+	}
+	p.taken = make([]bool, len(p.all))
+	return p, nil
+}
+
+// take is the value of a parameter, if there is one.
+func (p *params) take(name string) (value string, ok bool) {
+	for i, a := range p.all {
+		if a.name == name {
+			p.taken[i] = true
+			return a.value, true
+		}
+	}
+	return "", false
+}
+
+// left are the parameters that nobody took.
+func (p *params) left() (all []param) {
+	for i, a := range p.all {
+		if !p.taken[i] {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// end refuses what nobody took.
+func (p *params) end(known string) error {
+	for _, a := range p.left() {
+		return &paramError{name: a.name, value: a.value, err: errUnknown, want: known}
+	}
+	return nil
+}
+
+var errUnknown = fmt.Errorf("it is unknown here")
+
+// limit is how many features a page is to have.
+func (p *params) limit() (int, error) {
+	text, ok := p.take("limit")
+	if !ok {
+		return DefaultLimit, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 63)
+	if err != nil || n == 0 {
+		return 0, &paramError{name: "limit", value: text, want: fmt.Sprintf("a number from 1 to %d", MaxLimit)}
+	}
+	return int(min(n, MaxLimit)), nil // What is more is no error, by the standard.
+}
+
+// query is the parameters with some replaced: those of an empty value are dropped.
+func (p *params) query(with ...param) string {
+	var b strings.Builder
+	add := func(a param) {
+		if b.Len() > 0 {
+			b.WriteByte('&')
+		}
+		b.WriteString(url.QueryEscape(a.name) + "=" + url.QueryEscape(a.value))
+	}
+	for _, a := range p.all {
+		if !slices.ContainsFunc(with, func(o param) bool { return o.name == a.name }) {
+			add(a)
+		}
+	}
+	for _, a := range with {
+		if a.value != "" {
+			add(a)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,209 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/cuckoo"
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/record"
+	"github.com/catfish-index/catfish/rstar"
+	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/disk"
+)
+
+// problem is the body of an answer that tells an error (RFC 9457). Its type is
+// about:blank: the status says what it is.
+type problem struct {
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail"`
+	// Parameter of the query, or the part of the body, that is wrong, what it
+	// was, and what is accepted.
+	Parameter string `json:"parameter,omitempty"`
+	Value     string `json:"value,omitempty"`
+	Limit     string `json:"limit,omitempty"`
+	// Column of a filter, in characters, from 1.
+	Column int `json:"column,omitempty"`
+}
+
+// paramError is about a parameter: 400.
+type paramError struct {
+	name, value string
+	want        string // what is accepted
+	err         error  // nil, or what is wrong with it
+}
+
+func (e *paramError) Error() string {
+	s := fmt.Sprintf("parameter %.100q", e.name)
+	if e.value != "" {
+		s += fmt.Sprintf(" is %.100q", e.value)
+	}
+	if e.err != nil {
+		s += ": " + e.err.Error()
+	}
+	if e.want != "" {
+		s += ", want " + e.want
+	}
+	return s
+}
+
+func (e *paramError) Unwrap() error { return e.err }
+
+// statusError is an error that has a status of its own.
+type statusError struct {
+	status int
+	text   string
+}
+
+func (e *statusError) Error() string { return e.text }
+
+const (
+	// busyRetry suits answers, which clients take within a second or so, and a
+	// server that is being restarted.
+	busyRetry = time.Second
+	// maxDetail bounds the text of an error, and maxValue the value in it.
+	maxDetail, maxValue = 800, 200
+)
+
+// statuses are those of errors. The first that fits counts.
+var statuses = []struct {
+	is     error
+	status int
+}{
+	{access.ErrUnauthenticated, http.StatusUnauthorized},
+	{access.ErrPermission, http.StatusForbidden},
+	{access.ErrRateLimited, http.StatusTooManyRequests},
+	{store.ErrUnknownCollection, http.StatusNotFound},
+	{catfish.ErrUnknownCollection, http.StatusNotFound},
+	{catfish.ErrKind, http.StatusNotFound},
+	{kv.ErrNotFound, http.StatusNotFound},
+	{kv.ErrExists, http.StatusConflict},
+	{kv.ErrConflict, http.StatusPreconditionFailed},
+	{filter.ErrFilter, http.StatusBadRequest},
+	{filter.ErrCost, http.StatusBadRequest},
+	{feature.ErrSyntax, http.StatusBadRequest},
+	{feature.ErrRange, http.StatusUnprocessableEntity},
+	{feature.ErrInvalidGeometry, http.StatusUnprocessableEntity},
+	{feature.ErrTooLarge, http.StatusUnprocessableEntity},
+	{record.ErrTooLarge, http.StatusRequestEntityTooLarge},
+	{record.ErrFull, http.StatusInsufficientStorage},
+	{cuckoo.ErrFull, http.StatusInsufficientStorage},
+	{cuckoo.ErrTooManyAlike, http.StatusInsufficientStorage},
+	{rstar.ErrSlabFull, http.StatusInsufficientStorage},
+	{store.ErrFeature, http.StatusUnprocessableEntity},
+	{store.ErrQuery, http.StatusBadRequest},
+	{budget.ErrExceeded, http.StatusServiceUnavailable},
+	{catfish.ErrBusy, http.StatusServiceUnavailable},
+	{catfish.ErrNotReady, http.StatusServiceUnavailable},
+	{disk.ErrReadOnly, http.StatusServiceUnavailable},
+	{disk.ErrClosed, http.StatusServiceUnavailable},
+	{store.ErrPaused, http.StatusServiceUnavailable},
+	{store.ErrClosed, http.StatusServiceUnavailable},
+	{kv.ErrClosed, http.StatusServiceUnavailable},
+	{rstar.ErrClosed, http.StatusServiceUnavailable},
+}
+
+// problemOf is the answer that reports an error.
+func problemOf(err error) problem {
+	var param *paramError
+	var own *statusError
+	var late *timeoutError
+	var large *http.MaxBytesError
+	p := problem{Status: http.StatusInternalServerError, Detail: clip(withoutPackages(err.Error()), maxDetail)}
+	switch {
+	case errors.As(err, &param):
+		p.Status = http.StatusBadRequest
+		p.Parameter, p.Value, p.Limit = clip(param.name, maxValue), clip(param.value, maxValue), clip(param.want, maxValue)
+		p.Column = columnOf(err)
+	case errors.As(err, &own):
+		p.Status = own.status
+	case errors.As(err, &late):
+		p.Status = http.StatusServiceUnavailable
+	case errors.As(err, &large):
+		p.Status = http.StatusRequestEntityTooLarge
+		p.Detail = fmt.Sprintf("the body has more than %d bytes", large.Limit)
+		p.Limit = strconv.FormatInt(large.Limit, 10)
+	default:
+		for _, e := range statuses {
+			if errors.Is(err, e.is) {
+				p.Status = e.status
+				break
+			}
+		}
+	}
+	p.Title = http.StatusText(p.Status)
+	return p
+}
+
+// fail tells the client an error.
+func (q *request) fail(err error) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		// The reason why the server ended the request says more.
+		if why := context.Cause(q.ctx); why != nil {
+			err = why
+		}
+	}
+	if errors.Is(err, context.Canceled) {
+		panic(http.ErrAbortHandler) // The client has gone.
+	}
+	p := problemOf(err)
+	h := q.w.Header()
+	h.Del("ETag")
+	switch p.Status {
+	case http.StatusInternalServerError:
+		q.o.Logger.Warn("HTTP request failed", "method", q.r.Method, "path", clip(q.r.URL.Path, maxValue), "err", err)
+		p.Detail = "the server failed; its log says why"
+	case http.StatusUnauthorized:
+		h.Add("WWW-Authenticate", `Bearer realm="catfish"`)
+		h.Add("WWW-Authenticate", `Basic realm="catfish", charset="UTF-8"`)
+	case http.StatusServiceUnavailable:
+		h.Set("Retry-After", seconds(busyRetry))
+	case http.StatusTooManyRequests:
+		var rate *access.RateLimitedError
+		if errors.As(err, &rate) {
+			h.Set("Retry-After", seconds(rate.RetryAfter))
+		}
+	}
+	h.Set("Cache-Control", "no-store")
+	body, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // It has strings and numbers alone.
+	}
+	_ = q.send(p.Status, "application/problem+json", append(body, '\n'))
+}
+
+// seconds is a duration as Retry-After has it, rounded up.
+func seconds(d time.Duration) string {
+	return strconv.Itoa(int(math.Ceil(d.Seconds())))
+}
+
+// packageNames are those that errors of Go packages begin with, alone or within
+// others. They help programmers only.
+var packageNames = regexp.MustCompile(
+	`(^|[ (\n])(?:(?:api|catfish|store|disk|kv|filter|record|cuckoo|rstar|access|cql2): )+`)
+
+func withoutPackages(s string) string { return packageNames.ReplaceAllString(s, "$1") }
+
+// clip is at most so many bytes of s, whole characters.
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && s[most]&0xc0 == 0x80 {
+		most--
+	}
+	return s[:most] + "..."
+}

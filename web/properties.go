@@ -1,0 +1,69 @@
+package web
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/catfish-index/catfish/api"
+	"github.com/catfish-index/catfish/store"
+)
+
+// reserved are the parameters of /items. A property that is called like one of
+// them cannot be filtered by as a parameter.
+var reserved = []string{"f", "bbox", "datetime", "limit", "after", "numberMatched", "filter", "filter-lang", "filter-crs"}
+
+// properties is the condition of the parameters that nobody took: each is the name
+// of a property and the value that it must have. What the collection's features do
+// not have is refused, unless they have more names than a schema knows.
+func (p *params) properties(c api.FeatureCollection) (string, error) {
+	left := p.left()
+	if len(left) == 0 {
+		return "", nil
+	}
+	d, err := c.Schema()
+	if err != nil {
+		return "", err
+	}
+	var and []string
+	for _, a := range left {
+		if !d.MoreProperties && !slices.ContainsFunc(d.Properties, func(s store.PropertySchema) bool { return s.Name == a.name }) {
+			return "", &paramError{name: a.name, value: a.value, err: errUnknown,
+				want: "one of " + strings.Join(reserved, ", ") + ", or a property of the collection's features, which its schema has"}
+		}
+		and = append(and, equals(a.name, a.value))
+	}
+	return strings.Join(and, " && "), nil
+}
+
+// equals is true for a feature whose property is the text, or what the text is as a
+// number, true or false.
+func equals(name, text string) string {
+	is := "properties[" + strconv.Quote(name) + "] == "
+	or := is + strconv.Quote(text)
+	switch n := numberOf(text); {
+	case n != "":
+		return "(" + or + " || " + is + n + ")"
+	case text == "true" || text == "false":
+		return "(" + or + " || " + is + text + ")"
+	}
+	return "(" + or + ")"
+}
+
+// numberOf is a text as a number of a filter, empty: it is none.
+func numberOf(text string) string {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return strconv.FormatInt(n, 10)
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || strings.ContainsAny(text, "xX_") {
+		return ""
+	}
+	return strconv.FormatFloat(f, 'g', -1, 64)
+}
+
+// and joins conditions, of which some may be empty.
+func and(conditions ...string) string {
+	return strings.Join(slices.DeleteFunc(conditions, func(s string) bool { return s == "" }), " && ")
+}

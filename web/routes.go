@@ -1,0 +1,155 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+)
+
+// page is what there is at a path, by method.
+type page struct {
+	pattern string
+	public  bool // needs no key: it tells nothing of what is stored
+	methods map[string]func(*request) error
+}
+
+func (s *Server) routes() {
+	s.mux = http.NewServeMux()
+	get := func(f func(*request) error) map[string]func(*request) error {
+		return map[string]func(*request) error{http.MethodGet: f}
+	}
+	for _, p := range []page{
+		{"/{$}", true, get((*request).landing)},
+		{"/conformance", true, get((*request).conformance)},
+		{"/api", false, get((*request).api)},
+		{"/collections", false, get((*request).collections)},
+		{"/collections/{collectionId}", false, get((*request).collection)},
+		{"/collections/{collectionId}/schema", false, get((*request).schema)},
+		{"/collections/{collectionId}/queryables", false, get((*request).queryables)},
+		{"/collections/{collectionId}/items", false, map[string]func(*request) error{
+			http.MethodGet: (*request).items, http.MethodPost: (*request).create,
+		}},
+		{"/collections/{collectionId}/items/{featureId}", false, map[string]func(*request) error{
+			http.MethodGet: (*request).feature, http.MethodPut: (*request).replace,
+			http.MethodPatch: (*request).patch, http.MethodDelete: (*request).remove,
+		}},
+	} {
+		s.mux.Handle(p.pattern, s.serve(p))
+	}
+	s.mux.Handle("/", s.serve(page{"", true, nil}))
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+
+func (s *Server) serve(p page) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer s.recovered(r)
+		begun := s.o.Now()
+		q := &request{Server: s, w: &recorder{ResponseWriter: w}, r: r, source: sourceOf(r)}
+		defer func() {
+			key := ""
+			if q.who != nil {
+				key = q.who.ID()
+			}
+			s.o.Observe(r.Context(), Observed{
+				Method: r.Method, Route: strings.TrimSuffix(p.pattern, "{$}"), Status: q.w.status, Bytes: q.w.bytes,
+				Took: s.o.Now().Sub(begun), Key: key,
+			})
+		}()
+		ctx, cancel := context.WithTimeoutCause(r.Context(), s.o.RequestTimeout,
+			&timeoutError{s.o.RequestTimeout})
+		defer cancel()
+		var stop context.CancelCauseFunc
+		q.ctx, stop = context.WithCancelCause(ctx)
+		defer stop(nil)
+		q.account = s.answers.Open(q.source, func(err error) { stop(err) })
+		defer q.account.Close()
+		if err := q.run(p); err != nil {
+			q.fail(err)
+		}
+	})
+}
+
+// recovered ends the request of a handler that panicked, and tells why: net/http
+// does it where nobody looks (quiet).
+func (s *Server) recovered(r *http.Request) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if err, ok := v.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
+		s.o.Logger.Error("HTTP request failed", "method", r.Method, "path", clip(r.URL.Path, maxValue), "panic", v, "stack", string(debug.Stack()))
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// timeoutError is about a search that took too long.
+type timeoutError struct{ limit time.Duration }
+
+func (e *timeoutError) Error() string {
+	return fmt.Sprintf("the request took more than %v: ask for less, for a smaller area for example", e.limit)
+}
+
+func (q *request) run(p page) error {
+	deadline := time.Now().Add(q.o.RequestTimeout + q.o.IdleTimeout)
+	c := http.NewResponseController(q.w)
+	_ = c.SetReadDeadline(deadline) // The recorder of a test has none.
+	_ = c.SetWriteDeadline(deadline)
+	q.w.Header().Set("X-Content-Type-Options", "nosniff")
+	if q.allowOrigin(p) {
+		return nil
+	}
+	if err := q.account.Take(requestBytes); err != nil {
+		return err
+	}
+	if p.pattern == "" {
+		return &statusError{http.StatusNotFound, "there is no such page; / leads to all there are"}
+	}
+	method := q.r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet // net/http drops the body.
+	}
+	if method == http.MethodOptions {
+		q.w.Header().Set("Allow", p.allowed())
+		q.w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	handle := p.methods[method]
+	if handle == nil {
+		q.w.Header().Set("Allow", p.allowed())
+		return &statusError{http.StatusMethodNotAllowed, fmt.Sprintf("method %.20q, want one of %s", q.r.Method, p.allowed())}
+	}
+	if err := q.cross.Check(q.r); err != nil {
+		return &statusError{http.StatusForbidden, "a page of another web site may not write: " + err.Error()}
+	}
+	if !p.public {
+		if err := q.identify(); err != nil {
+			return err
+		}
+	}
+	if q.r.URL.RawQuery != "" {
+		var err error
+		if q.params, err = parseParams(q.r.URL.RawQuery); err != nil {
+			return err
+		}
+	}
+	return handle(q)
+}
+
+func (p *page) allowed() string {
+	var all []string
+	for _, m := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
+		if p.methods[m] != nil {
+			all = append(all, m)
+			if m == "GET" {
+				all = append(all, "HEAD")
+			}
+		}
+	}
+	return strings.Join(append(all, "OPTIONS"), ", ")
+}

@@ -1,0 +1,168 @@
+package web
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/catfish-index/catfish/api"
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/turns"
+	"github.com/catfish-index/catfish/rdma/budget"
+)
+
+const (
+	// headerTimeout bounds the time in which a request's headers come, and a TLS
+	// handshake; idleConnection a connection between requests.
+	headerTimeout  = 10 * time.Second
+	idleConnection = 2 * time.Minute
+	// maxHeaderBytes is four times the longest filter with its escapes.
+	maxHeaderBytes = 64 << 10
+	// maxStreams bounds the requests in flight on one HTTP/2 connection: the
+	// least that RFC 9113 section 6.5.2 recommends.
+	maxStreams = 100
+	// streamBytes of a request's body wait in an HTTP/2 connection, the
+	// protocol's first window; connectionBytes of all its requests.
+	streamBytes, connectionBytes = 64 << 10, 256 << 10
+)
+
+// Host is the server whose processors and memory requests use. *catfish.Server is
+// one. The methods are safe for concurrent use.
+type Host interface {
+	// Room returns nil, or an error that wraps catfish.ErrBusy while there is no
+	// memory: writes, and answers of more than 1 MiB, are then refused.
+	Room() error
+	// RunStep calls step when it is this source's turn. The error is the reason
+	// why ctx ended before that.
+	RunStep(ctx context.Context, source string, step func()) error
+}
+
+// Server serves collections of features over HTTP. It is an http.Handler, and
+// brings its own http.Server with bounds. Its methods are safe for concurrent use.
+type Server struct {
+	o       Options
+	host    Host
+	backend atomic.Pointer[api.FeatureBackend] // nil: not loaded yet
+	mux     *http.ServeMux
+	answers *budget.Budget
+	conns   *budget.Budget
+	cross   *http.CrossOriginProtection
+	http    *http.Server
+}
+
+// New returns a server of what ServeFeatures gives it. Without a host, nil, there
+// is always room, and the requests take turns among themselves.
+func New(host Host, o Options) (*Server, error) {
+	o = o.withDefaults()
+	if host == nil {
+		host = alone{turns.New(max(1, runtime.GOMAXPROCS(0)/2))}
+	}
+	s := &Server{
+		o: o, host: host,
+		answers: budget.New("bytes of HTTP requests", o.MaxAnswerBytes, o.MaxAnswerBytes/2),
+		conns:   budget.New("HTTP connections", int64(o.MaxConnections), int64(o.MaxConnections+1)/2),
+		cross:   http.NewCrossOriginProtection(),
+	}
+	if err := s.trust(); err != nil {
+		return nil, err
+	}
+	s.routes()
+	s.http = &http.Server{
+		Handler: s, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleConnection, MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog: log.New(quiet{}, "", 0),
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: streamBytes,
+			MaxReceiveBufferPerConnection: connectionBytes, WriteByteTimeout: o.IdleTimeout,
+		},
+	}
+	return s, nil
+}
+
+// quiet drops what net/http logs: clients cause it, as often as they like, by
+// handshakes that fail or by going away. recovered tells of a handler that panics.
+type quiet struct{}
+
+func (quiet) Write(p []byte) (int, error) { return len(p), nil }
+
+// alone is a Host that is not part of a larger server.
+type alone struct{ *turns.Turns }
+
+func (alone) Room() error { return nil }
+
+// ServeFeatures is called when the features are there. Until then requests for
+// them are answered by 503.
+func (s *Server) ServeFeatures(b api.FeatureBackend) { s.backend.Store(&b) }
+
+// ready is the backend, once there is one.
+func (s *Server) ready() (api.FeatureBackend, error) {
+	if b := s.backend.Load(); b != nil {
+		return *b, nil
+	}
+	return nil, fmt.Errorf("the server has yet to load its features: %w", catfish.ErrNotReady)
+}
+
+// Serve accepts connections on l until it fails or the server stops, which is no
+// error, and closes l. With a TLS configuration it speaks HTTPS, else HTTP.
+func (s *Server) Serve(l net.Listener, t *tls.Config) error {
+	l = &boundedListener{Listener: l, open: s.conns, idle: s.o.IdleTimeout}
+	var err error
+	if t == nil {
+		err = s.http.Serve(l)
+	} else {
+		s.http.TLSConfig = withHTTP2(t)
+		err = s.http.ServeTLS(l, "", "") // t has the certificates.
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// withHTTP2 is a configuration that offers HTTP/2, too. One that it makes for each
+// client is copied only when it has changed, because a copy forgets the sessions
+// that clients would resume.
+func withHTTP2(t *tls.Config) *tls.Config {
+	t = t.Clone()
+	t.NextProtos = []string{"h2", "http/1.1"}
+	of := t.GetConfigForClient
+	if of == nil {
+		return t
+	}
+	type pair struct{ from, to *tls.Config }
+	var last atomic.Pointer[pair]
+	t.GetConfigForClient = func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+		from, err := of(h)
+		if from == nil || err != nil {
+			return nil, err
+		}
+		p := last.Load()
+		if p == nil || p.from != from {
+			p = &pair{from, from.Clone()}
+			p.to.NextProtos = t.NextProtos
+			last.Store(p)
+		}
+		return p.to, nil
+	}
+	return t
+}
+
+// Shutdown accepts no more connections and waits for the requests in flight, until
+// ctx ends; then it closes their connections.
+func (s *Server) Shutdown(ctx context.Context) {
+	if s.http.Shutdown(ctx) != nil {
+		s.http.Close()
+	}
+}
+
+// Budgets returns what requests and connections hold at this moment, for
+// catfish.Server.ShowBudgets.
+func (s *Server) Budgets() []catfish.BudgetStats {
+	return []catfish.BudgetStats{catfish.BudgetStats(s.answers.Use()), catfish.BudgetStats(s.conns.Use())}
+}

@@ -1,0 +1,255 @@
+package tile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/rstar"
+	"github.com/catfish-index/catfish/store"
+)
+
+// Errors. What is returned wraps one of them, or one of store's.
+var (
+	// ErrNoTile: there is no such tile.
+	ErrNoTile = errors.New("tile: no such tile")
+	// ErrSpace: tiles are of the sphere, and the collection is of a plane.
+	ErrSpace = errors.New("tile: the collection is not geographic")
+	// ErrTooMany: a filter would have to look at too many features, or clusters
+	// would have too many cells. Those of a smaller area can be had.
+	ErrTooMany = errors.New("tile: too many for one answer")
+)
+
+const (
+	// MaxBytes is the largest tile, uncompressed: what Mapbox's and MapTiler's
+	// tools allow, too. A phone draws one in a frame or two.
+	MaxBytes = 500_000
+	// MaxFeatures is how many features a tile draws at most: with 50 bytes each
+	// they are MaxBytes, and reading them takes 20 ms.
+	MaxFeatures = 10_000
+	// MaxFiltered is how many boxes of features there may be for a filter to look
+	// at: half a second of work.
+	MaxFiltered = 200_000
+)
+
+// countNodes is how many nodes are counted at once: 0.1 ms.
+const countNodes = 512
+
+// Options say what a tile has of each feature, and of which.
+type Options struct {
+	// Fields are names of properties; none: all.
+	Fields []string
+	// NoProperties leaves them out. The id stays.
+	NoProperties bool
+	// Filter is a condition (package feature/filter). Then features are counted one
+	// by one, and if more than MaxFiltered are in the tile's area the error is
+	// ErrTooMany.
+	Filter string
+	// Pace is as store.Query.Pace.
+	Pace func() error
+}
+
+// Tile is a vector tile. It does not change.
+type Tile struct {
+	Data []byte // nothing if nothing is there
+	// ETag, in quotes, is equal for equal states of what the tile shows, with the
+	// same options, and for no others. "": a write was under way there meanwhile, or the filter
+	// depends on the time.
+	ETag string
+
+	revision uint64
+	until    time.Duration // when the first feature expires, 0: never
+}
+
+// Builder draws tiles. The zero value is ready, and safe for concurrent use.
+type Builder struct {
+	// If not 0, less than the constants.
+	MaxBytes, MaxFeatures, MaxFiltered int
+}
+
+// format of the bytes, and of what is drawn: another one gives other ETags.
+const format = 1
+
+// Tile draws a tile of a collection as it is now: with every write that was
+// acknowledged before. Other writes that are made meanwhile may be in it or not.
+func (b *Builder) Tile(ctx context.Context, c *store.Collection, z, x, y int, o Options) (Tile, error) {
+	d, err := b.prepare(c, z, x, y, o)
+	if err != nil {
+		return Tile{}, err
+	}
+	return d.tile(ctx)
+}
+
+// drawing is one tile that is drawn.
+type drawing struct {
+	*scratch
+	c        *store.Collection
+	o        Options
+	area     *area
+	q        *store.Prepared
+	most     int // features
+	filtered int // boxes
+	maxBytes int
+	until    time.Duration
+}
+
+// scratch is memory for a drawing.
+type scratch struct {
+	layer  layer
+	shaper shaper
+	grid   rstar.Grid
+	cells  cells
+	ids    []uint64
+	names  []string
+	buffer store.Buffer
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+func (b *Builder) prepare(c *store.Collection, z, x, y int, o Options) (*drawing, error) {
+	a, err := newArea(z, x, y)
+	if err != nil {
+		return nil, err
+	}
+	if err := geographic(c); err != nil {
+		return nil, err
+	}
+	d := &drawing{c: c, o: o, area: a, most: MaxFeatures, filtered: MaxFiltered, maxBytes: MaxBytes}
+	if b.MaxBytes > 0 {
+		d.maxBytes = min(d.maxBytes, b.MaxBytes)
+	}
+	if b.MaxFeatures > 0 {
+		d.most = min(d.most, b.MaxFeatures)
+	}
+	if b.MaxFiltered > 0 {
+		d.filtered = min(d.filtered, b.MaxFiltered)
+	}
+	q, err := c.Prepare(store.Query{Area: store.Box(a.west, a.south, a.east, a.north), Filter: o.Filter, Pace: o.Pace})
+	d.q = q
+	return d, err
+}
+
+// tile draws it, and knows its revision (store.Changes).
+func (d *drawing) tile(ctx context.Context) (t Tile, err error) {
+	before, err := d.c.Changes(d.q.Boxes())
+	if err != nil {
+		return t, err
+	}
+	d.scratch = scratches.Get().(*scratch)
+	defer scratches.Put(d.scratch)
+	d.shaper.a = d.area
+	d.layer.reset(d.maxBytes, &d.o)
+	if t.Data, err = d.draw(ctx); err != nil {
+		return Tile{}, fmt.Errorf("tile: %d/%d/%d of %q: %w", d.area.z, d.area.x, d.area.y, d.c.Name(), err)
+	}
+	after, err := d.c.Changes(d.q.Boxes())
+	if err != nil {
+		return Tile{}, err
+	}
+	// A filter that says `now` is no function of the state. Others that have these
+	// letters lose only their ETag.
+	if after.Begun == before.Ended && !strings.Contains(d.o.Filter, "now") {
+		t.revision, t.until = before.Ended, d.until
+		// A state is a revision, and which features have expired since: all up to
+		// the one that is the first to expire now.
+		t.ETag = fmt.Sprintf(`"%d-%x-%x-%x-%x"`, format, before.Boot, before.Collection, t.revision, int64(t.until))
+	}
+	return t, nil
+}
+
+// draw is the bytes.
+func (d *drawing) draw(ctx context.Context) ([]byte, error) {
+	most := d.most
+	if d.o.Filter != "" {
+		most = d.filtered
+	}
+	_, few, err := d.count(ctx, most)
+	switch {
+	case err != nil:
+		return nil, err
+	case !few && d.o.Filter != "":
+		return nil, tooManyFor(d.filtered)
+	case few:
+		if data, ok, err := d.features(ctx); ok || err != nil {
+			return data, err
+		}
+	}
+	for n := mostCells; ; n /= 2 {
+		if data, ok, err := d.clusters(ctx, n); ok || err != nil {
+			return data, err
+		}
+	}
+}
+
+// count is how many boxes there are, if not more than some.
+func (d *drawing) count(ctx context.Context, most int) (n int, all bool, err error) {
+	for _, r := range d.q.Boxes() {
+		in, rest := d.c.Tree().CountSome(r, countNodes)
+		if rest != nil { // It is a long one, or met moves.
+			if in, err = d.countOn(ctx, rest, most); err != nil {
+				return 0, false, err
+			}
+		}
+		if n += in; n > most {
+			return n, false, nil
+		}
+	}
+	return n, true, nil
+}
+
+// countOn goes on with a count, until there are surely more than some: what moves
+// meanwhile may be met twice, by a pass that will begin again.
+func (d *drawing) countOn(ctx context.Context, rest *rstar.Scan, most int) (int, error) {
+	defer rest.Close()
+	for !rest.Step(countNodes) && rest.Count() <= 2*most {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+	}
+	return rest.Count(), rest.Err()
+}
+
+// features draws each feature; not ok: there are too many, or they are too large.
+func (d *drawing) features(ctx context.Context) (data []byte, ok bool, err error) {
+	defer d.layer.clear()
+	d.shaper.coarse = 1
+	drawn, fits := 0, true
+	err = d.c.SearchWith(ctx, d.q, &d.buffer, func(f *store.Found) (bool, error) {
+		drawn++
+		fits = drawn <= d.most && d.feature(f)
+		return fits, nil
+	})
+	if err != nil || !fits {
+		return nil, false, err
+	}
+	data, ok = d.layer.encode(d.c.Name())
+	return data, ok, nil
+}
+
+// feature draws one; false: there is no more room.
+func (d *drawing) feature(f *store.Found) bool {
+	d.expires(f)
+	d.shaper.draw(&f.View)
+	return d.layer.feature(f.ID, &f.View, &d.shaper)
+}
+
+func (d *drawing) expires(f *store.Found) {
+	if f.Expiry != 0 && (d.until == 0 || f.Expiry < d.until) {
+		d.until = f.Expiry
+	}
+}
+
+func tooManyFor(filtered int) error {
+	return fmt.Errorf("%w: a filter over more than %d features", ErrTooMany, filtered)
+}
+
+func geographic(c *store.Collection) error {
+	if s := c.Options().Space; s != feature.Geographic {
+		return fmt.Errorf("%w: %q is %v", ErrSpace, c.Name(), s)
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/catfish-index/catfish/api"
+	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/store"
+)
+
+// Writes (Part 4)
+//
+//	POST   /items       a new feature: of the id that it has, or of a new one
+//	PUT    /items/{id}  makes the feature so, whether there is one or not
+//	PATCH  /items/{id}  changes properties and the geometry (RFC 7396)
+//	DELETE /items/{id}
+//
+// If-Match and If-None-Match: * are judged with the write, not before it
+// (condition.go).
+
+// ready to be written: a feature in its bytes.
+type encoded struct {
+	id    string // empty: none was given
+	value []byte
+}
+
+// featureIn is the feature in the body.
+func (q *request) featureIn(c api.FeatureCollection) (e encoded, err error) {
+	if err := q.mediaType("POST and PUT want", typeGeoJSON, typeJSON); err != nil {
+		return e, err
+	}
+	body, err := q.body()
+	if err != nil {
+		return e, err
+	}
+	f, err := feature.Decode(body, feature.Options{Space: c.Options().Space, MaxBytes: int(q.o.MaxBodyBytes)})
+	if err != nil {
+		return e, fmt.Errorf("the body: %w", err)
+	}
+	e.id = f.ID
+	if e.value, err = feature.Append(nil, f.Geometry, f.Properties); err != nil {
+		return e, fmt.Errorf("the body: %w", err)
+	}
+	return e, nil
+}
+
+// mediaType is an error unless the body is of one of the types.
+func (q *request) mediaType(what string, want ...string) error {
+	is, _, err := mime.ParseMediaType(q.r.Header.Get("Content-Type"))
+	for _, w := range want {
+		if err == nil && is == w {
+			return nil
+		}
+	}
+	if q.r.Method == http.MethodPatch {
+		q.w.Header().Set("Accept-Patch", strings.Join(want, ", "))
+	}
+	return &statusError{http.StatusUnsupportedMediaType,
+		fmt.Sprintf("header Content-Type is %.100q: %s %s", q.r.Header.Get("Content-Type"), what, strings.Join(want, " or "))}
+}
+
+// writable is the collection of the path, for a key that may write.
+func (q *request) writable() (api.FeatureCollection, error) {
+	c, err := q.find(access.Write)
+	if err != nil {
+		return nil, err
+	}
+	if err := q.params.end("none"); err != nil {
+		return nil, err
+	}
+	if q.r.Method == http.MethodDelete { // There need be no room for that.
+		return c, nil
+	}
+	return c, q.host.Room()
+}
+
+// put stores a feature and waits for it. A write is not taken back: who has gone
+// meanwhile does not know whether it was made.
+func (q *request) put(c api.FeatureCollection, e encoded, expires int64, cond kv.Condition) (uint64, error) {
+	if err := context.Cause(q.ctx); err != nil {
+		return 0, err
+	}
+	type outcome struct {
+		revision uint64
+		err      error
+	}
+	made := make(chan outcome, 1)
+	c.PutEncoded(e.id, e.value, expires, cond, func(revision uint64, err error) { made <- outcome{revision, err} })
+	select {
+	case o := <-made:
+		return o.revision, o.err
+	case <-q.ctx.Done():
+		return 0, context.Cause(q.ctx)
+	}
+}
+
+// create answers to POST.
+func (q *request) create() error {
+	c, err := q.writable()
+	if err != nil {
+		return err
+	}
+	e, err := q.featureIn(c)
+	if err != nil {
+		return err
+	}
+	if e.id == "" {
+		e.id = c.NewID()
+	}
+	revision, err := q.put(c, e, 0, kv.Condition{IfAbsent: true})
+	if err != nil {
+		return &featureError{err}
+	}
+	q.created(c, e.id, revision)
+	return nil
+}
+
+func (q *request) created(c api.FeatureCollection, id string, revision uint64) {
+	h := q.w.Header()
+	h.Set("Location", q.at("", "collections", c.Name(), "items", id))
+	h.Set("ETag", etag(revision, false))
+	q.w.WriteHeader(http.StatusCreated)
+}
+
+// replace answers to PUT.
+func (q *request) replace() error {
+	c, err := q.writable()
+	if err != nil {
+		return err
+	}
+	id := q.r.PathValue("featureId")
+	if err := feature.CheckID(id); err != nil {
+		return &statusError{http.StatusBadRequest, "the path: " + err.Error()}
+	}
+	e, err := q.featureIn(c)
+	if err != nil {
+		return err
+	}
+	if e.id != "" && e.id != id {
+		return &statusError{http.StatusBadRequest, fmt.Sprintf("the body's id is %.200q, and that of the path %.200q", e.id, id)}
+	}
+	e.id = id
+	var revision uint64
+	was, err := q.under(c, id, true, func(_ *store.Found, cond kv.Condition) (err error) {
+		revision, err = q.put(c, e, 0, cond)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if was == 0 {
+		q.created(c, id, revision)
+		return nil
+	}
+	q.w.Header().Set("ETag", etag(revision, false))
+	q.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// remove answers to DELETE.
+func (q *request) remove() error {
+	c, err := q.writable()
+	if err != nil {
+		return err
+	}
+	id := q.r.PathValue("featureId")
+	if _, err := q.under(c, id, false, func(_ *store.Found, cond kv.Condition) error {
+		_, err := c.Delete(q.ctx, id, cond)
+		return err
+	}); err != nil {
+		return err
+	}
+	q.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
