@@ -112,7 +112,11 @@ func testExact(t *testing.T, d exactSet, polling bool) {
 	if polling {
 		ps = pollingPaths()
 	}
-	for _, group := range some(d.groups) {
+	groups := some(d.groups)
+	if polling {
+		groups = groups[:min(len(groups), 3)] // the same answers, by workers that wait otherwise
+	}
+	for _, group := range groups {
 		s := startServer(t, ServerOptions{Polling: polling, Workers: 1, SlabBytes: 128 << 20})
 		if err := tree(t, s).Load(group.items); err != nil {
 			t.Fatal(err)

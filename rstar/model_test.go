@@ -94,11 +94,11 @@ func (m *model) answers(q Rect) {
 	sameAnswers(m.t, m.tr, m.items, q)
 }
 
-var seeds = flag.Int("seeds", 1, "histories of TestHistories per setting and space")
+var seeds = flag.Int("seeds", 1, "how many times more histories to make than by default")
 
 // TestHistories: all settings with all spaces. More seeds for an hour's run:
 //
-//	go test -run TestHistories ./rstar -args -seeds 100
+//	go test -run 'TestHistories|TestExplore' ./rstar -args -seeds 100
 func TestHistories(t *testing.T) {
 	for i, w := range settings() {
 		for j, sp := range spaces {
