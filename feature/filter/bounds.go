@@ -204,7 +204,7 @@ func (p prices) CallCost(function, overload string, args []ref.Val, result ref.V
 	case len(args) == 2 && strings.HasPrefix(function, "get"): // getHours
 		units := uint64(zonePrice)
 		return &units
-	case overload == "" || function == overloads.TypeConvertString || function == overloads.TypeConvertBytes:
+	case overload == "" || function == overloads.TypeConvertString || function == overloads.TypeConvertBytes || function == foldCase:
 		// Which of several functions is meant was not known before, as with
 		// "<" on properties.
 	default:

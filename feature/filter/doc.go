@@ -17,8 +17,9 @@
 //	now         timestamp
 //
 // The language is that of CEL with optional syntax (properties.?name), with
-// the macros has, all, exists, exists_one and filter, but without map, and
-// without variables of macros in list and map literals (bounds.go tells why).
+// a function foldCase of strings (Unicode's full case folding), with the macros
+// has, all, exists, exists_one and filter, but without map, and without variables
+// of macros in list and map literals (bounds.go tells why).
 // Numbers of properties are int if they are written without point and
 // exponent and fit one (or uint), otherwise double. All kinds of numbers
 // compare with each other; arithmetic does not mix them.

@@ -38,6 +38,7 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 		cel.OptionalTypes(),
 		cel.ClearMacros(),
 		cel.Macros(macros...),
+		foldCaseFunction(),
 		cel.ParserRecursionLimit(maxDepth),
 		cel.ASTValidators(
 			cel.ValidateTimestampLiterals(),

@@ -1,0 +1,25 @@
+package filter
+
+import (
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"golang.org/x/text/cases"
+)
+
+// foldCase is a function of strings: s.foldCase() is s by Unicode's full case
+// folding, so that strings which differ in case alone become equal. It is the one
+// function that CEL does not have: RE2's (?i) does not take ß for ss, and works
+// with patterns only.
+const foldCase = "foldCase"
+
+func foldCaseFunction() cel.EnvOption {
+	return cel.Function(foldCase, cel.MemberOverload("string_fold_case", []*cel.Type{cel.StringType}, cel.StringType,
+		cel.UnaryBinding(func(v ref.Val) ref.Val {
+			s, ok := v.(types.String)
+			if !ok {
+				return types.MaybeNoSuchOverloadErr(v)
+			}
+			return types.String(cases.Fold().String(string(s)))
+		})))
+}
