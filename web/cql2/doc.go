@@ -1,29 +1,41 @@
-// Package cql2 reads filters in the text form of OGC CQL2 (21-065r2) and translates
-// them onto what a store can search for: conditions in the language of package
-// filter, and areas.
+// Package cql2 reads filters in OGC CQL2 (21-065r2), as text and as JSON, and
+// translates them onto what a store can search for: conditions in the language of
+// package filter, and areas.
 //
 //	kind = 'cafe' AND seats BETWEEN 20 AND 50
-//	name LIKE 'A%' OR NOT (level IN (1, 2) OR roof IS NULL)
+//	CASEI(name) LIKE CASEI('A%') OR NOT (level IN (1, 2) OR roof IS NULL)
 //	S_INTERSECTS(geometry, POLYGON((1 42, 2 42, 2 43, 1 42)))
 //	S_WITHIN(geometry, BBOX(1, 42, 2, 43)) AND updated > TIMESTAMP('2024-05-01T00:00:00Z')
+//	T_INTERSECTS(INTERVAL(opened, closed), INTERVAL('2024-05-01', '..'))
 //	S_DWITHIN(geometry, POINT(1.5 42.5), 500)
+//
+//	{"op":"and","args":[{"op":"=","args":[{"property":"kind"},"cafe"]},
+//	  {"op":"s_within","args":[{"property":"geometry"},{"bbox":[1,42,2,43]}]}]}
 //
 // # What is there
 //
 // AND, OR, NOT and parentheses; = <> < > <= >= between a property and a literal or
 // another property; BETWEEN, IN, LIKE (% and _, escaped by a backslash), IS NULL,
-// each with NOT; S_INTERSECTS, S_DISJOINT, S_WITHIN and S_CONTAINS of the property
-// geometry with a POINT, POLYGON, MULTIPOLYGON or BBOX; and S_DWITHIN, which CQL2
-// does not have, of a POINT and metres. Literals are numbers, 'text', TRUE, FALSE,
+// each with NOT; CASEI; S_INTERSECTS, S_DISJOINT, S_WITHIN and S_CONTAINS of the
+// property geometry with a POINT, POLYGON, MULTIPOLYGON or BBOX; S_DWITHIN, which
+// CQL2 does not have, of a POINT and metres; and all temporal predicates, of
+// properties, literals and INTERVALs. Literals are numbers, 'text', TRUE, FALSE,
 // DATE('2024-05-01') and TIMESTAMP('2024-05-01T12:00:00Z'). Not there: arithmetic,
-// functions, arrays, CASEI and ACCENTI, and predicates of time but comparisons.
+// other functions, arrays, ACCENTI, comparisons of two literals, and the other
+// spatial predicates and geometries.
 //
 // # Null
 //
 // As in SQL, a comparison with what a feature does not have is neither true nor
 // false, and so is its negation; features are given for which the whole is true.
-// The languages below differ in that, so a negation is never translated: the parser
-// pushes it down to the comparisons (NOT (a < 1 AND b = 2) is a >= 1 OR b <> 2),
-// whose opposites it knows. What is left has AND and OR alone, which need not tell
-// what is false from what is not known.
+// The languages below differ in that, so a negation is never translated: it is
+// pushed down to the comparisons (NOT (a < 1 AND b = 2) is a >= 1 OR b <> 2), whose
+// opposites are known. What is left has AND and OR alone, which need not tell what
+// is false from what is not known.
+//
+// # Reading the source
+//
+// node.go: what both forms are read into. Text: lex.go, parse.go, operand.go,
+// wkt.go. JSON: json.go, geojson.go. Then translate.go, value.go, casei.go,
+// like.go, spatial.go and temporal.go. expr.go is the result.
 package cql2

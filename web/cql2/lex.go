@@ -7,13 +7,25 @@ import (
 	"unicode/utf8"
 )
 
-// Error is about a place of a text.
+// Error is about a place of a filter.
 type Error struct {
-	Column  int // in characters, from 1
+	// Column of a text, or of JSON that is none, in characters, from 1. 0: the
+	// place is Pointer.
+	Column int
+	// Pointer to a value of JSON (RFC 6901). Empty: all of it.
+	Pointer string
 	Message string
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("column %d: %s", e.Column, e.Message) }
+func (e *Error) Error() string {
+	switch {
+	case e.Column > 0:
+		return fmt.Sprintf("column %d: %s", e.Column, e.Message)
+	case e.Pointer != "":
+		return e.Pointer + ": " + e.Message
+	}
+	return e.Message
+}
 
 type kind uint8
 
@@ -111,22 +123,35 @@ func numberBytes(s string) (n int) {
 	return n
 }
 
+// escapes of texts: what a backslash and a letter mean. A quote and a backslash
+// behind a backslash stand for themselves. Any other pair stays as it is, so that
+// LIKE finds \% and \_.
+var escapes = map[byte]byte{
+	'a': '\a', 'b': '\b', 't': '\t', 'n': '\n', 'v': '\v', 'f': '\f', 'r': '\r', '\'': '\'', '\\': '\\',
+}
+
 // quoted is a text or name in quotes; the quote itself is doubled in it.
 func (l *lexer) quoted(k kind, quote byte) token {
 	t := token{kind: k, at: l.at}
 	var b strings.Builder
 	for i := l.at + 1; i < len(l.s); i++ {
-		if l.s[i] != quote {
-			b.WriteByte(l.s[i])
-			continue
+		c, next := l.s[i], byte(0)
+		if i+1 < len(l.s) {
+			next = l.s[i+1]
 		}
-		if i+1 < len(l.s) && l.s[i+1] == quote {
+		switch {
+		case c == quote && next == quote:
 			b.WriteByte(quote)
 			i++
-			continue
+		case c == quote:
+			t.text, l.at = b.String(), i+1
+			return t
+		case c == '\\' && k == text && escapes[next] != 0:
+			b.WriteByte(escapes[next])
+			i++
+		default:
+			b.WriteByte(c)
 		}
-		t.text, l.at = b.String(), i+1
-		return t
 	}
 	t.kind, t.text, l.at = invalid, l.s[l.at:], len(l.s) // It has no end.
 	return t

@@ -9,17 +9,23 @@ import (
 // like translates a pattern: % is any text, _ any character, and a backslash takes
 // the next one as it is. Those with % at their ends alone have a shorter way in
 // package filter than regular expressions.
-func (p *parser) like(o operand, neg bool) *Expr {
-	t := p.tok
-	if t.kind != text {
-		p.fail(t, "%v, want a pattern such as 'A%%'", t)
+func (t *translator) like(n *node, neg bool) *Expr {
+	o := t.left(n)
+	p := n.args[1]
+	wanted := p
+	for p.op == opCasei {
+		p = p.args[0]
 	}
-	p.step()
+	t.failUnless(p.form == character, wanted, "%v, want a pattern such as 'A%%'", wanted)
+	s := p.text
+	if p != wanted {
+		s = foldCase(s)
+	}
 	not := ""
 	if neg {
 		not = "!"
 	}
-	first, last, plain, ok := simple(t.text)
+	first, last, plain, ok := simple(s)
 	q := strconv.Quote(plain)
 	switch {
 	case ok && first && last:
@@ -29,7 +35,7 @@ func (p *parser) like(o operand, neg bool) *Expr {
 	case ok && last:
 		return cond(not, o.cel, ".startsWith(", q, ")")
 	}
-	return cond(not, o.cel, ".matches(", strconv.Quote(pattern(t.text)), ")")
+	return cond(not, o.cel, ".matches(", strconv.Quote(pattern(s)), ")")
 }
 
 // simple reports whether a pattern is a plain text with % before it, behind it or

@@ -1,119 +1,155 @@
 package cql2
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// operand is a property or a literal, in the language of package filter.
-type operand struct {
-	cel      string
-	property bool
-	own      string // of a property: cel, before it may have become a time
-	quoted   string // of a property: its name
-	time     bool   // of a literal
-}
+// reserved are names that are no properties, unless they stand in quotes.
+var reserved = []string{"AND", "OR", "NOT", "IN", "LIKE", "BETWEEN", "IS", "NULL"}
 
-func (p *parser) operand() operand {
+// operand takes a property, a literal, or a function of one.
+func (p *parser) operand() *node {
 	t := p.tok
-	if t.kind != quoted && (t.kind != name || p.isLiteral()) {
-		return p.literal()
-	}
-	for _, word := range []string{"and", "or", "not", "in", "like", "between", "is", "null"} {
-		if t.is(word) {
-			p.fail(t, "%v, want a property or a literal", t)
+	n := &node{at: at(t), text: t.text}
+	switch {
+	case t.kind == quoted:
+		n.form = property
+	case t.kind == text:
+		n.form = character
+	case t.kind == number || t.is("-") || t.is("+"):
+		n.form = numeral
+		n.text, _ = p.number()
+		return n
+	case t.is("true") || t.is("false"):
+		n.form, n.text = boolean, strings.ToLower(t.text)
+	case t.is("date"):
+		return p.instant(date)
+	case t.is("timestamp"):
+		return p.instant(timestamp)
+	case t.kind != name || slices.Contains(reserved, strings.ToUpper(t.text)):
+		p.fail(t, "%v, want a property or a literal", t)
+	case p.called():
+		f, ok := functions[strings.ToUpper(t.text)]
+		if !ok {
+			p.fail(t, "function %v is unknown%s", t, likelyMeant(t.text))
 		}
+		return p.call(f)
+	default:
+		n.form = property
 	}
 	p.step()
-	if p.tok.is("(") {
-		p.fail(t, "function %v is unknown", t)
-	}
-	if !p.known(t.text) {
-		p.fail(t, "property %v is unknown: the collection's queryables have all", t)
-	}
-	q := strconv.Quote(t.text)
-	return operand{cel: "properties[" + q + "]", own: "properties[" + q + "]", property: true, quoted: q}
+	return n
 }
 
-func (p *parser) isLiteral() bool {
-	return p.tok.is("true") || p.tok.is("false") || p.tok.is("date") || p.tok.is("timestamp")
-}
-
-func (p *parser) literal() operand {
-	t := p.tok
-	switch {
-	case t.kind == text:
-		p.step()
-		return operand{cel: strconv.Quote(t.text)}
-	case t.kind == number || t.is("-") || t.is("+"):
-		return operand{cel: p.numeral()}
-	case t.is("true") || t.is("false"):
-		p.step()
-		return operand{cel: strings.ToLower(t.text)}
-	case t.is("date") || t.is("timestamp"):
-		return p.time()
+// likelyMeant names the functions that a name that is none may have been meant
+// for.
+func likelyMeant(name string) string {
+	if len(name) < 2 || name[1] != '_' {
+		return ""
 	}
-	p.fail(t, "%v, want a property or a literal", t)
-	return operand{}
+	var all []string
+	for f := range functions {
+		if strings.HasPrefix(f, strings.ToUpper(name[:2])) {
+			all = append(all, f)
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	slices.Sort(all)
+	return ", want one of " + strings.Join(all, ", ")
 }
 
-// number takes one with its sign.
-func (p *parser) number() float64 {
-	t, sign := p.tok, 1.0
+// number takes one with its sign, as it is written and what it is.
+func (p *parser) number() (string, float64) {
+	t, sign := p.tok, ""
 	switch {
 	case p.take("-"):
-		sign = -1
+		sign = "-"
 	case p.take("+"):
 	}
 	if p.tok.kind != number {
 		p.fail(p.tok, "%v, want a number", p.tok)
 	}
-	f, err := strconv.ParseFloat(p.tok.text, 64)
+	s := sign + p.tok.text
+	f, err := strconv.ParseFloat(s, 64)
 	if err != nil {
 		p.fail(t, "%v is no number from -1.8e308 to 1.8e308", p.tok)
 	}
 	p.step()
-	return sign * f
+	return s, f
 }
 
-// numeral takes a number, which is a literal of package filter, too: an integer
-// where it is one, which is exact.
-func (p *parser) numeral() string {
-	sign := ""
-	if p.tok.is("-") {
-		sign = "-"
-	}
-	digits := p.lexer // where the digits are, if there is a sign
-	t := p.tok
-	if t.kind == symbol {
-		t = digits.next()
-	}
-	f := p.number()
-	if n, err := strconv.ParseInt(sign+t.text, 10, 64); err == nil {
-		return strconv.FormatInt(n, 10)
-	}
-	return strconv.FormatFloat(f, 'g', -1, 64)
-}
-
-func (p *parser) time() operand {
-	layout, form := time.RFC3339, "TIMESTAMP('2024-05-01T12:00:00Z')"
-	if p.tok.is("date") {
-		layout, form = time.DateOnly, "DATE('2024-05-01')"
-	}
+// instant takes DATE('...') or TIMESTAMP('...').
+func (p *parser) instant(f form) *node {
+	n := &node{form: f, at: at(p.tok)}
 	p.step()
 	p.want("(")
 	t := p.tok
-	moment, err := time.Parse(layout, t.text)
-	if t.kind != text || err != nil || moment.UTC().Year() < 1 || moment.UTC().Year() > 9999 {
-		p.fail(t, "%v, want a time such as %s", t, form)
+	ok := t.kind == text
+	if ok {
+		n.text = t.text
+		n.moment, ok = momentOf(f, t.text)
+	}
+	if !ok {
+		p.fail(t, "%v, want a time such as %s", t, map[form]string{date: "DATE('2024-05-01')", timestamp: "TIMESTAMP('2024-05-01T12:00:00Z')"}[f])
 	}
 	p.step()
 	p.want(")")
-	return operand{cel: `timestamp("` + moment.UTC().Format(time.RFC3339Nano) + `")`, time: true}
+	return n
 }
 
-// instant is the time that a property's text means: a date is its first moment.
-func instant(cel string) string {
-	return "(size(" + cel + ") == 10 ? timestamp(" + cel + ` + "T00:00:00Z") : timestamp(` + cel + "))"
+// interval takes INTERVAL('...', '...'), with properties or '..' as its ends.
+func (p *parser) interval() *node {
+	n := &node{form: interval, at: at(p.tok)}
+	p.step()
+	p.want("(")
+	n.args = append(n.args, p.intervalEnd())
+	p.want(",")
+	n.args = append(n.args, p.intervalEnd())
+	p.want(")")
+	return n
+}
+
+func (p *parser) intervalEnd() *node {
+	if p.tok.kind != text {
+		return p.operand()
+	}
+	n, ok := intervalEndOf(p.tok.text)
+	if !ok {
+		p.fail(p.tok, "%v, want %s", p.tok, intervalEnds)
+	}
+	n.at = at(p.tok)
+	p.step()
+	return n
+}
+
+const intervalEnds = "a time such as 2024-05-01T12:00:00Z, a date, .. or a property"
+
+// intervalEndOf is an end of an interval that is written as a text.
+func intervalEndOf(s string) (n *node, ok bool) {
+	if s == ".." {
+		return &node{form: open}, true
+	}
+	n = &node{form: timestamp, text: s}
+	if len(s) == len(time.DateOnly) {
+		n.form = date
+	}
+	n.moment, ok = momentOf(n.form, s)
+	return n, ok
+}
+
+// momentOf is the moment of a time or, the first one, of a date. Package filter
+// computes with the years 1 to 9999.
+func momentOf(f form, s string) (time.Time, bool) {
+	layout := time.RFC3339
+	if f == date {
+		layout = time.DateOnly
+	}
+	t, err := time.Parse(layout, s)
+	t = t.UTC()
+	return t, err == nil && t.Year() >= 1 && t.Year() <= 9999
 }

@@ -2,13 +2,12 @@ package cql2
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
 const (
-	// MaxBytes bounds a text: 1,000 positions of polygons, half of what headers
+	// MaxBytes bounds a filter: 1,000 positions of polygons, half of what headers
 	// may have.
 	MaxBytes = 32 << 10
 	// maxDepth bounds parentheses and NOTs within each other, as package filter
@@ -16,42 +15,56 @@ const (
 	maxDepth = 64
 )
 
-// parser is one of recursive descent. It fails by panicking with an *Error, which
-// Parse recovers.
+// parser is one of recursive descent, of texts. It fails by panicking with an
+// *Error, which Parse recovers.
 type parser struct {
 	lexer
 	tok   token
-	known func(property string) bool
 	depth int
 }
 
-// Parse reads a filter. known says which properties there are. Errors are *Error.
+// Parse reads a filter in CQL2 text. known says which properties there are. Errors
+// are *Error and have a Column.
 func Parse(s string, known func(property string) bool) (e *Expr, err error) {
-	p := &parser{lexer: lexer{s: s}, known: known}
-	defer func() {
-		if v := recover(); v != nil {
-			bad, ok := v.(*Error)
-			if !ok {
-				panic(v)
-			}
-			e, err = nil, bad
-		}
-	}()
+	defer recovered(&e, &err)
 	if len(s) > MaxBytes {
-		return nil, &Error{1, fmt.Sprintf("the filter has %d bytes, at most %d are accepted", len(s), MaxBytes)}
+		return nil, tooLong(s)
 	}
+	p := &parser{lexer: lexer{s: s}}
 	p.step()
-	e = p.or(false)
+	n := p.or()
 	if p.tok.kind != end {
 		p.fail(p.tok, "%v, want AND, OR or the end", p.tok)
 	}
-	return e, nil
+	t := translator{known, func(at place, message string) *Error { return errorAt(s, at.byte, message) }}
+	return t.condition(n, false), nil
+}
+
+func tooLong(s string) *Error {
+	return &Error{Column: 1, Message: fmt.Sprintf("the filter has %d bytes, at most %d are accepted", len(s), MaxBytes)}
+}
+
+// errorAt is an error at a byte of a text.
+func errorAt(s string, at int, message string) *Error {
+	return &Error{Column: utf8.RuneCountInString(s[:at]) + 1, Message: message}
+}
+
+// recovered makes a panic with an *Error the error of a function that calls it by
+// defer.
+func recovered(e **Expr, err *error) {
+	if v := recover(); v != nil {
+		bad, ok := v.(*Error)
+		if !ok {
+			panic(v)
+		}
+		*e, *err = nil, bad
+	}
 }
 
 func (p *parser) step() { p.tok = p.next() }
 
 func (p *parser) fail(t token, format string, args ...any) {
-	panic(&Error{utf8.RuneCountInString(p.s[:t.at]) + 1, fmt.Sprintf(format, args...)})
+	panic(errorAt(p.s, t.at, fmt.Sprintf(format, args...)))
 }
 
 // take steps over a keyword or symbol, if it is there.
@@ -69,182 +82,122 @@ func (p *parser) want(word string) {
 	}
 }
 
+// called reports whether the token is a name with a parenthesis behind it.
+func (p *parser) called() bool {
+	behind := p.lexer
+	return p.tok.kind == name && behind.next().is("(")
+}
+
 func (p *parser) deeper() {
 	if p.depth++; p.depth > maxDepth {
 		p.fail(p.tok, "nests deeper than %d", maxDepth)
 	}
 }
 
-// or, and, not: neg says that the negation is wanted. That of AND is OR.
-func (p *parser) or(neg bool) *Expr {
-	op := Or
-	if neg {
-		op = And
+func op(op string, at place, args ...*node) *node { return &node{op: op, args: args, at: at} }
+
+// at is where a token is.
+func at(t token) place { return place{byte: t.at} }
+
+func (p *parser) or() *node { return p.joined(opOr, p.and) }
+
+func (p *parser) and() *node { return p.joined(opAnd, p.not) }
+
+func (p *parser) joined(word string, part func() *node) *node {
+	begin := p.tok
+	n := part()
+	if !p.tok.is(word) {
+		return n
 	}
-	e := p.and(neg)
-	for p.take("or") {
-		e = join(op, e, p.and(neg))
+	n = op(word, at(begin), n)
+	for p.take(word) {
+		n.args = append(n.args, part())
 	}
-	return e
+	return n
 }
 
-func (p *parser) and(neg bool) *Expr {
-	op := And
-	if neg {
-		op = Or
-	}
-	e := p.not(neg)
-	for p.take("and") {
-		e = join(op, e, p.not(neg))
-	}
-	return e
-}
-
-func (p *parser) not(neg bool) *Expr {
+func (p *parser) not() *node {
 	p.deeper()
 	defer func() { p.depth-- }()
+	begin := p.tok
 	if p.take("not") {
-		return p.not(!neg)
+		return op(opNot, at(begin), p.not())
 	}
 	if p.take("(") {
-		e := p.or(neg)
+		n := p.or()
 		p.want(")")
-		return e
+		return n
 	}
-	return p.predicate(neg)
+	return p.predicate()
 }
 
-func (p *parser) predicate(neg bool) *Expr {
-	if p.tok.kind == name && strings.HasPrefix(strings.ToUpper(p.tok.text), "S_") {
-		return p.spatial(neg)
-	}
+func (p *parser) predicate() *node {
 	begin := p.tok
+	if p.called() {
+		if f, ok := functions[strings.ToUpper(begin.text)]; ok && f.op != opCasei {
+			return p.call(f)
+		}
+	}
 	left := p.operand()
-	if neg2 := p.take("not"); neg2 || p.tok.is("between") || p.tok.is("in") || p.tok.is("like") {
-		neg = neg != neg2
-		if !left.property {
-			p.fail(begin, "%v, want a property before BETWEEN, IN and LIKE", begin)
-		}
-		switch {
-		case p.take("between"):
-			return p.between(left, neg)
-		case p.take("in"):
-			return p.in(left, neg)
-		case p.take("like"):
-			return p.like(left, neg)
-		}
+	not := p.take("not")
+	n := left
+	switch {
+	case p.take("between"):
+		low := p.operand()
+		p.want("and")
+		n = op(opBetween, at(begin), left, low, p.operand())
+	case p.take("in"):
+		all := &node{form: list, at: at(p.tok)}
+		p.list(func() { all.args = append(all.args, p.operand()) })
+		n = op(opIn, at(begin), left, all)
+	case p.take("like"):
+		n = op(opLike, at(begin), left, p.operand())
+	case not:
 		p.fail(p.tok, "%v, want BETWEEN, IN or LIKE", p.tok)
-	}
-	if p.take("is") {
-		if p.take("not") {
-			neg = !neg
-		}
+	case p.take("is"):
+		not = p.take("not")
 		p.want("null")
-		if !left.property {
-			p.fail(begin, "%v, want a property before IS NULL", begin)
-		}
-		if neg {
-			return cond(left.cel, " != null")
-		}
-		return &Expr{Filter: "!(" + left.quoted + " in properties) || " + left.cel + " == null"}
-	}
-	for _, op := range []string{"=", "<>", "<=", ">=", "<", ">"} {
-		if p.take(op) {
-			return p.compare(begin, left, op, neg)
-		}
-	}
-	// A property that is true or false, or a literal that is.
-	switch {
-	case left.property && neg:
-		return cond(left.cel, " == false")
-	case left.property:
-		return cond(left.cel, " == true")
-	case left.cel == "true" || left.cel == "false":
-		return &Expr{Filter: strconv.FormatBool((left.cel == "true") != neg)}
-	}
-	p.fail(p.tok, "%v, want a comparison", p.tok)
-	return nil
-}
-
-func cond(parts ...string) *Expr { return &Expr{Filter: strings.Join(parts, "")} }
-
-// opposites of comparisons.
-var opposites = map[string]string{"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-
-func (p *parser) compare(begin token, left operand, op string, neg bool) *Expr {
-	at := p.tok
-	right := p.operand()
-	if !left.property && !right.property {
-		p.fail(begin, "%v, want a property on one side of %s", begin, op)
-	}
-	if neg {
-		op = opposites[op]
-	}
-	if left.time != right.time {
-		// The text of a property becomes a time.
-		switch {
-		case left.time && right.property:
-			right.cel = instant(right.cel)
-		case right.time && left.property:
-			left.cel = instant(left.cel)
-		default:
-			p.fail(at, "%v, want times on both sides of %s, or a property", at, op)
-		}
-	}
-	// Null is equal to nothing, and unequal to nothing.
-	notNull := ""
-	switch {
-	case op == "<>" || op == "=" && left.property && right.property:
-		for _, o := range []operand{left, right} {
-			if o.property {
-				notNull += o.own + " != null && "
+		n = op(opIsNull, at(begin), left)
+	default:
+		for _, o := range []string{"=", "<>", "<=", ">=", "<", ">"} {
+			if p.take(o) {
+				return op(o, at(begin), left, p.operand())
 			}
 		}
+		// A property that is true or false, or a literal that is.
+		if left.form != property && left.form != boolean {
+			p.fail(p.tok, "%v, want a comparison", p.tok)
+		}
 	}
-	switch op {
-	case "=":
-		op = "=="
-	case "<>":
-		op = "!="
+	if not {
+		return op(opNot, at(begin), n)
 	}
-	return cond(notNull, left.cel, " ", op, " ", right.cel)
+	return n
 }
 
-func (p *parser) between(o operand, neg bool) *Expr {
-	low := p.literal()
-	p.want("and")
-	at := p.tok
-	high := p.literal()
-	if low.time != high.time {
-		p.fail(at, "%v, want literals of one kind", at)
-	}
-	if low.time {
-		o.cel = instant(o.cel)
-	}
-	if neg {
-		return cond(o.cel, " < ", low.cel, " || ", o.cel, " > ", high.cel)
-	}
-	return cond(o.cel, " >= ", low.cel, " && ", o.cel, " <= ", high.cel)
-}
-
-func (p *parser) in(o operand, neg bool) *Expr {
+// call takes a function with its arguments.
+func (p *parser) call(f function) *node {
+	p.deeper()
+	defer func() { p.depth-- }()
+	n := op(f.op, at(p.tok))
+	p.step()
 	p.want("(")
-	var all []string
-	for {
-		at := p.tok
-		l := p.literal()
-		if l.time {
-			p.fail(at, "%v, want numbers, texts, TRUE or FALSE in a list", at)
+	for i := range f.args {
+		if i > 0 {
+			p.want(",")
 		}
-		all = append(all, l.cel)
-		if !p.take(",") {
-			break
-		}
+		n.args = append(n.args, p.argument())
 	}
 	p.want(")")
-	in := o.cel + " in [" + strings.Join(all, ", ") + "]"
-	if neg {
-		return cond(o.cel, " != null && !(", in, ")")
+	return n
+}
+
+// list takes ( x, x, ... ).
+func (p *parser) list(x func()) {
+	p.want("(")
+	x()
+	for p.take(",") {
+		x()
 	}
-	return cond(in)
+	p.want(")")
 }

@@ -12,131 +12,74 @@ import (
 // geometry is the property that spatial predicates are about.
 const geometry = "geometry"
 
+// opDWithin is not in CQL2: what is at most so many metres from a point.
+const opDWithin = "s_dwithin"
+
+const opDisjoint = "s_disjoint"
+
 // relations of spatial predicates whose first argument is the feature's geometry,
 // and of those whose second is.
 var relations = map[string][2]feature.Relation{
-	"S_INTERSECTS": {feature.Intersects, feature.Intersects},
-	"S_DISJOINT":   {feature.Intersects, feature.Intersects}, // negated
-	"S_WITHIN":     {feature.Within, feature.Contains},
-	"S_CONTAINS":   {feature.Contains, feature.Within},
-	"S_DWITHIN":    {feature.Intersects, feature.Intersects}, // with a circle
+	"s_intersects": {feature.Intersects, feature.Intersects},
+	opDisjoint:     {feature.Intersects, feature.Intersects}, // negated
+	"s_within":     {feature.Within, feature.Contains},
+	"s_contains":   {feature.Contains, feature.Within},
 }
 
-func (p *parser) spatial(neg bool) *Expr {
-	function := p.tok
-	f := strings.ToUpper(function.text)
-	both, ok := relations[f]
-	if !ok {
-		p.fail(function, "function %v is unknown, want S_INTERSECTS, S_DISJOINT, S_WITHIN, S_CONTAINS or S_DWITHIN", function)
-	}
-	p.step()
-	p.want("(")
-	e := &Expr{Op: Area, Not: neg != (f == "S_DISJOINT"), Relation: both[0]}
-	first := p.isGeometry()
-	if first {
-		p.step()
-		p.want(",")
-	}
-	at := p.tok
-	point, isPoint := p.shape(e)
-	if !first {
-		p.want(",")
-		if !p.isGeometry() {
-			p.fail(p.tok, "%v, want the property %s", p.tok, geometry)
+// spatial translates a predicate of the feature's geometry and another.
+func (t *translator) spatial(n *node, neg bool) *Expr {
+	other, swapped := n.args[1], 0
+	if !isGeometry(n.args[0]) {
+		if !isGeometry(n.args[1]) || n.op == opDWithin {
+			t.failUnless(isInstance(n.args[0]), n.args[0], "%v, want the property %s, %s", n.args[0], geometry, geometries)
+			t.fail(n.args[1], "%v, want the property %s", n.args[1], geometry)
 		}
-		p.step()
-		e.Relation = both[1]
+		other, swapped = n.args[0], 1
 	}
-	if f == "S_DWITHIN" {
-		if !isPoint {
-			p.fail(at, "%v, want a POINT in S_DWITHIN", at)
-		}
-		p.want(",")
-		far := p.tok
-		metres := p.number()
-		if metres < 0 {
-			p.fail(far, "a distance of %v, want 0 or more metres", metres)
-		}
-		e.Area = store.Circle(point[0], point[1], metres)
+	e := &Expr{Op: Area, Not: neg != (n.op == opDisjoint)}
+	if n.op == opDWithin {
+		p, ok := other.geometry.(orb.Point)
+		t.failUnless(ok, other, "%v, want a POINT in S_DWITHIN", other)
+		metres := t.metres(n.args[2])
+		e.Area = store.Circle(p[0], p[1], metres)
+	} else {
+		t.failUnless(isInstance(other), other, "%v, want %s", other, geometries)
+		e.Relation = relations[n.op][swapped]
+		e.Area = t.area(other)
 	}
-	p.want(")")
-	// Areas are checked here, where their column is known.
+	// Areas are checked here, where it is known which one it is.
 	q := store.Query{Area: e.Area, Relation: e.Relation}
 	if _, err := q.Prepare(feature.Geographic); err != nil {
-		p.fail(at, "%s", strings.TrimPrefix(err.Error(), store.ErrQuery.Error()+": area: "))
+		t.fail(other, "%s", strings.TrimPrefix(err.Error(), store.ErrQuery.Error()+": area: "))
 	}
 	return e
 }
 
-func (p *parser) isGeometry() bool {
-	return p.tok.kind == quoted && p.tok.text == geometry || p.tok.is(geometry)
+const geometries = "POINT, POLYGON, MULTIPOLYGON or BBOX"
+
+func isGeometry(n *node) bool { return n.form == property && strings.EqualFold(n.text, geometry) }
+
+func isInstance(n *node) bool { return n.form == shape || n.form == box }
+
+func (t *translator) metres(n *node) float64 {
+	t.failUnless(n.form == numeral, n, "%v, want a distance in metres", n)
+	_, f := numberOf(n.text)
+	t.failUnless(f >= 0, n, "a distance of %v, want 0 or more metres", f)
+	return f
 }
 
-// shape takes a geometry in well-known text, or a BBOX.
-func (p *parser) shape(e *Expr) (point orb.Point, isPoint bool) {
-	at := p.tok
-	switch {
-	case p.take("point"):
-		p.want("(")
-		point = p.position()
-		p.want(")")
-		// A point is a box without area.
-		e.Area = store.Box(point[0], point[1], point[0], point[1])
-		return point, true
-	case p.take("bbox"):
-		e.Area = p.bbox(at)
-		return point, false
-	case p.take("polygon"):
-		e.Area = store.Polygon(p.normal(at, p.polygon()))
-		return point, false
-	case p.take("multipolygon"):
-		var m orb.MultiPolygon
-		p.list(func() { m = append(m, p.polygon()) })
-		e.Area = store.Polygon(p.normal(at, m))
-		return point, false
+func (t *translator) area(n *node) *store.Area {
+	switch g := n.geometry.(type) {
+	case nil:
+		t.failUnless(len(n.bbox) == 4 || len(n.bbox) == 6, n, "a BBOX of %d numbers, want 4 or 6", len(n.bbox))
+		v, half := n.bbox, len(n.bbox)/2
+		return store.Box(v[0], v[1], v[half], v[half+1])
+	case orb.Point: // a box without area
+		return store.Box(g[0], g[1], g[0], g[1])
 	}
-	p.fail(at, "%v, want the property %s, POINT, POLYGON, MULTIPOLYGON or BBOX", at, geometry)
-	return point, false
-}
-
-func (p *parser) normal(at token, g orb.Geometry) orb.Geometry {
-	g, err := feature.Normalise(g, feature.Options{Space: feature.Geographic})
+	g, err := feature.Normalise(n.geometry, feature.Options{Space: feature.Geographic})
 	if err != nil {
-		p.fail(at, "%v", err)
+		t.fail(n, "%v", err)
 	}
-	return g
-}
-
-func (p *parser) bbox(at token) *store.Area {
-	var v []float64
-	p.list(func() { v = append(v, p.number()) })
-	if len(v) != 4 && len(v) != 6 {
-		p.fail(at, "a BBOX of %d numbers, want 4 or 6", len(v))
-	}
-	n := len(v) / 2
-	return store.Box(v[0], v[1], v[n], v[n+1])
-}
-
-// list takes ( x, x, ... ).
-func (p *parser) list(x func()) {
-	p.want("(")
-	x()
-	for p.take(",") {
-		x()
-	}
-	p.want(")")
-}
-
-func (p *parser) polygon() (g orb.Polygon) {
-	p.list(func() {
-		var ring orb.Ring
-		p.list(func() { ring = append(ring, p.position()) })
-		g = append(g, ring)
-	})
-	return g
-}
-
-func (p *parser) position() orb.Point {
-	x := p.number()
-	return orb.Point{x, p.number()}
+	return store.Polygon(g)
 }

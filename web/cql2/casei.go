@@ -1,0 +1,27 @@
+package cql2
+
+import (
+	"strconv"
+
+	"golang.org/x/text/cases"
+)
+
+// casei is a text without its case, by Unicode's full case folding.
+func (t *translator) casei(n *node) operand {
+	a := n.args[0]
+	o := t.operand(a)
+	switch {
+	case o.folded:
+	case o.text:
+		o.value = foldCase(o.value)
+		o.cel, o.folded = strconv.Quote(o.value), true
+	case o.plain():
+		o.cel, o.folded = o.own+".foldCase()", true
+	default:
+		t.fail(a, "%v, want a text or a property in CASEI", a)
+	}
+	return o
+}
+
+// foldCase is what package filter's function of that name does.
+func foldCase(s string) string { return cases.Fold().String(s) }

@@ -1,0 +1,146 @@
+package cql2
+
+import "time"
+
+// Temporal predicates compare ends of what they are given: both ends of an instant
+// are the instant. A time is a property, whose text is a time or a date, or a
+// literal; a date is its first moment in UTC.
+
+// temporal is what a temporal predicate means: that all of these comparisons hold,
+// or any.
+type temporal struct {
+	intervals bool // both must be intervals
+	any       bool
+	of        []ends
+}
+
+// ends compares one end of the first operand and one of the second.
+type ends struct {
+	first  int // start or end
+	op     string
+	second int
+}
+
+const (
+	start = iota
+	finish
+)
+
+// temporals are those of the standard's tables of temporal comparison functions,
+// which refer to OWL-Time.
+var temporals = map[string]*temporal{
+	"t_after":        {of: []ends{{start, ">", finish}}},
+	"t_before":       {of: []ends{{finish, "<", start}}},
+	"t_disjoint":     {any: true, of: []ends{{finish, "<", start}, {start, ">", finish}}},
+	"t_equals":       {of: []ends{{start, "=", start}, {finish, "=", finish}}},
+	"t_intersects":   {of: []ends{{finish, ">=", start}, {start, "<=", finish}}},
+	"t_contains":     {intervals: true, of: []ends{{start, "<", start}, {finish, ">", finish}}},
+	"t_during":       {intervals: true, of: []ends{{start, ">", start}, {finish, "<", finish}}},
+	"t_finishedBy":   {intervals: true, of: []ends{{start, "<", start}, {finish, "=", finish}}},
+	"t_finishes":     {intervals: true, of: []ends{{start, ">", start}, {finish, "=", finish}}},
+	"t_meets":        {intervals: true, of: []ends{{finish, "=", start}}},
+	"t_metBy":        {intervals: true, of: []ends{{start, "=", finish}}},
+	"t_overlappedBy": {intervals: true, of: []ends{{start, ">", start}, {start, "<", finish}, {finish, ">", finish}}},
+	"t_overlaps":     {intervals: true, of: []ends{{start, "<", start}, {finish, ">", start}, {finish, "<", finish}}},
+	"t_startedBy":    {intervals: true, of: []ends{{start, "=", start}, {finish, ">", finish}}},
+	"t_starts":       {intervals: true, of: []ends{{start, "=", start}, {finish, "<", finish}}},
+}
+
+// moment is an end: before (-1) or after (1) all times, a literal, or a property.
+type moment struct {
+	side     int
+	at       time.Time
+	property string // as a time, in the language of package filter
+}
+
+func (t *translator) temporal(n *node, rule *temporal, neg bool) *Expr {
+	a, b := t.ends(n, n.args[0], rule), t.ends(n, n.args[1], rule)
+	op := And
+	if rule.any != neg {
+		op = Or
+	}
+	var e *Expr
+	for _, c := range rule.of {
+		o := c.op
+		if neg {
+			o = opposites[o]
+		}
+		x := compareMoments(a[c.first], o, b[c.second])
+		if e == nil {
+			e = x
+			continue
+		}
+		e = join(op, e, x)
+	}
+	return e
+}
+
+// ends are those of an operand of the predicate n.
+func (t *translator) ends(n, of *node, rule *temporal) [2]moment {
+	if of.form != interval {
+		m := t.moment(of, start)
+		t.failUnless(!rule.intervals, of, "%v is an instant, want an INTERVAL in %v", of, n)
+		return [2]moment{m, m}
+	}
+	a, b := of.args[0], of.args[1]
+	ends := [2]moment{t.moment(a, start), t.moment(b, finish)}
+	t.failUnless(a.moment.IsZero() || b.moment.IsZero() || !b.moment.Before(a.moment), b, "%v is before the beginning, %v", b, a)
+	return ends
+}
+
+func (t *translator) moment(n *node, end int) (m moment) {
+	switch n.form {
+	case open:
+		m.side = 2*end - 1
+	case date, timestamp:
+		m.at = n.moment
+	case property:
+		m.property = instant(t.operand(n).cel)
+	default:
+		t.fail(n, "%v, want a property, DATE, TIMESTAMP or INTERVAL", n)
+	}
+	return m
+}
+
+// firstMoment is before all times that package filter knows, or the first of them.
+var firstMoment = momentCEL(time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC))
+
+func compareMoments(x moment, op string, y moment) *Expr {
+	if x.property != "" && y.side == 0 || y.property != "" && x.side == 0 {
+		if op == "=" {
+			op = "=="
+		} else if op == "<>" {
+			op = "!="
+		}
+		return cond(x.cel(), " ", op, " ", y.cel())
+	}
+	sign := x.side - y.side
+	if sign == 0 {
+		sign = x.at.Compare(y.at)
+	}
+	is := sign == 0
+	switch op {
+	case "<>":
+		is = sign != 0
+	case "<":
+		is = sign < 0
+	case "<=":
+		is = sign <= 0
+	case ">":
+		is = sign > 0
+	case ">=":
+		is = sign >= 0
+	}
+	// What is not known is neither before nor after all times.
+	if p := x.property + y.property; is && p != "" {
+		return cond(p, " >= ", firstMoment)
+	}
+	return constant(is)
+}
+
+func (m moment) cel() string {
+	if m.property != "" {
+		return m.property
+	}
+	return momentCEL(m.at)
+}

@@ -1,0 +1,178 @@
+package cql2
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// translator makes expressions of nodes. It fails as the parsers do.
+type translator struct {
+	known   func(property string) bool
+	errorAt func(at place, message string) *Error
+}
+
+func (t *translator) fail(n *node, format string, args ...any) {
+	panic(t.errorAt(n.at, fmt.Sprintf(format, args...)))
+}
+
+func (t *translator) failUnless(ok bool, n *node, format string, args ...any) {
+	if !ok {
+		t.fail(n, format, args...)
+	}
+}
+
+// condition translates what is true, false or unknown. neg says that the negation
+// is wanted.
+func (t *translator) condition(n *node, neg bool) *Expr {
+	switch n.form {
+	case boolean:
+		return constant((n.text == "true") != neg)
+	case property:
+		return cond(t.operand(n).cel, " == ", strconv.FormatBool(!neg))
+	case operation:
+	default:
+		t.fail(n, "%v, want a condition", n)
+	}
+	switch n.op {
+	case opAnd, opOr:
+		// The negation of AND is OR.
+		o := Or
+		if (n.op == opAnd) != neg {
+			o = And
+		}
+		e := t.condition(n.args[0], neg)
+		for _, a := range n.args[1:] {
+			e = join(o, e, t.condition(a, neg))
+		}
+		return e
+	case opNot:
+		return t.condition(n.args[0], !neg)
+	case opBetween:
+		return t.between(n, neg)
+	case opIn:
+		return t.in(n, neg)
+	case opLike:
+		return t.like(n, neg)
+	case opIsNull:
+		return t.isNull(n, neg)
+	case opCasei:
+		t.fail(n, "CASEI is a text, want a condition")
+	}
+	if opposites[n.op] != "" {
+		return t.compare(n, n.op, n.args[0], n.args[1], neg)
+	}
+	if rule := temporals[n.op]; rule != nil {
+		return t.temporal(n, rule, neg)
+	}
+	return t.spatial(n, neg)
+}
+
+func cond(parts ...string) *Expr { return &Expr{Filter: strings.Join(parts, "")} }
+
+func constant(is bool) *Expr { return &Expr{Filter: strconv.FormatBool(is)} }
+
+// opposites of comparisons.
+var opposites = map[string]string{"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
+// compare translates a comparison; n is where it is.
+func (t *translator) compare(n *node, op string, l, r *node, neg bool) *Expr {
+	left, right := t.operand(l), t.operand(r)
+	t.failUnless(left.own != "" || right.own != "", n, "%v, want a property on one side of %s", l, op)
+	if neg {
+		op = opposites[op]
+	}
+	if left.time != right.time {
+		// The text of a property becomes a time.
+		switch {
+		case left.time && right.plain():
+			right.cel = instant(right.cel)
+		case right.time && left.plain():
+			left.cel = instant(left.cel)
+		default:
+			t.fail(r, "%v, want times on both sides of %s, or a property", r, op)
+		}
+	}
+	t.failUnless(left.folded == right.folded || left.text || right.text || left.plain() || right.plain(), r,
+		"%v, want a text or a property beside CASEI", r)
+	// Null is equal to nothing, and unequal to nothing.
+	notNull := ""
+	if op == "<>" || op == "=" && left.own != "" && right.own != "" {
+		for _, o := range []operand{left, right} {
+			if o.own != "" {
+				notNull += o.own + " != null && "
+			}
+		}
+	}
+	switch op {
+	case "=":
+		op = "=="
+	case "<>":
+		op = "!="
+	}
+	return cond(notNull, left.cel, " ", op, " ", right.cel)
+}
+
+// left is the first operand of BETWEEN, IN and LIKE.
+func (t *translator) left(n *node) operand {
+	o := t.operand(n.args[0])
+	t.failUnless(o.own != "", n.args[0], "%v, want a property before BETWEEN, IN and LIKE", n.args[0])
+	return o
+}
+
+func (t *translator) between(n *node, neg bool) *Expr {
+	t.left(n)
+	o, low, high := n.args[0], n.args[1], n.args[2]
+	if l, h := t.operand(low), t.operand(high); l.own == "" && h.own == "" {
+		t.failUnless(l.time == h.time, high, "%v, want literals of one kind", high)
+	}
+	op := And
+	if neg {
+		op = Or
+	}
+	return join(op, t.compare(n, ">=", o, low, neg), t.compare(n, "<=", o, high, neg))
+}
+
+func (t *translator) in(n *node, neg bool) *Expr {
+	o, of := t.left(n), n.args[1]
+	t.failUnless(of.form == list, of, "%v, want a list", of)
+	all, plain := make([]string, len(of.args)), true
+	for i, a := range of.args {
+		v := t.operand(a)
+		all[i] = v.cel
+		plain = plain && v.own == "" && !v.time && (v.text || !o.folded)
+	}
+	if plain {
+		in := o.cel + " in [" + strings.Join(all, ", ") + "]"
+		if neg {
+			return cond(o.own, " != null && !(", in, ")")
+		}
+		return cond(in)
+	}
+	// The same as a = b OR a = c.
+	op := Or
+	if neg {
+		op = And
+	}
+	e := t.compare(n, "=", n.args[0], of.args[0], neg)
+	for _, a := range of.args[1:] {
+		e = join(op, e, t.compare(n, "=", n.args[0], a, neg))
+	}
+	return e
+}
+
+func (t *translator) isNull(n *node, neg bool) *Expr {
+	a := n.args[0]
+	t.failUnless(a.form == property, a, "%v, want a property before IS NULL", a)
+	if a.text == geometry {
+		if neg {
+			return cond(`type != ""`)
+		}
+		return cond(`type == ""`)
+	}
+	o := t.operand(a)
+	if neg {
+		return cond(o.cel, " != null")
+	}
+	return cond("!(", strconv.Quote(a.text), " in properties) || ", o.cel, " == null")
+}

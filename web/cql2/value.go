@@ -1,0 +1,60 @@
+package cql2
+
+import (
+	"strconv"
+	"time"
+)
+
+// operand is a property or a literal, in the language of package filter.
+type operand struct {
+	cel    string
+	own    string // of a property: cel, before it may have become something else
+	time   bool   // it is a moment
+	text   bool   // it is a literal text, of this:
+	value  string
+	folded bool // it is a text without its case
+}
+
+// plain reports whether the operand is a property and nothing more.
+func (o *operand) plain() bool { return o.own != "" && o.cel == o.own }
+
+func (t *translator) operand(n *node) (o operand) {
+	switch n.form {
+	case property:
+		t.failUnless(n.text != geometry, n, "%q is no text or number: want a spatial function, or IS NULL", geometry)
+		t.failUnless(t.known(n.text), n, "property %v is unknown: the collection's queryables have all", n)
+		o.own = "properties[" + strconv.Quote(n.text) + "]"
+		o.cel = o.own
+	case character:
+		o.cel, o.text, o.value = strconv.Quote(n.text), true, n.text
+	case numeral:
+		o.cel, _ = numberOf(n.text)
+	case boolean:
+		o.cel = n.text
+	case date, timestamp:
+		o.cel, o.time = momentCEL(n.moment), true
+	case operation:
+		t.failUnless(n.op == opCasei, n, "%v is a condition, want a property or a literal", n)
+		return t.casei(n)
+	default:
+		t.fail(n, "%v, want a property or a literal", n)
+	}
+	return o
+}
+
+// numberOf is a number as a literal of package filter, and what it is: an integer
+// where it is one, which is exact.
+func numberOf(s string) (cel string, f float64) {
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return strconv.FormatInt(n, 10), float64(n)
+	}
+	f, _ = strconv.ParseFloat(s, 64) // The parser has refused what is no number.
+	return strconv.FormatFloat(f, 'g', -1, 64), f
+}
+
+func momentCEL(t time.Time) string { return `timestamp("` + t.UTC().Format(time.RFC3339Nano) + `")` }
+
+// instant is the time that a property's text means: a date is its first moment.
+func instant(cel string) string {
+	return "(size(" + cel + ") == 10 ? timestamp(" + cel + ` + "T00:00:00Z") : timestamp(` + cel + "))"
+}
