@@ -1,6 +1,6 @@
 // Package web serves collections of features over HTTP, by the standard OGC API -
 // Features: Part 1 (Core, GeoJSON, HTML, OpenAPI 3.0; OGC 17-069r4), Part 3
-// (Filtering, with CQL2 text; OGC 19-079r2) and Part 4 (Create, Replace, Update and
+// (Filtering, with CQL2 text and JSON; OGC 19-079r2) and Part 4 (Create, Replace, Update and
 // Delete; OGC 20-002r1). docs/http.md shows it by example.
 //
 //	/                                            landing page

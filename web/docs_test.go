@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -52,6 +53,10 @@ func TestDocs(t *testing.T) {
 				case "-H":
 					headers = append(headers, v)
 				case "-d":
+					if slices.Contains(args, "-G") {
+						query += "&" + v
+						continue
+					}
 					body = v
 				default:
 					name, value, _ := strings.Cut(v, "=")

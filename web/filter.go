@@ -16,12 +16,20 @@ import (
 // parameter bbox is not there, and the conditions. What is left, such as a second
 // area, or an area under OR, is judged here, feature by feature (rest).
 
-const langText = "cql2-text"
+// The languages of filters: two forms of one.
+const (
+	langText = "cql2-text"
+	langJSON = "cql2-json"
+)
 
 // filter takes the parameters of a filter, and adds to the query what that can have.
 func (p *params) filter(c api.FeatureCollection, q *store.Query) (rest *rest, condition string, err error) {
-	if lang, ok := p.take("filter-lang"); ok && lang != langText {
-		return nil, "", &paramError{name: "filter-lang", value: lang, want: langText}
+	parse := cql2.Parse
+	switch lang, ok := p.take("filter-lang"); {
+	case lang == langJSON:
+		parse = cql2.ParseJSON
+	case ok && lang != langText:
+		return nil, "", &paramError{name: "filter-lang", value: lang, want: langText + " or " + langJSON}
 	}
 	if crs, ok := p.take("filter-crs"); ok && crs != crs84 {
 		return nil, "", &paramError{name: "filter-crs", value: crs, want: crs84}
@@ -34,7 +42,7 @@ func (p *params) filter(c api.FeatureCollection, q *store.Query) (rest *rest, co
 	if err != nil {
 		return nil, "", err
 	}
-	e, err := cql2.Parse(text, func(name string) bool {
+	e, err := parse(text, func(name string) bool {
 		return d.MoreProperties || slices.ContainsFunc(d.Properties, func(s store.PropertySchema) bool { return s.Name == name })
 	})
 	if err != nil {
@@ -110,11 +118,12 @@ func (r *rest) match(f *store.Found) (bool, error) {
 	return r.op == cql2.And, nil
 }
 
-// columnOf is the place of an error in a filter, 0: it has none.
-func columnOf(err error) int {
+// placeOf is the place of an error in a filter: a column of a text, or a pointer in
+// JSON. Neither: it has none.
+func placeOf(err error) (column int, pointer string) {
 	var bad *cql2.Error
 	if errors.As(err, &bad) {
-		return bad.Column
+		return bad.Column, bad.Pointer
 	}
-	return 0
+	return 0, ""
 }

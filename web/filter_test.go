@@ -46,7 +46,7 @@ func TestFilter(t *testing.T) {
 	}
 	for query, column := range map[string]int{
 		"filter=n+%3D": 4, "filter=colour=1": 1, "filter=n=1+and+S_TOUCHES(geometry,POINT(1+2))": 9,
-		"filter=n=1&filter-lang=cql2-json": 0, "filter=n=1&filter-crs=EPSG:4326": 0, "filter=": 1,
+		"filter=n=1&filter-lang=cql-text": 0, "filter=n=1&filter-lang=": 0, "filter=n=1&filter-lang=cql2-json": 2, "filter=n=1&filter-crs=EPSG:4326": 0, "filter=": 1,
 	} {
 		p := w.problem(w.get(empty+"?"+query), http.StatusBadRequest)
 		if !strings.HasPrefix(p.Parameter, "filter") || p.Column != column {
@@ -56,6 +56,33 @@ func TestFilter(t *testing.T) {
 	// A filter may be too long for package filter.
 	long := "n = 1" + strings.Repeat(" OR name = 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'", 100)
 	w.problem(w.get(empty+"?filter="+url.QueryEscape(long)), http.StatusBadRequest)
+}
+
+// The same filters as JSON, on all pages.
+func TestFilterJSON(t *testing.T) {
+	w := newSite(t, Options{})
+	w.points(40)
+	for filter, want := range map[string]string{
+		`{"op":"<","args":[{"property":"n"},2]}`: "p000 p001",
+		`{"op":"or","args":[{"op":"=","args":[{"property":"n"},9]},{"op":"s_intersects","args":[{"property":"geometry"},{"bbox":[-180,0,-178.5,90]}]}]}`: "p000 p001 p009",
+		`{"op":"like","args":[{"op":"casei","args":[{"property":"name"}]},{"op":"casei","args":["POINT 1_"]}]}`:                                          "p010 p011 p012 p013 p014 p015 p016 p017 p018 p019",
+		`{"op":"t_before","args":[{"property":"datetime"},{"date":"1970-01-03"}]}`:                                                                       "p000 p001",
+	} {
+		for _, also := range []string{"", "&numberMatched=false", "&limit=1"} {
+			ids, _ := w.walk(empty + "?filter-lang=cql2-json&filter=" + url.QueryEscape(filter) + also)
+			if got := strings.Join(ids, " "); got != want {
+				t.Errorf("%s%s: %s, want %s", filter, also, got, want)
+			}
+		}
+	}
+	for filter, pointer := range map[string]string{
+		`{"op":"and","args":[true,{"op":"=","args":[{"property":"colour"},1]}]}`: "/args/1/args/0", `{"op":"+","args":[]}`: "/op", `5`: "",
+	} {
+		p := w.problem(w.get(empty+"?filter-lang=cql2-json&filter="+url.QueryEscape(filter)), http.StatusBadRequest)
+		if p.Parameter != "filter" || p.Pointer != pointer || p.Column != 0 || !strings.Contains(p.Detail, pointer) {
+			t.Errorf("%s: %+v, want %s", filter, p, pointer)
+		}
+	}
 }
 
 func TestQueryables(t *testing.T) {

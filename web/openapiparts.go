@@ -42,9 +42,10 @@ func (q *request) parameters(collections []string) object {
 			object{"type": "string", "minLength": 1, "maxLength": feature.MaxIDBytes}),
 		"numberMatched": query("numberMatched", "false leaves numberMatched out, which costs a search of all that matches.",
 			object{"type": "boolean", "default": true}),
-		"filter": query("filter", "Only features for which this is true, in CQL2 text: kind = 'cafe' AND S_WITHIN(geometry, BBOX(1, 42, 2, 43)).",
+		"filter": query("filter", "Only features for which this is true, in CQL2 text, such as kind = 'cafe' AND S_WITHIN(geometry, BBOX(1, 42, 2, 43)), "+
+			"or in CQL2 JSON, such as {\"op\":\"=\",\"args\":[{\"property\":\"kind\"},\"cafe\"]}.",
 			object{"type": "string", "maxLength": cql2.MaxBytes}),
-		"filter-lang": query("filter-lang", "The language of filter.", object{"type": "string", "enum": []string{langText}, "default": langText}),
+		"filter-lang": query("filter-lang", "The language of filter.", object{"type": "string", "enum": []string{langText, langJSON}, "default": langText}),
 		"filter-crs":  query("filter-crs", "The reference system of geometries in filter.", object{"type": "string", "enum": []string{crs84}, "default": crs84}),
 		"If-None-Match": object{"name": "If-None-Match", "in": "header", "required": false,
 			"description": "ETags of the feature that the client has", "schema": object{"type": "string"}},
@@ -115,7 +116,7 @@ func schemas() object {
 		}),
 		"Problem": obj([]string{"title", "status", "detail"}, object{
 			"title": text, "status": object{"type": "integer"}, "detail": text,
-			"parameter": text, "value": text, "limit": text, "column": object{"type": "integer"},
+			"parameter": text, "value": text, "limit": text, "column": object{"type": "integer"}, "pointer": text,
 		}),
 	}
 }

@@ -35,8 +35,9 @@ type problem struct {
 	Parameter string `json:"parameter,omitempty"`
 	Value     string `json:"value,omitempty"`
 	Limit     string `json:"limit,omitempty"`
-	// Column of a filter, in characters, from 1.
-	Column int `json:"column,omitempty"`
+	// Column of a filter, in characters, from 1, or a JSON pointer in it.
+	Column  int    `json:"column,omitempty"`
+	Pointer string `json:"pointer,omitempty"`
 }
 
 // paramError is about a parameter: 400.
@@ -127,7 +128,7 @@ func problemOf(err error) problem {
 	case errors.As(err, &param):
 		p.Status = http.StatusBadRequest
 		p.Parameter, p.Value, p.Limit = clip(param.name, maxValue), clip(param.value, maxValue), clip(param.want, maxValue)
-		p.Column = columnOf(err)
+		p.Column, p.Pointer = placeOf(err)
 	case errors.As(err, &own):
 		p.Status = own.status
 	case errors.As(err, &late):
