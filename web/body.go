@@ -61,19 +61,41 @@ func keepBody(b *[]byte) {
 	}
 }
 
-// send writes an answer, which counts in the budget until the client has taken it.
+// send writes an answer, which counts in the budget until the client has taken it. It
+// is compressed if that is of use.
 func (q *request) send(status int, contentType string, body []byte) error {
+	if compressible(contentType) {
+		q.varyByCoding()
+		if c := q.accepted().best(len(body)); c != identity {
+			out := bodies.Get().(*[]byte)
+			defer keepBody(out)
+			if q.compress(c, out, body) {
+				return q.sendCoded(status, contentType, c, *out)
+			}
+		}
+	}
+	return q.sendCoded(status, contentType, identity, body)
+}
+
+// sendCoded writes an answer that has a coding.
+func (q *request) sendCoded(status int, contentType string, c coding, body []byte) error {
 	h := q.w.Header()
 	h.Set("Content-Type", contentType)
+	if c != identity {
+		h.Set("Content-Encoding", c.String())
+		if tag := h.Get("ETag"); tag != "" {
+			h.Set("ETag", withCoding(tag, c))
+		}
+	}
 	h.Set("Content-Length", fmt.Sprint(len(body)))
 	q.w.WriteHeader(status)
 	if q.r.Method == http.MethodHead {
 		return nil
 	}
-	c := http.NewResponseController(q.w)
+	rc := http.NewResponseController(q.w)
 	for len(body) > 0 {
 		n := min(chunk, len(body))
-		_ = c.SetWriteDeadline(time.Now().Add(q.o.IdleTimeout))
+		_ = rc.SetWriteDeadline(time.Now().Add(q.o.IdleTimeout))
 		if _, err := q.w.Write(body[:n]); err != nil {
 			return nil //nolint:nilerr // The client has gone: nobody is left to tell.
 		}

@@ -68,7 +68,10 @@ func (q *request) under(c api.FeatureCollection, id string, absent bool,
 // judge is 412 unless the headers allow to write over a revision, 0: over none.
 func judge(h http.Header, was uint64) error {
 	same := func(all []string) bool {
-		return was != 0 && slices.ContainsFunc(all, func(t string) bool { return t == etag(was, false) || t == etag(was, true) })
+		return was != 0 && slices.ContainsFunc(all, func(t string) bool {
+			t, _ = withoutCoding(t)
+			return t == etag(was, false) || t == etag(was, true)
+		})
 	}
 	is := "there is no such feature"
 	if was != 0 {

@@ -37,5 +37,5 @@
 // (bounds, keys), problem.go (errors), cors.go, negotiate.go and params.go (what is
 // asked for), bbox.go, datetime.go, properties.go and filter.go (conditions),
 // items.go and page.go (searches), feature.go, collections.go, schema.go, links.go,
-// openapi.go, write.go, patch.go, condition.go and etag.go (Part 4), html.go.
+// openapi.go, coding.go and compress.go, write.go, patch.go, condition.go and etag.go (Part 4), html.go.
 package web

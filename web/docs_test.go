@@ -45,6 +45,8 @@ func TestDocs(t *testing.T) {
 		for i := 1; i < len(args); i++ {
 			switch a := args[i]; a {
 			case "-s", "-G":
+			case "--compressed":
+				headers = append(headers, "Accept-Encoding: deflate, gzip, br, zstd")
 			case "-X", "-H", "-d", "--data-urlencode":
 				i++
 				switch v := args[i]; a {

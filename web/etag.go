@@ -9,11 +9,13 @@ import (
 // The ETag of a feature is its revision, which no two states of a collection's
 // feature share:
 //
-//	"r4711"        as GeoJSON
-//	"r4711-html"   as a page
+//	"r4711"            as GeoJSON
+//	"r4711-html"       as a page
+//	"r4711-html-gzip"  as a page, compressed
 //
-// If-Match names states that a write may replace, so it has those of GeoJSON;
-// either form means the same state there.
+// Strong tags of different bytes differ, so each coding has its own (RFC 9110 section
+// 8.8.3.3). If-Match names states that a write may replace: each form means the same
+// state there, as whoever asked for the feature does not choose how it was compressed.
 
 func etag(revision uint64, html bool) string {
 	if html {
@@ -36,14 +38,40 @@ func tags(h http.Header, name string) (all []string, any bool) {
 	return all, any
 }
 
-// notModified reports whether the client has the feature as it is (If-None-Match).
-func (q *request) notModified(revision uint64, html bool) bool {
-	all, any := tags(q.r.Header, "If-None-Match")
-	own := etag(revision, html)
-	for _, t := range all {
-		if strings.TrimPrefix(t, "W/") == own {
-			return true
+// withCoding is the tag of an answer that is compressed, from that of one that is not.
+func withCoding(tag string, c coding) string {
+	return strings.TrimSuffix(tag, `"`) + "-" + c.String() + `"`
+}
+
+// withoutCoding takes withCoding back.
+func withoutCoding(tag string) (string, coding) {
+	for _, c := range []coding{zstdCoding, gzipCoding} {
+		if own, ok := strings.CutSuffix(tag, "-"+c.String()+`"`); ok {
+			return own + `"`, c
 		}
 	}
-	return any
+	return tag, identity
+}
+
+// unchanged sets the tag of what a GET asks for, and answers 304 if the client has it
+// (If-None-Match), in a coding that it accepts. The answer then has the tag of what
+// the client has, by which a cache knows which of several answers is meant.
+func (q *request) unchanged(tag string) bool {
+	h := q.w.Header()
+	h.Set("ETag", tag)
+	all, any := tags(q.r.Header, "If-None-Match")
+	has := -1.0
+	for _, t := range all {
+		own, c := withoutCoding(strings.TrimPrefix(t, "W/"))
+		if quality := q.accepted()[c]; own == tag && quality > max(has, 0) {
+			has = quality
+			h.Set("ETag", strings.TrimPrefix(t, "W/"))
+		}
+	}
+	if has < 0 && !any {
+		return false
+	}
+	q.varyByCoding()
+	q.w.WriteHeader(http.StatusNotModified)
+	return true
 }

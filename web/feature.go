@@ -38,12 +38,8 @@ func (q *request) feature() error {
 	if err != nil {
 		return err
 	}
-	h := q.w.Header()
-	h.Set("ETag", etag(revision, html))
-	// It may be kept, and must be asked about each time.
-	h.Set("Cache-Control", "no-cache")
-	if q.notModified(revision, html) {
-		q.w.WriteHeader(http.StatusNotModified)
+	q.mayBeKept("no-cache")
+	if q.unchanged(etag(revision, html)) {
 		return nil
 	}
 	links := append(q.selfAndAlternate(html, typeGeoJSON, "collections", c.Name(), "items", id),

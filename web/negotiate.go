@@ -15,6 +15,7 @@ const (
 	typeHTML    = "text/html"
 	typeSchema  = "application/schema+json"
 	typeOpenAPI = "application/vnd.oai.openapi+json;version=3.0"
+	typeMVT     = "application/vnd.mapbox-vector-tile"
 )
 
 // html reports whether the client wants a page for people. What else there is has
@@ -80,4 +81,33 @@ func covers(of, t string) bool {
 	}
 	major, ok := strings.CutSuffix(of, "/*")
 	return ok && strings.HasPrefix(t, major+"/")
+}
+
+// accepted are the codings that the client accepts.
+func (q *request) accepted() *accepted {
+	if q.codings == nil {
+		a := acceptedCodings(q.r.Header)
+		q.codings = &a
+	}
+	return q.codings
+}
+
+// varyByCoding says that an answer depends on Accept-Encoding.
+func (q *request) varyByCoding() {
+	for _, v := range q.w.Header().Values("Vary") {
+		if v == "Accept-Encoding" {
+			return
+		}
+	}
+	q.w.Header().Add("Vary", "Accept-Encoding")
+}
+
+// mayBeKept says how caches may keep the answer: no-cache, if they ask each time
+// whether it is still right, or no-store, not at all. What needs a key is kept by the
+// client alone: a cache that others use does not know who may see it.
+func (q *request) mayBeKept(how string) {
+	if q.o.Keys != nil {
+		how = "private, " + how
+	}
+	q.w.Header().Set("Cache-Control", how)
 }

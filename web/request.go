@@ -42,10 +42,11 @@ type request struct {
 	holds   holdings
 	who     *access.Principal
 	params  params
+	codings *accepted // nil: not read yet (accepted)
 }
 
 // holdings are what a request holds of its account, besides requestBytes.
-type holdings struct{ body, search, ids, answer int64 }
+type holdings struct{ body, search, ids, answer, coded int64 }
 
 // recorder notes what was answered.
 type recorder struct {

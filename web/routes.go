@@ -131,6 +131,9 @@ func (q *request) run(p page) error {
 		if err := q.identify(); err != nil {
 			return err
 		}
+		if q.who != nil {
+			q.w.Header().Set("Cache-Control", "private")
+		}
 	}
 	if q.r.URL.RawQuery != "" {
 		var err error
