@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"hash/crc32"
+	"regexp"
 	"sync"
 	"time"
 
@@ -49,16 +50,45 @@ type Options struct {
 	// by one, and if more than MaxFiltered are in the tile's area the error is
 	// ErrTooMany.
 	Filter string
-	// Pace is as store.Query.Pace.
+	// Also, if not nil, is a condition that Filter cannot have. It must be a function
+	// of the feature alone, and AlsoName another one for another condition. As with
+	// Filter, features are counted one by one.
+	Also     func(*store.Found) (bool, error)
+	AlsoName string
+	// Coding, if not nil, is how the bytes are compressed.
+	Coding *Coding
+	// Pace and Hold are as in store.Query.
 	Pace func() error
+	Hold func(bytes int64) error
+	// Bound, if not nil, is called by a Cache for a tile that it has to draw. It calls
+	// draw once and returns nil, possibly after it has waited until few others draw, or
+	// returns why it did not.
+	Bound func(ctx context.Context, draw func()) error
 }
+
+// Coding is a way to compress tiles.
+type Coding struct {
+	Name string // unique
+	// Encode returns data compressed, in memory of its own; nil: it would be no smaller.
+	Encode func(data []byte) ([]byte, error)
+}
+
+// filtered: features are looked at one by one.
+func (o *Options) filtered() bool { return o.Filter != "" || o.Also != nil }
+
+// timed: the answer depends on the time, not only on what is stored. Filters that
+// have the word in a text are thought to.
+func (o *Options) timed() bool { return now.MatchString(o.Filter) }
+
+var now = regexp.MustCompile(`\bnow\b`)
 
 // Tile is a vector tile. It does not change.
 type Tile struct {
-	Data []byte // nothing if nothing is there
+	Data  []byte // nothing if nothing is there
+	Coded bool   // Data is compressed, by Options.Coding
 	// ETag, in quotes, is equal for equal states of what the tile shows, with the
-	// same options, and for no others. "": a write was under way there meanwhile, or the filter
-	// depends on the time.
+	// same options, and for no others; it does not depend on Options.Coding. "": a write
+	// was under way there meanwhile, or the filter depends on the time.
 	ETag string
 
 	revision uint64
@@ -88,6 +118,7 @@ func (b *Builder) Tile(ctx context.Context, c *store.Collection, z, x, y int, o 
 type drawing struct {
 	*scratch
 	c        *store.Collection
+	name     string // of the collection, and of the layer
 	o        Options
 	area     *area
 	q        *store.Prepared
@@ -128,7 +159,7 @@ func (b *Builder) prepare(c *store.Collection, z, x, y int, o Options) (*drawing
 	if b.MaxFiltered > 0 {
 		d.filtered = min(d.filtered, b.MaxFiltered)
 	}
-	q, err := c.Prepare(store.Query{Area: store.Box(a.west, a.south, a.east, a.north), Filter: o.Filter, Pace: o.Pace})
+	q, err := c.Prepare(store.Query{Area: store.Box(a.west, a.south, a.east, a.north), Filter: o.Filter, Pace: o.Pace, Hold: o.Hold})
 	d.q = q
 	return d, err
 }
@@ -142,6 +173,7 @@ func (d *drawing) tile(ctx context.Context) (t Tile, err error) {
 	d.scratch = scratches.Get().(*scratch)
 	defer scratches.Put(d.scratch)
 	d.shaper.a = d.area
+	d.name = d.c.Name()
 	d.layer.reset(d.maxBytes, &d.o)
 	if t.Data, err = d.draw(ctx); err != nil {
 		return Tile{}, fmt.Errorf("tile: %d/%d/%d of %q: %w", d.area.z, d.area.x, d.area.y, d.c.Name(), err)
@@ -150,13 +182,20 @@ func (d *drawing) tile(ctx context.Context) (t Tile, err error) {
 	if err != nil {
 		return Tile{}, err
 	}
-	// A filter that says `now` is no function of the state. Others that have these
-	// letters lose only their ETag.
-	if after.Begun == before.Ended && !strings.Contains(d.o.Filter, "now") {
+	if after.Begun == before.Ended && !d.o.timed() {
 		t.revision, t.until = before.Ended, d.until
-		// A state is a revision, and which features have expired since: all up to
-		// the one that is the first to expire now.
-		t.ETag = fmt.Sprintf(`"%d-%x-%x-%x-%x"`, format, before.Boot, before.Collection, t.revision, int64(t.until))
+		// A state is a revision, the collection's name, and which features have expired
+		// since: all up to the one that is the first to expire now.
+		t.ETag = fmt.Sprintf(`"%d-%x-%x-%x-%x-%x"`, format, before.Boot, before.Collection, t.revision, int64(t.until), crc32.ChecksumIEEE([]byte(d.name)))
+	}
+	if d.o.Coding != nil && len(t.Data) > 0 {
+		coded, err := d.o.Coding.Encode(t.Data)
+		if err != nil {
+			return Tile{}, err
+		}
+		if coded != nil {
+			t.Data, t.Coded = coded, true
+		}
 	}
 	return t, nil
 }
@@ -164,14 +203,14 @@ func (d *drawing) tile(ctx context.Context) (t Tile, err error) {
 // draw is the bytes.
 func (d *drawing) draw(ctx context.Context) ([]byte, error) {
 	most := d.most
-	if d.o.Filter != "" {
+	if d.o.filtered() {
 		most = d.filtered
 	}
 	_, few, err := d.count(ctx, most)
 	switch {
 	case err != nil:
 		return nil, err
-	case !few && d.o.Filter != "":
+	case !few && d.o.filtered():
 		return nil, tooManyFor(d.filtered)
 	case few:
 		if data, ok, err := d.features(ctx); ok || err != nil {
@@ -218,7 +257,7 @@ func (d *drawing) features(ctx context.Context) (data []byte, ok bool, err error
 	defer d.layer.clear()
 	d.shaper.coarse = 1
 	drawn, fits := 0, true
-	err = d.c.SearchWith(ctx, d.q, &d.buffer, func(f *store.Found) (bool, error) {
+	err = d.search(ctx, func(f *store.Found) (bool, error) {
 		drawn++
 		fits = drawn <= d.most && d.feature(f)
 		return fits, nil
@@ -226,8 +265,20 @@ func (d *drawing) features(ctx context.Context) (data []byte, ok bool, err error
 	if err != nil || !fits {
 		return nil, false, err
 	}
-	data, ok = d.layer.encode(d.c.Name())
+	data, ok = d.layer.encode(d.name)
 	return data, ok, nil
+}
+
+// search calls yield with the features of the area that the conditions are true of.
+func (d *drawing) search(ctx context.Context, yield func(*store.Found) (bool, error)) error {
+	return d.c.SearchWith(ctx, d.q, &d.buffer, func(f *store.Found) (bool, error) {
+		if d.o.Also != nil {
+			if ok, err := d.o.Also(f); !ok || err != nil {
+				return err == nil, err
+			}
+		}
+		return yield(f)
+	})
 }
 
 // feature draws one; false: there is no more room.

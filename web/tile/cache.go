@@ -30,7 +30,9 @@ import (
 // before a write that a waiting request must see has an older revision, so that
 // one draws again, or waits for one who has begun after it came: what that one draws
 // it may have as it is. So a request waits for two drawings at most, also where
-// none is of one revision.
+// none is of one revision. If only a few may draw at a time (Options.Bound), requests
+// wait for their turn before they are known to draw a tile: what is said to be drawn is
+// being drawn, and nobody waits for a tile whose drawer waits behind others.
 
 // Cache draws tiles and keeps them. All methods are safe for concurrent use.
 type Cache struct {
@@ -58,9 +60,12 @@ type CacheStats struct {
 	Bytes   int64
 }
 
-// key says which tile it is. The name is in the tile.
+// key says which tile it is. The name is in the tile. The collection is known by its
+// number (store.Changes): a pointer would keep one in memory that was dropped, and
+// which no request finds any more.
 type key struct {
-	c             *store.Collection
+	boot          uint64
+	collection    uint32
 	name, options string
 	z, x, y       int
 }
@@ -86,85 +91,115 @@ func NewCache(bytes int64, b Builder) *Cache {
 	return &Cache{b: b, bytes: bytes, tiles: map[key]*list.Element{}, drawing: map[key]*flight{}}
 }
 
-// optionsKey is equal for equal options.
+// key is equal for options that give equal tiles.
 func (o *Options) key() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%t %q %q", o.NoProperties, o.Filter, o.Fields)
+	fmt.Fprintf(&b, "%t %q %q %q", o.NoProperties, o.Filter, o.Fields, o.AlsoName)
+	if o.Coding != nil {
+		b.WriteString(" " + o.Coding.Name)
+	}
 	return b.String()
 }
 
-// Tile is Builder.Tile, from memory if it is known to be the same.
+// Tile is Builder.Tile, from memory if it is known to be the same. Options.Coding makes
+// another tile of it, which is drawn for itself.
 func (c *Cache) Tile(ctx context.Context, of *store.Collection, z, x, y int, o Options) (Tile, error) {
 	d, err := c.b.prepare(of, z, x, y, o)
 	if err != nil {
 		return Tile{}, err
 	}
-	k := key{of, of.Name(), o.key(), z, x, y}
-	for waited := false; ; waited = true {
-		t, f, mine, err := c.get(k, d)
+	k := key{name: of.Name(), options: o.key(), z: z, x: x, y: y}
+	// Whoever draws it now may have begun before this request; later ones have not.
+	for later := false; ; later = true {
+		t, f, err := c.get(&k, d, nil)
+		if f == nil && err == nil && t == nil {
+			later = true
+			mine := &flight{done: make(chan struct{})}
+			if stopped := d.bound(ctx, func() {
+				// Somebody else may have come first while this one waited.
+				if t, f, err = c.get(&k, d, mine); f == mine {
+					f = nil
+					t, err = c.draw(ctx, k, d, mine)
+				}
+			}); stopped != nil {
+				return Tile{}, stopped
+			}
+		}
 		switch {
 		case err != nil:
 			return Tile{}, err
-		case f == nil:
-			return t, nil
-		case mine:
-			return c.draw(ctx, k, d, f)
+		case t != nil:
+			return *t, nil
 		}
 		select {
 		case <-f.done:
 		case <-ctx.Done():
 			return Tile{}, ctx.Err()
 		}
-		if waited && f.ok {
-			return f.tile, nil // It began when the one before had ended.
+		if later && f.ok {
+			return f.tile, nil
 		}
 	}
 }
 
-// get is the kept tile, if it is right. Else f is who draws it, which is the caller's
-// task if it is mine.
-func (c *Cache) get(k key, d *drawing) (t Tile, f *flight, mine bool, err error) {
+// bound has draw called when few others draw.
+func (d *drawing) bound(ctx context.Context, draw func()) error {
+	if d.o.Bound == nil {
+		draw()
+		return nil
+	}
+	return d.o.Bound(ctx, draw)
+}
+
+// get is the kept tile, if it is right. Else f is who draws it, nil: nobody. That is
+// mine then, if it is not nil.
+func (c *Cache) get(k *key, d *drawing, mine *flight) (t *Tile, f *flight, err error) {
 	now, err := d.c.Changes(d.q.Boxes())
 	if err != nil {
-		return t, nil, false, err
+		return nil, nil, err
 	}
+	k.boot, k.collection = now.Boot, now.Collection
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.tiles[k]; e != nil {
-		if t := e.Value.(*kept).tile; t.revision == now.Ended && (t.until == 0 || now.Now < t.until) {
+	if e := c.tiles[*k]; e != nil {
+		if t := &e.Value.(*kept).tile; t.revision == now.Ended && (t.until == 0 || now.Now < t.until) {
 			c.recent.MoveToFront(e)
 			c.stats.Hits++
-			return t, nil, false, nil
+			return t, nil, nil
 		}
 	}
-	if f = c.drawing[k]; f != nil {
+	if f = c.drawing[*k]; f != nil {
 		c.stats.Waits++
-		return t, f, false, nil
+		return nil, f, nil
 	}
-	f = &flight{done: make(chan struct{})}
-	c.drawing[k] = f
-	c.stats.Misses++
-	return t, f, true, nil
+	if mine != nil {
+		c.drawing[*k] = mine
+		c.stats.Misses++
+	}
+	return nil, mine, nil
 }
 
 // draw draws a tile, and keeps it.
-func (c *Cache) draw(ctx context.Context, k key, d *drawing, f *flight) (t Tile, err error) {
-	defer func() {
+func (c *Cache) draw(ctx context.Context, k key, d *drawing, f *flight) (*Tile, error) {
+	defer func() { // Also if a condition panics: others wait.
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		switch {
 		case !f.ok:
-		case t.ETag == "":
+		case f.tile.ETag == "":
 			c.stats.Uncertain++
 		default:
-			c.keep(k, t)
+			c.keep(k, f.tile)
 		}
 		delete(c.drawing, k)
 		close(f.done)
 	}()
-	t, err = d.tile(ctx)
-	f.tile, f.ok = t, err == nil
-	return t, err
+	t, err := d.tile(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f.tile, f.ok = t, true
+	return &f.tile, nil
 }
 
 // keep keeps a tile, and makes room for it. mu is held.
@@ -190,17 +225,6 @@ func (c *Cache) forget(e *list.Element) {
 	v := c.recent.Remove(e).(*kept)
 	delete(c.tiles, v.key)
 	c.size -= size(v.key, v.tile)
-}
-
-// Forget lets go of all tiles of a collection, such as one that was dropped.
-func (c *Cache) Forget(of *store.Collection) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for k, e := range c.tiles {
-		if k.c == of {
-			c.forget(e)
-		}
-	}
 }
 
 // Stats of the cache.

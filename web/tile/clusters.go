@@ -79,7 +79,7 @@ func (d *drawing) clusters(ctx context.Context, n int) (data []byte, ok bool, er
 	d.shaper.coarse = float64(mostCells / n)
 	d.until, d.ids, d.names = 0, d.ids[:0], d.names[:0]
 	defer d.layer.clear()
-	if d.o.Filter == "" {
+	if !d.o.filtered() {
 		ok, err = d.c.CountCells(ctx, g, d.o.Pace)
 	} else {
 		ok, err = d.countFound(ctx)
@@ -110,7 +110,7 @@ func (d *drawing) clusters(ctx context.Context, n int) (data []byte, ok bool, er
 	if ok, err = d.drawFound(ctx); !ok || err != nil {
 		return nil, false, err
 	}
-	data, ok = d.layer.encode(d.c.Name())
+	data, ok = d.layer.encode(d.name)
 	return data, ok, nil
 }
 
@@ -123,7 +123,7 @@ func (d *drawing) countFound(ctx context.Context) (ok bool, err error) {
 	area := feature.Box{MinX: g.X[0], MinY: g.Y[0], MaxX: g.X[len(g.X)-1], MaxY: g.Y[len(g.Y)-1]}
 	var boxes []feature.Box
 	ok = true
-	err = d.c.SearchWith(ctx, d.q, &d.buffer, func(f *store.Found) (bool, error) {
+	err = d.search(ctx, func(f *store.Found) (bool, error) {
 		d.expires(f)
 		boxes = f.View.Boxes(boxes[:0])
 		i := slices.IndexFunc(boxes, area.Intersects)
@@ -160,7 +160,7 @@ func (d *drawing) drawFound(ctx context.Context) (ok bool, err error) {
 		ok = d.feature(f)
 		return ok, nil
 	}
-	if d.o.Filter == "" {
+	if !d.o.filtered() {
 		err = d.c.ReadFound(ctx, d.ids, d.o.Pace, draw)
 		return ok, err
 	}

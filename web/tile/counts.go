@@ -22,14 +22,20 @@ type Cell struct {
 	Count                    int
 }
 
+// Middle is the middle of the cell as maps show it, in Web Mercator.
+func (c *Cell) Middle() (longitude, latitude float64) {
+	y := func(latitude float64) float64 { return math.Asinh(math.Tan(latitude * math.Pi / 180)) }
+	return (c.West + c.East) / 2, math.Atan(math.Sinh((y(c.South)+y(c.North))/2)) * 180 / math.Pi
+}
+
 // Counts counts features by cells, for clusters and heat maps: the cells are tiles of
 // a zoom, the same whichever area is asked for. It gives those that meet the area and
 // have something in them, whole ones, from the south-west, rows from west to east. An
 // area with west > east crosses 180 degrees.
 //
-// Without a filter (Options.Filter) boxes are counted, as in a tile's clusters, from
-// counts of whole leaves of the tree where they lie in one cell; with one, features. The
-// other options but Pace are not used. ErrTooMany: more than MaxCells, or, with a
+// Without a condition (Options.Filter, Also) boxes are counted, as in a tile's clusters,
+// from counts of whole leaves of the tree where they lie in one cell; with one, features.
+// Of the other options Pace and Hold are used. ErrTooMany: more than MaxCells, or, with a
 // filter, than MaxFiltered features; a smaller area or larger cells can be had.
 func Counts(ctx context.Context, c *store.Collection, west, south, east, north float64, zoom int, o Options) ([]Cell, error) {
 	if zoom < 0 || zoom > MaxCellZoom {
@@ -38,7 +44,7 @@ func Counts(ctx context.Context, c *store.Collection, west, south, east, north f
 	if err := geographic(c); err != nil {
 		return nil, err
 	}
-	q, err := c.Prepare(store.Query{Area: store.Box(west, south, east, north), Filter: o.Filter, Pace: o.Pace})
+	q, err := c.Prepare(store.Query{Area: store.Box(west, south, east, north), Filter: o.Filter, Pace: o.Pace, Hold: o.Hold})
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +101,7 @@ func (d *drawing) counts(ctx context.Context, all []Cell, world *area, p span) (
 	}
 	s.borders(g, world)
 	g.MostWide = -1
-	if d.o.Filter == "" {
+	if !d.o.filtered() {
 		_, err = d.c.CountCells(ctx, g, d.o.Pace)
 	} else {
 		err = d.countFiltered(ctx)
@@ -119,7 +125,7 @@ func (d *drawing) countFiltered(ctx context.Context) (err error) {
 	g := &d.grid
 	d.q, err = d.c.Prepare(store.Query{
 		Area:   store.Box(g.X[0], g.Y[0], min(g.X[len(g.X)-1], 180), min(g.Y[len(g.Y)-1], maxLatitude)),
-		Filter: d.o.Filter, Pace: d.o.Pace,
+		Filter: d.o.Filter, Pace: d.o.Pace, Hold: d.o.Hold,
 	})
 	if err != nil {
 		return err

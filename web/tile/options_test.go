@@ -1,0 +1,167 @@
+package tile
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/paulmach/orb"
+
+	"github.com/catfish-index/catfish/store"
+)
+
+// even is a condition on ids such as f12.
+func even(f *store.Found) (bool, error) { return (f.ID[len(f.ID)-1]-'0')%2 == 0, nil }
+
+// TestAlso: a condition that is a function gives the same as one that is a filter, with
+// few features, with clusters, and counted.
+func TestAlso(t *testing.T) {
+	c := places(t, scattered(rand.New(rand.NewPCG(1, 1)), 400, true)...)
+	filter := "id.endsWith('0') || id.endsWith('2') || id.endsWith('4') || id.endsWith('6') || id.endsWith('8')"
+	for _, b := range []Builder{{}, {MaxFeatures: 20}} {
+		for _, at := range [][3]int{{0, 0, 0}, {1, 1, 0}, {3, 4, 2}} {
+			want := draw(t, b, c, at[0], at[1], at[2], Options{Filter: filter})
+			got := draw(t, b, c, at[0], at[1], at[2], Options{Also: even})
+			if !bytes.Equal(got.Data, want.Data) || got.ETag != want.ETag || got.ETag == "" {
+				t.Errorf("%v: %d bytes, %s; by a filter %d, %s", at, len(got.Data), got.ETag, len(want.Data), want.ETag)
+			}
+			if all := draw(t, b, c, at[0], at[1], at[2], Options{}); bytes.Equal(all.Data, want.Data) {
+				t.Errorf("%v: the condition changes nothing", at)
+			}
+		}
+	}
+	count := func(o Options) (n int) {
+		cells, err := Counts(t.Context(), c, -180, -90, 180, 90, 3, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, cell := range cells {
+			n += cell.Count
+		}
+		return n
+	}
+	if got, want := count(Options{Also: even}), count(Options{Filter: filter}); got != want || got == 0 {
+		t.Errorf("%d are counted, by a filter %d", got, want)
+	}
+	stop := errors.New("stop")
+	failing := func(*store.Found) (bool, error) { return false, stop }
+	if _, err := new(Builder).Tile(t.Context(), c, 0, 0, 0, Options{Also: failing}); !errors.Is(err, stop) {
+		t.Errorf("a condition's error: %v", err)
+	}
+	small := Builder{MaxFiltered: 10}
+	if _, err := small.Tile(t.Context(), c, 0, 0, 0, Options{Also: even}); !errors.Is(err, ErrTooMany) {
+		t.Errorf("too many: %v", err)
+	}
+	k := NewCache(1<<20, Builder{})
+	first := cached(t, k, c, 0, 0, 0, Options{Also: even, AlsoName: "even"})
+	other := cached(t, k, c, 0, 0, 0, Options{Also: func(*store.Found) (bool, error) { return true, nil }, AlsoName: "all"})
+	if bytes.Equal(first.Data, other.Data) {
+		t.Error("two conditions give one tile")
+	}
+}
+
+// TestCoding: a tile is compressed once, and kept so; what becomes no smaller stays.
+func TestCoding(t *testing.T) {
+	c := places(t, store.Feature{ID: "a", Geometry: orb.Point{1.5, 42.5}})
+	k := NewCache(1<<20, Builder{})
+	coded := 0
+	half := &Coding{Name: "half", Encode: func(b []byte) ([]byte, error) {
+		coded++
+		return bytes.Clone(b[:len(b)/2]), nil
+	}}
+	plain := cached(t, k, c, 0, 0, 0, Options{})
+	for range 3 {
+		got := cached(t, k, c, 0, 0, 0, Options{Coding: half})
+		if !got.Coded || !bytes.Equal(got.Data, plain.Data[:len(plain.Data)/2]) || got.ETag != plain.ETag {
+			t.Errorf("%+v", got)
+		}
+	}
+	empty := cached(t, k, c, 5, 0, 0, Options{Coding: half})
+	if coded != 1 || empty.Coded || len(empty.Data) != 0 {
+		t.Errorf("compressed %d times; of nothing %+v", coded, empty)
+	}
+	never := &Coding{Name: "never", Encode: func([]byte) ([]byte, error) { return nil, nil }}
+	if got := cached(t, k, c, 0, 0, 0, Options{Coding: never}); got.Coded || !bytes.Equal(got.Data, plain.Data) {
+		t.Errorf("%+v", got)
+	}
+	stop := errors.New("stop")
+	bad := &Coding{Name: "bad", Encode: func([]byte) ([]byte, error) { return nil, stop }}
+	if _, err := k.Tile(t.Context(), c, 0, 0, 0, Options{Coding: bad}); !errors.Is(err, stop) {
+		t.Error(err)
+	}
+}
+
+// TestBound: who has to wait before it may draw finds the tile that another has drawn
+// meanwhile; one that is kept needs no waiting; and who may not draw does not.
+func TestBound(t *testing.T) {
+	c := places(t, store.Feature{ID: "a", Geometry: orb.Point{1.5, 42.5}})
+	k := NewCache(1<<20, Builder{})
+	stop := errors.New("stop")
+	refuse := Options{Bound: func(context.Context, func()) error { return stop }}
+	if _, err := k.Tile(t.Context(), c, 0, 0, 0, refuse); !errors.Is(err, stop) {
+		t.Error(err)
+	}
+	asked := 0
+	cached(t, k, c, 0, 0, 0, Options{Bound: func(_ context.Context, draw func()) error {
+		asked++
+		cached(t, k, c, 0, 0, 0, Options{})
+		draw()
+		return nil
+	}})
+	if s := k.Stats(); asked != 1 || s.Misses != 1 || s.Hits != 1 {
+		t.Errorf("asked %d times, %+v", asked, s)
+	}
+	cached(t, k, c, 0, 0, 0, refuse)
+	if s := k.Stats(); s.Misses != 1 || s.Hits != 2 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestNowInFilters: only a filter that may say now gives tiles without tags.
+func TestNowInFilters(t *testing.T) {
+	c := places(t, store.Feature{ID: "a", Geometry: orb.Point{1.5, 42.5}})
+	for filter, timed := range map[string]bool{
+		"now > timestamp('2020-01-01T00:00:00Z')": true, "id=='a'||now>expires": true, "properties.kind == 'snow'": false, "properties.know == 1": false,
+		"properties.now_ == 1": false, "id == 'now'": true, "true || (now) > expires": true,
+	} {
+		if got := draw(t, Builder{}, c, 0, 0, 0, Options{Filter: filter}); (got.ETag == "") != timed {
+			t.Errorf("%s: tag %q", filter, got.ETag)
+		}
+	}
+}
+
+// TestNamesInTags: the layer has the collection's name, so a tag is of a name.
+func TestNamesInTags(t *testing.T) {
+	st := open(t, store.Options{})
+	a := create(t, st, store.CollectionOptions{})
+	if _, err := st.Create("other", store.CollectionOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	put(t, a, store.Feature{ID: "a", Geometry: orb.Point{1, 1}})
+	tag := draw(t, Builder{}, a, 0, 0, 0, Options{}).ETag
+	if err := st.Swap("places", "other"); err != nil {
+		t.Fatal(err)
+	}
+	if got := draw(t, Builder{}, a, 0, 0, 0, Options{}).ETag; got == tag || strings.Count(got, "-") != strings.Count(tag, "-") {
+		t.Errorf("tags %s and %s", tag, got)
+	}
+}
+
+func TestMiddle(t *testing.T) {
+	for _, c := range []struct {
+		cell     Cell
+		lon, lat float64
+	}{
+		{Cell{West: -180, South: -maxLatitude, East: 180, North: maxLatitude}, 0, 0},
+		{Cell{West: 0, South: 0, East: 180, North: maxLatitude}, 90, 66.51326044311186},
+		{Cell{West: -1, South: -1, East: 0, North: 1}, -0.5, 0},
+	} {
+		if lon, lat := c.cell.Middle(); math.Abs(lon-c.lon) > 1e-9 || math.Abs(lat-c.lat) > 1e-9 {
+			t.Errorf("%+v: %v, %v", c.cell, lon, lat)
+		}
+	}
+}
