@@ -112,6 +112,7 @@ func (q *request) aboutOf(c api.FeatureCollection) (about, store.Description, er
 			{q.at("f=html", "collections", name, "items"), "items", typeHTML, "its features, as a page"},
 			{q.at("", "collections", name, "schema"), "describedby", typeSchema, "JSON Schema of its features"},
 			{q.at("", "collections", name, "queryables"), "http://www.opengis.net/def/rel/ogc/1.0/queryables", typeSchema, "what filters may be about"},
+			{q.at("", "collections", name, "events"), "monitor", typeEvents, "what is written to it"},
 		},
 	}
 	if d.Extent != nil {

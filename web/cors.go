@@ -48,7 +48,7 @@ func (q *request) allowOrigin(p page) (answered bool) {
 		return false
 	}
 	h.Set("Access-Control-Allow-Methods", p.allowed())
-	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, If-Match, If-None-Match, X-API-Key")
+	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, If-Match, If-None-Match, Last-Event-ID, X-API-Key")
 	h.Set("Access-Control-Max-Age", "3600")
 	q.w.WriteHeader(http.StatusNoContent)
 	return true

@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ type operation struct {
 	body                      object   // content of the request, nil: none
 	errors                    []int    // besides those that all have
 	public                    bool
+	form                      string // the only one that there is; empty: JSON and HTML
 }
 
 // reads are the operations that Part 1 has.
@@ -58,7 +60,7 @@ var writes = []operation{
 		params: []string{"collectionId", "featureId", "If-Match"}, answer: "Deleted", status: 204, errors: []int{404, 412}},
 }
 
-func operations() []operation { return slices.Concat(reads, writes) }
+func operations() []operation { return slices.Concat(reads, live, writes) }
 
 // api answers with the OpenAPI document of all there is.
 func (q *request) api() error {
@@ -88,6 +90,12 @@ func (q *request) api() error {
 	return q.sendJSON(typeOpenAPI, q.document(names))
 }
 
+// with adds what is in b to a.
+func with(a, b object) object {
+	maps.Copy(a, b)
+	return a
+}
+
 func ref(kind, name string) object { return object{"$ref": "#/components/" + kind + "/" + name} }
 
 // document is the OpenAPI document.
@@ -108,7 +116,7 @@ func (q *request) document(collections []string) object {
 		"openapi": "3.0.3", "info": info, "servers": []object{{"url": q.base()}}, "paths": paths,
 		"tags": []object{{"name": "capabilities", "description": "What there is"}, {"name": "data", "description": "Features"}},
 		"components": object{
-			"parameters": q.parameters(collections), "responses": responses(), "schemas": schemas(),
+			"parameters": with(q.parameters(collections), liveParameters()), "responses": with(responses(), liveResponses()), "schemas": schemas(),
 		},
 	}
 	if q.o.Keys != nil {
@@ -142,13 +150,13 @@ func (q *request) operation(o *operation) object {
 	for _, p := range o.params {
 		parameters = append(parameters, ref("parameters", p))
 	}
-	if o.method == "get" {
+	if o.method == "get" && o.form == "" {
 		parameters = append(parameters, ref("parameters", "f"))
 	}
 	op := object{
 		"operationId": o.id, "summary": o.summary, "parameters": parameters, "responses": answers, "tags": []string{"data"},
 	}
-	if !strings.Contains(o.path, "items") {
+	if !strings.Contains(o.path, "items") && !slices.Contains(o.params, "filter") {
 		op["tags"] = []string{"capabilities"}
 	}
 	if o.body != nil {

@@ -15,6 +15,9 @@ const (
 	// DefaultMaxConnections bounds the open connections, at some 20 KB each. A
 	// source may have half.
 	DefaultMaxConnections = 1 << 12
+	// DefaultMaxStreams bounds the streams of events, at some 60 KB each. A source
+	// may have half.
+	DefaultMaxStreams = 1 << 11
 	// DefaultIdleTimeout is how long the server waits for a client to take or to
 	// send anything.
 	DefaultIdleTimeout = 30 * time.Second
@@ -47,6 +50,7 @@ type Options struct {
 
 	MaxAnswerBytes int64
 	MaxConnections int
+	MaxStreams     int
 	MaxBodyBytes   int64
 	IdleTimeout    time.Duration
 	RequestTimeout time.Duration
@@ -74,6 +78,7 @@ func (o Options) withDefaults() Options {
 	def(&o.Time, "datetime")
 	def(&o.MaxAnswerBytes, DefaultMaxAnswerBytes)
 	def(&o.MaxConnections, DefaultMaxConnections)
+	def(&o.MaxStreams, DefaultMaxStreams)
 	def(&o.MaxBodyBytes, DefaultMaxBodyBytes)
 	def(&o.IdleTimeout, DefaultIdleTimeout)
 	def(&o.RequestTimeout, DefaultRequestTimeout)

@@ -111,6 +111,7 @@ var statuses = []struct {
 	{catfish.ErrNotReady, http.StatusServiceUnavailable},
 	{disk.ErrReadOnly, http.StatusServiceUnavailable},
 	{disk.ErrClosed, http.StatusServiceUnavailable},
+	{store.ErrWatchLimit, http.StatusServiceUnavailable},
 	{store.ErrPaused, http.StatusServiceUnavailable},
 	{store.ErrClosed, http.StatusServiceUnavailable},
 	{kv.ErrClosed, http.StatusServiceUnavailable},

@@ -37,6 +37,7 @@ type request struct {
 	w       *recorder
 	r       *http.Request
 	ctx     context.Context
+	end     context.CancelCauseFunc // ends ctx, with the reason
 	source  string
 	account *budget.Account
 	holds   holdings

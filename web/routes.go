@@ -40,13 +40,17 @@ func (s *Server) routes() {
 	} {
 		s.mux.Handle(p.pattern, s.serve(p))
 	}
+	s.mux.Handle(eventsPattern, s.stream(page{eventsPattern, false, get((*request).events)}))
 	s.mux.Handle("/", s.serve(page{"", true, nil}))
 }
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-func (s *Server) serve(p page) http.Handler {
+func (s *Server) serve(p page) http.Handler { return s.within(s.o.RequestTimeout, p) }
+
+// within serves what has so long to find its answer; 0: as long as it likes.
+func (s *Server) within(timeout time.Duration, p page) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer s.recovered(r)
 		begun := s.o.Now()
@@ -61,13 +65,15 @@ func (s *Server) serve(p page) http.Handler {
 				Took: s.o.Now().Sub(begun), Key: key,
 			})
 		}()
-		ctx, cancel := context.WithTimeoutCause(r.Context(), s.o.RequestTimeout,
-			&timeoutError{s.o.RequestTimeout})
-		defer cancel()
-		var stop context.CancelCauseFunc
-		q.ctx, stop = context.WithCancelCause(ctx)
-		defer stop(nil)
-		q.account = s.answers.Open(q.source, func(err error) { stop(err) })
+		ctx := r.Context()
+		if timeout > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeoutCause(ctx, timeout, &timeoutError{timeout})
+			defer cancel()
+		}
+		q.ctx, q.end = context.WithCancelCause(ctx)
+		defer q.end(nil)
+		q.account = s.answers.Open(q.source, q.end)
 		defer q.account.Close()
 		if err := q.run(p); err != nil {
 			q.fail(err)

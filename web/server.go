@@ -53,8 +53,12 @@ type Server struct {
 	mux     *http.ServeMux
 	answers *budget.Budget
 	conns   *budget.Budget
+	streams *budget.Budget // answers without an end
 	cross   *http.CrossOriginProtection
 	http    *http.Server
+
+	stopping context.Context // ends when the server is to stop
+	stop     context.CancelFunc
 }
 
 // New returns a server of what ServeFeatures gives it. Without a host, nil, there
@@ -68,8 +72,10 @@ func New(host Host, o Options) (*Server, error) {
 		o: o, host: host,
 		answers: budget.New("bytes of HTTP requests", o.MaxAnswerBytes, o.MaxAnswerBytes/2),
 		conns:   budget.New("HTTP connections", int64(o.MaxConnections), int64(o.MaxConnections+1)/2),
+		streams: budget.New("HTTP event streams", int64(o.MaxStreams), int64(o.MaxStreams+1)/2),
 		cross:   http.NewCrossOriginProtection(),
 	}
+	s.stopping, s.stop = context.WithCancel(context.Background())
 	if err := s.trust(); err != nil {
 		return nil, err
 	}
@@ -153,16 +159,19 @@ func withHTTP2(t *tls.Config) *tls.Config {
 	return t
 }
 
-// Shutdown accepts no more connections and waits for the requests in flight, until
-// ctx ends; then it closes their connections.
+// Shutdown accepts no more connections, ends streams of events, and waits for the
+// requests in flight, until ctx ends; then it closes their connections.
 func (s *Server) Shutdown(ctx context.Context) {
+	s.stop()
 	if s.http.Shutdown(ctx) != nil {
 		s.http.Close()
 	}
 }
 
-// Budgets returns what requests and connections hold at this moment, for
+// Budgets returns what requests, connections and streams hold at this moment, for
 // catfish.Server.ShowBudgets.
 func (s *Server) Budgets() []catfish.BudgetStats {
-	return []catfish.BudgetStats{catfish.BudgetStats(s.answers.Use()), catfish.BudgetStats(s.conns.Use())}
+	return []catfish.BudgetStats{
+		catfish.BudgetStats(s.answers.Use()), catfish.BudgetStats(s.conns.Use()), catfish.BudgetStats(s.streams.Use()),
+	}
 }

@@ -1,0 +1,41 @@
+package web
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/catfish-index/catfish/api"
+	"github.com/catfish-index/catfish/store"
+)
+
+// conditions takes the parameters that say which features are meant: datetime,
+// filter, properties and, if it is among the others that the page has, bbox. What is
+// left over is refused.
+func (q *request) conditions(c api.FeatureCollection, others ...string) (query store.Query, rest *rest, err error) {
+	p := &q.params
+	if slices.Contains(others, "bbox") {
+		if query.Area, err = p.bbox(); err != nil {
+			return query, nil, err
+		}
+	}
+	when, err := p.datetime(q.o.Time)
+	if err != nil {
+		return query, nil, err
+	}
+	rest, filter, err := p.filter(c, &query)
+	if err != nil {
+		return query, nil, err
+	}
+	where, err := p.properties(c)
+	var unknown *paramError
+	if errors.As(err, &unknown) && errors.Is(unknown.err, errUnknown) {
+		known := append(others, "datetime", "filter", "filter-lang", "filter-crs")
+		unknown.want = "one of " + strings.Join(known, ", ") + ", or a property of the collection's features, which its schema has"
+	}
+	if err != nil {
+		return query, nil, err
+	}
+	query.Filter = and(when, where, filter)
+	return query, rest, nil
+}

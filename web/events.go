@@ -1,0 +1,291 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/catfish-index/catfish/api"
+	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/disk"
+)
+
+// Events of an area (package store, watch.go)
+//
+// A client that follows an area first gets an event that the watch stands, then
+// searches, then applies what comes: nothing is in between. Each event has an id, a
+// position in the store's log. Who comes back with one gets what was written behind
+// it, without loss and without doubles, from another process, too. If that is not
+// kept any more, event reset says so: search again. The watch goes on meanwhile, so
+// that nothing is lost between the reset and the search either.
+//
+// A client that is slow is not waited for: the watcher keeps a place in the log, and
+// no events (at most a batch of them).
+
+const (
+	eventsPattern = "/collections/{collectionId}/events"
+
+	// watcherBytes is what a watcher takes, and areaBytes what its area takes for
+	// each of its weight (store.WatchLimits).
+	watcherBytes, areaBytes = 20 << 10, 1 << 10
+	// compiledBytes is what a condition takes for each byte of its text, at most:
+	// the longest one takes 300 KB.
+	compiledBytes = 80
+	// eventsTurn is how many events are taken before others have their turn, and
+	// eventsBatch is when those that wait are written.
+	eventsTurn, eventsBatch = 64, 64 << 10
+)
+
+// following is one client that follows an area.
+type following struct {
+	*eventWriter
+	c     api.FeatureCollection
+	query store.Query
+	rest  *rest // of the filter
+	w     *store.Watcher
+	at    position // up to which the client has, or will have, all events
+}
+
+// events answers with what is written to an area from now on, or behind an event.
+func (q *request) events() error {
+	c, err := q.find(access.Read)
+	if err != nil {
+		return err
+	}
+	f := &following{c: c}
+	if f.at, err = q.lastEvent(); err != nil {
+		return err
+	}
+	if f.query, f.rest, err = q.conditions(c, "bbox", "lastEventId"); err != nil {
+		return err
+	}
+	size := watcherBytes + int64(store.WatchWeight(&f.query))*areaBytes + int64(len(q.r.URL.RawQuery))*compiledBytes
+	if err := q.hold(&q.holds.search, size); err != nil {
+		return err
+	}
+	if f.eventWriter, err = q.newEventWriter(); err != nil {
+		return err
+	}
+	defer f.close()
+	lost, err := f.watch()
+	if err != nil {
+		return err
+	}
+	defer func() { f.w.Close() }()
+	f.begin()
+	if q.r.Method == http.MethodHead {
+		return nil
+	}
+	if lost != nil {
+		err = f.reset(lost)
+	} else {
+		err = f.progress()
+	}
+	for err == nil {
+		if err = f.flush(); err == nil {
+			err = f.gather()
+		}
+	}
+	f.leave()
+	if p := problemOf(err); p.Status == http.StatusInternalServerError && q.ctx.Err() == nil && !f.torn {
+		q.o.Logger.Warn("HTTP event stream failed", "collection", c.Name(), "err", err)
+	}
+	return nil
+}
+
+// position is up to where events were sent: a revision, and the history that counts
+// it (store.WatchOptions).
+type position struct{ revision, history uint64 }
+
+func (p position) String() string { return fmt.Sprintf("%d-%016x", p.revision, p.history) }
+
+// lastEvent is the position in header Last-Event-ID, which browsers send when they
+// come back, or in parameter lastEventId; zero: there is none.
+func (q *request) lastEvent() (p position, err error) {
+	text, _ := q.params.take("lastEventId")
+	name := "lastEventId"
+	if h := q.r.Header.Get("Last-Event-ID"); h != "" {
+		name, text = "Last-Event-ID", h
+	}
+	if text == "" {
+		return p, nil
+	}
+	if p, err = positionOf(text); err != nil {
+		return p, &paramError{name: name, value: text, want: "the id of an event"}
+	}
+	return p, nil
+}
+
+func positionOf(text string) (p position, err error) {
+	revision, history, both := strings.Cut(text, "-")
+	if p.revision, err = strconv.ParseUint(revision, 10, 64); err == nil && both {
+		p.history, err = strconv.ParseUint(history, 16, 64)
+	}
+	return p, err
+}
+
+// watch begins to watch behind the position. If what is behind it is not kept, or
+// there is none of it, the watch is from now on; then lost is the reason.
+func (f *following) watch() (lost, err error) {
+	from := store.WatchOptions{From: f.at.revision, History: f.at.history}
+	if from.From == 0 && f.at.history != 0 {
+		lost = errors.New("revision 0 is before all writes") // From 0 would mean now.
+	}
+	w, err := f.c.Watch(f.ctx, from)
+	if searchAgain(err) {
+		lost = err
+		w, err = f.c.Watch(f.ctx, store.WatchOptions{})
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := w.Add("", f.query); err != nil {
+		w.Close()
+		return nil, err
+	}
+	f.w = w
+	f.at = position{f.w.Revision(), f.w.History()}
+	return lost, nil
+}
+
+// searchAgain reports whether an error means that events are lost.
+func searchAgain(err error) bool {
+	return errors.Is(err, store.ErrLagged) || errors.Is(err, disk.ErrTrimmed) || errors.Is(err, disk.ErrAhead)
+}
+
+// gather waits for events, at most eventsInterval, and has something to write, or
+// the reason why the stream is to end.
+func (f *following) gather() error {
+	wait, done := context.WithTimeout(f.ctx, eventsInterval)
+	defer done()
+	for {
+		var idle bool
+		var err error
+		if turned := f.host.RunStep(f.ctx, f.source, func() { idle, err = f.some() }); turned != nil {
+			return turned
+		}
+		switch {
+		case searchAgain(err):
+			return f.again(err)
+		case err != nil:
+			return err
+		case len(f.batch) >= eventsBatch || idle && len(f.batch) > 0:
+			return nil
+		case idle && wait.Err() != nil:
+			if err := context.Cause(f.ctx); err != nil {
+				return err
+			}
+			return f.progress()
+		case idle:
+			f.w.Wait(wait)
+		}
+	}
+}
+
+// again goes on from now on. If the collection was swapped with another one, that
+// has the name.
+func (f *following) again(why error) error {
+	f.w.Close()
+	c, err := f.find(access.Read)
+	if err != nil {
+		return err
+	}
+	f.c, f.at = c, position{}
+	if _, err := f.watch(); err != nil {
+		return err
+	}
+	return f.reset(why)
+}
+
+// some takes some events. It is idle if there are none left.
+func (f *following) some() (idle bool, err error) {
+	for n := 0; n < eventsTurn && len(f.batch) < eventsBatch; n++ {
+		e, ok, err := f.w.Try()
+		if err != nil && !ok {
+			return false, err
+		}
+		if !ok {
+			f.at.revision = f.w.Revision()
+			return true, nil
+		}
+		f.at.revision = e.Resume
+		if err == nil {
+			err = f.judge(&e)
+		}
+		switch {
+		case err != nil: // Whether the feature matches is not known.
+			err = f.reset(err)
+		case e.Kind != store.Progress:
+			err = f.changed(&e)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// judge makes an event of the query one of the whole filter.
+func (f *following) judge(e *store.Event) (err error) {
+	if f.rest == nil || e.Kind == store.Progress {
+		return nil
+	}
+	before, after := e.Kind != store.Enter, e.Kind != store.Exit
+	if before {
+		before, err = f.rest.match(e.Old)
+	}
+	if after && err == nil {
+		after, err = f.rest.match(e.New)
+	}
+	switch {
+	case before && after: // as it is
+	case after:
+		e.Kind = store.Enter
+	case before && e.Kind != store.Exit:
+		e.Kind, e.Why = store.Exit, store.Filtered
+	case !before:
+		e.Kind = store.Progress
+	}
+	return err
+}
+
+// changed writes an event of a feature: as it is now, or, if it is gone, as it was.
+func (f *following) changed(e *store.Event) error {
+	g := e.New
+	if g == nil {
+		g = e.Old
+	}
+	return f.event(e.Kind.String(), f.at.String(), func(b []byte) []byte {
+		b = appendFeature(b, g)
+		b = append(b[:len(b)-1], `,"revision":`...)
+		b = strconv.AppendUint(b, e.Revision, 10)
+		if e.Kind == store.Exit {
+			b = append(append(append(b, `,"why":"`...), e.Why.String()...), '"')
+		}
+		return append(b, '}')
+	})
+}
+
+// progress writes up to where there was nothing else.
+func (f *following) progress() error {
+	return f.event("progress", f.at.String(), func(b []byte) []byte {
+		return append(strconv.AppendUint(append(b, `{"revision":`...), f.at.revision, 10), '}')
+	})
+}
+
+// reset writes that events are lost, and why.
+func (f *following) reset(why error) error {
+	text, err := json.Marshal(clip(withoutPackages(why.Error()), maxDetail))
+	if err != nil {
+		return err
+	}
+	return f.event("reset", f.at.String(), func(b []byte) []byte {
+		b = append(append(b, `{"reason":`...), text...)
+		return append(strconv.AppendUint(append(b, `,"revision":`...), f.at.revision, 10), '}')
+	})
+}
