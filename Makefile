@@ -162,6 +162,14 @@ generate: ## regenerate the assembly of rstar's scans
 	cd tools && $(GO) run ./scanasm -out ../rstar/scan_amd64.s \
 		-stubs ../rstar/scan_stubs_amd64.go -pkg rstar
 
+# The page at /. What it is built to is committed, so that nobody else needs npm.
+NPM := npm --prefix web/app
+
+.PHONY: page
+page: ## build the page at / from web/app/src into web/app/dist (needs Node.js, npm)
+	$(NPM) ci --no-audit --no-fund
+	$(NPM) run build
+
 .PHONY: lint
 lint: $(TOOLS) ## gofmt, golangci-lint, buf, generated code is fresh, imports run downwards
 	@bad=$$($(GO_FILES) | xargs -r gofmt -l); \

@@ -34,7 +34,8 @@ var conformsTo = []string{
 	"http://www.opengis.net/spec/ogcapi-features-4/1.0/conf/features",
 }
 
-// landing answers with what there is.
+// landing answers with what there is: a browser gets the map, unless it asks for
+// the plain page.
 func (q *request) landing() error {
 	html, err := q.html(typeJSON)
 	if err != nil {
@@ -42,6 +43,9 @@ func (q *request) landing() error {
 	}
 	if err := q.params.end("f"); err != nil {
 		return err
+	}
+	if html && len(q.params.all) == 0 {
+		return q.app("index.html")
 	}
 	links := append(q.selfAndAlternate(html, typeJSON),
 		link{q.at("f=json", "api"), "service-desc", typeOpenAPI, "the API, as OpenAPI 3.0"},

@@ -24,6 +24,7 @@ func (s *Server) routes() {
 	}
 	for _, p := range []page{
 		{"/{$}", true, get((*request).landing)},
+		{"/assets/{file}", true, get((*request).asset)},
 		{"/conformance", true, get((*request).conformance)},
 		{"/api", false, get((*request).api)},
 		{"/collections", false, get((*request).collections)},

@@ -1,0 +1,75 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/catfish-index/catfish/web/app"
+)
+
+// The page at /, for browsers (package app). It is public, as the landing page is:
+// what it shows it asks for with the key that its user has.
+
+// app answers with a file of the page.
+func (q *request) app(name string) error {
+	f := app.Open(name)
+	if f == nil {
+		return &statusError{http.StatusNotFound, fmt.Sprintf("the page has no file %.200q; it may be of another version: load the page anew", name)}
+	}
+	h := q.w.Header()
+	h.Add("Vary", "Accept-Encoding")
+	// Only a name with a hash always has the same content.
+	h.Set("Cache-Control", "no-cache")
+	if f.Immutable {
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	} else {
+		h.Set("Content-Security-Policy", app.Policy)
+		h.Set("Referrer-Policy", "same-origin")
+	}
+	body, tag := f.Plain, `"`+f.ETag+`"`
+	if acceptsGzip(q.r.Header) {
+		body, tag = f.Gzip(), `"`+f.ETag+`-gzip"`
+		h.Set("Content-Encoding", "gzip")
+	}
+	h.Set("ETag", tag)
+	all, any := tags(q.r.Header, "If-None-Match")
+	for _, t := range all {
+		any = any || strings.TrimPrefix(t, "W/") == tag
+	}
+	if any {
+		h.Del("Content-Encoding")
+		q.w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	// The body is the program's own memory: nothing is held for it.
+	return q.send(http.StatusOK, f.Type, body)
+}
+
+func (q *request) asset() error { return q.app("assets/" + q.r.PathValue("file")) }
+
+// acceptsGzip reports whether a client takes gzip (RFC 9110 section 12.5.3).
+func acceptsGzip(h http.Header) bool {
+	gzip, any := -1.0, -1.0 // not named
+	for part := range strings.SplitSeq(strings.Join(h.Values("Accept-Encoding"), ","), ",") {
+		coding, rest, _ := strings.Cut(part, ";")
+		quality := 1.0
+		if v, ok := strings.CutPrefix(strings.TrimSpace(rest), "q="); ok {
+			var err error
+			if quality, err = strconv.ParseFloat(v, 64); err != nil {
+				continue
+			}
+		}
+		switch strings.ToLower(strings.TrimSpace(coding)) {
+		case "gzip", "x-gzip":
+			gzip = quality
+		case "*":
+			any = quality
+		}
+	}
+	if gzip >= 0 {
+		return gzip > 0
+	}
+	return any > 0
+}
