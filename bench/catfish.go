@@ -114,9 +114,12 @@ func (s *server) Close() error {
 
 // DialCatfish is the Dialer of Catfish itself.
 func DialCatfish(ctx context.Context, job ClientJob) (Conn, error) {
-	c, err := job.Dial(ctx, catfish.Options{})
+	c, err := job.Dial(ctx, catfish.Options{Key: job.Key})
 	if err != nil {
 		return nil, err
+	}
+	if job.Features != "" {
+		return newFeatureConn(c, job)
 	}
 	return c, nil
 }

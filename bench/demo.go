@@ -28,6 +28,12 @@ type DemoConfig struct {
 	Seed      uint64        // of generated data and of queries
 	Steps     []Step        // the load; nil: the show's
 
+	// Of Drive, as in ClientJob.
+	Features string
+	Key      string
+	Changing bool
+	Each     bool // Frame.Each is wanted
+
 	Strategy rstar.Strategy // of the tree; Revised
 	Inserted bool           // objects one by one, not loaded at once
 	Backoff  policy.Backoff // of paper and paper-literal; the paper's
@@ -66,6 +72,16 @@ type Frame struct {
 	Left      int           // r_off: the largest of all clients
 	Offloads  int           // clients that offloaded a search
 	Clients   int
+	Latency   *Latency      // of all searches
+	Each      []ClientFrame // by client; DemoConfig.Each
+}
+
+// ClientFrame is what one client did in the interval.
+type ClientFrame struct {
+	Elapsed  time.Duration
+	Counters Counters
+	Gauges   Gauges
+	Latency  *Latency
 }
 
 // Show receives what happens during a demo, from one goroutine.
@@ -171,6 +187,28 @@ func runDemo(ctx context.Context, cfg DemoConfig, spawn child.Spawn, show Show) 
 		return err
 	}
 	defer srv.Stop()
+	usage := func(ctx context.Context) (Usage, error) { return usageOf(ctx, srv) }
+	return drive(ctx, cfg, ready, usage, spawn, show)
+}
+
+// Drive runs clients in processes of their own against a server that is there,
+// and otherwise does as Demo does. usage is asked for the server's processor
+// time. When ctx is done, the error is its cause.
+func Drive(ctx context.Context, cfg DemoConfig, on ServerReady, usage func(context.Context) (Usage, error),
+	spawn child.Spawn, show Show) error {
+	cfg = cfg.withDefaults()
+	if cfg.Interval <= 0 || cfg.Duration < cfg.Interval {
+		return fmt.Errorf("%w: duration is %v, want at least %v", ErrConfig, cfg.Duration, cfg.Interval)
+	}
+	err := drive(ctx, cfg, on, usage, spawn, show)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+func drive(ctx context.Context, cfg DemoConfig, ready ServerReady, usage func(context.Context) (Usage, error),
+	spawn child.Spawn, show Show) error {
 	show.Note("starting the clients")
 	clients, err := startClients(spawn, cfg.ClientCPUs, cfg.Procs, func(i int) ClientJob {
 		return ClientJob{
@@ -179,6 +217,7 @@ func runDemo(ctx context.Context, cfg DemoConfig, spawn child.Spawn, show Show) 
 			Mix: SearchOnly, Seed: cfg.Seed, Proc: i, Clients: cfg.Clients,
 			InFlight: cfg.InFlight, Interval: cfg.Interval,
 			Samples: int(cfg.Duration / cfg.Interval), Steps: cfg.steps(),
+			Features: cfg.Features, Key: cfg.Key, Changing: cfg.Changing, Each: cfg.Each,
 		}
 	}, show.Note)
 	defer stopAll(clients)
@@ -191,13 +230,13 @@ func runDemo(ctx context.Context, cfg DemoConfig, spawn child.Spawn, show Show) 
 	}
 	info := could[len(could)-1].Info
 	show.Begin(ready, info, cfg)
-	return watch(ctx, cfg, srv, clients, info, show)
+	return watch(ctx, cfg, usage, clients, info, show)
 }
 
 // watch lets the clients go and turns their samples into frames.
-func watch(ctx context.Context, cfg DemoConfig, srv *child.Process, clients []*child.Process,
+func watch(ctx context.Context, cfg DemoConfig, usage func(context.Context) (Usage, error), clients []*child.Process,
 	info Info, show Show) error {
-	from, err := usageOf(ctx, srv)
+	from, err := usage(ctx)
 	if err != nil {
 		return err
 	}
@@ -222,7 +261,7 @@ func watch(ctx context.Context, cfg DemoConfig, srv *child.Process, clients []*c
 		for _, p := range samples {
 			all.Merge(p.Latency[Search])
 		}
-		to, err := usageOf(ctx, srv)
+		to, err := usage(ctx)
 		if err != nil {
 			return err
 		}
@@ -237,8 +276,8 @@ func watch(ctx context.Context, cfg DemoConfig, srv *child.Process, clients []*c
 
 // newFrame adds up the samples of one interval.
 func newFrame(samples []*Sample) Frame {
-	var f Frame
 	lat := NewLatency()
+	f := Frame{Latency: lat}
 	for _, s := range samples {
 		f.Pause = max(f.Pause, s.Pause)
 		f.Offloads += s.Offloads
@@ -247,7 +286,10 @@ func newFrame(samples []*Sample) Frame {
 			f.OffPerS += float64(s.Counters.Offloaded) / s.Elapsed.Seconds()
 		}
 		lat.Merge(s.Latency[Search])
-		for _, g := range s.Gauges {
+		for i, g := range s.Gauges {
+			if s.Each != nil {
+				f.Each = append(f.Each, ClientFrame{s.Elapsed, s.Each[i].Counters, g, s.Each[i].Latency})
+			}
 			f.Clients++
 			f.CoresCPU = max(f.CoresCPU, g.ServerUtil)
 			f.Busy = max(f.Busy, g.Busy)

@@ -131,8 +131,17 @@ func (l *load) take() *Sample {
 		Pause: time.Duration(l.pause.Load()), Elapsed: now.Sub(l.lastTime),
 	}
 	all := newTally()
-	for _, w := range l.works {
+	if l.job.Each {
+		s.Each = make([]ClientSample, len(l.conns))
+		for i := range s.Each {
+			s.Each[i].Latency = NewLatency()
+		}
+	}
+	for i, w := range l.works {
 		w.mu.Lock()
+		if l.job.Each {
+			s.Each[i%len(l.conns)].Latency.Merge(w.seen.latency[Search])
+		}
 		for op, lat := range w.seen.latency {
 			if lat.Count() > 0 {
 				all.latency[op].Merge(lat)
@@ -148,6 +157,9 @@ func (l *load) take() *Sample {
 		total := c.Counters()
 		did := total.Sub(l.lastCounters[i])
 		l.lastCounters[i] = total
+		if l.job.Each {
+			s.Each[i].Counters = did
+		}
 		s.Counters = s.Counters.Add(did)
 		s.Offloads += btoi(did.Offloaded > 0)
 		s.Gauges = append(s.Gauges, c.Gauges())

@@ -27,9 +27,9 @@ const (
 	historyLines = 8
 )
 
-// describeTransport says in words what a transport is, so that nobody
+// DescribeTransport says in words what a transport is, so that nobody
 // takes an emulation for hardware.
-func describeTransport(name string) string {
+func DescribeTransport(name string) string {
 	switch name {
 	case "shm":
 		return "shm (shared memory, no RDMA hardware)"
@@ -49,7 +49,7 @@ func (t *TextShow) Note(s string) { fmt.Fprintln(t.W, s) }
 // Begin prints what runs where.
 func (t *TextShow) Begin(s ServerReady, i Info, c DemoConfig) {
 	t.header = []string{
-		"transport: " + describeTransport(i.Transport),
+		"transport: " + DescribeTransport(i.Transport),
 		fmt.Sprintf("server:    %s, %d objects of %s, on %s",
 			s.Addr, s.Objects, c.Dataset, Cores(c.ServerCPUs.String())),
 		fmt.Sprintf("clients:   %d in %d processes, on %s, policy %s",
@@ -153,7 +153,7 @@ func (t *TextShow) End(s Summary) {
 		first = fmt.Sprintf("offloading began within the first %v",
 			s.OffloadedFirst.Round(100*time.Millisecond))
 	}
-	fmt.Fprintf(t.W, "         %s\n         transport: %s\n", first, describeTransport(s.Transport))
+	fmt.Fprintf(t.W, "         %s\n         transport: %s\n", first, DescribeTransport(s.Transport))
 }
 
 func bar(share float64) string {

@@ -129,7 +129,7 @@ func (r *stepRecord) Note(s string) { r.note(s) }
 
 func (r *stepRecord) Begin(s ServerReady, i Info, _ DemoConfig) {
 	r.row.Scheme, r.row.Transport, r.row.Objects = i.Policy, i.Transport, s.Objects
-	r.note("transport " + describeTransport(i.Transport))
+	r.note("transport " + DescribeTransport(i.Transport))
 }
 
 func (r *stepRecord) Frame(f Frame) {

@@ -82,6 +82,16 @@ type ClientJob struct {
 	Steps    []Step        `json:"steps,omitempty"` // none: no rest
 	Verify   bool          `json:"verify"`
 
+	// Features is the collection of features that is searched; empty: the boxes
+	// of the default one. Key is shown to a server that wants one.
+	Features string `json:"features,omitempty"`
+	Key      string `json:"key,omitempty"`
+	// Changing: others write meanwhile, so that a query need not find the same
+	// number of objects twice.
+	Changing bool `json:"changing,omitempty"`
+	// Each asks for samples of each client (Sample.Each).
+	Each bool `json:"each,omitempty"`
+
 	// Requests, if not 0, is how many calls each client makes in the one
 	// sample, after a tenth as many that are not measured; Warmup, Samples
 	// and Steps mean nothing then, and Interval, if not 0, is when it stops
@@ -110,6 +120,13 @@ type Sample struct {
 	Offloads int              `json:"offloads"`          // clients that offloaded a search
 	CPU      time.Duration    `json:"cpu_ns"`            // processor time of the client process
 	Moments  []Moment         `json:"moments,omitempty"` // over time, of a run by count
+	Each     []ClientSample   `json:"each,omitempty"`    // in the order of Gauges; ClientJob.Each
+}
+
+// ClientSample is what one client saw in one interval.
+type ClientSample struct {
+	Counters Counters `json:"counters"`
+	Latency  *Latency `json:"latency"` // of its searches
 }
 
 // Ops returns the number of calls of all kinds.

@@ -85,12 +85,14 @@ func newPlans(job ClientJob) ([]*plan, error) {
 				p.queries[j] = query()
 			}
 		}
-		if job.Mix.ReadOnly() {
+		switch {
+		case job.Mix.ReadOnly() && job.Changing:
+		case job.Mix.ReadOnly():
 			p.results = make([]int32, len(p.queries))
 			for j := range p.results {
 				p.results[j] = -1
 			}
-		} else {
+		default:
 			// Stream 0 made the data itself.
 			next, err := job.Inserts.Rects(job.Dataset, job.Scale, job.Bounds, job.Seed, stream+1)
 			if err != nil {

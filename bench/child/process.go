@@ -60,7 +60,8 @@ func Start(spawn Spawn, role Role, cpus affinity.Set, job any, note func(string)
 	if err != nil {
 		return nil, fmt.Errorf("%w (%s): %w", ErrFailed, role, err)
 	}
-	if err := c.cmd.Start(); err != nil {
+	// A child may get cores that its parent has not.
+	if err := affinity.Start(c.cmd, cpus); err != nil {
 		return nil, fmt.Errorf("%w (%s): %w", ErrFailed, role, err)
 	}
 	go func() {

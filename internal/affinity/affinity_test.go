@@ -16,6 +16,13 @@ import (
 const pinnedArg = "pin-and-report="
 
 func TestMain(m *testing.M) {
+	if list, ok := strings.CutPrefix(os.Args[len(os.Args)-1], startArg); ok {
+		if err := pinAndStart(list); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if list, ok := strings.CutPrefix(os.Args[len(os.Args)-1], pinnedArg); ok {
 		set, err := Parse(list)
 		if err == nil {
