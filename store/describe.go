@@ -23,6 +23,8 @@ type Description struct {
 	Properties []PropertySchema `json:"properties,omitempty"`
 	// MoreProperties: there are, or were, other names.
 	MoreProperties bool `json:"more_properties,omitempty"`
+	// NullProperties is how many features have null in place of properties.
+	NullProperties int `json:"null_properties,omitempty"`
 	// Created is when the collection was created, by the server's clock; zero: by
 	// a version that did not keep that. CreatedRevision is of that moment.
 	Created         time.Time `json:"created,omitzero"`

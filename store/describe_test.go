@@ -28,6 +28,8 @@ func seen(t *testing.T, c *Collection) (d Description) {
 			if err := json.Unmarshal(p, &members); err != nil {
 				return false, err
 			}
+		} else {
+			s.nulls++
 		}
 		s.types[f.View.Type()]++
 		for name, v := range members {
@@ -58,8 +60,10 @@ func sameSchema(t *testing.T, c *Collection) {
 		t.Fatal(err)
 	}
 	want := seen(t, c)
-	if !reflect.DeepEqual(got.Properties, want.Properties) || !reflect.DeepEqual(got.Geometries, want.Geometries) || got.MoreProperties {
-		t.Fatalf("described\n%+v\n%+v\nwant\n%+v\n%+v", got.Properties, got.Geometries, want.Properties, want.Geometries)
+	if !reflect.DeepEqual(got.Properties, want.Properties) || !reflect.DeepEqual(got.Geometries, want.Geometries) ||
+		got.NullProperties != want.NullProperties || got.MoreProperties {
+		t.Fatalf("described\n%+v\n%+v\n%d nulls, want\n%+v\n%+v\n%d nulls", got.Properties, got.Geometries, got.NullProperties,
+			want.Properties, want.Geometries, want.NullProperties)
 	}
 	if len(want.Properties) == 0 {
 		t.Fatal("nothing is there")

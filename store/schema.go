@@ -25,6 +25,7 @@ type schema struct {
 	mu     sync.Mutex
 	types  [feature.GeometryCollection + 1]int64
 	names  map[string]*jsonTypes
+	nulls  int64 // features whose properties are null
 	full   bool // a name was met that there was no place for
 	unkept bool // one was longer than maxNameBytes
 }
@@ -57,6 +58,9 @@ func (s *schema) change(old, now *feature.View) {
 
 func (s *schema) add(v *feature.View) {
 	s.types[v.Type()]++
+	if v.Properties() == nil {
+		s.nulls++
+	}
 	v.Members(func(name []byte, t feature.JSONType) {
 		n := s.names[string(name)]
 		if n == nil {
@@ -87,6 +91,9 @@ func (s *schema) keep(name []byte) *jsonTypes {
 
 func (s *schema) remove(v *feature.View) {
 	s.types[v.Type()]--
+	if v.Properties() == nil {
+		s.nulls--
+	}
 	v.Members(func(name []byte, t feature.JSONType) {
 		n := s.names[string(name)]
 		if n == nil {
@@ -105,6 +112,7 @@ func (s *schema) join(parts []schema) {
 	for i := range parts {
 		p := &parts[i]
 		s.full, s.unkept = s.full || p.full, s.unkept || p.unkept
+		s.nulls += p.nulls
 		for t, n := range p.types {
 			s.types[t] += n
 		}
@@ -179,5 +187,5 @@ func (s *schema) tell(d *Description) {
 		}
 	}
 	slices.SortFunc(d.Properties, func(a, b PropertySchema) int { return cmp.Compare(a.Name, b.Name) })
-	d.MoreProperties = s.full || s.unkept
+	d.MoreProperties, d.NullProperties = s.full || s.unkept, int(s.nulls)
 }

@@ -115,6 +115,9 @@ func (q *request) aboutOf(c api.FeatureCollection) (about, store.Description, er
 			{q.at("", "collections", name, "items"), "items", typeGeoJSON, "its features"},
 			{q.at("f=html", "collections", name, "items"), "items", typeHTML, "its features, as a page"},
 			{q.at("", "collections", name, "schema"), "describedby", typeSchema, "JSON Schema of its features"},
+			// GDAL knows this relation by the name that it had in drafts alone (3.6 at
+			// least), and else drops properties that the first page does not have.
+			{q.at("", "collections", name, "schema"), "describedBy", typeSchema, "JSON Schema of its features"},
 			{q.at("", "collections", name, "queryables"), "http://www.opengis.net/def/rel/ogc/1.0/queryables", typeSchema, "what filters may be about"},
 			{q.at("", "collections", name, "events"), "monitor", typeEvents, "what is written to it"},
 		},

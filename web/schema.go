@@ -38,7 +38,10 @@ func (q *request) schema() error {
 }
 
 func schemaOf(d *store.Description) object {
-	properties := propertiesOf(d)
+	properties := object{"type": "object", "properties": propertiesOf(d)}
+	if d.NullProperties > 0 {
+		properties["type"] = []string{"object", "null"}
+	}
 	return object{
 		"$schema": draft,
 		"title":   d.Name, "type": "object", "required": []string{"type", "geometry", "properties"},
@@ -46,7 +49,7 @@ func schemaOf(d *store.Description) object {
 			"type":       object{"const": "Feature"},
 			"id":         object{"type": "string", "minLength": 1, "maxLength": feature.MaxIDBytes},
 			"geometry":   geometriesOf(d),
-			"properties": object{"type": []string{"object", "null"}, "properties": properties},
+			"properties": properties,
 		},
 	}
 }

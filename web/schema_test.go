@@ -1,0 +1,32 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/catfish-index/catfish/store"
+)
+
+// Properties are an object in the schema, as GDAL wants it, until a feature has
+// null.
+func TestSchemaNull(t *testing.T) {
+	w := newSite(t, Options{})
+	w.put("empty", store.Feature{ID: "a", Properties: json.RawMessage(`{"n":1,"mixed":"x"}`)})
+	w.put("empty", store.Feature{ID: "b", Properties: json.RawMessage(`{"mixed":[]}`)})
+	typeOf := func() any { return lookup(t, w.json("/collections/empty/schema"), "properties", "properties", "type") }
+	if typ := typeOf(); typ != "object" {
+		t.Errorf("type %v", typ)
+	}
+	if typ := lookup(t, w.json("/collections/empty/schema"), "properties", "properties", "properties", "mixed", "type"); fmt.Sprint(typ) != "[array string]" {
+		t.Errorf("mixed is %v", typ)
+	}
+	w.put("empty", store.Feature{ID: "c"})
+	if typ := typeOf(); fmt.Sprint(typ) != "[object null]" {
+		t.Errorf("type %v with a feature whose properties are null", typ)
+	}
+	w.put("empty", store.Feature{ID: "c", Properties: json.RawMessage(`{}`)})
+	if typ := typeOf(); typ != "object" {
+		t.Errorf("type %v", typ)
+	}
+}
