@@ -207,8 +207,8 @@ func (p *jsonParser) operation(n *node, o object, at *pointer) {
 	n.op = p.text(o, "op", at)
 	want, ok := arities[n.op]
 	if !ok {
-		f := functions[strings.ToUpper(n.op)]
-		if want, ok = f.args, f.op == n.op; !ok {
+		f, known := functions[strings.ToUpper(n.op)]
+		if want = f.args; !known || f.op != n.op {
 			p.fail(at.to("op"), "operation %.40q is unknown%s", n.op, strings.ToLower(likelyMeant(n.op)))
 		}
 	}

@@ -79,6 +79,7 @@ func TestJSONErrors(t *testing.T) {
 		`{}`:                                  {0, "", "an object, want one with op and args"},
 		`{"op":5,"args":[]}`:                  {0, "/op", "want a text"},
 		`{"op":"xor","args":[]}`:              {0, "/op", `operation "xor" is unknown`},
+		`{"op":"","args":[]}`:                 {0, "/op", `operation "" is unknown`},
 		`{"op":"AND","args":[]}`:              {0, "/op", `operation "AND" is unknown`},
 		`{"op":"and"}`:                        {0, "/args", "want an array"},
 		`{"op":"and","args":[true],"x/~y":1}`: {0, "/x~1~0y", `member "x/~y" is unknown beside "op"`},
