@@ -216,7 +216,7 @@ func TestATS_core_fc_md_items(t *testing.T) { // -items and -items-links
 	w := newSite(t, Options{})
 	for _, c := range w.json("/collections")["collections"].([]any) {
 		c := c.(map[string]any)
-		wantRels(t, c, "items "+typeGeoJSON, "items text/html", "describedby "+typeSchema, "describedBy "+typeSchema)
+		wantRels(t, c, "items "+typeGeoJSON, "items text/html", "describedby "+typeSchema)
 		for _, l := range c["links"].([]any) {
 			if a := w.get(l.(map[string]any)["href"].(string)); a.StatusCode != http.StatusOK {
 				t.Errorf("%v: %s", l, a.Status)

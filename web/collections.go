@@ -115,12 +115,12 @@ func (q *request) aboutOf(c api.FeatureCollection) (about, store.Description, er
 			{q.at("", "collections", name, "items"), "items", typeGeoJSON, "its features"},
 			{q.at("f=html", "collections", name, "items"), "items", typeHTML, "its features, as a page"},
 			{q.at("", "collections", name, "schema"), "describedby", typeSchema, "JSON Schema of its features"},
-			// GDAL knows this relation by the name that it had in drafts alone (3.6 at
-			// least), and else drops properties that the first page does not have.
-			{q.at("", "collections", name, "schema"), "describedBy", typeSchema, "JSON Schema of its features"},
 			{q.at("", "collections", name, "queryables"), "http://www.opengis.net/def/rel/ogc/1.0/queryables", typeSchema, "what filters may be about"},
 			{q.at("", "collections", name, "events"), "monitor", typeEvents, "what is written to it"},
 		},
+	}
+	if firstPageMisleads(&d) {
+		a.Links = append(a.Links, link{q.at("", "collections", name, "schema"), "describedBy", typeSchema, "JSON Schema of its features"})
 	}
 	if d.Extent != nil {
 		box := *d.Extent
@@ -130,6 +130,22 @@ func (q *request) aboutOf(c api.FeatureCollection) (about, store.Description, er
 		a.Extent = &extent{spatial{[][4]float64{box}, crs84}}
 	}
 	return a, d, nil
+}
+
+// firstPageMisleads reports whether GDAL should take the properties from the schema.
+// By default it takes those that the first page has, and drops all others. It reads
+// the schema (3.6, at least) if a link has the relation that drafts of the standard
+// had, describedBy with a capital letter; but of a number or boolean that may be
+// null, or a whole number, it knows the type from features only.
+func firstPageMisleads(d *store.Description) bool {
+	sparse := false
+	for _, p := range d.Properties {
+		sparse = sparse || p.Features < d.Features
+		if p.Types["null"] > 0 && p.Types["number"]+p.Types["boolean"] > 0 {
+			return false
+		}
+	}
+	return sparse
 }
 
 // served are the collections that the request's key may read, by name.

@@ -10,10 +10,14 @@ import (
 
 // Properties are an object in the schema, as GDAL wants it, until a feature has
 // null.
-func TestSchemaNull(t *testing.T) {
+func TestSchemaOfGDAL(t *testing.T) {
 	w := newSite(t, Options{})
 	w.put("empty", store.Feature{ID: "a", Properties: json.RawMessage(`{"n":1,"mixed":"x"}`)})
 	w.put("empty", store.Feature{ID: "b", Properties: json.RawMessage(`{"mixed":[]}`)})
+	described := func() bool { return href(w.links("/collections/empty"), "describedBy", typeSchema) != "" }
+	if !described() {
+		t.Error("GDAL would not find the property n, if it were not on the first page")
+	}
 	typeOf := func() any { return lookup(t, w.json("/collections/empty/schema"), "properties", "properties", "type") }
 	if typ := typeOf(); typ != "object" {
 		t.Errorf("type %v", typ)
@@ -25,8 +29,20 @@ func TestSchemaNull(t *testing.T) {
 	if typ := typeOf(); fmt.Sprint(typ) != "[object null]" {
 		t.Errorf("type %v with a feature whose properties are null", typ)
 	}
-	w.put("empty", store.Feature{ID: "c", Properties: json.RawMessage(`{}`)})
+	w.put("empty", store.Feature{ID: "c", Properties: json.RawMessage(`{"n":null}`)})
+	if described() {
+		t.Error("GDAL would take n for a text")
+	}
 	if typ := typeOf(); typ != "object" {
 		t.Errorf("type %v", typ)
+	}
+}
+
+// What has all properties in each feature needs no help.
+func TestSchemaOfTable(t *testing.T) {
+	w := newSite(t, Options{})
+	w.points(3)
+	if l := href(w.links("/collections/empty"), "describedBy", ""); l != "" {
+		t.Errorf("there is a link to %s", l)
 	}
 }
