@@ -98,6 +98,24 @@ test-rdma: ## test over libfabric's verbs in a small virtual machine
 test-geos: ## predicates of package feature beside those of GEOS (needs libgeos-dev, gcc)
 	CGO_ENABLED=1 $(GO) test -tags geos -run GEOS ./feature
 
+# Clients that others have made read what bin/catfish serves over HTTP. npm
+# installs what package-lock.json says; a test that finds it missing fails.
+CLIENTS := internal/webclients/node_modules/.package-lock.json
+
+$(CLIENTS): internal/webclients/package.json internal/webclients/package-lock.json
+	cd internal/webclients && npm ci --ignore-scripts
+	@touch $@
+
+.PHONY: test-http
+test-http: build $(CLIENTS) ## test HTTP with GDAL, OWSLib and others (needs gdal-bin, python3-owslib, node, npm)
+	CGO_ENABLED=0 $(GO) vet -tags clients ./internal/webclients
+	CGO_ENABLED=0 $(GOTEST) -count=1 -tags clients ./internal/webclients
+
+.PHONY: test-qgis
+test-qgis: build ## test HTTP with QGIS (needs python3-qgis, which is large)
+	CGO_ENABLED=0 $(GO) vet -tags clients,qgis ./internal/webclients
+	CGO_ENABLED=0 $(GOTEST) -count=1 -tags clients,qgis -run QGIS ./internal/webclients
+
 .PHONY: test-arm64
 test-arm64: ## vet for arm64, test scans by NEON, emulated
 	GO='$(GO)' tools/arm64.sh
