@@ -36,8 +36,10 @@ func rels(t *testing.T, doc map[string]any) (all []string) {
 	t.Helper()
 	for _, l := range doc["links"].([]any) {
 		l := l.(map[string]any)
-		if l["href"] == "" || l["rel"] == "" {
-			t.Errorf("link %v", l)
+		for _, key := range []string{"href", "rel", "type"} {
+			if s, _ := l[key].(string); s == "" {
+				t.Errorf("link %v is without %s", l, key)
+			}
 		}
 		all = append(all, fmt.Sprint(l["rel"], " ", l["type"]))
 	}
@@ -251,6 +253,13 @@ func TestATS_core_sfc_md(t *testing.T) { // -op and -success
 				t.Errorf("%s is %s, and %s among all", key, a, b)
 			}
 		}
+		for _, l := range c["links"].([]any) {
+			if !slices.ContainsFunc(own["links"].([]any), func(o any) bool {
+				return o.(map[string]any)["href"] == l.(map[string]any)["href"] && o.(map[string]any)["rel"] == l.(map[string]any)["rel"]
+			}) {
+				t.Errorf("link %v is there among all, and not alone", l)
+			}
+		}
 	}
 	wantRels(t, own, "self application/json", "alternate text/html", "items "+typeGeoJSON)
 }
@@ -387,6 +396,18 @@ func TestATS_core_fc_numberMatched(t *testing.T) {
 			if p := w.page("/collections/empty/items?numberMatched=false&" + query + also); p.NumberMatched != nil {
 				t.Errorf("%s%s: %d, want none", query, also, *p.NumberMatched)
 			}
+		}
+	}
+}
+
+func TestATS_core_fc_numberReturned(t *testing.T) {
+	w := newSite(t, Options{})
+	w.points(100)
+	for query, want := range map[string]int{"": 10, "limit=1": 1, "limit=100": 100, "limit=1000": 100, "limit=30&after=p089": 10,
+		"bbox=-180,0,-171,90&limit=7": 7, "n=5": 1, "n=-1": 0, "limit=50&numberMatched=false": 50} {
+		// page compares it with the features that are there.
+		if p := w.page("/collections/empty/items?" + query); p.NumberReturned != want {
+			t.Errorf("%s: numberReturned %d, want %d", query, p.NumberReturned, want)
 		}
 	}
 }

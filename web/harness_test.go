@@ -118,6 +118,7 @@ func (w *site) do(method, target, body string, headers ...string) answer {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	w.documented(r, res)
 	return answer{res, b}
 }
 

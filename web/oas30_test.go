@@ -113,6 +113,45 @@ func TestATS_oas30_completeness(t *testing.T) {
 	}
 }
 
+// Each path that has a page for people is there, for each collection that the
+// document names. That answers are as they are documented is tested with every
+// request (documented).
+func TestATS_oas30_oas_impl(t *testing.T) {
+	w := newSite(t, Options{})
+	w.points(1)
+	doc := w.json("/api")
+	features := map[string]string{"countries": "FJ", "empty": "p000"}
+	pages := 0
+	for path, methods := range doc["paths"].(map[string]any) {
+		get, ok := methods.(map[string]any)["get"].(map[string]any)
+		if !ok || !hasPage(doc, get) {
+			continue
+		}
+		pages++
+		for _, name := range lookup(t, doc, "components", "parameters", "collectionId", "schema", "enum").([]any) {
+			target := strings.NewReplacer("{collectionId}", name.(string), "{featureId}", features[name.(string)]).Replace(path)
+			for _, f := range []string{"", "?f=json", "?f=html"} {
+				if a := w.get(target + f); !strings.Contains(target, "{") && a.StatusCode != http.StatusOK {
+					t.Errorf("GET %s%s: %s", target, f, a.Status)
+				}
+			}
+		}
+	}
+	if pages < 9 {
+		t.Errorf("%d pages", pages)
+	}
+}
+
+// hasPage reports whether an operation's answer may be HTML.
+func hasPage(doc map[string]any, op map[string]any) bool {
+	answer, _ := op["responses"].(map[string]any)["200"].(map[string]any)
+	if name, ok := answer["$ref"].(string); ok {
+		answer, _ = doc["components"].(map[string]any)["responses"].(map[string]any)[strings.TrimPrefix(name, "#/components/responses/")].(map[string]any)
+	}
+	contents, _ := answer["content"].(map[string]any)
+	return contents[typeHTML] != nil
+}
+
 func TestATS_oas30_exception_codes(t *testing.T) {
 	w := newSite(t, Options{})
 	for path, methods := range w.json("/api")["paths"].(map[string]any) {

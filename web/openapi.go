@@ -137,6 +137,9 @@ func (q *request) operation(o *operation) object {
 	if q.o.Keys != nil && !o.public {
 		errs = append(errs, 401, 403)
 	}
+	if o.method != "get" {
+		errs = append(errs, 403) // from a page of another web site
+	}
 	for _, e := range errs {
 		answers[fmt.Sprint(e)] = ref("responses", "Problem")
 	}
