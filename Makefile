@@ -62,7 +62,7 @@ test-kvpeers: ## test bench/kvpeers with its servers (needs redis-server, memcac
 ONE_GOROUTINE := Explore|Cost|Degenerate|SlidingWindow|DuplicatesStayFast|Reframed|Selective|Exhaustive|ForestExact|Disagreement|Model$$|Mutants$$|Fragmentation|NoSpaceIsLost|MapAgainstModel|PointersZipf|EachWriteFails|StoreEachWriteFails|CollectionAgainstModel|Exact$$|Grow$$|GrowHook$$
 .PHONY: race
 race: ## test what is concurrent under the race detector (needs gcc)
-	CGO_ENABLED=1 $(GOTEST) -race -skip '^Test(BenchPaper|BenchSim|Replay|InsertAll|RunCut|Steps|$(ONE_GOROUTINE))' \
+	CGO_ENABLED=1 $(GOTEST) -race -timeout 30m -skip '^Test(BenchPaper|BenchSim|Replay|InsertAll|RunCut|Steps|$(ONE_GOROUTINE))' \
 		./rstar ./catfish $$($(GO) list ./... | grep -Ev '/(bench/(sim|report|paper|kv|micro)|datasets(/ycsb)?|cmd/catfish)$$')
 
 # In tests the attacks are small, and not judged by time. ATTACK may be mix;

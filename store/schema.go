@@ -26,8 +26,8 @@ type schema struct {
 	types  [feature.GeometryCollection + 1]int64
 	names  map[string]*jsonTypes
 	nulls  int64 // features whose properties are null
-	full   bool // a name was met that there was no place for
-	unkept bool // one was longer than maxNameBytes
+	full   bool  // a name was met that there was no place for
+	unkept bool  // one was longer than maxNameBytes
 }
 
 type jsonTypes [feature.JSONTypes]int64
