@@ -173,8 +173,8 @@ func lags(n Entry) bool { return n.lags() }
 
 // stageAll adds entries to a batch.
 func (db *DB) stageAll(e *engine, b *pebble.Batch, entries []Entry, steps []step) {
-	if !e.lag.on && slices.ContainsFunc(entries, lags) {
-		setApplied(b, entries[0].Revision-1)
+	if i := slices.IndexFunc(entries, lags); i >= 0 && !e.lag.on {
+		setApplied(b, entries[i].Revision-1) // Those before it are in state, too.
 	}
 	for i := range entries {
 		db.stage(b, &entries[i], steps[i].meta)

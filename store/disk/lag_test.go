@@ -39,6 +39,25 @@ func written(t *testing.T, db *DB) map[string]uint64 {
 	return all
 }
 
+// The first entry that lags comes in a batch, whose other entries may be trimmed before
+// anything is written back.
+func TestLagBeginsAfterTheBatch(t *testing.T) {
+	fs := vfs.NewMem()
+	db := open(t, fs, Options{LogBytes: 300})
+	commit(t, db, create(db, 1, "c"), put(1, "a", strings.Repeat("v", 300), 2), again("a", "w", 2, 3))
+	commit(t, db, put(1, "b", "", 4)) // This one trims.
+	if first, err := db.First(); err != nil || first == 1 || len(db.engine.lag.newest) != 1 {
+		t.Fatal(first, err)
+	}
+	want := state(t, db, 1)
+	closeDB(t, db)
+	db = open(t, fs, Options{})
+	if got := state(t, db, 1); len(got) != 2 || !maps.Equal(got, want) {
+		t.Fatal(got, want)
+	}
+	closeDB(t, db)
+}
+
 // TestLag: what is written again is in the log only, everybody sees it, also after a
 // crash, and it is written back when it is the last of its key and too much lags.
 func TestLag(t *testing.T) {
