@@ -111,7 +111,7 @@ func run(t *testing.T, name string, args ...string) string {
 	var out, problems bytes.Buffer
 	c.Stdout, c.Stderr = &out, &problems
 	if err := c.Run(); err != nil {
-		t.Fatalf("%s %s: %v\n%s%s", name, strings.Join(args, " "), err, out.String(), problems.String())
+		t.Fatalf("%s %s: %v\n%.3000s\n%.3000s", name, strings.Join(args, " "), err, problems.String(), out.String())
 	}
 	if s := strings.TrimSpace(problems.String()); s != "" {
 		t.Logf("%s: %.1000s", name, s)
