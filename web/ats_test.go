@@ -438,6 +438,20 @@ func TestATS_core_f(t *testing.T) { // f-op, -success, -links
 	}
 }
 
+// A slash in an id is escaped in links, but need not be in requests.
+func TestSlashInID(t *testing.T) {
+	w := newSite(t, Options{})
+	w.put("countries", store.Feature{ID: "node/5/x y"})
+	for _, target := range []string{countries + "/items/node%2F5%2Fx%20y", countries + "/items/node/5/x%20y"} {
+		if doc := w.json(target); doc["id"] != "node/5/x y" || href(w.links(target), "self", "") != w.at1("node/5/x y") {
+			t.Errorf("%s: %v", target, doc)
+		}
+	}
+	for _, target := range []string{countries + "/items/", countries + "/items/node/5", countries + "/items/FJ/"} {
+		w.problem(w.get(target), http.StatusNotFound)
+	}
+}
+
 // at1 is the address of a feature of countries.
 func (w *site) at1(id string) string {
 	q := request{Server: w.Server}

@@ -40,6 +40,10 @@ func (s *Server) routes() {
 		}},
 	} {
 		s.mux.Handle(p.pattern, s.serve(p))
+		if items, ok := strings.CutSuffix(p.pattern, "{featureId}"); ok {
+			// GDAL and OWSLib do not escape the slash of an id such as node/5.
+			s.mux.Handle(items+"{featureId...}", s.serve(p))
+		}
 	}
 	s.mux.Handle(eventsPattern, s.stream(page{eventsPattern, false, get((*request).events)}))
 	s.mux.Handle("/", s.serve(page{"", true, nil}))
