@@ -28,6 +28,7 @@ var conformsTo = []string{
 	"http://www.opengis.net/spec/cql2/1.0/conf/case-insensitive-comparison",
 	"http://www.opengis.net/spec/cql2/1.0/conf/basic-spatial-functions",
 	"http://www.opengis.net/spec/cql2/1.0/conf/temporal-functions",
+	"http://www.opengis.net/spec/cql2/1.0/conf/property-property",
 	"http://www.opengis.net/spec/ogcapi-features-4/1.0/conf/create-replace-delete",
 	"http://www.opengis.net/spec/ogcapi-features-4/1.0/conf/update",
 	"http://www.opengis.net/spec/ogcapi-features-4/1.0/conf/optimistic-locking-etags",

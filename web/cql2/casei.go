@@ -13,8 +13,8 @@ func (t *translator) casei(n *node) operand {
 	switch {
 	case o.folded:
 	case o.text:
-		o.value = foldCase(o.value)
-		o.cel, o.folded = strconv.Quote(o.value), true
+		s := foldCase(o.value.(string))
+		o.value, o.cel, o.folded = s, strconv.Quote(s), true
 	case o.plain():
 		o.cel, o.folded = o.own+".foldCase()", true
 	default:

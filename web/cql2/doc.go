@@ -14,15 +14,15 @@
 //
 // # What is there
 //
-// AND, OR, NOT and parentheses; = <> < > <= >= between a property and a literal or
-// another property; BETWEEN, IN, LIKE (% and _, escaped by a backslash), IS NULL,
+// AND, OR, NOT and parentheses; = <> < > <= >= between properties and literals;
+// BETWEEN, IN, LIKE (% and _, escaped by a backslash), IS NULL,
 // each with NOT; CASEI; S_INTERSECTS, S_DISJOINT, S_WITHIN and S_CONTAINS of the
 // property geometry with a POINT, POLYGON, MULTIPOLYGON or BBOX; S_DWITHIN, which
 // CQL2 does not have, of a POINT and metres; and all temporal predicates, of
 // properties, literals and INTERVALs. Literals are numbers, 'text', TRUE, FALSE,
 // DATE('2024-05-01') and TIMESTAMP('2024-05-01T12:00:00Z'). Not there: arithmetic,
-// other functions, arrays, ACCENTI, comparisons of two literals, and the other
-// spatial predicates and geometries.
+// other functions, arrays, ACCENTI, and the other spatial predicates and
+// geometries.
 //
 // # Null
 //

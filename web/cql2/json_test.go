@@ -90,7 +90,7 @@ func TestJSONErrors(t *testing.T) {
 		`{"op":"=","args":[{"property":"a"},null]}`:                                                   {0, "/args/1", "null"},
 		`{"op":"=","args":[{"property":"a"},[1]]}`:                                                    {0, "/args/1", "a list, want a property or a literal"},
 		`{"op":"=","args":[{"property":"a"},1e999]}`:                                                  {0, "/args/1", "1e999 is no number"},
-		`{"op":"=","args":[1,1]}`:                                                                     {0, "", "want a property on one side"},
+		`{"op":"=","args":[1,"x"]}`:                                                                   {0, "/args/1", "want what = compares"},
 		`{"op":"=","args":[{"property":5},1]}`:                                                        {0, "/args/0/property", "want a text"},
 		`{"op":"in","args":[{"property":"a"},5]}`:                                                     {0, "/args/1", "5, want a list"},
 		`{"op":"in","args":[{"property":"a"},[5,{"op":"and","args":[]}]]}`:                            {0, "/args/1/1/args", "0 arguments of and"},

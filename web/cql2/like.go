@@ -10,7 +10,8 @@ import (
 // the next one as it is. Those with % at their ends alone have a shorter way in
 // package filter than regular expressions.
 func (t *translator) like(n *node, neg bool) *Expr {
-	o := t.left(n)
+	o := t.operand(n.args[0])
+	t.failUnless(o.own != "" || o.text, n.args[0], "%v, want a text or a property before LIKE", n.args[0])
 	p := n.args[1]
 	wanted := p
 	for p.op == opCasei {

@@ -1,6 +1,7 @@
 package cql2
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/paulmach/orb"
@@ -63,7 +64,7 @@ func isInstance(n *node) bool { return n.form == shape || n.form == box }
 
 func (t *translator) metres(n *node) float64 {
 	t.failUnless(n.form == numeral, n, "%v, want a distance in metres", n)
-	_, f := numberOf(n.text)
+	f, _ := strconv.ParseFloat(n.text, 64) // The parser has refused what is no number.
 	t.failUnless(f >= 0, n, "a distance of %v, want 0 or more metres", f)
 	return f
 }

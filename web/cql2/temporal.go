@@ -118,19 +118,7 @@ func compareMoments(x moment, op string, y moment) *Expr {
 	if sign == 0 {
 		sign = x.at.Compare(y.at)
 	}
-	is := sign == 0
-	switch op {
-	case "<>":
-		is = sign != 0
-	case "<":
-		is = sign < 0
-	case "<=":
-		is = sign <= 0
-	case ">":
-		is = sign > 0
-	case ">=":
-		is = sign >= 0
-	}
+	is := holds(sign, op)
 	// What is not known is neither before nor after all times.
 	if p := x.property + y.property; is && p != "" {
 		return cond(p, " >= ", firstMoment)

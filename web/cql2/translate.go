@@ -1,9 +1,11 @@
 package cql2
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // translator makes expressions of nodes. It fails as the parsers do.
@@ -60,7 +62,7 @@ func (t *translator) condition(n *node, neg bool) *Expr {
 		t.fail(n, "CASEI is a text, want a condition")
 	}
 	if opposites[n.op] != "" {
-		return t.compare(n, n.op, n.args[0], n.args[1], neg)
+		return t.compare(n.op, n.args[0], n.args[1], neg)
 	}
 	if rule := temporals[n.op]; rule != nil {
 		return t.temporal(n, rule, neg)
@@ -75,12 +77,14 @@ func constant(is bool) *Expr { return &Expr{Filter: strconv.FormatBool(is)} }
 // opposites of comparisons.
 var opposites = map[string]string{"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
-// compare translates a comparison; n is where it is.
-func (t *translator) compare(n *node, op string, l, r *node, neg bool) *Expr {
+// compare translates a comparison.
+func (t *translator) compare(op string, l, r *node, neg bool) *Expr {
 	left, right := t.operand(l), t.operand(r)
-	t.failUnless(left.own != "" || right.own != "", n, "%v, want a property on one side of %s", l, op)
 	if neg {
 		op = opposites[op]
+	}
+	if left.own == "" && right.own == "" {
+		return t.literals(op, left, right, r)
 	}
 	if left.time != right.time {
 		// The text of a property becomes a time.
@@ -113,15 +117,61 @@ func (t *translator) compare(n *node, op string, l, r *node, neg bool) *Expr {
 	return cond(notNull, left.cel, " ", op, " ", right.cel)
 }
 
-// left is the first operand of BETWEEN, IN and LIKE.
-func (t *translator) left(n *node) operand {
-	o := t.operand(n.args[0])
-	t.failUnless(o.own != "", n.args[0], "%v, want a property before BETWEEN, IN and LIKE", n.args[0])
-	return o
+// literals is what a comparison of two is, which is known at once.
+func (t *translator) literals(op string, left, right operand, r *node) *Expr {
+	order, ok := 0, true
+	switch l := left.value.(type) {
+	case string:
+		var s string
+		s, ok = right.value.(string)
+		order = strings.Compare(l, s)
+	case int64:
+		if i, whole := right.value.(int64); whole {
+			order = cmp.Compare(l, i)
+			break
+		}
+		var f float64
+		f, ok = right.value.(float64)
+		order = cmp.Compare(float64(l), f)
+	case float64:
+		f, float := right.value.(float64)
+		if i, whole := right.value.(int64); whole {
+			f, float = float64(i), true
+		}
+		order, ok = cmp.Compare(l, f), float
+	case bool:
+		var b bool
+		b, ok = right.value.(bool)
+		if ok = ok && (op == "=" || op == "<>"); ok && l != b {
+			order = 1
+		}
+	case time.Time:
+		var m time.Time
+		m, ok = right.value.(time.Time)
+		order = l.Compare(m)
+	}
+	t.failUnless(ok, r, "%v, want what %s compares with the literal before it, or a property", r, op)
+	return constant(holds(order, op))
+}
+
+// holds reports whether a comparison is true of what has that order.
+func holds(order int, op string) bool {
+	switch op {
+	case "=":
+		return order == 0
+	case "<>":
+		return order != 0
+	case "<":
+		return order < 0
+	case "<=":
+		return order <= 0
+	case ">":
+		return order > 0
+	}
+	return order >= 0
 }
 
 func (t *translator) between(n *node, neg bool) *Expr {
-	t.left(n)
 	o, low, high := n.args[0], n.args[1], n.args[2]
 	if l, h := t.operand(low), t.operand(high); l.own == "" && h.own == "" {
 		t.failUnless(l.time == h.time, high, "%v, want literals of one kind", high)
@@ -130,13 +180,13 @@ func (t *translator) between(n *node, neg bool) *Expr {
 	if neg {
 		op = Or
 	}
-	return join(op, t.compare(n, ">=", o, low, neg), t.compare(n, "<=", o, high, neg))
+	return join(op, t.compare(">=", o, low, neg), t.compare("<=", o, high, neg))
 }
 
 func (t *translator) in(n *node, neg bool) *Expr {
-	o, of := t.left(n), n.args[1]
+	o, of := t.operand(n.args[0]), n.args[1]
 	t.failUnless(of.form == list, of, "%v, want a list", of)
-	all, plain := make([]string, len(of.args)), true
+	all, plain := make([]string, len(of.args)), o.own != ""
 	for i, a := range of.args {
 		v := t.operand(a)
 		all[i] = v.cel
@@ -154,25 +204,34 @@ func (t *translator) in(n *node, neg bool) *Expr {
 	if neg {
 		op = And
 	}
-	e := t.compare(n, "=", n.args[0], of.args[0], neg)
-	for _, a := range of.args[1:] {
-		e = join(op, e, t.compare(n, "=", n.args[0], a, neg))
+	e := constant(neg) // of no element
+	for i, a := range of.args {
+		if x := t.compare("=", n.args[0], a, neg); i > 0 {
+			e = join(op, e, x)
+		} else {
+			e = x
+		}
 	}
 	return e
 }
 
 func (t *translator) isNull(n *node, neg bool) *Expr {
 	a := n.args[0]
-	t.failUnless(a.form == property, a, "%v, want a property before IS NULL", a)
-	if a.text == geometry {
+	for a.op == opCasei {
+		a = a.args[0]
+	}
+	if a.form == property && a.text == geometry {
 		if neg {
 			return cond(`type != ""`)
 		}
 		return cond(`type == ""`)
 	}
 	o := t.operand(a)
-	if neg {
-		return cond(o.cel, " != null")
+	switch {
+	case o.own == "":
+		return constant(neg)
+	case neg:
+		return cond(o.own, " != null")
 	}
-	return cond("!(", strconv.Quote(a.text), " in properties) || ", o.cel, " == null")
+	return cond("!(", strconv.Quote(a.text), " in properties) || ", o.own, " == null")
 }

@@ -10,9 +10,9 @@ type operand struct {
 	cel    string
 	own    string // of a property: cel, before it may have become something else
 	time   bool   // it is a moment
-	text   bool   // it is a literal text, of this:
-	value  string
-	folded bool // it is a text without its case
+	text   bool   // it is a literal text
+	value  any    // of a literal: a string, int64, float64, bool or time.Time
+	folded bool   // it is a text without its case
 }
 
 // plain reports whether the operand is a property and nothing more.
@@ -28,11 +28,11 @@ func (t *translator) operand(n *node) (o operand) {
 	case character:
 		o.cel, o.text, o.value = strconv.Quote(n.text), true, n.text
 	case numeral:
-		o.cel, _ = numberOf(n.text)
+		o.cel, o.value = numberOf(n.text)
 	case boolean:
-		o.cel = n.text
+		o.cel, o.value = n.text, n.text == "true"
 	case date, timestamp:
-		o.cel, o.time = momentCEL(n.moment), true
+		o.cel, o.time, o.value = momentCEL(n.moment), true, n.moment
 	case operation:
 		t.failUnless(n.op == opCasei, n, "%v is a condition, want a property or a literal", n)
 		return t.casei(n)
@@ -44,11 +44,11 @@ func (t *translator) operand(n *node) (o operand) {
 
 // numberOf is a number as a literal of package filter, and what it is: an integer
 // where it is one, which is exact.
-func numberOf(s string) (cel string, f float64) {
+func numberOf(s string) (cel string, value any) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
-		return strconv.FormatInt(n, 10), float64(n)
+		return strconv.FormatInt(n, 10), n
 	}
-	f, _ = strconv.ParseFloat(s, 64) // The parser has refused what is no number.
+	f, _ := strconv.ParseFloat(s, 64) // The parser has refused what is no number.
 	return strconv.FormatFloat(f, 'g', -1, 64), f
 }
 
