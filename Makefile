@@ -188,6 +188,15 @@ page: ## build the page at / from web/app/src into web/app/dist (needs Node.js, 
 	$(NPM) ci --no-audit --no-fund
 	$(NPM) run build
 
+# CATFISH and CHROMIUM are other programs to test with. Pictures of what the
+# tests saw are in web/app/shots.
+.PHONY: test-page
+test-page: build ## test the page in Chromium; what is committed is what its sources give
+	$(NPM) ci --no-audit --no-fund
+	$(NPM) test
+	tools/page-drift.sh
+	$(NPM) run test:browser
+
 .PHONY: lint
 lint: $(TOOLS) ## gofmt, golangci-lint, buf, generated code is fresh, imports run downwards
 	@bad=$$($(GO_FILES) | xargs -r gofmt -l); \

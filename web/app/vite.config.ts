@@ -10,6 +10,8 @@ export default defineConfig({
     outDir: process.env['OUT_DIR'] ?? 'dist',
     emptyOutDir: true,
     target: 'es2022',
+    // The first that know light-dark(), which theme.css is made of.
+    cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
     // Files of their own for all: the page's policy allows no data: scripts.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },

@@ -1,1 +1,0 @@
-import{n as e,r as t,t as n}from"./maplibre-BpdWkqk5.js";var r=Object.values([])[0];e(n);var i=document.querySelector(`#app`),a=document.createElement(`div`);if(a.style.height=`70vh`,i.append(a),new t({container:a,style:{version:8,sources:{},layers:[]}}),r){let e=document.createElement(`section`);i.append(e),r().then(t=>t.mountEngine(e,{fetch:window.fetch.bind(window)}))}

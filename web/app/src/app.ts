@@ -1,0 +1,555 @@
+// The page: what its parts do together. The state that a link has is in State;
+// everything else is gone with the page.
+import { Client } from './api/client';
+import { isAbort, plain, Problem } from './api/problem';
+import type { Collection, Page, State as FeatureState } from './api/types';
+import { loadEngine } from './engine';
+import { namePropertyOf, titleOf } from './feature';
+import { boxOf, polygonOf, positionText } from './geo';
+import { Live, type Change } from './live';
+import { MapView, type Hit } from './map/view';
+import { Pulse } from './pulse';
+import { firstPage, position, whereText, type Where } from './searches';
+import { hashOf, stateOf, type State } from './state';
+import { Values } from './suggest';
+import { askKey, keptKey } from './ui/dialogs';
+import { Details } from './ui/details';
+import { byId, el } from './ui/dom';
+import { FilterBox } from './ui/filterbox';
+import { LiveList } from './ui/livelist';
+import { note, say, type Note } from './ui/notes';
+import { Panel } from './ui/panel';
+import { Results } from './ui/results';
+import { themeSwitch } from './ui/theme';
+import { draw } from './ui/tool';
+import { Writing } from './writing';
+
+/** Milliseconds in which changes are drawn together. */
+const together = 250;
+/** Milliseconds after the last move of the map until its new area is followed. */
+const settled = 400;
+
+export class App {
+  private state: State = stateOf(location.hash);
+  private collections: Collection[] = [];
+  private readonly client = new Client(new URL('.', document.baseURI).href, {
+    onKey: () => this.wantKey('This server wants a key.'),
+    onRetry: (wait, error) => this.retrying(wait, error),
+  });
+  private readonly view: MapView;
+  private readonly panel = new Panel((name) => this.go({ panel: name }, true));
+  private readonly seen = new Values();
+  private readonly filter = new FilterBox(this.seen, (text) => this.useFilter(text));
+  private readonly results = new Results({
+    onOpen: (p) => this.go({ feature: p.id }, true),
+    onPoint: (p) => this.view.show('selected', p ? [p] : this.open ? [this.open.place] : []),
+    onMore: () => void this.more(),
+    onClose: () => this.endSearch(),
+  });
+  private readonly details = new Details({
+    onBack: () => this.closeFeature(),
+    onZoom: () => this.zoomToOpen(),
+    onEdit: () => this.open && this.writing.edit(this.open),
+    onMove: () => this.open && void this.writing.move(this.open),
+    onDelete: () => this.open && void this.writing.remove(this.open),
+  });
+  private readonly writing: Writing;
+  private readonly pulse: Pulse;
+  private readonly liveList = new LiveList((p) => this.go({ feature: p.id }, true));
+  private readonly live = new Live(this.client, {
+    onChange: (kind, place) => this.changed(kind, place),
+    onReset: () => this.refreshSoon(),
+    onState: (text) => this.liveList.setState(text),
+  });
+
+  /** The feature whose details are shown. */
+  private open: FeatureState | undefined;
+  private where: Where | undefined;
+  private page: Page | undefined;
+  private searching = new AbortController();
+  private opening = new AbortController();
+  private loading = new AbortController();
+  private retryNote: Note | undefined;
+  private refreshTimer = 0;
+  private followTimer = 0;
+  private liveOn = true;
+  private askingKey = false;
+  private unmountEngine: (() => void) | undefined;
+  /** The element that had the focus before a feature was opened from it. */
+  private cameFrom = '';
+
+  constructor() {
+    this.client.key = keptKey();
+    const dark = themeSwitch((on) => this.view.setDark(on));
+    this.view = new MapView(byId('map'), dark, this.state.view, {
+      headers: () => this.client.headers(),
+      onMove: () => this.moved(),
+      onPick: (hit) => this.picked(hit),
+      onError: (error) => this.mapFailed(error),
+    });
+    this.pulse = new Pulse(this.view);
+    this.writing = new Writing({
+      client: this.client,
+      view: this.view,
+      collection: () => this.state.collection,
+      known: () => this.filter.properties,
+      onWritten: (id, gone) => this.written(id, gone),
+      onShow: (id) => void this.openFeature(id),
+      onCancel: () => this.backToDetails(),
+      onForm: () => {
+        this.panel.setOpen(true);
+        this.panes('details');
+      },
+    });
+    this.panel.follow(this.view);
+    this.listen();
+  }
+
+  /** Shows what the address says. */
+  async start(): Promise<void> {
+    this.panel.show(this.state.panel);
+    this.filter.value = this.state.filter;
+    await this.loadCollections();
+    if (this.state.panel === 'engine') await this.showEngine();
+  }
+
+  private listen(): void {
+    addEventListener('popstate', () => void this.apply(stateOf(location.hash)));
+    byId<HTMLSelectElement>('collection').addEventListener('change', (e) => {
+      const collection = (e.target as HTMLSelectElement).value;
+      this.go({ collection, filter: '', feature: '', view: undefined }, true);
+    });
+    byId('search-area').addEventListener('click', () => void this.search({ kind: 'view', bbox: this.view.bbox() }));
+    byId('search-near').addEventListener('click', () => void this.searchNear());
+    byId('search-draw').addEventListener('click', () => void this.searchDrawn());
+    byId('add').addEventListener('click', () => void this.writing.add());
+    byId('key-open').addEventListener('click', () => void this.askForKey(''));
+    const liveSwitch = byId('live-switch');
+    liveSwitch.addEventListener('click', () => {
+      this.liveOn = !this.liveOn;
+      liveSwitch.setAttribute('aria-checked', String(this.liveOn));
+      this.followView();
+    });
+    if (!loadEngine) this.panel.hideTabs();
+  }
+
+  // The state
+
+  /** Changes the state; with push the back button leads to the one before. */
+  private go(change: Partial<State>, push: boolean): void {
+    const next = { ...this.state, ...change };
+    if (push && hashOf(next) !== hashOf(this.state)) history.pushState(null, '', hashOf(next));
+    void this.apply(next);
+  }
+
+  /** Makes the page show a state. */
+  private async apply(next: State): Promise<void> {
+    const before = this.state;
+    this.state = next;
+    this.panel.show(next.panel);
+    if (next.panel === 'engine' && before.panel !== 'engine') await this.showEngine();
+    if (next.panel !== 'engine') this.endEngine();
+    if (next.collection !== before.collection) {
+      this.filter.value = next.filter;
+      await this.showCollection();
+      return;
+    }
+    if (next.filter !== before.filter) {
+      this.filter.value = next.filter;
+      await this.showTiles();
+      this.followView();
+      if (this.where) void this.search(this.where);
+    }
+    if (next.feature !== before.feature) {
+      if (next.feature) void this.openFeature(next.feature);
+      else this.showList();
+    }
+    const view = this.view.view();
+    if (next.view && hashOf({ ...next, view }) !== hashOf(next)) this.view.jump(next.view);
+  }
+
+  private moved(): void {
+    this.state = { ...this.state, view: this.view.view() };
+    history.replaceState(null, '', hashOf(this.state));
+    clearTimeout(this.followTimer);
+    this.followTimer = window.setTimeout(() => this.followView(), settled);
+  }
+
+  // Collections
+
+  private async loadCollections(): Promise<void> {
+    const select = byId<HTMLSelectElement>('collection');
+    try {
+      this.collections = await this.client.collections();
+    } catch (error) {
+      select.replaceChildren(el('option', {}, 'Not loaded'));
+      if (!(error instanceof Problem && error.status === 401)) {
+        note(`The collections could not be loaded. ${plain(error)}`, { error: true, action: { text: 'Try again', do: () => void this.loadCollections() } });
+      }
+      return;
+    }
+    select.disabled = this.collections.length === 0;
+    if (this.collections.length === 0) {
+      select.replaceChildren(el('option', {}, 'There are none'));
+      return;
+    }
+    select.replaceChildren(
+      ...this.collections.map((c) => el('option', { value: c.id }, (c.title || c.id) + (c.itemCount === undefined ? '' : ` (${c.itemCount.toLocaleString('en')})`))),
+    );
+    if (!this.collections.some((c) => c.id === this.state.collection)) {
+      if (this.state.collection) note(`There is no collection “${this.state.collection}”.`, { error: true });
+      // The first one that has something.
+      const first = this.collections.find((c) => c.itemCount !== 0) ?? this.collections[0]!;
+      this.state = { ...this.state, collection: first.id, filter: '', feature: '', view: undefined };
+      this.filter.value = '';
+    }
+    await this.showCollection();
+  }
+
+  private collection(): Collection | undefined {
+    return this.collections.find((c) => c.id === this.state.collection);
+  }
+
+  private async showCollection(): Promise<void> {
+    const c = this.collection();
+    if (!c) return;
+    byId<HTMLSelectElement>('collection').value = c.id;
+    document.title = `${c.title || c.id} – Catfish`;
+    this.endSearch();
+    this.seen.clear();
+    this.liveList.clear();
+    this.filter.properties = new Map();
+    const box = c.extent?.spatial.bbox[0];
+    if (this.state.view) this.view.jump(this.state.view);
+    else if (box) this.view.fit(box, { animate: false });
+    history.replaceState(null, '', hashOf(this.state));
+    this.loading.abort();
+    const { signal } = (this.loading = new AbortController());
+    try {
+      this.filter.properties = await this.client.queryables(c.id, signal);
+    } catch (error) {
+      if (isAbort(error)) return;
+      note(`Suggestions are missing. ${plain(error)}`, { error: true });
+    }
+    if (signal.aborted) return;
+    await this.showTiles();
+    this.followView();
+    if (this.state.feature) void this.openFeature(this.state.feature);
+    await this.sample(c.id, signal);
+  }
+
+  /** Learns some values for suggestions. */
+  private async sample(collection: string, signal: AbortSignal): Promise<void> {
+    try {
+      const page = await this.client.items(collection, { limit: 200, count: false }, signal);
+      for (const p of page.features) this.seen.add(p.properties);
+      this.filter.example = this.seen.example() ?? '';
+    } catch {
+      // Suggestions of values come from searches, too.
+    }
+  }
+
+  private async showTiles(): Promise<void> {
+    const { collection, filter } = this.state;
+    const name = namePropertyOf((n) => this.filter.properties.has(n));
+    const query = new URLSearchParams({ properties: name ?? '' });
+    if (filter) query.set('filter', filter);
+    const path = `${this.client.base}collections/${encodeURIComponent(collection)}/tiles/{z}/{x}/{y}.mvt`;
+    await this.view.setTiles({ url: `${path}?${query}`, layer: collection, name });
+  }
+
+  // Searches
+
+  private useFilter(text: string): void {
+    if (text === this.state.filter) {
+      void this.search(this.where ?? { kind: 'view', bbox: this.view.bbox() });
+      return;
+    }
+    void this.tryFilter(text);
+  }
+
+  /** A filter is used once the server has taken it: a wrong one changes nothing. */
+  private async tryFilter(text: string): Promise<void> {
+    this.filter.showProblem(undefined);
+    try {
+      if (text) await this.client.items(this.state.collection, { filter: text, limit: 1, count: false });
+    } catch (error) {
+      if (error instanceof Problem && error.status === 400) this.filter.showProblem(error);
+      else note(plain(error), { error: true });
+      return;
+    }
+    this.where ??= { kind: 'view', bbox: this.view.bbox() };
+    if (!text && this.where.kind === 'view') {
+      this.endSearch();
+    }
+    this.go({ filter: text, feature: '' }, true);
+  }
+
+  private async search(where: Where): Promise<void> {
+    this.where = where;
+    this.searching.abort();
+    const { signal } = (this.searching = new AbortController());
+    const { collection, filter } = this.state;
+    this.panes('results');
+    if (this.state.feature) this.go({ feature: '' }, true);
+    this.panel.setOpen(true);
+    this.results.wait(whereText(where, filter));
+    try {
+      const page = await firstPage(this.client, collection, where, filter, signal);
+      this.page = page;
+      for (const p of page.features) this.seen.add(p.properties);
+      this.results.show(page, page.links.some((l) => l.rel === 'next'));
+      this.showFound();
+      this.results.focus();
+    } catch (error) {
+      if (isAbort(error)) return;
+      if (error instanceof Problem && error.parameter === 'filter' && filter && where.kind !== 'area') this.filter.showProblem(error);
+      this.results.failed(plain(error));
+      say(`The search failed. ${plain(error)}`);
+    }
+  }
+
+  private async searchNear(): Promise<void> {
+    say('Looking for your position…');
+    const here = await position();
+    const at = here ?? this.view.centre();
+    if (here) this.view.go(here, Math.max(15, this.view.view().zoom));
+    const text = here ? 'Nearest to you' : `Nearest to the middle of the map (${positionText(at)}), as your position is not known`;
+    await this.search({ kind: 'near', at, text });
+  }
+
+  private async searchDrawn(): Promise<void> {
+    this.panel.showMap();
+    const shape = await draw(this.view, { kind: 'Polygon', text: 'Click the corners of the area to search in.', finish: 'Search' });
+    if (shape) await this.search({ kind: 'area', area: polygonOf(shape.corners) });
+  }
+
+  private async more(): Promise<void> {
+    if (!this.page) return;
+    const { signal } = this.searching;
+    this.results.busyMore();
+    try {
+      const page = await this.client.next(this.state.collection, this.page, signal);
+      if (!page) return;
+      this.page = page;
+      this.results.append(page, page.links.some((l) => l.rel === 'next'));
+      this.showFound();
+    } catch (error) {
+      if (!isAbort(error)) note(plain(error), { error: true, action: { text: 'Try again', do: () => void this.more() } });
+    }
+  }
+
+  private showFound(): void {
+    const area = this.where?.kind === 'area' ? [{ geometry: this.where.area }] : [];
+    this.view.show('found', this.results.places);
+    this.view.show('draw', area);
+  }
+
+  private endSearch(): void {
+    this.searching.abort();
+    this.where = this.page = undefined;
+    this.results.hide();
+    this.view.show('found', []);
+    this.view.show('draw', []);
+  }
+
+  // One feature
+
+  private picked(hit: Hit): void {
+    if (hit.kind === 'cluster') {
+      this.view.go(hit.at, hit.zoom);
+      return;
+    }
+    this.panel.setOpen(true);
+    this.go({ feature: hit.id, panel: 'places' }, true);
+  }
+
+  private async openFeature(id: string): Promise<void> {
+    this.cameFrom = id;
+    this.opening.abort();
+    const { signal } = (this.opening = new AbortController());
+    try {
+      const found = await this.client.place(this.state.collection, id, signal);
+      this.open = found;
+      this.seen.add(found.place.properties);
+      this.details.show(found);
+      this.view.show('selected', [found.place]);
+      say(titleOf(found.place));
+    } catch (error) {
+      if (isAbort(error)) return;
+      this.open = undefined;
+      this.view.show('selected', []);
+      this.details.missing(id, error instanceof Problem && error.status === 404 ? 'It is not here any more.' : plain(error));
+    }
+    this.panes('details');
+    this.details.focus();
+  }
+
+  private closeFeature(): void {
+    this.go({ feature: '' }, true);
+  }
+
+  /** Shows the list, or what there was, instead of a feature. */
+  private showList(): void {
+    this.opening.abort();
+    this.open = undefined;
+    this.view.show('selected', []);
+    this.details.hide();
+    const searched = this.where !== undefined;
+    this.panes(searched ? 'results' : 'none');
+    if (searched) this.results.focus(this.cameFrom);
+    else byId('panel').focus({ preventScroll: true });
+  }
+
+  private backToDetails(): void {
+    if (this.open && this.state.feature) {
+      this.details.show(this.open);
+      this.details.focus();
+      return;
+    }
+    this.details.hide();
+    this.panes(this.where ? 'results' : 'none');
+    byId('add').focus();
+  }
+
+  /** Which of results and details is shown. */
+  private panes(name: 'results' | 'details' | 'none'): void {
+    byId('results').hidden = name !== 'results';
+    byId('details').hidden = name !== 'details';
+    byId('search').classList.toggle('small', name === 'details');
+  }
+
+  private zoomToOpen(): void {
+    const box = boxOf(this.open?.place.geometry ?? null);
+    if (!box) return;
+    const [[w, s], [e, n]] = box;
+    this.view.fit([w, s, e, n], { maxZoom: 17 });
+    this.panel.showMap();
+  }
+
+  /** A feature was written by this page. */
+  private written(id: string, gone: boolean): void {
+    this.refreshSoon();
+    if (gone) {
+      this.results.update(id, undefined);
+      this.showFoundIfSearched();
+      this.go({ feature: '' }, false);
+      history.replaceState(null, '', hashOf(this.state));
+      return;
+    }
+    if (this.state.feature === id) void this.openFeature(id);
+    else this.go({ feature: id }, true);
+  }
+
+  // Live
+
+  private followView(): void {
+    const { collection, filter } = this.state;
+    this.live.follow(this.liveOn && collection ? { collection, bbox: this.view.bbox(), filter } : undefined);
+  }
+
+  private changed(kind: string, place: Change): void {
+    this.liveList.add(kind, place);
+    this.pulse.add(place.geometry);
+    this.results.update(place.id, kind === 'exit' && place.why !== 'moved' ? undefined : place);
+    this.showFoundIfSearched();
+    if (this.open?.place.id === place.id && !this.writing.busy) {
+      if (place.why === 'deleted' || place.why === 'expired') this.gone(place.id);
+      else void this.openAgain(place.id);
+    }
+    this.refreshSoon();
+  }
+
+  /** The open feature was deleted by somebody else. */
+  private gone(id: string): void {
+    this.open = undefined;
+    this.view.show('selected', []);
+    this.details.missing(id, 'It was deleted meanwhile.');
+  }
+
+  private showFoundIfSearched(): void {
+    if (this.where) this.showFound();
+  }
+
+  /** Shows the open feature as it is now, and leaves the focus where it is. */
+  private async openAgain(id: string): Promise<void> {
+    try {
+      const found = await this.client.place(this.state.collection, id);
+      if (this.state.feature !== id || this.writing.busy) return;
+      this.open = found;
+      const focused = document.activeElement?.id;
+      this.details.show(found);
+      if (focused) document.getElementById(focused)?.focus();
+      this.view.show('selected', [found.place]);
+    } catch (error) {
+      if (error instanceof Problem && error.status === 404 && this.state.feature === id) this.gone(id);
+    }
+  }
+
+  /** Asks for the tiles again, once for all that changes within a moment. */
+  private refreshSoon(): void {
+    if (this.refreshTimer !== 0) return;
+    this.refreshTimer = window.setTimeout(() => {
+      this.refreshTimer = 0;
+      this.view.refresh();
+    }, together);
+  }
+
+  // Keys, errors, the engine room
+
+  private wantKey(why: string): void {
+    if (!this.askingKey) void this.askForKey(why);
+  }
+
+  private async askForKey(why: string): Promise<void> {
+    this.askingKey = true;
+    const key = await askKey(why);
+    this.askingKey = false;
+    if (key === undefined || key === this.client.key) return;
+    this.client.key = key;
+    this.live.follow(undefined);
+    await this.loadCollections();
+  }
+
+  private retrying(wait: number | undefined, error?: unknown): void {
+    this.retryNote?.close();
+    this.retryNote = wait === undefined ? undefined : note(`${plain(error)} Trying again in ${Math.max(1, Math.round(wait / 1000))} s.`, { error: true });
+  }
+
+  private mapFailed(error: unknown): void {
+    if (isAbort(error)) return;
+    const status = (error as { status?: number }).status;
+    if (status === 401) this.wantKey('This server wants a key.');
+    else this.retryNote ??= note('Parts of the map could not be loaded.', { error: true, action: { text: 'Try again', do: () => this.tilesAgain() } });
+  }
+
+  private tilesAgain(): void {
+    this.retryNote = undefined;
+    this.view.refresh();
+  }
+
+  private async showEngine(): Promise<void> {
+    if (!loadEngine || this.unmountEngine) return;
+    const root = byId('engine');
+    try {
+      const engine = await loadEngine();
+      if (this.state.panel === 'engine') this.unmountEngine = engine.mountEngine(root, { fetch: this.client.fetch });
+    } catch (error) {
+      note(`The engine room could not be loaded. ${plain(error)}`, { error: true });
+    }
+  }
+
+  private endEngine(): void {
+    this.unmountEngine?.();
+    this.unmountEngine = undefined;
+  }
+}
+
+/** What the map is made of, for the credit on it. */
+export function credit(): void {
+  byId('credit').append(
+    'Land: Natural Earth · ',
+    el('a', { href: 'https://maplibre.org/', rel: 'noreferrer', target: '_blank' }, 'MapLibre'),
+  );
+}
+

@@ -1,0 +1,183 @@
+// The layers of the map from the ground up: land, the collection's tiles, what was
+// found, what changes, what is open, what is drawn.
+import type { ExpressionSpecification, LayerSpecification } from 'maplibre-gl';
+import type { Palette } from './palette';
+
+/** Without a glyph server labels are drawn by the browser's own fonts. */
+const font = ['system-ui', 'Roboto', 'Noto Sans', 'DejaVu Sans', 'sans-serif'];
+
+const isType = (type: string): ExpressionSpecification => ['==', ['geometry-type'], type];
+const isCluster: ExpressionSpecification = ['has', 'point_count'];
+const count: ExpressionSpecification = ['to-number', ['get', 'point_count']];
+/** Between two values by the logarithm of a cluster's count, from 1 to 10,000. */
+const byCount = (from: number, to: number): ExpressionSpecification => ['interpolate', ['linear'], ['ln', ['max', 1, count]], 0, from, 9.2, to];
+const byZoom = (...stops: number[]): ExpressionSpecification => ['interpolate', ['exponential', 1.5], ['zoom'], ...stops] as unknown as ExpressionSpecification;
+
+/** Sources of GeoJSON that the page fills. */
+export const overlays = ['found', 'live', 'selected', 'draw'] as const;
+export type Overlay = (typeof overlays)[number];
+
+export function groundLayers(p: Palette): LayerSpecification[] {
+  return [
+    { id: 'water', type: 'background', paint: { 'background-color': p.water } },
+    { id: 'land', type: 'fill', source: 'world', paint: { 'fill-color': p.land } },
+    {
+      id: 'borders',
+      type: 'line',
+      source: 'borders',
+      // They are exact to some kilometres: nearby they would mislead.
+      maxzoom: 9.5,
+      paint: { 'line-color': p.border, 'line-width': byZoom(1, 0.4, 6, 1.2), 'line-opacity': ['interpolate', ['linear'], ['zoom'], 7, 1, 9.5, 0] },
+    },
+  ];
+}
+
+export function countryLabels(p: Palette): LayerSpecification {
+  return {
+    id: 'countries',
+    type: 'symbol',
+    source: 'labels',
+    maxzoom: 8,
+    layout: {
+      'text-field': ['get', 'name'],
+      'text-font': font,
+      'text-size': ['interpolate', ['linear'], ['zoom'], 1, 9, 6, 14],
+      'text-max-width': 7,
+      'text-letter-spacing': 0.04,
+      'symbol-sort-key': ['-', 0, ['get', 'size']],
+      'text-padding': 6,
+    },
+    paint: { 'text-color': p.country, 'text-halo-color': p.land, 'text-halo-width': 1.2 },
+  };
+}
+
+/** The collection's tiles. name is the property that features are called by. */
+export function placeLayers(p: Palette, layer: string, name: string | undefined): LayerSpecification[] {
+  const source = { source: 'places', 'source-layer': layer };
+  const all: LayerSpecification[] = [
+    {
+      id: 'places-area',
+      type: 'fill',
+      ...source,
+      filter: isType('Polygon'),
+      // Areas lie on each other, a house in a quarter in a town: each adds little.
+      paint: { 'fill-color': p.area, 'fill-opacity': ['interpolate', ['linear'], ['zoom'], 9, 0.1, 15, 0.05] },
+    },
+    { id: 'places-outline', type: 'line', ...source, filter: isType('Polygon'), paint: { 'line-color': p.outline, 'line-width': byZoom(10, 0.4, 15, 0.9, 18, 1.6) } },
+    {
+      id: 'places-line',
+      type: 'line',
+      ...source,
+      filter: isType('LineString'),
+      layout: { 'line-cap': 'round', 'line-join': 'round' },
+      paint: { 'line-color': p.line, 'line-width': byZoom(8, 0.5, 14, 1.6, 18, 4), 'line-opacity': 0.9 },
+    },
+    {
+      id: 'places-point',
+      type: 'circle',
+      ...source,
+      filter: ['all', isType('Point'), ['!', isCluster]],
+      paint: {
+        'circle-color': p.point,
+        'circle-radius': byZoom(8, 1.8, 14, 3.6, 18, 6),
+        'circle-stroke-color': p.ring,
+        'circle-stroke-width': ['interpolate', ['linear'], ['zoom'], 11, 0.5, 15, 1.5],
+      },
+    },
+    {
+      id: 'places-cluster',
+      type: 'circle',
+      ...source,
+      filter: isCluster,
+      paint: {
+        'circle-color': p.point,
+        // Cells of a tile are 8 to 16 pixels wide: circles show density without
+        // covering each other, and the largest numbers are written.
+        'circle-opacity': byCount(0.45, 0.9),
+        'circle-radius': byCount(2, 9.5),
+      },
+    },
+    {
+      id: 'places-count',
+      type: 'symbol',
+      ...source,
+      filter: ['all', isCluster, ['>=', count, 10]],
+      layout: {
+        'text-field': ['to-string', count],
+        'text-font': font,
+        'text-size': 10.5,
+        'text-padding': 14,
+        'symbol-sort-key': ['-', 0, count],
+      },
+      paint: { 'text-color': p.label, 'text-halo-color': p.halo, 'text-halo-width': 1.6 },
+    },
+  ];
+  if (name === undefined) return all;
+  const layout = {
+    'text-field': ['get', name] as ExpressionSpecification,
+    'text-font': font,
+    'text-size': ['interpolate', ['linear'], ['zoom'], 13, 10, 18, 13] as ExpressionSpecification,
+  };
+  const paint = { 'text-color': p.label, 'text-halo-color': p.halo, 'text-halo-width': 1.4 };
+  all.push(
+    {
+      id: 'places-line-name',
+      type: 'symbol',
+      ...source,
+      minzoom: 14.5,
+      filter: isType('LineString'),
+      layout: { ...layout, 'symbol-placement': 'line', 'symbol-spacing': 320 },
+      paint,
+    },
+    {
+      id: 'places-name',
+      type: 'symbol',
+      ...source,
+      minzoom: 14.5,
+      filter: ['all', ['!', isType('LineString')], ['!', isCluster]],
+      layout: { ...layout, 'text-variable-anchor': ['top', 'bottom', 'left', 'right'], 'text-radial-offset': 0.6, 'text-max-width': 8, 'symbol-sort-key': ['case', isType('Point'), 0, 1] },
+      paint,
+    },
+  );
+  return all;
+}
+
+/** What the page itself has put on the map. */
+export function overlayLayers(p: Palette): LayerSpecification[] {
+  const shape = (source: Overlay, color: string, width: number, radius: number, fill: number): LayerSpecification[] => [
+    { id: `${source}-area`, type: 'fill', source, filter: isType('Polygon'), paint: { 'fill-color': color, 'fill-opacity': fill } },
+    {
+      id: `${source}-line`,
+      type: 'line',
+      source,
+      filter: ['!', isType('Point')],
+      layout: { 'line-cap': 'round', 'line-join': 'round' },
+      paint: { 'line-color': color, 'line-width': width },
+    },
+    {
+      id: `${source}-point`,
+      type: 'circle',
+      source,
+      filter: isType('Point'),
+      paint: { 'circle-color': color, 'circle-radius': radius, 'circle-stroke-color': p.ring, 'circle-stroke-width': 1.5 },
+    },
+  ];
+  return [
+    ...shape('found', p.found, 1.6, 4.5, 0.12),
+    {
+      id: 'live-ring',
+      type: 'circle',
+      source: 'live',
+      paint: {
+        'circle-color': p.live,
+        'circle-opacity': ['*', 0.25, ['get', 'left']],
+        'circle-radius': ['+', 8, ['*', 16, ['-', 1, ['get', 'left']]]],
+        'circle-stroke-color': p.live,
+        'circle-stroke-width': 2,
+        'circle-stroke-opacity': ['get', 'left'],
+      },
+    },
+    ...shape('selected', p.selected, 3.5, 7.5, 0.25),
+    ...shape('draw', p.draw, 2, 5, 0.12),
+  ];
+}

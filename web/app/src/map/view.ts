@@ -1,0 +1,220 @@
+// The map: MapLibre with the land, a collection's tiles and what the page puts on it.
+import { Map as GLMap, NavigationControl, ScaleControl, setWorkerUrl, type GeoJSONSource, type MapMouseEvent } from 'maplibre-gl';
+import workerUrl from 'maplibre-gl/dist/maplibre-gl-worker.mjs?url';
+import type { Feature, FeatureCollection, Geometry } from 'geojson';
+import type { BBox } from '../api/types';
+import { bboxOfView, type Corner } from '../geo';
+import type { View } from '../state';
+import { countryLabels, groundLayers, overlayLayers, overlays, placeLayers, type Overlay } from './layers';
+import { dark, light, type Palette } from './palette';
+import { loadWorld } from './world';
+
+setWorkerUrl(workerUrl);
+
+const empty: FeatureCollection = { type: 'FeatureCollection', features: [] };
+
+/** What tiles are of. */
+export interface Tiles {
+  /** With {z}, {x} and {y}. */
+  url: string;
+  layer: string;
+  /** The property that features are called by. */
+  name: string | undefined;
+}
+
+/** What is under a pointer. */
+export type Hit = { kind: 'place'; id: string } | { kind: 'cluster'; at: Corner; zoom: number };
+
+export interface ViewHooks {
+  /** Headers of requests for tiles. */
+  headers(): Record<string, string>;
+  /** The view has come to rest. */
+  onMove(): void;
+  /** Somebody chose something, when nothing is drawn. */
+  onPick(hit: Hit): void;
+  /** The map, or a tile, failed. */
+  onError(error: unknown): void;
+}
+
+/** Layers that can be chosen, the topmost first. */
+const pickable = ['places-cluster', 'places-point', 'places-line', 'places-area'];
+/** Pixels around a pointer in which something is chosen. */
+const reach = 6;
+
+export class MapView {
+  readonly map: GLMap;
+  private tiles: Tiles | undefined;
+  private palette: Palette;
+  private readonly data = new Map<Overlay, FeatureCollection>();
+  private picking = true;
+
+  constructor(
+    container: HTMLElement,
+    dark_: boolean,
+    view: View | undefined,
+    private readonly hooks: ViewHooks,
+  ) {
+    this.palette = dark_ ? dark : light;
+    const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
+    this.map = new GLMap({
+      container,
+      style: {
+        version: 8,
+        sources: {
+          world: { type: 'geojson', data: empty, tolerance: 0.2 },
+          borders: { type: 'geojson', data: empty, tolerance: 0.2 },
+          labels: { type: 'geojson', data: empty },
+          ...Object.fromEntries(overlays.map((o) => [o, { type: 'geojson' as const, data: empty }])),
+        },
+        layers: [...groundLayers(this.palette), countryLabels(this.palette), ...overlayLayers(this.palette)],
+      },
+      center: view ? [view.lon, view.lat] : [10, 25],
+      zoom: view?.zoom ?? 1.2,
+      maxZoom: 22,
+      maxPitch: 0,
+      dragRotate: false,
+      pitchWithRotate: false,
+      attributionControl: false,
+      fadeDuration: still ? 0 : 150,
+      // Keys and trust: tiles are asked for as all else is. Kept ones are asked for
+      // again, which costs a 304: what is on the map is never stale.
+      transformRequest: (url, type) => (type === 'Tile' ? { url, headers: this.hooks.headers(), cache: 'no-cache' } : { url }),
+      locale: { 'Map.Title': 'Map of the collection' },
+    });
+    this.map.touchZoomRotate.disableRotation();
+    this.map.keyboard.disableRotation();
+    this.map.addControl(new NavigationControl({ showCompass: false }), 'top-right');
+    this.map.addControl(new ScaleControl({ maxWidth: 90 }), 'bottom-right');
+    this.map.on('moveend', () => this.hooks.onMove());
+    // Everything in view is drawn, until something moves or comes.
+    this.map.on('idle', () => container.removeAttribute('aria-busy'));
+    for (const busy of ['movestart', 'dataloading'] as const) this.map.on(busy, () => container.setAttribute('aria-busy', 'true'));
+    this.map.on('error', (e) => this.hooks.onError(e.error));
+    this.map.on('click', (e) => {
+      const hit = this.picking && this.hit(e);
+      if (hit) this.hooks.onPick(hit);
+    });
+    this.map.on('mousemove', (e) => {
+      if (this.picking) this.map.getCanvas().style.cursor = this.hit(e) ? 'pointer' : '';
+    });
+    // A style is there at once, but sources may be used only when it has loaded.
+    this.ready = new Promise((resolve) => this.map.once('style.load', () => resolve()));
+    void this.ready.then(() => this.ground());
+  }
+
+  /** Resolved when sources may be filled. */
+  readonly ready: Promise<void>;
+
+  private async ground(): Promise<void> {
+    try {
+      const { land, borders, labels } = await loadWorld();
+      (this.map.getSource('world') as GeoJSONSource).setData(land);
+      (this.map.getSource('borders') as GeoJSONSource).setData(borders);
+      (this.map.getSource('labels') as GeoJSONSource).setData(labels);
+    } catch (error) {
+      this.hooks.onError(error);
+    }
+  }
+
+  private hit(e: MapMouseEvent): Hit | undefined {
+    const layers = pickable.filter((id) => this.map.getLayer(id));
+    if (layers.length === 0) return undefined;
+    const { x, y } = e.point;
+    const near = this.map.queryRenderedFeatures([[x - reach, y - reach], [x + reach, y + reach]], { layers });
+    const at = (layer: string): (typeof near)[number] | undefined => near.find((f) => f.layer.id === layer);
+    const f = pickable.map(at).find((one) => one !== undefined);
+    if (!f) return undefined;
+    if (f.layer.id === 'places-cluster') {
+      const point = f.geometry.type === 'Point' ? (f.geometry.coordinates as Corner) : ([e.lngLat.lng, e.lngLat.lat] as Corner);
+      return { kind: 'cluster', at: point, zoom: Math.min(this.map.getZoom() + 2, 20) };
+    }
+    const id: unknown = f.properties['id'];
+    return id === undefined ? undefined : { kind: 'place', id: String(id) };
+  }
+
+  /** Whether features can be chosen; not while something is drawn. */
+  setPicking(on: boolean): void {
+    this.picking = on;
+    this.map.getCanvas().style.cursor = on ? '' : 'crosshair';
+  }
+
+  /** Shows the tiles of a collection instead of those before. */
+  async setTiles(tiles: Tiles | undefined): Promise<void> {
+    await this.ready;
+    for (const l of this.map.getStyle().layers) if (l.id.startsWith('places-')) this.map.removeLayer(l.id);
+    if (this.map.getSource('places')) this.map.removeSource('places');
+    this.tiles = tiles;
+    if (!tiles) return;
+    this.map.addSource('places', { type: 'vector', tiles: [tiles.url], minzoom: 0, maxzoom: 18 });
+    for (const l of placeLayers(this.palette, tiles.layer, tiles.name)) this.map.addLayer(l, 'found-area');
+  }
+
+  /** Asks for the tiles in view again. */
+  refresh(): void {
+    if (this.map.getSource('places')) this.map.refreshTiles('places');
+  }
+
+  /** Puts features on an overlay in place of those before. */
+  show(overlay: Overlay, features: { geometry: Geometry | null; properties?: Record<string, unknown> | null }[]): void {
+    const shown = features
+      .filter((f): f is typeof f & { geometry: Geometry } => f.geometry !== null)
+      .map((f): Feature => ({ type: 'Feature', geometry: f.geometry, properties: f.properties ?? {} }));
+    this.data.set(overlay, { type: 'FeatureCollection', features: shown });
+    void this.ready.then(() => (this.map.getSource(overlay) as GeoJSONSource).setData(this.data.get(overlay)!));
+  }
+
+  /** Changes all colours. */
+  setDark(on: boolean): void {
+    this.palette = on ? dark : light;
+    void this.ready.then(() => {
+      const layers = [...groundLayers(this.palette), countryLabels(this.palette), ...overlayLayers(this.palette)];
+      if (this.tiles) layers.push(...placeLayers(this.palette, this.tiles.layer, this.tiles.name));
+      for (const l of layers) {
+        for (const [name, value] of Object.entries(l.paint ?? {})) this.map.setPaintProperty(l.id, name as 'line-color', value as string);
+      }
+    });
+  }
+
+  /** Pixels at the edges that the panel covers. */
+  setPadding(padding: { left: number; bottom: number; top?: number; right?: number }): void {
+    this.map.setPadding({ top: 0, right: 0, ...padding });
+  }
+
+  view(): View {
+    const { lng, lat } = this.map.getCenter();
+    return { zoom: this.map.getZoom(), lat, lon: lng };
+  }
+
+  /** The middle of what is not covered. */
+  centre(): Corner {
+    const { lng, lat } = this.map.getCenter();
+    return [lng, lat];
+  }
+
+  /** The box of what is not covered, as the server takes one. */
+  bbox(): BBox {
+    const { clientWidth: w, clientHeight: h } = this.map.getContainer();
+    const { left = 0, right = 0, top = 0, bottom = 0 } = this.map.getPadding();
+    const sw = this.map.unproject([left, h - bottom]);
+    const ne = this.map.unproject([w - right, top]);
+    return bboxOfView(sw.lng, sw.lat, ne.lng, ne.lat);
+  }
+
+  /** Shows a box, or goes to a point, at once if people want no motion. */
+  fit([west, south, east, north]: BBox, options: { animate?: boolean; maxZoom?: number } = {}): void {
+    const right = east < west ? east + 360 : east;
+    this.map.fitBounds([[west, Math.max(south, -85)], [right, Math.min(north, 85)]], {
+      padding: 32,
+      maxZoom: options.maxZoom ?? 16,
+      ...(options.animate === false ? { animate: false } : { duration: 600 }),
+    });
+  }
+
+  go(at: Corner, zoom?: number): void {
+    this.map.easeTo({ center: at, ...(zoom !== undefined && { zoom }), duration: 500 });
+  }
+
+  jump(view: View): void {
+    this.map.jumpTo({ center: [view.lon, view.lat], zoom: view.zoom });
+  }
+}
