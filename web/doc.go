@@ -3,7 +3,7 @@
 // (Filtering, with CQL2 text and JSON; OGC 19-079r2) and Part 4 (Create, Replace, Update and
 // Delete; OGC 20-002r1). docs/http.md shows it by example.
 //
-//	/                                            landing page
+//	/                                            landing page; for browsers a map (package app)
 //	/conformance                                 what of the standard it has
 //	/api                                         OpenAPI 3.0 of all this
 //	/collections                                 what is served
@@ -37,5 +37,6 @@
 // (bounds, keys), problem.go (errors), cors.go, negotiate.go and params.go (what is
 // asked for), bbox.go, datetime.go, properties.go and filter.go (conditions),
 // items.go and page.go (searches), feature.go, collections.go, schema.go, links.go,
-// openapi.go, coding.go and compress.go, write.go, patch.go, condition.go and etag.go (Part 4), html.go.
+// openapi.go, coding.go and compress.go, write.go, patch.go, condition.go and etag.go (Part 4), html.go,
+// app.go.
 package web

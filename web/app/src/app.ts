@@ -102,6 +102,7 @@ export class App {
       },
     });
     this.panel.follow(this.view);
+    credit();
     this.listen();
   }
 
@@ -183,6 +184,7 @@ export class App {
       this.collections = await this.client.collections();
     } catch (error) {
       select.replaceChildren(el('option', {}, 'Not loaded'));
+      void this.view.setTiles(undefined);
       if (!(error instanceof Problem && error.status === 401)) {
         note(`The collections could not be loaded. ${plain(error)}`, { error: true, action: { text: 'Try again', do: () => void this.loadCollections() } });
       }
@@ -191,6 +193,7 @@ export class App {
     select.disabled = this.collections.length === 0;
     if (this.collections.length === 0) {
       select.replaceChildren(el('option', {}, 'There are none'));
+      void this.view.setTiles(undefined);
       return;
     }
     select.replaceChildren(
@@ -215,6 +218,8 @@ export class App {
     if (!c) return;
     byId<HTMLSelectElement>('collection').value = c.id;
     document.title = `${c.title || c.id} – Catfish`;
+    byId('about').textContent = c.description ?? '';
+    credit(c.attribution);
     this.endSearch();
     this.seen.clear();
     this.liveList.clear();
@@ -545,11 +550,8 @@ export class App {
   }
 }
 
-/** What the map is made of, for the credit on it. */
-export function credit(): void {
-  byId('credit').append(
-    'Land: Natural Earth · ',
-    el('a', { href: 'https://maplibre.org/', rel: 'noreferrer', target: '_blank' }, 'MapLibre'),
-  );
+/** Says whose data is on the map. */
+function credit(places?: string): void {
+  const link = el('a', { href: 'https://maplibre.org/', rel: 'noreferrer', target: '_blank' }, 'MapLibre');
+  byId('credit').replaceChildren(places ? `${places} · ` : '', 'Land: Natural Earth · ', link);
 }
-

@@ -1,7 +1,6 @@
 import 'maplibre-gl/dist/maplibre-gl.css';
 import './theme.css';
 import './page.css';
-import { App, credit } from './app';
+import { App } from './app';
 
-credit();
 void new App().start();

@@ -40,7 +40,7 @@ export function suggest(filter: string, caret: number, properties: Queryables, s
     }
     case 'value': {
       const kept = seen.of(place.name).filter((v) => String(v).toLowerCase().startsWith(begun.toLowerCase()));
-      return kept.slice(0, most).map((v) => make(valueText(v) + (place.list ? '' : ' '), 'seen'));
+      return kept.slice(0, most).map((v) => make(valueText(v) + (place.list ? '' : ' '), ''));
     }
     case 'joiner':
       // Behind a value that ends here a space is missing.

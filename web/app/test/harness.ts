@@ -86,19 +86,20 @@ export async function drawn(page: Page): Promise<void> {
 
 /** Does something that changes what the map shows, and waits until it is drawn. */
 export async function redrawn(page: Page, change: () => Promise<unknown>): Promise<void> {
-  const begun = page.evaluate(
-    () =>
-      new Promise<void>((resolve) => {
-        const map = document.querySelector('#map')!;
-        new MutationObserver((_, o) => {
-          if (map.getAttribute('aria-busy') !== 'true') return;
-          o.disconnect();
-          resolve();
-        }).observe(map, { attributes: true });
-      }),
-  );
+  // The watch stands before anything is done: a quick change must not be missed.
+  const watch = await page.evaluateHandle(() => {
+    const map = document.querySelector('#map')!;
+    const begun = new Promise<void>((resolve) => {
+      new MutationObserver((_, o) => {
+        if (map.getAttribute('aria-busy') !== 'true') return;
+        o.disconnect();
+        resolve();
+      }).observe(map, { attributes: true });
+    });
+    return { begun };
+  });
   await change();
-  await begun;
+  await watch.evaluate(({ begun }) => begun);
   await drawn(page);
 }
 

@@ -15,6 +15,8 @@ export interface Collection {
   id: string;
   title?: string;
   description?: string;
+  /** Whose data it is, as text. */
+  attribution?: string;
   extent?: { spatial: { bbox: BBox[] } };
   links: Link[];
   itemCount?: number;

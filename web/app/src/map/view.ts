@@ -47,6 +47,8 @@ export class MapView {
   private palette: Palette;
   private readonly data = new Map<Overlay, FeatureCollection>();
   private picking = true;
+  /** What the first view waits for. */
+  private readonly missing = new Set(['land', 'tiles']);
 
   constructor(
     container: HTMLElement,
@@ -87,7 +89,11 @@ export class MapView {
     this.map.addControl(new ScaleControl({ maxWidth: 90 }), 'bottom-right');
     this.map.on('moveend', () => this.hooks.onMove());
     // Everything in view is drawn, until something moves or comes.
-    this.map.on('idle', () => container.removeAttribute('aria-busy'));
+    this.map.on('idle', () => {
+      if (this.missing.size > 0) return;
+      if (performance.getEntriesByName('drawn').length === 0) performance.mark('drawn');
+      container.removeAttribute('aria-busy');
+    });
     for (const busy of ['movestart', 'dataloading'] as const) this.map.on(busy, () => container.setAttribute('aria-busy', 'true'));
     this.map.on('error', (e) => this.hooks.onError(e.error));
     this.map.on('click', (e) => {
@@ -114,6 +120,12 @@ export class MapView {
     } catch (error) {
       this.hooks.onError(error);
     }
+    this.came('land');
+  }
+
+  private came(part: string): void {
+    this.missing.delete(part);
+    this.map.triggerRepaint(); // It is idle again after that, at the latest.
   }
 
   private hit(e: MapMouseEvent): Hit | undefined {
@@ -144,6 +156,7 @@ export class MapView {
     for (const l of this.map.getStyle().layers) if (l.id.startsWith('places-')) this.map.removeLayer(l.id);
     if (this.map.getSource('places')) this.map.removeSource('places');
     this.tiles = tiles;
+    this.came('tiles');
     if (!tiles) return;
     this.map.addSource('places', { type: 'vector', tiles: [tiles.url], minzoom: 0, maxzoom: 18 });
     for (const l of placeLayers(this.palette, tiles.layer, tiles.name)) this.map.addLayer(l, 'found-area');
