@@ -48,6 +48,9 @@ type Options struct {
 	// datetime. Default: "datetime".
 	Time string
 
+	// Engine is what the engine room shows; nil: there is none.
+	Engine Engine
+
 	MaxAnswerBytes int64
 	MaxConnections int
 	MaxStreams     int

@@ -42,6 +42,7 @@ type request struct {
 	account *budget.Account
 	holds   holdings
 	who     *access.Principal
+	key     string // that the request showed
 	params  params
 	codings *accepted // nil: not read yet (accepted)
 }
@@ -100,6 +101,7 @@ func (q *request) identify() (err error) {
 			return fmt.Errorf("%w: header Authorization is not of the form Bearer KEY", access.ErrUnauthenticated)
 		}
 	}
+	q.key = key
 	if q.who, err = q.o.Keys.Authenticate(key); err != nil {
 		return err
 	}
