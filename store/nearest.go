@@ -42,6 +42,9 @@ type NearestQuery struct {
 	// 0: none.
 	Within float64
 	Filter string
+	// Match, if it is there, judges the features that pass the filter; it may be
+	// asked again about one. It must not keep the feature.
+	Match  func(*Found) (bool, error)
 	Fields feature.Selection // as of a Query
 	Pace   func() error      // as of a Query
 	Hold   func(bytes int64) error

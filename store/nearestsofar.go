@@ -155,6 +155,11 @@ func (n *NearestSoFar) Offer(f *Found, ref record.Ref) error {
 	if ok, err := n.q.pass.Match(f); !ok || err != nil {
 		return err
 	}
+	if n.q.Match != nil {
+		if ok, err := n.q.Match(f); !ok || err != nil {
+			return err
+		}
+	}
 	if f.Distance = n.q.origin.Distance(&f.View); f.Distance > n.Reach() || math.IsInf(f.Distance, 1) {
 		return nil
 	}

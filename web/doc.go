@@ -12,6 +12,8 @@
 //	/collections/{collectionId}/queryables       what filters may be about
 //	/collections/{collectionId}/items            features, page by page
 //	/collections/{collectionId}/items/{featureId}
+//	/collections/{collectionId}/nearest          features around a point, not of the standard
+//	/collections/{collectionId}/events           what is written from now on, not of the standard
 //
 // Collections in a planar space are not served: the standard's only reference
 // system, without its Part 2, is WGS 84 longitude and latitude.
@@ -36,7 +38,7 @@
 // options.go and server.go (life cycle), conns.go, routes.go, request.go and body.go
 // (bounds, keys), problem.go (errors), cors.go, negotiate.go and params.go (what is
 // asked for), bbox.go, datetime.go, properties.go and filter.go (conditions),
-// items.go and page.go (searches), feature.go, collections.go, schema.go, links.go,
+// items.go, page.go and nearest.go (searches), events.go and sse.go, feature.go, collections.go, schema.go, links.go,
 // openapi.go, coding.go and compress.go, write.go, patch.go, condition.go and etag.go (Part 4), html.go,
 // app.go.
 package web

@@ -89,12 +89,17 @@ const htmlBytes = 1 << 20
 // shownBytes are those of its properties that a table shows of a feature.
 const shownBytes = 400
 
+func (q *request) rowOf(c api.FeatureCollection, g *store.Found) row {
+	id := string(g.ID)
+	properties := clip(strings.ToValidUTF8(string(g.View.Properties()), "\uFFFD"), shownBytes)
+	return row{id, q.at("f=html", "collections", c.Name(), "items", id), properties}
+}
+
 func (q *request) itemsHTML(c api.FeatureCollection, i itemsQuery) error {
 	var rows []row
 	size := 0
 	f, err := q.search(c, i, func(g *store.Found) (bool, error) {
-		id := string(g.ID)
-		r := row{id, q.at("f=html", "collections", c.Name(), "items", id), clip(strings.ToValidUTF8(string(g.View.Properties()), "\uFFFD"), shownBytes)}
+		r := q.rowOf(c, g)
 		rows = append(rows, r)
 		size += 2 * (len(r.ID) + len(r.Href) + len(r.Properties))
 		return size < htmlBytes, q.hold(&q.holds.answer, int64(size))

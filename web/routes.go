@@ -31,6 +31,7 @@ func (s *Server) routes() {
 		{"/collections/{collectionId}", false, get((*request).collection)},
 		{"/collections/{collectionId}/schema", false, get((*request).schema)},
 		{"/collections/{collectionId}/queryables", false, get((*request).queryables)},
+		{nearestPattern, false, get((*request).nearest)},
 		{"/collections/{collectionId}/items", false, map[string]func(*request) error{
 			http.MethodGet: (*request).items, http.MethodPost: (*request).create,
 		}},

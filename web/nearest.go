@@ -1,0 +1,201 @@
+package web
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/paulmach/orb"
+
+	"github.com/catfish-index/catfish/api"
+	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/turns"
+	"github.com/catfish-index/catfish/store"
+)
+
+// The nearest features (package store, nearest.go)
+//
+// OGC API - Features has no such search. Its answer is a page of features as that
+// of /items, but in the order of their distance, and each has that as a member of
+// its own, beside properties: what is stored in them is left as it is. There is no
+// next page: who wants more asks for more.
+
+const nearestPattern = "/collections/{collectionId}/nearest"
+
+// nearest answers with the features around a point, the nearest first.
+func (q *request) nearest() error {
+	c, err := q.find(access.Read)
+	if err != nil {
+		return err
+	}
+	html, err := q.html(typeGeoJSON, typeJSON)
+	if err != nil {
+		return err
+	}
+	n, err := q.nearestQueryOf(c)
+	if err != nil {
+		return err
+	}
+	if html {
+		return q.nearestHTML(c, n)
+	}
+	body := bodies.Get().(*[]byte)
+	defer keepBody(body)
+	b := append((*body)[:0], `{"type":"FeatureCollection","features":[`...)
+	returned := 0
+	err = q.searchNearest(c, n, func(g *store.Found) (bool, error) {
+		if len(b) >= pageBytes {
+			// What is left out could not be asked for as a next page.
+			return false, &paramError{name: "limit", value: strconv.Itoa(n.K), err: errors.New("so many of these features are more than one answer holds"),
+				want: fmt.Sprintf("at most %d", returned)}
+		}
+		if returned > 0 {
+			b = append(b, ',')
+		}
+		returned++
+		b = appendFeature(b, g)
+		b = append(b[:len(b)-1], `,"distance":`...)
+		b = append(appendMetres(b, g.Distance), '}')
+		return true, q.holdBody(b)
+	})
+	*body = b
+	if err != nil {
+		return err
+	}
+	links, err := marshal(q.nearestLinks(c, false))
+	if err != nil {
+		return err
+	}
+	b = append(append(b, `],"links":`...), bytes.TrimSpace(links)...)
+	b = fmt.Appendf(b, `,"timeStamp":%q,"numberReturned":%d}`+"\n", q.o.Now().UTC().Format(time.RFC3339), returned)
+	*body = b
+	if err := q.holdBody(b); err != nil {
+		return err
+	}
+	return q.send(http.StatusOK, typeGeoJSON, b)
+}
+
+// appendMetres appends a distance to the millimetre, as exact as it is
+// (feature.Origin.Distance).
+func appendMetres(b []byte, metres float64) []byte { return strconv.AppendFloat(b, metres, 'f', 3, 64) }
+
+// nearestQueryOf takes the parameters.
+func (q *request) nearestQueryOf(c api.FeatureCollection) (n store.NearestQuery, err error) {
+	p := &q.params
+	if n.X, n.Y, err = p.point(); err != nil {
+		return n, err
+	}
+	if n.K, err = p.limit(); err != nil {
+		return n, err
+	}
+	if text, ok := p.take("max"); ok {
+		if n.Within, err = strconv.ParseFloat(text, 64); err != nil || !(n.Within > 0) || math.IsInf(n.Within, 0) {
+			return n, &paramError{name: "max", value: text, want: "metres, more than 0"}
+		}
+	}
+	conditions, rest, err := q.conditions(c, "point", "limit", "max", "f")
+	if err != nil {
+		return n, err
+	}
+	n.Filter = conditions.Filter
+	// The search goes by distance: areas are judged feature by feature.
+	if conditions.Area != nil {
+		in, err := c.Prepare(store.Query{Area: conditions.Area, Relation: conditions.Relation})
+		if err != nil {
+			return n, err
+		}
+		n.Match = func(g *store.Found) (bool, error) {
+			if ok, err := in.Match(g); !ok || err != nil {
+				return false, err
+			}
+			return rest.match(g)
+		}
+	} else if rest != nil {
+		n.Match = rest.match
+	}
+	return n, nil
+}
+
+// point is the place of parameter point: longitude, latitude.
+func (p *params) point() (lon, lat float64, err error) {
+	text, ok := p.take("point")
+	bad := func(err error) (float64, float64, error) {
+		return 0, 0, &paramError{name: "point", value: text, err: err,
+			want: "longitude,latitude in degrees, from -180 to 180 and from -90 to 90"}
+	}
+	if !ok {
+		return bad(errors.New("it is missing"))
+	}
+	x, y, two := strings.Cut(text, ",")
+	if !two || strings.Contains(y, ",") {
+		return bad(fmt.Errorf("there are %d numbers", strings.Count(text, ",")+1))
+	}
+	var v [2]float64
+	for i, s := range []string{x, y} {
+		if v[i], err = strconv.ParseFloat(strings.TrimSpace(s), 64); err != nil || math.IsNaN(v[i]) {
+			return bad(fmt.Errorf("%q is no number", clip(s, maxValue)))
+		}
+	}
+	switch {
+	case math.Abs(v[0]) > 180:
+		return bad(errors.New("the longitude is out of range"))
+	case math.Abs(v[1]) > 90:
+		return bad(errors.New("the latitude is out of range"))
+	}
+	if _, err := feature.NewOrigin(feature.Geographic, orb.Point{v[0], v[1]}); err != nil {
+		return bad(err)
+	}
+	return v[0], v[1], nil
+}
+
+// searchNearest calls add with what is found, the nearest first, until it returns
+// false.
+func (q *request) searchNearest(c api.FeatureCollection, n store.NearestQuery, add func(*store.Found) (more bool, err error)) error {
+	p := &turns.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
+	defer p.End()
+	n.Pace = p.Pause
+	n.Hold = func(bytes int64) error { return q.hold(&q.holds.search, bytes) }
+	return c.Nearest(q.ctx, n, add)
+}
+
+func (q *request) nearestLinks(c api.FeatureCollection, html bool) []link {
+	links := q.selfAndAlternate(html, typeGeoJSON, "collections", c.Name(), "nearest")
+	return append(links, link{q.at("", "collections", c.Name()), "collection", typeJSON, "the collection"})
+}
+
+// nearestHTML is a table of what is near.
+func (q *request) nearestHTML(c api.FeatureCollection, n store.NearestQuery) error {
+	type nearRow struct {
+		row
+		Metres string
+	}
+	var rows []nearRow
+	size, cut := 0, false
+	err := q.searchNearest(c, n, func(g *store.Found) (bool, error) {
+		if size >= htmlBytes {
+			cut = true
+			return false, nil
+		}
+		r := nearRow{q.rowOf(c, g), string(appendMetres(nil, g.Distance))}
+		rows = append(rows, r)
+		size += 2 * (len(r.ID) + len(r.Href) + len(r.Properties))
+		return true, q.hold(&q.holds.answer, int64(size))
+	})
+	if err != nil {
+		return err
+	}
+	return q.sendHTML("nearest", view{
+		Title: "Nearest features of " + c.Name(), Links: q.nearestLinks(c, true),
+		Data: struct {
+			Cut  bool
+			Rows []nearRow
+		}{cut, rows},
+		Up: []crumb{{q.at("f=html", "collections"), "Collections"}, {q.at("f=html", "collections", c.Name()), c.Name()}},
+	})
+}
