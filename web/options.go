@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"log/slog"
+	"runtime"
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/access"
@@ -12,6 +13,8 @@ const (
 	// DefaultMaxAnswerBytes bounds what all requests hold together. A source may
 	// hold half.
 	DefaultMaxAnswerBytes = 1 << 30
+	// DefaultTileCacheBytes bounds the tiles that are kept: some thousand.
+	DefaultTileCacheBytes = 64 << 20
 	// DefaultMaxConnections bounds the open connections, at some 20 KB each. A
 	// source may have half.
 	DefaultMaxConnections = 1 << 12
@@ -50,6 +53,12 @@ type Options struct {
 
 	// Engine is what the engine room shows; nil: there is none.
 	Engine Engine
+	// TileCacheBytes are for tiles that are kept, besides MaxAnswerBytes; less than
+	// 0: none.
+	TileCacheBytes int64
+	// MaxDrawings bounds the tiles that are drawn at a time, which take DrawingBytes
+	// each, besides MaxAnswerBytes. Default: as many as there are processors.
+	MaxDrawings int
 
 	MaxAnswerBytes int64
 	MaxConnections int
@@ -80,6 +89,8 @@ func (o Options) withDefaults() Options {
 	def(&o.Title, "Catfish")
 	def(&o.Time, "datetime")
 	def(&o.MaxAnswerBytes, DefaultMaxAnswerBytes)
+	def(&o.TileCacheBytes, DefaultTileCacheBytes)
+	def(&o.MaxDrawings, runtime.GOMAXPROCS(0))
 	def(&o.MaxConnections, DefaultMaxConnections)
 	def(&o.MaxStreams, DefaultMaxStreams)
 	def(&o.MaxBodyBytes, DefaultMaxBodyBytes)

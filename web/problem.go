@@ -22,6 +22,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/web/tile"
 )
 
 // problem is the body of an answer that tells an error (RFC 9457). Its type is
@@ -106,6 +107,9 @@ var statuses = []struct {
 	{rstar.ErrSlabFull, http.StatusInsufficientStorage},
 	{store.ErrFeature, http.StatusUnprocessableEntity},
 	{store.ErrQuery, http.StatusBadRequest},
+	{tile.ErrNoTile, http.StatusNotFound},
+	{tile.ErrSpace, http.StatusNotFound},
+	{tile.ErrTooMany, http.StatusBadRequest},
 	{budget.ErrExceeded, http.StatusServiceUnavailable},
 	{catfish.ErrBusy, http.StatusServiceUnavailable},
 	{catfish.ErrNotReady, http.StatusServiceUnavailable},
@@ -195,7 +199,7 @@ func seconds(d time.Duration) string {
 // packageNames are those that errors of Go packages begin with, alone or within
 // others. They help programmers only.
 var packageNames = regexp.MustCompile(
-	`(^|[ (\n])(?:(?:api|catfish|store|disk|kv|filter|record|cuckoo|rstar|access|cql2): )+`)
+	`(^|[ (\n])(?:(?:api|catfish|store|disk|kv|filter|record|cuckoo|rstar|access|cql2|tile): )+`)
 
 func withoutPackages(s string) string { return packageNames.ReplaceAllString(s, "$1") }
 

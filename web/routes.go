@@ -39,6 +39,7 @@ func (s *Server) routes() {
 			http.MethodGet: (*request).feature, http.MethodPut: (*request).replace,
 			http.MethodPatch: (*request).patch, http.MethodDelete: (*request).remove,
 		}},
+		{tilePattern, false, get((*request).xyz)},
 	} {
 		s.mux.Handle(p.pattern, s.serve(p))
 		if items, ok := strings.CutSuffix(p.pattern, "{featureId}"); ok {

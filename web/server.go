@@ -55,7 +55,8 @@ type Server struct {
 	conns   *budget.Budget
 	streams *budget.Budget // answers without an end
 	cross   *http.CrossOriginProtection
-	http    *http.Server
+	tiles
+	http *http.Server
 
 	stopping context.Context // ends when the server is to stop
 	stop     context.CancelFunc
@@ -69,7 +70,7 @@ func New(host Host, o Options) (*Server, error) {
 		host = alone{turns.New(max(1, runtime.GOMAXPROCS(0)/2))}
 	}
 	s := &Server{
-		o: o, host: host,
+		o: o, host: host, tiles: newTiles(&o),
 		answers: budget.New("bytes of HTTP requests", o.MaxAnswerBytes, o.MaxAnswerBytes/2),
 		conns:   budget.New("HTTP connections", int64(o.MaxConnections), int64(o.MaxConnections+1)/2),
 		streams: budget.New("HTTP event streams", int64(o.MaxStreams), int64(o.MaxStreams+1)/2),

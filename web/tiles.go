@@ -1,0 +1,198 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/catfish-index/catfish/api"
+	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/internal/turns"
+	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/web/cql2"
+	"github.com/catfish-index/catfish/web/tile"
+)
+
+// Vector tiles (package web/tile, which draws and keeps them)
+//
+//	request   which tile, which features, which properties
+//	cache     has the tile, and no write was made there since: it is sent
+//	drawing   else a turn is waited for, the tile is drawn, compressed and kept
+//
+// A tile is kept compressed, once for each coding: so one from memory is sent as it is.
+//
+// A few tiles are drawn at a time, and sources take turns. The memory of drawings is
+// besides that of requests, so no tile is refused because others are drawn.
+
+const (
+	tilePattern = "/collections/{collectionId}/tiles/{z}/{x}/{y}"
+	// DrawingBytes is what a tile takes while it is drawn: 2 MB, and an encoder.
+	DrawingBytes = 2<<20 + encoderBytes
+	// drawTries is how often a drawing begins again that the process was stopped in.
+	drawTries = 3
+)
+
+// tiles are those that are drawn and kept.
+type tiles struct {
+	cache    *tile.Cache
+	drawings *turns.Turns
+}
+
+func newTiles(o *Options) tiles {
+	return tiles{tile.NewCache(max(0, o.TileCacheBytes), tile.Builder{}), turns.New(o.MaxDrawings)}
+}
+
+// xyz answers with a tile by the path that web maps know.
+func (q *request) xyz() error {
+	y, ok := strings.CutSuffix(q.r.PathValue("y"), ".mvt")
+	if !ok {
+		return noTile("its path ends with %.50q, want a number and .mvt", q.r.PathValue("y"))
+	}
+	return q.tile(q.r.PathValue("z"), q.r.PathValue("x"), y)
+}
+
+func noTile(format string, args ...any) error {
+	return &statusError{http.StatusNotFound, "there is no such tile: " + fmt.Sprintf(format, args...)}
+}
+
+// tile answers with a vector tile.
+func (q *request) tile(z, x, y string) error {
+	c, err := q.findStored()
+	if err != nil {
+		return err
+	}
+	var at [3]int
+	for i, text := range []string{z, x, y} {
+		n, err := strconv.ParseUint(text, 10, 31)
+		if err != nil {
+			return noTile("%.50q is no number", text)
+		}
+		at[i] = int(n)
+	}
+	if f, ok := q.params.take("f"); ok && f != "mvt" {
+		return &paramError{name: "f", value: f, want: "mvt"}
+	}
+	o, err := q.tileOptions(c)
+	if err != nil {
+		return err
+	}
+	t, coding, err := q.drawn(c, at, o)
+	if err != nil {
+		return err
+	}
+	if err := q.hold(&q.holds.answer, int64(cap(t.Data))); err != nil {
+		return err
+	}
+	q.varyByCoding()
+	q.mayBeKept("no-store") // until it is known to be of one state
+	if t.ETag != "" {
+		q.mayBeKept("no-cache")
+		if q.unchanged(t.ETag) {
+			return nil
+		}
+	}
+	if len(t.Data) == 0 {
+		q.w.WriteHeader(http.StatusNoContent) // by OGC API - Tiles; MapLibre takes it as empty
+		return nil
+	}
+	return q.sendCoded(http.StatusOK, typeMVT, coding, t.Data)
+}
+
+// findStored is find for what tiles and counts are made of.
+func (q *request) findStored() (*store.Collection, error) {
+	c, err := q.find(access.Read)
+	if err != nil {
+		return nil, err
+	}
+	of, ok := c.(*store.Collection)
+	if !ok {
+		return nil, &statusError{http.StatusNotFound, fmt.Sprintf("collection %.200q has no tiles: it is not of a store", c.Name())}
+	}
+	return of, nil
+}
+
+// tileOptions takes the parameters that say which features a tile has, and what of them.
+func (q *request) tileOptions(c api.FeatureCollection) (o tile.Options, err error) {
+	if names, ok := q.params.take("properties"); ok {
+		// That no feature has one of them is no error: it may be so in the next moment.
+		o.Fields = slices.DeleteFunc(strings.Split(names, ","), func(s string) bool { return s == "" })
+		slices.Sort(o.Fields)
+		o.Fields = slices.Compact(o.Fields)
+		o.NoProperties = len(o.Fields) == 0
+	}
+	err = q.drawConditions(c, &o, "f", "properties")
+	return o, err
+}
+
+// drawConditions takes the parameters that say which features are drawn, or counted.
+// They are judged feature by feature, for a tile has an area of its own.
+func (q *request) drawConditions(c api.FeatureCollection, o *tile.Options, others ...string) error {
+	query, also, err := q.conditions(c, others...)
+	if err != nil {
+		return err
+	}
+	o.Filter = query.Filter
+	if query.Area != nil {
+		in, err := c.Prepare(store.Query{Area: query.Area, Relation: query.Relation})
+		if err != nil {
+			return err
+		}
+		also = &rest{op: cql2.And, args: []*rest{{one: in}, also}}
+	}
+	if also != nil {
+		o.Also = also.match
+		text, _ := q.params.take("filter")
+		lang, _ := q.params.take("filter-lang")
+		o.AlsoName = lang + " " + text
+	}
+	return nil
+}
+
+// drawn is the tile as it is now, in a coding that the client accepts.
+func (q *request) drawn(c *store.Collection, at [3]int, o tile.Options) (t tile.Tile, as coding, err error) {
+	p := &turns.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
+	defer p.End()
+	o.Pace = p.Pause
+	o.Hold = func(bytes int64) error { return q.hold(&q.holds.search, bytes) }
+	o.Bound = func(ctx context.Context, draw func()) error { return q.drawings.RunStep(ctx, q.source, draw) }
+	wanted := q.accepted().best(tile.MaxBytes)
+	if wanted != identity {
+		o.Coding = &tile.Coding{Name: wanted.String(), Encode: func(data []byte) ([]byte, error) { return encodeTile(wanted, data, p.Pause) }}
+	}
+	for try := 1; ; try++ {
+		t, err = q.cache.Tile(q.ctx, c, at[0], at[1], at[2], o)
+		p.End()
+		if !errors.Is(err, store.ErrPaused) || try == drawTries {
+			break
+		}
+	}
+	if errors.Is(err, tile.ErrTooMany) {
+		err = fmt.Errorf("%w; tiles of larger zooms have fewer", err)
+	}
+	if !t.Coded {
+		wanted = identity
+	}
+	return t, wanted, err
+}
+
+// encodeTile compresses a tile, nil: it stays as it is.
+func encodeTile(c coding, data []byte, pause func() error) ([]byte, error) {
+	if len(data) < minCoded {
+		return nil, nil
+	}
+	out := bodies.Get().(*[]byte)
+	defer keepBody(out)
+	b, err := encode(c, (*out)[:0], data, func(int) error { return pause() })
+	*out = b
+	switch {
+	case errors.Is(err, errTooLong):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return slices.Clip(slices.Clone(b)), nil
+}
