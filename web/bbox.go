@@ -13,11 +13,20 @@ import (
 // a lowest and a highest height, which features do not have. If west is greater
 // than east it crosses 180 degrees.
 func (p *params) bbox() (*store.Area, error) {
+	b, err := p.box()
+	if b == nil || err != nil {
+		return nil, err
+	}
+	return store.Box(b[0], b[1], b[2], b[3]), nil
+}
+
+// box is the same as west, south, east, north; nil: there is none.
+func (p *params) box() (*[4]float64, error) {
 	text, ok := p.take("bbox")
 	if !ok {
 		return nil, nil
 	}
-	bad := func(err error) (*store.Area, error) {
+	bad := func(err error) (*[4]float64, error) {
 		return nil, &paramError{name: "bbox", value: text, err: err,
 			want: "west,south,east,north in degrees, longitudes from -180 to 180, latitudes from -90 to 90, " +
 				"or six numbers with heights as the third and sixth"}
@@ -44,5 +53,5 @@ func (p *params) bbox() (*store.Area, error) {
 	case south < -90 || north > 90:
 		return bad(errors.New("a latitude is out of range"))
 	}
-	return store.Box(west, south, east, north), nil
+	return &[4]float64{west, south, east, north}, nil
 }

@@ -33,6 +33,12 @@ var conformsTo = []string{
 	"http://www.opengis.net/spec/ogcapi-features-4/1.0/conf/update",
 	"http://www.opengis.net/spec/ogcapi-features-4/1.0/conf/optimistic-locking-etags",
 	"http://www.opengis.net/spec/ogcapi-features-4/1.0/conf/features",
+	"http://www.opengis.net/spec/ogcapi-tiles-1/1.0/conf/core",
+	"http://www.opengis.net/spec/ogcapi-tiles-1/1.0/conf/tileset",
+	"http://www.opengis.net/spec/ogcapi-tiles-1/1.0/conf/tilesets-list",
+	"http://www.opengis.net/spec/ogcapi-tiles-1/1.0/conf/geodata-tilesets",
+	"http://www.opengis.net/spec/ogcapi-tiles-1/1.0/conf/oas30",
+	"http://www.opengis.net/spec/ogcapi-tiles-1/1.0/conf/mvt",
 }
 
 // landing answers with what there is: a browser gets the map, unless it asks for
@@ -52,7 +58,8 @@ func (q *request) landing() error {
 		link{q.at("f=json", "api"), "service-desc", typeOpenAPI, "the API, as OpenAPI 3.0"},
 		link{q.at("f=html", "api"), "service-doc", typeHTML, "the API, for people"},
 		link{q.at("", "conformance"), "conformance", typeJSON, "what of OGC API is here"},
-		link{q.at("", "collections"), "data", typeJSON, "the collections"})
+		link{q.at("", "collections"), "data", typeJSON, "the collections"},
+		link{q.at("", "tileMatrixSets"), relTilingSchemes, typeJSON, "the tile matrix sets"})
 	if html {
 		return q.sendHTML("landing", view{Title: q.o.Title, Text: q.o.Description, Links: links})
 	}
@@ -117,6 +124,7 @@ func (q *request) aboutOf(c api.FeatureCollection) (about, store.Description, er
 			{q.at("f=html", "collections", name, "items"), "items", typeHTML, "its features, as a page"},
 			{q.at("", "collections", name, "schema"), "describedby", typeSchema, "JSON Schema of its features"},
 			{q.at("", "collections", name, "queryables"), "http://www.opengis.net/def/rel/ogc/1.0/queryables", typeSchema, "what filters may be about"},
+			{q.at("", "collections", name, "tiles"), relTilesetsVector, typeJSON, "its vector tiles"},
 			{q.at("", "collections", name, "events"), "monitor", typeEvents, "what is written to it"},
 		},
 	}

@@ -60,7 +60,7 @@ var writes = []operation{
 		params: []string{"collectionId", "featureId", "If-Match"}, answer: "Deleted", status: 204, errors: []int{404, 412}},
 }
 
-func operations() []operation { return slices.Concat(reads, live, writes) }
+func operations() []operation { return slices.Concat(reads, tiled, live, writes) }
 
 // api answers with the OpenAPI document of all there is.
 func (q *request) api() error {
@@ -116,7 +116,8 @@ func (q *request) document(collections []string) object {
 		"openapi": "3.0.3", "info": info, "servers": []object{{"url": q.base()}}, "paths": paths,
 		"tags": []object{{"name": "capabilities", "description": "What there is"}, {"name": "data", "description": "Features"}},
 		"components": object{
-			"parameters": with(q.parameters(collections), liveParameters()), "responses": with(responses(), liveResponses()), "schemas": schemas(),
+			"parameters": with(with(q.parameters(collections), liveParameters()), tiledParameters()),
+			"responses":  with(with(responses(), liveResponses()), tiledResponses()), "schemas": schemas(),
 		},
 	}
 	if q.o.Keys != nil {
@@ -147,7 +148,10 @@ func (q *request) operation(o *operation) object {
 		answers["201"] = ref("responses", "Created")
 	}
 	if slices.Contains(o.params, "If-None-Match") {
-		answers["304"] = object{"description": "The feature is as the client has it"}
+		answers["304"] = object{"description": "It is as the client has it"}
+	}
+	if o.form == typeMVT {
+		answers["204"] = object{"description": "Nothing is there"}
 	}
 	parameters := []object{}
 	for _, p := range o.params {

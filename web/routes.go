@@ -39,7 +39,14 @@ func (s *Server) routes() {
 			http.MethodGet: (*request).feature, http.MethodPut: (*request).replace,
 			http.MethodPatch: (*request).patch, http.MethodDelete: (*request).remove,
 		}},
-		{tilePattern, false, get((*request).xyz)},
+		{"/tileMatrixSets", true, get((*request).tileMatrixSets)},
+		{"/tileMatrixSets/" + tileMatrixSetID, true, get((*request).tileMatrixSet)},
+		{"/collections/{collectionId}/tiles", false, get((*request).tilesets)},
+		{"/collections/{collectionId}/tiles/" + tileMatrixSetID, false, get((*request).tileset)},
+		{"/collections/{collectionId}/tiles/" + tileMatrixSetID + "/{tileMatrix}/{tileRow}/{tileCol}", false, get((*request).rowColumn)},
+		{"/collections/{collectionId}/tiles/tile.json", false, get((*request).tileJSON)},
+		{"/collections/{collectionId}/tiles/{z}/{x}/{y}", false, get((*request).xyz)},
+		{countsPattern, false, get((*request).counts)},
 	} {
 		s.mux.Handle(p.pattern, s.serve(p))
 		if items, ok := strings.CutSuffix(p.pattern, "{featureId}"); ok {

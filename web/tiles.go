@@ -29,7 +29,6 @@ import (
 // besides that of requests, so no tile is refused because others are drawn.
 
 const (
-	tilePattern = "/collections/{collectionId}/tiles/{z}/{x}/{y}"
 	// DrawingBytes is what a tile takes while it is drawn: 2 MB, and an encoder.
 	DrawingBytes = 2<<20 + encoderBytes
 	// drawTries is how often a drawing begins again that the process was stopped in.
@@ -53,6 +52,11 @@ func (q *request) xyz() error {
 		return noTile("its path ends with %.50q, want a number and .mvt", q.r.PathValue("y"))
 	}
 	return q.tile(q.r.PathValue("z"), q.r.PathValue("x"), y)
+}
+
+// rowColumn answers with a tile by the path of the standard.
+func (q *request) rowColumn() error {
+	return q.tile(q.r.PathValue("tileMatrix"), q.r.PathValue("tileCol"), q.r.PathValue("tileRow"))
 }
 
 func noTile(format string, args ...any) error {
@@ -154,29 +158,47 @@ func (q *request) drawConditions(c api.FeatureCollection, o *tile.Options, other
 
 // drawn is the tile as it is now, in a coding that the client accepts.
 func (q *request) drawn(c *store.Collection, at [3]int, o tile.Options) (t tile.Tile, as coding, err error) {
-	p := &turns.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
+	p := q.pacer(&o)
 	defer p.End()
-	o.Pace = p.Pause
-	o.Hold = func(bytes int64) error { return q.hold(&q.holds.search, bytes) }
-	o.Bound = func(ctx context.Context, draw func()) error { return q.drawings.RunStep(ctx, q.source, draw) }
-	wanted := q.accepted().best(tile.MaxBytes)
-	if wanted != identity {
-		o.Coding = &tile.Coding{Name: wanted.String(), Encode: func(data []byte) ([]byte, error) { return encodeTile(wanted, data, p.Pause) }}
+	o.Bound = q.bounded
+	if as = q.accepted().best(tile.MaxBytes); as != identity {
+		o.Coding = &tile.Coding{Name: as.String(), Encode: func(data []byte) ([]byte, error) { return encodeTile(as, data, p.Pause) }}
 	}
-	for try := 1; ; try++ {
+	err = q.again(p, func() (err error) {
 		t, err = q.cache.Tile(q.ctx, c, at[0], at[1], at[2], o)
-		p.End()
-		if !errors.Is(err, store.ErrPaused) || try == drawTries {
-			break
-		}
-	}
+		return err
+	})
 	if errors.Is(err, tile.ErrTooMany) {
 		err = fmt.Errorf("%w; tiles of larger zooms have fewer", err)
 	}
 	if !t.Coded {
-		wanted = identity
+		as = identity
 	}
-	return t, wanted, err
+	return t, as, err
+}
+
+// pacer has what is drawn, or counted, take turns and hold memory as searches do.
+func (q *request) pacer(o *tile.Options) *turns.Pacer {
+	p := &turns.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
+	o.Pace = p.Pause
+	o.Hold = func(bytes int64) error { return q.hold(&q.holds.search, bytes) }
+	return p
+}
+
+// bounded has draw called when few others draw.
+func (q *request) bounded(ctx context.Context, draw func()) error {
+	return q.drawings.RunStep(ctx, q.source, draw)
+}
+
+// again has draw called until the process was not stopped in the middle of it.
+func (q *request) again(p *turns.Pacer, draw func() error) error {
+	for try := 1; ; try++ {
+		err := draw()
+		p.End()
+		if !errors.Is(err, store.ErrPaused) || try == drawTries {
+			return err
+		}
+	}
 }
 
 // encodeTile compresses a tile, nil: it stays as it is.

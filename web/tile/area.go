@@ -19,9 +19,9 @@ const (
 	// MaxZoom is the deepest zoom: a unit is 0.6 mm there.
 	MaxZoom = 24
 
-	// maxLatitude is where the world ends in Web Mercator, a square:
+	// MaxLatitude is where the world ends in Web Mercator, a square:
 	// atan(sinh(pi)).
-	maxLatitude = 85.05112877980659
+	MaxLatitude = 85.05112877980659
 )
 
 // area is a tile's.
@@ -71,16 +71,16 @@ func (a *area) latitude(u float64) float64 {
 	v := (float64(a.y) + u/extent) / a.n // 0 in the north, 1 in the south
 	switch {
 	case v <= 0:
-		return maxLatitude
+		return MaxLatitude
 	case v >= 1:
-		return -maxLatitude
+		return -MaxLatitude
 	}
 	return math.Atan(math.Sinh(math.Pi*(1-2*v))) * 180 / math.Pi
 }
 
 // project gives units.
 func (a *area) project(p orb.Point, shift float64) orb.Point {
-	lat := min(max(p[1], -maxLatitude), maxLatitude)
+	lat := min(max(p[1], -MaxLatitude), MaxLatitude)
 	return orb.Point{
 		((p[0]+shift+180)/360*a.n - float64(a.x)) * extent,
 		((1-math.Asinh(math.Tan(lat*math.Pi/180))/math.Pi)/2*a.n - float64(a.y)) * extent,

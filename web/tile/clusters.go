@@ -52,7 +52,7 @@ func (s *cells) borders(g *rstar.Grid, a *area) {
 		g.Y = append(g.Y, a.latitude(float64(u)))
 	}
 	for _, b := range []*float64{&g.X[len(g.X)-1], &g.Y[len(g.Y)-1]} {
-		if *b == 180 || *b == maxLatitude {
+		if *b == 180 || *b == MaxLatitude {
 			*b = math.Nextafter(*b, math.Inf(1))
 		}
 	}

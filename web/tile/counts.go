@@ -113,7 +113,7 @@ func (d *drawing) counts(ctx context.Context, all []Cell, world *area, p span) (
 	for i, n := range g.Counts {
 		if n > 0 {
 			x, y := i%columns, i/columns
-			all = append(all, Cell{g.X[x], g.Y[y], min(g.X[x+1], 180), min(g.Y[y+1], maxLatitude), int(n)})
+			all = append(all, Cell{g.X[x], g.Y[y], min(g.X[x+1], 180), min(g.Y[y+1], MaxLatitude), int(n)})
 		}
 	}
 	return all, nil
@@ -124,7 +124,7 @@ func (d *drawing) counts(ctx context.Context, all []Cell, world *area, p span) (
 func (d *drawing) countFiltered(ctx context.Context) (err error) {
 	g := &d.grid
 	d.q, err = d.c.Prepare(store.Query{
-		Area:   store.Box(g.X[0], g.Y[0], min(g.X[len(g.X)-1], 180), min(g.Y[len(g.Y)-1], maxLatitude)),
+		Area:   store.Box(g.X[0], g.Y[0], min(g.X[len(g.X)-1], 180), min(g.Y[len(g.Y)-1], MaxLatitude)),
 		Filter: d.o.Filter, Pace: d.o.Pace, Hold: d.o.Hold,
 	})
 	if err != nil {

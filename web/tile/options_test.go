@@ -156,8 +156,8 @@ func TestMiddle(t *testing.T) {
 		cell     Cell
 		lon, lat float64
 	}{
-		{Cell{West: -180, South: -maxLatitude, East: 180, North: maxLatitude}, 0, 0},
-		{Cell{West: 0, South: 0, East: 180, North: maxLatitude}, 90, 66.51326044311186},
+		{Cell{West: -180, South: -MaxLatitude, East: 180, North: MaxLatitude}, 0, 0},
+		{Cell{West: 0, South: 0, East: 180, North: MaxLatitude}, 90, 66.51326044311186},
 		{Cell{West: -1, South: -1, East: 0, North: 1}, -0.5, 0},
 	} {
 		if lon, lat := c.cell.Middle(); math.Abs(lon-c.lon) > 1e-9 || math.Abs(lat-c.lat) > 1e-9 {
