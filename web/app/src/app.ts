@@ -2,14 +2,14 @@
 // everything else is gone with the page.
 import { Client } from './api/client';
 import { isAbort, plain, Problem } from './api/problem';
-import type { Collection, Page, State as FeatureState } from './api/types';
-import { loadEngine } from './engine';
+import type { Collection, State as FeatureState } from './api/types';
+import { EngineRoom, hasEngine } from './engine';
 import { namePropertyOf, titleOf } from './feature';
-import { boxOf, polygonOf, positionText } from './geo';
+import { boxOf } from './geo';
 import { Live, type Change } from './live';
 import { MapView, type Hit } from './map/view';
 import { Pulse } from './pulse';
-import { firstPage, position, whereText, type Where } from './searches';
+import { Searching } from './searching';
 import { hashOf, stateOf, type State } from './state';
 import { Values } from './suggest';
 import { askKey, keptKey } from './ui/dialogs';
@@ -19,9 +19,7 @@ import { FilterBox } from './ui/filterbox';
 import { LiveList } from './ui/livelist';
 import { note, say, type Note } from './ui/notes';
 import { Panel } from './ui/panel';
-import { Results } from './ui/results';
 import { themeSwitch } from './ui/theme';
-import { draw } from './ui/tool';
 import { Writing } from './writing';
 
 /** Milliseconds in which changes are drawn together. */
@@ -40,12 +38,7 @@ export class App {
   private readonly panel = new Panel((name) => this.go({ panel: name }, true));
   private readonly seen = new Values();
   private readonly filter = new FilterBox(this.seen, (text) => this.useFilter(text));
-  private readonly results = new Results({
-    onOpen: (p) => this.go({ feature: p.id }, true),
-    onPoint: (p) => this.view.show('selected', p ? [p] : this.open ? [this.open.place] : []),
-    onMore: () => void this.more(),
-    onClose: () => this.endSearch(),
-  });
+  private readonly searching: Searching;
   private readonly details = new Details({
     onBack: () => this.closeFeature(),
     onZoom: () => this.zoomToOpen(),
@@ -64,9 +57,6 @@ export class App {
 
   /** The feature whose details are shown. */
   private open: FeatureState | undefined;
-  private where: Where | undefined;
-  private page: Page | undefined;
-  private searching = new AbortController();
   private opening = new AbortController();
   private loading = new AbortController();
   private retryNote: Note | undefined;
@@ -74,7 +64,8 @@ export class App {
   private followTimer = 0;
   private liveOn = true;
   private askingKey = false;
-  private unmountEngine: (() => void) | undefined;
+  private readonly engine = new EngineRoom(this.client.fetch);
+  private mapNote: Note | undefined;
   /** The element that had the focus before a feature was opened from it. */
   private cameFrom = '';
 
@@ -88,6 +79,20 @@ export class App {
       onError: (error) => this.mapFailed(error),
     });
     this.pulse = new Pulse(this.view);
+    this.searching = new Searching({
+      client: this.client,
+      view: this.view,
+      panel: this.panel,
+      asked: () => this.state,
+      onOpen: (p) => this.go({ feature: p.id }, true),
+      onPoint: (p) => this.view.show('selected', p ? [p] : this.open ? [this.open.place] : []),
+      onBegin: () => {
+        if (this.state.feature) this.go({ feature: '' }, true);
+        this.panes('results');
+      },
+      onFound: (places) => places.forEach((p) => this.seen.add(p.properties)),
+      onFilterProblem: (problem) => this.filter.showProblem(problem),
+    });
     this.writing = new Writing({
       client: this.client,
       view: this.view,
@@ -109,20 +114,20 @@ export class App {
   /** Shows what the address says. */
   async start(): Promise<void> {
     this.panel.show(this.state.panel);
+    this.engine.show(this.state.panel === 'engine');
     this.filter.value = this.state.filter;
     await this.loadCollections();
-    if (this.state.panel === 'engine') await this.showEngine();
   }
 
   private listen(): void {
-    addEventListener('popstate', () => void this.apply(stateOf(location.hash)));
+    addEventListener('popstate', () => void this.apply(stateOf(location.hash), true));
     byId<HTMLSelectElement>('collection').addEventListener('change', (e) => {
       const collection = (e.target as HTMLSelectElement).value;
       this.go({ collection, filter: '', feature: '', view: undefined }, true);
     });
-    byId('search-area').addEventListener('click', () => void this.search({ kind: 'view', bbox: this.view.bbox() }));
-    byId('search-near').addEventListener('click', () => void this.searchNear());
-    byId('search-draw').addEventListener('click', () => void this.searchDrawn());
+    byId('search-area').addEventListener('click', () => void this.searching.inView());
+    byId('search-near').addEventListener('click', () => void this.searching.nearMe());
+    byId('search-draw').addEventListener('click', () => void this.searching.inDrawn());
     byId('add').addEventListener('click', () => void this.writing.add());
     byId('key-open').addEventListener('click', () => void this.askForKey(''));
     const liveSwitch = byId('live-switch');
@@ -131,7 +136,7 @@ export class App {
       liveSwitch.setAttribute('aria-checked', String(this.liveOn));
       this.followView();
     });
-    if (!loadEngine) this.panel.hideTabs();
+    if (!hasEngine) this.panel.hideTabs();
   }
 
   // The state
@@ -143,13 +148,12 @@ export class App {
     void this.apply(next);
   }
 
-  /** Makes the page show a state. */
-  private async apply(next: State): Promise<void> {
+  /** Makes the page show a state; one of the address says where the map is, too. */
+  private async apply(next: State, ofAddress = false): Promise<void> {
     const before = this.state;
     this.state = next;
     this.panel.show(next.panel);
-    if (next.panel === 'engine' && before.panel !== 'engine') await this.showEngine();
-    if (next.panel !== 'engine') this.endEngine();
+    this.engine.show(next.panel === 'engine');
     if (next.collection !== before.collection) {
       this.filter.value = next.filter;
       await this.showCollection();
@@ -159,14 +163,13 @@ export class App {
       this.filter.value = next.filter;
       await this.showTiles();
       this.followView();
-      if (this.where) void this.search(this.where);
+      void this.searching.again();
     }
     if (next.feature !== before.feature) {
       if (next.feature) void this.openFeature(next.feature);
       else this.showList();
     }
-    const view = this.view.view();
-    if (next.view && hashOf({ ...next, view }) !== hashOf(next)) this.view.jump(next.view);
+    if (ofAddress && next.view && hashOf({ ...next, view: this.view.view() }) !== hashOf(next)) this.view.jump(next.view);
   }
 
   private moved(): void {
@@ -220,7 +223,7 @@ export class App {
     document.title = `${c.title || c.id} – Catfish`;
     byId('about').textContent = c.description ?? '';
     credit(c.attribution);
-    this.endSearch();
+    this.searching.end();
     this.seen.clear();
     this.liveList.clear();
     this.filter.properties = new Map();
@@ -263,11 +266,11 @@ export class App {
     await this.view.setTiles({ url: `${path}?${query}`, layer: collection, name });
   }
 
-  // Searches
+  // Filters
 
   private useFilter(text: string): void {
     if (text === this.state.filter) {
-      void this.search(this.where ?? { kind: 'view', bbox: this.view.bbox() });
+      void (this.searching.active ? this.searching.again() : this.searching.inView());
       return;
     }
     void this.tryFilter(text);
@@ -283,79 +286,10 @@ export class App {
       else note(plain(error), { error: true });
       return;
     }
-    this.where ??= { kind: 'view', bbox: this.view.bbox() };
-    if (!text && this.where.kind === 'view') {
-      this.endSearch();
-    }
+    const { searching } = this;
+    if (text && !searching.active) searching.prepareView();
+    if (!text && searching.isView) searching.end();
     this.go({ filter: text, feature: '' }, true);
-  }
-
-  private async search(where: Where): Promise<void> {
-    this.where = where;
-    this.searching.abort();
-    const { signal } = (this.searching = new AbortController());
-    const { collection, filter } = this.state;
-    this.panes('results');
-    if (this.state.feature) this.go({ feature: '' }, true);
-    this.panel.setOpen(true);
-    this.results.wait(whereText(where, filter));
-    try {
-      const page = await firstPage(this.client, collection, where, filter, signal);
-      this.page = page;
-      for (const p of page.features) this.seen.add(p.properties);
-      this.results.show(page, page.links.some((l) => l.rel === 'next'));
-      this.showFound();
-      this.results.focus();
-    } catch (error) {
-      if (isAbort(error)) return;
-      if (error instanceof Problem && error.parameter === 'filter' && filter && where.kind !== 'area') this.filter.showProblem(error);
-      this.results.failed(plain(error));
-      say(`The search failed. ${plain(error)}`);
-    }
-  }
-
-  private async searchNear(): Promise<void> {
-    say('Looking for your position…');
-    const here = await position();
-    const at = here ?? this.view.centre();
-    if (here) this.view.go(here, Math.max(15, this.view.view().zoom));
-    const text = here ? 'Nearest to you' : `Nearest to the middle of the map (${positionText(at)}), as your position is not known`;
-    await this.search({ kind: 'near', at, text });
-  }
-
-  private async searchDrawn(): Promise<void> {
-    this.panel.showMap();
-    const shape = await draw(this.view, { kind: 'Polygon', text: 'Click the corners of the area to search in.', finish: 'Search' });
-    if (shape) await this.search({ kind: 'area', area: polygonOf(shape.corners) });
-  }
-
-  private async more(): Promise<void> {
-    if (!this.page) return;
-    const { signal } = this.searching;
-    this.results.busyMore();
-    try {
-      const page = await this.client.next(this.state.collection, this.page, signal);
-      if (!page) return;
-      this.page = page;
-      this.results.append(page, page.links.some((l) => l.rel === 'next'));
-      this.showFound();
-    } catch (error) {
-      if (!isAbort(error)) note(plain(error), { error: true, action: { text: 'Try again', do: () => void this.more() } });
-    }
-  }
-
-  private showFound(): void {
-    const area = this.where?.kind === 'area' ? [{ geometry: this.where.area }] : [];
-    this.view.show('found', this.results.places);
-    this.view.show('draw', area);
-  }
-
-  private endSearch(): void {
-    this.searching.abort();
-    this.where = this.page = undefined;
-    this.results.hide();
-    this.view.show('found', []);
-    this.view.show('draw', []);
   }
 
   // One feature
@@ -400,9 +334,9 @@ export class App {
     this.open = undefined;
     this.view.show('selected', []);
     this.details.hide();
-    const searched = this.where !== undefined;
+    const searched = this.searching.active;
     this.panes(searched ? 'results' : 'none');
-    if (searched) this.results.focus(this.cameFrom);
+    if (searched) this.searching.focus(this.cameFrom);
     else byId('panel').focus({ preventScroll: true });
   }
 
@@ -413,7 +347,7 @@ export class App {
       return;
     }
     this.details.hide();
-    this.panes(this.where ? 'results' : 'none');
+    this.panes(this.searching.active ? 'results' : 'none');
     byId('add').focus();
   }
 
@@ -436,8 +370,7 @@ export class App {
   private written(id: string, gone: boolean): void {
     this.refreshSoon();
     if (gone) {
-      this.results.update(id, undefined);
-      this.showFoundIfSearched();
+      this.searching.update(id, undefined);
       this.go({ feature: '' }, false);
       history.replaceState(null, '', hashOf(this.state));
       return;
@@ -456,8 +389,7 @@ export class App {
   private changed(kind: string, place: Change): void {
     this.liveList.add(kind, place);
     this.pulse.add(place.geometry);
-    this.results.update(place.id, kind === 'exit' && place.why !== 'moved' ? undefined : place);
-    this.showFoundIfSearched();
+    this.searching.update(place.id, kind === 'exit' && place.why !== 'moved' ? undefined : place);
     if (this.open?.place.id === place.id && !this.writing.busy) {
       if (place.why === 'deleted' || place.why === 'expired') this.gone(place.id);
       else void this.openAgain(place.id);
@@ -470,10 +402,6 @@ export class App {
     this.open = undefined;
     this.view.show('selected', []);
     this.details.missing(id, 'It was deleted meanwhile.');
-  }
-
-  private showFoundIfSearched(): void {
-    if (this.where) this.showFound();
   }
 
   /** Shows the open feature as it is now, and leaves the focus where it is. */
@@ -500,7 +428,7 @@ export class App {
     }, together);
   }
 
-  // Keys, errors, the engine room
+  // Keys and errors
 
   private wantKey(why: string): void {
     if (!this.askingKey) void this.askForKey(why);
@@ -525,28 +453,7 @@ export class App {
     if (isAbort(error)) return;
     const status = (error as { status?: number }).status;
     if (status === 401) this.wantKey('This server wants a key.');
-    else this.retryNote ??= note('Parts of the map could not be loaded.', { error: true, action: { text: 'Try again', do: () => this.tilesAgain() } });
-  }
-
-  private tilesAgain(): void {
-    this.retryNote = undefined;
-    this.view.refresh();
-  }
-
-  private async showEngine(): Promise<void> {
-    if (!loadEngine || this.unmountEngine) return;
-    const root = byId('engine');
-    try {
-      const engine = await loadEngine();
-      if (this.state.panel === 'engine') this.unmountEngine = engine.mountEngine(root, { fetch: this.client.fetch });
-    } catch (error) {
-      note(`The engine room could not be loaded. ${plain(error)}`, { error: true });
-    }
-  }
-
-  private endEngine(): void {
-    this.unmountEngine?.();
-    this.unmountEngine = undefined;
+    else if (!this.mapNote?.shown) this.mapNote = note('Parts of the map could not be loaded.', { error: true, action: { text: 'Try again', do: () => this.view.refresh() } });
   }
 }
 

@@ -1,5 +1,8 @@
 // The engine room: how the server answers, in a panel of its own. It is loaded when
 // its tab is opened first, so that the map does not wait for it.
+import { plain } from './api/problem';
+import { byId } from './ui/dom';
+import { note } from './ui/notes';
 
 /** What src/engine/index.ts exports. */
 export interface Engine {
@@ -8,7 +11,35 @@ export interface Engine {
 }
 
 // The folder is looked up when the page is built: without it there is no tab.
-const found = Object.values(import.meta.glob<Engine>('./engine/index.ts'))[0];
+const load = Object.values(import.meta.glob<Engine>('./engine/index.ts'))[0];
 
-/** Loads the engine room; undefined: the page was built without it. */
-export const loadEngine: (() => Promise<Engine>) | undefined = found;
+/** Whether the page was built with it. */
+export const hasEngine = load !== undefined;
+
+export class EngineRoom {
+  private wanted = false;
+  private unmount: (() => void) | undefined;
+
+  constructor(private readonly fetch: typeof globalThis.fetch) {}
+
+  /** Shows it, or ends it. */
+  show(on: boolean): void {
+    if (on === this.wanted) return;
+    this.wanted = on;
+    if (on) void this.mount();
+    else {
+      this.unmount?.();
+      this.unmount = undefined;
+    }
+  }
+
+  private async mount(): Promise<void> {
+    try {
+      const engine = await load?.();
+      if (engine && this.wanted && !this.unmount) this.unmount = engine.mountEngine(byId('engine'), { fetch: this.fetch });
+    } catch (error) {
+      this.wanted = false;
+      note(`The engine room could not be loaded. ${plain(error)}`, { error: true });
+    }
+  }
+}

@@ -63,7 +63,7 @@ describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
     await page.getByRole('button', { name: 'Keep it' }).click();
     await page.getByRole('button', { name: 'Back' }).click();
     await page.getByRole('combobox', { name: 'Filter' }).fill('amenity ');
-    await page.getByRole('option').first().waitFor();
+    await page.locator('#suggestions li').first().waitFor();
     await look('suggestions');
     await page.getByRole('combobox', { name: 'Filter' }).press('Escape');
     await page.getByRole('button', { name: 'Draw area' }).click();

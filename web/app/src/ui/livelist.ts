@@ -9,7 +9,7 @@ const most = 12;
 /** Milliseconds in which happenings are said together. */
 const together = 1500;
 
-const verbs: Record<string, string> = { enter: 'is new here', inside: 'is new here', changed: 'changed', exit: 'is gone' };
+const verbs: Record<string, string> = { enter: 'is new here', inside: 'moved', changed: 'changed', exit: 'is gone' };
 const reasons: Record<string, string> = { moved: 'moved away', deleted: 'was deleted', expired: 'has expired', filtered: 'matches no more' };
 
 export class LiveList {

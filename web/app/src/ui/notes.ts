@@ -15,6 +15,8 @@ export interface NoteOptions {
 
 export interface Note {
   close(): void;
+  /** Whether it is still there. */
+  readonly shown: boolean;
 }
 
 /** Shows a text. One with an action stays until it is closed. */
@@ -39,7 +41,12 @@ export function note(text: string, options: NoteOptions = {}): Note {
   box.append(item);
   while (box.children.length > most) box.firstElementChild?.remove();
   const timer = action ? 0 : window.setTimeout(close, Math.max(atLeast, text.length * perCharacter));
-  return { close };
+  return {
+    close,
+    get shown() {
+      return item.isConnected;
+    },
+  };
 }
 
 /** Says a text to screen readers, and shows it at the foot of the panel. */

@@ -46,7 +46,9 @@ export class Results {
     this.matched = page.numberMatched;
     this.list.replaceChildren();
     this.append(page, more);
-    byId('body').scrollTo({ top: 0 });
+    // A phone has room for little else.
+    if (matchMedia('(max-width: 700px)').matches) this.root.scrollIntoView({ block: 'start' });
+    else byId('body').scrollTo({ top: 0 });
   }
 
   /** Adds a page to those that are shown. */
