@@ -48,7 +48,7 @@ export class App {
   });
   private readonly writing: Writing;
   private readonly pulse: Pulse;
-  private readonly liveList = new LiveList((p) => this.go({ feature: p.id }, true));
+  private readonly liveList = new LiveList((p) => this.pick(p.id));
   private readonly live = new Live(this.client, {
     onChange: (kind, place) => this.changed(kind, place),
     onReset: () => this.refreshSoon(),
@@ -224,6 +224,12 @@ export class App {
     byId('about').textContent = c.description ?? '';
     credit(c.attribution);
     this.searching.end();
+    this.writing.abandon();
+    this.opening.abort();
+    this.open = undefined;
+    this.view.show('selected', []);
+    this.details.hide();
+    this.panes('none');
     this.seen.clear();
     this.liveList.clear();
     this.filter.properties = new Map();
@@ -299,12 +305,22 @@ export class App {
       this.view.go(hit.at, hit.zoom);
       return;
     }
+    this.pick(hit.id);
+  }
+
+  /** Opens a feature, unless what is being written would be lost. */
+  private pick(id: string): void {
+    if (this.writing.busy) {
+      note('Save or cancel what you are editing first.');
+      return;
+    }
     this.panel.setOpen(true);
-    this.go({ feature: hit.id, panel: 'places' }, true);
+    this.go({ feature: id, panel: 'places' }, true);
   }
 
   private async openFeature(id: string): Promise<void> {
     this.cameFrom = id;
+    this.writing.abandon();
     this.opening.abort();
     const { signal } = (this.opening = new AbortController());
     try {

@@ -159,9 +159,15 @@ export class Writing {
     }
   }
 
-  private end(): void {
+  /** Something else is shown: what was not saved is gone. */
+  abandon(): void {
+    if (!this.busy) return;
     this.busy = false;
     this.h.view.show('draw', []);
+  }
+
+  private end(): void {
+    this.abandon();
     say('Nothing was changed.');
     this.h.onCancel();
   }

@@ -170,6 +170,21 @@ async function middle(): Promise<{ x: number; y: number }> {
   });
 }
 
+test('what is being edited is not lost by a click on the map', async () => {
+  await put('test/edited', lonely, { name: 'Edited' });
+  await put('test/other', [lonely[0], lonely[1] + 0.002], { name: 'Other' });
+  await visit(`#collection=andorra&feature=test/edited&map=17/${lonely[1] + 0.002}/${lonely[0]}`);
+  await page.getByRole('button', { name: 'Edit' }).click();
+  await page.getByLabel('Value of name').fill('Not saved yet');
+  await clickAt([lonely[0], lonely[1] + 0.002]);
+  await page.getByText('Save or cancel what you are editing first.').waitFor();
+  expect(await page.getByLabel('Value of name').inputValue()).toBe('Not saved yet');
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await clickAt([lonely[0], lonely[1] + 0.002]);
+  await page.getByRole('heading', { name: 'Other' }).waitFor();
+  for (const id of ['test/edited', 'test/other']) await fetch(feature(id), { method: 'DELETE' });
+});
+
 test('near me: by the device, or where the map is', async () => {
   await visit('#collection=andorra&map=15/42.5075/1.5218');
   await page.getByRole('button', { name: 'Near me' }).click();
