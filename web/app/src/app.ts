@@ -69,8 +69,13 @@ export class App {
   /** The element that had the focus before a feature was opened from it. */
   private cameFrom = '';
 
+  /** Asked for before the map is made, which takes a browser a while. */
+  private firstCollections: Promise<Collection[]> | undefined;
+
   constructor() {
     this.client.key = keptKey();
+    this.firstCollections = this.client.collections();
+    this.firstCollections.catch(() => undefined); // loadCollections tells it.
     const dark = themeSwitch((on) => this.view.setDark(on));
     this.view = new MapView(byId('map'), dark, this.state.view, {
       headers: () => this.client.headers(),
@@ -183,8 +188,10 @@ export class App {
 
   private async loadCollections(): Promise<void> {
     const select = byId<HTMLSelectElement>('collection');
+    const first = this.firstCollections;
+    this.firstCollections = undefined;
     try {
-      this.collections = await this.client.collections();
+      this.collections = await (first ?? this.client.collections());
     } catch (error) {
       select.replaceChildren(el('option', {}, 'Not loaded'));
       void this.view.setTiles(undefined);
@@ -205,8 +212,8 @@ export class App {
     if (!this.collections.some((c) => c.id === this.state.collection)) {
       if (this.state.collection) note(`There is no collection “${this.state.collection}”.`, { error: true });
       // The first one that has something.
-      const first = this.collections.find((c) => c.itemCount !== 0) ?? this.collections[0]!;
-      this.state = { ...this.state, collection: first.id, filter: '', feature: '', view: undefined };
+      const some = this.collections.find((c) => c.itemCount !== 0) ?? this.collections[0]!;
+      this.state = { ...this.state, collection: some.id, filter: '', feature: '', view: undefined };
       this.filter.value = '';
     }
     await this.showCollection();
@@ -266,10 +273,15 @@ export class App {
   private async showTiles(): Promise<void> {
     const { collection, filter } = this.state;
     const name = namePropertyOf((n) => this.filter.properties.has(n));
-    const query = new URLSearchParams({ properties: name ?? '' });
-    if (filter) query.set('filter', filter);
     const path = `${this.client.base}collections/${encodeURIComponent(collection)}/tiles/{z}/{x}/{y}.mvt`;
-    await this.view.setTiles({ url: `${path}?${query}`, layer: collection, name });
+    const url = (query: Record<string, string>): string => `${path}?${new URLSearchParams(query)}`;
+    const properties = name ?? '';
+    await this.view.setTiles({
+      url: url(filter ? { properties, filter } : { properties }),
+      context: filter ? url({ properties: '' }) : undefined,
+      layer: collection,
+      name,
+    });
   }
 
   // Filters

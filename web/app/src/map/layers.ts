@@ -51,6 +51,18 @@ export function countryLabels(p: Palette): LayerSpecification {
   };
 }
 
+/**
+ * The places that a filter leaves out: lines and outlines, faint, so that people see
+ * where they are.
+ */
+export function contextLayers(p: Palette, layer: string): LayerSpecification[] {
+  const source = { source: 'context', 'source-layer': layer };
+  return [
+    { id: 'context-outline', type: 'line', ...source, filter: isType('Polygon'), paint: { 'line-color': p.outline, 'line-width': 0.6, 'line-opacity': 0.3 } },
+    { id: 'context-line', type: 'line', ...source, filter: isType('LineString'), paint: { 'line-color': p.line, 'line-width': byZoom(8, 0.5, 14, 1.2, 18, 3), 'line-opacity': 0.25 } },
+  ];
+}
+
 /** The collection's tiles. name is the property that features are called by. */
 export function placeLayers(p: Palette, layer: string, name: string | undefined): LayerSpecification[] {
   const source = { source: 'places', 'source-layer': layer };
@@ -61,7 +73,8 @@ export function placeLayers(p: Palette, layer: string, name: string | undefined)
       ...source,
       filter: isType('Polygon'),
       // Areas lie on each other, a house in a quarter in a town: each adds little.
-      paint: { 'fill-color': p.area, 'fill-opacity': ['interpolate', ['linear'], ['zoom'], 9, 0.1, 15, 0.05] },
+      // Edges are drawn as lines.
+      paint: { 'fill-color': p.area, 'fill-antialias': false, 'fill-opacity': ['interpolate', ['linear'], ['zoom'], 9, 0.1, 15, 0.05] },
     },
     { id: 'places-outline', type: 'line', ...source, filter: isType('Polygon'), paint: { 'line-color': p.outline, 'line-width': byZoom(10, 0.4, 15, 0.9, 18, 1.6) } },
     {

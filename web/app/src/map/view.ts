@@ -1,13 +1,13 @@
 // The map: MapLibre with the land, a collection's tiles and what the page puts on it.
-import { Map as GLMap, NavigationControl, ScaleControl, setWorkerUrl, type GeoJSONSource, type MapMouseEvent } from 'maplibre-gl';
+import { Map as GLMap, NavigationControl, ScaleControl, setWorkerUrl, type GeoJSONSource, type LayerSpecification, type MapMouseEvent } from 'maplibre-gl';
 import workerUrl from 'maplibre-gl/dist/maplibre-gl-worker.mjs?url';
 import type { Feature, FeatureCollection, Geometry } from 'geojson';
 import type { BBox } from '../api/types';
 import { bboxOfView, type Corner } from '../geo';
 import type { View } from '../state';
-import { countryLabels, groundLayers, overlayLayers, overlays, placeLayers, type Overlay } from './layers';
+import { contextLayers, countryLabels, groundLayers, overlayLayers, overlays, placeLayers, type Overlay } from './layers';
 import { dark, light, type Palette } from './palette';
-import { loadWorld } from './world';
+import { loadWorld, type World } from './world';
 
 setWorkerUrl(workerUrl);
 
@@ -17,6 +17,8 @@ const empty: FeatureCollection = { type: 'FeatureCollection', features: [] };
 export interface Tiles {
   /** With {z}, {x} and {y}. */
   url: string;
+  /** The same without a filter; undefined: there is none. */
+  context: string | undefined;
   layer: string;
   /** The property that features are called by. */
   name: string | undefined;
@@ -38,6 +40,9 @@ export interface ViewHooks {
 
 /** Layers that can be chosen, the topmost first. */
 const pickable = ['places-cluster', 'places-point', 'places-line', 'places-area'];
+const tileSources = ['places', 'context'];
+/** Tiles of greater zooms show no more: those of this one are drawn larger. */
+const mostZoom = 18;
 /** Pixels around a pointer in which something is chosen. */
 const reach = 6;
 
@@ -57,7 +62,8 @@ export class MapView {
     private readonly hooks: ViewHooks,
   ) {
     this.palette = dark_ ? dark : light;
-    const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
+    // Asked for first: it takes a browser a while to make the map.
+    const world = loadWorld();
     this.map = new GLMap({
       container,
       style: {
@@ -77,7 +83,7 @@ export class MapView {
       dragRotate: false,
       pitchWithRotate: false,
       attributionControl: false,
-      fadeDuration: still ? 0 : 150,
+      fadeDuration: 0,
       // Keys and trust: tiles are asked for as all else is. Kept ones are asked for
       // again, which costs a 304: what is on the map is never stale.
       transformRequest: (url, type) => (type === 'Tile' ? { url, headers: this.hooks.headers(), cache: 'no-cache' } : { url }),
@@ -105,15 +111,15 @@ export class MapView {
     });
     // A style is there at once, but sources may be used only when it has loaded.
     this.ready = new Promise((resolve) => this.map.once('style.load', () => resolve()));
-    void this.ready.then(() => this.ground());
+    void this.ready.then(() => this.ground(world));
   }
 
   /** Resolved when sources may be filled. */
   readonly ready: Promise<void>;
 
-  private async ground(): Promise<void> {
+  private async ground(world: Promise<World>): Promise<void> {
     try {
-      const { land, borders, labels } = await loadWorld();
+      const { land, borders, labels } = await world;
       (this.map.getSource('world') as GeoJSONSource).setData(land);
       (this.map.getSource('borders') as GeoJSONSource).setData(borders);
       (this.map.getSource('labels') as GeoJSONSource).setData(labels);
@@ -153,18 +159,26 @@ export class MapView {
   /** Shows the tiles of a collection instead of those before. */
   async setTiles(tiles: Tiles | undefined): Promise<void> {
     await this.ready;
-    for (const l of this.map.getStyle().layers) if (l.id.startsWith('places-')) this.map.removeLayer(l.id);
-    if (this.map.getSource('places')) this.map.removeSource('places');
+    for (const l of this.map.getStyle().layers) if (/^(places|context)-/.test(l.id)) this.map.removeLayer(l.id);
+    for (const source of tileSources) if (this.map.getSource(source)) this.map.removeSource(source);
     this.tiles = tiles;
     this.came('tiles');
     if (!tiles) return;
-    this.map.addSource('places', { type: 'vector', tiles: [tiles.url], minzoom: 0, maxzoom: 18 });
-    for (const l of placeLayers(this.palette, tiles.layer, tiles.name)) this.map.addLayer(l, 'found-area');
+    if (tiles.context) this.map.addSource('context', { type: 'vector', tiles: [tiles.context], maxzoom: mostZoom });
+    this.map.addSource('places', { type: 'vector', tiles: [tiles.url], maxzoom: mostZoom });
+    for (const l of this.tileLayers()) this.map.addLayer(l, 'found-area');
+  }
+
+  /** The layers of the tiles that are shown. */
+  private tileLayers(): LayerSpecification[] {
+    const { tiles, palette } = this;
+    if (!tiles) return [];
+    return [...(tiles.context ? contextLayers(palette, tiles.layer) : []), ...placeLayers(palette, tiles.layer, tiles.name)];
   }
 
   /** Asks for the tiles in view again. */
   refresh(): void {
-    if (this.map.getSource('places')) this.map.refreshTiles('places');
+    for (const source of tileSources) if (this.map.getSource(source)) this.map.refreshTiles(source);
   }
 
   /** Puts features on an overlay in place of those before. */
@@ -180,8 +194,7 @@ export class MapView {
   setDark(on: boolean): void {
     this.palette = on ? dark : light;
     void this.ready.then(() => {
-      const layers = [...groundLayers(this.palette), countryLabels(this.palette), ...overlayLayers(this.palette)];
-      if (this.tiles) layers.push(...placeLayers(this.palette, this.tiles.layer, this.tiles.name));
+      const layers = [...groundLayers(this.palette), countryLabels(this.palette), ...this.tileLayers(), ...overlayLayers(this.palette)];
       for (const l of layers) {
         for (const [name, value] of Object.entries(l.paint ?? {})) this.map.setPaintProperty(l.id, name as 'line-color', value as string);
       }
