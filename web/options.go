@@ -82,6 +82,7 @@ type Observed struct {
 	Status int    // 0: the client had gone
 	Bytes  int64  // of the answer's body
 	Took   time.Duration
+	Stream bool   // it has no end of its own: Took is how long the client stayed
 	Key    string // the id of the client's key, which is no secret; empty: none
 }
 

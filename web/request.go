@@ -45,6 +45,7 @@ type request struct {
 	key     string // that the request showed
 	params  params
 	codings *accepted // nil: not read yet (accepted)
+	endless bool      // events are being sent
 }
 
 // holdings are what a request holds of its account, besides requestBytes.

@@ -87,7 +87,7 @@ func (s *Server) within(timeout time.Duration, p page) http.Handler {
 			}
 			s.o.Observe(r.Context(), Observed{
 				Method: r.Method, Route: strings.TrimSuffix(p.pattern, "{$}"), Status: q.w.status, Bytes: q.w.bytes,
-				Took: s.o.Now().Sub(begun), Key: key,
+				Took: s.o.Now().Sub(begun), Stream: q.endless, Key: key,
 			})
 		}()
 		ctx := r.Context()

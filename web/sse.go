@@ -83,6 +83,7 @@ func accepts(header, t string) bool {
 
 // begin answers that events follow.
 func (e *eventWriter) begin() {
+	e.endless = true
 	h := e.w.Header()
 	h.Set("Content-Type", typeEvents)
 	h.Set("Cache-Control", "no-store")

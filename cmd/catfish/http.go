@@ -159,7 +159,9 @@ func (o *observed) http(ctx context.Context, r web.Observed) {
 		method = "other" // Clients could make as many up as they like.
 	}
 	if o.pages != nil {
-		o.pages.took.WithLabelValues(method, r.Route, strconv.Itoa(r.Status)).Observe(r.Took.Seconds())
+		if !r.Stream { // How long a client stays is no latency.
+			o.pages.took.WithLabelValues(method, r.Route, strconv.Itoa(r.Status)).Observe(r.Took.Seconds())
+		}
 		o.pages.bytes.WithLabelValues(r.Route).Add(float64(r.Bytes))
 	}
 	level := slog.LevelInfo
