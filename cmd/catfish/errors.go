@@ -126,6 +126,8 @@ func hint(err error) string {
 		return notPermitted(err)
 	case errors.Is(err, errMetrics):
 		return "\nChoose another address with --metrics; port 0 takes any free one."
+	case errors.Is(err, errPprof):
+		return "\nChoose another address with --pprof; port 0 takes any free one."
 	case errors.Is(err, catfish.ErrUnauthenticated):
 		return "\nThe server has --keys: put one into a file for --key-file, or into $" + keyVariable +
 			"; 'catfish keys add' makes one."

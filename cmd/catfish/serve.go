@@ -30,7 +30,7 @@ type serveFlags struct {
 	collections                   []string
 	socketMode                    string
 	guard                         guardFlags
-	metrics                       string
+	metrics, pprof                string
 	keep                          keepFlags
 	opts                          catfish.ServerOptions
 }
@@ -125,6 +125,7 @@ certificates again, or logs that there is nothing to reload.`,
 		"collections that the clients of one host, or with shm of one user, may create; -1: none")
 	fs.StringVar(&f.metrics, "metrics", "",
 		"host:port of Prometheus metrics (/metrics) and probes (/healthz, /readyz), empty: none; who reaches it needs no key")
+	registerPprof(c, &f.pprof)
 	f.http.register(c)
 	f.guard.register(c)
 	f.registerKeep(c)
@@ -158,6 +159,9 @@ func (f *serveFlags) options(a *app) (catfish.ServerOptions, error) {
 		if err := checkAddr("metrics", f.metrics, 0); err != nil {
 			return o, err
 		}
+	}
+	if f.pprof, err = pprofAddr(f.pprof); err != nil {
+		return o, err
 	}
 	if err := f.http.check(); err != nil {
 		return o, err
@@ -304,6 +308,11 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 		return end(err)
 	}
 	defer seen.close()
+	pprofAt, stopPprof, err := servePprof(ctx, f.pprof, opts.Logger, cancel)
+	if err != nil {
+		return end(err)
+	}
+	defer stopPprof()
 	if len(sources) > 0 && !keptBoxes {
 		if err := a.fill(ctx, tree, sources); err != nil {
 			return end(f.notBoxes(err, f.load))
@@ -360,6 +369,9 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 	}
 	if seen.addr != "" {
 		line += " metrics=" + seen.addr
+	}
+	if pprofAt != "" {
+		line += " pprof=" + pprofAt
 	}
 	for _, t := range srv.Stats().Transports {
 		if t.Transport == catfish.TransportOFI {

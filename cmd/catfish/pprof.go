@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/net/netutil"
+)
+
+// Profiles of a server (package net/http/pprof)
+//
+// They say what a server does, show its command line, and cost it time, so they are
+// on a listener of their own, which nobody but this machine reaches unless the
+// address says otherwise. The import puts them on http.DefaultServeMux, too; no
+// server here uses that.
+
+// errPprof is wrapped when the address of --pprof is taken.
+var errPprof = errors.New("pprof: address in use")
+
+const (
+	// pprofConns bounds the connections: what is more waits.
+	pprofConns = 16
+	// pprofIdle is how long a connection stays between requests, and
+	// pprofHeaders how long the headers of one may take.
+	pprofIdle, pprofHeaders = time.Minute, 10 * time.Second
+)
+
+func registerPprof(c *cobra.Command, addr *string) {
+	c.Flags().StringVar(addr, "pprof", "",
+		"host:port of profiles for go tool pprof, empty: none; who reaches it needs no key. :PORT is that of 127.0.0.1")
+}
+
+// pprofAddr is where to listen: on this machine, if no host is there.
+func pprofAddr(addr string) (string, error) {
+	if addr == "" {
+		return "", nil
+	}
+	if err := checkAddr("pprof", addr, 0); err != nil {
+		return "", err
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port), err
+}
+
+// servePprof serves profiles on addr, if there is one, and returns the address and a
+// function that ends it. A failure goes to fail.
+func servePprof(ctx context.Context, addr string, to *slog.Logger, fail func(error)) (string, func(), error) {
+	if addr == "" {
+		return "", func() {}, nil
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return "", nil, fmt.Errorf("%w: %w", errPprof, err)
+		}
+		return "", nil, fmt.Errorf("pprof: cannot listen on %q: %w", addr, err)
+	}
+	if at, err := netip.ParseAddrPort(l.Addr().String()); err != nil || !at.Addr().Unmap().IsLoopback() {
+		to.Warn("profiles are open to other machines (--pprof)", "addr", l.Addr().String())
+	}
+	// There is no timeout of writes: a profile takes as long as who wants it says.
+	s := &http.Server{
+		Handler: pprofMux(), ReadHeaderTimeout: pprofHeaders, IdleTimeout: pprofIdle,
+		ErrorLog:    log.New(io.Discard, "", 0), // Clients cause what comes there.
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := s.Serve(netutil.LimitListener(l, pprofConns)); !errors.Is(err, http.ErrServerClosed) {
+			fail(fmt.Errorf("pprof: %w", err))
+		}
+	}()
+	return l.Addr().String(), func() {
+		s.Close()
+		<-done
+	}, nil
+}
+
+// pprofMux has the profiles.
+func pprofMux() *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol) // go tool pprof posts addresses.
+	return mux
+}
