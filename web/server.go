@@ -169,10 +169,10 @@ func (s *Server) Shutdown(ctx context.Context) {
 	}
 }
 
-// Budgets returns what requests, connections and streams hold at this moment, for
+// Budgets returns what requests, connections, streams and tiles hold at this moment, for
 // catfish.Server.ShowBudgets.
 func (s *Server) Budgets() []catfish.BudgetStats {
 	return []catfish.BudgetStats{
-		catfish.BudgetStats(s.answers.Use()), catfish.BudgetStats(s.conns.Use()), catfish.BudgetStats(s.streams.Use()),
+		catfish.BudgetStats(s.answers.Use()), catfish.BudgetStats(s.conns.Use()), catfish.BudgetStats(s.streams.Use()), s.tiles.use(),
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/catfish-index/catfish/api"
+	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/internal/turns"
 	"github.com/catfish-index/catfish/store"
@@ -39,10 +40,19 @@ const (
 type tiles struct {
 	cache    *tile.Cache
 	drawings *turns.Turns
+	bytes    int64 // of the cache, at most
 }
 
 func newTiles(o *Options) tiles {
-	return tiles{tile.NewCache(max(0, o.TileCacheBytes), tile.Builder{}), turns.New(o.MaxDrawings)}
+	bytes := max(0, o.TileCacheBytes)
+	return tiles{tile.NewCache(bytes, tile.Builder{}), turns.New(o.MaxDrawings), bytes}
+}
+
+// use is what is kept. Tiles belong to no source, so nobody has a share; what does not
+// fit takes the place of the least recently used ones.
+func (t *tiles) use() catfish.BudgetStats {
+	s := t.cache.Stats()
+	return catfish.BudgetStats{Name: "bytes of HTTP tiles", Used: s.Bytes, Limit: t.bytes, Share: t.bytes}
 }
 
 // xyz answers with a tile by the path that web maps know.
@@ -60,7 +70,7 @@ func (q *request) rowColumn() error {
 }
 
 func noTile(format string, args ...any) error {
-	return &statusError{http.StatusNotFound, "there is no such tile: " + fmt.Sprintf(format, args...)}
+	return &statusError{http.StatusNotFound, "there is no such tile, " + fmt.Sprintf(format, args...)}
 }
 
 // tile answers with a vector tile.

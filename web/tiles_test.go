@@ -2,47 +2,25 @@ package web
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/gogo/protobuf/proto"
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 	"github.com/paulmach/orb"
 	"github.com/paulmach/orb/encoding/mvt/vectortile"
 
+	"github.com/catfish-index/catfish/internal/turns"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/web/tile"
 )
-
-// plain is an answer's body without its coding.
-func (a answer) plain(t testing.TB) []byte {
-	t.Helper()
-	var out bytes.Buffer
-	switch a.Header.Get("Content-Encoding") {
-	case "gzip":
-		r, err := gzip.NewReader(bytes.NewReader(a.body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := out.ReadFrom(r); err != nil {
-			t.Fatal(err)
-		}
-	case "zstd":
-		r, err := zstd.NewReader(bytes.NewReader(a.body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		if _, err := out.ReadFrom(r); err != nil {
-			t.Fatal(err)
-		}
-	default:
-		return a.body
-	}
-	return out.Bytes()
-}
 
 // drawnIn are the features of a tile by their ids, each with the names of its
 // properties, as "CH: id name".
@@ -58,7 +36,7 @@ func (w *site) drawnIn(a answer, layer string) (all []string) {
 		w.t.Fatalf("%s, %s: %.300s", a.Status, a.Header.Get("Content-Type"), a.body)
 	}
 	var t vectortile.Tile
-	if err := proto.Unmarshal(a.plain(w.t), &t); err != nil {
+	if err := proto.Unmarshal(a.decoded(w.t), &t); err != nil {
 		w.t.Fatal(err)
 	}
 	if len(t.Layers) != 1 || t.Layers[0].GetName() != layer {
@@ -126,5 +104,209 @@ func TestTiles(t *testing.T) {
 	a := w.do(http.MethodDelete, "/collections/empty/items/there", "")
 	if got := w.drawnIn(w.get(emptyTiles+"4/8/5.mvt?properties=name"), "empty"); !slices.Equal(got, []string{"here: id name"}) {
 		t.Errorf("after a deletion (%s): %v", a.Status, got)
+	}
+}
+
+// Each coding of a tile has a tag of its own, and is made once; who has the tile as it
+// is gets 304.
+func TestTileCodings(t *testing.T) {
+	w := newSite(t, Options{})
+	w.points(200)
+	const target = emptyTiles + "0/0/0.mvt?properties=name"
+	plain := w.get(target)
+	tag := plain.Header.Get("ETag")
+	if len(plain.body) < minCoded || tag == "" || plain.Header.Get("Cache-Control") != "no-cache" {
+		t.Fatalf("%d bytes, %v", len(plain.body), plain.Header)
+	}
+	tags := map[string]string{}
+	for _, coding := range []string{"", "gzip", "zstd"} {
+		accept := "Accept-Encoding: " + coding
+		for range 3 {
+			a := w.get(target, accept)
+			tags[coding] = a.Header.Get("ETag")
+			want := tag
+			if coding != "" {
+				want = strings.TrimSuffix(tag, `"`) + "-" + coding + `"`
+			}
+			if a.StatusCode != 200 || a.Header.Get("Content-Encoding") != coding || !bytes.Equal(a.decoded(t), plain.body) ||
+				tags[coding] != want || !slices.Contains(a.Header.Values("Vary"), "Accept-Encoding") {
+				t.Errorf("%s: %s, %v, want the tag %s", coding, a.Status, a.Header, want)
+			}
+			head := w.do(http.MethodHead, target, "", accept)
+			if head.Header.Get("Content-Length") != fmt.Sprint(len(a.body)) || head.Header.Get("ETag") != want || len(head.body) > 0 {
+				t.Errorf("HEAD, %s: %v, want %d bytes", coding, head.Header, len(a.body))
+			}
+		}
+	}
+	if s := w.cache.Stats(); s.Misses != 3 || s.Tiles != 3 {
+		t.Errorf("%+v, want three drawings", s)
+	}
+	for _, c := range []struct {
+		accept, has string
+		want        int
+		tag         string
+	}{
+		{"", tag, 304, tag}, {"", "W/" + tag, 304, tag}, {"", `"x", ` + tag, 304, tag}, {"", "*", 304, tag},
+		{"gzip", tags["gzip"], 304, tags["gzip"]}, {"gzip", tag, 304, tag}, {"gzip, zstd", tags["gzip"], 304, tags["gzip"]},
+		{"gzip", tags["zstd"], 200, tags["gzip"]}, {"", tags["gzip"], 200, tag}, {"", `"x"`, 200, tag},
+	} {
+		a := w.get(target, "Accept-Encoding: "+c.accept, "If-None-Match: "+c.has)
+		if a.StatusCode != c.want || a.Header.Get("ETag") != c.tag || c.want == 304 && len(a.body) > 0 {
+			t.Errorf("%q has %s: %s, %s, want %d, %s", c.accept, c.has, a.Status, a.Header.Get("ETag"), c.want, c.tag)
+		}
+	}
+	w.put("empty", store.Feature{ID: "new", Geometry: orb.Point{9, 47}})
+	if a := w.get(target, "If-None-Match: "+tag); a.StatusCode != 200 || a.Header.Get("ETag") == tag || bytes.Equal(a.body, plain.body) {
+		t.Errorf("after a write: %s, %v", a.Status, a.Header)
+	}
+	// A write elsewhere changes nothing here.
+	const north, south = emptyTiles + "5/1/5.mvt", emptyTiles + "5/20/20.mvt"
+	before := w.get(north).Header.Get("ETag")
+	w.put("empty", store.Feature{ID: "far", Geometry: orb.Point{50, -45}})
+	if a := w.get(north, "If-None-Match: "+before); a.StatusCode != 304 {
+		t.Errorf("after a write elsewhere: %s, %v", a.Status, a.Header)
+	}
+	if got := w.drawnIn(w.get(south), "empty"); !slices.Equal(got, []string{"far: id"}) {
+		t.Errorf("where the write was: %v", got)
+	}
+	// What depends on the time is not kept by anybody.
+	if a := w.get(target + "&filter=name%3C%3E'now'"); a.StatusCode != 200 || a.Header.Get("ETag") != "" || a.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("%s, %v", a.Status, a.Header)
+	}
+	// An empty tile has a tag, too.
+	nothing := w.get(north)
+	if a := w.get(north, "If-None-Match: "+nothing.Header.Get("ETag")); nothing.StatusCode != 204 || a.StatusCode != 304 {
+		t.Errorf("%s, then %s", nothing.Status, a.Status)
+	}
+}
+
+// What is wrong with a request for tiles or counts is said.
+func TestTileErrors(t *testing.T) {
+	w := newSite(t, Options{})
+	for target, want := range map[string]struct {
+		status int
+		says   string
+	}{
+		countries + "/tiles/25/0/0.mvt":                   {404, "no such tile 25/0/0, want a zoom from 0 to 24"},
+		countries + "/tiles/1/2/0.mvt":                    {404, "no such tile 1/2/0"},
+		countries + "/tiles/1/0/-1.mvt":                   {404, `"-1" is no number`},
+		countries + "/tiles/1/0/0.png":                    {404, "want a number and .mvt"},
+		countries + "/tiles/1/0/99999999999999999999.mvt": {404, "is no number"},
+		countries + "/tiles/Other/1/0/0":                  {404, ""},
+		countries + "/tiles/WebMercatorQuad/1/2/0":        {404, "no such tile 1/0/2"},
+		"/collections/none/tiles/0/0/0.mvt":               {404, "none"},
+		"/collections/plane/tiles/0/0/0.mvt":              {404, "planar"},
+		"/collections/plane/tiles/tile.json":              {404, "planar"},
+		"/collections/plane/counts?zoom=1":                {404, "planar"},
+		countries + "/tiles/1/0/0.mvt?bbox=1,2,3,4":       {400, "bbox"},
+		countries + "/tiles/1/0/0.mvt?f=png":              {400, "want mvt"},
+		countries + "/tiles/1/0/0.mvt?colour=red":         {400, "one of f, properties, datetime, filter"},
+		countries + "/tiles/1/0/0.mvt?filter=colour%3D1":  {400, "colour"},
+		countries + "/tiles/tile.json?colour=red":         {400, "colour"},
+		countries + "/tiles/WebMercatorQuad?colour=red":   {400, "colour"},
+		countries + "/counts":                             {400, `"zoom", want a number from 0 to 30`},
+		countries + "/counts?zoom=31":                     {400, `"31", want a number from 0 to 30`},
+		countries + "/counts?zoom=8":                      {400, "65536 cells of zoom 8, at most 16384: ask for a smaller area"},
+		countries + "/counts?zoom=1&bbox=1":               {400, "bbox"},
+		countries + "/counts?zoom=1&colour=red":           {400, "one of f, bbox, zoom, datetime"},
+		"/collections/none/counts?zoom=1":                 {404, "none"},
+	} {
+		if p := w.problem(w.get(target), want.status); !strings.Contains(p.Detail, want.says) {
+			t.Errorf("%s: %q, want %q", target, p.Detail, want.says)
+		}
+	}
+	// A filter that would have to look at too many features says so.
+	w.tiles.cache = tile.NewCache(1<<20, tile.Builder{MaxFiltered: 10})
+	p := w.problem(w.get(countries+"/tiles/0/0/0.mvt?filter=id%3D'CH'"), 400)
+	if !strings.Contains(p.Detail, `0/0/0 of "countries": too many for one answer: a filter over more than 10 features; tiles of larger zooms`) {
+		t.Errorf("%q", p.Detail)
+	}
+}
+
+// gate is a Host that begins a turn for each value that is sent to pass.
+type gate struct {
+	alone
+	pass    chan struct{}
+	waiting atomic.Int64
+}
+
+func (g *gate) RunStep(ctx context.Context, source string, step func()) error {
+	g.waiting.Add(1)
+	<-g.pass
+	g.waiting.Add(-1)
+	return g.alone.RunStep(ctx, source, step)
+}
+
+// However many tiles clients ask for at a time, a few are drawn. One that is kept needs
+// no turn, and who has hung up does not get one.
+func TestFewDrawings(t *testing.T) {
+	w := newSite(t, Options{MaxDrawings: 2})
+	w.points(1500) // so many that a drawing pauses
+	const target = emptyTiles + "0/0/0.mvt?properties="
+	kept := w.get(target)
+	synctest.Test(t, func(t *testing.T) {
+		g := &gate{alone: alone{turns.New(4)}, pass: make(chan struct{})}
+		w.host = g
+		status := make([]int, 10)
+		var all sync.WaitGroup
+		for i := range status {
+			all.Go(func() {
+				if i%2 == 0 {
+					status[i] = w.get(fmt.Sprintf("%sp%d", target, i)).StatusCode
+				} else {
+					status[i] = w.get(fmt.Sprintf("/collections/empty/counts?zoom=3&n=%d", i)).StatusCode
+				}
+			})
+		}
+		gone, hangUp := context.WithCancel(t.Context())
+		all.Go(func() {
+			defer func() {
+				if v := recover(); v != http.ErrAbortHandler {
+					t.Errorf("who hung up: %v", v)
+				}
+			}()
+			w.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(gone, http.MethodGet, target+"gone", http.NoBody))
+		})
+		synctest.Wait()
+		if n := g.waiting.Load(); n != 2 {
+			t.Errorf("%d are drawn at a time, want 2", n)
+		}
+		if a := w.get(target); a.StatusCode != http.StatusOK || !bytes.Equal(a.body, kept.body) {
+			t.Errorf("a tile that is kept: %s", a.Status)
+		}
+		hangUp()
+		for synctest.Wait(); g.waiting.Load() > 0; synctest.Wait() {
+			if n := g.waiting.Load(); n > 2 {
+				t.Fatalf("%d are drawn at a time, want 2", n)
+			}
+			g.pass <- struct{}{}
+		}
+		all.Wait()
+		for i, s := range status {
+			if s != http.StatusOK {
+				t.Errorf("request %d: %d", i, s)
+			}
+		}
+	})
+}
+
+// Tiles are kept in as many bytes as there are for them, which the budgets show.
+func TestTileCacheBytes(t *testing.T) {
+	w := newSite(t, Options{TileCacheBytes: 3000})
+	for _, properties := range []string{"", "a", "b", "c", "d", "e"} {
+		w.get(countries + "/tiles/0/0/0.mvt?properties=" + properties)
+	}
+	budgets := w.Budgets()
+	b := budgets[len(budgets)-1]
+	s := w.cache.Stats()
+	if b.Name != "bytes of HTTP tiles" || b.Used != s.Bytes || b.Limit != 3000 || s.Bytes == 0 || s.Bytes > 3000 || s.Evicted == 0 {
+		t.Errorf("%+v, %+v", b, s)
+	}
+	none := newSite(t, Options{TileCacheBytes: -1})
+	for range 2 {
+		none.get(countries + "/tiles/0/0/0.mvt")
+	}
+	if s := none.cache.Stats(); s.Misses != 2 || s.Tiles != 0 {
+		t.Errorf("without a cache: %+v", s)
 	}
 }

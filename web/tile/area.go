@@ -47,7 +47,7 @@ type worldCopy struct {
 
 func newArea(z, x, y int) (*area, error) {
 	if z < 0 || z > MaxZoom || x < 0 || y < 0 || x >= 1<<z || y >= 1<<z {
-		return nil, fmt.Errorf("%w: %d/%d/%d, want a zoom from 0 to %d, and x and y less than two to its power", ErrNoTile, z, x, y, MaxZoom)
+		return nil, fmt.Errorf("%w %d/%d/%d, want a zoom from 0 to %d, and x and y less than two to its power", ErrNoTile, z, x, y, MaxZoom)
 	}
 	a := &area{z: z, x: x, y: y, n: float64(uint(1) << z)}
 	a.west, a.east = a.longitude(-buffer), a.longitude(extent+buffer)
