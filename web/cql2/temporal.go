@@ -107,9 +107,10 @@ var firstMoment = momentCEL(time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC))
 
 func compareMoments(x moment, op string, y moment) *Expr {
 	if x.property != "" && y.side == 0 || y.property != "" && x.side == 0 {
-		if op == "=" {
+		switch op {
+		case "=":
 			op = "=="
-		} else if op == "<>" {
+		case "<>":
 			op = "!="
 		}
 		return cond(x.cel(), " ", op, " ", y.cel())
