@@ -3,7 +3,6 @@ package bench
 import (
 	"encoding/json"
 	"fmt"
-	"math/bits"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -44,22 +43,6 @@ func (l *Latency) RecordMany(d time.Duration, n int) {
 	// Clamped, so that RecordValues cannot fail.
 	_ = l.hist.RecordValues(min(max(d, 1), maxLatency).Nanoseconds(), int64(n))
 	l.sum += d * time.Duration(n)
-}
-
-// doublings is how many numbers Doublings gives: up to 67 s, and what is above.
-const doublings = 27
-
-// Doublings are how many durations were up to 1 us, 2, 4, 8 and so on, each without
-// those before; the last number has all that are longer.
-func (l *Latency) Doublings() []int64 {
-	n := make([]int64, doublings)
-	for _, b := range l.hist.Distribution() {
-		if b.Count > 0 {
-			us := time.Duration(max(b.From, 1)-1) / time.Microsecond // rounded up, less one
-			n[min(bits.Len64(uint64(us)), doublings-1)] += b.Count
-		}
-	}
-	return n
 }
 
 // Merge adds what o holds.

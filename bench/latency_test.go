@@ -56,29 +56,3 @@ func TestLatency(t *testing.T) {
 		}
 	}
 }
-
-// TestDoublings: each duration is below the bound of its number and not below that of
-// the one before, but for the histogram's 1 %.
-func TestDoublings(t *testing.T) {
-	for at, ds := range map[int][]time.Duration{
-		0:  {1, 999, 1000},
-		1:  {1020, 1500, 2000},
-		2:  {2100, 4000},
-		10: {520 * time.Microsecond, 1020 * time.Microsecond},
-		26: {68 * time.Second, 100 * time.Second, time.Hour},
-	} {
-		l := NewLatency()
-		for _, d := range ds {
-			l.Record(d)
-		}
-		for i, n := range l.Doublings() {
-			want := int64(0)
-			if i == at {
-				want = int64(len(ds))
-			}
-			if n != want {
-				t.Errorf("%v: %d at %d, want %d", ds, n, i, want)
-			}
-		}
-	}
-}

@@ -51,8 +51,6 @@ type Options struct {
 	// datetime. Default: "datetime".
 	Time string
 
-	// Engine is what the engine room shows; nil: there is none.
-	Engine Engine
 	// TileCacheBytes are for tiles that are kept, besides MaxAnswerBytes; less than
 	// 0: none.
 	TileCacheBytes int64

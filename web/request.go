@@ -42,7 +42,6 @@ type request struct {
 	account *budget.Account
 	holds   holdings
 	who     *access.Principal
-	key     string // that the request showed
 	params  params
 	codings *accepted // nil: not read yet (accepted)
 	endless bool      // events are being sent
@@ -102,7 +101,6 @@ func (q *request) identify() (err error) {
 			return fmt.Errorf("%w: header Authorization is not of the form Bearer KEY", access.ErrUnauthenticated)
 		}
 	}
-	q.key = key
 	if q.who, err = q.o.Keys.Authenticate(key); err != nil {
 		return err
 	}

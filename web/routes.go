@@ -54,17 +54,6 @@ func (s *Server) routes() {
 			s.mux.Handle(items+"{featureId...}", s.serve(p))
 		}
 	}
-	if s.o.Engine != nil {
-		for _, p := range []page{
-			{"/engine", false, get((*request).engine)},
-			{"/engine/load", false, map[string]func(*request) error{
-				http.MethodPost: (*request).engineLoad, http.MethodDelete: (*request).engineStop,
-			}},
-		} {
-			s.mux.Handle(p.pattern, s.serve(p))
-		}
-		s.mux.Handle("/engine/events", s.stream(page{"/engine/events", false, get((*request).engineEvents)}))
-	}
 	s.mux.Handle(eventsPattern, s.stream(page{eventsPattern, false, get((*request).events)}))
 	s.mux.Handle("/", s.serve(page{"", true, nil}))
 }

@@ -17,9 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/catfish-index/catfish/api"
-	"github.com/catfish-index/catfish/bench/engine"
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/internal/affinity"
 	"github.com/catfish-index/catfish/web"
 )
 
@@ -29,8 +27,6 @@ var errHTTP = errors.New("HTTP: address in use")
 // httpFlags are the flags of 'serve' about HTTP.
 type httpFlags struct {
 	addr, url, origin, time string
-	load                    bool
-	loadCPUs                string
 	flags                   *pflag.FlagSet
 }
 
@@ -41,36 +37,14 @@ func (f *httpFlags) register(c *cobra.Command) {
 	fs.StringVar(&f.url, "http-url", "", "how clients reach --http through a proxy, such as https://example.org/places; empty: as they say")
 	fs.StringVar(&f.origin, "http-cors", "", "web site whose pages may use --http, such as https://example.org, or * for all; empty: none")
 	fs.StringVar(&f.time, "http-time", "datetime", "property that has the time of a feature, for parameter datetime of --http")
-	fs.BoolVar(&f.load, "engine-load", false, "the engine room of --http may start clients that search, in processes of their own (docs/engine.md)")
-	fs.StringVar(&f.loadCPUs, "engine-cpus", "", "cores of these clients, such as 1 or 1-3; empty: those of the server")
 }
 
 // check refuses flags that would do nothing.
 func (f *httpFlags) check() error {
-	if f.addr == "" {
-		return noUse(f.flags, "without --http", "http-url", "http-cors", "http-time", "engine-load", "engine-cpus")
+	if f.addr != "" {
+		return checkAddr("http", f.addr, 0)
 	}
-	if !f.load {
-		if err := noUse(f.flags, "without --engine-load", "engine-cpus"); err != nil {
-			return err
-		}
-	}
-	return checkAddr("http", f.addr, 0)
-}
-
-// room is the server's engine room.
-func (f *httpFlags) room(srv *catfish.Server) (*engine.Room, error) {
-	var o engine.Options
-	if f.load {
-		var err error
-		if o.CPUs, err = affinity.Parse(f.loadCPUs); err != nil {
-			return nil, badUsage("--engine-cpus: %w", err)
-		}
-		if o.Spawn, err = spawner(""); err != nil {
-			return nil, err
-		}
-	}
-	return engine.New(srv, o), nil
+	return noUse(f.flags, "without --http", "http-url", "http-cors", "http-time")
 }
 
 // httpGrace is how long requests in flight may take after Ctrl-C.
@@ -83,13 +57,8 @@ func serveHTTP(f httpFlags, part int64, srv *catfish.Server, guards guards, seen
 	if f.addr == "" {
 		return "", func() {}, nil
 	}
-	room, err := f.room(srv)
-	if err != nil {
-		return "", nil, err
-	}
 	s, err := web.New(srv, web.Options{
-		Engine: room,
-		URL:    f.url, Origin: f.origin, Time: f.time, Keys: guards.keys, MaxAnswerBytes: srv.MemoryLimit() / part,
+		URL: f.url, Origin: f.origin, Time: f.time, Keys: guards.keys, MaxAnswerBytes: srv.MemoryLimit() / part,
 		Observe: seen.http, Logger: seen.log,
 	})
 	if err != nil {
@@ -125,7 +94,6 @@ func serveHTTP(f httpFlags, part int64, srv *catfish.Server, guards guards, seen
 		ctx, cancel := context.WithTimeout(context.Background(), httpGrace)
 		defer cancel()
 		close(stopped)
-		room.Close() // Its clients would wait for the server.
 		s.Shutdown(ctx)
 		<-done
 	}, nil
