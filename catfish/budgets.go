@@ -12,7 +12,7 @@ import (
 //	answers that wait, over rings and plain sockets,
 //	and values of records that are put in parts        1/9
 //	frames of soft that wait                           1/32
-//	calls of gRPC and requests of HTTP (command catfish) 1/18
+//	calls of gRPC, requests and tiles of HTTP (command catfish) 1/18
 //	uploads over gRPC (command catfish)                1/8
 //	connections of the TCP port at rest                1/12   96 KiB each
 //	connections of shm at rest                         1/11  112 KiB each

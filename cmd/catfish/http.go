@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"strconv"
 	"syscall"
 	"time"
@@ -27,6 +28,7 @@ var errHTTP = errors.New("HTTP: address in use")
 // httpFlags are the flags of 'serve' about HTTP.
 type httpFlags struct {
 	addr, url, origin, time string
+	tiles                   int64 // bytes
 	flags                   *pflag.FlagSet
 }
 
@@ -37,6 +39,8 @@ func (f *httpFlags) register(c *cobra.Command) {
 	fs.StringVar(&f.url, "http-url", "", "how clients reach --http through a proxy, such as https://example.org/places; empty: as they say")
 	fs.StringVar(&f.origin, "http-cors", "", "web site whose pages may use --http, such as https://example.org, or * for all; empty: none")
 	fs.StringVar(&f.time, "http-time", "datetime", "property that has the time of a feature, for parameter datetime of --http")
+	fs.Var(byteSize{&f.tiles}, "http-tiles", "bytes of vector tiles that --http keeps, such as 256MiB, at most half of what HTTP may take of\n"+
+		"--memory-limit; 0: a quarter of that")
 }
 
 // check refuses flags that would do nothing.
@@ -44,7 +48,23 @@ func (f *httpFlags) check() error {
 	if f.addr != "" {
 		return checkAddr("http", f.addr, 0)
 	}
-	return noUse(f.flags, "without --http", "http-url", "http-cors", "http-time")
+	return noUse(f.flags, "without --http", "http-url", "http-cors", "http-time", "http-tiles")
+}
+
+// share divides the memory for HTTP between tiles that are kept, tiles that are drawn,
+// and what requests hold: three eighths of it at least. Drawings get an eighth, and one is
+// made at a time if that is less than one takes.
+func (f *httpFlags) share(bytes int64, o *web.Options) error {
+	o.TileCacheBytes = f.tiles
+	switch {
+	case f.tiles < 0 || f.tiles > bytes/2:
+		return badUsage("--http-tiles %d, want 0 (default) to %d, half of what HTTP may take of --memory-limit", f.tiles, bytes/2)
+	case f.tiles == 0:
+		o.TileCacheBytes = bytes / 4
+	}
+	o.MaxDrawings = int(min(max(1, bytes/8/web.DrawingBytes), int64(runtime.GOMAXPROCS(0))))
+	o.MaxAnswerBytes = bytes - o.TileCacheBytes - min(int64(o.MaxDrawings)*web.DrawingBytes, bytes/8)
+	return nil
 }
 
 // httpGrace is how long requests in flight may take after Ctrl-C.
@@ -57,10 +77,13 @@ func serveHTTP(f httpFlags, part int64, srv *catfish.Server, guards guards, seen
 	if f.addr == "" {
 		return "", func() {}, nil
 	}
-	s, err := web.New(srv, web.Options{
-		URL: f.url, Origin: f.origin, Time: f.time, Keys: guards.keys, MaxAnswerBytes: srv.MemoryLimit() / part,
-		Observe: seen.http, Logger: seen.log,
-	})
+	o := web.Options{
+		URL: f.url, Origin: f.origin, Time: f.time, Keys: guards.keys, Observe: seen.http, Logger: seen.log,
+	}
+	if err := f.share(srv.MemoryLimit()/part, &o); err != nil {
+		return "", nil, err
+	}
+	s, err := web.New(srv, o)
 	if err != nil {
 		return "", nil, badUsage("--http-url %q, --http-cors %q: %w", f.url, f.origin, err)
 	}

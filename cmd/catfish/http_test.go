@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/catfish-index/catfish/web"
 )
 
 // ask is the answer to a GET with a key.
@@ -78,7 +80,27 @@ func TestHTTPFlags(t *testing.T) {
 	for _, args := range []string{
 		"--http-url https://example.org", "--http-cors *", "--http x", "--http 127.0.0.1:0 --http-url x",
 		"--http 127.0.0.1:0 --http-cors x", "--http-time when",
+		"--http-tiles 1MiB", "--http 127.0.0.1:0 --http-tiles -1", "--http 127.0.0.1:0 --memory-limit 1GiB --http-tiles 1GiB",
 	} {
 		fail(t, exitUsage, append([]string{"serve", "--listen", "127.0.0.1:0", "--transport", "tcp"}, strings.Fields(args)...), "--http")
+	}
+}
+
+// Tiles and requests share what HTTP may take.
+func TestHTTPShare(t *testing.T) {
+	for _, c := range []struct{ flag, bytes, tiles, least int64 }{
+		{0, 64 << 20, 16 << 20, 40 << 20}, {1 << 20, 64 << 20, 1 << 20, 55 << 20}, {32 << 20, 64 << 20, 32 << 20, 24 << 20}, {0, 2 << 20, 1 << 19, 1 << 20},
+	} {
+		var o web.Options
+		if err := (&httpFlags{tiles: c.flag}).share(c.bytes, &o); err != nil {
+			t.Fatal(err)
+		}
+		if o.TileCacheBytes != c.tiles || o.MaxAnswerBytes < c.least || o.MaxDrawings < 1 || o.MaxAnswerBytes+o.TileCacheBytes > c.bytes ||
+			o.MaxDrawings > 1 && o.MaxAnswerBytes+o.TileCacheBytes+int64(o.MaxDrawings)*web.DrawingBytes > c.bytes {
+			t.Errorf("%+v: %+v", c, o)
+		}
+	}
+	if err := (&httpFlags{tiles: 2}).share(3, &web.Options{}); err == nil {
+		t.Error("more than half")
 	}
 }
