@@ -13,12 +13,18 @@ import (
 // filter, properties and, if it is among the others that the page has, bbox. What is
 // left over is refused.
 func (q *request) conditions(c api.FeatureCollection, others ...string) (query store.Query, rest *rest, err error) {
-	p := &q.params
 	if slices.Contains(others, "bbox") {
-		if query.Area, err = p.bbox(); err != nil {
+		if query.Area, err = q.params.bbox(); err != nil {
 			return query, nil, err
 		}
 	}
+	return q.conditionsIn(c, query, others...)
+}
+
+// conditionsIn is conditions of features in the area that the query has, where bbox, if the
+// page has it, is no condition.
+func (q *request) conditionsIn(c api.FeatureCollection, query store.Query, others ...string) (_ store.Query, rest *rest, err error) {
+	p := &q.params
 	when, err := p.datetime(q.o.Time)
 	if err != nil {
 		return query, nil, err

@@ -145,7 +145,7 @@ func (q *request) tileOptions(c api.FeatureCollection) (o tile.Options, err erro
 // drawConditions takes the parameters that say which features are drawn, or counted.
 // They are judged feature by feature, for a tile has an area of its own.
 func (q *request) drawConditions(c api.FeatureCollection, o *tile.Options, others ...string) error {
-	query, also, err := q.conditions(c, others...)
+	query, also, err := q.conditionsIn(c, store.Query{}, others...)
 	if err != nil {
 		return err
 	}
