@@ -3,13 +3,19 @@ package web
 import (
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/paulmach/orb"
 
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/web/tile"
 )
 
 // grid fills collection empty with n points, ten to a degree.
@@ -44,6 +50,85 @@ func BenchmarkItems(b *testing.B) {
 				w.ServeHTTP(discard{http.Header{}}, r)
 			}
 		})
+	}
+}
+
+// crowd fills collection empty with n points, half all over the world, half in a country.
+func (w *site) crowd(n int) {
+	w.t.Helper()
+	c, r := w.coll("empty"), rand.New(rand.NewPCG(1, 2))
+	ended := make(chan error, 1024)
+	take := func() {
+		if err := <-ended; err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	for i := range n {
+		p := orb.Point{r.Float64()*360 - 180, r.Float64()*160 - 80}
+		if i%2 == 0 {
+			p = orb.Point{1.5 + r.NormFloat64(), 42.5 + r.NormFloat64()}
+		}
+		value, err := feature.Append(nil, p, fmt.Appendf(nil, `{"n":%d,"kind":"k%d"}`, i, i%20))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if i >= cap(ended) {
+			take()
+		}
+		c.PutEncoded(strconv.Itoa(i), value, 0, kv.Condition{}, func(_ uint64, err error) { ended <- err })
+	}
+	for range min(n, cap(ended)) {
+		take()
+	}
+}
+
+// BenchmarkTiles: tiles of 2,000,000 points over HTTP, one after the other, drawn each
+// time, or from the cache. The longest request is what a map's user waits for.
+//
+//	go test ./web -run '^$' -bench Tiles -benchtime 2s
+func BenchmarkTiles(b *testing.B) {
+	w := newSite(b, Options{TileCacheBytes: -1})
+	w.crowd(2_000_000)
+	server := httptest.NewServer(w)
+	defer server.Close()
+	client := server.Client()
+	client.Transport.(*http.Transport).DisableCompression = true
+	for _, cache := range []bool{false, true} {
+		if cache {
+			w.cache = tile.NewCache(64<<20, tile.Builder{})
+		}
+		for _, path := range []string{
+			"tiles/0/0/0.mvt", "tiles/1/1/0.mvt", "tiles/2/2/1.mvt", "tiles/3/4/2.mvt", "tiles/5/16/11.mvt", "tiles/7/64/47.mvt",
+			"tiles/9/258/189.mvt", "tiles/13/4130/3025.mvt", "counts?zoom=6",
+		} {
+			b.Run(fmt.Sprintf("cache=%t/%s", cache, path), func(b *testing.B) {
+				r, err := http.NewRequestWithContext(b.Context(), http.MethodGet, server.URL+"/collections/empty/"+path, http.NoBody)
+				if err != nil {
+					b.Fatal(err)
+				}
+				r.Header.Set("Accept-Encoding", "gzip, zstd")
+				var longest time.Duration
+				var size int64
+				ask := func() {
+					a, err := client.Do(r)
+					if err != nil {
+						b.Fatal(err)
+					}
+					defer a.Body.Close()
+					if size, err = io.Copy(io.Discard, a.Body); err != nil || a.StatusCode != http.StatusOK {
+						b.Fatal(a.Status, err)
+					}
+				}
+				ask() // warm
+				for b.Loop() {
+					begun := time.Now()
+					ask()
+					longest = max(longest, time.Since(begun))
+				}
+				b.ReportMetric(float64(longest.Microseconds())/1e3, "ms-longest")
+				b.ReportMetric(float64(size), "bytes/answer")
+			})
+		}
 	}
 }
 
