@@ -38,7 +38,7 @@ export const light: Palette = {
 
 export const dark: Palette = {
   water: '#0b1116',
-  land: '#161e25',
+  land: '#1a242c',
   border: '#3a4750',
   country: '#8b98a2',
   halo: '#10171c',

@@ -21,11 +21,37 @@ export async function loadWorld(): Promise<World> {
 
 export function worldOf(topology: Countries): World {
   const land = feature(topology, topology.objects.countries) as FeatureCollection<Polygon | MultiPolygon, { name: string }>;
+  for (const f of land.features) f.geometry = unrolled(f.geometry);
   return {
     land,
     borders: mesh(topology, topology.objects.countries, (a, b) => a !== b),
     labels: { type: 'FeatureCollection', features: land.features.flatMap(labelOf) },
   };
+}
+
+/**
+ * A geometry whose rings go on beyond 180 degrees, as maps draw them. Those of the
+ * atlas are for a sphere: they leave at one edge and come back at the other.
+ */
+function unrolled(g: Polygon | MultiPolygon): Polygon | MultiPolygon {
+  if ((g as typeof g | null) === null) return g; // an island that was left out
+  if (g.type === 'Polygon') return { ...g, coordinates: g.coordinates.map(unroll) };
+  return { ...g, coordinates: g.coordinates.map((p) => p.map(unroll)) };
+}
+
+/** A ring without jumps. One around a pole is closed along it. */
+export function unroll(ring: Position[]): Position[] {
+  let turn = 0;
+  const out = ring.map(([lon, lat], i): Position => {
+    const before = ring[i - 1]?.[0] ?? lon!;
+    if (lon! - before > 180) turn -= 360;
+    if (lon! - before < -180) turn += 360;
+    return [lon! + turn, lat!];
+  });
+  if (turn === 0) return out;
+  const [first, last] = [out[0]!, out.at(-1)!];
+  const pole = first[1]! < 0 ? -90 : 90;
+  return [...out, [last[0]!, pole], [first[0]!, pole], first];
 }
 
 /** A name in the middle of a country's largest piece. */
