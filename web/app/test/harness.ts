@@ -69,6 +69,8 @@ export interface Tab {
 export async function open(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Tab> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-GB', ...options });
   const page = await context.newPage();
+  // A busy machine is slow, not wrong: the limit is there for what never comes.
+  page.setDefaultTimeout(120_000);
   const complaints: string[] = [];
   const strangers: string[] = [];
   const own = new URL(url).origin;
