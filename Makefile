@@ -50,11 +50,17 @@ test: ## vet and test everything, without cgo
 	CATFISH_READTEST_OVER=soft CGO_ENABLED=0 $(GOTEST) $(READERS)
 	cd bench/peers && CGO_ENABLED=0 $(GOTEST) ./...
 	cd bench/kvpeers && CGO_ENABLED=0 $(GOTEST) ./...
+	cd bench/httppeers && CGO_ENABLED=0 $(GOTEST) ./...
 
 .PHONY: test-kvpeers
 test-kvpeers: ## test bench/kvpeers with its servers (needs redis-server, memcached)
 	cd bench/kvpeers && CGO_ENABLED=0 $(GO) vet -tags servers ./...
 	cd bench/kvpeers && CGO_ENABLED=0 $(GOTEST) -tags servers ./...
+
+.PHONY: test-httppeers
+test-httppeers: build ## test bench/httppeers with its servers (needs wrk, postgresql-15-postgis-3)
+	cd bench/httppeers && CGO_ENABLED=0 $(GO) vet -tags servers ./...
+	cd bench/httppeers && CGO_ENABLED=0 $(GOTEST) -tags servers ./...
 
 # Simulations, the explorer, readers of files and some other tests have one
 # goroutine; what the commands do is tested under the detector in the packages
@@ -148,6 +154,11 @@ bench-tree: export CATFISH_ANDORRA ?= $(CURDIR)/datasets/testdata/andorra.osm.pb
 bench-tree: export BENCH := $(BENCH)
 bench-tree: $(TOOLS) ## compare rstar with other R-trees (COUNT, PEERS, OBJECTS)
 	bench/peers/run.sh
+
+# HTTPFLAGS such as --tile38 PROGRAM --json FILE; --help lists them.
+.PHONY: bench-http
+bench-http: build ## measure items and tiles over HTTP beside PostGIS (needs wrk, postgresql-15-postgis-3)
+	cd bench/httppeers && $(GO) run . --commit $$(git rev-parse --short HEAD) $(HTTPFLAGS)
 
 # Every figure, small, in a minute: counts and orderings are checked, not
 # times. With root and iproute2 also through the networks; without, it says
