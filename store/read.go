@@ -1,7 +1,7 @@
 package store
 
 import (
-	"cmp"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -191,15 +191,17 @@ func (s *set) first(p *Prepared, b *Buffer, yield func(*Found) (bool, error)) er
 	if limit == 0 {
 		limit = math.MaxInt
 	}
-	var best []Found
+	// In the order of ids. Pointers: a Found has 200 bytes, which each of the smaller
+	// ones that come later would move.
+	var best []*Found
 	err := s.search(&all, b, func(f *Found) (bool, error) {
 		if string(f.ID) <= p.After && p.After != "" {
 			return true, nil
 		}
-		if len(best) == limit && string(f.ID) >= string(best[len(best)-1].ID) {
+		if len(best) == limit && bytes.Compare(f.ID, best[len(best)-1].ID) >= 0 {
 			return true, nil
 		}
-		i, again := slices.BinarySearchFunc(best, f.ID, func(g Found, id []byte) int { return cmp.Compare(string(g.ID), string(id)) })
+		i, again := slices.BinarySearchFunc(best, f.ID, func(g *Found, id []byte) int { return bytes.Compare(g.ID, id) })
 		if again {
 			return true, nil
 		}
@@ -208,15 +210,16 @@ func (s *set) first(p *Prepared, b *Buffer, yield func(*Found) (bool, error)) er
 			change -= best[len(best)-1].held()
 			best = best[:len(best)-1]
 		}
-		best = slices.Insert(best, i, f.Clone())
-		return true, b.keep(change + best[i].held())
+		g := f.Clone()
+		best = slices.Insert(best, i, &g)
+		return true, b.keep(change + g.held())
 	})
-	for i := range best {
+	for _, g := range best {
 		if err != nil {
 			break
 		}
 		var more bool
-		if more, err = yield(&best[i]); !more {
+		if more, err = yield(g); !more {
 			break
 		}
 	}
@@ -226,8 +229,9 @@ func (s *set) first(p *Prepared, b *Buffer, yield func(*Found) (bool, error)) er
 // Clone is f in memory of its own.
 func (f *Found) Clone() Found {
 	c := *f
-	c.ID = slices.Clone(f.ID)
-	c.Value = slices.Clone(f.Value)
+	own := make([]byte, 0, len(f.Value)+len(f.ID))
+	own = append(append(own, f.Value...), f.ID...)
+	c.Value, c.ID = own[:len(f.Value):len(f.Value)], own[len(f.Value):]
 	c.View, _ = feature.Open(c.Value) // as before
 	return c
 }
