@@ -208,6 +208,23 @@ test-page: build ## test the page in Chromium; what is committed is what its sou
 	tools/page-drift.sh
 	$(NPM) run test:browser
 
+# GORELEASER=goreleaser is one that is installed; the default takes minutes to build,
+# once. It has more dependencies than all else here, so it is in no go.mod.
+GORELEASER_VERSION ?= v2.16.0
+RELEASER = $(or $(GORELEASER),$(GO) run github.com/goreleaser/goreleaser/v2@$(GORELEASER_VERSION))
+.PHONY: release-check
+release-check: ## build a release into dist/, with its SBOMs and sums, and look at it
+	cd tools && CGO_ENABLED=0 $(GO) build -o ../$(BIN)/sbom ./sbom
+	$(RELEASER) check
+	PATH=$(CURDIR)/$(BIN):$$PATH $(RELEASER) release --snapshot --clean
+	tools/release-check.sh
+
+# HELM=helm is one that is installed; the default takes minutes to build, once.
+HELM_VERSION ?= v4.3.1
+.PHONY: helm
+helm: ## lint and render deploy/helm (HELM is helm 3 or 4, HELMFLAGS may be --update)
+	HELM='$(or $(HELM),$(GO) run helm.sh/helm/v4/cmd/helm@$(HELM_VERSION))' tools/helm.sh $(HELMFLAGS)
+
 .PHONY: lint
 lint: $(TOOLS) ## gofmt, golangci-lint, buf, generated code is fresh, imports run downwards
 	@bad=$$($(GO_FILES) | xargs -r gofmt -l); \

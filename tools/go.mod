@@ -12,7 +12,10 @@ tool (
 	google.golang.org/protobuf/cmd/protoc-gen-go
 )
 
-require github.com/mmcloughlin/avo v0.5.0
+require (
+	github.com/CycloneDX/cyclonedx-go v0.12.0
+	github.com/mmcloughlin/avo v0.5.0
+)
 
 require (
 	4d63.com/gocheckcompilerdirectives v1.4.0 // indirect
