@@ -24,8 +24,7 @@ func TestDrive(t *testing.T) {
 		return Usage{CPU: time.Duration(asked) * time.Second, Wall: time.Duration(2*asked) * time.Second, Cores: 1}, nil
 	}
 	var r record
-	// Answers change after 200 searches, as they do where others write.
-	if err := Drive(t.Context(), cfg, there(), usage, fakeSpawn("flicker"), &r); err != nil {
+	if err := Drive(t.Context(), cfg, there(), usage, fakeSpawn(""), &r); err != nil {
 		t.Fatal(err)
 	}
 	if r.began != 1 || len(r.frames) != 10 || len(r.ends) != 1 || asked != 11 {
@@ -67,13 +66,27 @@ func TestDriveEnds(t *testing.T) {
 	if len(r.ends) != 1 {
 		t.Errorf("%d summaries", len(r.ends))
 	}
-	// Nobody writes, and yet answers change.
-	if err := Drive(t.Context(), cfg, there(), usage, fakeSpawn("flicker"), &record{}); !errors.Is(err, child.ErrFailed) {
-		t.Errorf("answers that change: %v, want child.ErrFailed", err)
+	if err := Drive(t.Context(), quickDemo(), there(), usage, fakeSpawn("dial"), &record{}); !errors.Is(err, child.ErrFailed) {
+		t.Errorf("nobody there: %v, want child.ErrFailed", err)
 	}
 	cfg.Duration = 0
 	cfg.Interval = -1
 	if err := Drive(t.Context(), cfg, there(), usage, fakeSpawn(""), &record{}); !errors.Is(err, ErrConfig) {
 		t.Errorf("no interval: %v, want ErrConfig", err)
+	}
+}
+
+// TestPlanChanging: only where nobody writes a query must find the same twice.
+func TestPlanChanging(t *testing.T) {
+	for _, changing := range []bool{false, true} {
+		plans, err := newPlans(ClientJob{
+			Clients: 1, InFlight: 1, Scale: "0.5", Bounds: there().Bounds, Mix: SearchOnly, Changing: changing,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := plans[0]; (p.results == nil) != changing || p.inserts != nil {
+			t.Errorf("changing %v: %d results kept, %d inserts", changing, len(p.results), len(p.inserts))
+		}
 	}
 }
