@@ -113,3 +113,17 @@ func (l *Latency) UnmarshalJSON(b []byte) error {
 	*l = Latency{hist: h, sum: time.Duration(w.SumNs)}
 	return nil
 }
+
+// PowersOfTwo returns how many durations were at most 2^i us, or within 1 % of it,
+// but more than the one before; the last of the n counts has all that were longer.
+func (l *Latency) PowersOfTwo(n int) []int64 {
+	counts := make([]int64, n)
+	i := 0
+	for _, b := range l.hist.Distribution() {
+		for i < n-1 && b.From > time.Microsecond.Nanoseconds()<<i {
+			i++
+		}
+		counts[i] += b.Count
+	}
+	return counts
+}

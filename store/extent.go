@@ -19,7 +19,7 @@ import (
 //	-180 |....###.#........................##..####..| 180    gaps: .
 //	               '--- the widest ------'
 func extent(t *rstar.Tree, s feature.Space) (e [4]float64, ok bool) {
-	r, ok := bounds(t)
+	r, ok := Bounds(t)
 	if !ok {
 		return e, false
 	}
@@ -60,8 +60,9 @@ func gap(t *rstar.Tree, all rstar.Rect) (from, to float64) {
 	return from, to
 }
 
-// bounds is the box around all of a tree, false if that is empty.
-func bounds(t *rstar.Tree) (rstar.Rect, bool) {
+// Bounds is the box around all of a tree, false if that is empty. It takes some
+// hundred searches, each for one object.
+func Bounds(t *rstar.Tree) (rstar.Rect, bool) {
 	const most = math.MaxFloat64
 	all := rstar.Rect{MinX: -most, MinY: -most, MaxX: most, MaxY: most}
 	if !holdsAny(t, all) {

@@ -57,6 +57,8 @@ type Options struct {
 	// MaxDrawings bounds the tiles that are drawn at a time, which take DrawingBytes
 	// each, besides MaxAnswerBytes. Default: as many as there are processors.
 	MaxDrawings int
+	// Engine, if not nil, is what /engine shows.
+	Engine Engine
 
 	MaxAnswerBytes int64
 	MaxConnections int

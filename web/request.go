@@ -42,6 +42,7 @@ type request struct {
 	account *budget.Account
 	holds   holdings
 	who     *access.Principal
+	key     string // that who showed
 	params  params
 	codings *accepted // nil: not read yet (accepted)
 	endless bool      // events are being sent
@@ -104,6 +105,7 @@ func (q *request) identify() (err error) {
 	if q.who, err = q.o.Keys.Authenticate(key); err != nil {
 		return err
 	}
+	q.key = key
 	return q.who.Admit()
 }
 

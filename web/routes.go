@@ -55,6 +55,7 @@ func (s *Server) routes() {
 		}
 	}
 	s.mux.Handle(eventsPattern, s.stream(page{eventsPattern, false, get((*request).events)}))
+	s.engineRoutes()
 	s.mux.Handle("/", s.serve(page{"", true, nil}))
 }
 

@@ -19,6 +19,8 @@ import (
 
 	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/internal/engine"
 	"github.com/catfish-index/catfish/web"
 )
 
@@ -29,6 +31,7 @@ var errHTTP = errors.New("HTTP: address in use")
 type httpFlags struct {
 	addr, url, origin, time string
 	tiles                   int64 // bytes
+	load                    bool // --engine-load
 	flags                   *pflag.FlagSet
 }
 
@@ -38,6 +41,8 @@ func (f *httpFlags) register(c *cobra.Command) {
 	fs.StringVar(&f.addr, "http", "", "host:port to serve features on over HTTP (OGC API - Features), empty: none")
 	fs.StringVar(&f.url, "http-url", "", "how clients reach --http through a proxy, such as https://example.org/places; empty: as they say")
 	fs.StringVar(&f.origin, "http-cors", "", "web site whose pages may use --http, such as https://example.org, or * for all; empty: none")
+	fs.BoolVar(&f.load, "engine-load", false, "the engine room of --http (/engine) may start clients that search, in processes of their own: at most\n"+
+		fmt.Sprintf("%d, for %d s, one load at a time; with --keys it takes role admin of *", engine.MaxClients, engine.MaxSeconds))
 	fs.StringVar(&f.time, "http-time", "datetime", "property that has the time of a feature, for parameter datetime of --http")
 	fs.Var(byteSize{&f.tiles}, "http-tiles", "bytes of vector tiles that --http keeps, such as 256MiB, at most half of what HTTP may take of\n"+
 		"--memory-limit; 0: a quarter of that")
@@ -48,7 +53,7 @@ func (f *httpFlags) check() error {
 	if f.addr != "" {
 		return checkAddr("http", f.addr, 0)
 	}
-	return noUse(f.flags, "without --http", "http-url", "http-cors", "http-time", "http-tiles")
+	return noUse(f.flags, "without --http", "http-url", "http-cors", "http-time", "http-tiles", "engine-load")
 }
 
 // share divides the memory for HTTP between tiles that are kept, tiles that are drawn,
@@ -77,18 +82,25 @@ func serveHTTP(f httpFlags, part int64, srv *catfish.Server, guards guards, seen
 	if f.addr == "" {
 		return "", func() {}, nil
 	}
+	room, err := newRoom(srv, f.load, nil)
+	if err != nil {
+		return "", nil, err
+	}
 	o := web.Options{
-		URL: f.url, Origin: f.origin, Time: f.time, Keys: guards.keys, Observe: seen.http, Logger: seen.log,
+		Engine: room, URL: f.url, Origin: f.origin, Time: f.time, Keys: guards.keys, Observe: seen.http, Logger: seen.log,
 	}
 	if err := f.share(srv.MemoryLimit()/part, &o); err != nil {
+		room.Close()
 		return "", nil, err
 	}
 	s, err := web.New(srv, o)
 	if err != nil {
+		room.Close()
 		return "", nil, badUsage("--http-url %q, --http-cors %q: %w", f.url, f.origin, err)
 	}
 	l, err := net.Listen("tcp", f.addr)
 	if err != nil {
+		room.Close()
 		if errors.Is(err, syscall.EADDRINUSE) {
 			return "", nil, fmt.Errorf("%w: %w", errHTTP, err)
 		}
@@ -119,7 +131,20 @@ func serveHTTP(f httpFlags, part int64, srv *catfish.Server, guards guards, seen
 		close(stopped)
 		s.Shutdown(ctx)
 		<-done
+		room.Close()
 	}, nil
+}
+
+// newRoom watches a server for the engine room, whose load runs on those cores.
+func newRoom(srv *catfish.Server, load bool, cpus affinity.Set) (*engine.Room, error) {
+	o := engine.Options{Server: srv, CPUs: cpus}
+	if load {
+		var err error
+		if o.Spawn, err = spawner(""); err != nil {
+			return nil, err
+		}
+	}
+	return engine.New(o), nil
 }
 
 // httpMetrics are those of HTTP requests, by method, page and status: a few dozen.

@@ -1,0 +1,131 @@
+// Package engine watches a server, for the engine room of package web, and starts
+// clients against it, bounded in number and time, so that one sees them choose.
+//
+//	room.go    who follows, and the snapshot of each second
+//	server.go  what the server sees
+//	load.go    a load: package bench drives it
+//	clients.go what its clients saw
+//
+// All figures are measured: of the server by its own counters, of the load's clients
+// by theirs. What other clients read is seen by nobody but them.
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/web"
+)
+
+// Options of a Room.
+type Options struct {
+	Server *catfish.Server
+	// Spawn starts the load's clients; nil: there is no load. They run on CPUs,
+	// or, if that is empty, where the server does.
+	Spawn child.Spawn
+	CPUs  affinity.Set
+	// Every is the time between snapshots; 0: a second.
+	Every time.Duration
+}
+
+// Room is a web.Engine. Close it, before the server.
+type Room struct {
+	o      Options
+	began  time.Time
+	ctx    context.Context
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+
+	mu        sync.Mutex
+	followers map[chan web.EngineSnapshot]bool
+	last      seen
+	run       *run   // nil: no load is under way
+	ended     string // how the last one ended, until a snapshot has said so
+}
+
+var _ web.Engine = (*Room)(nil)
+
+// New begins to watch a server.
+func New(o Options) *Room {
+	if o.Every == 0 {
+		o.Every = time.Second
+	}
+	r := &Room{o: o, began: time.Now(), followers: map[chan web.EngineSnapshot]bool{}}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	r.done.Go(r.watch)
+	return r
+}
+
+// Close ends the load, and the snapshots.
+func (r *Room) Close() {
+	r.cancel()
+	r.done.Wait()
+}
+
+// watch publishes a snapshot each second, unless a load's clients do.
+func (r *Room) watch() {
+	tick := time.NewTicker(r.o.Every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-r.ctx.Done():
+			return
+		case now := <-tick.C:
+			r.mu.Lock()
+			switch {
+			case len(r.followers) == 0:
+				r.last = seen{} // The next snapshot's interval begins with its follower.
+			case r.run == nil || now.Sub(r.last.at) > r.o.Every*3/2:
+				r.publishLocked(nil)
+			}
+			r.mu.Unlock()
+		}
+	}
+}
+
+// Follow implements web.Engine.
+func (r *Room) Follow() (<-chan web.EngineSnapshot, func()) {
+	c := make(chan web.EngineSnapshot, 1)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.last.at.IsZero() {
+		r.last = r.look()
+	}
+	r.followers[c] = true
+	return c, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.followers, c)
+	}
+}
+
+// publishLocked gives all followers a snapshot. The caller holds mu.
+func (r *Room) publishLocked(f *bench.Frame) {
+	if len(r.followers) == 0 {
+		return
+	}
+	now := r.look()
+	s := web.EngineSnapshot{
+		At: now.at, Seconds: now.at.Sub(r.last.at).Seconds(), Server: now.since(&r.last),
+		Clients: []web.EngineClient{}, Ended: r.ended,
+	}
+	r.last, r.ended = now, ""
+	if r.run != nil {
+		s.Run = r.run.state()
+		if f != nil {
+			s.Clients = r.run.clients(f)
+		}
+	}
+	for c := range r.followers {
+		select { // The one that was not taken is stale.
+		case <-c:
+		default:
+		}
+		c <- s // Nobody else sends, so there is room.
+	}
+}
