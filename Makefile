@@ -29,7 +29,7 @@ build: ## build bin/catfish, static, without cgo
 		-o $(BIN)/catfish ./cmd/catfish
 
 .PHONY: demo
-demo: build ## 20 s of a server and clients on real map data
+demo: build ## a server and clients on real map data, and a page with both
 	./$(BIN)/catfish demo
 
 # Packages are tested two at a time, in this order: those that take long do

@@ -100,6 +100,9 @@ type server struct {
 	ended  chan error
 }
 
+// Catfish is the server itself, of a Server that StartCatfish returned.
+func (s *server) Catfish() *catfish.Server { return s.Server }
+
 func (s *server) NodeBytes() int     { return s.tree.NodeBytes() }
 func (s *server) Len() int           { return s.tree.Len() }
 func (s *server) Bounds() rstar.Rect { return s.bounds }

@@ -58,6 +58,9 @@ func (c DemoConfig) withDefaults() DemoConfig {
 	return c
 }
 
+// WithDefaults is c with the defaults in place of what is 0.
+func (c DemoConfig) WithDefaults() DemoConfig { return c.withDefaults() }
+
 // Frame is one picture of the show: all clients, one interval.
 type Frame struct {
 	At        time.Duration // since the load began

@@ -224,7 +224,7 @@ func newBenchChild(a *app) *cobra.Command {
 		Short:  "Work for bench run, replay or demo",
 		Hidden: true,
 		Args:   args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
-		ValidArgs: []string{string(bench.ServerRole), string(bench.ClientRole), string(replay.Role),
+		ValidArgs: []string{string(demoRole), string(bench.ServerRole), string(bench.ClientRole), string(replay.Role),
 			string(micro.ServerRole), string(micro.ClientRole), string(idle.ServerRole), string(idle.ClientRole),
 			string(kv.ServerRole), string(kv.ClientRole),
 			string(features.ServerRole), string(features.ClientRole), string(features.LocalRole)},
@@ -248,6 +248,8 @@ func newBenchChild(a *app) *cobra.Command {
 				defer pprof.StopCPUProfile()
 			}
 			switch child.Role(role[0]) {
+			case demoRole:
+				return demoMain(cmd.Context(), a.in, a.out)
 			case bench.ServerRole:
 				return bench.ServerMain(cmd.Context(), a.in, a.out, bench.StartCatfish)
 			case replay.Role:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -126,7 +127,7 @@ func TestBenchRunFailures(t *testing.T) {
 
 func TestDemo(t *testing.T) {
 	began := time.Now()
-	out := succeed(t, "demo", "--duration", "2s")
+	out := succeed(t, "demo", "--duration", "2s", "--http", "off")
 	if took := time.Since(began); took < 2*time.Second {
 		t.Errorf("a demo of 2 s took %v", took)
 	}
@@ -143,9 +144,32 @@ func TestDemo(t *testing.T) {
 
 // Ctrl-C ends a demo with its summary, in order.
 func TestDemoInterrupted(t *testing.T) {
-	p := start(t, "demo", "--duration", "10m", "--transport", "soft")
-	for !strings.Contains(p.line(t), "0ms ") { // The first frame.
+	p := start(t, "demo", "--duration", "10m", "--transport", "soft", "--http", "127.0.0.1:0", "--places", "../../datasets/testdata/countries.geojson")
+	url, line := "", ""
+	for !strings.Contains(line, "0ms ") { // The first frame.
+		if line = p.line(t); strings.HasPrefix(line, "page:") {
+			url = strings.Fields(line)[1]
+		}
 	}
+	// The page has the places, and the engine room the show's clients.
+	if status, body := ask(t, url+"collections/places/items?limit=1", ""); status != 200 || !strings.Contains(body, `"numberReturned":1`) {
+		t.Errorf("places: %d %.200s", status, body)
+	}
+	res, err := http.Get(url + "engine/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	events := bufio.NewScanner(res.Body)
+	for !strings.Contains(events.Text(), `"clients":8`) || !strings.Contains(events.Text(), `"name":"load-8"`) {
+		if !events.Scan() {
+			t.Fatalf("the stream ended: %v", events.Err())
+		}
+	}
+	if status, body := ask(t, url+"engine", ""); status != 200 || !strings.Contains(body, `"allowed":true`) {
+		t.Errorf("engine: %d %.200s", status, body)
+	}
+	http.DefaultClient.CloseIdleConnections()
 	rest, code := p.interrupt(t)
 	if code != exitOK || !strings.Contains(rest, "summary: ") || p.errOut.String() != "" {
 		t.Errorf("exit %d, printed %q, said %q", code, rest, p.errOut.String())

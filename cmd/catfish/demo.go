@@ -13,13 +13,17 @@ import (
 func newDemo(a *app) *cobra.Command {
 	var cfg bench.DemoConfig
 	var server, client string
+	var page demoPage
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "Show on this machine how clients choose",
 		Long: `Start a server on California's road network and clients in processes of
 their own, and show each second how they search. The load rises and falls:
 once the server is saturated, clients begin to offload, and they come back
-when it has time again. Ends by itself, or with Ctrl-C, with a summary.`,
+when it has time again. The same server has a page at --http: a map with the
+places of --places, and the engine room, which shows these clients and starts
+more. The show ends by itself, or with Ctrl-C, with a summary. On a terminal
+the page stays after that, until Ctrl-C.`,
 		Example: `  catfish demo
   catfish demo --duration 60s --policy paper-literal --transport soft`,
 		Args: args(cobra.NoArgs),
@@ -31,7 +35,12 @@ when it has time again. Ends by itself, or with Ctrl-C, with a summary.`,
 			if err := checkBackoff(cmd.Flags(), cfg.Backoff, cfg.Policy); err != nil {
 				return err
 			}
-			return a.demo(cmd.Context(), cfg)
+			page.fixed = cmd.Flags().Changed("http")
+			if err := page.check(cmd.Flags()); err != nil {
+				return err
+			}
+			page.Stay = page.Stay || inTerminal(a.in)
+			return a.demo(cmd.Context(), cfg, page)
 		},
 	}
 	fs := c.Flags()
@@ -42,13 +51,14 @@ when it has time again. Ends by itself, or with Ctrl-C, with a summary.`,
 	backoffFlags(c, &cfg.Backoff)
 	fs.StringVar(&server, "server-cpus", "", "cores of the server; empty: the first if there are two")
 	fs.StringVar(&client, "client-cpus", "", "cores of the clients; empty: all but the first")
+	page.register(c)
 	completeData(c, "dataset")
 	complete(c, "transport", "auto", "shm", "soft")
 	complete(c, "policy", policies()...)
 	return c
 }
 
-func (a *app) demo(ctx context.Context, cfg bench.DemoConfig) error {
+func (a *app) demo(ctx context.Context, cfg bench.DemoConfig, page demoPage) error {
 	// A short show still has a few pictures.
 	cfg.Interval = min(time.Second, cfg.Duration/4)
 	if cfg.Duration < minDemo {
@@ -68,7 +78,11 @@ func (a *app) demo(ctx context.Context, cfg bench.DemoConfig) error {
 	if err != nil {
 		return err
 	}
-	return bench.Demo(ctx, cfg, spawn, &bench.TextShow{W: a.out, Live: isTerminal(a.out)})
+	show := &bench.TextShow{W: a.out, Live: isTerminal(a.out)}
+	if page.HTTP == "off" {
+		return bench.Demo(ctx, cfg, spawn, show)
+	}
+	return a.demoWithPage(ctx, cfg, page, spawn, show)
 }
 
 // minDemo leaves a sample of the processor clock in each picture.

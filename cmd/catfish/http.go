@@ -31,7 +31,7 @@ var errHTTP = errors.New("HTTP: address in use")
 type httpFlags struct {
 	addr, url, origin, time string
 	tiles                   int64 // bytes
-	load                    bool // --engine-load
+	load                    bool  // --engine-load
 	flags                   *pflag.FlagSet
 }
 
@@ -86,6 +86,11 @@ func serveHTTP(f httpFlags, part int64, srv *catfish.Server, guards guards, seen
 	if err != nil {
 		return "", nil, err
 	}
+	return serveRoom(room, f, part, srv, guards, seen, loaded, fail)
+}
+
+// serveRoom is serveHTTP with an engine room, which it closes.
+func serveRoom(room *engine.Room, f httpFlags, part int64, srv *catfish.Server, guards guards, seen *observed, loaded <-chan struct{}, fail func(error)) (string, func(), error) {
 	o := web.Options{
 		Engine: room, URL: f.url, Origin: f.origin, Time: f.time, Keys: guards.keys, Observe: seen.http, Logger: seen.log,
 	}

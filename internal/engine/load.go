@@ -77,8 +77,8 @@ func (r *Room) Start(l web.EngineLoad, key string) (web.EngineLoad, error) {
 }
 
 // Show starts a load of any kind, which is also shown to show, if that is not nil,
-// until it returns. The channel is closed when all has ended.
-func (r *Room) Show(l web.EngineLoad, cfg bench.DemoConfig, on bench.ServerReady, show bench.Show) (over <-chan struct{}, err error) {
+// and gives the channel how it ended, when all of it has: nil if it was stopped.
+func (r *Room) Show(l web.EngineLoad, cfg bench.DemoConfig, on bench.ServerReady, show bench.Show) (<-chan error, error) {
 	cfg.Each = true
 	ctx, stop := context.WithCancelCause(r.ctx)
 	n := &run{EngineLoad: l, began: time.Now(), stop: stop, over: make(chan struct{})}
@@ -92,7 +92,8 @@ func (r *Room) Show(l web.EngineLoad, cfg bench.DemoConfig, on bench.ServerReady
 		stop(nil)
 		return nil, fmt.Errorf("%w: of %d s, begun %v ago; DELETE ends it", web.ErrEngineBusy, r.run.Seconds, time.Since(r.run.began).Round(time.Second))
 	}
-	r.run = n
+	r.run, r.ended = n, ""
+	result := make(chan error, 1)
 	r.done.Go(func() {
 		defer close(n.over)
 		defer stop(nil)
@@ -101,7 +102,7 @@ func (r *Room) Show(l web.EngineLoad, cfg bench.DemoConfig, on bench.ServerReady
 		ended := "the load has ended"
 		switch {
 		case errors.Is(err, errStopped):
-			ended = "the load was stopped"
+			ended, err = "the load was stopped", nil
 		case err != nil:
 			ended = "the load failed: " + err.Error()
 		}
@@ -109,8 +110,9 @@ func (r *Room) Show(l web.EngineLoad, cfg bench.DemoConfig, on bench.ServerReady
 		defer r.mu.Unlock()
 		r.run, r.ended = nil, ended
 		r.publishLocked(nil)
+		result <- err
 	})
-	return n.over, nil
+	return result, nil
 }
 
 // Stop implements web.Engine.
