@@ -57,6 +57,15 @@ func tiledParameters() object {
 	}
 }
 
+// having is the schema of an object that has such properties.
+func having(names ...string) object {
+	properties := object{}
+	for _, n := range names {
+		properties[n] = object{} // anything: the standards have the schemas
+	}
+	return object{"type": "object", "required": names, "properties": properties}
+}
+
 func tiledResponses() object {
 	header := func(about string) object { return object{"description": about, "schema": object{"type": "string"}} }
 	one := func(about, contentType string, schema object) object {
@@ -65,13 +74,13 @@ func tiledResponses() object {
 	drawn := one("Mapbox Vector Tile 2.1, of one layer with the collection's name", typeMVT, object{"type": "string", "format": "binary"})
 	drawn["headers"] = object{"ETag": header("Equal tags are equal tiles. None: the tile is of no one state, or depends on the time.")}
 	return object{
-		"TileMatrixSets": content("The tile matrix sets", typeJSON, object{"type": "object", "required": []string{"tileMatrixSets"}}),
-		"TileMatrixSet":  content("The tile matrix set (OGC 17-083r4)", typeJSON, object{"type": "object", "required": []string{"tileMatrices"}}),
-		"TileSets":       content("The tilesets", typeJSON, object{"type": "object", "required": []string{"tilesets"}}),
-		"TileSet":        content("The tileset (OGC 17-083r4)", typeJSON, object{"type": "object", "required": []string{"dataType", "crs", "links"}}),
+		"TileMatrixSets": content("The tile matrix sets", typeJSON, having("tileMatrixSets")),
+		"TileMatrixSet":  content("The tile matrix set (OGC 17-083r4)", typeJSON, having("tileMatrices")),
+		"TileSets":       content("The tilesets", typeJSON, having("tilesets")),
+		"TileSet":        content("The tileset (OGC 17-083r4)", typeJSON, having("dataType", "crs", "links")),
 		"Tile":           drawn,
 		"Counts": one("A point in the middle of each cell that is not without any, with property count and the cell's bbox", typeGeoJSON,
 			ref("schemas", "FeatureCollection")),
-		"TileJSON": one("TileJSON 3.0", typeJSON, object{"type": "object", "required": []string{"tilejson", "tiles", "vector_layers"}}),
+		"TileJSON": one("TileJSON 3.0", typeJSON, having("tilejson", "tiles", "vector_layers")),
 	}
 }
