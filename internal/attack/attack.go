@@ -18,6 +18,7 @@ type Attack struct {
 	Uploads bool
 	// Keeps: what it had the server make stays, as it may.
 	Keeps bool
+	web   bool   // the server needs HTTP, and TLS
 	flood bool   // one of those that share floodRate
 	shows string // what it has counted if it did anything
 	run   func(context.Context, *Enemy) error
@@ -33,6 +34,7 @@ func Attacks() []Attack {
 		malformed, malformedRings, resets, slowSenders, collections,
 		malformedRecords, cursors, leases, shortLived, fullRecords,
 		malformedFeatures, halfPuts, costlySearches, unreadFeatures,
+		httpSlow, httpUnread, httpIdle, httpMalformed, httpCostly, httpStreams, http2Floods,
 	}
 }
 

@@ -69,6 +69,7 @@ var groups = map[string][]Attack{
 	"say nothing":  {silentStreams, silentHandshakes, silentSockets, slowSenders},
 	"talk rubbish": {malformed, malformedRings, resets, collections, fullRecords},
 	"want records": {malformedRecords, cursors, leases, shortLived},
+	"want pages":   {httpSlow, httpUnread, httpIdle, httpMalformed, httpCostly, httpStreams, http2Floods},
 	"want places":  {malformedFeatures, halfPuts, costlySearches, unreadFeatures},
 }
 

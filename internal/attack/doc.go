@@ -21,6 +21,6 @@
 //
 // Reading order: target, raw and ring (the protocols), attack and the files of
 // attacks (long, unread, silent, malformed, upload, stopped; rawrecords and
-// records; features), child (the attackers' process), data, honest, honestrecords
-// and honestfeatures (the honest clients), server, run, row, soak.
+// records; features, web), child (the attackers' process), data, honest, honestrecords,
+// honestfeatures and honestweb (the honest clients), server, run, row, soak.
 package attack

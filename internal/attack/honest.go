@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/catfish"
@@ -72,7 +71,7 @@ func newHonest(ctx context.Context, t Target, qs []question, rate float64) (all 
 		h.close = func() { c.Close() }
 		all = append(all, h)
 	}
-	conn, err := grpc.NewClient("passthrough:///"+t.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient("passthrough:///"+t.GRPC, grpc.WithTransportCredentials(t.credentials()))
 	if err != nil {
 		return all, fmt.Errorf("attack: %w", err)
 	}
@@ -193,7 +192,7 @@ func uploads(ctx context.Context, t Target) (*honest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("attack: %w", err)
 	}
-	conn, err := grpc.NewClient("passthrough:///"+t.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient("passthrough:///"+t.GRPC, grpc.WithTransportCredentials(t.credentials()))
 	if err != nil {
 		return nil, fmt.Errorf("attack: %w", err)
 	}

@@ -22,7 +22,7 @@ const featuresName = "honest-places"
 // operation after the other, north of the equator around 180 degrees, so it knows
 // which are where. Attackers' features are in the south.
 type warden struct {
-	f      *catfish.Features
+	f      placesAPI
 	prefix string
 	at     map[string]orb.Point
 	lost   map[string]bool // a write failed: it may have been made
@@ -57,7 +57,7 @@ func newWardens(ctx context.Context, t Target) (all []*honest, err error) {
 	return all, nil
 }
 
-func newWarden(f *catfish.Features) *warden {
+func newWarden(f placesAPI) *warden {
 	return &warden{f: f, prefix: fmt.Sprintf("honest-%016x-", rand.Uint64()), at: map[string]orb.Point{}, lost: map[string]bool{}}
 }
 

@@ -3,6 +3,7 @@ package attack
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,6 +35,7 @@ func Run(ctx context.Context, cfg Config) (_ Row, err error) {
 	if err != nil {
 		return Row{}, err
 	}
+	cfg.web = slices.ContainsFunc(cfg.Attacks, func(a Attack) bool { return a.web })
 	srv, err := startServer(ctx, cfg.ServerConfig)
 	if err != nil {
 		return Row{}, err
@@ -115,6 +117,9 @@ func honestClients(ctx context.Context, t Target, qs []question, cfg *Config) ([
 		h.every = time.Duration(float64(time.Second) / cfg.Rate)
 	}
 	wardens, err := newWardens(ctx, t)
+	if err == nil && t.HTTP != "" {
+		wardens = append(wardens, newWebWarden(t))
+	}
 	all = append(all, wardens...)
 	if err != nil {
 		closeAll(all)

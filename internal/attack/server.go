@@ -25,6 +25,7 @@ type ServerConfig struct {
 	Objects int64
 	Flags   []string // more for 'catfish serve'
 	Log     io.Writer
+	web     bool // HTTP, with TLS
 }
 
 // slabBytes bounds each collection. By default one may take all of the memory
@@ -64,6 +65,13 @@ func startServer(ctx context.Context, cfg ServerConfig) (_ *server, err error) {
 		"--records", recordsName, "--slab-bytes", slabBytes,
 		"--load", "uniform", "--objects", strconv.FormatInt(cfg.Objects, 10), "--seed", strconv.Itoa(seed),
 	}, cfg.Flags...)
+	if cfg.web {
+		cert, key, err := writeCertificate(dir)
+		if err != nil {
+			return nil, errors.Join(err, os.RemoveAll(dir))
+		}
+		args = append(args, "--http", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key)
+	}
 	cmd := exec.Command(cfg.Binary, args...)
 	if cfg.CPUs != "" { // which this process, and with it 'serve --cpus', may not have
 		cmd = exec.Command("taskset", append([]string{"-c", cfg.CPUs, cfg.Binary}, args...)...)
@@ -103,6 +111,7 @@ func startServer(ctx context.Context, cfg ServerConfig) (_ *server, err error) {
 			return nil, fmt.Errorf("attack: server says %q instead of that it is ready", line)
 		}
 		s.Target, err = NewTarget(ctx, addr, grpc)
+		s.HTTP = word(line, "http")
 		return s, err
 	case <-ctx.Done():
 		return nil, ctx.Err()

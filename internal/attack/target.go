@@ -15,6 +15,7 @@ import (
 type Target struct {
 	Addr   string `json:"addr"`
 	GRPC   string `json:"grpc"`
+	HTTP   string `json:"http"`   // empty: there is none, and no TLS
 	Socket string `json:"socket"` // of transport shm
 	BootID uint64 `json:"boot_id,string"`
 }

@@ -11,7 +11,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
@@ -21,7 +20,7 @@ import (
 // dialGRPC makes a connection that comes from the attacker's host number i.
 func (e *Enemy) dialGRPC(i int) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+e.target.GRPC,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithTransportCredentials(e.target.credentials()),
 		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
 			d := net.Dialer{LocalAddr: &net.TCPAddr{IP: e.host(i)}}
 			return d.DialContext(ctx, "tcp", addr)
