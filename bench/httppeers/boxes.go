@@ -109,9 +109,9 @@ func around(p orb.Point, half float64) orb.Bound {
 	return orb.Bound{Min: round7(orb.Point{p[0] - d[0], p[1] - d[1]}), Max: round7(orb.Point{p[0] + d[0], p[1] + d[1]})}
 }
 
-// Zooms of the tiles that are asked for: from a small country on the screen to a few
+// Zooms of the tiles that are asked for: from a town on the screen to a few
 // streets.
-const minZoom, maxZoom = 11, 16
+const minZoom, maxZoom = 13, 16
 
 // tilesOf are n tiles around places, of each zoom as many.
 func tilesOf(rng *rand.Rand, all []places.Place, n int) []maptile.Tile {

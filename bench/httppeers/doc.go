@@ -16,7 +16,7 @@
 //	items-10   --features points with three      up to 10 places of a box that holds
 //	           properties, made from --seed      5 to 10
 //	items-100  the same                          up to 100 of a box that holds 50 to 100
-//	tiles      --tiles, an OpenStreetMap file    a vector tile of zoom 11 to 16 around a
+//	tiles      --tiles, an OpenStreetMap file    a vector tile of zoom 13 to 16 around a
 //	                                             place
 //
 // Boxes hold no more than the limit, so what is the answer does not depend on an

@@ -29,7 +29,7 @@ import (
 // startTile38 starts the program, loads it and starts a handler.
 func startTile38(ctx context.Context, s *setup) (_ *peer, err error) {
 	p := handled("tile38")
-	p.lax = true // Some of its lines have one point, which no decoder takes.
+	p.lax = true // Some of its lines have one point, which orb's decoder refuses.
 	defer func() {
 		if err != nil {
 			err = withClosed(err, p)
