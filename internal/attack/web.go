@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -184,7 +185,8 @@ var httpCostly = Attack{
 		}
 		star := make([]string, 0, 1001)
 		for i := range 1000 {
-			star = append(star, fmt.Sprintf("%d %d", -100+i%2*200, -80+i*60/1000))
+			a, r := 2*math.Pi*float64(i)/1000, 20+10*float64(i%2)
+			star = append(star, fmt.Sprintf("%.4f %.4f", r*math.Cos(a), south-40+r*math.Sin(a)))
 		}
 		star = append(star, star[0])
 		world := "(-180 -89,180 -89,180 -11,-180 -11,-180 -89)"
@@ -225,7 +227,14 @@ var httpStreams = Attack{
 	Name: "http-streams", shows: "streams", web: true,
 	What: "event streams of the whole world up to the limit and beyond, none of which is read, while features are written",
 	run: func(ctx context.Context, e *Enemy) error {
-		go func() { _ = e.litter(ctx) }()
+		if err := e.litter(ctx); err != nil { // Then there are the properties of the filter.
+			return err
+		}
+		go func() {
+			for ctx.Err() == nil && e.litter(ctx) == nil {
+				e.count("written", 1)
+			}
+		}()
 		return e.each(ctx, e.size(3000, 20), func(ctx context.Context, i int) error {
 			c, err := e.dialHTTP(ctx, i, "http/1.1")
 			if err != nil {
