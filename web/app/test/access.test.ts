@@ -1,11 +1,8 @@
 // What the page is for people who use it without a mouse, or without good eyes.
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findings } from './axe';
 import { drawn, launch, open, root, serve, shot, type Served } from './harness';
-
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 let server: Served;
 let browser: Browser;
@@ -17,22 +14,6 @@ afterAll(async () => {
   await browser?.close();
   await server?.stop();
 });
-
-interface Finding {
-  id: string;
-  help: string;
-  nodes: { html: string; failureSummary: string }[];
-}
-
-async function findings(page: Page): Promise<string[]> {
-  // The page's policy forbids scripts that are put into it; a debugger may.
-  await page.evaluate(axe);
-  const all = await page.evaluate(async () => {
-    const { axe: a } = window as unknown as { axe: { run(o: object): Promise<{ violations: Finding[] }> } };
-    return (await a.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })).violations;
-  });
-  return all.flatMap((v) => v.nodes.map((n) => `${v.id}: ${v.help}\n${n.html}\n${n.failureSummary}`));
-}
 
 const sizes = { wide: { width: 1280, height: 800 }, phone: { width: 320, height: 640 } };
 

@@ -80,9 +80,9 @@ export class View {
     this.words.textContent = best ? `Clients on this machine reach the server by ${best.words}.` : '';
     const facts: [string, string][] = [
       ['Server', `${i.address}, version ${i.version}`],
-      ['Processor', `${short(i.cores)} cores, ${i.workers || 'one per connection'} workers for each transport`],
+      ['Processor', `${count(i.cores, 'core')}, ${i.workers ? `${count(i.workers, 'worker')} for each transport` : 'a worker for each connection'}`],
       ['Heartbeat', `every ${duration(i.heartbeat_seconds * 1e6)}`],
-      ['Memory limit', `${short(i.memory_limit_bytes / 2 ** 20)} MiB`],
+      ['Memory limit', `${Number((i.memory_limit_bytes / 2 ** 30).toPrecision(3))} GiB`],
       ['Transports', i.transports.map((t) => t.words).join('; ')],
     ];
     this.facts.replaceChildren(...facts.flatMap(([name, value]) => [el('dt', {}, name), el('dd', {}, value)]));
@@ -95,7 +95,8 @@ export class View {
   }
 
   say(text: string, error = false): void {
-    this.state.textContent = text;
+    // Screen readers say it again with each change.
+    if (this.state.textContent !== text) this.state.textContent = text;
     this.state.classList.toggle('problem', error);
   }
 
@@ -195,6 +196,10 @@ function head(...names: string[]): HTMLElement {
 
 function cell(text: string): HTMLElement {
   return el('td', {}, text);
+}
+
+function count(n: number, of: string): string {
+  return `${short(n)} ${of}${n === 1 ? '' : 's'}`;
 }
 
 /** A table that may be wider than the panel: the keyboard can move it, too. */
