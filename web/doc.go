@@ -12,8 +12,11 @@
 //	/collections/{collectionId}/queryables       what filters may be about
 //	/collections/{collectionId}/items            features, page by page
 //	/collections/{collectionId}/items/{featureId}
+//	/collections/{collectionId}/tiles            vector tiles (OGC API - Tiles Part 1, TileJSON)
+//	/collections/{collectionId}/counts           how many by cells, not of the standard
 //	/collections/{collectionId}/nearest          features around a point, not of the standard
 //	/collections/{collectionId}/events           what is written from now on, not of the standard
+//	/engine, /engine/events, /engine/load        with Options.Engine (docs/engine.md)
 //
 // Collections in a planar space are not served: the standard's only reference
 // system, without its Part 2, is WGS 84 longitude and latitude.
@@ -38,7 +41,8 @@
 // options.go and server.go (life cycle), conns.go, routes.go, request.go and body.go
 // (bounds, keys), problem.go (errors), cors.go, negotiate.go and params.go (what is
 // asked for), bbox.go, datetime.go, properties.go and filter.go (conditions),
-// items.go, page.go and nearest.go (searches), events.go and sse.go, feature.go, collections.go, schema.go, links.go,
+// items.go, page.go and nearest.go (searches), events.go and sse.go, tiles.go,
+// tilesets.go and counts.go, engine.go, feature.go, collections.go, schema.go, links.go,
 // openapi.go, coding.go and compress.go, write.go, patch.go, condition.go and etag.go (Part 4), html.go,
 // app.go.
 package web
