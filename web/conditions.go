@@ -36,7 +36,7 @@ func (q *request) conditionsIn(c api.FeatureCollection, query store.Query, other
 	where, err := p.properties(c)
 	var unknown *paramError
 	if errors.As(err, &unknown) && errors.Is(unknown.err, errUnknown) {
-		known := append(others, "datetime", "filter", "filter-lang", "filter-crs")
+		known := slices.Concat(others, []string{"datetime", "filter", "filter-lang", "filter-crs"})
 		unknown.want = "one of " + strings.Join(known, ", ") + ", or a property of the collection's features, which its schema has"
 	}
 	if err != nil {

@@ -53,7 +53,8 @@ func (q *request) counts() error {
 	q.mayBeKept("no-store")
 	body := bodies.Get().(*[]byte)
 	defer keepBody(body)
-	b := append((*body)[:0], `{"type":"FeatureCollection","features":[`...)
+	b := (*body)[:0]
+	b = append(b, `{"type":"FeatureCollection","features":[`...)
 	for i := range cells {
 		if i > 0 {
 			b = append(b, ',')

@@ -115,7 +115,7 @@ func TestEngineEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	if ct := res.Header.Get("Content-Type"); res.StatusCode != 200 || ct != typeEvents {
+	if ct := res.Header.Get("Content-Type"); res.StatusCode != http.StatusOK || ct != typeEvents {
 		t.Fatalf("%s, %s", res.Status, ct)
 	}
 	// One source may have half of the streams.

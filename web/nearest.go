@@ -47,7 +47,8 @@ func (q *request) nearest() error {
 	}
 	body := bodies.Get().(*[]byte)
 	defer keepBody(body)
-	b := append((*body)[:0], `{"type":"FeatureCollection","features":[`...)
+	b := (*body)[:0]
+	b = append(b, `{"type":"FeatureCollection","features":[`...)
 	returned := 0
 	err = q.searchNearest(c, n, func(g *store.Found) (bool, error) {
 		if len(b) >= pageBytes {

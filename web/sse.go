@@ -111,7 +111,8 @@ func (e *eventWriter) event(name, id string, data func([]byte) []byte) error {
 			b[i] = ' '
 		}
 	}
-	e.batch = append(b, "\n\n"...)
+	b = append(b, "\n\n"...)
+	e.batch = b
 	return e.holdBody(e.batch)
 }
 

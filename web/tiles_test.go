@@ -128,7 +128,7 @@ func TestTileCodings(t *testing.T) {
 			if coding != "" {
 				want = strings.TrimSuffix(tag, `"`) + "-" + coding + `"`
 			}
-			if a.StatusCode != 200 || a.Header.Get("Content-Encoding") != coding || !bytes.Equal(a.decoded(t), plain.body) ||
+			if a.StatusCode != http.StatusOK || a.Header.Get("Content-Encoding") != coding || !bytes.Equal(a.decoded(t), plain.body) ||
 				tags[coding] != want || !slices.Contains(a.Header.Values("Vary"), "Accept-Encoding") {
 				t.Errorf("%s: %s, %v, want the tag %s", coding, a.Status, a.Header, want)
 			}
@@ -156,26 +156,26 @@ func TestTileCodings(t *testing.T) {
 		}
 	}
 	w.put("empty", store.Feature{ID: "new", Geometry: orb.Point{9, 47}})
-	if a := w.get(target, "If-None-Match: "+tag); a.StatusCode != 200 || a.Header.Get("ETag") == tag || bytes.Equal(a.body, plain.body) {
+	if a := w.get(target, "If-None-Match: "+tag); a.StatusCode != http.StatusOK || a.Header.Get("ETag") == tag || bytes.Equal(a.body, plain.body) {
 		t.Errorf("after a write: %s, %v", a.Status, a.Header)
 	}
 	// A write elsewhere changes nothing here.
 	const north, south = emptyTiles + "5/1/5.mvt", emptyTiles + "5/20/20.mvt"
 	before := w.get(north).Header.Get("ETag")
 	w.put("empty", store.Feature{ID: "far", Geometry: orb.Point{50, -45}})
-	if a := w.get(north, "If-None-Match: "+before); a.StatusCode != 304 {
+	if a := w.get(north, "If-None-Match: "+before); a.StatusCode != http.StatusNotModified {
 		t.Errorf("after a write elsewhere: %s, %v", a.Status, a.Header)
 	}
 	if got := w.drawnIn(w.get(south), "empty"); !slices.Equal(got, []string{"far: id"}) {
 		t.Errorf("where the write was: %v", got)
 	}
 	// What depends on the time is not kept by anybody.
-	if a := w.get(target + "&filter=name%3C%3E'now'"); a.StatusCode != 200 || a.Header.Get("ETag") != "" || a.Header.Get("Cache-Control") != "no-store" {
+	if a := w.get(target + "&filter=name%3C%3E'now'"); a.StatusCode != http.StatusOK || a.Header.Get("ETag") != "" || a.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("%s, %v", a.Status, a.Header)
 	}
 	// An empty tile has a tag, too.
 	nothing := w.get(north)
-	if a := w.get(north, "If-None-Match: "+nothing.Header.Get("ETag")); nothing.StatusCode != 204 || a.StatusCode != 304 {
+	if a := w.get(north, "If-None-Match: "+nothing.Header.Get("ETag")); nothing.StatusCode != http.StatusNoContent || a.StatusCode != http.StatusNotModified {
 		t.Errorf("%s, then %s", nothing.Status, a.Status)
 	}
 }
