@@ -86,7 +86,7 @@ var httpSlow = Attack{
 
 var httpUnread = Attack{
 	Name: "http-unread", shows: "asked", web: true,
-	What: "large pages of features that are asked for in a row and not taken, or at 64 bytes a second",
+	What: "large pages of features, and tiles, that are asked for in a row and not taken, or at 64 bytes a second",
 	run: func(ctx context.Context, e *Enemy) error {
 		if err := e.litter(ctx); err != nil {
 			return err
@@ -97,8 +97,12 @@ var httpUnread = Attack{
 				return err
 			}
 			defer c.Close()
-			for range 16 {
-				if _, err := io.WriteString(c, webRequest("GET", webItems)); err != nil {
+			for n := range 16 {
+				path := webItems
+				if i/2%2 == 1 { // tiles of the south, where the litter is
+					path = fmt.Sprintf("%s/tiles/2/%d/%d.mvt?filter=n%%3E%d", webPath, n%4, 2+n/4%2, i)
+				}
+				if _, err := io.WriteString(c, webRequest("GET", path)); err != nil {
 					return err
 				}
 				e.count("asked", 1)
