@@ -3,7 +3,6 @@ package web
 import (
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/catfish-index/catfish/web/app"
@@ -29,7 +28,7 @@ func (q *request) app(name string) error {
 		h.Set("Referrer-Policy", "same-origin")
 	}
 	body, tag := f.Plain, `"`+f.ETag+`"`
-	if acceptsGzip(q.r.Header) {
+	if acceptedCodings(q.r.Header)[gzipCoding] > 0 {
 		body, tag = f.Gzip(), `"`+f.ETag+`-gzip"`
 		h.Set("Content-Encoding", "gzip")
 	}
@@ -48,28 +47,3 @@ func (q *request) app(name string) error {
 }
 
 func (q *request) asset() error { return q.app("assets/" + q.r.PathValue("file")) }
-
-// acceptsGzip reports whether a client takes gzip (RFC 9110 section 12.5.3).
-func acceptsGzip(h http.Header) bool {
-	gzip, any := -1.0, -1.0 // not named
-	for part := range strings.SplitSeq(strings.Join(h.Values("Accept-Encoding"), ","), ",") {
-		coding, rest, _ := strings.Cut(part, ";")
-		quality := 1.0
-		if v, ok := strings.CutPrefix(strings.TrimSpace(rest), "q="); ok {
-			var err error
-			if quality, err = strconv.ParseFloat(v, 64); err != nil {
-				continue
-			}
-		}
-		switch strings.ToLower(strings.TrimSpace(coding)) {
-		case "gzip", "x-gzip":
-			gzip = quality
-		case "*":
-			any = quality
-		}
-	}
-	if gzip >= 0 {
-		return gzip > 0
-	}
-	return any > 0
-}

@@ -117,7 +117,7 @@ func TestAcceptsGzip(t *testing.T) {
 		"": false, "gzip": true, "br, GZIP": true, "x-gzip": true, "*": true, "br": false, "gzip;q=0": false, "gzip;q=0, *": false,
 		"*;q=0": false, "br;q=1.0, *;q=0.1": true, "gzip;q=x": false, "gzip ; q=0.5": true, "identity": false,
 	} {
-		if got := acceptsGzip(http.Header{"Accept-Encoding": {header}}); got != want {
+		if got := acceptedCodings(http.Header{"Accept-Encoding": {header}})[gzipCoding] > 0; got != want {
 			t.Errorf("%q: %v", header, got)
 		}
 	}
