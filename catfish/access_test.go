@@ -426,7 +426,7 @@ func TestEndOfAKeyWakesWorkers(t *testing.T) {
 	}
 }
 
-// Who waits for a connection while its key ends is told so at once, however long it
+// Who waits for a connection while its key ends gets that error at once, however long it
 // would wait for a server.
 func TestEndOfAKeyWhileWaiting(t *testing.T) {
 	keys, file, k := keyFile(t, access.Entry{Name: "goes", Roles: []string{"*:read"}})

@@ -415,7 +415,7 @@ const longFilter = `[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20].all(a, 
 	`[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20].all(e, a+b+c+d+e > 0 && properties.n == "x")))))`
 
 // A server that was stopped and started again goes on with the same data directory,
-// without losing or repeating an event; without one the client is told.
+// without losing or repeating an event; without one the client gets an error.
 func TestWatchRestart(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		for _, how := range allTransports {

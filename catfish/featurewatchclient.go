@@ -137,7 +137,7 @@ func (w *watcher) next(ctx context.Context) ([]byte, error) {
 			return nil, err
 		case errors.Is(err, ErrUnknownCollection) && w.o != nil:
 			// The number is: another collection has the name, perhaps, which the next
-			// request asks. A watch that stands cannot go on there, and is told so.
+			// request asks. A watch that stands cannot go on there, and ends with that error.
 			s.forget(w.o)
 			w.o = nil
 		case s != nil && (errors.Is(err, ErrNotSent) || errors.Is(err, ErrUnknownOutcome)):

@@ -136,7 +136,7 @@ func (q *watching) run(ctx context.Context, w *watch, d *doing) ([]byte, error) 
 	return out, q.why(err)
 }
 
-// why is what the client is told.
+// why is what the client gets.
 func (q *watching) why(err error) error {
 	switch {
 	case err == nil:

@@ -82,7 +82,7 @@ func (p *polls) waiting() (n int) {
 }
 
 // All the watches that a connection may have wait: others of its requests are
-// served, one more is refused, and what is written is told to all. What is left
+// served, one more is refused, and all get what is written. What is left
 // goes with time, or with the connection.
 func TestWatchesWait(t *testing.T) {
 	for _, transport := range allTransports {
@@ -420,7 +420,7 @@ func BenchmarkWatchBegin(b *testing.B) {
 	}
 }
 
-// A server that answers what no watch can be is told from a good one.
+// A server that answers what no watch can be is refused, and a good one is not.
 func TestWatchHostileAnswers(t *testing.T) {
 	event := func(revision, resume uint64) []byte {
 		e := store.Event{Kind: store.Exit, Why: store.Deleted, ID: "x", Revision: revision, Resume: resume}

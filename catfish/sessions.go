@@ -43,7 +43,7 @@ func (p *sessions) tell() {
 	p.changed = make(chan struct{})
 }
 
-// failed notes why there is no new session yet. Those that wait are told: some
+// failed notes why there is no new session yet. Those that wait get it: some
 // failures stay, such as that of a key that has ended.
 func (p *sessions) failed(err error) {
 	p.mu.Lock()
