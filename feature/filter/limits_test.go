@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -112,6 +113,22 @@ func TestCostLimitCompile(t *testing.T) {
 	}
 	if _, err := Compile(expr, Options{}); err != nil {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestManyErrors: what is wrong in a hundred places is refused without much ado.
+func TestManyErrors(t *testing.T) {
+	const one = `properties.name.matches("^.*1.*2.*3.*x$") || `
+	expr := strings.Repeat(one, defaultLength/len(one)-1) + "true"
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := Compile(expr, Options{})
+	runtime.ReadMemStats(&after)
+	if !errors.Is(err, ErrFilter) || !strings.Contains(err.Error(), "at most 250") {
+		t.Fatalf("got %v", err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 32<<20 {
+		t.Errorf("the error took %d MiB of memory", took>>20)
 	}
 }
 
