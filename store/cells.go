@@ -49,7 +49,7 @@ func (c *Collection) ReadFound(ctx context.Context, ids []uint64, pace func() er
 	defer c.using.leave()
 	b := buffers.Get().(*Buffer)
 	defer buffers.Put(b)
-	b.begin(ctx, pace, nil)
+	b.begin(ctx, c.set, pace, nil)
 	defer b.end()
 	for j := range min(ahead, len(ids)) {
 		c.set.m.Prefetch(record.Ref(ids[j]))

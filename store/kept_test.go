@@ -53,7 +53,7 @@ func TestHold(t *testing.T) {
 				return err
 			}
 			b := new(Buffer)
-			b.begin(ctx, nil, hold)
+			b.begin(ctx, c.set, nil, hold)
 			defer b.end()
 			return c.set.first(p, b, all)
 		}},

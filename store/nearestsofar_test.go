@@ -33,6 +33,7 @@ func TestNearestOffered(t *testing.T) {
 		}
 		n := p.Collect()
 		var b Buffer
+		b.begin(t.Context(), c.set, nil, nil)
 		offered := 0
 		var items []rstar.Item
 		c.Tree().Search(rstar.Rect{MinX: -1, MinY: -1, MaxX: 2, MaxY: 1}, func(r rstar.Rect, id uint64) bool {

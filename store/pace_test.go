@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/paulmach/orb"
 
@@ -14,7 +15,8 @@ import (
 // TestPace: a search whose filter nothing passes gives others their turn, and
 // ends when it is told to, or with its context.
 func TestPace(t *testing.T) {
-	c := create(t, open(t, Options{}), CollectionOptions{})
+	stopped := func() time.Duration { return time.Hour } // so that the count alone decides
+	c := create(t, open(t, Options{Now: stopped}), CollectionOptions{})
 	ctx := context.Background()
 	const n = 10 * lookedAt
 	for i := range n {
@@ -48,6 +50,52 @@ func TestPace(t *testing.T) {
 		gone, cancel := context.WithCancel(ctx)
 		if err := search(gone, func() error { cancel(); return nil }); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: its context has ended, %v", name, err)
+		}
+	}
+}
+
+// TestPaceByTime: a search pauses each 0.1 ms whatever features take, from the first on,
+// and seldom looks at the clock while they take little.
+func TestPaceByTime(t *testing.T) {
+	const n = 500
+	for _, each := range []time.Duration{time.Microsecond, 10 * time.Microsecond, 70 * time.Microsecond, time.Millisecond} {
+		now, clocks := time.Hour, 0
+		c := create(t, open(t, Options{Now: func() time.Duration { clocks++; return now }}), CollectionOptions{})
+		for i := range n {
+			if _, _, err := c.Put(t.Context(), Feature{ID: fmt.Sprint(i), Geometry: orb.Point{float64(i % 100), float64(i % 80)}}, kv.Condition{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		matched := func(*Found) (bool, error) { now += each; return true, nil }
+		for name, search := range map[string]func(pace func() error) error{
+			"by area": func(pace func() error) error {
+				return c.Search(t.Context(), Query{Area: Box(-180, -90, 180, 90), Pace: pace}, matched)
+			},
+			"by id": func(pace func() error) error { return c.Search(t.Context(), Query{Pace: pace}, matched) },
+			"nearest": func(pace func() error) error {
+				return c.Nearest(t.Context(), NearestQuery{K: 3, Match: func(f *Found) (bool, error) {
+					_, err := matched(f)
+					return false, err
+				}, Pace: pace}, nil)
+			},
+		} {
+			clocks = 0
+			begun, longest, paces := now, time.Duration(0), 0
+			if err := search(func() error {
+				longest, begun = max(longest, now-begun), now
+				paces++
+				return nil
+			}); err != nil {
+				t.Errorf("%s of %v: %v", name, each, err)
+			}
+			// While features take little, some pass between two looks at the clock.
+			if most := stepTime + clockEvery*min(each, stepTime/2) + each; longest > most || now-begun > most {
+				t.Errorf("%s of %v each: %v, then %v without a pause, want at most %v", name, each, longest, now-begun, most)
+			}
+			// The nearest are looked for twice, as none matches.
+			if most := 2*n/clockEvery + 3*paces + 10; each == time.Microsecond && clocks > most {
+				t.Errorf("%s of %v each: looked at the clock %d times in %d pauses, want at most %d", name, each, clocks, paces, most)
+			}
 		}
 	}
 }

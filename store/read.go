@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
@@ -54,7 +55,7 @@ func (c *Collection) GetMany(ctx context.Context, ids []string, yield func(i int
 		if i%1024 == 1023 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		f, err := c.set.get([]byte(id), b)
+		f, err := c.set.get([]byte(id), b, c.set.now())
 		if err != nil {
 			return err
 		}
@@ -65,8 +66,8 @@ func (c *Collection) GetMany(ctx context.Context, ids []string, yield func(i int
 	return nil
 }
 
-// get is the feature of an id, nil: there is none.
-func (s *set) get(id []byte, b *Buffer) (*Found, error) {
+// get is the feature of an id, nil: there is none that expires after now.
+func (s *set) get(id []byte, b *Buffer, now time.Duration) (*Found, error) {
 	v, _, err := s.m.Get(id, &b.one)
 	switch {
 	case errors.Is(err, kv.ErrNotFound):
@@ -74,7 +75,7 @@ func (s *set) get(id []byte, b *Buffer) (*Found, error) {
 	case err != nil:
 		return nil, err
 	}
-	if ok, err := b.found.of(&v, s.now()); !ok || err != nil {
+	if ok, err := b.found.of(&v, now); !ok || err != nil {
 		return nil, err
 	}
 	return &b.found, nil
@@ -115,8 +116,8 @@ func (c *Collection) SearchWith(ctx context.Context, p *Prepared, b *Buffer, yie
 		return err
 	}
 	defer c.using.leave()
-	b.begin(ctx, p.Pace, p.Hold)
-	b.since = c.set.now()
+	b.begin(ctx, c.set, p.Pace, p.Hold)
+	b.begun = c.set.now()
 	defer b.end()
 	yield = b.cutting(&p.Fields, yield)
 	switch {
@@ -162,7 +163,7 @@ func (c *Collection) byID(p *Prepared, b *Buffer, yield func(*Found) (bool, erro
 		if err := b.looked(); err != nil {
 			return err
 		}
-		f, err := c.set.get(keys.Key(), b)
+		f, err := c.set.get(keys.Key(), b, b.clock())
 		if err != nil {
 			return err
 		}
@@ -265,8 +266,8 @@ func (c *Collection) NearestWith(ctx context.Context, p *PreparedNearest, b *Buf
 		return err
 	}
 	defer c.using.leave()
-	b.begin(ctx, p.Pace, p.Hold)
-	b.since = c.set.now()
+	b.begin(ctx, c.set, p.Pace, p.Hold)
+	b.begun = c.set.now()
 	defer b.end()
 	return c.set.nearestOf(p, b, b.cutting(&p.Fields, yield))
 }

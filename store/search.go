@@ -19,7 +19,7 @@ type Buffer struct {
 	// not enough the search ends with ErrBudget.
 	Budget int
 
-	since time.Duration // by the store's clock: the search has begun
+	begun time.Duration // by the store's clock
 
 	one   kv.Buffer
 	items []rstar.Item
@@ -30,68 +30,19 @@ type Buffer struct {
 	near      NearestSoFar
 	neighbors []rstar.Neighbor
 
-	ctx   context.Context
-	pace  func() error // nil: none
-	looks int
-	steps int
-	reads int
-	now   time.Duration // of the store's clock, a few looks ago; 0: not looked at
-	kept  kept
+	pacing
+	kept kept
 }
 
-const (
-	// lookedAt is how many features are looked at before the next pause, 0.1 ms.
-	lookedAt = 256
-	// clockEvery is how many are read before the next look at the clock, which takes
-	// 50 ns: a quarter of what a feature takes.
-	clockEvery = 16
-)
-
-// begin is called before a search.
-func (b *Buffer) begin(ctx context.Context, pace func() error, hold func(int64) error) {
-	b.ctx, b.pace, b.looks, b.steps, b.now, b.kept = ctx, pace, 0, 0, 0, kept{hold: hold}
+// begin is called before a search of s.
+func (b *Buffer) begin(ctx context.Context, s *set, pace func() error, hold func(int64) error) {
+	b.pacing, b.kept = newPacing(ctx, pace, s.now), kept{hold: hold}
 }
 
 // end lets go of what the search was given.
 func (b *Buffer) end() {
 	b.kept.end()
-	b.ctx, b.pace, b.kept = nil, nil, kept{}
-}
-
-// looked counts a feature that was looked at, whether it is wanted or not, and
-// is why the search must end.
-func (b *Buffer) looked() error {
-	if b.looks++; b.looks%lookedAt != 0 || b.ctx == nil {
-		return nil
-	}
-	if err := b.ctx.Err(); err != nil || b.pace == nil {
-		return err
-	}
-	b.now = 0
-	return b.pace()
-}
-
-// clock is a time since the search began, a few features ago at most: what had not
-// expired then was there at a moment of the search.
-func (b *Buffer) clock(now func() time.Duration) time.Duration {
-	if b.reads++; b.now == 0 || b.reads%clockEvery == 0 {
-		b.now = now()
-	}
-	return b.now
-}
-
-// stepped counts a step of a search of the tree, which pauses more seldom: what is
-// written meanwhile may make it begin again.
-func (b *Buffer) stepped() error {
-	if b.ctx == nil {
-		return nil
-	}
-	b.steps++
-	if err := b.ctx.Err(); err != nil || b.pace == nil || b.steps%stepsAtOnce != 0 {
-		return err
-	}
-	b.now = 0
-	return b.pace()
+	b.pacing, b.kept = pacing{}, kept{}
 }
 
 // spend counts a feature that is looked at.
@@ -231,7 +182,7 @@ func (s *set) decide(p *Prepared, it rstar.Item, b *Buffer) (ok bool, err error)
 // read is the feature of a record that the tree led to a moment ago. It is not ok
 // if it has expired.
 func (s *set) read(ref record.Ref, b *Buffer, f *Found) (ok bool, err error) {
-	v, err := s.m.ReadSince(ref, b.since, &b.one)
+	v, err := s.m.ReadSince(ref, b.begun, &b.one)
 	switch {
 	case err == nil, errors.Is(err, record.ErrDead): // since the tree led to it
 	case errors.Is(err, record.ErrStale):
@@ -239,7 +190,7 @@ func (s *set) read(ref record.Ref, b *Buffer, f *Found) (ok bool, err error) {
 	default:
 		return false, err
 	}
-	return f.of(&v, b.clock(s.now))
+	return f.of(&v, b.clock())
 }
 
 // of makes f the feature of a record. It is not ok if it has expired.

@@ -68,7 +68,7 @@ func (c *Collection) SearchTogether(ctx context.Context, qs []BoxSearch, most in
 	}
 	defer c.using.leave()
 	n := t.find(c.set, qs, most)
-	t.b.begin(ctx, nil, nil)
+	t.b.begin(ctx, c.set, nil, nil)
 	defer t.b.end()
 	p, at := Prepared{}, 0
 	for i := range n {
