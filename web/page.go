@@ -53,7 +53,7 @@ func (q *request) search(c api.FeatureCollection, i itemsQuery,
 		f.matched, i.count = c.Len(), false
 	}
 	if i.count || i.rest != nil {
-		err = q.searchCounting(c, i, &f, add)
+		err = q.searchCounting(c, i, &f, p, add)
 	} else {
 		i.query.Order, i.query.Limit = store.ByID, i.limit+1
 		err = q.searchOrdered(c, i.query, i.limit, &f, add)
@@ -82,7 +82,7 @@ func (q *request) searchOrdered(c api.FeatureCollection, query store.Query, limi
 	})
 }
 
-func (q *request) searchCounting(c api.FeatureCollection, i itemsQuery, f *found,
+func (q *request) searchCounting(c api.FeatureCollection, i itemsQuery, f *found, pace *turns.Pacer,
 	add func(*store.Found) (bool, error),
 ) error {
 	limit, after := i.limit, i.query.After
@@ -115,6 +115,9 @@ func (q *request) searchCounting(c api.FeatureCollection, i itemsQuery, f *found
 		ids = ids[:limit]
 	}
 	return c.GetMany(q.ctx, ids, func(at int, g *store.Found) (bool, error) {
+		if err := pace.Tick(); err != nil {
+			return false, err
+		}
 		f.last = append(f.last[:0], ids[at]...)
 		if g == nil {
 			return true, nil

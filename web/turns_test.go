@@ -5,8 +5,11 @@ import (
 	"net/http"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/catfish-index/catfish/internal/turns"
+	"github.com/catfish-index/catfish/store"
 )
 
 // countingHost gives turns, and counts those that were begun and are not over.
@@ -49,4 +52,32 @@ func TestTurns(t *testing.T) {
 			t.Errorf("%s: %d turns are kept, %v", target, h.active.Load(), err)
 		}
 	}
+}
+
+// A page that is counted is found by ids in the end, which takes turns as its search
+// does: by time, since nobody knows how long its features take.
+func TestTurnsOfCountedPage(t *testing.T) {
+	w := newSite(t, Options{})
+	w.points(100)
+	c, err := w.st.Collection("empty")
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		h := &countingHost{alone: alone{turns.New(1)}}
+		s, err := New(h, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := &request{Server: s, ctx: t.Context(), account: s.answers.Open("x", func(error) {})}
+		defer q.account.Close()
+		i := itemsQuery{query: store.Query{Area: store.Box(-180, -90, 180, 90)}, limit: 50, count: true}
+		f, err := q.search(c, i, func(*store.Found) (bool, error) {
+			time.Sleep(time.Millisecond)
+			return true, nil
+		})
+		if n := h.begun.Load(); err != nil || f.returned != 50 || f.matched != 100 || n != 49 {
+			t.Errorf("%+v in %d turns, want 49, %v", f, n, err)
+		}
+	})
 }

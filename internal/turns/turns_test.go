@@ -270,3 +270,64 @@ func TestJob(t *testing.T) {
 		}
 	})
 }
+
+// TestPacer: each Pause begins a step with a turn, and so does Tick when the step
+// before has taken a tenth of a Quantum, the first one without a turn, too.
+func TestPacer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(1)
+		other, _ := q.Join("other", nil)
+		p := &Pacer{Of: q, Ctx: t.Context(), Source: "this"}
+		tick := func() {
+			t.Helper()
+			if err := p.Tick(); err != nil {
+				t.Error(err)
+			}
+		}
+		tick()
+		time.Sleep(Quantum/10 - 1)
+		tick()
+		time.Sleep(1)
+		go func() { // It takes no turn so far, and waits for one now.
+			time.Sleep(time.Hour)
+			other.Leave()
+		}()
+		begun := time.Now()
+		tick()
+		if waited := time.Since(begun); waited != time.Hour {
+			t.Errorf("it waited %v for its turn", waited)
+		}
+		other, now := q.Join("other", nil)
+		if now {
+			t.Error("it has no turn")
+		}
+		other.Leave()
+		time.Sleep(Quantum/10 - 1)
+		tick()
+		granted := false
+		other, _ = q.Join("other", func() { granted = true })
+		if granted {
+			t.Error("its turn was over too early")
+		}
+		time.Sleep(1)
+		go func() {
+			synctest.Wait()
+			if !granted {
+				t.Error("its turn is not over")
+			}
+			other.Leave()
+		}()
+		tick()
+		p.End()
+		p.End()
+		synctest.Wait()
+		if q.free != 1 || len(q.line) != 0 {
+			t.Errorf("%d free, %d wait", q.free, len(q.line))
+		}
+		if err := p.Pause(); err != nil || q.free != 0 {
+			t.Errorf("%v, %d free", err, q.free)
+		}
+		p.End()
+		synctest.Wait()
+	})
+}

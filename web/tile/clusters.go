@@ -153,6 +153,10 @@ func (d *drawing) countFound(ctx context.Context) (ok bool, err error) {
 	return ok, err
 }
 
+// namedAtOnce is how many features are found by their ids and drawn before the next
+// pause: 0.1 ms.
+const namedAtOnce = 16
+
 // drawFound draws the features of ids; not ok: there is no more room.
 func (d *drawing) drawFound(ctx context.Context) (ok bool, err error) {
 	ok = true
@@ -168,7 +172,12 @@ func (d *drawing) drawFound(ctx context.Context) (ok bool, err error) {
 	for i, id := range d.ids {
 		names[i] = d.names[id]
 	}
-	err = d.c.GetMany(ctx, names, func(_ int, f *store.Found) (bool, error) {
+	err = d.c.GetMany(ctx, names, func(i int, f *store.Found) (bool, error) {
+		if i%namedAtOnce == namedAtOnce-1 && d.o.Pace != nil {
+			if err := d.o.Pace(); err != nil {
+				return false, err
+			}
+		}
 		if f == nil {
 			return true, nil // Deleted meanwhile.
 		}
