@@ -21,7 +21,10 @@ type Attack struct {
 	web   bool   // the server needs HTTP, and TLS
 	flood bool   // one of those that share floodRate
 	shows string // what it has counted if it did anything
-	run   func(context.Context, *Enemy) error
+	// prepare, if not nil, makes what it needs, before the honest clients are measured
+	// alone: they are then compared with themselves beside the same data.
+	prepare func(context.Context, *Enemy) error
+	run     func(context.Context, *Enemy) error
 }
 
 // Attacks lists all attacks.

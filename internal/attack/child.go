@@ -2,6 +2,7 @@ package attack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -14,8 +15,13 @@ import (
 // role of an attacker's process.
 const role child.Role = "attacker"
 
-// told is what attackers and their parent tell each other.
+// Attackers and their parent talk in turn:
+//
+//	attacker   prepares, Ready          attacks, until           Counts
+//	parent                     Begin                     Stop
 type told struct {
+	Ready  bool           `json:"ready,omitempty"`
+	Begin  bool           `json:"begin,omitempty"`
 	Stop   bool           `json:"stop,omitempty"`
 	Counts map[string]int `json:"counts,omitempty"`
 }
@@ -32,17 +38,25 @@ func ChildMain(in io.Reader, out io.Writer) error {
 	if !ok {
 		return p.Fail(fmt.Errorf("attack: no attack %q", j.Attack))
 	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	e := newEnemy(j)
+	if a.prepare != nil {
+		if err := a.prepare(ctx, e); err != nil {
+			return p.Fail(fmt.Errorf("attack: %s: prepare: %w", a.Name, err))
+		}
+	}
+	var t told
+	if err := errors.Join(p.Write(told{Ready: true}), p.Read(&t)); err != nil {
+		return p.Fail(err)
+	}
 	if !j.Shares {
 		if err := beLastToRun(); err != nil {
 			return p.Fail(err)
 		}
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	e := newEnemy(j)
 	done := make(chan error, 1)
 	go func() { done <- attempts(ctx, a, e) }()
-	var t told
 	stop := p.Read(&t)
 	cancel()
 	if err := <-done; err != nil && stop == nil {
@@ -70,20 +84,40 @@ func attempts(ctx context.Context, a Attack, e *Enemy) (last error) {
 // attackers are the processes of attacks that go on at the same time.
 type attackers map[string]*child.Process
 
-// startAttackers starts each attack.
-func startAttackers(spawn child.Spawn, list []Attack, j Job) (attackers, error) {
+// startAttackers starts the processes, and returns when they have prepared their
+// attacks. The caller kills them if it does not stop them.
+func startAttackers(ctx context.Context, spawn child.Spawn, list []Attack, j Job) (_ attackers, err error) {
 	all := attackers{}
+	defer func() {
+		if err != nil {
+			all.kill()
+		}
+	}()
 	j.Rate = floodRate / floods(list)
 	for _, a := range list {
 		j.Attack = a.Name
 		p, err := child.Start(spawn, role, affinity.Set{}, j, func(string) {})
 		if err != nil {
-			all.kill()
 			return nil, err
 		}
 		all[a.Name] = p
 	}
+	for name, p := range all {
+		if err := p.Next(ctx, new(told)); err != nil {
+			return nil, fmt.Errorf("attack: %s: %w", name, err)
+		}
+	}
 	return all, nil
+}
+
+// begin begins the attacks.
+func (all attackers) begin() error {
+	for _, p := range all {
+		if err := p.Send(told{Begin: true}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // stop ends the attacks, and returns what each counted.

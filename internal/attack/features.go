@@ -46,24 +46,31 @@ func (e *Enemy) features(ctx context.Context, transport string) (*catfish.Client
 	return c, f, err
 }
 
+// littered is how many features are searched, small how many in tests.
+const littered, smallLittered = 200_000, 1000
+
 // litter puts features in the south, which an attack is then to search for.
-func (e *Enemy) litter(ctx context.Context) error {
+func litter(ctx context.Context, e *Enemy) error {
 	c, f, err := e.features(ctx, "shm")
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	r := rand.New(rand.NewPCG(1, 2)) // The same ones, whoever puts them.
-	var all []catfish.Feature
-	for i := range e.size(200_000, 1000) {
-		all = append(all, catfish.Feature{
-			ID:         fmt.Sprint("attack-", i),
-			Geometry:   orb.Point{r.Float64()*360 - 180, south - r.Float64()*70},
-			Properties: fmt.Appendf(nil, `{"n":%d,"text":"%0200d"}`, i, i),
-		})
+	all := make([]catfish.Feature, e.size(littered, smallLittered))
+	for i := range all {
+		all[i] = litterFeature(r, i)
 	}
 	_, err = f.PutMany(ctx, all)
 	return err
+}
+
+func litterFeature(r *rand.Rand, i int) catfish.Feature {
+	return catfish.Feature{
+		ID:         fmt.Sprint("attack-", i),
+		Geometry:   orb.Point{r.Float64()*360 - 180, south - r.Float64()*70},
+		Properties: fmt.Appendf(nil, `{"n":%d,"text":"%0200d"}`, i, i),
+	}
 }
 
 // partHead says which part of a value comes.
@@ -194,11 +201,9 @@ var halfPuts = Attack{
 
 var costlySearches = Attack{
 	Name: "costly-searches", shows: "asked",
-	What: "searches of features that look at everything and find nothing, some with a deadline or polygons of many points, over shm, soft and plain sockets",
+	What:    "searches of features that look at everything and find nothing, some with a deadline or polygons of many points, over shm, soft and plain sockets",
+	prepare: litter,
 	run: func(ctx context.Context, e *Enemy) error {
-		if err := e.litter(ctx); err != nil {
-			return err
-		}
 		n := e.size(20_000, 2000)
 		star := make(orb.Ring, 0, n+1) // around the south, with many points
 		for i := range n {
@@ -261,11 +266,9 @@ func (e *Enemy) askMuch(ctx context.Context, f *catfish.Features, star orb.Ring)
 
 var unreadFeatures = Attack{
 	Name: "unread-features", shows: "calls",
-	What: "searches for all features by gRPC, most of which are never read, some with short deadlines",
+	What:    "searches for all features by gRPC, most of which are never read, some with short deadlines",
+	prepare: litter,
 	run: func(ctx context.Context, e *Enemy) error {
-		if err := e.litter(ctx); err != nil {
-			return err
-		}
 		return e.each(ctx, 2, func(ctx context.Context, i int) error {
 			conn, err := e.dialGRPC(i)
 			if err != nil {

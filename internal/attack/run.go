@@ -51,6 +51,13 @@ func Run(ctx context.Context, cfg Config) (_ Row, err error) {
 		return row, err
 	}
 	defer closeAll(clients)
+	enemies, err := startAttackers(ctx, cfg.Spawn, cfg.Attacks, Job{Target: srv.Target, Small: cfg.Small, SameHost: cfg.SameHost,
+		Shares: cfg.Small, // Of a busy machine nothing may be left, and tests measure no rates.
+	})
+	if err != nil {
+		return row, err
+	}
+	defer enemies.kill()
 	running, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -70,10 +77,7 @@ func Run(ctx context.Context, cfg Config) (_ Row, err error) {
 	}
 	row.cut(clients, func(c *ClientRow) *Part { return &c.Alone })
 
-	enemies, err := startAttackers(cfg.Spawn, cfg.Attacks, Job{Target: srv.Target, Small: cfg.Small, SameHost: cfg.SameHost,
-		Shares: cfg.Small, // Of a busy machine nothing may be left, and tests measure no rates.
-	})
-	if err != nil {
+	if err := enemies.begin(); err != nil {
 		return row, err
 	}
 	begun := time.Now()

@@ -47,6 +47,11 @@ func Soak(ctx context.Context, cfg Config) (samples []Sample, row Row, err error
 		return nil, row, err
 	}
 	defer closeAll(clients)
+	enemies, err := startAttackers(ctx, cfg.Spawn, cfg.Attacks, Job{Target: srv.Target, Small: true})
+	if err != nil {
+		return nil, row, err
+	}
+	defer enemies.kill()
 	running, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -56,8 +61,7 @@ func Soak(ctx context.Context, cfg Config) (samples []Sample, row Row, err error
 		h.cut()
 		wg.Go(func() { h.run(running) })
 	}
-	enemies, err := startAttackers(cfg.Spawn, cfg.Attacks, Job{Target: srv.Target, Small: true})
-	if err != nil {
+	if err := enemies.begin(); err != nil {
 		return nil, row, err
 	}
 	begun := time.Now()

@@ -52,11 +52,9 @@ var httpSlow = Attack{
 
 var httpUnread = Attack{
 	Name: "http-unread", shows: "asked", web: true,
-	What: "large pages of features, and tiles, that are asked for in a row and not taken, or at 64 bytes a second",
+	What:    "large pages of features, and tiles, that are asked for in a row and not taken, or at 64 bytes a second",
+	prepare: litter,
 	run: func(ctx context.Context, e *Enemy) error {
-		if err := e.litter(ctx); err != nil {
-			return err
-		}
 		return e.each(ctx, e.size(64, 6), func(ctx context.Context, i int) error {
 			c, err := e.dialHTTP(ctx, i, "http/1.1")
 			if err != nil {

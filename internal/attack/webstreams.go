@@ -5,20 +5,23 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
+
+	"github.com/catfish-index/catfish/catfish"
 )
 
 var httpStreams = Attack{
 	Name: "http-streams", shows: "streams", web: true,
-	What: "event streams of the whole world up to the limit and beyond, none of which is read, while features are written",
+	What:    "event streams of the whole world up to the limit and beyond, none of which is read, while features are written",
+	prepare: litter, // Then there are the properties of the filter.
 	run: func(ctx context.Context, e *Enemy) error {
-		if err := e.litter(ctx); err != nil { // Then there are the properties of the filter.
-			return err
-		}
 		go func() {
-			for ctx.Err() == nil && e.litter(ctx) == nil {
-				e.count("written", 1)
+			for ctx.Err() == nil {
+				if e.writeLitter(ctx) != nil {
+					e.count("writes refused", 1)
+				}
 			}
 		}()
 		return e.each(ctx, e.size(3000, 20), func(ctx context.Context, i int) error {
@@ -44,4 +47,25 @@ var httpStreams = Attack{
 			return nil
 		})
 	},
+}
+
+// writeLitter moves features of the litter, until it fails.
+func (e *Enemy) writeLitter(ctx context.Context) error {
+	c, f, err := e.features(ctx, "shm")
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	r := rand.New(rand.NewPCG(3, 4))
+	for n := 0; ; {
+		some := make([]catfish.Feature, 256)
+		for i := range some {
+			some[i] = litterFeature(r, n%e.size(littered, smallLittered))
+			n++
+		}
+		if _, err := f.PutMany(ctx, some); err != nil {
+			return err
+		}
+		e.count("written", len(some))
+	}
 }
