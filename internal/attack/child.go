@@ -59,6 +59,11 @@ func ChildMain(in io.Reader, out io.Writer) error {
 	go func() { done <- attempts(ctx, a, e) }()
 	stop := p.Read(&t)
 	cancel()
+	if !j.Shares { // On a busy machine it would not get to its end.
+		if err := beNormal(); err != nil {
+			return p.Fail(err)
+		}
+	}
 	if err := <-done; err != nil && stop == nil {
 		return p.Fail(fmt.Errorf("attack: %s: %w", a.Name, err))
 	}

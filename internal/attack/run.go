@@ -25,6 +25,10 @@ type Config struct {
 	After time.Duration
 }
 
+// stopTime is how long attackers may take to end: on a busy machine they have got
+// little of it so far.
+const stopTime = time.Minute
+
 // sampleEvery is how often the server's process is looked at.
 const sampleEvery = 100 * time.Millisecond
 
@@ -84,7 +88,7 @@ func Run(ctx context.Context, cfg Config) (_ Row, err error) {
 	during := srv.watch(ctx, cfg.Duration, &row.Beside)
 	row.cut(clients, func(c *ClientRow) *Part { return &c.Beside })
 	row.Seconds = time.Since(begun).Seconds()
-	stopping, stopped := context.WithTimeout(ctx, 2*patience)
+	stopping, stopped := context.WithTimeout(ctx, stopTime)
 	defer stopped()
 	row.Attackers, err = enemies.stop(stopping)
 	if died := srv.died(); died != nil {

@@ -75,7 +75,7 @@ func Soak(ctx context.Context, cfg Config) (samples []Sample, row Row, err error
 	}
 	row.cut(clients, func(c *ClientRow) *Part { return &c.Beside })
 	row.Seconds = time.Since(begun).Seconds()
-	stopping, stop := context.WithTimeout(ctx, 2*patience)
+	stopping, stop := context.WithTimeout(ctx, stopTime)
 	defer stop()
 	var ended error
 	row.Attackers, ended = enemies.stop(stopping)
