@@ -3,8 +3,10 @@ package web
 import (
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/catfish-index/catfish/internal/turns"
 	"github.com/catfish-index/catfish/rdma/budget"
 )
 
@@ -22,9 +24,9 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &boundedConn{Conn: inner, idle: l.idle}
+		c := &boundedConn{Conn: inner, idle: l.idle, source: budget.SourceOf(inner.RemoteAddr())}
 		// Closing a socket does not wait. Its reader then gives back the account.
-		c.account = l.open.Open(budget.SourceOf(inner.RemoteAddr()), func(error) { inner.Close() })
+		c.account = l.open.Open(c.source, func(error) { inner.Close() })
 		if c.account.Take(1) == nil {
 			return c, nil
 		}
@@ -37,12 +39,28 @@ type boundedConn struct {
 	net.Conn
 	account *budget.Account
 	idle    time.Duration
+	source  string
 	once    sync.Once
+
+	turn     atomic.Pointer[turns.Pacer] // of the handshake, while that computes
+	waitTurn func() error                // for it; nil: no handshake. Of who reads
+}
+
+func (c *boundedConn) Read(p []byte) (n int, err error) {
+	c.endTurn()
+	n, err = c.Conn.Read(p)
+	if c.waitTurn != nil && n > 0 {
+		if err := c.waitTurn(); err != nil {
+			return 0, err
+		}
+	}
+	return n, err
 }
 
 // Write ends the connection of a peer that takes nothing from its socket. What is
 // written at once is at most a chunk (body.go), or a frame of HTTP/2.
 func (c *boundedConn) Write(p []byte) (int, error) {
+	c.endTurn() // The peer may have no room.
 	if err := c.Conn.SetWriteDeadline(time.Now().Add(c.idle)); err != nil {
 		return 0, err
 	}
@@ -54,6 +72,7 @@ func (c *boundedConn) SetWriteDeadline(time.Time) error { return nil }
 func (c *boundedConn) SetDeadline(t time.Time) error    { return c.Conn.SetReadDeadline(t) }
 
 func (c *boundedConn) Close() error {
+	c.endTurn()
 	c.once.Do(c.account.Close)
 	return c.Conn.Close()
 }

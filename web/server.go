@@ -123,7 +123,7 @@ func (s *Server) Serve(l net.Listener, t *tls.Config) error {
 	if t == nil {
 		err = s.http.Serve(l)
 	} else {
-		s.http.TLSConfig = withHTTP2(t)
+		s.http.TLSConfig = inTurns(withHTTP2(t), s.host)
 		err = s.http.ServeTLS(l, "", "") // t has the certificates.
 	}
 	if errors.Is(err, http.ErrServerClosed) {
