@@ -55,6 +55,10 @@ import (
 //     scan = r-1, and the queue is emptied.
 //   - live, the queue is empty: pos becomes done.
 //
+// The hub does not look for watchers that are behind, if they have few areas
+// (watch_behind.go). They are in its tree again when they become live, by the same
+// lock.
+//
 // Each keeps what the states say. A scan takes revisions one by one, and both ring
 // and log have all from the first to the last that they have, so it leaves none
 // out; it goes on where the ring ends, and reads the log only up to where the ring

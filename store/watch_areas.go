@@ -182,7 +182,7 @@ func (h *hub) add(a *area, started bool) error {
 		_, a.from = h.ring.kept()
 	}
 	h.areas += a.weight
-	h.watched[a.w.c.num].areas.insert(a)
+	h.find(a)
 	return nil
 }
 
@@ -191,6 +191,7 @@ func (h *hub) remove(a *area) {
 	defer h.mu.Unlock()
 	if of := h.watched[a.w.c.num]; of != nil && a.w.err == nil {
 		of.areas.remove(a)
+		a.w.lose(a)
 		h.areas -= a.weight
 	}
 }

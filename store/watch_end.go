@@ -10,6 +10,7 @@ func (w *Watcher) fall(scan uint64) {
 	if w.live {
 		w.live, w.scan = false, scan
 		w.h.woken = append(w.h.woken, w)
+		w.h.fallen = append(w.h.fallen, w)
 	}
 }
 
@@ -52,7 +53,7 @@ func (w *Watcher) end(err error) {
 // endLocked is end for who holds hub.mu, except for the areas.
 func (w *Watcher) endLocked(err error) {
 	h := w.h
-	w.err, w.live, w.queue = err, false, nil
+	w.err, w.live, w.queue, w.few = err, false, nil, nil
 	w.signal()
 	of := h.watched[w.c.num]
 	if delete(of.watchers, w); len(of.watchers) == 0 {

@@ -76,8 +76,10 @@ type hub struct {
 	batch []*change
 	boxes []feature.Box
 	woken []*Watcher
-	visit func(*area)
-	now   uint64
+	// fallen watchers are not looked for any more when the batch is over.
+	fallen []*Watcher
+	visit  func(*area)
+	now    uint64
 }
 
 // watched is a collection that has watchers.
@@ -184,6 +186,7 @@ func (h *hub) step() bool {
 		}
 	}
 	more := h.done < last
+	h.leaveOut()
 	h.mu.Unlock()
 	for _, w := range h.woken {
 		w.signal()

@@ -36,7 +36,10 @@ type Watcher struct {
 	live  bool
 	scan  uint64
 	queue []uint64
-	err   error // it has ended
+	err   error   // it has ended
+	few   []*area // its areas, if they are not many
+	many  int     // how many they are, if they once were more than fewAreas
+	out   bool    // few are left out (watch_behind.go)
 
 	// Of who calls Next.
 	revisions []uint64
@@ -192,6 +195,7 @@ func (w *Watcher) fill() (idle bool, err error) {
 	}
 	if len(w.revisions) == 0 && max(pos, w.upTo) >= h.done {
 		w.live = true
+		h.findAgain(w)
 	}
 	h.mu.Unlock()
 

@@ -1,0 +1,70 @@
+package store
+
+import "slices"
+
+// Watchers that are behind
+//
+// The hub looks for the areas of each change, and has nothing to queue for a watcher
+// that is behind: it looks at all changes by itself. Thousands of clients that watch
+// everything and read nothing would have each write cost the hub 40 us for nothing. So
+// their areas are left out while they are behind:
+//
+//	live, or many areas    the hub's tree has them
+//	behind, few areas      it has not, until the watcher is live again
+//
+// Many are left where they are, behind or not: to take them out takes longer than to
+// find some of them now and then.
+
+// fewAreas of a watcher take 10 us to leave out, or to put back.
+const fewAreas = 16
+
+// find has the hub find an area, unless its watcher is left out. hub.mu is held, here
+// and below.
+func (h *hub) find(a *area) {
+	w := a.w
+	if w.many == 0 && len(w.few) < fewAreas {
+		w.few = append(w.few, a)
+	} else {
+		h.findAgain(w)
+		w.many += 1 + len(w.few)
+		w.few = nil
+	}
+	if !w.out {
+		h.watched[w.c.num].areas.insert(a)
+	}
+}
+
+// lose forgets an area of the watcher.
+func (w *Watcher) lose(a *area) {
+	if w.many > 0 {
+		w.many--
+		return
+	}
+	w.few = slices.DeleteFunc(w.few, func(b *area) bool { return a == b })
+}
+
+// leaveOut takes the areas out of those that fell behind.
+func (h *hub) leaveOut() {
+	for i, w := range h.fallen {
+		h.fallen[i] = nil
+		if w.live || w.out || w.err != nil {
+			continue
+		}
+		for _, a := range w.few {
+			h.watched[w.c.num].areas.remove(a)
+		}
+		w.out = len(w.few) > 0
+	}
+	h.fallen = h.fallen[:0]
+}
+
+// findAgain puts them back.
+func (h *hub) findAgain(w *Watcher) {
+	if !w.out {
+		return
+	}
+	w.out = false
+	for _, a := range w.few {
+		h.watched[w.c.num].areas.insert(a)
+	}
+}
