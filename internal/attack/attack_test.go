@@ -147,6 +147,23 @@ func TestBroken(t *testing.T) {
 	}
 }
 
+// TestSummary is the row of a table: of all clients, the one that lost most counts.
+func TestSummary(t *testing.T) {
+	r := Row{
+		Attack: "http-costly", Attackers: map[string]map[string]int{"http-costly": {"status 503": 2, "begun": 34}},
+		Clients: []ClientRow{
+			{Name: "shm", Alone: Part{Rate: 100, P99: 500, Wrong: 1}, Beside: Part{Rate: 60, P99: 1400, Errors: 2}},
+			{Name: "soft", Alone: Part{Rate: 100, P99: 500}, Beside: Part{Rate: 90, P99: 1600}, After: Part{Wrong: 1}},
+			{Name: "uploads"}, // none before the attack
+		},
+		Beside: Sample{Peak: 300 << 20},
+	}
+	want := "| http-costly | 34 begun, 2 status 503 | 60 % (shm) | 3.2 (soft) | 2, 2 | 300 |"
+	if got := r.summary(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
 // A wrong answer, and an object that is not found after its insert, are seen.
 func TestWrongAnswers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -14,13 +14,14 @@
 // What an attacker must do wrong, it does by the raw protocols (raw.go,
 // ring.go).
 //
-// A measurement has three parts: the honest clients alone, beside the attack,
-// and after it, when what it took has to be given back. Row has the results,
-// and Row.Broken what was promised and does not hold. In tests the attacks are
-// small and nothing is judged by time.
+// A measurement has three parts: the honest clients alone, beside what the attackers
+// have prepared, then beside the attack, and after it, when what it took has to be
+// given back. Row has the results, and Row.Broken what was promised and does not
+// hold. In tests the attacks are small and nothing is judged by time.
 //
 // Reading order: target, raw and ring (the protocols), attack and the files of
 // attacks (long, unread, silent, malformed, upload, stopped; rawrecords and
-// records; features, web), child (the attackers' process), data, honest, honestrecords,
-// honestfeatures and honestweb (the honest clients), server, run, row, soak.
+// records; features; web, and those that begin with web), child (the attackers'
+// process), data, honest, honestrecords, honestfeatures and honestweb (the honest
+// clients), server, run, row, summary, soak.
 package attack

@@ -159,5 +159,6 @@ func (r *Row) Print(w io.Writer) error {
 			fmt.Fprintf(t, "%s: %s\n", r.Clients[i].Name, e)
 		}
 	}
+	fmt.Fprintf(t, "%s\n", r.summary())
 	return t.Flush()
 }
