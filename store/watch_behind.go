@@ -43,19 +43,15 @@ func (w *Watcher) lose(a *area) {
 	w.few = slices.DeleteFunc(w.few, func(b *area) bool { return a == b })
 }
 
-// leaveOut takes the areas out of those that fell behind.
-func (h *hub) leaveOut() {
-	for i, w := range h.fallen {
-		h.fallen[i] = nil
-		if w.live || w.out || w.err != nil {
-			continue
-		}
-		for _, a := range w.few {
-			h.watched[w.c.num].areas.remove(a)
-		}
-		w.out = len(w.few) > 0
+// leaveOut takes the areas of a watcher out that is behind.
+func (h *hub) leaveOut(w *Watcher) {
+	if w.live || w.out || w.many > 0 || w.err != nil {
+		return
 	}
-	h.fallen = h.fallen[:0]
+	w.out = true
+	for _, a := range w.few {
+		h.watched[w.c.num].areas.remove(a)
+	}
 }
 
 // findAgain puts them back.

@@ -19,17 +19,20 @@ func TestWatchersBehindAreLeftOut(t *testing.T) {
 		watch(t, c, 0, map[string]Query{"a": box}), watch(t, c, 0, map[string]Query{"a": {}}), watch(t, c, 0, many),
 	}
 	h := watchers[0].h
-	for _, w := range watchers { // each is live from its first Try on
-		if _, ok, err := w.Try(); ok || err != nil {
-			t.Fatal(ok, err)
-		}
-		untilLive(w)
-	}
 	found := func() int {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		of := h.watched[c.num]
 		return of.areas.tree.Len() + len(of.areas.everywhere)
+	}
+	if n := found(); n != fewAreas+1 {
+		t.Errorf("the hub looks for %d areas of watchers that are new, want %d", n, fewAreas+1)
+	}
+	for _, w := range watchers { // each is live from its first Try on
+		if _, ok, err := w.Try(); ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		untilLive(w)
 	}
 	last := uint64(0)
 	for range queueLength + 1 {

@@ -126,6 +126,7 @@ func (h *hub) register(w *Watcher) error {
 		h.watched[w.c.num] = of
 	}
 	of.watchers[w] = struct{}{}
+	w.out = true
 	h.count.Add(1)
 	return nil
 }
@@ -186,7 +187,11 @@ func (h *hub) step() bool {
 		}
 	}
 	more := h.done < last
-	h.leaveOut()
+	for _, w := range h.fallen {
+		h.leaveOut(w)
+	}
+	clear(h.fallen)
+	h.fallen = h.fallen[:0]
 	h.mu.Unlock()
 	for _, w := range h.woken {
 		w.signal()

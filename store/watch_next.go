@@ -208,6 +208,7 @@ func (w *Watcher) fill() (idle bool, err error) {
 			w.upTo = missed - 1
 			h.mu.Lock()
 			w.live, w.scan, w.queue = false, missed-1, w.queue[:0]
+			h.leaveOut(w)
 			h.mu.Unlock()
 		}
 		return false, nil
