@@ -18,6 +18,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/catfish-index/catfish/internal/turns"
+	"github.com/catfish-index/catfish/store"
 )
 
 // decoded is the body without its coding.
@@ -178,7 +179,7 @@ func TestCompressingIsBounded(t *testing.T) {
 
 // Compressing much takes turns.
 func TestCompressingTakesTurns(t *testing.T) {
-	w := newSite(t, Options{})
+	w := newSiteOf(t, store.Options{Now: stoppedClock}, Options{})
 	w.grid(3000)
 	const all = empty + "?limit=3000&numberMatched=false"
 	begun := func(headers ...string) (int64, answer) {

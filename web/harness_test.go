@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -32,7 +33,17 @@ type site struct {
 
 func newSite(t testing.TB, o Options) *site {
 	t.Helper()
-	st, err := store.Open(context.Background(), store.Options{SlabBytes: 1 << 30})
+	return newSiteOf(t, store.Options{}, o)
+}
+
+// stoppedClock is for tests of turns, which searches take by time, too: by this
+// their number is the same on any machine.
+func stoppedClock() time.Duration { return time.Hour }
+
+func newSiteOf(t testing.TB, of store.Options, o Options) *site {
+	t.Helper()
+	of.SlabBytes = 1 << 30
+	st, err := store.Open(context.Background(), of)
 	if err != nil {
 		t.Fatal(err)
 	}

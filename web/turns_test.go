@@ -3,11 +3,14 @@ package web
 import (
 	"context"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/internal/turns"
 	"github.com/catfish-index/catfish/store"
 )
@@ -29,7 +32,7 @@ func (h *countingHost) RunStep(ctx context.Context, source string, step func()) 
 
 // What takes long takes turns, what is short none, and none is kept.
 func TestTurns(t *testing.T) {
-	w := newSite(t, Options{})
+	w := newSiteOf(t, store.Options{Now: stoppedClock}, Options{})
 	w.points(1500)
 	for target, least := range map[string]int64{
 		"/collections/empty/items/p000":                                                        0,
@@ -57,7 +60,7 @@ func TestTurns(t *testing.T) {
 // A page that is counted is found by ids in the end, which takes turns as its search
 // does: by time, since nobody knows how long its features take.
 func TestTurnsOfCountedPage(t *testing.T) {
-	w := newSite(t, Options{})
+	w := newSiteOf(t, store.Options{Now: stoppedClock}, Options{})
 	w.points(100)
 	c, err := w.st.Collection("empty")
 	if err != nil {
@@ -80,4 +83,35 @@ func TestTurnsOfCountedPage(t *testing.T) {
 			t.Errorf("%+v in %d turns, want 49, %v", f, n, err)
 		}
 	})
+}
+
+// TestCostlyRequestsEnd: whatever takes long has a minute, with the time in which it
+// waits for its turn, and is then refused.
+func TestCostlyRequestsEnd(t *testing.T) {
+	w := newSiteOf(t, store.Options{Now: stoppedClock}, Options{})
+	w.points(1500)
+	for _, target := range []string{
+		"/items?limit=10&filter=n%3C0", "/items?limit=10&numberMatched=false&filter=n%3C0", "/items?limit=10&bbox=-180,-90,180,90",
+		"/items?f=html&filter=n%3C0", "/nearest?point=0,0&limit=10&filter=n%3C0", "/counts?zoom=3&filter=n%3C0", "/tiles/0/0/0.mvt?filter=n%3C0",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			h := &countingHost{alone: alone{turns.New(1)}}
+			other, _ := h.Join("other", nil)
+			s, err := New(h, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.ServeFeatures(api.StoreBackend(w.st))
+			begun, a := time.Now(), httptest.NewRecorder()
+			s.ServeHTTP(a, httptest.NewRequest(http.MethodGet, "/collections/empty"+target, http.NoBody))
+			if took := time.Since(begun); a.Code != http.StatusServiceUnavailable || took != DefaultRequestTimeout || !strings.Contains(a.Body.String(), "more than 1m0s") {
+				t.Errorf("%s: %d after %v: %s", target, a.Code, took, a.Body)
+			}
+			other.Leave()
+			synctest.Wait()
+			if u := s.answers.Use(); u.Used != 0 || h.active.Load() != 0 {
+				t.Errorf("%s: %d bytes and %d turns are kept", target, u.Used, h.active.Load())
+			}
+		})
+	}
 }
