@@ -38,7 +38,7 @@
 //
 // # Reading the source
 //
-// options.go and server.go (life cycle), conns.go, routes.go, request.go and body.go
+// options.go and server.go (life cycle), conns.go, handshake.go, routes.go, request.go and body.go
 // (bounds, keys), problem.go (errors), cors.go, negotiate.go and params.go (what is
 // asked for), bbox.go, datetime.go, properties.go and filter.go (conditions),
 // items.go, page.go and nearest.go (searches), events.go and sse.go, tiles.go,
