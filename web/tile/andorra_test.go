@@ -61,7 +61,7 @@ func TestAndorra(t *testing.T) {
 		if len(all) == 0 || clusters > 0 && z > 12 {
 			t.Errorf("%d/%d/%d: %d features, %d clusters", z, x, y, len(all), clusters)
 		}
-		if z < 15 {
+		if z < 13 {
 			continue
 		}
 		got := map[any]bool{}

@@ -102,7 +102,7 @@ type Builder struct {
 }
 
 // format of the bytes, and of what is drawn: another one gives other ETags.
-const format = 1
+const format = 2
 
 // Tile draws a tile of a collection as it is now: with every write that was
 // acknowledged before. Other writes that are made meanwhile may be in it or not.

@@ -48,7 +48,7 @@ type shaper struct {
 	path, clipped, spare []orb.Point
 	spots                []spot
 	points               []spot
-	tiny                 spot // a part that is too small, if hasTiny
+	tiny                 spot // a part that is too small or too thin, if hasTiny
 	hasTiny              bool
 }
 
@@ -108,10 +108,15 @@ func (s *shaper) tooSmall(b orb.Bound, c *worldCopy) bool {
 	if high[0]-low[0] >= pixel*s.coarse || low[1]-high[1] >= pixel*s.coarse {
 		return false
 	}
-	if m := b.Center(); !s.hasTiny && c.clip.Contains(m) {
-		s.tiny, s.hasTiny = round(s.a.project(m, c.shift)), true
-	}
+	s.keep(b.Center(), c)
 	return true
+}
+
+// keep keeps where a part is of which nothing is drawn, if it is in the area.
+func (s *shaper) keep(at orb.Point, c *worldCopy) {
+	if !s.hasTiny && c.clip.Contains(at) {
+		s.tiny, s.hasTiny = round(s.a.project(at, c.shift)), true
+	}
 }
 
 func (s *shaper) line(bound orb.Bound, c *worldCopy) {
@@ -126,8 +131,9 @@ func inside(b, in orb.Bound) bool { return in.Contains(b.Min) && in.Contains(b.M
 
 // run draws one run of a line.
 func (s *shaper) run(run []orb.Point, c *worldCopy) {
-	s.project(run, c)
+	s.project(run, c, tolerance*s.coarse)
 	if len(s.spots) < 2 {
+		s.keep(run[0], c) // A corner of the area is cut, by less than a unit.
 		return
 	}
 	s.command(typeLine, moveTo, 1)
@@ -139,13 +145,13 @@ func (s *shaper) run(run []orb.Point, c *worldCopy) {
 }
 
 // project leaves a line in spots: simplified, and no two alike in sequence.
-func (s *shaper) project(line []orb.Point, c *worldCopy) {
+func (s *shaper) project(line []orb.Point, c *worldCopy, by float64) {
 	s.spare = s.spare[:0]
 	for _, p := range line {
 		s.spare = append(s.spare, s.a.project(p, c.shift))
 	}
 	s.spots = s.spots[:0]
-	for _, p := range simplify(s.spare, tolerance*s.coarse) {
+	for _, p := range simplify(s.spare, by) {
 		if q := round(p); len(s.spots) == 0 || s.spots[len(s.spots)-1] != q {
 			s.spots = append(s.spots, q)
 		}
@@ -161,7 +167,18 @@ func (s *shaper) ring(bound orb.Bound, c *worldCopy, sign int64) bool {
 			return false
 		}
 	}
-	s.project(ring, c)
+	s.project(ring, c, tolerance*s.coarse)
+	if s.polygon(sign) {
+		return true
+	}
+	if sign > 0 {
+		s.thin(ring, c)
+	}
+	return false
+}
+
+// polygon draws the ring in spots; false: it has no area.
+func (s *shaper) polygon(sign int64) bool {
 	all := withoutSpikes(s.spots)
 	if len(all) < 3 {
 		return false
