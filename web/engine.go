@@ -141,18 +141,16 @@ type EngineClient struct {
 	Histogram []int64 `json:"histogram"`
 }
 
-// engineRoutes are there with Options.Engine.
-func (s *Server) engineRoutes() {
-	if s.o.Engine == nil {
-		return
+// enginePages and engineStream are there with Options.Engine.
+var (
+	enginePages = []page{
+		{"/engine", false, map[string]func(*request) error{http.MethodGet: (*request).engine}},
+		{"/engine/load", false, map[string]func(*request) error{
+			http.MethodPost: (*request).startLoad, http.MethodDelete: (*request).stopLoad,
+		}},
 	}
-	type methods = map[string]func(*request) error
-	s.mux.Handle("/engine", s.serve(page{"/engine", false, methods{http.MethodGet: (*request).engine}}))
-	s.mux.Handle("/engine/load", s.serve(page{"/engine/load", false, methods{
-		http.MethodPost: (*request).startLoad, http.MethodDelete: (*request).stopLoad,
-	}}))
-	s.mux.Handle("/engine/events", s.stream(page{"/engine/events", false, methods{http.MethodGet: (*request).engineEvents}}))
-}
+	engineStream = page{"/engine/events", false, map[string]func(*request) error{http.MethodGet: (*request).engineEvents}}
+)
 
 // mayEngine is an error unless the key, if there are keys, is of who runs the server.
 func (q *request) mayEngine() error {

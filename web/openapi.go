@@ -60,7 +60,14 @@ var writes = []operation{
 		params: []string{"collectionId", "featureId", "If-Match"}, answer: "Deleted", status: 204, errors: []int{404, 412}},
 }
 
-func operations() []operation { return slices.Concat(reads, tiled, live, writes) }
+// operations are those that this server has.
+func (s *Server) operations() []operation {
+	all := slices.Concat(reads, tiled, live, writes)
+	if s.o.Engine != nil {
+		all = append(all, room...)
+	}
+	return all
+}
 
 // api answers with the OpenAPI document of all there is.
 func (q *request) api() error {
@@ -74,7 +81,7 @@ func (q *request) api() error {
 	if html {
 		type row struct{ Path, Method, Summary string }
 		var rows []row
-		for _, o := range operations() {
+		for _, o := range q.operations() {
 			rows = append(rows, row{o.path, strings.ToUpper(o.method), o.summary})
 		}
 		return q.sendHTML("api", view{Title: "API", Links: q.selfAndAlternate(true, typeOpenAPI, "api"), Data: rows})
@@ -101,13 +108,17 @@ func ref(kind, name string) object { return object{"$ref": "#/components/" + kin
 // document is the OpenAPI document.
 func (q *request) document(collections []string) object {
 	paths := object{}
-	for _, o := range operations() {
+	for _, o := range q.operations() {
 		p, _ := paths[o.path].(object)
 		if p == nil {
 			p = object{}
 			paths[o.path] = p
 		}
 		p[o.method] = q.operation(&o)
+	}
+	answers, shapes := with(with(responses(), liveResponses()), tiledResponses()), schemas()
+	if q.o.Engine != nil {
+		answers, shapes = with(answers, roomResponses()), with(shapes, roomSchemas())
 	}
 	about := q.o.Description
 	def(&about, "Features over HTTP, by OGC API - Features")
@@ -117,7 +128,7 @@ func (q *request) document(collections []string) object {
 		"tags": []object{{"name": "capabilities", "description": "What there is"}, {"name": "data", "description": "Features"}},
 		"components": object{
 			"parameters": with(with(q.parameters(collections), liveParameters()), tiledParameters()),
-			"responses":  with(with(responses(), liveResponses()), tiledResponses()), "schemas": schemas(),
+			"responses":  answers, "schemas": shapes,
 		},
 	}
 	if q.o.Keys != nil {

@@ -17,12 +17,12 @@ type page struct {
 	methods map[string]func(*request) error
 }
 
-func (s *Server) routes() {
-	s.mux = http.NewServeMux()
+// pages are all whose answers end.
+func (s *Server) pages() []page {
 	get := func(f func(*request) error) map[string]func(*request) error {
 		return map[string]func(*request) error{http.MethodGet: f}
 	}
-	for _, p := range []page{
+	all := []page{
 		{"/{$}", true, get((*request).landing)},
 		{"/assets/{file}", true, get((*request).asset)},
 		{"/conformance", true, get((*request).conformance)},
@@ -47,15 +47,34 @@ func (s *Server) routes() {
 		{"/collections/{collectionId}/tiles/tile.json", false, get((*request).tileJSON)},
 		{"/collections/{collectionId}/tiles/{z}/{x}/{y}", false, get((*request).xyz)},
 		{countsPattern, false, get((*request).counts)},
-	} {
+	}
+	if s.o.Engine != nil {
+		all = append(all, enginePages...)
+	}
+	return all
+}
+
+// endless are those whose answers do not.
+func (s *Server) endless() []page {
+	all := []page{{eventsPattern, false, map[string]func(*request) error{http.MethodGet: (*request).events}}}
+	if s.o.Engine != nil {
+		all = append(all, engineStream)
+	}
+	return all
+}
+
+func (s *Server) routes() {
+	s.mux = http.NewServeMux()
+	for _, p := range s.pages() {
 		s.mux.Handle(p.pattern, s.serve(p))
 		if items, ok := strings.CutSuffix(p.pattern, "{featureId}"); ok {
 			// GDAL and OWSLib do not escape the slash of an id such as node/5.
 			s.mux.Handle(items+"{featureId...}", s.serve(p))
 		}
 	}
-	s.mux.Handle(eventsPattern, s.stream(page{eventsPattern, false, get((*request).events)}))
-	s.engineRoutes()
+	for _, p := range s.endless() {
+		s.mux.Handle(p.pattern, s.stream(p))
+	}
 	s.mux.Handle("/", s.serve(page{"", true, nil}))
 }
 
