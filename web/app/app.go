@@ -44,7 +44,7 @@ var types = map[string]string{
 	".js":   "text/javascript; charset=utf-8",
 	".mjs":  "text/javascript; charset=utf-8",
 	".css":  "text/css; charset=utf-8",
-	".json": "application/json",
+	".bin":  "application/octet-stream",
 	".svg":  "image/svg+xml",
 	".txt":  "text/plain; charset=utf-8",
 }

@@ -1,11 +1,12 @@
-// Makes src/generated/world.json, the land behind the places: Natural Earth's
-// countries of 1:10m (public domain, as package world-atlas has them), of which
-// detail below some 12 km2 and smaller islands are left out. The same package gives
-// the same bytes.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+// Makes src/generated/land, the land behind the places: Natural Earth's countries of
+// 1:10m (public domain, as package world-atlas has them), of which detail below some
+// 12 km2 and smaller islands are left out, cut into vector tiles. The same package
+// gives the same bytes.
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { quantize } from 'topojson-client';
 import { filter, filterWeight, presimplify, simplify, sphericalRingArea, sphericalTriangleArea } from 'topojson-simplify';
+import { filesOf, landOf } from './land.mjs';
 
 /** In steradians: 3e-7 of them are 12 km2 on a sphere of 6371 km. */
 const leastArea = 3e-7;
@@ -18,10 +19,7 @@ delete atlas.objects.land;
 
 let world = simplify(presimplify(atlas, sphericalTriangleArea), leastArea);
 world = quantize(filter(world, filterWeight(world, leastArea, sphericalRingArea)), steps);
-for (const country of world.objects.countries.geometries) {
-  country.properties = { name: country.properties.name };
-  delete country.id;
-}
-const folder = new URL('../src/generated/', import.meta.url);
+const folder = new URL('../src/generated/land/', import.meta.url);
+rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
-writeFileSync(new URL('world.json', folder), JSON.stringify(world));
+for (const [name, bytes] of filesOf(landOf(world))) writeFileSync(new URL(`${name}.bin`, folder), bytes);

@@ -473,6 +473,7 @@ export class App {
   }
 
   private retrying(wait: number | undefined, error?: unknown): void {
+    this.view.showLand();
     this.retryNote?.close();
     this.retryNote = wait === undefined ? undefined : note(`${plain(error)} Trying again in ${Math.max(1, Math.round(wait / 1000))} s.`, { error: true });
   }

@@ -20,11 +20,12 @@ export type Overlay = (typeof overlays)[number];
 export function groundLayers(p: Palette): LayerSpecification[] {
   return [
     { id: 'water', type: 'background', paint: { 'background-color': p.water } },
-    { id: 'land', type: 'fill', source: 'world', paint: { 'fill-color': p.land } },
+    { id: 'land', type: 'fill', source: 'land', 'source-layer': 'land', paint: { 'fill-color': p.land } },
     {
       id: 'borders',
       type: 'line',
-      source: 'borders',
+      source: 'land',
+      'source-layer': 'borders',
       // They are exact to some kilometres: nearby they would mislead.
       maxzoom: 9.5,
       paint: { 'line-color': p.border, 'line-width': byZoom(1, 0.4, 6, 1.2), 'line-opacity': ['interpolate', ['linear'], ['zoom'], 7, 1, 9.5, 0] },
@@ -36,7 +37,8 @@ export function countryLabels(p: Palette): LayerSpecification {
   return {
     id: 'countries',
     type: 'symbol',
-    source: 'labels',
+    source: 'land',
+    'source-layer': 'labels',
     maxzoom: 8,
     layout: {
       'text-field': ['get', 'name'],

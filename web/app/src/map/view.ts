@@ -1,15 +1,16 @@
 // The map: MapLibre with the land, a collection's tiles and what the page puts on it.
-import { Map as GLMap, NavigationControl, ScaleControl, setWorkerUrl, type GeoJSONSource, type LayerSpecification, type MapMouseEvent } from 'maplibre-gl';
+import { Map as GLMap, NavigationControl, prewarm, ScaleControl, setWorkerUrl, type GeoJSONSource, type LayerSpecification, type MapMouseEvent, type SourceSpecification } from 'maplibre-gl';
 import workerUrl from 'maplibre-gl/dist/maplibre-gl-worker.mjs?url';
 import type { Feature, FeatureCollection, Geometry } from 'geojson';
 import type { BBox } from '../api/types';
 import { bboxOfView, type Corner } from '../geo';
 import type { View } from '../state';
+import { expectLand, landSource } from './land';
 import { contextLayers, countryLabels, groundLayers, overlayLayers, overlays, placeLayers, type Overlay } from './layers';
 import { dark, light, type Palette } from './palette';
-import { loadWorld, type World } from './world';
 
 setWorkerUrl(workerUrl);
+prewarm(); // It starts while the map is made.
 
 const empty: FeatureCollection = { type: 'FeatureCollection', features: [] };
 
@@ -52,8 +53,8 @@ export class MapView {
   private palette: Palette;
   private readonly data = new Map<Overlay, FeatureCollection>();
   private picking = true;
-  /** What the first view waits for. */
-  private readonly missing = new Set(['land', 'tiles']);
+  /** Whether there is a style, or one is loading. */
+  private styled = false;
 
   constructor(
     container: HTMLElement,
@@ -62,20 +63,10 @@ export class MapView {
     private readonly hooks: ViewHooks,
   ) {
     this.palette = dark_ ? dark : light;
-    // Asked for first: it takes a browser a while to make the map.
-    const world = loadWorld();
+    // It has no style yet: nothing is drawn, only to be drawn over, before it is known
+    // where to look and at what (setTiles).
     this.map = new GLMap({
       container,
-      style: {
-        version: 8,
-        sources: {
-          world: { type: 'geojson', data: empty, tolerance: 0.2 },
-          borders: { type: 'geojson', data: empty, tolerance: 0.2 },
-          labels: { type: 'geojson', data: empty },
-          ...Object.fromEntries(overlays.map((o) => [o, { type: 'geojson' as const, data: empty }])),
-        },
-        layers: [...groundLayers(this.palette), countryLabels(this.palette), ...overlayLayers(this.palette)],
-      },
       center: view ? [view.lon, view.lat] : [10, 25],
       zoom: view?.zoom ?? 1.2,
       maxZoom: 22,
@@ -96,7 +87,6 @@ export class MapView {
     this.map.on('moveend', () => this.hooks.onMove());
     // Everything in view is drawn, until something moves or comes.
     this.map.on('idle', () => {
-      if (this.missing.size > 0) return;
       if (performance.getEntriesByName('drawn').length === 0) performance.mark('drawn');
       container.removeAttribute('aria-busy');
     });
@@ -109,32 +99,14 @@ export class MapView {
     this.map.on('mousemove', (e) => {
       if (this.picking) this.map.getCanvas().style.cursor = this.hit(e) ? 'pointer' : '';
     });
-    // A style is there at once, but sources may be used only when it has loaded.
     this.ready = new Promise((resolve) => this.map.once('style.load', () => resolve()));
-    void this.ready.then(() => this.ground(world));
   }
 
-  /** Resolved when sources may be filled. */
+  /** Resolved when there is a style whose sources may be filled. */
   readonly ready: Promise<void>;
 
-  private async ground(world: Promise<World>): Promise<void> {
-    try {
-      const { land, borders, labels } = await world;
-      (this.map.getSource('world') as GeoJSONSource).setData(land);
-      (this.map.getSource('borders') as GeoJSONSource).setData(borders);
-      (this.map.getSource('labels') as GeoJSONSource).setData(labels);
-    } catch (error) {
-      this.hooks.onError(error);
-    }
-    this.came('land');
-  }
-
-  private came(part: string): void {
-    this.missing.delete(part);
-    this.map.triggerRepaint(); // It is idle again after that, at the latest.
-  }
-
   private hit(e: MapMouseEvent): Hit | undefined {
+    if (!this.styled) return undefined;
     const layers = pickable.filter((id) => this.map.getLayer(id));
     if (layers.length === 0) return undefined;
     const { x, y } = e.point;
@@ -156,17 +128,36 @@ export class MapView {
     this.map.getCanvas().style.cursor = on ? '' : 'crosshair';
   }
 
-  /** Shows the tiles of a collection instead of those before. */
+  /** Shows the tiles of a collection instead of those before; undefined: the land alone. */
   async setTiles(tiles: Tiles | undefined): Promise<void> {
+    if (!this.styled) {
+      this.styled = true;
+      this.tiles = tiles;
+      const sources: Record<string, SourceSpecification> = { land: landSource, ...this.tileSources() };
+      for (const o of overlays) sources[o] = { type: 'geojson', data: empty };
+      const layers = [...groundLayers(this.palette), countryLabels(this.palette), ...this.tileLayers(), ...overlayLayers(this.palette)];
+      expectLand(this.view());
+      this.map.setStyle({ version: 8, sources, layers });
+      return;
+    }
     await this.ready;
     for (const l of this.map.getStyle().layers) if (/^(places|context)-/.test(l.id)) this.map.removeLayer(l.id);
     for (const source of tileSources) if (this.map.getSource(source)) this.map.removeSource(source);
     this.tiles = tiles;
-    this.came('tiles');
-    if (!tiles) return;
-    if (tiles.context) this.map.addSource('context', { type: 'vector', tiles: [tiles.context], maxzoom: mostZoom });
-    this.map.addSource('places', { type: 'vector', tiles: [tiles.url], maxzoom: mostZoom });
+    for (const [id, source] of Object.entries(this.tileSources())) this.map.addSource(id, source);
     for (const l of this.tileLayers()) this.map.addLayer(l, 'found-area');
+  }
+
+  /** Shows the land, if nothing is shown yet: what else there is takes a while. */
+  showLand(): void {
+    if (!this.styled) void this.setTiles(undefined);
+  }
+
+  private tileSources(): Record<string, SourceSpecification> {
+    const { tiles } = this;
+    if (!tiles) return {};
+    const source = (url: string): SourceSpecification => ({ type: 'vector', tiles: [url], maxzoom: mostZoom });
+    return { ...(tiles.context && { context: source(tiles.context) }), places: source(tiles.url) };
   }
 
   /** The layers of the tiles that are shown. */
@@ -178,6 +169,7 @@ export class MapView {
 
   /** Asks for the tiles in view again. */
   refresh(): void {
+    if (!this.styled) return;
     for (const source of tileSources) if (this.map.getSource(source)) this.map.refreshTiles(source);
   }
 
