@@ -16,6 +16,7 @@ import (
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/turns"
 	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/web/tile"
 )
 
 const (
@@ -168,6 +169,9 @@ func (s *Server) Shutdown(ctx context.Context) {
 		s.http.Close()
 	}
 }
+
+// TileStats returns what the cache of vector tiles has done, and what it keeps.
+func (s *Server) TileStats() tile.CacheStats { return s.tiles.cache.Stats() }
 
 // Budgets returns what requests, connections, streams and tiles hold at this moment, for
 // catfish.Server.ShowBudgets.

@@ -116,6 +116,7 @@ func serveRoom(room *engine.Room, f httpFlags, part int64, srv *catfish.Server, 
 		t = guards.tls.Config()
 	}
 	srv.ShowBudgets(s.Budgets)
+	seen.tiles.Of(s.TileStats)
 	done, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		select {

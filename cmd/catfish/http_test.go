@@ -57,10 +57,16 @@ func TestHTTPSession(t *testing.T) {
 			t.Errorf("a link leads to %s", l.Href)
 		}
 	}
+	for range 2 {
+		if status, body := ask(t, site+"/collections/countries/tiles/0/0/0.mvt", reader); status != http.StatusOK {
+			t.Errorf("a tile: %d %s", status, body)
+		}
+	}
 	_, metrics := ask(t, "http://"+readyField(t, ready, "metrics")+"/metrics", "")
 	for _, want := range []string{
 		`catfish_http_request_duration_seconds_count{code="200",method="GET",route="/collections/{collectionId}/items"} 1`,
 		`code="401"`, `catfish_http_answer_bytes_total{route="/collections/{collectionId}/items"}`, `HTTP connections`,
+		`catfish_http_tile_requests_total{result="miss"} 1`, `catfish_http_tile_requests_total{result="hit"} 1`, `catfish_http_tile_kept 1`,
 	} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("metrics are without %s", want)

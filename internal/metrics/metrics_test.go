@@ -118,7 +118,7 @@ func TestDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range append([]string{"catfish_scrape_duration_seconds"}, names...) {
+	for _, name := range slices.Concat([]string{"catfish_scrape_duration_seconds"}, names, tileNames) {
 		if !strings.Contains(string(text), "`"+strings.TrimPrefix(name, "catfish_")) {
 			t.Errorf("docs/operations.md does not name %s", name)
 		}
@@ -140,7 +140,7 @@ func TestDeployed(t *testing.T) {
 			t.Errorf("%s asks for %q", file, asked)
 		}
 		for _, name := range asked {
-			if !slices.Contains(names, strings.TrimSuffix(name, "_bucket")) {
+			if !slices.Contains(slices.Concat(names, tileNames), strings.TrimSuffix(name, "_bucket")) {
 				t.Errorf("%s asks for %s, which is not there", file, name)
 			}
 		}

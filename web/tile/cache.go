@@ -57,7 +57,8 @@ type CacheStats struct {
 	// Evicted tiles made room for others.
 	Evicted uint64
 	Tiles   int
-	Bytes   int64
+	Bytes   int64 // that they take
+	Limit   int64 // that they may take
 }
 
 // key says which tile it is. The name is in the tile. The collection is known by its
@@ -232,6 +233,6 @@ func (c *Cache) Stats() CacheStats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.stats
-	s.Tiles, s.Bytes = len(c.tiles), c.size
+	s.Tiles, s.Bytes, s.Limit = len(c.tiles), c.size, c.bytes
 	return s
 }
