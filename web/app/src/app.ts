@@ -254,8 +254,11 @@ export class App {
     }
     if (signal.aborted) return;
     await this.showTiles();
-    this.followView();
     if (this.state.feature) void this.openFeature(this.state.feature);
+    // The rest does not take time from the first view.
+    await this.view.drawn;
+    if (signal.aborted) return;
+    this.followView();
     await this.sample(c.id, signal);
   }
 

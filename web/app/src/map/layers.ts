@@ -16,6 +16,7 @@ const byZoom = (...stops: number[]): ExpressionSpecification => ['interpolate', 
 /** Sources of GeoJSON that the page fills. */
 export const overlays = ['found', 'live', 'selected', 'draw'] as const;
 export type Overlay = (typeof overlays)[number];
+type OverlayLayer = LayerSpecification & { source: Overlay };
 
 export function groundLayers(p: Palette): LayerSpecification[] {
   return [
@@ -158,8 +159,8 @@ export function placeLayers(p: Palette, layer: string, name: string | undefined)
 }
 
 /** What the page itself has put on the map. */
-export function overlayLayers(p: Palette): LayerSpecification[] {
-  const shape = (source: Overlay, color: string, width: number, radius: number, fill: number): LayerSpecification[] => [
+export function overlayLayers(p: Palette): OverlayLayer[] {
+  const shape = (source: Overlay, color: string, width: number, radius: number, fill: number): OverlayLayer[] => [
     { id: `${source}-area`, type: 'fill', source, filter: isType('Polygon'), paint: { 'fill-color': color, 'fill-opacity': fill } },
     {
       id: `${source}-line`,

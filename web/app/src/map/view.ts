@@ -12,8 +12,6 @@ import { dark, light, type Palette } from './palette';
 setWorkerUrl(workerUrl);
 prewarm(); // It starts while the map is made.
 
-const empty: FeatureCollection = { type: 'FeatureCollection', features: [] };
-
 /** What tiles are of. */
 export interface Tiles {
   /** With {z}, {x} and {y}. */
@@ -85,9 +83,12 @@ export class MapView {
     this.map.addControl(new NavigationControl({ showCompass: false }), 'top-right');
     this.map.addControl(new ScaleControl({ maxWidth: 90 }), 'bottom-right');
     this.map.on('moveend', () => this.hooks.onMove());
+    let drawn = (): void => undefined;
+    this.drawn = new Promise((resolve) => (drawn = resolve));
     // Everything in view is drawn, until something moves or comes.
     this.map.on('idle', () => {
       if (performance.getEntriesByName('drawn').length === 0) performance.mark('drawn');
+      drawn();
       container.removeAttribute('aria-busy');
     });
     for (const busy of ['movestart', 'dataloading'] as const) this.map.on(busy, () => container.setAttribute('aria-busy', 'true'));
@@ -101,6 +102,9 @@ export class MapView {
     });
     this.ready = new Promise((resolve) => this.map.once('style.load', () => resolve()));
   }
+
+  /** Resolved when all that is in the first view is drawn. */
+  readonly drawn: Promise<void>;
 
   /** Resolved when there is a style whose sources may be filled. */
   readonly ready: Promise<void>;
@@ -133,11 +137,12 @@ export class MapView {
     if (!this.styled) {
       this.styled = true;
       this.tiles = tiles;
-      const sources: Record<string, SourceSpecification> = { land: landSource, ...this.tileSources() };
-      for (const o of overlays) sources[o] = { type: 'geojson', data: empty };
-      const layers = [...groundLayers(this.palette), countryLabels(this.palette), ...this.tileLayers(), ...overlayLayers(this.palette)];
       expectLand(this.view());
-      this.map.setStyle({ version: 8, sources, layers });
+      this.map.setStyle({
+        version: 8,
+        sources: { land: landSource, ...this.tileSources() },
+        layers: [...groundLayers(this.palette), countryLabels(this.palette), ...this.tileLayers()],
+      });
       return;
     }
     await this.ready;
@@ -145,7 +150,8 @@ export class MapView {
     for (const source of tileSources) if (this.map.getSource(source)) this.map.removeSource(source);
     this.tiles = tiles;
     for (const [id, source] of Object.entries(this.tileSources())) this.map.addSource(id, source);
-    for (const l of this.tileLayers()) this.map.addLayer(l, 'found-area');
+    const above = this.lowest(overlays);
+    for (const l of this.tileLayers()) this.map.addLayer(l, above);
   }
 
   /** Shows the land, if nothing is shown yet: what else there is takes a while. */
@@ -179,7 +185,24 @@ export class MapView {
       .filter((f): f is typeof f & { geometry: Geometry } => f.geometry !== null)
       .map((f): Feature => ({ type: 'Feature', geometry: f.geometry, properties: f.properties ?? {} }));
     this.data.set(overlay, { type: 'FeatureCollection', features: shown });
-    void this.ready.then(() => (this.map.getSource(overlay) as GeoJSONSource).setData(this.data.get(overlay)!));
+    void this.ready.then(() => this.fill(overlay));
+  }
+
+  /** An overlay is there from when it has something: sources take time even if they are empty. */
+  private fill(overlay: Overlay): void {
+    const data = this.data.get(overlay)!;
+    const source = this.map.getSource<GeoJSONSource>(overlay);
+    if (source) source.setData(data);
+    else if (data.features.length > 0) {
+      const above = this.lowest(overlays.slice(overlays.indexOf(overlay) + 1));
+      this.map.addSource(overlay, { type: 'geojson', data });
+      for (const l of overlayLayers(this.palette)) if (l.source === overlay) this.map.addLayer(l, above);
+    }
+  }
+
+  /** The lowest layer of some overlays; undefined: they have none. */
+  private lowest(of: readonly Overlay[]): string | undefined {
+    return overlayLayers(this.palette).find((l) => of.includes(l.source) && this.map.getLayer(l.id))?.id;
   }
 
   /** Changes all colours. */
@@ -188,6 +211,7 @@ export class MapView {
     void this.ready.then(() => {
       const layers = [...groundLayers(this.palette), countryLabels(this.palette), ...this.tileLayers(), ...overlayLayers(this.palette)];
       for (const l of layers) {
+        if (!this.map.getLayer(l.id)) continue; // an overlay that has had nothing yet
         for (const [name, value] of Object.entries(l.paint ?? {})) this.map.setPaintProperty(l.id, name as 'line-color', value as string);
       }
     });
