@@ -124,7 +124,8 @@ export class Writing {
   private async change(of: FeatureState, change: { properties?: Properties; geometry?: object }): Promise<void> {
     const { h } = this;
     try {
-      await this.insist(of, (etag) => h.client.patch(h.collection(), of.place.id, etag, change));
+      // Until it is read again, what is done next is about what was just written.
+      of.etag = await this.insist(of, (etag) => h.client.patch(h.collection(), of.place.id, etag, change));
     } catch (error) {
       if (error instanceof GivenUp) return;
       throw error;
@@ -135,13 +136,12 @@ export class Writing {
   }
 
   /** Writes; if the feature has changed meanwhile, people say what shall be. */
-  private async insist(of: FeatureState, write: (etag: string) => Promise<void>): Promise<void> {
+  private async insist<T>(of: FeatureState, write: (etag: string) => Promise<T>): Promise<T> {
     const { h } = this;
     let { etag } = of;
     for (;;) {
       try {
-        await write(etag);
-        return;
+        return await write(etag);
       } catch (error) {
         if (!(error instanceof Problem && error.status === 412)) throw error;
       }

@@ -196,6 +196,7 @@ test('near me: by the device, or where the map is', async () => {
   await visit('#collection=andorra&map=9/42.5/1.5', { geolocation: { longitude: 1.5218, latitude: 42.5075 }, permissions: ['geolocation'] });
   await page.getByRole('button', { name: 'Near me' }).click();
   await page.getByText('Nearest to you').waitFor();
+  await page.locator('#list > li').first().waitFor();
   expect(await page.locator('#list > li').count()).toBe(50);
 });
 

@@ -88,8 +88,8 @@ test('401 asks for a key', async () => {
 });
 
 test('writes say which state they are about, and are made once', async () => {
-  const { c, asked } = client([new Response(null, { status: 204 }), bad(412), bad(503)]);
-  await c.patch('x', 'f', '"r1"', { properties: { a: 1 } });
+  const { c, asked } = client([new Response(null, { status: 204, headers: { ETag: '"r2"' } }), bad(412), bad(503)]);
+  expect(await c.patch('x', 'f', '"r1"', { properties: { a: 1 } })).toBe('"r2"');
   await expect(c.remove('x', 'f', '"r1"')).rejects.toMatchObject({ status: 412 });
   await expect(c.patch('x', 'f', '"r1"', {})).rejects.toMatchObject({ status: 503 });
   expect(asked.map((a) => new Headers(a.init.headers).get('If-Match'))).toEqual(['"r1"', '"r1"', '"r1"']);

@@ -143,13 +143,14 @@ export class Client {
     return decodeURIComponent(new URL(location, this.base).pathname.split('/').pop() ?? '');
   }
 
-  /** Changes a feature (RFC 7396) if it is still in the state of etag. */
-  async patch(collection: string, id: string, etag: string, change: object): Promise<void> {
-    await this.once(this.at(['collections', collection, 'items', id]), {
+  /** Changes a feature (RFC 7396) if it is still in the state of etag, and returns that of the new one. */
+  async patch(collection: string, id: string, etag: string, change: object): Promise<string> {
+    const response = await this.once(this.at(['collections', collection, 'items', id]), {
       method: 'PATCH',
       headers: { 'Content-Type': 'application/merge-patch+json', 'If-Match': etag },
       body: JSON.stringify(change),
     });
+    return response.headers.get('ETag') ?? '';
   }
 
   /** Deletes a feature if it is still in the state of etag. */
