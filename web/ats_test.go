@@ -277,8 +277,18 @@ func TestATS_core_fc_op(t *testing.T) {
 	}
 }
 
+// Features without a geometry are left out: docs/http.md, Deviations.
 func TestATS_core_fc_bbox_response(t *testing.T) {
 	w := newSite(t, Options{})
+	w.put("empty", store.Feature{ID: "nowhere"})
+	w.put("empty", store.Feature{ID: "somewhere", Geometry: orb.Point{1, 2}})
+	for query, want := range map[string]string{
+		"": "nowhere somewhere", "?bbox=-180,-90,180,90": "somewhere", "?filter=geometry%20IS%20NULL": "nowhere",
+	} {
+		if ids, _ := w.walk("/collections/empty/items" + query); strings.Join(ids, " ") != want {
+			t.Errorf("%q: %q, want %s", query, ids, want)
+		}
+	}
 	for _, c := range []struct {
 		bbox string
 		want []string

@@ -11,7 +11,8 @@ import (
 
 // bbox is the area of parameter bbox: west, south, east, north, or six numbers with
 // a lowest and a highest height, which features do not have. If west is greater
-// than east it crosses 180 degrees.
+// than east it crosses 180 degrees. Features without a geometry are in no area, against
+// /req/core/fc-bbox-response, C (docs/http.md, Deviations).
 func (p *params) bbox() (*store.Area, error) {
 	b, err := p.box()
 	if b == nil || err != nil {
