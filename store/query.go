@@ -27,6 +27,9 @@ type Query struct {
 	Order Order
 	// After continues an order by id behind this one.
 	After string
+	// Count has a search of an Area by id count all that it wants, which
+	// Buffer.Matched then is. It looks at all of the area, whatever the Limit.
+	Count bool
 	// Fields are the parts of features that are wanted. Filters see all of them.
 	Fields feature.Selection
 	// Pace, if not nil, is called after each 0.1 ms or so of work, so that a
@@ -147,6 +150,8 @@ func (p *Prepared) set(q *Query, s feature.Space, compile func(string) (*filter.
 		return fmt.Errorf("%w: order %d", ErrQuery, q.Order)
 	case q.After != "" && q.Order != ByID:
 		return fmt.Errorf("%w: a cursor of an answer without order", ErrQuery)
+	case q.Count && (q.Order != ByID || q.Area == nil):
+		return fmt.Errorf("%w: only an order by id in an area is counted", ErrQuery)
 	case q.Relation > feature.Contains:
 		return fmt.Errorf("%w: relation %d", ErrQuery, q.Relation)
 	}

@@ -1,12 +1,9 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"slices"
 	"sync"
 	"time"
 
@@ -123,10 +120,10 @@ func (c *Collection) SearchWith(ctx context.Context, p *Prepared, b *Buffer, yie
 	switch {
 	case p.area == nil && b.Budget > 0:
 		return ErrBudget
-	case p.area == nil, b.Budget == 0 && p.Order == ByID && c.set.byKeys(p):
+	case p.area == nil:
 		return c.byID(p, b, yield)
 	case p.Order == ByID:
-		return c.set.first(p, b, yield)
+		return c.first(p, b, yield)
 	}
 	return c.set.search(p, b, yield)
 }
@@ -134,13 +131,13 @@ func (c *Collection) SearchWith(ctx context.Context, p *Prepared, b *Buffer, yie
 // byKeys reports whether an ordered answer is found sooner by going through ids in
 // their order than by finding all in the area: that takes as long as there are
 // features in the area, and this as long as it takes to meet enough of them.
-func (s *set) byKeys(p *Prepared) bool {
-	if p.Limit == 0 {
-		return true
-	}
-	in, all := 0, s.tree.Len()
-	for _, box := range p.boxes {
-		in += s.tree.Count(box)
+func (s *set) byKeys(p *Prepared, search areaSearch) bool {
+	in, all := search.items, s.tree.Len()
+	if search.rest != nil {
+		in = 0
+		for _, box := range p.boxes {
+			in += s.tree.Count(box)
+		}
 	}
 	return in > 0 && float64(in)*float64(in) > keyCost*float64(p.Limit)*float64(all)
 }
@@ -183,48 +180,6 @@ func (c *Collection) byID(p *Prepared, b *Buffer, yield func(*Found) (bool, erro
 		}
 	}
 	return keys.Err()
-}
-
-// first finds the first of an area by id: all are looked at, and the first kept.
-func (s *set) first(p *Prepared, b *Buffer, yield func(*Found) (bool, error)) error {
-	all, limit := *p, p.Limit
-	all.Limit = 0
-	if limit == 0 {
-		limit = math.MaxInt
-	}
-	// In the order of ids. Pointers: a Found has 200 bytes, which each of the smaller
-	// ones that come later would move.
-	var best []*Found
-	err := s.search(&all, b, func(f *Found) (bool, error) {
-		if string(f.ID) <= p.After && p.After != "" {
-			return true, nil
-		}
-		if len(best) == limit && bytes.Compare(f.ID, best[len(best)-1].ID) >= 0 {
-			return true, nil
-		}
-		i, again := slices.BinarySearchFunc(best, f.ID, func(g *Found, id []byte) int { return bytes.Compare(g.ID, id) })
-		if again {
-			return true, nil
-		}
-		change := int64(0)
-		if len(best) == limit {
-			change -= best[len(best)-1].held()
-			best = best[:len(best)-1]
-		}
-		g := f.Clone()
-		best = slices.Insert(best, i, &g)
-		return true, b.keep(change + g.held())
-	})
-	for _, g := range best {
-		if err != nil {
-			break
-		}
-		var more bool
-		if more, err = yield(g); !more {
-			break
-		}
-	}
-	return err
 }
 
 // Clone is f in memory of its own.

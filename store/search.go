@@ -19,6 +19,10 @@ type Buffer struct {
 	// not enough the search ends with ErrBudget.
 	Budget int
 
+	// Matched is how many features a search with Query.Count has found, its limit and
+	// cursor aside.
+	Matched int
+
 	begun time.Duration // by the store's clock
 
 	one   kv.Buffer
@@ -27,6 +31,7 @@ type Buffer struct {
 	found Found
 	cut   []byte // what is selected of a feature
 
+	first     firsts
 	near      NearestSoFar
 	neighbors []rstar.Neighbor
 
@@ -77,31 +82,56 @@ const (
 // it pass; then one that is moved meanwhile may be given twice or not at all
 // (rstar.Scan).
 func (s *set) search(p *Prepared, b *Buffer, yield func(*Found) (more bool, err error)) error {
+	search, err := s.begin(p, b)
+	defer search.end(b)
+	if err != nil {
+		return err
+	}
+	return s.carryOut(search, p, p.Limit, b, yield)
+}
+
+// areaSearch is a search that has begun.
+type areaSearch struct {
+	rest  *rstar.Scan // nil: all entries of the area are in Buffer.items
+	items int         // how many there are
+	held  int64
+}
+
+// begin begins to look for an area in the tree: most searches then have all entries. Its
+// end is to be called in any case.
+func (s *set) begin(p *Prepared, b *Buffer) (search areaSearch, err error) {
 	clear(b.seen)
-	left := p.Limit
+	b.items, search.rest = s.tree.SearchAny(b.items[:0], p.boxes, 0, soonNodes)
+	search.items = len(b.items)
+	search.held = int64(search.items) * itemBytes
+	if err := b.keep(search.held); err != nil {
+		return search, err
+	}
+	if b.Budget > 0 && (search.rest != nil || search.items >= b.Budget) {
+		return search, ErrBudget
+	}
+	return search, nil
+}
+
+func (search *areaSearch) end(b *Buffer) {
+	if search.rest != nil {
+		search.rest.Close()
+	}
+	b.drop(search.held)
+}
+
+// carryOut looks at the entries found, and goes on, until left features are given; 0: all.
+func (s *set) carryOut(search areaSearch, p *Prepared, left int, b *Buffer, yield func(*Found) (more bool, err error)) error {
 	give := func(f *Found) (bool, error) {
 		more, err := yield(f)
 		left--
 		return more && left != 0, err
 	}
-	var rest *rstar.Scan
-	b.items, rest = s.tree.SearchAny(b.items[:0], p.boxes, 0, soonNodes)
-	if rest != nil {
-		defer rest.Close()
-	}
-	items := int64(len(b.items)) * itemBytes
-	if err := b.keep(items); err != nil {
-		return err
-	}
-	defer b.drop(items)
-	if b.Budget > 0 && (rest != nil || len(b.items) >= b.Budget) {
-		return ErrBudget
-	}
 	more, err := s.take(p, b.items, b, give)
-	if rest == nil || !more || err != nil {
+	if search.rest == nil || !more || err != nil {
 		return err
 	}
-	return s.rest(rest, b, func(items []rstar.Item) (bool, error) { return s.take(p, items, b, give) })
+	return s.rest(search.rest, b, func(items []rstar.Item) (bool, error) { return s.take(p, items, b, give) })
 }
 
 // rest goes on with a search of the tree, and has take look at what it finds, until
