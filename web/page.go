@@ -16,14 +16,17 @@ import (
 // What is wanted are the first features by id behind one, and how many there are
 // in all. There are two ways:
 //
-//	not counted, or     the store gives the first ones in their order, and stops
+//	not counted, or        the store gives the first ones in their order; in an area
+//	in an area, or         it has to look at all of them anyway, and counts them
 //	no condition
-//	counted, or         one search looks at all that the condition could mean, counts,
-//	more than a query   and keeps the smallest ids: a heap of one more than the page
-//	has (filter.go)     has. Their features are then fetched, and judged again: what
-//	                    a writer changed in between is not given if it no longer fits
+//	counted everywhere,    one search looks at all that the condition could mean,
+//	or more than a query   counts, and keeps the smallest ids: a heap of one more than
+//	has (filter.go)        the page has. Their features are then fetched, and judged
+//	                       again: what a writer changed in between is not given if it
+//	                       no longer fits
 //
-// So a request that counts costs one search, not two, and holds ids, not features.
+// So a request that counts costs one search, not two, and the second way holds ids, not
+// features.
 
 // pageBytes is when a page is full, whatever its limit: 10,000 places of 800 bytes.
 const pageBytes = 8 << 20
@@ -52,24 +55,26 @@ func (q *request) search(c api.FeatureCollection, i itemsQuery,
 	if i.count && i.query.Area == nil && i.query.Filter == "" && i.rest == nil {
 		f.matched, i.count = c.Len(), false
 	}
-	if i.count || i.rest != nil {
+	if i.rest != nil || i.count && i.query.Area == nil {
 		err = q.searchCounting(c, i, &f, p, add)
 	} else {
-		i.query.Order, i.query.Limit = store.ByID, i.limit+1
-		err = q.searchOrdered(c, i.query, i.limit, &f, add)
+		i.query.Order, i.query.Limit, i.query.Count = store.ByID, i.limit+1, i.count
+		err = q.searchOrdered(c, &i, &f, add)
 	}
 	return f, err
 }
 
-func (q *request) searchOrdered(c api.FeatureCollection, query store.Query, limit int, f *found,
+func (q *request) searchOrdered(c api.FeatureCollection, i *itemsQuery, f *found,
 	add func(*store.Found) (bool, error),
 ) error {
-	p, err := c.Prepare(query)
+	p, err := c.Prepare(i.query)
 	if err != nil {
 		return err
 	}
-	return q.run1(c, p, func(g *store.Found) (bool, error) {
-		if f.returned == limit {
+	b := buffers.Get().(*store.Buffer)
+	defer buffers.Put(b)
+	err = q.run1(c, p, b, func(g *store.Found) (bool, error) {
+		if f.returned == i.limit {
 			f.more = true
 			return false, nil
 		}
@@ -80,6 +85,10 @@ func (q *request) searchOrdered(c api.FeatureCollection, query store.Query, limi
 		f.more = !more
 		return more, err
 	})
+	if i.count {
+		f.matched = b.Matched
+	}
+	return err
 }
 
 func (q *request) searchCounting(c api.FeatureCollection, i itemsQuery, f *found, pace *turns.Pacer,
@@ -93,7 +102,9 @@ func (q *request) searchCounting(c api.FeatureCollection, i itemsQuery, f *found
 	}
 	matched := 0
 	var ids smallest
-	if err := q.run1(c, p, func(g *store.Found) (bool, error) {
+	b := buffers.Get().(*store.Buffer)
+	defer buffers.Put(b)
+	if err := q.run1(c, p, b, func(g *store.Found) (bool, error) {
 		if ok, err := i.rest.match(g); !ok || err != nil {
 			return err == nil, err
 		}
@@ -136,9 +147,7 @@ func (q *request) searchCounting(c api.FeatureCollection, i itemsQuery, f *found
 }
 
 // run1 carries out one search.
-func (q *request) run1(c api.FeatureCollection, p *store.Prepared, yield func(*store.Found) (bool, error)) error {
-	b := buffers.Get().(*store.Buffer)
-	defer buffers.Put(b)
+func (q *request) run1(c api.FeatureCollection, p *store.Prepared, b *store.Buffer, yield func(*store.Found) (bool, error)) error {
 	if err := context.Cause(q.ctx); err != nil {
 		return err
 	}
