@@ -45,6 +45,7 @@ type Budget struct {
 	mu      sync.Mutex
 	used    int64
 	sources map[string]*source
+	spare   *source // one that has no account: requests come and go one by one
 	arrived uint64
 	refused uint64
 	cuts    uint64
@@ -55,7 +56,7 @@ type Budget struct {
 type source struct {
 	name     string
 	used     int64
-	accounts map[*Account]struct{}
+	accounts *Account // the first of a list
 }
 
 // Account is what one connection holds. The methods are safe for concurrent
@@ -63,6 +64,8 @@ type source struct {
 type Account struct {
 	b     *Budget
 	of    *source
+	next  *Account // of the same source
+	prev  *Account
 	age   uint64 // a greater one came later
 	held  int64
 	cut   func(error)
@@ -96,12 +99,18 @@ func (b *Budget) Open(from string, cut func(error)) *Account {
 	defer b.mu.Unlock()
 	s := b.sources[from]
 	if s == nil {
-		s = &source{name: from, accounts: map[*Account]struct{}{}}
+		if s, b.spare = b.spare, nil; s == nil {
+			s = new(source)
+		}
+		s.name = from
 		b.sources[from] = s
 	}
 	b.arrived++
-	a := &Account{b: b, of: s, age: b.arrived, cut: cut}
-	s.accounts[a] = struct{}{}
+	a := &Account{b: b, of: s, age: b.arrived, cut: cut, next: s.accounts}
+	if a.next != nil {
+		a.next.prev = a
+	}
+	s.accounts = a
 	return a
 }
 
@@ -192,7 +201,7 @@ func (b *Budget) victim(a *Account, n int64, cut *cuts) *Account {
 		return nil
 	}
 	var v *Account
-	for o := range most.accounts {
+	for o := most.accounts; o != nil; o = o.next {
 		switch {
 		case o == a || o.held == 0 || cut.gone[o]:
 		case v == nil,
@@ -216,10 +225,16 @@ func (a *Account) add(n int64) {
 func (a *Account) end() {
 	a.add(-a.held)
 	a.ended = true
-	delete(a.of.accounts, a)
-	if len(a.of.accounts) == 0 {
-		delete(a.b.sources, a.of.name)
+	if a.next != nil {
+		a.next.prev = a.prev
 	}
+	if a.prev != nil {
+		a.prev.next = a.next
+	} else if a.of.accounts = a.next; a.next == nil {
+		delete(a.b.sources, a.of.name)
+		a.b.spare = a.of
+	}
+	a.next, a.prev = nil, nil
 }
 
 // Give returns n of what the account holds; more than that is the caller's
