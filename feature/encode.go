@@ -8,7 +8,17 @@ import "unicode/utf8"
 // takes to read the same float64 again. It does not allocate but for dst.
 func (v *View) AppendGeoJSON(dst []byte, id string, fields ...string) []byte {
 	dst = append(dst, `{"type":"Feature","id":`...)
-	dst = appendString(dst, id)
+	return v.appendParts(appendString(dst, id), fields)
+}
+
+// AppendGeoJSONOf is AppendGeoJSON for an id in bytes.
+func (v *View) AppendGeoJSONOf(dst, id []byte, fields ...string) []byte {
+	dst = append(dst, `{"type":"Feature","id":`...)
+	return v.appendParts(appendString(dst, id), fields)
+}
+
+// appendParts appends what is behind the id.
+func (v *View) appendParts(dst []byte, fields []string) []byte {
 	dst = append(dst, `,"geometry":`...)
 	dst = v.AppendGeometryJSON(dst)
 	dst = append(dst, `,"properties":`...)
@@ -32,8 +42,13 @@ func (v *View) AppendProperties(dst []byte, fields ...string) []byte {
 
 // AppendGeometryJSON appends the geometry alone, null if there is none.
 func (v *View) AppendGeometryJSON(dst []byte) []byte {
-	if v.typ == None {
+	switch v.typ {
+	case None:
 		return append(dst, "null"...)
+	case Point: // the most frequent by far
+		x, y := v.vertex(0)
+		dst = appendNumber(append(dst, `{"type":"Point","coordinates":[`...), x)
+		return append(appendNumber(append(dst, ','), y), ']', '}')
 	}
 	w := writer{v: v, dst: dst}
 	w.geometry(v.typ, v.npaths, v.nmembers)
@@ -128,9 +143,13 @@ func (w *writer) position(i int) {
 const hexDigits = "0123456789abcdef"
 
 // appendString appends s as a JSON string. What is not UTF-8 becomes U+FFFD.
-func appendString(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	for _, r := range s {
+func appendString[T string | []byte](dst []byte, s T) []byte {
+	plain := 0
+	for plain < len(s) && s[plain] >= ' ' && s[plain] < utf8.RuneSelf && s[plain] != '"' && s[plain] != '\\' {
+		plain++
+	}
+	dst = append(append(dst, '"'), s[:plain]...)
+	for _, r := range string(s[plain:]) {
 		switch {
 		case r == '"' || r == '\\':
 			dst = append(dst, '\\', byte(r))
