@@ -192,6 +192,9 @@ func (o *observed) http(ctx context.Context, r web.Observed) {
 		r.Status >= http.StatusInternalServerError:
 		level = slog.LevelWarn // as for gRPC calls
 	}
+	if !o.log.Enabled(ctx, level) {
+		return // without the list of values, which takes memory
+	}
 	args := []any{"method", method, "route", r.Route, "status", r.Status, "bytes", r.Bytes, "took", r.Took.Round(time.Microsecond)}
 	if r.Key != "" {
 		args = append(args, "key", r.Key)
