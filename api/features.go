@@ -30,6 +30,7 @@ type FeatureCollection interface {
 	DeleteWhere(ctx context.Context, q store.Query) (deleted int, err error)
 	GetMany(ctx context.Context, ids []string, yield func(i int, f *store.Found) (more bool, err error)) error
 	Prepare(q store.Query) (*store.Prepared, error)
+	PrepareTo(p *store.Prepared, q *store.Query) error
 	SearchWith(ctx context.Context, p *store.Prepared, b *store.Buffer, yield func(*store.Found) (more bool, err error)) error
 	Nearest(ctx context.Context, q store.NearestQuery, yield func(*store.Found) (more bool, err error)) error
 	Watch(ctx context.Context, o store.WatchOptions) (*store.Watcher, error)

@@ -131,6 +131,9 @@ func (p *Prepared) Set(q *Query, s feature.Space, filters *filter.Cache) error {
 	return p.set(q, s, filters.Compile)
 }
 
+// Forget lets go of the query, and keeps memory for the next Set.
+func (p *Prepared) Forget() { p.Query, p.area, p.filter = Query{}, nil, nil }
+
 func compile(expr string) (*filter.Program, error) { return filter.Compile(expr, filter.Options{}) }
 
 func (q *Query) prepare(s feature.Space, compile func(string) (*filter.Program, error)) (*Prepared, error) {

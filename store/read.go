@@ -102,6 +102,11 @@ func (c *Collection) Prepare(q Query) (*Prepared, error) {
 	return q.prepare(c.o.Space, c.st.filters.Compile)
 }
 
+// PrepareTo is Prepare into memory that p has: see Prepared.Set.
+func (c *Collection) PrepareTo(p *Prepared, q *Query) error {
+	return p.set(q, c.o.Space, c.st.filters.Compile)
+}
+
 // PrepareNearest is Prepare for the nearest.
 func (c *Collection) PrepareNearest(q NearestQuery) (*PreparedNearest, error) {
 	return q.prepare(c.o.Space, c.st.filters.Compile)

@@ -32,16 +32,18 @@ func (p *params) box() (*[4]float64, error) {
 			want: "west,south,east,north in degrees, longitudes from -180 to 180, latitudes from -90 to 90, " +
 				"or six numbers with heights as the third and sixth"}
 	}
-	parts := strings.Split(text, ",")
-	if len(parts) != 4 && len(parts) != 6 {
-		return bad(errors.New("there are " + strconv.Itoa(len(parts)) + " numbers"))
+	n := 1 + strings.Count(text, ",")
+	if n != 4 && n != 6 {
+		return bad(errors.New("there are " + strconv.Itoa(n) + " numbers"))
 	}
-	v := make([]float64, len(parts))
-	for i, s := range parts {
-		var err error
-		if v[i], err = strconv.ParseFloat(strings.TrimSpace(s), 64); err != nil || math.IsNaN(v[i]) || math.IsInf(v[i], 0) {
+	var all [6]float64
+	v := all[:0]
+	for s := range strings.SplitSeq(text, ",") {
+		f, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
+		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
 			return bad(errors.New(strconv.Quote(clip(s, maxValue)) + " is no number"))
 		}
+		v = append(v, f)
 	}
 	west, south, east, north := v[0], v[1], v[len(v)/2], v[len(v)/2+1]
 	switch {

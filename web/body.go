@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 
@@ -80,28 +81,60 @@ func (q *request) send(status int, contentType string, body []byte) error {
 // sendCoded writes an answer that has a coding.
 func (q *request) sendCoded(status int, contentType string, c coding, body []byte) error {
 	h := q.w.Header()
-	h.Set("Content-Type", contentType)
+	if contentType == typeGeoJSON {
+		h["Content-Type"] = geoJSONHeader
+	} else {
+		h.Set("Content-Type", contentType)
+	}
 	if c != identity {
 		h.Set("Content-Encoding", c.String())
 		if tag := h.Get("ETag"); tag != "" {
 			h.Set("ETag", withCoding(tag, c))
 		}
 	}
-	h.Set("Content-Length", fmt.Sprint(len(body)))
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	q.w.WriteHeader(status)
 	if q.r.Method == http.MethodHead {
 		return nil
 	}
 	rc := http.NewResponseController(q.w)
+	http1 := q.conn != nil && q.r.ProtoMajor == 1
+	if http1 && len(body) <= gathered {
+		return q.sendAtOnce(rc, body)
+	}
 	for len(body) > 0 {
 		n := min(chunk, len(body))
-		_ = rc.SetWriteDeadline(time.Now().Add(q.o.IdleTimeout))
+		if !http1 { // It bounds its writes itself.
+			_ = rc.SetWriteDeadline(time.Now().Add(q.o.IdleTimeout))
+		}
 		if _, err := q.w.Write(body[:n]); err != nil {
 			return nil //nolint:nilerr // The client has gone: nobody is left to tell.
 		}
 		if body = body[n:]; len(body) > 0 && errors.Is(context.Cause(q.ctx), budget.ErrCut) {
 			panic(http.ErrAbortHandler) // Others get what it held.
 		}
+	}
+	return nil
+}
+
+var geoJSONHeader = []string{typeGeoJSON}
+
+// gathered is up to how many bytes an answer is copied, to be written at once with its
+// headers: it is part of requestBytes.
+const gathered = 16 << 10
+
+// sendAtOnce writes headers and body by one write.
+func (q *request) sendAtOnce(rc *http.ResponseController, body []byte) error {
+	buffer := bodies.Get().(*[]byte)
+	defer keepBody(buffer)
+	q.conn.gather(*buffer)
+	_, err := q.w.Write(body)
+	if err == nil {
+		err = rc.Flush()
+	}
+	var failed error
+	if *buffer, failed = q.conn.release(); err != nil || failed != nil {
+		q.conn.Close() // The client has gone: nobody is left to tell.
 	}
 	return nil
 }

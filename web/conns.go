@@ -25,6 +25,9 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		c := &boundedConn{Conn: inner, idle: l.idle, source: budget.SourceOf(inner.RemoteAddr())}
+		if inner.LocalAddr().Network() == "unix" {
+			c.source = "unix"
+		}
 		// Closing a socket does not wait. Its reader then gives back the account.
 		c.account = l.open.Open(c.source, func(error) { inner.Close() })
 		if c.account.Take(1) == nil {
@@ -39,8 +42,11 @@ type boundedConn struct {
 	net.Conn
 	account *budget.Account
 	idle    time.Duration
-	source  string
+	source  string // of its requests
 	once    sync.Once
+
+	gathering bool // of the goroutine that writes
+	gathered  []byte
 
 	turn     atomic.Pointer[turns.Pacer] // of the handshake, while that computes
 	waitTurn func() error                // for it; nil: no handshake. Of who reads
@@ -61,10 +67,27 @@ func (c *boundedConn) Read(p []byte) (n int, err error) {
 // written at once is at most a chunk (body.go), or a frame of HTTP/2.
 func (c *boundedConn) Write(p []byte) (int, error) {
 	c.endTurn() // The peer may have no room.
+	if c.gathering {
+		c.gathered = append(c.gathered, p...)
+		return len(p), nil
+	}
 	if err := c.Conn.SetWriteDeadline(time.Now().Add(c.idle)); err != nil {
 		return 0, err
 	}
 	return c.Conn.Write(p)
+}
+
+// gather has the next writes wait for release, which writes them at once: net/http
+// divides an answer of more than 4 KiB, and each part wakes the client. It is for the
+// goroutine of a request of HTTP/1, which is the only one to write then.
+func (c *boundedConn) gather(buffer []byte) { c.gathering, c.gathered = true, buffer[:0] }
+
+// release returns the buffer of gather.
+func (c *boundedConn) release() (buffer []byte, err error) {
+	buffer = c.gathered
+	c.gathering, c.gathered = false, nil
+	_, err = c.Write(buffer)
+	return buffer, err
 }
 
 // SetWriteDeadline and SetDeadline leave deadlines of writes to Write.

@@ -47,11 +47,7 @@ func (q *request) feature() error {
 	if html {
 		return q.featureHTML(c, id, b, links)
 	}
-	more, err := marshal(links)
-	if err != nil {
-		return err
-	}
-	b = append(append(b[:len(b)-1], `,"links":`...), bytes.TrimSpace(more)...)
+	b = appendLinks(append(b[:len(b)-1], `,"links":`...), links)
 	b = append(b, "}\n"...)
 	if err := q.holdBody(b); err != nil {
 		return err

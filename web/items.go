@@ -2,7 +2,6 @@ package web
 
 import (
 	"bytes"
-	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -92,12 +91,8 @@ func (q *request) items() error {
 	if err != nil {
 		return err
 	}
-	links, err := marshal(q.itemsLinks(c, false, f))
-	if err != nil {
-		return err
-	}
-	b = append(append(b, `],"links":`...), bytes.TrimSpace(links)...)
-	b = fmt.Appendf(b, `,"timeStamp":%q`, q.o.Now().UTC().Format(time.RFC3339))
+	b = appendLinks(append(b, `],"links":`...), q.itemsLinks(c, false, f))
+	b = appendTimeStamp(b, q.o.Now())
 	if f.matched >= 0 {
 		b = append(b, `,"numberMatched":`...)
 		b = strconv.AppendInt(b, int64(f.matched), 10)
@@ -111,6 +106,12 @@ func (q *request) items() error {
 	return q.send(http.StatusOK, typeGeoJSON, b)
 }
 
+// appendTimeStamp appends the member that says when the answer was made.
+func appendTimeStamp(b []byte, now time.Time) []byte {
+	b = append(b, `,"timeStamp":"`...)
+	return append(now.UTC().AppendFormat(b, time.RFC3339), '"')
+}
+
 // holdBody holds the bytes of an answer that grows.
 func (q *request) holdBody(b []byte) error {
 	if n := int64(cap(b)); n > q.holds.answer {
@@ -122,7 +123,7 @@ func (q *request) holdBody(b []byte) error {
 // appendFeature appends a feature as GeoJSON. What is not UTF-8 would not be JSON.
 func appendFeature(b []byte, g *store.Found) []byte {
 	at := len(b)
-	b = g.View.AppendGeoJSON(b, string(g.ID))
+	b = g.View.AppendGeoJSONOf(b, g.ID)
 	if !utf8.Valid(b[at:]) {
 		b = append(b[:at], bytes.ToValidUTF8(b[at:], []byte("\uFFFD"))...)
 	}
@@ -131,10 +132,10 @@ func appendFeature(b []byte, g *store.Found) []byte {
 
 // itemsLinks are the links of a page, that to the next one with all parameters.
 func (q *request) itemsLinks(c api.FeatureCollection, html bool, f found) []link {
-	names := []string{"collections", c.Name(), "items"}
-	links := q.selfAndAlternate(html, typeGeoJSON, names...)
+	names := [...]string{"collections", c.Name(), "items"}
+	links := q.selfAndAlternate(html, typeGeoJSON, names[:]...)
 	if f.more {
-		links = append(links, link{q.at(q.params.query(param{"after", string(f.last)}), names...), "next", links[0].Type, "the next page"})
+		links = append(links, link{q.at(q.params.query(param{"after", string(f.last)}), names[:]...), "next", links[0].Type, "the next page"})
 	}
 	return append(links, link{q.at("", names[:2]...), "collection", typeJSON, "the collection"})
 }

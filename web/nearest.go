@@ -1,14 +1,12 @@
 package web
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"math"
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/paulmach/orb"
 
@@ -69,12 +67,9 @@ func (q *request) nearest() error {
 	if err != nil {
 		return err
 	}
-	links, err := marshal(q.nearestLinks(c, false))
-	if err != nil {
-		return err
-	}
-	b = append(append(b, `],"links":`...), bytes.TrimSpace(links)...)
-	b = fmt.Appendf(b, `,"timeStamp":%q,"numberReturned":%d}`+"\n", q.o.Now().UTC().Format(time.RFC3339), returned)
+	b = appendLinks(append(b, `],"links":`...), q.nearestLinks(c, false))
+	b = appendTimeStamp(b, q.o.Now())
+	b = fmt.Appendf(b, `,"numberReturned":%d}`+"\n", returned)
 	*body = b
 	if err := q.holdBody(b); err != nil {
 		return err
@@ -158,7 +153,8 @@ func (p *params) point() (lon, lat float64, err error) {
 // searchNearest calls add with what is found, the nearest first, until it returns
 // false.
 func (q *request) searchNearest(c api.FeatureCollection, n store.NearestQuery, add func(*store.Found) (more bool, err error)) error {
-	p := &turns.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
+	q.turns = turns.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
+	p := &q.turns
 	defer p.End()
 	n.Pace = p.Pause
 	n.Hold = func(bytes int64) error { return q.hold(&q.holds.search, bytes) }

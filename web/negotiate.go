@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -31,7 +32,7 @@ func (q *request) html(json ...string) (bool, error) {
 		}
 		return false, &paramError{name: "f", value: f, want: "json or html"}
 	}
-	q.w.Header().Add("Vary", "Accept")
+	q.vary("Accept")
 	accept := q.r.Header.Values("Accept")
 	if len(accept) == 0 {
 		return false, nil
@@ -85,21 +86,20 @@ func covers(of, t string) bool {
 
 // accepted are the codings that the client accepts.
 func (q *request) accepted() *accepted {
-	if q.codings == nil {
-		a := acceptedCodings(q.r.Header)
-		q.codings = &a
+	if !q.coded {
+		q.codings, q.coded = acceptedCodings(q.r.Header), true
 	}
-	return q.codings
+	return &q.codings
 }
 
 // varyByCoding says that an answer depends on Accept-Encoding.
-func (q *request) varyByCoding() {
-	for _, v := range q.w.Header().Values("Vary") {
-		if v == "Accept-Encoding" {
-			return
-		}
+func (q *request) varyByCoding() { q.vary("Accept-Encoding") }
+
+// vary says that an answer depends on a header.
+func (q *request) vary(name string) {
+	if h := q.w.Header(); !slices.Contains(h["Vary"], name) {
+		h["Vary"] = append(h["Vary"], name)
 	}
-	q.w.Header().Add("Vary", "Accept-Encoding")
 }
 
 // mayBeKept says how caches may keep the answer: no-cache, if they ask each time

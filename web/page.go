@@ -39,15 +39,28 @@ type found struct {
 	last     []byte // the id behind which the next begins
 }
 
-// buffers of searches.
-var buffers = sync.Pool{New: func() any { return new(store.Buffer) }}
+// pageSearch is what a search needs.
+type pageSearch struct {
+	store.Buffer
+	query store.Prepared
+}
+
+// searches that are over.
+var searches = sync.Pool{New: func() any { return new(pageSearch) }}
+
+// keep leaves memory to the next search, but none of the request's.
+func (s *pageSearch) keep() {
+	s.query.Forget()
+	searches.Put(s)
+}
 
 // search calls add with the features of a page, until it returns false: then the
 // page is full, with that feature.
 func (q *request) search(c api.FeatureCollection, i itemsQuery,
 	add func(*store.Found) (more bool, err error),
 ) (f found, err error) {
-	p := &turns.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
+	q.turns = turns.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
+	p := &q.turns
 	defer p.End()
 	i.query.Pace = p.Pause
 	i.query.Hold = func(bytes int64) error { return q.hold(&q.holds.search, bytes) }
@@ -67,13 +80,12 @@ func (q *request) search(c api.FeatureCollection, i itemsQuery,
 func (q *request) searchOrdered(c api.FeatureCollection, i *itemsQuery, f *found,
 	add func(*store.Found) (bool, error),
 ) error {
-	p, err := c.Prepare(i.query)
-	if err != nil {
+	s := searches.Get().(*pageSearch)
+	defer s.keep()
+	if err := c.PrepareTo(&s.query, &i.query); err != nil {
 		return err
 	}
-	b := buffers.Get().(*store.Buffer)
-	defer buffers.Put(b)
-	err = q.run1(c, p, b, func(g *store.Found) (bool, error) {
+	err := q.run1(c, s, func(g *store.Found) (bool, error) {
 		if f.returned == i.limit {
 			f.more = true
 			return false, nil
@@ -86,7 +98,7 @@ func (q *request) searchOrdered(c api.FeatureCollection, i *itemsQuery, f *found
 		return more, err
 	})
 	if i.count {
-		f.matched = b.Matched
+		f.matched = s.Matched
 	}
 	return err
 }
@@ -96,15 +108,14 @@ func (q *request) searchCounting(c api.FeatureCollection, i itemsQuery, f *found
 ) error {
 	limit, after := i.limit, i.query.After
 	i.query.After, i.query.Order = "", store.AnyOrder
-	p, err := c.Prepare(i.query)
-	if err != nil {
+	s := searches.Get().(*pageSearch)
+	defer s.keep()
+	if err := c.PrepareTo(&s.query, &i.query); err != nil {
 		return err
 	}
 	matched := 0
 	var ids smallest
-	b := buffers.Get().(*store.Buffer)
-	defer buffers.Put(b)
-	if err := q.run1(c, p, b, func(g *store.Found) (bool, error) {
+	if err := q.run1(c, s, func(g *store.Found) (bool, error) {
 		if ok, err := i.rest.match(g); !ok || err != nil {
 			return err == nil, err
 		}
@@ -133,7 +144,7 @@ func (q *request) searchCounting(c api.FeatureCollection, i itemsQuery, f *found
 		if g == nil {
 			return true, nil
 		}
-		if ok, err := p.Match(g); !ok || err != nil {
+		if ok, err := s.query.Match(g); !ok || err != nil {
 			return err == nil, err
 		}
 		if ok, err := i.rest.match(g); !ok || err != nil {
@@ -147,11 +158,14 @@ func (q *request) searchCounting(c api.FeatureCollection, i itemsQuery, f *found
 }
 
 // run1 carries out one search.
-func (q *request) run1(c api.FeatureCollection, p *store.Prepared, b *store.Buffer, yield func(*store.Found) (bool, error)) error {
+func (q *request) run1(c api.FeatureCollection, s *pageSearch, yield func(*store.Found) (bool, error)) error {
+	if q.timeout > 0 && q.o.Now().Sub(q.begun) >= q.timeout {
+		return &timeoutError{q.timeout} // The timer comes later if all processors are busy.
+	}
 	if err := context.Cause(q.ctx); err != nil {
 		return err
 	}
-	return c.SearchWith(q.ctx, p, b, yield)
+	return c.SearchWith(q.ctx, &s.query, &s.Buffer, yield)
 }
 
 // smallest is a heap of ids with the largest first.

@@ -93,12 +93,13 @@ func (p *params) limit() (int, error) {
 
 // query is the parameters with some replaced: those of an empty value are dropped.
 func (p *params) query(with ...param) string {
-	var b strings.Builder
+	b := make([]byte, 0, 256)
 	add := func(a param) {
-		if b.Len() > 0 {
-			b.WriteByte('&')
+		if len(b) > 0 {
+			b = append(b, '&')
 		}
-		b.WriteString(url.QueryEscape(a.name) + "=" + url.QueryEscape(a.value))
+		b = append(appendEscaped(b, a.name), '=')
+		b = appendEscaped(b, a.value)
 	}
 	for _, a := range p.all {
 		if !slices.ContainsFunc(with, func(o param) bool { return o.name == a.name }) {
@@ -110,5 +111,21 @@ func (p *params) query(with ...param) string {
 			add(a)
 		}
 	}
-	return b.String()
+	return string(b)
+}
+
+// appendEscaped appends url.QueryEscape of s.
+func appendEscaped(b []byte, s string) []byte {
+	const hex = "0123456789ABCDEF"
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9', c == '-', c == '_', c == '.', c == '~':
+			b = append(b, c)
+		case c == ' ':
+			b = append(b, '+')
+		default:
+			b = append(b, '%', hex[c>>4], hex[c&15])
+		}
+	}
+	return b
 }

@@ -2,15 +2,19 @@ package web
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/turns"
 	"github.com/catfish-index/catfish/rdma/budget"
 	"github.com/catfish-index/catfish/store"
 )
@@ -36,6 +40,9 @@ type request struct {
 	*Server
 	w       *recorder
 	r       *http.Request
+	conn    *boundedConn  // nil: not of Serve
+	begun   time.Time     // by Options.Now
+	timeout time.Duration // 0: none
 	ctx     context.Context
 	end     context.CancelCauseFunc // ends ctx, with the reason
 	source  string
@@ -44,8 +51,12 @@ type request struct {
 	who     *access.Principal
 	key     string // that who showed
 	params  params
-	codings *accepted // nil: not read yet (accepted)
-	endless bool      // events are being sent
+	codings accepted
+	coded   bool // codings were read
+	endless bool // events are being sent
+
+	recorder recorder
+	turns    turns.Pacer // of its search
 }
 
 // holdings are what a request holds of its account, besides requestBytes.
@@ -70,6 +81,20 @@ func (w *recorder) Write(p []byte) (int, error) {
 }
 
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// connKey is where a request's context has its *boundedConn.
+type connKey struct{}
+
+// withConn has the contexts of a connection's requests have it.
+func withConn(ctx context.Context, c net.Conn) context.Context {
+	if t, ok := c.(*tls.Conn); ok {
+		c = t.NetConn()
+	}
+	if b, ok := c.(*boundedConn); ok {
+		return context.WithValue(ctx, connKey{}, b)
+	}
+	return ctx
+}
 
 func sourceOf(r *http.Request) string {
 	if addr, ok := r.Context().Value(http.LocalAddrContextKey).(interface{ Network() string }); ok && addr.Network() == "unix" {

@@ -87,8 +87,13 @@ func (s *Server) serve(p page) http.Handler { return s.within(s.o.RequestTimeout
 func (s *Server) within(timeout time.Duration, p page) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer s.recovered(r)
-		begun := s.o.Now()
-		q := &request{Server: s, w: &recorder{ResponseWriter: w}, r: r, source: sourceOf(r)}
+		q := &request{Server: s, r: r, begun: s.o.Now(), timeout: timeout, recorder: recorder{ResponseWriter: w}}
+		q.w = &q.recorder
+		if q.conn, _ = r.Context().Value(connKey{}).(*boundedConn); q.conn != nil {
+			q.source = q.conn.source
+		} else {
+			q.source = sourceOf(r)
+		}
 		defer func() {
 			key := ""
 			if q.who != nil {
@@ -96,17 +101,16 @@ func (s *Server) within(timeout time.Duration, p page) http.Handler {
 			}
 			s.o.Observe(r.Context(), Observed{
 				Method: r.Method, Route: strings.TrimSuffix(p.pattern, "{$}"), Status: q.w.status, Bytes: q.w.bytes,
-				Took: s.o.Now().Sub(begun), Stream: q.endless, Key: key,
+				Took: s.o.Now().Sub(q.begun), Stream: q.endless, Key: key,
 			})
 		}()
-		ctx := r.Context()
-		if timeout > 0 {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeoutCause(ctx, timeout, &timeoutError{timeout})
-			defer cancel()
-		}
-		q.ctx, q.end = context.WithCancelCause(ctx)
+		q.ctx, q.end = context.WithCancelCause(r.Context())
 		defer q.end(nil)
+		if timeout > 0 {
+			// One context and a timer cost half of what two contexts do.
+			late := time.AfterFunc(timeout, func() { q.end(&timeoutError{timeout}) })
+			defer late.Stop()
+		}
 		q.account = s.answers.Open(q.source, q.end)
 		defer q.account.Close()
 		if err := q.run(p); err != nil {
@@ -136,11 +140,8 @@ func (e *timeoutError) Error() string {
 }
 
 func (q *request) run(p page) error {
-	deadline := time.Now().Add(q.o.RequestTimeout + q.o.IdleTimeout)
-	c := http.NewResponseController(q.w)
-	_ = c.SetReadDeadline(deadline) // The recorder of a test has none.
-	_ = c.SetWriteDeadline(deadline)
-	q.w.Header().Set("X-Content-Type-Options", "nosniff")
+	q.deadlines()
+	q.w.Header()["X-Content-Type-Options"] = nosniff
 	if q.allowOrigin(p) {
 		return nil
 	}
@@ -182,6 +183,22 @@ func (q *request) run(p page) error {
 		}
 	}
 	return handle(q)
+}
+
+// nosniff is a header's value. Slices of one are never changed in place.
+var nosniff = []string{"nosniff"}
+
+// deadlines bound how long a body may take to come, and an answer to go. A connection of
+// Serve bounds its writes itself.
+func (q *request) deadlines() {
+	body := q.r.Body != nil && q.r.Body != http.NoBody
+	if q.conn != nil && q.r.ProtoMajor == 1 && !body {
+		return
+	}
+	deadline := time.Now().Add(q.o.RequestTimeout + q.o.IdleTimeout)
+	c := http.NewResponseController(q.w)
+	_ = c.SetReadDeadline(deadline) // The recorder of a test has none.
+	_ = c.SetWriteDeadline(deadline)
 }
 
 func (p *page) allowed() string {

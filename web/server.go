@@ -83,7 +83,7 @@ func New(host Host, o Options) (*Server, error) {
 	}
 	s.routes()
 	s.http = &http.Server{
-		Handler: s, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleConnection, MaxHeaderBytes: maxHeaderBytes,
+		Handler: s, ConnContext: withConn, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleConnection, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: log.New(quiet{}, "", 0),
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: streamBytes,
