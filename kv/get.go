@@ -21,6 +21,21 @@ type Buffer struct {
 	record []byte
 	of     *gate
 	stripe stripe
+	inside bool // between Enter and Leave
+}
+
+// Enter lets calls of ReadSince with a buffer in until Leave, for whom Close waits: many
+// in a row need not each come in and go.
+func (m *Map) Enter(b *Buffer) error {
+	err := m.gate.enter(&b.of, &b.stripe)
+	b.inside = err == nil
+	return err
+}
+
+// Leave ends what Enter began.
+func (m *Map) Leave(b *Buffer) {
+	b.inside = false
+	b.stripe.leave()
 }
 
 // Get returns the key's record and its reference, without a lock. The View is good

@@ -23,10 +23,12 @@ const (
 // is in time by that clock reads long records without. For a record of 8 KiB this is
 // two thirds of the time.
 func (m *Map) ReadSince(ref record.Ref, since time.Duration, b *Buffer) (v record.View, err error) {
-	if err := m.gate.enter(&b.of, &b.stripe); err != nil {
-		return v, err
+	if !b.inside {
+		if err := m.Enter(b); err != nil {
+			return v, err
+		}
+		defer m.Leave(b)
 	}
-	defer b.stripe.leave()
 	if since > 0 && ref.Bytes() > sumBytes {
 		v, b.record, err = m.heap.ReadTimely(ref, b.record)
 		whole := v.Blocks() == 0 && (b.LongestValue == 0 || v.ValueBytes <= b.LongestValue)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -64,6 +65,32 @@ func TestFirsts(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Few are sorted as many are.
+func TestSortFew(t *testing.T) {
+	few := 0
+	rapid.Check(t, func(t *rapid.T) {
+		var k firsts
+		k.begin()
+		digits := rapid.StringMatching(`[0-9]{1,12}`)
+		for i, id := range rapid.SliceOfN(digits, 1, fewFirsts+10).Draw(t, "ids") {
+			k.offer(&Found{ID: []byte(id), Revision: uint64(i)}, math.MaxInt)
+			k.order = append(k.order, firstKey{wordOf([]byte(id)), i})
+		}
+		want := slices.SortedFunc(slices.Values(k.order), k.compare)
+		if k.sortFew() {
+			few++
+		} else {
+			slices.SortFunc(k.order, k.compare)
+		}
+		if !slices.Equal(k.order, want) {
+			t.Errorf("%v, want %v", k.order, want)
+		}
+	})
+	if few == 0 {
+		t.Error("there were too many, or too many alike, each time")
+	}
 }
 
 // page is what a search by id gave.

@@ -160,6 +160,11 @@ func (s *set) rest(rest *rstar.Scan, b *Buffer, take func([]rstar.Item) (more bo
 
 // take decides about candidates.
 func (s *set) take(p *Prepared, items []rstar.Item, b *Buffer, yield func(*Found) (bool, error)) (more bool, err error) {
+	// Until the end of this part: the collection is in use meanwhile anyway.
+	if err := s.m.Enter(&b.one); err != nil {
+		return false, err
+	}
+	defer s.m.Leave(&b.one)
 	for j := range min(ahead, len(items)) {
 		s.m.Prefetch(record.Ref(items[j].ID))
 	}
