@@ -51,6 +51,3 @@ func (b *Buffer) keep(more int64) error { return b.kept.keep(more) }
 
 // drop is keep of less.
 func (b *Buffer) drop(less int64) { _ = b.kept.keep(-less) }
-
-// held is how many bytes a clone takes.
-func (f *Found) held() int64 { return int64(len(f.ID)+len(f.Value)) + cloneBytes }
