@@ -2,11 +2,14 @@ package bench
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/internal/longer"
 )
 
 // A run by count makes exactly its calls, whatever the number of
@@ -64,16 +67,26 @@ func TestRunCountedFaults(t *testing.T) {
 func TestRunCut(t *testing.T) {
 	cfg := quickConfig()
 	cfg.Requests, cfg.Duration, cfg.Detail, cfg.Repeat = maxRequests/cfg.Clients, 20*time.Millisecond, true, 2
-	rows, err := runQuick(t, cfg, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	var rows []Row
+	var err error
+	longer.Measure(t, cfg.Duration, func(d time.Duration) error {
+		cfg.Duration = d
+		if rows, err = runQuick(t, cfg, ""); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range rows {
+			if slices.Min(r.Detail.Calls) == 0 {
+				return fmt.Errorf("%s: made %v calls", r.Scheme, r.Detail.Calls)
+			}
+		}
+		return nil
+	})
 	for _, r := range rows {
 		made := r.Detail.Calls[0] + r.Detail.Calls[1]
 		if asked := int64(2 * cfg.Requests * cfg.Clients); r.Cut <= 0 || made <= 0 || made+r.Cut != asked {
 			t.Errorf("%s: made %v and cut %d of %d", r.Scheme, r.Detail.Calls, r.Cut, asked)
 		}
-		if r.DurationS != 0.02 || r.OpsPerS <= 0 {
+		if r.DurationS != cfg.Duration.Seconds() || r.OpsPerS <= 0 {
 			t.Errorf("%s: cut at %v s, %v calls/s", r.Scheme, r.DurationS, r.OpsPerS)
 		}
 	}

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/internal/longer"
 )
 
 // record keeps what a demo tells.
@@ -38,27 +40,32 @@ func quickDemo() DemoConfig {
 
 func TestDemo(t *testing.T) {
 	var r record
-	if err := Demo(context.Background(), quickDemo(), fakeSpawn(""), &r); err != nil {
-		t.Fatal(err)
-	}
-	if r.began != 1 || len(r.frames) != 10 || len(r.ends) != 1 {
-		t.Fatalf("%d beginnings, %d frames, %d ends", r.began, len(r.frames), len(r.ends))
-	}
-	least, offloads := time.Hour, 0
-	for _, f := range r.frames {
-		least, offloads = min(least, f.Pause), max(offloads, f.Offloads)
-		if f.Clients != 4 || f.Busy != 1 || f.Left != 2 {
-			t.Errorf("frame %+v", f)
+	longer.Measure(t, quickDemo().Duration, func(d time.Duration) error {
+		cfg := quickDemo()
+		cfg.Duration, cfg.Interval, r = d, d/10, record{}
+		if err := Demo(context.Background(), cfg, fakeSpawn(""), &r); err != nil {
+			t.Fatal(err)
 		}
-	}
-	first, last := r.frames[0].Pause, r.frames[9].Pause
-	if first != loadProfile[0].pause || least != 0 || last != first {
-		t.Errorf("rests began at %v, fell to %v, ended at %v; want %v, 0s, %v",
-			first, least, last, loadProfile[0].pause, loadProfile[0].pause)
-	}
-	if offloads < 3 || offloads > 4 {
-		t.Errorf("%d clients offloaded at full load, want about 4", offloads)
-	}
+		if r.began != 1 || len(r.frames) != 10 || len(r.ends) != 1 {
+			t.Fatalf("%d beginnings, %d frames, %d ends", r.began, len(r.frames), len(r.ends))
+		}
+		least, offloads := time.Hour, 0
+		for _, f := range r.frames {
+			least, offloads = min(least, f.Pause), max(offloads, f.Offloads)
+			if f.Clients != 4 || f.Busy != 1 || f.Left != 2 {
+				t.Errorf("frame %+v", f)
+			}
+		}
+		first, last := r.frames[0].Pause, r.frames[9].Pause
+		if first != loadProfile[0].pause || least != 0 || last != first {
+			return fmt.Errorf("rests began at %v, fell to %v, ended at %v; want %v, 0s, %v",
+				first, least, last, loadProfile[0].pause, loadProfile[0].pause)
+		}
+		if offloads != 4 {
+			return fmt.Errorf("%d clients offloaded at full load, want 4", offloads)
+		}
+		return nil
+	})
 	s := r.ends[0]
 	if s.Frames != 10 || s.Offload == 0 || s.Fast != 0 || s.OffloadedFirst < 0 || s.Transport != "shm" {
 		t.Errorf("summary %+v", s)

@@ -100,7 +100,7 @@ func (c *fakeConn) SearchAppend(ctx context.Context, dst []rstar.Item, q rstar.R
 	if !c.job.Bounds.Contains(q) {
 		return dst, fmt.Errorf("%v lies outside %v", q, c.job.Bounds)
 	}
-	if c.fault == "search" && n > 200 {
+	if c.fault == "search" && n > 20 {
 		return dst, errors.New("connection lost")
 	}
 	for i := range uint64(3) {

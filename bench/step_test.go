@@ -3,10 +3,13 @@ package bench
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/catfish-index/catfish/internal/longer"
 )
 
 func quickStep() StepConfig {
@@ -19,21 +22,30 @@ func quickStep() StepConfig {
 // TestSteps: each scheme in turn rests first and does not later.
 func TestSteps(t *testing.T) {
 	var rows []StepRow
-	err := Steps(context.Background(), quickStep(), fakeSpawn(""), func(string) {}, func(r StepRow) { rows = append(rows, r) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := quickStep()
+	at, duration, interval := cfg.At, cfg.Duration, cfg.Interval
+	longer.Measure(t, duration, func(d time.Duration) error {
+		times := d / duration
+		cfg.Duration, cfg.At, cfg.Interval, rows = d, times*at, times*interval, nil
+		err := Steps(context.Background(), cfg, fakeSpawn(""), func(string) {}, func(r StepRow) { rows = append(rows, r) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range rows {
+			before, _, _ := r.After(-cfg.At, 0)
+			after, _, _ := r.After(0, d-cfg.At)
+			if before <= 0 || after <= before {
+				return fmt.Errorf("%s: %.0f searches/s before the step, %.0f after it", r.Scheme, before, after)
+			}
+		}
+		return nil
+	})
 	if len(rows) != 2 || rows[0].Scheme != "fast" || rows[1].Scheme != "offload" {
 		t.Fatalf("rows %+v", rows)
 	}
 	for _, r := range rows {
-		if len(r.Series) != 10 || r.Clients != 4 || r.InFlight != 5 || r.AtS != 0.4 || r.Simulated {
+		if len(r.Series) != 10 || r.Clients != 4 || r.InFlight != 5 || r.AtS != cfg.At.Seconds() || r.Simulated {
 			t.Errorf("%+v", r)
-		}
-		before, _, _ := r.After(-400*time.Millisecond, 0)
-		after, _, _ := r.After(0, 600*time.Millisecond)
-		if before <= 0 || after <= before {
-			t.Errorf("%s: %.0f searches/s before the step, %.0f after it", r.Scheme, before, after)
 		}
 	}
 	plots := StepPlots(rows)
