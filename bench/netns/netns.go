@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -167,7 +168,7 @@ func (l *Link) Close() error {
 }
 
 // Clean removes the namespaces of processes that are gone and returns
-// their names.
+// their names. Another process may do the same at the same time.
 func Clean(ctx context.Context) ([]string, error) {
 	names, err := list(ctx)
 	if err != nil {
@@ -179,7 +180,11 @@ func Clean(ctx context.Context) ([]string, error) {
 			continue
 		}
 		if err := remove(n); err != nil {
-			return removed, err
+			now, listErr := list(ctx)
+			if listErr != nil || slices.Contains(now, n) {
+				return removed, errors.Join(err, listErr)
+			}
+			continue // Somebody else removed it.
 		}
 		removed = append(removed, n)
 	}
