@@ -528,7 +528,7 @@ func TestStrangers(t *testing.T) {
 			t.Fatal(err)
 		}
 		st.Write(b)
-		st.SetReadDeadline(time.Now().Add(20 * time.Second))
+		st.SetReadDeadline(time.Now().Add(time.Minute))
 		answer, err := io.ReadAll(st)
 		var timeout net.Error
 		if errors.As(err, &timeout) && timeout.Timeout() || len(answer) > 1000 {

@@ -105,7 +105,7 @@ func FuzzFeatureService(f *testing.F) {
 				t.Fatal(err)
 			}
 			p.begin(lateAnswer{socket: l})
-			_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+			_ = c.SetReadDeadline(time.Now().Add(time.Minute))
 			if k, _, ans, err = readFrame(bufio.NewReader(c), nil, maxReply); err != nil {
 				t.Fatalf("kind %d, payload %x: no answer: %v", kind, payload, err)
 			}

@@ -514,7 +514,7 @@ func TestWatchWithoutAPlace(t *testing.T) {
 			if !c.later {
 				no.left.Store(3)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			for e, err := range f.Watch(ctx, WatchQuery{Progress: true}) {
 				switch {

@@ -79,7 +79,7 @@ func TestFrozenTCP(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	lines, _ := frozen(t)
@@ -125,7 +125,7 @@ func TestFrozenServer(t *testing.T) {
 	const boot = 0x1122334455667788
 	done := make(chan error, 1)
 	go func() { done <- playOldServer(l, lines, string(fromHex(t, named["hello"]))) }()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	c, err := Dial(ctx, l.Addr().String(), Options{Transport: TransportTCP, Logger: quiet()})
 	if err != nil {

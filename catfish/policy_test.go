@@ -59,7 +59,7 @@ func TestCustomPolicy(t *testing.T) {
 			if err := c.Insert(t.Context(), square(0, 0), 1); err != nil {
 				t.Fatal(err)
 			}
-			deadline := time.Now().Add(20 * time.Second)
+			deadline := time.Now().Add(time.Minute)
 			searches := 0
 			for beats := 0; beats < 5; searches++ {
 				if _, err := c.Search(t.Context(), square(0, 0)); err != nil {
@@ -69,7 +69,7 @@ func TestCustomPolicy(t *testing.T) {
 				beats = len(p.beats)
 				p.mu.Unlock()
 				if time.Now().After(deadline) {
-					t.Fatalf("%d heartbeats in 20 s", beats)
+					t.Fatalf("%d heartbeats in a minute", beats)
 				}
 			}
 			if p.bad != "" {

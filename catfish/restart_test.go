@@ -128,7 +128,7 @@ func TestOnRestart(t *testing.T) {
 	}
 	var calls atomic.Int32
 	var result error
-	c := dial(t, l.Server, Options{DialTimeout: 20 * time.Second, OnRestart: func(ctx context.Context, old, new ServerInfo) error {
+	c := dial(t, l.Server, Options{DialTimeout: time.Minute, OnRestart: func(ctx context.Context, old, new ServerInfo) error {
 		calls.Add(1)
 		if old.BootID != was || new.BootID != l.BootID() || new.BootID == was || new.Addr != l.opts.Listen {
 			t.Errorf("old %+v, new %+v", old, new)

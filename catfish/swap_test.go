@@ -234,7 +234,7 @@ func TestSwapBetweenWatchRequests(t *testing.T) {
 						want = ErrUnknownCollection // It watches the collection, not the name.
 					}
 				}
-				ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+				ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 				defer stop()
 				var last error
 				for e, err := range f.Watch(ctx, WatchQuery{Progress: true}) {

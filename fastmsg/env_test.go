@@ -150,7 +150,7 @@ func (s *server) dial(t testing.TB, cfg CallerConfig) *Caller {
 }
 
 // patience is far more than anything here takes on a busy machine.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 func within(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -39,7 +39,7 @@ func handshake(t *testing.T, server, client *tls.Config) (serial int64, err erro
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.SetDeadline(time.Now().Add(20 * time.Second))
+	a.SetDeadline(time.Now().Add(time.Minute))
 	cfg := client.Clone()
 	cfg.ServerName = "localhost"
 	c := tls.Client(a, cfg)

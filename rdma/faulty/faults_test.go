@@ -15,7 +15,7 @@ import (
 	"github.com/catfish-index/catfish/rdma/rdmatest/inmem"
 )
 
-const patience = 15 * time.Second
+const patience = time.Minute
 
 // conn is a connection from a faulty device to a plain one.
 type conn struct {

@@ -28,7 +28,7 @@ var processCases = []testCase{
 
 // peerLimit is rdma.PeerTimeout and the time that a loaded machine may add
 // until this process runs again.
-const peerLimit = rdma.PeerTimeout + time.Second
+const peerLimit = rdma.PeerTimeout + 10*time.Second
 
 // dialChild connects h to a serving child and returns its region.
 func (e *env) dialChild(c *child, h *host) (rdma.QueuePair, rdma.Remote) {

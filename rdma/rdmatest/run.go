@@ -52,14 +52,14 @@ type Config struct {
 	// Kill, if set, makes a device's connections vanish as if its
 	// process had died, for providers that can be killed in-process.
 	Kill func(t testing.TB, dev rdma.Device)
-	// Patience bounds every single wait of a case (0: 15 s). It is only
+	// Patience bounds every single wait of a case (0: a minute). It is only
 	// used up by a failing case.
 	Patience time.Duration
 }
 
 // defaultPatience is far more than any wait takes on a loaded machine of
 // two cores, and less than a test binary's limit.
-const defaultPatience = 15 * time.Second
+const defaultPatience = time.Minute
 
 // testCase is one property of the contract.
 type testCase struct {

@@ -252,7 +252,7 @@ func TestSilentPeerDoesNotBlockPost(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if took := time.Since(start); took > rdma.PeerTimeout/2 {
+	if took := time.Since(start); took > rdma.PeerTimeout {
 		t.Errorf("Post took %v", took)
 	}
 	want := rdma.StatusPeerLost
@@ -265,7 +265,7 @@ func TestSilentPeerDoesNotBlockPost(t *testing.T) {
 			flushed++
 		}
 	}
-	if took := time.Since(start); took > rdma.PeerTimeout+time.Second {
+	if took := time.Since(start); took > rdma.PeerTimeout+10*time.Second {
 		t.Errorf("flushed after %v", took)
 	}
 }

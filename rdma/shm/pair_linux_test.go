@@ -8,7 +8,7 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-const patience = 15 * time.Second
+const patience = time.Minute
 
 // side is one device with a queue and a region.
 type side struct {

@@ -15,7 +15,7 @@ import (
 
 const (
 	all      = rdma.LocalWrite | rdma.RemoteRead | rdma.RemoteWrite
-	patience = 15 * time.Second // only failing tests use it up
+	patience = time.Minute // only failing tests use it up
 )
 
 func opaqueDial(ctx context.Context, addr string) (net.Conn, error) {
