@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/paulmach/orb"
 
@@ -189,7 +188,7 @@ func TestFeatureHistories(t *testing.T) {
 		})
 	}
 	clients.Wait()
-	if err := h.Check(time.Minute); err != nil {
+	if err := h.Check(); err != nil {
 		t.Error(err)
 	}
 	t.Logf("%d operations, %d searches", h.Len(), searches.Load())

@@ -228,9 +228,6 @@ func testHistory(t *testing.T, ps []path, seed uint64, a arena, opts ServerOptio
 		})
 	}
 	// Each writer owns some objects, so it knows where they are.
-	// Each writer owns some objects, so it knows where they are. Under the
-	// race detector calls overlap for longer, and a check takes the longer
-	// for each call that overlaps another.
 	const perWriter = max(30/raceFactor, 12)
 	for w, p := range []path{{transport: TransportSHM}, {transport: TransportSoft}, {transport: TransportTCP, policy: "tcp"}} {
 		c := dial(t, s, p.options())
@@ -277,7 +274,7 @@ func testHistory(t *testing.T, ps []path, seed uint64, a arena, opts ServerOptio
 		}
 	}
 	ran := time.Now()
-	if err := h.Check(initial, time.Minute); err != nil {
+	if err := h.Check(initial); err != nil {
 		t.Errorf("%s, seed %d: %v", a.name, seed, err)
 	}
 	t.Logf("%s, seed %d: %d operations, checked in %v", a.name, seed, h.Len(), time.Since(ran))

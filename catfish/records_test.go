@@ -358,7 +358,7 @@ func testKeyHistories(t *testing.T, s *Server) {
 		})
 	}
 	clients.Wait()
-	if err := h.Check(time.Minute); err != nil {
+	if err := h.Check(); err != nil {
 		t.Error(err)
 	}
 	t.Logf("%d operations", h.Len())

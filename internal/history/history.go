@@ -12,8 +12,7 @@
 // Complete, sound and current all follow: an object that stayed was seen
 // (else its read has no point in time at which it was absent), exactly once
 // (Search fails on a duplicate at once), and a write acknowledged before a
-// search began is before it in every order. porcupine searches for a valid
-// order (Lowe, "Testing for linearizability", 2017).
+// search began is before it in every order.
 package history
 
 import (
@@ -21,8 +20,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/anishathalye/porcupine"
 
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -32,8 +29,15 @@ type Recorder struct {
 	start time.Time
 
 	mu  sync.Mutex
-	ops []porcupine.Operation
+	ops []recorded
 	err error
+}
+
+// recorded is an operation as it came.
+type recorded struct {
+	client    int
+	call, end int64
+	op        op
 }
 
 // New starts a history.
@@ -66,12 +70,9 @@ func (r *Recorder) Write(client int, call int64, id uint64, from, to rstar.Rect,
 	defer r.mu.Unlock()
 	end := r.Now()
 	if unknown {
-		end = 1 << 62
+		end = never
 	}
-	r.ops = append(r.ops, porcupine.Operation{
-		ClientId: client, Call: call, Return: end,
-		Input: op{id: id, from: from, to: to, found: found, unknown: unknown},
-	})
+	r.ops = append(r.ops, recorded{client, call, end, op{id: id, from: from, to: to, found: found, unknown: unknown}})
 }
 
 // Search records what a search of q found. The objects 0..n-1 are tracked;
@@ -98,10 +99,7 @@ func (r *Recorder) Search(client int, call int64, q rstar.Rect, n int, items []r
 		seen[it.ID] = it.Rect
 	}
 	for id, at := range seen {
-		r.ops = append(r.ops, porcupine.Operation{
-			ClientId: client, Call: call, Return: end,
-			Input: op{id: uint64(id), read: true, query: q, seen: at},
-		})
+		r.ops = append(r.ops, recorded{client, call, end, op{id: uint64(id), read: true, query: q, seen: at}})
 	}
 }
 
@@ -114,27 +112,26 @@ func (r *Recorder) Len() int {
 
 // Check looks for an order of each object's operations that explains all
 // of them. initial is where objects were at the start; others were absent.
-func (r *Recorder) Check(initial map[uint64]rstar.Rect, limit time.Duration) error {
+func (r *Recorder) Check(initial map[uint64]rstar.Rect) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err != nil {
 		return r.err
 	}
-	byID := make(map[uint64][]porcupine.Operation)
+	byID := make(map[uint64][]recorded)
 	for _, o := range r.ops {
-		id := o.Input.(op).id
-		byID[id] = append(byID[id], o)
+		byID[o.op.id] = append(byID[o.op.id], o)
 	}
 	for id, ops := range byID {
 		at, ok := initial[id]
 		if !ok {
 			at = Absent
 		}
-		switch porcupine.CheckOperationsTimeout(model(at), ops, limit) {
-		case porcupine.Illegal:
-			return fmt.Errorf("history: object %d: no order explains its %d operations; %s", id, len(ops), shortest(at, ops, limit))
-		case porcupine.Unknown:
-			return fmt.Errorf("history: object %d: %d operations not checked within %v", id, len(ops), limit)
+		switch ok, err := explained(at, steps(ops), most); {
+		case err != nil:
+			return fmt.Errorf("history: object %d: %d operations: %w", id, len(ops), err)
+		case !ok:
+			return fmt.Errorf("history: object %d: no order explains its %d operations; %s", id, len(ops), shortest(at, ops))
 		}
 	}
 	return nil
@@ -142,11 +139,11 @@ func (r *Recorder) Check(initial map[uint64]rstar.Rect, limit time.Duration) err
 
 // shortest describes the operation that makes the history invalid: the last
 // of the shortest prefix, by time of return, that no order explains.
-func shortest(at rstar.Rect, ops []porcupine.Operation, limit time.Duration) string {
+func shortest(at rstar.Rect, ops []recorded) string {
 	lo, hi := 0, len(ops)
 	for lo < hi {
 		mid := (lo + hi) / 2
-		if porcupine.CheckOperationsTimeout(model(at), prefix(ops, mid), limit) == porcupine.Illegal {
+		if ok, err := explained(at, steps(prefix(ops, mid)), most); !ok && err == nil {
 			hi = mid
 		} else {
 			lo = mid + 1
@@ -158,55 +155,58 @@ func shortest(at rstar.Rect, ops []porcupine.Operation, limit time.Duration) str
 	}
 	last := p[0]
 	for _, o := range p {
-		if o.Return > last.Return {
+		if o.end > last.end {
 			last = o
 		}
 	}
-	return fmt.Sprintf("the first that fits none: client %d, %d..%d ns: %+v", last.ClientId, last.Call, last.Return, last.Input)
+	return fmt.Sprintf("the first that fits none: client %d, %d..%d ns: %+v", last.client, last.call, last.end, last.op)
 }
 
 // prefix is the n operations that returned first, and those that had begun by
 // then, whose effect may already be visible.
-func prefix(ops []porcupine.Operation, n int) []porcupine.Operation {
+func prefix(ops []recorded, n int) []recorded {
 	if n == 0 {
 		return nil
 	}
 	rank := make([]int64, len(ops))
 	for i, o := range ops {
-		rank[i] = o.Return
+		rank[i] = o.end
 	}
 	slices.Sort(rank)
 	cut := rank[n-1]
-	var p []porcupine.Operation
+	var p []recorded
 	for _, o := range ops {
-		in := o.Input.(op)
-		if o.Return <= cut || !in.read && o.Call <= cut {
+		if o.end <= cut || !o.op.read && o.call <= cut {
 			p = append(p, o)
 		}
 	}
 	return p
 }
 
-func model(initial rstar.Rect) porcupine.Model {
-	return porcupine.Model{
-		Init: func() any { return initial },
-		Step: func(state, input, _ any) (bool, any) {
-			at, o := state.(rstar.Rect), input.(op)
-			switch {
-			case o.read && o.seen == Absent:
-				return at == Absent || !at.Intersects(o.query), at
-			case o.read:
-				return at == o.seen, at
-			case o.unknown:
-				if at == o.from {
-					return true, o.to
-				}
-				return true, at
-			case o.found:
-				return at == o.from, o.to
-			}
-			return at != o.from, at
-		},
-		Equal: func(a, b any) bool { return a.(rstar.Rect) == b.(rstar.Rect) },
+// steps are the operations on an object as those on a register.
+func steps(ops []recorded) []operation[rstar.Rect] {
+	var all []operation[rstar.Rect]
+	for _, o := range ops {
+		all = append(all, operation[rstar.Rect]{
+			client: o.client, call: o.call, end: o.end, watches: o.op.read || !o.op.found && !o.op.unknown, step: o.op.step,
+		})
 	}
+	return all
+}
+
+func (o op) step(at rstar.Rect) (bool, rstar.Rect) {
+	switch {
+	case o.read && o.seen == Absent:
+		return at == Absent || !at.Intersects(o.query), at
+	case o.read:
+		return at == o.seen, at
+	case o.unknown:
+		if at == o.from {
+			return true, o.to
+		}
+		return true, at
+	case o.found:
+		return at == o.from, o.to
+	}
+	return at != o.from, at
 }

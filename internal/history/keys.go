@@ -2,24 +2,36 @@ package history
 
 import (
 	"fmt"
+	"sync"
 	"time"
-
-	"github.com/anishathalye/porcupine"
 )
 
 // Keys collects operations on keys, each of which is a linearizable register:
 // its value is the number of the write that stored it, 0 for none. No two writes
 // of a key store the same number.
-type Keys struct{ r Recorder }
+type Keys struct {
+	start time.Time
+
+	mu  sync.Mutex
+	ops map[int][]operation[uint64] // by key
+}
 
 // NewKeys starts a history.
-func NewKeys() *Keys { return &Keys{Recorder{start: time.Now()}} }
+func NewKeys() *Keys { return &Keys{start: time.Now(), ops: map[int][]operation[uint64]{}} }
 
 // Now returns the time to pass as an operation's call.
-func (k *Keys) Now() int64 { return k.r.Now() }
+func (k *Keys) Now() int64 { return int64(time.Since(k.start)) }
 
 // Len is the number of operations so far.
-func (k *Keys) Len() int { return k.r.Len() }
+func (k *Keys) Len() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	n := 0
+	for _, ops := range k.ops {
+		n += len(ops)
+	}
+	return n
+}
 
 // Outcome is what became of a write.
 type Outcome uint8
@@ -42,13 +54,15 @@ type keyOp struct {
 }
 
 func (k *Keys) add(client int, call int64, o keyOp) {
-	k.r.mu.Lock()
-	defer k.r.mu.Unlock()
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	end := k.Now()
 	if o.outcome == Unknown {
-		end = 1 << 62
+		end = never
 	}
-	k.r.ops = append(k.r.ops, porcupine.Operation{ClientId: client, Call: call, Return: end, Input: o})
+	k.ops[o.key] = append(k.ops[o.key], operation[uint64]{
+		client: client, call: call, end: end, watches: o.read || o.outcome == Refused, step: o.step,
+	})
 }
 
 // Get records what a read saw.
@@ -74,43 +88,33 @@ func (k *Keys) Delete(client int, call int64, key int, o Outcome) {
 
 // Check looks for an order of each key's operations that explains all of them. At
 // first no key has a value.
-func (k *Keys) Check(limit time.Duration) error {
-	k.r.mu.Lock()
-	defer k.r.mu.Unlock()
-	byKey := map[int][]porcupine.Operation{}
-	for _, o := range k.r.ops {
-		key := o.Input.(keyOp).key
-		byKey[key] = append(byKey[key], o)
-	}
-	for key, ops := range byKey {
-		switch porcupine.CheckOperationsTimeout(register, ops, limit) {
-		case porcupine.Illegal:
+func (k *Keys) Check() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for key, ops := range k.ops {
+		switch ok, err := explained(0, ops, most); {
+		case err != nil:
+			return fmt.Errorf("history: key %d: %d operations: %w", key, len(ops), err)
+		case !ok:
 			return fmt.Errorf("history: key %d: no order explains its %d operations", key, len(ops))
-		case porcupine.Unknown:
-			return fmt.Errorf("history: key %d: %d operations not checked within %v", key, len(ops), limit)
 		}
 	}
 	return nil
 }
 
-var register = porcupine.Model{
-	Init: func() any { return uint64(0) },
-	Step: func(state, input, _ any) (bool, any) {
-		is, o := state.(uint64), input.(keyOp)
-		if o.read {
-			return is == o.value || o.covers != nil && !o.covers(is), is
-		}
-		holds := !o.ifAbsent || is == 0
-		if o.remove {
-			holds = is != 0
-		}
-		switch {
-		case o.outcome == Unknown && !holds:
-			return true, is
-		case o.outcome == Refused:
-			return !holds, is
-		}
-		return holds, o.value
-	},
-	Equal: func(a, b any) bool { return a.(uint64) == b.(uint64) },
+func (o keyOp) step(is uint64) (bool, uint64) {
+	if o.read {
+		return is == o.value || o.covers != nil && !o.covers(is), is
+	}
+	holds := !o.ifAbsent || is == 0
+	if o.remove {
+		holds = is != 0
+	}
+	switch {
+	case o.outcome == Unknown && !holds:
+		return true, is
+	case o.outcome == Refused:
+		return !holds, is
+	}
+	return holds, o.value
 }

@@ -1,9 +1,6 @@
 package history
 
-import (
-	"testing"
-	"time"
-)
+import "testing"
 
 func TestKeys(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -53,7 +50,7 @@ func TestKeys(t *testing.T) {
 	} {
 		k := NewKeys()
 		c.ops(k)
-		if err := k.Check(time.Minute); (err == nil) != c.ok {
+		if err := k.Check(); (err == nil) != c.ok {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
