@@ -39,18 +39,24 @@ LONG := ./rstar ./catfish ./cmd/catfish ./bench
 # Remote readers of records and keys, whose tests run over each transport.
 READERS := ./cuckoo/remote ./record/remote ./kv/remote
 
-# Without tables for debuggers a test binary links in half the time; what is
-# tested is vetted whole before.
+# Without tables for debuggers a test binary links in half the time. Vetting is
+# golangci-lint's (make lint), which would do all of it again.
 GOTEST := $(GO) test -vet=off -ldflags=-w
 
 .PHONY: test
-test: ## vet and test everything, without cgo
-	CGO_ENABLED=0 $(GO) vet ./...
+test: ## test everything but bench/*peers, without cgo
 	CGO_ENABLED=0 $(GOTEST) $(LONG) ./...
 	CATFISH_READTEST_OVER=soft CGO_ENABLED=0 $(GOTEST) $(READERS)
-	cd bench/peers && CGO_ENABLED=0 $(GOTEST) ./...
-	cd bench/kvpeers && CGO_ENABLED=0 $(GOTEST) ./...
-	cd bench/httppeers && CGO_ENABLED=0 $(GOTEST) ./...
+
+# These are modules of their own, with the dependencies of what they compare
+# Catfish with: to build them takes longer than to test them.
+PEERS := peers kvpeers httppeers
+
+.PHONY: test-peers
+test-peers: ## vet and test PEERS, the comparisons in bench, without servers
+	for m in $(PEERS); do \
+		(cd bench/$$m && CGO_ENABLED=0 $(GO) test -ldflags=-w ./...) || exit 1; \
+	done
 
 .PHONY: test-kvpeers
 test-kvpeers: ## test bench/kvpeers with its servers (needs redis-server, memcached)
@@ -65,7 +71,7 @@ test-httppeers: build ## test bench/httppeers with its servers (needs wrk, postg
 # Simulations, the explorer, readers of files and some other tests have one
 # goroutine; what the commands do is tested under the detector in the packages
 # that do it, and what benchmarks share in ./bench.
-ONE_GOROUTINE := Explore|Cost|Degenerate|SlidingWindow|DuplicatesStayFast|Reframed|Selective|Exhaustive|ForestExact|Disagreement|Model$$|Mutants$$|Fragmentation|NoSpaceIsLost|MapAgainstModel|PointersZipf|EachWriteFails|StoreEachWriteFails|CollectionAgainstModel|Exact$$|Grow$$|GrowHook$$
+ONE_GOROUTINE := Explore|Cost|Degenerate|SlidingWindow|DuplicatesStayFast|Reframed|Selective|Exhaustive|ForestExact|Disagreement|Model$$|Mutants$$|BrowseDropsDead|SearchManySome|PublishOrder|Interleavings|NearestFirst|NearestSome|ScanAmongMoves|Fragmentation|NoSpaceIsLost|MapAgainstModel|PointersZipf|EachWriteFails|StoreEachWriteFails|CollectionAgainstModel|Exact$$|Grow$$|GrowHook$$
 .PHONY: race
 race: ## test what is concurrent under the race detector (needs gcc)
 	CGO_ENABLED=1 $(GOTEST) -race -timeout 30m -skip '^Test(BenchPaper|BenchSim|Replay|InsertAll|RunCut|Steps|$(ONE_GOROUTINE))' \
@@ -87,14 +93,15 @@ build-ofi: ## build bin/catfish-ofi, with RDMA (needs libfabric-dev, libibverbs-
 # side leaks, or touches after it was freed.
 OFI_PKGS := ./rdma/ofi ./internal/rdmaprobe ./internal/readtest ./catfish ./cmd/catfish $(READERS)
 
+# Only these have files for the tag. What depends on data and not on the transport
+# `make test` has whole: the library's tests are the short ones.
 .PHONY: test-ofi
-test-ofi: $(TOOLS) ## vet, lint and test with libfabric (needs what build-ofi needs)
-	CGO_ENABLED=1 $(GO) vet -tags ofi ./...
+test-ofi: $(TOOLS) ## lint and test with libfabric (needs what build-ofi needs)
 	CGO_ENABLED=1 $(BIN)/golangci-lint run --build-tags ofi $(OFI_PKGS)
-	CGO_ENABLED=1 $(GO) test -tags ofi ./internal/rdmaprobe ./catfish $(READERS)
-	CGO_ENABLED=1 $(GO) test -tags ofi -run Fabric ./cmd/catfish
-	CGO_ENABLED=1 $(GO) test -race -tags ofi ./rdma/ofi
-	CGO_ENABLED=1 $(GO) test -asan -tags ofi ./rdma/ofi
+	CGO_ENABLED=1 $(GOTEST) -short -tags ofi ./catfish ./internal/rdmaprobe $(READERS)
+	CGO_ENABLED=1 $(GOTEST) -tags ofi -run Fabric ./cmd/catfish
+	CGO_ENABLED=1 $(GOTEST) -race -tags ofi ./rdma/ofi
+	CGO_ENABLED=1 $(GOTEST) -asan -tags ofi ./rdma/ofi
 
 .PHONY: test-rdma
 test-rdma: ## test over libfabric's verbs in a small virtual machine
@@ -123,7 +130,7 @@ test-qgis: build ## test HTTP with QGIS (needs python3-qgis, which is large)
 	CGO_ENABLED=0 $(GOTEST) -count=1 -tags clients,qgis -run QGIS ./internal/webclients
 
 .PHONY: test-arm64
-test-arm64: ## vet for arm64, test scans by NEON, emulated
+test-arm64: ## build for arm64, test scans by NEON, emulated
 	GO='$(GO)' tools/arm64.sh
 
 .PHONY: fuzz
