@@ -106,8 +106,18 @@ func (l *load) report(ctx context.Context, p *child.Pipe) error {
 	go func() { ended <- l.run(ctx, 0, 0) }()
 	for i := -1; i < l.job.Samples; i++ {
 		due := start.Add(l.job.Warmup + time.Duration(i+1)*l.job.Interval)
+		only := i == 0 && l.job.Samples == 1
+		if whole := l.lastTime.Add(l.job.Interval); only && due.Before(whole) {
+			due = whole // The warm-up's end came late.
+		}
 		if ok, err := l.wait(due, start, ended); !ok {
 			return err
+		}
+		// No call is no throughput, but a machine that did something else.
+		for only && !l.called() {
+			if ok, err := l.wait(time.Now().Add(callEvery), start, ended); !ok {
+				return err
+			}
 		}
 		s := l.take()
 		if i < 0 { // The warm-up's.
@@ -119,6 +129,24 @@ func (l *load) report(ctx context.Context, p *child.Pipe) error {
 	}
 	cancel()
 	return <-ended
+}
+
+// callEvery is how often a sample that is over looks for the first call.
+const callEvery = 10 * time.Millisecond
+
+// called is whether a call has ended since the last sample.
+func (l *load) called() bool {
+	for _, w := range l.works {
+		w.mu.Lock()
+		for _, lat := range w.seen.latency {
+			if lat.Count() > 0 {
+				w.mu.Unlock()
+				return true
+			}
+		}
+		w.mu.Unlock()
+	}
+	return false
 }
 
 // wait sleeps until due, carrying out the steps that fall before it. It

@@ -104,6 +104,21 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// A measurement in which no call ended goes on until one did.
+func TestRunLate(t *testing.T) {
+	cfg := quickConfig()
+	cfg.Warmup, cfg.Duration, cfg.Mix = time.Millisecond, 20*time.Millisecond, Mix{Insert: 100}
+	rows, err := runQuick(t, cfg, "late")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		if r.OpsPerS <= 0 || r.ByOp["insert"].Count == 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
 func TestRunMixedOnTCP(t *testing.T) {
 	cfg := quickConfig()
 	cfg.Schemes = []string{"tcp"}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -118,6 +119,9 @@ func (c *fakeConn) Nearest(ctx context.Context, x, y float64, k int) (int, error
 }
 
 func (c *fakeConn) Insert(_ context.Context, r rstar.Rect, id uint64) error {
+	if c.fault == "late" {
+		<-time.After(100 * time.Millisecond) // as long as five measurements
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, ok := c.objects[id]; ok {
