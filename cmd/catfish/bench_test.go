@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -10,16 +11,22 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/internal/longer"
 )
 
 // One call, several schemes: a JSON object each, with figures that hang
 // together, and what each scheme must show.
 func TestBenchRun(t *testing.T) {
+	longer.Measure(t, 300*time.Millisecond, func(d time.Duration) error { return benchRun(t, d) })
+}
+
+// benchRun returns as an error what a short measurement may get wrong.
+func benchRun(t *testing.T, d time.Duration) error {
 	path := filepath.Join(t.TempDir(), "rows.jsonl")
 	schemes := []string{"tcp", "fast-polling", "fast", "offload-single", "offload", "paper"}
 	table := succeed(t, "bench", "run", "--scheme", strings.Join(schemes, ","),
 		"--dataset", "uniform", "--objects", "5000", "--scale", "0.1", "--clients", "3",
-		"--in-flight", "4", "--client-procs", "2", "--duration", "300ms",
+		"--in-flight", "4", "--client-procs", "2", "--duration", d.String(),
 		"--warmup", "100ms", "--seed", "5", "--transport", "shm", "--json", path)
 	f, err := os.Open(path)
 	if err != nil {
@@ -64,54 +71,62 @@ func TestBenchRun(t *testing.T) {
 		}
 		// 5000 objects, windows of 0.05 by 0.05 on average.
 		if r.Results < 6 || r.Results > 25 {
-			t.Errorf("%s: %v results a search, want about 12.5", name, r.Results)
+			return fmt.Errorf("%s: %v results a search, want about 12.5", name, r.Results)
 		}
 		offloads := strings.HasPrefix(name, "offload")
 		if name != "paper" && (r.Offload == 1) != offloads ||
 			offloads && (r.Reads < 1 || r.Trips < 1) || r.Offload == 0 && (r.Trips < 0.99 || r.Trips > 1.01) {
-			t.Errorf("%s: offload share %v, %v reads, %v trips", name, r.Offload, r.Reads, r.Trips)
+			return fmt.Errorf("%s: offload share %v, %v reads, %v trips", name, r.Offload, r.Reads, r.Trips)
 		}
 	}
 	if s, m := rows["offload-single"].Trips, rows["offload"].Trips; s < m {
-		t.Errorf("one read at a time needs %v round trips, several %v", s, m)
+		return fmt.Errorf("one read at a time needs %v round trips, several %v", s, m)
 	}
+	return nil
 }
 
 func TestBenchRunMixed(t *testing.T) {
-	out := succeed(t, "bench", "run", "--scheme", "fast,offload", "--dataset", "california",
-		"--scale", "power", "--mix", "search=60,nearest=10,insert=10,delete=10,update=10",
-		"--clients", "2", "--in-flight", "2", "--duration", "200ms", "--warmup", "50ms",
-		"--repeat", "2", "--json", "-")
-	lines := strings.Split(strings.TrimSpace(out), "\n")
-	if len(lines) != 2 {
-		t.Fatalf("%d lines, want 2: %s", len(lines), out)
-	}
-	for _, l := range lines {
-		r := decode[bench.Row](t, l)
-		for _, op := range []string{"search", "nearest", "insert", "delete", "update"} {
-			if r.ByOp[op].Count == 0 {
-				t.Errorf("%s: no %s", r.Scheme, op)
+	longer.Measure(t, 200*time.Millisecond, func(d time.Duration) error {
+		out := succeed(t, "bench", "run", "--scheme", "fast,offload", "--dataset", "california",
+			"--scale", "power", "--mix", "search=60,nearest=10,insert=10,delete=10,update=10",
+			"--clients", "2", "--in-flight", "2", "--duration", d.String(), "--warmup", "50ms",
+			"--repeat", "2", "--json", "-")
+		lines := strings.Split(strings.TrimSpace(out), "\n")
+		if len(lines) != 2 {
+			t.Fatalf("%d lines, want 2: %s", len(lines), out)
+		}
+		for _, l := range lines {
+			r := decode[bench.Row](t, l)
+			if s := r.Spread["p50_us"]; s[0] > r.P50Us || s[1] < r.P50Us || r.Objects != 21693 {
+				t.Errorf("%s: %+v", r.Scheme, r)
+			}
+			for _, op := range []string{"search", "nearest", "insert", "delete", "update"} {
+				if r.ByOp[op].Count == 0 {
+					return fmt.Errorf("%s: no %s", r.Scheme, op)
+				}
 			}
 		}
-		if s := r.Spread["p50_us"]; s[0] > r.P50Us || s[1] < r.P50Us || r.Objects != 21693 {
-			t.Errorf("%s: %+v", r.Scheme, r)
-		}
-	}
+		return nil
+	})
 }
 
 func TestBenchRunBatch(t *testing.T) {
-	out := succeed(t, "bench", "run", "--scheme", "tcp,fast,offload", "--objects", "5000", "--scale", "0.1",
-		"--clients", "2", "--in-flight", "2", "--duration", "200ms", "--warmup", "50ms", "--transport", "shm",
-		"--batch", "16", "--json", "-")
-	for l := range strings.SplitSeq(strings.TrimSpace(out), "\n") {
-		r := decode[bench.Row](t, l)
-		if r.Batch != 16 || r.Results < 6 || r.Results > 25 || r.OpsPerS <= 0 {
-			t.Errorf("%s: %+v", r.Scheme, r)
+	// The counters of one sample are read one after the other, while searches go on.
+	longer.Measure(t, 200*time.Millisecond, func(d time.Duration) error {
+		out := succeed(t, "bench", "run", "--scheme", "tcp,fast,offload", "--objects", "5000", "--scale", "0.1",
+			"--clients", "2", "--in-flight", "2", "--duration", d.String(), "--warmup", "50ms", "--transport", "shm",
+			"--batch", "16", "--json", "-")
+		for l := range strings.SplitSeq(strings.TrimSpace(out), "\n") {
+			r := decode[bench.Row](t, l)
+			if r.Batch != 16 || r.OpsPerS <= 0 {
+				t.Errorf("%s: %+v", r.Scheme, r)
+			}
+			if one := 1. / 16; r.Results < 6 || r.Results > 25 || r.Offload == 0 && (r.Trips < 0.9*one || r.Trips > 1.1*one) {
+				return fmt.Errorf("%s: %v results and %v round trips a search, want about 12.5 and %v", r.Scheme, r.Results, r.Trips, one)
+			}
 		}
-		if one := 1. / 16; r.Offload == 0 && (r.Trips < 0.9*one || r.Trips > 1.1*one) {
-			t.Errorf("%s: %v round trips a search, want %v", r.Scheme, r.Trips, one)
-		}
-	}
+		return nil
+	})
 	fail(t, exitUsage, []string{"bench", "run", "--batch", "0"}, "--batch")
 }
 
