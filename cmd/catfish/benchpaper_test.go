@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,10 +10,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/bench/netns"
 	"github.com/catfish-index/catfish/bench/report"
+	"github.com/catfish-index/catfish/internal/longer"
 )
 
 // paperArgs is a run of a few seconds.
@@ -97,26 +100,36 @@ func TestBenchPaperInterrupted(t *testing.T) {
 
 // What takes too long is cut; progress, rows and report say so.
 func TestBenchPaperDuration(t *testing.T) {
-	dir := t.TempDir()
-	code, out, errOut := program(t, paperArgs(dir, "--figure", "7", "--requests", "100000000",
-		"--duration", "50ms", "--json", "--check")...)
-	if code != exitOK {
-		t.Fatalf("exit %d\n%s", code, errOut)
-	}
-	for lines := bufio.NewScanner(strings.NewReader(out)); lines.Scan(); {
-		r := decode[bench.Row](t, lines.Text())
-		if made := r.Detail.Calls[0]; r.Cut == 0 || made == 0 || made+r.Cut != 4*100000000 || r.DurationS != 0.05 {
-			t.Errorf("made %d, cut %d in %v s", made, r.Cut, r.DurationS)
+	longer.Measure(t, 50*time.Millisecond, func(d time.Duration) error {
+		dir := t.TempDir()
+		code, out, errOut := program(t, paperArgs(dir, "--figure", "7", "--requests", "100000000",
+			"--duration", d.String(), "--json", "--check")...)
+		var rows []bench.Row
+		for lines := bufio.NewScanner(strings.NewReader(out)); lines.Scan(); {
+			r := decode[bench.Row](t, lines.Text())
+			if r.Detail.Calls[0] == 0 {
+				return errors.New("a point without a call")
+			}
+			rows = append(rows, r)
 		}
-		if said := fmt.Sprintf("%d of 400000000", r.Detail.Calls[0]); !strings.Contains(errOut, "cut: "+said) ||
-			!strings.Contains(slurp(t, dir, report.MarkdownFile), said) {
-			t.Errorf("does not say %q:\n%s", said, errOut)
+		if code != exitOK {
+			t.Fatalf("exit %d\n%s", code, errOut)
 		}
-	}
-	if md := slurp(t, dir, report.MarkdownFile); !strings.Contains(md, "CUT: 4 of 4 points") || strings.Count(errOut, " left\n") != 3 {
-		t.Errorf("says\n%s", errOut)
-	}
-	fail(t, exitFailure, paperArgs(dir, "--duration", "60ms"), "duration_ns 50000000, here 60000000")
+		for _, r := range rows {
+			if made := r.Detail.Calls[0]; r.Cut == 0 || made+r.Cut != 4*100000000 || r.DurationS != d.Seconds() {
+				t.Errorf("made %d, cut %d in %v s", made, r.Cut, r.DurationS)
+			}
+			if said := fmt.Sprintf("%d of 400000000", r.Detail.Calls[0]); !strings.Contains(errOut, "cut: "+said) ||
+				!strings.Contains(slurp(t, dir, report.MarkdownFile), said) {
+				t.Errorf("does not say %q:\n%s", said, errOut)
+			}
+		}
+		if md := slurp(t, dir, report.MarkdownFile); !strings.Contains(md, "CUT: 4 of 4 points") || strings.Count(errOut, " left\n") != 3 {
+			t.Errorf("says\n%s", errOut)
+		}
+		fail(t, exitFailure, paperArgs(dir, "--duration", "60ms"), fmt.Sprintf("duration_ns %d, here 60000000", d))
+		return nil
+	})
 }
 
 // needNetworks ends a test on a machine without them, and says why; where
