@@ -23,7 +23,7 @@ var paged = flag.Int("paged", 20_000, "how many features TestPagingBesideWriters
 // made it, no older than what was acknowledged before its page was asked for.
 func TestPagingBesideWriters(t *testing.T) {
 	s := startFeatures(t, ServerOptions{SlabBytes: max(256<<20, int64(*paged)*2048)})
-	n := *paged
+	n := *paged / raceFactor
 	ctx := t.Context()
 	id := func(i int) string { return fmt.Sprintf("place %07d", i) }
 	// Of four features one stays as it is, one is moved, one comes and goes, and one
