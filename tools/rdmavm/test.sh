@@ -60,5 +60,5 @@ for stage in ${STAGES:-conformance library records processes}; do
 	echo "$stage" >"$tmp/share/stages"
 	mem=512
 	case $stage in library | records) mem=1024 ;; esac
-	RDMAVM_MEM=$mem "$here/run.sh" "$tmp/share" 260
+	RDMAVM_MEM=$mem "$here/run.sh" "$tmp/share" 600
 done
