@@ -90,8 +90,11 @@ func TestSlabGrows(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for range 100 {
+		for i := range 100 {
 			insert()
+			if i%raceFactor > 0 {
+				continue
+			}
 			for _, c := range []*Client{reader, local} {
 				n, err := c.Count(t.Context(), plane)
 				if err != nil || n != inserted {
@@ -112,7 +115,7 @@ func TestSlabGrows(t *testing.T) {
 			t.Errorf("%d bytes are used, registered were %d", used, sizes)
 		}
 		// Each growth costs a client one search that it cannot make by itself.
-		if got := reader.Counters(); got.OffloadedSearches < 90 || got.FellBack < 2 || got.FellBack > uint64(len(sizes)) || got.Reconnects > 0 {
+		if got := reader.Counters(); got.OffloadedSearches < 90/raceFactor || got.FellBack < 2 || got.FellBack > uint64(len(sizes)) || got.Reconnects > 0 {
 			t.Errorf("%d searches offloaded, %d fell back, %d reconnects", got.OffloadedSearches, got.FellBack, got.Reconnects)
 		}
 	}
