@@ -115,6 +115,10 @@ type NIC struct {
 	Gbits       float64 `toml:"gbit_s" min:"0.001" max:"1e6"`   // each way
 	PacketBytes float64 `toml:"packet_bytes" min:"64" max:"1e9"`
 	HeaderBytes float64 `toml:"header_bytes" min:"0" max:"1e3"` // of each packet
+
+	// Threads of one host that start operations contend: see posts.go.
+	PostWaitNs float64 `toml:"post_wait_ns" min:"0" max:"1e5"` // an operation takes longer by this for each that waits
+	PostMoveNs float64 `toml:"post_move_ns" min:"0" max:"1e5"` // of a thread that waits for its operations, if another posted last
 }
 
 // Fabric is what lies between two cards.

@@ -48,7 +48,7 @@ func (c *Cluster) MicroUs(op MicroOp, n int, gbits float64) (float64, error) {
 		return 0, fmt.Errorf("%w: a request of %d bytes, want 1 to %d", bench.ErrConfig, n, maxMicroBytes)
 	}
 	bytes := float64(n)
-	client, server := newCard(c.Client.NIC), newCard(c.Server.NIC)
+	client, server := newCard(c.Client.NIC, 1), newCard(c.Server.NIC, 1)
 	far := c.Fabric.LatencyNs
 	at := c.Client.PostNs
 	switch op {
@@ -75,7 +75,7 @@ const maxMicroBytes = 1 << 30
 // that do not depend on its bytes are half for sending and half for
 // receiving, at either side.
 func (c *Cluster) socketNs(nic NIC, answer float64) float64 {
-	client, server := newCard(nic), newCard(nic)
+	client, server := newCard(nic, 1), newCard(nic, 1)
 	t := &c.TCP
 	at := t.ClientNs/2 + t.ByteNs
 	at = client.start(ns(at), 1) + t.LatencyNs

@@ -10,12 +10,15 @@ type card struct {
 	byteNs           float64 // for one byte on the link
 	packet, overhead float64 // largest payload, and what is added to each
 	sent             float64 // bytes on the link, headers included
+	posts            posts
 }
 
-func newCard(n NIC) card {
+// newCard is a card of a host whose operations up to so many threads start.
+func newCard(n NIC, threads int) card {
 	return card{
 		inNs: perOp(n.InMops), outNs: perOp(n.OutMops), byteNs: 8 / n.Gbits,
 		packet: n.PacketBytes, overhead: n.HeaderBytes,
+		posts: posts{waitNs: n.PostWaitNs, moveNs: n.PostMoveNs, most: threads - 1, last: noThread},
 	}
 }
 
@@ -24,7 +27,7 @@ func perOp(mops float64) float64 { return 1e3 / mops }
 
 // onWire is how long a message of so many bytes takes on the link.
 func (c *card) onWire(bytes float64) float64 {
-	return c.wireBytes(bytes) * c.byteNs
+	return float64(c.wireBytes(bytes) * c.byteNs) // Never fused with a sum: equal on every machine.
 }
 
 func (c *card) wireBytes(bytes float64) float64 {
@@ -35,7 +38,8 @@ func (c *card) wireBytes(bytes float64) float64 {
 // last byte is out.
 func (c *card) start(now int64, bytes float64) float64 {
 	c.sent += c.wireBytes(bytes)
-	return c.tx.pass(c.out.pass(float64(now), c.outNs), c.onWire(bytes))
+	waits := c.posts.waits(float64(now))
+	return c.tx.pass(c.posts.note(c.out.pass(float64(now), c.outNs+waits)), c.onWire(bytes))
 }
 
 // reply is the answer to a read: it takes the link, not the units that

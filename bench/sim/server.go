@@ -193,3 +193,12 @@ func (s *sim) respond(id uint32) {
 	s.heartbeats.served++
 	s.schedule(ns(s.card.start(s.now, bytes))+int64(s.latency), evAnswer, id, 0)
 }
+
+// serverThreads is how many of the server's workers can run at once.
+func (c *Cluster) serverThreads(clients int) int {
+	n := c.Server.Workers
+	if n == 0 {
+		n = clients
+	}
+	return min(n, c.Server.Cores)
+}

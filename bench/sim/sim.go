@@ -118,10 +118,10 @@ func newSim(cfg Config, w *Workload) (*sim, error) {
 		serverNIC, clientNIC = nic, nic
 		s.latency = time.Duration(cl.TCP.LatencyNs)
 	}
-	s.card = newCard(serverNIC)
+	s.card = newCard(serverNIC, cl.serverThreads(cfg.Clients))
 	for range min(cl.Client.Machines, cfg.Clients) {
 		s.machines = append(s.machines, machine{
-			cores: cores{free: cl.Client.Cores}, card: newCard(clientNIC), group: policy.NewGroup(),
+			cores: cores{free: cl.Client.Cores}, card: newCard(clientNIC, cl.Client.Cores), group: policy.NewGroup(),
 		})
 	}
 	for i := range s.clients {

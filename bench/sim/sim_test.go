@@ -185,7 +185,7 @@ func TestCardLimits(t *testing.T) {
 			func(cl *Cluster) float64 {
 				// The mean of rounded packets, not the packets of the mean.
 				sum := 0.0
-				card := newCard(cl.TCP.NIC)
+				card := newCard(cl.TCP.NIC, 1)
 				for i := range w.searches {
 					sum += card.wireBytes(fastmsg.HeaderBytes + objectBytes*float64(w.searches[i].results))
 				}

@@ -84,5 +84,5 @@ func TestPrintCluster(t *testing.T) {
 	if !strings.Contains(out, "cluster mine") {
 		t.Errorf("simulated %s", out)
 	}
-	fail(t, exitUsage, strings.Fields("bench sim --print-cluster moon"), "want one of modern, paper, thismachine")
+	fail(t, exitUsage, strings.Fields("bench sim --print-cluster moon"), "want one of connectx3, modern, paper, thismachine")
 }

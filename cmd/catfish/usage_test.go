@@ -141,7 +141,7 @@ func TestBadUsage(t *testing.T) {
 		{"requests is -5", "bench paper --requests -5"},
 		{"duration is -1s, want at least 10ms", "bench paper --duration -1s"},
 		{"core not available", "bench paper --server-cpus 1023"},
-		{`cluster "moon" is unknown, want one of modern, paper, thismachine`, "bench sim --cluster moon"},
+		{`cluster "moon" is unknown, want one of connectx3, modern, paper, thismachine`, "bench sim --cluster moon"},
 		{"no such file", "bench sim --cluster ./moon.toml"},
 		{`policy "quick", want one of`, "bench sim --scheme fast,quick"},
 		{"clients is 0", "bench sim --clients 0"},

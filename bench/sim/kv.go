@@ -1,0 +1,194 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/datasets/ycsb"
+)
+
+// A key-value service, simulated: threads of clients with one call under way
+// each, threads of a server, and the cards, links and contention of every
+// simulation. No store takes part: an operation costs what KVCosts says.
+//
+//	Jakiro        client --write--> slot ... thread leaves the answer in a slot
+//	              client <--read--- slot     again until it is there; the rest, if
+//	                                         it is longer than the read
+//	ServerReply   client --write--> slot ... thread --write--> client
+//
+// kv.go says what goes in, kvrun.go runs it and says what comes out, kvclient.go
+// and kvserver.go are the two sides, kvsizes.go values' sizes, kvfetch.go how
+// many bytes are fetched.
+
+// KVScheme is how requests are served and answers come back.
+type KVScheme struct {
+	Name string
+	// Written: the thread writes the answer to the client. Otherwise the client
+	// fetches it.
+	Written bool
+	// Waits: a thread that writes an answer waits for the completion before it
+	// takes the next request, as the threads of RFP's table I do.
+	Waits bool
+	// ByClient: a client's requests go to one thread. Otherwise the key decides
+	// (EREW).
+	ByClient bool
+	// Locks: operations hold one lock of the store, see KVCosts.
+	Locks bool
+	// Events: threads sleep when there is nothing to do, as Catfish's do;
+	// otherwise they poll.
+	Events bool
+	// FallBack: after so many fetches in vain an answer is written; 0: never.
+	FallBack int
+	// FetchBytes of a first fetch (RFP's RFS); 0: the client chooses by the sizes
+	// that it has seen.
+	FetchBytes int
+}
+
+// KVCosts are what operations cost a thread of the server, beside what the
+// cluster says of polling, waking, posting and bytes.
+type KVCosts struct {
+	GetNs, PutNs float64
+	// Of KVScheme.Locks: how long an operation holds the lock.
+	GetLockNs, PutLockNs float64
+	// The kernel interrupts each thread so often, for so long.
+	TicksPerS, TickNs float64
+}
+
+// KVConfig says what RunKV simulates.
+type KVConfig struct {
+	Cluster *Cluster
+	Scheme  KVScheme
+	Costs   KVCosts
+	Threads int // of the server
+	Clients int // threads of clients, dealt to the machines
+
+	GetPercent int
+	Keys       uint64
+	Dist       ycsb.Dist
+	Sizes      KVSizes
+
+	Duration time.Duration // measured
+	Warmup   time.Duration
+	Seed     uint64
+}
+
+// Bytes of messages, as RFP's section IV draws them: a header of arrival or done
+// and the size; the key; of values their length; after a request a byte that
+// tells that all of it is there.
+const (
+	kvHeaderBytes = 2
+	kvLengthBytes = 2
+	kvTailBytes   = 1
+	// kvSwitchBytes ask for an answer that is written. Not in the paper's arXiv
+	// version.
+	kvSwitchBytes = 8
+)
+
+// maxKVThreads is far above what machines have.
+const maxKVThreads = 1 << 14
+
+// Validate checks every value. Errors wrap bench.ErrConfig.
+func (c *KVConfig) Validate() error {
+	if c.Cluster == nil {
+		return fmt.Errorf("%w: no cluster", bench.ErrConfig)
+	}
+	if err := c.Cluster.Validate(); err != nil {
+		return err
+	}
+	if err := inLimits([]limit{
+		{"server threads", c.Threads, 1, c.Cluster.Server.Cores},
+		{"client threads", c.Clients, 1, maxKVThreads},
+		{"share of GETs in percent", c.GetPercent, 0, 100},
+		{"bytes of a fetch", c.Scheme.FetchBytes, 0, maxMicroBytes},
+		{"fetches in vain", c.Scheme.FallBack, 0, 1 << 20},
+	}); err != nil {
+		return err
+	}
+	for _, v := range []struct {
+		name  string
+		value float64
+	}{
+		{"get_ns", c.Costs.GetNs}, {"put_ns", c.Costs.PutNs},
+		{"get_lock_ns", c.Costs.GetLockNs}, {"put_lock_ns", c.Costs.PutLockNs},
+		{"ticks_per_s", c.Costs.TicksPerS}, {"tick_ns", c.Costs.TickNs},
+	} {
+		// Written so that a NaN is out of range.
+		if !(v.value >= 0 && v.value <= 1e7) {
+			return fmt.Errorf("%w: %s is %v, want 0 to 1e+07", bench.ErrConfig, v.name, v.value)
+		}
+	}
+	if c.Costs.TicksPerS*c.Costs.TickNs > 5e8 {
+		return fmt.Errorf("%w: %v interruptions a second of %v ns each, want at most half of the time",
+			bench.ErrConfig, c.Costs.TicksPerS, c.Costs.TickNs)
+	}
+	if c.Duration < time.Millisecond || c.Duration > maxDuration || c.Warmup < 0 || c.Warmup > maxDuration {
+		return fmt.Errorf("%w: duration is %v after %v of warming up, want 1ms to %v after 0 to %v",
+			bench.ErrConfig, c.Duration, c.Warmup, maxDuration, maxDuration)
+	}
+	if err := c.Sizes.validate(); err != nil {
+		return err
+	}
+	y := c.ycsb()
+	if err := y.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", bench.ErrConfig, err)
+	}
+	return nil
+}
+
+// ycsb is the workload. What values are long is KVSizes' affair.
+func (c *KVConfig) ycsb() ycsb.Config {
+	return ycsb.Config{
+		Mix:  ycsb.Mix{ycsb.Read: c.GetPercent, ycsb.Update: 100 - c.GetPercent},
+		Dist: c.Dist, Theta: ycsb.Theta, Keys: c.Keys, ValueBytes: 1, Seed: c.Seed,
+	}
+}
+
+// KVResult is what RunKV found.
+type KVResult struct {
+	Calls   uint64
+	Mops    float64
+	MeanUs  float64
+	Latency *bench.Latency
+	Trips   float64 // mean round trips of a call that its client makes
+	// Calls with more than two round trips: their share, the fewest and the most
+	// that the middle nine tenths of them have, and their median latency.
+	Longer            float64
+	LongerLow         int
+	LongerHigh        int
+	LongerUs          float64
+	Below7            float64 // share of calls below 7 us
+	Written           float64 // share of answers that were written
+	ServerPosts       float64 // operations that the server starts, a call
+	Busy              float64 // mean share of time that threads serve
+	Busiest           float64 // calls of the busiest thread by those of the idlest
+	In, Out           float64 // shares of the server's card: operations served and link out
+	FetchBytes        float64 // mean of first fetches
+	WastedReads       float64 // reads a call that found no answer
+	Events            uint64
+	Simulated, Warmup time.Duration
+}
+
+// RunKV simulates. Equal arguments give equal results, on every machine. The
+// error is one of Validate's or ctx's cause.
+func RunKV(ctx context.Context, cfg KVConfig) (*KVResult, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	s, err := newKVSim(&cfg)
+	if err != nil {
+		return nil, err
+	}
+	s.run(int64(cfg.Warmup))
+	s.reset()
+	end := int64(cfg.Warmup + cfg.Duration)
+	for i := int64(1); i <= steps; i++ {
+		s.run(int64(cfg.Warmup) + int64(cfg.Duration)*i/steps)
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("sim: simulated %v of %v: %w",
+				time.Duration(s.now), time.Duration(end), context.Cause(ctx))
+		}
+	}
+	return s.result(), nil
+}

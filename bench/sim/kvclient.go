@@ -1,0 +1,270 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/catfish-index/catfish/datasets/ycsb"
+)
+
+// kvPhase is what a client has posted last, or waits for.
+type kvPhase uint8
+
+const (
+	kvRequesting kvPhase = iota // the request
+	kvFetching                  // a first fetch
+	kvRest                      // a fetch of what the first one left
+	kvSwitching                 // that the answer be written
+	kvWaiting                   // nothing: the answer will be written
+)
+
+// kvClient is a thread of a client: it makes one call after another.
+type kvClient struct {
+	ops     *ycsb.Ops
+	machine uint32
+	phase   kvPhase
+	call    uint16 // number of the call: an answer that was fetched may be written as well
+	began   int64
+	trips   int
+	tried   int // fetches in vain
+	asks    int // bytes of the read under way
+	size    fetchSize
+
+	thread  uint32 // of the server
+	get     bool
+	value   int // bytes
+	ready   bool
+	sampled bool // what the read under way found
+	wants   bool // the server knows that the answer is to be written
+	arrived bool // it was
+
+	// Of KVScheme.FallBack: calls in a row that fell back; whether answers are
+	// written until they come fast; when the request was complete; and how long
+	// fetches take, the mean of late ones.
+	slow   int
+	writes bool
+	asked  int64
+	posted int64
+	tripNs float64
+}
+
+// requestBytes and answerBytes are those of the call under way.
+func (c *kvClient) requestBytes() int {
+	n := kvHeaderBytes + ycsb.KeyBytes + kvTailBytes
+	if !c.get {
+		n += kvLengthBytes + c.value
+	}
+	return n
+}
+
+func (c *kvClient) answerBytes() int {
+	if c.get {
+		return kvHeaderBytes + kvLengthBytes + c.value
+	}
+	return kvHeaderBytes
+}
+
+// begin draws a call and posts its request.
+func (s *kvSim) begin(id uint32) {
+	c := &s.clients[id]
+	op := c.ops.Next()
+	hash := hashOf(&op.Key)
+	c.began, c.trips, c.tried, c.get = s.now, 0, 0, op.Kind == ycsb.Read
+	c.ready, c.sampled, c.arrived, c.wants = false, false, false, s.cfg.Scheme.Written || c.writes
+	c.call++
+	c.value = s.cfg.Sizes.of(hash * 0xbf58476d1ce4e5b9)
+	if s.cfg.Scheme.ByClient {
+		c.thread = id % uint32(len(s.threads))
+	} else {
+		c.thread = uint32(hash % uint64(len(s.threads)))
+	}
+	s.post(id, kvRequesting)
+}
+
+// post is the work of a thread that posts an operation.
+func (s *kvSim) post(id uint32, p kvPhase) {
+	c := &s.clients[id]
+	c.phase, c.posted = p, s.now
+	c.trips++
+	at := s.cl.Client.PostNs + s.machines[c.machine].posts.move(id)
+	s.schedule(s.now+ns(at), kvPost, id, 0)
+}
+
+// posted is the operation at the client's card.
+func (s *kvSim) posted(id uint32) {
+	c := &s.clients[id]
+	bytes := 0
+	switch c.phase {
+	case kvRequesting:
+		bytes = c.requestBytes()
+	case kvSwitching:
+		bytes = kvSwitchBytes
+	case kvFetching:
+		if c.asks = s.cfg.Scheme.FetchBytes; c.asks == 0 {
+			c.asks = c.size.bytes
+		}
+		s.n.fetches++
+		s.n.fetched += uint64(c.asks)
+		bytes = readRequestBytes
+	case kvRest:
+		c.asks = c.answerBytes() - c.asks
+		bytes = readRequestBytes
+	}
+	out := s.machines[c.machine].start(s.now, float64(bytes))
+	s.schedule(ns(out)+s.far, kvThere, id, 0)
+}
+
+// there is the operation at the server's card.
+func (s *kvSim) there(id uint32) {
+	c := &s.clients[id]
+	bytes := readRequestBytes
+	switch c.phase {
+	case kvRequesting:
+		bytes = c.requestBytes()
+	case kvSwitching:
+		bytes = kvSwitchBytes
+	}
+	s.n.served++
+	s.schedule(ns(s.card.serve(s.now, float64(bytes))), kvServed, id, 0)
+}
+
+// servedBy is the operation done at the server: a request is in its slot, or a
+// read has taken what was there.
+func (s *kvSim) servedBy(id uint32) {
+	c := &s.clients[id]
+	back := float64(ackBytes)
+	switch c.phase {
+	case kvRequesting:
+		s.arrive(id)
+	case kvSwitching:
+		c.wants = true
+	default:
+		c.sampled = c.ready
+		back = float64(c.asks)
+	}
+	s.schedule(ns(s.card.reply(float64(s.now), back))+s.far, kvBack, id, 0)
+}
+
+// back is what came back, at the client's card.
+func (s *kvSim) back(id uint32) {
+	c := &s.clients[id]
+	bytes := float64(ackBytes)
+	if c.phase == kvFetching || c.phase == kvRest {
+		bytes = float64(c.asks)
+	}
+	at := s.machines[c.machine].receive(s.now, bytes) + s.cl.Client.CompletionNs
+	s.schedule(ns(at), kvComplete, id, 0)
+}
+
+// complete is when the thread knows.
+func (s *kvSim) complete(id uint32) {
+	c := &s.clients[id]
+	switch c.phase {
+	case kvRequesting:
+		c.asked = s.now
+		if c.wants {
+			s.wait(id)
+		} else {
+			s.post(id, kvFetching)
+		}
+	case kvSwitching:
+		// One more fetch, which the switch went ahead of: either it finds the
+		// answer, or the server will find the switch.
+		s.post(id, kvFetching)
+	case kvFetching:
+		c.tripNs += (float64(s.now-c.posted) - c.tripNs) / 8
+		s.fetchedOnce(id)
+	case kvRest:
+		s.finish(id)
+	}
+}
+
+// fetchedOnce is what a first fetch has found.
+func (s *kvSim) fetchedOnce(id uint32) {
+	c := &s.clients[id]
+	if c.sampled {
+		if c.answerBytes() <= c.asks {
+			s.finish(id)
+		} else {
+			s.post(id, kvRest)
+		}
+		return
+	}
+	s.n.inVain++
+	c.tried++
+	switch most := s.cfg.Scheme.FallBack; {
+	case c.wants:
+		s.wait(id)
+	case most > 0 && c.tried >= most:
+		s.post(id, kvSwitching)
+	default:
+		s.post(id, kvFetching)
+	}
+}
+
+// wait is for an answer that is written, which may be there.
+func (s *kvSim) wait(id uint32) {
+	c := &s.clients[id]
+	c.phase = kvWaiting
+	if c.arrived {
+		s.finish(id)
+	}
+}
+
+// replied is a written answer at the client's card.
+func (s *kvSim) replied(id uint32, call uint16) {
+	c := &s.clients[id]
+	at := s.machines[c.machine].serve(s.now, float64(c.answerBytes()))
+	s.schedule(ns(at+s.cl.Client.CompletionNs), kvAnswer, id, call)
+}
+
+// answer is a written answer that the thread has found. A thread that waits for
+// a completion takes it then.
+func (s *kvSim) answer(id uint32, call uint16) {
+	c := &s.clients[id]
+	if c.call != call {
+		return // It was fetched before, and the next call is under way.
+	}
+	c.arrived = true
+	if c.phase == kvWaiting {
+		s.finish(id)
+	}
+}
+
+// finish ends a call; the next one follows after a pause.
+func (s *kvSim) finish(id uint32) {
+	c := &s.clients[id]
+	took := time.Duration(s.now - c.began)
+	s.latency.Record(took)
+	s.n.calls++
+	s.threads[c.thread].calls++
+	s.n.trips += uint64(c.trips)
+	if took < 7*time.Microsecond {
+		s.n.below7++
+	}
+	if c.trips > 2 {
+		s.n.longer = append(s.n.longer, longerCall{c.trips, took})
+	}
+	if c.size.seen != nil {
+		c.size.note(&s.card, c.answerBytes())
+	}
+	s.fallBack(c)
+	s.schedule(s.now+ns(s.cl.Client.ThinkNs), kvThought, id, 0)
+}
+
+// fallBack decides who moves the next answer: after two calls in a row whose
+// fetches were in vain the server does, until an answer comes so fast that the
+// fetches would have found it.
+func (s *kvSim) fallBack(c *kvClient) {
+	most := s.cfg.Scheme.FallBack
+	switch {
+	case most == 0:
+	case c.writes:
+		c.writes = float64(s.now-c.asked) > float64(float64(most)*c.tripNs)
+	case c.tried < most:
+		c.slow = 0
+	default:
+		if c.slow++; c.slow == 2 {
+			c.slow, c.writes = 0, true
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package sim
+
+// How many bytes a client fetches at first. A fetch of more than the answer
+// wastes the server's link, one of less costs another read:
+//
+//	operations(n) = request + read + P(answer > n) read
+//	link(n)       = n + P(answer > n) what is left
+//
+// in time of the server's card, which is what clients share. It does both at
+// once, so the longer one counts, and the other one a little. A client knows the
+// sizes that it has seen lately; what an operation and a byte take is of a
+// calibration, as RFP's successor (EuroSys 2017) makes one for its fetch size.
+
+// sizeClass: fetches are of whole lines.
+const (
+	sizeClass   = 64
+	sizeClasses = maxValueBytes/sizeClass + 2
+	sizesKept   = 256 // answers that count for the choice, more or less
+	sizesEvery  = 32  // answers from one choice to the next
+)
+
+// fetchSize is one client's choice.
+type fetchSize struct {
+	seen  []float64 // weights of answers by lines, the older the less
+	until int       // answers until the next choice
+	bytes int
+	grows float64 // weight of the next answer
+}
+
+func newFetchSize() fetchSize {
+	return fetchSize{seen: make([]float64, sizeClasses), bytes: sizeClass, until: 1, grows: 1}
+}
+
+// note is an answer of so many bytes.
+func (f *fetchSize) note(c *card, bytes int) {
+	f.seen[(bytes+sizeClass-1)/sizeClass] += f.grows
+	if f.until--; f.until > 0 {
+		return
+	}
+	f.until = sizesEvery
+	f.choose(c)
+	// Weights grow instead of all the old ones shrinking, until they are large.
+	if f.grows *= 1 + float64(sizesEvery)/sizesKept; f.grows > 1e12 {
+		for i := range f.seen {
+			f.seen[i] /= f.grows
+		}
+		f.grows = 1
+	}
+}
+
+func (f *fetchSize) choose(c *card) {
+	all, left, most := 0.0, 0.0, 0
+	for i, w := range f.seen {
+		if w > 0 {
+			all += w
+			left += float64(w * float64(i))
+			most = i
+		}
+	}
+	best, least := 0, 0.0
+	above := all
+	for lines := 0; lines <= most; lines++ {
+		above -= f.seen[lines]
+		left -= float64(f.seen[lines] * float64(lines))
+		if lines == 0 {
+			continue
+		}
+		// What is left of the longer ones: their lines beyond these.
+		rest := max(0, left-float64(above*float64(lines)))
+		ops := float64(c.inNs * (2 + above/all))
+		link := c.onWire(float64(lines*sizeClass)) +
+			(float64(above*float64(c.overhead*c.byteNs))+float64(rest*float64(sizeClass*c.byteNs)))/all
+		if cost := max(ops, link) + (ops+link)/8; best == 0 || cost < least {
+			best, least = lines*sizeClass, cost
+		}
+	}
+	f.bytes = max(best, sizeClass)
+}

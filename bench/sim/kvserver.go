@@ -1,0 +1,142 @@
+package sim
+
+// kvThread is a thread of the server with a core of its own.
+type kvThread struct {
+	inbox   fifo
+	serves  uint32 // client
+	call    uint16 // of it
+	answer  int    // bytes
+	idle    bool
+	since   int64 // idle since
+	stalled int64 // the kernel has it until then
+	owed    int64 // that the kernel took from the work under way
+	calls   uint64
+}
+
+// arrive is a request in its slot.
+func (s *kvSim) arrive(id uint32) {
+	at := s.clients[id].thread
+	t := &s.threads[at]
+	t.inbox.push(id)
+	if !t.idle {
+		return
+	}
+	t.idle = false
+	k := &s.cl.Server
+	if s.cfg.Scheme.Events && float64(s.now-t.since) >= k.SpinNs {
+		s.n.busyNs += k.WakeNs
+		s.schedule(s.now+ns(k.WakeLatencyNs+k.WakeNs), kvWoken, at, 0)
+		return
+	}
+	s.look(at)
+}
+
+// look begins the next request; the thread was idle.
+func (s *kvSim) look(at uint32) {
+	t := &s.threads[at]
+	s.work(at, max(t.stalled-s.now, 0))
+}
+
+// work begins the next request, after a delay.
+func (s *kvSim) work(at uint32, delay int64) {
+	t := &s.threads[at]
+	t.serves = t.inbox.pop()
+	c := &s.clients[t.serves]
+	t.call, t.answer = c.call, c.answerBytes()
+	k, costs := &s.cl.Server, &s.cfg.Costs
+	takes := k.PollNs + float64(k.ByteNs*float64(c.requestBytes()+t.answer))
+	hold := costs.GetLockNs
+	if c.get {
+		takes += costs.GetNs
+	} else {
+		takes, hold = takes+costs.PutNs, costs.PutLockNs
+	}
+	if s.cfg.Scheme.Locks {
+		from := float64(s.now+delay) + takes
+		takes += s.lock.pass(from, hold) - from
+	}
+	s.n.busyNs += takes
+	s.schedule(s.now+delay+ns(takes), kvDone, at, 0)
+}
+
+// late is true, and e comes again, if the kernel took time from the work that
+// should be done now.
+func (s *kvSim) late(at uint32, e kind) bool {
+	t := &s.threads[at]
+	if t.owed == 0 {
+		return false
+	}
+	s.schedule(s.now+t.owed, e, at, 0)
+	t.owed = 0
+	return true
+}
+
+// done is a request that is answered: the answer is in its slot, or goes out.
+func (s *kvSim) done(at uint32) {
+	if s.late(at, kvDone) {
+		return
+	}
+	t := &s.threads[at]
+	c := &s.clients[t.serves]
+	c.ready = true
+	if !c.wants {
+		s.freeNow(at)
+		return
+	}
+	takes := s.cl.Client.PostNs + s.card.posts.move(at)
+	s.n.busyNs += takes
+	s.schedule(s.now+ns(takes), kvReply, at, 0)
+}
+
+// reply is an answer that is written, at the server's card.
+func (s *kvSim) reply(at uint32) {
+	if s.late(at, kvReply) {
+		return
+	}
+	t := &s.threads[at]
+	s.n.written++
+	s.n.posts++
+	out := ns(s.card.start(s.now, float64(t.answer))) + s.far
+	s.schedule(out, kvReplied, t.serves, t.call)
+	if !s.cfg.Scheme.Waits {
+		// It has the doorbell's lock until the card has taken the operation.
+		s.schedule(ns(s.card.out.free), kvFree, at, 0)
+		return
+	}
+	// The acknowledgement leaves when the other card has the answer, which has
+	// no queue: few operations reach a client.
+	s.schedule(out+ns(s.card.inNs)+s.far, kvReplyBack, at, 0)
+}
+
+// replyBack is the acknowledgement of an answer.
+func (s *kvSim) replyBack(at uint32) {
+	s.schedule(ns(s.card.receive(s.now, ackBytes)+s.cl.Client.CompletionNs), kvFree, at, 0)
+}
+
+func (s *kvSim) free(at uint32) {
+	if !s.late(at, kvFree) {
+		s.freeNow(at)
+	}
+}
+
+// freeNow is a thread that looks for the next request.
+func (s *kvSim) freeNow(at uint32) {
+	t := &s.threads[at]
+	if t.inbox.len() > 0 {
+		s.work(at, 0)
+		return
+	}
+	t.idle, t.since = true, s.now
+}
+
+// tick is the kernel that takes a thread's core for a while.
+func (s *kvSim) tick(at uint32) {
+	t := &s.threads[at]
+	takes := int64(s.cfg.Costs.TickNs)
+	if t.idle {
+		t.stalled = s.now + takes
+	} else {
+		t.owed += takes
+	}
+	s.schedule(s.now+int64(1e9/s.cfg.Costs.TicksPerS), kvTick, at, 0)
+}

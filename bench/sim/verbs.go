@@ -1,0 +1,116 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/catfish-index/catfish/bench"
+)
+
+// Verbs is a loop of threads that start one operation after the other, each
+// when the one before is complete: table I of RFP, and its figure of in-bound
+// reads. No service takes part.
+type Verbs struct {
+	Cluster *Cluster
+	// FromServer: the server's threads start the operations, on the client
+	// machines in turn. Otherwise the clients' threads do, on the server.
+	FromServer bool
+	Op         MicroOp // MicroRead or MicroWrite
+	Bytes      int
+	Threads    int // all of them
+	Machines   int // client machines; 0: the cluster's
+	Seed       uint64
+}
+
+// verbsNs is how long is simulated: thousands of operations.
+const verbsNs = 20e6
+
+// The events of a verbs.
+const (
+	verbPost  kind = iota // thread: the operation goes to its card
+	verbThere             // thread: it is at the other card
+	verbDone              // thread: it was served
+	verbBack              // thread: the answer or acknowledgement is at its card
+)
+
+// Mops simulates it, and returns million operations a second. Errors wrap
+// bench.ErrConfig.
+func (v Verbs) Mops() (float64, error) {
+	if err := v.Cluster.Validate(); err != nil {
+		return 0, err
+	}
+	if v.Machines == 0 {
+		v.Machines = v.Cluster.Client.Machines
+	}
+	limits := []limit{
+		{"threads", v.Threads, 1, 1 << 16}, {"machines", v.Machines, 1, 4096}, {"bytes", v.Bytes, 1, maxMicroBytes},
+	}
+	if err := inLimits(limits); err != nil {
+		return 0, err
+	}
+	if v.Op != MicroRead && v.Op != MicroWrite {
+		return 0, fmt.Errorf("%w: operation %q, want read or write", bench.ErrConfig, v.Op)
+	}
+	k := &v.Cluster.Client
+	server := newCard(v.Cluster.Server.NIC, v.Threads)
+	clients := make([]card, v.Machines)
+	for i := range clients {
+		clients[i] = newCard(k.NIC, (v.Threads+v.Machines-1)/v.Machines)
+	}
+	// near is where a thread runs, far what it reads or writes.
+	near := func(id uint32) (near, far *card) {
+		c := &clients[int(id)%v.Machines]
+		if v.FromServer {
+			return &server, c
+		}
+		return c, &server
+	}
+	var q queue
+	rng := rand.New(rand.NewPCG(v.Seed, 0x766572))
+	for i := range v.Threads {
+		q.schedule(rng.Int64N(2000), verbPost, uint32(i), 0)
+	}
+	there, back := float64(v.Bytes), float64(ackBytes)
+	if v.Op == MicroRead {
+		there, back = readRequestBytes, float64(v.Bytes)
+	}
+	far := int64(v.Cluster.Fabric.LatencyNs)
+	warm, done := int64(verbsNs/10), 0
+	for {
+		e, ok := q.next(verbsNs)
+		if !ok {
+			break
+		}
+		mine, other := near(e.id)
+		switch e.kind {
+		case verbPost:
+			q.schedule(ns(mine.start(q.now, there))+far, verbThere, e.id, 0)
+		case verbThere:
+			q.schedule(ns(other.serve(q.now, there)), verbDone, e.id, 0)
+		case verbDone:
+			q.schedule(ns(other.reply(float64(q.now), back))+far, verbBack, e.id, 0)
+		case verbBack:
+			if q.now > warm {
+				done++
+			}
+			at := mine.receive(q.now, back) + k.CompletionNs + k.PostNs + mine.posts.move(e.id)
+			q.schedule(ns(at), verbPost, e.id, 0)
+		}
+	}
+	return float64(done) * 1e3 / (verbsNs - float64(warm)), nil
+}
+
+// limit is a whole number of a configuration and what it may be.
+type limit struct {
+	name            string
+	value, min, max int
+}
+
+func inLimits(all []limit) error {
+	for _, l := range all {
+		if l.value < l.min || l.value > l.max {
+			return fmt.Errorf("%w: %s is %d, want %d to %d", bench.ErrConfig, l.name, l.value, l.min, l.max)
+		}
+	}
+	return nil
+}
