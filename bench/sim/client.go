@@ -22,6 +22,7 @@ const (
 	starting  phase = iota // choose a way and send
 	messaging              // take the answer
 	reading                // look at blocks
+	fetching               // fetch the answer, of scheme fetch
 	yielding               // let others run, then offload
 	yielded
 )
@@ -48,6 +49,7 @@ type call struct {
 	place                   place
 	way                     policy.Path
 	walk                    walk
+	fetch                   *fetch // of scheme fetch
 }
 
 // begin makes a call want a core for its next request.
@@ -96,6 +98,8 @@ func (s *sim) step(id uint32) {
 		}
 	case reading:
 		takes = s.look(c)
+	case fetching:
+		takes = s.fetchWork(c)
 	case yielded:
 		takes = s.startWalk(c)
 	}
@@ -161,6 +165,7 @@ func (s *sim) startWalk(c *call) float64 {
 // send is the work of sending a request.
 func (s *sim) send(c *call) float64 {
 	c.way, c.phase = policy.FastMessaging, messaging
+	c.fetch.begin()
 	if s.sch.TCP {
 		return s.cl.Client.MessageNs + s.cl.TCP.ClientNs + s.cl.TCP.ByteNs*s.requestBytes(c)
 	}
@@ -189,6 +194,8 @@ func (s *sim) ran(id uint32) {
 		default:
 			s.leave(c)
 		}
+	case c.phase == fetching:
+		s.fetchRan(id)
 	case c.walk.answered:
 		c.walk.answered = false
 		s.finish(id)
@@ -202,20 +209,26 @@ func (s *sim) ran(id uint32) {
 	}
 }
 
-// answer is at the client's card.
-func (s *sim) answer(id uint32) {
+// answer is at the client's card. One of an earlier call was fetched as well.
+func (s *sim) answer(id uint32, number uint16) {
 	c := &s.calls[id]
-	at := ns(s.machines[c.machine].card.serve(s.now, s.answerBytes(c)))
-	if at > s.now {
-		s.schedule(at, evTaken, id, 0)
+	if c.fetch.stale(number) {
 		return
 	}
-	s.taken(id)
+	at := ns(s.machines[c.machine].card.serve(s.now, s.answerBytes(c)))
+	if at > s.now {
+		s.schedule(at, evTaken, id, number)
+		return
+	}
+	s.taken(id, number)
 }
 
 // taken is when the answer is in memory; the caller notices later.
-func (s *sim) taken(id uint32) {
+func (s *sim) taken(id uint32, number uint16) {
 	c := &s.calls[id]
+	if c.fetch.stale(number) || c.fetch.keeps() {
+		return
+	}
 	c.walk.answered = true
 	if late := ns(s.cl.Client.WakeLatencyNs); late > 0 {
 		s.schedule(s.now+late, evNoticed, id, 0)
@@ -230,6 +243,7 @@ func (s *sim) finish(id uint32) {
 	c := &s.calls[id]
 	took := time.Duration(s.now - c.began)
 	s.all.Record(took)
+	s.fetchOver(c)
 	think := s.cl.Client.ThinkNs
 	if c.insert >= 0 {
 		s.n.inserts++
@@ -239,7 +253,7 @@ func (s *sim) finish(id uint32) {
 		s.n.ways[c.way]++
 		s.n.results += uint64(c.search.results)
 		if c.way == policy.FastMessaging {
-			s.n.trips++
+			s.n.trips += 1 + c.fetch.trips()
 		} else {
 			s.n.trips += s.tripsOf(c)
 		}

@@ -58,10 +58,23 @@
 // client lets others run after policy.YieldReads reads, as package catfish
 // does.
 //
+// Threads of one host contend for what their card starts (posts.go): only on
+// cluster connectx3, where a paper has measured it. Workers of the tree do not
+// wait for the card; what waits there counts as threads that do.
+//
+// Answers of scheme fetch stay in the server's memory, and clients read them
+// (fetch.go): the server's card starts nothing, and serves more.
+//
 // Scheme tcp has a card, CPU costs and a latency of its own, and no
 // heartbeats; Config.TCPGbits gives its card another rate. What one request
 // takes by its bytes, without load, is MicroUs. In all others a heartbeat goes to each client every interval,
 // with the utilisation of the simulated cores; spinning is not counted.
+//
+// # A key-value service
+//
+// RunKV simulates another service over the same cards: RFP's Jakiro and what
+// it is compared with, without a store (kv.go). Verbs is a loop of operations
+// without any service, for RFP's table I. Package rfp has the figures.
 //
 // # Left out
 //
@@ -77,5 +90,6 @@
 // heartbeat.go what they do; series.go watches a run over time; workload.go is
 // the real tree; cluster.go the parameters; run.go, row.go what goes in and out; micro.go
 // is the paper's figure 9; fit.go how free parameters are
-// found. Package paper simulates the paper's figures with it.
+// found. posts.go is how threads contend, fetch.go scheme fetch, verbs.go and
+// kv*.go are RFP's. Packages paper and rfp simulate papers' figures with it.
 package sim

@@ -25,7 +25,6 @@ type kvClient struct {
 	call    uint16 // number of the call: an answer that was fetched may be written as well
 	began   int64
 	trips   int
-	tried   int // fetches in vain
 	asks    int // bytes of the read under way
 	size    fetchSize
 
@@ -37,14 +36,8 @@ type kvClient struct {
 	wants   bool // the server knows that the answer is to be written
 	arrived bool // it was
 
-	// Of KVScheme.FallBack: calls in a row that fell back; whether answers are
-	// written until they come fast; when the request was complete; and how long
-	// fetches take, the mean of late ones.
-	slow   int
-	writes bool
-	asked  int64
-	posted int64
-	tripNs float64
+	posted int64 // when the operation under way was
+	mover  mover // with KVScheme.FallBack
 }
 
 // requestBytes and answerBytes are those of the call under way.
@@ -68,8 +61,8 @@ func (s *kvSim) begin(id uint32) {
 	c := &s.clients[id]
 	op := c.ops.Next()
 	hash := hashOf(&op.Key)
-	c.began, c.trips, c.tried, c.get = s.now, 0, 0, op.Kind == ycsb.Read
-	c.ready, c.sampled, c.arrived, c.wants = false, false, false, s.cfg.Scheme.Written || c.writes
+	c.began, c.trips, c.get = s.now, 0, op.Kind == ycsb.Read
+	c.ready, c.sampled, c.arrived, c.wants = false, false, false, s.cfg.Scheme.Written || c.mover.writes
 	c.call++
 	c.value = s.cfg.Sizes.of(hash * 0xbf58476d1ce4e5b9)
 	if s.cfg.Scheme.ByClient {
@@ -160,7 +153,7 @@ func (s *kvSim) complete(id uint32) {
 	c := &s.clients[id]
 	switch c.phase {
 	case kvRequesting:
-		c.asked = s.now
+		c.mover.asked = s.now
 		if c.wants {
 			s.wait(id)
 		} else {
@@ -171,7 +164,7 @@ func (s *kvSim) complete(id uint32) {
 		// answer, or the server will find the switch.
 		s.post(id, kvFetching)
 	case kvFetching:
-		c.tripNs += (float64(s.now-c.posted) - c.tripNs) / 8
+		c.mover.fetched(s.now - c.posted)
 		s.fetchedOnce(id)
 	case kvRest:
 		s.finish(id)
@@ -190,11 +183,10 @@ func (s *kvSim) fetchedOnce(id uint32) {
 		return
 	}
 	s.n.inVain++
-	c.tried++
-	switch most := s.cfg.Scheme.FallBack; {
+	switch {
 	case c.wants:
 		s.wait(id)
-	case most > 0 && c.tried >= most:
+	case c.mover.vain(s.cfg.Scheme.FallBack):
 		s.post(id, kvSwitching)
 	default:
 		s.post(id, kvFetching)
@@ -247,24 +239,6 @@ func (s *kvSim) finish(id uint32) {
 	if c.size.seen != nil {
 		c.size.note(&s.card, c.answerBytes())
 	}
-	s.fallBack(c)
+	c.mover.over(s.now, s.cfg.Scheme.FallBack)
 	s.schedule(s.now+ns(s.cl.Client.ThinkNs), kvThought, id, 0)
-}
-
-// fallBack decides who moves the next answer: after two calls in a row whose
-// fetches were in vain the server does, until an answer comes so fast that the
-// fetches would have found it.
-func (s *kvSim) fallBack(c *kvClient) {
-	most := s.cfg.Scheme.FallBack
-	switch {
-	case most == 0:
-	case c.writes:
-		c.writes = float64(s.now-c.asked) > float64(float64(most)*c.tripNs)
-	case c.tried < most:
-		c.slow = 0
-	default:
-		if c.slow++; c.slow == 2 {
-			c.slow, c.writes = 0, true
-		}
-	}
 }

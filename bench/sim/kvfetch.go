@@ -33,7 +33,7 @@ func newFetchSize() fetchSize {
 
 // note is an answer of so many bytes.
 func (f *fetchSize) note(c *card, bytes int) {
-	f.seen[(bytes+sizeClass-1)/sizeClass] += f.grows
+	f.seen[min((bytes+sizeClass-1)/sizeClass, sizeClasses-1)] += f.grows
 	if f.until--; f.until > 0 {
 		return
 	}
@@ -75,4 +75,41 @@ func (f *fetchSize) choose(c *card) {
 		}
 	}
 	f.bytes = max(best, sizeClass)
+}
+
+// mover says who moves a client's next answer. A client that fetched in vain so
+// often that a limit is reached asks for an answer that is written; after two such
+// calls in a row all are, until one comes so fast that the fetches would have
+// found it. The paper's arXiv version has none of this, its successor has.
+type mover struct {
+	tried  int // fetches in vain, of this call
+	slow   int // calls in a row that reached the limit
+	writes bool
+	asked  int64   // when the request was complete
+	tripNs float64 // of a fetch, the mean of late ones
+}
+
+// fetched is a fetch that took so long.
+func (m *mover) fetched(took int64) { m.tripNs += (float64(took) - m.tripNs) / 8 }
+
+// vain is a fetch that found nothing; true: ask for a written answer now.
+func (m *mover) vain(limit int) bool {
+	m.tried++
+	return limit > 0 && m.tried == limit
+}
+
+// over is a call that ends now.
+func (m *mover) over(now int64, limit int) {
+	switch {
+	case limit == 0:
+	case m.writes:
+		m.writes = float64(now-m.asked) > float64(float64(limit)*m.tripNs)
+	case m.tried < limit:
+		m.slow = 0
+	default:
+		if m.slow++; m.slow == 2 {
+			m.slow, m.writes = 0, true
+		}
+	}
+	m.tried = 0
 }

@@ -98,6 +98,7 @@ func (s *sim) arrived(id uint32) {
 	v := &s.server.workers[at]
 	v.inbox.push(id)
 	s.server.waiting++
+	s.fetchAsked(id)
 	if s.server.turns != nil {
 		s.found(at)
 		return
@@ -184,14 +185,17 @@ func (s *sim) served(at uint32) {
 	}
 }
 
-// respond sends an answer.
+// respond sends an answer, or leaves it to be fetched.
 func (s *sim) respond(id uint32) {
+	if s.left(id) {
+		return
+	}
 	bytes := s.answerBytes(&s.calls[id])
 	s.n.bytes += bytes
 	s.n.outBytes += bytes
 	s.heartbeats.bytes += bytes
 	s.heartbeats.served++
-	s.schedule(ns(s.card.start(s.now, bytes))+int64(s.latency), evAnswer, id, 0)
+	s.schedule(ns(s.card.start(s.now, bytes))+int64(s.latency), evAnswer, id, s.calls[id].fetch.callNumber())
 }
 
 // serverThreads is how many of the server's workers can run at once.

@@ -33,6 +33,11 @@ const (
 	evHeartbeatDue             // a heartbeat is due
 	evTicked                   // the server's work for it is done
 	evHeartbeat                // client, sub slot: it is in the client's mailbox
+	evAcked                    // call: its request's acknowledgement is at the client's card
+	evFetch                    // call: a fetch, or what asks for a written answer, is at the server's card
+	evFetchServed              // call: the server's card has done it
+	evFetched                  // call: what came back is at the client's card
+	evFetchHere                // call: it is in the client's memory
 	evSample                   // an interval of a watched run is over
 )
 
@@ -44,7 +49,9 @@ type sim struct {
 	cl  *Cluster
 	w   *Workload
 	sch policy.Scheme
-	rng *rand.Rand
+
+	fetches bool // scheme fetch
+	rng     *rand.Rand
 
 	calls      []call
 	clients    []client
@@ -95,12 +102,12 @@ type client struct {
 
 func newSim(cfg Config, w *Workload) (*sim, error) {
 	cl := cfg.Cluster
-	sch, err := policy.SchemeByName(cfg.Scheme)
+	sch, fetches, err := schemeOf(cfg.Scheme)
 	if err != nil {
 		return nil, err
 	}
 	s := &sim{
-		cfg: cfg, cl: cl, w: w, sch: sch,
+		cfg: cfg, cl: cl, w: w, sch: sch, fetches: fetches,
 		rng:     rand.New(rand.NewPCG(cfg.Seed, 0x73696d)),
 		clients: make([]client, cfg.Clients),
 		calls:   make([]call, cfg.Clients*cfg.InFlight),
@@ -138,6 +145,9 @@ func newSim(cfg Config, w *Workload) (*sim, error) {
 		c.machine = c.client % uint32(len(s.machines))
 		c.worker = c.client % uint32(len(s.server.workers))
 		c.next = s.rng.Uint32N(uint32(len(w.searches)))
+		if fetches {
+			c.fetch = &fetch{size: newFetchSize()}
+		}
 		// Callers begin within a tenth of a millisecond, not at once.
 		at := s.rng.Int64N(1e5)
 		if cfg.JoinAt > 0 && int(c.client) >= cfg.First {
@@ -145,7 +155,7 @@ func newSim(cfg Config, w *Workload) (*sim, error) {
 		}
 		s.schedule(at, evThought, uint32(i), 0)
 	}
-	if !sch.TCP {
+	if !sch.TCP && !fetches { // What a heartbeat says is fetched with answers.
 		s.schedule(int64(cl.Heartbeat.IntervalNs), evHeartbeatDue, 0, 0)
 	}
 	return s, nil
@@ -181,9 +191,9 @@ func (s *sim) handle(e *event) {
 	case evSlice:
 		s.slice(e.id)
 	case evAnswer:
-		s.answer(e.id)
+		s.answer(e.id, e.sub)
 	case evTaken:
-		s.taken(e.id)
+		s.taken(e.id, e.sub)
 	case evNoticed:
 		s.wake(e.id)
 	case evRead:
@@ -198,6 +208,16 @@ func (s *sim) handle(e *event) {
 		s.ticked()
 	case evHeartbeat:
 		s.heartbeatArrived(e.id, e.sub)
+	case evAcked:
+		s.fetchFirst(e.id)
+	case evFetch:
+		s.fetchAt(e.id)
+	case evFetchServed:
+		s.fetchServed(e.id)
+	case evFetched:
+		s.fetchBack(e.id)
+	case evFetchHere:
+		s.wake(e.id)
 	case evSample:
 		s.sample()
 	}

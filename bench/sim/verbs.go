@@ -23,7 +23,7 @@ type Verbs struct {
 }
 
 // verbsNs is how long is simulated: thousands of operations.
-const verbsNs = 20e6
+const verbsNs = 4e6
 
 // The events of a verbs.
 const (

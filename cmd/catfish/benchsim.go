@@ -59,8 +59,8 @@ func newBenchSim(a *app) *cobra.Command {
 		Long: `Simulate schemes on a cluster that is not here: the real policies and real
 searches of a real tree, on cores, cards and links that a file describes.
 Every figure is simulated. The clusters that come with the program are
-paper (the paper's nine nodes), thismachine (two cores, shared memory) and
-modern (a 400 Gbit/s card); --cluster also takes a file of the same form,
+paper (the paper's nine nodes), thismachine (two cores, shared memory), modern
+(a 400 Gbit/s card) and connectx3 (RFP's, see bench rfp); --cluster also takes a file of the same form,
 and --print-cluster prints one to begin from.
 
 With --table it prints the paper's numbers beside the simulated ones, and
@@ -86,9 +86,9 @@ count as their median.`,
 		},
 	}
 	fs := c.Flags()
-	fs.StringVar(&f.cluster, "cluster", "paper", "paper, thismachine, modern or a file")
+	fs.StringVar(&f.cluster, "cluster", "paper", "paper, thismachine, modern, connectx3 or a file")
 	fs.StringArrayVar(&f.set, "set", nil, "change a number of the cluster, as in server.cores=4; repeatable")
-	fs.StringSliceVar(&f.schemes, "scheme", bench.DefaultSchemes, "schemes to simulate, in this order")
+	fs.StringSliceVar(&f.schemes, "scheme", bench.DefaultSchemes, "schemes to simulate, in this order; also fetch: answers that clients fetch")
 	fs.IntSliceVar(&f.clients, "clients", []int{32, 64, 128, 256}, "connections, a list")
 	fs.IntVar(&f.inFlight, "in-flight", 0, "calls under way per connection, 0: as the cluster says")
 	fs.StringVar(&f.spec.Dataset, "dataset", "uniform", "uniform, skewed, rea02-like, california or a file")
@@ -109,11 +109,11 @@ count as their median.`,
 	fs.StringVar(&f.figure, "figure", "", "9: latency and throughput of TCP/IP, RDMA Read and RDMA Write by bytes, as --table writes it")
 	fs.StringVar(&f.fit, "fit", "", "file with rows of bench run --json, or paper: fit the cluster to them")
 	fs.StringVar(&f.check, "check", "", "file with rows of bench run --json: simulate them and compare")
-	fs.StringVar(&f.printed, "print-cluster", "", "print the file of paper, thismachine or modern, to begin one of your own from, and do nothing else")
+	fs.StringVar(&f.printed, "print-cluster", "", "print the file of paper, thismachine, modern or connectx3, to begin one of your own from, and do nothing else")
 	complete(c, "print-cluster", sim.Clusters()...)
 	treeFlags(c, &f.strategy, &f.insert)
 	backoffFlags(c, &f.backoff)
-	completeList(c, "scheme", policies()[1:]...)
+	completeList(c, "scheme", append(policies()[1:], sim.SchemeFetch)...)
 	completeData(c, "dataset")
 	complete(c, "scale", "1e-5", "1e-2", "power", "QR2")
 	complete(c, "cluster", sim.Clusters()...)

@@ -1,0 +1,237 @@
+package sim
+
+import (
+	"math"
+
+	"github.com/catfish-index/catfish/policy"
+)
+
+// Scheme fetch: requests are messages as ever, to event-driven workers, but a
+// worker leaves the answer in the server's memory, and the client fetches it by
+// reads. The server starts no operation. Answers are of lines of 64 bytes, of
+// which 8 are the call's number: a read may take its lines in any order, and
+// only lines of this call count.
+//
+//	request --> acknowledged --> fetch --> there? no --> fetch again
+//	                                       whole? no --> fetch the rest
+//
+// After fetchTries in vain the client asks for an answer that is written (see
+// mover).
+
+// SchemeFetch is the name of the scheme.
+const SchemeFetch = "fetch"
+
+// fetchTries: RFP's successor falls back after five (EuroSys 2017).
+const fetchTries = 5
+
+// schemeOf is a scheme by its name, and whether its answers are fetched. Such a
+// one is fast messaging in all else.
+func schemeOf(name string) (sch policy.Scheme, fetches bool, err error) {
+	if name != SchemeFetch {
+		sch, err = policy.SchemeByName(name)
+		return sch, false, err
+	}
+	sch, err = policy.SchemeByName("fast")
+	sch.Name = SchemeFetch
+	return sch, true, err
+}
+
+// fetch is a call's fetching. Calls of other schemes have none: methods take nil.
+type fetch struct {
+	mover  mover
+	size   fetchSize
+	number uint16 // of the call
+
+	ready   bool // the answer is at the server
+	wants   bool // the server knows that it is to be written
+	under   bool // an operation of this client is under way
+	asking  bool // it is the one that asks for a written answer
+	sampled bool // what it found
+	here    bool // the last one has come, and was not looked at
+	written bool // a written answer came meanwhile
+	rest    bool // what is under way is the second part
+	bytes   float64
+	made    uint64
+	posted  int64
+}
+
+func (f *fetch) begin() {
+	if f == nil {
+		return
+	}
+	f.number++
+	f.ready, f.wants, f.made = false, f.mover.writes, 0
+	f.under, f.asking, f.sampled, f.here, f.written, f.rest = false, false, false, false, false, false
+}
+
+func (f *fetch) callNumber() uint16 {
+	if f == nil {
+		return 0
+	}
+	return f.number
+}
+
+func (f *fetch) stale(number uint16) bool { return f != nil && f.number != number }
+
+// keeps a written answer that came while a fetch is under way for later.
+func (f *fetch) keeps() bool {
+	if f == nil || !f.under {
+		return false
+	}
+	f.written = true
+	return true
+}
+
+func (f *fetch) trips() uint64 {
+	if f == nil {
+		return 0
+	}
+	return f.made
+}
+
+// fetchedBytes is the answer with its lines' numbers.
+func (s *sim) fetchedBytes(c *call) float64 { return 64 * math.Ceil(s.answerBytes(c)/56) }
+
+// fetchAsked is a request in the server's memory: its acknowledgement goes back,
+// for which a client waits that will fetch.
+func (s *sim) fetchAsked(id uint32) {
+	c := &s.calls[id]
+	if c.fetch == nil {
+		return
+	}
+	c.fetch.mover.asked = s.now
+	if c.fetch.wants {
+		return
+	}
+	s.schedule(ns(s.card.reply(float64(s.now), ackBytes))+int64(s.latency), evAcked, id, 0)
+}
+
+func (s *sim) fetchFirst(id uint32) {
+	c := &s.calls[id]
+	c.phase, c.fetch.under = fetching, true
+	s.wake(id)
+}
+
+// left is an answer that the worker leaves; false if it is to be written.
+func (s *sim) left(id uint32) bool {
+	f := s.calls[id].fetch
+	if f == nil {
+		return false
+	}
+	f.ready = true
+	if !f.wants {
+		s.heartbeats.served++
+	}
+	return !f.wants
+}
+
+// fetchWork is the work of a client with what came, and of posting the next one.
+func (s *sim) fetchWork(c *call) float64 {
+	takes := s.cl.Client.PostNs
+	if c.fetch.here {
+		takes = s.cl.Client.CompletionNs
+	}
+	return takes
+}
+
+// fetchRan is when that work is done.
+func (s *sim) fetchRan(id uint32) {
+	c := &s.calls[id]
+	f := c.fetch
+	if !f.here {
+		s.fetchPost(id)
+		return
+	}
+	f.here = false
+	whole := s.fetchedBytes(c)
+	switch {
+	case f.asking: // A fetch follows, which it went ahead of.
+		f.asking = false
+	case f.rest || f.sampled && whole <= f.bytes:
+		s.fetchTaken(id)
+		return
+	case f.sampled:
+		f.rest = true
+	case f.wants && f.written:
+		s.fetchTaken(id)
+		return
+	case f.wants:
+		f.under, c.phase = false, messaging
+		s.leave(c)
+		return
+	default:
+		f.asking = f.mover.vain(fetchTries)
+	}
+	s.step(id) // Post it.
+}
+
+// fetchTaken goes on with an answer that is here.
+func (s *sim) fetchTaken(id uint32) {
+	c := &s.calls[id]
+	c.fetch.under, c.phase, c.walk.answered = false, messaging, true
+	s.step(id)
+}
+
+func (s *sim) fetchPost(id uint32) {
+	c := &s.calls[id]
+	f := c.fetch
+	bytes := float64(readRequestBytes)
+	switch {
+	case f.asking:
+		bytes = kvSwitchBytes
+	case f.rest:
+		f.bytes = s.fetchedBytes(c) - f.bytes
+		s.n.reads++
+	default:
+		f.bytes = float64(f.size.bytes)
+		s.n.reads++
+	}
+	f.made++
+	f.posted = s.now
+	s.schedule(ns(s.machines[c.machine].card.start(s.now, bytes))+int64(s.latency), evFetch, id, 0)
+	s.leave(c)
+}
+
+// fetchAt is an operation at the server's card.
+func (s *sim) fetchAt(id uint32) {
+	bytes := float64(readRequestBytes)
+	if s.calls[id].fetch.asking {
+		bytes = kvSwitchBytes
+	}
+	s.schedule(ns(s.card.serve(s.now, bytes)), evFetchServed, id, 0)
+}
+
+// fetchServed is when the card has taken what was there.
+func (s *sim) fetchServed(id uint32) {
+	f := s.calls[id].fetch
+	back := f.bytes
+	if f.asking {
+		f.wants, back = true, ackBytes
+	} else {
+		f.sampled = f.ready
+		s.n.bytes += back
+		s.n.outBytes += back
+	}
+	s.schedule(ns(s.card.reply(float64(s.now), back))+int64(s.latency), evFetched, id, 0)
+}
+
+func (s *sim) fetchBack(id uint32) {
+	c := &s.calls[id]
+	f := c.fetch
+	f.here = true
+	bytes := f.bytes
+	if f.asking {
+		bytes = ackBytes
+	} else {
+		f.mover.fetched(s.now - f.posted)
+	}
+	s.schedule(ns(s.machines[c.machine].card.receive(s.now, bytes)), evFetchHere, id, 0)
+}
+
+// fetchOver is a call that ends.
+func (s *sim) fetchOver(c *call) {
+	if f := c.fetch; f != nil && c.way == policy.FastMessaging {
+		f.size.note(&s.card, int(s.fetchedBytes(c)))
+		f.mover.over(s.now, fetchTries)
+	}
+}

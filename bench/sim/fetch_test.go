@@ -1,0 +1,76 @@
+package sim
+
+import (
+	"math"
+	"reflect"
+	"testing"
+	"time"
+)
+
+func fetchRun(t *testing.T, cl *Cluster, scheme, scale string, clients, inserts int) *Result {
+	t.Helper()
+	r := simulate(t, Config{Cluster: cl, Scheme: scheme, Clients: clients, Mix: [2]int{100 - inserts, inserts},
+		Duration: 5 * time.Millisecond, Warmup: 2 * time.Millisecond}, small(t, scale))
+	r.Took = 0
+	return r
+}
+
+// Equal runs are equal, and no call is lost or counts twice, whoever moves the
+// answers.
+func TestFetchLittle(t *testing.T) {
+	for _, request := range []float64{500, 5e3, 50e3} {
+		for _, inserts := range []int{0, 10} {
+			cl := openCluster(t, "connectx3")
+			cl.Server.RequestNs = request
+			r := fetchRun(t, cl, SchemeFetch, "1e-2", 40, inserts)
+			if got := r.OpsPerS * (r.MeanUs + cl.Client.ThinkNs/1e3) * 1e-6; math.Abs(got/40-1) > 0.03 {
+				t.Errorf("%v ns, %d %% inserts: Little's law gives %.2f of 40 clients", request, inserts, got)
+			}
+			if again := fetchRun(t, cl, SchemeFetch, "1e-2", 40, inserts); !reflect.DeepEqual(r, again) {
+				t.Errorf("two runs differ:\n%+v\n%+v", r, again)
+			}
+			// Where the server is slow, clients leave it alone.
+			if request == 50e3 && r.Reads > 1 || request == 500 && (r.Reads < 1 || r.Trips < 2) {
+				t.Errorf("%v ns, %d %% inserts: %.2f reads a search, %.2f trips", request, inserts, r.Reads, r.Trips)
+			}
+		}
+	}
+}
+
+// The server starts nothing: what its card can start does not matter, as long as
+// no answer is late; messages that are answered by writes wait for it.
+func TestFetchStartsNothing(t *testing.T) {
+	run := func(scheme string, out float64) *Result {
+		cl := openCluster(t, "connectx3")
+		cl.Server.NIC.OutMops, cl.Server.RequestNs = out, 100
+		return fetchRun(t, cl, scheme, "1e-5", 8, 0)
+	}
+	if a, b := run(SchemeFetch, 2), run(SchemeFetch, 0.01); !reflect.DeepEqual(a, b) {
+		t.Errorf("fetched answers wait for operations that the server starts:\n%+v\n%+v", a, b)
+	}
+	if a, b := run("fast", 2), run("fast", 0.01); b.OpsPerS > a.OpsPerS/2 {
+		t.Errorf("written answers: %.0f and %.0f searches/s", a.OpsPerS, b.OpsPerS)
+	}
+}
+
+// Where fetching pays: on cards that serve more than they start; not on those
+// that do both alike.
+func TestFetchOrderings(t *testing.T) {
+	for _, scale := range []string{"1e-5", "1e-2"} {
+		cl := openCluster(t, "connectx3")
+		fetch := fetchRun(t, cl, SchemeFetch, scale, 35, 0)
+		best := 0.0
+		for _, workers := range []int{4, 16} {
+			cl.Server.Workers = workers
+			best = max(best, fetchRun(t, cl, "fast", scale, 35, 0).OpsPerS)
+		}
+		if fetch.OpsPerS < 1.5*best {
+			t.Errorf("connectx3, %s: fetch %.0f searches/s, fast %.0f", scale, fetch.OpsPerS, best)
+		}
+		modern := openCluster(t, "modern")
+		fetch, fast := fetchRun(t, modern, SchemeFetch, scale, 32, 0), fetchRun(t, modern, "fast", scale, 32, 0)
+		if fetch.OpsPerS > fast.OpsPerS || fetch.MeanUs < fast.MeanUs {
+			t.Errorf("modern, %s: fetch %.0f searches/s, fast %.0f", scale, fetch.OpsPerS, fast.OpsPerS)
+		}
+	}
+}
