@@ -75,7 +75,7 @@ ONE_GOROUTINE := Explore|Cost|Degenerate|SlidingWindow|DuplicatesStayFast|Refram
 .PHONY: race
 race: ## test what is concurrent under the race detector (needs gcc)
 	CGO_ENABLED=1 $(GOTEST) -race -timeout 30m -skip '^Test(BenchPaper|BenchSim|Replay|InsertAll|RunCut|Steps|$(ONE_GOROUTINE))' \
-		./rstar ./catfish $$($(GO) list ./... | grep -Ev '/(bench/(sim|report|paper|kv|micro)|datasets(/ycsb)?|cmd/catfish)$$')
+		./rstar ./catfish $$($(GO) list ./... | grep -Ev '/(bench/(sim|report|paper|rfp|kv|micro)|datasets(/ycsb)?|cmd/catfish)$$')
 
 # In tests the attacks are small, and not judged by time. ATTACK may be mix;
 # ATTACKFLAGS are flags of the program, --help lists them.
@@ -188,6 +188,11 @@ BENCHSTORE ?= $(BIN)/bench-docs
 bench-docs: build $(TOOLS) ## measure docs/benchmarks.md anew (BENCHSTORE keeps what is done)
 	./$(BIN)/catfish bench docs --out docs/benchmarks.md --store $(BENCHSTORE) \
 		--date $$(git show -s --format=%cs HEAD)
+
+# Simulated, so the same on every machine; a test compares.
+.PHONY: rfp-docs
+rfp-docs: build ## simulate docs/papers/rfp-simulated.md anew
+	./$(BIN)/catfish bench rfp --out docs/papers/rfp-simulated.md
 
 .PHONY: proto
 proto: $(TOOLS) ## regenerate the protobuf code

@@ -32,7 +32,7 @@ func newBench(a *app) *cobra.Command {
 	}
 	group(c)
 	c.AddCommand(newBenchRun(a), newBenchStep(a), newBenchPaper(a), newBenchSim(a), newBenchPolicies(a),
-		newBenchKV(a), newBenchKVLocal(a), newBenchFeatures(a), newBenchIdle(a), newBenchDocs(a), newBenchChild(a))
+		newBenchKV(a), newBenchKVLocal(a), newBenchFeatures(a), newBenchIdle(a), newBenchDocs(a), newBenchRFP(a), newBenchChild(a))
 	return c
 }
 

@@ -1,0 +1,161 @@
+package rfp
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/catfish-index/catfish/bench/sim"
+)
+
+// Beyond the paper: Catfish's own fetched answers over the same card, and where
+// they pay for its tree.
+
+// Sizes of which no fetch is right for all: half of them are below 150 bytes, a
+// hundredth above 2400.
+const (
+	mixedMu, mixedSigma = 5, 1.2
+	mixedMax            = 8000
+)
+
+// slow is by how long the server works for a call.
+func (l *lab) slow() Table {
+	t := Table{Name: "service", Title: "A server that takes longer", Columns: []string{
+		"fetch, Mops", "reads in vain", "fetch that falls back, Mops", "reads in vain", "written, %", "written, 8 threads, Mops", "4 threads",
+	}, Text: []string{
+		"8 server threads, event-driven, 35 client threads, clients choose how much they fetch. \"Falls back\": after five" +
+			" fetches in vain a client asks for an answer that is written; after two such calls in a row all of its answers are, until one" +
+			" comes as fast as the fetches would have. \"Written\": requests the same, every answer written, without waiting for completions.",
+	}}
+	units := []string{"Mops", "a call", "Mops", "a call", "%", "Mops", "Mops"}
+	for _, ns := range []float64{250, 500, 1000, 2000, 4000, 8000, 16000} {
+		f, h := l.run(at(fetched.taking(ns), 8, 35)), l.run(at(hybrid.taking(ns), 8, 35))
+		t.row(fmt.Sprintf("%g us", ns/1e3), units, f.Mops, f.WastedReads, h.Mops, h.WastedReads, 100*h.Written,
+			l.run(at(written.taking(ns), 8, 35)).Mops, l.run(at(written.taking(ns), 4, 35)).Mops)
+	}
+	return t
+}
+
+// fetchSizes is by how much a first fetch asks for.
+func (l *lab) fetchSizes() Table {
+	t := Table{Name: "fetch", Title: "How much to fetch", Columns: []string{"Mops", "mean us", "trips", "link out, %", "bytes of a first fetch"},
+		Text: []string{fmt.Sprintf("8 server threads, 35 client threads, answers of 1 to %d bytes with a median of 150. A client that chooses"+
+			" keeps the sizes that it saw, and what an operation and a byte take of the server's card.", mixedMax)}}
+	units := []string{"Mops", "us", "a call", "%", "bytes"}
+	for _, bytes := range []int{64, 256, 512, 1024, 4096, 0} {
+		r := l.run(at(fetched.fetching(bytes), 8, 35).sizes(l.mixed))
+		what := fmt.Sprintf("%d bytes", bytes)
+		if bytes == 0 {
+			what = "chosen"
+		}
+		t.row(what, units, r.Mops, r.MeanUs, r.Trips, 100*r.Out, r.FetchBytes)
+	}
+	return t
+}
+
+// sleeping is workers that poll, sleep after a while, or sleep at once.
+func (l *lab) sleeping() Table {
+	t := Table{Name: "events", Title: "Workers that sleep", Columns: []string{
+		"1 client, mean us", "reads in vain", "4 clients, mean us", "reads in vain", "35 clients, Mops", "reads in vain",
+	}, Text: []string{
+		"8 server threads. A worker that sleeps takes 3 us to wake and 5 us of a core; the first fetches come in vain meanwhile. Catfish's" +
+			" wait for 40 us before they sleep: of a single client's calls some find one asleep, of more clients' hardly any.",
+	}}
+	units := []string{"us", "a call", "us", "a call", "Mops", "a call"}
+	polls := fetched
+	polls.scheme.Events = false
+	for _, row := range []struct {
+		what string
+		of   service
+		spin float64
+	}{{"they poll", polls, 0}, {"after 40 us", fetched, 40_000}, {"at once", fetched, 0}} {
+		cl := *l.cl
+		cl.Server.SpinNs = row.spin
+		other := &lab{ctx: l.ctx, cl: &cl, seed: l.seed, results: map[point]*sim.KVResult{}, err: l.err}
+		a, b, c := other.run(at(row.of, 8, 1)), other.run(at(row.of, 8, 4)), other.run(at(row.of, 8, 35))
+		l.err = other.err
+		t.row(row.what, units, a.MeanUs, a.WastedReads, b.MeanUs, b.WastedReads, c.Mops, c.WastedReads)
+	}
+	return t
+}
+
+// treeObjects is the size of the tree that is searched.
+const treeObjects = 400_000
+
+// A series of the tables about the tree.
+type series struct {
+	name, scheme string
+	workers      int // 0: as many as the cluster has
+}
+
+// tree is Catfish's spatial searches on a cluster: Mops and mean us.
+func (l *lab) tree(cache *sim.Cache, name string, clients []int, all []series) []Table {
+	mops := Table{Name: "tree-" + name + "-mops"}
+	us := Table{Name: "tree-" + name + "-us"}
+	var units, unitsUs []string
+	for _, s := range all {
+		mops.Columns, us.Columns = append(mops.Columns, s.name), append(us.Columns, s.name)
+		units, unitsUs = append(units, "Mops"), append(unitsUs, "us")
+	}
+	for _, scale := range []string{"1e-5", "1e-2"} {
+		if l.err != nil {
+			return nil
+		}
+		cl, err := sim.Open(name)
+		if err != nil {
+			l.err = err
+			return nil
+		}
+		w, err := cache.Get(cl.Spec("uniform", treeObjects, scale, l.seed), l.note)
+		if err != nil {
+			l.err = err
+			return nil
+		}
+		for _, n := range clients {
+			var rate, latency []float64
+			for _, s := range all {
+				of := *cl
+				if s.workers > 0 {
+					of.Server.Workers = s.workers
+				}
+				r, err := sim.Run(l.ctx, sim.Config{Cluster: &of, Scheme: s.scheme, Clients: n, Seed: l.seed,
+					Duration: 3 * time.Millisecond, Warmup: 2 * time.Millisecond}, w)
+				if err != nil {
+					l.err = err
+					return nil
+				}
+				rate, latency = append(rate, r.OpsPerS/1e6), append(latency, r.MeanUs)
+			}
+			what := fmt.Sprintf("%s (%.1f nodes, %.1f objects), %d clients", scale, w.Reads, w.Results, n)
+			mops.row(what, units, rate...)
+			us.row(what, unitsUs, latency...)
+		}
+	}
+	mops.Title, us.Title = "Searches of the tree, "+name+", Mops", "Searches of the tree, "+name+", mean us"
+	return []Table{mops, us}
+}
+
+// trees is part 3 of issue and page: where it pays for Catfish.
+func (l *lab) trees() []Table {
+	cache := new(sim.Cache)
+	t := l.tree(cache, "connectx3", []int{35, 112}, []series{
+		{"fast, 4 workers", "fast", 4}, {"fast, 6", "fast", 6}, {"fast, 16", "fast", 16}, {"fetch, 4 workers", sim.SchemeFetch, 4}, {"fetch, 16", sim.SchemeFetch, 16},
+		{"offload", "offload", 0}, {"offload-cached", "offload-cached", 0},
+	})
+	t = append(t, l.tree(cache, "modern", []int{32, 200}, []series{
+		{"fast", "fast", 0}, {"fetch", sim.SchemeFetch, 0}, {"offload", "offload", 0}, {"offload-cached", "offload-cached", 0},
+	})...)
+	if l.err != nil {
+		return nil
+	}
+	t[0].Text = []string{
+		fmt.Sprintf("Real searches of a tree of %d objects, by `bench sim` with scheme `fetch`: event-driven workers leave answers in the"+
+			" server's memory, in lines of 64 bytes with the call's number in each; clients choose how much they fetch and fall back after"+
+			" five fetches in vain. On this card fetching pays as soon as more threads can answer than may write (16 workers). 112 clients"+
+			" contend at their own cards; where some of their answers are written, both ways together have the most.", treeObjects),
+	}
+	t[2].Text = []string{
+		"A card that starts as many operations as it serves: there is nothing to gain. With few clients a fetched answer takes a round trip" +
+			" more, and so their searches take longer; with very many the server's cores are the limit for both (not shown).",
+	}
+	return t
+}
