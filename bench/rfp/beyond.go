@@ -87,27 +87,51 @@ type series struct {
 	workers      int // 0: as many as the cluster has
 }
 
+// search simulates spatial searches on a cluster.
+func (l *lab) search(cl *sim.Cluster, w *sim.Workload, scheme string, clients int) *sim.Result {
+	if l.err != nil {
+		return new(sim.Result)
+	}
+	r, err := sim.Run(l.ctx, sim.Config{Cluster: cl, Scheme: scheme, Clients: clients, Seed: l.seed,
+		Duration: 3 * time.Millisecond, Warmup: 2 * time.Millisecond}, w)
+	if err != nil {
+		l.err = err
+		return new(sim.Result)
+	}
+	return r
+}
+
+// workload opens a cluster and builds the tree that is searched on it; nil after an
+// error.
+func (l *lab) workload(cache *sim.Cache, name, scale string) (*sim.Cluster, *sim.Workload) {
+	if l.err != nil {
+		return nil, nil
+	}
+	cl, err := sim.Open(name)
+	if err != nil {
+		l.err = err
+		return nil, nil
+	}
+	w, err := cache.Get(cl.Spec("uniform", treeObjects, scale, l.seed), l.note)
+	if err != nil {
+		l.err = err
+		return nil, nil
+	}
+	return cl, w
+}
+
 // tree is Catfish's spatial searches on a cluster: Mops and mean us.
 func (l *lab) tree(cache *sim.Cache, name string, clients []int, all []series) []Table {
-	mops := Table{Name: "tree-" + name + "-mops"}
-	us := Table{Name: "tree-" + name + "-us"}
+	mops := Table{Name: "tree-" + name + "-mops", Title: "Searches of the tree, " + name + ", Mops"}
+	us := Table{Name: "tree-" + name + "-us", Title: "Searches of the tree, " + name + ", mean us"}
 	var units, unitsUs []string
 	for _, s := range all {
 		mops.Columns, us.Columns = append(mops.Columns, s.name), append(us.Columns, s.name)
 		units, unitsUs = append(units, "Mops"), append(unitsUs, "us")
 	}
 	for _, scale := range []string{"1e-5", "1e-2"} {
-		if l.err != nil {
-			return nil
-		}
-		cl, err := sim.Open(name)
-		if err != nil {
-			l.err = err
-			return nil
-		}
-		w, err := cache.Get(cl.Spec("uniform", treeObjects, scale, l.seed), l.note)
-		if err != nil {
-			l.err = err
+		cl, w := l.workload(cache, name, scale)
+		if cl == nil {
 			return nil
 		}
 		for _, n := range clients {
@@ -117,12 +141,7 @@ func (l *lab) tree(cache *sim.Cache, name string, clients []int, all []series) [
 				if s.workers > 0 {
 					of.Server.Workers = s.workers
 				}
-				r, err := sim.Run(l.ctx, sim.Config{Cluster: &of, Scheme: s.scheme, Clients: n, Seed: l.seed,
-					Duration: 3 * time.Millisecond, Warmup: 2 * time.Millisecond}, w)
-				if err != nil {
-					l.err = err
-					return nil
-				}
+				r := l.search(&of, w, s.scheme, n)
 				rate, latency = append(rate, r.OpsPerS/1e6), append(latency, r.MeanUs)
 			}
 			what := fmt.Sprintf("%s (%.1f nodes, %.1f objects), %d clients", scale, w.Reads, w.Results, n)
@@ -130,11 +149,45 @@ func (l *lab) tree(cache *sim.Cache, name string, clients []int, all []series) [
 			us.row(what, unitsUs, latency...)
 		}
 	}
-	mops.Title, us.Title = "Searches of the tree, "+name+", Mops", "Searches of the tree, "+name+", mean us"
 	return []Table{mops, us}
 }
 
-// trees is part 3 of issue and page: where it pays for Catfish.
+// limited is a server of today that may send less than its card can: fewer
+// operations, or fewer bytes.
+func (l *lab) limited(cache *sim.Cache) Table {
+	t := Table{Name: "tree-limited", Title: "Searches of the tree, a server limited in what it sends", Columns: []string{
+		"fast, Mops", "mean us", "fetch, Mops", "mean us",
+	}, Text: []string{
+		"Cluster modern, 200 clients, but the server may start fewer operations than its card serves (a limit of packets, or a card that" +
+			" others share), or has a slower link. Fetching helps against the first. It sends the same bytes and more, so against" +
+			" the second it does not.",
+	}}
+	units := []string{"Mops", "us", "Mops", "us"}
+	for _, row := range []struct {
+		scale, key, what string
+		value            float64
+	}{
+		{"1e-5", "server.nic.out_mops", "starts %g Mops", 180}, {"1e-5", "server.nic.out_mops", "starts %g Mops", 40},
+		{"1e-5", "server.nic.out_mops", "starts %g Mops", 20}, {"1e-5", "server.nic.out_mops", "starts %g Mops", 10},
+		{"1e-2", "server.nic.out_mops", "starts %g Mops", 10},
+		{"1e-2", "server.nic.gbit_s", "sends %g Gbit/s", 40}, {"1e-2", "server.nic.gbit_s", "sends %g Gbit/s", 10},
+	} {
+		cl, w := l.workload(cache, "modern", row.scale)
+		if cl == nil {
+			return t
+		}
+		of := *cl
+		if err := of.Set(row.key, row.value); err != nil {
+			l.err = err
+			return t
+		}
+		fast, fetch := l.search(&of, w, "fast", 200), l.search(&of, w, sim.SchemeFetch, 200)
+		t.row(row.scale+", "+fmt.Sprintf(row.what, row.value), units, fast.OpsPerS/1e6, fast.MeanUs, fetch.OpsPerS/1e6, fetch.MeanUs)
+	}
+	return t
+}
+
+// trees is where it pays for Catfish.
 func (l *lab) trees() []Table {
 	cache := new(sim.Cache)
 	t := l.tree(cache, "connectx3", []int{35, 112}, []series{
@@ -144,6 +197,7 @@ func (l *lab) trees() []Table {
 	t = append(t, l.tree(cache, "modern", []int{32, 200}, []series{
 		{"fast", "fast", 0}, {"fetch", sim.SchemeFetch, 0}, {"offload", "offload", 0}, {"offload-cached", "offload-cached", 0},
 	})...)
+	t = append(t, l.limited(cache))
 	if l.err != nil {
 		return nil
 	}

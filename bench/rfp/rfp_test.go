@@ -121,6 +121,19 @@ func TestOrderings(t *testing.T) {
 	}
 }
 
+// Fetching helps a server that may start few operations, not one whose link is
+// slow.
+func TestLimited(t *testing.T) {
+	p := page(t)
+	for row, pays := range map[string]bool{"1e-5, starts 10 Mops": true, "1e-2, starts 10 Mops": true, "1e-5, starts 180 Mops": false,
+		"1e-2, sends 10 Gbit/s": false} {
+		fast, fetch := value(t, p, "tree-limited", row, "fast, Mops"), value(t, p, "tree-limited", row, "fetch, Mops")
+		if pays && fetch < 1.5*fast || !pays && fetch > fast {
+			t.Errorf("%s: fast %.2f, fetch %.2f Mops", row, fast, fetch)
+		}
+	}
+}
+
 // What a parameter was chosen by comes out, and most of the rest, too; what does
 // not says why.
 func TestFits(t *testing.T) {
