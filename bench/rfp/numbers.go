@@ -64,7 +64,7 @@ func (l *lab) peaks() Table {
 	r.add("ServerReply, best number of server threads", "", 6, l.bestThreads(), Predicted, "")
 	r.add("Jakiro, round trips", "a call", 2.005, j.Trips, Predicted, "")
 	r.add("Jakiro, calls with more than 2", "%", 0.2, 100*j.Longer, Seen,
-		"Of calls that take long the model has somewhat more than the paper, and shorter ones: it knows one reason for them, the"+
+		"Of calls that take long the model has somewhat more than the paper, and shorter ones: it has one reason for them, the"+
 			" kernel's clock at each thread of the server, which takes 10 us from all that wait there.")
 	r.add("these have at least (5th percentile)", "trips", 4, float64(j.LongerLow), Seen, r.why())
 	r.add("and at most (95th)", "trips", 6, float64(j.LongerHigh), Seen, r.why())
@@ -156,7 +156,7 @@ func (l *lab) values() Table {
 	r.add("ServerReply, 12 server threads, values of 512", "Mops", 2.1, l.run(at(serverReply, 12, 28).values(512)).Mops, Predicted,
 		"ServerReply with 12 threads: by table I eight threads send less than four, and so the model's twelve less than eight. The"+
 			" paper prints 2.1 for twelve with values of 512 bytes. So its threads there do not contend as those of table I do, perhaps"+
-			" because larger writes are not inlined; nothing printed tells.")
+			" because larger writes are not inlined; the paper gives no number for that.")
 	return Table{Name: r.name, Title: "Size of values", Values: r.all, Text: []string{
 		"\"-32 %\" of 5.5 is 3.74. At 1024 bytes the link is full.",
 	}}

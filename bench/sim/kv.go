@@ -76,7 +76,7 @@ type KVConfig struct {
 
 // Bytes of messages, as RFP's section IV draws them: a header of arrival or done
 // and the size; the key; of values their length; after a request a byte that
-// tells that all of it is there.
+// shows that all of it is there.
 const (
 	kvHeaderBytes = 2
 	kvLengthBytes = 2
