@@ -82,14 +82,23 @@ func (w *Worker) prepare(req rdma.ConnRequest) (*Conn, []byte, error) {
 // returns the private data for the answer. If it fails, c is to be released.
 func (w *Worker) equip(c *Conn, source string, peer *handshake, hello []byte) (answer []byte, err error) {
 	c.rings = w.cfg.Rings.Open(source, func(err error) { w.post(posted{c, err}) })
-	if err := c.rings.Take(RingsBytes(w.cfg.RingBytes, peer.ringBytes)); err != nil {
+	take := RingsBytes(w.cfg.RingBytes, peer.ringBytes)
+	if peer.fetch {
+		take += int64(peer.ringBytes)
+	}
+	if err := c.rings.Take(take); err != nil {
 		return nil, fmt.Errorf("rings of %d and %d bytes: %w", w.cfg.RingBytes, peer.ringBytes, err)
 	}
 	if c.requests, err = w.dev.Register(regionBytes(w.cfg.RingBytes, peer.inMemory), rdma.RemoteWrite); err != nil {
 		return nil, err
 	}
-	if answer, err = (handshake{w.cfg.RingBytes, c.requests.Remote(), hello, peer.inMemory}).encode(); err != nil {
+	if answer, err = (handshake{w.cfg.RingBytes, c.requests.Remote(), hello, peer.inMemory, peer.fetch}).encode(); err != nil {
 		return nil, err
+	}
+	if peer.fetch {
+		if err := w.openAnswers(c, peer.ringBytes); err != nil {
+			return nil, err
+		}
 	}
 	mirror, err := w.dev.Register(peer.ringBytes, 0)
 	if err != nil {

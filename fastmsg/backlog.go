@@ -20,8 +20,11 @@ func (b *backlog) waiting() int { return len(b.buf) - b.off }
 
 // grow makes room for a message with a payload of n bytes, and returns by how
 // many bytes the backlog grew beyond what it keeps.
-func (b *backlog) grow(n int) int64 {
-	need := len(b.buf) + messageBytes(n)
+func (b *backlog) grow(n int) int64 { return b.growBy(messageBytes(n)) }
+
+// growBy is grow for a message of n bytes.
+func (b *backlog) growBy(n int) int64 {
+	need := len(b.buf) + n
 	if need <= cap(b.buf) {
 		return 0
 	}
@@ -42,16 +45,18 @@ func (b *backlog) push(kind Kind, flags Flags, id uint64, payload []byte) {
 	putMessage(b.buf[at:], kind, flags, id, payload)
 }
 
+// ring takes encoded messages, if it has room.
+type ring interface{ appendEncoded(b []byte) bool }
+
 // drain moves messages into the ring while they fit, and returns how many of
 // the bytes that grow counted are free again.
-func (b *backlog) drain(out *sendRing) (freed int64) {
+func (b *backlog) drain(out ring) (freed int64) {
 	for !b.empty() {
-		h := decodeHeader(binary.LittleEndian.Uint64(b.buf[b.off:]))
-		dst := out.reserve(int(h.size))
-		if dst == nil {
+		n := int(decodeHeader(binary.LittleEndian.Uint64(b.buf[b.off:])).size)
+		if !out.appendEncoded(b.buf[b.off : b.off+n]) {
 			return 0
 		}
-		b.off += copy(dst, b.buf[b.off:])
+		b.off += n
 	}
 	if freed = b.counted(); freed > 0 {
 		b.buf = nil

@@ -7,6 +7,7 @@ import (
 	"math"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/catfish-index/catfish/rdma"
 )
@@ -34,8 +35,9 @@ type slot struct {
 	gen   uint32
 	kind  Kind // of the answer
 	buf   []byte
-	base  int   // len(dst): where the answer starts in buf
-	err   error // why the answer is not usable
+	base  int           // len(dst): where the answer starts in buf
+	began time.Duration // if answers may be fetched
+	err   error         // why the answer is not usable
 
 	// Guarded by Caller.mu.
 	request Kind
@@ -86,6 +88,9 @@ func (c *Caller) Call(ctx context.Context, kind Kind, payload, dst []byte) ([]by
 	}
 	s.state, s.err, s.buf, s.base = slotOpen, nil, dst, len(dst)
 	s.gen++
+	if c.fetch != nil {
+		s.began = c.fetch.now()
+	}
 	c.lead.open.Add(1)
 	id := uint64(s.gen)<<32 | uint64(i)
 	s.mu.Unlock()
@@ -204,6 +209,9 @@ func (c *Caller) abandon(i uint32, cause error) ([]byte, Kind, error) {
 		return c.take(i)
 	}
 	s.state, s.buf = slotAbandoned, nil
+	if c.fetch != nil {
+		c.fetch.given.Add(1) // before open: what is to come is fetched
+	}
 	c.lead.open.Add(-1)
 	s.mu.Unlock()
 	if !sent {
@@ -271,6 +279,9 @@ func (c *Caller) flushLocked() {
 		n := c.out.prepare(&c.wrs)
 		if n == 0 {
 			break
+		}
+		if c.fetch != nil && c.fetch.hungry.Load() {
+			c.wrs[n-1].Unsignaled = false // its completion wakes whoever fetches
 		}
 		c.mu.Unlock()
 		taken, err := c.qp.Post(c.wrs[:n])

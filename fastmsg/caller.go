@@ -42,7 +42,8 @@ type Caller struct {
 	lead         lead
 	lastAnswered atomic.Int32 // calls that the poller's last batch answered
 	done         chan struct{}
-	in           recvRing // the lead's, as comps and credit
+	in           recvRing // the lead's, as comps, credit and fetch
+	fetch        *fetcher // nil: answers are written
 	comps        []rdma.Completion
 	credit       [1]rdma.WorkRequest
 	stopped      chan struct{} // the poller has returned
@@ -64,6 +65,9 @@ type CallerConfig struct {
 	// plain Writes, in place of events: the paper's polling variant (section
 	// III-A, figure 6a). The worker polls as long as the Caller is open.
 	InMemory bool
+	// Fetch has answers fetched where that is faster (fetcher.go), in place of
+	// written by the server, as RFP has it.
+	Fetch bool
 }
 
 const (
@@ -130,7 +134,7 @@ func dial(ctx context.Context, dev rdma.Device, addr string, cfg CallerConfig) (
 	if c.region, err = dev.Register(MailboxBytes+cfg.RingBytes, rdma.RemoteWrite); err != nil {
 		return nil, err
 	}
-	private, err := handshake{cfg.RingBytes, c.region.Remote(), cfg.Hello, cfg.InMemory}.encode()
+	private, err := handshake{cfg.RingBytes, c.region.Remote(), cfg.Hello, cfg.InMemory, cfg.Fetch}.encode()
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +145,7 @@ func dial(ctx context.Context, dev rdma.Device, addr string, cfg CallerConfig) (
 	}
 	c.qp, err = dev.Dial(ctx, addr, rdma.QPConfig{
 		SendCQ: c.cq, RecvCQ: c.cq,
-		SendDepth: sendDepth(MaxRingBytes),
+		SendDepth: sendDepth(MaxRingBytes) + fetchSends,
 		RecvDepth: recvDepth(cfg.RingBytes, false),
 	}, private)
 	if err != nil {
@@ -155,6 +159,16 @@ func dial(ctx context.Context, dev rdma.Device, addr string, cfg CallerConfig) (
 		return nil, protocolError("announcements in memory: the client wants %t, the server %t",
 			cfg.InMemory, server.inMemory)
 	}
+	if server.fetch != cfg.Fetch {
+		return nil, protocolError("answers that are fetched: the client wants %t, the server %t",
+			cfg.Fetch, server.fetch)
+	}
+	if cfg.Fetch {
+		if c.fetch, err = newFetcher(dev); err != nil {
+			return nil, err
+		}
+		c.fetch.look = c.lookForAnswers
+	}
 	mirror, err := dev.Register(mirrorBytes(server.ringBytes, cfg.InMemory), 0)
 	if err != nil {
 		return nil, err
@@ -162,6 +176,7 @@ func dial(ctx context.Context, dev rdma.Device, addr string, cfg CallerConfig) (
 	c.hello = server.hello
 	c.maxPayload = maxMessage(server.ringBytes) - headerBytes
 	c.in = newRecvRing(c.region.Bytes()[MailboxBytes:MailboxBytes+cfg.RingBytes], false)
+	c.in.where = cfg.Fetch
 	c.out = newSendRing(mirror, server.region, server.ringBytes, cfg.InMemory)
 	return c, nil
 }
@@ -179,6 +194,9 @@ func (c *Caller) release() {
 	}
 	if c.out.mirror != nil {
 		c.out.mirror.Close()
+	}
+	if c.fetch != nil {
+		c.fetch.region.Close()
 	}
 }
 

@@ -25,6 +25,8 @@ type Conn struct {
 	requests rdma.Region
 	in       recvRing
 	out      sendRing
+	answers  *answerRing // that the client fetches; nil: all are written
+	sayRead  bool        // how much of the request ring was read is said again
 	backlog  backlog
 	account  *budget.Account // of what waits here
 	later    int             // requests that are answered later, under way
@@ -113,7 +115,7 @@ func (c *Conn) respond(kind Kind, id uint64, payload []byte, last Flags) {
 }
 
 func (c *Conn) send(kind Kind, flags Flags, id uint64, payload []byte) {
-	if !c.backlog.empty() || !c.out.append(kind, flags, id, payload) {
+	if !c.backlog.empty() || !c.append(kind, flags, id, payload) {
 		if err := c.account.Take(c.backlog.grow(len(payload))); err != nil {
 			c.Fail(fmt.Errorf("answers that wait: %w", err))
 			return
@@ -121,7 +123,7 @@ func (c *Conn) send(kind Kind, flags Flags, id uint64, payload []byte) {
 		c.backlog.push(kind, flags, id, payload)
 	}
 	// A long answer is sent in parts before it is complete.
-	if c.out.unposted() >= c.out.size/4 {
+	if c.unposted() >= c.out.size/4 {
 		c.flush()
 	}
 	c.w.schedule.touch(c)
@@ -132,10 +134,11 @@ func (c *Conn) flush() {
 	if c.closed || c.failed != nil {
 		return
 	}
+	c.publish()
 	posted := c.out.posted
 	data := c.out.prepare(&c.wrs)
 	n := data
-	credit := c.in.due()
+	credit := c.credit()
 	if credit != 0 {
 		c.wrs[n] = rdma.WorkRequest{
 			Op: rdma.OpWriteImm, Unsignaled: true, Imm: credit,
@@ -146,11 +149,12 @@ func (c *Conn) flush() {
 		return
 	}
 	taken, err := c.qp.Post(c.wrs[:n])
+	c.w.count.posted += uint64(taken)
 	if taken < data {
 		c.out.abort(posted, taken)
 	}
 	if credit != 0 && taken == n {
-		c.in.gaveBack(credit)
+		c.credited(credit)
 	}
 	switch {
 	case err == nil:
@@ -174,7 +178,9 @@ func (c *Conn) handle(comp *rdma.Completion) (requests bool) {
 		return false
 	}
 	var err error
-	if comp.Imm&returnBit != 0 {
+	if comp.Imm&returnBit != 0 && c.answers != nil {
+		err = c.handleSaid(comp.Imm)
+	} else if comp.Imm&returnBit != 0 {
 		err = c.out.returned(comp.Imm &^ returnBit)
 	} else {
 		err = c.in.announce(comp.Imm)
@@ -189,7 +195,13 @@ func (c *Conn) handle(comp *rdma.Completion) (requests bool) {
 }
 
 // drain moves answers that wait for room into the ring.
-func (c *Conn) drain() { c.account.Give(c.backlog.drain(&c.out)) }
+func (c *Conn) drain() {
+	if c.Fetches() {
+		c.account.Give(c.backlog.drain(c.answers))
+	} else {
+		c.account.Give(c.backlog.drain(&c.out))
+	}
+}
 
 // takesAnswers reports whether a request may be served: no earlier answer
 // waits in the backlog, or is made in steps.
@@ -248,6 +260,9 @@ func (c *Conn) release() {
 	}
 	if c.out.mirror != nil {
 		c.out.mirror.Close()
+	}
+	if c.answers != nil {
+		c.answers.region.Close()
 	}
 	c.rings.Close() // only now is the memory free
 }

@@ -21,6 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type provider struct {
 	name     string
 	inMemory bool
+	fetch    bool
 	open     func(t testing.TB) rdma.Device
 	addr     func(t testing.TB) string
 }
@@ -48,6 +49,8 @@ func overProviders(t *testing.T, run func(t *testing.T, p provider)) {
 		t.Run("transport="+p.name, func(t *testing.T) { run(t, p) })
 		p.inMemory = true
 		t.Run("transport="+p.name+",announced=memory", func(t *testing.T) { run(t, p) })
+		p.inMemory, p.fetch = false, true
+		t.Run("transport="+p.name+",answers=fetched", func(t *testing.T) { run(t, p) })
 	}
 }
 
@@ -140,7 +143,7 @@ func (s *server) acceptErrors() []error {
 // dial connects a Caller on a device of its own.
 func (s *server) dial(t testing.TB, cfg CallerConfig) *Caller {
 	t.Helper()
-	cfg.InMemory = s.p.inMemory
+	cfg.InMemory, cfg.Fetch = s.p.inMemory, s.p.fetch
 	c, err := Dial(within(t), s.p.open(t), s.addr, cfg)
 	if err != nil {
 		t.Fatal(err)

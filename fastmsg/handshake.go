@@ -23,8 +23,8 @@ import (
 //
 // The client's ring starts behind the mailbox page, the server's at 0. With
 // flag 1 the client announces its requests in memory (tail.go): the server's
-// ring is followed by a line for the tail. The server answers with the same
-// flags.
+// ring is followed by a line for the tail. With flag 2 the client may fetch its
+// answers (leave.go). The server answers with the same flags.
 const (
 	magic = "CFMG"
 	// ProtocolVersion counts incompatible changes of rings, messages
@@ -43,6 +43,7 @@ type handshake struct {
 	region    rdma.Remote
 	hello     []byte
 	inMemory  bool
+	fetch     bool
 }
 
 func (h handshake) encode() ([]byte, error) {
@@ -55,9 +56,14 @@ func (h handshake) encode() ([]byte, error) {
 	binary.LittleEndian.PutUint16(b[4:], ProtocolVersion)
 	binary.LittleEndian.PutUint16(b[6:], uint16(len(h.hello)))
 	binary.LittleEndian.PutUint32(b[8:], uint32(h.ringBytes))
+	flags := uint32(0)
 	if h.inMemory {
-		binary.LittleEndian.PutUint32(b[12:], flagInMemory)
+		flags |= flagInMemory
 	}
+	if h.fetch {
+		flags |= flagFetch
+	}
+	binary.LittleEndian.PutUint32(b[12:], flags)
 	binary.LittleEndian.PutUint64(b[16:], uint64(h.region.Key))
 	binary.LittleEndian.PutUint64(b[24:], h.region.Addr)
 	return append(b, h.hello...), nil
@@ -84,10 +90,10 @@ func decodeHandshake(b []byte, peer, self string) (h handshake, err error) {
 		return h, errors.Join(ErrProtocol, err)
 	}
 	flags := binary.LittleEndian.Uint32(b[12:])
-	if flags&^flagInMemory != 0 {
-		return h, protocolError("the %s sent flags %#x, want 0 or %d", peer, flags, flagInMemory)
+	if known := uint32(flagInMemory | flagFetch); flags&^known != 0 {
+		return h, protocolError("the %s sent flags %#x, known are %#x", peer, flags, known)
 	}
-	h.inMemory = flags&flagInMemory != 0
+	h.inMemory, h.fetch = flags&flagInMemory != 0, flags&flagFetch != 0
 	h.region = rdma.Remote{
 		Key:  rdma.Key(binary.LittleEndian.Uint64(b[16:])),
 		Addr: binary.LittleEndian.Uint64(b[24:]),

@@ -21,13 +21,15 @@ type stranger struct {
 
 	ringBytes uint64
 	inMemory  bool   // announces in memory
+	fetch     bool   // may fetch its answers
+	left      left   // those that it may fetch
 	tail      uint64 // up to there
 	words     int    // written
 }
 
 func newStranger(t testing.TB, p provider) *stranger {
 	t.Helper()
-	x := &stranger{dev: p.open(t), inMemory: p.inMemory}
+	x := &stranger{dev: p.open(t), inMemory: p.inMemory, fetch: p.fetch}
 	var err error
 	if x.cq, err = x.dev.CreateCQ(2048); err != nil {
 		t.Fatal(err)
@@ -47,7 +49,7 @@ func (x *stranger) config() rdma.QPConfig {
 
 func (x *stranger) dial(t testing.TB, s *server) {
 	t.Helper()
-	private, err := handshake{MinRingBytes, x.region.Remote(), nil, x.inMemory}.encode()
+	private, err := handshake{MinRingBytes, x.region.Remote(), nil, x.inMemory, x.fetch}.encode()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -370,7 +372,7 @@ func (x *stranger) accept(t testing.TB, lis rdma.Listener) error {
 		return err
 	}
 	x.ring, x.inMemory = h.region.At(MailboxBytes), false // answers raise events
-	private, err := handshake{MinRingBytes, x.region.Remote(), nil, h.inMemory}.encode()
+	private, err := handshake{MinRingBytes, x.region.Remote(), nil, h.inMemory, h.fetch}.encode()
 	if err != nil {
 		return err
 	}
@@ -390,6 +392,9 @@ func (x *stranger) request(t testing.TB, kind Kind) {
 // announced, and how many bytes that was, padding included.
 func (x *stranger) takeAll(t testing.TB) (n int) {
 	t.Helper()
+	if x.fetch {
+		return x.takeLeft(t)
+	}
 	var comps [16]rdma.Completion
 	for n == 0 {
 		if err := x.cq.Wait(within(t), -1); err != nil {

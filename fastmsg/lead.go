@@ -111,7 +111,10 @@ func (c *Caller) tryLead(s *slot) {
 	}
 	l.led.Add(1)
 	l.slot, l.bad, l.later = s, nil, false
-	l.spin.Spin(l.look)
+	if !l.spin.Spin(l.look) && c.fetch != nil {
+		c.stopFetching()
+		l.later = c.catchUp()
+	}
 	l.slot = nil
 	if l.bad != nil {
 		c.fail(l.bad)
@@ -145,6 +148,9 @@ func (c *Caller) needed() bool { return c.lead.open.Load() != 0 || c.lost.Load()
 func (c *Caller) lookOnce() bool {
 	l := &c.lead
 	n := c.cq.Poll(c.comps)
+	if n == 0 && c.fetch != nil && c.postFetch() {
+		n = c.cq.Poll(c.comps)
+	}
 	if n == 0 {
 		return c.lost.Load()
 	}

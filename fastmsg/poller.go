@@ -41,6 +41,12 @@ func (c *Caller) poll() {
 			worked = false
 			c.rest()
 			continue
+		} else if c.fetch != nil {
+			poll := false
+			if timeout, poll = c.fetchOrChange(); poll {
+				worked = true
+				continue
+			}
 		}
 		err := c.cq.Wait(context.Background(), timeout)
 		if err != nil && !errors.Is(err, rdma.ErrTimeout) {
@@ -54,21 +60,26 @@ func (c *Caller) poll() {
 // connection was lost are still delivered.
 func (c *Caller) turn(comps []rdma.Completion) error {
 	var lost error
-	room := false
+	room, answered := false, int32(0)
 	for i := range comps {
 		comp := &comps[i]
 		if comp.Status != rdma.StatusOK {
 			lost = comp.Err()
 			break
 		}
+		if comp.Op == rdma.OpRead {
+			n, err := c.takeFetched()
+			if err != nil {
+				return err
+			}
+			answered += n
+			continue
+		}
 		if comp.Op != rdma.OpRecv {
 			continue
 		}
 		if comp.Imm&returnBit != 0 {
-			c.mu.Lock()
-			err := c.out.returned(comp.Imm &^ returnBit)
-			c.mu.Unlock()
-			if err != nil {
+			if err := c.roomReturned(comp.Imm &^ returnBit); err != nil {
 				return err
 			}
 			room = true
@@ -82,34 +93,50 @@ func (c *Caller) turn(comps []rdma.Completion) error {
 		c.flushLocked()
 		c.mu.Unlock()
 	}
-	if c.in.unread() == 0 {
-		return lost
+	n, err := c.takeWritten()
+	if err != nil {
+		return err
 	}
-	answered := int32(0)
-	for {
-		m, size, ok, err := c.in.next()
-		if err != nil {
-			return err
-		}
-		if !ok {
-			break
-		}
-		end, err := c.deliver(m)
-		if err != nil {
-			return err
-		}
-		if end {
-			answered++
-		}
-		c.in.consume(size)
-	}
-	if answered > 0 {
+	if answered += n; answered > 0 {
 		c.lastAnswered.Store(answered)
 	}
 	if lost != nil {
 		return lost
 	}
 	return c.giveBack()
+}
+
+// roomReturned handles the server's message that it has read units of its ring.
+func (c *Caller) roomReturned(units uint32) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.fetch != nil {
+		return c.out.returnedTo(units, unitsBits)
+	}
+	return c.out.returned(units)
+}
+
+// takeWritten takes what the server has written into the response ring, and returns
+// how many answers are complete.
+func (c *Caller) takeWritten() (answered int32, err error) {
+	for {
+		m, size, ok, err := c.in.next()
+		if err != nil || !ok {
+			return answered, err
+		}
+		if m.Flags == FlagWhere {
+			err = c.foundWhere(m.Payload)
+		} else {
+			var end bool
+			if end, err = c.deliver(m); end {
+				answered++
+			}
+		}
+		if err != nil {
+			return answered, err
+		}
+		c.in.consume(size)
+	}
 }
 
 // deliver adds a message to the answer of its call. end reports whether the
@@ -129,6 +156,9 @@ func (c *Caller) deliver(m Message) (end bool, err error) {
 	if s.state == slotAbandoned {
 		if end {
 			s.state = slotFree
+			if c.fetch != nil {
+				c.fetch.given.Add(-1)
+			}
 		}
 		s.mu.Unlock()
 		if end {
@@ -148,8 +178,12 @@ func (c *Caller) deliver(m Message) (end bool, err error) {
 		s.state = slotAnswered
 		c.lead.open.Add(-1)
 	}
+	began := s.began
 	s.mu.Unlock()
 	if end {
+		if c.fetch != nil {
+			c.fetch.noteAnswer(began)
+		}
 		s.wake <- struct{}{}
 	}
 	return end, nil
@@ -158,6 +192,11 @@ func (c *Caller) deliver(m Message) (end bool, err error) {
 // giveBack returns the head if that is due. A full queue is not an error:
 // catchUp tries again.
 func (c *Caller) giveBack() error {
+	if c.fetch != nil && c.fetch.say != 0 {
+		if err := c.say(); err != nil {
+			return err
+		}
+	}
 	imm := c.in.due()
 	if imm == 0 {
 		return nil
@@ -185,5 +224,5 @@ func (c *Caller) catchUp() (again bool) {
 	if err := c.giveBack(); err != nil {
 		c.fail(err)
 	}
-	return again || c.in.due() != 0
+	return again || c.in.due() != 0 || c.fetch != nil && c.fetch.say != 0
 }

@@ -25,6 +25,8 @@ type recvRing struct {
 	first   int
 	used    int
 	read    int // flights read since the last return
+
+	where bool // the peer may send FlagWhere
 }
 
 func newRecvRing(buf []byte, inMemory bool) recvRing {
@@ -103,7 +105,7 @@ func (r *recvRing) next() (m Message, size uint64, ok bool, err error) {
 			continue
 		case size < headerBytes || size > uint64(maxMessage(len(r.buf))),
 			h.fill >= unitBytes || uint64(h.fill) > size-headerBytes,
-			h.flags != FlagContinue && h.flags != FlagEnd:
+			h.flags != FlagContinue && h.flags != FlagEnd && !(r.where && h.flags == FlagWhere):
 			return m, 0, false, r.malformed(h, at)
 		}
 		end := at + size - uint64(h.fill)
@@ -150,6 +152,9 @@ func (r *recvRing) due() uint32 {
 	}
 	return returnBit | uint32(read/unitBytes)
 }
+
+// unreturned is the immediate that returns all that was read.
+func (r *recvRing) unreturned() uint32 { return uint32((r.head - r.returned) / unitBytes) }
 
 // gaveBack records that the immediate from due was posted.
 func (r *recvRing) gaveBack(imm uint32) {

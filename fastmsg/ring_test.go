@@ -500,7 +500,7 @@ func FuzzRecvRing(f *testing.F) {
 
 // FuzzHandshake: any private data is decoded or refused.
 func FuzzHandshake(f *testing.F) {
-	good, err := handshake{DefaultRingBytes, rdma.Remote{Key: 99, Addr: 7}, []byte("hello"), true}.encode()
+	good, err := handshake{DefaultRingBytes, rdma.Remote{Key: 99, Addr: 7}, []byte("hello"), true, true}.encode()
 	if err != nil {
 		f.Fatal(err)
 	}

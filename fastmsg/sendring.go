@@ -167,6 +167,16 @@ func (s *sendRing) append(kind Kind, flags Flags, id uint64, payload []byte) boo
 	return true
 }
 
+// appendEncoded appends a message as putMessage encodes it.
+func (s *sendRing) appendEncoded(b []byte) bool {
+	dst := s.reserve(len(b))
+	if dst == nil {
+		return false
+	}
+	copy(dst, b)
+	return true
+}
+
 func (s *sendRing) unposted() uint64 { return s.tail - s.posted }
 
 // prepare fills wrs with the requests that send everything appended, marks
@@ -236,6 +246,16 @@ func (s *sendRing) abort(posted uint64, taken int) {
 	} else if s.used > 0 {
 		s.used--
 	}
+}
+
+// returnedTo handles the peer's message that it has read so many units since the start,
+// modulo 2^bits. An older message than one before says nothing new.
+func (s *sendRing) returnedTo(units uint32, bits int) error {
+	more := (units - uint32(s.head/unitBytes)) << (32 - bits) >> (32 - bits)
+	if more >= 1<<(bits-1) || more == 0 {
+		return nil
+	}
+	return s.returned(more)
 }
 
 // returned handles the peer's message that it has read units more.

@@ -42,7 +42,7 @@ type slow struct {
 // progress is what a slow connection has taken.
 type progress struct {
 	listed bool
-	head   uint64 // Conn.out.head when it had last taken a ring more
+	head   uint64 // Conn.takenBytes when it had last taken a ring more
 	checks int    // since then
 }
 
@@ -51,7 +51,7 @@ func (w *Worker) noteSlow(c *Conn) {
 	if c.backlog.empty() || c.slow.listed || c.closed {
 		return
 	}
-	c.slow = progress{listed: true, head: c.out.head}
+	c.slow = progress{listed: true, head: c.takenBytes()}
 	if len(w.slow.conns) == 0 {
 		w.slow.next = w.cfg.Now().Add(w.cfg.StallTimeout / slowChecks)
 	}
@@ -71,11 +71,11 @@ func (w *Worker) checkSlow(now time.Time) {
 			c.slow = progress{}
 			continue
 		}
-		if c.out.head-c.slow.head >= c.out.size {
-			c.slow.head, c.slow.checks = c.out.head, 0
+		if c.takenBytes()-c.slow.head >= c.out.size {
+			c.slow.head, c.slow.checks = c.takenBytes(), 0
 		} else if c.slow.checks++; c.slow.checks == slowChecks {
 			c.Fail(fmt.Errorf("%w: it took %d bytes in %v, %d and more wait", ErrStalled,
-				c.out.head-c.slow.head, w.cfg.StallTimeout, c.backlog.waiting()))
+				c.takenBytes()-c.slow.head, w.cfg.StallTimeout, c.backlog.waiting()))
 		}
 		left = append(left, c)
 	}

@@ -247,7 +247,7 @@ func TestAskedInMemory(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			private, err := handshake{MinRingBytes, x.region.Remote(), nil, !p.inMemory}.encode()
+			private, err := handshake{MinRingBytes, x.region.Remote(), nil, !p.inMemory, p.fetch}.encode()
 			if err != nil {
 				t.Error(err)
 			}

@@ -139,6 +139,7 @@ func (w *Worker) takeEvents(comps []rdma.Completion) {
 // batch. place.more tells finish whether there are more requests.
 func (w *Worker) serve(c *Conn) {
 	c.drain()
+	c.leaveAgain()
 	c.place.more = false
 	if c.step != nil {
 		w.listStep(c)

@@ -13,6 +13,8 @@ type WorkerStats struct {
 	Spun                time.Duration // polling without finding work
 	Sleeps              uint64        // times that it slept
 	Batches             uint64        // turns
+	Posted              uint64        // work requests for answers, and for the room of requests
+	Fetchable           uint64        // times that answers were left for a client to fetch
 	Connections         int
 	// Waiting is the number of requests that have arrived and are not
 	// served yet, estimated from the unread bytes and the mean request size.
@@ -29,6 +31,8 @@ func (s *WorkerStats) Add(o WorkerStats) {
 	s.Spun += o.Spun
 	s.Sleeps += o.Sleeps
 	s.Batches += o.Batches
+	s.Posted += o.Posted
+	s.Fetchable += o.Fetchable
 	s.Connections += o.Connections
 	s.Waiting += o.Waiting
 }
@@ -36,7 +40,7 @@ func (s *WorkerStats) Add(o WorkerStats) {
 // counts are the counters of the loop. Only Worker's methods below change
 // them.
 type counts struct {
-	requests, responses, bytesIn, bytesOut, sleeps, batches uint64
+	requests, responses, bytesIn, bytesOut, sleeps, batches, posted, fetchable uint64
 
 	busy, polled time.Duration
 }
@@ -44,7 +48,7 @@ type counts struct {
 // published is a copy of counts for other goroutines. Only the loop stores
 // to it, once per turn.
 type published struct {
-	requests, responses, bytesIn, bytesOut, sleeps, batches atomic.Uint64
+	requests, responses, bytesIn, bytesOut, sleeps, batches, posted, fetchable atomic.Uint64
 
 	busy, polled         atomic.Int64
 	busySince            atomic.Int64 // ns on the worker's clock, 0: idle
@@ -99,6 +103,8 @@ func (w *Worker) publish() {
 	p.bytesOut.Store(c.bytesOut)
 	p.sleeps.Store(c.sleeps)
 	p.batches.Store(c.batches)
+	p.posted.Store(c.posted)
+	p.fetchable.Store(c.fetchable)
 	p.busy.Store(int64(c.busy))
 	p.polled.Store(int64(c.polled))
 }
@@ -125,6 +131,7 @@ func (w *Worker) Stats() WorkerStats {
 		Requests: p.requests.Load(), Responses: p.responses.Load(),
 		BytesIn: p.bytesIn.Load(), BytesOut: p.bytesOut.Load(),
 		Sleeps: p.sleeps.Load(), Batches: p.batches.Load(),
+		Posted: p.posted.Load(), Fetchable: p.fetchable.Load(),
 		Connections: int(p.connections.Load()),
 		Waiting:     int(p.waiting.Load()),
 		Spun:        w.cq.Spun() + time.Duration(p.polled.Load()),

@@ -1,0 +1,179 @@
+package fastmsg
+
+import (
+	"encoding/binary"
+
+	"github.com/catfish-index/catfish/internal/lines"
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// Answers that are fetched
+//
+// A server may leave its answers in its own memory, from where the client fetches
+// them by RDMA Reads, as RFP has it (Su et al., "RFP: When RPC is faster than
+// server-bypass with RDMA", EuroSys 2017; Jakiro): a card serves reads several times
+// as fast as it issues writes, and the server posts nothing.
+//
+// The paper has eight buffers for each client thread, used in turn. Here it is a ring
+// of lines, so an answer may have any size, and one Read brings home several. A
+// position counts lines since the start:
+//
+//	      head         published        tail         head+lines
+//	-------|--------------|---------------|--------------|
+//	  the client     it may fetch     written, not      free
+//	  has these      these            numbered yet
+//
+// A line is 64 bytes, the unit that a Read samples whole, in any order (package
+// rdma). So each says by itself which one it is:
+//
+//	lane 0     bits 0-31   1 + the line's position, modulo 2^32
+//	           bits 32-63  units of 8 bytes of requests that the server has read
+//	           since the start, modulo 2^32, when it numbered the line
+//	lanes 1-7  56 bytes of messages
+//
+// A message begins in a line of its own: its header of 16 bytes as in message.go, the
+// rider (8 bytes that the owner chooses, the server's load), then the payload. What
+// is left of its last line is not used.
+//
+// # Why a client takes no wrong line
+//
+// The server writes lanes 1 to 7, and then lane 0, by a store that no earlier one may
+// follow. It writes to a line again only when the client has said that it needs it
+// no more. So while a line has the number that the client waits for, its lanes do not
+// change, and a snapshot of the line that has this number has these lanes. Before
+// that, the line's number is that of the lap before, or 0: memory holds no older one.
+//
+// The paper puts a flag and the size into two bytes before the answer, and clears
+// those of the next buffer first. That is right if a Read samples the lines of a buffer
+// in order, which no card promises; the number takes the place of both.
+//
+// # Requests' room
+//
+// The server's reading of the request ring is reported by lane 0, so it posts no
+// return either, unless a quarter of the ring was read and no answer was numbered
+// since.
+type answerRing struct {
+	region rdma.Region
+	mem    []byte
+	lines  uint64
+
+	tail, published, head uint64
+	ends                  []uint64 // where the messages from head to tail end
+	on                    bool     // answers go here; else they are written
+	again                 bool     // on, as soon as no answer is half made (leaveAgain)
+	rider                 uint64
+	taken                 uint64 // bytes, of those that were fetched
+}
+
+const (
+	lineBytes = rdma.LineBytes
+	lineData  = lineBytes - wordBytes
+	// riderBytes follow the header of a message.
+	riderBytes = 8
+	firstData  = lineData - headerBytes - riderBytes
+)
+
+// linesOf is how many lines the message with a payload of n bytes takes.
+func linesOf(n int) uint64 {
+	if n <= firstData {
+		return 1
+	}
+	return 1 + uint64((n-firstData+lineData-1)/lineData)
+}
+
+func newAnswerRing(region rdma.Region) *answerRing {
+	return &answerRing{region: region, mem: region.Bytes(), again: true, lines: uint64(len(region.Bytes()) / lineBytes)}
+}
+
+func (r *answerRing) line(at uint64) []byte {
+	at = at % r.lines * lineBytes
+	return r.mem[at : at+lineBytes : at+lineBytes]
+}
+
+// append writes a message at the tail. It returns false if there is not enough room.
+func (r *answerRing) append(kind Kind, flags Flags, id uint64, payload []byte) bool {
+	n := linesOf(len(payload))
+	if r.tail+n-r.head > r.lines {
+		return false
+	}
+	size := messageBytes(len(payload))
+	var first [headerBytes + riderBytes]byte
+	h := header{size: uint32(size), kind: kind, flags: flags, fill: uint8(size - headerBytes - len(payload))}
+	binary.LittleEndian.PutUint64(first[:], h.word())
+	binary.LittleEndian.PutUint64(first[8:], id)
+	binary.LittleEndian.PutUint64(first[headerBytes:], r.rider)
+	line := r.line(r.tail)[wordBytes:]
+	lines.Fill(line, first[:])
+	done := lines.Fill(line[len(first):], payload)
+	for at := r.tail + 1; at < r.tail+n; at++ {
+		done += lines.Fill(r.line(at)[wordBytes:], payload[done:])
+	}
+	r.tail += n
+	r.ends = append(r.ends, r.tail)
+	return true
+}
+
+// appendEncoded is append of a message as putMessage encodes it.
+func (r *answerRing) appendEncoded(b []byte) bool {
+	h := decodeHeader(binary.LittleEndian.Uint64(b))
+	return r.append(h.kind, h.flags, binary.LittleEndian.Uint64(b[8:]), b[headerBytes:int(h.size)-int(h.fill)])
+}
+
+func (r *answerRing) unpublished() uint64 { return (r.tail - r.published) * lineBytes }
+
+// publish numbers what was appended, for the client to fetch. read is the bytes of
+// requests that the server has read. It reports whether there was anything.
+func (r *answerRing) publish(read uint64) bool {
+	if r.published == r.tail {
+		return false
+	}
+	units := uint64(uint32(read/unitBytes)) << 32
+	for ; r.published < r.tail; r.published++ {
+		var word [wordBytes]byte
+		binary.LittleEndian.PutUint64(word[:], uint64(uint32(r.published+1))|units)
+		lines.Store(r.line(r.published), word[:])
+	}
+	return true
+}
+
+// fetched handles the client's message that it has the lines before position
+// at modulo 2^positionBits. It must be the end of a message.
+func (r *answerRing) fetched(at uint32) error {
+	to := r.head + uint64((at-uint32(r.head))&positionMask)
+	if to > r.published {
+		return protocolError("answers fetched up to line %d of %d", to, r.published)
+	}
+	n := 0
+	for n < len(r.ends) && r.ends[n] < to {
+		n++
+	}
+	if to != r.head && r.ends[n] != to {
+		return protocolError("answers fetched up to line %d, inside of one", to)
+	}
+	if to != r.head {
+		n++
+	}
+	r.ends = r.ends[:copy(r.ends, r.ends[n:])]
+	r.taken += (to - r.head) * lineBytes
+	r.head = to
+	return nil
+}
+
+// message returns the first message after the head, encoded as in a ring, appended
+// to b, and drops it. There is one if head is not tail.
+func (r *answerRing) message(b []byte) []byte {
+	at := len(b)
+	line := r.line(r.head)[wordBytes:]
+	size := int(decodeHeader(binary.LittleEndian.Uint64(line)).size)
+	b = append(b, line[:headerBytes]...)
+	b = append(b, line[headerBytes+riderBytes:]...)
+	for r.head++; r.head < r.ends[0]; r.head++ {
+		b = append(b, r.line(r.head)[wordBytes:]...)
+	}
+	r.ends = r.ends[:copy(r.ends, r.ends[1:])]
+	// The fill of a message counts in its size, and may go beyond its last line.
+	for len(b) < at+size {
+		b = append(b, 0)
+	}
+	return b[:at+size]
+}

@@ -1,0 +1,395 @@
+package fastmsg
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/catfish-index/catfish/internal/spin"
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// The client that fetches its answers (answerring.go, leave.go)
+//
+// Whoever has the lead reads the server's ring from the first line that is missing,
+// with one Read under way at a time, as long as a call waits:
+//
+//	       a call's request is sent: its completion
+//	idle --------------------------------------------> reading --+
+//	 ^                                                    ^      | lines came, or none
+//	 | no call waits                                      +------+
+//	 +----------------------------------------------------/
+//
+// So the first Read leaves when the request has arrived at the server, one round trip
+// after the call, and brings home an answer that took less than that to compute: two
+// round trips, and the server posts nothing. Each further one leaves when the last one
+// is back.
+//
+// # How much is read
+//
+// As much as lately came at once (window), so that one Read brings home an answer, or
+// all answers of that moment. If an answer is longer, its first line says so, and the
+// next Read brings the rest.
+//
+// # When answers are slow
+//
+// Reads that find nothing cost the server's card, and keep this side awake. So the
+// client has answers written
+//
+//   - over devices that do all work in Post: when it would go to sleep, which is after
+//     spinning for as long as a wake-up costs (package spin);
+//   - over others: when fetchRetries Reads in a row have found nothing.
+//
+// It fetches again when returnAfter written answers in a row have come faster than it
+// would have given up.
+type fetcher struct {
+	region rdma.Region // where lines land; twice as large, where they may be torn
+	lands  int         // lines that it has
+	twice  bool
+	sync   bool // SynchronousOps
+	spin   spin.Spinner
+	look   func() bool
+
+	from  rdma.Remote // the ring of answers
+	lines uint64      // that it has
+
+	// The lead's:
+	on       bool
+	wanted   bool // it waits for the server to say where answers are left
+	reading  bool
+	hungry   atomic.Bool  // on, and not reading
+	say      uint32       // to be posted
+	given    atomic.Int32 // calls that were given up, and whose answers are to come
+	wrs      [2]rdma.WorkRequest
+	next     uint64 // the first line that is missing
+	returned uint64 // lines that the server knows to be fetched
+	asked    int    // lines of the Read under way
+	window   int
+	failed   int           // Reads in a row that found nothing
+	quick    int           // written answers in a row that came quickly
+	posted   time.Duration // when the Read was
+	took     time.Duration // what a Read takes, on average
+
+	msg   Message // that is being fetched
+	need  int     // bytes of it that are missing
+	start uint64  // its first line
+
+	rider   atomic.Uint64
+	fetches atomic.Uint64
+	vain    atomic.Uint64
+	changes atomic.Uint64
+}
+
+const (
+	// fetchLines is how many lines are read at first: 256 bytes, as RFP does by
+	// default (EuroSys 2017, section 3.2).
+	fetchLines = 4
+	// landLines bounds a Read: 16 KiB take a card of 100 Gbit/s 1.3 us.
+	landLines = 256
+	// fetchRetries is RFP's R (section 3.2).
+	fetchRetries = 5
+	// returnAfter is how many quick answers show that they are quick again.
+	returnAfter = 16
+	// fetchSends is how many requests more than others a client has outstanding:
+	// Reads, and what it says.
+	fetchSends = 2 + maxReturns
+	unitsBits  = 31
+)
+
+var fetchClock = time.Now()
+
+func (f *fetcher) now() time.Duration { return time.Since(fetchClock) }
+
+func newFetcher(dev rdma.Device) (*fetcher, error) {
+	info := dev.Info()
+	f := &fetcher{twice: info.TornLines, sync: info.SynchronousOps, lands: landLines, window: fetchLines, wanted: true}
+	size := landLines * lineBytes
+	if f.twice {
+		size *= 2
+	}
+	var err error
+	f.region, err = dev.Register(size, rdma.LocalWrite)
+	return f, err
+}
+
+// FetchStats is what a Caller with CallerConfig.Fetch has done.
+type FetchStats struct {
+	Fetches uint64 // Reads
+	Vain    uint64 // of those, that found nothing
+	Changes uint64 // times that it changed over to answers that are written
+}
+
+// FetchStats may be called from any goroutine.
+func (c *Caller) FetchStats() FetchStats {
+	f := c.fetch
+	if f == nil {
+		return FetchStats{}
+	}
+	return FetchStats{Fetches: f.fetches.Load(), Vain: f.vain.Load(), Changes: f.changes.Load()}
+}
+
+// Rider is the 8 bytes that came with the last answer that was fetched (Conn.SetRider).
+func (c *Caller) Rider() uint64 {
+	if c.fetch == nil {
+		return 0
+	}
+	return c.fetch.rider.Load()
+}
+
+// foundWhere handles the server's message that says where answers lie.
+func (c *Caller) foundWhere(b []byte) error {
+	f := c.fetch
+	if f.on || !f.wanted || len(b) != whereBytes {
+		return protocolError("where answers lie, in %d bytes, want %d when asked", len(b), whereBytes)
+	}
+	lines := uint64(binary.LittleEndian.Uint32(b[16:]))
+	if lines != c.in.size/lineBytes {
+		return protocolError("%d lines for answers, want %d", lines, c.in.size/lineBytes)
+	}
+	f.from = rdma.Remote{
+		Key:  rdma.Key(binary.LittleEndian.Uint64(b)),
+		Addr: binary.LittleEndian.Uint64(b[8:]),
+	}
+	start := binary.LittleEndian.Uint64(b[20:])
+	if start-f.next > lines {
+		return protocolError("answers from line %d on, want %d to %d", start, f.next, f.next+lines)
+	}
+	f.lines, f.next, f.returned = lines, start, start
+	f.on, f.wanted, f.failed = true, false, 0
+	f.hungry.Store(true)
+	return nil
+}
+
+// stopFetching has answers written, from the first one on that is not whole here.
+func (c *Caller) stopFetching() {
+	f := c.fetch
+	if !f.on || f.reading {
+		return
+	}
+	f.on, f.quick = false, 0
+	f.hungry.Store(false)
+	f.next = f.whole()
+	f.need, f.returned = 0, f.next
+	f.say = sayWrite | uint32(f.next)&positionMask
+	f.changes.Add(1)
+}
+
+// whole is the line up to which all messages are here.
+func (f *fetcher) whole() uint64 {
+	if f.need > 0 {
+		return f.start
+	}
+	return f.next
+}
+
+// noteAnswer is called for each answer; its call began at a time.
+func (f *fetcher) noteAnswer(began time.Duration) {
+	if f.on || f.wanted || f.say != 0 {
+		return
+	}
+	limit := spin.WakeCost
+	if !f.sync {
+		limit = fetchRetries * f.took
+	}
+	if f.now()-began > limit {
+		f.quick = 0
+	} else if f.quick++; f.quick == returnAfter {
+		f.wanted, f.say = true, sayLeave
+	}
+}
+
+// say posts what is to be said, unless the queue is full.
+func (c *Caller) say() error {
+	f := c.fetch
+	c.credit[0] = rdma.WorkRequest{Op: rdma.OpWriteImm, Unsignaled: true, Imm: f.say}
+	switch _, err := c.qp.Post(c.credit[:]); {
+	case err == nil:
+		f.say = 0
+	case !errors.Is(err, rdma.ErrQueueFull):
+		return err
+	}
+	return nil
+}
+
+// waits reports whether an answer is to come. Those that nobody waits for hold slots.
+func (c *Caller) waits() bool { return c.lead.open.Load() != 0 || c.fetch.given.Load() != 0 }
+
+// postFetch posts a Read if a call waits and none is under way, and reports whether it
+// did.
+func (c *Caller) postFetch() bool {
+	f := c.fetch
+	if !f.on || f.reading || !c.waits() || f.say != 0 {
+		return false
+	}
+	at := f.next % f.lines
+	n := max(f.window, (f.need+lineData-1)/lineData)
+	f.asked = min(n, f.lands, int(f.lines-at))
+	f.wrs[0] = rdma.WorkRequest{
+		Op:     rdma.OpRead,
+		Local:  rdma.Buffer{Region: f.region, Len: f.asked * lineBytes},
+		Remote: f.from.At(at * lineBytes),
+	}
+	wrs := f.wrs[:1]
+	if f.twice {
+		f.wrs[0].Unsignaled = true
+		f.wrs[1] = f.wrs[0]
+		f.wrs[1].Unsignaled = false
+		f.wrs[1].Local.Offset = f.lands * lineBytes
+		wrs = f.wrs[:2]
+	}
+	f.hungry.Store(false)
+	f.reading = true
+	if !f.sync {
+		f.posted = f.now()
+	}
+	if n, err := c.qp.Post(wrs); n < len(wrs) {
+		f.reading = false
+		f.hungry.Store(true)
+		if !errors.Is(err, rdma.ErrQueueFull) {
+			c.fail(err)
+		}
+		return false
+	}
+	f.fetches.Add(1)
+	return true
+}
+
+// takeFetched takes the lines that a Read has brought, and returns how many answers
+// are complete.
+func (c *Caller) takeFetched() (answered int32, err error) {
+	f := c.fetch
+	if f == nil || !f.reading {
+		return 0, protocolError("a Read that was not posted")
+	}
+	f.reading = false
+	f.hungry.Store(true)
+	if !f.sync {
+		took := f.now() - f.posted
+		if f.took == 0 {
+			f.took = took
+		}
+		f.took += (took - f.took) / 8
+	}
+	mem := f.region.Bytes()
+	found := 0
+	read := uint32(0)
+	for ; found < f.asked; found++ {
+		line := mem[found*lineBytes:][:lineBytes]
+		word := binary.LittleEndian.Uint64(line)
+		if uint32(word) != uint32(f.next+1) ||
+			f.twice && !bytes.Equal(line, mem[(f.lands+found)*lineBytes:][:lineBytes]) {
+			break
+		}
+		read = uint32(word >> 32)
+		end, err := c.takeLine(line[wordBytes:])
+		if err != nil {
+			return answered, err
+		}
+		if end {
+			answered++
+		}
+	}
+	f.sized(found)
+	if found == 0 {
+		f.vain.Add(1)
+		f.failed++
+		return 0, nil
+	}
+	f.failed = 0
+	if at := f.whole(); at-f.returned >= f.lines/4 {
+		f.returned = at
+		f.say = sayTook | uint32(at)&positionMask
+	}
+	return answered, c.roomSeen(read)
+}
+
+// sized chooses the size of the next Read, after one that found so many lines.
+func (f *fetcher) sized(found int) {
+	switch {
+	case found == 0:
+	case found == f.asked:
+		f.window = min(2*max(f.window, found), f.lands)
+	default:
+		f.window = max(found, f.window-max(1, f.window/8))
+	}
+}
+
+// roomSeen takes the number of units of requests that a line says were read.
+func (c *Caller) roomSeen(units uint32) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.out.returnedTo(units, 32); err != nil {
+		return err
+	}
+	if len(c.queue) > 0 {
+		c.admitLocked()
+		c.flushLocked()
+	}
+	return nil
+}
+
+// takeLine takes the next line's 56 bytes, and reports whether they complete an answer.
+func (c *Caller) takeLine(b []byte) (end bool, err error) {
+	f := c.fetch
+	if f.need == 0 {
+		h := decodeHeader(binary.LittleEndian.Uint64(b))
+		if h.size%unitBytes != 0 || h.size < headerBytes || int(h.size) > maxMessage(int(c.in.size)) ||
+			h.fill >= unitBytes || uint32(h.fill) > h.size-headerBytes || h.rsvd != 0 ||
+			h.kind == kindPad || h.flags != FlagContinue && h.flags != FlagEnd {
+			return false, protocolError("message in line %d of answers: size %d, kind %d, flags %#x, fill %d",
+				f.next, h.size, h.kind, h.flags, h.fill)
+		}
+		f.msg = Message{Kind: h.kind, Flags: h.flags, ID: binary.LittleEndian.Uint64(b[8:]), Payload: f.msg.Payload[:0]}
+		f.need, f.start = int(h.size)-headerBytes-int(h.fill), f.next
+		f.rider.Store(binary.LittleEndian.Uint64(b[headerBytes:]))
+		b = b[headerBytes+riderBytes:]
+	}
+	f.next++
+	n := min(f.need, len(b))
+	f.msg.Payload = append(f.msg.Payload, b[:n]...)
+	if f.need -= n; f.need > 0 {
+		return false, nil
+	}
+	return c.deliver(f.msg)
+}
+
+// fetchOrChange is what the Caller's goroutine does before it sleeps: it fetches, or
+// has answers written from now on. It reports whether to poll in place of sleeping, or
+// else for how long to sleep.
+func (c *Caller) fetchOrChange() (timeout time.Duration, poll bool) {
+	f := c.fetch
+	switch {
+	case !f.on || f.reading || !c.waits():
+		return -1, false
+	case f.sync:
+		if !f.spin.Spin(f.look) {
+			c.stopFetching()
+		}
+		return 0, true
+	case f.failed == fetchRetries:
+		c.stopFetching()
+		return 0, true
+	case c.postFetch():
+		return -1, false // its completion ends the sleep
+	}
+	return stallRetry, false
+}
+
+// lookForAnswers is lookOnce for the Caller's goroutine. It reports whether something
+// came, or the spinning is to end for another reason.
+func (c *Caller) lookForAnswers() bool {
+	f := c.fetch
+	n := c.cq.Poll(c.comps)
+	if n == 0 && c.postFetch() {
+		n = c.cq.Poll(c.comps)
+	}
+	if n == 0 {
+		return true
+	}
+	if err := c.turn(c.comps[:n]); err != nil {
+		c.fail(err)
+	}
+	return f.failed == 0 || f.say != 0 || !c.waits() || c.lost.Load()
+}

@@ -1,0 +1,205 @@
+package fastmsg
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// Who moves the answers
+//
+// A client that asks for it in the handshake (flag 2) may fetch its answers from an
+// answerRing, or have them written into its ring as all others. It says which, at any
+// time and without waiting, by an immediate; so says it what it has fetched:
+//
+//	31  30  29 28                                  0
+//	0   units that I appended to your ring             (as on all connections)
+//	1   0   0  units of my ring that I have read       (so)
+//	1   0   1  I have the answers before line at, modulo 2^29
+//	1   1   0  the same; write all others
+//	1   1   1  leave those that come, when you can
+//
+// The server says where it leaves them, and from which line on, by a message of its
+// own (FlagWhere), which it writes behind all answers before. The first one follows the
+// handshake, whose private data has no room for it.
+//
+// # No answer is lost, and none comes twice
+//
+// A client that wants its answers written stops to fetch, and then says up to where it
+// has them, at the end of a message. The server writes what it had left after that, in
+// order, before all others: so each message is taken from one of the two memories, and
+// the pieces of an answer come in their order. When the client wants to fetch again,
+// the server changes over between two answers, when none waits for room in the
+// client's ring, and the client fetches when it has read all that was written before.
+// Lines that were moved are never fetched: their numbers are used up.
+//
+// On such connections the server says how much of its ring for requests it has read as
+// a number of units since the start, and not as those since it last said so: what it
+// said by the number of a line that was not fetched is said again.
+const (
+	flagFetch = 2
+
+	// FlagWhere: the message says where the answers lie that the client may fetch.
+	FlagWhere Flags = 4
+
+	whereBytes   = 28
+	positionBits = 29
+	positionMask = 1<<positionBits - 1
+
+	tookBit  = 1 << 29
+	modeBit  = 1 << 30
+	sayMask  = returnBit | modeBit | tookBit
+	sayTook  = returnBit | tookBit
+	sayWrite = returnBit | modeBit
+	sayLeave = returnBit | modeBit | tookBit
+)
+
+// openAnswers gives the connection a ring to leave its answers in.
+func (w *Worker) openAnswers(c *Conn, bytes int) error {
+	region, err := w.dev.Register(bytes, rdma.RemoteRead)
+	if err != nil {
+		return err
+	}
+	c.answers = newAnswerRing(region)
+	return nil
+}
+
+// Fetches reports whether the client fetches its answers at present.
+func (c *Conn) Fetches() bool { return c.answers != nil && c.answers.on }
+
+// SetRider has the answers that the client fetches carry 8 bytes of the owner's.
+func (c *Conn) SetRider(rider uint64) {
+	if c.answers != nil {
+		c.answers.rider = rider
+	}
+}
+
+// append puts a message where the client takes its answers from, if there is room.
+func (c *Conn) append(kind Kind, flags Flags, id uint64, payload []byte) bool {
+	if c.Fetches() {
+		return c.answers.append(kind, flags, id, payload)
+	}
+	return c.out.append(kind, flags, id, payload)
+}
+
+// unposted is how many bytes the client cannot see yet.
+func (c *Conn) unposted() uint64 {
+	if c.Fetches() {
+		return c.answers.unpublished()
+	}
+	return c.out.unposted()
+}
+
+// publish shows the client what it may fetch.
+func (c *Conn) publish() {
+	if c.answers != nil && c.answers.publish(c.in.head) {
+		c.in.gaveBack(c.in.unreturned())
+		c.w.count.fetchable++
+	}
+}
+
+// handleSaid handles an immediate of a client that may fetch.
+func (c *Conn) handleSaid(imm uint32) error {
+	a := c.answers
+	switch imm & sayMask {
+	case sayTook:
+		return a.fetched(imm & positionMask)
+	case sayLeave:
+		if a.on || a.again {
+			return protocolError("answers are to be left, and are already")
+		}
+		a.again = true
+		return nil
+	case sayWrite:
+		if !a.on {
+			return protocolError("answers are to be written, and are already")
+		}
+		if err := a.fetched(imm & positionMask); err != nil {
+			return err
+		}
+		a.on = false
+		return c.moveAnswers()
+	}
+	return c.out.returned(imm &^ returnBit)
+}
+
+// moveAnswers has the answers written that were left and not fetched, before those
+// that wait. What the client's ring has no room for, waits.
+func (c *Conn) moveAnswers() error {
+	a := c.answers
+	waits := c.backlog
+	c.backlog = backlog{}
+	c.account.Give(waits.counted())
+	var err error
+	put := func(b []byte) {
+		if err != nil || c.backlog.empty() && c.out.appendEncoded(b) {
+			return
+		}
+		if err = c.account.Take(c.backlog.growBy(len(b))); err == nil {
+			c.backlog.buf = append(c.backlog.buf, b...)
+		}
+	}
+	for a.head != a.tail {
+		put(a.message(c.w.scratch[:0]))
+	}
+	a.published = a.tail
+	for left := waits.buf[waits.off:]; len(left) > 0; {
+		n := decodeHeader(binary.LittleEndian.Uint64(left)).size
+		put(left[:n])
+		left = left[n:]
+	}
+	// What numbers of lines said that the client has not seen is said again.
+	c.sayRead = true
+	if err != nil {
+		return fmt.Errorf("answers that wait: %w", err)
+	}
+	return nil
+}
+
+// leaveAgain changes over to answers that are left, between two answers.
+func (c *Conn) leaveAgain() {
+	a := c.answers
+	if a == nil || !a.again || c.step != nil || !c.backlog.empty() {
+		return
+	}
+	var b [whereBytes]byte
+	at := a.region.Remote()
+	binary.LittleEndian.PutUint64(b[:], uint64(at.Key))
+	binary.LittleEndian.PutUint64(b[8:], at.Addr)
+	binary.LittleEndian.PutUint32(b[16:], uint32(a.lines))
+	binary.LittleEndian.PutUint64(b[20:], a.tail)
+	if c.out.append(1, FlagWhere, 0, b[:]) {
+		a.on, a.again = true, false
+	}
+}
+
+// credit is the immediate that says how much of the request ring was read, 0 if that
+// can wait.
+func (c *Conn) credit() uint32 {
+	if c.answers == nil {
+		return c.in.due()
+	}
+	if c.in.due() == 0 && !c.sayRead {
+		return 0
+	}
+	return returnBit | uint32(c.in.head/unitBytes)&^returnBit
+}
+
+// credited records that the immediate was posted.
+func (c *Conn) credited(imm uint32) {
+	if c.answers == nil {
+		c.in.gaveBack(imm)
+		return
+	}
+	c.in.gaveBack(c.in.unreturned())
+	c.sayRead = false
+}
+
+// takenBytes is what the client has taken of its answers, for slow.go.
+func (c *Conn) takenBytes() uint64 {
+	if c.answers == nil {
+		return c.out.head
+	}
+	return c.out.head + c.answers.taken
+}
