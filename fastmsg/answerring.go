@@ -31,9 +31,8 @@ import (
 //	           since the start, modulo 2^32, when it numbered the line
 //	lanes 1-7  56 bytes of messages
 //
-// A message begins in a line of its own: its header of 16 bytes as in message.go, the
-// rider (8 bytes that the owner chooses, the server's load), then the payload. What
-// is left of its last line is not used.
+// A message begins in a line of its own: its header of 16 bytes as in message.go, then
+// the payload. What is left of its last line is not used.
 //
 // # Why a client takes no wrong line
 //
@@ -61,16 +60,13 @@ type answerRing struct {
 	ends                  []uint64 // where the messages from head to tail end
 	on                    bool     // answers go here; else they are written
 	again                 bool     // on, as soon as no answer is half made (leaveAgain)
-	rider                 uint64
-	taken                 uint64 // bytes, of those that were fetched
+	taken                 uint64   // bytes, of those that were fetched
 }
 
 const (
 	lineBytes = rdma.LineBytes
 	lineData  = lineBytes - wordBytes
-	// riderBytes follow the header of a message.
-	riderBytes = 8
-	firstData  = lineData - headerBytes - riderBytes
+	firstData = lineData - headerBytes
 )
 
 // linesOf is how many lines the message with a payload of n bytes takes.
@@ -97,11 +93,10 @@ func (r *answerRing) append(kind Kind, flags Flags, id uint64, payload []byte) b
 		return false
 	}
 	size := messageBytes(len(payload))
-	var first [headerBytes + riderBytes]byte
+	var first [headerBytes]byte
 	h := header{size: uint32(size), kind: kind, flags: flags, fill: uint8(size - headerBytes - len(payload))}
 	binary.LittleEndian.PutUint64(first[:], h.word())
 	binary.LittleEndian.PutUint64(first[8:], id)
-	binary.LittleEndian.PutUint64(first[headerBytes:], r.rider)
 	line := r.line(r.tail)[wordBytes:]
 	lines.Fill(line, first[:])
 	done := lines.Fill(line[len(first):], payload)
@@ -165,8 +160,7 @@ func (r *answerRing) message(b []byte) []byte {
 	at := len(b)
 	line := r.line(r.head)[wordBytes:]
 	size := int(decodeHeader(binary.LittleEndian.Uint64(line)).size)
-	b = append(b, line[:headerBytes]...)
-	b = append(b, line[headerBytes+riderBytes:]...)
+	b = append(b, line...)
 	for r.head++; r.head < r.ends[0]; r.head++ {
 		b = append(b, r.line(r.head)[wordBytes:]...)
 	}

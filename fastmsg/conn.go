@@ -26,7 +26,9 @@ type Conn struct {
 	in       recvRing
 	out      sendRing
 	answers  *answerRing // that the client fetches; nil: all are written
-	sayRead  bool        // how much of the request ring was read is said again
+	ride     [RideBytes]byte
+	rides    int  // of ride, that the next answer brings
+	sayRead  bool // how much of the request ring was read is said again
 	backlog  backlog
 	account  *budget.Account // of what waits here
 	later    int             // requests that are answered later, under way

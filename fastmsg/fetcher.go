@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/catfish-index/catfish/internal/lines"
 	"github.com/catfish-index/catfish/internal/spin"
 	"github.com/catfish-index/catfish/rdma"
 )
@@ -56,8 +57,8 @@ type fetcher struct {
 	lines uint64      // that it has
 
 	// The lead's:
-	on       bool
-	wanted   bool // it waits for the server to say where answers are left
+	on       atomic.Bool // others may load it
+	wanted   bool        // it waits for the server to say where answers are left
 	reading  bool
 	hungry   atomic.Bool  // on, and not reading
 	say      uint32       // to be posted
@@ -76,7 +77,6 @@ type fetcher struct {
 	need  int     // bytes of it that are missing
 	start uint64  // its first line
 
-	rider   atomic.Uint64
 	fetches atomic.Uint64
 	vain    atomic.Uint64
 	changes atomic.Uint64
@@ -116,9 +116,10 @@ func newFetcher(dev rdma.Device) (*fetcher, error) {
 
 // FetchStats is what a Caller with CallerConfig.Fetch has done.
 type FetchStats struct {
-	Fetches uint64 // Reads
-	Vain    uint64 // of those, that found nothing
-	Changes uint64 // times that it changed over to answers that are written
+	Fetches  uint64 // Reads
+	Vain     uint64 // of those, that found nothing
+	Changes  uint64 // times that it changed over to answers that are written
+	Fetching bool   // at present
 }
 
 // FetchStats may be called from any goroutine.
@@ -127,21 +128,13 @@ func (c *Caller) FetchStats() FetchStats {
 	if f == nil {
 		return FetchStats{}
 	}
-	return FetchStats{Fetches: f.fetches.Load(), Vain: f.vain.Load(), Changes: f.changes.Load()}
-}
-
-// Rider is the 8 bytes that came with the last answer that was fetched (Conn.SetRider).
-func (c *Caller) Rider() uint64 {
-	if c.fetch == nil {
-		return 0
-	}
-	return c.fetch.rider.Load()
+	return FetchStats{Fetches: f.fetches.Load(), Vain: f.vain.Load(), Changes: f.changes.Load(), Fetching: f.on.Load()}
 }
 
 // foundWhere handles the server's message that says where answers lie.
 func (c *Caller) foundWhere(b []byte) error {
 	f := c.fetch
-	if f.on || !f.wanted || len(b) != whereBytes {
+	if f.on.Load() || !f.wanted || len(b) != whereBytes {
 		return protocolError("where answers lie, in %d bytes, want %d when asked", len(b), whereBytes)
 	}
 	lines := uint64(binary.LittleEndian.Uint32(b[16:]))
@@ -157,7 +150,8 @@ func (c *Caller) foundWhere(b []byte) error {
 		return protocolError("answers from line %d on, want %d to %d", start, f.next, f.next+lines)
 	}
 	f.lines, f.next, f.returned = lines, start, start
-	f.on, f.wanted, f.failed = true, false, 0
+	f.wanted, f.failed = false, 0
+	f.on.Store(true)
 	f.hungry.Store(true)
 	return nil
 }
@@ -165,10 +159,11 @@ func (c *Caller) foundWhere(b []byte) error {
 // stopFetching has answers written, from the first one on that is not whole here.
 func (c *Caller) stopFetching() {
 	f := c.fetch
-	if !f.on || f.reading {
+	if !f.on.Load() || f.reading {
 		return
 	}
-	f.on, f.quick = false, 0
+	f.on.Store(false)
+	f.quick = 0
 	f.hungry.Store(false)
 	f.next = f.whole()
 	f.need, f.returned = 0, f.next
@@ -186,7 +181,7 @@ func (f *fetcher) whole() uint64 {
 
 // noteAnswer is called for each answer; its call began at a time.
 func (f *fetcher) noteAnswer(began time.Duration) {
-	if f.on || f.wanted || f.say != 0 {
+	if f.on.Load() || f.wanted || f.say != 0 {
 		return
 	}
 	limit := spin.WakeCost
@@ -220,7 +215,7 @@ func (c *Caller) waits() bool { return c.lead.open.Load() != 0 || c.fetch.given.
 // did.
 func (c *Caller) postFetch() bool {
 	f := c.fetch
-	if !f.on || f.reading || !c.waits() || f.say != 0 {
+	if !f.on.Load() || f.reading || !c.waits() || f.say != 0 {
 		return false
 	}
 	at := f.next % f.lines
@@ -337,14 +332,13 @@ func (c *Caller) takeLine(b []byte) (end bool, err error) {
 		h := decodeHeader(binary.LittleEndian.Uint64(b))
 		if h.size%unitBytes != 0 || h.size < headerBytes || int(h.size) > maxMessage(int(c.in.size)) ||
 			h.fill >= unitBytes || uint32(h.fill) > h.size-headerBytes || h.rsvd != 0 ||
-			h.kind == kindPad || h.flags != FlagContinue && h.flags != FlagEnd {
+			h.kind == kindPad || h.flags != FlagContinue && h.flags != FlagEnd && h.flags != FlagMailbox {
 			return false, protocolError("message in line %d of answers: size %d, kind %d, flags %#x, fill %d",
 				f.next, h.size, h.kind, h.flags, h.fill)
 		}
 		f.msg = Message{Kind: h.kind, Flags: h.flags, ID: binary.LittleEndian.Uint64(b[8:]), Payload: f.msg.Payload[:0]}
 		f.need, f.start = int(h.size)-headerBytes-int(h.fill), f.next
-		f.rider.Store(binary.LittleEndian.Uint64(b[headerBytes:]))
-		b = b[headerBytes+riderBytes:]
+		b = b[headerBytes:]
 	}
 	f.next++
 	n := min(f.need, len(b))
@@ -352,7 +346,21 @@ func (c *Caller) takeLine(b []byte) (end bool, err error) {
 	if f.need -= n; f.need > 0 {
 		return false, nil
 	}
+	if f.msg.Flags == FlagMailbox {
+		return false, c.toMailbox(f.msg.Payload)
+	}
 	return c.deliver(f.msg)
+}
+
+// toMailbox does what a write of the server to the mailbox would do.
+func (c *Caller) toMailbox(b []byte) error {
+	if len(b) > RideBytes || len(b)%wordBytes != 0 {
+		return protocolError("%d bytes for the mailbox, allowed are words up to %d", len(b), RideBytes)
+	}
+	for at := len(b) - wordBytes; at >= 0; at -= wordBytes {
+		lines.Store(c.region.Bytes()[at:], b[at:at+wordBytes])
+	}
+	return nil
 }
 
 // fetchOrChange is what the Caller's goroutine does before it sleeps: it fetches, or
@@ -361,7 +369,7 @@ func (c *Caller) takeLine(b []byte) (end bool, err error) {
 func (c *Caller) fetchOrChange() (timeout time.Duration, poll bool) {
 	f := c.fetch
 	switch {
-	case !f.on || f.reading || !c.waits():
+	case !f.on.Load() || f.reading || !c.waits():
 		return -1, false
 	case f.sync:
 		if !f.spin.Spin(f.look) {

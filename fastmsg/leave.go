@@ -42,6 +42,10 @@ const (
 
 	// FlagWhere: the message says where the answers lie that the client may fetch.
 	FlagWhere Flags = 4
+	// FlagMailbox: the message is what the mailbox begins with, and no answer.
+	FlagMailbox Flags = 8
+	// RideBytes is the longest of those.
+	RideBytes = 64
 
 	whereBytes   = 28
 	positionBits = 29
@@ -68,19 +72,26 @@ func (w *Worker) openAnswers(c *Conn, bytes int) error {
 // Fetches reports whether the client fetches its answers at present.
 func (c *Conn) Fetches() bool { return c.answers != nil && c.answers.on }
 
-// SetRider has the answers that the client fetches carry 8 bytes of the owner's.
-func (c *Conn) SetRider(rider uint64) {
-	if c.answers != nil {
-		c.answers.rider = rider
+// Ride has the next answer that the client fetches bring the first bytes of its mailbox,
+// at most RideBytes, in place of a write by the owner. It reports whether that will be:
+// not if the client fetches none, or none since the last Ride.
+func (c *Conn) Ride(b []byte) bool {
+	if !c.Fetches() || len(b) > RideBytes || c.rides > 0 {
+		return false
 	}
+	c.rides = copy(c.ride[:], b)
+	return true
 }
 
 // append puts a message where the client takes its answers from, if there is room.
 func (c *Conn) append(kind Kind, flags Flags, id uint64, payload []byte) bool {
-	if c.Fetches() {
-		return c.answers.append(kind, flags, id, payload)
+	if !c.Fetches() {
+		return c.out.append(kind, flags, id, payload)
 	}
-	return c.out.append(kind, flags, id, payload)
+	if c.rides > 0 && c.answers.append(1, FlagMailbox, 0, c.ride[:c.rides]) {
+		c.rides = 0
+	}
+	return c.answers.append(kind, flags, id, payload)
 }
 
 // unposted is how many bytes the client cannot see yet.
@@ -118,7 +129,7 @@ func (c *Conn) handleSaid(imm uint32) error {
 		if err := a.fetched(imm & positionMask); err != nil {
 			return err
 		}
-		a.on = false
+		a.on, c.rides = false, 0
 		return c.moveAnswers()
 	}
 	return c.out.returned(imm &^ returnBit)
@@ -141,7 +152,10 @@ func (c *Conn) moveAnswers() error {
 		}
 	}
 	for a.head != a.tail {
-		put(a.message(c.w.scratch[:0]))
+		m := a.message(c.w.scratch[:0])
+		if decodeHeader(binary.LittleEndian.Uint64(m)).flags != FlagMailbox {
+			put(m)
+		}
 	}
 	a.published = a.tail
 	for left := waits.buf[waits.off:]; len(left) > 0; {

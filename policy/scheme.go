@@ -21,6 +21,9 @@ type Scheme struct {
 	// InMemory, with Poll: requests are plain RDMA Writes, and workers look at
 	// the ring's memory, not at a completion queue.
 	InMemory bool
+	// Fetch: clients fetch the answers to their messages where that is faster, and
+	// the server posts none (RFP).
+	Fetch bool
 	// Backoff: the policy is Algorithm 1, and takes its parameters.
 	Backoff bool
 	// New makes the policy of a client in a group. b is valid; those that
@@ -39,6 +42,8 @@ var schemes = []Scheme{
 	{Name: "fast-polling-cq", Doc: "fast messaging, server workers poll completion queues", Poll: true,
 		New: always("fast-polling-cq", FastMessaging)},
 	{Name: "fast", Doc: "fast messaging, event-driven server", New: always("fast", FastMessaging)},
+	{Name: "fetch", Doc: "fast messaging, answers fetched by the client's reads (RFP)", Fetch: true,
+		New: always("fetch", FastMessaging)},
 	{Name: "offload-single", Doc: "offloading, one read at a time", Single: true, New: always("offload-single", Offload)},
 	{Name: "offload", Doc: "offloading, multi-issue", New: always("offload", Offload)},
 	{Name: "offload-cached", Doc: "offloading, internal nodes cached and validated", Cached: true,
