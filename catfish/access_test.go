@@ -82,6 +82,7 @@ func TestKeysOnEveryTransport(t *testing.T) {
 	for _, p := range []path{
 		{name: "shm fast", transport: TransportSHM, policy: "fast"},
 		{name: "shm offload", transport: TransportSHM, policy: "offload"},
+		{name: "soft fetch", transport: TransportSoft, policy: "fetch"},
 		{name: "soft fast", transport: TransportSoft, policy: "fast"},
 		{name: "soft offload", transport: TransportSoft, policy: "offload"},
 		{name: "tcp", transport: TransportTCP, policy: "tcp"},

@@ -3,6 +3,7 @@ package catfish
 import (
 	"sync/atomic"
 
+	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/offload"
 )
 
@@ -18,6 +19,7 @@ type counters struct {
 	// that was no good.
 	pointerHits, pointerInvalid atomic.Uint64
 	retried, reconnects         atomic.Uint64
+	fetched                     fastmsg.FetchCounts
 }
 
 // Counters is what a client has done since Dial, all collections and
@@ -44,6 +46,11 @@ type Counters struct {
 	PointerHits    uint64 `json:"pointer_hits"`    // of these, by a kept reference: one read
 	PointerInvalid uint64 `json:"pointer_invalid"` // kept references that were no good any more
 
+	// Of answers to messages, with policy fetch. Reads and RoundTrips count them, too.
+	AnswerReads   uint64 `json:"answer_reads"`   // RDMA Reads
+	AnswersMissed uint64 `json:"answers_missed"` // of these, that found nothing
+	AnswerChanges uint64 `json:"answer_changes"` // times that answers were written from then on
+
 	Policy    PolicyState `json:"policy_state"`
 	ServerCPU float64     `json:"server_cpu"` // last heartbeat's, 0..1
 }
@@ -62,15 +69,17 @@ func (c *Client) Counters() Counters {
 	}
 	fastAll := fast + fastGets
 	together := min(n.together.Load(), fastAll) // which may have grown since
+	fetched := n.fetched.Reads.Load()
 	return Counters{
 		FastSearches: fast, OffloadedSearches: offloaded, FellBack: n.fellBack.Load(),
-		Reads: n.reads.Load(), RoundTrips: n.trips.Load() + fastAll - together, BytesRead: n.bytesRead.Load(),
+		Reads: n.reads.Load() + fetched, RoundTrips: n.trips.Load() + fastAll - together + fetched, BytesRead: n.bytesRead.Load(),
 		BytesSent: n.bytesSent.Load(), BytesReceived: n.bytesReceived.Load(),
 		Restarts: n.restarts.Load(), TornReads: n.torn.Load(),
 		CachedNodes: n.cached.Load(), Repairs: n.repairs.Load(),
 		Heartbeats: engine.Heartbeats(), Retried: n.retried.Load(), Reconnects: n.reconnects.Load(),
 		FastGets: fastGets, OffloadedGets: offloadedGets,
 		PointerHits: n.pointerHits.Load(), PointerInvalid: n.pointerInvalid.Load(),
+		AnswerReads: fetched, AnswersMissed: n.fetched.Vain.Load(), AnswerChanges: n.fetched.Changes.Load(),
 		Policy: state, ServerCPU: load.CPU,
 	}
 }

@@ -212,6 +212,10 @@ func checkWays(t *testing.T, p path, c *Client) {
 		if n.FastSearches == 0 || n.OffloadedSearches != 0 || n.Reads != 0 {
 			t.Errorf("%s: %+v", p.name, n)
 		}
+	case "fetch":
+		if n.FastSearches == 0 || n.OffloadedSearches != 0 || n.Reads != n.AnswerReads || n.AnswerReads <= n.AnswersMissed {
+			t.Errorf("%s: %+v", p.name, n)
+		}
 	case "offload", "offload-single":
 		if n.OffloadedSearches == 0 || n.FastSearches != 0 || n.Reads == 0 {
 			t.Errorf("%s: %+v", p.name, n)

@@ -82,7 +82,7 @@ func (k *killing) run(rounds int) {
 	k.ready()
 	ps := []path{{name: "tcp", transport: TransportTCP, policy: "tcp"}}
 	for _, tr := range oneSided {
-		for _, p := range []string{"fast", "offload-cached"} {
+		for _, p := range []string{"fast", "fetch", "offload-cached"} {
 			ps = append(ps, path{name: tr + "/" + p, transport: tr, policy: p})
 		}
 	}

@@ -54,7 +54,8 @@ func TestWorkerPerConnectionHistories(t *testing.T) {
 	moreProcs(t, 20)
 	ps := pollingPaths()
 	for _, tr := range oneSided {
-		ps = append(ps, path{name: tr + "/fast", transport: tr, policy: "fast"})
+		ps = append(ps, path{name: tr + "/fast", transport: tr, policy: "fast"},
+			path{name: tr + "/fetch", transport: tr, policy: "fetch"})
 	}
 	testHistory(t, ps, seeds+1, crowded(seeds+1), ServerOptions{WorkerPerConnection: true})
 }

@@ -137,7 +137,7 @@ func (c *connection) dialWorker(s *session, worker int) (caller, error) {
 func (c *connection) dialRing(ctx context.Context, s *session, hello []byte) (*fastmsg.Caller, error) {
 	fc, err := fastmsg.Dial(ctx, s.dev, s.addr, fastmsg.CallerConfig{
 		RingBytes: c.opts.RingBytes, Hello: addTicket(hello, s.hello.ticket), InMemory: c.scheme.InMemory,
-		Fetch: c.scheme.Fetch,
+		Fetch: c.scheme.Fetch, FetchCounts: &c.counters.fetched,
 	})
 	if err != nil {
 		return nil, err

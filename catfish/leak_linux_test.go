@@ -94,7 +94,8 @@ func TestReconnectsDoNotLeak(t *testing.T) {
 // server with a worker per connection holds as much as after ten.
 func TestConnectionWorkersDoNotLeak(t *testing.T) {
 	const warm, clients = 10, 100
-	for _, p := range append(pollingPaths(), path{name: "shm", transport: TransportSHM, policy: "fast"}) {
+	for _, p := range append(pollingPaths(), path{name: "shm", transport: TransportSHM, policy: "fast"},
+		path{name: "shm/fetch", transport: TransportSHM, policy: "fetch"}) {
 		t.Run(p.name, func(t *testing.T) {
 			s := startServer(t, ServerOptions{WorkerPerConnection: true, Transports: []string{p.transport}})
 			var fds, goroutines int

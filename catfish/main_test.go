@@ -96,7 +96,7 @@ type path struct {
 func paths() []path {
 	ps := []path{{name: "tcp", transport: TransportTCP, policy: "tcp"}}
 	for _, tr := range oneSided {
-		for _, p := range []string{"fast", "offload-single", "offload", "offload-cached", "paper-literal", "paper"} {
+		for _, p := range []string{"fast", "fetch", "offload-single", "offload", "offload-cached", "paper-literal", "paper"} {
 			ps = append(ps, path{name: tr + "/" + p, transport: tr, policy: p})
 		}
 	}

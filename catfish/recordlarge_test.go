@@ -25,7 +25,7 @@ const largeMemory = 36 * (8<<20 - 5)
 func largePaths() []path {
 	ps := []path{{name: "tcp", transport: TransportTCP, policy: "tcp"}}
 	for _, tr := range oneSided {
-		for _, p := range []string{"fast", "offload"} {
+		for _, p := range []string{"fast", "fetch", "offload"} {
 			ps = append(ps, path{name: tr + "/" + p, transport: tr, policy: p})
 		}
 	}

@@ -20,7 +20,7 @@ import (
 func kvPaths() []path {
 	ps := []path{{name: "tcp", transport: TransportTCP, policy: "tcp"}}
 	for _, tr := range oneSided {
-		for _, p := range []string{"fast", "offload-single", "offload", "offload-cached", "paper", "default"} {
+		for _, p := range []string{"fast", "fetch", "offload-single", "offload", "offload-cached", "paper", "default"} {
 			ps = append(ps, path{name: tr + "/" + p, transport: tr, policy: p})
 		}
 	}

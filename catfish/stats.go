@@ -63,6 +63,10 @@ type WorkerStats struct {
 	Batches   uint64  `json:"batches"`
 	Waiting   int     `json:"waiting"`
 	Connected int     `json:"connections"`
+	// Posted are work requests for answers and for the room of requests, Fetchable times
+	// that answers were left for a client to fetch.
+	Posted    uint64 `json:"posted"`
+	Fetchable uint64 `json:"fetchable"`
 }
 
 // Stats returns the server's state. It waits for no request, and no
@@ -123,6 +127,6 @@ func workerStats(w fastmsg.WorkerStats) WorkerStats {
 	return WorkerStats{
 		Requests: w.Requests, BytesIn: w.BytesIn, BytesOut: w.BytesOut,
 		Busy: w.Busy.Seconds(), Spun: w.Spun.Seconds(), Sleeps: w.Sleeps,
-		Batches: w.Batches, Waiting: w.Waiting, Connected: w.Connections,
+		Batches: w.Batches, Posted: w.Posted, Fetchable: w.Fetchable, Waiting: w.Waiting, Connected: w.Connections,
 	}
 }

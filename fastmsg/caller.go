@@ -68,6 +68,8 @@ type CallerConfig struct {
 	// Fetch has answers fetched where that is faster (fetcher.go), in place of
 	// written by the server, as RFP has it.
 	Fetch bool
+	// FetchCounts, if not nil, counts what is fetched; Callers may share it.
+	FetchCounts *FetchCounts
 }
 
 const (
@@ -164,7 +166,7 @@ func dial(ctx context.Context, dev rdma.Device, addr string, cfg CallerConfig) (
 			cfg.Fetch, server.fetch)
 	}
 	if cfg.Fetch {
-		if c.fetch, err = newFetcher(dev); err != nil {
+		if c.fetch, err = newFetcher(dev, cfg.FetchCounts); err != nil {
 			return nil, err
 		}
 		c.fetch.look = c.lookForAnswers

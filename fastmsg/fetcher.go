@@ -77,9 +77,7 @@ type fetcher struct {
 	need  int     // bytes of it that are missing
 	start uint64  // its first line
 
-	fetches atomic.Uint64
-	vain    atomic.Uint64
-	changes atomic.Uint64
+	counts *FetchCounts
 }
 
 const (
@@ -102,9 +100,12 @@ var fetchClock = time.Now()
 
 func (f *fetcher) now() time.Duration { return time.Since(fetchClock) }
 
-func newFetcher(dev rdma.Device) (*fetcher, error) {
+func newFetcher(dev rdma.Device, counts *FetchCounts) (*fetcher, error) {
+	if counts == nil {
+		counts = new(FetchCounts)
+	}
 	info := dev.Info()
-	f := &fetcher{twice: info.TornLines, sync: info.SynchronousOps, lands: landLines, window: fetchLines, wanted: true}
+	f := &fetcher{counts: counts, twice: info.TornLines, sync: info.SynchronousOps, lands: landLines, window: fetchLines, wanted: true}
 	size := landLines * lineBytes
 	if f.twice {
 		size *= 2
@@ -114,22 +115,15 @@ func newFetcher(dev rdma.Device) (*fetcher, error) {
 	return f, err
 }
 
-// FetchStats is what a Caller with CallerConfig.Fetch has done.
-type FetchStats struct {
-	Fetches  uint64 // Reads
-	Vain     uint64 // of those, that found nothing
-	Changes  uint64 // times that it changed over to answers that are written
-	Fetching bool   // at present
+// FetchCounts is what Callers with CallerConfig.Fetch have done.
+type FetchCounts struct {
+	Reads   atomic.Uint64 // of answers
+	Vain    atomic.Uint64 // of those, that found nothing
+	Changes atomic.Uint64 // times that a Caller changed over to answers that are written
 }
 
-// FetchStats may be called from any goroutine.
-func (c *Caller) FetchStats() FetchStats {
-	f := c.fetch
-	if f == nil {
-		return FetchStats{}
-	}
-	return FetchStats{Fetches: f.fetches.Load(), Vain: f.vain.Load(), Changes: f.changes.Load(), Fetching: f.on.Load()}
-}
+// Fetching reports whether the Caller fetches its answers at present.
+func (c *Caller) Fetching() bool { return c.fetch != nil && c.fetch.on.Load() }
 
 // foundWhere handles the server's message that says where answers lie.
 func (c *Caller) foundWhere(b []byte) error {
@@ -168,7 +162,7 @@ func (c *Caller) stopFetching() {
 	f.next = f.whole()
 	f.need, f.returned = 0, f.next
 	f.say = sayWrite | uint32(f.next)&positionMask
-	f.changes.Add(1)
+	f.counts.Changes.Add(1)
 }
 
 // whole is the line up to which all messages are here.
@@ -247,7 +241,7 @@ func (c *Caller) postFetch() bool {
 		}
 		return false
 	}
-	f.fetches.Add(1)
+	f.counts.Reads.Add(1)
 	return true
 }
 
@@ -288,7 +282,7 @@ func (c *Caller) takeFetched() (answered int32, err error) {
 	}
 	f.sized(found)
 	if found == 0 {
-		f.vain.Add(1)
+		f.counts.Vain.Add(1)
 		f.failed++
 		return 0, nil
 	}

@@ -118,26 +118,27 @@ func (l *left) whole() bool {
 func TestServerPostsNothing(t *testing.T) {
 	overFetch(t, func(t *testing.T, p provider) {
 		s := serve(t, p, handlerFuncs{serve: echo}, WorkerConfig{})
-		c := s.dial(t, CallerConfig{})
+		var counts FetchCounts
+		c := s.dial(t, CallerConfig{FetchCounts: &counts})
 		fetching(t, c)
 		const calls = 2000
-		before, was := s.Stats(), c.FetchStats()
+		before, changes := s.Stats(), counts.Changes.Load()
 		for range calls {
 			if got, _, err := c.Call(within(t), 1, []byte("twenty bytes of text"), nil); err != nil || len(got) != 20 {
 				t.Fatalf("%q, %v", got, err)
 			}
 		}
 		until(t, "counted", func() bool { return s.Stats().Responses == before.Responses+calls })
-		after, is := s.Stats(), c.FetchStats()
+		after := s.Stats()
 		posted, fetchable := after.Posted-before.Posted, after.Fetchable-before.Fetchable
-		if is.Changes == was.Changes && posted != 0 {
+		if counts.Changes.Load() == changes && posted != 0 {
 			t.Errorf("the server posted %d work requests, and all of %d answers were fetched", posted, calls)
 		}
 		if fetchable == 0 {
 			t.Error("no answer was left to be fetched")
 		}
-		t.Logf("%d answers: posted %d, reads %d, in vain %d, changes %d", calls, posted,
-			is.Fetches-was.Fetches, is.Vain-was.Vain, is.Changes-was.Changes)
+		t.Logf("%d answers: posted %d; reads %d, in vain %d, changes %d, since the dial", calls, posted,
+			counts.Reads.Load(), counts.Vain.Load(), counts.Changes.Load())
 	})
 }
 
@@ -156,7 +157,7 @@ func fetching(t testing.TB, c *Caller) {
 		if _, _, err := c.Call(within(t), 1, nil, nil); err != nil {
 			t.Fatal(err)
 		}
-		return c.FetchStats().Fetching
+		return c.Fetching()
 	})
 }
 
@@ -193,7 +194,7 @@ func TestChangesOver(t *testing.T) {
 					done <- err
 				}()
 			}
-			until(t, "the answers are written", func() bool { return !c.FetchStats().Fetching })
+			until(t, "the answers are written", func() bool { return !c.Fetching() })
 			gate <- struct{}{}
 			for range cap(done) {
 				if err := <-done; err != nil {
@@ -217,7 +218,8 @@ func TestRides(t *testing.T) {
 			}
 			c.Respond(m.Kind, m.ID, nil)
 		}}, WorkerConfig{})
-		c := s.dial(t, CallerConfig{})
+		var counts FetchCounts
+		c := s.dial(t, CallerConfig{FetchCounts: &counts})
 		for n := uint64(1); n < 20; {
 			fetching(t, c)
 			for i := range news {
@@ -238,7 +240,7 @@ func TestRides(t *testing.T) {
 			}
 			got := make([]byte, RideBytes)
 			lines.Copy(got, c.Mailbox())
-			if c.FetchStats().Changes == 0 && !bytes.Equal(got, news) {
+			if counts.Changes.Load() == 0 && !bytes.Equal(got, news) {
 				t.Fatalf("mailbox has %x, want %x", got, news)
 			}
 			n++

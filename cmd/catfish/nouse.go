@@ -42,7 +42,7 @@ func firstOf(errs ...error) error {
 var fabricFlagNames = []string{"fabric-provider", "fabric-device", "fabric-addr"}
 
 // sends reports whether a scheme sends all searches to the server.
-func sends(s policy.Scheme) bool { return s.TCP || strings.HasPrefix(s.Name, "fast") }
+func sends(s policy.Scheme) bool { return s.TCP || s.Fetch || strings.HasPrefix(s.Name, "fast") }
 
 // noUse of the flags of a client whose policy is known.
 func (f *clientFlags) noUse(scheme string) error {
