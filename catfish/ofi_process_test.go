@@ -170,7 +170,7 @@ func stopped(pid int) bool {
 // TestKilledServer kills the server in the middle of reads and messages:
 // every call ends, with the errors that the package documents.
 func TestKilledServer(t *testing.T) {
-	for _, policy := range []string{"fast", "offload"} {
+	for _, policy := range []string{"fast", "fetch", "offload"} {
 		cmd, addr := startChild(t)
 		c := dialChild(t, addr, policy)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

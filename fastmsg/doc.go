@@ -28,6 +28,9 @@
 //	region: 0     mailbox page (4096 bytes)
 //	        4096  response ring  <--- WriteImm --  mirror of responses
 //
+// A client may also fetch its answers from a third region, of the server, that grants
+// RemoteRead (answerring.go, leave.go, fetcher.go).
+//
 // Both regions grant RemoteWrite and nothing else. The mailbox is a page for
 // the owner of the server, who may write anything to it (package heartbeat).
 //

@@ -43,8 +43,8 @@ import (
 //     spinning for as long as a wake-up costs (package spin);
 //   - over others: when fetchRetries Reads in a row have found nothing.
 //
-// It fetches again when returnAfter written answers in a row have come faster than it
-// would have given up.
+// It fetches again when returnAfter written answers in a row have come, each of them sooner after its call,
+// or after the answer before, than it would have given up.
 type fetcher struct {
 	region rdma.Region // where lines land; twice as large, where they may be torn
 	lands  int         // lines that it has
@@ -70,6 +70,7 @@ type fetcher struct {
 	window   int
 	failed   int           // Reads in a row that found nothing
 	quick    int           // written answers in a row that came quickly
+	latest   time.Duration // when the last written answer came
 	posted   time.Duration // when the Read was
 	took     time.Duration // what a Read takes, on average
 
@@ -173,7 +174,8 @@ func (f *fetcher) whole() uint64 {
 	return f.next
 }
 
-// noteAnswer is called for each answer; its call began at a time.
+// noteAnswer is called for each answer; its call began at a time. What counts is for
+// how long the client would have looked for it in vain.
 func (f *fetcher) noteAnswer(began time.Duration) {
 	if f.on.Load() || f.wanted || f.say != 0 {
 		return
@@ -182,7 +184,10 @@ func (f *fetcher) noteAnswer(began time.Duration) {
 	if !f.sync {
 		limit = fetchRetries * f.took
 	}
-	if f.now()-began > limit {
+	now := f.now()
+	slow := now-max(began, f.latest) > limit
+	f.latest = now
+	if slow {
 		f.quick = 0
 	} else if f.quick++; f.quick == returnAfter {
 		f.wanted, f.say = true, sayLeave
