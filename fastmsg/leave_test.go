@@ -209,12 +209,11 @@ func TestChangesOver(t *testing.T) {
 // is fetched, and once.
 func TestRides(t *testing.T) {
 	overFetch(t, func(t *testing.T, p provider) {
-		news := make([]byte, RideBytes)
 		rode := make(chan bool, 2)
 		s := serve(t, p, handlerFuncs{serve: func(c *Conn, m Message) {
 			if m.Kind == 2 {
-				rode <- c.Ride(news)
-				rode <- c.Ride(news) // one waits
+				rode <- c.Ride(m.Payload)
+				rode <- c.Ride(m.Payload) // one waits
 			}
 			c.Respond(m.Kind, m.ID, nil)
 		}}, WorkerConfig{})
@@ -222,10 +221,8 @@ func TestRides(t *testing.T) {
 		c := s.dial(t, CallerConfig{FetchCounts: &counts})
 		for n := uint64(1); n < 20; {
 			fetching(t, c)
-			for i := range news {
-				news[i] = byte(n)
-			}
-			if _, _, err := c.Call(within(t), 2, nil, nil); err != nil {
+			news := bytes.Repeat([]byte{byte(n)}, RideBytes)
+			if _, _, err := c.Call(within(t), 2, news, nil); err != nil {
 				t.Fatal(err)
 			}
 			first, second := <-rode, <-rode
