@@ -385,3 +385,42 @@ func TestHostileLeavers(t *testing.T) {
 		}
 	})
 }
+
+// FuzzFetched: whatever lies in a server's memory, the client ends the connection with
+// ErrProtocol or takes no more than it says.
+func FuzzFetched(f *testing.F) {
+	line := make([]byte, 2*lineBytes)
+	binary.LittleEndian.PutUint64(line, 1)
+	binary.LittleEndian.PutUint64(line[8:], header{size: 64, kind: 1, flags: FlagEnd}.word())
+	binary.LittleEndian.PutUint64(line[16:], 1<<32)
+	binary.LittleEndian.PutUint64(line[lineBytes:], 2)
+	f.Add(line, uint8(2))
+	f.Add(line[:lineBytes], uint8(1))
+	f.Fuzz(func(t *testing.T, mem []byte, reads uint8) {
+		c := &Caller{slots: make([]slot, 2), free: newFreeSlots(2), maxAnswer: 1 << 10, in: recvRing{size: MinRingBytes}}
+		for i := range c.slots {
+			c.slots[i] = slot{wake: make(chan struct{}, 8), state: slotOpen, gen: 1}
+		}
+		region := newHeapRegion(landLines * lineBytes)
+		c.region = newHeapRegion(MailboxBytes)
+		c.fetch = &fetcher{counts: new(FetchCounts), region: region, lands: landLines, sync: true,
+			window: fetchLines, lines: MinRingBytes / lineBytes}
+		for range reads%8 + 1 {
+			copy(region.mem, mem)
+			c.fetch.reading, c.fetch.asked = true, min(landLines, len(mem)/lineBytes)
+			_, err := c.takeFetched()
+			if err != nil && !errors.Is(err, ErrProtocol) {
+				t.Fatal(err)
+			}
+			if err != nil {
+				return
+			}
+			if n := cap(c.fetch.msg.Payload); n > 2*MinRingBytes {
+				t.Fatalf("%d bytes kept for a message, the ring has %d", n, MinRingBytes)
+			}
+			if w := c.fetch.window; w < 1 || w > landLines {
+				t.Fatalf("window of %d lines", w)
+			}
+		}
+	})
+}
