@@ -37,6 +37,7 @@ var looks = []look{
 	{"fast-polling", dash(8, 3), square, rgb(0x00, 0x72, 0xb2)},
 	{"fast-polling-cq", dash(8, 3, 1, 3), pole, rgb(0x3a, 0x36, 0x9a)},
 	{"fast", dash(4, 2), diamond, rgb(0x56, 0xb4, 0xe9)},
+	{"fetch", dash(6, 1, 1, 1), wedge, rgb(0x20, 0xa0, 0xb8)},
 	{"offload-single", dash(6, 2, 2, 2), up, rgb(0xd5, 0x5e, 0x00)},
 	{"offload", dash(3, 3), down, rgb(0xe6, 0x9f, 0x00)},
 	{"offload-cached", dash(10, 2, 2, 2), right, rgb(0x8a, 0x4b, 0x08)},
