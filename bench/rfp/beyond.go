@@ -181,7 +181,7 @@ func (l *lab) limited(cache *sim.Cache) Table {
 			l.err = err
 			return t
 		}
-		fast, fetch := l.search(&of, w, "fast", 200), l.search(&of, w, sim.SchemeFetch, 200)
+		fast, fetch := l.search(&of, w, "fast", 200), l.search(&of, w, "fetch", 200)
 		t.row(row.scale+", "+fmt.Sprintf(row.what, row.value), units, fast.OpsPerS/1e6, fast.MeanUs, fetch.OpsPerS/1e6, fetch.MeanUs)
 	}
 	return t
@@ -191,11 +191,11 @@ func (l *lab) limited(cache *sim.Cache) Table {
 func (l *lab) trees() []Table {
 	cache := new(sim.Cache)
 	t := l.tree(cache, "connectx3", []int{35, 112}, []series{
-		{"fast, 4 workers", "fast", 4}, {"fast, 6", "fast", 6}, {"fast, 16", "fast", 16}, {"fetch, 4 workers", sim.SchemeFetch, 4}, {"fetch, 16", sim.SchemeFetch, 16},
+		{"fast, 4 workers", "fast", 4}, {"fast, 6", "fast", 6}, {"fast, 16", "fast", 16}, {"fetch, 4 workers", "fetch", 4}, {"fetch, 16", "fetch", 16},
 		{"offload", "offload", 0}, {"offload-cached", "offload-cached", 0},
 	})
 	t = append(t, l.tree(cache, "modern", []int{32, 200}, []series{
-		{"fast", "fast", 0}, {"fetch", sim.SchemeFetch, 0}, {"offload", "offload", 0}, {"offload-cached", "offload-cached", 0},
+		{"fast", "fast", 0}, {"fetch", "fetch", 0}, {"offload", "offload", 0}, {"offload-cached", "offload-cached", 0},
 	})...)
 	t = append(t, l.limited(cache))
 	if l.err != nil {

@@ -18,23 +18,8 @@ import (
 // After fetchTries in vain the client asks for an answer that is written (see
 // mover).
 
-// SchemeFetch is the name of the scheme.
-const SchemeFetch = "fetch"
-
 // fetchTries: RFP's successor falls back after five (EuroSys 2017).
 const fetchTries = 5
-
-// schemeOf is a scheme by its name, and whether its answers are fetched. Such a
-// one is fast messaging in all else.
-func schemeOf(name string) (sch policy.Scheme, fetches bool, err error) {
-	if name != SchemeFetch {
-		sch, err = policy.SchemeByName(name)
-		return sch, false, err
-	}
-	sch, err = policy.SchemeByName("fast")
-	sch.Name = SchemeFetch
-	return sch, true, err
-}
 
 // fetch is a call's fetching. Calls of other schemes have none: methods take nil.
 type fetch struct {

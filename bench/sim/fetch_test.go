@@ -22,11 +22,11 @@ func TestFetchLittle(t *testing.T) {
 		for _, inserts := range []int{0, 10} {
 			cl := openCluster(t, "connectx3")
 			cl.Server.RequestNs = request
-			r := fetchRun(t, cl, SchemeFetch, "1e-2", 40, inserts)
+			r := fetchRun(t, cl, "fetch", "1e-2", 40, inserts)
 			if got := r.OpsPerS * (r.MeanUs + cl.Client.ThinkNs/1e3) * 1e-6; math.Abs(got/40-1) > 0.03 {
 				t.Errorf("%v ns, %d %% inserts: Little's law gives %.2f of 40 clients", request, inserts, got)
 			}
-			if again := fetchRun(t, cl, SchemeFetch, "1e-2", 40, inserts); !reflect.DeepEqual(r, again) {
+			if again := fetchRun(t, cl, "fetch", "1e-2", 40, inserts); !reflect.DeepEqual(r, again) {
 				t.Errorf("two runs differ:\n%+v\n%+v", r, again)
 			}
 			// Where the server is slow, clients leave it alone.
@@ -45,7 +45,7 @@ func TestFetchStartsNothing(t *testing.T) {
 		cl.Server.NIC.OutMops, cl.Server.RequestNs = out, 100
 		return fetchRun(t, cl, scheme, "1e-5", 8, 0)
 	}
-	if a, b := run(SchemeFetch, 2), run(SchemeFetch, 0.01); !reflect.DeepEqual(a, b) {
+	if a, b := run("fetch", 2), run("fetch", 0.01); !reflect.DeepEqual(a, b) {
 		t.Errorf("fetched answers wait for operations that the server starts:\n%+v\n%+v", a, b)
 	}
 	if a, b := run("fast", 2), run("fast", 0.01); b.OpsPerS > a.OpsPerS/2 {
@@ -58,7 +58,7 @@ func TestFetchStartsNothing(t *testing.T) {
 func TestFetchOrderings(t *testing.T) {
 	for _, scale := range []string{"1e-5", "1e-2"} {
 		cl := openCluster(t, "connectx3")
-		fetch := fetchRun(t, cl, SchemeFetch, scale, 35, 0)
+		fetch := fetchRun(t, cl, "fetch", scale, 35, 0)
 		best := 0.0
 		for _, workers := range []int{4, 16} {
 			cl.Server.Workers = workers
@@ -68,7 +68,7 @@ func TestFetchOrderings(t *testing.T) {
 			t.Errorf("connectx3, %s: fetch %.0f searches/s, fast %.0f", scale, fetch.OpsPerS, best)
 		}
 		modern := openCluster(t, "modern")
-		fetch, fast := fetchRun(t, modern, SchemeFetch, scale, 32, 0), fetchRun(t, modern, "fast", scale, 32, 0)
+		fetch, fast := fetchRun(t, modern, "fetch", scale, 32, 0), fetchRun(t, modern, "fast", scale, 32, 0)
 		if fetch.OpsPerS > fast.OpsPerS || fetch.MeanUs < fast.MeanUs {
 			t.Errorf("modern, %s: fetch %.0f searches/s, fast %.0f", scale, fetch.OpsPerS, fast.OpsPerS)
 		}

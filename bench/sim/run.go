@@ -12,7 +12,7 @@ import (
 // Config says what Run simulates.
 type Config struct {
 	Cluster *Cluster
-	Scheme  string // of policy.Schemes, or SchemeFetch
+	Scheme  string // of policy.Schemes
 	Clients int    // connections
 	// TCPGbits is the rate of scheme tcp's Ethernet in Gbit/s, in place of the
 	// cluster's tcp.nic.gbit_s; 0: as the cluster says. The paper has two
@@ -64,7 +64,7 @@ func (c Config) Validate() error {
 	if err := c.Cluster.Validate(); err != nil {
 		return err
 	}
-	if _, _, err := schemeOf(c.Scheme); err != nil {
+	if _, err := policy.SchemeByName(c.Scheme); err != nil {
 		return err
 	}
 	if err := c.Backoff.Validate(); err != nil {

@@ -102,12 +102,12 @@ type client struct {
 
 func newSim(cfg Config, w *Workload) (*sim, error) {
 	cl := cfg.Cluster
-	sch, fetches, err := schemeOf(cfg.Scheme)
+	sch, err := policy.SchemeByName(cfg.Scheme)
 	if err != nil {
 		return nil, err
 	}
 	s := &sim{
-		cfg: cfg, cl: cl, w: w, sch: sch, fetches: fetches,
+		cfg: cfg, cl: cl, w: w, sch: sch, fetches: sch.Fetch,
 		rng:     rand.New(rand.NewPCG(cfg.Seed, 0x73696d)),
 		clients: make([]client, cfg.Clients),
 		calls:   make([]call, cfg.Clients*cfg.InFlight),
@@ -145,7 +145,7 @@ func newSim(cfg Config, w *Workload) (*sim, error) {
 		c.machine = c.client % uint32(len(s.machines))
 		c.worker = c.client % uint32(len(s.server.workers))
 		c.next = s.rng.Uint32N(uint32(len(w.searches)))
-		if fetches {
+		if sch.Fetch {
 			c.fetch = &fetch{size: newFetchSize()}
 		}
 		// Callers begin within a tenth of a millisecond, not at once.
@@ -155,7 +155,7 @@ func newSim(cfg Config, w *Workload) (*sim, error) {
 		}
 		s.schedule(at, evThought, uint32(i), 0)
 	}
-	if !sch.TCP && !fetches { // What a heartbeat says is fetched with answers.
+	if !sch.TCP && !sch.Fetch { // What a heartbeat says is fetched with answers.
 		s.schedule(int64(cl.Heartbeat.IntervalNs), evHeartbeatDue, 0, 0)
 	}
 	return s, nil

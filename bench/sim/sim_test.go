@@ -116,7 +116,7 @@ func TestConcurrentRuns(t *testing.T) {
 // without queueing, cores/demand when saturated.
 func TestClosedLoopLaws(t *testing.T) {
 	w := small(t, "1e-5")
-	for _, scheme := range append(policy.Schemes()[1:], SchemeFetch) {
+	for _, scheme := range policy.Schemes()[1:] {
 		for _, n := range []int{1, 20, 100} {
 			cl := openCluster(t, "paper")
 			cl.Client.ThinkNs = 30_000
