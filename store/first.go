@@ -284,6 +284,10 @@ func (s *set) firstOf(p *Prepared, b *Buffer, yield func(*Found) (bool, error)) 
 		k.order, k.cut = k.order[:limit], true
 	}
 	for _, o := range k.order {
+		b.clock()
+		if err := b.looked(); err != nil { // who writes a page takes long, too
+			return 0, "", err
+		}
 		ok, err := k.found(o.i, &b.found)
 		if !ok && err == nil {
 			ok, err = s.again(p, k.id(o.i), b)

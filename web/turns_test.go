@@ -57,10 +57,11 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// A page that is counted is found by ids in the end, which takes turns as its search
-// does: by time, since nobody knows how long its features take.
+// A page is given in turns as it is searched: by time, since nobody knows how long its
+// features take.
 func TestTurnsOfCountedPage(t *testing.T) {
-	w := newSiteOf(t, store.Options{Now: stoppedClock}, Options{})
+	now := stoppedClock()
+	w := newSiteOf(t, store.Options{Now: func() time.Duration { return now }}, Options{})
 	w.points(100)
 	c, err := w.st.Collection("empty")
 	if err != nil {
@@ -76,11 +77,11 @@ func TestTurnsOfCountedPage(t *testing.T) {
 		defer q.account.Close()
 		i := itemsQuery{query: store.Query{Area: store.Box(-180, -90, 180, 90)}, limit: 50, count: true}
 		f, err := q.search(c, i, func(*store.Found) (bool, error) {
-			time.Sleep(time.Millisecond)
+			now += time.Millisecond
 			return true, nil
 		})
-		if n := h.begun.Load(); err != nil || f.returned != 50 || f.matched != 100 || n != 49 {
-			t.Errorf("%+v in %d turns, want 49, %v", f, n, err)
+		if n := h.begun.Load(); err != nil || f.returned != 50 || f.matched != 100 || n < 10 {
+			t.Errorf("%+v in %d turns, want at least 10, %v", f, n, err)
 		}
 	})
 }
