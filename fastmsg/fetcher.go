@@ -301,9 +301,9 @@ func (c *Caller) takeFetched() (answered int32, err error) {
 
 // sized chooses the size of the next Read, after one that found so many lines.
 func (f *fetcher) sized(found int) {
-	switch {
-	case found == 0:
-	case found == f.asked:
+	switch found {
+	case 0:
+	case f.asked:
 		f.window = min(2*max(f.window, found), f.lands)
 	default:
 		f.window = max(found, f.window-max(1, f.window/8))

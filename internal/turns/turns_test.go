@@ -287,7 +287,7 @@ func TestPacer(t *testing.T) {
 		tick()
 		time.Sleep(Quantum/10 - 1)
 		tick()
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		go func() { // It takes no turn so far, and waits for one now.
 			time.Sleep(time.Hour)
 			other.Leave()
@@ -309,7 +309,7 @@ func TestPacer(t *testing.T) {
 		if granted {
 			t.Error("its turn was over too early")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		go func() {
 			synctest.Wait()
 			if !granted {
