@@ -161,7 +161,7 @@ func (c CatfishConn) Counters() Counters {
 	n := c.Client.Counters()
 	return Counters{
 		Fast: n.FastSearches, Offloaded: n.OffloadedSearches,
-		FellBack: n.FellBack, Reads: n.Reads, RoundTrips: n.RoundTrips,
+		FellBack: n.FellBack, Reads: n.Reads + n.AnswerReads, RoundTrips: n.RoundTrips + n.AnswerReads,
 		Bytes:    n.BytesRead + n.BytesSent + n.BytesReceived,
 		Restarts: n.Restarts, TornReads: n.TornReads,
 		Cached: n.CachedNodes, Repairs: n.Repairs,

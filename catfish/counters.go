@@ -46,7 +46,7 @@ type Counters struct {
 	PointerHits    uint64 `json:"pointer_hits"`    // of these, by a kept reference: one read
 	PointerInvalid uint64 `json:"pointer_invalid"` // kept references that were no good any more
 
-	// Of answers to messages, with policy fetch. Reads and RoundTrips count them, too.
+	// Of answers to messages, with policy fetch: a Read may bring several.
 	AnswerReads   uint64 `json:"answer_reads"`   // RDMA Reads
 	AnswersMissed uint64 `json:"answers_missed"` // of these, that found nothing
 	AnswerChanges uint64 `json:"answer_changes"` // times that answers were written from then on
@@ -69,17 +69,16 @@ func (c *Client) Counters() Counters {
 	}
 	fastAll := fast + fastGets
 	together := min(n.together.Load(), fastAll) // which may have grown since
-	fetched := n.fetched.Reads.Load()
 	return Counters{
 		FastSearches: fast, OffloadedSearches: offloaded, FellBack: n.fellBack.Load(),
-		Reads: n.reads.Load() + fetched, RoundTrips: n.trips.Load() + fastAll - together + fetched, BytesRead: n.bytesRead.Load(),
+		Reads: n.reads.Load(), RoundTrips: n.trips.Load() + fastAll - together, BytesRead: n.bytesRead.Load(),
 		BytesSent: n.bytesSent.Load(), BytesReceived: n.bytesReceived.Load(),
 		Restarts: n.restarts.Load(), TornReads: n.torn.Load(),
 		CachedNodes: n.cached.Load(), Repairs: n.repairs.Load(),
 		Heartbeats: engine.Heartbeats(), Retried: n.retried.Load(), Reconnects: n.reconnects.Load(),
 		FastGets: fastGets, OffloadedGets: offloadedGets,
 		PointerHits: n.pointerHits.Load(), PointerInvalid: n.pointerInvalid.Load(),
-		AnswerReads: fetched, AnswersMissed: n.fetched.Vain.Load(), AnswerChanges: n.fetched.Changes.Load(),
+		AnswerReads: n.fetched.Reads.Load(), AnswersMissed: n.fetched.Vain.Load(), AnswerChanges: n.fetched.Changes.Load(),
 		Policy: state, ServerCPU: load.CPU,
 	}
 }

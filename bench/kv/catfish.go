@@ -144,7 +144,7 @@ func (s *catfishStore) Counters() Counters {
 	return Counters{
 		Counters: bench.Counters{
 			Fast: n.FastGets, Offloaded: n.OffloadedGets, FellBack: n.FellBack,
-			Reads: n.Reads, RoundTrips: n.RoundTrips, TornReads: n.TornReads, Restarts: n.Restarts,
+			Reads: n.Reads + n.AnswerReads, RoundTrips: n.RoundTrips + n.AnswerReads, TornReads: n.TornReads, Restarts: n.Restarts,
 			Bytes: n.BytesRead + n.BytesSent + n.BytesReceived,
 		},
 		PointerHits: n.PointerHits, PointerInvalid: n.PointerInvalid,
