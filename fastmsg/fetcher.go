@@ -1,13 +1,11 @@
 package fastmsg
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"sync/atomic"
 	"time"
 
-	"github.com/catfish-index/catfish/internal/lines"
 	"github.com/catfish-index/catfish/internal/spin"
 	"github.com/catfish-index/catfish/rdma"
 )
@@ -209,158 +207,6 @@ func (c *Caller) say() error {
 
 // waits reports whether an answer is to come. Those that nobody waits for hold slots.
 func (c *Caller) waits() bool { return c.lead.open.Load() != 0 || c.fetch.given.Load() != 0 }
-
-// postFetch posts a Read if a call waits and none is under way, and reports whether it
-// did.
-func (c *Caller) postFetch() bool {
-	f := c.fetch
-	if !f.on.Load() || f.reading || !c.waits() || f.say != 0 {
-		return false
-	}
-	at := f.next % f.lines
-	n := max(f.window, (f.need+lineData-1)/lineData)
-	f.asked = min(n, f.lands, int(f.lines-at))
-	f.wrs[0] = rdma.WorkRequest{
-		Op:     rdma.OpRead,
-		Local:  rdma.Buffer{Region: f.region, Len: f.asked * lineBytes},
-		Remote: f.from.At(at * lineBytes),
-	}
-	wrs := f.wrs[:1]
-	if f.twice {
-		f.wrs[0].Unsignaled = true
-		f.wrs[1] = f.wrs[0]
-		f.wrs[1].Unsignaled = false
-		f.wrs[1].Local.Offset = f.lands * lineBytes
-		wrs = f.wrs[:2]
-	}
-	f.hungry.Store(false)
-	f.reading = true
-	if !f.sync {
-		f.posted = f.now()
-	}
-	if n, err := c.qp.Post(wrs); n < len(wrs) {
-		f.reading = false
-		f.hungry.Store(true)
-		if !errors.Is(err, rdma.ErrQueueFull) {
-			c.fail(err)
-		}
-		return false
-	}
-	f.counts.Reads.Add(1)
-	return true
-}
-
-// takeFetched takes the lines that a Read has brought, and returns how many answers
-// are complete.
-func (c *Caller) takeFetched() (answered int32, err error) {
-	f := c.fetch
-	if f == nil || !f.reading {
-		return 0, protocolError("a Read that was not posted")
-	}
-	f.reading = false
-	f.hungry.Store(true)
-	if !f.sync {
-		took := f.now() - f.posted
-		if f.took == 0 {
-			f.took = took
-		}
-		f.took += (took - f.took) / 8
-	}
-	mem := f.region.Bytes()
-	found := 0
-	read := uint32(0)
-	for ; found < f.asked; found++ {
-		line := mem[found*lineBytes:][:lineBytes]
-		word := binary.LittleEndian.Uint64(line)
-		if uint32(word) != uint32(f.next+1) ||
-			f.twice && !bytes.Equal(line, mem[(f.lands+found)*lineBytes:][:lineBytes]) {
-			break
-		}
-		read = uint32(word >> 32)
-		end, err := c.takeLine(line[wordBytes:])
-		if err != nil {
-			return answered, err
-		}
-		if end {
-			answered++
-		}
-	}
-	f.sized(found)
-	if found == 0 {
-		f.counts.Vain.Add(1)
-		f.failed++
-		return 0, nil
-	}
-	f.failed = 0
-	if at := f.whole(); at-f.returned >= f.lines/4 {
-		f.returned = at
-		f.say = sayTook | uint32(at)&positionMask
-	}
-	return answered, c.roomSeen(read)
-}
-
-// sized chooses the size of the next Read, after one that found so many lines.
-func (f *fetcher) sized(found int) {
-	switch found {
-	case 0:
-	case f.asked:
-		f.window = min(2*max(f.window, found), f.lands)
-	default:
-		f.window = max(found, f.window-max(1, f.window/8))
-	}
-}
-
-// roomSeen takes the number of units of requests that a line says were read.
-func (c *Caller) roomSeen(units uint32) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err := c.out.returnedTo(units, 32); err != nil {
-		return err
-	}
-	if len(c.queue) > 0 {
-		c.admitLocked()
-		c.flushLocked()
-	}
-	return nil
-}
-
-// takeLine takes the next line's 56 bytes, and reports whether they complete an answer.
-func (c *Caller) takeLine(b []byte) (end bool, err error) {
-	f := c.fetch
-	if f.need == 0 {
-		h := decodeHeader(binary.LittleEndian.Uint64(b))
-		if h.size%unitBytes != 0 || h.size < headerBytes || int(h.size) > maxMessage(int(c.in.size)) ||
-			h.fill >= unitBytes || uint32(h.fill) > h.size-headerBytes || h.rsvd != 0 ||
-			h.kind == kindPad || h.flags != FlagContinue && h.flags != FlagEnd && h.flags != FlagMailbox {
-			return false, protocolError("message in line %d of answers: size %d, kind %d, flags %#x, fill %d",
-				f.next, h.size, h.kind, h.flags, h.fill)
-		}
-		f.msg = Message{Kind: h.kind, Flags: h.flags, ID: binary.LittleEndian.Uint64(b[8:]), Payload: f.msg.Payload[:0]}
-		f.need, f.start = int(h.size)-headerBytes-int(h.fill), f.next
-		b = b[headerBytes:]
-	}
-	f.next++
-	n := min(f.need, len(b))
-	f.msg.Payload = append(f.msg.Payload, b[:n]...)
-	if f.need -= n; f.need > 0 {
-		return false, nil
-	}
-	if f.msg.Flags == FlagMailbox {
-		return false, c.toMailbox(f.msg.Payload)
-	}
-	return c.deliver(f.msg)
-}
-
-// toMailbox does what a write of the server to the mailbox would do.
-func (c *Caller) toMailbox(b []byte) error {
-	if len(b) > RideBytes || len(b)%wordBytes != 0 {
-		return protocolError("%d bytes for the mailbox, allowed are words up to %d", len(b), RideBytes)
-	}
-	for at := len(b) - wordBytes; at >= 0; at -= wordBytes {
-		lines.Store(c.region.Bytes()[at:], b[at:at+wordBytes])
-	}
-	return nil
-}
 
 // fetchOrChange is what the Caller's goroutine does before it sleeps: it fetches, or
 // has answers written from now on. It reports whether to poll in place of sleeping, or
