@@ -22,7 +22,8 @@ var (
 	// ErrPaused: the process did not run for a second in the middle of a search,
 	// and what it was about to read is gone. Search again.
 	ErrPaused = errors.New("store: the search was stopped for too long")
-	// ErrBudget: a search would look at more features than Buffer.Budget.
+	// ErrBudget: a search would look at more features than Buffer.Budget, or take longer
+	// than one with a budget may.
 	ErrBudget = errors.New("store: the search takes more than its budget")
 	// ErrCorrupt: what is in memory or on disk contradicts itself.
 	ErrCorrupt = errors.New("store: corrupt")

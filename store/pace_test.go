@@ -100,6 +100,35 @@ func TestPaceByTime(t *testing.T) {
 	}
 }
 
+// TestBudgetByTime: a search with a budget ends soon, also if a few features take long.
+func TestBudgetByTime(t *testing.T) {
+	const n, budget = 300, 512
+	now := time.Hour
+	c := create(t, open(t, Options{Now: func() time.Duration { return now }}), CollectionOptions{})
+	for i := range n {
+		if _, _, err := c.Put(t.Context(), Feature{ID: fmt.Sprint(i), Geometry: orb.Point{float64(i % 100), float64(i % 80)}}, kv.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for each, most := range map[time.Duration]int{
+		time.Microsecond: n, 10 * time.Microsecond: 40 + clockEvery, 100 * time.Millisecond: 2,
+	} {
+		p, err := c.Prepare(Query{Area: Box(-180, -90, 180, 90)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		looked := 0
+		err = c.SearchWith(t.Context(), p, &Buffer{Budget: budget}, func(*Found) (bool, error) {
+			looked++
+			now += each
+			return true, nil
+		})
+		if looked > most || looked == n && err != nil || looked < n && !errors.Is(err, ErrBudget) {
+			t.Errorf("of %v each it looked at %d of %d, want at most %d: %v", each, looked, n, most, err)
+		}
+	}
+}
+
 // TestDistanceIsOfNearest alone, whatever was searched for with the same buffer
 // before.
 func TestDistanceIsOfNearest(t *testing.T) {
