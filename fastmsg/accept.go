@@ -40,7 +40,7 @@ func (w *Worker) accept(req rdma.ConnRequest) (*Conn, error) {
 	c.qp, err = req.Accept(rdma.QPConfig{
 		SendCQ: w.cq, RecvCQ: w.cq,
 		SendDepth: sendDepth(int(c.out.size)),
-		RecvDepth: recvDepth(w.cfg.RingBytes, c.in.inMemory()),
+		RecvDepth: c.recvDepth(),
 		Context:   c,
 	}, answer)
 	if err != nil {

@@ -57,10 +57,9 @@ type answerRing struct {
 	lines  uint64
 
 	tail, published, head uint64
-	ends                  []uint64 // where the messages from head to tail end
-	on                    bool     // answers go here; else they are written
-	again                 bool     // on, as soon as no answer is half made (leaveAgain)
-	taken                 uint64   // bytes, of those that were fetched
+	on                    bool   // answers go here; else they are written
+	again                 bool   // on, as soon as no answer is half made (leaveAgain)
+	taken                 uint64 // bytes, of those that were fetched
 }
 
 const (
@@ -104,7 +103,6 @@ func (r *answerRing) append(kind Kind, flags Flags, id uint64, payload []byte) b
 		done += lines.Fill(r.line(at)[wordBytes:], payload[done:])
 	}
 	r.tail += n
-	r.ends = append(r.ends, r.tail)
 	return true
 }
 
@@ -138,33 +136,35 @@ func (r *answerRing) fetched(at uint32) error {
 	if to > r.published {
 		return protocolError("answers fetched up to line %d of %d", to, r.published)
 	}
-	n := 0
-	for n < len(r.ends) && r.ends[n] < to {
-		n++
+	end := r.head
+	for end < to {
+		end = r.endOf(end)
 	}
-	if to != r.head && r.ends[n] != to {
+	if end != to {
 		return protocolError("answers fetched up to line %d, inside of one", to)
 	}
-	if to != r.head {
-		n++
-	}
-	r.ends = r.ends[:copy(r.ends, r.ends[n:])]
 	r.taken += (to - r.head) * lineBytes
 	r.head = to
 	return nil
 }
 
+// endOf is where the message ends whose first line is at a position. Its header lies in
+// memory that clients can only read.
+func (r *answerRing) endOf(at uint64) uint64 {
+	h := decodeHeader(binary.LittleEndian.Uint64(r.line(at)[wordBytes:]))
+	return at + linesOf(int(h.size)-headerBytes-int(h.fill))
+}
+
 // message returns the first message after the head, encoded as in a ring, appended
 // to b, and drops it. There is one if head is not tail.
 func (r *answerRing) message(b []byte) []byte {
-	at := len(b)
+	at, end := len(b), r.endOf(r.head)
 	line := r.line(r.head)[wordBytes:]
 	size := int(decodeHeader(binary.LittleEndian.Uint64(line)).size)
 	b = append(b, line...)
-	for r.head++; r.head < r.ends[0]; r.head++ {
+	for r.head++; r.head < end; r.head++ {
 		b = append(b, r.line(r.head)[wordBytes:]...)
 	}
-	r.ends = r.ends[:copy(r.ends, r.ends[1:])]
 	// The fill of a message counts in its size, and may go beyond its last line.
 	for len(b) < at+size {
 		b = append(b, 0)

@@ -147,7 +147,7 @@ func dial(ctx context.Context, dev rdma.Device, addr string, cfg CallerConfig) (
 	}
 	c.qp, err = dev.Dial(ctx, addr, rdma.QPConfig{
 		SendCQ: c.cq, RecvCQ: c.cq,
-		SendDepth: sendDepth(MaxRingBytes) + fetchSends,
+		SendDepth: callerDepth(cfg.Fetch),
 		RecvDepth: recvDepth(cfg.RingBytes, false),
 	}, private)
 	if err != nil {

@@ -68,7 +68,7 @@ func (c *Conn) Arrived() uint64 { return c.in.tail }
 func (c *Conn) KeepPolling() { c.w.keepPolling(c) }
 
 // Fail closes the connection when the current call of the handler returns.
-// Answers that are not sent yet are lost.
+// Answers that are not sent yet, or were not fetched, are lost.
 func (c *Conn) Fail(err error) {
 	if c.failed == nil && !c.closed {
 		c.failed = err
@@ -143,7 +143,7 @@ func (c *Conn) flush() {
 	credit := c.credit()
 	if credit != 0 {
 		c.wrs[n] = rdma.WorkRequest{
-			Op: rdma.OpWriteImm, Unsignaled: true, Imm: credit,
+			Op: rdma.OpWriteImm, Unsignaled: !c.out.signals(), Imm: credit,
 		}
 		n++
 	}

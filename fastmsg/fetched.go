@@ -116,7 +116,7 @@ func (c *Caller) roomSeen(units uint32) error {
 	if err := c.out.returnedTo(units, 32); err != nil {
 		return err
 	}
-	if len(c.queue) > 0 {
+	if len(c.queue) > 0 || c.out.unposted() > 0 { // it may have waited for a flight
 		c.admitLocked()
 		c.flushLocked()
 	}

@@ -95,6 +95,16 @@ const (
 	unitsBits  = 31
 )
 
+// callerDepth is the number of requests that a Caller can have outstanding. The size of
+// the server's ring is not known before there is a queue pair, so it is that for the
+// largest.
+func callerDepth(fetch bool) int {
+	if fetch {
+		return sendDepth(MaxRingBytes) + fetchSends
+	}
+	return sendDepth(MaxRingBytes)
+}
+
 var fetchClock = time.Now()
 
 func (f *fetcher) now() time.Duration { return time.Since(fetchClock) }
@@ -110,8 +120,10 @@ func newFetcher(dev rdma.Device, counts *FetchCounts) (*fetcher, error) {
 		size *= 2
 	}
 	var err error
-	f.region, err = dev.Register(size, rdma.LocalWrite)
-	return f, err
+	if f.region, err = dev.Register(size, rdma.LocalWrite); err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // FetchCounts is what Callers with CallerConfig.Fetch have done.

@@ -51,6 +51,10 @@ const (
 	positionBits = 29
 	positionMask = 1<<positionBits - 1
 
+	// maxSays is how many times more a client may have said what it took than the server
+	// has polled: four quarters of the lines, and one change.
+	maxSays = maxReturns/2 + 1
+
 	tookBit  = 1 << 29
 	modeBit  = 1 << 30
 	sayMask  = returnBit | modeBit | tookBit
@@ -69,6 +73,15 @@ func (w *Worker) openAnswers(c *Conn, bytes int) error {
 	return nil
 }
 
+// recvDepth is the number of events that can wait at the server.
+func (c *Conn) recvDepth() int {
+	n := recvDepth(c.w.cfg.RingBytes, c.in.inMemory())
+	if c.answers != nil {
+		n += maxSays
+	}
+	return n
+}
+
 // Fetches reports whether the client fetches its answers at present.
 func (c *Conn) Fetches() bool { return c.answers != nil && c.answers.on }
 
@@ -76,7 +89,11 @@ func (c *Conn) Fetches() bool { return c.answers != nil && c.answers.on }
 // at most RideBytes, in place of a write by the owner. It reports whether that will be:
 // not if the client fetches none, or none since the last Ride.
 func (c *Conn) Ride(b []byte) bool {
-	if !c.Fetches() || len(b) > RideBytes || c.rides > 0 {
+	if !c.Fetches() || len(b) > RideBytes {
+		return false
+	}
+	if c.rides > 0 { // What is written now is newer, and must not be replaced by it.
+		c.rides = 0
 		return false
 	}
 	c.rides = copy(c.ride[:], b)

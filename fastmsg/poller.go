@@ -37,6 +37,9 @@ func (c *Caller) poll() {
 		timeout := time.Duration(-1)
 		if c.catchUp() {
 			timeout = stallRetry
+			if c.fetch != nil && !c.fetch.sync {
+				c.postFetch()
+			}
 		} else if worked {
 			worked = false
 			c.rest()

@@ -287,9 +287,9 @@ func TestQueueDepths(t *testing.T) {
 				t.Fatalf("ring %d: receive depth %d, need %d", ring, got, want)
 			}
 		}
-		if sendDepth(MaxRingBytes) > 4096 || recvDepth(MaxRingBytes, inMemory) > 4096 {
+		if callerDepth(true) > 4096 || recvDepth(MaxRingBytes, inMemory) > 4096 {
 			t.Fatalf("depths %d, %d exceed what every card grants",
-				sendDepth(MaxRingBytes), recvDepth(MaxRingBytes, inMemory))
+				callerDepth(true), recvDepth(MaxRingBytes, inMemory))
 		}
 	})
 }

@@ -230,6 +230,17 @@ func (s *sendRing) request(op rdma.Op, from, to uint64) rdma.WorkRequest {
 	}
 }
 
+// signals counts a request of the owner, and reports whether it is to be signaled: on
+// a connection whose client fetches its answers there may be no others for long.
+func (s *sendRing) signals() bool {
+	s.unsignaled++
+	if s.unsignaled < signalEvery {
+		return false
+	}
+	s.unsignaled = 0
+	return true
+}
+
 // abort undoes the last prepare, of which Post took only the first taken
 // requests: none, or writes of bytes that nothing announced. That of the rest
 // of a lap is not repeated, or a client whose queue is always full could keep a

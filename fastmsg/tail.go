@@ -53,10 +53,10 @@ func tailWord(tail uint64) uint64 {
 }
 
 // tailSources is the number of words that a writer keeps, since each belongs to
-// the provider until its Write has completed. At most sendDepth requests are
-// outstanding, and at least every second is the Write of bytes before a word;
-// so when sendDepth/2+1 words were posted after it, a word is complete.
-func tailSources() int { return sendDepth(MaxRingBytes)/2 + 2 }
+// the provider until its Write has completed. At most callerDepth requests are
+// outstanding, and at least every second is the Write of bytes before a word; so
+// when callerDepth/2+1 words were posted after it, a word is complete.
+func tailSources() int { return callerDepth(true)/2 + 2 }
 
 // tailWriter is the part of a sendRing that writes the word.
 type tailWriter struct {

@@ -54,7 +54,7 @@ func TestTailSources(t *testing.T) {
 		p.out.append(1, FlagEnd, 0, nil)
 		posted := p.out.posted
 		n := p.out.prepare(&p.wrs)
-		if room := sendDepth(MaxRingBytes) - len(outstanding); room < n || rng.IntN(4) == 0 {
+		if room := callerDepth(true) - len(outstanding); room < n || rng.IntN(4) == 0 {
 			if at := p.wrs[n-1].Local.Offset; contains(outstanding, at) {
 				t.Fatalf("source at %d of a Write that was refused is in use", at)
 			}

@@ -81,10 +81,10 @@ func (k *firsts) hold(b *Buffer) error {
 // end keeps what the next search may need, but not much.
 func (k *firsts) end(b *Buffer) {
 	b.drop(k.held)
-	k.held = 0
-	if cap(k.text) > firstBytes {
+	if k.held > firstBytes { // of all that it takes: the next search is charged for it
 		*k = firsts{}
 	}
+	k.held = 0
 }
 
 func (k *firsts) id(i int) []byte {

@@ -157,10 +157,8 @@ func (s *set) look(n *NearestSoFar, items []rstar.Item, b *Buffer) error {
 			if !n.Wants(it) {
 				continue // The features before it were nearer, or it is one of those.
 			}
-			if b.late() {
-				if err := b.pause(); err != nil {
-					return err
-				}
+			if err := b.timed(); err != nil {
+				return err
 			}
 			if err := s.offer(n, record.Ref(it.ID), b); err != nil {
 				return err

@@ -87,16 +87,23 @@ func (p *pacing) late() bool {
 // the search must end.
 func (p *pacing) looked() error {
 	p.looks++
-	if p.soon {
-		if p.late() && p.at-p.began >= soonTime {
-			return ErrBudget
-		}
-		return nil
+	if !p.soon && p.looks%lookedAt == 0 {
+		return p.pause()
 	}
-	if !p.late() && p.looks%lookedAt != 0 {
+	return p.timed()
+}
+
+// timed pauses if the step has taken its time, or ends a search that may not pause.
+func (p *pacing) timed() error {
+	switch {
+	case !p.late():
 		return nil
+	case !p.soon:
+		return p.pause()
+	case p.at-p.began >= soonTime:
+		return ErrBudget
 	}
-	return p.pause()
+	return nil
 }
 
 // stepped counts a step of a search of the tree, which pauses more seldom: what is
@@ -105,7 +112,7 @@ func (p *pacing) stepped() error {
 	if p.ctx == nil {
 		return nil
 	}
-	if p.steps++; p.steps%stepsAtOnce != 0 {
+	if p.steps++; p.soon || p.steps%stepsAtOnce != 0 {
 		return p.ctx.Err()
 	}
 	return p.pause()

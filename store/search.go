@@ -44,6 +44,7 @@ func (b *Buffer) begin(ctx context.Context, s *set, pace func() error, hold func
 	b.pacing, b.kept = newPacing(ctx, pace, s.now), kept{hold: hold}
 	if b.Budget > 0 {
 		b.soon, b.every = true, 1
+		b.clock()
 	}
 }
 

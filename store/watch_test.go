@@ -379,6 +379,7 @@ func TestWatchAheadOfHub(t *testing.T) {
 		next(t, w)
 	}
 	w.h.mu.Lock()
+	w.h.findAgain(w) // as when it becomes live
 	w.live, w.queue = true, append(w.queue[:0], last-1, last)
 	w.h.mu.Unlock()
 	last = put(t, c, at("a", 1, 1, ""))

@@ -35,6 +35,8 @@ func (q *request) body() ([]byte, error) {
 		n, err := body.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
 		if errors.Is(err, io.EOF) {
+			// net/http goes on reading, and would take the deadline for the client's end.
+			_ = c.SetReadDeadline(time.Time{})
 			return b, nil
 		}
 		var large *http.MaxBytesError
@@ -99,7 +101,8 @@ func (q *request) sendCoded(status int, contentType string, c coding, body []byt
 	}
 	rc := http.NewResponseController(q.w)
 	http1 := q.conn != nil && q.r.ProtoMajor == 1
-	if http1 && len(body) <= gathered {
+	// Over TLS the goroutine that reads writes, too: key updates and alerts.
+	if http1 && q.r.TLS == nil && len(body) <= gathered {
 		return q.sendAtOnce(rc, body)
 	}
 	for len(body) > 0 {
@@ -126,7 +129,6 @@ const gathered = 16 << 10
 // sendAtOnce writes headers and body by one write.
 func (q *request) sendAtOnce(rc *http.ResponseController, body []byte) error {
 	buffer := bodies.Get().(*[]byte)
-	defer keepBody(buffer)
 	q.conn.gather(*buffer)
 	_, err := q.w.Write(body)
 	if err == nil {
@@ -136,5 +138,6 @@ func (q *request) sendAtOnce(rc *http.ResponseController, body []byte) error {
 	if *buffer, failed = q.conn.release(); err != nil || failed != nil {
 		q.conn.Close() // The client has gone: nobody is left to tell.
 	}
+	keepBody(buffer)
 	return nil
 }

@@ -79,7 +79,7 @@ func (c *boundedConn) Write(p []byte) (int, error) {
 
 // gather has the next writes wait for release, which writes them at once: net/http
 // divides an answer of more than 4 KiB, and each part wakes the client. It is for the
-// goroutine of a request of HTTP/1, which is the only one to write then.
+// goroutine of a request of HTTP/1 without TLS, which is the only one to write then.
 func (c *boundedConn) gather(buffer []byte) { c.gathering, c.gathered = true, buffer[:0] }
 
 // release returns the buffer of gather.

@@ -86,7 +86,7 @@ func TestAttacks(t *testing.T) {
 			row, err := Run(t.Context(), Config{
 				ServerConfig: ServerConfig{Binary: serverBinary, Objects: testObjects, Flags: testFlags},
 				Spawn:        spawn, Attacks: attacks, Name: name, Small: true, Rate: 100,
-				Alone: 200 * time.Millisecond, Duration: 2 * time.Second, After: time.Minute,
+				Alone: 200 * time.Millisecond, Duration: 2 * time.Second, After: 3 * time.Minute, // Go collects garbage of an idle process each two
 			})
 			if err != nil {
 				t.Fatal(err)
