@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/paulmach/orb"
 
@@ -28,7 +29,9 @@ const (
 
 func newSides(t *testing.T) *sides {
 	s := &sides{t: t, r: rand.New(rand.NewPCG(4, 2))}
-	s.c = create(t, open(t, Options{NodeBytes: 704}), CollectionOptions{})
+	// The clock stands still: searches pause by count, and none for too long.
+	stopped := func() time.Duration { return time.Hour }
+	s.c = create(t, open(t, Options{NodeBytes: 704, Now: stopped}), CollectionOptions{})
 	fill(t, s.c, sidesFeatures, func(i int) Feature {
 		id := fmt.Sprint(i)
 		if i < sidesMovers {
