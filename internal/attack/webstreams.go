@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/catfish-index/catfish/catfish"
 )
@@ -49,6 +50,10 @@ var httpStreams = Attack{
 	},
 }
 
+// litterPause is between writes of 256 features, so there are some 1000 a second: what streams
+// cost is to be seen, not what a client takes that writes as fast as can be.
+const litterPause = 256 * time.Millisecond
+
 // writeLitter moves features of the litter, until it fails.
 func (e *Enemy) writeLitter(ctx context.Context) error {
 	c, f, err := e.features(ctx, "shm")
@@ -67,5 +72,6 @@ func (e *Enemy) writeLitter(ctx context.Context) error {
 			return err
 		}
 		e.count("written", len(some))
+		pause(ctx, litterPause)
 	}
 }
