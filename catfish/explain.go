@@ -32,6 +32,12 @@ type Explanation struct {
 	Restarts    uint64 `json:"restarts"`
 	Bytes       uint64 `json:"bytes"` // read, sent and received
 
+	// Reads of answers that the server left for the client, with policy fetch, and
+	// those of them that came too early. If the client makes other calls meanwhile,
+	// theirs count, too.
+	AnswerReads   uint64 `json:"answer_reads,omitempty"`
+	AnswersMissed uint64 `json:"answers_missed,omitempty"`
+
 	// Of a Get: kept references that answered it, and that were no good.
 	PointerHits    uint64 `json:"pointer_hits,omitempty"`
 	PointerInvalid uint64 `json:"pointer_invalid,omitempty"`
@@ -56,16 +62,27 @@ func (c *Client) Explain(ctx context.Context, r rstar.Rect, limit int) ([]rstar.
 	if err := r.Validate(); err != nil {
 		return nil, nil, err
 	}
-	began := time.Now()
-	x := &Explanation{Policy: c.conn.engine.Policy(), last: began}
+	x, done := c.conn.explain(c.conn.engine.Policy())
 	q := queries.Get().(*query)
 	defer q.release()
 	q.kind, q.rect, q.limit, q.explain = kindSearch, r, max(limit, 0), x
 	if err := c.run(ctx, q); err != nil {
 		return nil, x, err
 	}
-	x.Results, x.Took = len(q.items), time.Since(began)
+	done()
+	x.Results = len(q.items)
 	return q.items, x, nil
+}
+
+// explain begins an explanation. done notes what passed until then.
+func (c *connection) explain(policy string) (x *Explanation, done func()) {
+	began, n := time.Now(), &c.counters.fetched
+	reads, missed := n.Reads.Load(), n.Vain.Load()
+	x = &Explanation{Policy: policy, last: began}
+	return x, func() {
+		x.Took = time.Since(began)
+		x.AnswerReads, x.AnswersMissed = n.Reads.Load()-reads, n.Vain.Load()-missed
+	}
 }
 
 // step notes that a part of the search has ended. A nil x takes no notes.

@@ -35,6 +35,13 @@ func TestExplain(t *testing.T) {
 					before.BytesRead-before.BytesSent-before.BytesReceived {
 				t.Errorf("%s: explained %+v, counted from %+v to %+v", p.name, x, before, after)
 			}
+			if x.AnswerReads != after.AnswerReads-before.AnswerReads || x.AnswersMissed != after.AnswersMissed-before.AnswersMissed {
+				t.Errorf("%s: explained %+v, counted from %+v to %+v", p.name, x, before, after)
+			}
+			// A client that reads in vain for long has its answers written.
+			if p.policy == "fetch" && try == 1 && after.AnswerChanges == 0 && x.AnswerReads <= x.AnswersMissed {
+				t.Errorf("%s: no answer was fetched: %+v", p.name, x)
+			}
 			if (x.Reads > 0) != offloads || x.RoundTrips == 0 {
 				t.Errorf("%s: %d reads, %d round trips", p.name, x.Reads, x.RoundTrips)
 			}

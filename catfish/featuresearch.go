@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/feature"
@@ -69,8 +68,7 @@ func (f *Features) Explain(ctx context.Context, q FeatureQuery) ([]Feature, *Exp
 	if !ok || q.Limit < 0 || q.Limit > pageFeatures {
 		return nil, nil, fmt.Errorf("%w: Explain of %d features, want up to %d over a connection", ErrOption, q.Limit, pageFeatures)
 	}
-	began := time.Now()
-	x := &Explanation{Policy: r.c.conn.features.Policy(), last: began}
+	x, done := r.c.conn.explain(r.c.conn.features.Policy())
 	found, _, err := r.find(ctx, q, x)
 	if err != nil {
 		return nil, x, err
@@ -79,7 +77,8 @@ func (f *Features) Explain(ctx context.Context, q FeatureQuery) ([]Feature, *Exp
 	for i := range found {
 		fs[i] = found[i].Feature()
 	}
-	x.Results, x.Took = len(fs), time.Since(began)
+	done()
+	x.Results = len(fs)
 	return fs, x, nil
 }
 

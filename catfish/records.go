@@ -66,8 +66,7 @@ func (r *Records) Get(ctx context.Context, key, dst []byte) (Record, error) {
 
 // Explain does what Get does, and says how.
 func (r *Records) Explain(ctx context.Context, key []byte) (Record, *Explanation, error) {
-	began := time.Now()
-	x := &Explanation{Policy: r.c.conn.records.Policy(), last: began}
+	x, done := r.c.conn.explain(r.c.conn.records.Policy())
 	g := gets.Get().(*getQuery)
 	defer g.release()
 	g.one.keys[0], g.one.records[0].Value = key, nil
@@ -76,7 +75,7 @@ func (r *Records) Explain(ctx context.Context, key []byte) (Record, *Explanation
 		return Record{}, x, err
 	}
 	rec := g.one.records[0]
-	x.Took = time.Since(began)
+	done()
 	if rec.Revision != 0 {
 		rec.Key, x.Results = key, 1
 	}

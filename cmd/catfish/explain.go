@@ -67,6 +67,9 @@ func explained(x *catfish.Explanation) string {
 	line("results", "%d", x.Results)
 	line("round trips", "%d", x.RoundTrips)
 	line("reads", "%d, of which torn %d", x.Reads, x.TornReads)
+	if x.AnswerReads > 0 {
+		line("answer reads", "%d, of which too early %d", x.AnswerReads, x.AnswersMissed)
+	}
 	line("cached nodes", "%d used, %d repaired", x.CachedNodes, x.Repairs)
 	line("restarts", "%d", x.Restarts)
 	line("bytes", "%d", x.Bytes)
