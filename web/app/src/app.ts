@@ -242,7 +242,7 @@ export class App {
     this.filter.properties = new Map();
     const box = c.extent?.spatial.bbox[0];
     if (this.state.view) this.view.jump(this.state.view);
-    else if (box) this.view.fit(box, { animate: false });
+    else if (box) this.view.fit(box, { animate: false, covered: this.panel.covers() });
     history.replaceState(null, '', hashOf(this.state));
     this.loading.abort();
     const { signal } = (this.loading = new AbortController());

@@ -1,5 +1,5 @@
 // The map: MapLibre with the land, a collection's tiles and what the page puts on it.
-import { Map as GLMap, NavigationControl, prewarm, ScaleControl, setWorkerUrl, type GeoJSONSource, type LayerSpecification, type MapMouseEvent, type SourceSpecification } from 'maplibre-gl';
+import { Map as GLMap, NavigationControl, prewarm, ScaleControl, setWorkerUrl, type GeoJSONSource, type LayerSpecification, type MapMouseEvent, type PaddingOptions, type SourceSpecification } from 'maplibre-gl';
 import workerUrl from 'maplibre-gl/dist/maplibre-gl-worker.mjs?url';
 import type { Feature, FeatureCollection, Geometry } from 'geojson';
 import type { BBox } from '../api/types';
@@ -42,6 +42,8 @@ const pickable = ['places-cluster', 'places-point', 'places-line', 'places-area'
 const tileSources = ['places', 'context'];
 /** Tiles of greater zooms show no more: those of this one are drawn larger. */
 const mostZoom = 18;
+/** Pixels around a box that is shown. */
+const fitEdge = 32;
 /** Pixels around a pointer in which something is chosen. */
 const reach = 6;
 
@@ -51,6 +53,8 @@ export class MapView {
   private palette: Palette;
   private readonly data = new Map<Overlay, FeatureCollection>();
   private picking = true;
+  /** What is to be the padding when the map has come to rest. */
+  private padding: PaddingOptions | undefined;
   /** Whether there is a style, or one is loading. */
   private styled = false;
 
@@ -217,9 +221,19 @@ export class MapView {
     });
   }
 
-  /** Pixels at the edges that the panel covers. */
+  /** Pixels at the edges that the panel covers. What is moving comes to where it goes before. */
   setPadding(padding: { left: number; bottom: number; top?: number; right?: number }): void {
-    this.map.setPadding({ top: 0, right: 0, ...padding });
+    const waits = this.padding !== undefined;
+    this.padding = { top: 0, right: 0, ...padding };
+    if (!this.map.isMoving()) this.pad();
+    else if (!waits) this.map.once('moveend', () => this.pad());
+  }
+
+  /** Sets the padding that waits. MapLibre ends what moves when it gets one. */
+  private pad(): void {
+    const { padding } = this;
+    this.padding = undefined;
+    if (padding) this.map.setPadding(padding);
   }
 
   view(): View {
@@ -242,11 +256,16 @@ export class MapView {
     return bboxOfView(sw.lng, sw.lat, ne.lng, ne.lat);
   }
 
-  /** Shows a box, or goes to a point, at once if people want no motion. */
-  fit([west, south, east, north]: BBox, options: { animate?: boolean; maxZoom?: number } = {}): void {
+  /**
+   * Shows a box, or goes to a point, at once if people want no motion. The box lies
+   * above what is covered at the bottom, in pixels, beside the padding.
+   */
+  fit([west, south, east, north]: BBox, options: { animate?: boolean; maxZoom?: number; covered?: number } = {}): void {
     const right = east < west ? east + 360 : east;
+    // On the smallest windows something is left to see the box in.
+    const covered = Math.max(0, Math.min(options.covered ?? 0, this.map.getContainer().clientHeight - 3 * fitEdge));
     this.map.fitBounds([[west, Math.max(south, -85)], [right, Math.min(north, 85)]], {
-      padding: 32,
+      padding: { top: fitEdge, left: fitEdge, right: fitEdge, bottom: fitEdge + covered },
       maxZoom: options.maxZoom ?? 16,
       ...(options.animate === false ? { animate: false } : { duration: 600 }),
     });

@@ -55,6 +55,11 @@ export class Panel {
     byId('places').removeAttribute('role');
   }
 
+  /** Pixels of the map that the open sheet of a phone covers. */
+  covers(): number {
+    return phone.matches && !this.root.classList.contains('low') ? this.root.offsetHeight : 0;
+  }
+
   /** Keeps the middle of the map where it is not covered. */
   follow(view: MapView): void {
     const place = (): void => {
