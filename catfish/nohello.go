@@ -9,17 +9,21 @@ import (
 	"syscall"
 )
 
+// otherPorts are of the same server, and do not speak its protocol. That of HTTP waits
+// for more of what it takes for a request.
+const otherPorts = "the ports of --http, --grpc and --metrics are others"
+
 // noHello says what is at an address if it did not answer as a server does.
 func noHello(ctx context.Context, err error) error {
 	var broken net.Error
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("something listens there, but does not answer: %w", ctx.Err())
+		return fmt.Errorf("something listens there, but does not answer ("+otherPorts+"): %w", ctx.Err())
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
 		return fmt.Errorf("what listens there ended the connection without an answer (a server that"+
 			" ends, or has no room for more connections; try again later): %w", err)
 	case errors.As(err, &broken):
 		return err
 	}
-	return fmt.Errorf("what listens there is no Catfish server, by its answer (the ports of --grpc and --metrics are others): %w", err)
+	return fmt.Errorf("what listens there is no Catfish server, by its answer ("+otherPorts+"): %w", err)
 }

@@ -37,7 +37,7 @@ func parseParams(query string) (p params, err error) {
 		case !utf8.ValidString(name) || !utf8.ValidString(value):
 			return p, &paramError{name: strings.ToValidUTF8(name, "\uFFFD"), want: "UTF-8"}
 		case slices.ContainsFunc(p.all, func(o param) bool { return o.name == name }):
-			return p, &paramError{name: name, want: "it once"}
+			return p, &paramError{name: name, err: errTwice, want: "it once"}
 		case len(p.all) == maxParams:
 			return p, &paramError{name: name, want: fmt.Sprintf("at most %d parameters", maxParams)}
 		}

@@ -41,6 +41,9 @@ type problem struct {
 	Pointer string `json:"pointer,omitempty"`
 }
 
+// errTwice is about a parameter of which one value would have to be left out.
+var errTwice = errors.New("it is there twice")
+
 // paramError is about a parameter: 400.
 type paramError struct {
 	name, value string

@@ -47,7 +47,7 @@ func TestWordsOfErrors(t *testing.T) {
 // What listens at an address may be something else.
 func TestNoCatfishServer(t *testing.T) {
 	for answer, says := range map[string]string{
-		"HTTP/1.1 400 Bad Request\r\n\r\n": "no Catfish server, by its answer",
+		"HTTP/1.1 400 Bad Request\r\n\r\n": "no Catfish server, by its answer (the ports of --http,",
 		"":                                 "ended the connection without an answer",
 	} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -209,12 +209,10 @@ func (a *app) featurePut(ctx context.Context, f *putFlags, path string) error {
 		return err
 	}
 	info, err := fs.Describe(ctx)
-	if errors.Is(err, catfish.ErrUnknownCollection) && !f.noCreate {
-		if err = cl.CreateFeatures(ctx, f.collection, catfish.FeaturesOptions{}); err == nil {
-			info, err = fs.Describe(ctx)
-		}
-	}
-	if err != nil {
+	// A new collection is of longitude and latitude, which is info's zero value. It
+	// has no revision that could be asked for.
+	create := errors.Is(err, catfish.ErrUnknownCollection) && !f.noCreate && f.cond.IfRevision == 0
+	if err != nil && !create {
 		return err
 	}
 	l := &featureLoader{a: a, space: info.Space}
@@ -240,6 +238,11 @@ func (a *app) featurePut(ctx context.Context, f *putFlags, path string) error {
 	}
 	if f.cond.IfRevision != 0 && len(all) > 1 {
 		return badUsage("--if-revision with %d features, want one", len(all))
+	}
+	if create { // Now that the file is known to be whole.
+		if err := cl.CreateFeatures(ctx, f.collection, catfish.FeaturesOptions{}); err != nil {
+			return err
+		}
 	}
 	done := make([]featureDone, 0, len(all))
 	failed := putAll(ctx, fs, all, f.cond, func(x catfish.PutResult) {

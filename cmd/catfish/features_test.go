@@ -166,8 +166,9 @@ func TestFeatures(t *testing.T) {
 	fail(t, exitFailure, at(addr, "get", "none"), "none")
 	fail(t, exitFailure, []string{"load", csv, "-s", addr, "-c", "other", "--no-create"}, "unknown collection")
 	fail(t, exitFailure, []string{"search", "-s", addr, "-c", "other", "--bbox", "0,0,1,1"}, "unknown collection", "--features")
-	fail(t, exitUsage, []string{"search", "-s", addr, "--filter", "true"}, "--filter does nothing in a collection of boxes")
-	fail(t, exitUsage, []string{"nearest", "-s", addr, "--point", "1,1", "--filter", "true"}, "--filter does nothing in a collection of boxes")
+	fail(t, exitUsage, []string{"search", "-s", addr, "--filter", "true"}, "--filter does nothing in a collection of boxes, as \"default\" is", "--collection")
+	fail(t, exitUsage, []string{"nearest", "-s", addr, "--point", "1,1", "--filter", "true"}, "--filter does nothing in a collection of boxes", "--collection")
+	fail(t, exitFailure, []string{"load", "none.csv", "-s", addr, "-c", "other"}, "none.csv", "no such file")
 }
 
 // One feature's life, and a file that comes back as it was.
@@ -216,6 +217,19 @@ func TestFeaturesByID(t *testing.T) {
 	}
 	fail(t, exitFailure, []string{"collections", "create", "hall", "--features", "-s", addr}, "planar")
 	fail(t, exitUsage, []string{"collections", "create", "x", "--planar", "-s", addr}, "--planar does nothing")
+
+	// A put that cannot succeed makes no collection.
+	put := func(args ...string) []string { return append([]string{"put", "-s", addr, "-c", "new"}, args...) }
+	fail(t, exitFailure, put("none.geojson"), "none.geojson")
+	fail(t, exitFailure, put(file(t, "bad.geojson", `{"type":"Feature","geometry":{"type":"Point","coordinates":[1]}}`)), "bad.geojson")
+	one := file(t, "sol.geojson", sol)
+	fail(t, exitFailure, put(one, "--if-revision", "7"), "unknown collection")
+	fail(t, exitFailure, put(one, "--no-create"), "unknown collection")
+	if out := succeed(t, "collections", "list", "-s", addr); strings.Contains(out, "new") {
+		t.Errorf("%s", out)
+	}
+	succeed(t, put(one, "--if-absent")...)
+	succeed(t, "collections", "drop", "new", "-s", addr)
 
 	if out := succeed(t, at(addr, "delete", "sol")...); !strings.HasPrefix(out, "deleted sol, revision ") {
 		t.Errorf("%q", out)
@@ -286,7 +300,8 @@ func TestDataDir(t *testing.T) {
 	succeed(t, "backup", "--data-dir", data, "--out", filepath.Join(backups, "off"))
 	fail(t, exitFailure, []string{"backup", "--data-dir", filepath.Join(dir, "none"), "--out", filepath.Join(backups, "x")}, "none")
 	p, addr, ready = start(restored, "--features", "cafes")
-	if !strings.Contains(ready, "collections=cafes,default,stops") {
+	// c1, and c1 and c3 of the backup: without --load all of them.
+	if !strings.Contains(ready, " objects=5 collections=cafes,default,stops") {
 		t.Errorf("%s", ready)
 	}
 	if n := succeed(t, at(addr, "count")...); n != "2\n" {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"github.com/spf13/cobra"
@@ -35,8 +36,14 @@ func (f *findFlags) used() bool {
 }
 
 // noUse refuses them where the collection has something else.
-func (f *areaFlags) noUse(kind string, more ...string) error {
-	return noUse(f.flags, "in a collection of "+kind, append(append([]string(nil), areaFlagNames...), more...)...)
+func (f *areaFlags) noUse(collection, kind string, more ...string) error {
+	return noUse(f.flags, inKind(collection, kind), append(append([]string(nil), areaFlagNames...), more...)...)
+}
+
+// inKind says where a flag does nothing. Who names no collection may not know that
+// there is one.
+func inKind(collection, kind string) string {
+	return fmt.Sprintf("in a collection of %s, as %q is: --collection NAME names another", kind, collection)
 }
 
 var findFlagNames = append([]string{"order", "cursor"}, answerFlagNames...)

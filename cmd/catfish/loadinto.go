@@ -32,6 +32,9 @@ func (a *app) loadInto(ctx context.Context, f clientFlags, into *intoFlags, sf *
 	if len(files) == 0 {
 		return errNoFile
 	}
+	if err := sf.missing(files); err != nil {
+		return err
+	}
 	what := catfish.KindFeatures
 	if !into.features {
 		what = sf.boxesOrPlaces(files)

@@ -50,13 +50,15 @@ func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "catfish",
 		Short: "An adaptive spatial index over RDMA",
-		Long: `Catfish serves rectangles in an R*-tree. Clients search it by messages to
-the server, or by reading the tree's nodes themselves with one-sided RDMA
-reads, and choose per search. Without RDMA hardware it runs over shared
-memory (shm) or a software RNIC on TCP (soft), and says so.`,
+		Long: `Catfish serves places (features: an id, a geometry, properties), or rectangles
+with numbers (boxes), in an R*-tree, and records by key. Clients search by
+messages to the server, or by reading its memory themselves with one-sided RDMA
+reads, and choose per search. Without RDMA hardware it runs over shared memory
+(shm) or a software RNIC on TCP (soft), and says so.`,
 		Example: `  catfish demo
-  catfish serve --listen 127.0.0.1:7119 --load roads.csv
-  catfish search --bbox -122.5,37.2,-121.7,37.9 --json`,
+  catfish serve --data-dir data --http localhost:8080
+  catfish load cafes.geojson --collection cafes
+  catfish nearest --collection cafes --point 1.52,42.51 -k 5`,
 		Version:       release(),
 		SilenceErrors: true,
 		SilenceUsage:  true,

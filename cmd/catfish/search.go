@@ -76,7 +76,7 @@ another --format. With --limit they come by id, and the answer says what goes on
 				case fs != nil:
 					return a.searchFeatures(ctx, cl, fs, f, &ff, limit)
 				}
-				if err := ff.noUse(kind, findFlagNames...); err != nil {
+				if err := ff.noUse(f.collection, kind, findFlagNames...); err != nil {
 					return err
 				}
 				if q, err = parseRect("bbox", ff.bbox); err != nil {
@@ -181,7 +181,7 @@ planar collection, and only features count for which the filter holds.`,
 					}
 					return a.nearestFeatures(ctx, cl, fs, f, &af, q)
 				}
-				if err := noUse(cmd.Flags(), "in a collection of "+kind, only...); err != nil {
+				if err := noUse(cmd.Flags(), inKind(f.collection, kind), only...); err != nil {
 					return err
 				}
 			}
@@ -268,7 +268,7 @@ those that 'catfish search' with the same area and filter finds. It is exact.`,
 			if !boxes {
 				var kind string
 				if fs, kind, err = f.openFeatures(ctx, cl); err == nil && fs == nil {
-					if err = af.noUse(kind); err == nil {
+					if err = af.noUse(f.collection, kind); err == nil {
 						q, err = parseRect("bbox", af.bbox)
 					}
 				}

@@ -50,7 +50,8 @@ func serveCommand(a *app) (*cobra.Command, *serveFlags) {
 
   ready addr=HOST:PORT transports=LIST objects=N collections=LIST
 
-objects are those of the collection that --load fills. With --data-dir features
+objects are those of the collection that --load fills; without --load the
+boxes and features of all. With --data-dir features
 are kept: they are there again after a restart, before the ready line; with
 --keep the boxes of --collection, too. Then --load fills a collection that is
 empty, and leaves alone one that has objects from before. Records, and boxes
@@ -356,6 +357,9 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 			return end(err)
 		}
 		objects = c.Len
+	}
+	if len(f.load) == 0 {
+		objects = func() int { return allObjects(srv.Stats()) }
 	}
 	close(loaded)
 	line := fmt.Sprintf("ready addr=%s transports=%s objects=%d collections=%s",

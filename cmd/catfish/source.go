@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/places"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -62,6 +64,19 @@ func (f *sourceFlags) open(spec string) (*datasets.Source, error) {
 		OSM: datasets.OSMMode(f.osm), HighwaysOnly: f.highways,
 		MemoryBytes: f.memory,
 	})
+}
+
+// missing says which file is not there, before anything else is done.
+func (f *sourceFlags) missing(specs []string) error {
+	for _, s := range specs {
+		if s == places.Stdin {
+			continue
+		}
+		if _, err := f.open(s); errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // openAll opens every source before any is read.

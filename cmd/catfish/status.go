@@ -71,6 +71,17 @@ func storeText(s *store.Stats) string {
 	return fmt.Sprintf("%s; %d watchers of %d areas", text, s.Watchers, s.WatchedAreas)
 }
 
+// allObjects is how many boxes and features there are.
+func allObjects(st catfish.ServerStats) (n int) {
+	for _, c := range st.Collections {
+		n += c.Len
+	}
+	for _, f := range st.Features {
+		n += f.Records.Index.Items
+	}
+	return n
+}
+
 // statusText says the same as the JSON, for people.
 func statusText(st catfish.ServerStats, info catfish.ConnInfo) string {
 	var b strings.Builder
