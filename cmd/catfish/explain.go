@@ -59,7 +59,7 @@ func explained(x *catfish.Explanation) string {
 			e.Leaves, e.Heads, e.Missing, e.Bytes)
 	}
 	if x.FellBack {
-		line("but", "the tree changed too often under the walk; ended by fast messaging")
+		line("but", "it changed too often while it was read, or reading it takes too much; ended by a message")
 	}
 	if x.Retried > 0 {
 		line("but", "%d connections broke; began again on another", x.Retried)

@@ -34,6 +34,7 @@ type featureLoader struct {
 	to     *catfish.Features
 	space  feature.Space
 	strict bool
+	create func() error // the collection, unless it is there
 
 	stored  atomic.Int64
 	unsure  atomic.Bool // more may have been stored
@@ -179,6 +180,11 @@ func (l *featureLoader) loadAll(ctx context.Context, pf *placeFlags, sf *sourceF
 		}
 		readers = append(readers, r)
 	}
+	if l.create != nil {
+		if err := l.create(); err != nil {
+			return err
+		}
+	}
 	for _, r := range readers {
 		if err := l.load(ctx, r); err != nil {
 			return l.stopped(err)
@@ -196,8 +202,9 @@ func (l *featureLoader) stopped(err error) error {
 	return partialError{fmt.Errorf("%w\nat least %d features were stored before that, and stay", err, n)}
 }
 
-// features loads files into the collection of features that f names.
-func (a *app) loadFeatures(ctx context.Context, cl *catfish.Client, f *clientFlags, pf *placeFlags, sf *sourceFlags, files []string) error {
+// loadFeatures loads files into the collection of features that f names. It is not
+// there yet if fresh is not nil, and is made when the files could be opened.
+func (a *app) loadFeatures(ctx context.Context, cl *catfish.Client, f *clientFlags, pf *placeFlags, sf *sourceFlags, files []string, fresh *catfish.FeaturesOptions) error {
 	if err := noUse(sf.flags, "for a collection of features", boxFlagNames...); err != nil {
 		return err
 	}
@@ -205,14 +212,20 @@ func (a *app) loadFeatures(ctx context.Context, cl *catfish.Client, f *clientFla
 	if err != nil {
 		return err
 	}
-	info, err := to.Describe(ctx)
-	if err != nil {
-		return err
+	l := &featureLoader{a: a, to: to, strict: pf.strict}
+	if fresh != nil {
+		l.space = fresh.Space
+		l.create = func() error { return cl.CreateFeatures(ctx, f.collection, *fresh) }
+	} else {
+		info, err := to.Describe(ctx)
+		if err != nil {
+			return err
+		}
+		if pf.planar && info.Space != feature.Planar {
+			return badUsage("--planar: collection %q is %v", f.collection, info.Space)
+		}
+		l.space = info.Space
 	}
-	if pf.planar && info.Space != feature.Planar {
-		return badUsage("--planar: collection %q is %v", f.collection, info.Space)
-	}
-	l := &featureLoader{a: a, to: to, space: info.Space, strict: pf.strict}
 	if err := l.loadAll(ctx, pf, sf, files); err != nil {
 		return err
 	}

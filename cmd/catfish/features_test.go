@@ -169,6 +169,11 @@ func TestFeatures(t *testing.T) {
 	fail(t, exitUsage, []string{"search", "-s", addr, "--filter", "true"}, "--filter does nothing in a collection of boxes, as \"default\" is", "--collection")
 	fail(t, exitUsage, []string{"nearest", "-s", addr, "--point", "1,1", "--filter", "true"}, "--filter does nothing in a collection of boxes", "--collection")
 	fail(t, exitFailure, []string{"load", "none.csv", "-s", addr, "-c", "other"}, "none.csv", "no such file")
+	// What cannot be loaded makes no collection.
+	fail(t, exitFailure, []string{"load", csv, file(t, "bad.csv", "name;town\nx;y\n"), "-s", addr, "-c", "other"}, "bad.csv", "no columns of positions")
+	if out := succeed(t, "collections", "list", "-s", addr); strings.Contains(out, "other") {
+		t.Errorf("%s", out)
+	}
 }
 
 // One feature's life, and a file that comes back as it was.

@@ -46,15 +46,14 @@ func (a *app) loadInto(ctx context.Context, f clientFlags, into *intoFlags, sf *
 	defer done()
 	kind, err := cl.Kind(ctx)
 	if errors.Is(err, catfish.ErrUnknownCollection) && !into.noCreate && what == catfish.KindFeatures {
-		if err = cl.CreateFeatures(ctx, f.collection, into.space()); err == nil {
-			kind = catfish.KindFeatures
-		}
+		fresh := into.space()
+		return a.loadFeatures(ctx, cl, &f, &into.placeFlags, sf, files, &fresh)
 	}
 	if err != nil {
 		return err
 	}
 	if kind == catfish.KindFeatures || into.features {
-		return a.loadFeatures(ctx, cl, &f, &into.placeFlags, sf, files)
+		return a.loadFeatures(ctx, cl, &f, &into.placeFlags, sf, files, nil)
 	}
 	if err := into.noUse("for a collection of " + kind); err != nil {
 		return err
