@@ -317,8 +317,9 @@ type Options struct {
 	Transport string
 	// Fabric picks ofi's device among several.
 	Fabric Fabric
-	// Policy is one of Schemes(). tcp uses plain sockets whatever the
-	// transport; fast-polling and fast-polling-cq have the server's worker poll
+	// Policy is one of Schemes(), empty: the default one. fetch reads the
+	// answers to its messages, which the server leaves for it; tcp uses plain
+	// sockets whatever the transport; fast-polling and fast-polling-cq have the server's worker poll
 	// for as long as the client is connected, the ring's memory or its
 	// completion queue. Custom, if set, decides instead.
 	Policy string
