@@ -16,6 +16,7 @@ import (
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/rstar"
+	"github.com/catfish-index/catfish/store/disk"
 )
 
 // Users read no names of packages, types or fields.
@@ -33,6 +34,7 @@ func TestWordsOfErrors(t *testing.T) {
 		{&fastmsg.CallError{Peer: "p", Kind: 3, Outcome: fastmsg.ErrUnknownOutcome, Cause: io.EOF},
 			"catfish: no answer to a request that was sent: it may or may not have been carried out (to p): EOF\n", "look before"},
 		{fmt.Errorf("%w: answer exceeds 5 bytes", fastmsg.ErrTooLarge), "catfish: message too large: answer exceeds 5 bytes\n", "--limit"},
+		{fmt.Errorf("opening data: %w: x", disk.ErrCorrupt), "catfish: opening data: corrupt: x\n", "catfish restore"},
 		{fmt.Errorf("a\n%w", errors.New("rdma: b")), "catfish: a\nb\n", ""},
 	} {
 		var b strings.Builder

@@ -19,7 +19,7 @@ import (
 func recordFlags(c *cobra.Command, o *catfish.RecordOptions) {
 	fs := c.Flags()
 	fs.StringVar(&o.File, "record", "",
-		"record the searches that reach the server in this file, for 'replay'; offloaded ones do not reach it")
+		"record the searches of boxes that reach the server in this file, for 'replay'; offloaded ones do not reach it")
 	fs.BoolVar(&o.Writes, "record-writes", false, "record inserts, deletes and updates, too")
 	fs.BoolVar(&o.Force, "record-force", false, "overwrite the file of --record if it exists")
 }

@@ -26,8 +26,8 @@ type Report struct {
 // the lock file. It looks at Pebble's check sums and the order of its tables; that
 // each key and value can be decoded; that the log has no gap, and tells each
 // collection and each state that changed within it as they are; and that no state
-// is newer than the log. The first fault is returned, as ErrCorrupt or Pebble's own
-// error. It takes about 50 bytes of memory for each key that the log names.
+// is newer than the log. The first fault is returned: ErrCorrupt, or what the file
+// system or Pebble says of a file that is shorter or missing. It takes about 50 bytes of memory for each key that the log names.
 func Check(dir string) (Report, error) { return check(vfs.Default, dir) }
 
 func check(fs vfs.FS, dir string) (r Report, err error) {
@@ -58,11 +58,11 @@ func check(fs vfs.FS, dir string) (r Report, err error) {
 	defer cache.Unref()
 	p, err := openReadOnly(o, cache, fs.PathJoin(dir, pebbleName))
 	if err != nil {
-		return r, err
+		return r, corrupt(err)
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
 	r.Format, r.Store = id.format, id.store
-	return r, (&checker{p: p, r: &r}).run()
+	return r, corrupt((&checker{p: p, r: &r}).run())
 }
 
 type checker struct {

@@ -122,7 +122,7 @@ func (db *DB) start(found bool) (err error) {
 	}
 	if err != nil {
 		db.cache.Unref()
-		return fmt.Errorf("opening %s: %w", db.dir, err)
+		return fmt.Errorf("opening %s: %w", db.dir, corrupt(err))
 	}
 	db.serve(e)
 	db.o.counters.logBytes.Store(e.kept.bytes)

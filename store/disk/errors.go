@@ -1,6 +1,11 @@
 package disk
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+)
 
 // Errors. All are wrapped, with the values and limits in question.
 var (
@@ -44,3 +49,12 @@ type plain struct{ err error }
 
 func (p plain) Error() string { return p.err.Error() }
 func (p plain) Unwrap() error { return p.err }
+
+// corrupt says by ErrCorrupt what Pebble says by marks of its own. It marks bytes that
+// were changed, but no file that is shorter or missing.
+func corrupt(err error) error {
+	if pebble.IsCorruptionError(err) && !errors.Is(err, ErrCorrupt) {
+		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	return err
+}
