@@ -31,7 +31,7 @@ export class View {
     { name: 'searches begun anew', colour: 's5', area: false },
     { name: 'torn reads', colour: 's7', area: false },
   ], shown);
-  private readonly latency = new Bars('Latency of the load', 'Searches of the last second, by how long they took. Each bar is twice as long as the one before.');
+  private readonly latency = new Bars('Latency of the load', 'Searches of the last second, by how long they took. Each bar is of times twice as long as those of the bar before.');
   private readonly strips = new Map<string, Strip>();
 
   private readonly state = el('p', { class: 'engine-state', role: 'status' });
