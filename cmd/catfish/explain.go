@@ -67,8 +67,11 @@ func explained(x *catfish.Explanation) string {
 	line("results", "%d", x.Results)
 	line("round trips", "%d", x.RoundTrips)
 	line("reads", "%d, of which torn %d", x.Reads, x.TornReads)
-	if x.AnswerReads > 0 {
+	switch {
+	case x.AnswerReads > 0:
 		line("answer reads", "%d, of which too early %d", x.AnswerReads, x.AnswersMissed)
+	case x.Policy == "fetch":
+		line("answer reads", "0: the server wrote the answer, as it does after slow ones")
 	}
 	line("cached nodes", "%d used, %d repaired", x.CachedNodes, x.Repairs)
 	line("restarts", "%d", x.Restarts)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/datasets/places"
+	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/store"
 )
 
@@ -44,7 +45,7 @@ replaced when it is complete.`,
 			if err != nil {
 				return err
 			}
-			q.Order = store.ByID
+			q.Order, q.Fields = store.ByID, answer.selection()
 			cl, fs, err := f.dialFeatures(cmd.Context(), a)
 			if err != nil {
 				return err
@@ -54,7 +55,7 @@ replaced when it is complete.`,
 			if err != nil {
 				return err
 			}
-			e := &exporter{a: a, answer: &answer, total: info.Features}
+			e := &exporter{a: a, answer: &answer, total: info.Features, later: laterOf(&info, &answer)}
 			if q.Area != nil || q.Filter != "" {
 				e.total = 0
 			}
@@ -78,6 +79,7 @@ type exporter struct {
 	a           *app
 	answer      *answerFlags
 	total       int // 0: unknown
+	later       places.Later
 	n           int
 	began, next time.Time
 }
@@ -124,8 +126,20 @@ func (e *exporter) write(w io.Writer, all iter.Seq2[catfish.Feature, error]) err
 			}
 			e.one()
 		}
-	}, places.WriteOptions{Columns: e.answer.fields})
+	}, places.WriteOptions{Columns: e.answer.fields, Later: e.later})
 	return err
+}
+
+// laterOf is what a description knows of the features of a collection, so that a
+// table has room for those that come late.
+func laterOf(d *store.Description, answer *answerFlags) (l places.Later) {
+	for _, p := range d.Properties {
+		l.Columns = append(l.Columns, p.Name)
+	}
+	for _, g := range d.Geometries {
+		l.Shapes = l.Shapes || !answer.noGeometry && g.Type != feature.Point.String() && g.Type != feature.None.String()
+	}
+	return l
 }
 
 // one counts a feature, and shows the progress now and then.

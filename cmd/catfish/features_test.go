@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -257,6 +258,31 @@ func TestFeaturesByID(t *testing.T) {
 		succeed(t, at(addr, "load", path)...)
 		if again := succeed(t, at(addr, "export", "--format", f)...); again != string(first) || !strings.Contains(again, "Sol") {
 			t.Errorf("%s came back as %s, was %s", f, again, first)
+		}
+	}
+}
+
+// A table has room for what comes late, as the collection knows all that it has.
+func TestExportLate(t *testing.T) {
+	_, addr, _ := serve(t)
+	var b strings.Builder
+	for i := range 1100 {
+		fmt.Fprintf(&b, `{"type":"Feature","id":"p%04d","geometry":{"type":"Point","coordinates":[1,2]},"properties":{"n":%d}}`+"\n", i, i)
+	}
+	b.WriteString(`{"type":"Feature","id":"q","geometry":{"type":"LineString","coordinates":[[1,2],[3,4]]},"properties":{"late":"yes"}}` + "\n")
+	succeed(t, at(addr, "load", file(t, "late.geojsonl", b.String()))...)
+	for _, c := range []struct {
+		more        []string
+		head, final string
+	}{
+		{nil, "id,wkt,n,late", `q,"LINESTRING(1 2,3 4)",,yes`},
+		{[]string{"--no-geometry"}, "id,lon,lat,n,late", "q,,,,yes"},
+		{[]string{"--fields", "late"}, "id,wkt,late", `q,"LINESTRING(1 2,3 4)",yes`},
+		{[]string{"--filter", "properties.n == 7"}, "id,lon,lat,n", "p0007,1,2,7"},
+	} {
+		lines := strings.Split(strings.TrimSpace(succeed(t, at(addr, append([]string{"export", "--format", "csv"}, c.more...)...)...)), "\n")
+		if lines[0] != c.head || lines[len(lines)-1] != c.final {
+			t.Errorf("%v: %s, ..., %s, want %s, ..., %s", c.more, lines[0], lines[len(lines)-1], c.head, c.final)
 		}
 	}
 }

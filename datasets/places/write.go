@@ -19,12 +19,21 @@ import (
 type WriteOptions struct {
 	// Columns are the properties to write, in this order, and no others.
 	// Empty: those of the first 1,000 places; a later place with another one
-	// is an error then.
+	// is an error then, if it is not one of Later.
 	Columns []string
 	// WKT writes geometries as text in a column wkt, which any geometry has
 	// room in, instead of lon and lat. Without it they are written so if one
-	// of the first 1,000 places is no point.
+	// of the first 1,000 places is no point, or of Later.
 	WKT bool
+	// Later is what is known of the places behind the first 1,000. It matters only
+	// if there are some.
+	Later Later
+}
+
+// Later says what places may have that those before them do not have.
+type Later struct {
+	Columns []string // properties, whose columns are the last ones, in this order
+	Shapes  bool     // geometries that are no points
 }
 
 // Write writes places as GeoJSON, GeoJSONSeq (a feature a line) or CSV, one by

@@ -210,6 +210,32 @@ func TestLateColumns(t *testing.T) {
 	}
 }
 
+// What is known of later places has columns, if there are later places.
+func TestLaterColumns(t *testing.T) {
+	later := Later{Columns: []string{"z", "a", "y"}, Shapes: true}
+	first := make([]Place, firstPlaces)
+	first[0].Properties = []byte(`{"a":1}`)
+	last := Place{ID: "late", Geometry: orb.LineString{{1, 2}, {3, 4}}, Properties: []byte(`{"y":3,"z":2}`)}
+	for _, c := range []struct {
+		places      []Place
+		columns     []string
+		head, final string
+	}{
+		{append(first, last), nil, "id,wkt,a,z,y", "late,\"LINESTRING(1 2,3 4)\",,2,3"},
+		{append(first, last), []string{"y"}, "id,wkt,y", "late,\"LINESTRING(1 2,3 4)\",3"},
+		{first[:2], nil, "id,lon,lat,a", ",,,"},
+	} {
+		var b strings.Builder
+		if n, err := Write(&b, CSV, each(c.places), WriteOptions{Columns: c.columns, Later: later}); n != int64(len(c.places)) || err != nil {
+			t.Fatalf("%d, %v", n, err)
+		}
+		lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+		if lines[0] != c.head || lines[len(lines)-1] != c.final {
+			t.Errorf("%s, ..., %s, want %s, ..., %s", lines[0], lines[len(lines)-1], c.head, c.final)
+		}
+	}
+}
+
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errDisk }

@@ -29,6 +29,7 @@ type tableWriter struct {
 	index   map[string]int // of a column in columns
 	given   bool           // the columns were, so that others are left out
 	wkt     bool
+	later   Later
 	begun   bool
 	row     []string // reused
 	n       int64
@@ -37,7 +38,7 @@ type tableWriter struct {
 func writeCSV(out *bufio.Writer, all iter.Seq2[Place, error], opts WriteOptions) (int64, error) {
 	t := &tableWriter{
 		out: csv.NewWriter(out), columns: slices.Clone(opts.Columns),
-		given: len(opts.Columns) > 0, wkt: opts.WKT,
+		given: len(opts.Columns) > 0, wkt: opts.WKT, later: opts.Later,
 	}
 	err := t.all(all)
 	t.out.Flush()
@@ -85,14 +86,19 @@ func (t *tableWriter) begin() error {
 			continue
 		}
 		err := eachProperty(p.Properties, func(name string, _ json.RawMessage) error {
-			if _, known := t.index[name]; !known {
-				t.index[name] = len(t.columns)
-				t.columns = append(t.columns, name)
-			}
+			t.column(name)
 			return nil
 		})
 		if err != nil {
 			return t.failed(int64(i), p, err)
+		}
+	}
+	if len(t.first) == firstPlaces { // There may be others.
+		t.wkt = t.wkt || t.later.Shapes
+		if !t.given {
+			for _, name := range t.later.Columns {
+				t.column(name)
+			}
 		}
 	}
 	header := []string{"id", "lon", "lat"}
@@ -113,6 +119,14 @@ func (t *tableWriter) begin() error {
 	return nil
 }
 
+// column adds a column, unless it is there.
+func (t *tableWriter) column(name string) {
+	if _, known := t.index[name]; !known {
+		t.index[name] = len(t.columns)
+		t.columns = append(t.columns, name)
+	}
+}
+
 func (t *tableWriter) write(p Place) error {
 	clear(t.row)
 	t.row[0] = p.ID
@@ -123,7 +137,7 @@ func (t *tableWriter) write(p Place) error {
 			i, known := t.index[name]
 			if !known && !t.given {
 				return fmt.Errorf("%w: property %s is none of the columns, which the first"+
-					" %d places set; name the columns (WriteOptions.Columns)",
+					" %d places set; name the columns (WriteOptions.Columns, --fields)",
 					datasets.ErrOption, quote(name), firstPlaces)
 			}
 			if !known {
