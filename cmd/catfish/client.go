@@ -85,10 +85,15 @@ func (f *clientFlags) dial(ctx context.Context, a *app) (*catfish.Client, error)
 	if err != nil {
 		return nil, err
 	}
-	return catfish.Dial(ctx, addr, catfish.Options{
-		Key:       key,
-		Transport: f.transport, Fabric: f.fabric, Policy: scheme, Collection: f.collection,
-		DialTimeout: f.dialTimeout, Logger: a.logger(),
-		CacheBytes: f.cacheBytes, TrustCache: f.trustCache, Backoff: f.backoff,
+	var cl *catfish.Client
+	err = whileRefused(ctx, min(f.dialTimeout, startPatience), func() error {
+		cl, err = catfish.Dial(ctx, addr, catfish.Options{
+			Key:       key,
+			Transport: f.transport, Fabric: f.fabric, Policy: scheme, Collection: f.collection,
+			DialTimeout: f.dialTimeout, Logger: a.logger(),
+			CacheBytes: f.cacheBytes, TrustCache: f.trustCache, Backoff: f.backoff,
+		})
+		return err
 	})
+	return cl, err
 }
