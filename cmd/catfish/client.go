@@ -86,7 +86,7 @@ func (f *clientFlags) dial(ctx context.Context, a *app) (*catfish.Client, error)
 		return nil, err
 	}
 	var cl *catfish.Client
-	err = whileRefused(ctx, min(f.dialTimeout, startPatience), func() error {
+	err = whileStarting(ctx, min(f.dialTimeout, startPatience), func() error {
 		cl, err = catfish.Dial(ctx, addr, catfish.Options{
 			Key:       key,
 			Transport: f.transport, Fabric: f.fabric, Policy: scheme, Collection: f.collection,

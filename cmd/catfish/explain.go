@@ -12,10 +12,14 @@ import (
 
 // explain searches and tells how each search went. The first one over a
 // connection opens a read channel and fills the cache; --repeat shows those after.
-func (a *app) explain(ctx context.Context, cl *catfish.Client, f clientFlags, q rstar.Rect, limit, repeat int) (err error) {
+func (a *app) explain(ctx context.Context, cl *catfish.Client, f clientFlags, q rstar.Rect, limit, repeat int) error {
 	all := make([]*catfish.Explanation, repeat)
 	for i := range all {
-		if _, all[i], err = cl.Explain(ctx, q, limit); err != nil {
+		err := whileStarting(ctx, startPatience, func() (err error) {
+			_, all[i], err = cl.Explain(ctx, q, limit)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 	}

@@ -208,7 +208,11 @@ func (a *app) featurePut(ctx context.Context, f *putFlags, path string) error {
 	if err != nil {
 		return err
 	}
-	info, err := fs.Describe(ctx)
+	var info catfish.FeaturesInfo
+	err = whileStarting(ctx, startPatience, func() error {
+		info, err = fs.Describe(ctx)
+		return err
+	})
 	// A new collection is of longitude and latitude, which is info's zero value. It
 	// has no revision that could be asked for.
 	create := errors.Is(err, catfish.ErrUnknownCollection) && !f.noCreate && f.cond.IfRevision == 0

@@ -73,7 +73,7 @@ func (f *findFlags) query(limit int) (catfish.FeatureQuery, error) {
 
 // openFeatures is for the collection, and its kind if that is not features.
 func (f *clientFlags) openFeatures(ctx context.Context, cl *catfish.Client) (_ *catfish.Features, kind string, err error) {
-	if kind, err = cl.Kind(ctx); err != nil || kind != catfish.KindFeatures {
+	if kind, err = kindOf(ctx, cl); err != nil || kind != catfish.KindFeatures {
 		return nil, kind, err
 	}
 	fs, err := cl.Features(f.collection)

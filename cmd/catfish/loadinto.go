@@ -44,7 +44,7 @@ func (a *app) loadInto(ctx context.Context, f clientFlags, into *intoFlags, sf *
 		return err
 	}
 	defer done()
-	kind, err := cl.Kind(ctx)
+	kind, err := kindOf(ctx, cl)
 	if errors.Is(err, catfish.ErrUnknownCollection) && !into.noCreate && what == catfish.KindFeatures {
 		fresh := into.space()
 		return a.loadFeatures(ctx, cl, &f, &into.placeFlags, sf, files, &fresh)

@@ -103,7 +103,11 @@ another --format. With --limit they come by id, and the answer says what goes on
 }
 
 func (a *app) search(ctx context.Context, cl *catfish.Client, f clientFlags, q rstar.Rect, limit int) error {
-	items, err := cl.SearchAppend(ctx, nil, q, limit)
+	var items []rstar.Item
+	err := whileStarting(ctx, startPatience, func() (err error) {
+		items, err = cl.SearchAppend(ctx, nil, q, limit)
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -5,20 +5,24 @@ import (
 	"errors"
 	"syscall"
 	"time"
+
+	"github.com/catfish-index/catfish/catfish"
 )
 
-// startPatience is for how long a server that refuses connections is tried again. One
-// that was started beside its client, as in 'catfish serve & catfish load', listens
-// after some 50 ms; who names a wrong port does not want to wait.
+// startPatience is for how long a server that refuses connections, or has not loaded
+// what is asked for, is asked again. One that was started beside its client, as in
+// 'catfish serve & catfish load', listens after some 50 ms; who names a wrong port
+// does not want to wait.
 const startPatience = time.Second
 
-// whileRefused repeats a dial that is refused, with growing pauses, and returns what
-// the last one does. Other errors are returned at once.
-func whileRefused(ctx context.Context, patience time.Duration, dial func() error) error {
+// whileStarting repeats what fails because the server starts, with growing pauses, and
+// returns what the last attempt does. Other errors are returned at once.
+func whileStarting(ctx context.Context, patience time.Duration, do func() error) error {
 	began := time.Now()
 	for pause := 10 * time.Millisecond; ; pause *= 2 {
-		err := dial()
-		if !errors.Is(err, syscall.ECONNREFUSED) || time.Since(began)+pause > patience {
+		err := do()
+		starts := errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, catfish.ErrNotReady)
+		if !starts || time.Since(began)+pause > patience {
 			return err
 		}
 		select {
@@ -27,4 +31,13 @@ func whileRefused(ctx context.Context, patience time.Duration, dial func() error
 		case <-time.After(pause):
 		}
 	}
+}
+
+// kindOf is the kind of the client's collection.
+func kindOf(ctx context.Context, cl *catfish.Client) (kind string, err error) {
+	err = whileStarting(ctx, startPatience, func() error {
+		kind, err = cl.Kind(ctx)
+		return err
+	})
+	return kind, err
 }

@@ -8,11 +8,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/catfish-index/catfish/catfish"
 )
 
-// A server that does not listen yet is waited for, for a while.
-func TestWhileRefused(t *testing.T) {
+// A server that does not listen yet, or is not ready, is waited for, for a while.
+func TestWhileStarting(t *testing.T) {
 	refused := fmt.Errorf("no server: %w", syscall.ECONNREFUSED)
+	notReady := fmt.Errorf("server: %w", catfish.ErrNotReady)
 	other := errors.New("another")
 	for _, c := range []struct {
 		name     string
@@ -26,14 +29,18 @@ func TestWhileRefused(t *testing.T) {
 		{"soon there", time.Second, 50 * time.Millisecond, nil, nil, 70 * time.Millisecond},
 		{"another answer", time.Second, 20 * time.Millisecond, other, other, 30 * time.Millisecond},
 		{"never", time.Second, time.Hour, nil, syscall.ECONNREFUSED, 630 * time.Millisecond},
+		{"never ready", time.Second, time.Second, nil, catfish.ErrNotReady, 630 * time.Millisecond},
 		{"a short timeout", 25 * time.Millisecond, time.Hour, nil, syscall.ECONNREFUSED, 10 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				err := whileRefused(t.Context(), c.patience, func() error {
-					if time.Since(began) < c.listens {
+				err := whileStarting(t.Context(), c.patience, func() error {
+					switch took := time.Since(began); {
+					case took < c.listens/2:
 						return refused
+					case took < c.listens:
+						return notReady
 					}
 					return c.then
 				})
@@ -46,7 +53,7 @@ func TestWhileRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		began, tries := time.Now(), 0
-		err := whileRefused(ctx, time.Hour, func() error {
+		err := whileStarting(ctx, time.Hour, func() error {
 			if tries++; tries == 2 {
 				cancel()
 			}
