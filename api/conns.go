@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/catfish-index/catfish/internal/handshake"
 	"github.com/catfish-index/catfish/rdma/budget"
 )
 
@@ -28,7 +29,7 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &boundedConn{Conn: inner, gate: l.gate}
+		c := &boundedConn{Conn: inner, gate: l.gate, source: budget.SourceOf(inner.RemoteAddr())}
 		if c.count(l.gate.silent) == nil {
 			return c, nil
 		}
@@ -39,13 +40,21 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 // boundedConn counts in the budget of its source until it is closed.
 type boundedConn struct {
 	net.Conn
-	gate  *connGate
-	spoke bool // has sent a byte; belongs to the one goroutine that reads
+	gate   *connGate
+	source string
+	turn   handshake.Turn
+	spoke  bool // has sent a byte; belongs to the one goroutine that reads
 
 	mu      sync.Mutex
 	account *budget.Account
 	closed  bool
 }
+
+// Turn is that of its TLS handshake.
+func (c *boundedConn) Turn() *handshake.Turn { return &c.turn }
+
+// Source is its host.
+func (c *boundedConn) Source() string { return c.source }
 
 // count moves the connection to b.
 func (c *boundedConn) count(b *budget.Budget) error {
@@ -56,11 +65,12 @@ func (c *boundedConn) count(b *budget.Budget) error {
 	}
 	c.account.Close()
 	// Closing a socket does not wait. Its reader then gives back the account.
-	c.account = b.Open(budget.SourceOf(c.RemoteAddr()), func(error) { c.Conn.Close() })
+	c.account = b.Open(c.source, func(error) { c.Conn.Close() })
 	return c.account.Take(1)
 }
 
 func (c *boundedConn) Read(p []byte) (int, error) {
+	c.turn.Begin()
 	n, err := c.Conn.Read(p)
 	if n > 0 && !c.spoke {
 		c.spoke = true
@@ -69,12 +79,16 @@ func (c *boundedConn) Read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
+	if err := c.turn.After(n); err != nil {
+		return 0, err
+	}
 	return n, err
 }
 
 // Write ends the connection of a peer that takes nothing from its socket. A
 // write is at most 32 KB, which gRPC gathers.
 func (c *boundedConn) Write(p []byte) (int, error) {
+	c.turn.Begin() // The peer may have no room.
 	if err := c.SetWriteDeadline(time.Now().Add(c.gate.idle)); err != nil {
 		return 0, err
 	}
@@ -82,6 +96,7 @@ func (c *boundedConn) Write(p []byte) (int, error) {
 }
 
 func (c *boundedConn) Close() error {
+	c.turn.Begin()
 	c.mu.Lock()
 	c.closed = true
 	c.account.Close()

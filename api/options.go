@@ -1,6 +1,7 @@
 package api
 
 import (
+	"crypto/tls"
 	"time"
 
 	"google.golang.org/grpc"
@@ -68,6 +69,7 @@ type options struct {
 	maxConnections  int
 	idle            time.Duration
 	grpc            []grpc.ServerOption
+	tls             *tls.Config
 	features        FeatureBackend
 	featuresLater   bool
 	keys            *access.Keys
@@ -131,9 +133,15 @@ func WithKeys(keys *access.Keys) Option {
 	return func(o *options) { o.keys = keys }
 }
 
-// WithGRPC passes options to the gRPC server: transport credentials,
-// interceptors, statistics. They follow the package's own. The package needs
-// grpc.InTapHandle for itself: NewServer panics if there is a second one.
+// WithTLS has the server speak TLS by t; nil: none. Handshakes take turns with calls
+// that take long. Those by credentials of WithGRPC would not.
+func WithTLS(t *tls.Config) Option {
+	return func(o *options) { o.tls = t }
+}
+
+// WithGRPC passes options to the gRPC server: interceptors, statistics. They follow
+// the package's own. The package needs grpc.InTapHandle for itself: NewServer panics
+// if there is a second one.
 func WithGRPC(opts ...grpc.ServerOption) Option {
 	return func(o *options) { o.grpc = append(o.grpc, opts...) }
 }

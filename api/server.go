@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	_ "google.golang.org/grpc/encoding/gzip" // for clients that ask for it
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -15,6 +16,7 @@ import (
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/handshake"
 	"github.com/catfish-index/catfish/rdma/budget"
 )
 
@@ -33,8 +35,9 @@ const (
 	// to go. gRPC clients connect again by themselves.
 	idleConnection = 15 * time.Minute
 
-	// handshake bounds the time until a connection speaks HTTP/2.
-	handshake = 10 * time.Second
+	// handshakeTimeout bounds the time until a connection speaks HTTP/2, and how long
+	// its TLS handshake waits for its turn.
+	handshakeTimeout = 10 * time.Second
 
 	// maxSilent bounds the connections that have yet to send a byte. If
 	// 10,000 come in a second, the oldest has had 100 ms when it is closed.
@@ -81,6 +84,11 @@ func NewServer(b Backend, opts ...Option) *Server {
 		idle: o.idle,
 	}
 	var admitting []grpc.ServerOption
+	turns := stepperOf(b)
+	if o.tls != nil {
+		t := handshake.InTurns(o.tls, turns, handshakeTimeout)
+		admitting = append(admitting, grpc.Creds(credentials.NewTLS(t)))
+	}
 	if o.keys != nil {
 		keys := guard{o.keys}
 		admitting = append(admitting, grpc.ChainUnaryInterceptor(keys.unary), grpc.ChainStreamInterceptor(keys.stream))
@@ -95,7 +103,7 @@ func NewServer(b Backend, opts ...Option) *Server {
 			Time: idlePing, Timeout: pingTimeout,
 			MaxConnectionIdle: idleConnection,
 		}),
-		grpc.ConnectionTimeout(handshake),
+		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.ForceServerCodecV2(newCodec(o.maxMessageBytes)),
 		grpc.InTapHandle(s.calls.tap),
 		grpc.ChainUnaryInterceptor(s.calls.unary),
@@ -103,9 +111,9 @@ func NewServer(b Backend, opts ...Option) *Server {
 	}, o.grpc, admitting)...) // The last, so that logs and metrics see what is refused.
 
 	s.grpc.RegisterService(withSizes(catfishv1.CatfishService_ServiceDesc), &service{
-		backend: b, options: o, loads: s.loads, turns: stepperOf(b),
+		backend: b, options: o, loads: s.loads, turns: turns,
 	})
-	s.registerFeatures(b, o)
+	s.registerFeatures(b, o, turns)
 	healthpb.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
 	// The server as a whole ("") is SERVING from the start, or with its features.
@@ -116,11 +124,11 @@ func NewServer(b Backend, opts ...Option) *Server {
 }
 
 // registerFeatures adds the services of features, if there are to be any.
-func (s *Server) registerFeatures(b Backend, o options) {
+func (s *Server) registerFeatures(b Backend, o options, turns stepper) {
 	if o.features == nil && !o.featuresLater {
 		return
 	}
-	s.features = &features{boxes: b, options: o, loads: s.loads, turns: stepperOf(b)}
+	s.features = &features{boxes: b, options: o, loads: s.loads, turns: turns}
 	s.features.watches.Store(newWatchBudget(nil))
 	s.grpc.RegisterService(withSizes(catfishv1.CollectionService_ServiceDesc), &collectionService{features: s.features})
 	s.grpc.RegisterService(withSizes(catfishv1.FeatureService_ServiceDesc), &featureService{features: s.features})

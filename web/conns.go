@@ -3,10 +3,9 @@ package web
 import (
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/catfish-index/catfish/internal/turns"
+	"github.com/catfish-index/catfish/internal/handshake"
 	"github.com/catfish-index/catfish/rdma/budget"
 )
 
@@ -48,17 +47,20 @@ type boundedConn struct {
 	gathering bool // of the goroutine that writes
 	gathered  []byte
 
-	turn     atomic.Pointer[turns.Pacer] // of the handshake, while that computes
-	waitTurn func() error                // for it; nil: no handshake. Of who reads
+	turn handshake.Turn
 }
 
+// Turn is that of its TLS handshake.
+func (c *boundedConn) Turn() *handshake.Turn { return &c.turn }
+
+// Source is that of its requests.
+func (c *boundedConn) Source() string { return c.source }
+
 func (c *boundedConn) Read(p []byte) (n int, err error) {
-	c.endTurn()
+	c.turn.Begin()
 	n, err = c.Conn.Read(p)
-	if c.waitTurn != nil && n > 0 {
-		if err := c.waitTurn(); err != nil {
-			return 0, err
-		}
+	if err := c.turn.After(n); err != nil {
+		return 0, err
 	}
 	return n, err
 }
@@ -66,7 +68,7 @@ func (c *boundedConn) Read(p []byte) (n int, err error) {
 // Write ends the connection of a peer that takes nothing from its socket. What is
 // written at once is at most a chunk (body.go), or a frame of HTTP/2.
 func (c *boundedConn) Write(p []byte) (int, error) {
-	c.endTurn() // The peer may have no room.
+	c.turn.Begin() // The peer may have no room.
 	if c.gathering {
 		c.gathered = append(c.gathered, p...)
 		return len(p), nil
@@ -95,7 +97,7 @@ func (c *boundedConn) SetWriteDeadline(time.Time) error { return nil }
 func (c *boundedConn) SetDeadline(t time.Time) error    { return c.Conn.SetReadDeadline(t) }
 
 func (c *boundedConn) Close() error {
-	c.endTurn()
+	c.turn.Begin()
 	c.once.Do(c.account.Close)
 	return c.Conn.Close()
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/handshake"
 	"github.com/catfish-index/catfish/internal/turns"
 	"github.com/catfish-index/catfish/rdma/budget"
 	"github.com/catfish-index/catfish/web/tile"
@@ -124,7 +125,7 @@ func (s *Server) Serve(l net.Listener, t *tls.Config) error {
 	if t == nil {
 		err = s.http.Serve(l)
 	} else {
-		s.http.TLSConfig = inTurns(withHTTP2(t), s.host)
+		s.http.TLSConfig = handshake.InTurns(withHTTP2(t), s.host, headerTimeout)
 		err = s.http.ServeTLS(l, "", "") // t has the certificates.
 	}
 	if errors.Is(err, http.ErrServerClosed) {

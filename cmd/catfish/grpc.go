@@ -31,7 +31,7 @@ func serveGRPC(ctx context.Context, addr string, part int64, srv *catfish.Server
 		}
 		return "", nil, fmt.Errorf("gRPC: cannot listen on %q: %w", addr, err)
 	}
-	opts := []api.Option{api.WithKeys(guards.keys), api.WithGRPC(guards.grpc()...), api.WithGRPC(seen.grpc()...)}
+	opts := []api.Option{api.WithKeys(guards.keys), api.WithTLS(guards.config()), api.WithGRPC(seen.grpc()...)}
 	if srv.Recording() != nil {
 		opts = append(opts, api.WithGRPC(grpc.StatsHandler(recordGRPC{srv})))
 	}

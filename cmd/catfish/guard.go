@@ -1,13 +1,12 @@
 package main
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
 
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/certs"
@@ -61,12 +60,12 @@ func (f *guardFlags) open(log *slog.Logger) (g guards, err error) {
 	return g, nil
 }
 
-// grpc are the options of a gRPC server.
-func (g guards) grpc() []grpc.ServerOption {
+// config is that of TLS, nil: there is none.
+func (g guards) config() *tls.Config {
 	if g.tls == nil {
 		return nil
 	}
-	return []grpc.ServerOption{grpc.Creds(credentials.NewTLS(g.tls.Config()))}
+	return g.tls.Config()
 }
 
 // reload reads all files again. nothing: there are none.

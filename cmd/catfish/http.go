@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -111,10 +110,7 @@ func serveRoom(room *engine.Room, f httpFlags, part int64, srv *catfish.Server, 
 		}
 		return "", nil, fmt.Errorf("HTTP: cannot listen on %q: %w", f.addr, err)
 	}
-	var t *tls.Config
-	if guards.tls != nil {
-		t = guards.tls.Config()
-	}
+	t := guards.config()
 	srv.ShowBudgets(s.Budgets)
 	seen.tiles.Of(s.TileStats)
 	done, stopped := make(chan struct{}), make(chan struct{})
