@@ -2,13 +2,9 @@ package store
 
 import (
 	"bytes"
-	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
-	"math/bits"
-	"slices"
 	"time"
 	"unsafe"
 
@@ -45,23 +41,19 @@ type firsts struct {
 	text  []byte
 	all   []firstOf
 	order []firstKey
-	last  []byte // what is not before it is not among the first; empty: not known
-	cut   bool   // some were dropped
-	held  int64  // bytes that are counted
+	spare []firstKey // for sorting
+	last  []byte     // what is not before it is not among the first; empty: not known
+	cut   bool       // some were dropped
+	held  int64      // bytes that are counted
 }
 
 type firstOf struct {
-	at        int // in text: the id, then the value
-	id, value int // lengths
+	at        int   // in text: the id, then the value
+	id, value int32 // lengths
+	stays     bool  // while others are dropped
 	revision  uint64
 	expiry    time.Duration
 	now       time.Duration
-}
-
-// firstKey is an entry with the bytes of its id behind the prefix that all have.
-type firstKey struct {
-	word uint64
-	i    int
 }
 
 // begin forgets what there was.
@@ -72,7 +64,7 @@ func (k *firsts) begin() {
 // hold counts what it takes.
 func (k *firsts) hold(b *Buffer) error {
 	now := int64(cap(k.text)) + int64(cap(k.all))*int64(unsafe.Sizeof(firstOf{})) +
-		int64(cap(k.order))*int64(unsafe.Sizeof(firstKey{}))
+		int64(cap(k.order)+cap(k.spare))*int64(unsafe.Sizeof(firstKey{}))
 	more := now - k.held
 	k.held = now
 	return b.keep(more)
@@ -89,130 +81,54 @@ func (k *firsts) end(b *Buffer) {
 
 func (k *firsts) id(i int) []byte {
 	e := &k.all[i]
-	return k.text[e.at : e.at+e.id : e.at+e.id]
+	end := e.at + int(e.id)
+	return k.text[e.at:end:end]
 }
 
-// offer keeps a feature if it may be among the first limit.
-func (k *firsts) offer(f *Found, limit int) {
+// offer keeps a feature if it may be among the first limit. The error is why the
+// search must end.
+func (k *firsts) offer(f *Found, limit int, b *Buffer) error {
 	if len(k.last) > 0 && bytes.Compare(f.ID, k.last) >= 0 {
-		return
+		return nil
 	}
-	e := firstOf{len(k.text), len(f.ID), noValue, f.Revision, f.Expiry, f.Now}
+	e := firstOf{at: len(k.text), id: int32(len(f.ID)), value: noValue, revision: f.Revision, expiry: f.Expiry, now: f.Now}
 	k.text = append(k.text, f.ID...)
 	if len(k.text)+len(f.Value) <= firstBytes {
-		e.value = len(f.Value)
+		e.value = int32(len(f.Value))
 		k.text = append(k.text, f.Value...)
 	}
 	if k.all = append(k.all, e); len(k.all)-firstMore > limit && len(k.all)-limit > limit/2 {
-		k.drop(limit)
+		return k.drop(limit, b)
 	}
-}
-
-// sort makes order: the entries by id, each id once.
-func (k *firsts) sort() {
-	k.order = k.order[:0]
-	if len(k.all) == 0 {
-		return
-	}
-	prefix := k.id(0)
-	for i := range k.all {
-		for id := k.id(i); !bytes.HasPrefix(id, prefix); {
-			prefix = prefix[:len(prefix)-1]
-		}
-	}
-	for i := range k.all {
-		k.order = append(k.order, firstKey{wordOf(k.id(i)[len(prefix):]), i})
-	}
-	if !k.sortFew() {
-		slices.SortFunc(k.order, k.compare)
-	}
-	// One that was moved may have been met twice: it counts as it was first.
-	k.order = slices.CompactFunc(k.order, func(a, b firstKey) bool { return a.word == b.word && bytes.Equal(k.id(a.i), k.id(b.i)) })
-}
-
-func (k *firsts) compare(a, b firstKey) int {
-	if a.word != b.word {
-		return cmp.Compare(a.word, b.word)
-	}
-	return cmp.Or(bytes.Compare(k.id(a.i), k.id(b.i)), a.i-b.i)
-}
-
-const (
-	// fewFirsts is how many are sorted by sortFew, and fewAlike how many of them may
-	// share a bucket: insertion takes as long as the square of that.
-	fewFirsts = 256
-	fewAlike  = 32
-)
-
-// sortFew sorts the keys of a usual page by counting how many are in which part of the
-// range of words, which nearly sorts them, and inserting each where it belongs: a third
-// of the time that comparisons alone take. It is not done, and nothing is changed, if
-// there are too many, or too many alike.
-func (k *firsts) sortFew() (done bool) {
-	n := len(k.order)
-	if n > fewFirsts {
-		return false
-	}
-	low, high := k.order[0].word, k.order[0].word
-	for _, o := range k.order {
-		low, high = min(low, o.word), max(high, o.word)
-	}
-	shift := bits.Len64((high - low) >> 8)
-	var ends [256]uint16
-	for _, o := range k.order {
-		ends[(o.word-low)>>shift]++
-	}
-	at := uint16(0)
-	for i, in := range ends {
-		if in > fewAlike {
-			return false
-		}
-		at += in
-		ends[i] = at
-	}
-	var sorted [fewFirsts]firstKey
-	for i := n - 1; i >= 0; i-- {
-		e := &ends[(k.order[i].word-low)>>shift]
-		*e--
-		sorted[*e] = k.order[i]
-	}
-	for i, o := range sorted[:n] {
-		for ; i > 0 && (o.word < k.order[i-1].word || o.word == k.order[i-1].word && k.compare(o, k.order[i-1]) < 0); i-- {
-			k.order[i] = k.order[i-1]
-		}
-		k.order[i] = o
-	}
-	return true
-}
-
-// wordOf are the first bytes of an id as a number: ids of different numbers are in the
-// order of these.
-func wordOf(id []byte) uint64 {
-	if len(id) >= 8 {
-		return binary.BigEndian.Uint64(id)
-	}
-	var b [8]byte
-	copy(b[:], id)
-	return binary.BigEndian.Uint64(b[:])
+	return k.hold(b)
 }
 
 // drop leaves the first limit alone.
-func (k *firsts) drop(limit int) {
-	k.sort()
+func (k *firsts) drop(limit int, b *Buffer) error {
+	if err := k.sort(b); err != nil {
+		return err
+	}
 	if len(k.order) > limit {
 		k.order, k.cut = k.order[:limit], true
 		k.last = append(k.last[:0], k.id(k.order[limit-1].i)...)
 	}
-	slices.SortFunc(k.order, func(a, b firstKey) int { return a.i - b.i }) // as they lie in text
-	end := 0
-	for n, o := range k.order {
-		e := k.all[o.i]
+	if err := b.blocks(len(k.order), func(i int) { k.all[k.order[i].i].stays = true }); err != nil {
+		return err
+	}
+	n, end := 0, 0
+	err := b.blocks(len(k.all), func(i int) {
+		e := k.all[i]
+		if !e.stays {
+			return
+		}
 		from := k.text[e.at:][:e.id+max(0, e.value)]
-		e.at = end
+		e.at, e.stays = end, false
 		end += copy(k.text[end:], from)
 		k.all[n] = e
-	}
-	k.all, k.text = k.all[:len(k.order)], k.text[:end]
+		n++
+	})
+	k.all, k.text = k.all[:n], k.text[:end]
+	return err
 }
 
 // found makes f the i-th entry. It is not ok if its value was not kept.
@@ -222,7 +138,7 @@ func (k *firsts) found(i int, f *Found) (ok bool, err error) {
 	if e.value == noValue {
 		return false, nil
 	}
-	f.Value = k.text[e.at+e.id:][:e.value:e.value]
+	f.Value = k.text[e.at+int(e.id):][:e.value:e.value]
 	f.View, err = feature.Open(f.Value)
 	return true, err
 }
@@ -275,12 +191,14 @@ func (s *set) firstOf(p *Prepared, b *Buffer, yield func(*Found) (bool, error)) 
 		if p.After != "" && string(f.ID) <= p.After {
 			return true, nil
 		}
-		k.offer(f, limit)
-		return true, k.hold(b)
+		return true, k.offer(f, limit, b)
 	}); err != nil {
 		return 0, "", err
 	}
-	if k.sort(); len(k.order) > limit {
+	if err := k.sort(b); err != nil {
+		return 0, "", err
+	}
+	if len(k.order) > limit {
 		k.order, k.cut = k.order[:limit], true
 	}
 	for _, o := range k.order {

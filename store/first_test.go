@@ -3,12 +3,14 @@ package store
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/paulmach/orb"
 	"pgregory.net/rapid"
@@ -29,13 +31,16 @@ func TestFirsts(t *testing.T) {
 		limit := rapid.IntRange(1, 40).Draw(t, "limit")
 		var k firsts
 		k.begin()
+		b := sorting(t.Context(), nil)
 		want := map[string]uint64{}
 		for i, id := range rapid.SliceOfN(id, 0, 200).Draw(t, "ids") {
 			value, err := feature.Append(nil, orb.Point{float64(i), 1}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			k.offer(&Found{ID: []byte(id), Value: value, Revision: uint64(i)}, limit)
+			if err := k.offer(&Found{ID: []byte(id), Value: value, Revision: uint64(i)}, limit, b); err != nil {
+				t.Fatal(err)
+			}
 			if _, again := want[id]; !again {
 				want[id] = uint64(i)
 			}
@@ -43,8 +48,9 @@ func TestFirsts(t *testing.T) {
 				t.Fatalf("%d are kept of %d, want at most %d", len(k.all), limit, most)
 			}
 		}
-		k.drop(limit)
-		k.sort()
+		if err := errors.Join(k.drop(limit, b), k.sort(b)); err != nil {
+			t.Fatal(err)
+		}
 		var ids []string
 		for id := range want {
 			ids = append(ids, id)
@@ -67,29 +73,101 @@ func TestFirsts(t *testing.T) {
 	})
 }
 
-// Few are sorted as many are.
-func TestSortFew(t *testing.T) {
-	few := 0
+// sorting is a buffer of a search that sorts.
+func sorting(ctx context.Context, pace func() error) *Buffer {
+	stopped := func() time.Duration { return time.Hour } // so that the count alone decides
+	return &Buffer{pacing: newPacing(ctx, pace, stopped)}
+}
+
+// Blocks are sorted, whatever is in them.
+func TestSortBlock(t *testing.T) {
+	even := 0
 	rapid.Check(t, func(t *rapid.T) {
 		var k firsts
 		k.begin()
+		b := sorting(t.Context(), nil)
+		var keys []firstKey
 		digits := rapid.StringMatching(`[0-9]{1,12}`)
-		for i, id := range rapid.SliceOfN(digits, 1, fewFirsts+10).Draw(t, "ids") {
-			k.offer(&Found{ID: []byte(id), Revision: uint64(i)}, math.MaxInt)
-			k.order = append(k.order, firstKey{wordOf([]byte(id)), i})
+		for i, id := range rapid.SliceOfN(digits, 1, block).Draw(t, "ids") {
+			if err := k.offer(&Found{ID: []byte(id), Revision: uint64(i)}, math.MaxInt, b); err != nil {
+				t.Fatal(err)
+			}
+			keys = append(keys, firstKey{wordOf([]byte(id)), i})
 		}
-		want := slices.SortedFunc(slices.Values(k.order), k.compare)
-		if k.sortFew() {
-			few++
-		} else {
-			slices.SortFunc(k.order, k.compare)
+		want := slices.SortedFunc(slices.Values(keys), k.compare)
+		if k.sortEven(slices.Clone(keys)) {
+			even++
 		}
-		if !slices.Equal(k.order, want) {
-			t.Errorf("%v, want %v", k.order, want)
+		if k.sortBlock(keys); !slices.Equal(keys, want) {
+			t.Errorf("%v, want %v", keys, want)
 		}
 	})
-	if few == 0 {
-		t.Error("there were too many, or too many alike, each time")
+	if even == 0 {
+		t.Error("too many were alike each time")
+	}
+}
+
+// Large pages are sorted in steps: others go first after each of them, and a search that
+// may not go on ends there.
+func TestSortInSteps(t *testing.T) {
+	const n = 40*block + 100
+	offered := func(b *Buffer) (*firsts, []string) {
+		k, ids := new(firsts), make([]string, n)
+		k.begin()
+		for i := range n { // Some come twice.
+			ids[i] = fmt.Sprint("n/", i*7919%(n-50)*i)
+			if err := k.offer(&Found{ID: []byte(ids[i]), Revision: uint64(i)}, math.MaxInt, b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		slices.Sort(ids)
+		return k, slices.Compact(ids)
+	}
+	paces := 0
+	b := sorting(t.Context(), func() error { paces++; return nil })
+	k, want := offered(b)
+	if err := k.sort(b); err != nil {
+		t.Fatal(err)
+	}
+	ids := make([]string, len(k.order))
+	for i, o := range k.order {
+		ids[i] = string(k.id(o.i))
+	}
+	if !slices.Equal(ids, want) {
+		t.Error("they are not in order, or not each once")
+	}
+	// Each entry is passed twice before, once after merging, and once for each doubling.
+	if least := 9 * n / (lookedAt / sortedAs * block); paces < least || paces > least+1 {
+		t.Errorf("%d pauses, want %d", paces, least)
+	}
+	paces = 0
+	if err := k.drop(len(want)/2, b); err != nil || paces == 0 || len(k.all) != len(want)/2 {
+		t.Errorf("%d are left after %d pauses, %v", len(k.all), paces, err)
+	}
+	enough := errors.New("enough")
+	b = sorting(t.Context(), func() error { return enough })
+	k, _ = offered(b)
+	if err := k.sort(b); !errors.Is(err, enough) {
+		t.Errorf("sorting goes on: %v", err)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	b = sorting(gone, nil)
+	k, _ = offered(b)
+	cancel()
+	if err := k.drop(n/2, b); !errors.Is(err, context.Canceled) {
+		t.Errorf("the context has ended, sorting has not: %v", err)
+	}
+	// By the clock, too, and what sorting takes is counted.
+	now, held := time.Hour, int64(0)
+	b = &Buffer{pacing: newPacing(t.Context(), func() error { paces++; return nil }, func() time.Duration { now += stepTime; return now })}
+	b.kept = kept{hold: func(bytes int64) error { held = bytes; return nil }}
+	k, _ = offered(b)
+	paces = 0
+	if err := k.sort(b); err != nil || paces < 9*n/block/2 {
+		t.Errorf("%d pauses, though each block takes as long as a step: %v", paces, err)
+	}
+	if least := int64(2 * n * 16); held < least {
+		t.Errorf("%d bytes are counted, want %d at least", held, least)
 	}
 }
 

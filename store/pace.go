@@ -106,6 +106,30 @@ func (p *pacing) timed() error {
 	return nil
 }
 
+// sortedAs is as how many features that are looked at a block of entries counts that is
+// sorted (first_sort.go).
+const sortedAs = 16
+
+// blocks calls f for each of n entries, and pauses between blocks of them. The error is
+// why the search must end: then some are left.
+func (p *pacing) blocks(n int, f func(i int)) error {
+	for i := range n {
+		if f(i); i%block != block-1 {
+			continue
+		}
+		p.clock()
+		before := p.looks
+		if p.looks += sortedAs; !p.soon && p.looks/lookedAt > before/lookedAt {
+			if err := p.pause(); err != nil {
+				return err
+			}
+		} else if err := p.timed(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // stepped counts a step of a search of the tree, which pauses more seldom: what is
 // written meanwhile may make it begin again.
 func (p *pacing) stepped() error {
