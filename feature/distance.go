@@ -72,6 +72,9 @@ func (o *Origin) toEdges(v *View, boundary bool) float64 {
 				if least, _ := o.angles(edgeBox(ax, ay, bx, by)); least > n.reach {
 					continue
 				}
+				if !v.steps.count(1 + int(math.Abs(bx-ax)+math.Abs(by-ay))/8) {
+					return best
+				}
 				if !boundary || !v.seam(ax, ay, bx, by) {
 					n.edge(ax, ay, bx, by)
 				}

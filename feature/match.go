@@ -136,7 +136,7 @@ func (q *Query) withinBoxes(v *View) bool {
 		}
 		if p.kind == points && !fits {
 			// Points need not all be in the same box.
-			for i := p.first; i < p.end; i++ {
+			for i := p.first; i < p.end && v.steps.count(1); i++ {
 				in, strictly := q.pointWithin(v.vertex(i))
 				if !in {
 					return false
@@ -214,7 +214,7 @@ func (q *Query) matchCircle(v *View) bool {
 		return v.locate(q.origin.x, q.origin.y) >= 0 && q.origin.toEdges(v, true) >= q.radius &&
 			(q.radius > 0 || v.locate(q.origin.x, q.origin.y) > 0)
 	case q.space == Planar:
-		for i := range v.nvertices {
+		for i := 0; i < v.nvertices && v.steps.count(1); i++ {
 			x, y := v.vertex(i)
 			if q.origin.to(x, y) > q.radius {
 				return false

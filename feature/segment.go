@@ -62,7 +62,7 @@ func intersects(a, b *View) bool {
 func pathInside(a, b *View) bool {
 	for p := (path{}); a.next(&p); {
 		if p.kind == points {
-			for i := p.first; i < p.end; i++ {
+			for i := p.first; i < p.end && a.steps.count(1); i++ {
 				if x, y := a.vertex(i); b.locate(x, y) >= 0 {
 					return true
 				}
@@ -105,6 +105,9 @@ func (v *View) runMeets(p *path, first, end int, box Box, b *View) bool {
 				if max(ax, bx) < other.MinX || other.MaxX < min(ax, bx) ||
 					max(ay, by) < other.MinY || other.MaxY < min(ay, by) {
 					continue
+				}
+				if !v.steps.count(1) {
+					return false
 				}
 				for k := from; k < to; k++ {
 					cx, cy, dx, dy := b.edge(&q, k)

@@ -22,6 +22,7 @@ type View struct {
 	chunks     int
 	vertices   int
 	properties int
+	steps      *Steps // of a test that walks over it; nil: it is not divided
 }
 
 // Open is Parse for bytes that this process has written: it checks the sizes
@@ -131,7 +132,7 @@ type path struct {
 
 // next steps to the path after p.
 func (v *View) next(p *path) bool {
-	if p.index == v.npaths {
+	if p.index == v.npaths || v.steps.ended() {
 		return false
 	}
 	p.index++
@@ -154,6 +155,9 @@ func (p *path) pieces() int { return max(1, p.chunks) }
 // piece is the i-th run of edges of p: those from vertex first to end-1 and
 // its box. For points they are points first to end, including the last.
 func (v *View) piece(p *path, i int) (first, last int, box Box) {
+	if !v.steps.count(1) {
+		return p.first, p.first, emptyBox()
+	}
 	first, last = p.first, p.end-1
 	if p.chunks > 0 {
 		box = boxAt(v.b, v.chunks+(p.chunk+i)*boxBytes)

@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"math"
 	"time"
 	"unsafe"
@@ -230,8 +229,5 @@ func (s *set) again(p *Prepared, id []byte, b *Buffer) (ok bool, err error) {
 	if f == nil || err != nil {
 		return false, err
 	}
-	if ok, err = p.Match(f); err != nil {
-		return false, fmt.Errorf("%q: %w", f.ID, err)
-	}
-	return ok, nil
+	return b.match(p, f)
 }

@@ -119,6 +119,7 @@ const (
 func (s *set) nearestOf(q *PreparedNearest, b *Buffer, yield func(*Found) (more bool, err error)) error {
 	n := &b.near
 	n.begin(q)
+	n.steps = &b.steps
 	defer n.end()
 	done, err := s.around(n, b)
 	if err == nil && !done {

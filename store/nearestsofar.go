@@ -17,8 +17,9 @@ import (
 // NearestSoFar collects the nearest features that a search meets, in any order. It
 // is for one goroutine.
 type NearestSoFar struct {
-	q    *PreparedNearest
-	best []*near // a heap, the farthest first, each id once
+	q     *PreparedNearest
+	steps *feature.Steps // of distances; nil: they are not divided
+	best  []*near        // a heap, the farthest first, each id once
 	// refs are those of best, and of others that were offered: what a record says
 	// does not change, and Reach only shrinks, so they need not be looked at again.
 	refs  map[record.Ref]struct{}
@@ -160,7 +161,11 @@ func (n *NearestSoFar) Offer(f *Found, ref record.Ref) error {
 			return err
 		}
 	}
-	if f.Distance = n.q.origin.Distance(&f.View); f.Distance > n.Reach() || math.IsInf(f.Distance, 1) {
+	var err error
+	if f.Distance, err = n.q.origin.DistanceIn(&f.View, n.steps); err != nil {
+		return err
+	}
+	if f.Distance > n.Reach() || math.IsInf(f.Distance, 1) {
 		return nil
 	}
 	full, at := n.Full(), n.find(f)

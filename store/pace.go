@@ -55,6 +55,12 @@ func newPacing(ctx context.Context, pace func() error, now func() time.Duration)
 	return p
 }
 
+// endSoon has the search end when it has taken soonTime, instead of pausing.
+func (p *pacing) endSoon() {
+	p.soon, p.every = true, 1
+	p.clock()
+}
+
 // clock is a time since the search began, a few features ago at most: what had not
 // expired then was there at a moment of the search.
 func (p *pacing) clock() time.Duration {
@@ -104,6 +110,14 @@ func (p *pacing) timed() error {
 		return ErrBudget
 	}
 	return nil
+}
+
+// within is called in the middle of a test that takes long (feature.Steps), and does as
+// timed does.
+func (p *pacing) within() error {
+	p.clock()
+	p.unseen = 0
+	return p.timed()
 }
 
 // sortedAs is as how many features that are looked at a block of entries counts that is

@@ -181,9 +181,12 @@ func (p *Prepared) set(q *Query, s feature.Space, compile func(string) (*filter.
 func (p *Prepared) Boxes() []rstar.Rect { return p.boxes }
 
 // Match decides about a feature.
-func (p *Prepared) Match(f *Found) (bool, error) {
+func (p *Prepared) Match(f *Found) (bool, error) { return p.MatchIn(f, nil) }
+
+// MatchIn is Match in steps, if geometries are large (feature.Query.MatchIn).
+func (p *Prepared) MatchIn(f *Found, s *feature.Steps) (bool, error) {
 	if p.area != nil {
-		if ok, err := p.area.Match(&f.View); !ok || err != nil {
+		if ok, err := p.area.MatchIn(&f.View, s); !ok || err != nil {
 			return false, err
 		}
 	}

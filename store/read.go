@@ -172,9 +172,9 @@ func (c *Collection) byID(p *Prepared, b *Buffer, yield func(*Found) (bool, erro
 		if f == nil {
 			continue
 		}
-		ok, err := p.Match(f)
+		ok, err := b.match(p, f)
 		if err != nil {
-			return fmt.Errorf("%q: %w", f.ID, err)
+			return err
 		}
 		if !ok {
 			continue

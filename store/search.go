@@ -36,15 +36,18 @@ type Buffer struct {
 	neighbors []rstar.Neighbor
 
 	pacing
-	kept kept
+	kept  kept
+	steps feature.Steps // of tests of large geometries
 }
 
 // begin is called before a search of s.
 func (b *Buffer) begin(ctx context.Context, s *set, pace func() error, hold func(int64) error) {
 	b.pacing, b.kept = newPacing(ctx, pace, s.now), kept{hold: hold}
+	if b.steps.Pause == nil {
+		b.steps.Pause = b.within // once, since a method value allocates
+	}
 	if b.Budget > 0 {
-		b.soon, b.every = true, 1
-		b.clock()
+		b.endSoon()
 	}
 }
 
@@ -212,10 +215,17 @@ func (s *set) decide(p *Prepared, it rstar.Item, b *Buffer) (ok bool, err error)
 		}
 		b.seen[ref] = struct{}{}
 	}
-	if ok, err = p.Match(f); err != nil {
+	return b.match(p, f)
+}
+
+// match decides about a feature, in steps. The error names it, but for those that end
+// the search.
+func (b *Buffer) match(p *Prepared, f *Found) (bool, error) {
+	ok, err := p.MatchIn(f, &b.steps)
+	if err != nil && !errors.Is(err, b.steps.Err()) {
 		return false, fmt.Errorf("%q: %w", f.ID, err)
 	}
-	return ok, nil
+	return ok, err
 }
 
 // read is the feature of a record that the tree led to a moment ago. It is not ok

@@ -60,7 +60,7 @@ const batchNodes = 4096
 // It calls yield with what the searches find, in their order, good until it returns.
 // If yield returns false that search is not answered, and ends the batch. What was
 // found of one that is not answered is to be dropped. Together they look at most at so
-// many features.
+// many features, and for 0.4 ms (Buffer.Budget), in the middle of a large geometry, too.
 func (c *Collection) SearchTogether(ctx context.Context, qs []BoxSearch, most int, t *Batch,
 	yield func(query int, f *Found) bool) (answered int) {
 	if c.use() != nil {
@@ -69,6 +69,7 @@ func (c *Collection) SearchTogether(ctx context.Context, qs []BoxSearch, most in
 	defer c.using.leave()
 	n := t.find(c.set, qs, most)
 	t.b.begin(ctx, c.set, nil, nil)
+	t.b.endSoon()
 	defer t.b.end()
 	p, at := Prepared{}, 0
 	for i := range n {

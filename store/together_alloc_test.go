@@ -5,6 +5,7 @@ package store
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/paulmach/orb"
 )
@@ -12,7 +13,8 @@ import (
 // Once its buffers are large enough a batch allocates nothing. Not under the race
 // detector, where sync.Pool drops what it is given at random.
 func TestTogetherDoesNotAllocate(t *testing.T) {
-	c := create(t, open(t, Options{}), CollectionOptions{})
+	stopped := func() time.Duration { return time.Hour } // A batch ends by time, too.
+	c := create(t, open(t, Options{Now: stopped}), CollectionOptions{})
 	fill(t, c, 100, func(i int) Feature { return Feature{ID: fmt.Sprint(i), Geometry: orb.Point{float64(i), 0}} })
 	qs := make([]BoxSearch, 64)
 	for i := range qs {

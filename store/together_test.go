@@ -120,7 +120,8 @@ func TestTogetherAsAlone(t *testing.T) {
 
 // A caller that has enough ends a batch, without the search that it was at.
 func TestTogetherEnds(t *testing.T) {
-	c := create(t, open(t, Options{}), CollectionOptions{})
+	stopped := func() time.Duration { return time.Hour } // It ends by time, too.
+	c := create(t, open(t, Options{Now: stopped}), CollectionOptions{})
 	fill(t, c, 20, func(i int) Feature { return Feature{ID: fmt.Sprint(i), Geometry: orb.Point{float64(i), 0}} })
 	qs := make([]BoxSearch, 10)
 	for i := range qs {

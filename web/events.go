@@ -237,10 +237,10 @@ func (f *following) judge(e *store.Event) (err error) {
 	}
 	before, after := e.Kind != store.Enter, e.Kind != store.Exit
 	if before {
-		before, err = f.rest.match(e.Old)
+		before, err = f.rest.match(e.Old, nil)
 	}
 	if after && err == nil {
-		after, err = f.rest.match(e.New)
+		after, err = f.rest.match(e.New, nil)
 	}
 	switch {
 	case before && after: // as it is

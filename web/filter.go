@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/catfish-index/catfish/api"
+	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/web/cql2"
 )
@@ -98,8 +99,14 @@ func restOf(c api.FeatureCollection, e *cql2.Expr) (*rest, error) {
 	return r, err
 }
 
-// match reports whether the rest is true of a feature. A nil one is.
-func (r *rest) match(f *store.Found) (bool, error) {
+// within is the rest of an area.
+func (r *rest) within(area *store.Prepared) *rest {
+	return &rest{op: cql2.And, args: []*rest{{one: area}, r}}
+}
+
+// match reports whether the rest is true of a feature, in steps (store.Prepared.MatchIn).
+// A nil one is.
+func (r *rest) match(f *store.Found, s *feature.Steps) (bool, error) {
 	if r == nil {
 		return true, nil
 	}
@@ -107,11 +114,11 @@ func (r *rest) match(f *store.Found) (bool, error) {
 		if r.not && f.View.Type() == 0 {
 			return false, nil // Where it is, is not known.
 		}
-		ok, err := r.one.Match(f)
+		ok, err := r.one.MatchIn(f, s)
 		return ok != r.not && err == nil, err
 	}
 	for _, a := range r.args {
-		if ok, err := a.match(f); err != nil || ok == (r.op == cql2.Or) {
+		if ok, err := a.match(f, s); err != nil || ok == (r.op == cql2.Or) {
 			return ok, err
 		}
 	}

@@ -106,14 +106,11 @@ func (q *request) nearestQueryOf(c api.FeatureCollection) (n store.NearestQuery,
 		if err != nil {
 			return n, err
 		}
-		n.Match = func(g *store.Found) (bool, error) {
-			if ok, err := in.Match(g); !ok || err != nil {
-				return false, err
-			}
-			return rest.match(g)
-		}
-	} else if rest != nil {
-		n.Match = rest.match
+		rest = rest.within(in)
+	}
+	if rest != nil {
+		steps := q.steps()
+		n.Match = func(g *store.Found) (bool, error) { return rest.match(g, steps) }
 	}
 	return n, nil
 }

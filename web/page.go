@@ -113,10 +113,10 @@ func (q *request) searchCounting(c api.FeatureCollection, i itemsQuery, f *found
 	if err := c.PrepareTo(&s.query, &i.query); err != nil {
 		return err
 	}
-	matched := 0
+	matched, steps := 0, q.steps()
 	var ids smallest
 	if err := q.run1(c, s, func(g *store.Found) (bool, error) {
-		if ok, err := i.rest.match(g); !ok || err != nil {
+		if ok, err := i.rest.match(g, steps); !ok || err != nil {
 			return err == nil, err
 		}
 		matched++
@@ -144,10 +144,10 @@ func (q *request) searchCounting(c api.FeatureCollection, i itemsQuery, f *found
 		if g == nil {
 			return true, nil
 		}
-		if ok, err := s.query.Match(g); !ok || err != nil {
+		if ok, err := s.query.MatchIn(g, steps); !ok || err != nil {
 			return err == nil, err
 		}
-		if ok, err := i.rest.match(g); !ok || err != nil {
+		if ok, err := i.rest.match(g, steps); !ok || err != nil {
 			return err == nil, err
 		}
 		more, err := add(g)

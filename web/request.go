@@ -166,6 +166,9 @@ func (q *request) find(need access.Role) (api.FeatureCollection, error) {
 	return c, nil
 }
 
+// steps divide tests of large geometries for as long as the request searches (turns).
+func (q *request) steps() *feature.Steps { return &feature.Steps{Pause: q.turns.Tick} }
+
 // hold says that a part of what the request holds takes n bytes at present. The
 // error says why it must end.
 func (q *request) hold(part *int64, n int64) error {

@@ -14,7 +14,6 @@ import (
 	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/internal/turns"
 	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/web/cql2"
 	"github.com/catfish-index/catfish/web/tile"
 )
 
@@ -155,10 +154,11 @@ func (q *request) drawConditions(c api.FeatureCollection, o *tile.Options, other
 		if err != nil {
 			return err
 		}
-		also = &rest{op: cql2.And, args: []*rest{{one: in}, also}}
+		also = also.within(in)
 	}
 	if also != nil {
-		o.Also = also.match
+		steps := q.steps()
+		o.Also = func(g *store.Found) (bool, error) { return also.match(g, steps) }
 		text, _ := q.params.take("filter")
 		lang, _ := q.params.take("filter-lang")
 		o.AlsoName = lang + " " + text
@@ -189,7 +189,8 @@ func (q *request) drawn(c *store.Collection, at [3]int, o tile.Options) (t tile.
 
 // pacer has what is drawn, or counted, take turns and hold memory as searches do.
 func (q *request) pacer(o *tile.Options) *turns.Pacer {
-	p := &turns.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
+	q.turns = turns.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
+	p := &q.turns
 	o.Pace = p.Pause
 	o.Hold = func(bytes int64) error { return q.hold(&q.holds.search, bytes) }
 	return p

@@ -1,0 +1,79 @@
+package feature
+
+// Tests in steps
+//
+// Most tests take less than 0.1 ms: chunks that cannot matter are passed over. But two
+// geometries may be made so that all their chunks meet, and then each edge is compared
+// with each: 10 s for two of 65,000 positions. So who makes such a test may have it
+// divided:
+//
+//	MatchIn   compares | Pause | compares | Pause | compares | answer
+//
+// All that a test does, it does by walking over paths and pieces (View.next, piece), and
+// these count. After an error of Pause there are none any more, so that all loops come
+// to their end, and what the test would have said is of no use.
+
+// stepUnits is how many pieces are looked at, or edges compared with those of a piece,
+// between two calls of Pause: 2 us if they are passed over, up to 100 us if not.
+const stepUnits = 1024
+
+// Steps divide tests. They are for one goroutine at a time.
+type Steps struct {
+	// Pause is called after each 2 to 100 us of a test of large geometries, and never
+	// in one of small ones. Its error ends the test, which returns it.
+	Pause func() error
+
+	units int
+	err   error
+}
+
+// Err is the error of Pause by which the last test has ended that was divided.
+func (s *Steps) Err() error { return s.err }
+
+// count counts so many units, and reports whether the test goes on.
+func (s *Steps) count(units int) bool { return s == nil || s.add(units) }
+
+func (s *Steps) add(units int) bool {
+	if s.err != nil {
+		return false
+	}
+	if s.units += units; s.units >= stepUnits {
+		s.units = 0
+		s.err = s.Pause()
+	}
+	return s.err == nil
+}
+
+// ended reports whether Pause has ended the test.
+func (s *Steps) ended() bool { return s != nil && s.err != nil }
+
+// small reports whether a test of it, and of another small one, is not worth dividing.
+func (v *View) small() bool { return v.nchunks == 0 && v.npaths <= chunkEdges }
+
+// MatchIn is Match in steps; nil: in one. What is not divided are tests by the library
+// (within.go), of polygons that touch each other.
+func (q *Query) MatchIn(v *View, s *Steps) (bool, error) {
+	if s == nil || v.small() && q.area.small() {
+		return q.Match(v)
+	}
+	// Both are others', too.
+	own, view := *q, *v
+	own.area.steps, view.steps = s, s
+	s.units, s.err = 0, nil
+	ok, err := own.Match(&view)
+	if s.err != nil {
+		return false, s.err
+	}
+	return ok, err
+}
+
+// DistanceIn is Distance in steps; nil: in one.
+func (o *Origin) DistanceIn(v *View, s *Steps) (float64, error) {
+	if s == nil || v.small() {
+		return o.Distance(v), nil
+	}
+	view := *v
+	view.steps = s
+	s.units, s.err = 0, nil
+	return o.Distance(&view), s.err
+}
