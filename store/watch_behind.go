@@ -43,6 +43,23 @@ func (w *Watcher) lose(a *area) {
 	w.few = slices.DeleteFunc(w.few, func(b *area) bool { return a == b })
 }
 
+// fallenAtOnce is how many watchers are left out before others have the lock: up to 0.1
+// ms. 10,000 of them may fall behind at a time.
+const fallenAtOnce = 8
+
+// leaveOutSome leaves out some of those that have fallen behind in the last batch, unless
+// they have caught up since.
+func (h *hub) leaveOutSome() {
+	n := min(len(h.fallen), fallenAtOnce)
+	for _, w := range h.fallen[:n] {
+		h.leaveOut(w)
+	}
+	clear(h.fallen[:n])
+	if h.fallen = h.fallen[n:]; len(h.fallen) == 0 {
+		h.fallen = nil // Its room was that of so many as had fallen.
+	}
+}
+
 // leaveOut takes the areas of a watcher out that is behind.
 func (h *hub) leaveOut(w *Watcher) {
 	if w.live || w.out || w.many > 0 || w.err != nil {

@@ -4,7 +4,103 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+
+	"github.com/catfish-index/catfish/store/disk"
 )
+
+// byHand has a test make the steps of a store's hub.
+func byHand(c *Collection) *hub {
+	h := &c.st.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.running = true // As if it were: no other goroutine makes steps.
+	return h
+}
+
+// Many watchers that fall behind are left out some at a time, for others to have the
+// lock in between, and those that have caught up meanwhile are not.
+func TestWatchersAreLeftOutInSteps(t *testing.T) {
+	c := create(t, open(t, Options{Dir: t.TempDir(), Sync: disk.SyncOff, Watch: WatchLimits{Changes: 100}}), CollectionOptions{})
+	h := byHand(c)
+	const n = 10*fallenAtOnce + 3
+	watchers := make([]*Watcher, n)
+	for i := range watchers {
+		watchers[i] = watch(t, c, 0, map[string]Query{"a": {Area: Box(0, 0, 1, 1)}})
+		if _, ok, err := watchers[i].Try(); ok || err != nil { // It is live from now on.
+			t.Fatal(ok, err)
+		}
+	}
+	looked := func() int {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.watched[c.num].areas.tree.Len()
+	}
+	if got := looked(); got != n {
+		t.Fatalf("%d of %d are live", got, n)
+	}
+	for range 200 { // The ring forgets the first of them.
+		put(t, c, at("a", 5, 5, ""))
+	}
+	h.step()
+	if got := looked(); got != n || len(h.fallen) != n {
+		t.Errorf("%d are looked for, %d have fallen behind, want %d", got, len(h.fallen), n)
+	}
+	for w := watchers[n-1]; !w.live; { // One catches up.
+		if _, ok, err := w.Try(); ok || err != nil {
+			t.Fatal(ok, err)
+		}
+	}
+	steps := 0
+	for before := n; len(h.fallen) > 0; steps++ {
+		more := h.step()
+		if now := looked(); now < before-fallenAtOnce || !more {
+			t.Fatalf("%d are left out in a step, want at most %d; there is more to do: %t", before-now, fallenAtOnce, more)
+		} else {
+			before = now
+		}
+	}
+	if got := looked(); got != 1 || steps != (n+fallenAtOnce-1)/fallenAtOnce {
+		t.Errorf("%d are looked for after %d steps, want the one that has caught up", got, steps)
+	}
+	for h.step() {
+	}
+	if h.done != c.st.last.Load() {
+		t.Errorf("it is at %d, want %d", h.done, c.st.last.Load())
+	}
+}
+
+// A step ends, too, when it has visited many watchers, and nothing is left out by that.
+func TestHubStepsByVisits(t *testing.T) {
+	c := create(t, open(t, Options{}), CollectionOptions{})
+	h := byHand(c)
+	const n, writes = 200, hubBatch
+	watchers := make([]*Watcher, n)
+	for i := range watchers {
+		watchers[i] = watch(t, c, 0, map[string]Query{"a": {}})
+		if _, ok, err := watchers[i].Try(); ok || err != nil {
+			t.Fatal(ok, err)
+		}
+	}
+	for range writes {
+		put(t, c, at("a", 5, 5, ""))
+	}
+	steps := 1
+	for ; h.step(); steps++ {
+		if h.visits > hubVisits+n {
+			t.Errorf("%d watchers were visited in a step, want at most %d", h.visits, hubVisits+n)
+		}
+	}
+	if want := (n*writes + hubVisits - 1) / hubVisits; steps < want-1 || steps > want {
+		t.Errorf("%d steps, want %d", steps, want)
+	}
+	for i, w := range watchers {
+		for j := range writes {
+			if e, ok, err := w.Try(); !ok || err != nil || e.Kind == Progress {
+				t.Fatalf("watcher %d, write %d: %+v, %t, %v", i, j, e, ok, err)
+			}
+		}
+	}
+}
 
 // The hub does not look for watchers that are behind, unless they have many areas; all
 // get every event in the end, of areas that were added and removed meanwhile, too.

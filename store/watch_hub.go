@@ -79,6 +79,7 @@ type hub struct {
 	// fallen watchers are not looked for any more when the batch is over.
 	fallen []*Watcher
 	visit  func(*area)
+	visits int // of this step
 	now    uint64
 }
 
@@ -90,8 +91,9 @@ type watched struct {
 
 const (
 	// hubBatch is how many changes the hub looks at before it lets others have the
-	// lock: some 100 us.
-	hubBatch = 64
+	// lock, or those for which it visits hubVisits watchers: some 100 us.
+	hubBatch  = 64
+	hubVisits = 4096
 	// queueLength is how many revisions wait for a watcher. One that is full costs
 	// a scan of the ring, and loses nothing.
 	queueLength = 1024
@@ -158,9 +160,15 @@ func (h *hub) run() {
 	}
 }
 
-// step looks at some changes, and reports whether there are more.
+// step looks at some changes, or leaves out some watchers that have fallen behind, and
+// reports whether there is more to do. Others have the lock after each step.
 func (h *hub) step() bool {
 	h.mu.Lock()
+	if len(h.fallen) > 0 {
+		h.leaveOutSome()
+		h.mu.Unlock()
+		return true
+	}
 	var first, last uint64
 	h.batch, first, last = h.ring.scan(h.batch[:0], h.done+1, hubBatch)
 	before := h.done
@@ -172,7 +180,11 @@ func (h *hub) step() bool {
 		}
 		h.done = first - 1
 	}
+	h.visits = 0
 	for _, c := range h.batch {
+		if h.visits >= hubVisits {
+			break // It has them again in the next step.
+		}
 		h.now = c.revision
 		if of := h.watched[c.collection]; of != nil {
 			h.look(of, c)
@@ -186,12 +198,7 @@ func (h *hub) step() bool {
 			}
 		}
 	}
-	more := h.done < last
-	for _, w := range h.fallen {
-		h.leaveOut(w)
-	}
-	clear(h.fallen)
-	h.fallen = h.fallen[:0]
+	more := h.done < last || len(h.fallen) > 0
 	h.mu.Unlock()
 	for _, w := range h.woken {
 		w.signal()
@@ -216,6 +223,7 @@ func (h *hub) look(of *watched, c *change) {
 
 // push queues the revision that the hub is at.
 func (h *hub) push(w *Watcher) {
+	h.visits++
 	n := len(w.queue)
 	switch {
 	case !w.live, n > 0 && w.queue[n-1] == h.now:
