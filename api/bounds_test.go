@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
@@ -400,3 +402,15 @@ func TestUploadIsCut(t *testing.T) {
 }
 
 type loadClient = grpc.ClientStreamingClient[catfishv1.LoadRequest, catfishv1.LoadResponse]
+
+// Headers are bounded before a call is: those of a usual call pass.
+func TestHeadersAreBounded(t *testing.T) {
+	c := startBufconn(t, backend{"default": &fake{}})
+	for bytes, want := range map[int]codes.Code{maxHeaderBytes / 2: codes.OK, 2 * maxHeaderBytes: codes.Internal} {
+		ctx := metadata.AppendToOutgoingContext(testContext(t), "large", strings.Repeat("x", bytes))
+		_, err := c.Count(ctx, &catfishv1.CountRequest{Query: pbRect(world)}, grpc.WaitForReady(true))
+		if status.Code(err) != want {
+			t.Errorf("headers of %d bytes: %v, want %v", bytes, err, want)
+		}
+	}
+}

@@ -48,6 +48,11 @@ const (
 	// itself keeps up to 80 KB that its client has not taken, 8 MB of a
 	// connection.
 	maxStreams = 100
+
+	// maxHeaderBytes bounds the headers of a call, as over HTTP: they are held from
+	// their first byte on, before a budget counts the call. gRPC's default of 16 MiB is
+	// 64 GiB on so many connections.
+	maxHeaderBytes = 64 << 10
 )
 
 // Server is a gRPC server with the services catfish.v1.CatfishService, with
@@ -96,6 +101,7 @@ func NewServer(b Backend, opts ...Option) *Server {
 	s.grpc = grpc.NewServer(slices.Concat([]grpc.ServerOption{
 		grpc.MaxRecvMsgSize(received * o.maxMessageBytes),
 		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{
 			MinTime: minPing, PermitWithoutStream: true,
 		}),

@@ -168,6 +168,15 @@ func (q *request) fail(err error) {
 	if errors.Is(err, context.Canceled) {
 		panic(http.ErrAbortHandler) // The client has gone.
 	}
+	if errors.Is(err, budget.ErrExceeded) {
+		q.refuse(func() { q.answerProblem(err) })
+		return
+	}
+	q.answerProblem(err)
+}
+
+// answerProblem answers with what is wrong.
+func (q *request) answerProblem(err error) {
 	p := problemOf(err)
 	h := q.w.Header()
 	h.Del("ETag")

@@ -56,7 +56,9 @@ type Server struct {
 	answers *budget.Budget
 	conns   *budget.Budget
 	streams *budget.Budget // answers without an end
-	cross   *http.CrossOriginProtection
+	// refusals has an element for each answer that is written to who found no room.
+	refusals chan struct{}
+	cross    *http.CrossOriginProtection
 	tiles
 	http *http.Server
 
@@ -77,6 +79,8 @@ func New(host Host, o Options) (*Server, error) {
 		conns:   budget.New("HTTP connections", int64(o.MaxConnections), int64(o.MaxConnections+1)/2),
 		streams: budget.New("HTTP event streams", int64(o.MaxStreams), int64(o.MaxStreams+1)/2),
 		cross:   http.NewCrossOriginProtection(),
+
+		refusals: make(chan struct{}, maxRefusals),
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	if err := s.trust(); err != nil {
