@@ -106,6 +106,9 @@ func appendFindQuery(b []byte, q *store.Query, space feature.Space) (_ []byte, e
 	if len(q.Filter) > math.MaxUint16 || len(q.After) > math.MaxUint16 || q.Limit < 0 {
 		return b, fmt.Errorf("%w: limit %d, filter of %d bytes, cursor of %d", store.ErrQuery, q.Limit, len(q.Filter), len(q.After))
 	}
+	if q.Nowhere {
+		return b, fmt.Errorf("%w: features without a geometry in an area are found by a store alone", store.ErrQuery)
+	}
 	shape := byte(noArea)
 	if q.Area != nil {
 		shape = byte(q.Area.Shape)

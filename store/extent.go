@@ -19,7 +19,11 @@ import (
 //	-180 |....###.#........................##..####..| 180    gaps: .
 //	               '--- the widest ------'
 func extent(t *rstar.Tree, s feature.Space) (e [4]float64, ok bool) {
-	r, ok := Bounds(t)
+	all := anywhere
+	if s == feature.Geographic { // What is nowhere is not in it.
+		all = rstar.Rect{MinX: -180, MinY: -90, MaxX: 180, MaxY: 90}
+	}
+	r, ok := boundsIn(t, all)
 	if !ok {
 		return e, false
 	}
@@ -62,17 +66,20 @@ func gap(t *rstar.Tree, all rstar.Rect) (from, to float64) {
 
 // Bounds is the box around all of a tree, false if that is empty. It takes some
 // hundred searches, each for one object.
-func Bounds(t *rstar.Tree) (rstar.Rect, bool) {
-	const most = math.MaxFloat64
-	all := rstar.Rect{MinX: -most, MinY: -most, MaxX: most, MaxY: most}
+func Bounds(t *rstar.Tree) (rstar.Rect, bool) { return boundsIn(t, anywhere) }
+
+var anywhere = rstar.Rect{MinX: -math.MaxFloat64, MinY: -math.MaxFloat64, MaxX: math.MaxFloat64, MaxY: math.MaxFloat64}
+
+// boundsIn is Bounds of what lies in a box.
+func boundsIn(t *rstar.Tree, all rstar.Rect) (rstar.Rect, bool) {
 	if !holdsAny(t, all) {
 		return rstar.Rect{}, false
 	}
 	return rstar.Rect{
-		MinX: least(func(x float64) bool { q := all; q.MaxX = x; return holdsAny(t, q) }),
-		MinY: least(func(y float64) bool { q := all; q.MaxY = y; return holdsAny(t, q) }),
-		MaxX: -least(func(x float64) bool { q := all; q.MinX = -x; return holdsAny(t, q) }),
-		MaxY: -least(func(y float64) bool { q := all; q.MinY = -y; return holdsAny(t, q) }),
+		MinX: least(func(x float64) bool { q := all; q.MaxX = x; return x >= q.MinX && holdsAny(t, q) }),
+		MinY: least(func(y float64) bool { q := all; q.MaxY = y; return y >= q.MinY && holdsAny(t, q) }),
+		MaxX: -least(func(x float64) bool { q := all; q.MinX = -x; return -x <= q.MaxX && holdsAny(t, q) }),
+		MaxY: -least(func(y float64) bool { q := all; q.MinY = -y; return -y <= q.MaxY && holdsAny(t, q) }),
 	}, true
 }
 

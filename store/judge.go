@@ -52,7 +52,7 @@ func (st *Store) prepare(w *write, more bool) error {
 		return err
 	}
 	if w.kind == disk.Put {
-		w.boxes = now.NumBoxes()
+		w.boxes = w.coll.set.numItems(&now)
 		if err := w.coll.set.room(st.door.boxes + w.boxes); err != nil {
 			return err
 		}

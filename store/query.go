@@ -14,6 +14,9 @@ import (
 // Query says which features are wanted. The zero value is all of them.
 type Query struct {
 	Area *Area // nil: everywhere, and nowhere: features without a geometry, too
+	// Nowhere has features without a geometry pass any Area of a geographic space. Only a
+	// Collection knows it, no client.
+	Nowhere bool
 	// Relation is what must hold between a feature and the area.
 	Relation feature.Relation
 	// Filter is a condition on properties, id, geometry type and times
@@ -155,6 +158,8 @@ func (p *Prepared) set(q *Query, s feature.Space, compile func(string) (*filter.
 		return fmt.Errorf("%w: a cursor of an answer without order", ErrQuery)
 	case q.Count && (q.Order != ByID || q.Area == nil):
 		return fmt.Errorf("%w: only an order by id in an area is counted", ErrQuery)
+	case q.Nowhere && s != feature.Geographic:
+		return fmt.Errorf("%w: features without a geometry in an area of a %v space", ErrQuery, s)
 	case q.Relation > feature.Contains:
 		return fmt.Errorf("%w: relation %d", ErrQuery, q.Relation)
 	}
@@ -185,10 +190,8 @@ func (p *Prepared) Match(f *Found) (bool, error) { return p.MatchIn(f, nil) }
 
 // MatchIn is Match in steps, if geometries are large (feature.Query.MatchIn).
 func (p *Prepared) MatchIn(f *Found, s *feature.Steps) (bool, error) {
-	if p.area != nil {
-		if ok, err := p.area.MatchIn(&f.View, s); !ok || err != nil {
-			return false, err
-		}
+	if ok, err := p.inArea(f, s); !ok || err != nil {
+		return false, err
 	}
 	if p.filter == nil {
 		return true, nil
@@ -197,6 +200,14 @@ func (p *Prepared) MatchIn(f *Found, s *feature.Steps) (bool, error) {
 		ID: f.ID, Type: typeOf(&f.View), Properties: f.View.Properties(),
 		Revision: f.Revision, Expires: f.Expires(), Now: time.Unix(0, int64(f.Now)),
 	})
+}
+
+// inArea decides about the area alone.
+func (p *Prepared) inArea(f *Found, s *feature.Steps) (bool, error) {
+	if p.area == nil || p.Nowhere && f.View.Type() == feature.None {
+		return true, nil
+	}
+	return p.area.MatchIn(&f.View, s)
 }
 
 func typeOf(v *feature.View) string {

@@ -140,7 +140,7 @@ func (s *set) byKeys(p *Prepared, search areaSearch) bool {
 	in, all := search.items, s.tree.Len()
 	if search.rest != nil {
 		in = 0
-		for _, box := range p.boxes {
+		for _, box := range search.boxes {
 			in += s.tree.Count(box)
 		}
 	}

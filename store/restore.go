@@ -99,10 +99,7 @@ func (st *Store) load(ctx context.Context, c *Collection) error {
 		if err := s.m.Publish(key, ref); err != nil {
 			return err
 		}
-		boxes[w] = v.Boxes(boxes[w][:0])
-		for _, b := range boxes[w] {
-			items[w] = append(items[w], rstar.Item{Rect: rstar.Rect(b), ID: uint64(ref)})
-		}
+		items[w] = s.itemsOf(items[w], &v, ref, &boxes[w])
 		schemas[w].add(&v)
 		latest[w] = max(latest[w], revision)
 		return nil
@@ -115,6 +112,7 @@ func (st *Store) load(ctx context.Context, c *Collection) error {
 		all = append(all, items[w]...)
 		items[w] = nil
 	}
+	s.nowhere.Store(countNowhere(s.space, nil, all))
 	s.schema.join(schemas)
 	c.revision.Store(slices.Max(latest))
 	if err := s.tree.Load(all); err != nil {

@@ -27,6 +27,7 @@ type Buffer struct {
 
 	one   kv.Buffer
 	items []rstar.Item
+	boxes []rstar.Rect
 	seen  map[record.Ref]struct{} // features with several boxes
 	found Found
 	cut   []byte // what is selected of a feature
@@ -99,6 +100,7 @@ func (s *set) search(p *Prepared, b *Buffer, yield func(*Found) (more bool, err 
 
 // areaSearch is a search that has begun.
 type areaSearch struct {
+	boxes []rstar.Rect
 	rest  *rstar.Scan // nil: all entries of the area are in Buffer.items
 	items int         // how many there are
 	held  int64
@@ -108,7 +110,8 @@ type areaSearch struct {
 // end is to be called in any case.
 func (s *set) begin(p *Prepared, b *Buffer) (search areaSearch, err error) {
 	clear(b.seen)
-	b.items, search.rest = s.tree.SearchAny(b.items[:0], p.boxes, 0, soonNodes)
+	search.boxes = s.areaBoxes(p, b)
+	b.items, search.rest = s.tree.SearchAny(b.items[:0], search.boxes, 0, soonNodes)
 	search.items = len(b.items)
 	search.held = int64(search.items) * itemBytes
 	if err := b.keep(search.held); err != nil {

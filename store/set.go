@@ -41,6 +41,7 @@ type set struct {
 	loading   bool
 	restoring bool         // nobody else uses it yet, and follow does nothing
 	toLoad    atomic.Int64 // boxes
+	nowhere   atomic.Int64 // features without a geometry (nowhere.go)
 	loadRoom  int          // for so many
 
 	expiredMu sync.Mutex
@@ -65,6 +66,14 @@ func (s *set) follow(from, to record.Ref) (err error) {
 	if s.new, after, err = s.items(s.new[:0], to); err != nil {
 		return err
 	}
+	// Who searches when the tree has it must know of it.
+	more := countNowhere(s.space, s.old, s.new)
+	s.nowhere.Add(max(0, more))
+	defer func() {
+		if less := min(0, more); err == nil {
+			s.nowhere.Add(less)
+		}
+	}()
 	revision, written := s.changes.revisionOf(from, to, before, after)
 	if s.loading {
 		s.toLoad.Add(int64(len(s.new) - len(s.old)))
@@ -101,11 +110,7 @@ func (s *set) items(dst []rstar.Item, ref record.Ref) (_ []rstar.Item, revision 
 	if err != nil {
 		return dst, 0, err
 	}
-	s.boxes = f.Boxes(s.boxes[:0])
-	for _, b := range s.boxes {
-		dst = append(dst, rstar.Item{Rect: rstar.Rect(b), ID: uint64(ref)})
-	}
-	return dst, v.Revision, nil
+	return s.itemsOf(dst, &f, ref, &s.boxes), v.Revision, nil
 }
 
 // newSet makes an empty set.

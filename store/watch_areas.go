@@ -88,6 +88,9 @@ func (w *Watcher) Add(name string, q Query) error {
 	if err != nil {
 		return err
 	}
+	if q.Nowhere && p.area != nil {
+		p.boxes = append(p.boxes, nowhere)
+	}
 	p.Query = q
 	p.Area = nil // Its polygon is in p.area.
 	a := &area{w: w, name: name, p: p, weight: WatchWeight(&q)}

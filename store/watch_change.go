@@ -56,10 +56,14 @@ func (c *change) bytes() int64 {
 	return int64(int(unsafe.Sizeof(*c)) + 2*len(c.id) + len(c.states[0].Value) + len(c.states[1].Value))
 }
 
-// boxes of the feature, before and after.
+// boxes of the feature, before and after, or where the tree has it without a geometry.
 func (c *change) boxes(dst []feature.Box) []feature.Box {
 	for _, f := range []*Found{c.now, c.old} {
-		if f != nil {
+		switch {
+		case f == nil:
+		case f.View.Type() == feature.None:
+			dst = append(dst, feature.Box(nowhere))
+		default:
 			dst = f.View.Boxes(dst)
 		}
 	}

@@ -136,9 +136,6 @@ func (a *area) match(f *Found) (ok, inArea bool, err error) {
 	if ok, err = a.p.Match(f); ok || err != nil {
 		return ok, ok, err
 	}
-	if a.p.area == nil {
-		return false, true, nil
-	}
-	inArea, err = a.p.area.Match(&f.View)
+	inArea, err = a.p.inArea(f, nil)
 	return false, inArea, err
 }

@@ -277,13 +277,15 @@ func TestATS_core_fc_op(t *testing.T) {
 	}
 }
 
-// Features without a geometry are left out: docs/http.md, Deviations.
+// Features without a geometry are found by any bbox (C), not by an area of a filter.
 func TestATS_core_fc_bbox_response(t *testing.T) {
 	w := newSite(t, Options{})
 	w.put("empty", store.Feature{ID: "nowhere"})
 	w.put("empty", store.Feature{ID: "somewhere", Geometry: orb.Point{1, 2}})
 	for query, want := range map[string]string{
-		"": "nowhere somewhere", "?bbox=-180,-90,180,90": "somewhere", "?filter=geometry%20IS%20NULL": "nowhere",
+		"": "nowhere somewhere", "?bbox=-180,-90,180,90": "nowhere somewhere", "?bbox=50,50,51,51": "nowhere", "?filter=geometry%20IS%20NULL": "nowhere",
+		"?bbox=50,50,51,51&filter=geometry%20IS%20NOT%20NULL": "", "?bbox=0,0,2,3&filter=S_INTERSECTS(geometry,BBOX(0,0,9,9))": "somewhere",
+		"?filter=S_INTERSECTS(geometry,BBOX(0,0,9,9))": "somewhere",
 	} {
 		if ids, _ := w.walk("/collections/empty/items" + query); strings.Join(ids, " ") != want {
 			t.Errorf("%q: %q, want %s", query, ids, want)

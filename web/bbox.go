@@ -11,8 +11,8 @@ import (
 
 // bbox is the area of parameter bbox: west, south, east, north, or six numbers with
 // a lowest and a highest height, which features do not have. If west is greater
-// than east it crosses 180 degrees. Features without a geometry are in no area, against
-// /req/core/fc-bbox-response, C (docs/http.md, Deviations).
+// than east it crosses 180 degrees. Who gives features of an area by it, by the standard,
+// also gives those without a geometry (store.Query.Nowhere).
 func (p *params) bbox() (*store.Area, error) {
 	b, err := p.box()
 	if b == nil || err != nil {

@@ -17,6 +17,7 @@ func (q *request) conditions(c api.FeatureCollection, others ...string) (query s
 		if query.Area, err = q.params.bbox(); err != nil {
 			return query, nil, err
 		}
+		query.Nowhere = query.Area != nil // An area of the filter is no bbox.
 	}
 	return q.conditionsIn(c, query, others...)
 }

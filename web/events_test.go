@@ -186,6 +186,7 @@ func TestEvents(t *testing.T) {
 		{func() { w.put("empty", at("a", 175, 0, `{"kind":"ship"}`)) }, "enter", ""},
 		{func() { w.put("empty", at("a", -175, 0, `{"kind":"ship"}`)) }, "inside", ""},
 		{func() { w.put("empty", at("a", -175, 0, "{\"kind\":\"ship\",\n\r\n\"n\":\"\\n\"}")) }, "changed", ""},
+		{func() { w.put("empty", store.Feature{ID: "a", Properties: json.RawMessage(`{"kind":"ship"}`)}) }, "inside", ""}, // without a geometry
 		{func() { w.put("empty", at("a", -160, 0, `{"kind":"ship"}`)) }, "exit", "moved"},
 		{func() { w.put("empty", at("a", -180, 0, `{"kind":"ship"}`)) }, "enter", ""},
 		{func() { w.put("empty", at("a", -180, 0, `{"kind":"raft"}`)) }, "exit", "filtered"},

@@ -27,6 +27,7 @@ func (q *request) itemsQueryOf(c api.FeatureCollection) (i itemsQuery, err error
 	if i.query.Area, err = p.bbox(); err != nil {
 		return i, err
 	}
+	i.query.Nowhere = i.query.Area != nil // An area of the filter is no bbox.
 	if i.limit, err = p.limit(); err != nil {
 		return i, err
 	}

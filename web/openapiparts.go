@@ -18,7 +18,7 @@ func (q *request) parameters(collections []string) object {
 		return object{"name": name, "in": "query", "required": false, "description": about, "schema": schema}
 	}
 	bbox := query("bbox", "Only features that intersect this box: west, south, east, north in degrees, or six numbers with heights. "+
-		"If west is greater than east it crosses 180 degrees. Features without a geometry are in none.",
+		"If west is greater than east it crosses 180 degrees. Features without a geometry are in every box, but are not counted.",
 		object{"type": "array", "oneOf": []object{{"minItems": 4, "maxItems": 4}, {"minItems": 6, "maxItems": 6}}, "items": object{"type": "number"}})
 	bbox["style"], bbox["explode"] = "form", false
 	datetime := query("datetime", fmt.Sprintf("Only features whose property %q is in this time: a time by RFC 3339, a date, "+
