@@ -1,12 +1,16 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/catfish-index/catfish/bench/kv"
 	"github.com/catfish-index/catfish/datasets/ycsb"
+	"github.com/catfish-index/catfish/internal/longer"
 )
 
 // TestBenchKVFlags: what is typed is what is measured, and nonsense is refused
@@ -50,46 +54,62 @@ func TestBenchKVFlags(t *testing.T) {
 	}
 }
 
+// benchKVCase is one call of bench kv.
+type benchKVCase struct {
+	schemes    []string
+	mix, batch string
+	warmup     time.Duration
+	shards     int
+}
+
 // One call, several schemes: a JSON object each, with figures that hang together,
 // and what each scheme must show.
 func TestBenchKV(t *testing.T) {
-	for _, c := range []struct {
-		schemes            []string
-		mix, batch, warmup string
-		shards             int
-	}{
-		{[]string{"tcp", "fast", "offload"}, "C", "1", "100ms", 0},
+	for _, c := range []benchKVCase{
+		{[]string{"tcp", "fast", "offload"}, "C", "1", 100 * time.Millisecond, 0},
 		// References are kept of records that nobody has written for a second, whose
 		// age is known to a second.
-		{[]string{"offload-cached"}, "C", "1", "2100ms", 0},
-		{[]string{"tcp", "fast", "offload", "offload-cached"}, "B", "8", "100ms", 2},
+		{[]string{"offload-cached"}, "C", "1", 2100 * time.Millisecond, 0},
+		{[]string{"tcp", "fast", "offload", "offload-cached"}, "B", "8", 100 * time.Millisecond, 2},
 	} {
-		schemes, mix, batch, shards := c.schemes, c.mix, c.batch, c.shards
-		out := succeed(t, "bench", "kv", "--shards", strconv.Itoa(shards), "--scheme", strings.Join(schemes, ","), "--mix", mix, "--keys", "3000", "--value-bytes", "100",
-			"--clients", "3", "--in-flight", "2", "--client-procs", "2", "--batch", batch, "--duration", "500ms", "--warmup", c.warmup,
-			"--seed", "5", "--transport", "shm", "--json", "-")
-		lines := strings.Split(strings.TrimSpace(out), "\n")
-		if len(lines) != len(schemes) {
-			t.Fatalf("%d rows, want %d: %s", len(lines), len(schemes), out)
+		longer.Measure(t, 200*time.Millisecond, func(d time.Duration) error { return c.measure(t, d) })
+	}
+}
+
+// measure runs c for d. Its error is what that may have been too short for: a scheme
+// that did nothing in it, or had no time to keep references.
+func (c benchKVCase) measure(t *testing.T, d time.Duration) (short error) {
+	out := succeed(t, "bench", "kv", "--shards", strconv.Itoa(c.shards), "--scheme", strings.Join(c.schemes, ","), "--mix", c.mix, "--keys", "3000", "--value-bytes", "100",
+		"--clients", "3", "--in-flight", "2", "--client-procs", "2", "--batch", c.batch, "--duration", d.String(), "--warmup", c.warmup.String(),
+		"--seed", "5", "--transport", "shm", "--json", "-")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if len(lines) != len(c.schemes) {
+		t.Fatalf("%d rows, want %d: %s", len(lines), len(c.schemes), out)
+	}
+	for i, l := range lines {
+		r := decode[kv.Row](t, l)
+		transport := "shm"
+		if r.Scheme == "tcp" {
+			transport = "tcp"
 		}
-		for i, l := range lines {
-			r := decode[kv.Row](t, l)
-			transport := "shm"
-			if r.Scheme == "tcp" {
-				transport = "tcp"
-			}
-			if r.Scheme != schemes[i] || r.Transport != transport || r.Mix != mix || r.Shards != shards || r.Dist != "zipf" || r.Keys != 3000 || r.ValueBytes != 100 {
-				t.Errorf("%+v", r)
-			}
-			if r.OpsPerS <= 0 || r.P50Us > r.P99Us || r.Bytes <= 0 || r.Results != 1 || r.Wrong != 0 || r.Checked == 0 ||
-				r.ByOp["read"].Count == 0 || r.LoadFactor <= 0 || r.LoadFactor > 1 {
-				t.Errorf("%s: %+v", r.Scheme, r)
-			}
-			offloads, cached := strings.HasPrefix(r.Scheme, "offload"), r.Scheme == "offload-cached" && batch == "1"
-			if (r.Offload == 1) != offloads || (r.Offload == 0) == offloads || (r.Reads > 0) != offloads ||
-				cached && r.PointerHits == 0 || r.Scheme != "offload-cached" && r.PointerHits > 0 {
-				t.Errorf("%s, batch %s: offload share %v, %v reads, %v hits, %d gets", r.Scheme, batch, r.Offload, r.Reads, r.PointerHits, r.ByOp["read"].Count)
-			}
+		if r.Scheme != c.schemes[i] || r.Transport != transport || r.Mix != c.mix || r.Shards != c.shards || r.Dist != "zipf" || r.Keys != 3000 || r.ValueBytes != 100 {
+			t.Errorf("%+v", r)
+		}
+		if r.ByOp["read"].Count == 0 || r.OpsPerS <= 0 || r.Checked == 0 {
+			short = errors.Join(short, fmt.Errorf("%s: %d reads, %v operations/s, %d were checked", r.Scheme, r.ByOp["read"].Count, r.OpsPerS, r.Checked))
+			continue
+		}
+		if r.P50Us > r.P99Us || r.Bytes <= 0 || r.Results != 1 || r.Wrong != 0 || r.LoadFactor <= 0 || r.LoadFactor > 1 {
+			t.Errorf("%s: %+v", r.Scheme, r)
+		}
+		offloads, cached := strings.HasPrefix(r.Scheme, "offload"), r.Scheme == "offload-cached" && c.batch == "1"
+		if (r.Offload == 1) != offloads || (r.Offload == 0) == offloads || (r.Reads > 0) != offloads ||
+			r.Scheme != "offload-cached" && r.PointerHits > 0 {
+			t.Errorf("%s, batch %s: offload share %v, %v reads, %v hits, %d gets", r.Scheme, c.batch, r.Offload, r.Reads, r.PointerHits, r.ByOp["read"].Count)
+		}
+		if cached && r.PointerHits == 0 {
+			short = errors.Join(short, fmt.Errorf("%s: no get of %d by a kept reference", r.Scheme, r.ByOp["read"].Count))
 		}
 	}
+	return short
 }

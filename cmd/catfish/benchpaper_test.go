@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -74,11 +75,15 @@ func slurp(t *testing.T, dir, name string) string {
 // Ctrl-C keeps what was measured, and the same command goes on there.
 func TestBenchPaperInterrupted(t *testing.T) {
 	dir := t.TempDir()
-	// After the first of 16 points (1 and 4 clients): the others take a second at least,
-	// for each starts two processes.
-	args := paperArgs(dir, "--figure", "8", "--clients", "1", "--requests", "20000", "--json")
+	// Each point is an object of 1 KB at least. The pipe to here has room for 64 KiB,
+	// so the program waits long before its last point, until it was interrupted.
+	const points = 4 * 2 * 50 // Scales x series x numbers of clients.
+	args := []string{"bench", "paper", "--figure", "8", "--clients", upTo(50), "--objects", "1000", "--requests", "1",
+		"--network", "host", "--out", dir, "--json"}
 	p := start(t, args...)
-	p.line(t) // The first point.
+	if first := p.line(t); len(first) < 1000 {
+		t.Fatalf("an object of %d bytes: %s", len(first), first)
+	}
 	if _, code := p.interrupt(t); code != exitFailure || !strings.Contains(p.errOut.String(), "goes on from here") {
 		t.Errorf("exit %d, says %s", code, p.errOut.String())
 	}
@@ -86,16 +91,22 @@ func TestBenchPaperInterrupted(t *testing.T) {
 		t.Errorf("the report does not say that it is not finished:\n%s", md)
 	}
 	kept := strings.Count(slurp(t, dir, "points.jsonl"), "\n")
-	if kept < 1 || kept > 15 {
-		t.Fatalf("%d points were kept of 16", kept)
+	if kept < 1 || kept >= points {
+		t.Fatalf("%d points were kept of %d", kept, points)
 	}
-	// Told by the start of another run, which need not finish.
+	// The start of another run, which need not finish, says so.
 	again := start(t, args...)
-	again.line(t)
+	again.awaitError(t, fmt.Sprintf("%d points to measure, %d are there", points-kept, kept))
 	again.interrupt(t)
-	if want := fmt.Sprintf("%d points to measure, %d are there", 16-kept, kept); !strings.Contains(again.errOut.String(), want) {
-		t.Errorf("does not say %q:\n%s", want, again.errOut.String())
+}
+
+// upTo lists 1 to n for a flag.
+func upTo(n int) string {
+	var list []string
+	for i := range n {
+		list = append(list, strconv.Itoa(i+1))
 	}
+	return strings.Join(list, ",")
 }
 
 // What takes too long is cut; progress, rows and report say so.
