@@ -2,6 +2,7 @@ package catfish
 
 import (
 	"cmp"
+	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -89,7 +90,10 @@ func queriesAround(items []rstar.Item, seed uint64, n int) []rstar.Rect {
 	return qs
 }
 
+// seeds is more than any seed of TestExact: those of other tests begin here.
 const seeds = 10
+
+var exactSeeds = flag.Int("seeds", 4, fmt.Sprintf("how many seeds TestExact has, at most %d", seeds))
 
 // TestExact: for every data set, seed and scheme, search, count, limit
 // and nearest answer what a linear scan and tidwall/rtree answer.
@@ -100,14 +104,16 @@ func TestExact(t *testing.T) {
 	}
 	for _, d := range sets {
 		t.Run(d.name, func(t *testing.T) {
+			// To build one takes longer than to ask it.
+			oracles := make([]*oracle, len(d.groups))
 			for _, polling := range []bool{false, true} {
-				testExact(t, d, polling)
+				testExact(t, d, oracles, polling)
 			}
 		})
 	}
 }
 
-func testExact(t *testing.T, d exactSet, polling bool) {
+func testExact(t *testing.T, d exactSet, oracles []*oracle, polling bool) {
 	ps := paths()
 	if polling {
 		ps = pollingPaths()
@@ -116,7 +122,7 @@ func testExact(t *testing.T, d exactSet, polling bool) {
 	if polling {
 		groups = groups[:min(len(groups), 3)] // the same answers, by workers that wait otherwise
 	}
-	for _, group := range groups {
+	for i, group := range groups {
 		s := startServer(t, ServerOptions{Polling: polling, Workers: 1, SlabBytes: 128 << 20})
 		if err := tree(t, s).Load(group.items); err != nil {
 			t.Fatal(err)
@@ -125,7 +131,10 @@ func testExact(t *testing.T, d exactSet, polling bool) {
 		for i, p := range ps {
 			clients[i] = dial(t, s, p.options())
 		}
-		o := newOracle(group.items)
+		if oracles[i] == nil {
+			oracles[i] = newOracle(group.items)
+		}
+		o := oracles[i]
 		for _, seed := range some(group.seeds) {
 			qs := queriesAround(group.items, seed, d.queries)
 			want, dist := make([][]rstar.Item, len(qs)), make([][]float64, len(qs))

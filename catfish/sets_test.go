@@ -21,7 +21,7 @@ type exactGroup struct {
 }
 
 func exactSets() []exactSet {
-	every := make([]uint64, seeds)
+	every := make([]uint64, min(*exactSeeds, seeds))
 	for i := range every {
 		every[i] = uint64(i)
 	}

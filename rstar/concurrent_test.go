@@ -361,7 +361,7 @@ func promises(t *testing.T, o Options, ask asker) {
 			}
 		}
 	}
-	const operations, atLeast = 8000/raceFactor + 4000, 96 / raceFactor
+	const operations, atLeast = 4000/raceFactor + 4000, 96 / raceFactor
 	var finished atomic.Bool
 	var searched atomic.Int64
 	var wg sync.WaitGroup

@@ -81,7 +81,7 @@ func arrange(items []Item, key func(Rect) float64) {
 // in any order; the oldest are deleted first, and when half of them are gone
 // the same number is inserted again.
 func TestDegenerate(t *testing.T) {
-	const n = 800/raceFactor + 200
+	const n = 400/raceFactor + 200
 	for _, by := range strategies {
 		for _, d := range degenerate {
 			for _, o := range orders {

@@ -127,7 +127,7 @@ func TestExplore(t *testing.T) {
 func TestExploreRandom(t *testing.T) {
 	var sum report
 	stores := 0
-	for seed := range uint64(96 * *seeds / raceFactor) {
+	for seed := range uint64(32 * *seeds) {
 		c := randomTrace(t, seed)
 		rep := mustExplore(t, c, nil)
 		stores += c.end

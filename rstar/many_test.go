@@ -183,7 +183,7 @@ func manySome(t *testing.T, tr *Tree, qs []Rect, nodes int) (got [][]Item, scans
 func TestSearchManySome(t *testing.T) {
 	for _, sp := range spaces {
 		r := rand.New(rand.NewPCG(3, 4))
-		items := sp.draw(r, 3000/raceFactor)
+		items := sp.draw(r, 1500/raceFactor)
 		tr := newTree(t, Options{NodeBytes: 704})
 		if err := tr.Load(items); err != nil {
 			t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 // small they are. (Float32 without frames would read the whole tree in a
 // national grid.)
 func TestSelective(t *testing.T) {
-	const objects, queries = 12000 / raceFactor, 1000
+	const objects, queries = 6000 / raceFactor, 1000
 	// One query in some 2^24/boxes passes through the margin added by
 	// rounding.
 	const most = 1.01

@@ -187,7 +187,7 @@ func TestCostAgainstPaper(t *testing.T) {
 		cl := openCluster(t, cluster)
 		return simulate(t, Config{Cluster: cl, Scheme: scheme, Clients: clients, Mix: [2]int{100 - inserts, inserts},
 			// cost probes offloading after a third of a second.
-			Warmup: 500 * time.Millisecond, Duration: 30 * time.Millisecond}, small(t, scale))
+			Warmup: 400 * time.Millisecond, Duration: 20 * time.Millisecond}, small(t, scale))
 	}
 	for _, c := range []struct {
 		cluster, scale   string

@@ -122,7 +122,7 @@ func TestClosedLoopLaws(t *testing.T) {
 			cl.Client.ThinkNs = 30_000
 			cl.Client.ThinkResultNs = 0
 			r := simulate(t, Config{Cluster: cl, Scheme: scheme, Clients: n,
-				Duration: 100 * time.Millisecond, Warmup: 50 * time.Millisecond}, w)
+				Duration: 50 * time.Millisecond, Warmup: 20 * time.Millisecond}, w)
 			// What waits for a core of a client before it begins is in
 			// neither; there are enough of them.
 			if got := r.OpsPerS * (r.MeanUs + 30) * 1e-6; math.Abs(got/float64(n)-1) > 0.02 {
@@ -135,7 +135,7 @@ func TestClosedLoopLaws(t *testing.T) {
 		cl := bare(t)
 		cl.Server.Cores, cl.Server.RequestNs, cl.Client.ThinkNs = cores, demand, think
 		r := simulate(t, Config{Cluster: cl, Scheme: "fast", Clients: n,
-			Duration: 500 * time.Millisecond, Warmup: 50 * time.Millisecond}, w)
+			Duration: 200 * time.Millisecond, Warmup: 50 * time.Millisecond}, w)
 		bound := 1e9 * math.Min(float64(n)/(demand+think), cores/demand)
 		if r.OpsPerS > bound*1.001 {
 			t.Errorf("%d clients: %.0f ops/s exceed the bound of %.0f", n, r.OpsPerS, bound)

@@ -80,7 +80,7 @@ func TestSuiteFindsBugs(t *testing.T) {
 	for bug, name := range mutants {
 		t.Run(strings.ReplaceAll(string(bug), " ", "-"), func(t *testing.T) {
 			cfg := config(inmem.NewWithBug(bug))
-			cfg.Patience = 400 * time.Millisecond
+			cfg.Patience = 100 * time.Millisecond // Each waits for what does not come.
 			for _, c := range cases(cfg) {
 				if c.name != name {
 					continue
