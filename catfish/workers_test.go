@@ -20,7 +20,8 @@ func moreProcs(t testing.TB, n int) {
 // eventually polls a condition.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); runtime.Gosched() {
+	// With a pause, for what is waited for needs the processor.
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(100 * time.Microsecond) {
 		if time.Now().After(end) {
 			t.Fatalf("not within a minute: %s", what)
 		}
