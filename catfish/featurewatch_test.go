@@ -421,7 +421,7 @@ func TestWatchRestart(t *testing.T) {
 		for _, how := range allTransports {
 			t.Run(fmt.Sprintf("%s/kept=%v", how, kept), func(t *testing.T) {
 				l := &lives{t: t, opts: ServerOptions{
-					Listen: "127.0.0.1:0", SocketPath: t.TempDir() + "/s", SlabBytes: 16 << 20, Logger: quiet(),
+					Listen: ownAddr(), SocketPath: t.TempDir() + "/s", SlabBytes: 16 << 20, Logger: quiet(),
 					Transports: offered, Fabric: testFabric, Features: map[string]FeaturesOptions{testFeatures: {}},
 					Sync: disk.SyncInterval(time.Hour),
 				}}

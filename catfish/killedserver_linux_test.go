@@ -88,7 +88,7 @@ type killedServer struct {
 func newKilledServer(t *testing.T, sync disk.Sync) *killedServer {
 	dir := t.TempDir()
 	return &killedServer{
-		t: t, sync: sync, rng: rand.New(rand.NewPCG(18, 5)), addr: "127.0.0.1:0",
+		t: t, sync: sync, rng: rand.New(rand.NewPCG(18, 5)), addr: ownAddr(),
 		env: append(os.Environ(), killSocket+"="+filepath.Join(dir, "s"),
 			killDir+"="+filepath.Join(dir, "data"), killSync+"="+sync.String()),
 	}

@@ -30,7 +30,7 @@ func TestReconnectsDoNotLeak(t *testing.T) {
 		{name: "soft", transport: TransportSoft, policy: "offload"},
 	} {
 		t.Run(p.name, func(t *testing.T) {
-			opts := ServerOptions{SocketPath: filepath.Join(t.TempDir(), "s"), SlabBytes: 1 << 20, Workers: 1, Logger: quiet()}
+			opts := ServerOptions{Listen: ownAddr(), SocketPath: filepath.Join(t.TempDir(), "s"), SlabBytes: 1 << 20, Workers: 1, Logger: quiet()}
 			run := func() (stop func()) {
 				s, err := NewServer(opts)
 				if err != nil {

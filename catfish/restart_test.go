@@ -22,7 +22,7 @@ type lives struct {
 
 func newLives(t *testing.T) *lives {
 	l := &lives{t: t, opts: ServerOptions{
-		Listen: "127.0.0.1:0", SocketPath: filepath.Join(t.TempDir(), "s"), SlabBytes: 1 << 20, Logger: quiet(),
+		Listen: ownAddr(), SocketPath: filepath.Join(t.TempDir(), "s"), SlabBytes: 1 << 20, Logger: quiet(),
 		Transports: offered, Fabric: testFabric,
 	}}
 	l.start()

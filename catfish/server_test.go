@@ -96,7 +96,7 @@ func TestRestart(t *testing.T) {
 					}
 				}
 			}
-			s, stop := run("127.0.0.1:0")
+			s, stop := run(ownAddr())
 			addr, boot := s.Addr(), s.BootID()
 			c := dial(t, s, p.options())
 			if got := c.Info().BootID; got != boot {
