@@ -16,6 +16,12 @@ PKGS       ?= ./...
 # The pinned tools are built once; another tools/go.sum is another stamp.
 TOOLS      := $(BIN)/.tools-$(shell cksum < tools/go.sum | cut -d ' ' -f 1)
 
+# Nothing is compiled twice for flags that differ: programs, tests and linters share
+# what they have compiled. Nobody needs tables for debuggers, which cost a tenth of the
+# compiler's time and half of the linker's.
+GOFLAGS_OF_USER := $(shell $(GO) env GOFLAGS)
+export GOFLAGS := $(GOFLAGS_OF_USER) -trimpath -gcflags=all=-dwarf=false -ldflags=-w
+
 GO_FILES   := git ls-files --cached --others --exclude-standard '*.go'
 
 .PHONY: help
@@ -32,21 +38,32 @@ build: ## build bin/catfish, static, without cgo
 demo: build ## a server and clients on real map data, and a page with both
 	./$(BIN)/catfish demo
 
-# Packages are tested two at a time, in this order: those that take long do
-# not wait until one processor has nothing else to do.
-LONG := ./rstar ./catfish ./cmd/catfish ./bench
+# Packages are tested in this order: those that take long do not wait until a
+# processor has nothing else to do. One more at a time than there are processors,
+# since tests wait for processes, files and time.
+LONG := ./catfish ./cmd/catfish ./rstar ./store ./internal/attack ./fastmsg ./bench/sim
+ATONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
 # Remote readers of records and keys, whose tests run over each transport.
 READERS := ./cuckoo/remote ./record/remote ./kv/remote
 
-# Without tables for debuggers a test binary links in half the time. Vetting is
-# golangci-lint's (make lint), which would do all of it again.
-GOTEST := $(GO) test -vet=off -ldflags=-w
+# Vetting is golangci-lint's (make lint), which would do all of it again.
+GOTEST := $(GO) test -vet=off
 
 .PHONY: test
 test: ## test everything but bench/*peers, without cgo
-	CGO_ENABLED=0 $(GOTEST) $(LONG) ./...
+	CGO_ENABLED=0 $(GOTEST) -p $(ATONCE) $(LONG) ./...
 	CATFISH_READTEST_OVER=soft CGO_ENABLED=0 $(GOTEST) $(READERS)
+
+# What make test has a part of: all settings of trees in all spaces and four times as
+# many random histories, all sequences of writes of a small table, all seeds of data
+# sets, all figures of the paper.
+.PHONY: test-long
+test-long: ## test with more cases, for a quarter of an hour
+	CGO_ENABLED=0 $(GOTEST) -timeout 1h -run 'Histories|Explore' ./rstar -args -seeds 4
+	CGO_ENABLED=0 $(GOTEST) -run Exhaustive ./cuckoo -args -every 1
+	CGO_ENABLED=0 $(GOTEST) -timeout 1h -run 'Exact$$|Stopped|Killed' ./catfish -args -seeds 10 -stops 10 -kills 20
+	CGO_ENABLED=0 $(GOTEST) -run 'BenchPaper$$' ./cmd/catfish -args -figures all
 
 # These are modules of their own, with the dependencies of what they compare
 # Catfish with: to build them takes longer than to test them.
@@ -55,7 +72,7 @@ PEERS := peers kvpeers httppeers
 .PHONY: test-peers
 test-peers: ## vet and test PEERS, the comparisons in bench, without servers
 	for m in $(PEERS); do \
-		(cd bench/$$m && CGO_ENABLED=0 $(GO) test -ldflags=-w ./...) || exit 1; \
+		(cd bench/$$m && CGO_ENABLED=0 $(GO) test ./...) || exit 1; \
 	done
 
 .PHONY: test-kvpeers
@@ -135,14 +152,14 @@ test-arm64: ## build for arm64, test scans by NEON, emulated
 
 .PHONY: fuzz
 fuzz: ## run each fuzz target of PKGS for FUZZTIME (default 10s)
-	tools/fuzz.sh $(FUZZTIME) '$(PKGS)'
+	CGO_ENABLED=0 tools/fuzz.sh $(FUZZTIME) '$(PKGS)'
 
 # Each breaks one rule of rstar/publish.go or record/readers.go; the explorers
 # must notice.
 .PHONY: mutants
 mutants: ## show that a broken protocol would be noticed
 	CGO_ENABLED=0 $(GO) vet -tags mutants ./rstar ./record ./cuckoo/... ./kv
-	CGO_ENABLED=0 $(GO) test -tags mutants -run Mutant ./rstar ./record ./cuckoo/... ./kv
+	CGO_ENABLED=0 $(GOTEST) -tags mutants -run Mutant ./rstar ./record ./cuckoo/... ./kv
 
 # Six runs of each benchmark are the fewest from which benchstat derives
 # a 95 % confidence interval.
@@ -225,6 +242,7 @@ test-page: build ## test the page in Chromium; what is committed is what its sou
 GORELEASER_VERSION ?= v2.16.0
 RELEASER = $(or $(GORELEASER),$(GO) run github.com/goreleaser/goreleaser/v2@$(GORELEASER_VERSION))
 .PHONY: release-check
+release-check: export GOFLAGS := $(GOFLAGS_OF_USER)
 release-check: ## build a release into dist/, with its SBOMs and sums, and look at it
 	cd tools && CGO_ENABLED=0 $(GO) build -o ../$(BIN)/sbom ./sbom
 	$(RELEASER) check
