@@ -50,6 +50,8 @@ type Counters struct {
 	AnswerReads   uint64 `json:"answer_reads"`   // RDMA Reads
 	AnswersMissed uint64 `json:"answers_missed"` // of these, that found nothing
 	AnswerChanges uint64 `json:"answer_changes"` // times that answers were written from then on
+	AnswerTrials  uint64 `json:"answer_trials"`  // times that a connection tried the other way of answers
+	AnswerMoves   uint64 `json:"answer_moves"`   // times that one stayed in the other way
 
 	Policy    PolicyState `json:"policy_state"`
 	ServerCPU float64     `json:"server_cpu"` // last heartbeat's, 0..1
@@ -79,6 +81,7 @@ func (c *Client) Counters() Counters {
 		FastGets: fastGets, OffloadedGets: offloadedGets,
 		PointerHits: n.pointerHits.Load(), PointerInvalid: n.pointerInvalid.Load(),
 		AnswerReads: n.fetched.Reads.Load(), AnswersMissed: n.fetched.Vain.Load(), AnswerChanges: n.fetched.Changes.Load(),
+		AnswerTrials: n.fetched.Trials.Load(), AnswerMoves: n.fetched.Moves.Load(),
 		Policy: state, ServerCPU: load.CPU,
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/catfish-index/catfish/rdma"
 )
@@ -65,11 +66,13 @@ type CallerConfig struct {
 	// plain Writes, in place of events: the paper's polling variant (section
 	// III-A, figure 6a). The worker polls as long as the Caller is open.
 	InMemory bool
-	// Fetch has answers fetched where that is faster (fetcher.go), in place of
-	// written by the server, as RFP has it.
+	// Fetch has answers fetched, as RFP has it, where that is faster than having
+	// the server write them: the Caller compares both (ways.go).
 	Fetch bool
 	// FetchCounts, if not nil, counts what is fetched; Callers may share it.
 	FetchCounts *FetchCounts
+
+	clock func() time.Duration // of what calls take; nil: the monotonic one
 }
 
 const (
@@ -170,6 +173,9 @@ func dial(ctx context.Context, dev rdma.Device, addr string, cfg CallerConfig) (
 			return nil, err
 		}
 		c.fetch.look = c.lookForAnswers
+		if cfg.clock != nil {
+			c.fetch.clock = cfg.clock
+		}
 	}
 	mirror, err := dev.Register(mirrorBytes(server.ringBytes, cfg.InMemory), 0)
 	if err != nil {

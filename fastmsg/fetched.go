@@ -34,9 +34,6 @@ func (c *Caller) postFetch() bool {
 	}
 	f.hungry.Store(false)
 	f.reading = true
-	if !f.sync {
-		f.posted = f.now()
-	}
 	if n, err := c.qp.Post(wrs); n < len(wrs) {
 		f.reading = false
 		f.hungry.Store(true)
@@ -58,13 +55,6 @@ func (c *Caller) takeFetched() (answered int32, err error) {
 	}
 	f.reading = false
 	f.hungry.Store(true)
-	if !f.sync {
-		took := f.now() - f.posted
-		if f.took == 0 {
-			f.took = took
-		}
-		f.took += (took - f.took) / 8
-	}
 	mem := f.region.Bytes()
 	found := 0
 	read := uint32(0)

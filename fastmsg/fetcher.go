@@ -32,17 +32,16 @@ import (
 // all answers of that moment. If an answer is longer, its first line says so, and the
 // next Read brings the rest.
 //
-// # When answers are slow
+// # When answers are late
 //
 // Reads that find nothing cost the server's card, and keep this side awake. So the
-// client has answers written
+// client has the answers written that it waits for
 //
 //   - over devices that do all work in Post: when it would go to sleep, which is after
 //     spinning for as long as a wake-up costs (package spin);
 //   - over others: when fetchRetries Reads in a row have found nothing.
 //
-// It fetches again when returnAfter written answers in a row have come, each of them sooner after its call,
-// or after the answer before, than it would have given up.
+// How it goes on, and whether it fetches at all, is in ways.go.
 type fetcher struct {
 	region rdma.Region // where lines land; twice as large, where they may be torn
 	lands  int         // lines that it has
@@ -66,12 +65,9 @@ type fetcher struct {
 	returned uint64 // lines that the server knows to be fetched
 	asked    int    // lines of the Read under way
 	window   int
-	failed   int           // Reads in a row that found nothing
-	quick    int           // written answers in a row that came quickly
-	latest   time.Duration // when the last written answer came
-	posted   time.Duration // when the Read was
-	took     time.Duration // what a Read takes, on average
+	failed   int // Reads in a row that found nothing
 
+	ways
 	msg   Message // that is being fetched
 	need  int     // bytes of it that are missing
 	start uint64  // its first line
@@ -87,8 +83,6 @@ const (
 	landLines = 256
 	// fetchRetries is RFP's R (section 3.2).
 	fetchRetries = 5
-	// returnAfter is how many quick answers show that they are quick again.
-	returnAfter = 16
 	// fetchSends is how many requests more than others a client has outstanding:
 	// Reads, and what it says.
 	fetchSends = 2 + maxReturns
@@ -105,16 +99,12 @@ func callerDepth(fetch bool) int {
 	return sendDepth(MaxRingBytes)
 }
 
-var fetchClock = time.Now()
-
-func (f *fetcher) now() time.Duration { return time.Since(fetchClock) }
-
 func newFetcher(dev rdma.Device, counts *FetchCounts) (*fetcher, error) {
 	if counts == nil {
 		counts = new(FetchCounts)
 	}
 	info := dev.Info()
-	f := &fetcher{counts: counts, twice: info.TornLines, sync: info.SynchronousOps, lands: landLines, window: fetchLines, wanted: true}
+	f := &fetcher{counts: counts, twice: info.TornLines, sync: info.SynchronousOps, lands: landLines, window: fetchLines, wanted: true, ways: newWays()}
 	size := landLines * lineBytes
 	if f.twice {
 		size *= 2
@@ -131,6 +121,8 @@ type FetchCounts struct {
 	Reads   atomic.Uint64 // of answers
 	Vain    atomic.Uint64 // of those, that found nothing
 	Changes atomic.Uint64 // times that a Caller changed over to answers that are written
+	Trials  atomic.Uint64 // times that a Caller tried the other way of answers
+	Moves   atomic.Uint64 // times that a Caller stayed in the other way, until it moves again
 }
 
 // Fetching reports whether the Caller fetches its answers at present.
@@ -168,7 +160,6 @@ func (c *Caller) stopFetching() {
 		return
 	}
 	f.on.Store(false)
-	f.quick = 0
 	f.hungry.Store(false)
 	f.next = f.whole()
 	f.need, f.returned = 0, f.next
@@ -182,26 +173,6 @@ func (f *fetcher) whole() uint64 {
 		return f.start
 	}
 	return f.next
-}
-
-// noteAnswer is called for each answer; its call began at a time. What counts is for
-// how long the client would have looked for it in vain.
-func (f *fetcher) noteAnswer(began time.Duration) {
-	if f.on.Load() || f.wanted || f.say != 0 {
-		return
-	}
-	limit := spin.WakeCost
-	if !f.sync {
-		limit = fetchRetries * f.took
-	}
-	now := f.now()
-	slow := now-max(began, f.latest) > limit
-	f.latest = now
-	if slow {
-		f.quick = 0
-	} else if f.quick++; f.quick == returnAfter {
-		f.wanted, f.say = true, sayLeave
-	}
 }
 
 // say posts what is to be said, unless the queue is full.
@@ -230,11 +201,11 @@ func (c *Caller) fetchOrChange() (timeout time.Duration, poll bool) {
 		return -1, false
 	case f.sync:
 		if !f.spin.Spin(f.look) {
-			c.stopFetching()
+			c.tooLate()
 		}
 		return 0, true
 	case f.failed == fetchRetries:
-		c.stopFetching()
+		c.tooLate()
 		return 0, true
 	case c.postFetch():
 		return -1, false // its completion ends the sleep

@@ -112,7 +112,7 @@ func (c *Caller) tryLead(s *slot) {
 	l.led.Add(1)
 	l.slot, l.bad, l.later = s, nil, false
 	if !l.spin.Spin(l.look) && c.fetch != nil {
-		c.stopFetching()
+		c.tooLate()
 		l.later = c.catchUp()
 	}
 	l.slot = nil

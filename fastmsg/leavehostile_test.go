@@ -166,7 +166,7 @@ func FuzzFetched(f *testing.F) {
 		}
 		region := newHeapRegion(landLines * lineBytes)
 		c.region = newHeapRegion(MailboxBytes)
-		c.fetch = &fetcher{counts: new(FetchCounts), region: region, lands: landLines, sync: true,
+		c.fetch = &fetcher{counts: new(FetchCounts), ways: newWays(), region: region, lands: landLines, sync: true,
 			window: fetchLines, lines: MinRingBytes / lineBytes}
 		for range reads%8 + 1 {
 			copy(region.mem, mem)

@@ -106,6 +106,9 @@ func (c *Caller) turn(comps []rdma.Completion) error {
 	if lost != nil {
 		return lost
 	}
+	if c.fetch != nil {
+		c.changeWay()
+	}
 	return c.giveBack()
 }
 
@@ -181,11 +184,11 @@ func (c *Caller) deliver(m Message) (end bool, err error) {
 		s.state = slotAnswered
 		c.lead.open.Add(-1)
 	}
-	began := s.began
+	began, bytes := s.began, len(s.buf)-s.base
 	s.mu.Unlock()
 	if end {
 		if c.fetch != nil {
-			c.fetch.noteAnswer(began)
+			c.noteAnswer(began, bytes)
 		}
 		s.wake <- struct{}{}
 	}

@@ -1,0 +1,103 @@
+package fastmsg
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/catfish-index/catfish/internal/trial"
+)
+
+// Which way answers come
+//
+// Fetching is better if the server's card starts fewer operations than it serves.
+// Elsewhere it is worse: an answer takes a round trip more, and lines and Reads in
+// vain take a full link. A client cannot know which, so it compares what its calls
+// take (package trial), and has answers fetched (the first way) or written (the second):
+//
+//	            trial, or its end
+//	fetched <---------------------> written
+//	  |  ^      late too often -->
+//	  |  | a call that began since is answered
+//	  v  |
+//	 refuge: this answer is late, so it is to be written
+//
+// A refuge is part of fetching: its calls count as fetched ones. It exists because
+// Reads in vain cost the server's card, which the client's times do not show, and
+// because a client that sleeps needs somebody to wake it.
+type ways struct {
+	rule   trial.Rule
+	clock  func() time.Duration
+	change bool          // the rule has changed, and this side has not yet
+	refuge bool          // a late answer is to be written
+	left   time.Duration // when the refuge began
+
+	trials, moves uint64 // of the rule, that are in counts
+}
+
+var fetchClock = time.Now()
+
+func newWays() ways {
+	return ways{rule: trial.New(rand.Uint64()), clock: func() time.Duration { return time.Since(fetchClock) }}
+}
+
+// noteAnswer is called for each answer, of so many bytes; its call began at a time.
+func (c *Caller) noteAnswer(began time.Duration, bytes int) {
+	f := c.fetch
+	if f.on.Load() {
+		f.rule.InTime()
+	} else if f.refuge && began >= f.left && f.say == 0 {
+		f.refuge, f.wanted, f.say = false, true, sayLeave
+	}
+	if f.rule.Rests() {
+		return
+	}
+	if f.rule.Ended(began, f.clock(), bytes, int(c.lead.open.Load())) {
+		f.change, f.refuge = true, false
+	}
+	f.count()
+}
+
+// count adds what the rule has done to the counts that Callers share.
+func (f *fetcher) count() {
+	trials, moves := f.rule.Trials(), f.rule.Moves()
+	if trials == f.trials && moves == f.moves {
+		return
+	}
+	f.counts.Trials.Add(trials - f.trials)
+	f.counts.Moves.Add(moves - f.moves)
+	f.trials, f.moves = trials, moves
+}
+
+// changeWay does what the rule has decided, as soon as that is possible: not while a
+// Read is under way, nor before the server has done what was said last.
+func (c *Caller) changeWay() {
+	f := c.fetch
+	if !f.change || f.reading || f.wanted || f.say != 0 {
+		return
+	}
+	switch on := f.on.Load(); {
+	case on && f.rule.Second():
+		c.stopFetching()
+	case !on && !f.rule.Second():
+		f.wanted, f.say = true, sayLeave
+		return // changed when the server has said where
+	}
+	f.change = false
+	f.rule.Started(f.clock())
+}
+
+// tooLate has the answers written that are late, and those that come soon.
+func (c *Caller) tooLate() {
+	f := c.fetch
+	if !f.on.Load() || f.reading {
+		return
+	}
+	c.stopFetching()
+	switch {
+	case f.rule.Late():
+		f.change = true
+		f.count()
+	case !f.rule.Second():
+		f.refuge, f.left = true, f.clock()
+	}
+}
