@@ -87,13 +87,18 @@ type series struct {
 	workers      int // 0: as many as the cluster has
 }
 
-// search simulates spatial searches on a cluster.
+// search simulates spatial searches on a cluster. All answers of scheme fetch are fetched.
 func (l *lab) search(cl *sim.Cluster, w *sim.Workload, scheme string, clients int) *sim.Result {
+	return l.simulate(w, sim.Config{Cluster: cl, Scheme: scheme, Clients: clients, FetchAll: true,
+		Duration: 3 * time.Millisecond, Warmup: 2 * time.Millisecond})
+}
+
+func (l *lab) simulate(w *sim.Workload, cfg sim.Config) *sim.Result {
 	if l.err != nil {
 		return new(sim.Result)
 	}
-	r, err := sim.Run(l.ctx, sim.Config{Cluster: cl, Scheme: scheme, Clients: clients, Seed: l.seed,
-		Duration: 3 * time.Millisecond, Warmup: 2 * time.Millisecond}, w)
+	cfg.Seed = l.seed
+	r, err := sim.Run(l.ctx, cfg, w)
 	if err != nil {
 		l.err = err
 		return new(sim.Result)
@@ -152,41 +157,6 @@ func (l *lab) tree(cache *sim.Cache, name string, clients []int, all []series) [
 	return []Table{mops, us}
 }
 
-// limited is a server of today that may send less than its card can: fewer
-// operations, or fewer bytes.
-func (l *lab) limited(cache *sim.Cache) Table {
-	t := Table{Name: "tree-limited", Title: "Searches of the tree, a server limited in what it sends", Columns: []string{
-		"fast, Mops", "mean us", "fetch, Mops", "mean us",
-	}, Text: []string{
-		"Cluster modern, 200 clients, but the server may start fewer operations than its card serves (a limit of packets, or a card that" +
-			" others share), or has a slower link. Fetching helps against the first. It sends the same bytes and more, so against" +
-			" the second it does not.",
-	}}
-	units := []string{"Mops", "us", "Mops", "us"}
-	for _, row := range []struct {
-		scale, key, what string
-		value            float64
-	}{
-		{"1e-5", "server.nic.out_mops", "starts %g Mops", 180}, {"1e-5", "server.nic.out_mops", "starts %g Mops", 40},
-		{"1e-5", "server.nic.out_mops", "starts %g Mops", 20}, {"1e-5", "server.nic.out_mops", "starts %g Mops", 10},
-		{"1e-2", "server.nic.out_mops", "starts %g Mops", 10},
-		{"1e-2", "server.nic.gbit_s", "sends %g Gbit/s", 40}, {"1e-2", "server.nic.gbit_s", "sends %g Gbit/s", 10},
-	} {
-		cl, w := l.workload(cache, "modern", row.scale)
-		if cl == nil {
-			return t
-		}
-		of := *cl
-		if err := of.Set(row.key, row.value); err != nil {
-			l.err = err
-			return t
-		}
-		fast, fetch := l.search(&of, w, "fast", 200), l.search(&of, w, "fetch", 200)
-		t.row(row.scale+", "+fmt.Sprintf(row.what, row.value), units, fast.OpsPerS/1e6, fast.MeanUs, fetch.OpsPerS/1e6, fetch.MeanUs)
-	}
-	return t
-}
-
 // trees is where it pays for Catfish.
 func (l *lab) trees() []Table {
 	cache := new(sim.Cache)
@@ -197,13 +167,13 @@ func (l *lab) trees() []Table {
 	t = append(t, l.tree(cache, "modern", []int{32, 200}, []series{
 		{"fast", "fast", 0}, {"fetch", "fetch", 0}, {"offload", "offload", 0}, {"offload-cached", "offload-cached", 0},
 	})...)
-	t = append(t, l.limited(cache))
+	t = append(t, l.decides(cache)...)
 	if l.err != nil {
 		return nil
 	}
 	t[0].Text = []string{
 		fmt.Sprintf("Real searches of a tree of %d objects, by `bench sim` with scheme `fetch`: event-driven workers leave answers in the"+
-			" server's memory, in lines of 64 bytes with the call's number in each; clients choose how much they fetch and fall back after"+
+			" server's memory, in lines of 64 bytes with the call's number in each; clients fetch all answers that are not late, choose how much they fetch and fall back after"+
 			" five fetches in vain. On this card fetching pays as soon as more threads can answer than may write (16 workers). 112 clients"+
 			" contend at their own cards; where some of their answers are written, both ways together have the most.", treeObjects),
 	}

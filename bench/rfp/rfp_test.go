@@ -122,14 +122,25 @@ func TestOrderings(t *testing.T) {
 }
 
 // Fetching helps a server that may start few operations, not one whose link is
-// slow.
-func TestLimited(t *testing.T) {
+// slow; and clients that decide end with the better way, or with both where that is
+// better.
+func TestDecides(t *testing.T) {
 	p := page(t)
-	for row, pays := range map[string]bool{"1e-5, starts 10 Mops": true, "1e-2, starts 10 Mops": true, "1e-5, starts 180 Mops": false,
-		"1e-2, sends 10 Gbit/s": false} {
-		fast, fetch := value(t, p, "tree-limited", row, "fast, Mops"), value(t, p, "tree-limited", row, "fetch, Mops")
-		if pays && fetch < 1.5*fast || !pays && fetch > fast {
-			t.Errorf("%s: fast %.2f, fetch %.2f Mops", row, fast, fetch)
+	for row, pays := range map[string]bool{"1e-5, modern, 200 clients, starts 10 Mops": true, "1e-2, modern, 200 clients, starts 10 Mops": true,
+		"1e-5, modern, 200 clients, starts 180 Mops": false, "1e-2, modern, 200 clients, sends 10 Gbit/s": false,
+		"1e-5, connectx3, 35 clients": true, "1e-5, connectx3, 112 clients": true} {
+		fast, fetched := value(t, p, "tree-decides", row, "fast, Mops"), value(t, p, "tree-decides", row, "all fetched, Mops")
+		if pays && fetched < 1.5*fast || !pays && fetched > fast {
+			t.Errorf("%s: fast %.2f, all fetched %.2f Mops", row, fast, fetched)
+		}
+		written := value(t, p, "tree-decides", row, "written, %")
+		if pays && written > 50 || !pays && written < 90 {
+			t.Errorf("%s: %.0f %% written", row, written)
+		}
+	}
+	for _, d := range decidedServers {
+		if by := value(t, p, "tree-decides", d.String(), "by the better of both"); by < 0.95 {
+			t.Errorf("%v: %.2f times the better of both ways", d, by)
 		}
 	}
 }

@@ -63,7 +63,8 @@
 // wait for the card; what waits there counts as threads that do.
 //
 // Answers of scheme fetch stay in the server's memory, and clients read them
-// (fetch.go): the server's card starts nothing, and serves more.
+// (fetch.go): the server's card starts nothing, and serves more. Each client compares
+// that with written answers, by the rule of package fastmsg as it is (package trial).
 //
 // Scheme tcp has a card, CPU costs and a latency of its own, and no
 // heartbeats; Config.TCPGbits gives its card another rate. What one request

@@ -2,7 +2,9 @@ package sim
 
 import (
 	"math"
+	"time"
 
+	"github.com/catfish-index/catfish/internal/trial"
 	"github.com/catfish-index/catfish/policy"
 )
 
@@ -16,13 +18,17 @@ import (
 //	                                       whole? no --> fetch the rest
 //
 // After fetchTries in vain the client asks for an answer that is written (see
-// mover).
+// mover). And each client compares both ways by what its calls take, with the rule
+// of package fastmsg itself (package trial); Config.FetchAll leaves that out. A
+// change is in effect for calls that begin after it; what it takes to say so is not
+// modelled.
 
 // fetchTries: RFP's successor falls back after five (EuroSys 2017).
 const fetchTries = 5
 
 // fetch is a call's fetching. Calls of other schemes have none: methods take nil.
 type fetch struct {
+	rule   *trial.Rule // of its client; nil: none
 	mover  mover
 	size   fetchSize
 	number uint16 // of the call
@@ -45,9 +51,12 @@ func (f *fetch) begin() {
 		return
 	}
 	f.number++
-	f.ready, f.wants, f.made = false, f.mover.writes, 0
+	f.ready, f.wants, f.made = false, f.mover.writes || f.ruledOut(), 0
 	f.under, f.asking, f.sampled, f.here, f.written, f.rest = false, false, false, false, false, false
 }
+
+// ruledOut: answers are written, as the rule has it.
+func (f *fetch) ruledOut() bool { return f.rule != nil && f.rule.Second() }
 
 func (f *fetch) callNumber() uint16 {
 	if f == nil {
@@ -108,6 +117,13 @@ func (s *sim) left(id uint32) bool {
 		s.heartbeats.served++
 	}
 	return !f.wants
+}
+
+// sendWritten is a written answer that the server's card has started. If its call is
+// over, because it was fetched as well, it has the size of the next one.
+func (s *sim) sendWritten(id uint32, number uint16) {
+	bytes := s.answerBytes(&s.calls[id])
+	s.schedule(ns(s.card.send(float64(s.now), bytes))+int64(s.latency), evAnswer, id, number)
 }
 
 // fetchWork is the work of a client with what came, and of posting the next one.
@@ -215,8 +231,30 @@ func (s *sim) fetchBack(id uint32) {
 
 // fetchOver is a call that ends.
 func (s *sim) fetchOver(c *call) {
-	if f := c.fetch; f != nil && c.way == policy.FastMessaging {
-		f.size.note(&s.card, int(s.fetchedBytes(c)))
-		f.mover.over(s.now, fetchTries)
+	f := c.fetch
+	if f == nil || c.way != policy.FastMessaging {
+		return
 	}
+	f.size.note(&s.card, int(s.fetchedBytes(c)))
+	if f.wants {
+		s.n.written++
+	}
+	r := f.rule
+	if r == nil {
+		f.mover.over(s.now, fetchTries)
+		return
+	}
+	trials, moves := r.Trials(), r.Moves()
+	late := f.mover.tried >= fetchTries
+	f.mover.tried = 0
+	if late {
+		r.Late()
+	} else if !f.wants {
+		r.InTime()
+	}
+	if !r.Rests() && r.Ended(time.Duration(c.began), time.Duration(s.now), int(s.answerBytes(c)), s.cfg.InFlight) {
+		r.Started(time.Duration(s.now))
+	}
+	s.n.trials += r.Trials() - trials
+	s.n.moves += r.Moves() - moves
 }

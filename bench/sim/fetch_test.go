@@ -7,9 +7,10 @@ import (
 	"time"
 )
 
+// fetchRun has all answers of scheme fetch fetched that are not late.
 func fetchRun(t *testing.T, cl *Cluster, scheme, scale string, clients, inserts int) *Result {
 	t.Helper()
-	r := simulate(t, Config{Cluster: cl, Scheme: scheme, Clients: clients, Mix: [2]int{100 - inserts, inserts},
+	r := simulate(t, Config{Cluster: cl, Scheme: scheme, Clients: clients, Mix: [2]int{100 - inserts, inserts}, FetchAll: true,
 		Duration: 5 * time.Millisecond, Warmup: 2 * time.Millisecond}, small(t, scale))
 	r.Took = 0
 	return r
@@ -71,6 +72,56 @@ func TestFetchOrderings(t *testing.T) {
 		fetch, fast := fetchRun(t, modern, "fetch", scale, 32, 0), fetchRun(t, modern, "fast", scale, 32, 0)
 		if fetch.OpsPerS > fast.OpsPerS || fetch.MeanUs < fast.MeanUs {
 			t.Errorf("modern, %s: fetch %.0f searches/s, fast %.0f", scale, fetch.OpsPerS, fast.OpsPerS)
+		}
+	}
+}
+
+// Clients that compare both ways end where the better one of both is, or where both
+// together are better still, and remain there: also many at once, whose ways are good
+// or bad by what the others do.
+func TestFetchDecides(t *testing.T) {
+	for _, x := range []struct {
+		cluster, key string
+		value        float64
+		clients      int
+		scale        string
+		fetched      bool // is the better way
+	}{
+		{"modern", "", 0, 32, "1e-5", false},
+		{"modern", "server.nic.gbit_s", 10, 32, "1e-2", false},
+		{"modern", "server.nic.out_mops", 5, 100, "1e-5", true},
+		{"connectx3", "", 0, 35, "1e-2", true},
+		{"connectx3", "", 0, 112, "1e-5", true},
+	} {
+		cl := openCluster(t, x.cluster)
+		if x.key != "" {
+			if err := cl.Set(x.key, x.value); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fast, fetch := fetchRun(t, cl, "fast", x.scale, x.clients, 0), fetchRun(t, cl, "fetch", x.scale, x.clients, 0)
+		if (fetch.OpsPerS > fast.OpsPerS) != x.fetched {
+			t.Fatalf("%+v: fast %.0f searches/s, fetch %.0f", x, fast.OpsPerS, fetch.OpsPerS)
+		}
+		// In numbers of calls: 10000 of each client, and then 1000.
+		calls := func(n int, r *Result) time.Duration { return time.Duration(float64(n) * r.MeanUs * 1e3) }
+		better := fast
+		if x.fetched {
+			better = fetch
+		}
+		r := simulate(t, Config{Cluster: cl, Scheme: "fetch", Clients: x.clients,
+			Warmup: calls(10000, better), Duration: max(calls(1000, better), time.Millisecond)}, small(t, x.scale))
+		if r.OpsPerS < 0.97*better.OpsPerS {
+			t.Errorf("%+v: %.0f searches/s, fast %.0f, fetch %.0f", x, r.OpsPerS, fast.OpsPerS, fetch.OpsPerS)
+		}
+		if x.fetched && r.Written > 0.5 || !x.fetched && r.Written < 0.95 {
+			t.Errorf("%+v: %.3f of the answers are written", x, r.Written)
+		}
+		if limit := uint64(x.clients / 2); r.Moves > limit {
+			t.Errorf("%+v: %d moves of %d clients in 1000 calls each, want at most %d", x, r.Moves, x.clients, limit)
+		}
+		if r.Trials == 0 {
+			t.Errorf("%+v: no trials", x)
 		}
 	}
 }

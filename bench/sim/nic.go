@@ -37,9 +37,21 @@ func (c *card) wireBytes(bytes float64) float64 {
 // start is an operation of this host with a message; it returns when the
 // last byte is out.
 func (c *card) start(now int64, bytes float64) float64 {
-	c.sent += c.wireBytes(bytes)
+	return c.send(c.post(now), bytes)
+}
+
+// post is the first part of start: it returns when the message may take the link.
+// Where replies take it, too, the caller calls send only then: a message that
+// waits here does not hold the link.
+func (c *card) post(now int64) float64 {
 	waits := c.posts.waits(float64(now))
-	return c.tx.pass(c.posts.note(c.out.pass(float64(now), c.outNs+waits)), c.onWire(bytes))
+	return c.posts.note(c.out.pass(float64(now), c.outNs+waits))
+}
+
+// send is the second part.
+func (c *card) send(at, bytes float64) float64 {
+	c.sent += c.wireBytes(bytes)
+	return c.tx.pass(at, c.onWire(bytes))
 }
 
 // reply is the answer to a read: it takes the link, not the units that

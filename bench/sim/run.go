@@ -26,6 +26,9 @@ type Config struct {
 	Warmup   time.Duration // before it
 	Seed     uint64
 	Backoff  policy.Backoff // of schemes paper and paper-literal; the paper's
+	// FetchAll has clients of scheme fetch fetch all answers that do not come late,
+	// in place of comparing that with written ones.
+	FetchAll bool
 	// With JoinAt above 0 only the First clients search from the
 	// beginning; the others join so long after the warm-up.
 	JoinAt time.Duration
@@ -161,18 +164,22 @@ func (s *sim) advance(ctx context.Context, from, to, all int64) error {
 // Result is what a simulation says.
 type Result struct {
 	bench.Figures
-	ByOp       map[string]bench.OpFigures
-	Clients    float64 // mean share of time that the clients' cores were busy
-	LinkOut    float64 // share of the server's link out
-	Writer     float64 // share of time that the tree's writer was held
-	FellBack   uint64  // searches that gave up offloading
-	Lines      float64 // of cached nodes, read by a search
-	Repairs    float64 // of cached nodes, by search
-	Series     []Sample
-	Heartbeats uint64 // heartbeats that clients got
-	Events     uint64
-	Simulated  time.Duration // warm-up included
-	Took       time.Duration // of real time
+	ByOp     map[string]bench.OpFigures
+	Clients  float64 // mean share of time that the clients' cores were busy
+	LinkOut  float64 // share of the server's link out
+	Writer   float64 // share of time that the tree's writer was held
+	FellBack uint64  // searches that gave up offloading
+	Lines    float64 // of cached nodes, read by a search
+	Repairs  float64 // of cached nodes, by search
+	// Of scheme fetch: the share of answers that were written, the other ways that its
+	// clients tried, and those after which they stayed there.
+	Written       float64
+	Trials, Moves uint64
+	Series        []Sample
+	Heartbeats    uint64 // heartbeats that clients got
+	Events        uint64
+	Simulated     time.Duration // warm-up included
+	Took          time.Duration // of real time
 }
 
 func (s *sim) result(took time.Duration) *Result {
@@ -198,6 +205,8 @@ func (s *sim) result(took time.Duration) *Result {
 		LinkOut: (s.card.sent - n.sentAtStart) * s.card.byteNs / (d * 1e9),
 		Writer:  n.writerNs / (d * 1e9), FellBack: n.fellBack, Heartbeats: n.heartbeats,
 		Lines: ratio(float64(n.lines), searches), Repairs: ratio(float64(n.repairs), searches),
+		Written: ratio(float64(n.written), float64(n.ways[policy.FastMessaging]+n.inserts)),
+		Trials:  n.trials, Moves: n.moves,
 		Series: s.series.all,
 		Events: s.done, Simulated: s.cfg.Warmup + s.cfg.Duration, Took: took,
 	}

@@ -16,6 +16,9 @@ type Sample struct {
 	MeanUs   float64 `json:"mean_us"`
 	MostUs   float64 `json:"most_us"`
 	CPU      float64 `json:"server_cpu_util"`
+	// Of scheme fetch: see Result.
+	Written float64 `json:"written_share,omitempty"`
+	Moves   uint64  `json:"answer_moves,omitempty"`
 }
 
 // series collects samples.
@@ -26,12 +29,14 @@ type series struct {
 	took    time.Duration
 	most    time.Duration
 	busyNs  float64 // of the server's cores, at the interval's start
+	written uint64  // at the interval's start, as moves
+	moves   uint64
 	started int64
 }
 
 // watch begins anew at now.
 func (s *sim) watch() {
-	s.series = series{every: int64(s.cfg.Sample), started: s.now, busyNs: s.n.busyNs}
+	s.series = series{every: int64(s.cfg.Sample), started: s.now, busyNs: s.n.busyNs, written: s.n.written, moves: s.n.moves}
 	if s.series.every > 0 {
 		s.schedule(s.now+s.series.every, evSample, 0, 0)
 	}
@@ -54,8 +59,9 @@ func (s *sim) sample() {
 		MeanUs:  ratio(micros(r.took), float64(n)), MostUs: micros(r.most),
 		// Work is counted when it begins: a request that crosses the end
 		// may make it a little more than 1.
-		CPU: min((s.n.busyNs-r.busyNs)/ns/float64(s.cl.Server.Cores), 1),
+		CPU:     min((s.n.busyNs-r.busyNs)/ns/float64(s.cl.Server.Cores), 1),
+		Written: ratio(float64(s.n.written-r.written), float64(n)), Moves: s.n.moves - r.moves,
 	})
-	r.ways, r.took, r.most, r.busyNs = [2]uint64{}, 0, 0, s.n.busyNs
+	r.ways, r.took, r.most, r.busyNs, r.written, r.moves = [2]uint64{}, 0, 0, s.n.busyNs, s.n.written, s.n.moves
 	s.schedule(s.now+r.every, evSample, 0, 0)
 }

@@ -195,7 +195,11 @@ func (s *sim) respond(id uint32) {
 	s.n.outBytes += bytes
 	s.heartbeats.bytes += bytes
 	s.heartbeats.served++
-	s.schedule(ns(s.card.start(s.now, bytes))+int64(s.latency), evAnswer, id, s.calls[id].fetch.callNumber())
+	if s.fetches {
+		s.schedule(ns(s.card.post(s.now)), evPosted, id, s.calls[id].fetch.callNumber())
+		return
+	}
+	s.schedule(ns(s.card.start(s.now, bytes))+int64(s.latency), evAnswer, id, 0)
 }
 
 // serverThreads is how many of the server's workers can run at once.

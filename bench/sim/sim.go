@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/internal/trial"
 	"github.com/catfish-index/catfish/policy"
 )
 
@@ -18,6 +19,7 @@ const (
 	evServed                   // worker: a request is answered
 	evPolled                   // thread, sub generation: the same, of a polling thread
 	evSlice                    // core: a polling thread's turn ends
+	evPosted                   // call: the server's card sends its answer, of scheme fetch
 	evAnswer                   // call: the answer is at the client's card
 	evTaken                    // call: it is in the client's memory
 	evNoticed                  // call: its caller knows
@@ -81,6 +83,8 @@ type counts struct {
 	results               uint64
 	bytes                 float64 // messages and blocks, without headers
 	fellBack              uint64
+	written               uint64 // answers of scheme fetch
+	trials, moves         uint64 // of its clients' rules
 	heartbeats            uint64
 	busyNs, clientNs      float64 // of cores
 	writerNs              float64
@@ -97,7 +101,7 @@ type client struct {
 	sent    uint64      // sequence number of the latest heartbeat
 	walks   uint64      // that began, of schemes that keep nodes
 	reads   int         // since others were let run
-
+	rule    *trial.Rule // who moves its answers, of scheme fetch
 }
 
 func newSim(cfg Config, w *Workload) (*sim, error) {
@@ -135,6 +139,10 @@ func newSim(cfg Config, w *Workload) (*sim, error) {
 		c := &s.clients[i]
 		g, seed := s.machines[i%len(s.machines)].group, cfg.Seed+uint64(i)
 		c.engine = policy.NewEngine(sch.New(seed, g, cfg.Backoff), seed, s.clock, g)
+		if sch.Fetch && !cfg.FetchAll {
+			r := trial.New(seed)
+			c.rule = &r
+		}
 	}
 	s.writer.movedAt = make([]int64, w.Chunks)
 	s.makeCaches()
@@ -146,7 +154,7 @@ func newSim(cfg Config, w *Workload) (*sim, error) {
 		c.worker = c.client % uint32(len(s.server.workers))
 		c.next = s.rng.Uint32N(uint32(len(w.searches)))
 		if sch.Fetch {
-			c.fetch = &fetch{size: newFetchSize()}
+			c.fetch = &fetch{size: newFetchSize(), rule: s.clients[c.client].rule}
 		}
 		// Callers begin within a tenth of a millisecond, not at once.
 		at := s.rng.Int64N(1e5)
@@ -190,6 +198,8 @@ func (s *sim) handle(e *event) {
 		s.polled(e.id, e.sub)
 	case evSlice:
 		s.slice(e.id)
+	case evPosted:
+		s.sendWritten(e.id, e.sub)
 	case evAnswer:
 		s.answer(e.id, e.sub)
 	case evTaken:
