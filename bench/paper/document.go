@@ -302,6 +302,9 @@ func rank(series string) int {
 }
 
 func titleOf(series string) string {
+	if series == fetch.Name {
+		return fetch.Title
+	}
 	for _, e := range Experiments {
 		for _, s := range e.Series {
 			if s.Name == series {

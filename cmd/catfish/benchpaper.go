@@ -19,6 +19,7 @@ import (
 // paperFlags are what people type, as they typed it.
 type paperFlags struct {
 	figures, networks  []string
+	series             []string // in place of the figures' own
 	clients            []int
 	set                paper.Settings
 	out, sim           string
@@ -70,6 +71,7 @@ discards them.`,
   catfish bench paper --quick --figure 2 --network 1g
   catfish bench paper --figure 9 --network host,1g,40g --out figure9
   catfish bench paper --network 1g,10g --duration 5s --out networks
+  catfish bench paper --figure 10 --series fast,fetch --network 1g --duration 5s --out fetched
   catfish bench paper --strategy original --insert --out paper-tree
   catfish bench paper --figure 14 --data rea02.rec --queries rea02.QR2`,
 		Args: args(cobra.NoArgs),
@@ -91,6 +93,8 @@ discards them.`,
 	fs.IntSliceVar(&f.clients, "clients", nil,
 		"numbers of clients; without it figure 2 has 2 to 32, figure 7 3 to 12, figure 8 one, the others 1 to 64; with --quick 1, 4 and 16")
 	fs.StringSliceVar(&f.networks, "network", allNetworks, "host, or rates such as 1g and 40g")
+	fs.StringSliceVar(&f.series, "series", nil,
+		"series to measure in place of each figure's own: some of "+strings.Join(paper.SeriesNames(), ", "))
 	fs.IntVar(&f.set.Objects, "objects", paper.Objects, "how many objects a generator makes")
 	fs.IntVar(&f.set.Requests, "requests", paper.Requests, "calls of each client")
 	fs.DurationVar(&f.set.Duration, "duration", 0,
@@ -113,6 +117,7 @@ discards them.`,
 	fs.BoolVar(&f.json, "json", false, "print each new point as a JSON object, too")
 	completeList(c, "figure", append([]string{"all"}, paper.Figures()...)...)
 	completeList(c, "network", allNetworks...)
+	completeList(c, "series", paper.SeriesNames()...)
 	completeData(c, "data")
 	return c
 }
@@ -146,6 +151,14 @@ func (f paperFlags) plan() (paperPlan, error) {
 	var err error
 	if p.experiments, err = paper.Select(f.figures); err != nil {
 		return p, err
+	}
+	if f.chosen("series") {
+		if len(f.series) == 0 {
+			return p, badUsage("--series names none")
+		}
+		if p.experiments, err = paper.WithSeries(p.experiments, f.series); err != nil {
+			return p, fmt.Errorf("--series: %w", err)
+		}
 	}
 	if !slices.ContainsFunc(p.experiments, func(e paper.Experiment) bool { return slices.Contains(e.Figures, "14") }) {
 		for _, flag := range []string{"data", "queries"} {

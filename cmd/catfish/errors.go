@@ -60,7 +60,7 @@ func isUsage(err error) bool {
 	for _, sentinel := range []error{
 		bench.ErrConfig, catfish.ErrOption, policy.ErrScheme, datasets.ErrOption,
 		affinity.ErrBadList, affinity.ErrUnavailable, idle.ErrConfig, kvlocal.ErrConfig,
-		paper.ErrFigure, paper.ErrNetwork, store.ErrQuery, filter.ErrFilter,
+		paper.ErrFigure, paper.ErrSeries, paper.ErrNetwork, store.ErrQuery, filter.ErrFilter,
 	} {
 		if errors.Is(err, sentinel) {
 			return true

@@ -1,0 +1,48 @@
+package paper
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ErrSeries is wrapped for a series that no experiment can have.
+var ErrSeries = errors.New("no such series")
+
+// fetch came after the paper, and is of another one: RFP. No experiment has it unless
+// it is asked for.
+var fetch = Series{Name: "fetch", Title: "fast messaging, fetched answers (RFP; not in the paper)"}
+
+// SeriesNames are those that WithSeries takes.
+func SeriesNames() []string {
+	var names []string
+	for _, s := range append(slices.Clone(all), fetch) {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// WithSeries returns the experiments with the named series in place of their own, all of
+// them on the same data and queries. Figure 9 has none. Errors wrap ErrSeries.
+func WithSeries(experiments []Experiment, names []string) ([]Experiment, error) {
+	var series []Series
+	for i, name := range names {
+		known := append(slices.Clone(all), fetch)
+		at := slices.IndexFunc(known, func(s Series) bool { return s.Name == name })
+		if at < 0 {
+			return nil, fmt.Errorf("%w: %q, want some of %s", ErrSeries, name, strings.Join(SeriesNames(), ", "))
+		}
+		if slices.Contains(names[:i], name) {
+			return nil, fmt.Errorf("%w twice: %q", ErrSeries, name)
+		}
+		series = append(series, known[at])
+	}
+	with := slices.Clone(experiments)
+	for i := range with {
+		if with[i].Name != microName {
+			with[i].Series = series
+		}
+	}
+	return with, nil
+}
