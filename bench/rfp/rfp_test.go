@@ -134,7 +134,7 @@ func TestDecides(t *testing.T) {
 			t.Errorf("%s: fast %.2f, all fetched %.2f Mops", row, fast, fetched)
 		}
 		written := value(t, p, "tree-decides", row, "written, %")
-		if pays && written > 50 || !pays && written < 90 {
+		if pays && written > 50 || !pays && written < 80 { // some are at a trial
 			t.Errorf("%s: %.0f %% written", row, written)
 		}
 	}

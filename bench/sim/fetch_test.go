@@ -103,18 +103,19 @@ func TestFetchDecides(t *testing.T) {
 		if (fetch.OpsPerS > fast.OpsPerS) != x.fetched {
 			t.Fatalf("%+v: fast %.0f searches/s, fetch %.0f", x, fast.OpsPerS, fetch.OpsPerS)
 		}
-		// In numbers of calls: 10000 of each client, and then 1000.
+		// In numbers of calls: 6000 of each client, and then 1000. Trials are still frequent
+		// then; at their rarest they cost a quarter of that.
 		calls := func(n int, r *Result) time.Duration { return time.Duration(float64(n) * r.MeanUs * 1e3) }
 		better := fast
 		if x.fetched {
 			better = fetch
 		}
 		r := simulate(t, Config{Cluster: cl, Scheme: "fetch", Clients: x.clients,
-			Warmup: calls(10000, better), Duration: max(calls(1000, better), time.Millisecond)}, small(t, x.scale))
-		if r.OpsPerS < 0.97*better.OpsPerS {
+			Warmup: calls(6000, better), Duration: max(calls(1000, better), time.Millisecond)}, small(t, x.scale))
+		if r.OpsPerS < 0.96*better.OpsPerS {
 			t.Errorf("%+v: %.0f searches/s, fast %.0f, fetch %.0f", x, r.OpsPerS, fast.OpsPerS, fetch.OpsPerS)
 		}
-		if x.fetched && r.Written > 0.5 || !x.fetched && r.Written < 0.95 {
+		if x.fetched && r.Written > 0.5 || !x.fetched && r.Written < 0.9 {
 			t.Errorf("%+v: %.3f of the answers are written", x, r.Written)
 		}
 		if limit := uint64(x.clients / 2); r.Moves > limit {
