@@ -179,15 +179,19 @@ func TestBatchSurvives(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		reason := errors.New("not you")
 		closed := make(chan error, 8)
+		// Serve gets a request that is the only one of its turn.
+		one := func(c *Conn, m Message) {
+			if string(m.Payload) == "fail me" {
+				c.Fail(reason)
+				return
+			}
+			echo(c, m)
+		}
 		s := serve(t, p, batchFuncs{
-			handlerFuncs: handlerFuncs{serve: echo, closed: func(_ *Conn, err error) { closed <- err }},
+			handlerFuncs: handlerFuncs{serve: one, closed: func(_ *Conn, err error) { closed <- err }},
 			many: func(reqs []Request) int {
 				for _, r := range reqs {
-					if string(r.Payload) == "fail me" {
-						r.Conn.Fail(reason)
-						continue
-					}
-					echo(r.Conn, r.Message)
+					one(r.Conn, r.Message)
 				}
 				return len(reqs)
 			},
