@@ -34,6 +34,7 @@ func Attacks() []Attack {
 		unreadRings, unreadSockets, unreadLanes, trickle, stopped,
 		grpcSearches, idleUploads,
 		silentStreams, silentHandshakes, silentSockets,
+		unreadFetched, fetchChanges, malformedFetched,
 		malformed, malformedRings, resets, slowSenders, collections,
 		malformedRecords, cursors, leases, shortLived, fullRecords,
 		malformedFeatures, halfPuts, costlySearches, unreadFeatures,

@@ -67,6 +67,7 @@ var groups = map[string][]Attack{
 	"ask much":     {longRequests, hugeAnswers, grpcSearches, idleUploads, hugeRegions},
 	"take nothing": {unreadRings, unreadSockets, unreadLanes, trickle, stopped},
 	"say nothing":  {silentStreams, silentHandshakes, silentSockets, slowSenders},
+	"fetch":        {unreadFetched, fetchChanges, malformedFetched},
 	"talk rubbish": {malformed, malformedRings, resets, collections, fullRecords},
 	"want records": {malformedRecords, cursors, leases, shortLived},
 	"want pages":   {httpSlow, httpUnread, httpIdle, httpMalformed, httpCostly, httpStreams, http2Floods},

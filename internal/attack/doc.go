@@ -20,7 +20,7 @@
 // hold. In tests the attacks are small and nothing is judged by time.
 //
 // Reading order: target, raw and ring (the protocols), attack and the files of
-// attacks (long, unread, silent, malformed, upload, stopped; rawrecords and
+// attacks (long, unread, fetched, silent, malformed, upload, stopped; rawrecords and
 // records; features; web, and those that begin with web), child (the attackers'
 // process), data, honest, honestrecords, honestfeatures and honestweb (the honest
 // clients), server, run, row, summary, soak.

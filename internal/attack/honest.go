@@ -56,6 +56,7 @@ func newHonest(ctx context.Context, t Target, qs []question, rate float64) (all 
 	}()
 	for _, o := range []struct{ name, transport, policy string }{
 		{"shm", "shm", "fast"}, {"shm, default policy", "shm", ""},
+		{"shm, fetch", "shm", "fetch"}, {"soft, fetch", "soft", "fetch"},
 		{"soft", "soft", "fast"}, {"plain sockets", "tcp", "tcp"}, {writer, "shm", "fast"},
 	} {
 		c, err := catfish.Dial(ctx, t.Addr, catfish.Options{
@@ -172,14 +173,18 @@ func write(ctx context.Context, c *catfish.Client) error {
 
 // newcomers are clients that dial, ask once and leave, by each way.
 func newcomers(t Target, qs []question) *honest {
-	ways := []string{"auto", "shm", "soft", "tcp"}
+	ways := []catfish.Options{
+		{Transport: "auto"}, {Transport: "shm"}, {Transport: "soft"}, {Transport: "tcp"},
+		{Transport: "shm", Policy: "fetch"}, {Transport: "soft", Policy: "fetch"},
+	}
 	n := 0
 	return &honest{name: "new clients", every: 100 * time.Millisecond, close: func() {}, ask: func(ctx context.Context) error {
 		n++
-		o := catfish.Options{Transport: ways[n%len(ways)], Logger: discard()}
+		o := ways[n%len(ways)]
+		o.Logger = discard()
 		c, err := catfish.Dial(ctx, t.Addr, o)
 		if err != nil {
-			return fmt.Errorf("%s: %w", o.Transport, err)
+			return fmt.Errorf("%s %s: %w", o.Transport, o.Policy, err)
 		}
 		defer c.Close()
 		return askClient(ctx, c, qs)

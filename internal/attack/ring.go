@@ -49,8 +49,14 @@ func (e *Enemy) addr(transport string) string {
 	return e.target.Addr
 }
 
-// dialRing connects with a region of so many bytes for answers.
-func (e *Enemy) dialRing(ctx context.Context, dev rdma.Device, transport string, regionBytes int) (_ *stranger, err error) {
+// dialRing connects with a region of so many bytes for answers, of which a small ring
+// is used.
+func (e *Enemy) dialRing(ctx context.Context, dev rdma.Device, transport string, regionBytes int) (*stranger, error) {
+	return e.dialRings(ctx, dev, transport, regionBytes, fastmsg.MinRingBytes, 0)
+}
+
+// dialRings connects with a ring of that size for answers, and flags.
+func (e *Enemy) dialRings(ctx context.Context, dev rdma.Device, transport string, regionBytes, ringBytes int, flags uint32) (_ *stranger, err error) {
 	x := &stranger{}
 	defer func() {
 		if err != nil {
@@ -67,7 +73,8 @@ func (e *Enemy) dialRing(ctx context.Context, dev rdma.Device, transport string,
 		return nil, err
 	}
 	private := append([]byte("CFMG"), byte(fastmsg.ProtocolVersion), 0, 24, 0)
-	private = binary.LittleEndian.AppendUint64(private, fastmsg.MinRingBytes) // and no flags
+	private = binary.LittleEndian.AppendUint32(private, uint32(ringBytes))
+	private = binary.LittleEndian.AppendUint32(private, flags)
 	at := x.region.Remote()
 	private = binary.LittleEndian.AppendUint64(private, uint64(at.Key))
 	private = binary.LittleEndian.AppendUint64(private, at.Addr)
