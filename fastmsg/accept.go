@@ -82,12 +82,12 @@ func (w *Worker) prepare(req rdma.ConnRequest) (*Conn, []byte, error) {
 // returns the private data for the answer. If it fails, c is to be released.
 func (w *Worker) equip(c *Conn, source string, peer *handshake, hello []byte) (answer []byte, err error) {
 	c.rings = w.cfg.Rings.Open(source, func(err error) { w.post(posted{c, err}) })
-	take := RingsBytes(w.cfg.RingBytes, peer.ringBytes)
-	if peer.fetch {
-		take += int64(peer.ringBytes)
+	take, rings := RingsBytes(w.cfg.RingBytes, peer.ringBytes), "rings of %d and %d bytes: %w"
+	if peer.fetch { // The ring for answers is there twice: to be written from, and to be read.
+		take, rings = take+int64(peer.ringBytes), "rings of %d and twice %d bytes: %w"
 	}
 	if err := c.rings.Take(take); err != nil {
-		return nil, fmt.Errorf("rings of %d and %d bytes: %w", w.cfg.RingBytes, peer.ringBytes, err)
+		return nil, fmt.Errorf(rings, w.cfg.RingBytes, peer.ringBytes, err)
 	}
 	if c.requests, err = w.dev.Register(regionBytes(w.cfg.RingBytes, peer.inMemory), rdma.RemoteWrite); err != nil {
 		return nil, err
@@ -110,7 +110,8 @@ func (w *Worker) equip(c *Conn, source string, peer *handshake, hello []byte) (a
 }
 
 // RingsBytes is what a connection's rings may take of the server's memory: the
-// one for requests, the copy of that for answers, and what the backlog keeps.
+// one for requests, the copy of that for answers, and what the backlog keeps. If the
+// client may fetch its answers, a second ring of theirs comes on top.
 // Pages that were never written take none.
 func RingsBytes(requests, answers int) int64 {
 	return int64(requests) + int64(answers) + keepBacklog

@@ -2,6 +2,7 @@ package fastmsg
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -13,10 +14,13 @@ import (
 func TestRingsCount(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		small := RingsBytes(DefaultRingBytes, DefaultRingBytes)
+		if p.fetch { // and those of answers that are left
+			small += DefaultRingBytes
+		}
 		b := budget.New("bytes of rings", 2*small, 2*small)
 		ended := make(chan error, 4)
 		s := serve(t, p, handlerFuncs{serve: echo, closed: func(_ *Conn, err error) { ended <- err }}, WorkerConfig{Rings: b})
-		c, err := Dial(within(t), p.open(t), s.addr, CallerConfig{InMemory: p.inMemory})
+		c, err := Dial(within(t), p.open(t), s.addr, CallerConfig{InMemory: p.inMemory, Fetch: p.fetch})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -24,8 +28,8 @@ func TestRingsCount(t *testing.T) {
 		if used := b.Use().Used; used != small {
 			t.Errorf("%d bytes count, want %d", used, small)
 		}
-		large := CallerConfig{InMemory: p.inMemory, RingBytes: MaxRingBytes}
-		if _, err := Dial(within(t), p.open(t), s.addr, large); err == nil || !strings.Contains(err.Error(), "limit 1179648") {
+		large := CallerConfig{InMemory: p.inMemory, Fetch: p.fetch, RingBytes: MaxRingBytes}
+		if _, err := Dial(within(t), p.open(t), s.addr, large); err == nil || !strings.Contains(err.Error(), fmt.Sprint("limit ", 2*small)) {
 			t.Errorf("a ring of %d bytes: %v", MaxRingBytes, err)
 		}
 		if used := b.Use().Used; used != small {
@@ -46,13 +50,17 @@ func TestRingsCount(t *testing.T) {
 // connection is open by then or still being accepted.
 func TestLargeRingsMakeRoom(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
-		b := budget.New("bytes of rings", 10<<20, 10<<20)
+		total := int64(10 << 20)
+		if p.fetch {
+			total += MaxRingBytes
+		}
+		b := budget.New("bytes of rings", total, total)
 		ended := make(chan error, 4)
 		s := serve(t, p, handlerFuncs{serve: echo, closed: func(_ *Conn, err error) { ended <- err }}, WorkerConfig{Rings: b})
 		other := b.Open("another source", func(error) {})
 		defer other.Close()
 		for range 2 {
-			c, err := Dial(within(t), p.open(t), s.addr, CallerConfig{InMemory: p.inMemory, RingBytes: MaxRingBytes})
+			c, err := Dial(within(t), p.open(t), s.addr, CallerConfig{InMemory: p.inMemory, Fetch: p.fetch, RingBytes: MaxRingBytes})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,0 +1,127 @@
+package fastmsg
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/catfish-index/catfish/rdma"
+)
+
+// TestAccessToAnswers: the ring that a client fetches from can be read by who has its
+// key, as long as its connection lasts, and can be written by nobody.
+func TestAccessToAnswers(t *testing.T) {
+	attacks := map[string]struct {
+		try  func(x, friend *stranger) rdma.WorkRequest
+		want []rdma.Status
+	}{
+		"writes its own answers": {
+			func(x, _ *stranger) rdma.WorkRequest { return x.overwrite(x.left.ring) }, refusedAccess,
+		},
+		"writes a friend's answers": {
+			func(x, friend *stranger) rdma.WorkRequest { return x.overwrite(friend.left.ring) }, refusedAccess,
+		},
+		"reads behind the ring": {
+			func(x, _ *stranger) rdma.WorkRequest { return x.readLines(x.left.ring.At(x.left.lines*lineBytes), 1) }, refusedBounds,
+		},
+		"reads beyond the last line": {
+			func(x, _ *stranger) rdma.WorkRequest {
+				return x.readLines(x.left.ring.At((x.left.lines-1)*lineBytes), 2)
+			}, refusedBounds,
+		},
+		"reads by a key that resembles": {
+			func(x, friend *stranger) rdma.WorkRequest {
+				at := friend.left.ring
+				at.Key ^= 1 << 20
+				return x.readLines(at, 1)
+			}, refusedKey,
+		},
+		"reads requests": {
+			func(x, friend *stranger) rdma.WorkRequest { return x.readLines(friend.ring, 1) }, refusedAccess,
+		},
+	}
+	overFetch(t, func(t *testing.T, p provider) {
+		opened := make(chan *Conn, 1)
+		s := serve(t, p, handlerFuncs{serve: echo, opened: func(c *Conn) { opened <- c }}, WorkerConfig{})
+		friend := newStranger(t, p)
+		friend.dial(t, s)
+		conn := <-opened
+		friend.findLeft(t)
+		friend.send(t, 0, message(header{size: 216, kind: 1, flags: FlagEnd}), 27)
+		for from := friend.left.next; friend.left.next == from; {
+			friend.look(t)
+		}
+		had := slices.Clone(conn.answers.mem) // nothing more is left there
+		for name, attack := range attacks {
+			t.Run(name, func(t *testing.T) {
+				x := newStranger(t, p)
+				x.dial(t, s)
+				<-opened
+				x.findLeft(t)
+				x.refused(t, attack.try(x, friend), attack.want)
+				if !slices.Equal(conn.answers.mem, had) {
+					t.Error("answers of another client have changed")
+				}
+			})
+		}
+	})
+}
+
+// TestAnswersEndWithTheirConnection: nobody reads what is left of a client's answers,
+// by a key that was right until the client had gone.
+func TestAnswersEndWithTheirConnection(t *testing.T) {
+	overFetch(t, func(t *testing.T, p provider) {
+		closed := make(chan error, 2)
+		s := serve(t, p, handlerFuncs{serve: echo, closed: func(_ *Conn, err error) { closed <- err }}, WorkerConfig{})
+		friend, x := newStranger(t, p), newStranger(t, p)
+		for _, of := range []*stranger{friend, x} {
+			of.dial(t, s)
+			of.findLeft(t)
+		}
+		friend.qp.Close()
+		<-closed
+		s.Pause() // the regions are released after Closed
+		s.Resume()
+		x.refused(t, x.readLines(friend.left.ring, 1), refusedKey)
+	})
+}
+
+// Which of these a provider says depends on what it looks at first.
+var (
+	refusedAccess = []rdma.Status{rdma.StatusRemoteAccess}
+	refusedBounds = []rdma.Status{rdma.StatusRemoteBounds, rdma.StatusRemoteAccess}
+	refusedKey    = []rdma.Status{rdma.StatusRemoteKey, rdma.StatusRemoteAccess}
+)
+
+func (x *stranger) overwrite(at rdma.Remote) rdma.WorkRequest {
+	return rdma.WorkRequest{Op: rdma.OpWrite, Local: rdma.Buffer{Region: x.source, Len: lineBytes}, Remote: at}
+}
+
+func (x *stranger) readLines(at rdma.Remote, n int) rdma.WorkRequest {
+	return rdma.WorkRequest{Op: rdma.OpRead, Local: rdma.Buffer{Region: x.left.landing, Len: n * lineBytes}, Remote: at}
+}
+
+// refused posts a request that must not be carried out, and waits for its end and that
+// of the connection.
+func (x *stranger) refused(t *testing.T, wr rdma.WorkRequest, want []rdma.Status) {
+	t.Helper()
+	if _, err := x.qp.Post([]rdma.WorkRequest{wr}); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		var c [1]rdma.Completion
+		if x.cq.Poll(c[:]) == 0 {
+			if err := x.cq.Wait(within(t), -1); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if c[0].Op != wr.Op {
+			continue
+		}
+		if !slices.Contains(want, c[0].Status) {
+			t.Errorf("ended with %v, want one of %v", c[0].Status, want)
+		}
+		break
+	}
+	until(t, "the connection has ended", func() bool { return x.qp.Err() != nil })
+}
