@@ -28,6 +28,8 @@ func TestReconnectsDoNotLeak(t *testing.T) {
 		{name: "tcp", transport: TransportTCP, policy: "tcp"},
 		{name: "shm", transport: TransportSHM, policy: "offload"},
 		{name: "soft", transport: TransportSoft, policy: "offload"},
+		{name: "shm/fetch", transport: TransportSHM, policy: "fetch"},
+		{name: "soft/fetch", transport: TransportSoft, policy: "fetch"},
 	} {
 		t.Run(p.name, func(t *testing.T) {
 			opts := ServerOptions{Listen: ownAddr(), SocketPath: filepath.Join(t.TempDir(), "s"), SlabBytes: 1 << 20, Workers: 1, Logger: quiet()}

@@ -161,12 +161,6 @@ func TestStoppedServer(t *testing.T) {
 	}
 }
 
-func stopped(pid int) bool {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	_, after, _ := strings.Cut(string(b), ") ")
-	return err == nil && strings.HasPrefix(after, "T")
-}
-
 // TestKilledServer kills the server in the middle of reads and messages:
 // every call ends, with the errors that the package documents.
 func TestKilledServer(t *testing.T) {
