@@ -165,6 +165,7 @@ func (c CatfishConn) Counters() Counters {
 		Bytes:    n.BytesRead + n.BytesSent + n.BytesReceived,
 		Restarts: n.Restarts, TornReads: n.TornReads,
 		Cached: n.CachedNodes, Repairs: n.Repairs,
+		AnswerReads: n.AnswerReads, AnswersMissed: n.AnswersMissed, AnswerChanges: n.AnswerChanges,
 	}
 }
 

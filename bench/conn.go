@@ -39,6 +39,12 @@ type Counters struct {
 	TornReads  uint64 `json:"torn_reads"`  // nodes read again
 	Cached     uint64 `json:"cached"`      // cached nodes used instead of a read
 	Repairs    uint64 `json:"repairs"`     // of these, had changed and were read again
+
+	// Of answers that the client fetches: of Reads, and of these that found nothing;
+	// times that it had them written from then on.
+	AnswerReads   uint64 `json:"answer_reads"`
+	AnswersMissed uint64 `json:"answers_missed"`
+	AnswerChanges uint64 `json:"answer_changes"`
 }
 
 // Add returns the sum.
@@ -50,6 +56,8 @@ func (c Counters) Add(o Counters) Counters {
 		Bytes: c.Bytes + o.Bytes, Restarts: c.Restarts + o.Restarts,
 		TornReads: c.TornReads + o.TornReads,
 		Cached:    c.Cached + o.Cached, Repairs: c.Repairs + o.Repairs,
+		AnswerReads: c.AnswerReads + o.AnswerReads, AnswersMissed: c.AnswersMissed + o.AnswersMissed,
+		AnswerChanges: c.AnswerChanges + o.AnswerChanges,
 	}
 }
 
@@ -62,6 +70,8 @@ func (c Counters) Sub(o Counters) Counters {
 		Bytes: c.Bytes - o.Bytes, Restarts: c.Restarts - o.Restarts,
 		TornReads: c.TornReads - o.TornReads,
 		Cached:    c.Cached - o.Cached, Repairs: c.Repairs - o.Repairs,
+		AnswerReads: c.AnswerReads - o.AnswerReads, AnswersMissed: c.AnswersMissed - o.AnswersMissed,
+		AnswerChanges: c.AnswerChanges - o.AnswerChanges,
 	}
 }
 

@@ -87,6 +87,11 @@ type Figures struct {
 	Cached   float64 `json:"cached_nodes_per_search"` // used instead of a read
 	Repairs  float64 `json:"repairs_per_search"`      // of these, had changed
 	Results  float64 `json:"results_per_search"`
+	// Of scheme fetch: of the reads, those of answers, and of these, that found
+	// nothing; times in a run that a client had its answers written from then on.
+	AnswerReads   float64 `json:"answer_reads_per_search"`
+	AnswersMissed float64 `json:"answers_missed_per_search"`
+	AnswerChanges float64 `json:"answer_changes"`
 	// Of the clients' cores; and through the interfaces of the server's
 	// network namespace, without loopback.
 	ClientUtil float64 `json:"client_cpu_util"`
@@ -108,6 +113,10 @@ func NewFigures(all *Latency, c Counters) Figures {
 		Cached:   stats.Ratio(float64(c.Cached), asked),
 		Repairs:  stats.Ratio(float64(c.Repairs), asked),
 		Torn:     float64(c.TornReads),
+
+		AnswerReads:   stats.Ratio(float64(c.AnswerReads), asked),
+		AnswersMissed: stats.Ratio(float64(c.AnswersMissed), asked),
+		AnswerChanges: float64(c.AnswerChanges),
 	}
 }
 
@@ -130,6 +139,8 @@ func (f *Figures) Named() []stats.Figure {
 		{Name: "bytes_per_search", Value: &f.Bytes}, {Name: "restarts_per_search", Value: &f.Restarts},
 		{Name: "torn_reads", Value: &f.Torn}, {Name: "results_per_search", Value: &f.Results},
 		{Name: "cached_nodes_per_search", Value: &f.Cached}, {Name: "repairs_per_search", Value: &f.Repairs},
+		{Name: "answer_reads_per_search", Value: &f.AnswerReads}, {Name: "answers_missed_per_search", Value: &f.AnswersMissed},
+		{Name: "answer_changes", Value: &f.AnswerChanges},
 		{Name: "client_cpu_util", Value: &f.ClientUtil},
 		{Name: "net_in_bytes_per_s", Value: &f.NetIn}, {Name: "net_out_bytes_per_s", Value: &f.NetOut},
 	}

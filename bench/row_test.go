@@ -21,6 +21,7 @@ func goldenRow() Row {
 		s.Counters = Counters{
 			Fast: n / 4, Offloaded: 3 * n / 4, Reads: 2 * n, RoundTrips: n,
 			Bytes: 500 * n, Restarts: n / 10, TornReads: 3, Cached: 3 * n, Repairs: n / 5,
+			AnswerReads: n / 2, AnswersMissed: n / 5, AnswerChanges: 1,
 		}
 		return &outcome{
 			server:  ServerReady{Objects: 1000, NodeBytes: 1984},

@@ -32,15 +32,16 @@ type Explanation struct {
 	Restarts    uint64 `json:"restarts"`
 	Bytes       uint64 `json:"bytes"` // read, sent and received
 
-	// Reads of answers that the server left for the client, with policy fetch, and
-	// those of them that came too early. If the client makes other calls meanwhile,
-	// theirs count, too.
-	AnswerReads   uint64 `json:"answer_reads,omitempty"`
-	AnswersMissed uint64 `json:"answers_missed,omitempty"`
-
 	// Of a Get: kept references that answered it, and that were no good.
 	PointerHits    uint64 `json:"pointer_hits,omitempty"`
 	PointerInvalid uint64 `json:"pointer_invalid,omitempty"`
+
+	// Of an answer that the client fetches, with policy fetch: RDMA Reads, which count
+	// in none of the above, and of these, those that found nothing. If all did, or there
+	// were none, the server wrote the answer. Those of other calls that the client has
+	// under way are in them.
+	AnswerReads   uint64 `json:"answer_reads,omitempty"`
+	AnswersMissed uint64 `json:"answers_missed,omitempty"`
 
 	// Shard that has the key, nil: the collection is not divided.
 	Shard *ShardAt `json:"shard,omitempty"`

@@ -45,6 +45,9 @@ func TestExplain(t *testing.T) {
 			if (x.Reads > 0) != offloads || x.RoundTrips == 0 {
 				t.Errorf("%s: %d reads, %d round trips", p.name, x.Reads, x.RoundTrips)
 			}
+			if x.AnswerReads != after.AnswerReads-before.AnswerReads || x.AnswersMissed > x.AnswerReads || x.AnswerReads > 0 && p.policy != "fetch" {
+				t.Errorf("%s: %d reads of answers, %d in vain, counted from %+v to %+v", p.name, x.AnswerReads, x.AnswersMissed, before, after)
+			}
 			cached := p.policy == "offload-cached"
 			if (x.Estimate != nil) != cached {
 				t.Errorf("%s: the estimate is %+v", p.name, x.Estimate)

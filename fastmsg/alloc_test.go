@@ -1,4 +1,6 @@
-//go:build !race
+//go:build !race && !ofi
+
+// Not over ofi, which allocates for each completion.
 
 package fastmsg
 

@@ -145,7 +145,8 @@ func (s *catfishStore) Counters() Counters {
 		Counters: bench.Counters{
 			Fast: n.FastGets, Offloaded: n.OffloadedGets, FellBack: n.FellBack,
 			Reads: n.Reads + n.AnswerReads, RoundTrips: n.RoundTrips + n.AnswerReads, TornReads: n.TornReads, Restarts: n.Restarts,
-			Bytes: n.BytesRead + n.BytesSent + n.BytesReceived,
+			Bytes:       n.BytesRead + n.BytesSent + n.BytesReceived,
+			AnswerReads: n.AnswerReads, AnswersMissed: n.AnswersMissed, AnswerChanges: n.AnswerChanges,
 		},
 		PointerHits: n.PointerHits, PointerInvalid: n.PointerInvalid,
 	}

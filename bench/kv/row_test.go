@@ -33,6 +33,7 @@ func goldenRow(scheme string) Row {
 			s.Counters = Counters{PointerHits: n / 2, PointerInvalid: n / 10}
 			s.Counters.Counters = bench.Counters{
 				Fast: n / 4, Offloaded: 3 * n / 4, Reads: 2 * n, RoundTrips: n, Bytes: 500 * n, Restarts: n / 10, TornReads: 3,
+				AnswerReads: n / 2, AnswersMissed: n / 5, AnswerChanges: 1,
 			}
 			o.samples = append(o.samples, s)
 		}

@@ -31,9 +31,10 @@ F is half reads and half read-modify-writes. Server and clients are processes of
 their own, pinned to the given cores; each scheme gets a fresh server, which the
 clients load, and the same operations.
 
-Of the schemes, tcp and fast ask the server; offload reads the key index and the
-record; offload-cached reads records by references that it keeps, too; paper and
-cost choose. All others of bench run go as well.
+Of the schemes, tcp and fast ask the server, and so does fetch, which reads the
+answers itself; offload reads the key index and the record; offload-cached reads
+records by references that it keeps, too; paper and cost choose. All others of
+bench run go as well.
 
 Every value that is read is checked: that it was written for its key, and that it
 is not older than one that was seen before. Wrong answers are counted and make

@@ -68,15 +68,12 @@ func explained(x *catfish.Explanation) string {
 	if x.Retried > 0 {
 		line("but", "%d connections broke; began again on another", x.Retried)
 	}
+	if by := answeredBy(x); by != "" {
+		line("answer", "%s", by)
+	}
 	line("results", "%d", x.Results)
 	line("round trips", "%d", x.RoundTrips)
 	line("reads", "%d, of which torn %d", x.Reads, x.TornReads)
-	switch {
-	case x.AnswerReads > 0:
-		line("answer reads", "%d, of which too early %d", x.AnswerReads, x.AnswersMissed)
-	case x.Policy == "fetch":
-		line("answer reads", "0: the server wrote the answer, as it does after slow ones")
-	}
 	line("cached nodes", "%d used, %d repaired", x.CachedNodes, x.Repairs)
 	line("restarts", "%d", x.Restarts)
 	line("bytes", "%d", x.Bytes)
@@ -86,6 +83,20 @@ func explained(x *catfish.Explanation) string {
 	}
 	_ = w.Flush() // into memory
 	return b.String()
+}
+
+// answeredBy says who moved the answer to a message; "": there was none, or it came by
+// a plain socket.
+func answeredBy(x *catfish.Explanation) string {
+	switch {
+	case x.Transport == catfish.TransportTCP, x.Path != catfish.FastMessaging.String() && !x.FellBack:
+		return ""
+	case x.AnswerReads > x.AnswersMissed:
+		return fmt.Sprintf("fetched by the client: reads of answers %d, of which %d found nothing", x.AnswerReads, x.AnswersMissed)
+	case x.AnswerReads > 0:
+		return fmt.Sprintf("written by the server, after %d reads that found nothing", x.AnswerReads)
+	}
+	return "written by the server"
 }
 
 // shardText says where a key is.
