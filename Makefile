@@ -108,14 +108,14 @@ build-ofi: ## build bin/catfish-ofi, with RDMA (needs libfabric-dev, libibverbs-
 
 # Over libfabric's tcp, natively. The address sanitizer finds what the C
 # side leaks, or touches after it was freed.
-OFI_PKGS := ./rdma/ofi ./internal/rdmaprobe ./internal/readtest ./catfish ./cmd/catfish $(READERS)
+OFI_PKGS := ./rdma/ofi ./internal/rdmaprobe ./internal/readtest ./fastmsg ./catfish ./cmd/catfish $(READERS)
 
 # Only these have files for the tag. What depends on data and not on the transport
 # `make test` has whole: the library's tests are the short ones.
 .PHONY: test-ofi
 test-ofi: $(TOOLS) ## lint and test with libfabric (needs what build-ofi needs)
 	CGO_ENABLED=1 $(BIN)/golangci-lint run --build-tags ofi $(OFI_PKGS)
-	CGO_ENABLED=1 $(GOTEST) -short -tags ofi ./catfish ./internal/rdmaprobe $(READERS)
+	CGO_ENABLED=1 $(GOTEST) -short -tags ofi ./catfish ./fastmsg ./internal/rdmaprobe $(READERS)
 	CGO_ENABLED=1 $(GOTEST) -tags ofi -run Fabric ./cmd/catfish
 	CGO_ENABLED=1 $(GOTEST) -race -tags ofi ./rdma/ofi
 	CGO_ENABLED=1 $(GOTEST) -asan -tags ofi ./rdma/ofi

@@ -50,6 +50,7 @@ CGO_ENABLED=1 $go test -tags ofi -c -o "$tmp/share/catfish-src/catfish/catfish.t
 for p in cuckoo record kv; do
 	CGO_ENABLED=1 $go test -tags ofi -c -o "$tmp/share/$p-remote.test" ./$p/remote
 done
+CGO_ENABLED=1 $go test -tags ofi -c -o "$tmp/share/fastmsg.test" ./fastmsg
 CGO_ENABLED=1 $go build -tags ofi -buildvcs=false -o "$tmp/share/catfish" ./cmd/catfish
 
 # The guest's device first, so that its failure is not mistaken for ours.
@@ -64,6 +65,6 @@ if [ -n "${STAGES:-}" ]; then
 	stages 1024 "$STAGES" 1200
 	exit
 fi
-stages 512 'conformance processes' 1200
+stages 512 'conformance messages processes' 1200
 # Histories need more memory than the rest.
 stages 1024 'library records' 1200

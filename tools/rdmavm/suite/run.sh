@@ -2,6 +2,8 @@
 # Runs in the guest, from the share that test.sh filled. Stages:
 #
 #   conformance  rdma/ofi's suite, over rxe0
+#   messages     fastmsg: calls, hostile peers and budgets; answers that are
+#                written, and those that clients fetch
 #   library      catfish's end-to-end and history tests; servers that are
 #                stopped and killed
 #   records      readers of records and keys; catfish's collections of records,
@@ -19,6 +21,11 @@ catfish=/share/catfish
 
 conformance() {
 	/share/ofi.test -test.v -test.run 'Conformance|Memlock' -test.timeout 400s
+}
+
+messages() {
+	/share/fastmsg.test -test.short -test.v -test.timeout 400s -test.run \
+		'Call|Hostile|Rings|Answers|ServerPostsNothing|ChangesOver|Rides|Forged'
 }
 
 library() {
@@ -49,23 +56,25 @@ processes() {
 		sleep 0.2
 	done
 	cat /tmp/serve.out
-	for policy in fast offload; do
+	for policy in fast fetch offload; do
 		$catfish search --transport ofi --policy $policy --bbox -119,34,-117,35 >/tmp/found.$policy 2>/tmp/summary.$policy &
 		eval "client_$policy=\$!"
 	done
 	wait "$client_fast"
+	wait "$client_fetch"
 	wait "$client_offload"
-	# The same objects in both modes.
-	cat /tmp/summary.fast /tmp/summary.offload
+	# The same objects in all modes.
+	cat /tmp/summary.fast /tmp/summary.fetch /tmp/summary.offload
 	sort /tmp/found.fast >/tmp/a
-	sort /tmp/found.offload >/tmp/b
 	[ -s /tmp/a ]
-	cmp /tmp/a /tmp/b
+	for policy in fetch offload; do
+		sort /tmp/found.$policy | cmp /tmp/a -
+	done
 	$catfish status --transport ofi
 	# Clients that die in the middle must leave no region behind at the server.
 	base=$(regions)
 	pids=
-	for policy in fast offload fast offload; do
+	for policy in fast fetch offload fast fetch offload; do
 		$catfish search --transport ofi --policy $policy --bbox -125,32,-114,42 >/dev/null 2>&1 &
 		pids="$pids $!"
 	done
@@ -81,7 +90,7 @@ processes() {
 	wait $server || :
 	! $catfish search --transport ofi --bbox -119,34,-117,35 2>/tmp/lost
 	grep -q 'no server' /tmp/lost
-	$catfish bench run --transport ofi --scheme tcp,fast-polling,fast,offload-single,offload,paper \
+	$catfish bench run --transport ofi --scheme tcp,fast-polling,fast,fetch,offload-single,offload,paper \
 		--dataset california --scale 1e-2 --clients 2 --in-flight 2 --duration 1s \
 		--slab-bytes 67108864 --json /tmp/rows.jsonl
 	wc -l /tmp/rows.jsonl
