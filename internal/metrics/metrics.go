@@ -60,6 +60,8 @@ var (
 	spun     = desc("worker_spun_seconds_total", "Time in which workers polled and found nothing.", "transport")
 	sleeps   = desc("worker_sleeps_total", "How often workers went to sleep.", "transport")
 	batches  = desc("worker_batches_total", "Turns in which workers served several requests together.", "transport")
+	posted   = desc("worker_posted_total", "Work requests that workers posted, for answers and for the room of requests; for answers that clients fetch none.", "transport")
+	left     = desc("worker_fetchable_total", "Times that workers left answers for a client to fetch.", "transport")
 	waiting  = desc("waiting_requests", "Requests that have arrived and are not served yet.", "transport")
 	conns    = desc("connections", "Connections over rings.", "transport")
 	channels = desc("read_channels", "Queue pairs by which clients read.", "transport")
@@ -202,6 +204,8 @@ func (e emitter) transport(t *catfish.TransportStats) {
 		sum.Spun += w.Spun
 		sum.Sleeps += w.Sleeps
 		sum.Batches += w.Batches
+		sum.Posted += w.Posted
+		sum.Fetchable += w.Fetchable
 		waits += w.Waiting
 	}
 	e.count(requests, float64(sum.Requests), t.Transport)
@@ -211,6 +215,8 @@ func (e emitter) transport(t *catfish.TransportStats) {
 	e.count(spun, sum.Spun, t.Transport)
 	e.count(sleeps, float64(sum.Sleeps), t.Transport)
 	e.count(batches, float64(sum.Batches), t.Transport)
+	e.count(posted, float64(sum.Posted), t.Transport)
+	e.count(left, float64(sum.Fetchable), t.Transport)
 	e.gauge(waiting, float64(waits), t.Transport)
 	e.gauge(conns, float64(t.Connections), t.Transport)
 	e.gauge(channels, float64(t.ReadChannels), t.Transport)

@@ -41,8 +41,8 @@ func sample() *fixed {
 		Version: "v1", BootID: 0xabc, Uptime: 5, CPUSeconds: 3, Cores: 2, TCPRequests: 9,
 		Transports: []catfish.TransportStats{{
 			Transport: "shm", Connections: 4, ReadChannels: 6,
-			Workers: []catfish.WorkerStats{{Requests: 10, BytesIn: 100, Waiting: 1}, {Requests: 20, BytesIn: 200, Waiting: 2}},
-			Ended:   catfish.WorkerStats{Requests: 5, BytesIn: 50},
+			Workers: []catfish.WorkerStats{{Requests: 10, BytesIn: 100, Waiting: 1}, {Requests: 20, BytesIn: 200, Waiting: 2, Posted: 7, Fetchable: 30}},
+			Ended:   catfish.WorkerStats{Requests: 5, BytesIn: 50, Posted: 1},
 		}},
 		Collections: map[string]rstar.Stats{"cafes": {Len: 7, UsedBytes: 70, SlabBytes: 700, Searches: 11}},
 		Records:     map[string]catfish.RecordsStats{"kv": {UsedBytes: 80, Stats: kv.Stats{}}},
@@ -71,6 +71,8 @@ func TestMetrics(t *testing.T) {
 		`catfish_requests_total{transport="shm"} 35`, // With those of workers that have ended.
 		`catfish_requests_total{transport="tcp"} 9`,
 		`catfish_received_bytes_total{transport="shm"} 350`,
+		`catfish_worker_posted_total{transport="shm"} 8`,
+		`catfish_worker_fetchable_total{transport="shm"} 30`,
 		`catfish_waiting_requests{transport="shm"} 3`,
 		`catfish_read_channels{transport="shm"} 6`,
 		`catfish_collection_objects{collection="cafes",kind="boxes"} 7`,
