@@ -20,11 +20,8 @@ func (b *backlog) waiting() int { return len(b.buf) - b.off }
 
 // grow makes room for a message with a payload of n bytes, and returns by how
 // many bytes the backlog grew beyond what it keeps.
-func (b *backlog) grow(n int) int64 { return b.growBy(messageBytes(n)) }
-
-// growBy is grow for a message of n bytes.
-func (b *backlog) growBy(n int) int64 {
-	need := len(b.buf) + n
+func (b *backlog) grow(n int) int64 {
+	need := len(b.buf) + messageBytes(n)
 	if need <= cap(b.buf) {
 		return 0
 	}

@@ -88,7 +88,7 @@ func (c *Conn) Respond(kind Kind, id uint64, payload []byte) {
 
 // Waits reports whether an answer waits for room in the client's ring. Then no
 // step is made, either.
-func (c *Conn) Waits() bool { return !c.backlog.empty() }
+func (c *Conn) Waits() bool { return !c.backlog.empty() || c.moving() }
 
 // RespondPart sends a piece of an answer; Respond must follow.
 func (c *Conn) RespondPart(kind Kind, id uint64, payload []byte) {
@@ -196,19 +196,26 @@ func (c *Conn) handle(comp *rdma.Completion) (requests bool) {
 	return requests
 }
 
-// drain moves answers that wait for room into the ring.
-func (c *Conn) drain() {
+// drain moves answers that wait for room into the ring, and reports whether it is to
+// go on in the next turn.
+func (c *Conn) drain() (more bool) {
+	if c.moving() {
+		if more = c.move(); c.moving() {
+			return more
+		}
+	}
 	if c.Fetches() {
 		c.account.Give(c.backlog.drain(c.answers))
 	} else {
 		c.account.Give(c.backlog.drain(&c.out))
 	}
+	return false
 }
 
 // takesAnswers reports whether a request may be served: no earlier answer
 // waits in the backlog, or is made in steps.
 func (c *Conn) takesAnswers() bool {
-	return c.failed == nil && c.backlog.empty() && c.step == nil
+	return c.failed == nil && !c.Waits() && c.step == nil
 }
 
 // next returns the first request that is not held, as recvRing.next does. If

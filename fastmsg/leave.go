@@ -2,7 +2,6 @@ package fastmsg
 
 import (
 	"encoding/binary"
-	"fmt"
 
 	"github.com/catfish-index/catfish/rdma"
 )
@@ -102,6 +101,9 @@ func (c *Conn) Ride(b []byte) bool {
 
 // append puts a message where the client takes its answers from, if there is room.
 func (c *Conn) append(kind Kind, flags Flags, id uint64, payload []byte) bool {
+	if c.moving() {
+		return false
+	}
 	if !c.Fetches() {
 		return c.out.append(kind, flags, id, payload)
 	}
@@ -121,7 +123,7 @@ func (c *Conn) unposted() uint64 {
 
 // publish shows the client what it may fetch.
 func (c *Conn) publish() {
-	if c.answers != nil && c.answers.publish(c.in.head) {
+	if c.Fetches() && c.answers.publish(c.in.head) {
 		c.in.gaveBack(c.in.unreturned())
 		c.w.count.fetchable++
 	}
@@ -146,52 +148,16 @@ func (c *Conn) handleSaid(imm uint32) error {
 		if err := a.fetched(imm & positionMask); err != nil {
 			return err
 		}
-		a.on, c.rides = false, 0
-		return c.moveAnswers()
+		c.beginMove()
+		return nil
 	}
 	return c.out.returned(imm &^ returnBit)
-}
-
-// moveAnswers has the answers written that were left and not fetched, before those
-// that wait. What the client's ring has no room for, waits.
-func (c *Conn) moveAnswers() error {
-	a := c.answers
-	waits := c.backlog
-	c.backlog = backlog{}
-	c.account.Give(waits.counted())
-	var err error
-	put := func(b []byte) {
-		if err != nil || c.backlog.empty() && c.out.appendEncoded(b) {
-			return
-		}
-		if err = c.account.Take(c.backlog.growBy(len(b))); err == nil {
-			c.backlog.buf = append(c.backlog.buf, b...)
-		}
-	}
-	for a.head != a.tail {
-		m := a.message(c.w.scratch[:0])
-		if decodeHeader(binary.LittleEndian.Uint64(m)).flags != FlagMailbox {
-			put(m)
-		}
-	}
-	a.published = a.tail
-	for left := waits.buf[waits.off:]; len(left) > 0; {
-		n := decodeHeader(binary.LittleEndian.Uint64(left)).size
-		put(left[:n])
-		left = left[n:]
-	}
-	// What numbers of lines said that the client has not seen is said again.
-	c.sayRead = true
-	if err != nil {
-		return fmt.Errorf("answers that wait: %w", err)
-	}
-	return nil
 }
 
 // leaveAgain changes over to answers that are left, between two answers.
 func (c *Conn) leaveAgain() {
 	a := c.answers
-	if a == nil || !a.again || c.step != nil || !c.backlog.empty() {
+	if a == nil || !a.again || c.step != nil || c.Waits() {
 		return
 	}
 	var b [whereBytes]byte
@@ -201,7 +167,7 @@ func (c *Conn) leaveAgain() {
 	binary.LittleEndian.PutUint32(b[16:], uint32(a.lines))
 	binary.LittleEndian.PutUint64(b[20:], a.tail)
 	if c.out.append(1, FlagWhere, 0, b[:]) {
-		a.on, a.again = true, false
+		a.on, a.again, a.published = true, false, a.tail
 	}
 }
 

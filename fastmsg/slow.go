@@ -48,7 +48,7 @@ type progress struct {
 
 // noteSlow lists a connection whose answers wait.
 func (w *Worker) noteSlow(c *Conn) {
-	if c.backlog.empty() || c.slow.listed || c.closed {
+	if !c.Waits() || c.slow.listed || c.closed {
 		return
 	}
 	c.slow = progress{listed: true, head: c.takenBytes()}
@@ -67,7 +67,7 @@ func (w *Worker) checkSlow(now time.Time) {
 	w.slow.next = now.Add(w.cfg.StallTimeout / slowChecks)
 	left := w.slow.conns[:0]
 	for _, c := range w.slow.conns {
-		if c.closed || c.backlog.empty() {
+		if c.closed || !c.Waits() {
 			c.slow = progress{}
 			continue
 		}
@@ -75,7 +75,7 @@ func (w *Worker) checkSlow(now time.Time) {
 			c.slow.head, c.slow.checks = c.takenBytes(), 0
 		} else if c.slow.checks++; c.slow.checks == slowChecks {
 			c.Fail(fmt.Errorf("%w: it took %d bytes in %v, %d and more wait", ErrStalled,
-				c.takenBytes()-c.slow.head, w.cfg.StallTimeout, c.backlog.waiting()))
+				c.takenBytes()-c.slow.head, w.cfg.StallTimeout, c.backlog.waiting()+c.leftBytes()))
 		}
 		left = append(left, c)
 	}

@@ -84,7 +84,7 @@ func (c *Conn) Resume() {
 // listStep puts a connection among those that have a step to make, unless it
 // is there, or its client has to make room first.
 func (w *Worker) listStep(c *Conn) {
-	if !c.place.stepping && !c.place.parked && c.backlog.empty() {
+	if !c.place.stepping && !c.place.parked && !c.Waits() {
 		c.place.stepping = true
 		w.steps = append(w.steps, c)
 	}

@@ -138,9 +138,8 @@ func (w *Worker) takeEvents(comps []rdma.Completion) {
 // for room, then at most turnRequests requests, some of which may stay in the
 // batch. place.more tells finish whether there are more requests.
 func (w *Worker) serve(c *Conn) {
-	c.drain()
+	c.place.more = c.drain()
 	c.leaveAgain()
-	c.place.more = false
 	if c.step != nil {
 		w.listStep(c)
 	}

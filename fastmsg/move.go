@@ -1,0 +1,60 @@
+package fastmsg
+
+import "encoding/binary"
+
+// Answers that were left, and are to be written
+//
+// A client that wants its answers written may have left a ring full of them, 8 MiB if
+// it likes. They stay where they are, and move into the client's ring as it has room,
+// moveBytes in each turn, so that no other client waits for more than that:
+//
+//	answers left --> client's ring
+//	backlog     --/  (those that were answered meanwhile, behind them)
+//
+// Until all have moved, no request of the client is served, and no step is made, as
+// while anything waits in the backlog. They need no other memory than they have.
+
+// moveBytes take some 100 us.
+const moveBytes = 256 << 10
+
+// moving reports whether answers that were left are still to be written.
+func (c *Conn) moving() bool {
+	return c.answers != nil && !c.answers.on && c.answers.head != c.answers.tail
+}
+
+// beginMove has answers written from now on, first those that were left and that the
+// client has not fetched.
+func (c *Conn) beginMove() {
+	a := c.answers
+	a.on, c.rides = false, 0
+	a.published = a.head // nothing more can be fetched
+	// What numbers of lines said that the client has not seen is said again.
+	c.sayRead = true
+}
+
+// move moves answers while there is room for them, and reports whether there may be room
+// for more.
+func (c *Conn) move() (more bool) {
+	a := c.answers
+	for moved := 0; c.moving(); {
+		if moved >= moveBytes {
+			return true
+		}
+		from := a.head
+		m := a.message(c.w.scratch[:0])
+		if decodeHeader(binary.LittleEndian.Uint64(m)).flags != FlagMailbox && !c.out.appendEncoded(m) {
+			a.head = from
+			return false
+		}
+		moved += len(m)
+	}
+	return false
+}
+
+// leftBytes is how much is still to be moved.
+func (c *Conn) leftBytes() int {
+	if !c.moving() {
+		return 0
+	}
+	return int(c.answers.tail-c.answers.head) * lineBytes
+}
