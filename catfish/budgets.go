@@ -17,7 +17,8 @@ import (
 //	connections of the TCP port at rest                1/12   96 KiB each
 //	connections of shm at rest                         1/11  112 KiB each
 //	                                            sum    0.50
-//	rings, if their clients fill them                  1/2   576 KiB each
+//	rings, if their clients fill them                  1/2   576 KiB each,
+//	                                                         832 KiB with policy fetch
 //
 // So half of the limit is left to trees, whatever clients hold. A ring takes
 // what was written to it, in honest clients at rest almost nothing: so rings
