@@ -124,7 +124,7 @@ func (f *fetcher) done(ctx context.Context, op rdma.Op) (rdma.Completion, error)
 		if err := errors.Join(f.qp.Err(), ctx.Err()); err != nil {
 			return rdma.Completion{}, err
 		}
-		if err := f.cq.Wait(ctx, time.Second); err != nil {
+		if err := f.cq.Wait(ctx, time.Second); err != nil && !errors.Is(err, rdma.ErrTimeout) {
 			return rdma.Completion{}, err
 		}
 	}
