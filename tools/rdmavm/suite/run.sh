@@ -2,8 +2,8 @@
 # Runs in the guest, from the share that test.sh filled. Stages:
 #
 #   conformance  rdma/ofi's suite, over rxe0
-#   messages     fastmsg: calls, hostile peers and budgets; answers that are
-#                written, and those that clients fetch
+#   messages     fastmsg: calls, and answers that clients fetch, with hostile
+#                peers and budgets
 #   library      catfish's end-to-end and history tests; servers that are
 #                stopped and killed
 #   records      readers of records and keys; catfish's collections of records,
@@ -25,7 +25,7 @@ conformance() {
 
 messages() {
 	/share/fastmsg.test -test.short -test.v -test.timeout 400s -test.run \
-		'Call|Hostile|Rings|Answers|ServerPostsNothing|ChangesOver|Rides|Forged'
+		'ConcurrentCallers|AbandonedCalls|ServerPostsNothing|ChangesOver|Rides|ToAnswers|AnswersEnd|HostileFetchers|HostileLeavers|RingsCount'
 }
 
 library() {
