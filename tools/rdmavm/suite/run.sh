@@ -60,11 +60,16 @@ processes() {
 		$catfish search --transport ofi --policy $policy --bbox -119,34,-117,35 >/tmp/found.$policy 2>/tmp/summary.$policy &
 		eval "client_$policy=\$!"
 	done
-	wait "$client_fast"
-	wait "$client_fetch"
-	wait "$client_offload"
+	failed=
+	for policy in fast fetch offload; do
+		eval "wait \"\$client_$policy\"" || failed="$failed $policy"
+	done
 	# The same objects in all modes.
 	cat /tmp/summary.fast /tmp/summary.fetch /tmp/summary.offload
+	[ -z "$failed" ] || {
+		echo "failed:$failed"
+		return 1
+	}
 	sort /tmp/found.fast >/tmp/a
 	[ -s /tmp/a ]
 	for policy in fetch offload; do
