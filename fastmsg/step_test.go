@@ -404,7 +404,10 @@ func TestShareIsBoundedInTime(t *testing.T) {
 			serve: func(c *Conn, m Message) {
 				// The other's request must be there, or there is nothing to be
 				// fair about.
-				until(t, "the other's request", func() bool { return conns[1].requests.Bytes()[0] != 0 })
+				until(t, "the other's request", func() bool {
+					mem := conns[1].requests.Bytes()
+					return mem[0] != 0 && (!p.inMemory || tailOf(mem, len(mem)-tailBytes).Load() != 0)
+				})
 				order = append(order, m.Kind)
 				if m.Kind == kindLong {
 					clk.advance(shareTime / 2)
