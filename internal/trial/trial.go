@@ -129,10 +129,11 @@ func New(seed uint64) Rule {
 // Second reports which way is to be used from now on: the first, or the second one.
 func (r *Rule) Second() bool { return r.way }
 
-// Trials is how often the other way was tried, and Moves how often it became the home
-// way.
+// Trials is how often the other way was tried.
 func (r *Rule) Trials() uint64 { return r.trials }
-func (r *Rule) Moves() uint64  { return r.moves }
+
+// Moves is how often the other way became the home way.
+func (r *Rule) Moves() uint64 { return r.moves }
 
 // Rests is called first for each call that ends, and reports whether that is all:
 // otherwise Ended is to be called.
@@ -157,11 +158,12 @@ func (r *Rule) Started(now time.Duration) {
 	}
 }
 
-// InTime is an answer of the first way that was there in time, and Late one that was
-// not, if that way costs others something then. Late reports whether Second has changed:
-// if more than one of lateShare answers is late, the first way is left at once.
+// InTime is called for an answer of the first way that was there in time.
 func (r *Rule) InTime() { r.late = max(0, r.late-1) }
 
+// Late is called for one that was not, if that way costs others something then. It
+// reports whether Second has changed: if more than one of lateShare answers is late, the
+// first way is left at once.
 func (r *Rule) Late() (changed bool) {
 	if r.late += lateShare; r.late < 2*lateShare {
 		return false
