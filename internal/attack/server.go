@@ -135,7 +135,10 @@ func (s *server) stop() (err error) {
 		return err
 	}
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
-	kill := time.AfterFunc(patience, func() { _ = s.cmd.Process.Kill() })
+	// If it does not end, its log has what its goroutines wait for.
+	quit := time.AfterFunc(patience, func() { _ = s.cmd.Process.Signal(syscall.SIGQUIT) })
+	defer quit.Stop()
+	kill := time.AfterFunc(2*patience, func() { _ = s.cmd.Process.Kill() })
 	defer kill.Stop()
 	<-s.ended
 	if s.err != nil {
