@@ -144,11 +144,11 @@ func get(t *testing.T, path string, into any) {
 	}
 }
 
-// idsWithin are the ids that the server gives for a box.
-func idsWithin(t *testing.T, collection string, west, south, east, north float64) map[string]bool {
+// idsWithin are the ids that the server gives for a box, with more parameters.
+func idsWithin(t *testing.T, collection string, west, south, east, north float64, more ...string) map[string]bool {
 	t.Helper()
 	ids := map[string]bool{}
-	next := fmt.Sprintf("/collections/%s/items?limit=10000&numberMatched=false&bbox=%v,%v,%v,%v", url.PathEscape(collection), west, south, east, north)
+	next := fmt.Sprintf("/collections/%s/items?limit=10000&numberMatched=false&bbox=%v,%v,%v,%v", url.PathEscape(collection), west, south, east, north) + strings.Join(more, "")
 	for next != "" {
 		var page struct {
 			Features []struct{ ID string }
