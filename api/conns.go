@@ -3,6 +3,7 @@ package api
 import (
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/catfish-index/catfish/internal/handshake"
@@ -21,6 +22,44 @@ type connGate struct {
 	silent *budget.Budget // connections that have yet to send a byte
 	open   *budget.Budget // all others
 	idle   time.Duration  // how long a write may make no progress
+
+	mu    sync.Mutex
+	conns map[*boundedConn]struct{}
+	ended bool
+}
+
+// add notes a connection that was accepted, false: the server ends.
+func (g *connGate) add(c *boundedConn) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.ended {
+		return false
+	}
+	if g.conns == nil {
+		g.conns = make(map[*boundedConn]struct{})
+	}
+	g.conns[c] = struct{}{}
+	return true
+}
+
+func (g *connGate) remove(c *boundedConn) {
+	g.mu.Lock()
+	delete(g.conns, c)
+	g.mu.Unlock()
+}
+
+// end has no more connections accepted, and closes those that have yet to send a byte,
+// or all. gRPC waits for connections that are being made before it ends, and closes
+// only those that were.
+func (g *connGate) end(all bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.ended = true
+	for c := range g.conns {
+		if all || !c.spoke.Load() {
+			c.Conn.Close() // Its reader then closes c.
+		}
+	}
 }
 
 func (l *boundedListener) Accept() (net.Conn, error) {
@@ -30,7 +69,7 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		c := &boundedConn{Conn: inner, gate: l.gate, source: budget.SourceOf(inner.RemoteAddr())}
-		if c.count(l.gate.silent) == nil {
+		if l.gate.add(c) && c.count(l.gate.silent) == nil {
 			return c, nil
 		}
 		c.Close()
@@ -43,7 +82,7 @@ type boundedConn struct {
 	gate   *connGate
 	source string
 	turn   handshake.Turn
-	spoke  bool // has sent a byte; belongs to the one goroutine that reads
+	spoke  atomic.Bool // has sent a byte; set by the one goroutine that reads
 
 	mu      sync.Mutex
 	account *budget.Account
@@ -72,8 +111,8 @@ func (c *boundedConn) count(b *budget.Budget) error {
 func (c *boundedConn) Read(p []byte) (int, error) {
 	c.turn.Begin()
 	n, err := c.Conn.Read(p)
-	if n > 0 && !c.spoke {
-		c.spoke = true
+	if n > 0 && !c.spoke.Load() {
+		c.spoke.Store(true)
 		if err := c.count(c.gate.open); err != nil {
 			c.Close()
 			return 0, err
@@ -97,6 +136,7 @@ func (c *boundedConn) Write(p []byte) (int, error) {
 
 func (c *boundedConn) Close() error {
 	c.turn.Begin()
+	c.gate.remove(c)
 	c.mu.Lock()
 	c.closed = true
 	c.account.Close()

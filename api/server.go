@@ -187,6 +187,7 @@ func (s *Server) Budgets() []catfish.BudgetStats {
 func (s *Server) GracefulStop() {
 	s.health.Shutdown()
 	s.stop()
+	s.conns.end(false)
 	s.grpc.GracefulStop()
 }
 
@@ -195,6 +196,7 @@ func (s *Server) GracefulStop() {
 func (s *Server) Stop() {
 	s.health.Shutdown()
 	s.stop()
+	s.conns.end(true)
 	s.grpc.Stop()
 }
 
