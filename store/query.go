@@ -37,7 +37,7 @@ type Query struct {
 	Fields feature.Selection
 	// Pace, if not nil, is called after each 0.1 ms or so of work, so that a
 	// server can let others go first, and before a Collection's Prepare compiles a
-	// filter or checks a large polygon. Its error ends the search. If it takes most
+	// filter. Its error ends the search. If it takes most
 	// of a second the search may end with ErrPaused.
 	Pace func() error
 	// Rest, if not nil, is called before DeleteWhere waits for its writes: until

@@ -99,30 +99,24 @@ func (c *Collection) Search(ctx context.Context, q Query, yield func(*Found) (mo
 
 // Prepare prepares a query of the collection. Compiled filters are kept.
 func (c *Collection) Prepare(q Query) (*Prepared, error) {
-	if err := c.st.turnFor(q.Filter, q.Area, q.Pace); err != nil {
+	if err := c.st.turnFor(q.Filter, q.Pace); err != nil {
 		return nil, err
 	}
 	return q.prepare(c.o.Space, c.st.filters.Compile)
 }
 
-// turnFor has others go first before a filter is compiled that is not kept, which takes
-// up to 10 ms, or a polygon is checked: 5 ms for 1,000 positions, if they are made so.
-func (st *Store) turnFor(expr string, a *Area, pace func() error) error {
-	if pace == nil {
+// turnFor has others go first before a filter is compiled, which takes up to 10 ms. One
+// that is kept takes none.
+func (st *Store) turnFor(expr string, pace func() error) error {
+	if pace == nil || expr == "" || st.filters.Has(expr) {
 		return nil
 	}
-	if a != nil && positions(a.Polygon) > fewPositions || expr != "" && !st.filters.Has(expr) {
-		return pace()
-	}
-	return nil
+	return pace()
 }
-
-// fewPositions of a polygon take 20 us to check at most.
-const fewPositions = 64
 
 // PrepareTo is Prepare into memory that p has: see Prepared.Set.
 func (c *Collection) PrepareTo(p *Prepared, q *Query) error {
-	if err := c.st.turnFor(q.Filter, q.Area, q.Pace); err != nil {
+	if err := c.st.turnFor(q.Filter, q.Pace); err != nil {
 		return err
 	}
 	return p.set(q, c.o.Space, c.st.filters.Compile)
@@ -130,7 +124,7 @@ func (c *Collection) PrepareTo(p *Prepared, q *Query) error {
 
 // PrepareNearest is Prepare for the nearest.
 func (c *Collection) PrepareNearest(q NearestQuery) (*PreparedNearest, error) {
-	if err := c.st.turnFor(q.Filter, nil, q.Pace); err != nil {
+	if err := c.st.turnFor(q.Filter, q.Pace); err != nil {
 		return nil, err
 	}
 	return q.prepare(c.o.Space, c.st.filters.Compile)

@@ -30,8 +30,8 @@ func (q *request) conditionsIn(c api.FeatureCollection, query store.Query, other
 	if err != nil {
 		return query, nil, err
 	}
-	var filter string
-	if err := q.parsing(func() (err error) { rest, filter, err = p.filter(c, &query); return err }); err != nil {
+	rest, filter, err := p.filter(c, &query)
+	if err != nil {
 		return query, nil, err
 	}
 	where, err := p.properties(c)

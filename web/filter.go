@@ -6,7 +6,6 @@ import (
 
 	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/internal/turns"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/web/cql2"
 )
@@ -70,24 +69,6 @@ func (p *params) filter(c api.FeatureCollection, q *store.Query) (rest *rest, co
 	}
 	rest, err = restOf(c, &cql2.Expr{Op: cql2.And, Args: left})
 	return rest, condition, err
-}
-
-// longQuery is a query string that takes long to parse: a filter of 32 KiB, most of it a
-// polygon, takes 10 ms.
-const longQuery = 1 << 10
-
-// parsing calls f, which parses a filter, when it is the request's turn if that takes
-// long.
-func (q *request) parsing(f func() error) error {
-	if len(q.r.URL.RawQuery) < longQuery {
-		return f()
-	}
-	p := &turns.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
-	defer p.End()
-	if err := p.Pause(); err != nil {
-		return err
-	}
-	return f()
 }
 
 // rest is what a store's query cannot have of a filter.

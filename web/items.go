@@ -49,7 +49,7 @@ func (q *request) itemsQueryOf(c api.FeatureCollection) (i itemsQuery, err error
 		return i, err
 	}
 	var filter string
-	if err := q.parsing(func() (err error) { i.rest, filter, err = p.filter(c, &i.query); return err }); err != nil {
+	if i.rest, filter, err = p.filter(c, &i.query); err != nil {
 		return i, err
 	}
 	where, err := p.properties(c)

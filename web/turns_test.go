@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -52,26 +51,6 @@ func TestTurns(t *testing.T) {
 			t.Errorf("%s: %d turns, want at least %d", target, n, least)
 		}
 		// One that is over gives way to the next.
-		if err := h.RunStep(t.Context(), "next", func() {}); err != nil || h.active.Load() != 0 {
-			t.Errorf("%s: %d turns are kept, %v", target, h.active.Load(), err)
-		}
-	}
-}
-
-// A long filter is parsed in a turn, which ends there, also if the filter is refused.
-func TestTurnsOfFilters(t *testing.T) {
-	w := newSiteOf(t, store.Options{Now: stoppedClock}, Options{})
-	long := url.QueryEscape(strings.Repeat("n < 0 OR ", longQuery/10) + "n < ")
-	for _, target := range []string{"/items?filter=", "/nearest?point=0,0&filter=", "/events?filter=", "/counts?zoom=3&filter=", "/tiles/0/0/0.mvt?filter="} {
-		h := &countingHost{alone: alone{turns.New(1)}}
-		w.host = h
-		if a := w.do(http.MethodGet, "/collections/empty"+target+long, ""); a.StatusCode != http.StatusBadRequest {
-			t.Errorf("%s: %d: %.200s", target, a.StatusCode, a.body)
-		}
-		if n := h.begun.Load(); n != 1 {
-			t.Errorf("%s: %d turns, want 1", target, n)
-		}
-		// It is over, and gives way to the next.
 		if err := h.RunStep(t.Context(), "next", func() {}); err != nil || h.active.Load() != 0 {
 			t.Errorf("%s: %d turns are kept, %v", target, h.active.Load(), err)
 		}
