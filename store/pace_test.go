@@ -54,38 +54,6 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// A filter is compiled when the others have gone first, if it is not kept.
-func TestPaceBeforeCompiling(t *testing.T) {
-	c := create(t, open(t, Options{}), CollectionOptions{})
-	enough := errors.New("enough")
-	for name, prepare := range map[string]func(expr string, pace func() error) error{
-		"Prepare": func(expr string, pace func() error) error {
-			_, err := c.Prepare(Query{Filter: expr, Pace: pace})
-			return err
-		},
-		"PrepareTo": func(expr string, pace func() error) error {
-			return c.PrepareTo(new(Prepared), &Query{Filter: expr, Pace: pace})
-		},
-		"PrepareNearest": func(expr string, pace func() error) error {
-			_, err := c.PrepareNearest(NearestQuery{K: 1, Filter: expr, Pace: pace})
-			return err
-		},
-	} {
-		expr, paces := fmt.Sprintf("id != %q", name), 0
-		if err := prepare(expr, func() error { return enough }); !errors.Is(err, enough) || errors.Is(err, ErrQuery) {
-			t.Errorf("%s: told to end: %v", name, err)
-		}
-		for range 3 {
-			if err := prepare(expr, func() error { paces++; return nil }); err != nil {
-				t.Error(name, err)
-			}
-		}
-		if err := prepare("", func() error { paces++; return nil }); err != nil || paces != 1 {
-			t.Errorf("%s: %d pauses, want one before the filter is compiled: %v", name, paces, err)
-		}
-	}
-}
-
 // TestPaceByTime: a search pauses each 0.1 ms whatever features take, from the first on,
 // and seldom looks at the clock while they take little.
 func TestPaceByTime(t *testing.T) {

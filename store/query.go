@@ -36,8 +36,7 @@ type Query struct {
 	// Fields are the parts of features that are wanted. Filters see all of them.
 	Fields feature.Selection
 	// Pace, if not nil, is called after each 0.1 ms or so of work, so that a
-	// server can let others go first, and before a Collection's Prepare compiles a
-	// filter. Its error ends the search. If it takes most
+	// server can let others go first. Its error ends the search. If it takes most
 	// of a second the search may end with ErrPaused.
 	Pace func() error
 	// Rest, if not nil, is called before DeleteWhere waits for its writes: until

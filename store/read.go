@@ -99,34 +99,16 @@ func (c *Collection) Search(ctx context.Context, q Query, yield func(*Found) (mo
 
 // Prepare prepares a query of the collection. Compiled filters are kept.
 func (c *Collection) Prepare(q Query) (*Prepared, error) {
-	if err := c.st.turnFor(q.Filter, q.Pace); err != nil {
-		return nil, err
-	}
 	return q.prepare(c.o.Space, c.st.filters.Compile)
-}
-
-// turnFor has others go first before a filter is compiled, which takes up to 10 ms. One
-// that is kept takes none.
-func (st *Store) turnFor(expr string, pace func() error) error {
-	if pace == nil || expr == "" || st.filters.Has(expr) {
-		return nil
-	}
-	return pace()
 }
 
 // PrepareTo is Prepare into memory that p has: see Prepared.Set.
 func (c *Collection) PrepareTo(p *Prepared, q *Query) error {
-	if err := c.st.turnFor(q.Filter, q.Pace); err != nil {
-		return err
-	}
 	return p.set(q, c.o.Space, c.st.filters.Compile)
 }
 
 // PrepareNearest is Prepare for the nearest.
 func (c *Collection) PrepareNearest(q NearestQuery) (*PreparedNearest, error) {
-	if err := c.st.turnFor(q.Filter, q.Pace); err != nil {
-		return nil, err
-	}
 	return q.prepare(c.o.Space, c.st.filters.Compile)
 }
 

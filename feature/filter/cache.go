@@ -42,9 +42,6 @@ func (c *Cache) Compile(expr string) (*Program, error) {
 	return c.put(p), nil
 }
 
-// Has reports whether the program of expr is kept.
-func (c *Cache) Has(expr string) bool { return c.get(expr) != nil }
-
 // Len returns how many programs are kept.
 func (c *Cache) Len() int {
 	c.mu.Lock()
