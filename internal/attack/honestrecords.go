@@ -160,6 +160,9 @@ func (k *keeper) remove(ctx context.Context, i int) error {
 	switch {
 	case errors.Is(err, kv.ErrNotFound):
 		err = k.check(i, begun, nil, 0)
+		if !s.expires.IsZero() {
+			return err // Who reads by itself may see it for a little longer: lateExpiry.
+		}
 	case err != nil:
 		s.unknown = true
 		return err
