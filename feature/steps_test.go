@@ -30,7 +30,7 @@ func strip(n int, offset float64) orb.Polygon {
 }
 
 // A test of two geometries that are wound into each other compares nearly each part with
-// each. It is divided, and ends when it is told to.
+// each. It is divided, and ends when Pause says so.
 func TestMatchInSteps(t *testing.T) {
 	const n = 4000
 	line, area := stored(t, spiral(n-100, 0.6), nil), stored(t, strip(n, 0), nil)

@@ -36,8 +36,8 @@ func shifted(l orb.LineString, by float64) orb.LineString {
 	return l
 }
 
-// A search pauses within the test of one large geometry, and ends there when it is told
-// to, whatever its way.
+// A search pauses within the test of one large geometry, and ends there when its pace
+// says so, whatever its way.
 func TestPausesWithinAFeature(t *testing.T) {
 	const n = 4000
 	now := time.Hour

@@ -22,8 +22,8 @@ func (w *untaken) Write(p []byte) (int, error) {
 	return w.ResponseRecorder.Write(p)
 }
 
-// Who finds no room is told so, but not by more answers at a time than there are places
-// for: what clients do not take is held beside the budget.
+// Who finds no room gets 503, but no more of these answers are written at a time than
+// there are places: what clients do not take is held beside the budget.
 func TestRefusalsHavePlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen atomic.Int64

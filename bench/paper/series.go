@@ -14,10 +14,12 @@ var ErrSeries = errors.New("no such series")
 // it is asked for.
 var fetch = Series{Name: "fetch", Title: "fast messaging, fetched answers (RFP; not in the paper)"}
 
+func known() []Series { return append(slices.Clone(all), fetch) }
+
 // SeriesNames are those that WithSeries takes.
 func SeriesNames() []string {
 	var names []string
-	for _, s := range append(slices.Clone(all), fetch) {
+	for _, s := range known() {
 		names = append(names, s.Name)
 	}
 	return names
@@ -28,15 +30,14 @@ func SeriesNames() []string {
 func WithSeries(experiments []Experiment, names []string) ([]Experiment, error) {
 	var series []Series
 	for i, name := range names {
-		known := append(slices.Clone(all), fetch)
-		at := slices.IndexFunc(known, func(s Series) bool { return s.Name == name })
+		at := slices.IndexFunc(known(), func(s Series) bool { return s.Name == name })
 		if at < 0 {
 			return nil, fmt.Errorf("%w: %q, want some of %s", ErrSeries, name, strings.Join(SeriesNames(), ", "))
 		}
 		if slices.Contains(names[:i], name) {
 			return nil, fmt.Errorf("%w twice: %q", ErrSeries, name)
 		}
-		series = append(series, known[at])
+		series = append(series, known()[at])
 	}
 	with := slices.Clone(experiments)
 	for i := range with {

@@ -99,6 +99,20 @@ func TestKeeper(t *testing.T) {
 		if !wrong {
 			t.Errorf("%s: puts under a condition notice nothing", transport)
 		}
+		// A record whose expiry a reader sees later than the server, which finds none to
+		// delete, may still be read, but no other one.
+		known()
+		k.has[0].expires = time.Now()
+		spoil["it was lost"]()
+		if err := k.remove(ctx, 0); err != nil || k.has[0].revision == 0 {
+			t.Errorf("%s: delete of what has just expired: %v, revision %d is left", transport, err, k.has[0].revision)
+		}
+		was := k.has[0]
+		known()
+		k.has[0] = was
+		if err := k.get(ctx, 0); !errors.Is(err, errWrong) {
+			t.Errorf("%s: get of another record than expired: %v", transport, err)
+		}
 		// What has expired is gone, and was there before.
 		known()
 		k.has[0].expires = time.Now().Add(-2 * lateExpiry)
