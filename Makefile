@@ -117,6 +117,10 @@ build-ofi: ## build bin/catfish-ofi, with RDMA (needs libfabric-dev, libibverbs-
 # side leaks, or touches after it was freed.
 OFI_PKGS := ./rdma/ofi ./internal/rdmaprobe ./internal/readtest ./fastmsg ./catfish ./cmd/catfish $(READERS)
 
+# What cgo makes of a file names the file's directory. Trimmed, two checkouts share it
+# in Go's cache, and the linter looks for the other's files.
+test-ofi test-rdma: export GOFLAGS := $(filter-out -trimpath,$(GOFLAGS))
+
 # Only these have files for the tag. What depends on data and not on the transport
 # `make test` has whole: the library's tests are the short ones.
 .PHONY: test-ofi
