@@ -57,9 +57,12 @@ func (p *queuePair) control() {
 }
 
 func (p *queuePair) serve() error {
-	buf := make([]byte, maxMessage+1) // one more byte reveals what is too long
+	in, err := newInlet(p.conn, make([]byte, maxMessage+1)) // one more byte reveals what is too long
+	if err != nil {
+		return err
+	}
 	for {
-		b, fds, err := receiveMessage(p.conn, buf)
+		b, fds, err := in.receive()
 		if err != nil {
 			return err
 		}

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -48,17 +50,64 @@ func sendMessage(c *net.UnixConn, b []byte, fds ...int) error {
 
 // receiveMessage receives one packet into buf. The caller closes fds.
 func receiveMessage(c *net.UnixConn, buf []byte) (b []byte, fds []int, err error) {
-	var space [64]byte // more than CmsgSpace(4*maxFds); the kernel drops the rest
-	n, oobn, flags, _, err := c.ReadMsgUnix(buf, space[:])
-	if oobn > 0 {
-		fds = parseRights(space[:oobn])
+	in, err := newInlet(c, buf)
+	if err != nil {
+		return nil, nil, err
 	}
-	switch {
-	case err != nil:
-	case n == 0:
+	return in.receive()
+}
+
+// inlet receives packets. It is there for wake-ups, of which there may be one per
+// request: net's ReadMsgUnix allocates the sender's address for each.
+type inlet struct {
+	raw    syscall.RawConn
+	buf    []byte
+	space  [64]byte // more than CmsgSpace(4*maxFds); the kernel drops the rest
+	part   unix.Iovec
+	header unix.Msghdr
+	read   func(fd uintptr) (done bool) // made once, as outlet.wake
+	n      int
+	errno  syscall.Errno
+}
+
+func newInlet(c *net.UnixConn, buf []byte) (*inlet, error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	i := &inlet{raw: raw, buf: buf}
+	i.part.Base = unsafe.SliceData(buf)
+	i.part.SetLen(len(buf))
+	i.read = func(fd uintptr) bool {
+		for {
+			i.header = unix.Msghdr{Iov: &i.part, Control: &i.space[0]}
+			i.header.SetIovlen(1)
+			i.header.SetControllen(len(i.space))
+			n, _, errno := unix.Syscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&i.header)), unix.MSG_CMSG_CLOEXEC|unix.MSG_DONTWAIT)
+			if i.n, i.errno = int(n), errno; errno != unix.EINTR {
+				return errno != unix.EAGAIN
+			}
+		}
+	}
+	return i, nil
+}
+
+// receive receives one packet, into buf. The caller closes fds.
+func (i *inlet) receive() (b []byte, fds []int, err error) {
+	if err := i.raw.Read(i.read); err != nil {
+		return nil, nil, err
+	}
+	if i.errno != 0 {
+		return nil, nil, os.NewSyscallError("recvmsg", i.errno)
+	}
+	if n := i.header.Controllen; n > 0 {
+		fds = parseRights(i.space[:n])
+	}
+	switch flags := i.header.Flags; {
+	case i.n == 0:
 		err = io.EOF
 	case flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0:
-		err = fmt.Errorf("%w: longer than %d bytes or more than %d descriptors", errMessage, len(buf), maxFds)
+		err = fmt.Errorf("%w: longer than %d bytes or more than %d descriptors", errMessage, len(i.buf), maxFds)
 	case len(fds) > maxFds:
 		err = fmt.Errorf("%w: %d descriptors, the limit is %d", errMessage, len(fds), maxFds)
 	}
@@ -66,7 +115,7 @@ func receiveMessage(c *net.UnixConn, buf []byte) (b []byte, fds []int, err error
 		closeAll(fds)
 		return nil, nil, err
 	}
-	return buf[:n], fds, nil
+	return i.buf[:i.n], fds, nil
 }
 
 func parseRights(oob []byte) (fds []int) {
