@@ -1,6 +1,7 @@
 // CQL2 text: what the page writes of it, and what the filter box must understand of
 // it to make suggestions. The server judges filters.
 import type { MultiPolygon, Polygon, Position } from 'geojson';
+import type { BBox } from './api/types';
 
 /** A property's name as a filter has it: in double quotes unless it is an identifier. */
 export function nameText(name: string): string {
@@ -21,7 +22,8 @@ export const words = new Set([
 ]);
 
 /** The features that meet an area. */
-export function intersects(area: Polygon | MultiPolygon): string {
+export function intersects(area: BBox | Polygon | MultiPolygon): string {
+  if (Array.isArray(area)) return `S_INTERSECTS(geometry,BBOX(${area.join(',')}))`;
   const ring = (r: Position[]): string => `(${r.map((p) => `${p[0]} ${p[1]}`).join(',')})`;
   const rings = (p: Position[][]): string => `(${p.map(ring).join(',')})`;
   const text = area.type === 'Polygon' ? `POLYGON${rings(area.coordinates)}` : `MULTIPOLYGON(${area.coordinates.map(rings).join(',')})`;

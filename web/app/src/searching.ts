@@ -4,7 +4,7 @@ import { isAbort, plain, Problem } from './api/problem';
 import type { Page, Place } from './api/types';
 import { polygonOf, positionText } from './geo';
 import type { MapView } from './map/view';
-import { firstPage, position, whereText, type Where } from './searches';
+import { firstPage, position, problemIn, whereText, type Where } from './searches';
 import { note, say } from './ui/notes';
 import type { Panel } from './ui/panel';
 import { Results } from './ui/results';
@@ -110,8 +110,7 @@ export class Searching {
       this.results.focus();
     } catch (error) {
       if (isAbort(error)) return;
-      // Columns are those of the whole filter: of a drawn area there is more than the box shows.
-      if (error instanceof Problem && error.parameter === 'filter' && filter && where.kind !== 'area') h.onFilterProblem(error);
+      if (error instanceof Problem && error.parameter === 'filter' && filter) h.onFilterProblem(problemIn(error, where, filter));
       this.results.failed(plain(error));
       say(`The search failed. ${plain(error)}`);
     }

@@ -49,8 +49,8 @@ async function items(query: Record<string, string>): Promise<{ features: Item[];
 const feature = (id: string): string => `${server.url}collections/andorra/items/${encodeURIComponent(id)}`;
 
 /** Makes a feature as another client would. */
-async function put(id: string, at: [number, number], properties: object): Promise<void> {
-  const body = JSON.stringify({ type: 'Feature', geometry: { type: 'Point', coordinates: at }, properties });
+async function put(id: string, at: [number, number] | undefined, properties: object): Promise<void> {
+  const body = JSON.stringify({ type: 'Feature', geometry: at ? { type: 'Point', coordinates: at } : null, properties });
   const r = await fetch(feature(id), { method: 'PUT', headers: { 'Content-Type': 'application/geo+json' }, body });
   expect([201, 204]).toContain(r.status);
 }
@@ -110,6 +110,15 @@ test('searches the area, page by page', async () => {
   expect(new Set(ids).size).toBe(100);
   await page.getByRole('button', { name: 'Close the results' }).click();
   await title.waitFor({ state: 'hidden' });
+});
+
+test('finds nothing in an area that is empty, though a place without a geometry is in each bbox', async () => {
+  await put('test/nowhere', undefined, { name: 'Nowhere' });
+  expect((await items({ bbox: [lonely, lonely].join(',') })).numberMatched).toBe(1);
+  await visit(`#collection=andorra&map=16/${lonely[1]}/${lonely[0]}`);
+  await page.getByRole('button', { name: 'Search this area' }).click();
+  await page.locator('#results-title').getByText('Nothing found').waitFor();
+  await fetch(feature('test/nowhere'), { method: 'DELETE' });
 });
 
 test('filters, with suggestions, and shows what is wrong', async () => {

@@ -1,7 +1,7 @@
 // Requests to the server. All paths are relative to the page, which may lie behind a
 // proxy at any address; links of the server are used for their queries alone.
 import { isPassing, Problem, problemOf } from './problem';
-import type { BBox, Collection, Page, Place, Queryables, State } from './types';
+import type { Collection, Page, Place, Queryables, State } from './types';
 
 /** Times that a request is made, at most, if it may be repeated. */
 const tries = 4;
@@ -17,7 +17,6 @@ export interface Hooks {
 
 /** What a search is for. */
 export interface Search {
-  bbox?: BBox | undefined;
   filter?: string | undefined;
   limit: number;
   /** false: what matches is not counted. */
@@ -105,7 +104,6 @@ export class Client {
   /** The first page of a search. */
   items(collection: string, search: Search, signal?: AbortSignal): Promise<Page> {
     const query = new URLSearchParams({ limit: String(search.limit) });
-    if (search.bbox) query.set('bbox', search.bbox.join(','));
     if (search.filter) query.set('filter', search.filter);
     if (search.count === false) query.set('numberMatched', 'false');
     return this.json<Page>(this.at(['collections', collection, 'items'], query), 'application/geo+json', signal);
