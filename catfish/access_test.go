@@ -227,7 +227,7 @@ func TestRolesOfANewCollection(t *testing.T) {
 	if err := check(mine); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.colls.drop("mine", false); err != nil {
+	if _, err := s.colls.drop(s, "mine", false); err != nil {
 		t.Fatal(err)
 	}
 	s.colls.closing.Wait()

@@ -58,11 +58,8 @@ func (s *Server) CreateKept(name string) (*store.Boxes, error) {
 // Kept returns a collection of boxes that is kept. ErrKind: it is of another kind,
 // or not kept.
 func (s *Server) Kept(name string) (*store.Boxes, error) {
-	c, err := s.colls.byName(name)
+	c, err := s.lookUp(name, s.colls.byName)
 	if err != nil {
-		if _, notYet := s.features.ready(); notYet != nil {
-			return nil, notYet
-		}
 		return nil, err
 	}
 	if c.boxes == nil {
@@ -88,7 +85,7 @@ func (f *features) makeKept(name string) (*collection, error) {
 	if f.s.opts.DataDir == "" {
 		return nil, fmt.Errorf("%w: boxes %q cannot be kept: the server has no data directory", ErrNotPermitted, name)
 	}
-	st, err := f.ready()
+	st, err := f.opened()
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package catfish
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -26,16 +27,19 @@ import (
 // DropCollection removes a collection, and reports whether there was one.
 // Searches of it fail with ErrUnknownCollection; its tree looks empty and
 // refuses writes with rstar.ErrClosed. Its memory is free soon after. The
-// default collection cannot be dropped (ErrNotPermitted).
-func (s *Server) DropCollection(name string) (bool, error) { return s.colls.drop(name, false) }
+// default collection cannot be dropped (ErrNotPermitted). ErrNotReady: the store is
+// being opened, and may have it.
+func (s *Server) DropCollection(name string) (bool, error) { return s.colls.drop(s, name, false) }
 
-func (cs *collections) drop(name string, byClient bool) (bool, error) {
+func (cs *collections) drop(s *Server, name string, byClient bool) (bool, error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	c, err := cs.byName(name)
+	c, err := s.lookUp(name, cs.byName)
 	switch {
 	case cs.closed:
 		return false, ErrClosed
+	case err != nil && !errors.Is(err, ErrUnknownCollection):
+		return false, err
 	case err != nil:
 		return false, nil
 	case name == DefaultCollection:

@@ -156,15 +156,40 @@ func (f *features) memory(name string, part store.Part, bytes int64) (store.Memo
 	return m, nil
 }
 
-// ready is the store, or ErrNotReady, or why there is none.
+// ready is the store, or ErrNotReady, or why there is none. It is there when clients can
+// reach all that it has, and what the server is to have in it.
 func (f *features) ready() (*store.Store, error) {
+	select {
+	case <-f.ended:
+	default:
+		return nil, fmt.Errorf("%w: the store is being loaded", ErrNotReady)
+	}
 	if st := f.st.Load(); st != nil {
 		return st, nil
 	}
 	if err := f.err.Load(); err != nil {
 		return nil, fmt.Errorf("%w: the store could not be opened: %w", ErrServer, *err)
 	}
-	return nil, fmt.Errorf("%w: the store is being loaded", ErrNotReady)
+	return nil, fmt.Errorf("%w: the server is closing", ErrNotReady)
+}
+
+// opened is ready that does not wait for what the server is to have: for who makes it.
+func (f *features) opened() (*store.Store, error) {
+	if st := f.st.Load(); st != nil {
+		return st, nil
+	}
+	return f.ready()
+}
+
+// lookUp finds a collection. It is an error of ready if there is none, and the store,
+// which may have it, is not ready. That is asked first: it may become so meanwhile.
+func (s *Server) lookUp(name string, find func(name string) (*collection, error)) (*collection, error) {
+	_, notYet := s.features.ready()
+	c, err := find(name)
+	if err != nil && notYet != nil {
+		return nil, notYet
+	}
+	return c, err
 }
 
 // close closes the store, and with it its collections.
@@ -196,14 +221,11 @@ func (s *Server) CreateFeatures(name string, o store.CollectionOptions) (*store.
 
 // Features returns a collection of features, as CreateFeatures does.
 func (s *Server) Features(name string) (*store.Collection, error) {
-	c, err := s.colls.byName(name)
-	if err != nil {
-		if _, notYet := s.features.ready(); notYet != nil {
-			return nil, notYet
-		}
-		return nil, err
+	c, err := s.lookUp(name, s.colls.byName)
+	if err == nil {
+		err = c.isOf(KindFeatures)
 	}
-	if err := c.isOf(KindFeatures); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return c.features, nil
@@ -217,7 +239,7 @@ func (f *features) make(name string, what newCollection) (*collection, error) {
 	if what.keep {
 		return f.makeKept(name)
 	}
-	st, err := f.ready()
+	st, err := f.opened()
 	if err != nil {
 		return nil, err
 	}

@@ -238,7 +238,7 @@ func (v *service) dropLater(name string) {
 	s := v.s
 	v.pending = &work{s: s, source: v.source(), do: func(d *doing) ([]byte, error) {
 		d.End()
-		ok, err := s.colls.drop(name, true)
+		ok, err := s.colls.drop(s, name, true)
 		return appendBool(nil, ok), err
 	}}
 }

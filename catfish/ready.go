@@ -24,7 +24,7 @@ func (s *Server) SetReady(name string) error {
 // ErrNotReady or ErrUnknownCollection. It is for other services of the
 // process, such as gRPC.
 func (s *Server) Ready(name string) error {
-	c, err := s.colls.byName(name)
+	c, err := s.lookUp(name, s.colls.byName)
 	if err != nil {
 		return err
 	}

@@ -156,11 +156,8 @@ func (v *service) answer(kind fastmsg.Kind, p, out []byte) (_ []byte, done uint6
 }
 
 func (v *service) open(name string, out []byte) ([]byte, error) {
-	c, err := v.s.colls.shardByName(name)
+	c, err := v.s.lookUp(name, v.s.colls.shardByName)
 	if err != nil {
-		if _, notYet := v.s.features.ready(); notYet != nil {
-			err = notYet // It may be there.
-		}
 		return out, err
 	}
 	if err := c.ready(); err != nil {

@@ -1,0 +1,49 @@
+package catfish
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+)
+
+// While a store is opened nobody is answered that there is no such collection: neither who asks
+// before it is open, nor who asks while that ends, nor before all is made that the
+// server is to have.
+func TestLookUpWhileOpening(t *testing.T) {
+	s := startServer(t, ServerOptions{DataDir: t.TempDir(), Keep: []string{testKept}})
+	if err := s.WaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	unknown := func(name string) (*collection, error) { return nil, fmt.Errorf("%w: %q", ErrUnknownCollection, name) }
+	if _, err := s.lookUp("x", unknown); !errors.Is(err, ErrUnknownCollection) {
+		t.Errorf("open: %v", err)
+	}
+	was := s.features.ended
+	defer func() { s.features.ended = was }()
+
+	s.features.ended = make(chan struct{}) // Its store is open, and what is to be kept is being made.
+	for what, f := range map[string]func() error{
+		"open":     func() error { _, err := (&service{s: s}).open("x", nil); return err },
+		"ready":    func() error { return s.Ready("x") },
+		"features": func() error { _, err := s.Features("x"); return err },
+		"kept":     func() error { _, err := s.Kept("x"); return err },
+		"drop":     func() error { _, err := s.DropCollection("x"); return err },
+	} {
+		if err := f(); !errors.Is(err, ErrNotReady) {
+			t.Errorf("%s: %v, want ErrNotReady", what, err)
+		}
+	}
+	if _, err := s.Kept(testKept); err != nil {
+		t.Errorf("what is there: %v", err)
+	}
+	_, err := s.lookUp("x", func(name string) (*collection, error) {
+		close(s.features.ended) // now
+		return unknown(name)
+	})
+	if !errors.Is(err, ErrNotReady) {
+		t.Errorf("opened while it was looked up: %v, want ErrNotReady", err)
+	}
+	if dropped, err := s.DropCollection("x"); dropped || err != nil {
+		t.Errorf("drop: %v, %v", dropped, err)
+	}
+}
