@@ -2,9 +2,11 @@ package web
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -30,18 +32,26 @@ func (h *countingHost) RunStep(ctx context.Context, source string, step func()) 
 	})
 }
 
+// long are requests that take long, and the least turns that they take.
+var long = map[string]int64{
+	"/collections/empty/items?limit=1500":                                                          3,
+	"/collections/empty/items?limit=10&bbox=-180,-90,180,90":                                       3,
+	"/collections/empty/items?limit=10&filter=n%20>%203%20OR%20S_DWITHIN(geometry,POINT(1%202),9)": 3,
+	"/collections/empty/items?f=html&limit=1500":                                                   3,
+	"/collections/empty/nearest?limit=1000&point=0,0":                                              1,
+	"/collections/empty/tiles/0/0/0.mvt":                                                           1,
+	"/collections/empty/counts?bbox=-180,-90,180,90&zoom=6":                                        1,
+	"/collections": 1,
+}
+
 // What takes long takes turns, what is short none, and none is kept.
 func TestTurns(t *testing.T) {
 	w := newSiteOf(t, store.Options{Now: stoppedClock}, Options{})
 	w.points(1500)
-	for target, least := range map[string]int64{
-		"/collections/empty/items/p000":                                                        0,
-		"/collections/empty/items?limit=10&numberMatched=false":                                0,
-		"/collections/empty/items?limit=1500":                                                  3,
-		"/collections/empty/items?limit=10&bbox=-180,-90,180,90":                               3,
-		"/collections/empty/items?limit=10&filter=NOT%20S_INTERSECTS(geometry,POINT(170%208))": 3,
-		"/collections": 1,
-	} {
+	all := maps.Clone(long)
+	all["/collections/empty/items/p000"] = 0
+	all["/collections/empty/items?limit=10&numberMatched=false"] = 0
+	for target, least := range all {
 		h := &countingHost{alone: alone{turns.New(1)}}
 		w.host = h
 		if a := w.do(http.MethodGet, target, ""); a.StatusCode != http.StatusOK {
@@ -55,6 +65,25 @@ func TestTurns(t *testing.T) {
 			t.Errorf("%s: %d turns are kept, %v", target, h.active.Load(), err)
 		}
 	}
+}
+
+// Who has a turn waits for nobody who needs one: with one turn for all, requests of all
+// kinds end. Else they would have to be refused after a minute.
+func TestTurnsOfManyEnd(t *testing.T) {
+	w := newSiteOf(t, store.Options{Now: stoppedClock}, Options{})
+	w.points(1500)
+	w.host = alone{turns.New(1)}
+	var all sync.WaitGroup
+	for range 4 {
+		for target := range long {
+			all.Go(func() {
+				if a := w.do(http.MethodGet, target, ""); a.StatusCode != http.StatusOK {
+					t.Errorf("%s: %d: %s", target, a.StatusCode, a.body)
+				}
+			})
+		}
+	}
+	all.Wait()
 }
 
 // A page is given in turns as it is searched: by time, since nobody knows how long its
