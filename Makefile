@@ -65,7 +65,7 @@ test-docs: ## test that docs/papers/rfp-simulated.md is what is simulated, and w
 # many random histories, all sequences of writes of a small table, all seeds of data
 # sets, all figures of the paper.
 .PHONY: test-long
-test-long: ## test with more cases, for a quarter of an hour
+test-long: ## test with more cases, for two minutes
 	CGO_ENABLED=0 $(GOTEST) -timeout 1h -run 'Histories|Explore' ./rstar -args -seeds 4
 	CGO_ENABLED=0 $(GOTEST) -run Exhaustive ./cuckoo -args -every 1
 	CGO_ENABLED=0 $(GOTEST) -timeout 1h -run 'Exact$$|Stopped|Killed' ./catfish -args -seeds 10 -stops 10 -kills 20
