@@ -2,27 +2,51 @@ package shm
 
 import (
 	"net"
+	"os"
 	"path/filepath"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
-// A connection whose other side sleeps has a wake-up for each request.
-func TestWakeUpsDoNotAllocate(t *testing.T) {
+// socketPair makes the two ends of a control connection.
+func socketPair(t *testing.T) (a, b *net.UnixConn) {
+	t.Helper()
 	l, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "s"), Net: "unixpacket"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	a, err := net.DialUnix("unixpacket", nil, l.Addr().(*net.UnixAddr))
-	if err != nil {
+	if a, err = net.DialUnix("unixpacket", nil, l.Addr().(*net.UnixAddr)); err != nil {
 		t.Fatal(err)
 	}
-	defer a.Close()
-	b, err := l.AcceptUnix()
-	if err != nil {
+	t.Cleanup(func() { a.Close() })
+	if b, err = l.AcceptUnix(); err != nil {
 		t.Fatal(err)
 	}
-	defer b.Close()
+	t.Cleanup(func() { b.Close() })
+	return a, b
+}
+
+// A process that this one starts gets none of its peers' memory.
+func TestReceivedDescriptorsAreClosedOnExec(t *testing.T) {
+	a, b := socketPair(t)
+	if err := sendMessage(a, []byte{kindAnswer}, int(os.Stdout.Fd())); err != nil {
+		t.Fatal(err)
+	}
+	_, fds, err := receiveMessage(b, make([]byte, maxMessage+1))
+	if err != nil || len(fds) != 1 {
+		t.Fatalf("%v, %v", fds, err)
+	}
+	defer closeAll(fds)
+	if flags, err := unix.FcntlInt(uintptr(fds[0]), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC == 0 {
+		t.Errorf("flags %#x, %v, want FD_CLOEXEC", flags, err)
+	}
+}
+
+// A connection whose other side sleeps has a wake-up for each request.
+func TestWakeUpsDoNotAllocate(t *testing.T) {
+	a, b := socketPair(t)
 	out, err := newOutlet(a)
 	if err != nil {
 		t.Fatal(err)
