@@ -130,6 +130,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err := st.restore(ctx); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
+	st.db.Loaded()
 	if st.waitsForDisk {
 		st.door.gone.Go(st.committer)
 	}

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -52,10 +53,25 @@ func (db *DB) Checkpoint(dir string) (Report, error) {
 	db.mu.Lock()
 	id := db.id
 	db.mu.Unlock()
+	id.sealed = false
 	if err := id.save(fs, dir); err != nil {
 		return Report{}, err
 	}
-	return check(fs, dir)
+	r, err := check(fs, dir)
+	if err != nil {
+		return r, err
+	}
+	return r, id.saveSealed(fs, dir, r.end)
+}
+
+// saveSealed saves it with a seal, so that a fault of the copy's files is noticed later.
+func (id identity) saveSealed(fs vfs.FS, dir string, end mark) error {
+	s, err := createSealer(fs, dir, id.store, end)
+	if err != nil {
+		return err
+	}
+	id.sealed = true
+	return errors.Join(s.close(), id.save(fs, dir))
 }
 
 // Restore copies a checkpoint to a data directory that is not there or empty, as
@@ -97,7 +113,7 @@ func restore(fs vfs.FS, from, to string) (r Report, err error) {
 	}
 	id := newIdentity()
 	id.format, id.ready, r.Store = r.Format, true, id.store
-	return r, id.save(fs, to)
+	return r, id.saveSealed(fs, to, r.end)
 }
 
 // vacant: a directory is not there or empty.

@@ -20,6 +20,8 @@ type Report struct {
 	KeysOf      map[uint32]uint64 // and in each that has some
 	Bytes       uint64            // of their values
 	First, Last uint64            // revisions in the log; 0, 0: it is empty
+
+	end mark
 }
 
 // Check reads a whole data directory that nobody has open, and writes nothing but
@@ -62,6 +64,18 @@ func check(fs vfs.FS, dir string) (r Report, err error) {
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
 	r.Format, r.Store = id.format, id.store
+	newest, noSeal, err := newestSeal(fs, dir, id)
+	if err != nil {
+		return r, err
+	}
+	f, err := inspect(p, newest, noSeal)
+	if err == nil {
+		err = f.fault()
+	}
+	if err != nil {
+		return r, corrupt(err)
+	}
+	r.end = f.end
 	return r, corrupt((&checker{p: p, r: &r}).run())
 }
 

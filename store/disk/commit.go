@@ -65,9 +65,12 @@ func (db *DB) Commit(entries []Entry) error {
 			return err
 		}
 	}
+	if db.seals != nil {
+		db.sealing = db.seals.appendLast(db.sealing[:0])
+		_ = b.LogData(db.sealing, nil) // It is memory.
+	}
 	db.stageAll(e, b, entries, steps)
-	last := entries[len(entries)-1].Revision
-	if in, err := db.write(e, b, last); !in {
+	if in, err := db.write(e, b, db.mark(&entries[len(entries)-1])); !in {
 		return err
 	}
 	if db.engine != e { // Replaced, and found on disk.
@@ -85,8 +88,16 @@ func (db *DB) Commit(entries []Entry) error {
 	return nil
 }
 
-// write commits a batch, and returns whether it is in.
-func (db *DB) write(e *engine, b *pebble.Batch, last uint64) (in bool, err error) {
+// mark is that of an entry. The committer calls it.
+func (db *DB) mark(n *Entry) mark {
+	if db.o.IDsOnly {
+		return mark{revision: n.Revision}
+	}
+	return mark{n.Revision, n.sum(&db.digest)}
+}
+
+// write commits a batch that ends with an entry, and returns whether it is in.
+func (db *DB) write(e *engine, b *pebble.Batch, last mark) (in bool, err error) {
 	if !db.o.Sync.always() {
 		// It is acknowledged as soon as it can be read. If it is in memory only,
 		// as the database is frozen, it will be written again.
@@ -94,7 +105,8 @@ func (db *DB) write(e *engine, b *pebble.Batch, last uint64) (in bool, err error
 			e.g.freeze(err)
 			return false, fmt.Errorf("%w: %w", ErrReadOnly, err)
 		}
-		db.revision.Store(last)
+		db.end.store(last)
+		db.revision.Store(last.revision)
 		return true, nil
 	}
 	// Readers keep to the state before, as Pebble shows a batch before it is
@@ -111,13 +123,17 @@ func (db *DB) write(e *engine, b *pebble.Batch, last uint64) (in bool, err error
 		e.g.freeze(err)
 	}
 	if e.g.cause() != nil { // Then the sync may have been left out.
-		err := db.settle(last)
+		err := db.settle(last.revision)
 		return err == nil, err
+	}
+	if err := db.seals.seal(last); err != nil {
+		e.g.freeze(err) // This batch is durable; there is no next one without a seal.
 	}
 	db.mu.Lock()
 	db.before = nil
-	db.revision.Store(last)
-	db.durable.Store(last)
+	db.end.store(last)
+	db.revision.Store(last.revision)
+	db.durable.Store(last.revision)
 	db.mu.Unlock()
 	return true, before.Close()
 }

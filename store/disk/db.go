@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/cockroachdb/pebble/v2"
 )
 
@@ -20,11 +21,17 @@ type DB struct {
 	cache *pebble.Cache
 
 	revision atomic.Uint64 // the last one acknowledged
+	end      atomicMark    // the same, with its sum
 	durable  atomic.Uint64 // not above revision: known to survive a crash
 
 	commits chan struct{} // full while a Commit is under way
 	steps   []step        // the committer's
-	credit  int64         // and bytes until it looks at throttle again
+	sealing []byte        // and the seal that goes into its batch
+	digest  xxhash.Digest
+	seals   *sealer // nil: nothing is written yet, or IDsOnly
+
+	obstacle atomic.Pointer[error] // why the last repair failed
+	credit   int64                 // and bytes until it looks at throttle again
 
 	mu     sync.Mutex
 	engine *engine // the one that serves
@@ -108,18 +115,7 @@ func (db *DB) start(found bool) (err error) {
 		}
 	}
 	db.cache = pebble.NewCache(db.o.CacheBytes)
-	e, err := openEngine(db.o, db.cache, db.files(), false, !db.id.ready)
-	if err == nil {
-		if err = e.catchUp(); err != nil {
-			e.release()
-		}
-	}
-	if err == nil && !db.id.ready {
-		db.id.ready = true
-		if err = db.id.save(db.o.FS, db.dir); err != nil {
-			e.release()
-		}
-	}
+	e, end, err := db.first()
 	if err != nil {
 		db.cache.Unref()
 		return fmt.Errorf("opening %s: %w", db.dir, corrupt(err))
@@ -127,7 +123,7 @@ func (db *DB) start(found bool) (err error) {
 	db.serve(e)
 	db.o.counters.logBytes.Store(e.kept.bytes)
 	db.revision.Store(e.last)
-	db.durable.Store(e.last) // Open writes what the WAL held to a table.
+	db.end.store(end)
 	db.ctx, db.stop = context.WithCancel(context.Background())
 	db.repairing, db.giveUp = context.WithCancel(db.ctx)
 	db.tasks.Go(db.repair)
@@ -192,9 +188,12 @@ func (db *DB) Close() error {
 	}
 	db.mu.Unlock()
 	e.release()
+	if db.seals != nil {
+		lost = db.seals.close()
+	}
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	return errors.Join(db.errs...)
+	return errors.Join(append(db.errs, lost)...)
 }
 
 // Revision of the last entry that was acknowledged, 0 if there is none.
@@ -217,6 +216,9 @@ func (db *DB) healthy() error {
 		return ErrClosed
 	}
 	if cause := db.engine.g.cause(); cause != nil {
+		if obstacle := db.obstacle.Load(); obstacle != nil {
+			return fmt.Errorf("%w: %w; %w", ErrReadOnly, cause, *obstacle)
+		}
 		return fmt.Errorf("%w: %w", ErrReadOnly, cause)
 	}
 	return nil

@@ -28,6 +28,7 @@ func open(t testing.TB, fs vfs.FS, o Options) *DB {
 	if err != nil {
 		t.Fatal(err)
 	}
+	db.Loaded()
 	return db
 }
 

@@ -63,13 +63,30 @@ func pebbleOptions(o Options, cache *pebble.Cache, g vfs.FS, readOnly bool) *peb
 	return po
 }
 
-// openEngine opens the Pebble of dir. With holding set, no file is removed until
-// letRemove. If create is not set, Pebble's files must be there.
-func openEngine(o Options, cache *pebble.Cache, dir string, holding, create bool) (*engine, error) {
-	g := newGuard(o.FS, dir, holding)
+// How to open an engine.
+type opening struct {
+	create bool  // Pebble's files need not be there
+	frozen error // not nil: nothing can be written, and this is why
+	// inspect looks at Pebble before anything else is read. Its error ends the opening.
+	inspect func(*pebble.DB) error
+}
+
+// openEngine opens the Pebble of dir, on trial (guard.go): whoever lets the engine
+// serve calls keep, and whoever does not calls discard. After an error the directory
+// is as it was before. errWrite: the disk did not take what an open writes.
+func openEngine(o Options, cache *pebble.Cache, dir string, how opening) (_ *engine, err error) {
+	g := newGuard(o.FS, dir)
 	g.counters = o.counters
-	po := pebbleOptions(o, cache, g, false)
-	po.ErrorIfNotExists = !create
+	if how.frozen != nil {
+		g.freeze(how.frozen)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, g.undo())
+		}
+	}()
+	po := pebbleOptions(o, cache, g, how.frozen != nil)
+	po.ErrorIfNotExists = !how.create
 	compacted := make(chan struct{}, 1)
 	po.EventListener = &pebble.EventListener{
 		BackgroundError: func(err error) { g.freeze(fmt.Errorf("in the background: %w", err)) },
@@ -80,21 +97,25 @@ func openEngine(o Options, cache *pebble.Cache, dir string, holding, create bool
 			}
 		},
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
-			g.freeze(fmt.Errorf("%w: %v", ErrCorrupt, info))
+			g.freeze(damaged(&info))
 		},
 	}
 	p, err := pebble.Open(dir, po)
+	g.opened.Store(true)
 	if err != nil {
-		if cause := g.cause(); cause != nil {
-			err = cause
-		}
 		g.end()
-		return nil, err
+		return nil, g.blame(err)
 	}
 	e := &engine{DB: p, g: g, log: o.Logger, closed: func(error) {}, compacted: compacted}
 	e.refs.Store(1)
 	// What Open was not able to write is in memory only.
-	if err = g.cause(); err == nil {
+	if how.frozen == nil {
+		err = g.blame(nil)
+	}
+	if err == nil && how.inspect != nil {
+		err = how.inspect(p)
+	}
+	if err == nil {
 		err = e.read(o)
 	}
 	if err != nil {
@@ -104,9 +125,32 @@ func openEngine(o Options, cache *pebble.Cache, dir string, holding, create bool
 	return e, nil
 }
 
+// errWrite marks what stopped an opening: the disk did not take a write.
+var errWrite = errors.New("disk: writing")
+
+// blame is the error of an opening: that which froze the guard, if something did.
+func (g *guard) blame(err error) error {
+	switch cause := g.cause(); {
+	case cause == nil:
+		return err
+	case errors.Is(cause, ErrCorrupt):
+		return cause
+	default:
+		return fmt.Errorf("%w: %w", errWrite, cause)
+	}
+}
+
+// discard closes an engine that did not serve, and removes what it has written.
+func (e *engine) discard() {
+	e.release()
+	if err := e.g.undo(); err != nil {
+		e.log.Warn("files of an attempt to open the data directory are left", "error", err)
+	}
+}
+
 // openReadOnly opens the Pebble of dir above a guard that lets nothing through.
 func openReadOnly(o Options, cache *pebble.Cache, dir string) (*pebble.DB, error) {
-	g := newGuard(o.FS, dir, true)
+	g := newGuard(o.FS, dir)
 	g.freeze(ErrReadOnly)
 	po := pebbleOptions(o, cache, g, true)
 	po.EventListener = &pebble.EventListener{

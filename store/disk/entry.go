@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // Kind of an entry.
@@ -77,6 +79,13 @@ func (e *Entry) logBytes() int64 {
 
 // put writes the entry's value in the log to b, which is just long enough.
 func (e *Entry) put(b []byte) {
+	e.putHeader(b)
+	n := logHeader + copy(b[logHeader:], e.Key)
+	n += copy(b[n:], e.Value)
+	copy(b[n:], e.Old)
+}
+
+func (e *Entry) putHeader(b []byte) {
 	le := binary.LittleEndian
 	b[0], b[1] = byte(e.Kind), 0
 	le.PutUint16(b[2:], e.Flags)
@@ -86,9 +95,17 @@ func (e *Entry) put(b []byte) {
 	le.PutUint64(b[24:], uint64(e.OldExpiry))
 	le.PutUint32(b[32:], uint32(len(e.Key)))
 	le.PutUint32(b[36:], uint32(len(e.Value)))
-	n := logHeader + copy(b[logHeader:], e.Key)
-	n += copy(b[n:], e.Value)
-	copy(b[n:], e.Old)
+}
+
+// sum is the sum of what put writes.
+func (e *Entry) sum(d *xxhash.Digest) uint64 {
+	var head [logHeader]byte
+	e.putHeader(head[:])
+	d.Reset()
+	for _, part := range [...][]byte{head[:], e.Key, e.Value, e.Old} {
+		_, _ = d.Write(part) // It does not fail.
+	}
+	return d.Sum64()
 }
 
 // parseEntry reads what put wrote. The entry's slices lie in b.

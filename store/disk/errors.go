@@ -53,8 +53,16 @@ func (p plain) Unwrap() error { return p.err }
 // corrupt says by ErrCorrupt what Pebble says by marks of its own. It marks bytes that
 // were changed, but no file that is shorter or missing.
 func corrupt(err error) error {
+	if info := pebble.ExtractDataCorruptionInfo(err); info != nil && !errors.Is(err, ErrCorrupt) {
+		return damaged(info)
+	}
 	if pebble.IsCorruptionError(err) && !errors.Is(err, ErrCorrupt) {
 		return fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	return err
+}
+
+// damaged says in a line what Pebble has found.
+func damaged(info *pebble.DataCorruptionInfo) error {
+	return fmt.Errorf("%w: %s: %w", ErrCorrupt, info.Path, info.Details)
 }

@@ -26,21 +26,26 @@ package disk
 //	create                  a file in memory. That is bounded by the memtables,
 //	                        since nobody commits to a frozen database
 //	  of a compaction       kept waiting until the guard closes, then an error:
-//	                        compactions are not bounded, and can wait
+//	                        compactions are not bounded, and can wait. While Pebble
+//	                        opens, which waits for them, an error at once
 //	remove, rename          left out: files stay for those who read them
 //	open, stat, read        of memory if it is there, else of the disk
 //
 // A write that has reached the operating system when the guard freezes is let
 // through; quiesce waits for those, and after it the disk does not change.
 //
-// A guard may also hold removals: while the instance before still serves, its
-// files must not go (letRemove).
+// A guard begins on trial, until Pebble's state is known to be whole and takes the
+// place of what was there (keep). Until then it removes nothing and overwrites
+// nothing, and notes what it creates, so that a failed attempt leaves the directory
+// as it was (undo).
 
 import (
+	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
 
+	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -54,15 +59,17 @@ type guard struct {
 	why    atomic.Pointer[error]
 	writes sync.RWMutex  // held to read by each write to the disk
 	ending chan struct{} // closed by end
+	opened atomic.Bool   // Pebble's Open has returned
 	endOne sync.Once
 
 	mu      sync.Mutex
-	holding bool
-	held    []string // to be removed
+	trial   bool
+	held    []string            // to be removed
+	created map[string]struct{} // on the disk, in the trial
 }
 
-func newGuard(fs vfs.FS, dir string, holding bool) *guard {
-	return &guard{FS: fs, dir: dir, memory: vfs.NewMem(), holding: holding,
+func newGuard(fs vfs.FS, dir string) *guard {
+	return &guard{FS: fs, dir: dir, memory: vfs.NewMem(), trial: true, created: map[string]struct{}{},
 		frozen: make(chan struct{}), ending: make(chan struct{})}
 }
 
@@ -111,14 +118,46 @@ func (g *guard) ours(name string) bool {
 	return ok && (rest == "" || rest[0] == '/' || rest[0] == '\\' || strings.HasSuffix(g.dir, "/"))
 }
 
-// letRemove ends the holding of removals.
-func (g *guard) letRemove() {
+// keep ends the trial with success.
+func (g *guard) keep() {
 	g.mu.Lock()
 	held := g.held
-	g.held, g.holding = nil, false
+	g.held, g.created, g.trial = nil, nil, false
 	g.mu.Unlock()
 	for _, name := range held {
 		_ = g.Remove(name) // What fails freezes the guard.
+	}
+}
+
+// undo removes what was created in the trial. Pebble is closed.
+func (g *guard) undo() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var errs []error
+	for name := range g.created {
+		if err := g.FS.Remove(name); err != nil && !oserror.IsNotExist(err) {
+			errs = append(errs, err)
+		}
+	}
+	if len(g.created) > 0 {
+		errs = append(errs, syncDir(g.FS, g.dir))
+	}
+	g.created = nil
+	return errors.Join(errs...)
+}
+
+func (g *guard) onTrial() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.trial
+}
+
+// note says that a file is created.
+func (g *guard) note(name string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.trial {
+		g.created[name] = struct{}{}
 	}
 }
 
@@ -134,7 +173,9 @@ func (g *guard) inMemory(name string) bool {
 // createInMemory makes a file there, with the directories above it.
 func (g *guard) createInMemory(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	if strings.Contains(string(c), "compaction") {
-		<-g.ending
+		if g.opened.Load() {
+			<-g.ending
+		}
 		return nil, g.cause()
 	}
 	if err := g.memory.MkdirAll(g.PathDir(name), 0o755); err != nil {

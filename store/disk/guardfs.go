@@ -17,13 +17,17 @@ func (g *guard) Create(name string, c vfs.DiskWriteCategory) (f vfs.File, err er
 	if !g.ours(name) {
 		return g.FS.Create(name, c)
 	}
-	if g.write(func() error { f, err = g.FS.Create(name, c); return err }) {
+	if g.write(func() error { g.note(name); f, err = g.FS.Create(name, c); return err }) {
 		return g.file(name, f), nil
 	}
 	return g.createInMemory(name, c)
 }
 
 func (g *guard) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (f vfs.File, err error) {
+	if g.onTrial() {
+		_ = g.Remove(from) // Later.
+		return g.Create(to, c)
+	}
 	if g.write(func() error { f, err = g.FS.ReuseForWrite(from, to, c); return err }) {
 		return g.file(to, f), nil
 	}
@@ -67,7 +71,7 @@ func (g *guard) Remove(name string) error {
 		return g.FS.Remove(name)
 	}
 	g.mu.Lock()
-	if g.holding {
+	if g.trial {
 		g.held = append(g.held, name)
 		g.mu.Unlock()
 		return nil
@@ -95,7 +99,7 @@ func (g *guard) Rename(from, to string) error {
 	if !g.ours(to) {
 		return g.FS.Rename(from, to)
 	}
-	if g.write(func() error { return g.FS.Rename(from, to) }) || !g.inMemory(from) {
+	if g.write(func() error { g.note(to); return g.FS.Rename(from, to) }) || !g.inMemory(from) {
 		return nil
 	}
 	return g.memory.Rename(from, to)
@@ -128,8 +132,7 @@ func (g *guard) Unwrap() vfs.FS { return g.FS }
 
 // file guards a file of the disk.
 func (g *guard) file(name string, f vfs.File) vfs.File {
-	ext := filepath.Ext(name)
-	return &guardedFile{File: f, g: g, table: ext == ".sst" || ext == ".blob", log: ext == ".log"}
+	return &guardedFile{File: f, g: g, table: isTable(name), log: filepath.Ext(name) == ".log"}
 }
 
 type guardedFile struct {

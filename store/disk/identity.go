@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"strconv"
 	"strings"
@@ -20,10 +21,14 @@ import (
 //	format 1
 //	store 0123456789abcdef0123456789abcdef
 //	state creating
+//	seal none
+//	sum 01234567
 //
 // State creating becomes ready when Pebble's files are there. Without that, a
 // data directory that has lost them would be taken for one that was never
-// finished, and begin anew, empty.
+// finished, and begin anew, empty. Seal none becomes kept when there is a file SEAL
+// (seal.go), which is never to be missing then. The sum is CRC-32C of the lines before
+// it. The last two lines are not in directories of versions before 0.2.
 
 const (
 	identityName = "CATFISH"
@@ -35,6 +40,7 @@ type identity struct {
 	format uint32
 	store  [16]byte
 	ready  bool
+	sealed bool
 }
 
 func newIdentity() identity {
@@ -48,7 +54,16 @@ func (id identity) String() string {
 	if id.ready {
 		state = "ready"
 	}
-	return fmt.Sprintf("%s\nformat %d\nstore %x\nstate %s\n", identityHead, id.format, id.store, state)
+	seal := "none"
+	if id.sealed {
+		seal = "kept"
+	}
+	text := fmt.Sprintf("%s\nformat %d\nstore %x\nstate %s\nseal %s\n", identityHead, id.format, id.store, state, seal)
+	return text + fmt.Sprintf("sum %s\n", identitySum(text))
+}
+
+func identitySum(text string) string {
+	return fmt.Sprintf("%08x", crc32.Checksum([]byte(text), castagnoli))
 }
 
 func parseIdentity(text string) (id identity, err error) {
@@ -77,8 +92,12 @@ func parseIdentity(text string) (id identity, err error) {
 	if err != nil || len(store) != len(id.store) || (state != "ready" && state != "creating") {
 		return id, fmt.Errorf("%w: %s: store %q, state %q", ErrCorrupt, identityName, field(2, "store"), state)
 	}
+	if before, sum, ok := strings.Cut(text, "\nsum "); ok && strings.TrimSuffix(sum, "\n") != identitySum(before+"\n") {
+		return id, fmt.Errorf("%w: %s is not what was written: its sum is %s, not %s", ErrCorrupt, identityName,
+			identitySum(before+"\n"), strings.TrimSuffix(sum, "\n"))
+	}
 	copy(id.store[:], store)
-	id.ready = state == "ready"
+	id.ready, id.sealed = state == "ready", field(4, "seal") == "kept"
 	return id, nil
 }
 
@@ -99,7 +118,7 @@ func readIdentity(fs vfs.FS, dir string) (id identity, found bool, err error) {
 			return id, err == nil, err
 		}
 		// Left by a creation that stopped before CATFISH.
-		if name != lockName && name != identityName+".tmp" {
+		if name != lockName && name != identityName+".tmp" && name != sealName+".tmp" {
 			empty = false
 		}
 	}
@@ -128,22 +147,7 @@ func loadIdentity(fs vfs.FS, dir string) (id identity, err error) {
 
 // save writes the file anew, and durably.
 func (id identity) save(fs vfs.FS, dir string) error {
-	name := fs.PathJoin(dir, identityName)
-	f, err := fs.Create(name+".tmp", vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write([]byte(id.String()))
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := fs.Rename(name+".tmp", name); err != nil {
-		return err
-	}
-	return syncDir(fs, dir)
+	return writeDurably(fs, dir, identityName, []byte(id.String()))
 }
 
 func syncDir(fs vfs.FS, dir string) error {

@@ -43,7 +43,7 @@ func (k *Keys) Next() bool {
 func (k *Keys) Key() []byte { return k.it.Key()[collectionBytes:] }
 
 // Err is what ended the iteration, nil at the end.
-func (k *Keys) Err() error { return k.it.Error() }
+func (k *Keys) Err() error { return corrupt(k.it.Error()) }
 
 // Close must be called, once.
 func (k *Keys) Close() error {

@@ -121,5 +121,5 @@ func loadPart(ctx context.Context, whole *pebble.Iterator, p part, later overlay
 			return err
 		}
 	}
-	return errors.Join(it.Error(), ctx.Err())
+	return errors.Join(corrupt(it.Error()), ctx.Err())
 }

@@ -83,7 +83,7 @@ func (l *LogIter) Err() error {
 	if l.err != nil {
 		return l.err
 	}
-	return l.it.Error()
+	return corrupt(l.it.Error())
 }
 
 // Close must be called, once.

@@ -32,7 +32,6 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // A doubt is a commit of which nobody knows whether it is on disk.
@@ -102,10 +101,12 @@ func (db *DB) repair() {
 		for wait := firstWait; ; wait = min(2*wait, longWait) {
 			found, err := db.replace(e, d)
 			if err == nil {
+				db.obstacle.Store(nil)
 				db.o.Logger.Info("the data directory is written again", "dir", db.dir, "revision", db.Revision())
 				d.tell(found, cause)
 				break
 			}
+			db.obstacle.Store(&err)
 			db.o.Logger.Warn("the data directory cannot be written yet", "dir", db.dir, "error", err, "next", wait)
 			if d != nil {
 				if found, err := db.look(); err == nil && found < d.last {
@@ -139,7 +140,7 @@ func (db *DB) replace(old *engine, d *doubt) (found uint64, err error) {
 	if err := db.probe(); err != nil {
 		return 0, err
 	}
-	next, err := openEngine(db.o, db.cache, db.files(), true, false)
+	next, err := openEngine(db.o, db.cache, db.files(), opening{})
 	if err != nil {
 		return 0, err
 	}
@@ -151,16 +152,23 @@ func (db *DB) replace(old *engine, d *doubt) (found uint64, err error) {
 	case found < acked:
 		err = rewrite(db, old, next, found, acked)
 	}
+	var end mark
+	if err == nil {
+		end, err = endOf(next.NewIter)
+	}
+	if err == nil {
+		err = db.sealed(end)
+	}
 	if err == nil {
 		err = next.g.cause()
 	}
 	if err != nil {
-		next.release()
+		next.discard()
 		return 0, err
 	}
 	closed := old.closed
 	old.closed = func(err error) {
-		next.g.letRemove()
+		next.g.keep()
 		closed(err)
 	}
 	db.mu.Lock()
@@ -168,8 +176,9 @@ func (db *DB) replace(old *engine, d *doubt) (found uint64, err error) {
 	db.before = nil
 	db.serve(next)
 	db.o.counters.recoveries.Add(1)
-	db.revision.Store(max(acked, found))
-	db.durable.Store(max(acked, found))
+	db.end.store(end)
+	db.revision.Store(end.revision)
+	db.durable.Store(end.revision)
 	db.mu.Unlock()
 	if before != nil {
 		_ = before.Close()
@@ -223,31 +232,4 @@ func (db *DB) look() (last uint64, err error) {
 	}
 	_, last, err = logEnds(p.NewIter)
 	return last, errors.Join(err, p.Close())
-}
-
-// probe tries cheaply whether another engine has a chance: it writes what the WAL
-// holds to tables before it serves.
-func (db *DB) probe() error {
-	fs := db.o.FS
-	need := uint64(1 << 20)
-	names, err := fs.List(db.files())
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if info, err := fs.Stat(fs.PathJoin(db.files(), name)); err == nil && len(name) > 4 && name[len(name)-4:] == ".log" {
-			need += uint64(info.Size())
-		}
-	}
-	// Not every file system knows.
-	if usage, err := fs.GetDiskUsage(db.dir); err == nil && usage.AvailBytes < need {
-		return fmt.Errorf("%d bytes are free, %d needed", usage.AvailBytes, need)
-	}
-	name := fs.PathJoin(db.dir, "PROBE")
-	f, err := fs.Create(name, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(make([]byte, 4096))
-	return errors.Join(err, f.Sync(), f.Close(), fs.Remove(name))
 }

@@ -4,12 +4,17 @@ import "github.com/cockroachdb/pebble/v2"
 
 // syncNow makes durable what is committed. After an error the database is frozen.
 func (db *DB) syncNow(e *engine) error {
-	revision := db.revision.Load()
+	end := db.end.load()
+	revision := end.revision
 	if err := e.LogData(nil, pebble.Sync); err != nil {
 		e.g.freeze(err)
 	}
 	if err := e.g.cause(); err != nil {
 		return err // Then the sync may have been left out.
+	}
+	if err := db.seals.seal(end); err != nil {
+		e.g.freeze(err)
+		return err
 	}
 	for {
 		d := db.durable.Load()

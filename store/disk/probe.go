@@ -1,0 +1,79 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/record"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// ErrNoRoom: the disk has too little room to write the data directory again. The
+// error says how much is wanted.
+var ErrNoRoom = errors.New("disk: no room")
+
+// spare is the room for what an opening writes beside tables: MANIFEST, OPTIONS, the
+// first blocks of a new WAL.
+const spare = 1 << 20
+
+// probe tries cheaply whether another engine has a chance: it writes what the WAL
+// holds to tables before it serves. ErrNoRoom: it has none.
+func (db *DB) probe() error {
+	fs := db.o.FS
+	// Not every file system knows how much is free.
+	if usage, err := fs.GetDiskUsage(db.dir); err == nil && usage.AvailBytes < spare {
+		return fmt.Errorf("%w: %s has %d bytes free, %d or more are needed", ErrNoRoom, db.dir, usage.AvailBytes, spare)
+	} else if err == nil {
+		written, err := walBytes(fs, db.files())
+		if err != nil {
+			return err
+		}
+		if need := spare + written; usage.AvailBytes < need {
+			return fmt.Errorf("%w: %s has %d bytes free, %d are needed", ErrNoRoom, db.dir, usage.AvailBytes, need)
+		}
+	}
+	name := fs.PathJoin(db.dir, "PROBE")
+	f, err := fs.Create(name, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(make([]byte, 4096))
+	return errors.Join(err, f.Sync(), f.Close(), fs.Remove(name))
+}
+
+// walBytes is how much the files of the WAL hold. They may be longer, since Pebble
+// allocates them ahead and uses old ones again.
+func walBytes(fs vfs.FS, dir string) (n uint64, err error) {
+	err = eachLog(fs, dir, func(name string, f vfs.File) error {
+		number, err := strconv.ParseUint(strings.TrimSuffix(name, ".log"), 10, 64)
+		if err != nil {
+			return nil // Not one of Pebble's.
+		}
+		n += recordBytes(newReader(record.NewReader, f, number))
+		return nil
+	})
+	return n, err
+}
+
+// newReader exists because the type of a file's number has no name outside of Pebble.
+func newReader[N ~uint64](of func(io.Reader, N) *record.Reader, r io.Reader, number uint64) *record.Reader {
+	return of(r, N(number))
+}
+
+// recordBytes is the size of all records up to the first that cannot be read.
+func recordBytes(r *record.Reader) (n uint64) {
+	for {
+		one, err := r.Next()
+		if err != nil {
+			return n
+		}
+		size, err := io.Copy(io.Discard, one)
+		if err != nil {
+			return n
+		}
+		n += uint64(size)
+	}
+}
