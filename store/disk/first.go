@@ -36,6 +36,10 @@ func (db *DB) first() (_ *engine, end mark, err error) {
 		how.frozen = err
 		e, err = openEngine(db.o, db.cache, db.files(), how)
 	}
+	if err != nil && db.o.AcceptLoss && f.fault() != nil {
+		how.frozen = nil
+		e, f.end, err = db.salvage(f)
+	}
 	if err != nil {
 		return nil, end, err
 	}

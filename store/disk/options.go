@@ -54,6 +54,10 @@ type Options struct {
 	// IDsOnly keeps in memory, without a directory, what Keys needs and nothing
 	// else: no values and no log. Sync is not looked at.
 	IDsOnly bool
+	// AcceptLoss opens a data directory in which acknowledged writes are missing
+	// (ErrLost). What is left is another store, all files are kept aside in a directory
+	// damaged-N, and the log tells what is lost. Without it, Open fails.
+	AcceptLoss bool
 	// After is time.After; tests hand in another clock.
 	After func(time.Duration) <-chan time.Time
 
