@@ -68,6 +68,7 @@ test-docs: ## test that docs/papers/rfp-simulated.md is what is simulated, and w
 test-long: ## test with more cases, for two minutes
 	CGO_ENABLED=0 $(GOTEST) -timeout 1h -run 'Histories|Explore' ./rstar -args -seeds 4
 	CGO_ENABLED=0 $(GOTEST) -run Exhaustive ./cuckoo -args -every 1
+	CGO_ENABLED=0 $(GOTEST) -run 'TestDamage$$' ./store/disk -args -damages 1000
 	CGO_ENABLED=0 $(GOTEST) -timeout 1h -run 'Exact$$|Stopped|Killed' ./catfish -args -seeds 10 -stops 10 -kills 20
 	CGO_ENABLED=0 $(GOTEST) -run 'BenchPaper$$' ./cmd/catfish -args -figures all
 

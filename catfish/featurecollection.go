@@ -49,7 +49,7 @@ func (s *Server) openStore() {
 		defer close(f.ended)
 		began := time.Now()
 		st, err := store.Open(s.ctx, store.Options{
-			Dir: s.opts.DataDir, Sync: s.opts.Sync, LogBytes: s.opts.LogBytes,
+			Dir: s.opts.DataDir, Sync: s.opts.Sync, LogBytes: s.opts.LogBytes, AcceptLoss: s.opts.AcceptLoss,
 			SlabBytes: s.opts.SlabBytes, NodeBytes: s.opts.NodeBytes, Strategy: s.opts.Strategy, BootID: s.bootID,
 			Memory: f.memory, Logger: s.log, Now: s.now, Watch: s.opts.Watch,
 		})

@@ -133,6 +133,9 @@ type ServerOptions struct {
 	DataDir  string
 	Sync     disk.Sync
 	LogBytes int64
+	// AcceptLoss serves a DataDir in which acknowledged writes are missing, which is
+	// refused otherwise (disk.ErrLost). Its files are kept aside, in DataDir/damaged-N.
+	AcceptLoss bool
 	// Watch bounds what the watchers of features take, those of gRPC and of this
 	// process included. 0 in a field means the default.
 	Watch store.WatchLimits

@@ -23,6 +23,8 @@ type Options struct {
 	// Dir is the data directory, made if it is missing. Empty: none.
 	Dir  string
 	Sync disk.Sync
+	// AcceptLoss opens a Dir in which acknowledged writes are missing (disk.ErrLost).
+	AcceptLoss bool
 	// LogBytes is about how much of the log is kept for watchers and replicas; 0:
 	// 256 MiB.
 	LogBytes int64
@@ -114,7 +116,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	st.hub.init(st, limits)
 	db, err := o.disk(o.Dir, disk.Options{
-		Sync: o.Sync, LogBytes: o.LogBytes, Logger: o.Logger, IDsOnly: o.Dir == "",
+		Sync: o.Sync, LogBytes: o.LogBytes, Logger: o.Logger, IDsOnly: o.Dir == "", AcceptLoss: o.AcceptLoss,
 	})
 	if err != nil {
 		return nil, err

@@ -115,7 +115,7 @@ func hint(err error) string {
 	case errors.Is(err, disk.ErrLocked):
 		return "\nA server has it open, or another process: stop that first. 'catfish backup NAME' copies a running server."
 	case errors.Is(err, disk.ErrCorrupt):
-		return "\nThe data directory is damaged: 'catfish restore' makes another one of a backup."
+		return "\nThe data directory is damaged, and was not changed: 'catfish restore' makes another one of a backup,\nand 'catfish serve --accept-loss' serves what is left, if it can be read."
 	case errors.Is(err, disk.ErrReadOnly):
 		return "\nReads go on, and writes will again by themselves: make room on the server's disk, or see its log."
 	case errors.Is(err, store.ErrLagged):

@@ -35,6 +35,8 @@ func (f *serveFlags) registerKeep(c *cobra.Command) {
 	fs.StringVar(&k.sync, "sync", "always", "with --data-dir, when a write is durable: always (before it is answered), an interval such as\n"+
 		"100ms (what a crash may lose), or off (survives the process, not the machine)")
 	fs.Var(byteSize{&o.LogBytes}, "log-bytes", "with --data-dir: about how much of the log is kept, such as 1GiB; 0: 256MiB")
+	fs.BoolVar(&o.AcceptLoss, "accept-loss", false, "with --data-dir: serve what is left if acknowledged writes are missing there, instead of not starting;\n"+
+		"what is lost is logged, and all files are kept in damaged-N of the directory")
 	fs.StringVar(&o.BackupDir, "backup-dir", "", "with --data-dir: where 'catfish backup' of clients may write; empty: nowhere")
 	complete(c, "kind", catfish.KindBoxes, catfish.KindFeatures)
 	complete(c, "sync", "always", "100ms", "off")
@@ -50,7 +52,7 @@ func (f *serveFlags) keepOptions(o *catfish.ServerOptions) (err error) {
 		return badUsage("--kind is %q, want boxes or features", k.kind)
 	}
 	if o.DataDir == "" {
-		if err := noUse(f.flags, "without --data-dir", "keep", "sync", "log-bytes", "backup-dir"); err != nil {
+		if err := noUse(f.flags, "without --data-dir", "keep", "sync", "log-bytes", "backup-dir", "accept-loss"); err != nil {
 			return err
 		}
 	}

@@ -215,6 +215,9 @@ func (k kept) start(t *testing.T, all files, what string) string {
 	}
 	db, err = Open("data", Options{FS: fs, AcceptLoss: true})
 	if err != nil {
+		if now := readFiles(t, fs, "data/pebble"); !maps.EqualFunc(now, all.below("data/pebble/"), bytes.Equal) {
+			t.Fatalf("%s: AcceptLoss was of no use (%v) and has changed files", what, err)
+		}
 		return "refused, and AcceptLoss too"
 	}
 	for key, r := range state(t, db, 1) {
@@ -248,6 +251,13 @@ func (all files) within(now files) bool {
 		}
 	}
 	return true
+}
+
+// below are those whose names begin so.
+func (all files) below(dir string) files {
+	some := maps.Clone(all)
+	maps.DeleteFunc(some, func(name string, _ []byte) bool { return !strings.HasPrefix(name, dir) })
+	return some
 }
 
 func oneLine(t *testing.T, what string, err error) {

@@ -36,9 +36,9 @@ func (db *DB) first() (_ *engine, end mark, err error) {
 		how.frozen = err
 		e, err = openEngine(db.o, db.cache, db.files(), how)
 	}
-	if err != nil && db.o.AcceptLoss && f.fault() != nil {
+	if err != nil && db.o.AcceptLoss && (f.fault() != nil || pebble.IsCorruptionError(err)) {
 		how.frozen = nil
-		e, f.end, err = db.salvage(f)
+		e, f.end, err = db.salvage(err, newest, noSeal)
 	}
 	if err != nil {
 		return nil, end, err

@@ -3,9 +3,13 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"io"
+	"strconv"
+	"strings"
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/record"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -13,34 +17,44 @@ import (
 // Options.AcceptLoss says so. All files are kept aside before. What is left becomes
 // another store, with a whole log:
 //
+//	WAL    what Pebble does not read is taken away, from the end
 //	log    | 3 .. 8 | gap | 12 .. 20 | missing end     gone before 12, whole after
 //	state  that lagged before the gap is written back
 //	       of collections whose creation is lost: dropped, by new entries
 //
-// What is left must then pass Check, or the opening fails.
-func (db *DB) salvage(f findings) (*engine, mark, error) {
-	fault := f.fault()
+// What is left must then pass Check. If it does not, the files are put back.
+func (db *DB) salvage(fault error, newest mark, noSeal error) (_ *engine, end mark, err error) {
 	aside, err := db.keepAside()
 	if err != nil {
-		return nil, mark{}, err
+		return nil, end, err
 	}
-	e, err := openEngine(db.o, db.cache, db.files(), opening{inspect: func(p *pebble.DB) error {
+	var f findings
+	how := opening{inspect: func(p *pebble.DB) (err error) {
+		if f, err = inspect(p, newest, noSeal); err != nil {
+			return err
+		}
 		if err := mend(p, f); err != nil {
 			return err
 		}
-		var r Report
-		if err := (&checker{p: p, r: &r}).run(); err != nil {
-			return fmt.Errorf("%w: what is left is not consistent either: %w", fault, err)
+		return (&checker{p: p, r: &Report{}}).run()
+	}}
+	e, err := openEngine(db.o, db.cache, db.files(), how)
+	for err != nil && pebble.IsCorruptionError(err) {
+		shorter, cerr := cutWAL(db.o.FS, db.files())
+		if cerr != nil || !shorter {
+			err = errors.Join(err, cerr)
+			break
 		}
-		return nil
-	}})
-	if err != nil {
-		return nil, mark{}, err
+		e, err = openEngine(db.o, db.cache, db.files(), how)
 	}
-	end, err := endOf(e.NewIter)
+	if err == nil {
+		if end, err = endOf(e.NewIter); err != nil {
+			e.discard()
+		}
+	}
 	if err != nil {
-		e.discard()
-		return nil, mark{}, err
+		back := copyLogs(db.o.FS, db.o.FS.PathJoin(aside, pebbleName), db.files())
+		return nil, end, errors.Join(fmt.Errorf("%w; what is left cannot be served either: %w", fault, err), back)
 	}
 	id := newIdentity()
 	id.format, id.ready = db.id.format, true
@@ -48,6 +62,63 @@ func (db *DB) salvage(f findings) (*engine, mark, error) {
 	db.o.Logger.Error("acknowledged writes are lost; what is left is served, as another store",
 		"dir", db.dir, "error", fault, "lost", f.missing, "revisions", ranges(f.lost), "all files are kept in", aside)
 	return e, end, nil
+}
+
+// cutWAL takes away some of the end of the WAL: what comes after the last record that
+// can be read in its last file, or all of that file. shorter is false if there is
+// nothing left.
+func cutWAL(fs vfs.FS, dir string) (shorter bool, err error) {
+	var last string
+	var number, good, size uint64
+	err = eachLog(fs, dir, func(name string, f vfs.File) error {
+		n, err := strconv.ParseUint(strings.TrimSuffix(name, ".log"), 10, 64)
+		if err != nil || last != "" && n < number {
+			return nil
+		}
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		last, number, size = name, n, uint64(info.Size())
+		good = readableUpTo(newReader(record.NewReader, f, n))
+		return nil
+	})
+	if err != nil || last == "" {
+		return false, err
+	}
+	if good == 0 || good == size {
+		return true, fs.Remove(fs.PathJoin(dir, last))
+	}
+	b := make([]byte, good)
+	f, err := fs.Open(fs.PathJoin(dir, last))
+	if err != nil {
+		return false, err
+	}
+	_, err = f.ReadAt(b, 0)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return false, err
+	}
+	return true, writeDurably(fs, dir, last, b)
+}
+
+// readableUpTo is where the first record begins that cannot be read.
+func readableUpTo(r *record.Reader) (end uint64) {
+	for {
+		one, err := r.Next()
+		if err == nil {
+			_, err = io.Copy(io.Discard, one)
+		}
+		if err != nil {
+			return end
+		}
+		end = uint64(r.Offset())
+	}
+}
+
+func copyLogs(fs vfs.FS, from, to string) error {
+	return eachLog(fs, from, func(name string, _ vfs.File) error {
+		return vfs.Copy(fs, fs.PathJoin(from, name), fs.PathJoin(to, name))
+	})
 }
 
 // keepAside copies the directory's files to one below it, which Catfish does not
