@@ -36,6 +36,7 @@ func (r *remoteFeatures) put(ctx context.Context, fs []Feature, cond kv.Conditio
 func (r *remoteFeatures) putSome(ctx context.Context, fs []Feature, cond kv.Condition, results []PutResult) (sent int, err error) {
 	var up uploading
 	defer up.end()
+	says := false
 	ans, err := r.c.request(ctx, kindStore, func(s *session) (*openSlab, []byte, error) {
 		up.end() // of a session that is lost
 		o, err := r.open(ctx, s, kindStore)
@@ -75,25 +76,43 @@ func (r *remoteFeatures) putSome(ctx context.Context, fs []Feature, cond kv.Cond
 				break
 			}
 		}
-		putArgument(b, uint32(sent))
+		n := uint32(sent)
+		if says = s.hello.Replaces; says {
+			n |= storeSays
+		}
+		putArgument(b, n)
 		return o, b, nil
 	})
 	if err != nil {
 		if errors.Is(err, store.ErrFeature) && results[0].Err != nil && len(fs) > 1 {
 			return 1, nil // That one's result says it.
 		}
+		if sent == 1 && (errors.Is(err, kv.ErrExists) || errors.Is(err, kv.ErrConflict)) {
+			results[0].Err = err
+			return 1, nil // The others do not depend on it.
+		}
 		return 0, err
 	}
-	return sent, takeResults(ans, results[:sent])
+	return sent, takeResults(ans, says, results[:sent])
 }
 
-func takeResults(ans []byte, results []PutResult) error {
+// takeResults reads the answer to a store, of a server that says what was replaced,
+// or does not.
+func takeResults(ans []byte, says bool, results []PutResult) error {
 	for i := range results {
 		if len(ans) < 8 {
 			return fmt.Errorf("%w: %d features stored, answered with %d results", ErrProtocol, len(results), i)
 		}
 		results[i].Revision = binary.LittleEndian.Uint64(ans)
 		if ans = ans[8:]; results[i].Revision != 0 {
+			if !says {
+				continue
+			}
+			if len(ans) < 1 || ans[0] > 1 {
+				return fmt.Errorf("%w: whether a feature was replaced ends with %d bytes", ErrProtocol, len(ans))
+			}
+			results[i].Replaced, results[i].Created = ans[0] == 1, ans[0] == 0
+			ans = ans[1:]
 			continue
 		}
 		if len(ans) < 4 || uint64(binary.LittleEndian.Uint32(ans)) > uint64(len(ans)-4) {

@@ -87,15 +87,24 @@ func (f *Features) Put(ctx context.Context, place Feature, cond kv.Condition) (i
 type PutResult struct {
 	ID       string
 	Revision uint64
-	Err      error
+	// Created: there was no feature of this id. Replaced: there was one. A server
+	// that is older than this says neither.
+	Created, Replaced bool
+	Err               error
 }
 
 // PutMany stores features, which is faster than one by one. Each is stored or not
 // for itself, which its result says. The error is of those whose result says
 // nothing else.
 func (f *Features) PutMany(ctx context.Context, places []Feature) ([]PutResult, error) {
+	return f.PutManyIf(ctx, places, kv.Condition{})
+}
+
+// PutManyIf is PutMany of features that are stored if a condition holds for each, as
+// of Put: with IfAbsent, one whose id is there has the result kv.ErrExists.
+func (f *Features) PutManyIf(ctx context.Context, places []Feature, cond kv.Condition) ([]PutResult, error) {
 	results := make([]PutResult, len(places))
-	return results, f.be.put(ctx, places, kv.Condition{}, results)
+	return results, f.be.put(ctx, places, cond, results)
 }
 
 // Patch changes properties by a JSON merge patch (RFC 7396), and returns the new

@@ -41,7 +41,8 @@ import (
 //	feature  id, found (recordwire.go), distance f64, bytes (package feature)
 //	place    if u32, revision u64, expiry i64, id, bytes u32, bytes; with putParts
 //	         in if, the bytes are the number, u32, of an upload (kindPart)
-//	result   revision u64; 0: failure bytes u32, failure
+//	result   revision u64; 0: failure bytes u32, failure; else, if n of the store
+//	         has storeSays, replaced u8: 1 if there was a feature of this id
 //
 // An answer ends before it exceeds featureBytes. Then more is 1 if it is ordered
 // by id, and the client goes on after the last one; else it fails with
@@ -57,6 +58,8 @@ const (
 
 	// maxStore bounds the places of a message.
 	maxStore = 1024
+	// storeSays is sent to servers whose hello says that they know it.
+	storeSays = 1 << 31
 
 	openFeaturesBytes = openRecordsBytes + 32
 )

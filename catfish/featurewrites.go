@@ -24,22 +24,26 @@ type stores struct {
 	places  []stored
 	left    atomic.Int32
 	bytes   int // of values that came in parts
+	says    bool
 	results []storeResult
 }
 
 type storeResult struct {
 	revision uint64
+	replaced bool
 	err      error
 }
 
 func (v *service) storeFeatures(c *collection, n uint32, p []byte) error {
+	says := n&storeSays != 0
+	n &^= storeSays
 	if n == 0 || n > maxStore {
 		return fmt.Errorf("%w: %d places to store, want 1 to %d", ErrProtocol, n, maxStore)
 	}
 	if err := v.s.Room(); err != nil {
 		return err
 	}
-	w := &stores{c: c, payload: bytes.Clone(p), results: make([]storeResult, n)}
+	w := &stores{c: c, payload: bytes.Clone(p), says: says, results: make([]storeResult, n)}
 	for rest := w.payload; len(w.places) < int(n) || len(rest) > 0; {
 		if len(w.places) == int(n) {
 			return fmt.Errorf("%w: %d places with %d bytes behind them", ErrProtocol, n, len(rest))
@@ -86,8 +90,8 @@ func (w *stores) put(to *store.Writes, a lateAnswer) {
 	for i := range w.places {
 		p := &w.places[i]
 		cond, _ := getCondition(p.cond, p.revision) // It was checked.
-		to.Put(w.c.features, p.id, p.value, int64(p.expiry), cond, func(revision uint64, err error) {
-			w.results[i] = storeResult{revision, w.c.goneOr(err)}
+		to.Put(w.c.features, p.id, p.value, int64(p.expiry), cond, func(revision uint64, replaced bool, err error) {
+			w.results[i] = storeResult{revision, replaced, w.c.goneOr(err)}
 			if w.left.Add(-1) == 0 {
 				w.answer(a)
 			}
@@ -100,10 +104,13 @@ func (w *stores) answer(a lateAnswer) {
 		a.fail(w.results[0].err, 0)
 		return
 	}
-	out := make([]byte, 0, 8*len(w.results))
+	out := make([]byte, 0, 9*len(w.results))
 	for _, r := range w.results {
 		if r.err == nil {
 			out = binary.LittleEndian.AppendUint64(out, r.revision)
+			if w.says {
+				out = appendBool(out, r.replaced)
+			}
 			continue
 		}
 		failure := appendFailure(nil, r.err, 0)

@@ -57,6 +57,9 @@ type hello struct {
 	// Requests is the last kind of request that the server knows, 0: of a
 	// server older than that, which knows all up to kindSearchMany.
 	Requests fastmsg.Kind `json:"requests,omitempty"`
+	// Replaces: the server says of each put whether it replaced a feature, if it is
+	// asked (storeSays).
+	Replaces bool `json:"replaces,omitempty"`
 	// Key: clients need a key (access.go).
 	Key bool `json:"key,omitempty"`
 

@@ -127,6 +127,7 @@ func (l *localFeatures) put(ctx context.Context, fs []Feature, cond kv.Condition
 		return err
 	}
 	var under sync.WaitGroup
+	var all store.Writes
 	for i, f := range fs {
 		id, value, err := store.Encode(f, c.Options().Space)
 		if results[i].ID = id; err != nil {
@@ -134,11 +135,13 @@ func (l *localFeatures) put(ctx context.Context, fs []Feature, cond kv.Condition
 			continue
 		}
 		under.Add(1)
-		c.PutEncoded(id, value, int64(store.Expiry(f.Expires)), cond, func(revision uint64, err error) {
+		all.Put(c, id, value, int64(store.Expiry(f.Expires)), cond, func(revision uint64, replaced bool, err error) {
 			results[i].Revision, results[i].Err = revision, err
+			results[i].Created, results[i].Replaced = err == nil && !replaced, replaced
 			under.Done()
 		})
 	}
+	all.Submit()
 	under.Wait()
 	return nil
 }

@@ -343,7 +343,7 @@ func (s *Server) hello() hello {
 	h := hello{
 		Version: Version, Protocol: protocolVersion, BootID: s.bootID, Host: hostID(),
 		Transports: s.Transports(), Socket: s.SocketPath(), Polling: s.opts.Polling,
-		Requests: lastRequest, Key: s.access != nil,
+		Requests: lastRequest, Replaces: true, Key: s.access != nil,
 	}
 	if h.Socket != "" {
 		uid := uint32(os.Geteuid())

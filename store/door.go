@@ -52,6 +52,7 @@ type write struct {
 	done    func(revision uint64, err error)
 
 	revision uint64
+	replaces bool // a feature that a read would have found
 	boxes    int
 	ref      record.Ref
 	// The feature before, and its value if keepsOld, or if they are not alike.

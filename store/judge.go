@@ -33,7 +33,7 @@ func (st *Store) prepare(w *write, more bool) error {
 			return err
 		}
 	}
-	if old != nil {
+	if w.replaces = old != nil; w.replaces {
 		w.oldRev, w.oldExpiry = old.Revision, old.Expiry
 	}
 	w.revision = st.numbered + 1

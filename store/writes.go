@@ -13,13 +13,16 @@ type Writes struct {
 	all []*write
 }
 
-// Put adds what Collection.PutEncoded does, whose done is called by Submit, or later.
-func (s *Writes) Put(c *Collection, id string, value []byte, expires int64, cond kv.Condition, done func(revision uint64, err error)) {
+// Put adds what Collection.PutEncoded does, whose done is called by Submit, or later,
+// and also learns whether there was a feature of this id, which the put has replaced.
+func (s *Writes) Put(c *Collection, id string, value []byte, expires int64, cond kv.Condition, done func(revision uint64, replaced bool, err error)) {
 	if s.st != c.st {
 		s.Submit()
 		s.st = c.st
 	}
-	s.all = append(s.all, &write{coll: c, kind: disk.Put, id: id, value: value, cond: cond, expiry: duration(expires), done: done})
+	w := &write{coll: c, kind: disk.Put, id: id, value: value, cond: cond, expiry: duration(expires)}
+	w.done = func(revision uint64, err error) { done(revision, w.replaces && err == nil, err) }
+	s.all = append(s.all, w)
 }
 
 // Len is how many there are.

@@ -3,7 +3,9 @@ package store
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/paulmach/orb"
 
@@ -30,7 +32,7 @@ func TestWrites(t *testing.T) {
 		results := make(chan result, 16)
 		var all Writes
 		add := func(c *Collection, id string, cond kv.Condition) {
-			all.Put(c, id, value, 0, cond, func(revision uint64, err error) { results <- result{id, revision, err} })
+			all.Put(c, id, value, 0, cond, func(revision uint64, _ bool, err error) { results <- result{id, revision, err} })
 		}
 		first := st.last.Load() + 1
 		add(c, "a", kv.Condition{IfAbsent: true})
@@ -85,4 +87,50 @@ func TestWrites(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestWritesReplace: each put says whether a read would have found a feature of its
+// id just before, also one of the same commit.
+func TestWritesReplace(t *testing.T) {
+	value, err := feature.Append(nil, orb.Point{1, 2}, []byte(`{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := &clock{}
+	now.advance(1e18)
+	c := create(t, open(t, Options{Now: now.Now}), CollectionOptions{})
+	var all Writes
+	var got []bool
+	put := func(id string, expires time.Duration, cond kv.Condition) {
+		all.Put(c, id, value, int64(expires), cond, func(_ uint64, replaced bool, err error) {
+			if (err != nil) != (cond.IfAbsent && id == "a") {
+				t.Errorf("%q: %v", id, err)
+			}
+			got = append(got, replaced)
+		})
+	}
+	want := func(what string, want ...bool) {
+		t.Helper()
+		all.Submit()
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: replaced %v, want %v", what, got, want)
+		}
+		got = nil
+	}
+	put("a", 0, kv.Condition{})
+	put("b", now.Now()+time.Second, kv.Condition{})
+	put("a", 0, kv.Condition{})
+	put("a", 0, kv.Condition{IfAbsent: true})
+	want("in one commit", false, false, true, false)
+	put("a", 0, kv.Condition{})
+	put("b", now.Now()+time.Second, kv.Condition{})
+	want("stored before", true, true)
+	now.advance(2 * time.Second)
+	put("b", 0, kv.Condition{})
+	want("expired before", false)
+	if _, err := c.Delete(t.Context(), "a", kv.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	put("a", 0, kv.Condition{})
+	want("deleted before", false)
 }
