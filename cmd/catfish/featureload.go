@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -13,15 +15,16 @@ import (
 	"github.com/catfish-index/catfish/datasets/places"
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/record"
 	"github.com/catfish-index/catfish/store"
 )
 
 const (
-	// placesBatch and placesBatchBytes bound what is stored by one call, and
+	// placesBatchMost and placesBatchBytes bound what is stored by one call, and
 	// placesInFlight such calls are under way: while the disk makes some of them
 	// durable, others are sent and checked.
-	placesBatch      = 256
+	placesBatchMost  = 256
 	placesBatchBytes = 4 << 20
 	placesInFlight   = 4
 	// shownBad is how many bad records are shown of each file.
@@ -34,15 +37,22 @@ type featureLoader struct {
 	to     *catfish.Features
 	space  feature.Space
 	strict bool
-	create func() error // the collection, unless it is there
+	unique bool         // an id that is there is an error
+	create func() error // the collection, unless it is there; nil once it was made
 
-	stored  atomic.Int64
-	unsure  atomic.Bool // more may have been stored
-	size    int         // of the place that was read last
-	total   places.Stats
-	mu      sync.Mutex
-	refused int64 // by the server
-	why     []error
+	stored   atomic.Int64
+	created  atomic.Int64 // of stored: their ids were new
+	replaced atomic.Int64 // of stored: they took the place of another feature
+	unsure   atomic.Bool  // more may have been stored
+	size     int          // of the place that was read last
+	rows     int64        // places that were read
+	read     int64        // records that were read, bad ones too
+	total    places.Stats
+	mu       sync.Mutex
+	refused  int64 // by the server
+	why      []error
+	first    *recordAt // whose id was there
+	told     int64     // of replaced
 }
 
 // check is places.Options.Check: what the collection would refuse is a bad record,
@@ -53,43 +63,59 @@ func (l *featureLoader) check(p *places.Place) error {
 	return err
 }
 
-// load stores what a reader has, in several batches at a time.
+// load stores what a reader has, in several batches at a time. Records of the same id
+// are stored in their order: one waits for the batch under way that has another.
 func (l *featureLoader) load(ctx context.Context, r *places.Reader) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(placesInFlight)
-	var batch []catfish.Feature
-	bytes := 0
-	flush := func() {
-		if out := batch; len(out) > 0 {
-			g.Go(func() error { return l.put(gctx, out) })
+	var under []*placesBatch
+	batch := newPlacesBatch()
+	flush := func() error {
+		if len(batch.places) == 0 {
+			return nil
 		}
-		batch, bytes = nil, 0
+		if err := l.make(); err != nil {
+			return err
+		}
+		out := batch
+		g.Go(func() error {
+			defer close(out.ended)
+			return l.put(gctx, out)
+		})
+		under = append(slices.DeleteFunc(under, (*placesBatch).over), out)
+		batch = newPlacesBatch()
+		return nil
 	}
 	p := newPlacesProgress(l.a, r, &l.stored)
 	var failed error
 	for place, err := range r.All() {
 		if err == nil {
-			err = gctx.Err()
+			err = cmp.Or(gctx.Err(), l.repeated())
 		}
 		if err != nil {
 			failed = err
 			break
 		}
-		batch = append(batch, catfish.Feature{ID: place.ID, Geometry: place.Geometry, Properties: place.Properties})
-		if bytes += l.size; len(batch) == placesBatch || bytes >= placesBatchBytes {
-			flush()
+		for _, b := range under {
+			b.await(place.ID)
+		}
+		line, offset := r.At()
+		l.rows++
+		batch.add(place, recordAt{ID: place.ID, File: r.Name(), Line: line, Offset: offset, row: l.rows})
+		if batch.bytes += l.size; len(batch.places) == placesBatchMost || batch.bytes >= placesBatchBytes {
+			if failed = flush(); failed != nil {
+				break
+			}
 		}
 		p.place()
 	}
-	if gctx.Err() == nil {
-		flush() // also what precedes a broken record
+	if gctx.Err() == nil && l.repeated() == nil {
+		failed = cmp.Or(failed, flush()) // also what precedes a broken record
 	}
-	err := g.Wait()
-	if err == nil {
-		err = failed
-	}
+	err := cmp.Or(g.Wait(), l.repeated(), failed)
 	p.end(err == nil)
 	st := r.Stats()
+	l.read += st.Places + st.Bad
 	l.total.Bad += st.Bad
 	l.total.NoGeometry += st.NoGeometry
 	l.total.Incomplete += st.Incomplete
@@ -97,20 +123,44 @@ func (l *featureLoader) load(ctx context.Context, r *places.Reader) error {
 	return err
 }
 
+// make makes the collection, if it is not there.
+func (l *featureLoader) make() error {
+	if l.create == nil {
+		return nil
+	}
+	err := l.create()
+	if err == nil {
+		l.create = nil
+	}
+	return err
+}
+
 // put stores a batch, and counts what certainly arrived.
-func (l *featureLoader) put(ctx context.Context, batch []catfish.Feature) error {
-	results, err := l.to.PutMany(ctx, batch)
+func (l *featureLoader) put(ctx context.Context, b *placesBatch) error {
+	results, err := l.to.PutManyIf(ctx, b.places, kv.Condition{IfAbsent: l.unique})
 	for i, r := range results {
 		switch {
 		case r.Err == nil && r.Revision != 0:
 			l.stored.Add(1)
+			if r.Created {
+				l.created.Add(1)
+			}
+			if r.Replaced {
+				l.replaced.Add(1)
+				l.wasThere(&b.at[i])
+			}
+		case l.unique && errors.Is(r.Err, kv.ErrExists):
+			l.wasThere(&b.at[i]) // It ends the load, when the batches under way have ended.
+			if errors.Is(err, r.Err) {
+				err = nil
+			}
 		case r.Err != nil && isOfFeature(r.Err) && !l.strict:
-			l.refuse(fmt.Errorf("id %q: %w", batch[i].ID, r.Err))
+			l.refuse(fmt.Errorf("id %q: %w", b.at[i].ID, r.Err))
 			if errors.Is(err, r.Err) {
 				err = nil
 			}
 		case r.Err != nil && err == nil:
-			err = fmt.Errorf("id %q: %w", batch[i].ID, r.Err)
+			err = fmt.Errorf("id %q: %w", b.at[i].ID, r.Err)
 		}
 	}
 	if err != nil && !catfish.RetrySafe(err) {
@@ -154,6 +204,10 @@ func (l *featureLoader) tell(r *places.Reader, st places.Stats) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if n := l.replaced.Load() - l.told; n > 0 {
+		fmt.Fprintf(l.a.err, "%s: %d of %d records took the place of a feature with the same id; the first of all is %v\n", r.Name(), n, st.Places+st.Bad, l.first)
+		l.told += n
+	}
 	if l.refused > 0 {
 		fmt.Fprintf(l.a.err, "%s: %d features were refused by the server, the first %d:\n", r.Name(), l.refused, len(l.why))
 		for _, err := range l.why {
@@ -173,6 +227,7 @@ func (l *featureLoader) loadAll(ctx context.Context, pf *placeFlags, sf *sourceF
 			_ = r.Close() // It was read.
 		}
 	}()
+	l.strict, l.unique = pf.strict, pf.unique
 	for _, path := range files {
 		r, err := pf.open(l.a, path, sf, l.check)
 		if err != nil {
@@ -180,17 +235,15 @@ func (l *featureLoader) loadAll(ctx context.Context, pf *placeFlags, sf *sourceF
 		}
 		readers = append(readers, r)
 	}
-	if l.create != nil {
-		if err := l.create(); err != nil {
-			return err
-		}
-	}
 	for _, r := range readers {
 		if err := l.load(ctx, r); err != nil {
 			return l.stopped(err)
 		}
 	}
-	return nil
+	if l.total.Bad > 0 { // If these are all, nothing was loaded.
+		return nil
+	}
+	return l.make() // Files without a place make it, too.
 }
 
 // stopped says what is stored when a load ends with err.
@@ -200,55 +253,4 @@ func (l *featureLoader) stopped(err error) error {
 		return err
 	}
 	return partialError{fmt.Errorf("%w\nat least %d features were stored before that, and stay", err, n)}
-}
-
-// loadFeatures loads files into the collection of features that f names. It is not
-// there yet if fresh is not nil, and is made when the files could be opened.
-func (a *app) loadFeatures(ctx context.Context, cl *catfish.Client, f *clientFlags, pf *placeFlags, sf *sourceFlags, files []string, fresh *catfish.FeaturesOptions) error {
-	if err := noUse(sf.flags, "for a collection of features", boxFlagNames...); err != nil {
-		return err
-	}
-	to, err := cl.Features(f.collection)
-	if err != nil {
-		return err
-	}
-	l := &featureLoader{a: a, to: to, strict: pf.strict}
-	if fresh != nil {
-		l.space = fresh.Space
-		l.create = func() error { return cl.CreateFeatures(ctx, f.collection, *fresh) }
-	} else {
-		info, err := to.Describe(ctx)
-		if err != nil {
-			return err
-		}
-		if pf.planar && info.Space != feature.Planar {
-			return badUsage("--planar: collection %q is %v", f.collection, info.Space)
-		}
-		l.space = info.Space
-	}
-	if err := l.loadAll(ctx, pf, sf, files); err != nil {
-		return err
-	}
-	var none error
-	if l.stored.Load() == 0 && l.total.Bad > 0 {
-		none = fmt.Errorf("nothing was loaded: all %d records are bad", l.total.Bad)
-	}
-	if f.json {
-		return errors.Join(none, a.json(struct {
-			Collection string `json:"collection"`
-			Loaded     int64  `json:"loaded"`
-			Bad        int64  `json:"bad"`
-			NoGeometry int64  `json:"no_geometry"`
-			Incomplete int64  `json:"incomplete"`
-			Transport  string `json:"transport"`
-		}{f.collection, l.stored.Load(), l.total.Bad, l.total.NoGeometry, l.total.Incomplete, cl.Info().Transport}))
-	}
-	if none != nil {
-		return none
-	}
-	left := ""
-	if l.total.Bad > 0 {
-		left = fmt.Sprintf(", %d bad records were left out", l.total.Bad)
-	}
-	return a.printf("loaded %d features into %s%s\n", l.stored.Load(), f.collection, left)
 }

@@ -19,11 +19,11 @@ import (
 // placeFlags say how to read files of places. The format is that of sourceFlags.
 type placeFlags struct {
 	id, x, y, wkt, separator string
-	strict, planar           bool
+	strict, planar, unique   bool
 	flags                    *pflag.FlagSet // of the command
 }
 
-var placeFlagNames = []string{"id", "x", "y", "wkt", "separator", "strict", "planar"}
+var placeFlagNames = []string{"id", "x", "y", "wkt", "separator", "strict", "unique", "planar"}
 
 func (f *placeFlags) register(c *cobra.Command) {
 	fs := c.Flags()
@@ -34,6 +34,7 @@ func (f *placeFlags) register(c *cobra.Command) {
 	fs.StringVar(&f.wkt, "wkt", "", "CSV column that has geometries as text (WKT); empty: found by name")
 	fs.StringVar(&f.separator, "separator", "", `separator of CSV columns, such as ";" or tab; empty: found in the header line`)
 	fs.BoolVar(&f.strict, "strict", false, "end at the first bad record, rather than leaving it out")
+	fs.BoolVar(&f.unique, "unique", false, "end at the first record whose id an earlier record or the collection has,\nrather than replacing that feature")
 	fs.BoolVar(&f.planar, "planar", false, "a collection of features that is made has x and y in any unit, rather than longitude and latitude")
 }
 

@@ -79,8 +79,7 @@ func (p *placesProgress) end(ok bool) {
 	}
 	if now := p.now(); ok {
 		n, took := p.stored.Load()-p.before, now.Sub(p.began)
-		fmt.Fprintf(p.w, "%sloading %s: %d features in %v, %s\n", p.time(now), p.r.Name(), n,
-			took.Round(time.Millisecond), rateText(n, took))
+		fmt.Fprintf(p.w, "%sloading %s: %s\n", p.time(now), p.r.Name(), doneText(n, took))
 	}
 }
 
@@ -89,6 +88,15 @@ func (p *placesProgress) time(now time.Time) string {
 		return ""
 	}
 	return logTime(now) + " "
+}
+
+// doneText is how many features took how long, and their rate if it says something.
+func doneText(n int64, took time.Duration) string {
+	text := fmt.Sprintf("%d features in %v", n, took.Round(time.Millisecond))
+	if n == 0 || took <= 0 {
+		return text
+	}
+	return text + ", " + rateText(n, took)
 }
 
 // rateText is how many a second.

@@ -101,6 +101,12 @@ func (r *Reader) Bad() []*RecordError {
 	return slices.Clone(r.bad)
 }
 
+// At says where the record of the place begins that Next returned last: a line, from 1,
+// or 0 if the format has none; and an offset in bytes of the unpacked input. Objects of
+// OpenStreetMap's PBF come in blocks: it is that of the block. It is for the goroutine
+// that calls Next.
+func (r *Reader) At() (line, offset int64) { return r.src.at() }
+
 // Stats says how far the reader is.
 func (r *Reader) Stats() Stats {
 	r.mu.Lock()

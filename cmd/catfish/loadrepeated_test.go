@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// repeatedCSV has 1,500 rows of 700 ids: row i, on line i+2, has id i mod 700.
+func repeatedCSV() string {
+	var b strings.Builder
+	b.WriteString("ident,lon,lat,n\n")
+	for i := range 1500 {
+		fmt.Fprintf(&b, "i%d,1,2,%d\n", i%700, i)
+	}
+	return b.String()
+}
+
+// TestLoadRepeatedIDs: load counts the features that it made and those that it
+// replaced, names the first record of the latter, and the last record of an id stays,
+// by every transport.
+func TestLoadRepeatedIDs(t *testing.T) {
+	_, addr, _ := serve(t)
+	csv := file(t, "navaids.csv", repeatedCSV())
+	for _, transport := range []string{"shm", "soft", "tcp"} {
+		load := []string{"load", csv, "-s", addr, "-c", transport, "--transport", transport, "--id", "ident"}
+		code, out, says := program(t, append(load, "--json")...)
+		got := decode[loadedJSON](t, out)
+		if code != exitOK || got.Read != 1500 || got.Loaded != 1500 || *got.New != 700 || *got.Replaced != 800 || got.Bad != 0 {
+			t.Errorf("%s: exit %d, %s", transport, code, out)
+		}
+		if f := got.FirstReplaced; f == nil || f.ID != "i0" || f.Line != 702 || f.File != csv {
+			t.Errorf("%s: first %+v", transport, f)
+		}
+		if !strings.Contains(says, `800 of 1500 records took the place of a feature with the same id; the first of all is id "i0" at `+csv+": line 702") {
+			t.Errorf("%s says %s", transport, says)
+		}
+		for _, last := range []string{"i0", "i99", "i100", "i699"} {
+			n := map[string]int{"i0": 1400, "i99": 1499, "i100": 800, "i699": 1399}[last]
+			if got := succeed(t, "get", last, "-s", addr, "-c", transport); !strings.Contains(got, fmt.Sprintf(`"n":%d}`, n)) {
+				t.Errorf("%s: %s is %s, want row %d", transport, last, got, n)
+			}
+		}
+		want := fmt.Sprintf("loaded 1500 features into %s: 1500 read, 0 new, 1500 took the place of a feature with the same id, the first id \"i0\" at %s: line 2\n", transport, csv)
+		if out := succeed(t, load...); out != want {
+			t.Errorf("again: %s", out)
+		}
+	}
+	// Where nothing is repeated nothing more is said.
+	one := file(t, "one.csv", "ident,lon,lat\na,1,2\nb,1,2\n")
+	code, out, says := program(t, at(addr, "load", one, "--id", "ident")...)
+	if code != exitOK || out != "loaded 2 features into cafes\n" || strings.Contains(says, "same id") {
+		t.Errorf("exit %d, %s%s", code, out, says)
+	}
+	got := decode[loadedJSON](t, succeed(t, "load", one, "-s", addr, "-c", "one", "--id", "ident", "--json"))
+	if got.FirstReplaced != nil || *got.New != 2 || *got.Replaced != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestLoadUnique: with --unique the first record whose id is there ends the load, and
+// replaces nothing; whether another record had it, or the collection.
+func TestLoadUnique(t *testing.T) {
+	_, addr, _ := serve(t)
+	csv := file(t, "navaids.csv", repeatedCSV())
+	fail(t, exitFailure, at(addr, "load", csv, "--id", "ident", "--unique"), "not unique", `id "i0" at `+csv+": line 702", "features were stored before that, and stay")
+	for range 2 {
+		if got := succeed(t, at(addr, "get", "i0")...); !strings.Contains(got, `"n":0}`) {
+			t.Errorf("i0 is %s", got)
+		}
+		few := file(t, "few.csv", "ident,lon,lat\nnew,1,2\ni0,3,4\n")
+		fail(t, exitFailure, at(addr, "load", few, "--id", "ident", "--unique"), "not unique", "few.csv: line ")
+	}
+	succeed(t, at(addr, "load", file(t, "others.csv", "ident,lon,lat\nx,1,2\ny,3,4\n"), "--id", "ident", "--unique")...)
+}
+
+// TestServeLoadRepeatedIDs: a server says what it replaced while it loads, or refuses.
+func TestServeLoadRepeatedIDs(t *testing.T) {
+	csv := file(t, "navaids.csv", repeatedCSV())
+	p, _, _ := serve(t, "--features", "navaids", "--load", csv, "--id", "ident")
+	p.interrupt(t)
+	if says := p.errOut.String(); !strings.Contains(says, "800 of 1500 records") || !strings.Contains(says, "line 702") {
+		t.Errorf("serve says %s", says)
+	}
+	fail(t, exitFailure, []string{"serve", "--listen", "127.0.0.1:0", "--features", "navaids", "--load", csv, "--id", "ident", "--unique"}, "not unique", "line 702")
+}
