@@ -23,7 +23,6 @@ var (
 		name  string
 	}{
 		{[]byte("BZh"), "bzip2"}, {[]byte("\xfd7zXZ"), "xz"},
-		{[]byte("PK\x03\x04"), "a zip archive"},
 	}
 )
 
@@ -57,11 +56,15 @@ func unpack(in *bufio.Reader) (plain *bufio.Reader, done func() error, err error
 	}
 	for _, o := range others {
 		if bytes.HasPrefix(head, o.magic) {
-			return nil, nil, fmt.Errorf("%w: %s; unpack it first: gzip and zstd are read"+
-				" as they are", datasets.ErrUnsupported, o.name)
+			return nil, nil, notUnpacked(o.name)
 		}
 	}
 	return in, nil, nil
+}
+
+func notUnpacked(what string) error {
+	return fmt.Errorf("%w: %s; unpack it first: gzip and zstd are read as they are",
+		datasets.ErrUnsupported, what)
 }
 
 // unpackErrors gives errors of unpacking a kind.

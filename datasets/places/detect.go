@@ -40,6 +40,9 @@ func detect(name string, head []byte) (Format, error) {
 	case ".csv", ".tsv", ".tab", ".psv":
 		return CSV, nil
 	}
+	if is := foreignText(name, text); is != nil {
+		return "", is
+	}
 	line, _, _ := bytes.Cut(text, []byte("\n"))
 	if _, err := findSeparator(line); err == nil && !bytes.ContainsFunc(line, isControl) {
 		return CSV, nil

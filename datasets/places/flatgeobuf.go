@@ -19,7 +19,7 @@ import (
 //	+-------+------+--------+----------------+------+---------+------+--
 //
 //	Header    2 geometry type (u8)   7 columns   8 number of features (u64)
-//	          9 node size of the tree (u16, absent: 16, 0: no tree)
+//	          9 node size of the tree (u16, absent: 16, 0: no tree)   10 CRS
 //	Column    0 name   1 type (u8)
 //	Feature   0 geometry   1 properties (bytes)   2 columns, if its own
 //	Geometry  0 ends (u32 each)   1 xy (f64 each)   6 type (u8)   7 parts
@@ -48,7 +48,7 @@ type fgbSource struct {
 	text    []byte // reused
 }
 
-func newFlatGeobuf(in *bufio.Reader, id string) (*fgbSource, error) {
+func newFlatGeobuf(in *bufio.Reader, id string, anyCRS bool) (*fgbSource, error) {
 	s := &fgbSource{in: in, id: id, offset: fgbMagicBytes}
 	var magic [fgbMagicBytes]byte
 	if _, err := io.ReadFull(in, magic[:]); err != nil || !bytes.HasPrefix(magic[:], fgbMagic) {
@@ -66,6 +66,9 @@ func newFlatGeobuf(in *bufio.Reader, id string) (*fgbSource, error) {
 	header := f.root()
 	s.kind = f.u8(header, 2)
 	s.columns = f.columns(f.vector(header, 7, 4))
+	if crs := f.crs(header); f.err == nil && !anyCRS && crs != "" && !isWGS84(crs) {
+		return nil, foreignCRS(crs)
+	}
 	nodes, err := f.treeNodes(header)
 	if err != nil {
 		return nil, err

@@ -23,6 +23,7 @@ type geoJSONSource struct {
 	in *scanner
 	id string // Options.ID
 
+	anyCRS     bool
 	many       bool // texts are cut at separators
 	separator  byte
 	texts      int
@@ -33,8 +34,8 @@ type geoJSONSource struct {
 	line, off  int64          // of the record in hand
 }
 
-func newGeoJSON(r *bufio.Reader, f Format, id string) *geoJSONSource {
-	g := &geoJSONSource{in: newScanner(r), id: id, many: f == GeoJSONSeq, separator: '\n'}
+func newGeoJSON(r *bufio.Reader, f Format, id string, anyCRS bool) *geoJSONSource {
+	g := &geoJSONSource{in: newScanner(r), id: id, anyCRS: anyCRS, many: f == GeoJSONSeq, separator: '\n'}
 	if c, err := g.in.skipSpace(); err == nil && c == recordSeparator {
 		g.separator = recordSeparator
 	}
@@ -51,6 +52,9 @@ func (g *geoJSONSource) next() (Place, error) {
 			continue
 		}
 		var p Place
+		if err == nil && !g.anyCRS {
+			err = crsOfFeature(raw)
+		}
 		if err == nil {
 			if p, err = decodeFeature(raw, g.id); err != nil {
 				err = badAt(g.line, g.off, err)
@@ -96,7 +100,7 @@ func (g *geoJSONSource) separated() ([]byte, error) {
 	}
 	if bytes.Contains(raw, []byte("FeatureCollection")) {
 		in := bufio.NewReader(bytes.NewReader(bytes.Clone(raw)))
-		g.inner = &geoJSONSource{in: newScanner(in), id: g.id}
+		g.inner = &geoJSONSource{in: newScanner(in), id: g.id, anyCRS: g.anyCRS}
 		return nil, nil
 	}
 	return raw, nil
@@ -112,6 +116,10 @@ func (g *geoJSONSource) within() ([]byte, error) {
 	g.inner = nil
 	if err == io.EOF {
 		return nil, nil
+	}
+	var foreign *ForeignError
+	if errors.As(err, &foreign) {
+		return nil, err // So are the other texts.
 	}
 	return nil, badAt(g.line, g.off, err)
 }
@@ -173,6 +181,14 @@ func (g *geoJSONSource) members(text []byte) ([]byte, error) {
 			if err := json.Unmarshal(value, &g.kind); err != nil {
 				return nil, fmt.Errorf("%w: type %s", datasets.ErrSyntax, quote(value))
 			}
+		case `"crs"`:
+			if g.anyCRS {
+				continue
+			}
+			if err := crsOfGeoJSON(value); err != nil {
+				return nil, err
+			}
+			continue
 		case `"id"`, `"geometry"`, `"properties"`, `"coordinates"`, `"geometries"`:
 		default:
 			continue
@@ -191,6 +207,8 @@ func (g *geoJSONSource) ended(text []byte) ([]byte, error) {
 	switch {
 	case g.kind == "":
 		return nil, fmt.Errorf("%w: an object without a type", datasets.ErrSyntax)
+	case g.kind == "Topology":
+		return nil, &ForeignError{Is: "a TopoJSON file"}
 	case g.collection != (g.kind == "FeatureCollection"):
 		return nil, fmt.Errorf("%w: type %s does not go with the member features",
 			datasets.ErrSyntax, quote(g.kind))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync/atomic"
 
 	"github.com/catfish-index/catfish/datasets"
@@ -32,6 +33,9 @@ func Open(path string, opts Options) (*Reader, error) {
 		return nil, fmt.Errorf("places: %w", err)
 	case info.IsDir():
 		_ = f.Close()
+		if is := foreignName(filepath.Clean(path)); is != nil {
+			return nil, fmt.Errorf("places: %s: %w", path, is)
+		}
 		return nil, fmt.Errorf("places: %s: %w: a directory", path, datasets.ErrUnsupported)
 	case info.Mode().IsRegular():
 		total = info.Size()
@@ -78,6 +82,9 @@ func (r *Reader) start(in *bufio.Reader, opts Options) (err error) {
 		return err
 	}
 	err = nil // Short input is for its source to judge.
+	if err := foreignBinary(r.name, head); err != nil {
+		return err
+	}
 	if r.format = opts.Format; r.format == "" {
 		if r.format, err = detect(r.name, head); err != nil {
 			return err
@@ -89,7 +96,7 @@ func (r *Reader) start(in *bufio.Reader, opts Options) (err error) {
 	memory := budget{opts.memory(), opts.memory()}
 	switch r.format {
 	case GeoJSON, GeoJSONSeq:
-		r.src = newGeoJSON(in, r.format, opts.ID)
+		r.src = newGeoJSON(in, r.format, opts.ID, opts.AnyCRS)
 	case CSV:
 		r.src, err = newCSV(in, head, opts)
 	case OSMPBF:
@@ -97,7 +104,7 @@ func (r *Reader) start(in *bufio.Reader, opts Options) (err error) {
 	case OSMXML:
 		r.src = newXML(in, newOSM(memory, &r.incomplete), opts.ID)
 	case FlatGeobuf:
-		r.src, err = newFlatGeobuf(in, opts.ID)
+		r.src, err = newFlatGeobuf(in, opts.ID, opts.AnyCRS)
 	}
 	return err
 }

@@ -65,6 +65,11 @@ type Options struct {
 	// it; an error makes its record bad. Here belongs what a collection asks
 	// for, such as feature.Normalise. Nil: all are good.
 	Check func(*Place) error
+	// AnyCRS takes positions as they are, whatever coordinate reference system the
+	// input names: for a space that is not of longitude and latitude. Otherwise one
+	// that names another than WGS 84 is a *ForeignError, also if it says so behind its
+	// features.
+	AnyCRS bool
 	// MemoryBytes bounds what must be kept until the end of the input, which
 	// only OpenStreetMap's formats need; 0: datasets.DefaultMemoryBytes.
 	MemoryBytes int64
