@@ -150,7 +150,7 @@ func loadPlaces(ctx context.Context, srv *catfish.Server, path string) (int, err
 		return 0, err
 	}
 	quiet := &app{out: io.Discard, err: io.Discard}
-	l := &featureLoader{a: quiet, to: catfish.FeaturesOf(c), space: c.Options().Space}
+	l := &featureLoader{a: quiet, to: catfish.FeaturesOf(c), name: demoPlaces, space: c.Options().Space}
 	err = c.Fill(func() error {
 		return l.loadAll(ctx, new(placeFlags), &sourceFlags{memory: datasets.DefaultMemoryBytes}, []string{path})
 	})

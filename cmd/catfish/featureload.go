@@ -35,6 +35,7 @@ const (
 type featureLoader struct {
 	a      *app
 	to     *catfish.Features
+	name   string // of the collection
 	space  feature.Space
 	strict bool
 	unique bool         // an id that is there is an error
@@ -109,7 +110,8 @@ func (l *featureLoader) load(ctx context.Context, r *places.Reader) error {
 		}
 		p.place()
 	}
-	if gctx.Err() == nil && l.repeated() == nil {
+	var foreign *places.ForeignError
+	if gctx.Err() == nil && l.repeated() == nil && !errors.As(failed, &foreign) {
 		failed = cmp.Or(failed, flush()) // also what precedes a broken record
 	}
 	err := cmp.Or(g.Wait(), l.repeated(), failed)
@@ -229,15 +231,15 @@ func (l *featureLoader) loadAll(ctx context.Context, pf *placeFlags, sf *sourceF
 	}()
 	l.strict, l.unique = pf.strict, pf.unique
 	for _, path := range files {
-		r, err := pf.open(l.a, path, sf, l.check)
+		r, err := pf.open(l, path, sf)
 		if err != nil {
 			return err
 		}
 		readers = append(readers, r)
 	}
-	for _, r := range readers {
+	for i, r := range readers {
 		if err := l.load(ctx, r); err != nil {
-			return l.stopped(err)
+			return l.stopped(convertible(err, files[i], l.name))
 		}
 	}
 	if l.total.Bad > 0 { // If these are all, nothing was loaded.

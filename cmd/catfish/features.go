@@ -219,9 +219,9 @@ func (a *app) featurePut(ctx context.Context, f *putFlags, path string) error {
 	if err != nil && !create {
 		return err
 	}
-	l := &featureLoader{a: a, space: info.Space}
+	l := &featureLoader{a: a, name: f.collection, space: info.Space}
 	f.strict, f.memory = true, 1 // which GeoJSON does not need
-	r, err := f.placeFlags.open(a, path, &f.sourceFlags, l.check)
+	r, err := f.placeFlags.open(l, path, &f.sourceFlags)
 	if err != nil {
 		return err
 	}
@@ -229,7 +229,7 @@ func (a *app) featurePut(ctx context.Context, f *putFlags, path string) error {
 	var all []catfish.Feature
 	for p, err := range r.All() {
 		if err != nil {
-			return err
+			return convertible(err, path, f.collection)
 		}
 		x := catfish.Feature{ID: p.ID, Geometry: p.Geometry, Properties: p.Properties}
 		if f.ttl > 0 {

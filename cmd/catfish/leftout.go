@@ -6,6 +6,7 @@ import (
 	"io/fs"
 
 	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/places"
 )
 
 // placesHint says where places go that boxes have no room for.
@@ -38,6 +39,13 @@ func (sf *sourceFlags) notBoxes(err error, files []string) error {
 			continue // They are as malformed for places.
 		}
 		if !sf.areBoxes(spec) {
+			r, perr := places.Open(spec, places.Options{})
+			if perr == nil {
+				_ = r.Close() // only opened
+			}
+			if hint := convertible(perr, spec, "NAME"); hint != perr {
+				return hint
+			}
 			return fmt.Errorf("%w\n%s", err, placesHint)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/datasets/places"
+	"github.com/catfish-index/catfish/feature"
 )
 
 // placeFlags say how to read files of places. The format is that of sourceFlags.
@@ -65,20 +66,21 @@ func (f *placeFlags) options(s *sourceFlags, check func(*places.Place) error) (o
 	return o, nil
 }
 
-// open opens a file, or standard input.
-func (f *placeFlags) open(a *app, path string, s *sourceFlags, check func(*places.Place) error) (*places.Reader, error) {
-	o, err := f.options(s, check)
+// open opens a file, or standard input, for a loader.
+func (f *placeFlags) open(l *featureLoader, path string, s *sourceFlags) (*places.Reader, error) {
+	o, err := f.options(s, l.check)
 	if err != nil {
 		return nil, err
 	}
+	o.AnyCRS = l.space != feature.Geographic
 	var r *places.Reader
 	if path == places.Stdin {
-		r, err = places.NewReader(a.in, "standard input", o)
+		r, err = places.NewReader(l.a.in, "standard input", o)
 	} else {
 		r, err = places.Open(path, o)
 	}
 	if err != nil {
-		return nil, err
+		return nil, convertible(err, path, l.name)
 	}
 	if is := r.Format(); s.format == string(datasets.OSM) && is != places.OSMPBF && is != places.OSMXML {
 		_ = r.Close() // only opened

@@ -20,7 +20,7 @@ func (a *app) loadFeatures(ctx context.Context, cl *catfish.Client, f *clientFla
 	if err != nil {
 		return err
 	}
-	l := &featureLoader{a: a, to: to}
+	l := &featureLoader{a: a, to: to, name: f.collection}
 	if fresh != nil {
 		l.space = fresh.Space
 		l.create = func() error { return cl.CreateFeatures(ctx, f.collection, *fresh) }

@@ -162,7 +162,7 @@ func (a *app) loadKept(ctx context.Context, srv *catfish.Server, f *serveFlags) 
 		fmt.Fprintf(a.err, "%s collection %s has %d features from before: nothing was loaded\n", logTime(time.Now()), f.keep.into, n)
 		return srv.SetReady(f.keep.into)
 	}
-	l := &featureLoader{a: a, to: catfish.FeaturesOf(c), space: c.Options().Space}
+	l := &featureLoader{a: a, to: catfish.FeaturesOf(c), name: f.keep.into, space: c.Options().Space}
 	if err := c.Fill(func() error { return l.loadAll(ctx, &f.keep.placeFlags, &f.sourceFlags, f.load) }); err != nil {
 		return err
 	}

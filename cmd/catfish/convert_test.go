@@ -1,0 +1,103 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/kv"
+)
+
+// TestLoadOtherCRS: a file that names another system of coordinates is refused with
+// the name and the line that loads it, wherever the file says so; and a collection that
+// nothing was stored in is not left behind. A planar collection takes it.
+func TestLoadOtherCRS(t *testing.T) {
+	_, addr, _ := serve(t)
+	crs := `"crs":{"type":"name","properties":{"name":"urn:ogc:def:crs:EPSG::31287"}}`
+	feature := `{"type":"Feature","geometry":{"type":"Point","coordinates":[80,40]},"properties":{}}`
+	before := file(t, "p.geojson", `{"type":"FeatureCollection",`+crs+`,"features":[`+feature+`]}`)
+	behind := file(t, "it's.geojson", `{"type":"FeatureCollection","features":[`+feature+`],`+crs+`}`)
+	large := file(t, "large.geojson", `{"type":"FeatureCollection","features":[`+strings.Repeat(feature+",", 300)+feature+`],`+crs+`}`)
+	absent := func(when string) {
+		t.Helper()
+		if got := succeed(t, "collections", "list", "-s", addr); strings.Contains(got, "cafes") {
+			t.Errorf("%s: the collection is there:\n%s", when, got)
+		}
+	}
+	line := "ogr2ogr -t_srs EPSG:4326 -f GeoJSONSeq /vsistdout/ "
+	fail(t, exitFailure, at(addr, "load", before), "EPSG::31287", "line 1", line+before+" | catfish load - -c cafes")
+	absent("before")
+	fail(t, exitFailure, at(addr, "load", behind), "EPSG::31287", line+"'"+strings.ReplaceAll(behind, "'", `'\''`)+"' | catfish load - -c cafes")
+	absent("behind")
+	fail(t, exitFailure, at(addr, "put", before), "EPSG::31287", line)
+	absent("put")
+	// What was stored before is told.
+	fail(t, exitFailure, at(addr, "load", large), "EPSG::31287", line, "at least 256 features were stored before that, and stay")
+	succeed(t, "load", before, "--planar", "-s", addr, "-c", "hall")
+	succeed(t, "load", before, "-s", addr, "-c", "hall")
+}
+
+// TestFailedLoadLeavesNoCollection: whatever it fails by.
+func TestFailedLoadLeavesNoCollection(t *testing.T) {
+	_, addr, _ := serve(t)
+	for name, text := range map[string]string{
+		"bad.csv":      "id,lon,lat\na,north,2\nb,1,95\n",
+		"cut.geojson":  `{"type":"FeatureCollection","features":[{"type":"Feature","geometry":`,
+		"text.geojson": `{"type":"FeatureCollection","features":"none"}`,
+	} {
+		code, _, says := program(t, at(addr, "load", file(t, name, text))...)
+		if got := succeed(t, "collections", "list", "-s", addr); code != exitFailure || strings.Contains(got, "cafes") {
+			t.Errorf("%s: exit %d, %s\n%s", name, code, says, got)
+		}
+	}
+	succeed(t, at(addr, "load", file(t, "none.geojson", `{"type":"FeatureCollection","features":[]}`))...)
+	if got := succeed(t, "collections", "list", "-s", addr); !strings.Contains(got, "cafes") {
+		t.Errorf("a file without features makes no collection:\n%s", got)
+	}
+}
+
+// TestLoadForeignFormats: a known format that is not read is named, with the line that
+// loads it, whatever it was to be loaded into.
+func TestLoadForeignFormats(t *testing.T) {
+	_, addr, _ := serve(t)
+	gpkg := file(t, "small.gpkg", "SQLite format 3\x00"+strings.Repeat("\x00", 52)+"GPKG")
+	shp := file(t, "small.shp", "\x00\x00\x27\x0a"+strings.Repeat("\x00", 96))
+	line := "ogr2ogr -f GeoJSONSeq /vsistdout/ "
+	fail(t, exitFailure, at(addr, "load", gpkg), "a GeoPackage", line+gpkg+" | catfish load - -c cafes")
+	fail(t, exitFailure, []string{"load", shp, "-s", addr}, "a Shapefile", line+shp+" | catfish load - -c NAME")
+	fail(t, exitFailure, []string{"serve", "--listen", "127.0.0.1:0", "--features", "cafes", "--load", shp}, "a Shapefile", line+shp+" | catfish load - -c cafes")
+}
+
+// TestDropEmpty: what a failed load made is removed, unless others have used it since.
+func TestDropEmpty(t *testing.T) {
+	_, addr, _ := serve(t)
+	cl, err := catfish.Dial(t.Context(), addr, catfish.Options{Transport: catfish.TransportTCP})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	f, err := cl.Features("cafes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, used := range []bool{true, false} {
+		if err := cl.CreateFeatures(t.Context(), "cafes", catfish.FeaturesOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if used {
+			_, _, err = f.Put(t.Context(), catfish.Feature{ID: "a"}, kv.Condition{})
+		} else {
+			_, err = f.Delete(t.Context(), "a", kv.Condition{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := dropEmpty(t.Context(), cl, f, "cafes"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Describe(t.Context()); errors.Is(err, catfish.ErrUnknownCollection) == used {
+			t.Errorf("used %v: %v", used, err)
+		}
+	}
+}
