@@ -29,14 +29,24 @@ func newExport(a *app) *cobra.Command {
 		Long: `Write the features of a collection, or those of an area and a filter, as
 GeoJSON, a feature a line, or CSV, in the order of their ids. Features that are
 there during all of it come exactly once, whatever others write meanwhile. A file is
-replaced when it is complete.`,
+replaced when it is complete. Its name says the format, unless --format does: .csv,
+.geojsonl (also .geojsonseq, .ndjson and such), all else is GeoJSON; .gz and .zst
+behind it pack it.`,
 		Example: `  catfish export -c cafes --out cafes.geojson
-  catfish export -c cafes --format csv --fields name,seats > cafes.csv
+  catfish export -c cafes --out cafes.csv.gz --fields name,seats
+  catfish export -c cafes --format csv > cafes.csv
   catfish export -c cafes --format geojsonseq --filter 'properties.open' | gzip > open.geojsonl.gz`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if answer.format == "table" {
 				return badUsage("--format is table, want geojson, geojsonseq or csv")
+			}
+			if !cmd.Flags().Changed("format") && out != "-" {
+				format, err := places.FormatOf(out)
+				if err != nil {
+					return badUsage("--out: %w, or --format", err)
+				}
+				answer.format = string(format)
 			}
 			if err := answer.check(false); err != nil {
 				return err
@@ -68,9 +78,9 @@ replaced when it is complete.`,
 	answer.register(c)
 	fs := c.Flags()
 	format := fs.Lookup("format")
-	format.DefValue, format.Usage, answer.format = "geojson", "format to write: geojson, geojsonseq or csv", "geojson"
+	format.DefValue, format.Usage, answer.format = "", "format to write: geojson, geojsonseq or csv; empty: by the name of --out", "geojson"
 	fs.StringVar(&area.bbox, "bbox", "", "west,south,east,north of what to write; empty: everything")
-	fs.StringVarP(&out, "out", "o", "-", "file to write, - for standard output")
+	fs.StringVarP(&out, "out", "o", "-", "file to write, - for standard output; .gz or .zst packs it")
 	return c
 }
 
@@ -102,7 +112,11 @@ func (e *exporter) export(ctx context.Context, all iter.Seq2[catfish.Feature, er
 	}
 	defer func() { _ = os.Remove(f.Name()) }() // Gone after the rename, which is fine.
 	defer f.Close()
-	if err := e.write(untilDone{ctx, f}, all); err != nil {
+	packed, err := places.Pack(out, untilDone{ctx, f})
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", out, err)
+	}
+	if err := errors.Join(e.write(packed, all), packed.Close()); err != nil {
 		return err
 	}
 	// CreateTemp's 0600 is meant for secrets.
@@ -157,6 +171,5 @@ func (e *exporter) tell(doing, to string) {
 	if doing == "writing" && e.total == 0 {
 		to = "the total is unknown"
 	}
-	took := time.Since(e.began)
-	fmt.Fprintf(e.a.err, "%s %d features in %v, %s: %s\n", doing, e.n, took.Round(time.Millisecond), rateText(int64(e.n), took), to)
+	fmt.Fprintf(e.a.err, "%s %s, %s: %s\n", doing, doneText(int64(e.n), time.Since(e.began)), e.answer.format, to)
 }

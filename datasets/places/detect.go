@@ -54,8 +54,7 @@ func detect(name string, head []byte) (Format, error) {
 // detectGeoJSON tells one text from one text a line: there, the first line is
 // complete, and is followed by something.
 func detectGeoJSON(name string, text []byte) Format {
-	switch extension(name) {
-	case ".geojsonl", ".geojsons", ".geojsonseq", ".jsonl", ".ndjson", ".ldjson":
+	if f, err := FormatOf(name); err == nil && f == GeoJSONSeq {
 		return GeoJSONSeq
 	}
 	line, rest, _ := bytes.Cut(text, []byte("\n"))
