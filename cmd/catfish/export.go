@@ -65,6 +65,7 @@ behind it pack it.`,
 			if err != nil {
 				return err
 			}
+			a.tellUnknown(cmd.Context(), fs, f.collection, q.Filter)
 			e := &exporter{a: a, answer: &answer, total: info.Features, later: laterOf(&info, &answer)}
 			if q.Area != nil || q.Filter != "" {
 				e.total = 0

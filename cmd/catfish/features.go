@@ -364,6 +364,7 @@ func newFeatureDelete(a *app) *cobra.Command {
 			if !where {
 				return a.featureDelete(cmd.Context(), fs, f.json, ids, cond)
 			}
+			a.tellUnknown(cmd.Context(), fs, f.collection, q.Filter)
 			n, err := fs.DeleteWhere(cmd.Context(), q)
 			if err != nil {
 				return err

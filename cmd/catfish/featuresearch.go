@@ -89,6 +89,7 @@ func (a *app) searchFeatures(ctx context.Context, cl *catfish.Client, fs *catfis
 	if err := ff.check(f.json); err != nil {
 		return err
 	}
+	a.tellUnknown(ctx, fs, f.collection, q.Filter)
 	p := &printer{f: &ff.answerFlags, a: a, asJSON: f.json}
 	next, last := "", ""
 	if limit > 0 && limit < math.MaxInt {
@@ -119,6 +120,7 @@ func (a *app) explainFeatures(ctx context.Context, fs *catfish.Features, f clien
 	if err != nil {
 		return err
 	}
+	a.tellUnknown(ctx, fs, f.collection, q.Filter)
 	all := make([]*catfish.Explanation, repeat)
 	for i := range all {
 		if _, all[i], err = fs.Explain(ctx, q); err != nil {
@@ -136,6 +138,7 @@ func (a *app) nearestFeatures(ctx context.Context, cl *catfish.Client, fs *catfi
 	if err != nil {
 		return err
 	}
+	a.tellUnknown(ctx, fs, f.collection, q.Filter)
 	q.Fields = af.selection()
 	p := &printer{f: af, a: a, asJSON: f.json, near: true, space: info.Space}
 	for x, err := range fs.Nearest(ctx, q) {

@@ -281,6 +281,7 @@ those that 'catfish search' with the same area and filter finds. It is exact.`,
 				}
 			}
 			if fs != nil {
+				a.tellUnknown(ctx, fs, f.collection, fq.Filter)
 				n, err = fs.Count(ctx, fq)
 			} else {
 				n, err = cl.Count(ctx, q)

@@ -60,6 +60,7 @@ what comes next, that is an error: search again, and watch from then on.`,
 				return err
 			}
 			defer cl.Close()
+			a.tellUnknown(cmd.Context(), fs, f.collection, q.Filter)
 			return a.watch(cmd.Context(), fs, &f, q)
 		},
 	}
