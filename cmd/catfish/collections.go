@@ -54,6 +54,10 @@ func newCollectionsList(a *app) *cobra.Command {
 					Collections []catfish.CollectionInfo `json:"collections"`
 				}{l})
 			}
+			st, err := cl.Stats(cmd.Context())
+			if err != nil {
+				return err
+			}
 			var b strings.Builder
 			for _, i := range l {
 				state := ""
@@ -72,8 +76,7 @@ func newCollectionsList(a *app) *cobra.Command {
 				case catfish.KindFeatures:
 					what = fmt.Sprintf("features (%v)", i.Features.Space)
 				}
-				fmt.Fprintf(&b, "%s\t%d %s, %.1f of %.1f MiB used%s\n", i.Name, i.Objects, what,
-					float64(i.UsedBytes)/(1<<20), float64(i.SlabBytes)/(1<<20), state)
+				fmt.Fprintf(&b, "%s\t%d %s, %s%s\n", i.Name, i.Objects, what, usedText(i.UsedBytes, i.SlabBytes, st.Memory.Limit), state)
 			}
 			return a.printf("%s", b.String())
 		},

@@ -15,13 +15,18 @@ import (
 
 func newStatus(a *app) *cobra.Command {
 	var f clientFlags
+	var brief bool
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "Show how a server is doing",
 		Example: `  catfish status
+  catfish status --brief
   catfish status --server 10.0.0.5:7119 --json`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if brief && f.json {
+				return badUsage("--brief and --json, want one of them")
+			}
 			cl, err := f.dialBusy(cmd.Context(), a)
 			if err != nil {
 				return err
@@ -34,12 +39,55 @@ func newStatus(a *app) *cobra.Command {
 			if f.json {
 				return a.json(st)
 			}
+			if brief {
+				return a.printf("%s", briefText(st))
+			}
 			return a.printf("%s", statusText(st, cl.Info()))
 		},
 	}
 	f.register(c)
 	f.registerJSON(c)
+	c.Flags().BoolVar(&brief, "brief", false, "a few lines: the server, its memory, where features are kept, and how much there is")
 	return c
+}
+
+// briefText is what is asked first: does it run, how full is it, what has it, and what
+// is wrong.
+func briefText(st catfish.ServerStats) string {
+	var b strings.Builder
+	printTo := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
+	connections := 0
+	for _, t := range st.Transports {
+		connections += t.Connections
+	}
+	printTo("server       %s, version %s, up %v, %d connections over rings\n", st.Addr, st.Version, time.Duration(st.Uptime)*time.Second, connections)
+	printTo("memory       %s\n", memoryText(st.Memory))
+	if st.Store != nil {
+		printTo("kept         %s\n", storeText(st.Store))
+	}
+	records := 0
+	for _, r := range st.Records {
+		records += r.Index.Items
+	}
+	loading := ""
+	if n := len(st.Loading); n > 0 {
+		loading = fmt.Sprintf(", %d of them loading", n)
+	}
+	printTo("collections  %d with %d objects%s\n", len(st.Collections)+len(st.Features)+len(st.Records), allObjects(st)+records, loading)
+	for _, u := range st.Budgets {
+		if u.Refused+u.Cut > 0 {
+			printTo("refused      %s\n", budgetText(u))
+		}
+	}
+	return b.String()
+}
+
+func memoryText(m catfish.MemoryStats) string {
+	full := ""
+	if m.Full {
+		full = ": FULL, writes and connections over rings are refused"
+	}
+	return fmt.Sprintf("%s of %s%s", sizeText(m.Resident), sizeText(m.Limit), full)
 }
 
 // budgetText is what clients hold of one resource.
@@ -57,6 +105,16 @@ func budgetText(u catfish.BudgetStats) string {
 		s += fmt.Sprintf("; %d refused, %d connections cut", u.Refused, u.Cut)
 	}
 	return s
+}
+
+// usedText is the memory of a collection, and the most that it may take, unless that is
+// all of the server's, but for a rest that is less than a node.
+func usedText(used, most, server int64) string {
+	const mib = 1 << 20
+	if server-most >= mib {
+		return fmt.Sprintf("%.1f of %.1f MiB used", float64(used)/mib, float64(most)/mib)
+	}
+	return fmt.Sprintf("%.1f MiB used", float64(used)/mib)
 }
 
 // storeText says where features are kept, and who watches them.
@@ -105,11 +163,7 @@ func statusText(st catfish.ServerStats, info catfish.ConnInfo) string {
 			t.Transport, t.Detail, t.Connections, len(t.Workers), requests, busy, sleeps)
 	}
 	printTo("transport   tcp (base line): %d requests\n", st.TCPRequests)
-	full := ""
-	if st.Memory.Full {
-		full = ": FULL, writes and connections over rings are refused"
-	}
-	printTo("memory      %s of %s%s\n", sizeText(st.Memory.Resident), sizeText(st.Memory.Limit), full)
+	printTo("memory      %s\n", memoryText(st.Memory))
 	if st.Store != nil {
 		printTo("kept        %s\n", storeText(st.Store))
 	}
@@ -124,9 +178,8 @@ func statusText(st catfish.ServerStats, info catfish.ConnInfo) string {
 		if slices.Contains(st.Loading, name) {
 			printTo("collection  %s: loading, not ready for clients\n", name)
 		}
-		printTo("collection  %s: %d objects, height %d, nodes per level %v, node %d B, %.1f of %.1f MiB used, %d searches\n",
-			name, c.Len, c.Height, c.Nodes, c.NodeBytes,
-			float64(c.UsedBytes)/(1<<20), float64(c.SlabBytes)/(1<<20), c.Searches)
+		printTo("collection  %s: %d objects, height %d, nodes per level %v, node %d B, %s, %d searches\n",
+			name, c.Len, c.Height, c.Nodes, c.NodeBytes, usedText(c.UsedBytes, c.SlabBytes, st.Memory.Limit), c.Searches)
 	}
 	for _, name := range slices.Sorted(maps.Keys(st.Features)) {
 		f := st.Features[name]
@@ -139,9 +192,9 @@ func statusText(st catfish.ServerStats, info catfish.ConnInfo) string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(st.Records)) {
 		r := st.Records[name]
-		printTo("records     %s: %d records, %d puts, %d deletes, %d expired, key index %.2f full, %.1f of %.1f MiB used, %.1f of it by dead records\n",
+		printTo("records     %s: %d records, %d puts, %d deletes, %d expired, key index %.2f full, %s, %.1f of it by dead records\n",
 			name, r.Index.Items, r.Puts, r.Deletes, r.Expired, r.Load,
-			float64(r.UsedBytes)/(1<<20), float64(r.SlabBytes)/(1<<20), float64(r.Records.RetiredBytes)/(1<<20))
+			usedText(r.UsedBytes, r.SlabBytes, st.Memory.Limit), float64(r.Records.RetiredBytes)/(1<<20))
 		for i, s := range r.Shards {
 			printTo("  shard %d    %d records, %d requests by its owner, %d by others\n", i, s.Records, s.Owned, s.Strayed)
 		}

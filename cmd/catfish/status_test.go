@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -38,4 +39,44 @@ func TestStatusOfFeatures(t *testing.T) {
 	gone := filepath.Join(t.TempDir(), "gone")
 	fail(t, exitFailure, []string{"check", "--data-dir", gone}, gone+" does not exist")
 	fail(t, exitFailure, []string{"restore", "--from", gone, "--data-dir", gone + "2"}, gone+" does not exist")
+}
+
+// TestStatusBrief: a few lines say what there is, without budgets, unless one has
+// refused something.
+func TestStatusBrief(t *testing.T) {
+	cafes := file(t, "cafes.geojson", cafesJSON)
+	_, addr, _ := serve(t, "--features", "cafes", "--load", cafes)
+	got := succeed(t, "status", "--brief", "-s", addr)
+	for _, want := range []string{"server ", addr, "up ", "memory ", "in memory alone", "2 with 1 objects"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("status --brief does not say %q:\n%s", want, got)
+		}
+	}
+	if n := strings.Count(got, "\n"); n > 5 || strings.Contains(got, "budget") {
+		t.Errorf("%d lines:\n%s", n, got)
+	}
+	st := catfish.ServerStats{Loading: []string{"a"}, Budgets: []catfish.BudgetStats{{Name: "connections", Limit: 8, Refused: 3}, {Name: "bytes", Limit: 9}}}
+	if got := briefText(st); !strings.Contains(got, "1 of them loading") || !strings.Contains(got, "connections: 0 of 8") || strings.Contains(got, "bytes: ") {
+		t.Error(got)
+	}
+	fail(t, exitUsage, []string{"status", "--brief", "--json", "-s", addr}, "want one of them")
+}
+
+var ofMiB = regexp.MustCompile(`of [0-9.]+ MiB used`)
+
+// TestUsedMemory: a collection's limit is told where it is its own, and not where it is
+// the server's, which all collections share.
+func TestUsedMemory(t *testing.T) {
+	_, addr, _ := serve(t, "--features", "cafes")
+	for _, args := range [][]string{{"collections", "list"}, {"status"}} {
+		if got := succeed(t, append(args, "-s", addr)...); !strings.Contains(got, " 0.0 MiB used") || ofMiB.MatchString(got) {
+			t.Errorf("%v:\n%s", args, got)
+		}
+	}
+	_, addr, _ = serve(t, "--slab-bytes", "8MiB")
+	for _, args := range [][]string{{"collections", "list"}, {"status"}} {
+		if got := succeed(t, append(args, "-s", addr)...); !strings.Contains(got, "of 8.0 MiB used") {
+			t.Errorf("%v:\n%s", args, got)
+		}
+	}
 }
