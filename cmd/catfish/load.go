@@ -44,7 +44,10 @@ A collection of features takes places with ids, geometries and properties, from
 GeoJSON (also a feature a line), CSV with any columns, OpenStreetMap (PBF, XML)
 and FlatGeobuf, also packed by gzip or zstd; - is standard input. It is made if
 it is not there. A place without an id gets one: loaded again, it is another one.
-Bad records are left out, counted and shown; if nothing else was there, load fails.`,
+A place whose id is there takes that one's place: load says how many did, and names
+the first; with --unique it is an error. Bad records are left out, counted and shown;
+if nothing else was there, load fails. Of a file in another format, or of another
+coordinate reference system, load says by which line GDAL converts it.`,
 		Example: `  catfish load cafes.geojson --collection cafes
   catfish load stops.csv.gz --collection stops --id stop_id --x lon --y lat
   catfish load andorra.osm.pbf --collection andorra
