@@ -1,12 +1,6 @@
 package api
 
-import (
-	"errors"
-	"fmt"
-	"strings"
-
-	"github.com/catfish-index/catfish/kv"
-)
+import "strings"
 
 // packages begin the texts of errors of Go. Callers in other languages cannot look
 // them up, and get messages without them.
@@ -44,17 +38,6 @@ next:
 		word = c == ' ' || c == '(' || c == '\n'
 	}
 	return b.String()
-}
-
-// Error says feature where package kv, which knows only keys, says key.
-func (e *featureError) Error() string {
-	switch {
-	case errors.Is(e.err, kv.ErrNotFound):
-		return fmt.Sprintf("no such feature: %q", e.id)
-	case errors.Is(e.err, kv.ErrExists):
-		return strings.Replace(e.err.Error(), kv.ErrExists.Error(), "the feature exists", 1)
-	}
-	return e.err.Error()
 }
 
 // noCollection is an ErrNoCollection that has a text of its own.

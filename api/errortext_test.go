@@ -43,10 +43,10 @@ func TestErrorTexts(t *testing.T) {
 		err  error
 		want string
 	}{
-		{get("none"), `no such feature: "none"`},
+		{get("none"), `no feature "none" in "places"`},
 		{get(""), "id: required, but missing"},
-		{patch, `no such feature: "none"`},
-		{exists, "the feature exists"},
+		{patch, `no feature "none" in "places"`},
+		{exists, `feature "a" is in "places" already`},
 		{query, "query.filter: invalid expression: column "},
 		{boxes, "collection"},
 	} {

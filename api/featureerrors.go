@@ -67,6 +67,7 @@ type featureError struct {
 	err error
 }
 
+func (e *featureError) Error() string { return e.err.Error() }
 func (e *featureError) Unwrap() error { return e.err }
 
 func ofFeature(id string, err error) error { return &featureError{clip(id, 128), err} }

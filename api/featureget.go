@@ -7,7 +7,6 @@ import (
 	"google.golang.org/grpc"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
-	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
 )
 
@@ -34,7 +33,7 @@ func (s *featureService) Get(ctx context.Context, req *catfishv1.FeatureServiceG
 	var res catfishv1.FeatureServiceGetResponse
 	err = c.GetMany(ctx, []string{req.GetId()}, func(_ int, f *store.Found) (_ bool, err error) {
 		if f == nil {
-			return false, fmt.Errorf("%w: %q", kv.ErrNotFound, req.GetId())
+			return false, store.NoFeature(c.Name(), req.GetId())
 		}
 		res.Feature, err = sel.featureToProto(f)
 		return true, err

@@ -11,7 +11,6 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
-	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/rdma/budget"
 	"github.com/catfish-index/catfish/store"
 )
@@ -320,8 +319,7 @@ func (r *featureWatch) resumable(err error) error {
 		err = why
 	}
 	// What watchers say of their collection: it was dropped.
-	if errors.Is(err, store.ErrUnknownCollection) || errors.Is(err, catfish.ErrUnknownCollection) ||
-		searchesAgain(err) || r.resume == 0 {
+	if errors.Is(err, store.ErrUnknownCollection) || searchesAgain(err) || r.resume == 0 {
 		return err
 	}
 	return &watchError{r.resume, err}

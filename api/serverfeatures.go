@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/store"
@@ -26,7 +24,7 @@ func (b serverFeatures) CreateFeatures(name string, o store.CollectionOptions) (
 	if err := b.srv.Room(); err != nil {
 		return nil, err
 	}
-	c, err := b.srv.CreateFeatures(name, o)
+	c, err := b.srv.CreateFeatures(name, catfish.FeaturesOptions(o))
 	if err != nil {
 		return nil, err
 	}
@@ -35,9 +33,6 @@ func (b serverFeatures) CreateFeatures(name string, o store.CollectionOptions) (
 
 func (b serverFeatures) Features(name string) (FeatureCollection, error) {
 	c, err := b.srv.Features(name)
-	if errors.Is(err, catfish.ErrUnknownCollection) {
-		return nil, fmt.Errorf("%w: %q", store.ErrUnknownCollection, name)
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,17 +1,57 @@
-// Package catfish is the public library: a Server that holds R*-trees in
-// registered memory, and a Client that searches them by fast messaging or
-// by offloading and chooses per search.
+// Package catfish is the public library of Catfish, a database of places: points,
+// lines and areas with properties, found by area, by distance and by what their
+// properties say, and watched as they move.
+//
+// Open has places in this process, in a directory or in memory alone; Dial connects
+// to a server ('catfish serve'). Both give the same *Features for a collection:
+//
+//	c, err := catfish.Open(ctx, "data", catfish.LocalOptions{}) // or catfish.Dial(ctx, "127.0.0.1:7119", catfish.Options{})
+//	err = c.CreateFeatures(ctx, "cafes", catfish.FeaturesOptions{}) // unless it is there
+//	cafes, err := c.Features("cafes")
+//	id, revision, err := cafes.Put(ctx, catfish.Feature{ID: "sol", Geometry: orb.Point{1.52, 42.51},
+//		Properties: []byte(`{"seats": 20}`)}, catfish.Condition{})
+//	for f, err := range cafes.Nearest(ctx, catfish.NearestQuery{X: 1.52, Y: 42.51, K: 10, Filter: "properties.seats > 10"}) { ... }
+//	for f, err := range cafes.Search(ctx, catfish.FeatureQuery{Area: catfish.Circle(1.52, 42.51, 500)}) { ... }
+//	for e, err := range cafes.Watch(ctx, catfish.WatchQuery{Query: catfish.FeatureQuery{Area: catfish.Box(1.5, 42.5, 1.6, 42.6)}}) { ... }
+//
+// Geometries are those of github.com/paulmach/orb. Errors are told apart by errors.Is:
+// ErrNotFound, ErrExists, ErrConflict, ErrUnknownCollection and the others below.
+// Filters are described in docs/filters.md. Package web serves places over HTTP, and
+// package api over gRPC, also within a program of one's own.
+//
+// # Boxes and records
+//
+// A collection may instead have rectangles with numbers, in an R*-tree (Client.Insert,
+// Client.Search, Client.Nearest, of package rstar), or values by key (Client.Records).
+//
+// A Server, made by NewServer, has collections of all three kinds. It is what
+// 'catfish serve' runs.
+//
+// # Servers and clients
+//
+// A client finds what it searches for by fast messaging, to which the server answers,
+// or by offloading: it reads the server's registered memory by RDMA or shared memory,
+// and searches it itself. It chooses per search.
 //
 //	client                                    server
 //	------                                    ------
-//	Client --- fastmsg ring ----------------> worker --> rstar.Tree
+//	Client --- fastmsg ring ----------------> worker --> rstar.Tree, store.Store
 //	   |   <-- answers, heartbeat mailbox --     |
 //	   |                                      slab (registered memory)
 //	   +------ read channels: RDMA Reads --------^
 //
-// # The path of a request
+// # Promises
 //
-// A search begins in search.go: Client.Search fills a query, and run carries
+// On every path a search returns each place or box that was there during
+// the whole search exactly once, none that was absent during the whole
+// search, and sees every write acknowledged before it began. An atomic
+// snapshot across objects is not promised. Searches are retried when the
+// connection breaks; a write whose answer was lost ends with
+// ErrUnknownOutcome, one that was never sent with ErrNotSent.
+//
+// # Reading the source
+//
+// A search of boxes begins in search.go: Client.Search fills a query, and run carries
 // it out on the present session (sessions.go, session.go), and again on the
 // next one if the connection breaks. once asks the engine of package policy
 // for the path.
@@ -34,13 +74,5 @@
 // transport; detect.go and hello.go choose the transport; connection.go keeps
 // a client connected; shared.go has what clients of a process share; many.go
 // makes many searches at once; tcp.go is the paper's base line over sockets.
-//
-// # Promises
-//
-// On every path a search returns each object that was in the tree during
-// the whole search exactly once, none that was absent during the whole
-// search, and sees every write acknowledged before it began. An atomic
-// snapshot across objects is not promised. Searches are retried when the
-// connection breaks; a write whose answer was lost ends with
-// ErrUnknownOutcome, one that was never sent with ErrNotSent.
+// Places have files of their own: places.go, features.go, local.go, featurewire.go.
 package catfish

@@ -33,16 +33,17 @@ var (
 	// ErrTransport: the asked-for transport cannot be had; the text says
 	// what is missing.
 	ErrTransport = errors.New("catfish: transport not available")
-	// ErrUnknownCollection: the server has no collection of this name.
-	ErrUnknownCollection = errors.New("catfish: unknown collection")
+	// ErrUnknownCollection: there is no collection of this name.
+	ErrUnknownCollection = store.ErrUnknownCollection
 	// ErrOption: an option's value is outside its range.
 	ErrOption = errors.New("catfish: bad option")
 	// ErrProtocol: the peer sent what no correct peer sends.
 	ErrProtocol = errors.New("catfish: protocol error")
 	// ErrServer: the server failed to carry out a well-formed request.
 	ErrServer = errors.New("catfish: server error")
-	// ErrClosed: the Client or Server was closed. Nothing was sent.
-	ErrClosed = errors.New("catfish: closed")
+	// ErrClosed: the Client, Server or Local was closed. Nothing was sent or
+	// written.
+	ErrClosed = store.ErrClosed
 	// ErrInUse: the listen address is taken.
 	ErrInUse = errors.New("catfish: address in use")
 	// ErrBusy: the request would exceed what the server holds for one
@@ -65,6 +66,35 @@ var (
 	// objects that the last one had. Nothing was done. See
 	// Options.OnRestart.
 	ErrRestarted = errors.New("catfish: server has restarted without its data")
+)
+
+// Errors of features, and the first three also of records. Nothing was changed.
+var (
+	// ErrNotFound: there is no feature of this id, no record of this key.
+	ErrNotFound = kv.ErrNotFound
+	// ErrExists: there is one, and the write was for a new one (Condition.IfAbsent).
+	ErrExists = kv.ErrExists
+	// ErrConflict: it has another revision than the write wants (Condition.IfRevision).
+	ErrConflict = kv.ErrConflict
+	// ErrCollectionExists: there is a collection of this name, with other options.
+	ErrCollectionExists = store.ErrCollectionExists
+	// ErrName: a name that no collection may have.
+	ErrName = store.ErrName
+	// ErrFeature: a feature that cannot be stored; the text says why.
+	ErrFeature = store.ErrFeature
+	// ErrQuery: a query that no collection answers; the text says which part.
+	ErrQuery = store.ErrQuery
+	// ErrFilterCost: a filter took too long with a feature.
+	ErrFilterCost = filter.ErrCost
+	// ErrReadOnly: the disk is full or has failed.
+	ErrReadOnly = disk.ErrReadOnly
+	// ErrPaused: a search was stopped for too long. Search again.
+	ErrPaused = store.ErrPaused
+	// ErrLagged: what a watch would look at next is no longer kept. Search again, and
+	// watch from then on.
+	ErrLagged = store.ErrLagged
+	// ErrWatchLimit: there are too many watchers or areas; the text says which.
+	ErrWatchLimit = store.ErrWatchLimit
 )
 
 // RetrySafe reports whether the operation that failed with err had no
@@ -141,7 +171,6 @@ var failures = []struct {
 	{codeAhead, disk.ErrAhead},
 	{codeWatchLimit, store.ErrWatchLimit},
 	{codeClosed, store.ErrClosed},
-	{codeUnknownCollection, store.ErrUnknownCollection},
 	{codeUnauthenticated, ErrUnauthenticated},
 	{codeRateLimited, ErrRateLimited},
 	{codeNotPermitted, access.ErrPermission},
@@ -171,7 +200,13 @@ type remoteError struct {
 	done     uint64
 }
 
-func (e *remoteError) Error() string { return "server: " + e.text }
+func (e *remoteError) Error() string {
+	switch e.sentinel {
+	case ErrNotFound, ErrExists, ErrConflict: // What is there, as in this process.
+		return e.text
+	}
+	return "server: " + e.text
+}
 func (e *remoteError) Unwrap() error { return e.sentinel }
 
 func getFailure(b []byte) error {

@@ -2,6 +2,7 @@ package catfish_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"log/slog"
@@ -11,8 +12,6 @@ import (
 
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/datasets/places"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store"
 )
 
 // cafes stores some cafes in a collection.
@@ -27,7 +26,7 @@ func cafes(ctx context.Context, c *catfish.Features) {
 		{"far", orb.Point{1.60, 42.55}, `{"name":"Refugi","seats":40,"open":true}`},
 	} {
 		f := catfish.Feature{ID: cafe.id, Geometry: cafe.at, Properties: []byte(cafe.properties)}
-		if _, _, err := c.Put(ctx, f, kv.Condition{}); err != nil {
+		if _, _, err := c.Put(ctx, f, catfish.Condition{}); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -59,8 +58,11 @@ func ExampleOpen() {
 		log.Fatal(err)
 	}
 	fmt.Printf("%s, one of %d: %s\n", f.ID, info.Features, f.Properties)
+	_, err = c.Get(ctx, "nope")
+	fmt.Println(errors.Is(err, catfish.ErrNotFound), err)
 	// Output:
 	// luna, one of 3: {"name":"Cafe Luna","seats":8,"open":false}
+	// true no feature "nope" in "cafes"
 }
 
 // What is in an area, of a server's collection.
@@ -89,9 +91,9 @@ func ExampleFeatures_Search() {
 	}
 	cafes(ctx, c)
 	for f, err := range c.Search(ctx, catfish.FeatureQuery{
-		Area:   store.Box(1.4, 42.4, 1.55, 42.6),
+		Area:   catfish.Box(1.4, 42.4, 1.55, 42.6),
 		Filter: "properties.seats >= 8",
-		Order:  store.ByID,
+		Order:  catfish.ByID,
 	}) {
 		if err != nil {
 			log.Fatal(err)
@@ -101,6 +103,51 @@ func ExampleFeatures_Search() {
 	// Output:
 	// luna [1.52 42.51]
 	// sol [1.5 42.5]
+}
+
+// A client of a server, which usually is another process: catfish serve. Features has
+// the same methods as in process.
+func ExampleDial() {
+	slog.SetLogLoggerLevel(slog.LevelError)
+	ctx, stop := context.WithCancel(context.Background())
+	srv, err := catfish.NewServer(catfish.ServerOptions{Transports: []string{"soft"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	done := make(chan error)
+	go func() { done <- srv.Serve(ctx) }()
+	defer func() { stop(); <-done; srv.Close() }()
+
+	client, err := catfish.Dial(ctx, srv.Addr(), catfish.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	if err := client.CreateFeatures(ctx, "cafes", catfish.FeaturesOptions{}); err != nil {
+		log.Fatal(err)
+	}
+	c, err := client.Features("cafes")
+	if err != nil {
+		log.Fatal(err)
+	}
+	sol := catfish.Feature{ID: "sol", Geometry: orb.Point{1.52, 42.51}, Properties: []byte(`{"seats":20}`)}
+	_, revision, err := c.Put(ctx, sol, catfish.Condition{IfAbsent: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, _, err = c.Put(ctx, sol, catfish.Condition{IfAbsent: true})
+	fmt.Println("again:", errors.Is(err, catfish.ErrExists))
+	if _, err = c.Patch(ctx, "sol", []byte(`{"seats":21}`), catfish.Condition{IfRevision: revision}); err != nil {
+		log.Fatal(err)
+	}
+	_, err = c.Delete(ctx, "sol", catfish.Condition{IfRevision: revision})
+	fmt.Println("of an old revision:", errors.Is(err, catfish.ErrConflict))
+	_, err = c.Delete(ctx, "luna", catfish.Condition{})
+	fmt.Println(err)
+	// Output:
+	// again: true
+	// of an old revision: true
+	// no feature "luna" in "cafes"
 }
 
 // The ten nearest cafes that are open, and how many metres away they are.
@@ -198,21 +245,21 @@ func ExampleFeatures_Watch() {
 		log.Fatal(err)
 	}
 	move := func(bus string, lon, lat float64) {
-		if _, _, err := buses.Put(ctx, catfish.Feature{ID: bus, Geometry: orb.Point{lon, lat}}, kv.Condition{}); err != nil {
+		if _, _, err := buses.Put(ctx, catfish.Feature{ID: bus, Geometry: orb.Point{lon, lat}}, catfish.Condition{}); err != nil {
 			log.Fatal(err)
 		}
 	}
 	move("L1", 1.51, 42.50)
 	move("L2", 1.70, 42.60)
 
-	town := catfish.FeatureQuery{Area: store.Circle(1.52, 42.51, 3000)}
+	town := catfish.FeatureQuery{Area: catfish.Circle(1.52, 42.51, 3000)}
 	seen := map[string]uint64{} // bus -> revision
 	for e, err := range buses.Watch(ctx, catfish.WatchQuery{Query: town, Progress: true}) {
 		if err != nil {
-			log.Fatal(err) // store.ErrLagged: begin again, with a search
+			log.Fatal(err) // catfish.ErrLagged: begin again, with a search
 		}
 		switch e.Kind {
-		case store.Progress: // The watch stands.
+		case catfish.Progress: // The watch stands.
 			for bus, err := range buses.Search(ctx, town) {
 				if err != nil {
 					log.Fatal(err)
@@ -224,11 +271,11 @@ func ExampleFeatures_Watch() {
 				move("L1", 1.52, 42.51)
 				move("L2", 1.53, 42.52)
 				move("L1", 1.60, 42.55)
-				if _, err := buses.Delete(ctx, "L2", kv.Condition{}); err != nil {
+				if _, err := buses.Delete(ctx, "L2", catfish.Condition{}); err != nil {
 					log.Fatal(err)
 				}
 			}()
-		case store.Exit:
+		case catfish.Exit:
 			fmt.Println(e.ID, "leaves:", e.Why)
 			if delete(seen, e.ID); len(seen) == 0 {
 				return // e.Resume is where another watch goes on.

@@ -118,7 +118,7 @@ func TestFindsOfOdds(t *testing.T) {
 			g := findQuery{kind: kindFind}
 			err = g.take(slices.Clone(ans))
 			for i := range g.found {
-				fs = append(fs, g.found[i].Feature())
+				fs = append(fs, Feature(g.found[i].Feature()))
 			}
 			slices.SortFunc(fs, func(a, b Feature) int { return cmp.Compare(a.ID, b.ID) })
 			if limit > 0 { // which of them is open
@@ -185,7 +185,7 @@ func TestFindsEndWithALargeOne(t *testing.T) {
 		if i == 2 {
 			f.Properties = long
 		}
-		if _, _, err := c.features.Put(t.Context(), f, kv.Condition{}); err != nil {
+		if _, _, err := c.features.Put(t.Context(), store.Feature(f), kv.Condition{}); err != nil {
 			t.Fatal(err)
 		}
 	}

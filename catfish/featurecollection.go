@@ -208,11 +208,11 @@ func (f *features) close() {
 // CreateFeatures adds a collection of features, unless there is one of that name,
 // and returns it, for use in this process concurrently with remote clients.
 // ErrKind: there is one of another kind.
-func (s *Server) CreateFeatures(name string, o store.CollectionOptions) (*store.Collection, error) {
+func (s *Server) CreateFeatures(name string, o FeaturesOptions) (*store.Collection, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	c, err := s.colls.create(name, s, newCollection{features: &o}, nil)
+	c, err := s.colls.create(name, s, newCollection{features: (*store.CollectionOptions)(&o)}, nil)
 	if err != nil {
 		return nil, err
 	}

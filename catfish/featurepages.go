@@ -18,11 +18,11 @@ const pageFeatures = 1000
 // finder answers one request. more says that there may be others, after the last
 // one of an answer in the order of ids. ErrTooLarge: an answer without order takes
 // too many bytes.
-type finder func(ctx context.Context, q FeatureQuery) (found []store.Found, more bool, err error)
+type finder func(ctx context.Context, q store.Query) (found []store.Found, more bool, err error)
 
 // inPages gives the features that a query wants: at once if they are few, or else
 // in the order of ids, most at a time.
-func inPages(ctx context.Context, q FeatureQuery, most int, find finder, yield func(*store.Found) (bool, error)) error {
+func inPages(ctx context.Context, q store.Query, most int, find finder, yield func(*store.Found) (bool, error)) error {
 	few := q.Limit > 0 && q.Limit <= most || q.Limit == 0 && q.Area != nil
 	if q.Order == store.AnyOrder && few {
 		found, _, err := find(ctx, q)

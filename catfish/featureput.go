@@ -50,7 +50,7 @@ func (r *remoteFeatures) putSome(ctx context.Context, fs []Feature, cond kv.Cond
 		b := appendHead(nil, o.coll, 0)
 		sent = 0
 		for i := range min(len(fs), maxStore) {
-			id, value, err := store.Encode(fs[i], o.space)
+			id, value, err := store.Encode(store.Feature(fs[i]), o.space)
 			if err != nil {
 				results[i].Err = err
 				if i == 0 {
@@ -160,7 +160,7 @@ func (r *remoteFeatures) erase(ctx context.Context, id string, cond kv.Condition
 	return r.change(ctx, kindErase, id, nil, cond)
 }
 
-func (r *remoteFeatures) eraseWhere(ctx context.Context, q FeatureQuery) (int, error) {
+func (r *remoteFeatures) eraseWhere(ctx context.Context, q store.Query) (int, error) {
 	ans, err := r.c.request(ctx, kindEraseWhere, func(s *session) (*openSlab, []byte, error) {
 		o, err := r.open(ctx, s, kindEraseWhere)
 		if err != nil {

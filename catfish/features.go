@@ -6,22 +6,7 @@ import (
 	"iter"
 
 	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
-)
-
-// Of package store, where they are described.
-type (
-	// Feature is a place: id, geometry, properties, expiry.
-	Feature = store.Feature
-	// FeatureQuery says which features are wanted.
-	FeatureQuery = store.Query
-	// NearestQuery asks for the features around a point.
-	NearestQuery = store.NearestQuery
-	// FeatureFields says which parts of features are wanted.
-	FeatureFields = feature.Selection
-	// FeaturesOptions configure a collection of features.
-	FeaturesOptions = store.CollectionOptions
 )
 
 // Features reads and changes a collection of features: places by area, distance,
@@ -33,20 +18,22 @@ type Features struct{ be featuresBackend }
 
 // featuresBackend carries calls out: over a connection, or in this process.
 type featuresBackend interface {
-	put(ctx context.Context, fs []Feature, cond kv.Condition, results []PutResult) error
-	patch(ctx context.Context, id string, patch []byte, cond kv.Condition) (uint64, error)
-	erase(ctx context.Context, id string, cond kv.Condition) (uint64, error)
-	eraseWhere(ctx context.Context, q FeatureQuery) (int, error)
+	put(ctx context.Context, fs []Feature, cond Condition, results []PutResult) error
+	patch(ctx context.Context, id string, patch []byte, cond Condition) (uint64, error)
+	erase(ctx context.Context, id string, cond Condition) (uint64, error)
+	eraseWhere(ctx context.Context, q store.Query) (int, error)
 	get(ctx context.Context, ids []string, fields *feature.Selection, yield func(i int, f *store.Found) (bool, error)) error
-	search(ctx context.Context, q FeatureQuery, yield func(*store.Found) (bool, error)) error
-	nearest(ctx context.Context, q NearestQuery, yield func(*store.Found) (bool, error)) error
-	count(ctx context.Context, q FeatureQuery) (int, error)
+	search(ctx context.Context, q store.Query, yield func(*store.Found) (bool, error)) error
+	nearest(ctx context.Context, q store.NearestQuery, yield func(*store.Found) (bool, error)) error
+	count(ctx context.Context, q store.Query) (int, error)
 	watch(ctx context.Context, q *WatchQuery, yield func(FeatureEvent) bool) error
 	describe(ctx context.Context) (FeaturesInfo, error)
+	collection() string // its name
 }
 
-// Features is for a collection of features over the same connection. Its first
-// operation shows whether it exists, and is one of features (ErrKind).
+// Features is for a collection of features over the same connection. It asks the
+// server nothing: whether the collection exists (ErrUnknownCollection) and is one of
+// features (ErrKind) shows the first operation, or Kind.
 func (c *Client) Features(name string) (*Features, error) {
 	other, err := c.Collection(name)
 	if err != nil {
@@ -56,7 +43,7 @@ func (c *Client) Features(name string) (*Features, error) {
 }
 
 // CreateFeatures adds a collection of features, unless there is one of that name
-// (store.ErrCollectionExists: with other options; ErrKind: of another kind). See
+// (ErrCollectionExists: with other options; ErrKind: of another kind). See
 // CreateCollection.
 func (c *Client) CreateFeatures(ctx context.Context, name string, o FeaturesOptions) error {
 	if err := checkName(name); err != nil {
@@ -72,10 +59,10 @@ func (c *Client) CreateFeatures(ctx context.Context, name string, o FeaturesOpti
 
 // Put stores a feature in place of the one of its id, if there is one, and returns
 // its id, which is made if it has none, and its revision. When Put returns it is as
-// durable as the server makes it. kv.ErrExists, kv.ErrConflict: the condition does
-// not hold, and nothing was changed. store.ErrFeature: the text says what is wrong
+// durable as the server makes it. ErrExists, ErrConflict: the condition does
+// not hold, and nothing was changed. ErrFeature: the text says what is wrong
 // with it.
-func (f *Features) Put(ctx context.Context, place Feature, cond kv.Condition) (id string, revision uint64, err error) {
+func (f *Features) Put(ctx context.Context, place Feature, cond Condition) (id string, revision uint64, err error) {
 	var results [1]PutResult
 	if err := f.be.put(ctx, []Feature{place}, cond, results[:]); err != nil {
 		return "", 0, err
@@ -97,40 +84,40 @@ type PutResult struct {
 // for itself, which its result says. The error is of those whose result says
 // nothing else.
 func (f *Features) PutMany(ctx context.Context, places []Feature) ([]PutResult, error) {
-	return f.PutManyIf(ctx, places, kv.Condition{})
+	return f.PutManyIf(ctx, places, Condition{})
 }
 
 // PutManyIf is PutMany of features that are stored if a condition holds for each, as
-// of Put: with IfAbsent, one whose id is there has the result kv.ErrExists.
-func (f *Features) PutManyIf(ctx context.Context, places []Feature, cond kv.Condition) ([]PutResult, error) {
+// of Put: with IfAbsent, one whose id is there has the result ErrExists.
+func (f *Features) PutManyIf(ctx context.Context, places []Feature, cond Condition) ([]PutResult, error) {
 	results := make([]PutResult, len(places))
 	return results, f.be.put(ctx, places, cond, results)
 }
 
 // Patch changes properties by a JSON merge patch (RFC 7396), and returns the new
-// revision. kv.ErrNotFound: there is no such feature.
-func (f *Features) Patch(ctx context.Context, id string, patch []byte, cond kv.Condition) (revision uint64, err error) {
+// revision. ErrNotFound: there is no such feature.
+func (f *Features) Patch(ctx context.Context, id string, patch []byte, cond Condition) (revision uint64, err error) {
 	return f.be.patch(ctx, id, patch, cond)
 }
 
-// Delete removes a feature. kv.ErrNotFound: there is none.
-func (f *Features) Delete(ctx context.Context, id string, cond kv.Condition) (revision uint64, err error) {
+// Delete removes a feature. ErrNotFound: there is none.
+func (f *Features) Delete(ctx context.Context, id string, cond Condition) (revision uint64, err error) {
 	return f.be.erase(ctx, id, cond)
 }
 
 // DeleteWhere deletes the features that a query wants, and returns how many, also with
 // an error: those are deleted. With ErrUnknownOutcome there may be more.
 func (f *Features) DeleteWhere(ctx context.Context, q FeatureQuery) (deleted int, err error) {
-	return f.be.eraseWhere(ctx, q)
+	return f.be.eraseWhere(ctx, q.ofStore())
 }
 
-// Get is the feature of an id. kv.ErrNotFound: there is none.
+// Get is the feature of an id. ErrNotFound: there is none.
 func (f *Features) Get(ctx context.Context, id string) (place Feature, err error) {
 	err = f.be.get(ctx, []string{id}, nil, func(_ int, found *store.Found) (bool, error) {
 		if found == nil {
-			return false, fmt.Errorf("%w: %q", kv.ErrNotFound, id)
+			return false, store.NoFeature(f.be.collection(), id)
 		}
-		place = found.Feature()
+		place = Feature(found.Feature())
 		return true, nil
 	})
 	return place, err
@@ -148,7 +135,7 @@ func (f *Features) GetFields(ctx context.Context, ids []string, fields FeatureFi
 	if len(fields.Fields) > store.MaxFields {
 		return nil, fmt.Errorf("%w: %d fields, at most %d", store.ErrQuery, len(fields.Fields), store.MaxFields)
 	}
-	return f.getMany(ctx, ids, &fields)
+	return f.getMany(ctx, ids, (*feature.Selection)(&fields))
 }
 
 func (f *Features) getMany(ctx context.Context, ids []string, fields *feature.Selection) ([]Feature, error) {
@@ -160,7 +147,7 @@ func (f *Features) getMany(ctx context.Context, ids []string, fields *feature.Se
 		if fields != nil {
 			found.Cut(nil, fields) // Perhaps it is so already.
 		}
-		places[i] = found.Feature()
+		places[i] = Feature(found.Feature())
 		return true, nil
 	})
 	return places, err
@@ -172,22 +159,24 @@ func (f *Features) getMany(ctx context.Context, ids []string, fields *feature.Se
 // as it was at a moment of the search; none comes that was not there, or did not
 // match, at any moment of it. Large answers come in pages, in the order of ids.
 func (f *Features) Search(ctx context.Context, q FeatureQuery) iter.Seq2[Feature, error] {
-	return each(func(yield func(*store.Found) (bool, error)) error { return f.be.search(ctx, q, yield) })
+	return each(func(yield func(*store.Found) (bool, error)) error { return f.be.search(ctx, q.ofStore(), yield) })
 }
 
 // Nearest is the features around a point, the nearest first, with their distances.
 // An error ends it.
 func (f *Features) Nearest(ctx context.Context, q NearestQuery) iter.Seq2[Feature, error] {
-	return each(func(yield func(*store.Found) (bool, error)) error { return f.be.nearest(ctx, q, yield) })
+	return each(func(yield func(*store.Found) (bool, error)) error { return f.be.nearest(ctx, q.ofStore(), yield) })
 }
 
 // Count is how many features a query wants, its limit aside. It is exact.
-func (f *Features) Count(ctx context.Context, q FeatureQuery) (int, error) { return f.be.count(ctx, q) }
+func (f *Features) Count(ctx context.Context, q FeatureQuery) (int, error) {
+	return f.be.count(ctx, q.ofStore())
+}
 
 // each makes an iterator of a search.
 func each(search func(yield func(*store.Found) (bool, error)) error) iter.Seq2[Feature, error] {
 	return func(yield func(Feature, error) bool) {
-		err := search(func(f *store.Found) (bool, error) { return yield(f.Feature(), nil), nil })
+		err := search(func(f *store.Found) (bool, error) { return yield(Feature(f.Feature()), nil), nil })
 		if err != nil {
 			yield(Feature{}, err)
 		}
@@ -196,6 +185,8 @@ func each(search func(yield func(*store.Found) (bool, error)) error) iter.Seq2[F
 
 // remoteFeatures is a collection over a connection.
 type remoteFeatures struct{ c *Client }
+
+func (r *remoteFeatures) collection() string { return r.c.collection }
 
 // get is a get of records, whose values are features.
 func (r *remoteFeatures) get(ctx context.Context, ids []string, fields *feature.Selection, yield func(int, *store.Found) (bool, error)) error {

@@ -86,7 +86,7 @@ func TestFeatures(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			f := dialFeatures(t, s, p.options())
 			for _, q := range queries {
-				want := allFound(t, func(yield func(*store.Found) (bool, error)) error { return c.Search(ctx, q, yield) })
+				want := allFound(t, func(yield func(*store.Found) (bool, error)) error { return c.Search(ctx, q.ofStore(), yield) })
 				var got []Feature
 				for place, err := range f.Search(ctx, q) {
 					if err != nil {
@@ -105,7 +105,7 @@ func TestFeatures(t *testing.T) {
 				}
 			}
 			for _, q := range []NearestQuery{{X: 1, Y: 1, K: 10}, {X: 1, Y: 1, K: 3, Filter: "properties.n == 9"}, {X: 0, Y: 0, Within: 100_000}, {X: 0, Y: 0, Within: 3_000_000}} {
-				want := allFound(t, func(yield func(*store.Found) (bool, error)) error { return c.Nearest(ctx, q, yield) })
+				want := allFound(t, func(yield func(*store.Found) (bool, error)) error { return c.Nearest(ctx, q.ofStore(), yield) })
 				var got []Feature
 				for place, err := range f.Nearest(ctx, q) {
 					if err != nil {
@@ -131,7 +131,7 @@ func TestFeatures(t *testing.T) {
 
 func allFound(t *testing.T, search func(func(*store.Found) (bool, error)) error) (fs []Feature) {
 	t.Helper()
-	if err := search(func(f *store.Found) (bool, error) { fs = append(fs, f.Feature()); return true, nil }); err != nil {
+	if err := search(func(f *store.Found) (bool, error) { fs = append(fs, Feature(f.Feature())); return true, nil }); err != nil {
 		t.Fatal(err)
 	}
 	return fs
@@ -341,7 +341,7 @@ func TestNearestOffloaded(t *testing.T) {
 	client := f.be.(*remoteFeatures).c
 	for range 100 {
 		q := NearestQuery{X: r.Float64() * 40, Y: 60 + r.Float64()*25, K: 1 + r.IntN(10)}
-		want := allFound(t, func(yield func(*store.Found) (bool, error)) error { return c.Nearest(t.Context(), q, yield) })
+		want := allFound(t, func(yield func(*store.Found) (bool, error)) error { return c.Nearest(t.Context(), q.ofStore(), yield) })
 		var got []Feature
 		for place, err := range f.Nearest(t.Context(), q) {
 			if err != nil {

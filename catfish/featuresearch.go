@@ -24,10 +24,10 @@ import (
 //
 // What takes too many reads is left to a message.
 
-func (r *remoteFeatures) search(ctx context.Context, q FeatureQuery, yield func(*store.Found) (bool, error)) error {
+func (r *remoteFeatures) search(ctx context.Context, q store.Query, yield func(*store.Found) (bool, error)) error {
 	f := findQueries.Get().(*findQuery)
 	defer f.release()
-	return inPages(ctx, q, pageFeatures, func(ctx context.Context, q FeatureQuery) ([]store.Found, bool, error) {
+	return inPages(ctx, q, pageFeatures, func(ctx context.Context, q store.Query) ([]store.Found, bool, error) {
 		f.again()
 		f.kind, f.q, f.ready = kindFind, q, false
 		err := r.c.run(ctx, f)
@@ -36,13 +36,13 @@ func (r *remoteFeatures) search(ctx context.Context, q FeatureQuery, yield func(
 }
 
 // find asks for the answer to one request, in memory of its own.
-func (r *remoteFeatures) find(ctx context.Context, q FeatureQuery, x *Explanation) (fs []store.Found, more bool, err error) {
+func (r *remoteFeatures) find(ctx context.Context, q store.Query, x *Explanation) (fs []store.Found, more bool, err error) {
 	f := &findQuery{kind: kindFind, q: q, explain: x}
 	err = r.c.run(ctx, f)
 	return f.found, f.more, err
 }
 
-func (r *remoteFeatures) count(ctx context.Context, q FeatureQuery) (int, error) {
+func (r *remoteFeatures) count(ctx context.Context, q store.Query) (int, error) {
 	q.Limit, q.Order, q.After = 0, store.AnyOrder, ""
 	f := findQueries.Get().(*findQuery)
 	defer f.release()
@@ -51,7 +51,7 @@ func (r *remoteFeatures) count(ctx context.Context, q FeatureQuery) (int, error)
 	return f.count, err
 }
 
-func (r *remoteFeatures) nearest(ctx context.Context, q NearestQuery, yield func(*store.Found) (bool, error)) error {
+func (r *remoteFeatures) nearest(ctx context.Context, q store.NearestQuery, yield func(*store.Found) (bool, error)) error {
 	f := findQueries.Get().(*findQuery)
 	defer f.release()
 	f.kind, f.near = kindNear, q
@@ -69,13 +69,13 @@ func (f *Features) Explain(ctx context.Context, q FeatureQuery) ([]Feature, *Exp
 		return nil, nil, fmt.Errorf("%w: Explain of %d features, want up to %d over a connection", ErrOption, q.Limit, pageFeatures)
 	}
 	x, done := r.c.conn.explain(r.c.conn.features.Policy())
-	found, _, err := r.find(ctx, q, x)
+	found, _, err := r.find(ctx, q.ofStore(), x)
 	if err != nil {
 		return nil, x, err
 	}
 	fs := make([]Feature, len(found))
 	for i := range found {
-		fs[i] = found[i].Feature()
+		fs[i] = Feature(found[i].Feature())
 	}
 	done()
 	x.Results = len(fs)
@@ -85,8 +85,8 @@ func (f *Features) Explain(ctx context.Context, q FeatureQuery) ([]Feature, *Exp
 // findQuery is a find, near or countFeatures, by either path. Pooled.
 type findQuery struct {
 	kind fastmsg.Kind
-	q    FeatureQuery
-	near NearestQuery
+	q    store.Query
+	near store.NearestQuery
 
 	found []store.Found // in memory of the query's own, until release
 	more  bool          // there may be more, after the last one
@@ -107,7 +107,7 @@ var findQueries = sync.Pool{New: func() any { return new(findQuery) }}
 // release ends what is in found. What the caller brought is let go.
 func (g *findQuery) release() {
 	g.again()
-	g.q, g.near, g.prepared.Query, g.preparedNear.NearestQuery = FeatureQuery{}, NearestQuery{}, FeatureQuery{}, NearestQuery{}
+	g.q, g.near, g.prepared.Query, g.preparedNear.NearestQuery = store.Query{}, store.NearestQuery{}, store.Query{}, store.NearestQuery{}
 	g.ready, g.open, g.explain = false, nil, nil
 	if cap(g.ans) > keepBytes {
 		g.ans = nil

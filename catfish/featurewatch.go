@@ -27,7 +27,7 @@ type WatchQuery struct {
 	History uint64
 	// Old: events have the feature before the write, too.
 	Old bool
-	// Progress: events of kind store.Progress are wanted, too. The first comes as
+	// Progress: events of kind Progress are wanted, too. The first comes as
 	// soon as the watch stands, others when there was nothing else for a while. Who
 	// keeps their Resume has less to catch up with.
 	Progress bool
@@ -39,12 +39,11 @@ type WatchArea struct {
 	Query FeatureQuery
 }
 
-// FeatureEvent is something that happened to a feature, as an area sees it: see
-// store.Event.
+// FeatureEvent is something that happened to a feature, as an area sees it.
 type FeatureEvent struct {
-	Kind store.EventKind
-	Why  store.Why // it left; of a store.Exit
-	Area string    // WatchArea.Name
+	Kind EventKind
+	Why  Why    // it left; of an Exit
+	Area string // WatchArea.Name
 	ID   string
 	// Revision of the write. Several areas may have an event of it.
 	Revision uint64
@@ -69,18 +68,18 @@ type FeatureEvent struct {
 //
 // Watch goes at the pace of its caller, and nothing is left out for that: what
 // happens meanwhile is looked up. If the server no longer has it, or From is of
-// another History, the error is store.ErrLagged: search again, and watch from then
+// another History, the error is ErrLagged: search again, and watch from then
 // on. Without History, a From of other writes is found only if it is ahead of all
 // that there are. A connection that is lost is made again, and a server that is away
 // is waited for, as long as ctx lasts; the watch then goes on behind the last event.
 //
 // If the collection's name leads to another one since (Client.SwapCollections), the
-// error is store.ErrLagged, in this process store.ErrSwapped, too; so it is over a
+// error is ErrLagged, in this process store.ErrSwapped, too; so it is over a
 // connection if the collection was dropped and another made before that was noticed.
 //
 // Other errors: ErrUnknownCollection, if the collection is dropped;
-// store.ErrWatchLimit, if there are too many watchers or areas; ErrBusy, if one
-// client has too many; filter.ErrCost, if a filter took too long with a feature: the
+// ErrWatchLimit, if there are too many watchers or areas; ErrBusy, if one
+// client has too many; ErrFilterCost, if a filter took too long with a feature: the
 // event that comes with the error has its ID, and Resume with which to go on behind
 // it.
 func (f *Features) Watch(ctx context.Context, q WatchQuery) iter.Seq2[FeatureEvent, error] {
@@ -119,12 +118,22 @@ func searchAgain(err error) error {
 	return err
 }
 
+// watchedArea is a WatchArea as the store has it.
+type watchedArea struct {
+	name  string
+	query store.Query
+}
+
 // areas are what a query has watched.
-func (q *WatchQuery) areas() []WatchArea {
+func (q *WatchQuery) areas() []watchedArea {
 	if len(q.Areas) == 0 {
-		return []WatchArea{{Query: q.Query}}
+		return []watchedArea{{query: q.Query.ofStore()}}
 	}
-	return q.Areas
+	all := make([]watchedArea, len(q.Areas))
+	for i := range q.Areas {
+		all[i] = watchedArea{q.Areas[i].Name, q.Areas[i].Query.ofStore()}
+	}
+	return all
 }
 
 // watch in this process.
@@ -135,11 +144,11 @@ func (l *localFeatures) watch(ctx context.Context, q *WatchQuery, yield func(Fea
 	}
 	w, err := c.Watch(ctx, store.WatchOptions{From: q.From, History: q.History})
 	if err != nil {
-		return ofDropped(err)
+		return err
 	}
 	defer w.Close()
 	for _, a := range q.areas() {
-		if err := w.Add(a.Name, a.Query); err != nil {
+		if err := w.Add(a.name, a.query); err != nil {
 			return err
 		}
 	}
@@ -153,20 +162,11 @@ func (l *localFeatures) watch(ctx context.Context, q *WatchQuery, yield func(Fea
 		case err != nil && e.Revision != 0:
 			return &watchError{eventOf(&e, history, q.Old), err}
 		case err != nil:
-			return ofDropped(err)
+			return err
 		case !yield(eventOf(&e, history, q.Old)):
 			return nil
 		}
 	}
-}
-
-// ofDropped is an error of a store, with this package's sentinel if the collection
-// was dropped.
-func ofDropped(err error) error {
-	if errors.Is(err, store.ErrUnknownCollection) {
-		return fmt.Errorf("%w: %w", ErrUnknownCollection, err)
-	}
-	return err
 }
 
 // eventOf is an event in memory of its own.
@@ -174,10 +174,10 @@ func eventOf(e *store.Event, history uint64, old bool) FeatureEvent {
 	f := FeatureEvent{Kind: e.Kind, Why: e.Why, Area: e.Name, ID: e.ID, Revision: e.Revision, Resume: e.Resume, History: history}
 	f.Feature.ID = e.ID
 	if e.New != nil {
-		f.Feature = e.New.Feature()
+		f.Feature = Feature(e.New.Feature())
 	}
 	if old && e.Old != nil {
-		before := e.Old.Feature()
+		before := Feature(e.Old.Feature())
 		f.Old = &before
 	}
 	return f

@@ -31,7 +31,8 @@ const (
 // watcher is a watch over a connection.
 type watcher struct {
 	r       *remoteFeatures
-	q       *WatchQuery
+	areas   []watchedArea
+	old     bool     // WatchQuery.Old
 	s       *session // of the last request
 	o       *openSlab
 	id      uint64 // in that session
@@ -48,7 +49,7 @@ type watcher struct {
 }
 
 func (r *remoteFeatures) watch(ctx context.Context, q *WatchQuery, yield func(FeatureEvent) bool) error {
-	w := &watcher{r: r, q: q, from: q.From, history: q.History}
+	w := &watcher{r: r, areas: q.areas(), old: q.Old, from: q.From, history: q.History}
 	defer w.end(ctx)
 	for {
 		ans, err := w.next(ctx)
@@ -199,11 +200,11 @@ func (w *watcher) ask(ctx context.Context, s *session) (_ []byte, err error) {
 		}
 		return nil, err
 	}
-	req := watchRequest{coll: w.o.coll, id: w.id, from: w.from, history: w.history, areas: w.q.areas()}
+	req := watchRequest{coll: w.o.coll, id: w.id, from: w.from, history: w.history, areas: w.areas}
 	if w.stands {
 		req.waitMs = uint32(watchWait / time.Millisecond)
 	}
-	if w.q.Old {
+	if w.old {
 		req.flags = watchOld
 	}
 	if w.req, err = req.append(w.req[:0], w.o.space); err != nil {

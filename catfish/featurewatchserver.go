@@ -144,7 +144,7 @@ func (q *watching) why(err error) error {
 	case q.s.ctx.Err() != nil:
 		return fmt.Errorf("%w: the server is closing", ErrNotReady)
 	}
-	return ofDropped(err)
+	return err
 }
 
 // take has the watcher of the request's id, or one to be made.
@@ -214,7 +214,7 @@ func (q *watching) watch(w *watch, d *doing) (err error) {
 		if err := d.pause(); err != nil {
 			return err
 		}
-		if err := w.w.Add(a.Name, a.Query); err != nil {
+		if err := w.w.Add(a.name, a.query); err != nil {
 			return err
 		}
 	}

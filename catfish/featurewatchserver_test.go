@@ -38,7 +38,7 @@ func newPolls(t *testing.T, s *Server, transport string) (*polls, *Client) {
 func (p *polls) poll(ctx context.Context, r watchRequest) (ans []byte, err error) {
 	r.coll = p.coll
 	if r.areas == nil {
-		r.areas = []WatchArea{{}}
+		r.areas = []watchedArea{{}}
 	}
 	b, err := r.append(nil, 0)
 	if err != nil {
@@ -173,7 +173,7 @@ func TestWatchLostAnswer(t *testing.T) {
 	}
 	from := p.begin(1)
 	for i := range 3 {
-		if _, _, err := c.Put(t.Context(), Feature{ID: fmt.Sprint(i), Geometry: orb.Point{}}, kv.Condition{}); err != nil {
+		if _, _, err := c.Put(t.Context(), store.Feature{ID: fmt.Sprint(i), Geometry: orb.Point{}}, kv.Condition{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -208,9 +208,9 @@ func TestWatchLongAnswers(t *testing.T) {
 	defer keep.Close()
 	const n = 5 * watchBytes / (32 << 10)
 	text := fmt.Appendf(nil, `{"text":%q}`, strings.Repeat("x", 32<<10))
-	_, from, err := c.Put(t.Context(), Feature{ID: "first"}, kv.Condition{})
+	_, from, err := c.Put(t.Context(), store.Feature{ID: "first"}, kv.Condition{})
 	for i := 0; i < n && err == nil; i++ {
-		_, _, err = c.Put(t.Context(), Feature{ID: fmt.Sprint(i), Properties: text}, kv.Condition{})
+		_, _, err = c.Put(t.Context(), store.Feature{ID: fmt.Sprint(i), Properties: text}, kv.Condition{})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -249,7 +249,7 @@ func TestWatchAnswersAreCounted(t *testing.T) {
 	from := p.begin(1)
 	text := fmt.Appendf(nil, `{"text":%q}`, strings.Repeat("x", 32<<10))
 	for i := range 4 {
-		if _, _, err := c.Put(t.Context(), Feature{ID: fmt.Sprint(i), Properties: text}, kv.Condition{}); err != nil {
+		if _, _, err := c.Put(t.Context(), store.Feature{ID: fmt.Sprint(i), Properties: text}, kv.Condition{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -280,16 +280,16 @@ func TestWatchRole(t *testing.T) {
 // FuzzWatchWire: whatever comes, either side refuses it or understands it as it would
 // write it.
 func FuzzWatchWire(f *testing.F) {
-	req := watchRequest{coll: 1, id: 2, from: 3, areas: []WatchArea{
-		{"a", FeatureQuery{Area: store.Box(0, 0, 1, 1), Filter: "properties.n > 1"}},
-		{"", FeatureQuery{Area: store.Polygon(orb.Polygon{{{0, 0}, {1, 0}, {0, 1}, {0, 0}}})}},
+	req := watchRequest{coll: 1, id: 2, from: 3, areas: []watchedArea{
+		{"a", store.Query{Area: store.Box(0, 0, 1, 1), Filter: "properties.n > 1"}},
+		{"", store.Query{Area: store.Polygon(orb.Polygon{{{0, 0}, {1, 0}, {0, 1}, {0, 0}}})}},
 	}}
 	b, err := req.append(nil, 0)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b)
-	_, value, err := store.Encode(Feature{ID: "x", Geometry: orb.Point{1, 2}, Properties: []byte(`{"n":1}`)}, 0)
+	_, value, err := store.Encode(store.Feature{ID: "x", Geometry: orb.Point{1, 2}, Properties: []byte(`{"n":1}`)}, 0)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -377,7 +377,7 @@ func BenchmarkWatch(b *testing.B) {
 			<-stands
 			for i := 0; b.Loop(); i++ {
 				p := Feature{ID: "a", Geometry: orb.Point{1 + float64(i%2), 1}, Properties: []byte(`{"n":1}`)}
-				if _, _, err := c.Put(ctx, p, kv.Condition{}); err != nil {
+				if _, _, err := c.Put(ctx, store.Feature(p), kv.Condition{}); err != nil {
 					b.Fatal(err)
 				}
 				<-came
@@ -409,7 +409,7 @@ func BenchmarkWatchBegin(b *testing.B) {
 			for b.Loop() {
 				w, err := c.Watch(b.Context(), store.WatchOptions{})
 				if err == nil {
-					err = w.Add("", q)
+					err = w.Add("", q.ofStore())
 				}
 				if err != nil {
 					b.Fatal(err)

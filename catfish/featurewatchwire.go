@@ -41,7 +41,7 @@ type watchRequest struct {
 	coll, flags       uint32
 	id, from, history uint64
 	waitMs            uint32
-	areas             []WatchArea
+	areas             []watchedArea
 }
 
 func (r *watchRequest) append(b []byte, space feature.Space) ([]byte, error) {
@@ -53,13 +53,13 @@ func (r *watchRequest) append(b []byte, space feature.Space) ([]byte, error) {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(r.areas)))
 	for i := range r.areas {
 		a := &r.areas[i]
-		if len(a.Name) > math.MaxUint16 {
-			return b, fmt.Errorf("%w: a name of %d bytes, want at most %d", store.ErrQuery, len(a.Name), math.MaxUint16)
+		if len(a.name) > math.MaxUint16 {
+			return b, fmt.Errorf("%w: a name of %d bytes, want at most %d", store.ErrQuery, len(a.name), math.MaxUint16)
 		}
-		b = binary.LittleEndian.AppendUint32(appendText(b, a.Name), 0)
+		b = binary.LittleEndian.AppendUint32(appendText(b, a.name), 0)
 		begin := len(b)
 		var err error
-		if b, err = appendFindQuery(b, &a.Query, space); err != nil {
+		if b, err = appendFindQuery(b, &a.query, space); err != nil {
 			return b, err
 		}
 		binary.LittleEndian.PutUint32(b[begin-4:], uint32(len(b)-begin))
@@ -81,7 +81,7 @@ func getWatchHead(b []byte) (r watchRequest, areas int, rest []byte, err error) 
 
 // getWatchAreas decodes the areas, whose names and filters are in memory of their
 // own.
-func getWatchAreas(n int, b []byte) (areas []WatchArea, err error) {
+func getWatchAreas(n int, b []byte) (areas []watchedArea, err error) {
 	for ; n > 0; n-- { // Each takes bytes, or ends this.
 		name, rest, err := cutText(b)
 		if err != nil {
@@ -95,7 +95,7 @@ func getWatchAreas(n int, b []byte) (areas []WatchArea, err error) {
 		if err != nil {
 			return nil, err
 		}
-		areas = append(areas, WatchArea{string(name), q})
+		areas = append(areas, watchedArea{string(name), q})
 		b = rest[end:]
 	}
 	if len(b) > 0 {
@@ -176,11 +176,11 @@ func getEvent(b []byte) (e FeatureEvent, rest []byte, failed, err error) {
 		}
 		f.ID = id
 		if which == eventOld {
-			before := f.Feature()
+			before := Feature(f.Feature())
 			e.Old = &before
 			continue
 		}
-		e.Feature = f.Feature()
+		e.Feature = Feature(f.Feature())
 	}
 	return e, b, nil, nil
 }

@@ -101,7 +101,7 @@ func getOpenFeatures(b []byte) (o openFeatures, err error) {
 	return o, nil
 }
 
-func appendFeaturesOptions(b []byte, o store.CollectionOptions) ([]byte, error) {
+func appendFeaturesOptions(b []byte, o FeaturesOptions) ([]byte, error) {
 	text, err := json.Marshal(o)
 	if err != nil || len(text) > math.MaxUint16 {
 		return b, fmt.Errorf("%w: options of %d bytes", ErrOption, len(text))

@@ -42,11 +42,11 @@ func TestFeatureWorkIsCounted(t *testing.T) {
 	be := f.be.(*remoteFeatures)
 	for what, call := range map[string]func() error{
 		"find": func() error {
-			_, _, err := be.find(t.Context(), FeatureQuery{Area: world}, nil)
+			_, _, err := be.find(t.Context(), store.Query{Area: world}, nil)
 			return err
 		},
 		"near": func() error {
-			return be.nearest(t.Context(), NearestQuery{K: 4000}, func(*store.Found) (bool, error) { return true, nil })
+			return be.nearest(t.Context(), store.NearestQuery{K: 4000}, func(*store.Found) (bool, error) { return true, nil })
 		},
 	} {
 		if err := call(); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "bytes of answers") {
@@ -57,7 +57,7 @@ func TestFeatureWorkIsCounted(t *testing.T) {
 		t.Errorf("count: %d, %v", n, err)
 	}
 	other.Close()
-	fs, _, err := be.find(t.Context(), FeatureQuery{Area: world}, nil)
+	fs, _, err := be.find(t.Context(), store.Query{Area: world}, nil)
 	if err != nil || len(fs) != len(all) {
 		t.Errorf("with room: %d features, %v", len(fs), err)
 	}

@@ -3,9 +3,9 @@ package catfish
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"sync"
 
+	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
 )
@@ -19,15 +19,11 @@ type Local struct {
 	close sync.Once
 }
 
-// LocalOptions configure a Local: those of the store. Dir is Open's.
-type LocalOptions = store.Options
-
 // Open opens the features in a data directory, or makes it; an empty one keeps
 // them in memory alone. One process at a time has a directory open: a server's is
 // that of the server.
 func Open(ctx context.Context, dir string, o LocalOptions) (*Local, error) {
-	o.Dir = dir
-	st, err := store.Open(ctx, o)
+	st, err := store.Open(ctx, o.ofStore(dir))
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +42,7 @@ func (l *Local) keepTidy(ctx context.Context) {
 func (l *Local) Store() *store.Store { return l.st }
 
 // Close waits for calls under way, and closes the store. Later calls fail with
-// store.ErrClosed.
+// ErrClosed.
 func (l *Local) Close() (err error) {
 	l.close.Do(func() {
 		l.stop()
@@ -58,12 +54,12 @@ func (l *Local) Close() (err error) {
 }
 
 // CreateFeatures adds a collection, unless there is one of that name
-// (store.ErrCollectionExists: with other options).
+// (ErrCollectionExists: with other options).
 func (l *Local) CreateFeatures(ctx context.Context, name string, o FeaturesOptions) error {
 	if err := cmp.Or(ctx.Err(), checkName(name)); err != nil {
 		return err
 	}
-	_, err := l.st.Create(name, o)
+	_, err := l.st.Create(name, store.CollectionOptions(o))
 	return err
 }
 
@@ -87,13 +83,7 @@ func (l *Local) SwapCollections(ctx context.Context, a, b string) error {
 
 // Features is for the collection of a name. ErrUnknownCollection: there is none.
 func (l *Local) Features(name string) (*Features, error) {
-	f := &localFeatures{func() (*store.Collection, error) {
-		c, err := l.st.Collection(name)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %q", ErrUnknownCollection, name)
-		}
-		return c, nil
-	}}
+	f := &localFeatures{name, func() (*store.Collection, error) { return l.st.Collection(name) }}
 	if _, err := f.open(); err != nil {
 		return nil, err
 	}
@@ -103,13 +93,16 @@ func (l *Local) Features(name string) (*Features, error) {
 // FeaturesOf is for a collection in this process, such as a Server's, whatever its
 // name is.
 func FeaturesOf(c *store.Collection) *Features {
-	return &Features{&localFeatures{func() (*store.Collection, error) { return c, nil }}}
+	return &Features{&localFeatures{c.Name(), func() (*store.Collection, error) { return c, nil }}}
 }
 
 // localFeatures is a collection in this process, found anew by each call.
 type localFeatures struct {
+	name string
 	open func() (*store.Collection, error)
 }
+
+func (l *localFeatures) collection() string { return l.name }
 
 // begin is open for a call, which an ended context ends before it begins, as over a
 // connection.
@@ -129,7 +122,7 @@ func (l *localFeatures) put(ctx context.Context, fs []Feature, cond kv.Condition
 	var under sync.WaitGroup
 	var all store.Writes
 	for i, f := range fs {
-		id, value, err := store.Encode(f, c.Options().Space)
+		id, value, err := store.Encode(store.Feature(f), c.Options().Space)
 		if results[i].ID = id; err != nil {
 			results[i].Err = err
 			continue
@@ -162,7 +155,7 @@ func (l *localFeatures) erase(ctx context.Context, id string, cond kv.Condition)
 	return c.Delete(ctx, id, cond)
 }
 
-func (l *localFeatures) eraseWhere(ctx context.Context, q FeatureQuery) (int, error) {
+func (l *localFeatures) eraseWhere(ctx context.Context, q store.Query) (int, error) {
 	c, err := l.begin(ctx)
 	if err != nil {
 		return 0, err
@@ -170,7 +163,7 @@ func (l *localFeatures) eraseWhere(ctx context.Context, q FeatureQuery) (int, er
 	return c.DeleteWhere(ctx, q)
 }
 
-func (l *localFeatures) get(ctx context.Context, ids []string, _ *FeatureFields, yield func(int, *store.Found) (bool, error)) error {
+func (l *localFeatures) get(ctx context.Context, ids []string, _ *feature.Selection, yield func(int, *store.Found) (bool, error)) error {
 	c, err := l.begin(ctx)
 	if err != nil {
 		return err
@@ -178,12 +171,12 @@ func (l *localFeatures) get(ctx context.Context, ids []string, _ *FeatureFields,
 	return c.GetMany(ctx, ids, yield)
 }
 
-func (l *localFeatures) search(ctx context.Context, q FeatureQuery, yield func(*store.Found) (bool, error)) error {
+func (l *localFeatures) search(ctx context.Context, q store.Query, yield func(*store.Found) (bool, error)) error {
 	c, err := l.begin(ctx)
 	if err != nil {
 		return err
 	}
-	return inPages(ctx, q, localPage, func(ctx context.Context, q FeatureQuery) ([]store.Found, bool, error) { return findIn(ctx, c, q) }, yield)
+	return inPages(ctx, q, localPage, func(ctx context.Context, q store.Query) ([]store.Found, bool, error) { return findIn(ctx, c, q) }, yield)
 }
 
 const (
@@ -195,7 +188,7 @@ const (
 )
 
 // findIn copies what it finds: the caller may take longer than records stay.
-func findIn(ctx context.Context, c *store.Collection, q FeatureQuery) (found []store.Found, more bool, err error) {
+func findIn(ctx context.Context, c *store.Collection, q store.Query) (found []store.Found, more bool, err error) {
 	bytes := 0
 	err = c.Search(ctx, q, func(f *store.Found) (bool, error) {
 		if bytes += len(f.ID) + len(f.Value); bytes > localBytes && len(found) > 0 {
@@ -211,7 +204,7 @@ func findIn(ctx context.Context, c *store.Collection, q FeatureQuery) (found []s
 	return found, more, err
 }
 
-func (l *localFeatures) nearest(ctx context.Context, q NearestQuery, yield func(*store.Found) (bool, error)) error {
+func (l *localFeatures) nearest(ctx context.Context, q store.NearestQuery, yield func(*store.Found) (bool, error)) error {
 	c, err := l.begin(ctx)
 	if err != nil {
 		return err
@@ -227,7 +220,7 @@ func (l *localFeatures) nearest(ctx context.Context, q NearestQuery, yield func(
 	return err
 }
 
-func (l *localFeatures) count(ctx context.Context, q FeatureQuery) (int, error) {
+func (l *localFeatures) count(ctx context.Context, q store.Query) (int, error) {
 	c, err := l.begin(ctx)
 	if err != nil {
 		return 0, err

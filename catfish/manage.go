@@ -52,7 +52,7 @@ func (c *Client) Collections(ctx context.Context) ([]CollectionInfo, error) {
 			UsedBytes: f.Tree.UsedBytes + f.Records.UsedBytes,
 			// Two slabs, which have no more memory than the server.
 			SlabBytes: min(f.Tree.SlabBytes+f.Records.SlabBytes, st.Memory.Limit),
-			Features:  &f.CollectionOptions,
+			Features:  (*FeaturesOptions)(&f.CollectionOptions),
 		})
 	}
 	slices.SortFunc(l, func(a, b CollectionInfo) int { return strings.Compare(a.Name, b.Name) })

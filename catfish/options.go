@@ -120,7 +120,7 @@ type ServerOptions struct {
 	Records      []string
 	RecordShards int
 	// Features are hosted, too: collections of features, by name.
-	Features map[string]store.CollectionOptions
+	Features map[string]FeaturesOptions
 	// Keep are collections of boxes that are kept in DataDir: of Collections, or
 	// DefaultCollection, or others, which are hosted, too. A write to them is
 	// answered when it is durable. One that DataDir has from before is kept in any

@@ -80,7 +80,7 @@ func (cs *collections) swap(s *Server, a, b string) (until time.Duration, err er
 		return 0, err
 	}
 	for name, c := range map[string]*collection{a: y, b: x} {
-		if o, fixed := s.opts.Features[name]; fixed && o != c.features.Options() {
+		if o, fixed := s.opts.Features[name]; fixed && o != FeaturesOptions(c.features.Options()) {
 			return 0, fmt.Errorf("%w: the server has %q with other options than %q", ErrNotPermitted, name, c.name)
 		}
 	}

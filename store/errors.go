@@ -10,7 +10,7 @@ var (
 	// ErrQuery: a query that no collection answers; the text says which part.
 	ErrQuery = errors.New("store: bad query")
 	// ErrUnknownCollection: there is none of that name.
-	ErrUnknownCollection = errors.New("store: unknown collection")
+	ErrUnknownCollection = errors.New("unknown collection")
 	// ErrCollectionExists: there is one of that name, with other options.
 	ErrCollectionExists = errors.New("store: the collection exists")
 	// ErrName: a name that no collection may have.

@@ -132,10 +132,10 @@ func judge(w *write, old *Found) error {
 		has = old.Revision
 	}
 	if err := w.cond.Check(w.key, has); err != nil {
-		return err
+		return w.refused(err, has)
 	}
 	if has == 0 && (w.kind == disk.Delete || w.patch != nil) {
-		return fmt.Errorf("%w: %q", kv.ErrNotFound, w.id)
+		return w.refused(kv.ErrNotFound, has)
 	}
 	return nil
 }

@@ -1,13 +1,10 @@
 package web
 
 import (
-	"bytes"
-	"fmt"
 	"net/http"
 
 	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish/access"
-	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
 )
 
@@ -56,21 +53,5 @@ func (q *request) feature() error {
 }
 
 func noFeature(c api.FeatureCollection, id string) error {
-	return &featureError{fmt.Errorf("%w: collection %q has no feature %.200q", kv.ErrNotFound, c.Name(), id)}
+	return store.NoFeature(c.Name(), id)
 }
-
-// featureError speaks of features where package kv, which knows only keys, says
-// key.
-type featureError struct{ err error }
-
-func (e *featureError) Error() string {
-	s := e.err.Error()
-	for _, own := range []error{kv.ErrNotFound, kv.ErrExists, kv.ErrConflict} {
-		if rest, ok := bytes.CutPrefix([]byte(s), []byte(own.Error()+": ")); ok {
-			return string(rest)
-		}
-	}
-	return s
-}
-
-func (e *featureError) Unwrap() error { return e.err }

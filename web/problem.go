@@ -92,7 +92,6 @@ var statuses = []struct {
 	{access.ErrPermission, http.StatusForbidden},
 	{access.ErrRateLimited, http.StatusTooManyRequests},
 	{store.ErrUnknownCollection, http.StatusNotFound},
-	{catfish.ErrUnknownCollection, http.StatusNotFound},
 	{catfish.ErrKind, http.StatusNotFound},
 	{kv.ErrNotFound, http.StatusNotFound},
 	{kv.ErrExists, http.StatusConflict},

@@ -115,7 +115,7 @@ func (q *request) create() error {
 	}
 	revision, err := q.put(c, e, 0, kv.Condition{IfAbsent: true})
 	if err != nil {
-		return &featureError{err}
+		return err
 	}
 	q.created(c, e.id, revision)
 	return nil

@@ -61,7 +61,7 @@ func TestData(t *testing.T) {
 		if p := d.Point(i); !b.Pad(1e-9).Contains(p) {
 			t.Errorf("%s: position %v is not in %v", f.ID, p, b)
 		}
-		if _, _, err := store.Encode(f, 0); err != nil {
+		if _, _, err := store.Encode(store.Feature(f), 0); err != nil {
 			t.Error(err)
 		}
 		var tags, own map[string]any

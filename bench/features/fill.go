@@ -65,7 +65,7 @@ func putAll(ctx context.Context, d *Data, c *store.Collection, note func(string)
 		var under sync.WaitGroup
 		var failed atomic.Pointer[error]
 		for _, f := range batch {
-			id, value, err := store.Encode(f, c.Options().Space)
+			id, value, err := store.Encode(store.Feature(f), c.Options().Space)
 			if err != nil {
 				return err
 			}

@@ -46,7 +46,7 @@ func (s *catfishServer) writeStep(w *writes) step {
 	written := make(chan error, 1)
 	tell := func(_ uint64, err error) { written <- err }
 	return func(_ context.Context, rng *rand.Rand) (done, error) {
-		id, value, err := store.Encode(w.feature(rng), s.features.Options().Space)
+		id, value, err := store.Encode(store.Feature(w.feature(rng)), s.features.Options().Space)
 		if err != nil {
 			return done{}, err
 		}
@@ -68,7 +68,7 @@ func diskStep(w *writes, job LoadJob) (step, *os.File, error) {
 	return func(_ context.Context, rng *rand.Rand) (done, error) {
 		buf = buf[:0]
 		for range together {
-			id, value, err := store.Encode(w.feature(rng), 0)
+			id, value, err := store.Encode(store.Feature(w.feature(rng)), 0)
 			if err != nil {
 				return done{}, err
 			}

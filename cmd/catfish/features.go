@@ -13,7 +13,7 @@ import (
 
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/datasets/places"
-	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/store"
 )
 
 func newFeatures(a *app) *cobra.Command {
@@ -78,7 +78,7 @@ others were printed.`,
 				return err
 			}
 			defer cl.Close()
-			return a.featureGet(cmd.Context(), fs, f.json, fields, ids)
+			return a.featureGet(cmd.Context(), fs, f.collection, f.json, fields, ids)
 		},
 	}
 	f.register(c)
@@ -87,7 +87,7 @@ others were printed.`,
 	return c
 }
 
-func (a *app) featureGet(ctx context.Context, fs *catfish.Features, asJSON bool, fields fieldFlags, ids []string) error {
+func (a *app) featureGet(ctx context.Context, fs *catfish.Features, collection string, asJSON bool, fields fieldFlags, ids []string) error {
 	found, err := fs.GetFields(ctx, ids, fields.selection())
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (a *app) featureGet(ctx context.Context, fs *catfish.Features, asJSON bool,
 	for i, x := range found {
 		if x.ID == "" {
 			if missing == nil {
-				missing = ofFeature(ids[i], kv.ErrNotFound)
+				missing = store.NoFeature(collection, ids[i])
 			}
 			if asJSON {
 				absent = append(absent, ids[i])
@@ -153,7 +153,7 @@ type putFlags struct {
 	sourceFlags
 	file     string
 	ttl      time.Duration
-	cond     kv.Condition
+	cond     catfish.Condition
 	noCreate bool
 }
 
@@ -261,8 +261,8 @@ func (a *app) featurePut(ctx context.Context, f *putFlags, path string) error {
 }
 
 // putAll stores features. The first error is returned, with how many were stored.
-func putAll(ctx context.Context, fs *catfish.Features, all []catfish.Feature, cond kv.Condition, stored func(catfish.PutResult)) error {
-	if cond != (kv.Condition{}) {
+func putAll(ctx context.Context, fs *catfish.Features, all []catfish.Feature, cond catfish.Condition, stored func(catfish.PutResult)) error {
+	if cond != (catfish.Condition{}) {
 		for i, x := range all {
 			id, revision, err := fs.Put(ctx, x, cond)
 			if err != nil {
@@ -297,7 +297,7 @@ func partly(n, of int, err error) error {
 
 func newFeaturePatch(a *app) *cobra.Command {
 	var f oneFlags
-	var cond kv.Condition
+	var cond catfish.Condition
 	c := &cobra.Command{
 		Use:   "patch ID JSON",
 		Short: "Change properties of a feature",
@@ -337,7 +337,7 @@ are given are set, null removes one, others stay. A JSON of - is standard input.
 func newFeatureDelete(a *app) *cobra.Command {
 	var f oneFlags
 	var area areaFlags
-	var cond kv.Condition
+	var cond catfish.Condition
 	c := &cobra.Command{
 		Use:   "delete ID... | delete --filter EXPRESSION",
 		Short: "Remove features, by ids or by area and filter",
@@ -385,7 +385,7 @@ func newFeatureDelete(a *app) *cobra.Command {
 }
 
 // featureDelete removes ids, of which each is tried. The first error is returned.
-func (a *app) featureDelete(ctx context.Context, fs *catfish.Features, asJSON bool, ids []string, cond kv.Condition) error {
+func (a *app) featureDelete(ctx context.Context, fs *catfish.Features, asJSON bool, ids []string, cond catfish.Condition) error {
 	var first error
 	var done []featureDone
 	for _, id := range ids {
@@ -396,7 +396,7 @@ func (a *app) featureDelete(ctx context.Context, fs *catfish.Features, asJSON bo
 		case first == nil:
 			first = ofFeature(id, err)
 		}
-		if err != nil && !errors.Is(err, kv.ErrNotFound) {
+		if err != nil && !errors.Is(err, catfish.ErrNotFound) {
 			break // The next one would not go better.
 		}
 	}
@@ -411,23 +411,12 @@ func (a *app) featureDelete(ctx context.Context, fs *catfish.Features, asJSON bo
 	return first
 }
 
-// ofFeature is an error about the feature of an id, in words of features: those of
-// keys are of package kv.
+// ofFeature is an error about the feature of an id, which it names.
 func ofFeature(id string, err error) error {
-	switch {
-	case errors.Is(err, kv.ErrNotFound):
-		return featureError{fmt.Sprintf("no such feature: %q", id), err}
-	case errors.Is(err, kv.ErrExists):
-		return featureError{fmt.Sprintf("there is a feature %q already", id), err}
+	for _, named := range []error{catfish.ErrNotFound, catfish.ErrExists, catfish.ErrConflict} {
+		if errors.Is(err, named) {
+			return err
+		}
 	}
 	return fmt.Errorf("%q: %w", id, err)
 }
-
-// featureError has words of its own, and is what it was.
-type featureError struct {
-	text string
-	err  error
-}
-
-func (e featureError) Error() string { return e.text }
-func (e featureError) Unwrap() error { return e.err }

@@ -67,19 +67,19 @@ func TestConditionHints(t *testing.T) {
 	succeed(t, at(addr, "put", cafe)...)
 	succeed(t, "kv", "put", "a", "1", "-c", "r", "--server", addr)
 	for says, args := range map[string][]string{
-		`there is a feature "sol" already`: at(addr, "put", cafe, "--if-absent"),
-		"revision":                         at(addr, "put", cafe, "--if-revision", "99"),
-		`no such feature: "luna"`:          at(addr, "features", "delete", "luna"),
-		`no such feature: "nox"`:           at(addr, "features", "patch", "nox", "{}"),
-		`no such key: "b"`:                 {"kv", "delete", "b", "-c", "r", "--server", addr},
-		"the key exists":                   {"kv", "put", "a", "1", "-c", "r", "--if-absent", "--server", addr},
+		`feature "sol" is in "cafes" already`: at(addr, "put", cafe, "--if-absent"),
+		"revision":                            at(addr, "put", cafe, "--if-revision", "99"),
+		`no feature "luna" in "cafes"`:        at(addr, "features", "delete", "luna"),
+		`no feature "nox" in "cafes"`:         at(addr, "features", "patch", "nox", "{}"),
+		`no such key: "b"`:                    {"kv", "delete", "b", "-c", "r", "--server", addr},
+		"the key exists":                      {"kv", "put", "a", "1", "-c", "r", "--if-absent", "--server", addr},
 	} {
 		code, _, got := program(t, args...)
 		if code != exitFailure || !strings.Contains(got, says) || !strings.HasSuffix(got, "\nNothing was changed.\n") {
 			t.Errorf("%v: exit %d, %q, want %q", args, code, got, says)
 		}
 	}
-	fail(t, exitFailure, at(addr, "get", "luna"), `no such feature: "luna"`)
+	fail(t, exitFailure, at(addr, "get", "luna"), `no feature "luna" in "cafes"`)
 	code, out, _ := program(t, at(addr, "get", "sol", "luna", "--json")...)
 	if code != exitFailure || !strings.Contains(out, `"missing":["luna"]`) || !strings.Contains(out, `"id":"sol"`) {
 		t.Errorf("exit %d, %s", code, out)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store"
 )
 
 // placesAPI is what a warden asks of its features: *catfish.Features has it, and so
@@ -102,7 +101,7 @@ func (p *webPlaces) Get(ctx context.Context, id string) (catfish.Feature, error)
 	}
 	var f webFeature
 	err = json.Unmarshal(b, &f)
-	return store.Feature{ID: f.ID, Geometry: f.Geometry.Coordinates}, err
+	return catfish.Feature{ID: f.ID, Geometry: f.Geometry.Coordinates}, err
 }
 
 func (p *webPlaces) Search(ctx context.Context, _ catfish.FeatureQuery) iter.Seq2[catfish.Feature, error] {
@@ -126,7 +125,7 @@ func (p *webPlaces) page(ctx context.Context, path, prefix string) iter.Seq2[cat
 			return
 		}
 		for _, f := range doc.Features {
-			if strings.HasPrefix(f.ID, prefix) && !yield(store.Feature{ID: f.ID, Geometry: f.Geometry.Coordinates, Distance: f.Distance}, nil) {
+			if strings.HasPrefix(f.ID, prefix) && !yield(catfish.Feature{ID: f.ID, Geometry: f.Geometry.Coordinates, Distance: f.Distance}, nil) {
 				return
 			}
 		}

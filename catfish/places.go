@@ -1,0 +1,199 @@
+package catfish
+
+import (
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"github.com/paulmach/orb"
+
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/disk"
+)
+
+// Feature is a place: an id, a geometry, properties.
+type Feature struct {
+	// ID is unique in its collection, 1 to 512 bytes of UTF-8. Empty in a Put:
+	// one is made (UUIDv7, RFC 9562).
+	ID string
+	// Geometry of any GeoJSON type, or nil.
+	Geometry orb.Geometry
+	// Properties is the text of a JSON object, or nil.
+	Properties json.RawMessage
+	// Expires is when it is gone, by the server's clock; zero: never.
+	Expires time.Time
+	// Revision of the write that made it so.
+	Revision uint64
+	// Distance of a Nearest: metres, or the unit of a planar space.
+	Distance float64
+}
+
+// FeatureQuery says which features are wanted. The zero value is all of them.
+type FeatureQuery struct {
+	// Area is a Box, a Circle or a Polygon; nil: everywhere, and nowhere: features
+	// without a geometry, too.
+	Area *Area
+	// Relation is what must hold between a feature and the area: Intersects, Within
+	// or Contains.
+	Relation Relation
+	// Filter is a condition on properties, id, geometry type and times, in CEL
+	// (docs/filters.md). Empty: none.
+	Filter string
+	// Limit is how many are wanted; 0: all. Limits apply to what has passed the
+	// filter.
+	Limit int
+	// Order says in which order they come, and which of them if there are more
+	// than Limit: AnyOrder or ByID.
+	Order Order
+	// After continues an order by id behind this one.
+	After string
+	// Fields are the parts of features that are wanted. Filters see all of them.
+	Fields FeatureFields
+}
+
+func (q *FeatureQuery) ofStore() store.Query {
+	return store.Query{
+		Area: q.Area, Relation: q.Relation, Filter: q.Filter, Limit: q.Limit,
+		Order: q.Order, After: q.After, Fields: feature.Selection(q.Fields),
+	}
+}
+
+// NearestQuery asks for the features around a point, in the order of their
+// distance, then of their ids. At least one of K and Within is needed.
+type NearestQuery struct {
+	X, Y float64 // longitude and latitude, or of a planar space
+	K    int     // how many, up to 65,536; 0: all within
+	// Within is the greatest distance, in metres or the unit of a planar space;
+	// 0: none.
+	Within float64
+	Filter string        // as of a FeatureQuery
+	Fields FeatureFields // as of a FeatureQuery
+}
+
+func (q *NearestQuery) ofStore() store.NearestQuery {
+	return store.NearestQuery{
+		X: q.X, Y: q.Y, K: q.K, Within: q.Within, Filter: q.Filter, Fields: feature.Selection(q.Fields),
+	}
+}
+
+// FeatureFields says which parts of features are wanted. The zero value is all.
+type FeatureFields struct {
+	// Fields are names of properties; none: all. One that a feature does not have
+	// is left out.
+	Fields []string
+	// NoProperties, NoGeometry: these are left out altogether.
+	NoProperties, NoGeometry bool
+}
+
+// FeaturesOptions configure a collection of features. They do not change.
+type FeaturesOptions struct {
+	Space Space `json:"space"` // Geographic or Planar
+	// Title and Description are for people.
+	Title       string `json:"title,omitempty"`
+	Description string `json:"description,omitempty"`
+}
+
+// LocalOptions configure a Local. The zero value is ready for use.
+type LocalOptions struct {
+	Sync Sync // when a write is durable: SyncAlways, SyncOff, SyncInterval
+	// LogBytes is about how much of the log is kept for watchers; 0: 256 MiB.
+	LogBytes int64
+	// SlabBytes bounds each part of a collection's memory: tree, records, keys.
+	// It is address space until it is used. 0: 64 GiB.
+	SlabBytes int64
+	NodeBytes int          // of trees; 0: rstar.DefaultNodeBytes
+	Logger    *slog.Logger // nil: none
+	// Now is the time since the Unix epoch, never going back; nil: the clock.
+	Now func() time.Duration
+	// Workers load collections at the start; 0: one for each processor.
+	Workers int
+	Watch   store.WatchLimits
+}
+
+func (o *LocalOptions) ofStore(dir string) store.Options {
+	return store.Options{
+		Dir: dir, Sync: o.Sync, LogBytes: o.LogBytes, SlabBytes: o.SlabBytes, NodeBytes: o.NodeBytes,
+		Logger: o.Logger, Now: o.Now, Workers: o.Workers, Watch: o.Watch,
+	}
+}
+
+type (
+	// Condition of a write: Condition{IfAbsent: true} is for an id that has no
+	// feature, Condition{IfRevision: 7} for a feature of that revision. Otherwise the
+	// write is refused (ErrExists, ErrConflict). The zero value is none.
+	Condition = kv.Condition
+	// Area is a part of a collection's space: a Box, a Circle or a Polygon.
+	Area = store.Area
+	// Order of an answer: AnyOrder, ByID.
+	Order = store.Order
+	// Relation of a feature to an area: Intersects, Within, Contains.
+	Relation = feature.Relation
+	// Space of a collection: Geographic, Planar.
+	Space = feature.Space
+	// Sync says when a write is durable: SyncAlways, SyncOff, SyncInterval.
+	Sync = disk.Sync
+	// EventKind is what a write means for an area: Progress, Enter, Exit, Inside,
+	// Changed.
+	EventKind = store.EventKind
+	// Why a feature left an area: Moved, Filtered, Deleted, Expired.
+	Why = store.Why
+)
+
+// Orders. ByID is that of the bytes of ids. It is stable: what is written in the
+// meantime moves nothing else.
+const (
+	AnyOrder = store.AnyOrder
+	ByID     = store.ByID
+)
+
+// Relations of a feature to an area.
+const (
+	Intersects = feature.Intersects // they share a point
+	Within     = feature.Within     // all of the feature lies in the area, not only on its edge
+	Contains   = feature.Contains   // all of the area lies in the feature, not only on its edge
+)
+
+// Spaces of a collection.
+const (
+	Geographic = feature.Geographic // longitude and latitude in degrees; distances are metres
+	Planar     = feature.Planar     // x and y in any one unit, which is also that of distances
+)
+
+// Kinds of a FeatureEvent. A feature matches if it lies in the area and passes the
+// filter.
+const (
+	Progress = store.Progress // there was nothing else up to Resume
+	Enter    = store.Enter    // it matches now, and did not before
+	Exit     = store.Exit     // it did before, and does not now; see Why
+	Inside   = store.Inside   // it does, as before, and its geometry is another
+	Changed  = store.Changed  // it does, as before, and was written with the same geometry
+)
+
+// Reasons of an Exit.
+const (
+	Moved    = store.Moved    // it is not in the area any more
+	Filtered = store.Filtered // it is, but does not pass the filter any more
+	Deleted  = store.Deleted
+	Expired  = store.Expired // deleted after its time
+)
+
+// When writes are durable.
+var (
+	SyncAlways = disk.SyncAlways // when the call returns
+	SyncOff    = disk.SyncOff    // when the operating system has written them
+)
+
+// SyncInterval makes writes durable every d, which must be positive.
+func SyncInterval(d time.Duration) Sync { return disk.SyncInterval(d) }
+
+// Box is the area from west to east and south to north. If west is greater than
+// east it crosses 180 degrees.
+func Box(west, south, east, north float64) *Area { return store.Box(west, south, east, north) }
+
+// Circle is what is at most radius away, in metres or the unit of a planar space.
+func Circle(x, y, radius float64) *Area { return store.Circle(x, y, radius) }
+
+// Polygon is the area of an orb.Polygon or orb.MultiPolygon.
+func Polygon(g orb.Geometry) *Area { return store.Polygon(g) }
