@@ -16,6 +16,7 @@
 //	/collections/{collectionId}/counts           how many by cells, not of the standard
 //	/collections/{collectionId}/nearest          features around a point, not of the standard
 //	/collections/{collectionId}/events           what is written from now on, not of the standard
+//	/healthz, /readyz                            probes (probes.go)
 //	/engine, /engine/events, /engine/load        with Options.Engine (docs/engine.md)
 //
 // Collections in a planar space are not served: the standard's only reference

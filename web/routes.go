@@ -75,6 +75,7 @@ func (s *Server) routes() {
 	for _, p := range s.endless() {
 		s.mux.Handle(p.pattern, s.stream(p))
 	}
+	s.probes()
 	s.mux.Handle("/", s.serve(page{"", true, nil}))
 }
 

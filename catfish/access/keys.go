@@ -121,7 +121,7 @@ func (k *Keys) Poll() {
 		if err != nil {
 			k.log.Error("keys not reloaded, the old ones stay", "file", k.file, "err", err)
 		} else {
-			k.log.Warn("keys reloaded", "file", k.file, "keys", k.Len())
+			k.log.Info("keys reloaded", "file", k.file, "keys", k.Len())
 		}
 	}
 	now := k.now()

@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -149,25 +148,6 @@ func newRoom(srv *catfish.Server, load bool, cpus affinity.Set) (*engine.Room, e
 	return engine.New(o), nil
 }
 
-// httpMetrics are those of HTTP requests, by method, page and status: a few dozen.
-type httpMetrics struct {
-	took  *prometheus.HistogramVec
-	bytes *prometheus.CounterVec
-}
-
-func newHTTPMetrics() *httpMetrics {
-	return &httpMetrics{
-		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "catfish_http_request_duration_seconds", Help: "Time to answer HTTP requests.",
-			// 16 us to 4 s, as of gRPC calls.
-			Buckets: []float64{16e-6, 64e-6, 256e-6, 1e-3, 4e-3, 16e-3, 64e-3, 0.25, 1, 4},
-		}, []string{"method", "route", "code"}),
-		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "catfish_http_answer_bytes_total", Help: "Bytes of the bodies of HTTP answers.",
-		}, []string{"route"}),
-	}
-}
-
 // http sees a request that has ended.
 func (o *observed) http(ctx context.Context, r web.Observed) {
 	method := r.Method
@@ -178,9 +158,9 @@ func (o *observed) http(ctx context.Context, r web.Observed) {
 	}
 	if o.pages != nil {
 		if !r.Stream { // How long a client stays is no latency.
-			o.pages.took.WithLabelValues(method, r.Route, strconv.Itoa(r.Status)).Observe(r.Took.Seconds())
+			o.pages.Took.WithLabelValues(method, r.Route, strconv.Itoa(r.Status)).Observe(r.Took.Seconds())
 		}
-		o.pages.bytes.WithLabelValues(r.Route).Add(float64(r.Bytes))
+		o.pages.Bytes.WithLabelValues(r.Route).Add(float64(r.Bytes))
 	}
 	level := slog.LevelInfo
 	switch {

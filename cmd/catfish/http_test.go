@@ -62,10 +62,15 @@ func TestHTTPSession(t *testing.T) {
 			t.Errorf("a tile: %d %s", status, body)
 		}
 	}
+	for _, probe := range []string{"/healthz", "/readyz"} {
+		if status, body := ask(t, site+probe, ""); status != http.StatusOK {
+			t.Errorf("%s: %d %s", probe, status, body)
+		}
+	}
 	_, metrics := ask(t, "http://"+readyField(t, ready, "metrics")+"/metrics", "")
 	for _, want := range []string{
 		`catfish_http_request_duration_seconds_count{code="200",method="GET",route="/collections/{collectionId}/items"} 1`,
-		`code="401"`, `catfish_http_answer_bytes_total{route="/collections/{collectionId}/items"}`, `HTTP connections`,
+		`code="401"`, `catfish_http_answer_bytes_total{route="/collections/{collectionId}/items"}`, `HTTP connections`, `budget="HTTP event streams"`,
 		`catfish_http_tile_requests_total{result="miss"} 1`, `catfish_http_tile_requests_total{result="hit"} 1`, `catfish_http_tile_kept 1`,
 	} {
 		if !strings.Contains(metrics, want) {

@@ -54,7 +54,7 @@ func TestKeysSession(t *testing.T) {
 	ca := certstest.NewCA(t, dir, "ca")
 	cert, certKey := ca.Issue(t, "server", 1)
 	mine, mineKey := ca.Issue(t, "client", 2)
-	p, addr, ready := serve(t, "--load", "uniform", "--objects", "100", "--keys", keys,
+	p, addr, ready := serve(t, "--verbose", "--load", "uniform", "--objects", "100", "--keys", keys,
 		"--grpc", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", certKey, "--tls-client-ca", ca.File,
 		"--metrics", "127.0.0.1:0")
 

@@ -27,7 +27,7 @@ type observed struct {
 	log    *slog.Logger
 	quiet  *quietlog.Handler
 	calls  *grpcprom.ServerMetrics // nil: none are served
-	pages  *httpMetrics            // nil: none are served
+	pages  *metrics.HTTP           // nil: none are served
 	tiles  metrics.Tiles           // of HTTP
 	traces *tracing                // nil: none are sent
 	stop   context.CancelFunc
@@ -58,8 +58,8 @@ func newObserved(ctx context.Context, srv *catfish.Server, addr string, log *slo
 		}
 		return nil, fmt.Errorf("metrics: cannot listen on %q: %w", addr, err)
 	}
-	o.addr, o.calls, o.pages = l.Addr().String(), grpcMetrics(), newHTTPMetrics()
-	h := metrics.Handler(metrics.New(srv, append(metrics.Process(), o.calls, o.pages.took, o.pages.bytes, &o.tiles)...), srv, o.log)
+	o.addr, o.calls, o.pages = l.Addr().String(), grpcMetrics(), metrics.NewHTTP()
+	h := metrics.Handler(metrics.New(srv, append(metrics.Process(), o.calls, o.pages.Took, o.pages.Bytes, &o.tiles)...), srv, o.log)
 	go func() {
 		defer close(o.done)
 		if err := metrics.Serve(ctx, l, h); err != nil {

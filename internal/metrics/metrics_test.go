@@ -120,7 +120,7 @@ func TestDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range slices.Concat([]string{"catfish_scrape_duration_seconds"}, names, tileNames) {
+	for _, name := range slices.Concat([]string{"catfish_scrape_duration_seconds"}, names, tileNames, httpNames) {
 		if !strings.Contains(string(text), "`"+strings.TrimPrefix(name, "catfish_")) {
 			t.Errorf("docs/operations.md does not name %s", name)
 		}
@@ -142,8 +142,14 @@ func TestDeployed(t *testing.T) {
 			t.Errorf("%s asks for %q", file, asked)
 		}
 		for _, name := range asked {
-			if !slices.Contains(slices.Concat(names, tileNames), strings.TrimSuffix(name, "_bucket")) {
+			name = strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count")
+			if !slices.Contains(slices.Concat(names, tileNames, httpNames), name) {
 				t.Errorf("%s asks for %s, which is not there", file, name)
+			}
+		}
+		for _, name := range httpNames[:1] { // What people meet first.
+			if !slices.Contains(asked, name+"_bucket") || !slices.Contains(asked, name+"_count") {
+				t.Errorf("%s does not ask for %s", file, name)
 			}
 		}
 	}

@@ -1,0 +1,24 @@
+package web
+
+import (
+	"io"
+	"net/http"
+)
+
+// probes are for orchestrators that know this port alone, as of package metrics. They
+// need no key, tell nothing of what is stored, and are not counted as requests.
+//
+//	/healthz   200 as long as the process answers
+//	/readyz    200 when the features are loaded, 503 before
+func (s *Server) probes() {
+	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "ok\n")
+	})
+	s.mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if _, err := s.ready(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = io.WriteString(w, "ready\n")
+	})
+}
