@@ -107,6 +107,8 @@ type Summary struct {
 	P50, P99       time.Duration
 	PeakCPU        float64 // highest of a frame
 	PeakPerS       float64 // most searches per second of a frame
+	Results        uint64  // objects that searches found
+	PeakResults    float64 // most of them per second of a frame
 	Transport      string
 	OffloadedFirst time.Duration // when the first frame offloaded; -1: never
 }
@@ -305,10 +307,16 @@ func newFrame(samples []*Sample) Frame {
 
 func (s *Summary) add(f Frame, samples []*Sample) {
 	s.Frames++
+	results := 0.0
 	for _, p := range samples {
 		s.Fast += p.Counters.Fast
 		s.Offload += p.Counters.Offloaded
+		s.Results += p.Results
+		if p.Elapsed > 0 {
+			results += float64(p.Results) / p.Elapsed.Seconds()
+		}
 	}
+	s.PeakResults = max(s.PeakResults, results)
 	s.PeakCPU = max(s.PeakCPU, f.ServerCPU)
 	s.PeakPerS = max(s.PeakPerS, f.FastPerS+f.OffPerS)
 	if f.OffPerS > 0 && s.OffloadedFirst < 0 {

@@ -18,6 +18,7 @@ type TextShow struct {
 	header  []string
 	drawn   int  // lines of the last picture
 	backOff bool // the policy has one to show
+	callers int  // goroutines that search
 	past    []Frame
 }
 
@@ -55,6 +56,8 @@ func (t *TextShow) Begin(s ServerReady, i Info, c DemoConfig) {
 		fmt.Sprintf("clients:   %d in %d processes, on %s, policy %s",
 			c.Procs*c.Clients, c.Procs, Cores(c.ClientCPUs.String()), i.Policy),
 	}
+	t.callers = c.Procs * c.Clients * c.InFlight
+	t.header = append(t.header, fmt.Sprintf("load:      %d callers with wide searches: first few a second, then all that they can get, then few", t.callers))
 	for _, l := range t.header {
 		fmt.Fprintln(t.W, l)
 	}
@@ -66,10 +69,10 @@ func (t *TextShow) Begin(s ServerReady, i Info, c DemoConfig) {
 }
 
 // legend explains the columns that do not explain themselves.
-const legend = "rest: pause of a client's goroutines between searches, the load; 0 is full\n" +
+const legend = "asked: searches/s that callers who rest ask for at most; all: they do not rest\n" +
 	"server: its own share of its cores; cores: all use of them"
 
-const frameHead = "  time  rest    fast/s offload/s  server  cores   p50 us    p99 us"
+const frameHead = "  time  asked   fast/s offload/s  server  cores   p50 us    p99 us"
 
 // legend is legend, and what the policy's columns are: the state of the
 // back-off, if it is one, or the share that is offloaded.
@@ -89,8 +92,12 @@ func (t *TextShow) frameHead() string {
 }
 
 func (t *TextShow) frameLine(f Frame) string {
-	line := fmt.Sprintf("%5.1fs %3dms  %8.0f %9.0f  %5.1f%% %5.1f%% %8.1f %9.1f",
-		f.At.Seconds(), f.Pause.Milliseconds(), f.FastPerS, f.OffPerS, 100*f.ServerCPU,
+	asked := "all"
+	if f.Pause > 0 {
+		asked = fmt.Sprintf("%.0f", float64(t.callers)/f.Pause.Seconds())
+	}
+	line := fmt.Sprintf("%5.1fs %6s %8.0f %9.0f  %5.1f%% %5.1f%% %8.1f %9.1f",
+		f.At.Seconds(), asked, f.FastPerS, f.OffPerS, 100*f.ServerCPU,
 		100*f.CoresCPU, stats.Micros(f.P50), stats.Micros(f.P99))
 	if t.backOff {
 		return line + fmt.Sprintf(" %6d %5d", f.Busy, f.Left)
@@ -145,6 +152,10 @@ func (t *TextShow) End(s Summary) {
 	fmt.Fprintf(t.W, "\nsummary: %d searches in %.1f s: %d by fast messaging, %d offloaded (%.1f%%)\n",
 		total, s.Elapsed.Seconds(), s.Fast, s.Offload,
 		100*stats.Ratio(float64(s.Offload), float64(total)))
+	if total > 0 {
+		fmt.Fprintf(t.W, "         a search found %.0f objects, and all searches up to %.1f million objects/s\n",
+			float64(s.Results)/float64(total), s.PeakResults/1e6)
+	}
 	fmt.Fprintf(t.W, "         up to %.0f searches/s, server CPU up to %.1f%%\n"+
 		"         latency p50 %.1f us, p99 %.1f us\n",
 		s.PeakPerS, 100*s.PeakCPU, stats.Micros(s.P50), stats.Micros(s.P99))

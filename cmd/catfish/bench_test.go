@@ -161,7 +161,7 @@ func TestDemo(t *testing.T) {
 func TestDemoInterrupted(t *testing.T) {
 	p := start(t, "demo", "--duration", "10m", "--transport", "soft", "--http", "127.0.0.1:0", "--places", "../../datasets/testdata/countries.geojson")
 	url, line := "", ""
-	for !strings.Contains(line, "0ms ") { // The first frame.
+	for !strings.Contains(line, " 1280 ") { // The first frame: 128 callers, 100 ms each.
 		if line = p.line(t); strings.HasPrefix(line, "page:") {
 			url = strings.Fields(line)[1]
 		}
