@@ -9,7 +9,7 @@ import (
 )
 
 // Put stores a record in place of the one that its key has, if there is one, and
-// returns its revision. kv.ErrExists, kv.ErrConflict: the condition does not hold,
+// returns its revision. ErrExists, ErrConflict: the condition does not hold,
 // and nothing was changed. ErrUnknownOutcome: look before repeating it, or have a
 // condition.
 //
@@ -18,7 +18,7 @@ import (
 // all of it is there, and the condition is looked at then. Up to 8 such Puts of a
 // Client go on at a time; others wait. record.ErrTooLarge: see Record. ErrBusy: the
 // server has no room, or no part came for 10 s; nothing was done.
-func (r *Records) Put(ctx context.Context, rec Record, cond kv.Condition) (revision uint64, err error) {
+func (r *Records) Put(ctx context.Context, rec Record, cond Condition) (revision uint64, err error) {
 	w := newPutQuery(kindPut, r.c, rec, cond)
 	defer w.release()
 	ans, err := w.send(ctx)
@@ -28,8 +28,8 @@ func (r *Records) Put(ctx context.Context, rec Record, cond kv.Condition) (revis
 	return getRevision(ans)
 }
 
-// Delete removes the record of a key. kv.ErrNotFound: there is none.
-func (r *Records) Delete(ctx context.Context, key []byte, cond kv.Condition) error {
+// Delete removes the record of a key. ErrNotFound: there is none.
+func (r *Records) Delete(ctx context.Context, key []byte, cond Condition) error {
 	w := newPutQuery(kindRemove, r.c, Record{Key: key}, cond)
 	defer w.release()
 	_, err := w.send(ctx)

@@ -18,7 +18,7 @@ var (
 	// ErrFeature: a feature that cannot be stored; the text says why.
 	ErrFeature = errors.New("store: bad feature")
 	// ErrClosed: Close was called, or the collection was dropped. Nothing was written.
-	ErrClosed = errors.New("store: closed")
+	ErrClosed = errors.New("closed")
 	// ErrPaused: the process did not run for a second in the middle of a search,
 	// and what it was about to read is gone. Search again.
 	ErrPaused = errors.New("store: the search was stopped for too long")
