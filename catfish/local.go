@@ -83,7 +83,7 @@ func (l *Local) SwapCollections(ctx context.Context, a, b string) error {
 
 // Features is for the collection of a name. ErrUnknownCollection: there is none.
 func (l *Local) Features(name string) (*Features, error) {
-	f := &localFeatures{name, func() (*store.Collection, error) { return l.st.Collection(name) }}
+	f := &localFeatures{func() (*store.Collection, error) { return l.st.Collection(name) }}
 	if _, err := f.open(); err != nil {
 		return nil, err
 	}
@@ -93,16 +93,22 @@ func (l *Local) Features(name string) (*Features, error) {
 // FeaturesOf is for a collection in this process, such as a Server's, whatever its
 // name is.
 func FeaturesOf(c *store.Collection) *Features {
-	return &Features{&localFeatures{c.Name(), func() (*store.Collection, error) { return c, nil }}}
+	return &Features{&localFeatures{func() (*store.Collection, error) { return c, nil }}}
 }
 
 // localFeatures is a collection in this process, found anew by each call.
 type localFeatures struct {
-	name string
 	open func() (*store.Collection, error)
 }
 
-func (l *localFeatures) collection() string { return l.name }
+// collection is its name now, "" if it was dropped.
+func (l *localFeatures) collection() string {
+	c, err := l.open()
+	if err != nil {
+		return ""
+	}
+	return c.Name()
+}
 
 // begin is open for a call, which an ended context ends before it begins, as over a
 // connection.
