@@ -233,8 +233,11 @@ func checkWays(t *testing.T, p path, c *Client) {
 		if c.conn.sessions.latest().dev.Info().TornLines {
 			copies = 2
 		}
-		if p.policy == "offload-single" && copies*n.RoundTrips != n.Reads {
-			t.Errorf("single-issue: %d round trips, %d reads", n.RoundTrips, n.Reads)
+		// One at a time, but for the header beside the root: not in a search
+		// that knows no header yet.
+		beside := n.Reads/copies - n.RoundTrips
+		if p.policy == "offload-single" && (beside == 0 || beside > n.OffloadedSearches) {
+			t.Errorf("single-issue: %d round trips, %d reads of %d searches", n.RoundTrips, n.Reads/copies, n.OffloadedSearches)
 		}
 		if p.policy == "offload" && n.RoundTrips >= n.Reads {
 			t.Errorf("multi-issue: %d round trips, %d reads", n.RoundTrips, n.Reads)

@@ -16,5 +16,7 @@
 //
 // Multi-issue (the paper, section IV-C): every block that is known is
 // read at once, up to a window, without waiting for its siblings. A
-// window of one is the paper's single-issue base line.
+// window of one is the paper's single-issue base line; what every walk reads
+// beside its first block, as a tree's header, costs no trip of its own there
+// either.
 package offload

@@ -16,8 +16,10 @@ type Ref struct {
 
 // Read is how a Ref is read.
 type Read struct {
-	// Hop counts round trips: 1 for a block known from the start, one
-	// more than its parent's for every other. For statistics only.
+	// Hop counts round trips, for statistics: 1 for a block known from the
+	// start, one more than its parent's for every other. 0 is for a block that
+	// is read beside the next one that Next returns, in no trip of its own:
+	// a channel that reads one block at a time posts the two together.
 	Hop    uint16
 	Region uint8 // which of Run's regions
 }

@@ -45,6 +45,7 @@ type walk struct {
 	t       Traversal
 	st      *Stats
 	out     int    // reads under way
+	beside  int    // of these, how many are read beside others
 	hops    uint64 // longest chain so far
 	err     error  // first failure: nothing new is posted, slots drain
 }
@@ -118,7 +119,7 @@ func (w *walk) lose(status rdma.Status, err error) {
 // issue posts every block that the traversal knows, up to the window.
 func (w *walk) issue() {
 	w.wrs = w.wrs[:0]
-	for len(w.free) > 0 {
+	for len(w.free) > 0 && len(w.slots)-len(w.free)-w.beside < w.window {
 		ref, ok, err := w.t.Next()
 		if err != nil {
 			w.fail(err)
@@ -138,9 +139,12 @@ func (w *walk) issue() {
 		w.free = w.free[:len(w.free)-1]
 		w.slots[s] = slot{ref: ref}
 		w.wrs = w.read(w.wrs, s)
-		if len(w.slots) == 1 {
+		switch {
+		case ref.Hop == 0:
+			w.beside++
+		case w.window == 1:
 			w.hops++ // single-issue: each read waits for the one before
-		} else {
+		default:
 			w.hops = max(w.hops, uint64(ref.Hop))
 		}
 	}
@@ -240,6 +244,9 @@ func (w *walk) complete(c *rdma.Completion) {
 		}
 	}
 	w.free = append(w.free, s)
+	if sl.ref.Hop == 0 {
+		w.beside--
+	}
 }
 
 // again reads a torn block once more, after a pause with jitter if that did

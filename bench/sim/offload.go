@@ -7,7 +7,7 @@ import (
 )
 
 // header is the number of the slab's header among the nodes of a walk; it
-// is read beside the root.
+// is read beside the root, even where reads go one at a time.
 const header = maxNodes
 
 // walk is one offloaded search: the nodes are those of the real one, and
@@ -19,6 +19,7 @@ type walk struct {
 	posts    []uint16 // reads to be posted when the work under way is done
 	left     int      // nodes not looked at yet, the header included
 	out      int      // reads under way
+	beside   int      // of these, the header, where other reads go one at a time
 	reads    int
 	bytes    float64
 	repair   []uint16 // cached nodes that changed
@@ -50,6 +51,7 @@ func (s *sim) walkFrom(c *call, again bool) float64 {
 	c.phase = reading
 	w.known, w.here, w.posts = w.known[:0], w.here[:0], w.posts[:0]
 	w.left, w.restart, w.from = int(c.search.nodes)+1, false, s.now
+	w.beside = 0
 	w.repair = w.repair[:0]
 	if !again {
 		// As in package catfish: what the walk before has read.
@@ -63,9 +65,13 @@ func (s *sim) walkFrom(c *call, again bool) float64 {
 // issue picks reads to post, up to the window, and returns their work.
 func (s *sim) issue(c *call) float64 {
 	w := &c.walk
-	for window := s.window(); len(w.known) > 0 && w.out < window; w.out++ {
+	for window := s.window(); len(w.known) > 0 && w.out-w.beside < window; w.out++ {
 		last := len(w.known) - 1
-		w.posts = append(w.posts, w.known[last])
+		at := w.known[last]
+		if at == header && s.sch.Single {
+			w.beside = 1
+		}
+		w.posts = append(w.posts, at)
 		w.known = w.known[:last]
 	}
 	work := 0.0
@@ -213,6 +219,9 @@ func (s *sim) here(id uint32, at uint16, k kind) {
 		w.repair = append(w.repair, at&^lineOf)
 	}
 	w.out--
+	if at == header {
+		w.beside = 0
+	}
 	if w.restart {
 		// Nothing new is posted; what is under way drains.
 		if w.out == 0 && c.place != running {
@@ -313,10 +322,10 @@ func (w *writer) state(s *sim, chunk uint32, since int64) kind {
 }
 
 // tripsOf a finished offloaded search: its levels, all of its reads one by
-// one, or what keeping nodes leaves of them.
+// one but for the header beside the root, or what keeping nodes leaves of them.
 func (s *sim) tripsOf(c *call) uint64 {
 	if s.sch.Single {
-		return uint64(c.walk.reads)
+		return uint64(c.walk.reads - 1)
 	}
 	if s.sch.Cached {
 		n := 1 + 2*c.walk.restarts // Each reads the header alone.

@@ -64,11 +64,16 @@ func (w *walk) begin(t *Tree, try int) {
 	}
 }
 
-// next hands out the header's read and then the root's.
+// next hands out the header's read and then the root's. Where the last header
+// says which node is the root, this one is read beside it, for the next walk.
 func (w *walk) next() (offload.Ref, bool, error) {
 	if !w.asked {
 		w.asked = true
-		return offload.Ref{Len: rstar.HeaderBytes, Read: offload.Read{Hop: 1}, Tag: headerTag}, true, nil
+		hop := uint16(1)
+		if w.ready && w.cache == nil {
+			hop = 0
+		}
+		return offload.Ref{Len: rstar.HeaderBytes, Read: offload.Read{Hop: hop}, Tag: headerTag}, true, nil
 	}
 	if w.ready && !w.rooted {
 		w.rooted = true
