@@ -16,8 +16,8 @@
 // Calls, uploads and connections count in budgets: bytes, or connections, of
 // one source (an IPv4 host, an IPv6 network of 64 bits) and of all. A source
 // may hold its share. If the total is exceeded, the largest call of the source
-// that holds most ends, so that who holds little is served. Server.Use shows
-// the budgets.
+// that holds most ends, so that who holds little is served. Server.Budgets
+// shows them.
 //
 // A reading call first collects its answer from the collection, then streams
 // it. It collects in steps of about 100 us: between them it holds no lock,
