@@ -16,19 +16,6 @@ type Claim struct {
 	judge func(View) (Verdict, bool)
 }
 
-// Verdict is whether a claim holds, and what was looked at.
-type Verdict struct {
-	Holds bool
-	Why   string
-}
-
-func (v Verdict) String() string {
-	if v.Holds {
-		return "holds: " + v.Why
-	}
-	return "does not hold: " + v.Why
-}
-
 // Judge looks a claim up; false if the view lacks what it is about.
 func (c Claim) Judge(v View) (Verdict, bool) { return c.judge(v) }
 
@@ -64,20 +51,20 @@ var Claims = []Claim{
 	{"net-first", "2", "At scale 0.01, 1 Gbit/s is full before the server's CPU.",
 		func(v View) (Verdict, bool) {
 			return at(v, "motivation", "1e-2", func(x int, s ...Value) (Verdict, bool) {
-				return Verdict{s[0].Net >= saturated && s[0].CPU < saturated, usedAt(x, s[0])}, s[0].Net >= 0
+				return Verdict{decided(s[0].Net >= saturated && s[0].CPU < saturated), usedAt(x, s[0])}, s[0].Net >= 0
 			}, tcp)
 		}},
 	{"cpu-first", "2", "At scale 0.00001, the server's CPU is full before 1 Gbit/s.",
 		func(v View) (Verdict, bool) {
 			return at(v, "motivation", "1e-5", func(x int, s ...Value) (Verdict, bool) {
-				return Verdict{s[0].CPU >= saturated && s[0].Net < saturated, usedAt(x, s[0])}, s[0].Net >= 0
+				return Verdict{decided(s[0].CPU >= saturated && s[0].Net < saturated), usedAt(x, s[0])}, s[0].Net >= 0
 			}, tcp)
 		}},
 	{"events-below", "7", "With the most clients, events have a lower latency than polling.",
 		func(v View) (Verdict, bool) {
 			return inAll(v, "events", func(panel string) (Verdict, bool) {
 				return at(v, "events", panel, func(x int, s ...Value) (Verdict, bool) {
-					return Verdict{s[1].MeanUs < s[0].MeanUs,
+					return Verdict{under(s[1].MeanUs, s[0].MeanUs),
 						fmt.Sprintf("%.4g and %.4g us at %s", s[1].MeanUs, s[0].MeanUs, clients(x))}, true
 				}, polling, fast)
 			})
@@ -89,7 +76,7 @@ var Claims = []Claim{
 				_, e0 := first(v, "events", panel, fast)
 				return at(v, "events", panel, func(x int, s ...Value) (Verdict, bool) {
 					n, p, e := float64(x)/float64(x0), s[0].MeanUs/p0, s[1].MeanUs/e0
-					return Verdict{p > n && e <= 1.25*n,
+					return Verdict{min(under(n, p), under(e, 1.25*n)),
 						fmt.Sprintf("%.3g and %.3g times with %.3g times the clients", p, e, n)}, x > x0
 				}, polling, fast)
 			})
@@ -98,7 +85,7 @@ var Claims = []Claim{
 		func(v View) (Verdict, bool) {
 			return inAll(v, "multi-issue", func(panel string) (Verdict, bool) {
 				return at(v, "multi-issue", panel, func(_ int, s ...Value) (Verdict, bool) {
-					return Verdict{s[1].MeanUs < s[0].MeanUs, fmt.Sprintf("%.3g and %.3g us", s[1].MeanUs, s[0].MeanUs)}, true
+					return Verdict{under(s[1].MeanUs, s[0].MeanUs), fmt.Sprintf("%.3g and %.3g us", s[1].MeanUs, s[0].MeanUs)}, true
 				}, single, offload)
 			})
 		}},
@@ -106,7 +93,7 @@ var Claims = []Claim{
 	{"fast-worst", "10", "At scale 0.00001 and the most clients, fast messaging has the lowest throughput, below TCP's.",
 		func(v View) (Verdict, bool) {
 			return at(v, "search", "1e-5", func(x int, s ...Value) (Verdict, bool) {
-				low := s[0].Kops <= min(s[1].Kops, s[2].Kops, s[3].Kops)
+				low := under(s[0].Kops, min(s[1].Kops, s[2].Kops, s[3].Kops))
 				return Verdict{low, fmt.Sprintf("%s, tcp %.4g, offloading %.4g, Catfish %.4g at %s",
 					kops(s[0]), s[1].Kops, s[2].Kops, s[3].Kops, clients(x))}, true
 			}, polling, tcp, single, catfish)
@@ -114,7 +101,7 @@ var Claims = []Claim{
 	{"offload-poor", "10", "There, offloading is poor, too (less than half of Catfish's throughput).",
 		func(v View) (Verdict, bool) {
 			return at(v, "search", "1e-5", func(x int, s ...Value) (Verdict, bool) {
-				return Verdict{s[0].Kops < poor*s[1].Kops, fmt.Sprintf("%.4g, Catfish %s at %s", s[0].Kops, kops(s[1]), clients(x))}, true
+				return Verdict{under(s[0].Kops, poor*s[1].Kops), fmt.Sprintf("%.4g, Catfish %s at %s", s[0].Kops, kops(s[1]), clients(x))}, true
 			}, single, catfish)
 		}},
 	{"catfish-most", "10", "At every scale and number of clients, Catfish has the highest throughput.", highest("search")},
@@ -122,7 +109,11 @@ var Claims = []Claim{
 		func(v View) (Verdict, bool) {
 			return at(v, "search", "1e-5", func(x int, s ...Value) (Verdict, bool) {
 				some := s[0].Offload > 0 && s[0].Offload < 1
-				return Verdict{some, fmt.Sprintf("%.1f %%, CPU %.0f %% at %s", 100*s[0].Offload, 100*s[0].CPU, clients(x))},
+				outcome := decided(some)
+				if some && min(s[0].Offload, 1-s[0].Offload) < margin {
+					outcome = TooClose
+				}
+				return Verdict{outcome, fmt.Sprintf("%.1f %%, CPU %.0f %% at %s", 100*s[0].Offload, 100*s[0].CPU, clients(x))},
 					s[0].CPU >= saturated || some
 			}, catfish)
 		}},
@@ -130,13 +121,13 @@ var Claims = []Claim{
 		func(v View) (Verdict, bool) {
 			x0, from := first(v, "search", "1e-5", single)
 			return at(v, "search", "1e-5", func(x int, s ...Value) (Verdict, bool) {
-				return Verdict{s[0].MeanUs < steady*from, fmt.Sprintf("%.4g us, %.4g at %s", from, s[0].MeanUs, clients(x))}, x > x0
+				return Verdict{under(s[0].MeanUs, steady*from), fmt.Sprintf("%.4g us, %.4g at %s", from, s[0].MeanUs, clients(x))}, x > x0
 			}, single)
 		}},
 	{"offload-below", "11", "There, with the most clients, it is lower than Catfish's.",
 		func(v View) (Verdict, bool) {
 			return at(v, "search", "1e-5", func(x int, s ...Value) (Verdict, bool) {
-				return Verdict{s[0].MeanUs < s[1].MeanUs,
+				return Verdict{under(s[0].MeanUs, s[1].MeanUs),
 					fmt.Sprintf("%.4g and %.4g us at %s", s[0].MeanUs, s[1].MeanUs, clients(x))}, true
 			}, single, catfish)
 		}},
@@ -146,13 +137,13 @@ var Claims = []Claim{
 		}},
 	{"hybrid-not-most", "12", "There, at scale 0.01 and the power law, it has not.",
 		func(v View) (Verdict, bool) {
-			all := Verdict{Holds: true}
+			all := Verdict{Outcome: Held}
 			for _, panel := range []string{"1e-2", "power"} {
 				got, ok := highestAt(v, "hybrid", panel, last(v, "hybrid", panel, catfish))
 				if !ok {
 					return Verdict{}, false
 				}
-				all.Holds, all.Why = all.Holds && !got.Holds, join(all.Why, panel, got.Why)
+				all.Outcome, all.Why = min(all.Outcome, -got.Outcome), join(all.Why, panel, got.Why)
 			}
 			return all, true
 		}},
@@ -161,7 +152,7 @@ var Claims = []Claim{
 			return at(v, "hybrid", "1e-5", func(x int, s ...Value) (Verdict, bool) {
 				search, ok := v.At("search", "1e-5", single.Name, x)
 				with, without := s[0].SearchUs, search.SearchUs
-				return Verdict{with > without && with < steady*without,
+				return Verdict{min(under(without, with), under(with, steady*without)),
 					fmt.Sprintf("a search takes %.4g us, %.4g without, at %s", with, without, clients(x))}, ok && without > 0
 			}, single)
 		}},
@@ -210,11 +201,11 @@ func valuesAt(v View, experiment, panel string, x int, series ...Series) (values
 
 // inAll judges all panels of an experiment that were measured.
 func inAll(v View, experiment string, judge func(panel string) (Verdict, bool)) (Verdict, bool) {
-	all, found := Verdict{Holds: true}, false
+	all, found := Verdict{Outcome: Held}, false
 	for _, p := range experimentNamed(experiment).Panels {
 		if got, ok := judge(p.Name); ok {
 			found = true
-			all.Holds, all.Why = all.Holds && got.Holds, join(all.Why, p.Name, got.Why)
+			all.Outcome, all.Why = min(all.Outcome, got.Outcome), join(all.Why, p.Name, got.Why)
 		}
 	}
 	return all, found
@@ -251,7 +242,7 @@ func highestAt(v View, experiment, panel string, x int) (Verdict, bool) {
 	if more, ok := v.At(experiment, panel, tcp40.Name, x); ok {
 		best = max(best, more.Kops)
 	}
-	return Verdict{s[0].Kops > best, fmt.Sprintf("%s, the best base line %.4g at %s", kops(s[0]), best, clients(x))}, true
+	return Verdict{under(best, s[0].Kops), fmt.Sprintf("%s, the best base line %.4g at %s", kops(s[0]), best, clients(x))}, true
 }
 
 // highest is judged at every number of clients, and tells of the worst.
@@ -259,7 +250,7 @@ func highest(experiment string) func(View) (Verdict, bool) {
 	return func(v View) (Verdict, bool) {
 		return inAll(v, experiment, func(panel string) (worst Verdict, found bool) {
 			for _, x := range v.Clients(experiment) {
-				if got, ok := highestAt(v, experiment, panel, x); ok && (!found || worst.Holds) {
+				if got, ok := highestAt(v, experiment, panel, x); ok && (!found || got.Outcome < worst.Outcome) {
 					worst, found = got, true
 				}
 			}
@@ -270,17 +261,19 @@ func highest(experiment string) func(View) (Verdict, bool) {
 
 // mostSaved compares what multi-issue saves at the four scales.
 func mostSaved(v View) (Verdict, bool) {
-	var most float64
-	where, why, n := "", "", 0
+	var here, other float64
+	why, n := "", 0
 	for _, p := range experimentNamed("multi-issue").Panels {
 		at(v, "multi-issue", p.Name, func(_ int, s ...Value) (Verdict, bool) {
 			saves := 100 * (1 - s[1].MeanUs/s[0].MeanUs)
 			why, n = join(why, p.Name, fmt.Sprintf("%.1f %%", saves)), n+1
-			if where == "" || saves > most {
-				most, where = saves, p.Name
+			if p.Name == "1e-2" {
+				here = saves
+			} else {
+				other = max(other, saves)
 			}
 			return Verdict{}, true
 		}, single, offload)
 	}
-	return Verdict{where == "1e-2", why}, n > 1
+	return Verdict{under(other, here), why}, n > 1
 }

@@ -286,8 +286,8 @@ func (r Report) claims(columns []*column) report.Table {
 	t := report.Table{Caption: "What the text claims", Head: head(columns, "figure", "claim", "simulated")}
 	for _, c := range Claims {
 		sim := ""
-		if v, ok := c.simulated(r.Simulated); ok {
-			sim = v.String()
+		if v, mark, ok := c.simulated(r.Simulated); ok {
+			sim = v.String() + mark
 		}
 		t.Rows = append(t.Rows, append([]string{c.Figure, c.Text, sim},
 			cells(columns, func(v View) (fmt.Stringer, bool) { return c.Judge(v) })...))

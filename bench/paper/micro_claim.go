@@ -23,30 +23,30 @@ var microClaims = []struct {
 }{
 	{"RDMA Write has the lowest latency.", func(us microView, least int) (Verdict, bool) {
 		t, r, w := us(micro.TCP, least), us(micro.Read, least), us(micro.Write, least)
-		return Verdict{w < r && w < t, fmt.Sprintf("%.3g us, Read %.3g, TCP/IP %.3g at %d bytes", w, r, t, least)}, t > 0 && r > 0 && w > 0
+		return Verdict{under(w, min(r, t)), fmt.Sprintf("%.3g us, Read %.3g, TCP/IP %.3g at %d bytes", w, r, t, least)}, t > 0 && r > 0 && w > 0
 	}},
 	{"RDMA Read has the higher one of both while requests are small.", func(us microView, least int) (Verdict, bool) {
 		r, w := us(micro.Read, least), us(micro.Write, least)
-		return Verdict{r > w, fmt.Sprintf("%.3g and %.3g us at %d bytes", r, w, least)}, r > 0 && w > 0
+		return Verdict{under(w, r), fmt.Sprintf("%.3g and %.3g us at %d bytes", r, w, least)}, r > 0 && w > 0
 	}},
 	{"Below 2 KB latency hardly depends on the size (less than twice).", func(us microView, least int) (Verdict, bool) {
-		return microRatio(us, least, flatUntil, func(times float64) bool { return times < steady })
+		return microRatio(us, least, flatUntil, func(times float64) Outcome { return under(times, steady) })
 	}},
 	{"Large requests are bound by bandwidth (8 times the bytes take at least 4 times as long).", func(us microView, _ int) (Verdict, bool) {
-		return microRatio(us, 1<<20, micro.MaxBytes, func(times float64) bool { return times >= 4 })
+		return microRatio(us, 1<<20, micro.MaxBytes, func(times float64) Outcome { return under(4, times) })
 	}},
 }
 
 // microRatio judges how much longer the larger request takes, by all operations.
-func microRatio(us microView, from, to int, holds func(times float64) bool) (Verdict, bool) {
-	all, found := Verdict{Holds: true}, false
+func microRatio(us microView, from, to int, judge func(times float64) Outcome) (Verdict, bool) {
+	all, found := Verdict{Outcome: Held}, false
 	for _, op := range micro.Ops {
 		a, b := us(op, from), us(op, to)
 		if a == 0 || b == 0 {
 			continue
 		}
 		found = true
-		all.Holds = all.Holds && holds(b/a)
+		all.Outcome = min(all.Outcome, judge(b/a))
 		all.Why = join(all.Why, string(op), fmt.Sprintf("%.3g times", b/a))
 	}
 	return all, found

@@ -53,6 +53,9 @@ type Simulation struct {
 type Judged struct {
 	Claim
 	Verdict
+	// Fitted: it follows from numbers that a parameter was fitted to. Seen: from
+	// some that helped to choose an assumption. As of a Prediction.
+	Fitted, Seen bool
 }
 
 // Predict simulates every number, claim and curve of the paper. Of base it
@@ -75,7 +78,7 @@ func Predict(ctx context.Context, base sim.Config, cache *sim.Cache, objects int
 	}
 	for _, c := range Claims {
 		if v, ok := c.Judge(l); ok {
-			s.Claims = append(s.Claims, Judged{c, v})
+			s.Claims = append(s.Claims, Judged{c, v, fittedClaims[c.Name], seenClaims[c.Name]})
 		}
 	}
 	s.Curves = l.curves()
@@ -134,6 +137,15 @@ var fitted = map[string]bool{
 	"10 1e-5/paper kops_per_s":           true,
 	"11 1e-5/paper mean_us":              true,
 }
+
+// What was fitted or seen decides these claims, too. Polling's collapse
+// (server.crowding) is fitted to figure 7, and makes fast messaging the worst of
+// figure 10. That Catfish offloads is how it has the throughput by which node
+// size and spread of heartbeats were chosen.
+var (
+	fittedClaims = map[string]bool{"events-below": true, "events-scale": true, "fast-worst": true}
+	seenClaims   = map[string]bool{"catfish-both": true}
+)
 
 // predictions are all numbers of the paper, not simulated yet.
 func predictions() []Prediction {

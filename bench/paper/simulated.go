@@ -29,14 +29,18 @@ type Simulated struct {
 }
 
 func (s Simulated) String() string {
-	text := fmt.Sprintf("%.4g", s.Value)
+	return fmt.Sprintf("%.4g", s.Value) + s.mark()
+}
+
+// mark says in brackets what the value proves less by.
+func (s Simulated) mark() string {
 	switch {
 	case s.Fitted:
-		text += " (fitted)"
+		return " (fitted)"
 	case s.Seen:
-		text += " (seen)"
+		return " (seen)"
 	}
-	return text
+	return ""
 }
 
 // ErrSimulated is wrapped for a file of simulated values that is none.
@@ -87,13 +91,13 @@ func ReadSimulated(r io.Reader) ([]Simulated, error) {
 }
 
 // simulated is a claim's verdict.
-func (c Claim) simulated(rows []Simulated) (Verdict, bool) {
+func (c Claim) simulated(rows []Simulated) (v Verdict, mark string, ok bool) {
 	for _, r := range rows {
 		if r.Metric == Holds && r.Figure == c.Figure && r.Series == c.Name {
-			return Verdict{r.Value != 0, r.Why}, true
+			return Verdict{outcomeOf(r.Value), r.Why}, r.mark(), true
 		}
 	}
-	return Verdict{}, false
+	return Verdict{}, "", false
 }
 
 // simulated is a number's row.
