@@ -223,3 +223,31 @@ func TestWords(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// What docs/benchmarks.md says around its tables, and its commands, are what the
+// program makes today. The tables are measured.
+func TestPageIsFresh(t *testing.T) {
+	results, _, err := run(t, t.TempDir(), new(fake))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := os.ReadFile(root + "/docs/benchmarks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	unmeasured := func(text string) (lines []string) {
+		for line := range strings.SplitSeq(text, "\n") {
+			if !strings.HasPrefix(line, "|") {
+				lines = append(lines, line)
+			}
+		}
+		return lines
+	}
+	want, got := unmeasured(page(t, results, nil)), unmeasured(string(kept))
+	for i := range max(len(want), len(got)) {
+		if i >= len(want) || i >= len(got) || want[i] != got[i] {
+			t.Fatalf("line %d without tables: docs/benchmarks.md differs from what make bench-docs makes\n%q\n%q",
+				i+1, got[min(i, len(got)-1)], want[min(i, len(want)-1)])
+		}
+	}
+}
