@@ -7,8 +7,10 @@ import (
 	"github.com/catfish-index/catfish/bench/sim"
 )
 
-// Beyond the paper: Catfish's own fetched answers over the same card, and where
-// they pay for its tree.
+// Beyond the paper: fetched answers of services like Catfish over the same card,
+// and where they pay for its tree. How much these clients fetch, and when they fall
+// back, is the model's (sim/kvfetch.go, sim/fetch.go), not the rules of package
+// fastmsg (fetched.go, leave.go, ways.go); only decides.go has those of a trial.
 
 // Sizes of which no fetch is right for all: half of them are below 150 bytes, a
 // hundredth above 2400.
@@ -24,7 +26,7 @@ func (l *lab) slow() Table {
 	}, Text: []string{
 		"8 server threads, event-driven, 35 client threads, clients choose how much they fetch. \"Falls back\": after five" +
 			" fetches in vain a client asks for an answer that is written; after two such calls in a row all of its answers are, until one" +
-			" comes as fast as the fetches would have. \"Written\": requests the same, every answer written, without waiting for completions.",
+			" comes as fast as the fetches would have. That is not what Catfish's clients do, which compare what calls take in both ways (see below). \"Written\": requests the same, every answer written, without waiting for completions.",
 	}}
 	units := []string{"Mops", "a call", "Mops", "a call", "%", "Mops", "Mops"}
 	for _, ns := range []float64{250, 500, 1000, 2000, 4000, 8000, 16000} {
@@ -39,7 +41,8 @@ func (l *lab) slow() Table {
 func (l *lab) fetchSizes() Table {
 	t := Table{Name: "fetch", Title: "How much to fetch", Columns: []string{"Mops", "mean us", "trips", "link out, %", "bytes of a first fetch"},
 		Text: []string{fmt.Sprintf("8 server threads, 35 client threads, answers of 1 to %d bytes with a median of 150. A client that chooses"+
-			" keeps the sizes that it saw, and what an operation and a byte take of the server's card.", mixedMax)}}
+			" knows the sizes that it saw, and what an operation and a byte take of the server's card. Catfish's client knows no card: it doubles what it"+
+			" fetches after a read that was filled and takes an eighth off after others. It was not simulated.", mixedMax)}}
 	units := []string{"Mops", "us", "a call", "%", "bytes"}
 	for _, bytes := range []int{64, 256, 512, 1024, 4096, 0} {
 		r := l.run(at(fetched.fetching(bytes), 8, 35).sizes(l.mixed))
@@ -173,7 +176,7 @@ func (l *lab) trees() []Table {
 	}
 	t[0].Text = []string{
 		fmt.Sprintf("Real searches of a tree of %d objects, by `bench sim` with scheme `fetch`: event-driven workers leave answers in the"+
-			" server's memory, in lines of 64 bytes with the call's number in each; clients fetch all answers that are not late, choose how much they fetch and fall back after"+
+			" server's memory, in lines of 64 bytes with the call's number in each; clients fetch all answers that are not late, choose how much they fetch by the rule of the model (above) and have one answer written after"+
 			" five fetches in vain. On this card fetching pays as soon as more threads can answer than may write (16 workers). 112 clients"+
 			" contend at their own cards; where some of their answers are written, both ways together have the most.", treeObjects),
 	}

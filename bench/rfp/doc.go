@@ -9,5 +9,5 @@
 //
 // Package sim has the model; services.go says what services it simulates and
 // what they cost, numbers.go what the paper prints and why some of it does not come
-// out, beyond.go what is Catfish's own.
+// out, beyond.go what is of services like Catfish.
 package rfp

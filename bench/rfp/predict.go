@@ -78,8 +78,8 @@ func Predict(ctx context.Context, cl *sim.Cluster, seed uint64, wanted []string,
 	return p, nil
 }
 
-// Missed counts the numbers that are neither fitted, seen nor given, and those of
-// them that are off.
+// Missed counts the numbers that are independent of what was fitted, seen or given,
+// and those of them that are off.
 func (p Page) Missed() (missed, predicted int) {
 	for _, t := range p.Tables {
 		for _, v := range t.Values {
@@ -101,12 +101,16 @@ const about = `# RFP's numbers, simulated
 "RFP: A Remote Fetching Paradigm for RDMA-Accelerated Systems" (Su et al.,
 https://arxiv.org/abs/1512.07805) leaves answers in the server's memory and lets clients
 read them. Here are its printed numbers beside those of a model of its cluster
-(` + "`bench/sim/clusters/connectx3.toml`" + `), and what the model says about Catfish's own
-fetched answers. What the parameters mean, and what could not be reproduced, is in
-[rfp.md](rfp.md).
+(` + "`bench/sim/clusters/connectx3.toml`" + `), and what the model says about fetched answers
+for services like Catfish. **The model's clients are not Catfish's** where they choose how much
+they fetch and when they fall back: theirs know what an operation and a byte cost the card.
+Only the comparison of both ways is Catfish's own code. What the parameters mean, and what
+could not be reproduced, is in [rfp.md](rfp.md).
 
-*fitted*: a parameter was chosen so that it comes out; *given*: it is a parameter; *seen*: an
-assumption was chosen after a look at it; no mark: predicted. **off**: by more than 20 %.
+*fitted*: a parameter was chosen so that it comes out; *given*: it is a parameter; *follows*:
+from such numbers, by arithmetic (half or a third of the in-bound rate, the out-bound rate) or
+Little's law; *seen*: an assumption was chosen after a look at it; no mark: predicted,
+independently of these. **off**: by more than 20 %.
 
 `
 

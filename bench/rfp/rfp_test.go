@@ -159,7 +159,8 @@ func TestFits(t *testing.T) {
 			}
 		}
 	}
-	if missed, predicted := p.Missed(); missed > 6 || predicted < 40 {
+	// What follows from fitted numbers is not counted as predicted.
+	if missed, predicted := p.Missed(); missed > 6 || predicted < 8 || predicted > 12 {
 		t.Errorf("%d of %d numbers are off", missed, predicted)
 	}
 }

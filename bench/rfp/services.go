@@ -40,8 +40,9 @@ var (
 	}
 )
 
-// Catfish's own: workers sleep when there is nothing to do, clients choose how
-// much they fetch; written answers go out without waiting for completions.
+// Services like Catfish: workers sleep when there is nothing to do, clients choose
+// how much they fetch; written answers go out without waiting for completions. How
+// they choose, and fall back, is the model's: see beyond.go.
 var (
 	fetched = service{sim.KVScheme{Name: "fetch", Events: true}, plain}
 	hybrid  = service{sim.KVScheme{Name: "fetch, falls back", Events: true, FallBack: 5}, plain}

@@ -15,10 +15,11 @@ type Mark string
 
 // Marks.
 const (
-	Predicted Mark = ""       // nothing was chosen by it
-	Fitted    Mark = "fitted" // a parameter was, so that it comes out
-	Seen      Mark = "seen"   // an assumption was chosen after a look at it
-	Given     Mark = "given"  // it is a parameter itself
+	Predicted Mark = ""        // nothing was chosen by it
+	Fitted    Mark = "fitted"  // a parameter was, so that it comes out
+	Seen      Mark = "seen"    // an assumption was chosen after a look at it
+	Given     Mark = "given"   // it is a parameter itself
+	Follows   Mark = "follows" // from fitted and given numbers, by arithmetic or Little's law
 )
 
 // off is how far a simulated number may be from the printed one before the page
