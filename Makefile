@@ -51,8 +51,8 @@ READERS := ./cuckoo/remote ./record/remote ./kv/remote
 GOTEST := $(GO) test -vet=off
 
 .PHONY: test
-test: ## test everything but bench/*peers and bench/rfp, without cgo
-	CGO_ENABLED=0 $(GOTEST) -p $(ATONCE) $(LONG) $$($(GO) list ./... | grep -v /bench/rfp$$)
+test: ## test everything but bench/*peers, bench/rfp and what measures, without cgo
+	CGO_ENABLED=0 $(GOTEST) -p $(ATONCE) -skip '^Test($(MEASURING))$$' $(LONG) $$($(GO) list ./... | grep -v /bench/rfp$$)
 	CATFISH_READTEST_OVER=soft CGO_ENABLED=0 $(GOTEST) $(READERS)
 
 # The simulator's own tests are in make test; this simulates a page of docs, for
@@ -60,6 +60,19 @@ test: ## test everything but bench/*peers and bench/rfp, without cgo
 .PHONY: test-docs
 test-docs: ## test that docs/papers/rfp-simulated.md is what is simulated, and what that shows
 	CGO_ENABLED=0 $(GOTEST) ./bench/rfp
+
+.PHONY: test-docs-long
+test-docs-long: ## test that docs/paper-simulated.md is what is simulated: minutes
+	CGO_ENABLED=0 $(GOTEST) -timeout 1h -run SimulatedPage ./bench/paper -args -table
+
+# Tests of what measures on this machine: the driver's runs, steps of load, idle clients,
+# attackers' effects. They take as long as what they measure, and again for twice as
+# long (internal/longer) where the machine does something else.
+MEASURING := BenchRunMixed|BenchRunBatch|BenchIdle|BenchKV|BenchPaperDuration|Steps|StepsKnobs|Soak
+.PHONY: test-measuring
+test-measuring: ## tests of what measures, which make test leaves out
+	CGO_ENABLED=0 $(GOTEST) -p 1 -run '^Test($(MEASURING))$$' ./cmd/catfish ./bench ./internal/attack
+	CGO_ENABLED=0 $(GOTEST) -timeout 1h -run '^TestAttacks$$' ./internal/attack -args -given-back 3m
 
 # What make test has a part of: all settings of trees in all spaces and four times as
 # many random histories, all sequences of writes of a small table, all seeds of data
@@ -222,6 +235,24 @@ bench-docs: build $(TOOLS) ## measure docs/benchmarks.md anew (BENCHSTORE keeps 
 .PHONY: rfp-docs
 rfp-docs: build ## simulate docs/papers/rfp-simulated.md anew
 	./$(BIN)/catfish bench rfp --out docs/papers/rfp-simulated.md
+
+# The same of the paper's table; make test-docs-long compares.
+.PHONY: paper-docs
+paper-docs: build ## simulate the table of docs/paper-simulated.md anew
+	./$(BIN)/catfish bench sim --table >$(BIN)/paper-table.md
+	sed -i -e '/^<!-- bench sim --table -->$$/r $(BIN)/paper-table.md' \
+		-e '/^<!-- bench sim --table -->$$/,/^<!-- bench sim --table: end -->$$/{/^<!--/!d}' docs/paper-simulated.md
+
+.PHONY: bench-quick
+bench-quick: build $(TOOLS) ## every command of docs/benchmarks.md, too short to mean anything
+	./$(BIN)/catfish bench docs --quick --fresh --store $(BIN)/bench-quick --out $(BIN)/bench-quick.md
+
+# What takes long or measures, and CI does not run. It goes on after a failure, and
+# its last lines are a page with the result of each.
+NIGHTLY ?= test-long test-measuring test-docs-long paper-quick bench-quick attack
+.PHONY: nightly
+nightly: ## what CI leaves out because it measures or takes long: a page with each result
+	MAKE='$(MAKE)' tools/nightly.sh $(NIGHTLY)
 
 .PHONY: proto
 proto: $(TOOLS) ## regenerate the protobuf code
