@@ -68,7 +68,7 @@ test-docs-long: ## test that docs/paper-simulated.md is what is simulated: minut
 # Tests of what measures on this machine: the driver's runs, steps of load, idle clients,
 # attackers' effects. They take as long as what they measure, and again for twice as
 # long (internal/longer) where the machine does something else.
-MEASURING := BenchRunMixed|BenchRunBatch|BenchIdle|BenchKV|BenchPaperDuration|Steps|StepsKnobs|Soak
+MEASURING := BenchDocs|BenchFeatures|BenchIdle|BenchKV|BenchMicro|BenchMicroNetworks|BenchPaperDuration|BenchRunBatch|BenchRunMixed|Soak|Steps
 .PHONY: test-measuring
 test-measuring: ## tests of what measures, which make test leaves out
 	CGO_ENABLED=0 $(GOTEST) -p 1 -run '^Test($(MEASURING))$$' ./cmd/catfish ./bench ./internal/attack

@@ -56,7 +56,7 @@ func TestPredict(t *testing.T) {
 	}
 	var out bytes.Buffer
 	if err := WritePredictions(&out, cl, s); err != nil || strings.Count(out.String(), "| fitted |") != fitted+len(fittedClaims) || strings.Count(out.String(), "| not reached |") != 2 ||
-		!strings.HasPrefix(out.String(), "Simulated") || !strings.Contains(out.String(), "neither fitted nor seen ") {
+		!strings.HasPrefix(out.String(), "Simulated") || !strings.Contains(out.String(), "neither fitted nor seen: ") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 	// Its lines are what the report of the real runs reads, each once.

@@ -126,8 +126,7 @@ func WritePredictions(w io.Writer, cl *sim.Cluster, s *Simulation) error {
 		}
 		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", c.Figure, c.Text, c.Verdict, mark)
 	}
-	_, err := fmt.Fprintf(w, "\nOf the claims that are neither fitted nor seen %d hold, %d do not, and %d are too close to tell"+
-		" (values within %.0f %%).\n", predictedClaims[Held], predictedClaims[Fails], predictedClaims[TooClose], 100*margin)
+	_, err := fmt.Fprintf(w, "\nClaims that are neither fitted nor seen: %d hold, %d do not hold, %d too close to tell (values within %.0f %%).\n", predictedClaims[Held], predictedClaims[Fails], predictedClaims[TooClose], 100*margin)
 	if err != nil {
 		return fmt.Errorf("paper: writing the table: %w", err)
 	}
