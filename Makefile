@@ -65,25 +65,26 @@ test-docs: ## test that docs/papers/rfp-simulated.md is what is simulated, and w
 test-docs-long: ## test that docs/paper-simulated.md is what is simulated: minutes
 	CGO_ENABLED=0 $(GOTEST) -timeout 1h -run SimulatedPage ./bench/paper -args -table
 
-# Tests of what measures on this machine: the driver's runs, steps of load, idle clients,
-# attackers' effects. They take as long as what they measure, and again for twice as
-# long (internal/longer) where the machine does something else.
-MEASURING := BenchDocs|BenchFeatures|BenchIdle|BenchKV|BenchMicro|BenchMicroNetworks|BenchPaperDuration|BenchRunBatch|BenchRunMixed|Soak|Steps
+# Tests of what measures on this machine: the paper's figures, other benchmarks, steps of
+# load, soaks. They take as long as what they measure, and again for twice as long
+# (internal/longer) where the machine does something else. In make test the commands'
+# flags, errors and shorter runs have tests, and attacks do not wait until a server has
+# given back what they took.
+MEASURING := BenchDocs|BenchFeatures|BenchIdle|BenchKV|BenchMicro|BenchMicroNetworks|BenchPaper|BenchPaperDuration|BenchPolicies|BenchRunBatch|BenchRunMixed|Soak|Steps
 .PHONY: test-measuring
 test-measuring: ## tests of what measures, which make test leaves out
-	CGO_ENABLED=0 $(GOTEST) -p 1 -run '^Test($(MEASURING))$$' ./cmd/catfish ./bench ./internal/attack
+	CGO_ENABLED=0 $(GOTEST) -p 1 -timeout 1h -run '^Test($(MEASURING))$$' ./cmd/catfish ./bench ./internal/attack
 	CGO_ENABLED=0 $(GOTEST) -timeout 1h -run '^TestAttacks$$' ./internal/attack -args -given-back 3m
 
 # What make test has a part of: all settings of trees in all spaces and four times as
 # many random histories, all sequences of writes of a small table, all seeds of data
-# sets, all figures of the paper.
+# sets.
 .PHONY: test-long
 test-long: ## test with more cases, for two minutes
 	CGO_ENABLED=0 $(GOTEST) -timeout 1h -run 'Histories|Explore' ./rstar -args -seeds 4
 	CGO_ENABLED=0 $(GOTEST) -run Exhaustive ./cuckoo -args -every 1
 	CGO_ENABLED=0 $(GOTEST) -run 'TestDamage$$' ./store/disk -args -damages 1000
 	CGO_ENABLED=0 $(GOTEST) -timeout 1h -run 'Exact$$|Stopped|Killed' ./catfish -args -seeds 10 -stops 10 -kills 20
-	CGO_ENABLED=0 $(GOTEST) -run 'BenchPaper$$' ./cmd/catfish -args -figures all
 
 # These are modules of their own, with the dependencies of what they compare
 # Catfish with: to build them takes longer than to test them.

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -26,26 +25,18 @@ func paperArgs(dir string, more ...string) []string {
 		"--clients", "4", "--network", "host", "--out", dir}, more...)
 }
 
-// Figures 10 to 13 have the series of figure 14, three times each: `make paper-quick`
-// and `make test-long` have them.
-var figures = flag.String("figures", "2,7,8,9,14", "what TestBenchPaper measures, or all")
-
 // A report that shows each series. Orderings are for `make paper-quick`, which has
 // the machine to itself.
 func TestBenchPaper(t *testing.T) {
 	dir := t.TempDir()
-	args := paperArgs(dir, "--figure", *figures)
+	args := paperArgs(dir)
 	code, out, errOut := program(t, args...)
 	if code != exitOK {
 		t.Fatalf("exit %d\n%s", code, errOut)
 	}
 	// By experiment panels x series.
-	points := 2*1 + 2*2 + 4*2 + 1*8
-	titles := []string{"Figure 2:", "Figure 7:", "Figure 8:", "Figure 9:", "Figure 14:"}
-	if *figures == "all" {
-		points += 3*8 + 3*8
-		titles = append(titles, "Figure 10 and 11:", "Figure 12 and 13:")
-	}
+	points := 2*1 + 2*2 + 4*2 + 3*8 + 3*8 + 1*8
+	titles := []string{"Figure 2:", "Figure 7:", "Figure 8:", "Figure 9:", "Figure 10 and 11:", "Figure 12 and 13:", "Figure 14:"}
 	lines := strings.Count(slurp(t, dir, "points.jsonl"), "\n")
 	// Figure 9: sizes x operations.
 	const micros = 6 * 3
