@@ -9,12 +9,12 @@ import (
 )
 
 // thismachine.toml explains the measured runs that it was fitted to, and
-// its predictions of the others are off no more often than
-// docs/paper-simulated.md says.
+// its predictions of the others are those of docs/paper-simulated.md.
 func TestThisMachine(t *testing.T) {
 	cl := openCluster(t, "thismachine")
 	cache := new(Cache)
-	check := func(name string) (far []Checked) {
+	var out bytes.Buffer
+	check := func(name string, duration time.Duration) (far []Checked) {
 		f, err := os.Open(name)
 		if err != nil {
 			t.Fatal(err)
@@ -24,7 +24,7 @@ func TestThisMachine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		goals, _, err := RowGoals(rows, cl, cache, 20*time.Millisecond, func(string) {})
+		goals, _, err := RowGoals(rows, cl, cache, duration, func(string) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +32,7 @@ func TestThisMachine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var out bytes.Buffer
+		out.Reset()
 		if err := WriteChecked(&out, cl, all); err != nil || !strings.HasPrefix(out.String(), "Simulated") {
 			t.Errorf("%v\n%s", err, out.String())
 		}
@@ -43,11 +43,19 @@ func TestThisMachine(t *testing.T) {
 		}
 		return far
 	}
-	if far := check("testdata/thismachine-fit.jsonl"); len(far) > 0 {
+	if far := check("testdata/thismachine-fit.jsonl", 20*time.Millisecond); len(far) > 0 {
 		t.Errorf("fitted, and off: %+v", far)
 	}
-	if far := check("testdata/thismachine-check.jsonl"); len(far) > 1 {
+	// As long as the command simulates.
+	if far := check("testdata/thismachine-check.jsonl", 200*time.Millisecond); len(far) > 1 {
 		t.Errorf("predicted, and off: %+v", far)
+	}
+	page, err := os.ReadFile("../../docs/paper-simulated.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "<!-- bench sim --check -->\n" + out.String() + "<!-- bench sim --check: end -->\n"; !strings.Contains(string(page), want) {
+		t.Errorf("docs/paper-simulated.md lacks what 'catfish bench sim --cluster thismachine --check bench/sim/testdata/thismachine-check.jsonl' prints:\n%s", want)
 	}
 }
 
