@@ -205,7 +205,7 @@ func (w *walk) post() {
 		}
 	}
 	if err != nil {
-		// SendDepth equals the window, so a full queue is a fault too.
+		// SendDepth is as many as there are slots, so a full queue is a fault too.
 		if !errors.Is(err, rdma.ErrBadRequest) {
 			w.failed = fmt.Errorf("%w: %w", ErrChannel, err)
 			err = w.failed
