@@ -2,7 +2,7 @@
 // everything else is gone with the page.
 import { Client } from './api/client';
 import { isAbort, plain, Problem } from './api/problem';
-import type { Collection, State as FeatureState } from './api/types';
+import type { BBox, Collection, State as FeatureState } from './api/types';
 import { EngineRoom, hasEngine } from './engine';
 import { namePropertyOf, titleOf } from './feature';
 import { boxOf } from './geo';
@@ -64,6 +64,8 @@ export class App {
   private followTimer = 0;
   private liveOn = true;
   private askingKey = false;
+  /** Whether the map has been put to where it is to be: before, its moves say nothing. */
+  private placed = false;
   private readonly engine = new EngineRoom(this.client.fetch);
   private mapNote: Note | undefined;
   /** The element that had the focus before a feature was opened from it. */
@@ -95,6 +97,7 @@ export class App {
         if (this.state.feature) this.go({ feature: '' }, true);
         this.panes('results');
       },
+      extent: () => this.extent(),
       onFound: (places) => places.forEach((p) => this.seen.add(p.properties)),
       onFilterProblem: (problem) => this.filter.showProblem(problem),
     });
@@ -130,6 +133,7 @@ export class App {
       const collection = (e.target as HTMLSelectElement).value;
       this.go({ collection, filter: '', feature: '', view: undefined }, true);
     });
+    byId('collection-zoom').addEventListener('click', () => void this.goToCollection());
     byId('search-area').addEventListener('click', () => void this.searching.inView());
     byId('search-near').addEventListener('click', () => void this.searching.nearMe());
     byId('search-draw').addEventListener('click', () => void this.searching.inDrawn());
@@ -174,10 +178,13 @@ export class App {
       if (next.feature) void this.openFeature(next.feature);
       else this.showList();
     }
-    if (ofAddress && next.view && hashOf({ ...next, view: this.view.view() }) !== hashOf(next)) this.view.jump(next.view);
+    if (!ofAddress) return;
+    if (!next.view) this.showExtent(false);
+    else if (hashOf({ ...next, view: this.view.view() }) !== hashOf(next)) this.view.jump(next.view);
   }
 
   private moved(): void {
+    if (!this.placed) return;
     this.state = { ...this.state, view: this.view.view() };
     history.replaceState(null, '', hashOf(this.state));
     clearTimeout(this.followTimer);
@@ -223,6 +230,29 @@ export class App {
     return this.collections.find((c) => c.id === this.state.collection);
   }
 
+  /** Where the collection has something; undefined: nowhere. */
+  private extent(): BBox | undefined {
+    return this.collection()?.extent?.spatial.bbox[0];
+  }
+
+  private showExtent(animate: boolean): void {
+    const box = this.extent();
+    if (box) this.view.fit(box, { animate, covered: this.panel.covers() });
+  }
+
+  /** Goes to where the collection has something now. */
+  private async goToCollection(): Promise<void> {
+    try {
+      this.collections = await this.client.collections();
+    } catch (error) {
+      note(plain(error), { error: true });
+      return;
+    }
+    this.panel.showMap();
+    if (this.extent()) this.showExtent(true);
+    else note('There is nothing in this collection to go to.');
+  }
+
   private async showCollection(): Promise<void> {
     const c = this.collection();
     if (!c) return;
@@ -240,9 +270,9 @@ export class App {
     this.seen.clear();
     this.liveList.clear();
     this.filter.properties = new Map();
-    const box = c.extent?.spatial.bbox[0];
+    this.placed = true;
     if (this.state.view) this.view.jump(this.state.view);
-    else if (box) this.view.fit(box, { animate: false, covered: this.panel.covers() });
+    else this.showExtent(false);
     history.replaceState(null, '', hashOf(this.state));
     this.loading.abort();
     const { signal } = (this.loading = new AbortController());

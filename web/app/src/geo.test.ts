@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bboxOfView, boxOf, crosses, distanceText, middleOf, moveTo, polygonOf, wrap, type Corner } from './geo';
+import { bboxOfView, boxAround, boxOf, crosses, distanceText, middleOf, moveTo, polygonOf, wrap, type Corner } from './geo';
 
 test('longitudes of any turn of the world', () => {
   for (const [lon, want] of [[0, 0], [180, 180], [-180, -180], [181, -179], [-181, 179], [540, -180], [725, 5]] as const) expect(wrap(lon)).toBeCloseTo(want, 9);
@@ -44,6 +44,13 @@ test('the box and the middle of geometries', () => {
   const both = { type: 'GeometryCollection' as const, geometries: [{ type: 'Point' as const, coordinates: [0, 0] }, { type: 'Point' as const, coordinates: [2, 4] }] };
   expect(middleOf(both)).toEqual([1, 2]);
   expect(middleOf({ type: 'GeometryCollection', geometries: [] })).toBeUndefined();
+});
+
+test('the box around a point', () => {
+  expect(boxAround([10, 0], 111_195)).toEqual([9, -1, 11, 1]);
+  expect(boxAround([10, 60], 111_195).map((v) => Math.round(v))).toEqual([8, 59, 12, 61]);
+  expect(boxAround([180, 0], 111_195)).toEqual([179, -1, -179, 1]);
+  expect(boxAround([0, 90], 1000)[0]).toBe(-180);
 });
 
 test('what is moved keeps its form', () => {

@@ -56,6 +56,14 @@ export function boxOf(g: Geometry | null): [Corner, Corner] | undefined {
   return box;
 }
 
+/** The box around what is up to some metres from a point. */
+export function boxAround([lon, lat]: Corner, metres: number): BBox {
+  const north = metres / 111_195;
+  // Near a pole it is all around the world.
+  const east = Math.min(180, north / Math.max(1e-9, Math.cos((lat * Math.PI) / 180)));
+  return bboxOfView(lon - east, lat - north, lon + east, lat + north);
+}
+
 /** The middle of a geometry's box; undefined: it has none. */
 export function middleOf(g: Geometry | null): Corner | undefined {
   const box = boxOf(g);

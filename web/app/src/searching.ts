@@ -1,8 +1,8 @@
 // The search that people have made: where, what it has found, and its list.
 import type { Client } from './api/client';
 import { isAbort, plain, Problem } from './api/problem';
-import type { Page, Place } from './api/types';
-import { polygonOf, positionText } from './geo';
+import type { BBox, Page, Place } from './api/types';
+import { boxAround, polygonOf, positionText } from './geo';
 import type { MapView } from './map/view';
 import { firstPage, position, problemIn, whereText, type Where } from './searches';
 import { note, say } from './ui/notes';
@@ -22,6 +22,8 @@ export interface SearchHooks {
   onBegin(): void;
   onFound(places: Place[]): void;
   onFilterProblem(problem: Problem): void;
+  /** Where the collection has something; undefined: nowhere. */
+  extent(): BBox | undefined;
 }
 
 export class Searching {
@@ -31,7 +33,7 @@ export class Searching {
   private readonly results: Results;
 
   constructor(private readonly h: SearchHooks) {
-    this.results = new Results({ onOpen: h.onOpen, onPoint: h.onPoint, onMore: () => void this.more(), onClose: () => this.end() });
+    this.results = new Results({ onOpen: h.onOpen, onPoint: h.onPoint, onMore: () => void this.more(), onEverywhere: () => void this.everywhere(), onClose: () => this.end() });
   }
 
   /** Whether there is a search. */
@@ -58,9 +60,26 @@ export class Searching {
     say('Looking for your position…');
     const here = await position();
     const at = here ?? view.centre();
-    if (here) view.go(here, Math.max(15, view.view().zoom));
     const text = here ? 'Nearest to you' : `Nearest to the middle of the map (${positionText(at)}), as your position is not known`;
     await this.search({ kind: 'near', at, text });
+    if (this.where?.kind !== 'near' || this.where.at !== at) return; // Another search is under way.
+    // Not their geometries: the country around a place may be as near as its houses.
+    const far = Math.max(0, ...this.results.places.map((p) => p.distance ?? 0));
+    view.fit(boxAround(at, far), { covered: this.h.panel.covers() });
+  }
+
+  /** Goes to the collection, and searches in all of it. */
+  private async everywhere(): Promise<void> {
+    const bbox = this.h.extent();
+    if (!bbox) return;
+    this.h.view.fit(bbox, { covered: this.h.panel.covers() });
+    await this.search({ kind: 'view', bbox });
+  }
+
+  /** Whether a search elsewhere may find more. */
+  private get mayBeElsewhere(): boolean {
+    const extent = this.h.extent();
+    return extent !== undefined && this.where?.kind !== 'near' && !(this.where?.kind === 'view' && this.where.bbox.join() === extent.join());
   }
 
   async inDrawn(): Promise<void> {
@@ -105,7 +124,7 @@ export class Searching {
       const page = await firstPage(h.client, collection, where, filter, signal);
       this.page = page;
       h.onFound(page.features);
-      this.results.show(page, hasNext(page));
+      this.results.show(page, hasNext(page), this.mayBeElsewhere);
       this.mark();
       this.results.focus();
     } catch (error) {

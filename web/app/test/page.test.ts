@@ -74,6 +74,44 @@ test('loads, shows the collection and its extent', async () => {
   await shot(page, 'start');
 });
 
+/** Waits until the map shows the collection's extent. */
+async function atExtent(): Promise<void> {
+  const { extent } = (await (await fetch(`${server.url}collections/andorra`)).json()) as { extent: { spatial: { bbox: [[number, number, number, number]] } } };
+  const [w, s, e, n] = extent.spatial.bbox[0];
+  await page.waitForFunction(([lat, lon]) => {
+    const [zoom, y, x] = new URLSearchParams(location.hash.slice(1)).get('map')!.split('/').map(Number) as [number, number, number];
+    return zoom > 8 && Math.abs(y - lat!) < 0.05 && Math.abs(x - lon!) < 0.05;
+  }, [(s + n) / 2, (w + e) / 2]);
+}
+
+test('a link without a position goes to the collection', async () => {
+  await visit('#collection=andorra');
+  await atExtent();
+  // So does one that is written into the address of an open page.
+  await page.evaluate(() => (location.hash = '#collection=andorra&map=3/0/0'));
+  await page.waitForFunction(() => new URLSearchParams(location.hash.slice(1)).get('map')?.startsWith('3.00/'));
+  await drawn(page);
+  await page.evaluate(() => (location.hash = '#collection=andorra'));
+  await atExtent();
+});
+
+test('goes to the collection that is shown', async () => {
+  await visit('#collection=andorra&map=4/10/100');
+  await page.getByRole('button', { name: 'Zoom to the collection' }).click();
+  await atExtent();
+});
+
+test('nothing found leads to the collection', async () => {
+  await visit("#collection=andorra&map=12/10/100&filter=amenity+%3D+'cafe'");
+  await page.getByRole('button', { name: 'Search this area' }).click();
+  await page.locator('#results-title').getByText('Nothing found').waitFor();
+  await page.getByRole('button', { name: 'Search the whole collection' }).click();
+  const { numberMatched } = await items({ filter: "amenity = 'cafe'" });
+  await page.locator('#results-title').getByText(`${numberMatched} places`).waitFor();
+  await atExtent();
+  expect(await page.getByRole('button', { name: 'Search the whole collection' }).isVisible()).toBe(false);
+});
+
 test('pans and zooms, by keys and by mouse, and asks for tiles', async () => {
   await visit('#collection=andorra&map=13/42.5/1.5');
   await page.locator('canvas').focus();
@@ -202,11 +240,16 @@ test('near me: by the device, or where the map is', async () => {
   expect(await first.textContent()).toMatch(/ m$/);
   await tab.close();
 
-  await visit('#collection=andorra&map=9/42.5/1.5', { geolocation: { longitude: 1.5218, latitude: 42.5075 }, permissions: ['geolocation'] });
+  await visit('#collection=andorra&map=0.8/10/100', { geolocation: { longitude: 1.5218, latitude: 42.5075 }, permissions: ['geolocation'] });
   await page.getByRole('button', { name: 'Near me' }).click();
   await page.getByText('Nearest to you').waitFor();
   await page.locator('#list > li').first().waitFor();
   expect(await page.locator('#list > li').count()).toBe(50);
+  // The map goes to what is near.
+  await page.waitForFunction(() => {
+    const [zoom, lat, lon] = new URLSearchParams(location.hash.slice(1)).get('map')!.split('/').map(Number) as [number, number, number];
+    return zoom > 14 && Math.abs(lat - 42.5075) < 0.01 && Math.abs(lon - 1.5218) < 0.01;
+  });
 });
 
 test('draws an area and searches in it', async () => {

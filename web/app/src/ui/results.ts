@@ -10,6 +10,8 @@ export interface ResultsHooks {
   /** Somebody points at a place, or undefined at none. */
   onPoint(place: Place | undefined): void;
   onMore(): void;
+  /** Nothing was found, and all of the collection is to be searched. */
+  onEverywhere(): void;
   onClose(): void;
 }
 
@@ -21,9 +23,11 @@ export class Results {
   private readonly scope = byId('results-scope');
   private readonly list = byId('list');
   private readonly more = byId<HTMLButtonElement>('more');
+  private readonly everywhere = byId<HTMLButtonElement>('everywhere');
 
   constructor(private readonly hooks: ResultsHooks) {
     this.more.addEventListener('click', () => hooks.onMore());
+    this.everywhere.addEventListener('click', () => hooks.onEverywhere());
     byId('results-close').addEventListener('click', () => hooks.onClose());
   }
 
@@ -37,15 +41,16 @@ export class Results {
     this.root.setAttribute('aria-busy', 'true');
     this.title.textContent = 'Searching…';
     this.scope.textContent = scope;
-    this.more.hidden = true;
+    this.more.hidden = this.everywhere.hidden = true;
   }
 
-  /** Shows the first page of a search. */
-  show(page: Page, more: boolean): void {
+  /** Shows the first page of a search; elsewhere: there may be more outside its area. */
+  show(page: Page, more: boolean, elsewhere: boolean): void {
     this.places = [];
     this.matched = page.numberMatched;
     this.list.replaceChildren();
     this.append(page, more);
+    this.everywhere.hidden = page.features.length > 0 || !elsewhere;
     // A phone has room for little else.
     if (matchMedia('(max-width: 700px)').matches) this.root.scrollIntoView({ block: 'start' });
     else byId('body').scrollTo({ top: 0 });
