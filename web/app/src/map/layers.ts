@@ -9,9 +9,20 @@ const font = ['system-ui', 'Roboto', 'Noto Sans', 'DejaVu Sans', 'sans-serif'];
 const isType = (type: string): ExpressionSpecification => ['==', ['geometry-type'], type];
 const isCluster: ExpressionSpecification = ['has', 'point_count'];
 const count: ExpressionSpecification = ['to-number', ['get', 'point_count']];
-/** Between two values by the logarithm of a cluster's count, from 1 to 10,000. */
-const byCount = (from: number, to: number): ExpressionSpecification => ['interpolate', ['linear'], ['ln', ['max', 1, count]], 0, from, 9.2, to];
 const byZoom = (...stops: number[]): ExpressionSpecification => ['interpolate', ['exponential', 1.5], ['zoom'], ...stops] as unknown as ExpressionSpecification;
+
+/** The deepest zoom that a map has. */
+const deepestZoom = 22;
+/**
+ * Clusters are 8 pixels from each other at the zoom of their tile, and 16 before the next
+ * one: what each spreads over grows with that, so that they are no lattice.
+ */
+const spread: ExpressionSpecification = ['interpolate', ['linear'], ['zoom'], ...Array.from({ length: deepestZoom }, (_, z) => [z, 17, z + 0.999, 34]).flat()] as unknown as ExpressionSpecification;
+/**
+ * What a point adds to the heat: clusters by the logarithm of their count, from 1 to
+ * 10,000, and the less the smaller they are; single ones as given.
+ */
+const heatOf = (single: number): ExpressionSpecification => ['case', isCluster, ['interpolate', ['exponential', 1.3], ['ln', ['max', 1, count]], 0, 0.05, 9.2, 1], single];
 
 /** Sources of GeoJSON that the page fills. */
 export const overlays = ['found', 'live', 'selected', 'draw'] as const;
@@ -66,6 +77,23 @@ export function contextLayers(p: Palette, layer: string): LayerSpecification[] {
   ];
 }
 
+/** How much there is where: a tile with too much to draw has clusters. */
+export function heatLayer(p: Palette, layer: string): LayerSpecification {
+  return {
+    id: 'places-heat',
+    type: 'heatmap',
+    source: 'places',
+    'source-layer': layer,
+    filter: isType('Point'),
+    paint: {
+      // Nearby, single places speak for themselves.
+      'heatmap-weight': ['interpolate', ['linear'], ['zoom'], 10, heatOf(0.05), 14, heatOf(0)],
+      'heatmap-radius': spread,
+      'heatmap-color': ['interpolate', ['linear'], ['heatmap-density'], ...p.heat.flat()] as unknown as ExpressionSpecification,
+    },
+  };
+}
+
 /** The collection's tiles. name is the property that features are called by. */
 export function placeLayers(p: Palette, layer: string, name: string | undefined): LayerSpecification[] {
   const source = { source: 'places', 'source-layer': layer };
@@ -95,9 +123,10 @@ export function placeLayers(p: Palette, layer: string, name: string | undefined)
       filter: ['all', isType('Point'), ['!', isCluster]],
       paint: {
         'circle-color': p.point,
-        'circle-radius': byZoom(8, 1.8, 14, 3.6, 18, 6),
+        'circle-radius': byZoom(5, 1.6, 10, 2.8, 14, 3.6, 18, 6),
+        'circle-opacity': ['interpolate', ['linear'], ['zoom'], 5, 0.6, 10, 1],
         'circle-stroke-color': p.ring,
-        'circle-stroke-width': ['interpolate', ['linear'], ['zoom'], 11, 0.5, 15, 1.5],
+        'circle-stroke-width': ['interpolate', ['linear'], ['zoom'], 9, 0, 15, 1.5],
       },
     },
     {
@@ -105,27 +134,8 @@ export function placeLayers(p: Palette, layer: string, name: string | undefined)
       type: 'circle',
       ...source,
       filter: isCluster,
-      paint: {
-        'circle-color': p.point,
-        // Cells of a tile are 8 to 16 pixels wide: circles show density without
-        // covering each other, and the largest numbers are written.
-        'circle-opacity': byCount(0.45, 0.9),
-        'circle-radius': byCount(2, 9.5),
-      },
-    },
-    {
-      id: 'places-count',
-      type: 'symbol',
-      ...source,
-      filter: ['all', isCluster, ['>=', count, 10]],
-      layout: {
-        'text-field': ['to-string', count],
-        'text-font': font,
-        'text-size': 10.5,
-        'text-padding': 14,
-        'symbol-sort-key': ['-', 0, count],
-      },
-      paint: { 'text-color': p.label, 'text-halo-color': p.halo, 'text-halo-width': 1.6 },
+      // It is there to be pointed at: the heat shows them.
+      paint: { 'circle-opacity': 0, 'circle-radius': 8 },
     },
   ];
   if (name === undefined) return all;

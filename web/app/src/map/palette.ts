@@ -16,6 +16,8 @@ export interface Palette {
   selected: string;
   live: string;
   draw: string;
+  /** From nothing to the most, at shares of it. */
+  heat: [share: number, colour: string][];
 }
 
 export const light: Palette = {
@@ -34,6 +36,13 @@ export const light: Palette = {
   selected: '#b8480a',
   live: '#5b4bb7',
   draw: '#0b57d0',
+  heat: [
+    [0, 'rgba(11, 107, 117, 0)'],
+    [0.04, 'rgba(64, 156, 163, 0.2)'],
+    [0.25, 'rgba(42, 140, 149, 0.45)'],
+    [0.6, 'rgba(11, 107, 117, 0.8)'],
+    [1, 'rgba(4, 52, 60, 0.95)'],
+  ],
 };
 
 export const dark: Palette = {
@@ -52,4 +61,11 @@ export const dark: Palette = {
   selected: '#ffb27d',
   live: '#b5a9fb',
   draw: '#8ab4f8',
+  heat: [
+    [0, 'rgba(92, 195, 205, 0)'],
+    [0.04, 'rgba(40, 110, 118, 0.25)'],
+    [0.25, 'rgba(44, 138, 147, 0.5)'],
+    [0.6, 'rgba(92, 195, 205, 0.8)'],
+    [1, 'rgba(232, 252, 253, 0.95)'],
+  ],
 };

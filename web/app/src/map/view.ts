@@ -5,8 +5,10 @@ import type { Feature, FeatureCollection, Geometry } from 'geojson';
 import type { BBox } from '../api/types';
 import { bboxOfView, type Corner } from '../geo';
 import type { View } from '../state';
+import { byId } from '../ui/dom';
+import { amount, amountText, around } from './amount';
 import { expectLand, landSource } from './land';
-import { contextLayers, countryLabels, groundLayers, overlayLayers, overlays, placeLayers, type Overlay } from './layers';
+import { contextLayers, countryLabels, groundLayers, heatLayer, overlayLayers, overlays, placeLayers, type Overlay } from './layers';
 import { dark, light, type Palette } from './palette';
 
 setWorkerUrl(workerUrl);
@@ -57,6 +59,7 @@ export class MapView {
   private padding: PaddingOptions | undefined;
   /** Whether there is a style, or one is loading. */
   private styled = false;
+  private readonly tip = byId('tip');
 
   constructor(
     container: HTMLElement,
@@ -102,8 +105,11 @@ export class MapView {
       if (hit) this.hooks.onPick(hit);
     });
     this.map.on('mousemove', (e) => {
-      if (this.picking) this.map.getCanvas().style.cursor = this.hit(e) ? 'pointer' : '';
+      const hit = this.picking ? this.hit(e) : undefined;
+      if (this.picking) this.map.getCanvas().style.cursor = hit ? 'pointer' : '';
+      this.tell(hit?.kind === 'cluster' ? e.point : undefined);
     });
+    for (const gone of ['mouseout', 'movestart'] as const) this.map.on(gone, () => this.tell(undefined));
     this.ready = new Promise((resolve) => this.map.once('style.load', () => resolve()));
   }
 
@@ -130,6 +136,16 @@ export class MapView {
     return id === undefined ? undefined : { kind: 'place', id: String(id) };
   }
 
+  /** Says beside a pointer how many places are around it; undefined: nothing. */
+  private tell(at: { x: number; y: number } | undefined): void {
+    this.tip.hidden = !at;
+    if (!at) return;
+    const layers = ['places-cluster', 'places-point'].filter((id) => this.map.getLayer(id));
+    this.tip.textContent = amountText(amount(this.map.queryRenderedFeatures([[at.x - around, at.y - around], [at.x + around, at.y + around]], { layers })));
+    this.tip.style.left = `${at.x}px`;
+    this.tip.style.top = `${at.y}px`;
+  }
+
   /** Whether features can be chosen; not while something is drawn. */
   setPicking(on: boolean): void {
     this.picking = on;
@@ -145,7 +161,7 @@ export class MapView {
       this.map.setStyle({
         version: 8,
         sources: { land: landSource, ...this.tileSources() },
-        layers: [...groundLayers(this.palette), countryLabels(this.palette), ...this.tileLayers()],
+        layers: [...groundLayers(this.palette), ...this.heat(), countryLabels(this.palette), ...this.tileLayers()],
       });
       return;
     }
@@ -155,6 +171,7 @@ export class MapView {
     this.tiles = tiles;
     for (const [id, source] of Object.entries(this.tileSources())) this.map.addSource(id, source);
     const above = this.lowest(overlays);
+    for (const l of this.heat()) this.map.addLayer(l, 'countries');
     for (const l of this.tileLayers()) this.map.addLayer(l, above);
   }
 
@@ -170,7 +187,12 @@ export class MapView {
     return { ...(tiles.context && { context: source(tiles.context) }), places: source(tiles.url) };
   }
 
-  /** The layers of the tiles that are shown. */
+  /** The layer of the tiles that lies under the names of countries. */
+  private heat(): LayerSpecification[] {
+    return this.tiles ? [heatLayer(this.palette, this.tiles.layer)] : [];
+  }
+
+  /** The other layers of the tiles that are shown. */
   private tileLayers(): LayerSpecification[] {
     const { tiles, palette } = this;
     if (!tiles) return [];
@@ -213,7 +235,7 @@ export class MapView {
   setDark(on: boolean): void {
     this.palette = on ? dark : light;
     void this.ready.then(() => {
-      const layers = [...groundLayers(this.palette), countryLabels(this.palette), ...this.tileLayers(), ...overlayLayers(this.palette)];
+      const layers = [...groundLayers(this.palette), ...this.heat(), countryLabels(this.palette), ...this.tileLayers(), ...overlayLayers(this.palette)];
       for (const l of layers) {
         if (!this.map.getLayer(l.id)) continue; // an overlay that has had nothing yet
         for (const [name, value] of Object.entries(l.paint ?? {})) this.map.setPaintProperty(l.id, name as 'line-color', value as string);
