@@ -1,7 +1,7 @@
 // The page: what its parts do together. The state that a link has is in State;
 // everything else is gone with the page.
 import { Client } from './api/client';
-import { isAbort, plain, Problem } from './api/problem';
+import { isAbort, plain, Problem, problemOf } from './api/problem';
 import type { BBox, Collection, State as FeatureState } from './api/types';
 import { EngineRoom, hasEngine } from './engine';
 import { namePropertyOf, titleOf } from './feature';
@@ -68,6 +68,7 @@ export class App {
   private placed = false;
   private readonly engine = new EngineRoom(this.client.fetch);
   private mapNote: Note | undefined;
+  private wideNote: Note | undefined;
   /** The element that had the focus before a feature was opened from it. */
   private cameFrom = '';
 
@@ -83,7 +84,7 @@ export class App {
       headers: () => this.client.headers(),
       onMove: () => this.moved(),
       onPick: (hit) => this.picked(hit),
-      onError: (error) => this.mapFailed(error),
+      onError: (error) => void this.mapFailed(error),
     });
     this.pulse = new Pulse(this.view);
     this.searching = new Searching({
@@ -303,7 +304,18 @@ export class App {
     }
   }
 
+  /** A tile was refused for its filter: it is wrong, or would take too long. */
+  private filterRefused(problem: Problem, url: string): void {
+    if (!problem.message.includes('too many')) {
+      this.filter.showProblem(problem);
+      return;
+    }
+    this.view.refused(url);
+    if (!this.wideNote?.shown) this.wideNote = note('There are too many places here to show those of a filter. Zoom in to see them.', { action: { text: 'Zoom in', do: () => this.view.nearer() } });
+  }
+
   private async showTiles(): Promise<void> {
+    this.wideNote?.close();
     const { collection, filter } = this.state;
     const name = namePropertyOf((n) => this.filter.properties.has(n));
     const path = `${this.client.base}collections/${encodeURIComponent(collection)}/tiles/{z}/{x}/{y}.mvt`;
@@ -511,10 +523,12 @@ export class App {
     this.retryNote = wait === undefined ? undefined : note(`${plain(error)} Trying again in ${Math.max(1, Math.round(wait / 1000))} s.`, { error: true });
   }
 
-  private mapFailed(error: unknown): void {
+  /** A tile, or the map, failed; MapLibre's errors of requests have the answer. */
+  private async mapFailed(error: unknown): Promise<void> {
     if (isAbort(error)) return;
-    const status = (error as { status?: number }).status;
+    const { status, url, body } = error as { status?: number; url?: string; body?: Blob };
     if (status === 401) this.wantKey('This server wants a key.');
+    else if (status === 400 && this.state.filter) this.filterRefused(await problemOf(new Response(body ?? null, { status })), url ?? '');
     else if (!this.mapNote?.shown) this.mapNote = note('Parts of the map could not be loaded.', { error: true, action: { text: 'Try again', do: () => this.view.refresh() } });
   }
 }

@@ -83,3 +83,43 @@ test.each(['light', 'dark'] as const)('where there is much is seen, %s', async (
   expect(complaints).toEqual([]);
   await close();
 });
+
+test('a filter that tiles cannot be had with asks to zoom in, once', async () => {
+  const { page, complaints, close } = await open(browser, `${server.url}#collection=places&map=5.00/45/10`, { reducedMotion: 'reduce' });
+  await drawn(page);
+  const refused: string[] = [];
+  const given: string[] = [];
+  await page.route(/\/tiles\/.*[?&]filter=/, (route) => {
+    const url = route.request().url();
+    if (!/\/tiles\/[0-6]\//.test(url)) {
+      given.push(url);
+      return route.continue();
+    }
+    refused.push(url);
+    return route.fulfill({ status: 400, contentType: 'application/problem+json', body: JSON.stringify({ detail: '5/1/1 of "places": too many for one answer' }) });
+  });
+  const box = page.getByRole('combobox', { name: 'Filter' });
+  await box.fill("kind = 'odd'");
+  await box.press('Escape');
+  await box.press('Enter');
+  const notes = page.locator('.note');
+  await notes.getByText('Zoom in to see them.').waitFor();
+  await page.locator('#results-title').getByText(/^50 of/).waitFor();
+  await drawn(page);
+  expect(await notes.count()).toBe(1);
+  expect(await page.locator('.note.error').count()).toBe(0);
+  // Where tiles of a zoom are refused no more of them are asked for.
+  const before = refused.length;
+  await page.locator('canvas').focus();
+  for (const key of ['ArrowRight', 'ArrowRight', 'ArrowDown']) await page.keyboard.press(key);
+  await drawn(page);
+  expect(refused.length).toBe(before);
+  await notes.getByRole('button', { name: 'Zoom in' }).click();
+  await page.waitForFunction(() => location.hash.includes('map=7.00/'));
+  await drawn(page);
+  expect(given.length).toBeGreaterThan(0);
+  // The browser's console has a line for each answer, and nothing more.
+  expect(complaints.filter((c) => !c.includes('400'))).toEqual([]);
+  expect(complaints.length).toBeLessThanOrEqual(refused.length);
+  await close();
+});

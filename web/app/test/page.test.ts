@@ -360,6 +360,32 @@ test('a link shows what it was made from', async () => {
   expect((await hash()).get('map')).toMatch(/^15\.50\/42\.5075/);
 });
 
+test('a wrong filter in a link is marked', async () => {
+  await visit('#collection=andorra&map=15/42.5075/1.5218&filter=amenity+%3D');
+  await page.locator('#filter-problem').getByText('Column 10: The end, want a property or a literal.').waitFor();
+  expect(await page.locator('.note').count()).toBe(0);
+  expect(tab.complaints.splice(0).every((c) => c.includes('400'))).toBe(true);
+});
+
+test('nearby there is no coast: it is not exact enough', async () => {
+  /** How many colours the map has at Monaco, left of the buttons. */
+  const colours = async (zoom: number): Promise<number> => {
+    await visit(`#collection=andorra&map=${zoom}/43.73/7.42`);
+    const png = await page.screenshot({ clip: { x: 450, y: 50, width: 600, height: 600 } });
+    const n = await page.evaluate(async (text) => {
+      const picture = await createImageBitmap(new Blob([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))]));
+      const canvas = new OffscreenCanvas(picture.width, picture.height).getContext('2d')!;
+      canvas.drawImage(picture, 0, 0);
+      return new Set(new Uint32Array(canvas.getImageData(0, 0, picture.width, picture.height).data.buffer)).size;
+    }, png.toString('base64'));
+    await tab.close();
+    return n;
+  };
+  expect(await colours(7)).toBeGreaterThan(2);
+  expect(await colours(12)).toBe(1);
+  await visit();
+});
+
 test('an error is in plain words, and tried again', async () => {
   await visit('#collection=andorra&map=15/42.5075/1.5218');
   let refused = 0;

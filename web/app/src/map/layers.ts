@@ -29,18 +29,30 @@ export const overlays = ['found', 'live', 'selected', 'draw'] as const;
 export type Overlay = (typeof overlays)[number];
 type OverlayLayer = LayerSpecification & { source: Overlay };
 
+/** Zooms between which coasts fade. At 8 a pixel is some 200 m. */
+const [coastly, coastless] = [8, 9.5];
+
 export function groundLayers(p: Palette): LayerSpecification[] {
   return [
-    { id: 'water', type: 'background', paint: { 'background-color': p.water } },
-    { id: 'land', type: 'fill', source: 'land', 'source-layer': 'land', paint: { 'fill-color': p.land } },
+    // Coasts are exact to a kilometre or two: nearby they would put towns into the sea. So
+    // water and land become one ground.
+    { id: 'water', type: 'background', paint: { 'background-color': ['interpolate', ['linear'], ['zoom'], coastly, p.water, coastless, p.land] } },
+    {
+      id: 'land',
+      type: 'fill',
+      source: 'land',
+      'source-layer': 'land',
+      maxzoom: coastless,
+      paint: { 'fill-color': p.land, 'fill-opacity': ['interpolate', ['linear'], ['zoom'], coastly, 1, coastless, 0] },
+    },
     {
       id: 'borders',
       type: 'line',
       source: 'land',
       'source-layer': 'borders',
       // They are exact to some kilometres: nearby they would mislead.
-      maxzoom: 9.5,
-      paint: { 'line-color': p.border, 'line-width': byZoom(1, 0.4, 6, 1.2), 'line-opacity': ['interpolate', ['linear'], ['zoom'], 7, 1, 9.5, 0] },
+      maxzoom: coastless,
+      paint: { 'line-color': p.border, 'line-width': byZoom(1, 0.4, 6, 1.2), 'line-opacity': ['interpolate', ['linear'], ['zoom'], 7, 1, coastless, 0] },
     },
   ];
 }
@@ -87,7 +99,7 @@ export function heatLayer(p: Palette, layer: string): LayerSpecification {
     filter: isType('Point'),
     paint: {
       // Nearby, single places speak for themselves.
-      'heatmap-weight': ['interpolate', ['linear'], ['zoom'], 10, heatOf(0.05), 14, heatOf(0)],
+      'heatmap-weight': ['interpolate', ['linear'], ['zoom'], 10, heatOf(0.035), 14, heatOf(0)],
       'heatmap-radius': spread,
       'heatmap-color': ['interpolate', ['linear'], ['heatmap-density'], ...p.heat.flat()] as unknown as ExpressionSpecification,
     },
@@ -124,7 +136,8 @@ export function placeLayers(p: Palette, layer: string, name: string | undefined)
       paint: {
         'circle-color': p.point,
         'circle-radius': byZoom(5, 1.6, 10, 2.8, 14, 3.6, 18, 6),
-        'circle-opacity': ['interpolate', ['linear'], ['zoom'], 5, 0.6, 10, 1],
+        // A tile with less to draw next to one with heat is not to look like more.
+        'circle-opacity': ['interpolate', ['linear'], ['zoom'], 6, 0.4, 10, 1],
         'circle-stroke-color': p.ring,
         'circle-stroke-width': ['interpolate', ['linear'], ['zoom'], 9, 0, 15, 1.5],
       },

@@ -35,8 +35,8 @@ export interface ViewHooks {
   onMove(): void;
   /** Somebody chose something, when nothing is drawn. */
   onPick(hit: Hit): void;
-  /** The map, or a tile, failed. */
-  onError(error: unknown): void;
+  /** The map, or a tile of a source, failed. */
+  onError(error: unknown, source: string | undefined): void;
 }
 
 /** Layers that can be chosen, the topmost first. */
@@ -59,6 +59,8 @@ export class MapView {
   private padding: PaddingOptions | undefined;
   /** Whether there is a style, or one is loading. */
   private styled = false;
+  /** The least zoom of tiles that are asked for. */
+  private least = 0;
   private readonly tip = byId('tip');
 
   constructor(
@@ -99,7 +101,7 @@ export class MapView {
       container.removeAttribute('aria-busy');
     });
     for (const busy of ['movestart', 'dataloading'] as const) this.map.on(busy, () => container.setAttribute('aria-busy', 'true'));
-    this.map.on('error', (e) => this.hooks.onError(e.error));
+    this.map.on('error', (e) => this.hooks.onError(e.error, (e as { sourceId?: string }).sourceId));
     this.map.on('click', (e) => {
       const hit = this.picking && this.hit(e);
       if (hit) this.hooks.onPick(hit);
@@ -154,6 +156,7 @@ export class MapView {
 
   /** Shows the tiles of a collection instead of those before; undefined: the land alone. */
   async setTiles(tiles: Tiles | undefined): Promise<void> {
+    this.least = 0;
     if (!this.styled) {
       this.styled = true;
       this.tiles = tiles;
@@ -166,6 +169,18 @@ export class MapView {
       return;
     }
     await this.ready;
+    this.replaceTiles(tiles);
+  }
+
+  /** The server refuses a tile of that address: those of its zoom are not asked for any more. */
+  refused(url: string): void {
+    const zoom = Number(/\/tiles\/(\d+)\//.exec(url)?.[1] ?? NaN);
+    if (!(zoom >= this.least) || zoom >= mostZoom || !this.tiles) return;
+    this.least = zoom + 1;
+    this.replaceTiles(this.tiles);
+  }
+
+  private replaceTiles(tiles: Tiles | undefined): void {
     for (const l of this.map.getStyle().layers) if (/^(places|context)-/.test(l.id)) this.map.removeLayer(l.id);
     for (const source of tileSources) if (this.map.getSource(source)) this.map.removeSource(source);
     this.tiles = tiles;
@@ -183,8 +198,8 @@ export class MapView {
   private tileSources(): Record<string, SourceSpecification> {
     const { tiles } = this;
     if (!tiles) return {};
-    const source = (url: string): SourceSpecification => ({ type: 'vector', tiles: [url], maxzoom: mostZoom });
-    return { ...(tiles.context && { context: source(tiles.context) }), places: source(tiles.url) };
+    const source = (url: string, minzoom: number): SourceSpecification => ({ type: 'vector', tiles: [url], minzoom, maxzoom: mostZoom });
+    return { ...(tiles.context && { context: source(tiles.context, 0) }), places: source(tiles.url, this.least) };
   }
 
   /** The layer of the tiles that lies under the names of countries. */
@@ -295,6 +310,11 @@ export class MapView {
 
   go(at: Corner, zoom?: number): void {
     this.map.easeTo({ center: at, ...(zoom !== undefined && { zoom }), duration: 500 });
+  }
+
+  /** Goes two zooms nearer. */
+  nearer(): void {
+    this.go(this.centre(), this.map.getZoom() + 2);
   }
 
   jump(view: View): void {
