@@ -11,21 +11,31 @@ import (
 // The page at /, for browsers (package app). It is public, as the landing page is:
 // what it shows it asks for with the key that its user has.
 
-// app answers with a file of the page.
-func (q *request) app(name string) error {
+// page answers with the page itself.
+func (q *request) page() error {
+	h := q.w.Header()
+	h.Set("Content-Security-Policy", q.index.Policy)
+	h.Set("Referrer-Policy", q.index.Referrer)
+	return q.file(q.index.File)
+}
+
+func (q *request) asset() error {
+	name := "assets/" + q.r.PathValue("file")
 	f := app.Open(name)
 	if f == nil {
 		return &statusError{http.StatusNotFound, fmt.Sprintf("the page has no file %.200q; it may be of another version: load the page anew", name)}
 	}
+	return q.file(f)
+}
+
+// file answers with a file of the page.
+func (q *request) file(f *app.File) error {
 	h := q.w.Header()
 	h.Add("Vary", "Accept-Encoding")
 	// Only a name with a hash always has the same content.
 	h.Set("Cache-Control", "no-cache")
 	if f.Immutable {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
-	} else {
-		h.Set("Content-Security-Policy", app.Policy)
-		h.Set("Referrer-Policy", "same-origin")
 	}
 	body, tag := f.Plain, `"`+f.ETag+`"`
 	if acceptedCodings(q.r.Header)[gzipCoding] > 0 {
@@ -45,5 +55,3 @@ func (q *request) app(name string) error {
 	// The body is the program's own memory: nothing is held for it.
 	return q.send(http.StatusOK, f.Type, body)
 }
-
-func (q *request) asset() error { return q.app("assets/" + q.r.PathValue("file")) }

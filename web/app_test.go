@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"io"
 	"net/http"
 	"regexp"
@@ -120,5 +121,26 @@ func TestAcceptsGzip(t *testing.T) {
 		if got := acceptedCodings(http.Header{"Accept-Encoding": {header}})[gzipCoding] > 0; got != want {
 			t.Errorf("%q: %v", header, got)
 		}
+	}
+}
+
+// With a base map the page says which, and its policy has that server; the plain pages
+// and the files have not.
+func TestAppBasemap(t *testing.T) {
+	w := newSite(t, Options{Basemap: Basemap{URL: "https://tile.example.org/{z}/{x}/{y}.png", Attribution: "Them"}})
+	a := w.get("/", browserAccept)
+	if !bytes.Contains(a.body, []byte(`content="https://tile.example.org/{z}/{x}/{y}.png"`)) ||
+		!strings.Contains(a.Header.Get("Content-Security-Policy"), "connect-src 'self' https://tile.example.org;") ||
+		a.Header.Get("Referrer-Policy") != "strict-origin-when-cross-origin" {
+		t.Errorf("%v: %.900s", a.Header, a.body)
+	}
+	if plain := newSite(t, Options{}).get("/", browserAccept); plain.Header.Get("ETag") == a.Header.Get("ETag") || plain.Header.Get("Referrer-Policy") != "same-origin" {
+		t.Errorf("without a base map: %v", plain.Header)
+	}
+	if a := w.get("/?f=html"); strings.Contains(a.Header.Get("Content-Security-Policy"), "tile.example.org") {
+		t.Errorf("the plain page: %v", a.Header)
+	}
+	if _, err := New(nil, Options{Basemap: Basemap{URL: "https://tile.example.org/"}}); !errors.Is(err, ErrBasemap) {
+		t.Errorf("an address without places: %v", err)
 	}
 }

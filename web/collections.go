@@ -52,7 +52,7 @@ func (q *request) landing() error {
 		return err
 	}
 	if html && len(q.params.all) == 0 {
-		return q.app("index.html")
+		return q.page()
 	}
 	links := append(q.selfAndAlternate(html, typeJSON),
 		link{q.at("f=json", "api"), "service-desc", typeOpenAPI, "the API, as OpenAPI 3.0"},

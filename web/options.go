@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/web/app"
 )
 
 const (
@@ -57,6 +58,8 @@ type Options struct {
 	// MaxDrawings bounds the tiles that are drawn at a time, which take DrawingBytes
 	// each, besides MaxAnswerBytes. Default: as many as there are processors.
 	MaxDrawings int
+	// Basemap, if it has an address, lies under the places of the page at /.
+	Basemap Basemap
 	// Engine, if not nil, is what /engine shows.
 	Engine Engine
 
@@ -74,6 +77,12 @@ type Options struct {
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 }
+
+// Basemap is a map of another server for the page at /.
+type Basemap = app.Basemap
+
+// ErrBasemap is wrapped by New's error if Options.Basemap has no address of pictures.
+var ErrBasemap = app.ErrBasemap
 
 // Observed is what there is to tell of a request.
 type Observed struct {

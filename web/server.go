@@ -17,6 +17,7 @@ import (
 	"github.com/catfish-index/catfish/internal/handshake"
 	"github.com/catfish-index/catfish/internal/turns"
 	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/web/app"
 	"github.com/catfish-index/catfish/web/tile"
 )
 
@@ -59,6 +60,7 @@ type Server struct {
 	// refusals has an element for each answer that is written to who found no room.
 	refusals chan struct{}
 	cross    *http.CrossOriginProtection
+	index    *app.Index
 	tiles
 	http *http.Server
 
@@ -84,6 +86,10 @@ func New(host Host, o Options) (*Server, error) {
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	if err := s.trust(); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.index, err = app.NewIndex(o.Basemap); err != nil {
 		return nil, err
 	}
 	s.routes()

@@ -28,6 +28,7 @@ var errHTTP = errors.New("HTTP: address in use")
 // httpFlags are the flags of 'serve' about HTTP.
 type httpFlags struct {
 	addr, url, origin, time string
+	basemap                 web.Basemap
 	tiles                   int64 // bytes
 	load                    bool  // --engine-load
 	flags                   *pflag.FlagSet
@@ -42,16 +43,24 @@ func (f *httpFlags) register(c *cobra.Command) {
 	fs.BoolVar(&f.load, "engine-load", false, "the engine room of --http (/engine) may start clients that search, in processes of their own: at most\n"+
 		fmt.Sprintf("%d, for %d s, one load at a time; with --keys it takes role admin of *", engine.MaxClients, engine.MaxSeconds))
 	fs.StringVar(&f.time, "http-time", "datetime", "property that has the time of a feature, for parameter datetime of --http")
+	fs.StringVar(&f.basemap.URL, "http-basemap", "", "map under the places of the page of --http: the address of its pictures, such as\n"+
+		"https://tile.example.org/{z}/{x}/{y}.png, which browsers ask that server for; empty: the land that the page has")
+	fs.StringVar(&f.basemap.Attribution, "http-basemap-attribution", "", "whose map --http-basemap is, in plain text; empty: its host")
 	fs.Var(byteSize{&f.tiles}, "http-tiles", "bytes of vector tiles that --http keeps, such as 256MiB, at most half of what HTTP may take of\n"+
 		"--memory-limit; 0: a quarter of that")
 }
 
 // check refuses flags that would do nothing.
 func (f *httpFlags) check() error {
+	if f.basemap.URL == "" {
+		if err := noUse(f.flags, "without --http-basemap", "http-basemap-attribution"); err != nil {
+			return err
+		}
+	}
 	if f.addr != "" {
 		return checkAddr("http", f.addr, 0)
 	}
-	return noUse(f.flags, "without --http", "http-url", "http-cors", "http-time", "http-tiles", "engine-load")
+	return noUse(f.flags, "without --http", "http-url", "http-cors", "http-time", "http-tiles", "http-basemap", "engine-load")
 }
 
 // share divides the memory for HTTP between tiles that are kept, tiles that are drawn,
@@ -90,7 +99,7 @@ func serveHTTP(f httpFlags, part int64, srv *catfish.Server, guards guards, seen
 // serveRoom is serveHTTP with an engine room, which it closes.
 func serveRoom(room *engine.Room, f httpFlags, part int64, srv *catfish.Server, guards guards, seen *observed, loaded <-chan struct{}, fail func(error)) (string, func(), error) {
 	o := web.Options{
-		Engine: room, URL: f.url, Origin: f.origin, Time: f.time, Keys: guards.keys, Observe: seen.http, Logger: seen.log,
+		Engine: room, Basemap: f.basemap, URL: f.url, Origin: f.origin, Time: f.time, Keys: guards.keys, Observe: seen.http, Logger: seen.log,
 	}
 	if err := f.share(srv.MemoryLimit()/part, &o); err != nil {
 		room.Close()
@@ -99,6 +108,9 @@ func serveRoom(room *engine.Room, f httpFlags, part int64, srv *catfish.Server, 
 	s, err := web.New(srv, o)
 	if err != nil {
 		room.Close()
+		if errors.Is(err, web.ErrBasemap) {
+			return "", nil, badUsage("--http-basemap: %w", err)
+		}
 		return "", nil, badUsage("--http-url %q, --http-cors %q: %w", f.url, f.origin, err)
 	}
 	l, err := net.Listen("tcp", f.addr)

@@ -91,7 +91,8 @@ func TestHTTPFlags(t *testing.T) {
 	for _, args := range []string{
 		"--http-url https://example.org", "--http-cors *", "--http x", "--http 127.0.0.1:0 --http-url x",
 		"--http 127.0.0.1:0 --http-cors x", "--http-time when",
-		"--http-tiles 1MiB", "--http 127.0.0.1:0 --http-tiles -1", "--http 127.0.0.1:0 --memory-limit 1GiB --http-tiles 1GiB",
+		"--http-basemap https://example.org/{z}/{x}/{y}", "--http 127.0.0.1:0 --http-basemap https://example.org/{z}/{x}",
+		"--http 127.0.0.1:0 --http-basemap-attribution x", "--http-tiles 1MiB", "--http 127.0.0.1:0 --http-tiles -1", "--http 127.0.0.1:0 --memory-limit 1GiB --http-tiles 1GiB",
 	} {
 		fail(t, exitUsage, append([]string{"serve", "--listen", "127.0.0.1:0", "--transport", "tcp"}, strings.Fields(args)...), "--http")
 	}

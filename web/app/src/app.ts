@@ -7,6 +7,7 @@ import { EngineRoom, hasEngine } from './engine';
 import { namePropertyOf, titleOf } from './feature';
 import { boxOf } from './geo';
 import { Live, type Change } from './live';
+import { basemap } from './map/basemap';
 import { MapView, type Hit } from './map/view';
 import { Pulse } from './pulse';
 import { Searching } from './searching';
@@ -69,6 +70,7 @@ export class App {
   private readonly engine = new EngineRoom(this.client.fetch);
   private mapNote: Note | undefined;
   private wideNote: Note | undefined;
+  private basemapGone = false;
   /** The element that had the focus before a feature was opened from it. */
   private cameFrom = '';
 
@@ -81,10 +83,10 @@ export class App {
     this.firstCollections.catch(() => undefined); // loadCollections tells it.
     const dark = themeSwitch((on) => this.view.setDark(on));
     this.view = new MapView(byId('map'), dark, this.state.view, {
-      headers: () => this.client.headers(),
+      headers: (url) => (url.startsWith(this.client.base) ? this.client.headers() : undefined),
       onMove: () => this.moved(),
       onPick: (hit) => this.picked(hit),
-      onError: (error) => void this.mapFailed(error),
+      onError: (error, source) => (source === 'basemap' ? this.basemapFailed(error) : void this.mapFailed(error)),
     });
     this.pulse = new Pulse(this.view);
     this.searching = new Searching({
@@ -523,6 +525,13 @@ export class App {
     this.retryNote = wait === undefined ? undefined : note(`${plain(error)} Trying again in ${Math.max(1, Math.round(wait / 1000))} s.`, { error: true });
   }
 
+  /** Places are shown without the base map, too: it is said once. */
+  private basemapFailed(error: unknown): void {
+    if (this.basemapGone || isAbort(error)) return;
+    this.basemapGone = true;
+    note('The base map could not be loaded, or only parts of it.');
+  }
+
   /** A tile, or the map, failed; MapLibre's errors of requests have the answer. */
   private async mapFailed(error: unknown): Promise<void> {
     if (isAbort(error)) return;
@@ -536,5 +545,6 @@ export class App {
 /** Says whose data is on the map. */
 function credit(places?: string): void {
   const link = el('a', { href: 'https://maplibre.org/', rel: 'noreferrer', target: '_blank' }, 'MapLibre');
-  byId('credit').replaceChildren(places ? `${places} · ` : '', 'Land: Natural Earth · ', link);
+  const ground = basemap ? `Map: ${basemap.credit} · ` : 'Land: Natural Earth · ';
+  byId('credit').replaceChildren(places ? `${places} · ` : '', ground, link);
 }

@@ -29,6 +29,14 @@ export const overlays = ['found', 'live', 'selected', 'draw'] as const;
 export type Overlay = (typeof overlays)[number];
 type OverlayLayer = LayerSpecification & { source: Overlay };
 
+/** The ground with a base map, whose pictures are toned down so that places stand out. */
+export function basemapLayers(p: Palette): LayerSpecification[] {
+  return [
+    { id: 'water', type: 'background', paint: { 'background-color': p.land } },
+    { id: 'basemap', type: 'raster', source: 'basemap', paint: { 'raster-saturation': p.basemap.saturation, 'raster-brightness-max': p.basemap.brightness } },
+  ];
+}
+
 /** Zooms between which coasts fade. At 8 a pixel is some 200 m. */
 const [coastly, coastless] = [8, 9.5];
 

@@ -16,6 +16,7 @@ export interface Palette {
   selected: string;
   live: string;
   draw: string;
+  basemap: { saturation: number; brightness: number };
   /** From nothing to the most, at shares of it. */
   heat: [share: number, colour: string][];
 }
@@ -36,6 +37,7 @@ export const light: Palette = {
   selected: '#b8480a',
   live: '#5b4bb7',
   draw: '#0b57d0',
+  basemap: { saturation: -0.3, brightness: 1 },
   heat: [
     [0, 'rgba(11, 107, 117, 0)'],
     [0.04, 'rgba(64, 156, 163, 0.2)'],
@@ -61,6 +63,7 @@ export const dark: Palette = {
   selected: '#ffb27d',
   live: '#b5a9fb',
   draw: '#8ab4f8',
+  basemap: { saturation: -0.5, brightness: 0.55 },
   heat: [
     [0, 'rgba(92, 195, 205, 0)'],
     [0.04, 'rgba(40, 110, 118, 0.25)'],

@@ -7,8 +7,9 @@ import { bboxOfView, type Corner } from '../geo';
 import type { View } from '../state';
 import { byId } from '../ui/dom';
 import { amount, amountText, around } from './amount';
+import { basemap } from './basemap';
 import { expectLand, landSource } from './land';
-import { contextLayers, countryLabels, groundLayers, heatLayer, overlayLayers, overlays, placeLayers, type Overlay } from './layers';
+import { basemapLayers, contextLayers, countryLabels, groundLayers, heatLayer, overlayLayers, overlays, placeLayers, type Overlay } from './layers';
 import { dark, light, type Palette } from './palette';
 
 setWorkerUrl(workerUrl);
@@ -29,8 +30,8 @@ export interface Tiles {
 export type Hit = { kind: 'place'; id: string } | { kind: 'cluster'; at: Corner; zoom: number };
 
 export interface ViewHooks {
-  /** Headers of requests for tiles. */
-  headers(): Record<string, string>;
+  /** Headers of requests for tiles of this server; undefined: the address is of another one. */
+  headers(url: string): Record<string, string> | undefined;
   /** The view has come to rest. */
   onMove(): void;
   /** Somebody chose something, when nothing is drawn. */
@@ -83,8 +84,12 @@ export class MapView {
       attributionControl: false,
       fadeDuration: 0,
       // Keys and trust: tiles are asked for as all else is. Kept ones are asked for
-      // again, which costs a 304: what is on the map is never stale.
-      transformRequest: (url, type) => (type === 'Tile' ? { url, headers: this.hooks.headers(), cache: 'no-cache' } : { url }),
+      // again, which costs a 304: what is on the map is never stale. Another server gets
+      // no key.
+      transformRequest: (url, type) => {
+        const headers = type === 'Tile' ? this.hooks.headers(url) : undefined;
+        return headers ? { url, headers, cache: 'no-cache' } : { url };
+      },
       locale: { 'Map.Title': 'Map of the collection' },
     });
     this.map.touchZoomRotate.disableRotation();
@@ -160,11 +165,11 @@ export class MapView {
     if (!this.styled) {
       this.styled = true;
       this.tiles = tiles;
-      expectLand(this.view());
+      if (!basemap) expectLand(this.view());
       this.map.setStyle({
         version: 8,
-        sources: { land: landSource, ...this.tileSources() },
-        layers: [...groundLayers(this.palette), ...this.heat(), countryLabels(this.palette), ...this.tileLayers()],
+        sources: { ...(basemap ? { basemap: basemap.source } : { land: landSource }), ...this.tileSources() },
+        layers: [...this.ground(), ...this.heat(), ...this.labels(), ...this.tileLayers()],
       });
       return;
     }
@@ -186,7 +191,7 @@ export class MapView {
     this.tiles = tiles;
     for (const [id, source] of Object.entries(this.tileSources())) this.map.addSource(id, source);
     const above = this.lowest(overlays);
-    for (const l of this.heat()) this.map.addLayer(l, 'countries');
+    for (const l of this.heat()) this.map.addLayer(l, this.labels()[0]?.id ?? above);
     for (const l of this.tileLayers()) this.map.addLayer(l, above);
   }
 
@@ -200,6 +205,14 @@ export class MapView {
     if (!tiles) return {};
     const source = (url: string, minzoom: number): SourceSpecification => ({ type: 'vector', tiles: [url], minzoom, maxzoom: mostZoom });
     return { ...(tiles.context && { context: source(tiles.context, 0) }), places: source(tiles.url, this.least) };
+  }
+
+  private ground(): LayerSpecification[] {
+    return basemap ? basemapLayers(this.palette) : groundLayers(this.palette);
+  }
+
+  private labels(): LayerSpecification[] {
+    return basemap ? [] : [countryLabels(this.palette)];
   }
 
   /** The layer of the tiles that lies under the names of countries. */
@@ -250,7 +263,7 @@ export class MapView {
   setDark(on: boolean): void {
     this.palette = on ? dark : light;
     void this.ready.then(() => {
-      const layers = [...groundLayers(this.palette), ...this.heat(), countryLabels(this.palette), ...this.tileLayers(), ...overlayLayers(this.palette)];
+      const layers = [...this.ground(), ...this.heat(), ...this.labels(), ...this.tileLayers(), ...overlayLayers(this.palette)];
       for (const l of layers) {
         if (!this.map.getLayer(l.id)) continue; // an overlay that has had nothing yet
         for (const [name, value] of Object.entries(l.paint ?? {})) this.map.setPaintProperty(l.id, name as 'line-color', value as string);
