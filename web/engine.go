@@ -104,6 +104,18 @@ type EngineServer struct {
 	Busy     float64          `json:"busy"`    // share of the workers' time, as heartbeats carry it
 	Waiting  uint32           `json:"waiting"` // requests
 	Channels []EngineChannels `json:"transports"`
+	Services []EngineService  `json:"services"` // HTTP and gRPC, those that are there
+}
+
+// EngineService is what is asked over HTTP or gRPC, by all clients. Times are those of
+// the requests that ended since the snapshot before, 0 if there were none.
+type EngineService struct {
+	Name     string  `json:"name"`                // http or grpc
+	Requests float64 `json:"requests_per_second"` // without streams
+	Failed   float64 `json:"failed_per_second"`   // of them, by the server's fault
+	P50      float64 `json:"p50_us"`
+	P99      float64 `json:"p99_us"`
+	Streams  int     `json:"streams"` // that are open
 }
 
 // EngineChannels are those of one transport, by all clients.

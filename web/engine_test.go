@@ -126,13 +126,14 @@ func TestEngineEvents(t *testing.T) {
 	}
 	from := bufio.NewReader(res.Body)
 	for i := range 3 {
-		room.snapshots <- EngineSnapshot{Seconds: float64(i), Clients: []EngineClient{{Name: "load-1", Histogram: []int64{1, 2}}}}
+		service := EngineService{Name: "grpc", Requests: 3, Failed: 1, P50: 20, P99: 400, Streams: i}
+		room.snapshots <- EngineSnapshot{Seconds: float64(i), Server: EngineServer{Services: []EngineService{service}}, Clients: []EngineClient{{Name: "load-1", Histogram: []int64{1, 2}}}}
 		e, err := readEvent(from)
 		var s EngineSnapshot
 		if err == nil {
 			err = json.Unmarshal([]byte(e.data), &s)
 		}
-		if err != nil || e.name != "snapshot" || s.Seconds != float64(i) || len(s.Clients) != 1 || s.Run != nil {
+		if err != nil || e.name != "snapshot" || s.Seconds != float64(i) || len(s.Clients) != 1 || s.Run != nil || len(s.Server.Services) != 1 || s.Server.Services[0] != service {
 			t.Fatalf("event %d: %+v, %v", i, e, err)
 		}
 	}

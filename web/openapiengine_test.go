@@ -11,7 +11,7 @@ func TestEngineSchema(t *testing.T) {
 	w := newSite(t, Options{Engine: newFakeRoom()})
 	doc := w.json("/api")
 	full := EngineSnapshot{
-		At: time.Unix(1, 0), Server: EngineServer{Channels: []EngineChannels{{Name: "shm"}}}, Run: &EngineRun{State: "running"},
+		At: time.Unix(1, 0), Server: EngineServer{Channels: []EngineChannels{{Name: "shm"}}, Services: []EngineService{{Name: "http"}}}, Run: &EngineRun{State: "running"},
 		Clients: []EngineClient{{Name: "load-1", Histogram: []int64{1}}}, Ended: "it ended",
 	}
 	b, err := json.Marshal(full)

@@ -184,6 +184,9 @@ func (s *Server) Shutdown(ctx context.Context) {
 // TileStats returns what the cache of vector tiles has done, and what it keeps.
 func (s *Server) TileStats() tile.CacheStats { return s.tiles.cache.Stats() }
 
+// Streams returns how many streams of events are open.
+func (s *Server) Streams() int { return int(s.streams.Use().Used) }
+
 // Budgets returns what requests, connections, streams and tiles hold at this moment, for
 // catfish.Server.ShowBudgets.
 func (s *Server) Budgets() []catfish.BudgetStats {

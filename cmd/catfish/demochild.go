@@ -84,7 +84,7 @@ func demoServer(ctx context.Context, p *child.Pipe, job demoJob) error {
 			return err
 		}
 	}
-	room, err := newRoom(srv, true, cfg.ClientCPUs)
+	room, err := newRoom(srv, true, cfg.ClientCPUs, seen)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func demoServer(ctx context.Context, p *child.Pipe, job demoJob) error {
 	addr, stop, err := serveRoom(room, httpFlags{addr: job.HTTP}, callsPart, srv, guards{}, seen, loaded, cancel)
 	if errors.Is(err, errHTTP) && !job.Fixed {
 		host, _, _ := net.SplitHostPort(job.HTTP) // It was checked.
-		if room, err = newRoom(srv, true, cfg.ClientCPUs); err != nil {
+		if room, err = newRoom(srv, true, cfg.ClientCPUs, seen); err != nil {
 			return err
 		}
 		addr, stop, err = serveRoom(room, httpFlags{addr: net.JoinHostPort(host, "0")}, callsPart, srv, guards{}, seen, loaded, cancel)

@@ -89,7 +89,7 @@ func serveHTTP(f httpFlags, part int64, srv *catfish.Server, guards guards, seen
 	if f.addr == "" {
 		return "", func() {}, nil
 	}
-	room, err := newRoom(srv, f.load, nil)
+	room, err := newRoom(srv, f.load, nil, seen)
 	if err != nil {
 		return "", nil, err
 	}
@@ -124,6 +124,7 @@ func serveRoom(room *engine.Room, f httpFlags, part int64, srv *catfish.Server, 
 	t := guards.config()
 	srv.ShowBudgets(s.Budgets)
 	seen.tiles.Of(s.TileStats)
+	seen.site.Store(s)
 	done, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		select {
@@ -149,8 +150,8 @@ func serveRoom(room *engine.Room, f httpFlags, part int64, srv *catfish.Server, 
 }
 
 // newRoom watches a server for the engine room, whose load runs on those cores.
-func newRoom(srv *catfish.Server, load bool, cpus affinity.Set) (*engine.Room, error) {
-	o := engine.Options{Server: srv, CPUs: cpus}
+func newRoom(srv *catfish.Server, load bool, cpus affinity.Set, seen *observed) (*engine.Room, error) {
+	o := engine.Options{Server: srv, CPUs: cpus, Services: seen.services()}
 	if load {
 		var err error
 		if o.Spawn, err = spawner(""); err != nil {
@@ -167,6 +168,9 @@ func (o *observed) http(ctx context.Context, r web.Observed) {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
 	default:
 		method = "other" // Clients could make as many up as they like.
+	}
+	if !r.Stream {
+		o.requests.Observe(r.Took, r.Status >= http.StatusInternalServerError)
 	}
 	if o.pages != nil {
 		if !r.Stream { // How long a client stays is no latency.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -8,6 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/web"
 )
 
@@ -114,5 +122,68 @@ func TestHTTPShare(t *testing.T) {
 	}
 	if err := (&httpFlags{tiles: 2}).share(3, &web.Options{}); err == nil {
 		t.Error("more than half")
+	}
+}
+
+// The engine room shows what is asked over HTTP and gRPC, without --metrics, too.
+func TestEngineServices(t *testing.T) {
+	p, _, ready := serve(t, "--transport", "tcp", "--collection", "countries", "--load", "../../datasets/testdata/countries.geojson",
+		"--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0")
+	site := "http://" + readyField(t, ready, "http")
+	conn, err := grpc.NewClient(readyField(t, ready, "grpc"), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	calls := catfishv1.NewFeatureServiceClient(conn)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	watch, err := calls.Watch(ctx, &catfishv1.FeatureServiceWatchRequest{Collection: "countries"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := watch.Header(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, site+"/engine/events", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	// Each interval has requests until one has shown them all.
+	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+		if status, body := ask(t, site+"/collections/countries/items", ""); status != http.StatusOK {
+			t.Fatalf("%d %s", status, body)
+		}
+		if _, err := calls.Get(ctx, &catfishv1.FeatureServiceGetRequest{Collection: "countries", Id: "none"}); status.Code(err) != codes.NotFound {
+			t.Fatal(err)
+		}
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		var s web.EngineSnapshot
+		if err := json.Unmarshal([]byte(data), &s); err != nil {
+			t.Fatal(err)
+		}
+		if of := s.Server.Services; len(of) != 2 || of[0].Name != "http" || of[1].Name != "grpc" {
+			t.Fatalf("%s", data)
+		}
+		h, g := s.Server.Services[0], s.Server.Services[1]
+		if h.Requests > 0 && h.P99 > 0 && h.Streams == 1 && h.Failed == 0 && g.Requests > 0 && g.P99 > 0 && g.Streams == 1 && g.Failed == 0 {
+			break
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	http.DefaultClient.CloseIdleConnections()
+	if _, code := p.interrupt(t); code != exitOK {
+		t.Errorf("after Ctrl-C: exit %d, %s", code, p.errOut.String())
 	}
 }

@@ -22,9 +22,11 @@ import (
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/stats"
+	"google.golang.org/grpc/status"
 
 	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/engine"
 )
 
 // What of gRPC calls is seen from outside: a log line each, Prometheus metrics
@@ -78,6 +80,35 @@ func measureCalls(m *grpcprom.ServerMetrics) []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(m.UnaryServerInterceptor()),
 		grpc.ChainStreamInterceptor(m.StreamServerInterceptor()),
+	}
+}
+
+// countCalls counts calls for the engine room. A call that has no end of its own, or that
+// lasts as long as its client sends, is a stream and no request.
+func countCalls(to *engine.Service) []grpc.ServerOption {
+	failed := func(err error) bool {
+		switch status.Code(err) {
+		case codes.Unknown, codes.Internal, codes.Unavailable, codes.DataLoss:
+			return true
+		}
+		return false
+	}
+	return []grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, call grpc.UnaryHandler) (any, error) {
+			began := time.Now()
+			answer, err := call(ctx, req)
+			to.Observe(time.Since(began), failed(err))
+			return answer, err
+		}),
+		grpc.ChainStreamInterceptor(func(srv any, s grpc.ServerStream, info *grpc.StreamServerInfo, call grpc.StreamHandler) error {
+			defer to.Open()()
+			began := time.Now()
+			err := call(srv, s)
+			if !info.IsClientStream && !strings.HasSuffix(info.FullMethod, "/Watch") {
+				to.Observe(time.Since(began), failed(err))
+			}
+			return err
+		}),
 	}
 }
 

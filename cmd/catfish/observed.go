@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -14,8 +15,10 @@ import (
 
 	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/engine"
 	"github.com/catfish-index/catfish/internal/metrics"
 	"github.com/catfish-index/catfish/internal/quietlog"
+	"github.com/catfish-index/catfish/web"
 )
 
 // errMetrics is wrapped when the address of --metrics is taken.
@@ -32,12 +35,23 @@ type observed struct {
 	traces *tracing                // nil: none are sent
 	stop   context.CancelFunc
 	done   chan struct{}
+
+	// For the engine room.
+	requests *engine.Service            // over HTTP
+	called   *engine.Service            // over gRPC, nil: it is not served
+	site     atomic.Pointer[web.Server] // whose streams are counted
 }
 
 // newObserved serves metrics on addr, if there is one, already while the server
 // loads. A later failure goes to fail.
 func newObserved(ctx context.Context, srv *catfish.Server, addr string, log *slog.Logger, fail func(error)) (*observed, error) {
 	o := &observed{quiet: quietlog.New(log.Handler(), time.Now), done: make(chan struct{})}
+	o.requests = engine.NewService("http", func() int {
+		if s := o.site.Load(); s != nil {
+			return s.Streams()
+		}
+		return 0
+	})
 	o.log = slog.New(o.quiet)
 	ctx, o.stop = context.WithCancel(ctx)
 	var err error
@@ -71,11 +85,20 @@ func newObserved(ctx context.Context, srv *catfish.Server, addr string, log *slo
 
 // grpc are the options of a gRPC server that is to be seen.
 func (o *observed) grpc() []grpc.ServerOption {
-	opts := append(o.traces.grpc(), logCalls(o.log)...)
+	o.called = engine.NewService("grpc", nil)
+	opts := append(append(o.traces.grpc(), logCalls(o.log)...), countCalls(o.called)...)
 	if o.calls != nil {
 		opts = append(opts, measureCalls(o.calls)...)
 	}
 	return opts
+}
+
+// services are those that the engine room shows.
+func (o *observed) services() []*engine.Service {
+	if o.called == nil {
+		return []*engine.Service{o.requests}
+	}
+	return []*engine.Service{o.requests, o.called}
 }
 
 // register has a method that is not called yet count as 0, not as missing.

@@ -3,6 +3,7 @@
 //
 //	room.go    who follows, and the snapshot of each second
 //	server.go  what the server sees
+//	service.go requests over HTTP and gRPC
 //	load.go    a load: package bench drives it
 //	clients.go what its clients saw
 //
@@ -29,6 +30,8 @@ type Options struct {
 	// or, if that is empty, where the server does.
 	Spawn child.Spawn
 	CPUs  affinity.Set
+	// Services are those of the server that are watched, besides its transports.
+	Services []*Service
 	// Every is the time between snapshots; 0: a second.
 	Every time.Duration
 }

@@ -19,13 +19,18 @@ type seen struct {
 	load  catfish.LoadStats
 	by    []catfish.TransportStats
 	tcp   uint64
+	asked []served
 }
 
 func (r *Room) look() seen {
 	st := r.o.Server.Stats()
-	return seen{
+	now := seen{
 		at: time.Now(), cpu: st.CPUSeconds, cores: st.Cores, load: r.o.Server.Load(), by: st.Transports, tcp: st.TCPRequests,
 	}
+	for _, s := range r.o.Services {
+		now.asked = append(now.asked, s.look())
+	}
+	return now
 }
 
 // requests are those of a transport since the server's start.
@@ -61,6 +66,9 @@ func (s *seen) since(from *seen) web.EngineServer {
 		})
 	}
 	e.Channels = append(e.Channels, web.EngineChannels{Name: catfish.TransportTCP, Messages: rate(s.tcp, from.tcp)})
+	for i := range s.asked {
+		e.Services = append(e.Services, s.asked[i].since(&from.asked[i], took))
+	}
 	return e
 }
 

@@ -39,3 +39,28 @@ test.each([
   expect(complaints).toEqual([]);
   await close();
 });
+
+test('without a load it shows HTTP and gRPC, and no empty charts', async () => {
+  const plain = await serve('--collection', 'countries', '--load', `${root}datasets/testdata/countries.geojson`, '--id', 'id', '--grpc', '127.0.0.1:0');
+  const { page, complaints, close } = await open(browser, `${plain.url}#collection=countries&panel=engine`, { reducedMotion: 'reduce', viewport: { width: 1280, height: 900 } });
+  const row = page.getByRole('row', { name: /^HTTP/ });
+  await row.waitFor();
+  // Requests of this test, until an interval has shown some.
+  let over = false;
+  const asking = (async () => {
+    while (!over) await (await fetch(`${plain.url}collections/countries/items`)).text();
+  })();
+  await page.getByRole('img', { name: /^Requests, per second, now: HTTP [1-9]/ }).waitFor();
+  await page.getByRole('img', { name: /^99 of 100 requests took at most, now: HTTP [\d.]+ (µs|ms|s), gRPC –/ }).waitFor();
+  over = true;
+  await asking;
+  // The page's own streams: the engine room's and the live updates.
+  await page.waitForFunction(() => Number([...document.querySelectorAll('#engine tr')].find((r) => r.textContent!.startsWith('HTTP'))!.lastElementChild!.textContent) >= 1);
+  expect(await page.getByRole('row', { name: /^gRPC 0 0 – – 0/ }).count()).toBe(1);
+  expect(await page.locator('#engine figure:visible figcaption').allTextContents()).toEqual(['Requests, per second', '99 of 100 requests took at most', 'Server processor']);
+  await shot(page, 'engine-services');
+  expect(await findings(page)).toEqual([]);
+  expect(complaints).toEqual([]);
+  await close();
+  await plain.stop();
+});

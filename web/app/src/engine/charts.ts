@@ -51,6 +51,11 @@ export class TimeChart {
       el('div', { class: 'axis', 'aria-hidden': 'true' }, el('span', {}, `${seconds} s ago`), el('span', {}, 'now')));
   }
 
+  /** Whether there is something to draw: an empty chart says nothing. */
+  set shown(on: boolean) {
+    this.root.hidden = !on;
+  }
+
   /**
    * Draws points of each series, whose values are at most 1 there, with a text for
    * what is now and for 1. Areas are stacked: they have their sums.
@@ -79,6 +84,11 @@ export class Bars {
     this.axis = el('div', { class: 'axis', 'aria-hidden': 'true' });
     this.root = el('figure', { class: 'chart' }, el('figcaption', {}, title), el('p', { class: 'soft' }, note),
       el('div', { class: 'plot' }, this.picture), this.axis);
+  }
+
+  /** Whether there is something to draw. */
+  set shown(on: boolean) {
+    this.root.hidden = !on;
   }
 
   /** Draws the counts of bins, with the texts of the first, of one in the middle and of the last. */

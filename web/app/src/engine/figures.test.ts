@@ -12,7 +12,7 @@ function client(name: string, messages: number, offloaded: number, histogram: nu
 function snapshot(second: number, clients: Client[] = [], cpu = 0.5): Snapshot {
   return {
     at: new Date(1e12 + second * 1000).toISOString(), seconds: 1, load: null, clients,
-    server: { cpu, own_cpu: cpu / 2, busy: 0, waiting: 0, transports: [] },
+    server: { cpu, own_cpu: cpu / 2, busy: 0, waiting: 0, transports: [], services: [] },
   };
 }
 

@@ -30,6 +30,16 @@ export interface Client {
   histogram: number[];
 }
 
+/** What is asked over HTTP or gRPC. */
+export interface Service {
+  name: 'http' | 'grpc';
+  requests_per_second: number;
+  failed_per_second: number;
+  p50_us: number;
+  p99_us: number;
+  streams: number;
+}
+
 /** Event snapshot of engine/events. */
 export interface Snapshot {
   at: string;
@@ -40,6 +50,7 @@ export interface Snapshot {
     busy: number;
     waiting: number;
     transports: { name: string; connections: number; read_channels: number; messages_per_second: number }[];
+    services: Service[];
   };
   load: { clients: number; seconds: number; collection: string; policy: string; state: 'starting' | 'running'; elapsed_seconds: number; pause_ms: number } | null;
   clients: Client[];

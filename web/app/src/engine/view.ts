@@ -3,7 +3,7 @@ import { el } from '../ui/dom';
 import { sentence } from '../api/problem';
 import { Bars, Strip, TimeChart } from './charts';
 import { binsOf, ceiling, duration, histogramOf, History, percent, quantile, shareOf, short, totalOf } from './figures';
-import type { Info, Snapshot } from './types';
+import type { Info, Service, Snapshot } from './types';
 
 /** How much time the charts show, in seconds. */
 const shown = 90;
@@ -16,6 +16,14 @@ export interface Actions {
 
 export class View {
   private readonly history = new History(shown);
+  private readonly requests = new TimeChart('Requests, per second', [
+    { name: 'HTTP', colour: 's6', area: false },
+    { name: 'gRPC', colour: 's2', area: false },
+  ], shown);
+  private readonly slowest = new TimeChart('99 of 100 requests took at most', [
+    { name: 'HTTP', colour: 's6', area: false },
+    { name: 'gRPC', colour: 's2', area: false },
+  ], shown);
   private readonly searches = new TimeChart('Searches of the load, per second', [
     { name: 'answered by messages', colour: 's1', area: true },
     { name: 'offloaded', colour: 's2', area: true },
@@ -40,6 +48,7 @@ export class View {
   private readonly clients = el('tbody');
   private readonly clientsBox = el('section', { class: 'engine-clients' });
   private readonly seen = el('tbody');
+  private readonly asked = el('tbody');
   private readonly form = el('form', { class: 'engine-load' });
   private readonly number = el('input', { id: 'engine-clients', type: 'number', min: 1, value: 8, required: true, inputmode: 'numeric' });
   private readonly seconds = el('input', { id: 'engine-seconds', type: 'number', min: 1, value: 20, required: true, inputmode: 'numeric' });
@@ -65,12 +74,15 @@ export class View {
     const others = el('section', {}, el('h3', {}, 'All clients, as the server sees them'),
       el('p', { class: 'soft' }, 'Messages and connections. One-sided reads pass the server’s processor by: only the client that makes them can count them.'),
       scrolled('All clients', el('table', {}, head('Transport', 'Connections', 'Read channels', 'Messages/s'), this.seen)));
-    const charts = el('div', { class: 'charts' }, this.searches.root, this.cpu.root, this.latency.root, this.reads.root, this.restarts.root);
+    const services = el('section', {}, el('h3', {}, 'HTTP and gRPC'),
+      el('p', { class: 'soft' }, 'Requests that ended in the last second, and streams that are open, such as this page’s own.'),
+      scrolled('HTTP and gRPC', el('table', {}, head('Service', 'Requests/s', 'Failed/s', 'p50', 'p99', 'Open streams'), this.asked)));
+    const charts = el('div', { class: 'charts' }, this.requests.root, this.slowest.root, this.searches.root, this.cpu.root, this.latency.root, this.reads.root, this.restarts.root);
     root.classList.add('engine-room');
     root.replaceChildren(
       el('div', {}, el('h2', {}, 'Engine room'), this.words,
         el('p', { class: 'soft' }, 'While the server has time it answers searches by messages. When it is busy, clients offload: they read its index by themselves, and come back when it has time again.')),
-      this.form, this.state, charts, this.clientsBox, others, this.facts);
+      this.form, this.state, charts, services, this.clientsBox, others, this.facts);
     this.draw();
   }
 
@@ -125,6 +137,11 @@ export class View {
     const none = (last?.clients.length ?? 0) === 0;
     const text = (n: number): string => (none ? '–' : short(n));
 
+    this.drawServices();
+
+    // Without a load there are none.
+    const loaded = h.most((s) => s.clients.length) > 0;
+    for (const chart of [this.searches, this.latency, this.reads, this.restarts]) chart.shown = loaded;
     const all = of((t) => t.messages + t.offloaded);
     let top = ceiling(h.most(all));
     this.searches.draw([scaled(of((t) => t.messages), top), scaled(all, top)],
@@ -147,6 +164,23 @@ export class View {
     else if (last && !last.load) this.clientsBox.hidden = true;
     this.seen.replaceChildren(...(last?.server.transports ?? []).map((t) =>
       el('tr', {}, el('th', { scope: 'row' }, t.name), cell(t.name === 'tcp' ? '–' : short(t.connections)), cell(t.name === 'tcp' ? '–' : short(t.read_channels)), cell(short(t.messages_per_second)))));
+  }
+
+  private drawServices(): void {
+    const h = this.history;
+    const names = ['http', 'grpc'] as const;
+    const find = (s: Snapshot | undefined, name: string): Service | undefined => s?.server.services.find((o) => o.name === name);
+    const now = names.map((name) => find(h.last, name));
+    let top = ceiling(Math.max(...names.map((name) => h.most((s) => find(s, name)?.requests_per_second))));
+    this.requests.draw(names.map((name) => h.points((s) => find(s, name)?.requests_per_second).map(([ago, v]) => [ago, v / top] as const)), now.map((o) => (o ? short(o.requests_per_second) : '–')), short(top));
+    // A second without requests has no time.
+    const took = (name: string) => (s: Snapshot) => find(s, name)?.p99_us || undefined;
+    top = ceiling(Math.max(...names.map((name) => h.most(took(name)))));
+    this.slowest.draw(names.map((name) => h.points(took(name)).map(([ago, v]) => [ago, v / top] as const)), now.map((o) => (o?.p99_us ? duration(o.p99_us) : '–')), duration(top));
+    this.slowest.shown = names.some((name) => h.most(took(name)) > 0);
+    this.asked.replaceChildren(...now.filter((o) => o !== undefined).map((o) =>
+      el('tr', {}, el('th', { scope: 'row' }, o.name === 'http' ? 'HTTP' : 'gRPC'), cell(short(o.requests_per_second)), cell(short(o.failed_per_second)),
+        cell(o.p50_us ? duration(o.p50_us) : '–'), cell(o.p99_us ? duration(o.p99_us) : '–'), cell(short(o.streams)))));
   }
 
   private table(last: Snapshot): void {

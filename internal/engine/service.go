@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/catfish-index/catfish/web"
+)
+
+// Service counts what is asked of a server over HTTP or gRPC. It is safe for concurrent
+// use, and costs a few additions for a request.
+type Service struct {
+	name    string
+	streams func() int
+	failed  atomic.Uint64
+	open    atomic.Int64
+	buckets [serviceBuckets]atomic.Uint64
+}
+
+const (
+	// A bucket's times are up to a fifth longer than those of the one before: what a
+	// quantile is too large by.
+	bucketsOfDouble = 4
+	// 2^25 us are half a minute. The last bucket has all that took longer.
+	serviceBuckets = 25*bucketsOfDouble + 1
+)
+
+// NewService has the name http or grpc. streams are those that are open; nil: those
+// that Open has counted.
+func NewService(name string, streams func() int) *Service {
+	s := &Service{name: name, streams: streams}
+	if streams == nil {
+		s.streams = func() int { return int(s.open.Load()) }
+	}
+	return s
+}
+
+// Observe counts a request that has ended; failed: by the server's fault.
+func (s *Service) Observe(took time.Duration, failed bool) {
+	i := 0
+	if us := float64(took) / float64(time.Microsecond); us > 1 {
+		i = min(int(math.Ceil(bucketsOfDouble*math.Log2(us))), serviceBuckets-1)
+	}
+	s.buckets[i].Add(1)
+	if failed {
+		s.failed.Add(1)
+	}
+}
+
+// Open counts a stream until end is called.
+func (s *Service) Open() (end func()) {
+	s.open.Add(1)
+	return func() { s.open.Add(-1) }
+}
+
+// served is the state of a service at one moment.
+type served struct {
+	of      *Service
+	failed  uint64
+	buckets [serviceBuckets]uint64
+}
+
+func (s *Service) look() served {
+	l := served{of: s, failed: s.failed.Load()}
+	for i := range s.buckets {
+		l.buckets[i] = s.buckets[i].Load()
+	}
+	return l
+}
+
+// since is what was asked of it after an earlier look, some seconds ago.
+func (s *served) since(from *served, seconds float64) web.EngineService {
+	e := web.EngineService{Name: s.of.name, Streams: s.of.streams()}
+	var now [serviceBuckets]uint64
+	all := uint64(0)
+	for i := range now {
+		now[i] = s.buckets[i] - from.buckets[i]
+		all += now[i]
+	}
+	if seconds <= 0 || all == 0 {
+		return e
+	}
+	e.Requests, e.Failed = float64(all)/seconds, float64(s.failed-from.failed)/seconds
+	e.P50, e.P99 = quantile(&now, all, 0.5), quantile(&now, all, 0.99)
+	return e
+}
+
+// quantile is the time in us that a share q of all requests did not exceed.
+func quantile(buckets *[serviceBuckets]uint64, all uint64, q float64) float64 {
+	seen, wanted := uint64(0), uint64(math.Ceil(q*float64(all)))
+	for i, n := range buckets {
+		if seen += n; seen >= wanted {
+			return math.Exp2(float64(i) / bucketsOfDouble)
+		}
+	}
+	return math.Exp2(float64(serviceBuckets-1) / bucketsOfDouble)
+}
