@@ -1,8 +1,9 @@
 // The page: what its parts do together. The state that a link has is in State;
 // everything else is gone with the page.
-import { Client } from './api/client';
+import { Client, pause } from './api/client';
 import { isAbort, plain, Problem, problemOf } from './api/problem';
 import type { BBox, Collection, State as FeatureState } from './api/types';
+import { all, intersects } from './cql';
 import { EngineRoom, hasEngine } from './engine';
 import { namePropertyOf, titleOf } from './feature';
 import { boxOf } from './geo';
@@ -27,6 +28,8 @@ import { Writing } from './writing';
 const together = 250;
 /** Milliseconds after the last move of the map until its new area is followed. */
 const settled = 400;
+/** Milliseconds after a key until what is written is looked for. */
+const typing = 200;
 
 export class App {
   private state: State = stateOf(location.hash);
@@ -38,7 +41,7 @@ export class App {
   private readonly view: MapView;
   private readonly panel = new Panel((name) => this.go({ panel: name }, true));
   private readonly seen = new Values();
-  private readonly filter = new FilterBox(this.seen, (text) => this.useFilter(text));
+  private readonly filter = new FilterBox(this.seen, (text) => this.useFilter(text), (text) => this.learn(text));
   private readonly searching: Searching;
   private readonly details = new Details({
     onBack: () => this.closeFeature(),
@@ -70,6 +73,9 @@ export class App {
   private readonly engine = new EngineRoom(this.client.fetch);
   private mapNote: Note | undefined;
   private wideNote: Note | undefined;
+  private learning = new AbortController();
+  /** The last filter that values were learnt by. */
+  private learnt = '';
   private basemapGone = false;
   /** The element that had the focus before a feature was opened from it. */
   private cameFrom = '';
@@ -271,6 +277,8 @@ export class App {
     this.details.hide();
     this.panes('none');
     this.seen.clear();
+    this.learning.abort();
+    this.learnt = '';
     this.liveList.clear();
     this.filter.properties = new Map();
     this.placed = true;
@@ -314,6 +322,25 @@ export class App {
     }
     this.view.refused(url);
     if (!this.wideNote?.shown) this.wideNote = note('There are too many places here to show those of a filter. Zoom in to see them.', { action: { text: 'Zoom in', do: () => this.view.nearer() } });
+  }
+
+  /** Learns the values of what is in view and passes a filter, after a moment without another one. */
+  private learn(filter: string): void {
+    const asked = all(filter, intersects(this.view.bbox()));
+    if (asked === this.learnt) return;
+    this.learnt = asked;
+    this.learning.abort();
+    const { signal } = (this.learning = new AbortController());
+    const { collection } = this.state;
+    const look = async (): Promise<void> => {
+      await pause(typing, signal);
+      const page = await this.client.items(collection, { limit: 200, count: false, filter: asked }, signal);
+      for (const p of page.features) this.seen.add(p.properties);
+      this.filter.again();
+    };
+    look().catch(() => {
+      if (this.learnt === asked) this.learnt = ''; // There are fewer suggestions, until it is asked again.
+    });
   }
 
   private async showTiles(): Promise<void> {

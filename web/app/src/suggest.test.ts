@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { all, intersects, nameText, tokens, valueText } from './cql';
-import { suggest, Values } from './suggest';
+import { suggest, Values, wanted } from './suggest';
 
 const properties = new Map([['name', ['string']], ['amenity', ['string']], ['addr:city', ['string']], ['seats', ['number']]]);
 const seen = new Values();
@@ -33,6 +33,21 @@ test.each([
   ['S_INTERSECTS(|', []],
 ] as const)('%s', (marked, want) => {
   expect(at(marked)).toEqual(want);
+});
+
+test.each([
+  ['amenity = |', 'amenity IS NOT NULL'],
+  ["amenity = 'ca|", "CASEI(amenity) LIKE CASEI('ca%')"],
+  ["name = 'Joe''s 5|", "CASEI(name) LIKE CASEI('Joe''s 5%')"],
+  ["name = '5%_\\|", "CASEI(name) LIKE CASEI('5\\%\\_\\\\%')"],
+  ["\"addr:city\" IN ('x', |", '"addr:city" IS NOT NULL'],
+  ['seats > 1|', 'seats IS NOT NULL'],
+  ['other = |', undefined],
+  ['amenity |', undefined],
+  ["amenity = 'bar'|", undefined],
+] as const)('values are looked for at %s', (marked, want) => {
+  const caret = marked.indexOf('|');
+  expect(wanted(marked.replace('|', ''), caret, properties)).toBe(want);
 });
 
 test('a suggestion takes the place of what was begun', () => {

@@ -15,18 +15,37 @@ export interface Suggestion {
 /** The most suggestions that are made. */
 const most = 8;
 
-/** What is suggested at a place of a filter. */
-export function suggest(filter: string, caret: number, properties: Queryables, seen: Values): Suggestion[] {
+/** What is before the caret: the tokens that are written, and the one that is being written. */
+function read(filter: string, caret: number): { last: Token | undefined; writing: Token | undefined; begun: string; place: Place } {
   const before = tokens(filter.slice(0, caret));
   const last = before.at(-1);
   // The word that is being written, if the caret is in one or behind it.
   const writing = last && last.to === caret && (last.kind !== 'text' || last.open) && last.kind !== 'sign' ? last : undefined;
   const done = writing ? before.slice(0, -1) : before;
+  return { last, writing, begun: plainOf(writing), place: placeOf(done) };
+}
+
+/**
+ * The filter of features that have values which could be suggested at a place of a filter;
+ * undefined: no value is written there.
+ */
+export function wanted(filter: string, caret: number, properties: Queryables): string | undefined {
+  const { begun, place } = read(filter, caret);
+  if (place.at !== 'value') return undefined;
+  const types = properties.get(place.name);
+  if (!types) return undefined;
+  const name = nameText(place.name);
+  if (begun === '' || !types.includes('string')) return `${name} IS NOT NULL`;
+  const pattern = begun.replaceAll("''", "'").replace(/[\\%_]/g, '\\$&');
+  return `CASEI(${name}) LIKE CASEI(${valueText(pattern + '%')})`;
+}
+
+/** What is suggested at a place of a filter. */
+export function suggest(filter: string, caret: number, properties: Queryables, seen: Values): Suggestion[] {
+  const { last, writing, begun, place } = read(filter, caret);
   const from = writing?.from ?? caret;
-  const begun = plainOf(writing);
   const make = (text: string, about: string): Suggestion => ({ text, from, to: caret, about });
 
-  const place = placeOf(done);
   switch (place.at) {
     case 'operand': {
       const names = ranked([...properties.keys()], begun, seen).map((name) => make(nameText(name) + ' ', (properties.get(name) ?? []).join(', ')));

@@ -189,6 +189,21 @@ test('filters, with suggestions, and shows what is wrong', async () => {
   await page.waitForFunction(() => (document.querySelector('#filter') as HTMLInputElement).value === '');
 });
 
+test('values of what is in view are suggested', async () => {
+  await visit('#collection=andorra&map=15/42.5075/1.5218');
+  const box = page.getByRole('combobox', { name: 'Filter' });
+  await box.fill("amenity = 'ca");
+  await page.getByRole('option', { name: "'cafe'" }).waitFor();
+  await box.fill('amenity = ');
+  // As many as there is room for, of what is there.
+  await page.waitForFunction(() => document.querySelectorAll('#suggestions li').length === 8);
+  await box.press('Escape');
+  expect(await page.locator('#suggestions').isVisible()).toBe(false);
+  await box.fill("name = 'no such place at all");
+  await page.waitForResponse((r) => r.url().includes('/items?') && decodeURIComponent(r.url()).includes('no+such+place'));
+  expect(await page.locator('#suggestions').isVisible()).toBe(false);
+});
+
 test('a click on the map opens what is there', async () => {
   await put('test/click', lonely, { name: 'Alone', amenity: 'bench' });
   await visit(`#collection=andorra&map=17/${lonely[1]}/${lonely[0]}`);

@@ -3,7 +3,7 @@
 import type { Problem } from '../api/problem';
 import { sentence } from '../api/problem';
 import type { Queryables } from '../api/types';
-import { suggest, type Suggestion, type Values } from '../suggest';
+import { suggest, wanted, type Suggestion, type Values } from '../suggest';
 import { byId, el } from './dom';
 
 export class FilterBox {
@@ -14,11 +14,15 @@ export class FilterBox {
   private readonly clearButton = byId<HTMLButtonElement>('filter-clear');
   private shown: Suggestion[] = [];
   private active = -1;
+  /** Whether suggestions are wanted at the place where the caret is. */
+  private wanting = false;
 
   constructor(
     private readonly seen: Values,
     /** The filter is to be used. */
     private readonly onApply: (filter: string) => void,
+    /** Values are about to be written: those of features that pass a filter would help. */
+    private readonly onWant: (filter: string) => void,
   ) {
     const { input } = this;
     byId('filter-form').addEventListener('submit', (e) => {
@@ -103,7 +107,10 @@ export class FilterBox {
         this.take(this.active);
         break;
       case 'Escape':
-        if (!open) return;
+        if (!open) {
+          this.wanting = false;
+          return;
+        }
         this.close();
         break;
       default:
@@ -112,9 +119,25 @@ export class FilterBox {
     e.preventDefault();
   }
 
+  /** More values were seen. */
+  again(): void {
+    if (this.wanting && this.active < 0) this.suggest();
+  }
+
   private open(): void {
+    this.wanting = true;
     this.clearButton.hidden = this.input.value === '';
-    this.shown = suggest(this.input.value, this.input.selectionStart ?? this.input.value.length, this.properties, this.seen);
+    this.suggest();
+    const filter = wanted(this.input.value, this.caret, this.properties);
+    if (filter) this.onWant(filter);
+  }
+
+  private get caret(): number {
+    return this.input.selectionStart ?? this.input.value.length;
+  }
+
+  private suggest(): void {
+    this.shown = suggest(this.input.value, this.caret, this.properties, this.seen);
     this.list.replaceChildren(
       ...this.shown.map((s, i) => el('li', { role: 'option', id: `suggestion-${i}`, 'aria-selected': 'false' }, el('code', {}, s.text.trim()), el('span', { class: 'soft' }, s.about))),
     );
@@ -124,6 +147,7 @@ export class FilterBox {
   }
 
   private close(): void {
+    this.wanting = false;
     this.list.hidden = true;
     this.input.setAttribute('aria-expanded', 'false');
     this.activate(-1);
