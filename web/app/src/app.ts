@@ -194,6 +194,7 @@ export class App {
 
   private moved(): void {
     if (!this.placed) return;
+    if (this.view.nearEnough) this.wideNote?.close();
     this.state = { ...this.state, view: this.view.view() };
     history.replaceState(null, '', hashOf(this.state));
     clearTimeout(this.followTimer);
@@ -316,6 +317,7 @@ export class App {
 
   /** A tile was refused for its filter: it is wrong, or would take too long. */
   private filterRefused(problem: Problem, url: string): void {
+    if (new URL(url, this.client.base).searchParams.get('filter') !== this.state.filter) return; // It is another one by now.
     if (!problem.message.includes('too many')) {
       this.filter.showProblem(problem);
       return;

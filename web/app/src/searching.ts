@@ -63,8 +63,10 @@ export class Searching {
     const text = here ? 'Nearest to you' : `Nearest to the middle of the map (${positionText(at)}), as your position is not known`;
     await this.search({ kind: 'near', at, text });
     if (this.where?.kind !== 'near' || this.where.at !== at) return; // Another search is under way.
+    const { places } = this.results;
+    if (places.length === 0 && !here) return; // The map is there.
     // Not their geometries: the country around a place may be as near as its houses.
-    const far = Math.max(0, ...this.results.places.map((p) => p.distance ?? 0));
+    const far = Math.max(0, ...places.map((p) => p.distance ?? 0));
     view.fit(boxAround(at, far), { covered: this.h.panel.covers() });
   }
 

@@ -118,6 +118,7 @@ test('a filter that tiles cannot be had with asks to zoom in, once', async () =>
   await page.waitForFunction(() => location.hash.includes('map=7.00/'));
   await drawn(page);
   expect(given.length).toBeGreaterThan(0);
+  expect(await notes.count()).toBe(0);
   // The browser's console has a line for each answer, and nothing more.
   expect(complaints.filter((c) => !c.includes('400'))).toEqual([]);
   expect(complaints.length).toBeLessThanOrEqual(refused.length);

@@ -185,6 +185,11 @@ export class MapView {
     this.replaceTiles(this.tiles);
   }
 
+  /** Whether tiles are asked for where the map is. */
+  get nearEnough(): boolean {
+    return this.map.getZoom() >= this.least;
+  }
+
   private replaceTiles(tiles: Tiles | undefined): void {
     for (const l of this.map.getStyle().layers) if (/^(places|context)-/.test(l.id)) this.map.removeLayer(l.id);
     for (const source of tileSources) if (this.map.getSource(source)) this.map.removeSource(source);
