@@ -25,6 +25,7 @@ type FeatureCollection interface {
 	Describe() (store.Description, error)
 	Schema() (store.Description, error)
 	PutEncoded(id string, value []byte, expires int64, cond kv.Condition, done func(revision uint64, err error))
+	PutTogether(all []store.EncodedFeature, done func(i int, s store.Stored))
 	Patch(ctx context.Context, id string, patch []byte, cond kv.Condition) (revision uint64, err error)
 	Delete(ctx context.Context, id string, cond kv.Condition) (revision uint64, err error)
 	DeleteWhere(ctx context.Context, q store.Query) (deleted int, err error)
@@ -48,6 +49,9 @@ type FeatureBackend interface {
 	Features(name string) (FeatureCollection, error)
 	// AllFeatures are all, in any order. The caller owns the slice.
 	AllFeatures() []FeatureCollection
+	// AlterFeatures replaces the options of a collection, as far as they can be
+	// altered (store.Store.Alter).
+	AlterFeatures(name string, o store.CollectionOptions) error
 	// DropFeatures removes a collection, and reports whether there was one.
 	DropFeatures(name string) (bool, error)
 	// SwapFeatures exchanges the names of two collections. When it returns, reads
@@ -81,6 +85,10 @@ func (b storeBackend) AllFeatures() (all []FeatureCollection) {
 		all = append(all, c)
 	}
 	return all
+}
+
+func (b storeBackend) AlterFeatures(name string, o store.CollectionOptions) error {
+	return b.Alter(name, o)
 }
 
 func (b storeBackend) DropFeatures(name string) (bool, error) { return b.Drop(name) }

@@ -48,6 +48,10 @@ func (b serverFeatures) AllFeatures() (all []FeatureCollection) {
 	return all
 }
 
+func (b serverFeatures) AlterFeatures(name string, o store.CollectionOptions) error {
+	return b.srv.AlterFeatures(name, o)
+}
+
 func (b serverFeatures) DropFeatures(name string) (bool, error) {
 	if _, err := b.srv.Features(name); err != nil {
 		return false, nil //nolint:nilerr // There is no such one.

@@ -231,6 +231,23 @@ func (s *Server) Features(name string) (*store.Collection, error) {
 	return c.features, nil
 }
 
+// AlterFeatures replaces the title and the description of a collection of features
+// (store.Store.Alter). ErrNotPermitted: the server's owner has given it its options
+// (ServerOptions.Features), with which the next start makes it again.
+func (s *Server) AlterFeatures(name string, o store.CollectionOptions) error {
+	if fixed, is := s.opts.Features[name]; is && fixed != o {
+		return fmt.Errorf("%w: collection %q has the options that the server was started with", ErrNotPermitted, name)
+	}
+	if _, err := s.Features(name); err != nil {
+		return err
+	}
+	st, err := s.features.ready()
+	if err != nil {
+		return err
+	}
+	return st.Alter(name, o)
+}
+
 // Store is the server's store. ErrNotReady: it is being loaded.
 func (s *Server) Store() (*store.Store, error) { return s.features.ready() }
 

@@ -20,7 +20,8 @@ type Collection struct {
 	st      *Store
 	named   atomic.Pointer[string]
 	num     uint32
-	o       CollectionOptions
+	o       CollectionOptions // that it was created with: the space stays
+	altered atomic.Pointer[CollectionOptions]
 	set     *set
 	created uint64 // revision
 	since   time.Time
@@ -32,7 +33,7 @@ type Collection struct {
 	using    *users
 }
 
-// CollectionOptions configure a collection. They do not change.
+// CollectionOptions configure a collection. Alter changes all but the space.
 type CollectionOptions struct {
 	Space feature.Space `json:"space"`
 	// Title and Description are for people.
@@ -137,8 +138,8 @@ func (st *Store) made(name string, o CollectionOptions) (*Collection, error) {
 	switch {
 	case st.closed:
 		return nil, ErrClosed
-	case c != nil && c.o != o:
-		return nil, c.o.CheckSame(name, o)
+	case c != nil && c.Options() != o:
+		return nil, c.Options().CheckSame(name, o)
 	case st.boxes[name] != nil:
 		return nil, fmt.Errorf("%w: %q has boxes", ErrCollectionExists, name)
 	}
@@ -174,6 +175,7 @@ func (st *Store) newNumber() uint32 {
 func (st *Store) make(name string, num uint32, m about) (_ *Collection, err error) {
 	c := &Collection{st: st, num: num, o: m.CollectionOptions, using: newUsers()}
 	c.named.Store(&name)
+	c.altered.Store(&c.o)
 	if m.Created != 0 {
 		c.since = time.Unix(0, int64(m.Created)).UTC()
 	}
@@ -273,8 +275,8 @@ func (st *Store) retire(find func() *Collection) (free func(), err error) {
 // Name of the collection. Swap changes it.
 func (c *Collection) Name() string { return *c.named.Load() }
 
-// Options that it was created with.
-func (c *Collection) Options() CollectionOptions { return c.o }
+// Options that it was created with, or altered to.
+func (c *Collection) Options() CollectionOptions { return *c.altered.Load() }
 
 // Len is how many features there are, those included that have expired and are not
 // removed yet.

@@ -58,7 +58,7 @@ func (c *Collection) Schema() (Description, error) {
 	}
 	defer c.using.leave()
 	d := Description{
-		Name: c.Name(), CollectionOptions: c.o, Features: c.Len(), Created: c.since,
+		Name: c.Name(), CollectionOptions: c.Options(), Features: c.Len(), Created: c.since,
 		CreatedRevision: c.created, Revision: max(c.created, c.revision.Load()),
 	}
 	c.set.schema.tell(&d)

@@ -42,6 +42,9 @@ type Query struct {
 	// Rest, if not nil, is called before DeleteWhere waits for its writes: until
 	// Pace is called it needs no processor.
 	Rest func()
+	// Also, if not nil, is a condition beside the others of DeleteWhere; of nothing else,
+	// since who calls a search judges what it gives.
+	Also func(f *Found) (bool, error)
 	// Hold, if not nil, is told how many bytes the search keeps, when that has
 	// changed by 64 KiB: what it has found, and has yet to look at or to give. At
 	// the end it is told 0. Its error ends the search.

@@ -35,7 +35,7 @@ func (st *Store) Swap(a, b string) error {
 		first := st.number()
 		entries := make([]disk.Entry, 0, 2)
 		for i, c := range []*Collection{x, y} {
-			e, err := c.rename([]string{b, a}[i], first+uint64(i))
+			e, err := c.entryAs([]string{b, a}[i], c.Options(), first+uint64(i))
 			if err != nil {
 				return err
 			}
@@ -55,9 +55,9 @@ func (st *Store) Swap(a, b string) error {
 	})
 }
 
-// rename is what the log says of it.
-func (c *Collection) rename(name string, revision uint64) (disk.Entry, error) {
-	m := about{CollectionOptions: c.o}
+// entryAs is what the log says of it when it has another name, or other options.
+func (c *Collection) entryAs(name string, o CollectionOptions, revision uint64) (disk.Entry, error) {
+	m := about{CollectionOptions: o}
 	if !c.since.IsZero() {
 		m.Created = duration(c.since.UnixNano())
 	}

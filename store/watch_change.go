@@ -14,6 +14,7 @@ type change struct {
 	collection uint32
 	kind       disk.Kind
 	expired    bool // a Delete for that reason
+	texts      bool // an Alter of nothing else
 	revision   uint64
 	id         string
 	now, old   *Found // nil: there is none
@@ -25,7 +26,7 @@ const expiredFlag = 1
 
 // changeOf takes over the bytes of an entry; open finds the View in a value.
 func changeOf(e *disk.Entry, at time.Duration, open func([]byte) (feature.View, error)) (*change, error) {
-	c := &change{collection: e.Collection, kind: e.Kind, revision: e.Revision}
+	c := &change{collection: e.Collection, kind: e.Kind, revision: e.Revision, texts: e.Kind == disk.Alter && e.Flags&textsFlag != 0}
 	if e.Kind != disk.Put && e.Kind != disk.Delete || e.Flags&boxFlag != 0 {
 		return c, nil
 	}

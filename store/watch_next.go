@@ -153,7 +153,9 @@ func (w *Watcher) match(c *change) {
 		w.end(w.c.errDropped())
 		return
 	case disk.Alter:
-		w.end(w.c.errSwapped())
+		if !c.texts {
+			w.end(w.c.errSwapped())
+		}
 		return
 	}
 	w.mu.Lock()

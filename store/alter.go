@@ -1,0 +1,45 @@
+package store
+
+import (
+	"fmt"
+
+	"github.com/catfish-index/catfish/store/disk"
+)
+
+// textsFlag in the flags of an Alter: the collection keeps its name, and only its texts
+// are others. So its watchers go on.
+const textsFlag = 4
+
+// Alter replaces the title and the description of a collection, durably. Its space
+// stays, as features were checked by it. ErrUnknownCollection: there is none of the
+// name. ErrOptions: o has another space.
+//
+// After a restart, watchers cannot go on from before an Alter (disk.ErrTrimmed).
+func (st *Store) Alter(name string, o CollectionOptions) error {
+	if err := st.lockNames(); err != nil {
+		return err
+	}
+	defer st.naming.Unlock()
+	c, err := st.Collection(name)
+	if err != nil {
+		return err
+	}
+	switch has := c.Options(); {
+	case has.Space != o.Space:
+		return fmt.Errorf("%w: %q has %s, which cannot be altered", ErrOptions, name, CollectionOptions{Space: has.Space}.differs(CollectionOptions{Space: o.Space}))
+	case has == o:
+		return nil
+	}
+	return st.through(func() error {
+		e, err := c.entryAs(name, o, st.number())
+		if err != nil {
+			return err
+		}
+		e.Flags = textsFlag
+		if err := st.commit([]disk.Entry{e}); err != nil {
+			return err
+		}
+		c.altered.Store(&o)
+		return nil
+	})
+}

@@ -1,0 +1,30 @@
+package store
+
+import "github.com/catfish-index/catfish/store/disk"
+
+// EncodedFeature is one of PutTogether, in bytes that feature.Append has made.
+type EncodedFeature struct {
+	ID      string
+	Value   []byte
+	Expires int64 // nanoseconds since the Unix epoch; 0: never
+}
+
+// Stored is what became of one.
+type Stored struct {
+	Revision uint64
+	Replaced bool // there was a feature of that id
+	Err      error
+}
+
+// PutTogether is PutEncoded of some features, in their order. They have one commit, as
+// far as no other writes come between them and they are no more than a batch of the
+// door has room for. done is called for each, as PutEncoded's is.
+func (c *Collection) PutTogether(all []EncodedFeature, done func(i int, s Stored)) {
+	ws := make([]*write, len(all))
+	for i, f := range all {
+		w := &write{coll: c, kind: disk.Put, id: f.ID, value: f.Value, expiry: duration(f.Expires)}
+		w.done = func(revision uint64, err error) { done(i, Stored{revision, w.replaces && err == nil, err}) }
+		ws[i] = w
+	}
+	c.st.submit(ws...)
+}
