@@ -82,7 +82,8 @@ func TestATS_core_http(t *testing.T) {
 	}
 	for _, c := range []struct{ method, target, allow string }{
 		{"POST", "/", "GET, HEAD, OPTIONS"},
-		{"DELETE", countries, "GET, HEAD, OPTIONS"},
+		{"DELETE", "/collections", "GET, HEAD, POST, OPTIONS"},
+		{"POST", countries, "GET, HEAD, PUT, PATCH, DELETE, OPTIONS"},
 		{"PATCH", countries + "/items", "GET, HEAD, POST, OPTIONS"},
 		{"POST", countries + "/items/FJ", "GET, HEAD, PUT, PATCH, DELETE, OPTIONS"},
 		{"BREW", countries + "/items/FJ", "GET, HEAD, PUT, PATCH, DELETE, OPTIONS"},

@@ -23,6 +23,8 @@ type operation struct {
 	errors                    []int    // besides those that all have
 	public                    bool
 	form                      string // the only one that there is; empty: JSON and HTML
+	created                   string // the response 201 of a put; empty: of a feature
+	optional                  bool   // the body
 }
 
 // reads are the operations that Part 1 has.
@@ -62,7 +64,7 @@ var writes = []operation{
 
 // operations are those that this server has.
 func (s *Server) operations() []operation {
-	all := slices.Concat(reads, tiled, live, writes)
+	all := slices.Concat(reads, managing, tiled, live, writes)
 	if s.o.Engine != nil {
 		all = append(all, room...)
 	}
@@ -117,6 +119,7 @@ func (q *request) document(collections []string) object {
 		p[o.method] = q.operation(&o)
 	}
 	answers, shapes := with(with(responses(), liveResponses()), tiledResponses()), schemas()
+	answers, shapes = with(answers, managingResponses()), with(shapes, managingSchemas())
 	if q.o.Engine != nil {
 		answers, shapes = with(answers, roomResponses()), with(shapes, roomSchemas())
 	}
@@ -156,7 +159,8 @@ func (q *request) operation(o *operation) object {
 		answers[fmt.Sprint(e)] = ref("responses", "Problem")
 	}
 	if o.method == "put" {
-		answers["201"] = ref("responses", "Created")
+		def(&o.created, "Created")
+		answers["201"] = ref("responses", o.created)
 	}
 	if slices.Contains(o.params, "If-None-Match") {
 		answers["304"] = object{"description": "It is as the client has it"}
@@ -178,7 +182,7 @@ func (q *request) operation(o *operation) object {
 		op["tags"] = []string{"capabilities"}
 	}
 	if o.body != nil {
-		op["requestBody"] = object{"required": true, "content": o.body}
+		op["requestBody"] = object{"required": !o.optional, "content": o.body}
 	}
 	op["security"] = []object{}
 	if q.o.Keys != nil && !o.public {

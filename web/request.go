@@ -155,7 +155,7 @@ func (q *request) find(need access.Role) (api.FeatureCollection, error) {
 	c, err := b.Features(name)
 	switch {
 	case errors.Is(err, store.ErrUnknownCollection):
-		return nil, &statusError{http.StatusNotFound, fmt.Sprintf("there is no collection %.200q; /collections has all", name)}
+		return nil, unknownCollection(name)
 	case errors.Is(err, catfish.ErrKind):
 		return nil, &statusError{http.StatusNotFound, fmt.Sprintf("collection %.200q holds no features", name)}
 	case err != nil:

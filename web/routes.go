@@ -27,8 +27,13 @@ func (s *Server) pages() []page {
 		{"/assets/{file}", true, get((*request).asset)},
 		{"/conformance", true, get((*request).conformance)},
 		{"/api", false, get((*request).api)},
-		{"/collections", false, get((*request).collections)},
-		{"/collections/{collectionId}", false, get((*request).collection)},
+		{"/collections", false, map[string]func(*request) error{
+			http.MethodGet: (*request).collections, http.MethodPost: (*request).createCollection,
+		}},
+		{"/collections/{collectionId}", false, map[string]func(*request) error{
+			http.MethodGet: (*request).collection, http.MethodPut: (*request).replaceCollection,
+			http.MethodPatch: (*request).patchCollection, http.MethodDelete: (*request).dropCollection,
+		}},
 		{"/collections/{collectionId}/schema", false, get((*request).schema)},
 		{"/collections/{collectionId}/queryables", false, get((*request).queryables)},
 		{nearestPattern, false, get((*request).nearest)},
