@@ -84,7 +84,7 @@ func TestATS_core_http(t *testing.T) {
 		{"POST", "/", "GET, HEAD, OPTIONS"},
 		{"DELETE", "/collections", "GET, HEAD, POST, OPTIONS"},
 		{"POST", countries, "GET, HEAD, PUT, PATCH, DELETE, OPTIONS"},
-		{"PATCH", countries + "/items", "GET, HEAD, POST, OPTIONS"},
+		{"PATCH", countries + "/items", "GET, HEAD, POST, DELETE, OPTIONS"},
 		{"POST", countries + "/items/FJ", "GET, HEAD, PUT, PATCH, DELETE, OPTIONS"},
 		{"BREW", countries + "/items/FJ", "GET, HEAD, PUT, PATCH, DELETE, OPTIONS"},
 	} {

@@ -125,6 +125,10 @@ func (q *request) holdBody(b []byte) error {
 func appendFeature(b []byte, g *store.Found) []byte {
 	at := len(b)
 	b = g.View.AppendGeoJSONOf(b, g.ID)
+	if g.Expiry != 0 {
+		b = append(b[:len(b)-1], `,"expires":"`...)
+		b = append(g.Expires().UTC().AppendFormat(b, time.RFC3339Nano), `"}`...)
+	}
 	if !utf8.Valid(b[at:]) {
 		b = append(b[:at], bytes.ToValidUTF8(b[at:], []byte("\uFFFD"))...)
 	}

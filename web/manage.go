@@ -268,7 +268,7 @@ var managing = []operation{
 	{path: "/collections", method: "post", id: "createCollection", summary: "A new collection",
 		answer: "CollectionCreated", status: 201, body: collectionBody("id"), errors: []int{408, 409, 413, 415, 422, 507}},
 	{path: "/collections/{collectionId}", method: "put", id: "replaceCollection", summary: "Makes a collection so",
-		params: []string{"collectionId"}, answer: "CollectionWritten", status: 204, created: "CollectionCreated",
+		params: []string{"collectionId"}, answer: "CollectionWritten", status: 204, also: map[int]string{201: "CollectionCreated"},
 		body: collectionBody(), optional: true, errors: []int{404, 408, 409, 413, 415, 422, 507}},
 	{path: "/collections/{collectionId}", method: "patch", id: "updateCollection", summary: "Changes title and description (RFC 7396)",
 		params: []string{"collectionId"}, answer: "CollectionWritten", status: 204,

@@ -22,9 +22,9 @@ type operation struct {
 	body                      object   // content of the request, nil: none
 	errors                    []int    // besides those that all have
 	public                    bool
-	form                      string // the only one that there is; empty: JSON and HTML
-	created                   string // the response 201 of a put; empty: of a feature
-	optional                  bool   // the body
+	form                      string         // the only one that there is; empty: JSON and HTML
+	also                      map[int]string // other responses, in components
+	optional                  bool           // the body
 }
 
 // reads are the operations that Part 1 has.
@@ -48,14 +48,16 @@ var reads = []operation{
 
 // writes are those of Part 4.
 var writes = []operation{
-	{path: "/collections/{collectionId}/items", method: "post", id: "createFeature", summary: "A new feature",
-		params: []string{"collectionId"}, answer: "Created", status: 201,
-		body: object{typeGeoJSON: object{"schema": ref("schemas", "Feature")}}, errors: []int{404, 409, 413, 415, 422, 507}},
+	{path: "/collections/{collectionId}/items", method: "post", id: "createFeature", summary: "A new feature, or many",
+		params: []string{"collectionId", "ttl"}, answer: "Created", status: 201, also: map[int]string{200: "Uploaded"},
+		body: uploadBody(), errors: []int{404, 408, 409, 413, 415, 422, 507}},
+	{path: "/collections/{collectionId}/items", method: "delete", id: "deleteFeatures", summary: "Deletes the features of a condition",
+		params: []string{"collectionId", "bbox", "filter", "filter-lang", "filter-crs", "properties"}, answer: "DeletedFeatures", errors: []int{404}},
 	{path: "/collections/{collectionId}/items/{featureId}", method: "put", id: "replaceFeature", summary: "Makes a feature so",
-		params: []string{"collectionId", "featureId", "If-Match", "IfAbsent"}, answer: "Written", status: 204,
+		params: []string{"collectionId", "featureId", "If-Match", "IfAbsent", "ttl"}, answer: "Written", status: 204, also: map[int]string{201: "Created"},
 		body: object{typeGeoJSON: object{"schema": ref("schemas", "Feature")}}, errors: []int{404, 412, 413, 415, 422, 507}},
 	{path: "/collections/{collectionId}/items/{featureId}", method: "patch", id: "updateFeature",
-		summary: "Changes properties and the geometry (RFC 7396)", params: []string{"collectionId", "featureId", "If-Match"},
+		summary: "Changes properties and the geometry (RFC 7396)", params: []string{"collectionId", "featureId", "If-Match", "ttl"},
 		answer: "Written", status: 204, body: object{typeMergePatch: object{"schema": object{"type": "object"}}},
 		errors: []int{404, 412, 413, 415, 422, 507}},
 	{path: "/collections/{collectionId}/items/{featureId}", method: "delete", id: "deleteFeature", summary: "Deletes a feature",
@@ -119,7 +121,7 @@ func (q *request) document(collections []string) object {
 		p[o.method] = q.operation(&o)
 	}
 	answers, shapes := with(with(responses(), liveResponses()), tiledResponses()), schemas()
-	answers, shapes = with(answers, managingResponses()), with(shapes, managingSchemas())
+	answers, shapes = with(with(answers, managingResponses()), uploadResponses()), with(with(shapes, managingSchemas()), uploadSchemas())
 	if q.o.Engine != nil {
 		answers, shapes = with(answers, roomResponses()), with(shapes, roomSchemas())
 	}
@@ -130,7 +132,7 @@ func (q *request) document(collections []string) object {
 		"openapi": "3.0.3", "info": info, "servers": []object{{"url": q.base()}}, "paths": paths,
 		"tags": []object{{"name": "capabilities", "description": "What there is"}, {"name": "data", "description": "Features"}},
 		"components": object{
-			"parameters": with(with(q.parameters(collections), liveParameters()), tiledParameters()),
+			"parameters": with(with(with(q.parameters(collections), liveParameters()), tiledParameters()), uploadParameters()),
 			"responses":  answers, "schemas": shapes,
 		},
 	}
@@ -158,9 +160,8 @@ func (q *request) operation(o *operation) object {
 	for _, e := range errs {
 		answers[fmt.Sprint(e)] = ref("responses", "Problem")
 	}
-	if o.method == "put" {
-		def(&o.created, "Created")
-		answers["201"] = ref("responses", o.created)
+	for code, answer := range o.also {
+		answers[fmt.Sprint(code)] = ref("responses", answer)
 	}
 	if slices.Contains(o.params, "If-None-Match") {
 		answers["304"] = object{"description": "It is as the client has it"}

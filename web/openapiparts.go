@@ -109,6 +109,7 @@ func schemas() object {
 			"type": object{"type": "string", "enum": []string{"Feature"}}, "id": text,
 			"geometry":   object{"type": "object", "nullable": true},
 			"properties": object{"type": "object", "nullable": true}, "links": links,
+			"expires": object{"type": "string", "format": "date-time", "description": "When it is deleted; not there: never"},
 		}),
 		"FeatureCollection": obj([]string{"type", "features"}, object{
 			"type": object{"type": "string", "enum": []string{"FeatureCollection"}}, "features": list(ref("schemas", "Feature")),
@@ -117,6 +118,7 @@ func schemas() object {
 		"Problem": obj([]string{"title", "status", "detail"}, object{
 			"title": text, "status": object{"type": "integer"}, "detail": text,
 			"parameter": text, "value": text, "limit": text, "column": object{"type": "integer"}, "pointer": text,
+			"uploaded": ref("schemas", "Uploaded"),
 		}),
 	}
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -97,9 +98,10 @@ func (m *merge) apply(is *store.Found) ([]byte, error) {
 	return feature.Append(nil, g, properties)
 }
 
-// patch answers to PATCH. The feature expires when it would have.
+// patch answers to PATCH. The feature expires when it would have, unless parameter ttl
+// says otherwise.
 func (q *request) patch() error {
-	c, err := q.writable()
+	c, expires, err := q.writable()
 	if err != nil {
 		return err
 	}
@@ -121,7 +123,7 @@ func (q *request) patch() error {
 		if err != nil {
 			return err
 		}
-		revision, err = q.put(c, encoded{id, value}, int64(is.Expiry), cond)
+		revision, err = q.put(c, encoded{id, value}, cmp.Or(expires, int64(is.Expiry)), cond)
 		return err
 	}); err != nil {
 		return err

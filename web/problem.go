@@ -39,6 +39,8 @@ type problem struct {
 	// Column of a filter, in characters, from 1, or a JSON pointer in it.
 	Column  int    `json:"column,omitempty"`
 	Pointer string `json:"pointer,omitempty"`
+	// What an upload stored before it ended.
+	Uploaded *uploaded `json:"uploaded,omitempty"`
 }
 
 // errTwice is about a parameter of which one value would have to be left out.
@@ -121,6 +123,7 @@ var statuses = []struct {
 	{store.ErrPaused, http.StatusServiceUnavailable},
 	{store.ErrClosed, http.StatusServiceUnavailable},
 	{kv.ErrClosed, http.StatusServiceUnavailable},
+	{errStopping, http.StatusServiceUnavailable},
 	{rstar.ErrClosed, http.StatusServiceUnavailable},
 }
 
@@ -151,6 +154,10 @@ func problemOf(err error) problem {
 				break
 			}
 		}
+	}
+	var up *uploadError
+	if errors.As(err, &up) {
+		p.Uploaded = up.uploaded
 	}
 	p.Title = http.StatusText(p.Status)
 	return p

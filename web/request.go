@@ -43,6 +43,7 @@ type request struct {
 	conn    *boundedConn  // nil: not of Serve
 	begun   time.Time     // by Options.Now
 	timeout time.Duration // 0: none
+	late    *time.Timer   // ends ctx then; nil: none
 	ctx     context.Context
 	end     context.CancelCauseFunc // ends ctx, with the reason
 	source  string

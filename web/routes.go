@@ -38,7 +38,7 @@ func (s *Server) pages() []page {
 		{"/collections/{collectionId}/queryables", false, get((*request).queryables)},
 		{nearestPattern, false, get((*request).nearest)},
 		{"/collections/{collectionId}/items", false, map[string]func(*request) error{
-			http.MethodGet: (*request).items, http.MethodPost: (*request).create,
+			http.MethodGet: (*request).items, http.MethodPost: (*request).post, http.MethodDelete: (*request).removeWhere,
 		}},
 		{"/collections/{collectionId}/items/{featureId}", false, map[string]func(*request) error{
 			http.MethodGet: (*request).feature, http.MethodPut: (*request).replace,
@@ -114,8 +114,8 @@ func (s *Server) within(timeout time.Duration, p page) http.Handler {
 		defer q.end(nil)
 		if timeout > 0 {
 			// One context and a timer cost half of what two contexts do.
-			late := time.AfterFunc(timeout, func() { q.end(&timeoutError{timeout}) })
-			defer late.Stop()
+			q.late = time.AfterFunc(timeout, func() { q.end(&timeoutError{timeout}) })
+			defer q.late.Stop()
 		}
 		q.account = s.answers.Open(q.source, q.end)
 		defer q.account.Close()

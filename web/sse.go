@@ -2,14 +2,13 @@ package web
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"strings"
 	"time"
 
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/catfish/access"
 )
 
 // Server-sent events (HTML, section 9.2)
@@ -48,8 +47,28 @@ type eventWriter struct {
 	*request
 	batch []byte
 	torn  bool // the client has a part of batch
-	place *budget.Account
-	undo  []func() bool
+	close func()
+}
+
+// takePlace takes a place among the requests that may last as long as they like. They
+// end with their keys, and when the server stops. leave gives the place back.
+func (q *request) takePlace() (leave func(), err error) {
+	place := q.streams.Open(q.source, q.end)
+	if err := place.Take(1); err != nil {
+		place.Close()
+		return nil, err
+	}
+	undo := []func() bool{context.AfterFunc(q.stopping, func() { q.end(errStopping) })}
+	if q.who != nil {
+		// The error is seen by nobody: the client learns it when it comes back.
+		undo = append(undo, q.who.OnEnd(func() { q.end(fmt.Errorf("%w: the key has ended", access.ErrUnauthenticated)) }))
+	}
+	return func() {
+		for _, f := range undo {
+			f()
+		}
+		place.Close()
+	}, nil
 }
 
 // newEventWriter takes a place among the streams. Nothing is answered yet: until
@@ -58,17 +77,11 @@ func (q *request) newEventWriter() (*eventWriter, error) {
 	if accept := strings.Join(q.r.Header.Values("Accept"), ","); accept != "" && !accepts(accept, typeEvents) {
 		return nil, &statusError{http.StatusNotAcceptable, fmt.Sprintf("header Accept is %.200q, and there is %s", accept, typeEvents)}
 	}
-	e := &eventWriter{request: q, place: q.streams.Open(q.source, q.end)}
-	e.undo = append(e.undo, context.AfterFunc(q.stopping, func() { q.end(errStopping) }))
-	if q.who != nil {
-		// The error is seen by nobody: the client learns it when it comes back.
-		e.undo = append(e.undo, q.who.OnEnd(func() { q.end(errors.New("the key has ended")) }))
-	}
-	if err := e.place.Take(1); err != nil {
-		e.close()
+	leave, err := q.takePlace()
+	if err != nil {
 		return nil, err
 	}
-	return e, nil
+	return &eventWriter{request: q, close: leave}, nil
 }
 
 // accepts reports whether an Accept header has a type.
@@ -147,12 +160,4 @@ func (e *eventWriter) leave() {
 	wait := comeBack + rand.N(comeBackSpread)
 	_ = http.NewResponseController(e.w).SetWriteDeadline(time.Now().Add(e.o.IdleTimeout))
 	_, _ = fmt.Fprintf(e.w, "retry: %d\n\n", wait.Milliseconds()) // Nothing follows it.
-}
-
-// close gives the place back.
-func (e *eventWriter) close() {
-	for _, f := range e.undo {
-		f()
-	}
-	e.place.Close()
 }

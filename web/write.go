@@ -16,7 +16,8 @@ import (
 
 // Writes (Part 4)
 //
-//	POST   /items       a new feature: of the id that it has, or of a new one
+//	POST   /items       a new feature: of the id that it has, or of a new one; or many
+//	                    (bulk.go)
 //	PUT    /items/{id}  makes the feature so, whether there is one or not
 //	PATCH  /items/{id}  changes properties and the geometry (RFC 7396)
 //	DELETE /items/{id}
@@ -39,19 +40,29 @@ func (q *request) featureIn(c api.FeatureCollection) (e encoded, err error) {
 	if err != nil {
 		return e, err
 	}
-	f, err := feature.Decode(body, feature.Options{Space: c.Options().Space, MaxBytes: int(q.o.MaxBodyBytes)})
-	if err != nil {
-		return e, fmt.Errorf("the body: %w", err)
-	}
-	e.id = f.ID
-	if e.value, err = feature.Append(nil, f.Geometry, f.Properties); err != nil {
+	if e, err = q.encode(c, body); err != nil {
 		return e, fmt.Errorf("the body: %w", err)
 	}
 	return e, nil
 }
 
+// encode is the feature of a text.
+func (q *request) encode(c api.FeatureCollection, text []byte) (e encoded, err error) {
+	f, err := feature.Decode(text, feature.Options{Space: c.Options().Space, MaxBytes: int(q.o.MaxBodyBytes)})
+	if err != nil {
+		return e, err
+	}
+	e.id = f.ID
+	e.value, err = feature.Append(nil, f.Geometry, f.Properties)
+	return e, err
+}
+
 // mediaType is an error unless the body is of one of the types.
 func (q *request) mediaType(what string, want ...string) error {
+	if c := q.r.Header.Get("Content-Encoding"); c != "" && !strings.EqualFold(c, "identity") {
+		q.w.Header().Set("Accept-Encoding", "identity") // RFC 9110 section 15.5.16
+		return &statusError{http.StatusUnsupportedMediaType, fmt.Sprintf("header Content-Encoding is %.100q: bodies are taken as they are", c)}
+	}
 	is, _, err := mime.ParseMediaType(q.r.Header.Get("Content-Type"))
 	for _, w := range want {
 		if err == nil && is == w {
@@ -65,19 +76,26 @@ func (q *request) mediaType(what string, want ...string) error {
 		fmt.Sprintf("header Content-Type is %.100q: %s %s", q.r.Header.Get("Content-Type"), what, strings.Join(want, " or "))}
 }
 
-// writable is the collection of the path, for a key that may write.
-func (q *request) writable() (api.FeatureCollection, error) {
-	c, err := q.find(access.Write)
-	if err != nil {
-		return nil, err
+// writable is the collection of the path, for a key that may write, and when that is to
+// expire which is written; 0: that was not said.
+func (q *request) writable() (c api.FeatureCollection, expires int64, err error) {
+	if c, err = q.find(access.Write); err != nil {
+		return nil, 0, err
 	}
-	if err := q.params.end("none"); err != nil {
-		return nil, err
+	known := "none"
+	if q.r.Method != http.MethodDelete {
+		known = "ttl"
+		if expires, err = q.ttl(); err != nil {
+			return nil, 0, err
+		}
+	}
+	if err := q.params.end(known); err != nil {
+		return nil, 0, err
 	}
 	if q.r.Method == http.MethodDelete { // There need be no room for that.
-		return c, nil
+		return c, 0, nil
 	}
-	return c, q.host.Room()
+	return c, expires, q.host.Room()
 }
 
 // put stores a feature and waits for it. A write is not taken back: who has gone
@@ -100,20 +118,12 @@ func (q *request) put(c api.FeatureCollection, e encoded, expires int64, cond kv
 	}
 }
 
-// create answers to POST.
-func (q *request) create() error {
-	c, err := q.writable()
-	if err != nil {
-		return err
-	}
-	e, err := q.featureIn(c)
-	if err != nil {
-		return err
-	}
+// create answers to POST of one feature.
+func (q *request) create(c api.FeatureCollection, e encoded, expires int64) error {
 	if e.id == "" {
 		e.id = c.NewID()
 	}
-	revision, err := q.put(c, e, 0, kv.Condition{IfAbsent: true})
+	revision, err := q.put(c, e, expires, kv.Condition{IfAbsent: true})
 	if err != nil {
 		return err
 	}
@@ -130,7 +140,7 @@ func (q *request) created(c api.FeatureCollection, id string, revision uint64) {
 
 // replace answers to PUT.
 func (q *request) replace() error {
-	c, err := q.writable()
+	c, expires, err := q.writable()
 	if err != nil {
 		return err
 	}
@@ -148,7 +158,7 @@ func (q *request) replace() error {
 	e.id = id
 	var revision uint64
 	was, err := q.under(c, id, true, func(_ *store.Found, cond kv.Condition) (err error) {
-		revision, err = q.put(c, e, 0, cond)
+		revision, err = q.put(c, e, expires, cond)
 		return err
 	})
 	if err != nil {
@@ -165,7 +175,7 @@ func (q *request) replace() error {
 
 // remove answers to DELETE.
 func (q *request) remove() error {
-	c, err := q.writable()
+	c, _, err := q.writable()
 	if err != nil {
 		return err
 	}

@@ -135,7 +135,7 @@ func TestBadBodies(t *testing.T) {
 		{"POST", empty, "", asGeoJSON, 400},
 		{"POST", empty, "{", asGeoJSON, 400},
 		{"POST", empty, "[]", asGeoJSON, 400},
-		{"POST", empty, `{"type":"FeatureCollection","features":[]}`, asGeoJSON, 400},
+		{"PUT", empty + "/a", `{"type":"FeatureCollection","features":[]}`, asGeoJSON, 400},
 		{"POST", empty, point(1, 2, `7`), asGeoJSON, 400},
 		{"POST", empty, point(1, 2, deep[:9000]), asGeoJSON, 422},
 		{"POST", empty, point(1, 91, `{}`), asGeoJSON, 422},

@@ -1,0 +1,289 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/catfish-index/catfish/api"
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/record"
+	"github.com/catfish-index/catfish/store"
+)
+
+// Many features at once
+//
+// POST of /items takes a FeatureCollection, or texts one after the other: by lines
+// (NDJSON), or as RFC 8142 has them. The body may have any length, and is stored as it
+// comes:
+//
+//	read        up to 64 KiB, while the client sends the next into the socket
+//	cut, check  feature by feature (split.go), in turns with other long requests
+//	store       what was read, in batches: each is one commit, and durable then
+//	tell        the results of the batch (bulkanswer.go)
+//
+// What is not valid is left out, and told. Nothing is taken back: what was stored before
+// an upload ends stays, and who sends it again replaces it.
+//
+// In memory are one feature's text, one batch and its results. An upload has no end in
+// time; so it takes one of the places that streams of events have, and ends when nothing
+// comes for IdleTimeout, or when the client takes nothing of what it asked to be told.
+
+const (
+	typeNDJSON = "application/x-ndjson"
+	typeSeq    = "application/geo+json-seq"
+
+	// bulkBatch and bulkBytes bound a batch. With 256 features a commit of 2 ms costs
+	// each 8 us, as much as to check one; a batch of 1 MiB gains nothing by more.
+	bulkBatch, bulkBytes = 256, 1 << 20
+)
+
+// post answers to POST of features.
+func (q *request) post() error {
+	c, expires, err := q.writable()
+	if err != nil {
+		return err
+	}
+	if err := q.mediaType("POST wants", typeGeoJSON, typeJSON, typeSeq, typeNDJSON); err != nil {
+		return err
+	}
+	u := &upload{request: q, c: c, expires: expires}
+	u.split = splitter{from: u, most: int(q.o.MaxBodyBytes), hold: func(n int) error { u.buffer = int64(n); return u.holdText(0) }}
+	next := u.split.element
+	switch t, _, _ := mime.ParseMediaType(q.r.Header.Get("Content-Type")); t {
+	case typeSeq:
+		next = func() ([]byte, error) { return u.split.upTo(recordSeparator) }
+	case typeNDJSON:
+		next = func() ([]byte, error) { return u.split.upTo('\n') }
+	default:
+		many, err := u.split.begin()
+		if err != nil {
+			return err
+		}
+		if !many {
+			return u.one()
+		}
+	}
+	return u.many(next)
+}
+
+// upload is a POST of features.
+type upload struct {
+	*request
+	c       api.FeatureCollection
+	expires int64
+	split   splitter
+	buffer  int64 // bytes of it
+	done    bool  // the body was read
+
+	batch   []store.EncodedFeature
+	indexes []int // of the batch's features in the upload
+	bytes   int64 // of the batch
+
+	told results
+}
+
+// holdText holds the buffer, and a text while it is decoded.
+func (u *upload) holdText(n int) error {
+	return u.hold(&u.holds.body, u.buffer+int64(n)*decoded)
+}
+
+// one stores the feature that the whole body is.
+func (u *upload) one() error {
+	text, err := u.split.whole()
+	if err != nil {
+		return err
+	}
+	if err := u.holdText(len(text)); err != nil {
+		return err
+	}
+	e, err := u.encode(u.c, text)
+	if err != nil {
+		return fmt.Errorf("the body: %w", err)
+	}
+	return u.create(u.c, e, u.expires)
+}
+
+// many stores features until next has no more.
+func (u *upload) many(next func() ([]byte, error)) error {
+	leave, err := u.takePlace()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if u.late != nil {
+		u.late.Stop()
+	}
+	u.endless = true
+	// What was set for requests of a bounded time (deadlines) would end this one.
+	rc := http.NewResponseController(u.w)
+	_ = rc.SetWriteDeadline(time.Time{}) // The recorder of a test has none.
+	// Who ends the request does not wait until the client sends something.
+	defer context.AfterFunc(u.ctx, func() { _ = rc.SetReadDeadline(time.Now()) })()
+	u.told.begin(u.request)
+	u.turns.Of, u.turns.Ctx, u.turns.Source = u.host, u.ctx, u.source
+	defer u.turns.End()
+	for err == nil {
+		var text []byte
+		if text, err = next(); err == nil || errors.Is(err, errTooLongText) {
+			err = u.add(text, err)
+		}
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		err = &statusError{http.StatusRequestEntityTooLarge, fmt.Sprintf("feature %d, or what is before the features, has more than %d bytes", u.told.Received, large.Limit)}
+	}
+	if u.ctx.Err() == nil {
+		err = errors.Join(err, u.store()) // What precedes an error is stored, too.
+	}
+	if why := u.ended(); why != nil {
+		err = why
+	}
+	u.turns.End()
+	return u.told.end(err)
+}
+
+// add takes a text into the batch. A bad feature is no error.
+func (u *upload) add(text []byte, bad error) error {
+	text = bytes.Trim(text, " \t\r\n")
+	if len(text) == 0 && bad == nil {
+		return nil // a blank line, or what is before the first separator
+	}
+	index := u.told.Received
+	u.told.Received++
+	if bad != nil {
+		return u.told.reject(index, "", fmt.Errorf("%w: more than %d bytes", bad, u.split.most))
+	}
+	if err := u.holdText(len(text)); err != nil {
+		return err
+	}
+	e, err := u.encode(u.c, text)
+	if err != nil {
+		// In the order of the upload.
+		if stored := u.store(); stored != nil {
+			return stored
+		}
+		return u.told.reject(index, e.id, err)
+	}
+	if e.id == "" {
+		e.id = u.c.NewID()
+	}
+	u.batch = append(u.batch, store.EncodedFeature{ID: e.id, Value: e.value, Expires: u.expires})
+	u.indexes = append(u.indexes, index)
+	u.bytes += int64(len(e.id) + len(e.value))
+	if err := u.hold(&u.holds.search, u.bytes); err != nil {
+		return err
+	}
+	if len(u.batch) == bulkBatch || u.bytes >= bulkBytes {
+		return u.store()
+	}
+	return u.turns.Tick()
+}
+
+// store stores the batch, and notes what became of each feature.
+func (u *upload) store() error {
+	n := len(u.batch)
+	if n == 0 {
+		return nil
+	}
+	if err := u.host.Room(); err != nil {
+		return err
+	}
+	u.turns.End()
+	all, done, left := make([]store.Stored, n), make(chan struct{}), atomic.Int64{}
+	left.Store(int64(n))
+	u.c.PutTogether(u.batch, func(i int, s store.Stored) {
+		if all[i] = s; left.Add(-1) == 0 {
+			close(done)
+		}
+	})
+	select {
+	case <-done:
+	case <-u.ctx.Done():
+		return context.Cause(u.ctx)
+	}
+	var failed error
+	for i, s := range all {
+		var err error
+		switch {
+		case s.Err == nil:
+			err = u.told.stored(u.indexes[i], u.batch[i].ID, s)
+		case isOfFeature(s.Err):
+			err = u.told.reject(u.indexes[i], u.batch[i].ID, s.Err)
+		default:
+			failed = s.Err
+			err = u.told.reject(u.indexes[i], u.batch[i].ID, s.Err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	clear(u.batch)
+	u.batch, u.indexes, u.bytes = u.batch[:0], u.indexes[:0], 0
+	if failed != nil {
+		return failed
+	}
+	return u.hold(&u.holds.search, 0)
+}
+
+// isOfFeature tells what is wrong with one feature from what is wrong with the server.
+func isOfFeature(err error) bool {
+	return errors.Is(err, store.ErrFeature) || errors.Is(err, record.ErrTooLarge) || errors.Is(err, feature.ErrTooLarge)
+}
+
+// ended is why the server has ended the upload. Where a read fails, net/http ends its
+// context, as if the client had gone.
+func (u *upload) ended() error {
+	if why := context.Cause(u.ctx); !errors.Is(why, context.Canceled) {
+		return why
+	}
+	return nil
+}
+
+// Read reads the body. Before it waits for the client, it stores and tells what there
+// is: who sends one feature now and then learns what became of each.
+func (u *upload) Read(p []byte) (int, error) {
+	if u.done {
+		return 0, io.EOF
+	}
+	if err := u.store(); err != nil {
+		return 0, err
+	}
+	if err := u.told.tell(); err != nil {
+		return 0, err
+	}
+	u.turns.End()
+	c := http.NewResponseController(u.w)
+	_ = c.SetReadDeadline(time.Now().Add(u.o.IdleTimeout))
+	if err := context.Cause(u.ctx); err != nil {
+		return 0, err // It may have ended before the deadline was set.
+	}
+	n, err := u.r.Body.Read(p)
+	switch {
+	case err == nil:
+	case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+		u.done, err = true, nil
+		// net/http goes on reading, and would take the deadline for the client's end.
+		_ = c.SetReadDeadline(time.Time{})
+		if n == 0 {
+			err = io.EOF
+		}
+	case u.ended() != nil:
+		err = u.ended()
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		err = &statusError{http.StatusRequestTimeout, fmt.Sprintf("nothing of the body came for %v", u.o.IdleTimeout)}
+	default:
+		err = &statusError{http.StatusBadRequest, "the body is not whole: " + err.Error()}
+	}
+	return n, err
+}

@@ -1,0 +1,78 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/catfish-index/catfish/api"
+	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/internal/turns"
+	"github.com/catfish-index/catfish/store"
+)
+
+// removeWhere answers to DELETE of /items: of what a condition is true of. Without one
+// it is an error, as it would be by mistake. Where GET gives more than the condition
+// says, by the standard, this deletes only what it says: an area has no features without
+// a geometry, and parameter datetime is not there.
+func (q *request) removeWhere() error {
+	c, err := q.find(access.Write)
+	if err != nil {
+		return err
+	}
+	query, rest, err := q.removed(c)
+	if err != nil {
+		return err
+	}
+	q.turns = turns.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
+	defer q.turns.End()
+	query.Pace, query.Rest = q.turns.Pause, q.turns.End
+	query.Hold = func(bytes int64) error { return q.hold(&q.holds.search, bytes) }
+	if rest != nil {
+		steps := q.steps()
+		query.Also = func(f *store.Found) (bool, error) { return rest.match(f, steps) }
+	}
+	n, err := c.DeleteWhere(q.ctx, query)
+	if err != nil && n > 0 {
+		err = fmt.Errorf("%w; %d features were deleted before", err, n)
+	}
+	if err != nil {
+		return err
+	}
+	q.turns.End()
+	return q.sendJSON(typeJSON, struct {
+		Deleted int `json:"deleted"`
+	}{n})
+}
+
+// removed takes the parameters that say what is to be deleted.
+func (q *request) removed(c api.FeatureCollection) (query store.Query, rest *rest, err error) {
+	p := &q.params
+	for _, name := range reserved {
+		if name == "bbox" || strings.HasPrefix(name, "filter") {
+			continue
+		}
+		if value, ok := p.take(name); ok { // No property, even if there is one of that name.
+			return query, nil, &paramError{name: name, value: value, err: errUnknown, want: "one of bbox, filter, filter-lang, filter-crs, or a property"}
+		}
+	}
+	if query.Area, err = p.bbox(); err != nil {
+		return query, nil, err
+	}
+	_, given := p.take("filter")
+	given = given || query.Area != nil
+	rest, filter, err := p.filter(c, &query)
+	if err != nil {
+		return query, nil, err
+	}
+	where, err := p.properties(c)
+	if err != nil {
+		return query, nil, err
+	}
+	if !given && where == "" {
+		return query, nil, &statusError{http.StatusBadRequest,
+			"without a condition all features would be deleted: want bbox, filter or a property; filter=TRUE is all of them"}
+	}
+	query.Filter = and(where, filter)
+	return query, rest, nil
+}
