@@ -41,12 +41,11 @@ const (
 	eventsTurn, eventsBatch = 64, 64 << 10
 )
 
-// following is one client that follows an area.
+// following is one client that follows an area, or several that have names.
 type following struct {
 	*eventWriter
 	c     api.FeatureCollection
-	query store.Query
-	rest  *rest // of the filter
+	areas map[string]*followed // by name; one without a name: the only one
 	w     *store.Watcher
 	at    position // up to which the client has, or will have, all events
 }
@@ -61,11 +60,7 @@ func (q *request) events() error {
 	if f.at, err = q.lastEvent(); err != nil {
 		return err
 	}
-	if f.query, f.rest, err = q.conditions(c, "bbox", "lastEventId"); err != nil {
-		return err
-	}
-	size := watcherBytes + int64(store.WatchWeight(&f.query))*areaBytes + int64(len(q.r.URL.RawQuery))*compiledBytes
-	if err := q.hold(&q.holds.search, size); err != nil {
+	if f.areas, err = q.followed(c); err != nil {
 		return err
 	}
 	if f.eventWriter, err = q.newEventWriter(); err != nil {
@@ -144,10 +139,17 @@ func (f *following) watch() (lost, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := w.Add("", f.query); err != nil {
-		w.Close()
-		return nil, err
+	for name, a := range f.areas {
+		err := f.turns.Tick()
+		if err == nil {
+			err = ofArea(name, w.Add(name, a.query))
+		}
+		if err != nil {
+			w.Close()
+			return nil, err
+		}
 	}
+	f.turns.End()
 	f.w = w
 	f.at = position{f.w.Revision(), f.w.History()}
 	return lost, nil
@@ -232,15 +234,16 @@ func (f *following) some() (idle bool, err error) {
 
 // judge makes an event of the query one of the whole filter.
 func (f *following) judge(e *store.Event) (err error) {
-	if f.rest == nil || e.Kind == store.Progress {
+	if e.Kind == store.Progress || f.areas[e.Name].rest == nil {
 		return nil
 	}
+	rest := f.areas[e.Name].rest
 	before, after := e.Kind != store.Enter, e.Kind != store.Exit
 	if before {
-		before, err = f.rest.match(e.Old, nil)
+		before, err = rest.match(e.Old, nil)
 	}
 	if after && err == nil {
-		after, err = f.rest.match(e.New, nil)
+		after, err = rest.match(e.New, nil)
 	}
 	switch {
 	case before && after: // as it is
@@ -266,6 +269,9 @@ func (f *following) changed(e *store.Event) error {
 		b = strconv.AppendUint(b, e.Revision, 10)
 		if e.Kind == store.Exit {
 			b = append(append(append(b, `,"why":"`...), e.Why.String()...), '"')
+		}
+		if e.Name != "" {
+			b = appendText(append(b, `,"area":`...), e.Name)
 		}
 		return append(b, '}')
 	})

@@ -179,7 +179,7 @@ func TestEventsRefused(t *testing.T) {
 	w.problem(w.get(emptyEvents, "Accept: application/json"), http.StatusNotAcceptable)
 	w.problem(w.get("/collections/none/events"), http.StatusNotFound)
 	w.problem(w.get("/collections/plane/events"), http.StatusNotFound)
-	w.problem(w.do(http.MethodPost, emptyEvents, ""), http.StatusMethodNotAllowed)
+	w.problem(w.do(http.MethodPut, emptyEvents, ""), http.StatusMethodNotAllowed)
 	for _, accept := range []string{"text/event-stream", "text/html, */*;q=0.8", "text/*"} {
 		a := w.do(http.MethodHead, emptyEvents, "", "Accept: "+accept)
 		if a.StatusCode != http.StatusOK || a.Header.Get("Content-Type") != typeEvents || len(a.body) > 0 {

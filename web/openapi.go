@@ -121,7 +121,7 @@ func (q *request) document(collections []string) object {
 		p[o.method] = q.operation(&o)
 	}
 	answers, shapes := with(with(responses(), liveResponses()), tiledResponses()), schemas()
-	answers, shapes = with(with(answers, managingResponses()), uploadResponses()), with(with(shapes, managingSchemas()), uploadSchemas())
+	answers, shapes = with(with(answers, managingResponses()), uploadResponses()), with(with(with(shapes, managingSchemas()), uploadSchemas()), liveSchemas())
 	if q.o.Engine != nil {
 		answers, shapes = with(answers, roomResponses()), with(shapes, roomSchemas())
 	}

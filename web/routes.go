@@ -61,7 +61,9 @@ func (s *Server) pages() []page {
 
 // endless are those whose answers do not.
 func (s *Server) endless() []page {
-	all := []page{{eventsPattern, false, map[string]func(*request) error{http.MethodGet: (*request).events}}}
+	all := []page{{eventsPattern, false, map[string]func(*request) error{
+		http.MethodGet: (*request).events, http.MethodPost: (*request).events,
+	}}}
 	if s.o.Engine != nil {
 		all = append(all, engineStream)
 	}

@@ -1,0 +1,257 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/paulmach/orb"
+
+	"github.com/catfish-index/catfish/api"
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/turns"
+	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/web/cql2"
+)
+
+// Areas of events
+//
+// One stream may follow many areas, each with a name that its events tell:
+//
+//	GET  ?areas=depot:16.3,48.1,16.5,48.3;airport:16.57,48.11,3000
+//	POST {"areas":[{"name":"depot","bbox":[16.3,48.1,16.5,48.3]},
+//	               {"name":"airport","point":[16.57,48.11],"radius":3000},
+//	               {"name":"town","geometry":{"type":"Polygon",...},"filter":"speed > 50"}]}
+//
+// GET is what EventSource of browsers can ask for. The other parameters are conditions
+// for all areas. A feature without a geometry is in none of them, as it is in none that
+// people fence; it is in a bbox alone because the standard wants that of this parameter.
+
+// followed is an area that a stream follows.
+type followed struct {
+	query store.Query
+	rest  *rest // of the filter
+}
+
+// areaSpec is an area in the body of a POST: of bbox, geometry, and point and radius one.
+type areaSpec struct {
+	Name     string          `json:"name"`
+	BBox     []float64       `json:"bbox"`
+	Geometry json.RawMessage `json:"geometry"`
+	Point    []float64       `json:"point"`
+	Radius   float64         `json:"radius"`
+	Filter   json.RawMessage `json:"filter"` // a text, or CQL2 JSON
+}
+
+const (
+	areasWant = "areas such as depot:16.3,48.1,16.5,48.3;airport:16.57,48.11,3000, each with a name and either " +
+		"west,south,east,north or longitude,latitude,metres"
+	// maxAreaName is the longest name of an area.
+	maxAreaName = 128
+)
+
+// followed is what is to be followed, by name, and has room for it.
+func (q *request) followed(c api.FeatureCollection) (map[string]*followed, error) {
+	q.turns = turns.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
+	defer q.turns.End()
+	var specs []areaSpec
+	var err error
+	text, named := q.params.take("areas")
+	switch {
+	case q.r.Method == http.MethodPost:
+		specs, err = q.areasIn()
+	case named:
+		if specs, err = areasOf(text); err != nil {
+			return nil, &paramError{name: "areas", value: text, err: err, want: areasWant}
+		}
+		if b, both := q.params.take("bbox"); both {
+			err = &paramError{name: "bbox", value: b, want: "either bbox or areas"}
+		}
+	default:
+		return q.followedBox(c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// An area of the filter is then one beside these.
+	common, rest, err := q.conditionsIn(c, store.Query{Area: store.Box(-180, -90, 180, 90)}, "lastEventId", "areas")
+	if err != nil {
+		return nil, err
+	}
+	size := watcherBytes + int64(len(q.r.URL.RawQuery))*compiledBytes
+	all, filters := make(map[string]*followed, len(specs)), map[string]*followed{}
+	for i := range specs {
+		if err := q.turns.Tick(); err != nil {
+			return nil, err
+		}
+		s := &specs[i]
+		a, err := s.followed(c, filters)
+		if err == nil && all[s.Name] != nil {
+			err = badArea("there are two of that name")
+		}
+		if err != nil {
+			return nil, ofArea(s.Name, err)
+		}
+		size += int64(store.WatchWeight(&a.query))*areaBytes + int64(len(s.Name)+len(s.Filter))*compiledBytes
+		if err := q.hold(&q.holds.search, size); err != nil {
+			return nil, err
+		}
+		a.query.Filter, a.rest = and(common.Filter, a.query.Filter), both(rest, a.rest)
+		all[s.Name] = a
+	}
+	return all, q.hold(&q.holds.body, 0)
+}
+
+// followedBox is the area of parameter bbox, or everything.
+func (q *request) followedBox(c api.FeatureCollection) (map[string]*followed, error) {
+	query, rest, err := q.conditions(c, "bbox", "lastEventId", "areas")
+	if err != nil {
+		return nil, err
+	}
+	size := watcherBytes + int64(store.WatchWeight(&query))*areaBytes + int64(len(q.r.URL.RawQuery))*compiledBytes
+	return map[string]*followed{"": {query, rest}}, q.hold(&q.holds.search, size)
+}
+
+// both is true of what two are true of.
+func both(a, b *rest) *rest {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return &rest{op: cql2.And, args: []*rest{a, b}}
+}
+
+// areasOf reads parameter areas.
+func areasOf(text string) (all []areaSpec, err error) {
+	for part := range strings.SplitSeq(text, ";") {
+		i := strings.LastIndexByte(part, ':')
+		if i < 0 {
+			return nil, fmt.Errorf("%q has no name", clip(part, maxValue))
+		}
+		s := areaSpec{Name: part[:i]}
+		for number := range strings.SplitSeq(part[i+1:], ",") {
+			f, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+			if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+				return nil, fmt.Errorf("area %q: %q is no number", clip(s.Name, maxValue), clip(number, maxValue))
+			}
+			s.BBox = append(s.BBox, f)
+		}
+		if len(s.BBox) == 3 {
+			s.Point, s.Radius, s.BBox = s.BBox[:2], s.BBox[2], nil
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// areasIn reads the body of a POST.
+func (q *request) areasIn() ([]areaSpec, error) {
+	if err := q.mediaType("POST wants", typeJSON); err != nil {
+		return nil, err
+	}
+	body, err := q.body()
+	if err != nil {
+		return nil, err
+	}
+	// It bounds how deep the text is, which package json does not.
+	if whole, err := feature.CompactProperties(body); err != nil {
+		return nil, fmt.Errorf("the body: %w", err)
+	} else if whole == nil {
+		return nil, badArea(`the body: want an object such as {"areas":[{"name":"depot","bbox":[16.3,48.1,16.5,48.3]}]}`)
+	}
+	var in struct {
+		Areas []areaSpec `json:"areas"`
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	err = d.Decode(&in)
+	switch n := len(in.Areas); {
+	case err != nil:
+		return nil, &statusError{http.StatusBadRequest, "the body: " + strings.TrimPrefix(err.Error(), "json: ")}
+	case n == 0 || n > api.MaxWatchAreas:
+		return nil, &statusError{http.StatusBadRequest, fmt.Sprintf("the body: there are %d areas, want 1 to %d", n, api.MaxWatchAreas)}
+	}
+	return in.Areas, nil
+}
+
+// ofArea is an error about an area.
+func ofArea(name string, err error) error {
+	if name == "" || err == nil {
+		return err
+	}
+	return fmt.Errorf("area %.200q: %w", name, err)
+}
+
+func badArea(format string, args ...any) error {
+	return &statusError{http.StatusBadRequest, fmt.Sprintf(format, args...)}
+}
+
+// followed is the area. Filters that were prepared for others are in filters.
+func (s *areaSpec) followed(c api.FeatureCollection, filters map[string]*followed) (*followed, error) {
+	if s.Name == "" || len(s.Name) > maxAreaName {
+		return nil, badArea("an area is called %.200q, want a name of 1 to %d bytes", s.Name, maxAreaName)
+	}
+	area, err := s.area(c)
+	if err != nil {
+		return nil, err
+	}
+	a := followed{query: store.Query{Area: area}}
+	if len(s.Filter) == 0 || string(s.Filter) == "null" {
+		return &a, nil
+	}
+	f := filters[string(s.Filter)]
+	if f == nil {
+		p := params{all: []param{{name: "filter", value: string(s.Filter)}, {name: "filter-lang", value: langJSON}}, taken: make([]bool, 2)}
+		var text string
+		if json.Unmarshal(s.Filter, &text) == nil {
+			p.all[0].value, p.all[1].value = text, langText
+		}
+		f = &followed{query: store.Query{Area: area}} // An area of the filter is one beside it.
+		if f.rest, f.query.Filter, err = p.filter(c, &f.query); err != nil {
+			return nil, err
+		}
+		filters[string(s.Filter)] = f
+	}
+	a.query.Filter, a.rest = f.query.Filter, f.rest
+	return &a, nil
+}
+
+// area is where it is.
+func (s *areaSpec) area(c api.FeatureCollection) (*store.Area, error) {
+	shapes := 0
+	for _, is := range []bool{s.BBox != nil, s.Point != nil, s.Geometry != nil} {
+		if is {
+			shapes++
+		}
+	}
+	switch {
+	case shapes != 1:
+		return nil, badArea("want either bbox, or geometry, or point and radius")
+	case s.Radius != 0 && s.Point == nil:
+		return nil, badArea("radius is for a point")
+	case s.BBox != nil:
+		text := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(s.BBox)), ","), "[]")
+		p := params{all: []param{{"bbox", text}}, taken: make([]bool, 1)}
+		return p.bbox()
+	case s.Point != nil:
+		if len(s.Point) != 2 || math.Abs(s.Point[0]) > 180 || math.Abs(s.Point[1]) > 90 || s.Radius <= 0 {
+			return nil, badArea("point %v, radius %v: want longitude and latitude in degrees, and metres above 0", s.Point, s.Radius)
+		}
+		return store.Circle(s.Point[0], s.Point[1], s.Radius), nil
+	}
+	g, err := feature.DecodeGeometry(s.Geometry, feature.Options{Space: c.Options().Space})
+	if err != nil {
+		return nil, err
+	}
+	switch g.(type) {
+	case orb.Polygon, orb.MultiPolygon:
+		return store.Polygon(g), nil
+	}
+	return nil, badArea("geometry: want a Polygon or MultiPolygon")
+}
