@@ -85,6 +85,7 @@ test-long: ## test with more cases, for two minutes
 	CGO_ENABLED=0 $(GOTEST) -run Exhaustive ./cuckoo -args -every 1
 	CGO_ENABLED=0 $(GOTEST) -run 'TestDamage$$' ./store/disk -args -damages 1000
 	CGO_ENABLED=0 $(GOTEST) -timeout 1h -run 'Exact$$|Stopped|Killed' ./catfish -args -seeds 10 -stops 10 -kills 20
+	CGO_ENABLED=0 $(GOTEST) -run UploadOfBad ./web -args -bad 1000000
 
 # These are modules of their own, with the dependencies of what they compare
 # Catfish with: to build them takes longer than to test them.

@@ -83,11 +83,18 @@ type upload struct {
 	buffer  int64 // bytes of it
 	done    bool  // the body was read
 
-	batch   []store.EncodedFeature
-	indexes []int // of the batch's features in the upload
-	bytes   int64 // of the batch
+	batch []store.EncodedFeature
+	next  []received // in the order of the upload: those of the batch, and bad ones
+	bytes int64      // of the batch
 
 	told results
+}
+
+// received is a feature of which nothing was told yet.
+type received struct {
+	index int
+	id    string
+	bad   error // nil: it is in the batch
 }
 
 // holdText holds the buffer, and a text while it is decoded.
@@ -146,9 +153,6 @@ func (u *upload) many(next func() ([]byte, error)) error {
 	if u.ctx.Err() == nil {
 		err = errors.Join(err, u.store()) // What precedes an error is stored, too.
 	}
-	if why := u.ended(); why != nil {
-		err = why
-	}
 	u.turns.End()
 	return u.told.end(err)
 }
@@ -159,47 +163,79 @@ func (u *upload) add(text []byte, bad error) error {
 	if len(text) == 0 && bad == nil {
 		return nil // a blank line, or what is before the first separator
 	}
-	index := u.told.Received
+	r := received{index: u.told.Received, bad: bad}
 	u.told.Received++
 	if bad != nil {
-		return u.told.reject(index, "", fmt.Errorf("%w: more than %d bytes", bad, u.split.most))
-	}
-	if err := u.holdText(len(text)); err != nil {
+		r.bad = fmt.Errorf("%w: more than %d bytes", bad, u.split.most)
+	} else if err := u.holdText(len(text)); err != nil {
 		return err
 	}
-	e, err := u.encode(u.c, text)
-	if err != nil {
-		// In the order of the upload.
-		if stored := u.store(); stored != nil {
-			return stored
+	if r.bad == nil {
+		var e encoded
+		e, r.bad = u.encode(u.c, text)
+		if r.id = e.id; r.bad == nil {
+			if r.id == "" {
+				r.id = u.c.NewID()
+			}
+			u.batch = append(u.batch, store.EncodedFeature{ID: r.id, Value: e.value, Expires: u.expires})
+			u.bytes += int64(len(e.value))
 		}
-		return u.told.reject(index, e.id, err)
 	}
-	if e.id == "" {
-		e.id = u.c.NewID()
-	}
-	u.batch = append(u.batch, store.EncodedFeature{ID: e.id, Value: e.value, Expires: u.expires})
-	u.indexes = append(u.indexes, index)
-	u.bytes += int64(len(e.id) + len(e.value))
+	u.next = append(u.next, r)
+	u.bytes += int64(len(r.id))
 	if err := u.hold(&u.holds.search, u.bytes); err != nil {
 		return err
 	}
-	if len(u.batch) == bulkBatch || u.bytes >= bulkBytes {
+	if len(u.next) == bulkBatch || u.bytes >= bulkBytes {
 		return u.store()
 	}
 	return u.turns.Tick()
 }
 
-// store stores the batch, and notes what became of each feature.
+// store stores the batch, and notes what became of each feature since the last one.
 func (u *upload) store() error {
-	n := len(u.batch)
-	if n == 0 {
-		return nil
-	}
-	if err := u.host.Room(); err != nil {
+	all, err := u.putBatch()
+	if err != nil {
+		u.batch, u.next = nil, nil // It is not tried again.
 		return err
 	}
-	u.turns.End()
+	var failed error
+	for _, r := range u.next {
+		var s store.Stored
+		if r.bad == nil {
+			s, all = all[0], all[1:]
+			if r.bad = s.Err; r.bad != nil && !isOfFeature(r.bad) {
+				failed = r.bad
+			}
+		}
+		if r.bad != nil {
+			err = u.told.reject(r.index, r.id, r.bad)
+		} else {
+			err = u.told.stored(r.index, r.id, s)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	clear(u.batch)
+	clear(u.next)
+	u.batch, u.next, u.bytes = u.batch[:0], u.next[:0], 0
+	if failed != nil {
+		return failed
+	}
+	return u.hold(&u.holds.search, 0)
+}
+
+// putBatch stores the batch, and waits for that.
+func (u *upload) putBatch() ([]store.Stored, error) {
+	n := len(u.batch)
+	if n == 0 {
+		return nil, nil
+	}
+	if err := u.host.Room(); err != nil {
+		return nil, err
+	}
+	u.turns.End() // It waits.
 	all, done, left := make([]store.Stored, n), make(chan struct{}), atomic.Int64{}
 	left.Store(int64(n))
 	u.c.PutTogether(u.batch, func(i int, s store.Stored) {
@@ -209,31 +245,10 @@ func (u *upload) store() error {
 	})
 	select {
 	case <-done:
+		return all, nil
 	case <-u.ctx.Done():
-		return context.Cause(u.ctx)
+		return nil, fmt.Errorf("whether the last %d features were stored is unknown: %w", n, context.Cause(u.ctx))
 	}
-	var failed error
-	for i, s := range all {
-		var err error
-		switch {
-		case s.Err == nil:
-			err = u.told.stored(u.indexes[i], u.batch[i].ID, s)
-		case isOfFeature(s.Err):
-			err = u.told.reject(u.indexes[i], u.batch[i].ID, s.Err)
-		default:
-			failed = s.Err
-			err = u.told.reject(u.indexes[i], u.batch[i].ID, s.Err)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	clear(u.batch)
-	u.batch, u.indexes, u.bytes = u.batch[:0], u.indexes[:0], 0
-	if failed != nil {
-		return failed
-	}
-	return u.hold(&u.holds.search, 0)
 }
 
 // isOfFeature tells what is wrong with one feature from what is wrong with the server.

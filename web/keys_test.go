@@ -79,6 +79,16 @@ func TestKeys(t *testing.T) {
 		{method: "PUT", target: countries + "/items/XX", none: 401, read: 403, write: 201, other: 403, body: f, header: asGeoJSON},
 		{method: "PATCH", target: countries + "/items/XX", none: 401, read: 403, write: 204, other: 403, body: `{"properties":{}}`, header: asPatch},
 		{method: "DELETE", target: countries + "/items/XX", none: 401, read: 403, write: 204, other: 403},
+		{method: "POST", target: countries + "/items", none: 401, read: 403, write: 200, other: 403, body: f + "\n", header: asNDJSON},
+		{method: "POST", target: countries + "/items", none: 401, read: 403, write: 200, other: 403, body: `{"type":"FeatureCollection","features":[]}`, header: asGeoJSON},
+		{method: "DELETE", target: countries + "/items?filter=FALSE", none: 401, read: 403, write: 200, other: 403},
+		{method: "DELETE", target: "/collections/none/items?filter=FALSE", none: 401, read: 403, write: 403, other: 403},
+		{method: "POST", target: countries + "/events", none: 401, read: 400, write: 400, other: 400, body: `{}`, header: asJSON},
+		{method: "POST", target: emptyEvents, none: 401, read: 403, write: 403, other: 400, body: `{}`, header: asJSON},
+		{method: "POST", target: "/collections", none: 401, read: 403, write: 403, other: 403, body: `{"id":"new"}`, header: asJSON},
+		{method: "PUT", target: countries, none: 401, read: 403, write: 403, other: 403, body: `{}`, header: asJSON},
+		{method: "PATCH", target: countries, none: 401, read: 403, write: 403, other: 403, body: `{}`, header: asPatch},
+		{method: "DELETE", target: countries, none: 401, read: 403, write: 403, other: 403},
 	} {
 		for i, want := range []int{c.none, c.read, c.write, c.other} {
 			headers := []string{"X: y"}
