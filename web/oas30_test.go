@@ -69,6 +69,9 @@ func TestATS_oas30_definition(t *testing.T) { // -1 and -2
 			}
 			ids[id] = true
 			lookup(t, op, "summary")
+			if about, _ := lookup(t, op, "description").(string); about == "" {
+				t.Errorf("%s %s: operation %v has no description", method, path, id)
+			}
 		}
 	}
 	if enum := lookup(t, doc, "components", "parameters", "collectionId", "schema", "enum"); fmt.Sprint(enum) != "[countries empty]" {

@@ -177,7 +177,7 @@ func (q *request) operation(o *operation) object {
 		parameters = append(parameters, ref("parameters", "f"))
 	}
 	op := object{
-		"operationId": o.id, "summary": o.summary, "parameters": parameters, "responses": answers, "tags": []string{"data"},
+		"operationId": o.id, "summary": o.summary, "description": abouts[o.id], "parameters": parameters, "responses": answers, "tags": []string{"data"},
 	}
 	if !strings.Contains(o.path, "items") && !slices.Contains(o.params, "filter") {
 		op["tags"] = []string{"capabilities"}
