@@ -6,11 +6,11 @@
 //	/                                            landing page; for browsers a map (package app)
 //	/conformance                                 what of the standard it has
 //	/api                                         OpenAPI 3.0 of all this
-//	/collections                                 what is served
-//	/collections/{collectionId}                  one of them
+//	/collections                                 what is served; create
+//	/collections/{collectionId}                  one of them; create, alter, drop
 //	/collections/{collectionId}/schema           JSON Schema of its features
 //	/collections/{collectionId}/queryables       what filters may be about
-//	/collections/{collectionId}/items            features, page by page
+//	/collections/{collectionId}/items            features, page by page; create one or many, delete by condition
 //	/collections/{collectionId}/items/{featureId}
 //	/collections/{collectionId}/tiles            vector tiles (OGC API - Tiles Part 1, TileJSON)
 //	/collections/{collectionId}/counts           how many by cells, not of the standard
@@ -34,7 +34,8 @@
 // holds: its body, what its search has found, and its answer until the client has
 // taken it. No answer is larger than a page of 8 MiB and one feature: a page that
 // is full ends there, with a link to the next. A client that takes none of its
-// answer for IdleTimeout loses its connection. Searches take turns with others
+// answer for IdleTimeout loses its connection. An upload of many features is stored as
+// it comes, and has no end in time: it takes a place among the streams. Searches take turns with others
 // that take long, as those of gRPC do (turns.Pacer).
 //
 // # Reading the source
@@ -42,8 +43,9 @@
 // options.go and server.go (life cycle), conns.go, handshake.go, routes.go, request.go and body.go
 // (bounds, keys), problem.go (errors), cors.go, negotiate.go and params.go (what is
 // asked for), bbox.go, datetime.go, properties.go and filter.go (conditions),
-// items.go, page.go and nearest.go (searches), events.go and sse.go, tiles.go,
-// tilesets.go and counts.go, engine.go, feature.go, collections.go, schema.go, links.go,
-// openapi.go, coding.go and compress.go, write.go, patch.go, condition.go and etag.go (Part 4), html.go,
+// items.go, page.go and nearest.go (searches), events.go, areas.go and sse.go, tiles.go,
+// tilesets.go and counts.go, engine.go, feature.go, collections.go, manage.go, schema.go, links.go,
+// openapi.go, coding.go and compress.go, write.go, patch.go, condition.go, etag.go and ttl.go (Part 4), bulk.go, split.go and bulkanswer.go (many features),
+// removewhere.go, html.go,
 // app.go.
 package web
