@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -161,14 +160,14 @@ func (r *results) end(err error) error {
 			p.Detail = "the server failed; its log says why"
 		}
 	}
-	text, err := json.Marshal(last)
+	if !r.lines {
+		return r.q.sendJSON(typeJSON, last)
+	}
+	text, err := marshal(last)
 	if err != nil {
 		return err
 	}
-	if !r.lines {
-		return r.q.send(http.StatusOK, typeJSON, append(text, '\n'))
-	}
-	r.out = append(append(r.out, text...), '\n')
+	r.out = append(r.out, text...)
 	_ = r.tell() // Nothing follows it.
 	return nil
 }

@@ -107,12 +107,16 @@ func (u *upload) Read(p []byte) (int, error) {
 		return 0, err // It may have ended before the deadline was set.
 	}
 	n, err := u.r.Body.Read(p)
+	if u.r.ProtoMajor > 1 || errors.Is(err, io.EOF) {
+		// HTTP/2 would end the stream then, though nothing is read; and HTTP/1 take it for
+		// the client's end, behind the body. Else it bounds what net/http reads of a body
+		// that is not whole.
+		_ = c.SetReadDeadline(time.Time{})
+	}
 	switch {
 	case err == nil:
 	case errors.Is(err, io.EOF):
 		u.done, err = true, nil
-		// net/http goes on reading, and would take the deadline for the client's end.
-		_ = c.SetReadDeadline(time.Time{})
 		if n == 0 {
 			err = io.EOF
 		}
