@@ -49,7 +49,7 @@ func (b serverFeatures) AllFeatures() (all []FeatureCollection) {
 }
 
 func (b serverFeatures) AlterFeatures(name string, o store.CollectionOptions) error {
-	return b.srv.AlterFeatures(name, o)
+	return b.srv.AlterFeatures(name, catfish.FeaturesOptions(o))
 }
 
 func (b serverFeatures) DropFeatures(name string) (bool, error) {

@@ -3,20 +3,18 @@ package catfish
 import (
 	"errors"
 	"testing"
-
-	"github.com/catfish-index/catfish/store"
 )
 
 // A server alters collections of features, but not those whose options it was started
 // with: the next start would refuse them.
 func TestAlterFeatures(t *testing.T) {
-	fixed, altered := store.CollectionOptions{Title: "Fixed"}, store.CollectionOptions{Title: "New"}
-	o := ServerOptions{DataDir: t.TempDir(), Features: map[string]store.CollectionOptions{"fixed": fixed}}
+	fixed, altered := FeaturesOptions{Title: "Fixed"}, FeaturesOptions{Title: "New"}
+	o := ServerOptions{DataDir: t.TempDir(), Features: map[string]FeaturesOptions{"fixed": fixed}}
 	s := startServer(t, o)
 	if err := s.WaitReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.CreateFeatures("free", store.CollectionOptions{}); err != nil {
+	if _, err := s.CreateFeatures("free", FeaturesOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.CreateCollection("boxes"); err != nil {
@@ -37,8 +35,8 @@ func TestAlterFeatures(t *testing.T) {
 	if err := s.WaitReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]store.CollectionOptions{"free": altered, "fixed": fixed} {
-		if c, err := s.Features(name); err != nil || c.Options() != want {
+	for name, want := range map[string]FeaturesOptions{"free": altered, "fixed": fixed} {
+		if c, err := s.Features(name); err != nil || FeaturesOptions(c.Options()) != want {
 			t.Errorf("%s after a restart: %v, want %+v", name, err, want)
 		}
 	}

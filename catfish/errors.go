@@ -86,6 +86,8 @@ var (
 	ErrQuery = store.ErrQuery
 	// ErrFilterCost: a filter took too long with a feature.
 	ErrFilterCost = filter.ErrCost
+	// ErrLost: acknowledged writes are missing from a data directory, which is damaged.
+	ErrLost = disk.ErrLost
 	// ErrReadOnly: the disk is full or has failed.
 	ErrReadOnly = disk.ErrReadOnly
 	// ErrPaused: a search was stopped for too long. Search again.

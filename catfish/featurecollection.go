@@ -234,7 +234,7 @@ func (s *Server) Features(name string) (*store.Collection, error) {
 // AlterFeatures replaces the title and the description of a collection of features
 // (store.Store.Alter). ErrNotPermitted: the server's owner has given it its options
 // (ServerOptions.Features), with which the next start makes it again.
-func (s *Server) AlterFeatures(name string, o store.CollectionOptions) error {
+func (s *Server) AlterFeatures(name string, o FeaturesOptions) error {
 	if fixed, is := s.opts.Features[name]; is && fixed != o {
 		return fmt.Errorf("%w: collection %q has the options that the server was started with", ErrNotPermitted, name)
 	}
@@ -245,7 +245,7 @@ func (s *Server) AlterFeatures(name string, o store.CollectionOptions) error {
 	if err != nil {
 		return err
 	}
-	return st.Alter(name, o)
+	return st.Alter(name, store.CollectionOptions(o))
 }
 
 // Store is the server's store. ErrNotReady: it is being loaded.

@@ -107,7 +107,7 @@ func TestFullDataDir(t *testing.T) {
 			fillUp(t, ballast)
 			err = put(f, n)
 		}
-		if !errors.Is(err, disk.ErrReadOnly) || !strings.Contains(err.Error(), "no space left") && !strings.Contains(err.Error(), "bytes are free") || !RetrySafe(err) {
+		if !errors.Is(err, disk.ErrReadOnly) || !strings.Contains(err.Error(), "no space left") && !strings.Contains(err.Error(), "bytes free") || !RetrySafe(err) {
 			t.Errorf("%s, full: %v", ps[i].name, err)
 		}
 	}

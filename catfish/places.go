@@ -98,6 +98,9 @@ type FeaturesOptions struct {
 // LocalOptions configure a Local. The zero value is ready for use.
 type LocalOptions struct {
 	Sync Sync // when a write is durable: SyncAlways, SyncOff, SyncInterval
+	// AcceptLoss opens a directory in which acknowledged writes are missing, which is
+	// refused otherwise (ErrLost). Its files are kept aside, in its damaged-N.
+	AcceptLoss bool
 	// LogBytes is about how much of the log is kept for watchers; 0: 256 MiB.
 	LogBytes int64
 	// SlabBytes bounds each part of a collection's memory: tree, records, keys.
@@ -114,7 +117,7 @@ type LocalOptions struct {
 
 func (o *LocalOptions) ofStore(dir string) store.Options {
 	return store.Options{
-		Dir: dir, Sync: o.Sync, LogBytes: o.LogBytes, SlabBytes: o.SlabBytes, NodeBytes: o.NodeBytes,
+		Dir: dir, Sync: o.Sync, AcceptLoss: o.AcceptLoss, LogBytes: o.LogBytes, SlabBytes: o.SlabBytes, NodeBytes: o.NodeBytes,
 		Logger: o.Logger, Now: o.Now, Workers: o.Workers, Watch: o.Watch,
 	}
 }

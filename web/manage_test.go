@@ -104,7 +104,7 @@ func TestBadCollections(t *testing.T) {
 func TestManageServer(t *testing.T) {
 	srv, err := catfish.NewServer(catfish.ServerOptions{
 		Listen: "127.0.0.1:0", Transports: []string{catfish.TransportSoft}, SlabBytes: 1 << 28,
-		Features: map[string]store.CollectionOptions{"fixed": {Title: "Fixed"}},
+		Features: map[string]catfish.FeaturesOptions{"fixed": {Title: "Fixed"}},
 	})
 	if err != nil {
 		t.Fatal(err)
