@@ -11,6 +11,7 @@ import (
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/names"
 	"github.com/catfish-index/catfish/store"
 )
 
@@ -50,7 +51,6 @@ func (s *collectionService) Create(ctx context.Context, req *catfishv1.Collectio
 		c, err = b.CreateFeatures(name, o)
 	}
 	if errors.Is(err, catfish.ErrOption) || errors.Is(err, store.ErrName) {
-		// A server has rules for names beyond the store's.
 		err = &fieldError{"name", ReasonBadField, err}
 	}
 	if err != nil {
@@ -87,7 +87,7 @@ func optionsOf(req *catfishv1.CollectionServiceCreateRequest) (o store.Collectio
 func collectionOf(c FeatureCollection) *catfishv1.Collection {
 	o := c.Options()
 	p := &catfishv1.Collection{
-		Name: c.Name(), Kind: catfishv1.CollectionKind_COLLECTION_KIND_FEATURES,
+		Name: names.Text(c.Name()), Kind: catfishv1.CollectionKind_COLLECTION_KIND_FEATURES,
 		Space: catfishv1.Space_SPACE_GEOGRAPHIC, Title: o.Title, Description: o.Description,
 		Count: uint64(c.Len()),
 	}
@@ -104,7 +104,7 @@ func (s *features) boxesOf(name string) (*catfishv1.Collection, error) {
 		return nil, err
 	}
 	return &catfishv1.Collection{
-		Name: name, Kind: catfishv1.CollectionKind_COLLECTION_KIND_BOXES, Count: uint64(c.Len()),
+		Name: names.Text(name), Kind: catfishv1.CollectionKind_COLLECTION_KIND_BOXES, Count: uint64(c.Len()),
 	}, nil
 }
 
@@ -118,7 +118,7 @@ func (s *collectionService) List(_ context.Context, req *catfishv1.CollectionSer
 		size = maxCollections
 	}
 	after, err := base64.RawURLEncoding.DecodeString(req.GetPageToken())
-	if err != nil || len(after) > store.MaxNameBytes {
+	if err != nil || len(after) > MaxNameBytes {
 		return nil, statusOf("", &fieldError{"page_token", ReasonBadCursor, errCursor})
 	}
 	b, err := s.ready()
@@ -126,22 +126,24 @@ func (s *collectionService) List(_ context.Context, req *catfishv1.CollectionSer
 		return nil, statusOf("", err)
 	}
 	kept := map[string]FeatureCollection{}
-	names := s.boxes.Collections()
+	all := s.boxes.Collections()
 	for _, c := range b.AllFeatures() {
 		kept[c.Name()] = c
-		names = append(names, c.Name())
+		all = append(all, c.Name())
 	}
-	slices.SortFunc(names, cmp.Compare[string])
-	names = slices.Compact(names)
+	slices.SortFunc(all, cmp.Compare[string])
+	all = slices.Compact(all)
 	res := &catfishv1.CollectionServiceListResponse{}
-	for _, name := range names {
+	last := ""
+	for _, name := range all {
 		if name <= string(after) && len(after) > 0 {
 			continue
 		}
-		if n := len(res.Collections); n == size {
-			res.NextPageToken = base64.RawURLEncoding.EncodeToString([]byte(res.Collections[n-1].Name))
+		if len(res.Collections) == size {
+			res.NextPageToken = base64.RawURLEncoding.EncodeToString([]byte(last))
 			break
 		}
+		last = name
 		if c := kept[name]; c != nil {
 			res.Collections = append(res.Collections, collectionOf(c))
 		} else if c, err := s.boxesOf(name); err == nil {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/names"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/rdma/budget"
 	"github.com/catfish-index/catfish/store"
@@ -157,7 +158,7 @@ func checkName(field, name string) error {
 	if name == "" {
 		return &fieldError{field, ReasonBadField, errMissing}
 	}
-	if err := store.CheckName(name); err != nil {
+	if err := names.CheckLength(name); err != nil {
 		return &fieldError{field, ReasonBadField, err}
 	}
 	return nil

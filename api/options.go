@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/internal/names"
 )
 
 // DefaultCollection is the collection that an empty name refers to.
@@ -14,9 +15,8 @@ const DefaultCollection = "default"
 
 // Limits that clients encounter. docs/api.md repeats them.
 const (
-	// MaxNameBytes bounds a collection's name. Names travel in error
-	// details, which share HTTP/2's usual 8 KiB of headers.
-	MaxNameBytes = 128
+	// MaxNameBytes bounds a collection's name.
+	MaxNameBytes = names.MaxBytes
 
 	// BatchItems is the maximum number of objects in one message of an
 	// answer: about 13 KB, so that per-message costs (some microseconds) are

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
+	"github.com/catfish-index/catfish/internal/names"
 )
 
 // Stats describes one collection and lists the names of all.
@@ -15,13 +16,16 @@ func (s *service) Stats(ctx context.Context, req *catfishv1.StatsRequest) (
 	if err != nil {
 		return nil, err
 	}
-	names := s.backend.Collections()
-	slices.Sort(names)
+	all := s.backend.Collections()
+	slices.Sort(all)
+	for i, name := range all {
+		all[i] = names.Text(name)
+	}
 	st := c.Stats()
 	res := &catfishv1.StatsResponse{
 		Collection:  name,
 		Objects:     uint64(st.Len),
-		Collections: names,
+		Collections: all,
 		NodeBytes:   uint64(st.NodeBytes),
 		Fanout:      uint32(st.Fanout),
 		InnerFanout: uint32(st.InnerFanout),

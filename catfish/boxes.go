@@ -45,9 +45,6 @@ func (c *Client) CreateBoxes(ctx context.Context, name string, o BoxesOptions) e
 // is being loaded. ErrKind, store.ErrCollectionExists: there is one of another kind,
 // or one that is not kept.
 func (s *Server) CreateKept(name string) (*store.Boxes, error) {
-	if err := checkName(name); err != nil {
-		return nil, err
-	}
 	c, err := s.colls.create(name, s, newCollection{keep: true}, nil)
 	if err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ func Dial(ctx context.Context, addr string, opts Options) (*Client, error) {
 // Collection is a Client for another collection over the same connection.
 // Its first operation shows whether it exists.
 func (c *Client) Collection(name string) (*Client, error) {
-	if err := checkName(name); err != nil {
+	if err := checkFind(name); err != nil {
 		return nil, err
 	}
 	return &Client{conn: c.conn, collection: name}, nil

@@ -166,8 +166,8 @@ func (cs *collections) create(name string, s *Server, what newCollection, accoun
 		return c, c.features.Options().CheckSame(name, *what.features)
 	}
 	var c *collection
-	var err error
-	if account != nil {
+	err := checkName(name)
+	if err == nil && account != nil {
 		err = s.features.notYet() // One of that name may be on its way.
 	}
 	if err == nil {

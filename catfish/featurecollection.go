@@ -209,9 +209,6 @@ func (f *features) close() {
 // and returns it, for use in this process concurrently with remote clients.
 // ErrKind: there is one of another kind.
 func (s *Server) CreateFeatures(name string, o FeaturesOptions) (*store.Collection, error) {
-	if err := checkName(name); err != nil {
-		return nil, err
-	}
 	c, err := s.colls.create(name, s, newCollection{features: (*store.CollectionOptions)(&o)}, nil)
 	if err != nil {
 		return nil, err

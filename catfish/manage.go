@@ -76,7 +76,7 @@ func (c *Client) CreateCollection(ctx context.Context, name string) error {
 // and reports whether there was one. Others are the server's: ErrNotPermitted.
 // Searches of it, under way and later, fail with ErrUnknownCollection.
 func (c *Client) DropCollection(ctx context.Context, name string) (bool, error) {
-	if err := checkName(name); err != nil {
+	if err := checkFind(name); err != nil {
 		return false, err
 	}
 	return boolAnswer(c.manage(ctx, kindDrop, "drop collections", name))

@@ -7,10 +7,10 @@ import (
 	"log/slog"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/names"
 	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rdma/ofi"
 	"github.com/catfish-index/catfish/rstar"
@@ -56,8 +56,6 @@ const (
 	DefaultClientCollections = maxCollections / 16
 	// maxWorkers bounds ServerOptions.Workers: more than any machine has cores for.
 	maxWorkers = 1024
-	// maxName bounds a collection's name in bytes.
-	maxName = 128
 )
 
 // ServerOptions configures NewServer. The zero value serves an empty
@@ -264,8 +262,13 @@ func (o *ServerOptions) validate() error {
 	if n := len(o.Collections) + len(o.Records)*max(o.RecordShards, 1) + len(o.Keep); n >= maxCollections {
 		return fmt.Errorf("%w: %d collections, want at most %d", ErrOption, n+1, maxCollections)
 	}
-	for _, n := range slices.Concat(o.Collections, o.Records, o.Keep) {
+	for _, n := range slices.Concat(o.Collections, o.Records) {
 		if err := checkName(n); err != nil {
+			return err
+		}
+	}
+	for _, n := range o.Keep { // The data directory may have them.
+		if err := checkFind(n); err != nil {
 			return err
 		}
 	}
@@ -294,12 +297,18 @@ func checkInterval(d time.Duration) error {
 	return nil
 }
 
+// checkName is for the name of a collection that is to be created.
 func checkName(n string) error {
-	if n == "" || len(n) > maxName || strings.ContainsFunc(n, func(r rune) bool {
-		return r <= ' ' || r == 0x7f || r == '/'
-	}) {
-		return fmt.Errorf("%w: collection name %q, want 1..%d bytes without spaces, slashes and control characters",
-			ErrOption, n, maxName)
+	if err := names.Check(n); err != nil {
+		return fmt.Errorf("%w: %w", ErrOption, err)
+	}
+	return nil
+}
+
+// checkFind is for the name of one that may be there, from before there were rules.
+func checkFind(n string) error {
+	if err := names.CheckLength(n); err != nil {
+		return fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	return nil
 }
@@ -424,7 +433,7 @@ func (o *Options) validate() error {
 	default:
 		return fmt.Errorf("%w: transport %q, want auto, shm, soft, ofi or tcp", ErrOption, o.Transport)
 	}
-	if err := checkName(o.Collection); err != nil {
+	if err := checkFind(o.Collection); err != nil {
 		return err
 	}
 	if o.DialTimeout < 0 {

@@ -319,9 +319,6 @@ func (s *Server) Collection(name string) (*rstar.Tree, error) {
 // and returns its tree. ErrKind: there is one of another kind. ErrNotPermitted: it
 // is kept.
 func (s *Server) CreateCollection(name string) (*rstar.Tree, error) {
-	if err := checkName(name); err != nil {
-		return nil, err
-	}
 	c, err := s.colls.create(name, s, newCollection{}, nil)
 	if err != nil {
 		return nil, err

@@ -187,9 +187,6 @@ func (r *RecordShards) Of(key []byte) *kv.Map { return r.maps[shardOf(r.seed, ke
 // CreateRecordShards adds a collection of records, unless there is one of that name,
 // and returns its shards. ErrKind: there is one of another kind.
 func (s *Server) CreateRecordShards(name string, o RecordsOptions) (*RecordShards, error) {
-	if err := checkName(name); err != nil {
-		return nil, err
-	}
 	if err := o.validate(); err != nil {
 		return nil, err
 	}

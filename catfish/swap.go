@@ -183,7 +183,7 @@ func (w *swapWork) begin(a lateAnswer) {
 // from their next message. ErrUnknownCollection, ErrKind: of one of the names.
 func (c *Client) SwapCollections(ctx context.Context, a, b string) error {
 	for _, name := range []string{a, b} {
-		if err := checkName(name); err != nil {
+		if err := checkFind(name); err != nil {
 			return err
 		}
 	}

@@ -120,14 +120,14 @@ func (c *Boxes) Tree() *rstar.Tree { return c.tree }
 // nothing. Programs that know nothing of boxes refuse the data directory from now
 // on (disk.ErrFormat).
 func (st *Store) CreateBoxes(name string) (*Boxes, error) {
-	if err := CheckName(name); err != nil {
-		return nil, err
-	}
 	if st.o.Dir == "" {
 		return nil, fmt.Errorf("%w: boxes %q cannot be kept without a data directory", ErrOptions, name)
 	}
 	if c, err := st.madeBoxes(name); c != nil || err != nil {
 		return c, err
+	}
+	if err := CheckName(name); err != nil {
+		return nil, err
 	}
 	if err := st.lockNames(); err != nil {
 		return nil, err

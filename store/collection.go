@@ -6,9 +6,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/names"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/record"
 	"github.com/catfish-index/catfish/rstar"
@@ -72,22 +72,17 @@ type about struct {
 }
 
 // MaxNameBytes is the longest name of a collection.
-const MaxNameBytes = 128
+const MaxNameBytes = names.MaxBytes
 
-// CheckName finds what no collection may be called.
-func CheckName(name string) error {
-	if name == "" || len(name) > MaxNameBytes || !utf8.ValidString(name) {
-		return fmt.Errorf("%w: %q, want 1 to %d bytes of UTF-8", ErrName, name, MaxNameBytes)
-	}
-	return nil
-}
+// CheckName is ErrName if no collection may be created with the name, of whatever
+// kind: it is 1 to 128 bytes of UTF-8 without spaces, slashes and control characters,
+// and neither "." nor "..". A collection with another name that an earlier version
+// created is there as before.
+func CheckName(name string) error { return names.Check(name) }
 
 // Create makes a collection, unless there is one of that name with the same
 // options. ErrCollectionExists: it has others.
 func (st *Store) Create(name string, o CollectionOptions) (*Collection, error) {
-	if err := CheckName(name); err != nil {
-		return nil, err
-	}
 	if o.Space > feature.Planar {
 		return nil, fmt.Errorf("%w: space %d", ErrOptions, o.Space)
 	}
@@ -98,6 +93,9 @@ func (st *Store) Create(name string, o CollectionOptions) (*Collection, error) {
 	}
 	if c, err := st.made(name, o); c != nil || err != nil {
 		return c, err
+	}
+	if err := CheckName(name); err != nil {
+		return nil, err
 	}
 	if err := st.lockNames(); err != nil {
 		return nil, err

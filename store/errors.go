@@ -1,6 +1,10 @@
 package store
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/catfish-index/catfish/internal/names"
+)
 
 // Errors. What is returned wraps one of them, or one of kv's (ErrNotFound,
 // ErrExists, ErrConflict), record's, feature's or disk's. After disk.ErrInDoubt of a
@@ -14,7 +18,7 @@ var (
 	// ErrCollectionExists: there is one of that name, with other options.
 	ErrCollectionExists = errors.New("store: the collection exists")
 	// ErrName: a name that no collection may have.
-	ErrName = errors.New("store: bad name of a collection")
+	ErrName = names.ErrName
 	// ErrFeature: a feature that cannot be stored; the text says why.
 	ErrFeature = errors.New("store: bad feature")
 	// ErrClosed: Close was called, or the collection was dropped. Nothing was written.

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/catfish-index/catfish/internal/names"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -470,6 +472,24 @@ func BenchmarkCheck(b *testing.B) {
 	for b.Loop() {
 		if _, err := k.Check(key, "cafes", Read); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// A new key is for collections that may be created. A file that names others, which
+// earlier versions created, is read as before.
+func TestRolesOfBadNames(t *testing.T) {
+	for _, pattern := range []string{"a b", "..", "a/*", "\u0085"} {
+		if _, _, err := NewKey(Entry{Roles: []string{"cafes:read", pattern + ":read"}}); !errors.Is(err, names.ErrName) {
+			t.Errorf("%q: %v", pattern, err)
+		}
+		e, _, err := NewKey(Entry{Roles: []string{"cafes:read"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Roles[0] = pattern + ":read"
+		if _, err := e.rule(); err != nil {
+			t.Errorf("%q in a file: %v", pattern, err)
 		}
 	}
 }

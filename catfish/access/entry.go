@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/catfish-index/catfish/internal/names"
 )
 
 // Entry is a line of the file: a key, but for its secret.
@@ -45,7 +48,8 @@ const (
 )
 
 // NewKey makes a key. The entry has its hash; the text is nowhere else.
-// e's ID and Hash are set, the rest is the caller's.
+// e's ID and Hash are set, the rest is the caller's. Its roles are for collections that
+// may be created; what a file has of others counts as before.
 func NewKey(e Entry) (Entry, string, error) {
 	var b [idDigits/2 + secretSize]byte
 	if _, err := rand.Read(b[:]); err != nil {
@@ -55,7 +59,12 @@ func NewKey(e Entry) (Entry, string, error) {
 	key := keyPrefix + e.ID + "_" + hex.EncodeToString(b[idDigits/2:])
 	sum := sha256.Sum256([]byte(key))
 	e.Hash = hashPrefix + hex.EncodeToString(sum[:])
-	_, err := e.rule()
+	r, err := e.rule()
+	for _, g := range r.grants {
+		if bad := names.CheckPattern(g.pattern); bad != nil {
+			err = cmp.Or(err, fmt.Errorf("key %s: role %s:%v: %w", e.ID, names.Text(g.pattern), g.role, bad))
+		}
+	}
 	return e, key, err
 }
 

@@ -3,6 +3,8 @@ package access
 import (
 	"fmt"
 	"strings"
+
+	"github.com/catfish-index/catfish/internal/names"
 )
 
 // Role is what a key may do with a collection. Each includes those before it:
@@ -35,7 +37,7 @@ type grant struct {
 
 const (
 	// maxPattern is the longest name of a collection, and *.
-	maxPattern = 129
+	maxPattern = names.MaxBytes + 1
 	// maxGrants bounds what one look at a collection costs: a microsecond.
 	maxGrants = 256
 )

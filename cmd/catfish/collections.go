@@ -95,7 +95,8 @@ func newCollectionsCreate(a *app) *cobra.Command {
 		Use:   "create NAME",
 		Short: "Create a collection, unless there is one of that name",
 		Long: `Create a collection, and say "created"; or "exists", if there is one of that name
-and kind. One of another kind, or with other options, is an error.`,
+and kind. One of another kind, or with other options, is an error. NAME is 1 to 128
+bytes of UTF-8 without spaces, slashes and control characters, and neither . nor ..`,
 		Example: `  catfish collections create roads && catfish load --collection roads --file roads.csv
   catfish collections create cafes --features --title "Cafes of Andorra"
   catfish collections create roads --keep

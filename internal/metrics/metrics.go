@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/catfish-index/catfish/catfish"
+	rule "github.com/catfish-index/catfish/internal/names"
 )
 
 // Source is a server; *catfish.Server is one.
@@ -145,6 +146,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		e.service(&r)
 	}
 	for name, t := range st.Collections {
+		name = rule.Text(name)
 		e.gauge(objects, float64(t.Len), name, catfish.KindBoxes)
 		e.gauge(usedBytes, float64(t.UsedBytes), name, catfish.KindBoxes)
 		e.gauge(slabBytes, float64(t.SlabBytes), name, catfish.KindBoxes)
@@ -154,12 +156,14 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		e.count(retries, float64(t.Retries), name)
 	}
 	for name, r := range st.Records {
+		name = rule.Text(name)
 		e.gauge(objects, float64(r.Index.Items), name, catfish.KindRecords)
 		e.gauge(usedBytes, float64(r.UsedBytes), name, catfish.KindRecords)
 		e.gauge(slabBytes, float64(r.SlabBytes), name, catfish.KindRecords)
 		e.gauge(retired, float64(r.Records.RetiredBytes), name, catfish.KindRecords)
 	}
 	for name, f := range st.Features {
+		name = rule.Text(name)
 		e.gauge(objects, float64(f.Records.Index.Items), name, catfish.KindFeatures)
 		e.gauge(usedBytes, float64(f.Records.UsedBytes+f.Tree.UsedBytes), name, catfish.KindFeatures)
 		e.gauge(slabBytes, float64(f.Records.SlabBytes+f.Tree.SlabBytes), name, catfish.KindFeatures)

@@ -44,7 +44,7 @@ func sample() *fixed {
 			Workers: []catfish.WorkerStats{{Requests: 10, BytesIn: 100, Waiting: 1}, {Requests: 20, BytesIn: 200, Waiting: 2, Posted: 7, Fetchable: 30}},
 			Ended:   catfish.WorkerStats{Requests: 5, BytesIn: 50, Posted: 1},
 		}},
-		Collections: map[string]rstar.Stats{"cafes": {Len: 7, UsedBytes: 70, SlabBytes: 700, Searches: 11}},
+		Collections: map[string]rstar.Stats{"cafes": {Len: 7, UsedBytes: 70, SlabBytes: 700, Searches: 11}, "\xff": {Len: 8}},
 		Records:     map[string]catfish.RecordsStats{"kv": {UsedBytes: 80, Stats: kv.Stats{}}},
 		Features:    map[string]catfish.FeaturesStats{"parks": {Tree: rstar.Stats{UsedBytes: 3}, Records: catfish.RecordsStats{UsedBytes: 4, Stats: kv.Stats{Records: record.Stats{RetiredBytes: 5}}}}},
 		Store: &store.Stats{
@@ -76,6 +76,7 @@ func TestMetrics(t *testing.T) {
 		`catfish_waiting_requests{transport="shm"} 3`,
 		`catfish_read_channels{transport="shm"} 6`,
 		`catfish_collection_objects{collection="cafes",kind="boxes"} 7`,
+		`catfish_collection_objects{collection="\"\\xff\"",kind="boxes"} 8`, // Not UTF-8, which labels are.
 		`catfish_collection_used_bytes{collection="kv",kind="records"} 80`,
 		`catfish_collection_used_bytes{collection="parks",kind="features"} 7`,
 		`catfish_collection_searches_total{collection="cafes"} 11`,
