@@ -19,7 +19,7 @@ import (
 const MaxBytes = 128
 
 // ErrName is what Check and CheckPattern wrap.
-var ErrName = errors.New("bad name of a collection")
+var ErrName = errors.New("bad collection name")
 
 // Check is ErrName if no collection may be created with the name. A name is text,
 // because protobuf and JSON carry nothing else. It is one segment of a path of HTTP,
