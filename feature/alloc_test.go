@@ -11,6 +11,15 @@ import (
 // TestNoAllocations: what is done for each candidate of a search.
 func TestNoAllocations(t *testing.T) {
 	point := stored(t, orb.Point{1, 1}, []byte(`{"a":1,"b":"c"}`))
+	high, err := AppendZ(nil, orb.LineString{{1, 1}, {2, 2}}, []float64{1, 2}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seven := []float64{7}
+	line, err := Parse(high)
+	if err != nil {
+		t.Fatal(err)
+	}
 	shape := stored(t, star(newRand(1), 200, 0, 0, 3), nil)
 	box, _ := NewBox(Geographic, 0, 0, 2, 2, Intersects)
 	inBox, _ := NewBox(Geographic, -170, -5, 170, 5, Within)
@@ -27,6 +36,7 @@ func TestNoAllocations(t *testing.T) {
 		"Boxes":              func() { shape.Boxes(boxes[:0]) },
 		"Append a point":     func() { _, _ = Append(buf[:0], g, nil) },
 		"AppendGeoJSON":      func() { shape.AppendGeoJSON(buf[:0], "id") },
+		"altitudes":          func() { line.AppendGeoJSON(buf[:0], "id"); _, _ = AppendZ(buf[:0], g, seven, nil) },
 		"AppendGeoJSON some": func() { point.AppendGeoJSON(buf[:0], "id", "b") },
 		"box":                func() { _, _ = box.Match(&shape); _, _ = box.Match(&point) },
 		"within box":         func() { _, _ = inBox.Match(&shape); _, _ = inBox.Match(&point) },

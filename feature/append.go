@@ -15,19 +15,33 @@ import (
 // as Decode or CompactProperties return it, which is not checked again; nil
 // stands for null. For a point it does not allocate but for dst.
 func Append(dst []byte, g orb.Geometry, properties []byte) ([]byte, error) {
+	return AppendZ(dst, g, nil, properties)
+}
+
+// AppendZ is Append of a geometry with altitudes, as Decode or NormaliseZ return
+// them.
+func AppendZ(dst []byte, g orb.Geometry, altitudes []float64, properties []byte) ([]byte, error) {
 	if uint64(len(properties)) > math.MaxInt32 {
 		return dst, fmt.Errorf("%w: %d bytes of properties, at most %d",
 			ErrTooLarge, len(properties), math.MaxInt32)
+	}
+	if altitudes = someAltitudes(altitudes); altitudes != nil {
+		if err := checkAltitudes(g, altitudes); err != nil {
+			return dst, err
+		}
 	}
 	if p, ok := g.(orb.Point); ok {
 		if !finite(p[0]) || !finite(p[1]) {
 			return dst, fmt.Errorf("%w: point (%v, %v)", ErrRange, p[0], p[1])
 		}
-		dst = appendHead(dst, Point, 0, properties)
+		dst = appendHead(dst, Point, 0, len(altitudes) > 0, properties)
 		dst = appendF64(appendF64(dst, p[0]), p[1])
+		for _, z := range altitudes {
+			dst = appendAltitude(dst, z)
+		}
 		return append(dst, properties...), nil
 	}
-	f, err := flatten(g)
+	f, err := flatten(g, altitudes)
 	if err == nil {
 		err = f.check()
 	}
@@ -35,21 +49,54 @@ func Append(dst []byte, g orb.Geometry, properties []byte) ([]byte, error) {
 		return dst, err
 	}
 	if f.typ == None {
-		return append(appendHead(dst, None, 0, properties), properties...), nil
+		return append(appendHead(dst, None, 0, false, properties), properties...), nil
 	}
 	boxes := f.boxes(MaxBoxes)
 	if len(boxes) == 1 {
 		boxes = nil
 	}
-	dst = appendHead(dst, f.typ, len(boxes), properties)
+	// The positions that are left may have none.
+	altitudes = someAltitudes(f.z.kept)
+	dst = appendHead(dst, f.typ, len(boxes), altitudes != nil, properties)
 	dst = f.appendBody(dst, boxes)
+	for _, z := range altitudes {
+		dst = appendAltitude(dst, z)
+	}
 	return append(dst, properties...), nil
 }
 
-func appendHead(dst []byte, t Type, boxes int, properties []byte) []byte {
+// AppendReplacing appends the bytes of the feature with other properties, which are as
+// for Append.
+func (v *View) AppendReplacing(dst, properties []byte) ([]byte, error) {
+	if uint64(len(properties)) > math.MaxInt32 {
+		return dst, fmt.Errorf("%w: %d bytes of properties, at most %d",
+			ErrTooLarge, len(properties), math.MaxInt32)
+	}
+	if len(v.b) == 0 {
+		return append(appendHead(dst, None, 0, false, properties), properties...), nil
+	}
+	begin := len(dst)
+	dst = append(dst, v.b[:v.properties]...)
+	setProperties(dst[begin:], properties)
+	return append(dst, properties...), nil
+}
+
+// setProperties sets in a head what it says of the properties.
+func setProperties(head, properties []byte) {
+	head[3] &^= flagProperties
+	if properties != nil {
+		head[3] |= flagProperties
+	}
+	binary.LittleEndian.PutUint32(head[4:], uint32(len(properties)))
+}
+
+func appendHead(dst []byte, t Type, boxes int, altitudes bool, properties []byte) []byte {
 	flags := byte(0)
 	if properties != nil {
 		flags = flagProperties
+	}
+	if altitudes {
+		flags |= flagAltitudes
 	}
 	dst = append(dst, LayoutVersion, byte(t), byte(boxes), flags)
 	return binary.LittleEndian.AppendUint32(dst, uint32(len(properties)))

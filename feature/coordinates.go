@@ -2,6 +2,7 @@ package feature
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"unicode/utf8"
 	"unsafe"
@@ -14,6 +15,18 @@ import (
 type decoder struct {
 	scanner
 	positions int // how many more may come
+	// read counts the positions of the geometry. z has an altitude for each, once
+	// one of them had one.
+	read int
+	z    []float64
+}
+
+// back forgets all but the first positions: what they were of is read again.
+func (d *decoder) back(read int) {
+	d.read = read
+	if d.z != nil {
+		d.z = d.z[:read]
+	}
 }
 
 func validUTF8(s string) bool { return utf8.ValidString(s) }
@@ -51,6 +64,7 @@ func (d *decoder) geometry(depth int) (orb.Geometry, error) {
 	}
 	var g orb.Geometry
 	typ, coordinates, geometries, done := "", -1, -1, false
+	begin := d.read
 	for n := 0; ; n++ {
 		more, err := d.more(n, '}')
 		if err != nil {
@@ -71,6 +85,7 @@ func (d *decoder) geometry(depth int) (orb.Geometry, error) {
 		case `"coordinates"`:
 			d.peek()
 			coordinates, done = d.i, false
+			d.back(begin)
 			if typ == "" || typ == "GeometryCollection" {
 				_, err = d.value()
 				err = prefix(".coordinates", err)
@@ -94,6 +109,7 @@ func (d *decoder) geometry(depth int) (orb.Geometry, error) {
 	if done && typ != "GeometryCollection" {
 		return g, nil
 	}
+	d.back(begin)
 	return d.late(typ, coordinates, geometries, depth)
 }
 
@@ -236,8 +252,9 @@ func (d *decoder) array(at string, f func(i int) error) error {
 	}
 }
 
-// position takes two numbers, and drops more.
+// position takes two numbers and an altitude, and drops more, as RFC 7946 advises.
 func (d *decoder) position() (p orb.Point, err error) {
+	altitude := math.NaN()
 	if d.positions--; d.positions < 0 {
 		return p, fmt.Errorf("%w: too many positions", ErrTooLarge)
 	}
@@ -253,6 +270,7 @@ func (d *decoder) position() (p orb.Point, err error) {
 			if n < 2 {
 				return p, d.fail("a position of %d numbers, want 2", n)
 			}
+			d.keep(altitude)
 			return p, nil
 		}
 		d.peek()
@@ -260,14 +278,32 @@ func (d *decoder) position() (p orb.Point, err error) {
 		if err != nil {
 			return p, err
 		}
-		if n < 2 {
-			// The string lives only during the call; ParseFloat's errors,
-			// which would keep it, are dropped.
-			p[n], err = strconv.ParseFloat(unsafe.String(&t[0], len(t)), 64)
-			if err != nil {
-				return p, d.fail("%.40s is no finite float64", t)
-			}
+		if n > 2 {
+			continue
 		}
+		// The string lives only during the call; ParseFloat's errors,
+		// which would keep it, are dropped.
+		v, err := strconv.ParseFloat(unsafe.String(&t[0], len(t)), 64)
+		if err != nil {
+			return p, d.fail("%.40s is no finite float64", t)
+		}
+		if n < 2 {
+			p[n] = v
+		} else {
+			altitude = v
+		}
+	}
+}
+
+// keep keeps the altitude of the position that was read, NaN for none.
+func (d *decoder) keep(altitude float64) {
+	if d.z == nil && !math.IsNaN(altitude) {
+		for range d.read {
+			d.z = append(d.z, math.NaN())
+		}
+	}
+	if d.read++; d.z != nil || !math.IsNaN(altitude) {
+		d.z = append(d.z, altitude)
 	}
 }
 

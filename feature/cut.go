@@ -22,8 +22,9 @@ import (
 // piece is a polygon during the cutting: its shell first.
 type piece []unwrappedRing
 
-// cutPolygon cuts at all meridians within the extent of the shell.
-func cutPolygon(rings []unwrappedRing) orb.MultiPolygon {
+// cutPolygon cuts at all meridians within the extent of the shell. z gets the altitudes
+// of what it returns.
+func cutPolygon(rings []unwrappedRing, z *carried) orb.MultiPolygon {
 	first, last := turnsOf(rings[0].extent())
 	var out orb.MultiPolygon
 	rest := []piece{rings}
@@ -39,6 +40,9 @@ func cutPolygon(rings []unwrappedRing) orb.MultiPolygon {
 		}
 		for _, p := range west {
 			out = append(out, p.back(turn))
+			for _, r := range p {
+				z.keepUnwrapped(r)
+			}
 		}
 		rest = east
 	}
@@ -122,12 +126,12 @@ func (r unwrappedRing) split(m float64) (side int, chains []unwrappedRing) {
 	chain := unwrappedRing{crossing(r[start], r[(start+1)%n], m)}
 	for i := start + 1; i <= start+n; i++ {
 		v := r[i%n]
-		if len(chain) > 1 || v != chain[0] {
+		if len(chain) > 1 || !v.same(chain[0]) {
 			chain = append(chain, v)
 		}
 		if west(i) != west(i+1) {
 			end := crossing(v, r[(i+1)%n], m)
-			if end != chain[len(chain)-1] {
+			if !end.same(chain[len(chain)-1]) {
 				chain = append(chain, end)
 			}
 			chains = append(chains, chain)
@@ -145,7 +149,12 @@ func crossing(a, b unwrapped, m float64) unwrapped {
 	case b.x:
 		return b
 	}
-	return unwrapped{m, a.y + (b.y-a.y)*((m-a.x)/(b.x-a.x)), math.NaN()}
+	t := (m - a.x) / (b.x - a.x)
+	z := a.z + (b.z-a.z)*t
+	if math.IsInf(z, 0) { // The difference is larger than any number.
+		z = math.NaN()
+	}
+	return unwrapped{m, a.y + (b.y-a.y)*t, math.NaN(), z}
 }
 
 // link joins the chains of one side to rings.
@@ -209,10 +218,11 @@ func assign(shells, holes []unwrappedRing) []piece {
 }
 
 // cutLine cuts a line in the same way.
-func cutLine(l unwrappedRing) orb.MultiLineString {
+func cutLine(l unwrappedRing, z *carried) orb.MultiLineString {
 	var out orb.MultiLineString
 	turn := turnAt(l[0], l[min(1, len(l)-1)])
 	part := orb.LineString{l[0].back(turn)}
+	z.keep(l[0].z)
 	for i := 1; i < len(l); i++ {
 		for {
 			v, step := l[i], 0
@@ -224,15 +234,18 @@ func cutLine(l unwrappedRing) orb.MultiLineString {
 			}
 			if step == 0 {
 				part = append(part, v.back(turn))
+				z.keep(v.z)
 				break
 			}
 			c := crossing(l[i-1], v, float64(turn)*360+float64(step)*180)
 			if p := c.back(turn); p != part[len(part)-1] || len(part) == 1 {
 				part = append(part, p)
+				z.keep(c.z)
 			}
 			out = append(out, part)
 			turn += step
 			part = orb.LineString{c.back(turn)}
+			z.keep(c.z)
 		}
 	}
 	return append(out, part)

@@ -46,6 +46,9 @@ type Feature struct {
 	ID string
 	// Geometry is nil for null, and normalised.
 	Geometry orb.Geometry
+	// Altitudes of the positions of Geometry, in the order of the text: NaN for a
+	// position without one, nil if none has one. See NormaliseZ.
+	Altitudes []float64
 	// Empty: a geometry was given, but it has no position.
 	Empty bool
 	// Properties is the text of an object without white space, or nil. It
@@ -53,9 +56,9 @@ type Feature struct {
 	Properties []byte
 }
 
-// Decode reads one GeoJSON Feature (RFC 7946). Altitudes, bounding boxes and
-// foreign members are dropped. Of members with the same name the last one
-// counts. Errors name the place, such as
+// Decode reads one GeoJSON Feature (RFC 7946). Bounding boxes, foreign members, and
+// what a position has behind its altitude are dropped. Of members with the same name
+// the last one counts. Errors name the place, such as
 //
 //	geometry.coordinates[3][1]: latitude 95 is outside -90..90
 func Decode(text []byte, o Options) (Feature, error) {
@@ -75,27 +78,34 @@ func Decode(text []byte, o Options) (Feature, error) {
 		return Feature{}, fmt.Errorf(`%w: type is %.40q, want "Feature"`, ErrSyntax, typ)
 	}
 	given := f.Geometry != nil
-	if f.Geometry, err = Normalise(f.Geometry, o); err != nil {
+	if f.Geometry, f.Altitudes, err = NormaliseZ(f.Geometry, d.z, o); err != nil {
 		return Feature{}, err
 	}
 	f.Empty = given && f.Geometry == nil
 	return f, nil
 }
 
-// DecodeGeometry reads one GeoJSON geometry, and is else as Decode.
+// DecodeGeometry reads one GeoJSON geometry without its altitudes, and is else as
+// Decode.
 func DecodeGeometry(text []byte, o Options) (orb.Geometry, error) {
+	g, _, err := DecodeGeometryZ(text, o)
+	return g, err
+}
+
+// DecodeGeometryZ reads one GeoJSON geometry and its altitudes, and is else as Decode.
+func DecodeGeometryZ(text []byte, o Options) (orb.Geometry, []float64, error) {
 	if len(text) > o.maxBytes() {
-		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(text), o.maxBytes())
+		return nil, nil, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(text), o.maxBytes())
 	}
 	d := decoder{scanner: scanner{b: text, depth: maxJSONDepth}, positions: o.maxPositions()}
 	g, err := d.geometry(0)
 	if err != nil {
-		return nil, fmt.Errorf("geometry%w", err)
+		return nil, nil, fmt.Errorf("geometry%w", err)
 	}
 	if err := d.end(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return Normalise(g, o)
+	return NormaliseZ(g, d.z, o)
 }
 
 // CheckID: an id has 1 to MaxIDBytes bytes of UTF-8.
@@ -139,6 +149,7 @@ func (d *decoder) feature(f *Feature) (typ string, err error) {
 		case `"id"`:
 			f.ID, err = d.id()
 		case `"geometry"`:
+			d.back(0)
 			f.Geometry, err = d.geometry(0)
 			if err != nil {
 				err = fmt.Errorf("geometry%w", err)

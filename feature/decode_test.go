@@ -25,9 +25,9 @@ func TestDecode(t *testing.T) {
 		{`{"type":"Feature","id":1.50}`, Feature{ID: "1.50"}},
 		{`{"type":"Feature","id":null}`, Feature{}},
 		{`{"type":"Feature","id":"\u00e9\n"}`, Feature{ID: "é\n"}},
-		// The type at the end; altitude, bbox and foreign members dropped.
+		// The type at the end; bbox, foreign members, and what is behind the altitude dropped.
 		{`{"bbox":[0,0,1,1],"geometry":{"coordinates":[1e0,-2.5E+1,700,8],"type":"Point"},"x":[{}],"type":"Feature"}`,
-			Feature{Geometry: orb.Point{1, -25}}},
+			Feature{Geometry: orb.Point{1, -25}, Altitudes: []float64{700}}},
 		{` { "type" : "Feature", "properties" : { "a b" : [ 1, "x \" y" ] } } `,
 			Feature{Properties: []byte(`{"a b":[1,"x \" y"]}`)}},
 		{`{"type":"Feature","geometry":{"type":"MultiPolygon","coordinates":[]}}`,
@@ -173,6 +173,8 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"type":"Feature","geometry":{"type":"Polygon","coordinates":[[[0,80],[120,80],[-120,80],[0,80]]]}}`))
 	f.Add([]byte(`{"type":"Feature","geometry":{"type":"GeometryCollection","geometries":[{"type":"MultiPoint","coordinates":[[181,2]]}]}}`))
 	f.Add([]byte(`{"type":"Feature","geometry":{"type":"LineString","coordinates":[[181,2],[-181,3],[360,1]]},"properties":{"a":[1, 2]}}`))
+	f.Add([]byte(`{"type":"Feature","geometry":{"type":"LineString","coordinates":[[170,2,5],[-170,3],[160,1,7,8]]},"geometry":null}`))
+	f.Add([]byte(`{"type":"Feature","geometry":{"type":"Polygon","coordinates":[[[0,80,1],[120,80,2],[-120,80,3],[0,80,4]]]}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		got, err := Decode(text, Options{MaxBytes: 1 << 16})
 		if err != nil {
@@ -185,7 +187,7 @@ func FuzzDecode(f *testing.F) {
 		if !json.Valid(text) {
 			t.Fatal("accepted, but not JSON")
 		}
-		b, err := Append(nil, got.Geometry, got.Properties)
+		b, err := AppendZ(nil, got.Geometry, got.Altitudes, got.Properties)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +209,7 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("%v: %s", err, out)
 		}
 		if again.ID != id || !bytes.Equal(again.Properties, got.Properties) ||
-			!reflect.DeepEqual(again.Geometry, got.Geometry) {
+			!reflect.DeepEqual(again.Geometry, got.Geometry) || !sameAltitudes(again.Altitudes, got.Altitudes) {
 			t.Fatalf("read again: %+v, want %+v", again, got)
 		}
 	})

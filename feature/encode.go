@@ -48,7 +48,8 @@ func (v *View) AppendGeometryJSON(dst []byte) []byte {
 	case Point: // the most frequent by far
 		x, y := v.vertex(0)
 		dst = appendNumber(append(dst, `{"type":"Point","coordinates":[`...), x)
-		return append(appendNumber(append(dst, ','), y), ']', '}')
+		dst = appendNumber(append(dst, ','), y)
+		return append(v.appendAltitude(dst, 0), ']', '}')
 	}
 	w := writer{v: v, dst: dst}
 	w.geometry(v.typ, v.npaths, v.nmembers)
@@ -137,7 +138,18 @@ func (w *writer) position(i int) {
 	w.dst = appendNumber(w.dst, x)
 	w.dst = append(w.dst, ',')
 	w.dst = appendNumber(w.dst, y)
-	w.dst = append(w.dst, ']')
+	w.dst = append(w.v.appendAltitude(w.dst, i), ']')
+}
+
+// appendAltitude appends the third number of position i, if it has one.
+func (v *View) appendAltitude(dst []byte, i int) []byte {
+	if v.altitudes == 0 {
+		return dst
+	}
+	if z := v.altitude(i); z == z {
+		dst = appendNumber(append(dst, ','), z)
+	}
+	return dst
 }
 
 const hexDigits = "0123456789abcdef"

@@ -12,6 +12,7 @@ type flat struct {
 	paths    []flatPath
 	members  []flatMember
 	vertices []orb.Point
+	z        carried
 }
 
 type flatPath struct {
@@ -25,9 +26,10 @@ type flatMember struct {
 }
 
 // flatten lists the paths of g. Empty parts are left out, and a geometry
-// without any position gives type None.
-func flatten(g orb.Geometry) (flat, error) {
-	var f flat
+// without any position gives type None. There is an altitude for each position, or
+// none at all.
+func flatten(g orb.Geometry, altitudes []float64) (flat, error) {
+	f := flat{z: carried{on: altitudes != nil, left: altitudes}}
 	err := f.add(g, 0)
 	if err == nil && len(f.paths) == 0 {
 		return flat{}, nil
@@ -103,6 +105,7 @@ func (f *flat) add(g orb.Geometry, depth int) error {
 }
 
 func (f *flat) path(k kind, vertices []orb.Point) {
+	f.z.keep(f.z.take(len(vertices))...)
 	if len(vertices) > 0 {
 		f.vertices = append(f.vertices, vertices...)
 		f.paths = append(f.paths, flatPath{k, len(f.vertices)})
@@ -114,6 +117,7 @@ func (f *flat) polygon(p orb.Polygon) {
 	k := shell
 	for _, r := range p {
 		if k == shell && len(r) == 0 {
+			f.z.take(positionsOf(p, 0))
 			return
 		}
 		f.path(k, r)

@@ -18,6 +18,7 @@ import (
 //
 //	 8      16     24
 //	| x    | y    | properties ...
+//	| x    | y    | altitude | properties ...
 //
 // Any other type:
 //
@@ -26,13 +27,14 @@ import (
 //	  min x ... max y  u32     u32        u32       u32
 //	...
 //	| boxes x 32 | paths x 8 | members x 8 | chunks x 32 | vertices x 16 |
-//	| properties ...
+//	| altitudes x 8 | properties ...
 //
 //	box     min x, min y, max x, max y as f64
 //	path    end u32: index of the first vertex after it
 //	        word u32: the first chunk after it times 8, plus the kind
 //	member  type u32, count u32
 //	vertex  x, y as f64
+//	altitude f64, NaN for a vertex that has none
 //
 // A path is a run of vertices: single points, a line, or a closed ring (the
 // last vertex equals the first) that is the shell of a polygon or a hole of
@@ -48,8 +50,8 @@ import (
 // test whether a point is in a polygon of 1,000 vertices touches 30. Chunks
 // are left out (0) if all vertices together fill no more than one.
 //
-// Coordinates are kept bit by bit. A third coordinate, the altitude, is
-// dropped when a feature is decoded.
+// Coordinates are kept bit by bit. Altitudes are there if a flag says so: then there
+// is one for each vertex, in the same order. They are behind all that tests look at.
 
 // LayoutVersion is the layout drawn above.
 const LayoutVersion = 1
@@ -93,6 +95,7 @@ const (
 
 const (
 	flagProperties = 1 // else properties are null
+	flagAltitudes  = 2 // else there are none
 
 	pointHeader = 24
 	headBytes   = 8
@@ -101,6 +104,8 @@ const (
 	pathBytes   = 8
 	memberBytes = 8
 	vertexBytes = 16
+
+	altitudeBytes = 8
 
 	// chunkEdges: see docs/decisions/geometry-libraries.md.
 	chunkEdges = 32

@@ -131,6 +131,9 @@ func exercise(v *View) {
 	v.Boxes(nil)
 	v.Geometry()
 	v.AppendGeoJSON(nil, "id", "a")
+	v.Altitudes(nil)
+	v.AppendSelected(nil, &Selection{NoProperties: true})
+	_, _ = v.AppendReplacing(nil, []byte(`{}`))
 	other := View{}
 	if b, err := Append(nil, rect(0, 0, 5, 5), nil); err == nil {
 		other, _ = Open(b)
@@ -148,6 +151,24 @@ func exercise(v *View) {
 	}
 }
 
+// flatAndHigh are the bytes of a feature without altitudes and with some.
+func flatAndHigh(t testing.TB, g orb.Geometry) [][]byte {
+	t.Helper()
+	z := make([]float64, positionsOf(g, 0))
+	for i := range z {
+		z[i] = float64(i)
+	}
+	flat, err := Append(nil, g, []byte(`{"a":1}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	high, err := AppendZ(nil, g, z, []byte(`{"a":1}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return [][]byte{flat, high}
+}
+
 // TestParseHostile changes every byte of good features, and cuts them.
 func TestParseHostile(t *testing.T) {
 	accepted := 0
@@ -157,22 +178,20 @@ func TestParseHostile(t *testing.T) {
 		orb.Collection{orb.Point{1, 2}, orb.Collection{rect(0, 0, 1, 1)}, orb.LineString{{0, 0}, {1, 1}}},
 		star(newRand(1), 40, 0, 0, 1), orb.MultiPolygon{rect(0, 0, 1, 1), rect(50, 50, 51, 51)},
 	} {
-		good, err := Append(nil, g, []byte(`{"a":1}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range good {
-			if _, err := Parse(good[:i]); !errors.Is(err, ErrCorrupt) {
-				t.Errorf("%T cut at %d: %v, want ErrCorrupt", g, i, err)
-			}
-			for _, to := range []byte{0, 1, 7, 0x7f, 0xff, good[i] + 1, good[i] - 1, good[i] ^ 0x80} {
-				b := bytes.Clone(good)
-				b[i] = to
-				if v, err := Parse(b); err == nil {
-					accepted++
-					exercise(&v)
-				} else if !errors.Is(err, ErrCorrupt) {
-					t.Errorf("byte %d: %v, want ErrCorrupt", i, err)
+		for _, good := range flatAndHigh(t, g) {
+			for i := range good {
+				if _, err := Parse(good[:i]); !errors.Is(err, ErrCorrupt) {
+					t.Errorf("%T cut at %d: %v, want ErrCorrupt", g, i, err)
+				}
+				for _, to := range []byte{0, 1, 7, 0x7f, 0xff, good[i] + 1, good[i] - 1, good[i] ^ 0x80} {
+					b := bytes.Clone(good)
+					b[i] = to
+					if v, err := Parse(b); err == nil {
+						accepted++
+						exercise(&v)
+					} else if !errors.Is(err, ErrCorrupt) {
+						t.Errorf("byte %d: %v, want ErrCorrupt", i, err)
+					}
 				}
 			}
 		}
@@ -234,11 +253,9 @@ func FuzzParse(f *testing.F) {
 		orb.Collection{orb.Point{1, 2}, orb.LineString{{0, 0}, {1, 1}}},
 		star(newRand(1), 40, 0, 0, 1), orb.MultiPolygon{rect(0, 0, 1, 1), rect(50, 50, 51, 51)},
 	} {
-		b, err := Append(nil, g, []byte(`{"a":1}`))
-		if err != nil {
-			f.Fatal(err)
+		for _, b := range flatAndHigh(f, g) {
+			f.Add(b)
 		}
-		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		v, err := Parse(b)

@@ -34,12 +34,8 @@ const maxPlanar = 1e150
 // window. A ring that then encircles a pole contains that pole on whose side
 // its mean latitude is.
 func Normalise(g orb.Geometry, o Options) (orb.Geometry, error) {
-	n := normaliser{Options: o, left: o.maxPositions()}
-	g, err := n.geometry(g, 0)
-	if err != nil {
-		return nil, fmt.Errorf("geometry%w", err)
-	}
-	return g, nil
+	g, _, err := NormaliseZ(g, nil, o)
+	return g, err
 }
 
 // checkPosition is the error of Normalise for a point.
@@ -54,6 +50,7 @@ func checkPosition(s Space, p orb.Point) error {
 type normaliser struct {
 	Options
 	left int // positions that may still come
+	z    carried
 }
 
 func (n *normaliser) geometry(g orb.Geometry, depth int) (orb.Geometry, error) {
@@ -65,6 +62,7 @@ func (n *normaliser) geometry(g orb.Geometry, depth int) (orb.Geometry, error) {
 		if err := n.check(g); err != nil {
 			return nil, prefix(at, err)
 		}
+		n.z.keep(n.z.take(1)...)
 		if x := n.wrap(g[0]); x != g[0] {
 			return orb.Point{x, g[1]}, nil
 		}
@@ -164,6 +162,7 @@ func (n *normaliser) multiPoint(m orb.MultiPoint) (orb.Geometry, error) {
 	if err := n.checkLine(m); err != nil {
 		return nil, fmt.Errorf(".coordinates%w", err)
 	}
+	n.z.keep(n.z.take(len(m))...)
 	var out orb.MultiPoint
 	for i, p := range m {
 		if x := n.wrap(p[0]); x != p[0] {
@@ -213,11 +212,13 @@ func (n *normaliser) lines(at string, l orb.LineString) (orb.Geometry, error) {
 	if err := checkPath(line, l); err != nil {
 		return nil, prefix(at, err)
 	}
+	z := n.z.take(len(l))
 	if n.Space == Planar || !wraps(l) {
+		n.z.keep(z...)
 		return l, nil
 	}
-	u, _ := unwrap(l, n.LongEdges)
-	parts := cutLine(u)
+	u, _ := unwrap(l, z, n.LongEdges)
+	parts := cutLine(u, &n.z)
 	if len(parts) == 1 {
 		return parts[0], nil
 	}

@@ -26,13 +26,13 @@ func (v *View) validate() error {
 	if v.typ < LineString && v.b[2] != 0 || v.nboxes > MaxBoxes || v.nboxes == 1 {
 		return fmt.Errorf("%w: %d boxes, at most %d", ErrCorrupt, v.b[2], MaxBoxes)
 	}
-	if v.b[3]&^flagProperties != 0 ||
+	if v.b[3]&^(flagProperties|flagAltitudes) != 0 ||
 		v.b[3]&flagProperties == 0 && len(v.b) != v.properties {
 		return fmt.Errorf("%w: flags %#x with %d bytes of properties",
 			ErrCorrupt, v.b[3], len(v.b)-v.properties)
 	}
-	if v.typ == None {
-		return nil
+	if err := v.validateAltitudes(); err != nil || v.typ == None {
+		return err
 	}
 	if v.typ != Point {
 		if v.npaths == 0 || v.npaths > maxPaths || v.nvertices > maxVertices {
@@ -50,7 +50,7 @@ func (v *View) validate() error {
 			return fmt.Errorf("%w: a box is not finite", ErrCorrupt)
 		}
 	}
-	if !v.finite(v.vertices, v.properties) {
+	if !v.finite(v.vertices, v.vertices+v.nvertices*vertexBytes) {
 		return fmt.Errorf("%w: a coordinate is not finite", ErrCorrupt)
 	}
 	return nil

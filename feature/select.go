@@ -24,7 +24,7 @@ func (v *View) AppendSelected(dst []byte, s *Selection) []byte {
 	begin := len(dst)
 	switch {
 	case len(v.b) == 0 || s.NoGeometry:
-		dst = appendHead(dst, None, 0, p)
+		dst = appendHead(dst, None, 0, false, p)
 	default:
 		dst = append(dst, v.b[:v.properties]...)
 		dst[begin+3] &^= flagProperties

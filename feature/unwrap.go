@@ -14,8 +14,12 @@ import (
 
 // unwrapped is a position of such a path. lon is the longitude as it was
 // given, NaN for positions that were added. What is neither moved nor cut
-// keeps it, bit by bit: 360 more and 360 less need not be the same number.
-type unwrapped struct{ x, y, lon float64 }
+// keeps it, bit by bit: 360 more and 360 less need not be the same number. z is the
+// altitude, NaN if there is none.
+type unwrapped struct{ x, y, lon, z float64 }
+
+// same position. One that was added is the same as none.
+func (v unwrapped) same(w unwrapped) bool { return v.x == w.x && v.y == w.y && v.lon == w.lon }
 
 type unwrappedRing []unwrapped
 
@@ -44,8 +48,8 @@ func wraps(v []orb.Point) bool {
 }
 
 // unwrap also returns by how much the end lies east of the beginning, in
-// degrees. literal leaves steps as they are.
-func unwrap(v []orb.Point, literal bool) (unwrappedRing, float64) {
+// degrees. literal leaves steps as they are. z are altitudes, or nil.
+func unwrap(v []orb.Point, z []float64, literal bool) (unwrappedRing, float64) {
 	out := make(unwrappedRing, len(v))
 	turns := 0.0 // degrees to add
 	for i, p := range v {
@@ -55,7 +59,10 @@ func unwrap(v []orb.Point, literal bool) (unwrappedRing, float64) {
 				turns -= 360 * math.Round(d/360)
 			}
 		}
-		out[i] = unwrapped{p[0] + turns, p[1], p[0]}
+		out[i] = unwrapped{p[0] + turns, p[1], p[0], math.NaN()}
+		if z != nil {
+			out[i].z = z[i]
+		}
 	}
 	return out, out[len(out)-1].x - out[0].x
 }
@@ -64,14 +71,14 @@ func unwrap(v []orb.Point, literal bool) (unwrappedRing, float64) {
 const maxTurns = 4
 
 // unwrapPolygon unwraps all rings and puts holes where their shell is.
-func unwrapPolygon(rings orb.Polygon, literal bool) ([]unwrappedRing, error) {
+func unwrapPolygon(rings orb.Polygon, zs [][]float64, literal bool) ([]unwrappedRing, error) {
 	out := make([]unwrappedRing, len(rings))
 	for i, r := range rings {
-		u, winding := unwrap(r, literal)
+		u, winding := unwrap(r, zs[i], literal)
 		if i == 0 && !literal && winding == 0 && signedArea(u.ring()) < 0 &&
 			signedArea(r) > 0 {
 			literal = true // See Normalise.
-			u, winding = unwrap(r, true)
+			u, winding = unwrap(r, zs[i], true)
 		}
 		switch math.Abs(winding) {
 		case 0:
@@ -103,7 +110,7 @@ func closeAtPole(r unwrappedRing) unwrappedRing {
 	pole := math.Copysign(90, sum)
 	nan := math.NaN()
 	first, last := r[0], r[len(r)-1]
-	return append(r, unwrapped{last.x, pole, nan}, unwrapped{first.x, pole, nan}, first)
+	return append(r, unwrapped{last.x, pole, nan, nan}, unwrapped{first.x, pole, nan, nan}, first)
 }
 
 func (r unwrappedRing) extent() (lo, hi float64) {

@@ -21,6 +21,7 @@ type View struct {
 	members    int
 	chunks     int
 	vertices   int
+	altitudes  int // 0: there are none
 	properties int
 	steps      *Steps // of a test that walks over it; nil: it is not divided
 }
@@ -58,13 +59,17 @@ func (v *View) open(b []byte) error {
 		v.nboxes = int(b[2])
 		v.npaths, v.nvertices = u32(b, 40), u32(b, 44)
 		v.nmembers, v.nchunks = u32(b, 48), u32(b, 52)
-		// No sum overflows: four terms below 2^37 each.
+		// No sum overflows: five terms below 2^37 each.
 		v.boxes = bodyBytes
 		v.paths = v.boxes + v.nboxes*boxBytes
 		v.members = v.paths + v.npaths*pathBytes
 		v.chunks = v.members + v.nmembers*memberBytes
 		v.vertices = v.chunks + v.nchunks*boxBytes
 		v.properties = v.vertices + v.nvertices*vertexBytes
+	}
+	if b[3]&flagAltitudes != 0 {
+		v.altitudes = v.properties
+		v.properties += v.nvertices * altitudeBytes
 	}
 	if want := v.properties + u32(b, 4); len(b) != want {
 		return fmt.Errorf("%w: %d bytes, want %d", ErrCorrupt, len(b), want)
