@@ -3,6 +3,7 @@ package places
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/paulmach/orb"
@@ -12,15 +13,15 @@ import (
 
 // decodeCoordinates reads the coordinates of a geometry other than a
 // collection: brackets, as deep as the type says, around positions of two
-// numbers or more. raw is valid JSON, or absent. encoding/json would read a
+// numbers or more, of which the third is the altitude. raw is valid JSON, or absent. encoding/json would read a
 // missing number as 0 and a third one as nothing. An empty array within is a
 // part without positions, which is dropped; if nothing is left, the geometry
 // is nil.
-func decodeCoordinates(kind string, raw []byte) (orb.Geometry, error) {
+func decodeCoordinates(kind string, raw []byte, to *altitudes) (orb.Geometry, error) {
 	if raw == nil {
 		return nil, fmt.Errorf("%w: %s without coordinates", datasets.ErrSyntax, quote(kind))
 	}
-	c := &coordinates{b: raw}
+	c := &coordinates{b: raw, to: to}
 	var g orb.Geometry
 	switch kind {
 	case "Point":
@@ -61,6 +62,7 @@ func unlessEmpty[E any, G interface {
 // coordinates reads nested arrays. After an error its methods return zeros.
 type coordinates struct {
 	b   []byte
+	to  *altitudes
 	err error
 }
 
@@ -117,13 +119,16 @@ func (c *coordinates) position() (p orb.Point) {
 	if !c.open("numbers") {
 		return p
 	}
-	n := 0
+	n, z := 0, math.NaN()
 	for ; c.more(); n++ {
-		v := c.number()
-		if n < len(p) {
+		switch v := c.number(); {
+		case n < len(p):
 			p[n] = v
+		case n == len(p):
+			z = v
 		}
 	}
+	c.to.keep(z)
 	if n < len(p) && c.err == nil {
 		c.err = fmt.Errorf("%w: a position with %d coordinates, want 2 or more",
 			datasets.ErrSyntax, n)
@@ -182,6 +187,7 @@ func (c *coordinates) polygon() orb.Polygon {
 		return nil
 	}
 	var rings orb.Polygon
+	begin := c.to.read
 	if !c.open("rings") {
 		return nil
 	}
@@ -190,6 +196,7 @@ func (c *coordinates) polygon() orb.Polygon {
 			rings = append(rings, r)
 		} else if n == 0 {
 			c.rest()
+			c.to.back(begin)
 			return nil
 		}
 	}

@@ -109,7 +109,7 @@ func (s *csvSource) place(row []string) (p Place, err error) {
 		}
 	}
 	if c.wkt >= 0 {
-		p.Geometry, err = decodeWKT(row[c.wkt])
+		err = p.decodeWKT(row[c.wkt])
 	} else {
 		p.Geometry, err = position(row[c.x], row[c.y])
 	}

@@ -35,13 +35,14 @@ func decodeFeature(raw []byte, id string) (Place, error) {
 			return Place{}, fmt.Errorf("%w: a geometry has no property %s to be its id",
 				datasets.ErrSyntax, quote(id))
 		}
-		g, err := decodeGeometry(raw, 0)
-		return Place{Geometry: g}, err
+		var p Place
+		err := p.decodeGeometry(raw)
+		return p, err
 	}
 	var p Place
 	var err error
 	if !null(f.Geometry) {
-		if p.Geometry, err = decodeGeometry(f.Geometry, 0); err != nil {
+		if err = p.decodeGeometry(f.Geometry); err != nil {
 			return Place{}, err
 		}
 	}
@@ -107,8 +108,16 @@ func idText(raw json.RawMessage) (string, error) {
 // 3.1.8, advises against any, and each level costs a scan of what is inside.
 const maxCollections = 8
 
+func (p *Place) decodeGeometry(raw []byte) (err error) {
+	var to altitudes
+	if p.Geometry, err = decodeGeometry(raw, 0, &to); err == nil {
+		p.Altitudes, err = to.of(to.read)
+	}
+	return err
+}
+
 // decodeGeometry returns nil for a geometry without any position.
-func decodeGeometry(raw []byte, level int) (orb.Geometry, error) {
+func decodeGeometry(raw []byte, level int, to *altitudes) (orb.Geometry, error) {
 	var g struct {
 		Type        string
 		Coordinates json.RawMessage
@@ -118,7 +127,7 @@ func decodeGeometry(raw []byte, level int) (orb.Geometry, error) {
 		return nil, fmt.Errorf("%w: %w", datasets.ErrSyntax, err)
 	}
 	if g.Type != "GeometryCollection" {
-		return decodeCoordinates(g.Type, g.Coordinates)
+		return decodeCoordinates(g.Type, g.Coordinates, to)
 	}
 	if level == maxCollections {
 		return nil, fmt.Errorf("%w: GeometryCollections nested deeper than %d",
@@ -135,7 +144,7 @@ func decodeGeometry(raw []byte, level int) (orb.Geometry, error) {
 		if err := dec.Decode(&part); err != nil {
 			return nil, fmt.Errorf("%w: %w", datasets.ErrSyntax, err)
 		}
-		one, err := decodeGeometry(part, level+1)
+		one, err := decodeGeometry(part, level+1, to)
 		if err != nil {
 			return nil, err
 		}

@@ -21,7 +21,9 @@ func (f *flat) geometry(g table, kind, level int) orb.Geometry {
 	}
 	switch kind {
 	case 1:
+		begin := f.to.read
 		if all := f.positions(g); len(all) > 0 {
+			f.to.back(begin + 1)
 			return all[0]
 		}
 		return orb.MultiPoint{}
@@ -78,12 +80,38 @@ func (f *flat) positions(g table) []orb.Point {
 			all[i][j] = math.Float64frombits(binary.LittleEndian.Uint64(b[16*i+8*j:]))
 		}
 	}
+	if f.altitudes(g, len(all)); f.err != nil {
+		return nil
+	}
 	return all
+}
+
+// altitudes keeps those of so many positions, of which all have one or none has.
+func (f *flat) altitudes(g table, positions int) {
+	z := f.vector(g, 2, 8)
+	if z.n != 0 && z.n != positions {
+		f.fail("%d altitudes of %d positions", z.n, positions)
+	}
+	b := f.bytes(z.at, 8*z.n)
+	if f.err != nil {
+		return
+	}
+	for i := range positions {
+		altitude := math.NaN()
+		if z.n > 0 {
+			altitude = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
+		}
+		if math.IsInf(altitude, 0) {
+			f.fail("altitude %v, want a finite number", altitude)
+		}
+		f.to.keep(altitude)
+	}
 }
 
 // split returns the positions of each part: ends counts them from the first
 // part on. Without ends there is one part.
 func (f *flat) split(g table) [][]orb.Point {
+	begin := f.to.read
 	all := f.positions(g)
 	ends := f.vector(g, 0, 4)
 	if ends.n == 0 && len(all) > 0 {
@@ -102,5 +130,6 @@ func (f *flat) split(g table) [][]orb.Point {
 		parts = append(parts, all[from:to:to])
 		from = to
 	}
+	f.to.back(begin + from) // What is behind the last end is of no part.
 	return parts
 }

@@ -26,6 +26,7 @@ type flat struct {
 	b     []byte
 	spent int
 	err   error // the first; all reads return zeros then
+	to    altitudes
 }
 
 // table is a position in a flat; 0 is none, since there the root's offset is.

@@ -22,7 +22,7 @@ import (
 //	          9 node size of the tree (u16, absent: 16, 0: no tree)   10 CRS
 //	Column    0 name   1 type (u8)
 //	Feature   0 geometry   1 properties (bytes)   2 columns, if its own
-//	Geometry  0 ends (u32 each)   1 xy (f64 each)   6 type (u8)   7 parts
+//	Geometry  0 ends (u32 each)   1 xy (f64 each)   2 z (f64 each)   6 type (u8)   7 parts
 //
 // The tree is passed over: it is for reading parts of a file. A feature has no
 // id of its own.
@@ -162,7 +162,7 @@ func (s *fgbSource) place(f *flat) (p Place, err error) {
 		if f.err != nil {
 			return p, f.err
 		}
-		if p.Geometry, err = normal(made); err != nil {
+		if err = p.set(made, &f.to); err != nil {
 			return p, err
 		}
 	}

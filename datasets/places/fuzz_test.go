@@ -8,6 +8,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/paulmach/orb/encoding/wkt"
+
 	"github.com/catfish-index/catfish/datasets"
 )
 
@@ -94,14 +96,30 @@ func FuzzCSV(f *testing.F) {
 func FuzzWKT(f *testing.F) {
 	f.Add("POLYGON((0 0,1 0,1 1,0 0),(0 0,1 0,1 1,0 0))")
 	f.Add("GEOMETRYCOLLECTION(POINT(1 2),MULTIPOINT((1 2),(3 4)),LINESTRING EMPTY)")
+	f.Add("GEOMETRYCOLLECTION Z (POINTZ(1 2 3),MULTIPOINT M((1 2 9),(3 4 9)),LINESTRING(1 2,3 4 NaN,5 6 7 8))")
 	f.Fuzz(func(t *testing.T, text string) {
-		g, err := decodeWKT(text)
-		if err != nil {
+		var p Place
+		if err := p.decodeWKT(text); err != nil {
 			known(t, err)
 			return
 		}
-		if _, err := appendGeometry(nil, g); err != nil {
+		if p.Geometry == nil {
+			return
+		}
+		want, err := p.appendGeometry(nil)
+		if err != nil {
 			t.Fatal(err)
+		}
+		if p.Altitudes == nil {
+			return
+		}
+		var again Place
+		out := putWKT(wkt.MarshalString(p.Geometry), p.Altitudes)
+		if err := again.decodeWKT(out); err != nil {
+			t.Fatalf("%s: %v", out, err)
+		}
+		if got, err := again.appendGeometry(nil); err != nil || string(got) != string(want) {
+			t.Fatalf("%s: %s, %v, want %s", out, got, err, want)
 		}
 	})
 }

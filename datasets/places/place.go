@@ -12,8 +12,11 @@ type Place struct {
 	ID string
 	// Geometry is nil if the file has none, or an empty one. Positions are
 	// longitude and latitude as the file has them: what is in range is for
-	// the collection to say. Altitudes are dropped.
+	// the collection to say.
 	Geometry orb.Geometry
+	// Altitudes of the positions of Geometry, in their order: one for each, NaN for
+	// a position without one. Nil: none has one.
+	Altitudes []float64
 	// Properties is one JSON object in UTF-8, nil if there is none.
 	Properties json.RawMessage
 }

@@ -41,7 +41,7 @@ func readAll(t testing.TB, name, text string, opts Options) ([]Place, *Reader, e
 // show writes a place in one line.
 func show(t testing.TB, p Place) string {
 	t.Helper()
-	geometry, err := appendGeometry(nil, p.Geometry)
+	geometry, err := p.appendGeometry(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,29 +12,34 @@ import (
 )
 
 // decodeWKT reads well-known text (OGC 06-103r4), with the SRID that PostGIS
-// writes before it if that is longitude and latitude. It returns nil for an
-// empty field and an empty geometry.
-func decodeWKT(text string) (orb.Geometry, error) {
+// writes before it if that is longitude and latitude. An empty field, and an empty
+// geometry, are none.
+func (p *Place) decodeWKT(text string) (err error) {
 	text = strings.TrimSpace(text)
 	if srid, rest, ok := strings.Cut(text, ";"); ok {
 		if !strings.EqualFold(srid, "SRID=4326") {
-			return nil, fmt.Errorf("%w: %s, want SRID=4326 or none",
+			return fmt.Errorf("%w: %s, want SRID=4326 or none",
 				datasets.ErrUnsupported, quote(srid))
 		}
 		text = rest
 	}
-	if text == "" || strings.EqualFold(text, "POINT EMPTY") {
-		return nil, nil
+	var to altitudes
+	whole := text
+	if text, err = cutWKT(text, &to); err != nil {
+		return fmt.Errorf("%s: %w", quote(whole), err)
+	}
+	if text == "" || strings.EqualFold(strings.Join(strings.Fields(text), " "), "POINT EMPTY") {
+		return nil
 	}
 	if strings.Count(text, "(") > 0 && depth(text) > maxWKTDepth {
-		return nil, fmt.Errorf("%w: WKT nested deeper than %d brackets",
+		return fmt.Errorf("%w: WKT nested deeper than %d brackets",
 			datasets.ErrUnsupported, maxWKTDepth)
 	}
 	g, err := wkt.Unmarshal(text)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", datasets.ErrSyntax, quote(text), err)
+		return fmt.Errorf("%w: %s: %w", datasets.ErrSyntax, quote(whole), err)
 	}
-	return normal(g)
+	return p.set(g, &to)
 }
 
 // maxWKTDepth is that of a MultiPolygon within collections, as in GeoJSON.
@@ -54,18 +59,20 @@ func depth(text string) int {
 	return deepest
 }
 
-// normal checks a geometry that another decoder made, as decodeGeometry does
+// set checks a geometry that another decoder made, as decodeGeometry does
 // its own, and makes nil of one without positions.
-func normal(g orb.Geometry) (orb.Geometry, error) {
+func (p *Place) set(g orb.Geometry, to *altitudes) (err error) {
 	var n normaliser
 	n.add(g)
 	switch {
 	case n.err != nil:
-		return nil, n.err
+		return n.err
 	case n.positions == 0:
-		return nil, nil
+		return nil
 	}
-	return g, nil
+	p.Geometry = g
+	p.Altitudes, err = to.of(n.positions)
+	return err
 }
 
 type normaliser struct {

@@ -41,7 +41,7 @@ type Later struct {
 // preceded it has been written; a GeoJSON collection is then left open, so that
 // nobody takes it for a complete one.
 //
-// GeoJSON keeps all but altitudes, which a Place does not have. CSV keeps the
+// GeoJSON keeps all. CSV keeps altitudes in the column wkt alone, and the
 // values of numbers, booleans and text; null, and text without characters, are
 // empty fields; objects and lists are written as JSON. Read again, all but
 // numbers is text.
@@ -98,7 +98,7 @@ func AppendFeature(dst []byte, p Place) ([]byte, error) {
 		dst = appendString(append(dst, `,"id":`...), p.ID)
 	}
 	dst = append(dst, `,"geometry":`...)
-	dst, err := appendGeometry(dst, p.Geometry)
+	dst, err := p.appendGeometry(dst)
 	if err != nil {
 		return dst, err
 	}
@@ -114,41 +114,58 @@ func AppendFeature(dst []byte, p Place) ([]byte, error) {
 	return append(append(dst, compact.Bytes()...), '}'), nil
 }
 
-func appendGeometry(dst []byte, g orb.Geometry) ([]byte, error) {
+// appendGeometry appends the geometry with its altitudes.
+func (p *Place) appendGeometry(dst []byte) ([]byte, error) {
+	w := geometryWriter{z: p.Altitudes, high: p.Altitudes != nil}
+	dst, err := w.geometry(dst, p.Geometry)
+	if err == nil && (w.short || len(w.z) > 0) {
+		err = fmt.Errorf("%w: %d altitudes, want one for each position", datasets.ErrOption, len(p.Altitudes))
+	}
+	return dst, err
+}
+
+// geometryWriter writes positions with the altitudes z of those that are to come.
+type geometryWriter struct {
+	z     []float64
+	high  bool // there are some
+	short bool // there were too few
+}
+
+func (w *geometryWriter) geometry(dst []byte, g orb.Geometry) ([]byte, error) {
 	if g == nil {
 		return append(dst, "null"...), nil
 	}
 	dst = append(append(append(dst, `{"type":"`...), g.GeoJSONType()...), '"')
 	c, ok := g.(orb.Collection)
 	if !ok {
-		dst, err := appendCoordinates(append(dst, `,"coordinates":`...), g)
+		dst, err := w.coordinates(append(dst, `,"coordinates":`...), g)
 		return append(dst, '}'), err
 	}
-	dst, err := appendList(append(dst, `,"geometries":`...), c, appendGeometry)
+	dst, err := appendList(append(dst, `,"geometries":`...), c, w.geometry)
 	return append(dst, '}'), err
 }
 
-func appendCoordinates(dst []byte, g orb.Geometry) ([]byte, error) {
+func (w *geometryWriter) coordinates(dst []byte, g orb.Geometry) ([]byte, error) {
 	switch g := g.(type) {
 	case orb.Point:
-		return appendPoint(dst, g)
+		return w.point(dst, g)
 	case orb.MultiPoint:
-		return appendList(dst, g, appendPoint)
+		return appendList(dst, g, w.point)
 	case orb.LineString:
-		return appendList(dst, g, appendPoint)
+		return appendList(dst, g, w.point)
 	case orb.Ring:
-		return appendList(dst, g, appendPoint)
+		return appendList(dst, g, w.point)
 	case orb.MultiLineString:
 		return appendList(dst, g, func(dst []byte, l orb.LineString) ([]byte, error) {
-			return appendCoordinates(dst, l)
+			return w.coordinates(dst, l)
 		})
 	case orb.Polygon:
 		return appendList(dst, g, func(dst []byte, r orb.Ring) ([]byte, error) {
-			return appendCoordinates(dst, r)
+			return w.coordinates(dst, r)
 		})
 	case orb.MultiPolygon:
 		return appendList(dst, g, func(dst []byte, p orb.Polygon) ([]byte, error) {
-			return appendCoordinates(dst, p)
+			return w.coordinates(dst, p)
 		})
 	}
 	return dst, fmt.Errorf("%w: a geometry of type %T", datasets.ErrUnsupported, g)
@@ -168,13 +185,28 @@ func appendList[E any](dst []byte, all []E, one func([]byte, E) ([]byte, error))
 	return append(dst, ']'), nil
 }
 
-func appendPoint(dst []byte, p orb.Point) ([]byte, error) {
+func (w *geometryWriter) point(dst []byte, p orb.Point) ([]byte, error) {
 	for i, v := range p {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return dst, fmt.Errorf("%w: coordinate %v, want a finite number", datasets.ErrSyntax, v)
 		}
 		dst = append(dst, "[,"[i])
 		dst = strconv.AppendFloat(dst, v, 'f', -1, 64)
+	}
+	if !w.high {
+		return append(dst, ']'), nil
+	}
+	if len(w.z) == 0 {
+		w.short = true
+		return dst, nil
+	}
+	z := w.z[0]
+	w.z = w.z[1:]
+	if math.IsInf(z, 0) {
+		return dst, fmt.Errorf("%w: altitude %v, want a finite number", datasets.ErrSyntax, z)
+	}
+	if !math.IsNaN(z) { // a position without one
+		dst = strconv.AppendFloat(append(dst, ','), z, 'f', -1, 64)
 	}
 	return append(dst, ']'), nil
 }

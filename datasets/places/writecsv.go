@@ -131,7 +131,7 @@ func (t *tableWriter) write(p Place) error {
 	clear(t.row)
 	t.row[0] = p.ID
 	properties := t.row[len(t.row)-len(t.columns):]
-	err := t.geometry(p.Geometry)
+	err := t.geometry(&p)
 	if err == nil {
 		err = eachProperty(p.Properties, func(name string, value json.RawMessage) error {
 			i, known := t.index[name]
@@ -161,15 +161,19 @@ func (t *tableWriter) failed(i int64, p Place, err error) error {
 	return fmt.Errorf("places: writing place %d, id %s: %w", i+1, quote(p.ID), err)
 }
 
-func (t *tableWriter) geometry(g orb.Geometry) error {
+func (t *tableWriter) geometry(of *Place) error {
+	g := of.Geometry
 	if g == nil {
 		return nil
 	}
 	if t.wkt {
-		if _, err := appendGeometry(nil, g); err != nil { // not finite
+		if _, err := of.appendGeometry(nil); err != nil { // not finite
 			return err
 		}
 		t.row[1] = wkt.MarshalString(g)
+		if of.Altitudes != nil {
+			t.row[1] = putWKT(t.row[1], of.Altitudes)
+		}
 		return nil
 	}
 	p, ok := g.(orb.Point)
