@@ -21,6 +21,10 @@ type Feature struct {
 	ID string
 	// Geometry of any GeoJSON type, or nil.
 	Geometry orb.Geometry
+	// Altitudes of the positions of Geometry, in the order in which GeoJSON writes
+	// them: one for each, NaN for a position that has none. Nil: none has one. No
+	// query looks at them.
+	Altitudes []float64
 	// Properties is the text of a JSON object, or nil.
 	Properties json.RawMessage
 	// Expires is when it is gone, by the server's clock; zero: never.
@@ -34,7 +38,7 @@ type Feature struct {
 // Feature is what was found, in memory of its own.
 func (f *Found) Feature() Feature {
 	return Feature{
-		ID: string(f.ID), Geometry: f.View.Geometry(), Properties: bytes.Clone(f.View.Properties()),
+		ID: string(f.ID), Geometry: f.View.Geometry(), Altitudes: f.View.Altitudes(nil), Properties: bytes.Clone(f.View.Properties()),
 		Expires: f.Expires(), Revision: f.Revision, Distance: f.Distance,
 	}
 }
@@ -50,7 +54,7 @@ func (f *Feature) encode(s feature.Space) ([]byte, error) {
 	if err := feature.CheckID(f.ID); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFeature, err)
 	}
-	g, err := feature.Normalise(f.Geometry, feature.Options{Space: s})
+	g, z, err := feature.NormaliseZ(f.Geometry, f.Altitudes, feature.Options{Space: s})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %q: %w", ErrFeature, f.ID, err)
 	}
@@ -58,7 +62,7 @@ func (f *Feature) encode(s feature.Space) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %q: %w", ErrFeature, f.ID, err)
 	}
-	b, err := feature.Append(nil, g, p)
+	b, err := feature.AppendZ(nil, g, z, p)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %q: %w", ErrFeature, f.ID, err)
 	}

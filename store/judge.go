@@ -9,6 +9,9 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
+// altitudesFormat is the format of a data directory with features that have altitudes.
+const altitudesFormat = 4
+
 // prepare judges, numbers and stages a write.
 func (st *Store) prepare(w *write, more bool) error {
 	if w.box != nil {
@@ -41,6 +44,11 @@ func (st *Store) prepare(w *write, more bool) error {
 	if w.kind == disk.Put {
 		if now, err = feature.Open(w.value); err != nil {
 			return err
+		}
+		if now.HasAltitudes() {
+			if err := st.db.Require(altitudesFormat); err != nil {
+				return err
+			}
 		}
 	}
 	if old != nil {

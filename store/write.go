@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store/disk"
 )
@@ -63,7 +62,7 @@ func (c *Collection) patch(id string, p mergePatch, cond kv.Condition) *write {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %q: %w", ErrFeature, id, err)
 		}
-		return feature.Append(nil, old.View.Geometry(), properties)
+		return old.View.AppendReplacing(nil, properties)
 	}
 	return w
 }

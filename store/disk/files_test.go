@@ -41,7 +41,7 @@ func TestOtherDirectories(t *testing.T) {
 	}{
 		{"foreign", "photo.jpg", "x", ErrForeign, "data"},
 		{"other identity", identityName, "something else\n", ErrForeign, identityName},
-		{"newer format", identityName, strings.Replace(id.String(), "format 1\n", "format 4\nnew: all\n", 1), ErrFormat, "is format 4, this version reads formats 1 to 3"},
+		{"newer format", identityName, strings.Replace(id.String(), "format 1\n", "format 5\nnew: all\n", 1), ErrFormat, "is format 5, this version reads formats 1 to 4"},
 		{"no format", identityName, identityHead + "\n", ErrCorrupt, "format"},
 		{"no store", identityName, identityHead + "\nformat 1\n", ErrCorrupt, "store"},
 		{"half a store", identityName, identityHead + "\nformat 1\nstore 01\nstate ready\n", ErrCorrupt, "store"},

@@ -39,11 +39,12 @@ import (
 //	1   features
 //	2   and collections of boxes (package store)
 //	3   and states that are in the log only (lag.go)
+//	4   and features with altitudes (package feature)
 //
 // A data directory has the oldest format that says what is in it, so that older
 // programs read what they know, and refuse the rest instead of misreading it: it
 // begins with 1, and Require raises it.
-const Format = 3
+const Format = 4
 
 // The first byte of a key.
 const (
