@@ -41,7 +41,7 @@ func encode(c FeatureCollection, field string, p *catfishv1.Feature) (e encoded,
 	if e.expires, err = expiryOf(field+".expires", p); err != nil {
 		return e, err
 	}
-	g, err := geometryOf(c.Options().Space, field, p)
+	g, z, err := geometryOf(c.Options().Space, field, p)
 	if err != nil {
 		return e, err
 	}
@@ -49,17 +49,17 @@ func encode(c FeatureCollection, field string, p *catfishv1.Feature) (e encoded,
 	if err != nil {
 		return e, &fieldError{field + ".properties", ReasonBadProperties, err}
 	}
-	if e.value, err = feature.Append(nil, g, properties); err != nil {
+	if e.value, err = feature.AppendZ(nil, g, z, properties); err != nil {
 		return e, &fieldError{field, reasonOfFeature(err), err}
 	}
 	return e, nil
 }
 
-func geometryOf(space feature.Space, field string, p *catfishv1.Feature) (g orb.Geometry, err error) {
+func geometryOf(space feature.Space, field string, p *catfishv1.Feature) (g orb.Geometry, altitudes []float64, err error) {
 	switch p := p.GetGeometry().(type) {
 	case *catfishv1.Feature_Geojson:
 		field += ".geojson"
-		g, err = feature.DecodeGeometry([]byte(p.Geojson), feature.Options{Space: space})
+		g, altitudes, err = feature.DecodeGeometryZ([]byte(p.Geojson), feature.Options{Space: space})
 	case *catfishv1.Feature_Wkb:
 		field += ".wkb"
 		if g, err = decodeWKB(p.Wkb); err == nil {
@@ -67,9 +67,9 @@ func geometryOf(space feature.Space, field string, p *catfishv1.Feature) (g orb.
 		}
 	}
 	if err != nil {
-		return nil, &fieldError{field, reasonOfFeature(err), err}
+		return nil, nil, &fieldError{field, reasonOfFeature(err), err}
 	}
-	return g, nil
+	return g, altitudes, nil
 }
 
 // expiryOf is when a feature expires, in nanoseconds; 0: never.

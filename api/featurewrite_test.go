@@ -72,3 +72,24 @@ func TestWrites(t *testing.T) {
 		t.Errorf("%d features, want 1", n)
 	}
 }
+
+// Altitudes are in GeoJSON, in and out, and stay when properties are patched. WKB has two
+// dimensions.
+func TestAltitudes(t *testing.T) {
+	c := startFeatures(t, store.Options{})
+	const line = `{"type":"LineString","coordinates":[[1,2,3],[4,5],[6,7,-8]]}`
+	rev := c.put(t, &catfishv1.Feature{Id: "x", Geometry: &catfishv1.Feature_Geojson{Geojson: line}})
+	must[*catfishv1.FeatureServicePatchResponse](t)(c.Patch(testContext(t), &catfishv1.FeatureServicePatchRequest{
+		Collection: "places", Id: "x", Properties: `{"a":1}`, IfRevision: rev,
+	}))
+	found, err := all(c.FeatureServiceClient.Search(testContext(t), &catfishv1.FeatureServiceSearchRequest{Collection: "places"}))
+	if err != nil || len(found) != 1 || found[0].GetGeojson() != line || c.get(t, "x").GetGeojson() != line {
+		t.Errorf("%v, %v, want %s", found, err, line)
+	}
+	found, err = all(c.FeatureServiceClient.Search(testContext(t), &catfishv1.FeatureServiceSearchRequest{
+		Collection: "places", Selection: &catfishv1.Selection{GeometryFormat: catfishv1.GeometryFormat_GEOMETRY_FORMAT_WKB},
+	}))
+	if err != nil || len(found) != 1 || len(found[0].GetWkb()) != 1+4+4+3*16 {
+		t.Errorf("%v, %v, want 57 bytes of WKB", found, err)
+	}
+}

@@ -32,7 +32,7 @@ func TestBadNames(t *testing.T) {
 	for _, name := range []string{"\xff", "a\xff", ".", "..", "a/b", "a b", "a\u0085", "\n", "", strings.Repeat("x", 129)} {
 		_, boxes := s.CreateCollection(name)
 		_, kept := s.CreateKept(name)
-		_, feat := s.CreateFeatures(name, store.CollectionOptions{})
+		_, feat := s.CreateFeatures(name, FeaturesOptions{})
 		_, records := s.CreateRecordShards(name, RecordsOptions{})
 		for i, err := range []error{
 			c.CreateCollection(ctx, name), c.CreateBoxes(ctx, name, BoxesOptions{Keep: true}),
@@ -84,7 +84,7 @@ func TestOldBadNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The operator may have given the options of one again.
-	s := startServer(t, ServerOptions{DataDir: dir, Features: map[string]store.CollectionOptions{"a b": {}}})
+	s := startServer(t, ServerOptions{DataDir: dir, Features: map[string]FeaturesOptions{"a b": {}}})
 	c, ctx := dial(t, s, messagesOnly(TransportTCP)), t.Context()
 	if err := s.WaitReady(ctx); err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestOldBadNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n, err := f.Count(ctx, store.Query{}); n != 0 || err != nil {
+		if n, err := f.Count(ctx, FeatureQuery{}); n != 0 || err != nil {
 			t.Errorf("%q: %d, %v", name, n, err)
 		}
 		if name == "a b" {

@@ -20,6 +20,10 @@ type Feature struct {
 	ID string
 	// Geometry of any GeoJSON type, or nil.
 	Geometry orb.Geometry
+	// Altitudes of the positions of Geometry, in the order in which GeoJSON writes
+	// them: one for each, NaN for a position that has none. Nil: none has one. No
+	// query looks at them.
+	Altitudes []float64
 	// Properties is the text of a JSON object, or nil.
 	Properties json.RawMessage
 	// Expires is when it is gone, by the server's clock; zero: never.

@@ -23,6 +23,7 @@ type merge struct {
 	none       bool         // properties are null from now on
 	moved      bool         // there is a geometry
 	geometry   orb.Geometry // nil: null
+	altitudes  []float64
 }
 
 var errPatch = errors.New("a merge patch of a feature is an object with properties, geometry, or both")
@@ -62,7 +63,7 @@ func mergeOf(c api.FeatureCollection, id string, body []byte) (m merge, err erro
 			if null {
 				break
 			}
-			if m.geometry, err = feature.DecodeGeometry(value, feature.Options{Space: c.Options().Space}); err != nil {
+			if m.geometry, m.altitudes, err = feature.DecodeGeometryZ(value, feature.Options{Space: c.Options().Space}); err != nil {
 				return m, fmt.Errorf("the body: %w", err)
 			}
 		case "properties":
@@ -82,10 +83,7 @@ func mergeOf(c api.FeatureCollection, id string, body []byte) (m merge, err erro
 
 // apply is the feature after the patch.
 func (m *merge) apply(is *store.Found) ([]byte, error) {
-	g, properties := m.geometry, is.View.Properties()
-	if !m.moved {
-		g = is.View.Geometry()
-	}
+	properties := is.View.Properties()
 	var err error
 	switch {
 	case m.none:
@@ -95,7 +93,10 @@ func (m *merge) apply(is *store.Found) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return feature.Append(nil, g, properties)
+	if !m.moved {
+		return is.View.AppendReplacing(nil, properties)
+	}
+	return feature.AppendZ(nil, m.geometry, m.altitudes, properties)
 }
 
 // patch answers to PATCH. The feature expires when it would have, unless parameter ttl

@@ -53,7 +53,7 @@ func (q *request) encode(c api.FeatureCollection, text []byte) (e encoded, err e
 		return e, err
 	}
 	e.id = f.ID
-	e.value, err = feature.Append(nil, f.Geometry, f.Properties)
+	e.value, err = feature.AppendZ(nil, f.Geometry, f.Altitudes, f.Properties)
 	return e, err
 }
 

@@ -65,7 +65,7 @@ func (f *answerFlags) check(asJSON bool) error {
 
 // place is what of a feature is printed.
 func (f *answerFlags) place(x catfish.Feature) (places.Place, error) {
-	p := places.Place{ID: x.ID, Geometry: x.Geometry, Properties: x.Properties}
+	p := places.Place{ID: x.ID, Geometry: x.Geometry, Altitudes: x.Altitudes, Properties: x.Properties}
 	if len(f.fields) == 0 || p.Properties == nil {
 		return p, nil
 	}

@@ -59,7 +59,7 @@ type featureLoader struct {
 // check is places.Options.Check: what the collection would refuse is a bad record,
 // and a place without an id gets one, so that it is the same if it is sent twice.
 func (l *featureLoader) check(p *places.Place) error {
-	id, value, err := store.Encode(store.Feature{ID: p.ID, Geometry: p.Geometry, Properties: p.Properties}, l.space)
+	id, value, err := store.Encode(store.Feature{ID: p.ID, Geometry: p.Geometry, Altitudes: p.Altitudes, Properties: p.Properties}, l.space)
 	p.ID, l.size = id, len(value)
 	return err
 }

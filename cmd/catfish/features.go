@@ -231,7 +231,7 @@ func (a *app) featurePut(ctx context.Context, f *putFlags, path string) error {
 		if err != nil {
 			return convertible(err, path, f.collection)
 		}
-		x := catfish.Feature{ID: p.ID, Geometry: p.Geometry, Properties: p.Properties}
+		x := catfish.Feature{ID: p.ID, Geometry: p.Geometry, Altitudes: p.Altitudes, Properties: p.Properties}
 		if f.ttl > 0 {
 			x.Expires = time.Now().Add(f.ttl)
 		}

@@ -38,7 +38,7 @@ func newPlacesBatch() *placesBatch {
 }
 
 func (b *placesBatch) add(p places.Place, at recordAt) {
-	b.places = append(b.places, catfish.Feature{ID: p.ID, Geometry: p.Geometry, Properties: p.Properties})
+	b.places = append(b.places, catfish.Feature{ID: p.ID, Geometry: p.Geometry, Altitudes: p.Altitudes, Properties: p.Properties})
 	b.at = append(b.at, at)
 	b.ids[p.ID] = struct{}{}
 }

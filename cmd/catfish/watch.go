@@ -128,5 +128,5 @@ func featureText(x *catfish.Feature) (json.RawMessage, error) {
 	if x.Revision == 0 {
 		return nil, nil
 	}
-	return places.AppendFeature(nil, places.Place{ID: x.ID, Geometry: x.Geometry, Properties: x.Properties})
+	return places.AppendFeature(nil, places.Place{ID: x.ID, Geometry: x.Geometry, Altitudes: x.Altitudes, Properties: x.Properties})
 }

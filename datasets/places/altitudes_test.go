@@ -84,6 +84,20 @@ func TestWKTAltitudes(t *testing.T) {
 	}
 }
 
+// In CSV a place with an altitude takes the column wkt if it comes early, and is refused
+// where there are lon and lat already.
+func TestCSVAltitudes(t *testing.T) {
+	high := Place{ID: "h", Geometry: orb.Point{1, 2}, Altitudes: []float64{3}}
+	var out bytes.Buffer
+	if _, err := Write(&out, CSV, each([]Place{{ID: "f", Geometry: orb.Point{1, 2}}, high}), WriteOptions{}); err != nil || out.String() != "id,wkt\nf,POINT(1 2)\nh,POINT Z (1 2 3)\n" {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+	late := append(make([]Place, firstPlaces), high)
+	if n, err := Write(&out, CSV, each(late), WriteOptions{}); n != firstPlaces || !errors.Is(err, datasets.ErrOption) || !strings.Contains(err.Error(), "an altitude beside columns lon and lat") {
+		t.Errorf("%d, %v", n, err)
+	}
+}
+
 // A list of another length, or with an infinite altitude, is not written.
 func TestWriteBadAltitudes(t *testing.T) {
 	for _, p := range []Place{

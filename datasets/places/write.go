@@ -22,8 +22,8 @@ type WriteOptions struct {
 	// is an error then, if it is not one of Later.
 	Columns []string
 	// WKT writes geometries as text in a column wkt, which any geometry has
-	// room in, instead of lon and lat. Without it they are written so if one
-	// of the first 1,000 places is no point, or of Later.
+	// room in, instead of lon and lat. Without it they are written so if one of
+	// the first 1,000 places is no point or has an altitude, or by Later.
 	WKT bool
 	// Later is what is known of the places behind the first 1,000. It matters only
 	// if there are some.
@@ -41,10 +41,9 @@ type Later struct {
 // preceded it has been written; a GeoJSON collection is then left open, so that
 // nobody takes it for a complete one.
 //
-// GeoJSON keeps all. CSV keeps altitudes in the column wkt alone, and the
-// values of numbers, booleans and text; null, and text without characters, are
-// empty fields; objects and lists are written as JSON. Read again, all but
-// numbers is text.
+// GeoJSON keeps all. CSV keeps geometries with their altitudes, and the values of
+// numbers, booleans and text; null, and text without characters, are empty fields;
+// objects and lists are written as JSON. Read again, all but numbers is text.
 func Write(w io.Writer, f Format, all iter.Seq2[Place, error], opts WriteOptions) (n int64, err error) {
 	out := bufio.NewWriterSize(w, bufferBytes)
 	switch f {

@@ -82,6 +82,7 @@ func (t *tableWriter) begin() error {
 		if _, point := p.Geometry.(orb.Point); p.Geometry != nil && !point {
 			t.wkt = true
 		}
+		t.wkt = t.wkt || p.Altitudes != nil // for which lon and lat have no room
 		if t.given {
 			continue
 		}
@@ -175,6 +176,10 @@ func (t *tableWriter) geometry(of *Place) error {
 			t.row[1] = putWKT(t.row[1], of.Altitudes)
 		}
 		return nil
+	}
+	if of.Altitudes != nil {
+		return fmt.Errorf("%w: an altitude beside columns lon and lat; ask for WKT (WriteOptions.WKT) or GeoJSON",
+			datasets.ErrOption)
 	}
 	p, ok := g.(orb.Point)
 	if !ok {

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// What is loaded with altitudes is written with them, over each path, and what was
+// written is loaded and written again as the same bytes.
+func TestAltitudes(t *testing.T) {
+	_, addr, _ := serve(t)
+	lines := []string{
+		`{"type":"Feature","id":"a","geometry":{"type":"Point","coordinates":[1.5,42.5,1023.25]},"properties":{"n":1}}`,
+		`{"type":"Feature","id":"b","geometry":{"type":"LineString","coordinates":[[1,42,-3],[1.25,42.5],[1.5,43,0]]},"properties":null}`,
+		`{"type":"Feature","id":"c","geometry":{"type":"GeometryCollection","geometries":[{"type":"Point","coordinates":[1,42]},` +
+			`{"type":"Polygon","coordinates":[[[1,42,1],[2,42,2],[2,43,3],[1,42,4]]]}]},"properties":{}}`,
+		`{"type":"Feature","id":"d","geometry":{"type":"Point","coordinates":[1,42]},"properties":null}`,
+	}
+	want := strings.Join(lines, "\n") + "\n"
+	in := file(t, "high.geojsonl", want)
+	to := func(c string, args ...string) []string { return append(args, "-s", addr, "-c", c) }
+	succeed(t, to("high", "load", in)...)
+	for _, path := range [][]string{{"--policy", "fast"}, {"--policy", "offload"}, {"--transport", "tcp"}} {
+		if got := succeed(t, to("high", append([]string{"search", "--order", "id", "--format", "geojsonseq"}, path...)...)...); got != want {
+			t.Errorf("%v: got\n%s, want\n%s", path, got, want)
+		}
+	}
+	for _, format := range []string{"geojson", "geojsonseq", "csv"} {
+		first := succeed(t, to("high", "export", "--format", format)...)
+		if format == "geojsonseq" && first != want {
+			t.Errorf("got\n%s, want\n%s", first, want)
+		}
+		again := "again-" + format
+		succeed(t, to(again, "load", file(t, "again."+format, first), "--format", format)...)
+		if second := succeed(t, to(again, "export", "--format", format)...); second != first {
+			t.Errorf("%s: got\n%s, want\n%s", format, second, first)
+		}
+	}
+	if got := succeed(t, to("high", "nearest", "--point", "1.5,42.5", "-k", "1", "--format", "geojsonseq")...); !strings.Contains(got, "[1.5,42.5,1023.25]") {
+		t.Errorf("nearest: %s", got)
+	}
+	succeed(t, to("high", "features", "patch", "a", `{"n":2}`)...)
+	if got := succeed(t, to("high", "get", "a")...); got != strings.Replace(lines[0], `"n":1`, `"n":2`, 1)+"\n" {
+		t.Errorf("patched: %s", got)
+	}
+	one := file(t, "one.geojson", lines[1])
+	succeed(t, to("put", "put", one)...)
+	if got := succeed(t, to("put", "get", "b")...); got != lines[1]+"\n" {
+		t.Errorf("put: %s", got)
+	}
+}
