@@ -55,6 +55,7 @@ test('the box around a point', () => {
 
 test('what is moved keeps its form', () => {
   expect(moveTo({ type: 'Point', coordinates: [1, 1] }, [5, 6])).toEqual({ type: 'Point', coordinates: [5, 6] });
+  expect(moveTo({ type: 'Point', coordinates: [1, 1, 834.5] }, [5, 6])).toEqual({ type: 'Point', coordinates: [5, 6, 834.5] });
   expect(moveTo({ type: 'LineString', coordinates: [[0, 0], [2, 2]] }, [11, 1])).toEqual({ type: 'LineString', coordinates: [[10, 0], [12, 2]] });
   expect(moveTo({ type: 'Point', coordinates: [1, 1] }, [181, 0])).toEqual({ type: 'Point', coordinates: [-179, 0] });
   // No further than the pole.

@@ -70,7 +70,7 @@ export function middleOf(g: Geometry | null): Corner | undefined {
   return box && [(box[0][0] + box[1][0]) / 2, (box[0][1] + box[1][1]) / 2];
 }
 
-/** A geometry whose middle is elsewhere, as far as the poles let it. */
+/** A geometry whose middle is elsewhere, as far as the poles let it. Altitudes stay. */
 export function moveTo(g: Geometry, to: Corner): Geometry {
   const box = boxOf(g);
   const from = middleOf(g);
@@ -81,7 +81,7 @@ export function moveTo(g: Geometry, to: Corner): Geometry {
   const turn = wrap(to[0]) - to[0];
   const move = (c: unknown): unknown => {
     if (!Array.isArray(c)) return c;
-    if (typeof c[0] === 'number') return [round(wrap(c[0] + dLon + turn)), round((c[1] as number) + dLat)];
+    if (typeof c[0] === 'number') return [round(wrap(c[0] + dLon + turn)), round((c[1] as number) + dLat), ...c.slice(2)];
     return c.map(move);
   };
   if (g.type === 'GeometryCollection') {
