@@ -74,7 +74,7 @@ func TestRequests(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if _, err := dial(t, s, o).Collection(""); !errors.Is(err, ErrOption) {
+		if _, err := dial(t, s, o).Collection("not/a name"); !errors.Is(err, ErrOption) {
 			t.Error(err)
 		}
 		unknown, err := c.Collection("unknown")

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/catfish-index/catfish/fastmsg"
@@ -305,9 +306,14 @@ func checkName(n string) error {
 	return nil
 }
 
-// checkFind is for the name of one that may be there, from before there were rules.
+// checkFind is for the name of one that may be there, from before the rule. Names with
+// slashes are those of shards (shardName), which are no collections to clients.
 func checkFind(n string) error {
-	if err := names.CheckLength(n); err != nil {
+	err := names.CheckLength(n)
+	if err == nil && strings.Contains(n, "/") {
+		err = fmt.Errorf("%w: %q, want no slashes", names.ErrName, n)
+	}
+	if err != nil {
 		return fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	return nil

@@ -267,7 +267,7 @@ func TestBadOptions(t *testing.T) {
 		{Options{Transport: "tcp", Policy: "offload"}, "offload"},
 		{Options{Window: -1}, "-1"},
 		{Options{ReadChannels: 1000}, "1000"},
-		{Options{Collection: "a b"}, "a b"},
+		{Options{Collection: "a/b"}, "a/b"},
 		{Options{HeartbeatInterval: time.Hour}, "1h"},
 		{Options{CacheBytes: 100}, "100"},
 		{Options{CacheBytes: 1 << 50}, "1125899906842624"},
