@@ -1,7 +1,6 @@
 package filter
 
 import (
-	"context"
 	"fmt"
 	"testing"
 )
@@ -46,7 +45,7 @@ func BenchmarkMatch(b *testing.B) {
 		b.Run(fmt.Sprintf("filter=%s/by=cel", c.name), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := p.matchCEL(context.Background(), &place); err != nil {
+				if _, err := p.matchCEL(&place, nil); err != nil {
 					b.Fatal(err)
 				}
 			}

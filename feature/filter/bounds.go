@@ -28,7 +28,8 @@ import (
 //     the properties are, or than it is written.
 //   - Operations that CEL prices at 1 whatever they pass are charged by
 //     length (prices, below), properties by the bytes that are read (reader).
-//   - Patterns are literals (checkPattern).
+//   - Patterns are literals (checkPattern), and charged while they are matched
+//     (steps.go).
 
 // macros that filters have.
 var macros = []cel.Macro{
@@ -128,65 +129,55 @@ func isField(e ast.Expr) bool {
 	return false
 }
 
-// maxRegex bounds the programs of a filter's regular expressions, in
-// instructions, which counted repetitions multiply: 250 are enough for some
-// hundred characters, and match a string of 64 KB in 0.2 s at worst, which
-// is charged afterwards and cannot be interrupted.
+// maxRegex bounds the programs of a filter's regular expressions, in instructions,
+// which counted repetitions multiply: 250 are enough for some hundred characters. A
+// string is charged by the byte for each of them, while it is matched (steps.go).
 const maxRegex = 250
+
+var errPattern = errors.New("the pattern of matches must be a literal string")
 
 // checkPattern wants a literal: it is compiled once, within maxRegex, and
 // not once for each feature. It adds its instructions to all.
 func checkPattern(e ast.Expr, all *int) error {
 	if e.Kind() != ast.LiteralKind {
-		return errors.New("the pattern of matches must be a literal string")
+		return errPattern
 	}
 	s, ok := e.AsLiteral().(types.String)
 	if !ok {
 		return nil // the checker has refused it
 	}
-	re, err := syntax.Parse(string(s), syntax.Perl)
+	n, err := programSize(string(s))
 	if err != nil {
 		return err
 	}
-	prog, err := syntax.Compile(re.Simplify())
-	if err != nil {
-		return err
-	}
-	if *all += len(prog.Inst); *all > maxRegex {
+	if *all += n; *all > maxRegex {
 		return fmt.Errorf("the patterns so far compile to %d instructions, at most %d are allowed",
 			*all, maxRegex)
 	}
 	return nil
 }
 
-// regexSize returns how many instructions the patterns of a filter have that
-// passed bounds.
-func regexSize(a *ast.AST) int {
-	n := 0
-	ast.PreOrderVisit(a.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		if e.Kind() == ast.CallKind && e.AsCall().FunctionName() == overloads.Matches {
-			args := e.AsCall().Args()
-			_ = checkPattern(args[len(args)-1], &n) // it passed
-		}
-	}))
-	return n
+// programSize is how many instructions a pattern has.
+func programSize(pattern string) (int, error) {
+	re, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return 0, err
+	}
+	prog, err := syntax.Compile(re.Simplify())
+	if err != nil {
+		return 0, err
+	}
+	return len(prog.Inst), nil
 }
 
-// prices charges what CEL prices at 1, see the top of the file, and patterns
-// by the size of their programs instead of their texts.
-type prices struct {
-	regex int // instructions of all patterns: of one, in most filters
-}
-
-// stepsPerUnit of cost: matching takes 10 ns or more for each pair of a byte
-// and an instruction at worst, and a unit 0.2 us.
-const stepsPerUnit = 10
+// prices charges what CEL prices at 1, see the top of the file.
+type prices struct{}
 
 // zonePrice is for reading the file of a time zone: 20 us or so, when a unit
 // takes 0.2 us.
 const zonePrice = 100
 
-func (p prices) CallCost(function, overload string, args []ref.Val, result ref.Val) *uint64 {
+func (prices) CallCost(function, overload string, args []ref.Val, result ref.Val) *uint64 {
 	switch {
 	case function == operators.Add:
 		if _, own := args[0].(traits.MutableLister); own {
@@ -198,13 +189,10 @@ func (p prices) CallCost(function, overload string, args []ref.Val, result ref.V
 			n, _ := l.Size().(types.Int)
 			return price(uint64(n) * uint64(n))
 		}
-	case function == overloads.Matches:
-		units := 1 + length(args[0])*uint64(p.regex)/stepsPerUnit
-		return &units
 	case len(args) == 2 && strings.HasPrefix(function, "get"): // getHours
 		units := uint64(zonePrice)
 		return &units
-	case overload == "" || function == overloads.TypeConvertString || function == overloads.TypeConvertBytes || function == foldCase:
+	case overload == "" || function == overloads.TypeConvertString || function == overloads.TypeConvertBytes:
 		// Which of several functions is meant was not known before, as with
 		// "<" on properties.
 	default:

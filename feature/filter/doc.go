@@ -56,4 +56,6 @@
 // ErrProperties when it reads properties that are not JSON, whatever else
 // the condition says. What is not read is not checked. Of several members of
 // one name the first counts.
+//
+// MatchIn is divided into steps of less than a millisecond (steps.go).
 package filter

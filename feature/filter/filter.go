@@ -13,7 +13,6 @@ import (
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/cost"
 	"cel.dev/cel-go/common/types"
-	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/interpreter"
 )
 
@@ -24,7 +23,7 @@ type Options struct {
 	// for looking up a name, comparing or calling, and 1 for each ten bytes
 	// of strings or properties that are passed. Default 100000, a thousand
 	// times what most filters take: the worst evaluations that we found end
-	// there after 20 ms, with patterns after 100 ms.
+	// there after 20 ms. Others go first in between (Stepper).
 	CostLimit uint64
 	// MaxLength of an expression, in bytes. Default 4096.
 	MaxLength int
@@ -101,17 +100,14 @@ func Compile(expr string, opts Options) (*Program, error) {
 	p := &Program{text: expr, limit: opts.CostLimit, simple: compileSimple(checked.NativeRep())}
 	p.eval, err = env.Program(checked,
 		cel.EvalOptions(cel.OptOptimize),
-		cel.CostTracking(prices{regex: regexSize(checked.NativeRep())}),
+		cel.CostTracking(prices{}),
 		cel.CostLimit(opts.CostLimit),
-		cel.InterruptCheckFrequency(interruptEvery))
+		cel.CustomDecoratorV2(stepping(loopSteps(checked.NativeRep()))))
 	if err != nil {
 		return nil, &Error{Expr: expr, Message: err.Error()}
 	}
 	return p, nil
 }
-
-// interruptEvery so many steps of a loop the context is asked: some 20 us.
-const interruptEvery = 100
 
 // anySize lets CEL estimate the cost without knowing any feature.
 type anySize struct{}
@@ -131,29 +127,38 @@ func (p *Program) String() string { return p.text }
 // the package's documentation tells. An error is an ErrCost or an
 // ErrProperties.
 func (p *Program) Match(f Input) (bool, error) {
-	return p.MatchContext(context.Background(), f)
+	return p.MatchIn(f, nil)
 }
 
 // MatchContext is Match that ends early when ctx does, with its error.
 func (p *Program) MatchContext(ctx context.Context, f Input) (bool, error) {
-	if err := ctx.Err(); err != nil {
-		return false, fmt.Errorf("filter: %w", context.Cause(ctx))
+	if ctx.Done() == nil {
+		return p.MatchIn(f, nil)
 	}
+	d := &deadline{ctx}
+	if err := d.Step(); err != nil {
+		return false, err
+	}
+	return p.MatchIn(f, d)
+}
+
+// MatchIn is Match in steps, which take less than a millisecond; nil: in one.
+func (p *Program) MatchIn(f Input, steps Stepper) (bool, error) {
 	if p.simple != nil {
-		return p.matchSimple(&f)
+		return p.matchSimple(&f, steps)
 	}
-	return p.matchCEL(ctx, &f)
+	return p.matchCEL(&f, steps)
 }
 
 // matchCEL evaluates the expression by CEL.
-func (p *Program) matchCEL(ctx context.Context, f *Input) (bool, error) {
+func (p *Program) matchCEL(f *Input, steps Stepper) (bool, error) {
 	v, _ := p.vars.Get().(*variables)
 	if v == nil {
 		v = new(variables)
 	}
 	v.in = *f
-	v.r.begin(f.Properties, p.limit)
-	out, err := p.run(ctx, v)
+	v.r.begin(f.Properties, p.limit, steps)
+	out, _, err := p.eval.Eval(v)
 	failed := v.r.err(p)
 	*v = variables{}
 	p.vars.Put(v)
@@ -167,9 +172,6 @@ func (p *Program) matchCEL(ctx context.Context, f *Input) (bool, error) {
 	if errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded {
 		return false, p.costError()
 	}
-	if ctx.Err() != nil {
-		return false, fmt.Errorf("filter: %w", context.Cause(ctx))
-	}
 	if types.IsError(out) {
 		// Data that the expression did not expect: a missing name, a string
 		// where it wants a number, a division by 0.
@@ -178,17 +180,8 @@ func (p *Program) matchCEL(ctx context.Context, f *Input) (bool, error) {
 	return false, fmt.Errorf("filter: evaluate: %w", err)
 }
 
-func (p *Program) run(ctx context.Context, v *variables) (out ref.Val, err error) {
-	if ctx.Done() == nil {
-		out, _, err = p.eval.Eval(v)
-	} else {
-		out, _, err = p.eval.ContextEval(ctx, v)
-	}
-	return out, err
-}
-
 func (p *Program) costError() error {
-	return fmt.Errorf("%w: an evaluation took more than %d units", ErrCost, p.limit)
+	return fmt.Errorf("%w: %.100q takes more than %d units with one feature", ErrCost, p.text, p.limit)
 }
 
 // variables resolves the variables of one evaluation when they are asked for.
@@ -215,6 +208,8 @@ func (v *variables) ResolveName(name string) (any, bool) {
 		return types.Timestamp{Time: v.in.Expires}, true
 	case varNow:
 		return types.Timestamp{Time: v.in.Now}, true
+	case runName:
+		return v, true
 	}
 	return nil, false
 }

@@ -29,11 +29,11 @@ var cafe = Input{
 // match evaluates both ways, where there are two, and wants one answer.
 func match(t *testing.T, p *Program, in Input) (bool, error) {
 	t.Helper()
-	got, err := p.matchCEL(context.Background(), &in)
+	got, err := p.matchCEL(&in, nil)
 	if p.simple == nil {
 		return got, err
 	}
-	s, serr := p.matchSimple(&in)
+	s, serr := p.matchSimple(&in, nil)
 	if s != got || (err == nil) != (serr == nil) {
 		t.Errorf("%s on %s: CEL answers %v, %v; the simple filter %v, %v",
 			p, in.Properties, got, err, s, serr)

@@ -25,6 +25,7 @@ type cursor struct {
 	i     int
 	begun bool
 	bad   bool // what followed is not JSON; final
+	cut   bool // b is not all of it
 
 	// The current member. Both slices are parts of b.
 	name    []byte // without quotes; nil in lists

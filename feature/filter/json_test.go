@@ -94,7 +94,7 @@ func TestFindIsJSON(t *testing.T) {
 			t.Fatal(err)
 		}
 		var r reader
-		r.begin(data, defaultCost)
+		r.begin(data, defaultCost, nil)
 		names := make([]string, 0, maxNames)
 		for name := range read {
 			names = append(names, name)

@@ -154,7 +154,7 @@ func (l *late) Done() <-chan struct{} {
 // A long evaluation notices that its context ends.
 func TestMatchContextInterrupts(t *testing.T) {
 	p := mustCompile(t, `properties.list.all(x, x == 1)`)
-	got, err := p.MatchContext(&late{Context: context.Background()}, numbers(10*interruptEvery))
+	got, err := p.MatchContext(&late{Context: context.Background()}, numbers(2*stepBytes/loopBytes))
 	if got || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, %v", got, err)
 	}

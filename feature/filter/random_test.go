@@ -1,7 +1,6 @@
 package filter
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -107,11 +106,11 @@ func TestSimpleIsCEL(t *testing.T) {
 		}
 		for range 4 {
 			in := Input{Properties: []byte(drawObject(t, 2))}
-			want, err := p.matchCEL(context.Background(), &in)
+			want, err := p.matchCEL(&in, nil)
 			if err != nil {
 				t.Fatalf("%s on %s: %v", expr, in.Properties, err)
 			}
-			if got, err := p.matchSimple(&in); got != want || err != nil {
+			if got, err := p.matchSimple(&in, nil); got != want || err != nil {
 				t.Fatalf("%s on %s: CEL answers %v, the tree %v, %v", expr, in.Properties, want, got, err)
 			}
 		}
@@ -149,14 +148,14 @@ func FuzzMatch(f *testing.F) {
 			return
 		}
 		in := Input{ID: []byte("x"), Type: "Point", Properties: props, Now: noon}
-		want, err := p.matchCEL(context.Background(), &in)
+		want, err := p.matchCEL(&in, nil)
 		if err != nil && !errors.Is(err, ErrCost) && !errors.Is(err, ErrProperties) {
 			t.Fatalf("%q on %q: %v", expr, props, err)
 		}
 		if err != nil || p.simple == nil {
 			return
 		}
-		if got, err := p.matchSimple(&in); err == nil && got != want {
+		if got, err := p.matchSimple(&in, nil); err == nil && got != want {
 			t.Fatalf("%q on %q: CEL answers %v, the tree %v", expr, props, want, got)
 		}
 	})

@@ -11,6 +11,10 @@ type reader struct {
 	props []byte
 	left  int // bytes that may still be passed
 	fault fault
+
+	steps  Stepper // nil: none
+	passed int     // bytes since the last step
+	ended  error   // of steps
 }
 
 type fault uint8
@@ -19,6 +23,7 @@ const (
 	sound fault = iota
 	malformed
 	spent
+	ended
 )
 
 // bytesPerUnit of cost: CEL charges a tenth for each byte of a string that a
@@ -27,12 +32,12 @@ const bytesPerUnit = 10
 
 // begin makes r ready to read p within limit units of cost. Like GeoJSON it
 // takes null, and an empty text, for an object without members.
-func (r *reader) begin(p []byte, limit uint64) {
+func (r *reader) begin(p []byte, limit uint64, steps Stepper) {
 	i := skipSpace(p, 0)
 	if i == len(p) || string(p[i:]) == "null" {
 		p = emptyObject
 	}
-	*r = reader{props: p, left: int(limit * bytesPerUnit)}
+	*r = reader{props: p, left: int(limit * bytesPerUnit), steps: steps}
 }
 
 var emptyObject = []byte("{}")
@@ -45,6 +50,8 @@ func (r *reader) err(p *Program) error {
 			ErrProperties, len(r.props))
 	case spent:
 		return p.costError()
+	case ended:
+		return r.ended
 	}
 	return nil
 }
@@ -55,14 +62,50 @@ func (r *reader) spend(n int) bool {
 	if r.left < 0 && r.fault == sound {
 		r.fault = spent
 	}
+	return r.step(n)
+}
+
+// step counts n bytes towards the next step alone, and tells whether the evaluation
+// may go on.
+func (r *reader) step(n int) bool {
+	if r.steps == nil || r.fault != sound {
+		return r.fault == sound
+	}
+	if r.passed += n; r.passed >= stepBytes {
+		r.passed = 0
+		if r.ended = r.steps.Step(); r.ended != nil {
+			r.fault = ended
+		}
+	}
 	return r.fault == sound
+}
+
+// open is a cursor over an object or list that passes no more than may be passed: of
+// the text it sees one byte more than that.
+func (r *reader) open(raw []byte, bracket byte) (c cursor, ok bool) {
+	cut := len(raw) > r.left+1
+	if cut {
+		raw = raw[:max(r.left, 0)+1]
+	}
+	c, ok = open(raw, bracket)
+	c.cut = cut
+	return c, ok
+}
+
+// failed notes that c did not find JSON, or no more of it than may be passed.
+func (r *reader) failed(c *cursor) {
+	switch {
+	case !c.bad || r.fault != sound:
+	case c.cut:
+		r.fault = spent
+	default:
+		r.fault = malformed
+	}
 }
 
 // close counts what c has passed and tells whether that was JSON.
 func (r *reader) close(c *cursor) bool {
-	if c.bad && r.fault == sound {
-		r.fault = malformed
-	}
+	r.failed(c)
 	return r.spend(c.i)
 }
 
@@ -72,7 +115,7 @@ func (r *reader) find(raw []byte, name string) []byte {
 	if r.fault != sound {
 		return nil
 	}
-	c, ok := open(raw, '{')
+	c, ok := r.open(raw, '{')
 	if !ok {
 		r.fault = malformed
 		return nil
@@ -93,7 +136,7 @@ func (r *reader) find(raw []byte, name string) []byte {
 // findAll is find for several names of the properties in one pass. It sets
 // the values in found, which has the length of names.
 func (r *reader) findAll(names []string, found [][]byte) {
-	c, ok := open(r.props, '{')
+	c, ok := r.open(r.props, '{')
 	if !ok {
 		r.fault = malformed
 		return

@@ -34,9 +34,9 @@ type simpleRun struct {
 }
 
 // matchSimple evaluates the expression by its tree.
-func (p *Program) matchSimple(f *Input) (bool, error) {
+func (p *Program) matchSimple(f *Input, steps Stepper) (bool, error) {
 	run := simpleRun{s: p.simple, in: *f}
-	run.r.begin(f.Properties, p.limit)
+	run.r.begin(f.Properties, p.limit, steps)
 	t := run.eval(len(p.simple.nodes) - 1)
 	if run.r.fault != sound {
 		return false, run.r.err(p)
@@ -198,7 +198,7 @@ func (x *simpleRun) contains(v value, l *value) truth {
 		}
 		return truthOf(x.r.find(v.s, string(l.s)) != nil)
 	case array:
-		c, _ := open(v.s, '[')
+		c, _ := x.r.open(v.s, '[')
 		found := no
 		for found == no && c.next(false) {
 			e := x.r.value(c.val)

@@ -1,0 +1,134 @@
+package filter
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+
+	"golang.org/x/text/cases"
+)
+
+// slow is a pattern whose program has 203 instructions, all of which each byte of a
+// string of letters a reaches.
+const slow = `id.matches("(?:a?){100}b")`
+
+// letters is a feature whose id is so many letters a.
+func letters(n int) Input { return Input{ID: []byte(strings.Repeat("a", n))} }
+
+// counted counts steps, and ends the evaluation at one of them; 0: at none.
+type counted struct{ steps, last int }
+
+var errLast = errors.New("the last step")
+
+func (c *counted) Step() error {
+	if c.steps++; c.steps == c.last {
+		return errLast
+	}
+	return nil
+}
+
+// A pattern costs as many bytes as it has instructions, for each byte of the string,
+// and ends when these are spent: after 4,926 bytes of any string.
+func TestCostOfPatterns(t *testing.T) {
+	p := mustCompile(t, slow)
+	for n, want := range map[int]error{100: nil, 4900: nil, 4950: ErrCost, 10 << 20: ErrCost} {
+		c := new(counted)
+		got, err := p.MatchIn(letters(n), c)
+		if got || !errors.Is(err, want) {
+			t.Errorf("%d letters: got %v, %v, want %v", n, got, err, want)
+		}
+		if work := min(n*203, defaultCost*bytesPerUnit); c.steps > work/stepBytes+1 {
+			t.Errorf("%d letters: %d steps of %d pairs", n, c.steps, work)
+		}
+		if err != nil && !strings.Contains(err.Error(), `(?:a?){100}b`) {
+			t.Errorf("the error does not name the filter: %v", err)
+		}
+	}
+	// A pattern that is decided early costs little.
+	for _, expr := range []string{`id.matches("^a")`, `id.matches("a")`, `!id.matches("^b")`, `id.matches("^a{3}")`} {
+		if got, err := mustCompile(t, expr).Match(letters(10 << 20)); !got || err != nil {
+			t.Errorf("%s: got %v, %v", expr, got, err)
+		}
+	}
+}
+
+// What takes long calls Step, whose error ends it there and then, whatever the rest of
+// the condition says.
+func TestSteps(t *testing.T) {
+	text := Input{Properties: []byte(`{"s":"` + strings.Repeat("ß", 50_000) + `"}`)}
+	zeros := `[0` + strings.Repeat(",0", 60) + `]`
+	for expr, in := range map[string]Input{
+		slow + ` || true`:                                            letters(4000),
+		`properties.s.foldCase() != ""`:                              text,
+		`properties.list.all(x, x == 1)`:                             numbers(10_000),
+		`properties.list.filter(x, x == 1) != []`:                    numbers(3000),
+		`properties.list.exists_one(x, x == 2)`:                      numbers(10_000),
+		`properties.list == properties.list`:                         numbers(10_000),
+		`properties.last == 1`:                                       numbers(100_000), // simple
+		`1 in properties.list || 2 in properties.list`:               numbers(100_000), // simple
+		zeros + `.all(x, ` + zeros + `.all(y, x == y))`:              {},
+		zeros + `.exists(x, ` + zeros + `.exists(y, x > y)) || true`: {},
+	} {
+		p, c := mustCompile(t, expr), new(counted)
+		if _, err := p.MatchIn(in, c); err != nil || c.steps == 0 {
+			t.Errorf("%s: %d steps, %v", expr, c.steps, err)
+			continue
+		}
+		for last := 1; last <= c.steps; last += (c.steps + 9) / 10 {
+			ends := &counted{last: last}
+			if got, err := p.MatchIn(in, ends); got || !errors.Is(err, errLast) || ends.steps != last {
+				t.Errorf("%s: step %d: got %v, %v at step %d", expr, last, got, err, ends.steps)
+			}
+		}
+	}
+	c := new(counted)
+	if _, err := mustCompile(t, `id.matches("^node/[0-9]+$") && properties.tags.exists(t, t.foldCase() == "a")`).MatchIn(place, c); err != nil || c.steps > 0 {
+		t.Errorf("a usual filter: %d steps, %v", c.steps, err)
+	}
+}
+
+// A context ends the middle of a pattern.
+func TestMatchContextInterruptsPattern(t *testing.T) {
+	got, err := mustCompile(t, slow).MatchContext(&late{Context: context.Background()}, letters(4000))
+	if got || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+// Of properties that are larger than what may be read no more is passed: here they
+// would turn out to have no end.
+func TestCostOfLargeProperties(t *testing.T) {
+	for _, expr := range []string{`properties.x == 1`, `has(properties.x)`, `properties.exists(k, k == "x")`, `size(properties.x) == 1`} {
+		for _, begin := range []string{`{"a":"`, `{"a":[`, `{"a":1`, `{"a" `, `{`} {
+			for more, want := range map[int]error{-8: ErrProperties, 8: ErrCost, 1 << 20: ErrCost} {
+				props := begin + strings.Repeat(" ", defaultCost*bytesPerUnit+more)
+				if got, err := mustCompile(t, expr).Match(Input{Properties: []byte(props)}); got || !errors.Is(err, want) {
+					t.Errorf("%s of %d bytes %.10s: got %v, %v, want %v", expr, len(props), props, got, err, want)
+				}
+			}
+		}
+	}
+}
+
+// Patterns and foldCase are those of Go, by which way ever a string is read.
+func TestStepsAgree(t *testing.T) {
+	for _, s := range []string{"", "a", "Straße", "x\xffy", "ab\ncd", "été", "a\xc3"} {
+		for _, n := range []int{1, 3, 500, 5000} {
+			s := strings.Repeat(s, n)
+			in := Input{ID: []byte(s)}
+			for _, pattern := range []string{"", "^a+$", "a$", `\bcd`, "(?m)^cd$", "^.*ß.*$", "(?i)É", "[^a]", `\x{FFFD}`, "x.y", "e$|d$|é$"} {
+				got, err := mustCompile(t, `id.matches(r"`+pattern+`")`).Match(in)
+				if want := regexp.MustCompile(pattern).MatchString(s); got != want || err != nil {
+					t.Errorf("%q in %d times %.10q: got %v, %v", pattern, n, s, got, err)
+				}
+			}
+			p := mustCompile(t, `id.foldCase() == type`)
+			in.Type = cases.Fold().String(s)
+			if got, err := p.Match(in); !got || err != nil {
+				t.Errorf("foldCase of %d times %.10q: got %v, %v", n, s, got, err)
+			}
+		}
+	}
+}
