@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
+	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/rdma/budget"
 	"github.com/catfish-index/catfish/store"
 )
@@ -188,8 +189,11 @@ func (r *featureWatch) gather(wait context.Context) error {
 	for {
 		var idle bool
 		var err error
-		if turned := r.turns.RunStep(r.ctx, sourceOf(r.ctx), func() { idle, err = r.some() }); turned != nil {
+		if turned := r.turns.RunStep(r.ctx, sourceOf(r.ctx), func() { idle, err = r.some(store.Soon()) }); turned != nil {
 			return turned
+		}
+		if errors.Is(err, store.ErrBudget) {
+			idle, err = r.long()
 		}
 		switch {
 		case err != nil, r.full(), idle && (r.in > 0 || wait.Err() != nil):
@@ -202,10 +206,20 @@ func (r *featureWatch) gather(wait context.Context) error {
 
 func (r *featureWatch) full() bool { return r.in >= BatchItems || len(r.batch) >= batchBytes }
 
-// some takes some events. It is idle if there are none left.
-func (r *featureWatch) some() (idle bool, err error) {
+// long goes on with what took long, in several turns.
+func (r *featureWatch) long() (idle bool, err error) {
+	p := r.pacer(r.ctx)
+	defer p.end()
+	if err := p.pace(); err != nil {
+		return false, err
+	}
+	return r.some(&feature.Steps{Pause: p.Tick})
+}
+
+// some takes some events, in steps. It is idle if there are none left.
+func (r *featureWatch) some(steps *feature.Steps) (idle bool, err error) {
 	for n := 0; n < watchTurn && !r.full(); n++ {
-		e, ok, err := r.w.Try()
+		e, ok, err := r.w.TryIn(steps)
 		switch {
 		case err != nil && ok: // It could not be made, and is not told.
 			r.resume = e.Resume

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/store"
 )
 
@@ -253,8 +254,9 @@ func (q *watching) answer(ctx context.Context, w *watch, d *doing) ([]byte, erro
 // against the connection's account as it grows; if that has no room, there is no
 // answer.
 func (q *watching) some(w *watch, out []byte, d *doing) (_ []byte, idle bool, err error) {
+	steps := &feature.Steps{Pause: d.pause}
 	for n := 0; n < watchTurn && len(out) < watchBytes; n++ {
-		e, ok, err := w.w.Try()
+		e, ok, err := w.w.TryIn(steps)
 		switch {
 		case ok:
 			if w.pos = e.Resume; e.Kind != store.Progress || err != nil {

@@ -20,7 +20,8 @@ const stepUnits = 1024
 // Steps divide tests. They are for one goroutine at a time.
 type Steps struct {
 	// Pause is called after each 2 to 100 us of a test of large geometries, and never
-	// in one of small ones. Its error ends the test, which returns it.
+	// in one of small ones; and by Step and Took. Its error ends the test, which returns
+	// it.
 	Pause func() error
 
 	units int
@@ -29,6 +30,21 @@ type Steps struct {
 
 // Err is the error of Pause by which the last test has ended that was divided.
 func (s *Steps) Err() error { return s.err }
+
+// Step calls Pause, for work beside these tests that knows itself how long it takes
+// (filter.Stepper).
+func (s *Steps) Step() error {
+	s.units = 0
+	s.err = s.Pause()
+	return s.err
+}
+
+// Took counts work beside these tests, in units of 0.1 us.
+func (s *Steps) Took(units int) error {
+	s.err = nil
+	s.add(units)
+	return s.err
+}
 
 // count counts so many units, and reports whether the test goes on.
 func (s *Steps) count(units int) bool { return s == nil || s.add(units) }

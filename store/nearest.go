@@ -180,7 +180,7 @@ func (s *set) offer(n *NearestSoFar, ref record.Ref, b *Buffer) error {
 	}
 	before := n.Held()
 	if err := n.Offer(&b.found, ref); err != nil {
-		return err
+		return b.named(&b.found, err)
 	}
 	return b.keep(n.Held() - before)
 }

@@ -18,7 +18,7 @@ import (
 // is for one goroutine.
 type NearestSoFar struct {
 	q     *PreparedNearest
-	steps *feature.Steps // of distances; nil: they are not divided
+	steps *feature.Steps // of filters and distances; nil: they are not divided
 	best  []*near        // a heap, the farthest first, each id once
 	// refs are those of best, and of others that were offered: what a record says
 	// does not change, and Reach only shrinks, so they need not be looked at again.
@@ -153,7 +153,7 @@ func (n *NearestSoFar) Offer(f *Found, ref record.Ref) error {
 		n.refs[ref] = struct{}{}
 	}
 	// First the filter, which takes less time than the distance of a line or an area.
-	if ok, err := n.q.pass.Match(f); !ok || err != nil {
+	if ok, err := n.q.pass.MatchIn(f, n.steps); !ok || err != nil {
 		return err
 	}
 	if n.q.Match != nil {

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"time"
+
+	"github.com/catfish-index/catfish/feature"
 )
 
 // Pauses of searches
@@ -12,8 +14,10 @@ import (
 //
 //	most features          0.4 us each, with those that only a box decides about:
 //	                       256 of them are a step, and the clock is seldom looked at
-//	with a costly filter   up to 100 ms each (package filter), or a large polygon, or
+//	with a costly filter   up to 20 ms each (package filter), or a large polygon, or
 //	                       a caller that writes much of each: the time decides
+//
+// Filters and tests of large polygons are divided themselves (within).
 //
 // How long features take is not known before, so the clock is looked at after the
 // first one, the next two, four, and so on, up to clockEvery, and again more often as
@@ -112,8 +116,8 @@ func (p *pacing) timed() error {
 	return nil
 }
 
-// within is called in the middle of a test that takes long (feature.Steps), and does as
-// timed does.
+// within is called in the middle of a test that takes long (feature.Steps), or of a
+// filter, and does as timed does.
 func (p *pacing) within() error {
 	p.clock()
 	p.unseen = 0
@@ -142,6 +146,18 @@ func (p *pacing) blocks(n int, f func(i int)) error {
 		}
 	}
 	return nil
+}
+
+// Soon are steps that end with ErrBudget when they have taken 0.4 ms since the call. Who
+// has them, and a turn, can go on with others then, that wait for turns.
+func Soon() *feature.Steps {
+	begun := time.Now()
+	return &feature.Steps{Pause: func() error {
+		if time.Since(begun) >= soonTime {
+			return ErrBudget
+		}
+		return nil
+	}}
 }
 
 // stepped counts a step of a search of the tree, which pauses more seldom: what is

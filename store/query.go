@@ -191,7 +191,8 @@ func (p *Prepared) Boxes() []rstar.Rect { return p.boxes }
 // Match decides about a feature.
 func (p *Prepared) Match(f *Found) (bool, error) { return p.MatchIn(f, nil) }
 
-// MatchIn is Match in steps, if geometries are large (feature.Query.MatchIn).
+// MatchIn is Match in steps, if geometries are large (feature.Query.MatchIn) or the
+// filter takes long (filter.Program.MatchIn).
 func (p *Prepared) MatchIn(f *Found, s *feature.Steps) (bool, error) {
 	if ok, err := p.inArea(f, s); !ok || err != nil {
 		return false, err
@@ -199,10 +200,14 @@ func (p *Prepared) MatchIn(f *Found, s *feature.Steps) (bool, error) {
 	if p.filter == nil {
 		return true, nil
 	}
-	return p.filter.Match(filter.Input{
+	var steps filter.Stepper
+	if s != nil {
+		steps = s
+	}
+	return p.filter.MatchIn(filter.Input{
 		ID: f.ID, Type: typeOf(&f.View), Properties: f.View.Properties(),
 		Revision: f.Revision, Expires: f.Expires(), Now: time.Unix(0, int64(f.Now)),
-	})
+	}, steps)
 }
 
 // inArea decides about the area alone.

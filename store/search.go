@@ -38,7 +38,7 @@ type Buffer struct {
 
 	pacing
 	kept  kept
-	steps feature.Steps // of tests of large geometries
+	steps feature.Steps // of filters, and tests of large geometries
 }
 
 // begin is called before a search of s.
@@ -225,10 +225,15 @@ func (s *set) decide(p *Prepared, it rstar.Item, b *Buffer) (ok bool, err error)
 // the search.
 func (b *Buffer) match(p *Prepared, f *Found) (bool, error) {
 	ok, err := p.MatchIn(f, &b.steps)
-	if err != nil && !errors.Is(err, b.steps.Err()) {
-		return false, fmt.Errorf("%q: %w", f.ID, err)
+	return ok, b.named(f, err)
+}
+
+// named has an error about a feature name it, but not one that ends the search.
+func (b *Buffer) named(f *Found, err error) error {
+	if err == nil || errors.Is(err, b.steps.Err()) {
+		return err
 	}
-	return ok, err
+	return fmt.Errorf("%q: %w", f.ID, err)
 }
 
 // read is the feature of a record that the tree led to a moment ago. It is not ok

@@ -32,7 +32,8 @@ import (
 // The hub, one goroutine, holds the boxes of all areas in a tree. For each change
 // it finds the watchers with an area that the feature's box meets, before or
 // after, and queues the revision for them. Filters and exact shapes are left to
-// the watchers (Next): one whose filter takes long delays nobody else.
+// the watchers, in the goroutine that calls Next: one whose filter takes long delays no
+// write and no other watcher, and in steps (TryIn) it lets others have the processor.
 //
 // # No change is left out, and none comes twice
 //

@@ -3,6 +3,8 @@ package store
 import (
 	"cmp"
 	"fmt"
+
+	"github.com/catfish-index/catfish/feature"
 )
 
 // Event is what a write means for an area.
@@ -93,12 +95,12 @@ func (r *result) rank() int {
 }
 
 // event is what a change means for an area, Progress if nothing.
-func (c *change) event(a *area) (r result) {
+func (c *change) event(a *area, s *feature.Steps) (r result) {
 	r = result{area: a, Event: Event{Name: a.name, ID: c.id, Revision: c.revision, Resume: c.revision, New: c.now, Old: c.old}}
-	before, _, err := a.match(c.old)
+	before, _, err := a.match(c.old, s)
 	if err == nil {
 		var after, inArea bool
-		after, inArea, err = a.match(c.now)
+		after, inArea, err = a.match(c.now, s)
 		switch {
 		case after && !before:
 			r.Kind = Enter
@@ -129,13 +131,13 @@ func (c *change) why(inArea bool) Why {
 }
 
 // match reports whether a feature matches, and whether it lies in the area.
-func (a *area) match(f *Found) (ok, inArea bool, err error) {
+func (a *area) match(f *Found, s *feature.Steps) (ok, inArea bool, err error) {
 	if f == nil {
 		return false, false, nil
 	}
-	if ok, err = a.p.Match(f); ok || err != nil {
+	if ok, err = a.p.MatchIn(f, s); ok || err != nil {
 		return ok, ok, err
 	}
-	inArea, err = a.p.inArea(f, nil)
+	inArea, err = a.p.inArea(f, s)
 	return false, inArea, err
 }

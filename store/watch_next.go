@@ -51,7 +51,9 @@ type Watcher struct {
 	told      uint64
 	current   uint64 // revision
 	visit     func(*area)
+	change    *change // that found is of, some of which are left to judge; nil: none
 	found     []*area
+	judged    int // of found
 	boxes     []feature.Box
 }
 
@@ -85,15 +87,24 @@ func (w *Watcher) Wait(ctx context.Context) {
 
 // Try is Next that does not wait: not ok if there is no event yet, and then
 // Revision is up to date. It looks at up to 16,384 changes at once.
-func (w *Watcher) Try() (e Event, ok bool, err error) {
+func (w *Watcher) Try() (e Event, ok bool, err error) { return w.TryIn(nil) }
+
+// TryIn is Try in steps of up to a millisecond, whatever filters and areas take; nil: in
+// one. An error of Steps.Pause leaves the watcher as it is: the next call goes on.
+func (w *Watcher) TryIn(s *feature.Steps) (e Event, ok bool, err error) {
 	for {
+		if w.change != nil {
+			if err := w.judge(s); err != nil {
+				return Event{}, false, err
+			}
+		}
 		if r := w.pop(); r != nil {
 			return r.Event, true, r.err
 		}
 		if w.at < len(w.todo) {
 			c := w.todo[w.at]
 			w.at++
-			w.match(c)
+			w.meet(c)
 			continue
 		}
 		w.pos.Store(max(w.pos.Load(), w.upTo))
@@ -143,8 +154,8 @@ func (w *Watcher) candidate(a *area) {
 	}
 }
 
-// match finds what a change means for the areas.
-func (w *Watcher) match(c *change) {
+// meet finds the areas that a change may concern.
+func (w *Watcher) meet(c *change) {
 	if c.collection != w.c.num {
 		return
 	}
@@ -163,16 +174,36 @@ func (w *Watcher) match(c *change) {
 	w.current = c.revision
 	w.areas.visit(w.boxes, w.visit)
 	w.mu.Unlock()
-	for _, a := range w.found {
-		if r := c.event(a); r.Kind != Progress || r.err != nil {
+	if len(w.found) > 0 {
+		w.change, w.judged = c, 0
+	}
+}
+
+// areaUnits is what an area takes without a filter, of feature.Steps.Took: 1 us.
+const areaUnits = 10
+
+// judge finds what a change means for the areas found. The error is of s.
+func (w *Watcher) judge(s *feature.Steps) error {
+	for ; w.judged < len(w.found); w.judged++ {
+		if s != nil {
+			if err := s.Took(areaUnits); err != nil {
+				return err
+			}
+		}
+		r := w.change.event(w.found[w.judged], s)
+		if r.err != nil && s != nil && errors.Is(r.err, s.Err()) {
+			return s.Err()
+		}
+		if r.Kind != Progress || r.err != nil {
 			w.ready = append(w.ready, r)
 		}
 	}
 	clear(w.found)
-	w.found = w.found[:0]
+	w.found, w.change = w.found[:0], nil
 	if len(w.ready) > 1 {
 		slices.SortFunc(w.ready, compareResults)
 	}
+	return nil
 }
 
 // fill finds the next changes to look at. It is idle if there are none, until wake.

@@ -434,7 +434,12 @@ func TestWatchAllocs(t *testing.T) {
 	}
 	put(t, c, at("a", 0, 0, `{"n":2}`))
 	changes, _, _ := st.hub.ring.scan(nil, w.Revision()+1, 1)
-	if n := testing.AllocsPerRun(100, func() { w.match(changes[0]) }); n > 0 {
+	if n := testing.AllocsPerRun(100, func() {
+		w.meet(changes[0])
+		if err := w.judge(nil); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 0 {
 		t.Errorf("%v allocations for a change that concerns nobody", n)
 	}
 	st = open(t, Options{})

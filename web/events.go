@@ -11,6 +11,8 @@ import (
 
 	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/turns"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/disk"
 )
@@ -48,6 +50,9 @@ type following struct {
 	areas map[string]*followed // by name; one without a name: the only one
 	w     *store.Watcher
 	at    position // up to which the client has, or will have, all events
+
+	held   *store.Event // that is yet to be judged; nil: none
+	failed error        // of held
 }
 
 // events answers with what is written to an area from now on, or behind an event.
@@ -168,8 +173,11 @@ func (f *following) gather() error {
 	for {
 		var idle bool
 		var err error
-		if turned := f.host.RunStep(f.ctx, f.source, func() { idle, err = f.some() }); turned != nil {
+		if turned := f.host.RunStep(f.ctx, f.source, func() { idle, err = f.some(store.Soon()) }); turned != nil {
 			return turned
+		}
+		if errors.Is(err, store.ErrBudget) {
+			idle, err = f.long()
 		}
 		switch {
 		case searchAgain(err):
@@ -204,26 +212,42 @@ func (f *following) again(why error) error {
 	return f.reset(why)
 }
 
-// some takes some events. It is idle if there are none left.
-func (f *following) some() (idle bool, err error) {
+// long goes on with what took long, in several turns.
+func (f *following) long() (idle bool, err error) {
+	p := &turns.Pacer{Of: f.host, Ctx: f.ctx, Source: f.source}
+	defer p.End()
+	if err := p.Pause(); err != nil {
+		return false, err
+	}
+	return f.some(&feature.Steps{Pause: p.Tick})
+}
+
+// some takes some events, in steps. It is idle if there are none left.
+func (f *following) some(steps *feature.Steps) (idle bool, err error) {
 	for n := 0; n < eventsTurn && len(f.batch) < eventsBatch; n++ {
-		e, ok, err := f.w.Try()
-		if err != nil && !ok {
-			return false, err
+		if f.held == nil {
+			e, ok, err := f.w.TryIn(steps)
+			if err != nil && !ok {
+				return false, err
+			}
+			if !ok {
+				f.at.revision = f.w.Revision()
+				return true, nil
+			}
+			f.held, f.failed, f.at.revision = &e, err, e.Resume
 		}
-		if !ok {
-			f.at.revision = f.w.Revision()
-			return true, nil
-		}
-		f.at.revision = e.Resume
+		e, err := f.held, f.failed
 		if err == nil {
-			err = f.judge(&e)
+			if err = f.judge(e, steps); err != nil && errors.Is(err, steps.Err()) {
+				return false, err
+			}
 		}
+		f.held = nil
 		switch {
 		case err != nil: // Whether the feature matches is not known.
 			err = f.reset(err)
 		case e.Kind != store.Progress:
-			err = f.changed(&e)
+			err = f.changed(e)
 		}
 		if err != nil {
 			return false, err
@@ -233,17 +257,20 @@ func (f *following) some() (idle bool, err error) {
 }
 
 // judge makes an event of the query one of the whole filter.
-func (f *following) judge(e *store.Event) (err error) {
+func (f *following) judge(e *store.Event, steps *feature.Steps) (err error) {
 	if e.Kind == store.Progress || f.areas[e.Name].rest == nil {
 		return nil
 	}
 	rest := f.areas[e.Name].rest
 	before, after := e.Kind != store.Enter, e.Kind != store.Exit
 	if before {
-		before, err = rest.match(e.Old, nil)
+		before, err = rest.match(e.Old, steps)
 	}
 	if after && err == nil {
-		after, err = rest.match(e.New, nil)
+		after, err = rest.match(e.New, steps)
+	}
+	if err != nil {
+		return err
 	}
 	switch {
 	case before && after: // as it is
@@ -254,7 +281,7 @@ func (f *following) judge(e *store.Event) (err error) {
 	case !before:
 		e.Kind = store.Progress
 	}
-	return err
+	return nil
 }
 
 // changed writes an event of a feature: as it is now, or, if it is gone, as it was.
