@@ -43,9 +43,7 @@ func (p *params) filter(c api.FeatureCollection, q *store.Query) (rest *rest, co
 	if err != nil {
 		return nil, "", err
 	}
-	e, err := parse(text, func(name string) bool {
-		return d.MoreProperties || slices.ContainsFunc(d.Properties, func(s store.PropertySchema) bool { return s.Name == name })
-	})
+	e, err := parse(text, cql2.Properties{Schema: d.Properties, More: d.MoreProperties})
 	if err != nil {
 		return nil, "", &paramError{name: "filter", value: text, err: err}
 	}

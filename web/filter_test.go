@@ -85,6 +85,56 @@ func TestFilterJSON(t *testing.T) {
 	}
 }
 
+// What is in objects and lists, beside names with dots and colons.
+func TestFilterNested(t *testing.T) {
+	w := newSite(t, Options{})
+	for id, properties := range map[string]string{
+		"graz": `{"addr":{"city":"Graz","geo":{"lat":47}},"tags":["vegan","bar"]}`,
+		"wien": `{"addr":{"city":"Wien"},"tags":["vegan"],"a.b":1,"addr:city":"Wien"}`,
+		"none": `{"tags":null,"a":{"b":1}}`,
+	} {
+		w.put("empty", store.Feature{ID: id, Properties: json.RawMessage(properties)})
+	}
+	for filter, want := range map[string]string{
+		`addr.city='Graz'`:                              "graz",
+		`"addr.city"='Graz'`:                            "graz",
+		`addr.geo.lat > 40`:                             "graz",
+		`"addr:city"='Wien'`:                            "wien",
+		`a.b = 1`:                                       "wien", // Its name has the dot.
+		`addr.city IS NULL`:                             "none",
+		`A_CONTAINS(tags,('vegan'))`:                    "graz wien",
+		`NOT A_CONTAINS(tags,('bar'))`:                  "wien",
+		`A_EQUALS(tags,('bar','vegan'))`:                "graz",
+		`A_CONTAINEDBY(tags,('vegan','x'))`:             "wien",
+		`A_OVERLAPS(tags,('bar','x')) OR a.b = 1`:       "graz wien",
+		`CASEI(addr.city) LIKE CASEI('W%') AND a.b = 1`: "wien",
+	} {
+		ids, _ := w.walk(empty + "?filter=" + url.QueryEscape(filter))
+		if got := strings.Join(ids, " "); got != want {
+			t.Errorf("%s: %s, want %s", filter, got, want)
+		}
+	}
+	for filter, want := range map[string]string{
+		`adr.city='Graz'`: `property "adr.city" is unknown`, `tgas IS NULL`: `did you mean "tags"?`, `tags.x = 1`: `"tags" is no object`,
+	} {
+		if p := w.problem(w.get(empty+"?filter="+url.QueryEscape(filter)), http.StatusBadRequest); p.Column != 1 || !strings.Contains(p.Detail, want) {
+			t.Errorf("%s: %+v, want %s", filter, p, want)
+		}
+	}
+}
+
+// A filter that costs too much with a feature is an error, not a feature less.
+func TestFilterCost(t *testing.T) {
+	w := newSite(t, Options{})
+	w.put("empty", store.Feature{ID: "ok", Properties: json.RawMessage(`{"s":"b"}`)})
+	w.put("empty", store.Feature{ID: "long", Properties: json.RawMessage(`{"s":"` + strings.Repeat("a", 20_000) + `"}`)})
+	slow := url.QueryEscape("s LIKE '" + strings.Repeat("%a_", 35) + "b'")
+	p := w.problem(w.get(empty+"?filter="+slow), http.StatusBadRequest)
+	if !strings.Contains(p.Detail, "100000 units") || !strings.Contains(p.Detail, `"long"`) {
+		t.Errorf("%+v", p)
+	}
+}
+
 func TestQueryables(t *testing.T) {
 	w := newSite(t, Options{})
 	w.points(2)

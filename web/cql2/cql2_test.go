@@ -13,7 +13,16 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-func any1(string) bool { return true }
+// any1 knows any name.
+var any1 = Properties{More: true}
+
+// named are properties of these names, which are texts.
+func named(names ...string) (p Properties) {
+	for _, name := range names {
+		p.Schema = append(p.Schema, store.PropertySchema{Name: name, Types: map[string]int{"string": 1}})
+	}
+	return p
+}
 
 // matches reports whether an expression is true of a feature.
 func matches(t *testing.T, e *Expr, f *store.Found) bool {
@@ -246,7 +255,7 @@ func TestJoin(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	known := func(name string) bool { return name == "a" || name == "é" }
+	known := named("a", "é")
 	for text, want := range map[string]struct {
 		column int
 		says   string
@@ -400,7 +409,7 @@ func TestRandom(t *testing.T) {
 // Whatever a text is, it is refused at a place in it, or what it becomes compiles.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"a = 1", "a LIKE '%x_'", "NOT (a IN (1, 'x') OR b IS NULL)", "S_WITHIN(geometry, POLYGON((1 2,3 4,5 6,1 2)))",
-		"t > TIMESTAMP('2024-05-01T12:00:00Z')", "\"\x00\" = '\xff'", "a = 1e400", "BBOX(", "a = '\\'", "é=1"} {
+		"t > TIMESTAMP('2024-05-01T12:00:00Z')", "\"\x00\" = '\xff'", "a = 1e400", "BBOX(", "a = '\\'", "é=1", "A_EQUALS(a.b, ('x', 1))", "A_CONTAINS((), a) OR a.b.c IS NULL"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -421,15 +430,16 @@ func FuzzParse(f *testing.F) {
 }
 
 func ExampleParse() {
-	e, err := Parse("kind = 'cafe' AND NOT seats < 20", func(string) bool { return true })
+	has := Properties{Schema: []store.PropertySchema{{Name: "kind"}, {Name: "seats"}, {Name: "color"}}}
+	e, err := Parse("kind = 'cafe' AND NOT seats < 20", has)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	fmt.Println(e.Filter)
-	_, err = Parse("kind = 'cafe' AND colour = 'red'", func(name string) bool { return name == "kind" })
+	_, err = Parse("kind = 'cafe' AND colour = 'red'", has)
 	fmt.Println(err)
 	// Output:
 	// properties["kind"] == "cafe" && properties["seats"] >= 20
-	// column 19: property "colour" is unknown: the collection's queryables have all
+	// column 19: property "colour" is unknown, did you mean "color"?: the collection's queryables have all
 }

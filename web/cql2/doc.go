@@ -8,6 +8,7 @@
 //	S_WITHIN(geometry, BBOX(1, 42, 2, 43)) AND updated > TIMESTAMP('2024-05-01T00:00:00Z')
 //	T_INTERSECTS(INTERVAL(opened, closed), INTERVAL('2024-05-01', '..'))
 //	S_DWITHIN(geometry, POINT(1.5 42.5), 500)
+//	addr.city = 'Graz' AND A_CONTAINS(diets, ('vegan', 'halal'))
 //
 //	{"op":"and","args":[{"op":"=","args":[{"property":"kind"},"cafe"]},
 //	  {"op":"s_within","args":[{"property":"geometry"},{"bbox":[1,42,2,43]}]}]}
@@ -16,13 +17,14 @@
 //
 // AND, OR, NOT and parentheses; = <> < > <= >= between properties and literals;
 // BETWEEN, IN, LIKE (% and _, escaped by a backslash), IS NULL,
-// each with NOT; CASEI; S_INTERSECTS, S_DISJOINT, S_WITHIN and S_CONTAINS of the
+// each with NOT; CASEI; A_CONTAINS, A_CONTAINEDBY, A_EQUALS and A_OVERLAPS of properties
+// and lists of texts, numbers and booleans; properties in objects (property.go);
+// S_INTERSECTS, S_DISJOINT, S_WITHIN and S_CONTAINS of the
 // property geometry with a POINT, POLYGON, MULTIPOLYGON or BBOX; S_DWITHIN, which
 // CQL2 does not have, of a POINT and metres; and all temporal predicates, of
 // properties, literals and INTERVALs. Literals are numbers, 'text', TRUE, FALSE,
 // DATE('2024-05-01') and TIMESTAMP('2024-05-01T12:00:00Z'). Not there: arithmetic,
-// other functions, arrays, ACCENTI, and the other spatial predicates and
-// geometries.
+// other functions, ACCENTI, and the other spatial predicates and geometries.
 //
 // # Null
 //
@@ -36,6 +38,6 @@
 // # Reading the source
 //
 // node.go: what both forms are read into. Text: lex.go, parse.go, operand.go,
-// wkt.go. JSON: json.go, geojson.go. Then translate.go, value.go, casei.go,
-// like.go, spatial.go and temporal.go. expr.go is the result.
+// wkt.go. JSON: json.go, geojson.go. Then translate.go, value.go, property.go, casei.go,
+// like.go, array.go, spatial.go and temporal.go. expr.go is the result.
 package cql2

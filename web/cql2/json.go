@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// ParseJSON reads a filter in CQL2 JSON. known says which properties there are.
+// ParseJSON reads a filter in CQL2 JSON. has says which properties there are.
 // Errors are *Error and have a Pointer, or a Column where the text is no JSON.
 //
 // Members that an object of CQL2 does not have are refused, and so are two of one
 // name.
-func ParseJSON(s string, known func(property string) bool) (e *Expr, err error) {
+func ParseJSON(s string, has Properties) (e *Expr, err error) {
 	defer recovered(&e, &err)
 	if len(s) > MaxBytes {
 		return nil, tooLong(s)
@@ -26,7 +26,7 @@ func ParseJSON(s string, known func(property string) bool) (e *Expr, err error) 
 	v := decode(s)
 	root := &pointer{}
 	n := (&jsonParser{}).node(v, root)
-	t := translator{known, func(at place, message string) *Error {
+	t := translator{properties: has, errorAt: func(at place, message string) *Error {
 		return &Error{Pointer: at.pointer.String(), Message: message}
 	}}
 	return t.condition(n, false), nil

@@ -58,7 +58,7 @@ func TestJSONIsText(t *testing.T) {
 }
 
 func TestJSONErrors(t *testing.T) {
-	known := func(name string) bool { return name == "a" }
+	known := named("a")
 	deep := func(n int) string {
 		return strings.Repeat(`{"op":"not","args":[`, n) + "true" + strings.Repeat("]}", n)
 	}

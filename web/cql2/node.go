@@ -27,7 +27,7 @@ const (
 	timestamp             // text, 2024-05-01T12:00:00Z
 	interval              // args: two of property, date, timestamp and open
 	open                  // an end of an interval that is not bounded
-	list                  // args, of in
+	list                  // args, of in and of array functions
 	shape                 // geometry
 	box                   // bbox
 )
@@ -110,6 +110,9 @@ var functions = func() map[string]function {
 	}
 	all["S_DWITHIN"] = function{opDWithin, 3}
 	for name := range temporals {
+		all[strings.ToUpper(name)] = function{name, 2}
+	}
+	for _, name := range arrays {
 		all[strings.ToUpper(name)] = function{name, 2}
 	}
 	return all

@@ -23,9 +23,9 @@ type parser struct {
 	depth int
 }
 
-// Parse reads a filter in CQL2 text. known says which properties there are. Errors
+// Parse reads a filter in CQL2 text. has says which properties there are. Errors
 // are *Error and have a Column.
-func Parse(s string, known func(property string) bool) (e *Expr, err error) {
+func Parse(s string, has Properties) (e *Expr, err error) {
 	defer recovered(&e, &err)
 	if len(s) > MaxBytes {
 		return nil, tooLong(s)
@@ -36,7 +36,7 @@ func Parse(s string, known func(property string) bool) (e *Expr, err error) {
 	if p.tok.kind != end {
 		p.fail(p.tok, "%v, want AND, OR or the end", p.tok)
 	}
-	t := translator{known, func(at place, message string) *Error { return errorAt(s, at.byte, message) }}
+	t := translator{properties: has, errorAt: func(at place, message string) *Error { return errorAt(s, at.byte, message) }}
 	return t.condition(n, false), nil
 }
 

@@ -3,6 +3,7 @@ package cql2
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,8 +11,9 @@ import (
 
 // translator makes expressions of nodes. It fails as the parsers do.
 type translator struct {
-	known   func(property string) bool
-	errorAt func(at place, message string) *Error
+	properties Properties
+	errorAt    func(at place, message string) *Error
+	paths      map[string][]string // of properties (path)
 }
 
 func (t *translator) fail(n *node, format string, args ...any) {
@@ -66,6 +68,9 @@ func (t *translator) condition(n *node, neg bool) *Expr {
 	}
 	if rule := temporals[n.op]; rule != nil {
 		return t.temporal(n, rule, neg)
+	}
+	if slices.Contains(arrays, n.op) {
+		return t.arrays(n, neg)
 	}
 	return t.spatial(n, neg)
 }
@@ -233,5 +238,5 @@ func (t *translator) isNull(n *node, neg bool) *Expr {
 	case neg:
 		return cond(o.own, " != null")
 	}
-	return cond("!(", strconv.Quote(a.text), " in properties) || ", o.own, " == null")
+	return cond(isNullCEL(t.path(a)))
 }

@@ -22,8 +22,7 @@ func (t *translator) operand(n *node) (o operand) {
 	switch n.form {
 	case property:
 		t.failUnless(n.text != geometry, n, "%q is no text or number: want a spatial function, or IS NULL", geometry)
-		t.failUnless(t.known(n.text), n, "property %v is unknown: the collection's queryables have all", n)
-		o.own = "properties[" + strconv.Quote(n.text) + "]"
+		o.own = celOf(t.path(n))
 		o.cel = o.own
 	case character:
 		o.cel, o.text, o.value = strconv.Quote(n.text), true, n.text

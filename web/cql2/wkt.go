@@ -6,8 +6,12 @@ import (
 	"github.com/paulmach/orb"
 )
 
-// argument takes an argument of a function: a geometry, an interval or an operand.
+// argument takes an argument of a function: a geometry, an interval, an array or an
+// operand.
 func (p *parser) argument() *node {
+	if p.tok.is("(") {
+		return p.array()
+	}
 	if p.tok.kind != name {
 		return p.operand()
 	}
@@ -24,6 +28,21 @@ func (p *parser) argument() *node {
 		p.fail(p.tok, "%v, want the property %s, %s", p.tok, geometry, geometries)
 	}
 	return p.operand()
+}
+
+// array takes ( x, x, ... ), which may be empty.
+func (p *parser) array() *node {
+	n := &node{form: list, at: at(p.tok)}
+	p.step()
+	if p.take(")") {
+		return n
+	}
+	n.args = append(n.args, p.operand())
+	for p.take(",") {
+		n.args = append(n.args, p.operand())
+	}
+	p.want(")")
+	return n
 }
 
 // tag takes the keyword of a geometry in well-known text. Whether positions have
