@@ -170,6 +170,35 @@ func (w *site) delete(collection, id string) {
 }
 
 // Each kind of event, in an area over 180 degrees.
+// Filters that take many steps with a feature give the same events, whether the store
+// judges them or, as those under OR with an area, the stream.
+func TestEventsOfSlowFilters(t *testing.T) {
+	w := newSite(t, Options{})
+	s := w.serveTest(t)
+	w.put("empty", at("first", 9, 9, `{"s":"b"}`)) // so that s is known
+	slow := "NOT s LIKE '" + strings.Repeat("%a_", 30) + "b'"
+	for _, filter := range []string{slow, slow + " OR S_WITHIN(geometry, BBOX(50, 50, 51, 51))"} {
+		f := follow(t, s.Client(), eventsOf(s, "filter", filter))
+		for i, want := range []string{"enter", "changed", "exit"} {
+			text := strings.Repeat("a", 4000+i)
+			if want == "exit" {
+				text += "b"
+			}
+			w.put("empty", at("x", 1, 1, `{"s":"`+text+`"}`))
+			if e := f.next(want); e.name != want {
+				t.Errorf("%+v", e)
+			}
+		}
+		// Too much is no event, and not passed over.
+		w.put("empty", at("x", 1, 1, `{"s":"`+strings.Repeat("a", 20_000)+`"}`))
+		if e := f.next("reset"); !strings.Contains(e.data, "units") {
+			t.Errorf("%+v", e)
+		}
+		w.delete("empty", "x")
+		f.close()
+	}
+}
+
 func TestEvents(t *testing.T) {
 	w := newSite(t, Options{})
 	s := w.serveTest(t)
