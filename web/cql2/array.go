@@ -55,7 +55,7 @@ func (t *translator) arrays(n *node, neg bool) *Expr {
 	if must != "" {
 		holds = parenthesised(And, holds)
 	}
-	return cond(must, holds)
+	return t.cond(must, holds)
 }
 
 func (t *translator) array(n *node) (a array) {

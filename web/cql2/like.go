@@ -30,13 +30,13 @@ func (t *translator) like(n *node, neg bool) *Expr {
 	q := strconv.Quote(plain)
 	switch {
 	case ok && first && last:
-		return cond(not, o.cel, ".contains(", q, ")")
+		return t.cond(not, o.cel, ".contains(", q, ")")
 	case ok && first:
-		return cond(not, o.cel, ".endsWith(", q, ")")
+		return t.cond(not, o.cel, ".endsWith(", q, ")")
 	case ok && last:
-		return cond(not, o.cel, ".startsWith(", q, ")")
+		return t.cond(not, o.cel, ".startsWith(", q, ")")
 	}
-	return cond(not, o.cel, ".matches(", strconv.Quote(pattern(s)), ")")
+	return t.cond(not, o.cel, ".matches(", strconv.Quote(pattern(s)), ")")
 }
 
 // simple reports whether a pattern is a plain text with % before it, behind it or

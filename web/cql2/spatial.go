@@ -37,6 +37,8 @@ func (t *translator) spatial(n *node, neg bool) *Expr {
 		}
 		other, swapped = n.args[0], 1
 	}
+	t.areas++
+	t.failUnless(t.areas <= maxAreas, n, "there are more than %d areas, want them in one MULTIPOLYGON", maxAreas)
 	e := &Expr{Op: Area, Not: neg != (n.op == opDisjoint)}
 	if n.op == opDWithin {
 		p, ok := other.geometry.(orb.Point)

@@ -65,7 +65,7 @@ func (t *translator) temporal(n *node, rule *temporal, neg bool) *Expr {
 		if neg {
 			o = opposites[o]
 		}
-		x := compareMoments(a[c.first], o, b[c.second])
+		x := t.compareMoments(a[c.first], o, b[c.second])
 		if e == nil {
 			e = x
 			continue
@@ -105,7 +105,7 @@ func (t *translator) moment(n *node, end int) (m moment) {
 // firstMoment is before all times that package filter knows, or the first of them.
 var firstMoment = momentCEL(time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC))
 
-func compareMoments(x moment, op string, y moment) *Expr {
+func (t *translator) compareMoments(x moment, op string, y moment) *Expr {
 	if x.property != "" && y.side == 0 || y.property != "" && x.side == 0 {
 		switch op {
 		case "=":
@@ -113,7 +113,7 @@ func compareMoments(x moment, op string, y moment) *Expr {
 		case "<>":
 			op = "!="
 		}
-		return cond(x.cel(), " ", op, " ", y.cel())
+		return t.cond(x.cel(), " ", op, " ", y.cel())
 	}
 	sign := x.side - y.side
 	if sign == 0 {
@@ -122,9 +122,9 @@ func compareMoments(x moment, op string, y moment) *Expr {
 	is := holds(sign, op)
 	// What is not known is neither before nor after all times.
 	if p := x.property + y.property; is && p != "" {
-		return cond(p, " >= ", firstMoment)
+		return t.cond(p, " >= ", firstMoment)
 	}
-	return constant(is)
+	return t.constant(is)
 }
 
 func (m moment) cel() string {

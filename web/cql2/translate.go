@@ -9,11 +9,24 @@ import (
 	"time"
 )
 
+const (
+	// maxConditions bounds all conditions of a filter, in bytes: package filter takes no
+	// more in one, and each is compiled.
+	maxConditions = 4096
+	// maxAreas bounds the areas of a filter, each of which may be judged with each
+	// feature, and with them the conditions that stand apart.
+	maxAreas = 64
+)
+
 // translator makes expressions of nodes. It fails as the parsers do.
 type translator struct {
 	properties Properties
 	errorAt    func(at place, message string) *Error
 	paths      map[string][]string // of properties (path)
+
+	at    *node // the predicate at hand
+	bytes int   // of conditions
+	areas int
 }
 
 func (t *translator) fail(n *node, format string, args ...any) {
@@ -29,11 +42,12 @@ func (t *translator) failUnless(ok bool, n *node, format string, args ...any) {
 // condition translates what is true, false or unknown. neg says that the negation
 // is wanted.
 func (t *translator) condition(n *node, neg bool) *Expr {
+	t.at = n
 	switch n.form {
 	case boolean:
-		return constant((n.text == "true") != neg)
+		return t.constant((n.text == "true") != neg)
 	case property:
-		return cond(t.operand(n).cel, " == ", strconv.FormatBool(!neg))
+		return t.cond(t.operand(n).cel, " == ", strconv.FormatBool(!neg))
 	case operation:
 	default:
 		t.fail(n, "%v, want a condition", n)
@@ -75,9 +89,16 @@ func (t *translator) condition(n *node, neg bool) *Expr {
 	return t.spatial(n, neg)
 }
 
-func cond(parts ...string) *Expr { return &Expr{Filter: strings.Join(parts, "")} }
+// cond is a condition of the predicate at hand.
+func (t *translator) cond(parts ...string) *Expr {
+	for _, p := range parts {
+		t.bytes += len(p)
+	}
+	t.failUnless(t.bytes <= maxConditions, t.at, "the conditions up to here take more than %d bytes in CEL, which they are translated into", maxConditions)
+	return &Expr{Filter: strings.Join(parts, "")}
+}
 
-func constant(is bool) *Expr { return &Expr{Filter: strconv.FormatBool(is)} }
+func (t *translator) constant(is bool) *Expr { return t.cond(strconv.FormatBool(is)) }
 
 // opposites of comparisons.
 var opposites = map[string]string{"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -119,7 +140,7 @@ func (t *translator) compare(op string, l, r *node, neg bool) *Expr {
 	case "<>":
 		op = "!="
 	}
-	return cond(notNull, left.cel, " ", op, " ", right.cel)
+	return t.cond(notNull, left.cel, " ", op, " ", right.cel)
 }
 
 // literals is what a comparison of two is, which is known at once.
@@ -156,7 +177,7 @@ func (t *translator) literals(op string, left, right operand, r *node) *Expr {
 		order = l.Compare(m)
 	}
 	t.failUnless(ok, r, "%v, want what %s compares with the literal before it, or a property", r, op)
-	return constant(holds(order, op))
+	return t.constant(holds(order, op))
 }
 
 // holds reports whether a comparison is true of what has that order.
@@ -200,16 +221,16 @@ func (t *translator) in(n *node, neg bool) *Expr {
 	if plain {
 		in := o.cel + " in [" + strings.Join(all, ", ") + "]"
 		if neg {
-			return cond(o.own, " != null && !(", in, ")")
+			return t.cond(o.own, " != null && !(", in, ")")
 		}
-		return cond(in)
+		return t.cond(in)
 	}
 	// The same as a = b OR a = c.
 	op := Or
 	if neg {
 		op = And
 	}
-	e := constant(neg) // of no element
+	e := t.constant(neg) // of no element
 	for i, a := range of.args {
 		if x := t.compare("=", n.args[0], a, neg); i > 0 {
 			e = join(op, e, x)
@@ -227,16 +248,16 @@ func (t *translator) isNull(n *node, neg bool) *Expr {
 	}
 	if a.form == property && a.text == geometry {
 		if neg {
-			return cond(`type != ""`)
+			return t.cond(`type != ""`)
 		}
-		return cond(`type == ""`)
+		return t.cond(`type == ""`)
 	}
 	o := t.operand(a)
 	switch {
 	case o.own == "":
-		return constant(neg)
+		return t.constant(neg)
 	case neg:
-		return cond(o.own, " != null")
+		return t.cond(o.own, " != null")
 	}
-	return cond(isNullCEL(t.path(a)))
+	return t.cond(isNullCEL(t.path(a)))
 }
