@@ -148,6 +148,9 @@ func TestFindsOfOdds(t *testing.T) {
 						} else { // It is answered later, by the same code without a budget.
 							q, e := c.search(kindFind, 0, p[headBytes:])
 							if err = e; err == nil {
+								err = q.prepare()
+							}
+							if err == nil {
 								if ans, err = q.run(s, new(store.Buffer), nil, nil); err == nil {
 									want, err = decode(kindReply, ans, a.q.Limit)
 								}

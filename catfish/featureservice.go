@@ -70,31 +70,46 @@ func (v *service) answerFeatures(kind fastmsg.Kind, p, out []byte) ([]byte, erro
 	return out, err
 }
 
-// search is a find, near or countFeatures, ready to be carried out.
+// search is a find, near or countFeatures.
 type search struct {
 	c       *collection
-	find    *store.Prepared
-	near    *store.PreparedNearest
+	q       store.Query
+	nearest store.NearestQuery // if isNear
+	isNear  bool
 	count   bool
 	ordered bool
+
+	// Ready to be carried out, by prepare.
+	find *store.Prepared
+	near *store.PreparedNearest
 }
 
 func (c *collection) search(kind fastmsg.Kind, arg uint32, p []byte) (s search, err error) {
-	s.c = c
-	if kind == kindNear {
-		q, err := getNear(arg, p)
-		if err == nil {
-			s.near, err = c.features.PrepareNearest(q)
-		}
+	s.c, s.isNear = c, kind == kindNear
+	if s.isNear {
+		s.nearest, err = getNear(arg, p)
 		return s, err
 	}
-	q, err := getFindQuery(p)
-	if err != nil {
-		return s, err
-	}
-	s.count, s.ordered = kind == kindCountFeatures, q.Order == store.ByID
-	s.find, err = c.features.Prepare(q)
+	s.q, err = getFindQuery(p)
+	s.count, s.ordered = kind == kindCountFeatures, s.q.Order == store.ByID
 	return s, err
+}
+
+func (q *search) prepare() (err error) {
+	if q.isNear {
+		q.near, err = q.c.features.PrepareNearest(q.nearest)
+	} else {
+		q.find, err = q.c.features.Prepare(q.q)
+	}
+	return err
+}
+
+// filter is the text of the filter.
+func (q *search) filter() string {
+	if q.isNear {
+		return q.nearest.Filter
+	}
+	return q.q.Filter
 }
 
 // run appends the answer to out. d is nil if it is carried out at once.
@@ -138,6 +153,19 @@ func (q *search) run(s *Server, b *store.Buffer, out []byte, d *doing) ([]byte, 
 func (v *service) findFeatures(c *collection, kind fastmsg.Kind, arg uint32, p, out []byte) ([]byte, error) {
 	q, err := c.search(kind, arg, p)
 	if err != nil {
+		return out, err
+	}
+	if !c.features.PreparesSoon(q.filter()) {
+		// Compiling it would hold up others that this worker serves.
+		v.pending = &work{s: v.s, source: v.source(), do: func(d *doing) ([]byte, error) {
+			if err := q.prepare(); err != nil {
+				return nil, c.goneOr(err)
+			}
+			return q.run(d.s, new(store.Buffer), nil, d)
+		}}
+		return out, nil
+	}
+	if err := q.prepare(); err != nil {
 		return out, err
 	}
 	begin := len(out)

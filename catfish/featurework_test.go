@@ -10,7 +10,10 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/internal/turns"
+	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/disk"
 )
@@ -87,6 +90,52 @@ func TestFeatureWorkOfNobody(t *testing.T) {
 	}
 	d.End()
 	l.respond(kindReply, nil)
+}
+
+// TestLongFilters: a worker does not compile a long filter, which takes up to 30 ms, but
+// leaves it to a work, unless the filter is known. Answers and errors are the same.
+func TestLongFilters(t *testing.T) {
+	s := startFeatures(t, ServerOptions{})
+	f := dialFeatures(t, s, Options{Transport: TransportTCP})
+	if _, _, err := f.Put(t.Context(), Feature{ID: "a", Geometry: orb.Point{1, 1}, Properties: []byte(`{"n":1}`)}, kv.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	long := "properties.n == 1" + strings.Repeat(" && properties.n != 2", 20)
+	c, err := s.colls.byName(testFeatures)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, wantPending := range []bool{true, false} {
+		p, err := appendFindQuery(nil, &FeatureQuery{Area: store.Box(0, 0, 2, 2), Filter: long}, feature.Geographic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := service{s: s}
+		if _, err := v.findFeatures(c, kindFind, 0, p, nil); err != nil || (v.pending != nil) != wantPending {
+			t.Errorf("%d times asked: pending %v, %v", i, v.pending != nil, err)
+		}
+		if n, err := f.Count(t.Context(), FeatureQuery{Filter: long}); err != nil || n != 1 {
+			t.Errorf("%d, %v", n, err)
+		}
+	}
+	n := 0
+	for _, err := range f.Nearest(t.Context(), NearestQuery{K: 1, Filter: long + " && true"}) {
+		if n++; err != nil {
+			t.Error(err)
+		}
+	}
+	bad := long + " && nosuch"
+	for _, err := range f.Search(t.Context(), FeatureQuery{Filter: bad}) {
+		if !errors.Is(err, filter.ErrFilter) || !strings.Contains(err.Error(), "nosuch") {
+			t.Error(err)
+		}
+	}
+	if _, err := f.DeleteWhere(t.Context(), FeatureQuery{Filter: bad}); !errors.Is(err, store.ErrQuery) || !strings.Contains(err.Error(), "nosuch") {
+		t.Error(err)
+	}
+	if deleted, err := f.DeleteWhere(t.Context(), FeatureQuery{Filter: long}); err != nil || deleted != n || n != 1 {
+		t.Errorf("%d deleted of %d, %v", deleted, n, err)
+	}
 }
 
 // TestDeleteWhereCounts: an error of a DeleteWhere counts what was deleted before it,

@@ -174,9 +174,6 @@ func (v *service) eraseWhere(c *collection, p []byte) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.features.Prepare(q); err != nil {
-		return err
-	}
 	v.pending = &work{s: v.s, source: v.source(), do: func(d *doing) ([]byte, error) {
 		q.Pace, q.Rest, q.Hold = d.pause, d.End, d.keeps
 		n, err := c.features.DeleteWhere(d.s.ctx, q)

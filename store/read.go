@@ -102,6 +102,16 @@ func (c *Collection) Prepare(q Query) (*Prepared, error) {
 	return q.prepare(c.o.Space, c.st.filters.Compile)
 }
 
+// soonFilter is the longest filter, in bytes, that is compiled within a millisecond
+// whatever it says: the worst take 7 us for each byte.
+const soonFilter = 128
+
+// PreparesSoon tells whether a query with this filter is prepared within a millisecond,
+// as it is short, or was compiled before.
+func (c *Collection) PreparesSoon(filter string) bool {
+	return len(filter) <= soonFilter || c.st.filters.Has(filter)
+}
+
 // PrepareTo is Prepare into memory that p has: see Prepared.Set.
 func (c *Collection) PrepareTo(p *Prepared, q *Query) error {
 	return p.set(q, c.o.Space, c.st.filters.Compile)

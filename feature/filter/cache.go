@@ -42,6 +42,13 @@ func (c *Cache) Compile(expr string) (*Program, error) {
 	return c.put(p), nil
 }
 
+// Has tells whether the program of expr is kept, so that Compile returns it at once.
+func (c *Cache) Has(expr string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.byText[expr] != nil
+}
+
 // Len returns how many programs are kept.
 func (c *Cache) Len() int {
 	c.mu.Lock()

@@ -238,6 +238,9 @@ func TestCache(t *testing.T) {
 	}
 	get(`properties.a`)
 	get(`properties.c`) // instead of b, which was not asked for longest
+	if !c.Has(`properties.a`) || c.Has(`properties.b`) || c.Has(`properties.x`) {
+		t.Error("has what it has not, or not what it has")
+	}
 	if c.Len() != 2 || get(`properties.a`) != a || get(`properties.b`) == b {
 		t.Errorf("%d programs, or the wrong one was dropped", c.Len())
 	}
