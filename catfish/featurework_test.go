@@ -106,7 +106,7 @@ func TestLongFilters(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, wantPending := range []bool{true, false} {
-		p, err := appendFindQuery(nil, &FeatureQuery{Area: store.Box(0, 0, 2, 2), Filter: long}, feature.Geographic)
+		p, err := appendFindQuery(nil, &store.Query{Area: store.Box(0, 0, 2, 2), Filter: long}, feature.Geographic)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -56,7 +56,7 @@ func TestCostOfPatterns(t *testing.T) {
 
 // What takes long calls Step, whose error ends it there and then, whatever the rest of
 // the condition says.
-func TestSteps(t *testing.T) {
+func TestMatchInSteps(t *testing.T) {
 	text := Input{Properties: []byte(`{"s":"` + strings.Repeat("ß", 50_000) + `"}`)}
 	zeros := `[0` + strings.Repeat(",0", 60) + `]`
 	for expr, in := range map[string]Input{
