@@ -64,7 +64,7 @@ func TestAnswerAtOnce(t *testing.T) {
 	least, most := 0, 0
 	for _, query := range []string{"?limit=1", "?limit=60", "?limit=400", "?limit=80", "?limit=2&bbox=0,0,1", "?limit=70&f=html"} {
 		before := l.n.Load()
-		ask(t, c, "GET "+empty+query+" HTTP/1.1\nHost: x\n\n")
+		ask(t, c, "GET "+empty+query+" HTTP/1.1\nHost: localhost\n\n")
 		res, err := http.ReadResponse(answers, nil)
 		if err != nil {
 			t.Fatal(query, err)
@@ -77,7 +77,7 @@ func TestAnswerAtOnce(t *testing.T) {
 		// As it is without a connection, but for the time.
 		want := w.get(empty + query)
 		if at := strings.Index(string(body), `"timeStamp"`); res.StatusCode != want.StatusCode ||
-			strings.ReplaceAll(string(body[:max(0, at)]), "http://x/", "http://example.com/") != string(want.body[:max(0, strings.Index(string(want.body), `"timeStamp"`))]) {
+			strings.ReplaceAll(string(body[:max(0, at)]), "http://localhost/", "http://example.com/") != string(want.body[:max(0, strings.Index(string(want.body), `"timeStamp"`))]) {
 			t.Errorf("%s: another answer: %s", query, res.Status)
 		}
 		if writes := l.n.Load() - before; len(body) <= gathered && writes != 1 {
@@ -100,7 +100,7 @@ func TestSlowReaderAtOnce(t *testing.T) {
 	inBubble(t, w, Options{IdleTimeout: 30 * time.Second}, func(t *testing.T, s *Server, l *pipes) {
 		c := l.dial()
 		defer c.Close()
-		ask(t, c, "GET "+empty+"?limit=50 HTTP/1.1\nHost: x\n\n")
+		ask(t, c, "GET "+empty+"?limit=50 HTTP/1.1\nHost: localhost\n\n")
 		synctest.Wait()
 		if s.conns.Use().Used != 1 || s.answers.Use().Used == 0 {
 			t.Errorf("%+v %+v: want a connection and an answer", s.conns.Use(), s.answers.Use())

@@ -235,6 +235,27 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
+// dialTLS is a server over TLS, and a client of it.
+func (w *site) dialTLS(t *testing.T) (addr string, c *http.Client) {
+	t.Helper()
+	ca := certstest.NewCA(t, t.TempDir(), "ca")
+	cert, key := ca.Issue(t, "server", 1)
+	s, err := certs.NewServer(certs.Files{Cert: cert, Key: key}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr = w.serveTCP(t, s.Config())
+	pem, err := os.ReadFile(ca.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(pem)
+	tr := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "localhost"}}
+	t.Cleanup(tr.CloseIdleConnections)
+	return addr, &http.Client{Transport: tr}
+}
+
 func listen(t *testing.T) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -289,11 +310,11 @@ func TestMalformedRequests(t *testing.T) {
 	for request, want := range map[string]string{
 		"GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 80<<10) + "\r\n\r\n": "431",
 		"GET /?" + strings.Repeat("x", 80<<10) + " HTTP/1.1\r\nHost: x\r\n\r\n":       "431",
-		"GET / HTTP/1.1\r\n\r\n":                                 "400", // no Host
-		"GET / HTTP/1.1\r\nHost: <x>\r\n\r\n":                    "400",
-		"nonsense\r\n\r\n":                                       "400",
-		"\x16\x03\x01\x00\x10aaaa\r\n\r\n":                       "400",
-		"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n": "200",
+		"GET / HTTP/1.1\r\n\r\n":                                     "400", // no Host
+		"GET / HTTP/1.1\r\nHost: <x>\r\n\r\n":                        "400",
+		"nonsense\r\n\r\n":                                           "400",
+		"\x16\x03\x01\x00\x10aaaa\r\n\r\n":                           "400",
+		"GET / HTTP/1.1\r\nHost: [::1]\r\nConnection: close\r\n\r\n": "200",
 	} {
 		c, err := net.Dial("tcp", addr)
 		if err != nil {
@@ -312,23 +333,9 @@ func TestMalformedRequests(t *testing.T) {
 
 // HTTP/2 and TLS, by the certificates of the command line.
 func TestHTTP2(t *testing.T) {
-	ca := certstest.NewCA(t, t.TempDir(), "ca")
-	cert, key := ca.Issue(t, "server", 1)
-	s, err := certs.NewServer(certs.Files{Cert: cert, Key: key}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
 	w := newSite(t, Options{})
-	addr := w.serveTCP(t, s.Config())
-	pem, err := os.ReadFile(ca.File)
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(pem)
-	tr := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "localhost"}}
-	defer tr.CloseIdleConnections()
-	res, err := (&http.Client{Transport: tr}).Get(fmt.Sprintf("https://%s%s/items?limit=100", addr, countries))
+	addr, client := w.dialTLS(t)
+	res, err := client.Get(fmt.Sprintf("https://%s%s/items?limit=100", addr, countries))
 	if err != nil {
 		t.Fatal(err)
 	}

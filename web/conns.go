@@ -23,7 +23,9 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &boundedConn{Conn: inner, idle: l.idle, source: budget.SourceOf(inner.RemoteAddr())}
+		c := &boundedConn{
+			Conn: inner, idle: l.idle, source: budget.SourceOf(inner.RemoteAddr()), loopback: isLoopback(inner.LocalAddr()),
+		}
 		if inner.LocalAddr().Network() == "unix" {
 			c.source = "unix"
 		}
@@ -39,10 +41,11 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 // boundedConn counts in the budget of its source until it is closed.
 type boundedConn struct {
 	net.Conn
-	account *budget.Account
-	idle    time.Duration
-	source  string // of its requests
-	once    sync.Once
+	account  *budget.Account
+	idle     time.Duration
+	source   string // of its requests
+	loopback bool   // it came in at a loopback address
+	once     sync.Once
 
 	gathering bool // of the goroutine that writes
 	gathered  []byte

@@ -15,9 +15,11 @@ import (
 // trust checks Options.Origin and Options.URL.
 func (s *Server) trust() error {
 	if u := s.o.URL; u != "" {
-		if p, err := url.Parse(u); err != nil || p.Scheme != "http" && p.Scheme != "https" || p.Host == "" || p.RawQuery != "" || p.Fragment != "" {
+		p, err := url.Parse(u)
+		if err != nil || p.Scheme != "http" && p.Scheme != "https" || p.Host == "" || p.RawQuery != "" || p.Fragment != "" {
 			return fmt.Errorf("web: URL %q, want one such as https://example.org/places", u)
 		}
+		s.urlHost = p.Hostname()
 	}
 	switch s.o.Origin {
 	case "":

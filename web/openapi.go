@@ -154,6 +154,9 @@ func (q *request) operation(o *operation) object {
 	if q.o.Keys != nil && !o.public {
 		errs = append(errs, 401, 403)
 	}
+	if q.o.Keys == nil {
+		errs = append(errs, 421) // a page whose name leads here now
+	}
 	if o.method != "get" {
 		errs = append(errs, 403) // from a page of another web site
 	}

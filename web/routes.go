@@ -150,6 +150,9 @@ func (e *timeoutError) Error() string {
 func (q *request) run(p page) error {
 	q.deadlines()
 	q.w.Header()["X-Content-Type-Options"] = nosniff
+	if err := q.misdirected(); err != nil {
+		return err
+	}
 	if q.allowOrigin(p) {
 		return nil
 	}

@@ -61,6 +61,7 @@ type Server struct {
 	refusals chan struct{}
 	cross    *http.CrossOriginProtection
 	index    *app.Index
+	urlHost  string // of Options.URL; empty: there is none
 	tiles
 	http *http.Server
 

@@ -38,7 +38,8 @@ func (f *httpFlags) register(c *cobra.Command) {
 	fs := c.Flags()
 	f.flags = fs
 	fs.StringVar(&f.addr, "http", "", "host:port to serve features on over HTTP (OGC API - Features), empty: none")
-	fs.StringVar(&f.url, "http-url", "", "how clients reach --http through a proxy, such as https://example.org/places; empty: as they say")
+	fs.StringVar(&f.url, "http-url", "", "how clients reach --http through a proxy, such as https://example.org/places; empty: as they say. Without\n"+
+		"--keys, --http on a loopback address serves only localhost, IP addresses and this host")
 	fs.StringVar(&f.origin, "http-cors", "", "web site whose pages may use --http, such as https://example.org, or * for all; empty: none")
 	fs.BoolVar(&f.load, "engine-load", false, "the engine room of --http (/engine) may start clients that search, in processes of their own: at most\n"+
 		fmt.Sprintf("%d, for %d s, one load at a time; with --keys it takes role admin of *", engine.MaxClients, engine.MaxSeconds))

@@ -28,5 +28,5 @@ func (e *Enemy) dialHTTP(ctx context.Context, i int, protocol string) (net.Conn,
 
 // webRequest is the head of a request of HTTP/1.1.
 func webRequest(method, path string, headers ...string) string {
-	return method + " " + path + " HTTP/1.1\r\nHost: attacked\r\n" + strings.Join(append(headers, "", ""), "\r\n")
+	return method + " " + path + " HTTP/1.1\r\nHost: localhost\r\n" + strings.Join(append(headers, "", ""), "\r\n")
 }

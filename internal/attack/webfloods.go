@@ -28,7 +28,7 @@ var http2Floods = Attack{
 			}
 			var block bytes.Buffer
 			h := hpack.NewEncoder(&block)
-			for _, field := range [][2]string{{":method", "GET"}, {":scheme", "https"}, {":authority", "attacked"}, {":path", webItems}} {
+			for _, field := range [][2]string{{":method", "GET"}, {":scheme", "https"}, {":authority", "localhost"}, {":path", webItems}} {
 				if err := h.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}); err != nil {
 					return err
 				}
