@@ -40,8 +40,8 @@
 //
 // # Reading the source
 //
-// options.go and server.go (life cycle), conns.go, handshake.go, routes.go, request.go and body.go
-// (bounds, keys), problem.go (errors), cors.go, negotiate.go and params.go (what is
+// options.go and server.go (life cycle), conns.go, handshake.go, routes.go, request.go, body.go and linger.go
+// (bounds, keys), problem.go (errors), cors.go and misdirected.go (browsers), negotiate.go and params.go (what is
 // asked for), bbox.go, datetime.go, properties.go and filter.go (conditions),
 // items.go, page.go and nearest.go (searches), events.go, areas.go and sse.go, tiles.go,
 // tilesets.go and counts.go, engine.go, feature.go, collections.go, manage.go and collectionspec.go, schema.go, links.go,

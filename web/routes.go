@@ -86,8 +86,19 @@ func (s *Server) routes() {
 	s.mux.Handle("/", s.serve(page{"", true, nil}))
 }
 
-// ServeHTTP answers one request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+// ServeHTTP answers one request. A body in chunks over HTTP/1.1 is the last thing of its
+// connection: it may have had a Content-Length, too, by which a proxy takes another part
+// of what follows for the next request (RFC 9112, section 6.1). net/http removes that
+// header before a handler sees it.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if len(r.TransferEncoding) > 0 {
+		w.Header()["Connection"] = closing
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// closing is a header's value.
+var closing = []string{"close"}
 
 func (s *Server) serve(p page) http.Handler { return s.within(s.o.RequestTimeout, p) }
 
@@ -123,6 +134,7 @@ func (s *Server) within(timeout time.Duration, p page) http.Handler {
 		defer q.account.Close()
 		if err := q.run(p); err != nil {
 			q.fail(err)
+			q.linger()
 		}
 	})
 }
