@@ -32,8 +32,8 @@
 //
 // A request counts in the budget of its source (package budget) with what it
 // holds: its body, what its search has found, and its answer until the client has
-// taken it. No answer is larger than a page of 8 MiB and one feature: a page that
-// is full ends there, with a link to the next. A client that takes none of its
+// taken it. The features of an answer take 8 MiB at most, or there is a single one: a
+// page that is full ends there, with a link to the next. A client that takes none of its
 // answer for IdleTimeout loses its connection. An upload of many features is stored as
 // it comes, and has no end in time: it takes a place among the streams. Searches take turns with others
 // that take long, as those of gRPC do (turns.Pacer).

@@ -99,10 +99,13 @@ func (q *request) itemsHTML(c api.FeatureCollection, i itemsQuery) error {
 	var rows []row
 	size := 0
 	f, err := q.search(c, i, func(g *store.Found) (bool, error) {
+		if size >= htmlBytes {
+			return false, nil
+		}
 		r := q.rowOf(c, g)
 		rows = append(rows, r)
 		size += 2 * (len(r.ID) + len(r.Href) + len(r.Properties))
-		return size < htmlBytes, q.hold(&q.holds.answer, int64(size))
+		return true, q.hold(&q.holds.answer, int64(size))
 	})
 	if err != nil {
 		return err

@@ -82,11 +82,16 @@ func (q *request) items() error {
 	b := (*body)[:0]
 	b = append(b, `{"type":"FeatureCollection","features":[`...)
 	f, err := q.search(c, i, func(g *store.Found) (bool, error) {
-		if b[len(b)-1] != '[' {
+		end, first := len(b), b[len(b)-1] == '['
+		if !first {
 			b = append(b, ',')
 		}
 		b = appendFeature(b, g)
-		return len(b) < pageBytes, q.holdBody(b)
+		if len(b) > pageBytes && !first {
+			b = b[:end]
+			return false, q.holdBody(b)
+		}
+		return true, q.holdBody(b)
 	})
 	*body = b
 	if err != nil {

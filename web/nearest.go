@@ -49,18 +49,19 @@ func (q *request) nearest() error {
 	b = append(b, `{"type":"FeatureCollection","features":[`...)
 	returned := 0
 	err = q.searchNearest(c, n, func(g *store.Found) (bool, error) {
-		if len(b) >= pageBytes {
-			// What is left out could not be asked for as a next page.
-			return false, &paramError{name: "limit", value: strconv.Itoa(n.K), err: errors.New("so many of these features are more than one answer holds"),
-				want: fmt.Sprintf("at most %d", returned)}
-		}
 		if returned > 0 {
 			b = append(b, ',')
 		}
-		returned++
 		b = appendFeature(b, g)
 		b = append(b[:len(b)-1], `,"distance":`...)
 		b = append(appendMetres(b, g.Distance), '}')
+		if len(b) > pageBytes && returned > 0 {
+			// What is left out could not be asked for as a next page.
+			return false, &paramError{name: "limit", value: strconv.Itoa(n.K),
+				err:  fmt.Errorf("so many of these features are more than the %d bytes that one answer holds", pageBytes),
+				want: fmt.Sprintf("at most %d", returned)}
+		}
+		returned++
 		return true, q.holdBody(b)
 	})
 	*body = b

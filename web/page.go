@@ -28,7 +28,8 @@ import (
 // So a request that counts costs one search, not two, and the second way holds ids, not
 // features.
 
-// pageBytes is when a page is full, whatever its limit: 10,000 places of 800 bytes.
+// pageBytes is how much the features of a page take at most, whatever its limit, but for
+// one that is larger: 10,000 places of 800 bytes.
 const pageBytes = 8 << 20
 
 // found is what a search gave.
@@ -37,6 +38,17 @@ type found struct {
 	returned int    // on this page
 	more     bool   // there is more behind it
 	last     []byte // the id behind which the next begins
+}
+
+// add adds a feature to the page, if there is room. The first always has.
+func (f *found) add(g *store.Found, add func(*store.Found) (bool, error)) (added bool, err error) {
+	if added, err = add(g); err != nil || !added {
+		f.more = true
+		return false, err
+	}
+	f.returned++
+	f.last = append(f.last[:0], g.ID...)
+	return true, nil
 }
 
 // pageSearch is what a search needs.
@@ -55,9 +67,9 @@ func (s *pageSearch) keep() {
 }
 
 // search calls add with the features of a page, until it returns false: then the
-// page is full, with that feature.
+// page is full without that feature.
 func (q *request) search(c api.FeatureCollection, i itemsQuery,
-	add func(*store.Found) (more bool, err error),
+	add func(*store.Found) (added bool, err error),
 ) (f found, err error) {
 	q.turns = turns.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
 	p := &q.turns
@@ -90,12 +102,7 @@ func (q *request) searchOrdered(c api.FeatureCollection, i *itemsQuery, f *found
 			f.more = true
 			return false, nil
 		}
-		more, err := add(g)
-		f.returned++
-		f.last = append(f.last[:0], g.ID...)
-		// That a full page is the last one is not known: the next may be empty.
-		f.more = !more
-		return more, err
+		return f.add(g, add)
 	})
 	if i.count {
 		f.matched = s.Matched
@@ -140,20 +147,18 @@ func (q *request) searchCounting(c api.FeatureCollection, i itemsQuery, f *found
 		if err := pace.Tick(); err != nil {
 			return false, err
 		}
-		f.last = append(f.last[:0], ids[at]...)
-		if g == nil {
-			return true, nil
+		ok, err := g != nil, error(nil)
+		if ok {
+			ok, err = s.query.MatchIn(g, steps)
 		}
-		if ok, err := s.query.MatchIn(g, steps); !ok || err != nil {
+		if ok && err == nil {
+			ok, err = i.rest.match(g, steps)
+		}
+		if !ok || err != nil {
+			f.last = append(f.last[:0], ids[at]...) // The next page begins behind it, too.
 			return err == nil, err
 		}
-		if ok, err := i.rest.match(g, steps); !ok || err != nil {
-			return err == nil, err
-		}
-		more, err := add(g)
-		f.returned++
-		f.more = f.more || !more && at < len(ids)-1
-		return more, err
+		return f.add(g, add)
 	})
 }
 
