@@ -2,7 +2,6 @@ package web
 
 import (
 	"errors"
-	"math"
 	"strconv"
 	"strings"
 
@@ -39,9 +38,9 @@ func (p *params) box() (*[4]float64, error) {
 	var all [6]float64
 	v := all[:0]
 	for s := range strings.SplitSeq(text, ",") {
-		f, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
-		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
-			return bad(errors.New(strconv.Quote(clip(s, maxValue)) + " is no number"))
+		f, err := number(s)
+		if err != nil {
+			return bad(err)
 		}
 		v = append(v, f)
 	}

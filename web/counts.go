@@ -72,10 +72,13 @@ func (q *request) counts() error {
 
 // zoom is that of the cells of /counts.
 func (p *params) zoom() (int, error) {
-	text, _ := p.take("zoom")
+	text, ok := p.take("zoom")
 	n, err := strconv.ParseUint(text, 10, 31)
 	if err != nil || n > tile.MaxCellZoom {
-		return 0, &paramError{name: "zoom", value: text, want: fmt.Sprintf("a number from 0 to %d: a cell is a tile of that zoom", tile.MaxCellZoom)}
+		if err = nil; !ok {
+			err = errMissing
+		}
+		return 0, &paramError{name: "zoom", value: text, err: err, want: fmt.Sprintf("a number from 0 to %d: a cell is a tile of that zoom", tile.MaxCellZoom)}
 	}
 	return int(n), nil
 }

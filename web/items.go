@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -33,7 +34,10 @@ func (q *request) itemsQueryOf(c api.FeatureCollection) (i itemsQuery, err error
 	}
 	if after, ok := p.take("after"); ok {
 		if err := feature.CheckID(after); err != nil {
-			return i, &paramError{name: "after", value: after, err: err, want: "the id of a feature"}
+			if after == "" {
+				err = errEmpty
+			}
+			return i, &paramError{name: "after", value: after, err: err, want: fmt.Sprintf("the id of a feature, 1 to %d bytes", feature.MaxIDBytes)}
 		}
 		i.query.After = after
 		i.query.Order = store.ByID

@@ -92,8 +92,8 @@ func (q *request) nearestQueryOf(c api.FeatureCollection) (n store.NearestQuery,
 		return n, err
 	}
 	if text, ok := p.take("max"); ok {
-		if n.Within, err = strconv.ParseFloat(text, 64); err != nil || !(n.Within > 0) || math.IsInf(n.Within, 0) {
-			return n, &paramError{name: "max", value: text, want: "metres, more than 0"}
+		if n.Within, err = number(text); err != nil || n.Within <= 0 {
+			return n, &paramError{name: "max", value: text, err: err, want: "metres, more than 0"}
 		}
 	}
 	conditions, rest, err := q.conditions(c, "point", "limit", "max", "f")
@@ -124,7 +124,7 @@ func (p *params) point() (lon, lat float64, err error) {
 			want: "longitude,latitude in degrees, from -180 to 180 and from -90 to 90"}
 	}
 	if !ok {
-		return bad(errors.New("it is missing"))
+		return bad(errMissing)
 	}
 	x, y, two := strings.Cut(text, ",")
 	if !two || strings.Contains(y, ",") {
@@ -132,8 +132,8 @@ func (p *params) point() (lon, lat float64, err error) {
 	}
 	var v [2]float64
 	for i, s := range []string{x, y} {
-		if v[i], err = strconv.ParseFloat(strings.TrimSpace(s), 64); err != nil || math.IsNaN(v[i]) {
-			return bad(fmt.Errorf("%q is no number", clip(s, maxValue)))
+		if v[i], err = number(s); err != nil {
+			return bad(err)
 		}
 	}
 	switch {

@@ -35,11 +35,11 @@ func parseParams(query string) (p params, err error) {
 		case err != nil:
 			return p, &paramError{name: clip(part, maxValue), err: err}
 		case !utf8.ValidString(name) || !utf8.ValidString(value):
-			return p, &paramError{name: strings.ToValidUTF8(name, "\uFFFD"), want: "UTF-8"}
+			return p, &paramError{name: strings.ToValidUTF8(name, "\uFFFD"), err: errNotUTF8, want: "UTF-8"}
 		case slices.ContainsFunc(p.all, func(o param) bool { return o.name == name }):
 			return p, &paramError{name: name, err: errTwice, want: "it once"}
 		case len(p.all) == maxParams:
-			return p, &paramError{name: name, want: fmt.Sprintf("at most %d parameters", maxParams)}
+			return p, &paramError{name: name, err: errTooMany, want: fmt.Sprintf("at most %d parameters", maxParams)}
 		}
 		p.all = append(p.all, param{name, value})
 	}
@@ -75,8 +75,6 @@ func (p *params) end(known string) error {
 	}
 	return nil
 }
-
-var errUnknown = fmt.Errorf("it is unknown here")
 
 // limit is how many features a page is to have.
 func (p *params) limit() (int, error) {

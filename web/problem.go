@@ -43,8 +43,15 @@ type problem struct {
 	Uploaded *uploaded `json:"uploaded,omitempty"`
 }
 
-// errTwice is about a parameter of which one value would have to be left out.
-var errTwice = errors.New("it is there twice")
+// What is wrong with a parameter.
+var (
+	errTwice   = errors.New("it is there twice") // One value would have to be left out.
+	errEmpty   = errors.New("it is empty")
+	errMissing = errors.New("it is missing")
+	errUnknown = errors.New("it is unknown here")
+	errNotUTF8 = errors.New("its name or value is not UTF-8")
+	errTooMany = errors.New("there are more of them than a request may have")
+)
 
 // paramError is about a parameter: 400.
 type paramError struct {
@@ -58,8 +65,11 @@ func (e *paramError) Error() string {
 	if e.value != "" {
 		s += fmt.Sprintf(" is %.100q", e.value)
 	}
-	if e.err != nil {
+	switch {
+	case e.err != nil:
 		s += ": " + e.err.Error()
+	case e.value == "":
+		s += ": " + errEmpty.Error()
 	}
 	if e.want != "" {
 		s += ", want " + e.want

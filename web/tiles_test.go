@@ -204,7 +204,7 @@ func TestTileErrors(t *testing.T) {
 		countries + "/tiles/1/0/0.mvt?filter=colour%3D1":  {400, "colour"},
 		countries + "/tiles/tile.json?colour=red":         {400, "colour"},
 		countries + "/tiles/WebMercatorQuad?colour=red":   {400, "colour"},
-		countries + "/counts":                             {400, `"zoom", want a number from 0 to 30`},
+		countries + "/counts":                             {400, `"zoom": it is missing, want a number from 0 to 30`},
 		countries + "/counts?zoom=31":                     {400, `"31", want a number from 0 to 30`},
 		countries + "/counts?zoom=8":                      {400, "65536 cells of zoom 8, at most 16384: ask for a smaller area"},
 		countries + "/counts?zoom=1&bbox=1":               {400, "bbox"},
