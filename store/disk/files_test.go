@@ -274,14 +274,24 @@ func TestCheckFindsChangedBytes(t *testing.T) {
 		}
 		last := &file[len(file)-1] // of the mark at the end of a table
 		*last ^= 0x10
+		plainly := func(err error) {
+			t.Helper()
+			if text := err.Error(); strings.ContainsAny(text, "<\n") || !strings.Contains(text, name) {
+				t.Errorf("the error names no file, or has a text for machines: %s", text)
+			}
+		}
 		if _, err := Open("data", Options{FS: fs}); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: another mark: %v", name, err)
+		} else {
+			plainly(err)
 		}
 		*last ^= 0x10
 		for i := 0; i < len(file); i += 7 {
 			file[i] ^= 0x10
 			if _, err := check(fs, "data"); !errors.Is(err, ErrCorrupt) {
 				t.Errorf("%s: byte %d of %d was changed, and is not noticed", name, i, len(file))
+			} else {
+				plainly(err)
 			}
 			file[i] ^= 0x10
 		}

@@ -39,11 +39,11 @@ func (db *DB) Load(ctx context.Context, collection uint32, workers int,
 		return it.Clone(pebble.CloneOptions{IterOptions: o})
 	}, collection)
 	if err != nil {
-		return errors.Join(err, it.Close())
+		return corrupt(errors.Join(err, it.Close()))
 	}
 	parts, err := divide(e.DB, collectionKey(statePrefix, collection), collectionEnd(statePrefix, collection))
 	if err != nil {
-		return errors.Join(err, it.Close())
+		return corrupt(errors.Join(err, it.Close()))
 	}
 	next := make(chan part, len(parts))
 	for _, p := range parts {
@@ -61,7 +61,7 @@ func (db *DB) Load(ctx context.Context, collection uint32, workers int,
 			return nil
 		})
 	}
-	return errors.Join(g.Wait(), it.Close())
+	return corrupt(errors.Join(g.Wait(), it.Close()))
 }
 
 // A part is a range of keys, from the first to before the second.
