@@ -20,6 +20,8 @@ type itemsQuery struct {
 	rest  *rest // of the filter; nil: nothing
 	limit int
 	count bool // numberMatched is wanted
+	exact bool // whatever time that takes
+	until time.Time // of counting, unless exact
 }
 
 // itemsQueryOf takes the parameters of /items.
@@ -44,7 +46,7 @@ func (q *request) itemsQueryOf(c api.FeatureCollection) (i itemsQuery, err error
 	}
 	switch text, ok := p.take("numberMatched"); {
 	case !ok || text == "true":
-		i.count = true
+		i.count, i.exact = true, ok
 	case text != "false":
 		return i, &paramError{name: "numberMatched", value: text, want: "true or false"}
 	}

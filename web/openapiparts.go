@@ -40,8 +40,8 @@ func (q *request) parameters(collections []string) object {
 		"limit": limit, "datetime": datetime, "properties": properties,
 		"after": query("after", "Only features behind this id: the link to the next page has it.",
 			object{"type": "string", "minLength": 1, "maxLength": feature.MaxIDBytes}),
-		"numberMatched": query("numberMatched", "false leaves numberMatched out, which costs a search of all that matches.",
-			object{"type": "boolean", "default": true}),
+		"numberMatched": query("numberMatched", "true counts all that matches, however long that takes; false leaves numberMatched out. "+
+			"Without the parameter it is there if it is known within 50 ms.", object{"type": "boolean"}),
 		"filter": query("filter", "Only features for which this is true, in CQL2 text, such as kind = 'cafe' AND S_WITHIN(geometry, BBOX(1, 42, 2, 43)), "+
 			"or in CQL2 JSON, such as {\"op\":\"=\",\"args\":[{\"property\":\"kind\"},\"cafe\"]}.",
 			object{"type": "string", "maxLength": cql2.MaxBytes}),

@@ -3,8 +3,10 @@ package web
 import (
 	"container/heap"
 	"context"
+	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/internal/turns"
@@ -13,20 +15,30 @@ import (
 
 // A page of features
 //
-// What is wanted are the first features by id behind one, and how many there are
-// in all. There are two ways:
+// What is wanted are the first features by id behind one, and, if it takes no longer than
+// countTime, how many there are in all (Query.numberMatched). There are three ways:
 //
-//	not counted, or        the store gives the first ones in their order; in an area
-//	in an area, or         it has to look at all of them anyway, and counts them
-//	no condition
-//	counted everywhere,    one search looks at all that the condition could mean,
-//	or more than a query   counts, and keeps the smallest ids: a heap of one more than
-//	has (filter.go)        the page has. Their features are then fetched, and judged
-//	                       again: what a writer changed in between is not given if it
-//	                       no longer fits
+//	walk      all features in the order of their ids, until the page is full, and from
+//	          there on to count as long as there is time: where no area is given
+//	ordered   the store gives the first ones of an area in their order. It looks at all
+//	          of the area, and counts it, or, if it need not be counted and the area
+//	          has much, walks
+//	whole     where a filter has more than a query has (filter.go): one search looks at
+//	          all of the area, counts, and keeps the smallest ids, a heap of one more
+//	          than the page has. Their features are then fetched, and judged again: what
+//	          a writer changed in between is not given if it no longer fits
 //
-// So a request that counts costs one search, not two, and the second way holds ids, not
-// features.
+// The last two have nothing to give before they have seen all of the area. So when the
+// time is over they go on only if they have found less than a page: features that fit are
+// rare then, and a walk would meet few. Else a walk meets enough of them in about the
+// same time again.
+
+// countTime is how long a search goes on to count what it has no other use for. An answer
+// within 0.1 s seems immediate, and this is half of it: some 50,000 features are counted.
+const countTime = 50 * time.Millisecond
+
+// errEnough ends a search when its time to count is over.
+var errEnough = errors.New("web: counted for long enough")
 
 // pageBytes is how much the features of a page take at most, whatever its limit, but for
 // one that is larger: 10,000 places of 800 bytes.
@@ -80,20 +92,115 @@ func (q *request) search(c api.FeatureCollection, i itemsQuery,
 	if i.count && i.query.Area == nil && i.query.Filter == "" && i.rest == nil {
 		f.matched, i.count = c.Len(), false
 	}
-	if i.rest != nil || i.count && i.query.Area == nil {
-		err = q.searchCounting(c, i, &f, p, add)
-	} else {
-		i.query.Order, i.query.Limit, i.query.Count = store.ByID, i.limit+1, i.count
-		err = q.searchOrdered(c, &i, &f, add)
+	if !i.exact {
+		i.until = q.o.Now().Add(countTime)
+	}
+	switch {
+	case i.query.Area == nil:
+		return f, q.walk(c, &i, &f, add)
+	case i.rest != nil:
+		err = q.searchWhole(c, i, &f, p, add)
+	default:
+		err = q.searchOrdered(c, i, &f, add)
+	}
+	if errors.Is(err, errEnough) {
+		i.count = false
+		err = q.walk(c, &i, &f, add)
 	}
 	return f, err
 }
 
-func (q *request) searchOrdered(c api.FeatureCollection, i *itemsQuery, f *found,
+// late reports whether the time to count is over.
+func (q *request) late(i *itemsQuery) bool { return !i.exact && !q.o.Now().Before(i.until) }
+
+// pause is the Pace of a search that ends as soon as enough is true and it is late.
+func (q *request) pause(i *itemsQuery, enough func() bool) func() error {
+	return func() error {
+		if err := q.turns.Pause(); err != nil {
+			return err
+		}
+		if enough() && q.late(i) {
+			return errEnough
+		}
+		return nil
+	}
+}
+
+// walk goes through the features by their ids.
+func (q *request) walk(c api.FeatureCollection, i *itemsQuery, f *found, add func(*store.Found) (bool, error)) error {
+	s := searches.Get().(*pageSearch)
+	defer s.keep()
+	i.query.Order, i.query.Limit, i.query.Count = store.ByID, 0, false
+	i.query.Pace = q.pause(i, func() bool { return f.more })
+	matched, steps := 0, q.steps()
+	through := func(yield func(*store.Found) (bool, error)) error {
+		if err := c.PrepareTo(&s.query, &i.query); err != nil {
+			return err
+		}
+		err := q.run1(c, s, func(g *store.Found) (bool, error) {
+			if ok, err := i.rest.match(g, steps); !ok || err != nil {
+				return err == nil, err
+			}
+			return yield(g)
+		})
+		if errors.Is(err, errEnough) {
+			i.count, err = false, nil
+		}
+		return err
+	}
+	err := through(func(g *store.Found) (bool, error) {
+		matched++
+		if f.more {
+			return true, nil
+		}
+		if f.returned < i.limit {
+			if added, err := f.add(g, add); added || err != nil {
+				return added, err
+			}
+		}
+		f.more = true
+		i.count = i.count && !q.late(i)
+		return i.count, nil
+	})
+	if after := i.query.After; err == nil && i.count && after != "" {
+		i.query.After = "" // What is on the pages before counts, too.
+		i.query.Pace = q.pause(i, func() bool { return true })
+		err = through(func(g *store.Found) (bool, error) {
+			before := string(g.ID) <= after
+			if before {
+				matched++
+			}
+			return before, nil
+		})
+	}
+	if i.count {
+		f.matched = matched
+	}
+	return err
+}
+
+// soon is the Pace of a search that gives nothing before it has seen all: when it is late
+// it ends if it has found a page, and otherwise goes on to its end.
+func (q *request) soon(i *itemsQuery, found func() bool) func() error {
+	decided := false
+	return q.pause(i, func() bool {
+		if decided {
+			return false
+		}
+		decided = q.late(i)
+		return found()
+	})
+}
+
+func (q *request) searchOrdered(c api.FeatureCollection, i itemsQuery, f *found,
 	add func(*store.Found) (bool, error),
 ) error {
 	s := searches.Get().(*pageSearch)
 	defer s.keep()
+	i.query.Order, i.query.Limit, i.query.Count = store.ByID, i.limit+1, i.count
+	if i.count {
+		i.query.Pace = q.soon(&i, func() bool { return f.returned == 0 && s.Matched > i.limit })
+	}
 	if err := c.PrepareTo(&s.query, &i.query); err != nil {
 		return err
 	}
@@ -104,23 +211,24 @@ func (q *request) searchOrdered(c api.FeatureCollection, i *itemsQuery, f *found
 		}
 		return f.add(g, add)
 	})
-	if i.count {
+	if i.count && err == nil {
 		f.matched = s.Matched
 	}
 	return err
 }
 
-func (q *request) searchCounting(c api.FeatureCollection, i itemsQuery, f *found, pace *turns.Pacer,
+func (q *request) searchWhole(c api.FeatureCollection, i itemsQuery, f *found, pace *turns.Pacer,
 	add func(*store.Found) (bool, error),
 ) error {
 	limit, after := i.limit, i.query.After
 	i.query.After, i.query.Order = "", store.AnyOrder
+	matched, steps := 0, q.steps()
+	i.query.Pace = q.soon(&i, func() bool { return matched > i.limit })
 	s := searches.Get().(*pageSearch)
 	defer s.keep()
 	if err := c.PrepareTo(&s.query, &i.query); err != nil {
 		return err
 	}
-	matched, steps := 0, q.steps()
 	var ids smallest
 	if err := q.run1(c, s, func(g *store.Found) (bool, error) {
 		if ok, err := i.rest.match(g, steps); !ok || err != nil {
