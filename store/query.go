@@ -33,6 +33,10 @@ type Query struct {
 	// Count has a search of an Area by id count all that it wants, which
 	// Buffer.Matched then is. It looks at all of the area, whatever the Limit.
 	Count bool
+	// Sample, if not nil, says by an entry of the tree whether its feature is looked at:
+	// a search of an Area in AnyOrder leaves others out without reading them. It is
+	// called by one goroutine.
+	Sample func(rstar.Rect) bool
 	// Fields are the parts of features that are wanted. Filters see all of them.
 	Fields feature.Selection
 	// Pace, if not nil, is called after each 0.1 ms or so of work, so that a
@@ -161,6 +165,8 @@ func (p *Prepared) set(q *Query, s feature.Space, compile func(string) (*filter.
 		return fmt.Errorf("%w: a cursor of an answer without order", ErrQuery)
 	case q.Count && (q.Order != ByID || q.Area == nil):
 		return fmt.Errorf("%w: only an order by id in an area is counted", ErrQuery)
+	case q.Sample != nil && (q.Order == ByID || q.Area == nil):
+		return fmt.Errorf("%w: only a search without order in an area is sampled", ErrQuery)
 	case q.Nowhere && s != feature.Geographic:
 		return fmt.Errorf("%w: features without a geometry in an area of a %v space", ErrQuery, s)
 	case q.Relation > feature.Contains:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/catfish-index/catfish/feature"
@@ -175,6 +176,9 @@ func (s *set) take(p *Prepared, items []rstar.Item, b *Buffer, yield func(*Found
 		return false, err
 	}
 	defer s.m.Leave(&b.one)
+	if p.Sample != nil {
+		items = slices.DeleteFunc(items, func(it rstar.Item) bool { return !p.Sample(it.Rect) })
+	}
 	for j := range min(ahead, len(items)) {
 		s.m.Prefetch(record.Ref(items[j].ID))
 	}

@@ -45,7 +45,7 @@ func (q *request) allowOrigin(p page) (answered bool) {
 	if q.o.Origin != "*" {
 		h.Add("Vary", "Origin")
 	}
-	h.Set("Access-Control-Expose-Headers", "ETag, Location, Link, Retry-After")
+	h.Set("Access-Control-Expose-Headers", "ETag, Location, Link, Retry-After, "+sampledHeader)
 	if q.r.Method != http.MethodOptions || q.r.Header.Get("Access-Control-Request-Method") == "" {
 		return false
 	}

@@ -19,8 +19,8 @@ type itemsQuery struct {
 	query store.Query
 	rest  *rest // of the filter; nil: nothing
 	limit int
-	count bool // numberMatched is wanted
-	exact bool // whatever time that takes
+	count bool      // numberMatched is wanted
+	exact bool      // whatever time that takes
 	until time.Time // of counting, unless exact
 }
 

@@ -72,7 +72,10 @@ func tiledResponses() object {
 		return object{"description": about, "content": object{contentType: object{"schema": schema}}}
 	}
 	drawn := one("Mapbox Vector Tile 2.1, of one layer with the collection's name", typeMVT, object{"type": "string", "format": "binary"})
-	drawn["headers"] = object{"ETag": header("Equal tags are equal tiles. None: the tile is of no one state, or depends on the time.")}
+	drawn["headers"] = object{
+		"ETag":        header("Equal tags are equal tiles. None: the tile is of no one state, or depends on the time."),
+		sampledHeader: header("Of a filtered tile with too many features: the part that was looked at, such as 1/12. Its clusters count each for 12, and have property sampled, 12."),
+	}
 	return object{
 		"TileMatrixSets": content("The tile matrix sets", typeJSON, having("tileMatrixSets")),
 		"TileMatrixSet":  content("The tile matrix set (OGC 17-083r4)", typeJSON, having("tileMatrices")),

@@ -31,6 +31,8 @@ import (
 const (
 	// DrawingBytes is what a tile takes while it is drawn: 2 MB, and an encoder.
 	DrawingBytes = 2<<20 + encoderBytes
+	// sampledHeader says of a filtered tile which part of its features was looked at.
+	sampledHeader = "Catfish-Sampled"
 	// drawTries is how often a drawing begins again that the process was stopped in.
 	drawTries = 3
 )
@@ -101,6 +103,9 @@ func (q *request) tile(z, x, y string) error {
 		return err
 	}
 	q.varyByCoding()
+	if t.Sampled != 0 {
+		q.w.Header().Set(sampledHeader, "1/"+strconv.Itoa(t.Sampled))
+	}
 	q.mayBeKept("no-store") // until it is known to be of one state
 	if t.ETag != "" {
 		q.mayBeKept("no-cache")
@@ -178,9 +183,6 @@ func (q *request) drawn(c *store.Collection, at [3]int, o tile.Options) (t tile.
 		t, err = q.cache.Tile(q.ctx, c, at[0], at[1], at[2], o)
 		return err
 	})
-	if errors.Is(err, tile.ErrTooMany) {
-		err = fmt.Errorf("%w; tiles of larger zooms have fewer", err)
-	}
 	if !t.Coded {
 		as = identity
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -215,11 +216,37 @@ func TestTileErrors(t *testing.T) {
 			t.Errorf("%s: %q, want %q", target, p.Detail, want.says)
 		}
 	}
-	// A filter that would have to look at too many features says so.
-	w.tiles.cache = tile.NewCache(1<<20, tile.Builder{MaxFiltered: 10})
-	p := w.problem(w.get(countries+"/tiles/0/0/0.mvt?filter=id%3D'CH'"), 400)
-	if !strings.Contains(p.Detail, `0/0/0 of "countries": too many for one answer: a filter over more than 10 features; tiles of larger zooms`) {
-		t.Errorf("%q", p.Detail)
+}
+
+// A filter over too many features looks at a sample, and the tile says so, each time.
+func TestSampledTile(t *testing.T) {
+	w := newSite(t, Options{Origin: "*"})
+	w.points(400)
+	w.tiles.cache = tile.NewCache(1<<20, tile.Builder{MaxFiltered: 100})
+	for _, c := range []struct{ target, sampled string }{
+		{"0/0/0.mvt?even=true", "1/4"}, {"0/0/0.mvt?filter=" + url.QueryEscape("even=true AND NOT S_INTERSECTS(geometry,BBOX(0,80,1,81))"), "1/4"},
+		{"0/0/0.mvt?n=-1", "1/4"}, {"0/0/0.mvt", ""}, {"5/16/10.mvt?even=true", ""},
+	} {
+		var first []byte
+		for try := range 2 {
+			a := w.get(emptyTiles + c.target)
+			if a.StatusCode != http.StatusOK && a.StatusCode != http.StatusNoContent || a.Header.Get(sampledHeader) != c.sampled {
+				t.Errorf("%s: %s, sampled %q: %.200s", c.target, a.Status, a.Header.Get(sampledHeader), a.body)
+			}
+			if has := bytes.Contains(a.body, []byte("sampled")); has != (c.sampled != "" && len(a.body) > 0) || try > 0 && !bytes.Equal(a.body, first) {
+				t.Errorf("%s: property sampled: %v", c.target, has)
+			}
+			first = a.body
+			if expose := a.Header.Get("Access-Control-Expose-Headers"); !strings.Contains(expose, sampledHeader) {
+				t.Errorf("pages of others see %q", expose)
+			}
+		}
+	}
+	for query, want := range map[string]string{"": "<nil>", "?even=true": "Number"} {
+		layer := w.json(emptyTiles + "tile.json" + query)["vector_layers"].([]any)[0].(map[string]any)
+		if got := fmt.Sprint(layer["fields"].(map[string]any)["sampled"]); got != want {
+			t.Errorf("tile.json%s: sampled is %s, want %s", query, got, want)
+		}
 	}
 }
 

@@ -204,9 +204,12 @@ func (q *request) tileJSON() error {
 }
 
 // fieldsOf are the properties of features and clusters in tiles, with their types for
-// people.
+// people. Filtered tiles may be of a sample.
 func fieldsOf(d *store.Description, o *tile.Options) object {
 	fields := object{"cluster": "Boolean", "point_count": "Number"}
+	if o.Filter != "" || o.Also != nil {
+		fields["sampled"] = "Number"
+	}
 	for name, schema := range tilePropertiesOf(d) {
 		if name != "id" && (o.NoProperties || len(o.Fields) > 0 && !slices.Contains(o.Fields, name)) {
 			continue

@@ -208,7 +208,7 @@ func TestTileJSON(t *testing.T) {
 	if got := fmt.Sprint(d["tiles"]); got != "[https://example.org/geo/collections/empty/tiles/{z}/{x}/{y}.mvt?properties=name&filter=n%3D1]" {
 		t.Error(got)
 	}
-	if got := fmt.Sprint(d["vector_layers"].([]any)[0].(map[string]any)["fields"]); got != "map[cluster:Boolean id:String name:String point_count:Number]" {
+	if got := fmt.Sprint(d["vector_layers"].([]any)[0].(map[string]any)["fields"]); got != "map[cluster:Boolean id:String name:String point_count:Number sampled:Number]" {
 		t.Error(got)
 	}
 	// What crosses 180 degrees has the whole width.

@@ -20,8 +20,8 @@ var (
 	ErrNoTile = errors.New("tile: no such tile")
 	// ErrSpace: tiles are of the sphere, and the collection is of a plane.
 	ErrSpace = errors.New("tile: the collection is not geographic")
-	// ErrTooMany: a filter would have to look at too many features, or clusters
-	// would have too many cells. Those of a smaller area can be had.
+	// ErrTooMany: counts would have too many cells, or their filter would have to look
+	// at too many features. A smaller area has fewer.
 	ErrTooMany = errors.New("tile: too many for one answer")
 )
 
@@ -33,7 +33,7 @@ const (
 	// they are MaxBytes, and reading them takes 20 ms.
 	MaxFeatures = 10_000
 	// MaxFiltered is how many boxes of features there may be for a filter to look
-	// at: half a second of work.
+	// at: half a second of work. Of more it looks at a sample.
 	MaxFiltered = 200_000
 )
 
@@ -47,8 +47,7 @@ type Options struct {
 	// NoProperties leaves them out. The id stays.
 	NoProperties bool
 	// Filter is a condition (package feature/filter). Then features are counted one
-	// by one, and if more than MaxFiltered are in the tile's area the error is
-	// ErrTooMany.
+	// by one, and of more than MaxFiltered in the tile's area a sample (Tile.Sampled).
 	Filter string
 	// Also, if not nil, is a condition that Filter cannot have. It must be a function
 	// of the feature alone, and AlsoName another one for another condition. As with
@@ -90,6 +89,9 @@ type Tile struct {
 	// same options, and for no others; it does not depend on Options.Coding. "": a write
 	// was under way there meanwhile, or the filter depends on the time.
 	ETag string
+	// Sampled, if not 0, says that a filter looked at the features of one in so many boxes,
+	// and counted each for so many, but for large shapes.
+	Sampled int
 
 	revision uint64
 	until    time.Duration // when the first feature expires, 0: never
@@ -124,6 +126,7 @@ type drawing struct {
 	q        *store.Prepared
 	most     int // features
 	filtered int // boxes
+	sample   sample
 	maxBytes int
 	until    time.Duration
 }
@@ -178,6 +181,7 @@ func (d *drawing) tile(ctx context.Context) (t Tile, err error) {
 	if t.Data, err = d.draw(ctx); err != nil {
 		return Tile{}, fmt.Errorf("tile: %d/%d/%d of %q: %w", d.area.z, d.area.x, d.area.y, d.c.Name(), err)
 	}
+	t.Sampled = d.sample.every
 	after, err := d.c.Changes(d.q.Boxes())
 	if err != nil {
 		return Tile{}, err
@@ -211,7 +215,9 @@ func (d *drawing) draw(ctx context.Context) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !few && d.o.filtered():
-		return nil, tooManyFor(d.filtered)
+		if err := d.sampled(ctx); err != nil {
+			return nil, err
+		}
 	case few:
 		if data, ok, err := d.features(ctx); ok || err != nil {
 			return data, err
@@ -292,10 +298,6 @@ func (d *drawing) expires(f *store.Found) {
 	if f.Expiry != 0 && (d.until == 0 || f.Expiry < d.until) {
 		d.until = f.Expiry
 	}
-}
-
-func tooManyFor(filtered int) error {
-	return fmt.Errorf("%w: a filter over more than %d features", ErrTooMany, filtered)
 }
 
 func geographic(c *store.Collection) error {

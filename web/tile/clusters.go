@@ -98,7 +98,7 @@ func (d *drawing) clusters(ctx context.Context, n int) (data []byte, ok bool, er
 		case !inside && n < mostCells:
 		case in == 1 && n > 1:
 			d.ids = append(d.ids, g.Only[at])
-		case !d.layer.cluster(at, m, in):
+		case !d.layer.cluster(at, m, in, d.sample.every):
 			return nil, false, nil
 		}
 	}
@@ -131,6 +131,10 @@ func (d *drawing) countFound(ctx context.Context) (ok bool, err error) {
 			return true, nil // In the buffer, where there are no cells.
 		}
 		b := boxes[i]
+		n := d.sample.counts(b)
+		if n == 0 {
+			return true, nil
+		}
 		column, row := g.Cell(b.MinX/2+b.MaxX/2, b.MinY/2+b.MaxY/2)
 		left, bottom := g.Cell(b.MinX, b.MinY)
 		right, top := g.Cell(b.MaxX, b.MaxY)
@@ -143,7 +147,7 @@ func (d *drawing) countFound(ctx context.Context) (ok bool, err error) {
 			ok = len(g.Wide) <= g.MostWide
 		case column < 0 || row < 0 || column >= len(g.X)-1 || row >= len(g.Y)-1:
 		default:
-			if g.Counts[at]++; g.Counts[at] == 1 {
+			if g.Counts[at] += n; g.Counts[at] == 1 {
 				g.Only[at] = uint64(len(d.names))
 				d.names = append(d.names, string(f.ID))
 			}

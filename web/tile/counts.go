@@ -134,7 +134,7 @@ func (d *drawing) countFiltered(ctx context.Context) (err error) {
 	case err != nil:
 		return err
 	case !few:
-		return tooManyFor(MaxFiltered)
+		return fmt.Errorf("%w: a filter over more than %d features", ErrTooMany, MaxFiltered)
 	}
 	d.names = d.names[:0]
 	_, err = d.countFound(ctx)

@@ -30,7 +30,7 @@
 // and "point_count": how many boxes the tree has there. A feature of many parts or
 // positions may have several boxes (feature.View.Boxes), and counts for each; one that
 // has expired counts until it is removed. With a filter features are counted, once,
-// and those that have expired are not.
+// and those that have expired are not; of very many a sample.
 //
 // Latitudes beyond 85.0511 degrees are cut off, as everywhere in Web Mercator. Edges
 // are cut at a tile's borders where they are straight in longitude and latitude, and
@@ -40,6 +40,6 @@
 // # Reading order
 //
 // area.go where a tile lies, shape.go how a geometry is drawn, layer.go the bytes,
-// build.go and clusters.go what is drawn; cache.go how tiles are kept and why none
+// build.go, clusters.go and sample.go what is drawn; cache.go how tiles are kept and why none
 // is stale.
 package tile

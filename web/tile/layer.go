@@ -114,6 +114,7 @@ var (
 	keyID      = []byte("id")
 	keyCluster = []byte("cluster")
 	keyCount   = []byte("point_count")
+	keySampled = []byte("sampled")
 )
 
 // feature adds what is drawn of a feature; false: there is no more room.
@@ -168,13 +169,17 @@ func (l *layer) wants(name []byte) bool {
 }
 
 // cluster adds a point for a number of boxes; false: there is no more room. cell is
-// its place in the order.
-func (l *layer) cluster(cell int, at spot, count uint32) bool {
+// its place in the order. If sampled is not 0 the number is of a sample.
+func (l *layer) cluster(cell int, at spot, count uint32, sampled int) bool {
 	order, tags, geom := len(l.order), len(l.tags), len(l.geom)
 	l.order = binary.BigEndian.AppendUint32(append(l.order, orderCluster), uint32(cell))
 	l.tag(keyCluster, []byte{valueBool, 1})
 	l.value = binary.AppendUvarint(append(l.value[:0], valueInt), uint64(count))
 	l.tag(keyCount, l.value)
+	if sampled != 0 {
+		l.value = binary.AppendUvarint(append(l.value[:0], valueInt), uint64(sampled))
+		l.tag(keySampled, l.value)
+	}
 	l.geom = append(l.geom, 1<<3|moveTo)
 	l.geom = binary.AppendUvarint(l.geom, zigzag(int64(at.x)))
 	l.geom = binary.AppendUvarint(l.geom, zigzag(int64(at.y)))

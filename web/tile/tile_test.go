@@ -2,6 +2,7 @@ package tile
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -387,19 +388,91 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestFilterBounded: a filter is refused where it would look at too many, and only
-// there.
-func TestFilterBounded(t *testing.T) {
-	c := places(t, scattered(rand.New(rand.NewPCG(2, 9)), 200, false)...)
-	b := Builder{MaxFiltered: 199}
-	o := Options{Filter: "id == 'p3'"}
-	if _, err := b.Tile(t.Context(), c, 0, 0, 0, o); !errors.Is(err, ErrTooMany) {
-		t.Errorf("a filter over 200 features: %v", err)
+// TestSample: a filter looks at a sample where there are too many features, the same one
+// for the same state, and counts about as many as there are. The tile says so.
+func TestSample(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 9))
+	const n, every = 20_000, 10
+	all := make([]store.Feature, n)
+	for i := range all {
+		all[i] = store.Feature{ID: fmt.Sprint("p", i), Geometry: orb.Point{r.Float64()*360 - 180, r.Float64()*160 - 80}}
+		if i%4 == 0 { // with boxes of its own for each part
+			p := all[i].Geometry.(orb.Point)
+			all[i].Geometry = orb.MultiPoint{p, {-p[0], p[1]}, {p[0], -p[1]}}
+		}
 	}
-	draw(t, b, c, 0, 0, 0, Options{})
-	draw(t, b, c, 12, 2065, 1512, o)
-	b.MaxFiltered++
-	draw(t, b, c, 0, 0, 0, o)
+	all = append(all, store.Feature{ID: "land", Geometry: orb.Polygon{square(10, 10, 80, 60)}},
+		store.Feature{ID: "road", Geometry: orb.LineString{{-100, 10}, {-20, 10.2}}})
+	c := places(t, all...)
+	slices.Reverse(all)
+	other := places(t, all...)
+	boxes, few, err := boxesOf(c)
+	if err != nil || !few {
+		t.Fatal(boxes, err)
+	}
+	b := Builder{MaxFiltered: (boxes + every - 1) / every}
+	o := Options{Filter: "id.endsWith('1') || !id.startsWith('p')"}
+	tile := draw(t, b, c, 0, 0, 0, o)
+	again := draw(t, b, other, 0, 0, 0, o)
+	if tile.Sampled != every || again.Sampled != every || !bytes.Equal(tile.Data, again.Data) {
+		t.Errorf("sampled %d and %d, equal %v", tile.Sampled, again.Sampled, bytes.Equal(tile.Data, again.Data))
+	}
+	count, shapes := int64(0), 0
+	for _, d := range decode(t, tile.Data, "places") {
+		if d.typ != typePoint {
+			shapes++
+			continue
+		}
+		if got := d.tags["point_count"].(int64); got%every == 0 && d.tags["sampled"] == int64(every) {
+			count += got
+			continue
+		}
+		t.Errorf("%v", d.tags)
+	}
+	if shapes != 2 || count < n/10*8/10 || count > n/10*12/10 {
+		t.Errorf("%d shapes, %d counted, want about %d", shapes, count, n/10)
+	}
+	// What is exact says nothing.
+	for _, exact := range []Tile{draw(t, b, c, 0, 0, 0, Options{}), draw(t, b, c, 4, 3, 5, o), draw(t, Builder{}, c, 0, 0, 0, o)} {
+		if exact.Sampled != 0 {
+			t.Errorf("sampled %d", exact.Sampled)
+		}
+		for _, d := range decode(t, exact.Data, "places") {
+			if d.tags["sampled"] != nil {
+				t.Errorf("%v", d.tags)
+			}
+		}
+	}
+}
+
+func boxesOf(c *store.Collection) (n int, all bool, err error) {
+	d, err := new(Builder).prepare(c, 0, 0, 0, Options{})
+	if err != nil {
+		return 0, false, err
+	}
+	return d.count(context.Background(), math.MaxInt/2)
+}
+
+// TestSampleOfShapes: of more large shapes than a tile draws there is a sample, too.
+func TestSampleOfShapes(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 9))
+	all := make([]store.Feature, 1000)
+	for i := range all {
+		x, y := r.Float64()*300-150, r.Float64()*120-60
+		all[i] = store.Feature{ID: fmt.Sprint("p", i), Geometry: orb.LineString{{x, y}, {x + 20, y + 1}}}
+	}
+	c := places(t, all...)
+	for most, want := range map[int]int{2000: 1000, 999: 100} {
+		shapes := 0
+		for _, d := range decode(t, draw(t, Builder{MaxFiltered: 100, MaxFeatures: most}, c, 0, 0, 0, Options{Filter: "id != ''"}).Data, "places") {
+			if d.typ == typeLine {
+				shapes++
+			}
+		}
+		if shapes < want*7/10 || shapes > want*13/10 {
+			t.Errorf("at most %d are drawn: %d shapes, want about %d", most, shapes, want)
+		}
+	}
 }
 
 // TestWide: what is wide is drawn among clusters.
