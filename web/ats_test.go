@@ -220,6 +220,11 @@ func TestATS_core_fc_md_items(t *testing.T) { // -items and -items-links
 	for _, c := range w.json("/collections")["collections"].([]any) {
 		c := c.(map[string]any)
 		wantRels(t, c, "items "+typeGeoJSON, "items text/html", "describedby "+typeSchema)
+		for _, page := range []string{"nearest?point=0,0", "counts?zoom=0"} {
+			if !slices.ContainsFunc(c["links"].([]any), func(l any) bool { return strings.HasSuffix(l.(map[string]any)["href"].(string), "/"+page) }) {
+				t.Errorf("no link to %s", page)
+			}
+		}
 		for _, l := range c["links"].([]any) {
 			if l.(map[string]any)["type"] == typeEvents {
 				continue // It goes on (events_test.go).

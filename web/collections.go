@@ -126,6 +126,8 @@ func (q *request) aboutOf(c api.FeatureCollection) (about, store.Description, er
 			{q.at("", "collections", name, "queryables"), "http://www.opengis.net/def/rel/ogc/1.0/queryables", typeSchema, "what filters may be about"},
 			{q.at("", "collections", name, "tiles"), relTilesetsVector, typeJSON, "its vector tiles"},
 			{q.at("", "collections", name, "events"), "monitor", typeEvents, "what is written to it"},
+			{q.at("point=0,0", "collections", name, "nearest"), "related", typeGeoJSON, "its features nearest to a point"},
+			{q.at("zoom=0", "collections", name, "counts"), "related", typeGeoJSON, "how many features there are in each cell of a zoom"},
 		},
 	}
 	if firstPageMisleads(&d) {
