@@ -10,7 +10,7 @@ import (
 	"github.com/catfish-index/catfish/web/tile"
 )
 
-// Counts of features by cells, for clusters and heat maps (tile.Counts): the cells of a
+// Counts of features by cells, for clusters and heat maps (tile.Builder.Counts): the cells of a
 // zoom that have something in them, as GeoJSON.
 
 const (
@@ -43,7 +43,7 @@ func (q *request) counts() error {
 	if err := q.drawConditions(c, &o, "f", "bbox", "zoom"); err != nil {
 		return err
 	}
-	cells, err := q.counted(c, area, zoom, o)
+	cells, sampled, err := q.counted(c, area, zoom, o)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,12 @@ func (q *request) counts() error {
 			return err
 		}
 	}
-	b = fmt.Appendf(b, "],\"numberReturned\":%d}\n", len(cells))
+	b = fmt.Appendf(b, "],\"numberReturned\":%d", len(cells))
+	if sampled != 0 {
+		b = fmt.Appendf(b, ",\"sampled\":%d", sampled)
+		q.sampled(sampled)
+	}
+	b = append(b, "}\n"...)
 	*body = b
 	return q.send(http.StatusOK, typeGeoJSON, b)
 }
@@ -83,13 +88,13 @@ func (p *params) zoom() (int, error) {
 	return int(n), nil
 }
 
-// counted is tile.Counts. Few count at a time, as few draw: the memory is the same.
-func (q *request) counted(c *store.Collection, area *[4]float64, zoom int, o tile.Options) (cells []tile.Cell, err error) {
+// counted is tile.Builder.Counts. Few count at a time, as few draw: the memory is the same.
+func (q *request) counted(c *store.Collection, area *[4]float64, zoom int, o tile.Options) (cells []tile.Cell, sampled int, err error) {
 	p := q.pacer(&o)
 	defer p.End()
 	stopped := q.bounded(q.ctx, func() {
 		err = q.again(p, func() (err error) {
-			cells, err = tile.Counts(q.ctx, c, area[0], area[1], area[2], area[3], zoom, o)
+			cells, sampled, err = q.builder.Counts(q.ctx, c, area[0], area[1], area[2], area[3], zoom, o)
 			return err
 		})
 	})
@@ -99,7 +104,7 @@ func (q *request) counted(c *store.Collection, area *[4]float64, zoom int, o til
 	case errors.Is(err, tile.ErrTooMany):
 		err = fmt.Errorf("%w: ask for a smaller area, or for cells of a smaller zoom", err)
 	}
-	return cells, err
+	return cells, sampled, err
 }
 
 // appendCell appends a cell as a feature: a point in its middle, with its box.

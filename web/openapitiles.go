@@ -76,14 +76,16 @@ func tiledResponses() object {
 		"ETag":        header("Equal tags are equal tiles. None: the tile is of no one state, or depends on the time."),
 		sampledHeader: header("Of a filtered tile with too many features: the part that was looked at, such as 1/12. Its clusters count each for 12, and have property sampled, 12."),
 	}
+	counts := one("A point in the middle of each cell that is not without any, with property count and the cell's bbox. "+
+		"Member sampled: a filter looked at a part of the features, and the counts are estimates.", typeGeoJSON, ref("schemas", "FeatureCollection"))
+	counts["headers"] = object{sampledHeader: header("The part of the features that a filter looked at, such as 1/12, if it is not all.")}
 	return object{
 		"TileMatrixSets": content("The tile matrix sets", typeJSON, having("tileMatrixSets")),
 		"TileMatrixSet":  content("The tile matrix set (OGC 17-083r4)", typeJSON, having("tileMatrices")),
 		"TileSets":       content("The tilesets", typeJSON, having("tilesets")),
 		"TileSet":        content("The tileset (OGC 17-083r4)", typeJSON, having("dataType", "crs", "links")),
 		"Tile":           drawn,
-		"Counts": one("A point in the middle of each cell that is not without any, with property count and the cell's bbox", typeGeoJSON,
-			ref("schemas", "FeatureCollection")),
-		"TileJSON": one("TileJSON 3.0", typeJSON, having("tilejson", "tiles", "vector_layers")),
+		"Counts":         counts,
+		"TileJSON":       one("TileJSON 3.0", typeJSON, having("tilejson", "tiles", "vector_layers")),
 	}
 }

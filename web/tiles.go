@@ -31,7 +31,7 @@ import (
 const (
 	// DrawingBytes is what a tile takes while it is drawn: 2 MB, and an encoder.
 	DrawingBytes = 2<<20 + encoderBytes
-	// sampledHeader says of a filtered tile which part of its features was looked at.
+	// sampledHeader says which part of its features a filtered tile, or counts, are of.
 	sampledHeader = "Catfish-Sampled"
 	// drawTries is how often a drawing begins again that the process was stopped in.
 	drawTries = 3
@@ -39,6 +39,7 @@ const (
 
 // tiles are those that are drawn and kept.
 type tiles struct {
+	builder  tile.Builder
 	cache    *tile.Cache
 	drawings *turns.Turns
 	bytes    int64 // of the cache, at most
@@ -46,7 +47,7 @@ type tiles struct {
 
 func newTiles(o *Options) tiles {
 	bytes := max(0, o.TileCacheBytes)
-	return tiles{tile.NewCache(bytes, tile.Builder{}), turns.New(o.MaxDrawings), bytes}
+	return tiles{cache: tile.NewCache(bytes, tile.Builder{}), drawings: turns.New(o.MaxDrawings), bytes: bytes}
 }
 
 // use is what is kept. Tiles belong to no source, so nobody has a share; what does not
@@ -69,6 +70,9 @@ func (q *request) xyz() error {
 func (q *request) rowColumn() error {
 	return q.tile(q.r.PathValue("tileMatrix"), q.r.PathValue("tileCol"), q.r.PathValue("tileRow"))
 }
+
+// sampled says that the features of one in so many boxes were looked at.
+func (q *request) sampled(every int) { q.w.Header().Set(sampledHeader, "1/"+strconv.Itoa(every)) }
 
 func noTile(format string, args ...any) error {
 	return &statusError{http.StatusNotFound, "there is no such tile, " + fmt.Sprintf(format, args...)}
@@ -104,7 +108,7 @@ func (q *request) tile(z, x, y string) error {
 	}
 	q.varyByCoding()
 	if t.Sampled != 0 {
-		q.w.Header().Set(sampledHeader, "1/"+strconv.Itoa(t.Sampled))
+		q.sampled(t.Sampled)
 	}
 	q.mayBeKept("no-store") // until it is known to be of one state
 	if t.ETag != "" {

@@ -222,7 +222,14 @@ func TestTileErrors(t *testing.T) {
 func TestSampledTile(t *testing.T) {
 	w := newSite(t, Options{Origin: "*"})
 	w.points(400)
-	w.tiles.cache = tile.NewCache(1<<20, tile.Builder{MaxFiltered: 100})
+	w.tiles.builder.MaxFiltered = 100
+	w.tiles.cache = tile.NewCache(1<<20, w.tiles.builder)
+	for query, want := range map[string]string{"": "<nil>", "&even=true": "4"} {
+		a := w.get("/collections/empty/counts?zoom=3" + query)
+		if got := fmt.Sprint(a.json(t)["sampled"]); a.StatusCode != http.StatusOK || got != want || (a.Header.Get(sampledHeader) == "1/4") != (want == "4") {
+			t.Errorf("counts%s: %s, sampled %s, %q", query, a.Status, got, a.Header.Get(sampledHeader))
+		}
+	}
 	for _, c := range []struct{ target, sampled string }{
 		{"0/0/0.mvt?even=true", "1/4"}, {"0/0/0.mvt?filter=" + url.QueryEscape("even=true AND NOT S_INTERSECTS(geometry,BBOX(0,80,1,81))"), "1/4"},
 		{"0/0/0.mvt?n=-1", "1/4"}, {"0/0/0.mvt", ""}, {"5/16/10.mvt?even=true", ""},

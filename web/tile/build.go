@@ -20,8 +20,7 @@ var (
 	ErrNoTile = errors.New("tile: no such tile")
 	// ErrSpace: tiles are of the sphere, and the collection is of a plane.
 	ErrSpace = errors.New("tile: the collection is not geographic")
-	// ErrTooMany: counts would have too many cells, or their filter would have to look
-	// at too many features. A smaller area has fewer.
+	// ErrTooMany: counts would have too many cells. A smaller area has fewer.
 	ErrTooMany = errors.New("tile: too many for one answer")
 )
 
@@ -97,7 +96,7 @@ type Tile struct {
 	until    time.Duration // when the first feature expires, 0: never
 }
 
-// Builder draws tiles. The zero value is ready, and safe for concurrent use.
+// Builder draws tiles, and counts. The zero value is ready, and safe for concurrent use.
 type Builder struct {
 	// If not 0, less than the constants.
 	MaxBytes, MaxFeatures, MaxFiltered int
@@ -144,6 +143,13 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
+func (b *Builder) maxFiltered() int {
+	if b.MaxFiltered > 0 {
+		return min(b.MaxFiltered, MaxFiltered)
+	}
+	return MaxFiltered
+}
+
 func (b *Builder) prepare(c *store.Collection, z, x, y int, o Options) (*drawing, error) {
 	a, err := newArea(z, x, y)
 	if err != nil {
@@ -152,15 +158,12 @@ func (b *Builder) prepare(c *store.Collection, z, x, y int, o Options) (*drawing
 	if err := geographic(c); err != nil {
 		return nil, err
 	}
-	d := &drawing{c: c, o: o, area: a, most: MaxFeatures, filtered: MaxFiltered, maxBytes: MaxBytes}
+	d := &drawing{c: c, o: o, area: a, most: MaxFeatures, filtered: b.maxFiltered(), maxBytes: MaxBytes}
 	if b.MaxBytes > 0 {
 		d.maxBytes = min(d.maxBytes, b.MaxBytes)
 	}
 	if b.MaxFeatures > 0 {
 		d.most = min(d.most, b.MaxFeatures)
-	}
-	if b.MaxFiltered > 0 {
-		d.filtered = min(d.filtered, b.MaxFiltered)
 	}
 	q, err := c.Prepare(store.Query{Area: store.Box(a.west, a.south, a.east, a.north), Filter: o.Filter, Pace: o.Pace, Hold: o.Hold})
 	d.q = q

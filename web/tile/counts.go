@@ -35,33 +35,34 @@ func (c *Cell) Middle() (longitude, latitude float64) {
 //
 // Without a condition (Options.Filter, Also) boxes are counted, as in a tile's clusters,
 // from counts of whole leaves of the tree where they lie in one cell; with one, features.
-// Of the other options Pace and Hold are used. ErrTooMany: more than MaxCells, or, with a
-// filter, than MaxFiltered features; a smaller area or larger cells can be had.
-func Counts(ctx context.Context, c *store.Collection, west, south, east, north float64, zoom int, o Options) ([]Cell, error) {
+// Of the other options Pace and Hold are used. If sampled is not 0 there are more than
+// MaxFiltered boxes for a filter to look at, and the counts are those of a sample
+// (Tile.Sampled). ErrTooMany: more than MaxCells; a smaller area or larger cells have fewer.
+func (b *Builder) Counts(ctx context.Context, c *store.Collection, west, south, east, north float64, zoom int, o Options) (all []Cell, sampled int, err error) {
 	if zoom < 0 || zoom > MaxCellZoom {
-		return nil, fmt.Errorf("%w: cells of zoom %d, want 0 to %d", ErrNoTile, zoom, MaxCellZoom)
+		return nil, 0, fmt.Errorf("%w: cells of zoom %d, want 0 to %d", ErrNoTile, zoom, MaxCellZoom)
 	}
 	if err := geographic(c); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	q, err := c.Prepare(store.Query{Area: store.Box(west, south, east, north), Filter: o.Filter, Pace: o.Pace, Hold: o.Hold})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	world := &area{n: float64(uint(1) << zoom)}
 	pieces, n := spansOf(world, q)
 	if n > MaxCells {
-		return nil, fmt.Errorf("%w: %.0f cells of zoom %d, at most %d", ErrTooMany, n, zoom, MaxCells)
+		return nil, 0, fmt.Errorf("%w: %.0f cells of zoom %d, at most %d", ErrTooMany, n, zoom, MaxCells)
 	}
-	d := &drawing{scratch: scratches.Get().(*scratch), c: c, o: o, most: MaxFeatures}
+	d := &drawing{scratch: scratches.Get().(*scratch), c: c, o: o, most: MaxFeatures, filtered: b.maxFiltered()}
 	defer scratches.Put(d.scratch)
-	var all []Cell
 	for _, p := range pieces {
 		if all, err = d.counts(ctx, all, world, p); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
+		sampled = max(sampled, d.sample.every)
 	}
-	return all, nil
+	return all, sampled, nil
 }
 
 // span is some columns and rows of cells; rows are from the north.
@@ -130,11 +131,14 @@ func (d *drawing) countFiltered(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	switch _, few, err := d.count(ctx, MaxFiltered); {
+	d.sample = sample{width: math.Inf(1), height: math.Inf(1)} // No shapes are drawn.
+	switch _, few, err := d.count(ctx, d.filtered); {
 	case err != nil:
 		return err
 	case !few:
-		return fmt.Errorf("%w: a filter over more than %d features", ErrTooMany, MaxFiltered)
+		if err := d.sampledBeside(ctx); err != nil {
+			return err
+		}
 	}
 	d.names = d.names[:0]
 	_, err = d.countFound(ctx)

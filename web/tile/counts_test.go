@@ -24,9 +24,9 @@ func TestCounts(t *testing.T) {
 	}{{-180, -85, 180, 85, 0}, {-180, -90, 180, 90, 5}, {-180, -85, 180, 85, 3}, {177, -20, -170, 30, 4}, {-10, 30, 20, 60, 7}, {10, 10, -10, 20, 0}, {170, -10, -170, 10, 1}} {
 		for _, filter := range []string{"", "properties.even || id == '180'"} {
 			o := Options{Filter: filter}
-			cells, err := Counts(t.Context(), c, x.west, x.south, x.east, x.north, x.zoom, o)
-			if err != nil {
-				t.Fatal(err)
+			cells, sampled, err := new(Builder).Counts(t.Context(), c, x.west, x.south, x.east, x.north, x.zoom, o)
+			if err != nil || sampled != 0 {
+				t.Fatal(sampled, err)
 			}
 			if len(cells) == 0 {
 				t.Errorf("%+v: no cells", x)
@@ -61,6 +61,29 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+// TestSampledCounts: a filter over too many counts a sample, and says so.
+func TestSampledCounts(t *testing.T) {
+	c := places(t, scattered(rand.New(rand.NewPCG(6, 4)), 5000, true)...)
+	o := Options{Filter: "properties.even"}
+	sum := func(b Builder, west, east float64) (n, sampled int) {
+		cells, sampled, err := b.Counts(t.Context(), c, west, -85, east, 85, 3, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range cells {
+			n += at.Count
+		}
+		return n, sampled
+	}
+	for _, x := range [][2]float64{{-180, 180}, {90, -90}} {
+		exact, none := sum(Builder{}, x[0], x[1])
+		about, sampled := sum(Builder{MaxFiltered: 200}, x[0], x[1])
+		if none != 0 || sampled < 4 || about < exact*6/10 || about > exact*14/10 || about%sampled != 0 {
+			t.Errorf("%v: %d of a sample of 1/%d, want about %d (%d)", x, about, sampled, exact, none)
+		}
+	}
+}
+
 // TestCountsRefused: too many cells, none, and of a plane.
 func TestCountsRefused(t *testing.T) {
 	st := open(t, store.Options{})
@@ -80,7 +103,7 @@ func TestCountsRefused(t *testing.T) {
 		{plane, world, 1, ErrSpace}, {c, []float64{0, 1, 0, -1}, 1, feature.ErrInvalidGeometry},
 		{c, world, 7, nil}, {c, []float64{1, 1, 1, 1}, MaxCellZoom, nil},
 	} {
-		if _, err := Counts(t.Context(), x.c, x.a[0], x.a[1], x.a[2], x.a[3], x.zoom, Options{}); !errors.Is(err, x.want) {
+		if _, _, err := new(Builder).Counts(t.Context(), x.c, x.a[0], x.a[1], x.a[2], x.a[3], x.zoom, Options{}); !errors.Is(err, x.want) {
 			t.Errorf("%v, zoom %d: %v, want %v", x.a, x.zoom, err, x.want)
 		}
 	}

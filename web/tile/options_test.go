@@ -35,7 +35,7 @@ func TestAlso(t *testing.T) {
 		}
 	}
 	count := func(o Options) (n int) {
-		cells, err := Counts(t.Context(), c, -180, -90, 180, 90, 3, o)
+		cells, _, err := new(Builder).Counts(t.Context(), c, -180, -90, 180, 90, 3, o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,10 +26,15 @@ type sample struct {
 	width, height float64 // what is larger, in degrees, is always in it
 }
 
-// sampled sets the sample of the area, by one pass over the tree.
+// sampled sets the sample of the tile's area, by one pass over the tree.
 func (d *drawing) sampled(ctx context.Context) error {
+	d.sample.width, d.sample.height = 2*360/d.area.n/mostCells, 2*(d.area.north-d.area.south)/mostCells
+	return d.sampledBeside(ctx)
+}
+
+// sampledBeside sets the sample beside what is large.
+func (d *drawing) sampledBeside(ctx context.Context) error {
 	s := &d.sample
-	s.width, s.height = 2*360/d.area.n/mostCells, 2*(d.area.north-d.area.south)/mostCells
 	n, large := 0, 0
 	d.q.Sample = func(r rstar.Rect) bool {
 		n++
