@@ -30,6 +30,8 @@ func TestCountTime(t *testing.T) {
 		{"filter=" + or + "even=true", n / 2, false}, {"filter=" + or + "n=2999", 1, true}, {"bbox=-180,-90,180,90&filter=" + or + "even=true", n / 2, false},
 		{"even=true&after=p200", n / 2, false}, {"bbox=-180,-90,180,90&even=true&after=p200", n / 2, false}, {"filter=" + or + "even=true&after=p200", n / 2, false},
 		{"n=5&after=p200", 1, false},
+		// Their ids are far behind, so a walk would not meet them soon.
+		{"limit=1&bbox=-180,-90,180,90&filter=n%3E=300+AND+n%3C1000", 700, true}, {"limit=1&filter=" + or + "n%3E=300+AND+n%3C1000", 700, true},
 	} {
 		for _, late := range []bool{false, true} {
 			step.Store(0)

@@ -1,0 +1,86 @@
+package web
+
+import (
+	"errors"
+
+	"github.com/catfish-index/catfish/api"
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/store"
+)
+
+// walk goes through the features by their ids.
+func (q *request) walk(c api.FeatureCollection, i itemsQuery, f *found, add func(*store.Found) (bool, error)) error {
+	s := searches.Get().(*pageSearch)
+	defer s.keep()
+	i.query.Pace = q.pause(&i, func() bool { return f.more })
+	matched, steps := 0, q.steps()
+	through := func(yield func(*store.Found) (bool, error)) error {
+		err := q.through(c, s, &i, steps, yield)
+		if errors.Is(err, errEnough) {
+			i.count, err = false, nil
+		}
+		return err
+	}
+	err := through(func(g *store.Found) (bool, error) {
+		matched++
+		if f.more {
+			return true, nil
+		}
+		if f.returned < i.limit {
+			if added, err := f.add(g, add); added || err != nil {
+				return added, err
+			}
+		}
+		f.more = true
+		i.count = i.count && !q.late(&i)
+		return i.count, nil
+	})
+	if after := i.query.After; err == nil && i.count && after != "" {
+		i.query.After = "" // What is on the pages before counts, too.
+		i.query.Pace = q.pause(&i, func() bool { return true })
+		err = through(func(g *store.Found) (bool, error) {
+			before := string(g.ID) <= after
+			if before {
+				matched++
+			}
+			return before, nil
+		})
+	}
+	if i.count {
+		f.matched = matched
+	}
+	return err
+}
+
+// through calls yield with what is wanted, in the order of ids.
+func (q *request) through(c api.FeatureCollection, s *pageSearch, i *itemsQuery, steps *feature.Steps, yield func(*store.Found) (bool, error)) error {
+	i.query.Order, i.query.Limit, i.query.Count = store.ByID, 0, false
+	if err := c.PrepareTo(&s.query, &i.query); err != nil {
+		return err
+	}
+	return q.run1(c, s, func(g *store.Found) (bool, error) {
+		if ok, err := i.rest.match(g, steps); !ok || err != nil {
+			return err == nil, err
+		}
+		return yield(g)
+	})
+}
+
+// walkArea finds a page of an area by a walk, and does not count. errEnough: it has met
+// too few for that, and nothing was given.
+func (q *request) walkArea(c api.FeatureCollection, i itemsQuery, f *found, add func(*store.Found) (bool, error)) error {
+	s := searches.Get().(*pageSearch)
+	defer s.keep()
+	i.until = q.o.Now().Add(countTime)
+	i.query.Pace = q.pause(&i, func() bool { return true })
+	steps := q.steps()
+	var ids []string
+	if err := q.through(c, s, &i, steps, func(g *store.Found) (bool, error) {
+		ids = append(ids, string(g.ID))
+		return len(ids) <= i.limit, q.hold(&q.holds.ids, q.holds.ids+int64(idBytes+len(g.ID)))
+	}); err != nil {
+		return err
+	}
+	f.more = len(ids) > i.limit
+	return q.give(c, s, &i, ids, f, steps, add)
+}
