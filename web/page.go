@@ -112,8 +112,8 @@ func (q *request) search(c api.FeatureCollection, i itemsQuery,
 	return f, err
 }
 
-// late reports whether the time to count is over.
-func (q *request) late(i *itemsQuery) bool { return !i.exact && !q.o.Now().Before(i.until) }
+// pastCountTime reports whether the time to count is over.
+func (q *request) pastCountTime(i *itemsQuery) bool { return !i.exact && !q.o.Now().Before(i.until) }
 
 // pause is the Pace of a search that ends as soon as enough is true and it is late.
 func (q *request) pause(i *itemsQuery, enough func() bool) func() error {
@@ -121,7 +121,7 @@ func (q *request) pause(i *itemsQuery, enough func() bool) func() error {
 		if err := q.turns.Pause(); err != nil {
 			return err
 		}
-		if enough() && q.late(i) {
+		if enough() && q.pastCountTime(i) {
 			return errEnough
 		}
 		return nil
@@ -136,7 +136,7 @@ func (q *request) soon(i *itemsQuery, found func() bool) func() error {
 		if decided {
 			return false
 		}
-		decided = q.late(i)
+		decided = q.pastCountTime(i)
 		return found()
 	})
 }

@@ -32,7 +32,7 @@ func (q *request) walk(c api.FeatureCollection, i itemsQuery, f *found, add func
 			}
 		}
 		f.more = true
-		i.count = i.count && !q.late(&i)
+		i.count = i.count && !q.pastCountTime(&i)
 		return i.count, nil
 	})
 	if after := i.query.After; err == nil && i.count && after != "" {
