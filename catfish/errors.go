@@ -203,9 +203,11 @@ type remoteError struct {
 }
 
 func (e *remoteError) Error() string {
-	switch e.sentinel {
-	case ErrNotFound, ErrExists, ErrConflict: // What is there, as in this process.
-		return e.text
+	// What is there, or not, is said as in this process.
+	for _, is := range []error{ErrNotFound, ErrExists, ErrConflict} {
+		if errors.Is(e.sentinel, is) {
+			return e.text
+		}
 	}
 	return "server: " + e.text
 }

@@ -97,8 +97,8 @@ func (r *results) reject(index int, id string, err error) error {
 }
 
 func (r *results) line(out []byte) error {
-	r.out = append(out, '\n')
-	if len(r.out) >= chunk {
+	out = append(out, '\n')
+	if r.out = out; len(r.out) >= chunk {
 		return r.tell()
 	}
 	return nil

@@ -93,7 +93,7 @@ func TestRefusedForever(t *testing.T) {
 		inBubble(t, w, Options{}, func(t *testing.T, s *Server, l *pipes) {
 			c := l.dial()
 			begun := time.Now()
-			ask(t, c, "POST /collections/empty/items HTTP/1.1\nHost: x\nContent-Type: application/json\nContent-Length: 1000000000\n\n{")
+			ask(t, c, "PUT /collections/empty/items/a HTTP/1.1\nHost: x\nContent-Type: application/json\nContent-Length: 1000000000\n\n{")
 			if status, text := answerOf(t, c); status != http.StatusRequestEntityTooLarge {
 				t.Errorf("%d: %s", status, text)
 			}

@@ -43,8 +43,8 @@ func (sf *sourceFlags) notBoxes(err error, files []string) error {
 			if perr == nil {
 				_ = r.Close() // only opened
 			}
-			if hint := convertible(perr, spec, "NAME"); hint != perr {
-				return hint
+			if errors.As(perr, new(*places.ForeignError)) {
+				return convertible(perr, spec, "NAME")
 			}
 			return fmt.Errorf("%w\n%s", err, placesHint)
 		}
