@@ -58,6 +58,7 @@ const (
 func (q *request) followed(c api.FeatureCollection) (map[string]*followed, error) {
 	q.turns = turns.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
 	defer q.turns.End()
+	q.params.later = true
 	var specs []areaSpec
 	var err error
 	text, named := q.params.take("areas")
@@ -207,7 +208,7 @@ func (s *areaSpec) followed(c api.FeatureCollection, filters map[string]*followe
 	}
 	f := filters[string(s.Filter)]
 	if f == nil {
-		p := params{all: []param{{name: "filter", value: string(s.Filter)}, {name: "filter-lang", value: langJSON}}, taken: make([]bool, 2)}
+		p := params{later: true, all: []param{{name: "filter", value: string(s.Filter)}, {name: "filter-lang", value: langJSON}}, taken: make([]bool, 2)}
 		var text string
 		if json.Unmarshal(s.Filter, &text) == nil {
 			p.all[0].value, p.all[1].value = text, langText

@@ -142,7 +142,7 @@ func TestBadAreas(t *testing.T) {
 		{in(`{"name":"a","point":[1,91],"radius":5}`), 400, "point [1 91]"},
 		{in(`{"name":"a","geometry":{"type":"Point","coordinates":[1,1]}}`), 400, "want a Polygon"},
 		{in(`{"name":"a","geometry":{"type":"Polygon","coordinates":[[[0,0],[1,1],[1,0],[0,1],[0,0]]]}}`), 422, `area "a"`},
-		{in(`{"name":"a","bbox":[0,0,1,1],"filter":"colour = 1"}`), 400, "colour"},
+		{in(`{"name":"a","bbox":[0,0,1,1],"filter":"colour = "}`), 400, "filter"},
 		{in(`{"name":"a","bbox":[0,0,1,1],"filter":7}`), 400, `area "a"`},
 		{in(`{"name":"a","bbox":[0,0,1,1],"colour":7}`), 400, "colour"},
 		{in(`{"name":"a","bbox":[0,0,1,1]},{"name":"a","bbox":[0,0,1,1]}`), 400, "two of that name"},
@@ -177,5 +177,24 @@ func TestAreasAreCounted(t *testing.T) {
 	w.problem(w.do("POST", emptyEvents, `{"areas":[`+strings.Join(all, ",")+`]}`, asJSON), http.StatusServiceUnavailable)
 	if u := w.answers.Use(); u.Used != 0 || u.Refused == 0 {
 		t.Errorf("%+v", u)
+	}
+}
+
+// A fence can be followed before the first vehicle: its filter names a property that no
+// feature has yet.
+func TestAreasOfLaterProperties(t *testing.T) {
+	w := newSite(t, Options{})
+	s := w.serveTest(t)
+	f := follow(t, s.Client(), eventsOf(s, "filter", "speed > 30"))
+	f.next("progress")
+	named := followAreas(t, s.Client(), s.URL+emptyEvents, `{"areas":[{"name":"depot","bbox":[0,0,10,10],"filter":"speed > 30"}]}`)
+	named.next("progress")
+	w.put("empty", at("slow", 1, 1, `{"speed":20}`))
+	w.put("empty", at("fast", 1, 1, `{"speed":40}`))
+	if got := f.told(1); got[0] != "enter fast " {
+		t.Errorf("%q", got)
+	}
+	if got := named.told(1); got[0] != "enter fast depot" {
+		t.Errorf("%q", got)
 	}
 }

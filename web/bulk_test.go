@@ -171,6 +171,11 @@ func TestBadUploads(t *testing.T) {
 			t.Errorf("%s: %s", c.name, p.Detail)
 		}
 	}
+	// A client of lines that gets none is told the reasons as well.
+	res := w.do("POST", empty, bad, asNDJSON, "Accept: application/x-ndjson")
+	if p := w.problem(res, 422); p.Uploaded == nil || len(p.Uploaded.Errors) != 1 {
+		t.Errorf("%+v", p)
+	}
 	// A line that is too long is one bad feature, and the next is not.
 	for _, sep := range []string{"\n", "\x1e"} {
 		a := w.must(w.do("POST", empty, strings.Join([]string{good, long, strings.Repeat("x", 5*fullRead), good}, sep), map[string]string{"\n": asNDJSON, "\x1e": asSeq}[sep]), http.StatusOK)

@@ -82,10 +82,10 @@ func (r *results) stored(index int, id string, s store.Stored) error {
 func (r *results) reject(index int, id string, err error) error {
 	r.Rejected++
 	e := rejected{index, id, clip(withoutPackages(err.Error()), maxReason)}
+	if !r.begun && len(r.Errors) < toldErrors { // Without a line sent the answer is a document.
+		r.Errors = append(r.Errors, e)
+	}
 	if !r.lines {
-		if len(r.Errors) < toldErrors {
-			r.Errors = append(r.Errors, e)
-		}
 		return nil
 	}
 	r.out = strconv.AppendInt(append(r.out, `{"index":`...), int64(index), 10)
@@ -144,6 +144,9 @@ func (r *results) end(err error) error {
 	if err != nil && !r.begun {
 		r.out = nil
 		return &uploadError{err, r.uploaded}
+	}
+	if r.lines {
+		r.Errors = nil
 	}
 	last := struct {
 		*uploaded

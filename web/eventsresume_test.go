@@ -159,7 +159,7 @@ func TestEventsRefused(t *testing.T) {
 	for target, parameter := range map[string]string{
 		emptyEvents + "?bbox=1,2,3":                "bbox",
 		emptyEvents + "?filter=n+%3C":              "filter",
-		emptyEvents + "?filter=colour=1":           "filter",
+		emptyEvents + "?filter=colour%20%3D":       "filter",
 		emptyEvents + "?limit=1":                   "limit",
 		emptyEvents + "?lastEventId=x":             "lastEventId",
 		emptyEvents + "?lastEventId=1-":            "lastEventId",

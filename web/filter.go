@@ -43,7 +43,7 @@ func (p *params) filter(c api.FeatureCollection, q *store.Query) (rest *rest, co
 	if err != nil {
 		return nil, "", err
 	}
-	e, err := parse(text, cql2.Properties{Schema: d.Properties, More: d.MoreProperties})
+	e, err := parse(text, cql2.Properties{Schema: d.Properties, More: d.MoreProperties || p.later})
 	if err != nil {
 		return nil, "", &paramError{name: "filter", value: text, err: err}
 	}

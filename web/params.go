@@ -14,6 +14,7 @@ import (
 type params struct {
 	all   []param
 	taken []bool
+	later bool // a filter may name properties that no feature has yet
 }
 
 type param struct{ name, value string }

@@ -289,3 +289,26 @@ func TestFeatureLine(t *testing.T) {
 		t.Errorf("%s, %v", got, err)
 	}
 }
+
+// A property whose name a reader would take for the geometry does not move the place.
+func TestCSVGeometryNames(t *testing.T) {
+	for _, names := range [][]string{{"geom"}, {"Geometry"}, {"WKT"}, {"longitude", "latitude"}, {"lon", "lat"}, {"the_geom", "wkt"}} {
+		properties := map[string]string{}
+		for _, name := range names {
+			properties[name] = "9"
+		}
+		text, err := json.Marshal(properties)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		place := Place{ID: "a", Geometry: orb.Point{1, 2}, Properties: text}
+		if _, err := Write(&out, CSV, each([]Place{place}), WriteOptions{}); err != nil {
+			t.Fatal(names, err)
+		}
+		all, _, err := readAll(t, "x.csv", out.String(), Options{})
+		if err != nil || len(all) != 1 || all[0].Geometry != (orb.Point{1, 2}) {
+			t.Errorf("%v: %v, %v\n%s", names, all, err, out.String())
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/paulmach/orb"
 	"github.com/paulmach/orb/encoding/wkt"
@@ -102,11 +103,11 @@ func (t *tableWriter) begin() error {
 			}
 		}
 	}
-	header := []string{"id", "lon", "lat"}
-	if t.wkt {
-		header = []string{"id", "wkt"}
+	header := append([]string{"id", "lon", "lat"}, t.columns...)
+	if t.wkt || !positionsFirst(header) {
+		t.wkt = true
+		header = append([]string{"id", "wkt"}, t.columns...)
 	}
-	header = append(header, t.columns...)
 	if err := t.out.Write(header); err != nil {
 		return fmt.Errorf("places: writing: %w", err)
 	}
@@ -118,6 +119,19 @@ func (t *tableWriter) begin() error {
 	}
 	t.first = nil
 	return nil
+}
+
+// positionsFirst reports whether a reader of the header takes columns lon and lat for the
+// positions. Properties may have names that it prefers, such as geometry; none is preferred
+// to the first column wkt.
+func positionsFirst(header []string) bool {
+	lower := make([]string, len(header))
+	for i, name := range header {
+		lower[i] = strings.ToLower(strings.TrimSpace(name))
+	}
+	c := columns{x: -1, y: -1, wkt: -1}
+	c.guess(lower)
+	return c.x == 1 && c.y == 2
 }
 
 // column adds a column, unless it is there.

@@ -15,7 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-var damages = flag.Int("damages", 80, "how many directories TestDamage damages")
+var damages = flag.Int("damages", 48, "how many directories TestDamage damages")
 
 // files are those of a directory and below it, by their names.
 type files map[string][]byte
@@ -158,7 +158,7 @@ func TestDamage(t *testing.T) {
 		// Files in turn, whatever their size; and among bytes those that are used.
 		names := slices.Sorted(maps.Keys(k.files))
 		name := names[seed%len(names)]
-		d := kindsOfDamage[seed/len(names)%len(kindsOfDamage)]
+		d := kindsOfDamage[(seed+seed/len(names))%len(kindsOfDamage)]
 		all := maps.Clone(k.files)
 		used := len(bytes.TrimRight(all[name], "\x00"))
 		if used == 0 {

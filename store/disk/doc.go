@@ -20,6 +20,12 @@
 // Readers (Load, Keys, Log) see what was acknowledged and nothing else: neither a
 // batch that Commit is still waiting for, nor one that failed.
 //
+// # Starts
+//
+// Open compares the log with a seal of the last durable revision, which does not depend
+// on what Pebble takes for the end of its files. If acknowledged writes are missing it
+// fails with ErrLost, and no file was changed. Until Loaded is called none is removed.
+//
 // # Failed writes
 //
 // Pebble ends the process when it cannot write (guard.go). Here the first write
@@ -34,5 +40,6 @@
 //
 // # Reading order
 //
-// layout.go, entry.go, lag.go, commit.go, guard.go, engine.go, recover.go.
+// layout.go, entry.go, lag.go, commit.go, guard.go, engine.go, recover.go; seal.go,
+// inspect.go, first.go and salvage.go for what a start makes sure of.
 package disk

@@ -81,8 +81,11 @@ func openEngine(o Options, cache *pebble.Cache, dir string, how opening) (_ *eng
 		g.freeze(how.frozen)
 	}
 	defer func() {
-		if err != nil {
-			err = errors.Join(err, g.undo())
+		if err == nil {
+			return
+		}
+		if uerr := g.undo(); uerr != nil {
+			err = errors.Join(err, uerr)
 		}
 	}()
 	po := pebbleOptions(o, cache, g, how.frozen != nil)

@@ -3,7 +3,9 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"strings"
 
+	cerrors "github.com/cockroachdb/errors"
 	"github.com/cockroachdb/pebble/v2"
 )
 
@@ -43,11 +45,21 @@ var (
 	ErrOptions = errors.New("disk: bad option")
 )
 
-// plain is an error without the stack of calls that those of Pebble print in logs,
-// which format errors with %+v.
+// plain is an error as one line of text. Those of Pebble print a stack of calls in logs,
+// which format errors with %+v, and some have several lines or what a damaged file says.
 type plain struct{ err error }
 
-func (p plain) Error() string { return p.err.Error() }
+// plainBytes are more than any clear error takes.
+const plainBytes = 500
+
+func (p plain) Error() string {
+	text := strings.Join(strings.Fields(p.err.Error()), " ")
+	if len(text) > plainBytes {
+		text = text[:plainBytes] + "..."
+	}
+	return strings.ToValidUTF8(text, "?")
+}
+
 func (p plain) Unwrap() error { return p.err }
 
 // corrupt says by ErrCorrupt what Pebble says by marks of its own. It marks bytes that
@@ -57,6 +69,9 @@ func corrupt(err error) error {
 		return damaged(info)
 	}
 	if pebble.IsCorruptionError(err) && !errors.Is(err, ErrCorrupt) {
+		if which := cerrors.FlattenDetails(err); which != "" { // file and offset
+			return fmt.Errorf("%w: %w (%s)", ErrCorrupt, err, which)
+		}
 		return fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	return err

@@ -4,7 +4,9 @@ package disk
 //
 //	CATFISH        text: format, store id, whether creation was finished
 //	LOCK           locked by the process that has it open
+//	SEAL           the last revision that is durable (seal.go)
 //	pebble/        Pebble's files
+//	damaged-N/     all of these as they were before Options.AcceptLoss
 //
 // Keys in Pebble are ordered by their bytes, so numbers in them are big-endian:
 //
