@@ -111,7 +111,7 @@ test-httppeers: build ## test bench/httppeers with its servers (needs wrk, postg
 # goroutine; what the commands do is tested under the detector in the packages
 # that do it, and what benchmarks share in ./bench. The server that is attacked is
 # another process, without the detector.
-ONE_GOROUTINE := Explore|Cost|Degenerate|SlidingWindow|DuplicatesStayFast|Reframed|Selective|Exhaustive|ForestExact|Disagreement|Model$$|Mutants$$|BrowseDropsDead|SearchManySome|PublishOrder|Interleavings|NearestFirst|NearestSome|ScanAmongMoves|Fragmentation|NoSpaceIsLost|MapAgainstModel|PointersZipf|EachWriteFails|StoreEachWriteFails|CollectionAgainstModel|Exact$$|Grow$$|GrowHook$$
+ONE_GOROUTINE := Explore|Cost|Degenerate|SlidingWindow|DuplicatesStayFast|Reframed|Selective|Exhaustive|ForestExact|Disagreement|Model$$|Mutants$$|BrowseDropsDead|SearchManySome|PublishOrder|Interleavings|NearestFirst|NearestSome|ScanAmongMoves|Fragmentation|NoSpaceIsLost|MapAgainstModel|PointersZipf|Damage|EachWriteFails|StoreEachWriteFails|CollectionAgainstModel|Exact$$|Grow$$|GrowHook$$
 .PHONY: race
 race: ## test what is concurrent under the race detector (needs gcc)
 	CGO_ENABLED=1 $(GOTEST) -race -timeout 30m -skip '^Test(BenchPaper|BenchSim|Replay|InsertAll|RunCut|Steps|$(ONE_GOROUTINE))' \
