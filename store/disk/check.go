@@ -26,7 +26,7 @@ type Report struct {
 
 // Check reads a whole data directory that nobody has open, and writes nothing but
 // the lock file. It looks at Pebble's check sums and the order of its tables; that
-// each key and value can be decoded; that the log has no gap, and tells each
+// each key and value can be decoded; that the log has no gap, reaches the seal, and tells each
 // collection and each state that changed within it as they are; and that no state
 // is newer than the log. The first fault is returned: ErrCorrupt, or what the file
 // system or Pebble says of a file that is shorter or missing. It takes about 50 bytes of memory for each key that the log names.

@@ -301,6 +301,27 @@ func TestLostSeal(t *testing.T) {
 	if got := k.start(t, all, "half a seal"); got != "whole" {
 		t.Fatal(got)
 	}
+	// Another history has the revision, too.
+	id := mustIdentity(t, k)
+	page := make([]byte, sealFileSize)
+	copy(page, appendSeal(nil, id.store, mark{uint64(len(k.model.log)), 1}))
+	all["data/"+sealName] = page
+	if _, err := Open("data", Options{FS: all.write(t)}); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "is not the write") {
+		t.Fatal(err)
+	}
+}
+
+// TestDamagedIdentity: no bit of the file CATFISH makes another identity.
+func TestDamagedIdentity(t *testing.T) {
+	id := newIdentity()
+	id.ready, id.sealed = true, true
+	for i := range 8 * len(id.String()) {
+		b := []byte(id.String())
+		b[i/8] ^= 1 << (i % 8)
+		if got, err := parseIdentity(string(b)); err == nil && got != id {
+			t.Errorf("bit %d: %q is %+v, not %+v", i, b, got, id)
+		}
+	}
 }
 
 // TestSealInLogs: after a power loss SEAL may be old. Then the batches behind the damage tell

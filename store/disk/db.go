@@ -39,6 +39,7 @@ type DB struct {
 	// and nil if there is none. Readers use it.
 	before *pebble.Iterator
 	closed bool
+	loaded bool // Loaded was called
 	left   bool // in doubt is a commit whose caller does not wait any more
 	open   int  // engines that are not closed yet
 	lock   io.Closer

@@ -55,7 +55,10 @@ func (db *DB) first() (_ *engine, end mark, err error) {
 func (db *DB) Loaded() {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	db.engine.g.keep()
+	if !db.loaded {
+		db.loaded = true
+		db.engine.g.keep()
+	}
 }
 
 // accept lets an engine serve whose log is found to be whole.
@@ -72,7 +75,6 @@ func (db *DB) accept(e *engine, end mark) error {
 	if db.id.ready {
 		return nil
 	}
-	e.g.keep()
 	db.id.ready = true
 	if err = db.id.save(db.o.FS, db.dir); err != nil {
 		e.release()

@@ -34,10 +34,10 @@ package disk
 // A write that has reached the operating system when the guard freezes is let
 // through; quiesce waits for those, and after it the disk does not change.
 //
-// A guard begins on trial, until Pebble's state is known to be whole and takes the
-// place of what was there (keep). Until then it removes nothing and overwrites
-// nothing, and notes what it creates, so that a failed attempt leaves the directory
-// as it was (undo).
+// A guard begins on trial, until the state that Pebble has read is known to be whole,
+// and the instance before, if there is one, is closed (keep). Until then it removes
+// nothing and overwrites nothing, and notes what it creates, so that a failed attempt
+// leaves the directory as it was (undo).
 
 import (
 	"errors"
@@ -63,13 +63,13 @@ type guard struct {
 	endOne sync.Once
 
 	mu      sync.Mutex
-	trial   bool
-	held    []string            // to be removed
+	holds   int                 // reasons to keep files of before; 0: the trial is over
+	held    []string            // to be removed then
 	created map[string]struct{} // on the disk, in the trial
 }
 
 func newGuard(fs vfs.FS, dir string) *guard {
-	return &guard{FS: fs, dir: dir, memory: vfs.NewMem(), trial: true, created: map[string]struct{}{},
+	return &guard{FS: fs, dir: dir, memory: vfs.NewMem(), holds: 1, created: map[string]struct{}{},
 		frozen: make(chan struct{}), ending: make(chan struct{})}
 }
 
@@ -118,11 +118,22 @@ func (g *guard) ours(name string) bool {
 	return ok && (rest == "" || rest[0] == '/' || rest[0] == '\\' || strings.HasSuffix(g.dir, "/"))
 }
 
-// keep ends the trial with success.
+// hold adds a reason to keep the files of before.
+func (g *guard) hold() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.holds++
+}
+
+// keep takes a reason away. The last one ends the trial.
 func (g *guard) keep() {
 	g.mu.Lock()
+	if g.holds--; g.holds > 0 {
+		g.mu.Unlock()
+		return
+	}
 	held := g.held
-	g.held, g.created, g.trial = nil, nil, false
+	g.held, g.created = nil, nil
 	g.mu.Unlock()
 	for _, name := range held {
 		_ = g.Remove(name) // What fails freezes the guard.
@@ -149,14 +160,14 @@ func (g *guard) undo() error {
 func (g *guard) onTrial() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.trial
+	return g.holds > 0
 }
 
 // note says that a file is created.
 func (g *guard) note(name string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.trial {
+	if g.holds > 0 {
 		g.created[name] = struct{}{}
 	}
 }

@@ -71,7 +71,7 @@ func (g *guard) Remove(name string) error {
 		return g.FS.Remove(name)
 	}
 	g.mu.Lock()
-	if g.trial {
+	if g.holds > 0 {
 		g.held = append(g.held, name)
 		g.mu.Unlock()
 		return nil

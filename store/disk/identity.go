@@ -50,20 +50,21 @@ func newIdentity() identity {
 }
 
 func (id identity) String() string {
-	state := "creating"
-	if id.ready {
-		state = "ready"
-	}
 	seal := "none"
 	if id.sealed {
 		seal = "kept"
 	}
-	text := fmt.Sprintf("%s\nformat %d\nstore %x\nstate %s\nseal %s\n", identityHead, id.format, id.store, state, seal)
-	return text + fmt.Sprintf("sum %s\n", identitySum(text))
+	text := fmt.Sprintf("%sseal %s\n", id.head(), seal)
+	return text + fmt.Sprintf("sum %08x\n", crc32.Checksum([]byte(text), castagnoli))
 }
 
-func identitySum(text string) string {
-	return fmt.Sprintf("%08x", crc32.Checksum([]byte(text), castagnoli))
+// head is the whole file of versions before 0.2.
+func (id identity) head() string {
+	state := "creating"
+	if id.ready {
+		state = "ready"
+	}
+	return fmt.Sprintf("%s\nformat %d\nstore %x\nstate %s\n", identityHead, id.format, id.store, state)
 }
 
 func parseIdentity(text string) (id identity, err error) {
@@ -92,12 +93,11 @@ func parseIdentity(text string) (id identity, err error) {
 	if err != nil || len(store) != len(id.store) || (state != "ready" && state != "creating") {
 		return id, fmt.Errorf("%w: %s: store %q, state %q", ErrCorrupt, identityName, field(2, "store"), state)
 	}
-	if before, sum, ok := strings.Cut(text, "\nsum "); ok && strings.TrimSuffix(sum, "\n") != identitySum(before+"\n") {
-		return id, fmt.Errorf("%w: %s is not what was written: its sum is %s, not %s", ErrCorrupt, identityName,
-			identitySum(before+"\n"), strings.TrimSuffix(sum, "\n"))
-	}
 	copy(id.store[:], store)
 	id.ready, id.sealed = state == "ready", field(4, "seal") == "kept"
+	if written := id.String(); text != written && text != id.head() {
+		return id, fmt.Errorf("%w: %s is not what was written: %q, not %q", ErrCorrupt, identityName, text, written)
+	}
 	return id, nil
 }
 

@@ -8,10 +8,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// What a start looks at before a file may be removed and anything is served. Pebble
-// tells of bytes that are not what was written in tables. What it leaves out without
-// a word are ends: of its WAL and of its MANIFEST. Both take batches away, and each
-// batch has entries in the log. So it is enough to look at the log:
+// What a start checks before a file may be removed and anything is served. Pebble
+// reports tables whose bytes are not what was written. It does not report the end of its
+// WAL or MANIFEST that it cannot read. Either takes whole batches away, and each batch
+// has entries in the log. So it is enough to check the log:
 //
 //	| first .. | .. last |          no revision between is missing
 //	                     | seal     none after the last was durable
@@ -23,7 +23,7 @@ type findings struct {
 	gaps        []Lost // between first and last
 	sealed      mark   // newest
 	other       bool   // the sealed revision is another entry
-	noSeal      error  // why there is no seal although there should be
+	noSeal      error  // why SEAL, which must be there, has none
 	lost        []Lost // gaps, and what is missing at the end
 	missing     uint64 // entries in lost
 	end         mark   // of last
@@ -66,8 +66,8 @@ func inspect(p *pebble.DB, sealed mark, noSeal error) (f findings, err error) {
 	if err := it.Error(); err != nil {
 		return f, err
 	}
-	if f.last > 0 && it.Last() {
-		f.end = mark{f.last, sum(it.Value())}
+	if f.end, err = endOf(p.NewIter); err != nil {
+		return f, err
 	}
 	if f.lost = f.gaps; sealed.revision > f.last {
 		f.lost = append(f.lost, Lost{f.last + 1, sealed.revision})
@@ -75,7 +75,7 @@ func inspect(p *pebble.DB, sealed mark, noSeal error) (f findings, err error) {
 	for _, l := range f.lost {
 		f.missing += l.To - l.From + 1
 	}
-	return f, it.Error()
+	return f, nil
 }
 
 // fault is ErrLost or ErrCorrupt if something is wrong.
@@ -107,9 +107,8 @@ func ranges(lost []Lost) string {
 	return text
 }
 
-// newestSeal is the newest mark that the directory tells of. noSeal is not nil if
-// SEAL has none although it should. Of a directory in which there was none yet the
-// mark is 0, 0.
+// newestSeal is the newest mark of SEAL and of the WAL's files, 0, 0 if there is none
+// yet. noSeal is why SEAL, which must be there, has none.
 func newestSeal(fs vfs.FS, dir string, id identity) (m mark, noSeal, err error) {
 	if id.sealed {
 		m, err = readSeal(fs, dir, id.store)

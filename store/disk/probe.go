@@ -3,11 +3,7 @@ package disk
 import (
 	"errors"
 	"fmt"
-	"io"
-	"strconv"
-	"strings"
 
-	"github.com/cockroachdb/pebble/v2/record"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -24,9 +20,7 @@ const spare = 1 << 20
 func (db *DB) probe() error {
 	fs := db.o.FS
 	// Not every file system knows how much is free.
-	if usage, err := fs.GetDiskUsage(db.dir); err == nil && usage.AvailBytes < spare {
-		return fmt.Errorf("%w: %s has %d bytes free, %d or more are needed", ErrNoRoom, db.dir, usage.AvailBytes, spare)
-	} else if err == nil {
+	if usage, err := fs.GetDiskUsage(db.dir); err == nil {
 		written, err := walBytes(fs, db.files())
 		if err != nil {
 			return err
@@ -47,33 +41,10 @@ func (db *DB) probe() error {
 // walBytes is how much the files of the WAL hold. They may be longer, since Pebble
 // allocates them ahead and uses old ones again.
 func walBytes(fs vfs.FS, dir string) (n uint64, err error) {
-	err = eachLog(fs, dir, func(name string, f vfs.File) error {
-		number, err := strconv.ParseUint(strings.TrimSuffix(name, ".log"), 10, 64)
-		if err != nil {
-			return nil // Not one of Pebble's.
-		}
-		n += recordBytes(newReader(record.NewReader, f, number))
+	err = eachWALFile(fs, dir, func(f walFile) error {
+		bytes, _ := f.records()
+		n += bytes
 		return nil
 	})
 	return n, err
-}
-
-// newReader exists because the type of a file's number has no name outside of Pebble.
-func newReader[N ~uint64](of func(io.Reader, N) *record.Reader, r io.Reader, number uint64) *record.Reader {
-	return of(r, N(number))
-}
-
-// recordBytes is the size of all records up to the first that cannot be read.
-func recordBytes(r *record.Reader) (n uint64) {
-	for {
-		one, err := r.Next()
-		if err != nil {
-			return n
-		}
-		size, err := io.Copy(io.Discard, one)
-		if err != nil {
-			return n
-		}
-		n += uint64(size)
-	}
 }

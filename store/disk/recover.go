@@ -172,6 +172,9 @@ func (db *DB) replace(old *engine, d *doubt) (found uint64, err error) {
 		closed(err)
 	}
 	db.mu.Lock()
+	if !db.loaded {
+		next.g.hold()
+	}
 	before := db.before
 	db.before = nil
 	db.serve(next)

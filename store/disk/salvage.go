@@ -3,13 +3,9 @@ package disk
 import (
 	"errors"
 	"fmt"
-	"io"
-	"strconv"
-	"strings"
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/record"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -53,7 +49,7 @@ func (db *DB) salvage(fault error, newest mark, noSeal error) (_ *engine, end ma
 		}
 	}
 	if err != nil {
-		back := copyLogs(db.o.FS, db.o.FS.PathJoin(aside, pebbleName), db.files())
+		back := copyWAL(db.o.FS, db.o.FS.PathJoin(aside, pebbleName), db.files())
 		return nil, end, errors.Join(fmt.Errorf("%w; what is left cannot be served either: %w", fault, err), back)
 	}
 	id := newIdentity()
@@ -69,18 +65,14 @@ func (db *DB) salvage(fault error, newest mark, noSeal error) (_ *engine, end ma
 // nothing left.
 func cutWAL(fs vfs.FS, dir string) (shorter bool, err error) {
 	var last string
-	var number, good, size uint64
-	err = eachLog(fs, dir, func(name string, f vfs.File) error {
-		n, err := strconv.ParseUint(strings.TrimSuffix(name, ".log"), 10, 64)
-		if err != nil || last != "" && n < number {
-			return nil
-		}
+	var good, size uint64
+	err = eachWALFile(fs, dir, func(f walFile) error {
 		info, err := f.Stat()
 		if err != nil {
 			return err
 		}
-		last, number, size = name, n, uint64(info.Size())
-		good = readableUpTo(newReader(record.NewReader, f, n))
+		last, size = f.name, uint64(info.Size())
+		_, good = f.records()
 		return nil
 	})
 	if err != nil || last == "" {
@@ -101,23 +93,10 @@ func cutWAL(fs vfs.FS, dir string) (shorter bool, err error) {
 	return true, writeDurably(fs, dir, last, b)
 }
 
-// readableUpTo is where the first record begins that cannot be read.
-func readableUpTo(r *record.Reader) (end uint64) {
-	for {
-		one, err := r.Next()
-		if err == nil {
-			_, err = io.Copy(io.Discard, one)
-		}
-		if err != nil {
-			return end
-		}
-		end = uint64(r.Offset())
-	}
-}
-
-func copyLogs(fs vfs.FS, from, to string) error {
-	return eachLog(fs, from, func(name string, _ vfs.File) error {
-		return vfs.Copy(fs, fs.PathJoin(from, name), fs.PathJoin(to, name))
+// copyWAL copies all files of a WAL.
+func copyWAL(fs vfs.FS, from, to string) error {
+	return eachWALFile(fs, from, func(f walFile) error {
+		return vfs.Copy(fs, fs.PathJoin(from, f.name), fs.PathJoin(to, f.name))
 	})
 }
 

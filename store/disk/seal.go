@@ -16,24 +16,24 @@ import (
 // A seal says which revision was durable, so that a start notices when it is gone.
 //
 // Pebble ends its replay of the WAL at the first chunk that it cannot read, and takes
-// what comes after for a write that a crash has cut. Its MANIFEST it reads likewise.
-// Whether the end of the log is the end of what was acknowledged can only be told by
-// something that was written elsewhere, or later:
+// the rest for a write that a crash has cut. It reads its MANIFEST in the same way.
+// Only something that was written elsewhere, or later, says whether the end of the log
+// is the end of what was acknowledged:
 //
 //	file SEAL    two records, at 0 and 4096, written in turn after each sync of
 //	             the WAL. It is not synced itself, so it is exact after the end of
 //	             a process; after a power loss it may be older than the WAL, and is
 //	             never newer.
-//	in the WAL   each batch carries the seal of before it, which replay ignores.
-//	             Its bytes are looked for in the WAL's files, whatever Pebble makes
-//	             of their chunks. After a power loss these are the newest.
+//	in the WAL   each batch carries the seal of the batch before, which replay
+//	             ignores. A start scans the WAL's files for its bytes, so it does
+//	             not depend on Pebble's chunks. After a power loss these are the newest.
 //
 //	record | magic u64 | store id 16 bytes | revision u64 | sum u64 | crc u32 |
 //
 // The sum is that of the revision's entry in the log, so another history with the
 // same numbers is noticed as well. The crc is CRC-32C of all before it.
 //
-// What no seal tells: damage to the last batch before a power loss, if SEAL had not
+// No seal shows damage to the last batch before a power loss, if SEAL had not
 // reached the disk either. That looks like a write that was never finished.
 
 // A mark is a revision and the sum of its entry; 0, 0: none yet.
@@ -182,7 +182,7 @@ func (s *sealer) close() error { return s.f.Close() }
 // sealInLogs is the newest mark in the files of Pebble's WAL, whether Pebble reads
 // them or not.
 func sealInLogs(fs vfs.FS, dir string, store [16]byte) (m mark, err error) {
-	return m, eachLog(fs, dir, func(_ string, f vfs.File) error {
+	return m, eachWALFile(fs, dir, func(f walFile) error {
 		n, err := scanSeals(f, store)
 		m = later(m, n)
 		return err
