@@ -15,7 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-var damages = flag.Int("damages", 48, "how many directories TestDamage damages")
+var damages = flag.Int("damages", 200, "how many directories TestDamage damages")
 
 // files are those of a directory and below it, by their names.
 type files map[string][]byte
