@@ -20,6 +20,8 @@ type honest struct {
 	every time.Duration // a request at most so often
 	ask   func(context.Context) error
 	close func()
+
+	slower time.Duration // by which factor it asks less often than Config.Rate; 0: 1
 	record
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"time"
 
 	"github.com/paulmach/orb"
 
@@ -36,14 +37,21 @@ const (
 
 // newWardens connects honest clients of features over each transport.
 func newWardens(ctx context.Context, t Target) (all []*honest, err error) {
-	for _, o := range []struct{ name, transport, policy string }{
-		{"features, shm", "shm", ""}, {"features, soft", "soft", "offload-cached"}, {"features, plain sockets", "tcp", "tcp"},
+	for _, o := range []struct {
+		name, transport, policy string
+		slower                  time.Duration
+	}{
+		{"features, shm", "shm", "", 1},
+		// An operation makes five reads one after the other. At the others' pace it has
+		// no time to spare, alone: any wait would be a loss.
+		{"features, soft", "soft", "offload-cached", 2},
+		{"features, plain sockets", "tcp", "tcp", 1},
 	} {
 		c, err := catfish.Dial(ctx, t.Addr, catfish.Options{Transport: o.transport, Policy: o.policy, Logger: discard()})
 		if err != nil {
 			return all, fmt.Errorf("attack: client of %s: %w", o.name, err)
 		}
-		h := &honest{name: o.name, close: func() { c.Close() }}
+		h := &honest{name: o.name, slower: o.slower, close: func() { c.Close() }}
 		all = append(all, h)
 		if err := c.CreateFeatures(ctx, featuresName, catfish.FeaturesOptions{}); err != nil {
 			return all, fmt.Errorf("attack: client of %s: %w", o.name, err)

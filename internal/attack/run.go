@@ -134,7 +134,7 @@ func honestClients(ctx context.Context, t Target, qs []question, cfg *Config) ([
 		return nil, err
 	}
 	for _, h := range wardens {
-		h.every = time.Duration(float64(time.Second) / cfg.Rate)
+		h.every = max(1, h.slower) * time.Duration(float64(time.Second)/cfg.Rate)
 	}
 	all = append(all, newcomers(t, qs))
 	for _, a := range cfg.Attacks {

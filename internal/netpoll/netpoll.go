@@ -12,6 +12,7 @@
 package netpoll
 
 import (
+	"cmp"
 	"os"
 	"runtime"
 	"syscall"
@@ -20,6 +21,10 @@ import (
 
 // Poller belongs to one goroutine. The zero value is ready.
 type Poller struct {
+	// Every is how often it looks at most where there may be an idle processor, which
+	// looks by itself; 0: once a millisecond.
+	Every time.Duration
+
 	r, w  *os.File
 	conn  syscall.RawConn
 	ready func(fd uintptr) bool // step, once, since a method value allocates
@@ -29,15 +34,14 @@ type Poller struct {
 	bytes [1]byte
 }
 
-// seldom is how often it looks where there may be an idle processor, which
-// looks by itself.
+// seldom is Poller.Every by default.
 const seldom = time.Millisecond
 
 // Poll lets other goroutines run, and Go look at its sockets.
 func (p *Poller) Poll() {
 	if runtime.GOMAXPROCS(0) > 1 {
 		now := time.Now()
-		if now.Sub(p.last) < seldom {
+		if now.Sub(p.last) < cmp.Or(p.Every, seldom) {
 			runtime.Gosched()
 			return
 		}

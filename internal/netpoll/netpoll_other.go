@@ -2,10 +2,13 @@
 
 package netpoll
 
-import "runtime"
+import (
+	"runtime"
+	"time"
+)
 
 // Poller only yields where pipes cannot be waited for.
-type Poller struct{}
+type Poller struct{ Every time.Duration }
 
 // Poll lets other goroutines run.
 func (*Poller) Poll() { runtime.Gosched() }

@@ -53,7 +53,9 @@ const (
 )
 
 // New returns Turns of which n jobs run at a time.
-func New(n int) *Turns { return &Turns{free: n, by: map[string]*source{}, alone: n == 1} }
+func New(n int) *Turns {
+	return &Turns{free: n, by: map[string]*source{}, alone: n == 1, poller: netpoll.Poller{Every: Quantum / 10}}
+}
 
 // Join adds a job. If it may run at once, now is true; otherwise granted is
 // called when it may, from any goroutine, and must not wait. Whoever joins
