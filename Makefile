@@ -41,7 +41,7 @@ demo: build ## a server and clients on real map data, and a page with both
 # Packages are tested in this order: those that take long do not wait until a
 # processor has nothing else to do. One more at a time than there are processors,
 # since tests wait for processes, files and time.
-LONG := ./catfish ./cmd/catfish ./rstar ./store ./internal/attack ./fastmsg ./bench/sim
+LONG := ./catfish ./cmd/catfish ./rstar ./store ./internal/attack ./fastmsg
 ATONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
 # Remote readers of records and keys, whose tests run over each transport.
@@ -51,9 +51,13 @@ READERS := ./cuckoo/remote ./record/remote ./kv/remote
 GOTEST := $(GO) test -vet=off
 
 .PHONY: test
-test: ## test everything but bench/*peers, bench/rfp and what measures, without cgo
-	CGO_ENABLED=0 $(GOTEST) -p $(ATONCE) -skip '^Test($(MEASURING))$$' $(LONG) $$($(GO) list ./... | grep -v /bench/rfp$$)
+test: ## test everything but bench and what measures, without cgo
+	CGO_ENABLED=0 $(GOTEST) -p $(ATONCE) -skip '^Test($(MEASURING))$$' $(LONG) $$($(GO) list ./... | grep -v /bench)
 	CATFISH_READTEST_OVER=soft CGO_ENABLED=0 $(GOTEST) $(READERS)
+
+.PHONY: test-bench
+test-bench: ## test the benchmarks, the simulator and the paper's reports, without cgo
+	CGO_ENABLED=0 $(GOTEST) -p $(ATONCE) -skip '^Test($(MEASURING))$$' ./bench/sim $$($(GO) list ./bench/... | grep -v /bench/rfp$$)
 
 # The simulator's own tests are in make test; this simulates a page of docs, for
 # longer than any test.

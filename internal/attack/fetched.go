@@ -194,7 +194,8 @@ var unreadFetched = Attack{
 					f.ended(ctx)
 					return f.qp.Err()
 				}
-				for at := f.first; ; at += sourceBytes / fetchedLine {
+				// Over shm a read is done when it is posted: nothing waits, and sees that ctx ends.
+				for at := f.first; ctx.Err() == nil; at += sourceBytes / fetchedLine {
 					if _, err := f.look(ctx, at, sourceBytes/fetchedLine); err != nil {
 						return err
 					}
