@@ -201,6 +201,7 @@ var unreadFetched = Attack{
 					}
 					e.count("reads", 1)
 				}
+				return nil
 			})
 	},
 }
