@@ -14,7 +14,7 @@ import (
 
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/catfish/access"
-	"github.com/catfish-index/catfish/rstar"
+	failures "github.com/catfish-index/catfish/internal/status"
 )
 
 // ErrorDomain is ErrorInfo.domain of all errors of this service.
@@ -23,21 +23,21 @@ const ErrorDomain = "catfish.v1"
 // Reasons, the values of ErrorInfo.reason. docs/api.md lists the status code
 // and the details of each.
 const (
-	ReasonBadRect        = "BAD_RECTANGLE"
-	ReasonBadField       = "BAD_FIELD"
-	ReasonNoCollection   = "COLLECTION_NOT_FOUND"
-	ReasonSlabFull       = "SLAB_FULL"
-	ReasonResultTooLarge = "RESULT_TOO_LARGE"
+	ReasonBadRect        = failures.ReasonBadRect
+	ReasonBadField       = failures.ReasonBadField
+	ReasonNoCollection   = failures.ReasonNoCollection
+	ReasonSlabFull       = failures.ReasonSlabFull
+	ReasonResultTooLarge = failures.ReasonResultTooLarge
 	ReasonLoadTooLarge   = "LOAD_TOO_LARGE"
 	ReasonLoadBusy       = "LOAD_BUSY"
-	ReasonBusy           = "SERVER_BUSY"
+	ReasonBusy           = failures.ReasonBusy
 	ReasonIdle           = "CLIENT_IDLE"
-	ReasonClosed         = "COLLECTION_CLOSED"
-	ReasonLoading        = "COLLECTION_LOADING" // the server has yet to load it
-	ReasonInternal       = "INTERNAL"
-	ReasonNoKey          = "KEY_INVALID"    // none, wrong, removed or expired
-	ReasonNotPermitted   = "ROLE_MISSING"   // the key is good, not for this
-	ReasonRateLimited    = "KEY_RATE_LIMIT" // the key asks too often
+	ReasonClosed         = failures.ReasonClosed
+	ReasonLoading        = failures.ReasonLoading // the server has yet to load it
+	ReasonInternal       = failures.ReasonInternal
+	ReasonNoKey          = failures.ReasonNoKey       // none, wrong, removed or expired
+	ReasonNotPermitted   = failures.ReasonNoRole      // the key is good, not for this
+	ReasonRateLimited    = failures.ReasonRateLimited // the key asks too often
 )
 
 // Keys of ErrorInfo.metadata.
@@ -114,29 +114,15 @@ func classify(err error) (codes.Code, string) {
 		return codes.ResourceExhausted, limit.reason
 	case errors.As(err, &idle):
 		return codes.Aborted, ReasonIdle
-	case errors.Is(err, access.ErrUnauthenticated):
-		return codes.Unauthenticated, ReasonNoKey
-	case errors.Is(err, access.ErrPermission):
-		return codes.PermissionDenied, ReasonNotPermitted
-	case errors.Is(err, access.ErrRateLimited):
-		return codes.ResourceExhausted, ReasonRateLimited
+	case errors.Is(err, errStopping):
+		return codes.Unavailable, ReasonStopping
+	case errors.Is(err, ErrNoCollection):
+		return codes.NotFound, ReasonNoCollection
 	}
-	if code, reason, ok := classifyStore(err); ok {
+	if code, reason, ok := failures.GRPC(err); ok {
 		return code, reason
 	}
 	switch {
-	case errors.Is(err, rstar.ErrBadRect):
-		return codes.InvalidArgument, ReasonBadRect
-	case errors.Is(err, ErrNoCollection):
-		return codes.NotFound, ReasonNoCollection
-	case errors.Is(err, catfish.ErrBusy): // out of memory (room.go)
-		return codes.ResourceExhausted, ReasonBusy
-	case errors.Is(err, catfish.ErrNotReady):
-		return codes.Unavailable, ReasonLoading
-	case errors.Is(err, rstar.ErrSlabFull):
-		return codes.ResourceExhausted, ReasonSlabFull
-	case errors.Is(err, rstar.ErrClosed):
-		return codes.Unavailable, ReasonClosed
 	case errors.Is(err, context.DeadlineExceeded):
 		return codes.DeadlineExceeded, ""
 	case errors.Is(err, context.Canceled):

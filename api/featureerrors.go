@@ -6,14 +6,11 @@ import (
 	"strconv"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/protoadapt"
 
-	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/cuckoo"
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/feature/filter"
-	"github.com/catfish-index/catfish/kv"
+	failures "github.com/catfish-index/catfish/internal/status"
 	"github.com/catfish-index/catfish/record"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/disk"
@@ -22,30 +19,30 @@ import (
 // Reasons of the calls on features and collections. docs/api.md lists the status
 // code and the details of each.
 const (
-	ReasonBadGeoJSON      = "INVALID_GEOMETRY_SYNTAX" // no GeoJSON geometry, or no WKB
-	ReasonBadGeometry     = "INVALID_GEOMETRY"        // a ring that crosses itself, for example
-	ReasonBadCoordinate   = "COORDINATE_OUT_OF_RANGE"
-	ReasonBadProperties   = "INVALID_PROPERTIES"
-	ReasonFeatureTooLarge = "FEATURE_TOO_LARGE"
-	ReasonBadFilter       = "INVALID_FILTER"
-	ReasonFilterCost      = "FILTER_COST"
+	ReasonBadGeoJSON      = failures.ReasonBadGeoJSON  // no GeoJSON geometry, or no WKB
+	ReasonBadGeometry     = failures.ReasonBadGeometry // a ring that crosses itself, for example
+	ReasonBadCoordinate   = failures.ReasonBadCoordinate
+	ReasonBadProperties   = failures.ReasonBadProperties
+	ReasonFeatureTooLarge = failures.ReasonFeatureTooLarge
+	ReasonBadFilter       = failures.ReasonBadFilter
+	ReasonFilterCost      = failures.ReasonFilterCost
 	ReasonBadCursor       = "INVALID_PAGE_TOKEN"
-	ReasonNoFeature       = "FEATURE_NOT_FOUND"
-	ReasonFeatureExists   = "FEATURE_EXISTS"
-	ReasonConflict        = "REVISION_CONFLICT"
-	ReasonExists          = "COLLECTION_EXISTS"
-	ReasonKind            = "COLLECTION_KIND"
-	ReasonFixed           = "COLLECTION_FIXED"   // the server's owner has it so
-	ReasonSwapped         = "COLLECTION_SWAPPED" // of a watch
-	ReasonReadOnly        = "STORE_READ_ONLY"
-	ReasonPaused          = "SEARCH_PAUSED"
+	ReasonNoFeature       = failures.ReasonNoFeature
+	ReasonFeatureExists   = failures.ReasonFeatureExists
+	ReasonConflict        = failures.ReasonConflict
+	ReasonExists          = failures.ReasonExists
+	ReasonKind            = failures.ReasonKind
+	ReasonFixed           = failures.ReasonFixed   // the server's owner has it so
+	ReasonSwapped         = failures.ReasonSwapped // of a watch
+	ReasonReadOnly        = failures.ReasonReadOnly
+	ReasonPaused          = failures.ReasonPaused
 	ReasonMessageTooLarge = "MESSAGE_TOO_LARGE"
 
 	// Of Watch. After the first three: search again, and watch from then on.
-	ReasonLagged     = "WATCH_LAGGED"      // the client was too slow
-	ReasonNotKept    = "REVISION_NOT_KEPT" // what follows the revision is no longer there
-	ReasonAhead      = "REVISION_AHEAD"    // the server never gave it
-	ReasonWatchLimit = "WATCH_LIMIT"       // too many watches, areas or filters
+	ReasonLagged     = failures.ReasonLagged     // the client was too slow
+	ReasonNotKept    = failures.ReasonNotKept    // what follows the revision is no longer there
+	ReasonAhead      = failures.ReasonAhead      // the server never gave it
+	ReasonWatchLimit = failures.ReasonWatchLimit // too many watches, areas or filters
 	ReasonStopping   = "SERVER_STOPPING"
 )
 
@@ -90,49 +87,6 @@ func reasonOfFeature(err error) string {
 // isFeatureError reports whether a write failed for what was written.
 func isFeatureError(err error) bool {
 	return errors.Is(err, store.ErrFeature) || errors.Is(err, record.ErrTooLarge) || errors.Is(err, feature.ErrTooLarge)
-}
-
-// classifyStore is classify for errors of a store.
-func classifyStore(err error) (code codes.Code, reason string, ok bool) {
-	for _, e := range []struct {
-		is     error
-		code   codes.Code
-		reason string
-	}{
-		{store.ErrUnknownCollection, codes.NotFound, ReasonNoCollection},
-		{store.ErrSwapped, codes.Aborted, ReasonSwapped}, // It is an ErrLagged, too.
-		{store.ErrLagged, codes.OutOfRange, ReasonLagged},
-		{disk.ErrTrimmed, codes.OutOfRange, ReasonNotKept},
-		{disk.ErrAhead, codes.OutOfRange, ReasonAhead},
-		{store.ErrWatchLimit, codes.ResourceExhausted, ReasonWatchLimit},
-		{errStopping, codes.Unavailable, ReasonStopping},
-		{store.ErrCollectionExists, codes.AlreadyExists, ReasonExists},
-		{catfish.ErrKind, codes.FailedPrecondition, ReasonKind},
-		{catfish.ErrNotPermitted, codes.FailedPrecondition, ReasonFixed},
-		{kv.ErrNotFound, codes.NotFound, ReasonNoFeature},
-		{kv.ErrExists, codes.AlreadyExists, ReasonFeatureExists},
-		{kv.ErrConflict, codes.Aborted, ReasonConflict},
-		{filter.ErrFilter, codes.InvalidArgument, ReasonBadFilter},
-		{filter.ErrCost, codes.ResourceExhausted, ReasonFilterCost},
-		{disk.ErrReadOnly, codes.Unavailable, ReasonReadOnly},
-		{store.ErrPaused, codes.Unavailable, ReasonPaused},
-		{store.ErrClosed, codes.Unavailable, ReasonClosed},
-		{kv.ErrClosed, codes.Unavailable, ReasonClosed},
-		{disk.ErrClosed, codes.Unavailable, ReasonClosed},
-		{record.ErrTooLarge, codes.InvalidArgument, ReasonFeatureTooLarge},
-		{feature.ErrTooLarge, codes.InvalidArgument, ReasonFeatureTooLarge},
-		{record.ErrFull, codes.ResourceExhausted, ReasonSlabFull},
-		{cuckoo.ErrFull, codes.ResourceExhausted, ReasonSlabFull},
-		{cuckoo.ErrTooManyAlike, codes.ResourceExhausted, ReasonSlabFull},
-		{store.ErrFeature, codes.InvalidArgument, ReasonBadProperties},
-		{store.ErrName, codes.InvalidArgument, ReasonBadField},
-		{store.ErrQuery, codes.InvalidArgument, ReasonBadField},
-	} {
-		if errors.Is(err, e.is) {
-			return e.code, e.reason, true
-		}
-	}
-	return codes.OK, "", false
 }
 
 // describe adds what ErrorInfo.metadata says of an error of a store.

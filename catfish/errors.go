@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/catfish-index/catfish/catfish/access"
-	"github.com/catfish-index/catfish/cuckoo"
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/internal/status"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/rdma/budget"
 	"github.com/catfish-index/catfish/record"
@@ -38,9 +37,9 @@ var (
 	// ErrOption: an option's value is outside its range.
 	ErrOption = errors.New("catfish: bad option")
 	// ErrProtocol: the peer sent what no correct peer sends.
-	ErrProtocol = errors.New("catfish: protocol error")
+	ErrProtocol = status.ErrProtocol
 	// ErrServer: the server failed to carry out a well-formed request.
-	ErrServer = errors.New("catfish: server error")
+	ErrServer = status.ErrServer
 	// ErrClosed: the Client, Server or Local was closed. Nothing was sent or
 	// written.
 	ErrClosed = store.ErrClosed
@@ -48,20 +47,20 @@ var (
 	ErrInUse = errors.New("catfish: address in use")
 	// ErrBusy: the request would exceed what the server holds for one
 	// client, or for all. Nothing was done; later it may succeed.
-	ErrBusy = errors.New("catfish: server is busy")
+	ErrBusy = status.ErrBusy
 	// ErrTooLarge: the answer exceeds a limit, which the text names. So
 	// would the next one: ask for less. A value that is too large to be put is
 	// record.ErrTooLarge.
-	ErrTooLarge = errors.New("catfish: answer too large")
+	ErrTooLarge = status.ErrTooLarge
 	// ErrNotReady: the server has yet to load the collection. Nothing was
 	// done; later it succeeds.
-	ErrNotReady = errors.New("catfish: collection is not ready")
+	ErrNotReady = status.ErrNotReady
 	// ErrNotPermitted: the server does not let clients do this, or not with
 	// their key. Nothing was done.
-	ErrNotPermitted = errors.New("catfish: not permitted")
+	ErrNotPermitted = status.ErrNotPermitted
 	// ErrKind: the collection has objects of another kind than the call is
 	// about. Nothing was done.
-	ErrKind = errors.New("catfish: collection of another kind")
+	ErrKind = status.ErrKind
 	// ErrRestarted: another server answers at the address, and lacks the
 	// objects that the last one had. Nothing was done. See
 	// Options.OnRestart.
@@ -132,64 +131,11 @@ type partlyDone struct {
 func (e *partlyDone) Error() string { return fmt.Sprintf("after %d objects: %v", e.done, e.err) }
 func (e *partlyDone) Unwrap() error { return e.err }
 
-// failures maps codes on the wire to what errors.Is finds on either side. Of
-// errors with the same code, a client finds the first. The server refuses a
-// request with one of these before it changes anything, but for what the
-// failure counts as done.
-var failures = []struct {
-	code uint16
-	err  error
-}{
-	{codeBadRequest, ErrProtocol},
-	{codeBadRect, rstar.ErrBadRect},
-	{codeSlabFull, rstar.ErrSlabFull},
-	{codeUnknownCollection, ErrUnknownCollection},
-	{codeCheck, rstar.ErrCheck},
-	{codeClosed, rstar.ErrClosed},
-	{codeBusy, ErrBusy},
-	{codeBusy, budget.ErrExceeded},
-	{codeBusy, fastmsg.ErrBusy},
-	{codeTooLarge, ErrTooLarge},
-	{codeNotReady, ErrNotReady},
-	{codeNotPermitted, ErrNotPermitted},
-	{codeKind, ErrKind},
-	{codeNotFound, kv.ErrNotFound},
-	{codeExists, kv.ErrExists},
-	{codeConflict, kv.ErrConflict},
-	{codeRecordsFull, record.ErrFull},
-	{codeRecordsFull, cuckoo.ErrFull},
-	{codeRecordTooLarge, record.ErrTooLarge},
-	{codeScanLost, cuckoo.ErrScanLost},
-	{codeTooManyAlike, cuckoo.ErrTooManyAlike},
-	{codeClosed, kv.ErrClosed},
-	{codeQuery, store.ErrQuery},
-	{codeFeature, store.ErrFeature},
-	{codeReadOnly, disk.ErrReadOnly},
-	{codePaused, store.ErrPaused},
-	{codeCollectionExists, store.ErrCollectionExists},
-	{codeFilterCost, filter.ErrCost},
-	{codeLagged, store.ErrLagged},
-	{codeTrimmed, disk.ErrTrimmed},
-	{codeAhead, disk.ErrAhead},
-	{codeWatchLimit, store.ErrWatchLimit},
-	{codeClosed, store.ErrClosed},
-	{codeUnauthenticated, ErrUnauthenticated},
-	{codeRateLimited, ErrRateLimited},
-	{codeNotPermitted, access.ErrPermission},
-}
-
 // failureHead is code u16 and the number of items done before it u64.
 const failureHead = 10
 
 func appendFailure(b []byte, err error, done uint64) []byte {
-	code := codeInternal
-	for _, f := range failures {
-		if errors.Is(err, f.err) {
-			code = f.code
-			break
-		}
-	}
-	b = binary.LittleEndian.AppendUint16(b, code)
+	b = binary.LittleEndian.AppendUint16(b, status.Wire(err))
 	b = binary.LittleEndian.AppendUint64(b, done)
 	return append(b, err.Error()...)
 }
@@ -217,17 +163,9 @@ func getFailure(b []byte) error {
 	if len(b) < failureHead {
 		return fmt.Errorf("%w: failure of %d bytes, want at least %d", ErrProtocol, len(b), failureHead)
 	}
-	e := &remoteError{
-		sentinel: ErrServer, // also for a newer server's codes
+	return &remoteError{
+		sentinel: status.OfWire(binary.LittleEndian.Uint16(b)),
 		done:     binary.LittleEndian.Uint64(b[2:]),
 		text:     string(b[failureHead:]),
 	}
-	code := binary.LittleEndian.Uint16(b)
-	for _, f := range failures {
-		if f.code == code {
-			e.sentinel = f.err
-			break
-		}
-	}
-	return e
 }

@@ -36,12 +36,6 @@ const (
 	maxKey = 1 << 10
 )
 
-// Codes of failures (wire.go).
-const (
-	codeUnauthenticated uint16 = 64 + iota
-	codeRateLimited
-)
-
 // ticketAnswer is what a server says to a key.
 type ticketAnswer struct {
 	Ticket uint64 `json:"ticket,string,omitempty"`

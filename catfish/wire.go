@@ -109,39 +109,6 @@ const (
 	unanswered = math.MaxUint32
 )
 
-// Failure codes on the wire; errors.go maps them to sentinels.
-const (
-	codeInternal uint16 = 1 + iota
-	codeBadRequest
-	codeBadRect
-	codeSlabFull
-	codeUnknownCollection
-	codeCheck
-	codeClosed
-	codeBusy
-	codeTooLarge
-	codeNotReady
-	codeNotPermitted
-	codeKind
-	codeNotFound
-	codeExists
-	codeConflict
-	codeTooManyAlike
-	codeRecordsFull
-	codeRecordTooLarge
-	codeScanLost
-	codeQuery
-	codeFeature
-	codeReadOnly
-	codePaused
-	codeCollectionExists
-	codeFilterCost
-	codeLagged
-	codeTrimmed
-	codeAhead
-	codeWatchLimit
-)
-
 func appendHead(b []byte, coll, arg uint32) []byte {
 	b = binary.LittleEndian.AppendUint32(b, coll)
 	return binary.LittleEndian.AppendUint32(b, arg)

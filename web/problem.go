@@ -11,17 +11,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/catfish/access"
-	"github.com/catfish-index/catfish/cuckoo"
-	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/feature/filter"
-	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/internal/status"
 	"github.com/catfish-index/catfish/rdma/budget"
-	"github.com/catfish-index/catfish/record"
-	"github.com/catfish-index/catfish/rstar"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/disk"
 	"github.com/catfish-index/catfish/web/tile"
 )
 
@@ -95,46 +87,16 @@ const (
 	maxDetail, maxValue = 800, 200
 )
 
-// statuses are those of errors. The first that fits counts.
+// statuses are those of errors that other protocols do not have. The first that
+// fits counts.
 var statuses = []struct {
 	is     error
 	status int
 }{
-	{access.ErrUnauthenticated, http.StatusUnauthorized},
-	{access.ErrPermission, http.StatusForbidden},
-	{access.ErrRateLimited, http.StatusTooManyRequests},
-	{store.ErrUnknownCollection, http.StatusNotFound},
-	{catfish.ErrKind, http.StatusNotFound},
-	{kv.ErrNotFound, http.StatusNotFound},
-	{kv.ErrExists, http.StatusConflict},
-	{kv.ErrConflict, http.StatusPreconditionFailed},
-	{filter.ErrFilter, http.StatusBadRequest},
-	{filter.ErrCost, http.StatusBadRequest},
-	{feature.ErrSyntax, http.StatusBadRequest},
-	{feature.ErrRange, http.StatusUnprocessableEntity},
-	{feature.ErrInvalidGeometry, http.StatusUnprocessableEntity},
-	{feature.ErrTooLarge, http.StatusUnprocessableEntity},
-	{record.ErrTooLarge, http.StatusRequestEntityTooLarge},
-	{record.ErrFull, http.StatusInsufficientStorage},
-	{cuckoo.ErrFull, http.StatusInsufficientStorage},
-	{cuckoo.ErrTooManyAlike, http.StatusInsufficientStorage},
-	{rstar.ErrSlabFull, http.StatusInsufficientStorage},
-	{store.ErrFeature, http.StatusUnprocessableEntity},
-	{store.ErrQuery, http.StatusBadRequest},
 	{tile.ErrNoTile, http.StatusNotFound},
 	{tile.ErrSpace, http.StatusNotFound},
 	{tile.ErrTooMany, http.StatusBadRequest},
-	{budget.ErrExceeded, http.StatusServiceUnavailable},
-	{catfish.ErrBusy, http.StatusServiceUnavailable},
-	{catfish.ErrNotReady, http.StatusServiceUnavailable},
-	{disk.ErrReadOnly, http.StatusServiceUnavailable},
-	{disk.ErrClosed, http.StatusServiceUnavailable},
-	{store.ErrWatchLimit, http.StatusServiceUnavailable},
-	{store.ErrPaused, http.StatusServiceUnavailable},
-	{store.ErrClosed, http.StatusServiceUnavailable},
-	{kv.ErrClosed, http.StatusServiceUnavailable},
 	{errStopping, http.StatusServiceUnavailable},
-	{rstar.ErrClosed, http.StatusServiceUnavailable},
 }
 
 // problemOf is the answer that reports an error.
@@ -158,6 +120,7 @@ func problemOf(err error) problem {
 		p.Detail = fmt.Sprintf("the body has more than %d bytes", large.Limit)
 		p.Limit = strconv.FormatInt(large.Limit, 10)
 	default:
+		p.Status = status.HTTP(err)
 		for _, e := range statuses {
 			if errors.Is(err, e.is) {
 				p.Status = e.status

@@ -1,0 +1,80 @@
+package status
+
+// Codes of failures on the wire. Released clients know these numbers: a new
+// code goes to the end.
+const (
+	Internal uint16 = 1 + iota
+	BadRequest
+	BadRect
+	SlabFull
+	UnknownCollection
+	Check
+	Closed
+	Busy
+	TooLarge
+	NotReady
+	NotPermitted
+	Kind
+	NotFound
+	Exists
+	Conflict
+	TooManyAlike
+	RecordsFull
+	RecordTooLarge
+	ScanLost
+	Query
+	Feature
+	ReadOnly
+	Paused
+	CollectionExists
+	FilterCost
+	Lagged
+	Trimmed
+	Ahead
+	WatchLimit
+	Name
+	Options
+)
+
+// Codes of failures about keys.
+const (
+	Unauthenticated uint16 = 64 + iota
+	RateLimited
+)
+
+// Reasons are the values of ErrorInfo.reason in gRPC errors, which package api
+// exports and docs/api.md describes.
+const (
+	ReasonNoKey           = "KEY_INVALID"
+	ReasonNoRole          = "ROLE_MISSING"
+	ReasonRateLimited     = "KEY_RATE_LIMIT"
+	ReasonNoCollection    = "COLLECTION_NOT_FOUND"
+	ReasonSwapped         = "COLLECTION_SWAPPED"
+	ReasonLagged          = "WATCH_LAGGED"
+	ReasonNotKept         = "REVISION_NOT_KEPT"
+	ReasonAhead           = "REVISION_AHEAD"
+	ReasonWatchLimit      = "WATCH_LIMIT"
+	ReasonExists          = "COLLECTION_EXISTS"
+	ReasonKind            = "COLLECTION_KIND"
+	ReasonFixed           = "COLLECTION_FIXED"
+	ReasonNoFeature       = "FEATURE_NOT_FOUND"
+	ReasonFeatureExists   = "FEATURE_EXISTS"
+	ReasonConflict        = "REVISION_CONFLICT"
+	ReasonBadFilter       = "INVALID_FILTER"
+	ReasonFilterCost      = "FILTER_COST"
+	ReasonReadOnly        = "STORE_READ_ONLY"
+	ReasonPaused          = "SEARCH_PAUSED"
+	ReasonClosed          = "COLLECTION_CLOSED"
+	ReasonLoading         = "COLLECTION_LOADING"
+	ReasonFeatureTooLarge = "FEATURE_TOO_LARGE"
+	ReasonSlabFull        = "SLAB_FULL"
+	ReasonBadProperties   = "INVALID_PROPERTIES"
+	ReasonBadGeoJSON      = "INVALID_GEOMETRY_SYNTAX"
+	ReasonBadGeometry     = "INVALID_GEOMETRY"
+	ReasonBadCoordinate   = "COORDINATE_OUT_OF_RANGE"
+	ReasonBadField        = "BAD_FIELD"
+	ReasonBadRect         = "BAD_RECTANGLE"
+	ReasonBusy            = "SERVER_BUSY"
+	ReasonResultTooLarge  = "RESULT_TOO_LARGE"
+	ReasonInternal        = "INTERNAL"
+)
