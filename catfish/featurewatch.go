@@ -47,7 +47,7 @@ type FeatureEvent struct {
 	ID   string
 	// Revision of the write. Several areas may have an event of it.
 	Revision uint64
-	// Resume is the WatchQuery.From after which the next event comes. If a write
+	// Resume is the WatchQuery.From for the events after this one. If a write
 	// concerns several areas, its events share one moment: until the last of
 	// them, Resume is before all of them.
 	Resume uint64
