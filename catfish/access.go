@@ -15,9 +15,9 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// A server with keys (ServerOptions.Keys) serves only who has one. A key is
-// longer than what a connection over RDMA can carry in its hello, so a client
-// shows it once, over the TCP port, and gets a ticket of 63 bits for it:
+// A server with keys (ServerOptions.Keys) serves only clients that have one. A key is
+// too long for the hello of a connection over RDMA, so a client shows it once, over
+// the TCP port, and gets a ticket of 63 bits for it:
 //
 //	client                                    server
 //	  hello ---------------------------------> "key": true
@@ -25,28 +25,28 @@ import (
 //	  ring, read channels, plain socket,
 //	  each with the ticket in its hello -----> the key's guard
 //
-// A ticket stands for its key until that ends, or the server does. It cannot be
-// guessed: each attempt is a connection. When a key ends, so does what was
-// connected by it: rings, plain sockets and read channels.
+// A ticket stands for its key until the key or the server ends. It cannot be
+// guessed: each attempt is a connection. When a key ends, the rings, plain sockets
+// and read channels that were connected with it end, too.
 //
-// Each request is checked: the key has not ended, has some of its rate left, and
-// the role that the kind of request needs for the collection. To know a
-// collection's memory, so as to read it, a client has to open it, and for that
-// needs role read. docs/security.md says what this does not protect.
+// Each request is checked: the key must not have ended, must have some of its rate
+// left, and must have the role that the kind of request needs for the collection. To
+// read a collection's memory a client has to know where it is. For that it has to open
+// the collection, which needs role read. docs/security.md says what is not protected.
 
 // Keys are the keys that a server takes, and what each may do.
 type Keys = access.Keys
 
-// OpenKeys reads a file of keys, which 'catfish keys' makes. A Server that has
-// them reads it again when it changes; without one, Keys.Watch does.
+// OpenKeys reads a file of keys, which 'catfish keys' makes. A Server that has these
+// keys reads the file again when it changes; without a Server, Keys.Watch does.
 func OpenKeys(file string, log *slog.Logger) (*Keys, error) { return access.Open(file, log, nil) }
 
 var (
 	// ErrUnauthenticated: the server wants a key (Options.Key), and there is
 	// none, or one that is wrong, was removed or has expired. Nothing was done.
 	ErrUnauthenticated = access.ErrUnauthenticated
-	// ErrRateLimited: the key asks more often than it may. Nothing was done;
-	// later it succeeds.
+	// ErrRateLimited: the key sends requests faster than it may. Nothing was done;
+	// a later attempt succeeds.
 	ErrRateLimited = access.ErrRateLimited
 )
 
@@ -83,13 +83,13 @@ var needs = func() (t [256]access.Role) {
 // gatekeeper knows the tickets of a server.
 type gatekeeper struct {
 	keys *Keys
-	wake func() // has workers look at ends, also those that sleep
+	wake func() // makes workers look at ends; wakes those that sleep
 
 	mu      sync.Mutex
 	of      map[*access.Principal]*guard
 	tickets map[uint64]*guard
-	// ends counts the keys that have ended, for workers, which then look which of
-	// their connections have.
+	// ends counts the keys that have ended. When it changes, workers look which of
+	// their connections had one of those keys.
 	ends atomic.Uint64
 }
 
@@ -105,7 +105,7 @@ func newGatekeeper(keys *Keys, wake func()) *gatekeeper {
 type guard struct {
 	principal *access.Principal
 	ticket    uint64
-	forget    func() bool // undoes what the key's end would do
+	forget    func() bool // cancels what the key's end would do
 	// roles are what the key may do with each collection, by slot: the
 	// collection's number, and the role. 0: not known yet. Numbers are never used
 	// twice, and neither a collection's name nor a key's roles change.
@@ -143,7 +143,7 @@ func (g *gatekeeper) byKey(key string) (*guard, error) {
 	return n, nil
 }
 
-// close leaves the keys to others.
+// close unsubscribes from the keys, which other servers may use.
 func (g *gatekeeper) close() {
 	if g == nil {
 		return
@@ -178,7 +178,7 @@ func (g *guard) check(s *Server, kind fastmsg.Kind, p []byte) error {
 	return g.principal.Admit()
 }
 
-// permits is check, but for the key's rate and its end.
+// permits is check without the key's rate and its end.
 func (g *guard) permits(s *Server, kind fastmsg.Kind, p []byte) error {
 	need := needs[kind]
 	switch kind {
@@ -231,9 +231,9 @@ func (g *guard) permits(s *Server, kind fastmsg.Kind, p []byte) error {
 	return g.principal.CheckRole(role, collectionOf(s.colls.nameOf(num)), need)
 }
 
-// mayBatch reports whether requests may be carried out with those of others: such
-// as need no count of the key's rate. What may not is served alone, and then
-// refused if it has to be.
+// mayBatch reports whether a request may be carried out in a batch with those of
+// other clients: one whose key's rate need not be counted. Any other request is served
+// alone, and then refused if it has to be.
 func (g *guard) mayBatch(s *Server, kind fastmsg.Kind, p []byte) bool {
 	return g != nil && !g.principal.Limited() && !g.principal.Ended() && g.permits(s, kind, p) == nil
 }
@@ -258,7 +258,7 @@ func (g *guard) hide(st *ServerStats) {
 }
 
 // endConns ends a worker's connections whose keys have ended. seen is the
-// worker's.
+// worker's copy of g.ends.
 func (g *gatekeeper) endConns(conns []*fastmsg.Conn, seen *uint64) {
 	if g == nil {
 		return

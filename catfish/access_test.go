@@ -67,7 +67,7 @@ func everyRequest(ctx context.Context, c *Client) (reads, writes map[string]erro
 	return reads, writes
 }
 
-// Over every transport: what a key may do, and may not.
+// Over every transport: what a key permits, and what it does not.
 func TestKeysOnEveryTransport(t *testing.T) {
 	keys, _, k := keyFile(t,
 		access.Entry{Roles: []string{"default:read"}},
@@ -130,7 +130,7 @@ func TestKeysOnEveryTransport(t *testing.T) {
 						t.Errorf("key %d: drop %s: %v, want %v", i, name, err, want.manage)
 					}
 				}
-				// What it may not read it does not get the place of, nor see.
+				// The key gets neither the address nor the statistics of what it may not read.
 				other, err := c.Collection("other")
 				if err != nil {
 					t.Fatal(err)
@@ -201,8 +201,8 @@ func TestKeysOnEveryTransport(t *testing.T) {
 	}
 }
 
-// A collection that takes another one's place does not take over what a key might
-// do with that.
+// A collection that takes another one's slot does not take over a key's role for the
+// old one.
 func TestRolesOfANewCollection(t *testing.T) {
 	keys, _, k := keyFile(t, access.Entry{Roles: []string{"mine*:admin"}})
 	s := startServer(t, ServerOptions{Keys: keys})
@@ -243,7 +243,7 @@ func TestRolesOfANewCollection(t *testing.T) {
 	}
 }
 
-// A backup has all collections, and only who is admin of all may make it.
+// A backup contains all collections, and only an admin of all may make it.
 func TestRoleOfBackups(t *testing.T) {
 	keys, _, k := keyFile(t, access.Entry{Roles: []string{"*:write", "a*:admin", "default:admin"}}, access.Entry{Roles: []string{"*:admin"}})
 	s := startServer(t, ServerOptions{Keys: keys})
@@ -258,7 +258,7 @@ func TestRoleOfBackups(t *testing.T) {
 	}
 }
 
-// Who swaps two collections must be admin of both.
+// A key that swaps two collections must be admin of both.
 func TestRoleOfSwaps(t *testing.T) {
 	keys, _, k := keyFile(t, access.Entry{Roles: []string{"a:admin", "*:write"}}, access.Entry{Roles: []string{"b:admin"}},
 		access.Entry{Roles: []string{"a:admin", "b:admin"}})
@@ -279,8 +279,8 @@ func TestRoleOfSwaps(t *testing.T) {
 	}
 }
 
-// What may be served together with others: nothing that is counted, refused, or
-// of a key that has ended.
+// Requests are batched unless they are counted, refused, or sent with a key that
+// has ended.
 func TestMayBatch(t *testing.T) {
 	keys, file, k := keyFile(t, access.Entry{Roles: []string{"default:read"}},
 		access.Entry{Roles: []string{"default:read"}, Rate: 1000}, access.Entry{Roles: []string{"x:read"}},
@@ -352,7 +352,7 @@ func TestEndOfAKey(t *testing.T) {
 			patience := time.Now().Add(30 * time.Second)
 			session := stays.conn.sessions.latest()
 			ended := goes.conn.sessions.latest()
-			var channel rdma.QueuePair // that its client does not close
+			var channel rdma.QueuePair // kept open by its client
 			if transport != TransportTCP {
 				if session.channels.pool == ended.channels.pool {
 					t.Error("clients with different keys share read channels")
@@ -375,7 +375,7 @@ func TestEndOfAKey(t *testing.T) {
 			if err := keys.Reload(); err != nil {
 				t.Fatal(err)
 			}
-			// The server ends what was connected, whatever the client does.
+			// The server ends the key's connections, whatever the client does.
 			select {
 			case <-ended.caller.Done():
 			case <-time.After(time.Until(patience)):
@@ -387,7 +387,7 @@ func TestEndOfAKey(t *testing.T) {
 				}
 				runtime.Gosched()
 			}
-			// Reads by the client itself end when their read channels do, soon.
+			// Offloaded reads end when their read channels do, soon.
 			for err := search(goes); !errors.Is(err, ErrUnauthenticated); err = search(goes) {
 				if err != nil && !errors.Is(err, ErrUnknownOutcome) && !errors.Is(err, ErrNoServer) && !errors.Is(err, ErrNotSent) {
 					t.Fatalf("search with a key that has ended: %v", err)
@@ -406,8 +406,8 @@ func TestEndOfAKey(t *testing.T) {
 	}
 }
 
-// The end of a key wakes workers: those whose clients ask nothing do not tick, and a
-// watch of a quiet collection would go on until its next request.
+// The end of a key wakes workers: a worker whose clients send nothing does not tick, and
+// a watch of a quiet collection would continue until its next request.
 func TestEndOfAKeyWakesWorkers(t *testing.T) {
 	keys, file, k := keyFile(t, access.Entry{Name: "goes", Roles: []string{"*:read"}})
 	woken := make(chan struct{})
@@ -427,8 +427,8 @@ func TestEndOfAKeyWakesWorkers(t *testing.T) {
 	}
 }
 
-// Who waits for a connection while its key ends gets that error at once, however long it
-// would wait for a server.
+// A call that waits for a connection while its key ends gets that error at once, however
+// long it would wait for a server.
 func TestEndOfAKeyWhileWaiting(t *testing.T) {
 	keys, file, k := keyFile(t, access.Entry{Name: "goes", Roles: []string{"*:read"}})
 	s := startFeatures(t, ServerOptions{Keys: keys})
@@ -463,9 +463,9 @@ func TestRateOfAKey(t *testing.T) {
 	}
 }
 
-// Strangers who do not follow the protocol get nothing either: no ring, read
-// channel or socket without a ticket, and no answer to rubbish.
-func TestStrangers(t *testing.T) {
+// A client that has no ticket and does not follow the protocol gets no ring, read
+// channel or socket, and no answer to garbage.
+func TestClientsWithoutTicketGetNothing(t *testing.T) {
 	keys, _, k := keyFile(t, access.Entry{Roles: []string{"*:read"}})
 	s := startServer(t, ServerOptions{Keys: keys})
 	c := dial(t, s, Options{Transport: oneSided[0], Policy: "offload", Key: k[0]})
@@ -539,9 +539,9 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// A client with a key gets along with a server that wants none, and a server
-// without keys knows no tickets.
-func TestKeyNotWanted(t *testing.T) {
+// A client with a key can use a server without keys, and a server without keys
+// knows no tickets.
+func TestKeyForServerWithoutKeys(t *testing.T) {
 	_, _, k := keyFile(t, access.Entry{Roles: []string{"*:read"}})
 	s := startServer(t, ServerOptions{})
 	c := dial(t, s, Options{Key: k[0]})

@@ -12,20 +12,20 @@ import (
 
 // Requests that wait
 //
-// A check reads a whole tree under the writer's lock, and so does a bulk load.
-// A worker must not wait for them: its other clients would, too. So a check, and
-// a write that meets one, is carried out by a goroutine of its own, and its
-// connection parked until then. Plain sockets have a goroutine anyhow.
+// A check reads a whole tree under the writer's lock, and so does a bulk load. A
+// worker must not wait for them, since its other clients would wait, too. So a check,
+// or a write that meets one, is carried out by a goroutine of its own, and its
+// connection is parked until then. Plain sockets have a goroutine anyhow.
 
-// result is what became of a request.
+// result is the outcome of a request.
 type result struct {
 	out  []byte
 	done uint64 // of an insertMany
 	err  error
 }
 
-// write carries out an insert, delete, update or insertMany. If it is not to
-// wait it may end with rstar.ErrLocked.
+// write carries out an insert, delete, update or insertMany. Unless it may wait, it can
+// end with rstar.ErrLocked.
 func write(req *request, out []byte, wait bool) result {
 	t := req.coll.tree
 	insert, remove, update := t.TryInsert, t.TryDelete, t.TryUpdate
@@ -53,7 +53,7 @@ func write(req *request, out []byte, wait bool) result {
 	return result{binary.LittleEndian.AppendUint64(out, done), done, nil}
 }
 
-// write carries out a write, or leaves it in v.rest if that would wait.
+// write carries out a write, or leaves it in v.rest if the write would wait.
 func (v *service) write(req *request, out []byte) result {
 	wait := v.transport == TransportTCP
 	r := write(req, out, wait)
@@ -75,7 +75,7 @@ func (v *service) write(req *request, out []byte) result {
 	return result{out: out}
 }
 
-// beginApart has a request carried out by another goroutine.
+// beginApart starts a goroutine that carries out a request.
 func (h *handler) beginApart(c *fastmsg.Conn, id uint64, l *long) {
 	var ended chan result
 	c.Continue(func(time.Duration) bool {

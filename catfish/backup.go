@@ -9,20 +9,20 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// BackupInfo is what a backup has.
+// BackupInfo describes the content of a backup.
 type BackupInfo struct {
 	Dir         string `json:"dir"` // on the server's machine
 	Collections int    `json:"collections"`
 	Features    uint64 `json:"features"`
 	Boxes       uint64 `json:"boxes,omitempty"` // different ones
-	Revision    uint64 `json:"revision"`        // of the last write that is in it
+	Revision    uint64 `json:"revision"`        // of the last write in the backup
 }
 
-// Backup copies all that is kept, as they are at one moment, to a new directory of that
-// name in ServerOptions.BackupDir, while others read and write, and checks the copy.
-// ErrNotPermitted: the server keeps nothing, or has no BackupDir. ErrBusy: one is
-// being made. disk.ErrExists: there is such a backup. disk.Restore makes a data
-// directory of it.
+// Backup copies all kept collections, as they are at one moment, to a new directory of
+// that name in ServerOptions.BackupDir, while clients read and write, and checks the
+// copy. ErrNotPermitted: the server keeps nothing, or has no BackupDir. ErrBusy: another
+// backup is being made. disk.ErrExists: a backup of this name exists. disk.Restore makes
+// a data directory of a backup.
 func (s *Server) Backup(name string) (BackupInfo, error) {
 	if s.opts.DataDir == "" || s.opts.BackupDir == "" {
 		return BackupInfo{}, fmt.Errorf("%w: backups: the server has no data directory, or no directory for backups", ErrNotPermitted)
@@ -48,7 +48,7 @@ func (s *Server) Backup(name string) (BackupInfo, error) {
 	return BackupInfo{dir, len(r.Collections), features, boxes, r.Last}, nil
 }
 
-// checkBackupName: one directory, not a path that leads elsewhere.
+// checkBackupName accepts one directory, not a path that leads elsewhere.
 func checkBackupName(name string) error {
 	if err := checkName(name); err != nil || name != filepath.Base(name) || !filepath.IsLocal(name) || name == "." {
 		return fmt.Errorf("%w: backup %q, want the name of a directory, without a path", ErrOption, name)
@@ -56,7 +56,7 @@ func checkBackupName(name string) error {
 	return nil
 }
 
-// Backup has the server do what Server.Backup does.
+// Backup makes the server do Server.Backup.
 func (c *Client) Backup(ctx context.Context, name string) (b BackupInfo, err error) {
 	if err := checkBackupName(name); err != nil {
 		return b, err
@@ -71,8 +71,8 @@ func (c *Client) Backup(ctx context.Context, name string) (b BackupInfo, err err
 	return b, nil
 }
 
-// backupWork is a backup that a client asked for. It reads all that there is, and
-// so takes no turn among searches, which would wait for it.
+// backupWork is a backup that a client requested. It reads all data, so it takes no
+// scheduling slot among searches, which would wait for it.
 type backupWork struct {
 	s    *Server
 	name string

@@ -14,20 +14,20 @@ import (
 //
 // Such a collection is the store's (store.Boxes), in memory that clients may read.
 // Reads are those of any collection of boxes, by message and by offloading. Writes
-// are answered later (later.go), when the store's door has made them durable; those
-// of one connection pass the door in the order in which they came.
+// are answered later (later.go), when the commit leader has made them durable; those
+// of one connection pass the commit queue in the order of their arrival.
 
 // BoxesOptions configure a collection of boxes. They do not change.
 type BoxesOptions struct {
-	// Keep has the collection kept in the server's data directory (ErrNotPermitted:
-	// it has none): each write is durable when it is acknowledged, as far as
-	// ServerOptions.Sync says, and the boxes are there again after a restart.
+	// Keep stores the collection in the server's data directory (ErrNotPermitted:
+	// the server has none): each write is durable when it is acknowledged, as far as
+	// ServerOptions.Sync says, and the boxes exist again after a restart.
 	Keep bool
 }
 
 // CreateBoxes adds a collection of boxes, unless there is one of that name
-// (ErrKind: of another kind; store.ErrCollectionExists: it is to be kept, and the
-// one that is there is not). See CreateCollection.
+// (ErrKind: of another kind; store.ErrCollectionExists: o.Keep is set, and the
+// existing one is not kept). See CreateCollection.
 func (c *Client) CreateBoxes(ctx context.Context, name string, o BoxesOptions) error {
 	if !o.Keep {
 		return c.CreateCollection(ctx, name)
@@ -41,9 +41,9 @@ func (c *Client) CreateBoxes(ctx context.Context, name string, o BoxesOptions) e
 
 // CreateKept adds a collection of boxes that is kept in the data directory, unless
 // there is one of that name, and returns it, for use in this process concurrently
-// with remote clients. ErrNotPermitted: there is no data directory. ErrNotReady: it
-// is being loaded. ErrKind, store.ErrCollectionExists: there is one of another kind,
-// or one that is not kept.
+// with remote clients. ErrNotPermitted: there is no data directory. ErrNotReady: the
+// directory is being loaded. ErrKind, store.ErrCollectionExists: there is one of another
+// kind, or one that is not kept.
 func (s *Server) CreateKept(name string) (*store.Boxes, error) {
 	c, err := s.colls.create(name, s, newCollection{keep: true}, nil)
 	if err != nil {
@@ -52,8 +52,8 @@ func (s *Server) CreateKept(name string) (*store.Boxes, error) {
 	return c.boxes, nil
 }
 
-// Kept returns a collection of boxes that is kept. ErrKind: it is of another kind,
-// or not kept.
+// Kept returns a collection of boxes that is kept. ErrKind: the collection is of another
+// kind, or not kept.
 func (s *Server) Kept(name string) (*store.Boxes, error) {
 	c, err := s.lookUp(name, s.colls.byName)
 	if err != nil {
@@ -65,8 +65,8 @@ func (s *Server) Kept(name string) (*store.Boxes, error) {
 	return c.boxes, nil
 }
 
-// ownTree is the tree of a collection for the server's owner, who may write it: not
-// of one that is kept, which would know nothing of it.
+// ownTree is the tree of a collection, which the server's owner may write. It fails
+// for a kept collection: the store would not learn of such writes.
 func (c *collection) ownTree() (*rstar.Tree, error) {
 	if err := c.isOf(KindBoxes); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (c *collection) ownTree() (*rstar.Tree, error) {
 	return c.tree, nil
 }
 
-// makeKept makes a collection by the store.
+// makeKept makes the store create a collection.
 func (f *features) makeKept(name string) (*collection, error) {
 	if f.s.opts.DataDir == "" {
 		return nil, fmt.Errorf("%w: boxes %q cannot be kept: the server has no data directory", ErrNotPermitted, name)
@@ -100,7 +100,7 @@ func (f *features) makeKept(name string) (*collection, error) {
 	return own, nil
 }
 
-// takeBoxes is the collection whose memory was made for b.
+// takeBoxes returns the collection whose memory was made for b.
 func (f *features) takeBoxes(b *store.Boxes) *collection {
 	own := f.takeMade(b.Name())
 	if own != nil {
@@ -172,7 +172,7 @@ func (w *keptWrite) answer(a lateAnswer, out []byte, done uint64, err error) {
 	a.reply(out)
 }
 
-// createKept has a collection made that is kept.
+// createKept leaves the creation of a kept collection in v.pending.
 func (v *service) createKept(p []byte) error {
 	name := string(p)
 	if err := checkName(name); err != nil {

@@ -82,8 +82,8 @@ func dialKept(t *testing.T, s *Server, o Options) *Client {
 	return c
 }
 
-// TestKeptBoxes: what clients of all paths and the process itself write, with boxes
-// that are equal, is there after each restart, and clients go right on: the
+// TestKeptBoxes: boxes that clients of all paths and the process itself write, equal ones
+// among them, exist after each restart, and clients continue without an error: the
 // collection is not empty, as one in memory alone would be.
 func TestKeptBoxes(t *testing.T) {
 	l := newKeptLives(t)
@@ -180,8 +180,8 @@ func TestKeptLoad(t *testing.T) {
 	bagOf(items).verify(t, d, "loaded by the process")
 }
 
-// TestKeptCollections are created and dropped by clients, durably, and are not those
-// in memory alone.
+// TestKeptCollections: clients create and drop kept collections durably, and these are
+// not the collections in memory alone.
 func TestKeptCollections(t *testing.T) {
 	l := newKeptLives(t)
 	ctx := t.Context()
@@ -260,7 +260,7 @@ func TestKeptCollections(t *testing.T) {
 	}
 }
 
-// TestKeptOptions: what cannot be kept is said at the start.
+// TestKeptOptions: the start fails for a collection that cannot be kept.
 func TestKeptOptions(t *testing.T) {
 	for what, o := range map[string]ServerOptions{
 		"no directory": {Keep: []string{"a"}},
@@ -286,9 +286,9 @@ func TestKeptOptions(t *testing.T) {
 	}
 }
 
-// TestKeptElsewhere: a server that is to have a collection in memory alone that is
-// kept in its data directory does not begin to serve an empty one.
-func TestKeptElsewhere(t *testing.T) {
+// TestKeptCollectionIsNotReplacedByEmpty: if a collection in memory alone has the name of
+// one kept in the data directory, the server does not begin to serve an empty one.
+func TestKeptCollectionIsNotReplacedByEmpty(t *testing.T) {
 	l := newKeptLives(t)
 	l.opts.Keep, l.opts.Collections = nil, []string{testKept}
 	l.restart()
@@ -303,8 +303,8 @@ func TestKeptElsewhere(t *testing.T) {
 	}
 }
 
-// TestKeptLoading: before the store is loaded a client can neither use what is kept,
-// nor make another collection of that name.
+// TestKeptLoading: before the store is loaded a client can neither use a kept
+// collection nor make another one of that name.
 func TestKeptLoading(t *testing.T) {
 	o := ServerOptions{DataDir: t.TempDir(), Keep: []string{testKept}, Transports: []string{TransportTCP}, SlabBytes: 1 << 20, Logger: quiet()}
 	s := &Server{opts: o}
@@ -392,7 +392,7 @@ func TestKeptRecorded(t *testing.T) {
 	}
 }
 
-// TestKeptHostile: requests that no client makes are refused, and change nothing.
+// TestKeptHostile: requests that no client sends are refused, and change nothing.
 func TestKeptHostile(t *testing.T) {
 	l := newKeptLives(t)
 	c, err := l.colls.byName(testKept)
@@ -425,9 +425,9 @@ func TestKeptHostile(t *testing.T) {
 	}
 }
 
-// TestKeptWorkerGoesOn: while a write waits, for the disk or for its turn, its
-// connection is served, and nobody sees it.
-func TestKeptWorkerGoesOn(t *testing.T) {
+// TestKeptWriteDoesNotBlockWorker: while a write waits, for the disk or in the commit queue, its
+// connection is served, and no read sees the write.
+func TestKeptWriteDoesNotBlockWorker(t *testing.T) {
 	l := newKeptLives(t)
 	l.opts.Workers = 1
 	l.restart()
@@ -439,14 +439,14 @@ func TestKeptWorkerGoesOn(t *testing.T) {
 	for i, p := range []path{{transport: TransportTCP, policy: "tcp"}, {transport: oneSided[0], policy: "fast"}, {transport: oneSided[0], policy: "offload"}} {
 		c := dialKept(t, l.Server, p.options())
 		inside, release := make(chan struct{}), make(chan struct{})
-		b.DeleteLater(square(-1, -1), 1, func(bool, error) { // who is inside the door calls it
+		b.DeleteLater(square(-1, -1), 1, func(bool, error) { // the commit leader calls it
 			close(inside)
 			<-release
 		})
 		<-inside
 		done := make(chan error)
 		go func() { done <- c.Insert(t.Context(), square(1, 1), 1) }()
-		// Until the insert has come to the door, and after.
+		// Before and after the insert joins the commit queue.
 		for range 200 {
 			if n, err := c.Count(t.Context(), allBoxes); n != i || err != nil {
 				t.Error(n, err)
@@ -467,7 +467,7 @@ func TestKeptWorkerGoesOn(t *testing.T) {
 	}
 }
 
-// TestKeptInFlight: writes of one connection that wait for the disk at the same time.
+// TestKeptInFlight: writes of one connection wait for the disk at the same time.
 func TestKeptInFlight(t *testing.T) {
 	l := newKeptLives(t)
 	for _, p := range paths()[:2] {

@@ -12,13 +12,13 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// A server process that keeps boxes is killed under load, as TestKilledStore does it
-// with features, by the same process (serveUntilKilled).
+// A server process that keeps boxes is killed under load, as TestKilledStore does with
+// features, using the same process (serveUntilKilled).
 //
-// Each writer has ids of its own, and does one operation after the other. So what is
-// left of its boxes is what some number of its operations, from the first on, have
-// made: all of those that were acknowledged, with SyncAlways, and perhaps the one
-// whose outcome is unknown, whole.
+// Each writer has ids of its own, and does its operations in order. So the boxes that
+// are left of it must be the result of some number of its operations, from the first
+// on: all that were acknowledged, with SyncAlways, and perhaps the one whose outcome is
+// unknown, completely.
 
 func TestKilledBoxes(t *testing.T) {
 	for _, sync := range killSyncs() {
@@ -42,7 +42,7 @@ type boxKilling struct {
 	observed map[rstar.Item]bool
 }
 
-// boxOp takes boxes out and adds others.
+// boxOp removes boxes and adds others.
 type boxOp struct{ out, in []rstar.Item }
 
 func (o boxOp) apply(b bag) {
@@ -59,10 +59,10 @@ type boxWriter struct {
 	c     *Client
 	name  string
 	rng   *rand.Rand
-	id    uint64 // the upper half of its ids
-	n     int    // of the last write: no rectangle is used by two
-	begun bag    // at the begin of this life
-	is    bag    // with ops
+	id    uint64 // upper half of its ids
+	n     int    // number of the last write: no two share a rectangle
+	begun bag    // at the start of this life
+	is    bag    // begun, changed by ops
 	ops   []boxOp
 	maybe *boxOp
 }
@@ -102,7 +102,7 @@ func (k *boxKilling) run(rounds int) {
 	k.again(rounds, k.life, k.verify)
 }
 
-// life has clients write and read until the server is killed.
+// life runs clients that write and read until the server is killed.
 func (k *boxKilling) life() (writes int) {
 	k.observed = map[rstar.Item]bool{}
 	return k.untilKilled(func(ctx context.Context, done func(), writers, readers *sync.WaitGroup) {
@@ -115,7 +115,7 @@ func (k *boxKilling) life() (writes int) {
 	})
 }
 
-// some is one of the writer's boxes.
+// some returns one of the writer's boxes.
 func (w *boxWriter) some() (it rstar.Item, ok bool) {
 	for it = range w.is {
 		return it, true
@@ -128,7 +128,7 @@ func (w *boxWriter) new() rstar.Item {
 	return rstar.Item{Rect: square(float64(w.n), float64(w.id>>32)), ID: w.id + uint64(w.rng.IntN(4))}
 }
 
-// write writes until something fails.
+// write writes until an operation fails.
 func (w *boxWriter) write(ctx context.Context, done func()) {
 	for {
 		var op boxOp
@@ -170,8 +170,8 @@ func (w *boxWriter) write(ctx context.Context, done func()) {
 	}
 }
 
-// observe reads until the server is gone, and notes what it saw, which must be
-// durable.
+// observe reads until the server is killed, and notes which boxes it saw: these must
+// be durable.
 func (k *boxKilling) observe(ctx context.Context, c *Client) {
 	for {
 		items, err := c.Search(ctx, allBoxes)
@@ -186,7 +186,7 @@ func (k *boxKilling) observe(ctx context.Context, c *Client) {
 	}
 }
 
-// verify compares what all paths find with what is known, and begins a new life.
+// verify compares the results of all paths with the known operations, and begins a new life.
 func (k *boxKilling) verify() {
 	k.t.Helper()
 	var is bag
@@ -221,7 +221,7 @@ func (k *boxKilling) verify() {
 	}
 }
 
-// explain looks for how many of the writer's operations have made what is there.
+// explain finds how many of the writer's operations result in the boxes got.
 func (k *boxKilling) explain(w *boxWriter, got bag) error {
 	always := k.sync == disk.SyncAlways
 	if m := w.maybe; m != nil {

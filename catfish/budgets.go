@@ -6,8 +6,8 @@ import (
 )
 
 // What clients may hold of a server (docs/security.md). Package budget has the
-// rule: a share for each host or process, a total for all, and who holds most
-// makes room. The totals are parts of ServerOptions.MemoryLimit:
+// rule: a share for each host or process, a total for all, and the source that holds
+// most makes room. The totals are parts of ServerOptions.MemoryLimit:
 //
 //	answers that wait, over rings and plain sockets,
 //	and values of records that are put in parts        1/9
@@ -20,19 +20,19 @@ import (
 //	rings, if their clients fill them                  1/2   576 KiB each,
 //	                                                         832 KiB with policy fetch
 //
-// So half of the limit is left to trees, whatever clients hold. A ring takes
-// what was written to it, in honest clients at rest almost nothing: so rings
-// and trees share that half. As rings may be filled at any time, the guard
-// (memory.go) has trees stop growing while they could not be: with the default
-// limit of 3/4 of the host, a third more than the limit is all there is.
+// So half of the limit is left to trees, whatever clients hold. A ring takes the
+// memory that was written to it, which for honest clients at rest is almost nothing: so
+// rings and trees share that half. As rings may be filled at any time, the guard
+// (memory.go) stops trees from growing while the rings could not be filled: with the
+// default limit of 3/4 of the host, the host has only a third more than the limit.
 //
 // With 16 GiB the limit is 12 GiB: 10,922 clients with default rings, 10,213 of
 // them over shm, 10,922 connections of the port. With 4 GiB the share of one
 // source is the largest answer, 168 MB.
 type budgets struct {
-	// answers are bytes that wait for clients to take them: answers that are
-	// made in steps, and what does not fit into a ring or a socket; and of values
-	// that are put in parts.
+	// answers are bytes that wait for clients to take them: answers made in steps,
+	// and bytes that do not fit into a ring or a socket. The bytes of values that
+	// are put in parts count, too.
 	answers *budget.Budget
 	// rings are the bytes of connections' rings at this end.
 	rings *budget.Budget
@@ -56,7 +56,7 @@ func newBudgets(memory int64) budgets {
 	}
 }
 
-// BudgetStats is one resource of a server: what all clients hold of it, and the
+// BudgetStats is one resource of a server: how much of it all clients hold, and the
 // limits.
 type BudgetStats struct {
 	Name    string `json:"name"` // what is counted
@@ -90,8 +90,8 @@ func (s *Server) budgetStats() []BudgetStats {
 	return l
 }
 
-// ShowBudgets has Stats list the budgets of another service of this process,
-// such as gRPC.
+// ShowBudgets adds the budgets of another service of this process, such as gRPC, to
+// Stats.
 func (s *Server) ShowBudgets(of func() []BudgetStats) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,5 +111,5 @@ func DefaultMemoryLimit() int64 {
 	return total / 4 * 3
 }
 
-// unknownMemory is the limit on systems that do not say how much there is.
+// unknownMemory is the limit on systems that do not report their memory.
 const unknownMemory = 2 << 30

@@ -17,12 +17,12 @@ type reader interface {
 }
 
 // channelPool has read channels of some sessions with one incarnation of a
-// server. They are opened as they are needed, up to what the sessions may have
-// together. A search that is offloaded has one to itself, from take to put, so
+// server. They are opened when they are needed, up to the number that the sessions
+// together may have. An offloaded search has one to itself, from take to put, so
 // a channel that breaks concerns this search only:
 //
 //	      take                  put
-//	free -----> one search's --------> free, or who waits longest
+//	free -----> one search's --------> free, or the longest waiter
 //	 ^                 |
 //	 | open            | it broke, or there are too many
 //	not opened <-------+
@@ -31,24 +31,24 @@ type reader interface {
 // use a few, whose buffers stay in the cache, however many clients there are.
 type channelPool struct {
 	mu      sync.Mutex
-	allowed int // what the sessions may have, added up
+	allowed int // sum of what the sessions may have
 	have    int // channels, and permissions to open one that take gave out
 	free    []reader
-	first   *poolWaiter // nobody waits while a channel is free or may be opened
+	first   *poolWaiter // empty while a channel is free or may be opened
 	last    *poolWaiter
-	spare   *poolWaiter // those that waited before
+	spare   *poolWaiter // former waiters, for reuse
 }
 
 // poolWaiter is a caller of take that waits.
 type poolWaiter struct {
 	next  *poolWaiter
-	given chan reader // has room for the one that it gets
+	given chan reader // has room for one
 }
 
 // most is how many channels there may be. The caller holds mu.
 func (p *channelPool) most() int { return min(p.allowed, maxReadChannels) }
 
-// admit changes how many channels the sessions may have, as one comes (n > 0)
+// admit changes how many channels the sessions may have, when a session joins (n > 0)
 // or leaves. When all have left, all channels are closed.
 func (p *channelPool) admit(n int) {
 	p.mu.Lock()
@@ -77,8 +77,8 @@ func (p *channelPool) empty() bool {
 }
 
 // take returns a free channel, or nil, which is the permission to open one.
-// Either is to be put back. If all are in use it waits, unless ended is closed:
-// who came first is served first.
+// The caller puts back either. If all are in use, take waits, unless ended is closed.
+// Waiters are served in the order of their arrival.
 func (p *channelPool) take(ctx context.Context, ended <-chan struct{}) (reader, error) {
 	p.mu.Lock()
 	if n := len(p.free); n > 0 {
@@ -116,21 +116,21 @@ func (p *channelPool) take(ctx context.Context, ended <-chan struct{}) (reader, 
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	if !p.leave(w) { // it was given one meanwhile
+	if !p.leave(w) { // give has served it meanwhile
 		p.put(<-w.given)
 	}
 	p.keep(w)
 	return nil, err
 }
 
-// keep saves the next one who waits an allocation.
+// keep saves the next waiter an allocation.
 func (p *channelPool) keep(w *poolWaiter) {
 	p.mu.Lock()
 	p.spare, w.next = w, p.spare
 	p.mu.Unlock()
 }
 
-// leave takes w out of the queue; false if it is not in it any more.
+// leave takes w out of the queue; false if w is not in it any more.
 func (p *channelPool) leave(w *poolWaiter) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -153,7 +153,7 @@ func (p *channelPool) leave(w *poolWaiter) bool {
 	return false
 }
 
-// give hands a channel, or the permission to open one, to who waits longest.
+// give hands a channel, or the permission to open one, to the longest waiter.
 // The caller holds mu.
 func (p *channelPool) give(r reader) {
 	w := p.first
@@ -161,9 +161,9 @@ func (p *channelPool) give(r reader) {
 	w.given <- r
 }
 
-// put takes a channel back; nil gives back the permission to open one. What
-// broke one may have broken those that are free, without anybody's noticing.
-// They are closed, too: otherwise one search might meet them all.
+// put takes a channel back; nil gives back the permission to open one. The cause that
+// broke one may have broken free channels, too, which is not noticed until they are
+// used. So put closes the free ones: otherwise one search might meet all of them.
 func (p *channelPool) put(r reader) {
 	broke := r != nil && r.Err() != nil
 	var doubtful []reader
@@ -194,8 +194,8 @@ func (p *channelPool) put(r reader) {
 	}
 }
 
-// poolKey is what the sessions have in common that share read channels. A
-// restarted server has another boot id.
+// poolKey is common to the sessions that share read channels. A restarted server
+// has another boot id.
 type poolKey struct {
 	device deviceKey
 	addr   string // that channels dial
@@ -216,7 +216,7 @@ type usedPool struct {
 	users int
 }
 
-// join returns the pool of a key, which is forgotten when leave was called as
+// join returns the pool of a key. The pool is forgotten when leave was called as
 // often as join.
 func (ps *channelPools) join(k poolKey) (p *channelPool, leave func()) {
 	ps.mu.Lock()

@@ -12,11 +12,11 @@ import (
 )
 
 // channels is a session's use of read channels, which it may share with the
-// sessions of other clients (channelPool). It counts those that it has out, so
-// that the session's end stops its own searches and nobody else's:
+// sessions of other clients (channelPool). It counts those that it has taken, so
+// that the session's end stops only the session's own searches:
 //
 //	get --> a walk, which close stops --> put
-//	close: nobody gets one any more; drained when all were put back
+//	close: get fails from now on; drained when all were put back
 type channels struct {
 	pool  *channelPool // nil: nothing is one-sided
 	leave func()       // the pool
@@ -24,27 +24,27 @@ type channels struct {
 
 	stop    atomic.Bool   // ends the walks that run; set by close
 	ended   chan struct{} // closed by close
-	out     atomic.Int64  // read channels, and calls of get under way
+	out     atomic.Int64  // read channels, and in-flight calls of get
 	drained chan struct{} // closed when close was called and nothing is out
 	drain   sync.Once
 }
 
 // errNoChannel: the server opens no read channel for this client, because
 // it is about to end or has too many. The search takes fast messaging, whose
-// answer shows which of the two it is.
+// answer shows which of the two is the cause.
 var errNoChannel = errors.New("catfish: cannot open a read channel")
 
-// init is before all else.
+// init is called first.
 func (u *channels) init() {
 	u.ended, u.drained = make(chan struct{}), make(chan struct{})
 }
 
-// join is before the first get. open opens a channel for the pool.
+// join is called before the first get. open opens a channel for the pool.
 func (u *channels) join(p *channelPool, leave func(), open func(ctx context.Context) (reader, error)) {
 	u.pool, u.leave, u.open = p, leave, open
 }
 
-// get returns a read channel, which is to be put back. It waits for one if
+// get returns a read channel, which the caller puts back. It waits for one if
 // all are in use.
 func (u *channels) get(ctx context.Context) (reader, error) {
 	u.out.Add(1)
@@ -53,7 +53,7 @@ func (u *channels) get(ctx context.Context) (reader, error) {
 		return nil, offload.ErrStopped
 	}
 	r, err := u.pool.take(ctx, u.ended)
-	for r != nil && r.Err() != nil { // It was lost while nobody used it.
+	for r != nil && r.Err() != nil { // The channel was lost while it was free.
 		u.pool.put(r)
 		r, err = u.pool.take(ctx, u.ended)
 	}
@@ -80,7 +80,7 @@ func (u *channels) put(r reader) {
 	u.done()
 }
 
-// openFirst has the pool open a read channel if it has none.
+// openFirst opens a read channel if the pool has none.
 func (u *channels) openFirst(ctx context.Context) error {
 	if !u.pool.empty() {
 		return nil
@@ -93,7 +93,7 @@ func (u *channels) openFirst(ctx context.Context) error {
 }
 
 func (u *channels) done() {
-	// Who comes after the end counts, too, but has not touched the pool.
+	// A call of get after the end counts, too, but has not touched the pool.
 	if u.out.Add(-1) == 0 && u.stop.Load() {
 		u.drain.Do(u.over)
 	}
@@ -118,11 +118,11 @@ func (u *channels) over() {
 	close(u.drained)
 }
 
-// answerLimits bound what reading brings home as messages do in bytes.
+// answerLimits bound the results of offloading by the bytes that messages may have.
 var answerLimits = remote.Limits{Items: maxReply / itemBytes, Batch: manyBytes / itemBytes}
 
 // openReadChannel dials a read channel to the session's server. The end of
-// the client ends that too.
+// the client ends the dial, too.
 func (c *connection) openReadChannel(ctx context.Context, s *session, block int) (*offload.Channel, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.DialTimeout)
 	defer cancel()
@@ -141,10 +141,10 @@ func (c *connection) openTreeReader(ctx context.Context, s *session) (reader, er
 	return remote.NewReader(ch, answerLimits), nil
 }
 
-// joinChannels has the session use the read channels that clients of the same
+// joinChannels makes the session use the read channels that clients of the same
 // Shared have to the same server: some for trees and some for records, since the
 // blocks that are read differ in size, and large buffers are slower. They are
-// opened by the device that these share, too; a session with a device of its own
+// opened by the device that these clients share; a session with a device of its own
 // has channels of its own.
 func (c *connection) joinChannels(s *session, key deviceKey) {
 	c.joinPool(&s.channels, poolKey{key, s.addr, s.hello.BootID, s.window, maxNode, s.hello.ticket},

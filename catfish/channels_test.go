@@ -23,7 +23,7 @@ func user(p *channelPool, may int) *channels {
 	return u
 }
 
-// TestChannelsClose: nobody who waits for a read channel sleeps for ever, and
+// TestChannelsClose: no caller that waits for a read channel sleeps for ever, and
 // the end of one session concerns no other.
 func TestChannelsClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -73,8 +73,8 @@ func TestChannelsClose(t *testing.T) {
 		if _, err := u.get(t.Context()); !errors.Is(err, offload.ErrStopped) {
 			t.Error("after the end:", err)
 		}
-		// What the session had leaves one for all. When its searches have put
-		// theirs back, and that one is, too, it is the other one's turn.
+		// The session's end leaves one channel allowed. When its searches have put
+		// theirs back, and that one is put back, too, the other session gets it.
 		for range 3 {
 			synctest.Wait()
 			if len(waits) > 0 {
@@ -93,9 +93,9 @@ func TestChannelsClose(t *testing.T) {
 	})
 }
 
-// TestChannelsInTurn: who waits longest is served first, also if others before
-// him gave up.
-func TestChannelsInTurn(t *testing.T) {
+// TestChannelWaitersAreServedInOrder: the longest waiter is served first, also if waiters before it
+// gave up.
+func TestChannelWaitersAreServedInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p channelPool
 		p.admit(1)
@@ -139,7 +139,7 @@ func TestChannelsInTurn(t *testing.T) {
 	})
 }
 
-// TestReadChannelsAreShared: the clients of a process have as many read
+// TestReadChannelsAreShared: the clients of a process use as many read
 // channels to a server as searches run at a time, not as there are clients, and
 // one device. Close of some, in the middle of searches, does not disturb the
 // others.
@@ -209,7 +209,7 @@ func TestReadChannelsAreShared(t *testing.T) {
 	}
 }
 
-// brokenServer has objects, and clients that share read channels over soft.
+// brokenServer returns objects, and clients that share read channels over soft.
 func brokenServer(t *testing.T, clients int) (f *fabric, all []*Client, count func(*Client)) {
 	s := startServer(t, ServerOptions{Transports: []string{TransportSoft}})
 	const objects = 2000
@@ -245,9 +245,9 @@ func (f *fabric) cut(most int) (n int) {
 	return n
 }
 
-// TestBrokenChannelIsNobodyElses: what breaks a read channel in the middle of
+// TestBrokenChannelAffectsOneClient: a cause that breaks a read channel in the middle of
 // one client's search costs this client a connection, and others nothing.
-func TestBrokenChannelIsNobodyElses(t *testing.T) {
+func TestBrokenChannelAffectsOneClient(t *testing.T) {
 	f, clients, count := brokenServer(t, 4)
 	var wg sync.WaitGroup
 	for _, c := range clients {
@@ -272,9 +272,9 @@ func TestBrokenChannelIsNobodyElses(t *testing.T) {
 	}
 }
 
-// TestLostWhileFree: read channels that are lost while nobody uses them, more
+// TestChannelsLostWhileFree: read channels that are lost while no search uses them, more
 // of them than connections that a search may lose, cost no search anything.
-func TestLostWhileFree(t *testing.T) {
+func TestChannelsLostWhileFree(t *testing.T) {
 	f, clients, count := brokenServer(t, maxLost)
 	p := clients[0].conn.sessions.latest().channels.pool
 	u := clients[0].conn.sessions.latest().channels.open
@@ -320,9 +320,9 @@ func reconnects(clients []*Client) (n uint64) {
 	return n
 }
 
-// TestHeadersOfSharedChannels: of two clients that search by turns over one
-// read channel, each has the header of its tree read as often as if it were
-// alone. Otherwise one would never learn of moves.
+// TestHeadersOfSharedChannels: if two clients search alternately over one read channel,
+// each reads the header of its tree as often as if it were alone. Otherwise one client
+// would never learn of moves.
 func TestHeadersOfSharedChannels(t *testing.T) {
 	s, tr := cachedServer(t)
 	h := new(Shared)

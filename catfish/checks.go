@@ -8,13 +8,13 @@ import (
 )
 
 // checks makes one check of a tree at a time, and not too often: a check reads
-// every node, and no write is made meanwhile.
+// every node, and blocks all writes meanwhile.
 type checks struct {
 	busy chan struct{} // holds a token while a check runs
 	next time.Time     // guarded by the token
 }
 
-// checkPause is how much longer than a check the pause after it is: writers
+// checkPause is by how much the pause after a check is longer than the check: writers
 // get ten elevenths of the time.
 const checkPause = 10
 

@@ -21,7 +21,7 @@ func Dial(ctx context.Context, addr string, opts Options) (*Client, error) {
 		return nil, err
 	}
 	if err := c.start(ctx); err != nil {
-		_ = c.close() // What was opened is of no use to anybody.
+		_ = c.close() // The failed client is not returned.
 		return nil, err
 	}
 	return &Client{conn: c, collection: c.opts.Collection}, nil
@@ -36,8 +36,8 @@ func (c *Client) Collection(name string) (*Client, error) {
 	return &Client{conn: c.conn, collection: name}, nil
 }
 
-// Close ends the connection, for the Clients of all collections. Calls under
-// way return errors.
+// Close ends the connection, for the Clients of all collections. In-flight calls
+// return errors.
 func (c *Client) Close() error { return c.conn.close() }
 
 // ConnInfo describes the server that a client is connected to, and how.

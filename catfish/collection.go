@@ -25,27 +25,27 @@ type collection struct {
 	records *kv.Map     // nil: it has boxes
 	// features has a tree and records of its own, which are those above.
 	features *store.Collection
-	boxes    *store.Boxes // that are kept, in the tree above; nil: it is not kept
+	boxes    *store.Boxes // kept ones, in the tree above; nil: not kept
 	// The memory goes with the data when names are swapped: swap.go.
 	slab    *slabMemory     // of the tree, or of the records
 	index   *slabMemory     // of the records' keys
 	heap    *slabMemory     // of the features' records
-	account *budget.Account // of who created it; nil: the server's owner
-	// shards are nil if the collection is not divided. This is that of number shard.
+	account *budget.Account // of the client that created it; nil: the server's owner
+	// shards are nil if the collection is not divided. This one has number shard.
 	shards *shards
 	shard  int
 	// owned and strayed count the requests about a shard that its owner carried
-	// out, and that others did.
+	// out, and that other workers carried out.
 	owned, strayed atomic.Uint64
-	// kept: it was there when the store was opened, and the server's owner does
-	// not name it. Clients may drop it, as they might when it was created.
+	// kept: the collection existed when the store was opened, and the server's owner
+	// does not name it. Clients may drop it, as they could when it was created.
 	kept bool
-	// opened is when a client was last told where the memory is (monotonic).
+	// opened is when a client last got the memory's address (monotonic).
 	opened atomic.Int64
 
 	loading atomic.Bool // clients cannot open it yet
-	// dropped is set before the tree is closed, and when the name was swapped. A search that ran meanwhile
-	// may have found nothing for that reason: look at it afterwards.
+	// dropped is set before the tree is closed, and when the name was swapped. A search
+	// that ran meanwhile may have found nothing for that reason: read dropped after it.
 	dropped atomic.Bool
 }
 
@@ -53,14 +53,14 @@ type collection struct {
 // names are resolved once per connection.
 //
 // The low bits of a number are the slot, the others count the collections that
-// had it. So no number is used twice, and a client that knows that of a dropped
-// collection never reaches another one.
+// had the slot. So no number is used twice, and a client that knows the number of a
+// dropped collection never reaches another one.
 type collections struct {
 	slots [maxCollections]atomic.Pointer[collection]
 	names atomic.Pointer[map[string]*collection] // without the dropped ones; replaced as a whole
 
-	// before is that of a slot which was dropped last: the recording may still ask
-	// for its name.
+	// before is the collection of a slot that was dropped last: the recording may
+	// still ask for its name.
 	before [maxCollections]atomic.Pointer[formerly]
 
 	// mu serialises create, drop and swap, which may wait for the disk: workers never
@@ -68,7 +68,7 @@ type collections struct {
 	mu      sync.Mutex
 	next    [maxCollections]uint32 // how many collections a slot has had
 	closed  bool
-	closing sync.WaitGroup // memory of dropped collections on its way back
+	closing sync.WaitGroup // freeing the memory of dropped collections
 }
 
 // formerly is the name that a number had.
@@ -109,7 +109,7 @@ func (cs *collections) byName(name string) (*collection, error) {
 	return nil, fmt.Errorf("%w: %q", ErrUnknownCollection, name)
 }
 
-// rename replaces what names lead to. cs.mu is held.
+// rename replaces the map of names. cs.mu is held.
 func (cs *collections) rename(f func(names map[string]*collection)) {
 	names := map[string]*collection{}
 	if all := cs.names.Load(); all != nil {
@@ -119,7 +119,7 @@ func (cs *collections) rename(f func(names map[string]*collection)) {
 	cs.names.Store(&names)
 }
 
-// nameOf is for the recording, which may be late.
+// nameOf is for the recording, which may ask after a drop.
 func (cs *collections) nameOf(n uint32) string {
 	slot := n % maxCollections
 	if c := cs.slots[slot].Load(); c != nil && c.num == n {
@@ -131,8 +131,8 @@ func (cs *collections) nameOf(n uint32) string {
 	return "dropped"
 }
 
-// newCollection says what a collection is to have: records, features, or with
-// neither boxes.
+// newCollection says what a collection holds: records, features, or boxes if neither
+// is set.
 type newCollection struct {
 	records  *RecordsOptions
 	features *store.CollectionOptions
@@ -147,7 +147,7 @@ func (n newCollection) kind() string {
 }
 
 // create makes a collection, unless there is one of that name. account is of the
-// client that wants it; nil: the server's owner does.
+// client that requests it; nil: the server's owner does.
 func (cs *collections) create(name string, s *Server, what newCollection, account *budget.Account) (*collection, error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -168,7 +168,7 @@ func (cs *collections) create(name string, s *Server, what newCollection, accoun
 	var c *collection
 	err := checkName(name)
 	if err == nil && account != nil {
-		err = s.features.notYet() // One of that name may be on its way.
+		err = s.features.notYet() // The store may be loading one of that name.
 	}
 	if err == nil {
 		c, err = cs.make(name, s, what, account)
@@ -208,7 +208,7 @@ func (cs *collections) adopt(c *collection) (*collection, error) {
 	return c, err
 }
 
-// numbers are those of the first n free slots.
+// numbers returns those of the first n free slots.
 func (cs *collections) numbers(n int) (nums []uint32, err error) {
 	for slot := 0; slot < maxCollections && len(nums) < n; slot++ {
 		if cs.slots[slot].Load() == nil && cs.next[slot] < 1<<(32-slotBits) {
@@ -258,7 +258,7 @@ func (cs *collections) make(name string, s *Server, what newCollection, account 
 	return c, nil
 }
 
-// withMemory is a collection whose memory is yet to be made.
+// withMemory returns a collection whose memory is not made yet.
 func withMemory() *collection {
 	return &collection{slab: new(slabMemory), index: new(slabMemory), heap: new(slabMemory)}
 }
@@ -281,7 +281,7 @@ func (cs *collections) shut() {
 	cs.closed = true
 }
 
-// shut ends reads and writes by this process, and waits for those under way.
+// shut ends reads and writes by this process, and waits for in-flight ones.
 func (c *collection) shut() {
 	if c.features != nil || c.boxes != nil {
 		return // The store closes it.
@@ -304,7 +304,7 @@ func (c *collection) close() {
 	c.index.close()
 }
 
-// objects is how many there are.
+// objects returns the number of objects.
 func (c *collection) objects() int {
 	if c.records != nil {
 		return c.records.Len()

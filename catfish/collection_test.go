@@ -13,7 +13,7 @@ import (
 )
 
 // TestManageCollections: a client creates, lists and drops collections by every
-// path; what it knows of a dropped one leads to no other.
+// path; the number of a dropped one leads to no other.
 func TestManageCollections(t *testing.T) {
 	for _, p := range append(paths(), pollingPaths()...) {
 		t.Run(p.name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestManageCollections(t *testing.T) {
 			if err := roads.Insert(t.Context(), square(0, 0), 1); !errors.Is(err, ErrUnknownCollection) || !RetrySafe(err) {
 				t.Errorf("insert into a dropped collection: %v", err)
 			}
-			// Another one of that name is another one.
+			// A new collection of that name is another one.
 			if err := c.CreateCollection(t.Context(), "roads"); err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +80,7 @@ func TestManageCollections(t *testing.T) {
 }
 
 // TestCollectionLimits: clients create as many as one host may, and none if
-// the server's are fixed. What they drop counts no more.
+// the server's are fixed. Dropped ones do not count.
 func TestCollectionLimits(t *testing.T) {
 	s := startServer(t, ServerOptions{SlabBytes: 512 << 10, ClientCollections: 3})
 	for _, tr := range append([]string{TransportTCP}, oneSided...) {
@@ -115,8 +115,8 @@ func TestCollectionLimits(t *testing.T) {
 	}
 }
 
-// TestDropUnderSearches: while a collection comes and goes, each search finds
-// all of its objects, or learns that it is gone.
+// TestDropUnderSearches: while a collection is created and dropped, each search finds
+// all of its objects, or fails because it was dropped.
 func TestDropUnderSearches(t *testing.T) {
 	const objects = 300
 	world := rstar.Rect{MaxX: 1e4, MaxY: 1e4}
@@ -176,7 +176,7 @@ func TestDropUnderSearches(t *testing.T) {
 					}
 				})
 			}
-			// await waits for another search with that result.
+			// await waits until a search has that result.
 			await := func(n int) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -205,8 +205,8 @@ func TestDropUnderSearches(t *testing.T) {
 			}
 			close(done)
 			wg.Wait()
-			// libfabric's tcp does not say that a read's key is unknown: it leaves
-			// the read without an answer, and the client connects anew.
+			// libfabric's tcp does not report that a read's key is unknown: it leaves
+			// the read without an answer, and the client reconnects.
 			if n := base.Counters().Reconnects; n != 0 && p.transport != TransportOFI {
 				t.Errorf("%d reconnects", n)
 			}
@@ -246,9 +246,9 @@ func TestCollectionNumbers(t *testing.T) {
 	}
 }
 
-// TestDroppedMeanwhile: a worker that holds a collection while it is dropped
+// TestCollectionDroppedDuringRequest: a worker that holds a collection while it is dropped
 // does not answer that it is empty.
-func TestDroppedMeanwhile(t *testing.T) {
+func TestCollectionDroppedDuringRequest(t *testing.T) {
 	s := startServer(t, ServerOptions{SlabBytes: 1 << 20})
 	tr, err := s.CreateCollection("a")
 	if err != nil {
@@ -283,8 +283,8 @@ func TestDroppedMeanwhile(t *testing.T) {
 	waitDropped(s)
 }
 
-// TestOlderServer: a client asks an older server for nothing that it does not
-// know, and says so; what it can do without, it does.
+// TestOlderServer: a client sends an older server no request that the server does not
+// know, and its error says so; where there is another way, the client takes it.
 func TestOlderServer(t *testing.T) {
 	s := startServer(t, ServerOptions{})
 	s.mux.hello = func() hello {
@@ -310,8 +310,8 @@ func TestOlderServer(t *testing.T) {
 }
 
 // waitDropped waits until the memory of dropped collections is given back. The
-// lock tells the race detector what comes first, which it cannot see where
-// requests go through shared memory.
+// lock shows the race detector the order, which it cannot see where requests go
+// through shared memory.
 func waitDropped(s *Server) {
 	s.colls.mu.Lock()
 	s.colls.mu.Unlock() //nolint:staticcheck // SA2001: this is only about the order

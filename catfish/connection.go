@@ -14,9 +14,8 @@ import (
 	"github.com/catfish-index/catfish/policy"
 )
 
-// connection is what the Clients of all collections share: sessions with one
-// server, one after the other, and what outlives each of them. Each part
-// owns its state:
+// connection is what the Clients of all collections share: successive sessions with one
+// server, and the state that outlives a session. Each part owns its state:
 //
 //	engine     which path a search takes (package policy); records have their
 //	           own, since what their reads cost has nothing to do with a tree's
@@ -31,24 +30,24 @@ type connection struct {
 
 	engine   *policy.Engine
 	records  *policy.Engine // engine, if the policy is the user's own
-	features *policy.Engine // so
+	features *policy.Engine // as records
 	leave    func()         // the group of clients
 	sessions sessions
 	devices  devices
 	counters counters
-	yielded  atomic.Uint64 // counters.reads by policy.YieldReads, when others were let run
+	yielded  atomic.Uint64 // counters.reads by policy.YieldReads, when other goroutines were let run
 	filters  *filter.Cache // of searches of features
 
 	ctx  context.Context // done when the client is closed
 	stop context.CancelFunc
-	wg   sync.WaitGroup // maintain, and reads under way in ended sessions
+	wg   sync.WaitGroup // maintain, and in-flight reads of ended sessions
 }
 
-// clientFilters is how many compiled filters a client keeps, of some KB each:
-// compiling one takes it 100 us, more than the server takes for most searches.
+// clientFilters is how many compiled filters a client keeps, of some KB each.
+// Compiling one takes 100 us, more than the server takes for most searches.
 const clientFilters = 64
 
-// newConnection checks the options. Nothing is connected yet.
+// newConnection checks the options. It does not connect yet.
 func newConnection(addr string, opts Options) (*connection, error) {
 	opts.setDefaults()
 	if err := opts.validate(); err != nil {
@@ -59,7 +58,7 @@ func newConnection(addr string, opts Options) (*connection, error) {
 		return nil, err
 	}
 	if opts.Transport == TransportTCP && opts.Policy == "" && opts.Custom == nil {
-		sch, _ = SchemeByName("tcp") // nothing to choose there
+		sch, _ = SchemeByName("tcp") // plain sockets leave no choice
 	}
 	if err := compatible(sch, opts); err != nil {
 		return nil, err
@@ -108,7 +107,7 @@ func (c *connection) newEngine(p Policy, kind string) (*policy.Engine, func()) {
 	}
 }
 
-// start makes the first session, and has it replaced when it breaks.
+// start makes the first session, and starts maintain.
 func (c *connection) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.DialTimeout)
 	defer cancel()
@@ -122,7 +121,7 @@ func (c *connection) start(ctx context.Context) error {
 	return nil
 }
 
-// close is the end of everything. A second time does nothing.
+// close ends the client. A second call does nothing.
 func (c *connection) close() error {
 	c.stop()
 	c.wg.Wait()
@@ -134,8 +133,8 @@ func (c *connection) close() error {
 	return c.devices.close()
 }
 
-// Reconnection back-off: from quick enough for a restart to go unnoticed
-// to slow enough that a thousand clients do not hammer a dead server.
+// Reconnection back-off: the shortest pause lets a restart go unnoticed, the longest
+// keeps a thousand clients from hammering a dead server.
 const (
 	firstPause = 10 * time.Millisecond
 	lastPause  = time.Second
@@ -151,7 +150,7 @@ func (c *connection) maintain() {
 			return
 		}
 		s.close()
-		// Reads under way use memory of the device: close waits for them.
+		// In-flight reads use memory of the device: close waits for them.
 		c.wg.Go(s.drained)
 		c.log.Warn("connection lost, reconnecting", "addr", c.addr, "transport", s.transport)
 		if !c.reconnect(s) {
@@ -229,5 +228,5 @@ func (c *connection) cacheBytes() int64 {
 	return 0
 }
 
-// mailbox is that of the latest session.
+// mailbox returns that of the latest session.
 func (c *connection) mailbox() policy.Mailbox { return &c.sessions.latest().mailbox }

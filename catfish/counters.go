@@ -13,10 +13,10 @@ type counters struct {
 	reads, trips, bytesRead         atomic.Uint64
 	bytesSent, bytesReceived        atomic.Uint64
 	restarts, torn, cached, repairs atomic.Uint64
-	// together are fast searches that shared another one's round trip.
+	// together counts fast searches that shared another one's round trip.
 	together atomic.Uint64
-	// pointerHits are Gets by a kept reference, pointerInvalid those by one
-	// that was no good.
+	// pointerHits counts Gets by a kept reference, pointerInvalid kept references
+	// that had become invalid.
 	pointerHits, pointerInvalid atomic.Uint64
 	retried, reconnects         atomic.Uint64
 	fetched                     fastmsg.FetchCounts
@@ -27,7 +27,7 @@ type counters struct {
 type Counters struct {
 	FastSearches      uint64 `json:"fast_searches"`
 	OffloadedSearches uint64 `json:"offloaded_searches"`
-	FellBack          uint64 `json:"fell_back"`      // begun offloading, ended by fast messaging
+	FellBack          uint64 `json:"fell_back"`      // begun by offloading, ended by fast messaging
 	Reads             uint64 `json:"reads"`          // RDMA Reads posted
 	RoundTrips        uint64 `json:"round_trips"`    // of searches, by both paths
 	BytesRead         uint64 `json:"bytes_read"`     // by RDMA Reads
@@ -36,7 +36,7 @@ type Counters struct {
 	Restarts          uint64 `json:"restarts"`       // of offloaded searches
 	TornReads         uint64 `json:"torn_reads"`     // nodes read again
 	CachedNodes       uint64 `json:"cached_nodes"`   // that offloaded searches used
-	Repairs           uint64 `json:"repairs"`        // of these, had changed and were read again
+	Repairs           uint64 `json:"repairs"`        // of these, changed ones that were read again
 	Heartbeats        uint64 `json:"heartbeats"`     // taken from the mailbox
 	Retried           uint64 `json:"retried"`        // operations repeated on a new connection
 	Reconnects        uint64 `json:"reconnects"`
@@ -44,14 +44,14 @@ type Counters struct {
 	FastGets       uint64 `json:"fast_gets"`
 	OffloadedGets  uint64 `json:"offloaded_gets"`
 	PointerHits    uint64 `json:"pointer_hits"`    // of these, by a kept reference: one read
-	PointerInvalid uint64 `json:"pointer_invalid"` // kept references that were no good any more
+	PointerInvalid uint64 `json:"pointer_invalid"` // kept references that had become invalid
 
 	// Of answers to messages, with policy fetch: a Read may bring several.
 	AnswerReads   uint64 `json:"answer_reads"`   // RDMA Reads
 	AnswersMissed uint64 `json:"answers_missed"` // of these, that found nothing
-	AnswerChanges uint64 `json:"answer_changes"` // times that answers were written from then on
+	AnswerChanges uint64 `json:"answer_changes"` // times that the server began to write answers
 	AnswerTrials  uint64 `json:"answer_trials"`  // times that a connection tried the other way of answers
-	AnswerMoves   uint64 `json:"answer_moves"`   // times that one stayed in the other way
+	AnswerMoves   uint64 `json:"answer_moves"`   // times that it stayed with the other way
 
 	Policy    PolicyState `json:"policy_state"`
 	ServerCPU float64     `json:"server_cpu"` // last heartbeat's, 0..1
@@ -70,7 +70,7 @@ func (c *Client) Counters() Counters {
 		fastGets, offloadedGets = r.Finished(FastMessaging), r.Finished(Offload)
 	}
 	fastAll := fast + fastGets
-	together := min(n.together.Load(), fastAll) // which may have grown since
+	together := min(n.together.Load(), fastAll) // together may have grown since
 	return Counters{
 		FastSearches: fast, OffloadedSearches: offloaded, FellBack: n.fellBack.Load(),
 		Reads: n.reads.Load(), RoundTrips: n.trips.Load() + fastAll - together, BytesRead: n.bytesRead.Load(),

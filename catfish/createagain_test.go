@@ -8,8 +8,8 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// A collection that is there already is the one that is wanted, or the error names
-// what differs.
+// If a collection exists already, either it has the requested options, or the error
+// names the difference.
 func TestCreateAgain(t *testing.T) {
 	s := startServer(t, ServerOptions{})
 	c := dial(t, s, messagesOnly(TransportTCP))

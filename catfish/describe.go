@@ -12,8 +12,8 @@ import (
 // geometries and properties.
 type FeaturesInfo = store.Description
 
-// Describe tells what the collection is, and what it has. A server that is older
-// than this client tells only name, options and count.
+// Describe returns the collection's options and a summary of its features. A server
+// older than this client sends only name, options and count.
 func (f *Features) Describe(ctx context.Context) (FeaturesInfo, error) { return f.be.describe(ctx) }
 
 // describe answers a client.
@@ -52,7 +52,7 @@ func (r *remoteFeatures) describe(ctx context.Context) (d FeaturesInfo, err erro
 	return d, nil
 }
 
-// brief is describe for servers that are older.
+// brief is describe for older servers.
 func (r *remoteFeatures) brief(ctx context.Context) (FeaturesInfo, error) {
 	st, err := r.c.Stats(ctx)
 	if err != nil {
@@ -65,7 +65,7 @@ func (r *remoteFeatures) brief(ctx context.Context) (FeaturesInfo, error) {
 	return FeaturesInfo{Name: r.c.collection, CollectionOptions: f.CollectionOptions, Features: f.Records.Index.Items}, nil
 }
 
-// Kind is what the client's collection has: KindBoxes, KindRecords or KindFeatures.
+// Kind is the kind of the client's collection: KindBoxes, KindRecords or KindFeatures.
 // ErrUnknownCollection: there is none.
 func (c *Client) Kind(ctx context.Context) (kind string, err error) {
 	_, err = c.request(ctx, kindOpen, func(s *session) (*openSlab, []byte, error) {
@@ -73,8 +73,8 @@ func (c *Client) Kind(ctx context.Context) (kind string, err error) {
 		if err == nil {
 			kind = o.kind()
 		}
-		// Asked for again, as every request is that wants to know now: what the
-		// session knows may be of a collection that was dropped.
+		// Asked for again, as by every request that needs the present state: the session
+		// may know a collection that was dropped.
 		return o, []byte(c.collection), err
 	})
 	return kind, err

@@ -17,10 +17,10 @@ type choice struct {
 }
 
 // chooseTransports compares what both sides have (RDMA context detection)
-// and lists what to try, best first: shm on the same host; ofi where both
-// have RDMA devices on one network; soft. A pinned transport stands alone.
-// What is listed may still fail: devices may not reach each other, or the
-// server has no room for another client there.
+// and lists the transports to try, best first: shm on the same host; ofi where both
+// have RDMA devices on one network; soft. A pinned transport stands alone. A listed
+// transport may still fail: devices may not reach each other, or the server has no room
+// for another client on it.
 func chooseTransports(want string, h hello, f Fabric) ([]choice, error) {
 	has := func(t string) bool { return slices.Contains(h.Transports, t) }
 	noSHM := whyNotSHM(h, has(TransportSHM))
@@ -78,7 +78,7 @@ func whyNotSHM(h hello, offered bool) error {
 	return nil
 }
 
-// whyNotOFI returns the device here that may reach the server's.
+// whyNotOFI returns this host's device that may reach the server's.
 func whyNotOFI(h hello, offered bool, f Fabric) (Fabric, error) {
 	if !offered || h.Fabric == nil {
 		return Fabric{}, errors.New("the server does not offer it")
@@ -99,8 +99,8 @@ func whyNotOFI(h hello, offered bool, f Fabric) (Fabric, error) {
 		h.Fabric.Provider, h.Fabric.Name, mine[0].Provider, mine[0].Name)
 }
 
-// rdmaDevices lists this host's RDMA devices that fit f. One that must be
-// named, as libfabric's tcp, counts when it is.
+// rdmaDevices lists this host's RDMA devices that fit f. A device that must be
+// named, such as libfabric's tcp, counts if f names it.
 func rdmaDevices(f Fabric) []ofi.Fabric {
 	all, err := ofi.Discover()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/catfish-index/catfish/rdma/ofi"
 )
 
-// TestChooseTransports: what is tried, in which order, and why.
+// TestChooseTransports: which transports are tried, in which order, and why.
 func TestChooseTransports(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	if err := os.WriteFile(socket, nil, 0o600); err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/catfish-index/catfish/rdma/shm"
 )
 
-// devices are what a client uses of its Shared's devices, one for each
-// transport and server. They outlive sessions: what was registered serves the
-// next one, too. A client with fault injection has its own.
+// devices are what a client uses of its Shared's devices, one for each transport
+// and server. They outlive sessions: the next session uses the same registered memory.
+// A client with fault injection has devices of its own.
 type devices struct {
 	shared *sharedDevices
 
@@ -26,8 +26,8 @@ type deviceUse struct {
 	close func() error
 }
 
-// deviceKey is what the users of a device have in common. The server is part of
-// it: what one server is allowed to write to is not within another's reach.
+// deviceKey is common to the users of a device. The server is part of it: memory that
+// one server may write to must not be within another's reach.
 type deviceKey struct {
 	transport, server string
 	at                Fabric
@@ -42,7 +42,7 @@ func (s *session) deviceKey(server string) deviceKey {
 	return k
 }
 
-// get opens a device at first. wrap is for fault injection.
+// get opens a device at the first call. wrap is for fault injection.
 func (d *devices) get(k deviceKey, wrap func(rdma.Device) rdma.Device) (rdma.Device, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -70,7 +70,7 @@ func (d *devices) get(k deviceKey, wrap func(rdma.Device) rdma.Device) (rdma.Dev
 	return o.dev, nil
 }
 
-// close gives all of them back. The client may not use them any more.
+// close gives all devices back. The client may not use them any more.
 func (d *devices) close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -91,20 +91,20 @@ func (k deviceKey) open() (rdma.Device, error) {
 	return openDevice(k.transport, nil, shm.Options{CheckPeer: trust.check}, k.at, 0, nil)
 }
 
-// sharedDevices are those of a Shared: what a process needs for a transport, as
-// a table of regions, a protection domain or a goroutine that watches for dead
-// peers, it needs once. The zero value is empty.
+// sharedDevices are those of a Shared: a process needs the parts of a transport, such as
+// a table of regions, a protection domain or a goroutine that watches for dead peers,
+// once. The zero value is empty.
 type sharedDevices struct {
 	mu sync.Mutex
 	of map[deviceKey]*usedDevice
 }
 
 type usedDevice struct {
-	open  func() (rdma.Device, error) // once; others wait
+	open  func() (rdma.Device, error) // called once; other callers wait
 	users int
 }
 
-// get opens a device at first, and its last user's close closes it.
+// get opens a device at the first call. The close of its last user closes it.
 func (s *sharedDevices) get(k deviceKey) (o deviceUse, err error) {
 	u := s.use(k)
 	if o.dev, err = u.open(); err != nil {
@@ -135,7 +135,7 @@ func (s *sharedDevices) use(k deviceKey) *usedDevice {
 	return u
 }
 
-// leave reports whether that was the last user.
+// leave reports whether u had no other user.
 func (s *sharedDevices) leave(k deviceKey, u *usedDevice) (last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

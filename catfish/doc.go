@@ -2,11 +2,11 @@
 // lines and areas with properties, found by area, by distance and by what their
 // properties say, and watched as they move.
 //
-// Open has places in this process, in a directory or in memory alone; Dial connects
+// Open opens places in this process, in a directory or in memory alone; Dial connects
 // to a server ('catfish serve'). Both give the same *Features for a collection:
 //
 //	c, err := catfish.Open(ctx, "data", catfish.LocalOptions{}) // or catfish.Dial(ctx, "127.0.0.1:7119", catfish.Options{})
-//	err = c.CreateFeatures(ctx, "cafes", catfish.FeaturesOptions{}) // unless it is there
+//	err = c.CreateFeatures(ctx, "cafes", catfish.FeaturesOptions{}) // unless it exists
 //	cafes, err := c.Features("cafes")
 //	id, revision, err := cafes.Put(ctx, catfish.Feature{ID: "sol", Geometry: orb.Point{1.52, 42.51},
 //		Properties: []byte(`{"seats": 20}`)}, catfish.Condition{})
@@ -14,24 +14,24 @@
 //	for f, err := range cafes.Search(ctx, catfish.FeatureQuery{Area: catfish.Circle(1.52, 42.51, 500)}) { ... }
 //	for e, err := range cafes.Watch(ctx, catfish.WatchQuery{Query: catfish.FeatureQuery{Area: catfish.Box(1.5, 42.5, 1.6, 42.6)}}) { ... }
 //
-// Geometries are those of github.com/paulmach/orb. Errors are told apart by errors.Is:
-// ErrNotFound, ErrExists, ErrConflict, ErrUnknownCollection and the others below.
-// Filters are described in docs/filters.md. Package web serves places over HTTP, and
-// package api over gRPC, also within a program of one's own.
+// Geometries are those of github.com/paulmach/orb. Callers distinguish errors with
+// errors.Is: ErrNotFound, ErrExists, ErrConflict, ErrUnknownCollection and the others
+// below. Filters are described in docs/filters.md. Package web serves places over HTTP,
+// and package api over gRPC, also within the caller's own program.
 //
 // # Boxes and records
 //
 // A collection may instead have rectangles with numbers, in an R*-tree (Client.Insert,
 // Client.Search, Client.Nearest, of package rstar), or values by key (Client.Records).
 //
-// A Server, made by NewServer, has collections of all three kinds. It is what
-// 'catfish serve' runs.
+// A Server, made by NewServer, has collections of all three kinds. 'catfish serve' runs
+// a Server.
 //
 // # Servers and clients
 //
-// A client finds what it searches for by fast messaging, to which the server answers,
-// or by offloading: it reads the server's registered memory by RDMA or shared memory,
-// and searches it itself. It chooses per search.
+// A client searches by fast messaging, to which the server answers, or by offloading: the
+// client reads the server's registered memory by RDMA or shared memory, and walks the
+// tree there. It chooses per search.
 //
 //	client                                    server
 //	------                                    ------
@@ -42,7 +42,7 @@
 //
 // # Promises
 //
-// On every path a search returns each place or box that was there during
+// On every path a search returns each place or box that existed during
 // the whole search exactly once, none that was absent during the whole
 // search, and sees every write acknowledged before it began. An atomic
 // snapshot across objects is not promised. Searches are retried when the
@@ -63,9 +63,8 @@
 // server records.
 //
 // By offloading, the query takes a read channel (channels.go), and package
-// rstar/remote walks the tree by RDMA Reads. Where that does not come to an
-// end, because the tree changes too quickly, the search takes fast
-// messaging.
+// rstar/remote walks the tree by RDMA Reads. If the walk does not end, because the
+// tree changes too quickly, the search takes fast messaging.
 //
 // A write (write.go) always takes fast messaging, and is repeated only if
 // it was never sent.

@@ -11,24 +11,24 @@ import (
 
 // Collections come and go while workers and clients search them.
 //
-// A worker that has looked a collection up may search its tree until it is
-// closed, which waits for it; then the tree looks empty. So every answer is
-// given only if the collection is not dropped by then (gone).
+// A worker that has looked a collection up may search its tree until the tree is
+// closed, and close waits for that search; then the tree looks empty. So an answer
+// is given only if the collection is not dropped by then (gone).
 //
 // A client that offloads reads the memory until its region is closed, and then
 // gets an error from the transport. It asks for the collection again, by
-// name, and learns that there is none. Clients of shared memory may have it
-// mapped for longer. The tree there does not change any more.
+// name, and learns that there is none. Clients of shared memory may keep the region
+// mapped for longer. The tree in it does not change any more.
 //
-// The memory is given back by a goroutine: closing a tree waits for searches,
-// and a worker that waits for itself would do so for ever. Until then the slot
-// is taken, so there are never more slabs than slots.
+// A goroutine gives the memory back: closing a tree waits for searches, and a worker
+// that waited for its own search would wait for ever. Until then the slot is taken, so
+// there are never more slabs than slots.
 
 // DropCollection removes a collection, and reports whether there was one.
 // Searches of it fail with ErrUnknownCollection; its tree looks empty and
 // refuses writes with rstar.ErrClosed. Its memory is free soon after. The
 // default collection cannot be dropped (ErrNotPermitted). ErrNotReady: the store is
-// being opened, and may have it.
+// being opened, and may have the collection.
 func (s *Server) DropCollection(name string) (bool, error) { return s.colls.drop(s, name, false) }
 
 func (cs *collections) drop(s *Server, name string, byClient bool) (bool, error) {
@@ -87,11 +87,11 @@ func (c *collection) gone() error {
 	return fmt.Errorf("%w: %q was dropped", ErrUnknownCollection, c.name)
 }
 
-// carryOutUnlessGone is carryOut, whose answer counts only if the collection is
-// still there afterwards.
+// carryOutUnlessGone is carryOut, whose answer counts only if the collection still
+// exists afterwards.
 func (v *service) carryOutUnlessGone(req *request, out []byte) (_ []byte, done uint64, err error) {
 	out, done, err = v.carryOut(req, out)
-	if gone := req.coll.gone(); gone != nil && v.rest == nil { // or its steps will notice
+	if gone := req.coll.gone(); gone != nil && v.rest == nil { // otherwise its steps will notice
 		return out, 0, gone
 	}
 	return out, done, err
@@ -125,14 +125,14 @@ func (v *service) manage(kind fastmsg.Kind, p []byte) error {
 	return nil
 }
 
-// newClientCollections bounds what each source creates, not all together: to
-// make room, a budget would drop somebody's data. The table bounds the total.
+// newClientCollections bounds what each source creates, not the sum: to make room, a
+// budget would drop another client's data. The table bounds the total.
 func newClientCollections(share int) *budget.Budget {
 	return budget.New("collections that clients created", 1<<62, int64(share))
 }
 
-// source is whom the present request's client counts as. Connections of shared memory
-// name the user, the others the host.
+// source names the present request's client in budgets: the user for connections of
+// shared memory, the host for others.
 func (v *service) source() string {
 	if v.peer == nil {
 		return "" // this process

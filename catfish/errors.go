@@ -16,27 +16,27 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// Errors that callers tell apart with errors.Is. RetrySafe says of any
-// error of this package whether the operation may simply be repeated.
+// Errors that callers distinguish with errors.Is. RetrySafe says of any
+// error of this package whether the caller may repeat the operation.
 var (
-	// ErrNoServer: nobody answered at the address within the dial time
+	// ErrNoServer: no server answered at the address within the dial time
 	// limit. Nothing was sent.
 	ErrNoServer = errors.New("catfish: no server")
-	// ErrNotSent: the request never left. Repeating it is safe.
+	// ErrNotSent: the request was not sent. Repeating it is safe.
 	ErrNotSent = fastmsg.ErrNotSent
 	// ErrUnknownOutcome: a write was sent and its answer lost; it may or
-	// may not have happened. Look before repeating it.
+	// may not have taken effect. Look before repeating it.
 	ErrUnknownOutcome = fastmsg.ErrUnknownOutcome
 	// ErrVersionMismatch: client and server speak different versions.
 	ErrVersionMismatch = errors.New("catfish: version mismatch")
-	// ErrTransport: the asked-for transport cannot be had; the text says
-	// what is missing.
+	// ErrTransport: the requested transport is not available; the text names the
+	// missing part.
 	ErrTransport = errors.New("catfish: transport not available")
 	// ErrUnknownCollection: there is no collection of this name.
 	ErrUnknownCollection = store.ErrUnknownCollection
 	// ErrOption: an option's value is outside its range.
 	ErrOption = errors.New("catfish: bad option")
-	// ErrProtocol: the peer sent what no correct peer sends.
+	// ErrProtocol: the peer sent bytes that no correct peer sends.
 	ErrProtocol = status.ErrProtocol
 	// ErrServer: the server failed to carry out a well-formed request.
 	ErrServer = status.ErrServer
@@ -46,34 +46,33 @@ var (
 	// ErrInUse: the listen address is taken.
 	ErrInUse = errors.New("catfish: address in use")
 	// ErrBusy: the request would exceed what the server holds for one
-	// client, or for all. Nothing was done; later it may succeed.
+	// client, or for all. Nothing was done; a later attempt may succeed.
 	ErrBusy = status.ErrBusy
 	// ErrTooLarge: the answer exceeds a limit, which the text names. So
 	// would the next one: ask for less. A value that is too large to be put is
 	// record.ErrTooLarge.
 	ErrTooLarge = status.ErrTooLarge
-	// ErrNotReady: the server has yet to load the collection. Nothing was
-	// done; later it succeeds.
+	// ErrNotReady: the server has not loaded the collection yet. Nothing was
+	// done; a later attempt succeeds.
 	ErrNotReady = status.ErrNotReady
 	// ErrNotPermitted: the server does not let clients do this, or not with
 	// their key. Nothing was done.
 	ErrNotPermitted = status.ErrNotPermitted
-	// ErrKind: the collection has objects of another kind than the call is
-	// about. Nothing was done.
+	// ErrKind: the collection has objects of another kind than the call. Nothing
+	// was done.
 	ErrKind = status.ErrKind
-	// ErrRestarted: another server answers at the address, and lacks the
-	// objects that the last one had. Nothing was done. See
-	// Options.OnRestart.
+	// ErrRestarted: another server answers at the address, and lacks the objects of
+	// the one before. Nothing was done. See Options.OnRestart.
 	ErrRestarted = errors.New("catfish: server has restarted without its data")
 )
 
-// Errors of features, and the first three also of records. Nothing was changed.
+// Errors of features, the first three also of records. Nothing was changed.
 var (
 	// ErrNotFound: there is no feature of this id, no record of this key.
 	ErrNotFound = kv.ErrNotFound
-	// ErrExists: there is one, and the write was for a new one (Condition.IfAbsent).
+	// ErrExists: the write was for a new one (Condition.IfAbsent), and there is one.
 	ErrExists = kv.ErrExists
-	// ErrConflict: it has another revision than the write wants (Condition.IfRevision).
+	// ErrConflict: its revision is not the one that the write requires (Condition.IfRevision).
 	ErrConflict = kv.ErrConflict
 	// ErrCollectionExists: there is a collection of this name, with other options.
 	ErrCollectionExists = store.ErrCollectionExists
@@ -91,8 +90,8 @@ var (
 	ErrReadOnly = disk.ErrReadOnly
 	// ErrPaused: a search was stopped for too long. Search again.
 	ErrPaused = store.ErrPaused
-	// ErrLagged: what a watch would look at next is no longer kept. Search again, and
-	// watch from then on.
+	// ErrLagged: the events that a watch needs next are no longer kept. Search again,
+	// and watch from then on.
 	ErrLagged = store.ErrLagged
 	// ErrWatchLimit: there are too many watchers or areas; the text says which.
 	ErrWatchLimit = store.ErrWatchLimit
@@ -100,7 +99,7 @@ var (
 
 // RetrySafe reports whether the operation that failed with err had no
 // effect, so that repeating it cannot do it twice: it was not sent, or it
-// was refused. Whether it then succeeds is another question. A search has
+// was refused. Whether a repetition succeeds is another question. A search has
 // no effects and may always be repeated.
 func RetrySafe(err error) bool {
 	var r *remoteError
@@ -149,7 +148,7 @@ type remoteError struct {
 }
 
 func (e *remoteError) Error() string {
-	// What is there, or not, is said as in this process.
+	// The same errors as in this process.
 	for _, is := range []error{ErrNotFound, ErrExists, ErrConflict} {
 		if errors.Is(e.sentinel, is) {
 			return e.text

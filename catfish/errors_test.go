@@ -10,8 +10,8 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// TestFailures: what a server refuses with is found by errors.Is at the
-// client, which may repeat it, unless a part was done.
+// TestFailures: errors.Is finds the cause of a server's refusal at the client, which
+// may repeat the request unless a part was done.
 func TestFailures(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -42,7 +42,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestRefusedInsert: an insert into a full slab may be repeated; many, of
+// TestRefusedInsert: an insert into a full slab may be repeated; an insert of many, of
 // which some were inserted, may not.
 func TestRefusedInsert(t *testing.T) {
 	s := startServer(t, ServerOptions{SlabBytes: 512 << 10})

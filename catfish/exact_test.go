@@ -104,7 +104,7 @@ func TestExact(t *testing.T) {
 	}
 	for _, d := range sets {
 		t.Run(d.name, func(t *testing.T) {
-			// To build one takes longer than to ask it.
+			// To build an oracle takes longer than to ask it.
 			oracles := make([]*oracle, len(d.groups))
 			for _, polling := range []bool{false, true} {
 				testExact(t, d, oracles, polling)
@@ -120,7 +120,7 @@ func testExact(t *testing.T, d exactSet, oracles []*oracle, polling bool) {
 	}
 	groups := some(d.groups)
 	if polling {
-		groups = groups[:min(len(groups), 3)] // the same answers, by workers that wait otherwise
+		groups = groups[:min(len(groups), 3)] // the same answers, by workers that wait in another way
 	}
 	for i, group := range groups {
 		s := startServer(t, ServerOptions{Polling: polling, Workers: 1, SlabBytes: 128 << 20})
@@ -166,7 +166,7 @@ func testExact(t *testing.T, d exactSet, oracles []*oracle, polling bool) {
 	}
 }
 
-// some leaves out what would take too long under the race detector, or on an
+// some leaves out cases that would take too long under the race detector, or on an
 // emulated machine.
 func some[T any](all []T) []T {
 	n := raceFactor
@@ -209,7 +209,7 @@ func sameAnswers(t *testing.T, c *Client, q rstar.Rect, want []rstar.Item, x, y 
 	return nil
 }
 
-// checkWays makes sure that each path went the way that its name says.
+// checkWays checks that each path took the way that its name says.
 func checkWays(t *testing.T, p path, c *Client) {
 	t.Helper()
 	n := c.Counters()
@@ -233,7 +233,7 @@ func checkWays(t *testing.T, p path, c *Client) {
 		if c.conn.sessions.latest().dev.Info().TornLines {
 			copies = 2
 		}
-		// One at a time, but for the header beside the root: not in a search
+		// Reads are sequential, but for the header beside the root: not in a search
 		// that knows no header yet.
 		beside := n.Reads/copies - n.RoundTrips
 		if p.policy == "offload-single" && (beside == 0 || beside > n.OffloadedSearches) {

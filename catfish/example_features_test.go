@@ -177,7 +177,7 @@ func ExampleFeatures_Nearest() {
 	// far, 7922 m
 }
 
-// A file is read place by place, and stored many at a time.
+// A file is read place by place, and many places are stored at a time.
 func ExampleFeatures_PutMany() {
 	ctx := context.Background()
 	db, err := catfish.Open(ctx, "", catfish.LocalOptions{})
@@ -229,7 +229,7 @@ func ExampleFeatures_PutMany() {
 	// 2 stored, 1 bad
 }
 
-// Buses that move are followed in an area: what is there, and then what changes.
+// Moving buses are followed in an area: those in it at first, and then the changes.
 func ExampleFeatures_Watch() {
 	ctx := context.Background()
 	db, err := catfish.Open(ctx, "", catfish.LocalOptions{})
@@ -267,7 +267,7 @@ func ExampleFeatures_Watch() {
 				seen[bus.ID] = bus.Revision
 				fmt.Println(bus.ID, "is in town")
 			}
-			go func() { // Others move buses.
+			go func() { // Another goroutine moves buses.
 				move("L1", 1.52, 42.51)
 				move("L2", 1.53, 42.52)
 				move("L1", 1.60, 42.55)
@@ -278,10 +278,10 @@ func ExampleFeatures_Watch() {
 		case catfish.Exit:
 			fmt.Println(e.ID, "leaves:", e.Why)
 			if delete(seen, e.ID); len(seen) == 0 {
-				return // e.Resume is where another watch goes on.
+				return // Another watch could continue from e.Resume.
 			}
 		default:
-			if e.Revision > seen[e.ID] { // not seen by the search already
+			if e.Revision > seen[e.ID] { // the search has not seen it
 				seen[e.ID] = e.Revision
 				fmt.Println(e.ID, e.Kind, e.Feature.Geometry)
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// A server and a client in one process; usually they are apart.
+// A server and a client in one process; usually they are separate.
 func Example() {
 	slog.SetLogLoggerLevel(slog.LevelError)
 	ctx, stop := context.WithCancel(context.Background())

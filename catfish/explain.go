@@ -9,15 +9,14 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// Explanation says how one search was carried out, and why. A search
-// that was repeated on a new connection, or fell back to fast messaging,
-// shows all that it cost.
+// Explanation says how one search was carried out, and why. A search that was repeated
+// on a new connection, or fell back to fast messaging, shows the cost of all attempts.
 type Explanation struct {
 	Transport string `json:"transport"`
 	Policy    string `json:"policy"`
 	Path      string `json:"path"` // chosen
 	Why       string `json:"why"`
-	FellBack  bool   `json:"fell_back"` // offloading did not get there; ended by fast messaging
+	FellBack  bool   `json:"fell_back"` // offloading failed; ended by fast messaging
 	Retried   int    `json:"retried"`   // times that it began again on a new connection
 
 	// What cached nodes showed before the choice; nil without a cache.
@@ -27,19 +26,19 @@ type Explanation struct {
 	RoundTrips  uint64 `json:"round_trips"`
 	Reads       uint64 `json:"reads"`        // RDMA Reads, lines of cached nodes included
 	CachedNodes uint64 `json:"cached_nodes"` // used instead of read
-	Repairs     uint64 `json:"repairs"`      // of these, had changed and were read again
+	Repairs     uint64 `json:"repairs"`      // of these, changed ones that were read again
 	TornReads   uint64 `json:"torn_reads"`
 	Restarts    uint64 `json:"restarts"`
 	Bytes       uint64 `json:"bytes"` // read, sent and received
 
-	// Of a Get: kept references that answered it, and that were no good.
+	// Of a Get: kept references that answered it, and invalid ones.
 	PointerHits    uint64 `json:"pointer_hits,omitempty"`
 	PointerInvalid uint64 `json:"pointer_invalid,omitempty"`
 
-	// Of an answer that the client fetches, with policy fetch: RDMA Reads, which count
-	// in none of the above, and of these, those that found nothing. If all did, or there
-	// were none, the server wrote the answer. Those of other calls that the client has
-	// under way are in them.
+	// Of an answer that the client fetches, with policy fetch: RDMA Reads, which are not
+	// counted above, and those of them that found nothing. If all did, or there were
+	// none, the server wrote the answer. RDMA Reads of the client's other in-flight calls
+	// are counted here, too.
 	AnswerReads   uint64 `json:"answer_reads,omitempty"`
 	AnswersMissed uint64 `json:"answers_missed,omitempty"`
 
@@ -58,7 +57,7 @@ type Step struct {
 	Took time.Duration `json:"took_ns"`
 }
 
-// Explain does what SearchAppend does, and says how.
+// Explain does what SearchAppend does, and explains the search.
 func (c *Client) Explain(ctx context.Context, r rstar.Rect, limit int) ([]rstar.Item, *Explanation, error) {
 	if err := r.Validate(); err != nil {
 		return nil, nil, err
@@ -97,7 +96,7 @@ func (x *Explanation) step(name string) {
 }
 
 // chose notes the choice, and what offloading would have read as far as
-// cached nodes show, whether the policy looked at that or not.
+// cached nodes show, whether or not the policy looked at them.
 func (x *Explanation) chose(e *policy.Engine, s *session, q policy.Search, path Path) {
 	if x == nil {
 		return
@@ -115,7 +114,7 @@ func (x *Explanation) chose(e *policy.Engine, s *session, q policy.Search, path 
 	}
 }
 
-// read notes what reading the tree has cost.
+// read notes the cost of reading the tree.
 func (x *Explanation) read(st *offload.Stats) {
 	if x == nil {
 		return
@@ -129,7 +128,7 @@ func (x *Explanation) read(st *offload.Stats) {
 	x.Bytes += st.Bytes
 }
 
-// pointers notes what kept references did.
+// pointers notes how many kept references answered and how many were invalid.
 func (x *Explanation) pointers(hits, invalid uint64) {
 	if x == nil {
 		return

@@ -38,7 +38,7 @@ func TestExplain(t *testing.T) {
 			if x.AnswerReads != after.AnswerReads-before.AnswerReads || x.AnswersMissed != after.AnswersMissed-before.AnswersMissed {
 				t.Errorf("%s: explained %+v, counted from %+v to %+v", p.name, x, before, after)
 			}
-			// A client that reads in vain for long has its answers written.
+			// If a client's reads find no answer for long, the server writes its answers.
 			if p.policy == "fetch" && try == 1 && after.AnswerChanges == 0 && x.AnswerReads <= x.AnswersMissed {
 				t.Errorf("%s: no answer was fetched: %+v", p.name, x)
 			}

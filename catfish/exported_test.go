@@ -12,9 +12,8 @@ import (
 	"testing"
 )
 
-// TestExported: what the module promises can be used by other modules: no
-// signature, field, constant or alias of such a package names a type of an
-// internal one.
+// TestExported: other modules can use what the module promises: no signature, field,
+// constant or alias of such a package names a type of an internal one.
 func TestExported(t *testing.T) {
 	files := 0
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
@@ -68,7 +67,7 @@ func checkExported(t *testing.T, path string) error {
 	look := func(what string, in ast.Node) {
 		ast.Inspect(in, func(n ast.Node) bool {
 			switch n := n.(type) {
-			case *ast.Field: // an unexported one is nobody's business
+			case *ast.Field: // unexported ones are not checked
 				if len(n.Names) == 1 && !n.Names[0].IsExported() && what == "field" {
 					return false
 				}

@@ -24,18 +24,17 @@ type fabric struct {
 	ln      rdma.Listener
 	workers workers
 
-	// Read channels are queue pairs that clients use for RDMA Reads only.
-	// They belong to no worker; their completion queue reports only their
-	// end.
+	// Read channels are queue pairs that clients use for RDMA Reads only. They
+	// belong to no worker; their completion queue reports only their end.
 	readCQ       rdma.CompletionQueue
 	mu           sync.Mutex
 	readChannels map[rdma.QueuePair]bool
-	// keyed undo what ends read channels with their keys.
+	// keyed holds the functions that cancel the end of read channels with their keys.
 	keyed map[rdma.QueuePair]func() bool
 }
 
 // The private data of a read channel distinguishes it from a ring connection,
-// and says which server it is meant for.
+// and says for which server it is.
 //
 //	0 magic u32 | 4 version u16 | 6 zero u16 | 8 boot id u64
 const (
@@ -53,8 +52,8 @@ func readChannelPrivate(boot uint64) []byte {
 }
 
 // openDevice opens the provider of a transport. listen and s are for servers
-// only, local for shm. Waits spin for at most that long, 0: the default,
-// negative: not at all.
+// only, local for shm. A wait spins for at most spin; 0: the default, negative: not
+// at all.
 func openDevice(transport string, listen func(string) (net.Listener, error), local shm.Options, f Fabric, spin time.Duration, s *Server) (rdma.Device, error) {
 	dial := func(kind uint16) func(context.Context, string) (net.Conn, error) {
 		return func(ctx context.Context, addr string) (net.Conn, error) {
@@ -83,7 +82,7 @@ func openDevice(transport string, listen func(string) (net.Listener, error), loc
 	return nil, fmt.Errorf("%w: %q has no device", ErrTransport, transport)
 }
 
-// streamOf is the kind of stream that a transport's queue pair begins with.
+// streamOf is the kind of stream with which a transport's queue pair begins.
 var streamOf = map[string]uint16{TransportSoft: streamSoft, TransportOFI: streamOFI}
 
 // hello describes ofi's device to clients, nil for the other transports.
@@ -127,7 +126,7 @@ func (s *Server) openFabric(name string) (err error) {
 	}
 	spin := time.Duration(0)
 	if s.opts.WorkerPerConnection {
-		// Others want the core, and the paper's threads block at once.
+		// Other goroutines need the core, and the paper's threads block at once.
 		spin = -1
 	}
 	if f.dev, err = openDevice(name, listen, s.shm.options(&s.opts), s.opts.Fabric, spin, s); err != nil {
@@ -169,7 +168,7 @@ func (f *fabric) accept(ctx context.Context) error {
 		if !isReadChannel(req.PrivateData()) {
 			accept = f.workerFor(req.PrivateData())
 		}
-		// Accepting waits for the client. Other clients must not wait for it.
+		// Accepting waits for the client. Other clients must not wait for this one.
 		wg.Go(func() {
 			if err := accept(ctx, req); err != nil && ctx.Err() == nil {
 				f.s.log.Warn("connection refused", "transport", f.name, "peer", req.Peer(), "err", err)

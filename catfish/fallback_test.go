@@ -12,7 +12,7 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// unreachable is a device that reaches nobody.
+// unreachable is a device that cannot connect.
 type unreachable struct {
 	rdma.Device
 	dial func(ctx context.Context) error
@@ -22,9 +22,9 @@ func (d unreachable) Dial(ctx context.Context, _ string, _ rdma.QPConfig, _ []by
 	return nil, d.dial(ctx)
 }
 
-// TestAutoGoesOn: where shared memory cannot be reached, does not answer or is
+// TestAutoTriesNextTransport: where shared memory cannot be reached, does not answer or is
 // refused, auto takes the next transport and says why; a pinned one fails.
-func TestAutoGoesOn(t *testing.T) {
+func TestAutoTriesNextTransport(t *testing.T) {
 	s := startServer(t, ServerOptions{Transports: []string{TransportSHM, TransportSoft}})
 	for name, dialErr := range map[string]func(context.Context) error{
 		"no socket": func(context.Context) error { return fmt.Errorf("%w: no such file", rdma.ErrDial) },
@@ -69,9 +69,9 @@ func TestAutoGoesOn(t *testing.T) {
 	}
 }
 
-// TestNoRoom: clients that the server has no room for are told the limit, and
+// TestServerWithoutRoom: clients that the server has no room for get an error with the limit, and
 // those of other transports are served.
-func TestNoRoom(t *testing.T) {
+func TestServerWithoutRoom(t *testing.T) {
 	s := startServer(t, ServerOptions{Transports: []string{TransportSHM, TransportSoft}})
 	rest := s.streams.conns.Open("127.0.0.1", nil)
 	defer rest.Close()
@@ -97,8 +97,8 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// TestHelloClosed: a server that closes without an answer is told from one
-// that is none.
+// TestHelloClosed: the error distinguishes a server that closes without an answer from
+// no server.
 func TestHelloClosed(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 )
 
 // findBatch makes finds together that a worker finds in the same turn
-// (store.Collection.SearchTogether): those by a box, with nothing else but perhaps a
-// limit. Others are longer than fastmsg.BatchPayload, or take longer, and are served
-// one by one. So is what is not answered here: how a find fails, findFeatures says.
+// (store.Collection.SearchTogether): finds by a box, with no other parameter than a limit.
+// Others are longer than fastmsg.BatchPayload, or take longer, and are served one by one,
+// as is a find without an answer here: findFeatures reports how it fails.
 type findBatch struct {
 	boxes  []store.BoxSearch
 	batch  store.Batch
@@ -32,15 +32,15 @@ func (b *findBatch) run(s *Server, c *collection) (answered int) {
 	return n
 }
 
-// take receives what was found, in the order of the searches.
+// take receives the results, in the order of the searches.
 func (b *findBatch) take(query int, f *store.Found) bool {
 	b.beginUpTo(query)
 	b.out = appendFeature(b.out, f)
 	return len(b.out) <= manyBytes
 }
 
-// beginUpTo begins the answers of the searches before query, and that one's. Each
-// begins with a 0: there are no more features than those in it.
+// beginUpTo begins the answers of the searches before query, and that of query. Each
+// begins with a 0: all its features are in it.
 func (b *findBatch) beginUpTo(query int) {
 	for len(b.begins) <= query {
 		b.begins = append(b.begins, len(b.out))
@@ -51,8 +51,8 @@ func (b *findBatch) beginUpTo(query int) {
 // answer is that of search i.
 func (b *findBatch) answer(i int) []byte { return b.out[b.begins[i]:b.begins[i+1]] }
 
-// serveFinds makes the first searches together, up to another collection's or
-// another request.
+// serveFinds makes the first searches together, up to a find in another collection or
+// any other request.
 func (h *handler) serveFinds(reqs []fastmsg.Request) int {
 	b := &h.finds
 	var began time.Time

@@ -17,7 +17,7 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// What is made together is what is simple, and it is what the client has asked for.
+// Only simple finds are made together, and each as the client has requested it.
 func TestBoxFind(t *testing.T) {
 	box := store.Box(-1.5, 2, 170, 3)
 	for _, c := range []struct {
@@ -48,7 +48,7 @@ func TestBoxFind(t *testing.T) {
 		if isBoxFind(&m) {
 			t.Errorf("%+v: a count", c.q)
 		}
-		for n := range p { // whatever bytes, getBoxFind is not given too few
+		for n := range p { // with any bytes, getBoxFind does not get too few
 			m = fastmsg.Message{Kind: kindFind, Payload: p[:n]}
 			if isBoxFind(&m) {
 				t.Errorf("%+v: %d bytes of %d", c.q, n, len(p))
@@ -57,9 +57,9 @@ func TestBoxFind(t *testing.T) {
 	}
 }
 
-// Finds that a worker finds ready at once are answered as each by itself: good ones,
-// such as make no batch, and those that fail, of several collections.
-func TestFindsOfOdds(t *testing.T) {
+// Finds that a worker finds ready at once are answered like single ones: valid ones,
+// those that cannot be batched, and those that fail, of several collections.
+func TestFindBatchMatchesSingleFinds(t *testing.T) {
 	for _, tr := range oneSided {
 		s := startFeatures(t, ServerOptions{Transports: []string{tr}, Workers: 1})
 		r := rand.New(rand.NewPCG(3, 1))
@@ -67,7 +67,7 @@ func TestFindsOfOdds(t *testing.T) {
 		for i := range 2000 {
 			all = append(all, testPlace(r, i))
 		}
-		// More than the answers of a batch hold.
+		// More than the answers of a batch may have.
 		all[4].Properties = append(append([]byte(`{"long":"`), slices.Repeat([]byte("x"), manyBytes)...), `"}`...)
 		first := dialFeatures(t, s, Options{Transport: tr, Policy: "fast"})
 		if _, err := first.PutMany(t.Context(), all); err != nil {
@@ -90,7 +90,7 @@ func TestFindsOfOdds(t *testing.T) {
 			q    store.Query
 		}
 		asks := []ask{
-			{c.num, store.Query{Area: store.Box(-180, -90, 180, 90)}}, // too much to be found at once
+			{c.num, store.Query{Area: store.Box(-180, -90, 180, 90)}}, // too much to find at once
 			{c.num, store.Query{Area: at(all[4])}},
 			{c.num, store.Query{Area: store.Box(-10, -10, 10, 10), Limit: 40}},
 			{c.num, store.Query{Area: store.Box(170, 0, -170, 10)}},
@@ -175,8 +175,8 @@ func TestFindsOfOdds(t *testing.T) {
 	}
 }
 
-// A batch ends before the answers of others wait for a large one.
-func TestFindsEndWithALargeOne(t *testing.T) {
+// A batch ends early, so that the answers of others do not wait for a large one.
+func TestFindBatchEndsAtLargeAnswer(t *testing.T) {
 	s := startFeatures(t, ServerOptions{})
 	c, err := s.colls.byName(testFeatures)
 	if err != nil {
@@ -198,7 +198,7 @@ func TestFindsEndWithALargeOne(t *testing.T) {
 			b.boxes = append(b.boxes, store.BoxSearch{Box: [4]float64{float64(i), 0, float64(i) + .5, 1}})
 		}
 		n := b.run(s, c)
-		for try := 0; n < want && try < 1000; try++ { // It ends by time, too: the machine is busy.
+		for try := 0; n < want && try < 1000; try++ { // A busy machine ends it by time, too.
 			n = b.run(s, c)
 		}
 		if n != want {

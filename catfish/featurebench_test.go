@@ -13,8 +13,8 @@ import (
 )
 
 // BenchmarkSearchOne: searches of about one object by messages, server and clients in
-// one process, 8 connections with 16 under way each. Features stand beside boxes,
-// which are the least that a message costs. `catfish bench features` measures
+// one process, 8 connections with 16 in flight each. Features are compared with boxes,
+// which have the least cost of a message. `catfish bench features` measures
 // processes.
 func BenchmarkSearchOne(b *testing.B) {
 	s := startFeatures(b, ServerOptions{SlabBytes: 1 << 30, Transports: []string{TransportSHM}, Workers: 1})

@@ -17,7 +17,7 @@ import (
 
 // Collections of features, at the server
 //
-// They are a store's (package store), which the server opens with memory that
+// They belong to a store (package store), which the server opens with memory that
 // clients may read:
 //
 //	slab    tree of boxes      its ids are references of records
@@ -26,22 +26,22 @@ import (
 //
 // So a client reads a feature collection as it reads boxes and records: it walks
 // the tree, and then reads the records that the leaves refer to; or it looks an id
-// up. Writes go through the store's one door, and are answered when it has made
-// them durable (later.go).
+// up. Writes go through the store's single commit queue, and are answered when the
+// commit leader has made them durable (later.go).
 
 // features is the server's store, and the memory of its collections.
 type features struct {
 	s     *Server
-	st    atomic.Pointer[store.Store] // nil: it is yet to be opened
+	st    atomic.Pointer[store.Store] // nil: it is not opened yet
 	err   atomic.Pointer[error]       // why it could not be opened
 	ended chan struct{}               // opening has ended
 
 	mu   sync.Mutex
-	made map[string]*collection // those whose memory was made, by name
+	made map[string]*collection // collections whose memory was made, by name
 }
 
-// openStore opens the server's store. What it has kept is loaded meanwhile, and
-// until then calls for features fail with ErrNotReady.
+// openStore opens the server's store. Meanwhile the kept collections are loaded, and
+// calls for features fail with ErrNotReady.
 func (s *Server) openStore() {
 	f := &s.features
 	f.s, f.ended, f.made = s, make(chan struct{}), map[string]*collection{}
@@ -108,7 +108,7 @@ func (f *features) serve(st *store.Store) error {
 	return nil
 }
 
-// take is the collection whose memory was made for c.
+// take returns the collection whose memory was made for c.
 func (f *features) take(c *store.Collection) *collection {
 	own := f.takeMade(c.Name())
 	if own != nil {
@@ -117,7 +117,7 @@ func (f *features) take(c *store.Collection) *collection {
 	return own
 }
 
-// takeMade is the collection whose memory was made for that name, nil if there is
+// takeMade returns the collection whose memory was made for that name, nil if there is
 // none.
 func (f *features) takeMade(name string) *collection {
 	f.mu.Lock()
@@ -156,8 +156,8 @@ func (f *features) memory(name string, part store.Part, bytes int64) (store.Memo
 	return m, nil
 }
 
-// ready is the store, or ErrNotReady, or why there is none. It is there when clients can
-// reach all that it has, and what the server is to have in it.
+// ready returns the store, or ErrNotReady, or why there is none. The store is ready when
+// clients can reach all its collections, and the server's own ones exist.
 func (f *features) ready() (*store.Store, error) {
 	select {
 	case <-f.ended:
@@ -173,7 +173,7 @@ func (f *features) ready() (*store.Store, error) {
 	return nil, fmt.Errorf("%w: the server is closing", ErrNotReady)
 }
 
-// opened is ready that does not wait for what the server is to have: for who makes it.
+// opened is ready without the wait for the server's own collections, for their maker.
 func (f *features) opened() (*store.Store, error) {
 	if st := f.st.Load(); st != nil {
 		return st, nil
@@ -181,8 +181,8 @@ func (f *features) opened() (*store.Store, error) {
 	return f.ready()
 }
 
-// lookUp finds a collection. It is an error of ready if there is none, and the store,
-// which may have it, is not ready. That is asked first: it may become so meanwhile.
+// lookUp finds a collection. If there is none, and the store is not ready and may have
+// it, the error is that of ready. lookUp calls ready first: it may change meanwhile.
 func (s *Server) lookUp(name string, find func(name string) (*collection, error)) (*collection, error) {
 	_, notYet := s.features.ready()
 	c, err := find(name)
@@ -229,8 +229,8 @@ func (s *Server) Features(name string) (*store.Collection, error) {
 }
 
 // AlterFeatures replaces the title and the description of a collection of features
-// (store.Store.Alter). ErrNotPermitted: the server's owner has given it its options
-// (ServerOptions.Features), with which the next start makes it again.
+// (store.Store.Alter). ErrNotPermitted: the collection's options are the owner's
+// (ServerOptions.Features), and the next start would set them again.
 func (s *Server) AlterFeatures(name string, o FeaturesOptions) error {
 	if fixed, is := s.opts.Features[name]; is && fixed != o {
 		return fmt.Errorf("%w: collection %q has the options that the server was started with", ErrNotPermitted, name)
@@ -245,10 +245,10 @@ func (s *Server) AlterFeatures(name string, o FeaturesOptions) error {
 	return st.Alter(name, store.CollectionOptions(o))
 }
 
-// Store is the server's store. ErrNotReady: it is being loaded.
+// Store returns the server's store. ErrNotReady: the store is being loaded.
 func (s *Server) Store() (*store.Store, error) { return s.features.ready() }
 
-// make makes a collection by the store.
+// make makes the store create a collection.
 func (f *features) make(name string, what newCollection) (*collection, error) {
 	if what.keep {
 		return f.makeKept(name)
@@ -271,7 +271,7 @@ func (f *features) make(name string, what newCollection) (*collection, error) {
 	return own, nil
 }
 
-// WaitReady waits until what the store has kept is loaded.
+// WaitReady waits until the kept collections are loaded.
 func (s *Server) WaitReady(ctx context.Context) error {
 	select {
 	case <-s.features.ended:

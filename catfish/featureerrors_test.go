@@ -16,9 +16,9 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// Errors of features are this package's, and speak of places, in process and over a
-// connection. Programs from before, which compare with those of packages kv and store,
-// find them, too.
+// Errors of features are this package's, and name places, in process and over a
+// connection. Older programs, which compare with those of packages kv and store, find
+// them, too.
 func TestFeatureErrors(t *testing.T) {
 	ctx := context.Background()
 	local, err := Open(ctx, "", LocalOptions{SlabBytes: 1 << 24})
@@ -67,7 +67,7 @@ func TestFeatureErrors(t *testing.T) {
 				t.Errorf("%s: %v, want %v: %q", by, e.err, e.is, e.text)
 			}
 		}
-		other, err := x.Features("nosuch") // Over a connection the first call tells.
+		other, err := x.Features("nosuch") // Over a connection the first call shows it.
 		if err == nil {
 			_, err = other.Count(ctx, FeatureQuery{})
 		}
@@ -77,7 +77,7 @@ func TestFeatureErrors(t *testing.T) {
 	}
 }
 
-// A program that uses places imports this package and orb, no other of Catfish but
+// A program that uses places imports this package and orb, and of Catfish otherwise only
 // readers of files: what docs/compatibility.md promises.
 func TestPlacesNeedNoOtherPackage(t *testing.T) {
 	f, err := parser.ParseFile(token.NewFileSet(), "example_features_test.go", nil, parser.ImportsOnly)

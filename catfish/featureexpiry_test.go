@@ -63,9 +63,9 @@ func sees(t *testing.T, what string, f *Features, ids, want []string) {
 	}
 }
 
-// TestFeaturesExpire: what has expired by the server's clock is gone for readers on
-// all paths, whether it was deleted yet or not; and it is deleted for good: a server
-// whose clock is behind does not have it again.
+// TestFeaturesExpire: readers on all paths do not see features that have expired by the
+// server's clock, whether deleted already or not; and the deletion is final: a server
+// whose clock is behind does not have them again.
 func TestFeaturesExpire(t *testing.T) {
 	var ahead atomic.Int64
 	began := time.Now()
@@ -99,11 +99,11 @@ func TestFeaturesExpire(t *testing.T) {
 		sees(t, p.name+", before", dialFeatures(t, l.Server, p.options()), ids, ids)
 	}
 	ahead.Store(int64(2 * time.Hour))
-	// Clients that read by themselves learn the clock when they open a collection.
+	// Clients that offload learn the clock when they open a collection.
 	for _, p := range kvPaths() {
 		sees(t, p.name+", after", dialFeatures(t, l.Server, p.options()), ids, stay)
 	}
-	// One that is written again stays.
+	// A feature that is written again stays.
 	if _, _, err := f.Put(ctx, Feature{ID: ids[0], Geometry: orb.Point{0, 2}}, kv.Condition{IfAbsent: true}); err != nil {
 		t.Error(err)
 	}
@@ -112,7 +112,7 @@ func TestFeaturesExpire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for c.Len() > len(stay) { // The server tidies up.
+	for c.Len() > len(stay) { // The server deletes expired ones.
 		runtime.Gosched()
 	}
 	l.stop()
@@ -126,9 +126,9 @@ func TestFeaturesExpire(t *testing.T) {
 	}
 }
 
-// TestFeaturesExpireMeanwhile: a client that knows the server's clock since before
-// sees a feature until it expires, and then no more. What it knows is as wrong as
-// the answer that told it took long.
+// TestFeaturesExpireMeanwhile: a client that learned the server's clock before sees a
+// feature until it expires, and then no more. The client's clock is wrong by as much as
+// the answer with the clock took.
 func TestFeaturesExpireMeanwhile(t *testing.T) {
 	s := startFeatures(t, ServerOptions{})
 	ctx := t.Context()

@@ -16,9 +16,9 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// TestFullDataDir: the data directory's file system, of 8 MiB, fills up. Clients of
-// all paths are told so, and go on reading; after there is room again they write on,
-// and what was acknowledged is there, also for the next server.
+// TestFullDataDir: the data directory's file system, of 8 MiB, fills up. Clients of all
+// paths get an error for it, and can still read; when there is room again they can write,
+// and all acknowledged writes are kept, also for the next server.
 func TestFullDataDir(t *testing.T) {
 	if os.Getuid() != 0 {
 		if os.Getenv("CATFISH_NO_SKIP") == "1" {
@@ -35,7 +35,7 @@ func TestFullDataDir(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	// Recovery needs what the log has, once more.
+	// Recovery needs as much room as the log, once more.
 	ballast := filepath.Join(dir, "ballast")
 	if err := os.WriteFile(ballast, make([]byte, 6<<20), 0o600); err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestFullDataDir(t *testing.T) {
 		t.Errorf("full after %d writes of 4,000 bytes, with 2 MiB free", n)
 	}
 	for i, f := range clients {
-		// Tables are smaller than the log, so that it may have recovered.
+		// Tables are smaller than the log, so it may have recovered.
 		for err = nil; err == nil; n++ {
 			fillUp(t, ballast)
 			err = put(f, n)

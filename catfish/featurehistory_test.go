@@ -49,9 +49,9 @@ func inBox(g orb.Geometry, box [4]float64) bool {
 	return false
 }
 
-// TestFeatureHistories: clients of every path get, find, put, patch and delete the
-// same features; what each was seen to be must be linearizable, by id and by area
-// together, and no search has one twice. Others come and go, so that nodes split
+// TestFeatureHistories: clients of every path get, find, put, patch and delete the same
+// features; the observed states of each must be linearizable, by id and by area together,
+// and no search returns one twice. Other features come and go, so that nodes split
 // meanwhile.
 func TestFeatureHistories(t *testing.T) {
 	s := startFeatures(t, ServerOptions{Workers: 2, NodeBytes: 704})

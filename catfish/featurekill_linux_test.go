@@ -19,19 +19,19 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// A server process that keeps features is killed under load, again and again. What
-// the clients were told is compared with what the next process has.
+// A server process that keeps features is killed under load, again and again. The
+// answers to the clients are compared with the data of the next process.
 //
-// Each id has one writer, which knows what it should be: the operations that were
-// acknowledged, in order, and at most one whose outcome is unknown. With them a
-// revision R is looked for that explains all ids:
+// Each id has one writer, which knows its possible states: the operations that were
+// acknowledged, in order, and at most one whose outcome is unknown. From these the test
+// searches for a revision R that explains all ids:
 //
 //	id's operations    1 ok    5 ok    9 ok    ? unknown
 //	                              R
 //	what is left       the state after 5
 //
-// With SyncAlways R is above all that was acknowledged. Otherwise there must be
-// one: what is left is a prefix of what was done, and what came after it is lost.
+// With SyncAlways R is above all acknowledged operations. Otherwise there must be
+// one: a prefix of the operations is left, and all after it are lost.
 
 func TestKilledStore(t *testing.T) {
 	if os.Getenv(killDir) != "" {
@@ -53,7 +53,7 @@ type killing struct {
 	clients []killClient
 	writers []*killWriter
 	first   uint64            // above the revisions of the lives before
-	given   map[uint64]string // what each revision was given to
+	given   map[uint64]string // the write that got each revision
 
 	mu       sync.Mutex
 	observed map[string]map[uint64]bool // numbers of writes that readers saw, by id
@@ -106,7 +106,7 @@ func (k *killing) run(rounds int) {
 	k.again(rounds, k.life, k.verify)
 }
 
-// life has clients write and read until the server is killed.
+// life runs clients that write and read until the server is killed.
 func (k *killing) life() (writes int) {
 	return k.untilKilled(func(ctx context.Context, done func(), writers, readers *sync.WaitGroup) {
 		for _, w := range k.writers {
@@ -119,15 +119,15 @@ func (k *killing) life() (writes int) {
 	})
 }
 
-// killOp is what an operation made of an id.
+// killOp is the state of an id after an operation.
 type killOp struct {
-	revision uint64 // 0: unknown, or nothing was there yet
+	revision uint64 // 0: unknown, or there was no feature yet
 	n, g     uint64 // numbers of the last write, and of the last that set the geometry; 0: absent
 }
 
-// killID is what is known of an id.
+// killID is the knowledge about an id.
 type killID struct {
-	ops   []killOp // acknowledged in this life, after what was there at its begin
+	ops   []killOp // the state at the start of this life, then acknowledged ones
 	maybe *killOp  // nil: no outcome is unknown
 }
 
@@ -158,7 +158,7 @@ func (w *killWriter) number() uint64 {
 	return w.n
 }
 
-// killPlace is the feature of a write. It shows a mixture of two.
+// killPlace is the feature of a write. A mixture of two writes can be recognised.
 func killPlace(id string, n, g uint64) Feature {
 	f := Feature{ID: id, Properties: fmt.Appendf(nil, `{"again":%d,"g":%d,"n":%d,"pad":%q}`, n, g, n, strings.Repeat("x", int(g%700)))}
 	x, y := float64(g%3000)/10-150, float64(g%1001)/10-50
@@ -174,7 +174,7 @@ func killPlace(id string, n, g uint64) Feature {
 	return f
 }
 
-// killOpOf is the operation that made a feature; it is an error if that is not one.
+// killOpOf returns the operation that made a feature; an error if no operation did.
 func killOpOf(f *Feature) (killOp, error) {
 	var p struct{ Again, G, N uint64 }
 	if err := json.Unmarshal(f.Properties, &p); err != nil {
@@ -187,7 +187,7 @@ func killOpOf(f *Feature) (killOp, error) {
 	return killOp{f.Revision, p.N, p.G}, nil
 }
 
-// write writes until something fails.
+// write writes until an operation fails.
 func (w *killWriter) write(ctx context.Context, done func()) {
 	for {
 		id := w.ids[w.rng.IntN(len(w.ids))]
@@ -217,7 +217,7 @@ func (w *killWriter) write(ctx context.Context, done func()) {
 	}
 }
 
-// ended does an operation and notes what became of it.
+// ended does an operation and notes its outcome.
 func (w *killWriter) ended(id string, op killOp, done func(), do func() (uint64, error)) error {
 	rev, err := do()
 	w.note(id, op, rev, err)
@@ -240,7 +240,7 @@ func (w *killWriter) note(id string, op killOp, rev uint64, err error) {
 	}
 }
 
-// many puts some in one message.
+// many puts some features in one message.
 func (w *killWriter) many(ctx context.Context, done func()) error {
 	var fs []Feature
 	var ops []killOp
@@ -261,7 +261,7 @@ func (w *killWriter) many(ctx context.Context, done func()) error {
 	return err
 }
 
-// readOwn: a writer sees what it has written.
+// readOwn checks that a writer sees its own writes.
 func (w *killWriter) readOwn(ctx context.Context, id string) error {
 	want := w.know[id].last()
 	f, err := w.c.Get(ctx, id)
@@ -280,7 +280,7 @@ func (w *killWriter) readOwn(ctx context.Context, id string) error {
 	return nil
 }
 
-// observe reads until the server is gone, and notes which writes it saw: those must
+// observe reads until the server is killed, and notes which writes it saw: those must
 // be durable, acknowledged or not.
 func (k *killing) observe(ctx context.Context, c killClient, rng *rand.Rand) {
 	see := func(f Feature) {

@@ -8,7 +8,7 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// verify compares what all paths read with what is known, and begins a new life.
+// verify compares what all paths read with the known operations, and begins a new life.
 func (k *killing) verify() {
 	k.t.Helper()
 	ctx := k.t.Context()
@@ -66,7 +66,7 @@ func (k *killing) same(what string, got, want map[string]killOp) {
 	}
 }
 
-// explain looks for the revision up to which everything is there.
+// explain finds the revision up to which everything exists.
 func (k *killing) explain(is map[string]killOp) {
 	k.t.Helper()
 	ends := []uint64{k.first}
@@ -99,7 +99,7 @@ func (k *killing) explain(is map[string]killOp) {
 	k.t.Errorf("no revision explains what is left; up to the last, %d: %v", last, why)
 }
 
-// give notes whom a revision was given to.
+// give notes which write got a revision.
 func (k *killing) give(revision uint64, id string, op killOp) {
 	to := fmt.Sprintf("write %d to %q", op.n, id)
 	if was, ok := k.given[revision]; ok && was != to {
@@ -108,8 +108,8 @@ func (k *killing) give(revision uint64, id string, op killOp) {
 	k.given[revision] = to
 }
 
-// upTo is nil if all that was acknowledged up to a revision is there, and of what
-// came later nothing.
+// upTo is nil if all operations that were acknowledged up to a revision are kept, and
+// no later one.
 func (k *killing) upTo(r uint64, is map[string]killOp) error {
 	for _, w := range k.writers {
 		for id, i := range w.know {
@@ -119,7 +119,7 @@ func (k *killing) upTo(r uint64, is map[string]killOp) error {
 			}
 			got := is[id]
 			if got == want || want.n == 0 && got.n == 0 {
-				// It was seen, so it was durable.
+				// A reader saw it, so it was durable.
 				if m := i.maybe; m != nil && m.n != 0 && k.observed[id][m.n] && k.sync == disk.SyncAlways {
 					return fmt.Errorf("%q is %+v, and readers saw %+v before", id, got, *m)
 				}
@@ -134,10 +134,10 @@ func (k *killing) upTo(r uint64, is map[string]killOp) error {
 	return nil
 }
 
-// begin takes what is there for the begin of the next life.
+// begin makes the present state the start of the next life.
 func (k *killing) begin(is map[string]killOp) {
 	if k.sync != disk.SyncAlways {
-		// Revisions of writes that are lost are given again.
+		// Revisions of lost writes are used again.
 		k.given, k.first = map[uint64]string{}, 0
 	}
 	for id, op := range is {

@@ -19,9 +19,9 @@ import (
 //	records  of what is new, and not too far             1 or none
 
 const (
-	// passes: if a filter leaves too few, four times as many are looked at, so often.
+	// passes is how often four times as many are looked at, if a filter leaves too few.
 	passes = 3
-	// someMore entries are looked at for each feature wanted, if there is a filter.
+	// someMore entries are looked at for each requested feature, if there is a filter.
 	someMore = 4
 )
 
@@ -29,7 +29,7 @@ func (g *findQuery) offloadNear(ctx context.Context, c *Client, s *session) (st 
 	began := monotonic()
 	n := g.preparedNear.Collect()
 	offer := n.Offer
-	// read reads the records of those entries that are wanted.
+	// read reads the records of the wanted entries.
 	read := func(items []rstar.Item) (bool, error) {
 		wanted := items[:0]
 		for _, it := range items {
@@ -62,7 +62,7 @@ func (g *findQuery) offloadNear(ctx context.Context, c *Client, s *session) (st 
 	return st, true, nil
 }
 
-// nearestEntries is the first pass. all: there is nothing else.
+// nearestEntries is the first pass. all: the tree has no other entries.
 func (g *findQuery) nearestEntries(ctx context.Context, c *Client, s *session, n *store.NearestSoFar, st *offload.Stats,
 	read func([]rstar.Item) (bool, error)) (all, ok bool, err error) {
 	if g.near.K == 0 {

@@ -16,17 +16,17 @@ import (
 
 const (
 	// searchCandidates bounds the records that an offloaded search reads: as many
-	// as answer a request in the time of one that is answered at once.
+	// as a request that is answered at once answers in the same time.
 	searchCandidates = 512
-	// searchBytes bounds them together.
+	// searchBytes bounds their sum.
 	searchBytes = featureBytes
 )
 
-// offload reads the tree, and then the records that it leads to. It is not ok if
-// the answer is to be asked for.
+// offload reads the tree, and then the records to which it leads. ok is false if
+// the client should ask the server instead.
 //
 // The references were in the tree during the walk, so their records may be read
-// until a grace after it began, dead or not (record/readers.go).
+// until a grace period after its begin, dead or not (record/readers.go).
 func (g *findQuery) offload(ctx context.Context, c *Client, s *session) (st offload.Stats, ok bool, err error) {
 	began := monotonic()
 	items, st, err := g.candidates(ctx, c, s)
@@ -50,7 +50,7 @@ func (g *findQuery) offload(ctx context.Context, c *Client, s *session) (st offl
 	return st, true, nil
 }
 
-// cannot decides what an error of a walk means: ask instead, or lost.
+// cannot decides what an error of a walk means: ask the server instead, or lost.
 func (g *findQuery) cannot(ctx context.Context, s *session, err error) (ok bool, _ error) {
 	switch {
 	case errors.Is(err, remote.ErrGrown):
@@ -62,7 +62,7 @@ func (g *findQuery) cannot(ctx context.Context, s *session, err error) (ok bool,
 	return false, s.walkFailed(ctx, g.open, err)
 }
 
-// candidates are the entries of the tree that meet the area, each once.
+// candidates returns the tree's entries that meet the area, each once.
 func (g *findQuery) candidates(ctx context.Context, c *Client, s *session) (items []rstar.Item, st offload.Stats, err error) {
 	err = g.walk(ctx, c, s, &st, func(r *remote.Reader, ended func()) error {
 		defer ended()
@@ -91,8 +91,8 @@ func (g *findQuery) walk(ctx context.Context, c *Client, s *session, st *offload
 	return walkError(err)
 }
 
-// readAll reads the records of candidates, and calls decide with each feature. It
-// is not ok if one could not be read.
+// readAll reads the records of candidates, and calls decide with each feature. ok
+// is false if a record could not be read.
 func (g *findQuery) readAll(ctx context.Context, c *Client, s *session, items []rstar.Item, began time.Duration,
 	decide func(f *store.Found, ref record.Ref) error) (st offload.Stats, ok bool, err error) {
 	u, err := s.recordChannels.get(ctx)
@@ -133,7 +133,7 @@ func (g *findQuery) readAll(ctx context.Context, c *Client, s *session, items []
 	return st, true, nil
 }
 
-// readOne looks at a record that was read. It is not ok if it could not be.
+// readOne decodes a record that was read. ok is false if it could not be decoded.
 func (g *findQuery) readOne(it *recordreader.Item, at *recordsAt, decide func(*store.Found, record.Ref) error) (ok bool, err error) {
 	if errors.Is(it.Err, record.ErrRef) {
 		g.open.outgrown.Store(true) // It may have grown.
@@ -147,17 +147,17 @@ func (g *findQuery) readOne(it *recordreader.Item, at *recordsAt, decide func(*s
 		return true, nil
 	}
 	if f.View, err = feature.Parse(f.Value); err != nil {
-		return false, nil // Foreign bytes: the server knows better.
+		return false, nil // Foreign bytes: ask the server.
 	}
 	err = decide(&f, it.Ref)
 	return err == nil, err
 }
 
-// keep is what a search without distances does with a feature.
+// keep adds a feature to the results of a search without distances.
 func (g *findQuery) keep(f *store.Found, _ record.Ref) error {
 	match, err := g.prepared.Match(f)
 	if match {
-		// The reader's memory goes with the channel.
+		// The reader's memory ends with the channel.
 		g.found = append(g.found, g.own(f))
 	}
 	return err

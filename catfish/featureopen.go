@@ -3,7 +3,7 @@ package catfish
 import "github.com/catfish-index/catfish/rstar/remote"
 
 // openedTree sets where the tree of a collection of features is, and its cache, and
-// returns what gives that back. old is what the session knew of it before.
+// returns a function that gives the cache back. old is the session's earlier state.
 func (s *session) openedTree(o *openSlab, f *openFeatures, old *openSlab) (leave func()) {
 	if f == nil {
 		return func() {}
@@ -11,7 +11,7 @@ func (s *session) openedTree(o *openSlab, f *openFeatures, old *openSlab) (leave
 	o.features, o.space = true, f.space
 	o.slab = slab{
 		Base: f.tree, Bytes: f.treeBytes, NodeBytes: f.nodeBytes, BootID: s.hello.BootID, Trust: s.trust,
-		WholeLeaves: true, // Places crowd, and people ask for where they are.
+		WholeLeaves: true, // Places form clusters, and most searches are in them.
 	}
 	switch {
 	case old != nil && old.features:

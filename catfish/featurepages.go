@@ -7,11 +7,11 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// A search is answered by requests of a bounded size, and what one has found is
-// given to the caller after it has ended: a caller that takes its time holds up no
-// search, and nobody's memory.
+// A search is answered by requests of a bounded size. The caller gets the results of
+// a request after the request has ended, so a slow caller blocks neither a search nor
+// the reuse of memory.
 
-// pageFeatures is how many features an unlimited search over a connection asks for
+// pageFeatures is how many features an unlimited search over a connection requests
 // at a time.
 const pageFeatures = 1000
 
@@ -20,7 +20,7 @@ const pageFeatures = 1000
 // too many bytes.
 type finder func(ctx context.Context, q store.Query) (found []store.Found, more bool, err error)
 
-// inPages gives the features that a query wants: at once if they are few, or else
+// inPages yields the features that match a query: at once if they are few, or else
 // in the order of ids, most at a time.
 func inPages(ctx context.Context, q store.Query, most int, find finder, yield func(*store.Found) (bool, error)) error {
 	few := q.Limit > 0 && q.Limit <= most || q.Limit == 0 && q.Area != nil

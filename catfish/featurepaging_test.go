@@ -17,17 +17,17 @@ import (
 
 var paged = flag.Int("paged", 20_000, "how many features TestPagingBesideWriters goes through")
 
-// TestPagingBesideWriters: clients of every path go through all features in the
-// order of ids while others move them, delete them and put them back. What is there
-// throughout comes exactly once, nothing comes twice, and what comes is as some write
-// made it, no older than what was acknowledged before its page was asked for.
+// TestPagingBesideWriters: clients of every path page through all features in the
+// order of ids while others move them, delete them and put them back. A feature that
+// exists throughout comes exactly once, none comes twice, and each comes as some write
+// made it, no older than the writes acknowledged before its page was requested.
 func TestPagingBesideWriters(t *testing.T) {
 	s := startFeatures(t, ServerOptions{SlabBytes: max(256<<20, int64(*paged)*2048)})
 	n := *paged / raceFactor
 	ctx := t.Context()
 	id := func(i int) string { return fmt.Sprintf("place %07d", i) }
 	// Of four features one stays as it is, one is moved, one comes and goes, and one
-	// is not there at first: new ids between old ones.
+	// does not exist at first: new ids between old ones.
 	stays := func(i int) bool { return i%4 < 2 }
 	at := func(i int, version uint64) orb.Point {
 		return orb.Point{float64(i%300) - 150, float64((uint64(i)+version)%120) - 60}
@@ -61,7 +61,7 @@ func TestPagingBesideWriters(t *testing.T) {
 		writers.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(w), 4))
 			for version := uint64(1); !over.Load(); version++ {
-				i := r.IntN(n/hands)*hands + w // its own
+				i := r.IntN(n/hands)*hands + w // of this writer
 				var err error
 				switch {
 				case i%4 == 0:
@@ -99,7 +99,7 @@ func TestPagingBesideWriters(t *testing.T) {
 					q.Limit = 1000
 				}
 				first := last
-				// Versions of what is asked for now, from a sample.
+				// Versions of features in the next page, from a sample.
 				var before [64]uint64
 				each := n / len(before) / 4 * 4
 				for j := range before {

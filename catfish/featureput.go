@@ -38,7 +38,7 @@ func (r *remoteFeatures) putSome(ctx context.Context, fs []Feature, cond kv.Cond
 	defer up.end()
 	says := false
 	ans, err := r.c.request(ctx, kindStore, func(s *session) (*openSlab, []byte, error) {
-		up.end() // of a session that is lost
+		up.end() // of a lost session
 		o, err := r.open(ctx, s, kindStore)
 		if err != nil {
 			return o, nil, err
@@ -56,7 +56,7 @@ func (r *remoteFeatures) putSome(ctx context.Context, fs []Feature, cond kv.Cond
 				if i == 0 {
 					return o, nil, err
 				}
-				break // It has a message of its own, which fails.
+				break // The feature has a message of its own, which fails.
 			}
 			p := stored{cond: conditionOf(cond), revision: cond.IfRevision, expiry: store.Expiry(fs[i].Expires), id: id, value: value}
 			n := len(b)
@@ -85,7 +85,7 @@ func (r *remoteFeatures) putSome(ctx context.Context, fs []Feature, cond kv.Cond
 	})
 	if err != nil {
 		if errors.Is(err, store.ErrFeature) && results[0].Err != nil && len(fs) > 1 {
-			return 1, nil // That one's result says it.
+			return 1, nil // Its result has the error.
 		}
 		if sent == 1 && (errors.Is(err, kv.ErrExists) || errors.Is(err, kv.ErrConflict)) {
 			results[0].Err = err
@@ -96,8 +96,8 @@ func (r *remoteFeatures) putSome(ctx context.Context, fs []Feature, cond kv.Cond
 	return sent, takeResults(ans, says, results[:sent])
 }
 
-// takeResults reads the answer to a store, of a server that says what was replaced,
-// or does not.
+// takeResults reads the answer to a store. says: the server says which features were
+// replaced.
 func takeResults(ans []byte, says bool, results []PutResult) error {
 	for i := range results {
 		if len(ans) < 8 {
@@ -172,7 +172,7 @@ func (r *remoteFeatures) eraseWhere(ctx context.Context, q store.Query) (int, er
 	return erased(ans, err)
 }
 
-// erased reads the answer to an eraseWhere: also an error counts those deleted.
+// erased reads the answer to an eraseWhere: an error counts the deleted ones, too.
 func erased(ans []byte, err error) (int, error) {
 	if err != nil {
 		var r *remoteError

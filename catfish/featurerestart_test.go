@@ -11,8 +11,8 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// No answer of a server that lost its features is taken for true, by any path, until
-// it has some or the client accepts it. One that has kept them answers as before.
+// No path accepts an answer of a server that lost its features until it has some or the
+// client accepts it. A server that has kept them answers as before.
 func TestFeaturesRestarted(t *testing.T) {
 	for _, p := range kvPaths() {
 		t.Run(p.name, func(t *testing.T) {
@@ -79,7 +79,7 @@ func number(all func(func(Feature, error) bool)) (n int, err error) {
 	return n, nil
 }
 
-// A server that is loading what it has kept is not taken for an empty one.
+// A server that is loading its kept collections is not taken for an empty one.
 func TestFeaturesWhileLoading(t *testing.T) {
 	s := startServer(t, ServerOptions{Features: map[string]FeaturesOptions{testFeatures: {}}, Loading: []string{testFeatures}})
 	for _, p := range kvPaths() {

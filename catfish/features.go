@@ -31,9 +31,9 @@ type featuresBackend interface {
 	collection() string // its name
 }
 
-// Features is for a collection of features over the same connection. It asks the
-// server nothing: whether the collection exists (ErrUnknownCollection) and is one of
-// features (ErrKind) shows the first operation, or Kind.
+// Features is for a collection of features over the same connection. It sends no
+// request: the first operation, or Kind, shows whether the collection exists
+// (ErrUnknownCollection) and is one of features (ErrKind).
 func (c *Client) Features(name string) (*Features, error) {
 	other, err := c.Collection(name)
 	if err != nil {
@@ -58,10 +58,10 @@ func (c *Client) CreateFeatures(ctx context.Context, name string, o FeaturesOpti
 }
 
 // Put stores a feature in place of the one of its id, if there is one, and returns
-// its id, which is made if it has none, and its revision. When Put returns it is as
-// durable as the server makes it. ErrExists, ErrConflict: the condition does
-// not hold, and nothing was changed. ErrFeature: the text says what is wrong
-// with it.
+// the id, which Put makes if the feature has none, and the revision. When Put returns,
+// the feature is as durable as the server makes it. ErrExists, ErrConflict: the condition
+// does not hold, and nothing was changed. ErrFeature: the text says what is wrong with
+// the feature.
 func (f *Features) Put(ctx context.Context, place Feature, cond Condition) (id string, revision uint64, err error) {
 	var results [1]PutResult
 	if err := f.be.put(ctx, []Feature{place}, cond, results[:]); err != nil {
@@ -70,25 +70,25 @@ func (f *Features) Put(ctx context.Context, place Feature, cond Condition) (id s
 	return results[0].ID, results[0].Revision, results[0].Err
 }
 
-// PutResult is what became of one feature of PutMany.
+// PutResult is the outcome for one feature of PutMany.
 type PutResult struct {
 	ID       string
 	Revision uint64
-	// Created: there was no feature of this id. Replaced: there was one. A server
-	// that is older than this says neither.
+	// Created: there was no feature of this id. Replaced: there was one. An older
+	// server sets neither.
 	Created, Replaced bool
 	Err               error
 }
 
-// PutMany stores features, which is faster than one by one. Each is stored or not
-// for itself, which its result says. The error is of those whose result says
-// nothing else.
+// PutMany stores features, which is faster than one by one. Each is stored or not,
+// independently of the others, as its result says. The error is that of all features
+// without a result of their own.
 func (f *Features) PutMany(ctx context.Context, places []Feature) ([]PutResult, error) {
 	return f.PutManyIf(ctx, places, Condition{})
 }
 
-// PutManyIf is PutMany of features that are stored if a condition holds for each, as
-// of Put: with IfAbsent, one whose id is there has the result ErrExists.
+// PutManyIf is PutMany for features that are stored if a condition holds for each, as
+// of Put: with IfAbsent, one whose id exists has the result ErrExists.
 func (f *Features) PutManyIf(ctx context.Context, places []Feature, cond Condition) ([]PutResult, error) {
 	results := make([]PutResult, len(places))
 	return results, f.be.put(ctx, places, cond, results)
@@ -105,13 +105,13 @@ func (f *Features) Delete(ctx context.Context, id string, cond Condition) (revis
 	return f.be.erase(ctx, id, cond)
 }
 
-// DeleteWhere deletes the features that a query wants, and returns how many, also with
-// an error: those are deleted. With ErrUnknownOutcome there may be more.
+// DeleteWhere deletes the features that match a query, and returns how many were deleted,
+// also with an error. With ErrUnknownOutcome more may be deleted.
 func (f *Features) DeleteWhere(ctx context.Context, q FeatureQuery) (deleted int, err error) {
 	return f.be.eraseWhere(ctx, q.ofStore())
 }
 
-// Get is the feature of an id. ErrNotFound: there is none.
+// Get returns the feature of an id. ErrNotFound: there is none.
 func (f *Features) Get(ctx context.Context, id string) (place Feature, err error) {
 	err = f.be.get(ctx, []string{id}, nil, func(_ int, found *store.Found) (bool, error) {
 		if found == nil {
@@ -123,14 +123,14 @@ func (f *Features) Get(ctx context.Context, id string) (place Feature, err error
 	return place, err
 }
 
-// GetMany returns the features of ids, in their order; where there is none ID is
-// empty. Together they are no snapshot.
+// GetMany returns the features of ids, in their order; for an id without a feature, ID is
+// empty. The features together are no snapshot.
 func (f *Features) GetMany(ctx context.Context, ids []string) ([]Feature, error) {
 	return f.getMany(ctx, ids, nil)
 }
 
 // GetFields is GetMany of some parts of features. By message the answers are
-// smaller; where the client reads by itself it leaves out the rest.
+// smaller; a client that reads by offloading removes the other parts.
 func (f *Features) GetFields(ctx context.Context, ids []string, fields FeatureFields) ([]Feature, error) {
 	if len(fields.Fields) > store.MaxFields {
 		return nil, fmt.Errorf("%w: %d fields, at most %d", store.ErrQuery, len(fields.Fields), store.MaxFields)
@@ -145,7 +145,7 @@ func (f *Features) getMany(ctx context.Context, ids []string, fields *feature.Se
 			return true, nil
 		}
 		if fields != nil {
-			found.Cut(nil, fields) // Perhaps it is so already.
+			found.Cut(nil, fields) // Perhaps found has only these already.
 		}
 		places[i] = Feature(found.Feature())
 		return true, nil
@@ -153,22 +153,22 @@ func (f *Features) getMany(ctx context.Context, ids []string, fields *feature.Se
 	return places, err
 }
 
-// Search is the features that a query wants. An error ends it.
+// Search yields the features that match a query. An error ends it.
 //
-// A feature that is there and matches during all of the search comes exactly once,
-// as it was at a moment of the search; none comes that was not there, or did not
+// A feature that exists and matches during all of the search comes exactly once,
+// as it was at a moment of the search; none comes that did not exist, or did not
 // match, at any moment of it. Large answers come in pages, in the order of ids.
 func (f *Features) Search(ctx context.Context, q FeatureQuery) iter.Seq2[Feature, error] {
 	return each(func(yield func(*store.Found) (bool, error)) error { return f.be.search(ctx, q.ofStore(), yield) })
 }
 
-// Nearest is the features around a point, the nearest first, with their distances.
+// Nearest yields the features around a point, the nearest first, with their distances.
 // An error ends it.
 func (f *Features) Nearest(ctx context.Context, q NearestQuery) iter.Seq2[Feature, error] {
 	return each(func(yield func(*store.Found) (bool, error)) error { return f.be.nearest(ctx, q.ofStore(), yield) })
 }
 
-// Count is how many features a query wants, its limit aside. It is exact.
+// Count returns how many features match a query, without its limit. It is exact.
 func (f *Features) Count(ctx context.Context, q FeatureQuery) (int, error) {
 	return f.be.count(ctx, q.ofStore())
 }
@@ -188,7 +188,7 @@ type remoteFeatures struct{ c *Client }
 
 func (r *remoteFeatures) collection() string { return r.c.collection }
 
-// get is a get of records, whose values are features.
+// get is the get of records, whose values are features here.
 func (r *remoteFeatures) get(ctx context.Context, ids []string, fields *feature.Selection, yield func(int, *store.Found) (bool, error)) error {
 	keys := make([][]byte, len(ids))
 	for i, id := range ids {

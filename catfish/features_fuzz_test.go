@@ -65,8 +65,8 @@ func featureRequests(f testing.TB) map[fastmsg.Kind][][]byte {
 	return all
 }
 
-// FuzzFeatureService: whatever a message about features holds, it is answered, later
-// or at once, and the server is as well as before.
+// FuzzFeatureService: a message about features with any content is answered, later or
+// at once, and leaves the server intact.
 func FuzzFeatureService(f *testing.F) {
 	s, err := NewServer(ServerOptions{
 		SlabBytes: 4 << 20, Features: map[string]FeaturesOptions{testFeatures: {}}, Transports: []string{TransportSoft}, Logger: quiet(),
@@ -83,7 +83,7 @@ func FuzzFeatureService(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, kind byte, payload []byte) {
 		if fastmsg.Kind(kind) == kindBackup {
-			return // It writes where the server's owner allows it.
+			return // A backup writes to disk.
 		}
 		c, end := net.Pipe()
 		defer c.Close()
@@ -125,7 +125,7 @@ func FuzzFeatureService(f *testing.F) {
 }
 
 // FuzzFeatureAnswers: a client takes any answer about features without panic, and a
-// server any query. What they take is what was written.
+// server any query. Both decode what was encoded.
 func FuzzFeatureAnswers(f *testing.F) {
 	found := store.Found{ID: []byte("a"), Value: fuzzPlace(f), Revision: 3}
 	f.Add(appendFeature([]byte{1}, &found))

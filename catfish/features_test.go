@@ -47,7 +47,7 @@ func testPlace(r *rand.Rand, id int) Feature {
 	return f
 }
 
-// What is put is found by area, filter, distance and id, by every path.
+// Features that were put are found by area, filter, distance and id, by every path.
 func TestFeatures(t *testing.T) {
 	s := startFeatures(t, ServerOptions{})
 	r := rand.New(rand.NewPCG(1, 2))
@@ -155,8 +155,8 @@ func samePlaces(t *testing.T, what any, got, want []Feature, ordered bool) {
 	}
 }
 
-// Changes are seen by every path as soon as they are acknowledged, and conditions
-// and bad input say what they are.
+// Every path sees changes as soon as they are acknowledged, and conditions and bad
+// input have their errors.
 func TestFeaturesChange(t *testing.T) {
 	for _, dir := range []bool{false, true} {
 		o := ServerOptions{}
@@ -242,7 +242,7 @@ func changeFeatures(t *testing.T, f *Features) {
 	}
 }
 
-// A Local is the same without a network, and has kept all when it is opened again.
+// A Local behaves the same without a network, and has kept everything when reopened.
 func TestLocal(t *testing.T) {
 	dir := t.TempDir()
 	for round := range 3 {
@@ -294,7 +294,7 @@ func TestFeaturesOffloaded(t *testing.T) {
 		}
 		at := func(i int) FeatureQuery {
 			p := all[i].Geometry.(orb.Point)
-			// Also where hardly anything would be if it lay anywhere.
+			// Also areas so small that one at random would contain hardly anything.
 			h := []float64{0.01, 1e-6}[i%2]
 			return FeatureQuery{Area: store.Box(p[0]-h, p[1]-h, p[0]+h, p[1]+h)}
 		}
@@ -305,7 +305,7 @@ func TestFeaturesOffloaded(t *testing.T) {
 				t.Fatalf("%s: %v, %v", tr, found, err)
 			}
 			if i < len(all)/2 {
-				continue // until the inner nodes are cached
+				continue // not before the inner nodes are cached
 			}
 			if x.Path != "offload" || x.FellBack {
 				t.Fatalf("%s: %+v", tr, x)
@@ -322,7 +322,7 @@ func TestFeaturesOffloaded(t *testing.T) {
 	}
 }
 
-// The nearest by great circle are not those by degrees, which the tree knows.
+// The nearest by great circle are not those by degrees, which the tree has.
 func TestNearestOffloaded(t *testing.T) {
 	s := startFeatures(t, ServerOptions{})
 	r := rand.New(rand.NewPCG(1, 2))
@@ -356,7 +356,7 @@ func TestNearestOffloaded(t *testing.T) {
 	}
 }
 
-// A feature that exceeds a message is put in parts, and found and got whole.
+// A feature that exceeds a message is put in parts, and read whole.
 func TestLargeFeatures(t *testing.T) {
 	s := startFeatures(t, ServerOptions{})
 	ctx := t.Context()

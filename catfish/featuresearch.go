@@ -16,13 +16,13 @@ import (
 // Searches of features, at the client
 //
 // By message the server answers with the features. By offloading the client does
-// what the server would (featureoffload.go), with the same code of package store:
+// the server's work (featureoffload.go), with the same code of package store:
 //
 //	tree      boxes that meet the area   1 round trip, with cached nodes
 //	records   of all those at once       1 round trip
 //	decide    exact geometry, filter     here
 //
-// What takes too many reads is left to a message.
+// A search that takes too many reads is left to a message.
 
 func (r *remoteFeatures) search(ctx context.Context, q store.Query, yield func(*store.Found) (bool, error)) error {
 	f := findQueries.Get().(*findQuery)
@@ -35,7 +35,7 @@ func (r *remoteFeatures) search(ctx context.Context, q store.Query, yield func(*
 	}, yield)
 }
 
-// find asks for the answer to one request, in memory of its own.
+// find requests one answer, which is in memory of its own.
 func (r *remoteFeatures) find(ctx context.Context, q store.Query, x *Explanation) (fs []store.Found, more bool, err error) {
 	f := &findQuery{kind: kindFind, q: q, explain: x}
 	err = r.c.run(ctx, f)
@@ -62,7 +62,7 @@ func (r *remoteFeatures) nearest(ctx context.Context, q store.NearestQuery, yiel
 	return err
 }
 
-// Explain does what Search does, with a limit of up to 1,000, and says how.
+// Explain does what Search does, with a limit of up to 1,000, and explains the search.
 func (f *Features) Explain(ctx context.Context, q FeatureQuery) ([]Feature, *Explanation, error) {
 	r, ok := f.be.(*remoteFeatures)
 	if !ok || q.Limit < 0 || q.Limit > pageFeatures {
@@ -88,23 +88,23 @@ type findQuery struct {
 	q    store.Query
 	near store.NearestQuery
 
-	found []store.Found // in memory of the query's own, until release
+	found []store.Found // in the query's memory, until release
 	more  bool          // there may be more, after the last one
 	count int
 
-	ready        bool // what is prepared is, for space
+	ready        bool // prepared is valid, for space
 	prepared     store.Prepared
 	preparedNear store.PreparedNearest
 	space        feature.Space
 	open         *openSlab
 	req, ans     []byte
 	explain      *Explanation
-	older        bool // the server does not know Fields, and sends all
+	older        bool // the server ignores Fields, and sends all
 }
 
 var findQueries = sync.Pool{New: func() any { return new(findQuery) }}
 
-// release ends what is in found. What the caller brought is let go.
+// release ends the validity of found, and drops the references to the caller's values.
 func (g *findQuery) release() {
 	g.again()
 	g.q, g.near, g.prepared.Query, g.preparedNear.NearestQuery = store.Query{}, store.NearestQuery{}, store.Query{}, store.NearestQuery{}
@@ -128,7 +128,7 @@ func (g *findQuery) again() {
 func (g *findQuery) opened() *openSlab       { return g.open }
 func (g *findQuery) explained() *Explanation { return g.explain }
 
-// Estimate knows nothing: how many records there are to read is in the leaves.
+// Estimate fails: only the leaves show how many records there are to read.
 func (g *findQuery) Estimate(*Estimate) bool { return false }
 
 // prepare checks the query, in the collection's space.
@@ -193,7 +193,7 @@ func (g *findQuery) once(ctx context.Context, c *Client, s *session) error {
 	return nil
 }
 
-// message asks the server, and returns how many bytes that took.
+// message asks the server, and returns how many bytes were sent and received.
 func (g *findQuery) message(ctx context.Context, c *Client, s *session) (n int, err error) {
 	near, q := &g.near, &g.q
 	if g.older = !s.knows(kindPick); (g.older || g.kind == kindCountFeatures) && !g.fields().All() {
@@ -218,7 +218,7 @@ func (g *findQuery) message(ctx context.Context, c *Client, s *session) (n int, 
 	return len(g.req) + len(g.ans) + 2*frameBytes, g.take(g.ans)
 }
 
-// take decodes the answer, in whose bytes found is.
+// take decodes the answer. found refers to its bytes.
 func (g *findQuery) take(ans []byte) error {
 	if g.kind == kindCountFeatures {
 		if len(ans) != 8 {
@@ -248,7 +248,7 @@ func (g *findQuery) take(ans []byte) error {
 	return nil
 }
 
-// fields are the parts of features that are wanted.
+// fields are the requested parts of features.
 func (g *findQuery) fields() *feature.Selection {
 	if g.kind == kindNear {
 		return &g.near.Fields
@@ -256,7 +256,7 @@ func (g *findQuery) fields() *feature.Selection {
 	return &g.q.Fields
 }
 
-// own is a feature that was read, in memory of its own, with what is wanted of it.
+// own copies a feature that was read, without the parts that are not requested.
 func (g *findQuery) own(f *store.Found) store.Found {
 	fields := g.fields()
 	if fields.All() {
@@ -268,8 +268,7 @@ func (g *findQuery) own(f *store.Found) store.Found {
 	return c
 }
 
-// arrange puts what was found by offloading into the order that is wanted, and cuts
-// it.
+// arrange sorts and cuts the results of offloading as requested.
 func (g *findQuery) arrange() {
 	if g.kind == kindCountFeatures {
 		g.count, g.found = len(g.found), nil

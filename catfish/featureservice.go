@@ -12,13 +12,13 @@ import (
 // Requests about features, at the server
 //
 // A search that looks at few features is answered at once. Others, and all writes,
-// are answered later (later.go): a search by a goroutine of its own, in turn with
-// other requests that take long; a write when the store's door has let it through.
+// are answered later (later.go): a search by a goroutine of its own, which shares the
+// scheduling slots with other long requests; a write after its commit.
 
 // soonFeatures is how many features a request may look at at once: 0.1 to 0.3 ms.
 const soonFeatures = 512
 
-// isFeatures tells requests about features from others.
+// isFeatures reports whether a kind of request is about features.
 func isFeatures(k fastmsg.Kind) bool {
 	return k >= kindFind && k <= kindEraseWhere || k >= kindWatch && k <= kindPick
 }
@@ -79,7 +79,7 @@ type search struct {
 	count   bool
 	ordered bool
 
-	// Ready to be carried out, by prepare.
+	// prepare sets find.
 	find *store.Prepared
 	near *store.PreparedNearest
 }
@@ -112,7 +112,7 @@ func (q *search) filter() string {
 	return q.q.Filter
 }
 
-// run appends the answer to out. d is nil if it is carried out at once.
+// run appends the answer to out. d is nil if the search is carried out at once.
 func (q *search) run(s *Server, b *store.Buffer, out []byte, d *doing) ([]byte, error) {
 	if d != nil {
 		if q.near != nil {
@@ -149,14 +149,14 @@ func (q *search) run(s *Server, b *store.Buffer, out []byte, d *doing) ([]byte, 
 	return out, err
 }
 
-// findFeatures answers a search, or has it answered later.
+// findFeatures answers a search, or leaves it in v.pending.
 func (v *service) findFeatures(c *collection, kind fastmsg.Kind, arg uint32, p, out []byte) ([]byte, error) {
 	q, err := c.search(kind, arg, p)
 	if err != nil {
 		return out, err
 	}
 	if !c.features.PreparesSoon(q.filter()) {
-		// Compiling it would hold up others that this worker serves.
+		// Compiling it would delay this worker's other clients.
 		v.pending = &work{s: v.s, source: v.source(), do: func(d *doing) ([]byte, error) {
 			if err := q.prepare(); err != nil {
 				return nil, c.goneOr(err)
@@ -180,7 +180,7 @@ func (v *service) findFeatures(c *collection, kind fastmsg.Kind, arg uint32, p, 
 	return out[:begin], nil
 }
 
-// pickFeatures answers a get of n features of which not all is wanted.
+// pickFeatures answers a get of selected parts of n features.
 func (v *service) pickFeatures(c *collection, n uint32, p, out []byte) ([]byte, error) {
 	if n == 0 || n > maxKeys {
 		return out, fmt.Errorf("%w: %d features to pick, want 1 to %d", ErrProtocol, n, maxKeys)
@@ -222,7 +222,7 @@ func (v *service) pickFeatures(c *collection, n uint32, p, out []byte) ([]byte, 
 	return out, err
 }
 
-// goneOr is an error of the store, or that the collection was dropped.
+// goneOr returns an error of the store, or that the collection was dropped.
 func (c *collection) goneOr(err error) error {
 	if gone := c.gone(); gone != nil && err != nil {
 		return gone
@@ -230,7 +230,7 @@ func (c *collection) goneOr(err error) error {
 	return err
 }
 
-// createFeatures has a collection of features made.
+// createFeatures leaves the creation of a collection of features in v.pending.
 func (v *service) createFeatures(p []byte) error {
 	o, name, err := getFeaturesOptions(p)
 	if err != nil {
@@ -249,19 +249,19 @@ func (v *service) createFeatures(p []byte) error {
 	return nil
 }
 
-// createLater has a collection made. One of the store waits for the disk, and others
-// wait for that one: not with a turn, and not on a worker.
+// createLater leaves the creation of a collection in v.pending. The store's creation waits
+// for the disk, and others wait for it, so it holds no scheduling slot and no worker.
 func (v *service) createLater(name string, what newCollection) {
 	s, source := v.s, v.source()
 	v.pending = &work{s: s, source: source, do: func(d *doing) ([]byte, error) {
 		d.End()
-		// Not before: a client that has hung up gets no collection.
+		// After pause: a client that has hung up gets no collection.
 		_, err := s.colls.create(name, s, what, s.clientColls.Open(source, func(error) {}))
 		return nil, err
 	}}
 }
 
-// dropLater has a collection dropped: see createLater.
+// dropLater leaves the drop of a collection in v.pending: see createLater.
 func (v *service) dropLater(name string) {
 	s := v.s
 	v.pending = &work{s: s, source: v.source(), do: func(d *doing) ([]byte, error) {

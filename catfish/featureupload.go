@@ -10,9 +10,9 @@ import (
 )
 
 // upload sends the bytes of a feature that exceeds a message in parts, as those of
-// a record (recordlargeput.go), and returns what stands for them in the request
-// that stores it. The number is up's until that is answered. What is lost before has
-// changed nothing.
+// a record (recordlargeput.go), and returns the number that stands for them in the
+// request that stores it. up owns the number until that request is answered. An upload
+// that is lost before has changed nothing.
 func (r *remoteFeatures) upload(ctx context.Context, s *session, o *openSlab, up *uploading, value []byte) (number []byte, err error) {
 	if len(value) > record.MaxValueBytes {
 		return nil, fmt.Errorf("%w: feature of %d bytes, limit %d", record.ErrTooLarge, len(value), record.MaxValueBytes)

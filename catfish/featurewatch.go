@@ -19,69 +19,69 @@ type WatchQuery struct {
 	// message (16 KB with transport tcp).
 	Areas []WatchArea
 	// From is the revision after which events are wanted: FeatureEvent.Resume of
-	// the last one that was taken, in this process or another. 0: from now on.
+	// the last event that was handled, in this process or another. 0: from now on.
 	From uint64
 	// History is FeatureEvent.History of the same event; 0: not known. If the server's
-	// data was put back from a backup since, or begun anew, From is a revision of
-	// other writes, and only this tells.
+	// data was restored from a backup since, or begun again empty, From is a revision
+	// of other writes, and only History shows this.
 	History uint64
-	// Old: events have the feature before the write, too.
+	// Old: events contain the feature before the write, too.
 	Old bool
 	// Progress: events of kind Progress are wanted, too. The first comes as
-	// soon as the watch stands, others when there was nothing else for a while. Who
-	// keeps their Resume has less to catch up with.
+	// soon as the watch stands, others when there was no event for a while. A caller
+	// that keeps their Resume has less to catch up with.
 	Progress bool
 }
 
 // WatchArea is one of several areas.
 type WatchArea struct {
-	Name  string // by which events name it, unlike that of any other
+	Name  string // names the area in events; no two areas share one
 	Query FeatureQuery
 }
 
 // FeatureEvent is something that happened to a feature, as an area sees it.
 type FeatureEvent struct {
 	Kind EventKind
-	Why  Why    // it left; of an Exit
+	Why  Why    // why it left; of an Exit
 	Area string // WatchArea.Name
 	ID   string
 	// Revision of the write. Several areas may have an event of it.
 	Revision uint64
-	// Resume is WatchQuery.From with which what follows this event comes. If a
-	// write concerns several areas, its events share one moment: until the last of
+	// Resume is the WatchQuery.From for the events after this one. If a write
+	// concerns several areas, its events share one moment: until the last of
 	// them, Resume is before all of them.
 	Resume uint64
-	// History of writes that Resume is of: WatchQuery.History.
+	// History of the writes to which Resume belongs: WatchQuery.History.
 	History uint64
-	// Feature after the write. If it is gone, its ID alone.
+	// Feature after the write. If it was deleted, its ID alone.
 	Feature Feature
 	Old     *Feature // before the write, if WatchQuery.Old and there was one
 }
 
-// Watch is what happens to the features of an area: those that enter it, leave it,
+// Watch yields the events of the features of an area: those that enter it, leave it,
 // move inside it or are changed there, in the order of the writes, each event once,
 // until ctx ends or the caller breaks off. An error is the last that is yielded.
 //
-// Events are of writes, and say nothing of what is there already. To follow what is
-// in an area: Watch with Progress, Search when the first Progress comes, and then
-// apply the events; those that the search has seen already come again.
+// Events are of writes, not of the features that the area contains already. To follow an
+// area: Watch with Progress, Search when the first Progress comes, and then apply the
+// events; those that the search has seen already come again.
 //
-// Watch goes at the pace of its caller, and nothing is left out for that: what
-// happens meanwhile is looked up. If the server no longer has it, or From is of
+// Watch runs at the pace of its caller, and loses no event for that: the server looks up
+// the events that happen meanwhile. If the server no longer has them, or From is of
 // another History, the error is ErrLagged: search again, and watch from then
-// on. Without History, a From of other writes is found only if it is ahead of all
-// that there are. A connection that is lost is made again, and a server that is away
-// is waited for, as long as ctx lasts; the watch then goes on behind the last event.
+// on. Without History, a From of other writes is found only if it exceeds all revisions
+// of the server. After a lost connection, or while the server is away, the client
+// reconnects as long as ctx lasts; the watch then continues after the last event.
 //
 // If the collection's name leads to another one since (Client.SwapCollections), the
-// error is ErrLagged, in this process store.ErrSwapped, too; so it is over a
-// connection if the collection was dropped and another made before that was noticed.
+// error is ErrLagged, in this process store.ErrSwapped, too. Over a connection the error
+// is the same if the collection was dropped and created again before that was noticed.
 //
 // Other errors: ErrUnknownCollection, if the collection is dropped;
 // ErrWatchLimit, if there are too many watchers or areas; ErrBusy, if one
 // client has too many; ErrFilterCost, if a filter took too long with a feature: the
-// event that comes with the error has its ID, and Resume with which to go on behind
-// it.
+// event that comes with the error has its ID, and the Resume to continue after this
+// event.
 func (f *Features) Watch(ctx context.Context, q WatchQuery) iter.Seq2[FeatureEvent, error] {
 	return func(yield func(FeatureEvent, error) bool) {
 		last := FeatureEvent{Resume: q.From, History: q.History}
@@ -110,7 +110,7 @@ type watchError struct {
 func (e *watchError) Error() string { return e.err.Error() }
 func (e *watchError) Unwrap() error { return e.err }
 
-// searchAgain has one error say what to do, whatever the reason is.
+// searchAgain makes one error name the remedy, whatever the reason is.
 func searchAgain(err error) error {
 	if (errors.Is(err, disk.ErrTrimmed) || errors.Is(err, disk.ErrAhead)) && !errors.Is(err, store.ErrLagged) {
 		return fmt.Errorf("%w: %w", store.ErrLagged, err)
@@ -124,7 +124,7 @@ type watchedArea struct {
 	query store.Query
 }
 
-// areas are what a query has watched.
+// areas returns the watched areas of a query.
 func (q *WatchQuery) areas() []watchedArea {
 	if len(q.Areas) == 0 {
 		return []watchedArea{{query: q.Query.ofStore()}}
@@ -136,7 +136,7 @@ func (q *WatchQuery) areas() []watchedArea {
 	return all
 }
 
-// watch in this process.
+// watch is Watch in this process.
 func (l *localFeatures) watch(ctx context.Context, q *WatchQuery, yield func(FeatureEvent) bool) error {
 	c, err := l.begin(ctx)
 	if err != nil {
@@ -169,7 +169,7 @@ func (l *localFeatures) watch(ctx context.Context, q *WatchQuery, yield func(Fea
 	}
 }
 
-// eventOf is an event in memory of its own.
+// eventOf copies an event into memory of its own.
 func eventOf(e *store.Event, history uint64, old bool) FeatureEvent {
 	f := FeatureEvent{Kind: e.Kind, Why: e.Why, Area: e.Name, ID: e.ID, Revision: e.Revision, Resume: e.Resume, History: history}
 	f.Feature.ID = e.ID

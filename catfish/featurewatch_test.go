@@ -36,8 +36,8 @@ func watchedBy(t testing.TB, s *Server, how string) *Features {
 	return dialFeatures(t, s, messagesOnly(how))
 }
 
-// follow has events of a watch taken by a goroutine, until take is done with them
-// or they end. stands is closed when the watch stands; ended has the error.
+// follow starts a goroutine that takes the events of a watch until take returns false or
+// the events end. stands is closed when the watch stands; ended has the error.
 func follow(ctx context.Context, f *Features, q WatchQuery, take func(FeatureEvent) (more bool)) (stands chan struct{}, ended chan error) {
 	stands, ended = make(chan struct{}), make(chan error, 1)
 	stood, progress := false, q.Progress
@@ -76,8 +76,8 @@ func text(e FeatureEvent) string {
 	return s
 }
 
-// What happens in two areas, one with a filter, comes by each path, with the
-// features before if they are wanted; and again, from each revision on.
+// Events of two areas, one with a filter, come by each path, with the features before if
+// they are wanted; and again, from each revision on.
 func TestWatch(t *testing.T) {
 	q := WatchQuery{Areas: []WatchArea{
 		{"east", FeatureQuery{Area: store.Box(0, -10, 10, 10), Filter: "properties.n < 5"}},
@@ -160,9 +160,9 @@ func TestWatch(t *testing.T) {
 }
 
 // TestWatchHistories: while movers of all paths move, watchers of all paths follow an
-// area from a first search on, and lose their connections. What each has in the end
-// is what a search finds, and its events are those of a watcher that loses nothing:
-// none is missing, none comes twice.
+// area from a first search on, and lose their connections. Each must end with the state
+// that a search finds, and get the events of a watcher that loses nothing: none is
+// missing, none comes twice.
 func TestWatchHistories(t *testing.T) {
 	s := startFeatures(t, ServerOptions{Workers: 2})
 	ctx := t.Context()
@@ -178,9 +178,9 @@ func TestWatchHistories(t *testing.T) {
 		name   string
 		began  uint64
 		events []line
-		has    map[string]uint64 // of the first search, and then of the events
+		has    map[string]uint64 // from the first search, then from the events
 		ended  chan error
-		conn   *connection // that was cut
+		conn   *connection // the one that was cut
 	}
 	var all []*follower
 	begin := func(name string, f *Features, cut func(n int)) {
@@ -315,7 +315,7 @@ func watchOne(ctx context.Context, f *Features, q WatchQuery) (FeatureEvent, err
 	return FeatureEvent{}, errors.New("nothing")
 }
 
-// What ends a watch says what to do.
+// The error that ends a watch names the remedy.
 func TestWatchEnds(t *testing.T) {
 	for _, how := range watchPaths {
 		t.Run(how, func(t *testing.T) {
@@ -350,7 +350,7 @@ func TestWatchEnds(t *testing.T) {
 			} {
 				_, err := watchOne(ctx, f, c.q)
 				for _, want := range c.want {
-					// Over a connection, one sentinel travels, and what follows from it.
+					// Over a connection only one sentinel travels, and those that follow from it.
 					if !errors.Is(err, want) && (how == "local" || want == c.want[0]) {
 						t.Errorf("%s: %v, want %v", name, err, want)
 					}
@@ -374,7 +374,7 @@ func TestWatchEnds(t *testing.T) {
 				t.Error(err)
 			}
 			eventually(t, "the watcher is gone", func() bool { return s.watchBudget.Use().Used == 0 })
-			// A request that waits answers with the events before the drop; the next one
+			// A waiting request answers with the events before the drop; the next one
 			// with its error.
 			n := 0
 			stands, ended = follow(t.Context(), f, WatchQuery{}, func(FeatureEvent) bool { n++; return true })
@@ -393,7 +393,7 @@ func TestWatchEnds(t *testing.T) {
 	}
 }
 
-// requestsWait is how many requests have a watcher.
+// requestsWait returns how many requests own a watcher.
 func requestsWait(ws *watchSets) (n int) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -414,7 +414,7 @@ const longFilter = `[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20].all(a, 
 	`[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20].all(c, [1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20].all(d, ` +
 	`[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20].all(e, a+b+c+d+e > 0 && properties.n == "x")))))`
 
-// A server that was stopped and started again goes on with the same data directory,
+// A watch continues after a restart of the server with the same data directory,
 // without losing or repeating an event; without one the client gets an error.
 func TestWatchRestart(t *testing.T) {
 	for _, kept := range []bool{true, false} {
@@ -481,7 +481,7 @@ func TestWatchRestart(t *testing.T) {
 	}
 }
 
-// noPlace has no place for the first requests of a watch.
+// noPlace refuses the first requests of a kind, as a full ring does.
 type noPlace struct {
 	caller
 	kind fastmsg.Kind
@@ -495,10 +495,10 @@ func (c *noPlace) Call(ctx context.Context, kind fastmsg.Kind, p, dst []byte) ([
 	return c.caller.Call(ctx, kind, p, dst)
 }
 
-// A watch whose requests found no place in time, when it begins or later, goes on
-// over the same connection when there is one. So it is if its collection could not
+// A watch whose requests get no place in time, at its begin or later, continues over
+// the same connection when there is one, as does a watch whose collection could not
 // be opened.
-func TestWatchWithoutAPlace(t *testing.T) {
+func TestWatchRetriesRefusedRequests(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind  fastmsg.Kind
 		later bool

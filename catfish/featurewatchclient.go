@@ -11,20 +11,20 @@ import (
 	"github.com/catfish-index/catfish/fastmsg"
 )
 
-// Watches, at the client: one request after the other, each for what came after the
-// last answer (featurewatchserver.go has the drawing). Events are given to the caller
-// before the next request, so none is behind the caller but those of one answer.
+// Watches, at the client: sequential requests, each for the events after the last
+// answer (featurewatchserver.go has the drawing). The caller gets the events before the
+// next request, so at most the events of one answer wait for the caller.
 
 const (
 	// watchWait is how long a request waits at the server for an event. It bounds
-	// how old a Progress may be, and is shorter than watchIdle, so that a watcher
-	// is there for the next request.
+	// how old a Progress may be, and is shorter than watchIdle, so that the watcher
+	// still exists for the next request.
 	watchWait = 20 * time.Second
-	// watchPatience is how much later the answer may come. Then another request is
-	// made: this one's is lost.
+	// watchPatience is how much later the answer may come. Then the answer counts as
+	// lost, and the client makes another request.
 	watchPatience = 10 * time.Second
-	// endPatience bounds telling the server that a watch is over: it would notice
-	// by itself, after watchIdle.
+	// endPatience bounds the request that ends the watch. Without it the server would
+	// end the watcher after watchIdle.
 	endPatience = time.Second
 )
 
@@ -38,10 +38,10 @@ type watcher struct {
 	id      uint64 // in that session
 	from    uint64
 	history uint64 // of from; 0: not known
-	stands  bool   // there was an answer
-	// An answer may end within the events of one write, those of several areas. Over
-	// another connection all of them come again, in the same order: given of
-	// revision of were given, and skip of them are to be left out.
+	stands  bool   // an answer has come
+	// An answer may end within the events of one write to several areas. Over another
+	// connection all of them come again, in the same order: given events of revision
+	// of were given, and skip events are to be left out.
 	of          uint64
 	given, skip int
 	req         []byte
@@ -66,7 +66,7 @@ func (r *remoteFeatures) watch(ctx context.Context, q *WatchQuery, yield func(Fe
 }
 
 // give decodes an answer, and gives its events to the caller. If there are none, or
-// the watch has just begun, it gives a Progress.
+// the watch is new, it gives a Progress.
 func (w *watcher) give(ans []byte, first bool, yield func(FeatureEvent) bool) (more bool, err error) {
 	if len(ans) < watchAnswerBytes {
 		return false, fmt.Errorf("%w: a watch answered with %d bytes", ErrProtocol, len(ans))
@@ -137,24 +137,24 @@ func (w *watcher) next(ctx context.Context) ([]byte, error) {
 		case errors.Is(err, ErrClosed), errors.Is(err, ErrUnauthenticated), errors.Is(err, fastmsg.ErrTooLarge):
 			return nil, err
 		case errors.Is(err, ErrUnknownCollection) && w.o != nil:
-			// The number is: another collection has the name, perhaps, which the next
-			// request asks. A watch that stands cannot go on there, and ends with that error.
+			// The number is unknown: another collection may have the name, which the next
+			// request shows. A watch that stands cannot continue there, and ends with that error.
 			s.forget(w.o)
 			w.o = nil
 		case s != nil && (errors.Is(err, ErrNotSent) || errors.Is(err, ErrUnknownOutcome)):
-			// The connection is lost, and there will be another; or the answer is,
-			// or there was no place for the request: it is made again.
+			// The connection is lost, and there will be another; or the answer is lost, or
+			// there was no room for the request: it is made again.
 			if !s.alive() {
 				w.s = nil
 				conn.counters.retried.Add(1)
 				continue
 			}
-		case errors.Is(err, ErrUnknownCollection) && w.stands: // The name is.
+		case errors.Is(err, ErrUnknownCollection) && w.stands: // The name is unknown.
 			return nil, fmt.Errorf("%w: it was dropped while it was watched", err)
 		case !w.stands || !waitsFor(err):
 			return nil, err
 		}
-		// The server may have ended the watcher: another number says so (anew).
+		// The server may have ended the watcher: the next request has another number, for a new one.
 		w.s = nil
 		t := time.NewTimer(pause/2 + rand.N(pause))
 		select {
@@ -166,7 +166,7 @@ func (w *watcher) next(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// waitsFor reports whether a watch that stands goes on later.
+// waitsFor reports whether a watch that stands continues later.
 func waitsFor(err error) bool {
 	for _, e := range []error{ErrNoServer, ErrNotReady, ErrBusy, ErrRateLimited} {
 		if errors.Is(err, e) {
@@ -176,7 +176,7 @@ func waitsFor(err error) bool {
 	return false
 }
 
-// anew is called when a new watcher is to answer: it says again what follows from.
+// anew is called before the first request to a new watcher, which repeats events after from.
 func (w *watcher) anew() {
 	if w.skip = 0; w.from < w.of {
 		w.skip = w.given
@@ -217,8 +217,8 @@ func (w *watcher) ask(ctx context.Context, s *session) (_ []byte, err error) {
 	return w.ans, err
 }
 
-// end tells the server that the watch is over. It may have ended at the server, and
-// what is lost here ends there by itself.
+// end notifies the server that the watch has ended. The watcher may have ended already.
+// If the request is lost, the watcher expires.
 func (w *watcher) end(ctx context.Context) {
 	if w.s == nil || w.o == nil || !w.s.alive() {
 		return

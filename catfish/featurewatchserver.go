@@ -12,8 +12,8 @@ import (
 
 // Watches, at the server
 //
-// A watch is a long poll. The client asks for what came after a revision, and the
-// server answers when there is something, or after a while that nothing was:
+// A watch is a long poll. The client asks for the events after a revision, and the
+// server answers when there are any, or after a while without events:
 //
 //	client                                      server
 //	  watch id, from 0 -----------------------> a watcher begins
@@ -24,43 +24,43 @@ import (
 //	  watch id, end --------------------------> the watcher ends
 //
 // So the client's pace is the flow control, and a revision is all that a client
-// needs to go on over another connection, or with a server that has restarted. What
-// the server keeps between two requests, the watcher, saves only time: to compile a
+// needs to continue over another connection, or with a server that has restarted. The
+// server keeps the watcher between two requests only to save time: to compile a
 // filter, to prepare an area (50 us for a box, 0.2 ms for a polygon of 200 positions,
 // where a request takes 25 us over shm), to look at changes that concern others. A request
-// whose id the server does not know, or whose revision is not the one that the
-// watcher is at (an answer was lost), gets a new watcher, which says the same.
+// with an unknown id, or with a revision other than the watcher's (an answer was lost),
+// gets a new watcher, which repeats the events.
 //
-// # Who has a watcher
+// # Ownership of a watcher
 //
-// The goroutine that answers a request has it alone, from take to giveBack. Between
-// requests nobody has, and whoever holds watchSet.mu may end it: the end of the
-// connection, the client, or time. Who ends one that a request has stops its waiting,
-// and giveBack does the rest.
+// The goroutine that answers a request owns the watcher, from take to giveBack. Between
+// requests no goroutine does, and any holder of watchSet.mu may end it: at the end of the
+// connection, for the client, or after watchIdle. To end a watcher that a request owns,
+// stop its waiting; giveBack does the rest.
 
 const (
-	// maxWatches bounds those of a connection: with all of them waiting, most of
+	// maxWatches bounds the watchers of a connection: if all of them wait, most of
 	// maxLater are left to other requests.
 	maxWatches = maxLater / 4
-	// watchUnits is what a watcher counts beside its areas, so that WatchLimits of a
-	// store (10,000 watchers, 1,000,000 areas) are reached together.
+	// watchUnits is what a watcher counts besides its areas, so that both WatchLimits
+	// of a store (10,000 watchers, 1,000,000 areas) are reached together.
 	watchUnits = 100
 	// watchedAreas is the default of WatchLimits.Areas.
 	watchedAreas = 1_000_000
-	// mostWait bounds the waiting of a request.
+	// mostWait bounds the wait of a request.
 	mostWait = 30 * time.Second
 	// watchIdle is how long a watcher waits for its client's next request.
 	watchIdle = 30 * time.Second
-	// watchSweep is after how many recordsTick that is looked at: a second.
+	// watchSweep is the number of recordsTick between two calls of expire: a second.
 	watchSweep = 100
 	// watchBytes is when an answer is full: some hundred events, and 1 ms of the
 	// smallest connection that is served well.
 	watchBytes = 256 << 10
-	// watchTurn is how many events are taken before others have their turn.
+	// watchTurn is how many events are taken in a scheduling slot.
 	watchTurn = 64
 )
 
-// watching is a request, to be answered later.
+// watching is a watch request that is answered later.
 type watching struct {
 	s       *Server
 	c       *collection
@@ -126,7 +126,7 @@ func (q *watching) run(ctx context.Context, w *watch, d *doing) ([]byte, error) 
 			q.giveBack(w, false)
 			return nil, q.why(err)
 		}
-		if q.req.from == 0 { // The client wants to know where it begins.
+		if q.req.from == 0 { // The client needs the revision at which the watch begins.
 			out := appendWatchHead(nil, w.w.History(), w.pos)
 			q.giveBack(w, true)
 			return out, nil
@@ -137,7 +137,7 @@ func (q *watching) run(ctx context.Context, w *watch, d *doing) ([]byte, error) 
 	return out, q.why(err)
 }
 
-// why is what the client gets.
+// why returns the error that the client gets.
 func (q *watching) why(err error) error {
 	switch {
 	case err == nil:
@@ -148,7 +148,7 @@ func (q *watching) why(err error) error {
 	return err
 }
 
-// take has the watcher of the request's id, or one to be made.
+// take returns the watcher of the request's id, or one to be made.
 func (q *watching) take(stop context.CancelFunc) (*watch, error) {
 	set := q.set
 	set.mu.Lock()
@@ -179,8 +179,8 @@ func (q *watching) take(stop context.CancelFunc) (*watch, error) {
 	return w, nil
 }
 
-// giveBack ends the request's having the watcher, and the watcher if it is of no
-// more use.
+// giveBack ends the request's ownership of the watcher, and ends the watcher unless
+// keep is set.
 func (q *watching) giveBack(w *watch, keep bool) {
 	q.set.mu.Lock()
 	defer q.set.mu.Unlock()
@@ -193,7 +193,7 @@ func (q *watching) giveBack(w *watch, keep bool) {
 	}
 }
 
-// watch makes the watcher. It takes turns, since shapes and filters are prepared.
+// watch makes the watcher, in scheduling slots, since shapes and filters are prepared.
 func (q *watching) watch(w *watch, d *doing) (err error) {
 	if err := d.pause(); err != nil {
 		return err
@@ -203,7 +203,7 @@ func (q *watching) watch(w *watch, d *doing) (err error) {
 		return err
 	}
 	w.account = q.s.watchBudget.Open(q.source, func(error) { q.set.end(q.req.id) })
-	// A polygon counts once more for a KB, about.
+	// A polygon counts about 1 more for each KB.
 	if err := w.account.Take(int64(watchUnits + len(areas) + len(q.payload)>>10)); err != nil {
 		return err
 	}
@@ -229,7 +229,7 @@ func (q *watching) answer(ctx context.Context, w *watch, d *doing) ([]byte, erro
 	defer done()
 	out := appendWatchHead(nil, w.w.History(), 0)
 	for more := true; more; {
-		if err := d.pause(); err != nil { // It says why ctx has ended.
+		if err := d.pause(); err != nil { // Its error says why ctx has ended.
 			return nil, err
 		}
 		var idle bool
@@ -242,7 +242,7 @@ func (q *watching) answer(ctx context.Context, w *watch, d *doing) ([]byte, erro
 		case idle && !has && wait.Err() == nil:
 			d.End()
 			w.w.Wait(wait)
-		default: // What ends the watcher is the answer to the next request.
+		default: // An error that ends the watcher is the answer to the next request.
 			more = err == nil && !idle && len(out) < watchBytes
 		}
 	}
@@ -250,8 +250,8 @@ func (q *watching) answer(ctx context.Context, w *watch, d *doing) ([]byte, erro
 	return out, nil
 }
 
-// some takes some of the events. It is idle if there are none left. out counts
-// against the connection's account as it grows; if that has no room, there is no
+// some takes some of the events. idle: there are none left. out counts against
+// the connection's account as it grows; if the account has no room, there is no
 // answer.
 func (q *watching) some(w *watch, out []byte, d *doing) (_ []byte, idle bool, err error) {
 	steps := &feature.Steps{Pause: d.pause}

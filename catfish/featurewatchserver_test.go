@@ -81,9 +81,9 @@ func (p *polls) waiting() (n int) {
 	return n
 }
 
-// All the watches that a connection may have wait: others of its requests are
-// served, one more is refused, and all get what is written. What is left
-// goes with time, or with the connection.
+// All watches that a connection may have wait: its other requests are served, one more
+// watch is refused, and all get what is written. The remaining watchers end by time, or
+// with the connection.
 func TestWatchesWait(t *testing.T) {
 	for _, transport := range allTransports {
 		t.Run(transport, func(t *testing.T) {
@@ -162,8 +162,7 @@ func TestWatchBudget(t *testing.T) {
 	p.begin(2)
 }
 
-// An answer that was lost is given again, over the same connection and under the
-// same id.
+// A lost answer is repeated, over the same connection and under the same id.
 func TestWatchLostAnswer(t *testing.T) {
 	s := startFeatures(t, ServerOptions{})
 	p, _ := newPolls(t, s, TransportTCP)
@@ -187,21 +186,21 @@ func TestWatchLostAnswer(t *testing.T) {
 			t.Fatalf("%x, %v, want %x", again, err, first)
 		}
 	}
-	// Nothing more: after the wait the client learns how far it is.
+	// No more events: after the wait the client learns its revision.
 	ans, err := p.poll(t.Context(), watchRequest{id: 1, from: from + 3, waitMs: 1})
 	if err != nil || len(ans) != watchAnswerBytes || resumeOf(ans) != from+3 {
 		t.Errorf("%x, %v", ans, err)
 	}
 }
 
-// What takes several answers, or messages, comes whole: none is lost where one ends.
+// Events that take several answers, or messages, come completely: none is lost between.
 func TestWatchLongAnswers(t *testing.T) {
 	s := startFeatures(t, ServerOptions{})
 	c, err := s.Features(testFeatures)
 	if err != nil {
 		t.Fatal(err)
 	}
-	keep, err := c.Watch(t.Context(), store.WatchOptions{}) // The log is in memory as long as somebody watches.
+	keep, err := c.Watch(t.Context(), store.WatchOptions{}) // A watcher keeps the log in memory.
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,15 +229,15 @@ func TestWatchLongAnswers(t *testing.T) {
 			if i++; i == n {
 				break
 			}
-			if i%7 == 3 { // The next answer is of another watcher.
+			if i%7 == 3 { // Another watcher gives the next answer.
 				f.be.(*remoteFeatures).c.conn.sessions.latest().caller.Close()
 			}
 		}
 	}
 }
 
-// What a watch's answer takes counts against its source's share while it is made,
-// and not any more when it was given.
+// The bytes of a watch's answer count against its source's share while the answer is
+// made, and no longer when it was given.
 func TestWatchAnswersAreCounted(t *testing.T) {
 	s := startFeatures(t, ServerOptions{})
 	p, _ := newPolls(t, s, TransportTCP)
@@ -270,15 +269,15 @@ func TestWatchAnswersAreCounted(t *testing.T) {
 	eventually(t, "all is given back", func() bool { return s.budgets.answers.Use().Used <= before.Used })
 }
 
-// A watch without a key for its collection is refused as a search is.
+// A watch without a key for its collection is refused like a search.
 func TestWatchRole(t *testing.T) {
 	if needs[kindWatch] != needs[kindFind] {
 		t.Error("a watch needs another role than a search")
 	}
 }
 
-// FuzzWatchWire: whatever comes, either side refuses it or understands it as it would
-// write it.
+// FuzzWatchWire: either side refuses any bytes, or decodes them to what it would
+// encode.
 func FuzzWatchWire(f *testing.F) {
 	req := watchRequest{coll: 1, id: 2, from: 3, areas: []watchedArea{
 		{"a", store.Query{Area: store.Box(0, 0, 1, 1), Filter: "properties.n > 1"}},
@@ -325,8 +324,8 @@ func FuzzWatchWire(f *testing.F) {
 }
 
 // An answer ends within the events of one write, the connection is lost, and all of
-// them come again: each is given once.
-func TestWatchWithinAWrite(t *testing.T) {
+// these events come again: each is given once.
+func TestWatchAnswerEndsWithinAWrite(t *testing.T) {
 	answer := func(resume uint64, events ...store.Event) []byte {
 		b := appendWatchHead(nil, 1, resume)
 		for _, e := range events {
@@ -360,7 +359,7 @@ func TestWatchWithinAWrite(t *testing.T) {
 	}
 }
 
-// BenchmarkWatch: from a move to its event, one after the other.
+// BenchmarkWatch: from a move to its event, sequentially.
 func BenchmarkWatch(b *testing.B) {
 	for _, how := range watchPaths {
 		b.Run("path="+how, func(b *testing.B) {
@@ -388,7 +387,7 @@ func BenchmarkWatch(b *testing.B) {
 	}
 }
 
-// BenchmarkWatchBegin: a watch that begins and ends, which is what the server saves
+// BenchmarkWatchBegin: a watch that begins and ends: the cost that the server saves
 // by keeping watchers between requests.
 func BenchmarkWatchBegin(b *testing.B) {
 	var ring orb.Ring
@@ -420,7 +419,7 @@ func BenchmarkWatchBegin(b *testing.B) {
 	}
 }
 
-// A server that answers what no watch can be is refused, and a good one is not.
+// The client refuses a server whose answers no watch can have, and accepts good ones.
 func TestWatchHostileAnswers(t *testing.T) {
 	event := func(revision, resume uint64) []byte {
 		e := store.Event{Kind: store.Exit, Why: store.Deleted, ID: "x", Revision: revision, Resume: resume}

@@ -10,24 +10,24 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// newWatchBudget: a source may have a quarter, as over gRPC, so that one that uses
+// newWatchBudget: a source may use a quarter, as over gRPC, so that a source that uses
 // both leaves half to others.
 func newWatchBudget(l store.WatchLimits) *budget.Budget {
 	areas := int64(cmp.Or(l.Areas, watchedAreas))
 	return budget.New("watched areas", areas, (areas+3)/4)
 }
 
-// watch is what a connection watches under one id.
+// watch is a connection's watcher of one id.
 type watch struct {
 	w       *store.Watcher
 	pos     uint64 // of the last answer
 	account *budget.Account
-	last    time.Duration      // when it was answered, by Server.now
-	stop    context.CancelFunc // of the request that has it; nil: none
-	ended   bool               // it goes with that
+	last    time.Duration      // time of the last answer, by Server.now
+	stop    context.CancelFunc // of the request that owns it; nil: none
+	ended   bool               // it is closed after that request
 }
 
-// close ends what nobody has.
+// close ends a watcher that no request owns.
 func (w *watch) close() {
 	if w.w != nil {
 		w.w.Close()
@@ -35,14 +35,14 @@ func (w *watch) close() {
 	w.account.Close()
 }
 
-// watchSet is what a connection watches.
+// watchSet is the set of a connection's watchers.
 type watchSet struct {
 	mu     sync.Mutex
 	have   map[uint64]*watch
 	closed bool
 }
 
-// watchSets are those of all connections that watch.
+// watchSets are the sets of all connections that watch.
 type watchSets struct {
 	mu   sync.Mutex
 	sets map[*watchSet]struct{}
@@ -61,7 +61,7 @@ func (ws *watchSets) list(set *watchSet, listed bool) {
 	ws.sets[set] = struct{}{}
 }
 
-// expire ends the watchers that no client asks about.
+// expire ends the watchers without requests for watchIdle.
 func (ws *watchSets) expire(now time.Duration) {
 	ws.mu.Lock()
 	sets := make([]*watchSet, 0, len(ws.sets))
@@ -91,7 +91,7 @@ func (set *watchSet) close(ws *watchSets) {
 	ws.list(set, false)
 }
 
-// end is drop for who does not hold mu.
+// end is drop for a caller that does not hold mu.
 func (set *watchSet) end(id uint64) {
 	set.mu.Lock()
 	defer set.mu.Unlock()

@@ -20,8 +20,7 @@ import (
 //	         (feature, of featurewire.go, with an empty id)
 //	failed   an event of kind watchFailed ends with failure bytes u32, failure
 //
-// The server ignores the areas if it knows the id. Behind a failed event is no
-// other.
+// The server ignores the areas if it knows the id. No event follows a failed one.
 const (
 	watchOld = 1 << iota // of a request: features before the write are wanted, too
 	watchEnd             // of a request: the id will not be used again

@@ -44,13 +44,13 @@ import (
 //	result   revision u64; 0: failure bytes u32, failure; else, if n of the store
 //	         has storeSays, replaced u8: 1 if there was a feature of this id
 //
-// An answer ends before it exceeds featureBytes. Then more is 1 if it is ordered
-// by id, and the client goes on after the last one; else it fails with
+// An answer ends before it exceeds featureBytes. Then more is 1 if the answer is ordered
+// by id, and the client continues after the last one; else the request fails with
 // ErrTooLarge.
 const (
 	noArea = 0xff
 
-	// featureBytes bounds the features of an answer: it takes a worker 0.5 ms.
+	// featureBytes bounds the features of an answer: 0.5 ms of a worker.
 	featureBytes = 4 << 20
 	// Fields are sent to servers that know kindPick.
 	withFields = 1
@@ -58,7 +58,7 @@ const (
 
 	// maxStore bounds the places of a message.
 	maxStore = 1024
-	// storeSays is sent to servers whose hello says that they know it.
+	// storeSays is sent to servers whose hello says that they know the flag.
 	storeSays = 1 << 31
 
 	openFeaturesBytes = openRecordsBytes + 32
@@ -128,7 +128,7 @@ func appendFeature(b []byte, f *store.Found) []byte {
 	return append(b, f.Value...)
 }
 
-// getFeature cuts a feature off an answer, whose bytes it is in.
+// getFeature cuts a feature off an answer, to whose bytes it refers.
 func getFeature(b []byte) (f store.Found, rest []byte, err error) {
 	id, b, err := cutText(b)
 	if err != nil {
@@ -149,7 +149,7 @@ func getFeature(b []byte) (f store.Found, rest []byte, err error) {
 	return f, b[head.valueBytes:], nil
 }
 
-// stored is one of a store request.
+// stored is one place of a store request.
 type stored struct {
 	cond     uint32
 	revision uint64
@@ -168,7 +168,7 @@ func (p *stored) append(b []byte) []byte {
 	return append(b, p.value...)
 }
 
-// getStored cuts one off a request, whose bytes its value is in.
+// getStored cuts one place off a request, to whose bytes its value refers.
 func getStored(b []byte) (p stored, rest []byte, err error) {
 	if len(b) < placeBytes {
 		return p, nil, fmt.Errorf("%w: a place of %d bytes", ErrProtocol, len(b))

@@ -31,7 +31,7 @@ const (
 )
 
 // isBoxFind reports whether a message is a find by a box, in any order, with
-// nothing else but perhaps a limit.
+// no other parameter than a limit.
 func isBoxFind(m *fastmsg.Message) bool {
 	// Limit; order, relation, shape, flags; bytes of cursor and filter; box.
 	return m.Kind == kindFind && len(m.Payload) == boxFindBytes &&
@@ -39,7 +39,7 @@ func isBoxFind(m *fastmsg.Message) bool {
 			uint64(store.AnyOrder)|uint64(store.ShapeBox)<<16
 }
 
-// getBoxFind decodes the box, relation and limit of what isBoxFind accepts.
+// getBoxFind decodes the box, relation and limit of a message that isBoxFind accepts.
 func getBoxFind(p []byte) (q store.BoxSearch) {
 	p = p[headBytes:]
 	q.Limit, q.Relation = int(binary.LittleEndian.Uint32(p)), feature.Relation(p[5])

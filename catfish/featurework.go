@@ -6,7 +6,7 @@ import (
 	"github.com/catfish-index/catfish/internal/turns"
 )
 
-// work is a request that another goroutine carries out, in turn with others.
+// work is a request that another goroutine carries out in scheduling slots.
 type work struct {
 	s      *Server
 	source string
@@ -37,8 +37,8 @@ func (w *work) begin(a lateAnswer) {
 	})
 }
 
-// doing is what a work has of the server while it is carried out: a turn, and bytes
-// of its connection's account.
+// doing is the state of a work: its scheduling slot, and the bytes that it holds of its
+// connection's account.
 type doing struct {
 	*turns.Job
 	s            *Server
@@ -47,10 +47,10 @@ type doing struct {
 	done         uint64 // how much of it was carried out, for an error
 }
 
-// errHungUp ends the work for a client that is not there any more.
+// errHungUp ends the work for a client that has disconnected.
 var errHungUp = errors.New("catfish: the client has hung up")
 
-// pause is a search's Pace. Nobody waits for the answer to a client that has hung up.
+// pause is a search's Pace. It ends the work for a client that has hung up.
 func (d *doing) pause() error {
 	if d.to.ended() {
 		return errHungUp
@@ -61,7 +61,7 @@ func (d *doing) pause() error {
 // keeps is a search's Hold.
 func (d *doing) keeps(bytes int64) error { return d.count(&d.kept, bytes) }
 
-// answers says how many bytes of memory the answer has.
+// answers sets how many bytes of memory the answer takes.
 func (d *doing) answers(bytes int) error {
 	if d == nil || int64(bytes) == d.answer {
 		return nil
@@ -69,7 +69,7 @@ func (d *doing) answers(bytes int) error {
 	return d.count(&d.answer, int64(bytes))
 }
 
-// count makes part, of what is held, n bytes.
+// count sets part, a part of the held bytes, to n.
 func (d *doing) count(part *int64, n int64) error {
 	more := n - *part
 	if more <= 0 {

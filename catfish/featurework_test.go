@@ -18,9 +18,9 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// TestFeatureWorkIsCounted: what a search collects for a client counts against its
-// source's share of the server's memory. One that exceeds it fails with an error that
-// says so, over a connection that stays.
+// TestFeatureWorkIsCounted: the results of a search that a client waits for count against
+// its source's share of the server's memory. A search that exceeds it fails with an error
+// that says so, over a connection that stays.
 func TestFeatureWorkIsCounted(t *testing.T) {
 	s := startFeatures(t, ServerOptions{})
 	f := dialFeatures(t, s, Options{Transport: TransportTCP})
@@ -70,9 +70,9 @@ func TestFeatureWorkIsCounted(t *testing.T) {
 	eventually(t, "all is given back", func() bool { return s.budgets.answers.Use().Used <= before.Used })
 }
 
-// TestFeatureWorkOfNobody: the work for a client that hangs up ends with its next
+// TestWorkStopsAfterDisconnect: the work for a client that hangs up ends with its next
 // pause.
-func TestFeatureWorkOfNobody(t *testing.T) {
+func TestWorkStopsAfterDisconnect(t *testing.T) {
 	c, end := net.Pipe()
 	defer c.Close()
 	a := newSocketAnswers(end, newPacedWriter(end), tcpAccount{})
@@ -93,7 +93,7 @@ func TestFeatureWorkOfNobody(t *testing.T) {
 }
 
 // TestLongFilters: a worker does not compile a long filter, which takes up to 30 ms, but
-// leaves it to a work, unless the filter is known. Answers and errors are the same.
+// leaves it to a work, unless the filter is cached. Answers and errors are the same.
 func TestLongFilters(t *testing.T) {
 	s := startFeatures(t, ServerOptions{})
 	f := dialFeatures(t, s, Options{Transport: TransportTCP})
@@ -138,8 +138,8 @@ func TestLongFilters(t *testing.T) {
 	}
 }
 
-// TestDeleteWhereCounts: an error of a DeleteWhere counts what was deleted before it,
-// and is safe to retry only if that is nothing.
+// TestDeleteWhereCounts: an error of a DeleteWhere counts the features deleted before it,
+// and is safe to retry only if there were none.
 func TestDeleteWhereCounts(t *testing.T) {
 	var s *Server
 	s = startFeatures(t, ServerOptions{later: func(kind fastmsg.Kind, p []byte) pending {
@@ -160,7 +160,7 @@ func TestDeleteWhereCounts(t *testing.T) {
 		do := w.do
 		w.do = func(d *doing) ([]byte, error) {
 			out, err := do(d)
-			return out, errors.Join(err, disk.ErrReadOnly) // As if the disk had failed then.
+			return out, errors.Join(err, disk.ErrReadOnly) // As if the disk had failed after it.
 		}
 		return w
 	}})

@@ -14,13 +14,12 @@ import (
 
 // Writes of features, at the server
 //
-// Each is left in service.pending, and answered when the store's door has let it
-// through (later.go).
+// Each is left in service.pending, and answered after its commit (later.go).
 
 // stores is a store request.
 type stores struct {
 	c       *collection
-	payload []byte // the places' values are in it
+	payload []byte // contains the places' values
 	places  []stored
 	left    atomic.Int32
 	bytes   int // of values that came in parts
@@ -89,7 +88,7 @@ func (w *stores) put(to *store.Writes, a lateAnswer) {
 	w.left.Store(int32(len(w.places)))
 	for i := range w.places {
 		p := &w.places[i]
-		cond, _ := getCondition(p.cond, p.revision) // It was checked.
+		cond, _ := getCondition(p.cond, p.revision) // It was checked before.
 		to.Put(w.c.features, p.id, p.value, int64(p.expiry), cond, func(revision uint64, replaced bool, err error) {
 			w.results[i] = storeResult{revision, replaced, w.c.goneOr(err)}
 			if w.left.Add(-1) == 0 {

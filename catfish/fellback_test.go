@@ -24,7 +24,7 @@ func (d *noChannels) Dial(ctx context.Context, addr string, cfg rdma.QPConfig, p
 	return d.Device.Dial(ctx, addr, cfg, private)
 }
 
-// offloader offloads, and notes what it is told.
+// offloader offloads, and notes what it observes.
 type offloader struct {
 	Named
 	told []Path
@@ -33,9 +33,9 @@ type offloader struct {
 func (o *offloader) Plan(*Ask) Plan                   { return Plan{Share: 1, Searches: 1} }
 func (o *offloader) Observe(_ time.Time, out Outcome) { o.told = append(o.told, out.Path) }
 
-// TestFellBackIsOffload: a policy is not told that fast messaging took the
-// time that was lost by offloading.
-func TestFellBackIsOffload(t *testing.T) {
+// TestFallbackCountsAsOffloading: a policy does not count the time that was lost by offloading
+// as time of fast messaging.
+func TestFallbackCountsAsOffloading(t *testing.T) {
 	s := startServer(t, ServerOptions{Workers: 1})
 	p := &offloader{Named: "offloader"}
 	c := dial(t, s, Options{Transport: TransportSHM, Custom: p,

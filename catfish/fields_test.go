@@ -16,7 +16,7 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// What is selected comes alone, by every path; and by message the answer is small.
+// Only the selected fields come, by every path; and by message the answer is small.
 func TestFields(t *testing.T) {
 	s := startFeatures(t, ServerOptions{})
 	first := dialFeatures(t, s, Options{Policy: "tcp"})
@@ -78,7 +78,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// A description is the same from all sides.
+// A description is the same by all paths.
 func TestDescribe(t *testing.T) {
 	s := startFeatures(t, ServerOptions{})
 	first := dialFeatures(t, s, Options{Policy: "tcp"})
@@ -115,7 +115,7 @@ func TestDescribe(t *testing.T) {
 	if _, err := f.Describe(t.Context()); !errors.Is(err, ErrKind) {
 		t.Error(err)
 	}
-	// A server that is older tells less, and sends whole features.
+	// An older server sends a shorter description, and whole features.
 	c2 := dial(t, s, Options{Policy: "tcp"})
 	c2.conn.sessions.latest().hello.Requests = kindWatch
 	f, err = c2.Features(testFeatures)
@@ -139,7 +139,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// Requests that are malformed are errors, by every transport, and change nothing.
+// Malformed requests are errors, by every transport, and change nothing.
 func TestHostileFields(t *testing.T) {
 	s := startFeatures(t, ServerOptions{})
 	c, err := s.colls.byName(testFeatures)

@@ -16,10 +16,10 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// testdata/protocol3.txt is what a client and a server of protocol 3 said to
-// each other when it was written down, at the version before v0.1. It is not
-// made by this program and does not change with it: servers must understand
-// such clients, and clients such servers (docs/compatibility.md).
+// testdata/protocol3.txt is what a client and a server of protocol 3 sent each other when
+// it was recorded, at the version before v0.1. This program does not generate or change
+// it: servers must understand such clients, and clients such servers
+// (docs/compatibility.md).
 //
 //	> hex       what the client sends
 //	< hex       what the server answers; ?? is any byte, * any bytes up to
@@ -70,7 +70,7 @@ func fromHex(t *testing.T, s string) []byte {
 	return b
 }
 
-// TestFrozenTCP: an old client over a plain socket gets the answers that it
+// TestFrozenTCP: an old client over a plain socket gets answers that it
 // understands.
 func TestFrozenTCP(t *testing.T) {
 	s := startServer(t, ServerOptions{SlabBytes: 1 << 20, Transports: []string{TransportSoft}})
@@ -113,8 +113,8 @@ func TestFrozenTCP(t *testing.T) {
 	}
 }
 
-// TestFrozenServer: a client understands an old server, which answers to each
-// request what it answered then, and sends it the same bytes.
+// TestFrozenServer: a client understands an old server, which answers each
+// request as it did then, and sends it the same bytes.
 func TestFrozenServer(t *testing.T) {
 	lines, named := frozen(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -167,8 +167,8 @@ func TestFrozenServer(t *testing.T) {
 	}
 }
 
-// playOldServer says hello, and then answers each frame as the transcript has
-// it. A frame that it does not have ends it with an error.
+// playOldServer sends the hello, and then answers each frame as the transcript
+// does. A frame that is not in the transcript ends it with an error.
 func playOldServer(l net.Listener, lines []string, hello string) error {
 	for {
 		c, err := l.Accept()
@@ -208,7 +208,7 @@ func playOldServer(l net.Listener, lines []string, hello string) error {
 	}
 }
 
-// answerOf looks a request up, whatever its number.
+// answerOf finds the answer to a request, whatever the request's number is.
 func answerOf(lines []string, request string) []byte {
 	for i, l := range lines {
 		if l[0] != '>' || len(l) != 1+len(request) || l[1:17] != request[:16] || l[33:] != request[32:] {

@@ -37,13 +37,13 @@ const (
 	streamTCP   = 3
 	streamOFI   = 4
 
-	// preambleTimeout ends connections that say nothing.
+	// preambleTimeout ends connections that send no preamble.
 	preambleTimeout = 5 * time.Second
-	// maxHello bounds the JSON that a client takes.
+	// maxHello bounds the JSON that a client accepts.
 	maxHello = 64 << 10
 )
 
-// hello is what a server says before anything else.
+// hello describes the server to clients.
 type hello struct {
 	Version    string       `json:"version"`
 	Protocol   int          `json:"protocol"`
@@ -54,23 +54,23 @@ type hello struct {
 	UID        *uint32      `json:"uid,omitempty"`    // with Socket: the user that listens there
 	Fabric     *fabricHello `json:"fabric,omitempty"` // ofi's
 	Polling    bool         `json:"polling"`
-	// Requests is the last kind of request that the server knows, 0: of a
-	// server older than that, which knows all up to kindSearchMany.
+	// Requests is the last kind of request that the server knows. 0: the
+	// server is older than this field, and knows all up to kindSearchMany.
 	Requests fastmsg.Kind `json:"requests,omitempty"`
-	// Replaces: the server says of each put whether it replaced a feature, if it is
-	// asked (storeSays).
+	// Replaces: the server says of each put whether it replaced a feature, if the
+	// request has storeSays.
 	Replaces bool `json:"replaces,omitempty"`
 	// Key: clients need a key (access.go).
 	Key bool `json:"key,omitempty"`
 
-	ticket uint64 // that the client has got since; 0: it needs none
+	ticket uint64 // obtained later by the client; 0: none is needed
 }
 
 // fabricHello is the server's fabric device.
 type fabricHello struct {
 	Provider string `json:"provider"`
 	Device   string `json:"device"`
-	Name     string `json:"name"` // of the network; equal names may reach each other
+	Name     string `json:"name"` // of the network; devices of equal names may connect
 	Addr     string `json:"addr"`
 }
 
@@ -95,14 +95,14 @@ func readPreamble(c net.Conn) (kind uint16, err error) {
 		return 0, fmt.Errorf("%w: stream begins with %#08x, want %#08x", ErrProtocol, m, helloMagic)
 	}
 	kind = binary.LittleEndian.Uint16(b[6:])
-	// A hello is answered whatever the version: it carries ours.
+	// A hello is answered whatever the version: the answer has this server's.
 	if v := binary.LittleEndian.Uint16(b[4:]); v != protocolVersion && kind != streamHello {
 		return 0, fmt.Errorf("%w: peer speaks protocol %d, this server %d", ErrVersionMismatch, v, protocolVersion)
 	}
 	return kind, c.SetReadDeadline(time.Time{})
 }
 
-// dialStream connects and says what for.
+// dialStream connects and sends the preamble.
 func dialStream(ctx context.Context, addr string, kind uint16) (net.Conn, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "tcp", addr)
@@ -117,7 +117,7 @@ func dialStream(ctx context.Context, addr string, kind uint16) (net.Conn, error)
 	return c, nil
 }
 
-// askHello asks the server at addr what it is and has.
+// askHello gets the hello of the server at addr.
 func askHello(ctx context.Context, addr string) (hello, error) {
 	c, err := dialStream(ctx, addr, streamHello)
 	if err != nil {
@@ -143,13 +143,13 @@ func intervalIn(hello []byte) time.Duration {
 	return time.Duration(binary.LittleEndian.Uint64(hello[8:]) & (1<<intervalBits - 1))
 }
 
-// askWorker has a client's hello name a worker, from 0 on.
+// askWorker makes a client's hello name a worker, from 0 on.
 func askWorker(hello []byte, n int) []byte {
 	binary.LittleEndian.PutUint16(hello[14:], uint16(n+1))
 	return hello
 }
 
-// workerNamed is the worker that a client's hello names.
+// workerNamed returns the worker that a client's hello names.
 func workerNamed(hello []byte) (n int, named bool) {
 	if len(hello) != clientHelloBytes {
 		return 0, false
@@ -158,8 +158,8 @@ func workerNamed(hello []byte) (n int, named bool) {
 	return int(w) - 1, w > 0
 }
 
-// checkWorker refuses a hello that names another worker than that of a number, from 1
-// on, 0: it serves one connection.
+// checkWorker refuses a hello that names another worker than worker number, counted
+// from 1. 0: the worker serves one connection.
 func checkWorker(hello []byte, number int) error {
 	if n, named := workerNamed(hello); named && n+1 != number {
 		return fmt.Errorf("%w: hello names worker %d, and there is none", ErrProtocol, n)

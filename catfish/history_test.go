@@ -20,7 +20,7 @@ import (
 const crowds = 3
 
 // TestHistories: clients of every path search while writers insert,
-// delete and update; what each object was seen to do must be linearizable
+// delete and update; the observed states of each object must be linearizable
 // (DESIGN section 4, the three promises). In the crowded arenas objects
 // are few and nodes small, so that nearly every write splits, reinserts,
 // condenses or moves something under the readers; the others are pieces
@@ -60,7 +60,7 @@ func TestWorkerPerConnectionHistories(t *testing.T) {
 	testHistory(t, ps, seeds+1, crowded(seeds+1), ServerOptions{WorkerPerConnection: true})
 }
 
-// TestKeptHistories: the same of a collection that is kept. Nobody sees a write that
+// TestKeptHistories: the same for a kept collection. No reader sees a write that
 // is not durable yet, nor misses one that was acknowledged.
 func TestKeptHistories(t *testing.T) {
 	seed := uint64(seeds + 2)
@@ -69,7 +69,7 @@ func TestKeptHistories(t *testing.T) {
 	})
 }
 
-// writable is the default collection, and what writes it.
+// writable returns the default collection, and its functions to write.
 func writable(t *testing.T, s *Server) (tr *rstar.Tree, load func([]rstar.Item) error, insert func(rstar.Rect, uint64) error) {
 	if len(s.opts.Keep) == 0 {
 		tr = tree(t, s)
@@ -103,8 +103,8 @@ func crowded(seed uint64) arena {
 	return a
 }
 
-// piece is a whole data set, of which a box with some 1,000 objects is
-// fought over.
+// piece is a whole data set, in which the history takes place in a box with some
+// 1,000 objects.
 func piece(d exactSet, seed uint64) arena {
 	r := rand.New(rand.NewPCG(seed, 4))
 	items := d.groups[0].items
@@ -124,7 +124,7 @@ func piece(d exactSet, seed uint64) arena {
 	return a
 }
 
-// place is somewhere in the arena, small.
+// place returns a small random rectangle in the arena.
 func (a *arena) place(r *rand.Rand) rstar.Rect {
 	return a.part(r, 0.01*r.Float64(), 0.01*r.Float64())
 }
@@ -166,7 +166,7 @@ func (p *pace) step(final bool) {
 	p.cond.Broadcast()
 }
 
-// wait holds up a path that has made n searches.
+// wait delays a path that has made n searches.
 func (p *pace) wait(n int64) (final bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -179,7 +179,7 @@ func (p *pace) wait(n int64) (final bool) {
 // Objects 0..tracked-1 are checked; ids from untracked on only make the
 // tree deep.
 const (
-	tracked   = 36 // of which the first 24 are there from the start
+	tracked   = 36 // of which the first 24 exist from the start
 	present   = 24
 	untracked = 1 << 20
 )
@@ -287,9 +287,9 @@ func testHistory(t *testing.T, ps []path, seed uint64, a arena, opts ServerOptio
 	}
 }
 
-// writeTracked changes one of the writer's tracked objects. One that was
-// deleted does not come back: inserted again it would be another object,
-// and a search may see the end of the one and the beginning of the other.
+// writeTracked changes one of the writer's tracked objects. A deleted object does not
+// come back: inserted again it would be another object, and a search may see the end
+// of the first and the begin of the second.
 func writeTracked(t *testing.T, h *history.Recorder, c *Client, r *rand.Rand, client int, w uint64, at map[uint64]rstar.Rect, fresh *[]uint64, a *arena) {
 	ids := slices.Sorted(maps.Keys(at))
 	id := ids[r.IntN(len(ids))]

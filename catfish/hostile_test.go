@@ -19,7 +19,7 @@ import (
 )
 
 // TestHostile: peers that send garbage lose their connection, or get an
-// error; a well-behaved client beside them notices nothing.
+// error; a well-behaved client of the same server notices nothing.
 func TestHostile(t *testing.T) {
 	s := startServer(t, ServerOptions{})
 	good := make([]*Client, 0, 3)
@@ -52,7 +52,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// attackStreams writes rubbish to the TCP port, as each kind of stream.
+// attackStreams writes garbage to the TCP port, as each kind of stream.
 func attackStreams(t *testing.T, s *Server) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for i := range 60 {
@@ -85,7 +85,7 @@ func attackStreams(t *testing.T, s *Server) {
 }
 
 // attackRequests sends malformed requests in well-formed messages: each
-// gets a failure that errors.Is can tell, and changes nothing.
+// gets a failure that errors.Is recognises, and changes nothing.
 func attackRequests(t *testing.T, s *Server) {
 	nan, inf := math.NaN(), math.Inf(1)
 	item := func(r rstar.Rect) []byte { return appendItem(appendHead(nil, 0, 0), rstar.Item{Rect: r, ID: 9}) }
@@ -133,7 +133,7 @@ func attackRequests(t *testing.T, s *Server) {
 	}
 }
 
-// attackKeys reads and writes with wrong keys, beyond bounds and without
+// attackKeys reads and writes with wrong keys, out of bounds and without
 // the right: the attacker's connection ends.
 func attackKeys(t *testing.T, s *Server) {
 	for _, tr := range oneSided {
@@ -226,7 +226,7 @@ func attackReadChannels(t *testing.T, s *Server) {
 	}
 }
 
-// FuzzService: whatever a message holds, there is an answer and no panic.
+// FuzzService: a message with any content gets an answer, and causes no panic.
 func FuzzService(f *testing.F) {
 	s, err := NewServer(ServerOptions{
 		SlabBytes: 1 << 20, Records: []string{testRecords}, Transports: []string{TransportSoft}, Logger: quiet(),
@@ -256,7 +256,7 @@ func FuzzService(f *testing.F) {
 		}
 		switch {
 		case rest != nil: // a check, or much was inserted
-		case v.takePending() != nil: // as in FuzzFeatureService, where it is begun
+		case v.takePending() != nil: // FuzzFeatureService begins such ones
 		case k == kindReply:
 		case k == kindFailure:
 			if err := getFailure(ans); err == nil || errors.Is(err, ErrServer) {
@@ -298,7 +298,7 @@ func FuzzAnswers(f *testing.F) {
 	})
 }
 
-// TestHelloGarbage: a server that answers rubbish is no server.
+// TestHelloGarbage: a server that answers garbage counts as no server.
 func TestHelloGarbage(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -321,8 +321,8 @@ func TestHelloGarbage(t *testing.T) {
 	}
 }
 
-// TestSilentFlood: connections that never say what for do not keep others
-// waiting, and there are never more than maxSilent of them.
+// TestSilentFlood: connections without a preamble do not keep others waiting, and
+// there are never more than maxSilent of them.
 func TestSilentFlood(t *testing.T) {
 	s := startServer(t, ServerOptions{})
 	var conns []net.Conn

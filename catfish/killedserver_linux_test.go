@@ -37,7 +37,7 @@ func killSyncs() []disk.Sync {
 	return []disk.Sync{disk.SyncAlways, disk.SyncInterval(5 * time.Millisecond), disk.SyncOff}
 }
 
-// serveUntilKilled is the child. It ends with its parent.
+// serveUntilKilled is the child process. It ends with its parent.
 func serveUntilKilled(t *testing.T) {
 	o := ServerOptions{
 		Listen: os.Getenv(killListen), SocketPath: os.Getenv(killSocket), DataDir: os.Getenv(killDir),
@@ -78,7 +78,7 @@ type killedServer struct {
 	rng  *rand.Rand
 	env  []string
 	addr string
-	lost int // writes, counted by who verifies
+	lost int // writes, counted by verify
 
 	cmd   *exec.Cmd
 	in    io.Closer
@@ -94,7 +94,7 @@ func newKilledServer(t *testing.T, sync disk.Sync) *killedServer {
 	}
 }
 
-// again has clients live through so many rounds: each life ends by a kill, after
+// again runs clients through a number of lives: each life ends by a kill, after
 // which another process serves, perhaps the second one, and is verified.
 func (k *killedServer) again(rounds int, life func() (writes int), verify func()) {
 	writes := 0
@@ -104,7 +104,7 @@ func (k *killedServer) again(rounds int, life func() (writes int), verify func()
 			return
 		}
 		k.start()
-		if k.rng.IntN(4) == 0 { // while it is loading
+		if k.rng.IntN(4) == 0 { // while the server is loading
 			k.kill()
 			k.start()
 		}
@@ -117,9 +117,9 @@ func (k *killedServer) again(rounds int, life func() (writes int), verify func()
 	}
 }
 
-// untilKilled has begin start writers, who call done for each write that was
-// acknowledged, and readers, and kills the server after some writes. It returns how
-// many were acknowledged.
+// untilKilled lets begin start writers, which call done for each acknowledged write,
+// and readers. It kills the server after some writes, and returns how many were
+// acknowledged.
 func (k *killedServer) untilKilled(begin func(ctx context.Context, done func(), writers, readers *sync.WaitGroup)) int {
 	ctx, cancel := context.WithCancel(k.t.Context())
 	defer cancel()
@@ -139,7 +139,7 @@ func (k *killedServer) untilKilled(begin func(ctx context.Context, done func(), 
 	}()
 	select {
 	case <-reached:
-	case <-ended: // They have failed.
+	case <-ended: // The writers have failed.
 	}
 	k.kill()
 	cancel()

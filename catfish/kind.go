@@ -23,7 +23,7 @@ func (c *collection) kind() string {
 	return kindOf(c.records != nil)
 }
 
-// isOf is an error if the collection is of another kind.
+// isOf returns an error if the collection is of another kind.
 func (c *collection) isOf(kind string) error {
 	if is := c.kind(); is != kind {
 		return fmt.Errorf("%w: %q is one of %s, not of %s", ErrKind, c.name, is, kind)

@@ -55,8 +55,8 @@ func TestServerStrategy(t *testing.T) {
 	}
 }
 
-// TestOptionsBackoff: the client's policy has the parameters that were given,
-// and the paper's without any.
+// TestOptionsBackoff: the client's policy has the given parameters, and the
+// paper's without any.
 func TestOptionsBackoff(t *testing.T) {
 	s := startServer(t, ServerOptions{})
 	for _, name := range []string{"paper", "paper-literal"} {

@@ -16,18 +16,18 @@ import (
 //
 //	session    |  caller, to any worker: dialed at first, for all but shards
 //	           |  lane to worker 0: dialed when there is a request for it
-//	           |  lane to worker 1: so
+//	           |  lane to worker 1: likewise
 //
-// The goroutines of a client share its lanes. What belongs to a connection, such as
-// the parts of a Put, is kept together, since the lane to a worker does not change
-// while the session lasts. If a lane breaks, so does the session; all are made anew.
-// A lane that cannot be made is the caller, and the log says so: its requests are
-// carried out as well, by a worker that does not own the shard (ShardStats.Strayed).
+// The goroutines of a client share its lanes. Messages that belong to one connection, such
+// as the parts of a Put, stay together, since the lane to a worker does not change while
+// the session lasts. If a lane breaks, so does the session; all are made again. If a
+// lane cannot be made, the caller takes its requests, and the log says so: a worker that
+// does not own the shard carries them out (ShardStats.Strayed).
 //
-// Where a transport has one worker, that owns all, and the caller is enough. Else a
-// server has connections for clients times owners, and one more of each client. That
-// is what HydraDB's scale over shards ends at (5 of them with 50 clients): more
-// connections than the card's cache holds.
+// Where a transport has one worker, this worker owns all shards, and the caller is enough.
+// Else a server has one connection per client and owner, and one more per client. This
+// limits HydraDB's scaling over shards (5 of them with 50 clients): more connections than
+// the card's cache holds.
 
 // lane is a connection to a worker.
 type lane struct {
@@ -37,10 +37,10 @@ type lane struct {
 	err   error // the session has ended
 }
 
-// laneInterval between heartbeats of a lane, which nobody looks at: the longest.
+// laneInterval between heartbeats of a lane, which no policy reads: the longest.
 const laneInterval = 10 * time.Second
 
-// callOf is call about a collection: about a shard, by the lane to its owner.
+// callOf is call about a collection. If it is about a shard, the lane to its owner is used.
 func (s *session) callOf(ctx context.Context, o *openSlab, kind fastmsg.Kind, payload, dst []byte) ([]byte, error) {
 	if o == nil || o.part == nil || o.part.owner < 0 {
 		return s.call(ctx, kind, payload, dst)

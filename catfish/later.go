@@ -7,47 +7,46 @@ import (
 // Requests that are answered later
 //
 // A request that waits for something else than a processor, such as a write that
-// waits for the disk, keeps nobody: process leaves it in service.pending, and
-// who serves the connection begins it, and goes on. Hundreds of one connection
-// may be under way. Whoever learns the answer gives it, from any goroutine:
+// waits for the disk, blocks no goroutine: process leaves it in service.pending, and the
+// goroutine that serves the connection begins it and continues. Hundreds of one
+// connection may be in flight. The answer may come from any goroutine:
 //
 //	              worker (shm, soft, ofi)               plain socket
 //	begin         fastmsg.Conn.Later                    socketAnswers.later
-//	answer        taken over by the worker's next turn  written by whoever owns
-//	                                                    the socket (tcplater.go)
+//	answer        taken over by the worker's next turn  written by the goroutine that
+//	                                                    owns the socket (tcplater.go)
 //
-// So answers come in any order, and requests of one connection that are under
-// way at the same time are carried out in any order, too, if the one that begins
-// them does not take care. What a request keeps counts against the budget of
-// answers until it is answered, and one beyond maxLater of a connection is
-// refused with ErrBusy.
+// So answers come in any order. Concurrent requests of one connection are carried out in
+// any order, too, unless the connection's goroutine begins them with care. The memory
+// that a request keeps counts against the budget of answers until the request is
+// answered. Requests of a connection beyond maxLater are refused with ErrBusy.
 
-// maxLater is how many requests of a connection may be under way: as many as a
-// client's connection has in flight (fastmsg.CallerConfig).
+// maxLater bounds the in-flight requests of a connection: as many as a client's
+// connection has in flight (fastmsg.CallerConfig).
 const maxLater = 1024
 
-// pending is a request that is answered later. It owns all that it needs: the
+// pending is a request that is answered later. It owns all its memory: the
 // payload of its message ends with process.
 type pending interface {
-	// keeps is how many bytes it keeps until it is answered.
+	// keeps is how many bytes the request keeps until it is answered.
 	keeps() int
-	// begin has it carried out. It must not wait. a is answered once, also if
+	// begin starts the request. It must not wait. a is answered once, also if
 	// the client has hung up or the server is closing, from any goroutine, also
 	// within begin.
 	begin(a lateAnswer)
-	// refused is called in place of begin, when there is no room for it.
+	// refused is called in place of begin, when there is no room for the request.
 	refused()
 }
 
-// lateAnswer takes the answer to one request that is pending. It is a small
-// value, to be copied freely.
+// lateAnswer is the reply to one request that is pending. It is a small value,
+// which may be copied freely.
 type lateAnswer struct {
 	ring   fastmsg.Later
 	socket socketLater
 }
 
-// reply gives the answer, which is copied. It waits for nobody, and reports
-// whether this is the answer: false if there was one before, which stays.
+// reply gives the answer, which is copied. It does not block, and reports whether
+// this is the answer: false if there was one before, which stays.
 func (a lateAnswer) reply(p []byte) bool { return a.respond(kindReply, p) }
 
 // fail answers that the request failed; done is how much of it was carried out.
@@ -72,8 +71,8 @@ func (a lateAnswer) unhold(n int64) {
 	a.ring.Unhold(n)
 }
 
-// ended reports whether the connection has ended, so that nobody waits for the
-// answer, which is to be given nevertheless.
+// ended reports whether the connection has ended. Then no client waits for the
+// answer, which must be given nevertheless.
 func (a lateAnswer) ended() bool {
 	if a.socket.of != nil {
 		return a.socket.of.over()
@@ -114,11 +113,11 @@ func (h *handler) beginLater(c *fastmsg.Conn, id uint64, p pending) {
 	}
 }
 
-// maxWrites of a turn go to the store's door together: half a millisecond of work
-// for a worker that goes through it by itself.
+// maxWrites of a turn go to the commit queue together: half a millisecond of work
+// for a worker that is the commit leader.
 const maxWrites = 128
 
-// TurnEnds has the writes of a turn made.
+// TurnEnds queues the writes of a turn.
 func (h *handler) TurnEnds() bool {
 	any := h.writes.Len() > 0
 	h.writes.Submit()
@@ -134,7 +133,7 @@ func (w *tcpWork) beginLater(id uint64, p pending, flush bool) error {
 	}
 	p.begin(lateAnswer{socket: l})
 	if flush {
-		return w.to.flush() // the answers before it
+		return w.to.flush() // sends the answers before it
 	}
 	return nil
 }

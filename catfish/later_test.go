@@ -14,8 +14,8 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// committer has inserts and deletes answered later by a goroutine of its own, that takes
-// all there are at once, as a group commit does, in random order.
+// committer answers inserts and deletes later, by a goroutine of its own that takes all
+// pending ones at once, as a group commit does, in random order.
 type committer struct {
 	tree *rstar.Tree
 	s    *Server
@@ -24,9 +24,9 @@ type committer struct {
 	asked []*commit
 	room  sync.Cond // asked is not empty, or ended
 	ended bool
-	hold  int // so many are to be asked before any is answered
+	hold  int // number of requests before any is answered
 
-	off             atomic.Bool // they are answered at once
+	off             atomic.Bool // requests are answered at once
 	refusals, twice atomic.Int64
 }
 
@@ -130,8 +130,8 @@ func laterServer(t testing.TB, opts ServerOptions) (*Server, *committer) {
 
 var allTransports = []string{TransportSHM, TransportSoft, TransportTCP}
 
-// Inserts that wait for others: while hundreds are under way, the same
-// connection is served, and all are answered in the end.
+// While hundreds of inserts wait for others, the same connection is served, and all
+// inserts are answered in the end.
 func TestAnsweredLater(t *testing.T) {
 	const n = 500
 	for _, transport := range allTransports {
@@ -157,7 +157,7 @@ func TestAnsweredLater(t *testing.T) {
 			}
 			group.Wait()
 			com.holdBack(0)
-			for i := range 200 { // each waits alone: for a worker that sleeps
+			for i := range 200 { // each waits alone, for a sleeping worker
 				if err := c.Insert(t.Context(), square(0, 5), uint64(i)); err != nil {
 					t.Fatal(err)
 				}
@@ -170,8 +170,8 @@ func TestAnsweredLater(t *testing.T) {
 	}
 }
 
-// Later answers beside those that are given at once, short and long, of the
-// same connection: each request gets its own.
+// Requests that are answered later, and short and long ones that are answered at once,
+// share a connection: each gets its own answer.
 func TestAnsweredLaterBesideOthers(t *testing.T) {
 	const objects, rounds = 30_000, 150
 	for _, transport := range allTransports {
@@ -212,7 +212,7 @@ func TestAnsweredLaterBesideOthers(t *testing.T) {
 	}
 }
 
-// Clients that hang up, and a server that closes, while answers are to come.
+// Clients hang up, and a server closes, while answers are pending.
 func TestAnsweredLaterHungUp(t *testing.T) {
 	const n = 100
 	for _, transport := range allTransports {
@@ -292,7 +292,7 @@ func TestAnsweredLaterBusy(t *testing.T) {
 	if n := com.refusals.Load(); n != 1 {
 		t.Fatalf("%d refused", n)
 	}
-	// A worker's connection says so in its own words.
+	// A worker's connection has an error text of its own.
 	for _, err := range []error{fmt.Errorf("%w: x", fastmsg.ErrBusy), fmt.Errorf("%w: x", ErrBusy)} {
 		if got := getFailure(appendFailure(nil, err, 0)); !errors.Is(got, ErrBusy) {
 			t.Error(got)
@@ -300,8 +300,8 @@ func TestAnsweredLaterBusy(t *testing.T) {
 	}
 }
 
-// BenchmarkLater deletes objects that are not there, directly or answered later:
-// what it measures is how the answers come.
+// BenchmarkLater deletes objects that do not exist, directly or answered later: it
+// measures the transport of the answers.
 func BenchmarkLater(b *testing.B) {
 	for _, transport := range allTransports {
 		for _, later := range []bool{false, true} {

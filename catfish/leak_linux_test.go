@@ -73,7 +73,7 @@ func TestReconnectsDoNotLeak(t *testing.T) {
 					t.Fatalf("restart %d: %v", i, err)
 				}
 			}
-			// What the last session had may take a moment to end. One
+			// The last session's resources may take a moment to end. One
 			// leak in each restart would be nine times the slack.
 			const slack = 5
 			for end := time.Now().Add(10 * time.Second); ; runtime.Gosched() {

@@ -17,9 +17,9 @@ import (
 	"github.com/catfish-index/catfish/rstar/remote"
 )
 
-// TestCloseUnderSearches: a client that is closed, or loses its server,
-// while it is used gives errors. Its memory, the mailbox and what read channels
-// read into, must not go before the last user.
+// TestCloseUnderSearches: if a client is closed, or loses its server, while it is
+// used, its calls return errors. Its memory, the mailbox and what read channels
+// read into, must not be freed before the last user has ended.
 func TestCloseUnderSearches(t *testing.T) {
 	world := rstar.Rect{MaxX: 1e4, MaxY: 1e4}
 	for _, p := range append(paths(), pollingPaths()...) {
@@ -41,7 +41,7 @@ func TestCloseUnderSearches(t *testing.T) {
 					wg.Go(func() {
 						for {
 							_, err := c.Search(ctx, world)
-							gone := round == 1 && RetrySafe(err) // looked for the server in vain
+							gone := round == 1 && RetrySafe(err) // found no server
 							if err != nil && !gone && !errors.Is(err, ErrClosed) && !errors.Is(err, context.Canceled) {
 								t.Errorf("search: %v", err)
 							}
@@ -116,9 +116,9 @@ func TestServerCloseUnderUse(t *testing.T) {
 	}
 }
 
-// TestNoServerSaysWhy: waiting for a server that stays away ends with the
+// TestNoServerErrorNamesReason: a wait for a server that stays away ends with the
 // reason.
-func TestNoServerSaysWhy(t *testing.T) {
+func TestNoServerErrorNamesReason(t *testing.T) {
 	s := startServer(t, ServerOptions{})
 	c := dial(t, s, Options{DialTimeout: 200 * time.Millisecond})
 	s.Close()
@@ -159,9 +159,9 @@ func deaf(t *testing.T) (addr string) {
 	return l.Addr().String()
 }
 
-// TestDeafServer: a peer that takes nothing holds up neither calls whose
+// TestServerThatDoesNotRead: a peer that reads nothing delays neither calls whose
 // context ends nor Close.
-func TestDeafServer(t *testing.T) {
+func TestServerThatDoesNotRead(t *testing.T) {
 	c, err := dialTCP(t.Context(), deaf(t), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func TestDeafServer(t *testing.T) {
 	}
 }
 
-// shortOf is a listener that runs out of descriptors at times.
+// shortOf is a listener that sometimes runs out of descriptors.
 type shortOf struct {
 	net.Listener
 	fails int
@@ -204,7 +204,7 @@ func (l *shortOf) Accept() (net.Conn, error) {
 	return l.Listener.Accept()
 }
 
-// TestAcceptFails: a failed accept is not the server's end.
+// TestAcceptFails: a failed accept does not end the server.
 func TestAcceptFails(t *testing.T) {
 	s, err := NewServer(ServerOptions{SlabBytes: 1 << 20, SocketPath: filepath.Join(t.TempDir(), "s"), Logger: quiet()})
 	if err != nil {
@@ -224,9 +224,9 @@ func TestAcceptFails(t *testing.T) {
 	}
 }
 
-// TestLost: what the next connection would answer again is no reason for
+// TestWhichErrorsAreRetried: an error that the next connection would return again is no reason for
 // another try.
-func TestLost(t *testing.T) {
+func TestWhichErrorsAreRetried(t *testing.T) {
 	for _, c := range []struct {
 		err  error
 		want bool

@@ -11,7 +11,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// loadAhead messages under way hide the round trip. The server has one
+// loadAhead in-flight messages hide the round trip. The server has one
 // writer for each tree, so more gain nothing.
 const loadAhead = 4
 
@@ -25,15 +25,15 @@ type loadBatch struct {
 // many are certainly stored. After an error these are the first n, and of the
 // next 1,024 some may be stored, too. progress, if not nil, is called
 // with n as it grows, on the caller's goroutine. items is not read further
-// after an error; the first bad rectangle is one, and so is a server that
-// restarts meanwhile (ErrRestarted): it has lost what was stored, unless the
-// collection is kept.
+// after an error. Errors are: the first bad rectangle, and a server that restarts
+// meanwhile (ErrRestarted), which has lost the stored items unless the collection
+// is kept.
 //
 // Server.Collection's tree has a Load of its own, which is faster and packs
 // better, for a server that loads its data itself.
 func (c *Client) Load(ctx context.Context, items iter.Seq[rstar.Item], progress func(n int)) (n int, err error) {
 	var boot atomic.Uint64
-	var under []*loadBatch // oldest first
+	var under []*loadBatch // in flight, oldest first
 	spare := []rstar.Item(nil)
 	stored := false // something, though perhaps not the first ones
 	settle := func() {
@@ -99,8 +99,8 @@ func (c *Client) Load(ctx context.Context, items iter.Seq[rstar.Item], progress 
 	return n, err
 }
 
-// insertBatch inserts up to maxBatch items into the life of the server that
-// boot says, 0: the present one.
+// insertBatch inserts up to maxBatch items. boot is the boot id of the server that
+// must insert them, 0: the present one.
 func (c *Client) insertBatch(ctx context.Context, batch []rstar.Item, boot *atomic.Uint64) error {
 	b, err := c.request(ctx, kindInsertMany, func(s *session) (*openSlab, []byte, error) {
 		if !boot.CompareAndSwap(0, s.hello.BootID) && boot.Load() != s.hello.BootID {

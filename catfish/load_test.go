@@ -37,8 +37,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestLoadFails: what a failed load says to be stored is, and it reads no
-// further.
+// TestLoadFails: the objects that a failed load reports as stored are stored, and it
+// reads no further.
 func TestLoadFails(t *testing.T) {
 	s := startServer(t, ServerOptions{SlabBytes: 1 << 20})
 	c := dial(t, s, Options{})
@@ -75,7 +75,7 @@ func TestLoadFails(t *testing.T) {
 }
 
 // TestLoadRestart: a server that restarts within a load has lost the first
-// part, so that the load fails.
+// part, so the load fails.
 func TestLoadRestart(t *testing.T) {
 	l := newLives(t)
 	c := dial(t, l.Server, Options{})

@@ -11,7 +11,7 @@ import (
 )
 
 // Local is a store of features in this process, without a network. Its Features
-// are those of a Client.
+// are used like those of a Client.
 type Local struct {
 	st    *store.Store
 	stop  context.CancelFunc
@@ -19,9 +19,9 @@ type Local struct {
 	close sync.Once
 }
 
-// Open opens the features in a data directory, or makes it; an empty one keeps
-// them in memory alone. One process at a time has a directory open: a server's is
-// that of the server.
+// Open opens the features in a data directory, or makes it; an empty dir keeps them
+// in memory alone. Only one process at a time may open a directory: that of a running
+// server belongs to the server.
 func Open(ctx context.Context, dir string, o LocalOptions) (*Local, error) {
 	st, err := store.Open(ctx, o.ofStore(dir))
 	if err != nil {
@@ -33,20 +33,20 @@ func Open(ctx context.Context, dir string, o LocalOptions) (*Local, error) {
 	return l, nil
 }
 
-// keepTidy does what is to be done besides calls.
+// keepTidy does the background work of the store.
 func (l *Local) keepTidy(ctx context.Context) {
 	everyTick(ctx, func(turn int) { tidyInTurn(l.st.Collections(), turn, (*store.Collection).Tidy) })
 }
 
-// Store is what the Local has opened.
+// Store returns the opened store.
 func (l *Local) Store() *store.Store { return l.st }
 
-// Close waits for calls under way, and closes the store. Later calls fail with
+// Close waits for in-flight calls, and closes the store. Later calls fail with
 // ErrClosed.
 func (l *Local) Close() (err error) {
 	l.close.Do(func() {
 		l.stop()
-		l.st.GiveUp() // What keeps tidy writes, too.
+		l.st.GiveUp() // keepTidy writes, too.
 		l.tidy.Wait()
 		err = l.st.Close()
 	})
@@ -96,12 +96,12 @@ func FeaturesOf(c *store.Collection) *Features {
 	return &Features{&localFeatures{func() (*store.Collection, error) { return c, nil }}}
 }
 
-// localFeatures is a collection in this process, found anew by each call.
+// localFeatures is a collection in this process, which each call looks up again.
 type localFeatures struct {
 	open func() (*store.Collection, error)
 }
 
-// collection is its name now, "" if it was dropped.
+// collection is its present name, "" if it was dropped.
 func (l *localFeatures) collection() string {
 	c, err := l.open()
 	if err != nil {
@@ -110,8 +110,8 @@ func (l *localFeatures) collection() string {
 	return c.Name()
 }
 
-// begin is open for a call, which an ended context ends before it begins, as over a
-// connection.
+// begin is open for a call. If the context has ended, it fails before the call
+// begins, as over a connection.
 func (l *localFeatures) begin(ctx context.Context) (*store.Collection, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (l *localFeatures) begin(ctx context.Context) (*store.Collection, error) {
 	return l.open()
 }
 
-// put has all under way at once, so that they share a commit.
+// put starts all writes at once, so that they share a commit.
 func (l *localFeatures) put(ctx context.Context, fs []Feature, cond kv.Condition, results []PutResult) error {
 	c, err := l.begin(ctx)
 	if err != nil {
@@ -186,14 +186,14 @@ func (l *localFeatures) search(ctx context.Context, q store.Query, yield func(*s
 }
 
 const (
-	// localBytes bounds what a search in this process copies before it gives: 30 ms,
+	// localBytes bounds what a search in this process copies before it yields: 30 ms,
 	// and the memory of one caller.
 	localBytes = 64 << 20
-	// localPage is how many features that may be: those are small.
+	// localPage bounds the number of those features, which matters if they are small.
 	localPage = 1 << 17
 )
 
-// findIn copies what it finds: the caller may take longer than records stay.
+// findIn copies the results: the caller may take longer than records stay.
 func findIn(ctx context.Context, c *store.Collection, q store.Query) (found []store.Found, more bool, err error) {
 	bytes := 0
 	err = c.Search(ctx, q, func(f *store.Found) (bool, error) {

@@ -13,9 +13,9 @@ import (
 	"github.com/paulmach/orb"
 )
 
-// TestLocalSearchWaits has a loop over an answer take longer than the records of the
-// answer stay.
-func TestLocalSearchWaits(t *testing.T) {
+// TestLocalSearchOutlivesRecords: a loop over an answer may take longer than the answer's records
+// stay.
+func TestLocalSearchOutlivesRecords(t *testing.T) {
 	var now atomic.Int64
 	now.Store(int64(time.Hour))
 	l, err := catfish.Open(t.Context(), "", catfish.LocalOptions{Now: func() time.Duration { return time.Duration(now.Load()) }})
@@ -56,7 +56,7 @@ func TestLocalSearchWaits(t *testing.T) {
 				t.Fatalf("%s: after %d features: %v", name, len(got), err)
 			}
 			if got[f.ID] = true; len(got) == 1 {
-				for range 4 { // What was there is dead, and then its place is another's.
+				for range 4 { // The old records die, and others take their place.
 					now.Add(int64(10 * time.Second))
 					write()
 				}

@@ -21,18 +21,18 @@ import (
 //	                                               counts against the budget
 //	sending      --piece-> ... --piece-> done      each piece gives its part back
 //
-// A worker makes one step in each turn (fastmsg.Conn.Continue), and its other
-// clients' requests go between. A plain socket has a goroutine of its own. The
-// long requests of all of them, and the searches of gRPC, take turns (package
-// turns), so that they leave processors to the others. A request whose client
-// has no room for a piece gives up its turn until there is room.
+// A worker makes one step in each turn (fastmsg.Conn.Continue), and serves its other
+// clients' requests between two steps. A plain socket has a goroutine of its own. All
+// their long requests, and the searches of gRPC, share scheduling slots (package turns),
+// so that they leave processors to the other requests. A request whose client has no room
+// for a piece gives up its slot until there is room.
 
 const (
 	// soonNodes is how many nodes a request may visit at once: 50 to 150 us
 	// (rstar.Scan.Step).
 	soonNodes = 512
-	// nodeTime is what a node of a step takes, and stepNodes how many a step
-	// visits where no worker says how long it may take.
+	// nodeTime is the time of a node in a step, and stepNodes how many nodes a step
+	// visits where no worker limits its time.
 	nodeTime  = 200 * time.Nanosecond
 	stepNodes = 512
 
@@ -45,26 +45,26 @@ type pieces interface {
 	Step(nodes int) (done bool)
 	Err() error
 	Count() int
-	Take() []rstar.Item // what was found, piece by piece, nil after the last
+	Take() []rstar.Item // the results, piece by piece, nil after the last
 	Held() int          // bytes of memory
 	Close()
 }
 
-// long is what is left to do of a request.
+// long is the rest of a request.
 type long struct {
 	req   request
 	scan  pieces        // nil if apart is set
-	apart func() result // carries it out, and may wait (apart.go)
+	apart func() result // carries the request out, and may wait (apart.go)
 	items []byte        // of an insertMany that is carried out apart
 	value *largeValue   // of a get, if that is set (recordlargeget.go)
-	many  int           // of a searchMany: how many searches it has; scan is the first
+	many  int           // of a searchMany: how many searches; scan is the first
 	found bool          // the search has ended
 	next  []rstar.Item  // the piece to send next
-	held  int64         // of scan.Held, counted in the budget
-	turn  *turns.Turn   // while it makes steps of a worker
+	held  int64         // bytes of scan.Held, counted in the budget
+	turn  *turns.Turn   // scheduling slot, for the steps of a worker
 }
 
-// bytes is the size of the answer, once it is found.
+// bytes is the size of the answer, once the search has ended.
 func (l *long) bytes() int {
 	if l.req.kind == kindCount {
 		return 8
@@ -78,8 +78,8 @@ type holder interface {
 	Unhold(n int64)
 }
 
-// step continues the search by so many nodes, and reports whether it has ended. If it fails the
-// request has failed.
+// step visits up to nodes more nodes, and reports whether the search has ended. If step
+// fails, the request has failed.
 func (l *long) step(s *Server, h holder, nodes int) (found bool, err error) {
 	l.found = l.scan.Step(nodes)
 	if err := l.req.coll.gone(); err != nil {
@@ -102,13 +102,13 @@ func (l *long) step(s *Server, h holder, nodes int) (found bool, err error) {
 	return l.found, l.count(h)
 }
 
-// tooLarge says that a search finds too much.
+// tooLarge returns the error of a search that finds too much.
 func (s *Server) tooLarge() error {
 	return fmt.Errorf("%w: more than %d objects; ask for a smaller rectangle, or for the first ones by a limit",
 		ErrTooLarge, s.opts.MaxResults)
 }
 
-// count makes the budget agree with what is held.
+// count makes the budget agree with the held bytes.
 func (l *long) count(h holder) error {
 	held := int64(l.scan.Held())
 	if more := held - l.held; more > 0 {
@@ -139,11 +139,11 @@ func (l *long) piece(h holder, out []byte) (_ []byte, last bool) {
 		out = appendItem(out, it)
 	}
 	l.next = l.scan.Take()
-	_ = l.count(h) // It only shrinks.
+	_ = l.count(h) // The held bytes only shrink.
 	return out, l.next == nil
 }
 
-// end gives everything back.
+// end gives all held bytes back.
 func (l *long) end(h holder) {
 	l.leave()
 	if l.scan != nil {
@@ -153,7 +153,7 @@ func (l *long) end(h holder) {
 	l.held = 0
 }
 
-// goOn makes a step, or sends a piece, of a request that c has to do.
+// goOn makes a step, or sends a piece, of c's request.
 func (h *handler) goOn(c *fastmsg.Conn, id uint64, l *long, within time.Duration) (done bool) {
 	if !h.hasTurn(c, l) {
 		return false
@@ -185,7 +185,7 @@ func (h *handler) goOn(c *fastmsg.Conn, id uint64, l *long, within time.Duration
 	return true
 }
 
-// begins has a request answered in steps.
+// begins starts to answer a request in steps.
 func (h *handler) begins(c *fastmsg.Conn, id uint64, l *long) {
 	if l.apart != nil {
 		h.beginApart(c, id, l)
@@ -224,7 +224,7 @@ func (h *handler) hasTurn(c *fastmsg.Conn, l *long) bool {
 	return true
 }
 
-// leave ends the turn, if there is one.
+// leave ends l's scheduling slot, if there is one.
 func (l *long) leave() {
 	if l.turn != nil {
 		l.turn.Leave()
@@ -232,7 +232,7 @@ func (l *long) leave() {
 	}
 }
 
-// search makes the steps of l in turn with other requests.
+// search makes the steps of l in scheduling slots.
 func (s *Server) search(from string, l *long, h holder) (err error) {
 	for found := false; !found && err == nil; {
 		step := func() { found, err = l.step(s, h, stepNodes) }
@@ -243,10 +243,10 @@ func (s *Server) search(from string, l *long, h holder) (err error) {
 	return err
 }
 
-// RunStep calls step, which may take about a tenth of a millisecond, when it is
-// its turn among the server's requests that take long; sources, such as hosts,
-// take turns. It is for other services of the process, such as gRPC. The error
-// is the cause of the end of ctx, if that comes first.
+// RunStep calls step, which may take about a tenth of a millisecond, when its source
+// gets a scheduling slot of the server's long requests; sources, such as hosts, alternate.
+// It is for other services of the process, such as gRPC. The error is the cause of the
+// end of ctx, if that comes first.
 func (s *Server) RunStep(ctx context.Context, source string, step func()) error {
 	return s.turns.RunStep(ctx, source, step)
 }

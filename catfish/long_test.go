@@ -47,7 +47,7 @@ func overMessages(t *testing.T, opts ServerOptions, n int, run func(t *testing.T
 	}
 }
 
-// What takes long is answered as what does not.
+// Long requests get the same answers as short ones.
 func TestLongRequests(t *testing.T) {
 	const n = 100_000
 	overMessages(t, ServerOptions{}, n, func(t *testing.T, s *Server, c *Client) {
@@ -93,7 +93,7 @@ func TestLongRequests(t *testing.T) {
 	})
 }
 
-// A batch in which some searches take long, the first one or another.
+// A batch in which some searches are long, the first one or another.
 func TestLongSearchMany(t *testing.T) {
 	const n = 100_000
 	overMessages(t, ServerOptions{}, n, func(t *testing.T, s *Server, c *Client) {
@@ -113,7 +113,7 @@ func TestLongSearchMany(t *testing.T) {
 }
 
 // Searches of one worker at the same time, long ones among them, so that its
-// batches meet them.
+// batches contain both.
 func TestLongSearchesTogether(t *testing.T) {
 	const n = 50_000
 	overMessages(t, ServerOptions{Workers: 1}, n, func(t *testing.T, s *Server, c *Client) {
@@ -159,8 +159,8 @@ func TestAnswerLimits(t *testing.T) {
 	})
 }
 
-// What a budget refuses is a failure of that request only, and the connection
-// and its other requests go on.
+// A request that a budget refuses fails alone: its connection and the connection's other
+// requests continue.
 func TestAnswersOverBudget(t *testing.T) {
 	overMessages(t, ServerOptions{}, 100_000, func(t *testing.T, s *Server, c *Client) {
 		ctx := context.Background()
@@ -169,7 +169,7 @@ func TestAnswersOverBudget(t *testing.T) {
 		if c.Info().Transport == TransportSHM {
 			source = fmt.Sprintf("pid %d", os.Getpid())
 		}
-		// Another connection of this source has nearly all of its share.
+		// Another connection of this source uses nearly all of its share.
 		other := b.Open(source, func(err error) { t.Error(err) })
 		if err := other.Take(b.Use().Share - 1<<20); err != nil {
 			t.Fatal(err)
@@ -188,8 +188,8 @@ func TestAnswersOverBudget(t *testing.T) {
 	})
 }
 
-// A connection that ends while its answer is made gives everything back.
-func TestLongRequestGivenUp(t *testing.T) {
+// A connection that ends while its answer is made gives all its bytes back.
+func TestLongRequestOfEndedConnection(t *testing.T) {
 	for _, transport := range []string{TransportSHM, TransportSoft, TransportTCP} {
 		t.Run(transport, func(t *testing.T) {
 			s := startServer(t, ServerOptions{})
@@ -213,7 +213,7 @@ func TestLongRequestGivenUp(t *testing.T) {
 	}
 }
 
-// A write that meets a check or a load waits without its worker's other clients.
+// A write that meets a check or a load waits without delaying its worker's other clients.
 func TestWriteBesideLoad(t *testing.T) {
 	for _, transport := range []string{TransportSHM, TransportSoft, TransportTCP} {
 		t.Run(transport, func(t *testing.T) {

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// While a store is opened nobody is answered that there is no such collection: neither who asks
-// before it is open, nor who asks while that ends, nor before all is made that the
-// server is to have.
+// No call fails with ErrUnknownCollection while a store is opened: neither before it is
+// open, nor while the opening ends, nor before all of the server's own collections are
+// made.
 func TestLookUpWhileOpening(t *testing.T) {
 	s := startServer(t, ServerOptions{DataDir: t.TempDir(), Keep: []string{testKept}})
 	if err := s.WaitReady(t.Context()); err != nil {
@@ -21,7 +21,7 @@ func TestLookUpWhileOpening(t *testing.T) {
 	was := s.features.ended
 	defer func() { s.features.ended = was }()
 
-	s.features.ended = make(chan struct{}) // Its store is open, and what is to be kept is being made.
+	s.features.ended = make(chan struct{}) // The store is open, and the kept ones are being made.
 	for what, f := range map[string]func() error{
 		"open":     func() error { _, err := (&service{s: s}).open("x", nil); return err },
 		"ready":    func() error { return s.Ready("x") },

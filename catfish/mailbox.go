@@ -8,9 +8,9 @@ import (
 	"github.com/catfish-index/catfish/policy"
 )
 
-// mailbox is where the heartbeats of a session arrive, in memory that goes
-// with the session. A call is counted before retired is read, and retire
-// waits for all that were counted, so none looks at memory that is gone. It
+// mailbox is where the heartbeats of a session arrive, in memory that ends
+// with the session. A call is counted before it reads retired, and retire
+// waits for all counted calls, so none reads memory that was freed. The mailbox
 // is empty over plain sockets.
 type mailbox struct {
 	slot    *heartbeat.Mailbox // nil over plain sockets
@@ -29,7 +29,7 @@ func (m *mailbox) Pending() bool {
 	return p
 }
 
-// Take returns the newest heartbeat if nobody has taken it yet. One that was
+// Take returns the newest heartbeat, unless it was taken already. A heartbeat that was
 // not taken before the next came is lost, also to Backoff.Predictor.
 func (m *mailbox) Take() (l Load, ok bool) {
 	if m.slot == nil {
@@ -47,10 +47,10 @@ func (m *mailbox) Take() (l Load, ok bool) {
 	return l, ok
 }
 
-// retire comes before the memory goes.
+// retire is called before the memory is freed.
 func (m *mailbox) retire() {
 	m.retired.Store(true)
 	for m.looking.Load() != 0 {
-		runtime.Gosched() // It takes a few loads.
+		runtime.Gosched() // The calls take a few loads.
 	}
 }

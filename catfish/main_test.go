@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 
 // oneSided are the transports with RDMA Reads that this build tests, of
 // those that servers offer, and testFabric is ofi's device. With the tag
-// ofi that is what is tested (ofi_test.go).
+// ofi both are those of ofi_test.go.
 var (
 	oneSided   = []string{TransportSHM, TransportSoft}
 	offered    = oneSided

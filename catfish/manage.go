@@ -18,8 +18,8 @@ type CollectionInfo struct {
 	// UsedBytes of SlabBytes hold objects and nodes.
 	UsedBytes int64 `json:"used_bytes"`
 	SlabBytes int64 `json:"slab_bytes"`
-	// Kept: of boxes, in the server's data directory. Those of features are kept
-	// if the server has one.
+	// Kept: of boxes, in the server's data directory. Collections of features are
+	// kept if the server has one.
 	Kept bool `json:"kept,omitempty"`
 	// Shards of a collection of records, 0: it is not divided.
 	Shards int `json:"shards,omitempty"`
@@ -50,7 +50,7 @@ func (c *Client) Collections(ctx context.Context) ([]CollectionInfo, error) {
 		l = append(l, CollectionInfo{
 			Name: name, Kind: KindFeatures, Objects: f.Records.Index.Items, Loading: slices.Contains(st.Loading, name),
 			UsedBytes: f.Tree.UsedBytes + f.Records.UsedBytes,
-			// Two slabs, which have no more memory than the server.
+			// The two slabs have no more memory than the server.
 			SlabBytes: min(f.Tree.SlabBytes+f.Records.SlabBytes, st.Memory.Limit),
 			Features:  (*FeaturesOptions)(&f.CollectionOptions),
 		})
@@ -63,7 +63,7 @@ func (c *Client) Collections(ctx context.Context) ([]CollectionInfo, error) {
 // Client.Collection then gives a Client for it. A host, or with shm a user,
 // may have created a number of them (ErrBusy: drop one, or see
 // ServerOptions.ClientCollections). ErrNotPermitted: the server's collections
-// are fixed. Its memory is the server's, of the size that the server chooses.
+// are fixed. The server provides the memory, and chooses its size.
 func (c *Client) CreateCollection(ctx context.Context, name string) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (c *Client) CreateCollection(ctx context.Context, name string) error {
 
 // DropCollection removes a collection that a client created, with all objects,
 // and reports whether there was one. Others are the server's: ErrNotPermitted.
-// Searches of it, under way and later, fail with ErrUnknownCollection.
+// Searches of it, in flight and later, fail with ErrUnknownCollection.
 func (c *Client) DropCollection(ctx context.Context, name string) (bool, error) {
 	if err := checkFind(name); err != nil {
 		return false, err

@@ -11,18 +11,18 @@ import (
 )
 
 // Many searches in few messages. The rectangles are cut into parts of one
-// message each. Some messages are under way while the caller takes the
+// message each. Some messages are in flight while the caller takes the
 // answers, in order:
 //
 //	rects   | part 0 | part 1 | part 2 | part 3 | ...
 //	         handed   answered asked    asked
 //
 // An answer may stop short (wire.go). The rest of that part is asked again
-// before anything of the next one is handed out, so that nothing but what
-// is under way takes memory, and a lost connection repeats nothing that
-// the caller has seen.
+// before any answer of the next one is handed out. So only in-flight messages
+// take memory, and a lost connection repeats no answer that the caller has
+// seen.
 
-// manyAhead bounds messages under way for one SearchMany: 4096 searches,
+// manyAhead bounds the in-flight messages of one SearchMany: 4096 searches,
 // which hide a round trip of a millisecond, and answers of 16 MiB.
 const manyAhead = 16
 
@@ -36,10 +36,10 @@ const manyAhead = 16
 // The policy is asked once for each message. each runs on the caller's
 // goroutine, one call at a time, and may use the client.
 //
-// An error ends it: of each, which is returned as it is, or one that names
+// An error ends it: of each, which is returned unchanged, or one that names
 // the index of the first search without an answer. Every search before that
-// was handed out, exactly once. A bad rectangle is found before anything is
-// searched. Memory: the answers under way, 16 of at most 1 MiB or one
+// one was handed out, exactly once. A bad rectangle is found before any search
+// begins. Memory: the in-flight answers, 16 of at most 1 MiB or one
 // search's; there is no limit on len(rects).
 func (c *Client) SearchMany(ctx context.Context, rects []rstar.Rect, each func(i int, items []rstar.Item) error) error {
 	for i, r := range rects {
@@ -86,10 +86,10 @@ func (c *Client) SearchMany(ctx context.Context, rects []rstar.Rect, each func(i
 
 // part is up to maxMany searches.
 type part struct {
-	q     query // rects: those without an answer
+	q     query // rects: the searches without an answer
 	first int   // index of the first of them
 	err   error
-	done  chan struct{} // closed when asked; nil if nobody waits
+	done  chan struct{} // closed when asked; nil if no goroutine asks
 }
 
 var parts = sync.Pool{New: func() any { return new(part) }}
@@ -112,7 +112,7 @@ func (p *part) release() {
 	parts.Put(p)
 }
 
-// ask gets answers for some of the searches that have none.
+// ask gets answers for some of the searches without an answer.
 func (p *part) ask(ctx context.Context, c *Client) {
 	p.q.items, p.q.counts = p.q.items[:0], p.q.counts[:0]
 	if len(p.q.rects) == 0 {

@@ -84,8 +84,8 @@ func TestSearchMany(t *testing.T) {
 	}
 }
 
-// TestSearchManyLarge: searches whose answers do not fit into one message
-// together are answered all the same, by as many as it takes.
+// TestSearchManyLarge: searches whose answers together exceed one message are
+// answered by as many messages as necessary.
 func TestSearchManyLarge(t *testing.T) {
 	s := startServer(t, ServerOptions{})
 	items := make([]rstar.Item, manyBytes/itemBytes*3/4)
@@ -118,7 +118,7 @@ func TestSearchManyLarge(t *testing.T) {
 	}
 }
 
-// TestSearchManyErrors: what ends a SearchMany, and what was handed out.
+// TestSearchManyErrors: which errors end a SearchMany, and which answers are handed out.
 func TestSearchManyErrors(t *testing.T) {
 	s := startServer(t, ServerOptions{})
 	if err := tree(t, s).Insert(square(0, 0), 1); err != nil {
@@ -152,7 +152,7 @@ func TestSearchManyErrors(t *testing.T) {
 			}
 			return nil
 		})
-		// What had arrived is handed out.
+		// The answers that had arrived are handed out.
 		want := fmt.Sprintf("search %d:", calls)
 		if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), want) || calls%maxMany != 0 {
 			t.Errorf("%s: cancelled: %v after %d calls", p.name, err, calls)
@@ -165,7 +165,7 @@ func TestSearchManyErrors(t *testing.T) {
 		if !errors.Is(err, rstar.ErrBadRect) || !strings.Contains(err.Error(), "search 259 of 5120") || !strings.Contains(err.Error(), "NaN") {
 			t.Errorf("%s: bad rectangle: %v", p.name, err)
 		}
-		// Search from within, and the client is still whole.
+		// Search within each, and the client still works.
 		if err := c.SearchMany(t.Context(), rects[:3], func(i int, items []rstar.Item) error {
 			n, err := c.Count(t.Context(), square(0, 0))
 			if err != nil || n != len(items) {
@@ -179,7 +179,7 @@ func TestSearchManyErrors(t *testing.T) {
 }
 
 // TestSearchManyReconnects: a connection that is lost in the middle repeats
-// nothing that was handed out, and skips nothing.
+// no answer that was handed out, and skips none.
 func TestSearchManyReconnects(t *testing.T) {
 	s := startServer(t, ServerOptions{})
 	if err := tree(t, s).Insert(square(0, 0), 1); err != nil {
@@ -210,7 +210,7 @@ func TestSearchManyReconnects(t *testing.T) {
 }
 
 // TestSearchesBesideWrites: clients whose searches the worker makes together
-// see each their own writes, in order, and nothing that is not there.
+// each see their own writes, in order, and no object that does not exist.
 func TestSearchesBesideWrites(t *testing.T) {
 	s := startServer(t, ServerOptions{Workers: 1, Collections: []string{"other"}})
 	const clients, rounds = 12, 60
@@ -253,10 +253,10 @@ func TestSearchesBesideWrites(t *testing.T) {
 	}
 }
 
-// TestBatchOfOdds: what a worker finds ready at once is answered one by
-// one as it deserves: good searches, searches of rubbish and of nothing,
-// large ones and those with a limit, of two collections.
-func TestBatchOfOdds(t *testing.T) {
+// TestSearchBatchMatchesSingleSearches: searches that a worker finds ready at once are
+// answered like single ones: valid, malformed and empty ones, large ones and those with a
+// limit, of two collections.
+func TestSearchBatchMatchesSingleSearches(t *testing.T) {
 	for _, tr := range oneSided {
 		file := filepath.Join(t.TempDir(), "log")
 		s, stop := recordingServer(t, RecordOptions{File: file})
@@ -323,8 +323,7 @@ func TestBatchOfOdds(t *testing.T) {
 	}
 }
 
-// TestRecordMany: each search of a SearchMany is recorded once, with what
-// it found.
+// TestRecordMany: each search of a SearchMany is recorded once, with its results.
 func TestRecordMany(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "log")
 	s, stop := recordingServer(t, RecordOptions{File: file})
@@ -363,7 +362,7 @@ func TestRecordMany(t *testing.T) {
 	}
 }
 
-// TestGetCounts: what a server may answer to searchMany.
+// TestGetCounts: which answers to searchMany a client accepts.
 func TestGetCounts(t *testing.T) {
 	build := func(items int, counts ...uint32) []byte {
 		var b []byte
@@ -447,8 +446,8 @@ func manyBench(b *testing.B, search func(c *Client, rects []rstar.Rect) error) {
 	}
 }
 
-// BenchmarkMany: 64 searches over shared memory, alone one after the other,
-// alone at once, and together. Times are of one search.
+// BenchmarkMany: 64 searches over shared memory, alone and sequential,
+// alone and concurrent, and together. Times are of one search.
 func BenchmarkMany(b *testing.B) {
 	b.Run("way=alone", func(b *testing.B) {
 		var dst []rstar.Item

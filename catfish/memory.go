@@ -16,24 +16,23 @@ import (
 
 // The memory of the process
 //
-// Budgets bound what clients hold. What they have the server keep, as objects
-// in trees, is bounded by the memory limit: the guard looks at the resident
-// memory of the process, all of it, memoryTick apart. While that is above the
-// limit, what would need more is refused: writes, collections, connections,
-// and answers of more than fullAnswer. It also is while the rings of all
-// connections, if their clients filled them, would lead a third beyond the
-// limit, which with the default limit is all that the host has. A tree takes 50 bytes an object, so a million inserts in a
+// Budgets bound what clients hold. The memory limit bounds what the server keeps for
+// clients, such as objects in trees: the guard looks at the resident memory of the
+// process, all of it, memoryTick apart. While that is above the limit, requests that
+// need more are refused: writes, collections, connections, and answers of more than
+// fullAnswer. They are also refused while the rings of all connections, if their clients
+// filled them, would lead a third beyond the limit, which with the default limit is all
+// that the host has. A tree takes 50 bytes an object, so a million inserts in a
 // second exceed the limit by 5 MB.
 //
-// After large answers or uploads the guard has the garbage collected and given
+// After large answers or uploads the guard collects the garbage and gives the memory
 // back: an idle process would keep it until the next collection, two minutes later.
 
 const (
 	memoryTick = 100 * time.Millisecond
-	// keepAnswers is how much memory of answers that were sent may stay with
-	// Go's heap, and collectAfter how long it must have been unused before it
-	// is given back: a server that makes large answers all the time needs it
-	// again.
+	// keepAnswers is how much memory of sent answers may stay with Go's heap,
+	// and collectAfter how long it must have been unused before it is given back:
+	// a server that makes large answers all the time needs it again.
 	keepAnswers  = 64 << 20
 	collectAfter = time.Second
 )
@@ -41,7 +40,7 @@ const (
 // memory is the guard's state.
 type memory struct {
 	resident atomic.Int64
-	rings    atomic.Int64 // that connections have by then, written to or not
+	rings    atomic.Int64 // of all connections at that time, written to or not
 	full     atomic.Bool
 }
 
@@ -64,7 +63,7 @@ func (m *memory) stats(limit int64) MemoryStats {
 	return MemoryStats{m.resident.Load(), limit, m.full.Load(), runtime.NumGoroutine(), int64(live[0].Value.Uint64())}
 }
 
-// check refuses what needs memory while there is none.
+// check refuses requests that need memory while there is none.
 func (m *memory) check(limit int64) error {
 	if m.full.Load() {
 		return fmt.Errorf("%w: it holds %d bytes in memory, and %d more if all rings are filled, limit %d (--memory-limit)",
@@ -79,8 +78,7 @@ func (m *memory) check(limit int64) error {
 // goroutine, and costs little enough to be called for each write.
 func (s *Server) Room() error { return s.memory.check(s.opts.MemoryLimit) }
 
-// roomFor refuses an answer of n bytes, if that is much, while there is no
-// memory.
+// roomFor refuses a large answer, of n bytes, while there is no memory.
 func (s *Server) roomFor(n int64) error {
 	if n <= fullAnswer {
 		return nil
@@ -128,10 +126,10 @@ func (s *Server) guardMemory(ctx context.Context) error {
 }
 
 // collect gives unused memory back. Go does that in the background, about 10 s
-// for a GiB. Where memory is short it is done at once, which keeps a processor
-// for up to 70 ms a GiB, and with it all clients of a server that has but one.
+// for a GiB. Where memory is short it is done at once, which blocks a processor
+// for up to 70 ms a GiB, and with it all clients of a server that has only one.
 func (s *Server) collect(resident int64) {
-	// The first collection empties pools of what it finds there, the second one
+	// The first collection empties pools of their content, the second one
 	// frees it.
 	runtime.GC()
 	runtime.GC()
@@ -140,8 +138,8 @@ func (s *Server) collect(resident int64) {
 	}
 }
 
-// heldBytes is what clients hold of Go's heap: answers, what soft has yet to
-// send, and calls and uploads of other services.
+// heldBytes is what clients hold of Go's heap: answers, the frames that soft has not
+// sent yet, and calls and uploads of other services.
 func (s *Server) heldBytes() int64 {
 	n := s.budgets.answers.Use().Used + s.streams.unsent.Use().Used
 	s.mu.Lock()
@@ -157,7 +155,7 @@ func (s *Server) heldBytes() int64 {
 	return n
 }
 
-// observe takes the resident memory of this moment.
+// observe takes the present resident memory.
 func (s *Server) observe(resident int64) {
 	rings, limit := s.budgets.rings.Use().Used, s.opts.MemoryLimit
 	s.memory.resident.Store(resident)
@@ -176,11 +174,11 @@ func (s *Server) observe(resident int64) {
 
 // collector decides when unused memory of answers is given back.
 type collector struct {
-	most  int64 // that answers have held since the last time
-	quiet int   // ticks since they held most of that
+	most  int64 // most bytes of answers since the last time
+	quiet int   // ticks since answers held about that many
 }
 
-// due is told, each tick, how much answers hold.
+// due is called each tick with the number of bytes that answers hold.
 func (c *collector) due(used int64) bool {
 	if used >= c.most-keepAnswers {
 		c.most, c.quiet = max(c.most, used), 0

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Memory is given back after all that clients can have the server keep in Go's
-// heap: answers, what soft has yet to send, and what other services say.
+// Memory is given back after clients have made the server keep much in Go's heap:
+// answers, frames that soft has not sent yet, and bytes that other services report.
 func TestHeldBytes(t *testing.T) {
 	s := startServer(t, ServerOptions{})
 	s.ShowBudgets(func() []BudgetStats {
@@ -23,7 +23,7 @@ func TestHeldBytes(t *testing.T) {
 	}
 }
 
-// The collector is due once when something large has been gone for a while, and
+// The collector is due once when something large was freed some time ago, and
 // not while large answers come all the time.
 func TestCollector(t *testing.T) {
 	const large = 2 * keepAnswers

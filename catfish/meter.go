@@ -9,17 +9,17 @@ import (
 )
 
 // meter counts a transport's requests by kind, and how long workers took for
-// them, for monitoring. It costs two looks at the clock for a request, some 80 ns,
-// and three additions; so a server has none unless ServerOptions.Meter is set.
+// them, for monitoring. It reads the clock twice for a request, some 80 ns, and makes
+// three additions; so a server has none unless ServerOptions.Meter is set.
 //
 // The time is that of the worker: from when it takes a request to when its answer
-// is made. Neither the wait before is in it nor the way to the client, and of a
-// request that takes long (more than 512 nodes) only the first step. Of searches
-// that are made together each has an equal part.
+// is made. It includes neither the wait before nor the way to the client. Of a long
+// request (more than 512 nodes) it includes only the first step. Of searches that are
+// made together each has an equal part.
 type meter struct{ kinds [meteredKinds]kindMeter }
 
-// meteredKinds is more than there are kinds of requests; those of replies begin
-// there. What has no name in kindNames counts as kind 0.
+// meteredKinds is more than the number of request kinds; those of replies begin
+// here. A kind without a name in kindNames counts as kind 0.
 const meteredKinds = int(kindReply)
 
 type kindMeter struct {
@@ -33,7 +33,7 @@ type kindMeter struct {
 // for a bulk load seconds.
 const meterBuckets = 20
 
-// kindNames are what metrics call the kinds of requests.
+// kindNames are the names of request kinds in metrics.
 var kindNames = map[fastmsg.Kind]string{
 	0: "unknown", kindOpen: "open", kindSearch: "search", kindCount: "count", kindNearest: "nearest",
 	kindInsert: "insert", kindDelete: "delete", kindUpdate: "update", kindInsertMany: "insert_many",
@@ -62,19 +62,18 @@ func (m *meter) observe(kind fastmsg.Kind, n int, d time.Duration, failed bool) 
 	}
 }
 
-// RequestStats is what a server has done of one kind of request by messages of
-// one transport, since its start. Searches that clients make by reading are not
-// among them.
+// RequestStats counts the requests of one kind by messages of one transport, since
+// the server's start. Searches that clients make by reading are not included.
 type RequestStats struct {
 	Transport, Kind string
 	Count, Failed   uint64
 	Seconds         float64 // of workers, for all of them
-	// Buckets count the requests that took a worker up to 2^i us each. Those that
+	// Buckets count the requests that took a worker up to 2^i us each. Requests that
 	// took longer than the last one are in Count alone.
 	Buckets []uint64
 }
 
-// Requests returns the counts of requests, of those kinds that there were; none
+// Requests returns the counts of requests, of the kinds that occurred; none
 // without ServerOptions.Meter.
 func (s *Server) Requests() []RequestStats {
 	var l []RequestStats
@@ -116,7 +115,7 @@ func (r *RequestStats) add(o *RequestStats) {
 	}
 }
 
-// newMeters returns none unless they are wanted.
+// newMeters returns none unless ServerOptions.Meter is set.
 func newMeters(o *ServerOptions) map[string]*meter {
 	if !o.Meter {
 		return nil

@@ -44,8 +44,8 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// What a server counts is what it was asked, over every transport, whether
-// requests are served alone or together.
+// A server counts the requests that it gets, over every transport, whether they are
+// served alone or together.
 func TestRequests(t *testing.T) {
 	s := startServer(t, ServerOptions{Meter: true, Records: []string{"records"}})
 	ctx := t.Context()
@@ -99,7 +99,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// Without Meter there is nothing, and with it no allocation.
+// Without Meter there are no counts, and with it no allocation.
 func TestMeterCost(t *testing.T) {
 	s := startServer(t, ServerOptions{})
 	dial(t, s, Options{})

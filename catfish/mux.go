@@ -31,8 +31,8 @@ type mux struct {
 	failed  func(error) // called when Accept fails
 	access  *gatekeeper // nil: clients need no key
 	wg      sync.WaitGroup
-	// streams are the listeners of the transports that are served, by kind
-	// of stream. Constant once run is called.
+	// streams are the listeners of the served transports, by kind of stream.
+	// Constant once run is called.
 	streams map[uint16]*chanListener
 }
 
@@ -55,7 +55,7 @@ func (m *mux) run(ctx context.Context) error {
 			if errors.Is(err, net.ErrClosed) {
 				return err
 			}
-			// Mostly a lack of descriptors, which may be free again soon.
+			// Mostly a lack of descriptors, some of which may be free again soon.
 			m.failed(err)
 			select {
 			case <-time.After(acceptPause):
@@ -67,8 +67,8 @@ func (m *mux) run(ctx context.Context) error {
 	}
 }
 
-// arrived reads a new connection's preamble on a goroutine. Accounts are
-// opened in the order of arrival, for it decides who is shed first.
+// arrived starts a goroutine that reads a new connection's preamble. Accounts are
+// opened in the order of arrival, which decides which connection is shed first.
 func (m *mux) arrived(ctx context.Context, c net.Conn) {
 	var cut atomic.Pointer[error]
 	place := m.budgets.silent.Open(budget.SourceOf(c.RemoteAddr()), func(err error) {
@@ -102,8 +102,8 @@ func (m *mux) arrived(ctx context.Context, c net.Conn) {
 	})
 }
 
-// route answers what is answered at once, and returns what else is to be done,
-// nil if the connection is to be closed.
+// route answers a request that can be answered at once, and returns the rest of the
+// work, nil if the connection is to be closed.
 func (m *mux) route(ctx context.Context, c net.Conn, kind uint16, err error) (pass func(), _ error) {
 	if err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (m *mux) route(ctx context.Context, c net.Conn, kind uint16, err error) (pa
 	return func() { m.streams[kind].hand(ctx, counted) }, nil
 }
 
-// count gives a connection its place among those that are served.
+// count takes a place for a connection among those that are served.
 func (m *mux) count(c net.Conn) (*countedConn, error) {
 	place := m.budgets.conns.Open(budget.SourceOf(c.RemoteAddr()), func(error) { c.Close() })
 	if err := place.Take(1); err != nil {
@@ -162,7 +162,7 @@ func (c *countedConn) Close() error {
 	return err
 }
 
-// refuseTCP tells a client over plain sockets why it is not served: by a
+// refuseTCP sends a client over plain sockets the reason why it is not served, as a
 // failure that answers no request. It returns when the client has closed, so
 // that no reset overtakes the text.
 func refuseTCP(c net.Conn, why error) {

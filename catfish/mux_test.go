@@ -29,7 +29,7 @@ func (l pipeListener) dial(t testing.TB, host string) net.Conn {
 	return a
 }
 
-// hostConn says that it comes from a host.
+// hostConn is a connection that reports a host as its address.
 type hostConn struct {
 	net.Conn
 	host string
@@ -78,9 +78,9 @@ func asks(c net.Conn) (h hello, err error) {
 	return h, json.NewDecoder(c).Decode(&h)
 }
 
-// TestSilentSources: connections that say nothing end each other, the oldest of
-// the host that has most first. A client of another host keeps its place
-// whatever comes, one of the same host as long as there is room for those after
+// TestSilentSources: connections without a preamble displace each other, the oldest of
+// the host with most of them first. A client of another host keeps its place in any
+// case, one of the same host as long as there is room for the connections after
 // it.
 func TestSilentSources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestSilentSources(t *testing.T) {
 			l.dial(t, "10.0.0.66")
 		}
 		same := l.dial(t, "10.0.0.66")
-		for range maxSilent - 2 { // the honest one has a place, too
+		for range maxSilent - 2 { // the honest client has a place, too
 			l.dial(t, "10.0.0.66")
 		}
 		synctest.Wait()
@@ -114,7 +114,7 @@ func TestSilentSources(t *testing.T) {
 	})
 }
 
-// TestSlowPreamble: a preamble that comes byte by byte is not waited for.
+// TestSlowPreamble: the server does not wait for a preamble that comes byte by byte.
 func TestSlowPreamble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, _, _ := testMux(t, newStreamBudgets(4<<30))
@@ -188,8 +188,8 @@ type bytesConn struct {
 func (c bytesConn) Read(b []byte) (int, error)    { return c.Reader.Read(b) }
 func (bytesConn) SetReadDeadline(time.Time) error { return nil }
 
-// FuzzPreamble: whatever a peer begins with is a stream's kind or an error,
-// and what comes after it is left.
+// FuzzPreamble: any first bytes of a peer are a stream's kind or an error, and the
+// bytes after them are not read.
 func FuzzPreamble(f *testing.F) {
 	for kind := range uint16(6) {
 		p := preamble(protocolVersion, kind)

@@ -95,7 +95,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// The file has nothing that could be used as a key.
+// The file contains nothing that could be used as a key.
 func TestFileHasNoKey(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "keys")
 	e, key := add(t, file, Entry{Name: "a", Roles: []string{"*:read"}})
@@ -119,7 +119,7 @@ func TestFileHasNoKey(t *testing.T) {
 	}
 }
 
-// Two keys of a name could be told apart by their ids only.
+// Two keys of the same name could be distinguished by their ids only.
 func TestNameTaken(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "keys")
 	first, _ := add(t, file, Entry{Name: "web", Roles: []string{"*:read"}})
@@ -140,7 +140,7 @@ func TestNameTaken(t *testing.T) {
 	}
 }
 
-// A key of a request a second can still finish a command, which asks some times.
+// A key of one request a second can still finish a command, which sends several.
 func TestLeastBurst(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "keys")
 	_, slow := add(t, file, Entry{Roles: []string{"*:read"}, Rate: 0.5})
@@ -265,7 +265,7 @@ func TestReload(t *testing.T) {
 	if text, _ := os.ReadFile(file); !bytes.Contains(text, []byte("# a comment\n\n")) {
 		t.Errorf("the comment is gone:\n%s", text)
 	}
-	// Nothing bad takes effect: malformed, gone, then good again.
+	// A bad file changes nothing: first a malformed one, then none. A good one does.
 	good, _ := os.ReadFile(file)
 	replace(t, file, append([]byte(`{"id":"zz"}`+"\n"), good...))
 	k.Poll()
@@ -329,7 +329,7 @@ func TestRevokeByName(t *testing.T) {
 	}
 }
 
-// Two programs that change a file at the same time lose nothing: one is told.
+// Two programs that change a file at the same time lose nothing: one gets an error.
 func TestConcurrentChanges(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "keys")
 	var wg sync.WaitGroup
@@ -408,7 +408,7 @@ func TestBadEntries(t *testing.T) {
 	}
 }
 
-// What a request costs allocates nothing.
+// The check of a request allocates nothing.
 func TestAllocations(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "keys")
 	_, key := add(t, file, Entry{Roles: []string{"a:read", "b*:write"}, Rate: 1e9, Burst: 1 << 30})
@@ -443,7 +443,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		// What was taken is taken again, as it was.
+		// Entries that were parsed can be added to a file, and are read back unchanged.
 		file := filepath.Join(t.TempDir(), "keys")
 		for i := range all {
 			if err := Add(file, all[i]); err != nil {

@@ -15,14 +15,14 @@ import (
 	"github.com/catfish-index/catfish/internal/names"
 )
 
-// Entry is a line of the file: a key, but for its secret.
+// Entry is a line of the file: a key without its secret.
 type Entry struct {
 	ID   string `json:"id"` // 12 hexadecimal digits
 	Name string `json:"name"`
 	// Hash is "sha256:" and the hexadecimal hash of the whole key.
 	Hash  string   `json:"hash"`
 	Roles []string `json:"roles"` // such as cafes:read, eu-*:write, *:admin
-	// Rate is how many requests a second are taken, 0: any number. Burst is how
+	// Rate is how many requests a second are accepted, 0: any number. Burst is how
 	// many of them may come at once, 0: a second's, and at least 10.
 	Rate    float64 `json:"rate,omitempty"`
 	Burst   int     `json:"burst,omitempty"`
@@ -41,15 +41,15 @@ const (
 	maxName    = 128
 	maxRate    = 1e9
 	maxBurst   = 1 << 30
-	// leastBurst unless an entry says otherwise: a command asks four times, once
-	// each for the statistics, the kind, the collection and the answer, so that with
-	// a burst of less no command of a slow key would ever end. Ten allow two.
+	// leastBurst unless an entry says otherwise: a command sends four requests, one
+	// each for the statistics, the kind, the collection and the answer. With a smaller
+	// burst no command of a slow key would ever end. Ten allow two commands.
 	leastBurst = 10
 )
 
-// NewKey makes a key. The entry has its hash; the text is nowhere else.
-// e's ID and Hash are set, the rest is the caller's. Its roles are for collections that
-// may be created; what a file has of others counts as before.
+// NewKey makes a key. The entry has its hash; the text is stored nowhere.
+// NewKey sets e's ID and Hash, the caller the rest. The roles are for collections that
+// may be created; roles of a file for other names count as before.
 func NewKey(e Entry) (Entry, string, error) {
 	var b [idDigits/2 + secretSize]byte
 	if _, err := rand.Read(b[:]); err != nil {
@@ -84,7 +84,7 @@ type rule struct {
 	expires time.Time // zero: never
 }
 
-// rule checks an entry. The errors do not wrap ErrFile: callers say which line.
+// rule checks an entry. The errors do not wrap ErrFile: callers name the line.
 func (e *Entry) rule() (r rule, err error) {
 	if len(e.ID) != idDigits || !isHex(e.ID) {
 		return r, fmt.Errorf("id %.40q, want %d digits 0-9a-f", e.ID, idDigits)

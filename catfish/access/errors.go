@@ -7,13 +7,13 @@ import (
 )
 
 var (
-	// ErrUnauthenticated: there is no key, or not one that the server takes. It
-	// does not say which of a wrong key, an ended and an expired one it was.
+	// ErrUnauthenticated: there is no key, or not one that the server accepts. It does
+	// not distinguish a wrong key from an ended and an expired one.
 	ErrUnauthenticated = errors.New("no valid key")
 	// ErrPermission: the key is good, but not for this.
 	ErrPermission = errors.New("the key does not permit this")
-	// ErrNameTaken: another key of the file has the name, by which Revoke would then
-	// find neither.
+	// ErrNameTaken: another key of the file has this name. Revoke would then find
+	// neither by the name.
 	ErrNameTaken = errors.New("the name is another key's")
 	// ErrRateLimited: the key has used up its rate. The error is a
 	// *RateLimitedError.

@@ -18,9 +18,8 @@ import (
 //	# front ends
 //	{"id":"3f9a1c2b4d5e","name":"web","hash":"sha256:8d0e...","roles":["cafes:read"],"rate":500}
 //
-// A field that is not known is an error, since it might be a limit that was
-// mistyped. The file is replaced as a whole: who reads it sees it before or after
-// a change.
+// An unknown field is an error, since it might be a limit that was mistyped. The
+// file is replaced as a whole: a reader sees it before or after a change.
 
 // Parse reads a file of keys. Errors wrap ErrFile and name the line.
 func Parse(text []byte) ([]Entry, error) {
@@ -93,7 +92,7 @@ func readText(file string) ([]byte, error) {
 }
 
 // Add appends an entry to a file, which it makes if there is none. ErrNameTaken:
-// another one has its name, unless that is empty.
+// another entry has the same name, and the name is not empty.
 func Add(file string, e Entry) error {
 	return change(file, func(text []byte) ([]byte, error) {
 		all, err := Parse(text)
@@ -116,8 +115,8 @@ func Add(file string, e Entry) error {
 	})
 }
 
-// Revoke removes the entry of an id, or of a name that only one has. It returns
-// what it removed.
+// Revoke removes the entry of an id, or of a name that only one entry has. It returns
+// that entry.
 func Revoke(file, idOrName string) (removed Entry, err error) {
 	err = change(file, func(text []byte) ([]byte, error) {
 		all, err := Parse(text)
@@ -162,9 +161,9 @@ func find(all []Entry, idOrName string) (Entry, error) {
 		ErrUnknownKey, len(found), idOrName, strings.Join(ids, ", "))
 }
 
-// change replaces a file by what edit makes of it, if that is well-formed. The
-// new file has the old one's mode, or else is this user's alone. That it may not
-// exist before keeps two programs from changing the file at the same time.
+// change replaces a file by the result of edit, if that is well-formed. The new
+// file has the old one's mode, or else only this user may access it. The new file is
+// created exclusively, which keeps two programs from changing the file at the same time.
 func change(file string, edit func(text []byte) ([]byte, error)) (err error) {
 	// A file that is a link stays one.
 	if real, err := filepath.EvalSymlinks(file); err == nil {

@@ -20,7 +20,7 @@ type Keys struct {
 	now  func() time.Time
 	stat *watched.Files
 
-	mu      sync.Mutex // held by who replaces present
+	mu      sync.Mutex // held to replace present
 	present atomic.Pointer[map[string]*Principal]
 }
 
@@ -37,10 +37,10 @@ func Open(file string, log *slog.Logger, now func() time.Time) (*Keys, error) {
 	return k, nil
 }
 
-// noHash is compared with when there is no entry of that id.
+// noHash is compared with the key's hash if no entry has the id.
 var noHash [sha256.Size]byte
 
-// Authenticate returns who holds a key. The error wraps ErrUnauthenticated.
+// Authenticate returns the Principal of a key. The error wraps ErrUnauthenticated.
 func (k *Keys) Authenticate(key string) (*Principal, error) {
 	if key == "" {
 		return nil, fmt.Errorf("%w: there is none", ErrUnauthenticated)
@@ -78,8 +78,8 @@ func (k *Keys) Check(key, collection string, need Role) (*Principal, error) {
 // Len is how many keys there are.
 func (k *Keys) Len() int { return len(*k.present.Load()) }
 
-// Reload reads the file. Without an error, what Authenticate answers from now on
-// is by the new file; with one, nothing has changed.
+// Reload reads the file. Without an error, Authenticate answers by the new file from now
+// on; with one, nothing has changed.
 func (k *Keys) Reload() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -133,7 +133,7 @@ func (k *Keys) Poll() {
 }
 
 // PollInterval is how soon Watch notices. A stat costs a few microseconds, and
-// who revokes a key should not wait.
+// a revocation should take effect soon.
 const PollInterval = time.Second
 
 // Watch polls until ctx is done.

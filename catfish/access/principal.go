@@ -9,15 +9,15 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Principal is who holds a key. All methods are safe for concurrent use.
+// Principal is the owner of a key. All methods are safe for concurrent use.
 type Principal struct {
 	entry   Entry
 	rule    rule
 	limiter *rate.Limiter // nil: any rate
 	now     func() time.Time
 
-	// ended is closed when the entry is removed, changed or expires. over says
-	// the same, and costs a load.
+	// ended is closed when the entry is removed, changed or expires. over is true
+	// then, and costs only a load.
 	ended context.Context
 	end   context.CancelFunc
 	over  atomic.Bool
@@ -35,14 +35,14 @@ func newPrincipal(e Entry, r rule, now func() time.Time) *Principal {
 // ID names the key; it is no secret.
 func (p *Principal) ID() string { return p.entry.ID }
 
-// Name is what its owner calls it.
+// Name is the owner's name for the key.
 func (p *Principal) Name() string { return p.entry.Name }
 
-// Role is what the key may do with a collection. It may be kept as long as the
-// key has not ended: a change of its roles ends it.
+// Role is what the key may do with a collection. Callers may keep it as long as the
+// key has not ended: a change of its roles ends the key.
 func (p *Principal) Role(collection string) Role { return roleOf(p.rule.grants, collection) }
 
-// Check is an error that wraps ErrPermission unless the key has that role, or a
+// Check returns an error that wraps ErrPermission unless the key has that role, or a
 // larger one.
 func (p *Principal) Check(collection string, need Role) error {
 	return p.CheckRole(p.Role(collection), collection, need)
@@ -56,7 +56,7 @@ func (p *Principal) CheckRole(has Role, collection string, need Role) error {
 	return fmt.Errorf("%w: key %s has role %v for collection %.200q, want %v", ErrPermission, p.ID(), has, collection, need)
 }
 
-// Admit takes a request, or returns a *RateLimitedError. The error wraps
+// Admit accepts a request, or returns a *RateLimitedError. The error wraps
 // ErrUnauthenticated if the key has ended.
 func (p *Principal) Admit() error {
 	if p.over.Load() {
@@ -85,8 +85,8 @@ func (p *Principal) endedError() error {
 // Ended reports whether the key was removed or changed, or has expired.
 func (p *Principal) Ended() bool { return p.over.Load() }
 
-// OnEnd has f called, in its own goroutine, when the key ends, or now if it
-// has. stop undoes it.
+// OnEnd calls f, in its own goroutine, when the key ends, or now if it has ended. stop
+// cancels this.
 func (p *Principal) OnEnd(f func()) (stop func() bool) { return context.AfterFunc(p.ended, f) }
 
 func (p *Principal) finish() {

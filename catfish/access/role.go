@@ -7,9 +7,9 @@ import (
 	"github.com/catfish-index/catfish/internal/names"
 )
 
-// Role is what a key may do with a collection. Each includes those before it:
-// who writes learns by conditions and answers what was there, so a role that
-// writes and does not read would promise more than it keeps.
+// Role is what a key may do with a collection. Each includes those before it: a
+// writer learns from conditions and answers what the collection contains, so a role
+// that writes and does not read would promise more than it keeps.
 type Role uint8
 
 const (
@@ -38,7 +38,7 @@ type grant struct {
 const (
 	// maxPattern is the longest name of a collection, and *.
 	maxPattern = names.MaxBytes + 1
-	// maxGrants bounds what one look at a collection costs: a microsecond.
+	// maxGrants bounds the cost of one check of a collection: a microsecond.
 	maxGrants = 256
 )
 
@@ -71,7 +71,7 @@ func (g grant) matches(collection string) bool {
 	return g.pattern == collection
 }
 
-// roleOf is the largest of the roles for a collection.
+// roleOf returns the largest of the roles for a collection.
 func roleOf(grants []grant, collection string) Role {
 	r := None
 	for _, g := range grants {
