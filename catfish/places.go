@@ -26,7 +26,7 @@ type Feature struct {
 	Altitudes []float64
 	// Properties is the text of a JSON object, or nil.
 	Properties json.RawMessage
-	// Expires is when the feature is deleted, by the server's clock; zero: never.
+	// Expires is when the feature ceases to exist, by the server's clock; zero: never.
 	Expires time.Time
 	// Revision of the write that made the feature as it is.
 	Revision uint64

@@ -323,7 +323,7 @@ func TestHostileParts(t *testing.T) {
 	}
 }
 
-// beginUpload sends the first bytes of a value of of bytes, in parts.
+// beginUpload sends only the first parts of a value, which together hold the given bytes.
 func beginUpload(t *testing.T, c *Client, number uint32, bytes, of int) {
 	t.Helper()
 	for at := 0; at < bytes; at += 10_000 {

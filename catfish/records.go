@@ -36,7 +36,7 @@ type Record struct {
 	// Revision of the collection that this record was written with; 0: there
 	// is no record.
 	Revision uint64
-	// Expires is when the record is deleted, by the server's clock; zero: never.
+	// Expires is when the record ceases to exist, by the server's clock; zero: never.
 	Expires time.Time
 	Flags   uint16 // the user's own
 }

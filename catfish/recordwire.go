@@ -32,8 +32,8 @@ import (
 //	cursor   moves u64, next u64, sub u64, log2 u8, size u8, done u8, 0 u8
 //	entry    key bytes u16, found, key, value
 //
-// A part is some bytes of a value that is put in parts: those at offset at of all of
-// (recordlargeput.go). If has putParts: in the value's place is the upload u32.
+// A part has bytes of a value of size of, from offset at on (recordlargeput.go). If has
+// putParts: in the value's place is the upload u32.
 //
 // Expiry is in ns by the server's clock (openRecords), 0: never. A lease of 0 was
 // not granted. Like those of searchMany the values of a get end

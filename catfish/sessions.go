@@ -44,7 +44,7 @@ func (p *sessions) notify() {
 }
 
 // failed notes why no new session exists. Waiting searches get the error: some
-// failures are permanent, such as that of an expired key.
+// failures are permanent, such as that of a key that is no longer valid.
 func (p *sessions) failed(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

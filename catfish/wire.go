@@ -76,7 +76,7 @@ const (
 	kindSwap
 
 	// lastRequest is in the hello, so that clients send no kind that this
-	// server does not know. New kinds always get greater numbers.
+	// server does not know. Kinds are only ever added, after the last one.
 	lastRequest = kindSwap
 
 	kindReply   fastmsg.Kind = 64

@@ -31,7 +31,7 @@ func (h *handler) Opened(c *fastmsg.Conn) {
 	}
 	peer := &peer{sub: h.heartbeats.Add(c, interval)}
 	if h.s.access != nil {
-		// nil, if the key has expired since answerHello: then each request fails.
+		// nil, if the key became invalid after answerHello: then each request fails.
 		peer.guard, _ = h.s.access.byTicket(ticketOf(hello))
 	}
 	if h.s.rec != nil {
