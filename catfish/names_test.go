@@ -12,8 +12,8 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// No kind of collection is created with a name that the rule refuses, neither by a
-// client, nor by a message that no client sends, nor by the server's process.
+// TestBadNames: no kind of collection is created with a name that the rule refuses: not
+// by a client, not by a message that no client sends, not by the server's process.
 func TestBadNames(t *testing.T) {
 	s := startServer(t, ServerOptions{DataDir: filepath.Join(t.TempDir(), "data")})
 	if err := s.WaitReady(t.Context()); err != nil {
@@ -64,8 +64,8 @@ func (o *ServerOptions) check() error {
 	return o.validate()
 }
 
-// A collection that has a name from before the rule is served, and can be swapped and
-// dropped, after which there is none of that name.
+// TestOldBadNames: a collection whose name predates the rule is served, and can be
+// swapped and dropped, after which none of that name exists.
 func TestOldBadNames(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	db, err := disk.Open(dir, disk.Options{})
@@ -83,7 +83,7 @@ func TestOldBadNames(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// The operator may have given the options of one again.
+	// The operator may have given the options of one a second time.
 	s := startServer(t, ServerOptions{DataDir: dir, Features: map[string]FeaturesOptions{"a b": {}}})
 	c, ctx := dial(t, s, messagesOnly(TransportTCP)), t.Context()
 	if err := s.WaitReady(ctx); err != nil {

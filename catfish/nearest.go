@@ -11,7 +11,7 @@ import (
 )
 
 // Nearest returns the k objects nearest to (x, y) by Euclidean distance
-// to their rectangles, nearest first, ties by id. There are fewer when
+// to their rectangles, nearest first, ties by id. It returns fewer if
 // the collection holds fewer. k is at most MaxNearest.
 func (c *Client) Nearest(ctx context.Context, x, y float64, k int) ([]Neighbor, error) {
 	return c.NearestWithin(ctx, x, y, k, math.Inf(1))

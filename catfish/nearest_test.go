@@ -11,8 +11,8 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// TestNearestWithin: by every path, what is within a distance is the front of
-// what is nearest; the bound itself is within.
+// TestNearestWithin: by every path, the objects within a distance are the first of
+// the nearest objects; the bound itself is within.
 func TestNearestWithin(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	items := make([]rstar.Item, 3000)
@@ -52,8 +52,8 @@ func TestNearestWithin(t *testing.T) {
 	}
 }
 
-// TestNearestLimits: bad numbers are refused by the client, and by a server
-// that is asked without it.
+// TestNearestLimits: the client refuses bad numbers, and so does the server
+// if a request does not come from a Client.
 func TestNearestLimits(t *testing.T) {
 	s := startServer(t, ServerOptions{})
 	for _, tr := range []string{TransportTCP, TransportSoft} {
@@ -74,7 +74,7 @@ func TestNearestLimits(t *testing.T) {
 		if _, err := ses.call(t.Context(), kindNearest, req, nil); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "65536") {
 			t.Errorf("the server takes k above the limit: %v", err)
 		}
-		// It sends no more than is within.
+		// The server sends no objects beyond the bound.
 		for i := range 3 {
 			if err := c.Insert(t.Context(), square(10*float64(i), 0), 1); err != nil {
 				t.Fatal(err)

@@ -6,23 +6,23 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// nearestScan is a nearest in steps: rstar.Browse as pieces.
+// nearestScan carries out a nearest in steps: an rstar.Browse as pieces.
 type nearestScan struct {
 	browse *rstar.Browse
 	k      int
 	within float64
 	near   []rstar.Neighbor // of one step
-	found  [][]rstar.Item   // full pieces, and the one that is filled
+	found  [][]rstar.Item   // full pieces, and the last one, which is being filled
 	n      int              // objects in them
 	taken  int              // pieces that Take has returned
 	ended  bool
 }
 
-// pieceItems is how many objects of an answer are sent at a time: as many as
-// those of a Scan. All 65,536 at once kept the other clients waiting for 8 ms.
+// pieceItems is how many objects of an answer are sent at a time, the same as for
+// a Scan. All 65,536 at once kept the other clients waiting for 8 ms.
 const pieceItems = 32 << 10 / itemBytes
 
-// newNearestScan goes on after the objects that were found already.
+// newNearestScan continues after the objects that were found already.
 func newNearestScan(rest *rstar.Browse, found []rstar.Neighbor, req *request) *nearestScan {
 	n := &nearestScan{browse: rest, k: int(req.limit), within: req.within}
 	n.ended = n.keep(found)

@@ -7,8 +7,8 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// The answer of a nearest is sent in pieces, in order, and what was sent is held
-// no more.
+// TestNearestPieces: the answer to a nearest is sent in pieces, in order, and a piece
+// is no longer held once it was sent.
 func TestNearestPieces(t *testing.T) {
 	tree, err := rstar.New(rstar.Options{})
 	if err != nil {

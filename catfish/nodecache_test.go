@@ -62,9 +62,9 @@ func warm(t testing.TB, c *Client, tr *rstar.Tree) {
 	mustFind(t, c, tr, rstar.Rect{MaxX: 2, MaxY: 2})
 }
 
-// TestCachedOneRoundTrip: once the internal nodes are cached, a search is one
-// round trip, of its leaves, a line for each copy that it used, and the
-// header now and then; without a cache it is one for each level.
+// TestCachedOneRoundTrip: once the internal nodes are cached, a search takes one
+// round trip, for its leaves, a line for each copy that it used, and the
+// header now and then; without a cache it takes one for each level.
 func TestCachedOneRoundTrip(t *testing.T) {
 	s, tr := cachedServer(t)
 	cached := dial(t, s, Options{Transport: TransportSHM, Policy: "offload-cached"})
@@ -87,8 +87,8 @@ func TestCachedOneRoundTrip(t *testing.T) {
 	if trips := p.RoundTrips - b.RoundTrips; trips <= n*2 || trips > n*height {
 		t.Errorf("without a cache %d round trips for %d searches of %d levels", trips, n, height)
 	}
-	// Without a cache each search reads the header besides; with one, each
-	// node that was not read has its line read.
+	// Without a cache each search also reads the header; with one, the search
+	// reads the line of each node that it does not read.
 	want := p.Reads - b.Reads - n + n/remote.HeaderEvery
 	if reads := c.Reads - a.Reads; reads != want {
 		t.Errorf("%d reads for %d searches, want %d", reads, n, want)
@@ -103,8 +103,8 @@ func TestCachedOneRoundTrip(t *testing.T) {
 	}
 }
 
-// TestCachedHeads: of leaves that hardly have an object in a rectangle, the
-// first lines are read; a few of these searches need a second round trip.
+// TestCachedHeads: of leaves that have hardly any object in a rectangle, a search
+// reads the first lines; a few of these searches need a second round trip.
 func TestCachedHeads(t *testing.T) {
 	s, tr := cachedServer(t)
 	c := dial(t, s, Options{Transport: TransportSHM, Policy: "offload-cached"})
@@ -146,8 +146,8 @@ func insertLarge(t *testing.T, tr *rstar.Tree, r *rand.Rand, id uint64) (at rsta
 	return at, tr.Stats().Moves != before
 }
 
-// TestCachedRepair: an insertion that only enlarges boxes has the nodes
-// concerned read again, once for all clients of the process.
+// TestCachedRepair: after an insertion that only enlarges boxes the nodes
+// concerned are read again, once for all clients of the process.
 func TestCachedRepair(t *testing.T) {
 	s, tr := cachedServer(t)
 	c := dial(t, s, Options{Transport: TransportSHM, Policy: "offload-cached"})
@@ -171,7 +171,7 @@ func TestCachedRepair(t *testing.T) {
 	}
 }
 
-// TestCachedRepairNearest: the same of the nearest objects.
+// TestCachedRepairNearest is TestCachedRepair for the nearest objects.
 func TestCachedRepairNearest(t *testing.T) {
 	s, tr := cachedServer(t)
 	c := dial(t, s, Options{Transport: TransportSHM, Policy: "offload-cached"})
@@ -184,7 +184,7 @@ func TestCachedRepairNearest(t *testing.T) {
 		}
 		at, moved := insertLarge(t, tr, r, uint64(threeLevels+i))
 		all = append(all, rstar.Item{Rect: at, ID: uint64(threeLevels + i)})
-		x, y := at.MaxX+0.01, at.MaxY+0.01 // the grown box is nearest
+		x, y := at.MaxX+0.01, at.MaxY+0.01 // the enlarged box is nearest
 		restarts := c.Counters().Restarts
 		n, err := c.Nearest(t.Context(), x, y, 5)
 		if err != nil {
@@ -202,9 +202,9 @@ func TestCachedRepairNearest(t *testing.T) {
 	}
 }
 
-// TestCachedAfterMoves: whatever the copies are of, answers are right:
-// between searches the tree is rebuilt more or less, so that children named
-// by copies are freed, or serve elsewhere.
+// TestCachedAfterMoves: answers are right whatever state the copies are of.
+// Between searches the tree is more or less rebuilt, so that children which
+// copies name are freed, or reused elsewhere.
 func TestCachedAfterMoves(t *testing.T) {
 	s, tr := cachedServer(t)
 	r := rand.New(rand.NewPCG(4, 2))
@@ -221,7 +221,7 @@ func TestCachedAfterMoves(t *testing.T) {
 			}
 			all[i].Rect = to
 		}
-		// A client that just came has the present M, and all old copies.
+		// A client that has just connected has the present M, and all old copies.
 		c := dial(t, s, Options{Transport: TransportSHM, Policy: "offload-cached"})
 		for range 20 {
 			q := someQuery(r)
@@ -259,7 +259,7 @@ func nearestOf(items []rstar.Item, x, y float64, k int) []float64 {
 	return d[:k]
 }
 
-// TestCachedSmall: a cache that is far too small costs reads, nothing else.
+// TestCachedSmall: a cache that is far too small costs reads, and nothing else.
 func TestCachedSmall(t *testing.T) {
 	s, tr := cachedServer(t)
 	for _, it := range scattered(2, 30_000) {
@@ -285,7 +285,7 @@ func TestTrustedCache(t *testing.T) {
 	c := dial(t, s, Options{Transport: TransportSHM, Policy: "offload-cached",
 		TrustCache: true, HeartbeatInterval: 10 * time.Second})
 	warm(t, c, tr) // reads
-	warm(t, c, tr) // looks at the lines
+	warm(t, c, tr) // reads the lines
 	before := c.Counters()
 	const n = 10 * remote.HeaderEvery
 	r := rand.New(rand.NewPCG(6, 2))
@@ -299,7 +299,7 @@ func TestTrustedCache(t *testing.T) {
 		t.Errorf("%d reads for %d searches of %d leaves, want %d", got, n, leaves, want)
 	}
 
-	// Far from everything: a box must grow for it.
+	// Far from all others: a box must grow for this object.
 	far := rstar.Rect{MinX: 5, MinY: 5, MaxX: 5, MaxY: 5}
 	if err := tr.Insert(far, 1<<40); err != nil {
 		t.Fatal(err)
@@ -312,7 +312,7 @@ func TestTrustedCache(t *testing.T) {
 	mustFind(t, c, tr, far)
 }
 
-// estimateOf asks the client, which has all internal nodes.
+// estimateOf asks a client that has cached all internal nodes for its estimate.
 func estimateOf(t *testing.T, c *Client, r rstar.Rect) Estimate {
 	t.Helper()
 	q, e := query{rect: r, at: &c.conn.sessions.latest().slabs[DefaultCollection].slab}, Estimate{}
@@ -323,7 +323,7 @@ func estimateOf(t *testing.T, c *Client, r rstar.Rect) Estimate {
 	return e
 }
 
-// wholeLeaves draws a query for which no leaf is read by its heads.
+// wholeLeaves draws a query for which all leaves are read whole, not by first lines.
 func wholeLeaves(t *testing.T, c *Client, r *rand.Rand) rstar.Rect {
 	t.Helper()
 	for {
@@ -335,9 +335,9 @@ func wholeLeaves(t *testing.T, c *Client, r *rand.Rand) rstar.Rect {
 	}
 }
 
-// TestTrustedCacheKeepsTheOld: while a writer moves everything about,
-// objects that stay are found by a client that trusts its copies, once.
-func TestTrustedCacheKeepsTheOld(t *testing.T) {
+// TestTrustedCacheFindsUnmovedObjects: while a writer moves all other objects, a client
+// that trusts its copies finds the objects that stay, each once.
+func TestTrustedCacheFindsUnmovedObjects(t *testing.T) {
 	s, tr := cachedServer(t)
 	stay := scattered(1, threeLevels)
 	c := dial(t, s, Options{Transport: TransportSHM, Policy: "offload-cached",

@@ -9,11 +9,11 @@ import (
 	"syscall"
 )
 
-// otherPorts are of the same server, and do not speak its protocol. That of HTTP waits
-// for more of what it takes for a request.
+// otherPorts names ports of the same server that do not speak its protocol. The HTTP
+// port takes a hello for part of a request, and waits for the rest.
 const otherPorts = "the ports of --http, --grpc and --metrics are others"
 
-// noHello says what is at an address if it did not answer as a server does.
+// noHello says what listens at an address, if it did not answer as a server does.
 func noHello(ctx context.Context, err error) error {
 	var broken net.Error
 	switch {

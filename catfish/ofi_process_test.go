@@ -20,8 +20,8 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// envServe makes this test binary a server, in a process of its own that
-// can be stopped and killed.
+// envServe makes this test binary a server, in a separate process that can
+// be stopped and killed.
 const envServe = "CATFISH_TEST_SERVE"
 
 // serveChild serves 500 squares over ofi until its standard input ends.
@@ -58,7 +58,7 @@ func serveChild() {
 	os.Exit(0)
 }
 
-// startChild starts that server and returns its address.
+// startChild starts serveChild in a process and returns the server's address.
 func startChild(t *testing.T) (*exec.Cmd, string) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -104,7 +104,7 @@ func dialChild(t *testing.T, addr, policy string) *Client {
 
 // TestStoppedServer: over verbs, offloaded searches complete while the
 // whole server process is stopped: the card serves them. Over libfabric's
-// tcp they wait for it, as its CPU serves reads.
+// tcp they wait for the process, whose CPU serves the reads.
 func TestStoppedServer(t *testing.T) {
 	cmd, addr := startChild(t)
 	c := dialChild(t, addr, "offload")
@@ -153,7 +153,7 @@ func TestStoppedServer(t *testing.T) {
 	select {
 	case err := <-ended:
 		t.Errorf("%d searches done over a stopped server's sockets: %v", done.Load(), err)
-	case <-time.After(100 * time.Millisecond): // for what is wrong to show itself
+	case <-time.After(100 * time.Millisecond): // time for a wrong answer to arrive
 	}
 	signal(syscall.SIGCONT)
 	if err := <-ended; err != nil {
@@ -162,7 +162,7 @@ func TestStoppedServer(t *testing.T) {
 }
 
 // TestKilledServer kills the server in the middle of reads and messages:
-// every call ends, with the errors that the package documents.
+// every call ends with an error that the package documents.
 func TestKilledServer(t *testing.T) {
 	for _, policy := range []string{"fast", "fetch", "offload"} {
 		cmd, addr := startChild(t)
@@ -187,7 +187,7 @@ func TestKilledServer(t *testing.T) {
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		time.AfterFunc(3*time.Second, cancel) // they wait for the server to come back
+		time.AfterFunc(3*time.Second, cancel) // the calls wait for the server to come back
 		for range 8 {
 			err := <-errs
 			if !errors.Is(err, ErrNoServer) && !errors.Is(err, context.Canceled) && !RetrySafe(err) {

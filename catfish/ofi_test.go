@@ -4,8 +4,8 @@ package catfish
 
 import "os"
 
-// The tests run over libfabric's tcp, which is everywhere, or over what
-// the environment names where there is a card or Soft-RoCE.
+// The tests run over libfabric's tcp, which every host has, or over the provider
+// that the environment names, on a host with a card or Soft-RoCE.
 func init() {
 	oneSided = []string{TransportOFI}
 	offered = append(offered, TransportOFI)

@@ -40,11 +40,11 @@ const (
 	DefaultHeartbeatInterval = 10 * time.Millisecond
 	// DefaultDialTimeout bounds Dial and each reconnection attempt.
 	DefaultDialTimeout = 5 * time.Second
-	// DefaultWindow is how many reads of one search are under way at
+	// DefaultWindow is how many reads of one search are in flight at
 	// once: the outstanding reads that common cards grant a queue pair.
 	DefaultWindow = 16
-	// maxWindow bounds Window: a server over soft keeps so many answers for a
-	// client that does not take them.
+	// maxWindow bounds Window: a server over soft keeps that number of answers
+	// for a client that does not take them.
 	maxWindow = 1024
 	// maxReadChannels bounds concurrent offloaded searches of the clients that
 	// share read channels; more queue pairs than that would only fill the card's
@@ -75,15 +75,15 @@ type ServerOptions struct {
 	// for each client: they poll their completion queues. Costs a core per
 	// worker.
 	Polling bool
-	// WorkerPerConnection gives each connection a worker of its own, as the
-	// paper's server has one (section IV-B), with an operating system thread of
-	// its own while it polls; Workers must be 0. At most MaxConnectionWorkers connections of a
-	// transport. A worker that polls spins until the kernel takes its core
-	// away: with more clients than cores this is the collapse of figure 7. One
-	// that waits for events sleeps at once, without spinning before. Each
-	// worker that polls keeps one of Go's GOMAXPROCS, which belongs to the whole
-	// process and is not changed here: set it to more than the number of
-	// clients, or all others wait until Go takes a worker's turn away, every
+	// WorkerPerConnection gives each connection a worker of its own, as in the
+	// paper's server (section IV-B), with an operating system thread of its own
+	// while it polls; Workers must be 0. A transport serves at most
+	// MaxConnectionWorkers connections. A worker that polls spins until the kernel
+	// takes its core away: with more clients than cores this is the collapse of
+	// figure 7. A worker that waits for events sleeps at once, without spinning
+	// before. Each worker that polls keeps one of Go's GOMAXPROCS, which belongs to
+	// the whole process and is not changed here: set it to more than the number of
+	// clients, or all other goroutines wait until Go preempts a worker, every
 	// 10 ms.
 	WorkerPerConnection bool
 	// HeartbeatInterval, 0: DefaultHeartbeatInterval; 1 ms to 10 s.
@@ -101,9 +101,9 @@ type ServerOptions struct {
 	// SocketPath is shm's unix socket. Empty: PORT.sock in directory
 	// catfish-UID, which is made in $XDG_RUNTIME_DIR, /run/user/UID, /run or the
 	// temp directory: the first one that this user can write to, in which no
-	// other user can replace it, and which those can enter whom SocketMode
-	// admits. SocketMode (0: 0600) is who may connect, and opens catfish-UID to
-	// them, but no directory of a SocketPath.
+	// other user can replace it, and which the users that SocketMode admits can
+	// enter. SocketMode (0: 0600) says which users may connect, and opens
+	// catfish-UID to these users, but no directory of a SocketPath.
 	SocketPath string
 	SocketMode fs.FileMode
 	// Collections are hosted besides DefaultCollection.
@@ -122,31 +122,31 @@ type ServerOptions struct {
 	Features map[string]FeaturesOptions
 	// Keep are collections of boxes that are kept in DataDir: of Collections, or
 	// DefaultCollection, or others, which are hosted, too. A write to them is
-	// answered when it is durable. One that DataDir has from before is kept in any
-	// case: it is an error to name it in Collections and not here. Server.Kept has
-	// them, Server.Collection has not.
+	// answered when it is durable. A collection that DataDir holds already is kept in
+	// any case: it is an error to name it in Collections and not here. Server.Kept
+	// returns kept collections, Server.Collection does not.
 	Keep []string
 	// DataDir is where the features of all collections are kept, the boxes of
-	// those of Keep, and their log; empty: in memory alone. Sync says when a write is durable, and LogBytes how
-	// much of the log is kept (store.Options).
+	// the collections of Keep, and their log; empty: in memory alone. Sync says when a
+	// write is durable, and LogBytes how much of the log is kept (store.Options).
 	DataDir  string
 	Sync     disk.Sync
 	LogBytes int64
 	// AcceptLoss serves a DataDir in which acknowledged writes are missing, which is
 	// refused otherwise (disk.ErrLost). Its files are kept aside, in DataDir/damaged-N.
 	AcceptLoss bool
-	// Watch bounds what the watchers of features take, those of gRPC and of this
-	// process included. 0 in a field means the default.
+	// Watch bounds the resources of the watchers of features, including those of
+	// gRPC and of this process. 0 in a field means the default.
 	Watch store.WatchLimits
-	// BackupDir is where clients may have backups made; empty: nowhere.
+	// BackupDir is where clients may order backups; empty: nowhere.
 	BackupDir string
 	// MaxResults bounds the objects of one answer, 0: DefaultMaxResults. A
 	// search that finds more fails with ErrTooLarge, unless it has a limit.
 	MaxResults int
-	// MemoryLimit is what the server is to hold in memory, in bytes, 0:
+	// MemoryLimit is the memory that the server is to hold at most, in bytes, 0:
 	// DefaultMemoryLimit. Answers that wait for clients take a quarter of it
 	// at most. While the process holds more, writes and connections over rings are
-	// refused with ErrBusy; searches go on.
+	// refused with ErrBusy; searches continue.
 	MemoryLimit int64
 	// Loading are collections, of those above or DefaultCollection, that the
 	// server's owner is about to fill. Clients get ErrNotReady until SetReady.
@@ -155,22 +155,22 @@ type ServerOptions struct {
 	// with shm of one user, may have created, 0: DefaultClientCollections.
 	// Negative: clients create and drop none.
 	ClientCollections int
-	// Record has what the server is asked written to a file.
+	// Record selects the requests that the server writes to a file.
 	Record RecordOptions
 	// Logger, nil: slog.Default().
 	Logger *slog.Logger
 
-	maybeOFI bool // nobody asked for ofi: without it if it fails
-	// wrap, in tests, puts a provider between; firstPinned is the size of the
+	maybeOFI bool // no option asked for ofi: serve without it if it fails
+	// wrap, in tests, wraps a provider; firstPinned is the size of the
 	// first region where memory is pinned, 0: FirstPinnedBytes.
 	wrap        func(rdma.Device) rdma.Device
 	firstPinned int64
 	nameLease   time.Duration // in tests, 0: nameLease
 	// now, in tests, is the clock of records.
 	now func() time.Duration
-	// later, in tests, has a request answered later, if it does not return nil.
+	// later, in tests, defers the reply to a request, if it does not return nil.
 	later func(fastmsg.Kind, []byte) pending
-	// resident, in tests, says what the process holds in memory.
+	// resident, in tests, says how much memory the process holds.
 	resident func(context.Context) (int64, error)
 }
 
@@ -276,7 +276,7 @@ func (o *ServerOptions) validate() error {
 	return o.checkLoading()
 }
 
-// checkLoading finds a name that no collection would ever have.
+// checkLoading finds a name in Loading that no collection would ever have.
 func (o *ServerOptions) checkLoading() error {
 	for _, n := range o.Loading {
 		_, features := o.Features[n]
@@ -298,7 +298,7 @@ func checkInterval(d time.Duration) error {
 	return nil
 }
 
-// checkName is for the name of a collection that is to be created.
+// checkName checks the name of a collection that is to be created.
 func checkName(n string) error {
 	if err := names.Check(n); err != nil {
 		return fmt.Errorf("%w: %w", ErrOption, err)
@@ -306,7 +306,7 @@ func checkName(n string) error {
 	return nil
 }
 
-// checkFind is for the name of one that may be there, from before the rule. Names with
+// checkFind checks the name of a collection that may predate the rule. Names with
 // slashes are those of shards (shardName), which are no collections to clients.
 func checkFind(n string) error {
 	err := names.CheckLength(n)
@@ -322,7 +322,7 @@ func checkFind(n string) error {
 // Fabric picks a device of libfabric. The zero value is the first RDMA
 // device; see ofi.Options.
 type Fabric struct {
-	Provider string // verbs, tcp; empty: verbs, or what the server has if ofi is pinned
+	Provider string // verbs, tcp; empty: verbs, or the server's provider if ofi is pinned
 	Device   string // mlx5_0, rxe0
 	Addr     string // IP address on the fabric
 }
@@ -331,75 +331,75 @@ type Fabric struct {
 // default policy and the default collection.
 type Options struct {
 	// Transport is auto (or empty), shm, soft, ofi or tcp. Anything but
-	// auto pins it: when it cannot be had, Dial fails with ErrTransport.
+	// auto pins it: if it is not available, Dial fails with ErrTransport.
 	Transport string
 	// Fabric picks ofi's device among several.
 	Fabric Fabric
 	// Policy is one of Schemes(), empty: the default one. fetch reads the
 	// answers to its messages, which the server leaves for it; tcp uses plain
-	// sockets whatever the transport; fast-polling and fast-polling-cq have the server's worker poll
-	// for as long as the client is connected, the ring's memory or its
-	// completion queue. Custom, if set, decides instead.
+	// sockets whatever the transport; fast-polling and fast-polling-cq make the
+	// server's worker poll the ring's memory or its completion queue, for as long
+	// as the client is connected. Custom, if set, decides instead.
 	Policy string
 	Custom Policy
 	// Backoff has the parameters of Algorithm 1, for policies paper and
-	// paper-literal; others have no use for it. The zero value is the
+	// paper-literal; other policies ignore it. The zero value is the
 	// paper's.
 	Backoff Backoff
-	// Shared is what this client has in common with others, nil: with all of
-	// the process that name none. Two clusters in one process that are to
-	// share nothing, or tests, bring their own.
+	// Shared is what this client has in common with others, nil: with all clients
+	// of the process that name none. Tests, and two clusters in one process that
+	// are to share nothing, bring their own.
 	Shared *Shared
 	// OnRestart, if not nil, is called when the client has reconnected and
-	// finds another life of the server, before any call is answered by it.
+	// finds another incarnation of the server, before the server answers any call.
 	// Calls wait meanwhile, as for a server that is away. To load the data
-	// again, dial in it, since this client waits. An error fails all calls of
-	// this client (ErrRestarted) until AcceptRestart, or the next restart. ctx is done when
-	// the client is closed. nil: reads of a collection that is empty after a
-	// restart fail with ErrRestarted, until it has objects or AcceptRestart
-	// is called.
+	// again, call Dial in OnRestart, since this client waits. An error fails all
+	// calls of this client (ErrRestarted) until AcceptRestart, or the next restart.
+	// ctx is done when the client is closed. nil: reads of a collection that is
+	// empty after a restart fail with ErrRestarted, until it has objects or
+	// AcceptRestart is called.
 	OnRestart func(ctx context.Context, old, new ServerInfo) error
 	// Collection, empty: DefaultCollection.
 	Collection string
-	// Key is shown to a server that wants one (ErrUnauthenticated). It is sent
-	// as it is, over the server's TCP port: see docs/security.md.
+	// Key is sent to a server that demands one (ErrUnauthenticated), in plain text,
+	// over the server's TCP port: see docs/security.md.
 	Key string
 	// DialTimeout, 0: DefaultDialTimeout.
 	DialTimeout time.Duration
 	// HeartbeatInterval asked of the server, 0: the server's own. A client that
 	// has sent no request for a second, because it is idle or only offloads,
 	// gets one heartbeat a second, if its interval is shorter, until it sends
-	// one.
+	// a request.
 	HeartbeatInterval time.Duration
 	// RingBytes of the response ring, 0: fastmsg's default, 256 KiB; at most 8
-	// MiB. The server keeps as much for this client, and refuses it when the
-	// rings of all clients take more than half of its memory limit.
+	// MiB. The server keeps the same amount for this client, and refuses the client
+	// if the rings of all clients take more than half of its memory limit.
 	RingBytes int
-	// Window is the number of reads of one search under way at once, 0:
+	// Window is the number of reads of one search in flight at once, 0:
 	// DefaultWindow. ReadChannels is the number of searches that can offload
 	// at the same time, 0: twice GOMAXPROCS; at most 64. Clients with the same
-	// Shared, server, transport and Window share read channels: as many as all
-	// of them may have, at most 64. They are opened when they are needed.
+	// Shared, server, transport and Window share read channels: the sum of their
+	// ReadChannels, at most 64. Read channels are opened when they are needed.
 	Window, ReadChannels int
 	// CacheBytes bounds the internal nodes that are cached to save round
 	// trips when offloading; clients with the same Shared that name a
-	// server and a collection alike share them. 0: DefaultCacheBytes with
-	// policies that are made for it (offload-cached, cost), none with the
+	// server and a collection alike share the cache. 0: DefaultCacheBytes with
+	// policies that are made for a cache (offload-cached, cost), none with the
 	// paper's or a Custom one. Negative: none.
 	CacheBytes int64
 	// TrustCache uses cached nodes for up to one heartbeat interval without
 	// validating them. It saves reads, and gives up a promise: a search may
-	// miss an object that was inserted, or moved to where it is, less than
-	// that long before the search began. What was there for longer is
-	// found, once.
+	// miss an object that was inserted, or moved to its place, less than
+	// that interval before the search began. Objects that were in place for
+	// longer are found, once.
 	TrustCache bool
 	// Seed of the policy's random choices, 0: drawn at random.
 	Seed uint64
 	// Logger, nil: slog.Default().
 	Logger *slog.Logger
 
-	// wrap puts a provider between, for fault injection in tests. keepYoung, in
-	// tests, keeps references of records of any age.
+	// wrap wraps a provider, for fault injection in tests. keepYoung, in tests,
+	// keeps references of records of any age.
 	wrap      func(rdma.Device) rdma.Device
 	keepYoung bool
 	nameLease time.Duration // in tests, 0: nameLease

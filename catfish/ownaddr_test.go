@@ -6,9 +6,9 @@ import (
 	"runtime"
 )
 
-// ownAddr is where a server listens first that is stopped and started again at the
+// ownAddr is the first address of a server that is stopped and started again at the
 // same address. On Linux all of 127.0.0.0/8 is this machine's, so that no test of
-// another process, which gets any free port, gets this one meanwhile.
+// another process, which gets any free port, gets this port meanwhile.
 func ownAddr() string {
 	if runtime.GOOS != "linux" {
 		return "127.0.0.1:0"

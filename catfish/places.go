@@ -15,8 +15,8 @@ import (
 
 // Feature is a place: an id, a geometry, properties.
 type Feature struct {
-	// ID is unique in its collection, 1 to 512 bytes of UTF-8. Empty in a Put:
-	// one is made (UUIDv7, RFC 9562).
+	// ID is unique in its collection, 1 to 512 bytes of UTF-8. If it is empty, a Put
+	// makes one (UUIDv7, RFC 9562).
 	ID string
 	// Geometry of any GeoJSON type, or nil.
 	Geometry orb.Geometry
@@ -26,9 +26,9 @@ type Feature struct {
 	Altitudes []float64
 	// Properties is the text of a JSON object, or nil.
 	Properties json.RawMessage
-	// Expires is when it is gone, by the server's clock; zero: never.
+	// Expires is when the feature ceases to exist, by the server's clock; zero: never.
 	Expires time.Time
-	// Revision of the write that made it so.
+	// Revision of the write that made the feature as it is.
 	Revision uint64
 	// Distance of a Nearest: metres, or the unit of a planar space.
 	Distance float64
@@ -36,8 +36,8 @@ type Feature struct {
 
 // FeatureQuery says which features are wanted. The zero value is all of them.
 type FeatureQuery struct {
-	// Area is a Box, a Circle or a Polygon; nil: everywhere, and nowhere: features
-	// without a geometry, too.
+	// Area is a Box, a Circle or a Polygon; nil: all features, also those without a
+	// geometry.
 	Area *Area
 	// Relation is what must hold between a feature and the area: Intersects, Within
 	// or Contains.
@@ -45,15 +45,15 @@ type FeatureQuery struct {
 	// Filter is a condition on properties, id, geometry type and times, in CEL
 	// (docs/filters.md). Empty: none.
 	Filter string
-	// Limit is how many are wanted; 0: all. Limits apply to what has passed the
-	// filter.
+	// Limit is how many features are wanted; 0: all. It counts features that have
+	// passed the filter.
 	Limit int
-	// Order says in which order they come, and which of them if there are more
-	// than Limit: AnyOrder or ByID.
+	// Order says in which order the features come, and which of them if more than
+	// Limit match: AnyOrder or ByID.
 	Order Order
-	// After continues an order by id behind this one.
+	// After continues an order by id after this id.
 	After string
-	// Fields are the parts of features that are wanted. Filters see all of them.
+	// Fields are the parts of features that are wanted. Filters see all parts.
 	Fields FeatureFields
 }
 
@@ -84,14 +84,14 @@ func (q *NearestQuery) ofStore() store.NearestQuery {
 
 // FeatureFields says which parts of features are wanted. The zero value is all.
 type FeatureFields struct {
-	// Fields are names of properties; none: all. One that a feature does not have
-	// is left out.
+	// Fields are names of properties; none: all. A property that a feature does not
+	// have is left out.
 	Fields []string
-	// NoProperties, NoGeometry: these are left out altogether.
+	// NoProperties and NoGeometry leave out all properties, and the geometry.
 	NoProperties, NoGeometry bool
 }
 
-// FeaturesOptions configure a collection of features. They do not change.
+// FeaturesOptions configure a collection of features, and do not change.
 type FeaturesOptions struct {
 	Space Space `json:"space"` // Geographic or Planar
 	// Title and Description are for people.
@@ -105,7 +105,7 @@ type LocalOptions struct {
 	// AcceptLoss opens a directory in which acknowledged writes are missing, which is
 	// refused otherwise (ErrLost). Its files are kept aside, in its damaged-N.
 	AcceptLoss bool
-	// LogBytes is about how much of the log is kept for watchers; 0: 256 MiB.
+	// LogBytes is roughly how much of the log is kept for watchers; 0: 256 MiB.
 	LogBytes int64
 	// SlabBytes bounds each part of a collection's memory: tree, records, keys.
 	// It is address space until it is used. 0: 64 GiB.
@@ -114,7 +114,7 @@ type LocalOptions struct {
 	Logger    *slog.Logger // nil: none
 	// Now is the time since the Unix epoch, never going back; nil: the clock.
 	Now func() time.Duration
-	// Workers load collections at the start; 0: one for each processor.
+	// Workers is how many goroutines load collections at the start; 0: one for each processor.
 	Workers int
 	Watch   store.WatchLimits
 }
@@ -148,8 +148,8 @@ type (
 	Why = store.Why
 )
 
-// Orders. ByID is that of the bytes of ids. It is stable: what is written in the
-// meantime moves nothing else.
+// Orders. ByID is the order of the bytes of ids. It is stable: writes in the
+// meantime move no other feature.
 const (
 	AnyOrder = store.AnyOrder
 	ByID     = store.ByID
@@ -171,17 +171,17 @@ const (
 // Kinds of a FeatureEvent. A feature matches if it lies in the area and passes the
 // filter.
 const (
-	Progress = store.Progress // there was nothing else up to Resume
+	Progress = store.Progress // no other event happened up to Resume
 	Enter    = store.Enter    // it matches now, and did not before
-	Exit     = store.Exit     // it did before, and does not now; see Why
-	Inside   = store.Inside   // it does, as before, and its geometry is another
-	Changed  = store.Changed  // it does, as before, and was written with the same geometry
+	Exit     = store.Exit     // it matched before, and does not now; see Why
+	Inside   = store.Inside   // it matches, as before, and its geometry is another
+	Changed  = store.Changed  // it matches, as before, and was written with the same geometry
 )
 
 // Reasons of an Exit.
 const (
-	Moved    = store.Moved    // it is not in the area any more
-	Filtered = store.Filtered // it is, but does not pass the filter any more
+	Moved    = store.Moved    // the feature is not in the area any more
+	Filtered = store.Filtered // it is in the area, but does not pass the filter any more
 	Deleted  = store.Deleted
 	Expired  = store.Expired // deleted after its time
 )
@@ -199,7 +199,7 @@ func SyncInterval(d time.Duration) Sync { return disk.SyncInterval(d) }
 // east it crosses 180 degrees.
 func Box(west, south, east, north float64) *Area { return store.Box(west, south, east, north) }
 
-// Circle is what is at most radius away, in metres or the unit of a planar space.
+// Circle is the area at most radius away, in metres or the unit of a planar space.
 func Circle(x, y, radius float64) *Area { return store.Circle(x, y, radius) }
 
 // Polygon is the area of an orb.Polygon or orb.MultiPolygon.

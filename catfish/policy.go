@@ -6,7 +6,7 @@ import (
 	"github.com/catfish-index/catfish/policy"
 )
 
-// What a policy is and sees: package policy has the documentation.
+// Types of a policy and of its input: package policy has the documentation.
 type (
 	Policy      = policy.Policy
 	Learner     = policy.Learner
@@ -37,7 +37,7 @@ const (
 	Offload       = policy.Offload
 )
 
-// DefaultPolicy is what "default" stands for.
+// DefaultPolicy is the scheme that "default" stands for.
 const DefaultPolicy = policy.Default
 
 // Schemes lists the names that Options.Policy takes, "default" first.

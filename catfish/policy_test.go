@@ -10,7 +10,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// probe is a user's own policy: it alternates and notes what it is told.
+// probe is a user's own policy: it alternates, and counts what it observes.
 type probe struct {
 	mu       sync.Mutex
 	n        int
@@ -48,8 +48,8 @@ func (p *probe) Describe() Description {
 	return Description{Name: "probe", State: PolicyState{Left: p.n}}
 }
 
-// TestCustomPolicy: a policy of the user's is asked for each search, gets
-// the server's heartbeats, each once, and hears what searches cost.
+// TestCustomPolicy: a policy of the user's is asked for each search, and
+// observes each of the server's heartbeats once, and the cost of searches.
 func TestCustomPolicy(t *testing.T) {
 	for _, tr := range oneSided {
 		t.Run(tr, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestCustomPolicy(t *testing.T) {
 				t.Errorf("%d searches, asked %d times, outcomes %v", searches, p.n, p.outcomes)
 			}
 			n := c.Counters()
-			// One more may have come since.
+			// One more heartbeat may have come since.
 			if n.Heartbeats < uint64(len(p.beats)) || n.Policy.Left != p.n || c.Info().Policy != "probe" {
 				t.Errorf("%+v", n)
 			}
@@ -114,7 +114,7 @@ func TestRetrySafe(t *testing.T) {
 }
 
 // TestPollingOnRequest: a client of a polling scheme keeps its worker from
-// sleeping; when it leaves, the worker sleeps again.
+// sleeping; after the client disconnects, the worker sleeps again.
 func TestPollingOnRequest(t *testing.T) {
 	for _, p := range pollingPaths() {
 		tr := p.transport

@@ -14,9 +14,9 @@ import (
 
 // TestPutManyReplaces: by every path each result says whether the id was new, also
 // within a call, and where a message holds one feature alone. With IfAbsent nothing is
-// replaced, and the result of an id that is there says so.
+// replaced, and the result of an id that exists is an error.
 func TestPutManyReplaces(t *testing.T) {
-	long := `{"text":"` + strings.Repeat("x", 40_000) + `"}` // more than a message
+	long := `{"text":"` + strings.Repeat("x", 40_000) + `"}` // more than fits into a message
 	calls := func(t *testing.T, f *Features) {
 		t.Helper()
 		var all []Feature
@@ -71,7 +71,7 @@ func TestPutManyReplaces(t *testing.T) {
 	})
 }
 
-// TestPutManyOlderServer: an older server is asked as before, and says neither.
+// TestPutManyOlderServer: results of an older server do not say whether an id was new.
 func TestPutManyOlderServer(t *testing.T) {
 	s := startFeatures(t, ServerOptions{})
 	c := dial(t, s, Options{Policy: "tcp"})
@@ -89,7 +89,7 @@ func TestPutManyOlderServer(t *testing.T) {
 	}
 }
 
-// TestStoreResultsAreChecked: a server's results end where they should.
+// TestStoreResultsAreChecked: a client checks where a server's results end.
 func TestStoreResultsAreChecked(t *testing.T) {
 	good := append(make([]byte, 0, 18), 1, 0, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0)
 	var r [2]PutResult

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// A collection that the server has yet to load looks like one that is empty.
-// So clients cannot open it: they get ErrNotReady, by whichever path they
-// search, since all begins with open. They are connected meanwhile, and go on
-// when it is ready.
+// A collection that the server has not loaded looks like an empty one. So
+// clients cannot open it: they get ErrNotReady, by whichever path they
+// search, since every call begins with open. They stay connected meanwhile,
+// and continue when the collection is ready.
 
 // SetReady opens a collection of ServerOptions.Loading to clients.
 func (s *Server) SetReady(name string) error {

@@ -33,7 +33,7 @@ type RecordStats struct {
 	Error   string `json:"error,omitempty"` // why the recording ended early
 }
 
-// record starts the recording. Serve must not have been called yet.
+// record starts the recording. It must be called before Serve.
 func (s *Server) record(r *recording.Recorder) {
 	s.rec = r
 	r.Start(s.colls.nameOf)
@@ -63,7 +63,7 @@ func (s *Server) Recording() *RecordStats {
 	return &st
 }
 
-// vias are the ways to the server as a recording names them.
+// vias are the transports and gRPC as a recording names them.
 var vias = map[string]querylog.Via{
 	TransportSHM: querylog.ViaSHM, TransportSoft: querylog.ViaSoft,
 	TransportOFI: querylog.ViaOFI, TransportTCP: querylog.ViaTCP,
@@ -89,7 +89,7 @@ func (v *service) record(req *request, out []byte, done uint64, err error) {
 	case kindSearchMany:
 		rec.Kind = querylog.Search
 		for _, q := range req.rects {
-			// The client will repeat what is not answered.
+			// The client will repeat searches that are not answered.
 			if rec.Found = binary.LittleEndian.Uint32(out); rec.Found == unanswered {
 				break
 			}

@@ -40,8 +40,8 @@ func recordingServer(t *testing.T, opts RecordOptions) (s *Server, stop func() e
 	return s, stop
 }
 
-// What every path asks is in the file, with what it found; what is
-// offloaded is not.
+// TestRecord: the requests of every path are in the file, with the number of
+// objects found; offloaded searches are not.
 func TestRecord(t *testing.T) {
 	for _, writes := range []bool{false, true} {
 		file := filepath.Join(t.TempDir(), "log")
@@ -71,7 +71,7 @@ func TestRecord(t *testing.T) {
 		clients := 0
 		for _, p := range paths() {
 			if strings.Contains(p.policy, "paper") || p.policy == "offload-single" {
-				continue // Mixtures of the others.
+				continue // Mixtures of the other paths.
 			}
 			c := dial(t, s, p.options())
 			roads, err := c.Collection("roads")
@@ -102,7 +102,7 @@ func TestRecord(t *testing.T) {
 			ask(err)
 			_, err = roads.InsertMany(ctx, []rstar.Item{{Rect: all, ID: 8}, {Rect: to, ID: 9}})
 			ask(err)
-			// Refused by the server's own check, so not recorded.
+			// The server's own check refuses this, so it is not recorded.
 			if _, err := c.Count(ctx, rstar.Rect{MinX: math.NaN()}); err == nil {
 				t.Error("counted in NaN")
 			}
@@ -160,7 +160,7 @@ func TestRecordFile(t *testing.T) {
 	if _, err := NewServer(opts); !errors.Is(err, ErrRecord) {
 		t.Errorf("below a file: %v", err)
 	}
-	// With Force it is overwritten; a server that never served removes it.
+	// With Force the file is overwritten; a server that never served removes it.
 	opts.Record = RecordOptions{File: file, Force: true}
 	s, err := NewServer(opts)
 	if err != nil {
@@ -175,7 +175,7 @@ func TestRecordFile(t *testing.T) {
 	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("there is a file: %v", err)
 	}
-	// So does one that could not start.
+	// A server that could not start removes it, too.
 	opts.Listen = "256.0.0.1:0"
 	if _, err := NewServer(opts); err == nil {
 		t.Error("listens")
@@ -185,8 +185,8 @@ func TestRecordFile(t *testing.T) {
 	}
 }
 
-// What a worker recorded gets into the file although nothing follows, and its
-// client stays connected.
+// TestRecordIdle: a worker's records get into the file although no request follows, and
+// its client stays connected.
 func TestRecordIdle(t *testing.T) {
 	s, _ := recordingServer(t, RecordOptions{File: filepath.Join(t.TempDir(), "log")})
 	c := dial(t, s, Options{Transport: TransportSoft, Policy: "fast"})
@@ -200,8 +200,8 @@ func TestRecordIdle(t *testing.T) {
 	}
 }
 
-// A worker ticks often enough for its heartbeats to be spread and, while it
-// records, for its records to be written; heartbeats come no later for it.
+// TestTicks: a worker ticks often enough for its heartbeats to be spread and, while it
+// records, for its records to be written; recording does not delay heartbeats.
 func TestTicks(t *testing.T) {
 	for _, c := range []struct {
 		interval, tick time.Duration
@@ -228,7 +228,7 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// Recording a request does not allocate.
+// TestRecordAllocs: recording a request does not allocate.
 func TestRecordAllocs(t *testing.T) {
 	v, r := recordingService(t)
 	req := &request{kind: kindSearch, coll: &collection{}, rect: rstar.Rect{MaxX: 1, MaxY: 1}}

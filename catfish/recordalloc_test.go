@@ -8,9 +8,9 @@ import (
 	"github.com/catfish-index/catfish/kv"
 )
 
-// Once buffers are large enough, records are got and put without allocating, at
-// both ends. Not under the race detector, where sync.Pool drops what it is given
-// at random. So it is with shards, also where a GetMany is for several.
+// TestRecordsDoNotAllocate: once buffers are large enough, records are got and put
+// without allocating, at both ends; also with shards, and for a GetMany of several
+// shards. Under the race detector sync.Pool drops objects at random.
 func TestRecordsDoNotAllocate(t *testing.T) {
 	testRecordsDoNotAllocate(t, ServerOptions{Transports: []string{TransportSHM}})
 	testRecordsDoNotAllocate(t, ServerOptions{Transports: []string{TransportSHM}, RecordShards: 2, Workers: 2})
@@ -40,7 +40,7 @@ func testRecordsDoNotAllocate(t *testing.T, o ServerOptions) {
 			},
 			"get many": func() (err error) { many, err = r.GetMany(ctx, keys, many); return err },
 		} {
-			for range 50 { // Connections to owners of shards are made meanwhile.
+			for range 50 { // Connections to owners of shards are opened meanwhile.
 				if err := f(); err != nil {
 					t.Fatal(err)
 				}

@@ -11,24 +11,24 @@ import (
 	"github.com/catfish-index/catfish/record"
 )
 
-// recordScratch is what a service needs for requests about records.
+// recordScratch has the buffers that a service needs for requests about records.
 //
-// Keys are looked up together, so that their waits for memory overlap: those of a
-// get, or of the gets that a worker finds in the same turn.
+// Keys are looked up together, so that their waits for memory overlap: the keys of a
+// get, or of the gets that a worker finds in one turn.
 type recordScratch struct {
 	many  kv.ManyBuffer
 	keys  [][]byte
 	yield func(i int, v record.View, ref record.Ref, err error) bool
 	scan  kv.ScanBuffer
 
-	out  []byte // found of each key, with its value
-	ends []int  // where in out that of each key ends
+	out  []byte // the found of each key, with its value
+	ends []int  // where in out the answer for each key ends
 	most int    // bytes after which keys are not answered any more
 	// large is the first key's value if it exceeds mostValue, 0: it does not.
 	// Then no key is answered.
 	large int
 	err   error
-	first int // among ends, of the keys of this run
+	first int // index in ends of this run's first key
 
 	shards shardBatch
 
@@ -36,20 +36,20 @@ type recordScratch struct {
 	leases []time.Duration
 }
 
-// begin is before add.
+// begin resets the keys. It is called before add.
 func (r *recordScratch) begin(most int) {
 	r.keys, r.most = r.keys[:0], most
 }
 
 func (r *recordScratch) add(key []byte) { r.keys = append(r.keys, key) }
 
-// run gets the keys that were added. What was found of each is in out.
+// run gets the keys that were added, and leaves their answers in out.
 func (r *recordScratch) run(c *collection) error {
 	r.out, r.ends, r.large, r.err = r.out[:0], r.ends[:0], 0, nil
 	return r.runMore(c)
 }
 
-// runMore is run that goes on behind what was found.
+// runMore is run, but appends to the answers that out has already.
 func (r *recordScratch) runMore(c *collection) error {
 	if r.yield == nil {
 		r.yield = r.take // once, since a method value allocates
@@ -65,7 +65,7 @@ func (r *recordScratch) runMore(c *collection) error {
 	return r.err
 }
 
-// take receives what was found, in the order of the keys, until that is enough.
+// take receives records, in the order of the keys, until out holds enough.
 func (r *recordScratch) take(_ int, v record.View, _ record.Ref, err error) (more bool) {
 	var f found
 	switch {
@@ -77,7 +77,7 @@ func (r *recordScratch) take(_ int, v record.View, _ record.Ref, err error) (mor
 		if len(r.ends) == r.first {
 			r.large = v.ValueBytes
 		}
-		return false // It is answered alone.
+		return false // The value is answered alone.
 	default:
 		f = foundOf(&v)
 	}
@@ -89,7 +89,7 @@ func (r *recordScratch) take(_ int, v record.View, _ record.Ref, err error) (mor
 	return len(r.out) <= r.most
 }
 
-// of is what was found of key i.
+// of returns the answer for key i.
 func (r *recordScratch) of(i int) []byte {
 	if i == 0 {
 		return r.out[:r.ends[0]]
@@ -97,7 +97,7 @@ func (r *recordScratch) of(i int) []byte {
 	return r.out[r.ends[i-1]:r.ends[i]]
 }
 
-// answered reports whether key i is.
+// answered reports whether key i is answered.
 func (r *recordScratch) answered(i int) bool {
 	b := r.of(i)
 	return len(b) > foundBytes || getFound(b).valueBytes != unanswered
@@ -132,9 +132,9 @@ func isGet(m *fastmsg.Message) bool {
 		int(binary.LittleEndian.Uint16(m.Payload[headBytes:])) == len(m.Payload)-headBytes-2
 }
 
-// serveGets makes the first gets of one key together, up to another collection's or
-// another request; those of shards as well (recordshardbatch.go). The worker hands over requests of up to fastmsg.BatchPayload
-// bytes, so of keys of up to 54.
+// serveGets serves the first gets of one key together, up to a get of another collection
+// or another request; those of shards as well (recordshardbatch.go). The worker hands over
+// requests of up to fastmsg.BatchPayload bytes, so of keys of up to 54.
 func (h *handler) serveGets(reqs []fastmsg.Request) int {
 	r := &h.records
 	var began time.Time

@@ -21,7 +21,7 @@ import (
 //	index     | header | stash | tables ...                     cuckoo
 //	records   | header | span | span | ...                      record
 //
-// Clients read both; Server.tidyRecords does what is to be done besides requests.
+// Clients read both; Server.tidyRecords does the background work.
 
 // RecordsOptions configure a collection of records. The zero value is good.
 type RecordsOptions struct {
@@ -49,8 +49,8 @@ func (o *RecordsOptions) validate() error {
 	return nil
 }
 
-// hasOptions is store.ErrCollectionExists if records that are wanted with so many
-// shards have another number. 0 is any: who names none wants the collection.
+// hasOptions returns store.ErrCollectionExists if the collection has another number of
+// shards than want. 0 accepts any number: the caller wants the collection as it is.
 func (c *collection) hasOptions(want *RecordsOptions) error {
 	if has := len(c.parts()); want.Shards > 0 && want.Shards != has {
 		return fmt.Errorf("%w: %q has %d shards, not %d", store.ErrCollectionExists, c.name, has, want.Shards)
@@ -63,9 +63,9 @@ type RecordsStats struct {
 	kv.Stats
 	Load      float64 `json:"load"` // of the key index, 0..1
 	UsedBytes int64   `json:"used_bytes"`
-	SlabBytes int64   `json:"slab_bytes"` // most of records, and as much again of keys
-	// Shards are those of a divided collection, of which the rest are sums (the
-	// revision is the latest).
+	SlabBytes int64   `json:"slab_bytes"` // limit for the records; for the keys it is the same again
+	// Shards are those of a divided collection. The other fields are sums over them
+	// (the revision is the latest).
 	Shards []ShardStats `json:"shards,omitempty"`
 }
 
@@ -85,7 +85,7 @@ func (c *collection) recordsStats() (r RecordsStats) {
 	return r
 }
 
-// recordSlab has the records.
+// recordSlab returns the memory of the records.
 func (c *collection) recordSlab() *slabMemory {
 	if c.features != nil {
 		return c.heap
@@ -93,7 +93,7 @@ func (c *collection) recordSlab() *slabMemory {
 	return c.slab
 }
 
-// tidy does so many pieces of what is to be done besides requests.
+// tidy does up to pieces pieces of the background work.
 func (c *collection) tidy(pieces int) (more bool) {
 	if c.features != nil {
 		return c.features.Tidy(pieces)
@@ -101,10 +101,10 @@ func (c *collection) tidy(pieces int) (more bool) {
 	return c.records.Tidy(pieces)
 }
 
-// leastShard is a span for what is stored, and the first one, which is not.
+// leastShard is one span of records, and the first span, which has none.
 const leastShard = 2 * record.SpanBytes
 
-// makeRecords makes the records, in slabs of one share of so many.
+// makeRecords makes the records, in slabs of one of shares equal parts of SlabBytes.
 func (c *collection) makeRecords(s *Server, o *RecordsOptions, shares int) error {
 	bytes := min(s.opts.SlabBytes/int64(shares), record.MaxSlabBytes) / record.SpanBytes * record.SpanBytes
 	if bytes < leastShard && shares > 1 {
@@ -125,7 +125,7 @@ func (c *collection) makeRecords(s *Server, o *RecordsOptions, shares int) error
 		GrowIndex: c.index.grower(), GrowRecords: c.slab.grower(),
 	}
 	if opts.GrowRecords == nil {
-		// What is pinned cannot be given back.
+		// Pinned memory cannot be given back.
 		opts.GiveBack = mapped.GiveBack
 	}
 	var err error
@@ -133,9 +133,9 @@ func (c *collection) makeRecords(s *Server, o *RecordsOptions, shares int) error
 	return err
 }
 
-// firstRevision of a collection that is made now is above any of one that was made
-// before, unless that had 3.9 M writes a second all its life. It is exact as a
-// float64 until 2043.
+// firstRevision of a collection that is made now is above any revision of a collection
+// made before, unless that one had 3.9 M writes a second all its life. It is exact as
+// a float64 until 2043.
 func firstRevision(now time.Duration) uint64 { return uint64(now) >> 8 }
 
 // now is the time by which records expire, since the Unix epoch. It does not
@@ -147,10 +147,10 @@ func (s *Server) now() time.Duration {
 	return time.Duration(s.started.UnixNano()) + time.Since(s.started)
 }
 
-// CreateRecords adds a collection of records, unless there is one of that name,
+// CreateRecords adds a collection of records, unless one of that name exists,
 // and returns it, for use in this process concurrently with remote clients. The
-// Server owns it: do not Close it. ErrKind: there is one of another kind.
-// ErrOption: one that is divided, which is for CreateRecordShards.
+// Server owns it: do not Close it. ErrKind: the existing one is of another kind.
+// ErrOption: it is divided; use CreateRecordShards.
 func (s *Server) CreateRecords(name string, o RecordsOptions) (*kv.Map, error) {
 	if o.Shards > 1 {
 		return nil, fmt.Errorf("%w: %d shards of %q are no single Map: see CreateRecordShards", ErrOption, o.Shards, name)
@@ -163,7 +163,7 @@ func (s *Server) CreateRecords(name string, o RecordsOptions) (*kv.Map, error) {
 }
 
 // Records returns a collection of records, as CreateRecords does. ErrOption: it is
-// divided, which is for RecordShards.
+// divided; use RecordShards.
 func (s *Server) Records(name string) (*kv.Map, error) {
 	l, err := s.RecordShards(name)
 	if err != nil {
@@ -179,8 +179,8 @@ const (
 	// up after itself.
 	recordsTick = 10 * time.Millisecond
 	tidyTime    = time.Millisecond
-	// tidyPieces is what is done of a collection before others get its lock, and
-	// the processor: 20 us.
+	// tidyPieces is how many pieces of a collection are tidied before other
+	// goroutines get its lock, and the processor: 20 us.
 	tidyPieces = 64
 )
 
@@ -211,8 +211,8 @@ func everyTick(ctx context.Context, do func(turn int)) {
 	}
 }
 
-// tidyInTurn gives each collection its first pieces, and those that begin in this
-// turn what is left of the time.
+// tidyInTurn tidies the first pieces of each collection. The collections that come
+// first in this turn get the rest of the time.
 func tidyInTurn[C any](all []C, turn int, tidy func(c C, pieces int) (more bool)) {
 	for i, begun := 0, time.Now(); i < len(all); i++ {
 		for c := all[(turn+i)%len(all)]; tidy(c, tidyPieces) && time.Since(begun) < tidyTime; {

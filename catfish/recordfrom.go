@@ -44,8 +44,8 @@ func (s *Server) RecordClient() uint32 {
 
 // RecordFrom records a request that reached the server through another service
 // of its process, such as gRPC; requests over the server's own transports are
-// recorded without it. Give it what a replay may ask: valid requests. It does
-// nothing if nothing is recorded, there is no such collection, or the kind is
+// recorded without it. Pass it valid requests only, since a replay repeats them.
+// It does nothing if nothing is recorded, or the collection or the kind is
 // unknown.
 func (s *Server) RecordFrom(collection string, r Recorded) {
 	if s.rec == nil || !querylog.Kind(r.Kind).Asks() {

@@ -17,9 +17,9 @@ import (
 
 // getQuery is a Get or GetMany of up to maxKeys keys, by either path. Pooled.
 //
-// By offloading, a key whose reference this process has kept takes one read; the
-// others take a lookup. What cannot be read so, because it is too long or changes
-// too quickly, is asked for by fast messaging afterwards.
+// By offloading, a key whose reference this process keeps takes one read; other
+// keys take a lookup. Records that cannot be read so, because they are too long or
+// change too quickly, are asked for by fast messaging afterwards.
 type getQuery struct {
 	kind    string // of the collection; empty: KindRecords
 	keys    [][]byte
@@ -37,7 +37,7 @@ type getQuery struct {
 	explain  *Explanation
 
 	sharded shardedGet // of a divided collection
-	part    shardGet   // of its shards
+	part    shardGet   // if this is the Get of one shard
 
 	one struct {
 		keys    [1][]byte
@@ -60,14 +60,14 @@ func (g *getQuery) begin()                  {}
 func (g *getQuery) opened() *openSlab       { return g.open }
 func (g *getQuery) explained() *Explanation { return g.explain }
 
-// again forgets what was found.
+// again forgets the answers so far.
 func (g *getQuery) again() {
 	for i := range g.records {
 		g.set(i, nil, found{})
 	}
 }
 
-// set makes an answer the caller's.
+// set copies an answer into the caller's record i.
 func (g *getQuery) set(i int, value []byte, f found) {
 	r := &g.records[i]
 	keep := 0
@@ -99,7 +99,7 @@ func (g *getQuery) once(ctx context.Context, c *Client, s *session) error {
 	return g.onceOpen(ctx, c, s)
 }
 
-// onceOpen is once, of keys that the collection that is open has.
+// onceOpen is once for an open collection: the one that has the keys.
 func (g *getQuery) onceOpen(ctx context.Context, c *Client, s *session) error {
 	engine := c.conn.records
 	path, began := engine.Choose(&s.recordBox, g)
@@ -141,10 +141,10 @@ func (g *getQuery) onceOpen(ctx context.Context, c *Client, s *session) error {
 	return nil
 }
 
-// Estimate knows nothing: what a kept reference saves shows in what Gets cost.
+// Estimate knows nothing: what a kept reference saves shows in the cost of Gets.
 func (g *getQuery) Estimate(*Estimate) bool { return false }
 
-// offload reads what it can, and leaves the rest in g.left.
+// offload reads the records that it can, and leaves the other keys in g.left.
 func (g *getQuery) offload(ctx context.Context, c *Client, s *session) (st offload.Stats, err error) {
 	u, err := s.recordChannels.get(ctx)
 	if errors.Is(err, errNoChannel) {
@@ -168,7 +168,7 @@ func (g *getQuery) offload(ctx context.Context, c *Client, s *session) (st offlo
 	g.explain.read(&st)
 	switch {
 	case errors.Is(err, records.ErrGrown):
-		g.open.outgrown.Store(true) // The next one will ask.
+		g.open.outgrown.Store(true) // The next Get will ask the server.
 		return st, nil
 	case errors.Is(err, offload.ErrTorn), errors.Is(err, offload.ErrRestart):
 		return st, nil
@@ -179,7 +179,7 @@ func (g *getQuery) offload(ctx context.Context, c *Client, s *session) (st offlo
 	return st, nil
 }
 
-// lookUpKept asks the pointer cache, nil: there is none.
+// lookUpKept looks up the keys in the pointer cache, nil: there is none.
 func (g *getQuery) lookUpKept(at *recordsAt) []records.Kept {
 	g.kept, g.hashes = g.kept[:0], g.hashes[:0]
 	if at.pointers == nil {
@@ -196,11 +196,11 @@ func (g *getQuery) lookUpKept(at *recordsAt) []records.Kept {
 }
 
 // youngRecord: the reference of a younger record is not kept. Without a lease it is
-// good for a second, and a key that changed in the last one will likely change
-// in the next; one that is no good costs as much as a good one saves.
+// valid for a second, and a key that changed in the last second will likely change
+// in the next; an invalid reference costs as much as a valid one saves.
 const youngRecord = record.DefaultGrace
 
-// take makes answers the caller's, and keeps their references.
+// take copies answers into the caller's records, and keeps their references.
 func (g *getQuery) take(c *Client, at *recordsAt, answers []records.Answer) {
 	g.left = g.left[:0]
 	hits, invalid := uint64(0), uint64(0)
@@ -236,8 +236,8 @@ func (g *getQuery) take(c *Client, at *recordsAt, answers []records.Answer) {
 	}
 }
 
-// message asks for the keys in g.left, as many as fit, and leaves those that are
-// not answered.
+// message asks for the keys in g.left, as many as fit, and leaves the keys in it that
+// are not answered.
 func (g *getQuery) message(ctx context.Context, c *Client, s *session) (err error) {
 	most := s.mostPayload()
 	g.req = appendHead(g.req[:0], g.open.coll, 0)
@@ -297,7 +297,7 @@ func (g *getQuery) takeAnswer(b []byte, n int) error {
 	return nil
 }
 
-// checkKey finds what no server would take.
+// checkKey refuses a key that no server would take.
 func checkKey(k []byte) error {
 	if len(k) == 0 || len(k) > record.MaxKeyBytes {
 		return fmt.Errorf("%w: key of %d bytes, want 1 to %d", ErrOption, len(k), record.MaxKeyBytes)

@@ -18,8 +18,8 @@ import (
 	"github.com/catfish-index/catfish/record"
 )
 
-// largeMemory is a memory limit with which values of up to 8 MiB, less a few bytes,
-// may be put and got: a 36th.
+// largeMemory is a memory limit with which values of up to a 36th of it may be put and
+// got: 8 MiB, less a few bytes.
 const largeMemory = 36 * (8<<20 - 5)
 
 func largePaths() []path {
@@ -50,7 +50,7 @@ func startLarge(t *testing.T, o ServerOptions) *Server {
 }
 
 // nothingHeld waits until no connection holds anything of the budget, and no upload
-// is under way.
+// is in flight.
 func nothingHeld(t *testing.T, s *Server) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
@@ -67,8 +67,8 @@ func nothingHeld(t *testing.T, s *Server) {
 	}
 }
 
-// Values of all sizes up to the limit are put and got, by every path, alone and
-// among others.
+// TestLargeValues: values of all sizes up to the limit are put and got, by every path,
+// alone and among others.
 func TestLargeValues(t *testing.T) {
 	for _, p := range largePaths() {
 		t.Run(p.name, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestLargeValues(t *testing.T) {
 			if many[len(sizes)].Revision != 0 {
 				t.Error("a key without a record has one")
 			}
-			// What is too large says so, and changes nothing.
+			// A value that is too large is refused with an error, and changes nothing.
 			for _, n := range []int{limit + 1, 2 * limit} {
 				_, err := r.Put(ctx, Record{Key: keys[0], Value: make([]byte, n)}, kv.Condition{})
 				if !errors.Is(err, record.ErrTooLarge) || !RetrySafe(err) || !bytes.Contains([]byte(err.Error()), fmt.Appendf(nil, "value of %d bytes, limit %d", n, limit)) {
@@ -133,7 +133,7 @@ func TestLargeValues(t *testing.T) {
 			if got, err := r.Get(ctx, keys[0], nil); err != nil || got.Revision != revisions[0] {
 				t.Errorf("after puts that were too large: revision %d, %v", got.Revision, err)
 			}
-			// A record of this process may be larger than what is answered.
+			// A record that this process puts may be larger than any answer.
 			m, err := s.Records(testRecords)
 			if err != nil {
 				t.Fatal(err)
@@ -152,7 +152,7 @@ func TestLargeValues(t *testing.T) {
 	}
 }
 
-// Nothing that exceeds what records may hold is sent.
+// TestPutBeyondRecords: a client sends no value that exceeds the limit of records.
 func TestPutBeyondRecords(t *testing.T) {
 	s := startLarge(t, ServerOptions{})
 	r := dialRecords(t, s, Options{Transport: TransportTCP})
@@ -162,7 +162,7 @@ func TestPutBeyondRecords(t *testing.T) {
 	}
 }
 
-// More uploads than a connection may have at once wait for each other.
+// TestUploadsAtOnce: more uploads than a connection may have at once wait for each other.
 func TestUploadsAtOnce(t *testing.T) {
 	for _, transport := range []string{TransportSHM, TransportSoft, TransportTCP} {
 		t.Run(transport, func(t *testing.T) {
@@ -199,9 +199,9 @@ func TestUploadsAtOnce(t *testing.T) {
 	}
 }
 
-// Readers of a key that several writers replace see one writer's value, whole.
+// TestLargeValuesAreNotMixed: a reader sees one whole value of one of several writers.
 func TestLargeValuesAreNotMixed(t *testing.T) {
-	var now atomic.Int64 // it runs fast, so that places are used again soon
+	var now atomic.Int64 // a clock that runs fast, so that places are reused soon
 	now.Store(int64(time.Hour))
 	s := startLarge(t, ServerOptions{SlabBytes: 512 << 20, now: func() time.Duration {
 		return time.Duration(now.Add(int64(time.Millisecond)))
@@ -250,7 +250,7 @@ func TestLargeValuesAreNotMixed(t *testing.T) {
 	nothingHeld(t, s)
 }
 
-// part is a well-formed part of upload 0 of collection 1.
+// partOf is a well-formed part of upload number of collection 1.
 func partOf(number uint32, at, of int, b []byte) []byte {
 	return append(appendPart(appendHead(nil, 1, number), at, of), b...)
 }
@@ -261,7 +261,7 @@ func putUpload(number uint32) []byte {
 	return binary.LittleEndian.AppendUint32(b, number)
 }
 
-// Parts that no client sends are refused, end their upload, and change nothing.
+// TestHostileParts: parts that no client sends are refused, end their upload, and change nothing.
 func TestHostileParts(t *testing.T) {
 	type step struct {
 		kind    fastmsg.Kind
@@ -270,7 +270,7 @@ func TestHostileParts(t *testing.T) {
 	}
 	some := make([]byte, 1000)
 	begun := step{kindPart, partOf(0, 0, 3000, some), nil}
-	put := step{kindPut, putUpload(0), ErrBusy} // there is no upload any more
+	put := step{kindPut, putUpload(0), ErrBusy} // the upload has ended
 	for name, steps := range map[string][]step{
 		"put without parts":      {put},
 		"put of another one":     {begun, {kindPut, putUpload(1), ErrBusy}},
@@ -323,7 +323,7 @@ func TestHostileParts(t *testing.T) {
 	}
 }
 
-// beginUpload sends the first parts of a value, of so many bytes, and no more.
+// beginUpload sends only the first parts of a value, which together hold the given bytes.
 func beginUpload(t *testing.T, c *Client, number uint32, bytes, of int) {
 	t.Helper()
 	for at := 0; at < bytes; at += 10_000 {
@@ -334,8 +334,8 @@ func beginUpload(t *testing.T, c *Client, number uint32, bytes, of int) {
 	}
 }
 
-// A connection that ends in the middle of an upload, or makes no progress, leaves
-// nothing behind.
+// TestUploadIsGivenUp: a connection that ends in the middle of an upload, or makes no
+// progress, leaves nothing behind.
 func TestUploadIsGivenUp(t *testing.T) {
 	for _, transport := range []string{TransportSHM, TransportSoft, TransportTCP} {
 		t.Run(transport, func(t *testing.T) {
@@ -387,8 +387,8 @@ func TestUploadIsGivenUp(t *testing.T) {
 	}
 }
 
-// A source cannot hold more than its share by uploads; who holds most makes room for
-// another, and is told.
+// TestUploadsAreBounded: a source cannot hold more than its share by uploads. The source
+// that holds most makes room for another, and gets an error.
 func TestUploadsAreBounded(t *testing.T) {
 	s := startLarge(t, ServerOptions{})
 	share := s.budgets.answers.Use().Share
@@ -405,7 +405,7 @@ func TestUploadsAreBounded(t *testing.T) {
 	if total := int64(of + n); total > share || total < share-4*uploadBase {
 		t.Errorf("%d bytes were taken, share %d", total, share)
 	}
-	// The first upload is as it was. The largest one of who holds most is cut when
+	// The first upload is unchanged. The largest one of the source that holds most is cut if
 	// there is no room for it and others: by hand, as all clients here are one source.
 	beginUpload(t, c, 1, of*3/4, of)
 	for _, name := range []string{"another", "a third"} {
@@ -424,7 +424,7 @@ func TestUploadsAreBounded(t *testing.T) {
 	}
 }
 
-// A Put whose context ends in the middle has done nothing, and others go on.
+// TestUploadIsCancelled: a Put whose context ends midway changes nothing; others continue.
 func TestUploadIsCancelled(t *testing.T) {
 	s := startLarge(t, ServerOptions{})
 	r := dialRecords(t, s, Options{Transport: TransportTCP})
@@ -464,13 +464,13 @@ func (f callerFunc) Call(ctx context.Context, kind fastmsg.Kind, p, dst []byte) 
 	return f.caller.Call(ctx, kind, p, dst)
 }
 
-// seeRequests has before called with each request, as long as the connection lasts,
-// or until the end. It is a plain socket, and so has no other resources.
+// seeRequests calls before with each request, until the connection ends or end is
+// called. The connection is a plain socket, and so has no other resources.
 func seeRequests(r *Records, before func(fastmsg.Kind, caller)) (end func()) {
 	return callBySome(r.c, func(inner caller) caller { return callerFunc{inner, before} })
 }
 
-// callBySome has another caller carry requests.
+// callBySome replaces the caller that carries requests.
 func callBySome(c *Client, by func(inner caller) caller) (end func()) {
 	s := c.conn.sessions.latest()
 	seen := &session{
@@ -483,9 +483,9 @@ func callBySome(c *Client, by func(inner caller) caller) (end func()) {
 	return func() { c.conn.sessions.present.CompareAndSwap(seen, s) }
 }
 
-// A connection that is lost in the middle of an upload: the Put begins anew on the
-// next one.
-func TestUploadSurvivesConnections(t *testing.T) {
+// TestUploadSurvivesLostConnection: if a connection is lost in the middle of an upload,
+// the Put begins again on the next one.
+func TestUploadSurvivesLostConnection(t *testing.T) {
 	s := startLarge(t, ServerOptions{})
 	r := dialRecords(t, s, Options{Transport: TransportTCP})
 	parts := 0

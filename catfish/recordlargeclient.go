@@ -9,8 +9,8 @@ import (
 )
 
 // Values in parts, at the client (recordlargeput.go): each part waits for the
-// answer to the one before it. What is lost before the put itself was sent has
-// changed nothing, so it begins anew on the next connection.
+// answer to the one before it. An upload that is lost before the put itself was sent
+// has changed nothing, so the client begins it again on the next connection.
 
 // mostPayload is the largest request that the session's connection takes.
 func (s *session) mostPayload() int {
@@ -20,7 +20,7 @@ func (s *session) mostPayload() int {
 	return maxRequest - frameBytes
 }
 
-// uploadNumbers are those of the uploads that a session may still begin.
+// uploadNumbers are the numbers of uploads that a session may still begin.
 type uploadNumbers chan uint32
 
 func newUploadNumbers() uploadNumbers {
@@ -31,7 +31,7 @@ func newUploadNumbers() uploadNumbers {
 	return n
 }
 
-// uploading is the number that a Put uses.
+// uploading is the upload number that a Put uses.
 type uploading struct {
 	of     uploadNumbers // nil: none
 	number uint32
@@ -53,7 +53,7 @@ func (w *putQuery) upload(s *session, o *openSlab) (*openSlab, []byte, error) {
 		return o, nil, fmt.Errorf("%w: server %s at %s is older than this client %s and takes no values in parts; update the server",
 			ErrVersionMismatch, s.hello.Version, w.c.conn.addr, Version)
 	}
-	w.uploading.end() // of a session that is lost
+	w.uploading.end() // the number of a session that is lost
 	select {
 	case w.uploading.number = <-s.uploads:
 		w.uploading.of = s.uploads

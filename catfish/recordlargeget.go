@@ -13,32 +13,32 @@ import (
 // Large values of a Get, at the server
 //
 // A value of more than mostValue is answered alone, in steps, as a long search is
-// (long.go): it is copied by another goroutine, in turn with other requests that
-// take long, and then sent in pieces, as the client takes them.
+// (long.go): another goroutine copies it, in scheduling slots that it shares with
+// other tasks; then it is sent in pieces, as the client takes them.
 //
 //	asked    k0 k1 k2 k3, the value of k2 is large
 //	answer   k0 k1, and k2, k3 unanswered; the client asks for these again
 //	answer   k2 in pieces, and k3 unanswered
 //
 // The copy is of one record: kv.Map.Get compares references before and after, and
-// begins anew if the record was replaced meanwhile. So values are never mixed, and
-// the client needs no rule for that. What the copy takes counts against the budget
-// of answers until the last piece is sent.
+// begins again if the record was replaced meanwhile. So values are never mixed, and
+// the client needs no rule against mixing. The copy's memory counts against the
+// budget of answers until the last piece is sent.
 
 const (
-	// largePiece is what is sent at once: it takes a worker 10 us.
+	// largePiece is how much is sent at once: it takes a worker 10 us.
 	largePiece = 64 << 10
 	// maxGrown is how often a value may be found to have grown while it waited
-	// for its turn, before the request is refused.
+	// for its slot, before the request is refused.
 	maxGrown = 8
 )
 
-// largeValue is such an answer.
+// largeValue is an answer with a large value.
 type largeValue struct {
 	coll *collection
 	key  []byte
-	keys int // of the request: this is the first
-	room int // the longest value that there is room for
+	keys int // number of keys in the request: this is the first
+	room int // the longest value that fits
 
 	reading chan error // the goroutine that copies has ended
 	grown   int
@@ -46,7 +46,7 @@ type largeValue struct {
 	err     error
 	found   found
 	value   []byte
-	at      int // what of the value is sent
+	at      int // bytes of the value that are sent
 	begun   bool
 }
 
@@ -63,7 +63,7 @@ func (v *service) getRecords(c *collection, n uint32, p, out []byte) ([]byte, er
 	return out[:0], err
 }
 
-// hold takes what the copy needs from the budget.
+// hold reserves the memory that the copy needs.
 func (l *largeValue) hold(of *long, s *Server, h holder) error {
 	if l.room > s.mostValue() {
 		return s.valueTooLarge(ErrTooLarge, l.room)
@@ -74,7 +74,7 @@ func (l *largeValue) hold(of *long, s *Server, h holder) error {
 	if err := s.roomFor(int64(l.room)); err != nil {
 		return err
 	}
-	need := int64(l.room) + record.MaxBlockBytes // and the head, to read it
+	need := int64(l.room) + record.MaxBlockBytes // the block is for reading the head
 	if err := h.Hold(need - of.held); err != nil {
 		return fmt.Errorf("value of %d bytes: %w", l.room, err)
 	}
@@ -121,7 +121,7 @@ func (l *largeValue) piece(out []byte) (_ []byte, last bool) {
 	return out, true
 }
 
-// goOnValue has a value copied, or sends a piece.
+// goOnValue starts the copy of a value, or sends a piece.
 func (h *handler) goOnValue(c *fastmsg.Conn, id uint64, l *long) (done bool) {
 	v := l.value
 	fail := func(err error) bool {

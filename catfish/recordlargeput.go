@@ -14,62 +14,62 @@ import (
 
 // Values in parts, at the server
 //
-// A Put that exceeds a message comes in parts. Each is a request of its own, so
-// that other requests go between, and is answered when it was taken:
+// A Put that exceeds a message comes in parts. Each is a separate request, so that
+// other requests can come between, and is answered once the server has taken it:
 //
 //	client   part 0 | part 1 | part 2 | ... | put: key, condition
 //	          at 0     at n1    at n2                     number of the upload
 //	server   a draft in the records' memory (kv.Draft)   the record
 //
 // An upload belongs to a connection and has a number there, 0 to maxUploads-1. The
-// part at 0 begins one, and ends what was under that number: so a client that gave
-// up one needs not say so. Parts come in order. Until the put nobody can see
-// anything of the value, and it is a Put as any other: the condition is looked at then.
+// part at 0 begins an upload, and ends the previous one of that number: so a client
+// that gave up an upload need not say so. Parts come in order. Until the put no client
+// sees anything of the value. The put is a Put as any other, and checks the condition.
 //
-// What an upload holds counts against the budget of answers, as that of the
+// The memory of an upload counts against the budget of answers, for the
 // connection's source. It is given back, and the draft discarded, when the upload
 // is put or fails, when the connection ends, when no part came for uploadTimeout,
-// and when others need the room (budget.Account's cut). A client whose upload is
-// gone is told ErrBusy with its next part: nothing was done, and it may begin anew.
+// and when others need the room (budget.Account's cut). A client whose upload has
+// ended gets ErrBusy for its next part: nothing was changed, and it may begin again.
 
 const (
 	// maxUploads is how many values a connection may be putting: enough that
-	// some are under way while one waits for its answer.
+	// some are in flight while one waits for its answer.
 	maxUploads = 8
-	// uploadTimeout is how long a part may take: as a peer's chunk of an answer.
+	// uploadTimeout is how long a part may take: as long as a chunk of an answer.
 	uploadTimeout = stallTimeout
-	// uploadBase is what an upload holds besides what came: the block that is
-	// being gathered.
+	// uploadBase is what an upload holds besides the bytes that came: the block
+	// that is being gathered.
 	uploadBase = record.MaxBlockBytes
 )
 
-// upload is a value of which parts have come.
+// upload is a value of which the server has parts.
 type upload struct {
 	coll    *collection
 	draft   *kv.Draft     // of a record; nil: body
 	body    []byte        // of a feature, which the store's log needs whole
-	of      uint32        // its bytes
+	of      uint32        // bytes of the whole value
 	last    time.Duration // when the last part came, by Server.now
 	account *budget.Account
 	cut     atomic.Bool // others need the room: no part is taken any more
 }
 
-// uploadSet is what a connection is putting. The connection's goroutine and the
-// server's, which ends what makes no progress, use it.
+// uploadSet has the uploads of a connection. The connection's goroutine uses it, and
+// the server's goroutine that ends uploads which make no progress.
 type uploadSet struct {
 	mu   sync.Mutex
 	have [maxUploads]*upload
-	n    int // of these
+	n    int // how many of have are not nil
 }
 
-// uploads are the sets of all connections that have an upload. Locks: a set's mu,
-// then mu.
+// uploads are the sets of all connections that have an upload. Lock order: a set's
+// mu, then mu.
 type uploads struct {
 	mu   sync.Mutex
 	sets map[*uploadSet]struct{}
 }
 
-// list counts a set, or counts it no more.
+// list adds a set, or removes it.
 func (us *uploads) list(set *uploadSet, listed bool) {
 	us.mu.Lock()
 	defer us.mu.Unlock()
@@ -146,7 +146,7 @@ func (set *uploadSet) begin(s *Server, i int, u *upload, source string) error {
 }
 
 // mostValue is the largest value that a Put in parts or a Get's answer may have:
-// half of what a source may hold, so that it may put one and get one at once.
+// half of a source's share, so that a source may put one and get one at once.
 func (s *Server) mostValue() int {
 	return int(min(record.MaxValueBytes, s.budgets.answers.Use().Share/2))
 }
@@ -157,7 +157,7 @@ func (s *Server) valueTooLarge(sentinel error, bytes int) error {
 		sentinel, bytes, s.mostValue(), record.MaxValueBytes)
 }
 
-// noUpload says that it is gone.
+// noUpload is the error for an upload that has ended.
 func noUpload(i uint32) error {
 	return fmt.Errorf("%w: no upload %d: it was ended, after %v without a part or to make room for others",
 		ErrBusy, i, uploadTimeout)
@@ -212,7 +212,7 @@ func (u *upload) take(c *collection, at, of uint32, p []byte, now time.Duration)
 	return u.draft.Append(p)
 }
 
-// bytes is how much has come.
+// bytes is how much of the value has come.
 func (u *upload) bytes() int {
 	if u.draft == nil {
 		return len(u.body)
@@ -220,7 +220,7 @@ func (u *upload) bytes() int {
 	return u.draft.Bytes()
 }
 
-// putParts puts the value of an upload, which has ended then.
+// putParts puts the value of an upload, and ends the upload.
 func (v *service) putParts(c *collection, e kv.Entry, cond kv.Condition) (revision uint64, err error) {
 	err = v.endUpload(c, e.Value, func(u *upload) error {
 		e.Value = nil
@@ -230,7 +230,7 @@ func (v *service) putParts(c *collection, e kv.Entry, cond kv.Condition) (revisi
 	return revision, err
 }
 
-// bodyOf is the value of an upload of a feature, which has ended then.
+// bodyOf returns the value of an upload of a feature, and ends the upload.
 func (v *service) bodyOf(c *collection, number []byte) (body []byte, err error) {
 	err = v.endUpload(c, number, func(u *upload) error {
 		body = u.body
@@ -239,7 +239,7 @@ func (v *service) bodyOf(c *collection, number []byte) (body []byte, err error) 
 	return body, err
 }
 
-// endUpload ends the upload of a number, and calls f with it if it is whole.
+// endUpload ends the upload of a number, and calls f with it if it is complete.
 func (v *service) endUpload(c *collection, number []byte, f func(*upload) error) error {
 	if len(number) != 4 {
 		return fmt.Errorf("%w: the number of an upload has %d bytes, want 4", ErrProtocol, len(number))

@@ -15,30 +15,30 @@ import (
 	"github.com/catfish-index/catfish/rstar/remote"
 )
 
-// recordsAt is where the records of a collection are, as a session knows it.
+// recordsAt is where the records of a collection are, as far as a session knows.
 type recordsAt struct {
 	m        records.Map
-	pointers *records.Pointers // what clients of this process keep; nil: nothing
-	leave    func()            // the pointers
-	clock    time.Duration     // the server's, less monotonic
+	pointers *records.Pointers // references that clients of this process keep; nil: none
+	leave    func()            // stops sharing pointers
+	clock    time.Duration     // the server's clock minus monotonic
 }
 
-// clockBase is when monotonic began.
+// clockBase is the zero of monotonic.
 var clockBase = time.Now()
 
 // monotonic is the clock of leases, the same for all clients of the process, since
-// they share what they keep.
+// they share kept references.
 func monotonic() time.Duration { return time.Since(clockBase) }
 
-// maxRecordRead is the block size of read channels for records: any record up to
-// that is one read.
+// maxRecordRead is the block size of read channels for records: any record of up to
+// this size takes one read.
 const maxRecordRead = record.MaxBlockBytes
 
 // recordReader is a reader of records.
 type recordReader struct {
 	*records.Reader
 	*offload.Channel
-	clock time.Duration // recordsAt.clock, of who uses it
+	clock time.Duration // recordsAt.clock of the query that uses the reader
 }
 
 // openRecordReader opens a read channel for records.
@@ -59,7 +59,7 @@ func (o *openSlab) kind() string {
 	return kindOf(o.records != nil)
 }
 
-// isOf is an error if the collection is of another kind.
+// isOf returns an error if the collection is of another kind.
 func (o *openSlab) isOf(kind string) error {
 	if is := o.kind(); is != kind {
 		return fmt.Errorf("%w: %q is one of %s, not of %s", ErrKind, o.name, is, kind)
@@ -67,14 +67,14 @@ func (o *openSlab) isOf(kind string) error {
 	return nil
 }
 
-// openedRecords takes the answer to an open that was asked then, of a collection
-// of records, or with f of features.
+// openedRecords takes the answer to an open that was sent at time asked, of a
+// collection of records, or with f of features.
 func (s *session) openedRecords(name string, r *openRecords, f *openFeatures, asked time.Time) (*openSlab, error) {
 	if r.bootID != s.hello.BootID {
 		return nil, fmt.Errorf("%w: boot id %#x, said hello with %#x", remote.ErrServerChanged, r.bootID, s.hello.BootID)
 	}
-	// The server looked at its clock between the two: wrong by half a round trip
-	// at most, which moves a record's expiry here by that.
+	// The server read its clock between asked and now: clock is wrong by half a round
+	// trip at most, which moves a record's expiry here by the same time.
 	clock := r.now - (asked.Sub(clockBase)+monotonic())/2
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,15 +82,15 @@ func (s *session) openedRecords(name string, r *openRecords, f *openFeatures, as
 	switch {
 	case old == nil:
 	case !old.stale():
-		return old, nil // of another call, meanwhile
+		return old, nil // Another call has opened it meanwhile.
 	case old.coll != r.coll:
-		old.release() // The name leads elsewhere.
+		old.release() // The name now means another collection.
 		delete(s.slabs, name)
 		old = nil
 	}
 	p := s.newPart(r.shard)
 	if old != nil {
-		p = old.part // It has others.
+		p = old.part // It has the other shards.
 	}
 	at := &recordsAt{
 		m: records.Map{
@@ -105,7 +105,7 @@ func (s *session) openedRecords(name string, r *openRecords, f *openFeatures, as
 	case s.canOffload() && !s.ended && s.cacheKey.Bytes > 0:
 		at.pointers, at.leave = s.shared.pointers.Share(records.PointersKey{
 			Addr: s.cacheKey.Addr, BootID: s.hello.BootID, Collection: r.coll,
-			Bytes: max(s.cacheKey.Bytes/int64(max(r.shard.of, 1)), 1), // of a shard its share
+			Bytes: max(s.cacheKey.Bytes/int64(max(r.shard.of, 1)), 1), // for a shard: its share
 		})
 		s.startRenewals()
 	}
@@ -124,19 +124,19 @@ func (s *session) openedRecords(name string, r *openRecords, f *openFeatures, as
 	return o, nil
 }
 
-// clockLasts is how long what a client knows of the server's clock is good for:
-// two clocks go apart by up to 100 us in a second, so by 60 ms until then.
+// clockLasts is how long a client relies on its difference from the server's clock:
+// two clocks diverge by up to 100 us in a second, so by 60 ms in this time.
 const clockLasts = 10 * time.Minute
 
 // renewEvery is how often a session looks for leases to renew: often against the
 // shortest, of a second.
 const renewEvery = 100 * time.Millisecond
 
-// startRenewals is for a session that keeps references.
+// startRenewals starts renew once, for a session that keeps references.
 func (s *session) startRenewals() { s.renewals.Do(func() { s.background.Go(s.renew) }) }
 
-// renew renews the leases of what is popular in the session's collections, until
-// it ends.
+// renew renews the leases of popular records in the session's collections, until
+// the session ends.
 func (s *session) renew() {
 	tick := time.NewTicker(renewEvery)
 	defer tick.Stop()
@@ -160,7 +160,7 @@ func (s *session) renew() {
 			return
 		}
 		for _, o := range all {
-			// Ticks of one session may be a little closer than others'.
+			// Ticks of one session may be a little closer together than those of others.
 			if !o.records.pointers.Turn(monotonic(), renewEvery*3/4) {
 				continue
 			}
@@ -172,8 +172,8 @@ func (s *session) renew() {
 	}
 }
 
-// renewLeases asks for leases. After an error they end, and lookups find the
-// records anew.
+// renewLeases asks for leases. After an error the leases end, and lookups find the
+// records again.
 func (s *session) renewLeases(o *openSlab, due []records.Renewal) error {
 	b := appendHead(nil, o.coll, uint32(len(due)))
 	for _, d := range due {

@@ -10,14 +10,14 @@ import (
 
 // Put stores a record in place of the one that its key has, if there is one, and
 // returns its revision. ErrExists, ErrConflict: the condition does not hold,
-// and nothing was changed. ErrUnknownOutcome: look before repeating it, or have a
-// condition.
+// and nothing was changed. ErrUnknownOutcome: get the record before repeating the
+// Put, or use a condition.
 //
-// What exceeds a message (64 KB with the default ring, 10 KB over plain sockets) is
-// sent in parts, each of which waits for its answer. Nobody sees anything of it before
-// all of it is there, and the condition is looked at then. Up to 8 such Puts of a
-// Client go on at a time; others wait. record.ErrTooLarge: see Record. ErrBusy: the
-// server has no room, or no part came for 10 s; nothing was done.
+// A Put that exceeds a message (64 KB with the default ring, 10 KB over plain sockets)
+// is sent in parts, each of which waits for its answer. No client sees any of it before
+// it is complete; then the condition is checked. Up to 8 such Puts of a Client are in
+// flight at a time; others wait. record.ErrTooLarge: see Record. ErrBusy: the
+// server has no room, or no part came for 10 s; nothing was changed.
 func (r *Records) Put(ctx context.Context, rec Record, cond Condition) (revision uint64, err error) {
 	w := newPutQuery(kindPut, r.c, rec, cond)
 	defer w.release()
@@ -80,7 +80,7 @@ func (w *putQuery) send(ctx context.Context) (_ []byte, err error) {
 	return ans, err
 }
 
-// encode makes the request for a session.
+// encode builds the request for a session.
 func (w *putQuery) encode(s *session) (*openSlab, []byte, error) {
 	o, err := w.openShard(s)
 	if err != nil {
@@ -96,7 +96,7 @@ func (w *putQuery) encode(s *session) (*openSlab, []byte, error) {
 	return o, w.req, nil
 }
 
-// appendHead makes the request, up to the value.
+// appendHead builds the request up to the value.
 func (w *putQuery) appendHead(b []byte, o *openSlab, flags uint32) []byte {
 	b = appendRevision(appendHead(b, o.coll, conditionOf(w.cond)|flags), w.cond.IfRevision)
 	if w.kind != kindPut {

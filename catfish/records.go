@@ -11,15 +11,15 @@ import (
 )
 
 // Records reads and changes a collection of records: values by key. All methods
-// are safe for any number of goroutines, which share the connection of the Client
-// that it was made of.
+// are safe for concurrent use; they use the connection of the Client that returned
+// the Records.
 //
 // A Get returns the state of its key at a moment of the call; it sees every write
 // that was acknowledged before it began, whichever path it takes.
 type Records struct{ c *Client }
 
-// Records is for a collection of records over the same connection. Its first
-// operation shows whether it exists, and is one of records (ErrKind).
+// Records returns a Records for a collection, over the same connection. Its first
+// operation shows whether the collection exists, and is one of records (ErrKind).
 func (c *Client) Records(name string) (*Records, error) {
 	other, err := c.Collection(name)
 	if err != nil {
@@ -30,23 +30,23 @@ func (c *Client) Records(name string) (*Records, error) {
 
 // Record is a value under a key. Keys have 1 to record.MaxKeyBytes bytes, values up
 // to record.MaxValueBytes, or a 36th of the server's memory limit if that is less:
-// so much a client may be putting or getting at a time, by message.
+// the limit of what a client may put or get at a time, by message.
 type Record struct {
 	Key, Value []byte
 	// Revision of the collection that this record was written with; 0: there
 	// is no record.
 	Revision uint64
-	// Expires is when it is gone, by the server's clock; zero: never.
+	// Expires is when the record ceases to exist, by the server's clock; zero: never.
 	Expires time.Time
 	Flags   uint16 // the user's own
 }
 
 // Get returns the record of a key, whose value is appended to dst. ErrNotFound:
 // there is none. The Record's Key is the caller's. ErrTooLarge: a program that embeds
-// the server has put a larger value than it answers with. ErrBusy: there is no room
-// for the value now.
+// the server has put a larger value than the server sends. ErrBusy: the server has no
+// room for the value now.
 //
-// A value of more than 1 MiB is copied at the server before it is sent, whole: it
+// The server copies a value of more than 1 MiB whole before it sends it: the value
 // is always that of one Put.
 func (r *Records) Get(ctx context.Context, key, dst []byte) (Record, error) {
 	g := gets.Get().(*getQuery)
@@ -64,7 +64,7 @@ func (r *Records) Get(ctx context.Context, key, dst []byte) (Record, error) {
 	return rec, nil
 }
 
-// Explain does what Get does, and says how.
+// Explain does what Get does, and explains how.
 func (r *Records) Explain(ctx context.Context, key []byte) (Record, *Explanation, error) {
 	x, done := r.c.conn.explain(r.c.conn.records.Policy())
 	g := gets.Get().(*getQuery)
@@ -82,11 +82,11 @@ func (r *Records) Explain(ctx context.Context, key []byte) (Record, *Explanation
 	return rec, x, nil
 }
 
-// GetMany returns the records of keys, in their order; where there is none
-// Revision is 0. It reuses dst, and the values in it. Together they are no
+// GetMany returns the records of keys, in their order; for a key without a record
+// Revision is 0. It reuses dst, and the values in it. The records together are no
 // snapshot. Up to 256 keys travel in one message, or are read at the same time,
-// which is faster than one by one. A value of more than 1 MiB takes an answer of its
-// own. ErrTooLarge: one is larger than Get returns; all fail then.
+// which is faster than one by one. A value of more than 1 MiB takes a separate
+// answer. ErrTooLarge: a value is larger than Get returns; then all fail.
 func (r *Records) GetMany(ctx context.Context, keys [][]byte, dst []Record) ([]Record, error) {
 	return r.c.getMany(ctx, KindRecords, keys, nil, dst)
 }
@@ -115,7 +115,7 @@ func (c *Client) getMany(ctx context.Context, kind string, keys [][]byte, fields
 	return dst, nil
 }
 
-// CreateRecords adds a collection of records, unless there is one of that name
+// CreateRecords adds a collection of records, unless one of that name exists
 // (ErrKind: of another kind). See CreateCollection.
 func (c *Client) CreateRecords(ctx context.Context, name string, o RecordsOptions) error {
 	if err := checkName(name); err != nil {

@@ -25,7 +25,7 @@ func recordRequests() map[fastmsg.Kind][]byte {
 	}
 }
 
-// Requests about records that are malformed are errors that change nothing.
+// TestHostileRecordRequests: malformed requests about records fail, and change nothing.
 func TestHostileRecordRequests(t *testing.T) {
 	s := startRecords(t, ServerOptions{})
 	m, err := s.Records(testRecords)
@@ -83,7 +83,7 @@ func TestHostileRecordRequests(t *testing.T) {
 				t.Fatalf("%s: kind %d changed the records", p.transport, a.kind)
 			}
 		}
-		// Leases on what there is not are not granted, and harm nothing.
+		// Leases on records that do not exist are not granted, and harm nothing.
 		refs := head(3)
 		for _, r := range []uint64{0, math.MaxUint64, 1<<40 | 1} {
 			refs = appendRevision(refs, r)
@@ -105,7 +105,7 @@ func TestHostileRecordRequests(t *testing.T) {
 	}
 }
 
-// FuzzRecordAnswers: a client takes any answer from a server without panic.
+// FuzzRecordAnswers: no answer from a server makes a client panic.
 func FuzzRecordAnswers(f *testing.F) {
 	one := found{revision: 1, valueBytes: 2}
 	f.Add(append(one.append(nil), "ab"...))

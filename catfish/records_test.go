@@ -47,8 +47,8 @@ func dialRecords(t testing.TB, s *Server, o Options) *Records {
 
 func testKey(i int) []byte { return fmt.Appendf(nil, "key %d", i) }
 
-// What is put is got, by every path; values come in all sizes, and are appended to
-// what the caller has. So it is with shards.
+// TestRecords: records that were put are got, by every path, with and without shards;
+// values have all sizes, and are appended to the caller's bytes.
 func TestRecords(t *testing.T) {
 	for name, shards := range map[string]int{"": 0, "/shards": 3} {
 		s := startRecords(t, ServerOptions{RecordShards: shards, Workers: 2})
@@ -126,8 +126,8 @@ func testRecordsOf(t *testing.T, s *Server, name string) {
 	}
 }
 
-// Conditions, limits and expiry are judged by the server; the errors are what
-// callers tell apart.
+// TestRecordConditions: the server checks conditions, limits and expiry, and callers
+// can distinguish the errors.
 func TestRecordConditions(t *testing.T) {
 	s := startRecords(t, ServerOptions{})
 	ctx := t.Context()
@@ -181,7 +181,7 @@ func TestRecordConditions(t *testing.T) {
 	}
 }
 
-// A collection is of one kind, whatever is asked of it.
+// TestKinds: a collection is of one kind, whatever request it gets.
 func TestKinds(t *testing.T) {
 	s := startRecords(t, ServerOptions{})
 	ctx := t.Context()
@@ -213,9 +213,9 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// Clients create collections of records and drop them; a new one of the same name
-// is another, for those who know the old one, too.
-func TestRecordsComeAndGo(t *testing.T) {
+// TestRecordsAreCreatedAndDropped: clients create collections of records and drop them; a new one
+// of the same name is another, also for clients that opened the old one.
+func TestRecordsAreCreatedAndDropped(t *testing.T) {
 	s := startServer(t, ServerOptions{})
 	ctx := t.Context()
 	for _, p := range kvPaths() {
@@ -246,7 +246,7 @@ func TestRecordsComeAndGo(t *testing.T) {
 			if ok, err := c.DropCollection(ctx, "mine"); err != nil || !ok {
 				t.Fatal(ok, err)
 			}
-			waitDropped(s) // A client may read by itself until the memory is gone.
+			waitDropped(s) // A client may offload until the memory is released.
 			if _, err := r.Get(ctx, []byte("k"), nil); !errors.Is(err, ErrUnknownCollection) {
 				t.Fatalf("%s, round %d: of a dropped collection: %v", p.name, round, err)
 			}
@@ -254,8 +254,8 @@ func TestRecordsComeAndGo(t *testing.T) {
 	}
 }
 
-// Offloading costs what it should: two round trips without a kept reference, one
-// with.
+// TestRecordsByKeptReference: offloading takes two round trips without a kept
+// reference, and one with a kept reference.
 func TestRecordsByKeptReference(t *testing.T) {
 	s := startRecords(t, ServerOptions{})
 	ctx := t.Context()
@@ -285,9 +285,9 @@ func TestRecordsByKeptReference(t *testing.T) {
 	}
 }
 
-// TestKeyHistories: clients of every path get, put and delete the same keys; what
-// each key was seen to have must be linearizable. Keys of others come and go, so
-// that the tables grow and items are kicked meanwhile.
+// TestKeyHistories: clients of every path get, put and delete the same keys; the history
+// of each key must be linearizable. Other keys are added and deleted, so that the
+// tables grow and items are kicked meanwhile.
 func TestKeyHistories(t *testing.T) {
 	for name, shards := range map[string]int{"undivided": 0, "shards": 3} {
 		t.Run(name, func(t *testing.T) {
@@ -349,7 +349,7 @@ func testKeyHistories(t *testing.T, s *Server) {
 						h.Get(i, call, k, binary.LittleEndian.Uint64(rec.Value))
 					}
 				}
-				for j := range 5 { // others
+				for j := range 5 { // other keys
 					if _, err := r.Put(ctx, Record{Key: testKey(1000*(i+1) + 5*n + j), Value: value(1, 20)}, kv.Condition{}); err != nil {
 						t.Errorf("%s: %v", p.name, err)
 					}
@@ -364,11 +364,11 @@ func testKeyHistories(t *testing.T, s *Server) {
 	t.Logf("%d operations", h.Len())
 }
 
-// A server that restarts has no records: none of the old one's is got, by whatever
-// reference a client has kept, and its empty collection is not taken for true.
+// TestRecordsRestarted: a server that restarts has no records. A client gets no record
+// of the old one by a kept reference, and does not trust the empty collection.
 func TestRecordsRestarted(t *testing.T) {
 	testRecordsRestarted(t, "", 0, 0)
-	// So it is with shards, and if there are others then.
+	// The same with shards, also if their number has changed.
 	testRecordsRestarted(t, "/2 to 3 shards", 2, 3)
 	testRecordsRestarted(t, "/3 shards to none", 3, 0)
 	testRecordsRestarted(t, "/none to 2 shards", 0, 2)
@@ -406,7 +406,7 @@ func testRecordsRestarted(t *testing.T, name string, before, after int) {
 					t.Errorf("%s at a server that has lost its records: %v", what, err)
 				}
 			}
-			// A server that has been filled again is taken at its word.
+			// A client trusts a server that has been filled again.
 			if err := put("new"); err != nil {
 				t.Fatal(err)
 			}
@@ -419,8 +419,8 @@ func testRecordsRestarted(t *testing.T, name string, before, after int) {
 	}
 }
 
-// A key that changed in the last second is looked up again: its reference is not
-// kept.
+// TestYoungRecordsAreNotKept: a key that changed in the last second is looked up again:
+// its reference is not kept.
 func TestYoungRecordsAreNotKept(t *testing.T) {
 	var now atomic.Int64
 	now.Store(int64(time.Hour))
@@ -457,7 +457,7 @@ func TestYoungRecordsAreNotKept(t *testing.T) {
 	}
 }
 
-// Many large values come in several answers, those of more than mostValue alone.
+// TestLargeRecords: many large values come in several answers, those of more than mostValue alone.
 func TestLargeRecords(t *testing.T) {
 	s := startRecords(t, ServerOptions{})
 	m, err := s.Records(testRecords)

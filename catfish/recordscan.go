@@ -10,12 +10,12 @@ import (
 	"github.com/catfish-index/catfish/kv"
 )
 
-// Scan is all records, in no order, one shard after the other. One whose key has a record during all of the
-// scan is given at least once, as it was at a moment of the scan; one that is
-// moved meanwhile perhaps twice. A record whose value is too long to be answered
-// comes without it, and with ErrTooLarge; the loop may go on. Any other error ends
-// it. cuckoo.ErrScanLost: too much was written between two steps of a slow loop, or
-// the collection is another one of that name. Begin again.
+// Scan yields all records, in no order, shard by shard. A record whose key has one during
+// the whole scan comes at least once, as it was at a moment of the scan; a record that
+// moves meanwhile may come twice. A record whose value is too long to be answered comes
+// without it, and with ErrTooLarge; the loop may continue. Any other error ends the loop.
+// cuckoo.ErrScanLost: too much was written between two steps of a slow loop, or
+// the name now means another collection. Begin again.
 func (r *Records) Scan(ctx context.Context) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		for q := (scanQuery{}); !q.done; {
@@ -25,13 +25,13 @@ func (r *Records) Scan(ctx context.Context) iter.Seq2[Record, error] {
 			}
 			for _, rec := range q.part {
 				var err error
-				if rec.Value == nil { // It was too long for the scan.
+				if rec.Value == nil { // The value was too long for the scan.
 					var whole Record
 					switch whole, err = r.Get(ctx, rec.Key, nil); {
 					case err == nil:
 						rec = whole
 					case errors.Is(err, kv.ErrNotFound):
-						continue // It is gone since.
+						continue // It was deleted since.
 					}
 				}
 				if !yield(rec, err) || err != nil && !errors.Is(err, ErrTooLarge) {
@@ -45,10 +45,10 @@ func (r *Records) Scan(ctx context.Context) iter.Seq2[Record, error] {
 // scanQuery asks for the next part of a scan.
 type scanQuery struct {
 	cursor cuckoo.Cursor
-	shard  int    // that the cursor is of
-	boot   uint64 // of the collection that the cursor is of
+	shard  int    // the cursor's shard
+	boot   uint64 // boot of the cursor's collection
 	begun  bool
-	done   bool // of all shards
+	done   bool // all shards were scanned
 	part   []Record
 
 	open *openSlab
@@ -75,14 +75,14 @@ func (q *scanQuery) once(ctx context.Context, c *Client, s *session) error {
 	}
 	q.begun, q.boot = true, boot
 	shards := o.shards()
-	if q.shard >= shards { // as another server's answer has it
+	if q.shard >= shards { // another server answered with fewer shards
 		return fmt.Errorf("%w: %q has %d shards since", cuckoo.ErrScanLost, c.collection, shards)
 	}
 	if o, err = s.shard(ctx, o, q.shard); err != nil {
 		return err
 	}
 	q.req = appendCursor(appendHead(q.req[:0], o.coll, 0), q.cursor)
-	ans, err := s.callOf(ctx, o, kindScan, q.req, nil) // The records are in it.
+	ans, err := s.callOf(ctx, o, kindScan, q.req, nil) // The records refer to ans.
 	if err != nil {
 		return err
 	}

@@ -9,13 +9,13 @@ import (
 	"github.com/catfish-index/catfish/kv"
 )
 
-// A scan goes on where a long value is gone since, and ends with an error if the
-// collection has become another one of its name.
-func TestScanOfWhatGoes(t *testing.T) {
+// TestScanSkipsDeletedValues: a scan continues if a long value was deleted meanwhile, and ends
+// with an error if the name has come to mean another collection.
+func TestScanSkipsDeletedValues(t *testing.T) {
 	s := startServer(t, ServerOptions{})
 	for _, p := range kvPaths() {
 		if p.transport != TransportTCP && p.policy != "fast" {
-			continue // A scan goes by message.
+			continue // A scan always uses messages.
 		}
 		c := dial(t, s, p.options())
 		r, err := c.Records("mine")
@@ -36,7 +36,7 @@ func TestScanOfWhatGoes(t *testing.T) {
 		fill(ctx)
 		long := make([]byte, scanValue+1)
 		for i := range 2 {
-			// Plain sockets take no longer ones.
+			// Plain sockets take no longer values.
 			if _, err := r.Put(ctx, Record{Key: testKey(-i), Value: long}, kv.Condition{}); err != nil && p.transport != "tcp" {
 				t.Fatal(err)
 			}
@@ -46,7 +46,7 @@ func TestScanOfWhatGoes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The other long one is gone when the scan asks for it, unless it came first.
+			// The other long one is deleted when the scan asks for it, unless it came first.
 			if seen++; len(rec.Value) > scanValue {
 				for i := range 2 {
 					_ = r.Delete(ctx, testKey(-i), kv.Condition{})

@@ -11,7 +11,7 @@ import (
 	"github.com/catfish-index/catfish/record"
 )
 
-// openRecords is the answer to a client that opens c.
+// openRecords returns the answer to a client that opens c.
 func (v *service) openRecords(c *collection) *openRecords {
 	o := &openRecords{coll: c.num, bootID: v.s.bootID, seed: c.records.Seed(), space: c.records.Space(), now: v.s.now()}
 	index, n := c.index.reach(v.transport)
@@ -34,7 +34,7 @@ func (v *service) answerRecords(kind fastmsg.Kind, p, out []byte) ([]byte, error
 	}
 	c, err := v.s.colls.byNumber(binary.LittleEndian.Uint32(p))
 	if err == nil && (c.features == nil || !readsRecords(kind) && kind != kindPart) {
-		// Features are records that are written otherwise.
+		// Features are records too, but are written by other requests.
 		err = c.isOf(KindRecords)
 	}
 	if err != nil {
@@ -150,6 +150,6 @@ func (v *service) renewLeases(c *collection, n uint32, p, out []byte) ([]byte, e
 	return out, nil
 }
 
-// readsRecords reports whether a request reads records, as those of features are
-// read, too.
+// readsRecords reports whether a request reads records. The records of features are
+// read in the same way.
 func readsRecords(k fastmsg.Kind) bool { return k == kindGet || k == kindRenew || k == kindScan }

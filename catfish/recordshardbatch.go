@@ -16,18 +16,18 @@ import (
 //	answered   a0 b0 a1 a2 b1 c0
 //
 // The answers of one call may take manyBytes. Each shard has an equal part of that, so
-// that no shard's answers keep another's, which came first, from fitting: what is not
-// answered is asked for by the next call, from the first such request on.
+// that no shard's answers keep another's, which came first, from fitting: the next
+// call serves the requests from the first unanswered one on.
 
-// shardBatch is what a service needs for that.
+// shardBatch has the buffers that a service needs for such gets.
 type shardBatch struct {
 	of []uint8 // shard of each request
-	at []uint8 // its place in recordScratch.ends
+	at []uint8 // the request's place in recordScratch.ends
 }
 
-// serveShards makes the first gets of one key together that are of shards of one
-// collection. 0: it made none, because there is but one such shard, or a get that is
-// to be served alone.
+// serveShards serves together the first gets of one key that are of shards of one
+// collection. 0: it served none, because there is only one such shard, or a get that
+// is to be served alone.
 func (h *handler) serveShards(reqs []fastmsg.Request) (n int) {
 	first, err := h.s.colls.byNumber(binary.LittleEndian.Uint32(reqs[0].Payload))
 	if err != nil || first.shards == nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/catfish-index/catfish/kv"
 )
 
-// Gets that a worker finds mixed, of all shards and of another collection, have each
-// its own answer: of short values, of those of which few fit into the answers of a
-// call, of one that is answered in pieces, and of keys that there are not.
+// TestGetsOfShardsTogether: gets that a worker finds mixed, of all shards and of another
+// collection, each get their own answer: for short values, for values of which few fit
+// into the answers of a call, for one that is answered in pieces, and for missing keys.
 func TestGetsOfShardsTogether(t *testing.T) {
 	for _, tr := range oneSided {
 		s := startRecords(t, ServerOptions{Workers: 1, RecordShards: 3})
@@ -48,7 +48,7 @@ func TestGetsOfShardsTogether(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for i := range sizes { // All is open then.
+				for i := range sizes { // This opens all shards.
 					_, _ = r.Get(t.Context(), testKey(i), nil)
 				}
 			}

@@ -11,16 +11,16 @@ import (
 
 // Shards, at the client
 //
-// A session opens a divided collection by its name, and learns the seed and how many
-// shards there are; it opens the others when it meets a key of theirs. A collection
+// A session opens a divided collection by its name, and learns the seed and the number
+// of shards; it opens each other shard when it meets a key of that shard. A collection
 // that was dropped and created again has another seed. So a shard with another seed
-// is not one of that collection, which then is opened again.
+// does not belong to the collection, which then is opened again.
 
-// openShard is what a session knows of a shard.
+// openShard is a shard as a session knows it.
 type openShard struct {
 	shardAt
-	owner int // the worker that owns it, -1: none does, or any connection is its own
-	// others are the shards by number, of shard 0: nil, it was not opened yet.
+	owner int // the worker that owns it, -1: no worker does, or any connection leads to it
+	// others are the shards by number, in shard 0 only; nil: the shard is not open.
 	others []atomic.Pointer[openSlab]
 }
 
@@ -29,7 +29,7 @@ func (s *session) newPart(at shardAt) *openShard {
 		return nil
 	}
 	p := &openShard{shardAt: at, owner: -1}
-	if at.workers > 1 && s.dev != nil { // A single one has the caller, too.
+	if at.workers > 1 && s.dev != nil { // A single worker also serves s.caller.
 		p.owner = at.number % at.workers
 	}
 	if at.number == 0 {
@@ -38,7 +38,7 @@ func (s *session) newPart(at shardAt) *openShard {
 	return p
 }
 
-// shards is how many the collection has, 1: it is not divided.
+// shards is the number of shards of the collection, 1: it is not divided.
 func (o *openSlab) shards() int {
 	if o.part == nil {
 		return 1
@@ -75,8 +75,8 @@ func (s *session) shardOf(ctx context.Context, o *openSlab, key []byte) (*openSl
 	return s.shard(ctx, o, shardOf(o.part.seed, key, o.part.of))
 }
 
-// openShard opens the shard of a collection of records that has a key. It is again
-// for as long as the collection is another one each time.
+// openShard opens the shard of a collection of records that has a key. It repeats
+// that, up to maxLost times, while the collection is another one each time.
 func (w *putQuery) openShard(s *session) (*openSlab, error) {
 	for again := 1; ; again++ {
 		o, err := s.openChecked(w.ctx, w.c.collection, w.kind)
@@ -96,8 +96,8 @@ func (w *putQuery) openShard(s *session) (*openSlab, error) {
 	}
 }
 
-// family deletes o, and what is of the same collection, from the session. The caller
-// holds mu.
+// family deletes o, and the other shards of its collection, from the session. The
+// caller holds mu.
 func (s *session) family(o *openSlab) (l []*openSlab) {
 	for name, k := range s.slabs {
 		if k == o || o.part != nil && k.part != nil && k.part.seed == o.part.seed {
@@ -108,14 +108,14 @@ func (s *session) family(o *openSlab) (l []*openSlab) {
 	return l
 }
 
-// shardedGet is what a GetMany of a divided collection needs: a Get of each shard,
-// which all go on at once.
+// shardedGet is the state of a GetMany of a divided collection: a Get of each shard,
+// which all run at once.
 type shardedGet struct {
-	of    []*getQuery // by shard, nil: it has none of the keys
+	of    []*getQuery // by shard, nil: the shard has none of the keys
 	under sync.WaitGroup
 }
 
-// shardGet is one of these.
+// shardGet is the Get of one shard in a shardedGet.
 type shardGet struct {
 	ctx  context.Context
 	c    *Client
@@ -124,7 +124,7 @@ type shardGet struct {
 	err  error
 	work func() // made once: a method value allocates
 
-	at      []int // of each key, its index among all
+	at      []int // index of each key among all keys
 	keys    [][]byte
 	records []Record
 }
@@ -135,7 +135,7 @@ func (g *getQuery) work() {
 	p.of.sharded.under.Done()
 }
 
-// byShard is onceOpen for a divided collection, which is open.
+// byShard is onceOpen for a divided collection.
 func (g *getQuery) byShard(ctx context.Context, c *Client, s *session) (err error) {
 	o := g.open
 	if len(g.keys) == 1 {
@@ -188,7 +188,7 @@ func (g *getQuery) byShard(ctx context.Context, c *Client, s *session) (err erro
 	return err
 }
 
-// gather puts what the shards' Gets have found in its order.
+// gather puts the records of the shards' Gets in the order of the keys.
 func (g *getQuery) gather() {
 	for n, q := range g.sharded.of {
 		if q == nil {
@@ -207,11 +207,11 @@ func (g *getQuery) gather() {
 	}
 }
 
-// ShardAt says which shard of a collection has a key.
+// ShardAt says which shard of a collection a key belongs to.
 type ShardAt struct {
 	Number int `json:"number"` // from 0 on
 	Of     int `json:"of"`     // shards
-	// Owner is the worker that requests about it are sent to, -1: whichever there is.
+	// Owner is the worker that requests about it are sent to, -1: any worker.
 	Owner int `json:"owner"`
 }
 
@@ -222,7 +222,7 @@ func (o *openSlab) shardAt() *ShardAt {
 	return &ShardAt{o.part.number, o.part.of, o.part.owner}
 }
 
-// Shard tells which shard has a key, nil: the collection is not divided.
+// Shard returns the shard that has a key, nil: the collection is not divided.
 func (r *Records) Shard(ctx context.Context, key []byte) (*ShardAt, error) {
 	if err := checkKey(key); err != nil {
 		return nil, err
@@ -232,7 +232,7 @@ func (r *Records) Shard(ctx context.Context, key []byte) (*ShardAt, error) {
 	return q.at, err
 }
 
-// shardQuery is a Shard.
+// shardQuery is a call of Shard.
 type shardQuery struct {
 	key  []byte
 	at   *ShardAt

@@ -14,8 +14,8 @@ import (
 	"github.com/catfish-index/catfish/kv"
 )
 
-// Each key is in the shard that its hash says, for clients and in this process;
-// every shard has its share, also of each bucket of its index.
+// TestShardOf: each key is in the shard that its hash selects, for clients and in this
+// process; every shard has its share of keys, also in each bucket of its index.
 func TestShardOf(t *testing.T) {
 	const n, keys = 5, 50_000
 	counts := make([]int, n)
@@ -27,7 +27,7 @@ func TestShardOf(t *testing.T) {
 		buckets[shard][cuckoo.Hash(7, k)&3]++
 	}
 	for i, c := range counts {
-		// A share is 10,000, with a standard deviation of 90; of a bucket 2,500 and 49.
+		// A share is 10,000, with a standard deviation of 90; that of a bucket 2,500 and 49.
 		if math.Abs(float64(c)-keys/n) > 500 {
 			t.Errorf("shard %d has %d of %d keys", i, c, keys)
 		}
@@ -42,8 +42,8 @@ func TestShardOf(t *testing.T) {
 	}
 }
 
-// Requests about a shard are carried out by its owner alone, if clients can choose:
-// gets and puts, alone, together, large, in parts, leases, and scans.
+// TestShardsHaveOwners: if clients can choose, only its owner carries out requests about
+// a shard: gets and puts, alone, together, large, in parts, leases, and scans.
 func TestShardsHaveOwners(t *testing.T) {
 	const workers, n, keys = 3, 5, 100
 	for _, tr := range oneSided {
@@ -86,7 +86,7 @@ func TestShardsHaveOwners(t *testing.T) {
 		}
 		records := 0
 		for i, one := range st.Shards {
-			// Of three clients: a put and a get of each key, at least.
+			// Three clients sent a put and a get of each key, at least.
 			if one.Strayed != 0 || one.Owned < uint64(6*one.Records) || one.Records == 0 {
 				t.Errorf("%s: shard %d: %+v", tr, i, one)
 			}
@@ -102,7 +102,7 @@ func TestShardsHaveOwners(t *testing.T) {
 				t.Errorf("%s: %d connections", tr, f.Connections)
 			}
 		}
-		// Over a plain socket all is right, and seen to stray.
+		// Over a plain socket answers are right, and requests are counted as strayed.
 		plain := dialRecords(t, s, Options{Transport: TransportTCP})
 		if _, err := plain.Get(ctx, testKey(1), nil); err != nil {
 			t.Error(err)
@@ -120,8 +120,8 @@ func TestShardsHaveOwners(t *testing.T) {
 	}
 }
 
-// A server of one worker, or whose connections have workers of their own, needs no
-// further connections.
+// TestShardsWithoutLanes: a client of a server with one worker, or with a worker per
+// connection, opens no further connections.
 func TestShardsWithoutLanes(t *testing.T) {
 	for i, o := range []ServerOptions{{Workers: 1}, {WorkerPerConnection: true}} {
 		o.RecordShards = 4
@@ -147,8 +147,8 @@ func TestShardsWithoutLanes(t *testing.T) {
 	}
 }
 
-// GetMany gives the records of all shards in the order of the keys, those missing
-// and those that are there twice included, and reuses what it is given.
+// TestGetManyOfShards: GetMany returns the records of all shards in the order of the keys,
+// also for keys that are missing or come twice, and reuses the caller's records.
 func TestGetManyOfShards(t *testing.T) {
 	s := startRecords(t, ServerOptions{RecordShards: 4, Workers: 2})
 	shards, err := s.RecordShards(testRecords)
@@ -185,9 +185,9 @@ func TestGetManyOfShards(t *testing.T) {
 	}
 }
 
-// What shards have is listed, counted and dropped under the collection's name alone,
-// and they take places of the table, which come back.
-func TestShardsComeAndGo(t *testing.T) {
+// TestShardsAreCreatedAndDropped: shards are listed, counted and dropped under the collection's
+// name alone, and they take places in the table, which a drop frees.
+func TestShardsAreCreatedAndDropped(t *testing.T) {
 	s := startServer(t, ServerOptions{ClientCollections: 6, Workers: 2})
 	ctx := t.Context()
 	c := dial(t, s, Options{})
@@ -249,9 +249,9 @@ func TestShardsComeAndGo(t *testing.T) {
 	}
 }
 
-// A client of a server that has restarted looks whether the collection has records
-// before it deletes one. If that was dropped and is there again, it opens the new one.
-func TestShardsComeAndGoAfterRestart(t *testing.T) {
+// TestShardsAreCreatedAndDroppedAfterRestart: after a restart a client checks that the collection has
+// records before it deletes one. If it was dropped and created again, it opens the new one.
+func TestShardsAreCreatedAndDroppedAfterRestart(t *testing.T) {
 	s := startServer(t, ServerOptions{ClientCollections: 6, Workers: 2})
 	ctx := t.Context()
 	var c [2]*Client
@@ -292,8 +292,8 @@ func TestShardsComeAndGoAfterRestart(t *testing.T) {
 	}
 }
 
-// Numbers of shards that are no use are refused, by client and server, and so is the
-// one Map of several.
+// TestShardNumbers: client and server refuse useless numbers of shards, and a divided
+// collection is not returned as a single Map.
 func TestShardNumbers(t *testing.T) {
 	s := startRecords(t, ServerOptions{RecordShards: 2})
 	c := dial(t, s, Options{})
@@ -326,8 +326,8 @@ func TestShardNumbers(t *testing.T) {
 	}
 }
 
-// A write to a shard that does not have the key is refused, and changes nothing: a
-// client that knows no shards, or other ones, loses no record.
+// TestWrongShard: a write to a shard that does not have the key is refused, and changes
+// nothing: a client that knows no shards, or other ones, loses no record.
 func TestWrongShard(t *testing.T) {
 	s := startRecords(t, ServerOptions{RecordShards: 2})
 	c, err := s.colls.byName(testRecords)
@@ -361,7 +361,7 @@ func TestWrongShard(t *testing.T) {
 	}
 }
 
-// A key's role for the collection is one for all shards.
+// TestRolesOfShards: a key's role for the collection holds for all its shards.
 func TestRolesOfShards(t *testing.T) {
 	keys, _, k := keyFile(t, access.Entry{Roles: []string{testRecords + ":write"}}, access.Entry{Roles: []string{"other:write"}})
 	s := startRecords(t, ServerOptions{Keys: keys, RecordShards: 4, Workers: 2})
@@ -391,7 +391,7 @@ func TestRolesOfShards(t *testing.T) {
 	}
 }
 
-// When a lane breaks, its requests go on over new connections.
+// TestLaneBreaks: when a lane breaks, its requests continue over new connections.
 func TestLaneBreaks(t *testing.T) {
 	for _, tr := range oneSided {
 		s := startRecords(t, ServerOptions{RecordShards: 2, Workers: 2})
@@ -421,8 +421,8 @@ func TestLaneBreaks(t *testing.T) {
 	}
 }
 
-// A scan of shards gives each record that stays, once or again, and ends when the
-// collection has become another one between two shards.
+// TestScanOfShards: a scan of shards yields each record that stays, at least once, and
+// ends when the name comes to mean another collection between two shards.
 func TestScanOfShards(t *testing.T) {
 	s := startServer(t, ServerOptions{Workers: 2})
 	c := dial(t, s, Options{Transport: oneSided[0]})
@@ -431,7 +431,7 @@ func TestScanOfShards(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put := func(from int) { // here, which is quicker
+	put := func(from int) { // in this process, which is quicker
 		l, err := s.RecordShards("mine")
 		for i := range 400 {
 			if err == nil {
@@ -455,7 +455,7 @@ func TestScanOfShards(t *testing.T) {
 			t.Fatal(err)
 		}
 		if seen[string(rec.Key)] = true; len(seen) == 50 {
-			put(1000) // Others come while it goes on.
+			put(1000) // Other records come during the scan.
 		}
 	}
 	for i := range 400 {

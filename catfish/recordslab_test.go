@@ -10,8 +10,8 @@ import (
 	"github.com/catfish-index/catfish/record"
 )
 
-// Where memory is pinned, that of records and of their keys is registered as it is
-// used, and clients that offload follow it.
+// TestRecordsGrow: where memory is pinned, the memory of records and of their keys is
+// registered as it is used, and clients that offload find the new regions.
 func TestRecordsGrow(t *testing.T) {
 	s, p := startPinning(t, TransportSoft, TransportSoft, TransportSHM)
 	ctx := t.Context()
@@ -48,14 +48,14 @@ func TestRecordsGrow(t *testing.T) {
 	if st.Records.SpanBytes < 8<<20 || st.Index.Bytes < 1<<20 || regions < 6 {
 		t.Errorf("%d bytes of records, %d of keys, %d regions: too little grew", st.Records.SpanBytes, st.Index.Bytes, regions)
 	}
-	// Each growth costs a client one Get or two that it cannot make by itself.
+	// Each growth costs a client one Get or two that it cannot offload.
 	if n := cached.c.Counters(); n.OffloadedGets < 300 || n.FellBack == 0 || n.FellBack > 20 || n.Reconnects > 0 {
 		t.Errorf("%d gets offloaded, %d fell back, %d reconnects", n.OffloadedGets, n.FellBack, n.Reconnects)
 	}
 }
 
-// When no more can be registered, puts say so and change nothing; gets and deletes
-// go on, and puts do again when there is room.
+// TestRecordsCannotGrow: when no more can be registered, puts fail with an error and change
+// nothing; gets and deletes continue, and so do puts when there is room again.
 func TestRecordsCannotGrow(t *testing.T) {
 	s, p := startPinning(t, TransportSoft, TransportSoft)
 	ctx := t.Context()

@@ -29,38 +29,38 @@ const (
 	stopKeys  = 200
 )
 
-// stopValue is what write n of a key stores: it shows a mixture of two writes.
+// stopValue is the value that write n of a key stores: a mixture of two writes shows.
 func stopValue(key int, n uint64) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, n)
 	return append(b, bytes.Repeat([]byte{byte(key), byte(n), byte(n >> 8), byte(n >> 16)}, 30+key%40)...)
 }
 
-// stopReport is what the client process says at its end.
+// stopReport is the report that the client process prints at its end.
 type stopReport struct {
 	Gets, Hits, Invalid uint64
 	Wrong               string
 }
 
-// TestStoppedReader: a client process that is stopped past the grace and its
-// leases, while the records that it reads die and their places are used again,
-// never gets a wrong value, nor an older one than it had.
+// TestStoppedReader: a client process is stopped past the grace and its
+// leases, while the records that it reads die and their places are reused. It
+// never gets a wrong value, nor an older one than before.
 func TestStoppedReader(t *testing.T) {
 	if addr := os.Getenv(stopChild); addr != "" {
-		if err := json.NewEncoder(os.Stdout).Encode(readUntilTold(t, addr)); err != nil {
+		if err := json.NewEncoder(os.Stdout).Encode(readUntilInputEnds(t, addr)); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
 	for _, tr := range oneSided {
 		t.Run(tr, func(t *testing.T) {
-			t.Parallel() // What takes the time is that processes are stopped.
+			t.Parallel() // Most of the time processes are stopped.
 			testStops(t, tr)
 		})
 	}
 }
 
 func testStops(t *testing.T, transport string) {
-	// Little memory, so that places are used again as soon as they may be.
+	// Little memory, so that places are reused as soon as they may be.
 	s := startRecords(t, ServerOptions{SlabBytes: 4 << 20})
 	m, err := s.Records(testRecords)
 	if err != nil {
@@ -93,7 +93,7 @@ func testStops(t *testing.T, transport string) {
 		t.Fatal(err)
 	}
 	lines := bufio.NewReader(out)
-	// Without what the client must have seen, the test would show nothing.
+	// If the client has not seen enough values, the test shows nothing.
 	ask := func() {
 		t.Helper()
 		if _, err := io.WriteString(in, "\n"); err != nil {
@@ -106,7 +106,7 @@ func testStops(t *testing.T, transport string) {
 	var writer sync.WaitGroup
 	var done atomic.Bool
 	writer.Go(func() {
-		// As many as there is room for, if places are used again at once.
+		// The number of puts that fit, if places are reused at once.
 		tick := time.NewTicker(time.Millisecond)
 		defer tick.Stop()
 		for key := 0; !done.Load(); key = (key + 1) % stopKeys {
@@ -127,14 +127,14 @@ func testStops(t *testing.T, transport string) {
 		if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
-		// The time itself is what is tested: more than the grace.
+		// The duration is the subject of the test: more than the grace.
 		time.Sleep(record.DefaultGrace * 11 / 10)
 		if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
 			t.Fatal(err)
 		}
 	}
 	ask()
-	in.Close() // tells the process to end
+	in.Close() // makes the process end
 	var r stopReport
 	if err := json.NewDecoder(lines).Decode(&r); err != nil {
 		t.Fatal(err)
@@ -148,14 +148,14 @@ func testStops(t *testing.T, transport string) {
 	}
 }
 
-// enough is of how many keys the client gets the value between two stops, at
-// least: each key twice by each of its readers.
+// enough is how many values the client gets between two stops, at least: each
+// key's twice by each of its readers.
 const enough = 4 * 2 * stopKeys
 
-// readUntilTold gets keys until standard input ends. To each line of it the answer is
-// that it has seen enough: since then it got enough values, of which references that
-// were kept gave some, and others were no good any more.
-func readUntilTold(t *testing.T, at string) (r stopReport) {
+// readUntilInputEnds gets keys until standard input ends. It answers each line of input when
+// it has seen enough: since the line it got enough values, some of them by kept
+// references, and some kept references were invalid.
+func readUntilInputEnds(t *testing.T, at string) (r stopReport) {
 	addr, transport := at[:bytes.LastIndexByte([]byte(at), '/')], at[bytes.LastIndexByte([]byte(at), '/')+1:]
 	c, err := Dial(t.Context(), addr, Options{Transport: transport, Fabric: testFabric, Policy: "offload-cached", Logger: quiet(), keepYoung: true})
 	if err != nil {

@@ -32,15 +32,15 @@ import (
 //	cursor   moves u64, next u64, sub u64, log2 u8, size u8, done u8, 0 u8
 //	entry    key bytes u16, found, key, value
 //
-// A part is some bytes of a value that is put in parts, at an offset of so many
-// (recordlargeput.go). If has putParts: in the value's place is the upload u32.
+// A part has bytes of a value of size of, from offset at on (recordlargeput.go). If has
+// putParts: in the value's place is the upload u32.
 //
 // Expiry is in ns by the server's clock (openRecords), 0: never. A lease of 0 was
 // not granted. Like those of searchMany the values of a get end
 // after manyBytes: keys that are not answered have the value bytes unanswered, and
-// the client asks for them again; so do those from a value of more than mostValue
-// on, unless that is the first. An entry whose value is longer than scanValue
-// has none, but says how long it is.
+// the client asks for them again; so do the keys from a value of more than mostValue
+// on, unless it is the first. An entry whose value is longer than scanValue has no
+// value, but has its length.
 const (
 	ifAbsent   = 1 // of put's and remove's if
 	ifRevision = 2
@@ -51,7 +51,7 @@ const (
 	putBytes    = 20 // of put, after the head, before the key
 	partBytes   = 8  // of part, after the head, before the value's bytes
 
-	// maxKeys bounds get, and maxRenewals renew, under the writers' lock: some 50 us.
+	// maxKeys bounds a get, maxRenewals a renew, under the writers' lock: some 50 us.
 	maxKeys     = 256
 	maxRenewals = 256
 	// A scan's answer ends after scanRecords records, scanBytes, or scanPieces of
@@ -62,22 +62,22 @@ const (
 	scanPieces  = 32
 	scanValue   = 16 << 10
 	// mostValue is the largest value that a worker answers with at once, which
-	// takes it 0.1 ms; others are answered in steps (recordlargeget.go).
+	// takes it 0.1 ms; larger values are answered in steps (recordlargeget.go).
 	mostValue = 1 << 20
 )
 
-// isRecords tells requests about records from others.
+// isRecords reports whether a request is about records.
 func isRecords(k fastmsg.Kind) bool { return k >= kindGet && k <= kindPart }
 
-// openRecords is the answer to open where the collection has records: where they
-// and their keys are.
+// openRecords is the answer to the open of a collection of records: where the
+// records and their keys are.
 //
 //	 0 coll u32 | 4 0 u32 | 8 keys' key u64 | 16 address u64 | 24 bytes u64 |
 //	32 server's boot id u64 | 40 records' key u64 | 48 address u64 | 56 bytes u64 |
 //	64 records' boot u64 | 72 seed u64 | 80 server's clock i64
 //
-// Of a shard (shards.go) more follows, so that a client that knows of none takes it
-// for nothing else:
+// For a shard (shards.go) more follows, so that a client that knows no shards does
+// not take the answer for a collection:
 //
 //	88 shards' seed u64 | 96 shards u16 | 98 number u16 | 100 owners u16 | 102 0 u16
 type openRecords struct {
@@ -105,7 +105,7 @@ type shardAt struct {
 	seed    uint64
 	of      int // shards, 0: the collection is not divided
 	number  int
-	workers int // of the transport, which own shards; 0: none do
+	workers int // how many workers of the transport own shards; 0: none
 }
 
 func (o *openRecords) append(b []byte) []byte {
@@ -179,7 +179,7 @@ func getRecordsOptions(b []byte) (o RecordsOptions, rest []byte, err error) {
 	return o, rest, nil
 }
 
-// found is what a get or scan says of a record.
+// found is the head of a record in the answer to a get or scan.
 type found struct {
 	revision   uint64 // 0: there is none
 	expiry     time.Duration
@@ -194,7 +194,7 @@ func (f *found) append(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, uint32(f.flags))
 }
 
-// getFound decodes what b, of at least foundBytes, begins with.
+// getFound decodes the found that b, of at least foundBytes, begins with.
 func getFound(b []byte) found {
 	_ = b[foundBytes-1]
 	return found{
@@ -244,7 +244,7 @@ func appendCursor(b []byte, c cuckoo.Cursor) []byte {
 	return append(appendBool(b, c.Done), 0)
 }
 
-// getCursor decodes any bytes, of at least cursorBytes: any cursor is safe.
+// getCursor decodes any bytes, at least cursorBytes: any cursor is safe.
 func getCursor(b []byte) cuckoo.Cursor {
 	_ = b[cursorBytes-1]
 	return cuckoo.Cursor{
@@ -253,10 +253,10 @@ func getCursor(b []byte) cuckoo.Cursor {
 	}
 }
 
-// appendRevision is the condition's revision, which put and remove begin with.
+// appendRevision appends the condition's revision, which put and remove begin with.
 func appendRevision(b []byte, r uint64) []byte { return binary.LittleEndian.AppendUint64(b, r) }
 
-// appendPut is the rest of a put, but for the value.
+// appendPut appends the rest of a put, except the value.
 func appendPut(b []byte, expiry uint64, flags uint16, key []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, expiry)
 	b = binary.LittleEndian.AppendUint16(b, flags)

@@ -18,11 +18,11 @@ import (
 
 // A collection that a session has opened may be dropped, and perhaps created
 // again, with another number and other memory. Messages then fail with
-// ErrUnknownCollection. An offloaded search finds that its memory is not
-// registered any more, or is no tree.
+// ErrUnknownCollection. An offloaded search finds that the memory is no longer
+// registered, or is no tree.
 
-// forget has the collection opened again, if that has not happened yet. If o is a
-// shard, so are all.
+// forget removes o from the session, so that the collection is opened again. If o is
+// a shard, it removes all shards.
 func (s *session) forget(o *openSlab) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,15 +39,15 @@ var noStructure = []error{
 	record.ErrRef, record.ErrMalformed,
 }
 
-// walkFailed looks into the failure of an offloaded search: if the collection
-// was dropped, it is not the transport's.
+// walkFailed finds the cause of an offloaded search's failure: if the collection
+// was dropped, the transport has not failed.
 func (s *session) walkFailed(ctx context.Context, o *openSlab, err error) error {
 	var c *rdma.CompletionError
 	broke := errors.Is(err, offload.ErrChannel) && !(errors.As(err, &c) && c.Status == rdma.StatusPeerLost)
 	if !broke && !slices.ContainsFunc(noStructure, func(e error) bool { return errors.Is(err, e) }) {
 		return err
 	}
-	// A server that says nothing is lost for another reason.
+	// If the server does not answer, the connection is lost for another reason.
 	ctx, cancel := context.WithTimeout(ctx, rdma.PeerTimeout)
 	defer cancel()
 	b, asked := s.call(ctx, kindOpen, []byte(o.name), nil)
@@ -56,9 +56,9 @@ func (s *session) walkFailed(ctx context.Context, o *openSlab, err error) error 
 		if len(b) < headBytes || binary.LittleEndian.Uint32(b) == o.coll {
 			return err
 		}
-		asked = ErrUnknownCollection // that one; there is another
+		asked = ErrUnknownCollection // o was dropped; another one has its name
 	}
-	// One that is open is ready: this is another.
+	// An open collection is ready: one that is not ready is another.
 	if !errors.Is(asked, ErrUnknownCollection) && !errors.Is(asked, ErrNotReady) {
 		return err
 	}

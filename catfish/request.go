@@ -14,15 +14,15 @@ import (
 type request struct {
 	kind  fastmsg.Kind
 	coll  *collection
-	limit uint32     // search: 0 for none; nearest: k
+	limit uint32     // search: 0 for no limit; nearest: k
 	rect  rstar.Rect // search, count, insert, delete; update: the old one; nearest: the point
 	to    rstar.Rect // update: the new one
 	id    uint64     // insert, delete, update
 	// within bounds nearest by distance.
 	within float64
-	// rects are those of a searchMany. decode reuses the memory.
+	// rects are the queries of a searchMany. decode reuses the memory.
 	rects []rstar.Rect
-	// items are those of an insertMany, still encoded: each is checked when
+	// items are the items of an insertMany, still encoded: each is checked when
 	// it is inserted.
 	items []byte
 }
@@ -35,7 +35,7 @@ func (s *Server) decode(kind fastmsg.Kind, p []byte, req *request) error {
 		return fmt.Errorf("%w: request kind %d of %d bytes", ErrProtocol, kind, len(p))
 	}
 	c, err := s.colls.byNumber(binary.LittleEndian.Uint32(p))
-	if err == nil && (kind != kindCheck || c.features == nil) { // whose tree is checked, too
+	if err == nil && (kind != kindCheck || c.features == nil) { // a check is also for the tree of features
 		err = c.isOf(KindBoxes)
 	}
 	if err != nil {

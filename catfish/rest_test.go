@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestIdleClientRests: while others keep the server awake, a client that asks
-// nothing gets a heartbeat a second, and after its next request one at each
+// TestIdleClientRests: while others keep the server awake, a client that sends
+// no requests gets a heartbeat a second, and after its next request one at each
 // interval again.
 func TestIdleClientRests(t *testing.T) {
 	s := startServer(t, ServerOptions{Transports: []string{TransportSHM}, Workers: 1})
@@ -38,11 +38,11 @@ func TestIdleClientRests(t *testing.T) {
 	if d := interval(busy); d != DefaultHeartbeatInterval {
 		t.Errorf("%v between the heartbeats of a client that searches", d)
 	}
-	for range 2 { // The second time it is awake.
+	for range 2 { // The second time the client is not resting.
 		if _, err := idle.Search(ctx, square(0, 0)); err != nil {
 			t.Fatal(err)
 		}
-		// One that was sent before may be there.
+		// A heartbeat that was sent before may have arrived.
 		eventually(t, "a client with a request gets heartbeats at its interval", func() bool {
 			return interval(idle) == DefaultHeartbeatInterval
 		})

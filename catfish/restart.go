@@ -12,25 +12,25 @@ import (
 	"github.com/catfish-index/catfish/fastmsg"
 )
 
-// ServerInfo is one life of a server.
+// ServerInfo is one incarnation of a server.
 type ServerInfo struct {
 	Addr    string `json:"addr"`
 	Version string `json:"version"`
 	BootID  uint64 `json:"boot_id,string"` // random at each start
 }
 
-// doubt is what a client has about a server that restarted: an empty answer
-// would be right for the server, and wrong for who knew the last one. Sessions
-// with the same life of the server share it. docs/decisions/restarts.md.
+// doubt is the restart check of a client: an empty answer would be right for the
+// new server, and wrong for a caller that knew the last one. Sessions with the
+// same incarnation share a doubt. docs/decisions/restarts.md.
 type doubt struct {
 	was, is ServerInfo
 	err     error       // OnRestart's; nil: there is none
 	over    atomic.Bool // AcceptRestart was called
-	full    sync.Map    // string -> true: collections that were seen to have objects
+	full    sync.Map    // string -> true: collections that are known to have objects
 }
 
-// AcceptRestart ends ErrRestarted: the present server is taken as it is. It
-// does nothing if no call would fail so.
+// AcceptRestart ends ErrRestarted: the client accepts the present server as it is.
+// It does nothing if no call would fail with ErrRestarted.
 func (c *Client) AcceptRestart() {
 	if s := c.conn.sessions.latest(); s.doubt != nil {
 		s.doubt.over.Store(true)
@@ -41,8 +41,8 @@ func (c *connection) serverInfo(s *session) ServerInfo {
 	return ServerInfo{Addr: c.addr, Version: s.hello.Version, BootID: s.hello.BootID}
 }
 
-// meet compares the server of a new session, which nobody uses yet, with that
-// of the last one.
+// meet compares the server of a new session, which no call uses yet, with the
+// server of the last session.
 func (c *connection) meet(old, s *session) {
 	if s.hello.BootID == old.hello.BootID {
 		s.doubt = old.doubt
@@ -60,9 +60,9 @@ func (c *connection) meet(old, s *session) {
 	}
 }
 
-// check refuses a call that a restarted server cannot answer: all, if OnRestart
-// failed; and what tells about objects that are there, if the collection is
-// empty.
+// check refuses a call that a restarted server cannot answer: every call, if
+// OnRestart failed; and a call whose answer depends on existing objects, if the
+// collection is empty.
 func (d *doubt) check(ctx context.Context, s *session, o *openSlab, kind fastmsg.Kind) error {
 	if d == nil || d.over.Load() {
 		return nil
@@ -70,7 +70,7 @@ func (d *doubt) check(ctx context.Context, s *session, o *openSlab, kind fastmsg
 	if d.err != nil {
 		return d.err
 	}
-	if _, ok := d.full.Load(o.name); ok || kind == kindInsert || kind == kindInsertMany || kind == kindCheck || kind == kindWatch { // which knows the history
+	if _, ok := d.full.Load(o.name); ok || kind == kindInsert || kind == kindInsertMany || kind == kindCheck || kind == kindWatch { // a watch compares histories
 		return nil
 	}
 	if o.records != nil {
@@ -114,7 +114,7 @@ func (d *doubt) checkRecords(ctx context.Context, s *session, o *openSlab, kind 
 	return d.empty(o)
 }
 
-// hasRecords reports whether there are any.
+// hasRecords reports whether a collection has any records.
 func (s *session) hasRecords(ctx context.Context, o *openSlab) (bool, error) {
 	cursor := cuckoo.Cursor{}
 	for !cursor.Done {

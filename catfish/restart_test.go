@@ -53,7 +53,7 @@ func (l *lives) restart() {
 	l.start()
 }
 
-// reads are the calls whose answers depend on what a collection has.
+// reads are the calls whose answers depend on the contents of a collection.
 func reads(ctx context.Context, c *Client) map[string]func() error {
 	at := square(0, 0)
 	return map[string]func() error{
@@ -69,8 +69,8 @@ func reads(ctx context.Context, c *Client) map[string]func() error {
 	}
 }
 
-// TestRestartedEmpty: no answer of a server that lost its data is taken for
-// true, by any path, until it has data or the client accepts it.
+// TestRestartedEmpty: a client trusts no answer of a server that lost its data,
+// by any path, until the server has data or the client accepts it.
 func TestRestartedEmpty(t *testing.T) {
 	for _, p := range append(paths(), pollingPaths()...) {
 		t.Run(p.name, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestRestartedEmpty(t *testing.T) {
 				t.Fatal(n, err)
 			}
 			l.restart()
-			// A read first: a write may be sent to the server that ends.
+			// A read first: a write may be sent to the server that is ending.
 			if n, err := c.Count(t.Context(), square(0, 0)); !errors.Is(err, ErrRestarted) {
 				t.Fatalf("count: %d, %v", n, err)
 			}
@@ -110,7 +110,7 @@ func TestRestartedEmpty(t *testing.T) {
 	}
 }
 
-// TestOnRestart: the client's owner learns of a restart before any call is
+// TestOnRestart: the client's owner is notified of a restart before any call is
 // answered, and can load the data again.
 func TestOnRestart(t *testing.T) {
 	l := newLives(t)
@@ -164,8 +164,8 @@ func TestOnRestart(t *testing.T) {
 	}
 }
 
-// TestRestartedWithoutCollection: a client comes back to a server that lacks
-// its collection, says so, and can create it.
+// TestRestartedWithoutCollection: a client reconnects to a server that lacks its
+// collection, returns that error, and can create the collection.
 func TestRestartedWithoutCollection(t *testing.T) {
 	l := newLives(t)
 	base := dial(t, l.Server, Options{})
@@ -189,7 +189,7 @@ func TestRestartedWithoutCollection(t *testing.T) {
 }
 
 // TestNotReady: while the server loads a collection, no path gives an answer;
-// other collections, and the state of the server, are there.
+// other collections, and the state of the server, are available.
 func TestNotReady(t *testing.T) {
 	for _, p := range append(paths(), pollingPaths()...) {
 		t.Run(p.name, func(t *testing.T) {

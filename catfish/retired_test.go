@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestChooseAfterSessionEnds: who chose a session before it ended, and asks
-// the policy after, does not look into a mailbox that is unmapped.
+// TestChooseAfterSessionEnds: a call that chose a session before it ended, and
+// asks the policy afterwards, does not read an unmapped mailbox.
 func TestChooseAfterSessionEnds(t *testing.T) {
 	s := startServer(t, ServerOptions{Workers: 1})
 	c := dial(t, s, Options{Transport: TransportSHM, Policy: "paper"})

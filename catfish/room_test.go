@@ -11,8 +11,8 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// While the memory is full, what needs more is refused and says so: writes,
-// collections, and connections over rings. Those who are there go on.
+// TestRefusedWhileMemoryIsFull: while the memory is full, writes, new collections, and
+// connections over rings are refused with an error. Clients that are connected continue.
 func TestRefusedWhileMemoryIsFull(t *testing.T) {
 	for _, transport := range []string{TransportSHM, TransportSoft, TransportTCP} {
 		t.Run(transport, func(t *testing.T) { refusedWhileFull(t, transport) })
@@ -45,8 +45,8 @@ func refusedWhileFull(t *testing.T, transport string) {
 	if err == nil {
 		defer more.Close()
 	}
-	// A plain socket takes little, has a budget of its own, and may be that of
-	// somebody who looks what the matter is, or drops a collection.
+	// A plain socket takes little and has a separate budget, and an operator may
+	// need it to look at the server, or to drop a collection.
 	if socket := transport == TransportTCP; socket != (err == nil) || !socket && !errors.Is(err, ErrBusy) && !strings.Contains(err.Error(), "--memory-limit") {
 		t.Errorf("one more client: %v", err)
 	}
@@ -85,14 +85,14 @@ func (r *channelRequest) Reject(why string) error {
 	return nil
 }
 
-// never has the guard see nothing but what a test tells the server.
+// never keeps the memory guard from measuring: it sees only what a test sets.
 func never(ctx context.Context) (int64, error) {
 	<-ctx.Done()
 	return 0, ctx.Err()
 }
 
-// Rings count in full, whatever size clients choose, and what is refused says
-// which limit that was.
+// TestServerCountsRings: rings count in full, whatever size clients choose, and a
+// refusal names the limit.
 func TestServerCountsRings(t *testing.T) {
 	s := startServer(t, ServerOptions{SlabBytes: 1 << 20, MemoryLimit: minMemoryLimit, resident: never})
 	opts := Options{Transport: TransportSoft, Logger: quiet()}
@@ -114,8 +114,8 @@ func TestServerCountsRings(t *testing.T) {
 	}
 }
 
-// Trees stop growing while all rings, if they were filled, would not fit beside
-// them.
+// TestRingsThatMayBeFilledCount: trees stop growing while they and all rings, if filled,
+// would not fit together.
 func TestRingsThatMayBeFilledCount(t *testing.T) {
 	s := startServer(t, ServerOptions{SlabBytes: 1 << 20, MemoryLimit: 300 << 20, resident: never})
 	rings := s.budgets.rings.Open("a", nil)
@@ -131,8 +131,8 @@ func TestRingsThatMayBeFilledCount(t *testing.T) {
 	}
 }
 
-// With 16 GiB, of which 12 are the limit, 10,000 clients fit, and half of the
-// limit is left to trees.
+// TestPartsOfMemory: with 16 GiB, of which 12 are the limit, 10,000 clients fit, and half
+// of the limit is left to trees.
 func TestPartsOfMemory(t *testing.T) {
 	const limit, clients = 12 << 30, 10_000
 	b := newBudgets(limit)
@@ -151,9 +151,10 @@ func TestPartsOfMemory(t *testing.T) {
 	}
 }
 
-// A client that hangs up before its collection is made leaves nothing behind. No
-// worker makes or drops one: it would wait for who waits for the disk.
-func TestCreateOfWhoHasHungUp(t *testing.T) {
+// TestCreateByDisconnectedClient: a client that disconnects before its collection is made
+// leaves nothing behind. No worker makes or drops a collection: it would wait for a
+// goroutine that waits for the disk.
+func TestCreateByDisconnectedClient(t *testing.T) {
 	s := startFeatures(t, ServerOptions{})
 	options, err := appendFeaturesOptions(nil, FeaturesOptions{})
 	if err != nil {

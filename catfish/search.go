@@ -20,8 +20,8 @@ import (
 )
 
 // maxLost is how many connections one query may lose. A server that
-// restarts costs one or two; after this many it is the query that ends
-// them, or a server that is none of ours.
+// restarts costs one or two; after maxLost the query itself ends the
+// connections, or the server is no Catfish server.
 const maxLost = 8
 
 // query is a search, count or nearest, by either path. Pooled.
@@ -33,16 +33,16 @@ type query struct {
 	limit  int          // search: 0 = all; nearest: k
 	rects  []rstar.Rect // searchMany
 
-	base      int          // of items, that the caller brought
+	base      int          // number of items that the caller brought
 	items     []rstar.Item // search: the caller's slice
-	counts    []uint32     // searchMany: of items, for those that are answered
+	counts    []uint32     // searchMany: number of items, for searches that are answered
 	neighbors []Neighbor
 	count     int
 
 	open     *openSlab // the collection, once it is open
-	at       *slab     // the tree, which an estimate looks at
+	at       *slab     // the tree, for an estimate
 	req, ans []byte
-	explain  *Explanation // nil: nobody asked
+	explain  *Explanation // nil: no caller asked for one
 
 	estimator remote.Estimator
 }
@@ -95,13 +95,13 @@ func (c *Client) Count(ctx context.Context, r rstar.Rect) (int, error) {
 	return q.count, nil
 }
 
-// operation is a read: it has no effects, and may be carried out again.
+// operation is a read: it has no effects, and may be repeated.
 type operation interface {
 	// begin is called once, before all else.
 	begin()
-	// once carries it out over one session.
+	// once carries out the read over one session.
 	once(ctx context.Context, c *Client, s *session) error
-	// again forgets what an attempt that failed has found.
+	// again forgets the results of an attempt that failed.
 	again()
 	// opened is the collection, nil before it is open.
 	opened() *openSlab
@@ -113,8 +113,8 @@ func (q *query) again()                  { q.items, q.neighbors, q.count = q.ite
 func (q *query) opened() *openSlab       { return q.open }
 func (q *query) explained() *Explanation { return q.explain }
 
-// run carries a read out by the path that the policy chooses, and again on
-// a new connection when one breaks.
+// run carries out a read by the path that the policy chooses, and again on
+// a new connection when a connection breaks.
 func (c *Client) run(ctx context.Context, q operation) error {
 	q.begin()
 	for broken := 1; ; broken++ {
@@ -152,7 +152,7 @@ func (c *Client) run(ctx context.Context, q operation) error {
 			x.Retried++
 		}
 		// The ring's poller notices a dead peer as the read channels do; until
-		// then there is no use in asking it again.
+		// then asking again is useless.
 		select {
 		case <-s.caller.Done():
 		case <-ctx.Done():
@@ -163,16 +163,16 @@ func (c *Client) run(ctx context.Context, q operation) error {
 	}
 }
 
-// lost reports whether err means that the session broke, not the request.
+// lost reports whether err means that the session failed, not the request.
 func lost(err error) bool {
 	if errors.Is(err, fastmsg.ErrTooLarge) {
-		return false // so would be the next answer
+		return false // the next answer would be the same
 	}
 	return errors.Is(err, offload.ErrChannel) || errors.Is(err, offload.ErrStopped) || errors.Is(err, remote.ErrServerChanged) ||
 		errors.Is(err, ErrNotSent) || errors.Is(err, ErrUnknownOutcome)
 }
 
-// once carries a query out over one session.
+// once carries out a query over one session.
 func (q *query) once(ctx context.Context, c *Client, s *session) error {
 	o, err := s.openChecked(ctx, c.collection, q.kind)
 	q.open = o
@@ -197,12 +197,12 @@ func (q *query) once(ctx context.Context, c *Client, s *session) error {
 			return nil
 		}
 		if errors.Is(err, remote.ErrGrown) {
-			o.outgrown.Store(true) // The next search will ask.
+			o.outgrown.Store(true) // The next search will ask the server.
 		} else if !errors.Is(err, offload.ErrRestart) && !errors.Is(err, offload.ErrTorn) && !errors.Is(err, errNoChannel) {
 			return s.walkFailed(ctx, o, err)
 		}
 		q.items = q.items[:base]
-		tried = Offload // the time that was lost is that path's
+		tried = Offload // the lost time counts as that path's
 		c.conn.counters.fellBack.Add(1)
 		if q.explain != nil {
 			q.explain.FellBack = true
@@ -222,8 +222,8 @@ func (q *query) once(ctx context.Context, c *Client, s *session) error {
 
 // letOthersRun is called before offloading, which over shared memory keeps
 // the core without a pause. Goroutines that have a request to send, or an
-// answer to fetch, go first. Otherwise the server would idle when all clients
-// of a core offload at once, as they may: they see the same heartbeat.
+// answer to fetch, run first. Otherwise the server would idle if all clients of
+// a core offload at once, which happens because they see the same heartbeat.
 func (c *connection) letOthersRun() {
 	if n := c.counters.reads.Load() / policy.YieldReads; n != c.yielded.Load() {
 		c.yielded.Store(n)
@@ -231,7 +231,7 @@ func (c *connection) letOthersRun() {
 	}
 }
 
-// searches is how many searches a query that was carried out made.
+// searches is how many searches a completed query made.
 func (q *query) searches() uint64 {
 	if q.kind == kindSearchMany {
 		return uint64(len(q.counts))
@@ -249,7 +249,7 @@ func (q *query) results(base int) int {
 	return len(q.items) - base
 }
 
-// message carries a query out by fast messaging.
+// message carries out a query by fast messaging.
 func (c *Client) message(ctx context.Context, s *session, o *openSlab, q *query) (err error) {
 	if q.kind == kindSearchMany {
 		return c.messageMany(ctx, s, o, q)
@@ -298,7 +298,7 @@ func (c *Client) message(ctx context.Context, s *session, o *openSlab, q *query)
 	return err
 }
 
-// offload carries a query out by reading the tree.
+// offload carries out a query by reading the tree.
 func (c *Client) offload(ctx context.Context, s *session, o *openSlab, q *query) (st offload.Stats, err error) {
 	u, err := s.channels.get(ctx)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 )
 
 // searchBatch makes searches of one tree together, so that their waits for
-// memory overlap: the searches of a searchMany, or those that a worker finds
-// in the same turn.
+// memory overlap: the searches of a searchMany, or the searches that a worker
+// finds in one turn.
 type searchBatch struct {
 	out   []byte // items of all searches that are answered
 	ends  []int  // where in out the items of each search end
@@ -18,13 +18,13 @@ type searchBatch struct {
 }
 
 // manyNodes is how many nodes the searches of a batch may visit together. As
-// their waits for memory overlap, those take 0.1 to 0.2 ms. 256 small searches
-// visit some 1,300.
+// their waits for memory overlap, these visits take 0.1 to 0.2 ms. 256 small
+// searches visit some 1,300 nodes.
 const manyNodes = 4096
 
 // run makes searches, and returns how many are answered: as many as fit into
-// manyBytes and manyNodes. If rest is not nil, it is the next one, which takes
-// long by itself.
+// manyBytes and manyNodes. If rest is not nil, it is the next search, which
+// takes long even alone.
 func (b *searchBatch) run(t *rstar.Tree, rects []rstar.Rect) (answered int, rest *rstar.Scan) {
 	if b.yield == nil {
 		b.yield = b.take // once, since a method value allocates
@@ -77,8 +77,8 @@ func (h *handler) Batches(m fastmsg.Message) bool {
 }
 
 // ServeBatch makes the first searches together, up to one of another
-// collection or one that is malformed. That one begins the next batch, or is
-// served alone.
+// collection or a malformed one, which begins the next batch or is served
+// alone.
 func (h *handler) ServeBatch(reqs []fastmsg.Request) int {
 	switch reqs[0].Kind {
 	case kindGet:

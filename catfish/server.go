@@ -31,7 +31,7 @@ import (
 type Server struct {
 	opts    ServerOptions
 	log     *slog.Logger
-	quiet   *quietlog.Handler // behind log: peers cannot fill it
+	quiet   *quietlog.Handler // log's handler: peers cannot fill the log
 	bootID  uint64            // random at each start, so that clients notice a restart
 	started time.Time
 
@@ -52,7 +52,7 @@ type Server struct {
 	memory  memory
 	turns   *turns.Turns
 	checks  checks
-	uploads uploads // that are under way
+	uploads uploads // in flight
 
 	watchSets   watchSets
 	watchBudget *budget.Budget // areas that clients watch
@@ -78,7 +78,7 @@ type Server struct {
 }
 
 // NewServer binds the address and opens the transports. The server answers no
-// client before Serve, but its collections can be filled. Close it in any case.
+// client before Serve, but its collections can be filled. Always Close it.
 func NewServer(opts ServerOptions) (*Server, error) {
 	opts.setDefaults()
 	if err := opts.validate(); err != nil {
@@ -94,8 +94,8 @@ func NewServer(opts ServerOptions) (*Server, error) {
 	s, err := newServer(opts)
 	if opts.maybeOFI && (errors.Is(err, rdma.ErrRegister) || errors.Is(err, ofi.ErrFabric)) {
 		// If the card cannot be used, or the limit on locked memory is too
-		// low, the server serves the other transports. The log says so, and
-		// clients learn which transports there are.
+		// low, the server serves the other transports. The log says so, and the
+		// hello lists the available transports.
 		opts.Logger.Warn("serving without ofi", "err", err)
 		opts.Transports = slices.DeleteFunc(opts.Transports, func(t string) bool { return t == TransportOFI })
 		s, err = newServer(opts)
@@ -156,7 +156,7 @@ func (s *Server) open() (err error) {
 	}
 	for _, name := range append([]string{DefaultCollection}, s.opts.Collections...) {
 		if slices.Contains(s.opts.Keep, name) {
-			continue // It is the store's.
+			continue // The store has it.
 		}
 		if _, err := s.colls.create(name, s, newCollection{}, nil); err != nil {
 			return err
@@ -174,8 +174,8 @@ func (s *Server) open() (err error) {
 	return err
 }
 
-// Serve answers clients until ctx is done or the Server is closed. It
-// returns nil then. It is called once.
+// Serve answers clients until ctx is done or the Server is closed, and then
+// returns nil. Call it once.
 func (s *Server) Serve(ctx context.Context) error {
 	s.mu.Lock()
 	if s.closed {
@@ -227,8 +227,8 @@ func (s *Server) Serve(ctx context.Context) error {
 }
 
 // Close ends Serve and releases everything, including the trees of the
-// collections. The error, which wraps ErrRecord, is that of the recording, if
-// there is one.
+// collections. The error is that of the recording, if there is one, and wraps
+// ErrRecord.
 func (s *Server) Close() error {
 	s.closer.Do(func() {
 		s.stop()
@@ -240,7 +240,7 @@ func (s *Server) Close() error {
 		s.colls.shut()
 		// First the trees, which wait for searches in this process. Then the
 		// devices, in reverse: the first one owns the memory that the others
-		// read from as long as they run.
+		// read while they run.
 		for _, c := range s.colls.all() {
 			c.shut()
 		}
@@ -279,7 +279,7 @@ func (s *Server) MaxResults() int { return s.opts.MaxResults }
 // WatchLimits are ServerOptions.Watch; 0: the default.
 func (s *Server) WatchLimits() store.WatchLimits { return s.opts.Watch }
 
-// MemoryLimit is what the server is to hold in memory, in bytes.
+// MemoryLimit is the memory that the server is to hold at most, in bytes.
 func (s *Server) MemoryLimit() int64 { return s.opts.MemoryLimit }
 
 // BootID is random at each start.
@@ -306,7 +306,7 @@ func (s *Server) SocketPath() string {
 
 // Collection returns the tree of a collection, for use in this process
 // concurrently with remote clients. The Server owns it: do not Close it.
-// ErrNotPermitted: it is kept; Kept has its writes.
+// ErrNotPermitted: it is kept; use Kept for its writes.
 func (s *Server) Collection(name string) (*rstar.Tree, error) {
 	c, err := s.colls.byName(name)
 	if err != nil {
@@ -315,9 +315,9 @@ func (s *Server) Collection(name string) (*rstar.Tree, error) {
 	return c.ownTree()
 }
 
-// CreateCollection adds a collection of boxes, unless there is one of that name,
-// and returns its tree. ErrKind: there is one of another kind. ErrNotPermitted: it
-// is kept.
+// CreateCollection adds a collection of boxes, unless one of that name exists, and
+// returns its tree. ErrKind: the existing one is of another kind. ErrNotPermitted:
+// it is kept.
 func (s *Server) CreateCollection(name string) (*rstar.Tree, error) {
 	c, err := s.colls.create(name, s, newCollection{}, nil)
 	if err != nil {
@@ -395,17 +395,17 @@ func (s *Server) closeTCP() {
 	}
 }
 
-// The hello of a client's ring connection: which server it means, and how often
-// it wants a heartbeat.
+// The hello of a client's ring connection: which server the client means, and how
+// often it wants a heartbeat.
 //
 //	0 boot id u64 | 8 heartbeat interval ns u48 | 14 worker u16 | 16 flags u64
 //
-// Worker is 1 more than the number of the one that is to serve the connection
+// Worker is 1 more than the number of the worker that is to serve the connection
 // (lanes.go), 0: any.
 //
-// The upper 63 bits of the flags are a ticket (access.go). Flag 1 asks the worker to poll while the connection is open. The paper's
-// fast messaging with polling also announces requests in memory, which the
-// handshake of fastmsg says.
+// The upper 63 bits of the flags are a ticket (access.go). Flag 1 asks the worker to
+// poll while the connection is open. The paper's fast messaging with polling also
+// announces requests in memory, which the handshake of fastmsg says.
 const (
 	clientHelloBytes = 24
 	helloPolling     = 1

@@ -21,7 +21,7 @@ func square(x, y float64) rstar.Rect {
 	return rstar.Rect{MinX: x, MinY: y, MaxX: x + 1, MaxY: y + 1}
 }
 
-// TestOffloadNeedsNoWorker: with all workers stopped, offloading answers.
+// TestOffloadNeedsNoWorker: while all workers are paused, offloaded searches complete.
 func TestOffloadNeedsNoWorker(t *testing.T) {
 	for _, tr := range oneSided {
 		t.Run(tr, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestOffloadNeedsNoWorker(t *testing.T) {
 					}
 				}
 			}
-			// And the workers do stand still.
+			// The workers are indeed paused.
 			answered := make(chan error, 1)
 			go func() {
 				_, err := fast.Search(context.Background(), square(0, 0))
@@ -70,8 +70,8 @@ func TestOffloadNeedsNoWorker(t *testing.T) {
 	}
 }
 
-// TestRestart: a server that restarts is noticed; searches go on, writes
-// that were under way fail, as not sent or of unknown outcome.
+// TestRestart: a client notices that a server has restarted; searches continue,
+// writes in flight fail, as not sent or of unknown outcome.
 func TestRestart(t *testing.T) {
 	for _, p := range append(paths(), pollingPaths()...) {
 		t.Run(p.name, func(t *testing.T) {
@@ -103,8 +103,8 @@ func TestRestart(t *testing.T) {
 				t.Fatalf("boot id %d, want %d", got, boot)
 			}
 			stop()
-			// In flight while there is no server: the search waits for
-			// the new one, the write is refused or of unknown outcome.
+			// In flight while no server runs: the search waits for the
+			// new one, the write is refused or of unknown outcome.
 			type found struct {
 				items []rstar.Item
 				err   error
@@ -133,7 +133,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// watched tells when a write-with-imm that carries bytes was posted.
+// watched notifies when a write-with-imm that carries bytes was posted.
 type watched struct {
 	rdma.Device
 	posted chan struct{}
@@ -159,8 +159,8 @@ func (q watchedQP) Post(wrs []rdma.WorkRequest) (int, error) {
 	return n, err
 }
 
-// TestWriteUnknownOutcome: a write whose answer never came is not
-// repeated behind the caller's back.
+// TestWriteUnknownOutcome: the client does not repeat a write whose answer
+// never came.
 func TestWriteUnknownOutcome(t *testing.T) {
 	for _, tr := range oneSided {
 		s := startServer(t, ServerOptions{Workers: 1})
@@ -178,7 +178,7 @@ func TestWriteUnknownOutcome(t *testing.T) {
 			t.Errorf("%s: %v, retry safe %v", tr, err, RetrySafe(err))
 		}
 		s.ResumeWorkers()
-		// It was carried out in the end, once.
+		// The write was carried out in the end, once.
 		for n := 0; n == 0; {
 			if n, err = c.Count(t.Context(), square(0, 0)); err != nil || n > 1 {
 				t.Fatalf("%s: %d, %v", tr, n, err)
@@ -196,7 +196,7 @@ func TestNoServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	addr := l.Addr().String()
-	// Somebody listens and says nothing: the dial time limit ends it.
+	// The listener does not answer: the dial time limit ends Dial.
 	_, err = Dial(t.Context(), addr, Options{DialTimeout: 50 * time.Millisecond, Logger: quiet()})
 	if !errors.Is(err, ErrNoServer) || !RetrySafe(err) || !strings.Contains(err.Error(), addr) {
 		t.Errorf("silent listener: %v", err)
@@ -240,7 +240,7 @@ func TestVersionMismatch(t *testing.T) {
 	if !errors.Is(err, ErrVersionMismatch) || !strings.Contains(err.Error(), "99") || !strings.Contains(err.Error(), "1") {
 		t.Errorf("newer server: %v", err)
 	}
-	// And the server's side: a client of another version.
+	// The server's side: a client of another version.
 	s := startServer(t, ServerOptions{})
 	for _, kind := range []uint16{streamSoft, streamTCP} {
 		c, err := net.Dial("tcp", s.Addr())
@@ -347,7 +347,7 @@ func TestCollections(t *testing.T) {
 	}
 }
 
-// TestSlabFull: an insert too many changes nothing and says which knob.
+// TestSlabFull: an insert into a full slab changes nothing, and its error names the option.
 func TestSlabFull(t *testing.T) {
 	s := startServer(t, ServerOptions{SlabBytes: 1 << 20})
 	c := dial(t, s, Options{})

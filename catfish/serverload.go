@@ -8,10 +8,10 @@ import (
 
 // LoadStats is a server's load at one moment.
 type LoadStats struct {
-	// CPU and Busy are what heartbeats carry, 0 to 1: the utilisation of the cores
-	// that the server may use, by all processes, and the share of their time that
+	// CPU and Busy are the values that heartbeats carry, 0 to 1: the utilisation of the
+	// cores that the server may use, by all processes, and the share of their time that
 	// its workers serve requests. They are of the last heartbeat's interval, or,
-	// without any, of the time since Load was called last.
+	// without heartbeats, of the time since Load was called last.
 	CPU, Busy float64
 	Waiting   uint32 // requests that have arrived and are not served yet
 }

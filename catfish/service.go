@@ -14,11 +14,11 @@ import (
 )
 
 // service carries out requests. Each worker, and each plain socket while it
-// answers, has its own: the buffers are reused by the next request.
+// answers, has its own: the next request reuses the buffers.
 type service struct {
 	s         *Server
 	transport string // open answers with its keys of slabs
-	owner     int    // this worker's number, from 1 on: whose shards these are; 0: nobody's
+	owner     int    // this worker's number as an owner of shards, from 1 on; 0: it owns none
 	req       request
 	items     []rstar.Item
 	near      []rstar.Neighbor
@@ -26,14 +26,14 @@ type service struct {
 	batch     searchBatch
 	records   recordScratch
 	places    store.Buffer               // of searches of features
-	finds     findBatch                  // of those that are made together
-	cut       []byte                     // what is wanted of a feature
+	finds     findBatch                  // of searches that are made together
+	cut       []byte                     // the wanted fields of a feature
 	rest      *long                      // of the request being served, if it takes long
 	pending   pending                    // the request being served, if it is answered later
 	peer      interface{ Peer() string } // of the request being served
-	uploads   *uploadSet                 // that peer's, nil: there is no connection
-	watches   *watchSet                  // so
-	guard     *guard                     // that peer's, if the server has keys
+	uploads   *uploadSet                 // the peer's, nil: there is no connection
+	watches   *watchSet                  // the peer's, nil: there is no connection
+	guard     *guard                     // the peer's, if the server has keys
 	meter     *meter                     // of the transport, nil: nothing is counted
 
 	// For the recording.
@@ -45,9 +45,9 @@ type service struct {
 // keepBytes is the largest answer buffer that a service keeps between requests.
 const keepBytes = 1 << 20
 
-// process returns the answer to a request, or what is left to do for it, or
-// leaves it in v.pending (later.go). The bytes are valid until the next call. Whatever the payload holds, it does not
-// panic.
+// process returns the answer to a request, or the rest of its work, or leaves the
+// request in v.pending (later.go). The bytes are valid until the next call. It does
+// not panic, whatever the payload holds.
 func (v *service) process(kind fastmsg.Kind, p []byte) (fastmsg.Kind, []byte, *long) {
 	var began time.Time
 	if v.meter != nil {
@@ -72,7 +72,7 @@ func (v *service) process(kind fastmsg.Kind, p []byte) (fastmsg.Kind, []byte, *l
 	return kindReply, v.out, nil
 }
 
-// trim gives back large buffers, when the answer has been sent.
+// trim gives back large buffers, after the answer has been sent.
 func (v *service) trim() {
 	if cap(v.out) > keepBytes || cap(v.records.out) > keepBytes || cap(v.items)*itemBytes > keepBytes || cap(v.batch.out) > keepBytes ||
 		cap(v.finds.out) > keepBytes {
@@ -91,7 +91,7 @@ func (v *service) buffered() int64 {
 }
 
 // answer appends the answer to out, which is empty. done is how much of a
-// request that failed was carried out nevertheless.
+// failed request was carried out nevertheless.
 func (v *service) answer(kind fastmsg.Kind, p, out []byte) (_ []byte, done uint64, err error) {
 	if v.s.access != nil {
 		if err := v.guard.check(v.s, kind, p); err != nil {
@@ -166,7 +166,7 @@ func (v *service) open(name string, out []byte) ([]byte, error) {
 	switch {
 	case c.features != nil:
 		if c.open(v.transport); c.dropped.Load() {
-			return v.open(name, out) // Its name was swapped, or it was dropped.
+			return v.open(name, out) // The name was swapped, or the collection dropped.
 		}
 		return v.openFeatures(c).append(out), nil
 	case c.records != nil:
@@ -190,7 +190,7 @@ func (v *service) carryOut(req *request, out []byte) (_ []byte, done uint64, err
 	}
 	switch req.kind {
 	case kindSearch:
-		limit := v.s.opts.MaxResults + 1 // tells a full answer from one that is too large
+		limit := v.s.opts.MaxResults + 1 // distinguishes a full answer from one that is too large
 		if req.limit > 0 {
 			limit = min(limit, int(req.limit))
 		}
@@ -232,7 +232,7 @@ func (v *service) carryOut(req *request, out []byte) (_ []byte, done uint64, err
 		r := v.write(req, out)
 		return r.out, r.done, r.err
 	case kindCheck:
-		if v.transport != TransportTCP { // which has a goroutine of its own
+		if v.transport != TransportTCP { // a plain socket has its own goroutine
 			v.rest = &long{apart: func() result { return result{err: v.s.checks.run(t)} }}
 			return out, 0, nil
 		}
@@ -241,7 +241,7 @@ func (v *service) carryOut(req *request, out []byte) (_ []byte, done uint64, err
 		n, rest := v.batch.run(t, req.rects)
 		switch {
 		case n > 0 && rest != nil:
-			rest.Close() // The client will ask for it alone.
+			rest.Close() // The client will repeat that search alone.
 		case n == 0:
 			v.rest = &long{scan: rest, many: len(req.rects)}
 			return out, 0, nil

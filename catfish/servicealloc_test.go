@@ -9,8 +9,8 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// Once its buffers are large enough, a service answers without allocating. Not
-// under the race detector, where sync.Pool drops what it is given at random.
+// TestServiceAllocs: once its buffers are large enough, a service answers without
+// allocating. Under the race detector sync.Pool drops objects at random.
 func TestServiceAllocs(t *testing.T) {
 	s, err := NewServer(ServerOptions{SlabBytes: 1 << 20, Transports: []string{TransportTCP}, Logger: quiet()})
 	if err != nil {

@@ -34,14 +34,14 @@ type session struct {
 	caller     caller
 	featureBox mailbox
 	mailbox    mailbox // for trees, and recordBox for records: each engine
-	recordBox  mailbox // takes all heartbeats
+	recordBox  mailbox // observes all heartbeats
 	window     int
 	shared     *Shared
-	doubt      *doubt          // of what a restarted server has; nil: none
-	cacheKey   remote.CacheKey // of this session's caches, but for the collection
+	doubt      *doubt          // the restart check; nil: none
+	cacheKey   remote.CacheKey // of this session's caches, except the collection
 	trust      time.Duration   // slab.Trust
 
-	last     atomic.Pointer[openSlab] // that open returned
+	last     atomic.Pointer[openSlab] // the last one that open returned
 	mu       sync.Mutex
 	slabs    map[string]*openSlab
 	channels channels // for trees
@@ -50,14 +50,14 @@ type session struct {
 	ended          bool // close was called
 	renewals       sync.Once
 	uploads        uploadNumbers
-	watches        atomic.Uint64 // the number of the last one
+	watches        atomic.Uint64 // number of the last watch
 	background     sync.WaitGroup
 	nameLease      time.Duration // Options.nameLease
 
-	// lanes to owners of shards, by worker: nil, it is not ready. An owner's number
-	// is below that of shards.
+	// lanes to owners of shards, by worker; nil: not ready. An owner's number is
+	// below the number of shards.
 	lanes    [MaxShards]atomic.Pointer[lane]
-	opening  map[int]*lane // all of them, by worker
+	opening  map[int]*lane // all lanes, by worker
 	dialLane func(worker int) (caller, error)
 }
 
@@ -68,18 +68,18 @@ type slab = remote.Tree
 type openSlab struct {
 	slab
 	records *recordsAt // nil: it has boxes
-	// features: the records are those, and the tree has their boxes.
+	// features: the records are features, and the tree has their boxes.
 	features bool
 	space    feature.Space
-	part     *openShard // of a shard, nil: the collection is not divided
+	part     *openShard // the shard, nil: the collection is not divided
 	name     string
 	coll     uint32
 	release  func() // gives the cache back
-	// leaveCache is part of release, of features.
+	// leaveCache is the part of release that is for features.
 	leaveCache func()
-	// outgrown: the server has to be asked again where the tree is.
+	// outgrown: the session must ask the server again where the tree is.
 	outgrown atomic.Bool
-	// until is when the name has to be asked for again (swap.go), 0: never.
+	// until is when the session must ask for the name again (swap.go), 0: never.
 	until time.Duration
 }
 
@@ -117,11 +117,11 @@ func (c *connection) connect(ctx context.Context) (*session, error) {
 	}
 	// The collection is opened now, so that offloading needs no worker
 	// later, and a wrong name is an error at once.
-	// If it is gone, or not there yet, when a client comes back, or not
-	// loaded yet, the client's calls tell.
+	// If the collection does not exist when a client reconnects, or is not
+	// loaded, the client's calls return the error.
 	_, err = s.open(ctx, c.opts.Collection)
 	again := c.sessions.latest() != nil && errors.Is(err, ErrUnknownCollection)
-	// A key that is for other collections need not be for the default one.
+	// A key for other collections need not permit the default one.
 	again = again || c.opts.Collection == DefaultCollection && errors.Is(err, ErrNotPermitted)
 	if err != nil && !again && !errors.Is(err, ErrNotReady) {
 		s.close()
@@ -132,9 +132,9 @@ func (c *connection) connect(ctx context.Context) (*session, error) {
 
 // openFirst opens a read channel for a session that is in use, if searches
 // may be offloaded and no client that it shares channels with has opened one.
-// Later, a search would wait for it that fast messaging could have answered,
-// and a policy would take the time for that of offloading. If it takes too long
-// here, the first offloaded search tries again.
+// Later, a search that fast messaging could have answered would wait for the
+// channel, and a policy would count the wait as the cost of offloading. If it
+// takes too long here, the first offloaded search tries again.
 func (c *connection) openFirst(ctx context.Context, s *session) {
 	if path, always := c.engine.Always(); !s.canOffload() || always && path == FastMessaging {
 		return
@@ -147,7 +147,7 @@ func (c *connection) openFirst(ctx context.Context, s *session) {
 }
 
 // connectByAny makes the session's connection over the first of choices that
-// works. The reason of a later one says why those before did not.
+// works. The reason of a later choice says why the earlier ones failed.
 func (c *connection) connectByAny(ctx context.Context, h hello, choices []choice) (*session, error) {
 	why := choices[0].reason
 	for i, ch := range choices {
@@ -169,9 +169,9 @@ func (c *connection) connectByAny(ctx context.Context, h hello, choices []choice
 	return nil, ErrTransport // choices are never empty
 }
 
-// triesNext reports whether another transport may do better: this one could
-// not be opened or reached, did not answer in time, or refused, for example for
-// want of room.
+// triesNext reports whether another transport may work: this one could not be
+// opened or reached, did not answer in time, or refused, for example for want of
+// room.
 func triesNext(err error) bool {
 	for _, e := range []error{
 		rdma.ErrDial, rdma.ErrRegister, rdma.ErrRejected, rdma.ErrTimeout, ErrTransport, context.DeadlineExceeded,
@@ -184,8 +184,8 @@ func triesNext(err error) bool {
 }
 
 // connectBy makes the session's connection over one transport. It leaves
-// half of the time for a next one: a network that drops packets says
-// nothing.
+// half of the time for the next one: a network that drops packets returns no
+// error.
 func (c *connection) connectBy(ctx context.Context, h hello, ch choice, next bool) (*session, error) {
 	if end, ok := ctx.Deadline(); ok && next {
 		var cancel context.CancelFunc
@@ -333,15 +333,15 @@ func (s *session) open(ctx context.Context, name string) (*openSlab, error) {
 	return s.slabs[name], nil
 }
 
-// grown is the same tree with more memory.
+// grown returns the same tree with more memory.
 func (o *openSlab) grown(base rdma.Remote, bytes uint64) *openSlab {
 	return &openSlab{name: o.name, coll: o.coll, release: o.release, slab: slab{
 		Base: base, Bytes: bytes, NodeBytes: o.NodeBytes, BootID: o.BootID, Cache: o.Cache, Trust: o.Trust,
 	}}
 }
 
-// openChecked is open for a request of that kind, which a restarted server
-// may not be asked.
+// openChecked is open with the restart check, which may refuse a request of
+// this kind.
 func (s *session) openChecked(ctx context.Context, name string, kind fastmsg.Kind) (*openSlab, error) {
 	o, err := s.open(ctx, name)
 	if err == nil && s.doubt != nil {
@@ -350,10 +350,10 @@ func (s *session) openChecked(ctx context.Context, name string, kind fastmsg.Kin
 	return o, err
 }
 
-// canOffload is false over plain sockets, where nothing is one-sided.
+// canOffload is false over plain sockets, which have no one-sided reads.
 func (s *session) canOffload() bool { return s.dev != nil }
 
-// alive reports whether there is a session that has not ended.
+// alive reports whether the session exists and has not ended.
 func (s *session) alive() bool {
 	if s == nil {
 		return false
@@ -366,7 +366,7 @@ func (s *session) alive() bool {
 	}
 }
 
-// close ends it. A second time does nothing.
+// close ends the session. A second call does nothing.
 func (s *session) close() {
 	s.retire()
 	if s.caller != nil {
@@ -386,15 +386,15 @@ func (s *session) close() {
 	}
 }
 
-// retire comes before the memory of the mailboxes goes.
+// retire detaches the mailboxes before their memory is released.
 func (s *session) retire() {
 	s.mailbox.retire()
 	s.recordBox.retire()
 	s.featureBox.retire()
 }
 
-// drained waits for the reads under way of a session that was closed: they use
-// memory of its device.
+// drained waits for the in-flight reads of a closed session: they use memory of
+// its device.
 func (s *session) drained() {
 	<-s.channels.drained
 	<-s.recordChannels.drained

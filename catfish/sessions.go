@@ -5,23 +5,23 @@ import (
 	"sync/atomic"
 )
 
-// sessions owns which session of a client is the present one. Searches load
-// it without a lock; those that find it ended wait for the next.
+// sessions holds the present session of a client. Searches load it without a
+// lock; a search that finds it ended waits for the next.
 type sessions struct {
-	present atomic.Pointer[session] // the latest: it may have ended
+	present atomic.Pointer[session] // the latest, which may have ended
 
 	mu      sync.Mutex
-	changed chan struct{} // closed when present is replaced, or that has failed
-	lastErr error         // of the latest attempt to replace it
+	changed chan struct{} // closed when present is replaced, or replacing it has failed
+	lastErr error         // of the latest attempt to replace present
 }
 
 func (p *sessions) init() { p.changed = make(chan struct{}) }
 
-// latest is nil before the first one only.
+// latest returns the latest session: nil only before the first one.
 func (p *sessions) latest() *session { return p.present.Load() }
 
-// watch returns the latest session, and a channel that is closed when there
-// is another, or when an attempt to make one has failed.
+// watch returns the latest session, and a channel that is closed when another
+// is published, or when an attempt to make one has failed.
 func (p *sessions) watch() (*session, <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -34,22 +34,22 @@ func (p *sessions) set(s *session) {
 	defer p.mu.Unlock()
 	p.present.Store(s)
 	p.lastErr = nil
-	p.tell()
+	p.notify()
 }
 
-// tell has those that wait look again. The caller holds mu.
-func (p *sessions) tell() {
+// notify wakes the waiting searches, which look again. The caller holds mu.
+func (p *sessions) notify() {
 	close(p.changed)
 	p.changed = make(chan struct{})
 }
 
-// failed notes why there is no new session yet. Those that wait get it: some
-// failures stay, such as that of a key that has ended.
+// failed notes why no new session exists. Waiting searches get the error: some
+// failures are permanent, such as that of a key that is no longer valid.
 func (p *sessions) failed(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lastErr = err
-	p.tell()
+	p.notify()
 }
 
 func (p *sessions) lastError() error {

@@ -8,7 +8,7 @@ import (
 )
 
 // exactSet is a data set and the seeds of its queries; generated sets
-// have items of their own for each seed.
+// have other items for each seed.
 type exactSet struct {
 	name    string
 	queries int // per seed

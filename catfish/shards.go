@@ -13,8 +13,8 @@ import (
 
 // Shards
 //
-// The keys of a collection of records may be divided, so that no two workers write to
-// the same memory (HydraDB 4.1, Jakiro's EREW):
+// The keys of a collection of records may be divided into shards, so that no two workers
+// write to the same memory (HydraDB 4.1, Jakiro's EREW):
 //
 //	           hash of the key by the shards' seed, upper bits
 //	cafes      |  0        |  1        |  2        |  3        |   a kv.Map each
@@ -22,32 +22,32 @@ import (
 //	              \___________________________/
 //	client       a connection to worker 0, and one to worker 1 (lanes.go)
 //
-// A shard is a collection of records by itself: a kv.Map in two slabs, with a number,
-// and so with leases, kept references, uploads and scans of its own. Shard 0 bears the
-// collection's name and stands for all: it is what is listed, counted and dropped.
-// The others are opened as "cafes/1", a name that no collection can have.
+// A shard is a separate collection of records: a kv.Map in two slabs, with a number,
+// and so with separate leases, kept references, uploads and scans. Shard 0 bears the
+// collection's name and stands for all shards when collections are listed, counted and
+// dropped. The others are opened as "cafes/1", a name that no collection can have.
 //
-// Which shard has a key is decided by a hash of its own: cuckoo.Hash by a seed that
-// the Maps do not use, whose upper bits are taken. With bits of the Maps' own hash
-// each shard would have a part of its buckets only.
+// A separate hash selects the shard of a key: cuckoo.Hash by a seed that the Maps do
+// not use, of which shardOf takes the upper bits. With bits of the Maps' own hash
+// each shard would use only a part of its buckets.
 //
-// Clients divide the keys, and send a request about a shard to its owner. The owner
-// is a matter of speed: a Map keeps its locks, which the owner finds free, so that
-// a request is carried out alike when it strays, over a plain socket or another
-// worker's connection. A write to a shard that does not have the key is refused. What
-// is done besides requests, every recordsTick, is done by one goroutine for all.
+// Clients divide the keys, and send a request about a shard to its owner. Ownership
+// only makes it faster: a Map keeps its locks, which the owner finds free, so that
+// a request that strays, over a plain socket or another worker's connection, is
+// carried out alike. A write to a shard that does not have the key is refused. One
+// goroutine does the background work of all shards, every recordsTick.
 
 // MaxShards is how many shards a collection may have: as many as a client may have
-// collections (DefaultClientCollections), since each takes the place of one.
+// collections (DefaultClientCollections), since each shard takes a collection's place.
 const MaxShards = DefaultClientCollections
 
-// shards are what those of a collection share. It does not change.
+// shards is what the shards of a collection share. It does not change.
 type shards struct {
 	seed uint64 // of shardOf; random
 	all  []*collection
 }
 
-// shardOf is the shard of n that has a key. A client finds the same.
+// shardOf returns which of n shards has a key. Clients use the same function.
 func shardOf(seed uint64, key []byte, n int) int {
 	hi, _ := bits.Mul64(cuckoo.Hash(seed, key), uint64(n))
 	return int(hi)
@@ -60,14 +60,14 @@ func shardName(collection string, i int) string {
 	return collection + "/" + strconv.Itoa(i)
 }
 
-// collectionOf is the name of the collection that a shard is of.
+// collectionOf returns the name of a shard's collection.
 func collectionOf(shard string) string {
 	name, _, _ := strings.Cut(shard, "/")
 	return name
 }
 
-// parts are all shards of a collection, or it alone: also if it is a shard other
-// than the first.
+// parts returns all shards of a collection. It returns only c if the collection is
+// not divided, or c is a shard other than the first.
 func (c *collection) parts() []*collection {
 	if c.shards == nil || c.shard > 0 {
 		return []*collection{c}
@@ -75,7 +75,7 @@ func (c *collection) parts() []*collection {
 	return c.shards.all
 }
 
-// slots is how many of the table a collection takes.
+// slots is how many slots of the table a collection takes.
 func (n newCollection) slots() int {
 	if n.records == nil {
 		return 1
@@ -83,7 +83,7 @@ func (n newCollection) slots() int {
 	return max(n.records.Shards, 1)
 }
 
-// makeShards makes the records, with a number for each shard.
+// makeShards makes the records of each shard, which gets one of nums.
 func (c *collection) makeShards(s *Server, o *RecordsOptions, nums []uint32) error {
 	if len(nums) > 1 {
 		c.shards = &shards{seed: rand.Uint64()}
@@ -114,7 +114,7 @@ func (c *collection) checkShard(key []byte) error {
 	return nil
 }
 
-// named lists the collections by name: of shards the first alone.
+// named lists the collections by name, and of shards only the first.
 func (cs *collections) named() []*collection {
 	l := cs.all()
 	n := 0
@@ -141,8 +141,8 @@ func (cs *collections) shardByName(name string) (*collection, error) {
 	return c.shards.all[i], nil
 }
 
-// owners is how many workers of a transport own shards: shard i is that of worker i
-// modulo owners. 0: connections have workers of their own, or none.
+// owners is how many workers of a transport own shards: worker i modulo owners owns
+// shard i. 0: each connection has its own worker, or no worker.
 func (s *Server) owners(transport string) int {
 	if transport == TransportTCP {
 		return 0
@@ -164,28 +164,28 @@ func (v *service) touches(c *collection, n int) {
 // ShardStats is the state of a shard.
 type ShardStats struct {
 	Records int `json:"records"`
-	// Owned counts requests about it that its owner carried out, Strayed those that
-	// others did, over plain sockets or by other workers.
+	// Owned counts requests about the shard that its owner carried out, Strayed those
+	// that plain sockets or other workers carried out.
 	Owned   uint64 `json:"owned"`
 	Strayed uint64 `json:"strayed"`
 }
 
 // RecordShards are the shards of a collection, for use in this process concurrently
-// with remote clients. One that is not divided has one.
+// with remote clients. A collection that is not divided has one.
 type RecordShards struct {
 	seed uint64
 	maps []*kv.Map
 }
 
-// Maps are all shards, in their order. The Server owns them: do not Close them, nor
-// put a key into one that does not have it.
+// Maps returns all shards, in order. The Server owns them: do not Close them, nor
+// put a key into the wrong one.
 func (r *RecordShards) Maps() []*kv.Map { return r.maps }
 
-// Of is the shard that has a key.
+// Of returns the shard that has a key.
 func (r *RecordShards) Of(key []byte) *kv.Map { return r.maps[shardOf(r.seed, key, len(r.maps))] }
 
-// CreateRecordShards adds a collection of records, unless there is one of that name,
-// and returns its shards. ErrKind: there is one of another kind.
+// CreateRecordShards adds a collection of records, unless one of that name exists,
+// and returns its shards. ErrKind: the existing one is of another kind.
 func (s *Server) CreateRecordShards(name string, o RecordsOptions) (*RecordShards, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -220,7 +220,7 @@ func (c *collection) recordShards() *RecordShards {
 	return r
 }
 
-// single is the only one.
+// single returns the only shard.
 func (r *RecordShards) single(name string) (*kv.Map, error) {
 	if len(r.maps) > 1 {
 		return nil, fmt.Errorf("%w: %q has %d shards, and is no single Map: see RecordShards", ErrOption, name, len(r.maps))

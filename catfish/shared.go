@@ -6,10 +6,10 @@ import (
 	"github.com/catfish-index/catfish/rstar/remote"
 )
 
-// Shared is what clients have in common: the nodes that one has read and
-// cached serve the others, those of one server decide as a group, by what all
-// of them finish, and read by the same connections. Clients with different Shared share nothing. The
-// zero value is ready; it must not be copied.
+// Shared is what clients have in common. The nodes that one client has read and
+// cached serve the others. The clients of one server decide as a group, by the
+// searches that all of them finish, and share read channels. Clients with different
+// Shared share nothing. The zero value is ready; it must not be copied.
 type Shared struct {
 	caches   remote.Caches
 	groups   policy.Groups
@@ -21,7 +21,7 @@ type Shared struct {
 // processShared is for all clients that name no other.
 var processShared Shared
 
-// groupKey is what clients of a group have in common: what is worth offloading
+// groupKey is what clients of a group have in common: whether offloading pays
 // depends on the transport, and on whether nodes are cached.
 type groupKey struct {
 	addr, transport string
@@ -31,8 +31,8 @@ type groupKey struct {
 }
 
 // DefaultCacheBytes is room for the internal nodes of four million objects:
-// with 35 objects to a leaf and 60 children to a node 2 MiB of them, in a
-// cache that is best filled to a half.
+// with 35 objects in a leaf and 60 children in a node these are 2 MiB, and a
+// cache works best when half full.
 const DefaultCacheBytes = 4 << 20
 
 // Limits of Options.CacheBytes: room for one set of offload.Cache, and for

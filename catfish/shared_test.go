@@ -3,8 +3,7 @@ package catfish
 import "testing"
 
 // TestShared: clients with different handles share neither cached nodes nor a
-// group; those with
-// one do, and those with none.
+// group; clients with the same handle share both, and so do those without one.
 func TestShared(t *testing.T) {
 	s, _ := cachedServer(t)
 	one, two := new(Shared), new(Shared)

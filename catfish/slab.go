@@ -15,7 +15,7 @@ import (
 // so that all transports serve the same bytes.
 //
 // Its size is a limit: pages take memory when they are touched. But some devices
-// pin what they register (rdma.Info.Pins), touched or not. With these the slab
+// pin registered memory (rdma.Info.Pins), touched or not. With these the slab
 // is registered as far as it is used, by regions that all begin at its front:
 //
 //	slab      |#########################...................................|
@@ -24,10 +24,10 @@ import (
 //	third     |--------------------------------|   clients get the latest
 //
 // A client that has an earlier region keeps it. It asks for the latest one when
-// it meets a tree that uses more (remote.ErrGrown). So all regions stay; what is
-// pinned twice was pinned already.
+// it finds that the tree uses more (remote.ErrGrown). So all regions stay; a page
+// that is pinned twice takes no more memory.
 //
-// Pinning takes a card some 0.3 ms a MiB, and writers must not wait for that: the
+// Pinning takes a card some 0.3 ms a MiB, and writers must not wait for it: the
 // next region is made in the background when three quarters of the last one are
 // used.
 type slabMemory struct {
@@ -39,30 +39,30 @@ type slabMemory struct {
 
 	pins  []pinner
 	first int64 // size of the first region that is pinned
-	// doubles: what is used grows by doubling, as the index of keys does.
+	// doubles: the used part grows by doubling, as the index of keys does.
 	doubles bool
 	mu      sync.Mutex // held while regions are made
-	// pinned is what all pins have registered, in bytes; latest their regions.
+	// pinned is how many bytes all pins have registered; latest their regions.
 	pinned int64
 	latest map[string]rdma.Region
-	// began is what was pinned when pinAhead was last begun: it is begun once for
-	// each region, and not after close.
+	// began is the value of pinned when pinAhead was last started: it is started once
+	// for each region, and not after close.
 	began  int64
 	closed bool
 	ahead  sync.WaitGroup
 }
 
-// pinner is a device that pins what it registers.
+// pinner is a device that pins the memory that it registers.
 type pinner struct {
 	transport string
 	rdma.MemoryRegistrar
 }
 
-// FirstPinnedBytes is what is registered of a collection at first where memory is
-// pinned: 20 ms.
+// FirstPinnedBytes is how much of a collection is registered at first where memory is
+// pinned, which takes 20 ms.
 const FirstPinnedBytes = 64 << 20
 
-// make allocates the memory, with a device if one has to, and registers it.
+// make allocates the memory, by a device if one must allocate it, and registers it.
 func (s *slabMemory) make(fabrics []*fabric, name string, size, first int64) (err error) {
 	s.name, s.free, s.first = name, func() {}, cmp.Or(first, FirstPinnedBytes)
 	s.whole, s.latest = map[string]rdma.Region{}, map[string]rdma.Region{}
@@ -99,7 +99,7 @@ func (s *slabMemory) failed(size int64, err error) error {
 	return fmt.Errorf("catfish: slab of %d bytes (--slab-bytes) for %q: %w", size, s.name, err)
 }
 
-// grower is for rstar.Options.Grow.
+// grower returns the function for rstar.Options.Grow.
 func (s *slabMemory) grower() func(int64) (int64, error) {
 	if len(s.pins) == 0 {
 		return nil
@@ -107,7 +107,7 @@ func (s *slabMemory) grower() func(int64) (int64, error) {
 	return s.grow
 }
 
-// grow has at least the first bytes of the slab registered, and returns how many
+// grow registers at least the first bytes of the slab, and returns how many bytes
 // the tree may use before it asks again.
 func (s *slabMemory) grow(bytes int64) (usable int64, err error) {
 	s.mu.Lock()
@@ -135,7 +135,7 @@ func (s *slabMemory) grow(bytes int64) (usable int64, err error) {
 }
 
 // pinAhead makes the next region before it is needed, unless a write was quicker.
-// If that fails, the write that needs it tries again, and has the error.
+// If it fails, the write that needs the region tries again, and gets the error.
 func (s *slabMemory) pinAhead() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,8 +183,7 @@ func (s *slabMemory) reach(transport string) (rdma.Region, int) {
 	return nil, len(s.mem)
 }
 
-// close unregisters and frees the memory, of which the first region may be the
-// owner.
+// close unregisters and frees the memory, which the first region may own.
 func (s *slabMemory) close() {
 	s.mu.Lock()
 	s.closed = true
@@ -193,7 +192,7 @@ func (s *slabMemory) close() {
 	for _, r := range slices.Backward(s.regions) {
 		r.Close()
 	}
-	if s.free != nil { // It was made.
+	if s.free != nil { // The memory was made.
 		s.free()
 	}
 }

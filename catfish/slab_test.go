@@ -12,8 +12,8 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// pinning is a device that pins what it registers, as cards do, as far as its
-// limit.
+// pinning is a device that pins the memory that it registers, as cards do, up to
+// its limit.
 type pinning struct {
 	rdma.Device
 	mu    sync.Mutex
@@ -61,8 +61,8 @@ func startPinning(t *testing.T, of string, transports ...string) (*Server, *pinn
 	return s, p
 }
 
-// Where memory is pinned a tree's slab is registered as it is used, and clients
-// that offload follow it.
+// TestSlabGrows: where memory is pinned a tree's slab is registered as it is used, and
+// clients that offload find the new regions.
 func TestSlabGrows(t *testing.T) {
 	cases := [][]string{{TransportSoft}, {TransportSoft, TransportSHM}}
 	if slices.Contains(offered, TransportOFI) {
@@ -114,15 +114,15 @@ func TestSlabGrows(t *testing.T) {
 		if last := int64(sizes[len(sizes)-1]); len(sizes) < 3 || used > last || last > 4*used {
 			t.Errorf("%d bytes are used, registered were %d", used, sizes)
 		}
-		// Each growth costs a client one search that it cannot make by itself.
+		// Each growth costs a client one search that it cannot offload.
 		if got := reader.Counters(); got.OffloadedSearches < 90/raceFactor || got.FellBack < 2 || got.FellBack > uint64(len(sizes)) || got.Reconnects > 0 {
 			t.Errorf("%d searches offloaded, %d fell back, %d reconnects", got.OffloadedSearches, got.FellBack, got.Reconnects)
 		}
 	}
 }
 
-// When no more can be registered, writes say so and change nothing, searches and
-// deletes go on, and writes do again when there is room.
+// TestSlabCannotGrow: when no more can be registered, writes fail with an error and change
+// nothing; searches and deletes continue, and so do writes when there is room again.
 func TestSlabCannotGrow(t *testing.T) {
 	s, p := startPinning(t, TransportSoft, TransportSoft)
 	p.may(1 << 20)
@@ -167,15 +167,15 @@ func TestSlabCannotGrow(t *testing.T) {
 	}
 }
 
-// TestSlabPinsAheadOnce: writes that follow each other have the next region made
-// once, and none after close.
+// TestSlabPinsAheadOnce: consecutive writes start making the next region once, and
+// none after close.
 func TestSlabPinsAheadOnce(t *testing.T) {
 	dev, err := soft.Open(soft.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer dev.Close()
-	for range 20 { // the goroutine that pins may be quick
+	for range 20 { // the pinning goroutine may be quick
 		p := &pinning{Device: dev, limit: 1 << 30}
 		var s slabMemory
 		if err := s.make([]*fabric{{name: TransportSoft, dev: p}}, "default", 64<<20, 1<<20); err != nil {
@@ -190,7 +190,7 @@ func TestSlabPinsAheadOnce(t *testing.T) {
 		if !slices.Equal(p.sizes, []int{1 << 20, 2 << 20}) {
 			t.Errorf("registered %d", p.sizes)
 		}
-		if _, err := s.grow(2 << 20); err != nil { // has another one made, or not in time
+		if _, err := s.grow(2 << 20); err != nil { // starts another region, perhaps too late
 			t.Fatal(err)
 		}
 		s.close()
@@ -205,5 +205,5 @@ func TestSlabPinsAheadOnce(t *testing.T) {
 	}
 }
 
-// plane is everything.
+// plane is a rectangle that contains all objects.
 var plane = rstar.Rect{MinX: -1e9, MinY: -1e9, MaxX: 1e9, MaxY: 1e9}

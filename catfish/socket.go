@@ -10,17 +10,17 @@ import (
 	"github.com/catfish-index/catfish/rdma/shm"
 )
 
-// shmBudgets are what the clients of a server's shm hold together.
+// shmBudgets bound what the clients of a server's shm hold together.
 type shmBudgets struct {
 	silent, connections, mapped *budget.Budget
 }
 
-// mappedByDefault is what the server maps of a client with a ring of the
-// default size: the region, and less than 1 MiB for what shm itself needs.
+// mappedByDefault is how much the server maps of a client with a ring of the
+// default size: the region, and less than 1 MiB that shm itself needs.
 const mappedByDefault = fastmsg.MailboxBytes + fastmsg.DefaultRingBytes + 1<<20
 
-// restingSHM is what a connection of an honest client takes at rest: 111 KiB.
-// What its rings take when they are filled counts besides (budgets.rings).
+// restingSHM is the memory of an honest client's connection at rest: 111 KiB.
+// The memory of filled rings is counted separately (budgets.rings).
 const restingSHM = 112 << 10
 
 func newSHMBudgets(memory int64) shmBudgets {
@@ -28,14 +28,14 @@ func newSHMBudgets(memory int64) shmBudgets {
 	return shmBudgets{
 		silent:      budget.NewReplacing("shm connections without a hello", shm.MaxSilent),
 		connections: budget.New("shm connections", n, n),
-		// Who takes the default ring is never refused; larger rings give way
-		// when there are many.
+		// A client with the default ring is never refused; larger rings give
+		// way when there are many.
 		mapped: budget.New("bytes mapped of shm clients", n*mappedByDefault, n*mappedByDefault),
 	}
 }
 
-// options are those of a server's device. A client's memory is its mailbox and
-// the ring for its answers.
+// options returns the options of a server's device. A client's memory is its
+// mailbox and the ring for its answers.
 func (b shmBudgets) options(o *ServerOptions) shm.Options {
 	return shm.Options{
 		SocketMode: o.SocketMode, MaxMapped: fastmsg.MailboxBytes + fastmsg.MaxRingBytes,
@@ -44,21 +44,21 @@ func (b shmBudgets) options(o *ServerOptions) shm.Options {
 }
 
 // socketTrust decides whether a client talks to the process that listens at
-// the socket which the server's hello names. The hello came over TCP: a user
-// who could put a socket of his own there is not the one that the server said
-// it is.
+// the socket which the server's hello names. The hello came over TCP and names
+// the server's user: a socket that another user put at that path does not match
+// it.
 type socketTrust struct {
-	server atomic.Pointer[uint32] // the server's user, nil: it did not say
+	server atomic.Pointer[uint32] // the server's user, nil: the hello does not name it
 }
 
-// check is for shm.Options.CheckPeer.
+// check is the function for shm.Options.CheckPeer.
 func (t *socketTrust) check(uid uint32) error {
 	return trustedServer(uid, uint32(os.Geteuid()), t.server.Load())
 }
 
-// trustedServer admits root and the client's own user, who can do to the client
-// what they like, and the user that the server runs as. Who may write to the
-// socket's directory does not matter then.
+// trustedServer admits root and the client's own user, which both have full power
+// over the client anyway, and the user that the server runs as. Then it does not
+// matter which users may write to the socket's directory.
 func trustedServer(uid, self uint32, server *uint32) error {
 	switch {
 	case uid == 0 || uid == self || server != nil && *server == uid:

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The socket of shm is trusted by its place: nobody but root and this server's
-// user may put another one there. Those are searched for a place, in order:
+// The socket of shm is trusted by its place: only root and this server's user
+// may put another socket there. The server tries these places, in order:
 //
 //	$XDG_RUNTIME_DIR   made by the login for this user alone (0700)
 //	/run/user/UID      the same, where the variable was lost
@@ -23,12 +23,12 @@ import (
 //
 // There the server makes directory catfish-UID, and the socket in it, named
 // after the TCP port. If the socket's mode admits other users the directory is
-// open to them, and directories that they cannot enter are not taken.
+// open to them, and the server skips places that they cannot enter.
 
 // errSocketDir means that another user could replace the socket.
 var errSocketDir = errors.New("unsafe directory for a socket")
 
-// socketPlaces is where a server's socket may be.
+// socketPlaces lists where a server's socket may be.
 type socketPlaces struct {
 	uid     uint32 // this server's user
 	parents []string
@@ -41,8 +41,8 @@ func theSocketPlaces() socketPlaces {
 	}}
 }
 
-// defaultSocket is the path of the socket for a server at addr. It makes the
-// directory.
+// defaultSocket returns the path of the socket for a server at addr, and makes
+// the directory.
 func defaultSocket(addr net.Addr, mode fs.FileMode) (string, error) {
 	return theSocketPlaces().socket(addr.(*net.TCPAddr).Port, mode)
 }
@@ -66,7 +66,7 @@ func (p socketPlaces) socket(port int, mode fs.FileMode) (string, error) {
 	return "", fmt.Errorf("no place for shm's socket of mode %04o, name one: %w", mode, why)
 }
 
-// dirMode lets those enter a directory whom a socket of that mode admits.
+// dirMode is the mode of a directory that the users admitted by a socket can enter.
 func dirMode(socket fs.FileMode) fs.FileMode {
 	dir := fs.FileMode(0o700)
 	if socket&0o020 != 0 {
@@ -78,8 +78,8 @@ func dirMode(socket fs.FileMode) fs.FileMode {
 	return dir
 }
 
-// parent checks that others can neither replace a directory in it nor are kept
-// from entering one that is for them.
+// parent checks that other users cannot replace a directory in dir, and can
+// enter dir if the mode admits them.
 func (p socketPlaces) parent(dir string, mode fs.FileMode) error {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -102,8 +102,8 @@ func (p socketPlaces) parent(dir string, mode fs.FileMode) error {
 	return nil
 }
 
-// makeDir makes the directory, or takes it if it is this user's and nobody
-// else can write to it. Its mode becomes wider if need be, never narrower:
+// makeDir makes the directory, or takes it if it is this user's and no other
+// user can write to it. Its mode becomes wider if need be, never narrower:
 // another server of this user may need it, and each socket has its own mode.
 func (p socketPlaces) makeDir(dir string, mode fs.FileMode) error {
 	if err := os.Mkdir(dir, mode); err != nil && !errors.Is(err, fs.ErrExist) {

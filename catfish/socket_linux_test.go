@@ -17,7 +17,7 @@ import (
 	"github.com/catfish-index/catfish/rdma/shm"
 )
 
-// place makes a directory of that mode, whatever the umask.
+// place makes a directory with this mode, whatever the umask.
 func place(t *testing.T, mode fs.FileMode) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -45,13 +45,13 @@ func TestDefaultSocketPlace(t *testing.T) {
 		name    string
 		mode    fs.FileMode
 		parents []string
-		want    string // empty: none will do
+		want    string // empty: no place is acceptable
 		dir     fs.FileMode
 	}{
 		{"the first that is there", 0o600, []string{"", missing, private, open}, private, 0o700},
 		{"group cannot enter a private one", 0o660, []string{private, open}, open, 0o750},
 		{"others cannot either", 0o666, []string{private, sticky}, sticky, 0o755},
-		{"one where all may replace it", 0o600, []string{bare, sticky}, sticky, 0o755}, // as it was
+		{"one where all may replace it", 0o600, []string{bare, sticky}, sticky, 0o755}, // the mode is unchanged
 		{"none", 0o666, []string{private, bare, missing}, "", 0},
 	} {
 		got, err := socketPlaces{me, tc.parents}.socket(7, tc.mode)
@@ -69,8 +69,8 @@ func TestDefaultSocketPlace(t *testing.T) {
 	}
 }
 
-// Somebody was there before: the server must not take his directory, nor
-// follow his link.
+// TestHijackedSocketDir: another user has made the path before. The server must
+// not take that user's directory, nor follow their link.
 func TestHijackedSocketDir(t *testing.T) {
 	parent := place(t, fs.ModeSticky|0o777)
 	me := socketPlaces{uint32(os.Geteuid()), []string{parent}}
@@ -91,7 +91,7 @@ func TestHijackedSocketDir(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// To a server of another user this user's directory is a stranger's.
+	// For a server of another user this user's directory is foreign.
 	other := socketPlaces{me.uid + 1, me.parents}
 	if err := other.makeDir(at("mine"), 0o700); !errors.Is(err, errSocketDir) || !strings.Contains(err.Error(), "belongs to uid") {
 		t.Errorf("another user's: %v", err)
@@ -120,7 +120,7 @@ func TestTrustedServer(t *testing.T) {
 	}
 }
 
-// The hello says whose socket it is, and clients compare.
+// TestHelloNamesTheSocketsUser: the hello names the socket's user, and clients compare.
 func TestHelloNamesTheSocketsUser(t *testing.T) {
 	s := startServer(t, ServerOptions{SlabBytes: 1 << 20})
 	h, err := askHello(context.Background(), s.Addr())
@@ -133,8 +133,8 @@ func TestHelloNamesTheSocketsUser(t *testing.T) {
 	}
 }
 
-// asUser runs f on a thread of another user, to whom the kernel ascribes the
-// sockets that f makes. The thread ends with it.
+// asUser runs f on a thread of another user, so that the kernel makes that user
+// the owner of the sockets that f makes. The thread ends with f.
 func asUser(t *testing.T, uid int, f func()) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -145,7 +145,7 @@ func asUser(t *testing.T, uid int, f func()) {
 	}
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and never unlocked
+		runtime.LockOSThread() // never unlocked
 		_, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, uintptr(uid), uintptr(uid), uintptr(uid))
 		if errno == 0 {
 			f()
@@ -161,8 +161,8 @@ func asUser(t *testing.T, uid int, f func()) {
 
 const stranger = 54321
 
-// A client does not talk to a stranger who listens at the server's socket.
-func TestStrangerAtTheSocket(t *testing.T) {
+// TestForeignSocketIsRefused: a client refuses another user's process at the server's socket.
+func TestForeignSocketIsRefused(t *testing.T) {
 	path := filepath.Join(place(t, 0o777), "s")
 	openUp(t, filepath.Dir(path))
 	var ln *net.UnixListener
@@ -194,7 +194,7 @@ func TestStrangerAtTheSocket(t *testing.T) {
 	}
 }
 
-// openUp lets others enter the directories above a test's.
+// openUp lets other users enter the directories above a test's.
 func openUp(t *testing.T, dir string) {
 	t.Helper()
 	for d := filepath.Dir(dir); d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
@@ -204,7 +204,7 @@ func openUp(t *testing.T, dir string) {
 	}
 }
 
-// Whom SocketMode admits gets through to the default socket; others do not.
+// TestSocketModeAdmits: only users that SocketMode admits can connect to the default socket.
 func TestSocketModeAdmits(t *testing.T) {
 	parent := place(t, 0o755)
 	openUp(t, parent)

@@ -9,7 +9,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// greedy registers more than was asked for, as a client does that wants to
+// greedy registers more memory than it should, as a client would that wants to
 // fill the server's address space.
 type greedy struct {
 	rdma.Device
@@ -23,8 +23,8 @@ func (g greedy) Register(size int, access rdma.Access) (rdma.Region, error) {
 	return g.Device.Register(size, access)
 }
 
-// A client whose region is larger than any ring loses its connection when the
-// server first writes to it; others notice nothing.
+// TestServerMapsNoMoreThanARing: a client whose region is larger than any ring loses its
+// connection when the server first writes to it; other clients are not affected.
 func TestServerMapsNoMoreThanARing(t *testing.T) {
 	s := startServer(t, ServerOptions{SlabBytes: 1 << 20})
 	good := dial(t, s, Options{Transport: TransportSHM})
@@ -45,11 +45,11 @@ func TestServerMapsNoMoreThanARing(t *testing.T) {
 	if _, err := good.Count(t.Context(), rstar.Rect{MaxX: 1, MaxY: 1}); err != nil {
 		t.Errorf("another client: %v", err)
 	}
-	// As much as a ring may have is mapped.
+	// A region with the largest ring is mapped.
 	dial(t, s, Options{Transport: TransportSHM, RingBytes: fastmsg.MaxRingBytes})
 }
 
-// Connections are counted, those of read channels too.
+// TestServerCountsConnections: connections are counted, including those of read channels.
 func TestServerCountsConnections(t *testing.T) {
 	s := startServer(t, ServerOptions{SlabBytes: 1 << 20})
 	dial(t, s, Options{Transport: TransportSHM, Policy: "offload"})

@@ -26,9 +26,9 @@ type ServerStats struct {
 	Records map[string]RecordsStats `json:"records,omitempty"`
 	// Features are the collections of features.
 	Features map[string]FeaturesStats `json:"features,omitempty"`
-	// Store is what keeps features, nil while it is being loaded.
+	// Store is the state of the store of features, nil while it is being loaded.
 	Store *store.Stats `json:"store,omitempty"`
-	// Memory is what the process holds, and Budgets what clients hold of it.
+	// Memory is the memory of the process, and Budgets the clients' parts of it.
 	Memory  MemoryStats   `json:"memory"`
 	Budgets []BudgetStats `json:"budgets"`
 	// Kept are the collections of boxes that are kept, sorted.
@@ -46,8 +46,8 @@ type TransportStats struct {
 	Connections  int           `json:"connections"`
 	ReadChannels int           `json:"read_channels"` // open for offloading
 	Workers      []WorkerStats `json:"workers"`
-	// EndedWorkers is the number of workers that ended, and Ended what they
-	// did together (ServerOptions.WorkerPerConnection).
+	// EndedWorkers is the number of workers that ended, and Ended the sum of
+	// their counters (ServerOptions.WorkerPerConnection).
 	EndedWorkers int         `json:"ended_workers"`
 	Ended        WorkerStats `json:"ended"`
 }
@@ -63,14 +63,14 @@ type WorkerStats struct {
 	Batches   uint64  `json:"batches"`
 	Waiting   int     `json:"waiting"`
 	Connected int     `json:"connections"`
-	// Posted are work requests for answers and for the room of requests, Fetchable times
-	// that answers were left for a client to fetch.
+	// Posted counts work requests for answers and for the room of requests, Fetchable
+	// how often answers were left for a client to fetch.
 	Posted    uint64 `json:"posted"`
 	Fetchable uint64 `json:"fetchable"`
 }
 
-// Stats returns the server's state. It waits for no request, and no
-// request for it, but for a moment each collection's writers and it.
+// Stats returns the server's state. It waits for no request, and no request
+// waits for it; but each collection's writers and it exclude each other briefly.
 func (s *Server) Stats() ServerStats {
 	st := ServerStats{
 		Addr: s.Addr(), Version: Version, BootID: s.bootID,

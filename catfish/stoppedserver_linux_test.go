@@ -25,10 +25,10 @@ func stopped(pid int) bool {
 	return err == nil && strings.HasPrefix(after, "T")
 }
 
-// TestStoppedServerAnswers: clients whose answers are written, and those that fetch
-// them, wait while the server's process is stopped, get each answer when it goes on,
-// and go on with another process if it was killed meanwhile. Over shm, and over verbs,
-// whoever fetches goes on to read the memory of the process that is stopped.
+// TestStoppedServerAnswers: clients whose answers are written, and clients that fetch
+// them, wait while the server's process is stopped. They get each answer when it
+// continues, and continue with another process if it was killed meanwhile. Over shm, and
+// over verbs, clients that fetch still read the memory of the stopped process.
 func TestStoppedServerAnswers(t *testing.T) {
 	ps := []path{{name: "tcp", transport: TransportTCP, policy: "tcp"}}
 	for _, tr := range oneSided {
@@ -44,7 +44,7 @@ func TestStoppedServerAnswers(t *testing.T) {
 	for i, p := range ps {
 		o := p.options()
 		o.Logger, o.DialTimeout = quiet(), time.Minute
-		o.OnRestart = func(context.Context, ServerInfo, ServerInfo) error { return nil } // it has all
+		o.OnRestart = func(context.Context, ServerInfo, ServerInfo) error { return nil } // the server has kept all data
 		c, err := Dial(t.Context(), k.addr, o)
 		if err != nil {
 			t.Fatal(err)
@@ -63,7 +63,7 @@ func TestStoppedServerAnswers(t *testing.T) {
 		}
 		all = append(all, &stopClient{path: p, c: of})
 	}
-	const rounds = 4 // the last one is killed
+	const rounds = 4 // the last one kills the server
 	for round := range rounds {
 		ctx, cancel := context.WithCancel(t.Context())
 		var searching sync.WaitGroup
@@ -105,7 +105,7 @@ type stopClient struct {
 	done atomic.Int64 // searches
 }
 
-// begin has four goroutines search until ctx is done.
+// begin starts four goroutines, which search until ctx is done.
 func (c *stopClient) begin(ctx context.Context, t *testing.T, searching *sync.WaitGroup) {
 	for range 4 {
 		searching.Go(func() {
@@ -118,7 +118,7 @@ func (c *stopClient) begin(ctx context.Context, t *testing.T, searching *sync.Wa
 				if ctx.Err() != nil {
 					return
 				}
-				if errors.Is(err, ErrNotReady) { // it is reading what it kept
+				if errors.Is(err, ErrNotReady) { // the server is loading its data
 					continue
 				}
 				if err != nil || len(items) != want {
@@ -131,7 +131,7 @@ func (c *stopClient) begin(ctx context.Context, t *testing.T, searching *sync.Wa
 	}
 }
 
-// wait until each client has made some more searches.
+// wait waits until each client has made some more searches.
 func (k *killedServer) wait(all []*stopClient) {
 	k.t.Helper()
 	for _, c := range all {

@@ -4,28 +4,28 @@ import (
 	"github.com/catfish-index/catfish/rdma/budget"
 )
 
-// streamBudgets bound what the peers of the server's TCP port hold, by their
-// hosts. Beyond a total, the host that has most gives way.
+// streamBudgets bound the resources of the peers of the server's TCP port, by
+// host. Beyond a total, the host that has most gives way.
 type streamBudgets struct {
 	// silent are connections whose preamble has not arrived, or that are
 	// being refused.
 	silent *budget.Budget
-	// conns are those that are served: soft's queue pairs and plain sockets.
+	// conns are connections that are served: soft's queue pairs and plain sockets.
 	conns *budget.Budget
-	// unsent are the bytes that soft's queue pairs hold for clients that have
-	// yet to take them.
+	// unsent are the bytes that soft's queue pairs hold until clients take
+	// them.
 	unsent *budget.Budget
 }
 
 const (
 	// maxSilent bounds the connections whose preamble has not arrived. Beyond
-	// it the oldest of the host that has most is closed: who sends it at
-	// once, as clients do, gets in. With 10,000 silent ones a second from the
-	// same host there are 25 ms for it.
+	// it the oldest of the host that has most is closed: a peer that sends its
+	// preamble at once, as clients do, gets in. With 10,000 silent connections a
+	// second from the same host, the preamble has 25 ms to arrive.
 	maxSilent = 256
 
-	// connBytes is what a connection takes that holds nothing unsent, besides
-	// its rings (budgets.rings): of soft, the buffers of its NIC goroutine (32
+	// connBytes is the memory of a connection that holds nothing unsent, besides
+	// its rings (budgets.rings): for soft, the buffers of its NIC goroutine (32
 	// KiB and 9 KiB), that goroutine, the kernel's socket, and 32 KiB of outgoing
 	// frames that are not counted. A plain socket takes less: 16 KiB for
 	// requests, and while it answers 128 KiB that it shares (tcpwork.go).
@@ -44,13 +44,13 @@ func newStreamBudgets(memory int64) *streamBudgets {
 	}
 }
 
-// What soft holds for one client at most, beyond which it breaks the protocol
-// or waits.
+// Limits of the memory that soft holds for one client: beyond them the client
+// breaks the protocol, or waits.
 const (
 	// servedReads is the largest window of reads that a client may have
 	// (Options.Window), with their headers.
 	servedReads = maxWindow * (maxNode + 64)
-	// servedQueue is what workers queue for a client: four full rings of the
-	// default size. What is beyond waits in package fastmsg.
+	// servedQueue is how much workers queue for a client: four full rings of the
+	// default size. Answers beyond it wait in package fastmsg.
 	servedQueue = 1 << 20
 )

@@ -8,41 +8,41 @@ import (
 
 // Swapping the names of two collections
 //
-// What was loaded beside a collection takes its place at one moment, while clients
-// search both. The store exchanges the names (store.Swap). Here each of the two gets
-// a new number, and one map of names is replaced by another:
+// A collection that was loaded beside another takes its place at one moment, while
+// clients search both. The store exchanges the names (store.Swap). Here each of the
+// two gets a new number, and one map of names is replaced by another:
 //
 //	names   a --> 5 ----> data of a        a --> 1029 --> data of b
 //	        b --> 6 ----> data of b        b --> 1030 --> data of a
 //	numbers 5, 6                           5, 6: unknown
 //
-// A message with an old number fails, as one does whose collection was dropped, and
-// the client asks what the name means now. A client that reads by itself asks
-// nobody, and the memory is the same as before. So what a client was told of a name
-// is good for a lease only, nameLease from when it asked, and a swap does not return
-// before the last lease has ended. Both measure durations, so that their clocks need
-// not agree, and the client's begins earlier: it asked before it was answered.
+// A message with an old number fails, as after a drop, and the client asks what the
+// name means now. A client that offloads sends no message, and the memory is the same
+// as before. So the answer to an open is valid for a lease only, nameLease from when
+// the client asked, and a swap does not return before the last lease has ended. Both
+// sides measure durations, so that their clocks need not agree, and the client's lease
+// begins earlier: the client asked before the server answered.
 //
 //	client      ask --------------- lease ----------------|   asks again
 //	server          opened ---------------- lease --------------|
 //	swap                   names replaced ......................returns
 //
-// A client that opens an old number while names are replaced: it is told of it after
-// opened was written, and only if dropped was not set; a swap sets dropped before it
-// looks at opened. One of the two sees the other.
+// If a client opens an old number while names are replaced: the server answers after
+// it has written opened, and only if dropped was not set; a swap sets dropped before
+// it reads opened. One of the two sees the other.
 //
-// The permission to drop, and whose budget it is, stay with the name.
+// The permission to drop, and the owner of the budget, stay with the name.
 
-// nameLease is how long clients may read what a name led to: a message in that time
-// costs nothing, and a swap is worth the wait.
+// nameLease is how long clients may read a name's memory without asking again: one
+// message in 10 s costs nothing, and a swap is worth the wait.
 const nameLease = 10 * time.Second
 
 // SwapCollections exchanges the names of two collections of features, at one moment
 // for clients, and durably. It returns when no client reads by an old name any more,
-// which may take 10 s; calls that begin then see the new ones. ErrKind: one is of
+// which may take 10 s; calls that begin then see the new names. ErrKind: one is of
 // another kind. ErrNotPermitted: the server's owner has given the name other options
 // (ServerOptions.Features). Watchers of both end with store.ErrSwapped, which clients
-// are told as store.ErrLagged.
+// receive as store.ErrLagged.
 func (s *Server) SwapCollections(ctx context.Context, a, b string) error {
 	until, err := s.colls.swap(s, a, b)
 	if err != nil {
@@ -96,8 +96,8 @@ func (cs *collections) swap(s *Server, a, b string) (until time.Duration, err er
 			continue
 		}
 		until = max(until, time.Duration(at)+s.nameLease())
-		// Who swaps the name again meanwhile waits for these leases, too. If somebody
-		// has opened it since, that is later.
+		// A second swap of the name meanwhile waits for these leases, too. If a client
+		// has opened the new one since, that time is later.
 		after.opened.CompareAndSwap(0, at)
 	}
 	return until, nil
@@ -118,7 +118,7 @@ func (cs *collections) swappable(name string) (*collection, error) {
 	return c, err
 }
 
-// as is c under the name of another one, in its own slot.
+// as returns c under the name of other, in c's slot.
 func (cs *collections) as(c, other *collection) *collection {
 	slot := c.num % maxCollections
 	n := &collection{
@@ -131,7 +131,7 @@ func (cs *collections) as(c, other *collection) *collection {
 	return n
 }
 
-// open is called before a client is told where the memory is.
+// open is called before the server answers a client where the memory is.
 func (c *collection) open(transport string) {
 	if transport != TransportTCP {
 		c.opened.Store(int64(monotonic()))
@@ -145,7 +145,7 @@ func (s *Server) nameLease() time.Duration {
 	return nameLease
 }
 
-// swap has collections swapped that a client named.
+// swap begins the swap that a client asked for.
 func (v *service) swap(a, b string) error {
 	if a == b {
 		return fmt.Errorf("%w: %q swapped with itself", ErrProtocol, a) // The client has checked it.
@@ -157,7 +157,7 @@ func (v *service) swap(a, b string) error {
 	return nil
 }
 
-// swapWork is such a request. It takes no turn among others, since it waits.
+// swapWork is a client's swap. It takes no scheduling slot, since it waits.
 type swapWork struct {
 	s    *Server
 	a, b string
@@ -177,10 +177,10 @@ func (w *swapWork) begin(a lateAnswer) {
 }
 
 // SwapCollections exchanges the names of two collections of features, at one moment
-// for all clients, and durably: what was loaded beside a collection takes its place.
+// for all clients, and durably: a collection loaded beside another takes its place.
 // It may take 10 s (Server.SwapCollections), and once it has returned, calls that
-// begin see the new ones. Clients older than this that read by themselves learn of it
-// from their next message. ErrUnknownCollection, ErrKind: of one of the names.
+// begin see the new names. Older clients that offload notice the swap with their next
+// message. ErrUnknownCollection, ErrKind: of one of the names.
 func (c *Client) SwapCollections(ctx context.Context, a, b string) error {
 	for _, name := range []string{a, b} {
 		if err := checkFind(name); err != nil {
@@ -194,7 +194,7 @@ func (c *Client) SwapCollections(ctx context.Context, a, b string) error {
 	return err
 }
 
-// stale reports whether the name may lead elsewhere by now.
+// stale reports whether the name may mean another collection by now.
 func (o *openSlab) stale() bool {
 	return o.outgrown.Load() || o.until != 0 && monotonic() >= o.until
 }

@@ -18,10 +18,10 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// shortLease is that of tests of swaps.
+// shortLease is the name lease in tests of swaps.
 const shortLease = 20 * time.Millisecond
 
-// fill stores n features that say which collection they are of.
+// fill stores n features that name their collection.
 func fill(t testing.TB, c *Client, name string, n int) {
 	t.Helper()
 	if err := c.CreateFeatures(t.Context(), name, FeaturesOptions{}); err != nil {
@@ -39,8 +39,8 @@ func fill(t testing.TB, c *Client, name string, n int) {
 	}
 }
 
-// Once a swap has returned, every read sees it, by message and by reading: searches,
-// gets by ids whose references are kept, counts.
+// TestSwap: once a swap has returned, every read sees it, by message and by offloading:
+// searches, gets by ids whose references are kept, counts.
 func TestSwap(t *testing.T) {
 	for _, p := range kvPaths() {
 		t.Run(p.name, func(t *testing.T) {
@@ -98,9 +98,9 @@ func TestSwap(t *testing.T) {
 	}
 }
 
-// A client that reads by itself meanwhile, and does not know of the swap, sees it
-// when the swap has returned, not before it began; and each answer is of one of the
-// two.
+// TestSwapWhileReading: a client that offloads meanwhile, and does not know of the swap,
+// sees it when the swap has returned, not before it began; and each answer is of one of
+// the two collections.
 func TestSwapWhileReading(t *testing.T) {
 	for _, p := range kvPaths() {
 		t.Run(p.name, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestSwapWhileReading(t *testing.T) {
 	}
 }
 
-// What a server's owner has given a name is not given to other data.
+// TestSwapFixed: a name with options from the server's owner gets no data with other options.
 func TestSwapFixed(t *testing.T) {
 	s := startServer(t, ServerOptions{
 		Features: map[string]FeaturesOptions{"a": {}, "b": {Title: "other"}}, Transports: []string{TransportSoft},
@@ -180,7 +180,7 @@ func TestSwapFixed(t *testing.T) {
 	}
 }
 
-// A name that is served from a directory means the same after a restart.
+// TestSwapKept: a name in a data directory means the same collection after a restart.
 func TestSwapKept(t *testing.T) {
 	dir := t.TempDir()
 	start := func() (*Server, *Client) {
@@ -210,8 +210,8 @@ func TestSwapKept(t *testing.T) {
 	}
 }
 
-// A watch whose caller is busy with an event while names are swapped, or while the
-// collection is dropped, ends as one that waits.
+// TestSwapBetweenWatchRequests: a watch whose caller handles an event while names are
+// swapped, or the collection is dropped, ends in the same way as a waiting watch.
 func TestSwapBetweenWatchRequests(t *testing.T) {
 	for _, how := range watchPaths {
 		t.Run(how, func(t *testing.T) {
@@ -231,7 +231,7 @@ func TestSwapBetweenWatchRequests(t *testing.T) {
 					}
 					f = FeaturesOf(of)
 					if name == "made again" {
-						want = ErrUnknownCollection // It watches the collection, not the name.
+						want = ErrUnknownCollection // The watch is of the collection, not of the name.
 					}
 				}
 				ctx, stop := context.WithTimeout(t.Context(), time.Minute)
@@ -267,7 +267,7 @@ func TestSwapBetweenWatchRequests(t *testing.T) {
 	}
 }
 
-// A second swap of a name waits for the leases that the first one waits for.
+// TestSwapTwice: a second swap of a name waits for the leases that the first one waits for.
 func TestSwapTwice(t *testing.T) {
 	const lease = time.Hour
 	s := startServer(t, ServerOptions{nameLease: lease})

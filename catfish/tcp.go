@@ -17,7 +17,7 @@ import (
 //	| size   | kind | 0   | id      | payload |   little-endian
 //	+--------+------+-----+---------+---------+
 //	size u32 counts header and payload. An answer has the id of its request.
-//	A failure with id 0 answers none: the server refuses the connection, and
+//	A failure with id 0 answers no request: the server refuses the connection, and
 //	carries out nothing.
 const (
 	frameBytes = 16

@@ -10,12 +10,12 @@ import (
 	"github.com/catfish-index/catfish/fastmsg"
 )
 
-// tcpCaller is the client's end: any number of goroutines share it.
+// tcpCaller is the client's end, which any number of goroutines share.
 type tcpCaller struct {
 	c net.Conn
-	// writing holds a token while a frame is on its way into the socket:
-	// whoever put it there owns out. A channel, for a peer that does not
-	// read makes the others wait, and they have contexts.
+	// writing holds a token while a frame is being written to the socket:
+	// the goroutine that put it there owns out. It is a channel, because other
+	// goroutines wait for a peer that does not read, and they have contexts.
 	writing chan struct{}
 	out     []byte
 	done    chan struct{}
@@ -24,13 +24,13 @@ type tcpCaller struct {
 	next uint64
 	wait map[uint64]*tcpCall
 	err  error
-	// sent counts the bytes of all requests, taken those that the server
-	// has read for certain: it reads in order.
+	// sent counts the bytes of all requests, taken the bytes that the server
+	// is known to have read: it reads in order.
 	sent, taken uint64
 }
 
-// inlineBytes that the server may not have read yet fit into the smallest
-// socket buffers: a write of that much does not block.
+// inlineBytes is how many unread bytes fit into the smallest socket buffers: a
+// write that leaves no more than this unread does not block.
 const inlineBytes = 16 << 10
 
 type tcpCall struct {
@@ -84,7 +84,7 @@ func (t *tcpCaller) read() {
 
 func (t *tcpCaller) fail(err error) { t.end(ErrUnknownOutcome, err) }
 
-// end fails all calls. outcome says what became of them.
+// end fails all calls. outcome says whether they were carried out.
 func (t *tcpCaller) end(outcome, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -99,7 +99,7 @@ func (t *tcpCaller) end(outcome, err error) {
 	t.c.Close()
 }
 
-// acquire waits for its turn to write.
+// acquire waits for the permission to write.
 func (t *tcpCaller) acquire(ctx context.Context) error {
 	select {
 	case t.writing <- struct{}{}:
@@ -118,10 +118,10 @@ func (t *tcpCaller) acquire(ctx context.Context) error {
 	}
 }
 
-// write sends out, and ends the turn.
+// write sends out, and gives up the permission.
 func (t *tcpCaller) write() {
 	if _, err := t.c.Write(t.out); err != nil {
-		t.fail(err) // ends this call too
+		t.fail(err) // fails this call too
 	}
 	<-t.writing
 }

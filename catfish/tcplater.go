@@ -8,33 +8,33 @@ import (
 	"github.com/catfish-index/catfish/fastmsg"
 )
 
-// Answers of a plain socket that are given later
+// Replies of a plain socket
 //
-// The socket's goroutine reads requests and answers them, one after the other.
-// One that is answered later (later.go) it only begins. Its answer may come at
-// any time, from any goroutine, in whole frames between other whole frames. So
-// the socket has an owner, who alone may write:
+// The socket's goroutine, the reader, reads requests and answers them in order.
+// If a request is answered by a reply (later.go), the reader only begins it. The
+// reply may come at any time, from any goroutine, in whole frames between other
+// whole frames. So the socket has an owner, which alone may write:
 //
 //	reader   reads, serves | owns: writes, flushes | reads, serves | owns ...
-//	others      respond: nobody owns it: a goroutine owns it and writes
-//	            respond: somebody owns it: the frame waits
+//	others      respond: socket has no owner: a goroutine owns it and writes
+//	            respond: socket has an owner: the frame waits
 //	            respond: another frame waits
 //
-// Nobody gives up the socket while frames wait (disown, under mu), and who adds
-// one while nobody owns it has a goroutine own it (respond, under mu): so none
+// The owner keeps the socket while frames wait (disown, under mu), and a respond
+// that finds no owner starts a goroutine as owner (respond, under mu): so no frame
 // is forgotten, and the answers to a group of writes share a system call, or that
 // of the reader's own answers. respond never waits for the client.
 //
-// The reader owns the socket from its first byte of an answer up to the flush.
-// That is not while it serves a request, unless answers to others that were
-// pipelined with it wait for the same flush; but while it sends a long answer.
+// The reader owns the socket from its first byte of an answer up to the flush. It
+// does not own it while it serves a request, unless answers to others that were
+// pipelined with it wait for the same flush. It does while it sends a long answer.
 //
-// Each request under way has a slot, which is used again. Its turn is greater
-// then: an answer that comes twice finds that.
+// Each in-flight request has a slot, which is reused with a greater turn: respond
+// compares turns, and ignores the second reply to a request.
 //
-// What is under way counts against the account until it is written or dropped.
-// The account is closed when the connection has ended (end) and all that was
-// under way is answered.
+// The memory of in-flight requests counts against the account until the reply is
+// written or dropped. The account is closed when the connection has ended (end) and
+// all in-flight requests are answered.
 type socketAnswers struct {
 	c       net.Conn
 	out     *pacedWriter // the owner's
@@ -46,13 +46,13 @@ type socketAnswers struct {
 	slots   []socketSlot
 	vacant  []uint32 // slots
 	waiting []byte   // frames to be written
-	held    int64    // for them
-	spare   []byte   // waiting, when it is written
+	held    int64    // for waiting
+	spare   []byte   // the next waiting, while its frames are written
 	err     error    // why the connection is lost
 	ended   bool
 }
 
-// socketSlot is a request under way.
+// socketSlot is an in-flight request.
 type socketSlot struct {
 	id   uint64
 	held int64
@@ -60,12 +60,12 @@ type socketSlot struct {
 }
 
 const (
-	// laterFrame is the longest answer that counts when its request begins; the
-	// account counts what is longer when it comes.
+	// laterFrame is how much of a reply the account counts when its request begins;
+	// it counts the rest of a longer reply when that comes.
 	laterFrame = 128
-	// socketLaterBytes is what a request under way takes: a slot, its place in
-	// vacant, and its answer, for which the frames that wait may have grown to
-	// twice their length.
+	// socketLaterBytes is the memory of an in-flight request: a slot, its place in
+	// vacant, and its reply, for which the waiting frames may have grown to twice
+	// their length.
 	socketLaterBytes = 64 + 2*laterFrame
 	// keptFrames is how much of the frames' memory a socket keeps, twice.
 	keptFrames = 4 << 10
@@ -78,13 +78,13 @@ func newSocketAnswers(c net.Conn, out *pacedWriter, account tcpAccount) *socketA
 	return a
 }
 
-// socketLater takes the answer to one request.
+// socketLater takes the reply to one request.
 type socketLater struct {
 	of         *socketAnswers
 	slot, turn uint32
 }
 
-// later returns where the answer to request id goes.
+// later returns where the reply to request id goes.
 func (a *socketAnswers) later(id uint64, keeps int) (socketLater, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -163,7 +163,7 @@ func (a *socketAnswers) dropLocked() {
 	}
 }
 
-// own waits until nobody else owns the socket.
+// own waits until the socket has no owner, and makes the caller its owner.
 func (a *socketAnswers) own() {
 	if a == nil {
 		return
@@ -177,7 +177,7 @@ func (a *socketAnswers) own() {
 }
 
 // take returns the frames that wait, for the owner to write before its next
-// call. What they held is given back: they are the owner's now.
+// call. Their memory is given back to the account: the frames are the owner's now.
 func (a *socketAnswers) take() []byte {
 	if a == nil {
 		return nil
@@ -222,12 +222,12 @@ func (a *socketAnswers) disown() {
 	a.free.Signal()
 }
 
-// end ends the connection. mine tells that the caller owns the socket. It
+// end ends the connection. mine means that the caller owns the socket. end
 // returns why the connection was lost, nil: not known here.
 func (a *socketAnswers) end(mine bool) error {
 	a.c.Close()
 	if !mine {
-		a.own() // The write of another fails now.
+		a.own() // The write of another owner fails now.
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

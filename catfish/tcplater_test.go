@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 )
 
-// While another goroutine writes an answer that the client is slow to take, the
-// reader waits for the socket, and answers that come go behind, whole.
+// TestSocketHasOneOwner: while another goroutine writes an answer that the client takes
+// slowly, the reader waits for the socket, and replies follow that answer, whole.
 func TestSocketHasOneOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, end := net.Pipe()
@@ -24,7 +24,7 @@ func TestSocketHasOneOwner(t *testing.T) {
 			}
 		}
 		answer(1)
-		synctest.Wait() // it is being written
+		synctest.Wait() // the answer is being written
 		wrote := false
 		go func() {
 			if err := w.write(kindReply, 4, bytes.Repeat([]byte{4}, 100), true); err != nil {

@@ -14,25 +14,25 @@ import (
 	"github.com/catfish-index/catfish/rdma/budget"
 )
 
-// The server's end of plain sockets. A client may rest for as long as it likes
-// between requests, since it then holds no more than its request buffer
-// (tcpwork.go); the number of clients is bounded (streambounds.go). But a request that it began must
-// arrive, and an answer must be taken, in time:
+// The server's end of plain sockets. A client may rest between requests without a
+// time limit, since it then holds no more than its request buffer (tcpwork.go); the
+// number of clients is bounded (streambounds.go). But a request that the client began
+// must arrive, and an answer must be taken, in time:
 //
 //	a request   requestTimeout, and its bytes at leastRate
 //	an answer   stallTimeout for each writeChunk, and all of it at leastRate;
 //	            up to twice stallTimeout if it is no larger than a chunk
 //	            (tcpwriter.go)
 const (
-	// requestTimeout and stallTimeout are package soft's for frames and for
-	// peers that do not read; leastRate, in bytes per second, too.
+	// requestTimeout and stallTimeout are equal to package soft's for frames and
+	// for peers that do not read; so is leastRate, in bytes per second.
 	requestTimeout = 5 * time.Second
 	stallTimeout   = 10 * time.Second
 	leastRate      = 64 << 10
-	// writeChunk is what is passed to the socket at once.
+	// writeChunk is how much is passed to the socket at once.
 	writeChunk = 256 << 10
-	// requestBuffer holds any request, so that reading one needs no memory
-	// besides: clients times this is what all requests take.
+	// requestBuffer holds any request, so that reading one needs no other
+	// memory: all requests take clients times this.
 	requestBuffer = 16 << 10
 )
 
@@ -64,7 +64,7 @@ func (s *Server) serveTCP(c net.Conn) {
 	defer peer.watches.close(&s.watchSets)
 	late := newSocketAnswers(c, out, account)
 	var w *tcpWork // nil while no request is waiting
-	mine := false  // w owns the socket (tcplater.go)
+	mine := false  // whether w owns the socket (tcplater.go)
 	for {
 		kind, id, p, err := in.next()
 		if err == nil {
@@ -83,7 +83,7 @@ func (s *Server) serveTCP(c net.Conn) {
 		}
 		if err != nil {
 			if why := late.end(mine); why != nil {
-				err = why // what ended the reading
+				err = why // the reason why reading ended
 			}
 			if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
 				s.log.Warn("connection ended", "transport", TransportTCP, "peer", c.RemoteAddr(), "err", err)
@@ -93,13 +93,13 @@ func (s *Server) serveTCP(c net.Conn) {
 	}
 }
 
-// tcpAccount is what a plain socket holds.
+// tcpAccount is the budget account of a plain socket.
 type tcpAccount struct{ *budget.Account }
 
 func (a tcpAccount) Hold(n int64) error { return a.Take(n) }
 func (a tcpAccount) Unhold(n int64)     { a.Give(n) }
 
-// requestReader reads requests in time.
+// requestReader reads requests with deadlines.
 type requestReader struct {
 	c   net.Conn
 	r   *bufio.Reader
@@ -114,8 +114,8 @@ func newRequestReader(c net.Conn) *requestReader {
 func (q *requestReader) more() bool { return q.r.Buffered() >= q.size() }
 
 // next returns the next request, whose payload is valid until the next call.
-// It waits for the first byte without end. Deadlines are set for requests that
-// arrive in pieces only: most come whole.
+// It waits for the first byte without limit. It sets deadlines only for requests
+// that arrive in pieces: most come whole.
 func (q *requestReader) next() (kind fastmsg.Kind, id uint64, payload []byte, err error) {
 	if _, err := q.r.Peek(1); err != nil {
 		return 0, 0, nil, err
@@ -137,8 +137,8 @@ func (q *requestReader) next() (kind fastmsg.Kind, id uint64, payload []byte, er
 	return kind, id, q.buf, err
 }
 
-// size is what has to arrive of the present request before anything is known
-// to be missing: its header, or all of it.
+// size is how many bytes of the present request must arrive before next can
+// continue: its header, or the whole request.
 func (q *requestReader) size() int {
 	if q.r.Buffered() < frameBytes {
 		return frameBytes

@@ -17,7 +17,7 @@ import (
 	"github.com/catfish-index/catfish/fastmsg"
 )
 
-// logLines is a log that tests look at.
+// logLines is a log that tests read.
 type logLines struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -68,7 +68,7 @@ func TestSlowRequest(t *testing.T) {
 					}
 					<-time.After(time.Hour)
 				}
-				// In pieces, but in time.
+				// The request comes in pieces, but in time.
 				for i := range request {
 					if _, err := c.Write(request[i : i+1]); err != nil {
 						t.Fatal(err)
@@ -94,7 +94,7 @@ func TestSlowRequest(t *testing.T) {
 	}
 }
 
-// TestUnreadSocket: a client that asks and does not read loses its connection.
+// TestUnreadSocket: a client that sends requests and does not read loses its connection.
 func TestUnreadSocket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, log, ended := socketServer(t)
@@ -115,8 +115,8 @@ func TestUnreadSocket(t *testing.T) {
 }
 
 // TestSlowSocket: a large answer that is taken more slowly than leastRate ends
-// the connection in time, although something is taken in each stallTimeout; one
-// that is taken as fast arrives.
+// the connection in time, although the client takes some bytes in each stallTimeout;
+// an answer that is taken at leastRate arrives.
 func TestSlowSocket(t *testing.T) {
 	const size = 4 << 20
 	for _, rate := range []int{leastRate / 2, 2 * leastRate} {
@@ -153,7 +153,7 @@ func TestSlowSocket(t *testing.T) {
 	}
 }
 
-// TestShortAnswers: deadlines are not set for each answer, but never missing.
+// TestShortAnswers: a deadline is not set for each answer, but always exists.
 func TestShortAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &deadlines{}
@@ -186,7 +186,7 @@ func (d *deadlines) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// TestLogFlood: hostile connections make a handful of lines, which count all.
+// TestLogFlood: hostile connections make a handful of log lines, which count all of them.
 func TestLogFlood(t *testing.T) {
 	var log logLines
 	s, err := NewServer(ServerOptions{SlabBytes: 1 << 20, Transports: []string{TransportSoft}, Logger: log.logger()})

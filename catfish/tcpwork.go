@@ -8,13 +8,13 @@ import (
 	"github.com/catfish-index/catfish/internal/querylog"
 )
 
-// tcpWork is what a plain socket needs while it answers: the buffers of a
-// service and of its answers, up to some MiB. The sockets of a server share as
-// many as are at work (Server.tcpWork): a socket takes one when a request has
-// arrived, and gives it back when no other has. So a socket at rest holds its
-// request buffer only, however large its last answer was.
+// tcpWork has the buffers that a plain socket needs while it answers: those of a
+// service and of its answers, up to some MiB. The sockets of a server share a pool
+// of them (Server.tcpWork): a socket takes a tcpWork when a request has arrived, and
+// gives it back when no other request has. So a socket at rest holds only its
+// request buffer, however large its last answer was.
 //
-// What a work holds beyond keptWork counts against the budget of answers: a
+// The memory of a tcpWork beyond keptWork counts against the budget of answers: a
 // client that does not take its answer keeps it.
 type tcpWork struct {
 	service
@@ -23,14 +23,14 @@ type tcpWork struct {
 }
 
 const (
-	// keptWork is what a work holds uncounted besides to, most of them no more
-	// than that.
+	// keptWork is how much a tcpWork holds uncounted, besides to; most hold no
+	// more.
 	keptWork = 64 << 10
-	// fullAnswer is what an answer may hold while the memory is full.
+	// fullAnswer is how much an answer may hold while the memory is full.
 	fullAnswer = 1 << 20
 )
 
-// takeWork returns a work for a connection.
+// takeWork returns a tcpWork for a connection.
 func (s *Server) takeWork(out *pacedWriter, peer *tcpPeer, client uint32) *tcpWork {
 	w, _ := s.tcpWork.Get().(*tcpWork)
 	if w == nil {
@@ -43,7 +43,7 @@ func (s *Server) takeWork(out *pacedWriter, peer *tcpPeer, client uint32) *tcpWo
 	return w
 }
 
-// putWork takes back what takeWork returned.
+// putWork takes back a tcpWork that takeWork returned.
 func (s *Server) putWork(w *tcpWork, h holder) {
 	h.Unhold(w.held)
 	w.held, w.peer, w.uploads, w.watches, w.guard = 0, nil, nil, nil, nil
@@ -80,11 +80,11 @@ func (w *tcpWork) answer(kind fastmsg.Kind, id uint64, p []byte, h holder, flush
 	return w.to.flush()
 }
 
-// sendsPerTurn is how many pieces are made and sent in a turn: some 60 us.
+// sendsPerTurn is how many pieces are made and sent in a scheduling slot: some 60 us.
 const sendsPerTurn = 4
 
-// send sends a long answer, in turn with other requests. It waits for its client
-// outside of its turns.
+// send sends a long answer in scheduling slots, alternating with other requests. It
+// waits for its client outside of the slots.
 func (w *tcpWork) send(id uint64, l *long, h holder) error {
 	w.to.begin(kindReply, id, l.bytes())
 	last, left := false, []byte(nil)
@@ -105,14 +105,14 @@ func (w *tcpWork) send(id uint64, l *long, h holder) error {
 	}
 }
 
-// count makes the budget agree with what the buffers hold, and returns the
-// answer. If the budget refuses them, an answer that is small does without
-// them, as those of writes, which have been carried out, always can.
+// count adjusts the budget to the size of the buffers, and returns the answer. If
+// the budget refuses the buffers, a small answer is copied out of them. The answers
+// to writes, which then are complete, are always small enough.
 func (w *tcpWork) count(h holder, answer []byte) ([]byte, error) {
 	held := w.buffered() - keptWork
 	more := held - w.held
 	if more <= 0 {
-		return answer, nil // what is less is given back soon
+		return answer, nil // the surplus is given back soon
 	}
 	err := w.s.roomFor(held)
 	if err == nil {
@@ -121,7 +121,7 @@ func (w *tcpWork) count(h holder, answer []byte) ([]byte, error) {
 	switch {
 	case err == nil:
 		w.held = held
-	case len(answer) <= keptWork: // the buffers grew for others
+	case len(answer) <= keptWork: // the buffers grew for other answers
 		answer, err = bytes.Clone(answer), nil
 		w.release()
 	}

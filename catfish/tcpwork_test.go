@@ -16,7 +16,7 @@ import (
 )
 
 // manyAt returns a server with n objects at one place, so that a search for
-// them finds many in few nodes.
+// them finds many objects in few nodes.
 func manyAt(t *testing.T, n int) (s *Server, search []byte) {
 	t.Helper()
 	s, err := NewServer(ServerOptions{SlabBytes: 16 << 20, Transports: []string{TransportTCP}, Logger: quiet()})
@@ -46,14 +46,15 @@ func pipeTo(t *testing.T, s *Server) net.Conn {
 	return c
 }
 
-// A socket at rest holds its request buffer, however large its last answer was.
+// TestIdleSocketsHoldLittle: a socket at rest holds only its request buffer, however large
+// its last answer was.
 func TestIdleSocketsHoldLittle(t *testing.T) {
 	const objects, sockets = 12_000, 30
 	s, search := manyAt(t, objects)
 	heap := func() int64 {
 		var m runtime.MemStats
 		runtime.GC()
-		runtime.GC() // what pools hold goes with the second one
+		runtime.GC() // the second one frees the memory of pools
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc)
 	}
@@ -66,7 +67,7 @@ func TestIdleSocketsHoldLittle(t *testing.T) {
 		if n, err := io.CopyN(io.Discard, c, frameBytes+objects*itemBytes); err != nil {
 			t.Fatalf("%d bytes of the answer: %v", n, err)
 		}
-		// When it takes the first byte of the next request, it rests.
+		// When the server takes the first byte of the next request, the socket rests.
 		if _, err := c.Write(search[:1]); err != nil {
 			t.Fatal(err)
 		}
@@ -76,8 +77,8 @@ func TestIdleSocketsHoldLittle(t *testing.T) {
 	}
 }
 
-// An answer that its client does not take counts against the budget, although
-// it was not made in steps.
+// TestUnreadAnswerCounts: an answer that its client does not take counts against the
+// budget, although it was not made in steps.
 func TestUnreadAnswerCounts(t *testing.T) {
 	const objects = 6_000
 	s, search := manyAt(t, objects)
@@ -103,8 +104,8 @@ func TestUnreadAnswerCounts(t *testing.T) {
 	}
 }
 
-// What the budget refuses fails, and says so; writes, which have been carried
-// out by then, do not.
+// TestRefusedAnswer: a request whose answer the budget refuses fails with an error;
+// a write, which by then is complete, does not fail.
 func TestRefusedAnswer(t *testing.T) {
 	s, search := manyAt(t, 6_000)
 	s.budgets.answers = budget.New("bytes of answers", 1, 1)
@@ -135,7 +136,7 @@ func TestRefusedAnswer(t *testing.T) {
 	}
 }
 
-// While the memory is full, large answers are refused, small ones not.
+// TestAnswersWhileMemoryIsFull: while the memory is full, only small answers are given.
 func TestAnswersWhileMemoryIsFull(t *testing.T) {
 	s, _ := manyAt(t, 1)
 	s.memory.full.Store(true)
@@ -147,8 +148,8 @@ func TestAnswersWhileMemoryIsFull(t *testing.T) {
 	}
 }
 
-// A client that takes 64 KiB of a long answer in ten seconds, which is less
-// than leastRate, loses its connection, in however many pieces the answer is
+// TestSlowPieces: a client that takes 64 KiB of a long answer in ten seconds, which is
+// less than leastRate, loses its connection, in however many pieces the answer is
 // written.
 func TestSlowPieces(t *testing.T) {
 	const size, piece = 4 << 20, 16 << 10
@@ -180,8 +181,8 @@ func TestSlowPieces(t *testing.T) {
 	})
 }
 
-// The time in which an answer is made is the server's, and a stop of the server
-// costs a client that takes its answers nothing.
+// TestSlowServerIsNotSlowSocket: the time in which the server makes an answer, or is
+// stopped, does not count against a client that takes its answers.
 func TestSlowServerIsNotSlowSocket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, end := net.Pipe()

@@ -13,13 +13,13 @@ import (
 	"github.com/catfish-index/catfish/internal/direct"
 )
 
-// answerWriter sends answers in time. It can be used again for another
+// answerWriter sends answers with deadlines. It can be reused for another
 // connection.
 type answerWriter struct {
 	w     *bufio.Writer
 	paced *pacedWriter
 	head  []byte
-	owned bool // it owns the socket (tcplater.go), as long as it keeps anything
+	owned bool // the writer owns the socket (tcplater.go), while it keeps any bytes
 }
 
 func newAnswerWriter(p *pacedWriter) *answerWriter {
@@ -36,13 +36,13 @@ func (a *answerWriter) reset(p *pacedWriter) {
 	a.w.Reset(p)
 }
 
-// write sends an answer, or keeps it for the next if flush is false.
+// write sends an answer, or keeps it for the next flush if flush is false.
 func (a *answerWriter) write(kind fastmsg.Kind, id uint64, answer []byte, flush bool) error {
 	a.begin(kind, id, len(answer))
 	return a.more(answer, flush)
 }
 
-// begin begins an answer of n bytes, which more has to write.
+// begin begins an answer of n bytes, which calls of more must write.
 func (a *answerWriter) begin(kind fastmsg.Kind, id uint64, n int) {
 	if !a.owned {
 		a.paced.answers.own()
@@ -60,7 +60,7 @@ func (a *answerWriter) more(answer []byte, flush bool) error {
 	return err
 }
 
-// flush sends what was kept, and what was answered later meanwhile.
+// flush sends the answers that were kept, and the replies that came meanwhile.
 func (a *answerWriter) flush() error {
 	if !a.owned {
 		return nil // nothing was kept
@@ -75,8 +75,8 @@ func (a *answerWriter) flush() error {
 	return err
 }
 
-// push sends a part of an answer, and what was kept before it. After the last
-// part, flush gives up the socket.
+// push sends a part of an answer, and the answers that were kept before it. After
+// the last part, flush gives up the socket.
 func (a *answerWriter) push(part []byte) error {
 	_, err := a.w.Write(part)
 	if err == nil {
@@ -85,10 +85,10 @@ func (a *answerWriter) push(part []byte) error {
 	return err
 }
 
-// pacedWriter gives a peer time to take what is written: stallTimeout for each
-// chunk, and leastRate for all up to done, in as many writes as there are. Only
-// time in writes counts, not that in which an answer is made. It is used by who
-// owns the socket (tcplater.go).
+// pacedWriter gives a peer time to take the bytes written: stallTimeout for each
+// chunk, and leastRate for all bytes up to done, in any number of writes. Only
+// time in writes counts, not the time in which an answer is made. The owner of
+// the socket uses it (tcplater.go).
 type pacedWriter struct {
 	c     net.Conn
 	by    time.Time     // the present deadline
@@ -96,12 +96,12 @@ type pacedWriter struct {
 	taken int           // since done
 
 	direct  *direct.Writer // nil: c cannot send without waiting
-	answers *socketAnswers // nil: nothing is answered later
+	answers *socketAnswers // nil: there are no replies
 }
 
 func newPacedWriter(c net.Conn) *pacedWriter { return &pacedWriter{c: c, direct: direct.New(c)} }
 
-// try sends what there is room for, and returns how much that was.
+// try sends the bytes that the socket has room for, and returns their number.
 func (p *pacedWriter) try(b []byte) (n int) {
 	if p.direct == nil {
 		return 0
@@ -112,7 +112,7 @@ func (p *pacedWriter) try(b []byte) (n int) {
 	return n
 }
 
-// done says that all was taken.
+// done says that the peer has taken all bytes.
 func (p *pacedWriter) done() { p.late, p.taken = 0, 0 }
 
 func (p *pacedWriter) Write(b []byte) (n int, err error) {
@@ -127,8 +127,8 @@ func (p *pacedWriter) Write(b []byte) (n int, err error) {
 		n += k
 		p.taken += k
 		now = time.Now()
-		// No more than stallTimeout: if this process was stopped, so was its
-		// clock for the peer.
+		// No more than stallTimeout: time in which this process was stopped must
+		// not count against the peer.
 		p.late = min(max(p.late+now.Sub(begun)-transferTime(k), 0), stallTimeout)
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -138,13 +138,13 @@ func (p *pacedWriter) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// leastAllowed is what any write may take: as long as a second's bytes at
+// leastAllowed is the time that any write may take: that of a second's bytes at
 // leastRate.
 const leastAllowed = time.Second
 
-// allow sets the deadline for k bytes. For a short write of a peer that is not
-// late one that is up to stallTimeout late is good enough, and saves setting it
-// for each answer.
+// allow sets the deadline for k bytes. For a short write to a peer that is not
+// late, a deadline up to stallTimeout too late is good enough, and saves setting
+// one for each answer.
 func (p *pacedWriter) allow(now time.Time, k int, short bool) error {
 	by := now.Add(min(stallTimeout, stallTimeout-p.late+max(leastAllowed, transferTime(k))))
 	if short && p.late == 0 {
@@ -157,7 +157,7 @@ func (p *pacedWriter) allow(now time.Time, k int, short bool) error {
 	return p.c.SetWriteDeadline(by)
 }
 
-// transferTime is what n bytes take at leastRate.
+// transferTime is the time that n bytes take at leastRate.
 func transferTime(n int) time.Duration {
 	return time.Duration(n) * time.Second / leastRate
 }

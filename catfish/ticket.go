@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The bytes by which a client shows its key, little-endian, each behind the
+// The bytes by which a client shows its key, little-endian, always after the
 // preamble (hello.go):
 //
 //	kind 5: a key
@@ -26,25 +26,25 @@ import (
 //	| ticket u64 |           messages follow, as with kind 3
 //	+------------+
 //
-// The hello of a ring has the ticket in the upper 63 bits of its flags, and that
-// of a read channel behind all else.
+// The hello of a ring has the ticket in the upper 63 bits of its flags. The hello
+// of a read channel has it at its end.
 const (
 	streamKey       = 5
 	streamTCPTicket = 6
 
-	// maxKey bounds what a server reads.
+	// maxKey bounds the key that a server reads.
 	maxKey = 1 << 10
 )
 
-// ticketAnswer is what a server says to a key.
+// ticketAnswer is a server's answer to a key.
 type ticketAnswer struct {
 	Ticket uint64 `json:"ticket,string,omitempty"`
 	Error  string `json:"error,omitempty"`
 }
 
-// greet deals with the streams that show a key or a ticket. It returns the kind
-// of stream to go on with, and the guard of a plain socket; done if there is
-// nothing to go on with.
+// greet handles the streams that show a key or a ticket. It returns the kind of
+// stream that the caller is to serve, and the guard of a plain socket; or done, if
+// the stream needs no further service.
 func (g *gatekeeper) greet(c net.Conn, kind uint16) (_ uint16, _ *guard, done bool, err error) {
 	switch kind {
 	case streamKey:
@@ -89,7 +89,7 @@ func (g *gatekeeper) tellTicket(c net.Conn) error {
 		a.Ticket = of.ticket
 	}
 	_ = c.SetWriteDeadline(time.Now().Add(preambleTimeout))
-	_ = json.NewEncoder(c).Encode(a) // If the client has left, it needs no answer.
+	_ = json.NewEncoder(c).Encode(a) // A client that has disconnected needs no answer.
 	return err
 }
 
@@ -136,7 +136,7 @@ func askTicket(ctx context.Context, addr, key string) (uint64, error) {
 	return a.Ticket, nil
 }
 
-// dialTCPBy is dialTCP with a ticket, 0: none.
+// dialTCPBy connects a plain socket with a ticket, 0: without one.
 func dialTCPBy(ctx context.Context, addr string, ticket uint64) (net.Conn, error) {
 	if ticket == 0 {
 		return dialStream(ctx, addr, streamTCP)
@@ -158,10 +158,10 @@ func addTicket(hello []byte, ticket uint64) []byte {
 	return hello
 }
 
-// ticketOf is the ticket in the hello of a ring.
+// ticketOf returns the ticket in the hello of a ring.
 func ticketOf(hello []byte) uint64 { return binary.LittleEndian.Uint64(hello[16:]) >> 1 }
 
-// appendTicket puts a ticket behind the hello of a read channel.
+// appendTicket appends a ticket to the hello of a read channel.
 func appendTicket(private []byte, ticket uint64) []byte {
 	if ticket == 0 {
 		return private
@@ -169,8 +169,8 @@ func appendTicket(private []byte, ticket uint64) []byte {
 	return binary.LittleEndian.AppendUint64(private, ticket)
 }
 
-// cutTicket takes a read channel's hello apart: its guard, if the server has
-// keys, and the rest.
+// cutTicket splits a read channel's hello into the guard, if the server has keys,
+// and the rest.
 func (g *gatekeeper) cutTicket(private []byte) (*guard, []byte, error) {
 	if g == nil {
 		return nil, private, nil

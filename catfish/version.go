@@ -2,7 +2,7 @@ package catfish
 
 import "github.com/catfish-index/catfish/rdma/ofi"
 
-// ProtocolVersion is what clients and servers of this build speak.
+// ProtocolVersion is the protocol of this build's clients and servers.
 const ProtocolVersion = protocolVersion
 
 // HasOFI reports whether libfabric, which transport ofi needs, is in this build.

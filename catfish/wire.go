@@ -36,8 +36,8 @@ import (
 // The items of a searchMany are those of the first search, then those of the
 // second, and so on. The answer ends after the search that makes it larger than
 // manyBytes; or before it, unless it is the first. Searches that are not
-// answered have the count unanswered, and the client must repeat them. So if a
-// client can take the answer to each of the searches alone, it can take this.
+// answered have the count unanswered, and the client must repeat them. So a client
+// that can take the answer to each search alone can take this answer.
 const (
 	kindOpen fastmsg.Kind = 1 + iota
 	kindSearch
@@ -75,8 +75,8 @@ const (
 	kindPick
 	kindSwap
 
-	// lastRequest is in the hello, so that clients send nothing that this
-	// server does not know. Kinds are only ever added, behind it.
+	// lastRequest is in the hello, so that clients send no kind that this
+	// server does not know. Kinds are only ever added, after the last one.
 	lastRequest = kindSwap
 
 	kindReply   fastmsg.Kind = 64
@@ -95,12 +95,12 @@ const (
 	// tenth of a millisecond, and fits into a quarter of a 64 KiB ring.
 	maxBatch = 256
 
-	// MaxNearest is the largest k of Nearest: 2.6 MB of objects. Ever more
-	// neighbours are a search of a rectangle.
+	// MaxNearest is the largest k of Nearest: 2.6 MB of objects. To get more
+	// neighbours search a rectangle.
 	MaxNearest = 1 << 16
 
 	// maxMany bounds searchMany to the number of searches that a tree
-	// interleaves. Small ones take a worker 50 us together.
+	// interleaves. Together, small searches take a worker 50 us.
 	maxMany = 256
 	// manyBytes is the size at which the answer to a searchMany ends: 26,000
 	// items. A longer answer would gain little, and cost memory with a

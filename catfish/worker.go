@@ -18,7 +18,7 @@ type handler struct {
 	heartbeats *heartbeat.Sender
 	over       func()       // called when a connection has ended, if not nil
 	keyEnds    uint64       // of keys, as of the last tick
-	writes     store.Writes // of this turn
+	writes     store.Writes // made in this turn
 }
 
 // Opened subscribes the connection to heartbeats at the interval that its
@@ -31,13 +31,13 @@ func (h *handler) Opened(c *fastmsg.Conn) {
 	}
 	peer := &peer{sub: h.heartbeats.Add(c, interval)}
 	if h.s.access != nil {
-		// nil, if the key has ended since answerHello: then each request fails.
+		// nil, if the key became invalid after answerHello: then each request fails.
 		peer.guard, _ = h.s.access.byTicket(ticketOf(hello))
 	}
 	if h.s.rec != nil {
 		peer.client = h.s.rec.Client()
-		// A worker of one connection uses the shared one: a tap stays with the
-		// recorder.
+		// A worker of one connection uses the shared tap, since the recorder
+		// never frees a tap.
 		if h.tap == nil && h.over == nil {
 			h.tap = h.s.rec.NewTap()
 		}
@@ -53,7 +53,7 @@ type peer struct {
 	sub    *heartbeat.Subscription
 	client uint32 // its number in the recording
 	long   *long  // the request that is answered in steps, nil: none
-	// uploads are the values that it puts in parts.
+	// uploads are the values that the peer puts in parts.
 	uploads uploadSet
 	watches watchSet
 	guard   *guard // of its requests, if the server has keys
@@ -96,7 +96,7 @@ func (h *handler) Closed(c *fastmsg.Conn, err error) {
 		p.watches.close(&h.s.watchSets)
 	}
 	if h.tap != nil {
-		h.tap.HandOver() // This may have been the last: no more ticks.
+		h.tap.HandOver() // If this was the last connection, no more ticks come.
 	}
 	h.s.log.Debug("connection ended", "transport", h.transport, "peer", c.Peer(), "err", err)
 	if h.over != nil {
@@ -104,12 +104,12 @@ func (h *handler) Closed(c *fastmsg.Conn, err error) {
 	}
 }
 
-// newWorker makes a worker of a transport, of that number from 1 on, 0: of one
-// connection; over is nil, or is called when that has ended.
+// newWorker makes worker number of a transport, from 1 on; 0: a worker of one
+// connection. over is nil, or is called when that connection has ended.
 func (s *Server) newWorker(f *fabric, number int, over func()) (_ *worker, err error) {
 	h := &handler{service: service{s: s, transport: f.name, owner: number, via: vias[f.name], meter: s.meters[f.name]}, over: over}
 	tick, phases := s.opts.heartbeatPhases()
-	if over != nil { // One connection cannot be spread, and has no tap.
+	if over != nil { // Heartbeats to one connection cannot be spread, and it has no tap.
 		tick, phases = s.opts.HeartbeatInterval, 1
 	}
 	h.heartbeats, err = heartbeat.NewSender(f.dev, heartbeat.SenderConfig{
@@ -151,8 +151,8 @@ func (s *Server) newWorker(f *fabric, number int, over func()) (_ *worker, err e
 	return &worker{w, h.heartbeats}, nil
 }
 
-// tickSoon has all workers tick, also those that sleep since their clients ask
-// nothing.
+// tickSoon makes all workers tick, also workers that sleep because their clients
+// send no requests.
 func (s *Server) tickSoon() {
 	for _, f := range s.fabrics {
 		for _, w := range f.workers.all() {
@@ -161,21 +161,21 @@ func (s *Server) tickSoon() {
 	}
 }
 
-// The clients of a worker get its heartbeats in heartbeatGroups groups, one
-// after the other, at least heartbeatTick apart: a worker that sleeps between
-// requests wakes up for each group.
+// The clients of a worker get its heartbeats in heartbeatGroups groups, at least
+// heartbeatTick apart: a worker that sleeps between requests wakes up for each
+// group.
 const (
 	heartbeatGroups = 8
 	heartbeatTick   = time.Millisecond
 )
 
-// restInterval is the time between the heartbeats of a client that has asked
-// nothing for a second: over sockets, where one takes 5 us, ten thousand such
-// clients take 5 % of a core.
+// restInterval is the time between the heartbeats of a client that has sent no
+// request for a second: over sockets, where a heartbeat takes 5 us, ten thousand
+// such clients take 5 % of a core.
 const restInterval = time.Second
 
 // heartbeatPhases divides the interval between heartbeats into ticks. While the
-// server records, there are enough of them that no record waits for long.
+// server records, it has enough ticks that no record waits for long.
 func (o *ServerOptions) heartbeatPhases() (tick time.Duration, phases int) {
 	n := min(max(o.HeartbeatInterval/heartbeatTick, 1), heartbeatGroups)
 	if o.Record.File != "" {
@@ -184,8 +184,8 @@ func (o *ServerOptions) heartbeatPhases() (tick time.Duration, phases int) {
 	return o.HeartbeatInterval / n, int(n)
 }
 
-// answerHello rejects clients that mean another server. The answer is the boot
-// id of this one.
+// answerHello rejects clients that mean another server. The answer is this
+// server's boot id.
 func (s *Server) answerHello(peer string, b []byte) ([]byte, error) {
 	if err := s.Room(); err != nil {
 		return nil, err
@@ -212,7 +212,7 @@ func (s *Server) answerHello(peer string, b []byte) ([]byte, error) {
 }
 
 // newMonitor returns a monitor of this process and the cores that it may use.
-// Workers of one connection compete for those.
+// Workers of one connection compete for these cores.
 func newMonitor(s *Server) (*heartbeat.Monitor, error) {
 	n := s.opts.Workers
 	if s.opts.WorkerPerConnection {

@@ -11,7 +11,7 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// lines is a logger's output, for a test to wait for.
+// lines is a logger's output, which a test can wait for.
 type lines struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -29,7 +29,7 @@ func (l *lines) has(s string) bool {
 	return strings.Contains(l.buf.String(), s)
 }
 
-// queues passes on the completion queues that are made of a device.
+// queues is a device that also sends the completion queues that it makes to a channel.
 type queues struct {
 	rdma.Device
 	made chan rdma.CompletionQueue
@@ -43,8 +43,8 @@ func (d queues) CreateCQ(depth int) (rdma.CompletionQueue, error) {
 	return cq, err
 }
 
-// TestConnectionWorkerFails: a worker that fails while its connection is open
-// says so; one whose connection ends, or whose server does, does not.
+// TestConnectionWorkerFails: a worker that fails while its connection is open logs
+// the error; a worker whose connection or server ends logs none.
 func TestConnectionWorkerFails(t *testing.T) {
 	for _, tr := range oneSided {
 		for _, fails := range []bool{true, false} {
@@ -59,7 +59,7 @@ func TestConnectionWorkerFails(t *testing.T) {
 			served := make(chan error, 1)
 			go func() { served <- s.Serve(context.Background()) }()
 			c := dial(t, s, Options{Transport: tr, Policy: "fast", Fabric: testFabric})
-			dial(t, s, Options{Transport: tr, Policy: "fast", Fabric: testFabric}) // is there when the server ends
+			dial(t, s, Options{Transport: tr, Policy: "fast", Fabric: testFabric}) // stays connected until the server ends
 			if cq := <-made; fails {
 				cq.Close()
 			} else {

@@ -13,20 +13,20 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// MaxConnectionWorkers bounds the connections of a transport, if each has a
-// worker of its own (ServerOptions.WorkerPerConnection).
+// MaxConnectionWorkers bounds the connections of a transport, if each has its
+// own worker (ServerOptions.WorkerPerConnection).
 const MaxConnectionWorkers = 1024
 
-// workers are those of one transport. Either there is a fixed number, made
-// before Serve, and each connection goes to the next of them; or each
-// connection has its own, which ends with it:
+// workers has the workers of one transport. Either their number is fixed, they are
+// made before Serve, and each connection goes to the next of them; or each
+// connection has its own worker, which ends with it:
 //
 //	accept --> begin: a place among MaxConnectionWorkers, a worker that runs
 //	       --> Worker.Accept --> ... --> handler.Closed: the worker's loop ends
 //	       --> end: its counters are added to the ended ones, its buffers freed
 type workers struct {
 	s    *Server
-	next int // of the fixed ones, round robin; only accept uses it
+	next int // index of the next fixed worker, round robin; only accept uses it
 
 	// turn is held by pause and resume, so that neither takes effect in the
 	// middle of the other. It is taken before mu; workers do not take it.
@@ -35,11 +35,11 @@ type workers struct {
 	mu     sync.Mutex
 	live   []*worker
 	places int // of workers of one connection, including those that begin
-	most   int // of these
+	most   int // limit of places
 	ended  fastmsg.WorkerStats
-	count  int // of those that ended
+	count  int // number of workers that ended
 	paused bool
-	warned bool // that there are as many workers as GOMAXPROCS
+	warned bool // the log says that there are as many workers as GOMAXPROCS
 }
 
 // worker is a fastmsg.Worker with its sender of heartbeats.
@@ -53,7 +53,7 @@ func (w *worker) close() {
 	w.heartbeats.Close()
 }
 
-// all returns the workers of this moment.
+// all returns the present workers.
 func (ws *workers) all() []*worker {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -70,21 +70,21 @@ func (ws *workers) add(w *worker) {
 	warn := ws.s.opts.WorkerPerConnection && live >= procs && !ws.warned
 	ws.warned = ws.warned || warn
 	ws.mu.Unlock()
-	if warn { // Which of them will poll is not known yet.
+	if warn { // It is not known yet which workers will poll.
 		ws.s.log.Warn("as many workers of one connection as GOMAXPROCS: if they poll, they keep each other, and "+
 			"everything else in this process, from running; set GOMAXPROCS higher", "workers", live, "GOMAXPROCS", procs)
 	}
 }
 
-// workerFor returns what accepts a connection: the worker that its hello names, or
-// the next one.
+// workerFor returns the accept function of the worker that a connection's hello names,
+// or else of the next worker.
 func (f *fabric) workerFor(private []byte) func(context.Context, rdma.ConnRequest) error {
 	if f.s.opts.WorkerPerConnection {
 		return f.acceptByOwn
 	}
-	ws := &f.workers // of a fixed number
+	ws := &f.workers // their number is fixed
 	n, named := workerNamed(fastmsg.HelloIn(private))
-	if named = named && n < len(ws.live); !named { // Another one refuses it (answerHello).
+	if named = named && n < len(ws.live); !named { // Any worker refuses a wrong number (answerHello).
 		n = ws.next
 		ws.next = (ws.next + 1) % len(ws.live)
 	}
@@ -92,8 +92,8 @@ func (f *fabric) workerFor(private []byte) func(context.Context, rdma.ConnReques
 	return func(_ context.Context, req rdma.ConnRequest) error { return w.Accept(req) }
 }
 
-// acceptByOwn gives a connection to a worker of its own. It returns when that
-// has ended.
+// acceptByOwn gives a connection to a new worker. It returns when that worker has
+// ended.
 func (f *fabric) acceptByOwn(ctx context.Context, req rdma.ConnRequest) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -106,7 +106,7 @@ func (f *fabric) acceptByOwn(ctx context.Context, req rdma.ConnRequest) error {
 	}
 	var ran sync.WaitGroup
 	ran.Go(func() {
-		// Canceled: the connection has ended, or the server. ctx does not tell,
+		// Canceled: the connection has ended, or the server. ctx.Err does not show it,
 		// since a worker that fails ends its connection, and that cancels ctx.
 		if err := w.Run(ctx); !errors.Is(err, context.Canceled) {
 			f.s.log.Warn("worker failed", "transport", f.name, "peer", req.Peer(), "err", err)
@@ -120,8 +120,8 @@ func (f *fabric) acceptByOwn(ctx context.Context, req rdma.ConnRequest) error {
 	return err
 }
 
-// beginWorker makes the worker of one connection, which calls over when that
-// has ended.
+// beginWorker makes the worker of one connection, which calls over when the
+// connection has ended.
 func (f *fabric) beginWorker(over func()) (*worker, error) {
 	ws := &f.workers
 	ws.mu.Lock()
@@ -143,7 +143,7 @@ func (f *fabric) beginWorker(over func()) (*worker, error) {
 	return w, nil
 }
 
-// endWorker frees the worker of one connection, which does not run any more.
+// endWorker frees the worker of one connection, which no longer runs.
 func (f *fabric) endWorker(w *worker) {
 	w.close()
 	ws := &f.workers
@@ -155,9 +155,9 @@ func (f *fabric) endWorker(w *worker) {
 	ws.ended.Add(w.Stats())
 }
 
-// stats returns those of each worker, and the sum of those that ended, of which
-// there were count. Together they never go back, except Busy, which is an
-// estimate while a worker works.
+// stats returns the stats of each worker, the sum for workers that ended, and
+// their count. The total never decreases, except Busy, which is an estimate while
+// a worker works.
 func (ws *workers) stats() (live []fastmsg.WorkerStats, ended fastmsg.WorkerStats, count int) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -168,7 +168,7 @@ func (ws *workers) stats() (live []fastmsg.WorkerStats, ended fastmsg.WorkerStat
 	return live, ws.ended, ws.count
 }
 
-// work adds what all workers have done, also those that ended.
+// work adds the work of all workers, including those that ended.
 func (ws *workers) work(sum *heartbeat.Work) {
 	ws.mu.Lock()
 	total := ws.ended
@@ -183,7 +183,7 @@ func (ws *workers) work(sum *heartbeat.Work) {
 	sum.Waiting += total.Waiting
 }
 
-// pause pauses all workers, and those to come. It does not hold the lock while
+// pause pauses all workers, and future ones. It does not hold the lock while
 // it waits for a worker, which may be waiting for the lock to report its work.
 func (ws *workers) pause() {
 	ws.turn.Lock()
@@ -209,7 +209,7 @@ func (ws *workers) resume() {
 	}
 }
 
-// close frees all workers, none of which runs any more.
+// close frees all workers, none of which still runs.
 func (ws *workers) close() {
 	for _, w := range ws.all() {
 		w.close()

@@ -20,7 +20,7 @@ func moreProcs(t testing.TB, n int) {
 // eventually polls a condition.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	// With a pause, for what is waited for needs the processor.
+	// With a pause, because the awaited work needs the processor.
 	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(100 * time.Microsecond) {
 		if time.Now().After(end) {
 			t.Fatalf("not within a minute: %s", what)
@@ -28,8 +28,8 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// TestWorkerPerConnection: each connection has a worker, which serves it alone,
-// sends its heartbeats, and ends with it; nothing that it did is forgotten.
+// TestWorkerPerConnection: each connection has a worker, which serves only it,
+// sends its heartbeats, and ends with it; the stats keep the worker's counts.
 func TestWorkerPerConnection(t *testing.T) {
 	moreProcs(t, 16)
 	for _, tr := range oneSided {
@@ -83,8 +83,8 @@ func TestWorkerPerConnection(t *testing.T) {
 	}
 }
 
-// TestConnectionWorkersAreBounded: the client that is one too many is told why,
-// and is served when another has left.
+// TestConnectionWorkersAreBounded: a client beyond the limit gets the reason as an
+// error, and is served when another has disconnected.
 func TestConnectionWorkersAreBounded(t *testing.T) {
 	for _, tr := range oneSided {
 		s, err := NewServer(ServerOptions{WorkerPerConnection: true, Transports: []string{tr}, SlabBytes: 16 << 20,
@@ -120,8 +120,8 @@ func TestConnectionWorkersAreBounded(t *testing.T) {
 	}
 }
 
-// TestPausedConnectionWorkers: while workers are paused, those of new
-// connections are, too.
+// TestPausedConnectionWorkers: while workers are paused, workers of new
+// connections are paused, too.
 func TestPausedConnectionWorkers(t *testing.T) {
 	moreProcs(t, 8)
 	for _, p := range append(pollingPaths(), path{transport: oneSided[0], policy: "fast"}) {
@@ -134,15 +134,15 @@ func TestPausedConnectionWorkers(t *testing.T) {
 		go func() {
 			opts := p.options()
 			opts.Logger = quiet()
-			c, err := Dial(context.Background(), s.Addr(), opts) // asks for the collection
+			c, err := Dial(context.Background(), s.Addr(), opts) // sends an open
 			if err != nil {
 				t.Errorf("%s: %v", p.name, err)
 			}
 			dialled <- c
 		}()
 		eventually(t, "a worker for it", func() bool { return len(s.Stats().Transports[0].Workers) == 1 })
-		// A paused worker does not say that it has the request: another server,
-		// which is not paused, shows that there was time to answer it.
+		// A paused worker does not show that it has the request: another server,
+		// which is not paused, shows that the time was enough to answer it.
 		for range 3 {
 			c := dial(t, other, p.options())
 			for range 100 {
@@ -170,8 +170,8 @@ func TestPausedConnectionWorkers(t *testing.T) {
 	}
 }
 
-// TestPauseAndResumeAtOnce: workers are paused or not, as the later of both
-// says; none stays behind.
+// TestPauseAndResumeAtOnce: after a concurrent pause and resume all workers are in
+// the state that the later call sets.
 func TestPauseAndResumeAtOnce(t *testing.T) {
 	s := startServer(t, ServerOptions{Workers: 4, Transports: oneSided[:1]})
 	ws := &s.fabrics[0].workers

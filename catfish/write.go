@@ -24,8 +24,8 @@ func (c *Client) Insert(ctx context.Context, r rstar.Rect, id uint64) error {
 	return err
 }
 
-// Delete removes one object of this rectangle and id and reports whether
-// there was one.
+// Delete removes one object with this rectangle and id and reports whether it
+// existed.
 func (c *Client) Delete(ctx context.Context, r rstar.Rect, id uint64) (bool, error) {
 	if err := r.Validate(); err != nil {
 		return false, err
@@ -36,7 +36,7 @@ func (c *Client) Delete(ctx context.Context, r rstar.Rect, id uint64) (bool, err
 }
 
 // Update moves an object from one rectangle to another and reports
-// whether it was there. A search sees it at one of the two.
+// whether it existed. A search sees it at one of the two.
 func (c *Client) Update(ctx context.Context, old, new rstar.Rect, id uint64) (bool, error) {
 	for _, r := range []rstar.Rect{old, new} {
 		if err := r.Validate(); err != nil {
@@ -49,10 +49,10 @@ func (c *Client) Update(ctx context.Context, old, new rstar.Rect, id uint64) (bo
 }
 
 // InsertMany adds objects in order, in messages of up to 256, and returns
-// how many are certainly in: after an error it is the first n of items,
-// and up to 256 more when the error is ErrUnknownOutcome. With ErrRestarted the
+// how many are certainly inserted: after an error the first n of items are,
+// and up to 256 more may be if the error is ErrUnknownOutcome. With ErrRestarted the
 // first n are lost, unless the collection is kept: the server restarted before it
-// had all.
+// had all items.
 func (c *Client) InsertMany(ctx context.Context, items []rstar.Item) (n int, err error) {
 	for i, it := range items {
 		if err := it.Rect.Validate(); err != nil {
@@ -77,7 +77,7 @@ func (c *Client) InsertMany(ctx context.Context, items []rstar.Item) (n int, err
 	return n, nil
 }
 
-// Stats asks the server how it is.
+// Stats returns the server's state.
 func (c *Client) Stats(ctx context.Context) (ServerStats, error) {
 	var st ServerStats
 	b, err := c.request(ctx, kindStats, func(*session) (*openSlab, []byte, error) { return nil, nil, nil })
@@ -90,8 +90,8 @@ func (c *Client) Stats(ctx context.Context) (ServerStats, error) {
 	return st, nil
 }
 
-// Check has the server run the checker of a tree, of boxes or features, which holds up writers
-// meanwhile. The error wraps rstar.ErrCheck when the tree is damaged.
+// Check makes the server check a tree, of boxes or features. Writers wait meanwhile. The
+// error wraps rstar.ErrCheck if the tree is damaged.
 func (c *Client) Check(ctx context.Context) error {
 	_, err := c.write(ctx, kindCheck, 0, func(b []byte) []byte { return b })
 	return err
@@ -118,10 +118,10 @@ func (c *Client) write(ctx context.Context, kind fastmsg.Kind, arg uint32, body 
 	})
 }
 
-// request sends what build makes for the present session, and again on
-// the next session as long as it certainly was not sent, or only reads. build returns the
-// collection that it is about, if there is one: if that was dropped, there may
-// be another.
+// request sends the request that build makes for the present session, and again on
+// the next session if it certainly was not sent, or only reads. build returns the
+// request's collection, if it has one: if that was dropped, another may have its
+// name.
 func (c *Client) request(ctx context.Context, kind fastmsg.Kind, build func(*session) (*openSlab, []byte, error)) ([]byte, error) {
 	return c.requestAppend(ctx, nil, kind, build)
 }
@@ -149,9 +149,9 @@ func (c *Client) requestAppend(ctx context.Context, dst []byte, kind fastmsg.Kin
 				continue
 			}
 		} else if errors.Is(err, fastmsg.ErrTooLarge) {
-			return nil, err // no use in waiting for another connection
+			return nil, err // waiting for another connection is useless
 		} else if errors.Is(err, ErrUnknownOutcome) {
-			// It was opening the collection that failed.
+			// Opening the collection failed, not the write.
 			err = fmt.Errorf("%w: opening collection %q: %s", ErrNotSent, c.collection, err.Error())
 		}
 		again := errors.Is(err, ErrNotSent) || onlyReads(kind) && errors.Is(err, ErrUnknownOutcome) && broken < maxLost
