@@ -178,8 +178,8 @@ func TestWriteCSV(t *testing.T) {
 		says string
 	}{
 		{"none", nil, WriteOptions{}, "id,lon,lat\n", ""},
-		{"values", []Place{{ID: "a", Geometry: at, Properties: []byte(`{"n":1e3,"t":"x, \"y\"","b":true,"z":null,"o":{"a":[1]}}`)}, {}},
-			WriteOptions{}, "id,lon,lat,n,t,b,z,o\na,1,2.5,1e3,\"x, \"\"y\"\"\",true,,\"{\"\"a\"\":[1]}\"\n,,,,,,,\n", ""},
+		{"values", []Place{{ID: "a", Geometry: at, Properties: []byte(`{"n":12e3,"m":2E30,"t":"x, \"y\"","b":true,"z":null,"o":{"a":[1]}}`)}, {}},
+			WriteOptions{}, "id,lon,lat,n,m,t,b,z,o\na,1,2.5,12000,2e+30,\"x, \"\"y\"\"\",true,,\"{\"\"a\"\":[1]}\"\n,,,,,,,,\n", ""},
 		{"a line", []Place{{Geometry: at}, {Geometry: line}}, WriteOptions{}, "id,wkt\n,POINT(1 2.5)\n,\"LINESTRING(1 2,3 4)\"\n", ""},
 		{"named columns", []Place{{Geometry: at, Properties: []byte(`{"a":1,"b":2}`)}}, WriteOptions{Columns: []string{"c", "b"}},
 			"id,lon,lat,c,b\n,1,2.5,,2\n", ""},

@@ -235,11 +235,18 @@ func eachProperty(properties json.RawMessage, each func(string, json.RawMessage)
 	return nil
 }
 
-// fieldText returns a JSON value as the field of a row.
+// fieldText returns a JSON value as the field of a row. A number with an exponent that
+// would be read as text is written as one that is not.
 func fieldText(value json.RawMessage) (string, error) {
 	switch {
 	case null(value):
 		return "", nil
+	case value[0] == '-' || isDigit(value[0]):
+		text := string(value)
+		if v, err := strconv.ParseFloat(text, 64); err == nil && strings.ContainsAny(text, "eE") && !isNumber(text) {
+			text = strconv.FormatFloat(v, 'g', -1, 64)
+		}
+		return text, nil
 	case value[0] != '"':
 		return string(value), nil
 	}
