@@ -91,8 +91,8 @@ const progressEvery = 8192
 
 // Watch returns a watcher without areas. It ends with ctx. disk.ErrTrimmed: the
 // log, or the ring of a store without a data directory, begins after From.
-// disk.ErrAhead: From is not given yet: it is of another store, or of writes that a
-// crash took away. ErrWatchLimit: there are too many.
+// disk.ErrAhead: From is of another store, of one that was restored since, or of writes
+// that a crash took away. ErrWatchLimit: there are too many.
 //
 // Events are of writes, and say nothing of what there is already. To follow what
 // is in an area: Watch, Add, Search, and then Next; events that the search has
@@ -130,9 +130,11 @@ func (w *Watcher) begin(o WatchOptions) error {
 	case from == 0:
 		from = last
 	case o.History != 0 && o.History != mine:
-		return fmt.Errorf("%w: revision %d is of history %#x, this is %#x", disk.ErrAhead, from, o.History, mine)
+		return fmt.Errorf("%w: revision %d is of another store, or of this one before it was restored from a backup; search again",
+			disk.ErrAhead, from)
 	case from > last:
-		return fmt.Errorf("%w: revision %d, the last one is %d", disk.ErrAhead, from, last)
+		return fmt.Errorf("%w: revision %d is above the last one, %d: it is of another store, or of this one before it was restored"+
+			" from a backup, or lost its last writes; search again", disk.ErrAhead, from, last)
 	case from < w.c.changed.Load():
 		return fmt.Errorf("%w: revision %d, the collection has been %q since %d", disk.ErrTrimmed, from, w.c.Name(), w.c.changed.Load())
 	case from+1 < first:

@@ -91,8 +91,7 @@ func TestAreas(t *testing.T) {
 }
 
 // GET follows areas as well, as EventSource asks for it; an event of one area without a
-// name tells none. Who comes back gets all that was missed, of a write to several areas
-// perhaps some twice.
+// name tells none. A client that comes back gets all that it missed, and no event twice.
 func TestAreasOfGet(t *testing.T) {
 	w := newSite(t, Options{})
 	s := w.serveTest(t)
@@ -104,11 +103,32 @@ func TestAreasOfGet(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	f.close() // It has one event of two.
-	f = follow(t, s.Client(), eventsOf(s, "areas", areas), "Last-Event-ID: "+f.last)
-	if got := f.told(2); !slices.Equal(got, []string{"enter x a:b", "enter x airport"}) {
+	one := f.last
+	f = follow(t, s.Client(), eventsOf(s, "areas", areas), "Last-Event-ID: "+one)
+	f.next("progress")
+	again := f.last // It has no event yet.
+	if got := f.told(1); !slices.Equal(got, []string{"enter x airport"}) {
 		t.Errorf("%q", got)
 	}
 	f.close()
+	for _, id := range []string{again, one} {
+		f = follow(t, s.Client(), eventsOf(s, "areas", areas, "lastEventId", id))
+		if got := f.told(1); !slices.Equal(got, []string{"enter x airport"}) {
+			t.Errorf("%s: %q", id, got)
+		}
+		f.close()
+	}
+	// An id from before ids told the area. And one of an area that is not followed any
+	// more: rather an event twice than none.
+	revision, rest, _ := strings.Cut(one, "-")
+	history, _, _ := strings.Cut(rest, "-")
+	for id, areas := range map[string]string{revision + "-" + history: areas, one: "a:c:0,0,10,10;airport:5,5,10000"} {
+		g := follow(t, s.Client(), eventsOf(s, "areas", areas), "Last-Event-ID: "+id)
+		if got := g.told(2); len(got) != 2 || got[1] != "enter x airport" {
+			t.Errorf("%s: %q", id, got)
+		}
+		g.close()
+	}
 	w.put("empty", at("x", 6, 6, `{}`))
 	f = followAreas(t, s.Client(), s.URL+emptyEvents, `{"areas":[{"name":"a","bbox":[0,0,10,10]}]}`, "Last-Event-ID: "+f.last)
 	if got := f.told(1); got[0] != "inside x a" {
@@ -118,6 +138,32 @@ func TestAreasOfGet(t *testing.T) {
 	w.put("empty", store.Feature{ID: "x", Geometry: orb.Point{7, 7}})
 	if e := f.next("inside"); strings.Contains(e.data, `"area"`) {
 		t.Errorf("%s", e.data)
+	}
+}
+
+// A client that comes back after each event gets each once, also where a feature leaves
+// some areas and enters others.
+func TestAreasOneByOne(t *testing.T) {
+	w, s, end := openSite(t, t.TempDir())
+	defer end()
+	f := followAreas(t, s.Client(), s.URL+emptyEvents, fences)
+	f.next("progress")
+	for _, g := range []store.Feature{
+		at("bus", 5, 4.99, `{"speed":60}`), at("bus", 1, 1, `{"speed":60}`), at("bus", 5.5, 4.99, `{"speed":95}`), at("bus", 90, 45, `{"speed":95}`), at("bus", 1, 1, `{}`),
+	} {
+		w.put("empty", g)
+	}
+	var want, ids []string
+	for range 15 {
+		want, ids = append(want, f.told(1)...), append(ids, f.last)
+	}
+	f.close()
+	for i, id := range ids[:len(ids)-1] {
+		f := followAreas(t, s.Client(), s.URL+emptyEvents, fences, "Last-Event-ID: "+id)
+		if got := f.told(len(ids) - 1 - i); !slices.Equal(got, want[i+1:]) {
+			t.Errorf("after %s, %s: %q, want %q", want[i], id, got, want[i+1:])
+		}
+		f.close()
 	}
 }
 

@@ -256,7 +256,12 @@ func TestDeleteWhere(t *testing.T) {
 	} {
 		a := w.do("DELETE", empty+"?"+c.query, "")
 		if c.want == -1 {
-			w.problem(a, http.StatusBadRequest)
+			// What it names as known it takes.
+			p := w.problem(a, http.StatusBadRequest)
+			if _, known, listed := strings.Cut(p.Detail, "want one of "); listed &&
+				!strings.HasPrefix(known, "bbox, filter, filter-lang, filter-crs, or a property of the collection's features") {
+				t.Errorf("%s: %s", c.query, p.Detail)
+			}
 			continue
 		}
 		if c.want == -2 {

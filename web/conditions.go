@@ -1,9 +1,7 @@
 package web
 
 import (
-	"errors"
 	"slices"
-	"strings"
 
 	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/store"
@@ -34,12 +32,7 @@ func (q *request) conditionsIn(c api.FeatureCollection, query store.Query, other
 	if err != nil {
 		return query, nil, err
 	}
-	where, err := p.properties(c)
-	var unknown *paramError
-	if errors.As(err, &unknown) && errors.Is(unknown.err, errUnknown) {
-		known := slices.Concat(others, []string{"datetime", "filter", "filter-lang", "filter-crs"})
-		unknown.want = "one of " + strings.Join(known, ", ") + ", or a property of the collection's features, which its schema has"
-	}
+	where, err := p.properties(c, append(slices.Clone(others), "datetime", "filter", "filter-lang", "filter-crs")...)
 	if err != nil {
 		return query, nil, err
 	}

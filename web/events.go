@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish/access"
@@ -21,8 +19,8 @@ import (
 //
 // A client that follows an area first gets an event that the watch stands, then
 // searches, then applies what comes: nothing is in between. Each event has an id, a
-// position in the store's log. Who comes back with one gets what was written behind
-// it, without loss and without doubles, from another process, too. If that is not
+// position in the store's log (eventposition.go). Who comes back with one gets what was
+// written after it, without loss and without doubles, from another process, too. If that is not
 // kept any more, event reset says so: search again. The watch goes on meanwhile, so
 // that nothing is lost between the reset and the search either.
 //
@@ -50,6 +48,7 @@ type following struct {
 	areas map[string]*followed // by name; one without a name: the only one
 	w     *store.Watcher
 	at    position // up to which the client has, or will have, all events
+	begun position // where it began
 
 	held   *store.Event // that is yet to be judged; nil: none
 	failed error        // of held
@@ -98,12 +97,6 @@ func (q *request) events() error {
 	return nil
 }
 
-// position is up to where events were sent: a revision, and the history that counts
-// it (store.WatchOptions).
-type position struct{ revision, history uint64 }
-
-func (p position) String() string { return fmt.Sprintf("%d-%016x", p.revision, p.history) }
-
 // lastEvent is the position in header Last-Event-ID, which browsers send when they
 // come back, or in parameter lastEventId; zero: there is none.
 func (q *request) lastEvent() (p position, err error) {
@@ -119,14 +112,6 @@ func (q *request) lastEvent() (p position, err error) {
 		return p, &paramError{name: name, value: text, want: "the id of an event"}
 	}
 	return p, nil
-}
-
-func positionOf(text string) (p position, err error) {
-	revision, history, both := strings.Cut(text, "-")
-	if p.revision, err = strconv.ParseUint(revision, 10, 64); err == nil && both {
-		p.history, err = strconv.ParseUint(history, 16, 64)
-	}
-	return p, err
 }
 
 // watch begins to watch behind the position. If what is behind it is not kept, or
@@ -156,7 +141,12 @@ func (f *following) watch() (lost, err error) {
 	}
 	f.turns.End()
 	f.w = w
-	f.at = position{f.w.Revision(), f.w.History()}
+	next := f.at.next
+	if f.areas[next.name] == nil || w.Revision() != f.at.revision {
+		next = mark{} // of other areas, or of nothing that follows: rather an event twice than none
+	}
+	f.at = position{f.w.Revision(), f.w.History(), next}
+	f.begun = f.at
 	return lost, nil
 }
 
@@ -231,10 +221,14 @@ func (f *following) some(steps *feature.Steps) (idle bool, err error) {
 				return false, err
 			}
 			if !ok {
-				f.at.revision = f.w.Revision()
+				f.at.moveTo(f.w.Revision())
 				return true, nil
 			}
-			f.held, f.failed, f.at.revision = &e, err, e.Resume
+			if f.begun.has(&e) {
+				continue
+			}
+			f.held, f.failed = &e, err
+			f.at.moveAfter(&e)
 		}
 		e, err := f.held, f.failed
 		if err == nil {

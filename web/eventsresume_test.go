@@ -103,18 +103,18 @@ func TestEventsResume(t *testing.T) {
 func TestEventsReset(t *testing.T) {
 	w := newSite(t, Options{})
 	s := w.serveTest(t)
-	first := position{w.put("empty", at("a", 1, 2, `{}`)), w.st.History()}
+	first := position{revision: w.put("empty", at("a", 1, 2, `{}`)), history: w.st.History()}
 	w.put("empty", at("a", 1, 2.5, `{}`)) // Nobody watches now, so this is not kept.
 	for i, c := range []struct{ id, reason string }{
-		{position{1 << 62, 0}.String(), "revision"},
-		{position{1, first.history}.String(), "no longer in the log"},
-		{position{first.revision, first.history + 1}.String(), "history"},
+		{position{revision: 1 << 62}.String(), "revision 4611686018427387904 is above the last one"},
+		{position{revision: 1, history: first.history}.String(), "no longer in the log"},
+		{position{revision: first.revision, history: first.history + 1}.String(), fmt.Sprintf("revision %d is of another store, or of this one before it was restored from a backup; search again", first.revision)},
 		{first.String(), "first one kept"},
-		{position{0, first.history}.String(), "before all writes"},
+		{position{history: first.history}.String(), "before all writes"},
 	} {
 		f := follow(t, s.Client(), eventsOf(s), "Last-Event-ID: "+c.id)
 		e := f.next("reset")
-		if !strings.Contains(e.data, c.reason) || strings.Contains(e.data, "store:") {
+		if !strings.Contains(e.data, c.reason) || strings.Contains(e.data, "store:") || strings.Contains(e.data, "not given yet") {
 			t.Errorf("%s: %+v, want %q", c.id, e, c.reason)
 		}
 		w.put("empty", at("a", 1, float64(3+i), `{}`))
@@ -163,6 +163,9 @@ func TestEventsRefused(t *testing.T) {
 		emptyEvents + "?limit=1":                   "limit",
 		emptyEvents + "?lastEventId=x":             "lastEventId",
 		emptyEvents + "?lastEventId=1-":            "lastEventId",
+		emptyEvents + "?lastEventId=1-2-":          "lastEventId",
+		emptyEvents + "?lastEventId=1-2-2YQ":       "lastEventId",
+		emptyEvents + "?lastEventId=1-2-1Y":        "lastEventId",
 		emptyEvents + "?lastEventId=-1":            "lastEventId",
 		emptyEvents + "?datetime=yesterday":        "datetime",
 		emptyEvents + "?filter-lang=sql&filter=1":  "filter-lang",

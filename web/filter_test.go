@@ -100,14 +100,24 @@ func TestFilterNested(t *testing.T) {
 		`"addr.city"='Graz'`:                            "graz",
 		`addr.geo.lat > 40`:                             "graz",
 		`"addr:city"='Wien'`:                            "wien",
-		`a.b = 1`:                                       "wien", // Its name has the dot.
+		`a.b = 1`:                                       "none wien", // One has an object, the name of one has the dot.
 		`addr.city IS NULL`:                             "none",
 		`A_CONTAINS(tags,('vegan'))`:                    "graz wien",
 		`NOT A_CONTAINS(tags,('bar'))`:                  "wien",
 		`A_EQUALS(tags,('bar','vegan'))`:                "graz",
 		`A_CONTAINEDBY(tags,('vegan','x'))`:             "wien",
-		`A_OVERLAPS(tags,('bar','x')) OR a.b = 1`:       "graz wien",
+		`A_OVERLAPS(tags,('bar','x')) OR a.b = 1`:       "graz none wien",
 		`CASEI(addr.city) LIKE CASEI('W%') AND a.b = 1`: "wien",
+	} {
+		ids, _ := w.walk(empty + "?filter=" + url.QueryEscape(filter))
+		if got := strings.Join(ids, " "); got != want {
+			t.Errorf("%s: %s, want %s", filter, got, want)
+		}
+	}
+	// A feature with a property of that name changes nothing for the others.
+	w.put("empty", store.Feature{ID: "flat", Properties: json.RawMessage(`{"addr.city":"Linz","addr":{"city":"Graz"}}`)})
+	for filter, want := range map[string]string{
+		`addr.city = 'Graz'`: "graz", `addr.city = 'Linz'`: "flat", `addr.city <> 'Graz'`: "flat wien", `addr.city IS NULL`: "none",
 	} {
 		ids, _ := w.walk(empty + "?filter=" + url.QueryEscape(filter))
 		if got := strings.Join(ids, " "); got != want {

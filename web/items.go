@@ -58,7 +58,7 @@ func (q *request) itemsQueryOf(c api.FeatureCollection) (i itemsQuery, err error
 	if i.rest, filter, err = p.filter(c, &i.query); err != nil {
 		return i, err
 	}
-	where, err := p.properties(c)
+	where, err := p.properties(c, reserved...)
 	if err != nil {
 		return i, err
 	}

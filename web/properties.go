@@ -16,8 +16,9 @@ var reserved = []string{"f", "bbox", "datetime", "limit", "after", "numberMatche
 
 // properties is the condition of the parameters that nobody took: each is the name
 // of a property and the value that it must have. What the collection's features do
-// not have is refused, unless they have more names than a schema knows.
-func (p *params) properties(c api.FeatureCollection) (string, error) {
+// not have is refused, unless they have more names than a schema knows. The error lists
+// the parameters that are known.
+func (p *params) properties(c api.FeatureCollection, known ...string) (string, error) {
 	left := p.left()
 	if len(left) == 0 {
 		return "", nil
@@ -30,7 +31,7 @@ func (p *params) properties(c api.FeatureCollection) (string, error) {
 	for _, a := range left {
 		if !d.MoreProperties && !slices.ContainsFunc(d.Properties, func(s store.PropertySchema) bool { return s.Name == a.name }) {
 			return "", &paramError{name: a.name, value: a.value, err: errUnknown,
-				want: "one of " + strings.Join(reserved, ", ") + ", or a property of the collection's features, which its schema has"}
+				want: "one of " + strings.Join(known, ", ") + ", or a property of the collection's features, which its schema has"}
 		}
 		and = append(and, equals(a.name, a.value))
 	}

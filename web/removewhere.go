@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/catfish-index/catfish/api"
@@ -45,15 +46,18 @@ func (q *request) removeWhere() error {
 	}{n})
 }
 
+// removeParams are the parameters of DELETE of /items, beside properties.
+var removeParams = []string{"bbox", "filter", "filter-lang", "filter-crs"}
+
 // removed takes the parameters that say what is to be deleted.
 func (q *request) removed(c api.FeatureCollection) (query store.Query, rest *rest, err error) {
 	p := &q.params
 	for _, name := range reserved {
-		if name == "bbox" || strings.HasPrefix(name, "filter") {
+		if slices.Contains(removeParams, name) {
 			continue
 		}
 		if value, ok := p.take(name); ok { // No property, even if there is one of that name.
-			return query, nil, &paramError{name: name, value: value, err: errUnknown, want: "one of bbox, filter, filter-lang, filter-crs, or a property"}
+			return query, nil, &paramError{name: name, value: value, err: errUnknown, want: "one of " + strings.Join(removeParams, ", ") + ", or a property of the collection's features"}
 		}
 	}
 	if query.Area, err = p.bbox(); err != nil {
@@ -65,7 +69,7 @@ func (q *request) removed(c api.FeatureCollection) (query store.Query, rest *res
 	if err != nil {
 		return query, nil, err
 	}
-	where, err := p.properties(c)
+	where, err := p.properties(c, removeParams...)
 	if err != nil {
 		return query, nil, err
 	}

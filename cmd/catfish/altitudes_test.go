@@ -1,9 +1,38 @@
 package main
 
 import (
+	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 )
+
+// An altitude that comes late fits no columns lon and lat: the error names the flag that
+// makes room. A search, which has all features at hand, writes WKT.
+func TestLateAltitude(t *testing.T) {
+	_, addr, _ := serve(t)
+	var rows strings.Builder
+	rows.WriteString("id,wkt\n")
+	for i := range 1200 {
+		fmt.Fprintf(&rows, "p%04d,POINT(1 2)\n", i)
+	}
+	rows.WriteString("z,POINT Z (1 2 3)\n")
+	succeed(t, at(addr, "load", file(t, "late.csv", rows.String()))...)
+	out := filepath.Join(t.TempDir(), "x.csv")
+	fail(t, exitUsage, at(addr, "export", "--out", out), `id "z"`, "an altitude has no room", "--geometry wkt")
+	for _, c := range []struct{ args, head, last string }{
+		{"export --format csv --geometry wkt", "id,wkt", "z,POINT Z (1 2 3)"},
+		{"export --format csv --geometry xy", "id,lon,lat", "z,1,2"},
+		{"search --format csv --order id --limit 2000", "id,wkt", "z,POINT Z (1 2 3)"},
+	} {
+		lines := strings.Split(strings.TrimSpace(succeed(t, at(addr, strings.Fields(c.args)...)...)), "\n")
+		if lines[0] != c.head || lines[len(lines)-1] != c.last {
+			t.Errorf("%s: %s, ..., %s, want %s, ..., %s", c.args, lines[0], lines[len(lines)-1], c.head, c.last)
+		}
+	}
+	fail(t, exitUsage, at(addr, "export", "--geometry", "gml"), `--geometry is "gml", want auto, wkt, xy`)
+	fail(t, exitUsage, at(addr, "export", "--geometry", "wkt"), "--geometry is of csv, and the format is geojson")
+}
 
 // What is loaded with altitudes is written with them, over each path, and what was
 // written is loaded and written again as the same bytes.

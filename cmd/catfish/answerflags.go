@@ -274,13 +274,17 @@ func (p *printer) end(next string, info catfish.ConnInfo) error {
 		if len(columns) > 0 && p.near {
 			columns = append(slices.Clone(columns), p.distanceName())
 		}
+		text := slices.ContainsFunc(p.rows, func(pl places.Place) bool {
+			_, point := pl.Geometry.(orb.Point)
+			return pl.Altitudes != nil || pl.Geometry != nil && !point
+		})
 		if _, err := places.Write(&p.buf, places.CSV, func(yield func(places.Place, error) bool) {
 			for _, pl := range p.rows {
 				if !yield(pl, nil) {
 					return
 				}
 			}
-		}, places.WriteOptions{Columns: p.columns(columns)}); err != nil {
+		}, places.WriteOptions{Columns: p.columns(columns), WKT: text}); err != nil {
 			return err
 		}
 	case "geojson":

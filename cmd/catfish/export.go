@@ -8,6 +8,8 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,7 +24,7 @@ func newExport(a *app) *cobra.Command {
 	var f clientFlags
 	var area areaFlags
 	var answer answerFlags
-	var out string
+	var out, geometry string
 	c := &cobra.Command{
 		Use:   "export",
 		Short: "Write the features of a collection to a file",
@@ -31,7 +33,11 @@ GeoJSON, a feature a line, or CSV, in the order of their ids. Features that are
 there during all of it come exactly once, whatever others write meanwhile. A file is
 replaced when it is complete. Its name says the format, unless --format does: .csv,
 .geojsonl (also .geojsonseq, .ndjson and such), all else is GeoJSON; .gz and .zst
-behind it pack it.`,
+behind it pack it.
+
+The first 1,000 features and the collection's types of geometry decide whether a CSV
+has columns lon and lat or well-known text. A later altitude is not foreseen: then ask
+for --geometry wkt.`,
 		Example: `  catfish export -c cafes --out cafes.geojson
   catfish export -c cafes --out cafes.csv.gz --fields name,seats
   catfish export -c cafes --format csv > cafes.csv
@@ -51,6 +57,12 @@ behind it pack it.`,
 			if err := answer.check(false); err != nil {
 				return err
 			}
+			if !slices.Contains(geometries, geometry) {
+				return badUsage("--geometry is %q, want %s", geometry, strings.Join(geometries, ", "))
+			}
+			if geometry != geometryAuto && answer.format != string(places.CSV) {
+				return badUsage("--geometry is of csv, and the format is %s", answer.format)
+			}
 			q, err := area.query()
 			if err != nil {
 				return err
@@ -66,7 +78,7 @@ behind it pack it.`,
 				return err
 			}
 			a.tellUnknown(cmd.Context(), fs, f.collection, q.Filter)
-			e := &exporter{a: a, answer: &answer, total: info.Features, later: laterOf(&info, &answer)}
+			e := &exporter{a: a, answer: &answer, geometry: geometry, total: info.Features, later: laterOf(&info, &answer)}
 			if q.Area != nil || q.Filter != "" {
 				e.total = 0
 			}
@@ -81,14 +93,26 @@ behind it pack it.`,
 	format := fs.Lookup("format")
 	format.DefValue, format.Usage, answer.format = "", "format to write: geojson, geojsonseq or csv; empty: by the name of --out", "geojson"
 	fs.StringVar(&area.bbox, "bbox", "", "west,south,east,north of what to write; empty: everything")
+	fs.StringVar(&geometry, "geometry", geometryAuto, "columns of a CSV: wkt, which any geometry has room in;\nxy: lon and lat without altitudes, of points alone; auto: by the first features")
+	complete(c, "geometry", geometries...)
 	fs.StringVarP(&out, "out", "o", "-", "file to write, - for standard output; .gz or .zst packs it")
 	return c
 }
+
+// Columns of geometries in CSV.
+const (
+	geometryAuto = "auto"
+	geometryWKT  = "wkt"
+	geometryXY   = "xy"
+)
+
+var geometries = []string{geometryAuto, geometryWKT, geometryXY}
 
 // exporter writes features, with progress.
 type exporter struct {
 	a           *app
 	answer      *answerFlags
+	geometry    string
 	total       int // 0: unknown
 	later       places.Later
 	n           int
@@ -141,7 +165,9 @@ func (e *exporter) write(w io.Writer, all iter.Seq2[catfish.Feature, error]) err
 			}
 			e.one()
 		}
-	}, places.WriteOptions{Columns: e.answer.fields, Later: e.later})
+	}, places.WriteOptions{
+		Columns: e.answer.fields, Later: e.later, WKT: e.geometry == geometryWKT, LonLat: e.geometry == geometryXY,
+	})
 	return err
 }
 

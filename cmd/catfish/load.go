@@ -50,6 +50,7 @@ if nothing else was there, load fails. Of a file in another format, or of anothe
 coordinate reference system, load says by which line GDAL converts it.`,
 		Example: `  catfish load cafes.geojson --collection cafes
   catfish load stops.csv.gz --collection stops --id stop_id --x lon --y lat
+  catfish load shops.csv --collection shops --text postcode,phone
   catfish load andorra.osm.pbf --collection andorra
   catfish load --file roads.csv
   catfish load --file uniform --objects 100000 --seed 1`,

@@ -21,10 +21,11 @@ import (
 type placeFlags struct {
 	id, x, y, wkt, separator string
 	strict, planar, unique   bool
+	text                     []string
 	flags                    *pflag.FlagSet // of the command
 }
 
-var placeFlagNames = []string{"id", "x", "y", "wkt", "separator", "strict", "unique", "planar"}
+var placeFlagNames = []string{"id", "x", "y", "wkt", "separator", "text", "strict", "unique", "planar"}
 
 func (f *placeFlags) register(c *cobra.Command) {
 	fs := c.Flags()
@@ -34,6 +35,7 @@ func (f *placeFlags) register(c *cobra.Command) {
 	fs.StringVar(&f.y, "y", "", "CSV column of the latitude, or y; empty: found by name")
 	fs.StringVar(&f.wkt, "wkt", "", "CSV column that has geometries as text (WKT); empty: found by name")
 	fs.StringVar(&f.separator, "separator", "", `separator of CSV columns, such as ";" or tab; empty: found in the header line`)
+	fs.StringSliceVar(&f.text, "text", nil, "CSV columns whose fields are text, also if they are written as numbers, such as postal codes")
 	fs.BoolVar(&f.strict, "strict", false, "end at the first bad record, rather than leaving it out")
 	fs.BoolVar(&f.unique, "unique", false, "end at the first record whose id an earlier record or the collection has,\nrather than replacing that feature")
 	fs.BoolVar(&f.planar, "planar", false, "a collection of features that is made has x and y in any unit, rather than longitude and latitude")
@@ -44,7 +46,7 @@ func (f *placeFlags) space() (o catfish.FeaturesOptions) { return planarOptions(
 
 // options for reading one file; check is of the collection.
 func (f *placeFlags) options(s *sourceFlags, check func(*places.Place) error) (o places.Options, err error) {
-	o = places.Options{Strict: f.strict, ID: f.id, X: f.x, Y: f.y, WKT: f.wkt, Check: check, MemoryBytes: s.memory}
+	o = places.Options{Strict: f.strict, ID: f.id, X: f.x, Y: f.y, WKT: f.wkt, Text: f.text, Check: check, MemoryBytes: s.memory}
 	if s.memory <= 0 {
 		return o, badUsage("--read-memory is %d, want 1 or more", s.memory)
 	}

@@ -101,6 +101,23 @@ func TestNavaids(t *testing.T) {
 	fail(t, exitFailure, at(addr, "get", "TV"), "TV")
 }
 
+// Postal codes are text, those that are written as numbers, too, if --text names them.
+func TestTextColumns(t *testing.T) {
+	_, addr, _ := serve(t)
+	shops := file(t, "shops.csv", "id,lat,lon,plz,tel,seats\na,47,15,8010,0316123,20\nb,51,13.7,01067,+49351,7\n")
+	succeed(t, at(addr, "load", shops)...)
+	if got := succeed(t, at(addr, "get", "a")...); !strings.Contains(got, `{"plz":8010,"tel":"0316123","seats":20}`) {
+		t.Error(got)
+	}
+	succeed(t, at(addr, "load", shops, "--text", "plz,tel")...)
+	for id, want := range map[string]string{"a": `{"plz":"8010","tel":"0316123","seats":20}`, "b": `{"plz":"01067","tel":"+49351","seats":7}`} {
+		if got := succeed(t, at(addr, "get", id)...); !strings.Contains(got, want) {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	fail(t, exitUsage, at(addr, "load", shops, "--text", "zip"), `no column "zip", which Options.Text (--text) names`)
+}
+
 // The nearest are those by great circle, not by degrees: far north a degree of
 // longitude is short.
 func TestNearestByGreatCircle(t *testing.T) {

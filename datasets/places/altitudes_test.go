@@ -93,7 +93,7 @@ func TestCSVAltitudes(t *testing.T) {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 	late := append(make([]Place, firstPlaces), high)
-	if n, err := Write(&out, CSV, each(late), WriteOptions{}); n != firstPlaces || !errors.Is(err, datasets.ErrOption) || !strings.Contains(err.Error(), "an altitude beside columns lon and lat") {
+	if n, err := Write(&out, CSV, each(late), WriteOptions{}); n != firstPlaces || !errors.Is(err, datasets.ErrOption) || !strings.Contains(err.Error(), "an altitude has no room in columns lon and lat") {
 		t.Errorf("%d, %v", n, err)
 	}
 }

@@ -20,7 +20,8 @@ import (
 // CSV (RFC 4180): a header line, then one place a line, with quotes around
 // fields that hold separators, quotes or line ends. A column is a position, a
 // geometry as text, the id, or a property. A property is a number if its whole
-// field is a JSON number, else text; an empty field is no property.
+// field is written as one (isNumber) and Options.Text does not name its column, else
+// text; an empty field is no property.
 
 // maxRowBytes bounds a row. encoding/csv takes up to 24 bytes of memory for a
 // byte of input, if that is a separator.
@@ -138,7 +139,7 @@ func (s *csvSource) properties(row []string) []byte {
 			text = append(text, ',')
 		}
 		text = append(text, key...)
-		if isNumber(field) {
+		if !s.columns.text[i] && isNumber(field) {
 			text = append(text, field...)
 		} else {
 			text = appendString(text, field)

@@ -62,6 +62,7 @@ func headerLine(head []byte) []byte {
 type columns struct {
 	names        []string // of the columns, unique
 	keys         [][]byte // "name": as JSON; nil for one that is no property
+	text         []bool   // columns whose fields are no numbers
 	id, x, y     int
 	wkt          int
 	idIsOptional bool
@@ -96,6 +97,12 @@ func findColumns(header []string, opts Options) (*columns, error) {
 		c.wkt = find(opts.WKT, "Options.WKT (--wkt)")
 	default:
 		c.guess(lower)
+	}
+	c.text = make([]bool, len(header))
+	for _, name := range opts.Text {
+		if i := find(name, "Options.Text (--text)"); i >= 0 {
+			c.text[i] = true
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -34,15 +35,31 @@ func appendString[T ~string | ~[]byte](dst []byte, text T) []byte {
 	return append(dst, '"')
 }
 
-// isNumber reports whether all of the text is a JSON number that a float64
-// can be near to. So 007 and 1e999 are text, and 1e3 is a number.
+// isNumber reports whether all of the text is a number as programs write it: a JSON
+// number that a float64 can be near to; an integer of up to 64 bits, or as a float64
+// is written; an exponent with a sign, after one digit and its decimals. So 8010, 1.50,
+// 1e-05 and 1.5E+20 are numbers, and 007, +7, 1e3, 12e4, 1e+999 and most of 20 digits
+// are not: they may be meant as text.
 func isNumber(text string) bool {
 	if text == "" || text[0] != '-' && !isDigit(text[0]) || !isDigit(text[len(text)-1]) ||
 		!json.Valid([]byte(text)) {
 		return false
 	}
 	v, err := strconv.ParseFloat(text, 64)
-	return err == nil && !math.IsInf(v, 0)
+	if err != nil || math.IsInf(v, 0) {
+		return false
+	}
+	if e := strings.IndexAny(text, "eE"); e >= 0 {
+		whole, _, _ := strings.Cut(strings.TrimPrefix(text[:e], "-"), ".")
+		return len(whole) == 1 && !isDigit(text[e+1])
+	}
+	const surely = 18 // digits that 64 bits have room for, with a sign
+	if len(text) <= surely || strings.Contains(text, ".") {
+		return true
+	}
+	_, signed := strconv.ParseInt(text, 10, 64)
+	_, unsigned := strconv.ParseUint(text, 10, 64)
+	return signed == nil || unsigned == nil || strconv.FormatFloat(v, 'f', -1, 64) == text
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }

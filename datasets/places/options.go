@@ -59,6 +59,9 @@ type Options struct {
 	// latitude, WKT the one that holds a geometry as text. Empty: by the
 	// usual names, see the package's comment.
 	X, Y, WKT string
+	// Text names columns of a CSV file whose fields are text, also if they are
+	// written as numbers: postal codes, telephone numbers.
+	Text []string
 	// Separator of a CSV file; 0: found in its header line.
 	Separator rune
 	// Check is called with each place before it is delivered, and may change

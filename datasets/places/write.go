@@ -25,6 +25,9 @@ type WriteOptions struct {
 	// room in, instead of lon and lat. Without it they are written so if one of
 	// the first 1,000 places is no point or has an altitude, or by Later.
 	WKT bool
+	// LonLat writes lon and lat, whatever the first places are: altitudes are left
+	// out, and a geometry that is no point is an error.
+	LonLat bool
 	// Later is what is known of the places behind the first 1,000. It matters only
 	// if there are some.
 	Later Later
@@ -50,6 +53,9 @@ func Write(w io.Writer, f Format, all iter.Seq2[Place, error], opts WriteOptions
 	case GeoJSON, GeoJSONSeq:
 		n, err = writeGeoJSON(out, f, all)
 	case CSV:
+		if opts.WKT && opts.LonLat {
+			return 0, fmt.Errorf("places: %w: WKT and LonLat are both given, want one", datasets.ErrOption)
+		}
 		n, err = writeCSV(out, all, opts)
 	default:
 		return 0, fmt.Errorf("places: %w: writing format %s, want one of %s, %s, %s",

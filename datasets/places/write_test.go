@@ -178,8 +178,8 @@ func TestWriteCSV(t *testing.T) {
 		says string
 	}{
 		{"none", nil, WriteOptions{}, "id,lon,lat\n", ""},
-		{"values", []Place{{ID: "a", Geometry: at, Properties: []byte(`{"n":1e3,"t":"x, \"y\"","b":true,"z":null,"o":{"a":[1]}}`)}, {}},
-			WriteOptions{}, "id,lon,lat,n,t,b,z,o\na,1,2.5,1e3,\"x, \"\"y\"\"\",true,,\"{\"\"a\"\":[1]}\"\n,,,,,,,\n", ""},
+		{"values", []Place{{ID: "a", Geometry: at, Properties: []byte(`{"n":12e3,"m":2E30,"t":"x, \"y\"","b":true,"z":null,"o":{"a":[1]}}`)}, {}},
+			WriteOptions{}, "id,lon,lat,n,m,t,b,z,o\na,1,2.5,12000,2e+30,\"x, \"\"y\"\"\",true,,\"{\"\"a\"\":[1]}\"\n,,,,,,,,\n", ""},
 		{"a line", []Place{{Geometry: at}, {Geometry: line}}, WriteOptions{}, "id,wkt\n,POINT(1 2.5)\n,\"LINESTRING(1 2,3 4)\"\n", ""},
 		{"named columns", []Place{{Geometry: at, Properties: []byte(`{"a":1,"b":2}`)}}, WriteOptions{Columns: []string{"c", "b"}},
 			"id,lon,lat,c,b\n,1,2.5,,2\n", ""},
@@ -201,11 +201,41 @@ func TestLateColumns(t *testing.T) {
 	for _, late := range []Place{
 		{ID: "late", Properties: []byte(`{"new":1}`)},
 		{ID: "late", Geometry: orb.LineString{{1, 2}, {3, 4}}},
+		{ID: "late", Geometry: orb.Point{1, 2}, Altitudes: []float64{3}},
 	} {
 		var b strings.Builder
 		n, err := Write(&b, CSV, each(append(make([]Place, firstPlaces), late)), WriteOptions{})
 		if n != firstPlaces || !errors.Is(err, datasets.ErrOption) || !strings.Contains(err.Error(), "late") {
 			t.Errorf("%d, %v", n, err)
+		}
+	}
+}
+
+// Columns of the geometry may be chosen: WKT has room for all, lon and lat for positions.
+func TestGeometryColumns(t *testing.T) {
+	many := make([]Place, firstPlaces)
+	for _, c := range []struct {
+		late  Place
+		opts  WriteOptions
+		head  string
+		final string // or the error
+	}{
+		{Place{ID: "z", Geometry: orb.Point{1, 2}, Altitudes: []float64{3}}, WriteOptions{WKT: true}, "id,wkt", "z,POINT Z (1 2 3)"},
+		{Place{ID: "z", Geometry: orb.Point{1, 2}, Altitudes: []float64{3}}, WriteOptions{LonLat: true}, "id,lon,lat", "z,1,2"},
+		{Place{ID: "z", Geometry: orb.Point{1, 2}, Altitudes: []float64{3}}, WriteOptions{}, "", "an altitude has no room in columns lon and lat, which the first 1000 places set; ask for WKT (WriteOptions.WKT, --geometry wkt)"},
+		{Place{ID: "z", Geometry: orb.LineString{{1, 2}, {3, 4}}}, WriteOptions{LonLat: true}, "", "a LineString has no room in columns lon and lat; ask for WKT"},
+		{Place{}, WriteOptions{LonLat: true, WKT: true}, "", "WKT and LonLat are both given"},
+	} {
+		for _, all := range [][]Place{{c.late}, append(many, c.late)} {
+			var b strings.Builder
+			_, err := Write(&b, CSV, each(all), c.opts)
+			lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+			switch {
+			case c.head != "" && (err != nil || lines[0] != c.head || lines[len(lines)-1] != c.final):
+				t.Errorf("%+v: %s, ..., %s, %v, want %s, ..., %s", c.opts, lines[0], lines[len(lines)-1], err, c.head, c.final)
+			case c.head == "" && (len(all) > 1 || c.opts.LonLat) && (!errors.Is(err, datasets.ErrOption) || !strings.Contains(err.Error(), c.final)):
+				t.Errorf("%+v: %v, want %s", c.opts, err, c.final)
+			}
 		}
 	}
 }

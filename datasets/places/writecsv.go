@@ -30,6 +30,7 @@ type tableWriter struct {
 	index   map[string]int // of a column in columns
 	given   bool           // the columns were, so that others are left out
 	wkt     bool
+	lonLat  bool // in any case
 	later   Later
 	begun   bool
 	row     []string // reused
@@ -39,7 +40,7 @@ type tableWriter struct {
 func writeCSV(out *bufio.Writer, all iter.Seq2[Place, error], opts WriteOptions) (int64, error) {
 	t := &tableWriter{
 		out: csv.NewWriter(out), columns: slices.Clone(opts.Columns),
-		given: len(opts.Columns) > 0, wkt: opts.WKT, later: opts.Later,
+		given: len(opts.Columns) > 0, wkt: opts.WKT, lonLat: opts.LonLat, later: opts.Later,
 	}
 	err := t.all(all)
 	t.out.Flush()
@@ -104,8 +105,7 @@ func (t *tableWriter) begin() error {
 		}
 	}
 	header := append([]string{"id", "lon", "lat"}, t.columns...)
-	if t.wkt || !positionsFirst(header) {
-		t.wkt = true
+	if t.wkt = !t.lonLat && (t.wkt || !positionsFirst(header)); t.wkt {
 		header = append([]string{"id", "wkt"}, t.columns...)
 	}
 	if err := t.out.Write(header); err != nil {
@@ -191,14 +191,17 @@ func (t *tableWriter) geometry(of *Place) error {
 		}
 		return nil
 	}
-	if of.Altitudes != nil {
-		return fmt.Errorf("%w: an altitude beside columns lon and lat; ask for WKT (WriteOptions.WKT) or GeoJSON",
-			datasets.ErrOption)
-	}
 	p, ok := g.(orb.Point)
-	if !ok {
-		return fmt.Errorf("%w: a %s in columns lon and lat; ask for WKT (WriteOptions.WKT)",
-			datasets.ErrOption, g.GeoJSONType())
+	if what := "an altitude"; !ok || of.Altitudes != nil && !t.lonLat {
+		if !ok {
+			what = "a " + g.GeoJSONType()
+		}
+		why := fmt.Sprintf(", which the first %d places set", firstPlaces)
+		if t.lonLat {
+			why = ""
+		}
+		return fmt.Errorf("%w: %s has no room in columns lon and lat%s; ask for WKT (WriteOptions.WKT, --geometry wkt) or GeoJSON",
+			datasets.ErrOption, what, why)
 	}
 	for i, v := range p {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -235,11 +238,18 @@ func eachProperty(properties json.RawMessage, each func(string, json.RawMessage)
 	return nil
 }
 
-// fieldText returns a JSON value as the field of a row.
+// fieldText returns a JSON value as the field of a row. A number with an exponent that
+// would be read as text is written as one that is not.
 func fieldText(value json.RawMessage) (string, error) {
 	switch {
 	case null(value):
 		return "", nil
+	case value[0] == '-' || isDigit(value[0]):
+		text := string(value)
+		if v, err := strconv.ParseFloat(text, 64); err == nil && strings.ContainsAny(text, "eE") && !isNumber(text) {
+			text = strconv.FormatFloat(v, 'g', -1, 64)
+		}
+		return text, nil
 	case value[0] != '"':
 		return string(value), nil
 	}

@@ -23,9 +23,9 @@ var (
 	ErrInDoubt = errors.New("disk: closed before it was known whether the write is on disk")
 	// ErrTrimmed: entries of the log that were asked for are no longer kept.
 	ErrTrimmed = errors.New("disk: no longer in the log")
-	// ErrAhead: a revision that was asked for was not given yet. Whoever knows it
-	// has seen another history, for example one before a backup was restored.
-	ErrAhead = errors.New("disk: revision not given yet")
+	// ErrAhead: a revision that was asked for is not of this history: it is above the
+	// last one, or was given before a backup was restored.
+	ErrAhead = errors.New("disk: revision of another history")
 	// ErrNoLog: Options.IDsOnly keeps none.
 	ErrNoLog = errors.New("disk: no log is kept")
 	// ErrFormat: the data directory was written by another version.

@@ -21,7 +21,7 @@ func schemaOf(objects []string, others ...string) (p Properties) {
 	return p
 }
 
-// A name that features have counts first, then the longest name of an object.
+// Each feature has a property at the longest beginning of the name that it has.
 func TestPaths(t *testing.T) {
 	has := schemaOf([]string{"addr", "a.b", "a"}, "kind", "addr:city", "fuel.octane", "a.b.c", "tags")
 	deep := "addr" + strings.Repeat(".x", maxSteps-1)
@@ -31,8 +31,8 @@ func TestPaths(t *testing.T) {
 		`addr.geo.lat > 4`:               `properties["addr"]["geo"]["lat"] > 4`,
 		`addr:city = 'Graz'`:             `properties["addr:city"] == "Graz"`,
 		`fuel.octane = 95`:               `properties["fuel.octane"] == 95`,
-		`a.b.c = 1`:                      `properties["a.b.c"] == 1`,
-		`a.b.d = 1`:                      `properties["a.b"]["d"] == 1`,
+		`a.b.c = 1`:                      `("a.b.c" in properties ? properties["a.b.c"] : "a.b" in properties ? properties["a.b"]["c"] : properties["a"]["b"]["c"]) == 1`,
+		`a.b.d = 1`:                      `("a.b" in properties ? properties["a.b"]["d"] : properties["a"]["b"]["d"]) == 1`,
 		`a.c.d = 1`:                      `properties["a"]["c"]["d"] == 1`,
 		`addr.city LIKE 'G%'`:            `properties["addr"]["city"].startsWith("G")`,
 		`CASEI(addr.city) = CASEI('X')`:  `properties["addr"]["city"].foldCase() == "x"`,
@@ -45,7 +45,7 @@ func TestPaths(t *testing.T) {
 		`A_OVERLAPS(('a', 'b'), tags)`:   `"a" in properties["tags"] || "b" in properties["tags"]`,
 		`A_CONTAINEDBY(tags, (1.5, -2))`: `properties["tags"].all(e, e in [1.5, -2])`,
 		`NOT A_CONTAINS(tags, ('a'))`:    `!("a" in properties["tags"])`,
-		deep + ` = 1`:                    celOf(strings.Split(deep, ".")) + ` == 1`,
+		deep + ` = 1`:                    path(strings.Split(deep, ".")).cel() + ` == 1`,
 	} {
 		e, err := Parse(text, has)
 		if err != nil || e.Op != Filter || e.Filter != want {
@@ -83,10 +83,14 @@ func TestPaths(t *testing.T) {
 			t.Errorf("%.60s: %v\nwant %s", text, err, want)
 		}
 	}
-	// Where there are more names than are known, one that leads nowhere may be one.
+	// Where there are more names than are known, any beginning may be one, but for those
+	// that are known to be no object.
 	has.More = true
 	for text, want := range map[string]string{
-		`addr.city = 1`: `properties["addr"]["city"] == 1`, `x.y = 1`: `properties["x.y"] == 1`, `kind.x = 1`: `properties["kind.x"] == 1`,
+		`addr.city = 1`: `("addr.city" in properties ? properties["addr.city"] : properties["addr"]["city"]) == 1`,
+		`x.y = 1`:       `("x.y" in properties ? properties["x.y"] : properties["x"]["y"]) == 1`,
+		`kind.x = 1`:    `properties["kind.x"] == 1`,
+		`addr. = 1`:     `properties["addr."] == 1`,
 	} {
 		if e, err := Parse(text, has); err != nil || e.Filter != want {
 			t.Errorf("%s: %+v, %v, want %s", text, e, err, want)
@@ -153,15 +157,21 @@ func share(a, b []any) bool {
 // Nested properties and arrays, in both forms and in CEL, agree with each other, and
 // with the sets that they speak of, on random features; and so do their negations.
 func TestNestedAgree(t *testing.T) {
-	city := []string{"addr", "city"}
+	// Where the name is that of a property, that counts.
+	cityOf := func(f map[string]any) any {
+		if flat, ok := f["addr.city"]; ok {
+			return flat
+		}
+		return valueAt(f, "addr", "city")
+	}
 	sides := []side{
-		{`addr.city = 'Graz'`, `{"op":"=","args":[{"property":"addr.city"},"Graz"]}`, `properties.addr.city == "Graz"`, func(f map[string]any) truth {
-			if valueAt(f, city...) == nil {
+		{`addr.city = 'Graz'`, `{"op":"=","args":[{"property":"addr.city"},"Graz"]}`, ``, func(f map[string]any) truth {
+			if cityOf(f) == nil {
 				return unknown
 			}
-			return truthOf(valueAt(f, city...) == any("Graz"))
+			return truthOf(cityOf(f) == any("Graz"))
 		}},
-		{`addr.city IS NULL`, `{"op":"isNull","args":[{"property":"addr.city"}]}`, ``, func(f map[string]any) truth { return truthOf(valueAt(f, city...) == nil) }},
+		{`addr.city IS NULL`, `{"op":"isNull","args":[{"property":"addr.city"}]}`, ``, func(f map[string]any) truth { return truthOf(cityOf(f) == nil) }},
 		{`addr:city = 'Graz'`, `{"op":"=","args":[{"property":"addr:city"},"Graz"]}`, `properties["addr:city"] == "Graz"`, func(f map[string]any) truth {
 			if f["addr:city"] == nil {
 				return unknown
@@ -183,10 +193,10 @@ func TestNestedAgree(t *testing.T) {
 				return sets(f["tags"], []any{"a", "b"}, relation)
 			}},
 			side{name + `((1.0, TRUE, 'a'), addr.city)`, `{"op":"` + op + `","args":[[1.0,true,"a"],{"property":"addr.city"}]}`, ``, func(f map[string]any) truth {
-				return sets([]any{1.0, true, "a"}, valueAt(f, city...), relation)
+				return sets([]any{1.0, true, "a"}, cityOf(f), relation)
 			}},
 			side{name + `(tags, addr.city)`, `{"op":"` + op + `","args":[{"property":"tags"},{"property":"addr.city"}]}`, ``, func(f map[string]any) truth {
-				return sets(f["tags"], valueAt(f, city...), relation)
+				return sets(f["tags"], cityOf(f), relation)
 			}},
 			side{name + `(tags, ())`, `{"op":"` + op + `","args":[{"property":"tags"},[]]}`, ``, func(f map[string]any) truth {
 				return sets(f["tags"], []any{}, relation)
@@ -194,7 +204,7 @@ func TestNestedAgree(t *testing.T) {
 			side{name + `(('a'), ('a', 'a'))`, `{"op":"` + op + `","args":[["a"],["a","a"]]}`, ``, func(map[string]any) truth { return yes }},
 		)
 	}
-	has := schemaOf([]string{"addr"}, "tags", "addr:city")
+	has := schemaOf([]string{"addr"}, "tags", "addr:city", "addr.city")
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -208,8 +218,8 @@ func TestNestedAgree(t *testing.T) {
 		case 1, 2:
 			members = append(members, `"addr":{"city":`+one()+`}`)
 		}
-		for _, name := range []string{"tags", "addr:city"} {
-			if r.IntN(5) > 0 {
+		for _, name := range []string{"tags", "addr:city", "addr.city"} {
+			if r.IntN(5) > 0 && (name != "addr.city" || r.IntN(3) == 0) {
 				members = append(members, fmt.Sprintf("%q:%s", name, one()))
 			}
 		}

@@ -11,14 +11,19 @@ import (
 
 // Names of properties
 //
-// A name is that of a property, dots and all, if features have such a one: OSM has
-// "addr:city" and "fuel:octane_9.5". Else it is a path: what is before a dot is the name
-// of an object, and what is behind it leads on in there. Of several names of objects the
-// longest counts. What is in objects a schema does not know, so that is not checked:
+// A name is that of a property, dots and all: OSM has "addr:city" and
+// "fuel:octane_9.5". Or it is a path: what is before a dot is the name of an object, and
+// what is after it leads on in there. Which one is decided for each feature, so that one
+// feature changes nothing for the others: of the beginnings of the name that the feature
+// has, the longest counts.
 //
-//	addr.city      features have "addr.city"     that
-//	               or objects "addr"             "city" in "addr"
-//	               or neither                    an error
+//	a.b.c    the feature has "a.b.c"    that
+//	         else "a.b"                 "c" in it
+//	         else "a"                   "b" in it, and "c" in that
+//
+// A beginning is left out if no feature of the collection has it, or none as an object.
+// If all are left out, the name is an error. What is in objects a schema does not know,
+// so that is not checked.
 //
 // A name below an object has no dot itself: package filter can ask for it.
 
@@ -40,67 +45,98 @@ func (p *Properties) find(name string) (found, object bool) {
 // maxSteps bounds a path, as package filter does what nests.
 const maxSteps = 32
 
-// path is where the property n is: its name, or that of an object and those below.
-func (t *translator) path(n *node) []string {
-	if p := t.paths[n.text]; p != nil {
+// path leads to a property: its name, or that of an object and those below.
+type path []string
+
+// paths are where a property may be. A feature that has the first name of one of them
+// has the property there; a feature that has none of these names, at the last one.
+type paths []path
+
+// pathsOf are those of the property n.
+func (t *translator) pathsOf(n *node) paths {
+	if p := t.known[n.text]; p != nil {
 		return p
 	}
-	p := t.newPath(n)
-	if t.paths == nil {
-		t.paths = map[string][]string{}
+	p := t.newPaths(n)
+	if t.known == nil {
+		t.known = map[string]paths{}
 	}
-	t.paths[n.text] = p
+	t.known[n.text] = p
 	return p
 }
 
-func (t *translator) newPath(n *node) []string {
-	name := n.text
-	if found, _ := t.properties.find(name); found {
-		return []string{name}
+func (t *translator) newPaths(n *node) (all paths) {
+	name, more := n.text, t.properties.More
+	if found, _ := t.properties.find(name); found || more {
+		all = paths{{name}}
 	}
 	scalar := ""
 	for at := strings.LastIndexByte(name, '.'); at > 0; at = strings.LastIndexByte(name[:at], '.') {
 		found, object := t.properties.find(name[:at])
-		if !object {
+		if !object && (found || !more) {
 			if found && scalar == "" {
 				scalar = name[:at]
 			}
 			continue
 		}
 		below := strings.Split(name[at+1:], ".")
-		t.failUnless(len(below) < maxSteps, n, "%v has %d steps, at most %d are accepted", n, len(below)+1, maxSteps)
-		t.failUnless(!slices.Contains(below, ""), n, "%v: a step of the path is empty", n)
-		return append([]string{name[:at]}, below...)
+		few, named := len(below) < maxSteps, !slices.Contains(below, "")
+		if len(all) == 0 {
+			t.failUnless(few, n, "%v has %d steps, at most %d are accepted", n, len(below)+1, maxSteps)
+			t.failUnless(named, n, "%v: a step of the path is empty", n)
+		}
+		if few && named {
+			all = append(all, append(path{name[:at]}, below...))
+		}
 	}
-	if !t.properties.More {
+	if len(all) == 0 {
 		t.failUnless(scalar == "", n, "property %v is unknown: %.40q is no object", n, scalar)
 		t.fail(n, "property %v is unknown%s: the collection's queryables have all", n, t.properties.like(name))
 	}
-	return []string{name}
+	return all
 }
 
-// celOf is a path in the language of package filter.
-func celOf(path []string) string {
+// choose is what of says of the path that counts for a feature.
+func (p paths) choose(of func(path) string) string {
+	last := of(p[len(p)-1])
+	if len(p) == 1 {
+		return last
+	}
+	var b strings.Builder
+	b.WriteString("(")
+	for _, at := range p[:len(p)-1] {
+		b.WriteString(strconv.Quote(at[0]) + " in properties ? " + of(at) + " : ")
+	}
+	b.WriteString(last + ")")
+	return b.String()
+}
+
+// cel is the property in the language of package filter.
+func (p paths) cel() string { return p.choose(path.cel) }
+
+// isNull is a condition that there is nothing at the path that counts, or null.
+func (p paths) isNull() string { return p.choose(path.isNull) }
+
+func (p path) cel() string {
 	var b strings.Builder
 	b.WriteString("properties")
-	for _, name := range path {
+	for _, name := range p {
 		b.WriteString("[" + strconv.Quote(name) + "]")
 	}
 	return b.String()
 }
 
-// isNullCEL is true where there is nothing at the path, or null: also where what should
-// be an object is none.
-func isNullCEL(path []string) string {
+// isNull is true also where what should be an object is none.
+func (p path) isNull() string {
 	var b strings.Builder
-	for i, name := range path {
-		holder, own := "properties", celOf(path[:i+1])
+	for i, name := range p {
+		holder, own := "properties", p[:i+1].cel()
 		if i > 0 {
-			holder = celOf(path[:i])
+			holder = p[:i].cel()
 			b.WriteString("type(" + holder + ") != map || ")
 		}
 		b.WriteString("!(" + strconv.Quote(name) + " in " + holder + ") || ")
-		if i == len(path)-1 {
+		if i == len(p)-1 {
 			b.WriteString(own + " == null")
 		}
 	}

@@ -22,7 +22,7 @@ const (
 type translator struct {
 	properties Properties
 	errorAt    func(at place, message string) *Error
-	paths      map[string][]string // of properties (path)
+	known      map[string]paths // of properties
 
 	at    *node // the predicate at hand
 	bytes int   // of conditions
@@ -259,5 +259,5 @@ func (t *translator) isNull(n *node, neg bool) *Expr {
 	case neg:
 		return t.cond(o.own, " != null")
 	}
-	return t.cond(isNullCEL(t.path(a)))
+	return t.cond(t.pathsOf(a).isNull())
 }

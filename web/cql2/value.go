@@ -22,7 +22,7 @@ func (t *translator) operand(n *node) (o operand) {
 	switch n.form {
 	case property:
 		t.failUnless(n.text != geometry, n, "%q is no text or number: want a spatial function, or IS NULL", geometry)
-		o.own = celOf(t.path(n))
+		o.own = t.pathsOf(n).cel()
 		o.cel = o.own
 	case character:
 		o.cel, o.text, o.value = strconv.Quote(n.text), true, n.text
